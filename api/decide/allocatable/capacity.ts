@@ -1,0 +1,111 @@
+import { type Amount, fromUnits, milliValue } from "../../model/amount.ts";
+import { pageSizeName } from "../../model/machine.ts";
+import { parseQuantity, type Quantity, unitsQuantity } from "../../model/quantity.ts";
+import type { Snapshot } from "../../model/snapshot.ts";
+import { configurationOf } from "../config.ts";
+import { isHugePage, pageSizeOf } from "../hugepages.ts";
+import type { Reasons } from "../reasons.ts";
+
+export type Quantities = Map<string, Quantity>;
+const DEFAULT_MAX_PODS = 110;
+/** What the kubelet owns in the node's status; everything else there comes from device plugins or from outside. */
+const isNative = (name: string): boolean =>
+  name === "cpu" || name === "memory" || name === "pods" || name === "ephemeral-storage" || isHugePage(name);
+
+/** How many pods the node takes. kubelet 1.36: nodestatus.MachineInfo. */
+export function podCapacity(cpus: number, maxPods: number, podsPerCore: number): number {
+  return podsPerCore > 0 ? Math.min(cpus * podsPerCore, maxPods) : maxPods;
+}
+
+/** The machine's resources as the kubelet would put them into status.capacity; `needs` gets what is not known. */
+export function nodeCapacity(snapshot: Snapshot, reasons: Reasons, needs: string[]): Quantities {
+  const capacity: Quantities = new Map();
+  const status = snapshot.node?.status?.capacity;
+  for (const name in status) {
+    const quantity = status[name] as Quantity;
+    if (isNative(name) || snapshot.devices === null || snapshot.devices === undefined) capacity.set(name, quantity);
+  }
+  fillFromMachine(capacity, snapshot);
+  for (const name of ["cpu", "memory"]) {
+    if (capacity.has(name)) reasons.add("capacity", name, "capacity", { quantity: capacity.get(name)?.text });
+    else needs.push(`node.status.capacity.${name}`);
+  }
+  addPods(capacity, snapshot, reasons);
+  return capacity;
+}
+
+function fillFromMachine(capacity: Quantities, snapshot: Snapshot): void {
+  const machine = snapshot.machine;
+  if (machine === null || machine === undefined) return;
+  const cpus = machine.cpus?.length ?? 0;
+  if (!capacity.has("cpu") && cpus > 0) capacity.set("cpu", unitsQuantity(cpus, "DecimalSI"));
+  const memory = machine.memoryBytes ?? sum(machine.numaNodes?.map((n) => n.memoryBytes ?? 0));
+  if (!capacity.has("memory") && memory > 0) capacity.set("memory", unitsQuantity(memory, "BinarySI"));
+  for (const [name, size] of hugePagesOf(snapshot)) {
+    if (!capacity.has(name)) capacity.set(name, unitsQuantity(size, "BinarySI"));
+  }
+  const fs = snapshot.stats?.node?.fs?.capacityBytes;
+  if (!capacity.has("ephemeral-storage") && fs !== undefined && fs !== null) {
+    capacity.set("ephemeral-storage", unitsQuantity(fs, "BinarySI"));
+  }
+}
+const sum = (list: readonly number[] | undefined): number => (list ?? []).reduce((a, b) => a + b, 0);
+
+/** `hugepages-2Mi` -> bytes, over all NUMA nodes. */
+function hugePagesOf(snapshot: Snapshot): Map<string, number> {
+  const total = new Map<string, number>();
+  for (const numa of snapshot.machine?.numaNodes ?? []) {
+    for (const [page, pages] of Object.entries(numa.hugepages ?? {})) {
+      const size = pageSizeOf(`hugepages-${page}`);
+      if (size === undefined) continue;
+      const name = `hugepages-${pageSizeName(size)}`;
+      total.set(name, (total.get(name) ?? 0) + size * pages);
+    }
+  }
+  return total;
+}
+
+function addPods(capacity: Quantities, snapshot: Snapshot, reasons: Reasons): void {
+  const { maxPods, podsPerCore } = configurationOf(snapshot);
+  const unnamed = (maxPods ?? null) === null && (podsPerCore ?? 0) === 0;
+  if (unnamed && capacity.has("pods")) return;
+  const cpus = Math.floor(milliValue(capacity.get("cpu")?.amount ?? 0) / 1000);
+  const pods = podCapacity(cpus, maxPods ?? DEFAULT_MAX_PODS, podsPerCore ?? 0);
+  capacity.set("pods", unitsQuantity(pods, "DecimalSI"));
+  reasons.add("pods_from_configuration", "pods", "capacity", {
+    maxPods: maxPods ?? DEFAULT_MAX_PODS,
+    podsPerCore: podsPerCore ?? 0,
+    pods,
+  });
+}
+
+/** The page sizes that the node has, in bytes, ascending. */
+export function pageSizes(capacity: ReadonlyMap<string, Quantity>): readonly number[] {
+  const sizes = [...capacity.keys()].map(pageSizeOf).filter((s) => s !== undefined);
+  return sizes.sort((a, b) => a - b);
+}
+
+export interface DeviceCounts {
+  readonly capacity: Amount;
+  readonly allocatable: Amount;
+}
+/** Per resource: all devices, and the healthy ones. kubelet 1.36: devicemanager GetCapacity. */
+export function deviceCounts(snapshot: Snapshot): Map<string, DeviceCounts> {
+  const counts = new Map<string, { all: number; healthy: number }>();
+  for (const device of snapshot.devices ?? []) {
+    const entry = counts.get(device.resource) ?? { all: 0, healthy: 0 };
+    entry.all++;
+    if ((device.health ?? "Healthy") === "Healthy") entry.healthy++;
+    counts.set(device.resource, entry);
+  }
+  return new Map(
+    [...counts].map(([name, c]) => [name, { capacity: fromUnits(c.all), allocatable: fromUnits(c.healthy) }]),
+  );
+}
+
+/** The quantity of a text that this code wrote itself. */
+export function known(text: string): Quantity {
+  const parsed = parseQuantity(text);
+  if (!parsed.ok) throw new Error(parsed.error.message);
+  return parsed.value;
+}

@@ -1,0 +1,116 @@
+import { compare, ZERO } from "../../model/amount.ts";
+import type { AllocatableDecision, Asked, Decided, QuantityList, Refusal } from "../../model/decision.ts";
+import { canonicalText, type Quantity, quantityOf } from "../../model/quantity.ts";
+import { err, ok, type Result } from "../../model/result.ts";
+import type { Snapshot } from "../../model/snapshot.ts";
+import { isHugePage } from "../hugepages.ts";
+import { Reasons } from "../reasons.ts";
+import { deviceCounts } from "./capacity.ts";
+import { enforcementErrors, nodeCgroupValues, reservedEnforcements } from "./enforcement.ts";
+import { allocatableOf, overReserved, totalReservation } from "./node-allocatable.ts";
+import { type NodeLevel, nodeLevelOf } from "./node-level.ts";
+import { evictionReservation } from "./reservation.ts";
+
+/** Capacity, what is taken off and why, allocatable, and the limits of the node-level cgroups. */
+export function decideAllocatable(asked: Asked<undefined>): Result<Decided<AllocatableDecision>, Refusal> {
+  const { snapshot } = asked;
+  const reasons = new Reasons(asked.explain);
+  const needs: string[] = [];
+  const level = nodeLevelOf(snapshot, reasons, needs);
+  if (!level.ok) return level;
+  const { config, capacity, reserved, kubepods, enforced } = level.value;
+  const eviction = evictionReservation(config, capacity);
+  if (!eviction.ok)
+    return err({
+      code: "invalid_configuration",
+      message: `kubeletConfiguration.evictionHard: ${eviction.error}`,
+      needs: [],
+    });
+  if (!capacity.has("ephemeral-storage")) needs.push("node.status.capacity.ephemeral-storage");
+  const reservation = totalReservation(capacity, reserved.kube, reserved.system, eviction.value);
+  const allocatable = allocatableOf(capacity, reservation);
+  const full = new Map(capacity);
+  addDevices(snapshot, full, allocatable, reasons);
+  explain(reasons, level.value, eviction.value, allocatable);
+  const errors = [...enforcementErrors(config), ...overReserved(capacity, reservation)];
+  const decision: AllocatableDecision = {
+    capacity: texts(full),
+    allocatable: texts(allocatable),
+    reserved: {
+      kubeReserved: texts(new Map(Object.entries(reserved.kube))),
+      systemReserved: texts(new Map(Object.entries(reserved.system))),
+      evictionHard: texts(eviction.value),
+      hugepages: texts(new Map([...capacity].filter(([name, q]) => isHugePage(name) && q.amount !== 0))),
+    },
+    kubepods: { enforced, limits: texts(kubepods), values: nodeCgroupValues(kubepods, false, "kubepods", reasons) },
+    enforcement: reservedEnforcements(config, reserved, reasons),
+    errors,
+  };
+  return ok({
+    decision,
+    verdict: errors.length === 0 ? "decided" : "kubelet-refuses",
+    reasons: reasons.list,
+    needs,
+    next: null,
+  });
+}
+
+const texts = (list: ReadonlyMap<string, Quantity>): QuantityList =>
+  Object.fromEntries(
+    [...list].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, q]) => [name, canonicalText(q.amount, q.format)]),
+  );
+
+/** Plugins' devices; without a posted list the node's own allocatable of them stands. kubelet 1.36: nodestatus.MachineInfo. */
+function addDevices(
+  snapshot: Snapshot,
+  capacity: Map<string, Quantity>,
+  allocatable: Map<string, Quantity>,
+  reasons: Reasons,
+): void {
+  for (const [name, counts] of deviceCounts(snapshot)) {
+    capacity.set(name, quantityOf(counts.capacity, "DecimalSI"));
+    allocatable.set(name, quantityOf(counts.allocatable, "DecimalSI"));
+    if (compare(counts.allocatable, counts.capacity) < 0) reasons.add("unhealthy_devices", name, "allocatable");
+  }
+  if (snapshot.devices !== null && snapshot.devices !== undefined)
+    return zeroRemoved(snapshot, capacity, allocatable, reasons);
+  const observed = snapshot.node?.status?.allocatable;
+  for (const name of capacity.keys()) {
+    const seen = observed?.[name];
+    if (!name.includes("/") || seen === undefined) continue;
+    allocatable.set(name, seen);
+    reasons.add("devices_as_observed", name, "allocatable", { quantity: seen.text });
+  }
+}
+
+/** A resource whose plugin is gone stays in the status with 0, it is not taken out. */
+function zeroRemoved(
+  snapshot: Snapshot,
+  capacity: Map<string, Quantity>,
+  allocatable: Map<string, Quantity>,
+  reasons: Reasons,
+): void {
+  for (const name in snapshot.node?.status?.capacity) {
+    if (capacity.has(name) || !name.includes("/")) continue;
+    capacity.set(name, quantityOf(ZERO, "DecimalSI"));
+    allocatable.set(name, quantityOf(ZERO, "DecimalSI"));
+    reasons.add("device_plugin_removed", name, "allocatable");
+  }
+}
+
+function explain(
+  reasons: Reasons,
+  level: NodeLevel,
+  eviction: ReadonlyMap<string, Quantity>,
+  allocatable: ReadonlyMap<string, Quantity>,
+): void {
+  for (const [name, q] of level.capacity) {
+    reasons.add("capacity_less_reserves", name, "allocatable", {
+      capacity: q.text,
+      kubeReserved: level.reserved.kube[name]?.text ?? "0",
+      systemReserved: level.reserved.system[name]?.text ?? "0",
+      evictionHard: eviction.get(name)?.text ?? "0",
+      allocatable: allocatable.get(name)?.text,
+    });
+  }
+}

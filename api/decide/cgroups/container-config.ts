@@ -1,0 +1,97 @@
+import { type Amount, isZero, milliValue, value, ZERO } from "../../model/amount.ts";
+import type { CgroupValues } from "../../model/decision.ts";
+import type { ResourceList } from "../../model/fields.ts";
+import type { Container, Pod } from "../../model/pod.ts";
+import { type Bytes, bytes, type Micros } from "../../model/units.ts";
+import { pageSizeOf } from "../hugepages.ts";
+import type { Reasons } from "../reasons.ts";
+import { isPodLevelResourcesSet } from "../resources/pod-resources.ts";
+import { milliCpuToQuota, milliCpuToShares, NO_QUOTA } from "./cpu-convert.ts";
+import type { Writable } from "./pod-config.ts";
+
+export interface ContainerOptions {
+  readonly cfsQuota: boolean;
+  readonly period: Micros;
+  /** The CPU manager gave it CPUs of its own, so a quota would only throttle it. */
+  readonly exclusiveCpus: boolean;
+  /** Page sizes of the node in bytes: those that the container does not name are limited to 0. */
+  readonly pageSizes: readonly number[];
+}
+
+const amountOf = (list: ResourceList | null | undefined, name: string): Amount => list?.[name]?.amount ?? ZERO;
+
+/** The container's own limit, or the pod's where it has none. kubelet 1.36: getCPULimit, getMemoryLimit. */
+function limitOf(pod: Pod, c: Container, name: "cpu" | "memory"): { amount: Amount; fromPod: boolean } {
+  const ownLimit = amountOf(c.resources?.limits, name);
+  if (!isZero(ownLimit) || !isPodLevelResourcesSet(pod)) return { amount: ownLimit, fromPod: false };
+  return { amount: amountOf(pod.spec.resources?.limits, name), fromPod: true };
+}
+
+/**
+ * What the kubelet sends to the runtime for a container. Quota is left out when there is no limit; a memory limit of 0 is none.
+ * kubelet 1.36: generateLinuxContainerResources.
+ */
+export function containerValues(
+  pod: Pod,
+  c: Container,
+  options: ContainerOptions,
+  at: string,
+  reasons: Reasons,
+): Writable<CgroupValues> {
+  const values: Writable<CgroupValues> = {};
+  const cpuLimit = limitOf(pod, c, "cpu");
+  const limitMilli = milliValue(cpuLimit.amount);
+  addShares(values, c, limitMilli, at, reasons);
+  if (options.cfsQuota) {
+    values.cpuPeriod = options.period;
+    const quota = options.exclusiveCpus ? NO_QUOTA : milliCpuToQuota(limitMilli, options.period);
+    if (quota !== 0) values.cpuQuota = quota;
+    if (options.exclusiveCpus) reasons.add("quota_off", at, "cpuQuota", { because: "exclusive CPUs" });
+    else if (quota === 0) reasons.add("quota_unset", at, "cpuQuota", { because: "no cpu limit" });
+    else
+      reasons.add("quota_from_limit", at, "cpuQuota", {
+        milliCpu: limitMilli,
+        periodMicros: options.period,
+        cpuQuota: quota,
+        fromPod: cpuLimit.fromPod,
+      });
+  } else reasons.add("quota_off", at, "cpuQuota", { because: "cpuCFSQuota is false" });
+  const memory = limitOf(pod, c, "memory");
+  if (isZero(memory.amount)) reasons.add("memory_unset", at, "memory", { because: "no memory limit" });
+  else {
+    values.memory = bytes(value(memory.amount));
+    reasons.add("memory_from_limit", at, "memory", { bytes: values.memory, fromPod: memory.fromPod });
+  }
+  const hugePages = hugePageLimitOf(pod, c, options.pageSizes);
+  if (hugePages !== undefined) values.hugePageLimit = hugePages;
+  return values;
+}
+
+function addShares(
+  values: Writable<CgroupValues>,
+  c: Container,
+  limitMilli: number,
+  at: string,
+  reasons: Reasons,
+): void {
+  const request = c.resources?.requests?.["cpu"];
+  const milliCpu = request === undefined ? limitMilli : milliValue(request.amount);
+  values.cpuShares = milliCpuToShares(milliCpu);
+  const code = request === undefined && limitMilli > 0 ? "shares_from_limit" : "shares_from_request";
+  reasons.add(code, at, "cpuShares", { milliCpu, cpuShares: values.cpuShares });
+}
+
+/** Limits per page size; a container that names none has the pod's. kubelet 1.36: GetHugepageLimitsFromResources. */
+function hugePageLimitOf(pod: Pod, c: Container, pageSizes: readonly number[]): Record<string, Bytes> | undefined {
+  const limits: Record<string, Bytes> = {};
+  for (const size of pageSizes) limits[String(size)] = bytes(0);
+  addHugePages(limits, pod.spec.resources?.limits);
+  addHugePages(limits, c.resources?.limits);
+  return Object.keys(limits).length === 0 ? undefined : limits;
+}
+function addHugePages(limits: Record<string, Bytes>, list: ResourceList | null | undefined): void {
+  for (const name in list) {
+    const size = pageSizeOf(name);
+    if (size !== undefined) limits[String(size)] = bytes(value(amountOf(list, name)));
+  }
+}

@@ -1,0 +1,151 @@
+import { value, ZERO } from "../../model/amount.ts";
+import type { CgroupValues, Refusal } from "../../model/decision.ts";
+import type { KubeletConfiguration } from "../../model/kubelet-configuration.ts";
+import { isTerminal, type Pod, podUid } from "../../model/pod.ts";
+import { err, ok, type Result } from "../../model/result.ts";
+import type { Snapshot } from "../../model/snapshot.ts";
+import { type bytes, type Micros, micros } from "../../model/units.ts";
+import { pageSizes } from "../allocatable/capacity.ts";
+import { type NodeLevel, nodeLevelOf } from "../allocatable/node-level.ts";
+import { gateOn } from "../config.ts";
+import type { Reasons } from "../reasons.ts";
+import { DEFAULT_PERIOD, linearWeight } from "./cpu-convert.ts";
+import { type CpuSets, cpuSetsOf } from "./cpuset.ts";
+import type { MemoryQos, Swap } from "./memory-qos.ts";
+import { type Driver, type Paths, pathsOf } from "./paths.ts";
+import type { Writable } from "./pod-config.ts";
+
+/** What every level of the tree needs, worked out once a node. */
+export interface TreeContext {
+  readonly snapshot: Snapshot;
+  readonly config: KubeletConfiguration;
+  readonly level: NodeLevel;
+  readonly version: 1 | 2;
+  readonly driver: Driver;
+  readonly paths: Paths;
+  readonly pods: readonly Pod[];
+  readonly cpuSets: CpuSets;
+  readonly cfsQuota: boolean;
+  readonly period: Micros;
+  readonly pageSizes: readonly number[];
+  /** Bytes. */
+  readonly memoryCapacity: number;
+  readonly memoryQos: MemoryQos | undefined;
+  readonly swap: Swap;
+  readonly reservedMemoryPercent: number | undefined;
+  readonly reasons: Reasons;
+  readonly needs: string[];
+}
+
+const DEFAULT_THROTTLING_FACTOR = 0.9;
+const DEFAULT_PAGE_SIZE = 4096;
+
+/** Errors: what the tree cannot do without is missing. */
+export function treeContext(snapshot: Snapshot, reasons: Reasons, needs: string[]): Result<TreeContext, Refusal> {
+  const version = snapshot.cgroup?.version;
+  if (version === undefined) {
+    return err({
+      code: "needs_input",
+      message:
+        'the cgroup version decides which files are written: post snapshot.cgroup, for example {"version": 2, "driver": "systemd"}',
+      needs: ["cgroup.version"],
+    });
+  }
+  const level = nodeLevelOf(snapshot, reasons, needs);
+  if (!level.ok) return level;
+  const { config, capacity, absolute } = level.value;
+  const driver = snapshot.cgroup?.driver ?? (config.cgroupDriver === "systemd" ? "systemd" : "cgroupfs");
+  const percent = reservedMemoryPercent(config);
+  if (!percent.ok) return err({ code: "invalid_configuration", message: percent.error, needs: [] });
+  const pods = podsOfNode(snapshot);
+  const missing = pods.findIndex((p) => podUid(p) === undefined);
+  if (missing >= 0) {
+    const path = `pods[${snapshot.pods?.indexOf(pods[missing] as Pod)}].metadata.uid`;
+    return err({
+      code: "needs_input",
+      message: `a pod's cgroup is named after its uid, and ${path} is missing`,
+      needs: [path],
+    });
+  }
+  return ok({
+    snapshot,
+    config,
+    level: level.value,
+    version,
+    driver,
+    paths: pathsOf(driver, config.cgroupRoot ?? ""),
+    pods,
+    cpuSets: cpuSetsOf(snapshot, needs),
+    cfsQuota: config.cpuCFSQuota ?? true,
+    period: config.cpuCFSQuotaPeriod ? micros(config.cpuCFSQuotaPeriod.micros) : DEFAULT_PERIOD,
+    pageSizes: snapshot.machine?.hugetlb === false ? [] : pageSizes(capacity),
+    memoryCapacity: value(capacity.get("memory")?.amount ?? ZERO),
+    memoryQos: memoryQosOf(snapshot, config, version, value(absolute.get("memory")?.amount ?? ZERO)),
+    swap: swapOf(snapshot, config, version, value(capacity.get("memory")?.amount ?? ZERO), needs),
+    reservedMemoryPercent: percent.value,
+    reasons,
+    needs,
+  });
+}
+
+/** Pods that hold resources here: not finished, and not another node's (a whole cluster's list may be posted). */
+function podsOfNode(snapshot: Snapshot): readonly Pod[] {
+  const name = snapshot.node?.metadata.name;
+  const elsewhere = (p: Pod): boolean =>
+    name !== undefined && (p.spec.nodeName ?? "") !== "" && p.spec.nodeName !== name;
+  return (snapshot.pods ?? []).filter((p) => !isTerminal(p) && !elsewhere(p));
+}
+
+function memoryQosOf(
+  snapshot: Snapshot,
+  config: KubeletConfiguration,
+  version: 1 | 2,
+  allocatableMemory: number,
+): MemoryQos | undefined {
+  if (version !== 2 || !gateOn(config, "MemoryQoS")) return undefined;
+  return {
+    policy: config.memoryReservationPolicy === "TieredReservation" ? "TieredReservation" : "None",
+    throttlingFactor: config.memoryThrottlingFactor ?? DEFAULT_THROTTLING_FACTOR,
+    allocatableMemory,
+    pageSize: snapshot.machine?.pageSizeBytes ?? DEFAULT_PAGE_SIZE,
+  };
+}
+
+function swapOf(
+  snapshot: Snapshot,
+  config: KubeletConfiguration,
+  version: 1 | 2,
+  nodeMemory: number,
+  needs: string[],
+): Swap {
+  const asked = version === 2 && config.memorySwap?.swapBehavior === "LimitedSwap";
+  const stats = snapshot.stats?.node?.swap;
+  const fromStats = stats ? (stats.swapAvailableBytes ?? 0) + (stats.swapUsageBytes ?? 0) : undefined;
+  const swapCapacity = snapshot.machine?.swapBytes ?? fromStats;
+  if (asked && swapCapacity === undefined) needs.push("machine.swapBytes");
+  return { limited: asked && swapCapacity !== undefined, nodeMemory, swapCapacity: swapCapacity ?? 0 };
+}
+
+/** `qosReserved: {memory: "50%"}`, behind the alpha gate QOSReserved. kubelet 1.36: ParseQOSReserved. */
+function reservedMemoryPercent(config: KubeletConfiguration): Result<number | undefined, string> {
+  for (const [resource, text] of Object.entries(config.qosReserved ?? {})) {
+    const match = /^(\d{1,3})%$/.exec(text);
+    if (resource !== "memory")
+      return err(`kubeletConfiguration.qosReserved: resource \`${resource}\` is not supported, only memory`);
+    if (match === null || Number(match[1]) > 100)
+      return err(`kubeletConfiguration.qosReserved.memory: \`${text}\` is not a percentage between 0% and 100%`);
+    if (gateOn(config, "QOSReserved")) return ok(Number(match[1]));
+  }
+  return ok(undefined);
+}
+
+/** What the kubelet's own cgroups get beyond their level's rule: the weight on v2, and each page size of the node. */
+export function finishOwn(values: Writable<CgroupValues>, context: TreeContext, unnamedPages: number): CgroupValues {
+  if (context.version === 2 && values.cpuShares !== undefined) values.cpuWeight = linearWeight(values.cpuShares);
+  if (context.pageSizes.length > 0) {
+    const limits = { ...values.hugePageLimit };
+    for (const size of context.pageSizes) limits[String(size)] ??= unnamedPages as ReturnType<typeof bytes>;
+    values.hugePageLimit = limits;
+  }
+  return values;
+}

@@ -1,0 +1,71 @@
+import type { CgroupFile, CgroupValues } from "../../model/decision.ts";
+import { decimal } from "../../model/units.ts";
+import { pageSizeUnit } from "../hugepages.ts";
+
+/** The files of one cgroup with the exact text to write, in an order in which they can be written. */
+export const filesOf = (values: CgroupValues, version: 1 | 2): readonly CgroupFile[] =>
+  version === 1 ? v1(values) : v2(values);
+
+type Files = CgroupFile[];
+function put(files: Files, path: string, value: number | string | undefined): void {
+  if (value !== undefined) files.push({ path, value: typeof value === "number" ? decimal(value) : value });
+}
+/** A value of 0 is "leave it alone" in the kubelet's Set. opencontainers/cgroups 0.0.6: fs, fs2. */
+const unlessZero = (n: number | undefined): number | undefined => (n === 0 ? undefined : n);
+
+function v1(v: CgroupValues): readonly CgroupFile[] {
+  const files: Files = [];
+  put(files, "cpu.shares", v.cpuShares);
+  put(files, "cpu.cfs_period_us", unlessZero(v.cpuPeriod));
+  put(files, "cpu.cfs_quota_us", unlessZero(v.cpuQuota));
+  put(files, "cpuset.cpus", v.cpusetCpus);
+  put(files, "cpuset.mems", v.cpusetMems);
+  put(files, "memory.limit_in_bytes", unlessZero(v.memory));
+  put(files, "memory.memsw.limit_in_bytes", unlessZero(v.memorySwap));
+  put(files, "pids.max", pidsText(v.pidsLimit));
+  for (const [size, limit] of Object.entries(v.hugePageLimit ?? {})) {
+    const page = `hugetlb.${pageSizeUnit(Number(size))}`;
+    put(files, `${page}.limit_in_bytes`, limit);
+    put(files, `${page}.rsvd.limit_in_bytes`, limit);
+  }
+  return files;
+}
+
+function v2(v: CgroupValues): readonly CgroupFile[] {
+  const files: Files = [];
+  put(files, "cpu.weight", unlessZero(v.cpuWeight));
+  put(files, "cpu.max", cpuMax(v));
+  put(files, "cpuset.cpus", v.cpusetCpus);
+  put(files, "cpuset.mems", v.cpusetMems);
+  put(files, "memory.swap.max", maxText(v.memorySwap));
+  put(files, "memory.max", v.memory === undefined || v.memory === 0 ? undefined : maxText(v.memory));
+  put(files, "memory.min", v.memoryMin);
+  put(files, "memory.low", v.memoryLow);
+  put(files, "memory.high", v.memoryHigh);
+  if (v.memoryOomGroup === true) put(files, "memory.oom.group", "1");
+  put(files, "pids.max", pidsText(v.pidsLimit));
+  for (const [size, limit] of Object.entries(v.hugePageLimit ?? {})) {
+    const page = `hugetlb.${pageSizeUnit(Number(size))}`;
+    put(files, `${page}.max`, limit);
+    put(files, `${page}.rsvd.max`, limit);
+  }
+  return files;
+}
+
+const maxText = (n: number | undefined): string | undefined =>
+  n === undefined ? undefined : n < 0 ? "max" : decimal(n);
+
+/** `cpu.max` is one line, "quota period". */
+function cpuMax(v: CgroupValues): string | undefined {
+  const quota = v.cpuQuota ?? 0;
+  const period = v.cpuPeriod ?? 0;
+  if (quota === 0 && period === 0) return undefined;
+  return `${quota > 0 ? decimal(quota) : "max"} ${decimal(period === 0 ? 100_000 : period)}`;
+}
+
+/** -1 is none; 0 would stop the pod's first process, so it becomes 1. */
+function pidsText(limit: number | undefined): string | undefined {
+  if (limit === undefined) return undefined;
+  if (limit < 0) return "max";
+  return decimal(limit === 0 ? 1 : limit);
+}

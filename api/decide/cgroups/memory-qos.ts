@@ -1,0 +1,150 @@
+import { compare, isZero, value, ZERO } from "../../model/amount.ts";
+import type { CgroupValues } from "../../model/decision.ts";
+import type { Container, Pod } from "../../model/pod.ts";
+import { bytes } from "../../model/units.ts";
+import type { Reasons } from "../reasons.ts";
+import { isCriticalPod } from "../resources/critical.ts";
+import type { QosClass } from "../resources/qos.ts";
+import type { Writable } from "./pod-config.ts";
+import type { TierRequests } from "./qos-config.ts";
+
+export interface MemoryQos {
+  readonly policy: "None" | "TieredReservation";
+  readonly throttlingFactor: number;
+  /** Bytes; without the hard-eviction part. */
+  readonly allocatableMemory: number;
+  readonly pageSize: number;
+}
+type Values = Writable<CgroupValues>;
+
+/** Tiered: Guaranteed memory cannot be reclaimed (min), Burstable is protected (low). None: what was set before is put back to 0. */
+function reserve(
+  values: Values,
+  qos: QosClass,
+  request: number,
+  policy: MemoryQos["policy"],
+  at: string,
+  reasons: Reasons,
+): void {
+  const tiered = policy === "TieredReservation";
+  const min = tiered && qos === "Guaranteed" ? request : 0;
+  const low = tiered && qos === "Burstable" ? request : 0;
+  values.memoryMin = bytes(min);
+  values.memoryLow = bytes(low);
+  reasons.add("memory_reservation", at, qos === "Guaranteed" ? "memoryMin" : "memoryLow", {
+    policy,
+    request,
+    min,
+    low,
+  });
+}
+
+/** kubelet 1.36: setMemoryQoS of the QoS container manager. */
+export function tierMemoryQos(
+  kubepods: Values,
+  burstable: Values,
+  requests: TierRequests,
+  qos: MemoryQos,
+  at: readonly [string, string],
+  reasons: Reasons,
+): void {
+  const { Guaranteed, Burstable } = requests.memory;
+  reserve(kubepods, "Guaranteed", Guaranteed + Burstable, qos.policy, at[0], reasons);
+  reserve(burstable, "Burstable", Burstable, qos.policy, at[1], reasons);
+}
+
+/** kubelet 1.36: ResourceConfigForPod with Memory QoS. */
+export function podMemoryQos(
+  values: Values,
+  podQos: QosClass,
+  request: number,
+  qos: MemoryQos,
+  at: string,
+  reasons: Reasons,
+): void {
+  if (podQos !== "BestEffort") reserve(values, podQos, request, qos.policy, at, reasons);
+}
+
+/** memory.high throttles before the limit kills: floor((request + factor * ((limit or allocatable) - request)) / page) pages. */
+export function containerMemoryQos(
+  values: Values,
+  c: Container,
+  podQos: QosClass,
+  qos: MemoryQos,
+  at: string,
+  reasons: Reasons,
+): void {
+  const request = value(c.resources?.requests?.["memory"]?.amount ?? ZERO);
+  const limit = value(c.resources?.limits?.["memory"]?.amount ?? ZERO);
+  if (podQos !== "BestEffort") reserve(values, podQos, request, qos.policy, at, reasons);
+  if (request === limit) return;
+  const ceiling = limit === 0 ? qos.allocatableMemory : limit;
+  if (ceiling === 0) return;
+  const high =
+    Math.trunc(Math.floor(request + (ceiling - request) * qos.throttlingFactor) / qos.pageSize) * qos.pageSize;
+  if (high <= request) return;
+  values.memoryHigh = bytes(high);
+  reasons.add("memory_high", at, "memoryHigh", {
+    request,
+    ceiling,
+    factor: qos.throttlingFactor,
+    pageSize: qos.pageSize,
+    bytes: high,
+  });
+}
+
+export interface Swap {
+  readonly limited: boolean;
+  readonly nodeMemory: number;
+  readonly swapCapacity: number;
+}
+
+/**
+ * Swap of a container. LimitedSwap gives Burstable containers a share by their memory request; everything else gets none.
+ * kubelet 1.36: configureContainerSwapResources.
+ */
+export function containerSwap(
+  values: Values,
+  pod: Pod,
+  c: Container,
+  podQos: QosClass,
+  version: 1 | 2,
+  swap: Swap,
+  at: string,
+  reasons: Reasons,
+): void {
+  if (version === 1) {
+    if (values.memory === undefined) return;
+    values.memorySwap = values.memory;
+    reasons.add("no_swap", at, "memorySwap", { because: "memory plus swap equals the memory limit" });
+    return;
+  }
+  const request = c.resources?.requests?.["memory"]?.amount ?? ZERO;
+  const limit = c.resources?.limits?.["memory"]?.amount ?? ZERO;
+  const because = noSwapBecause(swap.limited, pod, podQos, isZero(request), compare(request, limit) === 0);
+  if (because !== undefined) {
+    values.memorySwap = bytes(0);
+    reasons.add("no_swap", at, "memorySwap", { because });
+    return;
+  }
+  values.memorySwap = bytes(Math.trunc((value(request) / swap.nodeMemory) * swap.swapCapacity));
+  reasons.add("limited_swap", at, "memorySwap", {
+    request: value(request),
+    nodeMemory: swap.nodeMemory,
+    swapCapacity: swap.swapCapacity,
+  });
+}
+
+function noSwapBecause(
+  limited: boolean,
+  pod: Pod,
+  qos: QosClass,
+  noRequest: boolean,
+  equal: boolean,
+): string | undefined {
+  if (!limited) return "swapBehavior is not LimitedSwap";
+  if (isCriticalPod(pod)) return "critical pod";
+  if (qos !== "Burstable") return `${qos} pod`;
+  if (noRequest) return "no memory request";
+  return equal ? "memory request equals the limit" : undefined;
+}

@@ -1,0 +1,36 @@
+/**
+ * A cgroup's name: its components below the cgroup root, as the kubelet keeps them whatever the driver.
+ * A component may not hold `_` (the systemd form uses it) or `/`.
+ */
+export type CgroupName = readonly string[];
+
+const SLICE = ".slice";
+
+/** kubelet 1.36: CgroupName.ToCgroupfs. */
+export const toCgroupfs = (name: CgroupName): string => `/${name.join("/")}`;
+
+/** `kubepods-burstable-pod<uid with _>.slice`, below its parents' slices. kubelet 1.36: CgroupName.ToSystemd. */
+export function toSystemd(name: CgroupName): string {
+  if (name.length === 0 || (name.length === 1 && name[0] === "")) return "/";
+  let path = "";
+  let slice = "";
+  for (const part of name) {
+    const escaped = part.replaceAll("-", "_");
+    slice = slice === "" ? escaped : `${slice}-${escaped}`;
+    path += `/${slice}${SLICE}`;
+  }
+  return path;
+}
+
+/** kubelet 1.36: ParseSystemdToCgroupName. */
+export function parseSystemd(path: string): CgroupName {
+  const last = path.slice(path.lastIndexOf("/") + 1);
+  const slice = last.endsWith(SLICE) ? last.slice(0, -SLICE.length) : last;
+  return slice.split("-").map((part) => part.replaceAll("_", "-"));
+}
+/** kubelet 1.36: ParseCgroupfsToCgroupName. */
+export const parseCgroupfs = (path: string): CgroupName => path.split("/").filter((part) => part !== "");
+
+/** The runtime's directory of a container below its pod's cgroup: its id, or a scope of containerd's under systemd. */
+export const containerLeaf = (driver: "cgroupfs" | "systemd", id: string): string =>
+  driver === "systemd" ? `cri-containerd-${id}.scope` : id;

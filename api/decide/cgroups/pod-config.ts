@@ -1,0 +1,90 @@
+import type { Amounts } from "../../model/aggregate.ts";
+import { isZero, milliValue, value, ZERO } from "../../model/amount.ts";
+import type { CgroupValues } from "../../model/decision.ts";
+import type { Pod } from "../../model/pod.ts";
+import { bytes, type Micros } from "../../model/units.ts";
+import { hugePageLimits } from "../hugepages.ts";
+import type { Reasons } from "../reasons.ts";
+import { isPodLevelResourcesSet, podLimits, podRequests } from "../resources/pod-resources.ts";
+import type { QosClass } from "../resources/qos.ts";
+import { BEST_EFFORT_SHARES, milliCpuToQuota, milliCpuToShares, NO_QUOTA } from "./cpu-convert.ts";
+
+export interface PodCgroupOptions {
+  readonly qos: QosClass;
+  /** Why CPU limits are not enforced (cpuCFSQuota off, exclusive CPUs); undefined when they are. */
+  readonly quotaOff: string | undefined;
+  readonly period: Micros;
+}
+export type Writable<T> = { -readonly [K in keyof T]: T[K] };
+
+/** Limits, and whether every container has one; a pod-level limit settles it. The order of init containers matters. */
+function declaredLimits(pod: Pod): { limits: Amounts; cpu: boolean; memory: boolean } {
+  let cpu = true;
+  let memory = true;
+  const limits = podLimits(pod, (amountOf) => {
+    if (isZero(amountOf("cpu"))) cpu = false;
+    if (isZero(amountOf("memory"))) memory = false;
+  });
+  if (isPodLevelResourcesSet(pod)) {
+    const podLevel = pod.spec.resources?.limits;
+    if (!isZero(podLevel?.["cpu"]?.amount ?? ZERO)) cpu = true;
+    if (!isZero(podLevel?.["memory"]?.amount ?? ZERO)) memory = true;
+  }
+  return { limits, cpu, memory };
+}
+
+/**
+ * Values of a pod's cgroup. Guaranteed pods get all of them, Burstable pods quota and memory only if every container is
+ * limited, BestEffort pods two shares. kubelet 1.36: ResourceConfigForPod.
+ */
+export function podCgroupValues(
+  pod: Pod,
+  options: PodCgroupOptions,
+  at: string,
+  reasons: Reasons,
+): Writable<CgroupValues> {
+  const requests = podRequests(pod);
+  const values: Writable<CgroupValues> = {};
+  if (options.qos === "BestEffort") {
+    values.cpuShares = BEST_EFFORT_SHARES;
+    reasons.add("best_effort", at, "cpuShares", { cpuShares: BEST_EFFORT_SHARES });
+  } else {
+    const milliCpu = milliValue(requests.get("cpu") ?? ZERO);
+    values.cpuShares = milliCpuToShares(milliCpu);
+    reasons.add("shares_from_request", at, "cpuShares", { milliCpu, cpuShares: values.cpuShares });
+    addLimits(values, pod, options, at, reasons);
+  }
+  const hugePages = hugePageLimits(requests);
+  if (hugePages !== undefined) {
+    values.hugePageLimit = hugePages;
+    reasons.add("hugepages_from_requests", at, "hugePageLimit");
+  }
+  return values;
+}
+
+function addLimits(
+  values: Writable<CgroupValues>,
+  pod: Pod,
+  options: PodCgroupOptions,
+  at: string,
+  reasons: Reasons,
+): void {
+  const { limits, cpu, memory } = declaredLimits(pod);
+  const guaranteed = options.qos === "Guaranteed";
+  if (guaranteed || cpu) {
+    const limit = milliValue(limits.get("cpu") ?? ZERO);
+    values.cpuQuota = options.quotaOff === undefined ? milliCpuToQuota(limit, options.period) : NO_QUOTA;
+    values.cpuPeriod = options.period;
+    if (options.quotaOff === undefined) {
+      reasons.add("quota_from_limit", at, "cpuQuota", {
+        milliCpu: limit,
+        periodMicros: options.period,
+        cpuQuota: values.cpuQuota,
+      });
+    } else reasons.add("quota_off", at, "cpuQuota", { because: options.quotaOff });
+  } else reasons.add("quota_unset", at, "cpuQuota", { because: "a container has no cpu limit" });
+  if (guaranteed || memory) {
+    values.memory = bytes(value(limits.get("memory") ?? ZERO));
+    reasons.add("memory_from_limit", at, "memory", { bytes: values.memory });
+  } else reasons.add("memory_unset", at, "memory", { because: "a container has no memory limit" });
+}

@@ -1,0 +1,68 @@
+import { milliValue, value, ZERO } from "../../model/amount.ts";
+import type { CgroupValues } from "../../model/decision.ts";
+import type { Pod } from "../../model/pod.ts";
+import { bytes, mulDiv } from "../../model/units.ts";
+import type { Reasons } from "../reasons.ts";
+import { podRequests } from "../resources/pod-resources.ts";
+import { type QosClass, qosClass } from "../resources/qos.ts";
+import { BEST_EFFORT_SHARES, milliCpuToShares } from "./cpu-convert.ts";
+import type { Writable } from "./pod-config.ts";
+
+/** What the pods of each tier request together. */
+export interface TierRequests {
+  readonly burstableMilliCpu: number;
+  /** Bytes. */
+  readonly memory: Readonly<Record<"Guaranteed" | "Burstable", number>>;
+}
+
+/** kubelet 1.36: setCPUCgroupConfig, getQoSMemoryRequests. */
+export function tierRequests(pods: readonly Pod[], qosOf: (pod: Pod) => QosClass = qosClass): TierRequests {
+  let burstableMilliCpu = 0;
+  const memory = { Guaranteed: 0, Burstable: 0 };
+  for (const pod of pods) {
+    const qos = qosOf(pod);
+    if (qos === "BestEffort") continue;
+    const requests = podRequests(pod);
+    memory[qos] += value(requests.get("memory") ?? ZERO);
+    if (qos === "Burstable") burstableMilliCpu += milliValue(requests.get("cpu") ?? ZERO);
+  }
+  return { burstableMilliCpu, memory };
+}
+
+export interface TierOptions {
+  /** Of qosReserved; undefined when the gate is off or memory is not named. */
+  readonly reservedMemoryPercent: number | undefined;
+  /** Allocatable memory without the hard-eviction part, in bytes. */
+  readonly allocatableMemory: number;
+}
+export interface TierValues {
+  readonly burstable: Writable<CgroupValues>;
+  readonly besteffort: Writable<CgroupValues>;
+}
+type Paths = { readonly burstable: string; readonly besteffort: string };
+
+/** Values of the two tiers; Guaranteed pods have none of their own. kubelet 1.36: QOSContainerManager UpdateCgroups. */
+export function tierValues(requests: TierRequests, options: TierOptions, at: Paths, reasons: Reasons): TierValues {
+  const burstable: Writable<CgroupValues> = { cpuShares: milliCpuToShares(requests.burstableMilliCpu) };
+  const besteffort: Writable<CgroupValues> = { cpuShares: BEST_EFFORT_SHARES };
+  reasons.add("shares_from_burstable_requests", at.burstable, "cpuShares", {
+    milliCpu: requests.burstableMilliCpu,
+    cpuShares: burstable.cpuShares,
+  });
+  reasons.add("best_effort", at.besteffort, "cpuShares", { cpuShares: BEST_EFFORT_SHARES });
+  const percent = options.reservedMemoryPercent;
+  if (percent === undefined || options.allocatableMemory === 0) return { burstable, besteffort };
+  // integer division at each step, in this order
+  const burstableLimit = options.allocatableMemory - mulDiv(requests.memory.Guaranteed, percent, 100);
+  const bestEffortLimit = burstableLimit - mulDiv(requests.memory.Burstable, percent, 100);
+  burstable.memory = bytes(burstableLimit);
+  besteffort.memory = bytes(bestEffortLimit);
+  const numbers = { allocatable: options.allocatableMemory, percent, guaranteed: requests.memory.Guaranteed };
+  reasons.add("qos_reserved", at.burstable, "memory", { ...numbers, bytes: burstableLimit });
+  reasons.add("qos_reserved", at.besteffort, "memory", {
+    ...numbers,
+    burstable: requests.memory.Burstable,
+    bytes: bestEffortLimit,
+  });
+  return { burstable, besteffort };
+}

@@ -1,0 +1,22 @@
+import type { KubeletConfiguration } from "../model/kubelet-configuration.ts";
+import type { Snapshot } from "../model/snapshot.ts";
+
+const EMPTY: KubeletConfiguration = {};
+export const configurationOf = (snapshot: Snapshot): KubeletConfiguration => snapshot.kubeletConfiguration ?? EMPTY;
+
+const ALPHA_OFF = ["MemoryQoS", "QOSReserved"] as const;
+const BETA_ON = ["DisableCPUQuotaWithExclusiveCPUs"] as const;
+export type Gate = (typeof ALPHA_OFF)[number] | (typeof BETA_ON)[number];
+
+/** Whether a feature gate is on; a gate that the configuration does not name has its 1.36 default. */
+export function gateOn(config: KubeletConfiguration, gate: Gate): boolean {
+  const gates = config.featureGates;
+  const named = gates?.[gate];
+  if (named !== undefined) return named;
+  const beta = (BETA_ON as readonly string[]).includes(gate);
+  return gates?.[beta ? "AllBeta" : "AllAlpha"] ?? beta;
+}
+
+/** kubelet 1.36: the default of enforceNodeAllocatable is `pods`; `none` switches enforcement off. */
+export const enforcementOf = (config: KubeletConfiguration): ReadonlySet<string> =>
+  new Set(config.enforceNodeAllocatable ?? (config.cgroupsPerQOS === false ? [] : ["pods"]));

@@ -1,0 +1,37 @@
+import { type Amount, value } from "../model/amount.ts";
+import { parseQuantity } from "../model/quantity.ts";
+import { type Bytes, bytes } from "../model/units.ts";
+
+const PREFIX = "hugepages-";
+export const isHugePage = (name: string): boolean => name.startsWith(PREFIX);
+
+/** `hugepages-2Mi` -> 2097152; undefined for what is no page size. */
+export function pageSizeOf(name: string): number | undefined {
+  if (!isHugePage(name)) return undefined;
+  const size = parseQuantity(name.slice(PREFIX.length));
+  return size.ok && value(size.value.amount) > 0 ? value(size.value.amount) : undefined;
+}
+
+/** Page size in bytes -> bytes asked for. kubelet 1.36: HugePageLimits. */
+export function hugePageLimits(amounts: ReadonlyMap<string, Amount>): Record<string, Bytes> | undefined {
+  let limits: Record<string, Bytes> | undefined;
+  for (const [name, amount] of amounts) {
+    const size = pageSizeOf(name);
+    if (size === undefined) continue;
+    limits ??= {};
+    limits[String(size)] = bytes(value(amount));
+  }
+  return limits;
+}
+
+const UNITS = ["B", "KB", "MB", "GB", "TB", "PB"];
+/** The kernel's name of a page size, `2MB`, as its files and CRI spell it. kubelet 1.36: HugePageUnitSizeFromByteSize. */
+export function pageSizeUnit(size: number): string {
+  let rest = size;
+  let unit = 0;
+  while (rest >= 1024 && rest % 1024 === 0 && unit < UNITS.length - 1) {
+    rest /= 1024;
+    unit++;
+  }
+  return `${rest}${UNITS[unit]}`;
+}

@@ -1,0 +1,64 @@
+import { type Amount, add, compare, isZero } from "../../model/amount.ts";
+import type { ResourceList } from "../../model/fields.ts";
+import type { Pod } from "../../model/pod.ts";
+
+export type QosClass = "Guaranteed" | "Burstable" | "BestEffort";
+
+/** cpu and memory sums; undefined where nothing above zero was asked. */
+interface Sums {
+  cpu: Amount | undefined;
+  memory: Amount | undefined;
+}
+const plus = (sum: Amount | undefined, amount: Amount): Amount => (sum === undefined ? amount : add(sum, amount));
+
+/** Adds what is above zero; true when both cpu and memory were. */
+function addPositive(sums: Sums, list: ResourceList | null | undefined): boolean {
+  const cpu = list?.["cpu"]?.amount;
+  const memory = list?.["memory"]?.amount;
+  const hasCpu = cpu !== undefined && !isZero(cpu);
+  const hasMemory = memory !== undefined && !isZero(memory);
+  if (hasCpu) sums.cpu = plus(sums.cpu, cpu);
+  if (hasMemory) sums.memory = plus(sums.memory, memory);
+  return hasCpu && hasMemory;
+}
+
+/**
+ * QoS class from cpu and memory of all containers, init containers included; with pod-level resources only those decide.
+ * kubernetes 1.36: ComputePodQOS.
+ */
+export function computeQosClass(pod: Pod): QosClass {
+  const requests: Sums = { cpu: undefined, memory: undefined };
+  const limits: Sums = { cpu: undefined, memory: undefined };
+  let allLimited = true;
+  const podLevel = pod.spec.resources;
+  if (podLevel !== null && podLevel !== undefined) {
+    addPositive(requests, podLevel.requests);
+    const limited = addPositive(limits, podLevel.limits);
+    if (Object.keys(podLevel.limits ?? {}).length > 0) allLimited = limited;
+  } else {
+    for (const c of pod.spec.containers) {
+      addPositive(requests, c.resources?.requests);
+      allLimited = addPositive(limits, c.resources?.limits) && allLimited;
+    }
+    for (const c of pod.spec.initContainers ?? []) {
+      addPositive(requests, c.resources?.requests);
+      allLimited = addPositive(limits, c.resources?.limits) && allLimited;
+    }
+  }
+  return classify(requests, limits, allLimited);
+}
+
+function classify(requests: Sums, limits: Sums, allLimited: boolean): QosClass {
+  const nothing = [requests.cpu, requests.memory, limits.cpu, limits.memory].every((a) => a === undefined);
+  if (nothing) return "BestEffort";
+  const equal = sameAmount(requests.cpu, limits.cpu) && sameAmount(requests.memory, limits.memory);
+  return allLimited && equal ? "Guaranteed" : "Burstable";
+}
+const sameAmount = (a: Amount | undefined, b: Amount | undefined): boolean =>
+  a === undefined || b === undefined ? a === b : compare(a, b) === 0;
+
+/** `status.qosClass` wins: it was settled when the pod was created. kubernetes 1.36: GetPodQOS. */
+export const qosClass = (pod: Pod): QosClass => {
+  const settled = pod.status?.qosClass;
+  return settled === undefined || settled === null || settled === "" ? computeQosClass(pod) : settled;
+};

@@ -1,0 +1,27 @@
+/** CPUs of a list such as `0-3,8`, ascending; undefined for what is no list. kubernetes 1.36: cpuset.Parse. */
+export function parseCpuSet(text: string, largest = 65_535): readonly number[] | undefined {
+  if (text === "") return [];
+  const cpus = new Set<number>();
+  for (const part of text.split(",")) {
+    const match = /^(\d{1,6})(?:-(\d{1,6}))?$/.exec(part);
+    if (match === null) return undefined;
+    const first = Number(match[1]);
+    const last = match[2] === undefined ? first : Number(match[2]);
+    if (last < first || last > largest) return undefined;
+    for (let cpu = first; cpu <= last; cpu++) cpus.add(cpu);
+  }
+  return [...cpus].sort((a, b) => a - b);
+}
+export const countCpus = (text: string): number | undefined => parseCpuSet(text)?.length;
+
+/** The shortest list of ascending CPUs: [0,1,2,8] -> `0-2,8`. */
+export function formatCpuSet(cpus: readonly number[]): string {
+  const parts: string[] = [];
+  for (let i = 0; i < cpus.length; ) {
+    let end = i;
+    while (end + 1 < cpus.length && cpus[end + 1] === (cpus[end] as number) + 1) end++;
+    parts.push(end === i ? `${cpus[i]}` : `${cpus[i]}-${cpus[end]}`);
+    i = end + 1;
+  }
+  return parts.join(",");
+}

@@ -1,0 +1,135 @@
+import type { Result } from "./result.ts";
+import type { Snapshot } from "./snapshot.ts";
+import type { Bytes, CpuShares, CpuWeight, Micros } from "./units.ts";
+
+/** One decision kind has one name: route, folder, row value, CLI verb. The others of the house join this list with their room. */
+export const KINDS = ["allocatable", "cgroups"] as const;
+export type Kind = (typeof KINDS)[number];
+export const isKind = (s: string): s is Kind => (KINDS as readonly string[]).includes(s);
+
+/** Raised by every commit that changes an answer of a vector (api/README.md keeps the list). */
+export const POLICY_VERSION = "kubelet-1.36.3+1";
+
+export const EXPLAIN = ["off", "reasons", "full"] as const;
+export type Explain = (typeof EXPLAIN)[number];
+
+/** A step of the reasoning: a stable code, the place in the decision that it explains, and the numbers it used. */
+export interface Reason {
+  readonly code: string;
+  /** The cgroup's path or the resource's name that the reason speaks of. */
+  readonly at?: string;
+  /** The value of that place, for example `cpuShares`. */
+  readonly field?: string;
+  readonly [number: string]: string | number | boolean | null | undefined | readonly string[];
+}
+
+export const REFUSAL_CODES = ["needs_input", "invalid_configuration", "no_such_pod"] as const;
+/** An expected "no answer": what is missing or contradictory, and what to do about it. */
+export interface Refusal {
+  readonly code: (typeof REFUSAL_CODES)[number];
+  readonly message: string;
+  /** JSON paths below the snapshot that the decision could not do without. */
+  readonly needs: readonly string[];
+}
+
+export const CGROUP_LEVELS = ["node", "qos", "pod", "container"] as const;
+export type CgroupLevel = (typeof CGROUP_LEVELS)[number];
+
+/** What a cgroup should hold, in the units of the kubelet's ResourceConfig; an absent field is not set. */
+export interface CgroupValues {
+  readonly cpuShares?: CpuShares;
+  /** cgroup v2 only: what `cpuShares` becomes. */
+  readonly cpuWeight?: CpuWeight;
+  /** -1: no quota. */
+  readonly cpuQuota?: Micros;
+  readonly cpuPeriod?: Micros;
+  /** Limit; -1: none. */
+  readonly memory?: Bytes;
+  readonly memoryMin?: Bytes;
+  readonly memoryLow?: Bytes;
+  readonly memoryHigh?: Bytes;
+  /** v1: memory plus swap (memsw); v2: swap alone. */
+  readonly memorySwap?: Bytes;
+  readonly pidsLimit?: number;
+  /** Page size in bytes -> limit in bytes; `UNLIMITED_HUGEPAGES` on QoS tiers. */
+  readonly hugePageLimit?: Readonly<Record<string, Bytes>>;
+  readonly cpusetCpus?: string;
+  readonly cpusetMems?: string;
+  /** Of the container's processes (/proc/PID/oom_score_adj), not a cgroup file. */
+  readonly oomScoreAdj?: number;
+  readonly memoryOomGroup?: boolean;
+}
+
+/** A file of a cgroup directory by its bare name (`cpu.shares`, `cpu.max`) and the exact text to write. */
+export interface CgroupFile {
+  readonly path: string;
+  readonly value: string;
+}
+
+export interface CgroupPlan {
+  /** As under each hierarchy: `/kubepods/burstable/pod<uid>`, or the slices of the systemd driver. */
+  readonly path: string;
+  readonly level: CgroupLevel;
+  readonly pod: { readonly namespace: string; readonly name: string; readonly uid: string } | null;
+  /** The container's name; null above the container level. */
+  readonly container: string | null;
+  /** CRI id of the running container; null when it does not run yet (`path` then ends in its name). */
+  readonly containerId: string | null;
+  readonly values: CgroupValues;
+  readonly files: readonly CgroupFile[];
+}
+
+export interface CgroupsDecision {
+  readonly version: 1 | 2;
+  readonly driver: "cgroupfs" | "systemd";
+  /** Parents before children. */
+  readonly cgroups: readonly CgroupPlan[];
+}
+
+/** Resource name -> canonical quantity text (`23123516Ki`). */
+export type QuantityList = Readonly<Record<string, string>>;
+
+export interface AllocatableDecision {
+  readonly capacity: QuantityList;
+  readonly allocatable: QuantityList;
+  /** What was taken off, by whom: kubeReserved, systemReserved, evictionHard, hugepages. */
+  readonly reserved: Readonly<Record<string, QuantityList>>;
+  /** The limits of the kubepods cgroup (which do not subtract hard eviction). */
+  readonly kubepods: { readonly enforced: boolean; readonly limits: QuantityList; readonly values: CgroupValues };
+  /** The other node-level cgroups that enforceNodeAllocatable names. */
+  readonly enforcement: readonly { readonly key: string; readonly cgroup: string; readonly values: CgroupValues }[];
+  /** Configuration that the kubelet would refuse to start with. */
+  readonly errors: readonly string[];
+}
+
+export interface AskOf {
+  readonly allocatable: undefined;
+  readonly cgroups: undefined;
+}
+export interface DecisionOf {
+  readonly allocatable: AllocatableDecision;
+  readonly cgroups: CgroupsDecision;
+}
+
+export interface Decided<D> {
+  readonly decision: D;
+  readonly verdict: string;
+  readonly reasons: readonly Reason[];
+  /** Inputs that would have made the answer fuller. */
+  readonly needs: readonly string[];
+  /** State to post next time; null when the kind keeps none. */
+  readonly next: unknown;
+}
+
+/** What history knows, read by the caller; the core never reads it itself. */
+export type Facts = Readonly<Record<string, unknown>>;
+
+export interface Asked<A> {
+  readonly snapshot: Snapshot;
+  readonly facts: Facts;
+  readonly ask: A;
+  readonly explain: Explain;
+}
+
+/** INVARIANT: a pure function of its argument. Same input, same answer, same reasons. */
+export type Decider<K extends Kind> = (asked: Asked<AskOf[K]>) => Result<Decided<DecisionOf[K]>, Refusal>;

@@ -1,0 +1,46 @@
+import { err, ok, type Result } from "./result.ts";
+
+/** A Go duration (`100ms`, `5m0s`, `1h15m30.918s`); `text` is what was posted. */
+export class Duration {
+  readonly nanos: number;
+  readonly text: string;
+  constructor(nanos: number, text: string) {
+    this.nanos = nanos;
+    this.text = text;
+  }
+  get millis(): number {
+    return this.nanos / 1e6;
+  }
+  /** Whole microseconds, truncated as Go's `d / time.Microsecond`. */
+  get micros(): number {
+    return Math.trunc(this.nanos / 1e3);
+  }
+  toJSON(): string {
+    return this.text;
+  }
+}
+
+const UNIT_NANOS: Readonly<Record<string, number>> = {
+  ns: 1,
+  us: 1e3,
+  µs: 1e3,
+  μs: 1e3,
+  ms: 1e6,
+  s: 1e9,
+  m: 60e9,
+  h: 3600e9,
+};
+const MAX_NANOS = 2 ** 63;
+
+/** Parses what Go's `time.ParseDuration` takes. Error: not a duration, or one that leaves int64 nanoseconds. */
+export function parseDuration(text: string): Result<Duration, string> {
+  const match = /^([+-]?)((?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|0)$/.exec(text);
+  if (match === null || text.length > 64)
+    return err(`\`${text.slice(0, 64)}\` is not a duration (such as 100ms, 10s, 5m0s)`);
+  let nanos = 0;
+  for (const part of (match[2] as string).matchAll(/(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)/g)) {
+    nanos += Number(part[1]) * (UNIT_NANOS[part[2] as string] as number);
+  }
+  if (nanos >= MAX_NANOS) return err(`duration \`${text}\` is out of range`);
+  return ok(new Duration(match[1] === "-" ? -Math.trunc(nanos) : Math.trunc(nanos), text));
+}

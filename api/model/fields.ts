@@ -1,0 +1,126 @@
+import * as z from "zod";
+import { isNegative, milliValue, value } from "./amount.ts";
+import { type Duration, parseDuration } from "./duration.ts";
+import { LIMITS } from "./limits.ts";
+import { parseQuantity, type Quantity } from "./quantity.ts";
+import { err, type Result } from "./result.ts";
+
+/** Resource name -> quantity, as `resources.requests` and `status.capacity` have it. */
+export type ResourceList = Readonly<Record<string, Quantity>>;
+
+/** A field that Kubernetes objects may lack or hold as null. */
+export const optional = <S extends z.ZodType>(schema: S) => schema.nullish();
+
+export const text = z.string().max(LIMITS.textLength);
+/** A part of a path below the cgroup root or the file system: never a separator, never `..`. */
+export const pathPart = z
+  .string()
+  .regex(/^[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/, "must be letters, digits, `-` or `.`, at most 253");
+export const wholeNumber = (min: number, max: number) => z.number().int().min(min).max(max);
+export const count = wholeNumber(0, Number.MAX_SAFE_INTEGER);
+/** CRI's JSON prints int64 as text; crictl and the kubelet print numbers. */
+export const int64Text = z
+  .union([z.number().int(), z.string().regex(/^-?\d{1,19}$/, "must be a whole number")])
+  .transform((v) => Number(v));
+export const timestamp = z
+  .string()
+  .refine(
+    (s) => RFC3339.test(s) && !Number.isNaN(Date.parse(s)),
+    "must be an RFC 3339 time such as 2026-01-31T12:00:00Z",
+  );
+const RFC3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)$/;
+
+const issue = (ctx: z.RefinementCtx, message: string, path: (string | number)[] = []): never => {
+  ctx.addIssue({ code: "custom", message, path });
+  return z.NEVER;
+};
+const typeName = (v: unknown): string => (v === null ? "null" : Array.isArray(v) ? "array" : typeof v);
+
+type Fault = { readonly code: "malformed" | "negative" | "out_of_range"; readonly message: string };
+
+function readQuantity(v: unknown, name: string): Result<Quantity, Fault> {
+  if (typeof v !== "string" && typeof v !== "number") {
+    return err({ code: "malformed", message: `expected a quantity (text or number), received ${typeName(v)}` });
+  }
+  const parsed = parseQuantity(String(v));
+  if (!parsed.ok) return parsed;
+  const { amount } = parsed.value;
+  if (isNegative(amount)) return err({ code: "negative", message: `quantity \`${v}\` is negative` });
+  const tooLarge = name === "cpu" ? milliValue(amount) > LIMITS.milliCpu : value(amount) > LIMITS.units;
+  return tooLarge ? err({ code: "out_of_range", message: `quantity \`${v}\` is absurdly large for ${name}` }) : parsed;
+}
+
+const RESOURCE_NAME = /^[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,315}[A-Za-z0-9])?$/;
+
+/** `observed`: read back from a kernel, which says "unlimited" with an absurd number; such entries are left out. */
+function readResourceList(v: unknown, ctx: z.RefinementCtx, observed: boolean): ResourceList {
+  if (typeof v !== "object" || v === null || Array.isArray(v)) {
+    return issue(ctx, `expected an object of quantities, received ${typeName(v)}`);
+  }
+  const names = Object.keys(v);
+  if (names.length > LIMITS.resourcesPerList) return issue(ctx, `more than ${LIMITS.resourcesPerList} resources`);
+  const list: Record<string, Quantity> = {};
+  for (const name of sorted(names)) {
+    const path = [name];
+    if (!RESOURCE_NAME.test(name) || name in Object.prototype) return issue(ctx, "not a resource name", path);
+    const quantity = readQuantity((v as Record<string, unknown>)[name], name);
+    if (quantity.ok) list[name] = quantity.value;
+    else if (!observed || quantity.error.code !== "out_of_range") {
+      ctx.addIssue({ code: "custom", message: quantity.error.message, path });
+    }
+  }
+  return list;
+}
+/** Names in order: the canonical form of a map. Most come sorted, so look before copying. */
+function sorted(names: string[]): string[] {
+  for (let i = 1; i < names.length; i++) {
+    if ((names[i - 1] as string) > (names[i] as string)) return names.slice().sort();
+  }
+  return names;
+}
+
+const quantityMeta = { type: ["string", "number"], description: "a Kubernetes quantity: 500m, 1.5, 64Mi, 1e3" };
+const listMeta = { type: "object", description: "resource name to quantity", additionalProperties: quantityMeta };
+export const resourceList = z
+  .unknown()
+  .transform((v, ctx) => readResourceList(v, ctx, false))
+  .meta(listMeta);
+/** A list of a status, which a kubelet filled from what the kernel told it. */
+export const observedResourceList = z
+  .unknown()
+  .transform((v, ctx) => readResourceList(v, ctx, true))
+  .meta(listMeta);
+export const quantity = z
+  .unknown()
+  .transform((v, ctx): Quantity => {
+    const read = readQuantity(v, "this field");
+    return read.ok ? read.value : issue(ctx, read.error.message);
+  })
+  .meta(quantityMeta);
+
+export const duration = z
+  .string()
+  .transform((v, ctx): Duration => {
+    const parsed = parseDuration(v);
+    return parsed.ok ? parsed.value : issue(ctx, parsed.error);
+  })
+  .meta({ type: "string", description: "a Go duration: 100ms, 10s, 5m0s" });
+
+/** Text to text (labels, annotations, policy options), keys in order; `keep` drops what no decision reads. */
+export const textMap = (keep: (key: string) => boolean = () => true) =>
+  z
+    .unknown()
+    .transform((v, ctx): Readonly<Record<string, string>> => {
+      if (typeof v !== "object" || v === null || Array.isArray(v)) {
+        return issue(ctx, `expected an object of texts, received ${typeName(v)}`);
+      }
+      const map: Record<string, string> = {};
+      for (const key of sorted(Object.keys(v).filter(keep))) {
+        const entry = (v as Record<string, unknown>)[key];
+        if (typeof entry !== "string") ctx.addIssue({ code: "custom", message: "expected text", path: [key] });
+        else if (key === "__proto__") ctx.addIssue({ code: "custom", message: "not a usable key", path: [key] });
+        else map[key] = entry;
+      }
+      return map;
+    })
+    .meta({ type: "object", additionalProperties: { type: "string" } });

@@ -1,0 +1,58 @@
+import * as z from "zod";
+import { count, duration, optional, resourceList, text, textMap, wholeNumber } from "./fields.ts";
+
+const thresholds = optional(textMap());
+const percent = wholeNumber(0, 100);
+
+/** The fields of kubelet.config.k8s.io/v1beta1 KubeletConfiguration that a decision reads; any subset may be posted. */
+const configuration = z.object({
+  kind: optional(z.literal("KubeletConfiguration", "must be a KubeletConfiguration")),
+  cgroupRoot: optional(text),
+  cgroupsPerQOS: optional(z.boolean()),
+  cgroupDriver: optional(z.enum(["cgroupfs", "systemd", ""])),
+  cpuManagerPolicy: optional(z.enum(["none", "static", ""])),
+  cpuManagerPolicyOptions: optional(textMap()),
+  memoryManagerPolicy: optional(z.enum(["None", "Static", ""])),
+  topologyManagerPolicy: optional(z.enum(["none", "best-effort", "restricted", "single-numa-node", ""])),
+  topologyManagerScope: optional(z.enum(["container", "pod", ""])),
+  topologyManagerPolicyOptions: optional(textMap()),
+  maxPods: optional(wholeNumber(0, 1_000_000)),
+  podsPerCore: optional(wholeNumber(0, 1_000_000)),
+  podPidsLimit: optional(wholeNumber(-1, Number.MAX_SAFE_INTEGER)),
+  cpuCFSQuota: optional(z.boolean()),
+  cpuCFSQuotaPeriod: optional(duration),
+  memorySwap: optional(z.object({ swapBehavior: optional(z.enum(["NoSwap", "LimitedSwap", ""])) })),
+  memoryThrottlingFactor: optional(z.number().gt(0).max(1)),
+  memoryReservationPolicy: optional(z.enum(["None", "TieredReservation", ""])),
+  singleProcessOOMKill: optional(z.boolean()),
+  qosReserved: optional(textMap()),
+  systemReserved: optional(resourceList),
+  kubeReserved: optional(resourceList),
+  reservedSystemCPUs: optional(text),
+  systemReservedCgroup: optional(text),
+  kubeReservedCgroup: optional(text),
+  enforceNodeAllocatable: optional(z.array(text).max(16)),
+  localStorageCapacityIsolation: optional(z.boolean()),
+  evictionHard: thresholds,
+  evictionSoft: thresholds,
+  evictionSoftGracePeriod: thresholds,
+  evictionMinimumReclaim: thresholds,
+  evictionMaxPodGracePeriod: optional(wholeNumber(0, 2147483647)),
+  evictionPressureTransitionPeriod: optional(duration),
+  mergeDefaultEvictionSettings: optional(z.boolean()),
+  imageGCHighThresholdPercent: optional(percent),
+  imageGCLowThresholdPercent: optional(percent),
+  imageMinimumGCAge: optional(duration),
+  imageMaximumGCAge: optional(duration),
+  reservedMemory: optional(z.array(z.object({ numaNode: count, limits: optional(resourceList) })).max(64)),
+  featureGates: optional(z.record(text, z.boolean())),
+  failSwapOn: optional(z.boolean()),
+  failCgroupV1: optional(z.boolean()),
+});
+export type KubeletConfiguration = z.output<typeof configuration>;
+
+/** `{"kubeletconfig": ...}` of the kubelet's /configz is taken as it is. */
+export const kubeletConfiguration = z.preprocess((v) => {
+  const inner = (v as { kubeletconfig?: unknown } | null)?.kubeletconfig;
+  return inner === undefined ? v : inner;
+}, configuration);

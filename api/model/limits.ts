@@ -1,0 +1,19 @@
+/** Every list and every amount that a caller sends has a bound; README and OpenAPI state them from here. */
+export const LIMITS = {
+  bodyBytes: 8 * 1024 * 1024,
+  pods: 512,
+  containersPerPod: 64,
+  resourcesPerList: 64,
+  images: 20_000,
+  runtimeContainers: 20_000,
+  cpus: 4096,
+  numaNodes: 64,
+  devices: 20_000,
+  labels: 512,
+  textLength: 4096,
+  /** Whole units of one quantity, and of all quantities of a snapshot together: beyond, sums would not be exact. */
+  units: Number.MAX_SAFE_INTEGER,
+  /** Thousandths of a CPU, of one quantity and of all together: times the longest period (1 s) it stays exact. */
+  milliCpu: Math.floor(Number.MAX_SAFE_INTEGER / 1_000_000),
+  issues: 100,
+} as const;

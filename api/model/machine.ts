@@ -1,0 +1,59 @@
+import * as z from "zod";
+import { count, optional, text, wholeNumber } from "./fields.ts";
+import { LIMITS } from "./limits.ts";
+
+const id = wholeNumber(0, 1_000_000);
+export const cpu = z.object({ cpu: id, core: id, socket: id, numa: id, uncoreCache: optional(id) });
+export const numaNode = z.object({
+  id,
+  memoryBytes: optional(count),
+  /** Page size (`2Mi`) -> number of pages. */
+  hugepages: optional(z.record(text, count)),
+});
+
+/** Topology and sizes of the machine; cAdvisor's MachineInfo is turned into it (`fromMachineInfo`). */
+const ownForm = z.object({
+  cpus: optional(z.array(cpu).max(LIMITS.cpus)),
+  numaNodes: optional(z.array(numaNode).max(LIMITS.numaNodes)),
+  distances: optional(z.array(z.array(count).max(LIMITS.numaNodes)).max(LIMITS.numaNodes)),
+  memoryBytes: optional(count),
+  swapBytes: optional(count),
+  /** Whether the kernel has a huge page controller; absent: taken as present where the capacity names huge pages. */
+  hugetlb: optional(z.boolean()),
+  pageSizeBytes: optional(wholeNumber(1, 1 << 30)),
+});
+export type Machine = z.output<typeof ownForm>;
+export const machine = z.preprocess(fromMachineInfo, ownForm);
+
+type Loose = Readonly<Record<string, unknown>>;
+const list = (v: unknown): readonly Loose[] =>
+  Array.isArray(v) ? (v.filter((x) => typeof x === "object" && x) as Loose[]) : [];
+
+/** cAdvisor `MachineInfo` (its `topology` array tells it apart) in our form; anything else passes unchanged to be checked. */
+function fromMachineInfo(v: unknown): unknown {
+  const info = v as Loose | null;
+  if (typeof v !== "object" || info === null || !Array.isArray(info["topology"])) return v;
+  const nodes = list(info["topology"]);
+  return {
+    cpus: nodes.flatMap((n) => list(n["cores"]).flatMap((core) => threadsOf(core, n["node_id"]))),
+    numaNodes: nodes.map((n) => ({ id: n["node_id"], memoryBytes: n["memory"], hugepages: pagesOf(n["hugepages"]) })),
+    distances: nodes.map((n) => n["distances"]).every(Array.isArray) ? nodes.map((n) => n["distances"]) : undefined,
+    memoryBytes: info["memory_capacity"],
+    swapBytes: info["swap_capacity"],
+  };
+}
+function threadsOf(core: Loose, numa: unknown): unknown[] {
+  const threads = Array.isArray(core["thread_ids"]) ? core["thread_ids"] : [];
+  const uncoreCache = list(core["uncore_caches"])[0]?.["id"];
+  return threads.map((cpu) => ({ cpu, core: core["core_id"], socket: core["socket_id"], numa, uncoreCache }));
+}
+/** cAdvisor gives page sizes in KiB. */
+function pagesOf(v: unknown): Record<string, unknown> {
+  return Object.fromEntries(list(v).map((p) => [pageSizeName(Number(p["page_size"]) * 1024), p["num_pages"]]));
+}
+/** 2097152 -> `2Mi`, as in the resource name `hugepages-2Mi`. */
+export function pageSizeName(bytes: number): string {
+  if (bytes % 2 ** 30 === 0) return `${bytes / 2 ** 30}Gi`;
+  if (bytes % 2 ** 20 === 0) return `${bytes / 2 ** 20}Mi`;
+  return `${bytes / 2 ** 10}Ki`;
+}

@@ -1,0 +1,86 @@
+import * as z from "zod";
+import {
+  observedResourceList,
+  optional,
+  pathPart,
+  resourceList,
+  text,
+  textMap,
+  timestamp,
+  wholeNumber,
+} from "./fields.ts";
+import { LIMITS } from "./limits.ts";
+
+/** `resources` of a container, of a pod, or of a container's status. */
+export const resourceRequirements = z.object({ requests: optional(resourceList), limits: optional(resourceList) });
+export type ResourceRequirements = z.output<typeof resourceRequirements>;
+
+export const container = z.object({
+  name: pathPart,
+  image: optional(text),
+  resources: optional(resourceRequirements),
+  /** `Always` on an init container makes it a sidecar. */
+  restartPolicy: optional(text),
+});
+export type Container = z.output<typeof container>;
+
+const containerState = z.object({
+  running: optional(z.object({ startedAt: optional(timestamp) })),
+  terminated: optional(z.object({ exitCode: optional(z.number().int()) })),
+});
+export const containerStatus = z.object({
+  name: pathPart,
+  containerID: optional(text),
+  state: optional(containerState),
+  /** Requests that the kubelet has allocated; differs from the spec while a resize is pending. */
+  allocatedResources: optional(observedResourceList),
+  /** What is in force on the node. */
+  resources: optional(z.object({ requests: optional(observedResourceList), limits: optional(observedResourceList) })),
+});
+export type ContainerStatus = z.output<typeof containerStatus>;
+
+const containers = z.array(container).max(LIMITS.containersPerPod);
+const statuses = z.array(containerStatus).max(LIMITS.containersPerPod);
+const CONFIG_ANNOTATION = "kubernetes.io/config.";
+
+/** The fields of v1.Pod that a decision reads; the rest is ignored and so never stored. */
+export const pod = z.object({
+  metadata: z.object({
+    name: pathPart,
+    namespace: optional(pathPart),
+    uid: optional(pathPart),
+    annotations: optional(textMap((key) => key.startsWith(CONFIG_ANNOTATION))),
+    deletionTimestamp: optional(timestamp),
+  }),
+  spec: z.object({
+    containers: containers.min(1, "a pod has at least one container"),
+    initContainers: optional(containers),
+    overhead: optional(resourceList),
+    resources: optional(resourceRequirements),
+    priority: optional(wholeNumber(-2147483648, 2147483647)),
+    priorityClassName: optional(text),
+    nodeName: optional(text),
+    restartPolicy: optional(text),
+  }),
+  status: optional(
+    z.object({
+      phase: optional(text),
+      qosClass: optional(z.enum(["Guaranteed", "Burstable", "BestEffort", ""])),
+      containerStatuses: optional(statuses),
+      initContainerStatuses: optional(statuses),
+    }),
+  ),
+});
+export type Pod = z.output<typeof pod>;
+
+export const isSidecar = (c: Container): boolean => c.restartPolicy === "Always";
+export const isTerminal = (p: Pod): boolean => p.status?.phase === "Succeeded" || p.status?.phase === "Failed";
+
+/**
+ * The uid under which the node runs the pod: a mirror pod stands for the static pod whose hash its annotation holds.
+ * `undefined` where the object has none.
+ */
+export function podUid(p: Pod): string | undefined {
+  return p.metadata.annotations?.["kubernetes.io/config.mirror"] ?? p.metadata.uid ?? undefined;
+}
+export const podNamespace = (p: Pod): string => p.metadata.namespace ?? "default";

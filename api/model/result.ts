@@ -1,0 +1,10 @@
+/** A failure that a caller must expect is a value; an impossible one throws (`unreachable`). */
+export type Result<T, E> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: E };
+
+export const ok = <T>(value: T): Result<T, never> => ({ ok: true, value });
+export const err = <E>(error: E): Result<never, E> => ({ ok: false, error });
+
+/** Closes a switch over a tag: a new case breaks the build here. */
+export function unreachable(value: never): never {
+  throw new Error(`unreachable case: ${JSON.stringify(value)}`);
+}

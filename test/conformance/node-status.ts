@@ -1,0 +1,51 @@
+import { decideAllocatable } from "../../api/decide/allocatable/decide.ts";
+import { decodeSnapshot } from "../../api/model/decode.ts";
+import { canonicalText, unitsQuantity } from "../../api/model/quantity.ts";
+
+interface NodeStatusInput {
+  readonly cpus: number;
+  readonly memoryBytes: number;
+  readonly hugepages2MiCount: number;
+  readonly maxPods: number;
+  readonly podsPerCore: number;
+  readonly ephemeralStorage: string;
+  readonly nodeAllocatableReservation: Record<string, string>;
+  readonly deviceCapacity: Record<string, string>;
+  readonly deviceAllocatable: Record<string, string>;
+  readonly removedDevices: readonly string[] | null;
+  readonly existingCapacity: Record<string, string>;
+}
+
+/** The suite's input as the snapshot that a caller would post: the reservation as kubeReserved, no hard eviction. */
+export function nodeStatus(input: NodeStatusInput): unknown {
+  const devices = Object.entries(input.deviceCapacity).flatMap(([resource, all]) =>
+    Array.from({ length: Number(all) }, (_, i) => ({
+      resource,
+      id: `device-${i}`,
+      health: i < Number(input.deviceAllocatable[resource]) ? "Healthy" : "Unhealthy",
+    })),
+  );
+  const hugepages = input.hugepages2MiCount > 0 ? { "hugepages-2Mi": `${input.hugepages2MiCount * 2}Mi` } : {};
+  const capacity: Record<string, string> = {
+    ...input.existingCapacity,
+    ...Object.fromEntries(Object.keys(input.deviceCapacity).map((resource) => [resource, "0"])), // a plugin may list nothing
+    cpu: String(input.cpus),
+    memory: canonicalText(unitsQuantity(input.memoryBytes, "BinarySI").amount, "BinarySI"),
+    "ephemeral-storage": input.ephemeralStorage,
+    ...hugepages,
+  };
+  const snapshot = decodeSnapshot({
+    node: { metadata: { name: "n" }, status: { capacity } },
+    kubeletConfiguration: {
+      maxPods: input.maxPods,
+      podsPerCore: input.podsPerCore,
+      kubeReserved: input.nodeAllocatableReservation,
+      evictionHard: {},
+    },
+    devices,
+  });
+  if (!snapshot.ok) throw new Error(JSON.stringify(snapshot.error));
+  const answer = decideAllocatable({ snapshot: snapshot.value, facts: {}, ask: undefined, explain: "off" });
+  if (!answer.ok) throw new Error(answer.error.message);
+  return { allocatable: answer.value.decision.allocatable, capacity: answer.value.decision.capacity };
+}
