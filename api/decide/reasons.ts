@@ -1,6 +1,4 @@
-import type { Explain, Reason } from "../model/decision.ts";
-
-type Numbers = Omit<Reason, "code" | "at" | "field">;
+import type { Explain, Numbers, Reason } from "../model/decision.ts";
 
 /** Collects the reasons of one decision; with `explain: off` it collects nothing. */
 export class Reasons {
@@ -11,6 +9,7 @@ export class Reasons {
   }
   /** `at`: the cgroup or resource; `field`: the value of it that this explains. */
   add(code: string, at: string, field: string, numbers?: Numbers): void {
-    if (!this.#off) this.list.push({ code, at, field, ...numbers });
+    if (this.#off) return;
+    this.list.push(numbers === undefined ? { code, at, field } : { code, at, field, numbers });
   }
 }

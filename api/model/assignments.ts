@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { count, optional, pathPart, text } from "./fields.ts";
+import { withoutNulls } from "./nulls.ts";
 import { resourceRequirements } from "./pod.ts";
 
 /** State files may be posted as the file's text or as its JSON. */
@@ -7,7 +8,7 @@ const stateFile = <S extends z.ZodType>(schema: S) =>
   z.preprocess((v, ctx) => {
     if (typeof v !== "string") return v;
     try {
-      return JSON.parse(v) as unknown;
+      return withoutNulls(JSON.parse(v));
     } catch {
       ctx.issues.push({ code: "custom", message: "the text of a state file must be JSON", input: v });
       return z.NEVER;
@@ -53,7 +54,7 @@ function unwrapData(v: unknown): unknown {
   const data = (v as { data?: unknown } | null)?.data;
   if (typeof data !== "string") return v;
   try {
-    return JSON.parse(data) as unknown;
+    return withoutNulls(JSON.parse(data));
   } catch {
     return { entries: "`data` is not JSON" };
   }

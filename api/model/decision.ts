@@ -17,11 +17,12 @@ export type Explain = (typeof EXPLAIN)[number];
 export interface Reason {
   readonly code: string;
   /** The cgroup's path or the resource's name that the reason speaks of. */
-  readonly at?: string;
+  readonly at: string;
   /** The value of that place, for example `cpuShares`. */
-  readonly field?: string;
-  readonly [number: string]: string | number | boolean | null | undefined | readonly string[];
+  readonly field: string;
+  readonly numbers?: Numbers;
 }
+export type Numbers = Readonly<Record<string, string | number | boolean | undefined>>;
 
 export const REFUSAL_CODES = ["needs_input", "invalid_configuration", "no_such_pod"] as const;
 /** An expected "no answer": what is missing or contradictory, and what to do about it. */

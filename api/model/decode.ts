@@ -2,6 +2,7 @@ import type * as z from "zod";
 import { milliValue, value } from "./amount.ts";
 import type { ResourceList } from "./fields.ts";
 import { LIMITS } from "./limits.ts";
+import { withoutNulls } from "./nulls.ts";
 import { type Pod, podNamespace, podUid, type ResourceRequirements } from "./pod.ts";
 import { withDefaultRequests } from "./pod-defaults.ts";
 import { err, ok, type Result } from "./result.ts";
@@ -15,12 +16,18 @@ export interface InputIssue {
 
 /** Checks a posted snapshot and parses it once. Errors: every issue with its path, at most `LIMITS.issues`. */
 export function decodeSnapshot(input: unknown, at = ""): Result<Snapshot, readonly InputIssue[]> {
-  const parsed = snapshotSchema.safeParse(input);
+  const parsed = parseLenient(input);
   if (!parsed.success) return err(issuesOf(parsed.error, input, at));
   const pods = parsed.data.pods?.map(withDefaultRequests) ?? null;
   const issues = pods === null ? [] : podIssues(pods, podsPath(input, at));
   if (issues.length > 0) return err(issues);
-  return ok({ ...parsed.data, pods });
+  return ok(pods === null ? parsed.data : { ...parsed.data, pods });
+}
+
+/** Go reads null as absent. Nulls are rare where a decision looks, so they are taken out only when the check stumbles. */
+function parseLenient(input: unknown): z.ZodSafeParseResult<Snapshot> {
+  const parsed = snapshotSchema.safeParse(input);
+  return parsed.success ? parsed : snapshotSchema.safeParse(withoutNulls(input));
 }
 
 export function issuesOf(error: z.ZodError, input: unknown, at: string): readonly InputIssue[] {

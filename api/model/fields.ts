@@ -8,8 +8,8 @@ import { err, type Result } from "./result.ts";
 /** Resource name -> quantity, as `resources.requests` and `status.capacity` have it. */
 export type ResourceList = Readonly<Record<string, Quantity>>;
 
-/** A field that Kubernetes objects may lack or hold as null. */
-export const optional = <S extends z.ZodType>(schema: S) => schema.nullish();
+/** A field that objects may lack. A null counts as lacking: see `withoutNulls`. */
+export const optional = <S extends z.ZodType>(schema: S) => schema.optional();
 
 export const text = z.string().max(LIMITS.textLength);
 /** A part of a path below the cgroup root or the file system: never a separator, never `..`. */

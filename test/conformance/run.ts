@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { gunzipSync } from "node:zlib";
+import { DISPUTED } from "./disputed.ts";
 import { normaliseExpected, SUITES } from "./suites.ts";
 
 export interface VectorCase {
@@ -92,11 +93,14 @@ export function conformance(dir: string, print: (line: string) => void): boolean
     print(
       `${suite} ${result.passed}/${result.total}${result.unknown ? "  unknown suite: nothing here answers it" : ""}`,
     );
-    for (const f of result.failures.slice(0, SHOWN)) print(`  ${f.name}: ${f.diff}`);
+    for (const f of result.failures.slice(0, SHOWN)) print(`  ${f.name}: ${f.diff}${disputedMark(f.name)}`);
     good = good && !result.unknown && result.failures.length === 0;
   }
   return good;
 }
+
+const disputedMark = (name: string): string =>
+  DISPUTED.some((d) => d.name === name) ? "  (disputed: test/conformance/disputed.ts says why)" : "";
 
 if (import.meta.main) {
   const dir = process.argv[2] ?? join(import.meta.dirname, "..", "vectors");

@@ -72,8 +72,10 @@ function addDevices(
     allocatable.set(name, quantityOf(counts.allocatable, "DecimalSI"));
     if (compare(counts.allocatable, counts.capacity) < 0) reasons.add("unhealthy_devices", name, "allocatable");
   }
-  if (snapshot.devices !== null && snapshot.devices !== undefined)
-    return zeroRemoved(snapshot, capacity, allocatable, reasons);
+  if (snapshot.devices !== null && snapshot.devices !== undefined) {
+    zeroRemoved(snapshot, capacity, allocatable, reasons);
+    return;
+  }
   const observed = snapshot.node?.status?.allocatable;
   for (const name of capacity.keys()) {
     const seen = observed?.[name];

@@ -44,6 +44,7 @@ export function containerValues(
   addShares(values, c, limitMilli, at, reasons);
   if (options.cfsQuota) {
     values.cpuPeriod = options.period;
+    reasons.add("cfs_period", at, "cpuPeriod", { periodMicros: options.period });
     const quota = options.exclusiveCpus ? NO_QUOTA : milliCpuToQuota(limitMilli, options.period);
     if (quota !== 0) values.cpuQuota = quota;
     if (options.exclusiveCpus) reasons.add("quota_off", at, "cpuQuota", { because: "exclusive CPUs" });
@@ -63,7 +64,10 @@ export function containerValues(
     reasons.add("memory_from_limit", at, "memory", { bytes: values.memory, fromPod: memory.fromPod });
   }
   const hugePages = hugePageLimitOf(pod, c, options.pageSizes);
-  if (hugePages !== undefined) values.hugePageLimit = hugePages;
+  if (hugePages !== undefined) {
+    values.hugePageLimit = hugePages;
+    reasons.add("hugepages_from_limits", at, "hugePageLimit", { unnamed: "0" });
+  }
   return values;
 }
 

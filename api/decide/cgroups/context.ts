@@ -4,7 +4,7 @@ import type { KubeletConfiguration } from "../../model/kubelet-configuration.ts"
 import { isTerminal, type Pod, podUid } from "../../model/pod.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import { type bytes, type Micros, micros } from "../../model/units.ts";
+import { type Bytes, type Micros, micros } from "../../model/units.ts";
 import { pageSizes } from "../allocatable/capacity.ts";
 import { type NodeLevel, nodeLevelOf } from "../allocatable/node-level.ts";
 import { gateOn } from "../config.ts";
@@ -140,12 +140,22 @@ function reservedMemoryPercent(config: KubeletConfiguration): Result<number | un
 }
 
 /** What the kubelet's own cgroups get beyond their level's rule: the weight on v2, and each page size of the node. */
-export function finishOwn(values: Writable<CgroupValues>, context: TreeContext, unnamedPages: number): CgroupValues {
-  if (context.version === 2 && values.cpuShares !== undefined) values.cpuWeight = linearWeight(values.cpuShares);
+export function finishOwn(
+  values: Writable<CgroupValues>,
+  context: TreeContext,
+  at: string,
+  unnamedPages: Bytes,
+): CgroupValues {
+  const { reasons } = context;
+  if (context.version === 2 && values.cpuShares !== undefined) {
+    values.cpuWeight = linearWeight(values.cpuShares);
+    reasons.add("weight_from_shares", at, "cpuWeight", { rule: "linear", cpuShares: values.cpuShares });
+  }
   if (context.pageSizes.length > 0) {
     const limits = { ...values.hugePageLimit };
-    for (const size of context.pageSizes) limits[String(size)] ??= unnamedPages as ReturnType<typeof bytes>;
+    for (const size of context.pageSizes) limits[String(size)] ??= unnamedPages;
     values.hugePageLimit = limits;
+    reasons.add("page_sizes_of_node", at, "hugePageLimit", { unnamed: unnamedPages === 0 ? "0" : "unlimited" });
   }
   return values;
 }

@@ -1,6 +1,6 @@
 import { value, ZERO } from "../../model/amount.ts";
 import type { CgroupLevel, CgroupPlan, CgroupValues } from "../../model/decision.ts";
-import { UNLIMITED_HUGEPAGES } from "../../model/units.ts";
+import { bytes, UNLIMITED_HUGEPAGES } from "../../model/units.ts";
 import { nodeCgroupValues, reservedEnforcements } from "../allocatable/enforcement.ts";
 import { finishOwn, type TreeContext } from "./context.ts";
 import { filesOf } from "./files.ts";
@@ -33,12 +33,16 @@ export function nodeTree(context: TreeContext): CgroupPlan[] {
     const values: Values = { ...e.values };
     allCpus(values, context, e.path);
     reasons.add("enforce_node_allocatable", e.path, "cpuShares", { key: e.key });
-    return planOf(context, e.path, "node", finishOwn(values, context, 0));
+    return planOf(context, e.path, "node", finishOwn(values, context, e.path, bytes(0)));
   });
   if (context.config.cgroupsPerQOS === false) return plans;
   const tiers = tierPlans(context, kubepods);
   reasons.add(level.enforced ? "pods_enforced" : "pods_not_enforced", paths.kubepods, "memory", {});
-  return [planOf(context, paths.kubepods, "node", finishOwn(kubepods, context, 0)), ...plans, ...tiers];
+  return [
+    planOf(context, paths.kubepods, "node", finishOwn(kubepods, context, paths.kubepods, bytes(0))),
+    ...plans,
+    ...tiers,
+  ];
 }
 
 /** Without a CPU manager the kubelet names all CPUs, so that systemd knows of the cpuset. kubelet 1.36: getCgroupConfig. */
@@ -61,6 +65,6 @@ function tierPlans(context: TreeContext, kubepods: Values): CgroupPlan[] {
     tierMemoryQos(kubepods, tiers.burstable, requests, context.memoryQos, [paths.kubepods, paths.burstable], reasons);
   }
   return (["burstable", "besteffort"] as const).map((tier) =>
-    planOf(context, paths[tier], "qos", finishOwn(tiers[tier], context, UNLIMITED_HUGEPAGES)),
+    planOf(context, paths[tier], "qos", finishOwn(tiers[tier], context, paths[tier], UNLIMITED_HUGEPAGES)),
   );
 }

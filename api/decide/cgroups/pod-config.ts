@@ -75,6 +75,7 @@ function addLimits(
     const limit = milliValue(limits.get("cpu") ?? ZERO);
     values.cpuQuota = options.quotaOff === undefined ? milliCpuToQuota(limit, options.period) : NO_QUOTA;
     values.cpuPeriod = options.period;
+    reasons.add("cfs_period", at, "cpuPeriod", { periodMicros: options.period });
     if (options.quotaOff === undefined) {
       reasons.add("quota_from_limit", at, "cpuQuota", {
         milliCpu: limit,

@@ -1,6 +1,7 @@
 import { value, ZERO } from "../../model/amount.ts";
 import type { CgroupPlan, CgroupValues } from "../../model/decision.ts";
 import { type Container, type ContainerStatus, isSidecar, type Pod, podNamespace, podUid } from "../../model/pod.ts";
+import { bytes } from "../../model/units.ts";
 import { gateOn } from "../config.ts";
 import { oomScoreAdjuster } from "../resources/oom-score.ts";
 import { podRequests } from "../resources/pod-resources.ts";
@@ -61,7 +62,7 @@ function podPlan(context: TreeContext, own: PodContext): CgroupPlan {
     const request = value(podRequests(own.pod).get("memory") ?? ZERO);
     podMemoryQos(values, own.qos, request, context.memoryQos, own.path, context.reasons);
   }
-  return { ...planOf(context, own.path, "pod", finishOwn(values, context, 0)), pod: own.identity };
+  return { ...planOf(context, own.path, "pod", finishOwn(values, context, own.path, bytes(0))), pod: own.identity };
 }
 
 /** A quota on the pod would throttle the containers that own their CPUs. kubelet 1.36: podContainerManager EnsureExists. */
@@ -105,7 +106,7 @@ function valuesOf(context: TreeContext, own: PodContext, c: Container, path: str
   const exclusiveCpus = cpus?.exclusive === true && gateOn(context.config, "DisableCPUQuotaWithExclusiveCPUs");
   const options = { cfsQuota: context.cfsQuota, period: context.period, exclusiveCpus, pageSizes: context.pageSizes };
   const values: Writable<CgroupValues> = containerValues(own.pod, c, options, path, reasons);
-  if (context.version === 2) values.cpuWeight = runtimeWeight(context, values.cpuShares ?? 0);
+  if (context.version === 2) addRuntimeWeight(values, context, path);
   containerSwap(values, own.pod, c, own.qos, context.version, context.swap, path, reasons);
   if (context.memoryQos !== undefined) containerMemoryQos(values, c, own.qos, context.memoryQos, path, reasons);
   if (cpus !== undefined) {
@@ -117,11 +118,19 @@ function valuesOf(context: TreeContext, own: PodContext, c: Container, path: str
     values.cpusetMems = mems;
     reasons.add("memory_manager", path, "cpusetMems", { numaNodes: mems });
   }
-  if (context.version === 2 && context.config.singleProcessOOMKill === false) values.memoryOomGroup = true;
+  if (context.version === 2 && context.config.singleProcessOOMKill === false) {
+    values.memoryOomGroup = true;
+    reasons.add("oom_group", path, "memoryOomGroup", { because: "singleProcessOOMKill is false" });
+  }
   values.oomScoreAdj = own.oomScoreAdj(c);
   reasons.add("oom_score_adj", path, "oomScoreAdj", { qosClass: own.qos, memoryCapacity: context.memoryCapacity });
   return values;
 }
 
-const runtimeWeight = (context: TreeContext, shares: number) =>
-  context.snapshot.cgroup?.runtimeCpuWeight === "linear" ? linearWeight(shares) : curveWeight(shares);
+/** Containers' weights are the runtime's work, and its rule is not the kubelet's. */
+function addRuntimeWeight(values: Writable<CgroupValues>, context: TreeContext, at: string): void {
+  const rule = context.snapshot.cgroup?.runtimeCpuWeight ?? "curve";
+  const shares = values.cpuShares ?? 0;
+  values.cpuWeight = rule === "linear" ? linearWeight(shares) : curveWeight(shares);
+  context.reasons.add("weight_from_shares", at, "cpuWeight", { rule, cpuShares: shares });
+}

@@ -1,0 +1,93 @@
+import { closeSync, constants, openSync, readdirSync, readSync, type StatsFsBase, statfsSync } from "node:fs";
+import { join, resolve } from "node:path";
+
+/** A file of the machine that could not be read or understood; `path` is the machine's own, without the observed root. */
+export interface Missing {
+  readonly path: string;
+  readonly why: string;
+}
+
+/** The machine's files below one root. Nothing throws: a failure is `undefined` and one line of `missing`. */
+export interface MachineFiles {
+  /** The file's text without surrounding white space. */
+  text(path: string): string | undefined;
+  /** As `text`, for a file that many machines rightly lack: its absence is not noted. */
+  optionalText(path: string): string | undefined;
+  /** A file that holds one whole number. */
+  wholeNumber(path: string): number | undefined;
+  bytes(path: string): Buffer | undefined;
+  /** Names in a directory, sorted; empty where there is none. */
+  names(path: string): readonly string[];
+  /** Sizes of the file system at a path; absence is not noted. */
+  statfs(path: string): StatsFsBase<bigint> | undefined;
+  note(path: string, why: string): undefined;
+  readonly missing: readonly Missing[];
+}
+
+const MAX_FILE_BYTES = 4 * 1024 * 1024;
+const MAX_MISSING = 100;
+const CHUNK_BYTES = 64 * 1024;
+
+export function machineFiles(root: string): MachineFiles {
+  const missing: Missing[] = [];
+  const below = (path: string): string => join(root, resolve("/", path));
+  const note = (path: string, why: string): undefined => {
+    if (missing.length < MAX_MISSING && !missing.some((m) => m.path === path)) missing.push({ path, why });
+  };
+  const attempt = <T>(path: string, read: (real: string) => T, quiet = false): T | undefined => {
+    try {
+      return read(below(path));
+    } catch (error) {
+      return quiet && isAbsent(error) ? undefined : note(path, reasonOf(error));
+    }
+  };
+  const text = (path: string): string | undefined => attempt(path, readBounded)?.toString("utf8").trim();
+  return {
+    missing,
+    note,
+    text,
+    optionalText: (path) => attempt(path, readBounded, true)?.toString("utf8").trim(),
+    wholeNumber: (path) => wholeNumberOf(text(path), (found) => note(path, `expected a whole number, found ${found}`)),
+    bytes: (path) => attempt(path, readBounded),
+    names: (path) => attempt(path, (real) => readdirSync(real).sort(), true) ?? [],
+    statfs: (path) => attempt(path, (real) => statfsSync(real, { bigint: true }), true),
+  };
+}
+
+/** Files of /proc and /sys say size 0, so they are read to their end; O_NONBLOCK keeps a pipe from holding us up. */
+function readBounded(path: string): Buffer {
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    const chunks: Buffer[] = [];
+    let total = 0;
+    for (;;) {
+      const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
+      const length = readSync(fd, chunk);
+      if (length === 0) return Buffer.concat(chunks, total);
+      total += length;
+      if (total > MAX_FILE_BYTES) throw new RangeError(`larger than ${MAX_FILE_BYTES} bytes`);
+      chunks.push(chunk.subarray(0, length));
+    }
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Digits that a number holds exactly; `onOdd` hears of any other text. */
+export function wholeNumberOf(text: string | undefined, onOdd: (found: string) => undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const value = /^-?\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
+  return Number.isSafeInteger(value) ? value : onOdd(quoted(text));
+}
+
+/** Foreign text for a message: one line, short. */
+export const quoted = (text: string): string => `\`${text.replace(/\s+/g, " ").slice(0, 60)}\``;
+
+const codeOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoException).code;
+const isAbsent = (error: unknown): boolean => codeOf(error) === "ENOENT" || codeOf(error) === "ENOTDIR";
+function reasonOf(error: unknown): string {
+  const code = codeOf(error);
+  if (code === undefined) return (error as Error).message;
+  if (isAbsent(error)) return `not found (${code})`;
+  return code === "EACCES" || code === "EPERM" ? `permission denied (${code})` : `not readable (${code})`;
+}

@@ -1,0 +1,89 @@
+import { readdir, stat } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { distinctPods, type FoundPod } from "./distinct-pods.ts";
+import { parseDocuments } from "./parse.ts";
+import { podsOf } from "./pods-of.ts";
+import type { ReadProblem } from "./problem.ts";
+import { readText, reasonOf } from "./read-text.ts";
+import type { PodObject } from "./static-pod.ts";
+
+export interface Manifests {
+  /** In the order of the files' names, and as they stand in a file. */
+  readonly pods: readonly PodObject[];
+  /** What was left out, and why. */
+  readonly problems: readonly ReadProblem[];
+}
+
+const MAX_FILE_BYTES = 1024 * 1024;
+const MAX_FILES = 2048;
+/** Good and bad ones together; a directory that holds more is not read to its end. */
+const MAX_OBJECTS = 2048;
+
+/**
+ * The static pods of a directory (or of one file), as the kubelet's file source reads them (kubelet 1.36:
+ * extractFromDir): files in the order of their names, hidden ones left aside, directories not entered. More than the
+ * kubelet takes: several documents a file, and lists. Bounds: 1 MiB a file, 2048 files, 512 pods. Never rejects: whatever
+ * is refused is a problem with file, document and place, and the rest is read.
+ */
+export async function readManifests(path: string, nodeName: string): Promise<Manifests> {
+  const { files, problems } = await filesAt(resolve(path));
+  const found: FoundPod[] = [];
+  for (const file of files) {
+    if (found.length + problems.length >= MAX_OBJECTS) {
+      problems.push({ code: "too-many", file, message: `is not read: ${MAX_OBJECTS} objects came before it` });
+      break;
+    }
+    const read = await readFile(file, nodeName);
+    found.push(...read.found);
+    problems.push(...read.problems);
+  }
+  const distinct = distinctPods(found);
+  return { pods: distinct.pods, problems: [...problems, ...distinct.problems] };
+}
+
+async function readFile(file: string, nodeName: string): Promise<{ found: FoundPod[]; problems: ReadProblem[] }> {
+  const text = await readText(file, file, MAX_FILE_BYTES);
+  if (!text.ok) return { found: [], problems: [text.error] };
+  const { documents, problems } = parseDocuments(text.value, file);
+  const found: FoundPod[] = [];
+  const refused = [...problems];
+  for (const source of documents) {
+    for (const pod of podsOf(source, nodeName)) {
+      if (pod.ok) found.push({ pod: pod.value, source });
+      else refused.push(pod.error);
+    }
+  }
+  return { found, problems: refused };
+}
+
+async function filesAt(path: string): Promise<{ files: readonly string[]; problems: ReadProblem[] }> {
+  try {
+    if ((await stat(path)).isFile()) return { files: [path], problems: [] };
+    return await filesIn(path);
+  } catch (error) {
+    const [code, message] = reasonOf(error as NodeJS.ErrnoException);
+    return { files: [], problems: [{ code, file: path, message }] };
+  }
+}
+
+async function filesIn(directory: string): Promise<{ files: readonly string[]; problems: ReadProblem[] }> {
+  const names = (await readdir(directory)).filter((name) => !name.startsWith(".")).sort();
+  const problems: ReadProblem[] = [];
+  if (names.length > MAX_FILES) {
+    const message = `holds ${names.length} files, of which the first ${MAX_FILES} are read: remove the others`;
+    problems.push({ code: "too-many", file: directory, message });
+  }
+  const files: string[] = [];
+  for (const name of names.slice(0, MAX_FILES)) {
+    const file = join(directory, name);
+    const isFile = await stat(file).then(
+      (s) => s.isFile(),
+      (error: NodeJS.ErrnoException) => error,
+    );
+    if (isFile === true) files.push(file);
+    else if (isFile === false)
+      problems.push({ code: "not-a-file", file, message: "is not a regular file: manifests are read from files only" });
+    else problems.push({ code: reasonOf(isFile)[0], file, message: reasonOf(isFile)[1] });
+  }
+  return { files, problems };
+}

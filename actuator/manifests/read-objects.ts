@@ -1,0 +1,33 @@
+import { LIMITS } from "../../api/model/limits.ts";
+import { err, ok, type Result } from "../../api/model/result.ts";
+import { parseDocuments } from "./parse.ts";
+import type { ReadProblem } from "./problem.ts";
+import { readText } from "./read-text.ts";
+import type { SourceDocument } from "./source-document.ts";
+
+export interface ReadObjectsOptions {
+  readonly maxBytes?: number;
+  /** What `-` reads. */
+  readonly stdin?: AsyncIterable<Buffer>;
+}
+
+/**
+ * The documents of a JSON or YAML file, or of standard input for `-`, as plain values: one that a person named, so the
+ * first fault is the answer. At most `maxBytes` (as the API's body). Errors: every code of `readText` and
+ * `parseDocuments`, with file, line and column; `malformed` also for a file without any object.
+ */
+export async function readObjects(
+  path: string,
+  options: ReadObjectsOptions = {},
+): Promise<Result<readonly SourceDocument[], ReadProblem>> {
+  const { maxBytes = LIMITS.bodyBytes, stdin = process.stdin } = options;
+  const file = path === "-" ? "standard input" : path;
+  const text = await readText(path === "-" ? stdin : path, file, maxBytes);
+  if (!text.ok) return text;
+  const { documents, problems } = parseDocuments(text.value, file);
+  const [first] = problems;
+  if (first !== undefined) return err(first);
+  if (documents.length === 0)
+    return err({ code: "malformed", file, message: "holds no object: expected JSON or YAML" });
+  return ok(documents);
+}

@@ -1,0 +1,74 @@
+import {
+  kubeletConfiguration as configurationSchema,
+  type KubeletConfiguration,
+} from "../api/model/kubelet-configuration.ts";
+import type { MachineFacts } from "./machine/facts.ts";
+import { nodeNameOf, nodeOf } from "./machine/node.ts";
+import { summaryOf } from "./machine/summary.ts";
+
+export interface SnapshotParts {
+  readonly machine: MachineFacts;
+  /** As posted: any subset of KubeletConfiguration, or `{"kubeletconfig": ...}`. */
+  readonly kubeletConfiguration: unknown;
+  readonly pods: readonly unknown[];
+  /** `root` is where the hierarchies are mounted; absent: where the machine has them. */
+  readonly cgroup: {
+    readonly driver: "cgroupfs" | "systemd";
+    readonly root?: string;
+    readonly runtimeCpuWeight?: "curve" | "linear";
+  };
+  /** Absent: the host name in lower case. */
+  readonly nodeName?: string;
+  /** Counts the snapshots of one boot, so that an older one is known as such. */
+  readonly sequence?: number;
+  readonly runtime?: unknown;
+  readonly devices?: readonly unknown[];
+  readonly assignments?: unknown;
+}
+
+/**
+ * The NodeSnapshot of this machine as plain JSON, in the form that `POST /v1/decisions/*` takes. Pure: what `machine` does
+ * not know is absent, never guessed, and the decisions then name it under `needs`.
+ */
+export function snapshotOf(parts: SnapshotParts): Readonly<Record<string, unknown>> {
+  const { machine, cgroup } = parts;
+  const nodeName = parts.nodeName ?? nodeNameOf(machine);
+  const snapshot = {
+    observedAt: machine.observedAt,
+    bootId: machine.system.bootID,
+    sequence: parts.sequence ?? 0,
+    node: nodeName === undefined ? undefined : nodeOf(machine, nodeName, configurationOf(parts.kubeletConfiguration)),
+    kubeletConfiguration: parts.kubeletConfiguration,
+    pods: parts.pods,
+    stats: plain(summaryOf(machine, nodeName ?? "")),
+    machine: plain(machineOf(machine)),
+    cgroup:
+      machine.cgroup.version === undefined
+        ? undefined
+        : { root: machine.cgroup.root, ...cgroup, version: machine.cgroup.version },
+    runtime: parts.runtime,
+    devices: parts.devices,
+    assignments: parts.assignments,
+  };
+  return Object.fromEntries(Object.entries(snapshot).filter(([, value]) => value !== undefined));
+}
+/** Without the fields that are undefined, at every depth. */
+const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
+
+/** Only for the capacity: a configuration with a fault is posted as it is, and the API names the fault. */
+function configurationOf(input: unknown): KubeletConfiguration {
+  const parsed = configurationSchema.safeParse(input);
+  return parsed.success ? parsed.data : {};
+}
+
+function machineOf(machine: MachineFacts) {
+  return {
+    cpus: machine.cpus.map(({ cpu, core, socket, numa, uncoreCache }) => ({ cpu, core, socket, numa, uncoreCache })),
+    numaNodes: machine.numaNodes,
+    distances: machine.distances.length === 0 ? undefined : machine.distances,
+    memoryBytes: machine.memory.totalBytes,
+    swapBytes: machine.memory.swapTotalBytes,
+    hugetlb: machine.cgroup.version === undefined ? undefined : machine.cgroup.hugetlb,
+    pageSizeBytes: machine.memory.pageSizeBytes,
+  };
+}

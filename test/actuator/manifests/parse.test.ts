@@ -1,0 +1,108 @@
+import { expect, test } from "vitest";
+import { parseDocuments } from "../../../actuator/manifests/parse.ts";
+import { problemText } from "../../../actuator/manifests/problem.ts";
+
+const values = (text: string): unknown[] => parseDocuments(text, "f.yaml").documents.map((d) => d.value);
+const problems = (text: string): string[] => parseDocuments(text, "f.yaml").problems.map(problemText);
+const codes = (text: string): string[] => parseDocuments(text, "f.yaml").problems.map((p) => p.code);
+
+test("YAML means what it means to Kubernetes: version 1.1 without clock times and dates", () => {
+  const text = `
+mode: 0644
+on: yes
+off: [no, off, n, false]
+text: ["yes", 'no', "0644"]
+port: 80:80
+time: 12:30:45
+day: 2026-01-31
+number: [1_000, 0x10, 1e3, 1.5]
+none: [~, null, ]
+cpu: 500m
+`;
+  expect(values(text)).toEqual([
+    {
+      mode: 420,
+      true: true,
+      false: [false, false, false, false],
+      text: ["yes", "no", "0644"],
+      port: "80:80",
+      time: "12:30:45",
+      day: "2026-01-31",
+      number: [1000, 16, 1000, 1.5],
+      none: [null, null],
+      cpu: "500m",
+    },
+  ]);
+});
+
+test("anchors, aliases and merge keys are resolved", () => {
+  const text = "base: &b {limits: {cpu: 1}}\na:\n  <<: *b\n  name: a\nb: *b\n";
+  expect(values(text)).toEqual([
+    { base: { limits: { cpu: 1 } }, a: { limits: { cpu: 1 }, name: "a" }, b: { limits: { cpu: 1 } } },
+  ]);
+});
+
+test("JSON is read as JSON, and a list or a flow map that only YAML knows as YAML", () => {
+  expect(values(' {"a": [1, "0644", "yes"], "b": "12:30"}')).toEqual([{ a: [1, "0644", "yes"], b: "12:30" }]);
+  expect(values("{a: 1}\n---\n[b]\n")).toEqual([{ a: 1 }, ["b"]]);
+  expect(values("\n# nothing\n---\n---\n")).toEqual([]);
+});
+
+test.each([
+  ["truncated JSON", '{"a": {\n  "b": 1', "f.yaml:2:9: document 0: is not YAML or JSON: flow map"],
+  [
+    "a tab as indentation",
+    "a:\n\tb: 1\n",
+    "f.yaml:2:1: document 0: is not YAML or JSON: tabs are not allowed as indentation",
+  ],
+  ["an unknown alias", "a: 1\nb: *none\n", "document 0: is not YAML or JSON: unresolved alias"],
+  ["a key twice", "a:\n  x: 1\n  y: 2\n  x: 3\n", "f.yaml:4:3: document 0: has the key `x` twice: keep one"],
+])("%s is named with line and column", (_, text, message) => {
+  expect(problems(text)).toEqual([expect.stringContaining(message)]);
+  expect(values(text)).toEqual([]);
+});
+
+test("the place of a value is found, and of a missing one the nearest above it", () => {
+  const [first, second] = parseDocuments("a: 1\n---\nspec:\n  list:\n  - x: 1\n  - key:  2\n", "f.yaml").documents;
+  expect(first?.place([])).toEqual({ line: 1, column: 1 });
+  expect(second?.place(["spec", "list", 1, "key"])).toEqual({ line: 6, column: 11 });
+  expect(second?.place(["spec", "list", 1, "z", 0])).toEqual({ line: 6, column: 5 });
+  const [json] = parseDocuments('{"a":\n  {"b": 1}}', "f.json").documents;
+  expect(json?.place(["a", "b"])).toEqual({ line: 2, column: 9 });
+});
+
+test("alias bombs are refused: by expansion, by their number, and one that holds itself", () => {
+  const laughs = ["a: &a [l, l, l, l, l, l, l, l, l, l]"];
+  for (const [from, to] of ["ab", "bc", "cd", "de", "ef", "fg", "gh", "hi"])
+    laughs.push(`${to}: &${to} [${Array(10).fill(`*${from}`).join(", ")}]`);
+  expect(codes(laughs.join("\n"))).toEqual(["alias-bomb"]);
+
+  const many = Array.from({ length: 5_000 }, (_, i) => `- &a${i} 1\n- *a${i}`).join("\n");
+  expect(codes(many)).toEqual(["alias-bomb"]);
+  expect(codes("a: &a [*a]")).toEqual(["too-deep"]);
+});
+
+test("a hundred aliases of one anchor are nothing unusual", () => {
+  expect(codes(`a: &a {x: 1}\nb: [${Array(90).fill("*a").join(", ")}]`)).toEqual([]);
+});
+
+test.each([
+  ["YAML", "[".repeat(500_000)],
+  ["JSON", "[".repeat(500_000) + "]".repeat(500_000)],
+  ["YAML in dashes", "- ".repeat(200_000)],
+  ["YAML blocks", Array.from({ length: 400 }, (_, i) => `${" ".repeat(i)}a:`).join("\n")],
+  ["JSON of 101 levels", "[".repeat(101) + "]".repeat(101)],
+])("%s that is nested too deep is refused", (_, text) => {
+  expect(values(text)).toEqual([]);
+  expect(codes(text)).toEqual(["too-deep"]);
+});
+
+test("a hundred levels are read", () => {
+  expect(values("[".repeat(100) + "]".repeat(100))).toHaveLength(1);
+});
+
+test("keys named like object internals are plain keys", () => {
+  const [value] = values("__proto__: {polluted: true}\nconstructor: 1\n");
+  expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
+  expect(Object.keys(value as object)).toEqual(["__proto__", "constructor"]);
+});

@@ -1,0 +1,161 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync } from "node:fs";
+import { basename, join } from "node:path";
+import { expect, test } from "vitest";
+import { readManifests } from "../../../actuator/manifests/read-manifests.ts";
+import { podYaml, scratch } from "./scratch.ts";
+
+/** Names of the pods and `file:line:column code` of the problems. */
+async function outcome(path: string) {
+  const { pods, problems } = await readManifests(path, "n1");
+  const at = problems.map(
+    ({ file, place, code }) => `${basename(file)}${place ? `:${place.line}:${place.column}` : ""} ${code}`,
+  );
+  return { pods: pods.map((p) => p.metadata.name), problems: at };
+}
+
+test("files are read in the order of their names, hidden ones and directories left aside", async () => {
+  const directory = scratch({
+    "b.yaml": podYaml("b"),
+    "a.json": JSON.stringify({
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name: "a" },
+      spec: { containers: [{ name: "c" }] },
+    }),
+    "C.yml": podYaml("c"),
+    ".hidden.yaml": podYaml("hidden"),
+    "inner/d.yaml": podYaml("d"),
+    "no-ending": podYaml("e"),
+  });
+  expect(await outcome(directory)).toEqual({ pods: ["c-n1", "a-n1", "b-n1", "e-n1"], problems: ["inner not-a-file"] });
+});
+
+test("a file holds several documents, lists among them, and empty ones are passed over", async () => {
+  const list = (kind: string, name: string, head: string) =>
+    `apiVersion: v1\nkind: ${kind}\nitems:\n- ${head}metadata: {name: ${name}}\n  spec: {containers: [{name: c}]}\n`;
+  const text = [
+    "# comment only\n",
+    podYaml("one"),
+    "",
+    list("PodList", "two", ""),
+    list("List", "three", "apiVersion: v1\n  kind: Pod\n  "),
+  ].join("---\n");
+  expect(await outcome(scratch({ "all.yaml": text }))).toEqual({
+    pods: ["one-n1", "two-n1", "three-n1"],
+    problems: [],
+  });
+});
+
+test("a bad document is named with its place and hides neither its neighbours nor other files", async () => {
+  const text = `${podYaml("good")}---\nkind: [\n---\n${podYaml("also-good")}---\napiVersion: v1\nkind: ConfigMap\n`;
+  const directory = scratch({ "mixed.yaml": text, "z.yaml": podYaml("last") });
+  const { problems } = await readManifests(directory, "n1");
+  expect(problems).toEqual([
+    expect.objectContaining({ code: "malformed", document: 1, place: { line: 11, column: 1 } }),
+    {
+      code: "not-a-pod",
+      file: join(directory, "mixed.yaml"),
+      document: 3,
+      place: { line: 21, column: 1 },
+      message: 'expected apiVersion `v1` and kind `Pod`, found `"v1"` and `"ConfigMap"`',
+    },
+  ]);
+  expect((await outcome(directory)).pods).toEqual(["good-n1", "also-good-n1", "last-n1"]);
+});
+
+test.each([
+  [
+    "a pod without containers",
+    "metadata: {name: p}\nspec: {containers: []}",
+    "4:20",
+    "spec.containers: a pod has at least one container",
+  ],
+  ["a pod without a name", "metadata: {}\nspec: {containers: [{name: c}]}", "1:1", "metadata.name must be text"],
+  [
+    "a name that would leave its directory",
+    "metadata: {name: ../../etc}\nspec: {containers: [{name: c}]}",
+    "3:18",
+    "metadata.name: must be letters, digits, `-` or `.`, at most 253",
+  ],
+  [
+    "an amount that is none",
+    "metadata: {name: p}\nspec:\n  containers:\n  - name: c\n    resources:\n      limits: {memory: 1Qi}",
+    "8:24",
+    "spec.containers[0].resources.limits.memory: `1Qi` is not a quantity",
+  ],
+  [
+    "two containers with one name",
+    "metadata: {name: p}\nspec:\n  containers: [{name: c}, {name: c}]",
+    "5:3",
+    "spec: two containers are named `c`",
+  ],
+])("%s is refused where it stands", async (_, body, place, message) => {
+  const { pods, problems } = await readManifests(scratch({ "p.yaml": `apiVersion: v1\nkind: Pod\n${body}\n` }), "n1");
+  expect(pods).toEqual([]);
+  expect(problems.map((p) => `${p.place?.line}:${p.place?.column}`)).toEqual([place]);
+  expect(problems[0]).toMatchObject({ code: "invalid-pod" });
+  expect(problems[0]?.message).toContain(message);
+});
+
+test("a fault inside a JSON list has its place too", async () => {
+  const items = [
+    { metadata: { name: "ok" }, spec: { containers: [{ name: "c" }] } },
+    { metadata: { name: "bad" }, spec: { containers: 3 } },
+  ];
+  const text = JSON.stringify({ apiVersion: "v1", kind: "PodList", items }, null, 2);
+  const line = text.split("\n").findIndex((l) => l.includes('"containers": 3')) + 1;
+  expect(await outcome(scratch({ "l.json": text }))).toEqual({
+    pods: ["ok-n1"],
+    problems: [`l.json:${line}:23 invalid-pod`],
+  });
+});
+
+test("a directory that is not there, a file of the wrong kind and one that is too large are named", async () => {
+  const directory = scratch({
+    "big.yaml": `# ${"x".repeat(1024 * 1024)}\n${podYaml("big")}`,
+    "latin.yaml": Uint8Array.of(0x6b, 0xff, 0xfe),
+    "ok.yaml": podYaml("ok"),
+  });
+  mkdirSync(join(directory, "sub"));
+  execFileSync("mkfifo", [join(directory, "pipe.yaml")]);
+  expect(await outcome(directory)).toEqual({
+    pods: ["ok-n1"],
+    problems: ["pipe.yaml not-a-file", "sub not-a-file", "big.yaml too-large", "latin.yaml not-text"],
+  });
+  expect(await outcome(join(directory, "missing"))).toEqual({ pods: [], problems: ["missing not-found"] });
+  expect(await outcome(join(directory, "ok.yaml"))).toEqual({ pods: ["ok-n1"], problems: [] });
+});
+
+test("of two pods with one name the last file counts, of two with one uid the first", async () => {
+  const withUid = (name: string) =>
+    podYaml(name).replace("metadata:", "metadata:\n  uid: 11111111-2222-4333-8444-555555555555");
+  const directory = scratch({
+    "1.yaml": podYaml("same"),
+    "2.yaml": podYaml("same"),
+    "3.yaml": withUid("e"),
+    "4.yaml": withUid("f"),
+  });
+  const { pods, problems } = await readManifests(directory, "n1");
+  expect(pods.map((p) => p.metadata.name)).toEqual(["same-n1", "e-n1"]);
+  expect(problems.map((p) => [basename(p.file), p.code, p.message])).toEqual([
+    ["1.yaml", "duplicate", `pod default/same-n1 is also in ${join(directory, "2.yaml")}, which counts: rename one`],
+    [
+      "4.yaml",
+      "duplicate",
+      "pod default/f-n1 has the uid of pod default/e-n1, `11111111-2222-4333-8444-555555555555`: remove the uid",
+    ],
+  ]);
+  expect(await outcome(directory)).toEqual({
+    pods: ["same-n1", "e-n1"],
+    problems: ["1.yaml:1:1 duplicate", "4.yaml:1:1 duplicate"],
+  });
+});
+
+test("a node takes 512 pods, the others are named", async () => {
+  const pods = (from: number, to: number) =>
+    Array.from({ length: to - from }, (_, i) => podYaml(`p${from + i}`)).join("---\n");
+  const { pods: taken, problems } = await outcome(scratch({ "a.yaml": pods(0, 500), "b.yaml": pods(500, 515) }));
+  expect([taken.length, taken[0], taken.at(-1)]).toEqual([512, "p0-n1", "p511-n1"]);
+  expect(problems).toEqual(["b.yaml:109:1 too-many", "b.yaml:118:1 too-many", "b.yaml:127:1 too-many"]);
+});

@@ -1,0 +1,78 @@
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { readManifests } from "../../../actuator/manifests/read-manifests.ts";
+import { type PodObject, staticPodOf } from "../../../actuator/manifests/static-pod.ts";
+import { podYaml, scratch } from "./scratch.ts";
+
+const HEX = /^[0-9a-f]{32}$/;
+const pod = (more: object = {}, spec: object = {}): PodObject =>
+  ({
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name: "web", ...more },
+    spec: { containers: [{ name: "c" }], ...spec },
+  }) as PodObject;
+const uid = (p: PodObject): unknown => p.metadata["uid"];
+
+/** As a kubelet on node n1 listed its static pod. */
+const KUBELET = {
+  name: "static1-n1",
+  namespace: "kube-system",
+  annotations: ["kubernetes.io/config.hash", "kubernetes.io/config.source"],
+  tolerations: [{ operator: "Exists", effect: "NoExecute" }],
+};
+
+test("a static pod gets from us what a kubelet gave it", () => {
+  const made = staticPodOf(
+    pod({ name: "static1", namespace: "kube-system", labels: { app: "static1" } }),
+    "n1",
+    "/m/static1.yaml",
+  );
+  expect(made.metadata).toEqual({
+    name: KUBELET.name,
+    namespace: KUBELET.namespace,
+    uid: expect.stringMatching(HEX),
+    labels: { app: "static1" },
+    annotations: { "kubernetes.io/config.hash": uid(made), "kubernetes.io/config.source": "file" },
+  });
+  expect(Object.keys(made.metadata["annotations"] as object).sort()).toEqual(KUBELET.annotations);
+  expect(made.spec).toEqual({ containers: [{ name: "c" }], nodeName: "n1", tolerations: KUBELET.tolerations });
+  expect(made["status"]).toEqual({ phase: "Pending" });
+});
+
+test("what the file says stays: uid, annotations, other tolerations; not a status", () => {
+  const own = { key: "gpu", operator: "Exists" };
+  const timed = { operator: "Exists", effect: "NoExecute", tolerationSeconds: 30 };
+  const given = {
+    ...pod({ uid: "abc", annotations: { note: "mine" } }, { tolerations: [timed, own] }),
+    status: { phase: "Running" },
+  };
+  const made = staticPodOf(given, "N1", "/m/web.yaml");
+  expect(made.metadata).toMatchObject({
+    name: "web-n1",
+    namespace: "default",
+    uid: "abc",
+    annotations: { note: "mine", "kubernetes.io/config.hash": "abc" },
+  });
+  expect(made.spec["tolerations"]).toEqual([{ operator: "Exists", effect: "NoExecute" }, own]);
+  expect(made["status"]).toEqual({ phase: "Pending" });
+});
+
+test("the uid stays for the same pod whatever the order of its keys, and changes with pod, node and file", () => {
+  const first = uid(staticPodOf(pod(), "n1", "/m/a.yaml"));
+  const { spec, metadata } = pod();
+  expect(uid(staticPodOf({ spec, metadata, kind: "Pod", apiVersion: "v1" }, "n1", "/m/a.yaml"))).toBe(first);
+  const others = [
+    staticPodOf(pod({}, { priority: 1 }), "n1", "/m/a.yaml"),
+    staticPodOf(pod(), "n2", "/m/a.yaml"),
+    staticPodOf(pod(), "n1", "/m/b.yaml"),
+  ];
+  expect(new Set([first, ...others.map(uid)]).size).toBe(4);
+});
+
+test("the uid outlives a restart: reading the directory again gives the same pods", async () => {
+  const directory = scratch({ "a.yaml": podYaml("a"), "b.yaml": podYaml("b") });
+  const [first, again] = [await readManifests(directory, "n1"), await readManifests(join(directory, "."), "n1")];
+  expect(first.pods.map(uid)).toEqual([expect.stringMatching(HEX), expect.stringMatching(HEX)]);
+  expect(again.pods).toEqual(first.pods);
+});

@@ -1,0 +1,70 @@
+import { describe, expect, test } from "vitest";
+import { DECIDERS } from "../../api/decide/index.ts";
+import type { CgroupPlan } from "../../api/model/decision.ts";
+import { decodeSnapshot } from "../../api/model/decode.ts";
+import { captured, realSnapshot } from "./real-node.ts";
+
+const decoded = decodeSnapshot(realSnapshot());
+if (!decoded.ok) throw new Error(JSON.stringify(decoded.error));
+const snapshot = decoded.value;
+const asked = { snapshot, facts: {}, ask: undefined, explain: "reasons" } as const;
+
+describe("the captured node of a real kubelet 1.36.3", () => {
+  test("allocatable and capacity are the node's own status", () => {
+    const answer = DECIDERS.allocatable(asked);
+    if (!answer.ok) throw new Error(answer.error.message);
+    const { status } = captured("node.json");
+    expect(answer.value.decision.allocatable).toEqual(status.allocatable);
+    expect(answer.value.decision.capacity).toEqual(status.capacity);
+    expect(answer.value.decision.errors).toEqual([]);
+    expect(answer.value.needs).toEqual([]);
+  });
+
+  const cgroups = DECIDERS.cgroups(asked);
+  if (!cgroups.ok) throw new Error(cgroups.error.message);
+  const plans = cgroups.value.decision.cgroups;
+  const real = captured("cgroups.json") as Record<string, Record<string, string>>;
+  // the machine has no hugetlb hierarchy, so the kubelet wrote none of its files
+  const comparable = (plan: CgroupPlan) => plan.files.filter((f) => !f.path.startsWith("hugetlb."));
+
+  test.each(plans.map((p) => [p.path, p] as const))("%s holds what the kubelet wrote", (path, plan) => {
+    const want = real[path];
+    expect(want, "the cgroup exists on the real node").toBeDefined();
+    for (const file of comparable(plan)) expect(`${file.path} ${file.value}`).toBe(`${file.path} ${want?.[file.path]}`);
+    expect(comparable(plan).length).toBeGreaterThan(0);
+  });
+  test("every cgroup of the node but the sandboxes' is decided", () => {
+    const decidedPaths = new Set(plans.map((p) => p.path));
+    const left = Object.keys(real).filter((path) => !decidedPaths.has(path));
+    const sandboxes = left.filter(
+      (path) => (real[path] as unknown as { procs?: { comm: string }[] }).procs?.[0]?.comm === "pause",
+    );
+    expect(plans.length).toBe(28);
+    expect(left).toEqual(sandboxes);
+    expect(left.length).toBe(11);
+  });
+  test("parents come before their children", () => {
+    const seen = new Set<string>();
+    for (const { path } of plans) {
+      const parent = path.slice(0, path.lastIndexOf("/"));
+      if (parent !== "") expect(seen.has(parent), path).toBe(true);
+      seen.add(path);
+    }
+  });
+  test("every value has a reason that names its cgroup and field", () => {
+    const reasons = new Set(cgroups.value.reasons.map((r) => `${r.at} ${r.field}`));
+    for (const plan of plans) {
+      for (const field of Object.keys(plan.values))
+        expect(reasons.has(`${plan.path} ${field}`), `${plan.path} ${field}`).toBe(true);
+    }
+  });
+  test("what the kubelet sent to the runtime for each container is what is decided", () => {
+    const adj = Object.fromEntries(
+      plans.filter((p) => p.level === "container").map((p) => [`${p.pod?.name}/${p.container}`, p.values.oomScoreAdj]),
+    );
+    expect(adj["guar-int/c"]).toBe(-997);
+    expect(adj["besteffort/c"]).toBe(1000);
+    expect(adj["static1-n1/c"]).toBe(-997);
+    expect(adj["sidecar/c"]).toBe(999);
+  });
+});
