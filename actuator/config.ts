@@ -1,0 +1,63 @@
+import { hostname } from "node:os";
+import * as z from "zod";
+import { err, ok, type Result } from "../api/model/result.ts";
+
+const seconds = (min: number) => z.number().min(min).max(86_400);
+const file = z.string().min(1).max(4096);
+
+/** Settings of the daemon; a file may hold them as YAML or JSON, and flags of the same names win over it. */
+const schema = z.strictObject({
+  /** `observe` writes nothing to cgroupfs; `enforce` carries plans out. */
+  mode: z.enum(["observe", "enforce"]).default("observe"),
+  nodeName: z
+    .string()
+    .min(1)
+    .max(253)
+    .default(() => hostname().toLowerCase()),
+  /** A cgroup of our own in every hierarchy; nothing outside it is ever written. */
+  cgroupRoot: z
+    .string()
+    .regex(
+      /^(?:\/[A-Za-z0-9][A-Za-z0-9._-]*)+$/,
+      "must be a path of its own below the cgroup mounts, such as /nodewise",
+    )
+    .default("/nodewise"),
+  cgroupMount: file.default("/sys/fs/cgroup"),
+  /** Journal and outbox live here, readable by this user only. */
+  stateDir: file,
+  /** A KubeletConfiguration, YAML or JSON; absent: the kubelet's defaults. */
+  kubeletConfiguration: file.optional(),
+  /** Where a kubelet keeps its state files; they are only read. */
+  kubeletDir: file.default("/var/lib/kubelet"),
+  /** A directory (or a file) of static pods. */
+  manifests: file.optional(),
+  /** Or a URL that answers a v1.PodList: a kubelet's /pods, or the API server's list of the node. */
+  podsUrl: z.url({ protocol: /^https?$/ }).optional(),
+  podsTokenFile: file.optional(),
+  podsCaFile: file.optional(),
+  /** The policy API; absent: every decision is made here. */
+  api: z.url({ protocol: /^https?$/ }).optional(),
+  apiTokenFile: file.optional(),
+  apiTimeoutSeconds: seconds(0.1).default(5),
+  /** The kubelet refreshes its tiers each minute. */
+  intervalSeconds: seconds(1).default(60),
+  /** `existing`: the runtime makes containers' cgroups. `create`: there is no runtime, make them too. */
+  containers: z.enum(["existing", "create"]).default("existing"),
+  removeOrphans: z.boolean().default(true),
+});
+export type ActuatorConfig = z.output<typeof schema>;
+export type ActuatorSettings = z.input<typeof schema>;
+
+/** Errors: every setting that is wrong, by name, in one line. */
+export function actuatorConfig(settings: Readonly<Record<string, unknown>>): Result<ActuatorConfig, string> {
+  const parsed = schema.safeParse(settings);
+  if (!parsed.success) {
+    const faults = parsed.error.issues.map((i) => `${i.path.join(".") || "settings"}: ${i.message}`);
+    return err(faults.join("; "));
+  }
+  const { manifests, podsUrl } = parsed.data;
+  if (manifests !== undefined && podsUrl !== undefined) {
+    return err("manifests and podsUrl: pods come from one place, set only one of them");
+  }
+  return ok(parsed.data);
+}

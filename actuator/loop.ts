@@ -1,0 +1,140 @@
+import { curveWeight, linearWeight } from "../api/decide/cgroups/cpu-convert.ts";
+import type { AllocatableDecision, CgroupsDecision } from "../api/model/decision.ts";
+import { type ApplyReport, applyPlan } from "./apply.ts";
+import type { Hierarchy } from "./cgroupfs/hierarchy.ts";
+import { observeCgroups } from "./cgroupfs/observe.ts";
+import type { ActuatorConfig } from "./config.ts";
+import type { Journal } from "./journal.ts";
+import type { MachineFacts } from "./machine/facts.ts";
+import type { Drift } from "./plan/drift.ts";
+import { findDrift } from "./plan/find-drift.ts";
+import { planWrites } from "./plan/plan.ts";
+import type { Skip } from "./plan/step.ts";
+import type { DecisionAnswer, LoopPorts, Problem } from "./ports.ts";
+import { snapshotOf } from "./snapshot.ts";
+
+/** What one pass saw, decided and did. */
+export interface PassReport {
+  readonly at: string;
+  readonly snapshot: unknown;
+  readonly allocatable: AllocatableDecision | null;
+  readonly cgroups: CgroupsDecision | null;
+  readonly decisionId: string | null;
+  readonly decidedBy: "api" | "here" | null;
+  readonly needs: readonly string[];
+  readonly drift: readonly Drift[];
+  readonly skipped: readonly Skip[];
+  readonly applied: ApplyReport | null;
+  readonly problems: readonly Problem[];
+}
+
+type Settings = Pick<ActuatorConfig, "mode" | "nodeName" | "cgroupMount" | "containers" | "removeOrphans">;
+const WEIGHTS = { linear: linearWeight, curve: curveWeight };
+
+/** Observe, ask, plan, guard, apply, report: once. Never throws for what the world does; faults are in the report. */
+export async function runPass(ports: LoopPorts, settings: Settings, sequence: number): Promise<PassReport> {
+  const machine = ports.observeMachine();
+  const problems: Problem[] = [];
+  const nothing: PassReport = {
+    at: machine.observedAt,
+    snapshot: null,
+    allocatable: null,
+    cgroups: null,
+    decisionId: null,
+    decidedBy: null,
+    needs: [],
+    drift: [],
+    skipped: [],
+    applied: null,
+    problems,
+  };
+  const configuration = await ports.readConfiguration();
+  const read = await ports.readPods();
+  problems.push(...read.problems);
+  // INVARIANT: without the whole list of pods nothing is decided: their cgroups would look like orphans
+  if (!configuration.ok || read.pods === null) {
+    if (!configuration.ok) problems.push(configuration.error);
+    return nothing;
+  }
+  const assignments = await ports.readAssignments();
+  const snapshot = snapshotOf({
+    machine,
+    kubeletConfiguration: configuration.value,
+    pods: read.pods,
+    cgroup: { driver: driverOf(configuration.value), root: settings.cgroupMount },
+    nodeName: settings.nodeName,
+    sequence,
+    ...(assignments === undefined ? {} : { assignments }),
+  });
+  const allocatable = await ports.client.decide("allocatable", snapshot);
+  const answer = await ports.client.decide("cgroups", snapshot);
+  if (!allocatable.ok) problems.push(allocatable.error);
+  const partial = {
+    ...nothing,
+    snapshot,
+    allocatable: allocatable.ok ? (allocatable.value.decision as AllocatableDecision) : null,
+  };
+  if (!answer.ok) {
+    problems.push(answer.error);
+    return partial;
+  }
+  const decided = { ...partial, ...seen(answer.value) };
+  if (ports.hierarchy === null || ports.journal === null) return decided;
+  const carriedOut = await carryOut(answer.value, ports.hierarchy, ports.journal, machine, settings, problems);
+  await reportBack(ports, answer.value, machine.observedAt, carriedOut.applied);
+  return { ...decided, ...carriedOut };
+}
+
+const seen = (answer: DecisionAnswer) => ({
+  cgroups: answer.decision as CgroupsDecision,
+  decisionId: answer.id,
+  decidedBy: answer.decidedBy,
+  needs: answer.needs,
+});
+
+/** The kubelet's default driver is cgroupfs. */
+function driverOf(configuration: unknown): "cgroupfs" | "systemd" {
+  const c = configuration as { cgroupDriver?: unknown; kubeletconfig?: { cgroupDriver?: unknown } } | null;
+  return (c?.kubeletconfig?.cgroupDriver ?? c?.cgroupDriver) === "systemd" ? "systemd" : "cgroupfs";
+}
+
+async function carryOut(
+  answer: DecisionAnswer,
+  hierarchy: Hierarchy,
+  journal: Journal,
+  machine: MachineFacts,
+  settings: Settings,
+  problems: Problem[],
+): Promise<Pick<PassReport, "drift" | "skipped" | "applied">> {
+  const decision = answer.decision as CgroupsDecision;
+  const bootId = machine.system.bootID ?? "";
+  const state = observeCgroups(hierarchy, { bootId, pageSize: machine.memory.pageSizeBytes ?? 4096 });
+  const drift = findDrift(decision, state, (path, file) => journal.written(path, file)?.value ?? null, WEIGHTS);
+  const plan = planWrites(decision, state, settings);
+  if (!plan.ok) {
+    problems.push({ from: "cgroupfs", message: plan.error.message });
+    return { drift, skipped: [], applied: null };
+  }
+  const applied = await applyPlan({
+    plan: plan.value,
+    hierarchy,
+    journal,
+    decisionId: answer.id ?? "decided-here",
+    bootId,
+    dryRun: settings.mode === "observe",
+  });
+  if (applied.journalError !== null) problems.push({ from: "journal", message: applied.journalError.message });
+  return { drift, skipped: plan.value.skipped, applied };
+}
+
+/** A pass that had nothing to do has nothing to tell. */
+async function reportBack(
+  ports: LoopPorts,
+  answer: DecisionAnswer,
+  at: string,
+  applied: ApplyReport | null,
+): Promise<void> {
+  if (applied === null || applied.results.length === 0) return;
+  const results = applied.results.map(({ step, ...result }) => ({ ...step, ...result }));
+  await ports.client.report({ at, dryRun: applied.dryRun, complete: applied.complete, results }, answer);
+}

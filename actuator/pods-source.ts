@@ -1,0 +1,75 @@
+import { readFile } from "node:fs/promises";
+import { request as httpRequest } from "node:http";
+import { request as httpsRequest } from "node:https";
+import type { ActuatorConfig } from "./config.ts";
+import { problemText } from "./manifests/problem.ts";
+import { readManifests } from "./manifests/read-manifests.ts";
+import type { PodsRead } from "./ports.ts";
+
+const MOST_BYTES = 32 * 1024 * 1024;
+const TIMEOUT_MS = 10_000;
+
+/** Where the configuration says that pods come from; none at all is an empty list. */
+export function podsSource(config: ActuatorConfig): () => Promise<PodsRead> {
+  const { manifests, podsUrl, nodeName } = config;
+  if (manifests !== undefined) return () => fromManifests(manifests, nodeName);
+  if (podsUrl !== undefined) return () => fromUrl(podsUrl, config);
+  return async () => ({ pods: [], problems: [] });
+}
+
+async function fromManifests(path: string, nodeName: string): Promise<PodsRead> {
+  const { pods, problems } = await readManifests(path, nodeName);
+  const told = problems.map((p) => ({ from: "pods" as const, message: problemText(p) }));
+  // A directory that cannot be read at all says nothing about which pods there are.
+  const unread = pods.length === 0 && problems.some((p) => p.file === path);
+  return { pods: unread ? null : pods, problems: told };
+}
+
+async function fromUrl(url: string, config: ActuatorConfig): Promise<PodsRead> {
+  const failed = (message: string): PodsRead => ({
+    pods: null,
+    problems: [{ from: "pods", message: `${url}: ${message}` }],
+  });
+  try {
+    const token =
+      config.podsTokenFile === undefined ? undefined : (await readFile(config.podsTokenFile, "utf8")).trim();
+    const ca = config.podsCaFile === undefined ? undefined : await readFile(config.podsCaFile);
+    const { status, text } = await get(url, token, ca);
+    if (status !== 200) return failed(`answered ${status}, expected a v1.PodList: check the token and its rights`);
+    const items = (JSON.parse(text) as { items?: unknown }).items;
+    return Array.isArray(items)
+      ? { pods: items as unknown[], problems: [] }
+      : failed("answered JSON without `items`: this is no v1.PodList");
+  } catch (e) {
+    return failed((e as Error).message);
+  }
+}
+
+/** `fetch` takes no certificate authority of its own, so the request is made by hand. */
+function get(
+  url: string,
+  token: string | undefined,
+  ca: Buffer | undefined,
+): Promise<{ status: number; text: string }> {
+  return new Promise((resolve, reject) => {
+    const headers: Record<string, string> = { accept: "application/json" };
+    if (token !== undefined) headers["authorization"] = `Bearer ${token}`;
+    const options = { headers, signal: AbortSignal.timeout(TIMEOUT_MS), ...(ca === undefined ? {} : { ca }) };
+    const request = url.startsWith("https:") ? httpsRequest : httpRequest;
+    const sent = request(url, options, (response) => {
+      const chunks: Buffer[] = [];
+      let size = 0;
+      response.on("data", (chunk: Buffer) => {
+        chunks.push(chunk);
+        size += chunk.length;
+        if (size > MOST_BYTES) response.destroy(new Error(`answers more than ${MOST_BYTES} bytes`));
+      });
+      response.on("error", reject);
+      response.on("end", () =>
+        resolve({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString("utf8") }),
+      );
+    });
+    sent.on("error", reject);
+    sent.end();
+  });
+}

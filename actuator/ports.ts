@@ -1,0 +1,55 @@
+import type { CgroupsDecision, Kind } from "../api/model/decision.ts";
+import type { Result } from "../api/model/result.ts";
+import type { Hierarchy } from "./cgroupfs/hierarchy.ts";
+import type { Journal } from "./journal.ts";
+import type { MachineFacts } from "./machine/facts.ts";
+
+/** A fault of the outside world, in one line; the pass goes on with what it has. */
+export interface Problem {
+  readonly from: "pods" | "configuration" | "machine" | "api" | "decision" | "cgroupfs" | "journal" | "state-files";
+  readonly message: string;
+}
+
+export interface PodsRead {
+  /** Null: they could not be read, which is not the same as none. */
+  readonly pods: readonly unknown[] | null;
+  readonly problems: readonly Problem[];
+}
+
+export interface DecisionAnswer {
+  /** The history's id; null when it was decided here and not recorded yet. */
+  readonly id: string | null;
+  readonly decidedBy: "api" | "here";
+  readonly decision: unknown;
+  readonly needs: readonly string[];
+}
+
+/** What the node did with a decision, as `POST /v1/results` takes it. */
+export interface ResultsReport {
+  readonly decisionId: string;
+  readonly seq: number;
+  readonly at: string;
+  readonly dryRun: boolean;
+  readonly complete: boolean;
+  readonly results: readonly unknown[];
+}
+
+export interface DecisionClient {
+  decide(kind: Kind, snapshot: unknown): Promise<Result<DecisionAnswer, Problem>>;
+  /** Never loses a report: what cannot be sent now is kept and sent later. */
+  report(report: Omit<ResultsReport, "decisionId" | "seq">, answer: DecisionAnswer): Promise<void>;
+}
+
+/** Everything of the world that one pass touches. */
+export interface LoopPorts {
+  readonly observeMachine: () => MachineFacts;
+  readonly readPods: () => Promise<PodsRead>;
+  readonly readConfiguration: () => Promise<Result<unknown, Problem>>;
+  readonly readAssignments: () => Promise<Readonly<Record<string, unknown>> | undefined>;
+  readonly client: DecisionClient;
+  /** Null where this machine has no cgroup hierarchy that could be used. */
+  readonly hierarchy: Hierarchy | null;
+  readonly journal: Journal | null;
+}
+
+export type { CgroupsDecision };
