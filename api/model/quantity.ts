@@ -3,15 +3,20 @@ import { err, ok, type Result } from "./result.ts";
 
 export type QuantityFormat = "DecimalSI" | "BinarySI" | "DecimalExponent";
 
-/** A resource quantity as Kubernetes writes it; `text` is what was posted, so that what is stored reads as it came. */
+/** A resource quantity as Kubernetes writes it. */
 export class Quantity {
   readonly amount: Amount;
   readonly format: QuantityFormat;
-  readonly text: string;
-  constructor(amount: Amount, format: QuantityFormat, text: string) {
+  #text: string | undefined;
+  constructor(amount: Amount, format: QuantityFormat, text?: string) {
     this.amount = amount;
     this.format = format;
-    this.text = text;
+    this.#text = text;
+  }
+  /** What was posted, so that what is stored reads as it came; the canonical text of what was worked out. */
+  get text(): string {
+    this.#text ??= canonicalText(this.amount, this.format);
+    return this.#text;
   }
   toJSON(): string {
     return this.text;
@@ -115,29 +120,44 @@ function exponentSuffix(s: string): Suffix | undefined {
   return { format: "DecimalExponent", milli: 0, nanos: 10n ** BigInt(exponent + 9) };
 }
 
-/** A quantity of whole units in the given format, with its canonical text. */
-export function quantityOf(amount: Amount, format: QuantityFormat): Quantity {
-  return new Quantity(amount, format, canonicalText(amount, format));
-}
-export const unitsQuantity = (units: number, format: QuantityFormat): Quantity => quantityOf(fromUnits(units), format);
+export const quantityOf = (amount: Amount, format: QuantityFormat): Quantity => new Quantity(amount, format);
+export const unitsQuantity = (units: number, format: QuantityFormat): Quantity =>
+  new Quantity(fromUnits(units), format);
+
+const BINARY = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+const DECIMAL = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
+const EXPONENT = ["e-9", "e-6", "e-3", "", "e3", "e6", "e9", "e12", "e15", "e18"];
+/** Of DECIMAL and EXPONENT: where thousandths stand. */
+const MILLI = 2;
 
 /** The text that Go's `Quantity.String()` prints: the largest suffix that keeps the mantissa whole. */
 export function canonicalText(amount: Amount, format: QuantityFormat): string {
   if (amount === 0) return "0";
+  const binary = format === "BinarySI" && isWhole(amount) && isLarge(amount);
+  const suffixes = format === "DecimalExponent" ? EXPONENT : DECIMAL;
+  if (typeof amount === "number") {
+    return binary ? withSuffix(amount / 1000, 1024, BINARY, 0) : withSuffix(amount, 1000, suffixes, MILLI);
+  }
   const nanos = toNanos(amount);
-  const magnitude = nanos < 0n ? -nanos : nanos;
-  const sign = nanos < 0n ? "-" : "";
-  if (format === "BinarySI" && magnitude >= 1024n * 1_000_000_000n && isWhole(amount)) {
-    return sign + withSuffix(magnitude / 1_000_000_000n, 1024n, ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"]);
-  }
-  if (format === "DecimalExponent") {
-    return sign + withSuffix(magnitude, 1000n, ["e-9", "e-6", "e-3", "", "e3", "e6", "e9", "e12", "e15", "e18"]);
-  }
-  return sign + withSuffix(magnitude, 1000n, ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"]);
+  return binary ? withBigSuffix(nanos / 1_000_000_000n, 1024n, BINARY) : withBigSuffix(nanos, 1000n, suffixes);
 }
+/** Below 1024 units BinarySI is written as DecimalSI. */
+const isLarge = (amount: Amount): boolean =>
+  typeof amount === "number"
+    ? Math.abs(amount) >= 1_024_000
+    : amount >= 1_024_000_000_000n || amount <= -1_024_000_000_000n;
 
-function withSuffix(magnitude: bigint, base: bigint, suffixes: readonly string[]): string {
-  let mantissa = magnitude;
+function withSuffix(n: number, base: number, suffixes: readonly string[], first: number): string {
+  let mantissa = n;
+  let i = first;
+  while (i < suffixes.length - 1 && mantissa % base === 0) {
+    mantissa /= base;
+    i++;
+  }
+  return `${mantissa}${suffixes[i]}`;
+}
+function withBigSuffix(n: bigint, base: bigint, suffixes: readonly string[]): string {
+  let mantissa = n;
   let i = 0;
   while (i < suffixes.length - 1 && mantissa % base === 0n) {
     mantissa /= base;

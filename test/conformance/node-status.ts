@@ -1,6 +1,8 @@
 import { decideAllocatable } from "../../api/decide/allocatable/decide.ts";
+import type { AllocatableDecision } from "../../api/model/decision.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
-import { canonicalText, unitsQuantity } from "../../api/model/quantity.ts";
+import { unitsQuantity } from "../../api/model/quantity.ts";
+import type { Snapshot } from "../../api/model/snapshot.ts";
 
 interface NodeStatusInput {
   readonly cpus: number;
@@ -17,7 +19,7 @@ interface NodeStatusInput {
 }
 
 /** The suite's input as the snapshot that a caller would post: the reservation as kubeReserved, no hard eviction. */
-export function nodeStatus(input: NodeStatusInput): unknown {
+export function readNodeStatus(input: NodeStatusInput): Snapshot {
   const devices = Object.entries(input.deviceCapacity).flatMap(([resource, all]) =>
     Array.from({ length: Number(all) }, (_, i) => ({
       resource,
@@ -30,7 +32,7 @@ export function nodeStatus(input: NodeStatusInput): unknown {
     ...input.existingCapacity,
     ...Object.fromEntries(Object.keys(input.deviceCapacity).map((resource) => [resource, "0"])), // a plugin may list nothing
     cpu: String(input.cpus),
-    memory: canonicalText(unitsQuantity(input.memoryBytes, "BinarySI").amount, "BinarySI"),
+    memory: unitsQuantity(input.memoryBytes, "BinarySI").text,
     "ephemeral-storage": input.ephemeralStorage,
     ...hugepages,
   };
@@ -45,7 +47,11 @@ export function nodeStatus(input: NodeStatusInput): unknown {
     devices,
   });
   if (!snapshot.ok) throw new Error(JSON.stringify(snapshot.error));
-  const answer = decideAllocatable({ snapshot: snapshot.value, facts: {}, ask: undefined, explain: "off" });
+  return snapshot.value;
+}
+
+export function decideNodeStatus(snapshot: Snapshot): AllocatableDecision {
+  const answer = decideAllocatable({ snapshot, facts: {}, ask: undefined, explain: "off" });
   if (!answer.ok) throw new Error(answer.error.message);
-  return { allocatable: answer.value.decision.allocatable, capacity: answer.value.decision.capacity };
+  return answer.value.decision;
 }

@@ -15,30 +15,51 @@ import type { CgroupValues } from "../../api/model/decision.ts";
 import { type Pod, pod as podSchema } from "../../api/model/pod.ts";
 import { canonicalText, parseQuantity } from "../../api/model/quantity.ts";
 import { micros } from "../../api/model/units.ts";
-import { nodeStatus } from "./node-status.ts";
+import { decideNodeStatus, readNodeStatus } from "./node-status.ts";
 
-/** One case: the decoded input in, the kubelet's answer out. */
-// biome-ignore lint/suspicious/noExplicitAny: the inputs of the suites have no common shape
-export type Suite = (input: any) => unknown;
+/** One suite: check the input once, decide, and write the answer as the suite's file has it. */
+interface SuiteOf<Input, Read, Decided> {
+  readonly read: (input: Input) => Read;
+  readonly decide: (read: Read) => Decided;
+  readonly show: (decided: Decided) => unknown;
+}
+// biome-ignore lint/suspicious/noExplicitAny: the suites have no common shape, and each is checked where it is made
+export type Suite = SuiteOf<any, any, any>;
+const suite = <Input, Read, Decided>(s: SuiteOf<Input, Read, Decided>): Suite => s;
+
 const silent = new Reasons("off");
-const decodePod = (raw: unknown): Pod => podSchema.parse(raw);
+const readPod = (raw: unknown): Pod => podSchema.parse(raw);
 
-const quantity: Suite = ({ s }: { s: string }) => {
-  const parsed = parseQuantity(s);
-  if (!parsed.ok) return { ok: false };
-  const { amount } = parsed.value;
-  return { ok: true, value: String(exactValue(amount)), milliValue: String(exactMilliValue(amount)) };
-};
+const quantity = suite({
+  read: ({ s }: { s: string }) => s,
+  decide: parseQuantity,
+  show: (parsed) =>
+    parsed.ok
+      ? {
+          ok: true,
+          value: String(exactValue(parsed.value.amount)),
+          milliValue: String(exactMilliValue(parsed.value.amount)),
+        }
+      : { ok: false },
+});
 
-const cpuConvert: Suite = (input: { milliCPU: number; periodMicros: number }) => {
-  const shares = milliCpuToShares(input.milliCPU);
-  return { shares, quota: milliCpuToQuota(input.milliCPU, input.periodMicros), weight: curveWeight(shares) };
-};
+const cpuConvert = suite({
+  read: (input: { milliCPU: number; periodMicros: number }) => input,
+  decide: ({ milliCPU, periodMicros }) => {
+    const shares = milliCpuToShares(milliCPU);
+    return { shares, quota: milliCpuToQuota(milliCPU, periodMicros), weight: curveWeight(shares) };
+  },
+  show: (decided) => decided,
+});
 
-const cgroupName: Suite = ({ components }: { components: string[] }) => {
-  const systemd = toSystemd(components);
-  return { cgroupfs: toCgroupfs(components), systemd, fromSystemd: parseSystemd(systemd) };
-};
+const cgroupName = suite({
+  read: ({ components }: { components: string[] }) => components,
+  decide: (components) => {
+    const systemd = toSystemd(components);
+    return { cgroupfs: toCgroupfs(components), systemd, fromSystemd: parseSystemd(systemd) };
+  },
+  show: (decided) => decided,
+});
 
 /** Requests and limits compare as amounts, so both sides are written canonically. */
 const amounts = (list: Amounts): Record<string, string> =>
@@ -52,25 +73,32 @@ const resourceConfig = (values: CgroupValues): Record<string, unknown> => ({
 });
 
 type PodInput = { pod: unknown; enforceCPULimits: boolean; cpuPeriodMicros: number; nodeMemoryCapacityBytes: number };
-const podResources: Suite = (input: PodInput) => {
-  const pod = decodePod(input.pod);
-  const qos = computeQosClass(pod);
-  const quotaOff = input.enforceCPULimits ? undefined : "cpuCFSQuota is false";
-  const adjust = oomScoreAdjuster(pod, qos, input.nodeMemoryCapacityBytes);
-  const containers = [...(pod.spec.initContainers ?? []), ...pod.spec.containers];
-  return {
-    qosClass: qos,
-    requests: amounts(podRequests(pod)),
-    limits: amounts(podLimits(pod)),
-    podCgroup: resourceConfig(
-      podCgroupValues(pod, { qos, quotaOff, period: micros(input.cpuPeriodMicros) }, "", silent),
-    ),
-    oomScoreAdj: Object.fromEntries(containers.map((c) => [c.name, adjust(c)])),
-    critical: isCriticalPod(pod),
-    static: isStaticPod(pod),
-    mirror: isMirrorPod(pod),
-  };
-};
+const podResources = suite({
+  read: ({ pod, ...rest }: PodInput) => ({ ...rest, pod: readPod(pod) }),
+  decide: ({ pod, enforceCPULimits, cpuPeriodMicros, nodeMemoryCapacityBytes }) => {
+    const qos = computeQosClass(pod);
+    const quotaOff = enforceCPULimits ? undefined : "cpuCFSQuota is false";
+    const adjust = oomScoreAdjuster(pod, qos, nodeMemoryCapacityBytes);
+    const containers = [...(pod.spec.initContainers ?? []), ...pod.spec.containers];
+    return {
+      qosClass: qos,
+      requests: podRequests(pod),
+      limits: podLimits(pod),
+      podCgroup: podCgroupValues(pod, { qos, quotaOff, period: micros(cpuPeriodMicros) }, "", silent),
+      oomScoreAdj: containers.map((c) => [c.name, adjust(c)] as const),
+      critical: isCriticalPod(pod),
+      static: isStaticPod(pod),
+      mirror: isMirrorPod(pod),
+    };
+  },
+  show: (d) => ({
+    ...d,
+    requests: amounts(d.requests),
+    limits: amounts(d.limits),
+    podCgroup: resourceConfig(d.podCgroup),
+    oomScoreAdj: Object.fromEntries(d.oomScoreAdj),
+  }),
+});
 
 type ContainerInput = {
   pod: unknown;
@@ -78,54 +106,62 @@ type ContainerInput = {
   cpuCFSQuotaPeriodMicros: number;
   nodeMemoryCapacityBytes: number;
 };
-const containerConfig: Suite = (input: ContainerInput) => {
-  const pod = decodePod(input.pod);
-  const adjust = oomScoreAdjuster(pod, computeQosClass(pod), input.nodeMemoryCapacityBytes);
-  const options = {
-    cfsQuota: input.cpuCFSQuota,
-    period: micros(input.cpuCFSQuotaPeriodMicros),
-    exclusiveCpus: false,
-    pageSizes: [],
+const containerConfig = suite({
+  read: ({ pod, ...rest }: ContainerInput) => ({ ...rest, pod: readPod(pod) }),
+  decide: ({ pod, cpuCFSQuota, cpuCFSQuotaPeriodMicros, nodeMemoryCapacityBytes }) => {
+    const adjust = oomScoreAdjuster(pod, computeQosClass(pod), nodeMemoryCapacityBytes);
+    const options = {
+      cfsQuota: cpuCFSQuota,
+      period: micros(cpuCFSQuotaPeriodMicros),
+      exclusiveCpus: false,
+      pageSizes: [],
+    };
+    return pod.spec.containers.map((c) => ({
+      name: c.name,
+      values: containerValues(pod, c, options, "", silent),
+      adj: adjust(c),
+    }));
+  },
+  show: (containers) => ({
+    containers: Object.fromEntries(containers.map((c) => [c.name, sentToRuntime(c.values, c.adj)])),
+  }),
+});
+
+/** CRI's form: what is not set is 0, and page sizes go by the kernel's names. */
+function sentToRuntime(values: CgroupValues, oomScoreAdj: number): Record<string, unknown> {
+  const hugepages = Object.entries(values.hugePageLimit ?? {}).filter(([, limit]) => limit !== 0);
+  return {
+    cpuPeriod: values.cpuPeriod ?? 0,
+    cpuQuota: values.cpuQuota ?? 0,
+    cpuShares: values.cpuShares,
+    hugepageLimits: Object.fromEntries(hugepages.map(([size, limit]) => [pageSizeUnit(Number(size)), limit])),
+    memoryLimitBytes: values.memory ?? 0,
+    oomScoreAdj,
   };
-  const entries = pod.spec.containers.map((c) => {
-    const v = containerValues(pod, c, options, "", silent);
-    const hugepages = Object.entries(v.hugePageLimit ?? {}).filter(([, limit]) => limit !== 0);
-    return [
-      c.name,
-      {
-        cpuPeriod: v.cpuPeriod ?? 0,
-        cpuQuota: v.cpuQuota ?? 0,
-        cpuShares: v.cpuShares,
-        hugepageLimits: Object.fromEntries(hugepages.map(([size, limit]) => [pageSizeUnit(Number(size)), limit])),
-        memoryLimitBytes: v.memory ?? 0,
-        oomScoreAdj: adjust(c),
-      },
-    ];
-  });
-  return { containers: Object.fromEntries(entries) };
-};
+}
 
 type TierInput = { pods: unknown[] | null; allocatable: { memory: string }; qosReservedPercent: { memory?: number } };
-const qosCgroups: Suite = (input: TierInput) => {
-  const pods = (input.pods ?? []).map(decodePod);
-  const memory = parseQuantity(input.allocatable.memory);
-  if (!memory.ok) throw new Error(memory.error.message);
-  const paths = { burstable: "/kubepods/burstable", besteffort: "/kubepods/besteffort" };
-  const tiers = tierValues(
-    tierRequests(pods),
-    { reservedMemoryPercent: input.qosReservedPercent.memory, allocatableMemory: value(memory.value.amount) },
-    paths,
-    silent,
-  );
-  return {
-    created: [paths.besteffort, paths.burstable],
+const TIERS = { burstable: "/kubepods/burstable", besteffort: "/kubepods/besteffort" };
+const qosCgroups = suite({
+  read: (input: TierInput) => {
+    const memory = parseQuantity(input.allocatable.memory);
+    if (!memory.ok) throw new Error(memory.error.message);
+    const options = {
+      reservedMemoryPercent: input.qosReservedPercent.memory,
+      allocatableMemory: value(memory.value.amount),
+    };
+    return { pods: (input.pods ?? []).map(readPod), options };
+  },
+  decide: ({ pods, options }) => tierValues(tierRequests(pods), options, TIERS, silent),
+  show: (tiers) => ({
+    created: [TIERS.besteffort, TIERS.burstable],
     updated: {
       "/kubepods": resourceConfig({}),
-      [paths.besteffort]: resourceConfig(tiers.besteffort),
-      [paths.burstable]: resourceConfig(tiers.burstable),
+      [TIERS.besteffort]: resourceConfig(tiers.besteffort),
+      [TIERS.burstable]: resourceConfig(tiers.burstable),
     },
-  };
-};
+  }),
+});
 
 /** Every suite that the project answers; a room adds its own line. */
 export const SUITES: Readonly<Record<string, Suite>> = {
@@ -135,7 +171,11 @@ export const SUITES: Readonly<Record<string, Suite>> = {
   "pod-resources": podResources,
   "container-config": containerConfig,
   "qos-cgroups": qosCgroups,
-  "node-status": nodeStatus,
+  "node-status": suite({
+    read: readNodeStatus,
+    decide: decideNodeStatus,
+    show: ({ allocatable, capacity }) => ({ allocatable, capacity }),
+  }),
 };
 
 /** What the suite's expected answer looks like once written the same way (amounts, not their notation). */

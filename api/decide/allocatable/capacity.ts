@@ -1,6 +1,6 @@
 import { type Amount, fromUnits, milliValue } from "../../model/amount.ts";
 import { pageSizeName } from "../../model/machine.ts";
-import { parseQuantity, type Quantity, unitsQuantity } from "../../model/quantity.ts";
+import { type Quantity, unitsQuantity } from "../../model/quantity.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { configurationOf } from "../config.ts";
 import { isHugePage, pageSizeOf } from "../hugepages.ts";
@@ -101,11 +101,4 @@ export function deviceCounts(snapshot: Snapshot): Map<string, DeviceCounts> {
   return new Map(
     [...counts].map(([name, c]) => [name, { capacity: fromUnits(c.all), allocatable: fromUnits(c.healthy) }]),
   );
-}
-
-/** The quantity of a text that this code wrote itself. */
-export function known(text: string): Quantity {
-  const parsed = parseQuantity(text);
-  if (!parsed.ok) throw new Error(parsed.error.message);
-  return parsed.value;
 }

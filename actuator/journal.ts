@@ -1,0 +1,145 @@
+import { err, ok, type Result } from "../api/model/result.ts";
+import { appendLine, type JournalError, readLines, replaceFile } from "./journal-file.ts";
+import {
+  type BeginPlan,
+  type BeginRecord,
+  type FileValue,
+  type JournalRecord,
+  parseRecord,
+  type ValueRecord,
+} from "./journal-records.ts";
+import type { StepResult } from "./steps.ts";
+
+export type { JournalError } from "./journal-file.ts";
+export type { BeginPlan, BeginRecord } from "./journal-records.ts";
+
+/** Compacted at the end of a plan when it has grown past this and past twice what it was compacted to. */
+const COMPACT_ABOVE_BYTES = 1 << 20;
+
+/** What we last wrote to a file. */
+export interface Written {
+  readonly value: string;
+  readonly decisionId: string;
+}
+
+/**
+ * Remembers on disk what is about to be changed, so that a plan cut short is undone at the next start, and what was
+ * last written to every file. One writer; a file of its own for each root.
+ * INVARIANT: no step of a plan is tried before its `begin` is on disk.
+ */
+export class Journal {
+  /** Lines that could not be read when the file was opened; they were left out. */
+  readonly damaged: number;
+  readonly #file: string;
+  readonly #bootId: string;
+  readonly #written = new Map<string, ValueRecord>();
+  #open: BeginRecord | null = null;
+  #bytes: number;
+  #compactedTo = 0;
+
+  private constructor(file: string, bootId: string, lines: readonly string[], bytes: number) {
+    this.#file = file;
+    this.#bootId = bootId;
+    this.#bytes = bytes;
+    const records = lines.map(parseRecord);
+    this.damaged = records.filter((record) => record === null).length;
+    for (const record of records) if (record !== null) this.#take(record);
+  }
+
+  /** A last line without its end was cut off by a crash and is dropped. Values of another boot are forgotten. */
+  static open(file: string, bootId: string): Result<Journal, JournalError> {
+    const read = readLines(file);
+    return read.ok ? ok(new Journal(file, bootId, read.value.lines, read.value.bytes)) : read;
+  }
+
+  /** The plan that was begun and never ended, or null. */
+  get unclosed(): BeginRecord | null {
+    return this.#open;
+  }
+
+  /** The last value that we wrote to this file since the machine was started. */
+  written(path: string, file: string): Written | null {
+    return this.#written.get(keyOf(path, file)) ?? null;
+  }
+
+  begin(plan: BeginPlan): Result<void, JournalError> {
+    if (this.#open !== null) {
+      const message = `plan ${this.#open.planId} was begun and never ended: undo it before another is begun`;
+      return err({ code: "plan_unclosed", message });
+    }
+    return this.#add({ type: "begin", ...plan });
+  }
+
+  /** Closes the plan and keeps the values of the steps that were applied. */
+  end(planId: string, results: readonly StepResult[]): Result<void, JournalError> {
+    return this.#close({ type: "end", planId, wrote: wroteOf(results), removed: removedOf(results) });
+  }
+
+  /** Closes a plan that was undone at the start, or that no longer matters because the machine was restarted. */
+  discard(planId: string, how: "undone" | "dropped"): Result<void, JournalError> {
+    return this.#close({ type: how, planId });
+  }
+
+  #close(record: JournalRecord): Result<void, JournalError> {
+    const added = this.#add(record);
+    if (!added.ok || this.#bytes < Math.max(COMPACT_ABOVE_BYTES, 2 * this.#compactedTo)) return added;
+    const replaced = replaceFile(
+      this.#file,
+      [...this.#written.values()].map((value) => JSON.stringify(value)),
+    );
+    if (replaced.ok) this.#bytes = this.#compactedTo = replaced.value;
+    return replaced.ok ? ok(undefined) : replaced;
+  }
+
+  #add(record: JournalRecord): Result<void, JournalError> {
+    const added = appendLine(this.#file, JSON.stringify(record));
+    if (!added.ok) return added;
+    this.#bytes += added.value;
+    this.#take(record);
+    return ok(undefined);
+  }
+
+  #take(record: JournalRecord): void {
+    switch (record.type) {
+      case "value":
+        this.#remember(record);
+        return;
+      case "begin":
+        this.#open = record;
+        return;
+      case "undone":
+      case "dropped":
+        this.#open = null;
+        return;
+      case "end": {
+        const { decisionId = "", bootId = "" } = this.#open ?? {};
+        for (const path of record.removed) this.#forget(path);
+        for (const wrote of record.wrote) this.#remember({ type: "value", ...wrote, decisionId, bootId });
+        this.#open = null;
+      }
+    }
+  }
+
+  #remember(value: ValueRecord): void {
+    if (value.bootId === this.#bootId) this.#written.set(keyOf(value.path, value.file), value);
+  }
+
+  #forget(path: string): void {
+    for (const [key, value] of this.#written) if (value.path === path) this.#written.delete(key);
+  }
+}
+
+const keyOf = (path: string, file: string): string => `${path} ${file}`;
+
+/** Only what we wrote ourselves: a value that was there already has another author. */
+function wroteOf(results: readonly StepResult[]): FileValue[] {
+  const last = new Map<string, FileValue>();
+  for (const { step, status, readBack } of results) {
+    if (step.op !== "write" || status !== "applied") continue;
+    last.set(keyOf(step.path, step.file), { path: step.path, file: step.file, value: readBack ?? step.to });
+  }
+  return [...last.values()];
+}
+
+const removedOf = (results: readonly StepResult[]): string[] =>
+  results.flatMap(({ step, status }) => (step.op === "rmdir" && status === "applied" ? [step.path] : []));

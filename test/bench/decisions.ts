@@ -1,0 +1,96 @@
+import { join } from "node:path";
+import { DECIDERS } from "../../api/decide/index.ts";
+import { decodeSnapshot } from "../../api/model/decode.ts";
+import { readCases, suiteFiles } from "../conformance/run.ts";
+import { SUITES, type Suite } from "../conformance/suites.ts";
+import { realSnapshot } from "../decide/real-node.ts";
+
+export interface DecisionFigure {
+  readonly name: string;
+  /** Medians, per case. */
+  readonly decideNanos: number;
+  readonly parseNanos: number;
+  readonly ratio: number;
+}
+const ROUNDS = 15;
+
+const median = (list: number[]): number => list.sort((a, b) => a - b)[list.length >> 1] as number;
+/** Nanoseconds a call, the median of rounds that take turns so that a drift of the machine meets both. */
+function compare(decide: () => void, parse: () => void, calls: number): { decide: number; parse: number } {
+  const times = { decide: [] as number[], parse: [] as number[] };
+  for (let round = 0; round < ROUNDS + 3; round++) {
+    for (const [name, run] of [
+      ["decide", decide],
+      ["parse", parse],
+    ] as const) {
+      const start = process.hrtime.bigint();
+      run();
+      if (round >= 3) times[name].push(Number(process.hrtime.bigint() - start) / calls);
+    }
+  }
+  return { decide: median(times.decide), parse: median(times.parse) };
+}
+
+const figure = (name: string, t: { decide: number; parse: number }): DecisionFigure => ({
+  name,
+  decideNanos: t.decide,
+  parseNanos: t.parse,
+  ratio: t.decide / t.parse,
+});
+
+/** Every vector suite: deciding the checked input, beside JSON.parse of the same input. */
+export function benchSuites(): readonly DecisionFigure[] {
+  return suiteFiles(join(import.meta.dirname, "..", "vectors")).map(({ suite, path }) => {
+    const inputs = readCases(path).map((c) => c.in);
+    const texts = inputs.map((input) => JSON.stringify(input));
+    const { read, decide } = SUITES[suite] as Suite;
+    const checked = inputs.map(read);
+    const run = () => {
+      for (const input of checked) decide(input);
+    };
+    const parse = () => {
+      for (const text of texts) JSON.parse(text);
+    };
+    return figure(suite, compare(run, parse, inputs.length));
+  });
+}
+
+/** The captured node: checking its snapshot, and each decision over it, beside JSON.parse of the whole body. */
+export function benchRealNode(): readonly DecisionFigure[] {
+  const raw = realSnapshot();
+  const text = JSON.stringify(raw);
+  const decoded = decodeSnapshot(raw);
+  if (!decoded.ok) throw new Error(JSON.stringify(decoded.error));
+  const asked = { snapshot: decoded.value, facts: {}, ask: undefined, explain: "reasons" } as const;
+  const CALLS = 50;
+  const times = (run: () => void) => () => {
+    for (let i = 0; i < CALLS; i++) run();
+  };
+  const parse = times(() => JSON.parse(text));
+  return [
+    figure(
+      "check the snapshot",
+      compare(
+        times(() => decodeSnapshot(raw)),
+        parse,
+        CALLS,
+      ),
+    ),
+    figure(
+      "decide cgroups",
+      compare(
+        times(() => DECIDERS.cgroups(asked)),
+        parse,
+        CALLS,
+      ),
+    ),
+    figure(
+      "decide allocatable",
+      compare(
+        times(() => DECIDERS.allocatable(asked)),
+        parse,
+        CALLS,
+      ),
+    ),
+  ];
+}

@@ -1,0 +1,26 @@
+import { cpus } from "node:os";
+import { benchApi } from "./api.ts";
+import { benchRealNode, benchSuites, type DecisionFigure } from "./decisions.ts";
+import { benchHistory } from "./history.ts";
+
+const row = (...cells: readonly (string | number)[]): void =>
+  console.log(cells.map((c, i) => (i === 0 ? String(c).padEnd(24) : String(c).padStart(16))).join(""));
+const nanos = (n: number): string => `${Math.round(n).toLocaleString("en")} ns`;
+
+function table(title: string, figures: readonly DecisionFigure[]): void {
+  console.log(`\n${title}`);
+  row("", "decide", "JSON.parse", "ratio");
+  for (const f of figures) row(f.name, nanos(f.decideNanos), nanos(f.parseNanos), f.ratio.toFixed(2));
+}
+
+console.log(`${cpus()[0]?.model ?? "unknown CPU"}, ${cpus().length} CPUs, Node ${process.versions.node}; medians`);
+table("a vector case: deciding the checked input", benchSuites());
+table("the captured node (11 pods)", benchRealNode());
+
+console.log("\nrows into the history");
+for (const [name, value] of Object.entries(await benchHistory()))
+  row(name, typeof value === "number" ? Math.round(value).toLocaleString("en") : String(value));
+
+console.log("\nPOST /v1/decisions/cgroups, the captured node, beside a server that only parses");
+for (const [name, value] of Object.entries(await benchApi()))
+  row(name, typeof value === "number" ? value.toFixed(value < 100 ? 2 : 0) : String(value));
