@@ -77,14 +77,15 @@ const podResources = suite({
   read: ({ pod, ...rest }: PodInput) => ({ ...rest, pod: readPod(pod) }),
   decide: ({ pod, enforceCPULimits, cpuPeriodMicros, nodeMemoryCapacityBytes }) => {
     const qos = computeQosClass(pod);
+    const requests = podRequests(pod);
     const quotaOff = enforceCPULimits ? undefined : "cpuCFSQuota is false";
     const adjust = oomScoreAdjuster(pod, qos, nodeMemoryCapacityBytes);
     const containers = [...(pod.spec.initContainers ?? []), ...pod.spec.containers];
     return {
       qosClass: qos,
-      requests: podRequests(pod),
+      requests,
       limits: podLimits(pod),
-      podCgroup: podCgroupValues(pod, { qos, quotaOff, period: micros(cpuPeriodMicros) }, "", silent),
+      podCgroup: podCgroupValues(pod, { qos, requests, quotaOff, period: micros(cpuPeriodMicros) }, "", silent),
       oomScoreAdj: containers.map((c) => [c.name, adjust(c)] as const),
       critical: isCriticalPod(pod),
       static: isStaticPod(pod),
@@ -150,9 +151,13 @@ const qosCgroups = suite({
       reservedMemoryPercent: input.qosReservedPercent.memory,
       allocatableMemory: value(memory.value.amount),
     };
-    return { pods: (input.pods ?? []).map(readPod), options };
+    const pods = (input.pods ?? []).map(readPod);
+    return { pods, options };
   },
-  decide: ({ pods, options }) => tierValues(tierRequests(pods), options, TIERS, silent),
+  decide: ({ pods, options }) => {
+    const sums = pods.map((pod) => ({ qos: computeQosClass(pod), requests: podRequests(pod) }));
+    return tierValues(tierRequests(sums), options, TIERS, silent);
+  },
   show: (tiers) => ({
     created: [TIERS.besteffort, TIERS.burstable],
     updated: {

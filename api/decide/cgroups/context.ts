@@ -1,7 +1,6 @@
 import { value, ZERO } from "../../model/amount.ts";
 import type { CgroupValues, Refusal } from "../../model/decision.ts";
 import type { KubeletConfiguration } from "../../model/kubelet-configuration.ts";
-import { isTerminal, type Pod, podUid } from "../../model/pod.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { type Bytes, type Micros, micros } from "../../model/units.ts";
@@ -12,6 +11,7 @@ import type { Reasons } from "../reasons.ts";
 import { DEFAULT_PERIOD, linearWeight } from "./cpu-convert.ts";
 import { type CpuSets, cpuSetsOf } from "./cpuset.ts";
 import type { MemoryQos, Swap } from "./memory-qos.ts";
+import { missingUid, type NodePod, nodePods } from "./node-pods.ts";
 import { type Driver, type Paths, pathsOf } from "./paths.ts";
 import type { Writable } from "./pod-config.ts";
 
@@ -23,7 +23,7 @@ export interface TreeContext {
   readonly version: 1 | 2;
   readonly driver: Driver;
   readonly paths: Paths;
-  readonly pods: readonly Pod[];
+  readonly pods: readonly NodePod[];
   readonly cpuSets: CpuSets;
   readonly cfsQuota: boolean;
   readonly period: Micros;
@@ -57,24 +57,23 @@ export function treeContext(snapshot: Snapshot, reasons: Reasons, needs: string[
   const driver = snapshot.cgroup?.driver ?? (config.cgroupDriver === "systemd" ? "systemd" : "cgroupfs");
   const percent = reservedMemoryPercent(config);
   if (!percent.ok) return err({ code: "invalid_configuration", message: percent.error, needs: [] });
-  const pods = podsOfNode(snapshot);
-  const missing = pods.findIndex((p) => podUid(p) === undefined);
-  if (missing >= 0) {
-    const path = `pods[${snapshot.pods?.indexOf(pods[missing] as Pod)}].metadata.uid`;
+  const path = missingUid(snapshot);
+  if (path !== undefined) {
     return err({
       code: "needs_input",
       message: `a pod's cgroup is named after its uid, and ${path} is missing`,
       needs: [path],
     });
   }
+  const paths = pathsOf(driver, config.cgroupRoot ?? "");
   return ok({
     snapshot,
     config,
     level: level.value,
     version,
     driver,
-    paths: pathsOf(driver, config.cgroupRoot ?? ""),
-    pods,
+    paths,
+    pods: nodePods(snapshot, paths, reasons),
     cpuSets: cpuSetsOf(snapshot, needs),
     cfsQuota: config.cpuCFSQuota ?? true,
     period: config.cpuCFSQuotaPeriod ? micros(config.cpuCFSQuotaPeriod.micros) : DEFAULT_PERIOD,
@@ -86,14 +85,6 @@ export function treeContext(snapshot: Snapshot, reasons: Reasons, needs: string[
     reasons,
     needs,
   });
-}
-
-/** Pods that hold resources here: not finished, and not another node's (a whole cluster's list may be posted). */
-function podsOfNode(snapshot: Snapshot): readonly Pod[] {
-  const name = snapshot.node?.metadata.name;
-  const elsewhere = (p: Pod): boolean =>
-    name !== undefined && (p.spec.nodeName ?? "") !== "" && p.spec.nodeName !== name;
-  return (snapshot.pods ?? []).filter((p) => !isTerminal(p) && !elsewhere(p));
 }
 
 function memoryQosOf(

@@ -5,11 +5,13 @@ import type { Pod } from "../../model/pod.ts";
 import { bytes, type Micros } from "../../model/units.ts";
 import { hugePageLimits } from "../hugepages.ts";
 import type { Reasons } from "../reasons.ts";
-import { isPodLevelResourcesSet, podLimits, podRequests } from "../resources/pod-resources.ts";
+import { isPodLevelResourcesSet, podLimits } from "../resources/pod-resources.ts";
 import type { QosClass } from "../resources/qos.ts";
 import { BEST_EFFORT_SHARES, milliCpuToQuota, milliCpuToShares, NO_QUOTA } from "./cpu-convert.ts";
 
 export interface PodCgroupOptions {
+  /** Of the pod: `podRequests`. */
+  readonly requests: Amounts;
   readonly qos: QosClass;
   /** Why CPU limits are not enforced (cpuCFSQuota off, exclusive CPUs); undefined when they are. */
   readonly quotaOff: string | undefined;
@@ -43,7 +45,7 @@ export function podCgroupValues(
   at: string,
   reasons: Reasons,
 ): Writable<CgroupValues> {
-  const requests = podRequests(pod);
+  const { requests } = options;
   const values: Writable<CgroupValues> = {};
   if (options.qos === "BestEffort") {
     values.cpuShares = BEST_EFFORT_SHARES;

@@ -1,55 +1,43 @@
 import { value, ZERO } from "../../model/amount.ts";
 import type { CgroupPlan, CgroupValues } from "../../model/decision.ts";
-import { type Container, type ContainerStatus, isSidecar, type Pod, podNamespace, podUid } from "../../model/pod.ts";
+import { type Container, type ContainerStatus, isSidecar, type Pod, podNamespace } from "../../model/pod.ts";
 import { bytes } from "../../model/units.ts";
 import { gateOn } from "../config.ts";
 import { oomScoreAdjuster } from "../resources/oom-score.ts";
-import { podRequests } from "../resources/pod-resources.ts";
-import { type QosClass, qosClass } from "../resources/qos.ts";
-import { allocatedPod, statusesByName } from "./allocated.ts";
+import { statusesByName } from "./allocated.ts";
 import { containerValues } from "./container-config.ts";
 import { finishOwn, type TreeContext } from "./context.ts";
 import { curveWeight, linearWeight } from "./cpu-convert.ts";
 import { filesOf } from "./files.ts";
 import { containerMemoryQos, containerSwap, podMemoryQos } from "./memory-qos.ts";
+import type { NodePod } from "./node-pods.ts";
 import { planOf } from "./node-tree.ts";
 import { containerIdOf, containerLeaf } from "./paths.ts";
 import { podCgroupValues, type Writable } from "./pod-config.ts";
 
-interface PodContext {
-  readonly pod: Pod;
-  readonly uid: string;
-  readonly qos: QosClass;
-  readonly path: string;
+interface PodContext extends NodePod {
   readonly identity: NonNullable<CgroupPlan["pod"]>;
   readonly oomScoreAdj: (c: Container) => number;
   readonly status: ReadonlyMap<string, ContainerStatus>;
 }
 
 /** A pod's cgroup and those of its containers that run or will run. */
-export function podTree(context: TreeContext, posted: Pod): CgroupPlan[] {
-  const uid = podUid(posted) as string;
-  const qos = qosClass(posted);
-  const path = context.paths.pod(qos, uid);
-  const pod = allocatedPod(
-    posted,
-    context.snapshot.assignments?.allocated_pods_state ?? undefined,
-    path,
-    context.reasons,
-  );
-  const identity = { namespace: podNamespace(pod), name: pod.metadata.name, uid };
-  const oomScoreAdj = oomScoreAdjuster(pod, qos, context.memoryCapacity);
-  const own: PodContext = { pod, uid, qos, path, identity, oomScoreAdj, status: statusesByName(pod) };
-  const containers = [...(pod.spec.initContainers ?? []), ...pod.spec.containers].flatMap((c) =>
-    containerPlan(context, own, c),
-  );
-  return [podPlan(context, own), ...containers];
+export function podTree(context: TreeContext, nodePod: NodePod): CgroupPlan[] {
+  const { pod, qos, uid } = nodePod;
+  const own: PodContext = {
+    ...nodePod,
+    identity: { namespace: podNamespace(pod), name: pod.metadata.name, uid },
+    oomScoreAdj: oomScoreAdjuster(pod, qos, context.memoryCapacity),
+    status: statusesByName(pod),
+  };
+  const containers = [...(pod.spec.initContainers ?? []), ...pod.spec.containers];
+  return [podPlan(context, own), ...containers.flatMap((c) => containerPlan(context, own, c))];
 }
 
 function podPlan(context: TreeContext, own: PodContext): CgroupPlan {
   const values = podCgroupValues(
     own.pod,
-    { qos: own.qos, quotaOff: quotaOff(context, own.uid), period: context.period },
+    { qos: own.qos, requests: own.requests, quotaOff: quotaOff(context, own.uid), period: context.period },
     own.path,
     context.reasons,
   );
@@ -59,7 +47,7 @@ function podPlan(context: TreeContext, own: PodContext): CgroupPlan {
     context.reasons.add("pod_pids_limit", own.path, "pidsLimit", { podPidsLimit: limit });
   }
   if (context.memoryQos !== undefined) {
-    const request = value(podRequests(own.pod).get("memory") ?? ZERO);
+    const request = value(own.requests.get("memory") ?? ZERO);
     podMemoryQos(values, own.qos, request, context.memoryQos, own.path, context.reasons);
   }
   return { ...planOf(context, own.path, "pod", finishOwn(values, context, own.path, bytes(0))), pod: own.identity };

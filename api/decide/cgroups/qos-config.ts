@@ -1,11 +1,9 @@
 import { milliValue, value, ZERO } from "../../model/amount.ts";
 import type { CgroupValues } from "../../model/decision.ts";
-import type { Pod } from "../../model/pod.ts";
 import { bytes, mulDiv } from "../../model/units.ts";
 import type { Reasons } from "../reasons.ts";
-import { podRequests } from "../resources/pod-resources.ts";
-import { type QosClass, qosClass } from "../resources/qos.ts";
 import { BEST_EFFORT_SHARES, milliCpuToShares } from "./cpu-convert.ts";
+import type { NodePod } from "./node-pods.ts";
 import type { Writable } from "./pod-config.ts";
 
 /** What the pods of each tier request together. */
@@ -16,13 +14,11 @@ export interface TierRequests {
 }
 
 /** kubelet 1.36: setCPUCgroupConfig, getQoSMemoryRequests. */
-export function tierRequests(pods: readonly Pod[], qosOf: (pod: Pod) => QosClass = qosClass): TierRequests {
+export function tierRequests(pods: readonly Pick<NodePod, "qos" | "requests">[]): TierRequests {
   let burstableMilliCpu = 0;
   const memory = { Guaranteed: 0, Burstable: 0 };
-  for (const pod of pods) {
-    const qos = qosOf(pod);
+  for (const { qos, requests } of pods) {
     if (qos === "BestEffort") continue;
-    const requests = podRequests(pod);
     memory[qos] += value(requests.get("memory") ?? ZERO);
     if (qos === "Burstable") burstableMilliCpu += milliValue(requests.get("cpu") ?? ZERO);
   }

@@ -1,0 +1,45 @@
+import type { Amounts } from "../../model/aggregate.ts";
+import { isTerminal, type Pod, podUid } from "../../model/pod.ts";
+import type { Snapshot } from "../../model/snapshot.ts";
+import type { Reasons } from "../reasons.ts";
+import { podRequests } from "../resources/pod-resources.ts";
+import { type QosClass, qosClass } from "../resources/qos.ts";
+import { allocatedPod } from "./allocated.ts";
+import type { Paths } from "./paths.ts";
+
+/** A pod that holds resources on the node, with what every level of the tree asks of it worked out once. */
+export interface NodePod {
+  /** With its allocated resources. */
+  readonly pod: Pod;
+  readonly uid: string;
+  readonly qos: QosClass;
+  readonly requests: Amounts;
+  /** Of its cgroup. */
+  readonly path: string;
+}
+
+/** Pods that are not finished, and not another node's (a whole cluster's list may be posted). */
+export function podsHere(snapshot: Snapshot): readonly Pod[] {
+  const name = snapshot.node?.metadata.name;
+  const elsewhere = (p: Pod): boolean =>
+    name !== undefined && (p.spec.nodeName ?? "") !== "" && p.spec.nodeName !== name;
+  return (snapshot.pods ?? []).filter((p) => !isTerminal(p) && !elsewhere(p));
+}
+
+/** The path of the first pod here without a uid, which names its cgroup; undefined when all have one. */
+export function missingUid(snapshot: Snapshot): string | undefined {
+  const pod = podsHere(snapshot).find((p) => podUid(p) === undefined);
+  return pod === undefined ? undefined : `pods[${snapshot.pods?.indexOf(pod)}].metadata.uid`;
+}
+
+/** INVARIANT: every pod here has a uid (`missingUid`). */
+export function nodePods(snapshot: Snapshot, paths: Paths, reasons: Reasons): readonly NodePod[] {
+  const state = snapshot.assignments?.allocated_pods_state;
+  return podsHere(snapshot).map((posted) => {
+    const uid = podUid(posted) as string;
+    const qos = qosClass(posted);
+    const path = paths.pod(qos, uid);
+    const pod = allocatedPod(posted, state, path, reasons);
+    return { pod, uid, qos, requests: podRequests(pod), path };
+  });
+}

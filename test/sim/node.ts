@@ -1,0 +1,150 @@
+import { join } from "node:path";
+import type { Hierarchy } from "../../actuator/cgroupfs/hierarchy.ts";
+import { ApiClient } from "../../actuator/client.ts";
+import { Journal } from "../../actuator/journal.ts";
+import { type PassReport, runPass } from "../../actuator/loop.ts";
+import type { MachineFacts } from "../../actuator/machine/facts.ts";
+import { Outbox } from "../../actuator/outbox.ts";
+import type { LoopPorts, Problem } from "../../actuator/ports.ts";
+import { recover } from "../../actuator/recover.ts";
+import { ok } from "../../api/model/result.ts";
+import { simulated } from "../actuator/cgroups/grounds.ts";
+import type { SimKernel } from "../actuator/cgroups/sim-kernel.ts";
+import { cutShort, Killed } from "../actuator/cgroups/world.ts";
+import type { SimClock } from "./clock.ts";
+
+const GIB = 2 ** 30;
+const SETTINGS = {
+  mode: "enforce",
+  nodeName: "sim",
+  cgroupMount: "/sim",
+  containers: "create",
+  removeOrphans: true,
+} as const;
+
+export interface SimPod {
+  readonly metadata: { readonly name: string; readonly uid: string };
+  readonly spec: { readonly containers: readonly unknown[] };
+}
+
+/** A machine in memory with the real loop, journal, outbox and client on it; the API is whatever `fetch` reaches. */
+export class SimNode {
+  readonly kernel: SimKernel;
+  readonly problems: Problem[] = [];
+  pods: SimPod[] = [];
+  kubeletConfiguration: Record<string, unknown> = {};
+  /** False: pods cannot be listed at the moment. */
+  podsReadable = true;
+  readonly #hierarchy: Hierarchy;
+  readonly #version: 1 | 2;
+  readonly #clock: SimClock;
+  readonly #dir: string;
+  readonly #fetch: (request: Request) => Promise<Response>;
+  #boot = 1;
+  #sequence = 0;
+  #journal: Journal;
+  #client: ApiClient;
+
+  constructor(version: 1 | 2, clock: SimClock, dir: string, fetch: (request: Request) => Promise<Response>) {
+    ({ kernel: this.kernel, hierarchy: this.#hierarchy } = simulated(version));
+    this.#version = version;
+    this.#clock = clock;
+    this.#dir = dir;
+    this.#fetch = fetch;
+    this.#journal = this.#openJournal();
+    this.#client = this.#openClient();
+  }
+
+  get outboxSize(): number {
+    return Outbox.open(join(this.#dir, "outbox.jsonl")).size;
+  }
+
+  pass(): Promise<PassReport> {
+    return runPass(this.#ports(), SETTINGS, ++this.#sequence);
+  }
+
+  /** The daemon dies before its `after`-th change of a cgroup; the next start mends. Answers whether it died. */
+  async passAndDie(after: number): Promise<boolean> {
+    try {
+      await cutShort(this.kernel, after, () => this.pass());
+      return false;
+    } catch (e) {
+      if (!(e instanceof Killed)) throw e;
+      await this.restart();
+      return true;
+    }
+  }
+
+  async restart(): Promise<void> {
+    this.#journal = this.#openJournal();
+    this.#client = this.#openClient();
+    await recover(this.#journal, this.#hierarchy, this.#bootId);
+  }
+
+  /** All cgroups are gone, the state directory is not. */
+  async reboot(): Promise<void> {
+    this.#boot++;
+    for (const top of this.kernel.tops.values()) top.children.clear();
+    await this.restart();
+  }
+
+  get #bootId(): string {
+    return `boot-${this.#boot}`;
+  }
+  #openJournal(): Journal {
+    const journal = Journal.open(join(this.#dir, "journal.jsonl"), this.#bootId);
+    if (!journal.ok) throw new Error(journal.error.message);
+    return journal.value;
+  }
+  #openClient(): ApiClient {
+    const access = { url: "http://api.sim", token: undefined, timeoutMs: 1000, fetch: this.#fetch };
+    return new ApiClient(access, Outbox.open(join(this.#dir, "outbox.jsonl")), (p) => this.problems.push(p));
+  }
+  #ports(): LoopPorts {
+    return {
+      observeMachine: () => this.#machine(),
+      readPods: async () =>
+        this.podsReadable
+          ? { pods: this.pods, problems: [] }
+          : { pods: null, problems: [{ from: "pods", message: "the kubelet does not answer" }] },
+      readConfiguration: async () => ok(this.kubeletConfiguration),
+      readAssignments: async () => undefined,
+      client: this.#client,
+      hierarchy: this.#hierarchy,
+      journal: this.#journal,
+    };
+  }
+  #machine(): MachineFacts {
+    return {
+      observedAt: this.#clock.iso,
+      system: {
+        hostname: "sim",
+        architecture: "amd64",
+        bootID: this.#bootId,
+        kernelVersion: undefined,
+        osImage: undefined,
+        machineID: undefined,
+        systemUUID: undefined,
+        startTime: undefined,
+      },
+      cpus: Array.from({ length: 8 }, (_, cpu) => ({
+        cpu,
+        core: cpu,
+        kernelCore: cpu,
+        socket: 0,
+        numa: cpu >> 2,
+        uncoreCache: 0,
+      })),
+      numaNodes: [0, 1].map((id) => ({ id, memoryBytes: 16 * GIB, hugepages: {} })),
+      distances: [],
+      hugepages: {},
+      memory: { totalBytes: 32 * GIB, swapTotalBytes: 0, pageSizeBytes: 4096 },
+      memoryUsage: undefined,
+      swapUsage: undefined,
+      processes: { maxpid: 32768, curproc: 100 },
+      nodeFs: undefined,
+      cgroup: { version: this.#version, root: "/sim", memory: "/sim/memory", hugetlb: false },
+      missing: [],
+    };
+  }
+}
