@@ -1,0 +1,60 @@
+import { ok, type Result } from "../api/model/result.ts";
+import { failure, type StoreFailure } from "./failure.ts";
+import type { Encoding } from "./schema.ts";
+
+/** Bodies above this many bytes are stored compressed. */
+export const COMPRESS_ABOVE = 64 * 1024;
+/** The most that one row may hold, in bytes as stored; D1 refuses rows a little above. Both drivers keep to it, so a history can move. */
+export const MAX_ROW_BYTES = 1_000_000;
+
+export interface StoredBody {
+  readonly encoding: Encoding;
+  /** Before compression, in UTF-8. */
+  readonly bytes: number;
+  readonly body: string | Uint8Array;
+}
+
+const encoder = new TextEncoder();
+
+/** True when the text may have to be compressed, which is worth avoiding for a body that is already stored. */
+export const isLarge = (text: string): boolean => text.length > COMPRESS_ABOVE;
+
+async function pipe(
+  bytes: Uint8Array<ArrayBuffer>,
+  through: CompressionStream | DecompressionStream,
+): Promise<ArrayBuffer> {
+  return new Response(new Blob([bytes]).stream().pipeThrough(through)).arrayBuffer();
+}
+
+/** JSON text -> what a row holds. `what` names the row in the failure; `beside` is the size of its other long texts, in bytes. */
+export async function encodeBody(what: string, text: string, beside = 0): Promise<Result<StoredBody, StoreFailure>> {
+  const plain = encoder.encode(text);
+  const bytes = plain.byteLength;
+  if (bytes <= COMPRESS_ABOVE && beside + bytes <= MAX_ROW_BYTES) return ok({ encoding: "json", bytes, body: text });
+  const packed = new Uint8Array(await pipe(plain, new CompressionStream("gzip")));
+  const stored = packed.byteLength + beside;
+  if (stored <= MAX_ROW_BYTES) return ok({ encoding: "gzip", bytes, body: packed });
+  return failure(
+    "too_large",
+    `${what}: ${bytes} bytes of JSON are ${stored} bytes with compression, the history takes ${MAX_ROW_BYTES} a row; send less`,
+  );
+}
+
+/** The inverse of `encodeBody`. A body that is not what its row says is `corrupt`. */
+export async function decodeBody(what: string, stored: StoredBody): Promise<Result<string, StoreFailure>> {
+  const { encoding, body, bytes } = stored;
+  if (encoding === "json" && typeof body === "string") return ok(body);
+  const advice = "restore the database from a backup";
+  if (encoding !== "gzip" || typeof body === "string") {
+    return failure("corrupt", `${what}: its encoding is \`${encoding}\`, its body ${typeof body}; ${advice}`);
+  }
+  try {
+    const text = new TextDecoder().decode(await pipe(new Uint8Array(body), new DecompressionStream("gzip")));
+    return ok(text);
+  } catch {
+    return failure("corrupt", `${what}: its compressed body of ${bytes} bytes cannot be read; ${advice}`);
+  }
+}
+
+/** UTF-8 bytes of a text. */
+export const byteLength = (text: string): number => encoder.encode(text).byteLength;

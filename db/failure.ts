@@ -1,0 +1,70 @@
+import { err, type Result } from "../api/model/result.ts";
+
+export const STORE_FAILURE_CODES = ["unavailable", "too_large", "corrupt", "not_migrated", "bad_page_token"] as const;
+export type StoreFailureCode = (typeof STORE_FAILURE_CODES)[number];
+
+/** An expected fault of the history, with one line that says what to do about it. */
+export interface StoreFailure {
+  readonly code: StoreFailureCode;
+  readonly message: string;
+}
+
+export const failure = (code: StoreFailureCode, message: string): Result<never, StoreFailure> => err({ code, message });
+
+/** SQLite's result codes by their first word, as better-sqlite3 gives them in `code` and D1 in the message. */
+const BY_SQLITE_CODE: Readonly<Record<string, readonly [StoreFailureCode, string]>> = {
+  FULL: ["unavailable", "free disk space, then try again"],
+  BUSY: ["unavailable", "another process holds the database; try again"],
+  LOCKED: ["unavailable", "another process holds the database; try again"],
+  PROTOCOL: ["unavailable", "another process holds the database; try again"],
+  INTERRUPT: ["unavailable", "try again"],
+  NOMEM: ["unavailable", "free memory, then try again"],
+  IOERR: ["unavailable", "check the disk that holds the database"],
+  READONLY: ["unavailable", "make the database and its folder writable"],
+  PERM: ["unavailable", "make the database and its folder writable"],
+  CANTOPEN: ["unavailable", "make the database and its folder readable and writable"],
+  CORRUPT: ["corrupt", "restore the database from a backup, or move it away to start a new one"],
+  NOTADB: ["corrupt", "restore the database from a backup, or move it away to start a new one"],
+  TOOBIG: ["too_large", "send less in one row"],
+};
+const ADVICE_MIGRATE = "apply the migrations (`wrangler d1 migrations apply DB`; on Node they are applied at start)";
+
+const oneLine = (text: string): string => text.replace(/\s+/g, " ").trim();
+
+function classify(error: Error & { code?: unknown }): StoreFailure | null {
+  const { message } = error;
+  if (message.includes("database connection is not open"))
+    return { code: "unavailable", message: "the history is closed; open it again" };
+  const found = oneLine(message);
+  if (/no such (table|column)/.test(message)) {
+    return { code: "not_migrated", message: `the history lacks a table: ${found}; ${ADVICE_MIGRATE}` };
+  }
+  const sqliteCode = /^SQLITE_([A-Z]+)/.exec(String(error.code))?.[1] ?? /SQLITE_([A-Z]+)/.exec(message)?.[1];
+  const known = BY_SQLITE_CODE[sqliteCode ?? ""];
+  if (known !== undefined)
+    return { code: known[0], message: `the history failed: ${found} (SQLITE_${sqliteCode}); ${known[1]}` };
+  if (sqliteCode === undefined && message.startsWith("D1_ERROR")) {
+    return { code: "unavailable", message: `the history failed: ${found}; try again` };
+  }
+  return null;
+}
+
+/** The failure behind what a driver threw; null when it is a mistake of this program. drizzle and D1 wrap errors as `cause`. */
+export function failureOf(error: unknown): StoreFailure | null {
+  for (let at = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++) {
+    const found = classify(at);
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+/** Runs work against a driver. What the storage does wrong becomes a value, what this program does wrong throws on. */
+export async function attempt<T>(work: () => Promise<Result<T, StoreFailure>>): Promise<Result<T, StoreFailure>> {
+  try {
+    return await work();
+  } catch (error) {
+    const found = failureOf(error);
+    if (found === null) throw error;
+    return err(found);
+  }
+}

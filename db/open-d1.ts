@@ -1,0 +1,18 @@
+import type { D1Database } from "@cloudflare/workers-types";
+import { drizzle } from "drizzle-orm/d1";
+import type { Outcome, Statement } from "./driver.ts";
+import { createStore } from "./history.ts";
+import * as schema from "./schema.ts";
+import type { Store } from "./store.ts";
+
+/** The history in a D1 database, to which `wrangler d1 migrations apply` has applied migrations/. Does no I/O by itself. */
+export function openD1(d1: D1Database): Store {
+  const atomic = async (statements: readonly Statement[]): Promise<readonly Outcome[]> => {
+    if (statements.length === 0) return [];
+    const results = await d1.batch<Record<string, unknown>>(
+      statements.map(({ sql, params }) => d1.prepare(sql).bind(...params)),
+    );
+    return results.map(({ meta, results: rows }) => ({ changes: meta.changes, rows }));
+  };
+  return createStore({ db: drizzle(d1, { schema }), atomic, close: async () => {} });
+}

@@ -1,0 +1,83 @@
+import { and, asc, desc, eq, lt, type SQL, sql } from "drizzle-orm";
+import { ok } from "../api/model/result.ts";
+import type { Driver, Statement } from "./driver.ts";
+import { attempt } from "./failure.ts";
+import type { Place } from "./page-token.ts";
+import { decisions, nodes, snapshots } from "./schema.ts";
+import type { Retention, Store } from "./store.ts";
+
+/** Rows that one transaction removes or looks at. */
+const BATCH = 200;
+/** A snapshot without a decision stays this long: its sender may be about to ask for one. */
+export const SNAPSHOT_GRACE_MS = 10 * 60 * 1000;
+
+/** Results and idempotency keys go with their decision (ON DELETE CASCADE); RETURNING counts the decisions alone. */
+const DROP_OLD = `DELETE FROM decisions WHERE seq IN
+(SELECT seq FROM decisions WHERE decided_at_ms < ? ORDER BY decided_at_ms, seq LIMIT ${BATCH}) RETURNING seq`;
+const DROP_OF_NODE = `DELETE FROM decisions WHERE seq IN
+(SELECT seq FROM decisions WHERE node = ? AND (decided_at_ms, seq) <= (?, ?) ORDER BY decided_at_ms, seq LIMIT ${BATCH}) RETURNING seq`;
+const DROP_UNUSED = `DELETE FROM snapshots WHERE seq IN (SELECT value FROM json_each(?))
+AND NOT EXISTS (SELECT 1 FROM decisions WHERE snapshot_id = snapshots.id)
+AND NOT EXISTS (SELECT 1 FROM nodes WHERE name = snapshots.node AND last_snapshot_id = snapshots.id) RETURNING seq`;
+
+async function drain({ atomic }: Driver, statement: Statement): Promise<number> {
+  let removed = 0;
+  for (let batch = BATCH; batch === BATCH; removed += batch) {
+    const [outcome] = await atomic([statement]);
+    batch = outcome?.rows.length ?? 0;
+  }
+  return removed;
+}
+
+/** The newest decision of the node that is one too many. */
+async function firstTooMany({ db }: Driver, node: string, keep: number): Promise<Place | undefined> {
+  const [place] = await db
+    .select({ atMs: decisions.decidedAtMs, seq: decisions.seq })
+    .from(decisions)
+    .where(eq(decisions.node, node))
+    .orderBy(desc(decisions.decidedAtMs), desc(decisions.seq))
+    .limit(1)
+    .offset(keep);
+  return place;
+}
+
+async function pruneNodes(driver: Driver, keep: number): Promise<number> {
+  let removed = 0;
+  for (const { name } of await driver.db.select({ name: nodes.name }).from(nodes).orderBy(asc(nodes.name))) {
+    const place = await firstTooMany(driver, name, keep);
+    if (place === undefined) continue;
+    removed += await drain(driver, { sql: DROP_OF_NODE, params: [name, place.atMs, place.seq] });
+  }
+  return removed;
+}
+
+const afterSnapshot = (place: Place): SQL =>
+  sql`(${snapshots.storedAtMs}, ${snapshots.seq}) > (${place.atMs}, ${place.seq})`;
+
+/** Walks all snapshots by age, a batch at a time, and removes those that neither a decision nor their node holds on to. */
+async function pruneSnapshots({ db, atomic }: Driver, olderThanMs: number): Promise<number> {
+  let removed = 0;
+  let from: Place | undefined;
+  while (true) {
+    const batch: readonly Place[] = await db
+      .select({ atMs: snapshots.storedAtMs, seq: snapshots.seq })
+      .from(snapshots)
+      .where(and(lt(snapshots.storedAtMs, olderThanMs), from && afterSnapshot(from)))
+      .orderBy(asc(snapshots.storedAtMs), asc(snapshots.seq))
+      .limit(BATCH);
+    from = batch.at(-1);
+    if (from === undefined) return removed;
+    const [outcome] = await atomic([{ sql: DROP_UNUSED, params: [JSON.stringify(batch.map((place) => place.seq))] }]);
+    removed += outcome?.rows.length ?? 0;
+  }
+}
+
+export function pruneOf(driver: Driver): Pick<Store, "prune"> {
+  const prune = async ({ nowMs, maxAgeMs, maxRowsPerNode }: Retention) => {
+    const old = maxAgeMs === undefined ? 0 : await drain(driver, { sql: DROP_OLD, params: [nowMs - maxAgeMs] });
+    const surplus = maxRowsPerNode === undefined ? 0 : await pruneNodes(driver, maxRowsPerNode);
+    const unused = await pruneSnapshots(driver, nowMs - SNAPSHOT_GRACE_MS);
+    return ok({ decisions: old + surplus, snapshots: unused });
+  };
+  return { prune: (retention) => attempt(() => prune(retention)) };
+}

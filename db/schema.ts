@@ -1,0 +1,134 @@
+import { sql } from "drizzle-orm";
+import { customType, index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import type { Explain, Kind } from "../api/model/decision.ts";
+
+/** JSON as text, or its gzip. D1 hands blobs out as arrays of numbers. */
+const body = customType<{ data: string | Uint8Array; driverData: string | Uint8Array | number[] }>({
+  dataType: () => "blob",
+  toDriver: (value) => value,
+  fromDriver: (value) => (Array.isArray(value) ? Uint8Array.from(value) : value),
+});
+
+export const ENCODINGS = ["json", "gzip"] as const;
+export type Encoding = (typeof ENCODINGS)[number];
+
+export const nodes = sqliteTable("nodes", {
+  name: text("name").primaryKey(),
+  firstSeenMs: integer("first_seen_ms").notNull(),
+  lastSeenMs: integer("last_seen_ms").notNull(),
+  bootId: text("boot_id"),
+  lastSnapshotId: text("last_snapshot_id"),
+  lastSequence: integer("last_sequence"),
+});
+
+export const snapshots = sqliteTable(
+  "snapshots",
+  {
+    seq: integer("seq").primaryKey(),
+    id: text("id").notNull(),
+    node: text("node").notNull(),
+    observedAtMs: integer("observed_at_ms"),
+    sequence: integer("sequence"),
+    bootId: text("boot_id"),
+    storedAtMs: integer("stored_at_ms").notNull(),
+    bytes: integer("bytes").notNull(),
+    encoding: text("encoding", { enum: ENCODINGS }).notNull(),
+    body: body("body").notNull(),
+  },
+  (t) => [uniqueIndex("snapshots_id").on(t.id), index("snapshots_by_time").on(t.storedAtMs, t.seq, t.id)],
+);
+
+export const decisions = sqliteTable(
+  "decisions",
+  {
+    seq: integer("seq").primaryKey(),
+    id: text("id").notNull(),
+    kind: text("kind").$type<Kind>().notNull(),
+    node: text("node").notNull(),
+    snapshotId: text("snapshot_id"),
+    policyVersion: text("policy_version").notNull(),
+    verdict: text("verdict").notNull(),
+    explain: text("explain").$type<Explain>().notNull(),
+    decidedAtMs: integer("decided_at_ms").notNull(),
+    podNamespace: text("pod_namespace"),
+    podName: text("pod_name"),
+    podUid: text("pod_uid"),
+    bytes: integer("bytes").notNull(),
+    encoding: text("encoding", { enum: ENCODINGS }).notNull(),
+    ask: text("ask"),
+    body: body("body").notNull(),
+  },
+  (t) => [
+    uniqueIndex("decisions_id").on(t.id),
+    index("decisions_by_time").on(t.decidedAtMs, t.seq, t.kind, t.verdict),
+    index("decisions_by_node").on(t.node, t.decidedAtMs, t.seq, t.kind, t.verdict),
+    index("decisions_by_snapshot").on(t.snapshotId).where(sql`snapshot_id IS NOT NULL`),
+    index("decisions_by_pod_uid").on(t.podUid).where(sql`pod_uid IS NOT NULL`),
+    index("decisions_by_pod_name").on(t.podName, t.podNamespace).where(sql`pod_name IS NOT NULL`),
+  ],
+);
+
+export const results = sqliteTable(
+  "results",
+  {
+    id: text("id").primaryKey(),
+    decisionId: text("decision_id")
+      .notNull()
+      .references(() => decisions.id, { onDelete: "cascade" }),
+    node: text("node").notNull(),
+    seq: integer("seq").notNull(),
+    okCount: integer("ok_count").notNull(),
+    failedCount: integer("failed_count").notNull(),
+    atMs: integer("at_ms").notNull(),
+    bytes: integer("bytes").notNull(),
+    encoding: text("encoding", { enum: ENCODINGS }).notNull(),
+    body: body("body").notNull(),
+  },
+  (t) => [index("results_by_decision").on(t.decisionId, t.seq, t.id)],
+);
+
+export const facts = sqliteTable(
+  "facts",
+  {
+    node: text("node").notNull(),
+    key: text("key").notNull(),
+    /** JSON; `null` is a fact that was forgotten, kept so that an older write cannot bring it back. */
+    value: text("value").notNull(),
+    updatedAtMs: integer("updated_at_ms").notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.node, t.key] })],
+);
+
+export const tokens = sqliteTable(
+  "tokens",
+  {
+    id: text("id").primaryKey(),
+    name: text("name").notNull(),
+    hash: text("hash").notNull(),
+    scopes: text("scopes", { mode: "json" }).$type<readonly string[]>().notNull(),
+    node: text("node"),
+    createdAtMs: integer("created_at_ms").notNull(),
+    revokedAtMs: integer("revoked_at_ms"),
+  },
+  (t) => [uniqueIndex("tokens_hash").on(t.hash)],
+);
+
+export const idempotency = sqliteTable(
+  "idempotency",
+  {
+    key: text("key").notNull(),
+    scope: text("scope").notNull(),
+    requestHash: text("request_hash").notNull(),
+    decisionId: text("decision_id")
+      .notNull()
+      .references(() => decisions.id, { onDelete: "cascade" }),
+    atMs: integer("at_ms").notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.key, t.scope] }), index("idempotency_by_decision").on(t.decisionId)],
+);
+
+/** One row, rewritten by `ready`: the proof that the database takes writes. */
+export const health = sqliteTable("health", {
+  id: integer("id").primaryKey(),
+  checkedAtMs: integer("checked_at_ms").notNull(),
+});

@@ -1,0 +1,184 @@
+import type { Explain, Kind } from "../api/model/decision.ts";
+import type { Result } from "../api/model/result.ts";
+import type { StoreFailure } from "./failure.ts";
+
+/** A node's state as posted. Times are milliseconds since the epoch; `body` is JSON text, which the store never parses. */
+export interface SnapshotRow {
+  /** The hash of the canonical form: the same snapshot twice is one row. */
+  readonly id: string;
+  readonly node: string;
+  readonly observedAtMs: number | null;
+  readonly sequence: number | null;
+  readonly bootId: string | null;
+  readonly storedAtMs: number;
+  readonly body: string;
+}
+
+export interface PodRef {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+}
+
+/** What a list shows of a decision. */
+export interface DecisionHead {
+  readonly id: string;
+  readonly kind: Kind;
+  readonly node: string;
+  readonly snapshotId: string | null;
+  readonly policyVersion: string;
+  readonly verdict: string;
+  readonly explain: Explain;
+  readonly decidedAtMs: number;
+  /** The pod that the ask spoke of. */
+  readonly pod: PodRef | null;
+}
+
+/** `ask` and `body` (decision, reasons, needs, next) are JSON text. */
+export interface DecisionRow extends DecisionHead {
+  readonly ask: string | null;
+  readonly body: string;
+}
+
+/** What the node really did with a decision; `body` is JSON text. The node is the decision's own. */
+export interface ResultRow {
+  readonly id: string;
+  /** The actuator's counter: results of one decision are listed in its order. */
+  readonly seq: number;
+  readonly okCount: number;
+  readonly failedCount: number;
+  readonly atMs: number;
+  readonly body: string;
+}
+
+export interface NodeRow {
+  readonly name: string;
+  readonly firstSeenMs: number;
+  readonly lastSeenMs: number;
+  /** The three of the node's latest snapshot. */
+  readonly bootId: string | null;
+  readonly lastSnapshotId: string | null;
+  readonly lastSequence: number | null;
+}
+
+export interface TokenRow {
+  readonly id: string;
+  readonly name: string;
+  /** sha256 of the secret, in hex. The secret itself is never stored. */
+  readonly hash: string;
+  readonly scopes: readonly string[];
+  /** The only node that the token may speak for; null: any. */
+  readonly node: string | null;
+  readonly createdAtMs: number;
+  readonly revokedAtMs: number | null;
+}
+
+/** `scope` is the token's id, or `anonymous`: two callers never share a key. */
+export interface IdempotencyKey {
+  readonly key: string;
+  readonly scope: string;
+  readonly requestHash: string;
+}
+export interface IdempotencyRow extends IdempotencyKey {
+  readonly decisionId: string;
+}
+
+export interface Recording {
+  readonly decision: DecisionRow;
+  readonly snapshot?: SnapshotRow;
+  /** Facts of the decision's node: see `writeFacts`. A repeated decision does not write them again. */
+  readonly facts?: Readonly<Record<string, unknown>>;
+  readonly idempotency?: IdempotencyKey;
+}
+
+/**
+ * `fresh`: the row was not there before. `decisionId`: the decision that answers the request, which is an earlier one when the
+ * idempotency key was used before. `conflict`: that key belongs to a request with another hash, and the decision was not stored.
+ */
+export interface Recorded {
+  readonly fresh: boolean;
+  readonly decisionId: string;
+  readonly conflict: boolean;
+}
+
+/** Half-open: `sinceMs` <= decidedAtMs < `untilMs`. */
+export interface DecisionFilter {
+  readonly node?: string;
+  readonly kind?: Kind;
+  readonly verdict?: string;
+  /** A uid, a `namespace/name`, or a name. */
+  readonly pod?: string;
+  readonly sinceMs?: number;
+  readonly untilMs?: number;
+}
+export interface DecisionQuery extends DecisionFilter {
+  /** 1 to `MAX_PAGE`; values outside are brought inside. */
+  readonly limit: number;
+  readonly pageToken?: string;
+}
+export const MAX_PAGE = 500;
+
+export interface DecisionPage {
+  /** Newest first. */
+  readonly items: readonly DecisionHead[];
+  readonly nextPageToken: string | null;
+}
+
+export interface Retention {
+  readonly nowMs: number;
+  /** Decisions older than this go. */
+  readonly maxAgeMs?: number;
+  /** Of each node's decisions, only this many of the newest stay. */
+  readonly maxRowsPerNode?: number;
+}
+export interface Pruned {
+  readonly decisions: number;
+  readonly snapshots: number;
+}
+
+type Answer<T> = Promise<Result<T, StoreFailure>>;
+
+/** The history. Every method answers a value, also when the disk is full, the file locked or broken, or the network gone. */
+export interface Store {
+  /** One atomic write. When it answers, the rows survive a crash. */
+  record(recording: Recording): Answer<Recorded>;
+  putSnapshot(snapshot: SnapshotRow): Answer<{ readonly fresh: boolean }>;
+  getSnapshot(id: string): Answer<SnapshotRow | null>;
+  latestSnapshot(node: string): Answer<SnapshotRow | null>;
+
+  getDecision(id: string): Answer<DecisionRow | null>;
+  listDecisions(query: DecisionQuery): Answer<DecisionPage>;
+  /** Oldest first, in constant memory; ends after the first failure. */
+  streamDecisions(filter: DecisionFilter): AsyncIterable<Result<DecisionRow, StoreFailure>>;
+  findIdempotency(key: string, scope: string): Answer<IdempotencyRow | null>;
+
+  /** `known`: the decision exists. A result whose id is already there is not stored again and not counted in `added`. */
+  addResults(
+    decisionId: string,
+    rows: readonly ResultRow[],
+  ): Answer<{ readonly known: boolean; readonly added: number }>;
+  listResults(decisionId: string): Answer<readonly ResultRow[]>;
+
+  listNodes(): Answer<readonly NodeRow[]>;
+  getNode(name: string): Answer<NodeRow | null>;
+
+  readFacts(node: string): Answer<Readonly<Record<string, unknown>>>;
+  /** Sets the facts given and leaves the others. `null` forgets a fact; a write older than the fact's last one is ignored. */
+  writeFacts(node: string, facts: Readonly<Record<string, unknown>>, nowMs: number): Answer<null>;
+
+  /** `fresh` is false when the id or the hash is already taken. */
+  createToken(token: TokenRow): Answer<{ readonly fresh: boolean }>;
+  listTokens(): Answer<readonly TokenRow[]>;
+  /** `revoked` is false when there is no such active token. */
+  revokeToken(id: string, nowMs: number): Answer<{ readonly revoked: boolean }>;
+  /** Active tokens only. */
+  findTokenByHash(hash: string): Answer<TokenRow | null>;
+  countActiveTokens(): Answer<number>;
+
+  /** Works in small batches, each its own transaction. A failure leaves what was already removed removed. */
+  prune(retention: Retention): Answer<Pruned>;
+  /** Writes one row (at most once a second) and checks that the migrations of this version are applied. */
+  ready(nowMs: number): Answer<{ readonly migration: string }>;
+  /** Commits what waits, then closes. Later calls answer `unavailable`. */
+  close(): Promise<void>;
+}

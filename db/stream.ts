@@ -1,0 +1,81 @@
+import { and, asc, type SQL, sql } from "drizzle-orm";
+import { ok, type Result } from "../api/model/result.ts";
+import { conditionOf, decodeDecision } from "./decisions.ts";
+import type { Driver } from "./driver.ts";
+import { attempt, type StoreFailure } from "./failure.ts";
+import type { Place } from "./page-token.ts";
+import { decisions } from "./schema.ts";
+import type { DecisionFilter, DecisionRow, Store } from "./store.ts";
+
+const PAGE_ROWS = 256;
+/** Bodies are read this many bytes at a time (before compression), or one by one where one is larger. */
+const CHUNK_BYTES = 1024 * 1024;
+
+interface Entry extends Place {
+  readonly bytes: number;
+}
+
+/** Consecutive entries whose bodies together stay within `CHUNK_BYTES`. */
+function chunks(entries: readonly Entry[]): readonly (readonly Entry[])[] {
+  const groups: Entry[][] = [];
+  let room = 0;
+  for (const entry of entries) {
+    room -= entry.bytes;
+    const group = groups.at(-1);
+    if (group !== undefined && room >= 0) {
+      group.push(entry);
+      continue;
+    }
+    groups.push([entry]);
+    room = CHUNK_BYTES - entry.bytes;
+  }
+  return groups;
+}
+
+const after = (place: Place): SQL => sql`(${decisions.decidedAtMs}, ${decisions.seq}) > (${place.atMs}, ${place.seq})`;
+
+/** No statement stays open between two rows, so a slow reader holds back neither a checkpoint nor a writer. */
+export function streamOf({ db }: Driver): Pick<Store, "streamDecisions"> {
+  const page = (filter: DecisionFilter, from: Place | undefined) =>
+    attempt(async () =>
+      ok(
+        await db
+          .select({ atMs: decisions.decidedAtMs, seq: decisions.seq, bytes: decisions.bytes })
+          .from(decisions)
+          .where(and(conditionOf(filter), from && after(from)))
+          .orderBy(asc(decisions.decidedAtMs), asc(decisions.seq))
+          .limit(PAGE_ROWS),
+      ),
+    );
+  // Put in order here: SQLite would sort the rows with their bodies.
+  const rowsOf = (entries: readonly Entry[]) =>
+    attempt(async () => {
+      const seqs = JSON.stringify(entries.map((entry) => entry.seq));
+      const found = await db
+        .select()
+        .from(decisions)
+        .where(sql`${decisions.seq} IN (SELECT value FROM json_each(${seqs}))`);
+      const bySeq = new Map(found.map((row) => [row.seq, row]));
+      return ok(entries.flatMap((entry) => bySeq.get(entry.seq) ?? []));
+    });
+
+  async function* streamDecisions(filter: DecisionFilter): AsyncGenerator<Result<DecisionRow, StoreFailure>> {
+    let from: Place | undefined;
+    while (true) {
+      const entries = await page(filter, from);
+      if (!entries.ok) return yield entries;
+      from = entries.value.at(-1);
+      if (from === undefined) return;
+      for (const chunk of chunks(entries.value)) {
+        const rows = await rowsOf(chunk);
+        if (!rows.ok) return yield rows;
+        for (const row of rows.value) {
+          const decision = await decodeDecision(row);
+          yield decision;
+          if (!decision.ok) return;
+        }
+      }
+    }
+  }
+  return { streamDecisions };
+}

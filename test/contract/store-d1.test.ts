@@ -1,0 +1,86 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import type { D1Database } from "@cloudflare/workers-types";
+import { expect, test } from "vitest";
+import { getPlatformProxy } from "wrangler";
+import { LATEST_MIGRATION } from "../../db/history.ts";
+import { openD1 } from "../../db/open-d1.ts";
+import { openNode } from "../../db/open-node.ts";
+import { storeContract } from "./store.ts";
+import { decisionRow, type StoreSubject, T0, value } from "./store-rows.ts";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const configPath = join(root, "wrangler.toml");
+
+/** Starts D1 (workerd) on a folder of its own; with `migrated`, wrangler has applied migrations/ to it. */
+async function openProxy(migrated: boolean) {
+  const folder = mkdtempSync(join(tmpdir(), "nodewise-d1-"));
+  if (migrated) {
+    const wrangler = join(root, "node_modules/wrangler/bin/wrangler.js");
+    const args = [
+      wrangler,
+      "d1",
+      "migrations",
+      "apply",
+      "DB",
+      "--local",
+      "--persist-to",
+      folder,
+      "--config",
+      configPath,
+    ];
+    const env = { ...process.env, CI: "true", WRANGLER_SEND_METRICS: "false", WRANGLER_LOG_PATH: folder };
+    await promisify(execFile)(process.execPath, args, { cwd: root, env });
+  }
+  const proxy = await getPlatformProxy<{ DB: D1Database }>({ configPath, persist: { path: join(folder, "v3") } });
+  const dispose = async (): Promise<void> => {
+    await proxy.dispose();
+    rmSync(folder, { recursive: true });
+  };
+  return { folder, d1: proxy.env.DB, dispose };
+}
+
+storeContract("the store over D1", async (): Promise<StoreSubject> => {
+  const { d1, dispose } = await openProxy(true);
+  return {
+    store: openD1(d1),
+    damage: async (sql) => {
+      await d1.prepare(sql).run();
+    },
+    dispose,
+  };
+});
+
+test("a D1 database without the migrations is reported as such, by reads, writes and ready", async () => {
+  const { d1, dispose } = await openProxy(false);
+  try {
+    const store = openD1(d1);
+    const notMigrated = { ok: false, error: { code: "not_migrated" } };
+    expect(await store.record({ decision: decisionRow() })).toMatchObject(notMigrated);
+    expect(await store.getDecision("x")).toMatchObject(notMigrated);
+    expect(await store.ready(T0)).toMatchObject(notMigrated);
+    expect(await store.prune({ nowMs: T0, maxAgeMs: 1 })).toMatchObject(notMigrated);
+  } finally {
+    await dispose();
+  }
+}, 60_000);
+
+test("the file that wrangler made and D1 wrote opens on Node as it is", async () => {
+  const { folder, d1, dispose } = await openProxy(true);
+  try {
+    const decision = decisionRow({ body: JSON.stringify("long ".repeat(20_000)) });
+    value(await openD1(d1).record({ decision }));
+    const databases = join(folder, "v3/d1/miniflare-D1DatabaseObject");
+    const [name] = readdirSync(databases).filter((entry) => /^[0-9a-f]{64}\.sqlite$/.test(entry));
+    const store = value(openNode({ file: join(databases, name ?? "none") }));
+    expect(value(await store.getDecision(decision.id))).toEqual(decision);
+    expect(value(await store.ready(T0)).migration).toBe(LATEST_MIGRATION);
+    await store.close();
+  } finally {
+    await dispose();
+  }
+}, 60_000);

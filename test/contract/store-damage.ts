@@ -1,0 +1,33 @@
+import { expect, test } from "vitest";
+import { decisionRow, fresh, type StoreSubject, T0, value } from "./store-rows.ts";
+
+export function damage(subject: () => StoreSubject): void {
+  const of = () => subject().store;
+  test("a body that is not what its row says is reported as corrupt, and ends a stream", async () => {
+    const node = fresh("node");
+    const rows = [1, 2, 3].map((i) =>
+      decisionRow({ node, decidedAtMs: T0 + i, body: JSON.stringify("x".repeat(70_000)) }),
+    );
+    for (const decision of rows) await of().record({ decision });
+    await subject().damage(`UPDATE decisions SET body = x'1f8b0800deadbeef' WHERE id = '${rows[1]?.id}'`);
+    await subject().damage(`INSERT INTO facts VALUES ('${node}', 'k', 'not json', 1)`);
+    const corrupt = { ok: false, error: { code: "corrupt" } };
+    expect(await of().getDecision(rows[1]?.id ?? "")).toMatchObject(corrupt);
+    expect(await of().readFacts(node)).toMatchObject(corrupt);
+    const seen: unknown[] = [];
+    for await (const item of of().streamDecisions({ node })) seen.push(item);
+    expect(seen).toMatchObject([{ ok: true }, corrupt]);
+  });
+
+  test("ready writes, and says which migration the database has", async () => {
+    expect(value(await of().ready(T0)).migration).toMatch(/^\d{4}_\w+\.sql$/);
+    expect(value(await of().ready(T0 + 1)).migration).toMatch(/^\d{4}_\w+\.sql$/);
+  });
+
+  test("ready names the migration that is missing", async () => {
+    await subject().damage("UPDATE d1_migrations SET name = 'x' || name");
+    expect(await of().ready(T0)).toMatchObject({ ok: false, error: { code: "not_migrated" } });
+    await subject().damage("UPDATE d1_migrations SET name = substr(name, 2)");
+    expect(await of().ready(T0)).toMatchObject({ ok: true });
+  });
+}

@@ -1,0 +1,93 @@
+import { expect, test } from "vitest";
+import type { DecisionFilter, DecisionRow, Store } from "../../db/store.ts";
+import { decisionRow, fresh, T0, value } from "./store-rows.ts";
+
+/** The ids that a stream gives, oldest first. */
+export async function idsOf(store: Store, filter: DecisionFilter): Promise<string[]> {
+  const ids: string[] = [];
+  for await (const item of store.streamDecisions(filter)) ids.push(value(item).id);
+  return ids;
+}
+
+async function pages(store: Store, query: DecisionFilter & { limit: number }): Promise<string[][]> {
+  const found: string[][] = [];
+  for (let pageToken: string | null | undefined; pageToken !== null; ) {
+    const page = value(await store.listDecisions(pageToken === undefined ? query : { ...query, pageToken }));
+    found.push(page.items.map((item) => item.id));
+    pageToken = page.nextPageToken;
+  }
+  return found;
+}
+
+export function lists(of: () => Store): void {
+  test("pages go from the newest to the oldest without a gap or a repetition, also among equal times", async () => {
+    const node = fresh("node");
+    const rows = Array.from({ length: 23 }, (_, i) => decisionRow({ node, decidedAtMs: T0 + Math.floor(i / 6) }));
+    for (const decision of rows) value(await of().record({ decision }));
+    const expected = rows.map((row) => row.id).reverse();
+    expect((await pages(of(), { node, limit: 5 })).map((page) => page.length)).toEqual([5, 5, 5, 5, 3]);
+    expect((await pages(of(), { node, limit: 5 })).flat()).toEqual(expected);
+    expect(await pages(of(), { node, limit: 23 })).toEqual([expected]);
+    expect((await pages(of(), { node, limit: 0 })).flat()).toEqual(expected);
+    expect((await idsOf(of(), { node })).reverse()).toEqual(expected);
+  });
+
+  test("a row stored while someone pages neither repeats nor hides one", async () => {
+    const node = fresh("node");
+    const rows = Array.from({ length: 4 }, (_, i) => decisionRow({ node, decidedAtMs: T0 + i }));
+    for (const decision of rows) await of().record({ decision });
+    const first = value(await of().listDecisions({ node, limit: 2 }));
+    await of().record({ decision: decisionRow({ node, decidedAtMs: T0 + 9 }) });
+    const second = value(await of().listDecisions({ node, limit: 2, pageToken: first.nextPageToken ?? "" }));
+    expect(second.items.map((item) => item.id)).toEqual([rows[1]?.id, rows[0]?.id]);
+  });
+
+  test("every filter keeps what it names, alone and together", async () => {
+    const node = fresh("node");
+    const pod = { namespace: "a", name: fresh("web"), uid: fresh("uid") };
+    const twin = { ...pod, namespace: "b", uid: fresh("uid") };
+    const one = decisionRow({ node, kind: "allocatable", decidedAtMs: T0, pod });
+    const two = decisionRow({ node, verdict: "refused", decidedAtMs: T0 + 10, pod: twin });
+    const three = decisionRow({ node, decidedAtMs: T0 + 20 });
+    for (const decision of [one, two, three]) await of().record({ decision });
+    const ids = async (filter: DecisionFilter): Promise<string[]> => {
+      const streamed = await idsOf(of(), filter);
+      expect((await pages(of(), { ...filter, limit: 2 })).flat().reverse()).toEqual(streamed);
+      return streamed;
+    };
+    expect(await ids({ node })).toEqual([one.id, two.id, three.id]);
+    expect(await ids({ node, kind: "allocatable" })).toEqual([one.id]);
+    expect(await ids({ node, verdict: "refused" })).toEqual([two.id]);
+    expect(await ids({ node, sinceMs: T0 + 10 })).toEqual([two.id, three.id]);
+    expect(await ids({ node, untilMs: T0 + 10 })).toEqual([one.id]);
+    expect(await ids({ pod: pod.uid })).toEqual([one.id]);
+    expect(await ids({ pod: pod.name })).toEqual([one.id, two.id]);
+    expect(await ids({ pod: `b/${pod.name}` })).toEqual([two.id]);
+    expect(
+      await ids({ pod: pod.name, node, kind: "cgroups", verdict: "refused", sinceMs: T0, untilMs: T0 + 11 }),
+    ).toEqual([two.id]);
+    expect(await ids({ pod: "c/nobody" })).toEqual([]);
+  });
+
+  test.each(["", "x", "MTIz", "!!!!", "a".repeat(500), "MS4xLjE", "LTEuLTE"])(
+    "page token `%s` is refused by name",
+    async (pageToken) => {
+      expect(await of().listDecisions({ limit: 1, pageToken })).toMatchObject({
+        ok: false,
+        error: { code: "bad_page_token" },
+      });
+    },
+  );
+
+  test("a stream over more rows and bytes than it reads at a time gives every decision whole and in order", async () => {
+    const node = fresh("node");
+    const long = "y".repeat(300_000);
+    const rows = Array.from({ length: 300 }, (_, i) =>
+      decisionRow({ node, decidedAtMs: T0 + i, ...(i % 60 === 0 ? { body: JSON.stringify(long + i) } : {}) }),
+    );
+    await Promise.all(rows.map((decision) => of().record({ decision })));
+    const found: DecisionRow[] = [];
+    for await (const item of of().streamDecisions({ node })) found.push(value(item));
+    expect(found).toEqual(rows);
+  });
+}

@@ -1,0 +1,38 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import Sqlite from "better-sqlite3";
+import { expect, test } from "vitest";
+import { openNode } from "../../db/open-node.ts";
+import { storeContract } from "./store.ts";
+import { decisionRow, T0, value } from "./store-rows.ts";
+
+storeContract("the store over better-sqlite3, in a file", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "nodewise-store-"));
+  const file = join(folder, "history.db");
+  const store = value(openNode({ file }));
+  const backDoor = new Sqlite(file);
+  return {
+    store,
+    damage: async (sql) => {
+      backDoor.exec(sql);
+    },
+    dispose: async () => {
+      backDoor.close();
+      await store.close();
+      rmSync(folder, { recursive: true });
+    },
+  };
+});
+
+test("a store in memory records, and answers unavailable once it is closed", async () => {
+  const store = value(openNode({ file: ":memory:" }));
+  const waiting = store.record({ decision: decisionRow() });
+  await store.close();
+  expect(value(await waiting).fresh).toBe(true);
+  const unavailable = { ok: false, error: { code: "unavailable" } };
+  expect(await store.record({ decision: decisionRow() })).toMatchObject(unavailable);
+  expect(await store.getDecision("x")).toMatchObject(unavailable);
+  expect(await store.ready(T0)).toMatchObject(unavailable);
+  await store.close();
+});

@@ -1,0 +1,30 @@
+import { afterAll, beforeAll, describe } from "vitest";
+import type { Store } from "../../db/store.ts";
+import { damage } from "./store-damage.ts";
+import { largeBodies, resultsFactsTokens } from "./store-keeping.ts";
+import { lists } from "./store-lists.ts";
+import { retention } from "./store-retention.ts";
+import type { StoreSubject } from "./store-rows.ts";
+import { idempotencyKeys, nodesAndSnapshots, recording } from "./store-writes.ts";
+
+/** The behaviour of every store. `open` gives an empty one, which the tests share: each works on names of its own. */
+export function storeContract(name: string, open: () => Promise<StoreSubject>): void {
+  describe(name, { timeout: 60_000 }, () => {
+    let subject: StoreSubject;
+    beforeAll(async () => {
+      subject = await open();
+    }, 60_000);
+    afterAll(async () => {
+      await subject?.dispose();
+    }, 60_000);
+    const of = (): Store => subject.store;
+    describe("recording", () => recording(of));
+    describe("idempotency keys", () => idempotencyKeys(of));
+    describe("nodes and snapshots", () => nodesAndSnapshots(of));
+    describe("lists and streams", () => lists(of));
+    describe("results, facts and tokens", () => resultsFactsTokens(of));
+    describe("large bodies", () => largeBodies(of));
+    describe("retention", () => retention(of));
+    describe("damage", () => damage(() => subject));
+  });
+}

@@ -1,0 +1,49 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { openNode } from "../../db/open-node.ts";
+import { value } from "../contract/store-rows.ts";
+import { testFolder } from "./folder.ts";
+
+const writer = fileURLToPath(new URL("writer.ts", import.meta.url));
+
+/** Runs the writer until it acknowledged `enough` rows, kills it in the middle of its work, and gives what it acknowledged. */
+async function acknowledgedBeforeKill(file: string, prefix: string, enough: number): Promise<string[]> {
+  const child = spawn(process.execPath, [writer, file, prefix], { stdio: ["ignore", "pipe", "inherit"] });
+  const exited = once(child, "exit");
+  let text = "";
+  let lines = 0;
+  child.stdout.setEncoding("utf8").on("data", (chunk: string) => {
+    text += chunk;
+    lines += chunk.split("\n").length - 1;
+    if (lines >= enough) child.kill("SIGKILL");
+  });
+  const [code, signal] = await exited;
+  expect({ code, signal }).toEqual({ code: null, signal: "SIGKILL" });
+  return text.split("\n").slice(0, -1);
+}
+
+test("every acknowledged row survives kill -9, and no row is half there", { timeout: 60_000 }, async () => {
+  const file = join(testFolder(), "history.db");
+  const acknowledged: string[] = [];
+  for (const [round, enough] of [1500, 333, 2718].entries()) {
+    const ids = await acknowledgedBeforeKill(file, `round-${round}`, enough);
+    expect(ids.length).toBeGreaterThanOrEqual(enough);
+    acknowledged.push(...ids);
+  }
+
+  const store = value(openNode({ file }));
+  const facts = new Set<string>();
+  for (let n = 0; n < 5; n++) for (const key of Object.keys(value(await store.readFacts(`node-${n}`)))) facts.add(key);
+  const found = new Set<string>();
+  for await (const item of store.streamDecisions({})) {
+    const { id, snapshotId } = value(item);
+    found.add(id);
+    expect(value(await store.getSnapshot(snapshotId ?? ""))?.id).toBe(`snapshot-of-${id}`);
+  }
+  expect(acknowledged.filter((id) => !found.has(id))).toEqual([]);
+  expect(facts).toEqual(found);
+  await store.close();
+});

@@ -1,0 +1,47 @@
+import { describe, expect, test } from "vitest";
+import { ok } from "../../api/model/result.ts";
+import { attempt, failureOf } from "../../db/failure.ts";
+import { decodePageToken, encodePageToken } from "../../db/page-token.ts";
+
+const coded = (code: string, message: string): Error => Object.assign(new Error(message), { code });
+
+describe("what a driver throws", () => {
+  test.each([
+    ["unavailable", coded("SQLITE_FULL", "database or disk is full")],
+    ["unavailable", coded("SQLITE_BUSY", "database is locked")],
+    ["unavailable", coded("SQLITE_IOERR_WRITE", "disk I/O error")],
+    ["unavailable", coded("SQLITE_READONLY_DBMOVED", "attempt to write a readonly database")],
+    ["corrupt", coded("SQLITE_CORRUPT_INDEX", "database disk image is malformed")],
+    ["corrupt", coded("SQLITE_NOTADB", "file is not a database")],
+    ["too_large", new Error("D1_ERROR: string or blob too big: SQLITE_TOOBIG")],
+    ["not_migrated", new Error("D1_ERROR: no such table: nodes: SQLITE_ERROR")],
+    ["unavailable", new Error("D1_ERROR: D1 DB is overloaded. Too many requests queued.")],
+    ["unavailable", new Error("Failed query", { cause: new Error("D1_ERROR: Network connection lost.") })],
+  ])("is `%s`: %s", (code, error) => {
+    expect(failureOf(error)).toMatchObject({ code, message: expect.stringMatching(/^the history [^\n]*; [^\n]+$/) });
+  });
+
+  test.each([
+    coded("SQLITE_CONSTRAINT_NOTNULL", "NOT NULL constraint failed"),
+    coded("SQLITE_ERROR", 'near "SELEC": syntax error'),
+    new Error("D1_ERROR: NOT NULL constraint failed: t.y: SQLITE_CONSTRAINT"),
+    new TypeError("undefined is not a function"),
+  ])("is thrown on when it is a mistake of the program: %s", async (error) => {
+    expect(failureOf(error)).toBeNull();
+    await expect(attempt(() => Promise.reject(error))).rejects.toBe(error);
+  });
+
+  test("an answer goes through as it is", async () => {
+    expect(await attempt(async () => ok(1))).toEqual(ok(1));
+  });
+});
+
+test("a page token gives back its place, whatever the numbers", () => {
+  for (const atMs of [0, -1, 1, 1_790_000_000_000, Number.MAX_SAFE_INTEGER]) {
+    for (const seq of [0, 1, 62, 63, 4096, Number.MAX_SAFE_INTEGER]) {
+      const token = encodePageToken({ atMs, seq });
+      expect(token).toMatch(/^[\w-]+$/);
+      expect(decodePageToken(token)).toEqual({ atMs, seq });
+    }
+  }
+});

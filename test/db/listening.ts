@@ -1,0 +1,21 @@
+import Sqlite from "better-sqlite3";
+import { drizzle } from "drizzle-orm/better-sqlite3";
+import { onTestFinished } from "vitest";
+import type { Database, Driver } from "../../db/driver.ts";
+import { groupCommit } from "../../db/group-commit.ts";
+import { createStore } from "../../db/history.ts";
+import { migrate } from "../../db/migrate.ts";
+import { readMigrations } from "../../db/open-node.ts";
+import { value } from "../contract/store-rows.ts";
+
+/** A store in memory whose statements are written down as SQLite ran them; `around` may put itself between it and the driver. */
+export function listeningStore(around: (driver: Driver) => Driver = (driver) => driver) {
+  const log: string[] = [];
+  const client = new Sqlite(":memory:", { verbose: (sql) => log.push(String(sql)) });
+  onTestFinished(() => {
+    client.close();
+  });
+  value(migrate(client, readMigrations(new URL("../../migrations", import.meta.url).pathname)));
+  const driver = { db: drizzle({ client }) as unknown as Database, ...groupCommit(client) };
+  return { store: createStore(around(driver)), client, log };
+}

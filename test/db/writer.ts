@@ -1,0 +1,24 @@
+import { writeSync } from "node:fs";
+import { openNode } from "../../db/open-node.ts";
+import { decisionRow, snapshotRow } from "../contract/store-rows.ts";
+
+// The program that crash.test.ts kills: records without end into argv[2] and prints each id (prefix argv[3]) once acknowledged.
+const [, , file = "", prefix = ""] = process.argv;
+const opened = openNode({ file });
+if (!opened.ok) throw new Error(opened.error.message);
+const store = opened.value;
+
+let next = 0;
+async function lane(): Promise<void> {
+  while (true) {
+    const n = next++;
+    const id = `${prefix}-${n}`;
+    const node = `node-${n % 5}`;
+    const snapshot = snapshotRow({ id: `snapshot-of-${id}`, node, sequence: n });
+    const decision = decisionRow({ id, node, snapshotId: snapshot.id, decidedAtMs: n });
+    const recorded = await store.record({ snapshot, decision, facts: { [id]: n } });
+    if (!recorded.ok) throw new Error(recorded.error.message);
+    writeSync(1, `${id}\n`);
+  }
+}
+await Promise.all(Array.from({ length: 32 }, lane));
