@@ -1,0 +1,201 @@
+import {
+  closeSync,
+  constants,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmdirSync,
+  statfsSync,
+} from "node:fs";
+import { open } from "node:fs/promises";
+import { join } from "node:path";
+import { err, ok, type Result } from "../../api/model/result.ts";
+import { ruleOf } from "../plan/cgroup-files.ts";
+import { isBelow, isCgroupPath } from "../plan/tree.ts";
+import { type Attempt, type CgroupFsError, kernelError, ownError } from "./errors.ts";
+
+/** A cgroup's directory: the mount it is in, by its place below the mount root (`cpu,cpuacct`; empty for v2), and its path below the own root. */
+export interface Dir {
+  readonly mount: string;
+  readonly path: string;
+}
+export interface Place extends Dir {
+  readonly file: string;
+}
+export interface Listing {
+  readonly dirs: readonly string[];
+  readonly files: readonly string[];
+}
+type Answer<T> = Result<T, CgroupFsError>;
+
+/**
+ * The one door to the cgroup files.
+ * INVARIANT: nothing outside the own root is ever created, written or removed; only the root's ancestors may be read.
+ * Writing is asynchronous because the kernel may reclaim memory before it answers; nothing else waits.
+ */
+export interface CgroupFs {
+  /** The cgroup of our own, as seen from each mount: `/nodewise`. */
+  readonly root: string;
+  read(place: Place): Answer<string>;
+  /** Reads a file of an ancestor of the own root; `ancestor` counts from the mount, `/` is its top. */
+  readAbove(mount: string, ancestor: string, file: string): Answer<string>;
+  write(place: Place, value: string): Promise<Answer<void>>;
+  mkdir(dir: Dir): Answer<void>;
+  rmdir(dir: Dir): Answer<void>;
+  list(dir: Dir): Answer<Listing>;
+  /** Inode number of the directory: two cgroups of one path at different times differ in it. */
+  identity(dir: Dir): Answer<string>;
+}
+
+const READABLE = /^(cgroup|cpu|cpuset|cpuacct|memory|pids|hugetlb|io|blkio|freezer)\.[A-Za-z0-9_.]{1,80}$/;
+const OWN_FILES: ReadonlySet<string> = new Set(["cgroup.subtree_control", "memory.reclaim"]);
+const isWritable = (file: string): boolean =>
+  OWN_FILES.has(file) || ruleOf(1, file) !== null || ruleOf(2, file) !== null;
+
+/** `mountRoot` is where the hierarchies are mounted (`/sys/fs/cgroup`), `root` a cgroup of our own below each of them. */
+export function openCgroupFs(mountRoot: string, root: string): Answer<CgroupFs> {
+  const attempt: Attempt = { verb: "list", path: root };
+  if (!isCgroupPath(root) || root === "/") {
+    return err(ownError(attempt, "outside_root", "the root must be a cgroup of its own, such as `/nodewise`"));
+  }
+  try {
+    return ok(new RealCgroupFs(realpathSync.native(mountRoot), root));
+  } catch (cause) {
+    return err(kernelError({ verb: "list", path: mountRoot }, cause));
+  }
+}
+
+/** statfs(2): magic numbers of cgroup v1 and v2. */
+const CGROUPFS: ReadonlySet<number> = new Set([0x27e0eb, 0x63677270]);
+
+interface Mounted {
+  readonly base: string;
+  readonly realBase: string;
+  readonly isCgroupfs: boolean;
+}
+
+class RealCgroupFs implements CgroupFs {
+  readonly root: string;
+  readonly #mountRoot: string;
+  readonly #mounts = new Map<string, Mounted>();
+
+  constructor(mountRoot: string, root: string) {
+    this.#mountRoot = mountRoot;
+    this.root = root;
+  }
+
+  read({ mount, path, file }: Place): Answer<string> {
+    const attempt: Attempt = { verb: "read", path, file };
+    if (!READABLE.test(file)) return err(ownError(attempt, "bad_name", "this is not a cgroup file"));
+    return this.#inside(attempt, mount, path, (dir) => readText(join(dir, file)));
+  }
+
+  readAbove(mount: string, ancestor: string, file: string): Answer<string> {
+    const attempt: Attempt = { verb: "read", path: ancestor, file };
+    if (!READABLE.test(file)) return err(ownError(attempt, "bad_name", "this is not a cgroup file"));
+    if (!isCgroupPath(ancestor) || !isBelow(this.root, ancestor)) {
+      return err(ownError(attempt, "outside_root", `it is no ancestor of ${this.root}`));
+    }
+    return this.#real(attempt, mount, ancestor, (dir) => readText(join(dir, file)));
+  }
+
+  async write({ mount, path, file }: Place, value: string): Promise<Answer<void>> {
+    const attempt: Attempt = { verb: "write", path, file, value };
+    if (!isWritable(file)) return err(ownError(attempt, "bad_name", "this is not a file that may be written"));
+    if (!/^[ -~]{0,4095}$/.test(value))
+      return err(ownError(attempt, "bad_value", "only one line of plain text is written"));
+    const target = this.#inside(attempt, mount, path, (dir) => join(dir, file));
+    if (!target.ok) return target;
+    try {
+      const handle = await open(target.value, constants.O_WRONLY | constants.O_TRUNC | constants.O_NOFOLLOW);
+      try {
+        // A cpuset is emptied by a line end; a write of nothing is no write.
+        await handle.write(value === "" ? "\n" : value);
+      } finally {
+        await handle.close();
+      }
+      return ok(undefined);
+    } catch (cause) {
+      return err(kernelError(attempt, cause));
+    }
+  }
+
+  mkdir({ mount, path }: Dir): Answer<void> {
+    return this.#entry({ verb: "create", path }, mount, (entry) => mkdirSync(entry, { mode: 0o755 }));
+  }
+
+  rmdir({ mount, path }: Dir): Answer<void> {
+    return this.#entry({ verb: "remove", path }, mount, (entry) => rmdirSync(entry));
+  }
+
+  list({ mount, path }: Dir): Answer<Listing> {
+    return this.#inside({ verb: "list", path }, mount, path, (dir) => {
+      const entries = readdirSync(dir, { withFileTypes: true });
+      const names = (wanted: boolean): string[] => entries.filter((e) => e.isDirectory() === wanted).map((e) => e.name);
+      return { dirs: names(true).sort(), files: names(false).sort() };
+    });
+  }
+
+  identity({ mount, path }: Dir): Answer<string> {
+    return this.#inside({ verb: "list", path }, mount, path, (dir) => String(lstatSync(dir, { bigint: true }).ino));
+  }
+
+  /** A directory that is itself created or removed: its parent must be real, the last segment is one plain name. */
+  #entry(attempt: Attempt, mount: string, act: (entry: string) => void): Answer<void> {
+    const { path } = attempt;
+    if (!isCgroupPath(path)) return err(ownError(attempt, "outside_root", `it is no path below ${this.root}`));
+    const full = this.#fromMount(path);
+    const cut = full.lastIndexOf("/");
+    return this.#real(attempt, mount, full.slice(0, cut) || "/", (dir) => act(join(dir, full.slice(cut + 1))));
+  }
+
+  #inside<T>(attempt: Attempt, mount: string, path: string, act: (dir: string) => T): Answer<T> {
+    if (!isCgroupPath(path)) return err(ownError(attempt, "outside_root", `it is no path below ${this.root}`));
+    return this.#real(attempt, mount, this.#fromMount(path), act);
+  }
+
+  #fromMount(path: string): string {
+    return path === "/" ? this.root : this.root + path;
+  }
+
+  /**
+   * Runs `act` on a directory only if its path holds no symbolic link. cgroupfs has none, so there it is enough that
+   * the mount is what it seems; on any other file system every path is looked at.
+   */
+  #real<T>(attempt: Attempt, mount: string, fromMount: string, act: (dir: string) => T): Answer<T> {
+    if (mount !== "" && (mount.includes("/") || !isCgroupPath(`/${mount}`))) {
+      return err(ownError(attempt, "outside_root", `\`${mount}\` is not the name of a mount`));
+    }
+    try {
+      const { base, realBase, isCgroupfs } = this.#mounted(mount);
+      const dir = fromMount === "/" ? base : base + fromMount;
+      const real = isCgroupfs && realBase === base ? dir : realpathSync.native(dir);
+      if (real !== dir) return err(ownError(attempt, "outside_root", `it leads to \`${real}\``));
+      return ok(act(dir));
+    } catch (cause) {
+      return err(kernelError(attempt, cause));
+    }
+  }
+
+  #mounted(mount: string): Mounted {
+    const known = this.#mounts.get(mount);
+    if (known !== undefined) return known;
+    const base = join(this.#mountRoot, mount);
+    const found = { base, realBase: realpathSync.native(base), isCgroupfs: CGROUPFS.has(statfsSync(base).type) };
+    this.#mounts.set(mount, found);
+    return found;
+  }
+}
+
+/** Never follows a link in the last segment; the final line end is dropped. */
+function readText(file: string): string {
+  const fd = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW);
+  try {
+    return readFileSync(fd, "utf8").trimEnd();
+  } finally {
+    closeSync(fd);
+  }
+}

@@ -1,0 +1,172 @@
+import { err, ok, type Result } from "../../api/model/result.ts";
+import { controllerOf, settableControllers } from "../plan/cgroup-files.ts";
+import { isCgroupPath, parentOf } from "../plan/tree.ts";
+import { type CgroupFsError, ownError } from "./errors.ts";
+import { explainWrite } from "./explain.ts";
+import type { CgroupFs } from "./files.ts";
+import type { Hierarchy, Support } from "./hierarchy.ts";
+import type { CgroupMounts } from "./mounts.ts";
+import { removeDir, walk } from "./remove.ts";
+
+type Answer<T> = Result<T, CgroupFsError>;
+const CPUSET_FILES = ["cpuset.mems", "cpuset.cpus"] as const;
+
+/** cgroup v1: a cgroup is one directory in every controller's hierarchy. */
+export class HierarchyV1 implements Hierarchy {
+  readonly version = 1;
+  readonly root: string;
+  readonly #fs: CgroupFs;
+  readonly #mounts: CgroupMounts;
+  readonly #support: Support;
+
+  constructor(fs: CgroupFs, mounts: CgroupMounts) {
+    this.#fs = fs;
+    this.#mounts = mounts;
+    this.root = fs.root;
+    this.#support = supportOf(mounts);
+  }
+
+  support(): Support {
+    return this.#support;
+  }
+
+  paths(): readonly string[] {
+    if (Object.keys(this.identities("/")).length === 0) return [];
+    return walk((path) => this.#children(path));
+  }
+
+  identities(path: string): Readonly<Record<string, string>> {
+    const found: Record<string, string> = {};
+    for (const controller of this.#support.controllers) {
+      const identity = this.identity(path, controller);
+      if (identity !== null) found[controller] = identity;
+    }
+    return found;
+  }
+
+  identity(path: string, controller: string): string | null {
+    if (!this.#support.controllers.includes(controller)) return null;
+    const identity = this.#fs.identity({ mount: this.#mountOf(controller), path });
+    return identity.ok ? identity.value : null;
+  }
+
+  lacks(path: string, there = this.identities(path)): readonly string[] {
+    return this.#support.controllers.filter((controller) => there[controller] === undefined);
+  }
+
+  /** A process counts once, although it is listed in every hierarchy. */
+  processes(path: string): number {
+    const pids = new Set<string>();
+    for (const mount of this.#mountNames()) {
+      const listed = this.#fs.read({ mount, path, file: "cgroup.procs" });
+      if (listed.ok) for (const pid of listed.value.split("\n")) if (pid !== "") pids.add(pid);
+    }
+    return pids.size;
+  }
+
+  fileNames(path: string): readonly string[] {
+    const names = this.#mountNames().flatMap((mount) => {
+      const listing = this.#fs.list({ mount, path });
+      return listing.ok ? listing.value.files : [];
+    });
+    return [...new Set(names)];
+  }
+
+  read(path: string, file: string): Answer<string> {
+    const mount = this.#mountFor(path, file);
+    return mount.ok ? this.#fs.read({ mount: mount.value, path, file }) : mount;
+  }
+
+  readAbove(file: string): Answer<string> {
+    const mount = this.#mountFor("/", file);
+    return mount.ok ? this.#fs.readAbove(mount.value, parentOf(this.root) ?? "/", file) : mount;
+  }
+
+  async write(path: string, file: string, value: string): Promise<Answer<void>> {
+    const mount = this.#mountFor(path, file);
+    if (!mount.ok) return mount;
+    const written = await this.#fs.write({ mount: mount.value, path, file }, value);
+    return written.ok ? written : err(explainWrite(written.error, (where, name) => this.#text(where, name)));
+  }
+
+  async create(path: string, controllers: readonly string[]): Promise<Answer<void>> {
+    const made: string[] = [];
+    for (const mount of this.#mountNames(controllers)) {
+      const one = this.#fs.mkdir({ mount, path });
+      if (one.ok) made.push(mount);
+      else if (one.error.code !== "exists") return this.#undo(path, made, one.error);
+    }
+    const ready = controllers.includes("cpuset") ? await this.#inheritCpuset(path) : ok(undefined);
+    return ready.ok ? ready : this.#undo(path, made, ready.error);
+  }
+
+  async remove(path: string, controllers: readonly string[] = this.#support.controllers): Promise<Answer<void>> {
+    for (const mount of this.#mountNames(controllers)) {
+      const removed = await removeDir(this.#fs, { mount, path });
+      if (!removed.ok) return removed;
+    }
+    return ok(undefined);
+  }
+
+  async #undo(path: string, made: readonly string[], error: CgroupFsError): Promise<Answer<void>> {
+    for (const mount of made) await removeDir(this.#fs, { mount, path });
+    return err(error);
+  }
+
+  /** A new v1 cpuset is empty and takes no process until both files are filled: it starts with its parent's. */
+  async #inheritCpuset(path: string): Promise<Answer<void>> {
+    for (const file of CPUSET_FILES) {
+      const own = this.read(path, file);
+      if (!own.ok) return own;
+      if (own.value !== "") continue;
+      const parent = parentOf(path);
+      const inherited = parent === null ? this.readAbove(file) : this.read(parent, file);
+      if (!inherited.ok) return inherited;
+      if (inherited.value === "") continue;
+      const written = await this.write(path, file, inherited.value);
+      if (!written.ok) return written;
+    }
+    return ok(undefined);
+  }
+
+  #text(path: string, file: string): string | null {
+    const found = this.read(path, file);
+    return found.ok ? found.value : null;
+  }
+
+  #children(path: string): readonly string[] {
+    const names = this.#mountNames().flatMap((mount) => {
+      const listing = this.#fs.list({ mount, path });
+      return listing.ok ? listing.value.dirs : [];
+    });
+    return [...new Set(names)].sort();
+  }
+
+  #mountOf(controller: string): string {
+    return this.#mounts.v1.get(controller)?.mount ?? "";
+  }
+
+  #mountNames(controllers: readonly string[] = this.#support.controllers): readonly string[] {
+    return [...new Set(controllers.map((controller) => this.#mountOf(controller)))];
+  }
+
+  #mountFor(path: string, file: string): Answer<string> {
+    const controller = file.startsWith("cgroup.") ? this.#support.controllers[0] : controllerOf(file);
+    if (controller !== undefined && this.#support.controllers.includes(controller))
+      return ok(this.#mountOf(controller));
+    const why = this.#support.unsupported[controller ?? ""] ?? `no writable hierarchy of \`${controller}\``;
+    return err(ownError({ verb: "read", path, file }, isCgroupPath(path) ? "unsupported" : "outside_root", why));
+  }
+}
+
+function supportOf({ v1, v2 }: CgroupMounts): Support {
+  const controllers = [...v1].filter(([, mount]) => mount.writable && mount.mount !== "").map(([name]) => name);
+  const unsupported: Record<string, string> = {};
+  for (const name of settableControllers) {
+    if (controllers.includes(name)) continue;
+    const elsewhere = v2 === null ? "" : ` (cgroup2 is mounted at \`${v2.mount}\` and may hold it)`;
+    const why = v1.has(name) ? "is mounted read-only" : `is mounted in no v1 hierarchy${elsewhere}`;
+    unsupported[name] = `controller ${name} ${why}`;
+  }
+  return { controllers, unsupported };
+}

@@ -1,0 +1,128 @@
+import { bandwidthWrites } from "./bandwidth.ts";
+import { type FileRule, fixedRules, knobOf, ruleOf } from "./cgroup-files.ts";
+import type { CgroupState } from "./state.ts";
+import { roundedBySystemd } from "./systemd-rounding.ts";
+import { type Target, textBefore } from "./targets.ts";
+import {
+  amountOf,
+  type Bandwidth,
+  bandwidthV1,
+  bandwidthV2,
+  compareBandwidth,
+  sameBandwidth,
+  sameValue,
+} from "./values.ts";
+
+export interface Write {
+  readonly file: string;
+  readonly to: string;
+}
+
+/** One limit of one cgroup that has to change; cpusets have their own way (cpuset-moves.ts). */
+export interface Change {
+  readonly path: string;
+  readonly knob: string;
+  readonly way: "set" | "widen" | "narrow";
+  readonly writes: readonly Write[];
+  /** Changes of one group are done together or put back together. */
+  readonly group: string | null;
+}
+
+/** What differs between a target and what is there, in the order in which the files may be widened. */
+export function changesOf(target: Target, state: CgroupState, driver: "cgroupfs" | "systemd"): readonly Change[] {
+  const changes: Change[] = [];
+  const done = new Set<string>();
+  for (const rule of rulesOf(target, state.version)) {
+    const knob = knobOf(rule.file);
+    if (rule.kind === "cpuset" || done.has(knob)) continue;
+    done.add(knob);
+    const change = isBandwidth(rule)
+      ? bandwidthChange(target, state, knob, driver)
+      : plainChange(target, state, rule, knob);
+    if (change !== null) changes.push(change);
+  }
+  return together(changes);
+}
+
+const isBandwidth = (rule: FileRule): boolean => ["quota", "period", "cpu_max"].includes(rule.kind);
+
+/** The wanted files in the table's order, huge pages last. */
+function rulesOf(target: Target, version: 1 | 2): FileRule[] {
+  const fixed = fixedRules(version).filter((rule) => target.wanted.has(rule.file));
+  const rest = [...target.wanted.keys()].filter((file) => file.startsWith("hugetlb."));
+  return [...fixed, ...rest.flatMap((file) => ruleOf(version, file) ?? [])];
+}
+
+function plainChange(target: Target, state: CgroupState, rule: FileRule, knob: string): Change | null {
+  const to = target.wanted.get(rule.file) ?? "";
+  const before = textBefore(state, target.path, rule);
+  if (sameValue(rule, to, before, state.pageSize)) return null;
+  return {
+    path: target.path,
+    knob,
+    way: wayOf(rule, before, to, state.pageSize),
+    writes: [{ file: rule.file, to }],
+    group: null,
+  };
+}
+
+function wayOf(rule: FileRule, before: string, to: string, pageSize: number): Change["way"] {
+  if (rule.kind !== "amount") return "set";
+  const a = amountOf(rule, before, pageSize);
+  const b = amountOf(rule, to, pageSize);
+  return a === null || b === null ? "set" : b > a ? "widen" : "narrow";
+}
+
+function bandwidthChange(
+  target: Target,
+  state: CgroupState,
+  knob: string,
+  driver: "cgroupfs" | "systemd",
+): Change | null {
+  const { before, wanted } = state.version === 1 ? readV1(target, state) : readV2(target, state);
+  if (before === null || wanted === null || sameBandwidth(before, wanted)) return null;
+  // systemd would round our exact value again at its next reload: leave its own alone.
+  if (driver === "systemd" && sameBandwidth(before, roundedBySystemd(wanted))) return null;
+  const writes: readonly Write[] =
+    state.version === 1 ? bandwidthWrites(before, wanted) : [{ file: knob, to: target.wanted.get(knob) ?? "" }];
+  const way = compareBandwidth(wanted, before) < 0 ? "narrow" : "widen";
+  return { path: target.path, knob, way, writes, group: writes.length > 1 ? `${target.path} ${knob}` : null };
+}
+
+interface Pair {
+  readonly before: Bandwidth | null;
+  readonly wanted: Bandwidth | null;
+}
+
+function readV1(target: Target, state: CgroupState): Pair {
+  const now = (file: string): string => textBefore(state, target.path, ruleNamed(file));
+  const quota = now("cpu.cfs_quota_us");
+  const period = now("cpu.cfs_period_us");
+  return {
+    before: bandwidthV1(quota, period),
+    wanted: bandwidthV1(
+      target.wanted.get("cpu.cfs_quota_us") ?? quota,
+      target.wanted.get("cpu.cfs_period_us") ?? period,
+    ),
+  };
+}
+
+function readV2(target: Target, state: CgroupState): Pair {
+  const before = bandwidthV2(textBefore(state, target.path, ruleNamed("cpu.max", 2)));
+  return { before, wanted: bandwidthV2(target.wanted.get("cpu.max") ?? "", before?.period) };
+}
+
+function ruleNamed(file: string, version: 1 | 2 = 1): FileRule {
+  const rule = ruleOf(version, file);
+  if (rule === null) throw new Error(`no rule for ${file}`);
+  return rule;
+}
+
+const MEMORY_PAIR = ["memory.memsw.limit_in_bytes", "memory.limit_in_bytes"];
+
+/** v1: the memory limit and memsw depend on each other, so when both go the same way they stand or fall together. */
+function together(changes: readonly Change[]): readonly Change[] {
+  const pair = changes.filter((change) => MEMORY_PAIR.includes(change.knob));
+  if (pair.length < 2 || pair[0]?.way !== pair[1]?.way) return changes;
+  return changes.map((change) => (pair.includes(change) ? { ...change, group: `${change.path} memory` } : change));
+}

@@ -1,0 +1,119 @@
+import { ruleOf } from "./cgroup-files.ts";
+import { roundedBySystemd } from "./systemd-rounding.ts";
+import { amountOf, type Bandwidth, bandwidthV1, bandwidthV2, sameBandwidth, sameValue } from "./values.ts";
+
+/**
+ * `page_rounding`, `systemd_rounding` and `weight_formula` explain a difference that needs no repair; `ours` is our own
+ * earlier value, now outdated; `never_written` is what the kernel or the cgroup's maker left; `other_writer` is somebody
+ * who changed what we wrote.
+ */
+export const DRIFT_CAUSES = [
+  "page_rounding",
+  "systemd_rounding",
+  "weight_formula",
+  "ours",
+  "never_written",
+  "other_writer",
+] as const;
+export type DriftCause = (typeof DRIFT_CAUSES)[number];
+
+export interface DriftCase {
+  readonly path: string;
+  readonly file: string;
+  readonly wanted: string;
+  readonly actual: string;
+  /** The last value that we wrote, from the journal. */
+  readonly written: string | null;
+  /** v1: the period that goes with a quota. */
+  readonly period?: string | undefined;
+  /** The shares that a wanted weight was made of. */
+  readonly shares?: number | undefined;
+}
+
+export interface DriftContext {
+  readonly version: 1 | 2;
+  readonly pageSize: number;
+  /** Both conversions of shares to cpu.weight, by name: the kubelet's line and the runtimes' curve. */
+  readonly weights: { readonly linear: (shares: number) => number; readonly curve: (shares: number) => number };
+}
+
+export interface Drift {
+  readonly path: string;
+  readonly file: string;
+  readonly wanted: string;
+  readonly actual: string;
+  readonly written: string | null;
+  readonly cause: DriftCause;
+  readonly message: string;
+}
+
+/** Why a file does not hold, letter by letter, what is wanted; null when it does, or differs in spelling only. */
+export function classifyDrift(drift: DriftCase, context: DriftContext): Drift | null {
+  const { path, file, wanted, actual, written } = drift;
+  if (wanted.trim() === actual.trim()) return null;
+  const found = (cause: DriftCause, message: string): Drift => ({
+    path,
+    file,
+    wanted,
+    actual,
+    written,
+    cause,
+    message,
+  });
+  if (isSame(drift, wanted, actual, context)) {
+    if (!isRounded(drift, context)) return null;
+    return found("page_rounding", `the kernel rounds \`${wanted}\` down to \`${actual}\``);
+  }
+  if (isSystemdRounding(drift, context)) {
+    return found("systemd_rounding", `systemd rounds \`${wanted}\` up to whole 10 ms a second: \`${actual}\``);
+  }
+  const rule = weightRule(drift, context);
+  if (rule !== null) {
+    return found(
+      "weight_formula",
+      `\`${actual}\` is the ${rule} weight of ${drift.shares} shares, wanted is \`${wanted}\``,
+    );
+  }
+  if (written === null)
+    return found("never_written", `\`${actual}\` is not from us, we never wrote here, wanted is \`${wanted}\``);
+  if (isSame(drift, written, actual, context)) {
+    return found("ours", `\`${actual}\` is what an earlier decision wanted, now it is \`${wanted}\``);
+  }
+  return found(
+    "other_writer",
+    `we wrote \`${written}\`, another writer made it \`${actual}\`, wanted is \`${wanted}\``,
+  );
+}
+
+function isSame({ file }: DriftCase, a: string, b: string, context: DriftContext): boolean {
+  const rule = ruleOf(context.version, file);
+  return rule === null ? a.trim() === b.trim() : sameValue(rule, a, b, context.pageSize);
+}
+
+function isRounded({ file, wanted }: DriftCase, context: DriftContext): boolean {
+  const rule = ruleOf(context.version, file);
+  if (rule?.kind !== "amount" || !/^\d+$/.test(wanted.trim())) return false;
+  const kept = amountOf(rule, wanted, context.pageSize);
+  return kept !== null && kept < BigInt(wanted.trim());
+}
+
+function isSystemdRounding(drift: DriftCase, context: DriftContext): boolean {
+  const wanted = bandwidthOf(drift, drift.wanted, context.version);
+  const actual = bandwidthOf(drift, drift.actual, context.version);
+  return wanted !== null && actual !== null && sameBandwidth(roundedBySystemd(wanted), actual);
+}
+
+function bandwidthOf({ file, period }: DriftCase, text: string, version: 1 | 2): Bandwidth | null {
+  if (version === 2) return file === "cpu.max" ? bandwidthV2(text) : null;
+  return file === "cpu.cfs_quota_us" ? bandwidthV1(text, period ?? "100000") : null;
+}
+
+/** The name of the formula that gives `actual` where the other one gives `wanted`; null when neither pair fits. */
+function weightRule({ file, wanted, actual, shares }: DriftCase, { weights }: DriftContext): "linear" | "curve" | null {
+  if (file !== "cpu.weight" || shares === undefined) return null;
+  const linear = String(weights.linear(shares));
+  const curve = String(weights.curve(shares));
+  if (wanted.trim() === linear && actual.trim() === curve) return "curve";
+  if (wanted.trim() === curve && actual.trim() === linear) return "linear";
+  return null;
+}

@@ -1,0 +1,30 @@
+import type { CgroupsDecision } from "../../api/model/decision.ts";
+import { classifyDrift, type Drift, type DriftContext } from "./drift.ts";
+import type { CgroupState } from "./state.ts";
+import { targetsOf } from "./targets.ts";
+
+/** The last value that we wrote to a file, from the journal; null: we never wrote it. */
+export type Written = (path: string, file: string) => string | null;
+
+/** Every file of every existing cgroup of the decision that does not hold what is wanted, each with its cause. */
+export function findDrift(
+  decision: CgroupsDecision,
+  state: CgroupState,
+  written: Written,
+  weights: DriftContext["weights"],
+): readonly Drift[] {
+  const shares = new Map(decision.cgroups.map((cgroup) => [cgroup.path, cgroup.values.cpuShares]));
+  const context: DriftContext = { version: state.version, pageSize: state.pageSize, weights };
+  const found: Drift[] = [];
+  for (const { path, observed, wanted } of targetsOf(decision, state, "existing").targets.values()) {
+    for (const [file, text] of wanted) {
+      const actual = observed?.files[file];
+      if (actual === undefined) continue;
+      const period = observed?.files["cpu.cfs_period_us"];
+      const one = { path, file, wanted: text, actual, written: written(path, file), period, shares: shares.get(path) };
+      const drift = classifyDrift(one, context);
+      if (drift !== null) found.push(drift);
+    }
+  }
+  return found;
+}

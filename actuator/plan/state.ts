@@ -1,0 +1,30 @@
+/** What the actuator's own tree of cgroups held at one moment; a plain value, so that a plan is a function of it. */
+export interface CgroupState {
+  readonly version: 1 | 2;
+  readonly bootId: string;
+  /** Bytes. */
+  readonly pageSize: number;
+  /** The cgroup that everything here lies below, as seen from the mounts (`/nodewise`). */
+  readonly root: string;
+  /** Controllers that can be used below the root. */
+  readonly controllers: readonly string[];
+  /** Controllers that cannot, each with the reason. */
+  readonly unsupported: Readonly<Record<string, string>>;
+  /** v1: cpuset files of the root's parent, which a new root inherits. */
+  readonly above: Readonly<Record<string, string>>;
+  /** By path; `/` is the root itself and absent until it was made. */
+  readonly cgroups: Readonly<Record<string, ObservedCgroup>>;
+}
+
+export interface ObservedCgroup {
+  readonly path: string;
+  /** Which directory it is, per controller: paths are used again, inode numbers tell. */
+  readonly identities: Readonly<Record<string, string>>;
+  /** Text of each settable file by its bare name. */
+  readonly files: Readonly<Record<string, string>>;
+  /** Settable files that this kernel does not have here, though their controller is. */
+  readonly missing: readonly string[];
+  /** Supported controllers without a directory here (v1) or not enabled here (v2). */
+  readonly lacks: readonly string[];
+  readonly processes: number;
+}

@@ -1,0 +1,109 @@
+import type { CgroupPlan, CgroupsDecision } from "../../api/model/decision.ts";
+import { controllerOf, type FileRule, ruleOf } from "./cgroup-files.ts";
+import type { CgroupState, ObservedCgroup } from "./state.ts";
+import type { Skip } from "./step.ts";
+import { isCgroupPath, parentOf, parentsFirst } from "./tree.ts";
+import { isValue } from "./values.ts";
+
+/** What a cgroup shall hold, beside what it holds. */
+export interface Target {
+  readonly path: string;
+  /** Null: still to be made. */
+  readonly observed: ObservedCgroup | null;
+  /** By bare file name; empty for an ancestor that the decision does not mention. */
+  readonly wanted: ReadonlyMap<string, string>;
+}
+
+export interface Targets {
+  /** Parents first, with every ancestor up to `/`. */
+  readonly targets: ReadonlyMap<string, Target>;
+  readonly skipped: readonly Skip[];
+}
+
+/** `existing`: a container's cgroup is its runtime's to make, ours to set; `create`: there is no runtime, make it. */
+export type Containers = "existing" | "create";
+
+export function targetsOf(decision: CgroupsDecision, state: CgroupState, containers: Containers): Targets {
+  const skipped: Skip[] = [];
+  const plans = new Map<string, CgroupPlan>();
+  for (const plan of decision.cgroups) {
+    const why = leftOut(plan, plans, state, containers);
+    if (why === null) plans.set(plan.path, plan);
+    else skipped.push(why);
+  }
+  const targets = new Map<string, Target>();
+  for (const path of parentsFirst(plans.keys())) {
+    const observed = state.cgroups[path] ?? null;
+    const wanted = wantedFiles(plans.get(path), observed, state, skipped);
+    targets.set(path, { path, observed, wanted });
+  }
+  return { targets, skipped };
+}
+
+function leftOut(
+  plan: CgroupPlan,
+  seen: ReadonlyMap<string, CgroupPlan>,
+  state: CgroupState,
+  containers: Containers,
+): Skip | null {
+  const skip = (code: Skip["code"], message: string): Skip => ({ path: plan.path, file: null, code, message });
+  if (!isCgroupPath(plan.path) || plan.path === "/") {
+    return skip("bad_path", `\`${plan.path}\` is not the path of a cgroup below the root`);
+  }
+  if (seen.has(plan.path)) return skip("duplicate_path", `the decision names ${plan.path} twice; the first counts`);
+  if (plan.level === "container" && containers === "existing" && state.cgroups[plan.path] === undefined) {
+    return skip("container_not_started", `${plan.path} is made by the container runtime and is not there yet`);
+  }
+  return null;
+}
+
+function wantedFiles(
+  plan: CgroupPlan | undefined,
+  observed: ObservedCgroup | null,
+  state: CgroupState,
+  skipped: Skip[],
+): ReadonlyMap<string, string> {
+  const wanted = new Map<string, string>();
+  for (const { path: file, value } of plan?.files ?? []) {
+    const rule = ruleOf(state.version, file);
+    const why = unusable(rule, file, value, observed, state);
+    if (why === null) wanted.set(file, value.trim());
+    else skipped.push({ path: plan?.path ?? "/", file, ...why });
+  }
+  return wanted;
+}
+
+type Why = Pick<Skip, "code" | "message">;
+
+function unusable(
+  rule: FileRule | null,
+  file: string,
+  value: string,
+  observed: ObservedCgroup | null,
+  state: CgroupState,
+): Why | null {
+  if (rule === null) {
+    return { code: "not_settable", message: `\`${file}\` is not a file that a cgroup v${state.version} plan may set` };
+  }
+  const lacking = state.unsupported[controllerOf(file)];
+  if (lacking !== undefined) return { code: "unsupported_controller", message: `${file}: ${lacking}` };
+  if (!isValue(rule, value)) return { code: "bad_value", message: `${file} cannot hold \`${value.slice(0, 80)}\`` };
+  // A cgroup still to be made will have the files that the root has.
+  const like = observed ?? state.cgroups["/"];
+  if (like !== undefined && !like.lacks.includes(rule.controller) && like.files[file] === undefined) {
+    return { code: "missing_file", message: `this kernel has no ${file} in ${like.path}` };
+  }
+  return null;
+}
+
+/**
+ * The text that a file holds before the plan touches it: as observed, or what the kernel (and, for a v1 cpuset, our
+ * own `create`) puts into a new cgroup. A file whose controller is still to be added counts as new.
+ */
+export function textBefore(state: CgroupState, path: string, rule: FileRule): string {
+  const found = state.cgroups[path]?.files[rule.file];
+  if (found !== undefined) return found;
+  if (state.version === 2 || rule.kind !== "cpuset") return rule.fresh;
+  const parent = parentOf(path);
+  return parent === null ? (state.above[rule.file] ?? "") : textBefore(state, parent, rule);
+}

@@ -1,0 +1,157 @@
+import { expect, test } from "vitest";
+import { withJournal } from "./cgroups/contract-kit.ts";
+import { cgroup, decide } from "./cgroups/decisions.ts";
+import { draws } from "./cgroups/draws.ts";
+import { BOOT, ROOT, simulated } from "./cgroups/grounds.ts";
+import { exceeding } from "./cgroups/invariants.ts";
+import { randomTree } from "./cgroups/random-trees.ts";
+import { plan, run } from "./cgroups/world.ts";
+
+const SEEDS = 24;
+const TIMEOUT_MS = 60_000;
+
+/** All that a cgroup may use at present. */
+function mostOf(files: ReadonlyMap<string, string>): bigint {
+  const limit = files.get("memory.limit_in_bytes") ?? files.get("memory.max") ?? "0";
+  return limit === "max" ? 2n ** 40n : BigInt(limit);
+}
+
+test.each([1, 2] as const)(
+  "cgroup v%i: where memory in use forbids a step, what needs it is left alone and the rest is done",
+  { timeout: TIMEOUT_MS },
+  async (version) => {
+    const met = { failed: 0, blocked: 0, applied: 0 };
+    const options = { version, allPods: true, cpusets: "none" } as const;
+    await withJournal(BOOT.bootId, async (journal) => {
+      for (let seed = 0; seed < SEEDS; seed++) {
+        const [d, world] = [draws(seed), simulated(version)];
+        const { kernel } = world;
+        await run(world, journal, plan(world, randomTree(d, 0, options)));
+        for (const one of kernel.find(version === 1 ? "memory" : "", `${ROOT}/kubepods`)?.subtree() ?? []) {
+          if (d.chance(2)) one.usage = mostOf(one.files);
+        }
+        kernel.afterWrite = () => expect(exceeding(kernel), `seed ${seed}`).toEqual([]);
+        const report = await run(world, journal, plan(world, randomTree(d, 1, options)));
+        for (const { status, code, message } of report.results) {
+          if (status === "applied") met.applied++;
+          if (code === "blocked") met.blocked++;
+          if (status !== "failed") continue;
+          met.failed++;
+          expect(message).toMatch(/memory.*tried `\d+`.*(EBUSY|not written).*usage \d+/);
+        }
+        if ("oomKills" in kernel.rules) expect(kernel.rules.oomKills, `seed ${seed}`).toBe(0);
+      }
+    });
+    for (const [what, n] of Object.entries(met)) expect(n, `${what} was hardly met`).toBeGreaterThan(10);
+  },
+);
+
+const POD = "/kubepods/pod1";
+const memoryTree = (limit: number, memsw: number) =>
+  decide(1, [
+    cgroup("/kubepods", { "memory.limit_in_bytes": "-1" }),
+    cgroup(POD, {
+      "memory.limit_in_bytes": String(limit),
+      "memory.memsw.limit_in_bytes": String(memsw),
+      "cpu.shares": String(limit),
+    }),
+  ]);
+
+test("a group whose later step fails is put back, and the report says which", async () => {
+  await withJournal(BOOT.bootId, async (journal) => {
+    const world = simulated(1);
+    await run(world, journal, plan(world, memoryTree(8192, 8192)));
+    const steps = plan(world, memoryTree(40960, 40960));
+    // Between plan and step memsw is widened; then the limit is changed by someone else and the guard refuses.
+    world.kernel.afterWrite = ({ file }) => {
+      if (file === "memory.memsw.limit_in_bytes")
+        world.kernel.write("memory", ROOT + POD, "memory.limit_in_bytes", "4096");
+    };
+    const report = await run(world, journal, steps);
+    expect(report.complete).toBe(false);
+    const seen = report.results.map(({ step, status, code }) => [
+      step.op === "write" ? step.file : step.op,
+      status,
+      code,
+    ]);
+    expect(seen).toEqual([
+      ["cpu.shares", "applied", null],
+      ["memory.memsw.limit_in_bytes", "rolled_back", null],
+      ["memory.limit_in_bytes", "skipped", "value_changed"],
+    ]);
+    expect(report.results[1]?.message).toMatch(
+      /^put back to 8192, because this was not done: write .*memory.limit_in_bytes/,
+    );
+    expect(world.kernel.find("memory", ROOT + POD)?.files.get("memory.memsw.limit_in_bytes")).toBe("8192");
+    expect(journal.written(POD, "cpu.shares")).toMatchObject({ value: "40960", decisionId: "d" });
+    expect(journal.written(POD, "memory.memsw.limit_in_bytes")).toMatchObject({ value: "8192" });
+  });
+});
+
+test("a value that became the wanted one by itself is unchanged, and is not written down as ours", async () => {
+  await withJournal(BOOT.bootId, async (journal) => {
+    const world = simulated(1);
+    await run(world, journal, plan(world, memoryTree(8192, 8192)));
+    const steps = plan(world, memoryTree(16384, 16384));
+    world.kernel.write("cpu", ROOT + POD, "cpu.shares", "16384");
+    const report = await run(world, journal, steps);
+    expect(report.complete).toBe(true);
+    expect(report.results.map((result) => result.status)).toEqual(["unchanged", "applied", "applied"]);
+    expect(journal.written(POD, "cpu.shares")?.value).toBe("8192");
+  });
+});
+
+test("a cgroup that was removed and made again is not touched", async () => {
+  await withJournal(BOOT.bootId, async (journal) => {
+    const world = simulated(1);
+    await run(world, journal, plan(world, memoryTree(8192, 8192)));
+    const steps = plan(world, memoryTree(16384, 16384));
+    await world.hierarchy.remove(POD);
+    await world.hierarchy.create(POD, world.hierarchy.support().controllers);
+    const report = await run(world, journal, steps);
+    expect(new Set(report.results.map((result) => result.code))).toEqual(new Set(["cgroup_replaced", "blocked"]));
+    await world.hierarchy.remove(POD);
+    const gone = await run(world, journal, steps);
+    expect(new Set(gone.results.map((result) => result.code))).toEqual(new Set(["cgroup_vanished", "blocked"]));
+  });
+});
+
+test("a new cgroup that someone else made first is left to the next pass, with all that belongs in it", async () => {
+  await withJournal(BOOT.bootId, async (journal) => {
+    const world = simulated(1);
+    const steps = plan(world, memoryTree(8192, 8192));
+    await world.hierarchy.create("/", world.hierarchy.support().controllers);
+    const report = await run(world, journal, steps);
+    expect(report.results[0]).toMatchObject({ status: "skipped", code: "cgroup_appeared" });
+    expect(report.results.slice(1).every((result) => result.code === "blocked")).toBe(true);
+    expect((await run(world, journal, plan(world, memoryTree(8192, 8192)))).complete).toBe(true);
+  });
+});
+
+test("a cgroup that fills with processes before its removal stays", async () => {
+  await withJournal(BOOT.bootId, async (journal) => {
+    const world = simulated(1);
+    const both = decide(1, [cgroup("/kubepods", {}), cgroup("/kubepods/burstable", {}), cgroup(POD, {})]);
+    await run(world, journal, plan(world, both));
+    const steps = plan(world, decide(1, both.cgroups.slice(0, 2)));
+    world.kernel.find("memory", ROOT + POD)?.processes.add(7);
+    const report = await run(world, journal, steps);
+    expect(report.results).toMatchObject([{ status: "skipped", code: "has_processes" }]);
+    expect(world.hierarchy.paths()).toContain(POD);
+  });
+});
+
+test("a value that does not stay is a failure that shows what is there instead", async () => {
+  await withJournal(BOOT.bootId, async (journal) => {
+    const world = simulated(1);
+    await run(world, journal, plan(world, memoryTree(8192, 8192)));
+    world.kernel.afterWrite = ({ file }) => {
+      if (file === "cpu.shares") world.kernel.write("cpu", ROOT + POD, "cpu.shares", "77");
+    };
+    const report = await run(world, journal, plan(world, memoryTree(16384, 16384)));
+    expect(report.complete).toBe(false);
+    expect(report.results[0]).toMatchObject({ status: "failed", code: "not_kept", before: "8192", readBack: "77" });
+    expect(report.results[0]?.message).toBe(`wrote ${POD} cpu.shares \`16384\`, the kernel keeps \`77\``);
+    expect(report.results.slice(1).every((result) => result.status === "applied")).toBe(true);
+  });
+});

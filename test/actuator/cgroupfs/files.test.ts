@@ -1,0 +1,147 @@
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { type CgroupFs, openCgroupFs } from "../../../actuator/cgroupfs/files.ts";
+import { ROOT } from "../cgroups/grounds.ts";
+import { type TempTree, tempTree } from "../cgroups/temp-tree.ts";
+
+let tree: TempTree;
+let fs: CgroupFs;
+/** A directory and a file outside the own root that nothing may reach. */
+let secret: string;
+
+beforeEach(() => {
+  tree = tempTree(1, ROOT);
+  const door = openCgroupFs(tree.mountRoot, ROOT);
+  if (!door.ok) throw new Error(door.error.message);
+  fs = door.value;
+  mkdirSync(join(tree.mountRoot, "cpu", ROOT));
+  mkdirSync(join(tree.mountRoot, "cpu/other"));
+  secret = join(tree.mountRoot, "cpu/other/cpu.shares");
+  writeFileSync(secret, "1024\n");
+});
+afterEach(() => tree.remove());
+
+const own = (name: string): string => join(tree.mountRoot, "cpu", ROOT, name);
+const codeOf = (answer: { ok: boolean; error?: { code: string } }): string => answer.error?.code ?? "ok";
+
+describe("the door to the cgroup files", () => {
+  test.each(["/", "", "nodewise", "/a/../b", "/..", "/a/", "//a", "/cpu.shares", `/${"x".repeat(256)}`, "/a\u007f"])(
+    "is not opened with %j as the root",
+    (root) => expect(codeOf(openCgroupFs(tree.mountRoot, root))).toBe("outside_root"),
+  );
+
+  test("says which mount root is not there", () => {
+    const opened = openCgroupFs(join(tree.mountRoot, "none"), ROOT);
+    expect(opened).toMatchObject({ ok: false, error: { code: "not_found", errno: "ENOENT" } });
+  });
+
+  test.each(["/../other", "/a/../../other", "..", "/./a", "/a\0", "relative", ""])(
+    "lets nothing through to %j",
+    async (path) => {
+      const place = { mount: "cpu", path, file: "cpu.shares" };
+      expect(codeOf(await fs.write(place, "2"))).toBe("outside_root");
+      expect(codeOf(fs.read(place))).toBe("outside_root");
+      expect(codeOf(fs.mkdir(place))).toBe("outside_root");
+      expect(codeOf(fs.rmdir(place))).toBe("outside_root");
+      expect(codeOf(fs.list(place))).toBe("outside_root");
+      expect(readFileSync(secret, "utf8")).toBe("1024\n");
+    },
+  );
+
+  test.each(["..", "../..", "cpu/other", ".", "/etc", "cpu\0"])("has no mount %j", async (mount) => {
+    expect(codeOf(await fs.write({ mount, path: "/", file: "cpu.shares" }, "2"))).toBe("outside_root");
+    expect(codeOf(fs.list({ mount, path: "/" }))).toBe("outside_root");
+  });
+
+  test("follows no symbolic link: not as a directory, not on the way, not as a file", async () => {
+    symlinkSync(join(tree.mountRoot, "cpu/other"), own("link"));
+    mkdirSync(own("real"));
+    symlinkSync(secret, own("real/cpu.shares"));
+    const answers = [
+      await fs.write({ mount: "cpu", path: "/link", file: "cpu.shares" }, "2"),
+      fs.read({ mount: "cpu", path: "/link", file: "cpu.shares" }),
+      fs.list({ mount: "cpu", path: "/link" }),
+      fs.mkdir({ mount: "cpu", path: "/link/made" }),
+      await fs.write({ mount: "cpu", path: "/real", file: "cpu.shares" }, "2"),
+      fs.read({ mount: "cpu", path: "/real", file: "cpu.shares" }),
+    ];
+    expect(answers.map(codeOf)).toEqual(answers.map(() => "outside_root"));
+    expect(readFileSync(secret, "utf8")).toBe("1024\n");
+  });
+
+  test("is not led away by a root that is a link", () => {
+    symlinkSync(join(tree.mountRoot, "cpu/other"), join(tree.mountRoot, "cpu/linked"));
+    const door = openCgroupFs(tree.mountRoot, "/linked");
+    expect(door.ok && codeOf(door.value.read({ mount: "cpu", path: "/", file: "cpu.shares" }))).toBe("outside_root");
+  });
+});
+
+describe("the door, once inside the root,", () => {
+  test.each([
+    "release_agent",
+    "notify_on_release",
+    "cgroup.kill",
+    "cgroup.procs",
+    "cgroup.freeze",
+    "tasks",
+    "cpu.stat",
+    "../cpu.shares",
+    "cpu.shares/..",
+    "memory.force_empty",
+    "",
+  ])("writes no %j", async (file) => {
+    writeFileSync(own("release_agent"), "");
+    expect(codeOf(await fs.write({ mount: "cpu", path: "/", file }, "1"))).toBe("bad_name");
+  });
+
+  test.each(["../../../etc/passwd", "/etc/passwd", "release_agent", "", "cpu.shares/../../x", "cpu."])(
+    "reads no %j",
+    (file) => expect(codeOf(fs.read({ mount: "cpu", path: "/", file }))).toBe("bad_name"),
+  );
+
+  test.each(["1\n2", "a\0", "x".repeat(4096), "ü"])("writes one line of plain text, not %j", async (value) => {
+    writeFileSync(own("cpu.shares"), "1024\n");
+    expect(codeOf(await fs.write({ mount: "cpu", path: "/", file: "cpu.shares" }, value))).toBe("bad_value");
+    expect(readFileSync(own("cpu.shares"), "utf8")).toBe("1024\n");
+  });
+
+  test("reads above its root only the root's own ancestors", () => {
+    expect(fs.readAbove("cpuset", "/", "cpuset.cpus")).toEqual({ ok: true, value: "0-1" });
+    expect(codeOf(fs.readAbove("cpu", "/other", "cpu.shares"))).toBe("outside_root");
+    expect(codeOf(fs.readAbove("cpu", ROOT, "cpu.shares"))).toBe("outside_root");
+    expect(codeOf(fs.readAbove("cpu", "/", "release_agent"))).toBe("bad_name");
+  });
+
+  test("creates no file: what the kernel does not have is named with path, file and errno", async () => {
+    const written = await fs.write({ mount: "cpu", path: "/", file: "cpu.shares" }, "2");
+    expect(written).toEqual({
+      ok: false,
+      error: {
+        code: "not_found",
+        message: "write / cpu.shares: tried `2`, got ENOENT",
+        path: "/",
+        file: "cpu.shares",
+        value: "2",
+        errno: "ENOENT",
+        found: {},
+      },
+    });
+  });
+
+  test("answers what the system says: a taken name, a missing parent, a directory in use", () => {
+    expect(codeOf(fs.mkdir({ mount: "cpu", path: "/a" }))).toBe("ok");
+    expect(codeOf(fs.mkdir({ mount: "cpu", path: "/a" }))).toBe("exists");
+    expect(codeOf(fs.mkdir({ mount: "cpu", path: "/b/c" }))).toBe("not_found");
+    expect(codeOf(fs.mkdir({ mount: "cpu", path: "/a/c" }))).toBe("ok");
+    expect(codeOf(fs.rmdir({ mount: "cpu", path: "/a" }))).toBe("busy");
+    expect(codeOf(fs.list({ mount: "cpu", path: "/b" }))).toBe("not_found");
+  });
+
+  test("tells a directory from its successor of the same name", () => {
+    fs.mkdir({ mount: "cpu", path: "/a" });
+    fs.mkdir({ mount: "cpu", path: "/b" });
+    const [a, b] = [fs.identity({ mount: "cpu", path: "/a" }), fs.identity({ mount: "cpu", path: "/b" })];
+    expect(a.ok && b.ok && a.value !== b.value).toBe(true);
+  });
+});

@@ -1,0 +1,115 @@
+// Only node:assert, so that it also runs where there is no test framework.
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type ApplyReport, applyPlan } from "../../../actuator/apply.ts";
+import type { Hierarchy } from "../../../actuator/cgroupfs/hierarchy.ts";
+import { observeCgroups } from "../../../actuator/cgroupfs/observe.ts";
+import { Journal } from "../../../actuator/journal.ts";
+import { planWrites } from "../../../actuator/plan/plan.ts";
+import type { WritePlan } from "../../../actuator/plan/step.ts";
+import type { CgroupsDecision } from "../../../api/model/decision.ts";
+
+export interface Ground {
+  readonly hierarchy: Hierarchy;
+  readonly bootId: string;
+  readonly pageSize: number;
+}
+
+export interface Check {
+  readonly name: string;
+  run(ground: Ground): Promise<void>;
+}
+
+const OPTIONS = { removeOrphans: true, containers: "create" } as const;
+
+export function planFor(ground: Ground, decision: CgroupsDecision): WritePlan {
+  const planned = planWrites(decision, observeCgroups(ground.hierarchy, ground), OPTIONS);
+  assert.ok(planned.ok, planned.ok ? "" : planned.error.message);
+  return planned.value;
+}
+
+export async function applyTo(ground: Ground, decision: CgroupsDecision, journal: Journal): Promise<ApplyReport> {
+  const { hierarchy, bootId } = ground;
+  const plan = planFor(ground, decision);
+  return applyPlan({ plan, hierarchy, journal, decisionId: "d", bootId, dryRun: false });
+}
+
+/** A journal in a directory of its own that is gone afterwards. */
+export async function withJournal<T>(bootId: string, use: (journal: Journal, file: string) => Promise<T>): Promise<T> {
+  const directory = mkdtempSync(join(tmpdir(), "nodewise-journal-"));
+  try {
+    const file = join(directory, "journal");
+    const journal = Journal.open(file, bootId);
+    assert.ok(journal.ok);
+    return await use(journal.value, file);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}
+
+export function assertAllApplied(report: ApplyReport): void {
+  const odd = report.results.filter((result) => result.status !== "applied");
+  assert.deepEqual(
+    odd.map((result) => `${result.status}: ${result.message}`),
+    [],
+  );
+  assert.equal(report.complete, true);
+}
+
+/** Everything the ground supports of a decision is in the files; answers how many files that were. */
+export function assertHeld(ground: Ground, decision: CgroupsDecision): number {
+  const plan = planFor(ground, decision);
+  assert.deepEqual(plan.steps, [], "planned again, there must be nothing left to do");
+  let held = 0;
+  for (const { path, files } of decision.cgroups) {
+    for (const { path: file, value } of files) {
+      if (plan.skipped.some((skip) => skip.path === path && skip.file === file)) continue;
+      assert.ok(ground.hierarchy.read(path, file).ok, `${path} ${file} shall hold ${value}`);
+      held++;
+    }
+  }
+  return held;
+}
+
+export async function removeAll(hierarchy: Hierarchy): Promise<void> {
+  for (const path of hierarchy.paths().toReversed()) {
+    const removed = await hierarchy.remove(path);
+    assert.ok(removed.ok, removed.ok ? "" : removed.error.message);
+  }
+}
+
+export function reopen(file: string, bootId: string): Journal {
+  const journal = Journal.open(file, bootId);
+  assert.ok(journal.ok);
+  return journal.value;
+}
+
+class CutShort extends Error {}
+
+/** The hierarchy, but `stop` is called in place of every change after the first ones. */
+export function stopping(hierarchy: Hierarchy, after: number, stop: () => Promise<never>): Hierarchy {
+  let left = after;
+  return new Proxy(hierarchy, {
+    get(target, name) {
+      const member = Reflect.get(target, name, target);
+      if (typeof member !== "function") return member;
+      if (name !== "write" && name !== "create" && name !== "remove") return member.bind(target);
+      return (...args: unknown[]) => (left-- > 0 ? member.apply(target, args) : stop());
+    },
+  });
+}
+
+/** Applies through a hierarchy that fails for good after some changes, as if the process were gone. */
+export async function cutShort(ground: Ground, decision: CgroupsDecision, file: string, after: number): Promise<void> {
+  const hierarchy = stopping(ground.hierarchy, after, () => Promise.reject(new CutShort()));
+  const applied = applyTo({ ...ground, hierarchy }, decision, reopen(file, ground.bootId));
+  await assert.rejects(applied, CutShort);
+}
+
+/** All settable values, without what tells one directory from its successor. */
+export function values(ground: Ground): unknown {
+  const { cgroups } = observeCgroups(ground.hierarchy, ground);
+  return Object.values(cgroups).map(({ path, files, lacks }) => ({ path, files, lacks }));
+}

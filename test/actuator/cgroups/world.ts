@@ -1,0 +1,54 @@
+import { type ApplyReport, applyPlan } from "../../../actuator/apply.ts";
+import { observeCgroups } from "../../../actuator/cgroupfs/observe.ts";
+import { Journal } from "../../../actuator/journal.ts";
+import { planWrites } from "../../../actuator/plan/plan.ts";
+import type { WritePlan } from "../../../actuator/plan/step.ts";
+import type { CgroupsDecision } from "../../../api/model/decision.ts";
+import { BOOT, ROOT, type simulated } from "./grounds.ts";
+import type { SimKernel } from "./sim-kernel.ts";
+
+export type World = ReturnType<typeof simulated>;
+
+export function plan({ hierarchy }: World, decision: CgroupsDecision): WritePlan {
+  const options = { removeOrphans: true, containers: "create" } as const;
+  const planned = planWrites(decision, observeCgroups(hierarchy, BOOT), options);
+  if (!planned.ok) throw new Error(planned.error.message);
+  return planned.value;
+}
+
+export const run = (world: World, journal: Journal, steps: WritePlan): Promise<ApplyReport> =>
+  applyPlan({ plan: steps, ...world, journal, decisionId: "d", bootId: BOOT.bootId, dryRun: false });
+
+/** What the kernel keeps of each wanted text: written once more, it must be what is there. */
+export function unlike(kernel: SimKernel, decision: CgroupsDecision): string[] {
+  return decision.cgroups.flatMap(({ path, files }) =>
+    files.flatMap(({ path: file, value }) => {
+      const mount = kernel.rules.version === 2 ? "" : file.slice(0, file.indexOf("."));
+      const cgroup = kernel.find(mount, ROOT + path);
+      const had = cgroup?.files.get(file);
+      const verdict = cgroup === undefined ? { errno: "ENOENT" } : kernel.rules.write(cgroup, file, value);
+      return "text" in verdict && verdict.text === had ? [] : [`${path} ${file}: ${had}, wanted ${value}`];
+    }),
+  );
+}
+
+export class Killed extends Error {}
+
+/** The process ends for good before its `after`-th change. */
+export async function cutShort<T>(kernel: SimKernel, after: number, act: () => Promise<T>): Promise<T> {
+  let left = after;
+  kernel.beforeChange = () => {
+    if (left-- <= 0) throw new Killed();
+  };
+  try {
+    return await act();
+  } finally {
+    kernel.beforeChange = () => undefined;
+  }
+}
+
+export function reopen(file: string): Journal {
+  const journal = Journal.open(file, BOOT.bootId);
+  if (!journal.ok) throw new Error(journal.error.message);
+  return journal.value;
+}

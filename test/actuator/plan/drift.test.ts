@@ -1,0 +1,92 @@
+import { expect, test } from "vitest";
+import { observeCgroups } from "../../../actuator/cgroupfs/observe.ts";
+import { classifyDrift, type DriftCase, type DriftContext } from "../../../actuator/plan/drift.ts";
+import { findDrift } from "../../../actuator/plan/find-drift.ts";
+import { curveWeight, linearWeight } from "../../../api/decide/cgroups/cpu-convert.ts";
+import { cpuShares } from "../../../api/model/units.ts";
+import { cgroup, decide } from "../cgroups/decisions.ts";
+import { BOOT, ROOT, simulated } from "../cgroups/grounds.ts";
+
+const weights = { linear: linearWeight, curve: curveWeight };
+const context = (version: 1 | 2): DriftContext => ({ version, pageSize: 4096, weights });
+const one = (file: string, wanted: string, actual: string, more: Partial<DriftCase> = {}): DriftCase => ({
+  path: "/p",
+  file,
+  wanted,
+  actual,
+  written: null,
+  ...more,
+});
+
+test.each([
+  ["the same text", 1, one("cpu.shares", "5", "5"), null],
+  ["the same set in other words", 1, one("cpuset.cpus", "0,1", "0-1"), null],
+  ["no limit in other words", 1, one("memory.limit_in_bytes", "-1", "9223372036854771712"), null],
+  ["a whole page less", 1, one("memory.limit_in_bytes", "1000001", "999424"), "page_rounding"],
+  ["a huge page less", 2, one("hugetlb.2MB.max", "3145728", "2097152"), "page_rounding"],
+  ["systemd's 10 ms, v1", 1, one("cpu.cfs_quota_us", "41700", "42000", { written: "41700" }), "systemd_rounding"],
+  [
+    "systemd's 10 ms of another period",
+    1,
+    one("cpu.cfs_quota_us", "20001", "20500", { period: "50000" }),
+    "systemd_rounding",
+  ],
+  ["systemd's 10 ms, v2", 2, one("cpu.max", "41700 100000", "42000 100000"), "systemd_rounding"],
+  ["the curve where the line is wanted", 2, one("cpu.weight", "39", "100", { shares: 1024 }), "weight_formula"],
+  ["the line where the curve is wanted", 2, one("cpu.weight", "100", "39", { shares: 1024 }), "weight_formula"],
+  ["a weight that is neither", 2, one("cpu.weight", "39", "101", { shares: 1024, written: "39" }), "other_writer"],
+  ["a weight of unknown shares", 2, one("cpu.weight", "39", "100", { written: "39" }), "other_writer"],
+  ["what we wrote for an earlier decision", 1, one("cpu.shares", "5", "4", { written: "4" }), "ours"],
+  [
+    "what we wrote, rounded by the kernel",
+    1,
+    one("memory.limit_in_bytes", "8192", "4096", { written: "4097" }),
+    "ours",
+  ],
+  ["what nobody of us wrote", 1, one("cpu.shares", "5", "1024"), "never_written"],
+  ["what another made of ours", 1, one("cpu.shares", "5", "9", { written: "5" }), "other_writer"],
+] as const)("%s (v%i)", (_name, version, drift, cause) => {
+  expect(classifyDrift(drift, context(version))?.cause ?? null).toBe(cause);
+});
+
+test("a difference is told in one line with what was wanted and what is there", () => {
+  const messages = [
+    classifyDrift(one("cpu.weight", "39", "100", { shares: 1024 }), context(2)),
+    classifyDrift(one("cpu.shares", "5", "9", { written: "5" }), context(1)),
+  ].map((drift) => drift?.message);
+  expect(messages).toEqual([
+    "`100` is the curve weight of 1024 shares, wanted is `39`",
+    "we wrote `5`, another writer made it `9`, wanted is `5`",
+  ]);
+});
+
+test("both formulas differ for nearly every share value, and each is recognised", () => {
+  let told = 0;
+  for (let shares = 3; shares < 262_144; shares += 97) {
+    const [linear, curve] = [String(linearWeight(shares)), String(curveWeight(shares))];
+    if (linear === curve) continue;
+    expect(classifyDrift(one("cpu.weight", linear, curve, { shares }), context(2))?.cause).toBe("weight_formula");
+    expect(classifyDrift(one("cpu.weight", curve, linear, { shares }), context(2))?.cause).toBe("weight_formula");
+    told++;
+  }
+  expect(told).toBeGreaterThan(2500);
+});
+
+test("drift is found in every file of every existing cgroup of a decision", async () => {
+  const { kernel, hierarchy } = simulated(2);
+  for (const path of ["/", "/kubepods", "/kubepods/burstable"])
+    await hierarchy.create(path, hierarchy.support().controllers);
+  kernel.write("", `${ROOT}/kubepods`, "cpu.weight", "100");
+  kernel.write("", `${ROOT}/kubepods/burstable`, "pids.max", "7");
+  const decision = decide(2, [
+    cgroup("/kubepods", { "cpu.weight": "39", "memory.max": "max" }, { cpuShares: cpuShares(1024) }),
+    cgroup("/kubepods/burstable", { "pids.max": "5" }),
+    cgroup("/kubepods/burstable/pod1", { "pids.max": "5" }),
+  ]);
+  const written = (path: string): string | null => (path === "/kubepods/burstable" ? "5" : null);
+  const found = findDrift(decision, observeCgroups(hierarchy, BOOT), written, weights);
+  expect(found.map(({ path, file, cause }) => [path, file, cause])).toEqual([
+    ["/kubepods", "cpu.weight", "weight_formula"],
+    ["/kubepods/burstable", "pids.max", "other_writer"],
+  ]);
+});

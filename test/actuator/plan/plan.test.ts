@@ -1,0 +1,127 @@
+import { describe, expect, test } from "vitest";
+import { planWrites } from "../../../actuator/plan/plan.ts";
+import type { WritePlan } from "../../../actuator/plan/step.ts";
+import { cgroup, decide } from "../cgroups/decisions.ts";
+import { ROOT, simulated } from "../cgroups/grounds.ts";
+import { lines, OPTIONS, planned, stateOf, type Tree, treeOf, worldWith } from "../cgroups/planned.ts";
+
+describe("what a plan leaves out", () => {
+  const skipped = (plan: WritePlan) => plan.skipped.map(({ path, file, code }) => [path, file, code]);
+
+  test("files of controllers that this machine does not have, files that this kernel does not have, and what is no setting", async () => {
+    const world = await worldWith(1, { "/kubepods": {} });
+    world.kernel.find("memory", `${ROOT}/kubepods`)?.files.delete("memory.memsw.limit_in_bytes");
+    const files = {
+      "hugetlb.2MB.limit_in_bytes": "0",
+      "memory.memsw.limit_in_bytes": "4096",
+      "cpu.max": "max",
+      "cgroup.procs": "1",
+      "cpu.shares": "many",
+      "pids.max": "5",
+    };
+    const plan = planned(treeOf(1, { "/kubepods": files }), stateOf(world));
+    expect(skipped(plan)).toEqual([
+      ["/kubepods", "hugetlb.2MB.limit_in_bytes", "unsupported_controller"],
+      ["/kubepods", "memory.memsw.limit_in_bytes", "missing_file"],
+      ["/kubepods", "cpu.max", "not_settable"],
+      ["/kubepods", "cgroup.procs", "not_settable"],
+      ["/kubepods", "cpu.shares", "bad_value"],
+    ]);
+    expect(plan.skipped[0]?.message).toContain("controller hugetlb is mounted in no v1 hierarchy");
+    expect(lines(plan)).toEqual(["write /kubepods pids.max: max -> 5 (narrow)"]);
+  });
+
+  test("containers that their runtime has not started, paths that are none, and the second of a double", async () => {
+    const world = await worldWith(1, { "/kubepods": {} });
+    const odd = treeOf(1, {
+      "/kubepods/burstable": {},
+      "/kubepods/burstable/pod1": {},
+      "/kubepods/burstable/pod1/c1": {},
+      "/../out": {},
+      "/": {},
+    });
+    const decision = { ...odd, cgroups: [...odd.cgroups, ...odd.cgroups.slice(0, 1)] };
+    const plan = planned(decision, stateOf(world), { removeOrphans: false, containers: "existing" });
+    expect(skipped(plan)).toEqual([
+      ["/kubepods/burstable/pod1/c1", null, "container_not_started"],
+      ["/../out", null, "bad_path"],
+      ["/", null, "bad_path"],
+      ["/kubepods/burstable", null, "duplicate_path"],
+    ]);
+    expect(plan.steps.map((step) => step.path)).toEqual(["/kubepods/burstable", "/kubepods/burstable/pod1"]);
+  });
+
+  test("a decision for the other cgroup version is refused whole", async () => {
+    const answer = planWrites(treeOf(2, {}), stateOf(simulated(1)), OPTIONS);
+    expect(answer).toMatchObject({ ok: false, error: { code: "version_mismatch" } });
+  });
+});
+
+describe("orphans", () => {
+  const TREE: Tree = {
+    "/kubepods": {},
+    "/kubepods/burstable": {},
+    "/kubepods/burstable/pod1": {},
+    "/kubepods/burstable/pod1/c": {},
+    "/kubepods/pod2": {},
+    "/kubepods/other": {},
+    "/podman": {},
+  };
+  const keep = { "/kubepods": {}, "/kubepods/burstable": {} };
+  const removed = (plan: WritePlan) => plan.steps.filter((s) => s.op === "rmdir").map((s) => s.path);
+
+  test("are removed leaves first, below the QoS cgroups and kubepods only", async () => {
+    const plan = planned(treeOf(1, keep), stateOf(await worldWith(1, TREE)), { ...OPTIONS, removeOrphans: true });
+    expect(removed(plan)).toEqual(["/kubepods/burstable/pod1/c", "/kubepods/burstable/pod1", "/kubepods/pod2"]);
+    expect(plan.steps.map((step) => step.needs)).toEqual([[], [0], []]);
+  });
+
+  test("stay when nobody asked, and while anything runs in them", async () => {
+    const world = await worldWith(1, TREE);
+    expect(removed(planned(treeOf(1, keep), stateOf(world)))).toEqual([]);
+    world.kernel.find("pids", `${ROOT}/kubepods/burstable/pod1/c`)?.processes.add(9);
+    const plan = planned(treeOf(1, keep), stateOf(world), { ...OPTIONS, removeOrphans: true });
+    expect(removed(plan)).toEqual(["/kubepods/pod2"]);
+    expect(plan.skipped).toMatchObject([{ path: "/kubepods/burstable/pod1", code: "has_processes" }]);
+  });
+
+  test("a runtime's own cgroups in a pod stay; where there is no runtime, containers that are gone go", async () => {
+    const world = await worldWith(1, TREE);
+    const pod = treeOf(1, { ...keep, "/kubepods/burstable/pod1": {}, "/kubepods/pod2": {} });
+    expect(removed(planned(pod, stateOf(world), { removeOrphans: true, containers: "existing" }))).toEqual([]);
+    expect(removed(planned(pod, stateOf(world), { removeOrphans: true, containers: "create" }))).toEqual([
+      "/kubepods/burstable/pod1/c",
+    ]);
+  });
+
+  test("are known by their slices' names under systemd, also below a cgroup root of its own", async () => {
+    const [qos, pod] = [
+      "/foo.slice/foo-kubepods.slice/foo-kubepods-burstable.slice",
+      "foo-kubepods-burstable-pod1_2.slice",
+    ];
+    const world = await worldWith(1, {
+      "/foo.slice": {},
+      "/foo.slice/foo-kubepods.slice": {},
+      [qos]: {},
+      [`${qos}/${pod}`]: {},
+    });
+    const decision = decide(1, [{ ...cgroup(qos, {}), level: "qos" }], "systemd");
+    expect(removed(planned(decision, stateOf(world), { ...OPTIONS, removeOrphans: true }))).toEqual([`${qos}/${pod}`]);
+  });
+});
+
+test("under systemd its own rounding is left alone, under cgroupfs it is put right", async () => {
+  const world = await worldWith(2, { "/kubepods": { "cpu.max": "42000 100000" } });
+  const tree = { "/kubepods": { "cpu.max": "41700 100000" } };
+  expect(planned(treeOf(2, tree, "systemd"), stateOf(world)).steps).toEqual([]);
+  expect(lines(planned(treeOf(2, tree), stateOf(world)))).toEqual([
+    "write /kubepods cpu.max: 42000 100000 -> 41700 100000 (narrow)",
+  ]);
+});
+
+test("a cgroup that lacks a controller is completed before anything is written there", async () => {
+  const world = await worldWith(1, { "/kubepods": {} });
+  world.kernel.rmdir("pids", `${ROOT}/kubepods`);
+  const plan = planned(treeOf(1, { "/kubepods": { "pids.max": "5" } }), stateOf(world));
+  expect(lines(plan)).toEqual(["complete /kubepods: pids", "write /kubepods pids.max: new -> 5 (narrow)"]);
+});

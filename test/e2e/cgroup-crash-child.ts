@@ -1,0 +1,25 @@
+// Applies the big tree on this machine's cgroup v1 and stops before one of its changes, for its parent to kill it there.
+// Arguments: root, journal file, number of changes to let through.
+import { applyPlan } from "../../actuator/apply.ts";
+import { openHierarchy } from "../../actuator/cgroupfs/hierarchy.ts";
+import { planFor, reopen, stopping } from "../actuator/cgroups/contract-kit.ts";
+import { bigTree } from "../actuator/cgroups/contract-trees.ts";
+import { BOOT } from "../actuator/cgroups/grounds.ts";
+
+const [root = "", journalFile = "", after = "0"] = process.argv.slice(2);
+const opened = openHierarchy({ root });
+if (!opened.ok) throw new Error(opened.error.message);
+const hierarchy = stopping(opened.value, Number(after), () => {
+  process.stdout.write("stopped\n");
+  setInterval(() => undefined, 1_000_000);
+  return new Promise<never>(() => undefined);
+});
+const plan = planFor({ hierarchy, ...BOOT }, bigTree(1));
+await applyPlan({
+  plan,
+  hierarchy,
+  journal: reopen(journalFile, BOOT.bootId),
+  decisionId: "d",
+  bootId: BOOT.bootId,
+  dryRun: false,
+});

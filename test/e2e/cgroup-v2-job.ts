@@ -1,0 +1,42 @@
+// Runs without a test framework, bundled into one file: does the actuator keep its contract on a real cgroup v2?
+// Argument: where cgroup2 is mounted (default /sys/fs/cgroup). Prints one line a check, then how many ran; exits with 1
+// when one failed. Its root is a cgroup of its own, removed after every check.
+import { openHierarchy } from "../../actuator/cgroupfs/hierarchy.ts";
+import { machineFiles } from "../../actuator/machine/files.ts";
+import { readMemory } from "../../actuator/machine/meminfo.ts";
+import { readSystem } from "../../actuator/machine/system.ts";
+import { CONTRACT } from "../actuator/cgroups/contract.ts";
+import { removeAll } from "../actuator/cgroups/contract-kit.ts";
+import { KERNEL_CHECKS, type KernelGround } from "./cgroup-enforcement.ts";
+import { SIM_CHECK } from "./cgroup-sim-check.ts";
+
+const mountRoot = process.argv[2] ?? "/sys/fs/cgroup";
+const root = `/nodewise-job-${process.pid}`;
+const checks = [...CONTRACT, ...KERNEL_CHECKS, SIM_CHECK];
+
+function openGround(): KernelGround {
+  const opened = openHierarchy({ mountRoot, root });
+  if (!opened.ok) throw new Error(opened.error.message);
+  if (opened.value.version !== 2) throw new Error(`cgroup v${opened.value.version} is mounted at ${mountRoot}, not v2`);
+  const files = machineFiles("/");
+  return {
+    hierarchy: opened.value,
+    bootId: readSystem(files).bootID ?? "",
+    pageSize: readMemory(files).pageSizeBytes ?? 0,
+    directory: (_, path) => `${mountRoot}${root}${path}`,
+  };
+}
+
+const ground = openGround();
+for (const { name, run } of checks) {
+  try {
+    await run(ground);
+    console.log(`ok   ${name}`);
+  } catch (error) {
+    console.log(`FAIL ${name}: ${error instanceof Error ? error.message : String(error)}`);
+    process.exitCode = 1;
+  } finally {
+    await removeAll(ground.hierarchy);
+  }
+}
+console.log(`${checks.length} checks ran`);

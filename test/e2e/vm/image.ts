@@ -1,0 +1,81 @@
+import { chmod, copyFile, cp, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { type CpioEntry, cpioArchive } from "./cpio.ts";
+import { run, sharedLibraries, toolPath } from "./host.ts";
+import type { Kernel } from "./kernel.ts";
+
+/** What the kernel needs to see a virtio disk, in the order in which the modules can be loaded; ext4 is built in. */
+const DISK_MODULES = [
+  "virtio_ring",
+  "virtio",
+  "virtio_pci_modern_dev",
+  "virtio_pci_legacy_dev",
+  "virtio_pci",
+  "virtio_blk",
+];
+
+/** The disk file is sparse: only what it holds takes room. */
+const DISK_SIZE = "1G";
+
+const EMPTY_FOLDERS = ["dev", "etc", "proc", "root", "run", "sbin", "sys", "tmp", "usr/bin", "var/lib", "var/log"];
+
+/** Writes the first program of the guest with busybox and the disk modules as an initramfs. */
+export async function writeInitramfs(kernel: Kernel, target: string): Promise<void> {
+  const entries: CpioEntry[] = ["bin", "dev", "disk", "modules"].map((path) => ({ kind: "directory", path }));
+  const add = async (path: string, source: string) =>
+    entries.push({ kind: "file", path, content: await readFile(source) });
+  await add("init", join(import.meta.dirname, "init.sh"));
+  await add("bin/busybox", toolPath("busybox"));
+  for (const module of DISK_MODULES) {
+    const source = kernel.modules.get(module);
+    if (source === undefined) throw new Error(`kernel ${kernel.image} has no module ${module}.ko: see DISK_MODULES`);
+    await add(`modules/${module}.ko`, source);
+  }
+  const order = Buffer.from(`${DISK_MODULES.join("\n")}\n`);
+  await writeFile(target, cpioArchive([...entries, { kind: "file", path: "modules/order", content: order }]));
+}
+
+/** Copies a program into the tree, at `guestPath`, with the shared libraries that it needs. */
+async function addProgram(tree: string, program: string, guestPath: string): Promise<void> {
+  await copyFile(program, join(tree, guestPath));
+  for (const library of await sharedLibraries(program)) {
+    await mkdir(dirname(join(tree, library)), { recursive: true });
+    await cp(library, join(tree, library), { dereference: true });
+  }
+}
+
+async function addBusybox(tree: string): Promise<void> {
+  await mkdir(join(tree, "bin"));
+  await copyFile(toolPath("busybox"), join(tree, "bin/busybox"));
+  const applets = (await run("busybox", ["--list"])).trim().split("\n");
+  const links = applets.filter((applet) => applet !== "busybox");
+  await Promise.all(links.map((applet) => symlink("busybox", join(tree, "bin", applet))));
+}
+
+/** Makes the guest's disk, an ext4 file with busybox and the node that runs this; `folder` is for the files on the way. */
+export async function writeDisk(folder: string, target: string): Promise<void> {
+  const tree = join(folder, "tree");
+  for (const path of EMPTY_FOLDERS) await mkdir(join(tree, path), { recursive: true });
+  await addBusybox(tree);
+  await addProgram(tree, process.execPath, "usr/bin/node");
+  await copyFile(join(import.meta.dirname, "start.sh"), join(tree, "sbin/start"));
+  await chmod(join(tree, "sbin/start"), 0o755);
+  await writeFile(join(tree, "etc/passwd"), "root:x:0:0:root:/root:/bin/sh\n");
+  await writeFile(join(tree, "etc/group"), "root:x:0:\n");
+  await writeFile(join(tree, "etc/hosts"), "127.0.0.1 localhost\n");
+  await writeFile(join(tree, "etc/resolv.conf"), "");
+  // Without a journal: the disk lives as long as one run.
+  await run("mke2fs", [
+    "-q",
+    "-t",
+    "ext4",
+    "-O",
+    "^has_journal",
+    "-E",
+    "root_owner=0:0",
+    "-d",
+    tree,
+    target,
+    DISK_SIZE,
+  ]);
+}

@@ -1,0 +1,103 @@
+import { spawn } from "node:child_process";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Guest, prepareGuest } from "./build.ts";
+import { cpioArchive, fileEntries } from "./cpio.ts";
+import { toolPath } from "./host.ts";
+
+export type GuestJob = {
+  /** Contents by absolute path in the guest; all may be executed. */
+  readonly files: Readonly<Record<string, Uint8Array | string>>;
+  /** Program and arguments; `node` and busybox's programs are on the path. */
+  readonly command: readonly string[];
+  /** From the start of the machine to its end. JavaScript runs about four times slower in it. */
+  readonly timeoutMs: number;
+  readonly memoryMb?: number;
+  readonly cpus?: number;
+};
+
+export type GuestResult = {
+  readonly exitCode: number;
+  /** What the command wrote to stdout and stderr. */
+  readonly stdout: string;
+  readonly durationMs: number;
+};
+
+/**
+ * The last two options are for a busy host, on which emulated timers are late: the kernel would panic, or leave its fast
+ * clock for a slow one.
+ */
+const KERNEL_LINE =
+  "console=ttyS0 quiet panic=-1 rdinit=/init cgroup_no_v1=all hugepagesz=2M hugepages=8 no_timer_check tsc=reliable";
+const OUTPUT = /^=== job begins ===\n(?<stdout>.*)\n=== job ended with exit code (?<code>\d+) ===$/ms;
+
+function qemuArguments(guest: Guest, initramfs: string, job: GuestJob): string[] {
+  return [
+    // Not KVM: it opens but hangs on some machines. Not a thread for each processor: QEMU 7.2 then now and then goes on
+    // running code that the kernel has patched, and never ends; the first write to cpu.max patches some.
+    ...["-accel", "tcg,thread=single", "-cpu", "max"],
+    ...["-m", String(job.memoryMb ?? 512), "-smp", String(job.cpus ?? 2)],
+    ...["-nographic", "-no-reboot", "-net", "none"],
+    ...["-kernel", guest.kernel, "-initrd", initramfs, "-append", KERNEL_LINE],
+    // What the guest writes to its disk is thrown away, so that many can share it.
+    ...["-drive", `file=${guest.disk},format=raw,if=virtio,snapshot=on`],
+  ];
+}
+
+type Captured = { readonly text: string; readonly pid: number | undefined; readonly killed: boolean };
+
+/** Starts a program, waits for its end and returns its output; kills it after `timeoutMs` or when this process ends. */
+async function capture(program: string, args: string[], timeoutMs: number): Promise<Captured> {
+  const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"], timeout: timeoutMs, killSignal: "SIGKILL" });
+  const end = () => child.kill("SIGKILL");
+  process.once("exit", end);
+  const chunks: Buffer[] = [];
+  child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk));
+  child.stderr.on("data", (chunk: Buffer) => chunks.push(chunk));
+  try {
+    await new Promise((resolve, reject) => child.once("close", resolve).once("error", reject));
+    return { text: Buffer.concat(chunks).toString().replaceAll("\r", ""), pid: child.pid, killed: child.killed };
+  } finally {
+    process.removeListener("exit", end);
+  }
+}
+
+function lastLines(text: string): string {
+  return text.trimEnd().split("\n").slice(-25).join("\n");
+}
+
+/**
+ * Runs one command in a fresh virtual machine with a cgroup v2 hierarchy at /sys/fs/cgroup: the controllers cpu, memory,
+ * cpuset, io, pids and hugetlb (8 pages of 2 MiB) are enabled below its root, and the command runs in the cgroup /leaf.
+ * Throws, with the last lines of the console, when the machine ends without an exit code or not within `timeoutMs`.
+ */
+export async function runInGuest(job: GuestJob): Promise<GuestResult> {
+  const guest = await prepareGuest();
+  if (!guest.ok) throw new Error(`no guest on this machine: ${guest.error.message}`);
+  if (job.command.length === 0 || job.command.some((argument) => /[\n\0]/.test(argument))) {
+    throw new Error(
+      `command ${JSON.stringify(job.command)} is empty or has a line break: put it into a file of the job`,
+    );
+  }
+  const files = { ...job.files, "/command": job.command.map((argument) => `${argument}\n`).join("") };
+  const folder = await mkdtemp(join(tmpdir(), "nodewise-vm-run-"));
+  try {
+    const initramfs = join(folder, "initramfs");
+    await writeFile(initramfs, [await readFile(guest.value.initramfs), cpioArchive(fileEntries("files", files))]);
+    const started = performance.now();
+    const args = qemuArguments(guest.value, initramfs, job);
+    const { text, pid, killed } = await capture(toolPath("qemu-system-x86_64"), args, job.timeoutMs);
+    const durationMs = Math.round(performance.now() - started);
+    const output = OUTPUT.exec(text)?.groups;
+    if (output?.["stdout"] !== undefined) {
+      return { exitCode: Number(output["code"]), stdout: output["stdout"], durationMs };
+    }
+    const end = killed ? `was ended after ${job.timeoutMs} ms` : "stopped without an exit code";
+    throw new Error(
+      `the guest (process ${pid}) with \`${job.command.join(" ")}\` ${end}; its last lines:\n${lastLines(text)}`,
+    );
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
