@@ -13,6 +13,8 @@ export interface ApiAccess {
   readonly fetch: (request: Request) => Promise<Response>;
 }
 
+/** A pass reports once on its decision, and a report that is sent again must be the same one. */
+const ONLY_REPORT = 1;
 /** Entries sent in one pass, so that a long absence does not hold up the present. */
 const DRAIN_PER_PASS = 50;
 
@@ -27,7 +29,6 @@ export class ApiClient implements DecisionClient {
   readonly #access: ApiAccess;
   readonly #outbox: Outbox;
   readonly #onProblem: (problem: Problem) => void;
-  #seq = 0;
   /** Snapshots of answers that were decided here, to be sent with their report. */
   readonly #unsent = new WeakMap<DecisionAnswer, { kind: Kind; snapshot: unknown }>();
 
@@ -69,7 +70,7 @@ export class ApiClient implements DecisionClient {
     decisionId: string,
     report: Omit<ResultsReport, "decisionId" | "seq">,
   ): Promise<Result<unknown, ApiFailure>> {
-    return this.#post("/v1/results", { ...report, decisionId, seq: ++this.#seq } satisfies ResultsReport);
+    return this.#post("/v1/results", { ...report, decisionId, seq: ONLY_REPORT } satisfies ResultsReport);
   }
 
   /** Sends what was kept, oldest first; an entry that the API will never take is dropped and named. */

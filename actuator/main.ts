@@ -7,6 +7,7 @@ import { type Hierarchy, openHierarchy } from "./cgroupfs/hierarchy.ts";
 import { type ApiAccess, ApiClient, localClient } from "./client.ts";
 import type { ActuatorConfig } from "./config.ts";
 import { Journal } from "./journal.ts";
+import { type Lock, takeLock } from "./lock.ts";
 import { type PassReport, runPass } from "./loop.ts";
 import { observeMachine } from "./machine/observe.ts";
 import { readObjects } from "./manifests/read-objects.ts";
@@ -35,7 +36,7 @@ export async function startActuator(options: ActuatorOptions): Promise<Result<Ac
   const prepared = await preparePorts(options);
   if (!prepared.ok) return prepared;
   const stopping = new AbortController();
-  const done = passes(prepared.value, options, stopping.signal);
+  const done = passes(prepared.value.ports, options, stopping.signal).finally(prepared.value.release);
   return ok({
     done,
     stop: () => {
@@ -48,7 +49,12 @@ export async function startActuator(options: ActuatorOptions): Promise<Result<Ac
 /** One pass and no daemon: what `--once` runs. */
 export async function passOnce(options: ActuatorOptions): Promise<Result<PassReport, string>> {
   const prepared = await preparePorts(options);
-  return prepared.ok ? ok(await runPass(prepared.value, options.config, 1)) : prepared;
+  if (!prepared.ok) return prepared;
+  try {
+    return ok(await runPass(prepared.value.ports, options.config, 1));
+  } finally {
+    prepared.value.release();
+  }
 }
 
 async function passes(
@@ -64,34 +70,76 @@ async function passes(
   }
 }
 
-async function preparePorts(options: ActuatorOptions): Promise<Result<LoopPorts, string>> {
+interface Prepared {
+  readonly ports: LoopPorts;
+  readonly release: () => void;
+}
+
+async function preparePorts(options: ActuatorOptions): Promise<Result<Prepared, string>> {
   const { config, onProblem } = options;
   const bootId = observeMachine().system.bootID ?? "";
   const opened = openHierarchy({ mountRoot: config.cgroupMount, root: config.cgroupRoot });
   if (!opened.ok && config.mode === "enforce") return err(`mode enforce needs cgroups: ${opened.error.message}`);
-  if (!opened.ok)
+  if (!opened.ok) {
     onProblem({ from: "cgroupfs", message: `${opened.error.message}; deciding without looking at cgroups` });
-  try {
-    mkdirSync(config.stateDir, { recursive: true, mode: 0o700 });
-  } catch (e) {
-    return err(`state directory ${config.stateDir}: ${(e as Error).message}: name another with --state-dir`);
   }
-  const journal = Journal.open(join(config.stateDir, journalName(config.cgroupRoot)), bootId);
-  if (!journal.ok) return err(journal.error.message);
-  const hierarchy = opened.ok ? opened.value : null;
-  const recovered = hierarchy === null ? ok(undefined) : await mend(journal.value, hierarchy, bootId, options);
-  if (!recovered.ok) return recovered;
+  const state = await openState(options, opened.ok ? opened.value : null, bootId);
+  if (!state.ok) return state;
+  const { journal, lock } = state.value;
   const client = clientOf(options);
-  if (!client.ok) return client;
-  return ok({
+  if (!client.ok) {
+    lock?.release();
+    return client;
+  }
+  const ports: LoopPorts = {
     observeMachine: () => observeMachine({ kubeletDirectory: config.kubeletDir }),
     readPods: podsSource(config),
     readConfiguration: () => readConfiguration(config.kubeletConfiguration),
     readAssignments: () => readAssignments(config.kubeletDir),
     client: client.value,
-    hierarchy,
-    journal: journal.value,
-  });
+    hierarchy: opened.ok ? opened.value : null,
+    journal,
+  };
+  return ok({ ports, release: () => lock?.release() });
+}
+
+interface State {
+  readonly journal: Journal;
+  /** Null in mode observe, which writes nothing. */
+  readonly lock: Lock | null;
+}
+
+/** INVARIANT: who enforces holds the lock before it reads the journal. */
+async function openState(
+  options: ActuatorOptions,
+  hierarchy: Hierarchy | null,
+  bootId: string,
+): Promise<Result<State, string>> {
+  const { stateDir, cgroupRoot, mode } = options.config;
+  try {
+    mkdirSync(stateDir, { recursive: true, mode: 0o700 });
+  } catch (e) {
+    return err(`state directory ${stateDir}: ${(e as Error).message}: name another with --state-dir`);
+  }
+  const file = join(stateDir, journalName(cgroupRoot));
+  const lock = mode === "enforce" ? takeLock(`${file}.lock`, bootId) : ok(null);
+  if (!lock.ok) return lock;
+  const journal = await openJournal(file, hierarchy, bootId, options);
+  if (journal.ok) return ok({ journal: journal.value, lock: lock.value });
+  lock.value?.release();
+  return journal;
+}
+
+async function openJournal(
+  file: string,
+  hierarchy: Hierarchy | null,
+  bootId: string,
+  options: ActuatorOptions,
+): Promise<Result<Journal, string>> {
+  const journal = Journal.open(file, bootId);
+  if (!journal.ok) return err(journal.error.message);
+  const mended = hierarchy === null ? ok(undefined) : await mend(journal.value, hierarchy, bootId, options);
+  return mended.ok ? journal : mended;
 }
 /** One journal a root, in one directory: `/nodewise/a` -> `journal-nodewise-a.jsonl`. */
 const journalName = (root: string): string => `journal${root.replaceAll("/", "-")}.jsonl`;

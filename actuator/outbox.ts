@@ -19,26 +19,40 @@ export interface Pending {
   readonly report: Omit<ResultsReport, "decisionId" | "seq"> | null;
 }
 
-const MOST_ENTRIES = 2000;
-const MOST_BYTES = 64 * 1024 * 1024;
+export interface OutboxBounds {
+  readonly entries: number;
+  readonly bytes: number;
+}
+const DEFAULT_BOUNDS: OutboxBounds = { entries: 2000, bytes: 64 * 1024 * 1024 };
 
-/** What is to be sent when the API is back: a file of JSON lines, oldest first, bounded. A torn last line is dropped. */
+/**
+ * What is to be sent when the API is back: a file of JSON lines, oldest first, bounded. A torn last line is dropped.
+ * After a crash an entry may be sent once more, which the API's ids make harmless.
+ */
 export class Outbox {
   readonly #file: string;
+  readonly #bounds: OutboxBounds;
   #lines: string[];
   #bytes: number;
+  /** Entries at the file's start that were taken already. */
+  #taken = 0;
   /** Entries that had to go because the bound was reached. */
   dropped = 0;
 
-  private constructor(file: string, lines: string[]) {
+  private constructor(file: string, lines: string[], bounds: OutboxBounds) {
     this.#file = file;
+    this.#bounds = bounds;
     this.#lines = lines;
     this.#bytes = lines.reduce((sum, line) => sum + line.length, 0);
   }
 
-  static open(file: string): Outbox {
+  static open(file: string, bounds: OutboxBounds = DEFAULT_BOUNDS): Outbox {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-    return new Outbox(file, readLines(file));
+    const found = readLines(file);
+    const outbox = new Outbox(file, found.filter(isWhole), bounds);
+    // a torn end would swallow the next entry
+    if (outbox.size < found.length) outbox.#rewrite();
+    return outbox;
   }
 
   get size(): number {
@@ -49,7 +63,7 @@ export class Outbox {
     const line = JSON.stringify(pending);
     this.#lines.push(line);
     this.#bytes += line.length;
-    if (this.#lines.length > MOST_ENTRIES || this.#bytes > MOST_BYTES) {
+    if (this.#isFull()) {
       this.#dropOldest();
       this.#rewrite();
       return;
@@ -69,14 +83,19 @@ export class Outbox {
     return line === undefined ? undefined : (JSON.parse(line) as Pending);
   }
 
-  /** Forgets the oldest entry, now that it was taken. The file is rewritten when it is empty or has halved. */
+  /** Forgets the oldest entry, now that it was taken. The file follows when it is empty or half of it was taken. */
   shift(): void {
     this.#bytes -= this.#lines.shift()?.length ?? 0;
-    this.#rewrite();
+    this.#taken++;
+    if (this.#lines.length <= this.#taken) this.#rewrite();
+  }
+
+  #isFull(): boolean {
+    return this.#lines.length > this.#bounds.entries || this.#bytes > this.#bounds.bytes;
   }
 
   #dropOldest(): void {
-    while (this.#lines.length > MOST_ENTRIES || this.#bytes > MOST_BYTES) {
+    while (this.#isFull()) {
       this.#bytes -= this.#lines.shift()?.length ?? 0;
       this.dropped++;
     }
@@ -86,19 +105,22 @@ export class Outbox {
     const next = `${this.#file}.next`;
     writeFileSync(next, this.#lines.map((line) => `${line}\n`).join(""), { mode: 0o600, flush: true });
     renameSync(next, this.#file);
+    this.#taken = 0;
   }
 }
 
 function readLines(file: string): string[] {
   try {
-    return readFileSync(file, "utf8").split("\n").filter(isWhole);
+    return readFileSync(file, "utf8")
+      .split("\n")
+      .filter((line) => line !== "");
   } catch {
     return [];
   }
 }
 function isWhole(line: string): boolean {
   try {
-    return line !== "" && typeof (JSON.parse(line) as Pending).kind === "string";
+    return typeof (JSON.parse(line) as Pending).kind === "string";
   } catch {
     return false;
   }
