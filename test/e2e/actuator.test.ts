@@ -1,0 +1,152 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { openHierarchy } from "../../actuator/cgroupfs/hierarchy.ts";
+import { actuatorConfig } from "../../actuator/config.ts";
+import type { PassReport } from "../../actuator/loop.ts";
+import { type ActuatorOptions, passOnce, startActuator } from "../../actuator/main.ts";
+import type { Problem } from "../../actuator/ports.ts";
+
+const ROOT = `/nodewise-loop-${process.pid}`;
+const opened = openHierarchy({ root: ROOT });
+const why = opened.ok ? "" : ` (skipped: ${opened.error.message})`;
+
+const POD = (name: string, cpu: string, memory: string) => `
+apiVersion: v1
+kind: Pod
+metadata: {name: ${name}}
+spec:
+  containers:
+  - name: app
+    image: app
+    resources: {requests: {cpu: ${cpu}, memory: ${memory}}, limits: {cpu: ${cpu}, memory: ${memory}}}
+`;
+
+describe.skipIf(!opened.ok)(`the actuator on this machine's own cgroups${why}`, () => {
+  let dir: string;
+  let problems: Problem[];
+  beforeEach(() => {
+    dir = mkdtempSync(join(tmpdir(), "nodewise-loop-"));
+    mkdirSync(join(dir, "manifests"));
+    problems = [];
+  });
+  afterEach(async () => {
+    rmSync(dir, { recursive: true, force: true });
+    if (!opened.ok) return;
+    for (const path of opened.value.paths().toReversed()) await opened.value.remove(path);
+  });
+
+  const options = (settings: Record<string, unknown> = {}): ActuatorOptions => {
+    const config = actuatorConfig({
+      mode: "enforce",
+      stateDir: join(dir, "state"),
+      manifests: join(dir, "manifests"),
+      cgroupRoot: ROOT,
+      containers: "create",
+      nodeName: "e2e",
+      kubeletDir: join(dir, "no-kubelet"),
+      ...settings,
+    });
+    if (!config.ok) throw new Error(config.error);
+    return { config: config.value, onPass() {}, onProblem: (p) => problems.push(p), onRecovery() {} };
+  };
+  const pass = async (settings?: Record<string, unknown>): Promise<PassReport> => {
+    const report = await passOnce(options(settings));
+    if (!report.ok) throw new Error(report.error);
+    expect(report.value.problems).toEqual([]);
+    return report.value;
+  };
+  const manifest = (file: string, text: string): void => writeFileSync(join(dir, "manifests", file), text);
+  const read = (path: string, file: string): string => {
+    const text = opened.ok ? opened.value.read(path, file) : opened;
+    return text.ok ? text.value : text.error.message;
+  };
+
+  test("manifests become cgroups with the kubelet's values, and the second pass writes nothing", async () => {
+    manifest("web.yaml", POD("web", "250m", "64Mi"));
+    const first = await pass();
+    expect(first.applied?.complete).toBe(true);
+    const pod = first.cgroups?.cgroups.find((c) => c.level === "pod");
+    if (pod === undefined) throw new Error("no pod was decided");
+    expect(read(pod.path, "memory.limit_in_bytes") || read(pod.path, "memory.max")).toBe(String(64 * 2 ** 20));
+    for (const file of pod.files.filter((f) => f.path.startsWith("cpu.")))
+      expect(read(pod.path, file.path)).toBe(file.value);
+    const second = await pass();
+    expect(second.applied?.results).toEqual([]);
+    expect(second.drift).toEqual([]);
+  });
+
+  test("a pod that is taken away loses its cgroups, and one that changes is changed", async () => {
+    manifest("a.yaml", POD("a", "100m", "32Mi"));
+    manifest("b.yaml", POD("b", "100m", "32Mi"));
+    const first = await pass();
+    const paths = first.cgroups?.cgroups.filter((c) => c.level === "pod").map((c) => c.path) ?? [];
+    expect(paths.length).toBe(2);
+    rmSync(join(dir, "manifests", "b.yaml"));
+    const second = await pass();
+    expect(second.applied?.results.filter((r) => r.step.op === "rmdir").length).toBeGreaterThan(0);
+    expect(opened.ok && opened.value.paths().filter((p) => paths.includes(p)).length).toBe(1);
+  });
+
+  test("what another writer changed is named as such and put right", async () => {
+    manifest("web.yaml", POD("web", "250m", "64Mi"));
+    await pass();
+    const file = opened.ok && opened.value.version === 1 ? "cpu.shares" : "cpu.weight";
+    if (opened.ok) await opened.value.write("/kubepods", file, "77");
+    const after = await pass();
+    expect(after.drift.map((d) => [d.path, d.file, d.cause])).toEqual([["/kubepods", file, "other_writer"]]);
+    expect(after.applied?.results.map((r) => [r.status, r.before])).toEqual([["applied", "77"]]);
+    expect((await pass()).drift).toEqual([]);
+  });
+
+  test("an observer writes nothing and says what it would write", async () => {
+    manifest("web.yaml", POD("web", "250m", "64Mi"));
+    const seen = await pass({ mode: "observe" });
+    expect(seen.applied?.dryRun).toBe(true);
+    expect(seen.applied?.results.length).toBeGreaterThan(5);
+    expect(opened.ok && opened.value.paths()).toEqual([]);
+  });
+
+  test("pods that cannot be read leave everything as it is", async () => {
+    manifest("web.yaml", POD("web", "250m", "64Mi"));
+    await pass();
+    const before = opened.ok ? opened.value.paths() : [];
+    rmSync(join(dir, "manifests"), { recursive: true });
+    const blind = await passOnce(options());
+    if (!blind.ok) throw new Error(blind.error);
+    expect(blind.value.cgroups).toBeNull();
+    expect(blind.value.problems[0]?.message).toContain("manifests");
+    expect(opened.ok && opened.value.paths()).toEqual(before);
+    expect(before.length).toBeGreaterThan(3);
+  });
+
+  test("a second daemon on the same root is refused, and gets its turn when the first ends", async () => {
+    manifest("web.yaml", POD("web", "250m", "64Mi"));
+    const passed = Promise.withResolvers<PassReport>();
+    const first = await startActuator({ ...options(), onPass: passed.resolve });
+    if (!first.ok) throw new Error(first.error);
+    await passed.promise;
+    const second = await startActuator(options());
+    expect(second.ok ? "" : second.error).toContain("already writes below this cgroup root");
+    await first.value.stop();
+    const third = await startActuator(options());
+    if (!third.ok) throw new Error(third.error);
+    await third.value.stop();
+  });
+
+  test("a plan that was cut short is undone before anything else is done", async () => {
+    manifest("web.yaml", POD("web", "250m", "64Mi"));
+    const first = await pass();
+    const journal = join(dir, "state", `journal${ROOT.replaceAll("/", "-")}.jsonl`);
+    // what a daemon leaves that dies between the journal and its last step
+    const lines = readFileSync(journal, "utf8").trimEnd().split("\n");
+    expect(lines.length).toBe(2);
+    writeFileSync(journal, `${lines[0]}\n`);
+    const undone: string[] = [];
+    const again = await passOnce({ ...options(), onRecovery: (r) => undone.push(r.outcome) });
+    expect(undone).toEqual(["undone"]);
+    expect(again.ok && again.value.applied?.complete).toBe(true);
+    expect(again.ok && again.value.applied?.results.length).toBe(first.applied?.results.length);
+  });
+});
