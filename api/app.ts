@@ -1,0 +1,26 @@
+import { type Context, Hono } from "hono";
+import type { Ports } from "./ports.ts";
+import { ROUTES } from "./routes/index.ts";
+import type { Route } from "./routes/route.ts";
+import { server } from "./routes/serve.ts";
+
+/** The HTTP API over its ports: the same on Node and on Workers. The routes are those of routes/index.ts and no others. */
+export function createApp(ports: Ports): Hono {
+  const app = new Hono();
+  const serve = server(ports);
+  for (const route of ROUTES) app.on(route.method, route.path, (c: Context) => serve.route(route, c));
+  for (const [path, methods] of methodsByPath(ROUTES)) app.all(path, (c: Context) => serve.wrongMethod(methods, c));
+  app.notFound((c) => serve.notFound(c));
+  app.onError((error, c) => serve.fault(error, c));
+  return app;
+}
+
+function methodsByPath(routes: readonly Route[]): ReadonlyMap<string, string> {
+  const methods = new Map<string, string>();
+  for (const { path, method } of routes) {
+    const added = method === "GET" ? "GET, HEAD" : method;
+    const known = methods.get(path);
+    methods.set(path, known === undefined ? added : `${known}, ${added}`);
+  }
+  return methods;
+}

@@ -1,0 +1,33 @@
+import { Counter, collectDefaultMetrics, Histogram, Registry } from "prom-client";
+import { METRICS, type Metrics } from "./metrics.ts";
+
+const counter = <L extends string>(registry: Registry, of: { name: string; help: string; labels: readonly L[] }) =>
+  new Counter({ name: of.name, help: of.help, labelNames: of.labels, registers: [registry] });
+const histogram = <L extends string>(
+  registry: Registry,
+  of: { name: string; help: string; labels: readonly L[] },
+  buckets: number[],
+) => new Histogram({ name: of.name, help: of.help, labelNames: of.labels, buckets, registers: [registry] });
+
+/** The counters in a registry of their own, beside those of the Node process. */
+export function nodeMetrics(): Metrics {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const requests = counter(registry, METRICS.requests);
+  const duration = histogram(registry, METRICS.duration, [0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10]);
+  const decided = histogram(registry, METRICS.decided, [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.01, 0.05, 0.25]);
+  const refused = counter(registry, METRICS.refused);
+  const recorded = counter(registry, METRICS.recorded);
+  const historyFailed = counter(registry, METRICS.historyFailed);
+  return {
+    request: (route, method, status, seconds) => {
+      requests.inc({ route, method, status }, 1);
+      duration.observe({ route }, seconds);
+    },
+    decided: (kind, seconds) => decided.observe({ kind }, seconds),
+    refused: (kind, code) => refused.inc({ kind, code }),
+    recorded: (table, rows) => recorded.inc({ table }, rows),
+    historyFailed: (code) => historyFailed.inc({ code }),
+    render: async () => ({ type: registry.contentType, text: await registry.metrics() }),
+  };
+}

@@ -1,0 +1,28 @@
+import pino from "pino";
+import type { Log } from "./log.ts";
+
+export type LogLevel = "silent" | "error" | "warn" | "info";
+export interface ClosableLog extends Log {
+  /** Writes out what waits. */
+  flush(): void;
+}
+
+/** JSON lines to a file descriptor (2, standard error, unless told otherwise), written in the background and soon. */
+export function pinoLog(level: LogLevel = "info", fd = 2): ClosableLog {
+  const destination = pino.destination({ fd, sync: false, minLength: 4096, periodicFlush: 200 });
+  // Someone who closed the other end of the pipe does not want the lines.
+  destination.on("error", () => {});
+  const logger = pino({ level, base: null }, destination);
+  return {
+    info: (fields, message) => logger.info(fields, message),
+    warn: (fields, message) => logger.warn(fields, message),
+    error: (fields, message) => logger.error(fields, message),
+    flush: () => {
+      try {
+        destination.flushSync();
+      } catch {
+        // Not open yet, or closed by its reader: there is nothing to save.
+      }
+    },
+  };
+}

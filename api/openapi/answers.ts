@@ -1,0 +1,192 @@
+import * as z from "zod";
+import { CGROUP_LEVELS, EXPLAIN, KINDS } from "../model/decision.ts";
+import { PROBLEMS } from "../routes/problem.ts";
+
+/** What the API answers, as schemas: for the document, and for tests that hold real answers to them. */
+const id = z.string().regex(/^[0-9a-f]{32}$/);
+const time = z.iso.datetime();
+const integer = z.number();
+const quantities = z.record(z.string(), z.string()).describe("resource name to canonical quantity");
+const kind = z.enum(KINDS);
+
+export const reason = z
+  .strictObject({
+    code: z.string(),
+    at: z.string().describe("the cgroup's path or the resource's name"),
+    field: z.string().describe("the value of that place"),
+    numbers: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).optional(),
+  })
+  .describe("one step of the reasoning, with the numbers it used");
+
+export const cgroupValues = z
+  .strictObject({
+    cpuShares: integer,
+    cpuWeight: integer.describe("cgroup v2 only"),
+    cpuQuota: integer.describe("microseconds; -1: no quota"),
+    cpuPeriod: integer.describe("microseconds"),
+    memory: integer.describe("bytes; -1: no limit"),
+    memoryMin: integer,
+    memoryLow: integer,
+    memoryHigh: integer,
+    memorySwap: integer.describe("v1: memory plus swap; v2: swap alone"),
+    pidsLimit: integer,
+    hugePageLimit: z.record(z.string(), integer).describe("page size in bytes to limit in bytes"),
+    cpusetCpus: z.string(),
+    cpusetMems: z.string(),
+    oomScoreAdj: integer.describe("of the container's processes"),
+    memoryOomGroup: z.boolean(),
+  })
+  .partial()
+  .describe("what the cgroup should hold, as the kubelet's ResourceConfig; an absent field is not set");
+
+const cgroupPlan = z.strictObject({
+  path: z.string().describe("as under each hierarchy, for the driver"),
+  level: z.enum(CGROUP_LEVELS),
+  pod: z.strictObject({ namespace: z.string(), name: z.string(), uid: z.string() }).nullable(),
+  container: z.string().nullable(),
+  containerId: z.string().nullable().describe("null when the container does not run yet"),
+  values: cgroupValues,
+  files: z.array(z.strictObject({ path: z.string(), value: z.string() })).describe("the exact text for each file"),
+});
+export const cgroupsDecision = z.strictObject({
+  version: z.union([z.literal(1), z.literal(2)]),
+  driver: z.enum(["cgroupfs", "systemd"]),
+  cgroups: z.array(cgroupPlan).describe("parents before children"),
+});
+export const allocatableDecision = z.strictObject({
+  capacity: quantities,
+  allocatable: quantities,
+  reserved: z.record(z.string(), quantities).describe("what was taken off, by whom"),
+  kubepods: z.strictObject({ enforced: z.boolean(), limits: quantities, values: cgroupValues }),
+  enforcement: z.array(z.strictObject({ key: z.string(), cgroup: z.string(), values: cgroupValues })),
+  errors: z.array(z.string()).describe("configuration that the kubelet would refuse to start with"),
+});
+
+const decisionOf = z.union([cgroupsDecision, allocatableDecision]);
+const explained = {
+  reasons: z.array(reason),
+  needs: z.array(z.string()).describe("inputs that would have made the answer fuller"),
+};
+const identity = { id, kind, node: z.string(), policyVersion: z.string(), snapshotId: id.nullable(), decidedAt: time };
+
+export const decisionAnswer = z.strictObject({
+  ...identity,
+  recorded: z.boolean().describe("false: the history could not be written; the answer is the same"),
+  decision: decisionOf,
+  ...explained,
+  next: z.unknown().describe("the state to send back next time; null when the kind keeps none"),
+});
+export const decisionHead = z.strictObject({
+  ...identity,
+  verdict: z.string(),
+  explain: z.enum(EXPLAIN),
+  pod: z.strictObject({ namespace: z.string(), name: z.string(), uid: z.string() }).nullable(),
+});
+export const storedResult = z.looseObject({
+  id,
+  seq: integer,
+  okCount: integer,
+  failedCount: integer,
+  reportedAt: time,
+  at: z.string(),
+  dryRun: z.boolean(),
+  complete: z.boolean(),
+  steps: z.array(z.looseObject({ status: z.string() })),
+});
+export const fullDecision = z.strictObject({
+  ...decisionHead.shape,
+  ask: z.unknown(),
+  decision: decisionOf,
+  ...explained,
+  next: z.unknown(),
+  results: z.array(storedResult),
+});
+export const decisionList = z.strictObject({ decisions: z.array(decisionHead), nextPageToken: z.string().nullable() });
+
+const nodeFields = {
+  name: z.string(),
+  firstSeenAt: time,
+  lastSeenAt: time,
+  bootId: z.string().nullable(),
+  lastSnapshotId: id.nullable(),
+  lastSequence: integer.nullable(),
+};
+export const nodeAnswer = z.strictObject({ ...nodeFields, latest: z.record(kind, decisionHead.nullable()) });
+export const nodeList = z.strictObject({ nodes: z.array(z.strictObject(nodeFields)) });
+export const storedSnapshot = z.strictObject({
+  id,
+  node: z.string(),
+  bootId: z.string().nullable(),
+  sequence: integer.nullable(),
+  observedAt: time.nullable(),
+  storedAt: time,
+  snapshot: z.looseObject({}).describe("in the canonical form, which may be posted again"),
+});
+export const snapshotStored = z.strictObject({
+  id,
+  node: z.string(),
+  fresh: z.boolean().describe("false: it was there"),
+});
+export const resultsStored = z.strictObject({
+  id,
+  decisionId: z.string(),
+  okCount: integer,
+  failedCount: integer,
+  fresh: z.boolean(),
+});
+
+const side = z.strictObject({ policyVersion: z.string(), decision: decisionOf, ...explained });
+export const replayAnswer = z.strictObject({
+  id,
+  kind,
+  node: z.string(),
+  snapshotId: id.nullable(),
+  recorded: side,
+  replayed: side,
+  differences: z.array(
+    z.strictObject({ path: z.string(), recorded: z.unknown().optional(), replayed: z.unknown().optional() }),
+  ),
+  truncated: z.boolean().describe("true: there are more differences than are listed"),
+  same: z.boolean(),
+});
+
+export const health = z.strictObject({ status: z.literal("ok"), policyVersion: z.string() });
+export const ready = z.strictObject({ status: z.literal("ready"), migration: z.string(), policyVersion: z.string() });
+export const problemAnswer = z.strictObject({
+  type: z.string(),
+  title: z.string(),
+  status: integer,
+  detail: z.string(),
+  code: z.enum(Object.keys(PROBLEMS) as [keyof typeof PROBLEMS]),
+  advice: z.string(),
+  issues: z.array(z.strictObject({ path: z.string(), message: z.string() })).optional(),
+  needs: z.array(z.string()).optional(),
+  requestId: z.string(),
+});
+/** One line of a batch's answer. */
+export const batchLine = z.union([
+  z.strictObject({ line: integer, ...decisionAnswer.shape }),
+  z.strictObject({ line: integer, problem: problemAnswer }),
+]);
+
+export const ANSWERS = {
+  Reason: reason,
+  CgroupValues: cgroupValues,
+  CgroupsDecision: cgroupsDecision,
+  AllocatableDecision: allocatableDecision,
+  DecisionHead: decisionHead,
+  DecisionAnswer: decisionAnswer,
+  FullDecision: fullDecision,
+  DecisionList: decisionList,
+  NodeList: nodeList,
+  NodeAnswer: nodeAnswer,
+  StoredSnapshot: storedSnapshot,
+  SnapshotStored: snapshotStored,
+  ResultsStored: resultsStored,
+  ReplayAnswer: replayAnswer,
+  BatchLine: batchLine,
+  Health: health,
+  Ready: ready,
+  Problem: problemAnswer,
+} as const satisfies Readonly<Record<string, z.ZodType>>;
+export type AnswerName = keyof typeof ANSWERS;

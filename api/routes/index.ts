@@ -1,0 +1,33 @@
+import { openApi } from "../openapi.ts";
+import { getDocs } from "../ui/docs.ts";
+import { getHome } from "../ui/home.ts";
+import { getStyle } from "../ui/style.ts";
+import { postBatch } from "./batch.ts";
+import { getDecision, postDecision } from "./decisions.ts";
+import { getHealth, getMetrics, getReady } from "./health.ts";
+import { getNode, listDecisions, listNodes } from "./nodes.ts";
+import { postReplay } from "./replay.ts";
+import { postResults } from "./results.ts";
+import { jsonText, type Route } from "./route.ts";
+import { getSnapshot, putSnapshot } from "./snapshots.ts";
+
+/** Every route there is. /openapi.json describes the same list, which a test holds it to. */
+export const ROUTES: readonly Route[] = [
+  { method: "POST", path: "/v1/decisions/:decision", scope: "decide", handle: postDecision },
+  { method: "GET", path: "/v1/decisions/:decision", scope: "read", handle: getDecision },
+  { method: "POST", path: "/v1/decisions/:decision/replay", scope: "read", handle: postReplay },
+  { method: "POST", path: "/v1/batch", scope: "decide", handle: postBatch },
+  { method: "POST", path: "/v1/results", scope: "decide", handle: postResults },
+  { method: "GET", path: "/v1/nodes", scope: "read", handle: listNodes },
+  { method: "GET", path: "/v1/nodes/:node", scope: "read", handle: getNode },
+  { method: "GET", path: "/v1/nodes/:node/decisions", scope: "read", handle: listDecisions },
+  { method: "PUT", path: "/v1/nodes/:node/snapshot", scope: "decide", handle: putSnapshot },
+  { method: "GET", path: "/v1/snapshots/:id", scope: "read", handle: getSnapshot },
+  { method: "GET", path: "/healthz", scope: null, handle: getHealth },
+  { method: "GET", path: "/readyz", scope: null, handle: getReady },
+  { method: "GET", path: "/metrics", scope: "read", handle: getMetrics },
+  { method: "GET", path: "/openapi.json", scope: null, handle: () => jsonText(openApi(ROUTES).text) },
+  { method: "GET", path: "/docs", scope: null, page: true, handle: () => getDocs(openApi(ROUTES).document) },
+  { method: "GET", path: "/style.css", scope: null, handle: getStyle },
+  { method: "GET", path: "/", scope: "read", page: true, handle: getHome },
+];

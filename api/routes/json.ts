@@ -1,0 +1,68 @@
+import { ok, type Result } from "../model/result.ts";
+import { faultOf } from "./json-fault.ts";
+import { type Problem, problem } from "./problem.ts";
+
+/** Nothing that Kubernetes prints comes near. */
+export const MAX_DEPTH = 128;
+/** Above this many bytes the depth is looked at before parsing: parsing millions of brackets takes seconds. */
+const SCAN_ABOVE = 128 * 1024;
+
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+/** JSON bytes -> value. Errors: not UTF-8, not JSON (with the position), nested deeper than `MAX_DEPTH`. */
+export function parseJson(bytes: Uint8Array): Result<unknown, Problem> {
+  if (bytes.length > SCAN_ABOVE && isDeepText(bytes)) return tooDeep();
+  let text: string;
+  try {
+    text = utf8.decode(bytes);
+  } catch {
+    return problem("malformed_json", "the body is not UTF-8", { advice: "send JSON in UTF-8" });
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return problem("malformed_json", faultOf(text));
+  }
+  if (bytes.length <= SCAN_ABOVE && typeof value === "object" && value !== null && isDeep(value, MAX_DEPTH))
+    return tooDeep();
+  return ok(value);
+}
+
+const tooDeep = (): Result<never, Problem> =>
+  problem("malformed_json", `the body is nested deeper than ${MAX_DEPTH} levels`, {
+    advice: "flatten it: no Kubernetes object nests so deep",
+  });
+
+/** INVARIANT: recurses at most `left` levels, so that no input overflows the stack. */
+function isDeep(value: object, left: number): boolean {
+  if (left === 0) return true;
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) {
+      const item = value[i] as unknown;
+      if (typeof item === "object" && item !== null && isDeep(item, left - 1)) return true;
+    }
+    return false;
+  }
+  for (const key in value) {
+    const item = (value as Record<string, unknown>)[key];
+    if (typeof item === "object" && item !== null && isDeep(item, left - 1)) return true;
+  }
+  return false;
+}
+
+/** The same of text that is not parsed yet. The four brackets have the highest codes of JSON's own characters. */
+function isDeepText(bytes: Uint8Array): boolean {
+  let depth = 0;
+  for (let i = 0; i < bytes.length; i++) {
+    const c = bytes[i] as number;
+    if (c === QUOTE) {
+      for (i++; i < bytes.length && bytes[i] !== QUOTE; i++) if (bytes[i] === BACKSLASH) i++;
+    } else if (c === 0x5b || c === 0x7b) {
+      if (++depth > MAX_DEPTH) return true;
+    } else if (c === 0x5d || c === 0x7d) depth--;
+  }
+  return false;
+}
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;

@@ -1,0 +1,106 @@
+import type { DecisionQuery, NodeRow } from "../../db/store.ts";
+import { MAX_PAGE } from "../../db/store.ts";
+import { requireNode } from "../auth/authorize.ts";
+import { isKind, KINDS } from "../model/decision.ts";
+import type { InputIssue } from "../model/decode.ts";
+import { ok, type Result } from "../model/result.ts";
+import { headOf } from "./decisions.ts";
+import { historyProblem } from "./history-problem.ts";
+import { type Problem, problem } from "./problem.ts";
+import { type Exchange, json, param, queryOf, queryProblem, type Reply, timeText } from "./route.ts";
+
+/** GET /v1/nodes: a node's token sees its own. */
+export async function listNodes(exchange: Exchange): Promise<Result<Reply, Problem>> {
+  const query = queryOf(exchange, []);
+  if (!query.ok) return query;
+  const rows = await exchange.ports.store.listNodes();
+  if (!rows.ok) return historyProblem(rows.error);
+  const { node } = exchange.caller;
+  return json({ nodes: rows.value.filter((row) => node === null || row.name === node).map(nodeOf) });
+}
+
+/** GET /v1/nodes/{node}: with its newest decision of each kind. */
+export async function getNode(exchange: Exchange): Promise<Result<Reply, Problem>> {
+  const query = queryOf(exchange, []);
+  if (!query.ok) return query;
+  const found = await findNode(exchange);
+  if (!found.ok) return found;
+  const latest: Record<string, unknown> = {};
+  for (const kind of KINDS) {
+    const page = await exchange.ports.store.listDecisions({ node: found.value.name, kind, limit: 1 });
+    if (!page.ok) return historyProblem(page.error);
+    const [head] = page.value.items;
+    latest[kind] = head === undefined ? null : headOf(head);
+  }
+  return json({ ...nodeOf(found.value), latest });
+}
+
+async function findNode(exchange: Exchange): Promise<Result<NodeRow, Problem>> {
+  const name = param(exchange, "node");
+  const allowed = requireNode(exchange.caller, name);
+  if (!allowed.ok) return allowed;
+  const found = await exchange.ports.store.getNode(name);
+  if (!found.ok) return historyProblem(found.error);
+  return found.value === null ? problem("unknown_node", `there is no node \`${name.slice(0, 253)}\``) : ok(found.value);
+}
+
+const nodeOf = (row: NodeRow) => ({
+  name: row.name,
+  firstSeenAt: timeText(row.firstSeenMs),
+  lastSeenAt: timeText(row.lastSeenMs),
+  bootId: row.bootId,
+  lastSnapshotId: row.lastSnapshotId,
+  lastSequence: row.lastSequence,
+});
+
+export const DECISION_FILTERS = ["kind", "verdict", "pod", "since", "until", "limit", "pageToken"] as const;
+export const DEFAULT_PAGE = 50;
+
+/** GET /v1/nodes/{node}/decisions: newest first. */
+export async function listDecisions(exchange: Exchange): Promise<Result<Reply, Problem>> {
+  const given = queryOf(exchange, DECISION_FILTERS);
+  if (!given.ok) return given;
+  const query = decisionQuery(given.value);
+  if (!query.ok) return query;
+  const node = await findNode(exchange);
+  if (!node.ok) return node;
+  const page = await exchange.ports.store.listDecisions({ ...query.value, node: node.value.name });
+  if (!page.ok) return historyProblem(page.error);
+  return json({ decisions: page.value.items.map(headOf), nextPageToken: page.value.nextPageToken });
+}
+
+type Given = Readonly<Partial<Record<(typeof DECISION_FILTERS)[number], string>>>;
+const TIME = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)$/;
+
+function decisionQuery({
+  kind,
+  verdict,
+  pod,
+  since,
+  until,
+  limit = String(DEFAULT_PAGE),
+  pageToken,
+}: Given): Result<DecisionQuery, Problem> {
+  const issues: InputIssue[] = [];
+  if (kind !== undefined && !isKind(kind)) issues.push({ path: "kind", message: `must be one of ${KINDS.join(", ")}` });
+  const size = /^\d{1,4}$/.test(limit) ? Number(limit) : 0;
+  if (size < 1 || size > MAX_PAGE) issues.push({ path: "limit", message: `must be a number from 1 to ${MAX_PAGE}` });
+  for (const [path, text] of [
+    ["since", since],
+    ["until", until],
+  ] as const) {
+    if (text !== undefined && !(TIME.test(text) && Number.isFinite(Date.parse(text)))) {
+      issues.push({ path, message: "must be an RFC 3339 time such as 2026-01-31T12:00:00Z" });
+    }
+  }
+  if (issues.length > 0) return queryProblem(issues);
+  return ok({
+    limit: size,
+    ...(kind !== undefined && isKind(kind) ? { kind } : {}),
+    ...(verdict === undefined ? {} : { verdict }),
+    ...(pod === undefined ? {} : { pod }),
+    ...(since === undefined ? {} : { sinceMs: Date.parse(since) }),
+    ...(until === undefined ? {} : { untilMs: Date.parse(until) }),
+    ...(pageToken === undefined ? {} : { pageToken }),
+  });
+}

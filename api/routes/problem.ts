@@ -1,0 +1,168 @@
+import type { REFUSAL_CODES } from "../model/decision.ts";
+import type { InputIssue } from "../model/decode.ts";
+import { err, type Result } from "../model/result.ts";
+
+interface Kind {
+  readonly status: number;
+  readonly title: string;
+  /** What a caller can do about it, unless the problem itself says it better. */
+  readonly advice: string;
+}
+
+/** The one table from a code to its HTTP status. Closed: a code that is not here is never answered. */
+export const PROBLEMS = {
+  bad_request: { status: 400, title: "the request is not valid HTTP", advice: "check the URL and the headers" },
+  malformed_body: {
+    status: 400,
+    title: "the body cannot be read",
+    advice: "send the whole body as its headers announce it",
+  },
+  malformed_json: { status: 400, title: "the body is not JSON", advice: "correct the text at the position named" },
+  invalid_input: {
+    status: 400,
+    title: "the input is not valid",
+    advice: "correct every path listed in issues; /openapi.json has the schema",
+  },
+  invalid_query: {
+    status: 400,
+    title: "the query is not valid",
+    advice: "correct the parameters listed in issues; /docs lists them",
+  },
+  unauthorized: {
+    status: 401,
+    title: "a token is required",
+    advice: "send `Authorization: Bearer nw_...`; `nodewise token create` makes one",
+  },
+  forbidden: { status: 403, title: "the token's scopes do not allow this", advice: "use a token with the scope named" },
+  forbidden_node: {
+    status: 403,
+    title: "the token speaks for another node",
+    advice: "use the node's own token, or one that is bound to none",
+  },
+  forbidden_host: {
+    status: 403,
+    title: "the Host header names another host",
+    advice: "open the API by its address, or start it with this host allowed",
+  },
+  not_found: { status: 404, title: "there is nothing here", advice: "/docs lists every route" },
+  unknown_kind: { status: 404, title: "there is no such decision kind", advice: "use one of the kinds named" },
+  unknown_snapshot: {
+    status: 404,
+    title: "the history has no such snapshot",
+    advice: "post the snapshot itself; old ones are removed",
+  },
+  unknown_decision: {
+    status: 404,
+    title: "the history has no such decision",
+    advice: "old ones are removed; /v1/nodes/NODE/decisions lists what is there",
+  },
+  unknown_node: { status: 404, title: "the history has no such node", advice: "/v1/nodes lists what is there" },
+  method_not_allowed: {
+    status: 405,
+    title: "this route has no such method",
+    advice: "use a method of the Allow header",
+  },
+  request_timeout: { status: 408, title: "the request took too long to arrive", advice: "send it again, faster" },
+  idempotency_conflict: {
+    status: 409,
+    title: "the idempotency key belongs to another request",
+    advice: "use a new key for a new request",
+  },
+  body_too_large: {
+    status: 413,
+    title: "the body is too large",
+    advice: "leave out what no decision reads, or post less at a time",
+  },
+  unsupported_media_type: {
+    status: 415,
+    title: "the content type is not supported",
+    advice: "send JSON with `Content-Type: application/json`",
+  },
+  unsupported_encoding: {
+    status: 415,
+    title: "the content encoding is not supported",
+    advice: "use an encoding of the Accept-Encoding header, or none",
+  },
+  needs_input: {
+    status: 422,
+    title: "the snapshot lacks what the decision needs",
+    advice: "add what `needs` lists to the snapshot",
+  },
+  invalid_configuration: {
+    status: 422,
+    title: "the kubelet would not start with this configuration",
+    advice: "correct the configuration",
+  },
+  no_such_pod: { status: 422, title: "the snapshot has no such pod", advice: "add the pod to snapshot.pods" },
+  unknown_policy_version: {
+    status: 422,
+    title: "this server does not have that policy version",
+    advice: "leave policyVersion out, or ask a server of that version",
+  },
+  snapshot_gone: {
+    status: 422,
+    title: "the decision's snapshot is no longer stored",
+    advice: "post the snapshot again as a new decision",
+  },
+  too_many_requests: {
+    status: 429,
+    title: "too many requests are under way",
+    advice: "wait as long as Retry-After says, then send it again",
+  },
+  headers_too_large: { status: 431, title: "the headers are too large", advice: "send fewer or shorter headers" },
+  internal: {
+    status: 500,
+    title: "the server failed",
+    advice: "look for the requestId in the server's log, and report it",
+  },
+  history_unavailable: {
+    status: 503,
+    title: "the history cannot be used now",
+    advice: "try again; the server's log has the cause",
+  },
+} as const satisfies Readonly<Record<string, Kind>>;
+
+export type ProblemCode = keyof typeof PROBLEMS;
+/** Breaks the build when a refusal has no status. */
+type _EveryRefusal = (typeof REFUSAL_CODES)[number] extends ProblemCode ? true : never;
+export const everyRefusalHasAStatus: _EveryRefusal = true;
+
+/** Why there is no answer: an expected failure of any route. */
+export interface Problem {
+  readonly code: ProblemCode;
+  /** This time's story, one line. */
+  readonly detail: string;
+  readonly advice?: string;
+  readonly issues?: readonly InputIssue[];
+  readonly needs?: readonly string[];
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export const problem = (
+  code: ProblemCode,
+  detail: string,
+  more: Omit<Problem, "code" | "detail"> = {},
+): Result<never, Problem> => err({ code, detail, ...more });
+
+/** One fault of the input. */
+export const invalid = (path: string, message: string): Result<never, Problem> =>
+  problem("invalid_input", `${path}: ${message}`, { issues: [{ path, message }] });
+
+export const statusOf = ({ code }: Problem): number => PROBLEMS[code].status;
+export const PROBLEM_TYPE = "application/problem+json";
+
+/** The RFC 9457 document as JSON text. `type` is a reference to the code's entry in the docs. */
+export function problemText(p: Problem, requestId: string): string {
+  const { status, title, advice } = PROBLEMS[p.code];
+  return JSON.stringify({
+    type: `/docs#${p.code}`,
+    title,
+    status,
+    detail: p.detail,
+    code: p.code,
+    advice: p.advice ?? advice,
+    issues: p.issues,
+    needs: p.needs,
+    requestId,
+  });
+}

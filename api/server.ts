@@ -1,0 +1,136 @@
+import { isIPv6 } from "node:net";
+import { availableParallelism } from "node:os";
+import { join } from "node:path";
+import { openNode } from "../db/open-node.ts";
+import type { Store } from "../db/store.ts";
+import { createApp } from "./app.ts";
+import type { AuthSettings } from "./auth/authorize.ts";
+import { LIMITS } from "./model/limits.ts";
+import { err, ok, type Result } from "./model/result.ts";
+import { epochMs } from "./model/units.ts";
+import type { Log } from "./observe/log.ts";
+import { nodeMetrics } from "./observe/node-metrics.ts";
+import { pinoLog } from "./observe/pino-log.ts";
+import type { ApiLimits, Ports } from "./ports.ts";
+import type { Retention } from "./retention.ts";
+import { TRUSTED } from "./routes/serve.ts";
+import { nodeBodies } from "./server/bodies.ts";
+import { sha256 } from "./server/digest.ts";
+import { openHistory } from "./server/history.ts";
+import { listen } from "./server/listen.ts";
+import { keepPruned } from "./server/pruning.ts";
+import { type Threads, threads } from "./server/threads.ts";
+
+export const DEFAULT_HOST = "127.0.0.1";
+export const DEFAULT_PORT = 8787;
+/** The history's file in a data directory. */
+export const historyFile = (dataDir: string): string => join(dataDir, "history.db");
+
+export interface ApiOptions {
+  readonly host?: string;
+  /** 0: any free one. */
+  readonly port?: number;
+  readonly dataDir: string;
+  /** Names, beside the loopback's own, by which requests without a token may call this API. */
+  readonly allowedHosts?: readonly string[];
+  readonly limits?: Partial<ApiLimits>;
+  readonly retention?: Partial<Retention>;
+  /** At most so many threads decide on large snapshots, and one more writes the history; 0: the event loop does it all. Default: one for each CPU, at most 8. */
+  readonly threads?: number;
+  /** Default: JSON lines on standard error. */
+  readonly log?: Log;
+}
+
+export interface RunningApi {
+  /** Without a trailing slash. */
+  readonly url: string;
+  readonly port: number;
+  /** False: everyone who reaches the port may ask. */
+  readonly requiresToken: boolean;
+  /** The app itself, for a caller in this process that needs no token. */
+  fetch(request: Request): Promise<Response>;
+  /** Stops accepting, ends what is under way, and closes the history. */
+  close(): Promise<void>;
+}
+
+const DEFAULT_LIMITS: ApiLimits = { bodyBytes: LIMITS.bodyBytes, concurrency: 64 };
+const GRACE_MS = 10_000;
+const MOST_THREADS = 8;
+
+/** Opens the history and serves the API on Node. Errors, each one line with what to do: no history, no address, no token. */
+export async function startApi(options: ApiOptions): Promise<Result<RunningApi, string>> {
+  const { host = DEFAULT_HOST, port = DEFAULT_PORT, dataDir } = options;
+  const file = historyFile(dataDir);
+  const store = options.threads === 0 ? openNode({ file }) : await openHistory(file);
+  if (!store.ok) return err(store.error.message);
+  const started = await serve(store.value, host, port, options);
+  if (!started.ok) await store.value.close();
+  return started;
+}
+
+async function serve(
+  store: Store,
+  host: string,
+  port: number,
+  options: ApiOptions,
+): Promise<Result<RunningApi, string>> {
+  const open = isLoopback(host);
+  const tokens = await store.countActiveTokens();
+  if (!tokens.ok) return err(tokens.error.message);
+  if (!open && tokens.value === 0) {
+    return err(
+      `listening on ${host} needs a token, and there is none: run \`nodewise token create --data-dir ${options.dataDir}\` first, or listen on ${DEFAULT_HOST}`,
+    );
+  }
+  const ownLog = options.log === undefined ? pinoLog() : null;
+  const log = options.log ?? (ownLog as Log);
+  const deciding = threads(options.threads ?? Math.min(availableParallelism(), MOST_THREADS));
+  const app = createApp(portsOf(store, log, deciding, open, options));
+  const listening = await listen(app, host, port);
+  if (!listening.ok) {
+    await deciding.close();
+    return listening;
+  }
+  const pruning = keepPruned(store, now, log, options.retention);
+  const url = `http://${hostText(host)}:${listening.value.port}`;
+  const requiresToken = !open || tokens.value > 0;
+  log.info({ url, requiresToken }, "listening");
+  return ok({
+    url,
+    port: listening.value.port,
+    requiresToken,
+    fetch: async (request) => app.fetch(request, { [TRUSTED]: true }),
+    close: async () => {
+      pruning.stop();
+      await listening.value.close(GRACE_MS);
+      await deciding.close();
+      await store.close();
+      log.info({ url }, "closed");
+      ownLog?.flush();
+    },
+  });
+}
+
+const now = () => epochMs(Date.now());
+const portsOf = (store: Store, log: Log, deciding: Threads, open: boolean, options: ApiOptions): Ports => ({
+  store,
+  now,
+  log,
+  metrics: nodeMetrics(),
+  bodies: nodeBodies,
+  evaluate: deciding.evaluate,
+  sha256,
+  auth: authSettings(open, options.allowedHosts ?? []),
+  limits: { ...DEFAULT_LIMITS, ...options.limits },
+  recordDecisions: true,
+});
+
+const isLoopback = (host: string): boolean => /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/i.test(host);
+const hostText = (host: string): string => (isIPv6(host) ? `[${host}]` : host);
+
+/** Beyond loopback everyone must show a token; on it, everyone may ask by its own name until the first token is made. */
+function authSettings(open: boolean, allowedHosts: readonly string[]): AuthSettings {
+  const own = ["localhost", "127.0.0.1", "[::1]"];
+  const names = [...own, ...allowedHosts.map((name) => name.toLowerCase())];
+  return { required: !open, hosts: open ? new Set(names) : null };
+}

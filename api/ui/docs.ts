@@ -1,0 +1,81 @@
+import { html } from "hono/html";
+import type { Result } from "../model/result.ts";
+import type { OpenApiDocument } from "../openapi/document.ts";
+import { PROBLEMS } from "../routes/problem.ts";
+import type { Reply } from "../routes/route.ts";
+import { all, type Html, page } from "./page.ts";
+
+type Loose = Readonly<Record<string, unknown>>;
+interface Described {
+  readonly summary: string;
+  readonly description?: string;
+  readonly operationId: string;
+  readonly parameters?: readonly { in: string; name: string; description: string; required?: boolean; schema: Loose }[];
+  readonly requestBody?: { readonly content: Readonly<Record<string, { example: unknown }>> };
+  readonly responses: Readonly<Record<string, { description: string }>>;
+  readonly "x-scope"?: string;
+}
+
+/** GET /docs: the OpenAPI document for reading. Every problem's `type` leads to its line here. */
+export function getDocs(document: OpenApiDocument): Promise<Result<Reply, never>> {
+  return page(
+    "API",
+    html`${all(
+      String(document.info["description"])
+        .split("\n\n")
+        .map((text) => html`<p>${text}</p>`),
+    )}
+${operations(document)}
+<h2 id="errors">Errors</h2>
+<div class="scroll"><table><thead><tr><th>Status</th><th>Code</th><th>Meaning</th><th>What to do</th></tr></thead>
+<tbody>${all(Object.entries(PROBLEMS).map(([code, p]) => html`<tr id="${code}"><td class="num">${p.status}</td><td><code>${code}</code></td><td>${p.title}</td><td>${p.advice}</td></tr>`))}</tbody></table></div>
+<h2 id="schemas">Schemas</h2>
+${all(
+  Object.entries(document.components.schemas).map(
+    ([
+      name,
+      schema,
+    ]) => html`<details id="schema-${name}"><summary><code>${name}</code> ${schema["description"] ?? ""}</summary>
+<pre>${JSON.stringify(schema, null, 2)}</pre></details>`,
+  ),
+)}`,
+  );
+}
+
+const operations = (document: OpenApiDocument): Promise<Html> =>
+  all(
+    Object.entries(document.paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, operation]) =>
+        section(method.toUpperCase(), path, operation as unknown as Described),
+      ),
+    ),
+  );
+
+const section = (method: string, path: string, operation: Described): Html | Promise<Html> => html`
+<h3 id="${operation.operationId}"><code><span class="method">${method}</span> ${path}</code></h3>
+<p>${operation.summary}. ${operation.description ?? ""} ${operation["x-scope"] === undefined ? "" : html`<span class="soft">Scope: ${operation["x-scope"]}.</span>`}</p>
+${parameters(operation)}${example(operation)}${answers(operation)}`;
+
+function parameters({ parameters: list = [] }: Described): Html | Promise<Html> | "" {
+  if (list.length === 0) return "";
+  const rows = list.map(
+    (p) =>
+      html`<tr><td><code>${p.name}</code></td><td>${p.in}</td><td>${p.description}</td><td><code>${typeOf(p.schema)}</code></td></tr>`,
+  );
+  return html`<div class="scroll"><table><tbody>${all(rows)}</tbody></table></div>`;
+}
+const typeOf = (schema: Loose): string =>
+  Array.isArray(schema["enum"]) ? schema["enum"].join(" | ") : String(schema["format"] ?? schema["type"]);
+
+function example({ requestBody }: Described): Html | Promise<Html> | "" {
+  const [entry] = Object.entries(requestBody?.content ?? {});
+  if (entry === undefined) return "";
+  const [type, { example: body }] = entry;
+  const text = typeof body === "string" ? body : JSON.stringify(body, null, 2);
+  return html`<details><summary>Example (${type})</summary><pre>${text}</pre></details>`;
+}
+
+const answers = ({
+  responses,
+}: Described): Html | Promise<Html> => html`<details><summary>Answers: ${Object.keys(responses).join(", ")}</summary>
+<div class="scroll"><table><tbody>${all(Object.entries(responses).map(([status, r]) => html`<tr><td class="num">${status}</td><td>${r.description}</td></tr>`))}</tbody></table></div></details>`;

@@ -1,0 +1,60 @@
+import { request } from "node:http";
+import { expect, test } from "vitest";
+import { snapshotOf } from "../contract/api-subject.ts";
+import { serving } from "./serving.ts";
+
+const line = (sequence: number): string =>
+  `${JSON.stringify({ kind: "cgroups", snapshot: snapshotOf("n1", { sequence }), explain: "off" })}\n`;
+
+test("a caller that waits for each answer before it sends the next line gets them", async () => {
+  const { api } = await serving();
+  const posting = request(`${api.url}/v1/batch`, {
+    method: "POST",
+    headers: { "content-type": "application/x-ndjson" },
+  });
+  const numbers: number[] = [];
+  const ended = new Promise<void>((resolve, reject) => {
+    posting.on("error", reject);
+    posting.on("response", (response) => {
+      let text = "";
+      response.on("data", (chunk: Buffer) => {
+        text += chunk.toString();
+        for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n")) {
+          numbers.push((JSON.parse(text.slice(0, end)) as { line: number }).line);
+          text = text.slice(end + 1);
+          if (numbers.length < 3) posting.write(line(numbers.length + 1));
+          else posting.end();
+        }
+      });
+      response.on("end", resolve);
+    });
+  });
+  posting.write(line(1));
+  await ended;
+  expect(numbers).toEqual([1, 2, 3]);
+});
+
+test("a caller that hangs up leaves the server well, and its place to others", async () => {
+  const { api, log } = await serving({ limits: { concurrency: 1 } });
+  for (let i = 0; i < 3; i++) {
+    await new Promise<void>((resolve) => {
+      const posting = request(`${api.url}/v1/batch`, {
+        method: "POST",
+        headers: { "content-type": "application/x-ndjson" },
+      });
+      posting.on("error", () => resolve());
+      posting.on("response", (response) => {
+        response.on("error", () => {});
+        response.once("data", () => {
+          posting.destroy();
+          resolve();
+        });
+      });
+      posting.write(line(i));
+    });
+    let status = 429;
+    while (status === 429) status = (await fetch(`${api.url}/v1/nodes`)).status;
+    expect(status).toBe(200);
+  }
+  expect(log.lines.filter((entry) => entry.level === "error")).toEqual([]);
+});

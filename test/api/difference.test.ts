@@ -1,0 +1,49 @@
+import { expect, test } from "vitest";
+import { differences, MAX_DIFFERENCES } from "../../api/routes/difference.ts";
+
+test("equal values have no differences, in whatever order their members come", () => {
+  expect(differences({ a: [1, { b: null }], c: "x" }, { c: "x", a: [1, { b: null }] })).toEqual([]);
+  expect(differences(null, null)).toEqual([]);
+});
+
+test("each difference is named by its path; what is only on one side has no other", () => {
+  expect(differences({ a: 1, b: [1, 2], "c d": {} }, { a: 2, b: [1, 3, 4], "c d": [] })).toEqual([
+    { path: "a", recorded: 1, replayed: 2 },
+    { path: "b[1]", recorded: 2, replayed: 3 },
+    { path: "b[2]", replayed: 4 },
+    { path: '["c d"]', recorded: {}, replayed: [] },
+  ]);
+  expect(differences({ a: null }, {})).toEqual([{ path: "a", recorded: null }]);
+  expect(differences(1, "1")).toEqual([{ path: "$", recorded: 1, replayed: "1" }]);
+});
+
+test("elements that have a path or a key are compared by it, not by their place", () => {
+  const before = {
+    cgroups: [
+      { path: "/a", v: 1 },
+      { path: "/b", v: 2 },
+    ],
+  };
+  const after = {
+    cgroups: [
+      { path: "/new", v: 0 },
+      { path: "/a", v: 1 },
+      { path: "/b", v: 3 },
+    ],
+  };
+  expect(differences(before, after)).toEqual([
+    { path: 'cgroups["/b"].v', recorded: 2, replayed: 3 },
+    { path: 'cgroups["/new"]', replayed: { path: "/new", v: 0 } },
+  ]);
+  expect(differences([{ key: "x" }, { key: "x" }], [{ key: "x" }])).toEqual([{ path: "[1]", recorded: { key: "x" } }]);
+});
+
+test("there is an end to them", () => {
+  const many = Array.from({ length: 5000 }, (_, i) => i);
+  expect(
+    differences(
+      many,
+      many.map((n) => n + 1),
+    ),
+  ).toHaveLength(MAX_DIFFERENCES + 1);
+});

@@ -1,0 +1,163 @@
+import Sqlite from "better-sqlite3";
+import { expect, test } from "vitest";
+import { createToken } from "../../api/auth/tokens.ts";
+import { historyFile } from "../../api/server.ts";
+import { failure } from "../../db/failure.ts";
+import { openNode } from "../../db/open-node.ts";
+import type { Store } from "../../db/store.ts";
+import { problemOf, snapshotOf } from "../contract/api-subject.ts";
+import { value } from "../contract/store-rows.ts";
+import { appOver, decisionRequest, serving } from "./serving.ts";
+
+const realStore = (): Store => value(openNode({ file: ":memory:" }));
+
+test("a history that cannot be written does not change the answer: recorded is false, and the log has the reason", async () => {
+  const { api, dataDir, log, store } = await serving();
+  const holder = new Sqlite(historyFile(dataDir));
+  holder.exec("BEGIN IMMEDIATE");
+  const ask = (name: string) =>
+    fetch(`${api.url}/v1/decisions/cgroups`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ snapshot: snapshotOf(name) }),
+    });
+  const unrecorded = (await (await ask("n1")).json()) as { id: string; decision: unknown };
+  expect(unrecorded).toMatchObject({ recorded: false, node: "n1" });
+  expect(log.lines).toContainEqual({
+    level: "error",
+    message: "not recorded",
+    fields: {
+      requestId: expect.any(String),
+      decisionId: unrecorded.id,
+      code: "unavailable",
+      reason: expect.stringContaining("SQLITE_BUSY"),
+    },
+  });
+  expect(value(await store.getDecision(unrecorded.id))).toBeNull();
+  holder.exec("ROLLBACK");
+  holder.close();
+  const { recorded, decision, id } = (await (await ask("n1")).json()) as {
+    recorded: boolean;
+    decision: unknown;
+    id: string;
+  };
+  expect({ recorded, decision, id }).toEqual({ recorded: true, decision: unrecorded.decision, id: unrecorded.id });
+});
+
+test("with recording switched off nothing is written", async () => {
+  const { app, store } = appOver({ recordDecisions: false });
+  expect(await (await app.fetch(decisionRequest({ snapshot: snapshotOf("n1") }))).json()).toMatchObject({
+    recorded: false,
+  });
+  expect(value(await store.listNodes())).toEqual([]);
+});
+
+test("an internal fault answers a 500 whose id the log holds, and shows nothing of its cause", async () => {
+  const broken: Store = { ...realStore(), listNodes: () => Promise.reject(new Error("the secret of the fault")) };
+  const { app, log } = appOver({ store: broken });
+  const response = await app.fetch(new Request("http://localhost/v1/nodes"));
+  const problem = await problemOf(response.clone(), "internal");
+  expect(await response.text()).not.toContain("secret");
+  expect(log.lines.filter((line) => line.level === "error")).toEqual([
+    {
+      level: "error",
+      message: "internal fault",
+      fields: { requestId: problem.requestId, error: "the secret of the fault", stack: expect.any(String) },
+    },
+  ]);
+});
+
+test("a fault in one line of a batch is answered on that line, and the others go on", async () => {
+  const store = realStore();
+  const broken: Store = {
+    ...store,
+    record: (r) => (r.decision.node === "n2" ? Promise.reject(new Error("boom")) : store.record(r)),
+  };
+  const { app, log } = appOver({ store: broken });
+  const body = ["n1", "n2", "n3"]
+    .map((name) => JSON.stringify({ kind: "cgroups", snapshot: snapshotOf(name) }))
+    .join("\n");
+  const response = await app.fetch(
+    new Request("http://localhost/v1/batch", {
+      method: "POST",
+      headers: { "content-type": "application/x-ndjson" },
+      body,
+    }),
+  );
+  const lines = (await response.text())
+    .trim()
+    .split("\n")
+    .map((text) => JSON.parse(text) as { line: number; node?: string; problem?: { code: string } });
+  expect(lines.map((l) => [l.line, l.node ?? l.problem?.code])).toEqual([
+    [1, "n1"],
+    [2, "internal"],
+    [3, "n3"],
+  ]);
+  expect(log.lines.filter((line) => line.level === "error").map((line) => line.fields["line"])).toEqual([2]);
+});
+
+test("where the history must answer and does not, it is a 503 that says when to try again", async () => {
+  const down = async () => failure("unavailable", "the history failed: disk I/O error");
+  const { app } = appOver({
+    store: { ...realStore(), listNodes: down, getDecision: down, getSnapshot: down, ready: down, putSnapshot: down },
+  });
+  for (const path of ["/v1/nodes", "/v1/decisions/x", "/v1/snapshots/x", "/readyz", "/"]) {
+    const response = await app.fetch(new Request(`http://localhost${path}`));
+    expect(response.headers.get("retry-after"), path).toBe("5");
+    await problemOf(response, "history_unavailable");
+  }
+  const stored = new Request("http://localhost/v1/nodes/n1/snapshot", {
+    method: "PUT",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(snapshotOf("n1")),
+  });
+  await problemOf(await app.fetch(stored), "history_unavailable");
+});
+
+test("without knowing whether tokens exist nobody is let in", async () => {
+  const { app } = appOver({ store: { ...realStore(), countActiveTokens: async () => failure("unavailable", "gone") } });
+  await problemOf(await app.fetch(new Request("http://localhost/v1/nodes")), "history_unavailable");
+});
+
+test("more requests of one caller than may be under way are put off, and others are not", async () => {
+  const store = realStore();
+  const open = Promise.withResolvers<void>();
+  const slow: Store = { ...store, listNodes: async () => open.promise.then(() => store.listNodes()) };
+  const { app } = appOver({ store: slow, limits: { bodyBytes: 1024, concurrency: 2 } });
+  const one = value(await createToken(store, { name: "one", scopes: ["read"], node: null, now: 1 })).token;
+  const two = value(await createToken(store, { name: "two", scopes: ["read"], node: null, now: 1 })).token;
+  const ask = async (token: string) =>
+    app.fetch(new Request("http://localhost/v1/nodes", { headers: { authorization: `Bearer ${token}` } }));
+  const waiting = [ask(one), ask(one)];
+  await new Promise((resolve) => setImmediate(resolve));
+  const refused = await ask(one);
+  expect(refused.headers.get("retry-after")).toBe("1");
+  await problemOf(refused, "too_many_requests");
+  const other = ask(two);
+  open.resolve();
+  expect((await Promise.all([...waiting, other])).map((response) => response.status)).toEqual([200, 200, 200]);
+  expect((await ask(one)).status).toBe(200);
+});
+
+test("the log has one line for each request, and no token, body or query in it", async () => {
+  const { api, log, store } = await serving();
+  const { token } = value(await createToken(store, { name: "x", scopes: ["admin"], node: null, now: 1 }));
+  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+  await fetch(`${api.url}/v1/decisions/cgroups`, {
+    method: "POST",
+    headers,
+    body: JSON.stringify({ snapshot: snapshotOf("name-in-the-body") }),
+  });
+  await fetch(`${api.url}/v1/nodes?token=${token}`, { headers });
+  await fetch(`${api.url}/nowhere`, { headers });
+  const requests = log.lines.filter((line) => line.message === "request").map((line) => line.fields);
+  expect(requests.map(({ method, path, status, code }) => [method, path, status, code])).toEqual([
+    ["POST", "/v1/decisions/cgroups", 200, undefined],
+    ["GET", "/v1/nodes", 400, "invalid_query"],
+    ["GET", "/nowhere", 404, "not_found"],
+  ]);
+  const text = JSON.stringify(log.lines);
+  expect(text).not.toContain(token.slice(-48));
+  expect(text).not.toContain("name-in-the-body");
+  expect(requests[0]?.["caller"]).toBe(token.split("_")[1]);
+});

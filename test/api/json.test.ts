@@ -1,0 +1,119 @@
+import { describe, expect, test } from "vitest";
+import { MAX_DEPTH, parseJson } from "../../api/routes/json.ts";
+import { faultOf } from "../../api/routes/json-fault.ts";
+
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+const nested = (levels: number): string => `${'{"a":['.repeat(levels / 2)}1${"]}".repeat(levels / 2)}`;
+
+describe("the place of a fault", () => {
+  test.each([
+    ["", "the body is empty"],
+    ["{", "line 1, column 2 (the end): expected a name in quotes or `}`; the text is cut off"],
+    ['{"a":1,}', "line 1, column 8: expected a name in quotes, found `}`"],
+    ['{"a" 1}', "line 1, column 6: expected `:`, found `1`"],
+    ["[1,]", "line 1, column 4: expected a value, found `]`"],
+    ["[1\n,\n2 3]", "line 3, column 3: expected `,` or `]`, found `3`"],
+    [
+      '"a\nb"',
+      'line 1, column 3: expected a character or `"` (control characters are written as \\u....), found `\\n`',
+    ],
+    ['"\\x"', "line 1, column 3: expected an escape such as \\n or \\u0041, found `x`"],
+    ['{"a":"b', 'line 1, column 8 (the end): expected `"`; the text is cut off'],
+    ["{}{}", "line 1, column 3: expected nothing more, found `{`"],
+    ["😀", "line 1, column 1: expected a JSON value, found `😀`"],
+  ])("of %j", (text, fault) => {
+    expect(() => JSON.parse(text)).toThrow();
+    expect(faultOf(text)).toBe(fault);
+  });
+
+  test("is found for every text that JSON.parse refuses, at or before where it stops", () => {
+    const valid = '{"a\\u00e9\\n":[1,-2.5e+3,true,false,null,{"b":"","c":[[]]}, {} ],"d":0}';
+    expect(JSON.parse(valid)).toBeTruthy();
+    let refused = 0;
+    for (let i = 0; i < valid.length; i++) {
+      for (const put of ["", "x", '"', "}", "]", ",", ":", "\\", "\n", "0", "{", "-"]) {
+        for (const text of [
+          valid.slice(0, i) + put + valid.slice(i),
+          valid.slice(0, i) + put + valid.slice(i + 1),
+          valid.slice(0, i) + put,
+        ]) {
+          if (parses(text)) continue;
+          refused++;
+          const fault = faultOf(text);
+          const place = /^line (\d+), column (\d+)/.exec(fault);
+          if (text.trim() === "") {
+            expect(fault).toBe("the body is empty");
+            continue;
+          }
+          expect(place, `${text} -> ${fault}`).not.toBeNull();
+          if (fault.includes("(the end)")) continue;
+          // what stands before the place is the beginning of some JSON; with the word at the place, and what ends it, it is not
+          const at = offsetOf(text, Number(place?.[1] ?? 1), Number(place?.[2] ?? 1));
+          expect(canGoOn(text.slice(0, at)), `${text} -> ${fault}`).toBe(true);
+          const word = /^[-+.\w]*/.exec(text.slice(at))?.[0].length ?? 0;
+          if (at + word < text.length) expect(canGoOn(text.slice(0, at + word + 1)), `${text} -> ${fault}`).toBe(false);
+        }
+      }
+    }
+    expect(refused).toBeGreaterThan(1000);
+  });
+});
+
+const parses = (text: string): boolean => {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+};
+const offsetOf = (text: string, line: number, column: number): number =>
+  text
+    .split("\n")
+    .slice(0, line - 1)
+    .reduce((sum, l) => sum + l.length + 1, 0) +
+  column -
+  1;
+/** JSON.parse itself tells a text that is cut off from one that is wrong, by the place where it stops. */
+function canGoOn(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch (error) {
+    const { message } = error as Error;
+    return message.includes("Unexpected end") || message.includes(`at position ${text.length} `);
+  }
+}
+
+describe("depth", () => {
+  test.each([MAX_DEPTH, MAX_DEPTH + 2])("%i levels, in small and in large texts", (levels) => {
+    const padding = `"${"x".repeat(200_000)}"`;
+    for (const text of [nested(levels), `[${padding},${nested(levels - 2)}]`]) {
+      const deepest = text.startsWith("[") ? levels - 1 : levels;
+      expect(parseJson(bytes(text)).ok, `${text.length} bytes`).toBe(deepest <= MAX_DEPTH);
+    }
+  });
+  test("brackets in strings do not count, escaped quotes do not end them", () => {
+    const text = JSON.stringify({ a: `${"[{".repeat(100_000)}"\\`, b: [[]] });
+    expect(text.length).toBeGreaterThan(128 * 1024);
+    expect(parseJson(bytes(text)).ok).toBe(true);
+  });
+  test("a large text of nothing but brackets is refused without parsing it", () => {
+    const refused = parseJson(bytes("[".repeat(8_000_000)));
+    expect(refused).toMatchObject({
+      ok: false,
+      error: { code: "malformed_json", detail: expect.stringContaining("nested deeper than 128") },
+    });
+  });
+});
+
+test("a byte order mark is passed over, and what is not UTF-8 is refused", () => {
+  expect(parseJson(Uint8Array.of(0xef, 0xbb, 0xbf, 0x7b, 0x7d))).toEqual({ ok: true, value: {} });
+  for (const wrong of [
+    [0x22, 0xc0, 0x80, 0x22],
+    [0x22, 0xed, 0xa0, 0x80, 0x22],
+    [0xff, 0xfe, 0x7b, 0x00],
+  ]) {
+    expect(parseJson(Uint8Array.from(wrong))).toMatchObject({ ok: false, error: { detail: "the body is not UTF-8" } });
+  }
+});

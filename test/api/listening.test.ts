@@ -1,0 +1,139 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { request } from "node:http";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { createToken } from "../../api/auth/tokens.ts";
+import { historyFile, startApi } from "../../api/server.ts";
+import { openNode } from "../../db/open-node.ts";
+import { snapshotOf } from "../contract/api-subject.ts";
+import { value } from "../contract/store-rows.ts";
+import { dataDirectory, keptLog, raw, serving } from "./serving.ts";
+
+const CLOSE = "Connection: close\r\n";
+const bodyOf = (text: string): { code: string; requestId: string } =>
+  JSON.parse(text.slice(text.indexOf("\r\n\r\n") + 4));
+
+test("on loopback everyone may ask, until the first token exists", async () => {
+  const { api, store } = await serving();
+  expect(api.requiresToken).toBe(false);
+  expect((await fetch(`${api.url}/v1/nodes`)).status).toBe(200);
+  const { token } = value(await createToken(store, { name: "first", scopes: ["read"], node: null, now: 1 }));
+  expect((await fetch(`${api.url}/v1/nodes`)).status).toBe(401);
+  expect((await fetch(`${api.url}/v1/nodes`, { headers: { authorization: `Bearer ${token}` } })).status).toBe(200);
+});
+
+test("an open API answers to its own names only, so that no web page can reach it under another", async () => {
+  const { api } = await serving({ allowedHosts: ["Node.Example"] });
+  const ask = (host: string, path = "/v1/nodes") =>
+    raw(api.port, `GET ${path} HTTP/1.1\r\nHost: ${host}\r\n${CLOSE}\r\n`);
+  for (const host of ["localhost", `localhost:${api.port}`, "127.0.0.1", "[::1]:1", "LOCALHOST", "node.example:80"]) {
+    expect(await ask(host), host).toMatch(/^HTTP\/1.1 200/);
+  }
+  for (const host of ["rebound.example", "127.0.0.1.example", "localhost.example:8787", "[::2]", "0.0.0.0"]) {
+    const answer = await ask(host);
+    expect(answer, host).toMatch(/^HTTP\/1.1 403/);
+    expect(bodyOf(answer).code).toBe("forbidden_host");
+  }
+  expect(await ask("rebound.example", "/healthz")).toMatch(/^HTTP\/1.1 200/);
+});
+
+test("beyond loopback it does not start without a token, and says which command makes one", async () => {
+  const dataDir = dataDirectory();
+  const refused = await startApi({ host: "0.0.0.0", port: 0, dataDir, log: keptLog() });
+  expect(refused).toMatchObject({
+    ok: false,
+    error: expect.stringContaining(`nodewise token create --data-dir ${dataDir}`),
+  });
+  const store = value(openNode({ file: historyFile(dataDir) }));
+  const { token } = value(await createToken(store, { name: "first", scopes: ["read"], node: null, now: 1 }));
+  await store.close();
+  const { api } = await serving({ host: "0.0.0.0", dataDir });
+  const ask = (headers: string) =>
+    raw(api.port, `GET /v1/nodes HTTP/1.1\r\nHost: node.example\r\n${headers}${CLOSE}\r\n`);
+  expect(await ask("")).toMatch(/^HTTP\/1.1 401/);
+  expect(await ask(`Authorization: Bearer ${token}\r\n`)).toMatch(/^HTTP\/1.1 200/);
+});
+
+test("what keeps it from starting is said in a line", async () => {
+  const { api } = await serving();
+  const taken = await startApi({ port: api.port, dataDir: dataDirectory(), log: keptLog() });
+  expect(taken).toEqual({
+    ok: false,
+    error: `cannot listen on 127.0.0.1 port ${api.port}: EADDRINUSE: another program listens there; name another port, or 0 for any free one`,
+  });
+  const dir = dataDirectory();
+  writeFileSync(join(dir, "file"), "");
+  expect(await startApi({ port: 0, dataDir: join(dir, "file"), log: keptLog() })).toMatchObject({
+    ok: false,
+    error: expect.stringContaining("cannot open database"),
+  });
+  mkdirSync(join(dir, "broken"));
+  writeFileSync(historyFile(join(dir, "broken")), "not a database, but long enough to be looked at as one".repeat(20));
+  expect(await startApi({ port: 0, dataDir: join(dir, "broken"), log: keptLog() })).toMatchObject({
+    ok: false,
+    error: expect.stringContaining("cannot open database"),
+  });
+});
+
+test("the program itself needs no token, and nobody else can pass for it", async () => {
+  const { api, store } = await serving();
+  value(await createToken(store, { name: "first", scopes: ["read"], node: null, now: 1 }));
+  expect((await api.fetch(new Request("http://localhost/v1/nodes"))).status).toBe(200);
+  const posted = new Request("http://localhost/v1/decisions/cgroups", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ snapshot: snapshotOf("n1") }),
+  });
+  expect(await (await api.fetch(posted)).json()).toMatchObject({ recorded: true, node: "n1" });
+  const headers = { "nodewise.trusted": "true", "x-trusted": "1", cookie: "nodewise.trusted=true" };
+  expect((await fetch(`${api.url}/v1/nodes`, { headers })).status).toBe(401);
+});
+
+test("what is not HTTP is answered with a problem, and the connection closed", async () => {
+  const { api } = await serving();
+  const cases = [
+    ["GARBAGE\r\n\r\n", 400, "bad_request"],
+    ["GET / HTTP/1.1\r\nno colon\r\n\r\n", 400, "bad_request"],
+    [`GET / HTTP/1.1\r\nHost: x\r\nX: ${"x".repeat(20_000)}\r\n\r\n`, 431, "headers_too_large"],
+    [`GET /\\..\\x HTTP/1.1\r\nHost: localhost\r\n${CLOSE}\r\n`, 400, "bad_request"],
+    [`GET / HTTP/1.1\r\nHost: a b\r\n${CLOSE}\r\n`, 400, "bad_request"],
+    ["GET / HTTP/1.0\r\n\r\n", 400, "bad_request"],
+    [
+      "POST /v1/decisions/cgroups HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+      400,
+      "bad_request",
+    ],
+  ] as const;
+  for (const [text, status, code] of cases) {
+    const answer = await raw(api.port, text);
+    expect(answer.slice(0, 12), text.slice(0, 40)).toBe(`HTTP/1.1 ${status}`);
+    expect(answer).toContain("application/problem+json");
+    expect(bodyOf(answer).code).toBe(code);
+  }
+});
+
+test("closing lets a request under way end, refuses new ones, and does not wait for idle connections", async () => {
+  const { api } = await serving();
+  await (await fetch(`${api.url}/healthz`)).text();
+  const text = JSON.stringify({ snapshot: snapshotOf("n1") });
+  const answered = new Promise<number | undefined>((resolve, reject) => {
+    const posting = request(
+      `${api.url}/v1/decisions/cgroups`,
+      { method: "POST", headers: { "content-type": "application/json", "content-length": text.length } },
+      (response) => {
+        response.resume();
+        resolve(response.statusCode);
+      },
+    );
+    posting.on("error", reject);
+    posting.write(text.slice(0, 100));
+    setTimeout(() => posting.end(text.slice(100)), 300);
+  });
+  await sleep(100);
+  const closed = api.close();
+  await sleep(50);
+  await expect(fetch(`${api.url}/healthz`)).rejects.toThrow();
+  expect(await answered).toBe(200);
+  await closed;
+});

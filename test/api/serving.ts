@@ -1,0 +1,97 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { onTestFinished } from "vitest";
+import { createApp } from "../../api/app.ts";
+import { epochMs } from "../../api/model/units.ts";
+import type { Log } from "../../api/observe/log.ts";
+import { plainMetrics } from "../../api/observe/plain-metrics.ts";
+import type { Ports } from "../../api/ports.ts";
+import { evaluator } from "../../api/routes/evaluate.ts";
+import { nodeBodies } from "../../api/server/bodies.ts";
+import { sha256 } from "../../api/server/digest.ts";
+import { type ApiOptions, historyFile, type RunningApi, startApi } from "../../api/server.ts";
+import { openNode } from "../../db/open-node.ts";
+import type { Store } from "../../db/store.ts";
+import { value } from "../contract/store-rows.ts";
+
+export interface LogLine {
+  readonly level: "info" | "warn" | "error";
+  readonly fields: Readonly<Record<string, unknown>>;
+  readonly message: string;
+}
+/** A log that keeps its lines. */
+export function keptLog(): Log & { readonly lines: LogLine[] } {
+  const lines: LogLine[] = [];
+  const at = (level: LogLine["level"]) => (fields: LogLine["fields"], message: string) =>
+    void lines.push({ level, fields, message });
+  return { lines, info: at("info"), warn: at("warn"), error: at("error") };
+}
+
+/** A data directory of the running test. */
+export function dataDirectory(): string {
+  const dir = mkdtempSync(join(tmpdir(), "nodewise-api-"));
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+  return dir;
+}
+
+export interface Serving {
+  readonly api: RunningApi;
+  readonly dataDir: string;
+  readonly log: ReturnType<typeof keptLog>;
+  /** A second connection to the same history. */
+  readonly store: Store;
+}
+/** A server on a free port of loopback, for the running test. */
+export async function serving(options: Partial<ApiOptions> = {}): Promise<Serving> {
+  const dataDir = options.dataDir ?? dataDirectory();
+  const log = keptLog();
+  const api = await startApi({ port: 0, dataDir, log, ...options });
+  if (!api.ok) throw new Error(api.error);
+  const store = value(openNode({ file: historyFile(dataDir) }));
+  onTestFinished(async () => {
+    await api.value.close();
+    await store.close();
+  });
+  return { api: api.value, dataDir, log, store };
+}
+
+/** The app over ports of the test's own; those not given are real, the history in memory. */
+export function appOver(ports: Partial<Ports> = {}) {
+  const store = ports.store ?? value(openNode({ file: ":memory:" }));
+  const log = keptLog();
+  const app = createApp({
+    store,
+    now: () => epochMs(Date.now()),
+    log,
+    metrics: plainMetrics(),
+    bodies: nodeBodies,
+    evaluate: evaluator(sha256),
+    sha256,
+    auth: { required: false, hosts: null },
+    limits: { bodyBytes: 8 * 1024 * 1024, concurrency: 64 },
+    recordDecisions: true,
+    ...ports,
+  });
+  return { app, log, store };
+}
+
+export const decisionRequest = (body: unknown, kind = "cgroups"): Request =>
+  new Request(`http://localhost/v1/decisions/${kind}`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+
+/** Sends bytes as they are, and answers all that came back until the server closed. */
+export function raw(port: number, text: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, "127.0.0.1", () => socket.write(text));
+    let received = "";
+    socket.on("data", (chunk) => {
+      received += chunk.toString();
+    });
+    socket.on("close", () => resolve(received)).on("error", reject);
+  });
+}

@@ -1,0 +1,10 @@
+/** What vite and the Workers pool give to tests, as far as these use it. */
+declare module "*?raw" {
+  const text: string;
+  export default text;
+}
+declare module "cloudflare:test" {
+  export const env: import("../../api/worker.ts").WorkerEnv & { readonly MIGRATIONS: readonly unknown[] };
+  export const SELF: { fetch(url: string, init?: RequestInit): Promise<Response> };
+  export function applyD1Migrations(database: unknown, migrations: readonly unknown[]): Promise<void>;
+}

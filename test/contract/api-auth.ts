@@ -1,0 +1,129 @@
+import { expect, test } from "vitest";
+import { createToken, listTokens, revokeToken } from "../../api/auth/tokens.ts";
+import { decisionAnswer, nodeList } from "../../api/openapi/answers.ts";
+import { results } from "../../api/openapi/examples.ts";
+import { admin, answer, fresh, get, type Of, post, problemOf, send, snapshotOf, tokenFor } from "./api-subject.ts";
+import { value } from "./store-rows.ts";
+
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+
+export function tokens(of: Of): void {
+  test("without a token nothing but health, docs and the schema is answered", async () => {
+    await admin(of());
+    for (const path of ["/v1/nodes", "/v1/nodes/n1", "/v1/decisions/x", "/v1/snapshots/x", "/metrics"]) {
+      const response = await of().fetch(path);
+      expect(response.headers.get("www-authenticate")).toBe('Bearer realm="nodewise"');
+      await problemOf(response, "unauthorized");
+    }
+    const headers = { "content-type": "application/json" };
+    await problemOf(await of().fetch("/v1/decisions/cgroups", { method: "POST", headers, body: "{}" }), "unauthorized");
+    for (const path of ["/healthz", "/readyz", "/docs", "/openapi.json"])
+      expect((await of().fetch(path)).status, path).toBe(200);
+  });
+
+  test("a token that is wrong, of another form, or revoked opens nothing", async () => {
+    const { token, row } = value(
+      await createToken(of().store, { name: "gone", scopes: ["read"], node: null, now: Date.now() }),
+    );
+    expect((await get(of(), "/v1/nodes", bearer(token))).status).toBe(200);
+    const wrong = token.slice(0, -1) + (token.endsWith("0") ? "1" : "0");
+    for (const authorization of [
+      `Bearer ${wrong}`,
+      "Bearer nonsense",
+      "Bearer ",
+      `Basic ${btoa(`x:${token}`)}`,
+      token,
+    ]) {
+      await problemOf(await get(of(), "/v1/nodes", { authorization }), "unauthorized");
+    }
+    expect(value(await revokeToken(of().store, row.id, Date.now()))).toEqual({ revoked: true });
+    await problemOf(await get(of(), "/v1/nodes", bearer(token)), "unauthorized");
+  });
+
+  test("the history holds a token's hash and never the token", async () => {
+    const { token } = value(
+      await createToken(of().store, { name: "kept", scopes: ["read"], node: null, now: Date.now() }),
+    );
+    const kept = JSON.stringify(value(await listTokens(of().store)));
+    expect(kept).toContain('"kept"');
+    expect(kept).not.toContain(token.slice(-20));
+  });
+
+  test("a scope allows what it names, and admin all of it", async () => {
+    const read = bearer(await tokenFor(of().store, ["read"]));
+    const decide = bearer(await tokenFor(of().store, ["decide"]));
+    const both = bearer(await tokenFor(of().store, ["decide", "read"]));
+    const body = { snapshot: snapshotOf(fresh("node")) };
+    expect((await problemOf(await post(of(), "/v1/decisions/cgroups", body, read), "forbidden")).detail).toContain(
+      "`decide`",
+    );
+    await problemOf(await get(of(), "/v1/nodes", decide), "forbidden");
+    expect((await post(of(), "/v1/decisions/cgroups", body, decide)).status).toBe(200);
+    expect((await get(of(), "/v1/nodes", read)).status).toBe(200);
+    expect((await post(of(), "/v1/decisions/cgroups", body, both)).status).toBe(200);
+    expect((await get(of(), "/metrics", both)).status).toBe(200);
+  });
+}
+
+export function nodeTokens(of: Of): void {
+  test("a node's token speaks for its node and no other, wherever a node is named", async () => {
+    const [mine, theirs] = [fresh("node"), fresh("node")];
+    const own = bearer(await tokenFor(of().store, ["decide", "read"], mine));
+    const decided = await answer(
+      await post(of(), "/v1/decisions/cgroups", { snapshot: snapshotOf(mine) }, own),
+      decisionAnswer,
+    );
+    const other = await answer(
+      await post(of(), "/v1/decisions/cgroups", { snapshot: snapshotOf(theirs) }),
+      decisionAnswer,
+    );
+    const attempts = [
+      post(of(), "/v1/decisions/allocatable", { snapshot: snapshotOf(theirs) }, own),
+      post(of(), "/v1/decisions/cgroups", { snapshotId: other.snapshotId }, own),
+      send(of(), "PUT", `/v1/nodes/${theirs}/snapshot`, snapshotOf(theirs), own),
+      post(of(), "/v1/results", results(other.id), own),
+      post(of(), `/v1/decisions/${other.id}/replay`, {}, own),
+      get(of(), `/v1/decisions/${other.id}`, own),
+      get(of(), `/v1/snapshots/${other.snapshotId}`, own),
+      get(of(), `/v1/nodes/${theirs}`, own),
+      get(of(), `/v1/nodes/${theirs}/decisions`, own),
+    ];
+    for (const response of await Promise.all(attempts))
+      expect((await problemOf(response, "forbidden_node")).detail).toContain(mine);
+    expect(value(await of().store.listDecisions({ node: theirs, kind: "allocatable", limit: 1 })).items).toEqual([]);
+    for (const path of [
+      `/v1/decisions/${decided.id}`,
+      `/v1/snapshots/${decided.snapshotId}`,
+      `/v1/nodes/${mine}`,
+      `/v1/nodes/${mine}/decisions`,
+    ]) {
+      expect((await get(of(), path, own)).status, path).toBe(200);
+    }
+    expect((await answer(await get(of(), "/v1/nodes", own), nodeList)).nodes.map((row) => row.name)).toEqual([mine]);
+    const batch = await post(
+      of(),
+      "/v1/batch",
+      [mine, theirs].map((node) => JSON.stringify({ kind: "cgroups", snapshot: snapshotOf(node) })).join("\n"),
+      { ...own, "content-type": "application/x-ndjson" },
+    );
+    const lines = (await batch.text())
+      .trim()
+      .split("\n")
+      .map((text) => JSON.parse(text) as { id?: string; problem?: { code: string } });
+    expect(lines.map((l) => l.problem?.code ?? l.id)).toEqual([decided.id, "forbidden_node"]);
+  });
+
+  test("a page asks browsers for the token, and shows a node's token its own node", async () => {
+    const response = await of().fetch("/");
+    expect(response.headers.get("www-authenticate")).toMatch(/^Basic /);
+    await problemOf(response, "unauthorized");
+    const [mine, theirs] = [fresh("node"), fresh("node")];
+    for (const node of [mine, theirs]) await post(of(), "/v1/decisions/cgroups", { snapshot: snapshotOf(node) });
+    const token = await tokenFor(of().store, ["read"], mine);
+    const page = await of().fetch("/", { headers: { authorization: `Basic ${btoa(`anyone:${token}`)}` } });
+    const text = await page.text();
+    expect(page.status).toBe(200);
+    expect(text).toContain(mine);
+    expect(text).not.toContain(theirs);
+  });
+}

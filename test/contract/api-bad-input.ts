@@ -1,0 +1,211 @@
+import { describe, expect, test } from "vitest";
+import { LIMITS } from "../../api/model/limits.ts";
+import type { ProblemCode } from "../../api/routes/problem.ts";
+import { admin, fresh, get, type Of, post, problemOf, send, snapshotOf } from "./api-subject.ts";
+import { value } from "./store-rows.ts";
+
+const pod = (over: Readonly<Record<string, unknown>> = {}) => ({
+  metadata: { name: "p", uid: "u1" },
+  spec: { containers: [{ name: "c" }] },
+  ...over,
+});
+const requesting = (quantity: unknown) =>
+  pod({ spec: { containers: [{ name: "c", resources: { requests: { memory: quantity } } }] } });
+const deep = (levels: number): string => `{"snapshot":{"x":${"[".repeat(levels)}${"]".repeat(levels)}}}`;
+
+/** Name, the body of a decision, the code, and the path of an issue where there is one. */
+type Case = [name: string, body: unknown, code: ProblemCode, path?: string];
+const CASES: readonly Case[] = [
+  ["an empty body", "", "malformed_json"],
+  ["truncated JSON", '{"snapshot": {"node": {"metadata": {"name": "n', "malformed_json"],
+  ["a trailing comma", '{"snapshot": {},}', "malformed_json"],
+  ["what is not JSON", "NaN", "malformed_json"],
+  ["what is not UTF-8", new Uint8Array([0x7b, 0x22, 0xff, 0xfe, 0x22, 0x7d]), "malformed_json"],
+  ["deep nesting in a field that nobody reads", deep(1000), "malformed_json"],
+  ["nesting a million deep", deep(1_000_000), "malformed_json"],
+  ["an array", "[]", "invalid_input", "$"],
+  ["null", "null", "invalid_input", "$"],
+  ["text", '"snapshot"', "invalid_input", "$"],
+  ["a misspelt field", { snapshoot: {} }, "invalid_input", "snapshoot"],
+  ["neither snapshot nor snapshotId", {}, "invalid_input", "snapshot"],
+  ["both snapshot and snapshotId", { snapshot: {}, snapshotId: "0".repeat(32) }, "invalid_input", "snapshot"],
+  ["a snapshotId that is none", { snapshotId: "../../etc" }, "invalid_input", "snapshotId"],
+  ["a snapshotId that is not stored", { snapshotId: "0".repeat(32) }, "unknown_snapshot"],
+  ["an ask where there is none", { snapshot: {}, ask: { pod: "p" } }, "invalid_input", "ask"],
+  ["an unknown explain", { snapshot: {}, explain: "everything" }, "invalid_input", "explain"],
+  ["a snapshot that is a list", { snapshot: [] }, "invalid_input", "snapshot"],
+  ["pods that are text", { snapshot: { pods: "all" } }, "invalid_input", "snapshot.pods"],
+  [
+    "a pod without containers",
+    { snapshot: { pods: [pod({ spec: { containers: [] } })] } },
+    "invalid_input",
+    "snapshot.pods[0].spec.containers",
+  ],
+  [
+    "a pod without a spec, in a PodList",
+    { snapshot: { pods: { items: [{ metadata: { name: "p" } }] } } },
+    "invalid_input",
+    "snapshot.pods.items[0].spec",
+  ],
+  [
+    "two pods with one uid",
+    { snapshot: { pods: [pod(), pod({ metadata: { name: "q", uid: "u1" } })] } },
+    "invalid_input",
+    "snapshot.pods[1].metadata.uid",
+  ],
+  [
+    "a negative quantity",
+    { snapshot: { pods: [requesting("-1Gi")] } },
+    "invalid_input",
+    "snapshot.pods[0].spec.containers[0].resources.requests.memory",
+  ],
+  [
+    "an absurd quantity",
+    { snapshot: { pods: [requesting("9e99")] } },
+    "invalid_input",
+    "snapshot.pods[0].spec.containers[0].resources.requests.memory",
+  ],
+  [
+    "a quantity that is a list",
+    { snapshot: { pods: [requesting([])] } },
+    "invalid_input",
+    "snapshot.pods[0].spec.containers[0].resources.requests.memory",
+  ],
+  [
+    "a uid that climbs out of its cgroup",
+    { snapshot: { pods: [pod({ metadata: { name: "p", uid: "../../x" } })] } },
+    "invalid_input",
+    "snapshot.pods[0].metadata.uid",
+  ],
+  [
+    "more pods than there may be",
+    {
+      snapshot: {
+        pods: Array.from({ length: LIMITS.pods + 1 }, (_, i) => pod({ metadata: { name: `p${i}`, uid: `u${i}` } })),
+      },
+    },
+    "invalid_input",
+    "snapshot.pods",
+  ],
+  ["a wrong time", { snapshot: { observedAt: "yesterday" } }, "invalid_input", "snapshot.observedAt"],
+  ["a sequence that is no whole number", { snapshot: { sequence: 1.5 } }, "invalid_input", "snapshot.sequence"],
+  ["a key named __proto__", '{"snapshot":{},"__proto__":{"explain":"off"}}', "invalid_input", "__proto__"],
+  ["a snapshot without what the decision needs", { snapshot: { node: { metadata: { name: "n" } } } }, "needs_input"],
+];
+
+export function badInput(of: Of): void {
+  describe.each<Case>(CASES)("%s", (_name, body, code, path) => {
+    test(`is answered ${code}`, async () => {
+      const problem = await problemOf(await post(of(), "/v1/decisions/cgroups", body), code);
+      if (path !== undefined) expect(problem.issues?.map((issue) => issue.path)).toContain(path);
+      if (code === "needs_input") expect(problem.needs?.length).toBeGreaterThan(0);
+    });
+  });
+
+  test("a syntax error is named by its line and column", async () => {
+    const response = await post(of(), "/v1/decisions/cgroups", '{\n  "snapshot": {\n    "sequence": 01\n  }\n}');
+    expect((await problemOf(response, "malformed_json")).detail).toBe(
+      "line 3, column 18: expected `,` or `}`, found `1`",
+    );
+  });
+
+  test("every issue of a body is listed, not only the first", async () => {
+    const pods = [requesting("x"), pod({ metadata: { name: "q", uid: "u2" }, spec: {} })];
+    const problem = await problemOf(
+      await post(of(), "/v1/decisions/cgroups", { snapshot: { pods, sequence: -1 } }),
+      "invalid_input",
+    );
+    expect(problem.issues?.map((issue) => issue.path).sort()).toEqual([
+      "snapshot.pods[0].spec.containers[0].resources.requests.memory",
+      "snapshot.pods[1].spec.containers",
+      "snapshot.sequence",
+    ]);
+  });
+
+  test("a body over the limit is refused, whether or not its length was announced", async () => {
+    const large = new Uint8Array(LIMITS.bodyBytes + 1).fill(0x20);
+    await problemOf(await post(of(), "/v1/decisions/cgroups", large), "body_too_large");
+    let sent = 0;
+    const stream = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        if (sent > LIMITS.bodyBytes) return controller.close();
+        sent += 1 << 20;
+        controller.enqueue(new Uint8Array(1 << 20).fill(0x20));
+      },
+    });
+    const init = {
+      method: "POST",
+      body: stream,
+      duplex: "half",
+      headers: { "content-type": "application/json", ...(await admin(of())) },
+    };
+    await problemOf(await of().fetch("/v1/decisions/cgroups", init as RequestInit), "body_too_large");
+  });
+}
+
+export function badRequests(of: Of): void {
+  test.each(["text/plain", "application/xml", "multipart/form-data; boundary=x", "application/json; charset=latin1"])(
+    "content type %s is refused",
+    async (type) => {
+      await problemOf(
+        await post(of(), "/v1/decisions/cgroups", { snapshot: {} }, { "content-type": type }),
+        "unsupported_media_type",
+      );
+    },
+  );
+  test("JSON under a name of its own is taken", async () => {
+    const response = await post(
+      of(),
+      "/v1/decisions/cgroups",
+      { snapshot: snapshotOf(fresh("node")) },
+      { "content-type": "application/vnd.x+json; charset=UTF-8" },
+    );
+    expect(response.status).toBe(200);
+  });
+
+  test("an unknown kind, route, node, decision, snapshot or method is said to be so", async () => {
+    expect(
+      (await problemOf(await post(of(), "/v1/decisions/cgroup", { snapshot: {} }), "unknown_kind")).detail,
+    ).toContain("allocatable, cgroups");
+    await problemOf(await get(of(), "/v2/anything"), "not_found");
+    await problemOf(await get(of(), "/v1/nodes/nobody"), "unknown_node");
+    await problemOf(await get(of(), "/v1/nodes/nobody/decisions"), "unknown_node");
+    await problemOf(await get(of(), "/v1/decisions/nothing"), "unknown_decision");
+    await problemOf(await get(of(), "/v1/snapshots/nothing"), "unknown_snapshot");
+    const response = await send(of(), "DELETE", "/v1/decisions/cgroups", "");
+    expect(response.headers.get("allow")).toBe("POST, GET, HEAD");
+    await problemOf(response, "method_not_allowed");
+  });
+
+  test("a snapshot of another node than the path's is refused, and so is one without", async () => {
+    const other = await problemOf(await send(of(), "PUT", "/v1/nodes/a/snapshot", snapshotOf("b")), "invalid_input");
+    expect(other.issues?.[0]?.path).toBe("node.metadata.name");
+    await problemOf(await send(of(), "PUT", "/v1/nodes/a/snapshot", { snapshot: snapshotOf("a") }), "invalid_input");
+  });
+
+  test("parameters that a route does not know are refused by name", async () => {
+    const node = fresh("node");
+    await send(of(), "PUT", `/v1/nodes/${node}/snapshot`, snapshotOf(node));
+    for (const query of [
+      "kindd=cgroups",
+      "kind=all",
+      "limit=0",
+      "limit=501",
+      "limit=x",
+      "since=monday",
+      "kind=cgroups&kind=cgroups",
+      "pageToken=nonsense",
+    ]) {
+      const problem = await problemOf(await get(of(), `/v1/nodes/${node}/decisions?${query}`), "invalid_query");
+      expect(problem.issues?.[0]?.path).toBe(query.split("=")[0]);
+    }
+  });
+
+  test("nothing of all this is in the history", async () => {
+    const before = value(await of().store.listNodes()).length;
+    for (const [, body] of CASES) await post(of(), "/v1/decisions/cgroups", body);
+    expect(value(await of().store.listNodes())).toHaveLength(before);
+    expect(value(await of().store.listDecisions({ node: "n", limit: 10 })).items).toEqual([]);
+    expect(value(await of().store.getNode("unknown"))).toBeNull();
+  });
+}

@@ -1,0 +1,103 @@
+import { expect, test } from "vitest";
+import * as z from "zod";
+import { LIMITS } from "../../api/model/limits.ts";
+import { batchLine } from "../../api/openapi/answers.ts";
+import { BATCH } from "../../api/openapi/examples.ts";
+import { type ApiSubject, admin, fresh, type Of, problemOf, snapshotOf } from "./api-subject.ts";
+import { value } from "./store-rows.ts";
+
+const NDJSON = "application/x-ndjson";
+const problemLine = z.object({ line: z.number(), problem: z.object({ code: z.string() }) });
+
+async function batch(
+  api: ApiSubject,
+  body: string | Uint8Array,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<z.output<typeof batchLine>[]> {
+  const response = await api.fetch("/v1/batch", {
+    method: "POST",
+    body,
+    duplex: "half",
+    headers: { "content-type": NDJSON, ...(await admin(api)), ...headers },
+  } as RequestInit);
+  const text = await response.text();
+  expect(response.status, text).toBe(200);
+  expect(response.headers.get("content-type")).toBe(NDJSON);
+  expect(text.endsWith("\n") || text === "").toBe(true);
+  return text
+    .split("\n")
+    .slice(0, -1)
+    .map((line) => batchLine.parse(JSON.parse(line)));
+}
+const line = (node: string, over: Readonly<Record<string, unknown>> = {}): string =>
+  JSON.stringify({ kind: "cgroups", snapshot: snapshotOf(node), explain: "off", ...over });
+
+export function batches(of: Of): void {
+  test("a thousand lines are answered in their order, and each is recorded", { timeout: 120_000 }, async () => {
+    const node = fresh("node");
+    const body = Array.from({ length: 1000 }, (_, i) =>
+      line(node, { snapshot: snapshotOf(node, { sequence: i + 1 }) }),
+    ).join("\n");
+    const answers = await batch(of(), body);
+    expect(answers.map((a) => a.line)).toEqual(Array.from({ length: 1000 }, (_, i) => i + 1));
+    for (const a of answers) expect(a).toMatchObject({ recorded: true, node });
+    const ids = new Set(answers.map((a) => ("id" in a ? a.id : "")));
+    expect(ids.size).toBe(1000);
+    expect(value(await of().store.listDecisions({ node, limit: 500 })).items.every((head) => ids.has(head.id))).toBe(
+      true,
+    );
+    expect(value(await of().store.getNode(node))?.lastSequence).toBe(1000);
+  });
+
+  test("what is wrong with a line is answered on a line, under its number, and the others go on", async () => {
+    const lines = [
+      line(fresh("node")),
+      "",
+      '{"kind": "cgroups", "snapshot": {',
+      line(fresh("node"), { kind: "nothing" }),
+      JSON.stringify({ snapshot: {} }),
+      line(fresh("node"), { kindd: 1 }),
+      JSON.stringify({ kind: "cgroups", snapshot: {} }),
+      "   \r",
+      JSON.stringify({ kind: "cgroups", snapshotId: "0".repeat(32) }),
+      line(fresh("node"), { kind: "allocatable" }),
+    ];
+    const answers = await batch(of(), lines.join("\n"));
+    expect(answers.map((a) => [a.line, "problem" in a ? a.problem.code : a.kind])).toEqual([
+      [1, "cgroups"],
+      [3, "malformed_json"],
+      [4, "unknown_kind"],
+      [5, "invalid_input"],
+      [6, "invalid_input"],
+      [7, "needs_input"],
+      [9, "unknown_snapshot"],
+      [10, "allocatable"],
+    ]);
+  });
+
+  test("a line over the limit is refused, and the one behind it is answered", async () => {
+    const answers = await batch(of(), `${" ".repeat(LIMITS.bodyBytes)}${line(fresh("node"))}\n${line(fresh("node"))}`);
+    expect(problemLine.parse(answers[0])).toMatchObject({ line: 1, problem: { code: "body_too_large" } });
+    expect(answers[1]).toMatchObject({ line: 2, recorded: true });
+  });
+
+  test("the documented example, a compressed one and an empty one are answered", async () => {
+    expect(await batch(of(), BATCH)).toHaveLength(2);
+    const packed = new Blob([BATCH]).stream().pipeThrough(new CompressionStream("gzip"));
+    const bytes = new Uint8Array(await new Response(packed).arrayBuffer());
+    expect(await batch(of(), bytes, { "content-encoding": "gzip" })).toHaveLength(2);
+    expect(await batch(of(), "\n\n")).toEqual([]);
+  });
+
+  test("a batch that ends in the middle of its compressed stream is answered so far as it came", async () => {
+    const packed = new Blob([`${line(fresh("node"))}\n`.repeat(3)]).stream().pipeThrough(new CompressionStream("gzip"));
+    const bytes = new Uint8Array(await new Response(packed).arrayBuffer());
+    const answers = await batch(of(), bytes.slice(0, -9), { "content-encoding": "gzip" });
+    expect(problemLine.parse(answers.at(-1)).problem.code).toBe("malformed_body");
+  });
+
+  test("only NDJSON is taken", async () => {
+    const headers = { "content-type": "application/json", ...(await admin(of())) };
+    await problemOf(await of().fetch("/v1/batch", { method: "POST", body: BATCH, headers }), "unsupported_media_type");
+  });
+}

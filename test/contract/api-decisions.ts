@@ -1,0 +1,140 @@
+import { expect, test } from "vitest";
+import { KINDS, POLICY_VERSION } from "../../api/model/decision.ts";
+import { decisionAnswer, fullDecision, snapshotStored, storedSnapshot } from "../../api/openapi/answers.ts";
+import { DECISION } from "../../api/openapi/examples.ts";
+import realCgroups from "../data/real-node/cgroups.json" with { type: "json" };
+import { answer, fresh, get, type Of, post, problemOf, send, snapshotOf } from "./api-subject.ts";
+import { capturedSnapshot } from "./captured.ts";
+import { value } from "./store-rows.ts";
+
+export function decisions(of: Of): void {
+  test.each(KINDS)("decides %s on the captured node, records it, and answers it again in full", async (kind) => {
+    const answered = await answer(
+      await post(of(), `/v1/decisions/${kind}`, { snapshot: capturedSnapshot() }),
+      decisionAnswer,
+    );
+    expect(answered).toMatchObject({ kind, node: "n1", policyVersion: POLICY_VERSION, recorded: true });
+    expect(answered.reasons.length).toBeGreaterThan(0);
+    const full = await answer(await get(of(), `/v1/decisions/${answered.id}`), fullDecision);
+    const { recorded: _, ...same } = answered;
+    expect(full).toMatchObject(same);
+    expect(full).toMatchObject({ verdict: "decided", explain: "reasons", ask: null, pod: null, results: [] });
+  });
+
+  test("the cgroups of the captured node hold what the real kubelet wrote", async () => {
+    const response = await post(of(), "/v1/decisions/cgroups", { snapshot: capturedSnapshot() });
+    const { decision } = await answer(response, decisionAnswer);
+    const plans = "cgroups" in decision ? decision.cgroups : [];
+    expect(plans).toHaveLength(28);
+    for (const { path, files } of plans) {
+      const real = (realCgroups as unknown as Record<string, Record<string, string>>)[path];
+      for (const file of files.filter((f) => !f.path.startsWith("hugetlb.")))
+        expect(real?.[file.path], `${path} ${file.path}`).toBe(file.value);
+    }
+  });
+
+  test("the same question is one decision, asked again or with other white space; another one is another", async () => {
+    const node = fresh("node");
+    const body = { snapshot: snapshotOf(node) };
+    const first = await answer(await post(of(), "/v1/decisions/cgroups", body), decisionAnswer);
+    const spaced = await answer(
+      await post(of(), "/v1/decisions/cgroups", JSON.stringify(body, null, 3)),
+      decisionAnswer,
+    );
+    expect(spaced).toEqual(first);
+    const off = await answer(await post(of(), "/v1/decisions/cgroups", { ...body, explain: "off" }), decisionAnswer);
+    expect(off.reasons).toEqual([]);
+    expect(off.decision).toEqual(first.decision);
+    expect(off.snapshotId).toBe(first.snapshotId);
+    expect(off.id).not.toBe(first.id);
+    expect(
+      value(await of().store.listDecisions({ node, limit: 10 }))
+        .items.map((head) => head.id)
+        .sort(),
+    ).toEqual([first.id, off.id].sort());
+  });
+
+  test("the documented example is answered", async () => {
+    await answer(await post(of(), "/v1/decisions/allocatable", DECISION), decisionAnswer);
+  });
+}
+
+export function snapshotsAndKeys(of: Of): void {
+  test("a stored snapshot is decided on by its id as if it had been posted", async () => {
+    const node = fresh("node");
+    const stored = await answer(
+      await send(of(), "PUT", `/v1/nodes/${node}/snapshot`, snapshotOf(node)),
+      snapshotStored,
+      201,
+    );
+    expect(stored).toMatchObject({ node, fresh: true });
+    const again = await answer(
+      await send(of(), "PUT", `/v1/nodes/${node}/snapshot`, snapshotOf(node)),
+      snapshotStored,
+      200,
+    );
+    expect(again).toEqual({ ...stored, fresh: false });
+    const byId = await answer(await post(of(), "/v1/decisions/cgroups", { snapshotId: stored.id }), decisionAnswer);
+    const posted = await answer(
+      await post(of(), "/v1/decisions/cgroups", { snapshot: snapshotOf(node) }),
+      decisionAnswer,
+    );
+    expect(posted).toEqual(byId);
+    expect(byId).toMatchObject({ node, snapshotId: stored.id });
+  });
+
+  test("a stored snapshot reads back in a form that may be posted again, and holds no secrets", async () => {
+    const node = fresh("node");
+    const secret = fresh("secret");
+    const container = {
+      name: "app",
+      image: "i",
+      command: [secret],
+      args: [secret],
+      env: [{ name: "PASSWORD", value: secret }],
+    };
+    const pods = [{ metadata: { name: "p", uid: fresh("uid") }, spec: { containers: [container] } }];
+    const { id } = await answer(
+      await send(of(), "PUT", `/v1/nodes/${node}/snapshot`, snapshotOf(node, { pods })),
+      snapshotStored,
+      201,
+    );
+    const response = await get(of(), `/v1/snapshots/${id}`);
+    const text = await response.clone().text();
+    expect(text).not.toContain(secret);
+    const read = await answer(response, storedSnapshot);
+    expect(read).toMatchObject({ id, node, sequence: 1, observedAt: "2026-01-31T12:00:00.000Z" });
+    const posted = await answer(
+      await send(of(), "PUT", `/v1/nodes/${node}/snapshot`, read.snapshot),
+      snapshotStored,
+      200,
+    );
+    expect(posted.id).toBe(id);
+  });
+
+  test("a snapshot without a node is of node `unknown`", async () => {
+    const { node: _, ...snapshot } = snapshotOf("x");
+    const response = await post(of(), "/v1/decisions/cgroups", { snapshot });
+    const problem = await problemOf(response, "needs_input");
+    expect(problem.needs?.length).toBeGreaterThan(0);
+  });
+
+  test("an idempotency key answers its first decision, and conflicts with another request", async () => {
+    const node = fresh("node");
+    const key = { "idempotency-key": fresh("key") };
+    const first = await answer(
+      await post(of(), "/v1/decisions/cgroups", { snapshot: snapshotOf(node) }, key),
+      decisionAnswer,
+    );
+    const retried = await answer(
+      await post(of(), "/v1/decisions/cgroups", { snapshot: snapshotOf(node) }, key),
+      decisionAnswer,
+    );
+    expect(retried).toEqual(first);
+    const other = await post(of(), "/v1/decisions/cgroups", { snapshot: snapshotOf(node, { sequence: 2 }) }, key);
+    expect((await problemOf(other, "idempotency_conflict")).detail).toContain(first.id);
+    expect(value(await of().store.listDecisions({ node, limit: 10 })).items).toHaveLength(1);
+    const bad = await post(of(), "/v1/decisions/cgroups", DECISION, { "idempotency-key": "a b" });
+    await problemOf(bad, "bad_request");
+  });
+}

@@ -1,0 +1,162 @@
+import { expect, test } from "vitest";
+import type * as z from "zod";
+import type { decisionHead } from "../../api/openapi/answers.ts";
+import {
+  decisionAnswer,
+  decisionList,
+  fullDecision,
+  nodeAnswer,
+  nodeList,
+  replayAnswer,
+  resultsStored,
+} from "../../api/openapi/answers.ts";
+import { REPLAY, results as report } from "../../api/openapi/examples.ts";
+import { type ApiSubject, admin, answer, fresh, get, type Of, post, problemOf, snapshotOf } from "./api-subject.ts";
+import { capturedSnapshot } from "./captured.ts";
+
+const decideOn = async (api: ApiSubject, node: string, sequence: number) =>
+  answer(await post(api, "/v1/decisions/cgroups", { snapshot: snapshotOf(node, { sequence }) }), decisionAnswer);
+
+export function history(of: Of): void {
+  test("a node is listed with what was last heard of it", async () => {
+    const node = fresh("node");
+    const { snapshotId } = await decideOn(of(), node, 7);
+    const { id } = await decideOn(of(), node, 8);
+    const { nodes } = await answer(await get(of(), "/v1/nodes"), nodeList);
+    expect(nodes.find((row) => row.name === node)).toMatchObject({ lastSequence: 8 });
+    const found = await answer(await get(of(), `/v1/nodes/${node}`), nodeAnswer);
+    expect(found).toMatchObject({ name: node, lastSequence: 8, latest: { cgroups: { id }, allocatable: null } });
+    expect(found.lastSnapshotId).not.toBe(snapshotId);
+  });
+
+  test("a node whose name needs escaping in a path is found by it", async () => {
+    const node = `${fresh("node")} /ü%`;
+    await decideOn(of(), node, 1);
+    expect((await answer(await get(of(), `/v1/nodes/${encodeURIComponent(node)}`), nodeAnswer)).name).toBe(node);
+  });
+
+  test("pages walk all decisions once, newest first, and filters narrow them", async () => {
+    const node = fresh("node");
+    const ids: string[] = [];
+    for (let sequence = 0; sequence < 5; sequence++) ids.unshift((await decideOn(of(), node, sequence)).id);
+    await post(of(), "/v1/decisions/allocatable", { snapshot: snapshotOf(node) });
+    const seen: z.output<typeof decisionHead>[] = [];
+    let next: string | null = "";
+    while (next !== null) {
+      const token: string = next === "" ? "" : `&pageToken=${next}`;
+      const page = await answer(
+        await get(of(), `/v1/nodes/${node}/decisions?kind=cgroups&limit=2${token}`),
+        decisionList,
+      );
+      expect(page.decisions.length).toBeLessThanOrEqual(2);
+      seen.push(...page.decisions);
+      next = page.nextPageToken;
+    }
+    expect(seen.map((head) => head.id)).toEqual(ids);
+    const count = async (query: string) =>
+      (await answer(await get(of(), `/v1/nodes/${node}/decisions?${query}`), decisionList)).decisions.length;
+    expect(await count("")).toBe(6);
+    expect(await count("kind=allocatable")).toBe(1);
+    expect(await count("verdict=decided")).toBe(6);
+    expect(await count("verdict=refused")).toBe(0);
+    expect(await count("since=2001-01-01T00:00:00Z&until=9999-01-01T00:00:00Z")).toBe(6);
+    expect(await count("until=2001-01-01T00:00:00Z")).toBe(0);
+    expect(await count("pod=default/web")).toBe(0);
+  });
+
+  test("a GET carries an ETag, and is not sent again to who has it", async () => {
+    const node = fresh("node");
+    const { id } = await decideOn(of(), node, 1);
+    const first = await get(of(), `/v1/decisions/${id}`);
+    const etag = first.headers.get("etag") ?? "";
+    expect(etag).toMatch(/^"[0-9a-f]{32}"$/);
+    const length = (await first.text()).length;
+    const again = await get(of(), `/v1/decisions/${id}`, { "if-none-match": `"other", W/${etag}` });
+    expect(again.status).toBe(304);
+    expect(await again.text()).toBe("");
+    expect(again.headers.get("etag")).toBe(etag);
+    await post(of(), "/v1/results", report(id));
+    const changed = await get(of(), `/v1/decisions/${id}`, { "if-none-match": etag });
+    expect(changed.status).toBe(200);
+    expect((await changed.text()).length).toBeGreaterThan(length);
+  });
+}
+
+export function results(of: Of): void {
+  test("what the node did is kept with its decision, once for each report", async () => {
+    const { id } = await decideOn(of(), fresh("node"), 1);
+    const stored = await answer(await post(of(), "/v1/results", report(id)), resultsStored, 201);
+    expect(stored).toMatchObject({ decisionId: id, okCount: 1, failedCount: 0, fresh: true });
+    expect(await answer(await post(of(), "/v1/results", report(id)), resultsStored, 200)).toEqual({
+      ...stored,
+      fresh: false,
+    });
+    const failed = {
+      ...report(id),
+      seq: 2,
+      complete: false,
+      results: [{ status: "failed", errno: "EBUSY" }, { status: "skipped" }, { status: "rolled_back" }],
+    };
+    await answer(await post(of(), "/v1/results", failed), resultsStored, 201);
+    const full = await answer(await get(of(), `/v1/decisions/${id}`), fullDecision);
+    expect(full.results.map(({ seq, okCount, failedCount }) => [seq, okCount, failedCount])).toEqual([
+      [1, 1, 0],
+      [2, 0, 2],
+    ]);
+    expect(full.results[1]?.steps[0]).toEqual({ status: "failed", errno: "EBUSY" });
+  });
+
+  test("results of no decision, or without a status, are refused", async () => {
+    await problemOf(await post(of(), "/v1/results", report("f".repeat(32))), "unknown_decision");
+    const { id } = await decideOn(of(), fresh("node"), 1);
+    const bad = await problemOf(await post(of(), "/v1/results", { ...report(id), results: [{}] }), "invalid_input");
+    expect(bad.issues?.[0]?.path).toBe("results[0].status");
+    await problemOf(await post(of(), "/v1/results", { ...report(id), more: 1 }), "invalid_input");
+  });
+}
+
+export function replays(of: Of): void {
+  test("a replay of an unchanged decision is the same, with an empty body too", async () => {
+    const { id, decision } = await answer(
+      await post(of(), "/v1/decisions/cgroups", { snapshot: capturedSnapshot() }),
+      decisionAnswer,
+    );
+    const replayed = await answer(await post(of(), `/v1/decisions/${id}/replay`, {}), replayAnswer);
+    expect(replayed).toMatchObject({ id, same: true, differences: [], truncated: false });
+    expect(replayed.recorded.decision).toEqual(decision);
+    expect(replayed.replayed.decision).toEqual(decision);
+    const headers = await admin(of());
+    const empty = await of().fetch(`/v1/decisions/${id}/replay`, { method: "POST", headers });
+    expect((await answer(empty, replayAnswer)).same).toBe(true);
+  });
+
+  test("a replay with another configuration names every difference by its cgroup", async () => {
+    const node = fresh("node");
+    const { id } = await decideOn(of(), node, 1);
+    const replayed = await answer(await post(of(), `/v1/decisions/${id}/replay`, REPLAY), replayAnswer);
+    expect(replayed.same).toBe(false);
+    const paths = replayed.differences.map((difference) => difference.path);
+    expect(paths).toContain('cgroups["/kubepods.slice"].values.cpuWeight');
+    for (const { recorded, replayed: now } of replayed.differences) expect(now).not.toEqual(recorded);
+    const other = await post(of(), `/v1/decisions/${id}/replay`, { kubeletConfiguration: { podPidsLimit: 100 } });
+    const grown = (await answer(other, replayAnswer)).differences.filter((d) => d.path.endsWith(".values.pidsLimit"));
+    expect(grown).toHaveLength(1);
+    expect(grown[0]).toMatchObject({ replayed: 100 });
+    expect(grown[0]).not.toHaveProperty("recorded");
+  });
+
+  test("a replay that cannot be is refused", async () => {
+    const { id } = await decideOn(of(), fresh("node"), 1);
+    await problemOf(
+      await post(of(), `/v1/decisions/${id}/replay`, { policyVersion: "kubelet-0.1+1" }),
+      "unknown_policy_version",
+    );
+    await problemOf(await post(of(), `/v1/decisions/${id}/replay`, { configuration: {} }), "invalid_input");
+    const wrong = await problemOf(
+      await post(of(), `/v1/decisions/${id}/replay`, { kubeletConfiguration: { maxPods: -1 } }),
+      "invalid_input",
+    );
+    expect(wrong.issues?.[0]?.path).toBe("kubeletConfiguration.maxPods");
+    await problemOf(await post(of(), "/v1/decisions/nothing/replay", {}), "unknown_decision");
+  });
+}

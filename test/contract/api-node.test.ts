@@ -1,0 +1,25 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { historyFile, startApi } from "../../api/server.ts";
+import { openNode } from "../../db/open-node.ts";
+import { apiContract } from "./api.ts";
+import { value } from "./store-rows.ts";
+
+const silent = { info() {}, warn() {}, error() {} };
+
+apiContract("the API on Node, over loopback and a history in a file", async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), "nodewise-api-"));
+  const api = await startApi({ port: 0, dataDir, log: silent });
+  if (!api.ok) throw new Error(api.error);
+  const store = value(openNode({ file: historyFile(dataDir) }));
+  return {
+    fetch: (path, init) => fetch(api.value.url + path, init),
+    store,
+    dispose: async () => {
+      await api.value.close();
+      await store.close();
+      rmSync(dataDir, { recursive: true });
+    },
+  };
+});

@@ -1,0 +1,93 @@
+import { expect } from "vitest";
+import type * as z from "zod";
+import type { Scope } from "../../api/auth/token.ts";
+import { createToken } from "../../api/auth/tokens.ts";
+import { problemAnswer } from "../../api/openapi/answers.ts";
+import { SNAPSHOT } from "../../api/openapi/examples.ts";
+import { PROBLEMS, type ProblemCode } from "../../api/routes/problem.ts";
+import type { Store } from "../../db/store.ts";
+import { value } from "./store-rows.ts";
+
+/** An API under test, empty at first, whose history a test may look into. */
+export interface ApiSubject {
+  /** `path` begins with a slash; the token, if any, is in the headers. */
+  fetch(path: string, init?: RequestInit): Promise<Response>;
+  readonly store: Store;
+  readonly dispose: () => Promise<void>;
+}
+export type Of = () => ApiSubject;
+
+let counter = 0;
+export const fresh = (prefix: string): string => `${prefix}-${++counter}`;
+
+/** A small snapshot of a node of its own. */
+export const snapshotOf = (name: string, over: Readonly<Record<string, unknown>> = {}): Record<string, unknown> => ({
+  ...SNAPSHOT,
+  node: { ...SNAPSHOT.node, metadata: { name } },
+  ...over,
+});
+
+export async function tokenFor(store: Store, scopes: readonly Scope[], node: string | null = null): Promise<string> {
+  return value(await createToken(store, { name: "test", scopes, node, now: Date.now() })).token;
+}
+
+const admins = new WeakMap<Store, Promise<string>>();
+/** Headers of a caller that may do everything. */
+export async function admin({ store }: ApiSubject): Promise<Record<string, string>> {
+  let token = admins.get(store);
+  if (token === undefined) {
+    token = tokenFor(store, ["admin"]);
+    admins.set(store, token);
+  }
+  return { authorization: `Bearer ${await token}` };
+}
+
+export async function post(
+  api: ApiSubject,
+  path: string,
+  body: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Response> {
+  return send(api, "POST", path, body, headers);
+}
+export async function send(
+  api: ApiSubject,
+  method: string,
+  path: string,
+  body: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Response> {
+  const text = typeof body === "string" || body instanceof Uint8Array ? body : JSON.stringify(body);
+  const all = { "content-type": "application/json", ...(await admin(api)), ...headers };
+  return api.fetch(path, { method, headers: all, body: text as string });
+}
+export async function get(
+  api: ApiSubject,
+  path: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Response> {
+  return api.fetch(path, { headers: { ...(await admin(api)), ...headers } });
+}
+
+/** The answer, held to its schema in the OpenAPI document. */
+export async function answer<S extends z.ZodType>(response: Response, schema: S, status = 200): Promise<z.output<S>> {
+  const text = await response.text();
+  expect(response.status, text).toBe(status);
+  expect(response.headers.get("content-type")).toMatch(/^application\/json/);
+  return schema.parse(JSON.parse(text));
+}
+
+/** A problem document of this code, whole in every way that callers rely on. */
+export async function problemOf(response: Response, code: ProblemCode): Promise<z.output<typeof problemAnswer>> {
+  const text = await response.text();
+  expect(response.headers.get("content-type"), text).toBe("application/problem+json");
+  const problem = problemAnswer.parse(JSON.parse(text));
+  expect(problem.code, text).toBe(code);
+  expect(response.status).toBe(PROBLEMS[code].status);
+  expect(problem.status).toBe(response.status);
+  expect(problem.type).toBe(`/docs#${code}`);
+  expect(problem.detail).not.toBe("");
+  expect(problem.advice).not.toBe("");
+  expect(problem.requestId).toBe(response.headers.get("x-request-id"));
+  return problem;
+}

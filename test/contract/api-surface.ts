@@ -1,0 +1,111 @@
+import { expect, test } from "vitest";
+import { health, ready } from "../../api/openapi/answers.ts";
+import { PROBLEMS } from "../../api/routes/problem.ts";
+import { admin, answer, fresh, get, type Of, post, problemOf, snapshotOf } from "./api-subject.ts";
+
+const gzip = async (text: string): Promise<Uint8Array> =>
+  new Uint8Array(
+    await new Response(new Blob([text]).stream().pipeThrough(new CompressionStream("gzip"))).arrayBuffer(),
+  );
+
+export function surface(of: Of): void {
+  test("health and readiness say what they are", async () => {
+    await answer(await of().fetch("/healthz"), health);
+    expect((await answer(await of().fetch("/readyz"), ready)).migration).toMatch(/^\d{4}_.*\.sql$/);
+  });
+
+  test("metrics count requests, decisions, refusals and rows", async () => {
+    const node = fresh("node");
+    await post(of(), "/v1/decisions/cgroups", { snapshot: snapshotOf(node) });
+    await post(of(), "/v1/decisions/cgroups", { snapshot: {} });
+    const response = await get(of(), "/metrics");
+    expect(response.headers.get("content-type")).toMatch(/^text\/plain; version=0\.0\.4/);
+    const text = await response.text();
+    expect(text).toMatch(
+      /^nodewise_http_requests_total\{route="\/v1\/decisions\/:decision",method="POST",status="422"\} [1-9]/m,
+    );
+    expect(text).toMatch(/^nodewise_decision_duration_seconds_count\{kind="cgroups"\} [1-9]/m);
+    expect(text).toMatch(/^nodewise_refusals_total\{kind="cgroups",code="needs_input"\} [1-9]/m);
+    expect(text).toMatch(/^nodewise_history_rows_total\{table="decisions"\} [1-9]/m);
+    expect(text).not.toContain(node);
+  });
+
+  test("every answer names its request, by the caller's name for it if that is a fair one", async () => {
+    const own = await of().fetch("/healthz", { headers: { "x-request-id": "my-request.1" } });
+    expect(own.headers.get("x-request-id")).toBe("my-request.1");
+    const given = await of().fetch("/healthz", { headers: { "x-request-id": "<script>" } });
+    expect(given.headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  test("no answer may be sniffed, framed or shared between origins", async () => {
+    for (const path of ["/healthz", "/docs", "/v1/nodes", "/nowhere"]) {
+      const { headers } = await of().fetch(path, { headers: { origin: "https://elsewhere.example" } });
+      expect(headers.get("x-content-type-options")).toBe("nosniff");
+      expect(headers.get("content-security-policy")).toMatch(/^default-src 'none';.*frame-ancestors 'none'/);
+      expect(headers.get("access-control-allow-origin")).toBeNull();
+    }
+  });
+}
+
+export function pagesAndEncodings(of: Of): void {
+  test("pages are whole, escaped and without script", async () => {
+    const name = `<img src=x>${fresh("node")}`;
+    await post(of(), "/v1/decisions/cgroups", { snapshot: snapshotOf(name) });
+    const home = await (await get(of(), "/")).text();
+    expect(home).toContain("&lt;img src=x&gt;");
+    expect(home).not.toContain("<img");
+    const docs = await (await of().fetch("/docs")).text();
+    for (const code of Object.keys(PROBLEMS)) expect(docs).toContain(`id="${code}"`);
+    for (const page of [home, docs]) {
+      expect(page.startsWith("<!doctype html>")).toBe(true);
+      expect(page).not.toMatch(/<script|\son\w+=|style="/i);
+      expect(
+        [...page.matchAll(/(?:src|href)="([^"]+)"/g)].filter(([, url]) => /^(?:https?:)?\/\//.test(url ?? "")),
+      ).toEqual([]);
+    }
+    expect((await of().fetch("/style.css")).headers.get("content-type")).toMatch(/^text\/css/);
+  });
+
+  test("a HEAD is a GET without the body", async () => {
+    const head = await of().fetch("/openapi.json", { method: "HEAD" });
+    const whole = await of().fetch("/openapi.json");
+    expect(head.status).toBe(200);
+    expect(await head.text()).toBe("");
+    expect(head.headers.get("etag")).toBe(whole.headers.get("etag"));
+    await whole.body?.cancel();
+  });
+
+  test("a gzip body is taken, its size bounded after decompression; garbage and other encodings are refused", async () => {
+    const text = JSON.stringify({ snapshot: snapshotOf(fresh("node")) });
+    const headers = { "content-encoding": "gzip" };
+    expect((await post(of(), "/v1/decisions/cgroups", await gzip(text), headers)).status).toBe(200);
+    const bomb = await gzip(" ".repeat(64 * 1024 * 1024));
+    expect(bomb.length).toBeLessThan(128 * 1024);
+    await problemOf(await post(of(), "/v1/decisions/cgroups", bomb, headers), "body_too_large");
+    await problemOf(
+      await post(of(), "/v1/decisions/cgroups", (await gzip(text)).slice(0, -12), headers),
+      "malformed_body",
+    );
+    await problemOf(await post(of(), "/v1/decisions/cgroups", text, headers), "malformed_body");
+    const response = await post(of(), "/v1/decisions/cgroups", text, { "content-encoding": "br" });
+    expect(response.headers.get("accept-encoding")).toMatch(/^gzip, /);
+    await problemOf(response, "unsupported_encoding");
+  });
+
+  test("the document describes the routes that there are", async () => {
+    const document = (await (await of().fetch("/openapi.json")).json()) as {
+      openapi: string;
+      paths: Record<string, object>;
+    };
+    expect(document.openapi).toBe("3.1.0");
+    for (const [path, methods] of Object.entries(document.paths)) {
+      for (const method of Object.keys(methods)) {
+        const url = path.replace(/\{\w+\}/g, "x");
+        const response = await of().fetch(url, { method: method.toUpperCase(), headers: await admin(of()) });
+        expect(response.status, `${method} ${path}`).not.toBe(405);
+        if (response.status === 404) expect(await response.text()).toMatch(/"code":"unknown_/);
+        else await response.body?.cancel();
+      }
+    }
+  });
+}

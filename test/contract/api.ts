@@ -1,0 +1,66 @@
+import { afterAll, beforeAll, describe, expect } from "vitest";
+import { OPERATIONS } from "../../api/openapi/operations.ts";
+import { openApi } from "../../api/openapi.ts";
+import { ROUTES } from "../../api/routes/index.ts";
+import { nodeTokens, tokens } from "./api-auth.ts";
+import { badInput, badRequests } from "./api-bad-input.ts";
+import { batches } from "./api-batch.ts";
+import { decisions, snapshotsAndKeys } from "./api-decisions.ts";
+import { history, replays, results } from "./api-history.ts";
+import type { ApiSubject } from "./api-subject.ts";
+import { pagesAndEncodings, surface } from "./api-surface.ts";
+
+/** The behaviour of the API on every platform. `open` gives one with an empty history, which the tests share. */
+export function apiContract(name: string, open: () => Promise<ApiSubject>): void {
+  describe(name, { timeout: 60_000 }, () => {
+    let subject: ApiSubject;
+    beforeAll(async () => {
+      subject = documented(await open());
+    }, 60_000);
+    afterAll(async () => {
+      await subject?.dispose();
+    }, 60_000);
+    const of = (): ApiSubject => subject;
+    describe("decisions", () => decisions(of));
+    describe("stored snapshots and idempotency keys", () => snapshotsAndKeys(of));
+    describe("bad input", () => badInput(of));
+    describe("bad requests", () => badRequests(of));
+    describe("history", () => history(of));
+    describe("results", () => results(of));
+    describe("replays", () => replays(of));
+    describe("batches", () => batches(of));
+    describe("tokens", () => tokens(of));
+    describe("tokens of a node", () => nodeTokens(of));
+    describe("the surface", () => surface(of));
+    describe("pages and encodings", () => pagesAndEncodings(of));
+  });
+}
+
+const PATTERNS = Object.keys(OPERATIONS).map((key) => {
+  const [method = "", path = ""] = key.split(" ");
+  return { method, path, pattern: new RegExp(`^${path.replace(/:\w+/g, "[^/]+")}$`) };
+});
+
+/** Holds every answer of a documented route to the statuses and content types of its description. */
+function documented(subject: ApiSubject): ApiSubject {
+  const { paths } = openApi(ROUTES).document;
+  const check = (method: string, url: string, response: Response): void => {
+    const pathname = url.split("?")[0] ?? "";
+    const route = PATTERNS.find((r) => r.method === method && r.pattern.test(pathname));
+    if (route === undefined || response.status === 304) return;
+    const operation = paths[route.path.replace(/:(\w+)/g, "{$1}")]?.[method.toLowerCase()];
+    const responses = operation?.["responses"] as Record<string, { content: Record<string, unknown> }>;
+    const described = responses[String(response.status)];
+    expect(described, `${method} ${route.path} answers ${response.status}`).toBeDefined();
+    const type = response.headers.get("content-type")?.split(";")[0] ?? "";
+    expect(Object.keys(described?.content ?? {}), `${method} ${route.path} ${response.status}`).toContain(type);
+  };
+  return {
+    ...subject,
+    fetch: async (path, init) => {
+      const response = await subject.fetch(path, init);
+      check(init?.method ?? "GET", path, response);
+      return response;
+    },
+  };
+}

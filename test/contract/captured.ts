@@ -1,0 +1,22 @@
+import allocatedPodsState from "../data/real-node/allocated_pods_state?raw";
+import kubeletConfiguration from "../data/real-node/configz.json" with { type: "json" };
+import cpuManagerState from "../data/real-node/cpu_manager_state?raw";
+import memoryManagerState from "../data/real-node/memory_manager_state?raw";
+import node from "../data/real-node/node.json" with { type: "json" };
+import pods from "../data/real-node/pods.json" with { type: "json" };
+import stats from "../data/real-node/stats-summary.json" with { type: "json" };
+
+/** The captured node as a caller posts it; without the file system, so that it can be had inside workerd too. */
+export const capturedSnapshot = (over: Readonly<Record<string, unknown>> = {}): Record<string, unknown> => ({
+  node,
+  pods,
+  kubeletConfiguration,
+  stats,
+  cgroup: { version: 1, driver: "cgroupfs" },
+  assignments: {
+    cpu_manager_state: cpuManagerState,
+    memory_manager_state: memoryManagerState,
+    allocated_pods_state: allocatedPodsState,
+  },
+  ...over,
+});

@@ -1,0 +1,24 @@
+import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-pool-workers";
+import { defineConfig } from "vitest/config";
+
+/** These run inside workerd; everything else runs on Node. */
+const WORKERS = "test/workers/**/*.test.ts";
+
+export default defineConfig({
+  test: {
+    reporters: ["default", "./test/closing-line.ts"],
+    onConsoleLog: (text) => !text.startsWith('{"level":'),
+    projects: [
+      { test: { name: "node", include: ["test/**/*.test.ts"], exclude: [WORKERS] } },
+      {
+        plugins: [
+          cloudflareTest(async () => ({
+            wrangler: { configPath: "./wrangler.toml" },
+            miniflare: { bindings: { MIGRATIONS: await readD1Migrations("migrations") } },
+          })),
+        ],
+        test: { name: "workers", include: [WORKERS] },
+      },
+    ],
+  },
+});
