@@ -1,0 +1,96 @@
+import { join, resolve } from "node:path";
+import { type ActuatorConfig, actuatorConfig } from "../../actuator/config.ts";
+import type { PassReport } from "../../actuator/loop.ts";
+import { passOnce, startActuator } from "../../actuator/main.ts";
+import type { Problem } from "../../actuator/ports.ts";
+import type { Recovery } from "../../actuator/recover.ts";
+import { ok, type Result } from "../model/result.ts";
+import type { Cli } from "./cli.ts";
+import { stateHome } from "./directories.ts";
+import { EXIT, type ExitCode, type Fault, fault, type Outcome } from "./exit.ts";
+import { readDocument } from "./inputs/read.ts";
+import { driftTable, passLine, skipLines, stepsTable } from "./pass-text.ts";
+import { stopSignal } from "./stop-signal.ts";
+import type { Terminal } from "./terminal.ts";
+
+/** Flags under commander's names, which are the settings' own. */
+export interface ActuatorGiven extends Readonly<Record<string, unknown>> {
+  readonly output: "table" | "json";
+  readonly settings?: string;
+  readonly once?: boolean;
+  readonly dryRun?: boolean;
+  readonly removeOrphans: boolean;
+}
+
+/** Runs passes until a signal, or one with --once and --dry-run. */
+export async function actuator(given: ActuatorGiven, { terminal, env }: Cli): Promise<Outcome> {
+  const config = await configOf(given, env);
+  if (!config.ok) return config;
+  const onProblem = (problem: Problem) => terminal.warn(`nodewise: ${problemLine(problem)}`);
+  const onRecovery = (recovery: Recovery) => terminal.warn(`nodewise: ${recoveryLine(recovery)}`);
+  const isOnce = given.once === true || given.dryRun === true;
+  const onPass = (report: PassReport) => printPass(report, given.output, isOnce, terminal);
+  const options = { config: config.value, onPass, onProblem, onRecovery };
+  if (isOnce) {
+    const report = await passOnce(options);
+    if (!report.ok) return fault(EXIT.cannotRun, report.error);
+    for (const problem of report.value.problems) onProblem(problem);
+    onPass(report.value);
+    return ok(exitOf(report.value));
+  }
+  const running = await startActuator(options);
+  if (!running.ok) return fault(EXIT.cannotRun, running.error);
+  await Promise.race([stopSignal(), running.value.done]);
+  await running.value.stop();
+  return ok(EXIT.ok);
+}
+
+/** Settings file, then flags, then --dry-run. Errors: every setting that is wrong. */
+async function configOf(given: ActuatorGiven, env: Cli["env"]): Promise<Result<ActuatorConfig, Fault>> {
+  const { output: _output, settings, once: _once, dryRun, removeOrphans, ...flags } = given;
+  const fromFile = settings === undefined ? ok({}) : await readSettings(settings);
+  if (!fromFile.ok) return fromFile;
+  const config = actuatorConfig({
+    stateDir: join(stateHome(env), "actuator"),
+    ...fromFile.value,
+    ...flags,
+    // commander says true when the flag is absent
+    ...(removeOrphans ? {} : { removeOrphans }),
+    ...(dryRun === true ? { mode: "observe" } : {}),
+  });
+  if (!config.ok) return fault(EXIT.badInput, config.error);
+  const { manifests } = config.value;
+  // Whole, as the problems of a directory name it.
+  return ok(manifests === undefined ? config.value : { ...config.value, manifests: resolve(manifests) });
+}
+
+async function readSettings(file: string): Promise<Result<object, Fault>> {
+  const source = await readDocument(file);
+  if (!source.ok) return source;
+  const { value } = source.value;
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return ok(value);
+  return fault(EXIT.badInput, `${file}: expected an object of settings such as {mode: observe}`);
+}
+
+function printPass(report: PassReport, output: "table" | "json", isOnce: boolean, terminal: Terminal): void {
+  if (output === "json") {
+    terminal.write(`${JSON.stringify(report)}\n`);
+    return;
+  }
+  const results = report.applied?.results ?? [];
+  const shown = isOnce ? results : results.filter(({ status }) => status !== "planned" && status !== "unchanged");
+  terminal.write(stepsTable(shown, terminal));
+  if (isOnce) terminal.write(driftTable(report.drift, terminal) + skipLines(report.skipped, terminal));
+  terminal.write(`${passLine(report)}\n`);
+}
+
+/** A refused decision is an answer; everything else that went wrong is a failure. */
+function exitOf(report: PassReport): ExitCode {
+  if (report.problems.some(({ from }) => from !== "decision")) return EXIT.failed;
+  if (report.problems.length > 0) return EXIT.negative;
+  return report.applied === null || report.applied.complete ? EXIT.ok : EXIT.failed;
+}
+
+export const problemLine = ({ from, message }: Problem): string => `${from}: ${message}`;
+export const recoveryLine = ({ outcome, steps }: Recovery): string =>
+  `a plan was cut short (${outcome.replace("_", " ")}): ${steps.map(({ message }) => message).join("; ") || "no step was done"}`;

@@ -1,0 +1,50 @@
+import { Argument, type Command, Option } from "commander";
+import { EXPLAIN, KINDS, type Kind } from "../model/decision.ts";
+import { type Cli, examples, finish, outputOption } from "./cli.ts";
+import type { DecideOptions } from "./decide.ts";
+import { PARTS } from "./inputs/parts.ts";
+import type { SnapshotFiles } from "./inputs/snapshot.ts";
+
+type Given = Readonly<Record<string, string | undefined>> & DecideOptions;
+
+export function addDecide(program: Command, cli: Cli): void {
+  const command = program
+    .command("decide")
+    .summary("decide from files, without API and history")
+    .description("Decide from files (JSON or YAML, `-` for standard input), without API and history.")
+    .addArgument(new Argument("<kind>", "what to decide").choices(KINDS))
+    .option("--snapshot <file>", "a whole NodeSnapshot; the options below replace parts of it");
+  for (const { option, what } of PARTS) command.option(`--${option} <file>`, what);
+  command
+    .addOption(new Option("--cgroup-version <version>", "cgroup version of the node").choices(["1", "2"]))
+    .addOption(new Option("--cgroup-driver <driver>", "cgroup driver").choices(["cgroupfs", "systemd"]))
+    .addOption(outputOption())
+    .addOption(
+      new Option("--explain <detail>", "why each value is what it is (default: off in tables, else reasons)").choices(
+        EXPLAIN,
+      ),
+    )
+    .action((kind: Kind, given: Given) =>
+      finish(cli, async () => (await import("./decide.ts")).decide(kind, filesOf(given), given, cli.terminal)),
+    );
+  examples(
+    command,
+    "nodewise snapshot | nodewise decide allocatable --snapshot -",
+    "nodewise decide cgroups --node node.json --pods pods.json --config configz.json --cgroup-version 2",
+    "kubectl get pods -A -o json | nodewise decide cgroups --snapshot snapshot.json --pods - --explain full",
+    "nodewise decide cgroups --snapshot snapshot.json -o json | jq '.decision.cgroups[].files'",
+  );
+}
+
+function filesOf(given: Given): SnapshotFiles {
+  const { snapshot, cgroupVersion, cgroupDriver } = given;
+  const parts = PARTS.map(({ option }) => [option, given[camelCase(option)]] as const);
+  return {
+    ...(snapshot === undefined ? {} : { snapshot }),
+    ...Object.fromEntries(parts.filter(([, file]) => file !== undefined)),
+    ...(cgroupVersion === undefined ? {} : { cgroupVersion: cgroupVersion === "1" ? 1 : 2 }),
+    ...(cgroupDriver === undefined ? {} : { cgroupDriver: cgroupDriver === "systemd" ? "systemd" : "cgroupfs" }),
+  };
+}
+/** How commander names an option's value. */
+const camelCase = (option: string): string => option.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());

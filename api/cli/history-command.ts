@@ -1,0 +1,30 @@
+import { type Command, Option } from "commander";
+import { KINDS } from "../model/decision.ts";
+import { dataDirOption } from "./api-options.ts";
+import { type Cli, examples, finish, outputOption } from "./cli.ts";
+import type { HistoryGiven } from "./history.ts";
+import { wholeNumber } from "./whole-number.ts";
+
+export function addHistory(program: Command, cli: Cli): void {
+  const command = program
+    .command("history")
+    .description("List recorded decisions, newest first: of a data directory, or of a running API.")
+    .addOption(dataDirOption())
+    .option("--api <url>", "ask this API instead")
+    .option("--token-file <file>", "holds the token for it (or set NODEWISE_TOKEN)")
+    .option("--node <name>", "of this node only")
+    .addOption(new Option("--kind <kind>", "of this kind only").choices(KINDS))
+    .option("--verdict <verdict>", "with this verdict only")
+    .option("--pod <pod>", "about this pod: uid, namespace/name, or name")
+    .option("--since <time>", "RFC 3339, or a duration back from now such as 90m")
+    .option("--until <time>", "likewise")
+    .addOption(new Option("--limit <n>", "at most so many").argParser(wholeNumber(1, 100_000)).default(50))
+    .addOption(outputOption())
+    .action((given: HistoryGiven) => finish(cli, async () => (await import("./history.ts")).history(given, cli)));
+  examples(
+    command,
+    "nodewise history --since 1h",
+    "nodewise history --node n1 --kind allocatable --verdict kubelet-refuses",
+    "NODEWISE_TOKEN=$(cat token) nodewise history --api https://nodewise.example:8787 -o json",
+  );
+}

@@ -1,0 +1,84 @@
+import { resolve } from "node:path";
+import { nodeNameOf } from "../../../actuator/machine/node.ts";
+import { observeMachine } from "../../../actuator/machine/observe.ts";
+import { problemText } from "../../../actuator/manifests/problem.ts";
+import { readManifests } from "../../../actuator/manifests/read-manifests.ts";
+import { snapshotOf } from "../../../actuator/snapshot.ts";
+import { decodeSnapshot } from "../../model/decode.ts";
+import { ok, type Result } from "../../model/result.ts";
+import { EXIT, type Fault, fault } from "../exit.ts";
+import { issueText, type Origin } from "./origin.ts";
+import { readPods } from "./pods.ts";
+import { readDocument } from "./read.ts";
+
+export interface MachineSnapshotOptions {
+  readonly pods?: string;
+  readonly manifests?: string;
+  readonly config?: string;
+  readonly nodeName?: string;
+  readonly cgroupDriver?: "cgroupfs" | "systemd";
+}
+export interface MachineSnapshot {
+  readonly snapshot: Readonly<Record<string, unknown>>;
+  /** What could not be read of the machine or of a manifest; the snapshot lacks it. */
+  readonly missing: readonly string[];
+}
+
+/** This machine as a checked NodeSnapshot, with pods and configuration from files. Errors: those of the files. */
+export async function readMachine(options: MachineSnapshotOptions): Promise<Result<MachineSnapshot, Fault>> {
+  const machine = observeMachine();
+  const nodeName = options.nodeName ?? nodeNameOf(machine) ?? "node";
+  const origins: Origin[] = [];
+  const configuration = await readConfiguration(options.config, origins);
+  if (!configuration.ok) return configuration;
+  const pods = await readPodsOf(options, nodeName, origins);
+  if (!pods.ok) return pods;
+  const snapshot = snapshotOf({
+    machine,
+    kubeletConfiguration: configuration.value,
+    pods: pods.value.pods,
+    cgroup: { driver: options.cgroupDriver ?? driverOf(configuration.value) },
+    nodeName,
+  });
+  const decoded = decodeSnapshot(snapshot);
+  if (!decoded.ok) return fault(EXIT.badInput, ...decoded.error.map((issue) => issueText(issue, origins)));
+  const unread = machine.missing.map(({ path, why }) => `not known of this machine: ${path}: ${why}`);
+  return ok({ snapshot, missing: [...unread, ...pods.value.problems] });
+}
+
+async function readConfiguration(file: string | undefined, origins: Origin[]): Promise<Result<unknown, Fault>> {
+  if (file === undefined) return ok({});
+  const source = await readDocument(file);
+  if (!source.ok) return source;
+  origins.push({ at: ["kubeletConfiguration"], source: source.value, base: [] });
+  return ok(source.value.value);
+}
+
+interface PodsAndProblems {
+  readonly pods: readonly unknown[];
+  readonly problems: readonly string[];
+}
+
+async function readPodsOf(
+  { pods, manifests }: MachineSnapshotOptions,
+  nodeName: string,
+  origins: Origin[],
+): Promise<Result<PodsAndProblems, Fault>> {
+  if (pods !== undefined) {
+    const read = await readPods(pods, nodeName);
+    if (!read.ok) return read;
+    origins.push(...read.value.origins);
+    return ok({ pods: read.value.pods, problems: [] });
+  }
+  if (manifests === undefined) return ok({ pods: [], problems: [] });
+  const read = await readManifests(manifests, nodeName);
+  const unreadable = read.problems.find(({ file, document }) => file === resolve(manifests) && document === undefined);
+  if (unreadable !== undefined) return fault(EXIT.badInput, problemText(unreadable));
+  return ok({ pods: read.pods, problems: read.problems.map((problem) => `left out: ${problemText(problem)}`) });
+}
+
+/** The kubelet's own default is cgroupfs. */
+function driverOf(configuration: unknown): "cgroupfs" | "systemd" {
+  const c = configuration as { cgroupDriver?: unknown; kubeletconfig?: { cgroupDriver?: unknown } } | null;
+  return (c?.kubeletconfig?.cgroupDriver ?? c?.cgroupDriver) === "systemd" ? "systemd" : "cgroupfs";
+}

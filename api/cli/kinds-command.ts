@@ -1,0 +1,32 @@
+import type { Command } from "commander";
+import { KINDS, type Kind, POLICY_VERSION } from "../model/decision.ts";
+import { ok } from "../model/result.ts";
+import { type Cli, examples, finish, outputOption } from "./cli.ts";
+import { EXIT } from "./exit.ts";
+import type { Form } from "./output.ts";
+import { table } from "./table.ts";
+
+const WHAT: Readonly<Record<Kind, string>> = {
+  allocatable: "capacity, what is reserved of it and why, allocatable, and the limits of kubepods",
+  cgroups: "the node's whole cgroup tree with every value and the exact text of every file",
+};
+
+export function addKinds(program: Command, cli: Cli): void {
+  const command = program
+    .command("kinds")
+    .description("List what can be decided.")
+    .addOption(outputOption())
+    .action(({ output }: { output: Form }) => finish(cli, () => list(cli, output)));
+  examples(command, "nodewise kinds", "nodewise kinds -o json");
+}
+
+async function list({ terminal }: Cli, output: Form) {
+  const kinds = KINDS.map((kind) => ({ kind, policyVersion: POLICY_VERSION, decides: WHAT[kind] }));
+  if (output !== "table") (await import("./output.ts")).printData(terminal, kinds, output);
+  else {
+    const columns = [{ title: "KIND" }, { title: "DECIDES", shrinkTo: 20 }, { title: "POLICY", giveUp: 1 }];
+    const rows = kinds.map(({ kind, policyVersion, decides }) => ({ cells: [kind, decides, policyVersion] }));
+    terminal.write(table(columns, rows, terminal.columns, terminal.paint));
+  }
+  return ok(EXIT.ok);
+}

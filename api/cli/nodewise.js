@@ -1,0 +1,95 @@
+#!/usr/bin/env node
+// biome-ignore-all lint: Nodes as old as 8 must parse this file to be told what to do, so it is written as ES5
+/**
+ * Starts the command line on a Node that can run it (the code is TypeScript; better-sqlite3 dies without a word on older
+ * ones): on this Node, or on the bundled node_modules/.bin/node with the same arguments. Without either: one message, exit 3.
+ */
+var CANNOT_RUN = 3;
+var SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"];
+
+/** 22.18 strips types by default; 23.0 to 23.5 are newer and do not. */
+function isEnough(version) {
+  var match = /^v?(\d+)\.(\d+)\./.exec(version);
+  if (match === null) return false;
+  var major = Number(match[1]);
+  var minor = Number(match[2]);
+  return major > 23 || (major === 23 && minor >= 6) || (major === 22 && minor >= 18);
+}
+
+/** Old Nodes read this file as CommonJS, and some of them do not parse `import()`. */
+function load(name) {
+  if (typeof require === "function") return Promise.resolve(require(name));
+  return (0, eval)("import(" + JSON.stringify(name) + ")");
+}
+
+function fail(message) {
+  process.stderr.write("nodewise: " + message + "\n");
+  process.exitCode = CANNOT_RUN;
+}
+
+/** The first node_modules/.bin/node at or above `from` that is new enough and runs on this machine. */
+function findBundled(from, modules) {
+  for (var dir = from; ; dir = modules.path.dirname(dir)) {
+    var candidate = modules.path.join(dir, "node_modules", ".bin", "node");
+    if (modules.fs.existsSync(candidate)) {
+      var answer = modules.process.spawnSync(candidate, ["--version"], { encoding: "utf8" });
+      if (answer.status === 0 && isEnough(answer.stdout)) return candidate;
+    }
+    if (dir === modules.path.dirname(dir)) return undefined;
+  }
+}
+
+/** Signals go on to the child; its end becomes ours: an exit code, or the signal that ended it. */
+function runWith(node, modules) {
+  var child = modules.process.spawn(node, process.argv.slice(1), { stdio: "inherit" });
+  var forward = function (signal) {
+    child.kill(signal);
+  };
+  for (var i = 0; i < SIGNALS.length; i++) process.on(SIGNALS[i], forward);
+  child.on("error", function (error) {
+    fail("cannot start " + node + ": " + error.message + "; install the packages again with `npm install`");
+  });
+  child.on("exit", function (code, signal) {
+    for (var i = 0; i < SIGNALS.length; i++) process.removeListener(SIGNALS[i], forward);
+    if (signal === null) process.exitCode = code;
+    else process.kill(process.pid, signal);
+  });
+}
+
+function reexecute(home, root, modules) {
+  var node = findBundled(home, modules);
+  if (node !== undefined) return runWith(node, modules);
+  var found = "needs Node 22.18 or newer, this is " + process.versions.node;
+  var looked = "no such node_modules/.bin/node is at or above " + root;
+  var advice = "run `npm install` there (without --omit=optional; it brings a Node for Linux on x64 and arm64)";
+  return fail(found + ", and " + looked + ": " + advice + ", or start nodewise with a newer Node");
+}
+
+function run(home, root, modules) {
+  var importFile = function (name) {
+    return load(String(modules.url.pathToFileURL(modules.path.join(home, name))));
+  };
+  var call = function (main) {
+    return main.main(process.argv.slice(2));
+  };
+  var explain = function (error) {
+    if (error.code !== "ERR_MODULE_NOT_FOUND") throw error;
+    fail("its packages are not installed (" + error.message.split("\n")[0] + "): run `npm install` in " + root);
+  };
+  var isInstalled = root.split(modules.path.sep).indexOf("node_modules") >= 0;
+  var ready = isInstalled ? importFile("strip-types.js") : Promise.resolve();
+  return ready.then(importFile.bind(null, "main.ts")).then(call, explain);
+}
+
+function start(loaded) {
+  var modules = { path: loaded[0], fs: loaded[1], url: loaded[2], process: loaded[3] };
+  var home = modules.path.dirname(modules.fs.realpathSync(process.argv[1]));
+  var root = modules.path.dirname(modules.path.dirname(home));
+  return isEnough(process.versions.node) ? run(home, root, modules) : reexecute(home, root, modules);
+}
+
+Promise.all(["path", "fs", "url", "child_process"].map(load))
+  .then(start)
+  .then(undefined, function (error) {
+    fail("cannot start: " + error.message);
+  });

@@ -1,0 +1,83 @@
+import type { PassReport } from "../../actuator/loop.ts";
+import type { Drift } from "../../actuator/plan/drift.ts";
+import type { Skip } from "../../actuator/plan/step.ts";
+import type { StepResult } from "../../actuator/steps.ts";
+import { type Color, printable } from "./style.ts";
+import { type Cell, table } from "./table.ts";
+import type { Terminal } from "./terminal.ts";
+
+/** What a pass saw and did in one line: `28 cgroups decided by the api; 120 steps planned; 3 files differ`. */
+export function passLine(report: PassReport): string {
+  const { cgroups, applied, drift, skipped, decidedBy, decisionId } = report;
+  if (cgroups === null) return `${report.at} nothing decided: ${count(report.problems.length, "problem")}`;
+  const by = decidedBy === "api" ? ` by the API (${decisionId})` : "";
+  const parts = [
+    `${count(cgroups.cgroups.length, "cgroup")} decided${by}`,
+    ...(applied === null ? [] : stepCounts(applied.results)),
+    ...(drift.length === 0 ? [] : [`${count(drift.length, "file")} with another value than wanted`]),
+    ...(skipped.length === 0 ? [] : [`${skipped.length} left out`]),
+  ];
+  return `${report.at} ${parts.join("; ")}`;
+}
+
+function stepCounts(results: readonly StepResult[]): readonly string[] {
+  if (results.length === 0) return ["nothing to do"];
+  const groups = Map.groupBy(results, ({ status }) => status);
+  return Array.from(groups, ([status, steps]) => `${count(steps.length, "step")} ${status.replace("_", " ")}`);
+}
+const count = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? "" : "s"}`;
+
+const STATUS_COLOR: Readonly<Record<StepResult["status"], Color | undefined>> = {
+  planned: undefined,
+  applied: "green",
+  unchanged: "dim",
+  skipped: "yellow",
+  failed: "red",
+  rolled_back: "yellow",
+};
+
+/** Every step with its old and new value, in the order in which they are done. */
+export function stepsTable(results: readonly StepResult[], { columns, paint }: Terminal): string {
+  const titles = [
+    { title: "CGROUP", shrinkTo: 20, cut: "start" },
+    { title: "FILE" },
+    { title: "OLD", align: "right" },
+    { title: "" },
+    { title: "NEW", shrinkTo: 12 },
+    { title: "WHY", giveUp: 1 },
+    { title: "STATUS" },
+  ] as const;
+  const rows = results.map((result) => ({ cells: stepCells(result), notes: faultNotes(result) }));
+  return results.length === 0 ? "" : table(titles, rows, columns, paint);
+}
+
+function stepCells({ step, status, before }: StepResult): readonly (string | Cell)[] {
+  const color = STATUS_COLOR[status];
+  const end: Cell = color === undefined ? { text: status } : { text: status, color };
+  const path = printable(step.path);
+  if (step.op === "mkdir")
+    return [path, step.fresh ? "(create)" : "(complete)", "", "", step.controllers.join(","), step.why, end];
+  if (step.op === "rmdir") return [path, "(remove)", "", "", "", step.why, end];
+  return [path, step.file, printable(before ?? step.from ?? "new"), "->", printable(step.to), step.why, end];
+}
+const faultNotes = ({ status, message }: StepResult): readonly string[] =>
+  status === "failed" || status === "skipped" || status === "rolled_back" ? [`  ${printable(message)}`] : [];
+
+/** Files that hold another value than wanted, with the cause of each. */
+export function driftTable(drift: readonly Drift[], { columns, paint }: Terminal): string {
+  const titles = [
+    { title: "CGROUP", shrinkTo: 20, cut: "start" },
+    { title: "FILE" },
+    { title: "FOUND", align: "right" },
+    { title: "WANTED", align: "right" },
+    { title: "CAUSE" },
+  ] as const;
+  const rows = drift.map(({ path, file, actual, wanted, cause }) => ({
+    cells: [printable(path), file, printable(actual), printable(wanted), cause],
+  }));
+  return drift.length === 0 ? "" : table(titles, rows, columns, paint);
+}
+
+/** What the decision names and the plan leaves out. */
+export const skipLines = (skipped: readonly Skip[], { paint }: Terminal): string =>
+  skipped.map(({ message }) => paint("dim", `left out: ${printable(message)}\n`)).join("");

@@ -1,0 +1,43 @@
+import { ok, type Result } from "../model/result.ts";
+import type { Log } from "../observe/log.ts";
+import { type ApiOptions, type RunningApi, startApi } from "../server.ts";
+import type { ApiGiven } from "./api-options.ts";
+import type { Cli } from "./cli.ts";
+import { stateHome } from "./directories.ts";
+import { EXIT, type Fault, fault, type Outcome } from "./exit.ts";
+import { stopSignal } from "./stop-signal.ts";
+
+const DAY_MS = 24 * 3600 * 1000;
+
+/** Starts the API as flags and variables say. Errors: the history or the address cannot be used. */
+export async function startServing(given: ApiGiven, { env }: Cli, log?: Log): Promise<Result<RunningApi, Fault>> {
+  const { port, host, allowHost, maxBodyBytes, maxConcurrency, keepDays, keepDecisions } = given;
+  const options: ApiOptions = {
+    dataDir: given.dataDir ?? stateHome(env),
+    ...(port === undefined ? {} : { port }),
+    ...(host === undefined ? {} : { host }),
+    ...(allowHost === undefined ? {} : { allowedHosts: allowHost }),
+    limits: {
+      ...(maxBodyBytes === undefined ? {} : { bodyBytes: maxBodyBytes }),
+      ...(maxConcurrency === undefined ? {} : { concurrency: maxConcurrency }),
+    },
+    retention: {
+      ...(keepDays === undefined ? {} : { maxAgeMs: keepDays * DAY_MS }),
+      ...(keepDecisions === undefined ? {} : { maxRowsPerNode: keepDecisions }),
+    },
+    ...(log === undefined ? {} : { log }),
+  };
+  const api = await startApi(options);
+  return api.ok ? api : fault(EXIT.failed, api.error);
+}
+
+/** `nodewise api`: the address on standard output once it listens, the log on standard error, until a signal. */
+export async function serve(given: ApiGiven, cli: Cli): Promise<Outcome> {
+  const stop = stopSignal();
+  const api = await startServing(given, cli);
+  if (!api.ok) return api;
+  cli.terminal.write(`${api.value.url}\n`);
+  await stop;
+  await api.value.close();
+  return ok(EXIT.ok);
+}

@@ -1,0 +1,18 @@
+/** Ctrl-C in a terminal reaches the launcher and its child, so one keystroke may come twice. */
+const SAME_KEYSTROKE_MS = 500;
+/** What shells make of SIGINT. */
+const INTERRUPTED = 130;
+
+/** Settles at the first SIGINT, SIGTERM or SIGHUP; a later one ends the process at once. */
+export function stopSignal(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    let first: number | undefined;
+    const onSignal = (signal: NodeJS.Signals): void => {
+      const now = performance.now();
+      first ??= now;
+      if (now - first > SAME_KEYSTROKE_MS) process.exit(INTERRUPTED);
+      resolve(signal);
+    };
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, onSignal);
+  });
+}

@@ -1,0 +1,41 @@
+export const COLORS = {
+  bold: [1, 22],
+  dim: [2, 22],
+  red: [31, 39],
+  green: [32, 39],
+  yellow: [33, 39],
+  cyan: [36, 39],
+} as const;
+export type Color = keyof typeof COLORS;
+/** Wraps a text in a colour, or leaves it alone where colour is off. */
+export type Paint = (color: Color, text: string) => string;
+
+export const plainPaint: Paint = (_, text) => text;
+export const colorPaint: Paint = (color, text) => {
+  const [on, off] = COLORS[color];
+  return text === "" ? "" : `\u001b[${on}m${text}\u001b[${off}m`;
+};
+
+/** Names come from callers: what would move the cursor, colour the screen or turn the writing direction shows as `?`. */
+export const printable = (text: string): string => text.replace(UNPRINTABLE, "?");
+const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
+
+/** Columns that a text takes, its colours aside. */
+export const widthOf = (text: string): number => Array.from(text.replace(ESCAPES, "")).length;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the escape that starts a colour
+const ESCAPES = /\u001b\[\d+m/g;
+
+/** At most `width` columns, the last an ellipsis where something is cut off. The text must hold no colours. */
+export const clip = (text: string, width: number): string =>
+  widthOf(text) <= width
+    ? text
+    : `${Array.from(text)
+        .slice(0, Math.max(0, width - 1))
+        .join("")}…`;
+/** As `clip`, but the end stays. */
+export const clipStart = (text: string, width: number): string =>
+  widthOf(text) <= width
+    ? text
+    : `…${Array.from(text)
+        .slice(1 - width)
+        .join("")}`;

@@ -1,0 +1,111 @@
+import type { AllocatableDecision, CgroupValues, QuantityList } from "../../model/decision.ts";
+import { decimal } from "../../model/units.ts";
+import { type BarPart, bar } from "../bar.ts";
+import { humanBytes, isBytes, magnitude } from "../size.ts";
+import { type Color, type Paint, printable } from "../style.ts";
+import { type Column, type Row, table } from "../table.ts";
+import type { Shown } from "./shown.ts";
+
+const BAR_WIDTH = 24;
+const EMPTY = "–";
+
+interface Part {
+  readonly title: string;
+  readonly glyph: string;
+  readonly color: Color;
+  readonly amounts: (decision: AllocatableDecision) => QuantityList | undefined;
+}
+const PARTS: readonly Part[] = [
+  { title: "allocatable", glyph: "█", color: "green", amounts: (d) => d.allocatable },
+  { title: "kubeReserved", glyph: "▓", color: "cyan", amounts: (d) => d.reserved["kubeReserved"] },
+  { title: "systemReserved", glyph: "▒", color: "yellow", amounts: (d) => d.reserved["systemReserved"] },
+  { title: "evictionHard", glyph: "░", color: "red", amounts: (d) => d.reserved["evictionHard"] },
+];
+
+/** Capacity, what is taken off and what is left of each resource, then the node-level cgroups' limits. */
+export function allocatableTable(shown: Shown<AllocatableDecision>): string {
+  const { decision, paint, columns } = shown;
+  const names = Object.keys(decision.capacity);
+  const right = (title: string, giveUp?: number): Column =>
+    giveUp === undefined ? { title, align: "right" } : { title, align: "right", giveUp };
+  const resources = table(
+    [
+      { title: "RESOURCE", shrinkTo: 12 },
+      right("CAPACITY"),
+      ...PARTS.slice(1).map(({ title }, i) => right(title, i + 2)),
+      right("ALLOCATABLE"),
+      { title: "", giveUp: 1 },
+    ],
+    names.flatMap((name) => resourceRows(name, shown)),
+    columns,
+    paint,
+  );
+  const legend = PARTS.map(({ title, glyph, color }) => `${paint(color, glyph)} ${title}`).join("   ");
+  const cgroups = [
+    ["kubepods", decision.kubepods.enforced ? "pods enforced" : "pods not enforced", decision.kubepods.values] as const,
+    ...decision.enforcement.map((e) => [e.cgroup, e.key, e.values] as const),
+  ];
+  const refused = decision.errors
+    .map((error) => paint("red", `the kubelet does not start: ${printable(error)}\n`))
+    .join("");
+  return `${resources}${legend}\n\n${limitsTable(cgroups, columns, paint)}${refused}`;
+}
+
+/** The exact quantities, and below those counted in bytes a line for the eye. */
+function resourceRows(name: string, shown: Shown<AllocatableDecision>): readonly Row[] {
+  const { decision } = shown;
+  const of = (list: QuantityList | undefined): string => list?.[name] ?? "";
+  const quantities = [
+    of(decision.capacity),
+    ...PARTS.slice(1).map((p) => of(p.amounts(decision))),
+    of(decision.allocatable),
+  ];
+  const exact = quantities.map((text) => (text === "" || text === "0" ? EMPTY : text));
+  const notes = shown.notesAt(name).map((note) => `  ${note}`);
+  const row: Row = { cells: [printable(name), ...exact, barOf(name, shown)], notes };
+  if (!isBytes(name) || magnitude(of(decision.capacity)) === 0) return [row];
+  const human = quantities.map((text) => (magnitude(text) === 0 ? "" : humanBytes(magnitude(text))));
+  return [{ cells: row.cells }, { cells: ["", ...human.map((text) => ({ text, color: "dim" as const })), ""], notes }];
+}
+
+function barOf(name: string, { decision, paint }: Shown<AllocatableDecision>): string {
+  const parts: BarPart[] = PARTS.map(({ glyph, color, amounts }) => ({
+    size: magnitude(amounts(decision)?.[name]),
+    draw: (cells) => paint(color, glyph.repeat(cells)),
+  }));
+  const capacity = magnitude(decision.capacity[name]);
+  const rest = capacity - parts.reduce((sum, part) => sum + part.size, 0);
+  const drawn = bar([...parts, { size: rest, draw: (cells) => paint("dim", "·".repeat(cells)) }], BAR_WIDTH);
+  if (drawn === "") return "";
+  return `${drawn} ${String(Math.floor((magnitude(decision.allocatable[name]) / capacity) * 100)).padStart(3)} %`;
+}
+
+function limitsTable(
+  cgroups: readonly (readonly [name: string, key: string, values: CgroupValues])[],
+  columns: number,
+  paint: Paint,
+): string {
+  const number = (n: number | undefined): string => (n === undefined ? EMPTY : decimal(n));
+  return table(
+    [
+      { title: "CGROUP", shrinkTo: 12 },
+      { title: "SHARES", align: "right" },
+      { title: "MEMORY", align: "right" },
+      { title: "", align: "right", giveUp: 2 },
+      { title: "PIDS", align: "right" },
+      { title: "enforceNodeAllocatable", giveUp: 1 },
+    ],
+    cgroups.map(([name, key, values]) => ({
+      cells: [
+        printable(name),
+        number(values.cpuShares),
+        number(values.memory),
+        { text: values.memory === undefined ? "" : humanBytes(values.memory), color: "dim" },
+        number(values.pidsLimit),
+        key,
+      ],
+    })),
+    columns,
+    paint,
+  );
+}

@@ -1,0 +1,109 @@
+import type { CgroupPlan, CgroupsDecision, CgroupValues } from "../../model/decision.ts";
+import { pageSizeName } from "../../model/machine.ts";
+import { decimal, UNLIMITED_HUGEPAGES } from "../../model/units.ts";
+import { humanBytes } from "../size.ts";
+import { type Color, printable } from "../style.ts";
+import { type Cell, type Column, table } from "../table.ts";
+import { treeLines } from "../tree.ts";
+import type { Shown } from "./shown.ts";
+
+interface ValueColumn extends Column {
+  /** Empty where the cgroup sets no such value; a column without any is not shown. */
+  readonly cell: (values: CgroupValues) => string | Cell;
+}
+const DEFAULT_PERIOD = 100_000;
+const LEVEL_COLOR: Readonly<Record<CgroupPlan["level"], Color | undefined>> = {
+  node: "bold",
+  qos: "bold",
+  pod: "cyan",
+  container: undefined,
+};
+
+/** The tree of cgroups with pods' and containers' names, and the values of each. */
+export function cgroupsTable(shown: Shown<CgroupsDecision>): string {
+  const { decision, columns, paint, notesAt } = shown;
+  const lines = treeLines(
+    decision.cgroups,
+    (c) => c.path,
+    (c) => c.path.slice(0, c.path.lastIndexOf("/")),
+  );
+  const values = decision.version === 1 ? V1_COLUMNS : V2_COLUMNS;
+  const pods = new Set(decision.cgroups.flatMap(({ pod }) => (pod === null ? [] : [pod.uid]))).size;
+  const caption = `cgroup v${decision.version}, ${decision.driver} driver: ${decision.cgroups.length} cgroups, ${pods} pods`;
+  const tree = table(
+    [{ title: "CGROUP", shrinkTo: 20 }, ...values, { title: "DIRECTORY", giveUp: 1 }],
+    lines.map((line) => ({
+      cells: [
+        cellOf(`${line.branch}${labelOf(line.item)}`, LEVEL_COLOR[line.item.level]),
+        ...values.map(({ cell }) => cell(line.item.values)),
+        cellOf(directoryOf(line.item), "dim"),
+      ],
+      notes: notesAt(line.item.path).map((note) => paint("dim", `${line.below}  `) + note),
+    })),
+    columns,
+    paint,
+  );
+  return `${paint("dim", caption)}\n${tree}`;
+}
+const cellOf = (text: string, color: Color | undefined): Cell => (color === undefined ? { text } : { text, color });
+
+function labelOf(plan: CgroupPlan): string {
+  if (plan.container !== null) return printable(plan.container);
+  if (plan.pod !== null) return printable(`${plan.pod.namespace}/${plan.pod.name}`);
+  return printable(plan.level === "node" ? plan.path : leafOf(plan.path));
+}
+const leafOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
+const directoryOf = (plan: CgroupPlan): string => {
+  if (plan.pod === null) return "";
+  return plan.container !== null && plan.containerId === null ? "(not running)" : printable(leafOf(plan.path));
+};
+
+const number = (n: number | undefined): string => (n === undefined ? "" : decimal(n));
+const limit = (n: number | undefined): string => (n !== undefined && n < 0 ? "none" : number(n));
+
+/** CPUs that the quota allows: `0.5`, `none`. */
+function cpuLimit({ cpuQuota, cpuPeriod }: CgroupValues): string {
+  if (cpuQuota === undefined || cpuQuota === 0) return "";
+  return cpuQuota < 0 ? "none" : String(Math.round((cpuQuota / (cpuPeriod ?? DEFAULT_PERIOD)) * 100_000) / 100_000);
+}
+const quota = (v: CgroupValues): string =>
+  v.cpuQuota === undefined || v.cpuQuota <= 0 ? "" : `${decimal(v.cpuQuota)}/${decimal(v.cpuPeriod ?? DEFAULT_PERIOD)}`;
+
+/** Zero ("none of it") is the rule for huge pages, and no limit the rule of the tiers: what differs is shown. */
+function hugePages({ hugePageLimit }: CgroupValues): string {
+  const shown = Object.entries(hugePageLimit ?? {}).filter(([, bytes]) => bytes > 0 && bytes < UNLIMITED_HUGEPAGES);
+  return shown.map(([size, bytes]) => `${pageSizeName(Number(size))}: ${humanBytes(bytes)}`).join(", ");
+}
+const human = (n: number | undefined): Cell => ({ text: n === undefined || n < 0 ? "" : humanBytes(n), color: "dim" });
+const bytesColumn = (title: string, field: "memoryMin" | "memoryLow" | "memoryHigh" | "memorySwap"): ValueColumn => ({
+  title,
+  align: "right",
+  giveUp: 4,
+  cell: (v) => limit(v[field]),
+});
+
+const SHARES: ValueColumn = { title: "SHARES", align: "right", cell: (v) => number(v.cpuShares) };
+const WEIGHT: ValueColumn = { title: "WEIGHT", align: "right", cell: (v) => number(v.cpuWeight) };
+const COMMON: readonly ValueColumn[] = [
+  { title: "CPU LIMIT", align: "right", cell: cpuLimit },
+  { title: "QUOTA µs", align: "right", giveUp: 2, cell: quota },
+  { title: "MEMORY", align: "right", cell: (v) => limit(v.memory) },
+  { title: "", align: "right", giveUp: 3, cell: (v) => human(v.memory) },
+];
+const LAST: readonly ValueColumn[] = [
+  { title: "PIDS", align: "right", cell: (v) => limit(v.pidsLimit) },
+  { title: "CPUSET", cell: (v) => v.cpusetCpus ?? "" },
+  { title: "MEMS", giveUp: 5, cell: (v) => v.cpusetMems ?? "" },
+  { title: "HUGE PAGES", giveUp: 6, cell: hugePages },
+  { title: "OOM ADJ", align: "right", giveUp: 7, cell: (v) => number(v.oomScoreAdj) },
+];
+const V1_COLUMNS: readonly ValueColumn[] = [SHARES, ...COMMON, bytesColumn("MEM+SWAP", "memorySwap"), ...LAST];
+const V2_COLUMNS: readonly ValueColumn[] = [
+  WEIGHT,
+  ...COMMON,
+  bytesColumn("MIN", "memoryMin"),
+  bytesColumn("LOW", "memoryLow"),
+  bytesColumn("HIGH", "memoryHigh"),
+  bytesColumn("SWAP", "memorySwap"),
+  ...LAST,
+];

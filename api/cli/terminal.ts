@@ -1,0 +1,42 @@
+import { colorPaint, type Paint, plainPaint, printable } from "./style.ts";
+
+/** Where a command writes, and how wide and colourful it may. */
+export interface Terminal {
+  /** Answers: standard output. */
+  write(text: string): void;
+  /** Everything else: standard error, one printable line. */
+  warn(line: string): void;
+  /** Infinity where the output is no terminal: nothing is cut off in files and pipes. */
+  readonly columns: number;
+  readonly paint: Paint;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The terminal of this process. A reader that goes away (`| head`, a closed window) ends the process quietly. */
+export function processTerminal(env: Environment): Terminal {
+  const { stdout, stderr } = process;
+  for (const stream of [stdout, stderr]) {
+    stream.on("error", (error: NodeJS.ErrnoException) => {
+      if (error.code !== "EPIPE" && error.code !== "EIO") throw error;
+      process.exit();
+    });
+  }
+  return {
+    write: (text) => void stdout.write(text),
+    warn: (line) => void stderr.write(`${printable(line)}\n`),
+    columns: columnsOf(env, stdout.isTTY ? stdout.columns : undefined),
+    paint: isColorful(env, stdout.isTTY === true) ? colorPaint : plainPaint,
+  };
+}
+
+/** COLUMNS wins where it is exported, as it does for other programs. */
+export function columnsOf(env: Environment, terminal: number | undefined): number {
+  const asked = Number(env["COLUMNS"]);
+  if (Number.isInteger(asked) && asked > 0) return asked;
+  return terminal === undefined || terminal === 0 ? Number.POSITIVE_INFINITY : terminal;
+}
+
+/** no-color.org: any NO_COLOR that is not empty. */
+export const isColorful = (env: Environment, isTerminal: boolean): boolean =>
+  isTerminal && (env["NO_COLOR"] ?? "") === "" && env["TERM"] !== "dumb";

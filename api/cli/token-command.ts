@@ -1,0 +1,45 @@
+import { type Command, Option } from "commander";
+import { SCOPES, type Scope } from "../auth/token.ts";
+import { dataDirOption } from "./api-options.ts";
+import { type Cli, examples, finish, outputOption } from "./cli.ts";
+import type { Form } from "./output.ts";
+import type { TokenGiven } from "./token.ts";
+
+export function addToken(program: Command, cli: Cli): void {
+  const group = program
+    .command("token")
+    .description("Make, list and revoke the API's tokens. As soon as one exists, the API wants one from everybody.");
+  examples(
+    group,
+    "TOKEN=$(nodewise token create dashboard --scope read)",
+    "nodewise token create actuator --scope decide --node $(hostname) > token && chmod 600 token",
+    "nodewise token list",
+    "nodewise token revoke 0123456789ab",
+  );
+  const load = () => import("./token.ts");
+  group
+    .command("create")
+    .description("Print a new token; this is the only time that it can be seen.")
+    .argument("<name>", "whose it is, or what for")
+    .addOption(
+      new Option("--scope <scopes...>", "what it may do").choices(SCOPES).default(["decide", "read"] satisfies Scope[]),
+    )
+    .option("--node <name>", "the only node that it may speak for (default: any)")
+    .addOption(dataDirOption())
+    .addOption(outputOption())
+    .action((name: string, given: TokenGiven) => finish(cli, async () => (await load()).create(name, given, cli)));
+  group
+    .command("list")
+    .description("List all tokens, the revoked ones too; secrets are not stored.")
+    .addOption(dataDirOption())
+    .addOption(outputOption())
+    .action((given: TokenGiven) => finish(cli, async () => (await load()).list(given, cli)));
+  group
+    .command("revoke")
+    .description("Revoke a token by its id, at once.")
+    .argument("<id>", "as `token list` shows it")
+    .addOption(dataDirOption())
+    .action((id: string, given: { dataDir?: string; output: Form }) =>
+      finish(cli, async () => (await load()).revoke(id, given, cli)),
+    );
+}

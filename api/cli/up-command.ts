@@ -1,0 +1,19 @@
+import { type Command, Option } from "commander";
+import { withApiOptions } from "./api-options.ts";
+import { type Cli, examples, finish } from "./cli.ts";
+import type { UpGiven } from "./up.ts";
+import { wholeNumber } from "./whole-number.ts";
+
+export function addUp(program: Command, cli: Cli): void {
+  const command = withApiOptions(
+    program
+      .command("up")
+      .description("Start the API and an actuator that only observes this machine, and show what they see."),
+  )
+    .option("--manifests <dir>", "static pods of this machine: a directory or a file")
+    .option("--config <file>", "its KubeletConfiguration (absent: the kubelet's defaults)")
+    .option("--node-name <name>", "its name (default: the host's)")
+    .addOption(new Option("--interval-seconds <n>", "from look to look").argParser(wholeNumber(1, 86_400)).default(60))
+    .action((given: UpGiven) => finish(cli, async () => (await import("./up.ts")).up(given, cli)));
+  examples(command, "nodewise up", "nodewise up --port 9000 --manifests ./pods --config kubelet.yaml");
+}

@@ -1,0 +1,122 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { manifest, realNode, run } from "./run.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const SMALL = ["--node", manifest("node.yaml"), "--config", manifest("config.yaml")];
+
+let scratch: string;
+const file = (name: string, text: string): string => {
+  writeFileSync(join(scratch, name), text);
+  return join(scratch, name);
+};
+beforeAll(() => {
+  scratch = mkdtempSync(join(tmpdir(), "nodewise-faults-"));
+});
+afterAll(() => rmSync(scratch, { recursive: true }));
+
+describe.concurrent("decide that cannot answer", () => {
+  test("a refusal ends with 1, and is data where data was asked for", async () => {
+    const args = ["decide", "cgroups", ...SMALL];
+    const table = await run(args);
+    expect(table).toMatchObject({ code: 1, stdout: "" });
+    expect(table.stderr).toMatch(/^nodewise: cgroups refused \(needs_input\): .*; here: --cgroup-version 1 or 2\n$/);
+    const json = await run([...args, "-o", "json"]);
+    expect(json.code).toBe(1);
+    expect(JSON.parse(json.stdout).refusal).toMatchObject({ code: "needs_input", needs: ["cgroup.version"] });
+  });
+
+  test("a configuration that the kubelet refuses ends with 1 and says why", async () => {
+    const config = file("config.yaml", "enforceNodeAllocatable: [pods, kube-reserved]\n");
+    const ran = await run(["decide", "allocatable", "--node", manifest("node.yaml"), "--config", config]);
+    expect(ran).toMatchObject({ code: 1, stderr: "" });
+    expect(ran.stdout).toMatch(/^the kubelet does not start: .*kubeReservedCgroup/m);
+  });
+
+  test("a fault of the input names file, line, column and JSON path, and ends with 2", async () => {
+    const node = file(
+      "node.yaml",
+      "kind: Node\nmetadata: {name: few}\nstatus:\n  capacity:\n    cpu: many\n    memory: -1\n",
+    );
+    const ran = await run(["decide", "allocatable", "--node", node]);
+    expect(ran).toMatchObject({ code: 2, stdout: "" });
+    expect(ran.stderr.split("\n")).toEqual([
+      expect.stringMatching(`^nodewise: ${node}:5:10: node\\.status\\.capacity\\.cpu: \`many\` is not a quantity`),
+      `nodewise: ${node}:6:13: node.status.capacity.memory: quantity \`-1\` is negative`,
+      "",
+    ]);
+  });
+
+  test.each([
+    [
+      "a missing file",
+      ["--node", "/nowhere/node.json"],
+      /^nodewise: \/nowhere\/node\.json: no such file: check the path$/,
+    ],
+    ["a directory", ["--node", "/"], /^nodewise: \/: is a directory: name a file in it$/],
+    ["truncated JSON", ["--node", "-"], /^nodewise: standard input:1:\d+: .*is not YAML or JSON/],
+    ["standard input twice", ["--node", "-", "--pods", "-"], /^nodewise: standard input can be read once/],
+    ["no file at all", [], /^nodewise: nothing to decide on: give --snapshot FILE/],
+    ["a node as the snapshot", ["--snapshot", realNode("node.json")], /is no snapshot .*: give it with --node$/],
+    [
+      "several documents for one part",
+      ["--node", manifest("two-pods.yaml")],
+      /holds 2 documents: give a file with one$/,
+    ],
+    ["a pod as the node", ["--node", realNode("configz.json")], /node\.metadata: /],
+    ["an unknown option", ["--nodes", "x"], /^nodewise: unknown option '--nodes'$/],
+    [
+      "an unknown cgroup version",
+      ["--cgroup-version", "3"],
+      /^nodewise: option '--cgroup-version <version>' argument '3' is invalid/,
+    ],
+  ])("%s is one line and exit code 2", async (_, args, message) => {
+    const ran = await run(["decide", "allocatable", ...args], { input: '{"kind": "Node", ' });
+    expect(ran).toMatchObject({ code: 2, stdout: "" });
+    expect(ran.stderr.split("\n")[0]).toMatch(message);
+    expect(ran.stderr).not.toMatch(/^ +at /m);
+  });
+
+  test("many faults are cut off, and names from the input cannot steer the terminal", async () => {
+    const pods = Array.from({ length: 30 }, (_, i) => ({
+      metadata: { name: `\u001b[31m${i}`, uid: `u${i}` },
+      spec: {},
+    }));
+    const ran = await run(["decide", "cgroups", ...SMALL, "--pods", "-"], { input: JSON.stringify(pods) });
+    expect(ran.code).toBe(2);
+    expect(ran.stderr).not.toContain("\u001b");
+    expect(ran.stderr.trimEnd().split("\n")).toHaveLength(21);
+    expect(ran.stderr).toMatch(/nodewise: and \d+ more like these\n$/);
+  });
+
+  test("more pods than a node has are refused before they are looked at", async () => {
+    const ran = await run(["decide", "cgroups", ...SMALL, "--pods", "-"], {
+      input: JSON.stringify(Array(200_000).fill({})),
+    });
+    expect(ran).toMatchObject({ code: 2, stdout: "" });
+    expect(ran.stderr).toMatch(
+      /^nodewise: standard input: holds 200000 pods, more than a node's 512: .*--field-selector.*\n$/,
+    );
+  });
+
+  test("YAML has at most 4 MiB, and JSON with a fault is not handed to the YAML parser beyond that", async () => {
+    for (const input of ["- a: b\n".repeat(650_000), `[${'{"a": 1},'.repeat(500_000)}`]) {
+      const ran = await run(["decide", "cgroups", "--node", "-"], { input });
+      expect(ran).toMatchObject({ code: 2, stdout: "" });
+      expect(ran.stderr).toMatch(
+        /^nodewise: standard input: YAML may have 4 MiB, and this is no JSON, .*: give JSON, or split it\n$/,
+      );
+    }
+    const large = await run(["decide", "cgroups", "--node", "-"], { input: `{"x": "${"a".repeat(5 * 2 ** 20)}"}` });
+    expect(large.stderr).toMatch(/^nodewise: standard input: node\.metadata: /);
+  });
+
+  test("standard input ends at 64 MiB", async () => {
+    const ran = await run(["decide", "allocatable", "--node", "-"], { input: Buffer.alloc(65 * 2 ** 20, "a") });
+    expect(ran).toMatchObject({ code: 2, stdout: "" });
+    expect(ran.stderr).toBe("nodewise: standard input: is larger than 67108864 bytes: split it\n");
+  });
+});

@@ -1,0 +1,165 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { parse } from "yaml";
+import { POLICY_VERSION } from "../../api/model/decision.ts";
+import { ended, manifest, realNode, run, start } from "./run.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const CAPTURED = [
+  ["--node", realNode("node.json")],
+  ["--pods", realNode("pods.json")],
+  ["--config", realNode("configz.json")],
+  ["--stats", realNode("stats-summary.json")],
+  ["--cpu-manager-state", realNode("cpu_manager_state")],
+  ["--memory-manager-state", realNode("memory_manager_state")],
+  ["--allocated-pods", realNode("allocated_pods_state")],
+  ["--cgroup-version", "1"],
+].flat();
+const SMALL = ["--node", manifest("node.yaml"), "--config", manifest("config.yaml")];
+const PODS = ["--pods", manifest("two-pods.yaml"), "--cgroup-version", "2"];
+
+let scratch: string;
+const file = (name: string, text: string): string => {
+  writeFileSync(join(scratch, name), text);
+  return join(scratch, name);
+};
+beforeAll(() => {
+  scratch = mkdtempSync(join(tmpdir(), "nodewise-decide-"));
+});
+afterAll(() => rmSync(scratch, { recursive: true }));
+
+describe.concurrent("decide over a captured node", () => {
+  test("cgroups gives what the real kubelet wrote, as JSON", async () => {
+    const ran = await run(["decide", "cgroups", ...CAPTURED, "-o", "json"]);
+    expect(ran).toMatchObject({ code: 0, stderr: "" });
+    const answer = JSON.parse(ran.stdout);
+    expect(answer).toMatchObject({
+      kind: "cgroups",
+      node: "n1",
+      policyVersion: POLICY_VERSION,
+      verdict: "decided",
+      needs: [],
+    });
+    const real: Record<string, Record<string, string>> = JSON.parse(readFileSync(realNode("cgroups.json"), "utf8"));
+    const differs: string[] = [];
+    let same = 0;
+    for (const { path, files } of answer.decision.cgroups as {
+      path: string;
+      files: { path: string; value: string }[];
+    }[]) {
+      for (const { path: name, value } of files) {
+        if (real[path]?.[name] === value) same++;
+        else if (real[path]?.[name] !== undefined)
+          differs.push(`${path} ${name}: ${value}, really ${real[path][name]}`);
+      }
+    }
+    expect(differs).toEqual([]);
+    expect(same).toBeGreaterThan(100);
+    expect(answer.reasons.length).toBeGreaterThan(0);
+  });
+
+  test("allocatable is the node's own status, as YAML", async () => {
+    const ran = await run(["decide", "allocatable", ...CAPTURED, "-o", "yaml", "--explain", "off"]);
+    const answer = parse(ran.stdout, { version: "1.1" });
+    const node = JSON.parse(readFileSync(realNode("node.json"), "utf8"));
+    expect(answer.decision.allocatable).toEqual(node.status.allocatable);
+    expect(answer.reasons).toEqual([]);
+  });
+
+  test("the tree names every pod and container, and is cut to the terminal's width", async () => {
+    const { stdout } = await run(["decide", "cgroups", ...CAPTURED], { env: { COLUMNS: "80" } });
+    const lines = stdout.trimEnd().split("\n");
+    expect(lines.slice(0, 6)).toEqual([
+      `n1 · cgroups · ${POLICY_VERSION}`,
+      "cgroup v1, cgroupfs driver: 28 cgroups, 11 pods",
+      "CGROUP                        SHARES  CPU LIMIT       MEMORY   PIDS  CPUSET",
+      "/kubepods                       1843             24202768384  31768",
+      "├─ burstable                     593",
+      "│  ├─ default/burst-lim          102        0.3    134217728   1024",
+    ]);
+    expect(lines.at(-1)).toBe("   └─ c                           20       0.02     20971520         0");
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(80);
+  });
+});
+
+describe.concurrent("decide over files made by hand", () => {
+  test("allocatable shows what is reserved, and the kubepods limits", async () => {
+    const ran = await run(["decide", "allocatable", ...SMALL]);
+    expect(ran).toMatchObject({ code: 0, stderr: "" });
+    expect(ran.stdout).toBe(`small · allocatable · ${POLICY_VERSION}
+RESOURCE           CAPACITY  kubeReserved  systemReserved  evictionHard  ALLOCATABLE
+cpu                       4          200m            300m             –        3500m  █████████████████████▓▒▒  87 %
+ephemeral-storage     100Gi             –               –   10737418400  96636764000  ██████████████████████░░  89 %
+                    100 GiB                                      10 GiB       90 GiB
+memory                  8Gi         512Mi           512Mi           1Gi          6Gi  ██████████████████▓▓▒░░░  75 %
+                      8 GiB       512 MiB         512 MiB         1 GiB        6 GiB
+pods                    110             –               –             –          110  ████████████████████████ 100 %
+█ allocatable   ▓ kubeReserved   ▒ systemReserved   ░ evictionHard
+
+CGROUP    SHARES      MEMORY         PIDS  enforceNodeAllocatable
+kubepods    3584  7516192768  7 GiB     –  pods enforced
+not known: stats.node.rlimit.maxpid (give --stats)
+`);
+  });
+
+  test("pods of a manifest get the node's name and a uid, as a kubelet gives static pods", async () => {
+    const { stdout } = await run(["decide", "cgroups", ...SMALL, ...PODS]);
+    const [, caption, ...lines] = stdout.split("\n");
+    expect(caption).toBe("cgroup v2, cgroupfs driver: 7 cgroups, 2 pods");
+    expect(lines.map((line) => line.slice(0, 40).trimEnd())).toEqual([
+      "CGROUP                   WEIGHT  CPU LIM",
+      "/kubepods                   137",
+      "├─ burstable                 20",
+      "│  └─ default/web-small      20",
+      "│     └─ app                 59",
+      "├─ besteffort                 1",
+      "└─ prod/db-small             79",
+      "   └─ pg                    174",
+      "not known: stats.node.rlimit.maxpid (giv",
+      "",
+    ]);
+    expect(stdout).toMatch(/prod\/db-small .* 200000\/100000 .* pod[0-9a-f]{32}$/m);
+  });
+
+  test("--explain gives a sentence under each line; full adds the rule and its numbers", async () => {
+    const reasons = await run(["decide", "cgroups", ...SMALL, ...PODS, "--explain", "reasons"]);
+    expect(reasons.stdout).toContain("│     │    cpuShares: 500m cpu requested\n");
+    const full = await run(["decide", "cgroups", ...SMALL, ...PODS, "--explain", "full"]);
+    expect(full.stdout).toContain("cpuShares: 500m cpu requested [shares_from_request milliCpu=500 cpuShares=512]\n");
+  });
+
+  test("one Pod, a List, a PodList, an array and standard input are all pods", async () => {
+    const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "a" }, spec: { containers: [{ name: "c" }] } };
+    const bare = { metadata: pod.metadata, spec: pod.spec };
+    const forms = [pod, { kind: "List", items: [pod] }, { kind: "PodList", items: [bare] }, [bare]];
+    for (const form of forms) {
+      const args = ["decide", "cgroups", ...SMALL, "--pods", "-", "--cgroup-version", "1", "-o", "json"];
+      const { stdout, stderr } = await run(args, { input: JSON.stringify(form) });
+      expect(stderr).toBe("");
+      const names = JSON.parse(stdout).decision.cgroups.map((c: { pod: { name: string } | null }) => c.pod?.name);
+      expect(names).toContain("a-small");
+    }
+  });
+
+  test("a part takes the place of the snapshot's", async () => {
+    const snapshot = file(
+      "snapshot.json",
+      JSON.stringify({ node: parse(readFileSync(manifest("node.yaml"), "utf8")) }),
+    );
+    const args = ["decide", "allocatable", "--snapshot", snapshot, "-o", "json"];
+    const alone = JSON.parse((await run(args)).stdout);
+    const other = JSON.parse((await run([...args, "--config", manifest("config.yaml")])).stdout);
+    expect([alone.decision.allocatable.cpu, other.decision.allocatable.cpu]).toEqual(["4", "3500m"]);
+  });
+});
+
+test("a reader that goes away ends it quietly", async () => {
+  const child = start(["decide", "cgroups", ...CAPTURED, "-o", "json", "--explain", "full"]);
+  child.stdin.end();
+  const end = ended(child);
+  child.stdout.once("data", () => child.stdout.destroy());
+  expect(await end).toMatchObject({ signal: null, stderr: "" });
+});

@@ -1,0 +1,132 @@
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { ended, printed, realNode, run, start } from "./run.ts";
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+let scratch: string;
+beforeAll(() => {
+  scratch = mkdtempSync(join(tmpdir(), "nodewise-history-"));
+});
+afterAll(() => rmSync(scratch, { recursive: true }));
+
+const SNAPSHOT = { node: JSON.parse(readFileSync(realNode("node.json"), "utf8")), cgroup: { version: 2 } };
+const post = (url: string, kind: string, snapshot: unknown, token?: string) =>
+  fetch(`${url}/v1/decisions/${kind}`, {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+    },
+    body: JSON.stringify({ snapshot }),
+  });
+
+describe("history and tokens", () => {
+  let child: ReturnType<typeof start>;
+  let url: string;
+  let env: Record<string, string>;
+  beforeAll(async () => {
+    env = { NODEWISE_DATA_DIR: join(scratch, "history") };
+    child = start(["api", "--port", "0"], { env });
+    url = (await printed(child, /\n/)).trim();
+    for (const name of ["n1", "n2"]) {
+      const snapshot = { ...SNAPSHOT, node: { ...SNAPSHOT.node, metadata: { name } } };
+      for (const kind of ["allocatable", "cgroups"]) expect((await post(url, kind, snapshot)).status).toBe(200);
+    }
+    const refused = { ...SNAPSHOT, kubeletConfiguration: { enforceNodeAllocatable: ["kube-reserved"] } };
+    expect((await post(url, "allocatable", refused)).status).toBe(200);
+  });
+  afterAll(async () => {
+    const end = ended(child);
+    child.kill("SIGTERM");
+    await end;
+  });
+
+  test("the folder and the running API list the same decisions, newest first", async () => {
+    const own = await run(["history", "-o", "json"], { env });
+    const asked = await run(["history", "--api", url, "-o", "json"]);
+    expect([own.code, own.stderr, asked.code, asked.stderr]).toEqual([0, "", 0, ""]);
+    const decisions = JSON.parse(own.stdout);
+    expect(decisions).toHaveLength(5);
+    const byId = (list: { id: string }[]) => list.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+    expect(byId(JSON.parse(asked.stdout))).toEqual(byId(decisions));
+    const times = decisions.map((d: { decidedAt: string }) => d.decidedAt);
+    expect(times).toEqual(times.toSorted().reverse());
+  });
+
+  test("filters hold in both places, and pages are joined up to the limit", async () => {
+    const list = async (...args: string[]) =>
+      JSON.parse((await run(["history", "-o", "json", ...args], { env })).stdout);
+    for (const where of [[], ["--api", url]]) {
+      const [ofNode, refused, few, recent, old] = await Promise.all([
+        list(...where, "--node", "n2"),
+        list(...where, "--kind", "allocatable", "--verdict", "kubelet-refuses"),
+        list(...where, "--limit", "3"),
+        list(...where, "--since", "1h"),
+        list(...where, "--until", "1h"),
+      ]);
+      expect([ofNode.length, refused.length, few.length, recent.length, old.length]).toEqual([2, 1, 3, 5, 0]);
+      expect(refused).toMatchObject([{ node: "n1", verdict: "kubelet-refuses" }]);
+    }
+  });
+
+  test("as a table for people", async () => {
+    const { stdout } = await run(["history", "--verdict", "kubelet-refuses"], { env });
+    const [header, row] = stdout.split("\n");
+    expect(header).toMatch(/^DECIDED +NODE +KIND +VERDICT +POLICY +ID$/);
+    expect(row).toMatch(/^\d{4}-\d\d-\d\dT\S+Z +n1 +allocatable +kubelet-refuses +kubelet-\S+ +[0-9a-f]{32}$/);
+  });
+
+  test("what cannot be listed is one line with a place", async () => {
+    const faults = [
+      [["--since", "yesterday"], 2, /^nodewise: --since: `yesterday` is neither a time/],
+      [["--api", "ftp://x"], 2, /^nodewise: --api: `ftp:\/\/x` is not an address/],
+      [["--api", "http://127.0.0.1:1"], 4, /^nodewise: http:\/\/127\.0\.0\.1:1 does not answer/],
+      [["--api", url, "--node", "n9"], 4, /answered 404 unknown_node: /],
+      [["--data-dir", join(scratch, "nowhere")], 4, /^nodewise: there is no history at .*nowhere/],
+    ] as const;
+    for (const [args, code, message] of faults) {
+      const ran = await run(["history", ...args]);
+      expect(ran).toMatchObject({ code, stdout: "" });
+      expect(ran.stderr).toMatch(message);
+      expect(ran.stderr.trimEnd().split("\n")).toHaveLength(1);
+    }
+    expect(() => statSync(join(scratch, "nowhere"))).toThrow("ENOENT");
+  });
+
+  test("from the first token on the running API wants one, and never again the revoked one", async () => {
+    const none = await run(["token", "list"], { env });
+    expect(none).toMatchObject({ code: 0, stdout: "", stderr: "no tokens: on loopback everyone may call the API\n" });
+    const made = await run(["token", "create", "reader of n1", "--scope", "read", "--node", "n1"], { env });
+    expect(made.stdout).toMatch(/^nw_[0-9a-f]{12}_[0-9a-f]{48}\n$/);
+    const token = made.stdout.trim();
+    const id = token.split("_")[1] as string;
+    expect(made.stderr).toBe(`token ${id} for node n1 may: read. It is shown only now; keep it secret.\n`);
+
+    const without = await run(["history", "--api", url]);
+    expect(without).toMatchObject({ code: 4, stdout: "" });
+    expect(without.stderr).toContain("answered 401 unauthorized");
+    const file = join(scratch, "token");
+    writeFileSync(file, `${token}\n`);
+    for (const [args, env] of [
+      [[], { NODEWISE_TOKEN: token }],
+      [["--token-file", file], {}],
+    ] as const) {
+      const { stdout } = await run(["history", "--api", url, "-o", "json", ...args], { env });
+      expect(JSON.parse(stdout)).toHaveLength(3);
+    }
+    expect((await post(url, "allocatable", SNAPSHOT, token)).status).toBe(403);
+
+    const listed = JSON.parse((await run(["token", "list", "-o", "json"], { env })).stdout);
+    expect(listed).toMatchObject([{ id, name: "reader of n1", scopes: ["read"], node: "n1", revokedAt: null }]);
+    expect(JSON.stringify(listed)).not.toMatch(/[0-9a-f]{48}/);
+    expect(await run(["token", "revoke", id], { env })).toMatchObject({ code: 0, stdout: "" });
+    expect((await run(["token", "revoke", id], { env })).code).toBe(2);
+    expect((await run(["token", "list"], { env })).stdout).toMatch(new RegExp(`^${id} .*Z\\n$`, "m"));
+    const revoked = await run(["history", "--api", url, "--token-file", file]);
+    expect(revoked.code).toBe(4);
+    expect(revoked.stderr).toMatch(/answered 401 unauthorized: .*revoked/);
+  });
+});

@@ -1,0 +1,139 @@
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { ended, LAUNCHER, NODE, run, start } from "./run.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const OLD_NODE = "/usr/bin/node";
+const hasOldNode = existsSync(OLD_NODE) && realpathSync(OLD_NODE) !== realpathSync(NODE) && (await isOld(OLD_NODE));
+async function isOld(node: string): Promise<boolean> {
+  const { stdout } = await run(["process.versions.node"], { node, launcher: "-p" });
+  return Number.parseInt(stdout, 10) < 22;
+}
+const why = hasOldNode ? "" : ` (skipped: ${OLD_NODE} is not a Node older than 22)`;
+
+let scratch: string;
+beforeAll(() => {
+  scratch = mkdtempSync(join(tmpdir(), "nodewise-launcher-"));
+});
+afterAll(() => rmSync(scratch, { recursive: true }));
+
+/** A copy of the project's code without its packages. */
+function copyTo(folder: string): string {
+  mkdirSync(folder, { recursive: true });
+  for (const name of ["api", "actuator", "db", "migrations", "package.json"]) {
+    if (existsSync(join(ROOT, name))) cpSync(join(ROOT, name), join(folder, name), { recursive: true });
+  }
+  return join(folder, "api/cli/nodewise.js");
+}
+
+describe("on a Node that is new enough", () => {
+  test("the launcher runs the command line in place and passes its exit code on", async () => {
+    const version = await run(["--version"]);
+    expect(version).toMatchObject({ code: 0, stderr: "" });
+    expect(version.stdout).toMatch(/^nodewise \d+\.\d+\.\d+ \(policy kubelet-\S+, Node \d+\.\d+\.\d+\)\n$/);
+    expect((await run(["decide"])).code).toBe(2);
+  });
+
+  test("without packages it says what to install and ends with 3", async () => {
+    const launcher = copyTo(join(scratch, "no-packages"));
+    const ran = await run(["kinds"], { launcher });
+    expect(ran).toMatchObject({ code: 3, stdout: "" });
+    expect(ran.stderr).toMatch(
+      /^nodewise: its packages are not installed \(.*commander.*\): run `npm install` in .*no-packages\n$/,
+    );
+  });
+
+  test("installed below node_modules, where Node strips no types, it runs all the same", async () => {
+    const project = join(scratch, "project");
+    copyTo(join(project, "node_modules/nodewise"));
+    for (const name of readdirSync(join(ROOT, "node_modules"))) {
+      if (!name.startsWith(".")) symlinkSync(join(ROOT, "node_modules", name), join(project, "node_modules", name));
+    }
+    mkdirSync(join(project, "node_modules/.bin"));
+    const bin = join(project, "node_modules/.bin/nodewise");
+    symlinkSync("../nodewise/api/cli/nodewise.js", bin);
+    const ran = await run(["kinds", "-o", "json"], { launcher: bin });
+    expect(ran).toMatchObject({ code: 0, stderr: "" });
+    expect(JSON.parse(ran.stdout)).toHaveLength(2);
+  });
+});
+
+describe.skipIf(!hasOldNode)(`on a Node that is too old${why}`, () => {
+  test("the bundled Node takes over, with arguments, input and exit codes", async () => {
+    const version = await run(["--version"], { node: OLD_NODE });
+    expect(version).toMatchObject({ code: 0, stderr: "" });
+    expect(version.stdout).toContain(`Node ${(await run(["--version"], { node: NODE })).stdout.split("Node ")[1]}`);
+    const refused = await run(["decide", "allocatable", "--snapshot", "-"], { node: OLD_NODE, input: '{"pods": []}' });
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toContain("needs_input");
+  });
+
+  test("a symbolic link to the launcher, as npm link makes it, finds the bundled Node of the real place", async () => {
+    const link = join(scratch, "nodewise");
+    symlinkSync(LAUNCHER, link);
+    expect(await run(["kinds"], { node: OLD_NODE, launcher: link, cwd: scratch })).toMatchObject({
+      code: 0,
+      stderr: "",
+    });
+  });
+
+  test("a signal reaches the child, and the child's end becomes the launcher's", async () => {
+    const child = start(["decide", "allocatable", "--snapshot", "-"], { node: OLD_NODE });
+    const end = ended(child);
+    // The launcher first asks the candidate for its version; the child that we mean has our arguments.
+    const grandchild = await vi.waitFor(
+      () => {
+        const found = childrenOf(child.pid).find((pid) => commandOf(pid).includes("decide"));
+        if (found === undefined) throw new Error("the child has not started yet");
+        return found;
+      },
+      { timeout: 20_000, interval: 50 },
+    );
+    child.kill("SIGTERM");
+    expect(await end).toMatchObject({ code: null, signal: "SIGTERM", stderr: "" });
+    expect(existsSync(`/proc/${grandchild}`)).toBe(false);
+  });
+
+  test("without a bundled Node it says what to do, in one line, and ends with 3", async () => {
+    const launcher = copyTo(join(scratch, "no-node"));
+    const ran = await run(["up"], { node: OLD_NODE, launcher, env: { PATH: "/usr/bin:/bin" } });
+    expect(ran).toMatchObject({ code: 3, stdout: "" });
+    expect(ran.stderr).toMatch(
+      /^nodewise: needs Node 22\.18 or newer, this is \d+\.\d+\.\d+, and no such node_modules\/\.bin\/node is at or above \S+no-node: run `npm install` there .*\n$/,
+    );
+  });
+
+  test("a bundled Node that is too old itself, or does not run, is passed over", async () => {
+    const root = join(scratch, "bad-node");
+    const launcher = copyTo(root);
+    mkdirSync(join(root, "node_modules/.bin"), { recursive: true });
+    symlinkSync(OLD_NODE, join(root, "node_modules/.bin/node"));
+    expect((await run(["kinds"], { node: OLD_NODE, launcher })).code).toBe(3);
+    rmSync(join(root, "node_modules/.bin/node"));
+    cpSync(join(root, "package.json"), join(root, "node_modules/.bin/node"));
+    expect((await run(["kinds"], { node: OLD_NODE, launcher })).code).toBe(3);
+  });
+});
+
+function childrenOf(pid: number | undefined): readonly string[] {
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8")
+    .split(" ")
+    .filter((id) => id !== "");
+}
+const commandOf = (pid: string | undefined): readonly string[] =>
+  readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");

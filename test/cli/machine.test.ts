@@ -1,0 +1,166 @@
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { cpus, hostname, tmpdir, totalmem } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { parse } from "yaml";
+import { KINDS } from "../../api/model/decision.ts";
+import { decodeSnapshot } from "../../api/model/decode.ts";
+import { manifest, run } from "./run.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
+
+let scratch: string;
+const file = (name: string, text: string): string => {
+  writeFileSync(join(scratch, name), text);
+  return join(scratch, name);
+};
+beforeAll(() => {
+  scratch = mkdtempSync(join(tmpdir(), "nodewise-machine-"));
+});
+afterAll(() => rmSync(scratch, { recursive: true }));
+
+describe("nodewise snapshot", () => {
+  test("is this machine, and reads back as the same snapshot from JSON and from YAML", async () => {
+    const pods = ["--pods", manifest("two-pods.yaml"), "--config", manifest("config.yaml")];
+    const json = JSON.parse((await run(["snapshot", ...pods])).stdout);
+    expect(json.node.metadata.name).toBe(hostname().toLowerCase());
+    expect(json.node.status.capacity).toMatchObject({ cpu: String(cpus().length), memory: `${totalmem() / 1024}Ki` });
+    expect(json.pods.map((pod: { metadata: { namespace: string } }) => pod.metadata.namespace)).toEqual([
+      "default",
+      "prod",
+    ]);
+    expect(decodeSnapshot(json).ok).toBe(true);
+    const yaml = parse((await run(["snapshot", "-o", "yaml", ...pods])).stdout, { version: "1.1" });
+    for (const field of ["node", "kubeletConfiguration", "pods", "machine", "cgroup", "bootId"]) {
+      expect(yaml[field]).toEqual(json[field]);
+    }
+    expect(yaml.observedAt).toEqual(expect.any(String));
+  });
+
+  test("can be decided on through a pipe", async () => {
+    const snapshot = await run(["snapshot", "-o", "yaml", "--cgroup-driver", "systemd", "--node-name", "me"]);
+    const ran = await run(["decide", "cgroups", "--snapshot", "-"], { input: snapshot.stdout });
+    expect(ran).toMatchObject({ code: 0, stderr: "" });
+    expect(ran.stdout).toMatch(/^me · cgroups · .*\ncgroup v[12], systemd driver: \d+ cgroups, 0 pods\n/);
+    expect(ran.stdout).toContain("├─ kubepods-burstable.slice");
+  });
+
+  test("leaves a bad manifest out and says so; a folder that is not there is a fault", async () => {
+    const folder = join(scratch, "pods");
+    const ran = await run(["snapshot", "--manifests", folder]);
+    expect(ran).toMatchObject({ code: 2, stdout: "" });
+    expect(ran.stderr).toMatch(/^nodewise: .*pods: no such file: check the path\n$/);
+    file("bad.yaml", "kind: Pod\nmetadata: [\n");
+    writeFileSync(
+      join(scratch, "good.json"),
+      JSON.stringify({ apiVersion: "v1", kind: "Pod", metadata: { name: "a" }, spec: { containers: [{ name: "c" }] } }),
+    );
+    const read = await run(["snapshot", "--manifests", scratch]);
+    expect(read.code).toBe(0);
+    expect(JSON.parse(read.stdout).pods).toHaveLength(1);
+    expect(read.stderr).toMatch(/^nodewise: left out: .*bad\.yaml:\d+:\d+: /m);
+  });
+
+  test("a configuration with a fault is refused with its line", async () => {
+    const ran = await run(["snapshot", "--config", file("config.yaml", "maxPods: many\n")]);
+    expect(ran).toMatchObject({ code: 2, stdout: "" });
+    expect(ran.stderr).toMatch(/^nodewise: .*config\.yaml:1:10: kubeletConfiguration\.maxPods: /);
+  });
+});
+
+describe("nodewise actuator", () => {
+  test("--dry-run shows old and new of every file, and changes nothing but its own state", async () => {
+    const state = join(scratch, "state");
+    const root = `/nodewise-cli-test-${process.pid}`;
+    const args = [
+      "--manifests",
+      manifest("two-pods.yaml"),
+      "--state-dir",
+      state,
+      "--cgroup-root",
+      root,
+      "--node-name",
+      "n",
+    ];
+    const ran = await run(["actuator", "--dry-run", "--mode", "enforce", ...args]);
+    expect(ran).toMatchObject({ code: 0, stderr: "" });
+    expect(ran.stdout).toMatch(/^\/kubepods +\(create\) /m);
+    expect(ran.stdout).toMatch(/^\/kubepods\/burstable +cpu\.(shares|weight) +new +-> +\d+ +set +planned$/m);
+    expect(ran.stdout.trimEnd().split("\n").at(-1)).toMatch(/Z 7 cgroups decided; \d+ steps planned/);
+    const again = await run(["actuator", "--dry-run", "-o", "json", ...args]);
+    const report = JSON.parse(again.stdout);
+    expect(report.applied).toMatchObject({ dryRun: true });
+    expect(report.applied.results[0].step).toMatchObject({ op: "mkdir" });
+    const mounts = ["", ...readdirSync("/sys/fs/cgroup")].map((name) => join("/sys/fs/cgroup", name, root));
+    expect(mounts.filter((path) => existsSync(path))).toEqual([]);
+  });
+
+  test("settings come from a file, flags win, and what is wrong is named", async () => {
+    const settings = file(
+      "settings.yaml",
+      `nodeName: from-file\nmanifests: ${manifest("two-pods.yaml")}\nstateDir: ${scratch}/s\n`,
+    );
+    const node = async (...args: string[]) => {
+      const { stdout } = await run(["actuator", "--once", "-o", "json", "--settings", settings, ...args]);
+      return JSON.parse(stdout).snapshot.node.metadata.name;
+    };
+    expect([await node(), await node("--node-name", "from-flag")]).toEqual(["from-file", "from-flag"]);
+    const bad = await run([
+      "actuator",
+      "--once",
+      "--settings",
+      settings,
+      "--interval-seconds",
+      "0",
+      "--cgroup-root",
+      "x",
+    ]);
+    expect(bad).toMatchObject({ code: 2, stdout: "" });
+    expect(bad.stderr).toMatch(/^nodewise: cgroupRoot: .*; intervalSeconds: .*\n$/);
+    const unknown = await run(["actuator", "--once", "--settings", file("u.yaml", "mdoe: observe\n")]);
+    expect(unknown.code).toBe(2);
+    expect(unknown.stderr).toContain("mdoe");
+  });
+
+  test("pods that cannot be read end one pass with 4 and decide nothing", async () => {
+    const ran = await run([
+      "actuator",
+      "--once",
+      "--state-dir",
+      join(scratch, "s2"),
+      "--manifests",
+      join(scratch, "none"),
+    ]);
+    expect(ran.code).toBe(4);
+    expect(ran.stderr).toMatch(/^nodewise: pods: .*none: no such file/);
+    expect(ran.stdout).toMatch(/Z nothing decided: 1 problem\n$/);
+  });
+});
+
+describe("help", () => {
+  const commands = [["up"], ["decide"], ["snapshot"], ["kinds"], ["api"], ["actuator"], ["token"], ["history"]];
+
+  test.each(commands)("%s has a description and examples", async (command) => {
+    const ran = await run([command, "--help"]);
+    expect(ran).toMatchObject({ code: 0, stderr: "" });
+    expect(ran.stdout).toMatch(/^Usage: nodewise \w+/);
+    expect(ran.stdout).toMatch(/\nExamples:\n {2}\S/);
+  });
+
+  test("the program's help lists every command and the exit codes", async () => {
+    const { stdout } = await run(["--help"]);
+    for (const [command] of commands) expect(stdout).toMatch(new RegExp(`^  ${command} `, "m"));
+    expect(stdout).toMatch(/Exit codes:\n {2}0 {2}done\n {2}1 /);
+  });
+
+  test("a misspelt command is bad usage, with a proposal", async () => {
+    const ran = await run(["snapshto"]);
+    expect(ran).toMatchObject({ code: 2, stdout: "" });
+    expect(ran.stderr).toContain("nodewise: unknown command 'snapshto'\n(Did you mean snapshot?)\n");
+  });
+
+  test("kinds lists what can be decided", async () => {
+    const { stdout } = await run(["kinds", "-o", "json"]);
+    expect(JSON.parse(stdout).map(({ kind }: { kind: string }) => kind)).toEqual(KINDS);
+  });
+});

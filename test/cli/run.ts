@@ -1,0 +1,65 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+const path = (relative: string): string => fileURLToPath(new URL(`../../${relative}`, import.meta.url));
+const BUNDLED = path("node_modules/.bin/node");
+
+export const LAUNCHER = path("api/cli/nodewise.js");
+/** The Node that the launcher needs; whoever has a newer one runs the tests with it. */
+export const NODE = existsSync(BUNDLED) ? BUNDLED : process.execPath;
+export const realNode = (file: string): string => path(`test/data/real-node/${file}`);
+export const manifest = (file: string): string => path(`test/cli/manifests/${file}`);
+
+export interface RunOptions {
+  readonly input?: string | Buffer;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly node?: string;
+  readonly launcher?: string;
+  readonly cwd?: string;
+}
+export interface Ran {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Starts the command line as a person does: through the launcher, with nothing of the test's own environment but PATH and HOME. */
+export function start(args: readonly string[], { env = {}, node = NODE, launcher = LAUNCHER, cwd }: RunOptions = {}) {
+  const { PATH = "", HOME = "" } = process.env;
+  return spawn(node, [launcher, ...args], { env: { PATH, HOME, ...env }, cwd, stdio: "pipe" });
+}
+
+/** Runs it to its end. */
+export function run(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
+  const child = start(args, options);
+  // It may rightly end without having read its input.
+  child.stdin.on("error", () => {});
+  child.stdin.end(options.input ?? "");
+  return ended(child);
+}
+
+export async function ended(child: ChildProcess): Promise<Ran> {
+  const stdout: Buffer[] = [];
+  const stderr: Buffer[] = [];
+  child.stdout?.on("data", (chunk: Buffer) => stdout.push(chunk));
+  child.stderr?.on("data", (chunk: Buffer) => stderr.push(chunk));
+  const [code, signal] = await new Promise<[number | null, NodeJS.Signals | null]>((resolve, reject) => {
+    child.on("error", reject);
+    child.on("close", (...end) => resolve(end));
+  });
+  return { code, signal, stdout: Buffer.concat(stdout).toString(), stderr: Buffer.concat(stderr).toString() };
+}
+
+/** What the child has printed once it matches; fails when the child ends before. */
+export function printed(child: ReturnType<typeof start>, pattern: RegExp): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = "";
+    child.stdout.on("data", (chunk: Buffer) => {
+      text += chunk;
+      if (pattern.test(text)) resolve(text);
+    });
+    child.on("close", (code) => reject(new Error(`ended with ${code} after printing: ${text}`)));
+  });
+}
