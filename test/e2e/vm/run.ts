@@ -7,7 +7,7 @@ import { cpioArchive, fileEntries } from "./cpio.ts";
 import { toolPath } from "./host.ts";
 
 export type GuestJob = {
-  /** Contents by absolute path in the guest; all may be executed. */
+  /** Contents by absolute path in the guest (not below /proc, /sys and /dev); all may be executed. */
   readonly files: Readonly<Record<string, Uint8Array | string>>;
   /** Program and arguments; `node` and busybox's programs are on the path. */
   readonly command: readonly string[];
@@ -80,7 +80,11 @@ export async function runInGuest(job: GuestJob): Promise<GuestResult> {
       `command ${JSON.stringify(job.command)} is empty or has a line break: put it into a file of the job`,
     );
   }
-  const files = { ...job.files, "/command": job.command.map((argument) => `${argument}\n`).join("") };
+  const files = {
+    ...job.files,
+    "/command": job.command.map((argument) => `${argument}\n`).join(""),
+    "/timeout-seconds": `${Math.ceil(job.timeoutMs / 1000)}\n`,
+  };
   const folder = await mkdtemp(join(tmpdir(), "nodewise-vm-run-"));
   try {
     const initramfs = join(folder, "initramfs");

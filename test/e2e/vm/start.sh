@@ -1,11 +1,9 @@
 #!/bin/sh
-# Runs one command, given as one argument a line in /command, in a machine with a cgroup v2 hierarchy, and powers off.
+# Runs one command, given in /command with one argument a line, in a machine with a cgroup v2 hierarchy, and powers off.
 set -e
 export PATH=/usr/bin:/bin:/sbin HOME=/root NO_COLOR=1
 mount -t proc proc /proc
 mount -t sysfs sys /sys
-mount -t tmpfs tmp /tmp
-mount -t tmpfs run /run
 ip link set lo up
 # From here on the console belongs to the command: kernel messages (an OOM kill) stay in the log.
 dmesg -n 1
@@ -20,6 +18,9 @@ for controller in cpu memory cpuset io pids hugetlb; do
   fi
 done
 cd /
+
+# Whoever started this machine ends it after this time; when that process is gone, the machine ends itself.
+(sleep "$(cat /timeout-seconds)" && poweroff -f) &
 
 set --
 while IFS= read -r argument; do

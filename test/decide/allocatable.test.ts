@@ -1,0 +1,173 @@
+import { describe, expect, test } from "vitest";
+import type { Json } from "../model/snapshots.ts";
+import { allocatableOf, configured, outcome, refusalOf, snapshot } from "./ask.ts";
+
+const decide = (config: Json, parts: Json = {}) => allocatableOf(configured(config, parts)).decision;
+const node = (capacity: Json, allocatable?: Json): Json => ({
+  node: { metadata: { name: "n" }, status: { capacity, ...(allocatable && { allocatable }) } },
+});
+const NO_EVICTION = { evictionHard: {} };
+
+describe("allocatable is capacity less the reserves and hard eviction", () => {
+  test("the node of the oldest description: 2 CPUs and 4Gi for the system, 8Gi for eviction", () => {
+    const config = { systemReserved: { cpu: "2", memory: "4Gi" }, evictionHard: { "memory.available": "8Gi" } };
+    const { allocatable, kubepods, reserved } = decide(config, node({ cpu: "64", memory: "329341008Ki", pods: "64" }));
+    expect(allocatable).toEqual({ cpu: "62", memory: "316758096Ki", pods: "64" });
+    expect(kubepods.limits).toMatchObject({ cpu: "62", memory: "325146704Ki" });
+    expect(reserved["evictionHard"]).toEqual({ memory: "8Gi" });
+    expect(reserved["systemReserved"]).toEqual({ cpu: "2", memory: "4Gi" });
+  });
+  test("kube and system reserves add up, and keep the capacity's notation", () => {
+    const config = {
+      ...NO_EVICTION,
+      kubeReserved: { cpu: "100m", memory: "1G" },
+      systemReserved: { cpu: "1500m", memory: "500M" },
+    };
+    expect(decide(config).allocatable).toEqual({ cpu: "2400m", memory: "7089934592", pods: "110" });
+  });
+  test("nothing goes below zero, and too large a reserve is told", () => {
+    const { allocatable, kubepods, errors } = decide({ ...NO_EVICTION, kubeReserved: { memory: "9Gi", cpu: "5" } });
+    expect(allocatable).toMatchObject({ memory: "0", cpu: "0" });
+    expect(kubepods.values).toMatchObject({ memory: 0, cpuShares: 2 });
+    expect(errors).toEqual([expect.stringMatching(/^invalid Node Allocatable configuration\. .*"cpu".*"memory"/)]);
+    expect(allocatableOf(configured({ kubeReserved: { memory: "9Gi" } })).verdict).toBe("kubelet-refuses");
+  });
+  test("a reserve of what the node has not takes nothing off", () => {
+    expect(decide({ ...NO_EVICTION, kubeReserved: { "ephemeral-storage": "1Gi" } }).allocatable).not.toHaveProperty(
+      "ephemeral-storage",
+    );
+  });
+  test("eviction of file systems comes off ephemeral storage, as float32 percent", () => {
+    const of = (evictionHard: Json): unknown =>
+      decide({ evictionHard }, node({ cpu: "4", memory: "8Gi", "ephemeral-storage": "100Gi" })).allocatable[
+        "ephemeral-storage"
+      ];
+    expect(of({ "nodefs.available": "10%" })).toBe(String(100 * 2 ** 30 - 10_737_418_400));
+    expect(of({ "nodefs.available": "1Gi" })).toBe("99Gi");
+    expect(of({ "nodefs.available": "0%" })).toBe("100Gi");
+    expect(of({ "imagefs.available": "10%", "nodefs.inodesFree": "5%", "pid.available": "5%" })).toBe("100Gi");
+  });
+  test("reservedSystemCPUs replaces the cpu of both reserves", () => {
+    const config = {
+      ...NO_EVICTION,
+      reservedSystemCPUs: "0,2-3",
+      kubeReserved: { cpu: "1", memory: "1Gi" },
+      systemReserved: { cpu: "2" },
+    };
+    const { allocatable, reserved } = decide(config);
+    expect(allocatable).toMatchObject({ cpu: "1", memory: "7Gi" });
+    expect(reserved).toMatchObject({ kubeReserved: { memory: "1Gi" }, systemReserved: { cpu: "3" } });
+    expect(decide({ ...config, reservedSystemCPUs: "" }).allocatable["cpu"]).toBe("1");
+    expect(refusalOf("allocatable", configured({ reservedSystemCPUs: "a" })).message).toContain(
+      "`a` is not a CPU list",
+    );
+  });
+});
+
+describe("evictionHard in force", () => {
+  const held = (config: Json): unknown =>
+    decide(config, node({ cpu: "4", memory: "8Gi", "ephemeral-storage": "100Gi" })).reserved["evictionHard"];
+  test("absent: the kubelet's defaults", () => {
+    expect(held({})).toEqual({ memory: "100Mi", "ephemeral-storage": "10737418400" });
+  });
+  test("any key drops the other defaults, unless they are to be merged", () => {
+    expect(held({ evictionHard: { "memory.available": "1Gi" } })).toEqual({ memory: "1Gi" });
+    expect(held({ evictionHard: {} })).toEqual({});
+    expect(held({ evictionHard: { "memory.available": "1Gi" }, mergeDefaultEvictionSettings: true })).toEqual({
+      memory: "1Gi",
+      "ephemeral-storage": "10737418400",
+    });
+    expect(held({ evictionHard: {}, mergeDefaultEvictionSettings: true })).toEqual({
+      memory: "100Mi",
+      "ephemeral-storage": "10737418400",
+    });
+  });
+  test.each([
+    { "memory.available": "-1Mi" },
+    { "memory.available": "lots" },
+    { "nodefs.available": "101%" },
+    { "memory.available": "0" },
+  ])("%j is refused", (evictionHard) => {
+    const refusal = refusalOf("allocatable", configured({ evictionHard }));
+    expect(refusal.code).toBe("invalid_configuration");
+    expect(refusal.message).toMatch(/^kubeletConfiguration\.evictionHard: /);
+  });
+  // parseThresholdStatement: "unrecognized eviction signal"
+  test.fails.each<Json>([{ "memory.availabl": "1Gi" }, { memory: "1Gi" }, { constructor: "1Gi" }])(
+    "%j is no signal, and refused",
+    (evictionHard) => {
+      expect(outcome("allocatable", configured({ evictionHard }))).not.toBe("answered");
+    },
+  );
+  test.fails("a signal called like a member of every object reserves nothing", () => {
+    expect(held({ evictionHard: { constructor: "1Gi" } })).toEqual({});
+  });
+  // parseResourceList: only cpu, memory, ephemeral-storage and pid
+  test.fails.each(["hugepages-2Mi", "example.com/gpu", "pods"])("a reserve of %s is refused", (name) => {
+    const config = { kubeReserved: { [name]: "1" } };
+    const input = configured(config, node({ cpu: "4", memory: "8Gi", [name]: "8" }));
+    expect(outcome("allocatable", input) === "answered" && allocatableOf(input).verdict === "decided").toBe(false);
+  });
+});
+
+describe("pods", () => {
+  const pods = (config: Json, capacity: Json = { cpu: "4", memory: "8Gi" }): unknown =>
+    decide(config, node(capacity)).capacity["pods"];
+  test.each<[Json, string]>([
+    [{}, "110"],
+    [{ maxPods: 20 }, "20"],
+    [{ podsPerCore: 10 }, "40"],
+    [{ podsPerCore: 10, maxPods: 30 }, "30"],
+    [{ podsPerCore: 10, maxPods: 300 }, "40"],
+    [{ podsPerCore: 0, maxPods: 300 }, "300"],
+    [{ maxPods: 0 }, "0"],
+  ])("%j of 4 CPUs: %s", (config, want) => expect(pods(config)).toBe(want));
+  test("the node's own number stands where the configuration says nothing", () => {
+    expect(pods({}, { cpu: "4", memory: "8Gi", pods: "17" })).toBe("17");
+    expect(pods({ maxPods: 20 }, { cpu: "4", memory: "8Gi", pods: "17" })).toBe("20");
+  });
+});
+
+describe("devices", () => {
+  const GPU = "example.com/gpu";
+  const device = (id: string, health?: string): Json => ({ resource: GPU, id, ...(health && { health }) });
+  const with_ = (devices: Json[] | undefined, capacity: Json, allocatable?: Json) =>
+    decide({}, { ...node({ cpu: "4", memory: "8Gi", ...capacity }, allocatable), ...(devices && { devices }) });
+  test("all are capacity, the healthy ones allocatable", () => {
+    const { capacity, allocatable } = with_([device("a"), device("b", "Healthy"), device("c", "Unhealthy")], {});
+    expect([capacity[GPU], allocatable[GPU]]).toEqual(["3", "2"]);
+  });
+  test("a plugin that is gone leaves 0, not nothing", () => {
+    const { capacity, allocatable } = with_([], { [GPU]: "4" });
+    expect([capacity[GPU], allocatable[GPU]]).toEqual(["0", "0"]);
+  });
+  test("without a list the node's own numbers stand", () => {
+    const { capacity, allocatable } = with_(undefined, { [GPU]: "4" }, { [GPU]: "3" });
+    expect([capacity[GPU], allocatable[GPU]]).toEqual(["4", "3"]);
+    expect(with_(undefined, { [GPU]: "4" }).allocatable[GPU]).toBe("4");
+  });
+  // nodestatus.MachineInfo never takes a name out of status.capacity; only a plugin's own resource becomes 0
+  test.fails("a posted list leaves what is no device's in place", () => {
+    expect(with_([], { "attachable-volumes-csi-x": "39" }).capacity).toMatchObject({
+      "attachable-volumes-csi-x": "39",
+    });
+  });
+});
+
+describe("capacity from the machine, where the node's status tells none", () => {
+  test("CPUs, memory and the node's file system", () => {
+    const cpus = [0, 1, 2].map((cpu) => ({ cpu, core: cpu, socket: 0, numa: 0 }));
+    const machine = { cpus, memoryBytes: 8_589_934_592 };
+    const stats = { node: { fs: { capacityBytes: 107_374_182_400 } } };
+    const answer = allocatableOf({ machine, stats });
+    expect(answer.decision.capacity).toEqual({ cpu: "3", memory: "8Gi", pods: "110", "ephemeral-storage": "100Gi" });
+    expect(answer.needs).toEqual(["stats.node.rlimit.maxpid"]);
+    const numa = { cpus, numaNodes: [0, 1].map((id) => ({ id, memoryBytes: 2 ** 30 })) };
+    expect(allocatableOf({ machine: numa }).decision.capacity["memory"]).toBe("2Gi");
+    expect(allocatableOf({ machine: numa }).needs).toContain("node.status.capacity.ephemeral-storage");
+  });
+  test("the node's status goes before the machine", () => {
+    const machine = { cpus: [{ cpu: 0, core: 0, socket: 0, numa: 0 }], memoryBytes: 1 };
+    expect(allocatableOf(snapshot({ machine })).decision.capacity).toMatchObject({ cpu: "4", memory: "8Gi" });
+  });
+});

@@ -1,0 +1,88 @@
+import { DECIDERS } from "../../api/decide/index.ts";
+import type {
+  AllocatableDecision,
+  CgroupPlan,
+  CgroupsDecision,
+  CgroupValues,
+  Decided,
+  Explain,
+  Refusal,
+} from "../../api/model/decision.ts";
+import { decodeSnapshot } from "../../api/model/decode.ts";
+import { decoded, type Json } from "../model/snapshots.ts";
+
+/** Answers; a refusal fails the test with its message. */
+export function cgroupsOf(input: unknown, explain: Explain = "reasons"): Decided<CgroupsDecision> {
+  const answer = DECIDERS.cgroups({ snapshot: decoded(input), facts: {}, ask: undefined, explain });
+  if (!answer.ok) throw new Error(`refused: ${answer.error.message}`);
+  return answer.value;
+}
+export function allocatableOf(input: unknown, explain: Explain = "reasons"): Decided<AllocatableDecision> {
+  const answer = DECIDERS.allocatable({ snapshot: decoded(input), facts: {}, ask: undefined, explain });
+  if (!answer.ok) throw new Error(`refused: ${answer.error.message}`);
+  return answer.value;
+}
+/** The refusal of an input that must be refused. */
+export function refusalOf(kind: "cgroups" | "allocatable", input: unknown): Refusal {
+  const answer = DECIDERS[kind]({ snapshot: decoded(input), facts: {}, ask: undefined, explain: "off" });
+  if (answer.ok) throw new Error("answered");
+  return answer.error;
+}
+
+/** The one cgroup at a path; the paths that are there in the error. */
+export function planAt(input: unknown, path: string): CgroupPlan {
+  const { cgroups } = cgroupsOf(input).decision;
+  const found = cgroups.filter((c) => c.path === path);
+  if (found.length !== 1)
+    throw new Error(`${found.length} cgroups at ${path}: ${cgroups.map((c) => c.path).join(" ")}`);
+  return found[0] as CgroupPlan;
+}
+export const valuesAt = (input: unknown, path: string): CgroupValues => planAt(input, path).values;
+/** File -> text. */
+export const filesAt = (input: unknown, path: string): Record<string, string> =>
+  Object.fromEntries(planAt(input, path).files.map((f) => [f.path, f.value]));
+export const pathsOf = (input: unknown): readonly string[] => cgroupsOf(input).decision.cgroups.map((c) => c.path);
+
+export const Mi = 2 ** 20;
+export const Gi = 2 ** 30;
+
+/** A node of 4 CPUs and 8 GiB with cgroup v2, and what a test adds. */
+export const snapshot = (parts: Json = {}, capacity: Json = {}): Json => ({
+  cgroup: { version: 2, driver: "cgroupfs" },
+  node: { metadata: { name: "n" }, status: { capacity: { cpu: "4", memory: "8Gi", ...capacity } } },
+  ...parts,
+});
+export const configured = (kubeletConfiguration: Json, parts: Json = {}): Json =>
+  snapshot({ kubeletConfiguration, ...parts });
+
+type Resources = { requests?: Json; limits?: Json };
+export const c = (name: string, requests?: Json, limits?: Json, more: Json = {}): Json => {
+  const resources: Resources = { ...(requests && { requests }), ...(limits && { limits }) };
+  return { name, resources, ...more };
+};
+export const sidecar = (name: string, requests?: Json, limits?: Json): Json =>
+  c(name, requests, limits, { restartPolicy: "Always" });
+export const podOf = (containers: Json[], spec: Json = {}, more: Json = {}): Json => ({
+  metadata: { name: "p", uid: "u" },
+  spec: { containers, ...spec },
+  ...more,
+});
+export const guaranteed = (uid: string, cpu: string, memory: string): Json =>
+  podOf([c("c", undefined, { cpu, memory })], {}, { metadata: { name: uid, uid } });
+export const burstable = (uid: string, cpu: string, memory: string): Json =>
+  podOf([c("c", { cpu, memory })], {}, { metadata: { name: uid, uid } });
+export const bestEffort = (uid: string): Json => podOf([c("c")], {}, { metadata: { name: uid, uid } });
+export const running = (name: string, id: string): Json => ({
+  name,
+  containerID: `containerd://${id}`,
+  state: { running: { startedAt: "2026-01-31T12:00:00Z" } },
+});
+
+/** How an input ends; anything thrown on the way is thrown on. */
+export function outcome(kind: "cgroups" | "allocatable", input: unknown): "bad input" | "refused" | "answered" {
+  const snapshot = decodeSnapshot(input);
+  if (!snapshot.ok) return "bad input";
+  return DECIDERS[kind]({ snapshot: snapshot.value, facts: {}, ask: undefined, explain: "reasons" }).ok
+    ? "answered"
+    : "refused";
+}

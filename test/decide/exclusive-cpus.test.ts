@@ -1,0 +1,140 @@
+import { describe, expect, test } from "vitest";
+import type { Json } from "../model/snapshots.ts";
+import { c, cgroupsOf, configured, filesAt, Gi, guaranteed, podOf, valuesAt } from "./ask.ts";
+
+const pod = podOf([c("c", { cpu: "500m" }, { cpu: "1500m", memory: "1Gi" })]);
+const POD = "/kubepods/burstable/podu";
+const V1 = { cgroup: { version: 1 } };
+const app = guaranteed("g", "2", "1Gi");
+const two = podOf([
+  c("own", undefined, { cpu: "2", memory: "1Gi" }),
+  c("shared", undefined, { cpu: "500m", memory: "1Gi" }),
+]);
+const state = (entries: Json): Json => ({
+  assignments: { cpu_manager_state: { policyName: "static", defaultCpuSet: "0,3-7", entries } },
+});
+const input = (config: Json, of: Json, entries: Json, parts: Json = {}): Json =>
+  configured({ cpuManagerPolicy: "static", ...config }, { pods: [of], ...state(entries), ...parts });
+const EXCLUSIVE = { g: { c: "1-2" } };
+
+describe("exclusive CPUs", () => {
+  test("take the quota off the container and off the whole pod", () => {
+    expect(valuesAt(input({}, app, EXCLUSIVE), "/kubepods/podg/c")).toMatchObject({
+      cpuQuota: -1,
+      cpuPeriod: 100_000,
+      cpusetCpus: "1-2",
+    });
+    expect(valuesAt(input({}, app, EXCLUSIVE), "/kubepods/podg")).toMatchObject({
+      cpuQuota: -1,
+      cpuPeriod: 100_000,
+      cpuShares: 2048,
+    });
+    expect(filesAt(input({}, app, EXCLUSIVE), "/kubepods/podg/c")).toMatchObject({
+      "cpu.max": "max 100000",
+      "cpuset.cpus": "1-2",
+    });
+    expect(filesAt(input({}, app, EXCLUSIVE, V1), "/kubepods/podg")["cpu.cfs_quota_us"]).toBe("-1");
+  });
+  test("the pod's other containers keep theirs, and run on the shared pool", () => {
+    const answer = input({}, two, { u: { own: "1-2" } });
+    expect(valuesAt(answer, "/kubepods/podu").cpuQuota).toBe(-1);
+    expect(valuesAt(answer, "/kubepods/podu/own")).toMatchObject({ cpuQuota: -1, cpusetCpus: "1-2" });
+    expect(valuesAt(answer, "/kubepods/podu/shared")).toMatchObject({ cpuQuota: 50_000, cpusetCpus: "0,3-7" });
+  });
+  test("keep the quota when the gate is off", () => {
+    for (const featureGates of [{ DisableCPUQuotaWithExclusiveCPUs: false }, { AllBeta: false }]) {
+      const answer = input({ featureGates }, app, EXCLUSIVE);
+      expect(valuesAt(answer, "/kubepods/podg").cpuQuota).toBe(200_000);
+      expect(valuesAt(answer, "/kubepods/podg/c")).toMatchObject({ cpuQuota: 200_000, cpusetCpus: "1-2" });
+    }
+    const named = { AllBeta: false, DisableCPUQuotaWithExclusiveCPUs: true };
+    expect(valuesAt(input({ featureGates: named }, app, EXCLUSIVE), "/kubepods/podg").cpuQuota).toBe(-1);
+  });
+});
+
+describe("the managers' state files", () => {
+  test("cpuCFSQuota off leaves the container alone even so", () => {
+    const answer = input({ cpuCFSQuota: false }, app, EXCLUSIVE);
+    expect(valuesAt(answer, "/kubepods/podg/c")).not.toHaveProperty("cpuQuota");
+    expect(valuesAt(answer, "/kubepods/podg").cpuQuota).toBe(-1);
+  });
+  test("another pod's CPUs change nothing here", () => {
+    expect(valuesAt(input({}, app, { other: { c: "1-2" } }), "/kubepods/podg/c")).toMatchObject({
+      cpuQuota: 200_000,
+      cpusetCpus: "0,3-7",
+    });
+  });
+  test("names that every object has are names like any other", () => {
+    const odd = podOf(
+      [c("constructor", undefined, { cpu: "2", memory: "1Gi" })],
+      {},
+      { metadata: { name: "p", uid: "toString" } },
+    );
+    expect(valuesAt(input({}, odd, {}), "/kubepods/podtoString/constructor")).toMatchObject({
+      cpuQuota: 200_000,
+      cpusetCpus: "0,3-7",
+    });
+    const own = { toString: { constructor: "5" } };
+    expect(valuesAt(input({}, odd, own), "/kubepods/podtoString/constructor")).toMatchObject({
+      cpuQuota: -1,
+      cpusetCpus: "5",
+    });
+  });
+  test("a static manager without its state file is asked for it", () => {
+    const answer = cgroupsOf(
+      configured({ cpuManagerPolicy: "static", memoryManagerPolicy: "Static" }, { pods: [app] }),
+    );
+    expect(answer.needs).toEqual(
+      expect.arrayContaining(["assignments.cpu_manager_state", "assignments.memory_manager_state"]),
+    );
+  });
+  test("under policy none a state file left behind says nothing", () => {
+    expect(valuesAt(input({ cpuManagerPolicy: "none" }, app, EXCLUSIVE), "/kubepods/podg/c")).not.toHaveProperty(
+      "cpusetCpus",
+    );
+  });
+  test("memory nodes come from the memory manager's state", () => {
+    const block = (numaAffinity: number[]): Json => ({ numaAffinity, type: "memory", size: Gi });
+    const memory = {
+      assignments: {
+        memory_manager_state: { policyName: "Static", entries: { g: { c: [block([2]), block([0, 1])] } } },
+      },
+    };
+    const answer = configured({ memoryManagerPolicy: "Static" }, { pods: [app], ...memory });
+    expect(filesAt(answer, "/kubepods/podg/c")["cpuset.mems"]).toBe("0-2");
+    expect(filesAt(answer, "/kubepods/podg")).not.toHaveProperty("cpuset.mems");
+  });
+  // containerHasExclusiveCPUs asks for a set that is not empty, reconcileState skips a container with an empty one, and
+  // opencontainers/cgroups writes no empty list
+  test.fails.each([
+    ["an empty entry is not exclusive", { g: { c: "" } }, "cpuQuota", 200_000],
+    ["an empty list is not written", { g: { c: "" } }, "cpusetCpus", undefined],
+  ])("%s", (_name, entries, field, want) => {
+    const values = valuesAt(input({}, app, entries, state({ g: { c: "" } })), "/kubepods/podg/c") as Record<
+      string,
+      unknown
+    >;
+    expect(values[field]).toBe(want);
+  });
+});
+
+describe("all CPUs under policy none", () => {
+  const machine = { cpus: [3, 1, 0, 2].map((cpu) => ({ cpu, core: cpu, socket: 0, numa: 0 })) };
+  test("are named on kubepods and on the reserved cgroups, nowhere below", () => {
+    const config = {
+      enforceNodeAllocatable: ["pods", "kube-reserved"],
+      kubeReserved: { cpu: "1" },
+      kubeReservedCgroup: "/kube",
+    };
+    const answer = configured(config, { pods: [pod], machine });
+    expect(filesAt(answer, "/kubepods")["cpuset.cpus"]).toBe("0-3");
+    expect(filesAt(answer, "/kube")["cpuset.cpus"]).toBe("0-3");
+    for (const path of ["/kubepods/burstable", POD, `${POD}/c`])
+      expect(filesAt(answer, path)).not.toHaveProperty("cpuset.cpus");
+  });
+  test("are left alone under the static policy", () => {
+    expect(filesAt(configured({ cpuManagerPolicy: "static" }, { machine }), "/kubepods")).not.toHaveProperty(
+      "cpuset.cpus",
+    );
+  });
+});

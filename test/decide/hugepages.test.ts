@@ -1,0 +1,150 @@
+import { describe, expect, test } from "vitest";
+import { pageSizeOf, pageSizeUnit } from "../../api/decide/hugepages.ts";
+import type { Json } from "../model/snapshots.ts";
+import {
+  allocatableOf,
+  bestEffort,
+  c,
+  cgroupsOf,
+  configured,
+  filesAt,
+  Gi,
+  Mi,
+  outcome,
+  podOf,
+  snapshot,
+  valuesAt,
+} from "./ask.ts";
+
+const PAGES = { "hugepages-2Mi": "1Gi", "hugepages-1Gi": "2Gi" };
+const pod = podOf([c("a", undefined, { "hugepages-2Mi": "64Mi", memory: "1Gi" }), c("b", { cpu: "1" })]);
+const input = (parts: Json = {}): Json => snapshot({ pods: [pod], ...parts }, PAGES);
+const POD = "/kubepods/burstable/podu";
+const UNLIMITED = "4611686018427387904";
+const hugetlb = (of: Json, path: string): Json =>
+  Object.fromEntries(Object.entries(filesAt(of, path)).filter(([file]) => file.startsWith("hugetlb.")));
+
+describe("huge pages", () => {
+  test("a pod holds what its containers request; a size that nobody names is 0", () => {
+    expect(hugetlb(input(), POD)).toEqual({
+      "hugetlb.2MB.max": String(64 * Mi),
+      "hugetlb.2MB.rsvd.max": String(64 * Mi),
+      "hugetlb.1GB.max": "0",
+      "hugetlb.1GB.rsvd.max": "0",
+    });
+  });
+  test("a tier is not limited: 2^62, to the last digit", () => {
+    for (const tier of ["/kubepods/burstable", "/kubepods/besteffort"]) {
+      expect(hugetlb(input(), tier)).toEqual({
+        "hugetlb.2MB.max": UNLIMITED,
+        "hugetlb.2MB.rsvd.max": UNLIMITED,
+        "hugetlb.1GB.max": UNLIMITED,
+        "hugetlb.1GB.rsvd.max": UNLIMITED,
+      });
+    }
+  });
+  test("a container holds its own limit, 0 of every other size", () => {
+    expect(hugetlb(input(), `${POD}/a`)).toMatchObject({ "hugetlb.2MB.max": String(64 * Mi), "hugetlb.1GB.max": "0" });
+    expect(hugetlb(input(), `${POD}/b`)).toMatchObject({ "hugetlb.2MB.max": "0", "hugetlb.1GB.max": "0" });
+  });
+  test("v1 names its files otherwise", () => {
+    expect(hugetlb(input({ cgroup: { version: 1 } }), `${POD}/a`)).toEqual({
+      "hugetlb.2MB.limit_in_bytes": String(64 * Mi),
+      "hugetlb.2MB.rsvd.limit_in_bytes": String(64 * Mi),
+      "hugetlb.1GB.limit_in_bytes": "0",
+      "hugetlb.1GB.rsvd.limit_in_bytes": "0",
+    });
+  });
+  test("a pod-level limit is that of every container without one", () => {
+    const podLevel = { resources: { requests: { "hugepages-2Mi": "128Mi" }, limits: { "hugepages-2Mi": "128Mi" } } };
+    const of = snapshot(
+      {
+        pods: [
+          podOf([c("a", undefined, { "hugepages-2Mi": "32Mi" }), c("b")], podLevel, {
+            status: { qosClass: "Burstable" },
+          }),
+        ],
+      },
+      PAGES,
+    );
+    expect(valuesAt(of, POD).hugePageLimit).toMatchObject({ "2097152": 128 * Mi });
+    expect(valuesAt(of, `${POD}/a`).hugePageLimit).toMatchObject({ "2097152": 32 * Mi });
+    expect(valuesAt(of, `${POD}/b`).hugePageLimit).toMatchObject({ "2097152": 128 * Mi, "1073741824": 0 });
+  });
+  test("a node without huge pages has no such files", () => {
+    const bare = snapshot({ pods: [bestEffort("e")] });
+    for (const { files } of cgroupsOf(bare).decision.cgroups)
+      expect(files.filter((f) => f.path.startsWith("hugetlb."))).toEqual([]);
+  });
+  test("the machine's pages become capacity where the node's status tells none", () => {
+    const machine = {
+      numaNodes: [
+        { id: 0, hugepages: { "2Mi": 10 } },
+        { id: 1, hugepages: { "2Mi": 5, "1Gi": 1 } },
+      ],
+    };
+    expect(allocatableOf(snapshot({ machine })).decision.capacity).toMatchObject({
+      "hugepages-2Mi": "30Mi",
+      "hugepages-1Gi": "1Gi",
+    });
+  });
+  test("they are taken off the node's allocatable memory, and that off below zero is zero", () => {
+    const none = { kubeletConfiguration: { evictionHard: {} } };
+    expect(allocatableOf(input(none)).decision.allocatable).toMatchObject({
+      memory: "5Gi",
+      "hugepages-2Mi": "1Gi",
+      "hugepages-1Gi": "2Gi",
+    });
+    expect(allocatableOf(snapshot(none, { "hugepages-1Gi": "9Gi" })).decision.allocatable["memory"]).toBe("0");
+  });
+  test.each([
+    ["hugepages-2Mi", 2 * Mi, "2MB"],
+    ["hugepages-1Gi", Gi, "1GB"],
+    ["hugepages-64Ki", 65_536, "64KB"],
+    ["hugepages-16Gi", 16 * Gi, "16GB"],
+    ["hugepages-2048Ki", 2 * Mi, "2MB"],
+    ["hugepages-1Ti", 1024 * Gi, "1TB"],
+  ])("%s is a page of %i bytes, %s to the kernel", (name, size, unit) => {
+    expect(pageSizeOf(name)).toBe(size);
+    expect(pageSizeUnit(size)).toBe(unit);
+  });
+  test.each(["memory", "hugepages-", "hugepages-x", "hugepages-0", "hugepages--2Mi", "requests.hugepages-2Mi"])(
+    "%s is no page size",
+    (name) => {
+      expect(pageSizeOf(name)).toBeUndefined();
+    },
+  );
+});
+
+describe("huge pages and the node's own cgroup", () => {
+  const kubepods = (config: Json = {}) =>
+    valuesAt(configured(config, { ...input(), kubeletConfiguration: config }), "/kubepods");
+  // getNodeAllocatableAbsoluteImpl takes off the reserves only; nodestatus.MachineInfo alone takes off huge pages
+  test.fails("its memory limit is capacity less the reserves, huge pages included", () => {
+    expect(kubepods({ kubeReserved: { memory: "1Gi" } }).memory).toBe(7 * Gi);
+  });
+  test.fails("qosReserved starts from the same number", () => {
+    const config = { featureGates: { QOSReserved: true }, qosReserved: { memory: "0%" } };
+    expect(valuesAt(input({ kubeletConfiguration: config }), "/kubepods/burstable").memory).toBe(8 * Gi);
+  });
+  // UpdateCgroups gives every tier's config, kubepods as the Guaranteed one included, unlimited pages each minute
+  test.fails("its pages are not limited, as those of the other tiers", () => {
+    expect(hugetlb(input(), "/kubepods")["hugetlb.2MB.max"]).toBe(UNLIMITED);
+  });
+  // maybeSetHugetlb returns at once where the controller is missing
+  test.fails("a machine without the controller gets no such file anywhere", () => {
+    const bare = input({ machine: { hugetlb: false } });
+    const written = cgroupsOf(bare).decision.cgroups.flatMap((p) =>
+      p.files.filter((f) => f.path.startsWith("hugetlb.")),
+    );
+    expect(written).toEqual([]);
+  });
+  // a sum of sizes beyond 2^53 is handed to bytes(), which throws
+  const cpus = [{ cpu: 0, core: 0, socket: 0, numa: 0 }];
+  test.fails.each([
+    { cpus, memoryBytes: Gi, numaNodes: [{ id: 0, hugepages: { "1Gi": Number.MAX_SAFE_INTEGER } }] },
+    { cpus, numaNodes: [0, 1].map((id) => ({ id, memoryBytes: Number.MAX_SAFE_INTEGER })) },
+  ])("an absurd machine ends in an answer or a refusal: %#", (machine) => {
+    expect(() => outcome("cgroups", { cgroup: { version: 2 }, machine })).not.toThrow();
+  });
+});

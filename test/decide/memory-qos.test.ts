@@ -1,0 +1,121 @@
+import { describe, expect, test } from "vitest";
+import type { Json } from "../model/snapshots.ts";
+import { bestEffort, burstable, c, configured, filesAt, Gi, guaranteed, Mi, podOf, valuesAt } from "./ask.ts";
+
+const NONE = { featureGates: { MemoryQoS: true } };
+const TIERED = { ...NONE, memoryReservationPolicy: "TieredReservation" };
+const limited = podOf([c("c", { memory: "100Mi" }, { memory: "200Mi" })]);
+const pods = [guaranteed("g", "1", "1Gi"), burstable("b", "1", "512Mi"), bestEffort("e")];
+/** floor((request + factor * (ceiling - request)) / page) * page, in tenths to stay whole. */
+const high = (request: number, ceiling: number, page = 4096): number =>
+  Number((BigInt(request * 10 + (ceiling - request) * 9) / 10n / BigInt(page)) * BigInt(page));
+const container = (config: Json, pod: Json, parts: Json = {}) =>
+  valuesAt(configured(config, { pods: [pod], ...parts }), "/kubepods/burstable/podu/c");
+
+describe("memory.high of a container under Memory QoS", () => {
+  test("lies nine tenths of the way from the request to the limit, on a page", () => {
+    expect(container(NONE, limited).memoryHigh).toBe(199_229_440);
+    expect(container(NONE, limited).memoryHigh).toBe(high(100 * Mi, 200 * Mi));
+    const odd = podOf([c("c", { memory: "1000001" }, { memory: "3000003" })]);
+    expect(container(NONE, odd).memoryHigh).toBe(high(1_000_001, 3_000_003));
+  });
+  test("without a limit it looks to the allocatable memory, in which hard eviction stays", () => {
+    const reserved = { ...NONE, kubeReserved: { memory: "1Gi" }, evictionHard: { "memory.available": "2Gi" } };
+    const bare = podOf([c("c", { memory: "100Mi" })]);
+    expect(container(reserved, bare).memoryHigh).toBe(high(100 * Mi, 7 * Gi));
+  });
+  test("the factor and the page are the node's", () => {
+    expect(container({ ...NONE, memoryThrottlingFactor: 0.5 }, limited).memoryHigh).toBe(150 * Mi);
+    expect(container(NONE, limited, { machine: { pageSizeBytes: 65_536 } }).memoryHigh).toBe(
+      high(100 * Mi, 200 * Mi, 65_536),
+    );
+  });
+  test("is absent where request and limit are alike, or where it would not exceed the request", () => {
+    expect(container(NONE, podOf([c("c", { cpu: "1" }, { memory: "1Gi" })])).memoryHigh).toBeUndefined();
+    expect(container(NONE, podOf([c("c", { memory: "100Mi" }, { memory: "104857700" })])).memoryHigh).toBeUndefined();
+    expect(container(NONE, podOf([c("c", { cpu: "1" })])).memoryHigh).toBeUndefined();
+  });
+  test("needs the gate and cgroup v2", () => {
+    expect(container({}, limited).memoryHigh).toBeUndefined();
+    expect(container(NONE, limited, { cgroup: { version: 1 } }).memoryHigh).toBeUndefined();
+    expect(container({ featureGates: { AllAlpha: true } }, limited).memoryHigh).toBe(199_229_440);
+    expect(container({ featureGates: { AllAlpha: true, MemoryQoS: false } }, limited).memoryHigh).toBeUndefined();
+  });
+});
+
+describe("memory.min and memory.low under TieredReservation", () => {
+  const at = (path: string) => valuesAt(configured(TIERED, { pods }), path);
+  test("Guaranteed memory is not reclaimed, Burstable memory is protected", () => {
+    expect(at("/kubepods/podg").memoryMin).toBe(Gi);
+    expect(at("/kubepods/podg/c").memoryMin).toBe(Gi);
+    expect(at("/kubepods/burstable/podb").memoryLow).toBe(512 * Mi);
+    expect(at("/kubepods/burstable/podb/c").memoryLow).toBe(512 * Mi);
+  });
+  test("the tiers cover their pods: kubepods both, burstable its own", () => {
+    expect(at("/kubepods").memoryMin).toBe(1536 * Mi);
+    expect(at("/kubepods/burstable").memoryLow).toBe(512 * Mi);
+    expect(at("/kubepods/besteffort")).not.toHaveProperty("memoryMin");
+  });
+  test("the pod's reservation is its request: overhead and init containers count", () => {
+    const pod = podOf([c("c", { memory: "100Mi" })], {
+      overhead: { memory: "20Mi" },
+      initContainers: [c("i", { memory: "200Mi" })],
+    });
+    expect(valuesAt(configured(TIERED, { pods: [pod] }), "/kubepods/burstable/podu").memoryLow).toBe(220 * Mi);
+  });
+  test("files carry them", () => {
+    expect(filesAt(configured(TIERED, { pods }), "/kubepods/podg")["memory.min"]).toBe(String(Gi));
+    expect(filesAt(configured(TIERED, { pods }), "/kubepods/burstable")["memory.low"]).toBe(String(512 * Mi));
+  });
+});
+
+describe("memory.min and memory.low under the policy None", () => {
+  test("what an earlier policy left on the tiers is put back to 0", () => {
+    const input = configured(NONE, { pods });
+    expect(valuesAt(input, "/kubepods").memoryMin).toBe(0);
+    expect(valuesAt(input, "/kubepods/burstable").memoryLow).toBe(0);
+    expect(filesAt(input, "/kubepods")["memory.min"]).toBe("0");
+  });
+  test("a container gets 0 for both", () => {
+    expect(container(NONE, limited)).toMatchObject({ memoryMin: 0, memoryLow: 0 });
+  });
+});
+
+describe("what the kubelet writes of them, and nothing else", () => {
+  // qos_container_manager_linux.go setMemoryQoS: memory.min on kubepods alone, memory.low on burstable alone
+  test.fails.each([NONE, TIERED])("one file a tier: %j", (config) => {
+    const input = configured(config, { pods });
+    expect(valuesAt(input, "/kubepods")).not.toHaveProperty("memoryLow");
+    expect(valuesAt(input, "/kubepods/burstable")).not.toHaveProperty("memoryMin");
+  });
+  // helpers_linux.go ResourceConfigForPod: only under TieredReservation, only a request above 0, one key by the class
+  test.fails("nothing on a pod under None", () => {
+    const pod = valuesAt(configured(NONE, { pods }), "/kubepods/podg");
+    expect(pod).not.toHaveProperty("memoryMin");
+    expect(pod).not.toHaveProperty("memoryLow");
+  });
+  test.fails("one file a pod under TieredReservation", () => {
+    expect(valuesAt(configured(TIERED, { pods }), "/kubepods/podg")).not.toHaveProperty("memoryLow");
+    expect(valuesAt(configured(TIERED, { pods }), "/kubepods/burstable/podb")).not.toHaveProperty("memoryMin");
+  });
+  // kuberuntime_container_linux.go generateLinuxContainerResources: one key with a request, else both as 0, whatever the class
+  test.fails("one file a container under TieredReservation", () => {
+    expect(valuesAt(configured(TIERED, { pods }), "/kubepods/podg/c")).not.toHaveProperty("memoryLow");
+  });
+  test.fails("both as 0 on a BestEffort container", () => {
+    expect(valuesAt(configured(NONE, { pods }), "/kubepods/besteffort/pode/c")).toMatchObject({
+      memoryMin: 0,
+      memoryLow: 0,
+    });
+  });
+  // node_container_manager_linux.go enforceExistingCgroup: with the gate, memory.min of a reserved cgroup is its memory limit
+  test.fails("memory.min on a reserved cgroup that is enforced", () => {
+    const config = {
+      ...NONE,
+      enforceNodeAllocatable: ["pods", "kube-reserved"],
+      kubeReserved: { memory: "1Gi" },
+      kubeReservedCgroup: "/kube",
+    };
+    expect(valuesAt(configured(config), "/kube")).toMatchObject({ memory: Gi, memoryMin: Gi });
+  });
+});

@@ -1,0 +1,72 @@
+import { describe, expect, test } from "vitest";
+import type { Json } from "../model/snapshots.ts";
+import { c, cgroupsOf, outcome, podOf, sidecar, snapshot } from "./ask.ts";
+
+/** Container -> oom_score_adj on a node with that much memory. */
+const scores = (pod: Json, memory: string): Record<string, number | undefined> =>
+  Object.fromEntries(
+    cgroupsOf(snapshot({ pods: [pod] }, { memory }))
+      .decision.cgroups.filter((p) => p.level === "container")
+      .map((p) => [p.container, p.values.oomScoreAdj]),
+  );
+const ask = (memory: string): Json => c("c", { memory });
+
+describe("oom_score_adj", () => {
+  test.each([
+    ["8Gi", 500],
+    ["16Gi", 750],
+    ["4Gi", 3],
+    ["64Gi", 938],
+    ["1Pi", 999],
+  ])("a request of 4Gi on a node of %s: %i", (node, want) => {
+    expect(scores(podOf([ask("4Gi")]), node)).toEqual({ c: want });
+  });
+  test("Guaranteed -997, BestEffort 1000, no memory request 999, more than the node 3", () => {
+    expect(scores(podOf([c("c", undefined, { cpu: "1", memory: "1Gi" })]), "8Gi")).toEqual({ c: -997 });
+    expect(scores(podOf([c("c")]), "8Gi")).toEqual({ c: 1000 });
+    expect(scores(podOf([c("c", { cpu: "1" })]), "8Gi")).toEqual({ c: 999 });
+    expect(scores(podOf([ask("80Gi")]), "8Gi")).toEqual({ c: 3 });
+  });
+  test("a node-critical pod is like a Guaranteed one; critical without the class is not", () => {
+    const critical = { priority: 2_000_001_000, priorityClassName: "system-node-critical" };
+    expect(scores(podOf([c("c")], critical), "8Gi")).toEqual({ c: -997 });
+    expect(scores(podOf([c("c")], { ...critical, priorityClassName: "system-cluster-critical" }), "8Gi")).toEqual({
+      c: 1000,
+    });
+    expect(scores(podOf([c("c")], { ...critical, priority: 1_999_999_999 }), "8Gi")).toEqual({ c: 1000 });
+    const fromFile = { metadata: { name: "p", uid: "u", annotations: { "kubernetes.io/config.source": "file" } } };
+    expect(scores(podOf([c("c")], { priorityClassName: "system-node-critical" }, fromFile), "8Gi")).toEqual({
+      c: -997,
+    });
+  });
+  test("a sidecar takes at most the smallest score of the regular containers", () => {
+    const pod = podOf([ask("4Gi"), c("d", { memory: "2Gi" })], {
+      initContainers: [sidecar("s", { memory: "1Gi" }), c("i", { memory: "1Gi" })],
+    });
+    expect(scores(pod, "8Gi")).toEqual({ s: 750, i: 875, c: 500, d: 750 });
+    const large = podOf([ask("1Gi")], { initContainers: [sidecar("s", { memory: "4Gi" })] });
+    expect(scores(large, "8Gi")).toEqual({ s: 500, c: 875 });
+  });
+  test("a regular container that restarts always is no sidecar", () => {
+    const pod = podOf([ask("4Gi"), c("d", { memory: "1Gi" }, undefined, { restartPolicy: "Always" })]);
+    expect(scores(pod, "8Gi")).toEqual({ c: 500, d: 875 });
+  });
+  test("what of a pod-level request nobody asked for is shared out", () => {
+    const podLevel = { resources: { requests: { memory: "4Gi" } } };
+    expect(scores(podOf([ask("1Gi"), c("d")], podLevel), "8Gi")).toEqual({ c: 688, d: 813 });
+    const withInit = podOf([ask("1Gi"), c("d")], { ...podLevel, initContainers: [sidecar("s")] });
+    expect(scores(withInit, "8Gi")).toEqual({ s: 875, c: 750, d: 875 });
+  });
+  test("it is the share of bytes beyond what a double holds exactly", () => {
+    // 1000 * request passes 2^53: 1000 - 1000*9007199254740/1125899906842624 truncated
+    const request = 9_007_199_254_741;
+    const want = 1000 - Number((1000n * BigInt(request)) / 2n ** 50n);
+    expect(scores(podOf([ask(String(request))]), "1Pi")).toEqual({ c: want });
+  });
+  // the kubelet divides by the machine's memory, which is never 0; here a posted 0 gives NaN, and a large request a RangeError
+  test.fails.each(["1Gi", "20Ti"])("a request of %s on a node of 0 bytes has a score, or is refused", (memory) => {
+    const pods = [podOf([ask(memory)])];
+    const answered = outcome("cgroups", snapshot({ pods }, { memory: "0" })) === "answered";
+    expect(answered ? scores(podOf([ask(memory)]), "0")["c"] : 0).toSatisfy(Number.isInteger);
+  });
+});

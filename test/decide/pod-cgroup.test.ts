@@ -1,0 +1,156 @@
+import { describe, expect, test } from "vitest";
+import type { Json } from "../model/snapshots.ts";
+import { bestEffort, burstable, c, configured, guaranteed, Mi, podOf, sidecar, snapshot, valuesAt } from "./ask.ts";
+
+/** Shares, quota and memory limit of the pod's cgroup. */
+function podValues(pod: Json, tier: "" | "/burstable" | "/besteffort", config: Json = {}): unknown[] {
+  const v = valuesAt(configured(config, { pods: [pod] }), `/kubepods${tier}/podu`);
+  return [v.cpuShares, v.cpuQuota, v.memory];
+}
+const BASE = c("c", { cpu: "100m", memory: "100Mi" }, { cpu: "200m", memory: "200Mi" });
+const BARE = c("init");
+const SIDECAR = sidecar("side", { cpu: "50m", memory: "50Mi" }, { cpu: "50m", memory: "50Mi" });
+const OVERHEAD = { overhead: { cpu: "250m", memory: "120Mi" } };
+const POD_LEVEL = { resources: { requests: { cpu: "1", memory: "1Gi" }, limits: { cpu: "2", memory: "2Gi" } } };
+const unset = undefined;
+
+describe("the pod's cgroup, as the kubelet answered", () => {
+  test.each<[string, Json, unknown[]]>([
+    ["one container", podOf([BASE]), [102, 20_000, 209_715_200]],
+    ["with a bare init container", podOf([BASE], { initContainers: [BARE] }), [102, unset, unset]],
+    [
+      "with a limited sidecar, then a bare init container: it counts as limited",
+      podOf([BASE], { initContainers: [SIDECAR, BARE] }),
+      [153, 25_000, 262_144_000],
+    ],
+    [
+      "with a bare init container, then a limited sidecar: it does not",
+      podOf([BASE], { initContainers: [BARE, SIDECAR] }),
+      [153, unset, unset],
+    ],
+    ["with overhead", podOf([BASE], OVERHEAD), [358, 45_000, 335_544_320]],
+    ["with a cpu limit of 1m only", podOf([c("c", {}, { cpu: "1m" })]), [2, 1000, unset]],
+    ["with pod-level resources and bare containers", podOf([c("c")], POD_LEVEL), [1024, 200_000, 2_147_483_648]],
+    [
+      "with pod-level resources and overhead",
+      podOf([c("c")], { ...POD_LEVEL, ...OVERHEAD }),
+      [1280, 225_000, 2_273_312_768],
+    ],
+  ])("%s", (_name, pod, want) => expect(podValues(pod, "/burstable")).toEqual(want));
+  test("BestEffort: two shares, nothing else, overhead or not", () => {
+    expect(podValues(podOf([c("c")]), "/besteffort")).toEqual([2, unset, unset]);
+    expect(podValues(podOf([c("c")], OVERHEAD), "/besteffort")).toEqual([2, unset, unset]);
+  });
+  test("Guaranteed with CPU quota off: -1, not unset", () => {
+    const pod = podOf([c("c", undefined, { cpu: "1", memory: "1Gi" })]);
+    expect(podValues(pod, "", { cpuCFSQuota: false })).toEqual([1024, -1, 1_073_741_824]);
+    expect(podValues(pod, "")).toEqual([1024, 100_000, 1_073_741_824]);
+  });
+  test("Burstable without all limits has no quota to switch off", () => {
+    const half = podOf([c("a", undefined, { cpu: "1" }), c("b")]);
+    expect(podValues(half, "/burstable", { cpuCFSQuota: false })).toEqual([1024, unset, unset]);
+    expect(podValues(podOf([BASE]), "/burstable", { cpuCFSQuota: false })).toEqual([102, -1, 200 * Mi]);
+  });
+  // beta since 1.34 and not locked: without the gate the kubelet looks at containers alone
+  test.fails("pod-level resources count for nothing when their gate is off", () => {
+    const off = { featureGates: { PodLevelResources: false } };
+    expect(podValues(podOf([c("c")], POD_LEVEL), "/besteffort", off)).toEqual([2, unset, unset]);
+  });
+});
+
+describe("requests of a pod", () => {
+  const shares = (spec: Json, containers: Json[]): unknown => podValues(podOf(containers, spec), "/burstable")[0];
+  test("the larger of the containers together and each init container with the sidecars before it", () => {
+    const app = c("a", { cpu: "300m" });
+    expect(shares({ initContainers: [c("i", { cpu: "1" })] }, [app])).toBe(1024);
+    expect(shares({ initContainers: [sidecar("s", { cpu: "500m" }), c("i", { cpu: "1" })] }, [app])).toBe(1536);
+    expect(shares({ initContainers: [c("i", { cpu: "1" }), sidecar("s", { cpu: "500m" })] }, [app])).toBe(1024);
+    expect(shares({ initContainers: [sidecar("s", { cpu: "900m" })] }, [app])).toBe(1228);
+  });
+  test("a limit without a request is the request", () => {
+    expect(podValues(podOf([c("a", undefined, { cpu: "500m" })]), "/burstable")).toEqual([512, 50_000, unset]);
+  });
+  test("overhead joins a limit only where there is one", () => {
+    expect(podValues(podOf([c("a", { cpu: "100m" })], OVERHEAD), "/burstable")).toEqual([358, unset, unset]);
+  });
+  test("milli-bytes round up to whole bytes", () => {
+    const pod = podOf([c("a", undefined, { memory: "1048576500m" })]);
+    expect(podValues(pod, "/burstable")[2]).toBe(1_048_577);
+  });
+});
+
+describe("the QoS class", () => {
+  const tierOf = (pod: Json): string => {
+    for (const tier of ["", "/burstable", "/besteffort"] as const) {
+      try {
+        podValues(pod, tier);
+        return tier;
+      } catch {
+        // not there
+      }
+    }
+    return "nowhere";
+  };
+  const FULL = { cpu: "1", memory: "1Gi" };
+  test.each<[string, Json, string]>([
+    ["limits everywhere", podOf([c("a", undefined, FULL)]), ""],
+    ["limits equal in other words", podOf([c("a", { cpu: "1000m", memory: "1024Mi" }, FULL)]), ""],
+    [
+      "sums alike, containers not",
+      podOf([
+        c("a", { cpu: "1", memory: "2Gi" }, { cpu: "2", memory: "2Gi" }),
+        c("b", { cpu: "2", memory: "2Gi" }, { cpu: "1", memory: "2Gi" }),
+      ]),
+      "",
+    ],
+    ["an init container without limits", podOf([c("a", undefined, FULL)], { initContainers: [c("i")] }), "/burstable"],
+    ["no memory limit", podOf([c("a", undefined, { cpu: "1" })]), "/burstable"],
+    ["only a request", podOf([c("a", { cpu: "1m" })]), "/burstable"],
+    ["only an init container requests", podOf([c("a")], { initContainers: [c("i", { cpu: "1m" })] }), "/burstable"],
+    ["zero quantities", podOf([c("a", { cpu: "0", memory: "0" }, { cpu: "0", memory: "0" })]), "/besteffort"],
+    [
+      "other resources only",
+      podOf([c("a", { "ephemeral-storage": "1Gi", "hugepages-2Mi": "2Mi" }, { "hugepages-2Mi": "2Mi" })]),
+      "/besteffort",
+    ],
+    [
+      "pod-level resources decide alone",
+      podOf([c("a", { cpu: "100m" })], { resources: { requests: FULL, limits: FULL } }),
+      "",
+    ],
+    ["pod-level requests only", podOf([c("a", undefined, FULL)], { resources: { requests: FULL } }), "/burstable"],
+    [
+      "status.qosClass wins",
+      podOf([c("a", undefined, FULL)], {}, { status: { qosClass: "BestEffort" } }),
+      "/besteffort",
+    ],
+    ["an empty status.qosClass says nothing", podOf([c("a", undefined, FULL)], {}, { status: { qosClass: "" } }), ""],
+  ])("%s: %#", (_name, pod, tier) => expect(tierOf(pod)).toBe(tier));
+});
+
+describe("the formulas of the oldest description that the kubelet still keeps", () => {
+  const pods = [guaranteed("g", "4", "1Gi"), burstable("b", "11095m", "1Gi"), bestEffort("e")];
+  const node = snapshot({ pods }, { cpu: "32", memory: "256Gi" });
+  test.each([
+    ["/kubepods/podg", 4096],
+    ["/kubepods/burstable", 11_361],
+    ["/kubepods/besteffort", 2],
+    ["/kubepods", 32_768],
+  ])("%s has %i shares", (path, shares) => expect(valuesAt(node, path).cpuShares).toBe(shares));
+  test.each([
+    ["200m", 204],
+    ["500m", 512],
+    ["100m", 102],
+    ["2", 2048],
+    ["1", 1024],
+  ])("a request of %s is %i shares", (cpu, shares) => {
+    expect(podValues({ ...burstable("u", cpu, "1Mi") }, "/burstable")[0]).toBe(shares);
+  });
+  test("30 allocatable CPUs are 30720 shares of kubepods", () => {
+    const reserved = configured({ systemReserved: { cpu: "2", memory: "4Gi" } });
+    expect(valuesAt({ ...reserved, node: (node as Json)["node"] }, "/kubepods").cpuShares).toBe(30_720);
+  });
+  test("no Burstable pod: two shares for the tier", () => {
+    expect(valuesAt(snapshot({ pods: [guaranteed("g", "1", "1Gi")] }), "/kubepods/burstable").cpuShares).toBe(2);
+  });
+});

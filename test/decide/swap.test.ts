@@ -1,0 +1,85 @@
+import { describe, expect, test } from "vitest";
+import type { Json } from "../model/snapshots.ts";
+import { c, cgroupsOf, configured, filesAt, Gi, Mi, outcome, podOf, valuesAt } from "./ask.ts";
+
+const LIMITED = { memorySwap: { swapBehavior: "LimitedSwap" } };
+const SWAP = { machine: { swapBytes: 4 * Gi } };
+const pod = podOf([c("c", { memory: "1Gi" }, { memory: "2Gi" })]);
+const swapOf = (config: Json, of: Json = pod, parts: Json = SWAP, tier = "/burstable"): number | undefined =>
+  valuesAt(configured(config, { pods: [of], ...parts }), `/kubepods${tier}/podu/c`).memorySwap;
+
+describe("swap on cgroup v2", () => {
+  test("LimitedSwap shares out the swap by the memory request", () => {
+    expect(swapOf(LIMITED)).toBe(512 * Mi);
+    expect(swapOf(LIMITED, podOf([c("c", { memory: "100Mi" })]))).toBe(50 * Mi);
+    // (1000000007 / 8589934592) * 4294967296, cut off
+    expect(swapOf(LIMITED, podOf([c("c", { memory: "1000000007" })]))).toBe(500_000_003);
+    expect(
+      filesAt(configured(LIMITED, { pods: [pod], ...SWAP }), "/kubepods/burstable/podu/c")["memory.swap.max"],
+    ).toBe("536870912");
+  });
+  test.each<[string, Json, string]>([
+    ["a request that equals the limit", podOf([c("c", { cpu: "1" }, { memory: "1Gi" })]), "/burstable"],
+    ["no memory request", podOf([c("c", { cpu: "1" })]), "/burstable"],
+    ["a Guaranteed pod", podOf([c("c", undefined, { cpu: "1", memory: "1Gi" })]), ""],
+    ["a BestEffort pod", podOf([c("c")]), "/besteffort"],
+    ["a critical pod", podOf([c("c", { memory: "1Gi" })], { priority: 2_000_000_000 }), "/burstable"],
+    [
+      "a static pod",
+      podOf(
+        [c("c", { memory: "1Gi" })],
+        {},
+        { metadata: { name: "p", uid: "u", annotations: { "kubernetes.io/config.source": "file" } } },
+      ),
+      "/burstable",
+    ],
+  ])("%s gets none", (_name, of, tier) => expect(swapOf(LIMITED, of, SWAP, tier)).toBe(0));
+  test("NoSwap, and saying nothing, give nobody any", () => {
+    expect(swapOf({ memorySwap: { swapBehavior: "NoSwap" } })).toBe(0);
+    expect(swapOf({ memorySwap: {} })).toBe(0);
+    expect(swapOf({})).toBe(0);
+  });
+  test("the swap's size comes from the machine, else from the stats, else it is asked for", () => {
+    const stats = { stats: { node: { swap: { swapAvailableBytes: 3 * Gi, swapUsageBytes: Gi } } } };
+    expect(swapOf(LIMITED, pod, stats)).toBe(512 * Mi);
+    expect(swapOf(LIMITED, pod, { machine: { swapBytes: 0 } })).toBe(0);
+    expect(swapOf(LIMITED, pod, {})).toBe(0);
+    expect(cgroupsOf(configured(LIMITED, { pods: [pod] })).needs).toContain("machine.swapBytes");
+    expect(cgroupsOf(configured(LIMITED, { pods: [pod], ...SWAP })).needs).not.toContain("machine.swapBytes");
+  });
+  test("only containers are told of swap", () => {
+    const input = configured(LIMITED, { pods: [pod], ...SWAP });
+    for (const { level, files } of cgroupsOf(input).decision.cgroups) {
+      expect(files.some((f) => f.path === "memory.swap.max")).toBe(level === "container");
+    }
+  });
+  // calcSwapForBurstablePods refuses a request above the node's memory, and ConfigureLimitedSwap then gives no swap
+  test.fails("a request above the node's memory gets none", () => {
+    expect(swapOf(LIMITED, podOf([c("c", { memory: "16Gi" })]))).toBe(0);
+  });
+  test.fails("a node of 0 bytes ends in an answer or a refusal", () => {
+    const node = { metadata: { name: "n" }, status: { capacity: { cpu: "4", memory: "0" } } };
+    expect(() => outcome("cgroups", configured(LIMITED, { pods: [pod], ...SWAP, node }))).not.toThrow();
+  });
+});
+
+describe("swap on cgroup v1", () => {
+  const V1 = { cgroup: { version: 1 }, ...SWAP };
+  test.each([{}, LIMITED])("memory plus swap is the memory limit, where there is one: %j", (config) => {
+    expect(swapOf(config, pod, V1)).toBe(2 * Gi);
+    expect(swapOf(config, podOf([c("c", { memory: "1Gi" })]), V1)).toBeUndefined();
+    const files = filesAt(configured(config, { pods: [pod], ...V1 }), "/kubepods/burstable/podu/c");
+    expect(files["memory.memsw.limit_in_bytes"]).toBe(files["memory.limit_in_bytes"]);
+  });
+});
+
+describe("memory.oom.group", () => {
+  const group = (config: Json, version: 1 | 2): unknown =>
+    filesAt(configured(config, { pods: [pod], cgroup: { version } }), "/kubepods/burstable/podu/c")["memory.oom.group"];
+  test("is written on v2 when singleProcessOOMKill is false", () => {
+    expect(group({ singleProcessOOMKill: false }, 2)).toBe("1");
+    expect(group({ singleProcessOOMKill: true }, 2)).toBeUndefined();
+    expect(group({}, 2)).toBeUndefined();
+    expect(group({ singleProcessOOMKill: false }, 1)).toBeUndefined();
+  });
+});

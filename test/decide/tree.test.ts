@@ -1,0 +1,195 @@
+import { describe, expect, test } from "vitest";
+import { filesOf } from "../../api/decide/cgroups/files.ts";
+import { containerLeaf, parseCgroupfs, parseSystemd, toCgroupfs, toSystemd } from "../../api/decide/cgroups/names.ts";
+import type { CgroupValues } from "../../api/model/decision.ts";
+import type { Json } from "../model/snapshots.ts";
+import { draws } from "../properties/draws.ts";
+import {
+  allocatableOf,
+  bestEffort,
+  burstable,
+  c,
+  configured,
+  filesAt,
+  guaranteed,
+  pathsOf,
+  planAt,
+  podOf,
+  running,
+  snapshot,
+} from "./ask.ts";
+
+const UID = "8ee02b3a-a80f-487d";
+const parts = (uid: string): Json =>
+  podOf(
+    [c("app", { cpu: "100m" }, { cpu: "200m", memory: "64Mi" })],
+    {},
+    {
+      metadata: { name: "web", namespace: "shop", uid },
+      status: { containerStatuses: [running("app", "3cab58")] },
+    },
+  );
+const pods = [parts(UID), guaranteed("g-1", "1", "1Gi"), bestEffort("e-1")];
+
+describe("the tree of a node", () => {
+  test("cgroupfs: nested directories, the container under its id, or its name before it runs", () => {
+    expect(pathsOf(snapshot({ pods }))).toEqual([
+      "/kubepods",
+      "/kubepods/burstable",
+      "/kubepods/besteffort",
+      `/kubepods/burstable/pod${UID}`,
+      `/kubepods/burstable/pod${UID}/3cab58`,
+      "/kubepods/podg-1",
+      "/kubepods/podg-1/c",
+      "/kubepods/besteffort/pode-1",
+      "/kubepods/besteffort/pode-1/c",
+    ]);
+  });
+  test("systemd: slices nested by name, dashes escaped, containers in scopes", () => {
+    const burst = "/kubepods.slice/kubepods-burstable.slice";
+    expect(pathsOf(snapshot({ cgroup: { version: 2, driver: "systemd" }, pods }))).toEqual([
+      "/kubepods.slice",
+      burst,
+      "/kubepods.slice/kubepods-besteffort.slice",
+      `${burst}/kubepods-burstable-pod8ee02b3a_a80f_487d.slice`,
+      `${burst}/kubepods-burstable-pod8ee02b3a_a80f_487d.slice/cri-containerd-3cab58.scope`,
+      "/kubepods.slice/kubepods-podg_1.slice",
+      "/kubepods.slice/kubepods-podg_1.slice/cri-containerd-c.scope",
+      "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pode_1.slice",
+      "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pode_1.slice/cri-containerd-c.scope",
+    ]);
+  });
+  test("the driver comes from the snapshot, else from the configuration, else it is cgroupfs", () => {
+    const systemd = { cgroupDriver: "systemd" };
+    expect(pathsOf(configured(systemd, { cgroup: { version: 2 } }))[0]).toBe("/kubepods.slice");
+    expect(pathsOf(configured(systemd))[0]).toBe("/kubepods");
+    expect(pathsOf(snapshot({ cgroup: { version: 1 } }))[0]).toBe("/kubepods");
+  });
+  test("each cgroup tells whose it is", () => {
+    const pod = { namespace: "shop", name: "web", uid: UID };
+    expect(planAt(snapshot({ pods }), `/kubepods/burstable/pod${UID}/3cab58`)).toMatchObject({
+      level: "container",
+      pod,
+      container: "app",
+      containerId: "3cab58",
+    });
+    expect(planAt(snapshot({ pods }), `/kubepods/burstable/pod${UID}`)).toMatchObject({
+      level: "pod",
+      pod,
+      container: null,
+      containerId: null,
+    });
+    expect(planAt(snapshot({ pods }), "/kubepods/podg-1/c")).toMatchObject({ containerId: null, container: "c" });
+    expect(planAt(snapshot({ pods }), "/kubepods/burstable")).toMatchObject({ level: "qos", pod: null });
+    expect(planAt(snapshot({ pods }), "/kubepods")).toMatchObject({ level: "node", pod: null });
+  });
+});
+
+describe("the files of cgroup v2 and of v1", () => {
+  const POD = `/kubepods/burstable/pod${UID}`;
+  const v1 = (path: string): Json => filesAt(snapshot({ cgroup: { version: 1 }, pods }), path);
+  const v2 = (path: string, cgroup: Json = {}): Json =>
+    filesAt(snapshot({ cgroup: { version: 2, ...cgroup }, pods }), path);
+  test("a pod: the kubelet's own straight line, quota and period in one line", () => {
+    expect(v2(POD)).toEqual({ "cpu.weight": "4", "cpu.max": "20000 100000", "memory.max": "67108864" });
+    expect(v1(POD)).toEqual({
+      "cpu.shares": "102",
+      "cpu.cfs_period_us": "100000",
+      "cpu.cfs_quota_us": "20000",
+      "memory.limit_in_bytes": "67108864",
+    });
+  });
+  test("a container: the runtime's curve, or the line of an old runtime; swap off", () => {
+    expect(v2(`${POD}/3cab58`)).toEqual({
+      "cpu.weight": "17",
+      "cpu.max": "20000 100000",
+      "memory.swap.max": "0",
+      "memory.max": "67108864",
+    });
+    expect(v2(`${POD}/3cab58`, { runtimeCpuWeight: "linear" })["cpu.weight"]).toBe("4");
+    expect(v1(`${POD}/3cab58`)).toEqual({
+      "cpu.shares": "102",
+      "cpu.cfs_period_us": "100000",
+      "cpu.cfs_quota_us": "20000",
+      "memory.limit_in_bytes": "67108864",
+      "memory.memsw.limit_in_bytes": "67108864",
+    });
+  });
+  test("a container without limits: no quota, no memory limit, swap still off on v2", () => {
+    expect(v2("/kubepods/besteffort/pode-1/c")).toEqual({
+      "cpu.weight": "1",
+      "cpu.max": "max 100000",
+      "memory.swap.max": "0",
+    });
+    expect(v1("/kubepods/besteffort/pode-1/c")).toEqual({ "cpu.shares": "2", "cpu.cfs_period_us": "100000" });
+  });
+  test("tiers and kubepods", () => {
+    expect(v2("/kubepods/besteffort")).toEqual({ "cpu.weight": "1" });
+    expect(v2("/kubepods/burstable")).toEqual({ "cpu.weight": "4" });
+    expect(v2("/kubepods")).toEqual({ "cpu.weight": "157", "memory.max": "8589934592" });
+    expect(v1("/kubepods")).toEqual({ "cpu.shares": "4096", "memory.limit_in_bytes": "8589934592" });
+  });
+  const text = (values: unknown, version: 1 | 2): string =>
+    filesOf(values as CgroupValues, version)
+      .map((f) => `${f.path}=${f.value}`)
+      .join(" ");
+  test.each<[Json, string, string]>([
+    [{}, "", ""],
+    [{ cpuQuota: -1 }, "cpu.cfs_quota_us=-1", "cpu.max=max 100000"],
+    [{ cpuQuota: 0 }, "", ""],
+    [{ cpuQuota: 5000, cpuPeriod: 10_000 }, "cpu.cfs_period_us=10000 cpu.cfs_quota_us=5000", "cpu.max=5000 10000"],
+    [{ memory: 0 }, "", ""],
+    [{ memory: -1 }, "memory.limit_in_bytes=-1", "memory.max=max"],
+    [{ memorySwap: -1 }, "memory.memsw.limit_in_bytes=-1", "memory.swap.max=max"],
+    [{ pidsLimit: 0 }, "pids.max=1", "pids.max=1"],
+    [{ pidsLimit: -1 }, "pids.max=max", "pids.max=max"],
+    [{ pidsLimit: 4096 }, "pids.max=4096", "pids.max=4096"],
+    [
+      { memorySwap: 7, memory: 5 },
+      "memory.limit_in_bytes=5 memory.memsw.limit_in_bytes=7",
+      "memory.swap.max=7 memory.max=5",
+    ],
+    [
+      { memoryMin: 0, memoryLow: 1, memoryHigh: 2, memoryOomGroup: true },
+      "",
+      "memory.min=0 memory.low=1 memory.high=2 memory.oom.group=1",
+    ],
+    [{ cpuWeight: 0, cpuShares: 2 }, "cpu.shares=2", ""],
+  ])("%j is written as `%s` and as `%s`", (values, one, two) => {
+    expect([text(values, 1), text(values, 2)]).toEqual([one, two]);
+  });
+  // qosReserved can ask for less than nothing: the kubelet writes that and the kernel refuses; "max" would lift every limit
+  test.fails("a negative limit never becomes `max`", () => {
+    const reserved = { featureGates: { QOSReserved: true }, qosReserved: { memory: "100%" } };
+    const input = configured(reserved, { pods: [guaranteed("g", "1", "16Gi")] });
+    expect(filesAt(input, "/kubepods/burstable")["memory.max"]).not.toBe("max");
+  });
+});
+
+describe("names of cgroups", () => {
+  test("come back from both drivers", () => {
+    const d = draws(5);
+    for (let i = 0; i < 2000; i++) {
+      const part = (): string =>
+        Array.from({ length: 1 + d.below(8) }, () => d.pick([..."abz019.-"]))
+          .join("")
+          .replace(/^[.-]+|[.-]+$/g, "x");
+      const name = Array.from({ length: 1 + d.below(4) }, part);
+      expect(parseCgroupfs(toCgroupfs(name)), name.join("/")).toEqual(name);
+      expect(parseSystemd(toSystemd(name)), name.join("/")).toEqual(name);
+      expect(toSystemd(name).split("/").length).toBe(name.length + 1);
+    }
+  });
+  test("the root stays the root", () => {
+    expect([toCgroupfs([]), toSystemd([]), toSystemd([""])]).toEqual(["/", "/", "/"]);
+    expect([parseCgroupfs("/"), parseCgroupfs(""), parseCgroupfs("/a/b")]).toEqual([[], [], ["a", "b"]]);
+    expect(containerLeaf("systemd", "x")).toBe("cri-containerd-x.scope");
+  });
+});
+
+describe("what decides about the node alone decides about its cgroup", () => {
+  test("both kinds give the kubepods cgroup the same values", () => {
+    const input = configured({ kubeReserved: { cpu: "1", memory: "1Gi" } }, { pods: [burstable("b", "1", "1Gi")] });
+    expect(planAt(input, "/kubepods").values).toMatchObject({ ...allocatableOf(input).decision.kubepods.values });
+  });
+});

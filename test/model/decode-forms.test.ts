@@ -1,0 +1,149 @@
+import { describe, expect, test } from "vitest";
+import { captured, realSnapshot } from "../decide/real-node.ts";
+import { container, decoded, fromJson, issuePaths, issues, type Json, pod, stored } from "./snapshots.ts";
+
+describe("forms that a caller has at hand", () => {
+  test("a PodList and its items are the same", () => {
+    const items = [pod("a"), pod("b")];
+    expect(decoded({ pods: { kind: "PodList", apiVersion: "v1", items } })).toEqual(decoded({ pods: items }));
+    expect(decoded({ pods: { items: [] } }).pods).toEqual([]);
+  });
+  test("/configz is taken with and without its wrapper", () => {
+    const wrapped = captured("configz.json") as { kubeletconfig: Json };
+    expect(stored({ kubeletConfiguration: wrapped })).toBe(stored({ kubeletConfiguration: wrapped.kubeletconfig }));
+    expect(decoded({ kubeletConfiguration: wrapped }).kubeletConfiguration?.podPidsLimit).toBe(1024);
+    expect(issuePaths({ kubeletConfiguration: { kubeletconfig: { maxPods: "x" } } })).toEqual([
+      "kubeletConfiguration.maxPods",
+    ]);
+    expect(issuePaths({ kubeletConfiguration: { kubeletconfig: 5 } })).toEqual(["kubeletConfiguration"]);
+    expect(issues({ kubeletConfiguration: { kind: "Pod" } })[0]?.message).toBe("must be a KubeletConfiguration");
+  });
+  test("state files as text and as objects are the same", () => {
+    const { assignments } = realSnapshot() as { assignments: Record<string, string> };
+    const objects = Object.fromEntries(Object.entries(assignments).map(([name, text]) => [name, fromJson(text)]));
+    expect(stored({ assignments: objects })).toBe(stored({ assignments }));
+    const allocated = decoded({ assignments }).assignments?.allocated_pods_state?.entries;
+    expect(Object.keys(allocated ?? {}).length).toBe(11);
+    const unwrapped = fromJson((objects["allocated_pods_state"] as { data: string }).data);
+    expect(stored({ assignments: { allocated_pods_state: unwrapped } })).toBe(
+      stored({ assignments: { allocated_pods_state: assignments["allocated_pods_state"] } }),
+    );
+  });
+  test.each([
+    ["cpu_manager_state", "{", "assignments.cpu_manager_state"],
+    ["cpu_manager_state", "", "assignments.cpu_manager_state"],
+    ["cpu_manager_state", "5", "assignments.cpu_manager_state"],
+    ["memory_manager_state", "[]", "assignments.memory_manager_state"],
+    ["allocated_pods_state", '{"data":"{"}', "assignments.allocated_pods_state.entries"],
+    ["allocated_pods_state", '{"data":"5"}', "assignments.allocated_pods_state"],
+    [
+      "cpu_manager_state",
+      '{"policyName":"static","entries":{"../x":{}}}',
+      'assignments.cpu_manager_state.entries["../x"]',
+    ],
+    [
+      "cpu_manager_state",
+      '{"policyName":"static","entries":{"u":{"c":"x"}}}',
+      "assignments.cpu_manager_state.entries.u.c",
+    ],
+  ])("a broken %s `%s` is an issue at its place", (name, text, path) => {
+    expect(issuePaths({ assignments: { [name]: text } })).toContain(path);
+  });
+  test("quantities may be numbers, as YAML has them", () => {
+    const list = { cpu: 0.5, memory: 1_000_000, "example.com/gpu": 1, "hugepages-2Mi": 0 };
+    const text = stored({ pods: [pod("p", { spec: { containers: [container("c", { requests: list })] } })] });
+    expect(text).toContain('{"cpu":"0.5","example.com/gpu":"1","hugepages-2Mi":"0","memory":"1000000"}');
+    expect(text).toBe(stored(fromJson(text)));
+  });
+});
+
+describe("cAdvisor's MachineInfo", () => {
+  const core = (id: number, threads: number[]): Json => ({
+    core_id: id,
+    thread_ids: threads,
+    socket_id: 0,
+    uncore_caches: [{ id: 7, size: 1 }],
+  });
+  const info = {
+    num_cores: 4,
+    memory_capacity: 8_589_934_592,
+    swap_capacity: 1024,
+    topology: [
+      {
+        node_id: 0,
+        memory: 4_294_967_296,
+        hugepages: [
+          { page_size: 2048, num_pages: 3 },
+          { page_size: 1_048_576, num_pages: 1 },
+        ],
+        distances: [10, 20],
+        cores: [core(0, [0, 2]), core(1, [1, 3])],
+      },
+      { node_id: 1, memory: 4_294_967_296, distances: [20, 10], cores: [] },
+    ],
+  };
+  test("becomes the machine's own form", () => {
+    const { machine } = decoded({ machine: info });
+    expect(machine?.cpus?.map((c) => [c.cpu, c.core, c.socket, c.numa, c.uncoreCache])).toEqual([
+      [0, 0, 0, 0, 7],
+      [2, 0, 0, 0, 7],
+      [1, 1, 0, 0, 7],
+      [3, 1, 0, 0, 7],
+    ]);
+    expect(machine?.numaNodes?.[0]).toEqual({ id: 0, memoryBytes: 4_294_967_296, hugepages: { "2Mi": 3, "1Gi": 1 } });
+    expect(machine?.distances).toEqual([
+      [10, 20],
+      [20, 10],
+    ]);
+    expect([machine?.memoryBytes, machine?.swapBytes]).toEqual([8_589_934_592, 1024]);
+    expect(stored(fromJson(stored({ machine: info })))).toBe(stored({ machine: info }));
+  });
+  test("without distances or caches it is taken as well", () => {
+    const bare = {
+      memory_capacity: 1,
+      topology: [{ node_id: 0, cores: [{ core_id: 0, socket_id: 0, thread_ids: [0] }] }],
+    };
+    expect(decoded({ machine: bare }).machine).toEqual({
+      cpus: [{ cpu: 0, core: 0, socket: 0, numa: 0 }],
+      numaNodes: [{ id: 0, hugepages: {} }],
+      memoryBytes: 1,
+    });
+  });
+  test("what is wrong in it is told in the own form's words", () => {
+    const bad = { topology: [{ node_id: "x", cores: [{ core_id: 0, socket_id: 0, thread_ids: ["a"] }] }] };
+    expect(issuePaths({ machine: bad })).toEqual([
+      "machine.cpus[0].cpu",
+      "machine.cpus[0].numa",
+      "machine.numaNodes[0].id",
+    ]);
+  });
+});
+
+describe("null counts as absent", () => {
+  test("in every field, as Go reads it", () => {
+    const withNulls = pod("p", {
+      metadata: { namespace: null, annotations: null, deletionTimestamp: null },
+      spec: { initContainers: null, overhead: null, resources: null, priority: null, nodeName: null },
+      status: { phase: null, qosClass: null, containerStatuses: null },
+    });
+    const without = pod("p", { status: {} });
+    const input = { bootId: null, node: null, devices: null, machine: null, assignments: null, stats: null };
+    expect(stored({ ...input, pods: [withNulls] })).toBe(stored({ pods: [without] }));
+    expect(stored({ pods: null, cgroup: null, kubeletConfiguration: null })).toBe("{}");
+  });
+  test("inside a resource list the entry is absent", () => {
+    const c = { name: "c", resources: { limits: { cpu: null, memory: "1Mi" }, requests: null } };
+    const resources = decoded({ pods: [pod("p", { spec: { containers: [c] } })] }).pods?.[0]?.spec.containers[0]
+      ?.resources;
+    expect(Object.keys(resources?.limits ?? {})).toEqual(["memory"]);
+    expect(Object.keys(resources?.requests ?? {})).toEqual(["memory"]);
+  });
+  test("but not in a list, where it would move the others' places", () => {
+    expect(issuePaths({ pods: [pod("a"), null, pod("b")] })).toEqual(["pods[1]"]);
+    expect(issuePaths({ machine: { distances: [[10, null]] } })).toEqual(["machine.distances[0][1]"]);
+  });
+  test("and not where a field is needed", () => {
+    expect(issuePaths({ cgroup: { version: null } })).toEqual(["cgroup.version"]);
+    expect(issuePaths({ pods: [pod("p", { metadata: { name: null } })] })).toEqual(["pods[0].metadata.name"]);
+  });
+});

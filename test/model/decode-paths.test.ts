@@ -1,0 +1,139 @@
+import { describe, expect, test } from "vitest";
+import { container, fromJson, issuePaths, issues, type Json, pod, stored } from "./snapshots.ts";
+
+const resources = (list: Json): unknown => ({ pods: [pod("p", { spec: { containers: [container("c", list)] } })] });
+
+describe("every issue names its place", () => {
+  test.each([
+    [null, "$"],
+    ["text", "$"],
+    [[], "$"],
+    [{ observedAt: "yesterday" }, "observedAt"],
+    [{ observedAt: 1 }, "observedAt"],
+    [{ sequence: -1 }, "sequence"],
+    [{ sequence: 1.5 }, "sequence"],
+    [{ node: {} }, "node.metadata"],
+    [{ node: { kind: "Pod", metadata: { name: "n" } } }, "node.kind"],
+    [{ node: { metadata: { name: "n" }, status: { capacity: { cpu: "x" } } } }, "node.status.capacity.cpu"],
+    [{ node: { metadata: { name: "n" }, status: { capacity: [] } } }, "node.status.capacity"],
+    [{ pods: {} }, "pods"],
+    [{ pods: [null] }, "pods[0]"],
+    [{ pods: [pod("a"), { metadata: {} }] }, "pods[1].metadata.name"],
+    [{ pods: [pod("a", { spec: { containers: [] } })] }, "pods[0].spec.containers"],
+    [{ pods: [pod("a", { spec: { containers: [{}] } })] }, "pods[0].spec.containers[0].name"],
+    [{ pods: [pod("a", { spec: { initContainers: [container("a/b")] } })] }, "pods[0].spec.initContainers[0].name"],
+    [{ pods: [pod("a", { spec: { overhead: { cpu: "-1" } } })] }, "pods[0].spec.overhead.cpu"],
+    [{ pods: [pod("a", { status: { qosClass: "Gold" } })] }, "pods[0].status.qosClass"],
+    [
+      { pods: [pod("a", { metadata: { annotations: { "kubernetes.io/config.source": 1 } } })] },
+      'pods[0].metadata.annotations["kubernetes.io/config.source"]',
+    ],
+    [{ cgroup: {} }, "cgroup.version"],
+    [{ cgroup: { version: 3 } }, "cgroup.version"],
+    [{ cgroup: { version: 2, driver: "none" } }, "cgroup.driver"],
+    [{ kubeletConfiguration: { cpuCFSQuotaPeriod: "soon" } }, "kubeletConfiguration.cpuCFSQuotaPeriod"],
+    [
+      { kubeletConfiguration: { imageGCHighThresholdPercent: 101 } },
+      "kubeletConfiguration.imageGCHighThresholdPercent",
+    ],
+    [{ kubeletConfiguration: { featureGates: { A: "yes" } } }, "kubeletConfiguration.featureGates.A"],
+    [{ kubeletConfiguration: { memoryThrottlingFactor: 0 } }, "kubeletConfiguration.memoryThrottlingFactor"],
+    [
+      { kubeletConfiguration: { evictionHard: { "memory.available": 5 } } },
+      'kubeletConfiguration.evictionHard["memory.available"]',
+    ],
+    [{ machine: { cpus: [{ cpu: 0 }] } }, "machine.cpus[0].core"],
+    [{ machine: { numaNodes: [{ id: 0, hugepages: { "2Mi": -1 } }] } }, 'machine.numaNodes[0].hugepages["2Mi"]'],
+    [{ devices: [{ resource: "gpu!", id: "0" }] }, "devices[0].resource"],
+    [
+      { assignments: { cpu_manager_state: { policyName: "static", defaultCpuSet: "0-" } } },
+      "assignments.cpu_manager_state.defaultCpuSet",
+    ],
+    [{ stats: { node: { memory: { availableBytes: "1" } } } }, "stats.node.memory.availableBytes"],
+  ])("%j: %s", (input, path) => expect(issuePaths(input)).toContain(path));
+
+  test("a PodList keeps its items in the path, a plain list has none", () => {
+    const bad = pod("a", { spec: { containers: [{ name: "c", resources: { limits: { memory: "1Q" } } }] } });
+    expect(issuePaths({ pods: { kind: "List", items: [bad] } })).toEqual([
+      "pods.items[0].spec.containers[0].resources.limits.memory",
+    ]);
+    expect(issuePaths({ pods: [bad] })).toEqual(["pods[0].spec.containers[0].resources.limits.memory"]);
+    expect(issuePaths({ pods: { items: "none" } })).toEqual(["pods"]);
+    expect(issuePaths({ pods: { items: [pod("a"), pod("a")] } })).toEqual(["pods.items[1].metadata.uid"]);
+  });
+  test("a snapshot inside a request starts where it stands", () => {
+    expect(issues({ pods: [null] }, "snapshot")[0]?.path).toBe("snapshot.pods[0]");
+    expect(issues({ pods: [pod("a"), pod("a")] }, "items[3].snapshot")[0]?.path).toBe(
+      "items[3].snapshot.pods[1].metadata.uid",
+    );
+  });
+  test("all issues are told, at most a hundred", () => {
+    expect(issuePaths({ sequence: -1, cgroup: { version: 9 }, pods: [null, 1] }).length).toBe(4);
+    expect(issuePaths({ pods: Array.from({ length: 300 }, () => null) }).length).toBe(100);
+    expect(issuePaths({ pods: Array.from({ length: 300 }, () => pod("same")) }).length).toBe(100);
+  });
+  test("messages are one lower-case line each", () => {
+    for (const { message } of issues({ sequence: "x", pods: [null], cgroup: { version: 9 }, observedAt: "x" })) {
+      expect(message).toMatch(/^[^A-Z\n][^\n]*$/);
+    }
+  });
+});
+
+describe("quantities of resource lists", () => {
+  test.each([
+    [{ limits: { memory: "" } }, "limits.memory", /is not a quantity/],
+    [{ limits: { memory: "1Kb" } }, "limits.memory", /`1Kb` is not a quantity/],
+    [{ limits: { memory: "-1Mi" } }, "limits.memory", /`-1Mi` is negative/],
+    [{ requests: { cpu: -0.5 } }, "requests.cpu", /negative/],
+    [{ requests: { cpu: true } }, "requests.cpu", /received boolean/],
+    [{ requests: { cpu: {} } }, "requests.cpu", /received object/],
+    [{ requests: { memory: "1Ei" } }, "requests.memory", /out of range/],
+    [{ requests: { memory: "9007199254740992" } }, "requests.memory", /absurdly large for memory/],
+    [{ requests: { cpu: "9007199255" } }, "requests.cpu", /absurdly large for cpu/],
+    [{ requests: { "a b": "1" } }, 'requests["a b"]', /not a resource name/],
+    [{ requests: { constructor: "1" } }, "requests.constructor", /not a resource name/],
+    [{ requests: { toString: "1" } }, "requests.toString", /not a resource name/],
+    [{ requests: "1" }, "requests", /received string/],
+    [{ requests: [] }, "requests", /received array/],
+  ])("%j", (list, place, message) => {
+    const found = issues(resources(list));
+    expect(found.map((i) => i.path)).toEqual([`pods[0].spec.containers[0].resources.${place}`]);
+    expect(found[0]?.message).toMatch(message);
+  });
+  test("a key called __proto__ is dropped and reaches no prototype", () => {
+    const text = JSON.stringify(resources({ requests: { cpu: "1" } })).replace('"cpu"', '"__proto__"');
+    expect(stored(fromJson(text))).toContain('"requests":{}');
+    expect(({} as Json)["cpu"]).toBeUndefined();
+  });
+});
+
+describe("what only the whole list shows", () => {
+  test("two pods with one uid are told with both places", () => {
+    const [issue] = issues({ pods: [pod("a"), pod("b", { metadata: { namespace: "x", uid: "uid-a" } })] });
+    expect(issue?.path).toBe("pods[1].metadata.uid");
+    expect(issue?.message).toBe("uid `uid-a` is also that of pods[0] (default/a)");
+  });
+  test("a mirror pod counts under the uid of its static pod", () => {
+    const mirror = pod("m", { metadata: { annotations: { "kubernetes.io/config.mirror": "uid-a" } } });
+    expect(issuePaths({ pods: [pod("a"), mirror] })).toEqual(["pods[1].metadata.uid"]);
+  });
+  test("two containers of one name, init containers too", () => {
+    const twins = pod("a", { spec: { containers: [container("x")], initContainers: [container("x")] } });
+    expect(issues({ pods: [twins] })).toEqual([{ path: "pods[0].spec", message: "two containers are named `x`" }]);
+    const apart = [
+      pod("a", { spec: { containers: [container("x")] } }),
+      pod("b", { spec: { containers: [container("x")] } }),
+    ];
+    expect(() => issues({ pods: apart })).toThrow(/^taken/);
+  });
+  test("sums beyond exact arithmetic are refused at the list", () => {
+    const huge = (i: number) =>
+      pod(`p${i}`, { spec: { containers: [container("c", { requests: { memory: "5e15" } })] } });
+    expect(() => issues({ pods: [huge(0)] })).toThrow(/^taken/);
+    expect(issues({ pods: { items: [huge(0), huge(1)] } })).toEqual([
+      { path: "pods.items", message: expect.stringContaining("more than exact arithmetic") },
+    ]);
+    const cores = pod("c", { spec: { containers: [container("c", { limits: { cpu: "5e6" } })] } });
+    expect(issuePaths({ pods: [cores] })).toEqual(["pods"]); // its request becomes its limit: twice 5e9 thousandths
+  });
+});

@@ -1,0 +1,33 @@
+import { decodeSnapshot, type InputIssue } from "../../api/model/decode.ts";
+import type { Snapshot } from "../../api/model/snapshot.ts";
+
+export type Json = Record<string, unknown>;
+
+/** The decoded form; an input that is refused fails the test with its issues. */
+export function decoded(input: unknown): Snapshot {
+  const result = decodeSnapshot(input);
+  if (!result.ok) throw new Error(JSON.stringify(result.error));
+  return result.value;
+}
+/** What is stored of an input. */
+export const stored = (input: unknown): string => JSON.stringify(decoded(input));
+
+/** The issues of an input that must be refused. */
+export function issues(input: unknown, at?: string): readonly InputIssue[] {
+  const result = decodeSnapshot(input, at);
+  if (result.ok) throw new Error(`taken: ${JSON.stringify(result.value).slice(0, 300)}`);
+  return result.error;
+}
+export const issuePaths = (input: unknown): readonly string[] => issues(input).map((i) => i.path);
+
+/** As YAML or kubectl gives it: own `__proto__` keys and all. */
+export const fromJson = (text: string): unknown => JSON.parse(text) as unknown;
+
+export const container = (name: string, resources?: Json): Json =>
+  resources === undefined ? { name } : { name, resources };
+export const pod = (name: string, fields: { metadata?: Json; spec?: Json; status?: Json } = {}): Json => ({
+  metadata: { name, uid: `uid-${name}`, ...fields.metadata },
+  spec: { containers: [container("c")], ...fields.spec },
+  ...(fields.status === undefined ? {} : { status: fields.status }),
+});
+export const many = <T>(n: number, of: (i: number) => T): T[] => Array.from({ length: n }, (_, i) => of(i));

@@ -1,0 +1,101 @@
+import { isDeepStrictEqual } from "node:util";
+import { describe, expect, test } from "vitest";
+import { DECIDERS } from "../../api/decide/index.ts";
+import { allocatableOf, cgroupsOf } from "../decide/ask.ts";
+import { decoded, fromJson } from "../model/snapshots.ts";
+import { forNodes } from "./random-node.ts";
+
+const SEED = 777;
+const COUNT = 250;
+/** Others may use the machine: this is no measure of speed. */
+const PATIENT = { timeout: 120_000 };
+const must = (holds: boolean, message: () => string): void => {
+  if (!holds) expect.fail(message());
+};
+
+describe(`answers over ${COUNT} random nodes from seed ${SEED}`, PATIENT, () => {
+  test("the same input gives the same answer, whatever is explained, and is not touched", () => {
+    forNodes(SEED, COUNT, (input) => {
+      const snapshot = deepFreeze(decoded(input));
+      for (const kind of ["cgroups", "allocatable"] as const) {
+        const ask = (explain: "off" | "reasons" | "full") =>
+          DECIDERS[kind]({ snapshot, facts: {}, ask: undefined, explain });
+        const [first, again, off, full] = [ask("reasons"), ask("reasons"), ask("off"), ask("full")];
+        if (!first.ok || !off.ok || !full.ok) return expect.fail(`${kind} is refused`);
+        must(isDeepStrictEqual(first, again), () => `${kind} differs from itself`);
+        must(isDeepStrictEqual(first.value.decision, off.value.decision), () => `${kind} differs unexplained`);
+        must(isDeepStrictEqual(first.value.decision, full.value.decision), () => `${kind} differs explained in full`);
+        must(off.value.reasons.length === 0 && first.value.reasons.length > 0, () => `${kind}: reasons`);
+        must(
+          first.value.verdict === off.value.verdict && isDeepStrictEqual(first.value.needs, full.value.needs),
+          () => kind,
+        );
+      }
+      const stored = fromJson(JSON.stringify(snapshot));
+      must(
+        isDeepStrictEqual(cgroupsOf(stored).decision, cgroupsOf(input).decision),
+        () => "its stored form answers otherwise",
+      );
+    });
+  });
+  test("every value has a reason that names its cgroup and field", () => {
+    // memoryMin and memoryLow: see the test that fails below
+    const unexplained = reasonGaps((field) => field !== "memoryMin" && field !== "memoryLow");
+    expect(unexplained).toEqual([]);
+  });
+  // memory-qos.ts reserve() sets both and explains one
+  test.fails("memory.min and memory.low have reasons too", () => {
+    expect(reasonGaps((field) => field === "memoryMin" || field === "memoryLow")).toEqual([]);
+  });
+  test("allocatable never exceeds capacity, and kubepods never falls below allocatable memory", () => {
+    forNodes(SEED, COUNT, (input) => {
+      const { capacity, allocatable, kubepods } = allocatableOf(input).decision;
+      for (const [name, text] of Object.entries(allocatable))
+        must(bytesOf(text) <= bytesOf(capacity[name] ?? ""), () => `${name}: ${text}`);
+      must(Object.keys(capacity).join() === Object.keys(allocatable).join(), () => "other names");
+      must(
+        BigInt(kubepods.values.memory ?? -1) * 1000n >= bytesOf(allocatable["memory"] ?? ""),
+        () => "kubepods memory",
+      );
+    });
+  });
+});
+
+function reasonGaps(looked: (field: string) => boolean): string[] {
+  const gaps: string[] = [];
+  let explained = 0;
+  forNodes(SEED, COUNT, (input) => {
+    const { decision, reasons } = cgroupsOf(input);
+    const told = new Set(reasons.map((r) => `${r.at} ${r.field}`));
+    for (const { path, values } of decision.cgroups) {
+      for (const field of Object.keys(values).filter(looked)) {
+        if (told.has(`${path} ${field}`)) explained++;
+        else gaps.push(`${path} ${field}`);
+      }
+    }
+  });
+  expect(explained).toBeGreaterThan(50);
+  return gaps.slice(0, 5);
+}
+function bytesOf(text: string): bigint {
+  const scale: Record<string, bigint> = {
+    m: 1n,
+    "": 1000n,
+    k: 10n ** 6n,
+    M: 10n ** 9n,
+    G: 10n ** 12n,
+    T: 10n ** 15n,
+    P: 10n ** 18n,
+  };
+  const power = ["Ki", "Mi", "Gi", "Ti", "Pi"].indexOf(text.replace(/^\d+/, ""));
+  const unit = power >= 0 ? 1024n ** BigInt(power + 1) * 1000n : scale[text.replace(/^\d+/, "")];
+  if (unit === undefined) throw new Error(`what is ${text}?`);
+  return BigInt(text.replace(/\D/g, "")) * unit;
+}
+function deepFreeze<T>(v: T): T {
+  if (typeof v === "object" && v !== null && !Object.isFrozen(v)) {
+    Object.freeze(v);
+    for (const member of Object.values(v)) deepFreeze(member);
+  }
+  return v;
+}

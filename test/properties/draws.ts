@@ -1,0 +1,54 @@
+/** Numbers drawn from a seed (mulberry32): the same seed, the same draws. */
+export interface Draws {
+  readonly seed: number;
+  /** 0 .. n-1. */
+  below(n: number): number;
+  /** True once in `n`. */
+  chance(n: number): boolean;
+  pick<T>(list: readonly T[]): T;
+  /** A whole number below `n`, most of them small: each magnitude is as likely as the next. */
+  spread(n: number): number;
+}
+
+export function draws(seed: number): Draws {
+  let state = seed | 0;
+  const next = (): number => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
+  };
+  const below = (n: number): number => Math.floor(next() * n);
+  return {
+    seed,
+    below,
+    chance: (n) => below(n) === 0,
+    pick: <T>(list: readonly T[]): T => list[below(list.length)] as T,
+    spread: (n) => Math.floor(Math.exp(next() * Math.log(n)) - 1),
+  };
+}
+
+/** A copy in another order. */
+export function shuffled<T>(list: readonly T[], d: Draws): T[] {
+  const copy = [...list];
+  for (let i = copy.length - 1; i > 0; i--) {
+    const j = d.below(i + 1);
+    [copy[i], copy[j]] = [copy[j] as T, copy[i] as T];
+  }
+  return copy;
+}
+
+/** Counts which branches a property met, so that one that is hardly met is seen. */
+export class Met {
+  readonly counts: Record<string, number> = {};
+  /** Counts `name` when `happened`; names that never happen count 0. */
+  note(name: string, happened = true): void {
+    this.counts[name] = (this.counts[name] ?? 0) + (happened ? 1 : 0);
+  }
+  /** The names met fewer than `least` times. */
+  hardly(least: number): readonly string[] {
+    return Object.entries(this.counts)
+      .filter(([, n]) => n < least)
+      .map(([name, n]) => `${name}: ${n}`);
+  }
+}

@@ -1,0 +1,102 @@
+import { describe, expect, test } from "vitest";
+import { LIMITS } from "../../api/model/limits.ts";
+import { allocatableOf, c, cgroupsOf, configured, outcome, podOf } from "../decide/ask.ts";
+import { type Json, many } from "../model/snapshots.ts";
+
+const MAX = LIMITS.units;
+const everyNumber = (input: Json): number[] =>
+  cgroupsOf(input).decision.cgroups.flatMap((p) => Object.values(p.values).filter((v) => typeof v === "number"));
+const sound = (input: Json): void => {
+  const numbers = everyNumber(input);
+  expect(numbers.length).toBeGreaterThan(0);
+  expect(numbers.filter((n) => !Number.isSafeInteger(n))).toEqual([]);
+  for (const { path, files } of cgroupsOf(input).decision.cgroups) {
+    for (const f of files) expect(f.value, `${path}/${f.path}`).not.toMatch(/e\+|NaN|undefined|Infinity|\./);
+  }
+};
+const LARGE_NODE = {
+  node: {
+    metadata: { name: "n" },
+    status: { capacity: { cpu: "9007199", memory: String(MAX), "ephemeral-storage": String(MAX) } },
+  },
+};
+const EVERYTHING = {
+  featureGates: { MemoryQoS: true, QOSReserved: true },
+  qosReserved: { memory: "100%" },
+  memoryReservationPolicy: "TieredReservation",
+  memorySwap: { swapBehavior: "LimitedSwap" },
+  cpuCFSQuotaPeriod: "1s",
+  podPidsLimit: MAX,
+};
+const MACHINE = { machine: { swapBytes: MAX }, stats: { node: { rlimit: { maxpid: MAX } } } };
+
+describe("the largest inputs that are taken", { timeout: 120_000 }, () => {
+  test("one pod that asks for all that numbers hold", () => {
+    const half = String(Math.floor(MAX / 2));
+    const cpu = `${Math.floor(LIMITS.milliCpu / 2)}m`;
+    sound(
+      configured(EVERYTHING, { ...LARGE_NODE, ...MACHINE, pods: [podOf([c("c", undefined, { cpu, memory: half })])] }),
+    );
+    sound(
+      configured(EVERYTHING, {
+        ...LARGE_NODE,
+        ...MACHINE,
+        pods: [podOf([c("c", { cpu, memory: half }, { memory: half })])],
+      }),
+    );
+    sound(configured(EVERYTHING, { ...LARGE_NODE, ...MACHINE, pods: [podOf([c("c", { memory: half })])] }));
+  });
+  test("one container more and the sums are refused, not rounded", () => {
+    const half = String(Math.ceil(MAX / 2));
+    const pods = [podOf([c("a", { memory: half }), c("b", { memory: half })])];
+    expect(outcome("cgroups", configured(EVERYTHING, { ...LARGE_NODE, pods }))).toBe("bad input");
+  });
+  test("the finest amounts of all", () => {
+    const tiny = podOf([
+      c("c", { cpu: "1n", memory: "1n" }, { cpu: "1n", memory: "1n" }),
+      c("d", { cpu: "999999n", memory: "0.000000001" }),
+    ]);
+    const input = configured({}, { pods: [tiny] });
+    sound(input);
+    expect(cgroupsOf(input).decision.cgroups.find((p) => p.level === "pod")?.values).toMatchObject({ cpuShares: 2 });
+  });
+  test("the largest reserves, percentages and shares of the largest node", () => {
+    for (const percent of ["0.0001%", "50%", "99.99%"]) {
+      const config = {
+        evictionHard: { "memory.available": percent, "nodefs.available": percent },
+        kubeReserved: { memory: String(MAX), cpu: "9007199" },
+      };
+      const { decision } = allocatableOf(configured(config, LARGE_NODE));
+      expect(
+        Object.values(decision.allocatable).every((q) => /^\d+([KMGTP]i?|k)?$/.test(q)),
+        JSON.stringify(decision.allocatable),
+      ).toBe(true);
+    }
+    sound(configured({ kubeReserved: { memory: String(MAX) } }, LARGE_NODE));
+  });
+  test("as many pods and containers as are taken, each with its cgroup and reasons", () => {
+    const containers = many(16, (i) => c(`c${i}`, { cpu: "1m", memory: "1Mi" }, { memory: "2Mi" }));
+    const pods = many(512, (i) => podOf(containers, {}, { metadata: { name: `p${i}`, uid: `u${i}` } }));
+    const answer = cgroupsOf(configured({}, { pods }));
+    expect(answer.decision.cgroups.length).toBe(3 + 512 * 17);
+    expect(answer.decision.cgroups[1]?.values.cpuShares).toBe(Math.floor((512 * 16 * 1024) / 1000));
+    expect(answer.reasons.length).toBeGreaterThan(512 * 16 * 5);
+  });
+  test("a machine of 4096 CPUs in 64 nodes", () => {
+    const cpus = many(4096, (cpu) => ({ cpu, core: cpu >> 1, socket: cpu >> 8, numa: cpu >> 6 }));
+    const numaNodes = many(64, (id) => ({ id, memoryBytes: 2 ** 40, hugepages: { "2Mi": 1024 } }));
+    const input = { cgroup: { version: 2 }, machine: { cpus, numaNodes } };
+    sound(input);
+    expect(cgroupsOf(input).decision.cgroups[0]?.values).toMatchObject({ cpusetCpus: "0-4095", cpuShares: 262_144 });
+    expect(allocatableOf(input).decision.capacity).toMatchObject({
+      cpu: "4096",
+      memory: "64Ti",
+      "hugepages-2Mi": "128Gi",
+    });
+  });
+  test("a machine that names nothing useful is asked for, not guessed", () => {
+    for (const machine of [{}, { cpus: [] }, { numaNodes: [] }, { memoryBytes: 0 }, { cpus: [], memoryBytes: 5 }]) {
+      expect(outcome("cgroups", { cgroup: { version: 2 }, machine })).toBe("refused");
+    }
+  });
+});

@@ -1,0 +1,150 @@
+import { describe, expect, test } from "vitest";
+import { DECIDERS } from "../../api/decide/index.ts";
+import { decodeSnapshot, type InputIssue } from "../../api/model/decode.ts";
+import { LIMITS } from "../../api/model/limits.ts";
+import type { Snapshot } from "../../api/model/snapshot.ts";
+import { realSnapshot } from "../decide/real-node.ts";
+import { fromJson, type Json, stored } from "../model/snapshots.ts";
+import { type Draws, draws, Met } from "./draws.ts";
+
+const SEED = 99;
+const ROUNDS = 5000;
+/** Others may use the machine: this is no measure of speed. */
+const PATIENT = { timeout: 120_000 };
+type Path = readonly (string | number)[];
+
+/** Every place of a JSON value, itself excepted. */
+function places(v: unknown, at: Path = [], found: Path[] = []): Path[] {
+  if (typeof v !== "object" || v === null) return found;
+  for (const [key, member] of Object.entries(v)) {
+    const path = [...at, Array.isArray(v) ? Number(key) : key];
+    found.push(path);
+    places(member, path, found);
+  }
+  return found;
+}
+/** A copy in which one place holds something else (`GONE`: nothing); all that is not on the way is shared. */
+const GONE = Symbol("gone");
+function changed(v: unknown, [key, ...rest]: Path, to: unknown): unknown {
+  if (key === undefined) return to;
+  if (Array.isArray(v)) {
+    const copy = [...v];
+    if (rest.length === 0 && to === GONE) copy.splice(Number(key), 1);
+    else copy[Number(key)] = changed(v[Number(key)], rest, to);
+    return copy;
+  }
+  const copy = { ...(v as Json) };
+  if (rest.length === 0 && to === GONE) delete copy[key];
+  else copy[key] = changed(copy[key], rest, to);
+  return copy;
+}
+function nested(depth: number): unknown {
+  let v: unknown = "x";
+  for (let i = 0; i < depth; i++) v = i % 2 === 0 ? [v] : { a: v };
+  return v;
+}
+
+const ODD: readonly unknown[] = [
+  null,
+  true,
+  false,
+  0,
+  -1,
+  1.5,
+  1e300,
+  -1e300,
+  Number.MAX_SAFE_INTEGER,
+  "",
+  " ",
+  "0",
+  "-1",
+  "1e999",
+  "9".repeat(40),
+  "9007199254740991",
+];
+const ODDER: readonly unknown[] = [
+  [],
+  {},
+  [null],
+  [[]],
+  { a: 1 },
+  "\u0000",
+  "../..",
+  "constructor",
+  "é".repeat(100),
+  "x".repeat(100_000),
+  fromJson('{"__proto__":{"a":1}}'),
+];
+const drawn = (d: Draws): unknown => {
+  if (d.chance(5)) return GONE;
+  if (d.chance(12)) return nested(1 + d.below(1000));
+  return d.pick(d.chance(2) ? ODD : ODDER);
+};
+
+const withParsedStates = (): Json => {
+  const real = realSnapshot();
+  const states = Object.entries(real["assignments"] as Record<string, string>).map(([k, text]) => [k, fromJson(text)]);
+  return { ...real, assignments: Object.fromEntries(states) as Json };
+};
+const soundIssues = (issues: readonly InputIssue[]): boolean =>
+  issues.length > 0 &&
+  issues.length <= LIMITS.issues &&
+  issues.every((i) => typeof i.path === "string" && i.path.length < 1000 && i.message.length < 10_000);
+
+/** The refusal's message, or undefined. */
+function refused(kind: "cgroups" | "allocatable", snapshot: Snapshot, at: string): string | undefined {
+  try {
+    const answer = DECIDERS[kind]({ snapshot, facts: {}, ask: undefined, explain: "reasons" });
+    return answer.ok ? undefined : answer.error.message;
+  } catch (e) {
+    return expect.fail(`${at}: ${kind} threw ${(e as Error).message}`);
+  }
+}
+
+describe(`${ROUNDS} changes of the captured node from seed ${SEED}`, PATIENT, () => {
+  const raw = withParsedStates();
+  // as posted, and as stored: there every field is one that is read
+  const bases = [raw, fromJson(stored(raw))].map((base) => ({ base, all: places(base) }));
+  test("are decoded or refused with issues, and never throw", () => {
+    const d = draws(SEED);
+    const met = new Met();
+    for (let round = 0; round < ROUNDS; round++) {
+      const { base, all } = d.pick(bases);
+      let input: unknown = base;
+      const paths: Path[] = [];
+      for (let n = 1 + d.below(3); n > 0; n--) {
+        const place = d.pick(all);
+        const path = d.chance(4) ? place.slice(0, 1 + d.below(4)) : place;
+        paths.push(path);
+        try {
+          input = changed(input, path, drawn(d));
+        } catch {
+          // an earlier change took the place away
+        }
+      }
+      const at = `round ${round}: ${JSON.stringify(paths)}`;
+      let result: ReturnType<typeof decodeSnapshot>;
+      try {
+        result = decodeSnapshot(input);
+      } catch (e) {
+        return expect.fail(`${at} threw ${(e as Error).message}`);
+      }
+      met.note(result.ok ? "taken" : "refused");
+      if (!result.ok) {
+        if (!soundIssues(result.error)) expect.fail(`${at}: ${JSON.stringify(result.error).slice(0, 500)}`);
+        continue;
+      }
+      if (round % 4 !== 0) continue; // deciding takes longer than decoding
+      for (const kind of ["cgroups", "allocatable"] as const) {
+        const refusal = refused(kind, result.value, at);
+        met.note(refusal === undefined ? `${kind} answered` : "no answer");
+        if (refusal?.includes("\n")) expect.fail(`${at}: ${refusal}`);
+      }
+    }
+    for (const { all } of bases) expect(all.length).toBeGreaterThan(400);
+    expect(met.hardly(3)).toEqual([]);
+  });
+  test("the captured node itself is taken, whole", () => {
+    for (const { base } of bases) expect(decodeSnapshot(base).ok).toBe(true);
+  });
+});
