@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
+import { resolve } from "node:path";
 import type { ActuatorConfig } from "./config.ts";
 import { problemText } from "./manifests/problem.ts";
 import { readManifests } from "./manifests/read-manifests.ts";
@@ -21,7 +22,7 @@ async function fromManifests(path: string, nodeName: string): Promise<PodsRead> 
   const { pods, problems } = await readManifests(path, nodeName);
   const told = problems.map((p) => ({ from: "pods" as const, message: problemText(p) }));
   // A directory that cannot be read at all says nothing about which pods there are.
-  const unread = pods.length === 0 && problems.some((p) => p.file === path);
+  const unread = pods.length === 0 && problems.some((p) => p.file === resolve(path));
   return { pods: unread ? null : pods, problems: told };
 }
 

@@ -12,6 +12,8 @@ const MAX_LINES = 20;
 
 /** Runs a command's work and turns its end into lines on standard error and the exit code. */
 export async function finish({ terminal }: Cli, work: () => Promise<Outcome>): Promise<void> {
+  // Work that never settles ends the process all the same, and must not look done.
+  process.exitCode = EXIT.failed;
   try {
     const outcome = await work();
     process.exitCode = outcome.ok ? outcome.value : outcome.error.exit;

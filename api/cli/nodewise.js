@@ -40,12 +40,14 @@ function findBundled(from, modules) {
 }
 
 /** Signals go on to the child; its end becomes ours: an exit code, or the signal that ended it. */
-function runWith(node, modules) {
-  var child = modules.process.spawn(node, process.argv.slice(1), { stdio: "inherit" });
+function runWith(node, flags, modules) {
+  var child;
   var forward = function (signal) {
     child.kill(signal);
   };
+  // Before the child is there: a signal that comes while it starts must not leave it behind.
   for (var i = 0; i < SIGNALS.length; i++) process.on(SIGNALS[i], forward);
+  child = modules.process.spawn(node, flags.concat(process.argv.slice(1)), { stdio: "inherit" });
   child.on("error", function (error) {
     fail("cannot start " + node + ": " + error.message + "; install the packages again with `npm install`");
   });
@@ -56,36 +58,38 @@ function runWith(node, modules) {
   });
 }
 
-function reexecute(home, root, modules) {
-  var node = findBundled(home, modules);
-  if (node !== undefined) return runWith(node, modules);
+function explainMissing(root) {
   var found = "needs Node 22.18 or newer, this is " + process.versions.node;
   var looked = "no such node_modules/.bin/node is at or above " + root;
   var advice = "run `npm install` there (without --omit=optional; it brings a Node for Linux on x64 and arm64)";
   return fail(found + ", and " + looked + ": " + advice + ", or start nodewise with a newer Node");
 }
 
-function run(home, root, modules) {
-  var importFile = function (name) {
-    return load(String(modules.url.pathToFileURL(modules.path.join(home, name))));
-  };
-  var call = function (main) {
-    return main.main(process.argv.slice(2));
+function run(main, root) {
+  var call = function (module) {
+    return module.main(process.argv.slice(2));
   };
   var explain = function (error) {
     if (error.code !== "ERR_MODULE_NOT_FOUND") throw error;
     fail("its packages are not installed (" + error.message.split("\n")[0] + "): run `npm install` in " + root);
   };
-  var isInstalled = root.split(modules.path.sep).indexOf("node_modules") >= 0;
-  var ready = isInstalled ? importFile("strip-types.js") : Promise.resolve();
-  return ready.then(importFile.bind(null, "main.ts")).then(call, explain);
+  return load(main).then(call, explain);
 }
 
 function start(loaded) {
   var modules = { path: loaded[0], fs: loaded[1], url: loaded[2], process: loaded[3] };
   var home = modules.path.dirname(modules.fs.realpathSync(process.argv[1]));
   var root = modules.path.dirname(modules.path.dirname(home));
-  return isEnough(process.versions.node) ? run(home, root, modules) : reexecute(home, root, modules);
+  var urlOf = function (name) {
+    return String(modules.url.pathToFileURL(modules.path.join(home, name)));
+  };
+  // Below node_modules Node strips no types; a flag, unlike an import, also reaches the threads that are started later.
+  var isInstalled = root.split(modules.path.sep).indexOf("node_modules") >= 0;
+  var flags = isInstalled ? ["--import", urlOf("strip-types.js")] : [];
+  var isHere = isEnough(process.versions.node);
+  if (isHere && (!isInstalled || process.execArgv.indexOf(flags[1]) >= 0)) return run(urlOf("main.ts"), root);
+  var node = isHere ? process.execPath : findBundled(home, modules);
+  return node === undefined ? explainMissing(root) : runWith(node, flags, modules);
 }
 
 Promise.all(["path", "fs", "url", "child_process"].map(load))

@@ -1,3 +1,4 @@
+import { EXIT } from "./exit.ts";
 import { colorPaint, type Paint, plainPaint, printable } from "./style.ts";
 
 /** Where a command writes, and how wide and colourful it may. */
@@ -19,7 +20,7 @@ export function processTerminal(env: Environment): Terminal {
   for (const stream of [stdout, stderr]) {
     stream.on("error", (error: NodeJS.ErrnoException) => {
       if (error.code !== "EPIPE" && error.code !== "EIO") throw error;
-      process.exit();
+      process.exit(EXIT.ok);
     });
   }
   return {

@@ -5,7 +5,7 @@ const EMPTY: KubeletConfiguration = {};
 export const configurationOf = (snapshot: Snapshot): KubeletConfiguration => snapshot.kubeletConfiguration ?? EMPTY;
 
 const ALPHA_OFF = ["MemoryQoS", "QOSReserved"] as const;
-const BETA_ON = ["DisableCPUQuotaWithExclusiveCPUs"] as const;
+const BETA_ON = ["DisableCPUQuotaWithExclusiveCPUs", "PodLevelResources"] as const;
 export type Gate = (typeof ALPHA_OFF)[number] | (typeof BETA_ON)[number];
 
 /** Whether a feature gate is on; a gate that the configuration does not name has its 1.36 default. */
@@ -19,4 +19,4 @@ export function gateOn(config: KubeletConfiguration, gate: Gate): boolean {
 
 /** kubelet 1.36: the default of enforceNodeAllocatable is `pods`; `none` switches enforcement off. */
 export const enforcementOf = (config: KubeletConfiguration): ReadonlySet<string> =>
-  new Set(config.enforceNodeAllocatable ?? (config.cgroupsPerQOS === false ? [] : ["pods"]));
+  new Set(config.enforceNodeAllocatable ?? ["pods"]);

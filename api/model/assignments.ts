@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { count, optional, pathPart, text } from "./fields.ts";
+import { count, optional, pathPart, sortedRecord, text } from "./fields.ts";
 import { withoutNulls } from "./nulls.ts";
 import { resourceRequirements } from "./pod.ts";
 
@@ -21,7 +21,7 @@ const cpuManagerState = z.object({
   policyName: text,
   defaultCpuSet: optional(cpuSetText),
   /** Pod uid -> container name -> CPUs. */
-  entries: optional(z.record(pathPart, z.record(pathPart, cpuSetText))),
+  entries: optional(sortedRecord(pathPart, sortedRecord(pathPart, cpuSetText))),
   checksum: optional(count),
 });
 export type CpuManagerState = z.output<typeof cpuManagerState>;
@@ -29,7 +29,7 @@ export type CpuManagerState = z.output<typeof cpuManagerState>;
 const memoryBlock = z.object({ numaAffinity: z.array(count).max(64), type: text, size: count });
 const memoryManagerState = z.object({
   policyName: text,
-  entries: optional(z.record(pathPart, z.record(pathPart, z.array(memoryBlock).max(64)))),
+  entries: optional(sortedRecord(pathPart, sortedRecord(pathPart, z.array(memoryBlock).max(64)))),
   checksum: optional(count),
 });
 export type MemoryManagerState = z.output<typeof memoryManagerState>;
@@ -37,10 +37,10 @@ export type MemoryManagerState = z.output<typeof memoryManagerState>;
 /** allocated_pods_state: the file wraps its JSON in a `data` text. */
 const allocatedPods = z.object({
   entries: optional(
-    z.record(
+    sortedRecord(
       pathPart,
       z.object({
-        ContainerResources: optional(z.record(pathPart, resourceRequirements)),
+        ContainerResources: optional(sortedRecord(pathPart, resourceRequirements)),
         PodLevelResources: optional(resourceRequirements),
       }),
     ),

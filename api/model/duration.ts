@@ -38,8 +38,11 @@ export function parseDuration(text: string): Result<Duration, string> {
   if (match === null || text.length > 64)
     return err(`\`${text.slice(0, 64)}\` is not a duration (such as 100ms, 10s, 5m0s)`);
   let nanos = 0;
-  for (const part of (match[2] as string).matchAll(/(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)/g)) {
-    nanos += Number(part[1]) * (UNIT_NANOS[part[2] as string] as number);
+  for (const part of (match[2] as string).matchAll(/(\d*)\.?(\d*)(ns|us|µs|μs|ms|s|m|h)/g)) {
+    const unit = UNIT_NANOS[part[3] as string] as number;
+    // as Go: whole units exactly, then the fraction of one
+    const fraction = part[2] as string;
+    nanos += Number(part[1]) * unit + Math.trunc(Number(fraction) * (unit / 10 ** fraction.length));
   }
   if (nanos >= MAX_NANOS) return err(`duration \`${text}\` is out of range`);
   return ok(new Duration(match[1] === "-" ? -Math.trunc(nanos) : Math.trunc(nanos), text));

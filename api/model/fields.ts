@@ -16,6 +16,13 @@ export const text = z.string().max(LIMITS.textLength);
 export const pathPart = z
   .string()
   .regex(/^[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/, "must be letters, digits, `-` or `.`, at most 253");
+/** A cgroup named in a configuration: it must not lead out of the hierarchy. */
+export const cgroupPath = z
+  .string()
+  .max(1024)
+  .refine((s) => s.split("/").every((part) => part !== ".." && part !== "." && /^[A-Za-z0-9._:@-]*$/.test(part)), {
+    message: "must be a cgroup path such as /system or /system.slice, without `.` and `..`",
+  });
 export const wholeNumber = (min: number, max: number) => z.number().int().min(min).max(max);
 export const count = wholeNumber(0, Number.MAX_SAFE_INTEGER);
 /** CRI's JSON prints int64 as text; crictl and the kubelet print numbers. */
@@ -78,6 +85,15 @@ function sorted(names: string[]): string[] {
   }
   return names;
 }
+
+/** A map with its keys in order, which is its canonical form. */
+export const sortedRecord = <V extends z.ZodType>(key: z.ZodType<string, string>, entry: V) =>
+  z.record(key, entry).transform((map): Readonly<Record<string, z.output<V>>> => {
+    const keys = Object.keys(map);
+    const order = sorted(keys);
+    const entries = map as Readonly<Record<string, z.output<V>>>;
+    return order === keys ? entries : Object.fromEntries(order.map((k) => [k, entries[k] as z.output<V>]));
+  });
 
 const quantityMeta = { type: ["string", "number"], description: "a Kubernetes quantity: 500m, 1.5, 64Mi, 1e3" };
 const listMeta = { type: "object", description: "resource name to quantity", additionalProperties: quantityMeta };

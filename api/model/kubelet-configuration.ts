@@ -1,5 +1,15 @@
 import * as z from "zod";
-import { count, duration, optional, resourceList, text, textMap, wholeNumber } from "./fields.ts";
+import {
+  cgroupPath,
+  count,
+  duration,
+  optional,
+  resourceList,
+  sortedRecord,
+  text,
+  textMap,
+  wholeNumber,
+} from "./fields.ts";
 
 const thresholds = optional(textMap());
 const percent = wholeNumber(0, 100);
@@ -7,7 +17,7 @@ const percent = wholeNumber(0, 100);
 /** The fields of kubelet.config.k8s.io/v1beta1 KubeletConfiguration that a decision reads; any subset may be posted. */
 const configuration = z.object({
   kind: optional(z.literal("KubeletConfiguration", "must be a KubeletConfiguration")),
-  cgroupRoot: optional(text),
+  cgroupRoot: optional(cgroupPath),
   cgroupsPerQOS: optional(z.boolean()),
   cgroupDriver: optional(z.enum(["cgroupfs", "systemd", ""])),
   cpuManagerPolicy: optional(z.enum(["none", "static", ""])),
@@ -29,8 +39,8 @@ const configuration = z.object({
   systemReserved: optional(resourceList),
   kubeReserved: optional(resourceList),
   reservedSystemCPUs: optional(text),
-  systemReservedCgroup: optional(text),
-  kubeReservedCgroup: optional(text),
+  systemReservedCgroup: optional(cgroupPath),
+  kubeReservedCgroup: optional(cgroupPath),
   enforceNodeAllocatable: optional(z.array(text).max(16)),
   localStorageCapacityIsolation: optional(z.boolean()),
   evictionHard: thresholds,
@@ -45,7 +55,7 @@ const configuration = z.object({
   imageMinimumGCAge: optional(duration),
   imageMaximumGCAge: optional(duration),
   reservedMemory: optional(z.array(z.object({ numaNode: count, limits: optional(resourceList) })).max(64)),
-  featureGates: optional(z.record(text, z.boolean())),
+  featureGates: optional(sortedRecord(text, z.boolean())),
   failSwapOn: optional(z.boolean()),
   failCgroupV1: optional(z.boolean()),
 });

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { count, optional, text, wholeNumber } from "./fields.ts";
+import { count, optional, sortedRecord, text, wholeNumber } from "./fields.ts";
 import { LIMITS } from "./limits.ts";
 
 const id = wholeNumber(0, 1_000_000);
@@ -8,7 +8,7 @@ export const numaNode = z.object({
   id,
   memoryBytes: optional(count),
   /** Page size (`2Mi`) -> number of pages. */
-  hugepages: optional(z.record(text, count)),
+  hugepages: optional(sortedRecord(text, count)),
 });
 
 /** Topology and sizes of the machine; cAdvisor's MachineInfo is turned into it (`fromMachineInfo`). */

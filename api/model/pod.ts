@@ -42,6 +42,8 @@ export type ContainerStatus = z.output<typeof containerStatus>;
 const containers = z.array(container).max(LIMITS.containersPerPod);
 const statuses = z.array(containerStatus).max(LIMITS.containersPerPod);
 const CONFIG_ANNOTATION = "kubernetes.io/config.";
+/** On the API's image of a static pod: the uid that the node knows the pod by. */
+export const MIRROR_ANNOTATION = "kubernetes.io/config.mirror";
 
 /** The fields of v1.Pod that a decision reads; the rest is ignored and so never stored. */
 export const pod = z.object({
@@ -81,6 +83,6 @@ export const isTerminal = (p: Pod): boolean => p.status?.phase === "Succeeded" |
  * `undefined` where the object has none.
  */
 export function podUid(p: Pod): string | undefined {
-  return p.metadata.annotations?.["kubernetes.io/config.mirror"] ?? p.metadata.uid ?? undefined;
+  return p.metadata.annotations?.[MIRROR_ANNOTATION] ?? p.metadata.uid ?? undefined;
 }
 export const podNamespace = (p: Pod): string => p.metadata.namespace ?? "default";

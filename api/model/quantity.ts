@@ -70,13 +70,13 @@ export function parseQuantity(text: string): Result<Quantity, QuantityFault> {
   const intEnd = digitsEnd(text, start);
   const hasDot = text.charCodeAt(intEnd) === 46;
   const end = hasDot ? digitsEnd(text, intEnd + 1) : intEnd;
-  // Go reads a lone sign and a lone dot as zero, but not the empty text.
-  if (end === start && (!signed || end < text.length)) return malformed(text);
+  // Go reads a sign, a dot or a suffix without digits as zero, but not the empty text.
+  if (text === "") return malformed(text);
   const suffixText = text.slice(end);
   const suffix = SUFFIXES.get(suffixText) ?? exponentSuffix(suffixText);
   if (suffix === undefined) return malformed(text);
   const negative = first === 45;
-  if (!hasDot && suffix.milli !== 0 && end - start <= 15) {
+  if (!hasDot && suffix.milli > 0 && end - start <= 15) {
     const milli = Number(text.slice(start, end)) * suffix.milli;
     if (Number.isSafeInteger(milli))
       return ok(new Quantity(negative && milli !== 0 ? -milli : milli, suffix.format, text));

@@ -1,4 +1,4 @@
-import { joinPath } from "../model/decode.ts";
+import { joinPath } from "../model/input-issue.ts";
 
 export interface Difference {
   /** As in issues; an element of a list that has a `path` or `key` is named by it: `cgroups["/kubepods"].values.memory`. */

@@ -58,7 +58,7 @@ class Writer {
         resolve();
       });
     });
-    this.#worker.unref();
+    void this.opened.then(() => this.#worker.unref());
   }
 
   send(method: Write, args: readonly unknown[]): Promise<Answer> {

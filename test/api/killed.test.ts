@@ -17,7 +17,7 @@ test("a server that is killed in the middle of its work has lost nothing that it
   const dataDir = dataDirectory();
   const child = spawn(process.execPath, [CHILD, dataDir], { stdio: ["ignore", "pipe", "ignore"] });
   const ended = once(child, "exit");
-  const [line] = (await once(child.stdout, "data")) as [Buffer];
+  const [line] = (await Promise.race([once(child.stdout, "data"), ended])) as [Buffer];
   const url = line.toString().trim();
   const acknowledged: string[] = [];
   let sequence = 0;

@@ -25,7 +25,11 @@ function bare(): void {
 
 async function ours(): Promise<void> {
   const dataDir = mkdtempSync(join(tmpdir(), "nodewise-bench-"));
-  const api = await startApi({ port: 0, dataDir, ...(process.argv[3] === undefined ? {} : { threads: Number(process.argv[3]) }) });
+  const api = await startApi({
+    port: 0,
+    dataDir,
+    ...(process.argv[3] === undefined ? {} : { threads: Number(process.argv[3]) }),
+  });
   if (!api.ok) throw new Error(api.error);
   console.log(api.value.port);
   process.stdin.resume().on("end", async () => {

@@ -13,7 +13,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { ended, LAUNCHER, NODE, run, start } from "./run.ts";
+import { ended, LAUNCHER, NODE, printed, run, start } from "./run.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -67,9 +67,17 @@ describe("on a Node that is new enough", () => {
     mkdirSync(join(project, "node_modules/.bin"));
     const bin = join(project, "node_modules/.bin/nodewise");
     symlinkSync("../nodewise/api/cli/nodewise.js", bin);
-    const ran = await run(["kinds", "-o", "json"], { launcher: bin });
-    expect(ran).toMatchObject({ code: 0, stderr: "" });
-    expect(JSON.parse(ran.stdout)).toHaveLength(2);
+    const kinds = await run(["kinds", "-o", "json"], { launcher: bin });
+    expect(kinds).toMatchObject({ code: 0, stderr: "" });
+    expect(JSON.parse(kinds.stdout)).toEqual(JSON.parse((await run(["kinds", "-o", "json"])).stdout));
+    // The API has threads of its own, which strip no types either.
+    const child = start(["api", "--port", "0", "--data-dir", join(scratch, "installed")], { launcher: bin });
+    const end = ended(child);
+    const url = (await printed(child, /\n/)).trim();
+    const ready = await fetch(`${url}/readyz`);
+    expect([ready.status, await ready.json()]).toMatchObject([200, { status: "ready" }]);
+    child.kill("SIGTERM");
+    expect(await end).toMatchObject({ code: 0, signal: null });
   });
 });
 

@@ -155,7 +155,7 @@ const qosCgroups = suite({
     return { pods, options };
   },
   decide: ({ pods, options }) => {
-    const sums = pods.map((pod) => ({ qos: computeQosClass(pod), requests: podRequests(pod) }));
+    const sums = pods.map((pod) => ({ qos: computeQosClass(pod), asked: podRequests(pod) }));
     return tierValues(tierRequests(sums), options, TIERS, silent);
   },
   show: (tiers) => ({

@@ -120,19 +120,19 @@ describe("huge pages and the node's own cgroup", () => {
   const kubepods = (config: Json = {}) =>
     valuesAt(configured(config, { ...input(), kubeletConfiguration: config }), "/kubepods");
   // getNodeAllocatableAbsoluteImpl takes off the reserves only; nodestatus.MachineInfo alone takes off huge pages
-  test.fails("its memory limit is capacity less the reserves, huge pages included", () => {
+  test("its memory limit is capacity less the reserves, huge pages included", () => {
     expect(kubepods({ kubeReserved: { memory: "1Gi" } }).memory).toBe(7 * Gi);
   });
-  test.fails("qosReserved starts from the same number", () => {
+  test("qosReserved starts from the same number", () => {
     const config = { featureGates: { QOSReserved: true }, qosReserved: { memory: "0%" } };
     expect(valuesAt(input({ kubeletConfiguration: config }), "/kubepods/burstable").memory).toBe(8 * Gi);
   });
   // UpdateCgroups gives every tier's config, kubepods as the Guaranteed one included, unlimited pages each minute
-  test.fails("its pages are not limited, as those of the other tiers", () => {
+  test("its pages are not limited, as those of the other tiers", () => {
     expect(hugetlb(input(), "/kubepods")["hugetlb.2MB.max"]).toBe(UNLIMITED);
   });
   // maybeSetHugetlb returns at once where the controller is missing
-  test.fails("a machine without the controller gets no such file anywhere", () => {
+  test("a machine without the controller gets no such file anywhere", () => {
     const bare = input({ machine: { hugetlb: false } });
     const written = cgroupsOf(bare).decision.cgroups.flatMap((p) =>
       p.files.filter((f) => f.path.startsWith("hugetlb.")),
@@ -141,7 +141,7 @@ describe("huge pages and the node's own cgroup", () => {
   });
   // a sum of sizes beyond 2^53 is handed to bytes(), which throws
   const cpus = [{ cpu: 0, core: 0, socket: 0, numa: 0 }];
-  test.fails.each([
+  test.each([
     { cpus, memoryBytes: Gi, numaNodes: [{ id: 0, hugepages: { "1Gi": Number.MAX_SAFE_INTEGER } }] },
     { cpus, numaNodes: [0, 1].map((id) => ({ id, memoryBytes: Number.MAX_SAFE_INTEGER })) },
   ])("an absurd machine ends in an answer or a refusal: %#", (machine) => {

@@ -83,33 +83,33 @@ describe("memory.min and memory.low under the policy None", () => {
 
 describe("what the kubelet writes of them, and nothing else", () => {
   // qos_container_manager_linux.go setMemoryQoS: memory.min on kubepods alone, memory.low on burstable alone
-  test.fails.each([NONE, TIERED])("one file a tier: %j", (config) => {
+  test.each([NONE, TIERED])("one file a tier: %j", (config) => {
     const input = configured(config, { pods });
     expect(valuesAt(input, "/kubepods")).not.toHaveProperty("memoryLow");
     expect(valuesAt(input, "/kubepods/burstable")).not.toHaveProperty("memoryMin");
   });
   // helpers_linux.go ResourceConfigForPod: only under TieredReservation, only a request above 0, one key by the class
-  test.fails("nothing on a pod under None", () => {
+  test("nothing on a pod under None", () => {
     const pod = valuesAt(configured(NONE, { pods }), "/kubepods/podg");
     expect(pod).not.toHaveProperty("memoryMin");
     expect(pod).not.toHaveProperty("memoryLow");
   });
-  test.fails("one file a pod under TieredReservation", () => {
+  test("one file a pod under TieredReservation", () => {
     expect(valuesAt(configured(TIERED, { pods }), "/kubepods/podg")).not.toHaveProperty("memoryLow");
     expect(valuesAt(configured(TIERED, { pods }), "/kubepods/burstable/podb")).not.toHaveProperty("memoryMin");
   });
   // kuberuntime_container_linux.go generateLinuxContainerResources: one key with a request, else both as 0, whatever the class
-  test.fails("one file a container under TieredReservation", () => {
+  test("one file a container under TieredReservation", () => {
     expect(valuesAt(configured(TIERED, { pods }), "/kubepods/podg/c")).not.toHaveProperty("memoryLow");
   });
-  test.fails("both as 0 on a BestEffort container", () => {
+  test("both as 0 on a BestEffort container", () => {
     expect(valuesAt(configured(NONE, { pods }), "/kubepods/besteffort/pode/c")).toMatchObject({
       memoryMin: 0,
       memoryLow: 0,
     });
   });
   // node_container_manager_linux.go enforceExistingCgroup: with the gate, memory.min of a reserved cgroup is its memory limit
-  test.fails("memory.min on a reserved cgroup that is enforced", () => {
+  test("memory.min on a reserved cgroup that is enforced", () => {
     const config = {
       ...NONE,
       enforceNodeAllocatable: ["pods", "kube-reserved"],

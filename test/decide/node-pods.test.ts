@@ -106,6 +106,10 @@ describe("which containers of a pod are there", () => {
     };
     expect(leaves(pod(status))).toEqual(["s", "id-a", "b"]);
   });
+  test("the id of an earlier run is not that of a container that waits", () => {
+    const waits = { name: "a", containerID: "containerd://old", state: { waiting: { reason: "CrashLoopBackOff" } } };
+    expect(leaves(pod({ containerStatuses: [waits, running("b", "id-b")] }))).toEqual(["s", "a", "id-b"]);
+  });
   test("a container that ended is gone", () => {
     expect(leaves(pod({ containerStatuses: [running("a", "id-a"), state("b", over)] }))).toEqual(["s", "id-a"]);
   });

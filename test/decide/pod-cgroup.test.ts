@@ -52,7 +52,7 @@ describe("the pod's cgroup, as the kubelet answered", () => {
     expect(podValues(podOf([BASE]), "/burstable", { cpuCFSQuota: false })).toEqual([102, -1, 200 * Mi]);
   });
   // beta since 1.34 and not locked: without the gate the kubelet looks at containers alone
-  test.fails("pod-level resources count for nothing when their gate is off", () => {
+  test("pod-level resources count for nothing when their gate is off", () => {
     const off = { featureGates: { PodLevelResources: false } };
     expect(podValues(podOf([c("c")], POD_LEVEL), "/besteffort", off)).toEqual([2, unset, unset]);
   });
@@ -73,9 +73,33 @@ describe("requests of a pod", () => {
   test("overhead joins a limit only where there is one", () => {
     expect(podValues(podOf([c("a", { cpu: "100m" })], OVERHEAD), "/burstable")).toEqual([358, unset, unset]);
   });
+  test("a pod that was settled as Guaranteed gets all values, 0 where it has no limit, and overhead adds nothing to 0", () => {
+    const settled = { status: { qosClass: "Guaranteed" } };
+    expect(podValues(podOf([c("a", { cpu: "1" })], {}, settled), "")).toEqual([1024, 0, 0]);
+    const zero = podOf([c("a", { cpu: "1" }, { cpu: "0", memory: "0" })], OVERHEAD, settled);
+    expect(podValues(zero, "")).toEqual([1280, 0, 0]);
+  });
   test("milli-bytes round up to whole bytes", () => {
     const pod = podOf([c("a", undefined, { memory: "1048576500m" })]);
     expect(podValues(pod, "/burstable")[2]).toBe(1_048_577);
+  });
+});
+
+describe("limits of a container beside pod-level ones", () => {
+  test("are its own where it has them, else the pod's", () => {
+    const spec = { resources: { requests: { cpu: "1", memory: "1Gi" }, limits: { cpu: "2", memory: "2Gi" } } };
+    const pod = podOf(
+      [c("own", undefined, { cpu: "500m", memory: "64Mi" }), c("half", { cpu: "100m" }, { memory: "32Mi" }), c("bare")],
+      spec,
+    );
+    const of = (name: string): unknown[] => {
+      const v = valuesAt(snapshot({ pods: [pod] }), `/kubepods/burstable/podu/${name}`);
+      return [v.cpuShares, v.cpuQuota, v.memory];
+    };
+    expect(of("own")).toEqual([512, 50_000, 64 * Mi]);
+    expect(of("half")).toEqual([102, 200_000, 32 * Mi]);
+    // without a request of its own, shares come from the pod's limit
+    expect(of("bare")).toEqual([2048, 200_000, 2048 * Mi]);
   });
 });
 

@@ -111,7 +111,7 @@ describe("a resize that is not granted yet", () => {
 
 describe("a resize and the rest of the node", () => {
   // the QoS manager's activePods are kl.GetActivePods: the pods as specified; getAllocatedPods is another list
-  test.fails("the burstable tier counts what is asked for, not what is allocated", () => {
+  test("the burstable tier counts what is asked for, not what is allocated", () => {
     const allocated = state({ requests: { cpu: "500m", memory: "512Mi" } });
     const input = configured({}, { pods: [desired(), burstable("b", "1", "1Mi")], ...allocated });
     expect(valuesAt(input, "/kubepods/burstable").cpuShares).toBe(3072);
@@ -125,7 +125,7 @@ describe("a resize and the rest of the node", () => {
     allocatedResources: { memory: huge },
     resources: { limits: { memory: huge } },
   }));
-  test.fails.each<[string, Json]>([
+  test.each<[string, Json]>([
     [
       "allocated_pods_state",
       { assignments: { allocated_pods_state: { entries: { u: { ContainerResources: { a: both, b: both } } } } } },

@@ -159,7 +159,7 @@ describe("the files of cgroup v2 and of v1", () => {
     expect([text(values, 1), text(values, 2)]).toEqual([one, two]);
   });
   // qosReserved can ask for less than nothing: the kubelet writes that and the kernel refuses; "max" would lift every limit
-  test.fails("a negative limit never becomes `max`", () => {
+  test("a negative limit never becomes `max`", () => {
     const reserved = { featureGates: { QOSReserved: true }, qosReserved: { memory: "100%" } };
     const input = configured(reserved, { pods: [guaranteed("g", "1", "16Gi")] });
     expect(filesAt(input, "/kubepods/burstable")["memory.max"]).not.toBe("max");

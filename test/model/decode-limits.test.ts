@@ -100,7 +100,7 @@ describe("names that become paths", () => {
     expect(snapshot.pods?.[0]?.spec.containers[0]?.name).toBe(name);
   });
   // the annotation's text becomes the uid of the pod, and so a part of its cgroup's path, without the check of metadata.uid
-  test.fails.each(["../../../etc", "a/b", "a_b", "a\nb", "", "x".repeat(5000)])(
+  test.each(["../../../etc", "a/b", "a_b", "a\nb", "", "x".repeat(5000)])(
     "a mirror annotation `%s` is no uid either",
     (text) => {
       const annotations = { "kubernetes.io/config.mirror": text };
@@ -123,7 +123,7 @@ describe("nothing that is posted makes it throw", () => {
     expect(issuePaths({ bootId: nested(1000) })).toEqual(["bootId"]);
   });
   // withoutNulls goes down by recursion: about 10,000 levels end in a RangeError, which the API would answer with a 500
-  test.fails("deep nesting beside another fault is an issue, not a RangeError", () => {
+  test("deep nesting beside another fault is an issue, not a RangeError", () => {
     expect(issuePaths({ x: nested(200_000), sequence: -1 })).toEqual(["sequence"]);
   });
 });

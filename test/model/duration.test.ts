@@ -46,14 +46,14 @@ describe("a duration", () => {
     expect(String(nanos("x".repeat(5000))).length).toBeLessThan(200);
   });
   // Go's time.ParseDuration works on whole numbers; a float product truncates 1001000 to 1000999, and micros to 1000
-  test.fails.each([
+  test.each([
     ["1.001ms", 1_001_000],
     ["0.001001s", 1_001_000],
     ["1.003ms", 1_003_000],
     ["4.3256h", 15_572_160_000_000],
     ["8.8692h", 31_929_120_000_000],
   ])("`%s` is exactly %i ns, as in Go", (text, want) => expect(nanos(text)).toBe(want));
-  test.fails("every thousandth of a millisecond from 1 ms to 100 ms is exact", () => {
+  test("every thousandth of a millisecond from 1 ms to 100 ms is exact", () => {
     const wrong = Array.from({ length: 99_001 }, (_, i) => i + 1000).filter(
       (us) => nanos(`${us / 1000}ms`) !== us * 1000,
     );

@@ -44,7 +44,7 @@ describe(`answers over ${COUNT} random nodes from seed ${SEED}`, PATIENT, () => 
     expect(unexplained).toEqual([]);
   });
   // memory-qos.ts reserve() sets both and explains one
-  test.fails("memory.min and memory.low have reasons too", () => {
+  test("memory.min and memory.low have reasons too", () => {
     expect(reasonGaps((field) => field === "memoryMin" || field === "memoryLow")).toEqual([]);
   });
   test("allocatable never exceeds capacity, and kubepods never falls below allocatable memory", () => {

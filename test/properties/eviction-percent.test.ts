@@ -82,7 +82,7 @@ describe("percentages of eviction thresholds", { timeout: 120_000 }, () => {
     expect(bytesOf("1.5Gi", GiB)).toBe(1_610_612_736);
   });
   // Go's strconv.ParseFloat takes no blanks and no such prefixes; JavaScript's Number does
-  test.fails.each(["5 %", " 5%", "0x5%", "0b1%"])("`%s` is refused too", (text) => {
+  test.each(["5 %", " 5%", "0x5%", "0b1%"])("`%s` is refused too", (text) => {
     expect(bytesOf(text, GiB)).toEqual(expect.stringContaining("nodefs.available"));
   });
 });

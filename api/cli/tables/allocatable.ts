@@ -2,7 +2,7 @@ import type { AllocatableDecision, CgroupValues, QuantityList } from "../../mode
 import { decimal } from "../../model/units.ts";
 import { type BarPart, bar } from "../bar.ts";
 import { humanBytes, isBytes, magnitude } from "../size.ts";
-import { type Color, type Paint, printable } from "../style.ts";
+import { type Color, printable } from "../style.ts";
 import { type Column, type Row, table } from "../table.ts";
 import type { Shown } from "./shown.ts";
 
@@ -48,7 +48,7 @@ export function allocatableTable(shown: Shown<AllocatableDecision>): string {
   const refused = decision.errors
     .map((error) => paint("red", `the kubelet does not start: ${printable(error)}\n`))
     .join("");
-  return `${resources}${legend}\n\n${limitsTable(cgroups, columns, paint)}${refused}`;
+  return `${resources}${legend}\n\n${limitsTable(cgroups, shown)}${refused}`;
 }
 
 /** The exact quantities, and below those counted in bytes a line for the eye. */
@@ -82,8 +82,7 @@ function barOf(name: string, { decision, paint }: Shown<AllocatableDecision>): s
 
 function limitsTable(
   cgroups: readonly (readonly [name: string, key: string, values: CgroupValues])[],
-  columns: number,
-  paint: Paint,
+  { columns, paint, notesAt }: Shown<AllocatableDecision>,
 ): string {
   const number = (n: number | undefined): string => (n === undefined ? EMPTY : decimal(n));
   return table(
@@ -104,6 +103,7 @@ function limitsTable(
         number(values.pidsLimit),
         key,
       ],
+      notes: notesAt(name).map((note) => `  ${note}`),
     })),
     columns,
     paint,

@@ -1,16 +1,15 @@
-import { type Amount, fromUnits, milliValue } from "../../model/amount.ts";
+import { type Amount, fromUnits, isZero, milliValue } from "../../model/amount.ts";
 import { pageSizeName } from "../../model/machine.ts";
 import { type Quantity, unitsQuantity } from "../../model/quantity.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { configurationOf } from "../config.ts";
-import { isHugePage, pageSizeOf } from "../hugepages.ts";
+import { pageSizeOf } from "../hugepages.ts";
 import type { Reasons } from "../reasons.ts";
 
 export type Quantities = Map<string, Quantity>;
 const DEFAULT_MAX_PODS = 110;
-/** What the kubelet owns in the node's status; everything else there comes from device plugins or from outside. */
-const isNative = (name: string): boolean =>
-  name === "cpu" || name === "memory" || name === "pods" || name === "ephemeral-storage" || isHugePage(name);
+/** Resources with a domain come from device plugins; the others are the kubelet's own, or of a driver that is not asked here. */
+export const isExtended = (name: string): boolean => name.includes("/");
 
 /** How many pods the node takes. kubelet 1.36: nodestatus.MachineInfo. */
 export function podCapacity(cpus: number, maxPods: number, podsPerCore: number): number {
@@ -23,11 +22,14 @@ export function nodeCapacity(snapshot: Snapshot, reasons: Reasons, needs: string
   const status = snapshot.node?.status?.capacity;
   for (const name in status) {
     const quantity = status[name] as Quantity;
-    if (isNative(name) || snapshot.devices === null || snapshot.devices === undefined) capacity.set(name, quantity);
+    if (!isExtended(name) || snapshot.devices === undefined) capacity.set(name, quantity);
   }
   fillFromMachine(capacity, snapshot);
   for (const name of ["cpu", "memory"]) {
-    if (capacity.has(name)) reasons.add("capacity", name, "capacity", { quantity: capacity.get(name)?.text });
+    const quantity = capacity.get(name);
+    // a machine without CPUs or memory runs nothing: 0 is "not known"
+    if (quantity !== undefined && !isZero(quantity.amount))
+      reasons.add("capacity", name, "capacity", { quantity: quantity.text });
     else needs.push(`node.status.capacity.${name}`);
   }
   addPods(capacity, snapshot, reasons);

@@ -1,15 +1,16 @@
 import { compare, ZERO } from "../../model/amount.ts";
-import type { AllocatableDecision, Asked, Decided, QuantityList, Refusal } from "../../model/decision.ts";
+import type { AllocatableDecision, Asked, CgroupValues, Decided, QuantityList, Refusal } from "../../model/decision.ts";
 import { canonicalText, type Quantity, quantityOf } from "../../model/quantity.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { isHugePage } from "../hugepages.ts";
 import { Reasons } from "../reasons.ts";
-import { deviceCounts } from "./capacity.ts";
-import { enforcementErrors, nodeCgroupValues, reservedEnforcements } from "./enforcement.ts";
+import { deviceCounts, isExtended } from "./capacity.ts";
+import { nodeCgroupValues, reservedEnforcements } from "./enforcement.ts";
 import { allocatableOf, overReserved, totalReservation } from "./node-allocatable.ts";
 import { type NodeLevel, nodeLevelOf } from "./node-level.ts";
 import { evictionReservation } from "./reservation.ts";
+import { startErrors } from "./start-errors.ts";
 
 /** Capacity, what is taken off and why, allocatable, and the limits of the node-level cgroups. */
 export function decideAllocatable(asked: Asked<undefined>): Result<Decided<AllocatableDecision>, Refusal> {
@@ -32,7 +33,7 @@ export function decideAllocatable(asked: Asked<undefined>): Result<Decided<Alloc
   const full = new Map(capacity);
   addDevices(snapshot, full, allocatable, reasons);
   explain(reasons, level.value, eviction.value, allocatable);
-  const errors = [...enforcementErrors(config), ...overReserved(capacity, reservation)];
+  const errors = [...startErrors(config, snapshot.cgroup?.version), ...overReserved(capacity, reservation)];
   const decision: AllocatableDecision = {
     capacity: texts(full),
     allocatable: texts(allocatable),
@@ -42,7 +43,11 @@ export function decideAllocatable(asked: Asked<undefined>): Result<Decided<Alloc
       evictionHard: texts(eviction.value),
       hugepages: texts(new Map([...capacity].filter(([name, q]) => isHugePage(name) && q.amount !== 0))),
     },
-    kubepods: { enforced, limits: texts(kubepods), values: nodeCgroupValues(kubepods, false, "kubepods", reasons) },
+    kubepods: {
+      enforced,
+      limits: texts(kubepods),
+      values: withoutPages(nodeCgroupValues(kubepods, false, "kubepods", reasons)),
+    },
     enforcement: reservedEnforcements(config, reserved, reasons),
     errors,
   };
@@ -54,6 +59,9 @@ export function decideAllocatable(asked: Asked<undefined>): Result<Decided<Alloc
     next: null,
   });
 }
+
+/** The tiers' refresh lifts the limits of huge pages on kubepods as well: they are not part of what holds. */
+const withoutPages = ({ hugePageLimit: _lifted, ...values }: CgroupValues): CgroupValues => values;
 
 const texts = (list: ReadonlyMap<string, Quantity>): QuantityList =>
   Object.fromEntries(
@@ -79,7 +87,7 @@ function addDevices(
   const observed = snapshot.node?.status?.allocatable;
   for (const name of capacity.keys()) {
     const seen = observed?.[name];
-    if (!name.includes("/") || seen === undefined) continue;
+    if (!isExtended(name) || seen === undefined) continue;
     allocatable.set(name, seen);
     reasons.add("devices_as_observed", name, "allocatable", { quantity: seen.text });
   }
@@ -93,7 +101,7 @@ function zeroRemoved(
   reasons: Reasons,
 ): void {
   for (const name in snapshot.node?.status?.capacity) {
-    if (capacity.has(name) || !name.includes("/")) continue;
+    if (capacity.has(name) || !isExtended(name)) continue;
     capacity.set(name, quantityOf(ZERO, "DecimalSI"));
     allocatable.set(name, quantityOf(ZERO, "DecimalSI"));
     reasons.add("device_plugin_removed", name, "allocatable");

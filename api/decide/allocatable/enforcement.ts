@@ -54,6 +54,7 @@ export function reservedEnforcements(
   config: KubeletConfiguration,
   reserved: Reserved,
   reasons: Reasons,
+  pathOf: (cgroup: string) => string = (cgroup) => cgroup,
 ): readonly Enforcement[] {
   const keys = enforcementOf(config);
   const result: Enforcement[] = [];
@@ -62,72 +63,8 @@ export function reservedEnforcements(
     const list = new Map(Object.entries(who === "system-reserved" ? reserved.system : reserved.kube));
     for (const key of [who, `${who}-compressible`]) {
       if (!keys.has(key) || cgroup === "") continue;
-      result.push({ key, cgroup, values: nodeCgroupValues(list, key !== who, cgroup, reasons) });
+      result.push({ key, cgroup, values: nodeCgroupValues(list, key !== who, pathOf(cgroup), reasons) });
     }
   }
   return result;
-}
-
-const VALID = [
-  "pods",
-  "system-reserved",
-  "kube-reserved",
-  "system-reserved-compressible",
-  "kube-reserved-compressible",
-  "none",
-];
-
-/** Settings of enforceNodeAllocatable with which the kubelet does not start. kubelet 1.36: ValidateKubeletConfiguration. */
-export function enforcementErrors(config: KubeletConfiguration): readonly string[] {
-  const keys = enforcementOf(config);
-  const errors: string[] = [];
-  const flag = "enforceNodeAllocatable (--enforce-node-allocatable)";
-  if (config.cgroupsPerQOS === false && keys.size > 0) {
-    errors.push(
-      `invalid configuration: ${flag} is not supported unless cgroupsPerQOS (--cgroups-per-qos) is set to true`,
-    );
-  }
-  for (const key of keys) {
-    if (!VALID.includes(key)) {
-      errors.push(`invalid configuration: option "${key}" specified for ${flag}. Valid options are ${quoted(VALID)}`);
-    }
-  }
-  if (keys.has("none") && keys.size > 1) {
-    errors.push(`invalid configuration: ${flag} may not contain additional enforcements when "none" is specified`);
-  }
-  for (const who of ["system", "kube"] as const) errors.push(...reservedErrors(config, keys, who));
-  if (
-    (config.reservedSystemCPUs ?? "") !== "" &&
-    ((config.systemReservedCgroup ?? "") !== "" || (config.kubeReservedCgroup ?? "") !== "")
-  ) {
-    errors.push(
-      "invalid configuration: can't use reservedSystemCPUs (--reserved-cpus) with systemReservedCgroup (--system-reserved-cgroup) or kubeReservedCgroup (--kube-reserved-cgroup)",
-    );
-  }
-  return errors;
-}
-const quoted = (words: readonly string[]): string =>
-  words.map((w, i) => (i === words.length - 1 ? `or "${w}"` : `"${w}",`)).join(" ");
-
-function reservedErrors(
-  config: KubeletConfiguration,
-  keys: ReadonlySet<string>,
-  who: "system" | "kube",
-): readonly string[] {
-  const plain = `${who}-reserved`;
-  const compressible = `${plain}-compressible`;
-  const errors: string[] = [];
-  const cgroup = (who === "system" ? config.systemReservedCgroup : config.kubeReservedCgroup) ?? "";
-  for (const key of [plain, compressible]) {
-    if (!keys.has(key) || cgroup !== "") continue;
-    errors.push(
-      `invalid configuration: ${who}ReservedCgroup (--${who}-reserved-cgroup) must be specified when "${key}" contained in enforceNodeAllocatable (--enforce-node-allocatable)`,
-    );
-  }
-  if (keys.has(plain) && keys.has(compressible)) {
-    errors.push(
-      `invalid configuration: both "${plain}" and "${compressible}" cannot be specified in enforceNodeAllocatable (--enforce-node-allocatable)`,
-    );
-  }
-  return errors;
 }

@@ -6,10 +6,10 @@ import { isHugePage } from "../hugepages.ts";
 type Known = ReadonlyMap<string, Quantity>;
 
 /** Takes `amount` off a quantity, never below zero; keeps its notation. */
-export const take = (q: Quantity, amount: Amount): Quantity => quantityOf(subToZero(q.amount, amount), q.format);
+const take = (q: Quantity, amount: Amount): Quantity => quantityOf(subToZero(q.amount, amount), q.format);
 
 /** Huge pages are memory that ordinary pages cannot use. */
-export function withoutHugePages(list: Map<string, Quantity>, hugePages: Known): void {
+function withoutHugePages(list: Map<string, Quantity>, hugePages: Known): void {
   for (const [name, size] of hugePages) {
     const memory = list.get("memory");
     if (isHugePage(name) && memory !== undefined) list.set("memory", take(memory, size.amount));
@@ -42,7 +42,7 @@ export function allocatableOf(capacity: Known, reservation: ReadonlyMap<string, 
   return allocatable;
 }
 
-/** What kubepods may use when `pods` is enforced: hard eviction stays inside it. kubelet 1.36: getNodeAllocatableAbsolute. */
+/** What kubepods may use when `pods` is enforced: hard eviction and huge pages stay inside. kubelet 1.36: getNodeAllocatableAbsolute. */
 export function nodeAllocatableAbsolute(
   capacity: Known,
   kube: ResourceList,
@@ -50,13 +50,11 @@ export function nodeAllocatableAbsolute(
 ): Map<string, Quantity> {
   const result = new Map<string, Quantity>();
   for (const [name, q] of capacity) {
-    result.set(name, take(take2(q, system[name]?.amount), kube[name]?.amount ?? ZERO));
+    const held = add(system[name]?.amount ?? ZERO, kube[name]?.amount ?? ZERO);
+    result.set(name, isZero(held) ? q : take(q, held));
   }
-  withoutHugePages(result, new Map(result));
   return result;
 }
-const take2 = (q: Quantity, amount: Amount | undefined): Quantity =>
-  amount === undefined ? q : quantityOf(sub(q.amount, amount), q.format);
 
 /** Reservations larger than the machine. kubelet 1.36: validateNodeAllocatable. */
 export function overReserved(capacity: Known, reservation: ReadonlyMap<string, Amount>): readonly string[] {

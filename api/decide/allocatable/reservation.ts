@@ -10,10 +10,20 @@ export interface Reserved {
   readonly system: ResourceList;
 }
 
+/** kubelet 1.36: parseResourceList. */
+const RESERVABLE: readonly string[] = ["cpu", "memory", "ephemeral-storage", "pid"];
+
 /** kubeReserved and systemReserved; reservedSystemCPUs replaces the cpu of both. kubelet 1.36: cmd/kubelet/app run. */
 export function reservedOf(config: KubeletConfiguration): Result<Reserved, string> {
   const kube = config.kubeReserved ?? {};
   const system = config.systemReserved ?? {};
+  for (const [field, reserve] of [
+    ["kubeReserved", kube],
+    ["systemReserved", system],
+  ] as const) {
+    const odd = Object.keys(reserve).find((name) => !RESERVABLE.includes(name));
+    if (odd !== undefined) return err(`kubeletConfiguration.${field}: cannot reserve "${odd}" resource`);
+  }
   const list = config.reservedSystemCPUs ?? "";
   if (list === "") return ok({ kube, system });
   const cpus = countCpus(list);
@@ -40,14 +50,28 @@ export function evictionHardOf(config: KubeletConfiguration): Readonly<Record<st
 /** A threshold is an amount or a share of a capacity; `null` is "0%" or "100%", which the kubelet ignores. */
 export type ThresholdValue = { readonly quantity: Quantity } | { readonly percentage: number } | null;
 
+const SIGNALS: readonly string[] = [
+  "memory.available",
+  "allocatableMemory.available",
+  "nodefs.available",
+  "nodefs.inodesFree",
+  "imagefs.available",
+  "imagefs.inodesFree",
+  "containerfs.available",
+  "containerfs.inodesFree",
+  "pid.available",
+];
+/** What Go's strconv.ParseFloat takes of a plain number. */
+const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
+
 /** Percentages are float32. kubelet 1.36: parseThresholdStatement. */
 export function parseThreshold(signal: string, text: string): Result<ThresholdValue, string> {
+  if (!SIGNALS.includes(signal)) return err(`unrecognized eviction signal ${signal}`);
   if (text.endsWith("%")) {
     if (text === "0%" || text === "100%") return ok(null);
-    const number = Number(text.slice(0, -1));
-    if (text === "%" || Number.isNaN(number))
-      return err(`eviction threshold ${signal}: \`${text}\` is not a percentage`);
-    const percentage = Math.fround(Math.fround(number) / 100);
+    const number = text.slice(0, -1);
+    if (!NUMBER.test(number)) return err(`eviction threshold ${signal}: \`${text}\` is not a percentage`);
+    const percentage = Math.fround(Math.fround(Number(number)) / 100);
     if (percentage < 0) return err(`eviction percentage threshold ${signal} must be >= 0%: ${text}`);
     if (percentage > 1) return err(`eviction percentage threshold ${signal} must be <= 100%: ${text}`);
     return ok({ percentage });

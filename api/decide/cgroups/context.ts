@@ -55,6 +55,8 @@ export function treeContext(snapshot: Snapshot, reasons: Reasons, needs: string[
   if (!level.ok) return level;
   const { config, capacity, absolute } = level.value;
   const driver = snapshot.cgroup?.driver ?? (config.cgroupDriver === "systemd" ? "systemd" : "cgroupfs");
+  const period = periodOf(config);
+  if (!period.ok) return err({ code: "invalid_configuration", message: period.error, needs: [] });
   const percent = reservedMemoryPercent(config);
   if (!percent.ok) return err({ code: "invalid_configuration", message: percent.error, needs: [] });
   const path = missingUid(snapshot);
@@ -76,7 +78,7 @@ export function treeContext(snapshot: Snapshot, reasons: Reasons, needs: string[
     pods: nodePods(snapshot, paths, reasons),
     cpuSets: cpuSetsOf(snapshot, needs),
     cfsQuota: config.cpuCFSQuota ?? true,
-    period: config.cpuCFSQuotaPeriod ? micros(config.cpuCFSQuotaPeriod.micros) : DEFAULT_PERIOD,
+    period: period.value,
     pageSizes: snapshot.machine?.hugetlb === false ? [] : pageSizes(capacity),
     memoryCapacity: value(capacity.get("memory")?.amount ?? ZERO),
     memoryQos: memoryQosOf(snapshot, config, version, value(absolute.get("memory")?.amount ?? ZERO)),
@@ -85,6 +87,16 @@ export function treeContext(snapshot: Snapshot, reasons: Reasons, needs: string[
     reasons,
     needs,
   });
+}
+
+/** kubelet 1.36: ValidateKubeletConfiguration. */
+function periodOf(config: KubeletConfiguration): Result<Micros, string> {
+  const period = config.cpuCFSQuotaPeriod;
+  if (period === undefined) return ok(DEFAULT_PERIOD);
+  if (period.nanos >= 1e6 && period.nanos <= 1e9) return ok(micros(period.micros));
+  return err(
+    `invalid configuration: cpuCFSQuotaPeriod (--cpu-cfs-quota-period) ${period.text} must be between 1ms and 1sec, inclusive`,
+  );
 }
 
 function memoryQosOf(
@@ -142,7 +154,8 @@ export function finishOwn(
     values.cpuWeight = linearWeight(values.cpuShares);
     reasons.add("weight_from_shares", at, "cpuWeight", { rule: "linear", cpuShares: values.cpuShares });
   }
-  if (context.pageSizes.length > 0) {
+  if (context.snapshot.machine?.hugetlb === false) delete values.hugePageLimit;
+  else if (context.pageSizes.length > 0) {
     const limits = { ...values.hugePageLimit };
     for (const size of context.pageSizes) limits[String(size)] ??= unnamedPages;
     values.hugePageLimit = limits;

@@ -38,6 +38,8 @@ export function cpuSetsOf(snapshot: Snapshot, needs: string[]): CpuSets {
       ? none
       : (uid, container) => {
           const exclusive = own(own(entries, uid), container);
+          // an empty entry is neither exclusive nor ever written
+          if (exclusive === "") return undefined;
           if (exclusive !== undefined) return { cpus: exclusive, exclusive: true };
           return shared === undefined ? undefined : { cpus: shared, exclusive: false };
         },
@@ -46,7 +48,7 @@ export function cpuSetsOf(snapshot: Snapshot, needs: string[]): CpuSets {
       if (held === undefined || held.length === 0) return undefined;
       return formatCpuSet([...new Set(held.flatMap((block) => block.numaAffinity))].sort((a, b) => a - b));
     },
-    hasExclusive: (uid) => Object.keys(own(entries, uid) ?? {}).length > 0,
+    hasExclusive: (uid) => Object.values(own(entries, uid) ?? {}).some((cpus) => cpus !== ""),
     allCpus: isStatic ? undefined : allCpusOf(snapshot),
   };
 }

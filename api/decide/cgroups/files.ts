@@ -52,8 +52,9 @@ function v2(v: CgroupValues): readonly CgroupFile[] {
   return files;
 }
 
+/** -1 is no limit. Less than that (qosReserved of more than the node has) is for the kernel to refuse, never "no limit". */
 const maxText = (n: number | undefined): string | undefined =>
-  n === undefined ? undefined : n < 0 ? "max" : decimal(n);
+  n === undefined ? undefined : n === -1 ? "max" : decimal(n);
 
 /** `cpu.max` is one line, "quota period". */
 function cpuMax(v: CgroupValues): string | undefined {

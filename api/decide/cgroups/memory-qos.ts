@@ -17,29 +17,20 @@ export interface MemoryQos {
 }
 type Values = Writable<CgroupValues>;
 
-/** Tiered: Guaranteed memory cannot be reclaimed (min), Burstable is protected (low). None: what was set before is put back to 0. */
+/** Under TieredReservation Guaranteed memory is never reclaimed (min), Burstable memory is protected (low). */
 function reserve(
   values: Values,
-  qos: QosClass,
-  request: number,
-  policy: MemoryQos["policy"],
+  field: "memoryMin" | "memoryLow",
+  amount: number,
+  qos: MemoryQos,
   at: string,
   reasons: Reasons,
 ): void {
-  const tiered = policy === "TieredReservation";
-  const min = tiered && qos === "Guaranteed" ? request : 0;
-  const low = tiered && qos === "Burstable" ? request : 0;
-  values.memoryMin = bytes(min);
-  values.memoryLow = bytes(low);
-  reasons.add("memory_reservation", at, qos === "Guaranteed" ? "memoryMin" : "memoryLow", {
-    policy,
-    request,
-    min,
-    low,
-  });
+  values[field] = bytes(amount);
+  reasons.add("memory_reservation", at, field, { policy: qos.policy, bytes: amount });
 }
 
-/** kubelet 1.36: setMemoryQoS of the QoS container manager. */
+/** Under None both tiers are put back to 0. kubelet 1.36: setMemoryQoS of the QoS container manager. */
 export function tierMemoryQos(
   kubepods: Values,
   burstable: Values,
@@ -49,8 +40,9 @@ export function tierMemoryQos(
   reasons: Reasons,
 ): void {
   const { Guaranteed, Burstable } = requests.memory;
-  reserve(kubepods, "Guaranteed", Guaranteed + Burstable, qos.policy, at[0], reasons);
-  reserve(burstable, "Burstable", Burstable, qos.policy, at[1], reasons);
+  const tiered = qos.policy === "TieredReservation";
+  reserve(kubepods, "memoryMin", tiered ? Guaranteed + Burstable : 0, qos, at[0], reasons);
+  reserve(burstable, "memoryLow", tiered ? Burstable : 0, qos, at[1], reasons);
 }
 
 /** kubelet 1.36: ResourceConfigForPod with Memory QoS. */
@@ -62,7 +54,25 @@ export function podMemoryQos(
   at: string,
   reasons: Reasons,
 ): void {
-  if (podQos !== "BestEffort") reserve(values, podQos, request, qos.policy, at, reasons);
+  if (qos.policy !== "TieredReservation" || request === 0 || podQos === "BestEffort") return;
+  reserve(values, podQos === "Guaranteed" ? "memoryMin" : "memoryLow", request, qos, at, reasons);
+}
+
+/** One reservation with a request, else both put back to 0. kubelet 1.36: generateLinuxContainerResources. */
+function containerReservation(
+  values: Values,
+  podQos: QosClass,
+  request: number,
+  qos: MemoryQos,
+  at: string,
+  reasons: Reasons,
+): void {
+  if (qos.policy === "TieredReservation" && request > 0 && podQos !== "BestEffort") {
+    reserve(values, podQos === "Guaranteed" ? "memoryMin" : "memoryLow", request, qos, at, reasons);
+    return;
+  }
+  reserve(values, "memoryMin", 0, qos, at, reasons);
+  reserve(values, "memoryLow", 0, qos, at, reasons);
 }
 
 /** memory.high throttles before the limit kills: floor((request + factor * ((limit or allocatable) - request)) / page) pages. */
@@ -76,7 +86,7 @@ export function containerMemoryQos(
 ): void {
   const request = value(c.resources?.requests?.["memory"]?.amount ?? ZERO);
   const limit = value(c.resources?.limits?.["memory"]?.amount ?? ZERO);
-  if (podQos !== "BestEffort") reserve(values, podQos, request, qos.policy, at, reasons);
+  containerReservation(values, podQos, request, qos, at, reasons);
   if (request === limit) return;
   const ceiling = limit === 0 ? qos.allocatableMemory : limit;
   if (ceiling === 0) return;
@@ -121,7 +131,9 @@ export function containerSwap(
   }
   const request = c.resources?.requests?.["memory"]?.amount ?? ZERO;
   const limit = c.resources?.limits?.["memory"]?.amount ?? ZERO;
-  const because = noSwapBecause(swap.limited, pod, podQos, isZero(request), compare(request, limit) === 0);
+  const because =
+    noSwapBecause(swap.limited, pod, podQos, isZero(request), compare(request, limit) === 0) ??
+    (value(request) > swap.nodeMemory ? "memory request above the node's memory" : undefined);
   if (because !== undefined) {
     values.memorySwap = bytes(0);
     reasons.add("no_swap", at, "memorySwap", { because });

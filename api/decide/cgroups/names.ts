@@ -24,7 +24,8 @@ export function toSystemd(name: CgroupName): string {
 
 /** kubelet 1.36: ParseSystemdToCgroupName. */
 export function parseSystemd(path: string): CgroupName {
-  const last = path.slice(path.lastIndexOf("/") + 1);
+  const bare = path.replace(/\/+$/, "");
+  const last = bare.slice(bare.lastIndexOf("/") + 1);
   const slice = last.endsWith(SLICE) ? last.slice(0, -SLICE.length) : last;
   return slice.split("-").map((part) => part.replaceAll("_", "-"));
 }

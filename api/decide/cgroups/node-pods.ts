@@ -1,6 +1,7 @@
 import type { Amounts } from "../../model/aggregate.ts";
 import { isTerminal, type Pod, podUid } from "../../model/pod.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
+import { configurationOf, gateOn } from "../config.ts";
 import type { Reasons } from "../reasons.ts";
 import { podRequests } from "../resources/pod-resources.ts";
 import { type QosClass, qosClass } from "../resources/qos.ts";
@@ -13,7 +14,10 @@ export interface NodePod {
   readonly pod: Pod;
   readonly uid: string;
   readonly qos: QosClass;
+  /** Of the allocated resources: what the pod's own cgroup gets. */
   readonly requests: Amounts;
+  /** Of the resources asked for: what the QoS tiers count while a resize is pending. kubelet 1.36: GetActivePods. */
+  readonly asked: Amounts;
   /** Of its cgroup. */
   readonly path: string;
 }
@@ -35,11 +39,19 @@ export function missingUid(snapshot: Snapshot): string | undefined {
 /** INVARIANT: every pod here has a uid (`missingUid`). */
 export function nodePods(snapshot: Snapshot, paths: Paths, reasons: Reasons): readonly NodePod[] {
   const state = snapshot.assignments?.allocated_pods_state;
-  return podsHere(snapshot).map((posted) => {
+  const podLevel = gateOn(configurationOf(snapshot), "PodLevelResources");
+  return podsHere(snapshot).map((given) => {
+    const posted = podLevel ? given : withoutPodLevel(given);
     const uid = podUid(posted) as string;
     const qos = qosClass(posted);
     const path = paths.pod(qos, uid);
     const pod = allocatedPod(posted, state, path, reasons);
-    return { pod, uid, qos, requests: podRequests(pod), path };
+    const asked = podRequests(posted);
+    return { pod, uid, qos, requests: pod === posted ? asked : podRequests(pod), asked, path };
   });
+}
+
+function withoutPodLevel(pod: Pod): Pod {
+  const { resources, ...spec } = pod.spec;
+  return resources === undefined ? pod : { ...pod, spec };
 }

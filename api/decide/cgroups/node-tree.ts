@@ -22,27 +22,48 @@ export const planOf = (context: TreeContext, path: string, level: CgroupLevel, v
 
 /** kubepods, the reserved cgroups that are enforced, and the two QoS tiers. */
 export function nodeTree(context: TreeContext): CgroupPlan[] {
+  if (context.config.cgroupsPerQOS === false) return [...rootWithoutTiers(context), ...reservedPlans(context)];
   const { paths, level, reasons } = context;
   const kubepods: Values = nodeCgroupValues(level.kubepods, false, paths.kubepods, reasons);
   allCpus(kubepods, context, paths.kubepods);
-  const reserved = reservedEnforcements(context.config, level.reserved, reasons).map((e) => ({
-    ...e,
-    path: paths.configured(e.cgroup),
-  }));
-  const plans = reserved.map((e) => {
-    const values: Values = { ...e.values };
-    allCpus(values, context, e.path);
-    reasons.add("enforce_node_allocatable", e.path, "cpuShares", { key: e.key });
-    return planOf(context, e.path, "node", finishOwn(values, context, e.path, bytes(0)));
-  });
-  if (context.config.cgroupsPerQOS === false) return plans;
+  reasons.add(level.enforced ? "pods_enforced" : "pods_not_enforced", paths.kubepods, "memory");
   const tiers = tierPlans(context, kubepods);
-  reasons.add(level.enforced ? "pods_enforced" : "pods_not_enforced", paths.kubepods, "memory", {});
-  return [
-    planOf(context, paths.kubepods, "node", finishOwn(kubepods, context, paths.kubepods, bytes(0))),
-    ...plans,
-    ...tiers,
-  ];
+  // the tiers' refresh takes kubepods for the tier of Guaranteed pods, and lifts its page limits with theirs
+  delete kubepods.hugePageLimit;
+  const root = planOf(
+    context,
+    paths.kubepods,
+    "node",
+    finishOwn(kubepods, context, paths.kubepods, UNLIMITED_HUGEPAGES),
+  );
+  return [root, ...reservedPlans(context), ...tiers];
+}
+
+/** Without tiers pods run directly below cgroupRoot, which gets the whole node. */
+function rootWithoutTiers(context: TreeContext): CgroupPlan[] {
+  const root = context.config.cgroupRoot ?? "";
+  if (root === "" || root === "/") return [];
+  const path = context.paths.configured(root);
+  const values: Values = nodeCgroupValues(context.level.kubepods, false, path, context.reasons);
+  allCpus(values, context, path);
+  return [planOf(context, path, "node", finishOwn(values, context, path, bytes(0)))];
+}
+
+/** One cgroup may be named for both; the kubelet then writes system-reserved first, kube-reserved over it. */
+function reservedPlans(context: TreeContext): CgroupPlan[] {
+  const { config, level, reasons, paths } = context;
+  const values = new Map<string, Values>();
+  for (const e of reservedEnforcements(config, level.reserved, reasons, paths.configured)) {
+    const path = paths.configured(e.cgroup);
+    const together: Values = { ...values.get(path), ...e.values };
+    values.set(path, together);
+    allCpus(together, context, path);
+    reasons.add("enforce_node_allocatable", path, "cpuShares", { key: e.key });
+    if (context.memoryQos === undefined || together.memory === undefined) continue;
+    together.memoryMin = together.memory;
+    reasons.add("memory_reservation", path, "memoryMin", { policy: context.memoryQos.policy, bytes: together.memory });
+  }
+  return [...values].map(([path, v]) => planOf(context, path, "node", finishOwn(v, context, path, bytes(0))));
 }
 
 /** Without a CPU manager the kubelet names all CPUs, so that systemd knows of the cpuset. kubelet 1.36: getCgroupConfig. */

@@ -94,6 +94,7 @@ function valuesOf(context: TreeContext, own: PodContext, c: Container, path: str
   const exclusiveCpus = cpus?.exclusive === true && gateOn(context.config, "DisableCPUQuotaWithExclusiveCPUs");
   const options = { cfsQuota: context.cfsQuota, period: context.period, exclusiveCpus, pageSizes: context.pageSizes };
   const values: Writable<CgroupValues> = containerValues(own.pod, c, options, path, reasons);
+  if (context.snapshot.machine?.hugetlb === false) delete values.hugePageLimit;
   if (context.version === 2) addRuntimeWeight(values, context, path);
   containerSwap(values, own.pod, c, own.qos, context.version, context.swap, path, reasons);
   if (context.memoryQos !== undefined) containerMemoryQos(values, c, own.qos, context.memoryQos, path, reasons);

@@ -14,13 +14,13 @@ export interface TierRequests {
 }
 
 /** kubelet 1.36: setCPUCgroupConfig, getQoSMemoryRequests. */
-export function tierRequests(pods: readonly Pick<NodePod, "qos" | "requests">[]): TierRequests {
+export function tierRequests(pods: readonly Pick<NodePod, "qos" | "asked">[]): TierRequests {
   let burstableMilliCpu = 0;
   const memory = { Guaranteed: 0, Burstable: 0 };
-  for (const { qos, requests } of pods) {
+  for (const { qos, asked } of pods) {
     if (qos === "BestEffort") continue;
-    memory[qos] += value(requests.get("memory") ?? ZERO);
-    if (qos === "Burstable") burstableMilliCpu += milliValue(requests.get("cpu") ?? ZERO);
+    memory[qos] += value(asked.get("memory") ?? ZERO);
+    if (qos === "Burstable") burstableMilliCpu += milliValue(asked.get("cpu") ?? ZERO);
   }
   return { burstableMilliCpu, memory };
 }
