@@ -48,7 +48,7 @@ const ROOMS: readonly Room[] = [
   {
     name: "api/cli (the composition root)",
     holds: under("api/cli/"),
-    may: ["api/", "db/", "actuator/", "commander", "yaml", "zod", "pino", "node:"],
+    may: ["api/", "db/", "actuator/", "package.json", "commander", "yaml", "zod", "pino", "node:"],
   },
   {
     name: "api",

@@ -10,6 +10,7 @@ export function addUp(program: Command, cli: Cli): void {
       .command("up")
       .description("Start the API and an actuator that only observes this machine, and show what they see."),
   )
+    .option("--snapshot <file>", "show another node as well: its snapshot, as `nodewise snapshot` prints one")
     .option("--manifests <dir>", "static pods of this machine: a directory or a file")
     .option("--config <file>", "its KubeletConfiguration (absent: the kubelet's defaults)")
     .option("--node-name <name>", "its name (default: the host's)")

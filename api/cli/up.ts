@@ -10,6 +10,7 @@ import type { ApiGiven } from "./api-options.ts";
 import type { Cli } from "./cli.ts";
 import { stateHome } from "./directories.ts";
 import { EXIT, fault, type Outcome } from "./exit.ts";
+import { showKnownNode } from "./known-node.ts";
 import { passLine } from "./pass-text.ts";
 import { startServing } from "./serve.ts";
 import { stopSignal } from "./stop-signal.ts";
@@ -18,6 +19,7 @@ import { answerText } from "./tables/index.ts";
 import type { Terminal } from "./terminal.ts";
 
 export interface UpGiven extends ApiGiven {
+  readonly snapshot?: string;
   readonly manifests?: string;
   readonly config?: string;
   readonly nodeName?: string;
@@ -40,6 +42,11 @@ export async function up(given: UpGiven, cli: Cli): Promise<Outcome> {
   if (!config.ok) return fault(EXIT.badInput, config.error);
   const api = await startServing(given, cli, quietLog(terminal));
   if (!api.ok) return api;
+  const known = given.snapshot === undefined ? ok(undefined) : await showKnownNode(given.snapshot, api.value, terminal);
+  if (!known.ok) {
+    await api.value.close();
+    return known;
+  }
   const print = passPrinter(
     config.value.nodeName,
     () => whereToLook(api.value, dataDir, given.intervalSeconds, terminal),
@@ -69,7 +76,8 @@ function passPrinter(nodeName: string, where: () => string, terminal: Terminal):
     const isFirst = last === undefined;
     const line = passLine({ ...report, decisionId: null, decidedBy: null });
     const told = line.slice(report.at.length);
-    if (isFirst) terminal.write(`${seenText(nodeName, report, terminal)}\n${where()}\n`);
+    const title = `${terminal.paint("bold", "This machine")}\n\n`;
+    if (isFirst) terminal.write(`${title}${seenText(nodeName, report, terminal)}\n${where()}\n`);
     else if (told !== last) terminal.write(`${line}\n`);
     last = told;
   };

@@ -1,0 +1,43 @@
+import type { AllocatableDecision, CgroupsDecision, Kind, Reason } from "../model/decision.ts";
+import { ok, type Result } from "../model/result.ts";
+import type { Snapshot } from "../model/snapshot.ts";
+import type { RunningApi } from "../server.ts";
+import { EXIT, type Fault, fault } from "./exit.ts";
+import { readSnapshot } from "./inputs/snapshot.ts";
+import { answerText } from "./tables/index.ts";
+import type { Terminal } from "./terminal.ts";
+
+interface Answer<D> {
+  readonly decision: D;
+  readonly reasons: readonly Reason[];
+  readonly needs: readonly string[];
+}
+
+/** Asks the API about a node whose snapshot is in a file, so that the dashboard has it, and shows what it answers. */
+export async function showKnownNode(file: string, api: RunningApi, terminal: Terminal): Promise<Result<void, Fault>> {
+  const read = await readSnapshot({ snapshot: file });
+  if (!read.ok) return read;
+  const snapshot = read.value;
+  const node = snapshot.node?.metadata.name ?? "(no node given)";
+  const shown = { node, explain: "off" } as const;
+  const allocatable = await ask<AllocatableDecision>("allocatable", snapshot, api);
+  if (!allocatable.ok) return allocatable;
+  const cgroups = await ask<CgroupsDecision>("cgroups", snapshot, api);
+  if (!cgroups.ok) return cgroups;
+  terminal.write(`${terminal.paint("bold", `Node ${node}`)}, as ${file} has it\n\n`);
+  terminal.write(`${answerText({ ...shown, kind: "allocatable", decided: allocatable.value }, terminal)}\n`);
+  terminal.write(`${answerText({ ...shown, kind: "cgroups", decided: cgroups.value }, terminal)}\n`);
+  return ok(undefined);
+}
+
+async function ask<D>(kind: Kind, snapshot: Snapshot, api: RunningApi): Promise<Result<Answer<D>, Fault>> {
+  const reply = await api.fetch(
+    new Request(`${api.url}/v1/decisions/${kind}`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ snapshot, explain: "off" }),
+    }),
+  );
+  const body = (await reply.json()) as Answer<D> & { detail?: string };
+  return reply.ok ? ok(body) : fault(EXIT.failed, `${kind}: ${body.detail ?? `the API answered ${reply.status}`}`);
+}
