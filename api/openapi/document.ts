@@ -4,7 +4,8 @@ import { PROBLEM_TYPE, PROBLEMS, type ProblemCode } from "../routes/problem.ts";
 import type { Route } from "../routes/route.ts";
 import { ANSWERS } from "./answers.ts";
 import { inputSchemas, type JsonSchema, jsonSchema, ref } from "./input-schemas.ts";
-import { OPERATIONS, type Operation } from "./operations.ts";
+import type { Operation } from "./operation.ts";
+import { OPERATIONS } from "./operations.ts";
 
 export interface OpenApiDocument {
   readonly openapi: "3.1.0";

@@ -3,7 +3,7 @@ import type { Result } from "../model/result.ts";
 import type { OpenApiDocument } from "../openapi/document.ts";
 import { PROBLEMS } from "../routes/problem.ts";
 import type { Reply } from "../routes/route.ts";
-import { all, type Html, page } from "./page.ts";
+import { all, type Html, page, prose } from "./page.ts";
 
 type Loose = Readonly<Record<string, unknown>>;
 interface Described {
@@ -23,12 +23,12 @@ export function getDocs(document: OpenApiDocument): Promise<Result<Reply, never>
     html`${all(
       String(document.info["description"])
         .split("\n\n")
-        .map((text) => html`<p>${text}</p>`),
+        .map((text) => html`<p>${prose(text)}</p>`),
     )}
 ${operations(document)}
 <h2 id="errors">Errors</h2>
 <div class="scroll"><table><thead><tr><th>Status</th><th>Code</th><th>Meaning</th><th>What to do</th></tr></thead>
-<tbody>${all(Object.entries(PROBLEMS).map(([code, p]) => html`<tr id="${code}"><td class="num">${p.status}</td><td><code>${code}</code></td><td>${p.title}</td><td>${p.advice}</td></tr>`))}</tbody></table></div>
+<tbody>${all(Object.entries(PROBLEMS).map(([code, p]) => html`<tr id="${code}"><td class="num">${p.status}</td><td><code>${code}</code></td><td>${p.title}</td><td>${prose(p.advice)}</td></tr>`))}</tbody></table></div>
 <h2 id="schemas">Schemas</h2>
 ${all(
   Object.entries(document.components.schemas).map(
@@ -53,7 +53,7 @@ const operations = (document: OpenApiDocument): Promise<Html> =>
 
 const section = (method: string, path: string, operation: Described): Html | Promise<Html> => html`
 <h3 id="${operation.operationId}"><code><span class="method">${method}</span> ${path}</code></h3>
-<p>${operation.summary}. ${operation.description ?? ""} ${operation["x-scope"] === undefined ? "" : html`<span class="soft">Scope: ${operation["x-scope"]}.</span>`}</p>
+<p>${operation.summary}. ${prose(operation.description ?? "")} ${operation["x-scope"] === undefined ? "" : html`<span class="soft">Scope: ${operation["x-scope"]}.</span>`}</p>
 ${parameters(operation)}${example(operation)}${answers(operation)}`;
 
 function parameters({ parameters: list = [] }: Described): Html | Promise<Html> | "" {
@@ -78,4 +78,4 @@ function example({ requestBody }: Described): Html | Promise<Html> | "" {
 const answers = ({
   responses,
 }: Described): Html | Promise<Html> => html`<details><summary>Answers: ${Object.keys(responses).join(", ")}</summary>
-<div class="scroll"><table><tbody>${all(Object.entries(responses).map(([status, r]) => html`<tr><td class="num">${status}</td><td>${r.description}</td></tr>`))}</tbody></table></div></details>`;
+<div class="scroll"><table><tbody>${all(Object.entries(responses).map(([status, r]) => html`<tr><td class="num">${status}</td><td>${prose(r.description)}</td></tr>`))}</tbody></table></div></details>`;

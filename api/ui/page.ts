@@ -39,3 +39,7 @@ ${await content}
 /** Templates beside each other. */
 export const all = async (parts: readonly (Html | Promise<Html>)[]): Promise<Html> =>
   raw((await Promise.all(parts)).map(String).join(""));
+
+/** Prose whose `names` stand in back-ticks. */
+export const prose = (text: string): Promise<Html> =>
+  all(text.split("`").map((part, i) => (i % 2 === 1 ? html`<code>${part}</code>` : html`${part}`)));

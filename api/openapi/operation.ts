@@ -1,0 +1,92 @@
+import { EXPLAIN } from "../model/decision.ts";
+import type { ProblemCode } from "../routes/problem.ts";
+import type { AnswerName } from "./answers.ts";
+import { type JsonSchema, ref } from "./input-schemas.ts";
+
+export interface Parameter {
+  readonly in: "path" | "query" | "header";
+  readonly name: string;
+  readonly description: string;
+  readonly schema: JsonSchema;
+}
+/** What the document says of one route. */
+export interface Operation {
+  readonly tag: "decide" | "history" | "operate" | "read about it";
+  readonly summary: string;
+  readonly description?: string;
+  readonly parameters?: readonly Parameter[];
+  readonly body?: {
+    readonly type: string;
+    readonly schema: JsonSchema;
+    readonly example: unknown;
+    readonly optional?: boolean;
+  };
+  /** Status -> what it answers: a schema's name, or the media type of something else. */
+  readonly answers: Readonly<Record<number, AnswerName | { readonly type: string; readonly of?: AnswerName }>>;
+  /** Beside those that every route of its kind may answer. */
+  readonly problems: readonly ProblemCode[];
+}
+
+export const path = (name: string, description: string, schema: JsonSchema = { type: "string" }): Parameter => ({
+  in: "path",
+  name,
+  description,
+  schema,
+});
+export const query = (name: string, description: string, schema: JsonSchema = { type: "string" }): Parameter => ({
+  in: "query",
+  name,
+  description,
+  schema,
+});
+export const json = (schema: JsonSchema, example: unknown, optional = false) => ({
+  type: "application/json",
+  schema,
+  example,
+  optional,
+});
+export const time: JsonSchema = { type: "string", format: "date-time" };
+
+export const decisionRequest = (
+  required: readonly string[],
+  properties: Readonly<Record<string, JsonSchema>>,
+): JsonSchema => ({
+  type: "object",
+  description: "exactly one of snapshot and snapshotId",
+  additionalProperties: false,
+  required,
+  properties: {
+    ...properties,
+    snapshot: ref("NodeSnapshot"),
+    snapshotId: { type: "string", pattern: "^[0-9a-f]{32}$", description: "one that the history holds" },
+    ask: { type: "null", description: "these kinds ask nothing beyond the snapshot" },
+    explain: { type: "string", enum: EXPLAIN, default: "reasons" },
+  },
+});
+export const REPLAY_REQUEST: JsonSchema = {
+  type: "object",
+  additionalProperties: false,
+  properties: {
+    kubeletConfiguration: ref("KubeletConfiguration"),
+    policyVersion: { type: "string", description: "the only one that a server has is its own" },
+  },
+};
+export const idempotencyKey: Parameter = {
+  in: "header",
+  name: "Idempotency-Key",
+  description:
+    "A retry with the same key answers the first decision. Without one, the same request has the same id anyway.",
+  schema: { type: "string", pattern: "^[\\x21-\\x7e]{1,255}$" },
+};
+export const decisionId = path("decision", "A decision's id", { type: "string", pattern: "^[0-9a-f]{32}$" });
+export const node = path("node", "A node's name");
+export const BODY: readonly ProblemCode[] = [
+  "malformed_body",
+  "malformed_json",
+  "invalid_input",
+  "invalid_query",
+  "body_too_large",
+  "unsupported_media_type",
+  "unsupported_encoding",
+];
+export const REFUSALS: readonly ProblemCode[] = ["needs_input", "invalid_configuration", "no_such_pod"];
