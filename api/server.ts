@@ -53,7 +53,7 @@ export interface RunningApi {
   close(): Promise<void>;
 }
 
-const DEFAULT_LIMITS: ApiLimits = { bodyBytes: LIMITS.bodyBytes, concurrency: 64 };
+const DEFAULT_LIMITS: ApiLimits = { bodyBytes: LIMITS.bodyBytes, concurrency: 512 };
 const GRACE_MS = 10_000;
 const MOST_THREADS = 8;
 

@@ -2,8 +2,14 @@ import { ok, type Result } from "../api/model/result.ts";
 import { failure, type StoreFailure } from "./failure.ts";
 import type { Encoding } from "./schema.ts";
 
-/** Bodies above this many bytes are stored compressed. */
-export const COMPRESS_ABOVE = 64 * 1024;
+/** What is stored compressed, and how; a platform that can do it at once does it for more. */
+export interface Packing {
+  /** Bodies above this many bytes are compressed. */
+  readonly above: number;
+  readonly gzip: (plain: Uint8Array<ArrayBuffer>) => Uint8Array | Promise<Uint8Array>;
+}
+/** A body that may cost milliseconds to compress. */
+const LARGE = 64 * 1024;
 /** The most that one row may hold, in bytes as stored; D1 refuses rows a little above. Both drivers keep to it, so a history can move. */
 export const MAX_ROW_BYTES = 1_000_000;
 
@@ -17,7 +23,7 @@ export interface StoredBody {
 const encoder = new TextEncoder();
 
 /** True when the text may have to be compressed, which is worth avoiding for a body that is already stored. */
-export const isLarge = (text: string): boolean => text.length > COMPRESS_ABOVE;
+export const isLarge = (text: string): boolean => text.length > LARGE;
 
 async function pipe(
   bytes: Uint8Array<ArrayBuffer>,
@@ -26,12 +32,23 @@ async function pipe(
   return new Response(new Blob([bytes]).stream().pipeThrough(through)).arrayBuffer();
 }
 
+/** By the web's own means, which exist everywhere and are slow. */
+export const WEB_PACKING: Packing = {
+  above: LARGE,
+  gzip: async (plain) => new Uint8Array(await pipe(plain, new CompressionStream("gzip"))),
+};
+
 /** JSON text -> what a row holds. `what` names the row in the failure; `beside` is the size of its other long texts, in bytes. */
-export async function encodeBody(what: string, text: string, beside = 0): Promise<Result<StoredBody, StoreFailure>> {
+export async function encodeBody(
+  what: string,
+  text: string,
+  packing: Packing,
+  beside = 0,
+): Promise<Result<StoredBody, StoreFailure>> {
   const plain = encoder.encode(text);
   const bytes = plain.byteLength;
-  if (bytes <= COMPRESS_ABOVE && beside + bytes <= MAX_ROW_BYTES) return ok({ encoding: "json", bytes, body: text });
-  const packed = new Uint8Array(await pipe(plain, new CompressionStream("gzip")));
+  if (bytes <= packing.above && beside + bytes <= MAX_ROW_BYTES) return ok({ encoding: "json", bytes, body: text });
+  const packed = await packing.gzip(plain);
   const stored = packed.byteLength + beside;
   if (stored <= MAX_ROW_BYTES) return ok({ encoding: "gzip", bytes, body: packed });
   return failure(

@@ -1,5 +1,6 @@
 import { getTableColumns, getTableName } from "drizzle-orm";
 import type { BaseSQLiteDatabase, SQLiteTable } from "drizzle-orm/sqlite-core";
+import type { Packing } from "./body.ts";
 import type * as schema from "./schema.ts";
 
 export type Value = string | number | null | Uint8Array;
@@ -22,6 +23,7 @@ export type Database = BaseSQLiteDatabase<"async", unknown, typeof schema>;
 /** What the store needs from a database: typed reads, and all-or-nothing writes without a read in between (D1 has no other). */
 export interface Driver {
   readonly db: Database;
+  readonly packing: Packing;
   atomic(statements: readonly Statement[]): Promise<readonly Outcome[]>;
   close(): Promise<void>;
 }

@@ -1,5 +1,6 @@
 import type { D1Database } from "@cloudflare/workers-types";
 import { drizzle } from "drizzle-orm/d1";
+import { WEB_PACKING } from "./body.ts";
 import type { Outcome, Statement } from "./driver.ts";
 import { createStore } from "./history.ts";
 import * as schema from "./schema.ts";
@@ -14,5 +15,5 @@ export function openD1(d1: D1Database): Store {
     );
     return results.map(({ meta, results: rows }) => ({ changes: meta.changes, rows }));
   };
-  return createStore({ db: drizzle(d1, { schema }), atomic, close: async () => {} });
+  return createStore({ db: drizzle(d1, { schema }), packing: WEB_PACKING, atomic, close: async () => {} });
 }

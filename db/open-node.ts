@@ -1,9 +1,11 @@
 import { closeSync, mkdirSync, openSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
 import Sqlite from "better-sqlite3";
 import { drizzle } from "drizzle-orm/better-sqlite3";
 import { ok, type Result } from "../api/model/result.ts";
+import type { Packing } from "./body.ts";
 import type { Database } from "./driver.ts";
 import { failure, failureOf, type StoreFailure } from "./failure.ts";
 import { groupCommit } from "./group-commit.ts";
@@ -21,6 +23,9 @@ export interface NodeOptions {
 const MIGRATIONS_DIR = fileURLToPath(new URL("../migrations", import.meta.url));
 /** SQLite waits for another process's lock without giving the event loop back, so not for long. */
 const BUSY_TIMEOUT_MS = 500;
+
+/** An answer shrinks to a tenth in less time than its pages take to the disk. */
+const PACKING: Packing = { above: 2048, gzip: (plain) => gzipSync(plain, { level: 1 }) };
 
 /** Every .sql file of the folder, in the order of their numbers. */
 export function readMigrations(folder: string): readonly Migration[] {
@@ -66,7 +71,7 @@ export function openNode({ file, migrationsDir = MIGRATIONS_DIR }: NodeOptions):
     const migrated = migrate(client, migrations);
     if (migrated.ok) {
       const db = drizzle({ client, schema }) as unknown as Database;
-      return ok(createStore({ db, ...groupCommit(client) }));
+      return ok(createStore({ db, packing: PACKING, ...groupCommit(client) }));
     }
     client.close();
     return migrated;

@@ -1,5 +1,5 @@
 import { ok, type Result } from "../api/model/result.ts";
-import { byteLength, encodeBody, isLarge } from "./body.ts";
+import { byteLength, encodeBody, isLarge, type Packing } from "./body.ts";
 import { type Driver, insertInto, type Statement } from "./driver.ts";
 import { factsStatement } from "./facts.ts";
 import { attempt, type StoreFailure } from "./failure.ts";
@@ -22,9 +22,10 @@ const SNAPSHOT_EXISTS = "SELECT 1 FROM snapshots WHERE id = ?";
 async function decisionStatement(
   row: DecisionRow,
   key: Recording["idempotency"],
+  packing: Packing,
 ): Promise<Result<Statement, StoreFailure>> {
   const askBytes = row.ask === null ? 0 : byteLength(row.ask);
-  const body = await encodeBody(`decision \`${row.id}\``, row.body, askBytes);
+  const body = await encodeBody(`decision \`${row.id}\``, row.body, packing, askBytes);
   if (!body.ok) return body;
   const pod = { podNamespace: row.pod?.namespace, podName: row.pod?.name, podUid: row.pod?.uid };
   const values = { ...row, ...pod, ...body.value, bytes: body.value.bytes + askBytes };
@@ -45,11 +46,11 @@ export function recordOf(driver: Driver, putSnapshot: Store["putSnapshot"]): Pic
   const write = async (recording: Recording): Promise<Result<Recorded, StoreFailure>> => {
     const { decision, snapshot, idempotency: key } = recording;
     const skipped = snapshot !== undefined && isLarge(snapshot.body) && (await isStored(snapshot.id));
-    const stored = snapshot === undefined || skipped ? ok(null) : await snapshotStatement(snapshot);
+    const stored = snapshot === undefined || skipped ? ok(null) : await snapshotStatement(snapshot, driver.packing);
     if (!stored.ok) return stored;
     const facts = guardedFacts(recording);
     if (!facts.ok) return facts;
-    const decided = await decisionStatement(decision, key);
+    const decided = await decisionStatement(decision, key, driver.packing);
     if (!decided.ok) return decided;
 
     const before = [stored.value, facts.value, nodeSeen(decision.node, decision.decidedAtMs, snapshot)].filter(

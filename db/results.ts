@@ -1,6 +1,6 @@
 import { asc, eq } from "drizzle-orm";
 import { ok, type Result } from "../api/model/result.ts";
-import { decodeBody, encodeBody } from "./body.ts";
+import { decodeBody, encodeBody, type Packing } from "./body.ts";
 import type { Driver, Statement } from "./driver.ts";
 import { attempt, type StoreFailure } from "./failure.ts";
 import { results } from "./schema.ts";
@@ -10,8 +10,12 @@ const INSERT = `INSERT INTO results (id, decision_id, node, seq, ok_count, faile
 SELECT ?, id, node, ?, ?, ?, ?, ?, ?, ? FROM decisions WHERE id = ? ON CONFLICT DO NOTHING`;
 const DECISION_EXISTS = "SELECT 1 FROM decisions WHERE id = ?";
 
-async function insertStatement(decisionId: string, row: ResultRow): Promise<Result<Statement, StoreFailure>> {
-  const encoded = await encodeBody(`result \`${row.id}\``, row.body);
+async function insertStatement(
+  decisionId: string,
+  row: ResultRow,
+  packing: Packing,
+): Promise<Result<Statement, StoreFailure>> {
+  const encoded = await encodeBody(`result \`${row.id}\``, row.body, packing);
   if (!encoded.ok) return encoded;
   const { bytes, encoding, body } = encoded.value;
   const params = [row.id, row.seq, row.okCount, row.failedCount, row.atMs, bytes, encoding, body, decisionId];
@@ -24,13 +28,13 @@ async function decode(row: typeof results.$inferSelect): Promise<Result<ResultRo
   return body.ok ? ok({ id, seq, okCount, failedCount, atMs, body: body.value }) : body;
 }
 
-export function resultsOf({ db, atomic }: Driver): Pick<Store, "addResults" | "listResults"> {
+export function resultsOf({ db, atomic, packing }: Driver): Pick<Store, "addResults" | "listResults"> {
   return {
     addResults: (decisionId, rows) =>
       attempt(async () => {
         const statements: Statement[] = [];
         for (const row of rows) {
-          const statement = await insertStatement(decisionId, row);
+          const statement = await insertStatement(decisionId, row, packing);
           if (!statement.ok) return statement;
           statements.push(statement.value);
         }

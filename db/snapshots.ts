@@ -1,6 +1,6 @@
 import { eq, sql } from "drizzle-orm";
 import { ok, type Result } from "../api/model/result.ts";
-import { decodeBody, encodeBody } from "./body.ts";
+import { decodeBody, encodeBody, type Packing } from "./body.ts";
 import { type Driver, insertInto, once, type Statement } from "./driver.ts";
 import { attempt, type StoreFailure } from "./failure.ts";
 import { nodeSeen } from "./nodes.ts";
@@ -10,8 +10,8 @@ import type { SnapshotRow, Store } from "./store.ts";
 const insert = insertInto(snapshots);
 
 /** The statement that stores a snapshot unless it is there. Costs a compression when the body is large. */
-export async function snapshotStatement(row: SnapshotRow): Promise<Result<Statement, StoreFailure>> {
-  const body = await encodeBody(`snapshot \`${row.id}\``, row.body);
+export async function snapshotStatement(row: SnapshotRow, packing: Packing): Promise<Result<Statement, StoreFailure>> {
+  const body = await encodeBody(`snapshot \`${row.id}\``, row.body, packing);
   return body.ok ? ok(insert({ ...row, ...body.value })) : body;
 }
 
@@ -56,7 +56,7 @@ export function snapshotsOf(driver: Driver): Pick<Store, "putSnapshot" | "getSna
   return {
     putSnapshot: (row) =>
       attempt(async () => {
-        const statement = await snapshotStatement(row);
+        const statement = await snapshotStatement(row, driver.packing);
         if (!statement.ok) return statement;
         const [stored] = await atomic([statement.value, nodeSeen(row.node, row.storedAtMs, row)]);
         return ok({ fresh: stored?.changes === 1 });

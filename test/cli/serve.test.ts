@@ -84,7 +84,7 @@ describe("nodewise up", () => {
     const child = start(args);
     const end = ended(child);
     const text = await printed(child, /Ctrl-C/);
-    expect(text).toMatch(/^here · allocatable · kubelet-/);
+    expect(text).toMatch(/^This machine\n\nhere · allocatable · kubelet-/);
     expect(text).toMatch(/^memory +\d+Ki .*%$/m);
     expect(text).toMatch(/─ default\/web-here +\d+ /);
     const url = /^Dashboard +(http:\/\/127\.0\.0\.1:\d+)\/$/m.exec(text)?.[1];

@@ -1,6 +1,7 @@
 import Sqlite from "better-sqlite3";
 import { drizzle } from "drizzle-orm/better-sqlite3";
 import { onTestFinished } from "vitest";
+import { WEB_PACKING } from "../../db/body.ts";
 import type { Database, Driver } from "../../db/driver.ts";
 import { groupCommit } from "../../db/group-commit.ts";
 import { createStore } from "../../db/history.ts";
@@ -16,6 +17,6 @@ export function listeningStore(around: (driver: Driver) => Driver = (driver) => 
     client.close();
   });
   value(migrate(client, readMigrations(new URL("../../migrations", import.meta.url).pathname)));
-  const driver = { db: drizzle({ client }) as unknown as Database, ...groupCommit(client) };
+  const driver = { db: drizzle({ client }) as unknown as Database, packing: WEB_PACKING, ...groupCommit(client) };
   return { store: createStore(around(driver)), client, log };
 }

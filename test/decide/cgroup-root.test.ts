@@ -1,6 +1,17 @@
 import { describe, expect, test } from "vitest";
 import { decodeSnapshot } from "../../api/model/decode.ts";
-import { bestEffort, cgroupsOf, configured, filesAt, Gi, pathsOf, refusalOf, snapshot, valuesAt } from "./ask.ts";
+import {
+  bestEffort,
+  cgroupsOf,
+  configured,
+  filesAt,
+  Gi,
+  outcome,
+  pathsOf,
+  refusalOf,
+  snapshot,
+  valuesAt,
+} from "./ask.ts";
 
 describe("cgroupRoot", () => {
   test.each([
@@ -96,7 +107,7 @@ describe("reserved cgroups in the tree", () => {
       "/kubepods/burstable",
     ]);
   });
-  // path.Base of Go drops a trailing slash; here the name comes out empty and the limits land on the root cgroup
+  // path.Base of Go drops a trailing slash; an empty name would be the root cgroup
   test("a slice with a trailing slash is that slice, not the root", () => {
     const slices = configured(
       { ...config, systemReservedCgroup: "/system.slice/" },
@@ -117,6 +128,19 @@ describe("reserved cgroups in the tree", () => {
     const paths = pathsOf(configured({ ...config, kubeReservedCgroup: "/system" }));
     expect(paths.filter((p) => p === "/system").length).toBe(1);
   });
+  // limits of a reserve on the root cgroup, or on kubepods itself, are no answer that may be carried out
+  test.fails.each(["/", "-.slice", "/kubepods"])(
+    "a reserved cgroup `%s` is refused, or leaves every path once",
+    (kubeReservedCgroup) => {
+      for (const driver of ["cgroupfs", "systemd"]) {
+        const input = configured({ ...config, kubeReservedCgroup }, { cgroup: { version: 2, driver } });
+        const paths = outcome("cgroups", input) === "answered" ? pathsOf(input) : [];
+        expect(paths).not.toContain("/");
+        expect(paths.filter((p) => p.includes("/.slice") || p.includes("/-"))).toEqual([]);
+        expect(new Set(paths).size).toBe(paths.length);
+      }
+    },
+  );
 });
 
 describe("what the tree cannot do without", () => {

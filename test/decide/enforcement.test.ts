@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Json } from "../model/snapshots.ts";
-import { allocatableOf, configured, Gi } from "./ask.ts";
+import { allocatableOf, configured, Gi, outcome } from "./ask.ts";
 
 const KEYS = [
   "pods",
@@ -139,5 +139,36 @@ describe("what the kubelet refuses", () => {
     [{ memorySwap: { swapBehavior: "LimitedSwap" }, failCgroupV1: false }, { cgroup: { version: 1 } }],
   ])("%j with %j", (config, parts) => {
     expect(allocatableOf(configured(config, parts)).verdict).toBe("kubelet-refuses");
+  });
+
+  // the check of cgroupsPerQOS is made for every key but `none`
+  test.fails("tiers off, and yet a reserved cgroup enforced", () => {
+    const config = { ...CGROUPS, cgroupsPerQOS: false, enforceNodeAllocatable: ["kube-reserved"] };
+    expect(errors(config)).toEqual([
+      `invalid configuration: cgroupsPerQOS (--cgroups-per-qos) must be set to true when "kube-reserved" contained in ${FLAG}`,
+    ]);
+  });
+  // validateKubeletOSConfiguration; ValidateKubeletConfiguration; getReservedCPUs: not a subset of online-cpus
+  test.fails.each<[Json, Json]>([
+    [{ singleProcessOOMKill: false, failCgroupV1: false }, { cgroup: { version: 1 } }],
+    [{ cpuCFSQuotaPeriod: "2s" }, {}],
+    [{ reservedSystemCPUs: "0,7" }, { machine: { cpus: [{ cpu: 0, core: 0, socket: 0, numa: 0 }] } }],
+  ])("%j with %j is no kubelet that runs", (config, parts) => {
+    const input = configured(config, parts);
+    expect(outcome("allocatable", input) === "answered" && allocatableOf(input).verdict === "decided").toBe(false);
+  });
+  test.fails.each<[Json, Json, string]>([
+    [
+      { memoryReservationPolicy: "TieredReservation" },
+      {},
+      'invalid configuration: memoryReservationPolicy "TieredReservation" requires MemoryQoS feature gate to be enabled',
+    ],
+    [
+      { memorySwap: { swapBehavior: "LimitedSwap" }, failCgroupV1: false },
+      { cgroup: { version: 1 } },
+      "swap feature is enabled and LimitedSwap but it is only supported with cgroupv2",
+    ],
+  ])("%j with %j in the kubelet's own words", (config, parts, message) => {
+    expect(allocatableOf(configured(config, parts)).decision.errors).toEqual([message]);
   });
 });

@@ -139,7 +139,7 @@ describe("huge pages and the node's own cgroup", () => {
     );
     expect(written).toEqual([]);
   });
-  // a sum of sizes beyond 2^53 is handed to bytes(), which throws
+  // sums of sizes beyond 2^53
   const cpus = [{ cpu: 0, core: 0, socket: 0, numa: 0 }];
   test.each([
     { cpus, memoryBytes: Gi, numaNodes: [{ id: 0, hugepages: { "1Gi": Number.MAX_SAFE_INTEGER } }] },

@@ -7,6 +7,7 @@ import {
   configured,
   filesAt,
   guaranteed,
+  outcome,
   pathsOf,
   podOf,
   refusalOf,
@@ -123,6 +124,12 @@ describe("which containers of a pod are there", () => {
   ])("an id like `%s` is not used as a directory", (containerID) => {
     const status = { containerStatuses: [{ ...running("a", "x"), containerID }] };
     expect(leaves(pod(status))).toContain("a");
+  });
+  test.fails("one id told of two containers is no reason for one path twice", () => {
+    const status = { containerStatuses: [running("a", "same"), running("b", "same")] };
+    const input = snapshot({ pods: [pod(status)] });
+    const paths = outcome("cgroups", input) === "answered" ? pathsOf(input) : [];
+    expect(new Set(paths).size).toBe(paths.length);
   });
 });
 

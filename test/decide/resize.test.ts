@@ -116,7 +116,7 @@ describe("a resize and the rest of the node", () => {
     const input = configured({}, { pods: [desired(), burstable("b", "1", "1Mi")], ...allocated });
     expect(valuesAt(input, "/kubepods/burstable").cpuShares).toBe(3072);
   });
-  // the sums that decodeSnapshot bounds leave out status.allocatedResources, status.resources and allocated_pods_state
+  // what is allocated is summed as what is asked for
   const huge = String(Number.MAX_SAFE_INTEGER);
   const two = [c("a"), c("b")];
   const both = { requests: { memory: huge }, limits: { memory: huge } };

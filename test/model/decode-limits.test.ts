@@ -63,6 +63,11 @@ describe("every list has a bound", () => {
   ])("a number out of its range is refused at %s", (path, input) =>
     expect([...new Set(issuePaths(input))]).toEqual([path]),
   );
+  // each page size becomes two files of every cgroup: 80 KB of pods and page sizes answer with four million files
+  test.fails("page sizes are bounded as every list is", () => {
+    const hugepages = Object.fromEntries(many(1000, (i) => [`${i + 1}Ki`, 0]));
+    expect(issuePaths({ machine: { numaNodes: [{ id: 0, hugepages }] } })).toEqual(["machine.numaNodes[0].hugepages"]);
+  });
 });
 
 /** Names become directories below the cgroup root. */
@@ -99,7 +104,7 @@ describe("names that become paths", () => {
     });
     expect(snapshot.pods?.[0]?.spec.containers[0]?.name).toBe(name);
   });
-  // the annotation's text becomes the uid of the pod, and so a part of its cgroup's path, without the check of metadata.uid
+  // the annotation's text is the pod's uid, and so a part of its cgroup's path
   test.each(["../../../etc", "a/b", "a_b", "a\nb", "", "x".repeat(5000)])(
     "a mirror annotation `%s` is no uid either",
     (text) => {
@@ -122,7 +127,7 @@ describe("nothing that is posted makes it throw", () => {
     expect(issuePaths({ pods: nested(1000) }).length).toBeGreaterThan(0);
     expect(issuePaths({ bootId: nested(1000) })).toEqual(["bootId"]);
   });
-  // withoutNulls goes down by recursion: about 10,000 levels end in a RangeError, which the API would answer with a 500
+  // where a check stumbles, nulls are taken out by recursion: it must know where to stop
   test("deep nesting beside another fault is an issue, not a RangeError", () => {
     expect(issuePaths({ x: nested(200_000), sequence: -1 })).toEqual(["sequence"]);
   });

@@ -77,12 +77,11 @@ describe("the stored form", () => {
     decoded(input);
     expect(input).toEqual(FULL);
   });
-  // withRequests puts the new requests behind the limits, where the schema has them before: two stored forms, two ids
+  // the id of a snapshot is the hash of its stored form
   test("a limit whose request was filled in is stored alike when it comes back", () => {
     const posted = stored({ pods: [pod("p", { spec: { containers: [container("c", { limits: { cpu: "1" } })] } })] });
     expect(stored(fromJson(posted))).toBe(posted);
   });
-  // z.record keeps the order of the caller: one configuration, two stored forms, so two snapshot ids
   test.each([
     ["feature gates", { kubeletConfiguration: { featureGates: { A: true, B: false } } }],
     ["page sizes", { machine: { numaNodes: [{ id: 0, hugepages: { "1Gi": 1, "2Mi": 1 } }] } }],

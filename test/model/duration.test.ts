@@ -45,7 +45,7 @@ describe("a duration", () => {
   test("the message never echoes a long text", () => {
     expect(String(nanos("x".repeat(5000))).length).toBeLessThan(200);
   });
-  // Go's time.ParseDuration works on whole numbers; a float product truncates 1001000 to 1000999, and micros to 1000
+  // Go's time.ParseDuration works on whole numbers: a float product would end at 1000999, and 1000 us
   test.each([
     ["1.001ms", 1_001_000],
     ["0.001001s", 1_001_000],
