@@ -1,5 +1,7 @@
 import type { KubeletConfiguration } from "../model/kubelet-configuration.ts";
+import { err, ok, type Result } from "../model/result.ts";
 import type { Snapshot } from "../model/snapshot.ts";
+import { type Micros, micros } from "../model/units.ts";
 
 const EMPTY: KubeletConfiguration = {};
 export const configurationOf = (snapshot: Snapshot): KubeletConfiguration => snapshot.kubeletConfiguration ?? EMPTY;
@@ -16,6 +18,17 @@ export function gateOn(config: KubeletConfiguration, gate: Gate): boolean {
   const beta = (BETA_ON as readonly string[]).includes(gate);
   return gates?.[beta ? "AllBeta" : "AllAlpha"] ?? beta;
 }
+
+/** kubelet 1.36: ValidateKubeletConfiguration. */
+export function cfsPeriod(config: KubeletConfiguration): Result<Micros, string> {
+  const period = config.cpuCFSQuotaPeriod;
+  if (period === undefined) return ok(DEFAULT_PERIOD);
+  if (period.nanos >= 1e6 && period.nanos <= 1e9) return ok(micros(period.micros));
+  return err(
+    `invalid configuration: cpuCFSQuotaPeriod (--cpu-cfs-quota-period) ${period.text} must be between 1ms and 1sec, inclusive`,
+  );
+}
+const DEFAULT_PERIOD = micros(100_000);
 
 /** kubelet 1.36: the default of enforceNodeAllocatable is `pods`; `none` switches enforcement off. */
 export const enforcementOf = (config: KubeletConfiguration): ReadonlySet<string> =>

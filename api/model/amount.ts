@@ -23,7 +23,6 @@ export function fromUnits(units: number): Amount {
   const milli = units * 1000;
   return Number.isSafeInteger(milli) ? milli : fromNanos(BigInt(units) * NANOS_PER_UNIT);
 }
-export const fromMilli = (milli: number): Amount => milli;
 
 export function add(a: Amount, b: Amount): Amount {
   if (typeof a === "number" && typeof b === "number") {

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { count, optional, pathPart, sortedRecord, text } from "./fields.ts";
+import { LIMITS } from "./limits.ts";
 import { withoutNulls } from "./nulls.ts";
 import { resourceRequirements } from "./pod.ts";
 
@@ -15,13 +16,17 @@ const stateFile = <S extends z.ZodType>(schema: S) =>
     }
   }, schema);
 
+const byPod = <V extends z.ZodType>(entry: V) => sortedRecord(pathPart, entry, LIMITS.statePods);
+/** A pod's regular and init containers. */
+const byContainer = <V extends z.ZodType>(entry: V) => sortedRecord(pathPart, entry, 2 * LIMITS.containersPerPod);
+
 export const cpuSetText = z.string().regex(/^(?:\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*)?$/, "must be a CPU list such as 0-3,8");
 
 const cpuManagerState = z.object({
   policyName: text,
   defaultCpuSet: optional(cpuSetText),
   /** Pod uid -> container name -> CPUs. */
-  entries: optional(sortedRecord(pathPart, sortedRecord(pathPart, cpuSetText))),
+  entries: optional(byPod(byContainer(cpuSetText))),
   checksum: optional(count),
 });
 export type CpuManagerState = z.output<typeof cpuManagerState>;
@@ -29,7 +34,7 @@ export type CpuManagerState = z.output<typeof cpuManagerState>;
 const memoryBlock = z.object({ numaAffinity: z.array(count).max(64), type: text, size: count });
 const memoryManagerState = z.object({
   policyName: text,
-  entries: optional(sortedRecord(pathPart, sortedRecord(pathPart, z.array(memoryBlock).max(64)))),
+  entries: optional(byPod(byContainer(z.array(memoryBlock).max(64)))),
   checksum: optional(count),
 });
 export type MemoryManagerState = z.output<typeof memoryManagerState>;
@@ -37,10 +42,9 @@ export type MemoryManagerState = z.output<typeof memoryManagerState>;
 /** allocated_pods_state: the file wraps its JSON in a `data` text. */
 const allocatedPods = z.object({
   entries: optional(
-    sortedRecord(
-      pathPart,
+    byPod(
       z.object({
-        ContainerResources: optional(sortedRecord(pathPart, resourceRequirements)),
+        ContainerResources: optional(byContainer(resourceRequirements)),
         PodLevelResources: optional(resourceRequirements),
       }),
     ),

@@ -1,13 +1,16 @@
 /** CPUs of a list such as `0-3,8`, ascending; undefined for what is no list. kubernetes 1.36: cpuset.Parse. */
 export function parseCpuSet(text: string, largest = 65_535): readonly number[] | undefined {
   if (text === "") return [];
+  let listed = 0;
   const cpus = new Set<number>();
   for (const part of text.split(",")) {
     const match = /^(\d{1,6})(?:-(\d{1,6}))?$/.exec(part);
     if (match === null) return undefined;
     const first = Number(match[1]);
     const last = match[2] === undefined ? first : Number(match[2]);
-    if (last < first || last > largest) return undefined;
+    // a list that names CPUs again and again is no list that a person or a kernel writes
+    listed += last - first + 1;
+    if (last < first || last > largest || listed > 2 * largest) return undefined;
     for (let cpu = first; cpu <= last; cpu++) cpus.add(cpu);
   }
   return [...cpus].sort((a, b) => a - b);

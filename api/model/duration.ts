@@ -32,11 +32,15 @@ const UNIT_NANOS: Readonly<Record<string, number>> = {
 };
 const MAX_NANOS = 2 ** 63;
 
+const LONGEST = 64;
+const malformed = (text: string): Result<never, string> =>
+  err(`\`${text.slice(0, LONGEST)}\` is not a duration (such as 100ms, 10s, 5m0s)`);
+
 /** Parses what Go's `time.ParseDuration` takes. Error: not a duration, or one that leaves int64 nanoseconds. */
 export function parseDuration(text: string): Result<Duration, string> {
+  if (text.length > LONGEST) return malformed(text);
   const match = /^([+-]?)((?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|0)$/.exec(text);
-  if (match === null || text.length > 64)
-    return err(`\`${text.slice(0, 64)}\` is not a duration (such as 100ms, 10s, 5m0s)`);
+  if (match === null) return malformed(text);
   let nanos = 0;
   for (const part of (match[2] as string).matchAll(/(\d*)\.?(\d*)(ns|us|µs|μs|ms|s|m|h)/g)) {
     const unit = UNIT_NANOS[part[3] as string] as number;

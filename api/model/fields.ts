@@ -25,10 +25,6 @@ export const cgroupPath = z
   });
 export const wholeNumber = (min: number, max: number) => z.number().int().min(min).max(max);
 export const count = wholeNumber(0, Number.MAX_SAFE_INTEGER);
-/** CRI's JSON prints int64 as text; crictl and the kubelet print numbers. */
-export const int64Text = z
-  .union([z.number().int(), z.string().regex(/^-?\d{1,19}$/, "must be a whole number")])
-  .transform((v) => Number(v));
 export const timestamp = z
   .string()
   .refine(
@@ -86,10 +82,11 @@ function sorted(names: string[]): string[] {
   return names;
 }
 
-/** A map with its keys in order, which is its canonical form. */
-export const sortedRecord = <V extends z.ZodType>(key: z.ZodType<string, string>, entry: V) =>
-  z.record(key, entry).transform((map): Readonly<Record<string, z.output<V>>> => {
+/** A map with its keys in order, which is its canonical form, and at most `most` of them. */
+export const sortedRecord = <V extends z.ZodType>(key: z.ZodType<string, string>, entry: V, most: number) =>
+  z.record(key, entry).transform((map, ctx): Readonly<Record<string, z.output<V>>> => {
     const keys = Object.keys(map);
+    if (keys.length > most) return issue(ctx, `more than ${most} entries`);
     const order = sorted(keys);
     const entries = map as Readonly<Record<string, z.output<V>>>;
     return order === keys ? entries : Object.fromEntries(order.map((k) => [k, entries[k] as z.output<V>]));
@@ -130,8 +127,10 @@ export const textMap = (keep: (key: string) => boolean = () => true) =>
       if (typeof v !== "object" || v === null || Array.isArray(v)) {
         return issue(ctx, `expected an object of texts, received ${typeName(v)}`);
       }
+      const kept = Object.keys(v).filter(keep);
+      if (kept.length > LIMITS.labels) return issue(ctx, `more than ${LIMITS.labels} entries`);
       const map: Record<string, string> = {};
-      for (const key of sorted(Object.keys(v).filter(keep))) {
+      for (const key of sorted(kept)) {
         const entry = (v as Record<string, unknown>)[key];
         if (typeof entry !== "string") ctx.addIssue({ code: "custom", message: "expected text", path: [key] });
         else if (key === "__proto__") ctx.addIssue({ code: "custom", message: "not a usable key", path: [key] });

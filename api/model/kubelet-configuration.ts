@@ -10,6 +10,7 @@ import {
   textMap,
   wholeNumber,
 } from "./fields.ts";
+import { LIMITS } from "./limits.ts";
 
 const thresholds = optional(textMap());
 const percent = wholeNumber(0, 100);
@@ -55,7 +56,7 @@ const configuration = z.object({
   imageMinimumGCAge: optional(duration),
   imageMaximumGCAge: optional(duration),
   reservedMemory: optional(z.array(z.object({ numaNode: count, limits: optional(resourceList) })).max(64)),
-  featureGates: optional(sortedRecord(text, z.boolean())),
+  featureGates: optional(sortedRecord(text, z.boolean(), LIMITS.labels)),
   failSwapOn: optional(z.boolean()),
   failCgroupV1: optional(z.boolean()),
 });

@@ -4,8 +4,9 @@ export const LIMITS = {
   pods: 512,
   containersPerPod: 64,
   resourcesPerList: 64,
-  images: 20_000,
-  runtimeContainers: 20_000,
+  /** Of a kubelet's state file; it may still name pods that are gone. */
+  statePods: 2048,
+  pageSizes: 64,
   cpus: 4096,
   numaNodes: 64,
   devices: 20_000,

@@ -8,7 +8,7 @@ export const numaNode = z.object({
   id,
   memoryBytes: optional(count),
   /** Page size (`2Mi`) -> number of pages. */
-  hugepages: optional(sortedRecord(text, count)),
+  hugepages: optional(sortedRecord(text, count, LIMITS.pageSizes)),
 });
 
 /** Topology and sizes of the machine; cAdvisor's MachineInfo is turned into it (`fromMachineInfo`). */

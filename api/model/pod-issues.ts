@@ -19,6 +19,8 @@ export function podIssues(pods: readonly Pod[], at: string): readonly InputIssue
       const path = joinPath(`${here}.metadata.annotations`, [MIRROR_ANNOTATION]);
       issues.push({ path, message: "names the pod's cgroup: must be letters, digits, `-` or `.`, at most 253" });
     }
+    const id = repeatedContainerId(pod);
+    if (id !== undefined) issues.push({ path: `${here}.status`, message: `two containers have the id \`${id}\`` });
     const twin = repeatedName(pod);
     if (twin !== undefined) issues.push({ path: `${here}.spec`, message: `two containers are named \`${twin}\`` });
     if (issues.length >= LIMITS.issues) break;
@@ -26,6 +28,18 @@ export function podIssues(pods: readonly Pod[], at: string): readonly InputIssue
   return issues;
 }
 const nameOf = (p: Pod | undefined): string => (p === undefined ? "" : `${podNamespace(p)}/${p.metadata.name}`);
+
+function repeatedContainerId(pod: Pod): string | undefined {
+  const ids = new Set<string>();
+  for (const { containerID = "" } of [
+    ...(pod.status?.initContainerStatuses ?? []),
+    ...(pod.status?.containerStatuses ?? []),
+  ]) {
+    if (containerID !== "" && ids.has(containerID)) return containerID;
+    ids.add(containerID);
+  }
+  return undefined;
+}
 
 function repeatedName(pod: Pod): string | undefined {
   const init = pod.spec.initContainers ?? [];

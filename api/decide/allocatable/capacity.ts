@@ -25,6 +25,8 @@ export function nodeCapacity(snapshot: Snapshot, reasons: Reasons, needs: string
     if (!isExtended(name) || snapshot.devices === undefined) capacity.set(name, quantity);
   }
   fillFromMachine(capacity, snapshot);
+  // without isolation the kubelet neither reports nor reserves local storage
+  if (configurationOf(snapshot).localStorageCapacityIsolation === false) capacity.delete("ephemeral-storage");
   for (const name of ["cpu", "memory"]) {
     const quantity = capacity.get(name);
     // a machine without CPUs or memory runs nothing: 0 is "not known"

@@ -27,13 +27,14 @@ export function decideAllocatable(asked: Asked<undefined>): Result<Decided<Alloc
       message: `kubeletConfiguration.evictionHard: ${eviction.error}`,
       needs: [],
     });
-  if (!capacity.has("ephemeral-storage")) needs.push("node.status.capacity.ephemeral-storage");
+  if (!capacity.has("ephemeral-storage") && config.localStorageCapacityIsolation !== false)
+    needs.push("node.status.capacity.ephemeral-storage");
   const reservation = totalReservation(capacity, reserved.kube, reserved.system, eviction.value);
   const allocatable = allocatableOf(capacity, reservation);
   const full = new Map(capacity);
   addDevices(snapshot, full, allocatable, reasons);
   explain(reasons, level.value, eviction.value, allocatable);
-  const errors = [...startErrors(config, snapshot.cgroup?.version), ...overReserved(capacity, reservation)];
+  const errors = [...startErrors(config, snapshot), ...overReserved(capacity, reservation)];
   const decision: AllocatableDecision = {
     capacity: texts(full),
     allocatable: texts(allocatable),

@@ -1,5 +1,7 @@
+import { formatCpuSet, parseCpuSet } from "../../model/cpu-set.ts";
 import type { KubeletConfiguration } from "../../model/kubelet-configuration.ts";
-import { gateOn } from "../config.ts";
+import type { Snapshot } from "../../model/snapshot.ts";
+import { cfsPeriod, gateOn } from "../config.ts";
 
 const FLAG = "enforceNodeAllocatable (--enforce-node-allocatable)";
 const VALID = [
@@ -12,7 +14,7 @@ const VALID = [
 ];
 
 /** Settings with which the kubelet does not start, in its own words. kubelet 1.36: ValidateKubeletConfiguration. */
-export function startErrors(config: KubeletConfiguration, cgroupVersion: 1 | 2 | undefined): readonly string[] {
+export function startErrors(config: KubeletConfiguration, snapshot: Snapshot): readonly string[] {
   const keys = config.enforceNodeAllocatable ?? ["pods"];
   const errors = [...keyErrors(keys, config.cgroupsPerQOS !== false)];
   for (const who of ["system", "kube"] as const) errors.push(...reservedErrors(config, keys, who));
@@ -23,9 +25,14 @@ export function startErrors(config: KubeletConfiguration, cgroupVersion: 1 | 2 |
     );
   }
   if (config.memoryReservationPolicy === "TieredReservation" && !gateOn(config, "MemoryQoS")) {
-    errors.push("invalid configuration: memoryReservationPolicy TieredReservation requires the MemoryQoS feature gate");
+    errors.push(
+      'invalid configuration: memoryReservationPolicy "TieredReservation" requires MemoryQoS feature gate to be enabled',
+    );
   }
-  return cgroupVersion === 1 ? [...errors, ...v1Errors(config)] : errors;
+  const period = cfsPeriod(config);
+  if (!period.ok) errors.push(period.error);
+  errors.push(...absentCpus(config, snapshot));
+  return snapshot.cgroup?.version === 1 ? [...errors, ...v1Errors(config)] : errors;
 }
 
 function keyErrors(keys: readonly string[], cgroupsPerQos: boolean): readonly string[] {
@@ -38,9 +45,10 @@ function keyErrors(keys: readonly string[], cgroupsPerQos: boolean): readonly st
       errors.push(`invalid configuration: option "${key}" specified for ${FLAG}. Valid options are ${quoted(VALID)}`);
     }
   }
-  if (seen.has("pods") && !cgroupsPerQos) {
+  for (const key of cgroupsPerQos ? [] : seen) {
+    if (key === "none") continue;
     errors.push(
-      `invalid configuration: cgroupsPerQOS (--cgroups-per-qos) must be set to true when "pods" contained in ${FLAG}`,
+      `invalid configuration: cgroupsPerQOS (--cgroups-per-qos) must be set to true when "${key}" contained in ${FLAG}`,
     );
   }
   if (seen.has("none") && seen.size > 1) {
@@ -48,6 +56,16 @@ function keyErrors(keys: readonly string[], cgroupsPerQos: boolean): readonly st
   }
   return errors;
 }
+
+/** reservedSystemCPUs names CPUs that the machine does not have. kubelet 1.36: getReservedCPUs. */
+function absentCpus(config: KubeletConfiguration, snapshot: Snapshot): readonly string[] {
+  const online = new Set((snapshot.machine?.cpus ?? []).map((c) => c.cpu));
+  const reserved = parseCpuSet(config.reservedSystemCPUs ?? "") ?? [];
+  if (online.size === 0 || reserved.every((cpu) => online.has(cpu))) return [];
+  const list = formatCpuSet([...online].sort((a, b) => a - b));
+  return [`unable to parse reservedSystemCPUs: ${config.reservedSystemCPUs} is not a subset of online-cpus ${list}`];
+}
+
 const quoted = (words: readonly string[]): string =>
   `${words
     .slice(0, -1)
@@ -84,8 +102,11 @@ function v1Errors(config: KubeletConfiguration): readonly string[] {
       "kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is unsupported and will be removed in a future release",
     );
   }
+  if (config.singleProcessOOMKill === false) {
+    errors.push("invalid configuration: singleProcessOOMKill must not be explicitly set to false when using cgroup v1");
+  }
   if (config.memorySwap?.swapBehavior === "LimitedSwap") {
-    errors.push("invalid configuration: swapBehavior LimitedSwap is not supported on cgroup v1");
+    errors.push("swap feature is enabled and LimitedSwap but it is only supported with cgroupv2");
   }
   return errors;
 }

@@ -17,9 +17,10 @@ export function allocatedPod(pod: Pod, state: AllocatedPodsState | undefined, at
   const statuses = statusesByName(pod);
   const substitute = (c: Container): Container => {
     const fromState = own(entry?.ContainerResources, c.name);
-    const resources = entry === undefined ? fromStatus(c, statuses.get(c.name)) : fromState;
+    // a posted state that does not name the pod says that nothing else than the spec was allocated
+    const resources = state === undefined ? fromStatus(c, statuses.get(c.name)) : fromState;
     if (resources === undefined || sameResources(c.resources, resources)) return c;
-    reasons.add("resize_pending", at, c.name, { because: "allocated resources differ from the spec" });
+    reasons.add("resize_pending", at, "resources", { container: c.name });
     return { ...c, resources };
   };
   const containers = pod.spec.containers.map(substitute);

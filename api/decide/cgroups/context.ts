@@ -3,17 +3,18 @@ import type { CgroupValues, Refusal } from "../../model/decision.ts";
 import type { KubeletConfiguration } from "../../model/kubelet-configuration.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import { type Bytes, type Micros, micros } from "../../model/units.ts";
+import type { Bytes, Micros } from "../../model/units.ts";
 import { pageSizes } from "../allocatable/capacity.ts";
 import { type NodeLevel, nodeLevelOf } from "../allocatable/node-level.ts";
-import { gateOn } from "../config.ts";
+import { cfsPeriod, gateOn } from "../config.ts";
 import type { Reasons } from "../reasons.ts";
-import { DEFAULT_PERIOD, linearWeight } from "./cpu-convert.ts";
+import { linearWeight } from "./cpu-convert.ts";
 import { type CpuSets, cpuSetsOf } from "./cpuset.ts";
-import type { MemoryQos, Swap } from "./memory-qos.ts";
+import type { MemoryQos } from "./memory-qos.ts";
 import { missingUid, type NodePod, nodePods } from "./node-pods.ts";
 import { type Driver, type Paths, pathsOf } from "./paths.ts";
 import type { Writable } from "./pod-config.ts";
+import type { Swap } from "./swap.ts";
 
 /** What every level of the tree needs, worked out once a node. */
 export interface TreeContext {
@@ -55,7 +56,7 @@ export function treeContext(snapshot: Snapshot, reasons: Reasons, needs: string[
   if (!level.ok) return level;
   const { config, capacity, absolute } = level.value;
   const driver = snapshot.cgroup?.driver ?? (config.cgroupDriver === "systemd" ? "systemd" : "cgroupfs");
-  const period = periodOf(config);
+  const period = cfsPeriod(config);
   if (!period.ok) return err({ code: "invalid_configuration", message: period.error, needs: [] });
   const percent = reservedMemoryPercent(config);
   if (!percent.ok) return err({ code: "invalid_configuration", message: percent.error, needs: [] });
@@ -68,6 +69,8 @@ export function treeContext(snapshot: Snapshot, reasons: Reasons, needs: string[
     });
   }
   const paths = pathsOf(driver, config.cgroupRoot ?? "");
+  const taken = misplacedReserve(config, paths);
+  if (taken !== undefined) return err({ code: "invalid_configuration", message: taken, needs: [] });
   return ok({
     snapshot,
     config,
@@ -89,14 +92,18 @@ export function treeContext(snapshot: Snapshot, reasons: Reasons, needs: string[
   });
 }
 
-/** kubelet 1.36: ValidateKubeletConfiguration. */
-function periodOf(config: KubeletConfiguration): Result<Micros, string> {
-  const period = config.cpuCFSQuotaPeriod;
-  if (period === undefined) return ok(DEFAULT_PERIOD);
-  if (period.nanos >= 1e6 && period.nanos <= 1e9) return ok(micros(period.micros));
-  return err(
-    `invalid configuration: cpuCFSQuotaPeriod (--cpu-cfs-quota-period) ${period.text} must be between 1ms and 1sec, inclusive`,
-  );
+/** A reserve's limits on the root, on kubepods or on a tier would hold the pods themselves. */
+function misplacedReserve(config: KubeletConfiguration, paths: Paths): string | undefined {
+  for (const field of ["systemReservedCgroup", "kubeReservedCgroup"] as const) {
+    const name = config[field] ?? "";
+    const path = name === "" ? undefined : paths.configured(name);
+    if (path === undefined) continue;
+    const isRoot = path === "/" || path.includes("/.slice");
+    if (isRoot || [paths.kubepods, paths.burstable, paths.besteffort].includes(path)) {
+      return `kubeletConfiguration.${field}: \`${name}\` holds the pods themselves; name a cgroup of its own`;
+    }
+  }
+  return undefined;
 }
 
 function memoryQosOf(

@@ -11,7 +11,6 @@ import {
 const MIN_SHARES = 2;
 const MAX_SHARES = 262_144;
 const MIN_QUOTA = 1000;
-export const DEFAULT_PERIOD = micros(100_000);
 export const BEST_EFFORT_SHARES = cpuShares(MIN_SHARES);
 /** The kernel's "no quota". */
 export const NO_QUOTA = micros(-1);

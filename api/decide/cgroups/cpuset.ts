@@ -31,7 +31,7 @@ export function cpuSetsOf(snapshot: Snapshot, needs: string[]): CpuSets {
   if (isStatic && (cpuState ?? null) === null) needs.push("assignments.cpu_manager_state");
   if (isStaticMemory && (memoryState ?? null) === null) needs.push("assignments.memory_manager_state");
   const entries = isStatic ? cpuState?.entries : undefined;
-  const shared = isStatic ? (cpuState?.defaultCpuSet ?? undefined) : undefined;
+  const shared = (isStatic ? cpuState?.defaultCpuSet : undefined) || undefined; // an empty pool is never written
   const blocks = isStaticMemory ? memoryState?.entries : undefined;
   return {
     cpusOf: !isStatic

@@ -1,9 +1,8 @@
-import { compare, isZero, value, ZERO } from "../../model/amount.ts";
+import { value, ZERO } from "../../model/amount.ts";
 import type { CgroupValues } from "../../model/decision.ts";
-import type { Container, Pod } from "../../model/pod.ts";
+import type { Container } from "../../model/pod.ts";
 import { bytes } from "../../model/units.ts";
 import type { Reasons } from "../reasons.ts";
-import { isCriticalPod } from "../resources/critical.ts";
 import type { QosClass } from "../resources/qos.ts";
 import type { Writable } from "./pod-config.ts";
 import type { TierRequests } from "./qos-config.ts";
@@ -45,7 +44,7 @@ export function tierMemoryQos(
   reserve(burstable, "memoryLow", tiered ? Burstable : 0, qos, at[1], reasons);
 }
 
-/** kubelet 1.36: ResourceConfigForPod with Memory QoS. */
+/** Reserves a request where policy and class do; true when it did. kubelet 1.36: ResourceConfigForPod with Memory QoS. */
 export function podMemoryQos(
   values: Values,
   podQos: QosClass,
@@ -53,26 +52,10 @@ export function podMemoryQos(
   qos: MemoryQos,
   at: string,
   reasons: Reasons,
-): void {
-  if (qos.policy !== "TieredReservation" || request === 0 || podQos === "BestEffort") return;
+): boolean {
+  if (qos.policy !== "TieredReservation" || request === 0 || podQos === "BestEffort") return false;
   reserve(values, podQos === "Guaranteed" ? "memoryMin" : "memoryLow", request, qos, at, reasons);
-}
-
-/** One reservation with a request, else both put back to 0. kubelet 1.36: generateLinuxContainerResources. */
-function containerReservation(
-  values: Values,
-  podQos: QosClass,
-  request: number,
-  qos: MemoryQos,
-  at: string,
-  reasons: Reasons,
-): void {
-  if (qos.policy === "TieredReservation" && request > 0 && podQos !== "BestEffort") {
-    reserve(values, podQos === "Guaranteed" ? "memoryMin" : "memoryLow", request, qos, at, reasons);
-    return;
-  }
-  reserve(values, "memoryMin", 0, qos, at, reasons);
-  reserve(values, "memoryLow", 0, qos, at, reasons);
+  return true;
 }
 
 /** memory.high throttles before the limit kills: floor((request + factor * ((limit or allocatable) - request)) / page) pages. */
@@ -86,7 +69,11 @@ export function containerMemoryQos(
 ): void {
   const request = value(c.resources?.requests?.["memory"]?.amount ?? ZERO);
   const limit = value(c.resources?.limits?.["memory"]?.amount ?? ZERO);
-  containerReservation(values, podQos, request, qos, at, reasons);
+  // one reservation with a request, else both are put back to 0
+  if (!podMemoryQos(values, podQos, request, qos, at, reasons)) {
+    reserve(values, "memoryMin", 0, qos, at, reasons);
+    reserve(values, "memoryLow", 0, qos, at, reasons);
+  }
   if (request === limit) return;
   const ceiling = limit === 0 ? qos.allocatableMemory : limit;
   if (ceiling === 0) return;
@@ -101,62 +88,4 @@ export function containerMemoryQos(
     pageSize: qos.pageSize,
     bytes: high,
   });
-}
-
-export interface Swap {
-  readonly limited: boolean;
-  readonly nodeMemory: number;
-  readonly swapCapacity: number;
-}
-
-/**
- * Swap of a container. LimitedSwap gives Burstable containers a share by their memory request; everything else gets none.
- * kubelet 1.36: configureContainerSwapResources.
- */
-export function containerSwap(
-  values: Values,
-  pod: Pod,
-  c: Container,
-  podQos: QosClass,
-  version: 1 | 2,
-  swap: Swap,
-  at: string,
-  reasons: Reasons,
-): void {
-  if (version === 1) {
-    if (values.memory === undefined) return;
-    values.memorySwap = values.memory;
-    reasons.add("no_swap", at, "memorySwap", { because: "memory plus swap equals the memory limit" });
-    return;
-  }
-  const request = c.resources?.requests?.["memory"]?.amount ?? ZERO;
-  const limit = c.resources?.limits?.["memory"]?.amount ?? ZERO;
-  const because =
-    noSwapBecause(swap.limited, pod, podQos, isZero(request), compare(request, limit) === 0) ??
-    (value(request) > swap.nodeMemory ? "memory request above the node's memory" : undefined);
-  if (because !== undefined) {
-    values.memorySwap = bytes(0);
-    reasons.add("no_swap", at, "memorySwap", { because });
-    return;
-  }
-  values.memorySwap = bytes(Math.trunc((value(request) / swap.nodeMemory) * swap.swapCapacity));
-  reasons.add("limited_swap", at, "memorySwap", {
-    request: value(request),
-    nodeMemory: swap.nodeMemory,
-    swapCapacity: swap.swapCapacity,
-  });
-}
-
-function noSwapBecause(
-  limited: boolean,
-  pod: Pod,
-  qos: QosClass,
-  noRequest: boolean,
-  equal: boolean,
-): string | undefined {
-  if (!limited) return "swapBehavior is not LimitedSwap";
-  if (isCriticalPod(pod)) return "critical pod";
-  if (qos !== "Burstable") return `${qos} pod`;
-  if (noRequest) return "no memory request";
-  return equal ? "memory request equals the limit" : undefined;
 }

@@ -9,11 +9,12 @@ import { containerValues } from "./container-config.ts";
 import { finishOwn, type TreeContext } from "./context.ts";
 import { curveWeight, linearWeight } from "./cpu-convert.ts";
 import { filesOf } from "./files.ts";
-import { containerMemoryQos, containerSwap, podMemoryQos } from "./memory-qos.ts";
+import { containerMemoryQos, podMemoryQos } from "./memory-qos.ts";
 import type { NodePod } from "./node-pods.ts";
 import { planOf } from "./node-tree.ts";
 import { containerIdOf, containerLeaf } from "./paths.ts";
 import { podCgroupValues, type Writable } from "./pod-config.ts";
+import { containerSwap } from "./swap.ts";
 
 interface PodContext extends NodePod {
   readonly identity: NonNullable<CgroupPlan["pod"]>;
