@@ -99,7 +99,7 @@ describe("a resize that is not granted yet", () => {
   test("the answer says that a resize is pending, and of what", () => {
     const input = snapshot({ pods: [desired(statusOf({ cpu: "1", memory: "1Gi" }))] });
     expect(cgroupsOf(input).reasons).toContainEqual(
-      expect.objectContaining({ code: "resize_pending", at: POD, field: "c" }),
+      expect.objectContaining({ code: "resize_pending", at: POD, field: "resources", numbers: { container: "c" } }),
     );
   });
   test("a reading of the kernel's `no limit` in the status is left out", () => {
