@@ -51,7 +51,7 @@ export async function runPass(ports: LoopPorts, settings: Settings, sequence: nu
   const configuration = await ports.readConfiguration();
   const read = await ports.readPods();
   problems.push(...read.problems);
-  // INVARIANT: without the whole list of pods nothing is decided: their cgroups would look like orphans
+  // INVARIANT: what could not be read never looks like an orphan
   if (!configuration.ok || read.pods === null) {
     if (!configuration.ok) problems.push(configuration.error);
     return nothing;
@@ -80,7 +80,8 @@ export async function runPass(ports: LoopPorts, settings: Settings, sequence: nu
   }
   const decided = { ...partial, ...seen(answer.value) };
   if (ports.hierarchy === null || ports.journal === null) return decided;
-  const carriedOut = await carryOut(answer.value, ports.hierarchy, ports.journal, machine, settings, problems);
+  const careful = { ...settings, removeOrphans: settings.removeOrphans && read.whole };
+  const carriedOut = await carryOut(answer.value, ports.hierarchy, ports.journal, machine, careful, problems);
   await reportBack(ports, answer.value, machine.observedAt, carriedOut.applied);
   return { ...decided, ...carriedOut };
 }

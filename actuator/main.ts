@@ -1,5 +1,6 @@
-import { mkdirSync, readFileSync } from "node:fs";
+import { accessSync, constants, mkdirSync, readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { err, ok, type Result } from "../api/model/result.ts";
@@ -122,7 +123,7 @@ async function openState(
     return err(`state directory ${stateDir}: ${(e as Error).message}: name another with --state-dir`);
   }
   const file = join(stateDir, journalName(cgroupRoot));
-  const lock = mode === "enforce" ? takeLock(`${file}.lock`, bootId) : ok(null);
+  const lock = mode === "enforce" ? takeLock(lockFile(cgroupRoot), bootId) : ok(null);
   if (!lock.ok) return lock;
   const journal = await openJournal(file, hierarchy, bootId, options);
   if (journal.ok) return ok({ journal: journal.value, lock: lock.value });
@@ -140,6 +141,16 @@ async function openJournal(
   if (!journal.ok) return err(journal.error.message);
   const mended = hierarchy === null ? ok(undefined) : await mend(journal.value, hierarchy, bootId, options);
   return mended.ok ? journal : mended;
+}
+/** Of the machine, not of a state directory: whoever writes below a root must be the only one. */
+function lockFile(root: string): string {
+  const name = `nodewise${root.replaceAll("/", "-")}.lock`;
+  try {
+    accessSync("/run", constants.W_OK);
+    return join("/run", name);
+  } catch {
+    return join(tmpdir(), name);
+  }
 }
 /** One journal a root, in one directory: `/nodewise/a` -> `journal-nodewise-a.jsonl`. */
 const journalName = (root: string): string => `journal${root.replaceAll("/", "-")}.jsonl`;

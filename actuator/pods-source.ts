@@ -3,7 +3,7 @@ import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { resolve } from "node:path";
 import type { ActuatorConfig } from "./config.ts";
-import { problemText } from "./manifests/problem.ts";
+import { problemText, type ReadProblem } from "./manifests/problem.ts";
 import { readManifests } from "./manifests/read-manifests.ts";
 import type { PodsRead } from "./ports.ts";
 
@@ -15,20 +15,25 @@ export function podsSource(config: ActuatorConfig): () => Promise<PodsRead> {
   const { manifests, podsUrl, nodeName } = config;
   if (manifests !== undefined) return () => fromManifests(manifests, nodeName);
   if (podsUrl !== undefined) return () => fromUrl(podsUrl, config);
-  return async () => ({ pods: [], problems: [] });
+  return async () => ({ pods: [], whole: true, problems: [] });
 }
+
+/** What was left out on purpose; after any other problem pods may be missing. */
+const HARMLESS: readonly ReadProblem["code"][] = ["not-a-file", "duplicate"];
 
 async function fromManifests(path: string, nodeName: string): Promise<PodsRead> {
   const { pods, problems } = await readManifests(path, nodeName);
   const told = problems.map((p) => ({ from: "pods" as const, message: problemText(p) }));
   // A directory that cannot be read at all says nothing about which pods there are.
   const unread = pods.length === 0 && problems.some((p) => p.file === resolve(path));
-  return { pods: unread ? null : pods, problems: told };
+  const whole = problems.every((p) => HARMLESS.includes(p.code));
+  return { pods: unread ? null : pods, whole, problems: told };
 }
 
 async function fromUrl(url: string, config: ActuatorConfig): Promise<PodsRead> {
   const failed = (message: string): PodsRead => ({
     pods: null,
+    whole: false,
     problems: [{ from: "pods", message: `${url}: ${message}` }],
   });
   try {
@@ -39,7 +44,7 @@ async function fromUrl(url: string, config: ActuatorConfig): Promise<PodsRead> {
     if (status !== 200) return failed(`answered ${status}, expected a v1.PodList: check the token and its rights`);
     const items = (JSON.parse(text) as { items?: unknown }).items;
     return Array.isArray(items)
-      ? { pods: items as unknown[], problems: [] }
+      ? { pods: items as unknown[], whole: true, problems: [] }
       : failed("answered JSON without `items`: this is no v1.PodList");
   } catch (e) {
     return failed((e as Error).message);

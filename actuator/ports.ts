@@ -13,6 +13,8 @@ export interface Problem {
 export interface PodsRead {
   /** Null: they could not be read, which is not the same as none. */
   readonly pods: readonly unknown[] | null;
+  /** False: some could not be read, so a pod that is missing here need not be gone. */
+  readonly whole: boolean;
   readonly problems: readonly Problem[];
 }
 

@@ -1,5 +1,5 @@
-import { closeSync, mkdirSync, openSync, readdirSync, readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { closeSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import Sqlite from "better-sqlite3";
@@ -43,9 +43,16 @@ function configure(client: Sqlite.Database): void {
   client.pragma("cache_size = -32000");
 }
 
+/** Level by level: mkdirSync's own recursion never ends below /proc (Node 24). */
+function makeFolder(folder: string): void {
+  if (existsSync(folder)) return;
+  makeFolder(dirname(folder));
+  mkdirSync(folder, { mode: 0o700 });
+}
+
 function createFile(file: string): void {
   if (file === ":memory:") return;
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  makeFolder(dirname(resolve(file)));
   closeSync(openSync(file, "a", 0o600));
 }
 

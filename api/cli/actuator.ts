@@ -92,5 +92,13 @@ function exitOf(report: PassReport): ExitCode {
 }
 
 export const problemLine = ({ from, message }: Problem): string => `${from}: ${message}`;
-export const recoveryLine = ({ outcome, steps }: Recovery): string =>
-  `a plan was cut short (${outcome.replace("_", " ")}): ${steps.map(({ message }) => message).join("; ") || "no step was done"}`;
+/** Counts, and what was left as it is: those are for a person to look at. */
+export function recoveryLine({ outcome, steps }: Recovery): string {
+  const count = (status: string): number => steps.filter((s) => s.status === status).length;
+  const kept = steps.filter((s) => s.status === "kept").map(({ message }) => message);
+  const counts = `${count("put_back")} steps put back, ${count("untouched")} were never done, ${kept.length} left alone`;
+  const shown = kept.slice(0, MOST_KEPT).map((message) => `; ${message}`);
+  const more = kept.length > MOST_KEPT ? `; and ${kept.length - MOST_KEPT} more` : "";
+  return `a plan was cut short (${outcome.replace("_", " ")}): ${counts}${shown.join("")}${more}`;
+}
+const MOST_KEPT = 5;

@@ -105,8 +105,8 @@ export class SimNode {
       observeMachine: () => this.#machine(),
       readPods: async () =>
         this.podsReadable
-          ? { pods: this.pods, problems: [] }
-          : { pods: null, problems: [{ from: "pods", message: "the kubelet does not answer" }] },
+          ? { pods: this.pods, whole: true, problems: [] }
+          : { pods: null, whole: false, problems: [{ from: "pods", message: "the kubelet does not answer" }] },
       readConfiguration: async () => ok(this.kubeletConfiguration),
       readAssignments: async () => undefined,
       client: this.#client,
