@@ -121,6 +121,32 @@ describe.skipIf(!opened.ok)(`the actuator on this machine's own cgroups${why}`, 
     expect(before.length).toBeGreaterThan(3);
   });
 
+  test("a manifest that is broken at the moment costs its pods nothing", async () => {
+    manifest("web.yaml", POD("web", "250m", "64Mi"));
+    manifest("db.yaml", POD("db", "100m", "32Mi"));
+    await pass();
+    const before = opened.ok ? opened.value.paths() : [];
+    manifest("web.yaml", "{half of it");
+    const blind = await passOnce(options());
+    if (!blind.ok) throw new Error(blind.error);
+    expect(blind.value.problems.length).toBe(1);
+    expect(opened.ok && opened.value.paths()).toEqual(before);
+    rmSync(join(dir, "manifests", "web.yaml"));
+    await pass();
+    expect(opened.ok && opened.value.paths().length).toBeLessThan(before.length);
+  });
+
+  test("a daemon with another state directory is refused as well", async () => {
+    manifest("web.yaml", POD("web", "250m", "64Mi"));
+    const passed = Promise.withResolvers<PassReport>();
+    const first = await startActuator({ ...options(), onPass: passed.resolve });
+    if (!first.ok) throw new Error(first.error);
+    await passed.promise;
+    const second = await startActuator(options({ stateDir: join(dir, "another") }));
+    await first.value.stop();
+    expect(second.ok ? "" : second.error).toContain("already writes below this cgroup root");
+  });
+
   test("a second daemon on the same root is refused, and gets its turn when the first ends", async () => {
     manifest("web.yaml", POD("web", "250m", "64Mi"));
     const passed = Promise.withResolvers<PassReport>();
