@@ -11,7 +11,7 @@ import { findDrift } from "./plan/find-drift.ts";
 import { planWrites } from "./plan/plan.ts";
 import type { Skip } from "./plan/step.ts";
 import type { DecisionAnswer, LoopPorts, Problem } from "./ports.ts";
-import { snapshotOf } from "./snapshot.ts";
+import { driverOf, snapshotOf } from "./snapshot.ts";
 
 /** What one pass saw, decided and did. */
 export interface PassReport {
@@ -92,12 +92,6 @@ const seen = (answer: DecisionAnswer) => ({
   decidedBy: answer.decidedBy,
   needs: answer.needs,
 });
-
-/** The kubelet's default driver is cgroupfs. */
-function driverOf(configuration: unknown): "cgroupfs" | "systemd" {
-  const c = configuration as { cgroupDriver?: unknown; kubeletconfig?: { cgroupDriver?: unknown } } | null;
-  return (c?.kubeletconfig?.cgroupDriver ?? c?.cgroupDriver) === "systemd" ? "systemd" : "cgroupfs";
-}
 
 async function carryOut(
   answer: DecisionAnswer,

@@ -72,3 +72,9 @@ function machineOf(machine: MachineFacts) {
     pageSizeBytes: machine.memory.pageSizeBytes,
   };
 }
+
+/** Of a configuration as posted; the kubelet's default is cgroupfs. */
+export function driverOf(configuration: unknown): "cgroupfs" | "systemd" {
+  const c = configuration as { cgroupDriver?: unknown; kubeletconfig?: { cgroupDriver?: unknown } } | null;
+  return (c?.kubeletconfig?.cgroupDriver ?? c?.cgroupDriver) === "systemd" ? "systemd" : "cgroupfs";
+}

@@ -1,6 +1,6 @@
 import { aggregateContainers } from "./aggregate.ts";
 import type { ResourceList } from "./fields.ts";
-import type { Container, Pod, ResourceRequirements } from "./pod.ts";
+import { type Container, isPodLevelResource, type Pod, type ResourceRequirements } from "./pod.ts";
 import { quantityOf } from "./quantity.ts";
 
 /**
@@ -45,7 +45,6 @@ const withRequests = ({ limits }: ResourceRequirements, requests: ResourceList):
 });
 
 const isOvercommittable = (name: string): boolean => name === "cpu" || name === "memory";
-const isPodLevel = (name: string): boolean => isOvercommittable(name) || name.startsWith("hugepages-");
 
 /** kubernetes 1.36: defaultPodRequests. */
 function withPodLevelRequests(pod: Pod): Pod {
@@ -56,7 +55,7 @@ function withPodLevelRequests(pod: Pod): Pod {
     if (isOvercommittable(name)) requests[name] ??= quantityOf(amount, name === "memory" ? "BinarySI" : "DecimalSI");
   }
   for (const [name, limit] of Object.entries(resources.limits ?? {})) {
-    if (isPodLevel(name)) requests[name] ??= limit;
+    if (isPodLevelResource(name)) requests[name] ??= limit;
   }
   return { ...pod, spec: { ...pod.spec, resources: withRequests(resources, requests) } };
 }

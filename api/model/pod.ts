@@ -86,3 +86,7 @@ export function podUid(p: Pod): string | undefined {
   return p.metadata.annotations?.[MIRROR_ANNOTATION] ?? p.metadata.uid ?? undefined;
 }
 export const podNamespace = (p: Pod): string => p.metadata.namespace ?? "default";
+
+/** cpu, memory and huge pages may be set for a whole pod. kubernetes 1.36: IsSupportedPodLevelResource. */
+export const isPodLevelResource = (name: string): boolean =>
+  name === "cpu" || name === "memory" || name.startsWith("hugepages-");

@@ -3,7 +3,7 @@ import { nodeNameOf } from "../../../actuator/machine/node.ts";
 import { observeMachine } from "../../../actuator/machine/observe.ts";
 import { problemText } from "../../../actuator/manifests/problem.ts";
 import { readManifests } from "../../../actuator/manifests/read-manifests.ts";
-import { snapshotOf } from "../../../actuator/snapshot.ts";
+import { driverOf, snapshotOf } from "../../../actuator/snapshot.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { EXIT, type Fault, fault } from "../exit.ts";
@@ -75,10 +75,4 @@ async function readPodsOf(
   const unreadable = read.problems.find(({ file, document }) => file === resolve(manifests) && document === undefined);
   if (unreadable !== undefined) return fault(EXIT.badInput, problemText(unreadable));
   return ok({ pods: read.pods, problems: read.problems.map((problem) => `left out: ${problemText(problem)}`) });
-}
-
-/** The kubelet's own default is cgroupfs. */
-function driverOf(configuration: unknown): "cgroupfs" | "systemd" {
-  const c = configuration as { cgroupDriver?: unknown; kubeletconfig?: { cgroupDriver?: unknown } } | null;
-  return (c?.kubeletconfig?.cgroupDriver ?? c?.cgroupDriver) === "systemd" ? "systemd" : "cgroupfs";
 }

@@ -1,11 +1,7 @@
 import { type Amounts, addList, aggregateContainers } from "../../model/aggregate.ts";
 import { type Amount, add, isZero } from "../../model/amount.ts";
 import type { ResourceList } from "../../model/fields.ts";
-import type { Pod } from "../../model/pod.ts";
-
-/** cpu, memory and huge pages may be set for a whole pod. kubernetes 1.36: IsSupportedPodLevelResource. */
-export const isPodLevelResource = (name: string): boolean =>
-  name === "cpu" || name === "memory" || name.startsWith("hugepages-");
+import { isPodLevelResource, type Pod } from "../../model/pod.ts";
 
 const hasPodLevel = (list: ResourceList | null | undefined): boolean => {
   for (const name in list) if (isPodLevelResource(name)) return true;
