@@ -1,3 +1,4 @@
+import { formatCpuSet, gapsIn } from "../api/model/cpu-set.ts";
 import {
   kubeletConfiguration as configurationSchema,
   type KubeletConfiguration,
@@ -64,6 +65,7 @@ function configurationOf(input: unknown): KubeletConfiguration {
 function machineOf(machine: MachineFacts) {
   return {
     cpus: machine.cpus.map(({ cpu, core, socket, numa, uncoreCache }) => ({ cpu, core, socket, numa, uncoreCache })),
+    offlineCpus: formatCpuSet(gapsIn(machine.cpus.map(({ cpu }) => cpu))) || undefined,
     numaNodes: machine.numaNodes,
     distances: machine.distances.length === 0 ? undefined : machine.distances,
     memoryBytes: machine.memory.totalBytes,

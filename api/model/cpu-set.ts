@@ -28,3 +28,11 @@ export function formatCpuSet(cpus: readonly number[]): string {
   }
   return parts.join(",");
 }
+
+/** CPUs missing below the highest of a list: [0,1,4] -> [2,3]. */
+export function gapsIn(cpus: readonly number[]): readonly number[] {
+  const known = new Set(cpus);
+  return Array.from({ length: cpus.reduce((a, b) => Math.max(a, b), -1) + 1 }, (_, cpu) => cpu).filter(
+    (cpu) => !known.has(cpu),
+  );
+}

@@ -1,7 +1,8 @@
-import type * as z from "zod";
+import * as z from "zod";
 import { amountIssues } from "./amount-issues.ts";
 import { type InputIssue, joinPath } from "./input-issue.ts";
 import { LIMITS } from "./limits.ts";
+import { machineIssues } from "./machine-issues.ts";
 import { withoutNulls } from "./nulls.ts";
 import { withDefaultRequests } from "./pod-defaults.ts";
 import { podIssues } from "./pod-issues.ts";
@@ -17,14 +18,32 @@ export function decodeSnapshot(input: unknown, at = ""): Result<Snapshot, readon
   const pods = parsed.data.pods?.map(withDefaultRequests);
   const snapshot: Snapshot = pods === undefined ? parsed.data : { ...parsed.data, pods };
   const podsAt = podsPath(input, at);
-  const issues = [...podIssues(pods ?? [], podsAt), ...amountIssues(snapshot, at, podsAt)];
+  const machineAt = joinPath(at, ["machine"]);
+  const issues = [
+    ...podIssues(pods ?? [], podsAt),
+    ...(snapshot.machine === undefined ? [] : machineIssues(snapshot.machine, machineAt)),
+    ...amountIssues(snapshot, at, podsAt),
+  ];
   return issues.length > 0 ? err(issues.slice(0, LIMITS.issues)) : ok(snapshot);
 }
 
 /** Go reads null as absent. Nulls are rare where a decision looks, so they are taken out only when the check stumbles. */
 function parseLenient(input: unknown): z.ZodSafeParseResult<Snapshot> {
-  const parsed = snapshotSchema.safeParse(input);
-  return parsed.success ? parsed : snapshotSchema.safeParse(withoutNulls(input));
+  const schema = quickest();
+  const parsed = schema.safeParse(input);
+  return parsed.success ? parsed : schema.safeParse(withoutNulls(input));
+}
+
+let compiled: typeof snapshotSchema | undefined;
+let isFirst = true;
+/** Zod compiles the schema where code may be made at run time; one snapshot alone would not pay for it. */
+function quickest(): typeof snapshotSchema {
+  if (isFirst) {
+    isFirst = false;
+    return snapshotSchema;
+  }
+  compiled ??= z.compile(snapshotSchema);
+  return compiled;
 }
 
 export function issuesOf(error: z.ZodError, input: unknown, at: string): readonly InputIssue[] {

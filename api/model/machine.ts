@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { formatCpuSet, gapsIn } from "./cpu-set.ts";
 import { count, optional, sortedRecord, text, wholeNumber } from "./fields.ts";
 import { LIMITS } from "./limits.ts";
 
@@ -14,6 +15,8 @@ export const numaNode = z.object({
 /** Topology and sizes of the machine; cAdvisor's MachineInfo is turned into it (`fromMachineInfo`). */
 const ownForm = z.object({
   cpus: optional(z.array(cpu).max(LIMITS.cpus)),
+  /** CPUs that are there and not in use, so that a gap in the numbers is none: `4-7`. */
+  offlineCpus: optional(text),
   numaNodes: optional(z.array(numaNode).max(LIMITS.numaNodes)),
   distances: optional(z.array(z.array(count).max(LIMITS.numaNodes)).max(LIMITS.numaNodes)),
   memoryBytes: optional(count),
@@ -34,18 +37,27 @@ function fromMachineInfo(v: unknown): unknown {
   const info = v as Loose | null;
   if (typeof v !== "object" || info === null || !Array.isArray(info["topology"])) return v;
   const nodes = list(info["topology"]);
+  const cpus = nodes.flatMap((n) => list(n["cores"]).flatMap((core) => threadsOf(core, n["node_id"])));
   return {
-    cpus: nodes.flatMap((n) => list(n["cores"]).flatMap((core) => threadsOf(core, n["node_id"]))),
+    cpus,
+    offlineCpus: offlineAmong(cpus),
     numaNodes: nodes.map((n) => ({ id: n["node_id"], memoryBytes: n["memory"], hugepages: pagesOf(n["hugepages"]) })),
     distances: nodes.map((n) => n["distances"]).every(Array.isArray) ? nodes.map((n) => n["distances"]) : undefined,
     memoryBytes: info["memory_capacity"],
     swapBytes: info["swap_capacity"],
   };
 }
-function threadsOf(core: Loose, numa: unknown): unknown[] {
-  const threads = Array.isArray(core["thread_ids"]) ? core["thread_ids"] : [];
-  const uncoreCache = list(core["uncore_caches"])[0]?.["id"];
-  return threads.map((cpu) => ({ cpu, core: core["core_id"], socket: core["socket_id"], numa, uncoreCache }));
+/** cAdvisor lists what is online: a gap is a CPU that is not. */
+function offlineAmong(cpus: readonly { readonly cpu: unknown }[]): string | undefined {
+  const online = cpus.flatMap(({ cpu }) => (Number.isInteger(cpu) && Number(cpu) < LIMITS.cpus ? [Number(cpu)] : []));
+  return formatCpuSet(gapsIn(online)) || undefined;
+}
+/** A core goes by its lowest thread, since cAdvisor counts cores anew in each socket. kubelet 1.36: getUniqueCoreID. */
+function threadsOf(of: Loose, numa: unknown): { readonly cpu: unknown }[] {
+  const threads: unknown[] = Array.isArray(of["thread_ids"]) ? of["thread_ids"] : [];
+  const uncoreCache = list(of["uncore_caches"])[0]?.["id"];
+  const core = threads.every(Number.isInteger) ? Math.min(...threads.map(Number)) : of["core_id"];
+  return threads.map((cpu) => ({ cpu, core, socket: of["socket_id"], numa, uncoreCache }));
 }
 /** cAdvisor gives page sizes in KiB. */
 function pagesOf(v: unknown): Record<string, unknown> {

@@ -2,7 +2,8 @@ import { join } from "node:path";
 import { DECIDERS } from "../../api/decide/index.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import { readCases, suiteFiles } from "../conformance/run.ts";
-import { SUITES, type Suite } from "../conformance/suites.ts";
+import type { Suite } from "../conformance/suite.ts";
+import { SUITES } from "../conformance/suites.ts";
 import { realSnapshot } from "../decide/real-node.ts";
 
 export interface DecisionFigure {

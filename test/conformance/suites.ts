@@ -16,16 +16,7 @@ import { type Pod, pod as podSchema } from "../../api/model/pod.ts";
 import { canonicalText, parseQuantity } from "../../api/model/quantity.ts";
 import { micros } from "../../api/model/units.ts";
 import { decideNodeStatus, readNodeStatus } from "./node-status.ts";
-
-/** One suite: check the input once, decide, and write the answer as the suite's file has it. */
-interface SuiteOf<Input, Read, Decided> {
-  readonly read: (input: Input) => Read;
-  readonly decide: (read: Read) => Decided;
-  readonly show: (decided: Decided) => unknown;
-}
-// biome-ignore lint/suspicious/noExplicitAny: the suites have no common shape, and each is checked where it is made
-export type Suite = SuiteOf<any, any, any>;
-const suite = <Input, Read, Decided>(s: SuiteOf<Input, Read, Decided>): Suite => s;
+import { type Suite, suite } from "./suite.ts";
 
 const silent = new Reasons("off");
 const readPod = (raw: unknown): Pod => podSchema.parse(raw);

@@ -11,6 +11,8 @@ const withInit = (n: number): Json =>
 const withStatuses = (n: number): Json =>
   pod("p", { status: { containerStatuses: many(n, (i) => ({ name: `c${i}` })) } });
 
+const square = (n: number): number[][] => many(n, () => many(Math.min(n, 64), () => 10));
+
 /** As much as is allowed, and one more. */
 const EDGES: readonly (readonly [string, number, (n: number) => unknown, string])[] = [
   ["pods", 512, (n) => ({ pods: many(n, (i) => pod(`p${i}`)) }), "pods"],
@@ -26,8 +28,20 @@ const EDGES: readonly (readonly [string, number, (n: number) => unknown, string]
   ],
   ["CPUs", 4096, (n) => ({ machine: { cpus: many(n, cpu) } }), "machine.cpus"],
   ["NUMA nodes", 64, (n) => ({ machine: { numaNodes: many(n, (id) => ({ id })) } }), "machine.numaNodes"],
-  ["rows of distances", 64, (n) => ({ machine: { distances: many(n, () => [10]) } }), "machine.distances"],
-  ["distances in a row", 64, (n) => ({ machine: { distances: [many(n, () => 10)] } }), "machine.distances[0]"],
+  ["rows of distances", 64, (n) => ({ machine: { distances: square(n) } }), "machine.distances"],
+  [
+    "distances in a row",
+    64,
+    (n) => ({
+      machine: {
+        distances: square(64).with(
+          0,
+          many(n, () => 10),
+        ),
+      },
+    }),
+    "machine.distances[0]",
+  ],
   ["devices", 20_000, (n) => ({ devices: many(n, device) }), "devices"],
   ["characters of a text", 4096, (n) => ({ bootId: "x".repeat(n) }), "bootId"],
   [

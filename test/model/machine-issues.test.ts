@@ -1,0 +1,78 @@
+import { describe, expect, it } from "vitest";
+import { decodeSnapshot } from "../../api/model/decode.ts";
+
+const cpu = (id: number, more: object = {}) => ({ cpu: id, core: id, socket: 0, numa: 0, ...more });
+const issuesOf = (machine: object) => {
+  const decoded = decodeSnapshot({ machine }, "snapshot");
+  return decoded.ok ? [] : decoded.error.map(({ path, message }) => `${path}: ${message}`);
+};
+
+describe("a topology that no machine has", () => {
+  it.each([
+    [
+      "one CPU in two cores",
+      { cpus: [cpu(0), cpu(0, { core: 1 })] },
+      "snapshot.machine.cpus[1].cpu: CPU 0 is also snapshot.machine.cpus[0]",
+    ],
+    [
+      "a hole",
+      { cpus: [cpu(0), cpu(2)] },
+      "snapshot.machine.cpus: CPU 1 is missing below CPU 2; list it, or name it in snapshot.machine.offlineCpus if it is offline",
+    ],
+    [
+      "a core on two NUMA nodes",
+      { cpus: [cpu(0), cpu(1, { core: 0, numa: 1 })] },
+      "snapshot.machine.cpus[1].numa: core 0 is on NUMA node 0 (CPU 0) and on 1",
+    ],
+    [
+      "a core with two uncore caches",
+      { cpus: [cpu(0, { uncoreCache: 0 }), cpu(1, { core: 0, uncoreCache: 1 })] },
+      "snapshot.machine.cpus[1].uncoreCache: core 0 has two uncore caches, 0 (CPU 0) and 1",
+    ],
+    [
+      "a NUMA node that is not listed",
+      { cpus: [cpu(0, { numa: 1 })], numaNodes: [{ id: 0 }] },
+      "snapshot.machine.cpus[0].numa: CPU 0 is on NUMA node 1, which snapshot.machine.numaNodes does not list",
+    ],
+    [
+      "a NUMA node twice",
+      { numaNodes: [{ id: 0 }, { id: 0 }] },
+      "snapshot.machine.numaNodes[1].id: NUMA node 0 is also snapshot.machine.numaNodes[0]",
+    ],
+    [
+      "distances of another machine",
+      { numaNodes: [{ id: 0 }, { id: 1 }], distances: [[10]] },
+      "snapshot.machine.distances: has 1 rows for 2 NUMA nodes",
+    ],
+    [
+      "a row that is too short",
+      { numaNodes: [{ id: 0 }, { id: 1 }], distances: [[10, 20], [20]] },
+      "snapshot.machine.distances[1]: has 1 entries in 2 rows",
+    ],
+    ["an odd list", { offlineCpus: "a" }, "snapshot.machine.offlineCpus: must be a CPU list such as 0-3,8"],
+  ])("%s is named with its path", (_, machine, want) => {
+    expect(issuesOf(machine)).toEqual([want]);
+  });
+  it("a gap is none when the CPU is offline", () => {
+    expect(issuesOf({ cpus: [cpu(0), cpu(2)], offlineCpus: "1" })).toEqual([]);
+  });
+  it("of cAdvisor's form, cores go by their lowest thread and gaps are offline CPUs", () => {
+    const core = (id: number, socket: number, threads: number[]) => ({
+      core_id: id,
+      socket_id: socket,
+      thread_ids: threads,
+    });
+    const node = (id: number, cores: object[]) => ({ node_id: id, memory: 1, cores });
+    const decoded = decodeSnapshot({
+      machine: { topology: [node(0, [core(0, 0, [0, 4])]), node(1, [core(0, 1, [1, 5])])] },
+    });
+    if (!decoded.ok) throw new Error(JSON.stringify(decoded.error));
+    expect(decoded.value.machine?.cpus?.map(({ cpu, core }) => [cpu, core])).toEqual([
+      [0, 0],
+      [4, 0],
+      [1, 1],
+      [5, 1],
+    ]);
+    expect(decoded.value.machine?.offlineCpus).toBe("2-3");
+  });
+});
