@@ -1,6 +1,8 @@
 import { hostname } from "node:os";
 import * as z from "zod";
+import { absolutePath, nodeName } from "../api/model/fields.ts";
 import { err, ok, type Result } from "../api/model/result.ts";
+import { KUBELET_DIRECTORY } from "./machine/observe.ts";
 
 const seconds = (min: number) => z.number().min(min).max(86_400);
 const file = z.string().min(1).max(4096);
@@ -9,26 +11,22 @@ const file = z.string().min(1).max(4096);
 const schema = z.strictObject({
   /** `observe` writes nothing to cgroupfs; `enforce` carries plans out. */
   mode: z.enum(["observe", "enforce"]).default("observe"),
-  nodeName: z
-    .string()
-    .min(1)
-    .max(253)
-    .default(() => hostname().toLowerCase()),
-  /** A cgroup of our own in every hierarchy; nothing outside it is ever written. */
+  nodeName: nodeName.default(() => hostname().toLowerCase()),
+  /** A cgroup of our own in every hierarchy; nothing outside it is ever written. An observer may look from `/`. */
   cgroupRoot: z
     .string()
     .regex(
-      /^(?:\/[A-Za-z0-9][A-Za-z0-9._-]*)+$/,
+      /^(?:\/|(?:\/[A-Za-z0-9][A-Za-z0-9._-]*)+)$/,
       "must be a path of its own below the cgroup mounts, such as /nodewise",
     )
     .default("/nodewise"),
-  cgroupMount: file.default("/sys/fs/cgroup"),
+  cgroupMount: absolutePath.default("/sys/fs/cgroup"),
   /** Journal and outbox live here, readable by this user only. */
   stateDir: file,
   /** A KubeletConfiguration, YAML or JSON; absent: the kubelet's defaults. */
   kubeletConfiguration: file.optional(),
   /** Where a kubelet keeps its state files; they are only read. */
-  kubeletDir: file.default("/var/lib/kubelet"),
+  kubeletDir: file.default(KUBELET_DIRECTORY),
   /** A directory (or a file) of static pods. */
   manifests: file.optional(),
   /** Or a URL that answers a v1.PodList: a kubelet's /pods, or the API server's list of the node. */
@@ -55,7 +53,12 @@ export function actuatorConfig(settings: Readonly<Record<string, unknown>>): Res
     const faults = parsed.error.issues.map((i) => `${i.path.join(".") || "settings"}: ${i.message}`);
     return err(faults.join("; "));
   }
-  const { manifests, podsUrl } = parsed.data;
+  const { manifests, podsUrl, cgroupRoot, mode } = parsed.data;
+  if (cgroupRoot === "/" && mode !== "observe") {
+    return err(
+      "cgroupRoot: `/` is the whole machine, which is only observed: name a cgroup of its own for mode enforce",
+    );
+  }
   if (manifests !== undefined && podsUrl !== undefined) {
     return err("manifests and podsUrl: pods come from one place, set only one of them");
   }

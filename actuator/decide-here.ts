@@ -1,4 +1,5 @@
-import { DECIDERS } from "../api/decide/index.ts";
+import { decideKind } from "../api/decide/index.ts";
+import { decodeAsk } from "../api/model/ask.ts";
 import type { Kind } from "../api/model/decision.ts";
 import { decodeSnapshot } from "../api/model/decode.ts";
 import { err, ok, type Result } from "../api/model/result.ts";
@@ -14,7 +15,9 @@ export function decideHere(kind: Kind, snapshot: unknown): Result<DecisionAnswer
       message: `${kind}: the snapshot has ${decoded.error.length} faults: ${first.join("; ")}`,
     });
   }
-  const decided = DECIDERS[kind]({ snapshot: decoded.value, facts: {}, ask: undefined, explain: "reasons" });
+  const ask = decodeAsk(kind, null);
+  if (!ask.ok) return err({ from: "decision", message: `${kind}: it cannot be decided without an ask` });
+  const decided = decideKind(kind, { snapshot: decoded.value, facts: {}, ask: ask.value, explain: "reasons" });
   if (!decided.ok) return err({ from: "decision", message: `${kind}: ${decided.error.message}` });
   const { decision, needs } = decided.value;
   return ok({ id: null, decidedBy: "here", decision, needs });

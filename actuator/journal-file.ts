@@ -5,7 +5,6 @@ import {
   fstatSync,
   fsyncSync,
   ftruncateSync,
-  mkdirSync,
   openSync,
   readFileSync,
   renameSync,
@@ -13,6 +12,7 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { err, ok, type Result } from "../api/model/result.ts";
+import { ownFolder } from "./folder.ts";
 
 export interface JournalError {
   readonly code: "journal_unreadable" | "journal_unwritable" | "plan_unclosed";
@@ -24,7 +24,7 @@ const OWNER_ONLY = 0o600;
 /** Makes the file if there is none; a last line without its end is cut off. */
 export function readLines(file: string): Result<{ lines: string[]; bytes: number }, JournalError> {
   return attempt(file, "journal_unreadable", () => {
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    ownFolder(dirname(file));
     return withFile(file, constants.O_RDWR | constants.O_CREAT, (fd) => {
       const text = readFileSync(fd);
       const bytes = text.lastIndexOf(0x0a) + 1;

@@ -1,9 +1,9 @@
-import { curveWeight, linearWeight } from "../api/decide/cgroups/cpu-convert.ts";
 import type { AllocatableDecision, CgroupsDecision } from "../api/model/decision.ts";
 import { type ApplyReport, applyPlan } from "./apply.ts";
 import type { Hierarchy } from "./cgroupfs/hierarchy.ts";
 import { observeCgroups } from "./cgroupfs/observe.ts";
 import type { ActuatorConfig } from "./config.ts";
+import { CPU_RULES } from "./cpu-rules.ts";
 import type { Journal } from "./journal.ts";
 import type { MachineFacts } from "./machine/facts.ts";
 import type { Drift } from "./plan/drift.ts";
@@ -26,15 +26,18 @@ export interface PassReport {
   readonly skipped: readonly Skip[];
   readonly applied: ApplyReport | null;
   readonly problems: readonly Problem[];
+  readonly notices: readonly Problem[];
 }
 
 type Settings = Pick<ActuatorConfig, "mode" | "nodeName" | "cgroupMount" | "containers" | "removeOrphans">;
-const WEIGHTS = { linear: linearWeight, curve: curveWeight };
 
 /** Observe, ask, plan, guard, apply, report: once. Never throws for what the world does; faults are in the report. */
 export async function runPass(ports: LoopPorts, settings: Settings, sequence: number): Promise<PassReport> {
   const machine = ports.observeMachine();
   const problems: Problem[] = [];
+  const configuration = await ports.readConfiguration();
+  const read = await ports.readPods();
+  const { assignments, missing } = ports.readStateFiles();
   const nothing: PassReport = {
     at: machine.observedAt,
     snapshot: null,
@@ -47,16 +50,17 @@ export async function runPass(ports: LoopPorts, settings: Settings, sequence: nu
     skipped: [],
     applied: null,
     problems,
+    notices: [
+      ...read.notices,
+      ...missing.map(({ path, why }) => ({ from: "state-files" as const, message: `${path}: ${why}` })),
+    ],
   };
-  const configuration = await ports.readConfiguration();
-  const read = await ports.readPods();
   problems.push(...read.problems);
   // INVARIANT: what could not be read never looks like an orphan
   if (!configuration.ok || read.pods === null) {
     if (!configuration.ok) problems.push(configuration.error);
     return nothing;
   }
-  const assignments = await ports.readAssignments();
   const snapshot = snapshotOf({
     machine,
     kubeletConfiguration: configuration.value,
@@ -104,7 +108,7 @@ async function carryOut(
   const decision = answer.decision as CgroupsDecision;
   const bootId = machine.system.bootID ?? "";
   const state = observeCgroups(hierarchy, { bootId, pageSize: machine.memory.pageSizeBytes ?? 4096 });
-  const drift = findDrift(decision, state, (path, file) => journal.written(path, file)?.value ?? null, WEIGHTS);
+  const drift = findDrift(decision, state, (path, file) => journal.written(path, file)?.value ?? null, CPU_RULES);
   const plan = planWrites(decision, state, settings);
   if (!plan.ok) {
     problems.push({ from: "cgroupfs", message: plan.error.message });

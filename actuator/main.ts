@@ -1,21 +1,20 @@
-import { accessSync, constants, mkdirSync, readFileSync } from "node:fs";
-import { readFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { err, ok, type Result } from "../api/model/result.ts";
-import { type Hierarchy, openHierarchy } from "./cgroupfs/hierarchy.ts";
+import { openHierarchy } from "./cgroupfs/hierarchy.ts";
 import { type ApiAccess, ApiClient, localClient } from "./client.ts";
 import type { ActuatorConfig } from "./config.ts";
-import { Journal } from "./journal.ts";
-import { type Lock, takeLock } from "./lock.ts";
 import { type PassReport, runPass } from "./loop.ts";
 import { observeMachine } from "./machine/observe.ts";
+import { readStateFiles } from "./machine/state-files.ts";
+import { formText, isConfiguration } from "./manifests/document-form.ts";
 import { readObjects } from "./manifests/read-objects.ts";
 import { Outbox } from "./outbox.ts";
+import { openState } from "./own-state.ts";
 import { podsSource } from "./pods-source.ts";
 import type { LoopPorts, Problem } from "./ports.ts";
-import { type Recovery, recover } from "./recover.ts";
+import type { Recovery } from "./recover.ts";
 
 export interface ActuatorOptions {
   readonly config: ActuatorConfig;
@@ -63,9 +62,13 @@ async function passes(
   { config, onPass, onProblem }: ActuatorOptions,
   stop: AbortSignal,
 ): Promise<void> {
+  let told: readonly string[] = [];
   for (let sequence = 1; !stop.aborted; sequence++) {
     const report = await runPass(ports, config, sequence);
     for (const problem of report.problems) onProblem(problem);
+    // a notice stays true from pass to pass, and is told when it is new
+    for (const notice of report.notices) if (!told.includes(notice.message)) onProblem(notice);
+    told = report.notices.map(({ message }) => message);
     onPass(report);
     await sleep(config.intervalSeconds * 1000, undefined, { signal: stop }).catch(() => {});
   }
@@ -79,7 +82,8 @@ interface Prepared {
 async function preparePorts(options: ActuatorOptions): Promise<Result<Prepared, string>> {
   const { config, onProblem } = options;
   const bootId = observeMachine().system.bootID ?? "";
-  const opened = openHierarchy({ mountRoot: config.cgroupMount, root: config.cgroupRoot });
+  const access = config.mode === "observe" ? "read" : "write";
+  const opened = openHierarchy({ mountRoot: config.cgroupMount, root: config.cgroupRoot, access });
   if (!opened.ok && config.mode === "enforce") return err(`mode enforce needs cgroups: ${opened.error.message}`);
   if (!opened.ok) {
     onProblem({ from: "cgroupfs", message: `${opened.error.message}; deciding without looking at cgroups` });
@@ -96,81 +100,12 @@ async function preparePorts(options: ActuatorOptions): Promise<Result<Prepared, 
     observeMachine: () => observeMachine({ kubeletDirectory: config.kubeletDir }),
     readPods: podsSource(config),
     readConfiguration: () => readConfiguration(config.kubeletConfiguration),
-    readAssignments: () => readAssignments(config.kubeletDir),
+    readStateFiles: () => readStateFiles(config.kubeletDir),
     client: client.value,
     hierarchy: opened.ok ? opened.value : null,
     journal,
   };
   return ok({ ports, release: () => lock?.release() });
-}
-
-interface State {
-  readonly journal: Journal;
-  /** Null in mode observe, which writes nothing. */
-  readonly lock: Lock | null;
-}
-
-/** INVARIANT: who enforces holds the lock before it reads the journal. */
-async function openState(
-  options: ActuatorOptions,
-  hierarchy: Hierarchy | null,
-  bootId: string,
-): Promise<Result<State, string>> {
-  const { stateDir, cgroupRoot, mode } = options.config;
-  try {
-    mkdirSync(stateDir, { recursive: true, mode: 0o700 });
-  } catch (e) {
-    return err(`state directory ${stateDir}: ${(e as Error).message}: name another with --state-dir`);
-  }
-  const file = join(stateDir, journalName(cgroupRoot));
-  const lock = mode === "enforce" ? takeLock(lockFile(cgroupRoot), bootId) : ok(null);
-  if (!lock.ok) return lock;
-  const journal = await openJournal(file, hierarchy, bootId, options);
-  if (journal.ok) return ok({ journal: journal.value, lock: lock.value });
-  lock.value?.release();
-  return journal;
-}
-
-async function openJournal(
-  file: string,
-  hierarchy: Hierarchy | null,
-  bootId: string,
-  options: ActuatorOptions,
-): Promise<Result<Journal, string>> {
-  const journal = Journal.open(file, bootId);
-  if (!journal.ok) return err(journal.error.message);
-  const mended = hierarchy === null ? ok(undefined) : await mend(journal.value, hierarchy, bootId, options);
-  return mended.ok ? journal : mended;
-}
-/** Of the machine, not of a state directory: whoever writes below a root must be the only one. */
-function lockFile(root: string): string {
-  const name = `nodewise${root.replaceAll("/", "-")}.lock`;
-  try {
-    accessSync("/run", constants.W_OK);
-    return join("/run", name);
-  } catch {
-    return join(tmpdir(), name);
-  }
-}
-/** One journal a root, in one directory: `/nodewise/a` -> `journal-nodewise-a.jsonl`. */
-const journalName = (root: string): string => `journal${root.replaceAll("/", "-")}.jsonl`;
-
-/** An observer writes nothing, not even to mend: the plan stays open for the daemon that enforces. */
-async function mend(
-  journal: Journal,
-  hierarchy: Hierarchy,
-  bootId: string,
-  options: ActuatorOptions,
-): Promise<Result<undefined, string>> {
-  if (options.config.mode === "observe") return ok(undefined);
-  const recovery = await recover(journal, hierarchy, bootId);
-  if (recovery.outcome !== "nothing") options.onRecovery(recovery);
-  if (recovery.outcome === "other_root") {
-    return err(
-      `an unfinished plan of cgroup root ${recovery.plan?.root} must be undone first: start once with that root`,
-    );
-  }
-  return recovery.journalError === null ? ok(undefined) : err(recovery.journalError.message);
 }
 
 function clientOf({ config, api, onProblem }: ActuatorOptions): Result<LoopPorts["client"], string> {
@@ -191,16 +126,8 @@ async function readConfiguration(file: string | undefined): Promise<Result<unkno
   if (file === undefined) return ok({});
   const read = await readObjects(file);
   if (!read.ok) return err({ from: "configuration", message: `${read.error.file}: ${read.error.message}` });
-  const first = read.value[0];
-  return first === undefined ? err({ from: "configuration", message: `${file} holds no document` }) : ok(first.value);
-}
-
-const STATE_FILES = ["cpu_manager_state", "memory_manager_state", "allocated_pods_state"];
-/** A kubelet's own state files, where there is a kubelet. */
-async function readAssignments(dir: string): Promise<Readonly<Record<string, unknown>> | undefined> {
-  const found = await Promise.all(
-    STATE_FILES.map(async (name) => [name, await readFile(join(dir, name), "utf8").catch(() => undefined)] as const),
-  );
-  const present = found.filter(([, text]) => text !== undefined);
-  return present.length === 0 ? undefined : Object.fromEntries(present);
+  const [first] = read.value;
+  if (first === undefined) return err({ from: "configuration", message: `${file} holds no document` });
+  if (isConfiguration(first.value)) return ok(first.value);
+  return err({ from: "configuration", message: `${file} is ${formText(first.value)}, no KubeletConfiguration` });
 }

@@ -1,15 +1,7 @@
-import {
-  appendFileSync,
-  closeSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  writeFileSync,
-} from "node:fs";
+import { appendFileSync, closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Kind } from "../api/model/decision.ts";
+import { ownFolder } from "./folder.ts";
 import type { ResultsReport } from "./ports.ts";
 
 /** A decision made here while the API was away, with what was done about it. */
@@ -47,7 +39,7 @@ export class Outbox {
   }
 
   static open(file: string, bounds: OutboxBounds = DEFAULT_BOUNDS): Outbox {
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    ownFolder(dirname(file));
     const found = readLines(file);
     const outbox = new Outbox(file, found.filter(isWhole), bounds);
     // a torn end would swallow the next entry

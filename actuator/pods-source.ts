@@ -15,19 +15,24 @@ export function podsSource(config: ActuatorConfig): () => Promise<PodsRead> {
   const { manifests, podsUrl, nodeName } = config;
   if (manifests !== undefined) return () => fromManifests(manifests, nodeName);
   if (podsUrl !== undefined) return () => fromUrl(podsUrl, config);
-  return async () => ({ pods: [], whole: true, problems: [] });
+  return async () => ({ pods: [], whole: true, problems: [], notices: [] });
 }
 
-/** What was left out on purpose; after any other problem pods may be missing. */
-const HARMLESS: readonly ReadProblem["code"][] = ["not-a-file", "duplicate"];
+/** What the kubelet passes over as well; after any other problem pods may be missing. */
+const isNotice = ({ code }: ReadProblem): boolean => code === "not-a-file" || code === "duplicate";
 
 async function fromManifests(path: string, nodeName: string): Promise<PodsRead> {
   const { pods, problems } = await readManifests(path, nodeName);
-  const told = problems.map((p) => ({ from: "pods" as const, message: problemText(p) }));
+  const told = (list: readonly ReadProblem[]) => list.map((p) => ({ from: "pods" as const, message: problemText(p) }));
   // A directory that cannot be read at all says nothing about which pods there are.
   const unread = pods.length === 0 && problems.some((p) => p.file === resolve(path));
-  const whole = problems.every((p) => HARMLESS.includes(p.code));
-  return { pods: unread ? null : pods, whole, problems: told };
+  const faults = problems.filter((p) => !isNotice(p));
+  return {
+    pods: unread ? null : pods,
+    whole: faults.length === 0,
+    problems: told(faults),
+    notices: told(problems.filter(isNotice)),
+  };
 }
 
 async function fromUrl(url: string, config: ActuatorConfig): Promise<PodsRead> {
@@ -35,6 +40,7 @@ async function fromUrl(url: string, config: ActuatorConfig): Promise<PodsRead> {
     pods: null,
     whole: false,
     problems: [{ from: "pods", message: `${url}: ${message}` }],
+    notices: [],
   });
   try {
     const token =
@@ -44,7 +50,7 @@ async function fromUrl(url: string, config: ActuatorConfig): Promise<PodsRead> {
     if (status !== 200) return failed(`answered ${status}, expected a v1.PodList: check the token and its rights`);
     const items = (JSON.parse(text) as { items?: unknown }).items;
     return Array.isArray(items)
-      ? { pods: items as unknown[], whole: true, problems: [] }
+      ? { pods: items as unknown[], whole: true, problems: [], notices: [] }
       : failed("answered JSON without `items`: this is no v1.PodList");
   } catch (e) {
     return failed((e as Error).message);

@@ -3,6 +3,7 @@ import type { Result } from "../api/model/result.ts";
 import type { Hierarchy } from "./cgroupfs/hierarchy.ts";
 import type { Journal } from "./journal.ts";
 import type { MachineFacts } from "./machine/facts.ts";
+import type { StateFiles } from "./machine/state-files.ts";
 
 /** A fault of the outside world, in one line; the pass goes on with what it has. */
 export interface Problem {
@@ -16,6 +17,8 @@ export interface PodsRead {
   /** False: some could not be read, so a pod that is missing here need not be gone. */
   readonly whole: boolean;
   readonly problems: readonly Problem[];
+  /** What was left out as the kubelet leaves it out: to be told, and no fault. */
+  readonly notices: readonly Problem[];
 }
 
 export interface DecisionAnswer {
@@ -47,7 +50,7 @@ export interface LoopPorts {
   readonly observeMachine: () => MachineFacts;
   readonly readPods: () => Promise<PodsRead>;
   readonly readConfiguration: () => Promise<Result<unknown, Problem>>;
-  readonly readAssignments: () => Promise<Readonly<Record<string, unknown>> | undefined>;
+  readonly readStateFiles: () => StateFiles;
   readonly client: DecisionClient;
   /** Null where this machine has no cgroup hierarchy that could be used. */
   readonly hierarchy: Hierarchy | null;

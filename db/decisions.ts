@@ -1,10 +1,10 @@
 import { and, desc, eq, gte, lt, type SQL, sql } from "drizzle-orm";
 import { ok, type Result } from "../api/model/result.ts";
-import { decodeBody } from "./body.ts";
 import { type Driver, once } from "./driver.ts";
 import { attempt, failure, type StoreFailure } from "./failure.ts";
 import { decodePageToken, encodePageToken, type Place } from "./page-token.ts";
-import { decisions, idempotency } from "./schema.ts";
+import { grouped, textsIn, wholeBody } from "./parts.ts";
+import { decisions, idempotency, texts } from "./schema.ts";
 import { type DecisionFilter, type DecisionHead, type DecisionRow, MAX_PAGE, type Store } from "./store.ts";
 
 /** Everything but the ask and the body, which may be long. */
@@ -32,9 +32,12 @@ function headOf(row: HeadColumns): DecisionHead {
   return { id, kind, node, snapshotId, policyVersion, verdict, explain, decidedAtMs, pod };
 }
 
-/** Row -> decision, its body readable again. */
-export async function decodeDecision(row: typeof decisions.$inferSelect): Promise<Result<DecisionRow, StoreFailure>> {
-  const body = await decodeBody(`decision \`${row.id}\``, row);
+/** Row and its texts -> decision, its body readable again. */
+export async function decodeDecision({
+  row,
+  texts: shared,
+}: ReturnType<typeof grouped<typeof decisions.$inferSelect>>[number]): Promise<Result<DecisionRow, StoreFailure>> {
+  const body = await wholeBody(`decision \`${row.id}\``, row, shared);
   return body.ok ? ok({ ...headOf(row), ask: row.ask, body: body.value }) : body;
 }
 
@@ -63,8 +66,9 @@ const before = (place: Place): SQL => sql`(${decisions.decidedAtMs}, ${decisions
 export function decisionsOf({ db }: Driver): Pick<Store, "getDecision" | "listDecisions" | "findIdempotency"> {
   const byId = once(() =>
     db
-      .select()
+      .select({ row: decisions, text: texts })
       .from(decisions)
+      .leftJoin(texts, textsIn(decisions.parts))
       .where(eq(decisions.id, sql.placeholder("id")))
       .prepare(),
   );
@@ -78,8 +82,8 @@ export function decisionsOf({ db }: Driver): Pick<Store, "getDecision" | "listDe
   return {
     getDecision: (id) =>
       attempt(async () => {
-        const [row] = await byId().all({ id });
-        return row === undefined ? ok(null) : decodeDecision(row);
+        const [found] = grouped(await byId().all({ id }));
+        return found === undefined ? ok(null) : decodeDecision(found);
       }),
     listDecisions: (query) =>
       attempt(async () => {

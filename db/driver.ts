@@ -24,6 +24,8 @@ export type Database = BaseSQLiteDatabase<"async", unknown, typeof schema>;
 export interface Driver {
   readonly db: Database;
   readonly packing: Packing;
+  /** sha256 of the text's UTF-8, lower case hex. */
+  readonly digest: (text: string) => string | Promise<string>;
   atomic(statements: readonly Statement[]): Promise<readonly Outcome[]>;
   close(): Promise<void>;
 }

@@ -11,10 +11,11 @@ import { resultsOf } from "./results.ts";
 import { snapshotsOf } from "./snapshots.ts";
 import type { Store } from "./store.ts";
 import { streamOf } from "./stream.ts";
+import { textsOf } from "./texts.ts";
 import { tokensOf } from "./tokens.ts";
 
 /** The newest file of migrations/ (a test keeps it so). Code that cannot read that folder compares the database with it. */
-export const LATEST_MIGRATION = "0000_history.sql";
+export const LATEST_MIGRATION = "0001_shared_texts.sql";
 
 const CHECK_WRITE = `INSERT INTO health (id, checked_at_ms) VALUES (1, ?)
 ON CONFLICT (id) DO UPDATE SET checked_at_ms = excluded.checked_at_ms WHERE abs(excluded.checked_at_ms - health.checked_at_ms) >= 1000`;
@@ -40,9 +41,10 @@ function readyOf({ db, atomic }: Driver): Pick<Store, "ready"> {
 
 /** The one store, over whichever driver. */
 export function createStore(driver: Driver): Store {
-  const kept = snapshotsOf(driver);
+  const shared = textsOf(driver);
+  const kept = snapshotsOf(driver, shared);
   return {
-    ...recordOf(driver, kept.putSnapshot),
+    ...recordOf(driver, shared, kept.putSnapshot),
     ...kept,
     ...decisionsOf(driver),
     ...streamOf(driver),

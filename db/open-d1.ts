@@ -6,6 +6,11 @@ import { createStore } from "./history.ts";
 import * as schema from "./schema.ts";
 import type { Store } from "./store.ts";
 
+async function digest(text: string): Promise<string> {
+  const bytes = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
 /** The history in a D1 database, to which `wrangler d1 migrations apply` has applied migrations/. Does no I/O by itself. */
 export function openD1(d1: D1Database): Store {
   const atomic = async (statements: readonly Statement[]): Promise<readonly Outcome[]> => {
@@ -15,5 +20,5 @@ export function openD1(d1: D1Database): Store {
     );
     return results.map(({ meta, results: rows }) => ({ changes: meta.changes, rows }));
   };
-  return createStore({ db: drizzle(d1, { schema }), packing: WEB_PACKING, atomic, close: async () => {} });
+  return createStore({ db: drizzle(d1, { schema }), packing: WEB_PACKING, digest, atomic, close: async () => {} });
 }

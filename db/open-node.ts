@@ -1,9 +1,11 @@
+import { hash } from "node:crypto";
 import { closeSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import Sqlite from "better-sqlite3";
 import { drizzle } from "drizzle-orm/better-sqlite3";
+import { type Disk, makeFolder } from "../api/model/make-folder.ts";
 import { ok, type Result } from "../api/model/result.ts";
 import type { Packing } from "./body.ts";
 import type { Database } from "./driver.ts";
@@ -27,6 +29,8 @@ const BUSY_TIMEOUT_MS = 500;
 /** An answer shrinks to a tenth in less time than its pages take to the disk. */
 const PACKING: Packing = { above: 2048, gzip: (plain) => gzipSync(plain, { level: 1 }) };
 
+const digest = (text: string): string => hash("sha256", text, "hex");
+
 /** Every .sql file of the folder, in the order of their numbers. */
 export function readMigrations(folder: string): readonly Migration[] {
   const names = readdirSync(folder).filter((name) => name.endsWith(".sql"));
@@ -43,16 +47,11 @@ function configure(client: Sqlite.Database): void {
   client.pragma("cache_size = -32000");
 }
 
-/** Level by level: mkdirSync's own recursion never ends below /proc (Node 24). */
-function makeFolder(folder: string): void {
-  if (existsSync(folder)) return;
-  makeFolder(dirname(folder));
-  mkdirSync(folder, { mode: 0o700 });
-}
+const DISK: Disk = { exists: existsSync, parentOf: dirname, make: (path) => mkdirSync(path, { mode: 0o700 }) };
 
 function createFile(file: string): void {
   if (file === ":memory:") return;
-  makeFolder(dirname(resolve(file)));
+  makeFolder(dirname(resolve(file)), DISK);
   closeSync(openSync(file, "a", 0o600));
 }
 
@@ -78,7 +77,7 @@ export function openNode({ file, migrationsDir = MIGRATIONS_DIR }: NodeOptions):
     const migrated = migrate(client, migrations);
     if (migrated.ok) {
       const db = drizzle({ client, schema }) as unknown as Database;
-      return ok(createStore({ db, packing: PACKING, ...groupCommit(client) }));
+      return ok(createStore({ db, packing: PACKING, digest, ...groupCommit(client) }));
     }
     client.close();
     return migrated;

@@ -5,6 +5,7 @@ import { attempt } from "./failure.ts";
 import type { Place } from "./page-token.ts";
 import { decisions, nodes, snapshots } from "./schema.ts";
 import type { Retention, Store } from "./store.ts";
+import { USE_MS } from "./texts.ts";
 
 /** Rows that one transaction removes or looks at. */
 const BATCH = 200;
@@ -19,6 +20,17 @@ const DROP_OF_NODE = `DELETE FROM decisions WHERE seq IN
 const DROP_UNUSED = `DELETE FROM snapshots WHERE seq IN (SELECT value FROM json_each(?))
 AND NOT EXISTS (SELECT 1 FROM decisions WHERE snapshot_id = snapshots.id)
 AND NOT EXISTS (SELECT 1 FROM nodes WHERE name = snapshots.node AND last_snapshot_id = snapshots.id) RETURNING seq`;
+
+/**
+ * Every decision and almost every snapshot older than the oldest decision is gone, and with them all that referred to a text
+ * not used since then; the snapshots that are left (a node's latest, or one that was decided on later) are looked at.
+ */
+const MARGIN_MS = 4 * USE_MS;
+const OLDEST = `min(?, coalesce((SELECT min(decided_at_ms) FROM decisions), ${Number.MAX_SAFE_INTEGER}))`;
+const DROP_TEXTS = `DELETE FROM texts WHERE id IN (SELECT id FROM texts WHERE used_at_ms < ${OLDEST} - ${MARGIN_MS}
+  AND id NOT IN (SELECT json_extract(json_each.value, '$[1]') FROM snapshots, json_each(snapshots.parts)
+    WHERE stored_at_ms < ${OLDEST})
+  ORDER BY used_at_ms LIMIT ${BATCH}) RETURNING id`;
 
 async function drain({ atomic }: Driver, statement: Statement): Promise<number> {
   let removed = 0;
@@ -77,6 +89,7 @@ export function pruneOf(driver: Driver): Pick<Store, "prune"> {
     const old = maxAgeMs === undefined ? 0 : await drain(driver, { sql: DROP_OLD, params: [nowMs - maxAgeMs] });
     const surplus = maxRowsPerNode === undefined ? 0 : await pruneNodes(driver, maxRowsPerNode);
     const unused = await pruneSnapshots(driver, nowMs - SNAPSHOT_GRACE_MS);
+    await drain(driver, { sql: DROP_TEXTS, params: [nowMs, nowMs] });
     return ok({ decisions: old + surplus, snapshots: unused });
   };
   return { prune: (retention) => attempt(() => prune(retention)) };

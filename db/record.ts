@@ -1,35 +1,44 @@
 import { ok, type Result } from "../api/model/result.ts";
-import { byteLength, encodeBody, isLarge, type Packing } from "./body.ts";
-import { type Driver, insertInto, type Statement } from "./driver.ts";
+import { byteLength, encodeBody, isLarge } from "./body.ts";
+import type { Driver, Statement } from "./driver.ts";
 import { factsStatement } from "./facts.ts";
 import { attempt, type StoreFailure } from "./failure.ts";
 import { nodeSeen } from "./nodes.ts";
 import { decisions } from "./schema.ts";
-import { snapshotLookup, snapshotStatement } from "./snapshots.ts";
+import { type Placed, placeSnapshot, snapshotLookup } from "./snapshots.ts";
 import type { DecisionRow, Recorded, Recording, Store } from "./store.ts";
+import { insertWithTexts, type Texts } from "./texts.ts";
 
 const KEY_IS_FREE = "NOT EXISTS (SELECT 1 FROM idempotency WHERE key = ? AND scope = ?)";
 const DECISION_IS_NEW = "NOT EXISTS (SELECT 1 FROM decisions WHERE id = ?)";
 
-const insertDecision = insertInto(decisions);
-const insertDecisionUnderKey = insertInto(decisions, KEY_IS_FREE);
+const insertDecision = insertWithTexts(decisions);
+const insertDecisionUnderKey = insertWithTexts(decisions, KEY_IS_FREE);
 
 const CLAIM_KEY = `INSERT INTO idempotency (key, scope, request_hash, decision_id, at_ms)
 SELECT ?, ?, ?, id, ? FROM decisions WHERE id = ? ON CONFLICT DO NOTHING`;
 const READ_KEY = "SELECT request_hash, decision_id FROM idempotency WHERE key = ? AND scope = ?";
 const SNAPSHOT_EXISTS = "SELECT 1 FROM snapshots WHERE id = ?";
 
-async function decisionStatement(
+async function placeDecision(
   row: DecisionRow,
   key: Recording["idempotency"],
-  packing: Packing,
-): Promise<Result<Statement, StoreFailure>> {
+  { packing }: Driver,
+  shared: Texts,
+): Promise<Result<Placed, StoreFailure>> {
+  const what = `decision \`${row.id}\``;
   const askBytes = row.ask === null ? 0 : byteLength(row.ask);
-  const body = await encodeBody(`decision \`${row.id}\``, row.body, packing, askBytes);
+  const cut = await shared.cut(`${row.kind} of ${row.node}`, what, row.body, row.repeats, row.decidedAtMs);
+  if (!cut.ok) return cut;
+  const { rest, parts, ids } = cut.value;
+  const body = await encodeBody(what, rest, packing, askBytes);
   if (!body.ok) return body;
+  const bytes = body.value.bytes + cut.value.bytes + askBytes;
   const pod = { podNamespace: row.pod?.namespace, podName: row.pod?.name, podUid: row.pod?.uid };
-  const values = { ...row, ...pod, ...body.value, bytes: body.value.bytes + askBytes };
-  return ok(key === undefined ? insertDecision(values) : insertDecisionUnderKey(values, [key.key, key.scope]));
+  const values = { ...row, ...pod, ...body.value, bytes, parts };
+  const statement =
+    key === undefined ? insertDecision(values, ids) : insertDecisionUnderKey(values, ids, [key.key, key.scope]);
+  return ok({ cut: cut.value, statement });
 }
 
 /** Facts come before the decision, so that its absence tells a first recording from a repeated one. */
@@ -40,22 +49,23 @@ function guardedFacts({ decision, facts, idempotency: key }: Recording): Result<
   return factsStatement(node, facts, decidedAtMs, `${DECISION_IS_NEW} AND ${KEY_IS_FREE}`, [id, key.key, key.scope]);
 }
 
-export function recordOf(driver: Driver, putSnapshot: Store["putSnapshot"]): Pick<Store, "record"> {
+export function recordOf(driver: Driver, shared: Texts, putSnapshot: Store["putSnapshot"]): Pick<Store, "record"> {
   const isStored = snapshotLookup(driver);
 
-  const write = async (recording: Recording): Promise<Result<Recorded, StoreFailure>> => {
+  const write = async (recording: Recording, isAgain: boolean): Promise<Result<Recorded, StoreFailure>> => {
     const { decision, snapshot, idempotency: key } = recording;
     const skipped = snapshot !== undefined && isLarge(snapshot.body) && (await isStored(snapshot.id));
-    const stored = snapshot === undefined || skipped ? ok(null) : await snapshotStatement(snapshot, driver.packing);
-    if (!stored.ok) return stored;
+    const posted = snapshot === undefined || skipped ? ok(null) : await placeSnapshot(snapshot, driver, shared);
+    if (!posted.ok) return posted;
     const facts = guardedFacts(recording);
     if (!facts.ok) return facts;
-    const decided = await decisionStatement(decision, key, driver.packing);
+    const decided = await placeDecision(decision, key, driver, shared);
     if (!decided.ok) return decided;
 
-    const before = [stored.value, facts.value, nodeSeen(decision.node, decision.decidedAtMs, snapshot)].filter(
-      (s) => s !== null,
-    );
+    const seen = nodeSeen(decision.node, decision.decidedAtMs, snapshot);
+    const cuts = [posted.value?.cut, decided.value.cut].filter((cut) => cut !== undefined);
+    const kept = cuts.flatMap((cut) => cut.statements);
+    const before = [...kept, posted.value?.statement, facts.value, seen].filter((s) => s !== undefined && s !== null);
     const after: Statement[] = [];
     if (key !== undefined) {
       const claim = [key.key, key.scope, key.requestHash, decision.decidedAtMs, decision.id];
@@ -63,16 +73,23 @@ export function recordOf(driver: Driver, putSnapshot: Store["putSnapshot"]): Pic
     }
     if (skipped) after.push({ sql: SNAPSHOT_EXISTS, params: [snapshot.id] });
 
-    const outcomes = await driver.atomic([...before, decided.value, ...after]);
+    const outcomes = await driver.atomic([...before, decided.value.statement, ...after]);
     if (skipped && outcomes.at(-1)?.rows.length === 0) {
       // Removed by `prune` since the look-up above.
       const again = await putSnapshot(snapshot);
       if (!again.ok) return again;
     }
     const fresh = outcomes[before.length]?.changes === 1;
+    const isWhole = fresh && (posted.value === null || outcomes[kept.length]?.changes === 1);
+    if (!isWhole && !isAgain && !(await shared.areStored(cuts.flatMap((cut) => cut.ids)))) {
+      // A text was removed by `prune` since it was last known to be there.
+      const again = await write(recording, true);
+      return again.ok ? ok({ ...again.value, fresh: fresh || again.value.fresh }) : again;
+    }
+    for (const cut of cuts) cut.committed();
     const owner = key === undefined ? undefined : outcomes[before.length + 2]?.rows[0];
     if (key === undefined || owner === undefined) return ok({ fresh, decisionId: decision.id, conflict: false });
     return ok({ fresh, decisionId: String(owner["decision_id"]), conflict: owner["request_hash"] !== key.requestHash });
   };
-  return { record: (recording) => attempt(() => write(recording)) };
+  return { record: (recording) => attempt(() => write(recording, false)) };
 }

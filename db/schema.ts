@@ -21,6 +21,19 @@ export const nodes = sqliteTable("nodes", {
   lastSequence: integer("last_sequence"),
 });
 
+/** Long texts that rows share, under the hash of their content. */
+export const texts = sqliteTable(
+  "texts",
+  {
+    id: text("id").primaryKey(),
+    usedAtMs: integer("used_at_ms").notNull(),
+    bytes: integer("bytes").notNull(),
+    encoding: text("encoding", { enum: ENCODINGS }).notNull(),
+    body: body("body").notNull(),
+  },
+  (t) => [index("texts_by_use").on(t.usedAtMs, t.id)],
+);
+
 export const snapshots = sqliteTable(
   "snapshots",
   {
@@ -34,6 +47,8 @@ export const snapshots = sqliteTable(
     bytes: integer("bytes").notNull(),
     encoding: text("encoding", { enum: ENCODINGS }).notNull(),
     body: body("body").notNull(),
+    /** JSON: where in the body which texts belong. Null: the body is whole. */
+    parts: text("parts"),
   },
   (t) => [uniqueIndex("snapshots_id").on(t.id), index("snapshots_by_time").on(t.storedAtMs, t.seq, t.id)],
 );
@@ -57,6 +72,8 @@ export const decisions = sqliteTable(
     encoding: text("encoding", { enum: ENCODINGS }).notNull(),
     ask: text("ask"),
     body: body("body").notNull(),
+    /** As in snapshots. */
+    parts: text("parts"),
   },
   (t) => [
     uniqueIndex("decisions_id").on(t.id),

@@ -1,18 +1,36 @@
 import { eq, sql } from "drizzle-orm";
 import { ok, type Result } from "../api/model/result.ts";
-import { decodeBody, encodeBody, type Packing } from "./body.ts";
-import { type Driver, insertInto, once, type Statement } from "./driver.ts";
+import { encodeBody } from "./body.ts";
+import { type Driver, once, type Statement } from "./driver.ts";
 import { attempt, type StoreFailure } from "./failure.ts";
 import { nodeSeen } from "./nodes.ts";
-import { nodes, snapshots } from "./schema.ts";
+import { grouped, textsIn, wholeBody } from "./parts.ts";
+import { nodes, snapshots, texts } from "./schema.ts";
 import type { SnapshotRow, Store } from "./store.ts";
+import { type Cut, insertWithTexts, type Texts } from "./texts.ts";
 
-const insert = insertInto(snapshots);
+const insert = insertWithTexts(snapshots);
 
-/** The statement that stores a snapshot unless it is there. Costs a compression when the body is large. */
-export async function snapshotStatement(row: SnapshotRow, packing: Packing): Promise<Result<Statement, StoreFailure>> {
-  const body = await encodeBody(`snapshot \`${row.id}\``, row.body, packing);
-  return body.ok ? ok(insert({ ...row, ...body.value })) : body;
+/** A row's texts and the statement that stores it unless it is there, which come in this order. */
+export interface Placed {
+  readonly cut: Cut;
+  readonly statement: Statement;
+}
+
+/** What stores a snapshot unless it is there. Costs a compression when what is new of the body is large. */
+export async function placeSnapshot(
+  row: SnapshotRow,
+  { packing }: Driver,
+  shared: Texts,
+): Promise<Result<Placed, StoreFailure>> {
+  const what = `snapshot \`${row.id}\``;
+  const cut = await shared.cut(`snapshot of ${row.node}`, what, row.body, row.repeats, row.storedAtMs);
+  if (!cut.ok) return cut;
+  const { rest, parts, ids } = cut.value;
+  const body = await encodeBody(what, rest, packing);
+  if (!body.ok) return body;
+  const bytes = body.value.bytes + cut.value.bytes;
+  return ok({ cut: cut.value, statement: insert({ ...row, ...body.value, bytes, parts }, ids) });
 }
 
 /** Whether a snapshot is stored: cheaper than compressing it again. */
@@ -28,40 +46,50 @@ export function snapshotLookup({ db }: Driver): (id: string) => Promise<boolean>
 }
 
 async function decode(
-  row: typeof snapshots.$inferSelect | undefined,
+  joined: Parameters<typeof grouped<typeof snapshots.$inferSelect>>[0],
 ): Promise<Result<SnapshotRow | null, StoreFailure>> {
-  if (row === undefined) return ok(null);
-  const { seq: _, bytes, encoding, body, ...rest } = row;
-  const text = await decodeBody(`snapshot \`${row.id}\``, { bytes, encoding, body });
+  const [found] = grouped(joined);
+  if (found === undefined) return ok(null);
+  const { seq: _, bytes, encoding, body, parts, ...rest } = found.row;
+  const text = await wholeBody(`snapshot \`${rest.id}\``, { bytes, encoding, body, parts }, found.texts);
   return text.ok ? ok({ ...rest, body: text.value }) : text;
 }
 
-export function snapshotsOf(driver: Driver): Pick<Store, "putSnapshot" | "getSnapshot" | "latestSnapshot"> {
+export function snapshotsOf(
+  driver: Driver,
+  shared: Texts,
+): Pick<Store, "putSnapshot" | "getSnapshot" | "latestSnapshot"> {
   const { db, atomic } = driver;
   const byId = once(() =>
     db
-      .select()
+      .select({ row: snapshots, text: texts })
       .from(snapshots)
+      .leftJoin(texts, textsIn(snapshots.parts))
       .where(eq(snapshots.id, sql.placeholder("id")))
       .prepare(),
   );
   const latest = once(() =>
     db
-      .select({ snapshot: snapshots })
+      .select({ row: snapshots, text: texts })
       .from(nodes)
       .innerJoin(snapshots, eq(snapshots.id, nodes.lastSnapshotId))
+      .leftJoin(texts, textsIn(snapshots.parts))
       .where(eq(nodes.name, sql.placeholder("node")))
       .prepare(),
   );
+  const put = async (row: SnapshotRow, isAgain: boolean): Promise<Result<{ fresh: boolean }, StoreFailure>> => {
+    const placed = await placeSnapshot(row, driver, shared);
+    if (!placed.ok) return placed;
+    const { cut, statement } = placed.value;
+    const outcomes = await atomic([...cut.statements, statement, nodeSeen(row.node, row.storedAtMs, row)]);
+    const fresh = outcomes[cut.statements.length]?.changes === 1;
+    if (!fresh && !isAgain && !(await shared.areStored(cut.ids))) return put(row, true);
+    cut.committed();
+    return ok({ fresh });
+  };
   return {
-    putSnapshot: (row) =>
-      attempt(async () => {
-        const statement = await snapshotStatement(row, driver.packing);
-        if (!statement.ok) return statement;
-        const [stored] = await atomic([statement.value, nodeSeen(row.node, row.storedAtMs, row)]);
-        return ok({ fresh: stored?.changes === 1 });
-      }),
-    getSnapshot: (id) => attempt(async () => decode((await byId().all({ id }))[0])),
-    latestSnapshot: (node) => attempt(async () => decode((await latest().all({ node }))[0]?.snapshot)),
+    putSnapshot: (row) => attempt(() => put(row, false)),
+    getSnapshot: (id) => attempt(async () => decode(await byId().all({ id }))),
+    latestSnapshot: (node) => attempt(async () => decode(await latest().all({ node }))),
   };
 }

@@ -2,6 +2,9 @@ import type { Explain, Kind } from "../api/model/decision.ts";
 import type { Result } from "../api/model/result.ts";
 import type { StoreFailure } from "./failure.ts";
 
+/** Parts of a text, from and to (exclusive) in UTF-16 units, in order and apart. */
+export type Ranges = readonly (readonly [from: number, to: number])[];
+
 /** A node's state as posted. Times are milliseconds since the epoch; `body` is JSON text, which the store never parses. */
 export interface SnapshotRow {
   /** The hash of the canonical form: the same snapshot twice is one row. */
@@ -12,6 +15,8 @@ export interface SnapshotRow {
   readonly bootId: string | null;
   readonly storedAtMs: number;
   readonly body: string;
+  /** For writing alone: ranges of the body that the node's next rows will repeat, each stored once. */
+  readonly repeats?: Ranges;
 }
 
 export interface PodRef {
@@ -38,6 +43,8 @@ export interface DecisionHead {
 export interface DecisionRow extends DecisionHead {
   readonly ask: string | null;
   readonly body: string;
+  /** As in a snapshot. */
+  readonly repeats?: Ranges;
 }
 
 /** What the node really did with a decision; `body` is JSON text. The node is the decision's own. */

@@ -4,7 +4,8 @@ import { conditionOf, decodeDecision } from "./decisions.ts";
 import type { Driver } from "./driver.ts";
 import { attempt, type StoreFailure } from "./failure.ts";
 import type { Place } from "./page-token.ts";
-import { decisions } from "./schema.ts";
+import { grouped, textsIn } from "./parts.ts";
+import { decisions, texts } from "./schema.ts";
 import type { DecisionFilter, DecisionRow, Store } from "./store.ts";
 
 const PAGE_ROWS = 256;
@@ -52,10 +53,11 @@ export function streamOf({ db }: Driver): Pick<Store, "streamDecisions"> {
     attempt(async () => {
       const seqs = JSON.stringify(entries.map((entry) => entry.seq));
       const found = await db
-        .select()
+        .select({ row: decisions, text: texts })
         .from(decisions)
+        .leftJoin(texts, textsIn(decisions.parts))
         .where(sql`${decisions.seq} IN (SELECT value FROM json_each(${seqs}))`);
-      const bySeq = new Map(found.map((row) => [row.seq, row]));
+      const bySeq = new Map(grouped(found).map((entry) => [entry.row.seq, entry]));
       return ok(entries.flatMap((entry) => bySeq.get(entry.seq) ?? []));
     });
 

@@ -1,21 +1,11 @@
-import {
-  closeSync,
-  constants,
-  lstatSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmdirSync,
-  statfsSync,
-} from "node:fs";
+import { constants, lstatSync, mkdirSync, readdirSync, realpathSync, rmdirSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { ruleOf } from "../plan/cgroup-files.ts";
 import { isBelow, isCgroupPath } from "../plan/tree.ts";
 import { type Attempt, type CgroupFsError, kernelError, ownError } from "./errors.ts";
+import { type Mounted, mountsBelow, readText } from "./mounted.ts";
 
 /** A cgroup's directory: the mount it is in, by its place below the mount root (`cpu,cpuacct`; empty for v2), and its path below the own root. */
 export interface Dir {
@@ -34,6 +24,7 @@ type Answer<T> = Result<T, CgroupFsError>;
 /**
  * The one door to the cgroup files.
  * INVARIANT: nothing outside the own root is ever created, written or removed; only the root's ancestors may be read.
+ * INVARIANT: a door for reading creates, writes and removes nothing at all; only such a one has `/` as its root.
  * Writing is asynchronous because the kernel may reclaim memory before it answers; nothing else waits.
  */
 export interface CgroupFs {
@@ -55,36 +46,33 @@ const OWN_FILES: ReadonlySet<string> = new Set(["cgroup.subtree_control", "memor
 const isWritable = (file: string): boolean =>
   OWN_FILES.has(file) || ruleOf(1, file) !== null || ruleOf(2, file) !== null;
 
-/** `mountRoot` is where the hierarchies are mounted (`/sys/fs/cgroup`), `root` a cgroup of our own below each of them. */
-export function openCgroupFs(mountRoot: string, root: string): Answer<CgroupFs> {
+export type Access = "write" | "read";
+
+/**
+ * `mountRoot` is where the hierarchies are mounted (`/sys/fs/cgroup`), `root` a cgroup of our own below each of them; for
+ * reading also `/`, which shows what others own.
+ */
+export function openCgroupFs(mountRoot: string, root: string, access: Access = "write"): Answer<CgroupFs> {
   const attempt: Attempt = { verb: "list", path: root };
-  if (!isCgroupPath(root) || root === "/") {
+  if (!isCgroupPath(root) || (root === "/" && access === "write")) {
     return err(ownError(attempt, "outside_root", "the root must be a cgroup of its own, such as `/nodewise`"));
   }
   try {
-    return ok(new RealCgroupFs(realpathSync.native(mountRoot), root));
+    return ok(new RealCgroupFs(realpathSync.native(mountRoot), root, access));
   } catch (cause) {
     return err(kernelError({ verb: "list", path: mountRoot }, cause));
   }
 }
 
-/** statfs(2): magic numbers of cgroup v1 and v2. */
-const CGROUPFS: ReadonlySet<number> = new Set([0x27e0eb, 0x63677270]);
-
-interface Mounted {
-  readonly base: string;
-  readonly realBase: string;
-  readonly isCgroupfs: boolean;
-}
-
 class RealCgroupFs implements CgroupFs {
   readonly root: string;
-  readonly #mountRoot: string;
-  readonly #mounts = new Map<string, Mounted>();
+  readonly #mounted: (mount: string) => Mounted;
+  readonly #access: Access;
 
-  constructor(mountRoot: string, root: string) {
-    this.#mountRoot = mountRoot;
+  constructor(mountRoot: string, root: string, access: Access) {
+    this.#mounted = mountsBelow(mountRoot);
     this.root = root;
+    this.#access = access;
   }
 
   read({ mount, path, file }: Place): Answer<string> {
@@ -96,7 +84,9 @@ class RealCgroupFs implements CgroupFs {
   readAbove(mount: string, ancestor: string, file: string): Answer<string> {
     const attempt: Attempt = { verb: "read", path: ancestor, file };
     if (!READABLE.test(file)) return err(ownError(attempt, "bad_name", "this is not a cgroup file"));
-    if (!isCgroupPath(ancestor) || !isBelow(this.root, ancestor)) {
+    // the top has nothing above it: it stands for itself
+    const isTop = this.root === "/" && ancestor === "/";
+    if (!isCgroupPath(ancestor) || !(isTop || isBelow(this.root, ancestor))) {
       return err(ownError(attempt, "outside_root", `it is no ancestor of ${this.root}`));
     }
     return this.#real(attempt, mount, ancestor, (dir) => readText(join(dir, file)));
@@ -104,6 +94,7 @@ class RealCgroupFs implements CgroupFs {
 
   async write({ mount, path, file }: Place, value: string): Promise<Answer<void>> {
     const attempt: Attempt = { verb: "write", path, file, value };
+    if (this.#access === "read") return readOnly(attempt);
     if (!isWritable(file)) return err(ownError(attempt, "bad_name", "this is not a file that may be written"));
     if (!/^[ -~]{0,4095}$/.test(value))
       return err(ownError(attempt, "bad_value", "only one line of plain text is written"));
@@ -146,6 +137,7 @@ class RealCgroupFs implements CgroupFs {
   /** A directory that is itself created or removed: its parent must be real, the last segment is one plain name. */
   #entry(attempt: Attempt, mount: string, act: (entry: string) => void): Answer<void> {
     const { path } = attempt;
+    if (this.#access === "read") return readOnly(attempt);
     if (!isCgroupPath(path)) return err(ownError(attempt, "outside_root", `it is no path below ${this.root}`));
     const full = this.#fromMount(path);
     const cut = full.lastIndexOf("/");
@@ -158,6 +150,7 @@ class RealCgroupFs implements CgroupFs {
   }
 
   #fromMount(path: string): string {
+    if (this.root === "/") return path;
     return path === "/" ? this.root : this.root + path;
   }
 
@@ -179,23 +172,7 @@ class RealCgroupFs implements CgroupFs {
       return err(kernelError(attempt, cause));
     }
   }
-
-  #mounted(mount: string): Mounted {
-    const known = this.#mounts.get(mount);
-    if (known !== undefined) return known;
-    const base = join(this.#mountRoot, mount);
-    const found = { base, realBase: realpathSync.native(base), isCgroupfs: CGROUPFS.has(statfsSync(base).type) };
-    this.#mounts.set(mount, found);
-    return found;
-  }
 }
 
-/** Never follows a link in the last segment; the final line end is dropped. */
-function readText(file: string): string {
-  const fd = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW);
-  try {
-    return readFileSync(fd, "utf8").trimEnd();
-  } finally {
-    closeSync(fd);
-  }
-}
+const readOnly = (attempt: Attempt): Answer<never> =>
+  err(ownError(attempt, "denied", "this hierarchy was opened for reading only"));

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { type CgroupFsError, ownError } from "./errors.ts";
-import { type CgroupFs, openCgroupFs } from "./files.ts";
+import { type Access, type CgroupFs, openCgroupFs } from "./files.ts";
 import { type CgroupMounts, parseMounts } from "./mounts.ts";
 import { HierarchyV1 } from "./v1.ts";
 import { HierarchyV2 } from "./v2.ts";
@@ -44,8 +44,10 @@ export interface Hierarchy {
 export interface HierarchyOptions {
   /** Default `/sys/fs/cgroup`. */
   readonly mountRoot?: string;
-  /** A cgroup of our own: `/nodewise`. */
+  /** A cgroup of our own: `/nodewise`; for reading also `/`. */
   readonly root: string;
+  /** Default `write`. */
+  readonly access?: Access;
   /** Default: the text of /proc/self/mountinfo. */
   readonly mountinfo?: string;
 }
@@ -54,8 +56,8 @@ export const DEFAULT_MOUNT_ROOT = "/sys/fs/cgroup";
 
 /** Finds out what is mounted and opens it. Linux only. */
 export function openHierarchy(options: HierarchyOptions): Answer<Hierarchy> {
-  const { mountRoot = DEFAULT_MOUNT_ROOT, root } = options;
-  const fs = openCgroupFs(mountRoot, root);
+  const { mountRoot = DEFAULT_MOUNT_ROOT, root, access = "write" } = options;
+  const fs = openCgroupFs(mountRoot, root, access);
   if (!fs.ok) return fs;
   return chooseHierarchy(
     fs.value,

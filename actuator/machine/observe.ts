@@ -10,6 +10,9 @@ import { readProcesses } from "./processes.ts";
 import { readSystem } from "./system.ts";
 import { readCpus } from "./topology.ts";
 
+/** Where a kubelet keeps its files unless it is told otherwise. */
+export const KUBELET_DIRECTORY = "/var/lib/kubelet";
+
 export interface ObserveOptions {
   /** Where the machine's /proc, /sys, /etc and /var are: `/`, a host mounted into a container, or a captured tree. */
   readonly root?: string;
@@ -24,7 +27,7 @@ export interface ObserveOptions {
  * empty), and `missing` names the file, as the machine has it, and why.
  */
 export function observeMachine(options: ObserveOptions = {}): MachineFacts {
-  const { root = "/", kubeletDirectory = "/var/lib/kubelet", now = new Date() } = options;
+  const { root = "/", kubeletDirectory = KUBELET_DIRECTORY, now = new Date() } = options;
   const files = machineFiles(root);
   const memory = readMemory(files);
   const numa = readNuma(files, memory.totalBytes);

@@ -1,3 +1,4 @@
+import { jsonFaultOf } from "../../api/model/json-fault.ts";
 import { depthExceeds, MAX_DEPTH, tooDeep } from "./depth.ts";
 import type { ReadProblem } from "./problem.ts";
 import type { SourceDocument } from "./source-document.ts";
@@ -10,7 +11,8 @@ export interface Parsed {
 
 /**
  * Reads JSON, or YAML with any number of documents, as Kubernetes does. A bad document is a problem (malformed,
- * alias-bomb, too-deep) with its place, and does not hide the others. Empty documents are passed over.
+ * alias-bomb, too-deep) with its place, and does not hide the others. Empty documents are passed over. What is neither and
+ * was meant as JSON is told in JSON's words.
  */
 export function parseDocuments(text: string, file: string): Parsed {
   const json = parseJson(text);
@@ -25,7 +27,18 @@ export function parseDocuments(text: string, file: string): Parsed {
     if ("code" in read) problems.push(read);
     else if (read.value !== null) documents.push(read);
   }
+  if (problems.some(({ code }) => code === "malformed") && isMeantAsJson(text, file))
+    return { documents: [], problems: [jsonProblem(text, file)] };
   return { documents, problems };
+}
+
+/** By its name, or its first characters, which begin no usual YAML; several documents are YAML's alone. */
+const isMeantAsJson = (text: string, file: string): boolean =>
+  (file.endsWith(".json") || /^\s*(?:\{\s*["}]|\[\s*["[{\]\d-]|[{[]\s*$)/.test(text)) && !/^---/m.test(text);
+
+function jsonProblem(text: string, file: string): ReadProblem {
+  const { line, column, message } = jsonFaultOf(text);
+  return { code: "malformed", file, document: 0, place: { line, column }, message: `is not JSON: ${message}` };
 }
 
 /** `undefined` stands for a text that is nested too deep. */

@@ -76,14 +76,13 @@ async function filesIn(directory: string): Promise<{ files: readonly string[]; p
   const files: string[] = [];
   for (const name of names.slice(0, MAX_FILES)) {
     const file = join(directory, name);
-    const isFile = await stat(file).then(
-      (s) => s.isFile(),
-      (error: NodeJS.ErrnoException) => error,
-    );
-    if (isFile === true) files.push(file);
-    else if (isFile === false)
-      problems.push({ code: "not-a-file", file, message: "is not a regular file: manifests are read from files only" });
-    else problems.push({ code: reasonOf(isFile)[0], file, message: reasonOf(isFile)[1] });
+    const found = await stat(file).catch((error: NodeJS.ErrnoException) => error);
+    if (found instanceof Error) problems.push({ code: reasonOf(found)[0], file, message: reasonOf(found)[1] });
+    else if (found.isFile()) files.push(file);
+    else {
+      const what = found.isDirectory() ? "is a directory" : "is no regular file";
+      problems.push({ code: "not-a-file", file, message: `${what}: passed over, manifests are read from files only` });
+    }
   }
   return { files, problems };
 }

@@ -1,4 +1,5 @@
 import { ruleOf } from "./cgroup-files.ts";
+import { type CpuRules, milliCpuText } from "./milli-cpu.ts";
 import { roundedBySystemd } from "./systemd-rounding.ts";
 import { amountOf, type Bandwidth, bandwidthV1, bandwidthV2, sameBandwidth, sameValue } from "./values.ts";
 
@@ -33,8 +34,7 @@ export interface DriftCase {
 export interface DriftContext {
   readonly version: 1 | 2;
   readonly pageSize: number;
-  /** Both conversions of shares to cpu.weight, by name: the kubelet's line and the runtimes' curve. */
-  readonly weights: { readonly linear: (shares: number) => number; readonly curve: (shares: number) => number };
+  readonly cpu: CpuRules;
 }
 
 export interface Drift {
@@ -51,6 +51,11 @@ export interface Drift {
 export function classifyDrift(drift: DriftCase, context: DriftContext): Drift | null {
   const { path, file, wanted, actual, written } = drift;
   if (wanted.trim() === actual.trim()) return null;
+  const isLinear = drift.shares !== undefined && wanted.trim() === String(context.cpu.linear(drift.shares));
+  const told = (text: string): string => {
+    const milliCpu = milliCpuText({ file, text, period: drift.period, isLinear }, context.cpu);
+    return milliCpu === undefined ? `\`${text}\`` : `\`${text}\` (${milliCpu})`;
+  };
   const found = (cause: DriftCause, message: string): Drift => ({
     path,
     file,
@@ -65,7 +70,7 @@ export function classifyDrift(drift: DriftCase, context: DriftContext): Drift | 
     return found("page_rounding", `the kernel rounds \`${wanted}\` down to \`${actual}\``);
   }
   if (isSystemdRounding(drift, context)) {
-    return found("systemd_rounding", `systemd rounds \`${wanted}\` up to whole 10 ms a second: \`${actual}\``);
+    return found("systemd_rounding", `systemd rounds ${told(wanted)} up to whole 10 ms a second: ${told(actual)}`);
   }
   const rule = weightRule(drift, context);
   if (rule !== null) {
@@ -75,13 +80,13 @@ export function classifyDrift(drift: DriftCase, context: DriftContext): Drift | 
     );
   }
   if (written === null)
-    return found("never_written", `\`${actual}\` is not from us, we never wrote here, wanted is \`${wanted}\``);
+    return found("never_written", `${told(actual)} is not from us, we never wrote here, wanted is ${told(wanted)}`);
   if (isSame(drift, written, actual, context)) {
-    return found("ours", `\`${actual}\` is what an earlier decision wanted, now it is \`${wanted}\``);
+    return found("ours", `${told(actual)} is what an earlier decision wanted, now it is ${told(wanted)}`);
   }
   return found(
     "other_writer",
-    `we wrote \`${written}\`, another writer made it \`${actual}\`, wanted is \`${wanted}\``,
+    `we wrote ${told(written)}, another writer made it ${told(actual)}, wanted is ${told(wanted)}`,
   );
 }
 
@@ -109,10 +114,10 @@ function bandwidthOf({ file, period }: DriftCase, text: string, version: 1 | 2):
 }
 
 /** The name of the formula that gives `actual` where the other one gives `wanted`; null when neither pair fits. */
-function weightRule({ file, wanted, actual, shares }: DriftCase, { weights }: DriftContext): "linear" | "curve" | null {
+function weightRule({ file, wanted, actual, shares }: DriftCase, { cpu }: DriftContext): "linear" | "curve" | null {
   if (file !== "cpu.weight" || shares === undefined) return null;
-  const linear = String(weights.linear(shares));
-  const curve = String(weights.curve(shares));
+  const linear = String(cpu.linear(shares));
+  const curve = String(cpu.curve(shares));
   if (wanted.trim() === linear && actual.trim() === curve) return "curve";
   if (wanted.trim() === curve && actual.trim() === linear) return "linear";
   return null;

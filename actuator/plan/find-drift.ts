@@ -1,5 +1,6 @@
 import type { CgroupsDecision } from "../../api/model/decision.ts";
 import { classifyDrift, type Drift, type DriftContext } from "./drift.ts";
+import type { CpuRules } from "./milli-cpu.ts";
 import type { CgroupState } from "./state.ts";
 import { targetsOf } from "./targets.ts";
 
@@ -11,10 +12,10 @@ export function findDrift(
   decision: CgroupsDecision,
   state: CgroupState,
   written: Written,
-  weights: DriftContext["weights"],
+  cpu: CpuRules,
 ): readonly Drift[] {
   const shares = new Map(decision.cgroups.map((cgroup) => [cgroup.path, cgroup.values.cpuShares]));
-  const context: DriftContext = { version: state.version, pageSize: state.pageSize, weights };
+  const context: DriftContext = { version: state.version, pageSize: state.pageSize, cpu };
   const found: Drift[] = [];
   for (const { path, observed, wanted } of targetsOf(decision, state, "existing").targets.values()) {
     for (const [file, text] of wanted) {

@@ -25,7 +25,10 @@ export function addActuator(program: Command, cli: Cli): void {
     .option("--kubelet-configuration <file>", "absent: the kubelet's defaults")
     .option("--kubelet-dir <dir>", "where a kubelet keeps its state files; only read")
     .option("--node-name <name>", "default: the host's name")
-    .option("--cgroup-root <path>", "cgroup that everything is written below (default: /nodewise)")
+    .option(
+      "--cgroup-root <path>",
+      "cgroup that everything is written below (default: /nodewise); `/` to observe a kubelet's own",
+    )
     .option("--cgroup-mount <dir>", "where the hierarchies are mounted")
     .option("--state-dir <dir>", "journal and outbox (default: $XDG_STATE_HOME/nodewise/actuator)")
     .addOption(new Option("--interval-seconds <n>", "from pass to pass").argParser(seconds))

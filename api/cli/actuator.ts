@@ -34,7 +34,7 @@ export async function actuator(given: ActuatorGiven, { terminal, env }: Cli): Pr
   if (isOnce) {
     const report = await passOnce(options);
     if (!report.ok) return fault(EXIT.cannotRun, report.error);
-    for (const problem of report.value.problems) onProblem(problem);
+    for (const problem of [...report.value.problems, ...report.value.notices]) onProblem(problem);
     onPass(report.value);
     return ok(exitOf(report.value));
   }

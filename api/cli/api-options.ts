@@ -34,8 +34,14 @@ export const withApiOptions = (command: Command): Command =>
       new Option("--max-concurrency <n>", "requests of one caller at a time (default: 64)").argParser(wholeNumber(1)),
     )
     .addOption(
-      new Option("--keep-days <n>", "age at which decisions go (default: 30)").argParser(wholeNumber(1, 36_500)),
+      new Option(
+        "--keep-days <n>",
+        "age at which decisions go: at the start, then every ten minutes (default: 30)",
+      ).argParser(wholeNumber(1, 36_500)),
     )
     .addOption(
-      new Option("--keep-decisions <n>", "decisions kept of each node (default: 10000)").argParser(wholeNumber(1)),
+      new Option(
+        "--keep-decisions <n>",
+        "decisions kept of each node; more go at the same times (default: 10000)",
+      ).argParser(wholeNumber(1)),
     );

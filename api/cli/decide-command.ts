@@ -16,6 +16,13 @@ export function addDecide(program: Command, cli: Cli): void {
     .option("--snapshot <file>", "a whole NodeSnapshot; the options below replace parts of it");
   for (const { option, what } of PARTS) command.option(`--${option} <file>`, what);
   command
+    .option("--policy <policy>", "what if: of the kind's own manager (cpus, memory, topology)")
+    .addOption(new Option("--scope <scope>", "what if: topologyManagerScope").choices(["container", "pod"]));
+  command
+    .option(
+      "--pod <file>",
+      "the pod that asks to come in: a file with one Pod, or NAMESPACE/NAME of one of the snapshot",
+    )
     .addOption(new Option("--cgroup-version <version>", "cgroup version of the node").choices(["1", "2"]))
     .addOption(new Option("--cgroup-driver <driver>", "cgroup driver").choices(["cgroupfs", "systemd"]))
     .addOption(outputOption())
@@ -32,6 +39,8 @@ export function addDecide(program: Command, cli: Cli): void {
     "nodewise snapshot | nodewise decide allocatable --snapshot -",
     "nodewise decide cgroups --node node.json --pods pods.json --config configz.json --cgroup-version 2",
     "kubectl get pods -A -o json | nodewise decide cgroups --snapshot snapshot.json --pods - --explain full",
+    "nodewise decide cpus --snapshot snapshot.json --pod pod.yaml",
+    "nodewise decide topology --machine epyc-2s-nps4 --policy restricted --pod pod.yaml",
     "nodewise decide cgroups --snapshot snapshot.json -o json | jq '.decision.cgroups[].files'",
   );
 }

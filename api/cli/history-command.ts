@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import { KINDS } from "../model/decision.ts";
+import { KINDS, VERDICTS } from "../model/decision.ts";
 import { dataDirOption } from "./api-options.ts";
 import { type Cli, examples, finish, outputOption } from "./cli.ts";
 import type { HistoryGiven } from "./history.ts";
@@ -14,7 +14,7 @@ export function addHistory(program: Command, cli: Cli): void {
     .option("--token-file <file>", "holds the token for it (or set NODEWISE_TOKEN)")
     .option("--node <name>", "of this node only")
     .addOption(new Option("--kind <kind>", "of this kind only").choices(KINDS))
-    .option("--verdict <verdict>", "with this verdict only")
+    .addOption(new Option("--verdict <verdict>", "with this verdict only").choices(VERDICTS))
     .option("--pod <pod>", "about this pod: uid, namespace/name, or name")
     .option("--since <time>", "RFC 3339, or a duration back from now such as 90m")
     .option("--until <time>", "likewise")

@@ -9,6 +9,10 @@ import { table } from "./table.ts";
 const WHAT: Readonly<Record<Kind, string>> = {
   allocatable: "capacity, what is reserved of it and why, allocatable, and the limits of kubepods",
   cgroups: "the node's whole cgroup tree with every value and the exact text of every file",
+  cpus: "who has which CPUs, which a pod would get or why not, and which cpusets must change now",
+  memory: "who has memory and huge pages of which NUMA nodes, and which a pod would get or why not",
+  topology: "whether a pod comes in and where, how fragmented the node is, and the largest pod that still fits",
+  devices: "plugins' devices, who holds which, and which a pod would get or why not",
 };
 
 export function addKinds(program: Command, cli: Cli): void {

@@ -1,4 +1,4 @@
-import type { AllocatableDecision, CgroupsDecision, Kind, Reason } from "../model/decision.ts";
+import type { AllocatableDecision, CgroupsDecision, Kind, PlaceReasons } from "../model/decision.ts";
 import { ok, type Result } from "../model/result.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import type { RunningApi } from "../server.ts";
@@ -9,7 +9,7 @@ import type { Terminal } from "./terminal.ts";
 
 interface Answer<D> {
   readonly decision: D;
-  readonly reasons: readonly Reason[];
+  readonly reasons: readonly PlaceReasons[];
   readonly needs: readonly string[];
 }
 

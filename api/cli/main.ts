@@ -8,6 +8,7 @@ import { addDecide } from "./decide-command.ts";
 import { EXIT } from "./exit.ts";
 import { addHistory } from "./history-command.ts";
 import { addKinds } from "./kinds-command.ts";
+import { addMachines } from "./machines-command.ts";
 import { addSnapshot } from "./snapshot-command.ts";
 import { processTerminal } from "./terminal.ts";
 import { addToken } from "./token-command.ts";
@@ -51,7 +52,7 @@ function programOf(cli: Cli): Command {
       outputError: (text, write) => write(`nodewise: ${text.replace(/^error: /, "")}`),
     })
     .addHelpText("after", EXIT_CODES);
-  const add = [addUp, addDecide, addSnapshot, addKinds, addApi, addActuator, addToken, addHistory];
+  const add = [addUp, addDecide, addSnapshot, addMachines, addKinds, addApi, addActuator, addToken, addHistory];
   for (const addCommand of add) addCommand(program, cli);
   return program;
 }

@@ -8,34 +8,64 @@ const size = (n: Numbers, name: string): string =>
 const because: Words = (n) => String(n["because"]);
 const whose = (n: Numbers): string => (n["fromPod"] === true ? "the pod's" : "a");
 
+const many = (count: unknown, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
+const nodes = (n: Numbers): string => {
+  if (n["numaNodes"] === "any") return "any NUMA node";
+  return `NUMA node${String(n["numaNodes"]).includes(",") ? "s" : ""} ${n["numaNodes"]}`;
+};
+const reusedCpus = (n: Numbers): string => (Number(n["reused"]) > 0 ? `, ${n["reused"]} of them the pod's before` : "");
+const DEVICE_SOURCE: Readonly<Record<string, string>> = {
+  reused: "an init container of the pod had them",
+  preferred: "the plugin prefers them",
+  aligned: "on the NUMA nodes of the affinity",
+  unaligned: "on other NUMA nodes than the affinity's",
+  "no-affinity": "no NUMA affinity bears on them",
+};
+
 /** The sentence of each code; a code without one shows as it is, with its numbers. */
 const SENTENCES: Readonly<Record<string, Words>> = {
+  allocatable_raised: (n) => `${n["allocated"]} are held, and no less is told`,
   all_cpus: (n) => `every CPU is named: ${because(n)}`,
   best_effort: () => "BestEffort: the least share there is",
   capacity: (n) => `${n["quantity"]} is what the machine has`,
   capacity_less_reserves: (n) =>
     `capacity ${n["capacity"]} less kubeReserved ${n["kubeReserved"]}, systemReserved ${n["systemReserved"]} and evictionHard ${n["evictionHard"]}`,
   cfs_period: (n) => `quotas are counted in periods of ${n["periodMicros"]} µs`,
+  checkpoint_entry_dropped: (n) => `what container ${n["container"]} held is left out: ${n["fault"]} at ${n["at"]}`,
   device_plugin_removed: () => "its plugin is gone: the resource stays with 0",
   devices_as_observed: (n) => `no devices were given, so the node's own ${n["quantity"]} stands`,
+  devices_given: (n) => `${n["ids"]}: ${DEVICE_SOURCE[String(n["from"])] ?? n["from"]}`,
   enforce_node_allocatable: (n) => `enforceNodeAllocatable names ${n["key"]}`,
   exclusive_cpus: (n) => `CPUs ${n["cpus"]} belong to this container alone`,
+  exclusive_cpus_given: (n) =>
+    `${many(n["count"], "CPU")} of its own (${n["cpus"]}) of ${nodes(n)}${reusedCpus(n)}; ${n["reserved"] || "none"} stay reserved`,
+  hints_merged: (n) =>
+    `${n["resources"] === "" ? "no hints" : `the hints of ${n["resources"]}`} merge to ${nodes(n)}, ${n["preferred"] === true ? "preferred" : "not preferred"}: ${n["admitted"] === true ? "admitted" : "refused"}`,
   hugepages_from_limits: () => "as limited; page sizes without a limit get 0",
   hugepages_from_requests: () => "as requested",
   limit_from_memory: (n) => `${size(n, "bytes")} is the memory left to it`,
   limit_from_process_ids: (n) => `${n["pidsLimit"]} process ids are left to it`,
   limited_swap: (n) =>
     `LimitedSwap: the request's part (${size(n, "request")} of ${size(n, "nodeMemory")}) of ${size(n, "swapCapacity")} swap`,
+  memory_anywhere: (n) => `of any NUMA node: ${because(n)}`,
+  memory_given: (n) => `${size(n, "size")} of ${nodes(n)}`,
   memory_from_limit: (n) => `${whose(n)} memory limit of ${size(n, "bytes")}`,
   memory_high: (n) =>
     `throttled at ${n["factor"]} of the way from request ${size(n, "request")} to ${size(n, "ceiling")}`,
   memory_manager: (n) => `the memory manager assigned NUMA node ${n["numaNodes"]}`,
+  memory_not_managed: (n) => `nobody looks which NUMA node memory is of: ${because(n)}`,
   memory_reservation: (n) => `memoryReservationPolicy ${n["policy"]}: request ${size(n, "request")}`,
+  memory_table: (n) =>
+    `${size(n, "total")} less ${size(n, "systemReserved")} for the system is ${size(n, "allocatable")}, of which containers hold ${size(n, "reserved")}`,
   memory_unset: (n) => `unlimited: ${because(n)}`,
+  no_exclusive_cpus: (n) => `no container gets CPUs of its own: ${because(n)}`,
   no_swap: (n) => `no swap: ${because(n)}`,
   oom_group: (n) => `an OOM kill takes the whole container: ${because(n)}`,
   oom_score_adj: (n) => `${n["qosClass"]} on a node with ${size(n, "memoryCapacity")}`,
   page_sizes_of_node: (n) => `every page size of the node; those not named get ${n["unnamed"]}`,
+  pages_left_out: (n) => `pages of ${n["sizes"]} are left out: ${because(n)}`,
+  plugin_not_asked: (n) =>
+    `the plugin would be asked which ${many(n["size"], "device")} it prefers; the natural order of ids stands in`,
   pod_pids_limit: (n) => `podPidsLimit is ${n["podPidsLimit"]}`,
   pods_enforced: () => "enforceNodeAllocatable names pods: capacity less the reserves",
   pods_from_configuration: (n) => `maxPods ${n["maxPods"]}, podsPerCore ${n["podsPerCore"]}`,
@@ -45,14 +75,22 @@ const SENTENCES: Readonly<Record<string, Words>> = {
   quota_from_limit: (n) => `${whose(n)} cpu limit of ${n["milliCpu"]}m in every ${n["periodMicros"]} µs`,
   quota_off: (n) => `no quota: ${because(n)}`,
   quota_unset: (n) => `unlimited: ${because(n)}`,
+  refused: (n) => `nothing is given: ${n["reason"]}`,
+  reserved_cpus: (n) =>
+    `CPUs ${n["cpus"]} are never given to one container: ${because(n)}; ${n["inSharedPool"] === true ? "the shared pool has them too" : "the shared pool is without them"}`,
   resize_pending: (n) => `container ${n["container"]} has the resources that are allocated, not those of the spec`,
-  shared_pool: (n) => `CPUs ${n["cpus"]} are the shared pool`,
+  shared_pool: (n) => `CPUs ${n["cpus"]} are the shared pool${n["because"] === undefined ? "" : `: ${because(n)}`}`,
   shares_from_burstable_requests: (n) => `the tier's pods request ${n["milliCpu"]}m cpu`,
   shares_from_cpu: (n) => `${n["milliCpu"]}m cpu are left to it`,
   shares_from_limit: (n) => `no cpu request: its limit of ${n["milliCpu"]}m counts`,
   shares_from_request: (n) => `${n["milliCpu"]}m cpu requested`,
+  topology_policy: (n) =>
+    n["policy"] === "none"
+      ? "topologyManagerPolicy is none: hints are not asked for"
+      : `topologyManagerPolicy ${n["policy"]} merges the hints of each ${n["scope"]} over NUMA nodes ${n["numaNodes"]}`,
   weight_from_shares: (n) => `cgroup v2's form of ${n["cpuShares"]} shares (the ${n["rule"]} rule)`,
-  unhealthy_devices: () => "unhealthy devices do not count",
+  unhealthy_devices: (n) =>
+    n["plugin"] === "stopped" ? "its plugin has stopped: no device counts" : "unhealthy devices do not count",
 };
 
 /** One line for a person: `cpuShares: 500m cpu requested`; with `full` also the code and every number used. */

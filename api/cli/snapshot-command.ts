@@ -13,6 +13,7 @@ export function addSnapshot(program: Command, cli: Cli): void {
     .addOption(new Option("--pods <file>", "its pods: a PodList, one Pod, or manifests").conflicts("manifests"))
     .option("--manifests <dir>", "its static pods: a directory of manifests")
     .option("--config <file>", "its KubeletConfiguration (absent: the kubelet's defaults)")
+    .option("--kubelet-dir <dir>", "where its kubelet keeps its state files (default: /var/lib/kubelet)")
     .option("--node-name <name>", "its name (default: the host's)")
     .addOption(
       new Option("--cgroup-driver <driver>", "default: the configuration's, else cgroupfs").choices([

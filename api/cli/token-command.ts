@@ -14,7 +14,7 @@ export function addToken(program: Command, cli: Cli): void {
     "TOKEN=$(nodewise token create dashboard --scope read)",
     "nodewise token create actuator --scope decide --node $(hostname) > token && chmod 600 token",
     "nodewise token list",
-    "nodewise token revoke 0123456789ab",
+    "nodewise token revoke dashboard",
   );
   const load = () => import("./token.ts");
   group
@@ -36,10 +36,10 @@ export function addToken(program: Command, cli: Cli): void {
     .action((given: TokenGiven) => finish(cli, async () => (await load()).list(given, cli)));
   group
     .command("revoke")
-    .description("Revoke a token by its id, at once.")
-    .argument("<id>", "as `token list` shows it")
+    .description("Revoke a token by its id or its name, at once.")
+    .argument("<id-or-name>", "as `token list` shows them; a name that several active tokens have is not enough")
     .addOption(dataDirOption())
-    .action((id: string, given: { dataDir?: string; output: Form }) =>
-      finish(cli, async () => (await load()).revoke(id, given, cli)),
+    .action((which: string, given: { dataDir?: string; output: Form }) =>
+      finish(cli, async () => (await load()).revoke(which, given, cli)),
     );
 }

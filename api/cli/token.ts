@@ -48,13 +48,28 @@ export const list = (given: TokenGiven, cli: Cli): Promise<Outcome> =>
     return ok(EXIT.ok);
   });
 
-export const revoke = (id: string, given: Where, cli: Cli): Promise<Outcome> =>
+/** An id counts before a name; of a name there must be one active token. */
+export const revoke = (which: string, given: Where, cli: Cli): Promise<Outcome> =>
   withHistory(dirOf(given, cli), false, async (store) => {
-    const revoked = await revokeToken(store, id, Date.now());
+    const tokens = await listTokens(store);
+    if (!tokens.ok) return storeFault(tokens);
+    const active = tokens.value.filter(({ revokedAtMs }) => revokedAtMs === null);
+    const byId = active.filter(({ id }) => id === which);
+    const [found, ...others] = byId.length > 0 ? byId : active.filter(({ name }) => name === which);
+    if (found === undefined) {
+      const none = `no active token has the id or the name ${printable(which)}`;
+      return fault(EXIT.badInput, `${none}: \`nodewise token list\` shows them`);
+    }
+    if (others.length > 0) {
+      const ids = [found, ...others].map(({ id }) => id).join(", ");
+      return fault(
+        EXIT.badInput,
+        `${others.length + 1} active tokens have the name ${printable(which)}: name one by its id: ${ids}`,
+      );
+    }
+    const revoked = await revokeToken(store, found.id, Date.now());
     if (!revoked.ok) return storeFault(revoked);
-    if (!revoked.value.revoked)
-      return fault(EXIT.badInput, `no active token has the id ${id}: \`nodewise token list\` shows them`);
-    cli.terminal.warn(`token ${id} is revoked`);
+    cli.terminal.warn(`token ${found.id} (${printable(found.name)}) is revoked`);
     return ok(EXIT.ok);
   });
 

@@ -6,8 +6,21 @@ import { type Micros, micros } from "../model/units.ts";
 const EMPTY: KubeletConfiguration = {};
 export const configurationOf = (snapshot: Snapshot): KubeletConfiguration => snapshot.kubeletConfiguration ?? EMPTY;
 
-const ALPHA_OFF = ["MemoryQoS", "QOSReserved"] as const;
-const BETA_ON = ["DisableCPUQuotaWithExclusiveCPUs", "PodLevelResources"] as const;
+const ALPHA_OFF = [
+  "CPUManagerPolicyAlphaOptions",
+  "MemoryQoS",
+  "PodLevelResourceManagers",
+  "QOSReserved",
+  "TaintTolerationComparisonOperators",
+] as const;
+const BETA_ON = [
+  "CPUManagerPolicyBetaOptions",
+  "DRAExtendedResource",
+  "DisableCPUQuotaWithExclusiveCPUs",
+  "InPlacePodLevelResourcesVerticalScaling",
+  "NodeDeclaredFeatures",
+  "PodLevelResources",
+] as const;
 export type Gate = (typeof ALPHA_OFF)[number] | (typeof BETA_ON)[number];
 
 /** Whether a feature gate is on; a gate that the configuration does not name has its 1.36 default. */

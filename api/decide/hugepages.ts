@@ -24,6 +24,18 @@ export function hugePageLimits(amounts: ReadonlyMap<string, Amount>): Record<str
   return limits;
 }
 
+type Limits = Readonly<Record<string, Bytes>>;
+const alike = new WeakMap<readonly number[], Map<Bytes, Limits>>();
+
+/** One limit for every page size of a node (bytes). Most of its cgroups get the same, which is therefore made once a list. */
+export function limitEach(sizes: readonly number[], limit: Bytes): Limits {
+  const made = alike.get(sizes) ?? new Map<Bytes, Limits>();
+  alike.set(sizes, made);
+  const limits = made.get(limit) ?? Object.fromEntries(sizes.map((size) => [String(size), limit]));
+  made.set(limit, limits);
+  return limits;
+}
+
 const UNITS = ["B", "KB", "MB", "GB", "TB", "PB"];
 /** The kernel's name of a page size, `2MB`, as its files and CRI spell it. kubelet 1.36: HugePageUnitSizeFromByteSize. */
 export function pageSizeUnit(size: number): string {

@@ -1,9 +1,24 @@
-import type { Decider, Kind } from "../model/decision.ts";
+import type { Asked, AskOf, Decided, Decider, DecisionOf, Kind, Refusal } from "../model/decision.ts";
+import type { Result } from "../model/result.ts";
 import { decideAllocatable } from "./allocatable/decide.ts";
 import { decideCgroups } from "./cgroups/decide.ts";
+import { decideCpus } from "./cpus/decide.ts";
+import { decideDevices } from "./devices/decide.ts";
+import { decideMemory } from "./memory/decide.ts";
+import { decideTopology } from "./topology/decide.ts";
 
 /** The one register: a kind that is not here does not exist. */
 export const DECIDERS: { readonly [K in Kind]: Decider<K> } = {
   allocatable: decideAllocatable,
   cgroups: decideCgroups,
+  cpus: decideCpus,
+  memory: decideMemory,
+  topology: decideTopology,
+  devices: decideDevices,
 };
+
+/** A kind's decision, for a caller that has kind and ask from outside; `ask` is what `decodeAsk` made for this kind. */
+export function decideKind(kind: Kind, asked: Asked<AskOf[Kind]>): Result<Decided<DecisionOf[Kind]>, Refusal> {
+  const decider = DECIDERS[kind] as (asked: Asked<AskOf[Kind]>) => Result<Decided<DecisionOf[Kind]>, Refusal>;
+  return decider(asked);
+}

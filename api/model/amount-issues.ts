@@ -12,22 +12,25 @@ type Total = { units: number; milliCpu: number };
 
 /** Amounts that are fine one by one and together leave exact arithmetic. INVARIANT: after this no sum of a decision does. */
 export function amountIssues(snapshot: Snapshot, at: string, podsAt: string): readonly InputIssue[] {
-  const message = "the amounts add up to more than exact arithmetic holds";
-  const pods: Total = { units: 0, milliCpu: 0 };
-  for (const pod of snapshot.pods ?? []) addPod(pods, pod);
   const allocated: Total = { units: 0, milliCpu: 0 };
   for (const entry of Object.values(snapshot.assignments?.allocated_pods_state?.entries ?? {})) {
     addRequirements(allocated, entry.PodLevelResources);
     for (const resources of Object.values(entry.ContainerResources ?? {})) addRequirements(allocated, resources);
   }
-  const found: InputIssue[] = [];
-  if (isTooMuch(pods)) found.push({ path: podsAt, message });
+  const found: InputIssue[] = [...amountsOfPods(snapshot.pods ?? [], podsAt)];
   if (isTooMuch(allocated)) found.push({ path: joinPath(at, ["assignments", "allocated_pods_state"]), message });
   if (snapshot.machine !== undefined && machineUnits(snapshot.machine) > LIMITS.units) {
     found.push({ path: joinPath(at, ["machine", "numaNodes"]), message });
   }
   return found;
 }
+/** The same of pods alone; `at`: their path. */
+export function amountsOfPods(pods: readonly Pod[], at: string): readonly InputIssue[] {
+  const total: Total = { units: 0, milliCpu: 0 };
+  for (const pod of pods) addPod(total, pod);
+  return isTooMuch(total) ? [{ path: at, message }] : [];
+}
+const message = "the amounts add up to more than exact arithmetic holds";
 const isTooMuch = (t: Total): boolean => t.units > LIMITS.units || t.milliCpu > LIMITS.milliCpu;
 
 function addPod(total: Total, pod: Pod): void {
@@ -37,6 +40,8 @@ function addPod(total: Total, pod: Pod): void {
   addList(total, pod.spec.overhead);
   for (const s of pod.status?.containerStatuses ?? []) addStatus(total, s);
   for (const s of pod.status?.initContainerStatuses ?? []) addStatus(total, s);
+  addList(total, pod.status?.allocatedResources);
+  addRequirements(total, pod.status?.resources);
 }
 function addStatus(total: Total, status: ContainerStatus): void {
   addList(total, status.allocatedResources);

@@ -1,33 +1,28 @@
 import * as z from "zod";
 import { count, optional, pathPart, sortedRecord, text } from "./fields.ts";
+import { type InputIssue, joinPath } from "./input-issue.ts";
 import { LIMITS } from "./limits.ts";
 import { withoutNulls } from "./nulls.ts";
 import { resourceRequirements } from "./pod.ts";
+import { err, ok, type Result } from "./result.ts";
 
-/** State files may be posted as the file's text or as its JSON. */
-const stateFile = <S extends z.ZodType>(schema: S) =>
-  z.preprocess((v, ctx) => {
-    if (typeof v !== "string") return v;
-    try {
-      return withoutNulls(JSON.parse(v));
-    } catch {
-      ctx.issues.push({ code: "custom", message: "the text of a state file must be JSON", input: v });
-      return z.NEVER;
-    }
-  }, schema);
+/** A state file is kept as the disk has it, since its checksum is part of what it says; an object is written as JSON. */
+const stateText = z.preprocess(
+  (v) => (typeof v === "object" && v !== null && !Array.isArray(v) ? JSON.stringify(v) : v),
+  z.string().max(LIMITS.stateText),
+);
 
 const byPod = <V extends z.ZodType>(entry: V) => sortedRecord(pathPart, entry, LIMITS.statePods);
 /** A pod's regular and init containers. */
 const byContainer = <V extends z.ZodType>(entry: V) => sortedRecord(pathPart, entry, 2 * LIMITS.containersPerPod);
 
-export const cpuSetText = z.string().regex(/^(?:\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*)?$/, "must be a CPU list such as 0-3,8");
+const cpuSetText = z.string().regex(/^(?:\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*)?$/, "must be a CPU list such as 0-3,8");
 
 const cpuManagerState = z.object({
   policyName: text,
   defaultCpuSet: optional(cpuSetText),
   /** Pod uid -> container name -> CPUs. */
   entries: optional(byPod(byContainer(cpuSetText))),
-  checksum: optional(count),
 });
 export type CpuManagerState = z.output<typeof cpuManagerState>;
 
@@ -35,9 +30,29 @@ const memoryBlock = z.object({ numaAffinity: z.array(count).max(64), type: text,
 const memoryManagerState = z.object({
   policyName: text,
   entries: optional(byPod(byContainer(z.array(memoryBlock).max(64)))),
-  checksum: optional(count),
 });
 export type MemoryManagerState = z.output<typeof memoryManagerState>;
+
+/** Who has which CPUs, of the text of a cpu_manager_state; its checksum is not looked at. The error names the place. */
+export const readCpuManagerState = (text: string): Result<CpuManagerState, InputIssue> =>
+  readState("cpu_manager_state", cpuManagerState, text);
+/** The same of a memory_manager_state. */
+export const readMemoryManagerState = (text: string): Result<MemoryManagerState, InputIssue> =>
+  readState("memory_manager_state", memoryManagerState, text);
+
+function readState<S extends z.ZodType>(name: string, schema: S, text: string): Result<z.output<S>, InputIssue> {
+  const at = `assignments.${name}`;
+  let json: unknown;
+  try {
+    json = withoutNulls(JSON.parse(text));
+  } catch {
+    return err({ path: at, message: text === "" ? "the file is empty" : "the file is cut short, or no JSON" });
+  }
+  const parsed = schema.safeParse(json);
+  if (parsed.success) return ok(parsed.data);
+  const [first] = parsed.error.issues as [z.core.$ZodIssue];
+  return err({ path: joinPath(at, first.path), message: first.message });
+}
 
 /** allocated_pods_state: the file wraps its JSON in a `data` text. */
 const allocatedPods = z.object({
@@ -51,9 +66,16 @@ const allocatedPods = z.object({
   ),
 });
 export type AllocatedPodsState = z.output<typeof allocatedPods>;
-const allocatedPodsState = stateFile(
-  z.preprocess((v) => unwrapData(v), allocatedPods) as unknown as typeof allocatedPods,
-);
+/** It may be posted as the file's text or as its JSON. */
+const allocatedPodsState = z.preprocess((v, ctx) => {
+  if (typeof v !== "string") return unwrapData(v);
+  try {
+    return unwrapData(withoutNulls(JSON.parse(v)));
+  } catch {
+    ctx.issues.push({ code: "custom", message: "the text of a state file must be JSON", input: v });
+    return z.NEVER;
+  }
+}, allocatedPods);
 function unwrapData(v: unknown): unknown {
   const data = (v as { data?: unknown } | null)?.data;
   if (typeof data !== "string") return v;
@@ -66,8 +88,9 @@ function unwrapData(v: unknown): unknown {
 
 /** The kubelet's own state files, under their file names. */
 export const assignments = z.object({
-  cpu_manager_state: optional(stateFile(cpuManagerState)),
-  memory_manager_state: optional(stateFile(memoryManagerState)),
+  cpu_manager_state: optional(stateText),
+  memory_manager_state: optional(stateText),
+  kubelet_internal_checkpoint: optional(stateText),
   allocated_pods_state: optional(allocatedPodsState),
 });
 export type Assignments = z.output<typeof assignments>;

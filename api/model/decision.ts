@@ -1,9 +1,11 @@
+import type { PodAsk } from "./ask.ts";
+import type { CpusDecision, DevicesDecision, MemoryDecision, TopologyDecision } from "./managers.ts";
 import type { Result } from "./result.ts";
 import type { Snapshot } from "./snapshot.ts";
 import type { Bytes, CpuShares, CpuWeight, Micros } from "./units.ts";
 
 /** One decision kind has one name: route, folder, row value, CLI verb. The others of the house join this list with their room. */
-export const KINDS = ["allocatable", "cgroups"] as const;
+export const KINDS = ["allocatable", "cgroups", "cpus", "memory", "topology", "devices"] as const;
 export type Kind = (typeof KINDS)[number];
 export const isKind = (s: string): s is Kind => (KINDS as readonly string[]).includes(s);
 
@@ -13,18 +15,32 @@ export const POLICY_VERSION = "kubelet-1.36.3+1";
 export const EXPLAIN = ["off", "reasons", "full"] as const;
 export type Explain = (typeof EXPLAIN)[number];
 
-/** A step of the reasoning: a stable code, the place in the decision that it explains, and the numbers it used. */
+/** How a decision ended, of all kinds; every other word than `decided` is a negative answer. */
+export const VERDICTS = ["decided", "refused", "kubelet-refuses"] as const;
+export type Verdict = (typeof VERDICTS)[number];
+export const isVerdict = (s: string): s is Verdict => (VERDICTS as readonly string[]).includes(s);
+
+/** A step of the reasoning: a stable code, the value that it explains (for example `cpuShares`), and the numbers it used. */
 export interface Reason {
   readonly code: string;
-  /** The cgroup's path or the resource's name that the reason speaks of. */
-  readonly at: string;
-  /** The value of that place, for example `cpuShares`. */
   readonly field: string;
   readonly numbers?: Numbers;
 }
+/** All reasons of one place. */
+export interface PlaceReasons {
+  /** The cgroup's path or the resource's name that the reasons speak of. */
+  readonly at: string;
+  readonly because: readonly Reason[];
+}
 export type Numbers = Readonly<Record<string, string | number | boolean | undefined>>;
 
-export const REFUSAL_CODES = ["needs_input", "invalid_configuration", "no_such_pod"] as const;
+export const REFUSAL_CODES = [
+  "needs_input",
+  "invalid_configuration",
+  "invalid_state",
+  "no_such_pod",
+  "too_large",
+] as const;
 /** An expected "no answer": what is missing or contradictory, and what to do about it. */
 export interface Refusal {
   readonly code: (typeof REFUSAL_CODES)[number];
@@ -52,7 +68,7 @@ export interface CgroupValues {
   /** v1: memory plus swap (memsw); v2: swap alone. */
   readonly memorySwap?: Bytes;
   readonly pidsLimit?: number;
-  /** Page size in bytes -> limit in bytes; `UNLIMITED_HUGEPAGES` on QoS tiers. */
+  /** Page size in bytes -> limit in bytes; -1 (none) on QoS tiers. */
   readonly hugePageLimit?: Readonly<Record<string, Bytes>>;
   readonly cpusetCpus?: string;
   readonly cpusetMems?: string;
@@ -103,19 +119,29 @@ export interface AllocatableDecision {
   readonly errors: readonly string[];
 }
 
+/** Undefined: the kind asks nothing beyond the snapshot. */
 export interface AskOf {
   readonly allocatable: undefined;
   readonly cgroups: undefined;
+  readonly cpus: PodAsk;
+  readonly memory: PodAsk;
+  readonly topology: PodAsk;
+  readonly devices: PodAsk;
 }
 export interface DecisionOf {
   readonly allocatable: AllocatableDecision;
   readonly cgroups: CgroupsDecision;
+  readonly cpus: CpusDecision;
+  readonly memory: MemoryDecision;
+  readonly topology: TopologyDecision;
+  readonly devices: DevicesDecision;
 }
 
 export interface Decided<D> {
   readonly decision: D;
-  readonly verdict: string;
-  readonly reasons: readonly Reason[];
+  readonly verdict: Verdict;
+  /** One entry a place, in the order in which the places were first spoken of. */
+  readonly reasons: readonly PlaceReasons[];
   /** Inputs that would have made the answer fuller. */
   readonly needs: readonly string[];
   /** State to post next time; null when the kind keeps none. */

@@ -20,7 +20,7 @@ export function decodeSnapshot(input: unknown, at = ""): Result<Snapshot, readon
   const podsAt = podsPath(input, at);
   const machineAt = joinPath(at, ["machine"]);
   const issues = [
-    ...podIssues(pods ?? [], podsAt),
+    ...podIssues(pods ?? [], (i) => `${podsAt}[${i}]`),
     ...(snapshot.machine === undefined ? [] : machineIssues(snapshot.machine, machineAt)),
     ...amountIssues(snapshot, at, podsAt),
   ];

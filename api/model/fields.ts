@@ -2,6 +2,7 @@ import * as z from "zod";
 import { isNegative, milliValue, value } from "./amount.ts";
 import { type Duration, parseDuration } from "./duration.ts";
 import { LIMITS } from "./limits.ts";
+import { memo } from "./memo.ts";
 import { parseQuantity, type Quantity } from "./quantity.ts";
 import { err, type Result } from "./result.ts";
 
@@ -16,6 +17,17 @@ export const text = z.string().max(LIMITS.textLength);
 export const pathPart = z
   .string()
   .regex(/^[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/, "must be letters, digits, `-` or `.`, at most 253");
+/** A host's name may hold `_`, though no API server takes such a node. */
+export const nodeName = z
+  .string()
+  .regex(/^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$/, "must be letters, digits, `-`, `.` or `_`, at most 253");
+/** A place of the file system, from its root. */
+export const absolutePath = z
+  .string()
+  .max(4096)
+  .refine((s) => /^\/[^\p{Cc}]*$/u.test(s) && !s.split("/").some((part) => part === "." || part === ".."), {
+    message: "must be a path from `/`, such as /sys/fs/cgroup, without `.` and `..`",
+  });
 /** A cgroup named in a configuration: it must not lead out of the hierarchy. */
 export const cgroupPath = z
   .string()
@@ -41,11 +53,18 @@ const typeName = (v: unknown): string => (v === null ? "null" : Array.isArray(v)
 
 type Fault = { readonly code: "malformed" | "negative" | "out_of_range"; readonly message: string };
 
+/** Texts that lists and fields repeat, of one node and of many. */
+const REPEATED = 4096;
+const LONGEST_REPEATED = 64;
+const knownQuantity = memo(REPEATED, parseQuantity);
+const knownDuration = memo(REPEATED, parseDuration);
+
 function readQuantity(v: unknown, name: string): Result<Quantity, Fault> {
   if (typeof v !== "string" && typeof v !== "number") {
     return err({ code: "malformed", message: `expected a quantity (text or number), received ${typeName(v)}` });
   }
-  const parsed = parseQuantity(String(v));
+  const text = String(v);
+  const parsed = text.length > LONGEST_REPEATED ? parseQuantity(text) : knownQuantity(text);
   if (!parsed.ok) return parsed;
   const { amount } = parsed.value;
   if (isNegative(amount)) return err({ code: "negative", message: `quantity \`${v}\` is negative` });
@@ -54,6 +73,13 @@ function readQuantity(v: unknown, name: string): Result<Quantity, Fault> {
 }
 
 const RESOURCE_NAME = /^[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,315}[A-Za-z0-9])?$/;
+const LONGEST_NAME = 317;
+const isResourceName = memo(512, (name) => RESOURCE_NAME.test(name) && !(name in Object.prototype));
+
+export const resourceName = z
+  .string()
+  .max(LONGEST_NAME)
+  .refine((name) => isResourceName(name), "not a resource name");
 
 /** `observed`: read back from a kernel, which says "unlimited" with an absurd number; such entries are left out. */
 function readResourceList(v: unknown, ctx: z.RefinementCtx, observed: boolean): ResourceList {
@@ -64,12 +90,11 @@ function readResourceList(v: unknown, ctx: z.RefinementCtx, observed: boolean): 
   if (names.length > LIMITS.resourcesPerList) return issue(ctx, `more than ${LIMITS.resourcesPerList} resources`);
   const list: Record<string, Quantity> = {};
   for (const name of sorted(names)) {
-    const path = [name];
-    if (!RESOURCE_NAME.test(name) || name in Object.prototype) return issue(ctx, "not a resource name", path);
+    if (name.length > LONGEST_NAME || !isResourceName(name)) return issue(ctx, "not a resource name", [name]);
     const quantity = readQuantity((v as Record<string, unknown>)[name], name);
     if (quantity.ok) list[name] = quantity.value;
     else if (!observed || quantity.error.code !== "out_of_range") {
-      ctx.addIssue({ code: "custom", message: quantity.error.message, path });
+      ctx.addIssue({ code: "custom", message: quantity.error.message, path: [name] });
     }
   }
   return list;
@@ -114,7 +139,7 @@ export const quantity = z
 export const duration = z
   .string()
   .transform((v, ctx): Duration => {
-    const parsed = parseDuration(v);
+    const parsed = v.length > LONGEST_REPEATED ? parseDuration(v) : knownDuration(v);
     return parsed.ok ? parsed.value : issue(ctx, parsed.error);
   })
   .meta({ type: "string", description: "a Go duration: 100ms, 10s, 5m0s" });

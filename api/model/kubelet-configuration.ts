@@ -57,6 +57,7 @@ const configuration = z.object({
   imageMaximumGCAge: optional(duration),
   reservedMemory: optional(z.array(z.object({ numaNode: count, limits: optional(resourceList) })).max(64)),
   featureGates: optional(sortedRecord(text, z.boolean(), LIMITS.labels)),
+  allowedUnsafeSysctls: optional(z.array(text).max(LIMITS.labels)),
   failSwapOn: optional(z.boolean()),
   failCgroupV1: optional(z.boolean()),
 });

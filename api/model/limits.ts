@@ -3,9 +3,12 @@ export const LIMITS = {
   bodyBytes: 8 * 1024 * 1024,
   pods: 512,
   containersPerPod: 64,
+  volumesPerPod: 256,
   resourcesPerList: 64,
   /** Of a kubelet's state file; it may still name pods that are gone. */
   statePods: 2048,
+  /** Characters of a state file. */
+  stateText: 4 * 1024 * 1024,
   pageSizes: 64,
   cpus: 4096,
   numaNodes: 64,

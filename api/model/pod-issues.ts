@@ -3,16 +3,16 @@ import { type InputIssue, joinPath } from "./input-issue.ts";
 import { LIMITS } from "./limits.ts";
 import { MIRROR_ANNOTATION, type Pod, podNamespace, podUid } from "./pod.ts";
 
-/** What the schema of one field cannot see: pods with one uid, containers with one name, an annotation that serves as uid. */
-export function podIssues(pods: readonly Pod[], at: string): readonly InputIssue[] {
+/** What the schema of one field cannot see: pods with one uid, containers with one name, an annotation that serves as uid. `place`: the path of a pod. */
+export function podIssues(pods: readonly Pod[], place: (i: number) => string): readonly InputIssue[] {
   const issues: InputIssue[] = [];
   const seen = new Map<string, number>();
   for (const [i, pod] of pods.entries()) {
-    const here = `${at}[${i}]`;
+    const here = place(i);
     const uid = podUid(pod);
     const first = uid === undefined ? undefined : seen.get(uid);
     if (first !== undefined) {
-      const other = `${at}[${first}] (${nameOf(pods[first])})`;
+      const other = `${place(first)} (${nameOf(pods[first])})`;
       issues.push({ path: `${here}.metadata.uid`, message: `uid \`${uid}\` is also that of ${other}` });
     } else if (uid !== undefined) seen.set(uid, i);
     if (pod.metadata.annotations?.[MIRROR_ANNOTATION] !== undefined && !pathPart.safeParse(uid).success) {

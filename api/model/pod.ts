@@ -3,6 +3,7 @@ import {
   observedResourceList,
   optional,
   pathPart,
+  quantity,
   resourceList,
   text,
   textMap,
@@ -10,6 +11,16 @@ import {
   wholeNumber,
 } from "./fields.ts";
 import { LIMITS } from "./limits.ts";
+import {
+  APP_ARMOR_ANNOTATION,
+  affinity,
+  containerPorts,
+  containerSecurityContext,
+  nodeSelector,
+  OS_LABEL,
+  podSecurityContext,
+  tolerations,
+} from "./placement.ts";
 
 /** `resources` of a container, of a pod, or of a container's status. */
 export const resourceRequirements = z.object({ requests: optional(resourceList), limits: optional(resourceList) });
@@ -21,12 +32,19 @@ export const container = z.object({
   resources: optional(resourceRequirements),
   /** `Always` on an init container makes it a sidecar. */
   restartPolicy: optional(text),
+  restartPolicyRules: optional(z.array(z.object({ action: text })).max(64)),
+  ports: optional(containerPorts),
+  securityContext: optional(containerSecurityContext),
 });
 export type Container = z.output<typeof container>;
 
 const containerState = z.object({
   running: optional(z.object({ startedAt: optional(timestamp) })),
   terminated: optional(z.object({ exitCode: optional(z.number().int()) })),
+});
+const observedRequirements = z.object({
+  requests: optional(observedResourceList),
+  limits: optional(observedResourceList),
 });
 export const containerStatus = z.object({
   name: pathPart,
@@ -35,12 +53,23 @@ export const containerStatus = z.object({
   /** Requests that the kubelet has allocated; differs from the spec while a resize is pending. */
   allocatedResources: optional(observedResourceList),
   /** What is in force on the node. */
-  resources: optional(z.object({ requests: optional(observedResourceList), limits: optional(observedResourceList) })),
+  resources: optional(observedRequirements),
 });
 export type ContainerStatus = z.output<typeof containerStatus>;
 
 const containers = z.array(container).max(LIMITS.containersPerPod);
 const statuses = z.array(containerStatus).max(LIMITS.containersPerPod);
+/** Of a volume only what makes it local storage; a source that is there is an empty object. */
+const volume = z.object({
+  name: text,
+  emptyDir: optional(z.object({ medium: optional(text), sizeLimit: optional(quantity) })),
+  hostPath: optional(z.object({})),
+  gitRepo: optional(z.object({})),
+  configMap: optional(z.object({})),
+});
+const condition = z.object({ type: text, status: optional(text), reason: optional(text) });
+/** Extended resources that a claim holds, so that the node need not list them. */
+const claimMappings = z.array(z.object({ containerName: text, resourceName: text })).max(LIMITS.resourcesPerList);
 const CONFIG_ANNOTATION = "kubernetes.io/config.";
 /** On the API's image of a static pod: the uid that the node knows the pod by. */
 export const MIRROR_ANNOTATION = "kubernetes.io/config.mirror";
@@ -51,8 +80,10 @@ export const pod = z.object({
     name: pathPart,
     namespace: optional(pathPart),
     uid: optional(pathPart),
-    annotations: optional(textMap((key) => key.startsWith(CONFIG_ANNOTATION))),
+    creationTimestamp: optional(timestamp),
+    annotations: optional(textMap((key) => key.startsWith(CONFIG_ANNOTATION) || key.startsWith(APP_ARMOR_ANNOTATION))),
     deletionTimestamp: optional(timestamp),
+    labels: optional(textMap((key) => key === OS_LABEL)),
   }),
   spec: z.object({
     containers: containers.min(1, "a pod has at least one container"),
@@ -63,6 +94,16 @@ export const pod = z.object({
     priorityClassName: optional(text),
     nodeName: optional(text),
     restartPolicy: optional(text),
+    terminationGracePeriodSeconds: optional(wholeNumber(0, Number.MAX_SAFE_INTEGER)),
+    volumes: optional(z.array(volume).max(LIMITS.volumesPerPod)),
+    nodeSelector: optional(nodeSelector),
+    affinity: optional(affinity),
+    tolerations: optional(tolerations),
+    hostNetwork: optional(z.boolean()),
+    hostIPC: optional(z.boolean()),
+    hostUsers: optional(z.boolean()),
+    os: optional(z.object({ name: text })),
+    securityContext: optional(podSecurityContext),
   }),
   status: optional(
     z.object({
@@ -70,6 +111,11 @@ export const pod = z.object({
       qosClass: optional(z.enum(["Guaranteed", "Burstable", "BestEffort", ""])),
       containerStatuses: optional(statuses),
       initContainerStatuses: optional(statuses),
+      conditions: optional(z.array(condition).max(64)),
+      /** Of a pod with pod-level resources: what the kubelet has allocated, and what is in force. */
+      allocatedResources: optional(observedResourceList),
+      resources: optional(observedRequirements),
+      extendedResourceClaimStatus: optional(z.object({ requestMappings: optional(claimMappings) })),
     }),
   ),
 });

@@ -44,6 +44,8 @@ const SUFFIXES = new Map<string, Suffix>([
   ...(["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"] as const).map((s, i) => [s, binarySuffix(i + 1)] as const),
 ]);
 
+const UNIT = SUFFIXES.get("") as Suffix;
+
 export interface QuantityFault {
   readonly code: "malformed" | "out_of_range";
   readonly message: string;
@@ -51,11 +53,10 @@ export interface QuantityFault {
 
 const MAX_LENGTH = 64;
 const MAX_MILLI_NANOS = (2n ** 63n - 1n) * 1_000_000n;
-const digitsEnd = (s: string, from: number): number => {
-  let i = from;
-  while (i < s.length && s.charCodeAt(i) >= 48 && s.charCodeAt(i) <= 57) i++;
-  return i;
-};
+const MINUS = 45;
+const DOT = 46;
+/** 10^0 to 10^15, all that fifteen digits can have behind a dot. */
+const TENS = Array.from({ length: 16 }, (_, i) => 10 ** i);
 
 /**
  * Parses every notation and suffix that Go's `resource.ParseQuantity` takes. Finer than a billionth rounds away from zero.
@@ -64,24 +65,42 @@ const digitsEnd = (s: string, from: number): number => {
 export function parseQuantity(text: string): Result<Quantity, QuantityFault> {
   if (text.length > MAX_LENGTH)
     return err({ code: "malformed", message: `quantity is longer than ${MAX_LENGTH} characters` });
-  const first = text.charCodeAt(0);
-  const signed = first === 43 || first === 45;
-  const start = signed ? 1 : 0;
-  const intEnd = digitsEnd(text, start);
-  const hasDot = text.charCodeAt(intEnd) === 46;
-  const end = hasDot ? digitsEnd(text, intEnd + 1) : intEnd;
   // Go reads a sign, a dot or a suffix without digits as zero, but not the empty text.
   if (text === "") return malformed(text);
-  const suffixText = text.slice(end);
-  const suffix = SUFFIXES.get(suffixText) ?? exponentSuffix(suffixText);
-  if (suffix === undefined) return malformed(text);
-  const negative = first === 45;
-  if (!hasDot && suffix.milli > 0 && end - start <= 15) {
-    const milli = Number(text.slice(start, end)) * suffix.milli;
-    if (Number.isSafeInteger(milli))
-      return ok(new Quantity(negative && milli !== 0 ? -milli : milli, suffix.format, text));
+  const first = text.charCodeAt(0);
+  const start = first === 43 || first === MINUS ? 1 : 0;
+  let digits = 0;
+  let dot = -1;
+  let end = start;
+  for (; end < text.length; end++) {
+    const c = text.charCodeAt(end);
+    if (c >= 48 && c <= 57) digits = digits * 10 + (c - 48);
+    else if (c === DOT && dot < 0) dot = end;
+    else break;
   }
-  return parseExact(text, start, intEnd, end, hasDot, suffix, negative);
+  const suffix = suffixAt(text, end);
+  if (suffix === undefined) return malformed(text);
+  const behindDot = dot < 0 ? 0 : end - dot - 1;
+  const milli =
+    end - start <= 15 && suffix.milli > 0 ? exactMilli(digits, suffix.milli, TENS[behindDot] as number) : -1;
+  const negative = first === MINUS;
+  if (milli >= 0) return ok(new Quantity(negative && milli !== 0 ? -milli : milli, suffix.format, text));
+  return parseExact(text, start, dot < 0 ? end : dot, end, dot >= 0, suffix, negative);
+}
+
+/** digits * milli / divisor where that is a whole number and nothing on the way leaves exact arithmetic; else -1. */
+function exactMilli(digits: number, milli: number, divisor: number): number {
+  const product = milli % divisor === 0 ? digits * (milli / divisor) : digits * milli;
+  if (product > Number.MAX_SAFE_INTEGER) return -1;
+  if (milli % divisor === 0) return product;
+  return product % divisor === 0 ? product / divisor : -1;
+}
+
+/** The suffix that begins at `end`; a character or two, or an exponent. */
+function suffixAt(text: string, end: number): Suffix | undefined {
+  if (end === text.length) return UNIT;
+  const found = SUFFIXES.get(text.slice(end));
+  return found ?? exponentSuffix(text.slice(end));
 }
 
 function parseExact(
@@ -117,7 +136,7 @@ function exponentSuffix(s: string): Suffix | undefined {
   if (!/^[eE][+-]?\d{1,9}$/.test(s)) return undefined;
   const exponent = Math.max(-MAX_LENGTH * 2, Math.min(MAX_LENGTH, Number(s.slice(1))));
   if (exponent < -9) return { format: "DecimalExponent", milli: exponent + 9, nanos: 1n };
-  return { format: "DecimalExponent", milli: 0, nanos: 10n ** BigInt(exponent + 9) };
+  return { ...decimalSuffix(exponent), format: "DecimalExponent" };
 }
 
 export const quantityOf = (amount: Amount, format: QuantityFormat): Quantity => new Quantity(amount, format);

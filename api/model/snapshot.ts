@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { assignments } from "./assignments.ts";
-import { devices } from "./devices.ts";
-import { count, optional, text, timestamp } from "./fields.ts";
+import { devicePlugins, devices } from "./devices.ts";
+import { absolutePath, count, optional, sortedRecord, text, timestamp } from "./fields.ts";
 import { kubeletConfiguration } from "./kubelet-configuration.ts";
 import { LIMITS } from "./limits.ts";
 import { machine } from "./machine.ts";
@@ -10,14 +10,28 @@ import { pod } from "./pod.ts";
 import { stats } from "./stats.ts";
 
 export const cgroup = z.object({
-  version: z.union([z.literal(1), z.literal(2)]),
+  version: z.literal([1, 2], "must be 1 or 2"),
   driver: optional(z.enum(["cgroupfs", "systemd"])),
   /** Where the hierarchies are mounted. */
-  root: optional(text),
+  root: optional(absolutePath),
   /** How the runtime turns a container's shares into cpu.weight: `curve` (runc >= 1.3.2, crun >= 1.23) or `linear` (older). */
   runtimeCpuWeight: optional(z.enum(["curve", "linear"])),
+  /** Container id, without the runtime's prefix -> its cpuset.cpus as read. */
+  cpusets: optional(sortedRecord(text, text, LIMITS.pods * LIMITS.containersPerPod)),
 });
 export type Cgroup = z.output<typeof cgroup>;
+
+/** What the kubelet's managers know of their own life. */
+export const kubelet = z.object({
+  /** When this kubelet started; what it learnt of plugins before is gone. */
+  startedAt: optional(timestamp),
+  /** Whether every source of pods has been heard since; absent: they have. Until then nothing of a pod is taken back. */
+  sourcesReady: optional(z.boolean()),
+  /** systemd has announced a shutdown: nothing more comes in. */
+  shuttingDown: optional(z.boolean()),
+  /** Whether the host enforces AppArmor profiles; the kubelet looks once, when it starts. */
+  appArmor: optional(z.boolean()),
+});
 
 const podList = z.preprocess((v) => podItems(v), z.array(pod).max(LIMITS.pods));
 const podItems = (v: unknown): unknown => (isPodList(v) ? v.items : v);
@@ -36,7 +50,9 @@ export const snapshot = z.object({
   stats: optional(stats),
   machine: optional(machine),
   cgroup: optional(cgroup),
+  kubelet: optional(kubelet),
   devices: optional(devices),
+  devicePlugins: optional(devicePlugins),
   assignments: optional(assignments),
 });
 /** A decoded snapshot: checked once, immutable, its amounts parsed. `JSON.stringify` gives its stored form. */

@@ -3,7 +3,7 @@ type Unit<Name extends string> = number & { readonly [unit]: Name };
 
 /** Thousandths of a CPU. */
 export type MilliCpu = Unit<"MilliCpu">;
-/** Bytes; whole, and safe (|n| <= 2^53-1) except for `UNLIMITED_HUGEPAGES`, which is a power of two and so exact. */
+/** Bytes; whole, and safe: |n| <= 2^53-1. */
 export type Bytes = Unit<"Bytes">;
 /** cpu.shares of cgroup v1, 2..262144. */
 export type CpuShares = Unit<"CpuShares">;
@@ -25,11 +25,8 @@ export const cpuWeight = (n: number): CpuWeight => whole(n, "CpuWeight") as CpuW
 export const micros = (n: number): Micros => whole(n, "Micros") as Micros;
 export const epochMs = (n: number): EpochMs => whole(n, "EpochMs") as EpochMs;
 
-/** The kubelet's "no limit" for a huge page size on a QoS tier: 1 << 62 bytes. */
-export const UNLIMITED_HUGEPAGES = (2 ** 62) as Bytes;
-
-/** A whole number as decimal digits; `String(2 ** 62)` would print 4611686018427388000. */
-export const decimal = (n: number): string => (Number.isSafeInteger(n) ? String(n) : BigInt(n).toString());
+/** No limit for a huge page size, on a QoS tier. The kubelet has 1 << 62 there, which is no JSON number that all can read. */
+export const NO_PAGE_LIMIT = -1 as Bytes;
 
 /** Truncating division of whole numbers, as Go's int64 `/`; exact for all safe integers, which `Math.trunc(a / b)` is not. */
 export const quotient = (a: number, b: number): number => (a - (a % b)) / b;

@@ -1,6 +1,8 @@
 import * as z from "zod";
 import { CGROUP_LEVELS, EXPLAIN, KINDS } from "../model/decision.ts";
 import { PROBLEMS } from "../routes/problem.ts";
+import { devicesDecision } from "./device-answers.ts";
+import { cpusDecision, memoryDecision, podRef, topologyDecision } from "./manager-answers.ts";
 
 /** What the API answers, as schemas: for the document, and for tests that hold real answers to them. */
 const id = z.string().regex(/^[0-9a-f]{32}$/);
@@ -12,11 +14,16 @@ const kind = z.enum(KINDS);
 export const reason = z
   .strictObject({
     code: z.string(),
-    at: z.string().describe("the cgroup's path or the resource's name"),
-    field: z.string().describe("the value of that place"),
+    field: z.string().describe("the value of the place"),
     numbers: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).optional(),
   })
   .describe("one step of the reasoning, with the numbers it used");
+export const placeReasons = z
+  .strictObject({
+    at: z.string().describe("the cgroup's path or the resource's name"),
+    because: z.array(reason),
+  })
+  .describe("why a place has the values it has");
 
 export const cgroupValues = z
   .strictObject({
@@ -30,7 +37,9 @@ export const cgroupValues = z
     memoryHigh: integer,
     memorySwap: integer.describe("v1: memory plus swap; v2: swap alone"),
     pidsLimit: integer,
-    hugePageLimit: z.record(z.string(), integer).describe("page size in bytes to limit in bytes"),
+    hugePageLimit: z
+      .record(z.string(), integer)
+      .describe("page size in bytes to limit in bytes; -1: no limit, for which `files` has the kubelet's 2^62"),
     cpusetCpus: z.string(),
     cpusetMems: z.string(),
     oomScoreAdj: integer.describe("of the container's processes"),
@@ -42,7 +51,7 @@ export const cgroupValues = z
 const cgroupPlan = z.strictObject({
   path: z.string().describe("as under each hierarchy, for the driver"),
   level: z.enum(CGROUP_LEVELS),
-  pod: z.strictObject({ namespace: z.string(), name: z.string(), uid: z.string() }).nullable(),
+  pod: podRef.nullable(),
   container: z.string().nullable(),
   containerId: z.string().nullable().describe("null when the container does not run yet"),
   values: cgroupValues,
@@ -62,9 +71,16 @@ export const allocatableDecision = z.strictObject({
   errors: z.array(z.string()).describe("configuration that the kubelet would refuse to start with"),
 });
 
-const decisionOf = z.union([cgroupsDecision, allocatableDecision]);
+const decisionOf = z.union([
+  cgroupsDecision,
+  allocatableDecision,
+  cpusDecision,
+  memoryDecision,
+  topologyDecision,
+  devicesDecision,
+]);
 const explained = {
-  reasons: z.array(reason),
+  reasons: z.array(placeReasons),
   needs: z.array(z.string()).describe("inputs that would have made the answer fuller"),
 };
 const identity = { id, kind, node: z.string(), policyVersion: z.string(), snapshotId: id.nullable(), decidedAt: time };
@@ -80,7 +96,7 @@ export const decisionHead = z.strictObject({
   ...identity,
   verdict: z.string(),
   explain: z.enum(EXPLAIN),
-  pod: z.strictObject({ namespace: z.string(), name: z.string(), uid: z.string() }).nullable(),
+  pod: podRef.nullable(),
 });
 export const storedResult = z.looseObject({
   id,
@@ -171,9 +187,14 @@ export const batchLine = z.union([
 
 export const ANSWERS = {
   Reason: reason,
+  PlaceReasons: placeReasons,
   CgroupValues: cgroupValues,
   CgroupsDecision: cgroupsDecision,
   AllocatableDecision: allocatableDecision,
+  CpusDecision: cpusDecision,
+  MemoryDecision: memoryDecision,
+  TopologyDecision: topologyDecision,
+  DevicesDecision: devicesDecision,
   DecisionHead: decisionHead,
   DecisionAnswer: decisionAnswer,
   FullDecision: fullDecision,

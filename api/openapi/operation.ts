@@ -1,4 +1,4 @@
-import { EXPLAIN } from "../model/decision.ts";
+import { EXPLAIN, REFUSAL_CODES } from "../model/decision.ts";
 import type { ProblemCode } from "../routes/problem.ts";
 import type { AnswerName } from "./answers.ts";
 import { type JsonSchema, ref } from "./input-schemas.ts";
@@ -47,6 +47,22 @@ export const json = (schema: JsonSchema, example: unknown, optional = false) => 
 });
 export const time: JsonSchema = { type: "string", format: "date-time" };
 
+const ASK: JsonSchema = {
+  description: "allocatable and cgroups ask nothing beyond the snapshot; without an ask the others tell what is there",
+  anyOf: [
+    { type: "null" },
+    {
+      type: "object",
+      additionalProperties: false,
+      properties: {
+        pod: {
+          description: "the pod that asks to come in, or NAMESPACE/NAME of one of the snapshot",
+          anyOf: [ref("Pod"), { type: "string" }, { type: "null" }],
+        },
+      },
+    },
+  ],
+};
 export const decisionRequest = (
   required: readonly string[],
   properties: Readonly<Record<string, JsonSchema>>,
@@ -59,8 +75,14 @@ export const decisionRequest = (
     ...properties,
     snapshot: ref("NodeSnapshot"),
     snapshotId: { type: "string", pattern: "^[0-9a-f]{32}$", description: "one that the history holds" },
-    ask: { type: "null", description: "these kinds ask nothing beyond the snapshot" },
-    explain: { type: "string", enum: EXPLAIN, default: "reasons" },
+    ask: ASK,
+    explain: {
+      type: "string",
+      enum: EXPLAIN,
+      default: "reasons",
+      description:
+        "reasons: of every value, and of what was left unset; full: the same for kinds that weigh no alternatives",
+    },
   },
 });
 export const REPLAY_REQUEST: JsonSchema = {
@@ -89,4 +111,4 @@ export const BODY: readonly ProblemCode[] = [
   "unsupported_media_type",
   "unsupported_encoding",
 ];
-export const REFUSALS: readonly ProblemCode[] = ["needs_input", "invalid_configuration", "no_such_pod"];
+export const REFUSALS: readonly ProblemCode[] = REFUSAL_CODES;

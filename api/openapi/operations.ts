@@ -1,5 +1,5 @@
 import { MAX_PAGE } from "../../db/store.ts";
-import { KINDS } from "../model/decision.ts";
+import { KINDS, VERDICTS } from "../model/decision.ts";
 import { BATCH, DECISION, REPLAY, results, SNAPSHOT } from "./examples.ts";
 import { ref } from "./input-schemas.ts";
 import {
@@ -83,7 +83,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     parameters: [
       node,
       query("kind", "Only of this kind", { type: "string", enum: KINDS }),
-      query("verdict", "Only with this verdict"),
+      query("verdict", "Only with this verdict", { type: "string", enum: VERDICTS }),
       query("pod", "Only about this pod: a uid, a name, or namespace/name"),
       query("since", "Decided then or later", time),
       query("until", "Decided earlier", time),

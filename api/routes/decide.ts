@@ -1,6 +1,7 @@
 import type { StoreFailure } from "../../db/failure.ts";
 import type { DecisionRow, IdempotencyKey, Recorded, SnapshotRow } from "../../db/store.ts";
 import { type Caller, requireNode } from "../auth/authorize.ts";
+import { isSteady } from "../decide/input.ts";
 import { type Kind, POLICY_VERSION } from "../model/decision.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import type { EpochMs } from "../model/units.ts";
@@ -106,7 +107,10 @@ async function claim(ports: Ports, caller: Caller, key: string, decision: Decisi
   };
 }
 
-const rowOf = ({ id, kind, node, snapshotId, verdict, explain, ask, body }: Decision, now: EpochMs): DecisionRow => ({
+const rowOf = (
+  { id, kind, node, snapshotId, verdict, explain, ask, pod, body }: Decision,
+  now: EpochMs,
+): DecisionRow => ({
   id,
   kind,
   node,
@@ -115,13 +119,14 @@ const rowOf = ({ id, kind, node, snapshotId, verdict, explain, ask, body }: Deci
   verdict,
   explain,
   decidedAtMs: now,
-  pod: null,
+  pod,
   ask,
   body,
+  repeats: isSteady(kind) ? [[0, body.length]] : [],
 });
 
 export const snapshotRow = (
-  { id, node, observedAtMs, sequence, bootId, text }: DecodedSnapshot,
+  { id, node, observedAtMs, sequence, bootId, text, repeats }: DecodedSnapshot,
   now: EpochMs,
 ): SnapshotRow => ({
   id,
@@ -131,6 +136,7 @@ export const snapshotRow = (
   bootId,
   storedAtMs: now,
   body: text,
+  repeats,
 });
 
 type Answered = Pick<DecisionRow, "id" | "kind" | "node" | "policyVersion" | "snapshotId" | "decidedAtMs" | "body">;

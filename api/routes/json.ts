@@ -1,5 +1,5 @@
+import { faultOf } from "../model/json-fault.ts";
 import { ok, type Result } from "../model/result.ts";
-import { faultOf } from "./json-fault.ts";
 import { type Problem, problem } from "./problem.ts";
 
 /** Nothing that Kubernetes prints comes near. */

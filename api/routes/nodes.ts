@@ -1,7 +1,7 @@
 import type { DecisionQuery, NodeRow } from "../../db/store.ts";
 import { MAX_PAGE } from "../../db/store.ts";
 import { requireNode } from "../auth/authorize.ts";
-import { isKind, KINDS } from "../model/decision.ts";
+import { isKind, isVerdict, KINDS, VERDICTS } from "../model/decision.ts";
 import type { InputIssue } from "../model/decode.ts";
 import { ok, type Result } from "../model/result.ts";
 import { headOf } from "./decisions.ts";
@@ -83,6 +83,8 @@ function decisionQuery({
 }: Given): Result<DecisionQuery, Problem> {
   const issues: InputIssue[] = [];
   if (kind !== undefined && !isKind(kind)) issues.push({ path: "kind", message: `must be one of ${KINDS.join(", ")}` });
+  if (verdict !== undefined && !isVerdict(verdict))
+    issues.push({ path: "verdict", message: `must be one of ${VERDICTS.join(", ")}` });
   const size = /^\d{1,4}$/.test(limit) ? Number(limit) : 0;
   if (size < 1 || size > MAX_PAGE) issues.push({ path: "limit", message: `must be a number from 1 to ${MAX_PAGE}` });
   for (const [path, text] of [

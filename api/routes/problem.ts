@@ -93,6 +93,16 @@ export const PROBLEMS = {
     title: "the kubelet would not start with this configuration",
     advice: "correct the configuration",
   },
+  invalid_state: {
+    status: 422,
+    title: "a state file of the kubelet cannot be read",
+    advice: "post the file as it is on the node's disk, or leave it out",
+  },
+  too_large: {
+    status: 422,
+    title: "an answer would take longer than this server allows",
+    advice: "ask about a smaller machine, or with fewer hints",
+  },
   no_such_pod: { status: 422, title: "the snapshot has no such pod", advice: "add the pod to snapshot.pods" },
   unknown_policy_version: {
     status: 422,
@@ -147,6 +157,12 @@ export const problem = (
 /** One fault of the input. */
 export const invalid = (path: string, message: string): Result<never, Problem> =>
   problem("invalid_input", `${path}: ${message}`, { issues: [{ path, message }] });
+
+export function inputProblem(issues: readonly InputIssue[]): Problem {
+  const [first] = issues;
+  const more = issues.length > 1 ? ` (and ${issues.length - 1} more)` : "";
+  return { code: "invalid_input", detail: `${first?.path}: ${first?.message}${more}`, issues };
+}
 
 export const statusOf = ({ code }: Problem): number => PROBLEMS[code].status;
 export const PROBLEM_TYPE = "application/problem+json";

@@ -1,5 +1,6 @@
 import type { DecisionRow } from "../../db/store.ts";
-import { DECIDERS } from "../decide/index.ts";
+import { decideKind } from "../decide/index.ts";
+import { decodeAsk } from "../model/ask.ts";
 import { POLICY_VERSION } from "../model/decision.ts";
 import { decodeSnapshot } from "../model/decode.ts";
 import { err, ok, type Result } from "../model/result.ts";
@@ -7,10 +8,9 @@ import { readJsonBody } from "./body.ts";
 import { unknownField } from "./decision-request.ts";
 import { findDecision } from "./decisions.ts";
 import { differences, MAX_DIFFERENCES } from "./difference.ts";
-import { inputProblem } from "./evaluate.ts";
 import { historyProblem } from "./history-problem.ts";
 import { parseJson } from "./json.ts";
-import { invalid, type Problem, problem } from "./problem.ts";
+import { inputProblem, invalid, type Problem, problem } from "./problem.ts";
 import { type Exchange, json, type Reply } from "./route.ts";
 
 interface ReplayRequest {
@@ -33,7 +33,9 @@ export async function postReplay(exchange: Exchange): Promise<Result<Reply, Prob
   const snapshot = decodeSnapshot(changed);
   if (!snapshot.ok) return err(inputProblem(snapshot.error));
   const { kind, explain } = row;
-  const decided = DECIDERS[kind]({ snapshot: snapshot.value, facts: {}, ask: undefined, explain });
+  const ask = decodeAsk(kind, row.ask === null ? null : JSON.parse(row.ask));
+  if (!ask.ok) return err(inputProblem(ask.error));
+  const decided = decideKind(kind, { snapshot: snapshot.value, facts: {}, ask: ask.value, explain });
   if (!decided.ok) {
     const { code, message, needs } = decided.error;
     return problem(code, message, { needs });

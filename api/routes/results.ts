@@ -5,10 +5,10 @@ import { issuesOf } from "../model/decode.ts";
 import { count, text, timestamp } from "../model/fields.ts";
 import { err, type Result } from "../model/result.ts";
 import { readJsonBody } from "./body.ts";
-import { idOf, inputProblem } from "./evaluate.ts";
+import { idOf } from "./evaluate.ts";
 import { historyProblem } from "./history-problem.ts";
 import { parseJson } from "./json.ts";
-import { type Problem, problem } from "./problem.ts";
+import { inputProblem, type Problem, problem } from "./problem.ts";
 import { type Exchange, json, queryOf, type Reply } from "./route.ts";
 
 /** How a step of a plan ended. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { faultOf } from "../../api/model/json-fault.ts";
 import { MAX_DEPTH, parseJson } from "../../api/routes/json.ts";
-import { faultOf } from "../../api/routes/json-fault.ts";
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const nested = (levels: number): string => `${'{"a":['.repeat(levels / 2)}1${"]}".repeat(levels / 2)}`;
@@ -19,6 +19,7 @@ describe("the place of a fault", () => {
     ],
     ['"\\x"', "line 1, column 3: expected an escape such as \\n or \\u0041, found `x`"],
     ['{"a":"b', 'line 1, column 8 (the end): expected `"`; the text is cut off'],
+    ['{"a":1 "b":2}', 'line 1, column 8: expected `,` or `}`, found `"`'],
     ["{}{}", "line 1, column 3: expected nothing more, found `{`"],
     ["😀", "line 1, column 1: expected a JSON value, found `😀`"],
   ])("of %j", (text, fault) => {

@@ -2,6 +2,7 @@ import { cpus } from "node:os";
 import { benchApi } from "./api.ts";
 import { benchRealNode, benchSuites, type DecisionFigure } from "./decisions.ts";
 import { benchHistory } from "./history.ts";
+import { benchManagers } from "./managers.ts";
 
 const row = (...cells: readonly (string | number)[]): void =>
   console.log(cells.map((c, i) => (i === 0 ? String(c).padEnd(24) : String(c).padStart(16))).join(""));
@@ -16,6 +17,13 @@ function table(title: string, figures: readonly DecisionFigure[]): void {
 console.log(`${cpus()[0]?.model ?? "unknown CPU"}, ${cpus().length} CPUs, Node ${process.versions.node}; medians`);
 table("a vector case: deciding the checked input", benchSuites());
 table("the captured node (11 pods)", benchRealNode());
+
+console.log("\nthe managers on large machines, beside what an answer may take");
+console.log("".padEnd(64) + ["median", "aim", "ratio"].map((c) => c.padStart(16)).join(""));
+for (const { name, nanos: median, aimNanos } of benchManagers()) {
+  const aim = aimNanos === null ? ["", ""] : [nanos(aimNanos), (median / aimNanos).toFixed(2)];
+  console.log(name.padEnd(64) + [nanos(median), ...aim].map((c) => c.padStart(16)).join(""));
+}
 
 console.log("\nrows into the history");
 for (const [name, value] of Object.entries(await benchHistory()))

@@ -57,16 +57,33 @@ describe.concurrent("decide that cannot answer", () => {
       /^nodewise: \/nowhere\/node\.json: no such file: check the path$/,
     ],
     ["a directory", ["--node", "/"], /^nodewise: \/: is a directory: name a file in it$/],
-    ["truncated JSON", ["--node", "-"], /^nodewise: standard input:1:\d+: .*is not YAML or JSON/],
+    [
+      "truncated JSON",
+      ["--node", "-"],
+      /^nodewise: standard input:1:18: document 0: is not JSON: expected a name in quotes; the text is cut off$/,
+    ],
     ["standard input twice", ["--node", "-", "--pods", "-"], /^nodewise: standard input can be read once/],
     ["no file at all", [], /^nodewise: nothing to decide on: give --snapshot FILE/],
-    ["a node as the snapshot", ["--snapshot", realNode("node.json")], /is no snapshot .*: give it with --node$/],
+    [
+      "a node as the snapshot",
+      ["--snapshot", realNode("node.json")],
+      /is an object of kind `Node`, and --snapshot takes a NodeSnapshot: give it with --node$/,
+    ],
+    [
+      "a summary as the snapshot",
+      ["--snapshot", realNode("stats-summary.json")],
+      /is the kubelet's \/stats\/summary, and --snapshot takes a NodeSnapshot: give it with --stats$/,
+    ],
     [
       "several documents for one part",
       ["--node", manifest("two-pods.yaml")],
       /holds 2 documents: give a file with one$/,
     ],
-    ["a pod as the node", ["--node", realNode("configz.json")], /node\.metadata: /],
+    [
+      "a configuration as the node",
+      ["--node", realNode("configz.json")],
+      /is the kubelet's \/configz, and --node takes v1\.Node .*: give it with --config$/,
+    ],
     ["an unknown option", ["--nodes", "x"], /^nodewise: unknown option '--nodes'$/],
     [
       "an unknown cgroup version",
@@ -78,6 +95,21 @@ describe.concurrent("decide that cannot answer", () => {
     expect(ran).toMatchObject({ code: 2, stdout: "" });
     expect(ran.stderr.split("\n")[0]).toMatch(message);
     expect(ran.stderr).not.toMatch(/^ +at /m);
+  });
+
+  test.each([
+    ["config", "snapshot.json", "a NodeSnapshot", "snapshot"],
+    ["stats", "pods.json", "an object of kind `List`", "pods"],
+    ["machine", "node.json", "an object of kind `Node`", "node"],
+    ["cpu-manager-state", "memory_manager_state", "a memory_manager_state", "memory-manager-state"],
+    ["memory-manager-state", "cpu_manager_state", "a cpu_manager_state", "cpu-manager-state"],
+    ["allocated-pods", "stats-summary.json", "the kubelet's /stats/summary", "stats"],
+    ["devices", "allocated_pods_state", "an allocated_pods_state", "allocated-pods"],
+  ])("--%s refuses %s: what it is, what was wanted, where it goes", async (option, name, found, other) => {
+    const ran = await run(["decide", "allocatable", "--node", realNode("node.json"), `--${option}`, realNode(name)]);
+    expect(ran).toMatchObject({ code: 2, stdout: "" });
+    expect(ran.stderr.startsWith(`nodewise: ${realNode(name)}: is ${found}, and --${option} takes `)).toBe(true);
+    expect(ran.stderr.endsWith(`: give it with --${other}\n`)).toBe(true);
   });
 
   test("many faults are cut off, and names from the input cannot steer the terminal", async () => {
@@ -107,11 +139,11 @@ describe.concurrent("decide that cannot answer", () => {
       const ran = await run(["decide", "cgroups", "--node", "-"], { input });
       expect(ran).toMatchObject({ code: 2, stdout: "" });
       expect(ran.stderr).toMatch(
-        /^nodewise: standard input: YAML may have 4 MiB, and this is no JSON, .*: give JSON, or split it\n$/,
+        /^nodewise: standard input: YAML may have 4 MiB, and this is no JSON, .*\(line 1, column \d+.*\): give JSON, or split it\n$/,
       );
     }
     const large = await run(["decide", "cgroups", "--node", "-"], { input: `{"x": "${"a".repeat(5 * 2 ** 20)}"}` });
-    expect(large.stderr).toMatch(/^nodewise: standard input: node\.metadata: /);
+    expect(large.stderr).toMatch(/^nodewise: standard input: is an object with `x`, and --node takes /);
   });
 
   test("standard input ends at 64 MiB", async () => {

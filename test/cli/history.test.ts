@@ -129,4 +129,28 @@ describe("history and tokens", () => {
     expect(revoked.code).toBe(4);
     expect(revoked.stderr).toMatch(/answered 401 unauthorized: .*revoked/);
   });
+
+  test("a token is revoked by its name where one active token has it, else its ids are listed", async () => {
+    const env = { NODEWISE_DATA_DIR: mkdtempSync(join(tmpdir(), "nodewise-tokens-")) };
+    const create = async (name: string): Promise<string> => {
+      const { stdout } = await run(["token", "create", name, "-o", "json"], { env });
+      return (JSON.parse(stdout) as { id: string }).id;
+    };
+    const revoke = (which: string) => run(["token", "revoke", which], { env });
+    const ci = await create("ci");
+    expect(await revoke("ci")).toMatchObject({ code: 0, stdout: "", stderr: `token ${ci} (ci) is revoked\n` });
+    expect(await revoke("ci")).toMatchObject({ code: 2, stdout: "" });
+    const twins = [await create("ci"), await create("ci")];
+    const refused = await revoke("ci");
+    expect(refused).toMatchObject({ code: 2, stdout: "" });
+    expect(refused.stderr).toMatch(/^nodewise: 2 active tokens have the name ci: name one by its id: /);
+    for (const id of twins) expect(refused.stderr).toContain(id);
+    expect((await revoke(twins[0] as string)).code).toBe(0);
+    // one active token is left of the name, and one whose name is another's id
+    const named = await create(twins[1] as string);
+    expect((await revoke(twins[1] as string)).stderr).toBe(`token ${twins[1]} (ci) is revoked\n`);
+    expect((await revoke("ci")).code).toBe(2);
+    expect((await revoke(named)).code).toBe(0);
+    rmSync(env.NODEWISE_DATA_DIR, { recursive: true });
+  });
 });

@@ -1,13 +1,17 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, hostname, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { parse } from "yaml";
 import { KINDS } from "../../api/model/decision.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
-import { manifest, run } from "./run.ts";
+import { manifest, realNode, run } from "./run.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
+
+/** As the kubelet of a node wrote it on which a plugin has registered. */
+const CHECKPOINT =
+  '{"Data":{"PodDeviceEntries":null,"RegisteredDevices":{"example.com/resource":["Dev-1","Dev-2"]}},"Checksum":468646588}';
 
 let scratch: string;
 const file = (name: string, text: string): string => {
@@ -59,6 +63,50 @@ describe("nodewise snapshot", () => {
     expect(read.code).toBe(0);
     expect(JSON.parse(read.stdout).pods).toHaveLength(1);
     expect(read.stderr).toMatch(/^nodewise: left out: .*bad\.yaml:\d+:\d+: /m);
+  });
+
+  test("has the kubelet's state files, where there are some, and what they assign is decided on", async () => {
+    const folder = join(scratch, "kubelet");
+    mkdirSync(folder);
+    const bare = await run(["snapshot", "--kubelet-dir", folder]);
+    expect(JSON.parse(bare.stdout).assignments).toBeUndefined();
+    for (const name of ["cpu_manager_state", "memory_manager_state", "allocated_pods_state"])
+      copyFileSync(realNode(name), join(folder, name));
+    mkdirSync(join(folder, "device-plugins"));
+    writeFileSync(join(folder, "device-plugins", "kubelet_internal_checkpoint"), CHECKPOINT);
+    mkdirSync(join(folder, "not", "memory_manager_state"), { recursive: true });
+    const full = await run(["snapshot", "--kubelet-dir", folder]);
+    const { assignments } = JSON.parse(full.stdout);
+    expect(Object.keys(assignments)).toEqual([
+      "cpu_manager_state",
+      "memory_manager_state",
+      "kubelet_internal_checkpoint",
+      "allocated_pods_state",
+    ]);
+    expect(assignments.kubelet_internal_checkpoint).toBe(CHECKPOINT);
+    expect(JSON.parse(assignments.cpu_manager_state)).toMatchObject({ policyName: "static", defaultCpuSet: "0" });
+    expect(await run(["decide", "cgroups", "--snapshot", "-"], { input: full.stdout })).toMatchObject({ code: 0 });
+    const unread = await run(["snapshot", "--kubelet-dir", join(folder, "not")]);
+    expect(unread.code).toBe(0);
+    expect(unread.stderr).toMatch(
+      /^nodewise: not known of this machine: .*not\/memory_manager_state: not readable \(EISDIR\)/m,
+    );
+    const pass = await run([
+      ...["actuator", "--once", "-o", "json", "--kubelet-dir", join(folder, "not")],
+      ...["--state-dir", join(scratch, "s5")],
+    ]);
+    expect(pass.code).toBe(0);
+    expect(pass.stderr).toMatch(/^nodewise: state-files: .*not\/memory_manager_state: not readable \(EISDIR\)/m);
+  });
+
+  test("a pod is no configuration, neither for a snapshot nor for the actuator", async () => {
+    const pod = manifest("node.yaml");
+    const ran = await run(["snapshot", "--config", pod]);
+    expect(ran).toMatchObject({ code: 2, stdout: "" });
+    expect(ran.stderr).toMatch(/node\.yaml: is an object of kind `Node`, and --config takes KubeletConfiguration/);
+    const pass = await run(["actuator", "--once", "--kubelet-configuration", pod, "--state-dir", join(scratch, "s4")]);
+    expect(pass.code).toBe(4);
+    expect(pass.stderr).toMatch(/configuration: .*node\.yaml is an object of kind `Node`, no KubeletConfiguration\n/);
   });
 
   test("a configuration with a fault is refused with its line", async () => {
@@ -117,9 +165,47 @@ describe("nodewise actuator", () => {
     ]);
     expect(bad).toMatchObject({ code: 2, stdout: "" });
     expect(bad.stderr).toMatch(/^nodewise: cgroupRoot: .*; intervalSeconds: .*\n$/);
+    const whole = await run(["actuator", "--once", "--cgroup-root", "/", "--mode", "enforce"]);
+    expect(whole).toMatchObject({ code: 2, stdout: "" });
+    expect(whole.stderr).toMatch(/^nodewise: cgroupRoot: `\/` is the whole machine, which is only observed/);
     const unknown = await run(["actuator", "--once", "--settings", file("u.yaml", "mdoe: observe\n")]);
     expect(unknown.code).toBe(2);
     expect(unknown.stderr).toContain("mdoe");
+  });
+
+  test("a subdirectory and a second manifest of one pod are notices: the rest is decided, and the end is 0", async () => {
+    const folder = join(scratch, "mixed");
+    mkdirSync(join(folder, "backup"), { recursive: true });
+    const pod = (name: string, cpu: string) =>
+      JSON.stringify({
+        apiVersion: "v1",
+        kind: "Pod",
+        metadata: { name },
+        spec: { containers: [{ name: "c", resources: { requests: { cpu } } }] },
+      });
+    for (const [name, text] of [
+      ["1.json", pod("twice", "100m")],
+      ["2.json", pod("twice", "200m")],
+      ["3.json", pod("once", "300m")],
+    ] as const)
+      writeFileSync(join(folder, name), text);
+    const args = ["--manifests", folder, "--state-dir", join(scratch, "s3"), "--node-name", "n", "-o", "json"];
+    const ran = await run(["actuator", "--once", ...args]);
+    expect(ran.code).toBe(0);
+    expect(ran.stderr).toBe(
+      [
+        `nodewise: pods: ${folder}/backup: is a directory: passed over, manifests are read from files only`,
+        `nodewise: pods: ${folder}/1.json:1:1: document 0: pod default/twice-n is also in ${folder}/2.json, which counts: rename one`,
+        "",
+      ].join("\n"),
+    );
+    const { snapshot, problems, notices } = JSON.parse(ran.stdout);
+    expect([problems.length, notices.length]).toEqual([0, 2]);
+    const cpus = snapshot.pods.map(
+      (p: { spec: { containers: { resources: { requests: { cpu: string } } }[] } }) =>
+        p.spec.containers[0]?.resources.requests.cpu,
+    );
+    expect(cpus).toEqual(["200m", "300m"]);
   });
 
   test("pods that cannot be read end one pass with 4 and decide nothing", async () => {
@@ -138,7 +224,17 @@ describe("nodewise actuator", () => {
 });
 
 describe("help", () => {
-  const commands = [["up"], ["decide"], ["snapshot"], ["kinds"], ["api"], ["actuator"], ["token"], ["history"]];
+  const commands = [
+    ["up"],
+    ["decide"],
+    ["snapshot"],
+    ["machines"],
+    ["kinds"],
+    ["api"],
+    ["actuator"],
+    ["token"],
+    ["history"],
+  ];
 
   test.each(commands)("%s has a description and examples", async (command) => {
     const ran = await run([command, "--help"]);

@@ -32,6 +32,32 @@ describe("nodewise api", () => {
     expect(statSync(join(scratch, "signal")).mode & 0o777).toBe(0o700);
   });
 
+  test("--keep-decisions is kept from the start on: what is too much by then goes at once", async () => {
+    const dataDir = join(scratch, "kept");
+    const serve = async (...args: string[]) => {
+      const child = start(["api", "--port", "0", "--data-dir", dataDir, ...args]);
+      const end = ended(child);
+      const url = (await printed(child, /\n/)).trim();
+      return { child, end, url };
+    };
+    const first = await serve();
+    for (const cpu of ["1", "2", "3"]) {
+      const snapshot = { node: { metadata: { name: "n" }, status: { capacity: { cpu, memory: "1Gi" } } } };
+      const headers = { "content-type": "application/json" };
+      const body = JSON.stringify({ snapshot });
+      const answer = await fetch(`${first.url}/v1/decisions/allocatable`, { method: "POST", headers, body });
+      expect(answer.status).toBe(200);
+    }
+    first.child.kill("SIGTERM");
+    await first.end;
+    const second = await serve("--keep-decisions", "1");
+    const stored = async () =>
+      ((await (await fetch(`${second.url}/v1/nodes/n/decisions`)).json()) as { decisions: unknown[] }).decisions.length;
+    await vi.waitUntil(async () => (await stored()) === 1, { timeout: 30_000 });
+    second.child.kill("SIGTERM");
+    expect((await second.end).stderr).toContain('"msg":"history pruned"');
+  });
+
   test("a taken port, a host beyond loopback without a token, and an unusable folder are one line each", async () => {
     const taken = createServer().listen(0, "127.0.0.1");
     await new Promise((resolve) => taken.once("listening", resolve));

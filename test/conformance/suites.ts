@@ -15,8 +15,12 @@ import type { CgroupValues } from "../../api/model/decision.ts";
 import { type Pod, pod as podSchema } from "../../api/model/pod.ts";
 import { canonicalText, parseQuantity } from "../../api/model/quantity.ts";
 import { micros } from "../../api/model/units.ts";
+import { CPU_SUITES } from "./cpu-suites.ts";
+import { DEVICE_SUITES } from "./device-suites.ts";
+import { MEMORY_SUITES } from "./memory-suites.ts";
 import { decideNodeStatus, readNodeStatus } from "./node-status.ts";
 import { type Suite, suite } from "./suite.ts";
+import { TOPOLOGY_SUITES } from "./topology-suites.ts";
 
 const silent = new Reasons("off");
 const readPod = (raw: unknown): Pod => podSchema.parse(raw);
@@ -172,6 +176,10 @@ export const SUITES: Readonly<Record<string, Suite>> = {
     decide: decideNodeStatus,
     show: ({ allocatable, capacity }) => ({ allocatable, capacity }),
   }),
+  ...CPU_SUITES,
+  ...MEMORY_SUITES,
+  ...TOPOLOGY_SUITES,
+  ...DEVICE_SUITES,
 };
 
 /** What the suite's expected answer looks like once written the same way (amounts, not their notation). */

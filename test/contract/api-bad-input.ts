@@ -189,6 +189,7 @@ export function badRequests(of: Of): void {
     for (const query of [
       "kindd=cgroups",
       "kind=all",
+      "verdict=maybe",
       "limit=0",
       "limit=501",
       "limit=x",
@@ -202,10 +203,9 @@ export function badRequests(of: Of): void {
   });
 
   test("nothing of all this is in the history", async () => {
-    const before = value(await of().store.listNodes()).length;
+    const before = value(await of().store.listNodes());
     for (const [, body] of CASES) await post(of(), "/v1/decisions/cgroups", body);
-    expect(value(await of().store.listNodes())).toHaveLength(before);
+    expect(value(await of().store.listNodes())).toEqual(before);
     expect(value(await of().store.listDecisions({ node: "n", limit: 10 })).items).toEqual([]);
-    expect(value(await of().store.getNode("unknown"))).toBeNull();
   });
 }

@@ -14,7 +14,9 @@ export function decisions(of: Of): void {
       decisionAnswer,
     );
     expect(answered).toMatchObject({ kind, node: "n1", policyVersion: POLICY_VERSION, recorded: true });
-    expect(answered.reasons.length).toBeGreaterThan(0);
+    // this node has no device plugins, and says so
+    if (kind === "devices") expect(answered.needs).toContain("devices");
+    else expect(answered.reasons.length).toBeGreaterThan(0);
     const full = await answer(await get(of(), `/v1/decisions/${answered.id}`), fullDecision);
     const { recorded: _, ...same } = answered;
     expect(full).toMatchObject(same);
@@ -52,6 +54,38 @@ export function decisions(of: Of): void {
         .items.map((head) => head.id)
         .sort(),
     ).toEqual([first.id, off.id].sort());
+  });
+
+  test("a node that is as it was has the same answer under another id, and any change its own", async () => {
+    const node = fresh("node");
+    const pods = [{ metadata: { name: "a", uid: "u" }, spec: { containers: [{ name: "c" }] } }];
+    const base = { ...snapshotOf(node), cgroup: { version: 1 }, pods };
+    const ask = async (over: Readonly<Record<string, unknown>>) =>
+      answer(await post(of(), "/v1/decisions/cgroups", { snapshot: { ...base, ...over } }), decisionAnswer);
+    const first = await ask({ sequence: 1 });
+    const again = await ask({ sequence: 2, observedAt: "2026-01-31T12:00:00Z", bootId: "b" });
+    expect(again.id).not.toBe(first.id);
+    expect({ ...again, id: "", snapshotId: "", decidedAt: "" }).toEqual({
+      ...first,
+      id: "",
+      snapshotId: "",
+      decidedAt: "",
+    });
+    for (const change of [{ pods: [] }, { cgroup: { version: 2 } }, { stats: { node: { rlimit: { maxpid: 77 } } } }]) {
+      const changed = await ask({ sequence: 3, ...change });
+      expect(changed.decision, JSON.stringify(change)).not.toEqual(first.decision);
+      expect((await ask({ sequence: 4 })).decision).toEqual(first.decision);
+    }
+    const stored = await answer(await get(of(), `/v1/decisions/${again.id}`), fullDecision);
+    expect(stored.decision).toEqual(first.decision);
+    expect(stored.reasons).toEqual(first.reasons);
+  });
+
+  test("a node without a name is decided on, and is the unknown one to the history", async () => {
+    const snapshot = { node: { status: { capacity: { cpu: "2", memory: `${fresh("4").length}Gi` } } } };
+    const answered = await answer(await post(of(), "/v1/decisions/allocatable", { snapshot }), decisionAnswer);
+    expect(answered).toMatchObject({ node: "unknown", recorded: true, decision: { capacity: { cpu: "2" } } });
+    expect((await answer(await get(of(), `/v1/decisions/${answered.id}`), fullDecision)).node).toBe("unknown");
   });
 
   test("the documented example is answered", async () => {

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type * as z from "zod";
+import { VERDICTS } from "../../api/model/decision.ts";
 import type { decisionHead } from "../../api/openapi/answers.ts";
 import {
   decisionAnswer,
@@ -11,8 +12,20 @@ import {
   resultsStored,
 } from "../../api/openapi/answers.ts";
 import { REPLAY, results as report } from "../../api/openapi/examples.ts";
-import { type ApiSubject, admin, answer, fresh, get, type Of, post, problemOf, snapshotOf } from "./api-subject.ts";
+import {
+  type ApiSubject,
+  admin,
+  answer,
+  fresh,
+  get,
+  type Of,
+  post,
+  problemOf,
+  send,
+  snapshotOf,
+} from "./api-subject.ts";
 import { capturedSnapshot } from "./captured.ts";
+import { snapshotRow, value } from "./store-rows.ts";
 
 const decideOn = async (api: ApiSubject, node: string, sequence: number) =>
   answer(await post(api, "/v1/decisions/cgroups", { snapshot: snapshotOf(node, { sequence }) }), decisionAnswer);
@@ -29,9 +42,9 @@ export function history(of: Of): void {
     expect(found.lastSnapshotId).not.toBe(snapshotId);
   });
 
-  test("a node whose name needs escaping in a path is found by it", async () => {
+  test("a node of an older history whose name needs escaping in a path is found by it", async () => {
     const node = `${fresh("node")} /ü%`;
-    await decideOn(of(), node, 1);
+    value(await of().store.putSnapshot(snapshotRow({ id: crypto.randomUUID().replaceAll("-", ""), node })));
     expect((await answer(await get(of(), `/v1/nodes/${encodeURIComponent(node)}`), nodeAnswer)).name).toBe(node);
   });
 
@@ -58,10 +71,17 @@ export function history(of: Of): void {
     expect(await count("")).toBe(6);
     expect(await count("kind=allocatable")).toBe(1);
     expect(await count("verdict=decided")).toBe(6);
-    expect(await count("verdict=refused")).toBe(0);
+    expect(await count("verdict=kubelet-refuses")).toBe(0);
     expect(await count("since=2001-01-01T00:00:00Z&until=9999-01-01T00:00:00Z")).toBe(6);
     expect(await count("until=2001-01-01T00:00:00Z")).toBe(0);
     expect(await count("pod=default/web")).toBe(0);
+  });
+
+  test("an unknown verdict is answered with the known ones", async () => {
+    const node = fresh("node");
+    await send(of(), "PUT", `/v1/nodes/${node}/snapshot`, snapshotOf(node));
+    const problem = await problemOf(await get(of(), `/v1/nodes/${node}/decisions?verdict=foo`), "invalid_query");
+    expect(problem.issues).toEqual([{ path: "verdict", message: `must be one of ${VERDICTS.join(", ")}` }]);
   });
 
   test("a GET carries an ETag, and is not sent again to who has it", async () => {

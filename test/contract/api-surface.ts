@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { health, ready } from "../../api/openapi/answers.ts";
 import { PROBLEMS } from "../../api/routes/problem.ts";
 import { admin, answer, fresh, get, type Of, post, problemOf, snapshotOf } from "./api-subject.ts";
+import { snapshotRow, value } from "./store-rows.ts";
 
 const gzip = async (text: string): Promise<Uint8Array> =>
   new Uint8Array(
@@ -50,7 +51,8 @@ export function surface(of: Of): void {
 export function pagesAndEncodings(of: Of): void {
   test("pages are whole, escaped and without script", async () => {
     const name = `<img src=x>${fresh("node")}`;
-    await post(of(), "/v1/decisions/cgroups", { snapshot: snapshotOf(name) });
+    // no snapshot may name such a node, an older history can hold one
+    value(await of().store.putSnapshot(snapshotRow({ node: name, storedAtMs: Date.now() })));
     const home = await (await get(of(), "/")).text();
     expect(home).toContain("&lt;img src=x&gt;");
     expect(home).not.toContain("<img");

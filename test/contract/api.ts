@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect } from "vitest";
 import { OPERATIONS } from "../../api/openapi/operations.ts";
 import { openApi } from "../../api/openapi.ts";
 import { ROUTES } from "../../api/routes/index.ts";
+import { asks, badAsks } from "./api-asks.ts";
 import { nodeTokens, tokens } from "./api-auth.ts";
 import { badInput, badRequests } from "./api-bad-input.ts";
 import { batches } from "./api-batch.ts";
@@ -22,6 +23,10 @@ export function apiContract(name: string, open: () => Promise<ApiSubject>): void
     }, 60_000);
     const of = (): ApiSubject => subject;
     describe("decisions", () => decisions(of));
+    describe("decisions about a pod", () => {
+      asks(of);
+      badAsks(of);
+    });
     describe("stored snapshots and idempotency keys", () => snapshotsAndKeys(of));
     describe("bad input", () => badInput(of));
     describe("bad requests", () => badRequests(of));

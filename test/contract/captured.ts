@@ -1,6 +1,7 @@
 import allocatedPodsState from "../data/real-node/allocated_pods_state?raw";
 import kubeletConfiguration from "../data/real-node/configz.json" with { type: "json" };
 import cpuManagerState from "../data/real-node/cpu_manager_state?raw";
+import machine from "../data/real-node/machine.json" with { type: "json" };
 import memoryManagerState from "../data/real-node/memory_manager_state?raw";
 import node from "../data/real-node/node.json" with { type: "json" };
 import pods from "../data/real-node/pods.json" with { type: "json" };
@@ -12,6 +13,7 @@ export const capturedSnapshot = (over: Readonly<Record<string, unknown>> = {}): 
   pods,
   kubeletConfiguration,
   stats,
+  machine,
   cgroup: { version: 1, driver: "cgroupfs" },
   assignments: {
     cpu_manager_state: cpuManagerState,

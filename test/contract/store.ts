@@ -5,6 +5,7 @@ import { largeBodies, resultsFactsTokens } from "./store-keeping.ts";
 import { lists } from "./store-lists.ts";
 import { retention } from "./store-retention.ts";
 import type { StoreSubject } from "./store-rows.ts";
+import { sharedTexts } from "./store-texts.ts";
 import { idempotencyKeys, nodesAndSnapshots, recording } from "./store-writes.ts";
 
 /** The behaviour of every store. `open` gives an empty one, which the tests share: each works on names of its own. */
@@ -24,6 +25,7 @@ export function storeContract(name: string, open: () => Promise<StoreSubject>): 
     describe("lists and streams", () => lists(of));
     describe("results, facts and tokens", () => resultsFactsTokens(of));
     describe("large bodies", () => largeBodies(of));
+    describe("shared texts", () => sharedTexts(() => subject));
     describe("retention", () => retention(of));
     describe("damage", () => damage(() => subject));
   });

@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import Sqlite from "better-sqlite3";
 import { drizzle } from "drizzle-orm/better-sqlite3";
 import { onTestFinished } from "vitest";
@@ -17,6 +18,8 @@ export function listeningStore(around: (driver: Driver) => Driver = (driver) => 
     client.close();
   });
   value(migrate(client, readMigrations(new URL("../../migrations", import.meta.url).pathname)));
-  const driver = { db: drizzle({ client }) as unknown as Database, packing: WEB_PACKING, ...groupCommit(client) };
+  const digest = (text: string) => hash("sha256", text, "hex");
+  const db = drizzle({ client }) as unknown as Database;
+  const driver = { db, packing: WEB_PACKING, digest, ...groupCommit(client) };
   return { store: createStore(around(driver)), client, log };
 }

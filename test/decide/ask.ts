@@ -6,6 +6,7 @@ import type {
   CgroupValues,
   Decided,
   Explain,
+  Reason,
   Refusal,
 } from "../../api/model/decision.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
@@ -22,6 +23,9 @@ export function allocatableOf(input: unknown, explain: Explain = "reasons"): Dec
   if (!answer.ok) throw new Error(`refused: ${answer.error.message}`);
   return answer.value;
 }
+/** The reasons of an answer one by one, each with its place. */
+export const reasonsOf = ({ reasons }: Pick<Decided<unknown>, "reasons">): (Reason & { at: string })[] =>
+  reasons.flatMap(({ at, because }) => because.map((reason) => ({ at, ...reason })));
 /** The refusal of an input that must be refused. */
 export function refusalOf(kind: "cgroups" | "allocatable", input: unknown): Refusal {
   const answer = DECIDERS[kind]({ snapshot: decoded(input), facts: {}, ask: undefined, explain: "off" });

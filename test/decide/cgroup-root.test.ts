@@ -8,6 +8,7 @@ import {
   Gi,
   outcome,
   pathsOf,
+  reasonsOf,
   refusalOf,
   snapshot,
   valuesAt,
@@ -120,7 +121,7 @@ describe("reserved cgroups in the tree", () => {
       { ...config, systemReservedCgroup: "system.slice" },
       { cgroup: { version: 2, driver: "systemd" } },
     );
-    const explained = new Set(cgroupsOf(slices).reasons.map((r) => `${r.at} ${r.field}`));
+    const explained = new Set(reasonsOf(cgroupsOf(slices)).map((r) => `${r.at} ${r.field}`));
     for (const field of ["cpuShares", "memory", "pidsLimit"])
       expect([...explained]).toContain(`/system.slice ${field}`);
   });

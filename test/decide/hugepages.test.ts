@@ -12,6 +12,7 @@ import {
   Mi,
   outcome,
   podOf,
+  reasonsOf,
   snapshot,
   valuesAt,
 } from "./ask.ts";
@@ -33,8 +34,9 @@ describe("huge pages", () => {
       "hugetlb.1GB.rsvd.max": "0",
     });
   });
-  test("a tier is not limited: 2^62, to the last digit", () => {
+  test("a tier is not limited: 2^62 in the files, to the last digit, and -1 in the values, which any JSON reader keeps", () => {
     for (const tier of ["/kubepods/burstable", "/kubepods/besteffort"]) {
+      expect(valuesAt(input(), tier).hugePageLimit).toEqual({ "2097152": -1, "1073741824": -1 });
       expect(hugetlb(input(), tier)).toEqual({
         "hugetlb.2MB.max": UNLIMITED,
         "hugetlb.2MB.rsvd.max": UNLIMITED,
@@ -139,6 +141,13 @@ describe("huge pages and the node's own cgroup", () => {
     );
     expect(written).toEqual([]);
   });
+  test("without a word about the controller the sizes of the capacity count, and the answer says what it lacks", () => {
+    expect(hugetlb(input(), POD)).not.toEqual({});
+    expect(cgroupsOf(input()).needs).toContain("machine.hugetlb");
+    for (const hugetlb of [true, false])
+      expect(cgroupsOf(input({ machine: { hugetlb } })).needs).not.toContain("machine.hugetlb");
+    expect(cgroupsOf(snapshot({ pods: [bestEffort("e")] })).needs).not.toContain("machine.hugetlb");
+  });
   // sums of sizes beyond 2^53
   const cpus = [{ cpu: 0, core: 0, socket: 0, numa: 0 }];
   test.each([
@@ -146,5 +155,43 @@ describe("huge pages and the node's own cgroup", () => {
     { cpus, numaNodes: [0, 1].map((id) => ({ id, memoryBytes: Number.MAX_SAFE_INTEGER })) },
   ])("an absurd machine ends in an answer or a refusal: %#", (machine) => {
     expect(() => outcome("cgroups", { cgroup: { version: 2 }, machine })).not.toThrow();
+  });
+});
+
+describe("a page size that the node does not have", () => {
+  const asking = podOf([c("a", undefined, { "hugepages-2Mi": "64Mi", "hugepages-1Gi": "1Gi", memory: "1Gi" })]);
+  const none = (path: string, of: Json): void => expect(Object.keys(hugetlb(of, path)), path).toEqual([]);
+
+  test("is written nowhere, whether the capacity or the machine lists the others", () => {
+    const machine = { hugetlb: true, numaNodes: [{ id: 0, hugepages: { "2Mi": 10 } }] };
+    for (const of of [
+      snapshot({ pods: [asking] }, { "hugepages-2Mi": "20Mi" }),
+      snapshot({ pods: [asking], machine }),
+    ]) {
+      for (const path of [POD, `${POD}/a`]) {
+        expect(hugetlb(of, path)).toEqual({
+          "hugetlb.2MB.max": String(64 * Mi),
+          "hugetlb.2MB.rsvd.max": String(64 * Mi),
+        });
+        expect(valuesAt(of, path).hugePageLimit).toEqual({ "2097152": 64 * Mi });
+      }
+      expect(reasonsOf(cgroupsOf(of))).toContainEqual({
+        at: `${POD}/a`,
+        code: "pages_left_out",
+        field: "hugePageLimit",
+        numbers: { sizes: "1GB", because: "the node has no pages of that size" },
+      });
+    }
+  });
+  test("and where it has none at all, no limit is left", () => {
+    const of = snapshot({ pods: [asking] });
+    for (const path of [POD, `${POD}/a`]) none(path, of);
+    expect(cgroupsOf(of).needs).not.toContain("node.status.capacity");
+  });
+  test("is not known to be missing where no capacity was given: the answer says so", () => {
+    const machine = { cpus: [{ cpu: 0, core: 0, socket: 0, numa: 0 }], memoryBytes: 8 * Gi };
+    const of = { cgroup: { version: 2 }, machine, pods: [asking] };
+    for (const path of [POD, `${POD}/a`]) none(path, of);
+    expect(cgroupsOf(of).needs.filter((n) => n === "node.status.capacity")).toHaveLength(1);
   });
 });

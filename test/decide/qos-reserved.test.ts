@@ -9,6 +9,7 @@ import {
   Gi,
   guaranteed,
   Mi,
+  reasonsOf,
   refusalOf,
   valuesAt,
 } from "./ask.ts";
@@ -107,8 +108,7 @@ describe("the tiers' shares", () => {
     );
   });
   test("say what they were made of", () => {
-    const { reasons } = cgroupsOf(configured({}, { pods }));
-    expect(reasons).toContainEqual({
+    expect(reasonsOf(cgroupsOf(configured({}, { pods })))).toContainEqual({
       code: "shares_from_burstable_requests",
       at: "/kubepods/burstable",
       field: "cpuShares",

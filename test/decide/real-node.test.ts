@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { DECIDERS } from "../../api/decide/index.ts";
 import type { CgroupPlan } from "../../api/model/decision.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
+import { reasonsOf } from "./ask.ts";
 import { captured, realSnapshot } from "./real-node.ts";
 
 const decoded = decodeSnapshot(realSnapshot());
@@ -52,7 +53,7 @@ describe("the captured node of a real kubelet 1.36.3", () => {
     }
   });
   test("every value has a reason that names its cgroup and field", () => {
-    const reasons = new Set(cgroups.value.reasons.map((r) => `${r.at} ${r.field}`));
+    const reasons = new Set(reasonsOf(cgroups.value).map((r) => `${r.at} ${r.field}`));
     for (const plan of plans) {
       for (const field of Object.keys(plan.values))
         expect(reasons.has(`${plan.path} ${field}`), `${plan.path} ${field}`).toBe(true);

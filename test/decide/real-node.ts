@@ -12,6 +12,7 @@ export const realSnapshot = (): Record<string, unknown> => ({
   pods: captured("pods.json"),
   kubeletConfiguration: captured("configz.json"),
   stats: captured("stats-summary.json"),
+  machine: captured("machine.json"),
   cgroup: { version: 1, driver: "cgroupfs" },
   assignments: {
     cpu_manager_state: text("cpu_manager_state"),

@@ -10,6 +10,7 @@ import {
   Mi,
   outcome,
   podOf,
+  reasonsOf,
   running,
   snapshot,
   valuesAt,
@@ -62,7 +63,7 @@ describe("a resize that is not granted yet", () => {
       ...state({ requests: { cpu: "2000m", memory: "2Gi" }, limits: { cpu: "4", memory: "4Gi" } }),
     });
     expect(valuesAt(same, POD)).toMatchObject({ cpuShares: 2048, cpuQuota: 400_000 });
-    expect(cgroupsOf(same).reasons.some((r) => r.code === "resize_pending")).toBe(false);
+    expect(reasonsOf(cgroupsOf(same)).some((r) => r.code === "resize_pending")).toBe(false);
   });
   test("a state that does not know the pod or the container says nothing of it", () => {
     const other = { assignments: { allocated_pods_state: { entries: { other: { ContainerResources: { c: {} } } } } } };
@@ -98,7 +99,7 @@ describe("a resize that is not granted yet", () => {
   });
   test("the answer says that a resize is pending, and of what", () => {
     const input = snapshot({ pods: [desired(statusOf({ cpu: "1", memory: "1Gi" }))] });
-    expect(cgroupsOf(input).reasons).toContainEqual(
+    expect(reasonsOf(cgroupsOf(input))).toContainEqual(
       expect.objectContaining({ code: "resize_pending", at: POD, field: "resources", numbers: { container: "c" } }),
     );
   });

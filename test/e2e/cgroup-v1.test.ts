@@ -6,9 +6,9 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Hierarchy, openHierarchy } from "../../actuator/cgroupfs/hierarchy.ts";
 import { observeCgroups } from "../../actuator/cgroupfs/observe.ts";
+import { CPU_RULES } from "../../actuator/cpu-rules.ts";
 import { findDrift } from "../../actuator/plan/find-drift.ts";
 import { recover } from "../../actuator/recover.ts";
-import { curveWeight, linearWeight } from "../../api/decide/cgroups/cpu-convert.ts";
 import {
   applyTo,
   assertAllApplied,
@@ -113,8 +113,7 @@ describe.skipIf(!isV1 || !isRoot)("on this machine's cgroup v1", { timeout: TIME
       assertAllApplied(await applyTo(ground, bigTree(1), journal));
       writeFileSync(join(directory("cpu", "/kubepods/burstable"), "cpu.shares"), "4242");
       const written = (path: string, file: string): string | null => journal.written(path, file)?.value ?? null;
-      const weights = { linear: linearWeight, curve: curveWeight };
-      const drift = findDrift(bigTree(1), observeCgroups(hierarchy, BOOT), written, weights);
+      const drift = findDrift(bigTree(1), observeCgroups(hierarchy, BOOT), written, CPU_RULES);
       expect(drift.map(({ path, file, cause }) => [path, file, cause])).toEqual([
         ["/kubepods/burstable", "cpu.shares", "other_writer"],
         ["/kubepods/burstable/pod1/c1", "memory.limit_in_bytes", "page_rounding"],

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { readCpuManagerState } from "../../api/model/assignments.ts";
 import { captured, realSnapshot } from "../decide/real-node.ts";
 import { container, decoded, fromJson, issuePaths, issues, type Json, pod, stored } from "./snapshots.ts";
 
@@ -30,24 +31,28 @@ describe("forms that a caller has at hand", () => {
     );
   });
   test.each([
-    ["cpu_manager_state", "{", "assignments.cpu_manager_state"],
-    ["cpu_manager_state", "", "assignments.cpu_manager_state"],
-    ["cpu_manager_state", "5", "assignments.cpu_manager_state"],
-    ["memory_manager_state", "[]", "assignments.memory_manager_state"],
     ["allocated_pods_state", '{"data":"{"}', "assignments.allocated_pods_state.entries"],
     ["allocated_pods_state", '{"data":"5"}', "assignments.allocated_pods_state"],
-    [
-      "cpu_manager_state",
-      '{"policyName":"static","entries":{"../x":{}}}',
-      'assignments.cpu_manager_state.entries["../x"]',
-    ],
-    [
-      "cpu_manager_state",
-      '{"policyName":"static","entries":{"u":{"c":"x"}}}',
-      "assignments.cpu_manager_state.entries.u.c",
-    ],
+    ["cpu_manager_state", 5, "assignments.cpu_manager_state"],
   ])("a broken %s `%s` is an issue at its place", (name, text, path) => {
     expect(issuePaths({ assignments: { [name]: text } })).toContain(path);
+  });
+  test.each([
+    ["{", "assignments.cpu_manager_state: the file is cut short, or no JSON"],
+    ["", "assignments.cpu_manager_state: the file is empty"],
+    ["5", "assignments.cpu_manager_state: Invalid input: expected object, received number"],
+    [
+      '{"policyName":"static","entries":{"../x":{}}}',
+      'assignments.cpu_manager_state.entries["../x"]: Invalid key in record',
+    ],
+    [
+      '{"policyName":"static","entries":{"u":{"c":"x"}}}',
+      "assignments.cpu_manager_state.entries.u.c: must be a CPU list such as 0-3,8",
+    ],
+  ])("the state file `%s` is kept as it is, and named when it is read", (text, want) => {
+    expect(decoded({ assignments: { cpu_manager_state: text } }).assignments?.cpu_manager_state).toBe(text);
+    const read = readCpuManagerState(text);
+    expect(read.ok ? undefined : `${read.error.path}: ${read.error.message}`).toBe(want);
   });
   test("quantities may be numbers, as YAML has them", () => {
     const list = { cpu: 0.5, memory: 1_000_000, "example.com/gpu": 1, "hugepages-2Mi": 0 };

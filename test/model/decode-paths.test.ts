@@ -12,7 +12,15 @@ describe("every issue names its place", () => {
     [{ observedAt: 1 }, "observedAt"],
     [{ sequence: -1 }, "sequence"],
     [{ sequence: 1.5 }, "sequence"],
-    [{ node: {} }, "node.metadata"],
+    [{ node: { metadata: [] } }, "node.metadata"],
+    ...["", "a b", "../n", "n\n", `n${"x".repeat(253)}`].map((name): [unknown, string] => [
+      { node: { metadata: { name } } },
+      "node.metadata.name",
+    ]),
+    ...["", "sys/fs/cgroup", "/sys/../etc", "/sys/./fs", "/sys\n"].map((root): [unknown, string] => [
+      { cgroup: { version: 2, root } },
+      "cgroup.root",
+    ]),
     [{ node: { kind: "Pod", metadata: { name: "n" } } }, "node.kind"],
     [{ node: { metadata: { name: "n" }, status: { capacity: { cpu: "x" } } } }, "node.status.capacity.cpu"],
     [{ node: { metadata: { name: "n" }, status: { capacity: [] } } }, "node.status.capacity"],
@@ -45,9 +53,10 @@ describe("every issue names its place", () => {
     [{ machine: { cpus: [{ cpu: 0 }] } }, "machine.cpus[0].core"],
     [{ machine: { numaNodes: [{ id: 0, hugepages: { "2Mi": -1 } }] } }, 'machine.numaNodes[0].hugepages["2Mi"]'],
     [{ devices: [{ resource: "gpu!", id: "0" }] }, "devices[0].resource"],
+    [{ devices: [0, 1].map(() => ({ resource: "example.com/gpu", id: "0" })) }, "devices[1].id"],
     [
-      { assignments: { cpu_manager_state: { policyName: "static", defaultCpuSet: "0-" } } },
-      "assignments.cpu_manager_state.defaultCpuSet",
+      { assignments: { allocated_pods_state: { entries: { "../x": {} } } } },
+      'assignments.allocated_pods_state.entries["../x"]',
     ],
     [{ stats: { node: { memory: { availableBytes: "1" } } } }, "stats.node.memory.availableBytes"],
   ])("%j: %s", (input, path) => expect(issuePaths(input)).toContain(path));
@@ -105,6 +114,21 @@ describe("quantities of resource lists", () => {
     expect(stored(fromJson(text))).toContain('"requests":{}');
     expect(({} as Json)["cpu"]).toBeUndefined();
   });
+});
+
+describe("what a decision can do without", () => {
+  test.each([{}, { metadata: {} }, { metadata: null }, { metadata: { name: null } }])(
+    "a node as %j is taken",
+    (node) => {
+      const text = stored({ node: { ...node, status: { capacity: { cpu: "2" } } } });
+      expect(JSON.parse(text)).toEqual({ node: { metadata: {}, status: { capacity: { cpu: "2" } } } });
+    },
+  );
+});
+
+test("an unknown cgroup version is told the known ones", () => {
+  for (const version of [3, "2", null])
+    expect(issues({ cgroup: { version } })).toEqual([{ path: "cgroup.version", message: "must be 1 or 2" }]);
 });
 
 describe("what only the whole list shows", () => {

@@ -85,10 +85,7 @@ describe("the stored form", () => {
   test.each([
     ["feature gates", { kubeletConfiguration: { featureGates: { A: true, B: false } } }],
     ["page sizes", { machine: { numaNodes: [{ id: 0, hugepages: { "1Gi": 1, "2Mi": 1 } }] } }],
-    [
-      "assignments",
-      { assignments: { cpu_manager_state: { policyName: "static", entries: { a: { c: "1" }, b: { c: "2" } } } } },
-    ],
+    ["assignments", { assignments: { allocated_pods_state: { entries: { a: { ContainerResources: {} }, b: {} } } } }],
   ])("%s are stored alike in whatever order they come", (_name, input) => {
     expect(stored(reversed(input))).toBe(stored(input));
   });
@@ -109,7 +106,7 @@ describe("what the store never sees", () => {
   };
   const input = {
     secret,
-    node: { metadata: { name: "n", annotations: { a: secret }, labels: { l: secret } }, spec: { x: secret } },
+    node: { metadata: { name: "n", annotations: { a: secret }, labels: { zone: "a" } }, spec: { x: secret } },
     pods: [
       pod("a", {
         metadata: {
@@ -123,8 +120,7 @@ describe("what the store never sees", () => {
         spec: {
           containers: [leaky],
           initContainers: [{ ...leaky, name: "i" }],
-          volumes: [{ name: secret }],
-          nodeSelector: { a: secret },
+          volumes: [{ name: "v", secret: { secretName: secret } }],
         },
         status: {
           message: secret,
@@ -137,7 +133,7 @@ describe("what the store never sees", () => {
   test.each([
     ["taken at the first look", input],
     ["taken after nulls were taken out", { ...input, bootId: null }],
-  ])("environment, commands, labels and other annotations, %s", (_name, posted) => {
+  ])("environment, commands, pods' labels and other annotations, %s", (_name, posted) => {
     const text = stored(posted);
     expect(text).not.toContain(secret);
     expect(text).toContain('"kubernetes.io/config.source":"api"');

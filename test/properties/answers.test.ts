@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { describe, expect, test } from "vitest";
 import { DECIDERS } from "../../api/decide/index.ts";
-import { allocatableOf, cgroupsOf } from "../decide/ask.ts";
+import { allocatableOf, cgroupsOf, reasonsOf } from "../decide/ask.ts";
 import { decoded, fromJson } from "../model/snapshots.ts";
 import { forNodes } from "./random-node.ts";
 
@@ -25,6 +25,8 @@ describe(`answers over ${COUNT} random nodes from seed ${SEED}`, PATIENT, () => 
         must(isDeepStrictEqual(first, again), () => `${kind} differs from itself`);
         must(isDeepStrictEqual(first.value.decision, off.value.decision), () => `${kind} differs unexplained`);
         must(isDeepStrictEqual(first.value.decision, full.value.decision), () => `${kind} differs explained in full`);
+        must(isDeepStrictEqual(first.value.reasons, full.value.reasons), () => `${kind}: full is no more than reasons`);
+        must(unsafe(first.value).length === 0, () => `${kind}: ${unsafe(first.value)}`);
         must(off.value.reasons.length === 0 && first.value.reasons.length > 0, () => `${kind}: reasons`);
         must(
           first.value.verdict === off.value.verdict && isDeepStrictEqual(first.value.needs, full.value.needs),
@@ -59,8 +61,9 @@ function reasonGaps(): string[] {
   const gaps: string[] = [];
   let explained = 0;
   forNodes(SEED, COUNT, (input) => {
-    const { decision, reasons } = cgroupsOf(input);
-    const told = new Set(reasons.map((r) => `${r.at} ${r.field}`));
+    const answer = cgroupsOf(input);
+    const { decision } = answer;
+    const told = new Set(reasonsOf(answer).map((r) => `${r.at} ${r.field}`));
     for (const { path, values } of decision.cgroups) {
       for (const field of Object.keys(values)) {
         if (told.has(`${path} ${field}`)) explained++;
@@ -85,6 +88,15 @@ function bytesOf(text: string): bigint {
   const unit = power >= 0 ? 1024n ** BigInt(power + 1) * 1000n : scale[text.replace(/^\d+/, "")];
   if (unit === undefined) throw new Error(`what is ${text}?`);
   return BigInt(text.replace(/\D/g, "")) * unit;
+}
+/** Whole numbers that a reader of JSON may round. */
+function unsafe(value: unknown): number[] {
+  const found: number[] = [];
+  JSON.stringify(value, (_, v: unknown) => {
+    if (typeof v === "number" && !(Math.abs(v) <= Number.MAX_SAFE_INTEGER)) found.push(v);
+    return v;
+  });
+  return found;
 }
 function deepFreeze<T>(v: T): T {
   if (typeof v === "object" && v !== null && !Object.isFrozen(v)) {

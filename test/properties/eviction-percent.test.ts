@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseThreshold, thresholdQuantity } from "../../api/decide/allocatable/reservation.ts";
+import { parseThreshold, thresholdQuantity } from "../../api/decide/eviction/threshold.ts";
 import { fromUnits, value } from "../../api/model/amount.ts";
 import { draws } from "./draws.ts";
 

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { DECIDERS } from "../../api/decide/index.ts";
+import { decideKind } from "../../api/decide/index.ts";
+import { decodeAsk } from "../../api/model/ask.ts";
+import { KINDS, type Kind } from "../../api/model/decision.ts";
 import { decodeSnapshot, type InputIssue } from "../../api/model/decode.ts";
 import { LIMITS } from "../../api/model/limits.ts";
 import type { Snapshot } from "../../api/model/snapshot.ts";
@@ -92,9 +94,11 @@ const soundIssues = (issues: readonly InputIssue[]): boolean =>
   issues.every((i) => typeof i.path === "string" && i.path.length < 1000 && i.message.length < 10_000);
 
 /** The refusal's message, or undefined. */
-function refused(kind: "cgroups" | "allocatable", snapshot: Snapshot, at: string): string | undefined {
+function refused(kind: Kind, snapshot: Snapshot, at: string): string | undefined {
+  const ask = decodeAsk(kind, null);
+  if (!ask.ok) return expect.fail(`${kind} needs an ask`);
   try {
-    const answer = DECIDERS[kind]({ snapshot, facts: {}, ask: undefined, explain: "reasons" });
+    const answer = decideKind(kind, { snapshot, facts: {}, ask: ask.value, explain: "reasons" });
     return answer.ok ? undefined : answer.error.message;
   } catch (e) {
     return expect.fail(`${at}: ${kind} threw ${(e as Error).message}`);
@@ -135,7 +139,7 @@ describe(`${ROUNDS} changes of the captured node from seed ${SEED}`, PATIENT, ()
         continue;
       }
       if (round % 4 !== 0) continue; // deciding takes longer than decoding
-      for (const kind of ["cgroups", "allocatable"] as const) {
+      for (const kind of KINDS) {
         const refusal = refused(kind, result.value, at);
         met.note(refusal === undefined ? `${kind} answered` : "no answer");
         if (refusal?.includes("\n")) expect.fail(`${at}: ${refusal}`);

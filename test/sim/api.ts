@@ -1,15 +1,8 @@
 import type { Hono } from "hono";
-import { createApp } from "../../api/app.ts";
 import { epochMs } from "../../api/model/units.ts";
-import { plainMetrics } from "../../api/observe/plain-metrics.ts";
-import { evaluator } from "../../api/routes/evaluate.ts";
-import { nodeBodies } from "../../api/server/bodies.ts";
-import { sha256 } from "../../api/server/digest.ts";
-import { openNode } from "../../db/open-node.ts";
 import type { Store } from "../../db/store.ts";
+import { appOver } from "../api/serving.ts";
 import type { SimClock } from "./clock.ts";
-
-const silent = { info() {}, warn() {}, error() {} };
 
 /** The real app over a history in memory, on the simulated clock, behind a line that can be cut. */
 export class SimApi {
@@ -18,21 +11,9 @@ export class SimApi {
   readonly #app: Hono;
 
   constructor(clock: SimClock) {
-    const store = openNode({ file: ":memory:" });
-    if (!store.ok) throw new Error(store.error.message);
-    this.store = store.value;
-    this.#app = createApp({
-      store: this.store,
-      now: () => epochMs(clock.nowMs),
-      log: silent,
-      metrics: plainMetrics(),
-      bodies: nodeBodies,
-      evaluate: evaluator(sha256),
-      sha256,
-      auth: { required: false, hosts: null },
-      limits: { bodyBytes: 8 * 1024 * 1024, concurrency: 64 },
-      recordDecisions: true,
-    });
+    const { app, store } = appOver({ now: () => epochMs(clock.nowMs) });
+    this.#app = app;
+    this.store = store;
   }
 
   readonly fetch = async (request: Request): Promise<Response> => {

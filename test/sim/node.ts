@@ -105,10 +105,15 @@ export class SimNode {
       observeMachine: () => this.#machine(),
       readPods: async () =>
         this.podsReadable
-          ? { pods: this.pods, whole: true, problems: [] }
-          : { pods: null, whole: false, problems: [{ from: "pods", message: "the kubelet does not answer" }] },
+          ? { pods: this.pods, whole: true, problems: [], notices: [] }
+          : {
+              pods: null,
+              whole: false,
+              problems: [{ from: "pods", message: "the kubelet does not answer" }],
+              notices: [],
+            },
       readConfiguration: async () => ok(this.kubeletConfiguration),
-      readAssignments: async () => undefined,
+      readStateFiles: () => ({ assignments: undefined, missing: [] }),
       client: this.#client,
       hierarchy: this.#hierarchy,
       journal: this.#journal,

@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { nodeNameOf } from "../../../actuator/machine/node.ts";
-import { observeMachine } from "../../../actuator/machine/observe.ts";
+import { KUBELET_DIRECTORY, observeMachine } from "../../../actuator/machine/observe.ts";
+import { readStateFiles } from "../../../actuator/machine/state-files.ts";
 import { problemText } from "../../../actuator/manifests/problem.ts";
 import { readManifests } from "../../../actuator/manifests/read-manifests.ts";
 import { driverOf, snapshotOf } from "../../../actuator/snapshot.ts";
@@ -10,12 +11,15 @@ import { EXIT, type Fault, fault } from "../exit.ts";
 import { issueText, type Origin } from "./origin.ts";
 import { readPods } from "./pods.ts";
 import { readDocument } from "./read.ts";
+import { misplaced } from "./wanted.ts";
 
 export interface MachineSnapshotOptions {
   readonly pods?: string;
   readonly manifests?: string;
   readonly config?: string;
   readonly nodeName?: string;
+  /** Where a kubelet keeps its state files. */
+  readonly kubeletDir?: string;
   readonly cgroupDriver?: "cgroupfs" | "systemd";
 }
 export interface MachineSnapshot {
@@ -26,7 +30,9 @@ export interface MachineSnapshot {
 
 /** This machine as a checked NodeSnapshot, with pods and configuration from files. Errors: those of the files. */
 export async function readMachine(options: MachineSnapshotOptions): Promise<Result<MachineSnapshot, Fault>> {
-  const machine = observeMachine();
+  const kubeletDirectory = options.kubeletDir ?? KUBELET_DIRECTORY;
+  const machine = observeMachine({ kubeletDirectory });
+  const { assignments, missing } = readStateFiles(kubeletDirectory);
   const nodeName = options.nodeName ?? nodeNameOf(machine) ?? "node";
   const origins: Origin[] = [];
   const configuration = await readConfiguration(options.config, origins);
@@ -39,10 +45,11 @@ export async function readMachine(options: MachineSnapshotOptions): Promise<Resu
     pods: pods.value.pods,
     cgroup: { driver: options.cgroupDriver ?? driverOf(configuration.value) },
     nodeName,
+    ...(assignments === undefined ? {} : { assignments }),
   });
   const decoded = decodeSnapshot(snapshot);
   if (!decoded.ok) return fault(EXIT.badInput, ...decoded.error.map((issue) => issueText(issue, origins)));
-  const unread = machine.missing.map(({ path, why }) => `not known of this machine: ${path}: ${why}`);
+  const unread = [...machine.missing, ...missing].map(({ path, why }) => `not known of this machine: ${path}: ${why}`);
   return ok({ snapshot, missing: [...unread, ...pods.value.problems] });
 }
 
@@ -50,6 +57,8 @@ async function readConfiguration(file: string | undefined, origins: Origin[]): P
   if (file === undefined) return ok({});
   const source = await readDocument(file);
   if (!source.ok) return source;
+  const why = misplaced(source.value.value, "config");
+  if (why !== undefined) return fault(EXIT.badInput, `${source.value.file}: ${why}`);
   origins.push({ at: ["kubeletConfiguration"], source: source.value, base: [] });
   return ok(source.value.value);
 }

@@ -4,7 +4,11 @@ export const PARTS = [
   { option: "pods", path: ["pods"], what: "pods: a PodList, a List, one Pod, or manifests" },
   { option: "config", path: ["kubeletConfiguration"], what: "KubeletConfiguration, or the kubelet's /configz" },
   { option: "stats", path: ["stats"], what: "the kubelet's /stats/summary" },
-  { option: "machine", path: ["machine"], what: "CPUs and NUMA nodes, or cAdvisor's MachineInfo" },
+  {
+    option: "machine",
+    path: ["machine"],
+    what: "CPUs and NUMA nodes, cAdvisor's MachineInfo, or a name of `nodewise machines`",
+  },
   { option: "cpu-manager-state", path: ["assignments", "cpu_manager_state"], what: "the kubelet's file of that name" },
   {
     option: "memory-manager-state",
@@ -16,7 +20,17 @@ export const PARTS = [
     path: ["assignments", "allocated_pods_state"],
     what: "the kubelet's allocated_pods_state",
   },
+  {
+    option: "device-checkpoint",
+    path: ["assignments", "kubelet_internal_checkpoint"],
+    what: "the device manager's kubelet_internal_checkpoint",
+  },
   { option: "devices", path: ["devices"], what: "devices as plugins list them" },
+  {
+    option: "device-plugins",
+    path: ["devicePlugins"],
+    what: "plugins: whether they are registered, their options, what they prefer",
+  },
 ] as const;
 export type PartOption = (typeof PARTS)[number]["option"];
 

@@ -1,11 +1,14 @@
+import { formText, hasForm } from "../../../actuator/manifests/document-form.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
-import { err, ok, type Result } from "../../model/result.ts";
+import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { EXIT, type Fault, fault } from "../exit.ts";
 import { issueText, type Origin } from "./origin.ts";
+import { readPart } from "./part.ts";
 import { PARTS, type PartOption } from "./parts.ts";
 import { readPods } from "./pods.ts";
 import { readDocument } from "./read.ts";
+import { otherOption } from "./wanted.ts";
 
 /** Files by option. What is given beside `snapshot` takes the place of that part of it. */
 export interface SnapshotFiles extends Partial<Readonly<Record<PartOption, string>>> {
@@ -18,13 +21,15 @@ const fieldsOf = (value: unknown): Fields => (typeof value === "object" && value
 /** Of pods from a manifest when no node is given. */
 const UNKNOWN_NODE = "node";
 
+export const READ_ONCE = "standard input can be read once: give `-` to one option and files to the others";
+export const readsOnce = (paths: readonly unknown[]): boolean => paths.filter((path) => path === "-").length <= 1;
+
 /** Reads the files, puts them together and checks them. Errors name file, line and JSON path. */
 export async function readSnapshot(files: SnapshotFiles): Promise<Result<Snapshot, Fault>> {
   const paths = [files.snapshot, ...PARTS.map(({ option }) => files[option])].filter((path) => path !== undefined);
   if (paths.length === 0)
     return fault(EXIT.badInput, "nothing to decide on: give --snapshot FILE, or --node FILE and the other parts");
-  if (paths.filter((path) => path === "-").length > 1)
-    return fault(EXIT.badInput, "standard input can be read once: give `-` to one option and files to the others");
+  if (!readsOnce(paths)) return fault(EXIT.badInput, READ_ONCE);
   const origins: Origin[] = [];
   const base = await readBase(files.snapshot, origins);
   if (!base.ok) return base;
@@ -43,26 +48,13 @@ async function readBase(path: string | undefined, origins: Origin[]): Promise<Re
   if (path === undefined) return ok({});
   const source = await readDocument(path);
   if (!source.ok) return source;
-  const { value } = source.value;
-  if (typeof value !== "object" || value === null || Array.isArray(value))
-    return fault(
-      EXIT.badInput,
-      `${source.value.file}: expected a snapshot, an object (\`nodewise snapshot\` makes one)`,
-    );
-  if (!SNAPSHOT_FIELDS.some((field) => field in value))
-    return fault(
-      EXIT.badInput,
-      `${source.value.file}: is no snapshot (no ${SNAPSHOT_FIELDS.join(", ")}): ${advice(value)}`,
-    );
+  const { value, file } = source.value;
+  if (!hasForm(value, "snapshot")) {
+    const advice = otherOption(value) || ": `nodewise snapshot` makes one";
+    return fault(EXIT.badInput, `${file}: is ${formText(value)}, and --snapshot takes a NodeSnapshot${advice}`);
+  }
   origins.push({ at: [], source: source.value, base: [] });
   return ok(value as Fields);
-}
-const SNAPSHOT_FIELDS = ["node", "kubeletConfiguration", "pods", "stats", "machine", "cgroup"];
-function advice(value: object): string {
-  const { kind } = value as Fields;
-  if (kind === "Node") return "give it with --node";
-  if (kind === "Pod" || kind === "PodList" || kind === "List") return "give it with --pods";
-  return "`nodewise snapshot` makes one";
 }
 
 async function readParts(
@@ -73,14 +65,12 @@ async function readParts(
   for (const { option, path } of PARTS) {
     const file = files[option];
     if (file === undefined || option === "pods") continue;
-    const source = await readDocument(file);
-    if (!source.ok) return source;
+    const part = await readPart(option, file);
+    if (!part.ok) return part;
+    const { posted, document, base } = part.value;
     const [field, inner] = path;
-    const single = option === "node" ? singleNode(source.value.value) : ok({ value: source.value.value, base: [] });
-    if (!single.ok) return fault(EXIT.badInput, `${source.value.file}: ${single.error}`);
-    const { value, base } = single.value;
-    input[field] = inner === undefined ? value : { ...fieldsOf(input[field]), [inner]: value };
-    origins.push({ at: path, source: source.value, base });
+    input[field] = inner === undefined ? posted : { ...fieldsOf(input[field]), [inner]: posted };
+    if (document !== null) origins.push({ at: path, source: document, base });
   }
   if (files.pods === undefined) return ok(null);
   const { name } = fieldsOf(fieldsOf(input["node"])["metadata"]);
@@ -89,12 +79,4 @@ async function readParts(
   input["pods"] = pods.value.pods;
   origins.push(...pods.value.origins);
   return ok(null);
-}
-
-/** `kubectl get nodes -o json` prints a list, also of one node. */
-function singleNode(value: unknown): Result<{ value: unknown; base: readonly (string | number)[] }, string> {
-  const { kind, items } = fieldsOf(value);
-  if ((kind !== "List" && kind !== "NodeList") || !Array.isArray(items)) return ok({ value, base: [] });
-  if (items.length !== 1) return err(`holds ${items.length} nodes: give one (kubectl get node NAME -o json)`);
-  return ok({ value: items[0] as unknown, base: ["items", 0] });
 }

@@ -1,5 +1,4 @@
 import type { AllocatableDecision, CgroupValues, QuantityList } from "../../model/decision.ts";
-import { decimal } from "../../model/units.ts";
 import { type BarPart, bar } from "../bar.ts";
 import { humanBytes, isBytes, magnitude } from "../size.ts";
 import { type Color, printable } from "../style.ts";
@@ -84,7 +83,7 @@ function limitsTable(
   cgroups: readonly (readonly [name: string, key: string, values: CgroupValues])[],
   { columns, paint, notesAt }: Shown<AllocatableDecision>,
 ): string {
-  const number = (n: number | undefined): string => (n === undefined ? EMPTY : decimal(n));
+  const number = (n: number | undefined): string => (n === undefined ? EMPTY : String(n));
   return table(
     [
       { title: "CGROUP", shrinkTo: 12 },

@@ -1,6 +1,5 @@
 import type { CgroupPlan, CgroupsDecision, CgroupValues } from "../../model/decision.ts";
 import { pageSizeName } from "../../model/machine.ts";
-import { decimal, UNLIMITED_HUGEPAGES } from "../../model/units.ts";
 import { humanBytes } from "../size.ts";
 import { type Color, printable } from "../style.ts";
 import { type Cell, type Column, table } from "../table.ts";
@@ -58,7 +57,7 @@ const directoryOf = (plan: CgroupPlan): string => {
   return plan.container !== null && plan.containerId === null ? "(not running)" : printable(leafOf(plan.path));
 };
 
-const number = (n: number | undefined): string => (n === undefined ? "" : decimal(n));
+const number = (n: number | undefined): string => (n === undefined ? "" : String(n));
 const limit = (n: number | undefined): string => (n !== undefined && n < 0 ? "none" : number(n));
 
 /** CPUs that the quota allows: `0.5`, `none`. */
@@ -67,11 +66,11 @@ function cpuLimit({ cpuQuota, cpuPeriod }: CgroupValues): string {
   return cpuQuota < 0 ? "none" : String(Math.round((cpuQuota / (cpuPeriod ?? DEFAULT_PERIOD)) * 100_000) / 100_000);
 }
 const quota = (v: CgroupValues): string =>
-  v.cpuQuota === undefined || v.cpuQuota <= 0 ? "" : `${decimal(v.cpuQuota)}/${decimal(v.cpuPeriod ?? DEFAULT_PERIOD)}`;
+  v.cpuQuota === undefined || v.cpuQuota <= 0 ? "" : `${String(v.cpuQuota)}/${String(v.cpuPeriod ?? DEFAULT_PERIOD)}`;
 
 /** Zero ("none of it") is the rule for huge pages, and no limit the rule of the tiers: what differs is shown. */
 function hugePages({ hugePageLimit }: CgroupValues): string {
-  const shown = Object.entries(hugePageLimit ?? {}).filter(([, bytes]) => bytes > 0 && bytes < UNLIMITED_HUGEPAGES);
+  const shown = Object.entries(hugePageLimit ?? {}).filter(([, bytes]) => bytes > 0);
   return shown.map(([size, bytes]) => `${pageSizeName(Number(size))}: ${humanBytes(bytes)}`).join(", ");
 }
 const human = (n: number | undefined): Cell => ({ text: n === undefined || n < 0 ? "" : humanBytes(n), color: "dim" });

@@ -1,16 +1,26 @@
 import type { Decided, DecisionOf, Explain, Kind } from "../../model/decision.ts";
 import { POLICY_VERSION } from "../../model/decision.ts";
+import type { Machine } from "../../model/machine.ts";
+import type { PodRef } from "../../model/managers.ts";
 import { reasonText } from "../reason-text.ts";
 import { printable } from "../style.ts";
 import type { Terminal } from "../terminal.ts";
 import { allocatableTable } from "./allocatable.ts";
 import { cgroupsTable } from "./cgroups.ts";
+import { cpusTable } from "./cpus.ts";
+import { devicesTable } from "./devices.ts";
+import { memoryTable } from "./memory.ts";
 import type { Shown } from "./shown.ts";
+import { topologyTable } from "./topology.ts";
 
 /** How each kind looks to a person. */
 const TABLES: { readonly [K in Kind]: (shown: Shown<DecisionOf[K]>) => string } = {
   allocatable: allocatableTable,
   cgroups: cgroupsTable,
+  cpus: cpusTable,
+  memory: memoryTable,
+  topology: topologyTable,
+  devices: devicesTable,
 };
 
 export interface Answer<K extends Kind> {
@@ -21,18 +31,35 @@ export interface Answer<K extends Kind> {
   readonly explain: Explain;
   /** What a person can do about an input that was not there: `give --stats`. */
   readonly advice?: (path: string) => string;
+  /** What was decided on and was not given. */
+  readonly assumed?: string | undefined;
+  readonly machine?: Machine | undefined;
+  readonly asked?: PodRef | undefined;
 }
 
 /** A whole answer for a person: whose it is, the kind's table, and what would have made it fuller. */
 export function answerText<K extends Kind>(answer: Answer<K>, { paint, columns }: Terminal): string {
-  const { kind, node, decided, explain, advice } = answer;
-  const reasons = Map.groupBy(decided.reasons, ({ at }) => at);
-  const notesAt = (at: string): readonly string[] =>
-    (reasons.get(at) ?? []).map((reason) => paint("dim", printable(reasonText(reason, explain === "full"))));
+  const { kind, node, decided, explain, advice, assumed, machine, asked } = answer;
+  const reasons = new Map(decided.reasons.map(({ at, because }) => [at, because]));
+  const told = new Set<string>();
+  const notesAt = (at: string): readonly string[] => {
+    told.add(at);
+    return (reasons.get(at) ?? []).map((reason) => paint("dim", printable(reasonText(reason, explain === "full"))));
+  };
   const title = `${paint("bold", printable(node))} · ${kind} · ${POLICY_VERSION}`;
   const missing = decided.needs.map((path) => {
     const hint = advice === undefined ? "" : ` (${advice(path)})`;
     return paint("yellow", `not known: ${path}${hint}\n`);
   });
-  return `${title}\n${TABLES[kind]({ decision: decided.decision, columns, paint, notesAt })}${missing.join("")}`;
+  const body = TABLES[kind]({ decision: decided.decision, columns, paint, notesAt, machine, asked });
+  // the reasons of a place that has no row in the table
+  const others = [...reasons.keys()].filter((at) => !told.has(at));
+  const rest = others.map(
+    (at) =>
+      `${printable(at)}\n${notesAt(at)
+        .map((note) => `  ${note}\n`)
+        .join("")}`,
+  );
+  const assumption = assumed === undefined ? "" : paint("dim", `assumed: ${printable(assumed)}\n`);
+  return `${title}\n${assumption}${body}${rest.join("")}${missing.join("")}`;
 }

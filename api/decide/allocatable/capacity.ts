@@ -1,4 +1,4 @@
-import { type Amount, fromUnits, isZero, milliValue } from "../../model/amount.ts";
+import { isZero, milliValue } from "../../model/amount.ts";
 import { pageSizeName } from "../../model/machine.ts";
 import { type Quantity, unitsQuantity } from "../../model/quantity.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
@@ -11,6 +11,10 @@ const DEFAULT_MAX_PODS = 110;
 /** Resources with a domain come from device plugins; the others are the kubelet's own, or of a driver that is not asked here. */
 export const isExtended = (name: string): boolean => name.includes("/");
 
+/** Whether the snapshot says what device plugins have, so that the node's status need not. */
+export const tellsDevices = ({ devices, devicePlugins }: Snapshot): boolean =>
+  devices !== undefined || devicePlugins !== undefined;
+
 /** How many pods the node takes. kubelet 1.36: nodestatus.MachineInfo. */
 export function podCapacity(cpus: number, maxPods: number, podsPerCore: number): number {
   return podsPerCore > 0 ? Math.min(cpus * podsPerCore, maxPods) : maxPods;
@@ -22,7 +26,7 @@ export function nodeCapacity(snapshot: Snapshot, reasons: Reasons, needs: string
   const status = snapshot.node?.status?.capacity;
   for (const name in status) {
     const quantity = status[name] as Quantity;
-    if (!isExtended(name) || snapshot.devices === undefined) capacity.set(name, quantity);
+    if (!isExtended(name) || !tellsDevices(snapshot)) capacity.set(name, quantity);
   }
   fillFromMachine(capacity, snapshot);
   // without isolation the kubelet neither reports nor reserves local storage
@@ -87,22 +91,4 @@ function addPods(capacity: Quantities, snapshot: Snapshot, reasons: Reasons): vo
 export function pageSizes(capacity: ReadonlyMap<string, Quantity>): readonly number[] {
   const sizes = [...capacity.keys()].map(pageSizeOf).filter((s) => s !== undefined);
   return sizes.sort((a, b) => a - b);
-}
-
-export interface DeviceCounts {
-  readonly capacity: Amount;
-  readonly allocatable: Amount;
-}
-/** Per resource: all devices, and the healthy ones. kubelet 1.36: devicemanager GetCapacity. */
-export function deviceCounts(snapshot: Snapshot): Map<string, DeviceCounts> {
-  const counts = new Map<string, { all: number; healthy: number }>();
-  for (const device of snapshot.devices ?? []) {
-    const entry = counts.get(device.resource) ?? { all: 0, healthy: 0 };
-    entry.all++;
-    if ((device.health ?? "Healthy") === "Healthy") entry.healthy++;
-    counts.set(device.resource, entry);
-  }
-  return new Map(
-    [...counts].map(([name, c]) => [name, { capacity: fromUnits(c.all), allocatable: fromUnits(c.healthy) }]),
-  );
 }

@@ -1,11 +1,9 @@
-import { compare, ZERO } from "../../model/amount.ts";
 import type { AllocatableDecision, Asked, CgroupValues, Decided, QuantityList, Refusal } from "../../model/decision.ts";
-import { canonicalText, type Quantity, quantityOf } from "../../model/quantity.ts";
+import { canonicalText, type Quantity } from "../../model/quantity.ts";
 import { err, ok, type Result } from "../../model/result.ts";
-import type { Snapshot } from "../../model/snapshot.ts";
 import { isHugePage } from "../hugepages.ts";
 import { Reasons } from "../reasons.ts";
-import { deviceCounts, isExtended } from "./capacity.ts";
+import { addDevices } from "./devices.ts";
 import { nodeCgroupValues, reservedEnforcements } from "./enforcement.ts";
 import { allocatableOf, overReserved, totalReservation } from "./node-allocatable.ts";
 import { type NodeLevel, nodeLevelOf } from "./node-level.ts";
@@ -32,7 +30,7 @@ export function decideAllocatable(asked: Asked<undefined>): Result<Decided<Alloc
   const reservation = totalReservation(capacity, reserved.kube, reserved.system, eviction.value);
   const allocatable = allocatableOf(capacity, reservation);
   const full = new Map(capacity);
-  addDevices(snapshot, full, allocatable, reasons);
+  addDevices(snapshot, { capacity: full, allocatable }, reasons, needs);
   explain(reasons, level.value, eviction.value, allocatable);
   const errors = [...startErrors(config, snapshot), ...overReserved(capacity, reservation)];
   const decision: AllocatableDecision = {
@@ -64,49 +62,13 @@ export function decideAllocatable(asked: Asked<undefined>): Result<Decided<Alloc
 /** The tiers' refresh lifts the limits of huge pages on kubepods as well: they are not part of what holds. */
 const withoutPages = ({ hugePageLimit: _lifted, ...values }: CgroupValues): CgroupValues => values;
 
-const texts = (list: ReadonlyMap<string, Quantity>): QuantityList =>
-  Object.fromEntries(
-    [...list].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, q]) => [name, canonicalText(q.amount, q.format)]),
-  );
-
-/** Plugins' devices; without a posted list the node's own allocatable of them stands. kubelet 1.36: nodestatus.MachineInfo. */
-function addDevices(
-  snapshot: Snapshot,
-  capacity: Map<string, Quantity>,
-  allocatable: Map<string, Quantity>,
-  reasons: Reasons,
-): void {
-  for (const [name, counts] of deviceCounts(snapshot)) {
-    capacity.set(name, quantityOf(counts.capacity, "DecimalSI"));
-    allocatable.set(name, quantityOf(counts.allocatable, "DecimalSI"));
-    if (compare(counts.allocatable, counts.capacity) < 0) reasons.add("unhealthy_devices", name, "allocatable");
+function texts(list: ReadonlyMap<string, Quantity>): QuantityList {
+  const written: Record<string, string> = {};
+  for (const name of [...list.keys()].sort()) {
+    const { amount, format } = list.get(name) as Quantity;
+    written[name] = canonicalText(amount, format);
   }
-  if (snapshot.devices !== null && snapshot.devices !== undefined) {
-    zeroRemoved(snapshot, capacity, allocatable, reasons);
-    return;
-  }
-  const observed = snapshot.node?.status?.allocatable;
-  for (const name of capacity.keys()) {
-    const seen = observed?.[name];
-    if (!isExtended(name) || seen === undefined) continue;
-    allocatable.set(name, seen);
-    reasons.add("devices_as_observed", name, "allocatable", { quantity: seen.text });
-  }
-}
-
-/** A resource whose plugin is gone stays in the status with 0, it is not taken out. */
-function zeroRemoved(
-  snapshot: Snapshot,
-  capacity: Map<string, Quantity>,
-  allocatable: Map<string, Quantity>,
-  reasons: Reasons,
-): void {
-  for (const name in snapshot.node?.status?.capacity) {
-    if (capacity.has(name) || !isExtended(name)) continue;
-    capacity.set(name, quantityOf(ZERO, "DecimalSI"));
-    allocatable.set(name, quantityOf(ZERO, "DecimalSI"));
-    reasons.add("device_plugin_removed", name, "allocatable");
-  }
+  return written;
 }
 
 function explain(

@@ -63,7 +63,7 @@ function absentCpus(config: KubeletConfiguration, snapshot: Snapshot): readonly 
   const reserved = parseCpuSet(config.reservedSystemCPUs ?? "") ?? [];
   if (online.size === 0 || reserved.every((cpu) => online.has(cpu))) return [];
   const list = formatCpuSet([...online].sort((a, b) => a - b));
-  return [`unable to parse reservedSystemCPUs: ${config.reservedSystemCPUs} is not a subset of online-cpus ${list}`];
+  return [`reserved-cpus: ${config.reservedSystemCPUs} is not a subset of online-cpus: ${list}`];
 }
 
 const quoted = (words: readonly string[]): string =>

@@ -3,7 +3,7 @@ import type { CgroupValues } from "../../model/decision.ts";
 import type { ResourceList } from "../../model/fields.ts";
 import type { Container, Pod } from "../../model/pod.ts";
 import { type Bytes, bytes, type Micros } from "../../model/units.ts";
-import { pageSizeOf } from "../hugepages.ts";
+import { isHugePage, limitEach, pageSizeOf } from "../hugepages.ts";
 import type { Reasons } from "../reasons.ts";
 import { isPodLevelResourcesSet } from "../resources/pod-resources.ts";
 import { milliCpuToQuota, milliCpuToShares, NO_QUOTA } from "./cpu-convert.ts";
@@ -86,12 +86,24 @@ function addShares(
 }
 
 /** Limits per page size; a container that names none has the pod's. kubelet 1.36: GetHugepageLimitsFromResources. */
-function hugePageLimitOf(pod: Pod, c: Container, pageSizes: readonly number[]): Record<string, Bytes> | undefined {
-  const limits: Record<string, Bytes> = {};
-  for (const size of pageSizes) limits[String(size)] = bytes(0);
-  addHugePages(limits, pod.spec.resources?.limits);
-  addHugePages(limits, c.resources?.limits);
+function hugePageLimitOf(
+  pod: Pod,
+  c: Container,
+  pageSizes: readonly number[],
+): Readonly<Record<string, Bytes>> | undefined {
+  const ofPod = pod.spec.resources?.limits;
+  const ownLimits = c.resources?.limits;
+  if (!namesHugePages(ofPod) && !namesHugePages(ownLimits)) {
+    return pageSizes.length === 0 ? undefined : limitEach(pageSizes, bytes(0));
+  }
+  const limits: Record<string, Bytes> = { ...limitEach(pageSizes, bytes(0)) };
+  addHugePages(limits, ofPod);
+  addHugePages(limits, ownLimits);
   return Object.keys(limits).length === 0 ? undefined : limits;
+}
+function namesHugePages(list: ResourceList | null | undefined): boolean {
+  for (const name in list) if (isHugePage(name)) return true;
+  return false;
 }
 function addHugePages(limits: Record<string, Bytes>, list: ResourceList | null | undefined): void {
   for (const name in list) {

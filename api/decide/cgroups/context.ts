@@ -1,19 +1,17 @@
 import { value, ZERO } from "../../model/amount.ts";
-import type { CgroupValues, Refusal } from "../../model/decision.ts";
+import type { Refusal } from "../../model/decision.ts";
 import type { KubeletConfiguration } from "../../model/kubelet-configuration.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import type { Bytes, Micros } from "../../model/units.ts";
+import type { Micros } from "../../model/units.ts";
 import { pageSizes } from "../allocatable/capacity.ts";
 import { type NodeLevel, nodeLevelOf } from "../allocatable/node-level.ts";
 import { cfsPeriod, gateOn } from "../config.ts";
 import type { Reasons } from "../reasons.ts";
-import { linearWeight } from "./cpu-convert.ts";
 import { type CpuSets, cpuSetsOf } from "./cpuset.ts";
 import type { MemoryQos } from "./memory-qos.ts";
 import { missingUid, type NodePod, nodePods } from "./node-pods.ts";
 import { type Driver, type Paths, pathsOf } from "./paths.ts";
-import type { Writable } from "./pod-config.ts";
 import type { Swap } from "./swap.ts";
 
 /** What every level of the tree needs, worked out once a node. */
@@ -71,6 +69,8 @@ export function treeContext(snapshot: Snapshot, reasons: Reasons, needs: string[
   const paths = pathsOf(driver, config.cgroupRoot ?? "");
   const taken = misplacedReserve(config, paths);
   if (taken !== undefined) return err({ code: "invalid_configuration", message: taken, needs: [] });
+  const cpuSets = cpuSetsOf(snapshot, needs);
+  if (!cpuSets.ok) return cpuSets;
   return ok({
     snapshot,
     config,
@@ -79,10 +79,10 @@ export function treeContext(snapshot: Snapshot, reasons: Reasons, needs: string[
     driver,
     paths,
     pods: nodePods(snapshot, paths, reasons),
-    cpuSets: cpuSetsOf(snapshot, needs),
+    cpuSets: cpuSets.value,
     cfsQuota: config.cpuCFSQuota ?? true,
     period: period.value,
-    pageSizes: snapshot.machine?.hugetlb === false ? [] : pageSizes(capacity),
+    pageSizes: pageSizesOf(snapshot, capacity, needs),
     memoryCapacity: value(capacity.get("memory")?.amount ?? ZERO),
     memoryQos: memoryQosOf(snapshot, config, version, value(absolute.get("memory")?.amount ?? ZERO)),
     swap: swapOf(snapshot, config, version, value(capacity.get("memory")?.amount ?? ZERO), needs),
@@ -90,6 +90,14 @@ export function treeContext(snapshot: Snapshot, reasons: Reasons, needs: string[
     reasons,
     needs,
   });
+}
+
+/** In bytes; none where the kernel has no controller for them, which the node's status does not tell. */
+function pageSizesOf(snapshot: Snapshot, capacity: NodeLevel["capacity"], needs: string[]): readonly number[] {
+  if (snapshot.machine?.hugetlb === false) return [];
+  const sizes = pageSizes(capacity);
+  if (sizes.length > 0 && snapshot.machine?.hugetlb === undefined) needs.push("machine.hugetlb");
+  return sizes;
 }
 
 /** A reserve's limits on the root, on kubepods or on a tier would hold the pods themselves. */
@@ -147,26 +155,4 @@ function reservedMemoryPercent(config: KubeletConfiguration): Result<number | un
     if (gateOn(config, "QOSReserved")) return ok(Number(match[1]));
   }
   return ok(undefined);
-}
-
-/** What the kubelet's own cgroups get beyond their level's rule: the weight on v2, and each page size of the node. */
-export function finishOwn(
-  values: Writable<CgroupValues>,
-  context: TreeContext,
-  at: string,
-  unnamedPages: Bytes,
-): CgroupValues {
-  const { reasons } = context;
-  if (context.version === 2 && values.cpuShares !== undefined) {
-    values.cpuWeight = linearWeight(values.cpuShares);
-    reasons.add("weight_from_shares", at, "cpuWeight", { rule: "linear", cpuShares: values.cpuShares });
-  }
-  if (context.snapshot.machine?.hugetlb === false) delete values.hugePageLimit;
-  else if (context.pageSizes.length > 0) {
-    const limits = { ...values.hugePageLimit };
-    for (const size of context.pageSizes) limits[String(size)] ??= unnamedPages;
-    values.hugePageLimit = limits;
-    reasons.add("page_sizes_of_node", at, "hugePageLimit", { unnamed: unnamedPages === 0 ? "0" : "unlimited" });
-  }
-  return values;
 }

@@ -1,5 +1,14 @@
+import {
+  type CpuManagerState,
+  type MemoryManagerState,
+  readCpuManagerState,
+  readMemoryManagerState,
+} from "../../model/assignments.ts";
 import { formatCpuSet } from "../../model/cpu-set.ts";
+import type { Refusal } from "../../model/decision.ts";
+import type { InputIssue } from "../../model/input-issue.ts";
 import { own } from "../../model/own.ts";
+import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { configurationOf } from "../config.ts";
 
@@ -17,19 +26,38 @@ export interface CpuSets {
 
 const none = (): undefined => undefined;
 
-/** `needs` gets the state file of a manager that is on and that was not posted. */
-export function cpuSetsOf(snapshot: Snapshot, needs: string[]): CpuSets {
+/** `needs` gets the state file of a manager that is on and that was not posted. Errors: a state file that cannot be read. */
+export function cpuSetsOf(snapshot: Snapshot, needs: string[]): Result<CpuSets, Refusal> {
+  const { cpu_manager_state: cpuFile, memory_manager_state: memoryFile } = snapshot.assignments ?? {};
+  const cpuState = cpuFile === undefined ? NO_FILE : readCpuManagerState(cpuFile);
+  if (!cpuState.ok) return unreadable(cpuState.error);
+  const memoryState = memoryFile === undefined ? NO_FILE : readMemoryManagerState(memoryFile);
+  if (!memoryState.ok) return unreadable(memoryState.error);
+  return ok(setsOf(snapshot, cpuState.value, memoryState.value, needs));
+}
+const NO_FILE = ok(undefined);
+const unreadable = ({ path, message }: InputIssue): Result<never, Refusal> =>
+  err({
+    code: "invalid_state",
+    message: `${path}: ${message}; decide \`cpus\` or \`memory\` to see what the kubelet makes of it, or leave it out`,
+    needs: [path],
+  });
+
+function setsOf(
+  snapshot: Snapshot,
+  cpuState: CpuManagerState | undefined,
+  memoryState: MemoryManagerState | undefined,
+  needs: string[],
+): CpuSets {
   const config = configurationOf(snapshot);
-  const cpuState = snapshot.assignments?.cpu_manager_state;
-  const memoryState = snapshot.assignments?.memory_manager_state;
   const isStatic =
     config.cpuManagerPolicy === "static" ||
     (config.cpuManagerPolicy === undefined && cpuState?.policyName === "static");
   const isStaticMemory =
     config.memoryManagerPolicy === "Static" ||
     (config.memoryManagerPolicy === undefined && memoryState?.policyName === "Static");
-  if (isStatic && (cpuState ?? null) === null) needs.push("assignments.cpu_manager_state");
-  if (isStaticMemory && (memoryState ?? null) === null) needs.push("assignments.memory_manager_state");
+  if (isStatic && cpuState === undefined) needs.push("assignments.cpu_manager_state");
+  if (isStaticMemory && memoryState === undefined) needs.push("assignments.memory_manager_state");
   const entries = isStatic ? cpuState?.entries : undefined;
   const shared = (isStatic ? cpuState?.defaultCpuSet : undefined) || undefined; // an empty pool is never written
   const blocks = isStaticMemory ? memoryState?.entries : undefined;

@@ -1,5 +1,5 @@
 import type { CgroupFile, CgroupValues } from "../../model/decision.ts";
-import { decimal } from "../../model/units.ts";
+import { type Bytes, NO_PAGE_LIMIT } from "../../model/units.ts";
 import { pageSizeUnit } from "../hugepages.ts";
 
 /** The files of one cgroup with the exact text to write, in an order in which they can be written. */
@@ -8,7 +8,7 @@ export const filesOf = (values: CgroupValues, version: 1 | 2): readonly CgroupFi
 
 type Files = CgroupFile[];
 function put(files: Files, path: string, value: number | string | undefined): void {
-  if (value !== undefined) files.push({ path, value: typeof value === "number" ? decimal(value) : value });
+  if (value !== undefined) files.push({ path, value: String(value) });
 }
 /** A value of 0 is "leave it alone" in the kubelet's Set. opencontainers/cgroups 0.0.6: fs, fs2. */
 const unlessZero = (n: number | undefined): number | undefined => (n === 0 ? undefined : n);
@@ -23,12 +23,7 @@ function v1(v: CgroupValues): readonly CgroupFile[] {
   put(files, "memory.limit_in_bytes", unlessZero(v.memory));
   put(files, "memory.memsw.limit_in_bytes", unlessZero(v.memorySwap));
   put(files, "pids.max", pidsText(v.pidsLimit));
-  for (const [size, limit] of Object.entries(v.hugePageLimit ?? {})) {
-    const page = `hugetlb.${pageSizeUnit(Number(size))}`;
-    put(files, `${page}.limit_in_bytes`, limit);
-    put(files, `${page}.rsvd.limit_in_bytes`, limit);
-  }
-  return files;
+  return v.hugePageLimit === undefined ? files : files.concat(pagesV1(v.hugePageLimit));
 }
 
 function v2(v: CgroupValues): readonly CgroupFile[] {
@@ -44,29 +39,46 @@ function v2(v: CgroupValues): readonly CgroupFile[] {
   put(files, "memory.high", v.memoryHigh);
   if (v.memoryOomGroup === true) put(files, "memory.oom.group", "1");
   put(files, "pids.max", pidsText(v.pidsLimit));
-  for (const [size, limit] of Object.entries(v.hugePageLimit ?? {})) {
-    const page = `hugetlb.${pageSizeUnit(Number(size))}`;
-    put(files, `${page}.max`, limit);
-    put(files, `${page}.rsvd.max`, limit);
-  }
-  return files;
+  return v.hugePageLimit === undefined ? files : files.concat(pagesV2(v.hugePageLimit));
 }
+
+type Limits = NonNullable<CgroupValues["hugePageLimit"]>;
+/** Most cgroups of a node share one object of limits, and so its files. */
+function pageFiles(ending: string): (limits: Limits) => Files {
+  const known = new WeakMap<Limits, Files>();
+  return (limits) => {
+    let files = known.get(limits);
+    if (files !== undefined) return files;
+    files = [];
+    for (const [size, limit] of Object.entries(limits)) {
+      const page = `hugetlb.${pageSizeUnit(Number(size))}`;
+      put(files, `${page}.${ending}`, pagesText(limit));
+      put(files, `${page}.rsvd.${ending}`, pagesText(limit));
+    }
+    known.set(limits, files);
+    return files;
+  };
+}
+/** 2^62 for none, as the kubelet writes it. */
+const pagesText = (limit: Bytes): string => (limit === NO_PAGE_LIMIT ? "4611686018427387904" : String(limit));
+const pagesV1 = pageFiles("limit_in_bytes");
+const pagesV2 = pageFiles("max");
 
 /** -1 is no limit. Less than that (qosReserved of more than the node has) is for the kernel to refuse, never "no limit". */
 const maxText = (n: number | undefined): string | undefined =>
-  n === undefined ? undefined : n === -1 ? "max" : decimal(n);
+  n === undefined ? undefined : n === -1 ? "max" : String(n);
 
 /** `cpu.max` is one line, "quota period". */
 function cpuMax(v: CgroupValues): string | undefined {
   const quota = v.cpuQuota ?? 0;
   const period = v.cpuPeriod ?? 0;
   if (quota === 0 && period === 0) return undefined;
-  return `${quota > 0 ? decimal(quota) : "max"} ${decimal(period === 0 ? 100_000 : period)}`;
+  return `${quota > 0 ? String(quota) : "max"} ${String(period === 0 ? 100_000 : period)}`;
 }
 
 /** -1 is none; 0 would stop the pod's first process, so it becomes 1. */
 function pidsText(limit: number | undefined): string | undefined {
   if (limit === undefined) return undefined;
   if (limit < 0) return "max";
-  return decimal(limit === 0 ? 1 : limit);
+  return String(limit === 0 ? 1 : limit);
 }

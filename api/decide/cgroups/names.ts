@@ -15,7 +15,7 @@ export function toSystemd(name: CgroupName): string {
   let path = "";
   let slice = "";
   for (const part of name) {
-    const escaped = part.replaceAll("-", "_");
+    const escaped = part.includes("-") ? part.replaceAll("-", "_") : part;
     slice = slice === "" ? escaped : `${slice}-${escaped}`;
     path += `/${slice}${SLICE}`;
   }
@@ -24,10 +24,12 @@ export function toSystemd(name: CgroupName): string {
 
 /** kubelet 1.36: ParseSystemdToCgroupName. */
 export function parseSystemd(path: string): CgroupName {
-  const bare = path.replace(/\/+$/, "");
-  const last = bare.slice(bare.lastIndexOf("/") + 1);
-  const slice = last.endsWith(SLICE) ? last.slice(0, -SLICE.length) : last;
-  return slice.split("-").map((part) => part.replaceAll("_", "-"));
+  let end = path.length;
+  while (end > 0 && path[end - 1] === "/") end--;
+  const from = path.lastIndexOf("/", end - 1) + 1;
+  const bare = path.startsWith(SLICE, Math.max(from, end - SLICE.length)) ? end - SLICE.length : end;
+  const parts = path.slice(from, bare).split("-");
+  return path.includes("_", from) ? parts.map((part) => part.replaceAll("_", "-")) : parts;
 }
 /** kubelet 1.36: ParseCgroupfsToCgroupName. */
 export const parseCgroupfs = (path: string): CgroupName => path.split("/").filter((part) => part !== "");

@@ -22,13 +22,15 @@ export interface NodePod {
   readonly path: string;
 }
 
-/** Pods that are not finished, and not another node's (a whole cluster's list may be posted). */
-export function podsHere(snapshot: Snapshot): readonly Pod[] {
+/** Pods that are not another node's (a whole cluster's list may be posted). */
+export function podsOfNode(snapshot: Snapshot): readonly Pod[] {
   const name = snapshot.node?.metadata.name;
   const elsewhere = (p: Pod): boolean =>
     name !== undefined && (p.spec.nodeName ?? "") !== "" && p.spec.nodeName !== name;
-  return (snapshot.pods ?? []).filter((p) => !isTerminal(p) && !elsewhere(p));
+  return (snapshot.pods ?? []).filter((p) => !elsewhere(p));
 }
+/** Those of them that are not finished. */
+export const podsHere = (snapshot: Snapshot): readonly Pod[] => podsOfNode(snapshot).filter((p) => !isTerminal(p));
 
 /** The path of the first pod here without a uid, which names its cgroup; undefined when all have one. */
 export function missingUid(snapshot: Snapshot): string | undefined {
@@ -51,7 +53,8 @@ export function nodePods(snapshot: Snapshot, paths: Paths, reasons: Reasons): re
   });
 }
 
-function withoutPodLevel(pod: Pod): Pod {
+/** The pod as a kubelet sees it whose gate PodLevelResources is off. */
+export function withoutPodLevel(pod: Pod): Pod {
   const { resources, ...spec } = pod.spec;
   return resources === undefined ? pod : { ...pod, spec };
 }

@@ -1,14 +1,26 @@
 import { value, ZERO } from "../../model/amount.ts";
 import type { CgroupLevel, CgroupPlan, CgroupValues } from "../../model/decision.ts";
-import { bytes, UNLIMITED_HUGEPAGES } from "../../model/units.ts";
+import { type Bytes, bytes, NO_PAGE_LIMIT } from "../../model/units.ts";
 import { nodeCgroupValues, reservedEnforcements } from "../allocatable/enforcement.ts";
-import { finishOwn, type TreeContext } from "./context.ts";
+import type { TreeContext } from "./context.ts";
+import { linearWeight } from "./cpu-convert.ts";
 import { filesOf } from "./files.ts";
 import { tierMemoryQos } from "./memory-qos.ts";
+import { limitAllPages } from "./page-sizes.ts";
 import type { Writable } from "./pod-config.ts";
 import { tierRequests, tierValues } from "./qos-config.ts";
 
 type Values = Writable<CgroupValues>;
+
+/** What the kubelet's own cgroups get beyond their level's rule: the weight on v2, and each page size of the node. */
+export function finishOwn(values: Values, context: TreeContext, at: string, unnamedPages: Bytes): CgroupValues {
+  if (context.version === 2 && values.cpuShares !== undefined) {
+    values.cpuWeight = linearWeight(values.cpuShares);
+    context.reasons.add("weight_from_shares", at, "cpuWeight", { rule: "linear", cpuShares: values.cpuShares });
+  }
+  limitAllPages(values, context, at, unnamedPages);
+  return values;
+}
 
 export const planOf = (context: TreeContext, path: string, level: CgroupLevel, values: CgroupValues): CgroupPlan => ({
   path,
@@ -30,12 +42,7 @@ export function nodeTree(context: TreeContext): CgroupPlan[] {
   const tiers = tierPlans(context, kubepods);
   // the tiers' refresh takes kubepods for the tier of Guaranteed pods, and lifts its page limits with theirs
   delete kubepods.hugePageLimit;
-  const root = planOf(
-    context,
-    paths.kubepods,
-    "node",
-    finishOwn(kubepods, context, paths.kubepods, UNLIMITED_HUGEPAGES),
-  );
+  const root = planOf(context, paths.kubepods, "node", finishOwn(kubepods, context, paths.kubepods, NO_PAGE_LIMIT));
   return [root, ...reservedPlans(context), ...tiers];
 }
 
@@ -86,6 +93,6 @@ function tierPlans(context: TreeContext, kubepods: Values): CgroupPlan[] {
     tierMemoryQos(kubepods, tiers.burstable, requests, context.memoryQos, [paths.kubepods, paths.burstable], reasons);
   }
   return (["burstable", "besteffort"] as const).map((tier) =>
-    planOf(context, paths[tier], "qos", finishOwn(tiers[tier], context, paths[tier], UNLIMITED_HUGEPAGES)),
+    planOf(context, paths[tier], "qos", finishOwn(tiers[tier], context, paths[tier], NO_PAGE_LIMIT)),
   );
 }

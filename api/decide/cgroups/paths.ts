@@ -33,9 +33,9 @@ export function pathsOf(driver: Driver, cgroupRoot: string): Paths {
   };
 }
 
+const CONTAINER_ID = /^(?:[a-z0-9+.-]+:\/\/)?([A-Za-z0-9][A-Za-z0-9_.-]{0,127})$/;
 /** `containerd://3cab58...` -> `3cab58...`. */
 export function containerIdOf(containerID: string | null | undefined): string | undefined {
-  const id = (containerID ?? "").replace(/^[a-z0-9+.-]+:\/\//, "");
-  return /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/.test(id) ? id : undefined;
+  return CONTAINER_ID.exec(containerID ?? "")?.[1];
 }
 export { containerLeaf };

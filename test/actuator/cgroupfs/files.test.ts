@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type CgroupFs, openCgroupFs } from "../../../actuator/cgroupfs/files.ts";
@@ -143,5 +143,37 @@ describe("the door, once inside the root,", () => {
     fs.mkdir({ mount: "cpu", path: "/b" });
     const [a, b] = [fs.identity({ mount: "cpu", path: "/a" }), fs.identity({ mount: "cpu", path: "/b" })];
     expect(a.ok && b.ok && a.value !== b.value).toBe(true);
+  });
+});
+
+describe("a door for reading", () => {
+  const everything = (): string[] => readdirSync(tree.mountRoot, { recursive: true, encoding: "utf8" }).sort();
+
+  test.each(["/", ROOT])("changes nothing whatever it is told, with %j as its root", async (root) => {
+    const door = openCgroupFs(tree.mountRoot, root, "read");
+    if (!door.ok) throw new Error(door.error.message);
+    writeFileSync(own("cpu.shares"), "1024\n");
+    mkdirSync(own("empty"));
+    const before = everything();
+    for (const path of ["/", ROOT, "/other", "/empty", `${ROOT}/empty`, "/fresh"]) {
+      expect(codeOf(await door.value.write({ mount: "cpu", path, file: "cpu.shares" }, "2"))).toBe("denied");
+      expect(codeOf(door.value.mkdir({ mount: "cpu", path }))).toBe("denied");
+      expect(codeOf(door.value.rmdir({ mount: "cpu", path }))).toBe("denied");
+    }
+    expect(everything()).toEqual(before);
+    expect([secret, own("cpu.shares")].map((file) => readFileSync(file, "utf8"))).toEqual(["1024\n", "1024\n"]);
+  });
+
+  test("sees from the top what others own, and still no link and no other file", () => {
+    const door = openCgroupFs(tree.mountRoot, "/", "read");
+    if (!door.ok) throw new Error(door.error.message);
+    expect(door.value.read({ mount: "cpu", path: "/other", file: "cpu.shares" })).toEqual({ ok: true, value: "1024" });
+    const listed = door.value.list({ mount: "cpu", path: "/" });
+    expect(listed.ok && listed.value.dirs).toEqual([ROOT.slice(1), "other"].sort());
+    expect(door.value.readAbove("cpuset", "/", "cpuset.cpus")).toEqual({ ok: true, value: "0-1" });
+    expect(codeOf(door.value.read({ mount: "cpu", path: "/other", file: "release_agent" }))).toBe("bad_name");
+    expect(codeOf(door.value.read({ mount: "cpu", path: "/../other", file: "cpu.shares" }))).toBe("outside_root");
+    symlinkSync("/etc", join(tree.mountRoot, "cpu/linked"));
+    expect(codeOf(door.value.list({ mount: "cpu", path: "/linked" }))).toBe("outside_root");
   });
 });

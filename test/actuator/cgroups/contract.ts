@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { applyPlan } from "../../../actuator/apply.ts";
 import { observeCgroups } from "../../../actuator/cgroupfs/observe.ts";
+import { CPU_RULES } from "../../../actuator/cpu-rules.ts";
 import { Journal } from "../../../actuator/journal.ts";
 import { findDrift } from "../../../actuator/plan/find-drift.ts";
 import { recover } from "../../../actuator/recover.ts";
@@ -19,7 +20,7 @@ import {
 } from "./contract-kit.ts";
 import { bigTree, smallTree } from "./contract-trees.ts";
 
-const WEIGHTS = { linear: () => 39, curve: () => 100 };
+const RULES = { ...CPU_RULES, linear: () => 39, curve: () => 100 };
 
 export const CONTRACT: readonly Check[] = [
   {
@@ -132,7 +133,7 @@ export const CONTRACT: readonly Check[] = [
         const held = hierarchy.read("/kubepods", "pids.max");
         assert.equal(held.ok && held.value, "777");
         const written = (path: string, file: string): string | null => journal.written(path, file)?.value ?? null;
-        const drift = findDrift(big, observeCgroups(hierarchy, ground), written, WEIGHTS);
+        const drift = findDrift(big, observeCgroups(hierarchy, ground), written, RULES);
         const found = drift.find((d) => d.path === "/kubepods" && d.file === "pids.max");
         assert.equal(found?.cause, "other_writer");
         assertAllApplied(await applyTo(ground, big, journal));

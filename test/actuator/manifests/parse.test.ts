@@ -49,7 +49,14 @@ test("JSON is read as JSON, and a list or a flow map that only YAML knows as YAM
 });
 
 test.each([
-  ["truncated JSON", '{"a": {\n  "b": 1', "f.yaml:2:9: document 0: is not YAML or JSON: flow map"],
+  [
+    "truncated JSON",
+    '{"a": {\n  "b": 1',
+    "f.yaml:2:9: document 0: is not JSON: expected `,` or `}`; the text is cut off",
+  ],
+  ["JSON with too much", '{"a": 1}\n}', "f.yaml:2:1: document 0: is not JSON: expected nothing more, found `}`"],
+  ["a list without its end", "[1, 2", "f.yaml:1:6: document 0: is not JSON: expected `,` or `]`; the text is cut off"],
+  ["a flow map of YAML", "{a: 1", "f.yaml:1:6: document 0: is not YAML or JSON: flow map must end with a }"],
   [
     "a tab as indentation",
     "a:\n\tb: 1\n",
@@ -60,6 +67,12 @@ test.each([
 ])("%s is named with line and column", (_, text, message) => {
   expect(problems(text)).toEqual([expect.stringContaining(message)]);
   expect(values(text)).toEqual([]);
+});
+
+test("what a file named .json holds is told in JSON's words, several documents in YAML's", () => {
+  const told = (text: string, file: string) => parseDocuments(text, file).problems.map(problemText);
+  expect(told("a: [", "f.json")).toEqual(["f.json:1:1: document 0: is not JSON: expected a JSON value, found `a`"]);
+  expect(told('{"a": 1}\n---\n{"b": [', "f.yaml")[0]).toMatch(/^f\.yaml:3:\d: document 1: is not YAML or JSON: /);
 });
 
 test("the place of a value is found, and of a missing one the nearest above it", () => {

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { observeCgroups } from "../../../actuator/cgroupfs/observe.ts";
+import { CPU_RULES } from "../../../actuator/cpu-rules.ts";
 import { classifyDrift, type DriftCase, type DriftContext } from "../../../actuator/plan/drift.ts";
 import { findDrift } from "../../../actuator/plan/find-drift.ts";
 import { curveWeight, linearWeight } from "../../../api/decide/cgroups/cpu-convert.ts";
@@ -7,8 +8,7 @@ import { cpuShares } from "../../../api/model/units.ts";
 import { cgroup, decide } from "../cgroups/decisions.ts";
 import { BOOT, ROOT, simulated } from "../cgroups/grounds.ts";
 
-const weights = { linear: linearWeight, curve: curveWeight };
-const context = (version: 1 | 2): DriftContext => ({ version, pageSize: 4096, weights });
+const context = (version: 1 | 2): DriftContext => ({ version, pageSize: 4096, cpu: CPU_RULES });
 const one = (file: string, wanted: string, actual: string, more: Partial<DriftCase> = {}): DriftCase => ({
   path: "/p",
   file,
@@ -52,11 +52,21 @@ test.each([
 test("a difference is told in one line with what was wanted and what is there", () => {
   const messages = [
     classifyDrift(one("cpu.weight", "39", "100", { shares: 1024 }), context(2)),
-    classifyDrift(one("cpu.shares", "5", "9", { written: "5" }), context(1)),
+    classifyDrift(one("cpu.shares", "593", "77", { written: "593" }), context(1)),
+    classifyDrift(one("cpu.weight", "39", "77", { shares: 1024 }), context(2)),
+    classifyDrift(one("cpu.weight", "100", "77", { shares: 1024 }), context(2)),
+    classifyDrift(one("cpu.cfs_quota_us", "25000", "-1", { period: "50000", written: "-1" }), context(1)),
+    classifyDrift(one("cpu.max", "30000 100000", "max 100000", { written: "20000 100000" }), context(2)),
+    classifyDrift(one("pids.max", "5", "9"), context(2)),
   ].map((drift) => drift?.message);
   expect(messages).toEqual([
     "`100` is the curve weight of 1024 shares, wanted is `39`",
-    "we wrote `5`, another writer made it `9`, wanted is `5`",
+    "we wrote `593` (580m), another writer made it `77` (76m), wanted is `593` (580m)",
+    "`77` (1948m) is not from us, we never wrote here, wanted is `39` (975m)",
+    "`77` is not from us, we never wrote here, wanted is `100`",
+    "`-1` is what an earlier decision wanted, now it is `25000` (500m)",
+    "we wrote `20000 100000` (200m), another writer made it `max 100000`, wanted is `30000 100000` (300m)",
+    "`9` is not from us, we never wrote here, wanted is `5`",
   ]);
 });
 
@@ -84,7 +94,7 @@ test("drift is found in every file of every existing cgroup of a decision", asyn
     cgroup("/kubepods/burstable/pod1", { "pids.max": "5" }),
   ]);
   const written = (path: string): string | null => (path === "/kubepods/burstable" ? "5" : null);
-  const found = findDrift(decision, observeCgroups(hierarchy, BOOT), written, weights);
+  const found = findDrift(decision, observeCgroups(hierarchy, BOOT), written, CPU_RULES);
   expect(found.map(({ path, file, cause }) => [path, file, cause])).toEqual([
     ["/kubepods", "cpu.weight", "weight_formula"],
     ["/kubepods/burstable", "pids.max", "other_writer"],

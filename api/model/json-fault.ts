@@ -1,12 +1,29 @@
-/** Where a text stops being JSON, in words: `line 3, column 7: expected a value, found \`}\``. Only for texts that do not parse. */
-export function faultOf(text: string): string {
-  if (text.trim() === "") return "the body is empty";
+/** Lines and columns count from 1. */
+export interface JsonFault {
+  readonly line: number;
+  readonly column: number;
+  /** The text ends before it is whole. */
+  readonly isCut: boolean;
+  /** `expected a value, found \`}\`` */
+  readonly message: string;
+}
+
+/** Where and why a text stops being JSON. Only for texts that do not parse. */
+export function jsonFaultOf(text: string): JsonFault {
   const { at, expected } = new Scanner(text).run();
   const lines = text.slice(0, at).split("\n");
-  const place = `line ${lines.length}, column ${(lines.at(-1) ?? "").length + 1}`;
-  if (at >= text.length) return `${place} (the end): expected ${expected}; the text is cut off`;
-  const found = JSON.stringify(String.fromCodePoint(text.codePointAt(at) ?? 0)).slice(1, -1);
-  return `${place}: expected ${expected}, found \`${found}\``;
+  const place = { line: lines.length, column: (lines.at(-1) ?? "").length + 1 };
+  if (at >= text.length) return { ...place, isCut: true, message: `expected ${expected}; the text is cut off` };
+  const character = String.fromCodePoint(text.codePointAt(at) ?? 0);
+  const found = /["\\]/.test(character) ? character : JSON.stringify(character).slice(1, -1);
+  return { ...place, isCut: false, message: `expected ${expected}, found \`${found}\`` };
+}
+
+/** The same of a request's body in one line: `line 3, column 7: expected a value, found \`}\``. */
+export function faultOf(text: string): string {
+  if (text.trim() === "") return "the body is empty";
+  const { line, column, isCut, message } = jsonFaultOf(text);
+  return `line ${line}, column ${column}${isCut ? " (the end)" : ""}: ${message}`;
 }
 
 interface Fault {

@@ -1,0 +1,115 @@
+type Fields = Readonly<Record<string, unknown>>;
+const isObject = (value: unknown): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+const hasAny = (value: unknown, ...names: readonly string[]): boolean =>
+  isObject(value) && names.some((name) => value[name] !== undefined);
+const ofKind =
+  (...kinds: readonly string[]) =>
+  ({ kind }: Fields): boolean =>
+    typeof kind === "string" && kinds.includes(kind);
+/** Of a form that says no kind of itself. */
+const bare =
+  (test: (fields: Fields) => boolean) =>
+  (fields: Fields): boolean =>
+    fields["kind"] === undefined && test(fields);
+
+const isStats = bare(({ node }) =>
+  hasAny(node, "nodeName", "cpu", "memory", "fs", "runtime", "rlimit", "swap", "systemContainers"),
+);
+const SNAPSHOT_FIELDS = ["node", "kubeletConfiguration", "pods", "stats", "machine", "cgroup"] as const;
+const MACHINE_FIELDS = [
+  "cpus",
+  "offlineCpus",
+  "numaNodes",
+  "distances",
+  "memoryBytes",
+  "swapBytes",
+  "hugetlb",
+] as const;
+const MACHINE_INFO_FIELDS = ["topology", "num_cores", "memory_capacity", "swap_capacity", "pageSizeBytes"] as const;
+
+/** The documents of a node that can be told apart by their own fields; the first that fits names one. */
+const FORMS = {
+  "v1.Node": (f) =>
+    ofKind("Node")(f) || bare((b) => hasAny(b, "metadata", "status") && !hasAny(b["spec"], "containers"))(f),
+  "v1.Pod": (f) => ofKind("Pod")(f) || bare((b) => hasAny(b["spec"], "containers"))(f),
+  list: (f) => ofKind("List", "PodList", "NodeList")(f) || bare(({ items }) => Array.isArray(items))(f),
+  KubeletConfiguration: ofKind("KubeletConfiguration"),
+  "/configz": bare(({ kubeletconfig }) => isObject(kubeletconfig)),
+  "/stats/summary": isStats,
+  snapshot: bare((f) => !isStats(f) && hasAny(f, ...SNAPSHOT_FIELDS)),
+  machine: bare((f) => hasAny(f, ...MACHINE_FIELDS, ...MACHINE_INFO_FIELDS)),
+  cpu_manager_state: bare((f) => hasAny(f, "policyName") && !hasAny(f, "machineState")),
+  memory_manager_state: bare((f) => hasAny(f, "policyName") && !hasAny(f, "defaultCpuSet")),
+  allocated_pods_state: bare(
+    (f) => typeof f["data"] === "string" || (isObject(f["entries"]) && !hasAny(f, "policyName")),
+  ),
+  kubelet_internal_checkpoint: bare((f) => hasAny(f["Data"], "PodDeviceEntries", "RegisteredDevices")),
+} satisfies Readonly<Record<string, (fields: Fields) => boolean>>;
+
+const PLUGIN_FIELDS = ["registered", "stoppedAt", "options", "preferred"] as const;
+/** The forms that are lists; what says only whose it is fits both. */
+const LISTS = {
+  devices: (item: unknown) => hasAny(item, "resource") && !hasAny(item, ...PLUGIN_FIELDS),
+  devicePlugins: (item: unknown) => hasAny(item, "resource") && !hasAny(item, "id", "health", "numaNodes"),
+} as const;
+export type DocumentForm = keyof typeof FORMS | keyof typeof LISTS;
+
+/** The first form that fits; `undefined` for what is none of them. */
+export function formOf(value: unknown): DocumentForm | undefined {
+  if (Array.isArray(value)) return (Object.keys(LISTS) as (keyof typeof LISTS)[]).find((form) => isListOf(value, form));
+  if (!isObject(value)) return undefined;
+  return (Object.keys(FORMS) as (keyof typeof FORMS)[]).find((form) => FORMS[form](value));
+}
+
+/** Whether a document can be of a form; some fit more than one. */
+export const hasForm = (value: unknown, form: DocumentForm): boolean =>
+  form in LISTS
+    ? isListOf(value, form as keyof typeof LISTS)
+    : isObject(value) && FORMS[form as keyof typeof FORMS](value);
+
+const isListOf = (value: unknown, form: keyof typeof LISTS): boolean =>
+  Array.isArray(value) && value.every((item) => LISTS[form](item));
+
+/** What was found, in words: a `kind`, a form, or the names of its fields. */
+export function formText(value: unknown): string {
+  if (isObject(value)) {
+    if (typeof value["kind"] === "string") return `an object of kind \`${value["kind"].slice(0, MOST_CHARACTERS)}\``;
+    const form = formOf(value);
+    if (form !== undefined) return TEXT[form];
+    const names = Object.keys(value).map((name) => `\`${name.slice(0, MOST_CHARACTERS)}\``);
+    const more = names.length > MOST_NAMES ? ` and ${names.length - MOST_NAMES} more` : "";
+    return names.length === 0 ? "an empty object" : `an object with ${names.slice(0, MOST_NAMES).join(", ")}${more}`;
+  }
+  if (Array.isArray(value)) {
+    const form = value.length === 0 ? undefined : formOf(value);
+    return form === undefined ? "a list" : TEXT[form];
+  }
+  return typeof value === "string" ? "text" : `a ${typeof value}`;
+}
+const MOST_CHARACTERS = 60;
+const MOST_NAMES = 4;
+const TEXT: Readonly<Record<DocumentForm, string>> = {
+  "v1.Node": "a v1.Node",
+  "v1.Pod": "a v1.Pod",
+  list: "a list",
+  KubeletConfiguration: "a KubeletConfiguration",
+  "/configz": "the kubelet's /configz",
+  "/stats/summary": "the kubelet's /stats/summary",
+  snapshot: "a NodeSnapshot",
+  machine: "the description of a machine",
+  cpu_manager_state: "a cpu_manager_state",
+  memory_manager_state: "a memory_manager_state",
+  allocated_pods_state: "an allocated_pods_state",
+  kubelet_internal_checkpoint: "a kubelet_internal_checkpoint",
+  devices: "a list of devices",
+  devicePlugins: "a list of device plugins",
+};
+
+/** Any subset of KubeletConfiguration is one, so only what is clearly something else is none. */
+export function isConfiguration(value: unknown): boolean {
+  if (!isObject(value)) return false;
+  const form = formOf(value);
+  if (form === "KubeletConfiguration" || form === "/configz") return true;
+  return form === undefined && value["kind"] === undefined;
+}

@@ -1,0 +1,48 @@
+import { formOf, formText, hasForm } from "../../../actuator/manifests/document-form.ts";
+import { decodeAsk } from "../../model/ask.ts";
+import { type AskOf, KINDS, type Kind } from "../../model/decision.ts";
+import type { Result } from "../../model/result.ts";
+import { EXIT, type Fault, fault } from "../exit.ts";
+import { issueText } from "./origin.ts";
+import { readDocument } from "./read.ts";
+
+/** `--pod`: a file with one Pod, or NAMESPACE/NAME of a pod of the snapshot. Errors name file, line and path. */
+export async function readAsk(kind: Kind, pod: string | undefined): Promise<Result<AskOf[Kind], Fault>> {
+  if (pod === undefined) return refused(decodeAsk(kind, null), (path, message) => `${path}: ${message}`);
+  if (!takesPod(kind)) {
+    const others = KINDS.filter(takesPod).join(", ");
+    return fault(EXIT.badInput, `--pod: ${kind} asks about no single pod: leave it out; ${others} take it`);
+  }
+  if (isPodName(pod)) return refused(decodeAsk(kind, { pod }), (_, message) => `--pod ${pod}: ${message}`);
+  const source = await readDocument(pod);
+  if (!source.ok) return source;
+  const { value, file } = source.value;
+  if (isOther(value)) {
+    const wanted = "a file with one v1.Pod, or NAMESPACE/NAME of a pod of the snapshot";
+    return fault(EXIT.badInput, `${file}: is ${formText(value)}, and --pod takes ${wanted}`);
+  }
+  const origins = [{ at: ["ask", "pod"], source: source.value, base: [] }];
+  return refused(decodeAsk(kind, { pod: value }), (path, message) => issueText({ path, message }, origins));
+}
+
+const takesPod = (kind: Kind): boolean => decodeAsk(kind, { pod: null }).ok;
+
+/** A file that has such a name is given as `./NAMESPACE/NAME`. */
+const isPodName = (text: string): boolean =>
+  /^[a-z0-9][a-z0-9-]*\/[a-z0-9][a-z0-9.-]*$/.test(text) && !/\.(?:json|ya?ml)$/.test(text);
+
+/** What is clearly no pod; of what may be a bad one, the schema says what is wrong. */
+function isOther(value: unknown): boolean {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return true;
+  if (hasForm(value, "v1.Pod")) return false;
+  const form = formOf(value);
+  return "kind" in value || (form !== undefined && form !== "v1.Node");
+}
+
+function refused(
+  decoded: ReturnType<typeof decodeAsk>,
+  text: (path: string, message: string) => string,
+): Result<AskOf[Kind], Fault> {
+  if (decoded.ok) return decoded;
+  return fault(EXIT.badInput, ...decoded.error.map(({ path, message }) => text(path, message)));
+}

@@ -1,0 +1,55 @@
+import { existsSync } from "node:fs";
+import { err, ok, type Result } from "../../model/result.ts";
+import { EXIT, type Fault, fault } from "../exit.ts";
+import { libraryMachine } from "../machines/library.ts";
+import type { Path } from "./origin.ts";
+import type { PartOption } from "./parts.ts";
+import { type InputDocument, readDocument, readStateFile } from "./read.ts";
+import { misplaced } from "./wanted.ts";
+
+export interface ReadPart {
+  /** As the snapshot takes it. */
+  readonly posted: unknown;
+  /** Null: the text of a state file that holds none, and machines of the library. */
+  readonly document: InputDocument | null;
+  /** Where the part stands in its document. */
+  readonly base: Path;
+}
+type Option = Exclude<PartOption, "pods">;
+const STATE_FILES: readonly Option[] = ["cpu-manager-state", "memory-manager-state", "device-checkpoint"];
+
+/** Reads the file of one option. Errors: those of the file, and a document that the option does not take. */
+export async function readPart(option: Option, path: string): Promise<Result<ReadPart, Fault>> {
+  if (STATE_FILES.includes(option)) return readState(option, path);
+  const known = option === "machine" ? libraryMachine(path) : undefined;
+  if (known !== undefined) return ok({ posted: known.machine, document: null, base: [] });
+  if (option === "machine" && isUnknownName(path)) return fault(EXIT.badInput, `--machine ${path}: ${NO_MACHINE}`);
+  const source = await readDocument(path);
+  if (!source.ok) return source;
+  const document = source.value;
+  const single = option === "node" ? singleNode(document.value) : ok({ value: document.value, base: [] });
+  if (!single.ok) return fault(EXIT.badInput, `${document.file}: ${single.error}`);
+  const { value, base } = single.value;
+  const why = misplaced(value, option);
+  return why === undefined ? ok({ posted: value, document, base }) : fault(EXIT.badInput, `${document.file}: ${why}`);
+}
+
+async function readState(option: Option, path: string): Promise<Result<ReadPart, Fault>> {
+  const read = await readStateFile(path);
+  if (!read.ok) return read;
+  const { posted, document } = read.value;
+  const why = document === null ? undefined : misplaced(document.value, option);
+  return why === undefined ? ok({ posted, document, base: [] }) : fault(EXIT.badInput, `${document?.file}: ${why}`);
+}
+
+/** The library's names come first: a file of such a name is given as `./NAME`. */
+const isUnknownName = (given: string): boolean => /^[\w-]+$/.test(given) && given !== "-" && !existsSync(given);
+const NO_MACHINE = "is neither a file nor a machine of the library (`nodewise machines` lists them)";
+
+/** `kubectl get nodes -o json` prints a list, also of one node. */
+function singleNode(value: unknown): Result<{ value: unknown; base: Path }, string> {
+  const { kind, items } = (value ?? {}) as { kind?: unknown; items?: unknown };
+  if ((kind !== "List" && kind !== "NodeList") || !Array.isArray(items)) return ok({ value, base: [] });
+  if (items.length !== 1) return err(`holds ${items.length} nodes: give one (kubectl get node NAME -o json)`);
+  return ok({ value: items[0] as unknown, base: ["items", 0] });
+}

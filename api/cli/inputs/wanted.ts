@@ -1,0 +1,41 @@
+import {
+  type DocumentForm,
+  formOf,
+  formText,
+  hasForm,
+  isConfiguration,
+} from "../../../actuator/manifests/document-form.ts";
+import { PARTS, type PartOption } from "./parts.ts";
+
+/** The forms that an option takes; pods are told by their own reader, a configuration may be any subset. */
+const TAKES: Readonly<Record<Exclude<PartOption, "pods">, readonly DocumentForm[]>> = {
+  node: ["v1.Node"],
+  config: ["KubeletConfiguration", "/configz"],
+  stats: ["/stats/summary"],
+  machine: ["machine"],
+  "cpu-manager-state": ["cpu_manager_state"],
+  "memory-manager-state": ["memory_manager_state"],
+  "allocated-pods": ["allocated_pods_state"],
+  "device-checkpoint": ["kubelet_internal_checkpoint"],
+  devices: ["devices"],
+  "device-plugins": ["devicePlugins"],
+};
+
+/** Why a document is nothing for an option: what it is, what was wanted, and which option takes it. `undefined` where it fits. */
+export function misplaced(value: unknown, option: Exclude<PartOption, "pods">): string | undefined {
+  const fits = option === "config" ? isConfiguration(value) : TAKES[option].some((form) => hasForm(value, form));
+  if (fits) return undefined;
+  const wanted = PARTS.find((part) => part.option === option)?.what;
+  return `is ${formText(value)}, and --${option} takes ${wanted}${otherOption(value)}`;
+}
+
+/** `: give it with --stats`, where an option takes such a document. */
+export function otherOption(value: unknown): string {
+  const form = formOf(value);
+  if (form === "snapshot") return ": give it with --snapshot";
+  const { kind } = (value ?? {}) as { kind?: unknown };
+  if (form === "v1.Pod" || (form === "list" && kind !== "NodeList")) return ": give it with --pods";
+  if (form === "list") return ": give it with --node";
+  const [option] = Object.entries(TAKES).find(([, forms]) => form !== undefined && forms.includes(form)) ?? [];
+  return option === undefined ? "" : `: give it with --${option}`;
+}

@@ -1,0 +1,108 @@
+import type { Kind } from "../../model/decision.ts";
+import { type KubeletConfiguration, kubeletConfiguration } from "../../model/kubelet-configuration.ts";
+import type { Machine } from "../../model/machine.ts";
+import { ok, type Result } from "../../model/result.ts";
+import type { Snapshot } from "../../model/snapshot.ts";
+import { EXIT, type Fault, fault } from "../exit.ts";
+
+export interface WhatIfOptions {
+  /** The policy of the kind's own manager. */
+  readonly policy?: string;
+  readonly scope?: string;
+}
+export interface WhatIf {
+  readonly snapshot: Snapshot;
+  /** What was put in the place of a configuration that nobody gave, for a person and as data. */
+  readonly assumed?: { readonly text: string; readonly kubeletConfiguration: unknown };
+}
+
+/** The field of each manager's policy, and what it may be. */
+const POLICIES = {
+  cpus: { field: "cpuManagerPolicy", values: ["none", "static"] },
+  memory: { field: "memoryManagerPolicy", values: ["None", "Static"] },
+  topology: {
+    field: "topologyManagerPolicy",
+    values: ["none", "best-effort", "restricted", "single-numa-node"],
+  },
+} as const;
+const MANAGED: readonly Kind[] = ["cpus", "memory", "topology", "devices"];
+type Configuration = Readonly<Record<string, unknown>>;
+
+/**
+ * The snapshot under another policy or scope, and with an assumed configuration where a machine was given for a question to
+ * the managers and nobody said how the kubelet is configured. Errors: an option that the kind has no use for, or its value.
+ */
+export function whatIf(
+  kind: Kind,
+  snapshot: Snapshot,
+  options: WhatIfOptions,
+  isMachineGiven: boolean,
+): Result<WhatIf, Fault> {
+  const changes = changesOf(kind, options);
+  if (!changes.ok) return changes;
+  const given = snapshot.kubeletConfiguration ?? undefined;
+  const machine = snapshot.machine ?? undefined;
+  if (given === undefined && isMachineGiven && machine !== undefined && MANAGED.includes(kind)) {
+    const kubeletConfiguration = assumedFor(machine, changes.value);
+    const text = assumptionText(kubeletConfiguration);
+    return ok({ snapshot: withConfiguration(snapshot, kubeletConfiguration), assumed: { text, kubeletConfiguration } });
+  }
+  if (Object.keys(changes.value).length === 0) return ok({ snapshot });
+  // the changes are values that the schema takes as they are
+  const changed = { ...given, ...changes.value } as KubeletConfiguration;
+  return ok({ snapshot: { ...snapshot, kubeletConfiguration: changed } });
+}
+
+const withConfiguration = (snapshot: Snapshot, input: Configuration): Snapshot => ({
+  ...snapshot,
+  kubeletConfiguration: kubeletConfiguration.parse(input),
+});
+
+function changesOf(kind: Kind, { policy, scope }: WhatIfOptions): Result<Configuration, Fault> {
+  const changes: Record<string, unknown> = {};
+  if (policy !== undefined) {
+    const known = Object.hasOwn(POLICIES, kind) ? POLICIES[kind as keyof typeof POLICIES] : undefined;
+    if (known === undefined) {
+      return fault(
+        EXIT.badInput,
+        `--policy: ${kind} has no policy of its own; ${Object.keys(POLICIES).join(", ")} have`,
+      );
+    }
+    const { field, values } = known;
+    if (!(values as readonly string[]).includes(policy))
+      return fault(EXIT.badInput, `--policy ${policy}: ${field} is one of ${values.join(", ")}`);
+    changes[field] = policy;
+  }
+  if (scope !== undefined) {
+    if (!MANAGED.includes(kind))
+      return fault(EXIT.badInput, `--scope: ${kind} asks no topology manager; ${MANAGED.join(", ")} do`);
+    changes["topologyManagerScope"] = scope;
+  }
+  return ok(changes);
+}
+
+/** The kubelet's default evictionHard keeps this much memory, and reservedMemory must be exactly what is kept. */
+const EVICTION_HARD = "100Mi";
+const EVICTION_HARD_BYTES = 100 * 2 ** 20;
+
+/** Every manager on, with the least reserve that lets a kubelet start. */
+function assumedFor({ cpus = [], numaNodes = [] }: Machine, changes: Configuration): Configuration {
+  const first = Math.min(...cpus.map(({ cpu }) => cpu));
+  const home = numaNodes.find(({ memoryBytes = 0 }) => memoryBytes >= EVICTION_HARD_BYTES);
+  const merged: Configuration = {
+    ...(cpus.length > 0 ? { cpuManagerPolicy: "static", reservedSystemCPUs: `${first}` } : {}),
+    ...(home === undefined ? {} : { memoryManagerPolicy: "Static" }),
+    ...changes,
+  };
+  if (home === undefined || merged["memoryManagerPolicy"] !== "Static") return merged;
+  return { ...merged, reservedMemory: [{ numaNode: home.id, limits: { memory: EVICTION_HARD } }] };
+}
+
+function assumptionText(configuration: Configuration): string {
+  const said = Object.entries(configuration).map(([field, value]) => {
+    if (typeof value === "string") return `${field} ${value}`;
+    const [{ numaNode }] = value as [{ numaNode: number }];
+    return `${field} ${EVICTION_HARD} of NUMA node ${numaNode} (evictionHard's default)`;
+  });
+  return `${said.join(", ")}; --config takes another`;
+}

@@ -1,0 +1,98 @@
+import { countCpus } from "../../model/cpu-set.ts";
+import type { PodSize, TopologyDecision } from "../../model/managers.ts";
+import { humanBytes } from "../size.ts";
+import { printable } from "../style.ts";
+import { table } from "../table.ts";
+import { blockText } from "./memory.ts";
+import { listText, placementsTable } from "./placements.ts";
+import { caption, type Shown, sections } from "./shown.ts";
+import { verdictText } from "./verdict.ts";
+
+/** Whether the asked pod comes in and where, how the rest lies about, and the largest pod that would still come in. */
+export function topologyTable(shown: Shown<TopologyDecision>): string {
+  const { decision } = shown;
+  const verdict = verdictText(shown);
+  if (decision.startErrors.length > 0) return verdict;
+  return sections(
+    `${verdict}${caption(shown, captionOf(decision))}`,
+    assignedTable(shown),
+    placementsTable(shown, decision.refusal !== null),
+    roomTable(shown),
+  );
+}
+
+function captionOf({ policy, scope, options }: TopologyDecision): string {
+  const given = Object.entries(options).map(([name, value]) => printable(`${name}=${value}`));
+  return [`topologyManagerPolicy ${policy}`, `scope ${scope}`, ...given].join(", ");
+}
+
+function assignedTable({ decision, columns, paint, notesAt }: Shown<TopologyDecision>): string {
+  if (decision.assigned.length === 0) return "";
+  return table(
+    [
+      { title: "CONTAINER", shrinkTo: 10 },
+      { title: "CPUS", shrinkTo: 10 },
+      { title: "COUNT", align: "right" },
+      { title: "", giveUp: 1 },
+      { title: "MEMORY FROM", shrinkTo: 8 },
+      { title: "DEVICES", shrinkTo: 8 },
+    ],
+    decision.assigned.map(({ container, cpus, exclusive, memory, devices }) => ({
+      cells: [
+        printable(container),
+        cpus,
+        `${countCpus(cpus) ?? ""}`,
+        exclusive ? { text: "its own", color: "green" } : { text: "shared pool", color: "dim" },
+        memory
+          .map((block) => `${block.resource === "memory" ? "" : `${printable(block.resource)} `}${blockText(block)}`)
+          .join(", "),
+        Object.entries(devices)
+          .map(([resource, ids]) => `${printable(resource)}: ${listText(ids, " ")}`)
+          .join(", "),
+      ],
+      notes: notesAt(container).map((note) => `  ${note}`),
+    })),
+    columns,
+    paint,
+  );
+}
+
+function roomTable({ decision, columns, paint, notesAt }: Shown<TopologyDecision>): string {
+  const { numaNodes, node } = decision;
+  const share = (part: number): string => `${Math.round(part * 100)} %`;
+  const rowOf = (name: string, room: (typeof numaNodes)[number] | typeof node) => [
+    name,
+    `${room.freeCpus}`,
+    `${room.freeCores}`,
+    share(room.splitShare),
+    `${room.largestBlock}`,
+    humanBytes(room.freeMemory),
+    podSizeText(room.largestPod),
+  ];
+  const drawn = table(
+    [
+      { title: "NUMA", align: "right" },
+      { title: "FREE CPUS", align: "right" },
+      { title: "WHOLE CORES", align: "right", giveUp: 3 },
+      { title: "SPLIT", align: "right", giveUp: 1 },
+      { title: "LARGEST BLOCK", align: "right", giveUp: 2 },
+      { title: "FREE MEMORY", align: "right" },
+      { title: "LARGEST GUARANTEED POD" },
+    ],
+    [
+      ...numaNodes.map((room) => ({
+        cells: rowOf(`${room.numaNode}`, room),
+        notes: notesAt(`NUMA node ${room.numaNode}`).map((note) => `  ${note}`),
+      })),
+      ...(numaNodes.length === 1 ? [] : [{ cells: rowOf("all", node) }]),
+    ],
+    columns,
+    paint,
+  );
+  const scattered =
+    node.scattered > 0 ? paint("dim", `${share(node.scattered)} of the free CPUs lie outside the largest block\n`) : "";
+  return `${drawn}${scattered}`;
+}
+
+const podSizeText = (size: PodSize | null): string =>
+  size === null ? "none" : `${size.cpus} CPUs, ${humanBytes(size.memory)}`;

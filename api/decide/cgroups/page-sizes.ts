@@ -1,0 +1,39 @@
+import type { CgroupValues } from "../../model/decision.ts";
+import type { Bytes } from "../../model/units.ts";
+import { limitEach, pageSizeUnit } from "../hugepages.ts";
+import type { TreeContext } from "./context.ts";
+import type { Writable } from "./pod-config.ts";
+
+type Values = Writable<CgroupValues>;
+
+/** A cgroup of the kubelet's own limits every page size of the node; those without a limit get `unnamed` (bytes). */
+export function limitAllPages(values: Values, context: TreeContext, at: string, unnamed: Bytes): void {
+  keepNodePages(values, context, at);
+  const { pageSizes, reasons } = context;
+  if (pageSizes.length === 0) return;
+  const every = limitEach(pageSizes, unnamed);
+  values.hugePageLimit = values.hugePageLimit === undefined ? every : { ...every, ...values.hugePageLimit };
+  reasons.add("page_sizes_of_node", at, "hugePageLimit", { unnamed: unnamed === 0 ? "0" : "unlimited" });
+}
+
+/**
+ * Takes out the limits of page sizes that the node does not have: its kernel has no file for them, and a kubelet would not
+ * have let the pod in. Where the capacity is not known, it is what the answer lacks.
+ */
+export function keepNodePages(values: Values, context: TreeContext, at: string): void {
+  const { pageSizes, reasons, needs, snapshot } = context;
+  const limits = values.hugePageLimit;
+  if (limits === undefined) return;
+  const absent = Object.keys(limits).filter((size) => !pageSizes.includes(Number(size)));
+  if (absent.length === 0) return;
+  const kept = Object.entries(limits).filter(([size]) => !absent.includes(size));
+  delete values.hugePageLimit;
+  if (kept.length > 0) values.hugePageLimit = Object.fromEntries(kept);
+  const names = absent.map((size) => pageSizeUnit(Number(size)));
+  const hasController = snapshot.machine?.hugetlb !== false;
+  const because = hasController ? "the node has no pages of that size" : "the machine has no hugetlb controller";
+  reasons.add("pages_left_out", at, "hugePageLimit", { sizes: names.join(", "), because });
+  const isUnknown = hasController && snapshot.node?.status?.capacity === undefined;
+  if (isUnknown && !needs.includes(CAPACITY)) needs.push(CAPACITY);
+}
+const CAPACITY = "node.status.capacity";

@@ -1,0 +1,83 @@
+import { formatCpuSet } from "../../model/cpu-set.ts";
+import { fnv1a, jsonText } from "../go/checksum.ts";
+import { ascending, cpuText } from "./sets.ts";
+import { type CpuState, sorted } from "./state.ts";
+
+type Entries = ReadonlyMap<string, ReadonlyMap<string, string> | null>;
+
+/** The fields of a cpu_manager_state, CPUs as they are written. A null is Go's nil, which the checksum tells from an empty map. */
+export interface CheckpointFields<E> {
+  readonly policyName: string;
+  readonly defaultCpuSet: string;
+  readonly entries: E | null;
+}
+/** Pod uid -> container -> CPUs. */
+export type CheckpointV2 = CheckpointFields<Entries>;
+
+/**
+ * The text of cpu_manager_state as a 1.36 kubelet writes it: of version 2, or with `podLevel`, the gate
+ * PodLevelResourceManagers, of version 3. kubelet 1.36: storeState, MarshalCheckpoint.
+ */
+export function writeCpuState(policyName: string, state: CpuState, podLevel = false): string {
+  const checkpoint = checkpointOf(policyName, state);
+  const podEntries = new Map(Array.from(state.podCpus, ([uid, cpus]) => [uid, ascending(cpus)]));
+  const hashed = podLevel ? hashedV3({ ...checkpoint, podEntries }) : hashedV2(checkpoint);
+  const entries = jsonMap(checkpoint.entries ?? new Map(), (containers) => jsonMap(containers ?? new Map(), jsonText));
+  const pods = jsonMap(podLevel ? podEntries : new Map<string, number[]>(), (cpus) =>
+    cpus.length === 0 ? "{}" : `{"cpuSet":${jsonText(formatCpuSet(cpus))}}`,
+  );
+  const some = (name: string, text: string): string => (text === "{}" ? "" : `"${name}":${text},`);
+  return (
+    `{"policyName":${jsonText(policyName)},"defaultCpuSet":${jsonText(checkpoint.defaultCpuSet)},` +
+    `${some("entries", entries)}${some("podEntries", pods)}"checksum":${fnv1a(hashed)}}`
+  );
+}
+/** The state in the form of version 2. */
+export const checkpointOf = (policyName: string, { defaultCpus, assignments }: CpuState): CheckpointV2 => ({
+  policyName,
+  defaultCpuSet: cpuText(defaultCpus),
+  entries: new Map(
+    Array.from(assignments, ([uid, containers]) => [
+      uid,
+      new Map(Array.from(containers, ([name, cpus]) => [name, cpuText(cpus)] as const)),
+    ]),
+  ),
+});
+
+function jsonMap<V>(map: ReadonlyMap<string, V>, show: (value: V) => string): string {
+  return `{${sorted(map)
+    .map(([key, value]) => `${jsonText(key)}:${show(value)}`)
+    .join(",")}}`;
+}
+
+/** What the checksum of version 2 is taken of: the Go value as spew prints it for hashing, maps in the order of their keys. */
+export const hashedV2 = (checkpoint: CheckpointV2, type = "CPUManagerCheckpoint"): string =>
+  hashed(type, checkpoint, `(map[string]map[string]string)${dump(checkpoint.entries, (c) => dump(c, asIs))}`);
+
+/** Version 1 has container ids for keys. */
+export const hashedV1 = (checkpoint: CheckpointFields<ReadonlyMap<string, string>>): string =>
+  hashed("CPUManagerCheckpoint", checkpoint, `(map[string]string)${dump(checkpoint.entries, asIs)}`);
+
+export interface CheckpointV3 extends CheckpointV2 {
+  /** Pod uid -> its CPUs. */
+  readonly podEntries: ReadonlyMap<string, readonly number[]> | null;
+}
+/** Version 3 has the CPUs of pods as a whole besides. */
+export function hashedV3({ podEntries, ...checkpoint }: CheckpointV3): string {
+  const cpus = (list: readonly number[]) => list.map((cpu) => `${cpu}:{}`).join(" ");
+  const pods = dump(podEntries, (list) => `{CPUSet:(cpuset.CPUSet){elems:(map[int]struct {})map[${cpus(list)}]}}`);
+  const entries = `(map[string]map[string]string)${dump(checkpoint.entries, (c) => dump(c, asIs))}`;
+  return hashed("CPUManagerCheckpoint", checkpoint, `${entries} PodEntries:(state.PodCPUAssignments)${pods}`);
+}
+
+const hashed = (type: string, { policyName, defaultCpuSet }: CheckpointFields<unknown>, entries: string): string =>
+  `(*state.${type}){PolicyName:(string)${policyName} DefaultCPUSet:(string)${defaultCpuSet} ` +
+  `Entries:${entries} Checksum:(checksum.Checksum)0}`;
+
+const asIs = (text: string): string => text;
+function dump<V>(map: ReadonlyMap<string, V> | null, show: (value: V) => string): string {
+  if (map === null) return "<nil>";
+  return `map[${sorted(map)
+    .map(([key, value]) => `${key}:${show(value)}`)
+    .join(" ")}]`;
+}

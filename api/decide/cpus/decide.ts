@@ -1,0 +1,85 @@
+import type { PodAsk } from "../../model/ask.ts";
+import type { Asked, Decided, Refusal } from "../../model/decision.ts";
+import type { CpuAssignment, CpusDecision } from "../../model/managers.ts";
+import { podUid } from "../../model/pod.ts";
+import { ok, type Result } from "../../model/result.ts";
+import { configurationOf } from "../config.ts";
+import { type Answered, askManagers, containersOf, verdictOf } from "../managers/desk.ts";
+import { nextState } from "../managers/next-state.ts";
+import { podNames } from "../managers/pods.ts";
+import { Reasons } from "../reasons.ts";
+import { explainCpus } from "./explain.ts";
+import { parseCpus } from "./go-cpu-set.ts";
+import { type CurrentCpus, reconcile } from "./reconcile.ts";
+import { cpuText, NO_CPUS } from "./sets.ts";
+import { sorted } from "./state.ts";
+
+/** Who has which CPUs, what the asked pod would get or why not, and which cpusets must change now. */
+export function decideCpus(asked: Asked<PodAsk>): Result<Decided<CpusDecision>, Refusal> {
+  const reasons = new Reasons(asked.explain);
+  const needs: string[] = [];
+  const answer = askManagers(asked, needs);
+  if (!answer.ok) return answer;
+  const config = configurationOf(asked.snapshot);
+  const head = {
+    policy: config.cpuManagerPolicy === "static" ? "static" : "none",
+    options: config.cpuManagerPolicyOptions ?? {},
+  } as const;
+  const decision: CpusDecision = answer.value.ok
+    ? { ...head, ...decided(answer.value.value, reasons) }
+    : { ...head, ...NOTHING, startErrors: answer.value.error };
+  const next = answer.value.ok ? nextState(answer.value.value) : null;
+  return ok({ decision, verdict: verdictOf(answer.value), reasons: reasons.list, needs, next });
+}
+
+const NOTHING = {
+  startErrors: [],
+  refusal: null,
+  reserved: "",
+  sharedPool: "",
+  assigned: [],
+  assignments: [],
+  placements: [],
+  reconcile: [],
+} as const;
+
+function decided(answered: Answered, reasons: Reasons): Omit<CpusDecision, "policy" | "options"> {
+  const { node, pod, before, after, placements, refusal } = answered;
+  const { defaultCpus, assignments } = after.cpus.state();
+  const uid = pod === null ? "" : (podUid(pod) ?? "");
+  const shared = cpuText(defaultCpus);
+  const names = podNames(pod === null ? node.active : [...node.active, pod]);
+  explainCpus(answered, reasons);
+  return {
+    startErrors: [],
+    refusal,
+    reserved: cpuText(node.cpuPolicy.name === "static" ? node.cpuPolicy.reserved : NO_CPUS),
+    sharedPool: shared,
+    assigned:
+      refusal === null
+        ? containersOf(pod).map(({ name }) => {
+            const own = after.cpus.cpusOf(uid, name);
+            return { container: name, cpus: own === undefined ? shared : cpuText(own), exclusive: own !== undefined };
+          })
+        : [],
+    assignments: sorted(assignments).flatMap(([of, containers]) =>
+      sorted(containers).map(
+        ([container, cpus]): CpuAssignment => ({ pod: names(of), container, cpus: cpuText(cpus) }),
+      ),
+    ),
+    placements,
+    reconcile: reconcile(after.cpus, node.active, currentOf(answered, before)).changes,
+  };
+}
+
+/** What containers have: as observed, else as the state before the asked pod has it; after a start nobody knows. */
+function currentOf({ node, pod }: Answered, before: Answered["before"]): CurrentCpus {
+  const observed = node.snapshot.cgroup?.cpusets ?? {};
+  const { defaultCpus } = before.cpus.state();
+  return (uid, container, containerId) => {
+    const text = observed[containerId];
+    const seen = text === undefined ? undefined : parseCpus(text);
+    if (seen?.ok) return seen.value;
+    return pod === null ? undefined : (before.cpus.cpusOf(uid, container) ?? defaultCpus);
+  };
+}

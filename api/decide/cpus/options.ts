@@ -1,0 +1,79 @@
+import { err, ok, type Result } from "../../model/result.ts";
+import { parseBool, quote } from "../go/strconv.ts";
+
+/** `cpuManagerPolicyOptions` of the static policy. kubelet 1.36: StaticPolicyOptions. */
+export interface StaticOptions {
+  readonly fullPcpusOnly: boolean;
+  readonly distributeAcrossNuma: boolean;
+  readonly alignBySocket: boolean;
+  readonly distributeAcrossCores: boolean;
+  readonly strictReservation: boolean;
+  readonly preferUncoreCache: boolean;
+}
+/** CPUManagerPolicyAlphaOptions and CPUManagerPolicyBetaOptions. */
+export interface OptionGates {
+  readonly alpha: boolean;
+  readonly beta: boolean;
+}
+
+const FULL_PCPUS = "full-pcpus-only";
+const ACROSS_NUMA = "distribute-cpus-across-numa";
+export const BY_SOCKET = "align-by-socket";
+const ACROSS_CORES = "distribute-cpus-across-cores";
+const BY_CACHE = "prefer-align-cpus-by-uncorecache";
+
+interface Option {
+  readonly field: keyof StaticOptions;
+  readonly level: "alpha" | "beta" | "stable";
+}
+const OPTIONS: ReadonlyMap<string, Option> = new Map([
+  [FULL_PCPUS, { field: "fullPcpusOnly", level: "stable" }],
+  [ACROSS_NUMA, { field: "distributeAcrossNuma", level: "beta" }],
+  [BY_SOCKET, { field: "alignBySocket", level: "alpha" }],
+  [ACROSS_CORES, { field: "distributeAcrossCores", level: "alpha" }],
+  ["strict-cpu-reservation", { field: "strictReservation", level: "stable" }],
+  [BY_CACHE, { field: "preferUncoreCache", level: "stable" }],
+]);
+
+/**
+ * The options; the error is the kubelet's. Of several faults the kubelet names any one, this the first by the option's
+ * name, and conflicts last. kubelet 1.36: NewStaticPolicyOptions.
+ */
+export function staticOptions(
+  values: Readonly<Record<string, string>>,
+  gates: OptionGates,
+): Result<StaticOptions, string> {
+  const set = new Set<keyof StaticOptions>();
+  for (const name of Object.keys(values).sort()) {
+    const option = OPTIONS.get(name);
+    if (option === undefined) return err(`unknown CPU Manager Policy option: ${quote(name)}`);
+    if (option.level !== "stable" && !gates[option.level]) {
+      const level = option.level === "alpha" ? "Alpha" : "Beta";
+      return err(`CPU Manager Policy ${level}-level Options not enabled, but option ${quote(name)} provided`);
+    }
+    const value = parseBool(values[name] as string);
+    if (!value.ok) return err(`bad value for option ${quote(name)}: ${value.error}`);
+    if (value.value) set.add(option.field);
+  }
+  const options: StaticOptions = {
+    fullPcpusOnly: set.has("fullPcpusOnly"),
+    distributeAcrossNuma: set.has("distributeAcrossNuma"),
+    alignBySocket: set.has("alignBySocket"),
+    distributeAcrossCores: set.has("distributeAcrossCores"),
+    strictReservation: set.has("strictReservation"),
+    preferUncoreCache: set.has("preferUncoreCache"),
+  };
+  const conflict = conflictIn(options);
+  return conflict === undefined ? ok(options) : err(conflict);
+}
+
+function conflictIn(options: StaticOptions): string | undefined {
+  const pairs = [
+    [options.fullPcpusOnly && options.distributeAcrossCores, FULL_PCPUS, ACROSS_CORES],
+    [options.distributeAcrossNuma && options.distributeAcrossCores, ACROSS_NUMA, ACROSS_CORES],
+    [options.preferUncoreCache && options.distributeAcrossCores, BY_CACHE, ACROSS_CORES],
+    [options.preferUncoreCache && options.distributeAcrossNuma, BY_CACHE, ACROSS_NUMA],
+  ] as const;
+  const both = pairs.find(([isBoth]) => isBoth);
+  return both && `static policy options ${both[1]} and ${both[2]} can not be used at the same time`;
+}

@@ -1,0 +1,75 @@
+import { compare, isZero, milliValue, value, ZERO } from "../../model/amount.ts";
+import { type Container, isSidecar, type Pod } from "../../model/pod.ts";
+import { isPodLevelResourcesSet } from "../resources/pod-resources.ts";
+import { qosClass } from "../resources/qos.ts";
+
+/**
+ * The CPUs that a container gets for itself: its request, if that is whole and the pod Guaranteed; else 0. In a pod with
+ * resources of its own as a whole it is 0, or with `podLevel`, the gate PodLevelResourceManagers, also what a container
+ * asks for that would be Guaranteed alone. kubelet 1.36: guaranteedCPUs, Allocate.
+ */
+export function exclusiveCpus(pod: Pod, container: Container, podLevel = false): number {
+  if (qosClass(pod) !== "Guaranteed") return 0;
+  if (isPodLevelResourcesSet(pod) && !(podLevel && isGuaranteedAlone(container))) return 0;
+  return wholeCpus(container.resources?.requests);
+}
+function wholeCpus(requests: NonNullable<Container["resources"]>["requests"]): number {
+  const amount = requests?.["cpu"]?.amount ?? ZERO;
+  // both rounded up, as in the kubelet: a request of 999.9999m counts as whole
+  const cpus = value(amount);
+  return cpus * 1000 === milliValue(amount) ? cpus : 0;
+}
+/** kubelet 1.36: IsContainerEquivalentQOSGuaranteed. */
+const isGuaranteedAlone = ({ resources }: Container): boolean =>
+  ["cpu", "memory"].every((name) => {
+    const request = resources?.requests?.[name]?.amount ?? ZERO;
+    return !isZero(request) && compare(request, resources?.limits?.[name]?.amount ?? ZERO) === 0;
+  });
+
+/** The most CPUs that the pod's containers have for themselves at one time. kubelet 1.36: podGuaranteedCPUs. */
+export function podExclusiveCpus(pod: Pod, podLevel = false): number {
+  if (podLevel && isPodLevelResourcesSet(pod)) {
+    return qosClass(pod) === "Guaranteed" ? wholeCpus(pod.spec.resources?.requests) : 0;
+  }
+  let sidecars = 0;
+  let most = 0;
+  for (const container of pod.spec.initContainers ?? []) {
+    const cpus = exclusiveCpus(pod, container);
+    if (isSidecar(container)) sidecars += cpus;
+    else most = Math.max(most, sidecars + cpus);
+  }
+  const together = pod.spec.containers.reduce((sum, container) => sum + exclusiveCpus(pod, container), sidecars);
+  return Math.max(most, together);
+}
+
+/**
+ * Why containers of a pod with CPUs as a whole would have nothing to share; undefined where they have, or none shares.
+ * kubelet 1.36: validatePodScopeResources.
+ */
+export function sharedPoolFault(pod: Pod): string | undefined {
+  const whole = podExclusiveCpus(pod, true);
+  let exclusive = 0;
+  let isShared = false;
+  for (const container of pod.spec.initContainers ?? []) {
+    const cpus = exclusiveCpus(pod, container, true);
+    if (isSidecar(container)) {
+      isShared ||= cpus === 0;
+      exclusive += cpus;
+    } else if (cpus === 0 && exclusive >= whole) {
+      return "pod rejected, pod has shared init containers but no cpus available for them";
+    }
+  }
+  for (const container of pod.spec.containers) {
+    const cpus = exclusiveCpus(pod, container, true);
+    isShared ||= cpus === 0;
+    exclusive += cpus;
+  }
+  if (!isShared || exclusive < whole) return undefined;
+  return "pod rejected, sum of exclusive container cpu requests equals pod budget, leaving no cpus for shared containers";
+}
+
+/** All containers in the order in which they get their CPUs. */
+export const containersOf = ({ spec }: Pod): readonly Container[] => [
+  ...(spec.initContainers ?? []),
+  ...spec.containers,
+];

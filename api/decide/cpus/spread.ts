@@ -1,0 +1,141 @@
+import { err, ok, type Result } from "../../model/result.ts";
+import { combinations } from "./combinations.ts";
+
+/** What the distribution over NUMA nodes is looked for in. Nodes are indexes. */
+export interface SpreadAsk {
+  /** Nodes with free CPUs, in the kubelet's order. */
+  readonly nodes: readonly number[];
+  /** Free CPUs of each node, by index. */
+  readonly free: readonly number[];
+  readonly count: number;
+  /** CPUs go in groups of this size; `count` is a multiple of it. */
+  readonly group: number;
+}
+/** The nodes that each give the even share, and those of them that give the remainder. */
+export interface Spread {
+  readonly nodes: readonly number[];
+  readonly share: number;
+  readonly remainder: readonly number[];
+}
+
+/** Of one search; a step is less than a microsecond. Twelve nodes stay below, and sixteen but in the worst cases. */
+export const MOST_SPREAD_STEPS = 2 ** 22;
+
+interface Search extends SpreadAsk {
+  /** Without those that come twice because they span two sockets. */
+  readonly distinct: readonly number[];
+  /** Free CPUs of a node when all is given, on average: the same for each choice. */
+  readonly mean: number;
+  readonly steps: { left: number };
+}
+interface Remainder {
+  /** How evenly it would leave the machine; the lower the better. */
+  readonly balance: number;
+  readonly remainder: readonly number[];
+}
+const NOTHING: Remainder = { balance: Number.POSITIVE_INFINITY, remainder: [] };
+
+/**
+ * Looks for the best choice of so many nodes over which the CPUs can be spread; undefined where there is none. The error
+ * says that the kubelet would never be done, or that this would take too long. kubelet 1.36: takeByTopologyNUMADistributed.
+ */
+export function spreadSearch(ask: SpreadAsk): (size: number) => Result<Spread | undefined, string> {
+  const distinct = [...new Set(ask.nodes)];
+  const free = distinct.reduce((sum, node) => sum + (ask.free[node] as number), 0);
+  const mean = thousandths((free - ask.count) / distinct.length);
+  const search: Search = { ...ask, distinct, mean, steps: { left: MOST_SPREAD_STEPS } };
+  return (size) => bestSpread(search, size);
+}
+
+function bestSpread(search: Search, size: number): Result<Spread | undefined, string> {
+  let best: Remainder & { readonly nodes?: readonly number[] } = NOTHING;
+  let fault: string | undefined;
+  const share = Math.floor(Math.floor(search.count / size) / search.group) * search.group;
+  combinations(search.nodes, size, (nodes) => {
+    if (best.balance === 0) return true;
+    if (search.steps.left-- <= 0) fault = tooLong(search);
+    else if (isRoomIn(search, nodes, share)) {
+      const local = bestRemainder(search, nodes, share);
+      if (!local.ok) fault = local.error;
+      else if (local.value.balance < best.balance) best = { ...local.value, nodes };
+    }
+    return fault !== undefined;
+  });
+  if (fault !== undefined) return err(fault);
+  const { nodes, remainder } = best;
+  return ok(nodes === undefined ? undefined : { nodes, share, remainder });
+}
+
+function isRoomIn({ free, count, group }: Search, nodes: readonly number[], share: number): boolean {
+  let cpus = 0;
+  let groups = 0;
+  for (const [i, node] of nodes.entries()) {
+    const there = free[node] as number;
+    if (there < share) return false;
+    if (nodes.indexOf(node) === i) cpus += there;
+    groups += Math.floor(there / group);
+  }
+  return cpus >= count && groups * group >= count;
+}
+
+/** Who gives what is left after the even share: as many nodes as can be, and among those the choice of best balance. */
+function bestRemainder(search: Search, nodes: readonly number[], share: number): Result<Remainder, string> {
+  let best = NOTHING;
+  const left = search.free.slice();
+  for (const node of nodes) left[node] = (left[node] as number) - share;
+  const rest = search.count - share * nodes.length;
+  if (rest === 0) return ok({ balance: deviation(search, left), remainder: [] });
+  const givers = nodes.filter((node) => (left[node] as number) >= search.group);
+  const after = left.slice();
+  let fault: string | undefined;
+  for (let size = givers.length; size >= 1 && fault === undefined; size--) {
+    combinations(givers, size, (subset) => {
+      if (search.steps.left-- <= 0) fault = tooLong(search);
+      else if (sumOf(left, subset) >= rest) {
+        if (!handOut(after, subset, rest, search.group)) fault = neverDone(rest, search.group);
+        const balance = deviation(search, after);
+        if (balance < best.balance) best = { balance, remainder: subset };
+        for (const node of subset) after[node] = left[node] as number;
+      }
+      return fault !== undefined;
+    });
+  }
+  return fault === undefined ? ok(best) : err(fault);
+}
+
+/** Takes `rest` from the nodes in turns; false where none of them has a group left, and the kubelet turns for ever. */
+function handOut(free: number[], nodes: readonly number[], rest: number, group: number): boolean {
+  let left = rest;
+  while (left > 0) {
+    const before = left;
+    for (const node of nodes) {
+      if (left === 0) break;
+      if ((free[node] as number) < group) continue;
+      free[node] = (free[node] as number) - group;
+      left -= group;
+    }
+    if (left === before) return false;
+  }
+  return true;
+}
+/** For `rest` CPUs that the kubelet would try to take for ever. */
+export const neverDone = (rest: number, group: number): string =>
+  `the kubelet would not come back: it looks for ${rest} more CPUs in groups of ${group} on NUMA nodes that have none left`;
+const tooLong = ({ nodes, count }: SpreadAsk): string =>
+  `distributing ${count} CPUs over ${nodes.length} NUMA nodes takes more than ${MOST_SPREAD_STEPS} steps`;
+
+function sumOf(values: readonly number[], of: readonly number[]): number {
+  let sum = 0;
+  for (const i of of) sum += values[i] as number;
+  return sum;
+}
+/** The standard deviation, its mean and itself rounded to thousandths. */
+function deviation({ distinct, mean }: Search, values: readonly number[]): number {
+  let squares = 0;
+  for (const node of distinct) {
+    const off = (values[node] as number) - mean;
+    squares += off * off;
+  }
+  return thousandths(Math.sqrt(squares / distinct.length));
+}
+const thousandths = (n: number): number => Math.round(n * 1000) / 1000;

@@ -1,0 +1,111 @@
+import { err, ok, type Result } from "../../model/result.ts";
+import { quote } from "../go/strconv.ts";
+import type { CheckpointV3 } from "./checkpoint.ts";
+import { type ReadOptions, readCheckpoint } from "./checkpoint-read.ts";
+import { cpuListReader, parseCpus } from "./go-cpu-set.ts";
+import type { CpuPolicy, StaticPolicy } from "./policy.ts";
+import { type CpuSet, common, cpuText, minus, NO_CPUS, sameCpus } from "./sets.ts";
+import { type CpuAssignments, type CpuState, sorted } from "./state.ts";
+
+export interface StartInput extends ReadOptions {
+  readonly policy: CpuPolicy;
+  /** The text of cpu_manager_state; undefined: there is no such file, which is not the same as an empty one. */
+  readonly file: string | undefined;
+  /** The kubelet's root directory, which its words name. */
+  readonly rootDir?: string;
+}
+const ROOT_DIR = "/var/lib/kubelet";
+
+/**
+ * The state with which a kubelet starts, or why it does not, in its words. A file that is not there, and one of an empty
+ * pool without assignments, begins anew. Of several faults the kubelet names any one, this the first by pod uid and
+ * container. kubelet 1.36: cpumanager.Start.
+ */
+export function startState({ policy, file, rootDir = ROOT_DIR, ...options }: StartInput): Result<CpuState, string> {
+  if (file === undefined) return ok(freshState(policy));
+  const restored = restore(file, policy.name, options);
+  if (restored.ok) return policy.name === "none" ? restored : validated(policy, restored.value);
+  const path = `${rootDir.replace(/\/+$/, "")}/cpu_manager_state`;
+  return err(
+    `could not restore state from checkpoint: ${restored.error}, please drain this node and delete the CPU manager checkpoint file ${quote(path)} before restarting Kubelet`,
+  );
+}
+
+/** The state of a kubelet that starts without a file; with policy `none` nobody keeps a pool. */
+export const freshState = (policy: CpuPolicy): CpuState => ({
+  defaultCpus: policy.name === "none" ? NO_CPUS : managedCpus(policy),
+  assignments: new Map(),
+  podCpus: new Map(),
+});
+/** With strict-cpu-reservation the reserved CPUs are nobody's. */
+const managedCpus = ({ topology, options, reserved }: StaticPolicy): CpuSet =>
+  options.strictReservation ? minus(topology.all, reserved) : topology.all;
+
+/** kubelet 1.36: restoreState. */
+function restore(text: string, policyName: string, options: ReadOptions): Result<CpuState, string> {
+  const checkpoint = readCheckpoint(text, options);
+  if (!checkpoint.ok) return checkpoint;
+  const { policyName: found, defaultCpuSet, podEntries } = checkpoint.value;
+  if (found !== policyName) {
+    return err(`configured policy ${quote(policyName)} differs from state checkpoint policy ${quote(found)}`);
+  }
+  const defaultCpus = parseCpus(defaultCpuSet);
+  if (!defaultCpus.ok) return err(`could not parse default cpu set ${quote(defaultCpuSet)}: ${defaultCpus.error}`);
+  const assignments = assignmentsOf(checkpoint.value);
+  if (!assignments.ok) return assignments;
+  const podCpus = new Map(Array.from(podEntries ?? [], ([uid, cpus]) => [uid, new Set(cpus)]));
+  return ok({ defaultCpus: defaultCpus.value, assignments: assignments.value, podCpus });
+}
+function assignmentsOf({ entries }: CheckpointV3): Result<CpuAssignments, string> {
+  const assignments = new Map<string, Map<string, CpuSet>>();
+  const read = cpuListReader();
+  for (const [uid, containers] of entries === null ? [] : sorted(entries)) {
+    const held = new Map<string, CpuSet>();
+    for (const [name, text] of containers === null ? [] : sorted(containers)) {
+      const cpus = read(text);
+      if (!cpus.ok) {
+        return err(
+          `could not parse cpuset ${quote(text)} for container ${quote(name)} in pod ${quote(uid)}: ${cpus.error}`,
+        );
+      }
+      held.set(name, cpus.value);
+    }
+    assignments.set(uid, held);
+  }
+  return ok(assignments);
+}
+
+/** Whether the state fits this machine and this reserve. kubelet 1.36: validateState. */
+function validated(policy: StaticPolicy, state: CpuState): Result<CpuState, string> {
+  const { defaultCpus, assignments, podCpus } = state;
+  const managed = managedCpus(policy);
+  if (defaultCpus.size === 0) {
+    return assignments.size > 0 ? err("default cpuset cannot be empty") : ok({ ...state, defaultCpus: managed });
+  }
+  const pool = quote(cpuText(defaultCpus));
+  const misplaced = misplacedReserve(policy, defaultCpus);
+  if (misplaced !== undefined) return err(`${misplaced} are present in defaultCpuSet: ${pool}`);
+  const known = new Set(defaultCpus);
+  for (const [uid, containers] of sorted(assignments)) {
+    for (const [name, cpus] of sorted(containers)) {
+      if (common(defaultCpus, cpus).size > 0) {
+        return err(
+          `pod: ${uid}, container: ${name} cpuset: ${quote(cpuText(cpus))} overlaps with default cpuset ${pool}`,
+        );
+      }
+      for (const cpu of cpus) known.add(cpu);
+    }
+  }
+  for (const cpus of podCpus.values()) for (const cpu of cpus) known.add(cpu);
+  if (sameCpus(known, managed)) return ok(state);
+  return err(
+    `current set of available CPUs ${quote(cpuText(managed))} doesn't match with CPUs in state ${quote(cpuText(known))}`,
+  );
+}
+function misplacedReserve({ options, reserved }: StaticPolicy, pool: CpuSet): string | undefined {
+  const inside = common(reserved, pool);
+  if (options.strictReservation) {
+    return inside.size === 0 ? undefined : `some of strictly reserved cpus: ${quote(cpuText(inside))}`;
+  }
+  return sameCpus(inside, reserved) ? undefined : `not all reserved cpus: ${quote(cpuText(reserved))}`;
+}

@@ -1,0 +1,77 @@
+import { value } from "../../model/amount.ts";
+import type { Container, Pod } from "../../model/pod.ts";
+import { ok, type Result } from "../../model/result.ts";
+import type { AllocateError, TopologyHint } from "../topology/hint.ts";
+import type { NumaNodes } from "../topology/numa-nodes.ts";
+import { devicesToAllocate, type Taken } from "./assign.ts";
+import type { DeviceState } from "./device-state.ts";
+import type { Inventories, Inventory } from "./inventory.ts";
+import { limitsOf, uidOf } from "./limits.ts";
+import { holdingOf, perNumaOf } from "./pod-devices.ts";
+import type { PreferredAllocation } from "./preferred.ts";
+import type { Reusable } from "./reusable.ts";
+
+/** Devices given to a container in this decision; its plugin is still to be asked with Allocate. */
+export interface GivenDevices {
+  readonly podUid: string;
+  readonly container: string;
+  readonly resource: string;
+  readonly taken: readonly Taken[];
+}
+interface Allocating {
+  readonly inventories: Inventories;
+  readonly nodes: NumaNodes;
+  readonly sourcesReady: boolean;
+  readonly runningAtStart: (podUid: string, container: string) => boolean;
+  readonly prefer: PreferredAllocation;
+  readonly state: DeviceState;
+  readonly reusable: Reusable;
+  readonly given: GivenDevices[];
+  readonly purge: (asking: Pod) => void;
+}
+/**
+ * All resources of one container, by name; the kubelet takes them in the order of a Go map. After an error it keeps those that
+ * came before until it purges the refused pod, which, sources being ready, is before anything else is given: here they are
+ * taken back at once.
+ * kubelet 1.36: allocateContainerResources.
+ */
+export function allocateContainer(
+  m: Allocating,
+  pod: Pod,
+  container: Container,
+  affinity: TopologyHint,
+): Result<void, AllocateError> {
+  const uid = uidOf(pod);
+  const running = !m.sourcesReady && m.runningAtStart(uid, container.name);
+  const before = m.given.length;
+  let purged = false;
+  for (const [resource, amount] of limitsOf(container)) {
+    if (!m.state.isDeviceResource(resource)) continue;
+    if (!purged) m.purge(pod);
+    purged = true;
+    const inventory = m.inventories.get(resource);
+    const request = {
+      podUid: uid,
+      container: container.name,
+      resource,
+      required: value(amount),
+      held: m.state.holding(uid, container.name, resource)?.ids,
+      reusable: m.reusable.of(uid, resource),
+      inUse: m.state.inUse(resource),
+      running,
+      affinity: affinity.nodes,
+    };
+    const assigned = devicesToAllocate(request, inventory, m.nodes, m.prefer);
+    if (!assigned.ok) {
+      const back = m.given.splice(before).map((g) => g.resource);
+      if (back.length > 0) m.state.takeBack(uid, container.name, back);
+      return assigned;
+    }
+    if (assigned.value.kind !== "given") continue;
+    const { taken } = assigned.value;
+    const ids = taken.flatMap((t) => t.ids);
+    m.state.give(uid, container.name, resource, holdingOf(perNumaOf(inventory as Inventory, ids), null));
+    m.given.push({ podUid: uid, container: container.name, resource, taken });
+  }
+  return ok(undefined);
+}

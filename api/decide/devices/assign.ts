@@ -1,0 +1,160 @@
+import { err, ok, type Result } from "../../model/result.ts";
+import type { AllocateError, NumaMask } from "../topology/hint.ts";
+import type { NumaNodes } from "../topology/numa-nodes.ts";
+import { type Filtered, filterByAffinity } from "./affinity.ts";
+import { type Inventory, isKnown } from "./inventory.ts";
+import { naturalOrder } from "./natural-order.ts";
+import type { PreferredAllocation } from "./preferred.ts";
+
+/** A container's wish for one resource, with all that bears on it. */
+export interface DeviceRequest {
+  readonly podUid: string;
+  readonly container: string;
+  readonly resource: string;
+  readonly required: number;
+  /** What the container holds of the resource; undefined: nothing is written of it. */
+  readonly held: ReadonlySet<string> | undefined;
+  /** What init containers of the pod have left. */
+  readonly reusable: ReadonlySet<string>;
+  /** Every device of the resource that any container holds. */
+  readonly inUse: ReadonlySet<string>;
+  /** Sources are not ready, and the container was found running when the kubelet started. */
+  readonly running: boolean;
+  readonly affinity: NumaMask | null;
+}
+
+export const SOURCES = ["reused", "preferred", "aligned", "unaligned", "no-affinity"] as const;
+/** Which list a device was taken from. */
+export type Source = (typeof SOURCES)[number];
+/** Devices taken from one list, in the order they were taken. */
+export interface Taken {
+  readonly from: Source;
+  readonly ids: readonly string[];
+}
+/** `running` and `held`: nothing is to be given. */
+export type Assigned =
+  | { readonly kind: "running" | "held" }
+  | { readonly kind: "given"; readonly taken: readonly Taken[] };
+
+const fail = (message: string): Result<never, AllocateError> => err({ message });
+
+/**
+ * Which devices the container gets, tested in the kubelet's order; every error text is the kubelet's. Where it takes from a Go
+ * map, the natural order of ids decides; where a plugin prefers more devices than are needed, the order of its answer.
+ * kubelet 1.36: devicesToAllocate.
+ */
+export function devicesToAllocate(
+  request: DeviceRequest,
+  inventory: Inventory | undefined,
+  nodes: NumaNodes,
+  prefer: PreferredAllocation,
+): Result<Assigned, AllocateError> {
+  const { podUid, container, resource, required, held } = request;
+  if (held !== undefined && held.size !== required) {
+    const change = `from ${held.size} to ${required}`;
+    return fail(
+      `pod ${quoted(podUid)} container ${quoted(container)} changed request for resource ${quoted(resource)} ${change}`,
+    );
+  }
+  // it runs, so it has its devices: only the kubelet restarted
+  if (request.running) return ok({ kind: "running" });
+  if (!isKnown(inventory)) return fail(`cannot allocate unregistered device ${resource}`);
+  const { healthy } = inventory;
+  if (healthy.size === 0) {
+    return fail(`no healthy devices present; cannot allocate unhealthy devices ${resource}`);
+  }
+  if (held !== undefined && [...held].some((id) => !healthy.has(id))) {
+    return fail(`previously allocated devices are no longer healthy; cannot allocate unhealthy devices ${resource}`);
+  }
+  if (held !== undefined || required === 0) return ok({ kind: "held" });
+  return take(request, inventory, nodes, prefer);
+}
+/** Go's %q of names that the API server let in. */
+const quoted = (name: string): string => JSON.stringify(name);
+
+function take(
+  request: DeviceRequest,
+  inventory: Inventory,
+  nodes: NumaNodes,
+  prefer: PreferredAllocation,
+): Result<Assigned, AllocateError> {
+  const { resource, required, reusable, inUse, affinity } = request;
+  const picked = picking(required);
+  // the kubelet does not look at the health of what it reuses
+  if (picked.take("reused", [...reusable].sort(naturalOrder))) return ok({ kind: "given", taken: picked.taken });
+  const available = inventory.ids.filter((id) => inventory.healthy.has(id) && !inUse.has(id));
+  if (available.length < picked.needed()) {
+    const counts = `Requested: ${picked.needed()}, Available: ${available.length}`;
+    return fail(`requested number of devices unavailable for ${resource}. ${counts}`);
+  }
+  const lists = filterByAffinity(inventory, available, affinity, nodes);
+  const ask = (among: readonly string[]): Result<readonly string[], AllocateError> => {
+    if (inventory.options.getPreferredAllocationAvailable !== true) return ok([]);
+    const mustInclude = [...picked.ids].sort(naturalOrder);
+    const question = {
+      resource,
+      available: [...among, ...mustInclude].sort(naturalOrder),
+      mustInclude,
+      size: required,
+    };
+    const answer = prefer(question) ?? ok([]);
+    if (!answer.ok) return fail(`device plugin GetPreferredAllocation rpc failed with err: ${answer.error}`);
+    const usable = new Set(among);
+    return ok(answer.value.filter((id) => usable.has(id)));
+  };
+  const failed =
+    picked.needed() < lists.aligned.length ? fromAligned(picked, lists, ask) : fromAll(picked, lists, available, ask);
+  return failed ?? ok({ kind: "given", taken: picked.taken });
+}
+
+type Ask = (among: readonly string[]) => Result<readonly string[], AllocateError>;
+type Failed = Result<never, AllocateError> | undefined;
+
+/** More aligned ones than needed: the plugin may choose among those. */
+function fromAligned(picked: Picking, { aligned }: Filtered, ask: Ask): Failed {
+  const preferred = ask(aligned);
+  if (!preferred.ok) return preferred;
+  if (!picked.take("preferred", preferred.value)) picked.take("aligned", aligned);
+  return undefined;
+}
+
+/** Every aligned one, then what the plugin chooses among the rest. */
+function fromAll(
+  picked: Picking,
+  { aligned, unaligned, noAffinity }: Filtered,
+  available: readonly string[],
+  ask: Ask,
+): Failed {
+  if (picked.take("aligned", aligned)) return undefined;
+  const preferred = ask(available.filter((id) => !picked.ids.has(id)));
+  if (!preferred.ok) return preferred;
+  if (picked.take("preferred", preferred.value) || picked.take("unaligned", unaligned)) return undefined;
+  picked.take("no-affinity", noAffinity);
+  return undefined;
+}
+
+interface Picking {
+  readonly ids: ReadonlySet<string>;
+  readonly taken: readonly Taken[];
+  /** How many are still to be found. */
+  needed(): number;
+  /** Takes from the front of the list what is needed and not taken yet; true once nothing is needed. */
+  take(from: Source, list: readonly string[]): boolean;
+}
+function picking(required: number): Picking {
+  const ids = new Set<string>();
+  const taken: Taken[] = [];
+  const needed = (): number => required - ids.size;
+  const takeFrom = (from: Source, list: readonly string[]): boolean => {
+    const got: string[] = [];
+    for (const id of list) {
+      if (needed() === 0) break;
+      if (ids.has(id)) continue;
+      ids.add(id);
+      got.push(id);
+    }
+    if (got.length > 0) taken.push({ from, ids: got });
+    return needed() === 0;
+  };
+  return { ids, taken, needed, take: takeFrom };
+}

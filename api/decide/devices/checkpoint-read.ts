@@ -1,0 +1,124 @@
+import { err, ok, type Result } from "../../model/result.ts";
+import { checksumOf, type DeviceCheckpoint, type DevicesPerNuma, type PodDevicesEntry } from "./checkpoint.ts";
+
+/** Why a kubelet_internal_checkpoint is not taken. The kubelet logs it, and goes on as if no device were held. */
+export type CheckpointFault =
+  | { readonly code: "empty"; readonly message: string }
+  | { readonly code: "not_json"; readonly message: string }
+  /** `path` holds another kind of value. */
+  | { readonly code: "malformed"; readonly path: string; readonly message: string }
+  /** The form of older kubelets, which lists devices without their NUMA nodes: 1.36 does not read it. */
+  | { readonly code: "old_version"; readonly path: string; readonly message: string }
+  /** `expected`: what the file says; `actual`: what its content gives. */
+  | { readonly code: "checksum"; readonly expected: number; readonly actual: number; readonly message: string };
+
+/** Reads the text of a checkpoint and verifies its checksum. kubelet 1.36: getCheckpoint. */
+export function readCheckpoint(text: string): Result<DeviceCheckpoint, CheckpointFault> {
+  // Go's own words
+  if (text.trim() === "") return err({ code: "empty", message: "unexpected end of JSON input" });
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch {
+    return err({ code: "not_json", message: "the text is not JSON" });
+  }
+  return checkCheckpoint(json);
+}
+
+/** The same of its parsed JSON. What the file lacks is as the kubelet has it before it reads: no entries, nothing registered. */
+export function checkCheckpoint(json: unknown): Result<DeviceCheckpoint, CheckpointFault> {
+  const faults: CheckpointFault[] = [];
+  const file = objectAt(json, "", faults) ?? {};
+  const data = objectAt(file["Data"], "Data", faults) ?? {};
+  const checkpoint = {
+    entries: entriesAt(data["PodDeviceEntries"], faults),
+    registered: registeredAt(data["RegisteredDevices"], faults),
+  };
+  const expected = checksumAt(file["Checksum"], faults);
+  const [first] = faults;
+  if (first !== undefined) return err(first);
+  const actual = checksumOf(checkpoint);
+  // the kubelet's own words
+  if (actual !== expected) return err({ code: "checksum", expected, actual, message: "checkpoint is corrupted" });
+  return ok(checkpoint);
+}
+
+type Loose = Readonly<Record<string, unknown>>;
+type Faults = CheckpointFault[];
+const malformed = (faults: Faults, path: string, expected: string): void => {
+  faults.push({ code: "malformed", path, message: `expected ${expected}` });
+};
+/** Go reads null as if nothing were there. */
+const isAbsent = (v: unknown): v is undefined | null => v === undefined || v === null;
+
+function objectAt(v: unknown, path: string, faults: Faults): Loose | undefined {
+  if (isAbsent(v)) return undefined;
+  if (typeof v === "object" && !Array.isArray(v)) return v as Loose;
+  malformed(faults, path, "an object");
+  return undefined;
+}
+function textAt(v: unknown, path: string, faults: Faults): string {
+  if (typeof v === "string") return v.toWellFormed();
+  if (!isAbsent(v)) malformed(faults, path, "text");
+  return "";
+}
+function checksumAt(v: unknown, faults: Faults): number {
+  if (typeof v === "number" && Number.isInteger(v) && v >= 0) return v;
+  if (!isAbsent(v)) malformed(faults, "Checksum", "a whole number");
+  return 0;
+}
+function idsAt(v: unknown, path: string, faults: Faults): readonly string[] | null {
+  if (Array.isArray(v)) return v.map((id, i) => textAt(id, `${path}[${i}]`, faults));
+  if (v !== null) malformed(faults, path, "a list of device ids");
+  return null;
+}
+
+function entriesAt(v: unknown, faults: Faults): readonly PodDevicesEntry[] | null {
+  if (Array.isArray(v)) return v.map((entry, i) => entryAt(entry, `Data.PodDeviceEntries[${i}]`, faults));
+  if (!isAbsent(v)) malformed(faults, "Data.PodDeviceEntries", "a list");
+  return v === null ? null : [];
+}
+function entryAt(v: unknown, path: string, faults: Faults): PodDevicesEntry {
+  const entry = objectAt(v, path, faults) ?? {};
+  return {
+    podUid: textAt(entry["PodUID"], `${path}.PodUID`, faults),
+    containerName: textAt(entry["ContainerName"], `${path}.ContainerName`, faults),
+    resourceName: textAt(entry["ResourceName"], `${path}.ResourceName`, faults),
+    deviceIds: perNumaAt(entry["DeviceIDs"], `${path}.DeviceIDs`, faults),
+    allocResp: base64At(entry["AllocResp"], `${path}.AllocResp`, faults),
+  };
+}
+
+function perNumaAt(v: unknown, path: string, faults: Faults): DevicesPerNuma | null {
+  if (Array.isArray(v)) {
+    faults.push({ code: "old_version", path, message: V1_MESSAGE });
+    return null;
+  }
+  const perNuma = objectAt(v, path, faults);
+  if (perNuma === undefined) return null;
+  const read = new Map<number, readonly string[] | null>();
+  for (const [key, ids] of Object.entries(perNuma)) {
+    const node = Number(key);
+    if (/^[+-]?\d+$/.test(key) && Number.isSafeInteger(node)) read.set(node, idsAt(ids, `${path}.${key}`, faults));
+    else malformed(faults, `${path}.${key}`, "the number of a NUMA node");
+  }
+  return read;
+}
+/** Go's own words. */
+const V1_MESSAGE =
+  "json: cannot unmarshal array into Go struct field PodDevicesEntry.Data.PodDeviceEntries.DeviceIDs of type checkpoint.DevicesPerNUMA";
+
+/** Padded base64, in the one form that Go writes; it may come with line ends. */
+function base64At(v: unknown, path: string, faults: Faults): string | null {
+  if (isAbsent(v)) return null;
+  const text = textAt(v, path, faults).replace(/[\r\n]/g, "");
+  if (text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text)) return btoa(atob(text));
+  malformed(faults, path, "base64");
+  return null;
+}
+
+function registeredAt(v: unknown, faults: Faults): DeviceCheckpoint["registered"] {
+  if (v === null) return null;
+  const listed = Object.entries(objectAt(v, "Data.RegisteredDevices", faults) ?? {});
+  return new Map(listed.map(([name, ids]) => [name, idsAt(ids, `Data.RegisteredDevices.${name}`, faults)]));
+}

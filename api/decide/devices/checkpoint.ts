@@ -1,0 +1,65 @@
+import { fnv1a, jsonText } from "../go/checksum.ts";
+/** NUMA node (-1: none) -> device ids. A null is Go's nil, which the file and the checksum tell from an empty one. */
+export type DevicesPerNuma = ReadonlyMap<number, readonly string[] | null>;
+
+/** What one container holds of one resource. kubelet 1.36: checkpoint.PodDevicesEntry. */
+export interface PodDevicesEntry {
+  readonly podUid: string;
+  readonly containerName: string;
+  readonly resourceName: string;
+  readonly deviceIds: DevicesPerNuma | null;
+  /** base64 of the plugin's v1beta1.ContainerAllocateResponse. */
+  readonly allocResp: string | null;
+}
+/** The content of kubelet_internal_checkpoint. */
+export interface DeviceCheckpoint {
+  readonly entries: readonly PodDevicesEntry[] | null;
+  /** Resource -> its healthy devices when the file was written. */
+  readonly registered: ReadonlyMap<string, readonly string[] | null> | null;
+}
+
+/** The file's exact text. kubelet 1.36: MarshalCheckpoint. */
+export function writeCheckpoint(checkpoint: DeviceCheckpoint): string {
+  const { entries, registered } = checkpoint;
+  const list = entries === null ? "null" : `[${entries.map(entryText).join(",")}]`;
+  const data = `{"PodDeviceEntries":${list},"RegisteredDevices":${mapText(registered)}}`;
+  return `{"Data":${data},"Checksum":${checksumOf(checkpoint)}}`;
+}
+const entryText = (e: PodDevicesEntry): string =>
+  `{"PodUID":${jsonText(e.podUid)},"ContainerName":${jsonText(e.containerName)},"ResourceName":${jsonText(e.resourceName)},` +
+  `"DeviceIDs":${mapText(e.deviceIds)},"AllocResp":${e.allocResp === null ? "null" : `"${e.allocResp}"`}}`;
+
+/** Go sorts the keys of a JSON object as text, numbers too: -1, 0, 10, 2. */
+function mapText(map: ReadonlyMap<string | number, readonly string[] | null> | null): string {
+  if (map === null) return "null";
+  const keyed = [...map].map(([key, ids]) => [String(key), ids] as const).sort(([a], [b]) => (a < b ? -1 : 1));
+  const list = (ids: readonly string[] | null): string => (ids === null ? "null" : `[${ids.map(jsonText).join(",")}]`);
+  return `{${keyed.map(([key, ids]) => `${jsonText(key)}:${list(ids)}`).join(",")}}`;
+}
+
+/** The checksum in the file: FNV-1a of 32 bits over `hashedText`. kubelet 1.36: checksum.New. */
+export const checksumOf = (checkpoint: DeviceCheckpoint): number => fnv1a(hashedText(checkpoint));
+
+/** What the checksum is taken of: the Go value as spew prints it for hashing, maps in the order of their keys. */
+export function hashedText({ entries, registered }: DeviceCheckpoint): string {
+  const list = entries === null ? NIL : `[${entries.map(dumpEntry).join(" ")}]`;
+  return (
+    `(checkpoint.checkpointData){PodDeviceEntries:([]checkpoint.PodDevicesEntry)${list} ` +
+    `RegisteredDevices:(map[string][]string)${dumpMap(registered)}}`
+  );
+}
+const NIL = "<nil>";
+const dumpEntry = (e: PodDevicesEntry): string =>
+  `{PodUID:(string)${e.podUid} ContainerName:(string)${e.containerName} ResourceName:(string)${e.resourceName} ` +
+  `DeviceIDs:(checkpoint.DevicesPerNUMA)${dumpMap(e.deviceIds)} AllocResp:([]uint8)${dumpBytes(e.allocResp)}}`;
+function dumpBytes(base64: string | null): string {
+  if (base64 === null) return NIL;
+  const bytes = Array.from(atob(base64), (c) => c.charCodeAt(0));
+  return `[${bytes.join(" ")}]`;
+}
+
+function dumpMap(map: ReadonlyMap<string | number, readonly string[] | null> | null): string {
+  if (map === null) return NIL;
+  const sorted = [...map].sort(([a], [b]) => (a < b ? -1 : 1));
+  return `map[${sorted.map(([key, ids]) => `${key}:${ids === null ? NIL : `[${ids.join(" ")}]`}`).join(" ")}]`;
+}

@@ -1,0 +1,115 @@
+import type { PodAsk } from "../../model/ask.ts";
+import type { Asked, Decided, Refusal } from "../../model/decision.ts";
+import type { DeviceGift, DeviceIds, DeviceResourceState, DevicesDecision, PodRef } from "../../model/managers.ts";
+import { ok, type Result } from "../../model/result.ts";
+import { type Answered, askManagers, verdictOf } from "../managers/desk.ts";
+import { nextState } from "../managers/next-state.ts";
+import { podNames } from "../managers/pods.ts";
+import { Reasons } from "../reasons.ts";
+import type { GivenDevices } from "./allocate.ts";
+import type { Source } from "./assign.ts";
+import { deviceCapacity, sanitizeNodeAllocatable } from "./capacity.ts";
+import { containerDevices } from "./start.ts";
+
+/** Plugins' resources, who holds which devices, and what the asked pod would get or why not. */
+export function decideDevices(asked: Asked<PodAsk>): Result<Decided<DevicesDecision>, Refusal> {
+  const reasons = new Reasons(asked.explain);
+  const needs: string[] = [];
+  if (asked.snapshot.devices === undefined && asked.snapshot.devicePlugins === undefined) needs.push("devices");
+  const answer = askManagers(asked, needs);
+  if (!answer.ok) return answer;
+  const decision: DevicesDecision = answer.value.ok
+    ? decided(answer.value.value, reasons)
+    : { ...NOTHING, startErrors: answer.value.error };
+  const next = answer.value.ok ? nextState(answer.value.value) : null;
+  return ok({ decision, verdict: verdictOf(answer.value), reasons: reasons.list, needs, next });
+}
+
+const NOTHING = {
+  startErrors: [],
+  refusal: null,
+  checkpointError: null,
+  resources: [],
+  assigned: [],
+  assignments: [],
+  placements: [],
+  purged: [],
+  unanswered: [],
+} as const;
+
+function decided(answered: Answered, reasons: Reasons): DevicesDecision {
+  const { node, pod, after, placements, refusal } = answered;
+  const { state, purged, unanswered } = after.devices;
+  const given = refusal === null ? after.devices.given : [];
+  explain(answered, given, reasons);
+  return {
+    startErrors: [],
+    refusal,
+    checkpointError: node.checkpointError,
+    resources: resourcesOf(answered, reasons),
+    assigned: given.map(giftOf),
+    assignments: assignmentsOf(answered, podNames(pod === null ? node.active : [...node.active, pod])),
+    placements,
+    purged: [...new Set([...purged, ...state.dropped.map(({ podUid }) => podUid)])],
+    unanswered,
+  };
+}
+
+function resourcesOf({ node, after }: Answered, reasons: Reasons): readonly DeviceResourceState[] {
+  const { capacity, allocatable, removed } = deviceCapacity(node.inventories);
+  const allocated = after.devices.state.allocated();
+  const sanitized = sanitizeNodeAllocatable(allocatable, allocated);
+  for (const resource of removed) reasons.add("device_plugin_removed", resource, "allocatable");
+  for (const resource of sanitized.raised) {
+    reasons.add("allocatable_raised", resource, "sanitized", { allocated: allocated.get(resource) });
+  }
+  return [...new Set([...node.inventories.keys(), ...allocated.keys()])].sort().map((resource) => {
+    const plugin = node.inventories.get(resource)?.state ?? "unregistered";
+    const counts = { capacity: capacity.get(resource) ?? 0, allocatable: allocatable.get(resource) ?? 0 };
+    if (counts.allocatable < counts.capacity) reasons.add("unhealthy_devices", resource, "allocatable", { plugin });
+    return {
+      resource,
+      plugin,
+      ...counts,
+      allocated: allocated.get(resource) ?? 0,
+      sanitized: sanitized.allocatable.get(resource) ?? 0,
+    };
+  });
+}
+
+const takenFrom = ({ taken }: GivenDevices, ...sources: readonly Source[]): readonly string[] =>
+  taken.filter(({ from }) => sources.includes(from)).flatMap(({ ids }) => ids);
+const giftOf = (given: GivenDevices): DeviceGift => ({
+  container: given.container,
+  resource: given.resource,
+  devices: given.taken.flatMap(({ ids }) => ids),
+  reused: takenFrom(given, "reused"),
+  preferred: takenFrom(given, "preferred"),
+  aligned: takenFrom(given, "aligned"),
+});
+
+function assignmentsOf({ after }: Answered, names: (uid: string) => PodRef): DevicesDecision["assignments"] {
+  const { pods } = after.devices.state;
+  return [...pods].flatMap(([uid, containers]) =>
+    [...containers].map(([container, resources]) => {
+      const held: DeviceIds = Object.fromEntries([...resources].map(([name, { ids }]) => [name, [...ids]]));
+      const { options, pending } = containerDevices(after.devices, uid, container);
+      return { pod: names(uid), container, devices: held, options: options ?? null, pending };
+    }),
+  );
+}
+
+function explain({ pod, after, refusal }: Answered, given: readonly GivenDevices[], reasons: Reasons): void {
+  for (const { podUid, container, resource, fault } of after.devices.state.dropped) {
+    reasons.add("checkpoint_entry_dropped", podUid, resource, { container, fault: fault.code, at: fault.at });
+  }
+  if (pod !== null && refusal !== null) {
+    reasons.add("refused", refusal.container ?? pod.metadata.name, "devices", { reason: refusal.reason });
+  }
+  for (const { container, resource, taken } of given) {
+    for (const { from, ids } of taken) reasons.add("devices_given", container, resource, { from, ids: ids.join(",") });
+  }
+  for (const { resource, size } of after.devices.unanswered) {
+    reasons.add("plugin_not_asked", resource, "preferred", { size });
+  }
+}

@@ -1,0 +1,81 @@
+import { readAllocateResponse } from "./allocate-response.ts";
+import type { DeviceCheckpoint } from "./checkpoint.ts";
+import { type Inventories, isKnown } from "./inventory.ts";
+import {
+  addTo,
+  allocatedDevices,
+  type Holding,
+  holdingOf,
+  insert,
+  type PodDevices,
+  podHolds,
+  remove,
+} from "./pod-devices.ts";
+import type { WireFault } from "./wire.ts";
+
+const NONE: ReadonlySet<string> = new Set();
+
+/** An entry of a checkpoint whose plugin's answer is no message: the kubelet logs it and forgets the entry. */
+export interface DroppedEntry {
+  readonly podUid: string;
+  readonly container: string;
+  readonly resource: string;
+  readonly fault: WireFault;
+}
+/** Who holds what: a working copy of one decision, made from a checkpoint. */
+export interface DeviceState {
+  readonly pods: PodDevices;
+  readonly dropped: readonly DroppedEntry[];
+  /** Known now, or held by a container. kubelet 1.36: isDevicePluginResource. */
+  isDeviceResource(resource: string): boolean;
+  holding(podUid: string, container: string, resource: string): Holding | undefined;
+  /** What all containers of the pod hold. */
+  podHolds(podUid: string, resource: string): ReadonlySet<string>;
+  /** What all containers of the node hold. */
+  inUse(resource: string): ReadonlySet<string>;
+  /** Resource -> how many of its devices are held. */
+  allocated(): ReadonlyMap<string, number>;
+  give(podUid: string, container: string, resource: string, holding: Holding): void;
+  takeBack(podUid: string, container: string, resources: readonly string[]): void;
+  removePods(podUids: readonly string[]): void;
+}
+
+export function deviceState(inventories: Inventories, checkpoint: DeviceCheckpoint | undefined): DeviceState {
+  const { pods, dropped } = fromCheckpoint(checkpoint);
+  let allocated = allocatedDevices(pods);
+  const holding = (podUid: string, container: string, resource: string): Holding | undefined =>
+    pods.get(podUid)?.get(container)?.get(resource);
+  return {
+    pods,
+    dropped,
+    isDeviceResource: (resource) => isKnown(inventories.get(resource)) || allocated.has(resource),
+    holding,
+    podHolds: (podUid, resource) => podHolds(pods, podUid, resource),
+    inUse: (resource) => allocated.get(resource) ?? NONE,
+    allocated: () => new Map([...allocated].map(([resource, ids]) => [resource, ids.size])),
+    give: (podUid, container, resource, given) => {
+      insert(pods, podUid, container, resource, given);
+      addTo(allocated, resource, given.ids);
+    },
+    takeBack: (podUid, container, resources) => {
+      for (const resource of resources) remove(pods, podUid, container, resource);
+      allocated = allocatedDevices(pods);
+    },
+    removePods: (podUids) => {
+      for (const podUid of podUids) pods.delete(podUid);
+      allocated = allocatedDevices(pods);
+    },
+  };
+}
+
+/** kubelet 1.36: fromCheckpointData. */
+function fromCheckpoint(checkpoint: DeviceCheckpoint | undefined) {
+  const pods: PodDevices = new Map();
+  const dropped: DroppedEntry[] = [];
+  for (const { podUid, containerName, resourceName, deviceIds, allocResp } of checkpoint?.entries ?? []) {
+    const response = readAllocateResponse(allocResp ?? "");
+    if (response.ok) insert(pods, podUid, containerName, resourceName, holdingOf(deviceIds ?? new Map(), allocResp));
+    else dropped.push({ podUid, container: containerName, resource: resourceName, fault: response.error });
+  }
+  return { pods, dropped };
+}

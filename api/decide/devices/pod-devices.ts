@@ -1,0 +1,91 @@
+import type { DevicesPerNuma, PodDevicesEntry } from "./checkpoint.ts";
+import type { Inventory } from "./inventory.ts";
+
+/** What one container holds of one resource. */
+export interface Holding {
+  readonly perNuma: DevicesPerNuma;
+  readonly ids: ReadonlySet<string>;
+  /** base64 of the plugin's ContainerAllocateResponse; null: it has not been asked yet. */
+  readonly allocResp: string | null;
+}
+/** Pod uid -> container -> resource, each in the order they came. kubelet 1.36: podDevices. */
+export type PodDevices = Map<string, Map<string, Map<string, Holding>>>;
+
+/** The NUMA node under which the checkpoint lists devices without one. kubelet 1.36: nodeWithoutTopology. */
+const NO_NODE = -1;
+
+export function holdingOf(perNuma: DevicesPerNuma, allocResp: string | null): Holding {
+  const held = new Set<string>();
+  for (const ids of perNuma.values()) for (const id of ids ?? []) held.add(id);
+  return { perNuma, ids: held, allocResp };
+}
+
+/** Newly given devices by the nodes that they are on; one of several nodes is listed under each. Ids in the order given. */
+export function perNumaOf(inventory: Inventory, ids: readonly string[]): DevicesPerNuma {
+  const perNuma = new Map<number, string[]>();
+  for (const id of ids) {
+    const nodes = inventory.devices.get(id)?.numaNodes ?? [];
+    for (const node of nodes.length === 0 ? [NO_NODE] : nodes) {
+      const list = perNuma.get(node);
+      if (list === undefined) perNuma.set(node, [id]);
+      else list.push(id);
+    }
+  }
+  return perNuma;
+}
+
+export function insert(pods: PodDevices, podUid: string, container: string, resource: string, holding: Holding): void {
+  const containers = pods.get(podUid) ?? new Map<string, Map<string, Holding>>();
+  pods.set(podUid, containers);
+  const resources = containers.get(container) ?? new Map<string, Holding>();
+  containers.set(container, resources);
+  resources.set(resource, holding);
+}
+
+/** Takes one resource of a container back, and what is then empty. */
+export function remove(pods: PodDevices, podUid: string, container: string, resource: string): void {
+  const containers = pods.get(podUid);
+  const resources = containers?.get(container);
+  resources?.delete(resource);
+  if (resources?.size === 0) containers?.delete(container);
+  if (containers?.size === 0) pods.delete(podUid);
+}
+
+/** Everything that the pod's containers hold of a resource. */
+export function podHolds(pods: PodDevices, podUid: string, resource: string): Set<string> {
+  const held = new Set<string>();
+  for (const resources of pods.get(podUid)?.values() ?? []) {
+    for (const id of resources.get(resource)?.ids ?? []) held.add(id);
+  }
+  return held;
+}
+
+/** Resource -> every device that a container holds. kubelet 1.36: podDevices.devices. */
+export function allocatedDevices(pods: PodDevices): Map<string, Set<string>> {
+  const allocated = new Map<string, Set<string>>();
+  for (const containers of pods.values()) {
+    for (const resources of containers.values()) {
+      for (const [resource, { ids }] of resources) addTo(allocated, resource, ids);
+    }
+  }
+  return allocated;
+}
+/** Devices of a resource that are held from now on too. */
+export function addTo(allocated: Map<string, Set<string>>, resource: string, ids: ReadonlySet<string>): void {
+  const all = allocated.get(resource);
+  if (all === undefined) allocated.set(resource, new Set(ids));
+  else for (const id of ids) all.add(id);
+}
+
+/** The entries of a checkpoint, by pod, container and resource as they came; null where nothing is held. kubelet 1.36: toCheckpointData. */
+export function toEntries(pods: PodDevices): readonly PodDevicesEntry[] | null {
+  const entries: PodDevicesEntry[] = [];
+  for (const [podUid, containers] of pods) {
+    for (const [containerName, resources] of containers) {
+      for (const [resourceName, { perNuma, allocResp }] of resources) {
+        entries.push({ podUid, containerName, resourceName, deviceIds: perNuma, allocResp });
+      }
+    }
+  }
+  return entries.length === 0 ? null : entries;
+}

@@ -1,0 +1,128 @@
+import type { Asked, Decided, Refusal } from "../../model/decision.ts";
+import type { EvictionDecision, EvictionSignal } from "../../model/eviction.ts";
+import { decodeEvictionFacts, type EvictionAsk, type EvictionFacts } from "../../model/eviction-facts.ts";
+import { err, ok, type Result } from "../../model/result.ts";
+import type { Snapshot } from "../../model/snapshot.ts";
+import type { Stats } from "../../model/stats.ts";
+import { type EpochMs, epochMs } from "../../model/units.ts";
+import { missingUid, podsHere, withoutPodLevel } from "../cgroups/node-pods.ts";
+import { configurationOf, gateOn } from "../config.ts";
+import { Reasons } from "../reasons.ts";
+import { evictionThresholds } from "./configuration.ts";
+import { doubts } from "./doubts.ts";
+import { forecasts } from "./forecast.ts";
+import { podRef } from "./rank.ts";
+import { rankings } from "./rankings.ts";
+import { remembered } from "./remember.ts";
+import { samplesWith } from "./samples.ts";
+import { type Pass, synchronise } from "./synchronise.ts";
+import { thresholdStates } from "./threshold-states.ts";
+
+/** `calm`: no condition holds; `under-pressure`: one does, nothing is reclaimed; `reclaims`: node-level only; `evicts`: pods go. */
+export const EVICTION_VERDICTS = ["calm", "under-pressure", "reclaims", "evicts"] as const;
+export type EvictionVerdict = (typeof EVICTION_VERDICTS)[number];
+interface EvictionAnswer extends Omit<Decided<EvictionDecision>, "verdict"> {
+  readonly verdict: EvictionVerdict;
+  readonly next: EvictionFacts;
+}
+
+/**
+ * One pass of the eviction manager, what comes next and when. Facts: `eviction`, the `next` of the last pass; without it
+ * this is a kubelet's first. Refused: a configuration that the kubelet does not start with (its words), no stats, no time.
+ */
+export function decideEviction(asked: Asked<EvictionAsk | undefined>): Result<EvictionAnswer, Refusal> {
+  const { snapshot, ask } = asked;
+  const config = configurationOf(snapshot);
+  const thresholds = evictionThresholds(config);
+  if (!thresholds.ok) {
+    const { field, message } = thresholds.error;
+    return err({ code: "invalid_configuration", message: `kubeletConfiguration.${field}: ${message}`, needs: [] });
+  }
+  const facts = decodeEvictionFacts(asked.facts["eviction"]);
+  if (!facts.ok)
+    return refused(
+      "what is remembered of the last pass cannot be read",
+      facts.error.map((i) => i.path),
+    );
+  const given = inputOf(snapshot);
+  if (!given.ok) return given;
+  const { stats, now } = given.value;
+  const here = podsHere(snapshot);
+  const wanted = ask?.pod ?? null;
+  if (wanted !== null && !here.some((p) => nameOf(podRef(p)) === wanted)) {
+    return err({ code: "no_such_pod", message: `no pod \`${wanted}\` runs here`, needs: [] });
+  }
+  const pods = gateOn(config, "PodLevelResources") ? here : here.map(withoutPodLevel);
+  const before = facts.value;
+  const statsAfterReclaim = ask?.statsAfterReclaim ?? null;
+  const pass = synchronise({ config, thresholds: thresholds.value, stats, statsAfterReclaim, pods, before, now });
+  const reasons = new Reasons(asked.explain);
+  const needs: string[] = [];
+  const states = thresholdStates(pass, before, now, reasons);
+  explain(pass, reasons);
+  doubts(pass, pods, before, now, reasons, needs);
+  if (pass.reclaim?.afterNodeLevel === "unknown") needs.push("ask.statsAfterReclaim");
+  const samples = samplesWith(before, pass.seen, now);
+  const ranked = rankings(pass, pods, wanted, asked.explain === "full");
+  const rankedFor = (signal: EvictionSignal) =>
+    ranked.find((r) => r.ranking.signals.includes(signal))?.candidates ?? [];
+  const decision: EvictionDecision = {
+    fileSystems: pass.layout,
+    thresholds: states,
+    warnings: pass.watched.warnings,
+    conditions: pass.pressure.conditions,
+    reclaim: pass.reclaim,
+    evicted: pass.evicted,
+    spared: pass.spared.map(podRef),
+    rankings: ranked.map((r) => r.ranking),
+    forecast: forecasts(pass, samples, rankedFor, now),
+  };
+  return ok({ decision, verdict: verdictOf(pass), reasons: reasons.list, needs, next: remembered(pass, samples, now) });
+}
+
+const refused = (message: string, needs: readonly string[]): Result<never, Refusal> =>
+  err({ code: "needs_input", message, needs });
+
+/** What no pass can do without; nothing of it is guessed. */
+function inputOf(snapshot: Snapshot): Result<{ readonly stats: Stats; readonly now: EpochMs }, Refusal> {
+  const { stats, observedAt, pods } = snapshot;
+  const missing: string[] = [];
+  if (observedAt === undefined) missing.push("observedAt");
+  if (pods === undefined) missing.push("pods");
+  if (stats === undefined) missing.push("stats");
+  const uid = missingUid(snapshot);
+  if (uid !== undefined) missing.push(uid);
+  if (stats === undefined || observedAt === undefined || missing.length > 0) {
+    return refused(`an eviction pass needs ${missing.join(", ")}`, missing);
+  }
+  return ok({ stats, now: epochMs(Math.trunc(Date.parse(observedAt))) });
+}
+
+function verdictOf({ evicted, reclaim, pressure }: Pass): EvictionVerdict {
+  if (evicted.length > 0) return "evicts";
+  if (reclaim !== null && reclaim.nodeLevel.length > 0) return "reclaims";
+  return pressure.conditions.length > 0 ? "under-pressure" : "calm";
+}
+
+function explain({ pressure, reclaim, evicted, spared }: Pass, reasons: Reasons): void {
+  for (const { type, observed, untilMs } of pressure.conditions) {
+    reasons.add(observed ? "pressure_observed" : "in_transition_period", type, "condition", { untilMs });
+  }
+  if (reclaim !== null) {
+    const { threshold, resource, nodeLevel, orElse, afterNodeLevel } = reclaim;
+    reasons.add("reclaims_first", threshold.signal, "reclaim", { resource });
+    if (orElse.length > 0) {
+      const others = orElse.map((t) => `${t.signal}<${t.value}`).join(", ");
+      reasons.add("order_is_chance", threshold.signal, "reclaim", { others });
+    }
+    if (nodeLevel.length > 0) {
+      const functions = nodeLevel.join(", ");
+      reasons.add("node_level_first", threshold.signal, "reclaim", { functions, afterNodeLevel });
+    }
+  }
+  for (const pod of spared) reasons.add("critical_pod", nameOf(podRef(pod)), "spared");
+  for (const { pod, cause } of evicted) {
+    reasons.add(cause === "threshold" ? "first_in_rank" : "local_storage_limit", nameOf(pod), "evicted", { cause });
+  }
+}
+const nameOf = (pod: { readonly namespace: string; readonly name: string }): string => `${pod.namespace}/${pod.name}`;

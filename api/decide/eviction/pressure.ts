@@ -1,0 +1,108 @@
+import { compare } from "../../model/amount.ts";
+import { type ConditionState, PRESSURE_CONDITIONS, type PressureCondition } from "../../model/eviction.ts";
+import type { EvictionFacts } from "../../model/eviction-facts.ts";
+import { type EpochMs, epochMs } from "../../model/units.ts";
+import { isMet, type Observations } from "./observe.ts";
+import { SIGNALS, signalOrder } from "./signals.ts";
+import { isHard, keyOf, refOf, type Threshold, type ThresholdValue } from "./threshold.ts";
+
+interface PressureInput {
+  readonly watched: readonly Threshold[];
+  readonly seen: Observations;
+  readonly before: EvictionFacts | undefined;
+  readonly now: EpochMs;
+  readonly transitionMs: number;
+}
+/** A threshold that is below, or was and has not reached its minimum reclaim. */
+export interface OpenThreshold {
+  readonly threshold: Threshold;
+  readonly state: "below" | "unreclaimed";
+  readonly firstObservedAt: EpochMs;
+}
+export interface Pressure {
+  readonly open: readonly OpenThreshold[];
+  readonly conditions: readonly ConditionState[];
+  /** Every condition ever observed, for the next pass. */
+  readonly lastObserved: ReadonlyMap<PressureCondition, EpochMs>;
+  /** Past their grace period: what the next pass holds against their minimum reclaim. */
+  readonly pastGrace: readonly Threshold[];
+  /** Those of them with stats newer than the last pass saw, the one to reclaim first. */
+  readonly driving: readonly Threshold[];
+}
+
+/** Which thresholds and conditions hold now, given what was remembered. kubelet 1.36: synchronize, down to the updated stats. */
+export function pressureOf({ watched, seen, before, now, transitionMs }: PressureInput): Pressure {
+  const firstBefore = new Map(before?.thresholdsFirstObservedAt.map((e) => [keyOf(e.threshold), e.atMs]));
+  const metBefore = new Set(before?.thresholdsMet.map(keyOf));
+  const open: OpenThreshold[] = [];
+  const put = (threshold: Threshold, state: OpenThreshold["state"]): void => {
+    const key = keyOf(refOf(threshold));
+    // two equal texts are one threshold: nothing could tell them apart
+    if (open.some((o) => keyOf(refOf(o.threshold)) === key)) return;
+    open.push({ threshold, state, firstObservedAt: epochMs(firstBefore.get(key) ?? now) });
+  };
+  for (const t of watched) if (isMet(t, seen, false)) put(t, "below");
+  const below = open.map((o) => o.threshold);
+  for (const t of watched) {
+    const held = metBefore.has(keyOf(refOf(t))) && isMet(t, seen, true);
+    if (held && !below.some((b) => isEqual(b, t))) put(t, "unreclaimed");
+  }
+  const pastGrace = open
+    .filter((o) => now - o.firstObservedAt >= o.threshold.graceMs)
+    .map((o) => o.threshold)
+    .sort(byUrgency);
+  const { conditions, lastObserved } = conditionsOf(open, before, now, transitionMs);
+  return {
+    open,
+    conditions,
+    lastObserved,
+    pastGrace,
+    driving: pastGrace.filter((t) => hasNewerStats(t, seen, before)),
+  };
+}
+
+/** The same but for the minimum reclaim. kubelet 1.36: hasThreshold. */
+const isEqual = (a: Threshold, b: Threshold): boolean =>
+  a.signal === b.signal && a.graceMs === b.graceMs && sameValue(a.value, b.value);
+const sameValue = (a: ThresholdValue, b: ThresholdValue): boolean =>
+  "quantity" in a
+    ? "quantity" in b && compare(a.quantity.amount, b.quantity.amount) === 0
+    : "percentage" in b && a.percentage === b.percentage;
+
+/** The kubelet has memory first and Go's map order beyond; here the signals' order, hard before soft. kubelet 1.36: byEvictionPriority. */
+const byUrgency = (a: Threshold, b: Threshold): number =>
+  signalOrder(a.signal) - signalOrder(b.signal) ||
+  Number(isHard(b)) - Number(isHard(a)) ||
+  a.graceMs - b.graceMs ||
+  (a.text < b.text ? -1 : 1);
+
+/** kubelet 1.36: thresholdsUpdatedStats. */
+export function hasNewerStats({ signal }: Threshold, seen: Observations, before: EvictionFacts | undefined): boolean {
+  const observed = seen.get(signal);
+  if (observed === undefined) return false;
+  const last = before?.lastObservations.find((o) => o.signal === signal);
+  return last === undefined || last.atMs === null || observed.atMs === null || observed.atMs > last.atMs;
+}
+
+/** kubelet 1.36: nodeConditionsLastObservedAt, nodeConditionsObservedSince. */
+function conditionsOf(
+  open: readonly OpenThreshold[],
+  before: EvictionFacts | undefined,
+  now: EpochMs,
+  transitionMs: number,
+): Pick<Pressure, "conditions" | "lastObserved"> {
+  const observed = new Set(open.map((o) => SIGNALS[o.threshold.signal].condition));
+  const lastObserved = new Map<PressureCondition, EpochMs>();
+  const conditions: ConditionState[] = [];
+  for (const type of PRESSURE_CONDITIONS) {
+    const then = before?.nodeConditionsLastObservedAt.find((c) => c.condition === type)?.atMs;
+    const at = observed.has(type) ? now : then;
+    if (at === undefined) continue;
+    const lastObservedAtMs = epochMs(at);
+    lastObserved.set(type, lastObservedAtMs);
+    if (now - at >= transitionMs) continue;
+    const untilMs = epochMs(Math.ceil(at + transitionMs));
+    conditions.push({ type, observed: observed.has(type), lastObservedAtMs, untilMs });
+  }
+  return { conditions, lastObserved };
+}

@@ -1,0 +1,139 @@
+import { type Amount, compare, fromUnits, isNegative, isZero, sub, value, ZERO } from "../../model/amount.ts";
+import type { EvictionSignal, FileSystems, RankedPod, StarvedResource } from "../../model/eviction.ts";
+import { type Pod, podNamespace, podUid } from "../../model/pod.ts";
+import type { PodStats } from "../../model/stats.ts";
+import { isCriticalPod } from "../resources/critical.ts";
+import { diskParts } from "./file-systems.ts";
+import { SIGNALS } from "./signals.ts";
+import { diskUsage, requestOf, type StatsOf } from "./usage.ts";
+
+/** What the kubelet compares pods by. */
+export interface RankKey {
+  /** 0: no stats; 1: above its request; 2: not above it. Process ids have no request: 1 for all that have stats. */
+  readonly group: 0 | 1 | 2;
+  readonly priority: number;
+  /** Usage less request; the most goes first. */
+  readonly above: Amount;
+}
+export interface Candidate extends RankKey {
+  readonly pod: Pod;
+  readonly uid: string;
+  readonly critical: boolean;
+  /** Undefined without stats. */
+  readonly usage: number | undefined;
+  /** That decides whether the pod is above it. */
+  readonly request: Amount;
+  /** That is taken off its usage: with inodes the kubelet takes off the bytes of the ephemeral-storage request. */
+  readonly deducted: Amount;
+}
+export interface RankMeasure {
+  readonly resource: StarvedResource;
+  readonly usage: (pod: Pod, stats: PodStats) => number;
+  readonly request: (pod: Pod) => Amount;
+  readonly deducted: (pod: Pod) => Amount;
+}
+const nothing = (): Amount => ZERO;
+
+/** How pods are measured for a signal. kubelet 1.36: buildSignalToRankFunc. */
+export function measureOf(signal: EvictionSignal, layout: FileSystems): RankMeasure {
+  const { resource } = SIGNALS[signal];
+  if (resource === "memory") {
+    const request = (pod: Pod): Amount => requestOf(pod, "memory");
+    return { resource, usage: (_pod, stats) => stats.memory?.workingSetBytes ?? 0, request, deducted: request };
+  }
+  if (resource === "pids") {
+    const usage = (_pod: Pod, stats: PodStats): number => stats.process_stats?.process_count ?? 0;
+    return { resource, usage, request: nothing, deducted: nothing };
+  }
+  const parts = diskParts(signal, layout);
+  const deducted = (pod: Pod): Amount => requestOf(pod, "ephemeral-storage");
+  return resource === "inodes"
+    ? {
+        resource,
+        usage: (pod, stats) => diskUsage(pod, stats, parts).inodes,
+        request: (pod) => requestOf(pod, "inodes"),
+        deducted,
+      }
+    : { resource, usage: (pod, stats) => diskUsage(pod, stats, parts).bytes, request: deducted, deducted };
+}
+
+/** Below 0 where a goes before b, 0 where the kubelet leaves it to chance. */
+const byKey = (resource: StarvedResource) => (resource === "pids" ? comparePids : compareKeys);
+/** kubelet 1.36: rankMemoryPressure, rankDiskPressureFunc. */
+const compareKeys = (a: RankKey, b: RankKey): number =>
+  a.group - b.group || a.priority - b.priority || compare(b.above, a.above);
+/** Priority comes before everything. kubelet 1.36: rankPIDPressure. */
+const comparePids = (a: RankKey, b: RankKey): number =>
+  a.priority - b.priority || a.group - b.group || compare(b.above, a.above);
+
+/** The group and the excess that a usage and its requests come to. */
+export function standing(
+  resource: StarvedResource,
+  usage: Amount | undefined,
+  request: Amount,
+  deducted: Amount,
+): Pick<RankKey, "group" | "above"> {
+  if (usage === undefined) return { group: 0, above: ZERO };
+  const exceeds = resource === "pids" || compare(usage, request) > 0;
+  return { group: exceeds ? 1 : 2, above: isZero(deducted) ? usage : sub(usage, deducted) };
+}
+
+/** Every pod in the order in which the kubelet would evict; equal ones by uid, where the kubelet leaves it to chance. */
+export function rank(pods: readonly Pod[], statsOf: StatsOf, measure: RankMeasure): readonly Candidate[] {
+  const { resource } = measure;
+  const candidates = pods.map((pod): Candidate => {
+    const stats = statsOf(pod);
+    const usage = stats === undefined ? undefined : measure.usage(pod, stats);
+    const request = measure.request(pod);
+    const deducted = measure.deducted(pod);
+    const amount = usage === undefined ? undefined : fromUnits(usage);
+    return {
+      ...standing(resource, amount, request, deducted),
+      priority: pod.spec.priority ?? 0,
+      uid: podUid(pod) ?? "",
+      pod,
+      critical: isCriticalPod(pod),
+      usage,
+      request,
+      deducted,
+    };
+  });
+  const order = byKey(resource);
+  return candidates.sort((a, b) => order(a, b) || (a.uid < b.uid ? -1 : 1));
+}
+
+/** The place of a pod with this key among others, equal ones not before it. */
+export function placeOf(key: RankKey, others: readonly Candidate[], resource: StarvedResource): number {
+  const order = byKey(resource);
+  let place = 1;
+  for (const other of others) if (order(other, key) < 0) place++;
+  return place;
+}
+const isTie = (a: RankKey, b: RankKey | undefined): boolean => b !== undefined && compareKeys(a, b) === 0;
+
+export const podRef = (pod: Pod): RankedPod["pod"] => ({
+  namespace: podNamespace(pod),
+  name: pod.metadata.name,
+  uid: podUid(pod) ?? "",
+});
+
+/** The first `most` of a ranking as data. */
+export function rankedPods(
+  ranked: readonly Candidate[],
+  resource: StarvedResource,
+  most: number,
+): readonly RankedPod[] {
+  return ranked.slice(0, most).map((c, i) => ({
+    place: i + 1,
+    pod: podRef(c.pod),
+    critical: c.critical,
+    priority: c.priority,
+    usage: c.usage ?? null,
+    request: value(c.request),
+    exceedsRequest: resource === "pids" || c.group === 0 ? null : c.group === 1,
+    aboveRequest: resource === "pids" || c.group === 0 ? null : excess(c.above),
+    tie: isTie(c, ranked[i - 1]) || isTie(c, ranked[i + 1]),
+  }));
+}
+/** Whole units; of a request with a fraction what is left is rounded away from zero. */
+const excess = (above: Amount): number => (isNegative(above) ? -value(sub(ZERO, above)) : value(above));

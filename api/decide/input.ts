@@ -1,0 +1,21 @@
+import type { Kind } from "../model/decision.ts";
+import type { Snapshot } from "../model/snapshot.ts";
+
+/** The parts that are new in each snapshot of a node, whether or not the node is as it was. */
+export const ALWAYS_NEW = ["observedAt", "bootId", "sequence", "stats"] as const satisfies readonly (keyof Snapshot)[];
+
+/** Kinds whose answer stays the same while the node does: no clock and no usage is among what they read. */
+const STEADY: ReadonlySet<Kind> = new Set<Kind>(["allocatable", "cgroups"]);
+export const isSteady = (kind: Kind): boolean => STEADY.has(kind);
+
+/** A snapshot with nothing of `ALWAYS_NEW` but the sizes that such kinds read; null for the other kinds. What is gone cannot matter. */
+export function steadyInput(kind: Kind, snapshot: Snapshot): Snapshot | null {
+  if (!isSteady(kind)) return null;
+  const rest: { -readonly [K in keyof Snapshot]: Snapshot[K] } = { ...snapshot };
+  for (const part of ALWAYS_NEW) delete rest[part];
+  const node = snapshot.stats?.node;
+  if (node === undefined) return rest;
+  const fs = node.fs && { capacityBytes: node.fs.capacityBytes };
+  const rlimit = node.rlimit && { maxpid: node.rlimit.maxpid };
+  return { ...rest, stats: { node: { fs, rlimit, swap: node.swap } } };
+}

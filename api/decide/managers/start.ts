@@ -1,0 +1,140 @@
+import type { Refusal } from "../../model/decision.ts";
+import type { Machine } from "../../model/machine.ts";
+import { podUid } from "../../model/pod.ts";
+import { err, ok, type Result } from "../../model/result.ts";
+import type { Snapshot } from "../../model/snapshot.ts";
+import { nodeCapacity } from "../allocatable/capacity.ts";
+import { evictionReservation, reservedOf } from "../allocatable/reservation.ts";
+import { configurationOf } from "../config.ts";
+import { type CpuPolicy, cpuPolicy, nonePolicy } from "../cpus/policy.ts";
+import { startState } from "../cpus/start.ts";
+import type { CpuState, Holder } from "../cpus/state.ts";
+import { cpuTopology } from "../cpus/topology.ts";
+import { memoryReservation, reservedMemoryIssues } from "../memory/reserved-memory.ts";
+import { type StartedMemory, startMemory } from "../memory/start.ts";
+import type { MemoryFault } from "../memory/state.ts";
+import { Reasons } from "../reasons.ts";
+import { type PolicyError, type TopologyPolicy, topologyPolicy } from "../topology/policy.ts";
+import { missingMachine, type Settings } from "./settings.ts";
+
+/** Policies and states with which a kubelet starts. */
+export interface Started {
+  readonly topology: TopologyPolicy;
+  readonly cpuPolicy: CpuPolicy;
+  readonly cpuState: CpuState;
+  readonly memory: StartedMemory;
+}
+/** Why it does not, in its words, in the order in which it would find out. */
+export type Start = Result<Started, readonly string[]>;
+
+const NO_MACHINE: Machine = {};
+
+/** Starts the managers of a node. Errors of the outer result: what this cannot answer at all. */
+export function startManagers(snapshot: Snapshot, settings: Settings): Result<Start, Refusal> {
+  const machine = snapshot.machine ?? NO_MACHINE;
+  const missing = missingMachine(settings, machine);
+  if (missing.length > 0) {
+    const message = `the managers' policies need the machine's topology: post ${missing.join(" and ")} (\`nodewise snapshot\` prints it, and cAdvisor's MachineInfo is taken as it is)`;
+    return err({ code: "needs_input", message, needs: missing });
+  }
+  const errors: string[] = [];
+  const topology = startTopology(machine, settings, errors);
+  if (!topology.ok) return topology;
+  const cpus = startCpus(snapshot, machine, settings, errors);
+  const memory = startMemoryManager(snapshot, machine, settings, errors);
+  if (!memory.ok) return memory;
+  if (topology.value === undefined || cpus === undefined || memory.value === undefined) return ok(err(errors));
+  return ok(errors.length > 0 ? err(errors) : ok({ topology: topology.value, ...cpus, memory: memory.value }));
+}
+
+/** The bound of this answer is no error of the kubelet's. */
+function faultOf({ code, message }: PolicyError | MemoryFault, errors: string[]): Result<undefined, Refusal> {
+  if (code === "bound") return err({ code: "too_large", message, needs: [] });
+  errors.push(message);
+  return ok(undefined);
+}
+
+function startTopology(
+  { cpus = [], numaNodes, distances }: Machine,
+  { topologyPolicy: policy, topologyScope: scope, topologyOptions: options }: Settings,
+  errors: string[],
+): Result<TopologyPolicy | undefined, Refusal> {
+  const ids = numaNodes?.map(({ id }) => id) ?? [...new Set(cpus.map(({ numa }) => numa))].sort((a, b) => a - b);
+  const nodes = ids.map((id, i) => ({ id, distances: distances?.[i] }));
+  const started = topologyPolicy({ policy, scope, options, nodes });
+  return started.ok ? started : faultOf(started.error, errors);
+}
+
+function startCpus(
+  snapshot: Snapshot,
+  machine: Machine,
+  settings: Settings,
+  errors: string[],
+): Pick<Started, "cpuPolicy" | "cpuState"> | undefined {
+  const policy = cpuPolicyOf(machine, settings);
+  if (!policy.ok) {
+    errors.push(policy.error);
+    return undefined;
+  }
+  const file = snapshot.assignments?.cpu_manager_state;
+  const containers = containerIds(snapshot);
+  const state = startState({ policy: policy.value, file, containers, podLevelManagers: settings.podLevel });
+  if (state.ok) return { cpuPolicy: policy.value, cpuState: state.value };
+  errors.push(state.error);
+  return undefined;
+}
+
+/** Files of the oldest version know containers by their ids. */
+function containerIds({ pods = [] }: Snapshot): ReadonlyMap<string, Holder> {
+  const ids = new Map<string, Holder>();
+  for (const pod of pods) {
+    for (const { name, containerID = "" } of [
+      ...(pod.status?.initContainerStatuses ?? []),
+      ...(pod.status?.containerStatuses ?? []),
+    ]) {
+      if (containerID !== "") ids.set(containerID.replace(/^.*:\/\//, ""), { uid: podUid(pod) ?? "", container: name });
+    }
+  }
+  return ids;
+}
+
+function cpuPolicyOf(machine: Machine, settings: Settings): Result<CpuPolicy, string> {
+  // nobody asks where the CPUs are when none is given away
+  if ((machine.cpus ?? []).length === 0) return nonePolicy(settings.cpuOptions);
+  const topology = cpuTopology(machine);
+  if (!topology.ok) return err(topology.error.map(({ path, message }) => `${path}: ${message}`).join("; "));
+  return cpuPolicy({
+    policy: settings.cpuPolicy,
+    topology: topology.value,
+    options: settings.cpuOptions,
+    gates: settings.optionGates,
+    topologyPolicy: settings.topologyPolicy,
+    reservedCpu: settings.reservedCpu,
+    reservedSystemCpus: settings.reservedSystemCpus,
+  });
+}
+
+function startMemoryManager(
+  snapshot: Snapshot,
+  machine: Machine,
+  { memoryPolicy: policy, podLevel }: Settings,
+  errors: string[],
+): Result<StartedMemory | undefined, Refusal> {
+  const config = configurationOf(snapshot);
+  const capacity = nodeCapacity(snapshot, new Reasons("off"), []);
+  const eviction = evictionReservation(config, capacity);
+  const reserved = reservedOf(config);
+  if (!eviction.ok) return err({ code: "invalid_configuration", message: eviction.error, needs: [] });
+  if (!reserved.ok) return err({ code: "invalid_configuration", message: reserved.error, needs: [] });
+  const reservedMemory = config.reservedMemory ?? [];
+  errors.push(...reservedMemoryIssues(reservedMemory));
+  const started = startMemory({
+    policy,
+    numaNodes: (machine.numaNodes ?? []).map(({ id, memoryBytes = 0, hugepages }) => ({ id, memoryBytes, hugepages })),
+    reservation: memoryReservation(capacity, reserved.value, eviction.value),
+    reservedMemory,
+    podLevel,
+    file: snapshot.assignments?.memory_manager_state,
+  });
+  return started.ok ? started : faultOf(started.error, errors);
+}

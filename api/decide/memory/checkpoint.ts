@@ -1,0 +1,105 @@
+import { fnv1a, jsonText } from "../go/checksum.ts";
+import type { MemoryState } from "./state.ts";
+
+/** Bytes of a file: more than a number holds exactly may stand in one. */
+export type Amount64 = number | bigint;
+export interface FileBlock {
+  readonly numaAffinity: readonly Amount64[] | null;
+  readonly type: string;
+  readonly size: Amount64;
+}
+type FileBlocks = readonly FileBlock[] | null;
+interface FileTable {
+  readonly total: Amount64;
+  readonly systemReserved: Amount64;
+  readonly allocatable: Amount64;
+  readonly reserved: Amount64;
+  readonly free: Amount64;
+}
+interface FileNode {
+  readonly numberOfAssignments: Amount64;
+  readonly memoryMap: ReadonlyMap<string, FileTable | null> | null;
+  readonly cells: readonly Amount64[] | null;
+}
+
+/** The content of memory_manager_state; a null is Go's nil, which the checksum tells from an empty map or list. */
+export interface Checkpoint {
+  readonly policyName: string;
+  readonly machineState: ReadonlyMap<Amount64, FileNode | null> | null;
+  readonly entries: ReadonlyMap<string, ReadonlyMap<string, FileBlocks> | null> | null;
+  readonly podEntries: ReadonlyMap<string, FileBlocks> | null;
+}
+
+/**
+ * Version 1 is written without the gate PodLevelResourceManagers, version 2 with it. The Go type of version 1 has a name of
+ * its own, which only its checksums from before 1.36.3 carry.
+ */
+export type Version = "v1" | "v1 by its type's name" | "v2";
+
+/** The file's exact text. kubelet 1.36: MarshalCheckpoint. */
+export function writeCheckpoint(policyName: string, state: MemoryState, version: "v1" | "v2"): string {
+  const nodes = objectText(state.machineState, ({ numberOfAssignments, memoryMap, cells }) => {
+    const tables = objectText(memoryMap, ({ total, systemReserved, allocatable, reserved, free }) =>
+      JSON.stringify({ total, systemReserved, allocatable, reserved, free }),
+    );
+    return `{"numberOfAssignments":${numberOfAssignments},"memoryMap":${tables},"cells":[${cells}]}`;
+  });
+  const entries = objectText(state.entries, (containers) => objectText(containers, blocksText));
+  const pods = objectText(state.podEntries, (blocks) => `{"memoryBlocks":${blocksText(blocks)}}`);
+  const some = (name: string, text: string): string => (text === "{}" ? "" : `"${name}":${text},`);
+  const listed = some("entries", entries) + (version === "v2" ? some("podEntries", pods) : "");
+  const checksum = checksumOf({ policyName, ...state }, version);
+  return `{"policyName":${jsonText(policyName)},"machineState":${nodes},${listed}"checksum":${checksum}}`;
+}
+const blocksText = (blocks: readonly { numaAffinity: readonly number[]; type: string; size: number }[]): string =>
+  `[${blocks.map((b) => `{"numaAffinity":[${b.numaAffinity}],"type":${jsonText(b.type)},"size":${b.size}}`).join(",")}]`;
+
+/** Go sorts the keys of a JSON object as text, numbers too: 0, 10, 2. */
+function objectText<V>(map: ReadonlyMap<string | number, V>, show: (value: V) => string): string {
+  const keyed = [...map].map(([key, value]) => [String(key), value] as const).sort(([a], [b]) => (a < b ? -1 : 1));
+  return `{${keyed.map(([key, value]) => `${jsonText(key)}:${show(value)}`).join(",")}}`;
+}
+
+/** The checksum in the file: FNV-1a of 32 bits over `hashedText`. kubelet 1.36: checksum.New. */
+export const checksumOf = (checkpoint: Checkpoint, version: Version): number => fnv1a(hashedText(checkpoint, version));
+
+/** What the checksum is taken of: the Go value as spew prints it for hashing, maps in the order of their keys. */
+export function hashedText({ policyName, machineState, entries, podEntries }: Checkpoint, version: Version): string {
+  const type = version === "v1 by its type's name" ? "MemoryManagerCheckpointV1" : "MemoryManagerCheckpoint";
+  const containers = dumpMap(entries, (list) => dumpMap(list, dumpBlocks));
+  const pods = dumpMap(podEntries, (blocks) => `{MemoryBlocks:([]state.Block)${dumpBlocks(blocks)}}`);
+  return (
+    `(*state.${type}){PolicyName:(string)${policyName} MachineState:(state.NUMANodeMap)${dumpMap(machineState, dumpNode)} ` +
+    `Entries:${typeAfter(machineState, "(state.ContainerMemoryAssignments)")}${containers} ` +
+    (version === "v2" ? `PodEntries:(state.PodMemoryAssignments)${pods} ` : "") +
+    "Checksum:(checksum.Checksum)0}"
+  );
+}
+const NIL = "<nil>";
+const dumpInts = (list: readonly Amount64[] | null): string => (list === null ? NIL : `[${list.join(" ")}]`);
+
+const dumpNode = (node: FileNode | null): string =>
+  node === null
+    ? NIL
+    : `<*>{NumberOfAssignments:(int)${node.numberOfAssignments} ` +
+      `MemoryMap:(map[v1.ResourceName]*state.MemoryTable)${dumpMap(node.memoryMap, dumpTable)} ` +
+      `Cells:${typeAfter(node.memoryMap, "([]int)")}${dumpInts(node.cells)}}`;
+const dumpTable = (table: FileTable | null): string =>
+  table === null
+    ? NIL
+    : `<*>{TotalMemSize:(uint64)${table.total} SystemReserved:(uint64)${table.systemReserved} ` +
+      `Allocatable:(uint64)${table.allocatable} Reserved:(uint64)${table.reserved} Free:(uint64)${table.free}}`;
+const dumpBlocks = (blocks: FileBlocks): string => (blocks === null ? NIL : `[${blocks.map(dumpBlock).join(" ")}]`);
+const dumpBlock = ({ numaAffinity, type, size }: FileBlock): string =>
+  `{NUMAAffinity:([]int)${dumpInts(numaAffinity)} Type:(v1.ResourceName)${type} Size:(uint64)${size}}`;
+
+/** After a map whose last pointer is nil, spew leaves out the type of the field that follows. */
+function typeAfter<K extends string | Amount64>(map: ReadonlyMap<K, unknown> | null, type: string): string {
+  const last = [...(map ?? [])].sort(([a], [b]) => (a < b ? -1 : 1)).at(-1);
+  return last?.[1] === null ? "" : type;
+}
+function dumpMap<K extends string | Amount64, V>(map: ReadonlyMap<K, V> | null, show: (value: V) => string): string {
+  if (map === null) return NIL;
+  const sorted = [...map].sort(([a], [b]) => (a < b ? -1 : 1));
+  return `map[${sorted.map(([key, value]) => `${key}:${show(value)}`).join(" ")}]`;
+}

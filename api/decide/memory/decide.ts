@@ -1,0 +1,72 @@
+import type { PodAsk } from "../../model/ask.ts";
+import type { Asked, Decided, Refusal } from "../../model/decision.ts";
+import type { MemoryBlock, MemoryDecision, MemoryTable } from "../../model/managers.ts";
+import { podUid } from "../../model/pod.ts";
+import { ok, type Result } from "../../model/result.ts";
+import { bytes } from "../../model/units.ts";
+import { configurationOf } from "../config.ts";
+import { type Answered, askManagers, containersOf, verdictOf } from "../managers/desk.ts";
+import { nextState } from "../managers/next-state.ts";
+import { podNames } from "../managers/pods.ts";
+import { Reasons } from "../reasons.ts";
+import { explainMemory } from "./explain.ts";
+import type { Block, Table } from "./state.ts";
+
+/** Who has memory and huge pages of which NUMA nodes, and what the asked pod would get or why not. */
+export function decideMemory(asked: Asked<PodAsk>): Result<Decided<MemoryDecision>, Refusal> {
+  const reasons = new Reasons(asked.explain);
+  const needs: string[] = [];
+  const answer = askManagers(asked, needs);
+  if (!answer.ok) return answer;
+  const policy = configurationOf(asked.snapshot).memoryManagerPolicy === "Static" ? "Static" : "None";
+  const decision: MemoryDecision = answer.value.ok
+    ? { policy, ...decided(answer.value.value, reasons) }
+    : { policy, ...NOTHING, startErrors: answer.value.error };
+  const next = answer.value.ok ? nextState(answer.value.value) : null;
+  return ok({ decision, verdict: verdictOf(answer.value), reasons: reasons.list, needs, next });
+}
+
+const NOTHING = {
+  startErrors: [],
+  refusal: null,
+  numaNodes: [],
+  assigned: [],
+  assignments: [],
+  placements: [],
+} as const;
+
+function decided(answered: Answered, reasons: Reasons): Omit<MemoryDecision, "policy"> {
+  const { node, pod, after, placements, refusal } = answered;
+  const { machineState, entries } = after.memory.state;
+  const uid = pod === null ? "" : (podUid(pod) ?? "");
+  const names = podNames(pod === null ? node.active : [...node.active, pod]);
+  explainMemory(answered, reasons);
+  return {
+    startErrors: [],
+    refusal,
+    numaNodes: [...machineState].map(([id, { numberOfAssignments, memoryMap, cells }]) => ({
+      id,
+      group: cells,
+      assignments: numberOfAssignments,
+      memory: Object.fromEntries([...memoryMap].map(([name, table]) => [name, tableOf(table)])),
+    })),
+    assigned:
+      refusal === null
+        ? containersOf(pod).map(({ name }) => ({ container: name, blocks: blocksOf(after.memory.blocks(uid, name)) }))
+        : [],
+    assignments: [...entries].flatMap(([of, containers]) =>
+      [...containers].map(([container, blocks]) => ({ pod: names(of), container, blocks: blocksOf(blocks) })),
+    ),
+    placements,
+  };
+}
+
+const tableOf = ({ total, systemReserved, allocatable, reserved, free }: Table): MemoryTable => ({
+  total: bytes(total),
+  systemReserved: bytes(systemReserved),
+  allocatable: bytes(allocatable),
+  reserved: bytes(reserved),
+  free: bytes(free),
+});
+export const blocksOf = (blocks: readonly Block[]): readonly MemoryBlock[] =>
+  blocks.map(({ numaAffinity, type, size }) => ({ numaNodes: numaAffinity, resource: type, size: bytes(size) }));

@@ -1,0 +1,119 @@
+import { add, compare, isZero, value } from "../../model/amount.ts";
+import type { ResourceList } from "../../model/fields.ts";
+import type { KubeletConfiguration } from "../../model/kubelet-configuration.ts";
+import { parseQuantity, type Quantity, quantityOf } from "../../model/quantity.ts";
+import { err, ok, type Result } from "../../model/result.ts";
+import { quote } from "../go/strconv.ts";
+import { isHugePage } from "../hugepages.ts";
+
+export type ReservedMemory = NonNullable<KubeletConfiguration["reservedMemory"]>;
+/** NUMA node id -> kind of memory -> bytes that pods do not get. */
+export type SystemReserved = ReadonlyMap<number, ReadonlyMap<string, number>>;
+
+const isMemory = (name: string): boolean => name === "memory" || isHugePage(name);
+/** Go walks its maps in any order; this is the order of the names. */
+const byName = <V>(list: Readonly<Record<string, V>> | undefined): [string, V][] =>
+  Object.entries(list ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
+
+/** What the kubelet says at its start of the field alone, whatever the policy. kubelet 1.36: validateReservedMemoryConfiguration. */
+export function reservedMemoryIssues(reserved: ReservedMemory): readonly string[] {
+  const issues: string[] = [];
+  const seen = new Set<string>();
+  for (const { numaNode, limits } of reserved) {
+    for (const [name, { amount }] of byName(limits)) {
+      const say = (what: string): unknown => issues.push(`invalid configuration: ${what}`);
+      const place = `NUMA node ${numaNode} and resource ${quote(name)}`;
+      if (!isMemory(name)) {
+        const accepted = "only [memory hugepages-<HugePageSize>] is accepted";
+        say(`the limit type ${quote(name)} for NUMA node ${numaNode} is not supported, ${accepted}`);
+      }
+      if (isZero(amount)) say(`reserved memory may not be zero for ${place}`);
+      if (seen.has(place)) say(`the reserved memory has a duplicate value for ${place}`);
+      seen.add(place);
+    }
+  }
+  return issues;
+}
+
+/**
+ * What the node keeps back of memory and huge pages: systemReserved, kubeReserved and hard eviction (`eviction`: their sum
+ * by resource), of the resources of its capacity. Each amount has the notation that the kubelet prints it in.
+ * kubelet 1.36: GetNodeAllocatableReservation.
+ */
+export function memoryReservation(
+  capacity: ReadonlyMap<string, Quantity>,
+  { system, kube }: { readonly system: ResourceList; readonly kube: ResourceList },
+  eviction: ReadonlyMap<string, Quantity>,
+): ReadonlyMap<string, Quantity> {
+  const total = new Map<string, Quantity>();
+  for (const name of capacity.keys()) {
+    if (!isMemory(name)) continue;
+    const sum = [system[name], kube[name], eviction.get(name)].reduce<Quantity>(plus, NOTHING);
+    if (!isZero(sum.amount)) total.set(name, sum);
+  }
+  return total;
+}
+const NOTHING = quantityOf(0, "DecimalSI");
+/** Go's Add: zero takes over the notation of what is added. */
+function plus(sum: Quantity, more: Quantity | undefined): Quantity {
+  if (more === undefined) return sum;
+  return quantityOf(add(sum.amount, more.amount), isZero(sum.amount) ? more.format : sum.format);
+}
+
+/**
+ * The reserves of each NUMA node. Errors, in the kubelet's words: a node that the machine lacks; a kind of memory whose sum
+ * over the nodes is not exactly what the node keeps back; an amount that Go does not hold as an int64; none at all.
+ * kubelet 1.36: getSystemReservedMemory, NewPolicyStatic.
+ */
+export function systemReservedOf(
+  nodeIds: readonly number[],
+  reservation: ReadonlyMap<string, Quantity>,
+  reserved: ReservedMemory,
+): Result<SystemReserved, string> {
+  const sums = new Map<string, Quantity>();
+  for (const { numaNode, limits } of reserved) {
+    if (!nodeIds.includes(numaNode)) {
+      return err(
+        `the reserved memory configuration references a NUMA node ${numaNode} that does not exist on this machine`,
+      );
+    }
+    for (const [name, quantity] of byName(limits)) sums.set(name, plus(quantity, sums.get(name)));
+  }
+  const wrong = [...new Set([...sums.keys(), ...reservation.keys()])].sort().find((name) => {
+    return compare(sums.get(name)?.amount ?? 0, reservation.get(name)?.amount ?? 0) !== 0;
+  });
+  if (wrong !== undefined) {
+    const [has, wants] = [sums, reservation].map((list) => quantityText(list.get(wrong)));
+    return err(
+      `the total amount "${has}" of type ${quote(wrong)} is not equal to the value "${wants}" determined by Node Allocatable feature`,
+    );
+  }
+  const perNode = new Map<number, Map<string, number>>(nodeIds.map((id) => [id, new Map()]));
+  for (const { numaNode, limits } of reserved) {
+    for (const [name, quantity] of byName(limits)) {
+      // the word is missing a letter in the kubelet too
+      if (!isInt64(quantity)) return err("could not covert a variable of type Quantity to int64");
+      perNode.get(numaNode)?.set(name, value(quantity.amount));
+    }
+  }
+  const memory = [...perNode.values()].reduce((sum, list) => sum + (list.get("memory") ?? 0), 0);
+  return memory > 0 ? ok(perNode) : err("[memorymanager] you should specify the system reserved memory");
+}
+const quantityText = (q: Quantity | undefined): string => (q === undefined ? "0" : quantityOf(q.amount, q.format).text);
+
+const BINARY = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+const DECIMAL = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
+const MOST_DIGITS = 18;
+/**
+ * Whether Go holds the posted text as an int64 of whole units, which is a matter of notation: `1536Mi` is held so, and
+ * `1.5Gi` is not. kubernetes 1.36: Quantity.AsInt64 after ParseQuantity.
+ */
+function isInt64({ text }: Quantity): boolean {
+  const parts = /^[+-]?0*(\d*)\.?(\d*)([A-Za-z]*)([+-]?\d*)$/.exec(text);
+  if (parts === null || !parseQuantity(text).ok) return false;
+  const [, whole = "", fraction = "", suffix = "", exponent = ""] = parts;
+  const power = BINARY.indexOf(suffix) + 1;
+  if (power > 0) return fraction === "" && Math.max(1, whole.length) + 3 * power + 1 <= 15;
+  const tens = exponent === "" ? DECIMAL.indexOf(suffix) * 3 - 9 : Number(exponent);
+  return whole.length + fraction.length <= MOST_DIGITS && tens - fraction.length >= 0;
+}

@@ -1,0 +1,77 @@
+import { ZERO } from "../../model/amount.ts";
+import { own } from "../../model/own.ts";
+import type { Pod } from "../../model/pod.ts";
+import type { Counterfactual, Preemption, Shortage, Victim, VictimSet } from "../../model/preemption.ts";
+import { unitsOf } from "../resources/pod-units.ts";
+import { requirementsOf } from "./requirement.ts";
+
+/**
+ * The smallest changes that turn the answer: lower requests that admit a pod or spare all victims, and other victims.
+ * `preemption`: null where the pod is not critical. `otherReasons` is how many would refuse the pod even then.
+ */
+export function counterfactualsOf(
+  pod: Pod,
+  shortages: readonly Shortage[],
+  preemption: Preemption | null,
+  otherReasons: number,
+): readonly Counterfactual[] {
+  const short = requirementsOf(shortages).filter(({ quantity }) => quantity > 0);
+  const lower = (code: Lower, index: number, less: number): Counterfactual =>
+    lowerRequest(code, pod, shortages[index] as Shortage, less, otherReasons);
+  if (preemption === null) return short.map(({ index, quantity }) => lower("lower_request_admits", index, quantity));
+  if (preemption.error === null) {
+    const spared = short.map(({ index, quantity }) => lower("lower_request_spares_all", index, quantity));
+    return [...betterSetsOf(preemption), ...spared];
+  }
+  const unmet = new Map(preemption.unmet.map(({ resource, quantity }) => [resource, quantity]));
+  return short.flatMap(({ resource, index }) => {
+    const less = unmet.get(resource);
+    return less === undefined ? [] : [lower("lower_request_admits", index, less)];
+  });
+}
+type Lower = "lower_request_admits" | "lower_request_spares_all";
+
+/** A request that is not there is not tested, so 0 always passes; overhead cannot be asked for less. */
+function lowerRequest(
+  code: Lower,
+  pod: Pod,
+  { resource, requested }: Shortage,
+  less: number,
+  otherReasons: number,
+): Counterfactual {
+  const atMost = Math.max(0, requested - less);
+  const overhead = unitsOf(resource, own(pod.spec.overhead, resource)?.amount ?? ZERO);
+  if (resource === "pods" || overhead > atMost) {
+    return { code: "no_request_helps", numbers: { resource, requested, atMost, overhead, otherReasons } };
+  }
+  return { code, numbers: { resource, requested, atMost, less: requested - atMost, overhead, otherReasons } };
+}
+
+/** The better sets, each beside what the kubelet takes. */
+function betterSetsOf({ preempt, better, need }: Preemption): readonly Counterfactual[] {
+  if (better === null) return [];
+  const told = (code: Counterfactual["code"], { pods }: VictimSet, exact: boolean): Counterfactual => {
+    const numbers: Record<string, string | number | boolean> = {
+      pods: namesOf(pods),
+      count: pods.length,
+      kubelet: namesOf(preempt),
+      kubeletCount: preempt.length,
+      exact,
+    };
+    for (const { resource, quantity } of need) {
+      numbers[`${resource} needed`] = quantity;
+      numbers[`${resource} freed`] = freedOf(pods, resource);
+      numbers[`${resource} freed by the kubelet`] = freedOf(preempt, resource);
+    }
+    return { code, numbers };
+  };
+  const { fewestPods, leastRequests, exact } = better;
+  return [
+    ...(fewestPods === null ? [] : [told("fewer_pods_would_do", fewestPods, exact.fewestPods)]),
+    ...(leastRequests === null ? [] : [told("smaller_pods_would_do", leastRequests, exact.leastRequests)]),
+  ];
+}
+const namesOf = (pods: readonly Victim[]): string =>
+  pods.map(({ namespace, name }) => `${namespace}/${name}`).join(" ");
+const freedOf = (pods: readonly Victim[], resource: string): number =>
+  pods.reduce((sum, { frees }) => sum + (frees.find((f) => f.resource === resource)?.quantity ?? 0), 0);

@@ -1,0 +1,108 @@
+import { type Cover, EQUAL, type Item, identical, isFree, less } from "./cover.ts";
+
+interface Search {
+  readonly need: readonly number[];
+  /** Cheapest first. */
+  readonly items: readonly Item[];
+  /** Cost of the first i items. */
+  readonly costs: readonly number[];
+  /** Per resource and start: the most that m of the items from there on can free, at `start * (size + 1) + m`. */
+  readonly most: readonly Float64Array[];
+  readonly size: number;
+  readonly taken: Item[];
+  best: Cover | null;
+  bestCost: number;
+  steps: number;
+}
+
+/**
+ * The fewest items that free `need`, and of those sets the cheapest; `known` is a set that does. Depth first over sets of
+ * growing size, cut by what the items left can free and by their cost. `exact` false: it ran out of `steps`.
+ */
+export function fewestItems(
+  need: readonly number[],
+  items: readonly Item[],
+  known: Cover,
+  steps: number,
+): { readonly cover: Cover; readonly exact: boolean } {
+  const sorted = [...items].sort((a, b) => a.cost - b.cost || a.index - b.index);
+  const costs = [0];
+  for (const { cost } of sorted) costs.push((costs.at(-1) as number) + cost);
+  let left = steps;
+  for (let size = leastSize(need, sorted); size <= known.items.length; size++) {
+    const search: Search = {
+      need,
+      items: sorted,
+      costs,
+      most: need.map((_, r) => mostOf(sorted, r, size)),
+      size,
+      taken: [],
+      best: null,
+      bestCost: size === known.items.length ? known.cost : Number.POSITIVE_INFINITY,
+      steps: left,
+    };
+    extend(search, 0, size, need, 0);
+    left = search.steps;
+    if (search.best !== null || left <= 0) return { cover: search.best ?? known, exact: left > 0 };
+  }
+  return { cover: known, exact: true };
+}
+
+/** Fewer cannot do: the largest of each resource together are too little. */
+function leastSize(need: readonly number[], items: readonly Item[]): number {
+  let least = 1;
+  for (let r = 0; r < need.length; r++) {
+    const amounts = Float64Array.from(items, ({ frees }) => frees[r] as number).sort();
+    let rest = need[r] as number;
+    let size = 0;
+    while (rest > 0 && size < amounts.length) rest -= amounts[amounts.length - ++size] as number;
+    least = Math.max(least, size);
+  }
+  return least;
+}
+
+function mostOf(items: readonly Item[], r: number, size: number): Float64Array {
+  const width = size + 1;
+  const most = new Float64Array((items.length + 1) * width);
+  const largest: number[] = [];
+  for (let start = items.length - 1; start >= 0; start--) {
+    const amount = (items[start] as Item).frees[r] as number;
+    let place = largest.length;
+    while (place > 0 && (largest[place - 1] as number) < amount) place--;
+    if (place < size) largest.splice(place, 0, amount);
+    if (largest.length > size) largest.pop();
+    for (let m = 1; m <= size; m++) {
+      most[start * width + m] = (most[start * width + m - 1] as number) + (largest[m - 1] ?? 0);
+    }
+  }
+  return most;
+}
+
+/** Tries every set of `m` more items from `start` on. */
+function extend(search: Search, start: number, m: number, rest: readonly number[], cost: number): void {
+  const { items, costs, taken } = search;
+  for (let i = start; i + m <= items.length; i++) {
+    if (search.steps-- <= 0) return;
+    const item = items[i] as Item;
+    if (cost + (costs[i + m] as number) - (costs[i] as number) >= search.bestCost - EQUAL) return;
+    if (!canFree(search, rest, i, m)) return;
+    // its twin stood here before, with more items left
+    if (i > start && identical(item, items[i - 1] as Item)) continue;
+    const after = less(rest, item);
+    if (m > 1) {
+      taken.push(item);
+      extend(search, i + 1, m - 1, after, cost + item.cost);
+      taken.pop();
+    } else if (isFree(after)) {
+      search.bestCost = cost + item.cost;
+      search.best = { items: [...taken, item], cost: search.bestCost };
+      return;
+    }
+  }
+}
+function canFree({ most, size }: Search, rest: readonly number[], start: number, m: number): boolean {
+  for (let r = 0; r < rest.length; r++) {
+    if ((rest[r] as number) > (most[r]?.[start * (size + 1) + m] as number)) return false;
+  }
+  return true;
+}

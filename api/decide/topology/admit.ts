@@ -1,0 +1,155 @@
+import type { PodRefusal } from "../../model/managers.ts";
+import type { Container, Pod } from "../../model/pod.ts";
+import { ok, type Result } from "../../model/result.ts";
+import { isPodLevelResourcesSet } from "../resources/pod-resources.ts";
+import { type AllocateError, ANY_NODE, type HintProvider, type ResourceHints, type TopologyHint } from "./hint.ts";
+import { type Merged, mergeHints } from "./merge.ts";
+import type { AligningPolicy, TopologyPolicy } from "./policy.ts";
+import type { MergeRefusal } from "./reachable.ts";
+
+/** A manager under the name by which a decision shows it: `devices`, `cpus`, `memory`, asked in this order by the kubelet. */
+export interface NamedProvider {
+  readonly name: string;
+  readonly provider: HintProvider;
+}
+/** One merge: of a container, or with pod scope of the whole pod (`container` null). */
+export interface Turn {
+  readonly container: string | null;
+  /** Of the providers, in their order. */
+  readonly hints: readonly ResourceHints[];
+  readonly merged: TopologyHint;
+  readonly admitted: boolean;
+}
+/** A container's turn at the managers, with the names of those that gave it all it asked them for; null: the pod's turn. */
+export interface Allocated {
+  readonly container: string | null;
+  readonly by: readonly string[];
+}
+export interface Admission {
+  /** Up to the first refusal; none with policy `none`. */
+  readonly turns: readonly Turn[];
+  /**
+   * In the order of the turns; its last container's list is short when a manager refused. After a refusal the kubelet takes
+   * none of it back at once: the managers keep it, state files included, until one of them next looks for pods that are not
+   * active any more; this one is among them as soon as its status says Failed. Then all of it goes, and what the providers
+   * were made from is what is left.
+   */
+  readonly allocated: readonly Allocated[];
+  readonly refusal: PodRefusal | null;
+}
+
+/**
+ * Lets a pod in: hints of all providers, merged, then the allocation near what they merged to, for the init containers and
+ * then the containers. The providers are changed by it. `podLevel`: the gate PodLevelResourceManagers is on.
+ * kubelet 1.36: topologymanager.Scope.Admit.
+ */
+export function admitPod(
+  policy: TopologyPolicy,
+  providers: readonly NamedProvider[],
+  pod: Pod,
+  podLevel = false,
+): Result<Admission, MergeRefusal> {
+  const desk: Desk = { providers, pod, podLevel: podLevel && isPodLevelResourcesSet(pod), turns: [], allocated: [] };
+  if (policy.name === "none") return ok(allocateAll(desk, ANY_NODE));
+  return policy.scope === "pod" ? admitWhole(policy, desk) : admitEach(policy, desk);
+}
+
+/** What one admission has come to so far. */
+interface Desk {
+  readonly providers: readonly NamedProvider[];
+  readonly pod: Pod;
+  /** It is to be treated as a pod with pod-level resources. */
+  readonly podLevel: boolean;
+  readonly turns: Turn[];
+  readonly allocated: Allocated[];
+}
+const inOrder = ({ spec }: Pod): readonly Container[] => [...(spec.initContainers ?? []), ...spec.containers];
+
+function admitEach(policy: AligningPolicy, desk: Desk): Result<Admission, MergeRefusal> {
+  for (const container of inOrder(desk.pod)) {
+    const merged = turn(policy, desk, container);
+    if (!merged.ok) return merged;
+    if (!merged.value.admitted) {
+      return ok(refused(desk, container.name, desk.podLevel ? AFFINITY_OF_CONTAINER : AFFINITY));
+    }
+    const error = allocate(desk, container, merged.value.hint);
+    if (error !== undefined) return ok(refused(desk, container.name, admissionError(error)));
+  }
+  return ok(admitted(desk));
+}
+
+function admitWhole(policy: AligningPolicy, desk: Desk): Result<Admission, MergeRefusal> {
+  const merged = turn(policy, desk, null);
+  if (!merged.ok) return merged;
+  const { admitted, hint } = merged.value;
+  if (desk.podLevel) return ok(admitted ? allocatePod(desk, hint) : refused(desk, null, AFFINITY_OF_POD));
+  return ok(admitted ? allocateAll(desk, hint) : refused(desk, null, AFFINITY));
+}
+
+function turn(policy: AligningPolicy, desk: Desk, container: Container | null): Result<Merged, MergeRefusal> {
+  const hints = desk.providers.map(({ provider }) =>
+    container === null ? provider.podHints(desk.pod) : provider.containerHints(desk.pod, container),
+  );
+  const merged = mergeHints(policy, hints);
+  if (merged.ok) {
+    const { hint, admitted } = merged.value;
+    desk.turns.push({ container: container?.name ?? null, hints, merged: hint, admitted });
+  }
+  return merged;
+}
+
+function allocateAll(desk: Desk, affinity: TopologyHint): Admission {
+  for (const container of inOrder(desk.pod)) {
+    const error = allocate(desk, container, affinity);
+    if (error !== undefined) return refused(desk, container.name, admissionError(error));
+  }
+  return admitted(desk);
+}
+
+function allocate(desk: Desk, container: Container, hint: TopologyHint): AllocateError | undefined {
+  return askEach(desk, container.name, (provider) => provider.allocate(desk.pod, container, hint));
+}
+function allocatePod(desk: Desk, hint: TopologyHint): Admission {
+  const error = askEach(desk, null, (provider) => provider.allocatePod?.(desk.pod, hint) ?? ok(undefined));
+  return error === undefined ? admitted(desk) : refused(desk, null, admissionError(error));
+}
+
+/** The first manager that refuses ends the turn; those before it keep what they gave. */
+function askEach(
+  { providers, allocated }: Desk,
+  container: string | null,
+  ask: (provider: HintProvider) => Result<void, AllocateError>,
+): AllocateError | undefined {
+  const by: string[] = [];
+  allocated.push({ container, by });
+  for (const { name, provider } of providers) {
+    const done = ask(provider);
+    if (!done.ok) return done.error;
+    by.push(name);
+  }
+  return undefined;
+}
+
+const admitted = ({ turns, allocated }: Desk): Admission => ({ turns, allocated, refusal: null });
+const refused = ({ turns, allocated }: Desk, container: string | null, text: RefusalText): Admission => ({
+  turns,
+  allocated,
+  refusal: { ...text, container },
+});
+
+type RefusalText = Pick<PodRefusal, "reason" | "message">;
+const affinityError = (message: string): RefusalText => ({ reason: "TopologyAffinityError", message });
+const AFFINITY = affinityError("Resources cannot be allocated with Topology locality");
+/** Of pods with pod-level resources; the kubelet begins both alike. */
+const AFFINITY_OF_CONTAINER = affinityError(
+  "Pod Scope pod with pod-level resources failed admission with a container-level topology manager",
+);
+const AFFINITY_OF_POD = affinityError(
+  "Pod Scope pod with pod-level resources failed admission under pod-scope topology manager",
+);
+
+/** kubelet 1.36: admission.GetPodAdmitResult. */
+function admissionError({ reason, message }: AllocateError): RefusalText {
+  if (reason !== undefined) return { reason, message };
+  return { reason: "UnexpectedAdmissionError", message: `Allocate failed due to ${message}, which is unexpected` };
+}

@@ -1,0 +1,92 @@
+import type { PodAsk } from "../../model/ask.ts";
+import type { Asked, Decided, Refusal } from "../../model/decision.ts";
+import type { TopologyDecision } from "../../model/managers.ts";
+import { podUid } from "../../model/pod.ts";
+import { ok, type Result } from "../../model/result.ts";
+import { configurationOf } from "../config.ts";
+import { explainCpus } from "../cpus/explain.ts";
+import { cpuText } from "../cpus/sets.ts";
+import { type Answered, askManagers, containersOf, verdictOf } from "../managers/desk.ts";
+import { nextState } from "../managers/next-state.ts";
+import { roomOf } from "../managers/room.ts";
+import { blocksOf } from "../memory/decide.ts";
+import { explainMemory } from "../memory/explain.ts";
+import { Reasons } from "../reasons.ts";
+
+/** Whether the asked pod comes in and where it is put, how the rest of the node lies about, and what would still come in. */
+export function decideTopology(asked: Asked<PodAsk>): Result<Decided<TopologyDecision>, Refusal> {
+  const reasons = new Reasons(asked.explain);
+  const needs: string[] = [];
+  const answer = askManagers(asked, needs);
+  if (!answer.ok) return answer;
+  const config = configurationOf(asked.snapshot);
+  const head = {
+    policy: config.topologyManagerPolicy || "none",
+    scope: config.topologyManagerScope || "container",
+    options: config.topologyManagerPolicyOptions ?? {},
+  } as const;
+  if (!answer.value.ok) {
+    const decision = { ...head, ...NOTHING, startErrors: answer.value.error };
+    return ok({ decision, verdict: "kubelet-refuses", reasons: [], needs, next: null });
+  }
+  const answered = answer.value.value;
+  const room = roomOf(answered, needs);
+  if (!room.ok) return room;
+  const { placements, refusal } = answered;
+  explain(answered, reasons);
+  const decision: TopologyDecision = {
+    ...head,
+    startErrors: [],
+    refusal,
+    assigned: refusal === null ? assignedOf(answered) : [],
+    placements,
+    ...room.value,
+  };
+  return ok({ decision, verdict: verdictOf(answer.value), reasons: reasons.list, needs, next: nextState(answered) });
+}
+
+const NO_ROOM = { freeCpus: 0, freeCores: 0, freeMemory: 0, largestBlock: 0, splitShare: 0 };
+const NOTHING = {
+  startErrors: [],
+  refusal: null,
+  assigned: [],
+  placements: [],
+  numaNodes: [],
+  node: { ...NO_ROOM, scattered: 0, largestPod: null } as TopologyDecision["node"],
+} as const;
+
+function assignedOf({ pod, after }: Answered): TopologyDecision["assigned"] {
+  const uid = pod === null ? "" : (podUid(pod) ?? "");
+  const shared = cpuText(after.cpus.state().defaultCpus);
+  return containersOf(pod).map(({ name }) => {
+    const own = after.cpus.cpusOf(uid, name);
+    const held = after.devices.state.pods.get(uid)?.get(name) ?? new Map();
+    return {
+      container: name,
+      cpus: own === undefined ? shared : cpuText(own),
+      exclusive: own !== undefined,
+      memory: blocksOf(after.memory.blocks(uid, name)),
+      devices: Object.fromEntries([...held].map(([resource, { ids }]) => [resource, [...ids]])),
+    };
+  });
+}
+
+function explain(answered: Answered, reasons: Reasons): void {
+  const { pod, placements, node } = answered;
+  reasons.add("topology_policy", "node", "policy", {
+    policy: node.topology.name,
+    scope: node.topology.name === "none" ? "none" : node.topology.scope,
+    numaNodes: node.numa.ids.join(","),
+  });
+  if (pod === null) return;
+  for (const { container, merged, admitted, hints } of placements) {
+    reasons.add("hints_merged", container ?? pod.metadata.name, "placement", {
+      numaNodes: merged.numaNodes === null ? "any" : merged.numaNodes.join(","),
+      preferred: merged.preferred,
+      admitted,
+      resources: Object.keys(hints).join(","),
+    });
+  }
+  explainCpus(answered, reasons);
+  if (answered.refusal === null) explainMemory(answered, reasons);
+}

@@ -1,0 +1,122 @@
+import { ok, type Result } from "../../model/result.ts";
+import type { NumaMask, ResourceHints, TopologyHint } from "./hint.ts";
+import { countNodes } from "./numa-nodes.ts";
+import type { AligningPolicy } from "./policy.ts";
+import { intersections, type MergeRefusal } from "./reachable.ts";
+
+export interface Merged {
+  readonly hint: TopologyHint;
+  readonly admitted: boolean;
+}
+type HintList = readonly TopologyHint[];
+const NO_PREFERENCE: HintList = [{ nodes: null, preferred: true }];
+const IMPOSSIBLE: HintList = [{ nodes: null, preferred: false }];
+
+/**
+ * The best set of nodes that the providers' hints have in common, and whether the policy lets the container (or pod) in.
+ * The kubelet tries every combination of one hint a resource and keeps the better of two, again and again. Its "better" is
+ * a total order, so the best of all reachable results is the same, whatever the order. kubelet 1.36: Policy.Merge.
+ */
+export function mergeHints(policy: AligningPolicy, providers: readonly ResourceHints[]): Result<Merged, MergeRefusal> {
+  const single = policy.name === "single-numa-node";
+  const lists = single ? listsOf(providers).map(onOneNode) : listsOf(providers);
+  const best = bestHint(policy, lists);
+  if (!best.ok) return best;
+  const hint = single && best.value.nodes === policy.numa.all ? { ...best.value, nodes: null } : best.value;
+  return ok({ hint, admitted: policy.name === "best-effort" || hint.preferred });
+}
+
+/** One list for each resource, and one for each provider that speaks of none. kubelet 1.36: filterProvidersHints. */
+function listsOf(providers: readonly ResourceHints[]): readonly HintList[] {
+  return providers.flatMap((hints) =>
+    hints.size === 0
+      ? [NO_PREFERENCE]
+      : Array.from(hints.values(), (list) => (list === null ? NO_PREFERENCE : list.length === 0 ? IMPOSSIBLE : list)),
+  );
+}
+const onOneNode = (list: HintList): HintList =>
+  list.filter(({ nodes, preferred }) => preferred && (nodes === null || countNodes(nodes) === 1));
+
+function bestHint(policy: AligningPolicy, lists: readonly HintList[]): Result<TopologyHint, MergeRefusal> {
+  const { all } = policy.numa;
+  const nothing: TopologyHint = { nodes: all, preferred: false };
+  const preferred = first(preferredBy(lists, all), fitness(policy));
+  if (preferred !== undefined) return ok({ nodes: preferred, preferred: true });
+  const reached = intersections(
+    lists.map((list) => new Set(list.map(({ nodes }) => nodes ?? all))),
+    all,
+  );
+  if (!reached.ok) return reached;
+  const best = first(reached.value, closeTo(mostOfNarrowest(lists), fitness(policy)));
+  return ok(best === undefined ? nothing : { nodes: best, preferred: false });
+}
+
+/** A combination is preferred when each of its hints is, and all that name nodes name the same. */
+function preferredBy(lists: readonly HintList[], all: NumaMask): ReadonlySet<NumaMask> {
+  let common = new Set<NumaMask>([ANY]);
+  for (const list of lists) {
+    const named = new Set(list.flatMap(({ nodes, preferred }) => (preferred ? [nodes ?? ANY] : [])));
+    const next = new Set<NumaMask>();
+    for (const mask of common) if (named.has(mask) || named.has(ANY)) next.add(mask);
+    if (common.has(ANY)) for (const mask of named) next.add(mask);
+    common = next;
+  }
+  if (common.delete(ANY)) common.add(all);
+  common.delete(0);
+  return common;
+}
+/** Stands among masks for "no node named"; no mask is negative. */
+const ANY = -1;
+
+/** Negative where `a` comes before `b`; zero only for equal masks. */
+type Order = (a: NumaMask, b: NumaMask) => number;
+
+function first(masks: Iterable<NumaMask>, order: Order): NumaMask | undefined {
+  let best: NumaMask | undefined;
+  for (const mask of masks) if (best === undefined || order(mask, best) < 0) best = mask;
+  return best;
+}
+
+/** Fewer nodes, then with prefer-closest-numa-nodes the closer ones, then the lower ones. kubelet 1.36: Closest, Narrowest. */
+function fitness({ distances }: AligningPolicy): Order {
+  const narrowest: Order = (a, b) => countNodes(a) - countNodes(b);
+  if (distances === null) return (a, b) => narrowest(a, b) || a - b;
+  return (a, b) => narrowest(a, b) || averageDistance(distances, a) - averageDistance(distances, b) || a - b;
+}
+function averageDistance(distances: readonly (readonly number[])[], mask: NumaMask): number {
+  let sum = 0;
+  let pairs = 0;
+  for (const [i, row] of distances.entries()) {
+    if ((mask & (1 << i)) === 0) continue;
+    for (const [j, distance] of row.entries()) {
+      if ((mask & (1 << j)) === 0) continue;
+      sum += distance;
+      pairs++;
+    }
+  }
+  return sum / pairs;
+}
+
+/**
+ * Where nothing is preferred: as many nodes as the resource that needs most of them, `most`; else fewer, as close to it as can
+ * be; else more, and as few more as can be. kubelet 1.36: HintMerger.compare.
+ */
+function closeTo(most: number, fitter: Order): Order {
+  const rank = (mask: NumaMask): number => {
+    const count = countNodes(mask);
+    return count <= most ? most - count : count;
+  };
+  return (a, b) => rank(a) - rank(b) || fitter(a, b);
+}
+/** kubelet 1.36: maxOfMinAffinityCounts. */
+function mostOfNarrowest(lists: readonly HintList[]): number {
+  return lists.reduce((most, list) => {
+    const counts = list.flatMap(({ nodes }) => (nodes === null ? [] : [countNodes(nodes)]));
+    return counts.length === 0
+      ? most
+      : Math.max(
+          most,
+          counts.reduce((a, b) => Math.min(a, b)),
+        );
+  }, 0);
+}

@@ -1,0 +1,148 @@
+import { eq, sql } from "drizzle-orm";
+import type { SQLiteTable } from "drizzle-orm/sqlite-core";
+import { ok, type Result } from "../api/model/result.ts";
+import { byteLength, encodeBody } from "./body.ts";
+import { type Driver, insertInto, once, type Statement, type Value } from "./driver.ts";
+import type { StoreFailure } from "./failure.ts";
+import { texts } from "./schema.ts";
+import type { Ranges } from "./store.ts";
+
+/** A body taken apart: what is its own, and the texts that it shares with other rows. */
+export interface Cut {
+  readonly rest: string;
+  /** JSON of `[[place in the rest, id of the text], ...]`; null when nothing was cut out. */
+  readonly parts: string | null;
+  readonly ids: readonly string[];
+  /** Of the texts that were cut out, in UTF-8. */
+  readonly bytes: number;
+  /** To run before the row is inserted: they store the texts, or note that they are in use. */
+  readonly statements: readonly Statement[];
+  /** To call once they are committed. */
+  readonly committed: () => void;
+}
+
+export interface Texts {
+  /** `owner` names whose text it is likely to be again; `what` names the row in a failure. */
+  cut(
+    owner: string,
+    what: string,
+    body: string,
+    ranges: Ranges | undefined,
+    atMs: number,
+  ): Promise<Result<Cut, StoreFailure>>;
+  /** False when one of them is gone, which is then written again at its next use. */
+  areStored(ids: readonly string[]): Promise<boolean>;
+}
+
+/** Shorter ones cost less where they are. */
+const SHORTEST = 1024;
+/** Of one body; what is beyond stays in it. */
+const MOST_PARTS = 4;
+/** Of these the last are kept in memory, to know them again without a hash. */
+const KNOWN = 256;
+const LONGEST_KNOWN = 128 * 1024;
+/** INVARIANT: no row that refers to a text is younger than its `used_at_ms` by more than this. */
+export const USE_MS = 30 * 60 * 1000;
+
+const insert = insertInto(texts);
+const TOUCH = "UPDATE texts SET used_at_ms = ? WHERE id = ? AND used_at_ms < ?";
+
+interface Known {
+  readonly text: string;
+  readonly id: string;
+  readonly bytes: number;
+  readonly usedAtMs: number;
+}
+
+/** Rows of one node repeat each other: their long texts are stored once, under the hash of their content. */
+export function textsOf({ db, packing, digest }: Pick<Driver, "db" | "packing" | "digest">): Texts {
+  const known = new Map<string, Known>();
+  const lookup = once(() =>
+    db
+      .select({ id: texts.id })
+      .from(texts)
+      .where(eq(texts.id, sql.placeholder("id")))
+      .prepare(),
+  );
+  const isStored = async (id: string): Promise<boolean> => (await lookup().all({ id })).length > 0;
+
+  const remember = (slot: string, entry: Known): void => {
+    if (entry.text.length > LONGEST_KNOWN) return;
+    known.delete(slot);
+    known.set(slot, entry);
+    if (known.size > KNOWN) known.delete(known.keys().next().value as string);
+  };
+  const place = async (
+    slot: string,
+    what: string,
+    text: string,
+    atMs: number,
+  ): Promise<Result<Known & { readonly statement: Statement | null }, StoreFailure>> => {
+    const last = known.get(slot);
+    const same = last?.text === text ? last : undefined;
+    if (same !== undefined && atMs - same.usedAtMs <= USE_MS) return ok({ ...same, statement: null });
+    const id = same?.id ?? (await digest(text)).slice(0, 32);
+    if (same !== undefined || (await isStored(id))) {
+      const statement = { sql: TOUCH, params: [atMs, id, atMs] };
+      return ok({ text, id, bytes: same?.bytes ?? byteLength(text), usedAtMs: atMs, statement });
+    }
+    const body = await encodeBody(what, text, packing);
+    if (!body.ok) return body;
+    const statement = insert({ id, usedAtMs: atMs, ...body.value });
+    return ok({ text, id, bytes: body.value.bytes, usedAtMs: atMs, statement });
+  };
+  return {
+    cut: async (owner, what, body, ranges = [], atMs) => {
+      let rest = "";
+      let from = 0;
+      let bytes = 0;
+      const parts: [number, string][] = [];
+      const statements: Statement[] = [];
+      const used: [string, Known][] = [];
+      for (const [i, [start, end]] of ranges.entries()) {
+        if (end - start < SHORTEST || parts.length === MOST_PARTS) continue;
+        const text = body.slice(start, end);
+        const placed = await place(`${owner} ${i}`, what, text, atMs);
+        if (!placed.ok) return placed;
+        const { statement, ...entry } = placed.value;
+        rest += body.slice(from, start);
+        from = end;
+        parts.push([rest.length, entry.id]);
+        bytes += entry.bytes;
+        if (statement !== null) statements.push(statement);
+        used.push([`${owner} ${i}`, entry]);
+      }
+      return ok({
+        rest: from === 0 ? body : rest + body.slice(from),
+        parts: parts.length === 0 ? null : JSON.stringify(parts),
+        ids: parts.map(([, id]) => id),
+        bytes,
+        statements,
+        committed: () => {
+          for (const [slot, entry] of used) remember(slot, entry);
+        },
+      });
+    },
+    areStored: async (ids) => {
+      let all = true;
+      for (const id of ids) {
+        if (await isStored(id)) continue;
+        all = false;
+        for (const [slot, entry] of known) if (entry.id === id) known.delete(slot);
+      }
+      return all;
+    },
+  };
+}
+
+/** As `insertInto`, for rows that refer to texts: nothing is inserted where one of them is gone. */
+export function insertWithTexts<T extends SQLiteTable>(
+  table: T,
+  guard = "true",
+): (row: T["$inferInsert"], ids: readonly string[], guardParams?: readonly Value[]) => Statement {
+  const inserts = Array.from({ length: MOST_PARTS + 1 }, (_, count) =>
+    insertInto(table, [guard, ...Array<string>(count).fill("EXISTS (SELECT 1 FROM texts WHERE id = ?)")].join(" AND ")),
+  );
+  return (row, ids, guardParams = []) =>
+    (inserts[ids.length] as (typeof inserts)[number])(row, [...guardParams, ...ids]);
+}

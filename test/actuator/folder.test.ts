@@ -1,0 +1,46 @@
+import { existsSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { ownFolder } from "../../actuator/folder.ts";
+import { Journal } from "../../actuator/journal.ts";
+import { Outbox } from "../../actuator/outbox.ts";
+import { openState } from "../../actuator/own-state.ts";
+import { makeFolder } from "../../api/model/make-folder.ts";
+import { scratch } from "./manifests/scratch.ts";
+
+// Node's own recursive mkdir never comes back from there
+describe.runIf(existsSync("/proc/self"))("where the system takes no new folder", () => {
+  const NOWHERE = "/proc/nodewise-test/deep";
+
+  test("a state directory is refused by name", async () => {
+    const config = { stateDir: NOWHERE, cgroupRoot: "/nodewise-test", mode: "observe" } as const;
+    const opened = await openState({ config, onRecovery() {} }, null, "boot");
+    expect(opened.ok ? "" : opened.error).toMatch(/^state directory \/proc\/nodewise-test\/deep: ENOENT.*--state-dir$/);
+  });
+  test("so are an outbox and a journal", () => {
+    expect(() => Outbox.open(join(NOWHERE, "outbox.jsonl"))).toThrow(/ENOENT/);
+    const journal = Journal.open(join(NOWHERE, "journal.jsonl"), "boot");
+    expect(journal.ok ? "" : journal.error.message).toMatch(/ENOENT; nothing is changed without it/);
+  });
+});
+
+test("every level is made for this user only, and one that is there is left as it is", () => {
+  const top = scratch({});
+  ownFolder(join(top, "a/b"));
+  ownFolder(join(top, "a/b"));
+  for (const path of ["a", "a/b"]) expect(statSync(join(top, path)).mode & 0o777).toBe(0o700);
+});
+
+test("a level that another process makes at the same moment is no fault", () => {
+  const there = new Set(["/"]);
+  const disk = {
+    exists: (path: string) => there.has(path),
+    parentOf: () => "/",
+    make: (path: string) => {
+      there.add(path);
+      throw new Error("EEXIST");
+    },
+  };
+  expect(() => makeFolder("/a", disk)).not.toThrow();
+  expect(() => makeFolder("/b", { ...disk, make: () => expect.fail("EACCES") })).toThrow("EACCES");
+});

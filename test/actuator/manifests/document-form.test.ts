@@ -1,0 +1,59 @@
+import { describe, expect, test } from "vitest";
+import { formOf, formText, hasForm, isConfiguration } from "../../../actuator/manifests/document-form.ts";
+
+describe("documents that say no kind are told by their fields", () => {
+  test.each([
+    [{ metadata: { name: "n" }, status: { capacity: {} } }, "v1.Node"],
+    [{ metadata: { name: "p" }, spec: { containers: [] } }, "v1.Pod"],
+    [{ items: [] }, "list"],
+    [{ kubeletconfig: { maxPods: 1 } }, "/configz"],
+    [{ node: { fs: { capacityBytes: 1 } } }, "/stats/summary"],
+    [{ node: { status: {} } }, "snapshot"],
+    [{ pods: [] }, "snapshot"],
+    [{ topology: [], num_cores: 2 }, "machine"],
+    [{ memoryBytes: 1 }, "machine"],
+    [{ policyName: "none", defaultCpuSet: "" }, "cpu_manager_state"],
+    [{ policyName: "None", machineState: {} }, "memory_manager_state"],
+    [{ data: "{}", checksum: 1 }, "allocated_pods_state"],
+    [{ Data: { PodDeviceEntries: null, RegisteredDevices: {} }, Checksum: 1 }, "kubelet_internal_checkpoint"],
+    [[{ resource: "vendor.com/gpu", id: "0" }], "devices"],
+    [[{ resource: "vendor.com/gpu", registered: true }], "devicePlugins"],
+    [[{ resource: "vendor.com/gpu", id: "0", registered: true }], undefined],
+    [{ other: 1 }, undefined],
+    [[1], undefined],
+    ["text", undefined],
+    [null, undefined],
+  ] as const)("%j: %s", (value, form) => {
+    expect(formOf(value)).toBe(form);
+    if (form !== undefined) expect(hasForm(value, form)).toBe(true);
+  });
+});
+
+test("a state file of a policy that keeps nothing may be either manager's", () => {
+  expect(hasForm({ policyName: "none" }, "cpu_manager_state")).toBe(true);
+  expect(hasForm({ policyName: "none" }, "memory_manager_state")).toBe(true);
+});
+
+test("any subset of a configuration is one, other documents are none", () => {
+  for (const value of [{}, { port: 10250 }, { kind: "KubeletConfiguration" }, { kubeletconfig: {} }])
+    expect(isConfiguration(value)).toBe(true);
+  for (const value of [{ kind: "Pod" }, { node: { fs: {} } }, { metadata: {} }, [], "text", null])
+    expect(isConfiguration(value)).toBe(false);
+});
+
+test("what is found is told in few words", () => {
+  expect(formText({ a: 1, b: 2, c: 3, d: 4, e: 5, f: 6 })).toBe("an object with `a`, `b`, `c`, `d` and 2 more");
+  expect([formText({}), formText([]), formText("x"), formText(1)]).toEqual([
+    "an empty object",
+    "a list",
+    "text",
+    "a number",
+  ]);
+  expect(formText({ kind: "x".repeat(1000) }).length).toBeLessThan(100);
+});
+
+test("a list that only names resources may be devices or plugins", () => {
+  for (const list of [[], [{ resource: "vendor.com/gpu" }]]) {
+    expect([hasForm(list, "devices"), hasForm(list, "devicePlugins")]).toEqual([true, true]);
+  }
+});

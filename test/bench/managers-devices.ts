@@ -1,0 +1,57 @@
+import { inventoriesOf } from "../../api/decide/devices/inventory.ts";
+import { deviceManager } from "../../api/decide/devices/manager.ts";
+import { numaNodes } from "../../api/decide/topology/numa-nodes.ts";
+import { type Container, pod as podSchema } from "../../api/model/pod.ts";
+import { epochMs } from "../../api/model/units.ts";
+
+const DEVICES = 4096;
+const NODES = 8;
+const RESOURCE = "example.com/gpu";
+const resources = [
+  {
+    resource: RESOURCE,
+    devices: Array.from({ length: DEVICES }, (_, i) => ({
+      // in no order, as plugins list them
+      id: `dev-${(i * 2731) % DEVICES}`,
+      health: "Healthy",
+      numaNodes: [i % NODES],
+    })),
+  },
+];
+const pod = podSchema.parse({
+  metadata: { name: "p", namespace: "default", uid: "p" },
+  spec: { containers: [{ name: "c", resources: { limits: { [RESOURCE]: "8" } } }] },
+});
+const container = pod.spec.containers[0] as Container;
+/** Every second device is held by a pod of its own. */
+const entries = Array.from({ length: DEVICES / 2 }, (_, i) => ({
+  podUid: `pod-${i}`,
+  containerName: "c",
+  resourceName: RESOURCE,
+  deviceIds: new Map([[0, [`dev-${2 * i}`]]]),
+  // a device node, as a real plugin answered
+  allocResp: "GhsKCS9kZXYvZnVzZRIJL2Rldi9mdXNlGgNtcnc=",
+}));
+const activePods = new Set(entries.map((e) => e.podUid));
+
+/** A whole decision a run: what is there, who holds what, the hints of a container that asks for 8, and its devices. */
+export const DEVICES_CASE = {
+  name: "devices, 8 of 4096 on 8 nodes, half taken",
+  run: (): void => {
+    const now = epochMs(0);
+    const manager = deviceManager({
+      inventories: inventoriesOf({ resources, checkpointed: [], now, kubeletStartedAt: undefined }),
+      checkpoint: { entries, registered: null },
+      nodes: numaNodes(Array.from({ length: NODES }, (_, i) => i)),
+      sourcesReady: true,
+      activePods,
+      runningAtStart: () => false,
+      prefer: () => undefined,
+    });
+    const hint = manager
+      .containerHints(pod, container)
+      .get(RESOURCE)
+      ?.find((h) => h.preferred);
+    if (hint === undefined || !manager.allocate(pod, container, hint).ok) throw new Error("8 devices were not given");
+  },
+};

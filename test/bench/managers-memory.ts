@@ -1,0 +1,78 @@
+import { machineMemory } from "../../api/decide/memory/machine-memory.ts";
+import { type MemoryManager, memoryManager } from "../../api/decide/memory/manager.ts";
+import { memoryStateFile, startMemory } from "../../api/decide/memory/start.ts";
+import { EMPTY_STATE, type MemoryState } from "../../api/decide/memory/state.ts";
+import { ANY_NODE } from "../../api/decide/topology/hint.ts";
+import { resourceList } from "../../api/model/fields.ts";
+import { type Container, type Pod, pod as podSchema } from "../../api/model/pod.ts";
+
+interface BenchCase {
+  readonly name: string;
+  readonly run: () => void;
+}
+const Gi = 2 ** 30;
+const NODES = Array.from({ length: 8 }, (_, id) => ({
+  id,
+  memoryBytes: 64 * Gi,
+  hugepages: { "2Mi": 1024, "1Gi": 0 },
+}));
+
+function emptyMachine(): MemoryState {
+  const machine = machineMemory(NODES, new Map([[0, new Map([["memory", Gi]])]]));
+  if (!machine.ok) throw new Error(machine.error.message);
+  return { ...EMPTY_STATE, machineState: machine.value };
+}
+const podOf = (uid: string, memory: string): Pod => {
+  const asked = { cpu: "1", memory, "hugepages-2Mi": "64Mi" };
+  const containers = [{ name: "c", resources: { requests: asked, limits: asked } }];
+  return podSchema.parse({ metadata: { name: uid, namespace: "default", uid }, spec: { containers } });
+};
+const managerOf = (state: MemoryState): MemoryManager => memoryManager({ policy: "Static", state, podLevel: false });
+function allocate(manager: MemoryManager, pod: Pod): void {
+  const done = manager.allocate(pod, pod.spec.containers[0] as Container, ANY_NODE);
+  if (!done.ok) throw new Error(done.error.message);
+}
+/** 200 containers of a GiB, as many as fit beside their huge pages. */
+function busyMachine(): MemoryState {
+  const manager = managerOf(emptyMachine());
+  for (let i = 0; i < 200; i++) allocate(manager, podOf(`u${i}`, "1Gi"));
+  return manager.state;
+}
+
+function admitCase(name: string, state: MemoryState, pod: Pod): BenchCase {
+  const container = pod.spec.containers[0] as Container;
+  return {
+    name,
+    run: () => {
+      const manager = managerOf(state);
+      manager.containerHints(pod, container);
+      allocate(manager, pod);
+    },
+  };
+}
+function restartCase(state: MemoryState): BenchCase {
+  const reserve = resourceList.parse({ memory: "1Gi" });
+  const setting = {
+    policy: "Static",
+    numaNodes: NODES,
+    reservation: new Map(Object.entries(reserve)),
+    reservedMemory: [{ numaNode: 0, limits: reserve }],
+    podLevel: false,
+    file: memoryStateFile("Static", state, false),
+  };
+  return {
+    name: "memory_manager_state of 200 containers, read and checked",
+    run: () => {
+      const started = startMemory(setting);
+      if (!started.ok) throw new Error(started.error.message);
+    },
+  };
+}
+
+/** A manager of 8 nodes with huge pages made anew, its hints for one container, and the allocation. */
+export const MEMORY_CASES: readonly BenchCase[] = [
+  admitCase("memory of one node, empty machine", emptyMachine(), podOf("asks", "1Gi")),
+  admitCase("memory of two nodes, empty machine", emptyMachine(), podOf("asks", "100Gi")),
+  admitCase("memory of one node, 200 containers there", busyMachine(), podOf("asks", "1Gi")),
+  restartCase(busyMachine()),
+];

@@ -1,0 +1,41 @@
+import { CPU_CASES } from "./managers-cpus.ts";
+import { DEVICES_CASE } from "./managers-devices.ts";
+import { MEMORY_CASES } from "./managers-memory.ts";
+import { TOPOLOGY_CASES } from "./managers-topology.ts";
+
+export interface ManagerFigure {
+  readonly name: string;
+  /** Median of one run. */
+  readonly nanos: number;
+  /** What one run may take; null: nothing is said. */
+  readonly aimNanos: number | null;
+}
+interface BenchCase {
+  readonly name: string;
+  readonly run: () => unknown;
+}
+const MS = 1e6;
+/** Restarts, and machines larger than what the kubelet takes by default. */
+const WITHOUT_AIM = /read and checked|16 nodes/;
+const GROUPS: readonly { readonly aimNanos: number; readonly cases: readonly BenchCase[] }[] = [
+  { aimNanos: MS, cases: [...CPU_CASES, ...MEMORY_CASES] },
+  { aimNanos: 10 * MS, cases: [...TOPOLOGY_CASES, DEVICES_CASE] },
+];
+const WARM_UP = 20;
+const RUNS = 101;
+
+/** The managers on large machines, beside what their answers may take. */
+export function benchManagers(): readonly ManagerFigure[] {
+  return GROUPS.flatMap(({ aimNanos, cases }) =>
+    cases.map(({ name, run }) => {
+      for (let i = 0; i < WARM_UP; i++) run();
+      const times = Array.from({ length: RUNS }, () => {
+        const start = process.hrtime.bigint();
+        run();
+        return Number(process.hrtime.bigint() - start);
+      });
+      const nanos = times.sort((a, b) => a - b)[RUNS >> 1] as number;
+      return { name, nanos, aimNanos: WITHOUT_AIM.test(name) ? null : aimNanos };
+    }),
+  );
+}

@@ -1,0 +1,150 @@
+import { checkpointOf, hashedV2, writeCpuState } from "../../api/decide/cpus/checkpoint.ts";
+import { type CpuManager, cpuManager } from "../../api/decide/cpus/manager.ts";
+import { type StaticPolicy, staticPolicy } from "../../api/decide/cpus/policy.ts";
+import { containersOf } from "../../api/decide/cpus/request.ts";
+import { cpuText } from "../../api/decide/cpus/sets.ts";
+import { freshState } from "../../api/decide/cpus/start.ts";
+import { cpuTopology } from "../../api/decide/cpus/topology.ts";
+import { ANY_NODE, type ResourceHints, type TopologyHint } from "../../api/decide/topology/hint.ts";
+import { idsOf, maskOf, type NumaNodes } from "../../api/decide/topology/numa-nodes.ts";
+import { formatCpuSet, gapsIn, parseCpuSet } from "../../api/model/cpu-set.ts";
+import { machine } from "../../api/model/machine.ts";
+import { type Pod, pod as podSchema } from "../../api/model/pod.ts";
+import { type Suite, suite } from "./suite.ts";
+
+interface AddOp {
+  readonly op: "add";
+  readonly pod: unknown;
+  /** NUMA nodes; null or absent: any. */
+  readonly affinity?: readonly number[] | null;
+}
+interface RemoveOp {
+  readonly op: "remove";
+  readonly podUID: string;
+  readonly container: string;
+}
+interface CpuInput {
+  readonly topology: readonly { readonly cpu: number }[];
+  readonly numReservedCPUs: number;
+  readonly reservedSystemCPUs?: string;
+  readonly policyOptions: Readonly<Record<string, string>>;
+  readonly ops: readonly (AddOp | RemoveOp)[];
+}
+type Op = { readonly op: "add"; readonly pod: Pod; readonly affinity: TopologyHint } | RemoveOp;
+interface CpuRead {
+  /** Or why there is none. */
+  readonly policy: StaticPolicy | string;
+  readonly ops: readonly Op[];
+}
+
+function read(input: CpuInput): CpuRead {
+  const offlineCpus = formatCpuSet(gapsIn(input.topology.map(({ cpu }) => cpu)));
+  const topology = cpuTopology(machine.parse({ cpus: input.topology, offlineCpus }));
+  if (!topology.ok) throw new Error(topology.error.map((issue) => `${issue.path}: ${issue.message}`).join("; "));
+  const policy = staticPolicy({
+    topology: topology.value,
+    options: input.policyOptions,
+    gates: { alpha: true, beta: true },
+    topologyPolicy: "none",
+    numReserved: input.numReservedCPUs,
+    reserved: new Set(parseCpuSet(input.reservedSystemCPUs ?? "")),
+  });
+  const { numa } = topology.value;
+  return { policy: policy.ok ? policy.value : policy.error, ops: input.ops.map((op) => readOp(op, numa)) };
+}
+function readOp(op: AddOp | RemoveOp, numa: NumaNodes): Op {
+  if (op.op === "remove") return op;
+  const nodes = op.affinity === undefined || op.affinity === null ? null : maskOf(numa, op.affinity);
+  return { op: "add", pod: podSchema.parse(op.pod), affinity: { ...ANY_NODE, nodes } };
+}
+
+interface Step {
+  readonly error?: string;
+  readonly assignments: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  readonly defaultCPUSet: string;
+}
+/** A pod's containers in turn, up to the first that gets nothing. */
+function apply(manager: CpuManager, op: Op): string | undefined {
+  if (op.op === "remove") {
+    manager.removeContainer(op.podUID, op.container);
+    return undefined;
+  }
+  for (const container of containersOf(op.pod)) {
+    const given = manager.allocate(op.pod, container, op.affinity);
+    if (!given.ok) return given.error.message;
+  }
+  return undefined;
+}
+function stepOf(manager: CpuManager, error: string | undefined): Step {
+  const { assignments, defaultCpus } = manager.state();
+  const shown = Array.from(assignments, ([uid, containers]) => [
+    uid,
+    Object.fromEntries(Array.from(containers, ([name, cpus]) => [name, cpuText(cpus)])),
+  ]);
+  return {
+    ...(error === undefined ? {} : { error }),
+    assignments: Object.fromEntries(shown) as Step["assignments"],
+    defaultCPUSet: cpuText(defaultCpus),
+  };
+}
+const started = (policy: StaticPolicy): CpuManager => cpuManager(policy, freshState(policy));
+
+const steps = suite({
+  read,
+  decide: ({ policy, ops }: CpuRead) => {
+    if (typeof policy === "string") return policy;
+    const manager = started(policy);
+    return ops.map((op) => stepOf(manager, apply(manager, op)));
+  },
+  show: (decided) => (typeof decided === "string" ? { policyError: decided } : { steps: decided }),
+});
+
+/** The manager after all steps; these suites have no case without one. */
+function after({ policy, ops }: CpuRead): { manager: CpuManager; policy: StaticPolicy } {
+  if (typeof policy === "string") throw new Error(policy);
+  const manager = started(policy);
+  for (const op of ops) apply(manager, op);
+  return { manager, policy };
+}
+
+type HintsInput = CpuInput & { readonly pod: unknown };
+const hints = suite({
+  read: (input: HintsInput) => ({ ...read(input), pod: podSchema.parse(input.pod) }),
+  decide: (input) => {
+    const { manager, policy } = after(input);
+    const ofContainers = containersOf(input.pod).map((c) => [c.name, manager.containerHints(input.pod, c)] as const);
+    return { manager, policy, ofContainers, ofPod: manager.podHints(input.pod) };
+  },
+  show: ({ manager, policy, ofContainers, ofPod }) => {
+    const { numa } = policy.topology;
+    return {
+      containerHints: Object.fromEntries(ofContainers.map(([name, list]) => [name, shownHints(numa, list)])),
+      podHints: shownHints(numa, ofPod),
+      defaultCPUSet: cpuText(manager.state().defaultCpus),
+    };
+  },
+});
+function shownHints(numa: NumaNodes, byResource: ResourceHints): unknown {
+  if (byResource.size === 0) return null;
+  const shown = (hint: TopologyHint) => ({
+    numaNodes: hint.nodes === null ? null : idsOf(numa, hint.nodes),
+    preferred: hint.preferred,
+  });
+  return Object.fromEntries(Array.from(byResource, ([name, list]) => [name, list?.map(shown) ?? null]));
+}
+
+const stateFile = suite({
+  read,
+  decide: (input: CpuRead) => {
+    const state = after(input).manager.state();
+    return { file: writeCpuState("static", state), hashed: hashedV2(checkpointOf("static", state)) };
+  },
+  show: (decided) => decided,
+});
+
+export const CPU_SUITES: Readonly<Record<string, Suite>> = {
+  "cpu-manager": steps,
+  "cpu-manager-affinity": steps,
+  "cpu-hints": hints,
+  "cpu-state-file": stateFile,
+};

@@ -1,0 +1,39 @@
+import { type DeviceCheckpoint, hashedText, writeCheckpoint } from "../../api/decide/devices/checkpoint.ts";
+import { readCheckpoint } from "../../api/decide/devices/checkpoint-read.ts";
+import { type Suite, suite } from "./suite.ts";
+
+interface CheckpointInput {
+  readonly entries:
+    | readonly {
+        readonly podUID: string;
+        readonly container: string;
+        readonly resource: string;
+        readonly devicesPerNUMA: Readonly<Record<string, readonly string[]>>;
+        readonly allocateResponse: string;
+      }[]
+    | null;
+  readonly registered: Readonly<Record<string, readonly string[]>>;
+}
+function checkpointOf({ entries, registered }: CheckpointInput): DeviceCheckpoint {
+  const read = entries?.map((e) => ({
+    podUid: e.podUID,
+    containerName: e.container,
+    resourceName: e.resource,
+    deviceIds: new Map(Object.entries(e.devicesPerNUMA).map(([node, ids]) => [Number(node), ids] as const)),
+    allocResp: e.allocateResponse,
+  }));
+  return { entries: read ?? null, registered: new Map(Object.entries(registered)) };
+}
+
+/** Also read back: what the reader makes of the file must write the same file. */
+const deviceCheckpoint = suite({
+  read: checkpointOf,
+  decide: (checkpoint) => {
+    const file = writeCheckpoint(checkpoint);
+    const back = readCheckpoint(file);
+    return { file: back.ok ? writeCheckpoint(back.value) : back.error, hashed: hashedText(checkpoint) };
+  },
+  show: (decided) => decided,
+});
+
+export const DEVICE_SUITES: Readonly<Record<string, Suite>> = { "device-checkpoint": deviceCheckpoint };

@@ -1,0 +1,124 @@
+import { evictionThresholds } from "../../api/decide/eviction/configuration.ts";
+import { type PassInput, synchronise } from "../../api/decide/eviction/synchronise.ts";
+import type { Threshold, ThresholdValue } from "../../api/decide/eviction/threshold.ts";
+import { value } from "../../api/model/amount.ts";
+import type { KubeletConfiguration } from "../../api/model/kubelet-configuration.ts";
+import { pod as podSchema } from "../../api/model/pod.ts";
+import { epochMs } from "../../api/model/units.ts";
+import { type Suite, suite } from "./suite.ts";
+
+const thresholds = suite({
+  read: (input: KubeletConfiguration) => input,
+  decide: evictionThresholds,
+  show: (parsed) => {
+    if (!parsed.ok) return { error: true };
+    const shown = parsed.value.map(showThreshold).sort((a, b) => (sortText(a) < sortText(b) ? -1 : 1));
+    return { thresholds: shown.length === 0 ? null : shown };
+  },
+});
+const sortText = (shown: Record<string, unknown>): string => `${shown["signal"]} ${JSON.stringify(shown)}`;
+/** The suite prints a percentage as the shortest decimal of its float32. */
+const percent = (p: number): number => Number(p.toPrecision(7));
+const amountOf = (v: ThresholdValue): string => ("quantity" in v ? String(value(v.quantity.amount)) : "");
+function showThreshold({ signal, value: limit, graceMs, minReclaim }: Threshold): Record<string, unknown> {
+  return {
+    graceSeconds: graceMs / 1000,
+    ...(minReclaim === undefined
+      ? {}
+      : "quantity" in minReclaim
+        ? { minReclaimQuantity: amountOf(minReclaim) }
+        : { minReclaimPercentage: percent(minReclaim.percentage) }),
+    operator: "LessThan",
+    ...("quantity" in limit ? { quantity: amountOf(limit) } : { percentage: percent(limit.percentage) }),
+    signal,
+  };
+}
+
+type FileSystemNumbers = readonly [number, number, number, number];
+interface PassCase {
+  readonly evictionHard: Readonly<Record<string, string>>;
+  readonly evictionMinimumReclaim: Readonly<Record<string, string>>;
+  readonly memoryAvailableCapacity: readonly [number, number];
+  readonly nodeFsAvailableCapacityInodesFreeInodes: FileSystemNumbers;
+  readonly imageFsAvailableCapacityInodesFreeInodes: FileSystemNumbers;
+  readonly dedicatedImageFs: boolean;
+  readonly maxPidCurrentProcesses: readonly [number, number];
+  readonly pods: readonly {
+    readonly pod: unknown;
+    readonly memoryWorkingSetBytes: number;
+    readonly rootfsUsedBytes: number;
+    readonly logsUsedBytes: number;
+    readonly rootfsInodesUsed: number;
+    readonly processCount: number;
+  }[];
+}
+const fileSystem = ([availableBytes, capacityBytes, inodesFree, inodes]: FileSystemNumbers) => ({
+  availableBytes,
+  capacityBytes,
+  inodesFree,
+  inodes,
+});
+
+/** With one disk the images lie where the pods do. A pod's first container has all of its usage. The node-level reclaim of the suite frees nothing. */
+function readPass(input: PassCase): PassInput {
+  const { evictionHard, evictionMinimumReclaim } = input;
+  const config = { evictionHard, evictionMinimumReclaim, enforceNodeAllocatable: [] };
+  const configured = evictionThresholds(config);
+  if (!configured.ok) throw new Error(configured.error.message);
+  const pods = input.pods.map((p) => podSchema.parse(p.pod));
+  const [availableBytes, capacity] = input.memoryAvailableCapacity;
+  const [maxpid, curproc] = input.maxPidCurrentProcesses;
+  const nodeFs = fileSystem(input.nodeFsAvailableCapacityInodesFreeInodes);
+  const stats = {
+    node: {
+      memory: { availableBytes, workingSetBytes: capacity - availableBytes },
+      fs: nodeFs,
+      runtime: {
+        imageFs: input.dedicatedImageFs ? fileSystem(input.imageFsAvailableCapacityInodesFreeInodes) : nodeFs,
+      },
+      rlimit: { maxpid, curproc },
+      fileSystems: input.dedicatedImageFs ? ("dedicated" as const) : ("one" as const),
+    },
+    pods: pods.map(({ metadata: { name, uid = "" }, spec }, i) => {
+      const p = input.pods[i] as PassCase["pods"][number];
+      const memory = { workingSetBytes: p.memoryWorkingSetBytes };
+      const rootfs = { usedBytes: p.rootfsUsedBytes, inodesUsed: p.rootfsInodesUsed };
+      const logs = { usedBytes: p.logsUsedBytes };
+      return {
+        podRef: { name, uid },
+        containers: [{ name: spec.containers[0]?.name ?? "", memory, rootfs, logs }],
+        memory,
+        process_stats: { process_count: p.processCount },
+      };
+    }),
+  };
+  return {
+    config,
+    thresholds: configured.value,
+    stats,
+    statsAfterReclaim: stats,
+    pods,
+    before: undefined,
+    now: epochMs(0),
+  };
+}
+
+const eviction = suite({
+  read: readPass,
+  decide: synchronise,
+  show: ({ pressure, evicted: [first], reclaim }) => ({
+    conditions: pressure.conditions.map((c) => c.type),
+    evicted:
+      first === undefined
+        ? null
+        : {
+            gracePeriodSeconds: first.gracePeriodSeconds,
+            message: first.message,
+            pod: `${first.pod.namespace}/${first.pod.name}`,
+            reason: first.reason,
+          },
+    nodeReclaim: reclaim === null || reclaim.nodeLevel.length === 0 ? null : reclaim.nodeLevel,
+  }),
+});
+
+export const EVICTION_SUITES: Readonly<Record<string, Suite>> = { "eviction-thresholds": thresholds, eviction };

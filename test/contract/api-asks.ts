@@ -1,0 +1,130 @@
+import { expect, test } from "vitest";
+import { decisionAnswer, decisionList, fullDecision, replayAnswer } from "../../api/openapi/answers.ts";
+import { answer, fresh, get, type Of, post, problemOf, snapshotOf } from "./api-subject.ts";
+import { capturedSnapshot } from "./captured.ts";
+
+/** Two NUMA nodes of four cores, two threads each. */
+const machine = {
+  cpus: Array.from({ length: 16 }, (_, cpu) => ({ cpu, core: cpu % 8, socket: 0, numa: Math.floor((cpu % 8) / 4) })),
+  numaNodes: [
+    { id: 0, memoryBytes: 2 ** 34 },
+    { id: 1, memoryBytes: 2 ** 34 },
+  ],
+};
+const kubeletConfiguration = {
+  cpuManagerPolicy: "static",
+  memoryManagerPolicy: "Static",
+  topologyManagerPolicy: "single-numa-node",
+  kubeReserved: { cpu: "1" },
+  reservedMemory: [{ numaNode: 0, limits: { memory: "100Mi" } }],
+};
+const podOf = (cpu: string, memory = "1Gi") => ({
+  metadata: { name: "web", namespace: "shop", uid: "u-web" },
+  spec: { containers: [{ name: "c", resources: { limits: { cpu, memory } } }] },
+});
+const asked = (node: string, pod: unknown) => ({
+  snapshot: { ...snapshotOf(node), machine, kubeletConfiguration },
+  ask: { pod },
+});
+
+/** Kinds that decide about one pod. */
+export function asks(of: Of): void {
+  test("a pod that asks gets CPUs and memory of one NUMA node; the record tells who asked, and replays", async () => {
+    const node = fresh("node");
+    const answered = await answer(await post(of(), "/v1/decisions/topology", asked(node, podOf("4"))), decisionAnswer);
+    expect(answered.decision).toMatchObject({
+      refusal: null,
+      assigned: [{ container: "c", cpus: "1-2,9-10", exclusive: true, memory: [{ numaNodes: [0], size: 2 ** 30 }] }],
+    });
+    const full = await answer(await get(of(), `/v1/decisions/${answered.id}`), fullDecision);
+    expect(full).toMatchObject({
+      verdict: "decided",
+      ask: { pod: { metadata: { name: "web" } } },
+      pod: { namespace: "shop", name: "web", uid: "u-web" },
+    });
+    const listed = await answer(await get(of(), `/v1/nodes/${node}/decisions?pod=shop/web`), decisionList);
+    expect(listed.decisions.map(({ id }) => id)).toEqual([answered.id]);
+    const replayed = await answer(await post(of(), `/v1/decisions/${answered.id}/replay`, {}), replayAnswer);
+    expect(replayed.same).toBe(true);
+    const other = { kubeletConfiguration: { ...kubeletConfiguration, cpuManagerPolicy: "none" } };
+    const changed = await answer(await post(of(), `/v1/decisions/${answered.id}/replay`, other), replayAnswer);
+    expect(changed.differences.map(({ path }) => path)).toContain("assigned[0].exclusive");
+  });
+
+  test("a pod that fits nowhere is refused in the kubelet's words", async () => {
+    const refused = await answer(
+      await post(of(), "/v1/decisions/cpus", asked(fresh("node"), podOf("9"))),
+      decisionAnswer,
+    );
+    expect(refused.decision).toMatchObject({
+      assigned: [],
+      refusal: {
+        reason: "TopologyAffinityError",
+        message: "Resources cannot be allocated with Topology locality",
+        container: "c",
+      },
+    });
+    const full = await answer(await get(of(), `/v1/decisions/${refused.id}`), fullDecision);
+    expect(full.verdict).toBe("refused");
+  });
+
+  test("what an answer's `next` holds is the state to post next time", async () => {
+    const node = fresh("node");
+    const first = await answer(await post(of(), "/v1/decisions/cpus", asked(node, podOf("4"))), decisionAnswer);
+    const { assignments } = first.next as { assignments: Record<string, string> };
+    const body = asked(node, { ...podOf("2"), metadata: { name: "db", namespace: "shop", uid: "u-db" } });
+    const pods = [{ ...podOf("4"), status: { phase: "Running" } }];
+    const second = await answer(
+      await post(of(), "/v1/decisions/cpus", { ...body, snapshot: { ...body.snapshot, pods, assignments } }),
+      decisionAnswer,
+    );
+    expect(second.needs).toEqual([]);
+    expect(second.decision).toMatchObject({
+      assignments: [
+        { pod: { name: "db" }, cpus: "3,11" },
+        { pod: { name: "web" }, cpus: "1-2,9-10" },
+      ],
+      sharedPool: "0,4-8,12-15",
+    });
+  });
+}
+
+/** What is asked wrongly, or of a node that would not start. */
+export function badAsks(of: Of): void {
+  test("a pod of the snapshot may be asked about by its name, and one that is not there is a refusal", async () => {
+    const snapshot = capturedSnapshot();
+    const body = { snapshot, ask: { pod: "default/guar-int" } };
+    const answered = await answer(await post(of(), "/v1/decisions/cpus", body), decisionAnswer);
+    expect(answered.decision).toMatchObject({ assigned: [{ container: "c", cpus: "1", exclusive: true }] });
+    const gone = await post(of(), "/v1/decisions/cpus", { snapshot, ask: { pod: "default/nobody" } });
+    await problemOf(gone, "no_such_pod");
+  });
+
+  test.each([
+    ["cgroups", { pod: podOf("1") }, "ask"],
+    ["cpus", { pods: [] }, "ask.pods"],
+    ["cpus", { pod: "web" }, "ask.pod"],
+    ["cpus", { pod: { ...podOf("1"), spec: { containers: [] } } }, "ask.pod.spec.containers"],
+    ["cpus", { pod: podOf("-1") }, "ask.pod.spec.containers[0].resources.limits.cpu"],
+  ])("%s with the ask %j is a 400 that names %s", async (kind, ask, path) => {
+    const response = await post(of(), `/v1/decisions/${kind}`, { snapshot: capturedSnapshot(), ask });
+    const problem = await problemOf(response, "invalid_input");
+    expect(problem.issues?.map((issue) => issue.path)).toContain(path);
+  });
+
+  test.each([
+    ["cut short", '{"policyName":"sta', "unexpected end of JSON input"],
+    ["empty", "", "unexpected end of JSON input"],
+    ["with another checksum", '{"policyName":"static","defaultCpuSet":"0-15","checksum":1}', "checkpoint is corrupted"],
+  ])(
+    "a state file that is %s: the kubelet would not start, in its words; cgroups names it too",
+    async (_, file, why) => {
+      const snapshot = { ...asked(fresh("node"), null).snapshot, assignments: { cpu_manager_state: file } };
+      const answered = await answer(await post(of(), "/v1/decisions/cpus", { snapshot }), decisionAnswer);
+      const { startErrors = [] } = answered.decision as { startErrors?: string[] };
+      expect(startErrors).toHaveLength(1);
+      expect(startErrors[0]).toContain(`could not restore state from checkpoint: ${why}`);
+      expect(answered.next).toBeNull();
+    },
+  );
+}

@@ -1,0 +1,70 @@
+import { expect, test } from "vitest";
+import type { Ranges, Store } from "../../db/store.ts";
+import { decisionRow, fresh, type StoreSubject, snapshotRow, T0, value } from "./store-rows.ts";
+
+/** A text that no other test shares. */
+const long = (mark: string): string => JSON.stringify(`${mark} é `.repeat(500));
+const cut = (...pieces: readonly string[]): { body: string; repeats: Ranges } => {
+  const repeats: [number, number][] = [];
+  let body = "";
+  for (const [i, piece] of pieces.entries()) {
+    if (i % 2 === 1) repeats.push([body.length, body.length + piece.length]);
+    body += piece;
+  }
+  return { body, repeats };
+};
+
+/** Rows whose bodies share texts. */
+export function sharedTexts(subject: () => StoreSubject): void {
+  const of = (): Store => subject().store;
+  const lose = (): Promise<void> => subject().damage("DELETE FROM texts");
+
+  test("rows that repeat long texts come back as they were, read alone, as the latest, and in a stream", async () => {
+    const node = fresh("node");
+    const [a, b] = [long(fresh("a")), long(fresh("b"))];
+    const snapshots = [1, 2, 3].map((sequence) =>
+      snapshotRow({ node, sequence, ...cut(`{"sequence":${sequence},"a":`, a, ',"stats":{},"b":', b, "}") }),
+    );
+    const whole = cut("", a);
+    for (const [i, snapshot] of snapshots.entries()) {
+      const decision = decisionRow({ node, snapshotId: snapshot.id, decidedAtMs: T0 + i, ...whole });
+      expect(value(await of().record({ snapshot, decision })).fresh).toBe(true);
+    }
+    for (const { repeats: _, ...snapshot } of snapshots) {
+      expect(value(await of().getSnapshot(snapshot.id))).toEqual(snapshot);
+    }
+    expect(value(await of().latestSnapshot(node))?.body).toBe(snapshots[2]?.body);
+    const streamed: string[] = [];
+    for await (const item of of().streamDecisions({ node })) streamed.push(value(item).body);
+    expect(streamed).toEqual([a, a, a]);
+    const [head] = value(await of().listDecisions({ node, limit: 1 })).items;
+    expect(value(await of().getDecision(head?.id ?? ""))?.body).toBe(a);
+  });
+
+  test("short and many ranges, and one at each end, are put back in their places", async () => {
+    const texts = Array.from({ length: 7 }, (_, i) => long(fresh(`t${i}`)));
+    const pieces = texts.flatMap((text, i) => [i === 0 ? "" : `,${i}`, i === 3 ? "short" : text]);
+    const row = snapshotRow({ node: fresh("node"), ...cut(...pieces) });
+    value(await of().putSnapshot(row));
+    expect(value(await of().getSnapshot(row.id))?.body).toBe(row.body);
+  });
+
+  test("a text that is gone is stored again by the next row that repeats it, and a repeated row stays one", async () => {
+    const node = fresh("node");
+    const repeated = cut("[", long(fresh("t")), "]");
+    const next = (sequence: number) => snapshotRow({ node, sequence, ...repeated });
+    const [second, third] = [next(2), next(3)];
+    value(await of().record({ snapshot: next(1), decision: decisionRow({ node, ...repeated }) }));
+    await lose();
+    const decision = decisionRow({ node, ...repeated });
+    expect(value(await of().record({ snapshot: second, decision })).fresh).toBe(true);
+    expect(value(await of().getDecision(decision.id))?.body).toBe(repeated.body);
+    expect(value(await of().getSnapshot(second.id))?.body).toBe(repeated.body);
+    expect(value(await of().record({ decision })).fresh).toBe(false);
+    await lose();
+    expect(value(await of().putSnapshot(third)).fresh).toBe(true);
+    expect(value(await of().getSnapshot(third.id))?.body).toBe(repeated.body);
+    await lose();
+    expect(await of().getDecision(decision.id)).toMatchObject({ ok: false, error: { code: "corrupt" } });
+  });
+}

@@ -1,0 +1,47 @@
+import { decideAdmission, type ManagersAtHand } from "../../../api/decide/admission/decide.ts";
+import type { AdmissionDecision } from "../../../api/model/admission.ts";
+import { decodePodAsk } from "../../../api/model/ask.ts";
+import type { Decided, Explain, Refusal } from "../../../api/model/decision.ts";
+import { decoded, type Json } from "../../model/snapshots.ts";
+
+/** The whole way of a posted question; a fault of the ask fails the test. */
+export function admissionOf(snapshot: Json, pod: unknown, at: ManagersAtHand = {}, explain: Explain = "reasons") {
+  const ask = decodePodAsk({ pod }, "ask");
+  if (!ask.ok) throw new Error(JSON.stringify(ask.error));
+  return decideAdmission({ snapshot: decoded(snapshot), facts: {}, ask: ask.value, explain }, at);
+}
+export function admitted(snapshot: Json, pod: unknown, at: ManagersAtHand = {}): Decided<AdmissionDecision> {
+  const answer = admissionOf(snapshot, pod, at);
+  if (!answer.ok) throw new Error(`refused: ${answer.error.message}`);
+  return answer.value;
+}
+export function refusal(snapshot: Json, pod: unknown): Refusal {
+  const answer = admissionOf(snapshot, pod);
+  if (answer.ok) throw new Error("answered");
+  return answer.error;
+}
+/** HANDLER REASON of everything that would refuse, in order. */
+export const wouldRefuse = ({ decision }: Decided<AdmissionDecision>): readonly string[] =>
+  decision.wouldRefuse.map(({ handler, reason }) => `${handler} ${reason}`);
+
+/** A node of 4 CPUs, 8 GiB and 10 pods, and what a test adds to the node, its status and the snapshot. */
+export const nodeWith = (node: Json = {}, status: Json = {}, parts: Json = {}): Json => ({
+  node: {
+    metadata: { name: "n", labels: { "kubernetes.io/os": "linux", zone: "a" } },
+    status: {
+      allocatable: { cpu: "4", memory: "8Gi", "ephemeral-storage": "10Gi", pods: "10" },
+      conditions: [{ type: "Ready", status: "True", message: "kubelet is posting ready status" }],
+      nodeInfo: { kernelVersion: "6.1.0" },
+      ...status,
+    },
+    ...node,
+  },
+  ...parts,
+});
+/** A pod of one container; `spec` and `more` join its spec and itself. */
+export const podWith = (name: string, requests: Json = {}, spec: Json = {}, more: Json = {}): Json => ({
+  metadata: { name, namespace: "default", uid: `uid-${name}` },
+  spec: { nodeName: "n", containers: [{ name: "c", resources: { requests } }], ...spec },
+  ...more,
+});
+export const CRITICAL = { priority: 2_000_000_000 };

@@ -1,0 +1,224 @@
+import { describe, expect, it } from "vitest";
+import type { TestedResource } from "../../../api/model/admission.ts";
+import type { Json } from "../../model/snapshots.ts";
+import { admitted, CRITICAL, nodeWith, podWith, refusal, wouldRefuse } from "./asking.ts";
+
+const tested = (resource: string, pods: Json[], pod: unknown = podWith("p", { cpu: "1" }), parts: Json = {}) =>
+  admitted(nodeWith({}, {}, { pods, ...parts }), pod).decision.resources.find(
+    (r) => r.resource === resource,
+  ) as TestedResource;
+const usedCpu = (pods: Json[], parts: Json = {}): number => tested("cpu", pods, undefined, parts).used;
+const status = (fields: Json): Json => ({ status: { phase: "Running", ...fields } });
+
+describe("what counts on the node", () => {
+  const old = (more: Json): Json => podWith("old", { cpu: "2" }, {}, more);
+  it("is every pod that has not ended", () => {
+    expect(usedCpu([old({})])).toBe(2000);
+    expect(usedCpu([old(status({ phase: "Succeeded" }))])).toBe(0);
+    expect(usedCpu([old(status({ phase: "Failed" }))])).toBe(0);
+  });
+  it("is a pod too that is being deleted, and one that ended while a container still runs", () => {
+    const deleted = { metadata: { name: "old", uid: "u", deletionTimestamp: "2026-01-31T12:00:00Z" } };
+    expect(usedCpu([{ ...old({}), ...deleted }])).toBe(2000);
+    const running = [{ name: "c", state: { running: {} } }];
+    expect(usedCpu([old(status({ phase: "Failed", containerStatuses: running }))])).toBe(2000);
+    const ended = [{ name: "c", state: { terminated: { exitCode: 0 } } }];
+    expect(usedCpu([old(status({ phase: "Failed", containerStatuses: ended }))])).toBe(0);
+  });
+  it("is no pod of another node", () => {
+    expect(usedCpu([podWith("old", { cpu: "2" }, { nodeName: "m" })])).toBe(0);
+    expect(tested("pods", [podWith("old", {}, { nodeName: "m" }), podWith("here")]).used).toBe(1);
+  });
+});
+
+describe("a pod that is resized", () => {
+  const resizing = (inForce: string, allocated: string, more: Json = {}): Json =>
+    podWith(
+      "old",
+      { cpu: "1" },
+      {},
+      status({
+        containerStatuses: [
+          { name: "c", allocatedResources: { cpu: allocated }, resources: { requests: { cpu: inForce } } },
+        ],
+        ...more,
+      }),
+    );
+  it("counts with what is in force while that is more", () => {
+    expect(usedCpu([resizing("3", "1")])).toBe(3000);
+  });
+  it("counts with what is allocated, not with what it wishes", () => {
+    const allocated_pods_state = {
+      data: JSON.stringify({ entries: { "uid-old": { ContainerResources: { c: { requests: { cpu: "500m" } } } } } }),
+    };
+    const state = (text: unknown): Json => ({ assignments: { allocated_pods_state: text } });
+    expect(usedCpu([podWith("old", { cpu: "2" })], state(JSON.parse(allocated_pods_state.data)))).toBe(500);
+  });
+  it("that cannot be done counts with what is there", () => {
+    const infeasible = { conditions: [{ type: "PodResizePending", status: "True", reason: "Infeasible" }] };
+    expect(
+      usedCpu([
+        podWith(
+          "old",
+          { cpu: "3" },
+          {},
+          status({
+            containerStatuses: [{ name: "c", resources: { requests: { cpu: "1" } } }],
+            ...infeasible,
+          }),
+        ),
+      ]),
+    ).toBe(1000);
+    expect(
+      usedCpu([
+        podWith(
+          "old",
+          { cpu: "3" },
+          {},
+          status({ containerStatuses: [{ name: "c", resources: { requests: { cpu: "1" } } }] }),
+        ),
+      ]),
+    ).toBe(3000);
+  });
+});
+
+describe("a pod that is on the node already", () => {
+  const here = podWith("p", { cpu: "3" });
+  it("is not counted twice, asked by name or as it is", () => {
+    for (const pod of ["default/p", here]) {
+      const { decision, reasons } = admitted(nodeWith({}, {}, { pods: [here] }), pod);
+      expect(decision).toMatchObject({ admit: true, onNode: true });
+      expect(decision.resources.map(({ used }) => used)).toEqual([0, 0]);
+      expect(reasons.flatMap((r) => r.because.map((b) => b.code))).toContain("asked_again");
+    }
+  });
+  it("is asked for what is allocated to it", () => {
+    const assignments = {
+      allocated_pods_state: { entries: { "uid-p": { ContainerResources: { c: { requests: { cpu: "1" } } } } } },
+    };
+    const { decision } = admitted(nodeWith({}, {}, { pods: [here], assignments }), "default/p");
+    expect(decision.resources[1]).toMatchObject({ resource: "cpu", requested: 1000 });
+  });
+  it("and has ended is asked as a new one", () => {
+    const ended = { ...here, status: { phase: "Failed" } };
+    const { decision } = admitted(nodeWith({}, {}, { pods: [ended] }), "default/p");
+    expect(decision).toMatchObject({ admit: true, onNode: false });
+  });
+});
+
+describe("resources", () => {
+  it("that nobody asks for are not tested, however full", () => {
+    const full = nodeWith({}, {}, { pods: [podWith("old", { cpu: "9" })] });
+    expect(admitted(full, podWith("p", { cpu: "0", memory: "1Mi" })).decision.admit).toBe(true);
+    expect(admitted(full, podWith("p", { cpu: "1m" })).decision).toMatchObject({
+      reason: "OutOfcpu",
+      message: "Node didn't have enough resource: cpu, requested: 1, used: 9000, capacity: 4000",
+      counterfactuals: [
+        {
+          code: "lower_request_admits",
+          numbers: { resource: "cpu", requested: 1, atMost: 0, less: 1, otherReasons: 0 },
+        },
+      ],
+    });
+  });
+  it("of a domain count only where the node lists them, huge pages always", () => {
+    const asking = podWith("p", { "example.com/gpu": "1" });
+    expect(admitted(nodeWith(), asking).decision.admit).toBe(true);
+    const listing = nodeWith({}, { allocatable: { cpu: "4", pods: "10", "example.com/gpu": "0" } });
+    expect(wouldRefuse(admitted(listing, asking))).toEqual(["predicates OutOfexample.com/gpu"]);
+    expect(wouldRefuse(admitted(nodeWith(), podWith("p", { "hugepages-2Mi": "2Mi" })))).toEqual([
+      "predicates OutOfhugepages-2Mi",
+    ]);
+  });
+  it("that a claim holds are not counted", () => {
+    const listing = nodeWith({}, { allocatable: { pods: "10", "example.com/gpu": "0" } });
+    const requestMappings = [{ containerName: "c", resourceName: "example.com/gpu", requestName: "r" }];
+    const claimed = podWith(
+      "p",
+      { "example.com/gpu": "1" },
+      {},
+      { status: { extendedResourceClaimStatus: { requestMappings } } },
+    );
+    expect(admitted(listing, claimed).decision.admit).toBe(true);
+  });
+  it("of overhead cannot be asked for less", () => {
+    const pod = podWith("p", { cpu: "1" }, { overhead: { cpu: "5" } });
+    expect(admitted(nodeWith(), pod).decision.counterfactuals).toEqual([
+      {
+        code: "no_request_helps",
+        numbers: { resource: "cpu", requested: 6000, atMost: 4000, overhead: 5000, otherReasons: 0 },
+      },
+    ]);
+  });
+});
+
+describe("a pod that was never created", () => {
+  const fresh = (spec: Json): Json => ({ metadata: { name: "p" }, spec: { containers: [{ name: "c" }], ...spec } });
+  it("gets the priority of a system class; another class is asked for", () => {
+    expect(admitted(nodeWith(), fresh({ priorityClassName: "system-node-critical" })).decision.critical).toBe(true);
+    expect(admitted(nodeWith(), fresh({ priorityClassName: "high" }))).toMatchObject({
+      decision: { critical: false },
+      needs: ["ask.pod.spec.priority"],
+    });
+  });
+  it("tolerates a node that is not ready, as the API server sees to", () => {
+    const taints = [{ key: "node.kubernetes.io/not-ready", effect: "NoExecute" }];
+    const node = nodeWith({ metadata: { name: "n" }, spec: { taints } });
+    expect(admitted(node, fresh({})).decision.admit).toBe(true);
+    expect(admitted(node, podWith("p")).decision.admit).toBe(false);
+  });
+});
+
+describe("what cannot be answered", () => {
+  it("is named", () => {
+    expect(refusal(nodeWith(), null)).toMatchObject({ code: "needs_input", needs: ["ask.pod"] });
+    expect(refusal(nodeWith(), "default/none")).toMatchObject({
+      code: "no_such_pod",
+      message: "the snapshot has no pod `default/none`",
+    });
+    expect(refusal({}, podWith("p"))).toMatchObject({ code: "needs_input", needs: ["node.status.allocatable"] });
+  });
+});
+
+describe("a critical pod", () => {
+  const full = (parts: Json = {}): Json =>
+    nodeWith({}, {}, { pods: [podWith("a", { cpu: "2" }), podWith("b", { cpu: "2" })], ...parts });
+  const asking = podWith("p", { cpu: "1" }, CRITICAL);
+  it("comes in through others, and says what would spare them", () => {
+    const { decision, verdict } = admitted(full(), asking);
+    expect({ verdict, preempt: decision.preempt.map((v) => v.name) }).toEqual({ verdict: "decided", preempt: ["b"] });
+    expect(decision.counterfactuals).toEqual([
+      {
+        code: "lower_request_spares_all",
+        numbers: { resource: "cpu", requested: 1000, atMost: 0, less: 1000, overhead: 0, otherReasons: 0 },
+      },
+    ]);
+  });
+  it("ends nobody where an earlier handler refuses it, and in vain where a later one does", () => {
+    const refuses = { managers: () => ({ reason: "r", message: "m" }) };
+    expect(admitted(full(), asking, refuses).decision.preempt).toEqual([]);
+    const later = admitted(full({ kubelet: { shuttingDown: true } }), asking);
+    expect(later.decision).toMatchObject({ admit: false, reason: "NodeShutdown", preempt: [{ name: "b" }] });
+    expect(later.reasons.flatMap((r) => r.because.map((b) => b.code))).toContain("preempted_in_vain");
+  });
+  it("is refused for other reasons only, and then ends nobody", () => {
+    const { decision } = admitted(full(), podWith("p", { cpu: "1" }, { ...CRITICAL, nodeSelector: { zone: "b" } }));
+    expect(decision).toMatchObject({
+      admit: false,
+      reason: "NodeAffinity",
+      preempt: [],
+      wouldRefuse: [{ reason: "NodeAffinity" }],
+    });
+  });
+  it("that cannot be helped says how much less would do", () => {
+    const { decision } = admitted(full(), podWith("p", { cpu: "5" }, CRITICAL));
+    expect(decision).toMatchObject({
+      reason: "UnexpectedAdmissionError",
+      message:
+        "Unexpected error while attempting to recover from admission failure: preemption: error finding a set of pods to preempt: no set of running pods found to reclaim resources: [(res: cpu, q: 1000), ]",
+      counterfactuals: [
+        { code: "lower_request_admits", numbers: { requested: 5000, atMost: 4000, less: 1000, otherReasons: 0 } },
+      ],
+    });
+  });
+});

@@ -1,0 +1,228 @@
+import { describe, expect, it } from "vitest";
+import type { Json } from "../../model/snapshots.ts";
+import { admitted, CRITICAL, nodeWith, podWith, refusal, wouldRefuse } from "./asking.ts";
+
+const shown = (snapshot: Json, pod: Json): string => {
+  const { reason, message } = admitted(snapshot, pod).decision;
+  return `${reason}: ${message}`;
+};
+const under = (...types: string[]): Json =>
+  nodeWith({}, { conditions: types.map((type) => ({ type, status: "True" })) });
+
+describe("a node under pressure", () => {
+  const bare = podWith("bare");
+  it("refuses BestEffort pods when memory is short, unless they tolerate it", () => {
+    const toleration = { key: "node.kubernetes.io/memory-pressure", operator: "Exists" };
+    expect(shown(under("MemoryPressure"), bare)).toBe("Evicted: The node had condition: [MemoryPressure]. ");
+    expect(admitted(under("MemoryPressure"), podWith("p", { cpu: "1m" })).decision.admit).toBe(true);
+    expect(admitted(under("MemoryPressure"), podWith("p", {}, { tolerations: [toleration] })).decision.admit).toBe(
+      true,
+    );
+    const other = { key: "node.kubernetes.io/disk-pressure", operator: "Exists" };
+    expect(admitted(under("MemoryPressure"), podWith("p", {}, { tolerations: [other] })).decision.admit).toBe(false);
+  });
+  it("refuses all but critical pods when anything else is short", () => {
+    const pod = podWith("p", { cpu: "1m" });
+    expect(shown(under("DiskPressure"), pod)).toBe("Evicted: The node had condition: [DiskPressure]. ");
+    expect(shown(under("PIDPressure", "MemoryPressure"), pod)).toMatch(
+      /^Evicted: The node had condition: \[\w+ \w+\]\. $/,
+    );
+    expect(admitted(under("DiskPressure"), podWith("p", {}, CRITICAL)).decision.admit).toBe(true);
+  });
+  it("is one whose condition says True; without conditions they are asked for", () => {
+    const fine = nodeWith({}, { conditions: [{ type: "DiskPressure", status: "False" }] });
+    expect(admitted(fine, bare)).toMatchObject({ decision: { admit: true }, needs: [] });
+    expect(admitted(nodeWith({}, { conditions: undefined }), bare).needs).toEqual(["node.status.conditions"]);
+  });
+});
+
+describe("sysctls", () => {
+  const asking = (name: string, spec: Json = {}): Json =>
+    podWith("p", {}, { securityContext: { sysctls: [{ name, value: "1" }] }, ...spec });
+  const allowing = (...allowedUnsafeSysctls: string[]): Json =>
+    nodeWith({}, {}, { kubeletConfiguration: { allowedUnsafeSysctls } });
+  it("pass when they are safe, from their kernel on", () => {
+    const kernel = (kernelVersion: string): Json => nodeWith({}, { nodeInfo: { kernelVersion } });
+    expect(admitted(nodeWith(), asking("net.ipv4.tcp_syncookies")).decision.admit).toBe(true);
+    expect(admitted(kernel("4.15.0-rc1"), asking("net.ipv4.tcp_rmem")).decision.admit).toBe(true);
+    expect(shown(kernel("4.14.336"), asking("net.ipv4.tcp_rmem"))).toBe(
+      'SysctlForbidden: forbidden sysctl: "net.ipv4.tcp_rmem" not allowlisted',
+    );
+    expect(admitted(nodeWith({}, { nodeInfo: {} }), asking("net.ipv4.tcp_rmem"))).toMatchObject({
+      decision: { admit: true },
+      needs: ["node.status.nodeInfo.kernelVersion"],
+    });
+  });
+  it("pass when the administrator allows them, by name or by beginning", () => {
+    expect(admitted(allowing("net.core.somaxconn"), asking("net/core/somaxconn")).decision.admit).toBe(true);
+    expect(admitted(allowing("kernel.msg*"), asking("kernel.msgmax")).decision.admit).toBe(true);
+    expect(shown(allowing("kernel.msg*"), asking("kernel.sem"))).toContain('"kernel.sem" not allowlisted');
+  });
+  it("do not pass in a namespace of the host", () => {
+    expect(shown(nodeWith(), asking("kernel.shm_rmid_forced", { hostIPC: true }))).toBe(
+      'SysctlForbidden: forbidden sysctl: "kernel.shm_rmid_forced" not allowed with host IPC enabled',
+    );
+    expect(shown(allowing("net.core.*"), asking("net.core.somaxconn", { hostNetwork: true }))).toBe(
+      'SysctlForbidden: forbidden sysctl: "net.core.somaxconn" not allowed with host Net enabled',
+    );
+  });
+  it("that the kubelet does not start with are refused as configuration", () => {
+    expect(refusal(allowing("vm.swappiness"), podWith("p"))).toMatchObject({
+      code: "invalid_configuration",
+      message: 'kubeletConfiguration.allowedUnsafeSysctls: the sysctls "vm.swappiness" are not known to be namespaced',
+    });
+    expect(refusal(allowing("Net.X"), podWith("p")).message).toContain(
+      'sysctl "Net.X" must have at most 253 characters',
+    );
+  });
+});
+
+describe("AppArmor", () => {
+  const on = nodeWith({}, {}, { kubelet: { appArmor: true } });
+  const off = nodeWith({}, {}, { kubelet: { appArmor: false } });
+  const profile = (appArmorProfile: Json, more: Json = {}): Json =>
+    podWith("p", {}, { securityContext: { appArmorProfile } }, more);
+  it("must be there for a pod that asks for it and has not started", () => {
+    const confined = { type: "RuntimeDefault" };
+    expect(shown(off, profile(confined))).toBe(
+      "AppArmor: Cannot enforce AppArmor: AppArmor is not enabled on the host",
+    );
+    expect(admitted(off, profile({ type: "Unconfined" })).decision.admit).toBe(true);
+    expect(admitted(off, profile(confined, { status: { phase: "Running" } })).decision.admit).toBe(true);
+    expect(admitted(nodeWith(), profile(confined))).toMatchObject({
+      decision: { admit: true },
+      needs: ["kubelet.appArmor"],
+    });
+  });
+  it("profiles of the host have a name", () => {
+    expect(shown(on, profile({ type: "Localhost" }))).toBe(
+      'AppArmor: Cannot enforce AppArmor: invalid empty AppArmor profile name: "&AppArmorProfile{Type:Localhost,LocalhostProfile:nil,}"',
+    );
+    expect(admitted(on, profile({ type: "Localhost", localhostProfile: "mine" })).decision.admit).toBe(true);
+  });
+  it("is also asked for by annotation", () => {
+    const annotations = { "container.apparmor.security.beta.kubernetes.io/c": "localhost/ " };
+    const pod = { ...podWith("p"), metadata: { name: "p", uid: "u", annotations } };
+    expect(shown(on, pod)).toContain("LocalhostProfile:* ,}");
+  });
+});
+
+describe("features", () => {
+  it("of pod level need their gate", () => {
+    const gateOff = nodeWith({}, {}, { kubeletConfiguration: { featureGates: { PodLevelResources: false } } });
+    const pod = podWith("p", { cpu: "1" }, { resources: { requests: { cpu: "2" } } });
+    expect(shown(gateOff, pod)).toBe("PodLevelResourcesNotSupported: PodLevelResources feature gate is disabled");
+    expect(admitted(gateOff, pod).decision.resources).toContainEqual(
+      expect.objectContaining({ resource: "cpu", requested: 1000 }),
+    );
+    expect(admitted(nodeWith(), pod).decision.resources).toContainEqual(
+      expect.objectContaining({ resource: "cpu", requested: 2000 }),
+    );
+  });
+  it("that a node declares are compared by name", () => {
+    const rules = [{ action: "RestartAllContainers" }];
+    const pod = podWith(
+      "p",
+      {},
+      {
+        containers: [{ name: "c", restartPolicyRules: rules }],
+        hostNetwork: true,
+        hostUsers: false,
+      },
+    );
+    const declaring = (...declaredFeatures: string[]): Json => nodeWith({}, { declaredFeatures });
+    expect(shown(declaring(), pod)).toBe(
+      "PodFeatureUnsupported: Pod requires node features that are not available: RestartAllContainersOnContainerExits, UserNamespacesHostNetworkSupport",
+    );
+    expect(shown(declaring("RestartAllContainersOnContainerExits"), pod)).toMatch(
+      /: UserNamespacesHostNetworkSupport$/,
+    );
+    expect(admitted(nodeWith(), pod)).toMatchObject({
+      decision: { admit: true },
+      needs: ["node.status.declaredFeatures"],
+    });
+  });
+  it("of supplementary groups are told by the node", () => {
+    const pod = podWith("p", {}, { securityContext: { supplementalGroupsPolicy: "Strict" } });
+    expect(shown(nodeWith({}, { features: { supplementalGroupsPolicy: false } }), pod)).toBe(
+      "SupplementalGroupsPolicyNotSupported: SupplementalGroupsPolicy=Strict is not supported in this node",
+    );
+    expect(admitted(nodeWith({}, { features: { supplementalGroupsPolicy: true } }), pod).decision.admit).toBe(true);
+  });
+});
+
+describe("a node that shuts down", () => {
+  const refused = "NodeShutdown: Pod was rejected as the node is shutting down.";
+  it("takes nothing more, critical or not", () => {
+    expect(shown(nodeWith({}, {}, { kubelet: { shuttingDown: true } }), podWith("p", {}, CRITICAL))).toBe(refused);
+  });
+  it("says so in its Ready condition", () => {
+    const conditions = [{ type: "Ready", status: "False", message: "node is shutting down" }];
+    expect(shown(nodeWith({}, { conditions }), podWith("p"))).toBe(refused);
+  });
+});
+
+describe("all reasons", () => {
+  it("are listed in the order of the handlers, and the first is shown", () => {
+    const node = {
+      metadata: { name: "n", labels: { zone: "a" } },
+      spec: { taints: [{ key: "k", effect: "NoExecute" }] },
+    };
+    const conditions = [
+      { type: "DiskPressure", status: "True" },
+      { type: "Ready", status: "False", message: "node is shutting down" },
+    ];
+    const snapshot = nodeWith(node, { conditions }, { kubelet: { appArmor: false } });
+    const pod = podWith(
+      "p",
+      { cpu: "5", memory: "9Gi", "example.com/gpu": "1", "hugepages-2Mi": "2Mi" },
+      {
+        nodeName: "other",
+        nodeSelector: { zone: "b" },
+        os: { name: "windows" },
+        securityContext: { appArmorProfile: { type: "RuntimeDefault" }, sysctls: [{ name: "vm.a" }, { name: "vm.b" }] },
+      },
+    );
+    const answer = admitted(snapshot, pod, { managers: () => ({ reason: "TopologyAffinityError", message: "no" }) });
+    expect(wouldRefuse(answer)).toEqual([
+      "eviction Evicted",
+      "sysctl SysctlForbidden",
+      "sysctl SysctlForbidden",
+      "resources TopologyAffinityError",
+      "predicates PodOSNotSupported",
+      "predicates OutOfcpu",
+      "predicates OutOfmemory",
+      "predicates OutOfhugepages-2Mi",
+      "predicates NodeAffinity",
+      "predicates NodeName",
+      "predicates TaintToleration",
+      "app-armor AppArmor",
+      "shutdown NodeShutdown",
+    ]);
+    expect(answer.decision.wouldRefuse.filter((w) => w.shown).map((w) => w.reason)).toEqual(["Evicted"]);
+    expect(answer.verdict).toBe("refused");
+  });
+});
+
+describe("the resource managers", () => {
+  const given = [{ container: "c", cpus: "1", exclusive: true, memory: [], devices: {} }];
+  it("tell what they would give, unless they refuse", () => {
+    expect(admitted(nodeWith(), podWith("p"), { managers: () => null, assigned: () => given }).decision.assigned).toBe(
+      given,
+    );
+    const refuses = { managers: () => ({ reason: "r", message: "m" }), assigned: () => given };
+    expect(admitted(nodeWith(), podWith("p"), refuses).decision).toMatchObject({
+      admit: false,
+      reason: "r",
+      assigned: null,
+    });
+    expect(admitted(nodeWith(), podWith("p")).decision.assigned).toBeNull();
+  });
+  it("raise what the node can give to what containers hold", () => {
+    const snapshot = nodeWith({}, {}, { pods: [podWith("old", { "example.com/gpu": "1" })] });
+    const pod = podWith("p", { "example.com/gpu": "1" });
+    const held = new Map([["example.com/gpu", 2]]);
+    const gpu = admitted(snapshot, pod, { heldDevices: () => held }).decision.resources.at(-1);
+    expect(gpu).toEqual({ resource: "example.com/gpu", requested: 1, used: 1, capacity: 2, insufficient: 0 });
+  });
+});

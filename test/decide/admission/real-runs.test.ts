@@ -1,0 +1,53 @@
+import { describe, expect, it } from "vitest";
+import { admitted } from "./asking.ts";
+import { eventMessage, realCases } from "./real-cases.ts";
+
+const cases = realCases("real-admission");
+
+describe("what a kubelet answered on a real node", () => {
+  it("is there to compare with", () => {
+    expect(cases).toHaveLength(41);
+    expect(new Set(cases.map(({ outcome }) => outcome.reason ?? outcome.phase))).toEqual(
+      new Set([
+        "Evicted",
+        "NodeAffinity",
+        "NodePorts",
+        "OutOfcpu",
+        "OutOfhugepages-2Mi",
+        "OutOfmemory",
+        "PodOSNotSupported",
+        "Running",
+      ]),
+    );
+  });
+  it.each(cases)("$name: the same reason and message", (real) => {
+    const { admit, reason, message, preempt } = admitted(real.snapshot, real.applied).decision;
+    expect({ admit, reason, message, preempt }).toEqual({
+      admit: real.outcome.phase === "Running",
+      reason: real.outcome.reason ?? "",
+      message: eventMessage(real),
+      preempt: [],
+    });
+  });
+});
+
+describe("what the kubelet did not show", () => {
+  it("is named behind the reason that it did", () => {
+    const both = cases.find(({ name }) => name === "with-room/cpu-and-memory");
+    expect(admitted(both?.snapshot ?? {}, both?.applied).decision.wouldRefuse).toEqual([
+      {
+        handler: "predicates",
+        reason: "OutOfcpu",
+        message: "Node didn't have enough resource: cpu, requested: 5000, used: 1750, capacity: 1800",
+        shown: true,
+      },
+      {
+        handler: "predicates",
+        reason: "OutOfmemory",
+        message:
+          "Node didn't have enough resource: memory, requested: 107374182400, used: 515899392, capacity: 23678480384",
+        shown: false,
+      },
+    ]);
+  });
+});

@@ -1,0 +1,127 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
+import { type CpuManager, cpuManager } from "../../../api/decide/cpus/manager.ts";
+import {
+  type CpuPolicy,
+  nonePolicy,
+  type StaticPolicy,
+  type StaticSetting,
+  staticPolicy,
+} from "../../../api/decide/cpus/policy.ts";
+import { containersOf } from "../../../api/decide/cpus/request.ts";
+import { cpuText } from "../../../api/decide/cpus/sets.ts";
+import { freshState, startState } from "../../../api/decide/cpus/start.ts";
+import { type CpuTopology, cpuTopology } from "../../../api/decide/cpus/topology.ts";
+import { ANY_NODE, type TopologyHint } from "../../../api/decide/topology/hint.ts";
+import { formatCpuSet, gapsIn, parseCpuSet } from "../../../api/model/cpu-set.ts";
+import { type Machine, machine } from "../../../api/model/machine.ts";
+import { type Pod, pod as podSchema } from "../../../api/model/pod.ts";
+
+type Row = NonNullable<Machine["cpus"]>[number];
+
+/** The topology of these rows; a CPU that is left out is offline. */
+export function topologyOf(cpus: readonly Row[]): CpuTopology {
+  const offlineCpus = formatCpuSet(gapsIn(cpus.map(({ cpu }) => cpu)));
+  const topology = cpuTopology(machine.parse({ cpus, offlineCpus }));
+  if (!topology.ok) throw new Error(JSON.stringify(topology.error));
+  return topology.value;
+}
+
+interface Shape {
+  readonly sockets?: number;
+  /** In all. */
+  readonly nodes?: number;
+  readonly caches?: number;
+  /** In all; each has two threads, the second one `cores` CPUs further. */
+  readonly cores: number;
+  readonly threads?: number;
+}
+/** A machine as they are built: everything of the same size. */
+export function evenMachine({ sockets = 1, nodes = sockets, caches = nodes, cores, threads = 2 }: Shape): CpuTopology {
+  const rows = Array.from({ length: cores * threads }, (_, cpu): Row => {
+    const core = cpu % cores;
+    const of = (groups: number): number => Math.floor((core * groups) / cores);
+    return { cpu, core, socket: of(sockets), numa: of(nodes), uncoreCache: of(caches) };
+  });
+  return topologyOf(rows);
+}
+
+export const cpus = (text: string): ReadonlySet<number> => new Set(parseCpuSet(text));
+
+/** CPU 0 reserved, every option by its name. */
+export function policyOn(
+  topology: CpuTopology,
+  options: readonly string[] = [],
+  setting: Partial<StaticSetting> = {},
+): StaticPolicy {
+  const policy = staticPolicy({
+    topology,
+    options: Object.fromEntries(options.map((name) => [name, "true"])),
+    gates: { alpha: true, beta: true },
+    topologyPolicy: "none",
+    numReserved: 1,
+    reserved: cpus(""),
+    ...setting,
+  });
+  if (!policy.ok) throw new Error(policy.error);
+  return policy.value;
+}
+export function nonePolicyOf(): CpuPolicy {
+  const policy = nonePolicy({});
+  if (!policy.ok) throw new Error(policy.error);
+  return policy.value;
+}
+export const freshManager = (policy: StaticPolicy): CpuManager => cpuManager(policy, freshState(policy));
+/** A manager that has read this pool and these CPUs, by pod and container. */
+export function managerWith(
+  policy: StaticPolicy,
+  defaultCpuSet: string,
+  entries: Readonly<Record<string, Readonly<Record<string, string>>>>,
+): CpuManager {
+  const state = startState({ policy, file: JSON.stringify({ policyName: "static", defaultCpuSet, entries }) });
+  if (!state.ok) throw new Error(state.error);
+  return cpuManager(policy, state.value);
+}
+
+/** Container -> CPUs; init containers end in `-init`, sidecars in `-side`. */
+export function podOf(uid: string, asked: Readonly<Record<string, number | string>>, more: object = {}): Pod {
+  const all = Object.entries(asked).map(([name, cpu]) => {
+    const amounts = { cpu: String(cpu), memory: "1Gi" };
+    const container = { name, resources: { requests: amounts, limits: amounts } };
+    return name.endsWith("-side") ? { ...container, restartPolicy: "Always" } : container;
+  });
+  const isInit = ({ name }: { name: string }): boolean => name.endsWith("-init") || name.endsWith("-side");
+  const initContainers = all.filter(isInit);
+  return podSchema.parse({
+    metadata: { name: uid, uid },
+    spec: { initContainers, containers: all.filter((c) => !isInit(c)) },
+    ...more,
+  });
+}
+
+/** Gives each container its CPUs, up to the first that gets none: the message. */
+export function admit(manager: CpuManager, pod: Pod, hint: TopologyHint = ANY_NODE): string | undefined {
+  for (const container of containersOf(pod)) {
+    const given = manager.allocate(pod, container, hint);
+    if (!given.ok) return given.error.message;
+  }
+  return undefined;
+}
+/** `pod/container` -> CPUs, and the pool. */
+export function shown(manager: CpuManager): Readonly<Record<string, string>> {
+  const { assignments, defaultCpus } = manager.state();
+  const held = [...assignments].flatMap(([uid, containers]) =>
+    Array.from(containers, ([name, set]) => [`${uid}/${name}`, cpuText(set)] as const),
+  );
+  return { ...Object.fromEntries(held), pool: cpuText(defaultCpus) };
+}
+
+/** The cases of a file of captured answers. */
+export function linesOf<Case>(file: string): readonly Case[] {
+  const text = gunzipSync(readFileSync(join(import.meta.dirname, "../../data/cpu-manager", file))).toString();
+  return text
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Case);
+}

@@ -1,0 +1,194 @@
+import { describe, expect, test } from "vitest";
+import { type CpuManager, cpuManager } from "../../../api/decide/cpus/manager.ts";
+import { sharedCpus } from "../../../api/decide/cpus/state.ts";
+import type { TopologyHint } from "../../../api/decide/topology/hint.ts";
+import type { Container } from "../../../api/model/pod.ts";
+import {
+  admit,
+  cpus,
+  evenMachine,
+  freshManager,
+  managerWith,
+  nonePolicyOf,
+  podOf,
+  policyOn,
+  shown,
+  topologyOf,
+} from "./kit.ts";
+
+/** Two sockets of four cores: CPUs 0-3 and 8-11, 4-7 and 12-15. */
+const twoSockets = evenMachine({ sockets: 2, cores: 8 });
+const near = (nodes: number): TopologyHint => ({ nodes, preferred: true });
+
+describe("who gets CPUs of their own", () => {
+  test("containers of Guaranteed pods with a whole request; the others run in the pool", () => {
+    const manager = freshManager(policyOn(twoSockets));
+    expect(admit(manager, podOf("a", { whole: 2, half: "1500m" }))).toBeUndefined();
+    const burstable = podOf("b", { c: 2 });
+    delete burstable.spec.containers[0]?.resources?.limits;
+    expect(admit(manager, burstable)).toBeUndefined();
+    expect(shown(manager)).toEqual({ "a/whole": "1,9", pool: "0,2-8,10-15" });
+  });
+  test("not those of a pod with resources as a whole", () => {
+    const pod = podOf("a", { c: 2 });
+    const whole = { ...pod, spec: { ...pod.spec, resources: pod.spec.containers[0]?.resources } };
+    const manager = freshManager(policyOn(twoSockets));
+    expect(admit(manager, whole)).toBeUndefined();
+    expect(shown(manager)).toEqual({ pool: "0-15" });
+    expect(
+      manager.podHints(whole).size + manager.containerHints(whole, whole.spec.containers[0] as Container).size,
+    ).toBe(0);
+  });
+  test("nobody with policy none, which also leaves the state alone", () => {
+    const state = {
+      defaultCpus: cpus("0-2"),
+      assignments: new Map([["x", new Map([["c", cpus("3")]])]]),
+      podCpus: new Map(),
+    };
+    const manager = cpuManager(nonePolicyOf(), state);
+    const pod = podOf("a", { c: 2 });
+    expect(admit(manager, pod)).toBeUndefined();
+    manager.removeContainer("x", "c");
+    manager.removeStale([]);
+    expect(manager.state()).toEqual(state);
+    expect([manager.cpusOf("x", "c"), manager.podHints(pod).size, manager.available().size]).toEqual([undefined, 0, 0]);
+  });
+});
+
+describe("within a pod", () => {
+  test("an init container leaves its CPUs to those after it, a sidecar does not", () => {
+    const manager = freshManager(policyOn(twoSockets));
+    expect(admit(manager, podOf("a", { "big-init": 4, "log-side": 2, app: 2, more: 3 }))).toBeUndefined();
+    // the sidecar comes first after the init container and keeps what it took of its CPUs
+    expect(shown(manager)).toEqual({
+      "a/big-init": "1-2,9-10",
+      "a/log-side": "1,9",
+      "a/app": "2,10",
+      "a/more": "3,8,11",
+      pool: "0,4-7,12-15",
+    });
+  });
+  test("what an init container leaves is for its own pod alone", () => {
+    const manager = freshManager(policyOn(evenMachine({ cores: 2 })));
+    expect(admit(manager, podOf("a", { "one-init": 3, app: 1 }))).toBeUndefined();
+    expect(admit(manager, podOf("b", { app: 1 }))).toBe(
+      "not enough cpus available to satisfy request: requested=1, available=0",
+    );
+    expect(shown(manager)).toEqual({ "a/one-init": "1-3", "a/app": "2", pool: "0" });
+  });
+  test("asking again for a container changes nothing", () => {
+    const manager = freshManager(policyOn(twoSockets));
+    const pod = podOf("a", { "one-init": 2, app: 3 });
+    admit(manager, pod);
+    const before = shown(manager);
+    expect(admit(manager, pod)).toBeUndefined();
+    expect(shown(manager)).toEqual(before);
+  });
+  test("an error leaves the container without CPUs, and those before it with theirs", () => {
+    const manager = freshManager(policyOn(evenMachine({ cores: 2, threads: 1 })));
+    expect(admit(manager, podOf("two", { a: 1, b: 1 }))).toBe(
+      "not enough cpus available to satisfy request: requested=1, available=0",
+    );
+    expect(shown(manager)).toEqual({ "two/a": "1", pool: "0" });
+  });
+});
+
+describe("release", () => {
+  test("gives back what no other container of the pod holds", () => {
+    const manager = freshManager(policyOn(twoSockets));
+    admit(manager, podOf("a", { "one-init": 4, app: 2 }));
+    manager.removeContainer("a", "one-init");
+    expect(shown(manager)).toEqual({ "a/app": "1,9", pool: "0,2-8,10-15" });
+    manager.removeContainer("a", "app");
+    manager.removeContainer("a", "app");
+    manager.removeContainer("nobody", "app");
+    expect(shown(manager)).toEqual({ pool: "0-15" });
+  });
+  test("what no active pod has is stale, also a container that its pod no longer lists", () => {
+    const manager = managerWith(policyOn(twoSockets), "0-1,4-15", { gone: { c: "2" }, a: { old: "3" } });
+    const pod = podOf("a", { c: 1 });
+    admit(manager, pod);
+    manager.removeStale([pod]);
+    expect(shown(manager)).toEqual({ "a/c": "8", pool: "0-7,9-15" });
+  });
+});
+
+describe("near the hint of the topology manager", () => {
+  test("first as many as the nodes have, then the rest from anywhere", () => {
+    const manager = freshManager(policyOn(twoSockets));
+    expect(admit(manager, podOf("a", { c: 10 }), near(0b10))).toBeUndefined();
+    expect(shown(manager)).toEqual({ "a/c": "1,4-7,9,12-15", pool: "0,2-3,8,10-11" });
+  });
+  test("with align-by-socket all nodes of their sockets count", () => {
+    const quarters = evenMachine({ sockets: 2, nodes: 4, cores: 8 });
+    // the first socket has less left, so the rest would come from there
+    const [plain, bySocket] = [[], ["align-by-socket"]].map((options) =>
+      managerWith(policyOn(quarters, options), "0,3-8,11-15", { other: { c: "1-2,9-10" } }),
+    );
+    for (const manager of [plain, bySocket]) admit(manager as CpuManager, podOf("a", { c: 6 }), near(0b1000));
+    expect(shown(plain as CpuManager)["a/c"]).toBe("3,6-7,11,14-15");
+    expect(shown(bySocket as CpuManager)["a/c"]).toBe("4-6,12-14");
+  });
+});
+
+describe("full-pcpus-only", () => {
+  const options = ["full-pcpus-only"];
+  const allocate = (count: number, manager = freshManager(policyOn(twoSockets, options))) => {
+    const pod = podOf("a", { c: count });
+    return manager.allocate(pod, pod.spec.containers[0] as Container, { nodes: null, preferred: false });
+  };
+  test("refuses a part of a core under its own name", () => {
+    expect(allocate(3)).toEqual({
+      ok: false,
+      error: {
+        reason: "SMTAlignmentError",
+        message: "SMT Alignment Error: requested 3 cpus not multiple cpus per core = 2",
+      },
+    });
+  });
+  test("does not count the cores of reserved CPUs", () => {
+    expect(allocate(16)).toEqual({
+      ok: false,
+      error: {
+        reason: "SMTAlignmentError",
+        message:
+          "SMT Alignment Error: not enough free physical CPUs: available physical CPUs = 14, requested CPUs = 16, CPUs per core = 2",
+      },
+    });
+    expect(allocate(14)).toEqual({ ok: true, value: undefined });
+  });
+  test("may refuse after a restart what already runs", () => {
+    const manager = managerWith(policyOn(twoSockets, options), "0,8", { a: { c: "1-7,9-15" } });
+    expect(allocate(14, manager).ok).toBe(false);
+    expect(shown(manager)).toEqual({ "a/c": "1-7,9-15", pool: "0,8" });
+  });
+});
+
+describe("strict-cpu-reservation", () => {
+  test("keeps the reserved CPUs out of the pool", () => {
+    const manager = freshManager(policyOn(twoSockets, ["strict-cpu-reservation"]));
+    expect(shown(manager)).toEqual({ pool: "1-15" });
+    expect(admit(manager, podOf("a", { c: 15 }))).toBeUndefined();
+    expect(shown(manager)).toEqual({ "a/c": "1-15", pool: "" });
+  });
+});
+
+describe("where the kubelet goes wrong, so does the answer, and it can be seen", () => {
+  test("on cores of two sizes it gives a thread that another container has", () => {
+    // cores 0 and 1 have two threads, 2 to 4 have one: 1.4 a core, so one free thread makes a free core
+    const rows = [0, 0, 1, 1, 2, 3, 4].map((core, cpu) => ({ cpu, core, socket: 0, numa: 0 }));
+    const manager = managerWith(policyOn(topologyOf(rows)), "0-1,3-6", { other: { c: "2" } });
+    expect(admit(manager, podOf("a", { c: 4 }))).toBeUndefined();
+    const { assignments } = manager.state();
+    expect(shown(manager)).toEqual({ "other/c": "2", "a/c": "2-3,5-6", pool: "0-1,4" });
+    expect(sharedCpus(assignments)).toEqual([
+      {
+        cpus: cpus("2"),
+        holders: [
+          { uid: "a", container: "c" },
+          { uid: "other", container: "c" },
+        ],
+      },
+    ]);
+  });
+});

@@ -1,0 +1,93 @@
+import { describe, expect, test } from "vitest";
+import { writeCpuState } from "../../../api/decide/cpus/checkpoint.ts";
+import { type CpuManager, cpuManager } from "../../../api/decide/cpus/manager.ts";
+import { freshState, startState } from "../../../api/decide/cpus/start.ts";
+import { ANY_NODE } from "../../../api/decide/topology/hint.ts";
+import { type Pod, pod as podSchema } from "../../../api/model/pod.ts";
+import { admit, evenMachine, podOf, policyOn, shown } from "./kit.ts";
+
+/** Two sockets of eight threads each; CPU 0 reserved. */
+const policy = policyOn(evenMachine({ sockets: 2, cores: 8 }));
+const manager = (): CpuManager => cpuManager(policy, freshState(policy), true);
+
+/** A pod with so many CPUs as a whole; containers that ask for 0 have no resources of their own. */
+function wholePod(cpu: number, asked: Readonly<Record<string, number>>): Pod {
+  const pod = podOf("a", asked);
+  const lists = [...(pod.spec.initContainers ?? []), ...pod.spec.containers];
+  for (const container of lists) if (asked[container.name] === 0) delete container.resources;
+  const amounts = { cpu: String(cpu), memory: "8Gi" };
+  const { spec } = podSchema.parse({
+    metadata: { name: "a" },
+    spec: { containers: [{ name: "c" }], resources: { requests: amounts, limits: amounts } },
+  });
+  return { ...pod, spec: { ...pod.spec, resources: spec.resources } };
+}
+const given = (m: CpuManager, pod: Pod) => {
+  const answer = m.allocatePod(pod, ANY_NODE);
+  return answer.ok ? undefined : answer.error;
+};
+
+describe("a pod with CPUs as a whole, with the gate PodLevelResourceManagers", () => {
+  const pod = wholePod(6, { "setup-init": 0, "log-side": 2, "late-init": 0, app: 2, more: 0 });
+  test("shares them out: own ones first, the rest to all others", () => {
+    const m = manager();
+    expect(given(m, pod)).toBeUndefined();
+    expect(shown(m)).toEqual({
+      "a/setup-init": "1-3,9-11",
+      "a/log-side": "1,9",
+      "a/late-init": "2-3,10-11",
+      "a/app": "2,10",
+      "a/more": "3,11",
+      pool: "0,4-8,12-15",
+    });
+  });
+  test("gives them back with its last container", () => {
+    const m = manager();
+    given(m, pod);
+    for (const name of ["setup-init", "log-side", "late-init", "app"]) m.removeContainer("a", name);
+    expect(shown(m)).toEqual({ "a/more": "3,11", pool: "0,4-8,12-15" });
+    m.removeContainer("a", "more");
+    expect(shown(m)).toEqual({ pool: "0-15" });
+  });
+  test("is written in version 3, and read back", () => {
+    const m = manager();
+    given(m, wholePod(2, { app: 0 }));
+    const file = writeCpuState("static", m.state(), true);
+    expect(file.replace(/\d+}$/, "}")).toBe(
+      '{"policyName":"static","defaultCpuSet":"0,2-8,10-15","entries":{"a":{"app":"1,9"}},"podEntries":{"a":{"cpuSet":"1,9"}},"checksum":}',
+    );
+    expect(startState({ policy, file, podLevelManagers: true })).toEqual({ ok: true, value: m.state() });
+    expect(startState({ policy, file }).ok).toBe(false);
+  });
+  test("is refused by name when nothing is left to share", () => {
+    const reason = "EmptyPodSharedPoolError";
+    for (const [asked, message] of [
+      [
+        { app: 2, more: 0 },
+        "pod rejected, sum of exclusive container cpu requests equals pod budget, leaving no cpus for shared containers",
+      ],
+      [
+        { "log-side": 2, "late-init": 0, app: 1 },
+        "pod rejected, pod has shared init containers but no cpus available for them",
+      ],
+    ] as const) {
+      const m = manager();
+      const whole = wholePod(2, asked);
+      expect(given(m, whole)).toEqual({ reason, message });
+      expect(m.podHints(whole)).toEqual(new Map([["cpu", []]]));
+      expect(shown(m)).toEqual({ pool: "0-15" });
+    }
+    // all for themselves: nobody shares
+    expect(given(manager(), wholePod(2, { app: 2 }))).toBeUndefined();
+  });
+  test("under container scope its containers get what they ask for themselves", () => {
+    const m = manager();
+    expect(admit(m, wholePod(6, { app: 2, more: 0 }))).toBeUndefined();
+    expect(shown(m)).toEqual({ "a/app": "1,9", pool: "0,2-8,10-15" });
+  });
+  test("without the gate nothing is given", () => {
+    const m = cpuManager(policy, freshState(policy));
+    expect([given(m, pod), admit(m, pod)]).toEqual([undefined, undefined]);
+    expect(shown(m)).toEqual({ pool: "0-15" });
+  });
+});

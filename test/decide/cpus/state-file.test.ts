@@ -1,0 +1,220 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { hashedV1, writeCpuState } from "../../../api/decide/cpus/checkpoint.ts";
+import { cpuPolicy } from "../../../api/decide/cpus/policy.ts";
+import { cpuText } from "../../../api/decide/cpus/sets.ts";
+import { freshState, type StartInput, startState } from "../../../api/decide/cpus/start.ts";
+import { sharedCpus } from "../../../api/decide/cpus/state.ts";
+import { fnv1a } from "../../../api/decide/go/checksum.ts";
+import { fromNanos } from "../../../api/model/amount.ts";
+import { evenMachine, linesOf, nonePolicyOf, policyOn } from "./kit.ts";
+
+/** Four cores of two threads, CPUs 0 and 4 reserved. */
+const topology = evenMachine({ cores: 4 });
+const policy = policyOn(topology, [], { numReserved: 2 });
+const strict = policyOn(topology, ["strict-cpu-reservation"], { numReserved: 2 });
+const none = nonePolicyOf();
+const containers = new Map([
+  ["id1", { uid: "uid-1", container: "c0" }],
+  ["id2", { uid: "uid-1", container: "c1" }],
+]);
+
+/** The kubelet's words, or the pool and each container's CPUs. */
+function startOf(file: string | undefined, more: Partial<StartInput> = {}): string | Readonly<Record<string, string>> {
+  const state = startState({ policy, file, containers, ...more });
+  if (!state.ok) return state.error;
+  const held = [...state.value.assignments].flatMap(([uid, list]) =>
+    Array.from(list, ([name, set]) => [`${uid}/${name}`, cpuText(set)] as const),
+  );
+  return { pool: cpuText(state.value.defaultCpus), ...Object.fromEntries(held) };
+}
+const unread = (what: string, directory = "/var/lib/kubelet"): string =>
+  `could not restore state from checkpoint: ${what}, please drain this node and delete the CPU manager checkpoint file "${directory}/cpu_manager_state" before restarting Kubelet`;
+const fileOf = (defaultCpuSet: string, entries: object = {}, more: object = {}): string =>
+  JSON.stringify({ policyName: "static", defaultCpuSet, entries, ...more });
+
+describe("the file as it is written", () => {
+  test("is read back as it was, with its checksum", () => {
+    const file =
+      '{"policyName":"static","defaultCpuSet":"0-4","entries":{"a<b":{"z":"5"},"b":{"x":"6","y":"7"}},"checksum":1}';
+    const state = startState({ policy, file: file.replace(/,"checksum":1/, "") });
+    if (!state.ok) throw new Error(state.error);
+    const written = writeCpuState("static", state.value);
+    expect(written.replace(/"checksum":\d+/, '"checksum":1')).toBe(file.replace("<", "\\u003c"));
+    expect(startOf(written)).toEqual({ pool: "0-4", "a<b/z": "5", "b/x": "6", "b/y": "7" });
+  });
+  test("of a real node comes out to the byte", () => {
+    const real = readFileSync(join(import.meta.dirname, "../../data/real-node/cpu_manager_state"), "utf8");
+    const node = policyOn(evenMachine({ cores: 2, threads: 1 }));
+    const state = startState({ policy: node, file: real });
+    expect(state.ok && writeCpuState("static", state.value)).toBe(real);
+  });
+  test("of a kubelet with policy none is the one that nodes have everywhere", () => {
+    expect(writeCpuState("none", freshState(none))).toBe(
+      '{"policyName":"none","defaultCpuSet":"","checksum":1353318690}',
+    );
+  });
+});
+
+describe("no file, and a file of nothing", () => {
+  test("without a file all CPUs are shared, less the strictly reserved ones", () => {
+    expect(startOf(undefined)).toEqual({ pool: "0-7" });
+    expect(startOf(undefined, { policy: strict })).toEqual({ pool: "1-3,5-7" });
+    expect(startOf(undefined, { policy: none })).toEqual({ pool: "" });
+  });
+  test("an empty pool without containers begins anew", () => {
+    expect(startOf(fileOf(""))).toEqual({ pool: "0-7" });
+    expect(startOf(fileOf("", { u: { c: "1" } }))).toBe("default cpuset cannot be empty");
+  });
+  test("an empty or cut file is none of this", () => {
+    const whole = writeCpuState("static", freshState(policy));
+    for (const text of ["", " \n", whole.slice(0, -1), whole.slice(0, 20)]) {
+      expect(startOf(text)).toBe(unread("unexpected end of JSON input"));
+    }
+    expect(startOf("", { rootDir: "/data/kubelet/" })).toBe(unread("unexpected end of JSON input", "/data/kubelet"));
+  });
+});
+
+describe("versions and checksums", () => {
+  const entries = { u: { c: "6", b: "7" } };
+  const read = { pool: "0-5", "u/b": "7", "u/c": "6" };
+
+  test("version 2 has two right checksums, of a kubelet before 1.36 and of its own type's name", () => {
+    expect(startOf(fileOf("0-5", entries, { checksum: 913283141 }))).toEqual(read);
+    expect(startOf(fileOf("0-5", entries, { checksum: 1329628417 }))).toEqual(read);
+    expect(startOf(fileOf("0-5", entries, { checksum: 1329628417 }), { podLevelManagers: true })).toBe(
+      unread("json: cannot unmarshal object into Go struct field CPUManagerCheckpointV1.entries of type string"),
+    );
+  });
+  test("a wrong checksum is told as what version 1 says to such a file", () => {
+    expect(startOf(fileOf("0-5", entries, { checksum: 5 }))).toBe(
+      unread("json: cannot unmarshal object into Go struct field CPUManagerCheckpointV1.entries of type string"),
+    );
+    expect(startOf(fileOf("0-7", {}, { checksum: 5 }))).toBe(unread("checkpoint is corrupted"));
+  });
+  test("a file without a checksum is taken as it is", () => {
+    expect(startOf(fileOf("0-5", entries))).toEqual(read);
+    expect(startOf(fileOf("0-5", entries, { checksum: 0 }))).toEqual(read);
+  });
+  test("version 1 knows containers by their ids", () => {
+    const ids = new Map([
+      ["id1", "6"],
+      ["id2", "7"],
+    ]);
+    const checksum = fnv1a(hashedV1({ policyName: "static", defaultCpuSet: "0-5", entries: ids }));
+    const file = fileOf("0-5", Object.fromEntries(ids), { checksum });
+    expect(checksum).toBe(4146890701);
+    expect(startOf(file)).toEqual({ pool: "0-5", "uid-1/c0": "6", "uid-1/c1": "7" });
+    expect(startOf(file, { containers: new Map() })).toBe(
+      unread("failed to migrate checkpoint from v1 to v2: containerID 'id1' not found in initial containers list"),
+    );
+  });
+  test("version 3 is read with its gate alone, and its pods' CPUs count", () => {
+    const file = fileOf("0-5", {}, { podEntries: { u: { cpuSet: "6,7" } }, checksum: 1877743232 });
+    expect(startOf(file, { podLevelManagers: true })).toEqual({ pool: "0-5" });
+    expect(startOf(file)).toBe(unread("checkpoint is corrupted"));
+  });
+});
+
+describe("a file that is not this node's", () => {
+  test.each([
+    [
+      "of another policy",
+      '{"policyName":"none"}',
+      unread('configured policy "static" differs from state checkpoint policy "none"'),
+    ],
+    [
+      "with a pool without all reserved CPUs",
+      fileOf("1-7", { u: { c: "0" } }),
+      'not all reserved cpus: "0,4" are present in defaultCpuSet: "1-7"',
+    ],
+    [
+      "with a container's CPUs in the pool",
+      fileOf("0-6", { u: { c: "6-7" } }),
+      'pod: u, container: c cpuset: "6-7" overlaps with default cpuset "0-6"',
+    ],
+    [
+      "with a CPU that the machine lacks",
+      fileOf("0-7", { u: { c: "8" } }),
+      'current set of available CPUs "0-7" doesn\'t match with CPUs in state "0-8"',
+    ],
+    [
+      "without a CPU that the machine has",
+      fileOf("0-5", { u: { c: "6" } }),
+      'current set of available CPUs "0-7" doesn\'t match with CPUs in state "0-6"',
+    ],
+    [
+      "with a list that is none",
+      fileOf("0-7", { u: { c: "7-6" } }),
+      unread('could not parse cpuset "7-6" for container "c" in pod "u": invalid range "7-6" (7 > 6)'),
+    ],
+  ])("%s", (_, file, message) => {
+    expect(startOf(file)).toBe(message);
+  });
+  test("with a strictly reserved CPU in the pool", () => {
+    expect(startOf(fileOf("0-7"), { policy: strict })).toBe(
+      'some of strictly reserved cpus: "0,4" are present in defaultCpuSet: "0-7"',
+    );
+    expect(startOf(fileOf("1-3,5-7"), { policy: strict })).toEqual({ pool: "1-3,5-7" });
+  });
+  test("with lists that no machine has the CPUs for", () => {
+    expect(startOf(fileOf("0-4000000000"))).toBe(
+      unread('could not parse default cpu set "0-4000000000": CPU 4000000000 is above 65535'),
+    );
+    const many = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`c${i}`, "0-65535"]));
+    expect(startOf(fileOf("0-7", { u: many }))).toMatch(/the file lists more than 4194304 CPUs/);
+  });
+});
+
+test("two pods that hold one CPU are no reason for the kubelet not to start, but can be seen", () => {
+  const state = startState({ policy, file: fileOf("0-4", { u: { a: "5-6", b: "6" }, v: { c: "6-7" } }) });
+  if (!state.ok) throw new Error(state.error);
+  expect(sharedCpus(state.value.assignments)).toEqual([
+    {
+      cpus: new Set([6]),
+      holders: [
+        { uid: "u", container: "a" },
+        { uid: "v", container: "c" },
+      ],
+    },
+  ]);
+});
+
+/** Starts of the CPU manager of k8s.io/kubernetes v1.36.3, run as a library, on four cores of two threads. */
+interface KubeletStart {
+  readonly policy: string;
+  readonly options: Readonly<Record<string, string>>;
+  readonly reserved: string;
+  readonly podLevelManagers: boolean;
+  readonly text: string | null;
+  readonly error?: string;
+  /** What was in the file afterwards. */
+  readonly file?: string;
+}
+describe("the kubelet's own words about", () => {
+  const starts = linesOf<KubeletStart>("state-files.jsonl.gz");
+  const answered = (start: KubeletStart): Pick<KubeletStart, "error" | "file"> => {
+    const made = cpuPolicy({
+      ...start,
+      topology,
+      gates: { alpha: true, beta: true },
+      topologyPolicy: "none",
+      reservedCpu: fromNanos(1_500_000_000n),
+      reservedSystemCpus: "",
+    });
+    if (!made.ok) return { error: made.error };
+    const state = startState({ ...start, policy: made.value, file: start.text ?? undefined, containers });
+    return state.ok ? { file: writeCpuState(start.policy, state.value) } : { error: state.error };
+  };
+  test(`${starts.length} files`, () => {
+    expect(starts.length).toBeGreaterThan(200);
+    // a reserve of three for a kubelet that is to reserve two cannot be posted: reservedSystemCPUs sets the number
+    for (const start of starts.filter(({ reserved }) => reserved === "")) {
+      const { error, file } = answered(start);
+      expect(error, JSON.stringify(start)).toBe(start.error);
+      // a kubelet writes only what it changes
+      if (start.text === null && !start.podLevelManagers) expect(file).toBe(start.file);
+    }
+  });
+});

@@ -1,0 +1,91 @@
+import { type DeviceResource, inventoriesOf, type PluginOptions } from "../../../api/decide/devices/inventory.ts";
+import { type DeviceManager, type DeviceManagerInput, deviceManager } from "../../../api/decide/devices/manager.ts";
+import { ANY_NODE, type TopologyHint } from "../../../api/decide/topology/hint.ts";
+import { numaNodes } from "../../../api/decide/topology/numa-nodes.ts";
+import { type Pod, pod as podSchema } from "../../../api/model/pod.ts";
+import { epochMs } from "../../../api/model/units.ts";
+
+export const GPU = "example.com/gpu";
+export const NIC = "example.com/nic";
+export const NOW = epochMs(1_800_000_000_000);
+
+/** `gpu-0: 0` stands for a healthy device on NUMA node 0; null: without topology; `-gpu-0` is an unhealthy one. */
+export function resource(
+  name: string,
+  devices: Readonly<Record<string, readonly number[] | null>>,
+  options: PluginOptions = {},
+): DeviceResource {
+  return {
+    resource: name,
+    devices: Object.entries(devices).map(([id, numaNodes]) => ({
+      id: id.replace(/^-/, ""),
+      health: id.startsWith("-") ? "Unhealthy" : "Healthy",
+      ...(numaNodes !== null && { numaNodes }),
+    })),
+    plugin: { registered: true, options },
+  };
+}
+/** As many devices without topology: `a-0`, `a-1`. */
+export const plain = (name: string, count: number, options: PluginOptions = {}): DeviceResource =>
+  resource(name, Object.fromEntries(Array.from({ length: count }, (_, i) => [`a-${i}`, null])), options);
+
+type Limits = Readonly<Record<string, number | string>>;
+export interface PodShape {
+  readonly init?: Readonly<Record<string, Limits>>;
+  readonly sidecars?: readonly string[];
+  readonly containers: Readonly<Record<string, Limits>>;
+}
+export function podOf(uid: string, { init = {}, sidecars = [], containers }: PodShape): Pod {
+  const list = (of: Readonly<Record<string, Limits>>) =>
+    Object.entries(of).map(([name, limits]) => ({
+      name,
+      resources: { limits: Object.fromEntries(Object.entries(limits).map(([k, v]) => [k, `${v}`])) },
+      ...(sidecars.includes(name) && { restartPolicy: "Always" }),
+    }));
+  return podSchema.parse({
+    metadata: { name: uid, namespace: "default", uid },
+    spec: { initContainers: list(init), containers: list(containers) },
+  });
+}
+
+export interface Scene extends Partial<Omit<DeviceManagerInput, "inventories" | "nodes">> {
+  readonly resources: readonly DeviceResource[];
+  readonly numaNodes?: readonly number[];
+}
+export function managerOf({ resources, numaNodes: ids = [0, 1], ...rest }: Scene): DeviceManager {
+  return deviceManager({
+    inventories: inventoriesOf({
+      resources,
+      checkpointed: rest.checkpoint?.registered?.keys() ?? [],
+      now: NOW,
+      kubeletStartedAt: undefined,
+    }),
+    checkpoint: undefined,
+    nodes: numaNodes(ids),
+    sourcesReady: true,
+    activePods: new Set(),
+    runningAtStart: () => false,
+    prefer: () => undefined,
+    ...rest,
+  });
+}
+
+/** Gives every container of a pod its devices, as the kubelet does at admission; the text of the first error. */
+export function admit(manager: DeviceManager, pod: Pod, affinity: TopologyHint = ANY_NODE): string | undefined {
+  for (const container of [...(pod.spec.initContainers ?? []), ...pod.spec.containers]) {
+    const allocated = manager.allocate(pod, container, affinity);
+    if (!allocated.ok) return allocated.error.message;
+  }
+  return undefined;
+}
+/** `pod/container` -> the ids that it holds of the resource. */
+export function held(manager: DeviceManager, resource: string): Record<string, readonly string[]> {
+  const entries: [string, readonly string[]][] = [];
+  for (const [uid, containers] of manager.state.pods) {
+    for (const [name, resources] of containers) {
+      const ids = resources.get(resource)?.ids;
+      if (ids !== undefined) entries.push([`${uid}/${name}`, [...ids]]);
+    }
+  }
+  return Object.fromEntries(entries);
+}

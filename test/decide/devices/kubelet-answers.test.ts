@@ -1,0 +1,199 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
+import { describe, expect, it } from "vitest";
+import { type Device, type Inventory, inventoriesOf } from "../../../api/decide/devices/inventory.ts";
+import { type DeviceManager, deviceManager } from "../../../api/decide/devices/manager.ts";
+import { perNumaOf } from "../../../api/decide/devices/pod-devices.ts";
+import type { PreferredAllocation } from "../../../api/decide/devices/preferred.ts";
+import { ANY_NODE, type ResourceHints } from "../../../api/decide/topology/hint.ts";
+import { idsOf, maskOf, type NumaNodes, numaNodes } from "../../../api/decide/topology/numa-nodes.ts";
+import { type Container, isSidecar, type Pod, pod as podSchema } from "../../../api/model/pod.ts";
+import { ok } from "../../../api/model/result.ts";
+import { epochMs } from "../../../api/model/units.ts";
+
+/**
+ * Random cases that the device manager of k8s.io/kubernetes v1.36.3 answered, run as a library with plugins that answer like
+ * `plugin` below: one container each, after the containers before it in its pod.
+ */
+interface Case {
+  readonly nodes: readonly number[];
+  readonly ready: boolean;
+  readonly running: readonly string[];
+  readonly active: readonly string[];
+  readonly resources: readonly {
+    readonly resource: string;
+    readonly devices: readonly Device[];
+    readonly prefers: boolean;
+    readonly stopped?: true;
+  }[];
+  readonly held: readonly (readonly [pod: string, container: string, resource: string, ids: readonly string[]])[];
+  readonly pod: unknown;
+  readonly container: string;
+  readonly affinity: readonly number[] | null;
+  readonly out: {
+    readonly hints: unknown;
+    readonly podHints?: unknown;
+    readonly error?: string;
+    readonly given?: Readonly<Record<string, readonly string[]>>;
+  };
+}
+const FILE = join(import.meta.dirname, "../../data/device-manager/kubelet-answers.jsonl.gz");
+const CASES = gunzipSync(readFileSync(FILE))
+  .toString("utf8")
+  .trim()
+  .split("\n")
+  .map((line) => JSON.parse(line) as Case);
+
+/** What it must include, then the available ones from the back of the alphabet; of odd sizes one too few. */
+const plugin: PreferredAllocation = ({ available, mustInclude, size }) => {
+  const rest = available
+    .filter((id) => !mustInclude.includes(id))
+    .sort()
+    .reverse();
+  return ok([...mustInclude, ...rest.slice(0, Math.max(0, size - (size % 2) - mustInclude.length))]);
+};
+const NOW = epochMs(1_800_000_000_000);
+
+interface Replay {
+  readonly manager: DeviceManager;
+  readonly nodes: NumaNodes;
+  readonly pod: Pod;
+  readonly container: Container;
+}
+/** The manager as it was before the container's turn. */
+function replay(c: Case): Replay {
+  const inventories = inventoriesOf({
+    resources: c.resources.map((r) => ({
+      resource: r.resource,
+      devices: r.devices,
+      plugin: {
+        registered: r.stopped !== true,
+        stoppedAt: r.stopped === true ? NOW : undefined,
+        options: { getPreferredAllocationAvailable: r.prefers },
+      },
+    })),
+    checkpointed: [],
+    now: NOW,
+    kubeletStartedAt: undefined,
+  });
+  const entries = c.held.map(([podUid, containerName, resourceName, ids]) => ({
+    podUid,
+    containerName,
+    resourceName,
+    deviceIds: perNumaOf(inventories.get(resourceName) as Inventory, ids),
+    allocResp: "",
+  }));
+  const nodes = numaNodes(c.nodes);
+  const manager = deviceManager({
+    inventories,
+    checkpoint: { entries, registered: null },
+    nodes,
+    sourcesReady: c.ready,
+    activePods: new Set(c.active),
+    runningAtStart: (pod, container) => c.running.includes(`${pod}/${container}`),
+    prefer: plugin,
+  });
+  const pod = podSchema.parse(c.pod);
+  const containers = containersOf(pod);
+  const turn = containers.findIndex((x) => x.name === c.container);
+  for (const earlier of containers.slice(0, turn)) expect(manager.allocate(pod, earlier, ANY_NODE).ok).toBe(true);
+  expect(manager.given).toEqual([]);
+  return { manager, nodes, pod, container: containers[turn] as Container };
+}
+const containersOf = (pod: Pod): readonly Container[] => [...(pod.spec.initContainers ?? []), ...pod.spec.containers];
+
+const shown = (hints: ResourceHints, nodes: NumaNodes): unknown =>
+  Object.fromEntries(
+    [...hints].map(([resource, list]) => [
+      resource,
+      list?.map((h) => ({ nodes: idsOf(nodes, h.nodes as number), preferred: h.preferred })) ?? null,
+    ]),
+  );
+const decided = (c: Case) => {
+  const { manager, nodes, pod, container } = replay(c);
+  const affinity = { nodes: c.affinity === null ? null : maskOf(nodes, c.affinity), preferred: false };
+  return { manager, allocated: manager.allocate(pod, container, affinity) };
+};
+
+/** What init containers before it left, as far as the case's own words tell. */
+function leftBefore(c: Case, resource: string): ReadonlySet<string> {
+  const pod = podSchema.parse(c.pod);
+  let left: readonly string[] = [];
+  for (const { name } of containersOf(pod)) {
+    if (name === c.container) break;
+    const ids = c.held.find(([p, n, r]) => p === pod.metadata.uid && n === name && r === resource)?.[3] ?? [];
+    const init = pod.spec.initContainers?.find((x) => x.name === name);
+    left = init !== undefined && !isSidecar(init) ? [...left, ...ids] : left.filter((id) => !ids.includes(id));
+  }
+  return new Set(left);
+}
+/** Where ids come from: which of equals the kubelet takes is left to a Go map, so answers compare in these. */
+function kinds(c: Case, resource: string, ids: Iterable<string>): readonly string[] {
+  const devices = c.resources.find((r) => r.resource === resource)?.devices ?? [];
+  const placed = devices.some((d) => (d.numaNodes?.length ?? 0) > 0);
+  const left = leftBefore(c, resource);
+  const kind = (id: string): string => {
+    const on = devices.find((d) => d.id === id)?.numaNodes ?? [];
+    if (left.has(id)) return "reused";
+    if (c.affinity === null || !placed) return "any";
+    if (on.length === 0) return "without topology";
+    return on.some((node) => c.affinity?.includes(node)) ? "aligned" : "unaligned";
+  };
+  return [...ids].map(kind).sort();
+}
+
+describe("what the kubelet's own device manager answered", () => {
+  it("is many cases of every kind", () => {
+    const count = (is: (c: Case) => boolean) => CASES.filter(is).length;
+    expect(CASES.length).toBeGreaterThan(300);
+    expect(count((c) => c.out.error !== undefined)).toBeGreaterThan(90);
+    expect(count((c) => c.out.podHints !== undefined)).toBeGreaterThan(100);
+    expect(count((c) => !c.ready)).toBeGreaterThan(30);
+    const given = CASES.flatMap((c) => Object.entries(c.out.given ?? {}).flatMap(([r, ids]) => kinds(c, r, ids)));
+    expect(new Set(given)).toEqual(new Set(["any", "reused", "aligned", "unaligned", "without topology"]));
+  });
+
+  it("has our hints, for the container and for the pod", () => {
+    for (const [i, c] of CASES.entries()) {
+      const { manager, nodes, pod, container } = replay(c);
+      if (c.out.podHints !== undefined)
+        expect(shown(manager.podHints(pod), nodes), `case ${i}`).toEqual(c.out.podHints);
+      expect(shown(manager.containerHints(pod, container), nodes), `case ${i}`).toEqual(c.out.hints);
+    }
+  });
+
+  it("has our errors, word for word", () => {
+    for (const [i, c] of CASES.entries()) {
+      const { allocated } = decided(c);
+      expect(allocated.ok ? undefined : allocated.error.message, `case ${i}`).toBe(c.out.error);
+    }
+  });
+
+  it("gave as many devices as we, reused, aligned, unaligned and without topology alike", () => {
+    for (const [i, c] of CASES.entries()) {
+      if (c.out.given === undefined) continue;
+      const { manager } = decided(c);
+      const given = Object.fromEntries(manager.given.map((g) => [g.resource, g.taken.flatMap((t) => t.ids)]));
+      expect(Object.keys(given).sort(), `case ${i}`).toEqual(Object.keys(c.out.given).sort());
+      for (const [resource, ids] of Object.entries(c.out.given)) {
+        expect(kinds(c, resource, given[resource] ?? []), `case ${i}`).toEqual(kinds(c, resource, ids));
+      }
+    }
+  });
+
+  it("gave the very same devices where a plugin chose them all", () => {
+    let met = 0;
+    for (const [i, c] of CASES.entries()) {
+      const { manager } = decided(c);
+      for (const { resource, taken } of manager.given) {
+        const ids = taken.flatMap((t) => t.ids);
+        const prefers = c.resources.find((r) => r.resource === resource)?.prefers === true;
+        if (!prefers || ids.length % 2 === 1 || leftBefore(c, resource).size > 0) continue;
+        met++;
+        expect([...ids].sort(), `case ${i}`).toEqual(c.out.given?.[resource]);
+      }
+    }
+    expect(met).toBeGreaterThan(20);
+  });
+});

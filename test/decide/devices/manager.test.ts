@@ -1,0 +1,212 @@
+import { describe, expect, it } from "vitest";
+import type { DeviceCheckpoint } from "../../../api/decide/devices/checkpoint.ts";
+import { startContainer } from "../../../api/decide/devices/start.ts";
+import { ANY_NODE, type HintProvider } from "../../../api/decide/topology/hint.ts";
+import type { Container, Pod } from "../../../api/model/pod.ts";
+import { admit, GPU, held, managerOf, NIC, plain, podOf, resource } from "./asking.ts";
+
+const app = (pod: Pod): Container => pod.spec.containers[0] as Container;
+const entry = (podUid: string, containerName: string, ids: readonly string[], resourceName = GPU, allocResp = "") => ({
+  podUid,
+  containerName,
+  resourceName,
+  deviceIds: new Map([[-1, ids]]),
+  allocResp,
+});
+const checkpoint = (...entries: ReturnType<typeof entry>[]): DeviceCheckpoint => ({
+  entries,
+  registered: new Map([[GPU, []]]),
+});
+
+describe("devices within a pod", () => {
+  it("go from an init container to the next and to the app", () => {
+    const manager = managerOf({ resources: [plain(GPU, 4)] });
+    const pod = podOf("p", {
+      init: { i1: { [GPU]: 1 }, i2: { [GPU]: 2 } },
+      containers: { c: { [GPU]: 2 }, d: { [GPU]: 1 } },
+    });
+    expect(admit(manager, pod)).toBeUndefined();
+    expect(held(manager, GPU)).toEqual({
+      "p/i1": ["a-0"],
+      "p/i2": ["a-0", "a-1"],
+      "p/c": ["a-0", "a-1"],
+      "p/d": ["a-2"],
+    });
+  });
+  it("stay with a sidecar, also those that an init container before it had", () => {
+    const manager = managerOf({ resources: [plain(GPU, 4)] });
+    const init = { i: { [GPU]: 2 }, side: { [GPU]: 1 } };
+    const pod = podOf("p", { init, sidecars: ["side"], containers: { c: { [GPU]: 2 } } });
+    expect(admit(manager, pod)).toBeUndefined();
+    expect(held(manager, GPU)).toEqual({ "p/i": ["a-0", "a-1"], "p/side": ["a-0"], "p/c": ["a-1", "a-2"] });
+  });
+  it("that only an init container needed stay held until the pod ends", () => {
+    const manager = managerOf({ resources: [plain(GPU, 3)] });
+    expect(admit(manager, podOf("p", { init: { i: { [GPU]: 3 } }, containers: { c: { [GPU]: 1 } } }))).toBeUndefined();
+    expect(admit(manager, podOf("q", { containers: { c: { [GPU]: 1 } } }))).toBe(
+      "requested number of devices unavailable for example.com/gpu. Requested: 1, Available: 0",
+    );
+  });
+  it("are no other pod's to reuse", () => {
+    const manager = managerOf({ resources: [plain(GPU, 2)] });
+    expect(admit(manager, podOf("p", { init: { i: { [GPU]: 1 } }, containers: { c: {} } }))).toBeUndefined();
+    expect(admit(manager, podOf("q", { containers: { c: { [GPU]: 1 } } }))).toBeUndefined();
+    expect(held(manager, GPU)).toEqual({ "p/i": ["a-0"], "q/c": ["a-1"] });
+  });
+  it("are reused without a look at their health", () => {
+    const pod = podOf("p", { init: { i: { [GPU]: 1 } }, containers: { c: { [GPU]: 1 } } });
+    const manager = managerOf({
+      resources: [resource(GPU, { "a-0": null, "a-1": null })],
+      checkpoint: checkpoint(entry("p", "i", ["a-0"])),
+    });
+    expect(admit(manager, pod)).toBeUndefined();
+    expect(held(manager, GPU)["p/c"]).toEqual(["a-0"]);
+  });
+});
+
+describe("devices of pods that are gone", () => {
+  const scene = { resources: [plain(GPU, 1)], checkpoint: checkpoint(entry("gone", "c", ["a-0"])) };
+  const pod = podOf("p", { containers: { c: { [GPU]: 1 } } });
+
+  it("are free for the next pod once sources are ready", () => {
+    const manager = managerOf(scene);
+    expect(admit(manager, pod)).toBeUndefined();
+    expect(manager.purged).toEqual(["gone"]);
+    expect(held(manager, GPU)).toEqual({ "p/c": ["a-0"] });
+  });
+  it("are held until then, and while their pod is active", () => {
+    const text = "requested number of devices unavailable for example.com/gpu. Requested: 1, Available: 0";
+    expect(admit(managerOf({ ...scene, sourcesReady: false }), pod)).toBe(text);
+    expect(admit(managerOf({ ...scene, activePods: new Set(["gone"]) }), pod)).toBe(text);
+  });
+  it("are free again after a pod of the same decision was refused its devices", () => {
+    const manager = managerOf({ resources: [plain(GPU, 2)] });
+    const both = podOf("q", { containers: { c: { [GPU]: 2 }, d: { [GPU]: 1 } } });
+    expect(admit(manager, both)).toContain("Requested: 1, Available: 0");
+    expect(held(manager, GPU)).toEqual({ "q/c": ["a-0", "a-1"] });
+    expect(admit(manager, pod)).toBeUndefined();
+    expect(manager.purged).toEqual(["q"]);
+    expect(held(manager, GPU)).toEqual({ "p/c": ["a-0"] });
+  });
+  it("are looked for only when somebody asks for devices or hints", () => {
+    const manager = managerOf(scene);
+    expect(admit(manager, podOf("q", { containers: { c: { cpu: 1 } } }))).toBeUndefined();
+    expect(manager.purged).toEqual([]);
+    manager.podHints(pod);
+    expect(manager.purged).toEqual(["gone"]);
+    const other = managerOf(scene);
+    other.purge();
+    expect(other.purged).toEqual(["gone"]);
+  });
+});
+
+describe("a kubelet that starts", () => {
+  const held1 = checkpoint(entry("p", "c", ["a-0"]));
+  const pod = podOf("p", { containers: { c: { [GPU]: 1 } } });
+  const noHealthy = "no healthy devices present; cannot allocate unhealthy devices example.com/gpu";
+
+  it("lets a running container be while its sources are not ready: only the kubelet restarted", () => {
+    const manager = managerOf({ resources: [], checkpoint: held1, sourcesReady: false, runningAtStart: () => true });
+    expect(admit(manager, pod)).toBeUndefined();
+    expect(held(manager, GPU)).toEqual({ "p/c": ["a-0"] });
+  });
+  it("refuses it after a reboot, or once sources are ready, until the plugin is back", () => {
+    const rebooted = { resources: [], checkpoint: held1, sourcesReady: false };
+    expect(admit(managerOf(rebooted), pod)).toBe(noHealthy);
+    expect(admit(managerOf({ ...rebooted, sourcesReady: true, runningAtStart: () => true }), pod)).toBe(noHealthy);
+    expect(admit(managerOf({ ...rebooted, resources: [plain(GPU, 1)] }), pod)).toBeUndefined();
+  });
+  it("asks for the running container alone, not for its pod", () => {
+    const scene = { resources: [], checkpoint: held1, sourcesReady: false };
+    const manager = managerOf({ ...scene, runningAtStart: (uid, name) => uid === "p" && name === "other" });
+    expect(admit(manager, pod)).toBe(noHealthy);
+  });
+  it("forgets entries whose answer of the plugin is no message, and names them", () => {
+    const manager = managerOf({
+      resources: [plain(GPU, 2)],
+      checkpoint: checkpoint(entry("p", "c", ["a-0"], GPU, "Cg==")),
+    });
+    expect(manager.state.dropped).toEqual([
+      { podUid: "p", container: "c", resource: GPU, fault: { code: "truncated", at: 1 } },
+    ]);
+    expect(manager.state.pods.size).toBe(0);
+  });
+});
+
+describe("a container that starts", () => {
+  const pod = podOf("p", { containers: { c: { [GPU]: 1, [NIC]: 0 } } });
+  const start = (scene: Parameters<typeof managerOf>[0], active = true) =>
+    startContainer(managerOf(scene), pod, app(pod), ANY_NODE, active);
+  const preStart = { preStartRequired: true };
+
+  it("gets what its plugins answered, after the calls that they want", () => {
+    const started = start({ resources: [plain(GPU, 1, preStart)], checkpoint: checkpoint(entry("p", "c", ["a-0"])) });
+    expect(started.ok && started.value).toMatchObject({
+      preStart: [{ resource: GPU, deviceIds: ["a-0"] }],
+      reallocated: false,
+      pending: [],
+      options: { envs: [], conflicts: [] },
+    });
+  });
+  it("is given devices now that it was passed over with at the restart, if its pod is active", () => {
+    const started = start({ resources: [plain(GPU, 1)] });
+    expect(started.ok && started.value).toMatchObject({ reallocated: true, pending: [GPU] });
+    const inactive = start({ resources: [plain(GPU, 1)] }, false);
+    expect(inactive.ok && inactive.value).toMatchObject({ reallocated: false, options: undefined });
+  });
+  it("does not start where that fails", () => {
+    expect(start({ resources: [resource(GPU, { "-a": null })] })).toEqual({
+      ok: false,
+      error: { message: "no healthy devices present; cannot allocate unhealthy devices example.com/gpu" },
+    });
+    expect(start({ resources: [plain(GPU, 1, preStart)] })).toEqual({
+      ok: false,
+      error: { message: "no devices found allocated in local cache for pod p, container c, resource example.com/gpu" },
+    });
+    expect(start({ resources: [], checkpoint: { entries: [entry("p", "c", ["a-0"])], registered: null } })).toEqual({
+      ok: false,
+      error: { message: "endpoint not found in cache for a registered resource: example.com/gpu" },
+    });
+  });
+});
+
+describe("the manager's hints", () => {
+  const scene = { resources: [resource(GPU, { a: [0], b: [1], c: [1] }), plain(NIC, 2)] };
+  const pod = podOf("p", { containers: { c: { [GPU]: 2, [NIC]: 1, cpu: 1 } } });
+  const hints = (provider: HintProvider, of = pod) => Object.fromEntries(provider.containerHints(of, app(of)));
+
+  it("name the sets of nodes that can give the devices, the smallest preferred", () => {
+    expect(hints(managerOf(scene))).toEqual({
+      [GPU]: [
+        { nodes: 2, preferred: true },
+        { nodes: 3, preferred: false },
+      ],
+      [NIC]: null,
+    });
+  });
+  it("hold the size to what all devices could give, taken and sick ones too", () => {
+    const sick = { resources: [resource(GPU, { a: [0], b: [1], "-c": [1] })] };
+    expect(hints(managerOf(sick))).toEqual({ [GPU]: [{ nodes: 3, preferred: false }] });
+  });
+  it("are none where too few are free, and the same again where the container has its devices", () => {
+    const taken = { ...scene, activePods: new Set(["q"]), checkpoint: checkpoint(entry("q", "c", ["a", "b"])) };
+    expect(hints(managerOf(taken))[GPU]).toEqual([]);
+    const manager = managerOf(scene);
+    expect(admit(manager, pod, { nodes: 2, preferred: true })).toBeUndefined();
+    expect(hints(manager)[GPU]).toEqual([
+      { nodes: 2, preferred: true },
+      { nodes: 3, preferred: false },
+    ]);
+    expect(hints(manager, podOf("p", { containers: { c: { [GPU]: 1 } } }))[GPU]).toEqual([]);
+  });
+  it("of a pod ask for what its containers need together", () => {
+    const big = podOf("p", { init: { i: { [GPU]: 3 } }, containers: { c: { [GPU]: 1 }, d: { [GPU]: 1 } } });
+    expect(Object.fromEntries(managerOf(scene).podHints(big))).toEqual({ [GPU]: [{ nodes: 3, preferred: true }] });
+  });
+  it("leave nodes without such devices and nodes that the machine lacks out", () => {
+    const far = { resources: [resource(GPU, { a: [2], b: [9] })], numaNodes: [0, 1, 2, 3] };
+    expect(hints(managerOf(far), podOf("p", { containers: { c: { [GPU]: 1 } } }))).toEqual({
+      [GPU]: [{ nodes: 4, preferred: true }],
+    });
+  });
+});

@@ -1,0 +1,91 @@
+import { describe, expect, it } from "vitest";
+import { decideKind } from "../../../api/decide/index.ts";
+import { decodeAsk } from "../../../api/model/ask.ts";
+import { decodeSnapshot } from "../../../api/model/decode.ts";
+import type { CpusDecision, MemoryDecision } from "../../../api/model/managers.ts";
+import runs from "../../data/real-cpus/runs.json" with { type: "json" };
+import { captured } from "../real-node.ts";
+
+interface Moment {
+  readonly cpuManagerState: object;
+  /** `pod/container` -> cpuset.cpus. */
+  readonly cpusets: Readonly<Record<string, string>>;
+  readonly memory: Readonly<Record<string, unknown>>;
+}
+interface Run {
+  readonly name: string;
+  readonly pod: { readonly metadata: { readonly name: string; readonly uid: string } };
+  readonly phase: string;
+  readonly reason: string | null;
+  readonly message: string | null;
+  readonly before: Moment;
+  readonly sixSecondsLater: Moment;
+}
+
+/** The captured machine: 2 CPUs, one of them reserved. Other pods run beside, one container `c` each. */
+function snapshotOf({ before }: Run): object {
+  const pods = Object.keys(before.cpusets).map((place, i) => {
+    const [name, container] = place.split("/") as [string, string];
+    const status = { name: container, containerID: `containerd://${i}`, state: { running: {} } };
+    return {
+      metadata: { name, namespace: "default", uid: `beside-${i}` },
+      spec: { containers: [{ name: container }] },
+      status: { phase: "Running", containerStatuses: [status] },
+    };
+  });
+  return {
+    machine: captured("machine.json"),
+    node: captured("node.json"),
+    kubeletConfiguration: captured("configz.json"),
+    cgroup: { version: 1, cpusets: Object.fromEntries(Object.values(before.cpusets).map((cpus, i) => [i, cpus])) },
+    pods,
+    assignments: { cpu_manager_state: before.cpuManagerState },
+  };
+}
+
+function decided(kind: "cpus" | "memory", run: Run) {
+  const snapshot = decodeSnapshot(snapshotOf(run));
+  const ask = decodeAsk(kind, { pod: run.pod });
+  if (!snapshot.ok || !ask.ok) throw new Error(JSON.stringify([snapshot, ask]));
+  const answer = decideKind(kind, { snapshot: snapshot.value, facts: {}, ask: ask.value, explain: "reasons" });
+  if (!answer.ok) throw new Error(answer.error.message);
+  return answer.value;
+}
+
+describe("a real kubelet with one CPU to give", () => {
+  it.each(runs as unknown as Run[])("$name: $phase", (run) => {
+    const { decision, verdict, next } = decided("cpus", run);
+    const { refusal, assigned, sharedPool, reconcile } = decision as CpusDecision;
+    expect(verdict).toBe(run.phase === "Failed" ? "refused" : "decided");
+    expect(refusal && [refusal.reason, `Pod was rejected: ${refusal.message}`]).toEqual(
+      run.reason === null ? null : [run.reason, run.message],
+    );
+    const later = run.sixSecondsLater;
+    // byte for byte what the kubelet's file had, its checksum with it
+    const { assignments } = next as { assignments: Record<string, string> };
+    expect(assignments["cpu_manager_state"]).toBe(JSON.stringify(later.cpuManagerState));
+    for (const { container, cpus } of assigned) {
+      expect(later.cpusets[`${run.pod.metadata.name}/${container}`], container).toBe(cpus);
+    }
+    // what the next pass writes is what the cgroups then had
+    const now = { ...run.before.cpusets };
+    for (const { pod, container, cpus } of reconcile) now[`${pod.name}/${container}`] = cpus;
+    const others = Object.entries(later.cpusets).filter(([place]) => place in run.before.cpusets);
+    expect(others.map(([place]) => [place, now[place]])).toEqual(others);
+    expect(sharedPool).toBe((later.cpuManagerState as { defaultCpuSet: string }).defaultCpuSet);
+  });
+
+  it.each((runs as unknown as Run[]).filter(({ phase }) => phase === "Running"))("$name: memory", (run) => {
+    const { assigned } = decided("memory", run).decision as MemoryDecision;
+    const held = assigned.flatMap(({ container, blocks }) => (blocks.length === 0 ? [] : [[container, blocks]]));
+    const want = Object.entries(
+      run.sixSecondsLater.memory as Record<string, { numaAffinity: number[]; type: string; size: number }[]>,
+    );
+    expect(held).toEqual(
+      want.map(([container, blocks]) => [
+        container,
+        blocks.map(({ numaAffinity, type, size }) => ({ numaNodes: numaAffinity, resource: type, size })),
+      ]),
+    );
+  });
+});

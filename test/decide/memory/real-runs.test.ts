@@ -1,0 +1,116 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { evictionReservation, reservedOf } from "../../../api/decide/allocatable/reservation.ts";
+import { memoryManager } from "../../../api/decide/memory/manager.ts";
+import { memoryReservation } from "../../../api/decide/memory/reserved-memory.ts";
+import { type MemoryStart, memoryStateFile, startMemory } from "../../../api/decide/memory/start.ts";
+import type { Block, MemoryState } from "../../../api/decide/memory/state.ts";
+import { ANY_NODE } from "../../../api/decide/topology/hint.ts";
+import { resourceList } from "../../../api/model/fields.ts";
+import { type Pod, pod as podSchema, podUid } from "../../../api/model/pod.ts";
+import { decoded } from "../../model/snapshots.ts";
+import { captured, realSnapshot } from "../real-node.ts";
+import { add, containersOf } from "./setup.ts";
+
+type Entries = Record<string, Record<string, Block[]>>;
+interface Run {
+  readonly name: string;
+  readonly pod: unknown;
+  /** Why the pod was refused: its second container got no CPU. */
+  readonly message: string | null;
+  readonly before: Entries;
+  readonly afterStart: Entries;
+  readonly afterDelete: Entries;
+  /** pod/container -> cpuset.mems of the running containers. */
+  readonly cpusetMems: Record<string, string>;
+}
+const DATA = join(import.meta.dirname, "..", "..", "data", "memory-manager", "real-runs.json");
+const runs = JSON.parse(readFileSync(DATA, "utf8")) as readonly Run[];
+
+/** A kubelet 1.36.3 on one NUMA node whose meminfo is less than the machine's. */
+const NODE = { id: 0, memoryBytes: 16_871_804_928, hugepages: { "1Gi": 0, "2Mi": 0 } };
+const snapshot = decoded(realSnapshot());
+const config = snapshot.kubeletConfiguration ?? {};
+function setting(file: string | undefined): MemoryStart {
+  const capacity = new Map(Object.entries(snapshot.node?.status?.capacity ?? {}));
+  const [reserved, eviction] = [reservedOf(config), evictionReservation(config, capacity)];
+  if (!reserved.ok || !eviction.ok) throw new Error("its reserves can be read");
+  return {
+    policy: config.memoryManagerPolicy ?? "None",
+    numaNodes: [NODE],
+    reservation: memoryReservation(capacity, reserved.value, eviction.value),
+    reservedMemory: config.reservedMemory ?? [],
+    podLevel: false,
+    file,
+  };
+}
+function start(file?: string) {
+  const started = startMemory(setting(file));
+  if (!started.ok) throw new Error(started.error.message);
+  return { ...started.value, podLevel: false };
+}
+const entriesOf = ({ entries }: MemoryState): Entries =>
+  Object.fromEntries([...entries].map(([uid, list]) => [uid, Object.fromEntries(list) as Record<string, Block[]>]));
+
+describe("the captured node", () => {
+  const file = readFileSync(join(import.meta.dirname, "..", "..", "data", "real-node", "memory_manager_state"), "utf8");
+  test("starts with its own file, and writes the same again", () => {
+    expect(memoryStateFile("Static", start(file).state, false)).toBe(file);
+  });
+  test("would not start if a MiB more were kept back", () => {
+    const reservation = new Map(Object.entries(resourceList.parse({ memory: "1525Mi" })));
+    const refused = startMemory({ ...setting(file), reservation });
+    expect([...setting(file).reservation.values()].map((q) => q.text)).toEqual(["1524Mi"]);
+    expect(refused).toMatchObject({
+      error: {
+        message:
+          'the total amount "1524Mi" of type "memory" is not equal to the value "1525Mi" determined by Node Allocatable feature',
+      },
+    });
+  });
+  test("comes to the same file when its pods come in one by one", () => {
+    const manager = memoryManager(start());
+    for (const pod of captured("pods.json").items.map((p: unknown) => podSchema.parse(p)) as Pod[]) {
+      expect(add(manager, pod)).toBeUndefined();
+    }
+    expect(memoryStateFile("Static", manager.state, false)).toBe(file);
+  });
+});
+
+describe("pods that came to a real node", () => {
+  test.each(runs)("$name", ({ pod: posted, message, before, afterStart, afterDelete, cpusetMems }) => {
+    const pod = podSchema.parse(posted);
+    const held = new Map(Object.entries(before).map(([uid, list]) => [uid, new Map(Object.entries(list))]));
+    const manager = memoryManager(start());
+    // the state before, from its entries
+    for (const [uid, list] of held) for (const [name, [block]] of list) add(manager, guaranteed(uid, name, block));
+    expect(entriesOf(manager.state)).toEqual(before);
+    // those of the pod before it, which is gone, are taken back at the next pod's admission and not sooner
+    const stays = Object.keys(before).filter((uid) => uid in afterStart);
+    manager.removeStale([...stays.map((uid) => guaranteedOf(uid, before)), pod]);
+    const turns = message === null ? containersOf(pod) : containersOf(pod).slice(0, 1);
+    for (const container of turns) expect(manager.allocate(pod, container, ANY_NODE).ok).toBe(true);
+    expect(entriesOf(manager.state)).toEqual(afterStart);
+    expect(entriesOf(manager.state)).toEqual(afterDelete);
+    for (const { name } of turns) {
+      const mems = manager.numaNodesOf(podUid(pod) as string, name);
+      const running = cpusetMems[`${pod.metadata.name}/${name}`];
+      if (mems !== undefined && running !== undefined) expect(mems.join()).toBe(running);
+    }
+  });
+});
+
+const guaranteed = (uid: string, name: string, block: Block | undefined): Pod =>
+  podSchema.parse({
+    metadata: { name: uid, namespace: "default", uid },
+    spec: { containers: [{ name, resources: { limits: ask(block), requests: ask(block) } }] },
+  });
+const ask = (block: Block | undefined) => ({ cpu: "1", memory: String(block?.size) });
+function guaranteedOf(uid: string, entries: Entries): Pod {
+  const containers = Object.entries(entries[uid] ?? {}).map(([name, [block]]) => ({
+    name,
+    resources: { limits: ask(block), requests: ask(block) },
+  }));
+  return podSchema.parse({ metadata: { name: uid, namespace: "default", uid }, spec: { containers } });
+}

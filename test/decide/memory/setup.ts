@@ -1,0 +1,68 @@
+import { machineMemory, type NumaNodeMemory } from "../../../api/decide/memory/machine-memory.ts";
+import { type MemoryManager, memoryManager } from "../../../api/decide/memory/manager.ts";
+import type { Block, MachineMemory } from "../../../api/decide/memory/state.ts";
+import { EMPTY_STATE } from "../../../api/decide/memory/state.ts";
+import { ANY_NODE, type ResourceHints, type TopologyHint } from "../../../api/decide/topology/hint.ts";
+import { idsOf, maskOf } from "../../../api/decide/topology/numa-nodes.ts";
+import { type Container, type Pod, pod as podSchema } from "../../../api/model/pod.ts";
+import type { Json } from "../../model/snapshots.ts";
+
+export const Mi = 2 ** 20;
+export const Gi = 2 ** 30;
+
+/** NUMA nodes 0, 1, ... of so many GiB, one of them kept back on node 0. */
+export function machine(gibs: readonly number[], hugepages?: NumaNodeMemory["hugepages"]): MachineMemory {
+  const nodes = gibs.map((gib, id) => ({ id, memoryBytes: gib * Gi, hugepages }));
+  const made = machineMemory(nodes, new Map([[0, new Map([["memory", Gi]])]]));
+  if (!made.ok) throw new Error(made.error.message);
+  return made.value;
+}
+export const manager = (machineState: MachineMemory, podLevel = false): MemoryManager =>
+  memoryManager({ policy: "Static", state: { ...EMPTY_STATE, machineState }, podLevel });
+
+/** `memory` in GiB; `also`: other resources, `restartPolicy`. */
+export const container = (name: string, memory: number | string, also: Json = {}): Json => {
+  const { restartPolicy, ...resources } = also;
+  const asked = { cpu: "1", memory: typeof memory === "number" ? `${memory}Gi` : memory, ...resources };
+  return {
+    name,
+    resources: { requests: asked, limits: asked },
+    ...(restartPolicy !== undefined && { restartPolicy }),
+  };
+};
+export const pod = (uid: string, containers: readonly Json[], spec: Json = {}): Pod =>
+  podSchema.parse({ metadata: { name: uid, namespace: "default", uid }, spec: { containers, ...spec } });
+export const containersOf = ({ spec }: Pod): readonly Container[] => [
+  ...(spec.initContainers ?? []),
+  ...spec.containers,
+];
+
+/** Container by container, as the kubelet does; the first error. */
+export function add(to: MemoryManager, p: Pod, affinity: TopologyHint = ANY_NODE): string | undefined {
+  for (const c of containersOf(p)) {
+    const done = to.allocate(p, c, affinity);
+    if (!done.ok) return done.error.message;
+  }
+  return undefined;
+}
+export const on = (m: MemoryManager, nodes: readonly number[], preferred = true): TopologyHint => ({
+  nodes: maskOf(m.numa, nodes),
+  preferred,
+});
+
+/** GiB of a kind of memory free on each node. */
+export const free = (m: MemoryManager, type = "memory"): readonly number[] =>
+  [...m.state.machineState.values()].map((node) => (node.memoryMap.get(type)?.free ?? Number.NaN) / Gi);
+/** `memory 2 on 0,1`, in GiB. */
+export const blocks = (m: MemoryManager, uid: string, name: string): readonly string[] =>
+  m.blocks(uid, name).map(textOf);
+const textOf = ({ numaAffinity, type, size }: Block): string => `${type} ${size / Gi} on ${numaAffinity}`;
+
+/** `0! 1! 0,1`: the sets of nodes in their order, `!` for preferred. */
+export const ways = (m: MemoryManager, hints: ResourceHints): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    [...hints].map(([type, list]) => [
+      type,
+      (list ?? []).map((h) => `${idsOf(m.numa, h.nodes as number)}${h.preferred ? "!" : ""}`).join(" "),
+    ]),
+  );

@@ -1,0 +1,46 @@
+import { describe, expect, it } from "vitest";
+import { admitted } from "../admission/asking.ts";
+import { eventMessage, realCases } from "../admission/real-cases.ts";
+
+/** Refused by the CPU manager, which has its own tests. */
+const BY_MANAGERS = ["crit-integer-cpu-guaranteed"];
+/** Several BestEffort pods are as near, and the kubelet's list comes from a Go map. */
+const BY_LIST_ORDER = ["crit-pods-count"];
+const cases = realCases("real-preemption").filter(({ name }) => !BY_MANAGERS.includes(name));
+
+describe("whom a kubelet ended on a real node", () => {
+  it.each(cases)("$name: the same reason, message and victims", (real) => {
+    const { decision } = admitted(real.snapshot, real.applied);
+    const { admit, reason, message, preempt, preemption } = decision;
+    expect({ admit, reason, message }).toEqual({
+      admit: real.outcome.phase === "Running",
+      reason: real.outcome.reason ?? "",
+      message: eventMessage(real),
+    });
+    const chosen = preempt.map(({ name }) => name);
+    if (!BY_LIST_ORDER.includes(real.name)) {
+      expect(chosen).toEqual(real.victims);
+      return;
+    }
+    const picks = preemption?.rounds.flatMap((round) => round.picks) ?? [];
+    expect(picks.map(({ chosen: { name }, tied }) => [name, ...tied.map((t) => t.name)].sort())).toEqual([
+      ["be1", "be2", "f01", "f02", "f04", "f05", "f07", "f08", "f10"],
+    ]);
+    expect(real.victims).toEqual(["f08"]);
+  });
+  it("meets refusals and victims of more than one tier", () => {
+    const qos = cases.flatMap((real) => admitted(real.snapshot, real.applied).decision.preempt.map((v) => v.qos));
+    expect(new Set(qos)).toEqual(new Set(["BestEffort", "Burstable", "Guaranteed"]));
+    expect(cases.filter(({ outcome }) => outcome.phase === "Failed")).toHaveLength(5);
+  });
+});
+
+describe("a pod that the CPU manager refused", () => {
+  it("gets no victims, though it is critical", () => {
+    const real = realCases("real-preemption").find(({ name }) => name === BY_MANAGERS[0]);
+    const refused = { reason: real?.outcome.reason ?? "", message: real === undefined ? "" : eventMessage(real) };
+    const { decision } = admitted(real?.snapshot ?? {}, real?.applied, { managers: () => refused });
+    expect(decision).toMatchObject({ admit: false, ...refused, preempt: [] });
+    expect(decision.preemption?.preempt.map(({ name }) => name)).toEqual(["gi"]);
+  });
+});

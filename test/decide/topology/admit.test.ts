@@ -1,0 +1,251 @@
+import { describe, expect, test } from "vitest";
+import { type Admission, admitPod, type NamedProvider } from "../../../api/decide/topology/admit.ts";
+import type { AllocateError } from "../../../api/decide/topology/hint.ts";
+import { numaNodes } from "../../../api/decide/topology/numa-nodes.ts";
+import { placementOf } from "../../../api/decide/topology/placement.ts";
+import type { AligningPolicy, TopologyPolicy } from "../../../api/decide/topology/policy.ts";
+import { type Pod, pod as podSchema } from "../../../api/model/pod.ts";
+import { err, ok } from "../../../api/model/result.ts";
+import { countedProvider } from "./counted-provider.ts";
+
+interface Asked {
+  readonly cpu?: number;
+  readonly gpu?: number;
+}
+const container = (name: string, { cpu, gpu }: Asked) => ({
+  name,
+  resources: { limits: { ...(cpu && { cpu: String(cpu) }), ...(gpu && { "example.com/gpu": String(gpu) }) } },
+});
+const podOf = (init: Readonly<Record<string, Asked>>, app: Readonly<Record<string, Asked>>): Pod =>
+  podSchema.parse({
+    metadata: { name: "p", uid: "u" },
+    spec: {
+      initContainers: Object.entries(init).map(([name, asked]) => container(name, asked)),
+      containers: Object.entries(app).map(([name, asked]) => container(name, asked)),
+    },
+  });
+
+/** Two nodes of 4 CPUs and 2 GPUs; what is left of them. */
+const machine = (cpus: number[], gpus: number[]): readonly NamedProvider[] => [
+  countedProvider({ name: "devices", resource: "example.com/gpu", sizes: [2, 2], free: gpus }),
+  countedProvider({ name: "cpus", resource: "cpu", sizes: [4, 4], free: cpus }),
+];
+const policy = (name: AligningPolicy["name"], scope: AligningPolicy["scope"] = "container"): AligningPolicy => ({
+  name,
+  scope,
+  numa: numaNodes([0, 1]),
+  distances: null,
+});
+function admit(by: TopologyPolicy, providers: readonly NamedProvider[], pod: Pod): Admission {
+  const admission = admitPod(by, providers, pod);
+  if (!admission.ok) throw new Error(admission.error.message);
+  return admission.value;
+}
+const failing = (name: string, error: AllocateError): NamedProvider => ({
+  name,
+  provider: { containerHints: () => new Map(), podHints: () => new Map(), allocate: () => err(error) },
+});
+const LOCALITY = { reason: "TopologyAffinityError", message: "Resources cannot be allocated with Topology locality" };
+
+describe("container scope", () => {
+  test("asks for each container after the one before it has its share", () => {
+    const cpus = [4, 4];
+    const gpus = [1, 2];
+    const pod = podOf({ init: { cpu: 1 } }, { a: { cpu: 3, gpu: 1 }, b: { cpu: 4 } });
+    const { turns, allocated, refusal } = admit(policy("single-numa-node"), machine(cpus, gpus), pod);
+    expect(refusal).toBeNull();
+    expect(turns.map(({ container, merged }) => [container, merged])).toEqual([
+      ["init", { nodes: 1, preferred: true }],
+      ["a", { nodes: 1, preferred: true }],
+      ["b", { nodes: 2, preferred: true }],
+    ]);
+    expect(allocated).toEqual(["init", "a", "b"].map((name) => ({ container: name, by: ["devices", "cpus"] })));
+    expect({ cpus, gpus }).toEqual({ cpus: [0, 0], gpus: [0, 2] });
+  });
+
+  test("refuses at the container that cannot be aligned; those before it keep theirs", () => {
+    const cpus = [4, 4];
+    const pod = podOf({}, { a: { cpu: 3 }, b: { cpu: 3 }, c: { cpu: 2 } });
+    const { turns, allocated, refusal } = admit(policy("restricted"), machine(cpus, [2, 2]), pod);
+    expect(refusal).toEqual({ ...LOCALITY, container: "c" });
+    expect(turns.map(({ container, admitted }) => [container, admitted])).toEqual([
+      ["a", true],
+      ["b", true],
+      ["c", false],
+    ]);
+    expect(allocated.map(({ container }) => container)).toEqual(["a", "b"]);
+    expect(cpus).toEqual([1, 1]);
+  });
+
+  test("under best-effort lets the same pod in, spread over both nodes", () => {
+    const cpus = [4, 4];
+    const pod = podOf({}, { a: { cpu: 3 }, b: { cpu: 3 }, c: { cpu: 2 } });
+    const { turns, refusal } = admit(policy("best-effort"), machine(cpus, [2, 2]), pod);
+    expect(refusal).toBeNull();
+    expect(turns[2]).toMatchObject({ merged: { nodes: 3, preferred: false }, admitted: true });
+    expect(cpus).toEqual([0, 0]);
+  });
+});
+
+describe("pod scope", () => {
+  test("merges once for the pod and gives each container by it", () => {
+    const cpus = [2, 4];
+    const pod = podOf({ init: { cpu: 2 } }, { a: { cpu: 1 }, b: { cpu: 2 } });
+    const { turns, allocated, refusal } = admit(policy("restricted", "pod"), machine(cpus, [2, 2]), pod);
+    expect(refusal).toBeNull();
+    expect(turns).toMatchObject([{ container: null, merged: { nodes: 2, preferred: true }, admitted: true }]);
+    expect(allocated).toHaveLength(3);
+    expect(cpus).toEqual([1, 0]); // this provider does not reuse what the init container had
+  });
+
+  test("refuses the pod before anything is given", () => {
+    const cpus = [3, 3];
+    const pod = podOf({}, { a: { cpu: 2 }, b: { cpu: 2 } });
+    const { allocated, refusal } = admit(policy("single-numa-node", "pod"), machine(cpus, [2, 2]), pod);
+    expect(refusal).toEqual({ ...LOCALITY, container: null });
+    expect(allocated).toEqual([]);
+    expect(cpus).toEqual([3, 3]);
+    expect(admit(policy("single-numa-node"), machine(cpus, [2, 2]), pod).refusal).toBeNull();
+  });
+});
+
+describe("a manager that refuses", () => {
+  const pod = podOf({}, { a: { gpu: 1 }, b: { gpu: 1 } });
+  const message = "not enough cpus available to satisfy request: requested=2, available=1";
+  const scopes: readonly TopologyPolicy[] = [{ name: "none" }, policy("best-effort"), policy("restricted", "pod")];
+  test.each(scopes)("is unexpected where its error has no name of its own: %j", (by) => {
+    const gpus = [2, 2];
+    const [devices] = machine([4, 4], gpus) as [NamedProvider];
+    const { allocated, refusal } = admit(by, [devices, failing("cpus", { message })], pod);
+    expect(refusal).toEqual({
+      reason: "UnexpectedAdmissionError",
+      message: `Allocate failed due to ${message}, which is unexpected`,
+      container: "a",
+    });
+    expect(allocated).toEqual([{ container: "a", by: ["devices"] }]);
+    expect(gpus.reduce((a, b) => a + b)).toBe(3);
+  });
+  test.each(scopes)("gives its reason as it is where it has one: %j", (by) => {
+    const smt = {
+      reason: "SMTAlignmentError",
+      message: "SMT Alignment Error: requested 3 cpus not multiple cpus per core = 2",
+    };
+    expect(admit(by, [failing("cpus", smt)], pod).refusal).toEqual({ ...smt, container: "a" });
+  });
+});
+
+describe("policy none", () => {
+  test("asks for no hint, and gives anywhere", () => {
+    const cpus = [3, 3];
+    const { turns, refusal } = admit(
+      { name: "none" },
+      machine(cpus, [2, 2]),
+      podOf({ i: { cpu: 1 } }, { a: { cpu: 4 } }),
+    );
+    expect(turns).toEqual([]);
+    expect(refusal).toBeNull();
+    expect(cpus).toEqual([0, 1]);
+  });
+});
+
+describe("a pod with pod-level resources and the gate PodLevelResourceManagers", () => {
+  const plain = podOf({}, { a: { cpu: 4 }, b: { cpu: 4 } });
+  const leveled: Pod = {
+    ...plain,
+    spec: { ...plain.spec, resources: { limits: plain.spec.containers[0]?.resources?.limits } },
+  };
+  const outcome = (by: TopologyPolicy, providers: readonly NamedProvider[], pod: Pod): Admission => {
+    const admission = admitPod(by, providers, pod, true);
+    if (!admission.ok) throw new Error(admission.error.message);
+    return admission.value;
+  };
+  const reason = "TopologyAffinityError";
+
+  test("is refused in other words, by either scope", () => {
+    const each = outcome(policy("restricted"), machine([3, 3], []), leveled);
+    expect(each.refusal).toEqual({
+      reason,
+      message: "Pod Scope pod with pod-level resources failed admission with a container-level topology manager",
+      container: "a",
+    });
+    const whole = outcome(policy("single-numa-node", "pod"), machine([3, 3], []), leveled);
+    expect(whole.refusal).toEqual({
+      reason,
+      message: "Pod Scope pod with pod-level resources failed admission under pod-scope topology manager",
+      container: null,
+    });
+    expect(outcome(policy("restricted"), machine([3, 3], []), plain).refusal).toEqual({ ...LOCALITY, container: "a" });
+  });
+
+  test("with pod scope is given what it needs at once, by the managers that can", () => {
+    const asked: unknown[] = [];
+    const whole: NamedProvider = {
+      name: "memory",
+      provider: {
+        containerHints: () => new Map(),
+        podHints: () => new Map([["memory", [{ nodes: 2, preferred: true }]]]),
+        allocate: () => err({ message: "asked for a container" }),
+        allocatePod: (_pod, affinity) => {
+          asked.push(affinity);
+          return ok(undefined);
+        },
+      },
+    };
+    const cpus = [4, 4];
+    const [devices] = machine(cpus, [2, 2]) as [NamedProvider];
+    const { allocated, refusal } = outcome(policy("best-effort", "pod"), [devices, whole], leveled);
+    expect(refusal).toBeNull();
+    expect(allocated).toEqual([{ container: null, by: ["devices", "memory"] }]);
+    expect(asked).toEqual([{ nodes: 2, preferred: true }]);
+    const { refusal: unleveled } = outcome(policy("best-effort", "pod"), [devices, whole], plain);
+    expect(unleveled?.message).toBe("Allocate failed due to asked for a container, which is unexpected");
+  });
+
+  test("keeps what the managers before a refusing one gave", () => {
+    const empty = { reason: "EmptyPodSharedPoolError", message: "no CPU is left" };
+    const refusing: NamedProvider = {
+      name: "cpus",
+      provider: { ...failing("cpus", empty).provider, allocatePod: () => err(empty) },
+    };
+    const [devices] = machine([4, 4], [2, 2]) as [NamedProvider];
+    const { allocated, refusal } = outcome(policy("best-effort", "pod"), [devices, refusing], leveled);
+    expect(refusal).toEqual({ ...empty, container: null });
+    expect(allocated).toEqual([{ container: null, by: ["devices"] }]);
+  });
+});
+
+describe("a turn as a decision shows it", () => {
+  test("names nodes by the machine's ids", () => {
+    const numa = numaNodes([4, 0]);
+    const pod = podOf({}, { a: { cpu: 2, gpu: 3 } });
+    const { turns } = admit({ ...policy("best-effort"), numa }, machine([1, 4], [1, 1]), pod);
+    expect(turns.map((turn) => placementOf(numa, turn))).toEqual([
+      {
+        container: "a",
+        hints: {
+          "example.com/gpu": [],
+          cpu: [
+            { numaNodes: [4], preferred: true },
+            { numaNodes: [0, 4], preferred: false },
+          ],
+        },
+        merged: { numaNodes: [4], preferred: false },
+        admitted: true,
+      },
+    ]);
+  });
+  test("keeps no preference and any node apart from a list", () => {
+    const turn = {
+      container: null,
+      hints: [new Map([["cpu", null]])],
+      merged: { nodes: null, preferred: true },
+      admitted: true,
+    };
+    expect(placementOf(numaNodes([0]), turn)).toEqual({
+      container: null,
+      hints: { cpu: null },
+      merged: { numaNodes: null, preferred: true },
+      admitted: true,
+    });
+  });
+});
