@@ -1,5 +1,5 @@
 import { decideKind } from "../api/decide/index.ts";
-import { decodeAsk } from "../api/model/ask.ts";
+import { decodeAsk } from "../api/model/asks.ts";
 import type { Kind } from "../api/model/decision.ts";
 import { decodeSnapshot } from "../api/model/decode.ts";
 import { err, ok, type Result } from "../api/model/result.ts";

@@ -4,7 +4,7 @@ import type { Result } from "./model/result.ts";
 import type { EpochMs } from "./model/units.ts";
 import type { Log } from "./observe/log.ts";
 import type { Metrics } from "./observe/metrics.ts";
-import type { Evaluate } from "./routes/evaluate.ts";
+import type { Evaluate } from "./routes/evaluation.ts";
 
 export interface ApiLimits {
   /** Bytes of one request body (of one line in a batch), compressed or not, whichever is more. */

@@ -1,5 +1,5 @@
 import { decideKind } from "../decide/index.ts";
-import { askedPodRef } from "../model/ask.ts";
+import { askedPodRef } from "../model/asks.ts";
 import { type AskOf, type Explain, type Kind, POLICY_VERSION, type Refusal } from "../model/decision.ts";
 import { ok } from "../model/result.ts";
 import { EXIT, fault, type Outcome } from "./exit.ts";

@@ -12,6 +12,9 @@ const WHAT: Readonly<Record<Kind, string>> = {
   cpus: "who has which CPUs, which a pod would get or why not, and which cpusets must change now",
   memory: "who has memory and huge pages of which NUMA nodes, and which a pod would get or why not",
   topology: "whether a pod comes in and where, how fragmented the node is, and the largest pod that still fits",
+  admission: "whether the kubelet lets a pod in, with every reason that would refuse it",
+  preemption: "whom the kubelet ends so that a critical pod fits, and who else would have done",
+  eviction: "what one pass of the eviction manager does, who is next, and when",
   devices: "plugins' devices, who holds which, and which a pod would get or why not",
 };
 

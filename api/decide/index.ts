@@ -1,10 +1,13 @@
 import type { Asked, AskOf, Decided, Decider, DecisionOf, Kind, Refusal } from "../model/decision.ts";
 import type { Result } from "../model/result.ts";
+import { decideWithManagers } from "./admission/with-managers.ts";
 import { decideAllocatable } from "./allocatable/decide.ts";
 import { decideCgroups } from "./cgroups/decide.ts";
 import { decideCpus } from "./cpus/decide.ts";
 import { decideDevices } from "./devices/decide.ts";
+import { decideEviction } from "./eviction/decide.ts";
 import { decideMemory } from "./memory/decide.ts";
+import { decidePreemption } from "./preemption/decide.ts";
 import { decideTopology } from "./topology/decide.ts";
 
 /** The one register: a kind that is not here does not exist. */
@@ -15,6 +18,9 @@ export const DECIDERS: { readonly [K in Kind]: Decider<K> } = {
   memory: decideMemory,
   topology: decideTopology,
   devices: decideDevices,
+  admission: decideWithManagers,
+  preemption: decidePreemption,
+  eviction: decideEviction,
 };
 
 /** A kind's decision, for a caller that has kind and ask from outside; `ask` is what `decodeAsk` made for this kind. */

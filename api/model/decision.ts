@@ -1,11 +1,27 @@
+import type { AdmissionDecision } from "./admission.ts";
 import type { PodAsk } from "./ask.ts";
-import type { CpusDecision, DevicesDecision, MemoryDecision, TopologyDecision } from "./managers.ts";
+import type { DevicesDecision } from "./device-decision.ts";
+import type { EvictionDecision } from "./eviction.ts";
+import type { EvictionAsk } from "./eviction-facts.ts";
+import type { CpusDecision, MemoryDecision, TopologyDecision } from "./managers.ts";
+import type { PreemptionDecision } from "./preemption.ts";
+import type { PreemptionAsk } from "./preemption-ask.ts";
 import type { Result } from "./result.ts";
 import type { Snapshot } from "./snapshot.ts";
 import type { Bytes, CpuShares, CpuWeight, Micros } from "./units.ts";
 
 /** One decision kind has one name: route, folder, row value, CLI verb. The others of the house join this list with their room. */
-export const KINDS = ["allocatable", "cgroups", "cpus", "memory", "topology", "devices"] as const;
+export const KINDS = [
+  "allocatable",
+  "cgroups",
+  "cpus",
+  "memory",
+  "topology",
+  "devices",
+  "admission",
+  "preemption",
+  "eviction",
+] as const;
 export type Kind = (typeof KINDS)[number];
 export const isKind = (s: string): s is Kind => (KINDS as readonly string[]).includes(s);
 
@@ -16,7 +32,15 @@ export const EXPLAIN = ["off", "reasons", "full"] as const;
 export type Explain = (typeof EXPLAIN)[number];
 
 /** How a decision ended, of all kinds; every other word than `decided` is a negative answer. */
-export const VERDICTS = ["decided", "refused", "kubelet-refuses"] as const;
+export const VERDICTS = [
+  "decided",
+  "refused",
+  "kubelet-refuses",
+  "calm",
+  "under-pressure",
+  "reclaims",
+  "evicts",
+] as const;
 export type Verdict = (typeof VERDICTS)[number];
 export const isVerdict = (s: string): s is Verdict => (VERDICTS as readonly string[]).includes(s);
 
@@ -127,6 +151,9 @@ export interface AskOf {
   readonly memory: PodAsk;
   readonly topology: PodAsk;
   readonly devices: PodAsk;
+  readonly admission: PodAsk;
+  readonly preemption: PreemptionAsk;
+  readonly eviction: EvictionAsk;
 }
 export interface DecisionOf {
   readonly allocatable: AllocatableDecision;
@@ -135,6 +162,9 @@ export interface DecisionOf {
   readonly memory: MemoryDecision;
   readonly topology: TopologyDecision;
   readonly devices: DevicesDecision;
+  readonly admission: AdmissionDecision;
+  readonly preemption: PreemptionDecision;
+  readonly eviction: EvictionDecision;
 }
 
 export interface Decided<D> {

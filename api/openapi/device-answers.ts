@@ -61,6 +61,9 @@ export const devicesDecision = z.strictObject({
     }),
   ),
   placements,
+  overlaps: z
+    .array(z.strictObject({ resource: z.string(), device: z.string(), pods: z.array(podRef) }))
+    .describe("devices that two pods hold, which the kubelet takes without a word"),
   purged: ids.describe("uids of pods that held devices and are no longer active"),
   unanswered: z
     .array(z.strictObject({ resource: z.string(), available: ids, mustInclude: ids, size: z.number() }))

@@ -42,6 +42,9 @@ export const cpusDecision = z.strictObject({
   reconcile: z
     .array(z.strictObject({ ...cpuAssignment, containerId: z.string(), from: cpus.nullable() }))
     .describe("running containers whose cpuset must change now; from null: what it is now is not known"),
+  overlaps: z
+    .array(z.strictObject({ cpus, holders: z.array(z.strictObject({ pod: podRef, container: z.string() })) }))
+    .describe("CPUs that two pods hold alone, which the kubelet takes without a word"),
 });
 
 const block = z.strictObject({ numaNodes: z.array(integer), resource: z.string(), size: bytes });

@@ -1,14 +1,16 @@
 import type { StoreFailure } from "../../db/failure.ts";
-import type { DecisionRow, IdempotencyKey, Recorded, SnapshotRow } from "../../db/store.ts";
+import type { DecisionRow, IdempotencyKey, Recorded, Recording, SnapshotRow } from "../../db/store.ts";
 import { type Caller, requireNode } from "../auth/authorize.ts";
 import { isSteady } from "../decide/input.ts";
 import { type Kind, POLICY_VERSION } from "../model/decision.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import type { EpochMs } from "../model/units.ts";
 import type { Ports } from "../ports.ts";
-import { type Decision, type DecodedSnapshot, type Evaluation, idOf } from "./evaluate.ts";
+import { idOf } from "./evaluate.ts";
+import type { Decision, DecodedSnapshot, Evaluation, Job } from "./evaluation.ts";
 import { historyProblem } from "./history-problem.ts";
 import { type Problem, problem } from "./problem.ts";
+import { type Remembered, recollect } from "./remembered.ts";
 import { timeText } from "./route.ts";
 
 export interface Asking {
@@ -29,7 +31,9 @@ export async function decide(asking: Asking): Promise<Result<string, Problem>> {
   if (!evaluated.ok) return evaluated;
   const evaluation = evaluated.value;
   if (evaluation.state === "invalid") return err(evaluation.problem);
-  if (evaluation.state === "wants_snapshot") throw new Error("a snapshot was given, and still it is wanted");
+  if (evaluation.state === "wants_snapshot" || evaluation.state === "wants_facts") {
+    throw new Error(`${evaluation.state}: it was given, and still it is wanted`);
+  }
   const allowed = requireNode(caller, evaluation.node);
   if (!allowed.ok) return allowed;
   if (evaluation.state === "refused") {
@@ -52,17 +56,35 @@ export async function decide(asking: Asking): Promise<Result<string, Problem>> {
   return ok(answerText({ ...evaluation, policyVersion: POLICY_VERSION, decidedAtMs: now }, recorded !== null));
 }
 
-/** Evaluates the bytes; where they name a stored snapshot, reads it first. */
+/** Evaluates the bytes; what of the history they need is read first. */
 async function evaluate({ ports, caller, bytes, kind }: Asking): Promise<Result<Evaluation, Problem>> {
-  const evaluation = await ports.evaluate({ bytes, kind });
-  if (evaluation.state !== "wants_snapshot") return ok(evaluation);
+  const posted = { bytes, kind };
+  const evaluation = await ports.evaluate(posted);
+  if (evaluation.state !== "wants_snapshot") return withFacts(ports, caller, posted, evaluation);
   const { snapshotId, request } = evaluation;
   const found = await ports.store.getSnapshot(snapshotId);
   if (!found.ok) return historyProblem(found.error);
   if (found.value === null) return problem("unknown_snapshot", `there is no snapshot \`${snapshotId}\``);
   const { id, node, body } = found.value;
   const allowed = requireNode(caller, node);
-  return allowed.ok ? ok(await ports.evaluate({ request, stored: { id, node, text: body } })) : allowed;
+  if (!allowed.ok) return allowed;
+  const job = { request, stored: { id, node, text: body } };
+  return withFacts(ports, caller, job, await ports.evaluate(job));
+}
+
+/** A kind that remembers is asked again with what the history knows of the node. */
+async function withFacts(
+  ports: Ports,
+  caller: Caller,
+  job: Job,
+  evaluation: Evaluation,
+): Promise<Result<Evaluation, Problem>> {
+  if (evaluation.state !== "wants_facts") return ok(evaluation);
+  const { kind, node, observedAtMs } = evaluation;
+  const allowed = requireNode(caller, node);
+  if (!allowed.ok) return allowed;
+  const facts = await recollect(ports.store, kind, node, observedAtMs);
+  return facts.ok ? ok(await ports.evaluate({ ...job, facts: facts.value })) : facts;
 }
 
 /** Null: nothing was recorded, which the answer says. */
@@ -76,6 +98,7 @@ async function record(
   const recording = {
     decision: rowOf(decision, now),
     ...(snapshot === null ? {} : { snapshot: snapshotRow(snapshot, now) }),
+    ...factsOf(decision),
     ...(key === undefined ? {} : { idempotency: await claim(ports, caller, key, decision) }),
   };
   const recorded = await ports.store.record(recording);
@@ -85,6 +108,13 @@ async function record(
   }
   if (recorded.value.fresh) ports.metrics.recorded("decisions", 1);
   return recorded.value;
+}
+
+/** What the node's next decision of this kind is to be told. */
+function factsOf({ kind, remember, observedAtMs }: Decision): Pick<Recording, "facts"> {
+  if (remember === null) return {};
+  const remembered: Remembered = { ...remember, atMs: observedAtMs };
+  return { facts: { [kind]: remembered } };
 }
 
 export function historyFailed(

@@ -1,17 +1,14 @@
-import { decodeAsk } from "../model/ask.ts";
-import { type AskOf, EXPLAIN, type Explain, isKind, KINDS, type Kind } from "../model/decision.ts";
-import { err, ok, type Result } from "../model/result.ts";
-import { inputProblem, invalid, type Problem, problem } from "./problem.ts";
+import { EXPLAIN, type Explain, isKind, KINDS, type Kind } from "../model/decision.ts";
+import { ok, type Result } from "../model/result.ts";
+import { type Ask, readAsk } from "./asked.ts";
+import { invalid, type Problem, problem } from "./problem.ts";
 
 /** The body of `POST /v1/decisions/{kind}`, its snapshot not decoded yet. */
-export interface DecisionRequest {
+export interface DecisionRequest extends Ask {
   readonly kind: Kind;
   readonly snapshot: unknown;
   /** Null when the snapshot itself was posted. */
   readonly snapshotId: string | null;
-  readonly ask: AskOf[Kind];
-  /** The same as canonical JSON text; null when nothing was asked. */
-  readonly askText: string | null;
   readonly explain: Explain;
 }
 
@@ -35,20 +32,14 @@ export function decisionRequest(input: unknown, kind: Kind | null): Result<Decis
   if (!kindOf.ok) return kindOf;
   const { snapshot, snapshotId, ask, explain = "reasons" } = body;
   if (!isExplain(explain)) return invalid("explain", `must be one of ${EXPLAIN.join(", ")}`);
-  const decodedAsk = decodeAsk(kindOf.value, ask);
-  if (!decodedAsk.ok) return err(inputProblem(decodedAsk.error));
+  const asked = readAsk(kindOf.value, ask);
+  if (!asked.ok) return asked;
   const hasSnapshot = snapshot !== undefined && snapshot !== null;
   const hasId = snapshotId !== undefined && snapshotId !== null;
   if (hasSnapshot === hasId) {
     return invalid("snapshot", `exactly one of snapshot and snapshotId is needed, found ${hasId ? "both" : "neither"}`);
   }
-  const request = {
-    kind: kindOf.value,
-    snapshot,
-    ask: decodedAsk.value,
-    askText: ask === undefined || ask === null ? null : JSON.stringify(decodedAsk.value),
-    explain,
-  };
+  const request = { kind: kindOf.value, snapshot, ...asked.value, explain };
   if (!hasId) return ok({ ...request, snapshotId: null });
   if (typeof snapshotId !== "string" || !isId(snapshotId)) {
     return invalid(

@@ -1,70 +1,20 @@
 import { decideKind } from "../decide/index.ts";
 import { steadyInput } from "../decide/input.ts";
-import { askedPodRef } from "../model/ask.ts";
-import { type Explain, type Kind, POLICY_VERSION, type Refusal, type Verdict } from "../model/decision.ts";
+import { askedPodRef, REMEMBERING } from "../model/asks.ts";
+import { type Kind, POLICY_VERSION, type Refusal, type Verdict } from "../model/decision.ts";
 import { decodeSnapshot } from "../model/decode.ts";
-import type { PodRef } from "../model/managers.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import type { Snapshot } from "../model/snapshot.ts";
-import { type Canonical, canonical } from "./canonical.ts";
+import { withFacts } from "./asked.ts";
+import { canonical } from "./canonical.ts";
 import { type DecisionRequest, decisionRequest } from "./decision-request.ts";
+import type { DecodedSnapshot, Evaluate, Evaluation, Job, StoredSnapshot } from "./evaluation.ts";
 import { parseJson } from "./json.ts";
 import { inputProblem, type Problem } from "./problem.ts";
 import { type Recall, recall } from "./recall.ts";
 
-/** A snapshot as the history keeps it. */
-export interface StoredSnapshot {
-  readonly id: string;
-  readonly node: string;
-  readonly text: string;
-}
-/** What to evaluate: a body as posted, or a request whose snapshot was looked up meanwhile. */
-export type Job =
-  | {
-      readonly bytes: Uint8Array;
-      /** The route's; null in a batch, where the line names it. */
-      readonly kind: Kind | null;
-    }
-  | { readonly request: DecisionRequest; readonly stored: StoredSnapshot };
-
-/** A posted snapshot, ready to be stored. */
-export interface DecodedSnapshot extends StoredSnapshot, Canonical {
-  readonly observedAtMs: number | null;
-  readonly sequence: number | null;
-  readonly bootId: string | null;
-}
-
-export interface Decision {
-  readonly state: "decided";
-  readonly kind: Kind;
-  readonly node: string;
-  readonly id: string;
-  readonly snapshotId: string;
-  /** Null when it came from the history. */
-  readonly snapshot: DecodedSnapshot | null;
-  readonly explain: Explain;
-  readonly ask: string | null;
-  /** The pod that was asked about. */
-  readonly pod: PodRef | null;
-  readonly verdict: string;
-  /** JSON text of {decision, reasons, needs, next}: made once, for the answer and for the history. */
-  readonly body: string;
-  /** What the core took. */
-  readonly seconds: number;
-}
-export type Evaluation =
-  | Decision
-  | { readonly state: "wants_snapshot"; readonly snapshotId: string; readonly request: DecisionRequest }
-  | { readonly state: "refused"; readonly kind: Kind; readonly node: string; readonly problem: Problem }
-  | { readonly state: "invalid"; readonly problem: Problem };
-
-/** Bytes in, texts out, so that it can run in another thread. Touches neither history nor clock but for its own duration. */
-export type Evaluate = (job: Job) => Evaluation | Promise<Evaluation>;
-
 /** A snapshot without a node is of this one. */
 export const NO_NODE = "unknown";
-/** No kind reads facts of the history yet; they become part of a decision's identity when one does. */
-const NO_FACTS = "";
 type Sha256 = (text: string) => string | Promise<string>;
 
 export const idOf = async (sha256: Sha256, text: string): Promise<string> => (await sha256(text)).slice(0, 32);
@@ -77,7 +27,16 @@ export function evaluator(sha256: Sha256): Evaluate {
       const { request, stored } = job;
       const snapshot = decodeSnapshot(JSON.parse(stored.text), "snapshot");
       if (!snapshot.ok) return { state: "invalid", problem: inputProblem(snapshot.error) };
-      return evaluation(request, answerTo(request, snapshot.value), stored, null, sha256);
+      const asked = recollected(request, job);
+      if (asked === null) return wantsFacts(request.kind, stored.node, snapshot.value);
+      return evaluation(
+        asked,
+        answerTo(asked, snapshot.value),
+        stored,
+        timeOf(snapshot.value.observedAt),
+        null,
+        sha256,
+      );
     }
     const input = parseJson(job.bytes);
     if (!input.ok) return { state: "invalid", problem: input.error };
@@ -87,24 +46,52 @@ export function evaluator(sha256: Sha256): Evaluate {
     if (request.snapshotId !== null) return { state: "wants_snapshot", snapshotId: request.snapshotId, request };
     const snapshot = decodeSnapshot(request.snapshot, "snapshot");
     if (!snapshot.ok) return { state: "invalid", problem: inputProblem(snapshot.error) };
+    const asked = recollected(request, job);
+    if (asked === null) return wantsFacts(request.kind, nodeOf(snapshot.value), snapshot.value);
     const posted = await decodedSnapshot(snapshot.value, sha256);
-    return evaluation(request, knownAnswer(answers, request, snapshot.value, posted), posted, posted, sha256);
+    return evaluation(
+      asked,
+      knownAnswer(answers, asked, snapshot.value, posted),
+      posted,
+      posted.observedAtMs,
+      posted,
+      sha256,
+    );
   };
 }
 
+/** A request with all that the kind needs to know of the node's past. */
+interface FullRequest extends DecisionRequest {
+  /** The facts are the history's, which goes on remembering. */
+  readonly remembers?: boolean;
+}
+/** Null: the history must be asked first. */
+function recollected(request: DecisionRequest, { facts }: Job): FullRequest | null {
+  if (!REMEMBERING.has(request.kind) || request.facts !== null) return request;
+  if (facts === undefined) return null;
+  return { ...request, ...withFacts(request.kind, request, facts), remembers: true };
+}
+const wantsFacts = (kind: Kind, node: string, { observedAt }: Snapshot): Evaluation => ({
+  state: "wants_facts",
+  kind,
+  node,
+  observedAtMs: timeOf(observedAt),
+});
+const timeOf = (time: string | undefined): number | null => (time === undefined ? null : Date.parse(time));
+
 /** What was decided, before it is known for which snapshot. */
 interface Answered {
-  readonly outcome: Result<{ readonly verdict: Verdict; readonly body: string }, Refusal>;
+  readonly outcome: Result<{ readonly verdict: Verdict; readonly body: string; readonly next: unknown }, Refusal>;
   readonly seconds: number;
 }
 
-function answerTo({ kind, ask, explain }: DecisionRequest, snapshot: Snapshot): Answered {
+function answerTo({ kind, ask, facts, explain }: DecisionRequest, snapshot: Snapshot): Answered {
   const started = performance.now();
-  const decided = decideKind(kind, { snapshot, facts: {}, ask, explain });
+  const decided = decideKind(kind, { snapshot, facts: facts ?? {}, ask, explain });
   const seconds = (performance.now() - started) / 1000;
   if (!decided.ok) return { outcome: decided, seconds };
   const { decision, reasons, needs, next, verdict } = decided.value;
-  return { outcome: ok({ verdict, body: JSON.stringify({ decision, reasons, needs, next }) }), seconds };
+  return { outcome: ok({ verdict, body: JSON.stringify({ decision, reasons, needs, next }), next }), seconds };
 }
 
 /** INVARIANT: the question holds all that the core is given. */
@@ -128,9 +115,10 @@ function knownAnswer(
 }
 
 async function evaluation(
-  { kind, explain, ask: asked, askText: ask }: DecisionRequest,
+  { kind, explain, ask: asked, askText: ask, facts, remembers }: FullRequest,
   { outcome, seconds }: Answered,
   { id: snapshotId, node }: StoredSnapshot,
+  observedAtMs: number | null,
   snapshot: DecodedSnapshot | null,
   sha256: Sha256,
 ): Promise<Evaluation> {
@@ -138,8 +126,8 @@ async function evaluation(
     const { code, message, needs } = outcome.error;
     return { state: "refused", kind, node, problem: { code, detail: message, needs } };
   }
-  const { verdict, body } = outcome.value;
-  const id = await idOf(sha256, JSON.stringify([kind, snapshotId, ask, POLICY_VERSION, explain, NO_FACTS]));
+  const { verdict, body, next } = outcome.value;
+  const id = await idOf(sha256, JSON.stringify([kind, snapshotId, ask, POLICY_VERSION, explain, ""]));
   return {
     state: "decided",
     kind,
@@ -151,6 +139,8 @@ async function evaluation(
     ask,
     pod: askedPodRef(asked),
     verdict,
+    observedAtMs,
+    remember: remembers === true ? { next, before: facts?.[kind] ?? null } : null,
     body,
     seconds,
   };
@@ -166,7 +156,7 @@ export async function decodedSnapshot(snapshot: Snapshot, sha256: Sha256): Promi
     node: nodeOf(snapshot),
     text,
     repeats,
-    observedAtMs: observedAt === undefined || observedAt === null ? null : Date.parse(observedAt),
+    observedAtMs: timeOf(observedAt),
     sequence: sequence ?? null,
     bootId: bootId ?? snapshot.node?.status?.nodeInfo?.bootID ?? null,
   };

@@ -1,9 +1,9 @@
 import type { DecisionRow } from "../../db/store.ts";
 import { decideKind } from "../decide/index.ts";
-import { decodeAsk } from "../model/ask.ts";
 import { POLICY_VERSION } from "../model/decision.ts";
 import { decodeSnapshot } from "../model/decode.ts";
 import { err, ok, type Result } from "../model/result.ts";
+import { readAsk } from "./asked.ts";
 import { readJsonBody } from "./body.ts";
 import { unknownField } from "./decision-request.ts";
 import { findDecision } from "./decisions.ts";
@@ -33,9 +33,10 @@ export async function postReplay(exchange: Exchange): Promise<Result<Reply, Prob
   const snapshot = decodeSnapshot(changed);
   if (!snapshot.ok) return err(inputProblem(snapshot.error));
   const { kind, explain } = row;
-  const ask = decodeAsk(kind, row.ask === null ? null : JSON.parse(row.ask));
-  if (!ask.ok) return err(inputProblem(ask.error));
-  const decided = decideKind(kind, { snapshot: snapshot.value, facts: {}, ask: ask.value, explain });
+  const asked = readAsk(kind, row.ask === null ? null : JSON.parse(row.ask));
+  if (!asked.ok) return asked;
+  const { ask, facts } = asked.value;
+  const decided = decideKind(kind, { snapshot: snapshot.value, facts: facts ?? {}, ask, explain });
   if (!decided.ok) {
     const { code, message, needs } = decided.error;
     return problem(code, message, { needs });

@@ -1,6 +1,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { errorFields } from "../observe/log.ts";
-import { type Evaluation, evaluator, type Job } from "../routes/evaluate.ts";
+import { evaluator } from "../routes/evaluate.ts";
+import type { Evaluation, Job } from "../routes/evaluation.ts";
 import { sha256 } from "./digest.ts";
 
 /** The entry of a thread that evaluates the jobs that it is sent, each for itself. It says when it is ready. */

@@ -1,6 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import { Worker } from "node:worker_threads";
-import { type Evaluate, type Evaluation, evaluator, type Job } from "../routes/evaluate.ts";
+import { evaluator } from "../routes/evaluate.ts";
+import type { Evaluate, Evaluation, Job } from "../routes/evaluation.ts";
 import { sha256 } from "./digest.ts";
 import type { Delivery, Order } from "./evaluate-thread.ts";
 

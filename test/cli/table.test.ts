@@ -1,10 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { bar } from "../../api/cli/bar.ts";
 import { humanBytes, magnitude } from "../../api/cli/size.ts";
-import { clip, clipStart, colorPaint, plainPaint, printable, widthOf } from "../../api/cli/style.ts";
+import { clip, clipStart, colorPaint, type Paint, plainPaint, printable, widthOf } from "../../api/cli/style.ts";
 import { table } from "../../api/cli/table.ts";
+import { cpuPicture } from "../../api/cli/tables/cpu-picture.ts";
+import { answerText } from "../../api/cli/tables/index.ts";
 import { columnsOf, isColorful } from "../../api/cli/terminal.ts";
 import { treeLines } from "../../api/cli/tree.ts";
+import type { DevicesDecision } from "../../api/model/device-decision.ts";
+import type { CpusDecision, PodRef } from "../../api/model/managers.ts";
 
 const COLUMNS = [
   { title: "NAME", shrinkTo: 6 },
@@ -148,3 +152,111 @@ describe("the terminal", () => {
     expect(columnsOf({}, 0)).toBe(Number.POSITIVE_INFINITY);
   });
 });
+
+describe("a picture of CPUs", () => {
+  const cpus = (count: number, caches: number) =>
+    Array.from({ length: count }, (_, cpu) => {
+      const core = cpu % (count / 2);
+      return { cpu, core, socket: 0, numa: 0, uncoreCache: Math.floor(core / (count / 2 / caches)) };
+    });
+  const rows = (count: number, caches: number, columns: number) =>
+    cpuPicture(cpus(count, caches), ({ cpu }) => String(cpu % 10), { columns, paint: plainPaint })
+      .split("\n")
+      .slice(1, -1)
+      .map((line) => line.slice("SOCKET  NUMA  ".length));
+
+  test("has threads of a core side by side, and a bar between caches", () => {
+    expect(rows(8, 2, 80)).toEqual(["04 15 │ 26 37  0-7"]);
+  });
+
+  test("breaks between caches where they fit, else between cores, into lines of one length", () => {
+    expect(rows(32, 4, 14 + 30)).toEqual(["06 17 28 39 │ 40 51 62 73", "84 95 06 17 │ 28 39 40 51"]);
+    expect(rows(32, 1, 14 + 18)).toEqual(["06 17 28 39 40 51", "62 73 84 95 06 17", "28 39 40 51"]);
+  });
+
+  test("is not drawn of thousands", () => {
+    expect(rows(1024, 8, 120).join("").match(/\d\d/g)?.length).toBeGreaterThanOrEqual(512);
+    expect(cpuPicture(cpus(1026, 1), () => "x", { columns: 80, paint: plainPaint })).toBe("");
+    expect(cpuPicture([], () => "x", { columns: 80, paint: plainPaint })).toBe("");
+  });
+});
+
+describe("an answer about CPUs", () => {
+  test("says the same with colours as without", () => {
+    const pod = { namespace: "default", name: "a", uid: "u" };
+    const cpus = [0, 1, 2, 3].map((cpu) => ({ cpu, core: cpu, socket: 0, numa: 0 }));
+    const managed = { startErrors: [], refusal: null, placements: [], reconcile: [], overlaps: [] };
+    const decision: CpusDecision = {
+      ...managed,
+      policy: "static",
+      options: { "full-pcpus-only": "true" },
+      reserved: "0",
+      sharedPool: "0,2-3",
+      assigned: [{ container: "c", cpus: "1", exclusive: true }],
+      assignments: [{ pod, container: "c", cpus: "1" }],
+    };
+    const shown = { kind: "cpus", node: "n", decided: { decision, reasons: [], needs: [] }, explain: "off" } as const;
+    const text = (paint: Paint) => answerText({ ...shown, machine: { cpus }, asked: pod }, { ...SILENT, paint });
+    expect(text(colorPaint)).not.toBe(text(plainPaint));
+    const escapes = new RegExp(`${String.fromCharCode(27)}\\[\\d+m`, "g");
+    expect(text(colorPaint).replace(escapes, "").replace(/ +$/gm, "")).toBe(text(plainPaint));
+    const twice = { ...decision, overlaps: [{ cpus: "1", holders: [{ pod, container: "c" }] }], reserved: "1" };
+    expect(
+      answerText({ ...shown, decided: { ...shown.decided, decision: twice } }, { ...SILENT, paint: plainPaint }),
+    ).toContain(
+      "reserved and given away all the same, as a kubelet does: 1\ngiven to more than one pod, and a kubelet takes it so: 1 (default/a c)\n",
+    );
+    expect(text(plainPaint)).toContain("static with full-pcpus-only=true: reserved 0, shared pool 0,2-3 (3 CPUs)\n");
+  });
+});
+
+describe("an answer about devices", () => {
+  test("names who holds a device twice, what plugins disagree about, and which pods are gone", () => {
+    const [a, b] = ["a", "b"].map((name) => ({ namespace: "default", name, uid: name })) as [PodRef, PodRef];
+    const options = { envs: [{ name: "X", value: "1" }], mounts: [], devices: [], annotations: [], cdiDevices: [] };
+    const conflicts = [
+      {
+        kind: "env" as const,
+        name: "X",
+        kept: { resource: "v.com/x", value: "1" },
+        dropped: { resource: "v.com/y", value: "2" },
+      },
+    ];
+    const decision: DevicesDecision = {
+      startErrors: [],
+      refusal: null,
+      checkpointError: null,
+      resources: [],
+      assigned: [],
+      assignments: [
+        { pod: a, container: "c", devices: { "v.com/x": ["x0"] }, options: { ...options, conflicts }, pending: [] },
+        { pod: b, container: "c", devices: { "v.com/x": ["x0"] }, options: null, pending: ["v.com/x"] },
+      ],
+      placements: [],
+      overlaps: [{ resource: "v.com/x", device: "x0", pods: [a, b] }],
+      purged: ["u-gone"],
+      unanswered: [],
+    };
+    const decided = { decision, reasons: [], needs: [] };
+    const shown = { kind: "devices", node: "n", decided, explain: "off" } as const;
+    expect(
+      answerText(shown, { ...SILENT, paint: plainPaint })
+        .split("\n")
+        .slice(2),
+    ).toEqual([
+      "",
+      "no plugin has registered a resource",
+      "",
+      "HELD BY    CONTAINER  RESOURCE  DEVICES  WITH THEM",
+      "default/a  c          v.com/x   x0       1 env",
+      "default/b  c          v.com/x   x0       (its plugin has not answered)",
+      "held by more than one pod: x0 of v.com/x (default/a, default/b)",
+      "taken back from pods that are gone: u-gone",
+      "",
+      "CONFLICT  OF           STAYS         IS DROPPED",
+      "env X     default/a c  1 of v.com/x  2 of v.com/y",
+      "",
+    ]);
+  });
+});
+const SILENT = { write: () => {}, warn: () => {}, columns: 80 };

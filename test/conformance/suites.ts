@@ -15,8 +15,10 @@ import type { CgroupValues } from "../../api/model/decision.ts";
 import { type Pod, pod as podSchema } from "../../api/model/pod.ts";
 import { canonicalText, parseQuantity } from "../../api/model/quantity.ts";
 import { micros } from "../../api/model/units.ts";
+import { ADMISSION_SUITES } from "./admission-suites.ts";
 import { CPU_SUITES } from "./cpu-suites.ts";
 import { DEVICE_SUITES } from "./device-suites.ts";
+import { EVICTION_SUITES } from "./eviction-suites.ts";
 import { MEMORY_SUITES } from "./memory-suites.ts";
 import { decideNodeStatus, readNodeStatus } from "./node-status.ts";
 import { type Suite, suite } from "./suite.ts";
@@ -176,7 +178,9 @@ export const SUITES: Readonly<Record<string, Suite>> = {
     decide: decideNodeStatus,
     show: ({ allocatable, capacity }) => ({ allocatable, capacity }),
   }),
+  ...ADMISSION_SUITES,
   ...CPU_SUITES,
+  ...EVICTION_SUITES,
   ...MEMORY_SUITES,
   ...TOPOLOGY_SUITES,
   ...DEVICE_SUITES,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { decideKind } from "../../api/decide/index.ts";
-import { decodeAsk } from "../../api/model/ask.ts";
+import { decodeAsk } from "../../api/model/asks.ts";
 import { KINDS, type Kind } from "../../api/model/decision.ts";
 import { decodeSnapshot, type InputIssue } from "../../api/model/decode.ts";
 import { LIMITS } from "../../api/model/limits.ts";

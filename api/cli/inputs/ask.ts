@@ -1,5 +1,5 @@
 import { formOf, formText, hasForm } from "../../../actuator/manifests/document-form.ts";
-import { decodeAsk } from "../../model/ask.ts";
+import { decodeAsk } from "../../model/asks.ts";
 import { type AskOf, KINDS, type Kind } from "../../model/decision.ts";
 import type { Result } from "../../model/result.ts";
 import { EXIT, type Fault, fault } from "../exit.ts";

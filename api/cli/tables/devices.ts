@@ -1,4 +1,4 @@
-import type { DeviceOptions, DeviceResourceState, DevicesDecision } from "../../model/managers.ts";
+import type { DeviceOptions, DeviceResourceState, DevicesDecision } from "../../model/device-decision.ts";
 import { bar } from "../bar.ts";
 import { type Color, type Paint, printable } from "../style.ts";
 import { table } from "../table.ts";
@@ -21,7 +21,7 @@ export function devicesTable(shown: Shown<DevicesDecision>): string {
     `${verdict}${paint("yellow", dropped)}`,
     resourcesTable(shown),
     giftsTable(shown),
-    `${holdersTable(shown)}${paint("dim", gone)}`,
+    `${holdersTable(shown)}${overlapText(shown)}${paint("dim", gone)}`,
     conflictsTable(shown),
     placementsTable(shown, decision.refusal !== null || decision.assigned.length === 0),
     questionsTable(shown),
@@ -134,6 +134,14 @@ function holdersTable({ decision, columns, paint }: Shown<DevicesDecision>): str
     paint,
   );
 }
+
+const overlapText = ({ decision, paint }: Shown<DevicesDecision>): string =>
+  decision.overlaps
+    .map(({ resource, device, pods }) => {
+      const who = pods.map(podName).join(", ");
+      return paint("yellow", `held by more than one pod: ${printable(`${device} of ${resource}`)} (${who})\n`);
+    })
+    .join("");
 
 /** `2 envs, 1 device node`. */
 function withText(options: DeviceOptions | null): string {

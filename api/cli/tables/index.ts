@@ -5,11 +5,14 @@ import type { PodRef } from "../../model/managers.ts";
 import { reasonText } from "../reason-text.ts";
 import { printable } from "../style.ts";
 import type { Terminal } from "../terminal.ts";
+import { admissionTable } from "./admission.ts";
 import { allocatableTable } from "./allocatable.ts";
 import { cgroupsTable } from "./cgroups.ts";
 import { cpusTable } from "./cpus.ts";
 import { devicesTable } from "./devices.ts";
+import { evictionTable } from "./eviction.ts";
 import { memoryTable } from "./memory.ts";
+import { preemptionTable } from "./preemption.ts";
 import type { Shown } from "./shown.ts";
 import { topologyTable } from "./topology.ts";
 
@@ -21,6 +24,9 @@ const TABLES: { readonly [K in Kind]: (shown: Shown<DecisionOf[K]>) => string } 
   memory: memoryTable,
   topology: topologyTable,
   devices: devicesTable,
+  admission: admissionTable,
+  preemption: preemptionTable,
+  eviction: evictionTable,
 };
 
 export interface Answer<K extends Kind> {

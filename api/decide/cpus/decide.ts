@@ -12,7 +12,7 @@ import { explainCpus } from "./explain.ts";
 import { parseCpus } from "./go-cpu-set.ts";
 import { type CurrentCpus, reconcile } from "./reconcile.ts";
 import { cpuText, NO_CPUS } from "./sets.ts";
-import { sorted } from "./state.ts";
+import { sharedCpus, sorted } from "./state.ts";
 
 /** Who has which CPUs, what the asked pod would get or why not, and which cpusets must change now. */
 export function decideCpus(asked: Asked<PodAsk>): Result<Decided<CpusDecision>, Refusal> {
@@ -41,6 +41,7 @@ const NOTHING = {
   assignments: [],
   placements: [],
   reconcile: [],
+  overlaps: [],
 } as const;
 
 function decided(answered: Answered, reasons: Reasons): Omit<CpusDecision, "policy" | "options"> {
@@ -69,6 +70,10 @@ function decided(answered: Answered, reasons: Reasons): Omit<CpusDecision, "poli
     ),
     placements,
     reconcile: reconcile(after.cpus, node.active, currentOf(answered, before)).changes,
+    overlaps: sharedCpus(assignments).map(({ cpus, holders }) => ({
+      cpus: cpuText(cpus),
+      holders: holders.map((holder) => ({ pod: names(holder.uid), container: holder.container })),
+    })),
   };
 }
 

@@ -1,6 +1,7 @@
 import type { PodAsk } from "../../model/ask.ts";
 import type { Asked, Decided, Refusal } from "../../model/decision.ts";
-import type { DeviceGift, DeviceIds, DeviceResourceState, DevicesDecision, PodRef } from "../../model/managers.ts";
+import type { DeviceGift, DeviceIds, DeviceResourceState, DevicesDecision } from "../../model/device-decision.ts";
+import type { PodRef } from "../../model/managers.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { type Answered, askManagers, verdictOf } from "../managers/desk.ts";
 import { nextState } from "../managers/next-state.ts";
@@ -9,6 +10,7 @@ import { Reasons } from "../reasons.ts";
 import type { GivenDevices } from "./allocate.ts";
 import type { Source } from "./assign.ts";
 import { deviceCapacity, sanitizeNodeAllocatable } from "./capacity.ts";
+import { sharedDevices } from "./shared-devices.ts";
 import { containerDevices } from "./start.ts";
 
 /** Plugins' resources, who holds which devices, and what the asked pod would get or why not. */
@@ -33,6 +35,7 @@ const NOTHING = {
   assigned: [],
   assignments: [],
   placements: [],
+  overlaps: [],
   purged: [],
   unanswered: [],
 } as const;
@@ -41,6 +44,7 @@ function decided(answered: Answered, reasons: Reasons): DevicesDecision {
   const { node, pod, after, placements, refusal } = answered;
   const { state, purged, unanswered } = after.devices;
   const given = refusal === null ? after.devices.given : [];
+  const names = podNames(pod === null ? node.active : [...node.active, pod]);
   explain(answered, given, reasons);
   return {
     startErrors: [],
@@ -48,8 +52,13 @@ function decided(answered: Answered, reasons: Reasons): DevicesDecision {
     checkpointError: node.checkpointError,
     resources: resourcesOf(answered, reasons),
     assigned: given.map(giftOf),
-    assignments: assignmentsOf(answered, podNames(pod === null ? node.active : [...node.active, pod])),
+    assignments: assignmentsOf(answered, names),
     placements,
+    overlaps: sharedDevices(after.devices.checkpoint().entries).map(({ resource, id, podUids }) => ({
+      resource,
+      device: id,
+      pods: podUids.map(names),
+    })),
     purged: [...new Set([...purged, ...state.dropped.map(({ podUid }) => podUid)])],
     unanswered,
   };

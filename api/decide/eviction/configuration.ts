@@ -2,7 +2,7 @@ import type { KubeletConfiguration } from "../../model/kubelet-configuration.ts"
 import { err, ok, type Result } from "../../model/result.ts";
 import { enforcementOf } from "../config.ts";
 import { goDuration } from "./go-values.ts";
-import { isSignal } from "./signals.ts";
+import { isSignal, signalOrder } from "./signals.ts";
 import {
   isHard,
   parseMinReclaim,
@@ -85,8 +85,8 @@ export function evictionThresholds(config: KubeletConfiguration): Result<readonl
     const own = { signal, value, text, graceMs };
     all.push(minReclaim === undefined ? own : { ...own, minReclaim, minReclaimText: reclaimTexts[signal] as string });
   };
-  for (const [signal, value] of hard.value) add(signal, value, hardTexts[signal] as string, 0);
-  for (const [signal, value] of soft.value) {
+  for (const [signal, value] of inOrder(hard.value)) add(signal, value, hardTexts[signal] as string, 0);
+  for (const [signal, value] of inOrder(soft.value)) {
     const grace = graces.value.get(signal);
     if (value !== null && grace === undefined) {
       const message = `grace period must be specified for the soft eviction threshold ${signal}`;
@@ -96,6 +96,10 @@ export function evictionThresholds(config: KubeletConfiguration): Result<readonl
   }
   return ok(enforcementOf(config).has("pods") ? [...all, ...all.flatMap(ofAllPods)] : all);
 }
+
+/** Go's maps have no order, and where several thresholds are met the order tells; here it is that of the signals. */
+const inOrder = <V>(entries: ReadonlyMap<string, V>): readonly (readonly [string, V])[] =>
+  [...entries].sort(([a], [b]) => Number(isSignal(a) && signalOrder(a)) - Number(isSignal(b) && signalOrder(b)));
 
 /** A hard threshold of the node's memory holds for the memory of all pods as well. kubelet 1.36: addAllocatableThresholds. */
 const ofAllPods = (t: Threshold): readonly Threshold[] =>

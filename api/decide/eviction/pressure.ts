@@ -3,8 +3,8 @@ import { type ConditionState, PRESSURE_CONDITIONS, type PressureCondition } from
 import type { EvictionFacts } from "../../model/eviction-facts.ts";
 import { type EpochMs, epochMs } from "../../model/units.ts";
 import { isMet, type Observations } from "./observe.ts";
-import { SIGNALS, signalOrder } from "./signals.ts";
-import { isHard, keyOf, refOf, type Threshold, type ThresholdValue } from "./threshold.ts";
+import { SIGNALS } from "./signals.ts";
+import { keyOf, refOf, type Threshold, type ThresholdValue } from "./threshold.ts";
 
 interface PressureInput {
   readonly watched: readonly Threshold[];
@@ -47,10 +47,9 @@ export function pressureOf({ watched, seen, before, now, transitionMs }: Pressur
     const held = metBefore.has(keyOf(refOf(t))) && isMet(t, seen, true);
     if (held && !below.some((b) => isEqual(b, t))) put(t, "unreclaimed");
   }
-  const pastGrace = open
-    .filter((o) => now - o.firstObservedAt >= o.threshold.graceMs)
-    .map((o) => o.threshold)
-    .sort(byUrgency);
+  const pastGrace = byUrgency(
+    open.filter((o) => now - o.firstObservedAt >= o.threshold.graceMs).map((o) => o.threshold),
+  );
   const { conditions, lastObserved } = conditionsOf(open, before, now, transitionMs);
   return {
     open,
@@ -69,12 +68,15 @@ const sameValue = (a: ThresholdValue, b: ThresholdValue): boolean =>
     ? "quantity" in b && compare(a.quantity.amount, b.quantity.amount) === 0
     : "percentage" in b && a.percentage === b.percentage;
 
-/** The kubelet has memory first and Go's map order beyond; here the signals' order, hard before soft. kubelet 1.36: byEvictionPriority. */
-const byUrgency = (a: Threshold, b: Threshold): number =>
-  signalOrder(a.signal) - signalOrder(b.signal) ||
-  Number(isHard(b)) - Number(isHard(a)) ||
-  a.graceMs - b.graceMs ||
-  (a.text < b.text ? -1 : 1);
+/**
+ * The one to reclaim first. The kubelet goes through a Go map, so it may take another; this is the order that comes out
+ * unless the map starts elsewhere than at its first entry: memory backwards, then the rest as they were met.
+ * kubelet 1.36: byEvictionPriority.
+ */
+function byUrgency(thresholds: readonly Threshold[]): readonly Threshold[] {
+  const isMemory = (t: Threshold): boolean => SIGNALS[t.signal].resource === "memory";
+  return [...thresholds.filter(isMemory).reverse(), ...thresholds.filter((t) => !isMemory(t))];
+}
 
 /** kubelet 1.36: thresholdsUpdatedStats. */
 export function hasNewerStats({ signal }: Threshold, seen: Observations, before: EvictionFacts | undefined): boolean {

@@ -6,7 +6,7 @@ import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 
 /** The managers know pods by uid; a pod that no API server has seen goes by its name. */
-const withUid = (pod: Pod): Pod =>
+export const withUid = (pod: Pod): Pod =>
   podUid(pod) === undefined
     ? { ...pod, metadata: { ...pod.metadata, uid: `${podNamespace(pod)}.${pod.metadata.name}` } }
     : pod;

@@ -1,17 +1,15 @@
 import type { PodAsk } from "../../model/ask.ts";
 import type { Asked, Decided, Refusal } from "../../model/decision.ts";
 import type { TopologyDecision } from "../../model/managers.ts";
-import { podUid } from "../../model/pod.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { configurationOf } from "../config.ts";
 import { explainCpus } from "../cpus/explain.ts";
-import { cpuText } from "../cpus/sets.ts";
-import { type Answered, askManagers, containersOf, verdictOf } from "../managers/desk.ts";
+import { type Answered, askManagers, verdictOf } from "../managers/desk.ts";
 import { nextState } from "../managers/next-state.ts";
 import { roomOf } from "../managers/room.ts";
-import { blocksOf } from "../memory/decide.ts";
 import { explainMemory } from "../memory/explain.ts";
 import { Reasons } from "../reasons.ts";
+import { assignedOf } from "./assigned.ts";
 
 /** Whether the asked pod comes in and where it is put, how the rest of the node lies about, and what would still come in. */
 export function decideTopology(asked: Asked<PodAsk>): Result<Decided<TopologyDecision>, Refusal> {
@@ -32,13 +30,13 @@ export function decideTopology(asked: Asked<PodAsk>): Result<Decided<TopologyDec
   const answered = answer.value.value;
   const room = roomOf(answered, needs);
   if (!room.ok) return room;
-  const { placements, refusal } = answered;
+  const { placements, refusal, pod, after } = answered;
   explain(answered, reasons);
   const decision: TopologyDecision = {
     ...head,
     startErrors: [],
     refusal,
-    assigned: refusal === null ? assignedOf(answered) : [],
+    assigned: refusal === null && pod !== null ? assignedOf(after, pod) : [],
     placements,
     ...room.value,
   };
@@ -54,22 +52,6 @@ const NOTHING = {
   numaNodes: [],
   node: { ...NO_ROOM, scattered: 0, largestPod: null } as TopologyDecision["node"],
 } as const;
-
-function assignedOf({ pod, after }: Answered): TopologyDecision["assigned"] {
-  const uid = pod === null ? "" : (podUid(pod) ?? "");
-  const shared = cpuText(after.cpus.state().defaultCpus);
-  return containersOf(pod).map(({ name }) => {
-    const own = after.cpus.cpusOf(uid, name);
-    const held = after.devices.state.pods.get(uid)?.get(name) ?? new Map();
-    return {
-      container: name,
-      cpus: own === undefined ? shared : cpuText(own),
-      exclusive: own !== undefined,
-      memory: blocksOf(after.memory.blocks(uid, name)),
-      devices: Object.fromEntries([...held].map(([resource, { ids }]) => [resource, [...ids]])),
-    };
-  });
-}
 
 function explain(answered: Answered, reasons: Reasons): void {
   const { pod, placements, node } = answered;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { TestedResource } from "../../../api/model/admission.ts";
 import type { Json } from "../../model/snapshots.ts";
-import { admitted, CRITICAL, nodeWith, podWith, refusal, wouldRefuse } from "./asking.ts";
+import { admitted, nodeWith, podWith, refusal, wouldRefuse } from "./asking.ts";
 
 const tested = (resource: string, pods: Json[], pod: unknown = podWith("p", { cpu: "1" }), parts: Json = {}) =>
   admitted(nodeWith({}, {}, { pods, ...parts }), pod).decision.resources.find(
@@ -177,48 +177,5 @@ describe("what cannot be answered", () => {
       message: "the snapshot has no pod `default/none`",
     });
     expect(refusal({}, podWith("p"))).toMatchObject({ code: "needs_input", needs: ["node.status.allocatable"] });
-  });
-});
-
-describe("a critical pod", () => {
-  const full = (parts: Json = {}): Json =>
-    nodeWith({}, {}, { pods: [podWith("a", { cpu: "2" }), podWith("b", { cpu: "2" })], ...parts });
-  const asking = podWith("p", { cpu: "1" }, CRITICAL);
-  it("comes in through others, and says what would spare them", () => {
-    const { decision, verdict } = admitted(full(), asking);
-    expect({ verdict, preempt: decision.preempt.map((v) => v.name) }).toEqual({ verdict: "decided", preempt: ["b"] });
-    expect(decision.counterfactuals).toEqual([
-      {
-        code: "lower_request_spares_all",
-        numbers: { resource: "cpu", requested: 1000, atMost: 0, less: 1000, overhead: 0, otherReasons: 0 },
-      },
-    ]);
-  });
-  it("ends nobody where an earlier handler refuses it, and in vain where a later one does", () => {
-    const refuses = { managers: () => ({ reason: "r", message: "m" }) };
-    expect(admitted(full(), asking, refuses).decision.preempt).toEqual([]);
-    const later = admitted(full({ kubelet: { shuttingDown: true } }), asking);
-    expect(later.decision).toMatchObject({ admit: false, reason: "NodeShutdown", preempt: [{ name: "b" }] });
-    expect(later.reasons.flatMap((r) => r.because.map((b) => b.code))).toContain("preempted_in_vain");
-  });
-  it("is refused for other reasons only, and then ends nobody", () => {
-    const { decision } = admitted(full(), podWith("p", { cpu: "1" }, { ...CRITICAL, nodeSelector: { zone: "b" } }));
-    expect(decision).toMatchObject({
-      admit: false,
-      reason: "NodeAffinity",
-      preempt: [],
-      wouldRefuse: [{ reason: "NodeAffinity" }],
-    });
-  });
-  it("that cannot be helped says how much less would do", () => {
-    const { decision } = admitted(full(), podWith("p", { cpu: "5" }, CRITICAL));
-    expect(decision).toMatchObject({
-      reason: "UnexpectedAdmissionError",
-      message:
-        "Unexpected error while attempting to recover from admission failure: preemption: error finding a set of pods to preempt: no set of running pods found to reclaim resources: [(res: cpu, q: 1000), ]",
-      counterfactuals: [
-        { code: "lower_request_admits", numbers: { requested: 5000, atMost: 4000, less: 1000, otherReasons: 0 } },
-      ],
-    });
   });
 });

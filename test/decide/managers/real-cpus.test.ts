@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { decideKind } from "../../../api/decide/index.ts";
-import { decodeAsk } from "../../../api/model/ask.ts";
+import { decodeAsk } from "../../../api/model/asks.ts";
 import { decodeSnapshot } from "../../../api/model/decode.ts";
 import type { CpusDecision, MemoryDecision } from "../../../api/model/managers.ts";
 import runs from "../../data/real-cpus/runs.json" with { type: "json" };

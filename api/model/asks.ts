@@ -1,0 +1,46 @@
+import { decodePodAsk } from "./ask.ts";
+import type { AskOf, Kind } from "./decision.ts";
+import { decodeEvictionAsk } from "./eviction-facts.ts";
+import type { InputIssue } from "./input-issue.ts";
+import type { PodRef } from "./managers.ts";
+import { podNamespace, podUid } from "./pod.ts";
+import { decodePreemptionAsk } from "./preemption-ask.ts";
+import { err, ok, type Result } from "./result.ts";
+
+type Decoded<A> = Result<A, readonly InputIssue[]>;
+type Decode<A> = (input: unknown, at: string) => Decoded<A>;
+
+const nothing: Decode<undefined> = (input, at) =>
+  input === undefined || input === null
+    ? ok(undefined)
+    : err([{ path: at, message: "this kind takes no ask; leave it out" }]);
+
+/** How each kind's ask is checked. */
+const DECODERS: { readonly [K in Kind]: Decode<AskOf[K]> } = {
+  allocatable: nothing,
+  cgroups: nothing,
+  cpus: decodePodAsk,
+  memory: decodePodAsk,
+  topology: decodePodAsk,
+  devices: decodePodAsk,
+  admission: decodePodAsk,
+  preemption: decodePreemptionAsk,
+  eviction: decodeEvictionAsk,
+};
+
+/** Checks what a caller asks of a kind. Errors: every issue with its path. */
+export const decodeAsk = (kind: Kind, input: unknown, at = "ask"): Decoded<AskOf[Kind]> => DECODERS[kind](input, at);
+
+/** Kinds whose answer also depends on what is remembered of the node: their `next`, under the kind's name. */
+export const REMEMBERING: ReadonlySet<Kind> = new Set<Kind>(["eviction"]);
+
+/** Whom an ask speaks of; a pod that no API server has seen has no uid. */
+export function askedPodRef(ask: AskOf[Kind]): PodRef | null {
+  const pod = ask?.pod ?? null;
+  if (pod === null) return null;
+  if (typeof pod !== "string") {
+    return { namespace: podNamespace(pod), name: pod.metadata.name, uid: podUid(pod) ?? "" };
+  }
+  const [namespace, name] = pod.split("/") as [string, string];
+  return { namespace, name, uid: "" };
+}

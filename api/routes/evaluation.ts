@@ -1,0 +1,65 @@
+import type { Explain, Kind } from "../model/decision.ts";
+import type { PodRef } from "../model/managers.ts";
+import type { Canonical } from "./canonical.ts";
+import type { DecisionRequest } from "./decision-request.ts";
+import type { Problem } from "./problem.ts";
+
+/** A snapshot as the history keeps it. */
+export interface StoredSnapshot {
+  readonly id: string;
+  readonly node: string;
+  readonly text: string;
+}
+/** What to evaluate: a body as posted, or a request whose snapshot was looked up meanwhile. */
+export type Job =
+  | {
+      readonly bytes: Uint8Array;
+      /** The route's; null in a batch, where the line names it. */
+      readonly kind: Kind | null;
+      /** What the history remembers of the node; absent: it was not asked. */
+      readonly facts?: unknown;
+    }
+  | { readonly request: DecisionRequest; readonly stored: StoredSnapshot; readonly facts?: unknown };
+
+/** A posted snapshot, ready to be stored. */
+export interface DecodedSnapshot extends StoredSnapshot, Canonical {
+  readonly observedAtMs: number | null;
+  readonly sequence: number | null;
+  readonly bootId: string | null;
+}
+
+export interface Decision {
+  readonly state: "decided";
+  readonly kind: Kind;
+  readonly node: string;
+  readonly id: string;
+  readonly snapshotId: string;
+  /** Null when it came from the history. */
+  readonly snapshot: DecodedSnapshot | null;
+  readonly explain: Explain;
+  readonly ask: string | null;
+  /** The pod that was asked about. */
+  readonly pod: PodRef | null;
+  readonly verdict: string;
+  /** What to remember of the node, and what was remembered until now; null: nothing, or the caller does. */
+  readonly observedAtMs: number | null;
+  readonly remember: { readonly next: unknown; readonly before: unknown } | null;
+  /** JSON text of {decision, reasons, needs, next}: made once, for the answer and for the history. */
+  readonly body: string;
+  /** What the core took. */
+  readonly seconds: number;
+}
+export type Evaluation =
+  | Decision
+  | { readonly state: "wants_snapshot"; readonly snapshotId: string; readonly request: DecisionRequest }
+  | {
+      readonly state: "wants_facts";
+      readonly kind: Kind;
+      readonly node: string;
+      readonly observedAtMs: number | null;
+    }
+  | { readonly state: "refused"; readonly kind: Kind; readonly node: string; readonly problem: Problem }
+  | { readonly state: "invalid"; readonly problem: Problem };
+
+/** Bytes in, texts out, so that it can run in another thread. Touches neither history nor clock but for its own duration. */
+export type Evaluate = (job: Job) => Evaluation | Promise<Evaluation>;

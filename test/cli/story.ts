@@ -1,0 +1,28 @@
+import { readFileSync } from "node:fs";
+
+const STORY = new URL("../data/real-devices/story.json", import.meta.url);
+interface Step {
+  readonly name: string;
+  readonly after: {
+    readonly at: string;
+    readonly checkpoint: object;
+    readonly pods: readonly { readonly name: string; readonly uid: string; readonly phase: string }[];
+  };
+}
+
+/** A moment of the captured run of device plugins as a snapshot: the pods that were there, and the kubelet's checkpoint. */
+export function storyStep(name: string) {
+  const steps = JSON.parse(readFileSync(STORY, "utf8")) as readonly Step[];
+  const after = steps.find((step) => step.name === name)?.after;
+  if (after === undefined) throw new Error(`the story has no step ${name}`);
+  const pods = after.pods.map(({ name: pod, uid, phase }) => ({
+    metadata: { name: pod, uid },
+    spec: { containers: [{ name: "c" }] },
+    status: { phase },
+  }));
+  return {
+    observedAt: after.at,
+    pods,
+    assignments: { kubelet_internal_checkpoint: JSON.stringify(after.checkpoint) },
+  };
+}

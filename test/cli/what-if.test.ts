@@ -1,0 +1,248 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { whatIf } from "../../api/cli/inputs/what-if.ts";
+import { libraryMachine, machineNames } from "../../api/cli/machines/library.ts";
+import { decideKind } from "../../api/decide/index.ts";
+import { POLICY_VERSION } from "../../api/model/decision.ts";
+import { manifest, realNode, run } from "./run.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const POD = ["--pod", manifest("trader.yaml")];
+
+let scratch: string;
+const file = (name: string, text: string): string => {
+  writeFileSync(join(scratch, name), text);
+  return join(scratch, name);
+};
+beforeAll(() => {
+  scratch = mkdtempSync(join(tmpdir(), "nodewise-what-if-"));
+});
+afterAll(() => rmSync(scratch, { recursive: true }));
+
+describe.concurrent("a machine of the library", () => {
+  test("answers without a node and a configuration, and says what it assumed", async () => {
+    const ran = await run(["decide", "topology", "--machine", "xeon-2s", "--policy", "single-numa-node", ...POD]);
+    expect(ran).toMatchObject({ code: 0, stderr: "" });
+    expect(ran.stdout.split("\n").slice(0, 4)).toEqual([
+      `xeon-2s · topology · ${POLICY_VERSION}`,
+      "assumed: cpuManagerPolicy static, reservedSystemCPUs 0, memoryManagerPolicy Static, topologyManagerPolicy single-numa-node, reservedMemory 100Mi of NUMA node 0 (evictionHard's default); --config takes another",
+      "admitted: prod/trader",
+      "topologyManagerPolicy single-numa-node, scope container",
+    ]);
+  });
+
+  test("the assumption is data in JSON", async () => {
+    const ran = await run(["decide", "memory", "--machine", "vm-small", "-o", "json"]);
+    expect(ran).toMatchObject({ code: 0, stderr: "" });
+    expect(JSON.parse(ran.stdout).assumed.kubeletConfiguration).toEqual({
+      cpuManagerPolicy: "static",
+      reservedSystemCPUs: "0",
+      memoryManagerPolicy: "Static",
+      reservedMemory: [{ numaNode: 0, limits: { memory: "100Mi" } }],
+    });
+  });
+
+  test.each(machineNames())("a kubelet on %s would start with what is assumed", (name) => {
+    for (const kind of ["cpus", "memory", "topology"] as const) {
+      const asked = whatIf(kind, { machine: libraryMachine(name)?.machine }, {}, true);
+      if (!asked.ok) throw new Error(asked.error.lines[0]);
+      const answer = decideKind(kind, {
+        snapshot: asked.value.snapshot,
+        facts: {},
+        ask: { pod: null },
+        explain: "off",
+      });
+      expect(answer.ok && answer.value.verdict).toBe("decided");
+    }
+  });
+
+  test("with a configuration nothing is assumed, and --policy and --scope change it", async () => {
+    const config = file("config.yaml", "cpuManagerPolicy: static\nkubeReserved: { cpu: 500m }\n");
+    const args = ["decide", "topology", "--machine", "xeon-2s", "--config", config, ...POD];
+    const as = await run(args);
+    expect(as.stdout).not.toContain("assumed");
+    expect(as.stdout).toContain("topologyManagerPolicy none, scope container");
+    const changed = await run([...args, "--policy", "best-effort", "--scope", "pod"]);
+    expect(changed.stdout).toContain("topologyManagerPolicy best-effort, scope pod");
+    expect(changed.stdout).toMatch(/^\(whole pod\) {2}cpu /m);
+    const cpus = await run(["decide", "cpus", "--machine", "xeon-2s", "--config", config, "--policy", "none", ...POD]);
+    expect(cpus.stdout).toContain("cpuManagerPolicy none: every container may run on every CPU\n");
+  });
+
+  test("--policy takes the values of the kind's own manager, --scope only kinds that ask the topology manager", async () => {
+    const fails = async (...args: string[]) => {
+      const ran = await run(["decide", ...args, "--machine", "vm-small"]);
+      expect(ran).toMatchObject({ code: 2, stdout: "" });
+      return ran.stderr;
+    };
+    expect(await fails("topology", "--policy", "strict")).toBe(
+      "nodewise: --policy strict: topologyManagerPolicy is one of none, best-effort, restricted, single-numa-node\n",
+    );
+    expect(await fails("memory", "--policy", "static")).toBe(
+      "nodewise: --policy static: memoryManagerPolicy is one of None, Static\n",
+    );
+    expect(await fails("devices", "--policy", "none")).toBe(
+      "nodewise: --policy: devices has no policy of its own; cpus, memory, topology have\n",
+    );
+    expect(await fails("allocatable", "--scope", "pod")).toBe(
+      "nodewise: --scope: allocatable asks no topology manager; cpus, memory, topology, devices do\n",
+    );
+    expect(await fails("cpus", "--scope", "node")).toMatch(/^nodewise: option '--scope <scope>' argument 'node' is/);
+  });
+
+  test("what a kubelet would refuse to start with ends with 1", async () => {
+    const config = file("no-reserve.yaml", "kind: KubeletConfiguration\n");
+    const ran = await run(["decide", "cpus", "--machine", "vm-small", "--config", config, "--policy", "static"]);
+    expect(ran).toMatchObject({ code: 1, stderr: "" });
+    expect(ran.stdout).toBe(
+      `vm-small · cpus · ${POLICY_VERSION}\nthe kubelet does not start: [cpumanager] unable to determine reserved CPU resources for static policy\n`,
+    );
+  });
+
+  test("a name that is neither a machine nor a file is told so; a file of such a name is ./NAME", async () => {
+    const ran = await run(["decide", "topology", "--machine", "epyc"]);
+    expect(ran).toMatchObject({ code: 2, stdout: "" });
+    expect(ran.stderr).toBe(
+      "nodewise: --machine epyc: is neither a file nor a machine of the library (`nodewise machines` lists them)\n",
+    );
+    file("xeon-2s", JSON.stringify({ cpus: [{ cpu: 0, core: 0, socket: 0, numa: 0 }], memoryBytes: 2 ** 31 }));
+    const own = await run(["decide", "allocatable", "--machine", "./xeon-2s", "-o", "json"], { cwd: scratch });
+    expect(JSON.parse(own.stdout).decision.capacity.cpu).toBe("1");
+  });
+});
+
+describe.concurrent("nodewise machines", () => {
+  test("lists them all, in any width", async () => {
+    const names = machineNames();
+    expect(names.length).toBeGreaterThanOrEqual(6);
+    const { stdout } = await run(["machines"]);
+    expect(
+      stdout
+        .split("\n")
+        .slice(1, -1)
+        .map((line) => line.split(" ")[0]),
+    ).toEqual(names);
+    expect(stdout).toMatch(/^epyc-2s-nps4 +256 +128 +2 +8 +32 +503\.9 GiB {2}two sockets of four NUMA nodes/m);
+    for (const columns of [120, 80, 40]) {
+      const narrow = await run(["machines"], { env: { COLUMNS: String(columns) } });
+      expect(Math.max(...narrow.stdout.split("\n").map((line) => line.length))).toBeLessThanOrEqual(columns);
+      for (const name of names) expect(narrow.stdout).toMatch(new RegExp(`^${name} `, "m"));
+    }
+    const data = JSON.parse((await run(["machines", "-o", "json"])).stdout);
+    expect(data[names.indexOf("vm-small")]).toMatchObject({
+      name: "vm-small",
+      cpus: 4,
+      cores: 2,
+      memoryBytes: 2 ** 34,
+    });
+  });
+
+  test("of one draws every CPU once: threads of a core together, a bar between caches", async () => {
+    const { stdout } = await run(["machines", "epyc-uncore-split"]);
+    expect(stdout).toMatch(/^epyc-uncore-split: one socket and one NUMA node with 8 last-level caches\nAMD EPYC 7502P/);
+    const core = "■■ ■■ ■■ ■■";
+    expect(stdout).toContain(`     0     0  ${Array(7).fill(core).join(" │ ")}`.slice(0, 40));
+    expect(stdout.match(/■/g)).toHaveLength(64);
+    expect(stdout.match(/■■ ■■ ■■ ■■/g)).toHaveLength(8);
+    const hybrid = await run(["machines", "desktop-hybrid"], { env: { COLUMNS: "40" } });
+    expect(hybrid.stdout.match(/■/g)).toHaveLength(24);
+    const rows = hybrid.stdout.split("\n").filter((line) => line.includes("■"));
+    expect(Math.max(...rows.map((line) => line.length))).toBeLessThanOrEqual(40);
+  });
+
+  test("as JSON is what --machine reads: the same answer by name and by file", async () => {
+    const { stdout } = await run(["machines", "xeon-2s-snc2", "-o", "json"]);
+    const args = ["decide", "topology", "--policy", "restricted", ...POD, "-o", "json", "--machine"];
+    const [byName, byFile] = await Promise.all([
+      run([...args, "xeon-2s-snc2"]),
+      run([...args, file("machine.json", stdout)]),
+    ]);
+    expect(byFile).toEqual(byName);
+    expect(byName.code).toBe(0);
+  });
+
+  test("an unknown name is bad usage", async () => {
+    const ran = await run(["machines", "cray-1"]);
+    expect(ran).toMatchObject({ code: 2, stdout: "" });
+    expect(ran.stderr).toBe("nodewise: no machine of the library is named `cray-1`: `nodewise machines` lists them\n");
+  });
+});
+
+describe.concurrent("--pod", () => {
+  const machine = ["--machine", "vm-small"];
+  const pod = (resources: string) => `kind: Pod
+metadata: { name: a }
+spec:
+  containers:
+    - name: c
+      resources:
+        limits: ${resources}
+`;
+
+  test("a fault in the file is named with line, column and path", async () => {
+    const path = file("bad-pod.yaml", pod('{ cpu: "many", memory: 1Gi }'));
+    const ran = await run(["decide", "cpus", ...machine, "--pod", path]);
+    expect(ran).toMatchObject({ code: 2, stdout: "" });
+    expect(ran.stderr).toMatch(
+      new RegExp(
+        `^nodewise: ${path}:7:24: ask\\.pod\\.spec\\.containers\\[0\\]\\.resources\\.limits\\.cpu: \`many\` is`,
+      ),
+    );
+    const none = file("empty-pod.yaml", "kind: Pod\nmetadata: { name: a }\nspec: { containers: [] }\n");
+    expect((await run(["decide", "cpus", ...machine, "--pod", none])).stderr).toBe(
+      `nodewise: ${none}:3:21: ask.pod.spec.containers: a pod has at least one container\n`,
+    );
+  });
+
+  test.each([
+    [
+      "a list",
+      realNode("pods.json"),
+      /pods\.json: is an object of kind `List`, and --pod takes a file with one v1\.Pod/,
+    ],
+    ["a node", realNode("node.json"), /node\.json: is an object of kind `Node`, and --pod takes /],
+    ["two pods", manifest("two-pods.yaml"), /two-pods\.yaml: holds 2 documents: give a file with one$/],
+    ["a missing file", "/nowhere/pod.yaml", /\/nowhere\/pod\.yaml: no such file: check the path$/],
+    ["a name of no pod", "default/a_b.json", /default\/a_b\.json: no such file: check the path$/],
+  ])("%s is one line and exit code 2", async (_, path, message) => {
+    const ran = await run(["decide", "topology", ...machine, "--pod", path]);
+    expect(ran).toMatchObject({ code: 2, stdout: "" });
+    expect(ran.stderr.trimEnd()).toMatch(message);
+    expect(ran.stderr.trimEnd()).not.toContain("\n");
+  });
+
+  test("is refused by a kind that asks about no single pod", async () => {
+    for (const kind of ["allocatable", "cgroups"]) {
+      const ran = await run(["decide", kind, ...machine, ...POD]);
+      expect(ran).toMatchObject({ code: 2, stdout: "" });
+      expect(ran.stderr).toMatch(
+        new RegExp(`^nodewise: --pod: ${kind} asks about no single pod: leave it out; cpus, memory, .* take it\n$`),
+      );
+    }
+  });
+
+  test("names a pod of the snapshot, which must be there", async () => {
+    const snapshot = ["--snapshot", realNode("snapshot.json")];
+    const known = await run(["decide", "cpus", ...snapshot, "--pod", "default/guar-int"]);
+    expect(known).toMatchObject({ code: 0, stderr: "" });
+    expect(known.stdout).toContain("admitted: default/guar-int\n");
+    const gone = await run(["decide", "cpus", ...snapshot, "--pod", "default/nobody"]);
+    expect(gone).toMatchObject({ code: 1, stdout: "" });
+    expect(gone.stderr).toBe(
+      "nodewise: cpus refused (no_such_pod): the snapshot has no pod `default/nobody`; here: --pods\n",
+    );
+  });
+
+  test("may be standard input, once", async () => {
+    const input = pod('{ cpu: "1", memory: 1Gi }');
+    const ran = await run(["decide", "cpus", ...machine, "--pod", "-"], { input });
+    expect(ran).toMatchObject({ code: 0, stderr: "" });
+    expect(ran.stdout).toContain("admitted: default/a\n");
+    const twice = await run(["decide", "cpus", "--machine", "-", "--pod", "-"], { input });
+    expect(twice).toMatchObject({ code: 2, stdout: "" });
+    expect(twice.stderr).toMatch(/^nodewise: standard input can be read once/);
+  });
+});

@@ -1,0 +1,107 @@
+import { describe, expect, it } from "vitest";
+import { decidePreemption } from "../../../api/decide/preemption/decide.ts";
+import type { PreemptionDecision } from "../../../api/model/preemption.ts";
+import { decodePreemptionAsk } from "../../../api/model/preemption-ask.ts";
+import { decoded, type Json } from "../../model/snapshots.ts";
+import { CRITICAL, nodeWith, podWith } from "../admission/asking.ts";
+
+function preemption(snapshot: Json, ask: unknown): PreemptionDecision {
+  const read = decodePreemptionAsk(ask);
+  if (!read.ok) throw new Error(JSON.stringify(read.error));
+  const answer = decidePreemption({ snapshot: decoded(snapshot), facts: {}, ask: read.value, explain: "reasons" });
+  if (!answer.ok) throw new Error(answer.error.message);
+  expect(answer.value.verdict).toBe(answer.value.decision.admit ? "decided" : "refused");
+  return answer.value.decision;
+}
+const pods = [podWith("a", { cpu: "2" }), podWith("b", { cpu: "1" })];
+const asking = podWith("p", { cpu: "2" }, CRITICAL);
+const lack = (resourceName: string, requested: number): Json => ({
+  resourceName,
+  requested,
+  used: 4000,
+  capacity: 4000,
+});
+
+describe("a question about preemption", () => {
+  it("finds what fails by itself", () => {
+    expect(preemption(nodeWith({}, {}, { pods }), { pod: asking })).toMatchObject({
+      pod: { name: "p" },
+      admit: true,
+      shortages: [{ resource: "cpu", requested: 2000, used: 3000, capacity: 4000 }],
+      preempt: [{ name: "b", frees: [{ resource: "cpu", quantity: 1000 }], priority: null, qos: "Burstable" }],
+    });
+  });
+  it("takes what the kubelet found, and then needs no node", () => {
+    const failureReasons = [lack("cpu", 1500)];
+    expect(preemption({ pods }, { pod: asking, failureReasons })).toMatchObject({
+      admit: true,
+      preempt: [{ name: "a" }],
+    });
+  });
+  it("ends nobody for a pod that other reasons refuse", () => {
+    const failureReasons = [lack("cpu", 1500), { predicateName: "NodeAffinity" }];
+    expect(preemption({ pods }, { pod: asking, failureReasons })).toMatchObject({
+      admit: false,
+      preempt: [],
+      error: null,
+      remainingReasons: ["NodeAffinity"],
+    });
+    const elsewhere = { ...asking, spec: { ...(asking["spec"] as Json), nodeSelector: { zone: "b" } } };
+    expect(preemption(nodeWith({}, {}, { pods }), { pod: elsewhere })).toMatchObject({
+      admit: false,
+      preempt: [],
+      remainingReasons: ["NodeAffinity"],
+    });
+  });
+  it("leaves all reasons to a pod that is not critical", () => {
+    expect(
+      preemption({ pods }, { pod: podWith("p"), failureReasons: [lack("cpu", 1500), lack("pods", 1)] }),
+    ).toMatchObject({
+      critical: false,
+      admit: false,
+      remainingReasons: ["OutOfcpu", "OutOfpods"],
+      counterfactuals: [{ code: "lower_request_admits" }, { code: "no_request_helps" }],
+    });
+  });
+  it("gives the kubelet's error where not enough can be freed", () => {
+    expect(preemption({ pods }, { pod: asking, failureReasons: [lack("cpu", 3500)] })).toMatchObject({
+      admit: false,
+      error:
+        "preemption: error finding a set of pods to preempt: no set of running pods found to reclaim resources: [(res: cpu, q: 500), ]",
+      unmet: [{ resource: "cpu", quantity: 500 }],
+    });
+  });
+});
+
+describe("an ask that is not right", () => {
+  const issues = (ask: unknown): readonly string[] => {
+    const read = decodePreemptionAsk(ask);
+    return read.ok ? [] : read.error.map(({ path, message }) => `${path}: ${message}`);
+  };
+  it("is refused with its path", () => {
+    expect(issues({ pod: asking, failureReasons: [{ ...lack("cpu", 1), used: -1 }] })).toEqual([
+      expect.stringMatching(/^ask\.failureReasons\[0\]\.used: /),
+    ]);
+    expect(issues({ pod: asking, failureReasons: [lack("cpu", 1), { ...lack("cpu", 1.5) }] })[0]).toMatch(
+      /^ask\.failureReasons\[1\]\.requested: /,
+    );
+    expect(issues({ pod: asking, failureReasons: [lack("__proto__", 1)] })[0]).toMatch(
+      /failureReasons\[0\]\.resourceName/,
+    );
+    expect(issues({ pod: asking, failureReasons: [{ resourceName: "cpu" }] })).toEqual([
+      "ask.failureReasons[0]: must be a resourceName with requested, used and capacity, or a predicateName alone",
+    ]);
+    expect(issues({ pod: asking, failureReasons: {} })[0]).toMatch(/^ask\.failureReasons: /);
+    const negative = podWith("p", { cpu: "-1" });
+    expect(issues({ pod: negative })[0]).toMatch(
+      /^ask\.pod\.spec\.containers\[0\]\.resources\.requests\.cpu: .*negative/,
+    );
+    const port = podWith("p", {}, { containers: [{ name: "c", ports: [{ containerPort: 1, hostPort: 70_000 }] }] });
+    expect(issues({ pod: port })[0]).toMatch(/^ask\.pod\.spec\.containers\[0\]\.ports\[0\]\.hostPort: /);
+    expect(issues({ pods: [] })).toHaveLength(1);
+  });
+  it("may say null for what it does not say", () => {
+    expect(issues({ pod: asking, failureReasons: null })).toEqual([]);
+    expect(issues(null)).toEqual([]);
+  });
+});

@@ -1,0 +1,134 @@
+import { describe, expect, it } from "vitest";
+import { preemptFor } from "../../../api/decide/preemption/handler.ts";
+import { type Pod, pod as podSchema } from "../../../api/model/pod.ts";
+import { MOST_DISTANCES, type Shortage } from "../../../api/model/preemption.ts";
+import type { Json } from "../../model/snapshots.ts";
+import { CRITICAL, podWith } from "../admission/asking.ts";
+
+const read = (pod: Json): Pod => podSchema.parse(pod);
+const critical = read(podWith("asking", {}, CRITICAL));
+const lack = (resource: string, quantity: number): Shortage => ({
+  resource,
+  requested: quantity,
+  used: 0,
+  capacity: 0,
+});
+const cpu = (quantity: number): Shortage[] => [lack("cpu", quantity)];
+
+const burstable = (name: string, requests: Json, spec: Json = {}): Pod => read(podWith(name, requests, spec));
+const guaranteed = (name: string, limits: Json): Pod =>
+  read(podWith(name, {}, { containers: [{ name: "c", resources: { limits, requests: limits } }] }));
+const bestEffort = (name: string): Pod => burstable(name, {});
+const victims = (pods: Pod[], shortages: Shortage[], by: Pod = critical): string[] =>
+  preemptFor(by, pods, shortages).preempt.map(({ name }) => name);
+
+describe("the tiers", () => {
+  it("give what the lower ones cannot, and are ended from the lowest on", () => {
+    const pods = [
+      guaranteed("g1", { cpu: "2", memory: "2Gi" }),
+      guaranteed("g2", { cpu: "1", memory: "1Gi" }),
+      burstable("bu", { cpu: "500m" }),
+    ];
+    expect(victims(pods, cpu(1200))).toEqual(["bu", "g2"]);
+  });
+  it("below take as gone what the ones above gave", () => {
+    const pods = [guaranteed("g", { cpu: "1", memory: "1Gi" }), burstable("bu", { cpu: "400m" }), bestEffort("be")];
+    const { rounds } = preemptFor(critical, pods, cpu(900));
+    expect(rounds.map(({ qos, need, assumedGone }) => [qos, need, assumedGone])).toEqual([
+      ["Guaranteed", [{ resource: "cpu", quantity: 500 }], ["BestEffort", "Burstable"]],
+      ["Burstable", [], ["BestEffort"]],
+      ["BestEffort", [], []],
+    ]);
+  });
+  it("of a place among the pods cost a BestEffort one, the last of equals", () => {
+    const pods = [bestEffort("b1"), burstable("x", { cpu: "1" }), bestEffort("b2"), bestEffort("b3")];
+    const answer = preemptFor(critical, pods, [lack("pods", 1)]);
+    expect(answer.preempt.map(({ name }) => name)).toEqual(["b3"]);
+    expect(answer.rounds[2]?.picks[0]?.tied.map(({ name }) => name)).toEqual(["b1", "b2"]);
+  });
+});
+
+describe("the nearest pod", () => {
+  it("frees all that is open with the least memory, then the least CPU", () => {
+    const pods = [
+      burstable("more", { cpu: "1", memory: "2Gi" }),
+      burstable("less", { cpu: "3", memory: "1Gi" }),
+      burstable("least", { cpu: "2", memory: "1Gi" }),
+    ];
+    expect(victims(pods, cpu(1000))).toEqual(["least"]);
+  });
+  it("is reckoned by the square of what stays open, over what is open", () => {
+    const pods = [burstable("a", { cpu: "300m" }), burstable("b", { cpu: "600m" }), burstable("c", { cpu: "200m" })];
+    const picks = preemptFor(critical, pods, cpu(1000)).rounds[1]?.picks;
+    expect(picks?.map(({ chosen, distances }) => [chosen.name, distances])).toEqual([
+      ["b", [0.7 * 0.7, 0.4 * 0.4, 0.8 * 0.8]],
+      ["a", [0.25 * 0.25, null, 0.5 * 0.5]],
+      ["c", [null, null, 0]],
+    ]);
+  });
+  it("moves into the gap of the one before, which shows in the next tie", () => {
+    const pods = ["p1", "p2", "p3", "p4"].map((name) => burstable(name, { cpu: "400m" }));
+    pods[1] = burstable("p2", { cpu: "700m" });
+    // p2 goes first and p4 takes its place, so that p3 is the last of the equals
+    expect(victims(pods, cpu(1500))).toEqual(["p2", "p3", "p4"]);
+  });
+});
+
+describe("who may be ended", () => {
+  const higher = burstable("higher", { cpu: "1" }, { priority: 2_000_001_000 });
+  const lower = burstable("lower", { cpu: "1" }, { priority: 2_000_000_000 });
+  const by = read(podWith("asking", {}, { priority: 2_000_000_500 }));
+  it("is every pod that is not critical, and a critical one of lower priority", () => {
+    expect(victims([higher, lower, burstable("plain", { cpu: "500m" }, { priority: 5 })], cpu(1500), by)).toEqual([
+      "lower",
+      "plain",
+    ]);
+    expect(preemptFor(by, [higher], cpu(500)).error).toBe(
+      "preemption: error finding a set of pods to preempt: no set of running pods found to reclaim resources: [(res: cpu, q: 500), ]",
+    );
+  });
+  it("is no critical pod without a priority", () => {
+    const fixed = {
+      ...podWith("static", { cpu: "1" }),
+      metadata: { name: "static", annotations: { "kubernetes.io/config.source": "file" } },
+    };
+    expect(preemptFor(by, [read(fixed)], cpu(500))).toMatchObject({ candidates: 0, preempt: [] });
+  });
+  it("is nobody for a pod that is not critical", () => {
+    const plain = read(podWith("asking", {}, { priority: 1_000_000_000 }));
+    expect(preemptFor(plain, [burstable("b", { cpu: "1" })], cpu(500))).toMatchObject({
+      critical: false,
+      preempt: [],
+      error: null,
+    });
+  });
+});
+
+describe("what a pod frees", () => {
+  const frees = (pod: Pod, resource: string): number | undefined =>
+    preemptFor(critical, [pod], [lack("pods", 1), lack(resource, 1)]).preempt[0]?.frees[1]?.quantity;
+  it("has overhead only beside a request", () => {
+    expect(frees(burstable("o", { cpu: "1" }, { overhead: { cpu: "100m", memory: "1Mi" } }), "cpu")).toBe(1100);
+    expect(
+      preemptFor(critical, [burstable("o", { cpu: "1" }, { overhead: { memory: "1Mi" } })], [lack("memory", 1)]).error,
+    ).toContain("q: 1)");
+  });
+  it("with pod-level resources is nothing but those", () => {
+    const pod = burstable("pl", { cpu: "1", "example.com/gpu": "1" }, { resources: { requests: { cpu: "3" } } });
+    expect(frees(pod, "cpu")).toBe(3000);
+    expect(preemptFor(critical, [pod], [lack("example.com/gpu", 1)]).unmet).toEqual([
+      { resource: "example.com/gpu", quantity: 1 },
+    ]);
+  });
+});
+
+describe("the distances", () => {
+  it("are told as far as an answer has room for them", () => {
+    const pods = Array.from({ length: 250 }, (_, i) => burstable(`p${i}`, { cpu: "10m" }));
+    const picks = preemptFor(critical, pods, cpu(1000)).rounds[1]?.picks ?? [];
+    expect(picks).toHaveLength(100);
+    const told = picks.filter(({ distances }) => distances !== null);
+    expect(told).toHaveLength(MOST_DISTANCES / 250);
+    expect(told).toEqual(picks.slice(0, told.length));
+  });
+});
