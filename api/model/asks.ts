@@ -1,6 +1,6 @@
 import { decodePodAsk } from "./ask.ts";
 import type { AskOf, Kind } from "./decision.ts";
-import { decodeEvictionAsk } from "./eviction-facts.ts";
+import { decodeEvictionAsk, decodeEvictionFacts } from "./eviction-facts.ts";
 import type { InputIssue } from "./input-issue.ts";
 import type { PodRef } from "./managers.ts";
 import { podNamespace, podUid } from "./pod.ts";
@@ -31,8 +31,12 @@ const DECODERS: { readonly [K in Kind]: Decode<AskOf[K]> } = {
 /** Checks what a caller asks of a kind. Errors: every issue with its path. */
 export const decodeAsk = (kind: Kind, input: unknown, at = "ask"): Decoded<AskOf[Kind]> => DECODERS[kind](input, at);
 
+const REMEMBERED: Partial<Record<Kind, Decode<unknown>>> = { eviction: decodeEvictionFacts };
 /** Kinds whose answer also depends on what is remembered of the node: their `next`, under the kind's name. */
-export const REMEMBERING: ReadonlySet<Kind> = new Set<Kind>(["eviction"]);
+export const REMEMBERING: ReadonlySet<Kind> = new Set(Object.keys(REMEMBERED) as Kind[]);
+/** Checks what a caller remembers for itself. Errors: every issue with its path. */
+export const decodeFacts = (kind: Kind, input: unknown, at: string): Decoded<unknown> =>
+  REMEMBERED[kind]?.(input, at) ?? ok(undefined);
 
 /** Whom an ask speaks of; a pod that no API server has seen has no uid. */
 export function askedPodRef(ask: AskOf[Kind]): PodRef | null {

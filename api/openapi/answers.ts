@@ -1,14 +1,16 @@
 import * as z from "zod";
-import { CGROUP_LEVELS, EXPLAIN, KINDS } from "../model/decision.ts";
+import { EXPLAIN, KINDS } from "../model/decision.ts";
 import { PROBLEMS } from "../routes/problem.ts";
+import { admissionDecision, preemptionDecision } from "./admission-answers.ts";
 import { devicesDecision } from "./device-answers.ts";
+import { evictionDecision } from "./eviction-answers.ts";
 import { cpusDecision, memoryDecision, podRef, topologyDecision } from "./manager-answers.ts";
+import { allocatableDecision, cgroupsDecision, cgroupValues } from "./node-answers.ts";
 
 /** What the API answers, as schemas: for the document, and for tests that hold real answers to them. */
 const id = z.string().regex(/^[0-9a-f]{32}$/);
 const time = z.iso.datetime();
 const integer = z.number();
-const quantities = z.record(z.string(), z.string()).describe("resource name to canonical quantity");
 const kind = z.enum(KINDS);
 
 export const reason = z
@@ -25,52 +27,6 @@ export const placeReasons = z
   })
   .describe("why a place has the values it has");
 
-export const cgroupValues = z
-  .strictObject({
-    cpuShares: integer,
-    cpuWeight: integer.describe("cgroup v2 only"),
-    cpuQuota: integer.describe("microseconds; -1: no quota"),
-    cpuPeriod: integer.describe("microseconds"),
-    memory: integer.describe("bytes; -1: no limit"),
-    memoryMin: integer,
-    memoryLow: integer,
-    memoryHigh: integer,
-    memorySwap: integer.describe("v1: memory plus swap; v2: swap alone"),
-    pidsLimit: integer,
-    hugePageLimit: z
-      .record(z.string(), integer)
-      .describe("page size in bytes to limit in bytes; -1: no limit, for which `files` has the kubelet's 2^62"),
-    cpusetCpus: z.string(),
-    cpusetMems: z.string(),
-    oomScoreAdj: integer.describe("of the container's processes"),
-    memoryOomGroup: z.boolean(),
-  })
-  .partial()
-  .describe("what the cgroup should hold, as the kubelet's ResourceConfig; an absent field is not set");
-
-const cgroupPlan = z.strictObject({
-  path: z.string().describe("as under each hierarchy, for the driver"),
-  level: z.enum(CGROUP_LEVELS),
-  pod: podRef.nullable(),
-  container: z.string().nullable(),
-  containerId: z.string().nullable().describe("null when the container does not run yet"),
-  values: cgroupValues,
-  files: z.array(z.strictObject({ path: z.string(), value: z.string() })).describe("the exact text for each file"),
-});
-export const cgroupsDecision = z.strictObject({
-  version: z.union([z.literal(1), z.literal(2)]),
-  driver: z.enum(["cgroupfs", "systemd"]),
-  cgroups: z.array(cgroupPlan).describe("parents before children"),
-});
-export const allocatableDecision = z.strictObject({
-  capacity: quantities,
-  allocatable: quantities,
-  reserved: z.record(z.string(), quantities).describe("what was taken off, by whom"),
-  kubepods: z.strictObject({ enforced: z.boolean(), limits: quantities, values: cgroupValues }),
-  enforcement: z.array(z.strictObject({ key: z.string(), cgroup: z.string(), values: cgroupValues })),
-  errors: z.array(z.string()).describe("configuration that the kubelet would refuse to start with"),
-});
-
 const decisionOf = z.union([
   cgroupsDecision,
   allocatableDecision,
@@ -78,6 +34,9 @@ const decisionOf = z.union([
   memoryDecision,
   topologyDecision,
   devicesDecision,
+  admissionDecision,
+  preemptionDecision,
+  evictionDecision,
 ]);
 const explained = {
   reasons: z.array(placeReasons),
@@ -195,6 +154,9 @@ export const ANSWERS = {
   MemoryDecision: memoryDecision,
   TopologyDecision: topologyDecision,
   DevicesDecision: devicesDecision,
+  AdmissionDecision: admissionDecision,
+  PreemptionDecision: preemptionDecision,
+  EvictionDecision: evictionDecision,
   DecisionHead: decisionHead,
   DecisionAnswer: decisionAnswer,
   FullDecision: fullDecision,

@@ -59,6 +59,19 @@ const ASK: JsonSchema = {
           description: "the pod that asks to come in, or NAMESPACE/NAME of one of the snapshot",
           anyOf: [ref("Pod"), { type: "string" }, { type: "null" }],
         },
+        failureReasons: {
+          type: "array",
+          description: "preemption: what the predicates failed with; absent: they are asked",
+          items: { type: "object" },
+        },
+        statsAfterReclaim: {
+          description: "eviction: the Summary after the node-level reclaim ran",
+          anyOf: [ref("Stats"), { type: "null" }],
+        },
+        facts: {
+          type: "object",
+          description: "eviction: the next of the node's last answer; absent: what the history remembers counts",
+        },
       },
     },
   ],

@@ -1,4 +1,4 @@
-import { decodeAsk, REMEMBERING } from "../model/asks.ts";
+import { decodeAsk, decodeFacts, REMEMBERING } from "../model/asks.ts";
 import type { AskOf, Facts, Kind } from "../model/decision.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import { inputProblem, type Problem } from "./problem.ts";
@@ -20,7 +20,9 @@ export function readAsk(kind: Kind, posted: unknown): Result<Ask, Problem> {
   const ask = decoded.value;
   const isNothing = rest === undefined || rest === null;
   const bare: Ask = { ask, askText: isNothing ? null : JSON.stringify(ask), facts: null };
-  return ok(facts === undefined ? bare : withFacts(kind, bare, facts));
+  if (facts === undefined) return ok(bare);
+  const remembered = decodeFacts(kind, facts, "ask.facts");
+  return remembered.ok ? ok(withFacts(kind, bare, facts)) : err(inputProblem(remembered.error));
 }
 
 /** The same with what is remembered of the node: it is part of the question, so that a replay asks it again. */

@@ -4,7 +4,7 @@ import { parse } from "yaml";
 import { reasonText } from "../../api/cli/reason-text.ts";
 import { decideKind } from "../../api/decide/index.ts";
 import { decodeAsk } from "../../api/model/asks.ts";
-import { KINDS, type Kind, type Reason } from "../../api/model/decision.ts";
+import type { Kind, Reason } from "../../api/model/decision.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import { manifest, realNode } from "./run.ts";
 import { storyStep } from "./story.ts";
@@ -34,6 +34,7 @@ function expectSentences(reasons: readonly Reason[]): ReadonlySet<string> {
   return new Set(reasons.map(({ code }) => code));
 }
 
+const MANAGERS = ["cpus", "memory", "topology", "devices"] as const;
 const CAPTURED = {
   node: json("node.json"),
   pods: json("pods.json"),
@@ -45,22 +46,23 @@ const GUARANTEED = { ...yaml("trader.yaml"), metadata: { name: "trader" } };
 
 describe("a reason", () => {
   test("is a sentence, for every reason of the captured node in both cgroup versions", () => {
-    const reasons = [1, 2].flatMap((version) => reasonsOf(KINDS, { ...CAPTURED, cgroup: { version } }, null));
+    const reasons = [1, 2].flatMap((version) =>
+      reasonsOf(["allocatable", "cgroups", ...MANAGERS], { ...CAPTURED, cgroup: { version } }, null),
+    );
     expectSentences(reasons);
     expect(reasons.length).toBeGreaterThan(300);
   });
 
   test("is a sentence, for every reason of the managers, of pods that come in and pods that do not", () => {
-    const managers: readonly Kind[] = ["cpus", "memory", "topology", "devices"];
     const devices = yaml("devices.yaml");
     const plugins = { observedAt: "2026-11-21T06:42:00Z", devices, devicePlugins: yaml("plugins.yaml") };
     const held = storyStep("09-fuse-two");
     const off = { maxPods: 10 };
     const codes = [
-      reasonsOf(managers, CAPTURED, "default/guar-int"),
-      reasonsOf(managers, CAPTURED, "default/besteffort"),
-      reasonsOf(managers, CAPTURED, GUARANTEED),
-      reasonsOf(managers, { ...CAPTURED, kubeletConfiguration: off, assignments: {} }, GUARANTEED),
+      reasonsOf(MANAGERS, CAPTURED, "default/guar-int"),
+      reasonsOf(MANAGERS, CAPTURED, "default/besteffort"),
+      reasonsOf(MANAGERS, CAPTURED, GUARANTEED),
+      reasonsOf(MANAGERS, { ...CAPTURED, kubeletConfiguration: off, assignments: {} }, GUARANTEED),
       reasonsOf(["devices"], { machine: CAPTURED.machine, ...plugins }, yaml("training.yaml")),
       reasonsOf(["devices"], held, null),
       reasonsOf(["devices"], { ...held, ...plugins, observedAt: "2026-11-21T07:40:00Z" }, null),

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { KINDS, POLICY_VERSION } from "../../api/model/decision.ts";
+import { KINDS, type Kind, POLICY_VERSION, type Verdict } from "../../api/model/decision.ts";
 import { decisionAnswer, fullDecision, snapshotStored, storedSnapshot } from "../../api/openapi/answers.ts";
 import { DECISION } from "../../api/openapi/examples.ts";
 import realCgroups from "../data/real-node/cgroups.json" with { type: "json" };
@@ -7,20 +7,29 @@ import { answer, fresh, get, type Of, post, problemOf, send, snapshotOf } from "
 import { capturedSnapshot } from "./captured.ts";
 import { value } from "./store-rows.ts";
 
+/** Kinds that answer nothing without a pod. */
+const ASKS: Partial<Record<Kind, { readonly ask: object }>> = {
+  admission: { ask: { pod: "default/guar-int" } },
+  preemption: { ask: { pod: "default/guar-int" } },
+};
+const VERDICT_OF: Partial<Record<Kind, Verdict>> = { eviction: "calm" };
+
 export function decisions(of: Of): void {
   test.each(KINDS)("decides %s on the captured node, records it, and answers it again in full", async (kind) => {
     const answered = await answer(
-      await post(of(), `/v1/decisions/${kind}`, { snapshot: capturedSnapshot() }),
+      await post(of(), `/v1/decisions/${kind}`, { snapshot: capturedSnapshot(), ...ASKS[kind] }),
       decisionAnswer,
     );
     expect(answered).toMatchObject({ kind, node: "n1", policyVersion: POLICY_VERSION, recorded: true });
     // this node has no device plugins, and says so
     if (kind === "devices") expect(answered.needs).toContain("devices");
-    else expect(answered.reasons.length).toBeGreaterThan(0);
+    // and nothing presses on it
+    else if (kind !== "eviction") expect(answered.reasons.length).toBeGreaterThan(0);
     const full = await answer(await get(of(), `/v1/decisions/${answered.id}`), fullDecision);
     const { recorded: _, ...same } = answered;
     expect(full).toMatchObject(same);
-    expect(full).toMatchObject({ verdict: "decided", explain: "reasons", ask: null, pod: null, results: [] });
+    expect(full).toMatchObject({ verdict: VERDICT_OF[kind] ?? "decided", explain: "reasons", results: [] });
+    if (ASKS[kind] === undefined && kind !== "eviction") expect(full).toMatchObject({ ask: null, pod: null });
   });
 
   test("the cgroups of the captured node hold what the real kubelet wrote", async () => {

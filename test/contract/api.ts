@@ -8,6 +8,7 @@ import { badInput, badRequests } from "./api-bad-input.ts";
 import { batches } from "./api-batch.ts";
 import { decisions, snapshotsAndKeys } from "./api-decisions.ts";
 import { history, replays, results } from "./api-history.ts";
+import { remembering } from "./api-remembering.ts";
 import type { ApiSubject } from "./api-subject.ts";
 import { pagesAndEncodings, surface } from "./api-surface.ts";
 
@@ -27,6 +28,7 @@ export function apiContract(name: string, open: () => Promise<ApiSubject>): void
       asks(of);
       badAsks(of);
     });
+    describe("decisions that remember", () => remembering(of));
     describe("stored snapshots and idempotency keys", () => snapshotsAndKeys(of));
     describe("bad input", () => badInput(of));
     describe("bad requests", () => badRequests(of));

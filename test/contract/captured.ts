@@ -9,6 +9,7 @@ import stats from "../data/real-node/stats-summary.json" with { type: "json" };
 
 /** The captured node as a caller posts it; without the file system, so that it can be had inside workerd too. */
 export const capturedSnapshot = (over: Readonly<Record<string, unknown>> = {}): Record<string, unknown> => ({
+  observedAt: "2026-11-21T06:24:51.566Z",
   node,
   pods,
   kubeletConfiguration,

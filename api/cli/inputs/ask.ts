@@ -25,7 +25,10 @@ export async function readAsk(kind: Kind, pod: string | undefined): Promise<Resu
   return refused(decodeAsk(kind, { pod: value }), (path, message) => issueText({ path, message }, origins));
 }
 
-const takesPod = (kind: Kind): boolean => decodeAsk(kind, { pod: null }).ok;
+function takesPod(kind: Kind): boolean {
+  const ask = decodeAsk(kind, { pod: null });
+  return ask.ok && ask.value !== undefined && "pod" in ask.value;
+}
 
 /** A file that has such a name is given as `./NAMESPACE/NAME`. */
 const isPodName = (text: string): boolean =>

@@ -34,9 +34,10 @@ export const PARTS = [
 ] as const;
 export type PartOption = (typeof PARTS)[number]["option"];
 
-/** The option that would have given a path of the snapshot: `stats.node.fs` -> `--stats`. */
+/** The option that would have given a path of the snapshot or the ask: `stats.node.fs` -> `--stats`. */
 export function optionFor(path: string): string {
   if (path === "cgroup.version") return "--cgroup-version 1 or 2";
+  if (path === "ask.pod") return "--pod";
   const part = PARTS.find((one) => isBelow(path, one.path.join(".")));
   return part === undefined ? "--snapshot" : `--${part.option}`;
 }

@@ -1,6 +1,6 @@
-import type { Asked, Decided, Refusal } from "../../model/decision.ts";
+import type { Asked, Decided, Refusal, Verdict } from "../../model/decision.ts";
 import type { EvictionDecision, EvictionSignal } from "../../model/eviction.ts";
-import { decodeEvictionFacts, type EvictionAsk, type EvictionFacts } from "../../model/eviction-facts.ts";
+import { decodeEvictionFacts, type EvictionAsk } from "../../model/eviction-facts.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import type { Stats } from "../../model/stats.ts";
@@ -18,19 +18,11 @@ import { samplesWith } from "./samples.ts";
 import { type Pass, synchronise } from "./synchronise.ts";
 import { thresholdStates } from "./threshold-states.ts";
 
-/** `calm`: no condition holds; `under-pressure`: one does, nothing is reclaimed; `reclaims`: node-level only; `evicts`: pods go. */
-export const EVICTION_VERDICTS = ["calm", "under-pressure", "reclaims", "evicts"] as const;
-export type EvictionVerdict = (typeof EVICTION_VERDICTS)[number];
-interface EvictionAnswer extends Omit<Decided<EvictionDecision>, "verdict"> {
-  readonly verdict: EvictionVerdict;
-  readonly next: EvictionFacts;
-}
-
 /**
  * One pass of the eviction manager, what comes next and when. Facts: `eviction`, the `next` of the last pass; without it
  * this is a kubelet's first. Refused: a configuration that the kubelet does not start with (its words), no stats, no time.
  */
-export function decideEviction(asked: Asked<EvictionAsk | undefined>): Result<EvictionAnswer, Refusal> {
+export function decideEviction(asked: Asked<EvictionAsk>): Result<Decided<EvictionDecision>, Refusal> {
   const { snapshot, ask } = asked;
   const config = configurationOf(snapshot);
   const thresholds = evictionThresholds(config);
@@ -48,13 +40,13 @@ export function decideEviction(asked: Asked<EvictionAsk | undefined>): Result<Ev
   if (!given.ok) return given;
   const { stats, now } = given.value;
   const here = podsHere(snapshot);
-  const wanted = ask?.pod ?? null;
+  const wanted = ask.pod;
   if (wanted !== null && !here.some((p) => nameOf(podRef(p)) === wanted)) {
     return err({ code: "no_such_pod", message: `no pod \`${wanted}\` runs here`, needs: [] });
   }
   const pods = gateOn(config, "PodLevelResources") ? here : here.map(withoutPodLevel);
   const before = facts.value;
-  const statsAfterReclaim = ask?.statsAfterReclaim ?? null;
+  const statsAfterReclaim = ask.statsAfterReclaim;
   const pass = synchronise({ config, thresholds: thresholds.value, stats, statsAfterReclaim, pods, before, now });
   const reasons = new Reasons(asked.explain);
   const needs: string[] = [];
@@ -98,7 +90,8 @@ function inputOf(snapshot: Snapshot): Result<{ readonly stats: Stats; readonly n
   return ok({ stats, now: epochMs(Math.trunc(Date.parse(observedAt))) });
 }
 
-function verdictOf({ evicted, reclaim, pressure }: Pass): EvictionVerdict {
+/** Nobody goes and no condition holds; one does; what the node itself holds is freed; pods go. */
+function verdictOf({ evicted, reclaim, pressure }: Pass): Verdict {
   if (evicted.length > 0) return "evicts";
   if (reclaim !== null && reclaim.nodeLevel.length > 0) return "reclaims";
   return pressure.conditions.length > 0 ? "under-pressure" : "calm";

@@ -1,6 +1,7 @@
 import { type Duration, parseDuration } from "../../model/duration.ts";
 import { parseQuantity, type Quantity } from "../../model/quantity.ts";
 import { err, ok, type Result } from "../../model/result.ts";
+import { quote } from "../go/strconv.ts";
 
 /** Values of the eviction settings as Go reads them; every error is Go's own text, which the kubelet passes on. */
 
@@ -20,7 +21,7 @@ const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
 const INFINITE = /^([+-]?)inf(?:inity)?$/i;
 const MAX_FLOAT32 = 3.4028234663852886e38;
 const parsing = (text: string, what: string): Result<never, string> =>
-  err(`strconv.ParseFloat: parsing ${quoted(text)}: ${what}`);
+  err(`strconv.ParseFloat: parsing ${quote(text)}: ${what}`);
 
 /** A float32 hundredth of the number before the `%`. Go: parsePercentage of the kubelet; NaN and hexadecimal are refused. */
 export function goPercentage(text: string): Result<number, string> {

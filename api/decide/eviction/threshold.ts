@@ -61,10 +61,12 @@ export function parseMinReclaim(signal: string, text: string): Result<ThresholdV
 }
 
 /** What a value comes to with this capacity. kubelet 1.36: GetThresholdQuantity. */
-export const thresholdQuantity = (threshold: ThresholdValue, capacity: Amount): Quantity =>
-  "quantity" in threshold
-    ? threshold.quantity
-    : unitsQuantity(Math.trunc(value(capacity) * threshold.percentage), "BinarySI");
+export function thresholdQuantity(threshold: ThresholdValue, capacity: Amount): Quantity {
+  if ("quantity" in threshold) return threshold.quantity;
+  // only a minimum reclaim may be more than all there is; Go overflows where this stops
+  const units = Math.min(Math.trunc(value(capacity) * threshold.percentage) || 0, Number.MAX_SAFE_INTEGER);
+  return unitsQuantity(units, "BinarySI");
+}
 
 export const refOf = ({ signal, text, graceMs, minReclaimText }: Threshold): ThresholdRef => ({
   signal,

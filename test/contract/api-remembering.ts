@@ -1,0 +1,103 @@
+import { expect, test } from "vitest";
+import type { EvictionDecision } from "../../api/model/eviction.ts";
+import { decisionAnswer, fullDecision, replayAnswer } from "../../api/openapi/answers.ts";
+import { answer, fresh, get, type Of, post, problemOf } from "./api-subject.ts";
+
+const MI = 2 ** 20;
+const START = Date.parse("2026-11-21T10:00:00Z");
+const timeAt = (seconds: number): string => new Date(START + seconds * 1000).toISOString();
+
+/** A node of 1 GiB whose memory is at `availableMi`, `seconds` after the start; soft threshold 300Mi for 30 s. */
+function snapshotAt(node: string, seconds: number, availableMi: number) {
+  const time = timeAt(seconds);
+  const memory = { time, availableBytes: availableMi * MI, usageBytes: 0, workingSetBytes: (1024 - availableMi) * MI };
+  const uid = "u-web";
+  return {
+    observedAt: time,
+    node: { metadata: { name: node }, status: { capacity: { cpu: "2", memory: "1Gi" } } },
+    kubeletConfiguration: {
+      evictionHard: { "memory.available": "50Mi" },
+      evictionSoft: { "memory.available": "300Mi" },
+      evictionSoftGracePeriod: { "memory.available": "30s" },
+      enforceNodeAllocatable: [],
+    },
+    pods: [
+      {
+        metadata: { name: "web", namespace: "shop", uid },
+        spec: { containers: [{ name: "c" }] },
+        status: { phase: "Running" },
+      },
+    ],
+    stats: {
+      node: { memory },
+      pods: [
+        {
+          podRef: { name: "web", namespace: "shop", uid },
+          containers: [{ name: "c", memory: { time, workingSetBytes: 500 * MI, usageBytes: 500 * MI } }],
+          memory: { time, workingSetBytes: 500 * MI, usageBytes: 500 * MI },
+        },
+      ],
+    },
+  };
+}
+
+/** Kinds whose answer depends on what was remembered of the node. */
+export function remembering(of: Of): void {
+  const pass = async (node: string, seconds: number, availableMi: number, ask?: object) => {
+    const body = { snapshot: snapshotAt(node, seconds, availableMi), ...(ask === undefined ? {} : { ask }) };
+    const answered = await answer(await post(of(), "/v1/decisions/eviction", body), decisionAnswer);
+    return { ...answered, decision: answered.decision as unknown as EvictionDecision };
+  };
+
+  test("a soft threshold evicts once its grace has passed, counted over several requests; each replays alone", async () => {
+    const node = fresh("node");
+    const first = await pass(node, 0, 200);
+    expect(first.decision.evicted).toEqual([]);
+    expect(first.decision.conditions).toMatchObject([{ type: "MemoryPressure", observed: true }]);
+    const second = await pass(node, 10, 200);
+    expect(second.decision.evicted).toEqual([]);
+    const third = await pass(node, 40, 200);
+    expect(third.decision.evicted).toMatchObject([{ pod: { namespace: "shop", name: "web" }, reason: "Evicted" }]);
+    for (const { id } of [first, second, third]) {
+      const replayed = await answer(await post(of(), `/v1/decisions/${id}/replay`, {}), replayAnswer);
+      expect(replayed.same, JSON.stringify(replayed.differences)).toBe(true);
+    }
+    const full = await answer(await get(of(), `/v1/decisions/${third.id}`), fullDecision);
+    expect(full).toMatchObject({ verdict: "evicts", ask: { facts: { atMs: START + 10_000 } } });
+  });
+
+  test("a request that comes again is the same decision, and is remembered once", async () => {
+    const node = fresh("node");
+    await pass(node, 0, 200);
+    const second = await pass(node, 10, 200);
+    const again = await pass(node, 10, 200);
+    expect(again).toEqual(second);
+    const third = await pass(node, 40, 200);
+    expect(third.decision.evicted).toHaveLength(1);
+  });
+
+  test("a caller that remembers for itself gets the same answers, and the history remembers nothing", async () => {
+    const [node, own] = [fresh("node"), fresh("node")];
+    const one = await pass(node, 0, 200);
+    const kept = await pass(own, 0, 200, { facts: null });
+    await pass(node, 10, 200);
+    const two = await pass(own, 10, 200, { facts: kept.next });
+    const three = await pass(own, 40, 200, { facts: two.next });
+    expect(three.decision).toEqual((await pass(node, 40, 200)).decision);
+    expect(kept.decision).toEqual(one.decision);
+    expect((await of().store.readFacts(own)).ok && (await of().store.readFacts(own))).toMatchObject({ value: {} });
+  });
+
+  test("facts that are none are named, and stats that are missing are a refusal", async () => {
+    const node = fresh("node");
+    const bad = await post(of(), "/v1/decisions/eviction", {
+      snapshot: snapshotAt(node, 0, 200),
+      ask: { facts: { atMs: "now" } },
+    });
+    const problem = await problemOf(bad, "invalid_input");
+    expect(problem.issues?.map(({ path }) => path)).toContain("ask.facts.atMs");
+    const { stats: _, ...without } = snapshotAt(node, 0, 200);
+    const missing = await problemOf(await post(of(), "/v1/decisions/eviction", { snapshot: without }), "needs_input");
+    expect(missing.needs).toContain("stats");
+  });
+}
