@@ -1,14 +1,15 @@
 import type { Numbers, Reason } from "../model/decision.ts";
 import { own } from "../model/own.ts";
+import { ADMISSION_SENTENCES } from "./sentences/admission.ts";
+import { EVICTION_SENTENCES } from "./sentences/eviction.ts";
+import { many, type Sentences, type Words } from "./sentences/words.ts";
 import { humanBytes } from "./size.ts";
 
-type Words = (n: Numbers) => string;
 const size = (n: Numbers, name: string): string =>
   typeof n[name] === "number" ? humanBytes(n[name]) : String(n[name]);
 const because: Words = (n) => String(n["because"]);
 const whose = (n: Numbers): string => (n["fromPod"] === true ? "the pod's" : "a");
 
-const many = (count: unknown, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
 const nodes = (n: Numbers): string => {
   if (n["numaNodes"] === "any") return "any NUMA node";
   return `NUMA node${String(n["numaNodes"]).includes(",") ? "s" : ""} ${n["numaNodes"]}`;
@@ -23,7 +24,9 @@ const DEVICE_SOURCE: Readonly<Record<string, string>> = {
 };
 
 /** The sentence of each code; a code without one shows as it is, with its numbers. */
-const SENTENCES: Readonly<Record<string, Words>> = {
+const SENTENCES: Sentences = {
+  ...ADMISSION_SENTENCES,
+  ...EVICTION_SENTENCES,
   allocatable_raised: (n) => `${n["allocated"]} are held, and no less is told`,
   all_cpus: (n) => `every CPU is named: ${because(n)}`,
   best_effort: () => "BestEffort: the least share there is",

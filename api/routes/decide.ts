@@ -2,6 +2,7 @@ import type { StoreFailure } from "../../db/failure.ts";
 import type { DecisionRow, IdempotencyKey, Recorded, Recording, SnapshotRow } from "../../db/store.ts";
 import { type Caller, requireNode } from "../auth/authorize.ts";
 import { isSteady } from "../decide/input.ts";
+import { REMEMBERING } from "../model/asks.ts";
 import { type Kind, POLICY_VERSION } from "../model/decision.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import type { EpochMs } from "../model/units.ts";
@@ -58,9 +59,10 @@ export async function decide(asking: Asking): Promise<Result<string, Problem>> {
 
 /** Evaluates the bytes; what of the history they need is read first. */
 async function evaluate({ ports, caller, bytes, kind }: Asking): Promise<Result<Evaluation, Problem>> {
-  const posted = { bytes, kind };
-  const evaluation = await ports.evaluate(posted);
-  if (evaluation.state !== "wants_snapshot") return withFacts(ports, caller, posted, evaluation);
+  // another thread takes the bytes it is given, and a kind that remembers is asked twice
+  const asksTwice = kind === null || REMEMBERING.has(kind);
+  const evaluation = await ports.evaluate({ bytes: asksTwice ? new Uint8Array(bytes) : bytes, kind });
+  if (evaluation.state !== "wants_snapshot") return withFacts(ports, caller, { bytes, kind }, evaluation);
   const { snapshotId, request } = evaluation;
   const found = await ports.store.getSnapshot(snapshotId);
   if (!found.ok) return historyProblem(found.error);

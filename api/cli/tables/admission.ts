@@ -1,6 +1,84 @@
 import type { AdmissionDecision } from "../../model/admission.ts";
-import type { Shown } from "./shown.ts";
+import { counterfactualSentences } from "../sentences/counterfactual.ts";
+import { many } from "../sentences/words.ts";
+import { printable } from "../style.ts";
+import { table } from "../table.ts";
+import { outcome, sentenceList } from "./outcome.ts";
+import { resourcesTable } from "./shortages.ts";
+import { type Shown, sections } from "./shown.ts";
+import { assignedTable } from "./topology.ts";
+import { podName } from "./verdict.ts";
+import { victimsTable } from "./victims.ts";
 
-export function admissionTable({ decision }: Shown<AdmissionDecision>): string {
-  return `${JSON.stringify(decision, null, 2)}\n`;
+/** Whether the pod comes in and why not, what it takes of each resource, who goes for it, and what would turn the answer. */
+export function admissionTable(shown: Shown<AdmissionDecision>): string {
+  const { decision, paint, notesAt } = shown;
+  const { preempt, counterfactuals, resources } = decision;
+  const vain = preempt.length > 0 && !decision.admit;
+  const inVain = vain ? paint("yellow", `${many(preempt.length, "pod")} ended for it in vain: it is refused after that\n`) : "";
+  const victims = victimsTable(preempt, shown);
+  const room = notesAt("preemption").map((note) => `${note}\n`);
+  return sections(
+    headOf(shown),
+    refusalsTable(shown),
+    resourcesTable(resources, shown),
+    `${inVain}${victims}${room.join("")}`,
+    givenTable(shown),
+    sentenceList(paint, "WHAT WOULD CHANGE IT", counterfactualSentences(counterfactuals).map(printable)),
+  );
+}
+
+function headOf({ decision, verdict, paint, notesAt }: Shown<AdmissionDecision>): string {
+  const { pod, admit, reason, message, critical, onNode, preempt } = decision;
+  const facts = [...(critical ? ["critical"] : []), ...(onNode ? ["on the node already"] : [])];
+  const name = `${podName(pod)}${facts.length === 0 ? "" : paint("dim", ` (${facts.join(", ")})`)}`;
+  const notes = [`${pod.namespace}/${pod.name}`, "node"].flatMap(notesAt).map((note) => `  ${note}\n`);
+  return `${verdictLine()}${notes.join("")}`;
+
+  function verdictLine(): string {
+    if (verdict === "kubelet-refuses") return outcome(paint, "red", "REFUSED", `${name}: the kubelet does not start`);
+    if (!admit) {
+      const first = outcome(paint, "red", "REFUSED", `${name}: ${paint("red", printable(reason))}`);
+      return `${first}${printable(message)}\n`;
+    }
+    const cost = preempt.length === 0 ? "" : `: ${many(preempt.length, "pod")} ended for it`;
+    return outcome(paint, "green", "ADMITTED", `${name}${cost}`);
+  }
+}
+
+/** Each with the reasons of its handler below its last row. */
+function refusalsTable({ decision, columns, paint, notesAt }: Shown<AdmissionDecision>): string {
+  const { wouldRefuse } = decision;
+  if (wouldRefuse.length === 0) return "";
+  const last = new Map(wouldRefuse.map(({ handler }, i) => [handler, i]));
+  const drawn = table(
+    [
+      { title: "" },
+      { title: "WOULD REFUSE" },
+      { title: "REASON", shrinkTo: 12 },
+      { title: "MESSAGE", shrinkTo: 10 },
+    ],
+    wouldRefuse.map(({ handler, reason, message, shown }, i) => ({
+      cells: [
+        { text: shown ? SHOWN : "", color: "red" },
+        handler,
+        shown ? { text: printable(reason), color: "red" } : printable(reason),
+        printable(message),
+      ],
+      notes: last.get(handler) === i ? notesAt(handler).map((note) => `  ${note}`) : [],
+    })),
+    columns,
+    paint,
+  );
+  const legend = `${paint("red", SHOWN)} ${paint("dim", "what the kubelet shows: the first of them; each alone would refuse")}\n`;
+  return wouldRefuse.length > 1 ? `${drawn}${legend}` : drawn;
+}
+const SHOWN = "▶";
+
+/** Of a node without managers there is nothing to tell. */
+function givenTable(shown: Shown<AdmissionDecision>): string {
+  const given = (shown.decision.assigned ?? []).filter(
+    ({ cpus, memory, devices }) => cpus !== "" || memory.length > 0 || Object.keys(devices).length > 0,
+  );
+  return assignedTable({ ...shown, decision: { assigned: given } });
 }

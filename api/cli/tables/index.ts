@@ -1,4 +1,4 @@
-import type { Decided, DecisionOf, Explain, Kind } from "../../model/decision.ts";
+import type { Decided, DecisionOf, Explain, Kind, Verdict } from "../../model/decision.ts";
 import { POLICY_VERSION } from "../../model/decision.ts";
 import type { Machine } from "../../model/machine.ts";
 import type { PodRef } from "../../model/managers.ts";
@@ -32,7 +32,7 @@ const TABLES: { readonly [K in Kind]: (shown: Shown<DecisionOf[K]>) => string } 
 export interface Answer<K extends Kind> {
   readonly kind: K;
   readonly node: string;
-  readonly decided: Pick<Decided<DecisionOf[K]>, "decision" | "reasons" | "needs">;
+  readonly decided: Pick<Decided<DecisionOf[K]>, "decision" | "reasons" | "needs"> & { readonly verdict?: Verdict };
   /** How much of each reason is shown. */
   readonly explain: Explain;
   /** What a person can do about an input that was not there: `give --stats`. */
@@ -57,7 +57,8 @@ export function answerText<K extends Kind>(answer: Answer<K>, { paint, columns }
     const hint = advice === undefined ? "" : ` (${advice(path)})`;
     return paint("yellow", `not known: ${path}${hint}\n`);
   });
-  const body = TABLES[kind]({ decision: decided.decision, columns, paint, notesAt, machine, asked });
+  const { decision, verdict } = decided;
+  const body = TABLES[kind]({ decision, verdict, columns, paint, notesAt, machine, asked });
   // the reasons of a place that has no row in the table
   const others = [...reasons.keys()].filter((at) => !told.has(at));
   const rest = others.map(

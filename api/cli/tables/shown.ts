@@ -1,3 +1,4 @@
+import type { Verdict } from "../../model/decision.ts";
 import type { Machine } from "../../model/machine.ts";
 import type { PodRef } from "../../model/managers.ts";
 import type { Paint } from "../style.ts";
@@ -5,6 +6,7 @@ import type { Paint } from "../style.ts";
 /** A decision with what its table needs of the terminal, and of the question. */
 export interface Shown<D> {
   readonly decision: D;
+  readonly verdict?: Verdict | undefined;
   readonly columns: number;
   readonly paint: Paint;
   /** The reasons of a place (a resource's name, a cgroup's path) as dim lines; empty where none are asked for. */

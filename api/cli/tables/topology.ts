@@ -26,7 +26,13 @@ function captionOf({ policy, scope, options }: TopologyDecision): string {
   return [`topologyManagerPolicy ${policy}`, `scope ${scope}`, ...given].join(", ");
 }
 
-function assignedTable({ decision, columns, paint, notesAt }: Shown<TopologyDecision>): string {
+/** What each container of the asked pod would be given. */
+export function assignedTable({
+  decision,
+  columns,
+  paint,
+  notesAt,
+}: Shown<Pick<TopologyDecision, "assigned">>): string {
   if (decision.assigned.length === 0) return "";
   return table(
     [

@@ -31,11 +31,10 @@ export function decideEviction(asked: Asked<EvictionAsk>): Result<Decided<Evicti
     return err({ code: "invalid_configuration", message: `kubeletConfiguration.${field}: ${message}`, needs: [] });
   }
   const facts = decodeEvictionFacts(asked.facts["eviction"]);
-  if (!facts.ok)
-    return refused(
-      "what is remembered of the last pass cannot be read",
-      facts.error.map((i) => i.path),
-    );
+  if (!facts.ok) {
+    const message = facts.error.map((i) => `${i.path}: ${i.message}`).join("; ");
+    return err({ code: "invalid_state", message, needs: [] });
+  }
   const given = inputOf(snapshot);
   if (!given.ok) return given;
   const { stats, now } = given.value;
@@ -72,9 +71,6 @@ export function decideEviction(asked: Asked<EvictionAsk>): Result<Decided<Evicti
   return ok({ decision, verdict: verdictOf(pass), reasons: reasons.list, needs, next: remembered(pass, samples, now) });
 }
 
-const refused = (message: string, needs: readonly string[]): Result<never, Refusal> =>
-  err({ code: "needs_input", message, needs });
-
 /** What no pass can do without; nothing of it is guessed. */
 function inputOf(snapshot: Snapshot): Result<{ readonly stats: Stats; readonly now: EpochMs }, Refusal> {
   const { stats, observedAt, pods } = snapshot;
@@ -85,7 +81,7 @@ function inputOf(snapshot: Snapshot): Result<{ readonly stats: Stats; readonly n
   const uid = missingUid(snapshot);
   if (uid !== undefined) missing.push(uid);
   if (stats === undefined || observedAt === undefined || missing.length > 0) {
-    return refused(`an eviction pass needs ${missing.join(", ")}`, missing);
+    return err({ code: "needs_input", message: `an eviction pass needs ${missing.join(", ")}`, needs: missing });
   }
   return ok({ stats, now: epochMs(Math.trunc(Date.parse(observedAt))) });
 }

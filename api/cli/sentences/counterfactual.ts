@@ -1,0 +1,53 @@
+import type { Counterfactual } from "../../model/preemption.ts";
+import { amountText, exactAmountText } from "../amount-text.ts";
+import { listed, many } from "./words.ts";
+
+/** The smallest changes that turn an admission or a preemption, a sentence each; those that only help together are one. */
+export function counterfactualSentences(all: readonly Counterfactual[]): readonly string[] {
+  const better = all.filter(({ code }) => code === "fewer_pods_would_do" || code === "smaller_pods_would_do");
+  const hopeless = all.filter(({ code }) => code === "no_request_helps");
+  const lower = all.filter(({ code }) => code === "lower_request_admits" || code === "lower_request_spares_all");
+  if (hopeless.length > 0) return [...better.map(betterSet), ...hopeless.map(noRequestHelps)];
+  return [...better.map(betterSet), ...(lower.length === 0 ? [] : [lowerRequests(lower)])];
+}
+
+const MOST_NAMES = 6;
+function podNames(text: unknown): string {
+  const all = String(text).split(" ");
+  const rest = all.length - MOST_NAMES;
+  return listed(rest > 0 ? [...all.slice(0, MOST_NAMES), `${rest} more`] : all);
+}
+
+function betterSet({ code, numbers: n }: Counterfactual): string {
+  const resources = Object.keys(n).flatMap((key) => (key.endsWith(NEEDED) ? [key.slice(0, -NEEDED.length)] : []));
+  const amounts = (what: string): string =>
+    resources.map((resource) => `${amountText(resource, Number(n[`${resource}${what}`]))} ${resource}`).join(", ");
+  const others = `${many(n["count"], "pod")} would do: ${podNames(n["pods"])} (${amounts(" freed")} of ${amounts(NEEDED)} needed)`;
+  const kubelets = `the kubelet takes ${n["kubeletCount"]}: ${podNames(n["kubelet"])} (${amounts(" freed by the kubelet")})`;
+  const fewer = code === "fewer_pods_would_do" ? "fewer" : "smaller ones";
+  return `${others}; ${kubelets}${n["exact"] === false ? `; perhaps even ${fewer} would do` : ""}`;
+}
+const NEEDED = " needed";
+
+function noRequestHelps({ numbers: { resource, overhead, atMost } }: Counterfactual): string {
+  if (resource === "pods") return "no lower request helps: every pod takes one place of the node's pods";
+  const name = String(resource);
+  const [own, left] = [overhead, atMost].map((n) => amountText(name, Number(n)));
+  return `no lower request for ${name} helps: the pod's overhead alone is ${own}, and ${left} would have to do`;
+}
+
+function lowerRequests(all: readonly Counterfactual[]): string {
+  const parts = all.map(({ numbers: { resource, atMost, less } }) => {
+    const name = String(resource);
+    const change = `${exactAmountText(name, Number(less))} less`;
+    return Number(atMost) === 0
+      ? `no ${name} (${change})`
+      : `at most ${exactAmountText(name, Number(atMost))} ${name} (${change})`;
+  });
+  const [first] = all as readonly [Counterfactual];
+  const others = Number(first.numbers["otherReasons"]);
+  const end = first.code === "lower_request_admits" ? "it would come in" : "nobody would have to go";
+  const then = others === 0 ? end : `only ${many(others, "other reason")} would refuse it`;
+  const overhead = all.some(({ numbers }) => Number(numbers["overhead"]) > 0) ? ", its overhead included," : "";
+  return `with ${listed(parts)} requested in all${overhead} ${then}`;
+}

@@ -1,0 +1,48 @@
+import { durationText, timeText } from "../time-text.ts";
+import { many, type Sentences } from "./words.ts";
+
+const duration = (ms: unknown): string => durationText(Number(ms));
+const time = (ms: unknown): string => timeText(Number(ms));
+const AFTER: Readonly<Record<string, string>> = {
+  enough: "which is enough",
+  "not-enough": "which is not enough",
+  unknown: "and it is not known whether that is enough",
+};
+const CAUSE: Readonly<Record<string, string>> = {
+  emptyDir: "an emptyDir holds more than its sizeLimit",
+  "pod-ephemeral-storage": "it takes more local storage than its containers' limits together",
+  "container-ephemeral-storage": "a container takes more local storage than its limit",
+};
+
+/** What the reasons of `eviction` say. */
+export const EVICTION_SENTENCES: Sentences = {
+  available_above_capacity: (n) => `${n["available"]} available of ${n["capacity"]}: these stats contradict themselves`,
+  below_threshold: (n) => `${n["available"]} available is less than ${n["quantity"]}`,
+  clock_ran_backwards: (n) => `the last pass was at ${time(n["atMs"])}, later than this one (${time(n["now"])})`,
+  containerfs_overridden: (n) => `the kubelet sets it itself: ${n["warning"]}`,
+  critical_pod: () => "ranked before the others, and passed over as it is critical",
+  first_in_rank: () => "the first in the ranking that is not critical",
+  in_grace_period: (n) => `${duration(n["graceLeftMs"])} left of its grace period of ${duration(n["graceMs"])}`,
+  in_transition_period: (n) =>
+    `no threshold is met any more; it stays True until ${time(n["untilMs"])} (evictionPressureTransitionPeriod)`,
+  local_storage_limit: (n) => `${CAUSE[String(n["cause"])] ?? n["cause"]}, so it goes whatever the node has left`,
+  min_reclaim_not_reached: (n) =>
+    `it was met, and ${n["available"]} available is less than ${n["goal"]}, its minimum reclaim of ${n["minReclaim"]} included`,
+  no_stats_of_signal: (n) => `nothing was observed: there is no ${n["path"]}`,
+  node_level_first: (n) =>
+    `before any pod goes: ${n["functions"]}, ${AFTER[String(n["afterNodeLevel"])] ?? n["afterNodeLevel"]}`,
+  order_is_chance: (n) => `a kubelet may as well take ${n["others"]}: its order is chance`,
+  pod_without_stats: () => "the stats do not speak of it: it ranks before all pods of which they do",
+  pressure_observed: (n) => `a threshold of it is met; True until ${time(n["untilMs"])} at least`,
+  reclaims_first: (n) => `the most urgent threshold that is met: ${n["resource"]} is reclaimed`,
+  samples_after_now: (n) => `${many(n["later"], "sample")} of a time after ${time(n["now"])} left out`,
+  soft_not_above_hard: (n) => `the soft ${n["soft"]} is not above the hard ${n["hard"]}, which is met first`,
+  stats_newer_than_snapshot: (n) => `the stats were taken ${duration(n["aheadMs"])} after the snapshot`,
+  stats_not_newer: (n) =>
+    `the stats are those of the last pass${n["statsAtMs"] === undefined ? "" : ` (${time(n["statsAtMs"])})`}: it drives no eviction now`,
+  stats_older_than_snapshot: (n) => `the stats were taken ${duration(n["ageMs"])} before the snapshot`,
+  stats_ran_backwards: (n) =>
+    `the stats are of ${time(n["statsAtMs"])}, and those of the last pass of ${time(n["lastAtMs"])}`,
+  threshold_above_capacity: (n) => `${n["quantity"]} is more than the capacity of ${n["capacity"]}: it is always met`,
+  threshold_forgotten: () => "it was met at the last pass and is no longer configured: forgotten",
+};
