@@ -20,12 +20,13 @@ function podNames(text: unknown): string {
 
 function betterSet({ code, numbers: n }: Counterfactual): string {
   const resources = Object.keys(n).flatMap((key) => (key.endsWith(NEEDED) ? [key.slice(0, -NEEDED.length)] : []));
-  const amounts = (what: string): string =>
-    resources.map((resource) => `${amountText(resource, Number(n[`${resource}${what}`]))} ${resource}`).join(", ");
-  const others = `${many(n["count"], "pod")} would do: ${podNames(n["pods"])} (${amounts(" freed")} of ${amounts(NEEDED)} needed)`;
-  const kubelets = `the kubelet takes ${n["kubeletCount"]}: ${podNames(n["kubelet"])} (${amounts(" freed by the kubelet")})`;
-  const fewer = code === "fewer_pods_would_do" ? "fewer" : "smaller ones";
-  return `${others}; ${kubelets}${n["exact"] === false ? `; perhaps even ${fewer} would do` : ""}`;
+  const amount = (resource: string, what: string): string => amountText(resource, Number(n[`${resource}${what}`]));
+  const freed = resources.map((r) => `${amount(r, " freed")} ${r} for the ${amount(r, NEEDED)} needed`);
+  const freedNow = resources.map((r) => `${amount(r, " freed by the kubelet")} ${r}`);
+  const others = `${many(n["count"], "pod")} would do: ${podNames(n["pods"])} (${freed.join(", ")})`;
+  const kubelets = `the kubelet takes ${n["kubeletCount"]}: ${podNames(n["kubelet"])} (${freedNow.join(", ")})`;
+  const better = code === "fewer_pods_would_do" ? "fewer" : "smaller ones";
+  return `${others}; ${kubelets}${n["exact"] === false ? `; perhaps even ${better} would do` : ""}`;
 }
 const NEEDED = " needed";
 
@@ -47,7 +48,7 @@ function lowerRequests(all: readonly Counterfactual[]): string {
   const [first] = all as readonly [Counterfactual];
   const others = Number(first.numbers["otherReasons"]);
   const end = first.code === "lower_request_admits" ? "it would come in" : "nobody would have to go";
-  const then = others === 0 ? end : `only ${many(others, "other reason")} would refuse it`;
+  const then = others === 0 ? end : `${many(others, "other reason")} would still refuse it`;
   const overhead = all.some(({ numbers }) => Number(numbers["overhead"]) > 0) ? ", its overhead included," : "";
-  return `with ${listed(parts)} requested in all${overhead} ${then}`;
+  return `with ${listed(parts)} requested${overhead} ${then}`;
 }

@@ -28,22 +28,22 @@ export function admissionTable(shown: Shown<AdmissionDecision>): string {
   );
 }
 
-function headOf({ decision, verdict, paint, notesAt }: Shown<AdmissionDecision>): string {
-  const { pod, admit, reason, message, critical, onNode, preempt } = decision;
+function headOf(shown: Shown<AdmissionDecision>): string {
+  const { pod, critical, onNode } = shown.decision;
   const facts = [...(critical ? ["critical"] : []), ...(onNode ? ["on the node already"] : [])];
-  const name = `${podName(pod)}${facts.length === 0 ? "" : paint("dim", ` (${facts.join(", ")})`)}`;
-  const notes = [`${pod.namespace}/${pod.name}`, "node"].flatMap(notesAt).map((note) => `  ${note}\n`);
-  return `${verdictLine()}${notes.join("")}`;
+  const name = `${podName(pod)}${facts.length === 0 ? "" : shown.paint("dim", ` (${facts.join(", ")})`)}`;
+  const notes = [`${pod.namespace}/${pod.name}`, "node"].flatMap(shown.notesAt).map((note) => `  ${note}\n`);
+  return `${verdictLines(name, shown)}${notes.join("")}`;
+}
 
-  function verdictLine(): string {
-    if (verdict === "kubelet-refuses") return outcome(paint, "red", "REFUSED", `${name}: the kubelet does not start`);
-    if (!admit) {
-      const first = outcome(paint, "red", "REFUSED", `${name}: ${paint("red", printable(reason))}`);
-      return `${first}${printable(message)}\n`;
-    }
-    const cost = preempt.length === 0 ? "" : `: ${many(preempt.length, "pod")} ended for it`;
+function verdictLines(name: string, { decision, verdict, paint }: Shown<AdmissionDecision>): string {
+  const { admit, reason, message, preempt } = decision;
+  if (verdict === "kubelet-refuses") return outcome(paint, "red", "REFUSED", `${name}: the kubelet does not start`);
+  if (admit) {
+    const cost = preempt.length === 0 ? "" : `: ${paint("red", `${many(preempt.length, "pod")} ended for it`)}`;
     return outcome(paint, "green", "ADMITTED", `${name}${cost}`);
   }
+  return `${outcome(paint, "red", "REFUSED", `${name}: ${paint("red", printable(reason))}`)}${printable(message)}\n`;
 }
 
 /** Each with the reasons of its handler below its last row. */
@@ -63,7 +63,7 @@ function refusalsTable({ decision, columns, paint, notesAt }: Shown<AdmissionDec
         { text: shown ? SHOWN : "", color: "red" },
         handler,
         shown ? { text: printable(reason), color: "red" } : printable(reason),
-        printable(message),
+        shown ? { text: "above", color: "dim" } : printable(message),
       ],
       notes: last.get(handler) === i ? notesAt(handler).map((note) => `  ${note}`) : [],
     })),

@@ -4,10 +4,9 @@ import type { CpuAssignment, CpusDecision } from "../../model/managers.ts";
 import { podUid } from "../../model/pod.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { configurationOf } from "../config.ts";
-import { type Answered, askManagers, containersOf, verdictOf } from "../managers/desk.ts";
-import { nextState } from "../managers/next-state.ts";
+import { type Answered, containersOf, decideWith } from "../managers/desk.ts";
 import { podNames } from "../managers/pods.ts";
-import { Reasons } from "../reasons.ts";
+import type { Reasons } from "../reasons.ts";
 import { explainCpus } from "./explain.ts";
 import { parseCpus } from "./go-cpu-set.ts";
 import { type CurrentCpus, reconcile } from "./reconcile.ts";
@@ -16,24 +15,18 @@ import { sharedCpus, sorted } from "./state.ts";
 
 /** Who has which CPUs, what the asked pod would get or why not, and which cpusets must change now. */
 export function decideCpus(asked: Asked<PodAsk>): Result<Decided<CpusDecision>, Refusal> {
-  const reasons = new Reasons(asked.explain);
-  const needs: string[] = [];
-  const answer = askManagers(asked, needs);
-  if (!answer.ok) return answer;
   const config = configurationOf(asked.snapshot);
   const head = {
     policy: config.cpuManagerPolicy === "static" ? "static" : "none",
     options: config.cpuManagerPolicyOptions ?? {},
   } as const;
-  const decision: CpusDecision = answer.value.ok
-    ? { ...head, ...decided(answer.value.value, reasons) }
-    : { ...head, ...NOTHING, startErrors: answer.value.error };
-  const next = answer.value.ok ? nextState(answer.value.value) : null;
-  return ok({ decision, verdict: verdictOf(answer.value), reasons: reasons.list, needs, next });
+  return decideWith<CpusDecision>(asked, {
+    decided: (answered, reasons) => ok({ ...head, ...decided(answered, reasons) }),
+    notStarted: (startErrors) => ({ ...head, ...NOTHING, startErrors }),
+  });
 }
 
 const NOTHING = {
-  startErrors: [],
   refusal: null,
   reserved: "",
   sharedPool: "",

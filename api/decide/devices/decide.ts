@@ -3,10 +3,10 @@ import type { Asked, Decided, Refusal } from "../../model/decision.ts";
 import type { DeviceGift, DeviceIds, DeviceResourceState, DevicesDecision } from "../../model/device-decision.ts";
 import type { PodRef } from "../../model/managers.ts";
 import { ok, type Result } from "../../model/result.ts";
-import { type Answered, askManagers, verdictOf } from "../managers/desk.ts";
-import { nextState } from "../managers/next-state.ts";
+import { tellsDevices } from "../allocatable/capacity.ts";
+import { type Answered, decideWith } from "../managers/desk.ts";
 import { podNames } from "../managers/pods.ts";
-import { Reasons } from "../reasons.ts";
+import type { Reasons } from "../reasons.ts";
 import type { GivenDevices } from "./allocate.ts";
 import type { Source } from "./assign.ts";
 import { deviceCapacity, sanitizeNodeAllocatable } from "./capacity.ts";
@@ -15,20 +15,16 @@ import { containerDevices } from "./start.ts";
 
 /** Plugins' resources, who holds which devices, and what the asked pod would get or why not. */
 export function decideDevices(asked: Asked<PodAsk>): Result<Decided<DevicesDecision>, Refusal> {
-  const reasons = new Reasons(asked.explain);
-  const needs: string[] = [];
-  if (asked.snapshot.devices === undefined && asked.snapshot.devicePlugins === undefined) needs.push("devices");
-  const answer = askManagers(asked, needs);
-  if (!answer.ok) return answer;
-  const decision: DevicesDecision = answer.value.ok
-    ? decided(answer.value.value, reasons)
-    : { ...NOTHING, startErrors: answer.value.error };
-  const next = answer.value.ok ? nextState(answer.value.value) : null;
-  return ok({ decision, verdict: verdictOf(answer.value), reasons: reasons.list, needs, next });
+  return decideWith<DevicesDecision>(asked, {
+    decided: (answered, reasons, needs) => {
+      if (!tellsDevices(asked.snapshot)) needs.push("devices");
+      return ok(decided(answered, reasons));
+    },
+    notStarted: (startErrors) => ({ ...NOTHING, startErrors }),
+  });
 }
 
 const NOTHING = {
-  startErrors: [],
   refusal: null,
   checkpointError: null,
   resources: [],

@@ -1,10 +1,12 @@
 import type { PodAsk } from "../../model/ask.ts";
-import type { Asked, Refusal } from "../../model/decision.ts";
+import type { Asked, Decided, Refusal } from "../../model/decision.ts";
 import type { Placement, PodRefusal } from "../../model/managers.ts";
 import type { Container, Pod } from "../../model/pod.ts";
 import { err, ok, type Result } from "../../model/result.ts";
+import { Reasons } from "../reasons.ts";
 import type { Admission } from "../topology/admit.ts";
 import { placementOf } from "../topology/placement.ts";
+import { nextState } from "./next-state.ts";
 import { admit, type ManagedNode, type Managers, managedNode, managersOf } from "./node.ts";
 import { askedPod } from "./pods.ts";
 
@@ -21,10 +23,10 @@ export interface Answered {
   readonly refusal: PodRefusal | null;
 }
 /** The answer, or why the kubelet of this node does not start. */
-export type Answer = Result<Answered, readonly string[]>;
+type Answer = Result<Answered, readonly string[]>;
 
 /** Errors: what cannot be answered at all. */
-export function askManagers({ snapshot, ask }: Asked<PodAsk>, needs: string[]): Result<Answer, Refusal> {
+function askManagers({ snapshot, ask }: Asked<PodAsk>, needs: string[]): Result<Answer, Refusal> {
   const pod = askedPod(snapshot, ask);
   if (!pod.ok) return pod;
   const started = managedNode(snapshot, needs);
@@ -48,8 +50,27 @@ export function askManagers({ snapshot, ask }: Asked<PodAsk>, needs: string[]): 
 export const containersOf = (pod: Pod | null): readonly Container[] =>
   pod === null ? [] : [...(pod.spec.initContainers ?? []), ...pod.spec.containers];
 
-/** How a decision about the managers ends. */
-export const verdictOf = (answer: Answer): "decided" | "refused" | "kubelet-refuses" => {
-  if (!answer.ok) return "kubelet-refuses";
-  return answer.value.refusal === null ? "decided" : "refused";
-};
+/** What a kind makes of an answer of the managers. */
+interface Forms<D> {
+  /** Errors: what cannot be answered at all. */
+  readonly decided: (answered: Answered, reasons: Reasons, needs: string[]) => Result<D, Refusal>;
+  /** Of a node whose kubelet does not start. */
+  readonly notStarted: (startErrors: readonly string[]) => D;
+}
+
+/** The decision of a kind that shows a part of what the managers answer. */
+export function decideWith<D>(asked: Asked<PodAsk>, forms: Forms<D>): Result<Decided<D>, Refusal> {
+  const reasons = new Reasons(asked.explain);
+  const needs: string[] = [];
+  const answer = askManagers(asked, needs);
+  if (!answer.ok) return answer;
+  if (!answer.value.ok) {
+    const decision = forms.notStarted(answer.value.error);
+    return ok({ decision, verdict: "kubelet-refuses", reasons: reasons.list, needs, next: null });
+  }
+  const answered = answer.value.value;
+  const decision = forms.decided(answered, reasons, needs);
+  if (!decision.ok) return decision;
+  const verdict = answered.refusal === null ? "decided" : "refused";
+  return ok({ decision: decision.value, verdict, reasons: reasons.list, needs, next: nextState(answered) });
+}

@@ -1,6 +1,6 @@
 import { type Amount, add, milliValue, sub, value, ZERO } from "../../model/amount.ts";
 import type { Refusal } from "../../model/decision.ts";
-import type { TopologyDecision } from "../../model/managers.ts";
+import type { PodSize, TopologyDecision } from "../../model/managers.ts";
 import { podUid } from "../../model/pod.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { type Bytes, bytes } from "../../model/units.ts";
@@ -11,7 +11,7 @@ import { configurationOf } from "../config.ts";
 import { Reasons } from "../reasons.ts";
 import { podRequests } from "../resources/pod-resources.ts";
 import { fragmentation } from "../topology/fragmentation.ts";
-import { type LargestAsk, largestPod, largestPodOn, type PodSize } from "../topology/largest-pod.ts";
+import { type LargestAsk, largestPod, largestPodOn } from "../topology/largest-pod.ts";
 import type { Answered } from "./desk.ts";
 import { managersOf, providersOf } from "./node.ts";
 

@@ -5,29 +5,22 @@ import { podUid } from "../../model/pod.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { bytes } from "../../model/units.ts";
 import { configurationOf } from "../config.ts";
-import { type Answered, askManagers, containersOf, verdictOf } from "../managers/desk.ts";
-import { nextState } from "../managers/next-state.ts";
+import { type Answered, containersOf, decideWith } from "../managers/desk.ts";
 import { podNames } from "../managers/pods.ts";
-import { Reasons } from "../reasons.ts";
+import type { Reasons } from "../reasons.ts";
 import { explainMemory } from "./explain.ts";
 import type { Block, Table } from "./state.ts";
 
 /** Who has memory and huge pages of which NUMA nodes, and what the asked pod would get or why not. */
 export function decideMemory(asked: Asked<PodAsk>): Result<Decided<MemoryDecision>, Refusal> {
-  const reasons = new Reasons(asked.explain);
-  const needs: string[] = [];
-  const answer = askManagers(asked, needs);
-  if (!answer.ok) return answer;
   const policy = configurationOf(asked.snapshot).memoryManagerPolicy === "Static" ? "Static" : "None";
-  const decision: MemoryDecision = answer.value.ok
-    ? { policy, ...decided(answer.value.value, reasons) }
-    : { policy, ...NOTHING, startErrors: answer.value.error };
-  const next = answer.value.ok ? nextState(answer.value.value) : null;
-  return ok({ decision, verdict: verdictOf(answer.value), reasons: reasons.list, needs, next });
+  return decideWith<MemoryDecision>(asked, {
+    decided: (answered, reasons) => ok({ policy, ...decided(answered, reasons) }),
+    notStarted: (startErrors) => ({ policy, ...NOTHING, startErrors }),
+  });
 }
 
 const NOTHING = {
-  startErrors: [],
   refusal: null,
   numaNodes: [],
   assigned: [],

@@ -4,48 +4,35 @@ import type { TopologyDecision } from "../../model/managers.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { configurationOf } from "../config.ts";
 import { explainCpus } from "../cpus/explain.ts";
-import { type Answered, askManagers, verdictOf } from "../managers/desk.ts";
-import { nextState } from "../managers/next-state.ts";
+import { type Answered, decideWith } from "../managers/desk.ts";
 import { roomOf } from "../managers/room.ts";
 import { explainMemory } from "../memory/explain.ts";
-import { Reasons } from "../reasons.ts";
+import type { Reasons } from "../reasons.ts";
 import { assignedOf } from "./assigned.ts";
 
 /** Whether the asked pod comes in and where it is put, how the rest of the node lies about, and what would still come in. */
 export function decideTopology(asked: Asked<PodAsk>): Result<Decided<TopologyDecision>, Refusal> {
-  const reasons = new Reasons(asked.explain);
-  const needs: string[] = [];
-  const answer = askManagers(asked, needs);
-  if (!answer.ok) return answer;
   const config = configurationOf(asked.snapshot);
   const head = {
     policy: config.topologyManagerPolicy || "none",
     scope: config.topologyManagerScope || "container",
     options: config.topologyManagerPolicyOptions ?? {},
   } as const;
-  if (!answer.value.ok) {
-    const decision = { ...head, ...NOTHING, startErrors: answer.value.error };
-    return ok({ decision, verdict: "kubelet-refuses", reasons: [], needs, next: null });
-  }
-  const answered = answer.value.value;
-  const room = roomOf(answered, needs);
-  if (!room.ok) return room;
-  const { placements, refusal, pod, after } = answered;
-  explain(answered, reasons);
-  const decision: TopologyDecision = {
-    ...head,
-    startErrors: [],
-    refusal,
-    assigned: refusal === null && pod !== null ? assignedOf(after, pod) : [],
-    placements,
-    ...room.value,
-  };
-  return ok({ decision, verdict: verdictOf(answer.value), reasons: reasons.list, needs, next: nextState(answered) });
+  return decideWith<TopologyDecision>(asked, {
+    decided: (answered, reasons, needs) => {
+      const room = roomOf(answered, needs);
+      if (!room.ok) return room;
+      const { placements, refusal, pod, after } = answered;
+      explain(answered, reasons);
+      const assigned = refusal === null && pod !== null ? assignedOf(after, pod) : [];
+      return ok({ ...head, startErrors: [], refusal, assigned, placements, ...room.value });
+    },
+    notStarted: (startErrors) => ({ ...head, ...NOTHING, startErrors }),
+  });
 }
 
 const NO_ROOM = { freeCpus: 0, freeCores: 0, freeMemory: 0, largestBlock: 0, splitShare: 0 };
 const NOTHING = {
-  startErrors: [],
   refusal: null,
   assigned: [],
   placements: [],

@@ -1,4 +1,5 @@
 import type { Machine } from "../../model/machine.ts";
+import type { Fragments } from "../../model/managers.ts";
 import { type Bytes, bytes } from "../../model/units.ts";
 
 type Cpu = NonNullable<Machine["cpus"]>[number];
@@ -11,16 +12,6 @@ export interface Room {
   readonly freeMemory: ReadonlyMap<number, Bytes>;
   /** Whether exclusive CPUs are given by the core (full-pcpus-only). */
   readonly wholeCores: boolean;
-}
-export interface Fragments {
-  readonly freeCpus: number;
-  /** Cores all of whose CPUs are free. */
-  readonly freeCores: number;
-  readonly freeMemory: Bytes;
-  /** The most exclusive CPUs that one container can get on one NUMA node. */
-  readonly largestBlock: number;
-  /** Free CPUs whose core is partly taken, as a share of the free CPUs; 0 where none is free. */
-  readonly splitShare: number;
 }
 export interface Fragmentation extends Fragments {
   /** Ascending by id. */

@@ -1,17 +1,14 @@
+import type { PodSize } from "../../model/managers.ts";
 import type { Container, Pod } from "../../model/pod.ts";
 import { unitsQuantity } from "../../model/quantity.ts";
 import { err, ok, type Result } from "../../model/result.ts";
-import { type Bytes, bytes } from "../../model/units.ts";
+import { bytes } from "../../model/units.ts";
 import { admitPod, type NamedProvider } from "./admit.ts";
 import type { TopologyHint } from "./hint.ts";
 import type { TopologyPolicy } from "./policy.ts";
 import type { MergeRefusal } from "./reachable.ts";
 import { largestBoth, type Range, rangesOf } from "./search.ts";
 
-export interface PodSize {
-  readonly cpus: number;
-  readonly memory: Bytes;
-}
 export interface LargestAsk {
   readonly policy: TopologyPolicy;
   /** Fresh copies of the node's managers, as they are now: each trial spoils its own. */
