@@ -16,14 +16,13 @@ export function exactAmountText(resource: string, units: number): string {
   const exact = canonicalText(fromUnits(units), "BinarySI");
   return exact.length > LONGEST ? `${exact} (${humanBytes(units)})` : exact;
 }
-const LONGEST = 6;
+const LONGEST = 5;
 
 /** `cpu 150m, memory 32 MiB`. */
 export const amountsText = (
   amounts: readonly { readonly resource: string; readonly quantity: number }[],
   separator = ", ",
-): string =>
-  amounts.map(({ resource, quantity }) => `${resource} ${amountText(resource, quantity)}`).join(separator);
+): string => amounts.map(({ resource, quantity }) => `${resource} ${amountText(resource, quantity)}`).join(separator);
 
 /** A distance of preemption to three digits. */
 export const distanceText = (distance: number): string => `${Number(distance.toPrecision(3))}`;

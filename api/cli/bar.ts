@@ -1,3 +1,5 @@
+import type { Color, Paint } from "./style.ts";
+
 export interface BarPart {
   readonly size: number;
   readonly draw: (cells: number) => string;
@@ -28,4 +30,14 @@ export function bar(parts: readonly BarPart[], width: number): string {
     free++;
   }
   return parts.map((part, i) => part.draw(cells[i] ?? 0)).join("");
+}
+
+/** What a bar is drawn with: a part's colour, its character and its meaning. */
+export type Glyph = readonly [color: Color, glyph: string, meaning: string];
+
+/** A line that tells what the characters mean that stand in what was drawn; in a narrow terminal there are no bars. */
+export function legendText(glyphs: readonly Glyph[], drawn: string, paint: Paint): string {
+  const seen = glyphs.filter(([, glyph]) => drawn.includes(glyph));
+  if (seen.length === 0) return "";
+  return `${seen.map(([color, glyph, meaning]) => `${paint(color, glyph)} ${meaning}`).join("   ")}\n`;
 }

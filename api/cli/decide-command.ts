@@ -7,6 +7,12 @@ import type { SnapshotFiles } from "./inputs/snapshot.ts";
 
 type Given = Readonly<Record<string, string | undefined>> & DecideOptions;
 
+const EXIT_CODES = `
+Exit codes:
+  0  decided (with a pod: it comes in), calm
+  1  refused, kubelet-refuses, under-pressure, reclaims, evicts; or no decision, for something is missing
+  2  bad usage or bad input`;
+
 export function addDecide(program: Command, cli: Cli): void {
   const command = program
     .command("decide")
@@ -23,6 +29,12 @@ export function addDecide(program: Command, cli: Cli): void {
       "--pod <file>",
       "the pod that asks to come in: a file with one Pod, or NAMESPACE/NAME of one of the snapshot",
     )
+    .option("--ask <file>", "the whole ask as the API takes it, in the place of --pod")
+    .option(
+      "--facts <file>",
+      "eviction: the answer of the last pass (-o json), or its `next`; without it this is the first",
+    )
+    .option("--observed-at <time>", "when it was so, such as 2026-01-31T12:00:00Z")
     .addOption(new Option("--cgroup-version <version>", "cgroup version of the node").choices(["1", "2"]))
     .addOption(new Option("--cgroup-driver <driver>", "cgroup driver").choices(["cgroupfs", "systemd"]))
     .addOption(outputOption())
@@ -41,15 +53,21 @@ export function addDecide(program: Command, cli: Cli): void {
     "kubectl get pods -A -o json | nodewise decide cgroups --snapshot snapshot.json --pods - --explain full",
     "nodewise decide cpus --snapshot snapshot.json --pod pod.yaml",
     "nodewise decide topology --machine epyc-2s-nps4 --policy restricted --pod pod.yaml",
+    "nodewise decide admission --pod pod.yaml --node node.json --pods pods.json",
+    "nodewise decide preemption --pod critical.yaml --node node.json --pods pods.json --explain reasons",
+    "nodewise decide eviction --pods pods.json --config configz.json --stats summary.json -o json > pass-1.json",
+    "nodewise decide eviction --pods pods.json --config configz.json --stats summary.json --facts pass-1.json",
     "nodewise decide cgroups --snapshot snapshot.json -o json | jq '.decision.cgroups[].files'",
   );
+  command.addHelpText("after", EXIT_CODES);
 }
 
 function filesOf(given: Given): SnapshotFiles {
-  const { snapshot, cgroupVersion, cgroupDriver } = given;
+  const { snapshot, cgroupVersion, cgroupDriver, observedAt } = given;
   const parts = PARTS.map(({ option }) => [option, given[camelCase(option)]] as const);
   return {
     ...(snapshot === undefined ? {} : { snapshot }),
+    ...(observedAt === undefined ? {} : { observedAt }),
     ...Object.fromEntries(parts.filter(([, file]) => file !== undefined)),
     ...(cgroupVersion === undefined ? {} : { cgroupVersion: cgroupVersion === "1" ? 1 : 2 }),
     ...(cgroupDriver === undefined ? {} : { cgroupDriver: cgroupDriver === "systemd" ? "systemd" : "cgroupfs" }),

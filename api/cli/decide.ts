@@ -1,22 +1,20 @@
 import { decideKind } from "../decide/index.ts";
 import { askedPodRef } from "../model/asks.ts";
-import { type AskOf, type Explain, type Kind, POLICY_VERSION, type Refusal } from "../model/decision.ts";
+import { type Explain, type Kind, POLICY_VERSION, type Refusal } from "../model/decision.ts";
 import { ok } from "../model/result.ts";
-import { EXIT, fault, type Outcome } from "./exit.ts";
-import { readAsk } from "./inputs/ask.ts";
+import { EXIT, fault, isGood, type Outcome } from "./exit.ts";
 import { optionFor } from "./inputs/parts.ts";
+import { type Question, type QuestionFiles, readQuestion } from "./inputs/question.ts";
 import { READ_ONCE, readSnapshot, readsOnce, type SnapshotFiles } from "./inputs/snapshot.ts";
 import { type WhatIf, type WhatIfOptions, whatIf } from "./inputs/what-if.ts";
 import { type Form, printData } from "./output.ts";
 import { answerText } from "./tables/index.ts";
 import type { Terminal } from "./terminal.ts";
 
-export interface DecideOptions extends WhatIfOptions {
+export interface DecideOptions extends WhatIfOptions, QuestionFiles {
   readonly output: Form;
   /** Absent: off for tables, reasons for data. */
   readonly explain?: Explain;
-  /** A file with the pod that asks, or NAMESPACE/NAME of one of the snapshot. */
-  readonly pod?: string;
 }
 
 /** Decides here, without API and history, and prints the answer. A refusal and a negative verdict end with 1. */
@@ -26,27 +24,28 @@ export async function decide(
   options: DecideOptions,
   terminal: Terminal,
 ): Promise<Outcome> {
-  if (!readsOnce([...Object.values(files), options.pod])) return fault(EXIT.badInput, READ_ONCE);
+  const { pod, ask, facts } = options;
+  if (!readsOnce([...Object.values(files), pod, ask, facts])) return fault(EXIT.badInput, READ_ONCE);
   const snapshot = await readSnapshot(files);
   if (!snapshot.ok) return snapshot;
-  const ask = await readAsk(kind, options.pod);
-  if (!ask.ok) return ask;
+  const question = await readQuestion(kind, options);
+  if (!question.ok) return question;
   const asked = whatIf(kind, snapshot.value, options, files.machine !== undefined);
   if (!asked.ok) return asked;
   const machineName = files.machine === "-" ? undefined : files.machine;
-  return decideOn(kind, { ...asked.value, machineName }, ask.value, options, terminal);
+  return decideOn(kind, { ...asked.value, machineName }, question.value, options, terminal);
 }
 
 function decideOn(
   kind: Kind,
   { snapshot, assumed, machineName = "(no node given)" }: WhatIf & { readonly machineName: string | undefined },
-  ask: AskOf[Kind],
+  { ask, facts }: Question,
   { output, explain = output === "table" ? "off" : "reasons" }: DecideOptions,
   terminal: Terminal,
 ): Outcome {
-  const answer = decideKind(kind, { snapshot, facts: {}, ask, explain });
+  const answer = decideKind(kind, { snapshot, facts, ask, explain });
   const node = snapshot.node?.metadata.name ?? null;
-  const assumption = assumed === undefined ? {} : { assumed: { kubeletConfiguration: assumed.kubeletConfiguration } };
+  const assumption = assumed === undefined ? {} : { assumed: assumed.data };
   const head = { kind, node, policyVersion: POLICY_VERSION, ...assumption };
   if (!answer.ok) {
     if (output !== "table") printData(terminal, { ...head, refusal: answer.error }, output);
@@ -61,7 +60,7 @@ function decideOn(
   const shown = { kind, node: node ?? machineName, decided: answer.value, explain, advice, ...question };
   if (output === "table") terminal.write(answerText(shown, terminal));
   else printData(terminal, { ...head, ...answer.value }, output);
-  return ok(answer.value.verdict === "decided" ? EXIT.ok : EXIT.negative);
+  return ok(isGood(answer.value.verdict) ? EXIT.ok : EXIT.negative);
 }
 
 function refusalText(kind: Kind, { code, message, needs }: Refusal): string {

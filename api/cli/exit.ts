@@ -1,3 +1,4 @@
+import type { Verdict } from "../model/decision.ts";
 import { err, type Result } from "../model/result.ts";
 
 /** What a script can tell from the exit code; `nodewise --help` states them. */
@@ -13,3 +14,7 @@ export interface Fault {
 export type Outcome = Result<ExitCode, Fault>;
 
 export const fault = (exit: ExitCode, ...lines: readonly string[]): Result<never, Fault> => err({ exit, lines });
+
+/** Verdicts that nobody has to act on. */
+const GOOD: ReadonlySet<Verdict> = new Set<Verdict>(["decided", "calm"]);
+export const isGood = (verdict: Verdict): boolean => GOOD.has(verdict);

@@ -1,11 +1,11 @@
 import { readFile } from "node:fs/promises";
 import type { DecisionFilter } from "../../db/store.ts";
-import type { Kind } from "../model/decision.ts";
+import { isVerdict, type Kind } from "../model/decision.ts";
 import { parseDuration } from "../model/duration.ts";
 import { ok, type Result } from "../model/result.ts";
 import type { Cli } from "./cli.ts";
 import { stateHome } from "./directories.ts";
-import { EXIT, type Fault, fault, type Outcome } from "./exit.ts";
+import { EXIT, type Fault, fault, isGood, type Outcome } from "./exit.ts";
 import type { Listed } from "./history-store.ts";
 import { type Form, printData } from "./output.ts";
 import { type Color, printable } from "./style.ts";
@@ -112,7 +112,7 @@ function decisionsTable(decisions: readonly Listed[], { columns: width, paint }:
     { title: "POLICY", giveUp: 2 },
     { title: "ID" },
   ] as const;
-  const color = (verdict: string): Color => (verdict === "decided" ? "green" : "yellow");
+  const color = (verdict: string): Color => (isVerdict(verdict) && isGood(verdict) ? "green" : "yellow");
   const rows = decisions.map(({ decidedAt, node, kind, verdict, pod, policyVersion, id }) => ({
     cells: [
       decidedAt,

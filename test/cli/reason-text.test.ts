@@ -1,28 +1,29 @@
-import { readFileSync } from "node:fs";
+import { globSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { reasonText } from "../../api/cli/reason-text.ts";
 import { decideKind } from "../../api/decide/index.ts";
 import { decodeAsk } from "../../api/model/asks.ts";
-import type { Kind, Reason } from "../../api/model/decision.ts";
+import type { Facts, Kind, Reason } from "../../api/model/decision.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
+import { realCases } from "../decide/admission/real-cases.ts";
 import { manifest, realNode } from "./run.ts";
 import { storyStep } from "./story.ts";
 
 const json = (file: string) => JSON.parse(readFileSync(realNode(file), "utf8"));
 const yaml = (file: string) => parse(readFileSync(manifest(file), "utf8"));
 
-function reasonsOf(kinds: readonly Kind[], input: object, pod: unknown): readonly Reason[] {
+function answerOf(kind: Kind, input: object, pod: unknown, facts: Facts) {
   const snapshot = decodeSnapshot(input);
   if (!snapshot.ok) throw new Error(snapshot.error[0]?.message);
-  return kinds.flatMap((kind) => {
-    const decoded = decodeAsk(kind, { pod });
-    const ask = decoded.ok ? decoded.value : undefined;
-    const answer = decideKind(kind, { snapshot: snapshot.value, facts: {}, ask, explain: "full" });
-    if (!answer.ok) throw new Error(answer.error.message);
-    return answer.value.reasons.flatMap(({ because }) => because);
-  });
+  const decoded = decodeAsk(kind, { pod });
+  const ask = decoded.ok ? decoded.value : undefined;
+  const answer = decideKind(kind, { snapshot: snapshot.value, facts, ask, explain: "full" });
+  if (!answer.ok) throw new Error(answer.error.message);
+  return answer.value;
 }
+const reasonsOf = (kinds: readonly Kind[], input: object, pod: unknown): readonly Reason[] =>
+  kinds.flatMap((kind) => answerOf(kind, input, pod, {}).reasons.flatMap(({ because }) => because));
 
 function expectSentences(reasons: readonly Reason[]): ReadonlySet<string> {
   for (const reason of reasons) {
@@ -96,6 +97,102 @@ describe("a reason", () => {
     expect(of("unhealthy_devices", { plugin: "stopped" })).toBe("f: its plugin has stopped: no device counts");
     expect(of("unhealthy_devices", undefined)).toBe("f: unhealthy devices do not count");
     expect(of("devices_given", { from: "unaligned", ids: "a" })).toBe("f: a: on other NUMA nodes than the affinity's");
+  });
+
+  test("is a sentence, for every reason of what a real kubelet admitted, refused and ended", () => {
+    const cases = (["real-admission", "real-preemption"] as const).flatMap(realCases);
+    const reasons = cases.flatMap((real) => reasonsOf(["admission", "preemption"], real.snapshot, real.applied));
+    expect(expectSentences(reasons)).toEqual(
+      new Set([
+        "candidates",
+        "ended_pods",
+        "extended_resource_not_counted",
+        "host_port_taken",
+        "nearest",
+        "node_under_pressure",
+        "not_critical",
+        "priority_of_class",
+        "resource_fits",
+        "resource_short",
+        "tied",
+      ]),
+    );
+  });
+
+  test("is a sentence, for every reason of eviction under pressure, after it, and with stats that contradict themselves", () => {
+    const stats = json("stats-summary.json");
+    const stale = { ...stats, pods: stats.pods.slice(1), node: { ...stats.node, rlimit: undefined } };
+    stale.node.memory = { ...stale.node.memory, time: "2026-11-21T06:20:00Z" };
+    const evictionHard = { "memory.available": "23Gi", "nodefs.available": "64Gi", "pid.available": "5%" };
+    const evictionSoft = { "nodefs.available": "60Gi" };
+    const config = { evictionHard, evictionSoft, evictionSoftGracePeriod: { "nodefs.available": "2m" } };
+    const observedAt = "2026-11-21T06:24:50Z";
+    const pressed = { ...CAPTURED, observedAt, stats, kubeletConfiguration: config };
+    const first = answerOf("eviction", pressed, null, {});
+    const later = { ...pressed, observedAt: "2026-11-21T06:24:40Z", stats: stale, kubeletConfiguration: {} };
+    const after = answerOf("eviction", later, null, { eviction: first.next });
+    const codes = [first, after].map((answer) => expectSentences(answer.reasons.flatMap(({ because }) => because)));
+    expect([...new Set(codes.flatMap((some) => [...some]))].sort()).toEqual([
+      "below_threshold",
+      "clock_ran_backwards",
+      "first_in_rank",
+      "in_transition_period",
+      "order_is_chance",
+      "pod_without_stats",
+      "pressure_observed",
+      "reclaims_first",
+      "samples_after_now",
+      "soft_not_above_hard",
+      "stats_older_than_snapshot",
+      "stats_ran_backwards",
+      "threshold_above_capacity",
+      "threshold_forgotten",
+    ]);
+  });
+
+  test("is a sentence, for every code that the core can name", () => {
+    const FORMS = [
+      /\badd\(\s*"([a-z_]+)"/g,
+      /\badd\([^,]*\? "([a-z_]+)" : "([a-z_]+)"/g,
+      /\bconst code = [^;]*\? "([a-z_]+)" : "([a-z_]+)"/g,
+      /\bcode: "([a-z_]+)", field/g,
+    ];
+    const root = new URL("../../api/decide/", import.meta.url);
+    const codes = globSync("**/*.ts", { cwd: root }).flatMap((file) => {
+      const text = readFileSync(new URL(file, root), "utf8");
+      return FORMS.flatMap((form) => [...text.matchAll(form)].flatMap(([, ...found]) => found.filter(Boolean)));
+    });
+    const seen = new Set(codes);
+    for (const code of ["kubelet_does_not_start", "resource_fits", "in_transition_period", "local_storage_limit"]) {
+      expect(seen).toContain(code);
+    }
+    expect(seen.size).toBeGreaterThan(80);
+    const numbers: Reason["numbers"] = new Proxy({}, { get: () => 1 });
+    const silent = [...seen].filter((code) => reasonText({ code, field: "f", numbers }, false) === `f: ${code}`);
+    expect(silent).toEqual([]);
+  });
+
+  test("of pods and pressure is a sentence with what it stands on", () => {
+    const of = (code: string, numbers: Reason["numbers"] = {}) => reasonText({ code, field: "f", numbers }, false);
+    expect([
+      of("nearest", { qos: "Burstable", open: "cpu 150, memory 1048576, pods 1", distance: 1 / 3, among: 1 }),
+      of("taint_not_tolerated", { key: "a", value: undefined, effect: "NoExecute" }),
+      of("taint_not_tolerated", { key: "a", value: "b", effect: "NoExecute" }),
+      of("tied", { tied: "a/b c/d e/f" }),
+      of("preempted_in_vain", { pods: 1, handler: "app-armor" }),
+      of("in_grace_period", { graceMs: 90_000, graceLeftMs: 1500 }),
+      of("stats_not_newer", { statsAtMs: undefined }),
+      of("pressure_observed", { untilMs: 8.65e15 }),
+    ]).toEqual([
+      "f: the nearest of 1 Burstable pod to what is still to be freed (cpu 150m, memory 1 MiB, pods 1): distance 0.333",
+      "f: the node has the taint a:NoExecute, which the pod does not tolerate",
+      "f: the node has the taint a=b:NoExecute, which the pod does not tolerate",
+      "f: as near and as large: a/b, c/d and e/f; a kubelet takes any of them, here the last listed goes",
+      "f: 1 pod ended in vain: app-armor refuses it after that",
+      "f: 1s left of its grace period of 1m30s",
+      "f: the stats are those of the last pass: it drives no eviction now",
+      "f: a threshold of it is met; True until 8650000000000000 at least",
+    ]);
   });
 
   test("without a sentence shows its code and numbers", () => {

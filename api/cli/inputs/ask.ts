@@ -14,6 +14,9 @@ export async function readAsk(kind: Kind, pod: string | undefined): Promise<Resu
     return fault(EXIT.badInput, `--pod: ${kind} asks about no single pod: leave it out; ${others} take it`);
   }
   if (isPodName(pod)) return refused(decodeAsk(kind, { pod }), (_, message) => `--pod ${pod}: ${message}`);
+  if (NAME_ONLY.has(kind)) {
+    return fault(EXIT.badInput, `--pod ${pod}: ${kind} takes NAMESPACE/NAME of a pod of the snapshot`);
+  }
   const source = await readDocument(pod);
   if (!source.ok) return source;
   const { value, file } = source.value;
@@ -29,6 +32,9 @@ function takesPod(kind: Kind): boolean {
   const ask = decodeAsk(kind, { pod: null });
   return ask.ok && ask.value !== undefined && "pod" in ask.value;
 }
+
+/** Kinds that ask about a pod that is there. */
+const NAME_ONLY: ReadonlySet<Kind> = new Set<Kind>(["eviction"]);
 
 /** A file that has such a name is given as `./NAMESPACE/NAME`. */
 const isPodName = (text: string): boolean =>

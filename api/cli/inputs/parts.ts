@@ -37,7 +37,9 @@ export type PartOption = (typeof PARTS)[number]["option"];
 /** The option that would have given a path of the snapshot or the ask: `stats.node.fs` -> `--stats`. */
 export function optionFor(path: string): string {
   if (path === "cgroup.version") return "--cgroup-version 1 or 2";
-  if (path === "ask.pod") return "--pod";
+  if (path === "observedAt") return "--observed-at";
+  if (isBelow(path, "ask.pod")) return "--pod";
+  if (isBelow(path, "ask")) return "--ask";
   const part = PARTS.find((one) => isBelow(path, one.path.join(".")));
   return part === undefined ? "--snapshot" : `--${part.option}`;
 }

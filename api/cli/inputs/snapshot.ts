@@ -15,6 +15,8 @@ export interface SnapshotFiles extends Partial<Readonly<Record<PartOption, strin
   readonly snapshot?: string;
   readonly cgroupVersion?: 1 | 2;
   readonly cgroupDriver?: "cgroupfs" | "systemd";
+  /** When it was so. */
+  readonly observedAt?: string;
 }
 type Fields = Readonly<Record<string, unknown>>;
 const fieldsOf = (value: unknown): Fields => (typeof value === "object" && value !== null ? (value as Fields) : {});
@@ -39,6 +41,7 @@ export async function readSnapshot(files: SnapshotFiles): Promise<Result<Snapsho
   const cgroup = { version: files.cgroupVersion, driver: files.cgroupDriver };
   const given = Object.entries(cgroup).filter(([, value]) => value !== undefined);
   if (given.length > 0) input["cgroup"] = { ...fieldsOf(input["cgroup"]), ...Object.fromEntries(given) };
+  if (files.observedAt !== undefined) input["observedAt"] = files.observedAt;
   const decoded = decodeSnapshot(input);
   if (decoded.ok) return decoded;
   return fault(EXIT.badInput, ...decoded.error.map((issue) => issueText(issue, origins)));

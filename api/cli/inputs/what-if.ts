@@ -4,6 +4,8 @@ import type { Machine } from "../../model/machine.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { EXIT, type Fault, fault } from "../exit.ts";
+import { timeText } from "../time-text.ts";
+import { assumedTime } from "./observed-at.ts";
 
 export interface WhatIfOptions {
   /** The policy of the kind's own manager. */
@@ -12,8 +14,8 @@ export interface WhatIfOptions {
 }
 export interface WhatIf {
   readonly snapshot: Snapshot;
-  /** What was put in the place of a configuration that nobody gave, for a person and as data. */
-  readonly assumed?: { readonly text: string; readonly kubeletConfiguration: unknown };
+  /** What was put in the place of a configuration or a time that nobody gave, for a person and as parts of the snapshot. */
+  readonly assumed?: { readonly text: string; readonly data: Readonly<Record<string, unknown>> };
 }
 
 /** The field of each manager's policy, and what it may be. */
@@ -26,6 +28,7 @@ const POLICIES = {
   },
 } as const;
 const MANAGED: readonly Kind[] = ["cpus", "memory", "topology", "devices"];
+const SCOPED: readonly Kind[] = [...MANAGED, "admission"];
 type Configuration = Readonly<Record<string, unknown>>;
 
 /**
@@ -45,7 +48,15 @@ export function whatIf(
   if (given === undefined && isMachineGiven && machine !== undefined && MANAGED.includes(kind)) {
     const kubeletConfiguration = assumedFor(machine, changes.value);
     const text = assumptionText(kubeletConfiguration);
-    return ok({ snapshot: withConfiguration(snapshot, kubeletConfiguration), assumed: { text, kubeletConfiguration } });
+    return ok({
+      snapshot: withConfiguration(snapshot, kubeletConfiguration),
+      assumed: { text, data: { kubeletConfiguration } },
+    });
+  }
+  const observedAt = assumedTime(kind, snapshot);
+  if (observedAt !== undefined) {
+    const text = `observedAt ${timeText(Date.parse(observedAt))} (the latest time in the stats); --observed-at takes another`;
+    return ok({ snapshot: { ...snapshot, observedAt }, assumed: { text, data: { observedAt } } });
   }
   if (Object.keys(changes.value).length === 0) return ok({ snapshot });
   // the changes are values that the schema takes as they are
@@ -74,8 +85,8 @@ function changesOf(kind: Kind, { policy, scope }: WhatIfOptions): Result<Configu
     changes[field] = policy;
   }
   if (scope !== undefined) {
-    if (!MANAGED.includes(kind))
-      return fault(EXIT.badInput, `--scope: ${kind} asks no topology manager; ${MANAGED.join(", ")} do`);
+    if (!SCOPED.includes(kind))
+      return fault(EXIT.badInput, `--scope: ${kind} asks no topology manager; ${SCOPED.join(", ")} do`);
     changes["topologyManagerScope"] = scope;
   }
   return ok(changes);

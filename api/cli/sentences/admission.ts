@@ -8,7 +8,7 @@ const amounts = (text: unknown): string =>
     .split(", ")
     .map((part) => {
       const [resource = "", quantity] = part.split(" ");
-      return `${amountText(resource, Number(quantity))} ${resource}`;
+      return `${resource} ${amountText(resource, Number(quantity))}`;
     })
     .join(", ");
 
@@ -23,13 +23,14 @@ export const ADMISSION_SENTENCES: Sentences = {
   host_port_taken: (n) => `${n["by"]} has ${n["protocol"]} port ${n["port"]} of ${n["ip"]}`,
   kubelet_does_not_start: (n) => `no pod comes in, for the kubelet does not start: ${n["message"]}`,
   nearest: (n) =>
-    `nearest of ${many(n["among"], `${n["qos"]} pod`)} to the ${amounts(n["open"])} still to be freed: distance ${distanceText(Number(n["distance"]))}`,
+    `the nearest of ${many(n["among"], `${n["qos"]} pod`)} to what is still to be freed (${amounts(n["open"])}): distance ${distanceText(Number(n["distance"]))}`,
   node_under_pressure: (n) =>
     `the node has ${names(n["conditions"])}; the pod is ${n["qosClass"]}${n["critical"] === true ? " and critical" : ""}`,
   not_critical: () => "only for a critical pod does a kubelet end others",
   pod_has_ended: (n) => `its phase is ${n["phase"]}: it does not count, and is asked as if it came anew`,
   preempted_in_vain: (n) => `${many(n["pods"], "pod")} ended in vain: ${n["handler"]} refuses it after that`,
-  priority_of_class: (n) => `the API server gives priorityClassName ${n["priorityClassName"]} priority ${n["priority"]}`,
+  priority_of_class: (n) =>
+    `the API server gives priorityClassName ${n["priorityClassName"]} priority ${n["priority"]}`,
   resource_fits: (n) => `${n["requested"]} fits beside ${n["used"]} used of ${n["capacity"]}`,
   resource_short: (n) => `${n["requested"]} does not fit beside ${n["used"]} used of ${n["capacity"]}`,
   safe_since_kernel: (n) => `counts as safe since kernel ${n["since"]}; this one is ${n["kernel"]}`,

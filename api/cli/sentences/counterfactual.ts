@@ -40,7 +40,7 @@ function noRequestHelps({ numbers: { resource, overhead, atMost } }: Counterfact
 function lowerRequests(all: readonly Counterfactual[]): string {
   const parts = all.map(({ numbers: { resource, atMost, less } }) => {
     const name = String(resource);
-    const change = `${exactAmountText(name, Number(less))} less`;
+    const change = `${amountText(name, Number(less))} less`;
     return Number(atMost) === 0
       ? `no ${name} (${change})`
       : `at most ${exactAmountText(name, Number(atMost))} ${name} (${change})`;

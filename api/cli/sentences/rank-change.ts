@@ -1,11 +1,7 @@
 import type { Counterfactual, Ranking, StarvedResource } from "../../model/eviction.ts";
 import type { PodRef } from "../../model/managers.ts";
-import { humanBytes } from "../size.ts";
+import { exactAmountText } from "../amount-text.ts";
 import { ordinal } from "./words.ts";
-
-/** A usage or a request of what is starved, for the eye. */
-export const starvedText = (resource: StarvedResource, units: number): string =>
-  resource === "memory" || resource === "ephemeral-storage" ? humanBytes(units) : `${units}`;
 
 /** Of each pod and each value the change after which another one goes first, else the smallest there is. */
 export function rankChangeSentences({ counterfactuals, resource }: Ranking): readonly string[] {
@@ -16,15 +12,15 @@ export function rankChangeSentences({ counterfactuals, resource }: Ranking): rea
   });
 }
 
-function sentence({ pod, change, from, to, quantity, place, victim }: Counterfactual, resource: StarvedResource): string {
+function sentence({ pod, change, from, to, place, victim }: Counterfactual, resource: StarvedResource): string {
   const isOther = victim !== null && victim.uid !== pod.uid;
   const then = victim === null ? "nobody" : isOther ? nameOf(victim) : "still the same pod";
-  const amount = (units: number): string => starvedText(resource, units);
+  const amount = (units: number): string => exactAmountText(resource, units);
   const how = {
-    request: `with a ${resource} request of ${quantity ?? amount(to)}`,
+    request: `with a request of ${amount(to)} for ${resource}`,
     usage: `if it took up ${amount(to)} instead of ${amount(from)}`,
     priority: `with a priority of ${to}`,
   }[change];
-  return `${how} ${nameOf(pod)} would rank ${ordinal(place)}: ${then} would go first`;
+  return `${how}, ${nameOf(pod)} would rank ${ordinal(place)}: ${then} would go first`;
 }
 const nameOf = ({ namespace, name }: PodRef): string => `${namespace}/${name}`;

@@ -15,9 +15,11 @@ export function admissionTable(shown: Shown<AdmissionDecision>): string {
   const { decision, paint, notesAt } = shown;
   const { preempt, counterfactuals, resources } = decision;
   const vain = preempt.length > 0 && !decision.admit;
-  const inVain = vain ? paint("yellow", `${many(preempt.length, "pod")} ended for it in vain: it is refused after that\n`) : "";
+  const inVain = vain
+    ? paint("yellow", `${many(preempt.length, "pod")} ended for it in vain: it is refused after that\n`)
+    : "";
   const victims = victimsTable(preempt, shown);
-  const room = notesAt("preemption").map((note) => `${note}\n`);
+  const room = notesAt("preemption").map((note) => `  ${note}\n`);
   return sections(
     headOf(shown),
     refusalsTable(shown),
@@ -52,12 +54,7 @@ function refusalsTable({ decision, columns, paint, notesAt }: Shown<AdmissionDec
   if (wouldRefuse.length === 0) return "";
   const last = new Map(wouldRefuse.map(({ handler }, i) => [handler, i]));
   const drawn = table(
-    [
-      { title: "" },
-      { title: "WOULD REFUSE" },
-      { title: "REASON", shrinkTo: 12 },
-      { title: "MESSAGE", shrinkTo: 10 },
-    ],
+    [{ title: "" }, { title: "WOULD REFUSE" }, { title: "REASON", shrinkTo: 12 }, { title: "MESSAGE", shrinkTo: 10 }],
     wouldRefuse.map(({ handler, reason, message, shown }, i) => ({
       cells: [
         { text: shown ? SHOWN : "", color: "red" },

@@ -1,8 +1,8 @@
-import type { Color } from "../style.ts";
-import { printable } from "../style.ts";
-import type { Eviction, EvictionDecision, FileSystems, Reclaim, ThresholdRef } from "../../model/eviction.ts";
+import type { Eviction, EvictionDecision, FileSystems, Reclaim } from "../../model/eviction.ts";
 import type { PodRef } from "../../model/managers.ts";
 import { listed, many } from "../sentences/words.ts";
+import type { Color } from "../style.ts";
+import { printable } from "../style.ts";
 import { table } from "../table.ts";
 import { timeText } from "../time-text.ts";
 import { forecastTable } from "./forecast.ts";
@@ -10,7 +10,7 @@ import { outcome } from "./outcome.ts";
 import { listText } from "./placements.ts";
 import { rankingTables } from "./rankings.ts";
 import { type Shown, sections } from "./shown.ts";
-import { signalText, thresholdsTable } from "./thresholds.ts";
+import { signalText, thresholdsTable, thresholdText } from "./thresholds.ts";
 import { podName } from "./verdict.ts";
 
 /** One pass of the eviction manager: how far off each threshold is, who goes and why, who would be next, and when. */
@@ -46,14 +46,18 @@ function headOf({ decision, verdict, paint, notesAt }: Shown<EvictionDecision>):
   ].join("");
 }
 
-function verdictOf({ decision, verdict }: Pick<Shown<EvictionDecision>, "decision" | "verdict">): [Color, string, string] {
+function verdictOf({
+  decision,
+  verdict,
+}: Pick<Shown<EvictionDecision>, "decision" | "verdict">): [Color, string, string] {
   const { evicted, conditions, reclaim } = decision;
   const types = conditions.map(({ type }) => type);
   const under = types.length === 0 ? "" : ` under ${listed(types)}`;
   if (verdict === "evicts") {
     const [first] = evicted;
     const who = evicted.length === 1 && first !== undefined ? podName(first.pod) : many(evicted.length, "pod");
-    return ["red", "EVICTS", `${who}${under}`];
+    const unsure = reclaim?.afterNodeLevel === "unknown" ? ", if the node-level reclaim is not enough" : "";
+    return ["red", "EVICTS", `${who}${under}${unsure}`];
   }
   if (verdict === "reclaims") return ["yellow", "RECLAIMS", `${reclaim?.resource ?? ""}${under}; no pod goes`];
   if (verdict === "under-pressure") return ["yellow", "UNDER PRESSURE", `${listed(types)}: no pod goes in this pass`];
@@ -67,7 +71,8 @@ const AFTER: Readonly<Record<Reclaim["afterNodeLevel"], string>> = {
   "nothing-run": "",
 };
 function reclaimLines({ threshold, orElse, event, nodeLevel, afterNodeLevel, mustReach }: Reclaim): readonly string[] {
-  const others = orElse.length === 0 ? "" : ` (a kubelet may as well take ${listText(orElse.map(thresholdText), ", ")})`;
+  const others =
+    orElse.length === 0 ? "" : ` (a kubelet may as well take ${listText(orElse.map(thresholdText), ", ")})`;
   const reach = mustReach.map(({ signal, available }) => `${signal} ${signalText(signal, available)}`);
   return [
     `for ${thresholdText(threshold)}${others}: ${event.reason}: ${event.message}`,
@@ -75,7 +80,6 @@ function reclaimLines({ threshold, orElse, event, nodeLevel, afterNodeLevel, mus
     ...(reach.length === 0 ? [] : [`must be reached: ${reach.join(", ")}`]),
   ];
 }
-export const thresholdText = ({ signal, value }: ThresholdRef): string => `${signal}<${value}`;
 const nameOf = ({ namespace, name }: PodRef): string => `${namespace}/${name}`;
 
 function evictedTable({ decision, columns, paint, notesAt }: Shown<EvictionDecision>): string {

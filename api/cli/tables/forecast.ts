@@ -1,9 +1,10 @@
 import type { EvictionDecision, Forecast } from "../../model/eviction.ts";
+import { many } from "../sentences/words.ts";
 import { printable } from "../style.ts";
 import { type Cell, table } from "../table.ts";
 import { durationText } from "../time-text.ts";
 import type { Shown } from "./shown.ts";
-import { signalText } from "./thresholds.ts";
+import { signalText, thresholdText } from "./thresholds.ts";
 import { podName } from "./verdict.ts";
 
 const MOST_VICTIMS = 3;
@@ -12,21 +13,26 @@ const MOST_VICTIMS = 3;
 export function forecastTable({ decision, columns, paint }: Shown<EvictionDecision>): string {
   const known = decision.forecast.filter(({ slopePerSecond }) => slopePerSecond !== null);
   if (known.length === 0) {
-    const why = "no forecast: it takes three observations at least; give the `next` of each answer with --facts to the next";
+    const why =
+      "no forecast: it takes three observations at least; give the `next` of each answer with --facts to the next";
     return decision.forecast.length === 0 ? "" : paint("dim", `${why}\n`);
   }
-  return table(
+  const falling = known.filter(({ belowInMs }) => belowInMs !== null);
+  if (falling.length === 0) return paint("dim", "no forecast: nothing that has a threshold is falling\n");
+  const others = known.length - falling.length;
+  const rest = others === 0 ? "" : paint("dim", `${many(others, "other threshold")} not coming nearer\n`);
+  const drawn = table(
     [
-      { title: "FORECAST", shrinkTo: 14 },
-      { title: "CHANGES BY", align: "right" },
+      { title: "FORECAST", shrinkTo: 22 },
+      { title: "CHANGES BY", align: "right", giveUp: 2 },
       { title: "MET IN", align: "right" },
       { title: "EVICTS IN", align: "right" },
-      { title: "WHOSE GOING BUYS", shrinkTo: 12, giveUp: 2 },
+      { title: "GOES FIRST, AND BUYS", shrinkTo: 12 },
       { title: "FROM", align: "right", giveUp: 1 },
     ],
-    known.map((forecast) => ({
+    falling.map((forecast) => ({
       cells: [
-        printable(`${forecast.threshold.signal}<${forecast.threshold.value}`),
+        printable(thresholdText(forecast.threshold)),
         changeText(forecast),
         whenCell(forecast.belowInMs),
         whenCell(forecast.evictsInMs),
@@ -37,6 +43,7 @@ export function forecastTable({ decision, columns, paint }: Shown<EvictionDecisi
     columns,
     paint,
   );
+  return `${drawn}${rest}`;
 }
 
 function changeText({ threshold: { signal }, slopePerSecond }: Forecast): string {

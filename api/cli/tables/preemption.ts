@@ -69,7 +69,13 @@ function betterTable({ decision, columns, paint }: Shown<Preemption>): string {
     return paint("dim", `${sure}${cut ? ` in ${better.bound} steps` : ""}\n`);
   }
   return table(
-    [{ title: "SET" }, { title: "PODS", align: "right" }, { title: "FREES", shrinkTo: 10 }, { title: "", shrinkTo: 10 }, { title: "", giveUp: 1 }],
+    [
+      { title: "SET" },
+      { title: "PODS", align: "right" },
+      { title: "FREES", shrinkTo: 10 },
+      { title: "", shrinkTo: 10 },
+      { title: "", giveUp: 1 },
+    ],
     rows.map(({ name, set, exact }) => ({
       cells: [
         name,

@@ -1,5 +1,6 @@
 import type { EvictionDecision, RankedPod, Ranking } from "../../model/eviction.ts";
-import { rankChangeSentences, starvedText } from "../sentences/rank-change.ts";
+import { amountText } from "../amount-text.ts";
+import { rankChangeSentences } from "../sentences/rank-change.ts";
 import { printable } from "../style.ts";
 import { type Row, table } from "../table.ts";
 import type { Shown } from "./shown.ts";
@@ -32,7 +33,7 @@ function rankingTable(ranking: Ranking, most: number, { asked, columns, paint }:
       { title: "PRIORITY", align: "right", giveUp: 2 },
       { title: "USAGE", align: "right" },
       { title: "REQUEST", align: "right", giveUp: 1 },
-      { title: "ABOVE IT", align: "right" },
+      { title: "ABOVE REQUEST", align: "right" },
       { title: "" },
     ],
     rows,
@@ -45,9 +46,9 @@ function rankingTable(ranking: Ranking, most: number, { asked, columns, paint }:
 }
 
 function rowOf({ place, pod, priority, usage, request, aboveRequest, critical, tie }: RankedPod, of: Ranking): Row {
-  const amount = (units: number): string => starvedText(of.resource, units);
+  const amount = (units: number): string => amountText(of.resource, units);
   const marks = [
-    ...(critical ? ["critical: passed over"] : []),
+    ...(critical ? ["critical, spared"] : []),
     ...(usage === null ? ["no stats"] : []),
     ...(tie ? ["tie"] : []),
   ];

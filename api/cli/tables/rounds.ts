@@ -74,7 +74,17 @@ function pickRows(
         row(["", ""], distanceText(away), { text: isTied(candidate) ? "tied" : "", color: "yellow" }, candidate),
       ),
     ...(rest > 0
-      ? [{ cells: ["", "", "", "", { text: `(${rest} more, up to ${distanceText(others.at(-1)?.away ?? 0)})`, color: "dim" as const }] }]
+      ? [
+          {
+            cells: [
+              "",
+              "",
+              "",
+              "",
+              { text: `(${rest} more, up to ${distanceText(others.at(-1)?.away ?? 0)})`, color: "dim" as const },
+            ],
+          },
+        ]
       : []),
   ];
 }

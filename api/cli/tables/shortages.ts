@@ -1,6 +1,6 @@
 import type { Shortage } from "../../model/preemption.ts";
 import { amountText } from "../amount-text.ts";
-import { bar } from "../bar.ts";
+import { bar, type Glyph, legendText } from "../bar.ts";
 import { type Paint, printable } from "../style.ts";
 import { type Column, table } from "../table.ts";
 import type { Shown } from "./shown.ts";
@@ -11,7 +11,7 @@ const GLYPHS = [
   ["green", "▓", "asked for, and there"],
   ["red", "×", "asked for, and short"],
   ["dim", "·", "left then"],
-] as const;
+] as const satisfies readonly Glyph[];
 
 /** What the pod asks for beside what is used of each resource, and how much of it is short. */
 export function resourcesTable(
@@ -50,8 +50,7 @@ export function resourcesTable(
     columns,
     paint,
   );
-  const legend = GLYPHS.filter(([, glyph]) => drawn.includes(glyph));
-  return `${drawn}${legend.map(([color, glyph, text]) => `${paint(color, glyph)} ${text}`).join("   ")}${legend.length > 0 ? "\n" : ""}`;
+  return `${drawn}${legendText(GLYPHS, drawn, paint)}`;
 }
 
 const shortOf = ({ requested, used, capacity }: Shortage): number => Math.max(0, requested - (capacity - used));

@@ -1,5 +1,5 @@
-import type { EvictionDecision, EvictionSignal, ThresholdState } from "../../model/eviction.ts";
-import { bar } from "../bar.ts";
+import type { EvictionDecision, EvictionSignal, ThresholdRef, ThresholdState } from "../../model/eviction.ts";
+import { bar, type Glyph, legendText } from "../bar.ts";
 import { humanBytes } from "../size.ts";
 import { type Color, type Paint, printable } from "../style.ts";
 import { type Cell, type Column, table } from "../table.ts";
@@ -19,29 +19,33 @@ const GLYPHS = [
   ["green", "█", "available above it"],
   ["red", "×", "missing up to it"],
   ["dim", "·", "in use"],
-] as const;
+] as const satisfies readonly Glyph[];
 
 /** An amount of a signal for the eye: bytes, or a number of inodes or process ids. */
 export const signalText = (signal: EvictionSignal, units: number): string =>
   signal.endsWith(".available") && signal !== "pid.available" ? humanBytes(units) : `${units}`;
 
+/** As the kubelet's own log has it: `memory.available<500Mi`. */
+export const thresholdText = ({ signal, value }: ThresholdRef): string => `${signal}<${value}`;
+
 /** Every threshold in force: what is available, below what it is met, and how far off that is. */
 export function thresholdsTable({ decision, columns, paint, notesAt }: Shown<EvictionDecision>): string {
-  const { thresholds } = decision;
+  // hard and soft ones of a signal below each other
+  const thresholds = [...Map.groupBy(decision.thresholds, ({ signal }) => signal).values()].flat();
   if (thresholds.length === 0) return paint("dim", "no threshold is configured\n");
   const right = (title: string, giveUp?: number): Column =>
     giveUp === undefined ? { title, align: "right" } : { title, align: "right", giveUp };
   const last = new Map(thresholds.map(({ signal }, i) => [signal, i]));
   const drawn = table(
     [
-      { title: "SIGNAL", shrinkTo: 14 },
-      right("AVAILABLE"),
+      { title: "SIGNAL", shrinkTo: 18 },
+      right("AVAILABLE", 5),
       right("THRESHOLD", 4),
       { title: "" },
       right("DISTANCE"),
       { title: "STATE" },
       right("GRACE LEFT", 3),
-      right("OF", 2),
+      right("CAPACITY", 2),
       { title: "", giveUp: 1 },
     ],
     thresholds.map((t, i) => ({
@@ -51,8 +55,9 @@ export function thresholdsTable({ decision, columns, paint, notesAt }: Shown<Evi
     columns,
     paint,
   );
-  const legend = GLYPHS.filter(([, glyph]) => drawn.includes(glyph));
-  return `${drawn}${legend.map(([color, glyph, text]) => `${paint(color, glyph)} ${text}`).join("   ")}${legend.length > 0 ? "\n" : ""}`;
+  const unwatched = "unwatched: not looked at in a kubelet's first pass, which this is without --facts\n";
+  const first = thresholds.some(({ state }) => state === "unwatched") ? paint("dim", unwatched) : "";
+  return `${drawn}${legendText(GLYPHS, drawn, paint)}${first}`;
 }
 
 function cellsOf(t: ThresholdState, paint: Paint): readonly (string | Cell)[] {
@@ -60,7 +65,7 @@ function cellsOf(t: ThresholdState, paint: Paint): readonly (string | Cell)[] {
   const amount = (units: number | null): string => (units === null ? "" : signalText(signal, units));
   const distance = available === null || quantity === null ? null : available - quantity;
   const isOpen = state === "below" || state === "unreclaimed";
-  const stale = isOpen && !t.newerStats ? " (stats as before)" : "";
+  const stale = isOpen && !t.newerStats ? ", old stats" : "";
   return [
     signal,
     amount(available),

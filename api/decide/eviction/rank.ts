@@ -102,13 +102,8 @@ export function rank(pods: readonly Pod[], statsOf: StatsOf, measure: RankMeasur
   return candidates.sort((a, b) => order(a, b) || (a.uid < b.uid ? -1 : 1));
 }
 
-/** The place of a pod with this key among others, equal ones not before it. */
-export function placeOf(key: RankKey, others: readonly Candidate[], resource: StarvedResource): number {
-  const order = byKey(resource);
-  let place = 1;
-  for (const other of others) if (order(other, key) < 0) place++;
-  return place;
-}
+/** Whether a goes before b whatever the kubelet leaves to chance. */
+export const isBefore = (a: RankKey, b: RankKey, resource: StarvedResource): boolean => byKey(resource)(a, b) < 0;
 const isTie = (a: RankKey, b: RankKey | undefined): boolean => b !== undefined && compareKeys(a, b) === 0;
 
 export const podRef = (pod: Pod): RankedPod["pod"] => ({

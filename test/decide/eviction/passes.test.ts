@@ -123,24 +123,17 @@ describe("one pass after another", () => {
     expect(codes(decided)).toContain("order_is_chance");
   });
 
-  test("critical pods are passed over by name, and alone nobody goes", () => {
-    const critical = pod("crit", {}, { priority: 2_000_000_000 });
-    const low = pod("low", {}, { priority: 2_000_000 });
-    const stats = [podStats("crit", 5 * Gi), podStats("low", Gi)] as const;
-    const other = { ...critical, spec: { ...(critical["spec"] as Json), priority: 2_000_000_001 } };
-    const both = answer(
-      underMemory(HARD, Mi, START, [
-        [critical, stats[0]],
-        [low, stats[1]],
-      ]),
-    );
-    expect(victims(both)).toEqual(["low"]);
-    const alone = answer(underMemory(HARD, Mi, START, [[other, stats[0]]]));
-    expect([victims(alone), alone.decision.spared.map((p) => p.name), alone.verdict]).toEqual([
-      [],
-      ["crit"],
-      "under-pressure",
-    ]);
+  test("a critical pod that ranks first is passed over by name, and alone nobody goes", () => {
+    const fromFile = { metadata: { name: "static", uid: "u", annotations: { "kubernetes.io/config.source": "file" } } };
+    const first = [
+      { ...pod("static"), ...fromFile },
+      { ...podStats("u", 5 * Gi), podRef: { name: "static", uid: "u" } },
+    ] as const;
+    const both = answer(underMemory(HARD, Mi, START, [first, ...PODS]));
+    expect(both.decision.rankings[0]?.pods[0]).toMatchObject({ pod: { name: "static" }, critical: true });
+    expect([victims(both), both.decision.spared.map((p) => p.name)]).toEqual([["b"], ["static"]]);
+    const alone = answer(underMemory(HARD, Mi, START, [first]));
+    expect([victims(alone), alone.decision.spared.length, alone.verdict]).toEqual([[], 1, "under-pressure"]);
   });
 
   test("a pod without stats goes first, and its event says nothing of it", () => {

@@ -1,0 +1,89 @@
+import { formText } from "../../../actuator/manifests/document-form.ts";
+import { decodeAsk, decodeFacts, REMEMBERING } from "../../model/asks.ts";
+import type { AskOf, Facts, Kind } from "../../model/decision.ts";
+import { ok, type Result } from "../../model/result.ts";
+import { EXIT, type Fault, fault } from "../exit.ts";
+import { readAsk } from "./ask.ts";
+import { issueText, type Path } from "./origin.ts";
+import { type InputDocument, readDocument } from "./read.ts";
+
+export interface QuestionFiles {
+  /** A file with the pod that asks, or NAMESPACE/NAME of one of the snapshot. */
+  readonly pod?: string;
+  /** A file with the whole ask, as the API takes it. */
+  readonly ask?: string;
+  /** A file with the `next` of an earlier answer, or the whole answer. */
+  readonly facts?: string;
+}
+/** What is asked of a kind beside the snapshot. */
+export interface Question {
+  readonly ask: AskOf[Kind];
+  readonly facts: Facts;
+}
+type Fields = Readonly<Record<string, unknown>>;
+const isFields = (value: unknown): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Reads what is asked and what is remembered. Errors: options that exclude each other, and faults with file, line and path. */
+export async function readQuestion(kind: Kind, files: QuestionFiles): Promise<Result<Question, Fault>> {
+  const { pod, ask, facts } = files;
+  if (ask !== undefined && pod !== undefined) return fault(EXIT.badInput, "--ask holds the pod too: leave --pod out");
+  if (facts !== undefined && !REMEMBERING.has(kind)) {
+    const others = [...REMEMBERING].join(", ");
+    return fault(EXIT.badInput, `--facts: ${kind} remembers nothing: leave it out; ${others} does`);
+  }
+  const asked = ask === undefined ? await withoutFacts(kind, pod) : await readWholeAsk(kind, ask);
+  if (!asked.ok || facts === undefined) return asked;
+  if (asked.value.facts[kind] !== undefined)
+    return fault(EXIT.badInput, "--ask holds facts too: leave --facts out, or the facts out of the ask");
+  const remembered = await readFacts(kind, facts);
+  return remembered.ok ? ok({ ask: asked.value.ask, facts: { [kind]: remembered.value } }) : remembered;
+}
+
+async function withoutFacts(kind: Kind, pod: string | undefined): Promise<Result<Question, Fault>> {
+  const ask = await readAsk(kind, pod);
+  return ask.ok ? ok({ ask: ask.value, facts: {} }) : ask;
+}
+
+/** With kinds that remember, `facts` in it is what is remembered, as with the API. */
+async function readWholeAsk(kind: Kind, path: string): Promise<Result<Question, Fault>> {
+  const source = await readDocument(path);
+  if (!source.ok) return source;
+  const { value, file } = source.value;
+  if (!isFields(value) || "kind" in value) {
+    const wanted = 'what the API takes as `ask`, such as {"pod": {...}}';
+    return fault(EXIT.badInput, `${file}: is ${formText(value)}, and --ask takes ${wanted}`);
+  }
+  const { facts, ...rest } = value;
+  const remembers = REMEMBERING.has(kind);
+  const ask = decodeAsk(kind, remembers ? rest : value);
+  if (!ask.ok) return faultOf(ask.error, ["ask"], source.value, []);
+  if (!remembers || facts === undefined || facts === null) return ok({ ask: ask.value, facts: {} });
+  const remembered = decodeFacts(kind, facts, "ask.facts");
+  if (!remembered.ok) return faultOf(remembered.error, ["ask"], source.value, []);
+  return ok({ ask: ask.value, facts: { [kind]: facts } });
+}
+
+/** The facts as they were given: the decision checks them once more. */
+async function readFacts(kind: Kind, path: string): Promise<Result<unknown, Fault>> {
+  const source = await readDocument(path);
+  if (!source.ok) return source;
+  const { value, file } = source.value;
+  const isAnswer = isFields(value) && "next" in value;
+  const facts = isAnswer ? value["next"] : value;
+  const of = isAnswer && "kind" in value ? value["kind"] : kind;
+  if (of !== kind || !isFields(facts) || facts["atMs"] === undefined) {
+    const found = of === kind ? formText(value) : `an answer of ${String(of)}`;
+    const wanted = `an earlier answer of ${kind}, or its \`next\``;
+    return fault(EXIT.badInput, `${file}: is ${found}, and --facts takes ${wanted}`);
+  }
+  const decoded = decodeFacts(kind, facts, "facts");
+  return decoded.ok ? ok(facts) : faultOf(decoded.error, ["facts"], source.value, isAnswer ? ["next"] : []);
+}
+
+const faultOf = (
+  issues: readonly { readonly path: string; readonly message: string }[],
+  at: Path,
+  source: InputDocument,
+  base: Path,
+): Result<never, Fault> => fault(EXIT.badInput, ...issues.map((issue) => issueText(issue, [{ at, source, base }])));

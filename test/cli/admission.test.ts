@@ -1,0 +1,225 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { POLICY_VERSION } from "../../api/model/decision.ts";
+import { realCases } from "../decide/admission/real-cases.ts";
+import { manifest, realNode, run } from "./run.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
+
+let scratch: string;
+const file = (name: string, value: unknown): string => {
+  const path = join(scratch, name);
+  writeFileSync(path, typeof value === "string" ? value : JSON.stringify(value));
+  return path;
+};
+beforeAll(() => {
+  scratch = mkdtempSync(join(tmpdir(), "nodewise-admission-"));
+});
+afterAll(() => rmSync(scratch, { recursive: true }));
+
+/** `--node`, `--pods` and `--pod` as kubectl prints them, of a case that a real kubelet answered. */
+function filesOf(dir: "real-admission" | "real-preemption", name: string): readonly string[] {
+  const real = realCases(dir).find((one) => one.name === name);
+  if (real === undefined) throw new Error(`no case ${name}`);
+  const { node, pods } = real.snapshot as { node: object; pods: readonly object[] };
+  const prefix = name.replace("/", "-");
+  return [
+    ...["--node", file(`${prefix}.node.json`, { apiVersion: "v1", kind: "Node", ...node })],
+    ...["--pods", file(`${prefix}.pods.json`, { apiVersion: "v1", kind: "List", items: pods })],
+    ...["--pod", file(`${prefix}.pod.json`, { apiVersion: "v1", kind: "Pod", ...real.applied })],
+  ];
+}
+const REAL = ["--node", realNode("node.json"), "--pods", realNode("pods.json")];
+const TRADER = ["--pod", manifest("trader.yaml")];
+const widest = (text: string): number => Math.max(...text.split("\n").map((line) => line.length));
+/** Without messages and sentences, which a terminal may break as it likes. */
+const tablesOf = (text: string): string =>
+  text
+    .split("\n")
+    .filter((line) => /^( {2,}|▶|█|\S+ {2,}|[A-Z])/.test(line) && !/^(ADMITTED|REFUSED|Node|Unexpected)/.test(line))
+    .join("\n");
+
+describe.concurrent("decide admission", () => {
+  test("is told in the first line, with the kubelet's words, from what kubectl prints and nothing else", async () => {
+    const ran = await run(["decide", "admission", ...REAL, ...TRADER]);
+    expect(ran).toMatchObject({ code: 1, stderr: "" });
+    expect(ran.stdout).toBe(`n1 · admission · ${POLICY_VERSION}
+REFUSED  prod/trader: OutOfcpu
+Node didn't have enough resource: cpu, requested: 6500, used: 1800, capacity: 1800
+
+   WOULD REFUSE  REASON    MESSAGE
+▶  predicates    OutOfcpu  above
+
+RESOURCE  REQUESTED     USED  CAPACITY      LEFT  SHORT BY
+pods              1       11        20         9            █████████████▓··········
+cpu           6500m    1800m     1800m         0     6500m  █████×××××××××××××××××××
+memory        9 GiB  492 MiB  22.1 GiB  21.6 GiB            █▓▓▓▓▓▓▓▓▓▓·············
+█ used   ▓ asked for, and there   × asked for, and short   · left then
+
+WHAT WOULD CHANGE IT
+- with no cpu (6500m less) requested it would come in
+`);
+  });
+
+  test("a pod that comes in ends with 0, and shows what the managers would give it", async () => {
+    const ran = await run([
+      ...["decide", "admission", "--snapshot", realNode("snapshot.json"), "--pod", "default/guar-int"],
+      ...["--explain", "reasons"],
+    ]);
+    expect(ran).toMatchObject({ code: 0, stderr: "" });
+    expect(ran.stdout).toContain(`
+ADMITTED  default/guar-int (on the node already)
+  onNode: it is on the node already: asked as at a kubelet's restart, with what is allocated to it, and not counted twice
+`);
+    expect(ran.stdout).toMatch(/^cpu +1 +800m +1800m +1 .*\n {2}requested: 1000 fits beside 800 used of 1800$/m);
+    expect(ran.stdout).toMatch(/^c +1 +1 +its own +128 MiB of 0$/m);
+  });
+
+  test("lists every reason, marks the one that is shown, and joins what must change together", async () => {
+    const ran = await run(["decide", "admission", ...filesOf("real-admission", "with-room/cpu-and-memory")]);
+    expect(ran.code).toBe(1);
+    expect(ran.stdout).toMatch(
+      /^▶ {2}predicates +OutOfcpu +above\n {3}predicates +OutOfmemory +Node didn't have enough resource: memory, /m,
+    );
+    expect(ran.stdout).toContain("▶ what the kubelet shows: the first of them; each alone would refuse\n");
+    expect(ran.stdout).toContain(
+      "- with at most 50m cpu (4950m less) and at most 22619708Ki (21.6 GiB) memory (78.4 GiB less) requested it would come in\n",
+    );
+  });
+
+  test("names who goes for a critical pod, in order, and who else would have done", async () => {
+    const ran = await run(["decide", "admission", ...filesOf("real-preemption", "crit-150m"), "--explain", "full"]);
+    expect(ran).toMatchObject({ code: 0, stderr: "" });
+    expect(ran.stdout).toContain("ADMITTED  default/crit (critical): 1 pod ended for it\n");
+    expect(ran.stdout).toMatch(
+      /^1 {2}default\/bu3 +Burstable +0 +cpu 300m\n {2}preempt: the nearest of 3 Burstable pods to what is still to be freed \(cpu 150m\): distance 0 \[nearest /m,
+    );
+    expect(ran.stdout).toContain(`
+- 1 pod would do: default/gu1 (200m cpu for the 150m needed); the kubelet takes 1: default/bu3 (300m cpu)
+- 2 pods would do: default/bu1 and default/gu2 (150m cpu for the 150m needed); the kubelet takes 1: default/bu3 (300m cpu)
+- with no cpu (150m less) requested nobody would have to go
+`);
+  });
+
+  test("a pod for which others end in vain is refused, and says so", async () => {
+    const [, , , , , pod] = filesOf("real-preemption", "crit-150m");
+    const wanted = JSON.parse(readFileSync(pod as string, "utf8"));
+    wanted.spec.containers[0].securityContext = { appArmorProfile: { type: "RuntimeDefault" } };
+    const whole = JSON.parse(readFileSync(realNode("snapshot.json"), "utf8"));
+    const snapshot = file("no-app-armor.json", { ...whole, kubelet: { appArmor: false } });
+    const ran = await run(["decide", "admission", "--snapshot", snapshot, "--pod", file("confined.json", wanted)]);
+    expect(ran.code).toBe(1);
+    expect(ran.stdout).toContain("REFUSED  default/crit (critical): AppArmor\nCannot enforce AppArmor: ");
+    expect(ran.stdout).toMatch(/^1 pod ended for it in vain: it is refused after that\n {3}ENDED FOR IT/m);
+  });
+
+  test("of a kubelet that does not start nobody comes in, whatever its handlers say", async () => {
+    const ran = await run([
+      ...["decide", "admission", "--snapshot", realNode("snapshot.json"), "--pod", "default/guar-int"],
+      ...["--cpu-manager-state", file("cut", '{"policyName":"sta')],
+    ]);
+    expect(ran.code).toBe(1);
+    expect(ran.stdout).toMatch(
+      /^REFUSED {2}default\/guar-int \(on the node already\): the kubelet does not start\n {2}admit: no pod comes in, .*unexpected end of JSON input/m,
+    );
+    expect(ran.stdout).not.toContain("ADMITTED");
+  });
+
+  test.each([120, 90, 70, 50])("keeps to %d columns", async (columns) => {
+    const args = ["decide", "admission", ...filesOf("real-admission", "with-room/cpu-and-memory")];
+    const { stdout } = await run(args, { env: { COLUMNS: String(columns) } });
+    expect(widest(tablesOf(stdout).replace(/^▶ what.*$/m, ""))).toBeLessThanOrEqual(columns);
+    expect(stdout).toMatch(/^cpu +5 +/m);
+    expect(stdout).toMatch(/^▶ {2}predicates +OutOfcpu/m);
+  });
+
+  test("what a pod is called cannot steer the terminal", async () => {
+    const pod = { metadata: { name: "a" }, spec: { containers: [{ name: "c" }], nodeSelector: { "\u001b[31m": "x" } } };
+    const ran = await run(["decide", "admission", ...REAL, "--pod", file("odd.json", pod), "--explain", "full"]);
+    expect(ran.code).toBe(1);
+    expect(ran.stdout).not.toContain("\u001b");
+  });
+});
+
+describe.concurrent("decide preemption", () => {
+  test("shows the rounds with each candidate's distance, and the better sets beside what the kubelet does", async () => {
+    const ran = await run(["decide", "preemption", ...filesOf("real-preemption", "crit-600m-needs-guaranteed")]);
+    expect(ran).toMatchObject({ code: 0, stderr: "" });
+    expect(ran.stdout).toBe(`n1 · preemption · ${POLICY_VERSION}
+ADMITTED  default/crit: 1 pod ended for it
+critical: 8 pods may be ended for it; to be freed: cpu 600m
+
+RESOURCE  REQUESTED   USED  CAPACITY  LEFT  SHORT BY
+cpu            600m  1800m     1800m     0      600m  ██████████████████××××××
+█ used   × asked for, and short
+
+   ENDED FOR IT, IN ORDER  QOS         PRIORITY  FREES
+1  default/gi              Guaranteed   1000000  cpu 1
+
+ROUND       TO FREE                 DISTANCE         CANDIDATE     MEMORY   CPU
+Guaranteed  cpu 100m                       0  ended  default/gi    64 MiB     1
+                                           0         default/gu1  128 MiB  200m
+                                        0.25         default/gu2   32 MiB   50m
+Burstable   BestEffort free enough
+BestEffort  nothing is left
+
+SET             PODS  FREES
+the kubelet's      1  cpu 1     default/gi
+least requests     3  cpu 600m  default/bu1 default/bu3 default/gu1
+
+WHAT WOULD CHANGE IT
+- 3 pods would do: default/bu1, default/bu3 and default/gu1 (600m cpu for the 600m needed); the kubelet takes 1: default/gi (1 cpu)
+- with no cpu (600m less) requested nobody would have to go
+`);
+  });
+
+  test("marks those that only the order of a list puts behind the chosen one", async () => {
+    const { stdout } = await run(["decide", "preemption", ...filesOf("real-preemption", "crit-pods-count")]);
+    expect(stdout).toMatch(/^BestEffort +pods 1 +0 {2}ended {2}default\/f10 /m);
+    expect(stdout.match(/^ +0 {2}tied +default\//gm)).toHaveLength(4);
+    expect(stdout).toContain("(4 more, up to 0)\n");
+    expect(stdout).toContain("- no lower request helps: every pod takes one place of the node's pods\n");
+  });
+
+  test.each([
+    ["crit-1800m-impossible", /^REFUSED {2}default\/crit: preemption: error finding a set of pods to preempt: /m],
+    [
+      "crit-nodeaffinity-and-cpu",
+      /^REFUSED {2}default\/crit: NodeAffinity\n(.*\n)+Burstable +cpu 100m +0 {2}would go /m,
+    ],
+    [
+      "high-priority-not-critical",
+      /^REFUSED {2}default\/highp: OutOfcpu\nnot critical: a kubelet ends nobody for it; /m,
+    ],
+  ])("%s ends with 1", async (name, text) => {
+    const ran = await run(["decide", "preemption", ...filesOf("real-preemption", name)]);
+    expect(ran).toMatchObject({ code: 1, stderr: "" });
+    expect(ran.stdout).toMatch(text);
+    expect(ran.stdout).not.toContain("ENDED FOR IT");
+  });
+
+  test("takes the failures with --ask, instead of looking for them", async () => {
+    const [node, nodeFile, pods, podsFile, , podFile] = filesOf("real-preemption", "crit-150m") as readonly string[];
+    const pod = JSON.parse(readFileSync(podFile as string, "utf8"));
+    const failure = { resourceName: "cpu", requested: 2000, used: 1800, capacity: 2000 };
+    const ask = file("ask.json", { pod, failureReasons: [failure] });
+    const files = [node, nodeFile, pods, podsFile] as readonly string[];
+    const ran = await run(["decide", "preemption", ...files, "--ask", ask]);
+    expect(ran.code).toBe(1);
+    expect(ran.stdout).toContain("to be freed: cpu 1800m\n");
+    const bad = file("bad.json", { pod, failureReasons: [{ ...failure, used: -1 }] });
+    const refused = await run(["decide", "preemption", ...files, "--ask", bad]);
+    expect(refused).toMatchObject({ code: 2, stdout: "" });
+    expect(refused.stderr).toMatch(/bad\.json:1:\d+: ask\.failureReasons\[0\]\.used: /);
+  });
+
+  test.each([100, 70])("keeps to %d columns", async (columns) => {
+    const args = ["decide", "preemption", ...filesOf("real-preemption", "crit-600m-needs-guaranteed")];
+    const { stdout } = await run(args, { env: { COLUMNS: String(columns) } });
+    const tables = stdout.split("\n").filter((line) => !/^[-·]|^(ADMITTED|critical|█)/.test(line));
+    expect(widest(tables.join("\n"))).toBeLessThanOrEqual(columns);
+    expect(stdout).toMatch(/^Guaranteed +cpu 100m +0 {2}ended {2}default\/gi/m);
+  });
+});

@@ -1,0 +1,160 @@
+import { describe, expect, test } from "vitest";
+import { amountText, exactAmountText } from "../../api/cli/amount-text.ts";
+import { legendText } from "../../api/cli/bar.ts";
+import { counterfactualSentences } from "../../api/cli/sentences/counterfactual.ts";
+import { listed, ordinal } from "../../api/cli/sentences/words.ts";
+import { colorPaint, plainPaint } from "../../api/cli/style.ts";
+import { answerText } from "../../api/cli/tables/index.ts";
+import { durationText, timeText } from "../../api/cli/time-text.ts";
+import { decideKind } from "../../api/decide/index.ts";
+import { decodeAsk } from "../../api/model/asks.ts";
+import type { Kind } from "../../api/model/decision.ts";
+import { CRITICAL, nodeWith, podWith } from "../decide/admission/asking.ts";
+import { decoded, type Json } from "../model/snapshots.ts";
+
+function shown(kind: Kind, snapshot: Json, pod: unknown, columns: number, paint = plainPaint): string {
+  const ask = decodeAsk(kind, { pod });
+  if (!ask.ok) throw new Error(ask.error[0]?.message);
+  const decision = { snapshot: decoded(snapshot), facts: {}, ask: ask.value, explain: "off" } as const;
+  const answer = decideKind(kind, decision);
+  if (!answer.ok) throw new Error(answer.error.message);
+  const terminal = { columns, paint, write: () => {}, warn: () => {} };
+  return answerText({ kind, node: "n", decided: answer.value, explain: "off" }, terminal);
+}
+const many = (count: number, cpu: string): readonly Json[] =>
+  Array.from({ length: count }, (_, i) => podWith(`p${i}`, { cpu }));
+const full = nodeWith({}, { allocatable: { cpu: "30", memory: "8Gi", pods: "500" } }, { pods: many(300, "100m") });
+const WANTED = podWith("crit", { cpu: "2" }, CRITICAL);
+
+describe("the first line of an admission", () => {
+  const esc = String.fromCharCode(27);
+  test("is green and bold for a pod that comes in, red for one that does not", () => {
+    const yes = shown("admission", nodeWith(), podWith("a"), 200, colorPaint);
+    expect(yes).toContain(`${esc}[1m${esc}[32mADMITTED${esc}[39m${esc}[22m  default/a\n`);
+    const no = shown("admission", nodeWith(), podWith("a", { cpu: "5" }), 200, colorPaint);
+    expect(no).toContain(`${esc}[1m${esc}[31mREFUSED${esc}[39m${esc}[22m  default/a: ${esc}[31mOutOfcpu${esc}[39m\n`);
+  });
+});
+
+describe("a preemption on a large node", () => {
+  test("tells the first choices and the nearest candidates, and how many there are beside", () => {
+    const text = shown("preemption", full, WANTED, Number.POSITIVE_INFINITY);
+    expect(text).toContain("ADMITTED  default/crit: 20 pods ended for it\n");
+    expect(text.match(/^20 {2}default\/p\d+ +Burstable/m)).not.toBeNull();
+    expect(text.match(/ ended {2}default\/p/g)).toHaveLength(4);
+    expect(text).toMatch(/^ +\(16 more choices\)$/m);
+    expect(text).toMatch(/^ +\(295 more, up to 0\.902\)$/m);
+  });
+  test.each([100, 60, 52])("keeps to %d columns", (columns) => {
+    const text = shown("preemption", full, WANTED, columns);
+    const rows = text.split("\n").filter((line) => /^(ROUND|Burstable|Guaranteed| {8,}|\d+ {2}|SET|fewest)/.test(line));
+    expect(rows.length).toBeGreaterThan(25);
+    expect(Math.max(...rows.map((row) => row.length))).toBeLessThanOrEqual(columns);
+  });
+});
+
+describe("what would change an admission", () => {
+  const short = { resource: "cpu", requested: 300, overhead: 0, otherReasons: 0 };
+  test("is one sentence where several requests must be lower together", () => {
+    const memory = { ...short, resource: "memory", requested: 2 ** 30, atMost: 0, less: 2 ** 30, overhead: 2 ** 20 };
+    const lower = [
+      { code: "lower_request_admits", numbers: { ...short, atMost: 100, less: 200 } },
+      { code: "lower_request_admits", numbers: memory },
+    ] as const;
+    expect(counterfactualSentences(lower)).toEqual([
+      "with at most 100m cpu (200m less) and no memory (1 GiB less) requested, its overhead included, it would come in",
+    ]);
+    expect(
+      counterfactualSentences([{ code: "no_request_helps", numbers: { ...short, atMost: 5, overhead: 250 } }]),
+    ).toEqual(["no lower request for cpu helps: the pod's overhead alone is 250m, and 5m would have to do"]);
+    const pods = { code: "no_request_helps", numbers: { ...short, resource: "pods" } } as const;
+    expect(counterfactualSentences([...lower, pods])).toEqual([
+      "no lower request helps: every pod takes one place of the node's pods",
+    ]);
+  });
+  test("says what else refuses, and that a search was cut short", () => {
+    const numbers = { ...short, atMost: 100, less: 200, otherReasons: 2 };
+    const better = { pods: "a/b c/d", count: 2, kubelet: "a/b c/d e/f", kubeletCount: 3, exact: false };
+    const freed = { "cpu needed": 300, "cpu freed": 400, "cpu freed by the kubelet": 900 };
+    expect(
+      counterfactualSentences([
+        { code: "fewer_pods_would_do", numbers: { ...better, ...freed } },
+        { code: "lower_request_spares_all", numbers },
+      ]),
+    ).toEqual([
+      "2 pods would do: a/b and c/d (400m cpu for the 300m needed); the kubelet takes 3: a/b, c/d and e/f (900m cpu); perhaps even fewer would do",
+      "with at most 100m cpu (200m less) requested 2 other reasons would still refuse it",
+    ]);
+  });
+});
+
+describe("texts for the eye", () => {
+  test("durations have their two largest units", () => {
+    const durations = [0, 0.4, 850, 1000, 42_999, 60_000, 312_000, 3_600_000, 12_000_000, 367_200_000, 1e15, -90_000];
+    expect(durations.map(durationText)).toEqual([
+      "0s",
+      "0s",
+      "850ms",
+      "1s",
+      "42s",
+      "1m",
+      "5m12s",
+      "1h",
+      "3h20m",
+      "4d6h",
+      "11574074d1h",
+      "-1m30s",
+    ]);
+  });
+  test("times are those of Kubernetes, and beyond the calendar a number", () => {
+    expect([0, 1500, 8.65e15].map(timeText)).toEqual([
+      "1970-01-01T00:00:00Z",
+      "1970-01-01T00:00:01.500Z",
+      "8650000000000000",
+    ]);
+  });
+  test("amounts are in the resource's own unit, to the unit where that is asked for", () => {
+    const resources = ["cpu", "cpu", "memory", "ephemeral-storage", "hugepages-2Mi", "vendor.com/gpu", "pods"];
+    const units = [1500, 2000, 432013312, 1, 2 ** 21, 4, 3];
+    expect(resources.map((name, i) => amountText(name, units[i] as number))).toEqual([
+      "1500m",
+      "2",
+      "412 MiB",
+      "1 B",
+      "2 MiB",
+      "4",
+      "3",
+    ]);
+    expect(resources.map((name, i) => exactAmountText(name, units[i] as number))).toEqual([
+      "1500m",
+      "2",
+      "412Mi",
+      "1",
+      "2Mi",
+      "4",
+      "3",
+    ]);
+    expect(exactAmountText("memory", 432013313)).toBe("432013313 (412 MiB)");
+  });
+  test("lists and ordinals are English", () => {
+    expect([[], ["a"], ["a", "b"], ["a", "b", "c"]].map(listed)).toEqual(["", "a", "a and b", "a, b and c"]);
+    expect([1, 2, 3, 4, 11, 12, 21, 102].map(ordinal)).toEqual([
+      "1st",
+      "2nd",
+      "3rd",
+      "4th",
+      "11th",
+      "12th",
+      "21st",
+      "102nd",
+    ]);
+  });
+  test("a legend names only what was drawn", () => {
+    const glyphs = [
+      ["red", "×", "short"],
+      ["dim", "·", "left"],
+    ] as const;
+    expect(legendText(glyphs, "a ···", plainPaint)).toBe("· left\n");
+    expect(legendText(glyphs, "a", plainPaint)).toBe("");
+  });
+});

@@ -1,0 +1,77 @@
+import { describe, expect, test } from "vitest";
+import type { Counterfactual } from "../../../api/model/eviction.ts";
+import { type Answer, answer, disk, Gi, Mi, pod, podStats, START, underDisk, underMemory } from "./asking.ts";
+
+const HARD = { evictionHard: { "memory.available": "1Gi" } };
+/** a: 400Mi above its request; b: 300Mi; c: 200Mi; d: below its request; e: high priority. */
+const PODS = [
+  [pod("a", { memory: "100Mi" }), podStats("a", 500 * Mi)],
+  [pod("b", { memory: "100Mi" }), podStats("b", 400 * Mi)],
+  [pod("c", { memory: "100Mi" }), podStats("c", 300 * Mi)],
+  [pod("d", { memory: "2Gi" }), podStats("d", 1900 * Mi)],
+  [pod("e", {}, { priority: 1000 }), podStats("e", 2 * Gi)],
+] as const;
+const flips = (a: Answer, change: Counterfactual["change"]): readonly string[] =>
+  (a.decision.rankings[0]?.counterfactuals ?? [])
+    .filter((c) => c.change === change)
+    .map((c) => `${c.quantity ?? c.to}: place ${c.place}, ${c.victim?.name ?? "nobody"} goes`);
+
+describe("the smallest change that moves the next victim", () => {
+  const decided = answer(underMemory(HARD, 5 * Gi, START, PODS));
+  test("the order without a change", () => {
+    expect(decided.decision.rankings[0]?.pods.map((p) => p.pod.name)).toEqual(["a", "b", "c", "e", "d"]);
+  });
+  test("the memory request at which it would rank 2nd, 3rd, 4th", () => {
+    expect(flips(decided, "request")).toEqual([
+      `${200 * Mi + 1}: place 2, b goes`,
+      `${300 * Mi + 1}: place 3, b goes`,
+      // it no longer exceeds its request, so e goes before it in spite of its priority
+      "500Mi: place 4, b goes",
+    ]);
+  });
+  test("the usage at which it would no longer be the victim", () => {
+    expect(flips(decided, "usage")).toEqual([
+      `${400 * Mi - 1}: place 2, b goes`,
+      `${300 * Mi - 1}: place 3, b goes`,
+      "104857600: place 4, b goes",
+    ]);
+  });
+  test("the priority: with any more than the others it goes after them", () => {
+    expect(flips(decided, "priority")).toEqual(["1: place 3, b goes", "1000: place 4, b goes"]);
+  });
+  test("of a pod that was asked about as well", () => {
+    const asked = answer(underMemory(HARD, 5 * Gi, START, PODS), undefined, { pod: "default/c" });
+    const ofC = asked.decision.rankings[0]?.counterfactuals.filter((c) => c.pod.name === "c") ?? [];
+    expect(ofC.map((c) => `${c.change} ${c.to}: ${c.place}`)).toEqual([
+      `request ${300 * Mi}: 4`,
+      `request ${448 * Mi + 1}: 5`,
+      `usage ${100 * Mi}: 4`,
+      "priority 1000: 4",
+    ]);
+    expect(ofC.every((c) => c.victim?.name === "a")).toBe(true);
+  });
+  test("alone nothing helps but nothing is invented either", () => {
+    const alone = answer(underMemory(HARD, 5 * Gi, START, PODS.slice(0, 1)));
+    expect(alone.decision.rankings[0]?.counterfactuals).toEqual([]);
+  });
+  test("with a critical pod behind it there is another place, and still nobody else to go", () => {
+    const critical = [pod("crit", {}, { priority: 2_000_000_000 }), podStats("crit", Gi)] as const;
+    const two = answer(underMemory(HARD, 5 * Gi, START, [PODS[0], critical]));
+    expect(flips(two, "request")).toEqual(["500Mi: place 2, a goes"]);
+  });
+  test("inodes cannot be requested: only usage and priority are told", () => {
+    const config = { evictionHard: { "nodefs.inodesFree": "5%" } };
+    const stats = (name: string, inodesUsed: number) => ({
+      podRef: { name, uid: `uid-${name}` },
+      containers: [{ name: "c", rootfs: { usedBytes: 1, inodesUsed } }],
+    });
+    const decidedOf = answer(
+      underDisk(config, { fs: disk(50 * Gi, START), fileSystems: "one" }, [
+        [pod("a"), stats("a", 9000)],
+        [pod("b"), stats("b", 4000)],
+      ]),
+    );
+    const told = decidedOf.decision.rankings[0]?.counterfactuals.map((c) => `${c.change} ${c.to}`);
+    expect(told).toEqual(["usage 3999", "priority 1"]);
+  });
+});

@@ -1,0 +1,142 @@
+import { describe, expect, test } from "vitest";
+import type { FileSystems } from "../../../api/model/eviction.ts";
+import type { Json } from "../../model/snapshots.ts";
+import { type Answer, answer, codes, disk, Gi, Passes, pod, START, underDisk } from "./asking.ts";
+
+const LOW = Gi;
+const HIGH = 50 * Gi;
+type Disk = "nodefs" | "imagefs" | "containerfs";
+/** A node on which one file system is low. */
+const node = (layout: FileSystems, low: Disk, atMs = START): Json => {
+  const of = (name: Disk): Json => disk(name === low ? LOW : HIGH, atMs);
+  return { fs: of("nodefs"), runtime: { imageFs: of("imagefs"), containerFs: of("containerfs") }, fileSystems: layout };
+};
+const BOTH = { evictionHard: { "nodefs.available": "10%", "imagefs.available": "15%" } };
+const CONTAINERS = "delete-unused-containers";
+const IMAGES = "delete-unused-images";
+/** Three pods, each the largest in one part of what a pod takes up. */
+const part = (bytes: number): Json => ({ usedBytes: bytes, inodesUsed: 1 });
+const stats = (name: string, rootfs: number, logs: number, volume: number): Json => ({
+  podRef: { name, uid: `uid-${name}` },
+  containers: [{ name: "c", rootfs: part(rootfs), logs: part(logs) }],
+  volume: [{ name: "d", ...part(volume) }],
+});
+const withVolume = (name: string): Json => pod(name, {}, { volumes: [{ name: "d", emptyDir: {} }] });
+const PODS = [
+  [withVolume("layers"), stats("layers", 9 * Gi, 1, 1)],
+  [withVolume("logs"), stats("logs", 1, 5 * Gi, 1)],
+  [withVolume("volumes"), stats("volumes", 1, 1, 7 * Gi)],
+] as const;
+const decide = (layout: FileSystems, low: Disk, config: Json = BOTH): Answer =>
+  answer(underDisk(config, node(layout, low), PODS));
+const order = ({ decision }: Answer, signal: string): readonly string[] | undefined =>
+  decision.rankings.find((r) => r.signals.some((s) => s === signal))?.pods.map((p) => p.pod.name);
+
+describe("where images and containers lie", () => {
+  test.each<[FileSystems, Disk, readonly string[]]>([
+    ["one", "nodefs", [CONTAINERS, IMAGES]],
+    ["one", "imagefs", [CONTAINERS, IMAGES]],
+    ["dedicated", "nodefs", []],
+    ["dedicated", "imagefs", [CONTAINERS, IMAGES]],
+    ["split", "nodefs", [CONTAINERS]],
+    ["split", "imagefs", [IMAGES]],
+  ])("%s: pressure on %s runs %j first", (layout, low, functions) => {
+    expect(decide(layout, low).decision.reclaim?.nodeLevel).toEqual(functions);
+  });
+  test.each<[FileSystems, string, readonly string[]]>([
+    ["one", "nodefs.available", ["layers", "volumes", "logs"]],
+    ["one", "imagefs.available", ["layers", "volumes", "logs"]],
+    ["dedicated", "nodefs.available", ["volumes", "logs", "layers"]],
+    ["dedicated", "imagefs.available", ["layers", "logs", "volumes"]],
+    ["split", "nodefs.available", ["layers", "volumes", "logs"]],
+  ])("%s: %s ranks %j", (layout, signal, names) => {
+    expect(order(decide(layout, "nodefs"), signal)).toEqual(names);
+  });
+  test("split: images are nobody's, so all pods tie on the image disk", () => {
+    const ranking = decide("split", "imagefs").decision.rankings.find((r) => r.signals.includes("imagefs.available"));
+    expect(ranking?.pods.map((p) => [p.usage, p.tie])).toEqual([0, 0, 0].map((n) => [n, true]));
+  });
+
+  test.each<[FileSystems, string | undefined]>([
+    ["one", "nodefs.available"],
+    ["dedicated", "imagefs.available"],
+    ["split", "nodefs.available"],
+  ])("%s: containerfs.available is that of %s, from the second pass on", (layout, source) => {
+    const passes = new Passes();
+    const at = (now: number): Json => ({
+      ...underDisk(BOTH, node(layout, "containerfs", now), PODS),
+      observedAt: new Date(now).toISOString(),
+    });
+    const derived = (a: Answer) => a.decision.thresholds.find((t) => t.signal === "containerfs.available");
+    const first = passes.after(0, at);
+    expect(derived(first)).toMatchObject({ derivedFrom: source, state: "unwatched" });
+    expect(first.verdict).toBe("calm");
+    const second = passes.after(10_000, at);
+    expect(derived(second)).toMatchObject({ state: "below" });
+    expect(second.decision.reclaim?.threshold.signal).toBe("containerfs.available");
+  });
+  test("a containerfs threshold of one's own is overridden, in the kubelet's words", () => {
+    const config = { evictionHard: { ...BOTH.evictionHard, "containerfs.available": "1%" } };
+    const decided = decide("one", "containerfs", config);
+    expect(decided.decision.warnings).toEqual(["found containerfs.available for hard eviction. ignoring"]);
+    expect(decided.decision.thresholds.find((t) => t.signal === "containerfs.available")?.value).toBe("10%");
+    expect(codes(decided)).toContain("containerfs_overridden");
+  });
+
+  const sized = (fs: Json, imageFs: Json, containerFs?: Json): FileSystems => {
+    const runtime = containerFs === undefined ? { imageFs } : { imageFs, containerFs };
+    return answer(underDisk(BOTH, { fs, runtime })).decision.fileSystems;
+  };
+  test("without being told, equal sizes with about as much left are one file system", () => {
+    const big = disk(HIGH, START);
+    const drifted = disk(HIGH - Gi / 2, START);
+    const other = disk(HIGH, START, { capacityBytes: 200 * Gi });
+    expect(sized(big, drifted, drifted)).toBe("one");
+    expect(sized(big, other, other)).toBe("dedicated");
+    expect(sized(big, other)).toBe("dedicated");
+    expect(sized(big, other, big)).toBe("split");
+    expect(sized(big, disk(2 * Gi, START))).toBe("dedicated");
+  });
+  test("the layout is looked at once and remembered", () => {
+    const passes = new Passes();
+    const at = (fileSystems: FileSystems) => (now: number) => ({
+      ...underDisk(BOTH, { ...node("one", "nodefs", now), fileSystems }),
+      observedAt: new Date(now).toISOString(),
+    });
+    passes.after(0, at("dedicated"));
+    expect(passes.after(1000, at("split")).decision.fileSystems).toBe("dedicated");
+  });
+});
+
+describe("what the node itself holds is tried first", () => {
+  const config = { evictionHard: { "nodefs.available": "10%" }, evictionMinimumReclaim: { "nodefs.available": "2Gi" } };
+  const snapshot = underDisk(config, node("one", "nodefs"), PODS);
+  const freedTo = (available: number): Json => ({ statsAfterReclaim: { node: { fs: disk(available, START) } } });
+  const goal = 10_737_418_400 + 2 * Gi;
+  test("not yet run: nothing is taken to be freed, and what must be reached is told", () => {
+    const decided = answer(snapshot);
+    expect(decided.decision.reclaim).toMatchObject({
+      afterNodeLevel: "unknown",
+      mustReach: [{ signal: "nodefs.available", available: goal }],
+    });
+    expect(decided.needs).toContain("ask.statsAfterReclaim");
+    expect(decided.verdict).toBe("evicts");
+  });
+  test("enough was freed, the minimum reclaim included: nobody goes", () => {
+    const decided = answer(snapshot, undefined, freedTo(goal));
+    expect([decided.verdict, decided.decision.evicted]).toEqual(["reclaims", []]);
+  });
+  test("a byte less, and one goes; its message has the numbers from before", () => {
+    const decided = answer(snapshot, undefined, freedTo(goal - 1));
+    expect(decided.decision.reclaim?.afterNodeLevel).toBe("not-enough");
+    expect(decided.decision.evicted[0]?.message).toContain("Threshold quantity: 10737418400, available: 1Gi. ");
+  });
+  test("a soft threshold in its grace period still forces one to go", () => {
+    const soft = {
+      evictionSoft: { "nodefs.inodesFree": "95%" },
+      evictionSoftGracePeriod: { "nodefs.inodesFree": "1h" },
+    };
+    const decided = answer(underDisk({ ...config, ...soft }, node("one", "nodefs"), PODS), undefined, freedTo(HIGH));
+    expect(decided.decision.reclaim?.afterNodeLevel).toBe("not-enough");
+  });
+});

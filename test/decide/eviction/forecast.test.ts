@@ -1,0 +1,100 @@
+import { describe, expect, test } from "vitest";
+import { msToFall, slopePerSecond } from "../../../api/decide/eviction/slope.ts";
+import type { Json } from "../../model/snapshots.ts";
+import { type Answer, codes, Gi, Mi, Passes, pod, podStats, underMemory } from "./asking.ts";
+
+const HARD = { evictionHard: { "memory.available": "1Gi" } };
+const PODS = [
+  [pod("big"), podStats("big", 3 * Gi)],
+  [pod("small"), podStats("small", Gi)],
+] as const;
+/** Passes 10 s apart, each with so much memory left; the last answer. */
+function falling(levels: readonly number[], config: Json = HARD): Answer {
+  const passes = new Passes();
+  const answers = levels.map((level) => passes.after(10_000, (now) => underMemory(config, level, now, PODS)));
+  return answers.at(-1) as Answer;
+}
+const forecast = ({ decision }: Answer) => decision.forecast[0];
+
+describe("when a threshold will be met", () => {
+  test("a steady fall: the distance over the slope, and what each victim buys", () => {
+    const decided = falling([6 * Gi, 5 * Gi, 4 * Gi, 3 * Gi]);
+    expect(forecast(decided)).toMatchObject({
+      distance: 2 * Gi,
+      slopePerSecond: -Gi / 10,
+      observations: 4,
+      belowInMs: 20_000,
+      evictsInMs: 20_000,
+      victims: [
+        { pod: { name: "big" }, usage: 3 * Gi, buysMs: 30_000 },
+        { pod: { name: "small" }, usage: Gi, buysMs: 10_000 },
+      ],
+    });
+    expect(decided.verdict).toBe("calm");
+  });
+  test("one jump up, as when images go, does not hide the fall", () => {
+    expect(forecast(falling([6 * Gi, 5 * Gi, 8 * Gi, 4 * Gi, 3 * Gi, 2 * Gi]))?.slopePerSecond).toBeLessThan(0);
+  });
+  test("a soft threshold evicts a grace period later, and what has passed of it counts", () => {
+    const soft = {
+      evictionHard: {},
+      evictionSoft: { "memory.available": "1Gi" },
+      evictionSoftGracePeriod: { "memory.available": "60s" },
+    };
+    expect(forecast(falling([4 * Gi, 3 * Gi, 2 * Gi], soft))).toMatchObject({ belowInMs: 10_000, evictsInMs: 70_000 });
+    const below = forecast(falling([2 * Gi, Gi - Mi, Gi - 2 * Mi, Gi - 3 * Mi], soft));
+    expect(below).toMatchObject({ belowInMs: 0, evictsInMs: 40_000 });
+  });
+  test("nothing is foretold of two observations, of a rise, or of stats that stand still", () => {
+    expect(forecast(falling([3 * Gi, 2 * Gi]))).toMatchObject({ slopePerSecond: null, belowInMs: null });
+    expect(forecast(falling([2 * Gi, 3 * Gi, 4 * Gi]))).toMatchObject({ belowInMs: null, evictsInMs: null });
+    const passes = new Passes();
+    for (let i = 0; i < 5; i++) {
+      const decided = passes.after(1000, () => underMemory(HARD, 3 * Gi, 0, PODS));
+      expect(forecast(decided)).toMatchObject({ observations: 1, slopePerSecond: null });
+    }
+  });
+  test("what is remembered stays bounded, the latest of each signal", () => {
+    const passes = new Passes();
+    for (let i = 0; i < 100; i++) passes.after(10_000, (now) => underMemory(HARD, 5 * Gi - i, now, PODS));
+    expect(passes.facts?.samples.length).toBe(32);
+    expect(passes.facts?.samples.at(-1)?.available).toBe(5 * Gi - 99);
+  });
+  test("observations of a later time than now are left out, by name", () => {
+    const passes = new Passes();
+    passes.after(60_000, (now) => underMemory(HARD, 3 * Gi, now, PODS));
+    passes.clock.nowMs -= 30_000;
+    const decided = passes.after(0, (now) => underMemory(HARD, 2 * Gi, now, PODS));
+    expect(codes(decided)).toEqual(
+      expect.arrayContaining(["samples_after_now", "clock_ran_backwards", "stats_ran_backwards"]),
+    );
+    expect(forecast(decided)?.observations).toBe(1);
+  });
+});
+
+describe("the slope of points", () => {
+  const line = (n: number, of: (i: number) => number) =>
+    Array.from({ length: n }, (_, i) => ({ atMs: i * 1000, available: of(i) }));
+  test("of a line it is the line's, whatever the order and the gaps", () => {
+    const points = line(10, (i) => 1000 - 7 * i).filter((_, i) => i !== 3);
+    expect(slopePerSecond(points)).toBe(-7);
+    expect(slopePerSecond(points.toReversed())).toBe(-7);
+  });
+  test("two of nine points anywhere do not turn it round", () => {
+    for (const [a, b] of [
+      [0, 1],
+      [3, 8],
+      [7, 8],
+    ] as const) {
+      const wild = line(9, (i) => 1000 - 7 * i + (i === a || i === b ? 1e6 : 0));
+      expect(slopePerSecond(wild), `${a} ${b}`).toBeLessThan(0);
+    }
+  });
+  test("a time that comes twice counts once", () => {
+    expect(slopePerSecond([...line(2, (i) => i), { atMs: 0, available: 5 }])).toBeNull();
+  });
+  test("nothing that stands or rises is ever reached", () => {
+    expect([msToFall(10, 0), msToFall(10, 1), msToFall(10, null)]).toEqual([null, null, null]);
+    expect(msToFall(10, -5)).toBe(2000);
+  });
+});
