@@ -8,6 +8,7 @@ import type { Journal } from "./journal.ts";
 import type { MachineFacts } from "./machine/facts.ts";
 import type { Drift } from "./plan/drift.ts";
 import { findDrift } from "./plan/find-drift.ts";
+import { holdBack } from "./plan/hold-back.ts";
 import { planWrites } from "./plan/plan.ts";
 import type { Skip } from "./plan/step.ts";
 import type { DecisionAnswer, LoopPorts, Problem } from "./ports.ts";
@@ -84,10 +85,16 @@ export async function runPass(ports: LoopPorts, settings: Settings, sequence: nu
   }
   const decided = { ...partial, ...seen(answer.value) };
   if (ports.hierarchy === null || ports.journal === null) return decided;
-  const careful = { ...settings, removeOrphans: settings.removeOrphans && read.whole };
-  const carriedOut = await carryOut(answer.value, ports.hierarchy, ports.journal, machine, careful, problems);
+  const { held, ...carriedOut } = await carryOut(
+    answer.value,
+    ports.hierarchy,
+    ports.journal,
+    machine,
+    { ...settings, whole: read.whole },
+    problems,
+  );
   await reportBack(ports, answer.value, machine.observedAt, carriedOut.applied);
-  return { ...decided, ...carriedOut };
+  return { ...decided, ...carriedOut, notices: [...decided.notices, ...heldNotice(held)] };
 }
 
 const seen = (answer: DecisionAnswer) => ({
@@ -97,22 +104,33 @@ const seen = (answer: DecisionAnswer) => ({
   needs: answer.needs,
 });
 
+interface CarriedOut extends Pick<PassReport, "drift" | "skipped" | "applied"> {
+  readonly held: readonly string[];
+}
+const heldNotice = (held: readonly string[]): readonly Problem[] =>
+  held.length === 0
+    ? []
+    : [{ from: "pods", message: `not all pods could be read, left as they are: ${held.join(", ")}` }];
+
 async function carryOut(
   answer: DecisionAnswer,
   hierarchy: Hierarchy,
   journal: Journal,
   machine: MachineFacts,
-  settings: Settings,
+  settings: Settings & { readonly whole: boolean },
   problems: Problem[],
-): Promise<Pick<PassReport, "drift" | "skipped" | "applied">> {
-  const decision = answer.decision as CgroupsDecision;
+): Promise<CarriedOut> {
+  const decided = answer.decision as CgroupsDecision;
   const bootId = machine.system.bootID ?? "";
   const state = observeCgroups(hierarchy, { bootId, pageSize: machine.memory.pageSizeBytes ?? 4096 });
+  // INVARIANT: what could not be read takes nothing from a pod that lives
+  const { decision, held } = settings.whole ? { decision: decided, held: [] } : holdBack(decided, state);
+  const removeOrphans = settings.removeOrphans && settings.whole;
   const drift = findDrift(decision, state, (path, file) => journal.written(path, file)?.value ?? null, CPU_RULES);
-  const plan = planWrites(decision, state, settings);
+  const plan = planWrites(decision, state, { ...settings, removeOrphans });
   if (!plan.ok) {
     problems.push({ from: "cgroupfs", message: plan.error.message });
-    return { drift, skipped: [], applied: null };
+    return { drift, held, skipped: [], applied: null };
   }
   const applied = await applyPlan({
     plan: plan.value,
@@ -123,7 +141,7 @@ async function carryOut(
     dryRun: settings.mode === "observe",
   });
   if (applied.journalError !== null) problems.push({ from: "journal", message: applied.journalError.message });
-  return { drift, skipped: plan.value.skipped, applied };
+  return { drift, held, skipped: plan.value.skipped, applied };
 }
 
 /** A pass that had nothing to do has nothing to tell. */

@@ -3,8 +3,9 @@ import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { resolve } from "node:path";
 import type { ActuatorConfig } from "./config.ts";
+import { podItems } from "./manifests/pod-items.ts";
 import { problemText, type ReadProblem } from "./manifests/problem.ts";
-import { readManifests } from "./manifests/read-manifests.ts";
+import { type LastGood, readManifests } from "./manifests/read-manifests.ts";
 import type { PodsRead } from "./ports.ts";
 
 const MOST_BYTES = 32 * 1024 * 1024;
@@ -13,7 +14,10 @@ const TIMEOUT_MS = 10_000;
 /** Where the configuration says that pods come from; none at all is an empty list. */
 export function podsSource(config: ActuatorConfig): () => Promise<PodsRead> {
   const { manifests, podsUrl, nodeName } = config;
-  if (manifests !== undefined) return () => fromManifests(manifests, nodeName);
+  if (manifests !== undefined) {
+    const lastGood: LastGood = new Map();
+    return () => fromManifests(manifests, nodeName, lastGood);
+  }
   if (podsUrl !== undefined) return () => fromUrl(podsUrl, config);
   return async () => ({ pods: [], whole: true, problems: [], notices: [] });
 }
@@ -21,17 +25,21 @@ export function podsSource(config: ActuatorConfig): () => Promise<PodsRead> {
 /** What the kubelet passes over as well; after any other problem pods may be missing. */
 const isNotice = ({ code }: ReadProblem): boolean => code === "not-a-file" || code === "duplicate";
 
-async function fromManifests(path: string, nodeName: string): Promise<PodsRead> {
-  const { pods, problems } = await readManifests(path, nodeName);
+async function fromManifests(path: string, nodeName: string, lastGood: LastGood): Promise<PodsRead> {
+  const { pods, problems, kept } = await readManifests(path, nodeName, lastGood);
   const told = (list: readonly ReadProblem[]) => list.map((p) => ({ from: "pods" as const, message: problemText(p) }));
   // A directory that cannot be read at all says nothing about which pods there are.
   const unread = pods.length === 0 && problems.some((p) => p.file === resolve(path));
   const faults = problems.filter((p) => !isNotice(p));
+  const inForce = kept.map((file) => ({
+    from: "pods" as const,
+    message: `${file}: its last good version is in force`,
+  }));
   return {
     pods: unread ? null : pods,
-    whole: faults.length === 0,
+    whole: faults.every(({ code, file }) => code !== "too-many" && kept.includes(file)),
     problems: told(faults),
-    notices: told(problems.filter(isNotice)),
+    notices: [...told(problems.filter(isNotice)), ...inForce],
   };
 }
 
@@ -48,9 +56,9 @@ async function fromUrl(url: string, config: ActuatorConfig): Promise<PodsRead> {
     const ca = config.podsCaFile === undefined ? undefined : await readFile(config.podsCaFile);
     const { status, text } = await get(url, token, ca);
     if (status !== 200) return failed(`answered ${status}, expected a v1.PodList: check the token and its rights`);
-    const items = (JSON.parse(text) as { items?: unknown }).items;
-    return Array.isArray(items)
-      ? { pods: items as unknown[], whole: true, problems: [], notices: [] }
+    const items = podItems(JSON.parse(text));
+    return items !== undefined
+      ? { pods: items, whole: true, problems: [], notices: [] }
       : failed("answered JSON without `items`: this is no v1.PodList");
   } catch (e) {
     return failed((e as Error).message);

@@ -1,5 +1,6 @@
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
+import { podItems } from "./pod-items.ts";
 import type { ProblemCode, ReadProblem } from "./problem.ts";
 import type { SourceDocument } from "./source-document.ts";
 import { type PodObject, staticPodOf } from "./static-pod.ts";
@@ -14,10 +15,11 @@ type PodResult = Result<PodObject, ReadProblem>;
  * the API would refuse (invalid-pod), is an error with its place.
  */
 export function podsOf(source: SourceDocument, nodeName: string): readonly PodResult[] {
-  const { kind, items } = fieldsOf(source.value);
+  const { kind } = fieldsOf(source.value);
   if (kind !== "PodList" && kind !== "List") return [podOf(source, source.value, [], nodeName)];
-  if (!Array.isArray(items)) return [refusal(source, "not-a-pod", ["items"], "expected a list of pods in `items`")];
-  return items.map((item: unknown, i) => {
+  const items = podItems(source.value);
+  if (items === undefined) return [refusal(source, "not-a-pod", ["items"], "expected a list of pods in `items`")];
+  return items.map((item, i) => {
     // A PodList says of its items what they are, so that they need not.
     const pod = kind === "PodList" ? { apiVersion: "v1", kind: "Pod", ...fieldsOf(item) } : item;
     return podOf(source, pod, ["items", i], nodeName);

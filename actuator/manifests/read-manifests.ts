@@ -1,5 +1,5 @@
 import { readdir, stat } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { distinctPods, type FoundPod } from "./distinct-pods.ts";
 import { parseDocuments } from "./parse.ts";
 import { podsOf } from "./pods-of.ts";
@@ -12,7 +12,12 @@ export interface Manifests {
   readonly pods: readonly PodObject[];
   /** What was left out, and why. */
   readonly problems: readonly ReadProblem[];
+  /** Files that cannot be read whole now, of which the version before stays in force. */
+  readonly kept: readonly string[];
 }
+
+/** What the last good version of each file holds; whoever reads again and again keeps one. */
+export type LastGood = Map<string, readonly FoundPod[]>;
 
 const MAX_FILE_BYTES = 1024 * 1024;
 const MAX_FILES = 2048;
@@ -23,22 +28,40 @@ const MAX_OBJECTS = 2048;
  * The static pods of a directory (or of one file), as the kubelet's file source reads them (kubelet 1.36:
  * extractFromDir): files in the order of their names, hidden ones left aside, directories not entered. More than the
  * kubelet takes: several documents a file, and lists. Bounds: 1 MiB a file, 2048 files, 512 pods. Never rejects: whatever
- * is refused is a problem with file, document and place, and the rest is read.
+ * is refused is a problem with file, document and place, and the rest is read. A file that `lastGood` knows and that is
+ * broken now counts as it was; the kubelet keeps such a pod until it lists the directory again (consumeWatchEvent).
  */
-export async function readManifests(path: string, nodeName: string): Promise<Manifests> {
+export async function readManifests(
+  path: string,
+  nodeName: string,
+  lastGood: LastGood = new Map(),
+): Promise<Manifests> {
   const { files, problems } = await filesAt(resolve(path));
   const found: FoundPod[] = [];
+  const kept: string[] = [];
   for (const file of files) {
     if (found.length + problems.length >= MAX_OBJECTS) {
       problems.push({ code: "too-many", file, message: `is not read: ${MAX_OBJECTS} objects came before it` });
       break;
     }
     const read = await readFile(file, nodeName);
-    found.push(...read.found);
+    const before = read.problems.length === 0 ? undefined : lastGood.get(file);
+    if (before !== undefined) kept.push(file);
+    if (read.problems.length === 0) lastGood.set(file, read.found);
+    found.push(...(before ?? read.found));
     problems.push(...read.problems);
   }
+  forgetGone(lastGood, files, problems);
   const distinct = distinctPods(found);
-  return { pods: distinct.pods, problems: [...problems, ...distinct.problems] };
+  return { pods: distinct.pods, problems: [...problems, ...distinct.problems], kept };
+}
+
+/** A file that was taken away takes its pods along; one that cannot be looked at is still there. */
+function forgetGone(lastGood: LastGood, files: readonly string[], problems: readonly ReadProblem[]): void {
+  const there = new Set([...files, ...problems.map(({ file }) => file)]);
+  for (const file of lastGood.keys()) {
+    if (!there.has(file) && !there.has(dirname(file))) lastGood.delete(file);
+  }
 }
 
 async function readFile(file: string, nodeName: string): Promise<{ found: FoundPod[]; problems: ReadProblem[] }> {

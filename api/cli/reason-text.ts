@@ -23,6 +23,12 @@ const DEVICE_SOURCE: Readonly<Record<string, string>> = {
   "no-affinity": "no NUMA affinity bears on them",
 };
 
+/** Who refused, what was asked of it and what it had. */
+const refusedText: Words = ({ reason, manager, ...numbers }) => {
+  const told = Object.entries(numbers).map(([name, value]) => `${name} ${value}`);
+  return [`nothing is given: ${reason} of ${manager}`, ...told].join("; ");
+};
+
 /** The sentence of each code; a code without one shows as it is, with its numbers. */
 const SENTENCES: Sentences = {
   ...ADMISSION_SENTENCES,
@@ -78,9 +84,10 @@ const SENTENCES: Sentences = {
   quota_from_limit: (n) => `${whose(n)} cpu limit of ${n["milliCpu"]}m in every ${n["periodMicros"]} µs`,
   quota_off: (n) => `no quota: ${because(n)}`,
   quota_unset: (n) => `unlimited: ${because(n)}`,
-  refused: (n) => `nothing is given: ${n["reason"]}`,
+  largest_pod_not_searched: (n) => `not searched for on ${n["numaNodes"]} NUMA nodes, which are more than 8`,
+  refused: refusedText,
   reserved_cpus: (n) =>
-    `CPUs ${n["cpus"]} are never given to one container: ${because(n)}; ${n["inSharedPool"] === true ? "the shared pool has them too" : "the shared pool is without them"}`,
+    `CPUs ${n["cpus"]} are kept back: ${because(n)}; ${n["inSharedPool"] === true ? "the shared pool has them too" : "the shared pool is without them"}`,
   resize_pending: (n) => `container ${n["container"]} has the resources that are allocated, not those of the spec`,
   shared_pool: (n) => `CPUs ${n["cpus"]} are the shared pool${n["because"] === undefined ? "" : `: ${because(n)}`}`,
   shares_from_burstable_requests: (n) => `the tier's pods request ${n["milliCpu"]}m cpu`,

@@ -31,6 +31,8 @@ export interface AdmissionDecision {
   readonly pod: PodRef;
   /** It is on the node already: answered as at the kubelet's restart, with its allocated resources, and not counted twice. */
   readonly onNode: boolean;
+  /** Why a kubelet with these managers would not start, in its words; then nobody is admitted. */
+  readonly startErrors: readonly string[];
   readonly critical: boolean;
   readonly admit: boolean;
   /** What the pod's status and event would say; empty when it is admitted. */

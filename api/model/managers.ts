@@ -27,6 +27,8 @@ export interface PodRefusal {
 export interface Placement {
   readonly container: string | null;
   readonly hints: Hints;
+  /** Resources with more hints than are told, the preferred ones first. */
+  readonly cutShort: readonly string[];
   readonly merged: Hint;
   readonly admitted: boolean;
 }
@@ -35,6 +37,8 @@ export interface Placement {
 export interface Managed {
   /** Why a kubelet with this configuration, machine and state would not start, in its words; empty when it would. */
   readonly startErrors: readonly string[];
+  /** What the kubelet takes without a word and a person should know: each names its file. */
+  readonly warnings: readonly string[];
   /** Null without a pod in the ask, or when it would be admitted. */
   readonly refusal: PodRefusal | null;
 }

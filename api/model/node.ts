@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { nodeName, optional, resourceList, text, textMap } from "./fields.ts";
+import { count, nodeName, optional, resourceList, text, textMap } from "./fields.ts";
 import { LIMITS } from "./limits.ts";
 import { taints } from "./placement.ts";
 
@@ -16,7 +16,13 @@ export const node = z.object({
       capacity: optional(resourceList),
       allocatable: optional(resourceList),
       nodeInfo: optional(
-        z.object({ bootID: optional(text), kubeletVersion: optional(text), kernelVersion: optional(text) }),
+        z.object({
+          bootID: optional(text),
+          kubeletVersion: optional(text),
+          kernelVersion: optional(text),
+          /** Bytes. */
+          swap: optional(z.object({ capacity: optional(count) })),
+        }),
       ),
       conditions: optional(z.array(condition).max(64)),
       features: optional(z.object({ supplementalGroupsPolicy: optional(z.boolean()) })),

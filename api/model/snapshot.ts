@@ -34,7 +34,8 @@ export const kubelet = z.object({
 });
 
 const podList = z.preprocess((v) => podItems(v), z.array(pod).max(LIMITS.pods));
-const podItems = (v: unknown): unknown => (isPodList(v) ? v.items : v);
+/** A list without items is an empty one, as Go writes it: `{"kind": "PodList", "items": null}`. */
+const podItems = (v: unknown): unknown => (isPodList(v) ? (v.items ?? []) : v);
 /** `kubectl get pods -o json` prints a List. */
 export const isPodList = (v: unknown): v is { items: unknown } =>
   typeof v === "object" && v !== null && !Array.isArray(v) && "items" in v;

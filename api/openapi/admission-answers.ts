@@ -62,6 +62,7 @@ export const preemptionDecision = z.strictObject({
 export const admissionDecision = z.strictObject({
   pod: podRef,
   onNode: z.boolean().describe("it is on the node already, and is not counted twice"),
+  startErrors: z.array(z.string()).describe("why the kubelet would not start; then nobody is admitted"),
   critical: z.boolean(),
   admit: z.boolean(),
   reason: z.string(),

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { EXPLAIN, KINDS } from "../model/decision.ts";
+import { EXPLAIN, KINDS, VERDICTS } from "../model/decision.ts";
 import { PROBLEMS } from "../routes/problem.ts";
 import { admissionDecision, preemptionDecision } from "./admission-answers.ts";
 import { devicesDecision } from "./device-answers.ts";
@@ -47,6 +47,7 @@ const identity = { id, kind, node: z.string(), policyVersion: z.string(), snapsh
 export const decisionAnswer = z.strictObject({
   ...identity,
   recorded: z.boolean().describe("false: the history could not be written; the answer is the same"),
+  verdict: z.enum(VERDICTS).describe("the decision in a word"),
   decision: decisionOf,
   ...explained,
   next: z.unknown().describe("the state to send back next time; null when the kind keeps none"),
@@ -138,10 +139,11 @@ export const problemAnswer = z.strictObject({
   needs: z.array(z.string()).optional(),
   requestId: z.string(),
 });
+const { code, detail, issues, needs } = problemAnswer.shape;
 /** One line of a batch's answer. */
 export const batchLine = z.union([
   z.strictObject({ line: integer, ...decisionAnswer.shape }),
-  z.strictObject({ line: integer, problem: problemAnswer }),
+  z.strictObject({ line: integer, problem: z.strictObject({ code, detail, issues, needs }) }),
 ]);
 
 export const ANSWERS = {

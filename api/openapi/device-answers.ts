@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { cpusDecision, podRef } from "./manager-answers.ts";
 
-const { startErrors, refusal, placements } = cpusDecision.shape;
+const { startErrors, warnings, refusal, placements } = cpusDecision.shape;
 const ids = z.array(z.string());
 const named = z.array(z.strictObject({ name: z.string(), value: z.string() }));
 const side = z.strictObject({ resource: z.string(), value: z.string() });
@@ -29,6 +29,7 @@ const deviceOptions = z
 /** The decision of the device manager, as the API answers it. */
 export const devicesDecision = z.strictObject({
   startErrors,
+  warnings,
   refusal,
   checkpointError: z.string().nullable().describe("why kubelet_internal_checkpoint was not taken"),
   resources: z.array(

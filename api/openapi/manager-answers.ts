@@ -15,12 +15,14 @@ const placement = z
   .strictObject({
     container: z.string().nullable().describe("null: the pod as a whole"),
     hints: z.record(z.string(), z.array(hint).nullable()).describe("null: no preference; []: it cannot be placed"),
+    cutShort: z.array(z.string()).describe("resources with more hints than are told, the preferred ones first"),
     merged: hint,
     admitted: z.boolean(),
   })
   .describe("hints by resource, and what the topology manager merges them to");
 const managed = {
   startErrors: z.array(z.string()).describe("why the kubelet would not start, in its words"),
+  warnings: z.array(z.string()).describe("what the kubelet takes without a word; each names its file"),
   refusal: z
     .strictObject({ reason: z.string(), message: z.string(), container: z.string().nullable() })
     .nullable()

@@ -48,7 +48,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     tag: "decide",
     summary: "Many decisions: a request a line in, an answer a line out",
     description:
-      "Each line is the body of a decision with its `kind`. The answers keep the order of the lines and name their number; what is wrong with a line is answered on a line. Blank lines are passed over. The limit of a body holds for each line. Read the answers while sending.",
+      "Each line is the body of a decision with its `kind`. The answers keep the order of the lines and name their number; what is wrong with a line is answered on a line, with as much of the problem as differs from line to line. Blank lines are passed over. The limit of a body holds for each line. After 1,000 such lines the batch ends with a line of the problem `too_many_bad_lines`, and nothing from that line on is decided. Read the answers while sending.",
     body: {
       type: "application/x-ndjson",
       schema: decisionRequest(["kind"], { kind: { type: "string", enum: KINDS } }),

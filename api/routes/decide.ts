@@ -171,10 +171,13 @@ export const snapshotRow = (
   repeats,
 });
 
-type Answered = Pick<DecisionRow, "id" | "kind" | "node" | "policyVersion" | "snapshotId" | "decidedAtMs" | "body">;
+type Answered = Pick<
+  DecisionRow,
+  "id" | "kind" | "node" | "policyVersion" | "snapshotId" | "decidedAtMs" | "verdict" | "body"
+>;
 /** The body is spliced in as it is: it was made once, and is the largest part. */
 function answerText(row: Answered, recorded: boolean): string {
-  const { id, kind, node, policyVersion, snapshotId, decidedAtMs } = row;
+  const { id, kind, node, policyVersion, snapshotId, decidedAtMs, verdict } = row;
   const head = JSON.stringify({
     id,
     kind,
@@ -183,6 +186,7 @@ function answerText(row: Answered, recorded: boolean): string {
     snapshotId,
     decidedAt: timeText(decidedAtMs),
     recorded,
+    verdict,
   });
   return spliced(head, row.body);
 }

@@ -28,6 +28,11 @@ export const PROBLEMS = {
     title: "the query is not valid",
     advice: "correct the parameters listed in issues; /docs lists them",
   },
+  too_many_bad_lines: {
+    status: 400,
+    title: "too many lines of the batch are wrong",
+    advice: "correct the lines before it, then send the rest from the line named",
+  },
   unauthorized: {
     status: 401,
     title: "a token is required",
@@ -182,3 +187,7 @@ export function problemText(p: Problem, requestId: string): string {
     requestId,
   });
 }
+
+/** The same for a line of a batch: without what `code` stands for in the docs and the answer's headers tell once. */
+export const lineProblemText = ({ code, detail, issues, needs }: Problem): string =>
+  JSON.stringify({ code, detail, issues, needs });

@@ -33,7 +33,11 @@ export function server(ports: Ports): Server {
       serveProblem(
         ports,
         c,
-        problem("method_not_allowed", `${c.req.method} is not possible here; ${allow} is`, { headers: { allow } }),
+        problem(
+          "method_not_allowed",
+          `${c.req.method} is not possible here; ${allow} ${allow.includes(",") ? "are" : "is"}`,
+          { headers: { allow } },
+        ),
       ),
     notFound: (c) => serveProblem(ports, c, problem("not_found", `there is no route \`${c.req.path.slice(0, 200)}\``)),
     fault: (error, c) => serveProblem(ports, c, fault(ports, requestIdOf(c), error)),
@@ -56,13 +60,15 @@ async function serve(ports: Ports, queue: Gate, route: Route, c: Context): Promi
   } catch (error) {
     outcome = fault(ports, requestId, error);
   }
-  if (leave !== null) {
-    const done = outcome.ok ? outcome.value.done : undefined;
-    if (done === undefined) leave();
-    else done.then(leave, leave);
-  }
   const response = await respond(ports, c, requestId, outcome);
-  account(ports, c, { route: route.path, requestId, caller: caller?.id, started, outcome, status: response.status });
+  const { status } = response;
+  const end = (): void => {
+    leave?.();
+    account(ports, c, { route: route.path, requestId, caller: caller?.id, started, outcome, status });
+  };
+  const streaming = outcome.ok ? outcome.value.done : undefined;
+  if (streaming === undefined) end();
+  else void streaming.then(end, end);
   return response;
 }
 

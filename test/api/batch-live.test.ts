@@ -1,7 +1,7 @@
 import { request } from "node:http";
 import { expect, test } from "vitest";
 import { snapshotOf } from "../contract/api-subject.ts";
-import { serving } from "./serving.ts";
+import { appOver, serving } from "./serving.ts";
 
 const line = (sequence: number): string =>
   `${JSON.stringify({ kind: "cgroups", snapshot: snapshotOf("n1", { sequence }), explain: "off" })}\n`;
@@ -32,6 +32,47 @@ test("a caller that waits for each answer before it sends the next line gets the
   posting.write(line(1));
   await ended;
   expect(numbers).toEqual([1, 2, 3]);
+});
+
+test("the log tells of a streamed answer when it is through, and so its whole time", async () => {
+  const { api, log } = await serving();
+  const told = () => log.lines.filter(({ fields }) => fields["path"] === "/v1/batch");
+  const posting = request(`${api.url}/v1/batch`, {
+    method: "POST",
+    headers: { "content-type": "application/x-ndjson" },
+  });
+  const before: number[] = [];
+  const ended = new Promise<void>((resolve, reject) => {
+    posting.on("error", reject);
+    posting.on("response", (response) => {
+      response.once("data", () => {
+        before.push(told().length);
+        posting.end(line(2));
+      });
+      response.on("data", () => {}).on("end", resolve);
+    });
+  });
+  posting.write(line(1));
+  await ended;
+  expect(before).toEqual([0]);
+  expect(told()).toMatchObject([{ fields: { status: 200, ms: expect.any(Number) }, message: "request" }]);
+});
+
+test("others have their turn while a batch is answered whose lines are decided at once", async () => {
+  const { app } = appOver();
+  let turns = 0;
+  let isOver = false;
+  const count = (): void => {
+    turns++;
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  const headers = { "content-type": "application/x-ndjson" };
+  const posted = new Request("http://localhost/v1/batch", { method: "POST", body: "x\n".repeat(960), headers });
+  const answers = (await (await app.fetch(posted)).text()).trimEnd().split("\n");
+  isOver = true;
+  expect(answers).toHaveLength(960);
+  expect(turns).toBeGreaterThanOrEqual(50);
 });
 
 test("a caller that hangs up leaves the server well, and its place to others", async () => {

@@ -87,8 +87,9 @@ for allocatableMemory.available<23Gi (a kubelet may as well take memory.availabl
       /^nodefs\.available +63\.3 GiB +64Gi +soft 2m +-714\.7 MiB +below +2m +252 GiB +▒+×·+\n/m,
     );
     expect(ran.stdout).toContain("\n  64Gi: 2m left of its grace period of 2m\n");
+    expect(ran.stdout).not.toContain("tied with others");
     expect(ran.stdout).toMatch(/^MemoryPressure +now +2026-11-21T06:29:50Z\n/m);
-    expect(ran.stdout).toMatch(/^10 +default\/critical .* critical, spared$/m);
+    expect(ran.stdout).toMatch(/^10 +default\/critical .* critical, stays$/m);
   });
 
   test("node-level reclaim comes first, and whether it is enough is told by the ask", async () => {
@@ -97,6 +98,9 @@ for allocatableMemory.available<23Gi (a kubelet may as well take memory.availabl
     expect(unknown).toMatchObject({ code: 1, stderr: "" });
     expect(unknown.stdout).toContain(
       " under DiskPressure, if the node-level reclaim is not enough\nfor nodefs.available<64Gi: ",
+    );
+    expect(unknown.stdout).toContain(
+      "\ntied with others in the ranking: a kubelet may take any of them, for its order is chance\n",
     );
     expect(unknown.stdout).toContain("not known: ask.statsAfterReclaim (give --ask)\n");
     const after = JSON.parse(statsAfter(1, { fs: -(2 ** 33) }));

@@ -90,15 +90,20 @@ logs       0,4-32,36-63     58  0     shared pool
     expect(linesOf(ran.stdout)[2]).toBe(
       "refused: prod/trader (container engine): UnexpectedAdmissionError: Allocate failed due to not enough cpus available to satisfy request: requested=6, available=3, which is unexpected",
     );
-    expect(ran.stdout).toContain("  reserved: CPUs 0 are never given to one container: reservedSystemCPUs is 0;");
-    expect(ran.stdout).toContain("engine\n  cpus: nothing is given: UnexpectedAdmissionError\n");
+    expect(ran.stdout).toContain("  reserved: CPUs 0 are kept back: reservedSystemCPUs is 0;");
+    expect(ran.stdout).toContain(
+      "engine\n  cpus: nothing is given: UnexpectedAdmissionError of cpus; requested 6; free 1;",
+    );
   });
 
   test("says so where a kubelet gives a reserved CPU away", async () => {
     const { stdout } = await run(["decide", "cpus", "--machine", "desktop-hybrid", ...TRADER]);
-    expect(stdout).toContain("reserved and given away all the same, as a kubelet does: 0\n");
+    expect(stdout).toContain("\nreserved CPUs 0 are given to prod/trader (warm-up): ");
+    expect(stdout).toContain(
+      "\ncpu_manager_state: with the next one the kubelet does not start again: not all reserved",
+    );
     const { stdout: even } = await run(["decide", "cpus", "--machine", "xeon-2s", ...TRADER]);
-    expect(even).not.toContain("given away");
+    expect(even).not.toContain("reserved CPUs");
   });
 });
 
@@ -274,7 +279,9 @@ not known: assignments.memory_manager_state (give --memory-manager-state)
       ...["--device-checkpoint", file("cut", text.slice(0, 100))],
     ]);
     expect(ran).toMatchObject({ code: 0, stderr: "" });
-    expect(ran.stdout).toMatch(/^kubelet_internal_checkpoint is not taken: .*; as if no device were held$/m);
+    expect(ran.stdout).toMatch(
+      /^kubelet_internal_checkpoint: .*: the kubelet logs it, goes on as if no container held a device/m,
+    );
     expect(ran.stdout).toMatch(/^c +a\.com\/x +\?\[31mred$/m);
   });
 

@@ -185,7 +185,7 @@ describe("an answer about CPUs", () => {
   test("says the same with colours as without", () => {
     const pod = { namespace: "default", name: "a", uid: "u" };
     const cpus = [0, 1, 2, 3].map((cpu) => ({ cpu, core: cpu, socket: 0, numa: 0 }));
-    const managed = { startErrors: [], refusal: null, placements: [], reconcile: [], overlaps: [] };
+    const managed = { startErrors: [], warnings: [], refusal: null, placements: [], reconcile: [], overlaps: [] };
     const decision: CpusDecision = {
       ...managed,
       policy: "static",
@@ -200,12 +200,10 @@ describe("an answer about CPUs", () => {
     expect(text(colorPaint)).not.toBe(text(plainPaint));
     const escapes = new RegExp(`${String.fromCharCode(27)}\\[\\d+m`, "g");
     expect(text(colorPaint).replace(escapes, "").replace(/ +$/gm, "")).toBe(text(plainPaint));
-    const twice = { ...decision, overlaps: [{ cpus: "1", holders: [{ pod, container: "c" }] }], reserved: "1" };
+    const warned = { ...decision, warnings: ["cpu_manager_state: CPUs 1 belong to two"] };
     expect(
-      answerText({ ...shown, decided: { ...shown.decided, decision: twice } }, { ...SILENT, paint: plainPaint }),
-    ).toContain(
-      "reserved and given away all the same, as a kubelet does: 1\ngiven to more than one pod, and a kubelet takes it so: 1 (default/a c)\n",
-    );
+      answerText({ ...shown, decided: { ...shown.decided, decision: warned } }, { ...SILENT, paint: plainPaint }),
+    ).toContain("\ncpu_manager_state: CPUs 1 belong to two\n");
     expect(text(plainPaint)).toContain("static with full-pcpus-only=true: reserved 0, shared pool 0,2-3 (3 CPUs)\n");
   });
 });
@@ -224,6 +222,7 @@ describe("an answer about devices", () => {
     ];
     const decision: DevicesDecision = {
       startErrors: [],
+      warnings: [],
       refusal: null,
       checkpointError: null,
       resources: [],
@@ -250,7 +249,6 @@ describe("an answer about devices", () => {
       "HELD BY    CONTAINER  RESOURCE  DEVICES  WITH THEM",
       "default/a  c          v.com/x   x0       1 env",
       "default/b  c          v.com/x   x0       (its plugin has not answered)",
-      "held by more than one pod: x0 of v.com/x (default/a, default/b)",
       "taken back from pods that are gone: u-gone",
       "",
       "CONFLICT  OF           STAYS         IS DROPPED",

@@ -88,7 +88,7 @@ describe.concurrent("a machine of the library", () => {
       "nodewise: --policy: devices has no policy of its own; cpus, memory, topology have\n",
     );
     expect(await fails("allocatable", "--scope", "pod")).toBe(
-      "nodewise: --scope: allocatable asks no topology manager; cpus, memory, topology, devices do\n",
+      "nodewise: --scope: allocatable asks no topology manager; cpus, memory, topology, devices, admission do\n",
     );
     expect(await fails("cpus", "--scope", "node")).toMatch(/^nodewise: option '--scope <scope>' argument 'node' is/);
   });

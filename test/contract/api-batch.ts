@@ -75,6 +75,31 @@ export function batches(of: Of): void {
     ]);
   });
 
+  test("of a problem a line holds what the other lines do not say as well", async () => {
+    const [unread] = await batch(of(), '{"kind": "cgroups", "snapshot": {"pods": 5}}');
+    expect(unread).toEqual({
+      line: 1,
+      problem: {
+        code: "invalid_input",
+        detail: expect.stringContaining("snapshot.pods: "),
+        issues: [{ path: "snapshot.pods", message: expect.any(String) }],
+      },
+    });
+  });
+
+  test("a batch of lines that are none ends after a thousand of them, and says so", async () => {
+    const [first, late] = [fresh("node"), fresh("node")];
+    const answers = await batch(of(), `${line(first)}\n${"x\n".repeat(5000)}${line(late)}`);
+    expect(answers.map((a) => a.line)).toEqual(answers.map((_, i) => i + 1));
+    expect(answers[0]).toMatchObject({ recorded: true, verdict: "decided" });
+    const codes = answers.slice(1).map((a) => problemLine.parse(a).problem.code);
+    expect(codes.pop()).toBe("too_many_bad_lines");
+    expect(new Set(codes)).toEqual(new Set(["malformed_json"]));
+    expect(codes.length).toBeGreaterThanOrEqual(1000);
+    expect(codes.length).toBeLessThan(1100);
+    expect(value(await of().store.getNode(late))).toBeNull();
+  });
+
   test("a line over the limit is refused, and the one behind it is answered", async () => {
     const answers = await batch(of(), `${" ".repeat(LIMITS.bodyBytes)}${line(fresh("node"))}\n${line(fresh("node"))}`);
     expect(problemLine.parse(answers[0])).toMatchObject({ line: 1, problem: { code: "body_too_large" } });

@@ -50,10 +50,11 @@ export const pathsOf = (input: unknown): readonly string[] => cgroupsOf(input).d
 export const Mi = 2 ** 20;
 export const Gi = 2 ** 30;
 
-/** A node of 4 CPUs and 8 GiB with cgroup v2, and what a test adds. */
+/** A node of 4 CPUs and 8 GiB with cgroup v2 and no pods, and what a test adds. */
 export const snapshot = (parts: Json = {}, capacity: Json = {}): Json => ({
   cgroup: { version: 2, driver: "cgroupfs" },
   node: { metadata: { name: "n" }, status: { capacity: { cpu: "4", memory: "8Gi", ...capacity } } },
+  pods: [],
   ...parts,
 });
 export const configured = (kubeletConfiguration: Json, parts: Json = {}): Json =>

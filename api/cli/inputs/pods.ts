@@ -1,3 +1,4 @@
+import { podItems } from "../../../actuator/manifests/pod-items.ts";
 import { podsOf } from "../../../actuator/manifests/pods-of.ts";
 import { problemText } from "../../../actuator/manifests/problem.ts";
 import { LIMITS } from "../../model/limits.ts";
@@ -46,10 +47,7 @@ const fieldsOf = (value: unknown): Fields => (typeof value === "object" && value
 /** Where the pods of a document are. */
 function placesOf(value: unknown): readonly Path[] {
   if (Array.isArray(value)) return value.map((_, i) => [i]);
-  const { kind, items } = fieldsOf(value);
-  if (Array.isArray(items) && (kind === undefined || kind === "List" || kind === "PodList"))
-    return items.map((_, i) => ["items", i]);
-  return [[]];
+  return podItems(value)?.map((_, i) => ["items", i]) ?? [[]];
 }
 
 function podAt(source: InputDocument, base: Path, nodeName: string): [pod: unknown, problem?: string] {

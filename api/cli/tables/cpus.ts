@@ -1,4 +1,4 @@
-import { countCpus, formatCpuSet, parseCpuSet } from "../../model/cpu-set.ts";
+import { countCpus, parseCpuSet } from "../../model/cpu-set.ts";
 import type { Machine } from "../../model/machine.ts";
 import type { CpuAssignment, CpusDecision } from "../../model/managers.ts";
 import { type Color, type Paint, printable } from "../style.ts";
@@ -15,7 +15,7 @@ export function cpusTable(shown: Shown<CpusDecision>): string {
   if (decision.startErrors.length > 0) return verdict;
   const marks = marksOf(shown);
   return sections(
-    `${verdict}${caption(shown, captionOf(decision))}${warningText(shown)}`,
+    `${verdict}${caption(shown, captionOf(decision))}`,
     decision.policy === "static" ? pictureOf(shown, marks) : "",
     assignedTable(shown),
     assignmentsTable(shown, marks),
@@ -36,24 +36,6 @@ const cpuCount = (list: string): string => {
   const count = countCpus(list);
   return `${count} CPU${count === 1 ? "" : "s"}`;
 };
-
-/**
- * What a kubelet does without a word: two pods with the same CPUs, and (where cores have different numbers of threads) a
- * reserved CPU given away with its core.
- */
-function warningText({ decision, paint }: Shown<CpusDecision>): string {
-  const reserved = new Set(parseCpuSet(decision.reserved));
-  const given = decision.assignments.flatMap(({ cpus }) => parseCpuSet(cpus) ?? []);
-  const lost = [...new Set(given.filter((cpu) => reserved.has(cpu)))].sort((a, b) => a - b);
-  const lines = [
-    ...(lost.length === 0 ? [] : [`reserved and given away all the same, as a kubelet does: ${formatCpuSet(lost)}`]),
-    ...decision.overlaps.map(({ cpus, holders }) => {
-      const who = holders.map(({ pod, container }) => `${podName(pod)} ${printable(container)}`);
-      return `given to more than one pod, and a kubelet takes it so: ${cpus} (${who.join(", ")})`;
-    }),
-  ];
-  return lines.map((line) => paint("yellow", `${line}\n`)).join("");
-}
 
 interface Mark {
   readonly glyph: string;

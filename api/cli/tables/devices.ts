@@ -11,17 +11,13 @@ export function devicesTable(shown: Shown<DevicesDecision>): string {
   const { decision, paint } = shown;
   const verdict = verdictText(shown);
   if (decision.startErrors.length > 0) return verdict;
-  const { checkpointError, purged } = decision;
-  const dropped =
-    checkpointError === null
-      ? ""
-      : `kubelet_internal_checkpoint is not taken: ${printable(checkpointError)}; as if no device were held\n`;
+  const { purged } = decision;
   const gone = purged.length === 0 ? "" : `taken back from pods that are gone: ${listText(purged, " ")}\n`;
   return sections(
-    `${verdict}${paint("yellow", dropped)}`,
+    verdict,
     resourcesTable(shown),
     giftsTable(shown),
-    `${holdersTable(shown)}${overlapText(shown)}${paint("dim", gone)}`,
+    `${holdersTable(shown)}${paint("dim", gone)}`,
     conflictsTable(shown),
     placementsTable(shown, decision.refusal !== null || decision.assigned.length === 0),
     questionsTable(shown),
@@ -134,14 +130,6 @@ function holdersTable({ decision, columns, paint }: Shown<DevicesDecision>): str
     paint,
   );
 }
-
-const overlapText = ({ decision, paint }: Shown<DevicesDecision>): string =>
-  decision.overlaps
-    .map(({ resource, device, pods }) => {
-      const who = pods.map(podName).join(", ");
-      return paint("yellow", `held by more than one pod: ${printable(`${device} of ${resource}`)} (${who})\n`);
-    })
-    .join("");
 
 /** `2 envs, 1 device node`. */
 function withText(options: DeviceOptions | null): string {

@@ -35,6 +35,9 @@ function headOf({ decision, verdict, paint, notesAt }: Shown<EvictionDecision>):
   const { reclaim, spared, warnings, fileSystems } = decision;
   const lines = [
     ...(reclaim === null ? [] : reclaimLines(reclaim)),
+    ...(isTied(decision)
+      ? ["tied with others in the ranking: a kubelet may take any of them, for its order is chance"]
+      : []),
     ...(spared.length === 0 ? [] : [`spared, being critical: ${listText(spared.map(nameOf))}`]),
     ...warnings,
   ];
@@ -44,6 +47,12 @@ function headOf({ decision, verdict, paint, notesAt }: Shown<EvictionDecision>):
     `${paint("dim", FILE_SYSTEMS[fileSystems])}\n`,
     ...["facts.eviction", "containerfs"].flatMap(notesAt).map((note) => `  ${note}\n`),
   ].join("");
+}
+
+/** Whether the pod that goes is only the first of equals. */
+function isTied({ evicted, rankings, reclaim }: EvictionDecision): boolean {
+  const driving = rankings.find(({ signals }) => reclaim !== null && signals.includes(reclaim.threshold.signal));
+  return evicted.some((one) => driving?.pods.some(({ pod, tie }) => tie && pod.uid === one.pod.uid) === true);
 }
 
 function verdictOf({

@@ -48,7 +48,7 @@ function rankingTable(ranking: Ranking, most: number, { asked, columns, paint }:
 function rowOf({ place, pod, priority, usage, request, aboveRequest, critical, tie }: RankedPod, of: Ranking): Row {
   const amount = (units: number): string => amountText(of.resource, units);
   const marks = [
-    ...(critical ? ["critical, spared"] : []),
+    ...(critical ? ["critical, stays"] : []),
     ...(usage === null ? ["no stats"] : []),
     ...(tie ? ["tie"] : []),
   ];

@@ -2,10 +2,14 @@ import type { CpusDecision, PodRef } from "../../model/managers.ts";
 import { printable } from "../style.ts";
 import type { Shown } from "./shown.ts";
 
-type Managed = Pick<CpusDecision, "startErrors" | "refusal">;
+type Managed = Pick<CpusDecision, "startErrors" | "warnings" | "refusal">;
 
-/** How it ended, in one line: admitted, refused and why in the kubelet's words, or each reason why the kubelet does not start. */
-export function verdictText({ decision, asked, paint }: Shown<Managed>): string {
+/** How it ended, and below it what the kubelet takes without a word. */
+export const verdictText = (shown: Shown<Managed>): string =>
+  endText(shown) + shown.decision.warnings.map((line) => shown.paint("yellow", `${printable(line)}\n`)).join("");
+
+/** In one line: admitted, refused and why in the kubelet's words, or each reason why the kubelet does not start. */
+function endText({ decision, asked, paint }: Shown<Managed>): string {
   const { startErrors, refusal } = decision;
   if (startErrors.length > 0) {
     return startErrors.map((error) => paint("red", `the kubelet does not start: ${printable(error)}\n`)).join("");

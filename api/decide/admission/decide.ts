@@ -74,6 +74,7 @@ function answer(
   return {
     pod: refOf(asked),
     onNode,
+    startErrors: [],
     critical: isCriticalPod(pod),
     admit: shown === undefined,
     reason: shown?.reason ?? "",

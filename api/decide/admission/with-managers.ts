@@ -27,11 +27,16 @@ const withNeeds = (answer: Answer, needs: readonly string[]): Answer =>
   answer.ok ? ok({ ...answer.value, needs: [...new Set([...answer.value.needs, ...needs])] }) : answer;
 
 /** A kubelet that does not start lets nobody in, whatever its handlers would have said. */
-function withStartErrors(answer: Answer, errors: readonly string[]): Answer {
+function withStartErrors(answer: Answer, startErrors: readonly string[]): Answer {
   if (!answer.ok) return answer;
-  const because = errors.map((message) => ({ code: "kubelet_does_not_start", field: "admit", numbers: { message } }));
+  const because = startErrors.map((message) => ({
+    code: "kubelet_does_not_start",
+    field: "admit",
+    numbers: { message },
+  }));
   return ok({
     ...answer.value,
+    decision: { ...answer.value.decision, admit: false, startErrors },
     verdict: "kubelet-refuses",
     reasons: [...answer.value.reasons, { at: "node", because }],
   });

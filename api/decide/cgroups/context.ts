@@ -42,14 +42,7 @@ const DEFAULT_PAGE_SIZE = 4096;
 /** Errors: what the tree cannot do without is missing. */
 export function treeContext(snapshot: Snapshot, reasons: Reasons, needs: string[]): Result<TreeContext, Refusal> {
   const version = snapshot.cgroup?.version;
-  if (version === undefined) {
-    return err({
-      code: "needs_input",
-      message:
-        'the cgroup version decides which files are written: post snapshot.cgroup, for example {"version": 2, "driver": "systemd"}',
-      needs: ["cgroup.version"],
-    });
-  }
+  if (version === undefined || snapshot.pods === undefined) return err(unknownTree(snapshot));
   const level = nodeLevelOf(snapshot, reasons, needs);
   if (!level.ok) return level;
   const { config, capacity, absolute } = level.value;
@@ -90,6 +83,25 @@ export function treeContext(snapshot: Snapshot, reasons: Reasons, needs: string[
     reasons,
     needs,
   });
+}
+
+/** What cannot be done without, all of it at once. A node whose pods nobody names has some, for all that is known. */
+function unknownTree({ cgroup, pods }: Snapshot): Refusal {
+  const missing: (readonly [path: string, why: string])[] = [];
+  if (cgroup?.version === undefined) {
+    const example = '{"version": 2, "driver": "systemd"}';
+    const why = `the cgroup version decides which files are written: post snapshot.cgroup, for example ${example}`;
+    missing.push(["cgroup.version", why]);
+  }
+  if (pods === undefined) {
+    const why = "each pod has its cgroups, and counts in those above it: post snapshot.pods, [] where there are none";
+    missing.push(["pods", why]);
+  }
+  return {
+    code: "needs_input",
+    message: missing.map(([, why]) => why).join("; "),
+    needs: missing.map(([path]) => path),
+  };
 }
 
 /** In bytes; none where the kernel has no controller for them, which the node's status does not tell. */
@@ -139,7 +151,8 @@ function swapOf(
   const asked = version === 2 && config.memorySwap?.swapBehavior === "LimitedSwap";
   const stats = snapshot.stats?.node?.swap;
   const fromStats = stats ? (stats.swapAvailableBytes ?? 0) + (stats.swapUsageBytes ?? 0) : undefined;
-  const swapCapacity = snapshot.machine?.swapBytes ?? fromStats;
+  const fromNode = snapshot.node?.status?.nodeInfo?.swap?.capacity;
+  const swapCapacity = snapshot.machine?.swapBytes ?? fromNode ?? fromStats;
   if (asked && swapCapacity === undefined) needs.push("machine.swapBytes");
   return { limited: asked && swapCapacity !== undefined, nodeMemory, swapCapacity: swapCapacity ?? 0 };
 }

@@ -22,7 +22,7 @@ export function decideCpus(asked: Asked<PodAsk>): Result<Decided<CpusDecision>, 
   } as const;
   return decideWith<CpusDecision>(asked, {
     decided: (answered, reasons) => ok({ ...head, ...decided(answered, reasons) }),
-    notStarted: (startErrors) => ({ ...head, ...NOTHING, startErrors }),
+    notStarted: (startErrors, warnings) => ({ ...head, ...NOTHING, startErrors, warnings }),
   });
 }
 
@@ -46,6 +46,7 @@ function decided(answered: Answered, reasons: Reasons): Omit<CpusDecision, "poli
   explainCpus(answered, reasons);
   return {
     startErrors: [],
+    warnings: answered.warnings,
     refusal,
     reserved: cpuText(node.cpuPolicy.name === "static" ? node.cpuPolicy.reserved : NO_CPUS),
     sharedPool: shared,

@@ -16,10 +16,7 @@ export function explainCpus(answered: Answered, reasons: Reasons): void {
   const { node, pod, before, after, admission, refusal } = answered;
   explainReserve(answered, reasons);
   if (pod === null) return;
-  if (refusal !== null) {
-    reasons.add("refused", refusal.container ?? pod.metadata.name, "cpus", { reason: refusal.reason });
-    return;
-  }
+  if (refusal !== null) return;
   const pool = before.cpus.state().defaultCpus;
   for (const container of containersOf(pod)) {
     const own = after.cpus.cpusOf(podUid(pod) ?? "", container.name);

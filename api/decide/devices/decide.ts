@@ -20,7 +20,7 @@ export function decideDevices(asked: Asked<PodAsk>): Result<Decided<DevicesDecis
       if (!tellsDevices(asked.snapshot)) needs.push("devices");
       return ok(decided(answered, reasons));
     },
-    notStarted: (startErrors) => ({ ...NOTHING, startErrors }),
+    notStarted: (startErrors, warnings) => ({ ...NOTHING, startErrors, warnings }),
   });
 }
 
@@ -44,6 +44,7 @@ function decided(answered: Answered, reasons: Reasons): DevicesDecision {
   explain(answered, given, reasons);
   return {
     startErrors: [],
+    warnings: answered.warnings,
     refusal,
     checkpointError: node.checkpointError,
     resources: resourcesOf(answered, reasons),
@@ -104,12 +105,9 @@ function assignmentsOf({ after }: Answered, names: (uid: string) => PodRef): Dev
   );
 }
 
-function explain({ pod, after, refusal }: Answered, given: readonly GivenDevices[], reasons: Reasons): void {
+function explain({ after }: Answered, given: readonly GivenDevices[], reasons: Reasons): void {
   for (const { podUid, container, resource, fault } of after.devices.state.dropped) {
     reasons.add("checkpoint_entry_dropped", podUid, resource, { container, fault: fault.code, at: fault.at });
-  }
-  if (pod !== null && refusal !== null) {
-    reasons.add("refused", refusal.container ?? pod.metadata.name, "devices", { reason: refusal.reason });
   }
   for (const { container, resource, taken } of given) {
     for (const { from, ids } of taken) reasons.add("devices_given", container, resource, { from, ids: ids.join(",") });

@@ -1,6 +1,6 @@
 import type { Refusal } from "../../model/decision.ts";
 import { type Pod, podUid } from "../../model/pod.ts";
-import { ok, type Result } from "../../model/result.ts";
+import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { type CpuManager, cpuManager } from "../cpus/manager.ts";
 import type { DeviceCheckpoint } from "../devices/checkpoint.ts";
@@ -10,6 +10,7 @@ import { type MemoryManager, memoryManager } from "../memory/manager.ts";
 import { type Admission, admitPod, type NamedProvider } from "../topology/admit.ts";
 import { type NumaNodes, numaNodes } from "../topology/numa-nodes.ts";
 import type { MergeRefusal } from "../topology/reachable.ts";
+import { tooManyHints } from "./hint-bound.ts";
 import { answersOf, checkpointOf, pluginsOf } from "./plugins.ts";
 import { activePods } from "./pods.ts";
 import { type Settings, settingsOf } from "./settings.ts";
@@ -54,7 +55,7 @@ export function managedNode(snapshot: Snapshot, needs: string[]): Result<NodeSta
     checkpoint: checkpoint.value,
     checkpointError: checkpoint.error,
   };
-  return ok(ok(withReadmitted(node, needs)));
+  return withReadmitted(node, needs);
 }
 
 /** Fresh copies of the managers as they are, after what pods hold that are gone was taken back. `asking` counts as active. */
@@ -110,7 +111,7 @@ export const admit = (node: ManagedNode, managers: Managers, pod: Pod): Result<A
  * A manager that is on and whose file was not posted has begun anew, and a kubelet that starts asks it for the pods that are
  * there already, by the time they were made. So does this; a pod that is refused then goes without.
  */
-function withReadmitted(node: ManagedNode, needs: string[]): ManagedNode {
+function withReadmitted(node: ManagedNode, needs: string[]): Result<NodeStart, Refusal> {
   const files = node.snapshot.assignments ?? {};
   const missing: string[] = [];
   if (node.cpuPolicy.name === "static" && files.cpu_manager_state === undefined) missing.push("cpu_manager_state");
@@ -118,16 +119,15 @@ function withReadmitted(node: ManagedNode, needs: string[]): ManagedNode {
   if (node.inventories.size > 0 && files.kubelet_internal_checkpoint === undefined) {
     missing.push("kubelet_internal_checkpoint");
   }
-  if (missing.length === 0 || node.active.length === 0) return node;
+  if (missing.length === 0 || node.active.length === 0) return ok(ok(node));
   needs.push(...missing.map((name) => `assignments.${name}`));
+  const tooLarge = tooManyHints(node.topology, node.numa, node.active, "node");
+  if (tooLarge !== undefined) return err({ code: "too_large", message: tooLarge, needs });
   const managers = managersOf(node, null);
   for (const pod of byCreation(node.active)) admit(node, managers, pod);
-  return {
-    ...node,
-    cpuState: managers.cpus.state(),
-    memory: { ...node.memory, state: managers.memory.state },
-    checkpoint: managers.devices.checkpoint(),
-  };
+  const memory = { ...node.memory, state: managers.memory.state };
+  const checkpoint = managers.devices.checkpoint();
+  return ok(ok({ ...node, cpuState: managers.cpus.state(), memory, checkpoint }));
 }
 /** Those without a time come first, as they were listed. */
 function byCreation(pods: readonly Pod[]): readonly Pod[] {

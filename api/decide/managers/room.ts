@@ -15,10 +15,13 @@ import { type LargestAsk, largestPod, largestPodOn } from "../topology/largest-p
 import type { Answered } from "./desk.ts";
 import { managersOf, providersOf } from "./node.ts";
 
+/** Each of some 200 trials hints at 2^n sets of nodes: on more nodes the largest pod is not searched for. */
+const MOST_SEARCHED_NODES = 8;
+
 type Room = Pick<TopologyDecision, "numaNodes" | "node">;
 
 /** How free CPUs and memory lie about once the asked pod is in, and the largest Guaranteed pod that would come in next. */
-export function roomOf(answered: Answered, needs: string[]): Result<Room, Refusal> {
+export function roomOf(answered: Answered, reasons: Reasons, needs: string[]): Result<Room, Refusal> {
   const { node, after } = answered;
   const cpus = node.snapshot.machine?.cpus ?? [];
   const isStatic = node.cpuPolicy.name === "static";
@@ -29,7 +32,10 @@ export function roomOf(answered: Answered, needs: string[]): Result<Room, Refusa
     freeMemory: memoryOf(answered, (table) => table.free),
     wholeCores,
   });
-  const ask = largestAsk(answered, wholeCores, needs);
+  const ask = node.numa.ids.length > MOST_SEARCHED_NODES ? null : largestAsk(answered, wholeCores, needs);
+  if (node.numa.ids.length > MOST_SEARCHED_NODES) {
+    reasons.add("largest_pod_not_searched", "node", "largestPod", { numaNodes: node.numa.ids.length });
+  }
   const largest = ask === null ? ok(null) : largestPod(ask);
   if (!largest.ok) return err({ code: "too_large", message: largest.error.message, needs: [] });
   const { nodes, ...whole } = fragments;

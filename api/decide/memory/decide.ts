@@ -16,7 +16,7 @@ export function decideMemory(asked: Asked<PodAsk>): Result<Decided<MemoryDecisio
   const policy = configurationOf(asked.snapshot).memoryManagerPolicy === "Static" ? "Static" : "None";
   return decideWith<MemoryDecision>(asked, {
     decided: (answered, reasons) => ok({ policy, ...decided(answered, reasons) }),
-    notStarted: (startErrors) => ({ policy, ...NOTHING, startErrors }),
+    notStarted: (startErrors, warnings) => ({ policy, ...NOTHING, startErrors, warnings }),
   });
 }
 
@@ -36,6 +36,7 @@ function decided(answered: Answered, reasons: Reasons): Omit<MemoryDecision, "po
   explainMemory(answered, reasons);
   return {
     startErrors: [],
+    warnings: answered.warnings,
     refusal,
     numaNodes: [...machineState].map(([id, { numberOfAssignments, memoryMap, cells }]) => ({
       id,

@@ -13,10 +13,7 @@ export function explainMemory({ node, pod, after, refusal }: Answered, reasons: 
     reasons.add("memory_not_managed", "node", "memory", { because: "memoryManagerPolicy is None" });
   }
   if (pod === null) return;
-  if (refusal !== null) {
-    reasons.add("refused", refusal.container ?? pod.metadata.name, "memory", { reason: refusal.reason });
-    return;
-  }
+  if (refusal !== null) return;
   const qos = qosClass(pod);
   const because = node.memory.policy === "None" ? "memoryManagerPolicy is None" : `the pod is ${qos}`;
   for (const { name } of containersOf(pod)) {

@@ -20,14 +20,22 @@ export function decideTopology(asked: Asked<PodAsk>): Result<Decided<TopologyDec
   } as const;
   return decideWith<TopologyDecision>(asked, {
     decided: (answered, reasons, needs) => {
-      const room = roomOf(answered, needs);
+      const room = roomOf(answered, reasons, needs);
       if (!room.ok) return room;
       const { placements, refusal, pod, after } = answered;
       explain(answered, reasons);
       const assigned = refusal === null && pod !== null ? assignedOf(after, pod) : [];
-      return ok({ ...head, startErrors: [], refusal, assigned, placements, ...room.value });
+      return ok({
+        ...head,
+        startErrors: [],
+        warnings: answered.warnings,
+        refusal,
+        assigned,
+        placements,
+        ...room.value,
+      });
     },
-    notStarted: (startErrors) => ({ ...head, ...NOTHING, startErrors }),
+    notStarted: (startErrors, warnings) => ({ ...head, ...NOTHING, startErrors, warnings }),
   });
 }
 

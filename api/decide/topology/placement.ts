@@ -3,6 +3,14 @@ import type { Turn } from "./admit.ts";
 import type { TopologyHint } from "./hint.ts";
 import { idsOf, type NumaNodes } from "./numa-nodes.ts";
 
+/** Hints that are told of one resource: all the sets of eight nodes. */
+const MOST_TOLD = 255;
+/** Of a longer list the preferred ones first. */
+const told = (list: readonly TopologyHint[]): readonly TopologyHint[] =>
+  list.length <= MOST_TOLD
+    ? list
+    : [...list.filter((h) => h.preferred), ...list.filter((h) => !h.preferred)].slice(0, MOST_TOLD);
+
 /** A turn as a decision shows it: masks become lists of node ids. */
 export function placementOf(numa: NumaNodes, { container, hints, merged, admitted }: Turn): Placement {
   const show = (hint: TopologyHint): Hint => ({
@@ -10,9 +18,11 @@ export function placementOf(numa: NumaNodes, { container, hints, merged, admitte
     preferred: hint.preferred,
   });
   const lists = hints.flatMap((provider) => [...provider]);
+  const long = lists.flatMap(([resource, list]) => (list !== null && list.length > MOST_TOLD ? [resource] : []));
   return {
     container,
-    hints: Object.fromEntries(lists.map(([resource, list]) => [resource, list?.map(show) ?? null])),
+    hints: Object.fromEntries(lists.map(([resource, list]) => [resource, list === null ? null : told(list).map(show)])),
+    cutShort: long,
     merged: show(merged),
     admitted,
   };

@@ -229,6 +229,7 @@ describe("a turn as a decision shows it", () => {
             { numaNodes: [0, 4], preferred: false },
           ],
         },
+        cutShort: [],
         merged: { numaNodes: [4], preferred: false },
         admitted: true,
       },
@@ -244,6 +245,7 @@ describe("a turn as a decision shows it", () => {
     expect(placementOf(numaNodes([0]), turn)).toEqual({
       container: null,
       hints: { cpu: null },
+      cutShort: [],
       merged: { numaNodes: null, preferred: true },
       admitted: true,
     });

@@ -1,0 +1,64 @@
+import { describe, expect, it } from "vitest";
+import { decideKind } from "../../../api/decide/index.ts";
+import { decodeAsk } from "../../../api/model/asks.ts";
+import { decodeSnapshot } from "../../../api/model/decode.ts";
+import type { TopologyDecision } from "../../../api/model/managers.ts";
+
+const guaranteed = (name: string, containers: number) => ({
+  metadata: { name, uid: name },
+  spec: {
+    containers: Array.from({ length: containers }, (_, i) => ({
+      name: `c${i}`,
+      resources: { limits: { cpu: "1", memory: "64Mi" } },
+    })),
+  },
+});
+
+function asked(numaNodes: number, containers: number, pods: readonly object[] = []) {
+  const ids = Array.from({ length: numaNodes }, (_, id) => id);
+  const snapshot = decodeSnapshot({
+    machine: {
+      cpus: Array.from({ length: numaNodes * 16 }, (_, cpu) => ({ cpu, core: cpu, socket: 0, numa: cpu >> 4 })),
+      numaNodes: ids.map((id) => ({ id, memoryBytes: 2 ** 34 })),
+    },
+    kubeletConfiguration: {
+      cpuManagerPolicy: "static",
+      memoryManagerPolicy: "Static",
+      topologyManagerPolicy: "best-effort",
+      topologyManagerPolicyOptions: { "max-allowable-numa-nodes": "16" },
+      kubeReserved: { cpu: "1" },
+      reservedMemory: [{ numaNode: 0, limits: { memory: "100Mi" } }],
+    },
+    pods,
+  });
+  const ask = decodeAsk("topology", { pod: guaranteed("asks", containers) });
+  if (!snapshot.ok || !ask.ok) throw new Error(JSON.stringify([snapshot, ask]));
+  return decideKind("topology", { snapshot: snapshot.value, facts: {}, ask: ask.value, explain: "reasons" });
+}
+
+describe("a question that would take 2^n too far", () => {
+  it("is answered for one container on 16 NUMA nodes, its hints cut short and the largest pod left open", () => {
+    const answer = asked(16, 1);
+    if (!answer.ok) throw new Error(answer.error.message);
+    const { placements, node } = answer.value.decision as TopologyDecision;
+    expect(placements[0]?.cutShort).toEqual(["cpu", "memory"]);
+    expect(placements[0]?.hints["cpu"]).toHaveLength(255);
+    expect(node.largestPod).toBeNull();
+    expect(JSON.stringify(answer.value.reasons)).toContain("largest_pod_not_searched");
+  });
+  it("is refused for a pod of many containers", () => {
+    const answer = asked(16, 3);
+    expect(answer.ok ? answer.value.verdict : answer.error.code).toBe("too_large");
+    expect(asked(8, 64).ok).toBe(true);
+  });
+  it("is refused where the pods that are there would have to be let in again, and says what to post", () => {
+    const pods = Array.from({ length: 8 }, (_, i) => guaranteed(`p${i}`, 1));
+    const answer = asked(16, 1, pods);
+    if (answer.ok) throw new Error("it was answered");
+    expect(answer.error).toMatchObject({
+      code: "too_large",
+      needs: ["assignments.cpu_manager_state", "assignments.memory_manager_state"],
+    });
+    expect(answer.error.message).toContain("post the managers' state files");
+  });
+});
