@@ -66,6 +66,14 @@ export function replaceFile(file: string, lines: readonly string[]): Result<numb
   });
 }
 
+/** Gives a journal another name, where none is yet. */
+export function renameFile(from: string, to: string): Result<void, JournalError> {
+  return attempt(from, "journal_unwritable", () => {
+    renameSync(from, to);
+    syncDirectory(to);
+  });
+}
+
 function writeAll(fd: number, text: string): number {
   const bytes = Buffer.from(text, "utf8");
   for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);

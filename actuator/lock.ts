@@ -1,4 +1,18 @@
-import { closeSync, openSync, readFileSync, unlinkSync, writeSync } from "node:fs";
+import { randomUUID } from "node:crypto";
+import {
+  accessSync,
+  closeSync,
+  constants,
+  openSync,
+  readdirSync,
+  readFileSync,
+  unlinkSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { err, ok, type Result } from "../api/model/result.ts";
 
 /** Held by the one daemon that may write below a cgroup root; `release` gives it back. */
@@ -6,33 +20,102 @@ export interface Lock {
   release(): void;
 }
 
-/** Takes a file for this process. One left by a process that is gone (or of another boot) is taken over. */
-export function takeLock(file: string, bootId: string): Result<Lock, string> {
-  const own = `${process.pid} ${startOf(process.pid) ?? ""} ${bootId}`;
-  for (let attempt = 0; attempt < 2; attempt++) {
-    try {
-      const handle = openSync(file, "wx", 0o600);
-      writeSync(handle, own);
-      closeSync(handle);
-      return ok({ release: () => releaseIfOwn(file, own) });
-    } catch (e) {
-      if ((e as NodeJS.ErrnoException).code !== "EEXIST") return err(`lock ${file}: ${(e as Error).message}`);
-      const holder = holderOf(file, bootId);
-      if (holder !== null)
-        return err(`process ${holder} already writes below this cgroup root (${file}): end it first`);
-      unlinkSync(file);
-    }
-  }
-  return err(`lock ${file}: another process takes it at the same time: start again`);
+interface Claim {
+  readonly file: string;
+  /** False: its owner still looks whether it may have the root. */
+  readonly isHeld: boolean;
+  readonly pid: number;
+  readonly root: string;
 }
 
-/** Null: nobody that still runs. A process is told by its id and its start, since ids are used again. */
-function holderOf(file: string, bootId: string): number | null {
+const NAME = /^nodewise-claim-[0-9a-f-]{36}\.lock$/;
+const ROUNDS = 100;
+const ROUND_MS = 20;
+
+/** Of the machine, not of a state directory: whoever writes below a root must be the only one. */
+export function claimsDirectory(): string {
   try {
-    const [pid = "", start = "", boot] = readFileSync(file, "utf8").split(" ");
-    return boot === bootId && startOf(Number(pid)) === start ? Number(pid) : null;
+    accessSync("/run", constants.W_OK);
+    return "/run";
   } catch {
-    return null;
+    return tmpdir();
+  }
+}
+
+/**
+ * Takes a cgroup root, with all above and below it, for this process. Each process writes a claim of its own and looks at
+ * the others' afterwards: of two, the later sees the earlier, and nobody ever removes a file that another may still hold.
+ * Of two that look at one moment the one with the lesser name goes on. Claims of processes that are gone, or of another
+ * boot, do not count. Errors: who holds the root, or one around or inside it; the directory cannot be written.
+ */
+export async function takeLock(directory: string, root: string, bootId: string): Promise<Result<Lock, string>> {
+  const file = join(directory, `nodewise-claim-${randomUUID()}.lock`);
+  try {
+    writeFileSync(file, `? ${process.pid} ${startOf(process.pid) ?? ""} ${bootId} ${root}\n`, {
+      mode: 0o644,
+      flag: "wx",
+    });
+    for (let round = 0; round < ROUNDS; round++) {
+      const others = liveClaims(directory, bootId).filter((one) => one.file !== file && overlap(one.root, root));
+      const winner = others.find(({ isHeld }) => isHeld) ?? others.find((one) => one.file < file);
+      if (winner !== undefined) return give(file, refusal(winner, root));
+      if (others.length === 0) {
+        setHeld(file);
+        return ok({ release: () => remove(file) });
+      }
+      await sleep(ROUND_MS);
+    }
+    return give(file, `cgroup root ${root}: other processes take it at the same time: start again`);
+  } catch (e) {
+    return give(file, `lock ${file}: ${(e as Error).message}`);
+  }
+}
+
+function give(file: string, why: string): Result<never, string> {
+  remove(file);
+  return err(why);
+}
+
+function refusal({ pid, root, file }: Claim, wanted: string): string {
+  const side = inside(wanted, root) ? "inside" : "around";
+  const where = root === wanted ? "this cgroup root" : `cgroup root ${root}, and ${wanted} lies ${side} it`;
+  return `process ${pid} already writes below ${where} (${file}): end it first`;
+}
+
+const overlap = (a: string, b: string): boolean => inside(a, b) || inside(b, a);
+const inside = (path: string, root: string): boolean => `${path}/`.startsWith(root === "/" ? root : `${root}/`);
+
+/** One byte in its place: at no moment is the claim away or cut short. */
+function setHeld(file: string): void {
+  const handle = openSync(file, "r+");
+  try {
+    writeSync(handle, "+", 0);
+  } finally {
+    closeSync(handle);
+  }
+}
+
+/** Claims of processes that run; those that a process left behind when it ended are removed, which nobody writes again. */
+function liveClaims(directory: string, bootId: string): readonly Claim[] {
+  const claims: Claim[] = [];
+  for (const name of readdirSync(directory).filter((one) => NAME.test(one))) {
+    const file = join(directory, name);
+    const found = /^([+?]) (\d+) (\d*) (\S*) (\/\S*)\n$/.exec(textOf(file));
+    // half written: its owner has not looked yet, and will see our claim
+    if (found === null) continue;
+    const [, state, pid, start, boot, root = "/"] = found;
+    if (boot === bootId && startOf(Number(pid)) === start)
+      claims.push({ file, isHeld: state === "+", pid: Number(pid), root });
+    else remove(file);
+  }
+  return claims;
+}
+
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return "";
   }
 }
 
@@ -46,9 +129,9 @@ function startOf(pid: number): string | undefined {
   }
 }
 
-function releaseIfOwn(file: string, own: string): void {
+function remove(file: string): void {
   try {
-    if (readFileSync(file, "utf8") === own) unlinkSync(file);
+    unlinkSync(file);
   } catch {
     // gone already, which is what was wanted
   }

@@ -1,12 +1,10 @@
-import { accessSync, constants } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { err, ok, type Result } from "../api/model/result.ts";
 import type { Hierarchy } from "./cgroupfs/hierarchy.ts";
 import type { ActuatorConfig } from "./config.ts";
 import { ownFolder } from "./folder.ts";
 import { Journal } from "./journal.ts";
-import { type Lock, takeLock } from "./lock.ts";
+import { journalFile } from "./journal-name.ts";
+import { claimsDirectory, type Lock, takeLock } from "./lock.ts";
 import { type Recovery, recover } from "./recover.ts";
 
 export interface StateOptions {
@@ -34,39 +32,26 @@ export async function openState(
   } catch (e) {
     return err(`state directory ${stateDir}: ${(e as Error).message}: name another with --state-dir`);
   }
-  const file = join(stateDir, journalName(cgroupRoot));
-  const lock = mode === "enforce" ? takeLock(lockFile(cgroupRoot), bootId) : ok(null);
+  const lock = mode === "enforce" ? await takeLock(claimsDirectory(), cgroupRoot, bootId) : ok(null);
   if (!lock.ok) return lock;
-  const journal = await openJournal(file, hierarchy, bootId, options);
+  const journal = await openJournal(hierarchy, bootId, options);
   if (journal.ok) return ok({ journal: journal.value, lock: lock.value });
   lock.value?.release();
   return journal;
 }
 
 async function openJournal(
-  file: string,
   hierarchy: Hierarchy | null,
   bootId: string,
   options: StateOptions,
 ): Promise<Result<Journal, string>> {
-  const journal = Journal.open(file, bootId);
+  const file = journalFile(options.config);
+  if (!file.ok) return err(file.error.message);
+  const journal = Journal.open(file.value, bootId);
   if (!journal.ok) return err(journal.error.message);
   const mended = hierarchy === null ? ok(undefined) : await mend(journal.value, hierarchy, bootId, options);
   return mended.ok ? journal : mended;
 }
-
-/** Of the machine, not of a state directory: whoever writes below a root must be the only one. */
-function lockFile(root: string): string {
-  const name = `nodewise${root.replaceAll("/", "-")}.lock`;
-  try {
-    accessSync("/run", constants.W_OK);
-    return join("/run", name);
-  } catch {
-    return join(tmpdir(), name);
-  }
-}
-/** One journal a root, in one directory: `/nodewise/a` -> `journal-nodewise-a.jsonl`. */
-const journalName = (root: string): string => `journal${root.replaceAll("/", "-")}.jsonl`;
 
 /** An observer writes nothing, not even to mend: the plan stays open for the daemon that enforces. */
 async function mend(

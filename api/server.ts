@@ -57,12 +57,21 @@ const DEFAULT_LIMITS: ApiLimits = { bodyBytes: LIMITS.bodyBytes, concurrency: 51
 const GRACE_MS = 10_000;
 const MOST_THREADS = 8;
 
-/** Opens the history and serves the API on Node. Errors, each one line with what to do: no history, no address, no token. */
-export async function startApi(options: ApiOptions): Promise<Result<RunningApi, string>> {
+/** Why the API does not start. */
+export interface StartFailure {
+  /** `usage`: what was asked for is not possible like this; `failed`: the history or the address cannot be used. */
+  readonly code: "usage" | "failed";
+  /** One line with what to do. */
+  readonly message: string;
+}
+const failed = (message: string): Result<never, StartFailure> => err({ code: "failed", message });
+
+/** Opens the history and serves the API on Node. Errors: no history, no address, no token. */
+export async function startApi(options: ApiOptions): Promise<Result<RunningApi, StartFailure>> {
   const { host = DEFAULT_HOST, port = DEFAULT_PORT, dataDir } = options;
   const file = historyFile(dataDir);
   const store = options.threads === 0 ? openNode({ file }) : await openHistory(file);
-  if (!store.ok) return err(store.error.message);
+  if (!store.ok) return failed(store.error.message);
   const started = await serve(store.value, host, port, options);
   if (!started.ok) await store.value.close();
   return started;
@@ -73,14 +82,13 @@ async function serve(
   host: string,
   port: number,
   options: ApiOptions,
-): Promise<Result<RunningApi, string>> {
+): Promise<Result<RunningApi, StartFailure>> {
   const open = isLoopback(host);
   const tokens = await store.countActiveTokens();
-  if (!tokens.ok) return err(tokens.error.message);
+  if (!tokens.ok) return failed(tokens.error.message);
   if (!open && tokens.value === 0) {
-    return err(
-      `listening on ${host} needs a token, and there is none: run \`nodewise token create --data-dir ${options.dataDir}\` first, or listen on ${DEFAULT_HOST}`,
-    );
+    const way = `run \`nodewise token create --data-dir ${options.dataDir}\` first, or listen on ${DEFAULT_HOST}`;
+    return err({ code: "usage", message: `listening on ${host} needs a token, and there is none: ${way}` });
   }
   const ownLog = options.log === undefined ? pinoLog() : null;
   const log = options.log ?? (ownLog as Log);
@@ -89,7 +97,7 @@ async function serve(
   const listening = await listen(app, host, port);
   if (!listening.ok) {
     await deciding.close();
-    return listening;
+    return failed(listening.error);
   }
   const pruning = keepPruned(store, now, log, options.retention);
   const url = `http://${hostText(host)}:${listening.value.port}`;
@@ -120,7 +128,7 @@ const portsOf = (store: Store, log: Log, deciding: Threads, open: boolean, optio
   bodies: nodeBodies,
   evaluate: deciding.evaluate,
   sha256,
-  auth: authSettings(open, options.allowedHosts ?? []),
+  auth: authSettings(open, options),
   limits: { ...DEFAULT_LIMITS, ...options.limits },
   recordDecisions: true,
 });
@@ -129,8 +137,7 @@ const isLoopback = (host: string): boolean => /^(?:localhost|127(?:\.\d{1,3}){3}
 const hostText = (host: string): string => (isIPv6(host) ? `[${host}]` : host);
 
 /** Beyond loopback everyone must show a token; on it, everyone may ask by its own name until the first token is made. */
-function authSettings(open: boolean, allowedHosts: readonly string[]): AuthSettings {
-  const own = ["localhost", "127.0.0.1", "[::1]"];
-  const names = [...own, ...allowedHosts.map((name) => name.toLowerCase())];
-  return { required: !open, hosts: open ? new Set(names) : null };
+function authSettings(open: boolean, { host = DEFAULT_HOST, allowedHosts = [] }: ApiOptions): AuthSettings {
+  const names = ["localhost", "127.0.0.1", "[::1]", hostText(host), ...allowedHosts];
+  return { required: !open, hosts: open ? new Set(names.map((name) => name.toLowerCase())) : null };
 }

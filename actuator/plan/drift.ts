@@ -18,6 +18,11 @@ export const DRIFT_CAUSES = [
 ] as const;
 export type DriftCause = (typeof DRIFT_CAUSES)[number];
 
+/** Causes that are told: our own earlier value is a change of the decision, and the plan's next step. */
+export const isTold = ({ cause }: Drift): boolean => cause !== "ours";
+/** Causes that another than this actuator is behind, and that no rounding explains. */
+export const isForeign = ({ cause }: Drift): boolean => cause === "never_written" || cause === "other_writer";
+
 export interface DriftCase {
   readonly path: string;
   readonly file: string;

@@ -46,11 +46,11 @@ export async function identify(
 ): Promise<Result<Caller, Problem>> {
   const { authorization, host, basic } = credentials;
   if (authorization === undefined) {
-    if (auth.hosts !== null && !auth.hosts.has(host)) return wrongHost(host);
     if (auth.required) return unauthorized("this API requires a token", basic);
     const active = await store.countActiveTokens();
     if (!active.ok) return historyProblem(active.error);
-    return active.value === 0 ? ok(ANONYMOUS) : unauthorized("this API requires a token, since one exists", basic);
+    if (active.value > 0) return unauthorized("this API requires a token, since one exists", basic);
+    return auth.hosts === null || auth.hosts.has(host) ? ok(ANONYMOUS) : wrongHost(host);
   }
   const token = parseToken(tokenIn(authorization, basic) ?? "");
   if (token === null)

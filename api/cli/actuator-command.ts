@@ -15,6 +15,10 @@ export function addActuator(program: Command, cli: Cli): void {
     .addOption(new Option("--mode <mode>", "observe writes nothing (the default)").choices(["observe", "enforce"]))
     .option("--once", "one pass, then end")
     .option("--dry-run", "one pass that writes nothing; prints old and new of every file")
+    .option(
+      "--fail-on-drift",
+      "with one pass: end with 1 when a file holds a value that is neither wanted nor our own earlier one nor a rounding (-o json: `drift`, with the cause of each)",
+    )
     .option("--api <url>", "the policy API; absent: every decision is made here")
     .option("--api-token-file <file>", "holds the token for it")
     .addOption(new Option("--api-timeout-seconds <n>", "how long to wait for an answer").argParser(seconds))
@@ -43,6 +47,7 @@ export function addActuator(program: Command, cli: Cli): void {
     "nodewise actuator --dry-run --manifests /etc/kubernetes/manifests",
     "nodewise actuator --mode enforce --manifests ./pods --api http://127.0.0.1:8787",
     "nodewise actuator --settings /etc/nodewise/actuator.yaml",
+    "nodewise actuator --once --fail-on-drift --manifests ./pods",
     "nodewise actuator --once -o json | jq '.drift'",
   );
 }

@@ -2,6 +2,7 @@ import { join, resolve } from "node:path";
 import { type ActuatorConfig, actuatorConfig } from "../../actuator/config.ts";
 import type { PassReport } from "../../actuator/loop.ts";
 import { passOnce, startActuator } from "../../actuator/main.ts";
+import { isForeign } from "../../actuator/plan/drift.ts";
 import type { Problem } from "../../actuator/ports.ts";
 import type { Recovery } from "../../actuator/recover.ts";
 import { ok, type Result } from "../model/result.ts";
@@ -19,16 +20,19 @@ export interface ActuatorGiven extends Readonly<Record<string, unknown>> {
   readonly settings?: string;
   readonly once?: boolean;
   readonly dryRun?: boolean;
+  readonly failOnDrift?: boolean;
   readonly removeOrphans: boolean;
 }
 
 /** Runs passes until a signal, or one with --once and --dry-run. */
 export async function actuator(given: ActuatorGiven, { terminal, env }: Cli): Promise<Outcome> {
+  const isOnce = given.once === true || given.dryRun === true;
+  if (given.failOnDrift === true && !isOnce)
+    return fault(EXIT.badInput, "--fail-on-drift: only one pass has an exit code: add --once or --dry-run");
   const config = await configOf(given, env);
   if (!config.ok) return config;
   const onProblem = (problem: Problem) => terminal.warn(`nodewise: ${problemLine(problem)}`);
   const onRecovery = (recovery: Recovery) => terminal.warn(`nodewise: ${recoveryLine(recovery)}`);
-  const isOnce = given.once === true || given.dryRun === true;
   const onPass = (report: PassReport) => printPass(report, given.output, isOnce, terminal);
   const options = { config: config.value, onPass, onProblem, onRecovery };
   if (isOnce) {
@@ -36,7 +40,7 @@ export async function actuator(given: ActuatorGiven, { terminal, env }: Cli): Pr
     if (!report.ok) return fault(EXIT.cannotRun, report.error);
     for (const problem of [...report.value.problems, ...report.value.notices]) onProblem(problem);
     onPass(report.value);
-    return ok(exitOf(report.value));
+    return ok(exitOf(report.value, given.failOnDrift === true));
   }
   const running = await startActuator(options);
   if (!running.ok) return fault(EXIT.cannotRun, running.error);
@@ -47,7 +51,7 @@ export async function actuator(given: ActuatorGiven, { terminal, env }: Cli): Pr
 
 /** Settings file, then flags, then --dry-run. Errors: every setting that is wrong. */
 async function configOf(given: ActuatorGiven, env: Cli["env"]): Promise<Result<ActuatorConfig, Fault>> {
-  const { output: _output, settings, once: _once, dryRun, removeOrphans, ...flags } = given;
+  const { output: _output, settings, once: _once, dryRun, failOnDrift: _fail, removeOrphans, ...flags } = given;
   const fromFile = settings === undefined ? ok({}) : await readSettings(settings);
   if (!fromFile.ok) return fromFile;
   const config = actuatorConfig({
@@ -84,11 +88,12 @@ function printPass(report: PassReport, output: "table" | "json", isOnce: boolean
   terminal.write(`${passLine(report)}\n`);
 }
 
-/** A refused decision is an answer; everything else that went wrong is a failure. */
-function exitOf(report: PassReport): ExitCode {
+/** A refused decision is an answer, and so is drift where it was asked for; everything else that went wrong is a failure. */
+function exitOf(report: PassReport, failOnDrift: boolean): ExitCode {
   if (report.problems.some(({ from }) => from !== "decision")) return EXIT.failed;
   if (report.problems.length > 0) return EXIT.negative;
-  return report.applied === null || report.applied.complete ? EXIT.ok : EXIT.failed;
+  if (report.applied !== null && !report.applied.complete) return EXIT.failed;
+  return failOnDrift && report.drift.some(isForeign) ? EXIT.negative : EXIT.ok;
 }
 
 export const problemLine = ({ from, message }: Problem): string => `${from}: ${message}`;

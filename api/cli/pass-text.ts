@@ -1,5 +1,5 @@
 import type { PassReport } from "../../actuator/loop.ts";
-import type { Drift } from "../../actuator/plan/drift.ts";
+import { type Drift, isTold } from "../../actuator/plan/drift.ts";
 import type { Skip } from "../../actuator/plan/step.ts";
 import type { StepResult } from "../../actuator/steps.ts";
 import { type Color, printable } from "./style.ts";
@@ -8,7 +8,8 @@ import type { Terminal } from "./terminal.ts";
 
 /** What a pass saw and did in one line: `28 cgroups decided by the api; 120 steps planned; 3 files differ`. */
 export function passLine(report: PassReport): string {
-  const { cgroups, applied, drift, skipped, decidedBy, decisionId } = report;
+  const { cgroups, applied, skipped, decidedBy, decisionId } = report;
+  const drift = report.drift.filter(isTold);
   if (cgroups === null) return `${report.at} nothing decided: ${count(report.problems.length, "problem")}`;
   const by = decidedBy === "api" ? ` by the API (${decisionId})` : "";
   const parts = [
@@ -63,7 +64,7 @@ function stepCells({ step, status, before }: StepResult): readonly (string | Cel
 const faultNotes = ({ status, message }: StepResult): readonly string[] =>
   status === "failed" || status === "skipped" || status === "rolled_back" ? [`  ${printable(message)}`] : [];
 
-/** Files that hold another value than wanted, with the cause of each. */
+/** Files that hold another value than wanted, with the cause of each; not those that hold our own earlier one. */
 export function driftTable(drift: readonly Drift[], { columns, paint }: Terminal): string {
   const titles = [
     { title: "CGROUP", shrinkTo: 20, cut: "start" },
@@ -72,10 +73,10 @@ export function driftTable(drift: readonly Drift[], { columns, paint }: Terminal
     { title: "WANTED", align: "right" },
     { title: "CAUSE" },
   ] as const;
-  const rows = drift.map(({ path, file, actual, wanted, cause }) => ({
+  const rows = drift.filter(isTold).map(({ path, file, actual, wanted, cause }) => ({
     cells: [printable(path), file, printable(actual), printable(wanted), cause],
   }));
-  return drift.length === 0 ? "" : table(titles, rows, columns, paint);
+  return rows.length === 0 ? "" : table(titles, rows, columns, paint);
 }
 
 /** What the decision names and the plan leaves out. */

@@ -9,7 +9,7 @@ import { stopSignal } from "./stop-signal.ts";
 
 const DAY_MS = 24 * 3600 * 1000;
 
-/** Starts the API as flags and variables say. Errors: the history or the address cannot be used. */
+/** Starts the API as flags and variables say. Errors: the history or the address cannot be used, or not without a token. */
 export async function startServing(given: ApiGiven, { env }: Cli, log?: Log): Promise<Result<RunningApi, Fault>> {
   const { port, host, allowHost, maxBodyBytes, maxConcurrency, keepDays, keepDecisions } = given;
   const options: ApiOptions = {
@@ -28,7 +28,7 @@ export async function startServing(given: ApiGiven, { env }: Cli, log?: Log): Pr
     ...(log === undefined ? {} : { log }),
   };
   const api = await startApi(options);
-  return api.ok ? api : fault(EXIT.failed, api.error);
+  return api.ok ? api : fault(api.error.code === "usage" ? EXIT.badInput : EXIT.failed, api.error.message);
 }
 
 /** `nodewise api`: the address on standard output once it listens, the log on standard error, until a signal. */

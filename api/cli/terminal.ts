@@ -14,15 +14,20 @@ export interface Terminal {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The terminal of this process. A reader that goes away (`| head`, a closed window) ends the process quietly. */
+/**
+ * The terminal of this process. A reader that goes away (`| head`, a closed window) ends the process quietly; an answer that
+ * cannot be written (a full disk) ends it with a line and as a failure.
+ */
 export function processTerminal(env: Environment): Terminal {
   const { stdout, stderr } = process;
-  for (const stream of [stdout, stderr]) {
-    stream.on("error", (error: NodeJS.ErrnoException) => {
-      if (error.code !== "EPIPE" && error.code !== "EIO") throw error;
-      process.exit(EXIT.ok);
-    });
-  }
+  const endOf = (error: NodeJS.ErrnoException) =>
+    error.code === "EPIPE" || error.code === "EIO" ? EXIT.ok : EXIT.failed;
+  stderr.on("error", (error: NodeJS.ErrnoException) => process.exit(endOf(error)));
+  stdout.on("error", (error: NodeJS.ErrnoException) => {
+    const exit = endOf(error);
+    if (exit !== EXIT.ok) stderr.write(`${printable(`nodewise: standard output: ${error.message}`)}\n`);
+    process.exit(exit);
+  });
   return {
     write: (text) => void stdout.write(text),
     warn: (line) => void stderr.write(`${printable(line)}\n`),

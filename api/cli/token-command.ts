@@ -1,9 +1,18 @@
-import { type Command, Option } from "commander";
-import { SCOPES, type Scope } from "../auth/token.ts";
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { isScope, SCOPES, type Scope } from "../auth/token.ts";
 import { dataDirOption } from "./api-options.ts";
 import { type Cli, examples, finish, outputOption } from "./cli.ts";
 import type { Form } from "./output.ts";
 import type { TokenGiven } from "./token.ts";
+
+const DEFAULT_SCOPES: readonly Scope[] = ["decide", "read"];
+
+/** `decide read`, `decide,read`, and the option given again: all of them. */
+function addScopes(text: string, before: readonly Scope[] | undefined): readonly Scope[] {
+  const named = text.split(",");
+  if (!named.every(isScope)) throw new InvalidArgumentError(`Allowed choices are ${SCOPES.join(", ")}.`);
+  return before === undefined || before === DEFAULT_SCOPES ? named : [...before, ...named];
+}
 
 export function addToken(program: Command, cli: Cli): void {
   const group = program
@@ -22,7 +31,7 @@ export function addToken(program: Command, cli: Cli): void {
     .description("Print a new token; this is the only time that it can be seen.")
     .argument("<name>", "whose it is, or what for")
     .addOption(
-      new Option("--scope <scopes...>", "what it may do").choices(SCOPES).default(["decide", "read"] satisfies Scope[]),
+      new Option("--scope <scopes...>", "what it may do").choices(SCOPES).argParser(addScopes).default(DEFAULT_SCOPES),
     )
     .option("--node <name>", "the only node that it may speak for (default: any)")
     .addOption(dataDirOption())

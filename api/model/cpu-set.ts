@@ -1,5 +1,8 @@
+/** Above any machine's. */
+const LARGEST_CPU = 65_535;
+
 /** CPUs of a list such as `0-3,8`, ascending; undefined for what is no list. kubernetes 1.36: cpuset.Parse. */
-export function parseCpuSet(text: string, largest = 65_535): readonly number[] | undefined {
+export function parseCpuSet(text: string, largest = LARGEST_CPU): readonly number[] | undefined {
   if (text === "") return [];
   let listed = 0;
   const cpus = new Set<number>();
@@ -16,6 +19,18 @@ export function parseCpuSet(text: string, largest = 65_535): readonly number[] |
   return [...cpus].sort((a, b) => a - b);
 }
 export const countCpus = (text: string): number | undefined => parseCpuSet(text)?.length;
+
+/** Why `parseCpuSet` does not take a text: the end of a sentence that begins with it. */
+export function cpuSetFault(text: string): string {
+  const isList = /^\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*$/.test(text);
+  if (!isList) return "is not a CPU list such as 0-1,4";
+  const ranges = text.split(",").map((part) => part.split("-").map(Number));
+  const ofNone = ranges.find(([first = 0, last = first]) => last < first);
+  if (ofNone !== undefined) return `has a range that ends before it begins, ${ofNone.join("-")}`;
+  const highest = ranges.flat().reduce((a, b) => Math.max(a, b), 0);
+  if (highest > LARGEST_CPU) return `names CPUs above ${LARGEST_CPU}, which no machine has`;
+  return "is too long a CPU list: it names the same CPUs again and again";
+}
 
 /** The shortest list of ascending CPUs: [0,1,2,8] -> `0-2,8`. */
 export function formatCpuSet(cpus: readonly number[]): string {

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { amountIssues } from "./amount-issues.ts";
+import { deviceIssues } from "./devices.ts";
 import { type InputIssue, joinPath } from "./input-issue.ts";
 import { LIMITS } from "./limits.ts";
 import { machineIssues } from "./machine-issues.ts";
@@ -22,6 +23,7 @@ export function decodeSnapshot(input: unknown, at = ""): Result<Snapshot, readon
   const issues = [
     ...podIssues(pods ?? [], (i) => `${podsAt}[${i}]`),
     ...(snapshot.machine === undefined ? [] : machineIssues(snapshot.machine, machineAt)),
+    ...deviceIssues(snapshot.devices ?? [], joinPath(at, ["devices"])),
     ...amountIssues(snapshot, at, podsAt),
   ];
   return issues.length > 0 ? err(issues.slice(0, LIMITS.issues)) : ok(snapshot);

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { optional, text, timestamp, wholeNumber } from "./fields.ts";
+import type { InputIssue } from "./input-issue.ts";
 import { LIMITS } from "./limits.ts";
 
 const resource = z.string().regex(/^[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,315}[A-Za-z0-9])?$/, "not a resource name");
@@ -12,18 +13,21 @@ const device = z.object({
   health: optional(text),
   numaNodes: optional(z.array(wholeNumber(0, 1_000_000)).max(LIMITS.numaNodes)),
 });
-export const devices = z
-  .array(device)
-  .max(LIMITS.devices)
-  .superRefine((list, ctx) => {
-    const seen = new Map<string, number>();
-    for (const [i, { resource, id }] of list.entries()) {
-      const first = seen.get(`${resource} ${id}`);
-      if (first === undefined) seen.set(`${resource} ${id}`, i);
-      else ctx.addIssue({ code: "custom", path: [i, "id"], message: `device \`${id}\` is also devices[${first}]` });
-    }
-  });
+export const devices = z.array(device).max(LIMITS.devices);
 export type Device = z.output<typeof device>;
+
+/** Devices that are listed twice. `at`: the path of the list. */
+export function deviceIssues(list: readonly Device[], at: string): readonly InputIssue[] {
+  const issues: InputIssue[] = [];
+  const seen = new Map<string, number>();
+  for (const [i, { resource, id }] of list.entries()) {
+    const first = seen.get(`${resource} ${id}`);
+    if (first === undefined) seen.set(`${resource} ${id}`, i);
+    else issues.push({ path: `${at}[${i}].id`, message: `device \`${id}\` is also ${at}[${first}]` });
+    if (issues.length >= LIMITS.issues) break;
+  }
+  return issues;
+}
 
 /** A question that the plugin was asked (GetPreferredAllocation), and its answer. */
 const preferred = z.object({

@@ -31,7 +31,11 @@ function cpuIssues({ cpus = [], offlineCpus }: Machine, at: string): readonly In
     }
   }
   const offline = parseCpuSet(offlineCpus ?? "");
+  const both = offline?.find((cpu) => seen.has(cpu));
   if (offline === undefined) issues.push({ path: `${at}.offlineCpus`, message: "must be a CPU list such as 0-3,8" });
+  if (both !== undefined) {
+    issues.push({ path: `${at}.offlineCpus`, message: `CPU ${both} is also ${at}.cpus[${seen.get(both)}]` });
+  }
   return [...issues, ...holes(seen, new Set(offline ?? []), at)];
 }
 

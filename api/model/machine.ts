@@ -33,9 +33,12 @@ const list = (v: unknown): readonly Loose[] =>
   Array.isArray(v) ? (v.filter((x) => typeof x === "object" && x) as Loose[]) : [];
 
 /** cAdvisor `MachineInfo` (its `topology` array tells it apart) in our form; anything else passes unchanged to be checked. */
-function fromMachineInfo(v: unknown): unknown {
+function fromMachineInfo(v: unknown, ctx: z.RefinementCtx): unknown {
   const info = v as Loose | null;
   if (typeof v !== "object" || info === null || !Array.isArray(info["topology"])) return v;
+  const faults = misshapen(info["topology"]);
+  for (const { path, message } of faults) ctx.addIssue({ code: "custom", message, path: [...path] });
+  if (faults.length > 0) return z.NEVER;
   const nodes = list(info["topology"]);
   const cpus = nodes.flatMap((n) => list(n["cores"]).flatMap((core) => threadsOf(core, n["node_id"])));
   return {
@@ -46,6 +49,38 @@ function fromMachineInfo(v: unknown): unknown {
     memoryBytes: info["memory_capacity"],
     swapBytes: info["swap_capacity"],
   };
+}
+interface Misshapen {
+  readonly path: readonly (string | number)[];
+  readonly message: string;
+}
+/** What would be lost on the way to our form: members that are no objects, and what should be a list and is none. */
+function misshapen(topology: readonly unknown[]): readonly Misshapen[] {
+  const faults: Misshapen[] = [];
+  const isArray = (v: unknown, path: Misshapen["path"]): v is readonly unknown[] => {
+    // Go writes an empty list as null
+    if (!Array.isArray(v) && v !== undefined && v !== null) faults.push({ path, message: "expected an array" });
+    return Array.isArray(v);
+  };
+  const eachOf = (
+    v: unknown,
+    path: Misshapen["path"],
+    look: (member: Loose, path: Misshapen["path"]) => void,
+  ): void => {
+    if (!isArray(v, path)) return;
+    for (const [i, member] of v.entries()) {
+      if (typeof member === "object" && member !== null && !Array.isArray(member)) look(member as Loose, [...path, i]);
+      else faults.push({ path: [...path, i], message: "expected an object" });
+    }
+  };
+  eachOf(topology, ["topology"], (node, path) => {
+    eachOf(node["hugepages"], [...path, "hugepages"], () => {});
+    eachOf(node["cores"], [...path, "cores"], (core, at) => {
+      isArray(core["thread_ids"], [...at, "thread_ids"]);
+      eachOf(core["uncore_caches"], [...at, "uncore_caches"], () => {});
+    });
+  });
+  return faults;
 }
 /** cAdvisor lists what is online: a gap is a CPU that is not. */
 function offlineAmong(cpus: readonly { readonly cpu: unknown }[]): string | undefined {

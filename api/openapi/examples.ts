@@ -26,7 +26,7 @@ export const SNAPSHOT = {
 
 export const DECISION = { snapshot: SNAPSHOT, explain: "reasons" } as const;
 export const BATCH = ["allocatable", "cgroups"].map((kind) => JSON.stringify({ kind, snapshot: SNAPSHOT })).join("\n");
-export const REPLAY = { kubeletConfiguration: { kubeReserved: { cpu: "500m", memory: "1Gi" } } } as const;
+export const REPLAY = { kubeletConfigurationPatch: { kubeReserved: { cpu: "500m", memory: "1Gi" } } } as const;
 export const results = (decisionId: string) => ({
   decisionId,
   seq: 1,

@@ -100,9 +100,17 @@ export const decisionRequest = (
 });
 export const REPLAY_REQUEST: JsonSchema = {
   type: "object",
+  description: "at most one of kubeletConfiguration and kubeletConfigurationPatch; without either nothing is changed",
   additionalProperties: false,
   properties: {
-    kubeletConfiguration: ref("KubeletConfiguration"),
+    kubeletConfiguration: {
+      ...ref("KubeletConfiguration"),
+      description: "in the place of the whole recorded one: a field that it leaves out has the kubelet's default",
+    },
+    kubeletConfigurationPatch: {
+      type: "object",
+      description: "changes of the recorded one, as a JSON merge patch (RFC 7396): null takes a field away",
+    },
     policyVersion: { type: "string", description: "the only one that a server has is its own" },
   },
 };

@@ -39,6 +39,8 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   "POST /v1/decisions/:decision/replay": {
     tag: "decide",
     summary: "Decide again on the recorded snapshot, with another configuration if one is given, and compare",
+    description:
+      "`kubeletConfiguration` takes the place of the whole recorded one, so that whatever it leaves out falls to the kubelet's default; `kubeletConfigurationPatch` changes single fields of it. Nothing is recorded.",
     parameters: [decisionId],
     body: json(REPLAY_REQUEST, REPLAY, true),
     answers: { 200: "ReplayAnswer" },

@@ -1,44 +1,131 @@
-import { spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { spawn, spawnSync } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
-import { takeLock } from "../../actuator/lock.ts";
+import { fileURLToPath } from "node:url";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { type Lock, takeLock } from "../../actuator/lock.ts";
 
 let dir: string;
-let file: string;
 beforeEach(() => {
   dir = mkdtempSync(join(tmpdir(), "nodewise-lock-"));
-  file = join(dir, "lock");
 });
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
-test("a second taker is told who holds it, and may have it after the release", () => {
-  const first = takeLock(file, "boot");
-  if (!first.ok) throw new Error(first.error);
-  const second = takeLock(file, "boot");
-  expect(second.ok ? "" : second.error).toContain(`process ${process.pid} already writes`);
-  first.value.release();
-  expect(existsSync(file)).toBe(false);
-  expect(takeLock(file, "boot").ok).toBe(true);
+async function taken(root: string, boot = "boot"): Promise<Lock> {
+  const lock = await takeLock(dir, root, boot);
+  if (!lock.ok) throw new Error(lock.error);
+  return lock.value;
+}
+async function refused(root: string): Promise<string> {
+  const lock = await takeLock(dir, root, "boot");
+  return lock.ok ? "" : lock.error;
+}
+/** Field 22 of stat; the command of a test's runner may hold a space. */
+const ownStart = (): string =>
+  readFileSync("/proc/self/stat", "utf8")
+    .replace(/^.*\) /s, "")
+    .split(" ")[19] ?? "";
+const nameOf = (first: string): string =>
+  join(dir, `nodewise-claim-${first.repeat(8)}-0000-4000-8000-000000000000.lock`);
+function plant(first: string, state: "+" | "?", pid: number, start: string, boot = "boot"): string {
+  writeFileSync(nameOf(first), `${state} ${pid} ${start} ${boot} /r\n`);
+  return nameOf(first);
+}
+
+describe("a root that one process has", () => {
+  test("is refused to a second taker with the holder's id, and free after the release", async () => {
+    const first = await taken("/r");
+    expect(await refused("/r")).toMatch(`process ${process.pid} already writes below this cgroup root`);
+    expect(readdirSync(dir).length, "who is refused leaves nothing").toBe(1);
+    first.release();
+    expect(readdirSync(dir)).toEqual([]);
+    await taken("/r");
+  });
+
+  test.each([
+    ["/r/kubepods", "inside"],
+    ["/r/a/b", "inside"],
+    ["/", "around"],
+  ])("has no other writer at %s, which lies %s it", async (root, side) => {
+    await taken("/r");
+    expect(await refused(root)).toMatch(
+      `process ${process.pid} already writes below cgroup root /r, and ${root} lies ${side} it`,
+    );
+  });
+
+  test("has neighbours, also of a name that only looks alike", async () => {
+    for (const root of ["/r/x", "/r-x", "/r/xy", "/s"]) await taken(root);
+    expect(readdirSync(dir).length).toBe(4);
+  });
 });
 
-test("what a process that is gone left behind is taken over", () => {
-  const gone = spawnSync("true").pid;
-  writeFileSync(file, `${gone} 12345 boot`);
-  expect(takeLock(file, "boot").ok).toBe(true);
+describe("what does not hold a root", () => {
+  test("is the claim of a process that is gone, which is removed", async () => {
+    plant("0", "+", spawnSync("true").pid, "12345");
+    await taken("/r");
+    expect(readdirSync(dir).length).toBe(1);
+  });
+  test("is a process id that another process has by now", async () => {
+    plant("0", "+", process.pid, "1");
+    await taken("/r");
+  });
+  test("is a claim of another boot, whatever runs under its id now", async () => {
+    const held = await taken("/r", "boot-1");
+    await taken("/r", "boot-2");
+    held.release();
+    expect(readdirSync(dir).length, "an old holder takes away its own claim only").toBe(1);
+  });
+  test("is a claim that is half written; it stays, and its owner finds ours", async () => {
+    writeFileSync(nameOf("0"), "");
+    await taken("/r");
+    expect(readdirSync(dir).length).toBe(2);
+    plant("0", "?", process.pid, ownStart());
+    expect(await refused("/r")).toMatch("already writes");
+  });
 });
 
-test("a process id that another process has by now does not hold it", () => {
-  writeFileSync(file, `${process.pid} 1 boot`);
-  expect(takeLock(file, "boot").ok).toBe(true);
+describe("of two that look at one moment", () => {
+  test("the one with the greater name gives way", async () => {
+    plant("0", "?", process.pid, ownStart());
+    expect(await refused("/r")).toMatch("already writes");
+  });
+  test("the one with the lesser name waits until the other has given way", async () => {
+    const other = plant("f", "?", process.pid, ownStart());
+    const taking = taken("/r");
+    rmSync(other);
+    await taking;
+  });
+  test("the one with the lesser name gives way when the other was there before it", async () => {
+    plant("f", "?", process.pid, ownStart());
+    const taking = refused("/r");
+    plant("f", "+", process.pid, ownStart());
+    expect(await taking).toMatch("already writes");
+  });
 });
 
-test("a lock of another boot does not count, whatever runs under its id now", () => {
-  const held = takeLock(file, "boot-1");
-  expect(held.ok).toBe(true);
-  expect(takeLock(file, "boot-2").ok).toBe(true);
-  expect(readFileSync(file, "utf8")).toContain("boot-2");
-  if (held.ok) held.value.release();
-  expect(existsSync(file), "an old holder does not take away what is no longer its own").toBe(true);
+const TAKER = `
+const { takeLock } = await import(process.argv[1]);
+const lock = await takeLock(process.argv[2], process.argv[3], "boot");
+process.stdout.write(lock.ok ? "held\\n" : "refused\\n");
+process.stdin.resume();
+`;
+
+test("of processes that find one dead holder at once, on nested roots, exactly one takes its place", async () => {
+  plant("0", "+", spawnSync("true").pid, "12345");
+  const module = fileURLToPath(new URL("../../actuator/lock.ts", import.meta.url));
+  const takers = ["/r", "/r/a", "/r", "/r/a"].map((root) =>
+    spawn(process.execPath, ["--input-type=module", "-e", TAKER, module, dir, root], { stdio: "pipe" }),
+  );
+  const told = await Promise.all(
+    takers.map(
+      (taker) =>
+        new Promise<string>((resolve) => {
+          taker.stdout.once("data", (text: Buffer) => resolve(text.toString().trim()));
+          taker.once("close", (code) => resolve(`ended with ${code}`));
+        }),
+    ),
+  );
+  for (const taker of takers) taker.stdin.end();
+  expect(told.toSorted()).toEqual(["held", "refused", "refused", "refused"]);
 });

@@ -38,12 +38,26 @@ test("an open API answers to its own names only, so that no web page can reach i
   expect(await ask("rebound.example", "/healthz")).toMatch(/^HTTP\/1.1 200/);
 });
 
+test("another address of loopback is a name of its own as well", async () => {
+  const { api } = await serving({ host: "127.0.0.2" });
+  expect((await fetch(`${api.url}/v1/nodes`)).status).toBe(200);
+});
+
+test("once there are tokens, one that is missing is asked for whatever the Host header says", async () => {
+  const { api, store } = await serving();
+  value(await createToken(store, { name: "first", scopes: ["read"], node: null, now: 1 }));
+  const answer = await raw(api.port, `GET /v1/nodes HTTP/1.1\r\nHost: node.example\r\n${CLOSE}\r\n`);
+  expect(answer).toMatch(/^HTTP\/1.1 401/);
+  expect(answer.toLowerCase()).toContain('www-authenticate: bearer realm="nodewise"');
+  expect(bodyOf(answer).code).toBe("unauthorized");
+});
+
 test("beyond loopback it does not start without a token, and says which command makes one", async () => {
   const dataDir = dataDirectory();
   const refused = await startApi({ host: "0.0.0.0", port: 0, dataDir, log: keptLog() });
   expect(refused).toMatchObject({
     ok: false,
-    error: expect.stringContaining(`nodewise token create --data-dir ${dataDir}`),
+    error: { code: "usage", message: expect.stringContaining(`nodewise token create --data-dir ${dataDir}`) },
   });
   const store = value(openNode({ file: historyFile(dataDir) }));
   const { token } = value(await createToken(store, { name: "first", scopes: ["read"], node: null, now: 1 }));
@@ -60,19 +74,22 @@ test("what keeps it from starting is said in a line", async () => {
   const taken = await startApi({ port: api.port, dataDir: dataDirectory(), log: keptLog() });
   expect(taken).toEqual({
     ok: false,
-    error: `cannot listen on 127.0.0.1 port ${api.port}: EADDRINUSE: another program listens there; name another port, or 0 for any free one`,
+    error: {
+      code: "failed",
+      message: `cannot listen on 127.0.0.1 port ${api.port}: EADDRINUSE: another program listens there; name another port, or 0 for any free one`,
+    },
   });
   const dir = dataDirectory();
   writeFileSync(join(dir, "file"), "");
   expect(await startApi({ port: 0, dataDir: join(dir, "file"), log: keptLog() })).toMatchObject({
     ok: false,
-    error: expect.stringContaining("cannot open database"),
+    error: { code: "failed", message: expect.stringContaining("cannot open database") },
   });
   mkdirSync(join(dir, "broken"));
   writeFileSync(historyFile(join(dir, "broken")), "not a database, but long enough to be looked at as one".repeat(20));
   expect(await startApi({ port: 0, dataDir: join(dir, "broken"), log: keptLog() })).toMatchObject({
     ok: false,
-    error: expect.stringContaining("cannot open database"),
+    error: { code: "failed", message: expect.stringContaining("cannot open database") },
   });
 });
 

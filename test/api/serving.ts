@@ -48,7 +48,7 @@ export async function serving(options: Partial<ApiOptions> = {}): Promise<Servin
   const dataDir = options.dataDir ?? dataDirectory();
   const log = keptLog();
   const api = await startApi({ port: 0, dataDir, log, ...options });
-  if (!api.ok) throw new Error(api.error);
+  if (!api.ok) throw new Error(api.error.message);
   const store = value(openNode({ file: historyFile(dataDir) }));
   onTestFinished(async () => {
     await api.value.close();

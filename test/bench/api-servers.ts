@@ -30,7 +30,7 @@ async function ours(): Promise<void> {
     dataDir,
     ...(process.argv[3] === undefined ? {} : { threads: Number(process.argv[3]) }),
   });
-  if (!api.ok) throw new Error(api.error);
+  if (!api.ok) throw new Error(api.error.message);
   console.log(api.value.port);
   process.stdin.resume().on("end", async () => {
     await api.value.close();

@@ -1,8 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { manifest, realNode, run } from "./run.ts";
+import { LAUNCHER, manifest, NODE, realNode, run } from "./run.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -23,10 +24,12 @@ describe.concurrent("decide that cannot answer", () => {
     const args = ["decide", "cgroups", ...SMALL];
     const table = await run(args);
     expect(table).toMatchObject({ code: 1, stdout: "" });
-    expect(table.stderr).toMatch(/^nodewise: cgroups refused \(needs_input\): .*; here: --cgroup-version 1 or 2\n$/);
+    expect(table.stderr).toMatch(
+      /^nodewise: cgroups refused \(needs_input\): .*; here: --cgroup-version 1 or 2, --pods\n$/,
+    );
     const json = await run([...args, "-o", "json"]);
     expect(json.code).toBe(1);
-    expect(JSON.parse(json.stdout).refusal).toMatchObject({ code: "needs_input", needs: ["cgroup.version"] });
+    expect(JSON.parse(json.stdout).refusal).toMatchObject({ code: "needs_input", needs: ["cgroup.version", "pods"] });
   });
 
   test("a configuration that the kubelet refuses ends with 1 and says why", async () => {
@@ -144,6 +147,15 @@ describe.concurrent("decide that cannot answer", () => {
     }
     const large = await run(["decide", "cgroups", "--node", "-"], { input: `{"x": "${"a".repeat(5 * 2 ** 20)}"}` });
     expect(large.stderr).toMatch(/^nodewise: standard input: is an object with `x`, and --node takes /);
+  });
+
+  test.runIf(existsSync("/dev/full"))("an answer that cannot be written is one line and a failure", async () => {
+    const full = openSync("/dev/full", "w");
+    const args = [LAUNCHER, "decide", "allocatable", "--snapshot", realNode("snapshot.json")];
+    const ran = spawnSync(NODE, args, { stdio: ["ignore", full, "pipe"], encoding: "utf8" });
+    closeSync(full);
+    expect(ran.status).toBe(4);
+    expect(ran.stderr).toMatch(/^nodewise: standard output: ENOSPC: [^\n]*\n$/);
   });
 
   test("standard input ends at 64 MiB", async () => {

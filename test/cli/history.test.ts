@@ -12,7 +12,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(scratch, { recursive: true }));
 
-const SNAPSHOT = { node: JSON.parse(readFileSync(realNode("node.json"), "utf8")), cgroup: { version: 2 } };
+const SNAPSHOT = { node: JSON.parse(readFileSync(realNode("node.json"), "utf8")), pods: [], cgroup: { version: 2 } };
 const post = (url: string, kind: string, snapshot: unknown, token?: string) =>
   fetch(`${url}/v1/decisions/${kind}`, {
     method: "POST",
@@ -94,6 +94,21 @@ describe("history and tokens", () => {
       expect(ran.stderr.trimEnd().split("\n")).toHaveLength(1);
     }
     expect(() => statSync(join(scratch, "nowhere"))).toThrow("ENOENT");
+  });
+
+  test.each([
+    [["--scope", "decide,read"]],
+    [["--scope", "decide", "read"]],
+    [["--scope", "decide", "--scope", "read"]],
+    [[]],
+  ])("a token made with %j may decide and read", async (args) => {
+    const made = await run(["token", "create", "t", ...args, "--data-dir", join(scratch, "scopes")]);
+    expect(made).toMatchObject({ code: 0, stderr: expect.stringContaining(" may: decide, read. ") });
+  });
+  test("a scope that there is not is bad usage", async () => {
+    const made = await run(["token", "create", "t", "--scope", "decide,write", "--data-dir", join(scratch, "scopes")]);
+    expect(made).toMatchObject({ code: 2, stdout: "" });
+    expect(made.stderr).toContain("Allowed choices are decide, read, admin.");
   });
 
   test("from the first token on the running API wants one, and never again the revoked one", async () => {

@@ -65,18 +65,20 @@ describe("nodewise api", () => {
     const dir = join(scratch, "faults");
     const cases = [
       [
+        4,
         ["--port", String(port), "--data-dir", dir],
         /^nodewise: cannot listen on 127\.0\.0\.1 port \d+: EADDRINUSE: .*\n$/,
       ],
       [
+        2,
         ["--host", "0.0.0.0", "--port", "0", "--data-dir", dir],
         /^nodewise: listening on 0\.0\.0\.0 needs a token.*\n$/,
       ],
-      [["--port", "0", "--data-dir", join(LAUNCHER, "x")], /^nodewise: cannot open database .*ENOTDIR.*\n$/],
+      [4, ["--port", "0", "--data-dir", join(LAUNCHER, "x")], /^nodewise: cannot open database .*ENOTDIR.*\n$/],
     ] as const;
-    for (const [args, message] of cases) {
+    for (const [code, args, message] of cases) {
       const ran = await run(["api", ...args]);
-      expect(ran).toMatchObject({ code: 4, stdout: "" });
+      expect(ran).toMatchObject({ code, stdout: "" });
       expect(ran.stderr.replace(/^\{.*\}\n/gm, "")).toMatch(message);
     }
     taken.close();

@@ -75,6 +75,9 @@ export function batches(of: Of): void {
     ]);
   });
 
+}
+
+export function batchProblems(of: Of): void {
   test("of a problem a line holds what the other lines do not say as well", async () => {
     const [unread] = await batch(of(), '{"kind": "cgroups", "snapshot": {"pods": 5}}');
     expect(unread).toEqual({

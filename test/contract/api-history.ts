@@ -165,13 +165,40 @@ export function replays(of: Of): void {
     expect(grown[0]).not.toHaveProperty("recorded");
   });
 
+  test("a patch changes what it names of the recorded configuration, a whole one takes its place", async () => {
+    const recorded = { kubeReserved: { cpu: "100m", memory: "256Mi" }, podPidsLimit: 100 };
+    const snapshot = { ...snapshotOf(fresh("node")), kubeletConfiguration: recorded };
+    const { id } = await answer(await post(of(), "/v1/decisions/allocatable", { snapshot }), decisionAnswer);
+    const replay = async (body: unknown) => {
+      const { differences } = await answer(await post(of(), `/v1/decisions/${id}/replay`, body), replayAnswer);
+      return differences.filter(({ path }) => path.startsWith("allocatable."));
+    };
+    const cpu = { path: "allocatable.cpu", recorded: "3900m", replayed: "3500m" };
+    expect(await replay({ kubeletConfigurationPatch: { kubeReserved: { cpu: "500m" } } })).toEqual([cpu]);
+    const whole = await replay({ kubeletConfiguration: { kubeReserved: { cpu: "500m" } } });
+    expect(whole.map(({ path }) => path)).toEqual(["allocatable.cpu", "allocatable.memory"]);
+    expect(await replay({ kubeletConfigurationPatch: { kubeReserved: { cpu: null } } })).toEqual([
+      { ...cpu, replayed: "4" },
+    ]);
+    expect(await replay({ kubeletConfigurationPatch: { kubeletconfig: { kubeReserved: { cpu: "500m" } } } })).toEqual([
+      cpu,
+    ]);
+    expect(await replay({ kubeletConfigurationPatch: null })).toEqual([]);
+  });
+
   test("a replay that cannot be is refused", async () => {
     const { id } = await decideOn(of(), fresh("node"), 1);
     await problemOf(
       await post(of(), `/v1/decisions/${id}/replay`, { policyVersion: "kubelet-0.1+1" }),
       "unknown_policy_version",
     );
-    await problemOf(await post(of(), `/v1/decisions/${id}/replay`, { configuration: {} }), "invalid_input");
+    for (const body of [
+      { configuration: {} },
+      { kubeletConfigurationPatch: [] },
+      { kubeletConfigurationPatch: { maxPods: -1 } },
+      { kubeletConfiguration: {}, kubeletConfigurationPatch: {} },
+    ])
+      await problemOf(await post(of(), `/v1/decisions/${id}/replay`, body), "invalid_input");
     const wrong = await problemOf(
       await post(of(), `/v1/decisions/${id}/replay`, { kubeletConfiguration: { maxPods: -1 } }),
       "invalid_input",

@@ -11,7 +11,7 @@ const silent = { info() {}, warn() {}, error() {} };
 apiContract("the API on Node, over loopback and a history in a file", async () => {
   const dataDir = mkdtempSync(join(tmpdir(), "nodewise-api-"));
   const api = await startApi({ port: 0, dataDir, log: silent });
-  if (!api.ok) throw new Error(api.error);
+  if (!api.ok) throw new Error(api.error.message);
   const store = value(openNode({ file: historyFile(dataDir) }));
   return {
     fetch: (path, init) => fetch(api.value.url + path, init),

@@ -5,7 +5,7 @@ import { ROUTES } from "../../api/routes/index.ts";
 import { asks, badAsks } from "./api-asks.ts";
 import { nodeTokens, tokens } from "./api-auth.ts";
 import { badInput, badRequests } from "./api-bad-input.ts";
-import { batches } from "./api-batch.ts";
+import { batches, batchProblems } from "./api-batch.ts";
 import { decisions, snapshotsAndKeys } from "./api-decisions.ts";
 import { history, replays, results } from "./api-history.ts";
 import { remembering } from "./api-remembering.ts";
@@ -36,6 +36,7 @@ export function apiContract(name: string, open: () => Promise<ApiSubject>): void
     describe("results", () => results(of));
     describe("replays", () => replays(of));
     describe("batches", () => batches(of));
+    describe("what is wrong with a batch", () => batchProblems(of));
     describe("tokens", () => tokens(of));
     describe("tokens of a node", () => nodeTokens(of));
     describe("the surface", () => surface(of));

@@ -58,8 +58,15 @@ describe("allocatable is capacity less the reserves and hard eviction", () => {
     expect(allocatable).toMatchObject({ cpu: "1", memory: "7Gi" });
     expect(reserved).toMatchObject({ kubeReserved: { memory: "1Gi" }, systemReserved: { cpu: "3" } });
     expect(decide({ ...config, reservedSystemCPUs: "" }).allocatable["cpu"]).toBe("1");
-    expect(refusalOf("allocatable", configured({ reservedSystemCPUs: "a" })).message).toContain(
-      "`a` is not a CPU list",
+  });
+  test.each([
+    ["a", "is not a CPU list such as 0-1,4"],
+    ["3-1", "has a range that ends before it begins, 3-1"],
+    ["0-999999999", "names CPUs above 65535, which no machine has"],
+    ["0-65535,0-65535,0-65535", "is too long a CPU list: it names the same CPUs again and again"],
+  ])("reservedSystemCPUs `%s` is refused, and why", (reservedSystemCPUs, why) => {
+    expect(refusalOf("allocatable", configured({ reservedSystemCPUs })).message).toBe(
+      `kubeletConfiguration.reservedSystemCPUs: \`${reservedSystemCPUs}\` ${why}`,
     );
   });
 });

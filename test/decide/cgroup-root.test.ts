@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { decodeSnapshot } from "../../api/model/decode.ts";
+import type { Json } from "../model/snapshots.ts";
 import {
   bestEffort,
   cgroupsOf,
@@ -149,14 +150,29 @@ describe("what the tree cannot do without", () => {
     const { cgroup: _none, ...rest } = snapshot();
     expect(refusalOf("cgroups", rest)).toMatchObject({ code: "needs_input", needs: ["cgroup.version"] });
   });
+  test("the pods, which an empty list names too", () => {
+    const { pods: _none, ...rest } = snapshot();
+    const refusal = refusalOf("cgroups", rest);
+    expect(refusal).toMatchObject({ code: "needs_input", needs: ["pods"] });
+    expect(refusal.message).toContain("snapshot.pods, [] where there are none");
+    expect(refusalOf("cgroups", { node: rest["node"] }).needs).toEqual(["cgroup.version", "pods"]);
+    expect(cgroupsOf({ ...rest, pods: [] }).needs).not.toContain("pods");
+    expect(cgroupsOf({ ...rest, pods: { kind: "PodList", items: null } }).decision.cgroups.length).toBeGreaterThan(0);
+    expect(outcome("allocatable", rest)).toBe("answered");
+  });
   test("the machine's size", () => {
-    const refusal = refusalOf("cgroups", { cgroup: { version: 2 } });
+    const refusal = refusalOf("cgroups", { cgroup: { version: 2 }, pods: [] });
     expect(refusal).toMatchObject({
       code: "needs_input",
       needs: ["node.status.capacity.cpu", "node.status.capacity.memory"],
     });
     expect(refusalOf("allocatable", {}).needs).toEqual(refusal.needs);
     expect(refusal.message).toContain("post node.status.capacity.cpu and node.status.capacity.memory");
+  });
+  test("a configuration whose fields can be read; the refusal begins with the field's path", () => {
+    const message = (config: Json): string => refusalOf("cgroups", configured(config)).message;
+    expect(message({ cpuCFSQuotaPeriod: "2s" })).toMatch(/^kubeletConfiguration\.cpuCFSQuotaPeriod: invalid config/);
+    expect(message({ reservedSystemCPUs: "a" })).toMatch(/^kubeletConfiguration\.reservedSystemCPUs: `a` is not/);
   });
   test("a list of reserved CPUs that is one", () => {
     expect(refusalOf("cgroups", configured({ reservedSystemCPUs: "0-" })).code).toBe("invalid_configuration");

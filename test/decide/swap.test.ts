@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Json } from "../model/snapshots.ts";
-import { c, cgroupsOf, configured, filesAt, Gi, Mi, outcome, podOf, valuesAt } from "./ask.ts";
+import { c, cgroupsOf, configured, filesAt, Gi, Mi, outcome, podOf, snapshot, valuesAt } from "./ask.ts";
 
 const LIMITED = { memorySwap: { swapBehavior: "LimitedSwap" } };
 const SWAP = { machine: { swapBytes: 4 * Gi } };
@@ -39,9 +39,15 @@ describe("swap on cgroup v2", () => {
     expect(swapOf({ memorySwap: {} })).toBe(0);
     expect(swapOf({})).toBe(0);
   });
-  test("the swap's size comes from the machine, else from the stats, else it is asked for", () => {
+  test("the swap's size comes from the machine, else from the node, else from the stats, else it is asked for", () => {
     const stats = { stats: { node: { swap: { swapAvailableBytes: 3 * Gi, swapUsageBytes: Gi } } } };
     expect(swapOf(LIMITED, pod, stats)).toBe(512 * Mi);
+    const ofNode = snapshot().node as { status: Json };
+    const node = { ...ofNode, status: { ...ofNode.status, nodeInfo: { swap: { capacity: 2 * Gi } } } };
+    expect(swapOf(LIMITED, pod, { node })).toBe(256 * Mi);
+    expect(cgroupsOf(configured(LIMITED, { pods: [pod], node })).needs).not.toContain("machine.swapBytes");
+    expect(swapOf(LIMITED, pod, { node, ...stats })).toBe(256 * Mi);
+    expect(swapOf(LIMITED, pod, { node, ...SWAP })).toBe(512 * Mi);
     expect(swapOf(LIMITED, pod, { machine: { swapBytes: 0 } })).toBe(0);
     expect(swapOf(LIMITED, pod, {})).toBe(0);
     expect(cgroupsOf(configured(LIMITED, { pods: [pod] })).needs).toContain("machine.swapBytes");

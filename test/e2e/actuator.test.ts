@@ -1,67 +1,13 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { openHierarchy } from "../../actuator/cgroupfs/hierarchy.ts";
-import { actuatorConfig } from "../../actuator/config.ts";
-import type { PassReport } from "../../actuator/loop.ts";
-import { type ActuatorOptions, passOnce, startActuator } from "../../actuator/main.ts";
-import type { Problem } from "../../actuator/ports.ts";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { passOnce } from "../../actuator/main.ts";
+import { ground, openOwn, POD } from "./own-cgroups.ts";
 
-const ROOT = `/nodewise-loop-${process.pid}`;
-const opened = openHierarchy({ root: ROOT });
+const opened = openOwn("loop");
 const why = opened.ok ? "" : ` (skipped: ${opened.error.message})`;
 
-const POD = (name: string, cpu: string, memory: string) => `
-apiVersion: v1
-kind: Pod
-metadata: {name: ${name}}
-spec:
-  containers:
-  - name: app
-    image: app
-    resources: {requests: {cpu: ${cpu}, memory: ${memory}}, limits: {cpu: ${cpu}, memory: ${memory}}}
-`;
-
 describe.skipIf(!opened.ok)(`the actuator on this machine's own cgroups${why}`, () => {
-  let dir: string;
-  let problems: Problem[];
-  beforeEach(() => {
-    dir = mkdtempSync(join(tmpdir(), "nodewise-loop-"));
-    mkdirSync(join(dir, "manifests"));
-    problems = [];
-  });
-  afterEach(async () => {
-    rmSync(dir, { recursive: true, force: true });
-    if (!opened.ok) return;
-    for (const path of opened.value.paths().toReversed()) await opened.value.remove(path);
-  });
-
-  const options = (settings: Record<string, unknown> = {}): ActuatorOptions => {
-    const config = actuatorConfig({
-      mode: "enforce",
-      stateDir: join(dir, "state"),
-      manifests: join(dir, "manifests"),
-      cgroupRoot: ROOT,
-      containers: "create",
-      nodeName: "e2e",
-      kubeletDir: join(dir, "no-kubelet"),
-      ...settings,
-    });
-    if (!config.ok) throw new Error(config.error);
-    return { config: config.value, onPass() {}, onProblem: (p) => problems.push(p), onRecovery() {} };
-  };
-  const pass = async (settings?: Record<string, unknown>): Promise<PassReport> => {
-    const report = await passOnce(options(settings));
-    if (!report.ok) throw new Error(report.error);
-    expect(report.value.problems).toEqual([]);
-    return report.value;
-  };
-  const manifest = (file: string, text: string): void => writeFileSync(join(dir, "manifests", file), text);
-  const read = (path: string, file: string): string => {
-    const text = opened.ok ? opened.value.read(path, file) : opened;
-    return text.ok ? text.value : text.error.message;
-  };
+  const { root, inDir, options, pass, manifest, read } = ground(opened);
 
   test("manifests become cgroups with the kubelet's values, and the second pass writes nothing", async () => {
     manifest("web.yaml", POD("web", "250m", "64Mi"));
@@ -83,7 +29,7 @@ describe.skipIf(!opened.ok)(`the actuator on this machine's own cgroups${why}`, 
     const first = await pass();
     const paths = first.cgroups?.cgroups.filter((c) => c.level === "pod").map((c) => c.path) ?? [];
     expect(paths.length).toBe(2);
-    rmSync(join(dir, "manifests", "b.yaml"));
+    rmSync(inDir("manifests", "b.yaml"));
     const second = await pass();
     expect(second.applied?.results.filter((r) => r.step.op === "rmdir").length).toBeGreaterThan(0);
     expect(opened.ok && opened.value.paths().filter((p) => paths.includes(p)).length).toBe(1);
@@ -112,7 +58,7 @@ describe.skipIf(!opened.ok)(`the actuator on this machine's own cgroups${why}`, 
     manifest("web.yaml", POD("web", "250m", "64Mi"));
     await pass();
     const before = opened.ok ? opened.value.paths() : [];
-    rmSync(join(dir, "manifests"), { recursive: true });
+    rmSync(inDir("manifests"), { recursive: true });
     const blind = await passOnce(options());
     if (!blind.ok) throw new Error(blind.error);
     expect(blind.value.cgroups).toBeNull();
@@ -131,40 +77,15 @@ describe.skipIf(!opened.ok)(`the actuator on this machine's own cgroups${why}`, 
     if (!blind.ok) throw new Error(blind.error);
     expect(blind.value.problems.length).toBe(1);
     expect(opened.ok && opened.value.paths()).toEqual(before);
-    rmSync(join(dir, "manifests", "web.yaml"));
+    rmSync(inDir("manifests", "web.yaml"));
     await pass();
     expect(opened.ok && opened.value.paths().length).toBeLessThan(before.length);
-  });
-
-  test("a daemon with another state directory is refused as well", async () => {
-    manifest("web.yaml", POD("web", "250m", "64Mi"));
-    const passed = Promise.withResolvers<PassReport>();
-    const first = await startActuator({ ...options(), onPass: passed.resolve });
-    if (!first.ok) throw new Error(first.error);
-    await passed.promise;
-    const second = await startActuator(options({ stateDir: join(dir, "another") }));
-    await first.value.stop();
-    expect(second.ok ? "" : second.error).toContain("already writes below this cgroup root");
-  });
-
-  test("a second daemon on the same root is refused, and gets its turn when the first ends", async () => {
-    manifest("web.yaml", POD("web", "250m", "64Mi"));
-    const passed = Promise.withResolvers<PassReport>();
-    const first = await startActuator({ ...options(), onPass: passed.resolve });
-    if (!first.ok) throw new Error(first.error);
-    await passed.promise;
-    const second = await startActuator(options());
-    expect(second.ok ? "" : second.error).toContain("already writes below this cgroup root");
-    await first.value.stop();
-    const third = await startActuator(options());
-    if (!third.ok) throw new Error(third.error);
-    await third.value.stop();
   });
 
   test("a plan that was cut short is undone before anything else is done", async () => {
     manifest("web.yaml", POD("web", "250m", "64Mi"));
     const first = await pass();
-    const journal = join(dir, "state", `journal${ROOT.replaceAll("/", "-")}.jsonl`);
+    const journal = inDir("state", `journal${root.replaceAll("/", "+")}.jsonl`);
     // what a daemon leaves that dies between the journal and its last step
     const lines = readFileSync(journal, "utf8").trimEnd().split("\n");
     expect(lines.length).toBe(2);

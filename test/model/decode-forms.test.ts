@@ -8,6 +8,11 @@ describe("forms that a caller has at hand", () => {
     const items = [pod("a"), pod("b")];
     expect(decoded({ pods: { kind: "PodList", apiVersion: "v1", items } })).toEqual(decoded({ pods: items }));
     expect(decoded({ pods: { items: [] } }).pods).toEqual([]);
+    expect(decoded({ pods: { items: null } }).pods).toEqual([]);
+    // the second is checked on a copy without its nulls
+    const stumbling = { node: { metadata: { name: null } }, pods: { kind: "PodList", items: null } };
+    expect(decoded(stumbling).pods).toEqual([]);
+    expect(decoded({ pods: null }).pods).toBeUndefined();
   });
   test("/configz is taken with and without its wrapper", () => {
     const wrapped = captured("configz.json") as { kubeletconfig: Json };
@@ -113,6 +118,22 @@ describe("cAdvisor's MachineInfo", () => {
       numaNodes: [{ id: 0, hugepages: {} }],
       memoryBytes: 1,
     });
+  });
+  test("what is no object or no list is refused with its place", () => {
+    expect(issues({ machine: { topology: [null, 5] } }, "snapshot")).toEqual([
+      { path: "snapshot.machine.topology[0]", message: "expected an object" },
+      { path: "snapshot.machine.topology[1]", message: "expected an object" },
+    ]);
+    const odd = [{ node_id: 0, cores: [{ thread_ids: 1, uncore_caches: [1] }, 7], hugepages: "none" }, { cores: {} }];
+    expect(issuePaths({ machine: { topology: odd } })).toEqual([
+      "machine.topology[0].hugepages",
+      "machine.topology[0].cores[0].thread_ids",
+      "machine.topology[0].cores[0].uncore_caches[0]",
+      "machine.topology[0].cores[1]",
+      "machine.topology[1].cores",
+    ]);
+    const empty = { topology: [{ node_id: 0, cores: null, hugepages: null }] };
+    expect(decoded({ machine: empty }).machine).toMatchObject({ cpus: [], numaNodes: [{ id: 0 }] });
   });
   test("what is wrong in it is told in the own form's words", () => {
     const bad = { topology: [{ node_id: "x", cores: [{ core_id: 0, socket_id: 0, thread_ids: ["a"] }] }] };

@@ -61,6 +61,12 @@ describe("every issue names its place", () => {
     [{ stats: { node: { memory: { availableBytes: "1" } } } }, "stats.node.memory.availableBytes"],
   ])("%j: %s", (input, path) => expect(issuePaths(input)).toContain(path));
 
+  test("a device that is listed twice is told with the whole path of the first", () => {
+    const devices = [0, 1].map(() => ({ resource: "example.com/gpu", id: "0" }));
+    expect(issues({ devices }, "snapshot")).toEqual([
+      { path: "snapshot.devices[1].id", message: "device `0` is also snapshot.devices[0]" },
+    ]);
+  });
   test("a PodList keeps its items in the path, a plain list has none", () => {
     const bad = pod("a", { spec: { containers: [{ name: "c", resources: { limits: { memory: "1Q" } } }] } });
     expect(issuePaths({ pods: { kind: "List", items: [bad] } })).toEqual([

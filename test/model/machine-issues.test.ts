@@ -49,6 +49,11 @@ describe("a topology that no machine has", () => {
       { numaNodes: [{ id: 0 }, { id: 1 }], distances: [[10, 20], [20]] },
       "snapshot.machine.distances[1]: has 1 entries in 2 rows",
     ],
+    [
+      "an offline CPU that is there",
+      { cpus: [cpu(0), cpu(1)], offlineCpus: "1-3" },
+      "snapshot.machine.offlineCpus: CPU 1 is also snapshot.machine.cpus[1]",
+    ],
     ["an odd list", { offlineCpus: "a" }, "snapshot.machine.offlineCpus: must be a CPU list such as 0-3,8"],
   ])("%s is named with its path", (_, machine, want) => {
     expect(issuesOf(machine)).toEqual([want]);

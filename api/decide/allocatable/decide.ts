@@ -19,12 +19,7 @@ export function decideAllocatable(asked: Asked<undefined>): Result<Decided<Alloc
   if (!level.ok) return level;
   const { config, capacity, reserved, kubepods, enforced } = level.value;
   const eviction = evictionReservation(config, capacity);
-  if (!eviction.ok)
-    return err({
-      code: "invalid_configuration",
-      message: `kubeletConfiguration.evictionHard: ${eviction.error}`,
-      needs: [],
-    });
+  if (!eviction.ok) return err({ code: "invalid_configuration", message: eviction.error, needs: [] });
   if (!capacity.has("ephemeral-storage") && config.localStorageCapacityIsolation !== false)
     needs.push("node.status.capacity.ephemeral-storage");
   const reservation = totalReservation(capacity, reserved.kube, reserved.system, eviction.value);

@@ -1,4 +1,4 @@
-import { countCpus } from "../../model/cpu-set.ts";
+import { countCpus, cpuSetFault } from "../../model/cpu-set.ts";
 import type { ResourceList } from "../../model/fields.ts";
 import type { KubeletConfiguration } from "../../model/kubelet-configuration.ts";
 import { type Quantity, unitsQuantity } from "../../model/quantity.ts";
@@ -28,7 +28,9 @@ export function reservedOf(config: KubeletConfiguration): Result<Reserved, strin
   const list = config.reservedSystemCPUs ?? "";
   if (list === "") return ok({ kube, system });
   const cpus = countCpus(list);
-  if (cpus === undefined) return err(`reservedSystemCPUs: \`${list}\` is not a CPU list such as 0-1,4`);
+  if (cpus === undefined) {
+    return err(`kubeletConfiguration.reservedSystemCPUs: \`${list.slice(0, 100)}\` ${cpuSetFault(list)}`);
+  }
   const { cpu: _dropped, ...kubeWithoutCpu } = kube;
   return ok({ kube: kubeWithoutCpu, system: { ...system, cpu: unitsQuantity(cpus, "DecimalSI") } });
 }
@@ -46,7 +48,7 @@ export function evictionReservation(
   const reserved = new Map<string, Quantity>();
   for (const [signal, text] of Object.entries(evictionHardOf(config))) {
     const threshold = parseThreshold(signal, text);
-    if (!threshold.ok) return threshold;
+    if (!threshold.ok) return err(`kubeletConfiguration.evictionHard: ${threshold.error}`);
     const resource = EVICTION_RESOURCE[signal];
     if (resource === undefined || threshold.value === null) continue;
     reserved.set(resource, thresholdQuantity(threshold.value, capacity.get(resource)?.amount ?? 0));

@@ -48,7 +48,10 @@ export function treeContext(snapshot: Snapshot, reasons: Reasons, needs: string[
   const { config, capacity, absolute } = level.value;
   const driver = snapshot.cgroup?.driver ?? (config.cgroupDriver === "systemd" ? "systemd" : "cgroupfs");
   const period = cfsPeriod(config);
-  if (!period.ok) return err({ code: "invalid_configuration", message: period.error, needs: [] });
+  if (!period.ok) {
+    const message = `kubeletConfiguration.cpuCFSQuotaPeriod: ${period.error}`;
+    return err({ code: "invalid_configuration", message, needs: [] });
+  }
   const percent = reservedMemoryPercent(config);
   if (!percent.ok) return err({ code: "invalid_configuration", message: percent.error, needs: [] });
   const path = missingUid(snapshot);

@@ -47,6 +47,11 @@ test("a file holds several documents, lists among them, and empty ones are passe
   });
 });
 
+test("a list whose items are null holds no pod, and is no fault", async () => {
+  const text = "apiVersion: v1\nkind: PodList\nitems:\n---\napiVersion: v1\nkind: PodList\n";
+  expect(await outcome(scratch({ "a.yaml": text }))).toEqual({ pods: [], problems: ["a.yaml:5:1 not-a-pod"] });
+});
+
 test("a bad document is named with its place and hides neither its neighbours nor other files", async () => {
   const text = `${podYaml("good")}---\nkind: [\n---\n${podYaml("also-good")}---\napiVersion: v1\nkind: ConfigMap\n`;
   const directory = scratch({ "mixed.yaml": text, "z.yaml": podYaml("last") });

@@ -1,0 +1,70 @@
+import { rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { actuatorConfig } from "../../actuator/config.ts";
+import { podsSource } from "../../actuator/pods-source.ts";
+import type { PodsRead } from "../../actuator/ports.ts";
+import { podYaml, scratch } from "./manifests/scratch.ts";
+
+function sourceOf(settings: { readonly manifests?: string; readonly podsUrl?: string }): () => Promise<PodsRead> {
+  const config = actuatorConfig({ ...settings, nodeName: "n", stateDir: "unused" });
+  if (!config.ok) throw new Error(config.error);
+  return podsSource(config.value);
+}
+const namesOf = ({ pods, whole }: PodsRead) => ({
+  whole,
+  names: pods?.map((pod) => (pod as { metadata: { name: string } }).metadata.name) ?? null,
+});
+
+describe("a directory of manifests that is read again and again", () => {
+  test("keeps the whole of a file as it was while it is broken, and takes it as it is when it is mended", async () => {
+    const manifests = scratch({ "a.yaml": `${podYaml("a1")}---\n${podYaml("a2")}`, "b.yaml": podYaml("b") });
+    const file = join(manifests, "a.yaml");
+    const read = sourceOf({ manifests });
+    const all = { whole: true, names: ["a1-n", "a2-n", "b-n"] };
+    expect(namesOf(await read())).toEqual(all);
+    writeFileSync(file, `${podYaml("a3")}---\nkind: [\n`);
+    const broken = await read();
+    expect(namesOf(broken)).toEqual(all);
+    expect(broken.problems.length).toBe(1);
+    expect(broken.notices.map((n) => n.message)).toEqual([`${file}: its last good version is in force`]);
+    writeFileSync(file, podYaml("a3"));
+    const mended = await read();
+    expect(namesOf(mended)).toEqual({ whole: true, names: ["a3-n", "b-n"] });
+    expect(mended.notices).toEqual([]);
+  });
+
+  test("is not whole while a file is broken that it never read", async () => {
+    const manifests = scratch({ "a.yaml": "{half", "b.yaml": podYaml("b") });
+    const read = sourceOf({ manifests });
+    expect(namesOf(await read())).toEqual({ whole: false, names: ["b-n"] });
+  });
+
+  test("forgets a file that was taken away, so that one of its name that is broken counts as unread", async () => {
+    const manifests = scratch({ "a.yaml": podYaml("a"), "b.yaml": podYaml("b") });
+    const read = sourceOf({ manifests });
+    await read();
+    rmSync(join(manifests, "a.yaml"));
+    expect(namesOf(await read())).toEqual({ whole: true, names: ["b-n"] });
+    writeFileSync(join(manifests, "a.yaml"), "{half");
+    expect(namesOf(await read())).toEqual({ whole: false, names: ["b-n"] });
+  });
+});
+
+test.each([
+  ["a list of Go's that was never filled", { kind: "PodList", items: null }, []],
+  ["an empty list", { kind: "PodList", items: [] }, []],
+  ["a list without its kind", { items: [{ metadata: { name: "a" } }] }, ["a"]],
+  ["null without a kind", { items: null }, null],
+  ["no list", { kind: "Status", items: null }, null],
+  ["no object", null, null],
+])("a URL that answers %s", async (_, answer, names) => {
+  const server = createServer((_request, response) => void response.end(JSON.stringify(answer)));
+  onTestFinished(() => void server.close());
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const read = await sourceOf({ podsUrl: `http://127.0.0.1:${port}/pods` })();
+  expect(namesOf(read)).toEqual({ whole: names !== null, names });
+});

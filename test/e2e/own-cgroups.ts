@@ -1,0 +1,70 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect } from "vitest";
+import { openHierarchy } from "../../actuator/cgroupfs/hierarchy.ts";
+import { actuatorConfig } from "../../actuator/config.ts";
+import type { PassReport } from "../../actuator/loop.ts";
+import { type ActuatorOptions, passOnce } from "../../actuator/main.ts";
+
+type Opened = ReturnType<typeof openHierarchy> & { readonly root: string };
+
+/** A cgroup root of this process's own on this machine, or why there is none. */
+export function openOwn(name: string): Opened {
+  const root = `/nodewise-${name}-${process.pid}`;
+  return { ...openHierarchy({ root }), root };
+}
+
+export const POD = (name: string, cpu: string, memory: string) => `
+apiVersion: v1
+kind: Pod
+metadata: {name: ${name}}
+spec:
+  containers:
+  - name: app
+    image: app
+    resources: {requests: {cpu: ${cpu}, memory: ${memory}}, limits: {cpu: ${cpu}, memory: ${memory}}}
+`;
+
+/** For each test a directory with `manifests`, and the actuator over it; the cgroups go with the test. */
+export function ground(opened: Opened) {
+  const { root } = opened;
+  let dir: string;
+  beforeEach(() => {
+    dir = mkdtempSync(join(tmpdir(), "nodewise-loop-"));
+    mkdirSync(join(dir, "manifests"));
+  });
+  afterEach(async () => {
+    rmSync(dir, { recursive: true, force: true });
+    if (!opened.ok) return;
+    for (const path of opened.value.paths().toReversed()) await opened.value.remove(path);
+  });
+  const inDir = (...names: readonly string[]): string => join(dir, ...names);
+
+  const options = (settings: Record<string, unknown> = {}): ActuatorOptions => {
+    const config = actuatorConfig({
+      mode: "enforce",
+      stateDir: inDir("state"),
+      manifests: inDir("manifests"),
+      cgroupRoot: root,
+      containers: "create",
+      nodeName: "e2e",
+      kubeletDir: inDir("no-kubelet"),
+      ...settings,
+    });
+    if (!config.ok) throw new Error(config.error);
+    return { config: config.value, onPass() {}, onProblem() {}, onRecovery() {} };
+  };
+  const pass = async (settings?: Record<string, unknown>): Promise<PassReport> => {
+    const report = await passOnce(options(settings));
+    if (!report.ok) throw new Error(report.error);
+    expect(report.value.problems).toEqual([]);
+    return report.value;
+  };
+  const manifest = (file: string, text: string): void => writeFileSync(inDir("manifests", file), text);
+  const read = (path: string, file: string): string => {
+    const text = opened.ok ? opened.value.read(path, file) : opened;
+    return text.ok ? text.value : text.error.message;
+  };
+  return { root, inDir, options, pass, manifest, read };
+}
