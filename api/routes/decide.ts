@@ -82,11 +82,10 @@ async function withFacts(
   evaluation: Evaluation,
 ): Promise<Result<Evaluation, Problem>> {
   if (evaluation.state !== "wants_facts") return ok(evaluation);
-  const { kind, node, observedAtMs } = evaluation;
-  const allowed = requireNode(caller, node);
+  const allowed = requireNode(caller, evaluation.pass.node);
   if (!allowed.ok) return allowed;
-  const facts = await recollect(ports.store, kind, node, observedAtMs);
-  return facts.ok ? ok(await ports.evaluate({ ...job, facts: facts.value })) : facts;
+  const recollection = await recollect(ports.store, evaluation.pass);
+  return recollection.ok ? ok(await ports.evaluate({ ...job, recollection: recollection.value })) : recollection;
 }
 
 /** Null: nothing was recorded, which the answer says. */
@@ -113,9 +112,9 @@ async function record(
 }
 
 /** What the node's next decision of this kind is to be told. */
-function factsOf({ kind, remember, observedAtMs }: Decision): Pick<Recording, "facts"> {
+function factsOf({ kind, remember, pass }: Decision): Pick<Recording, "facts"> {
   if (remember === null) return {};
-  const remembered: Remembered = { ...remember, atMs: observedAtMs };
+  const remembered: Remembered = { ...remember, atMs: pass.observedAtMs, bootId: pass.bootId };
   return { facts: { [kind]: remembered } };
 }
 

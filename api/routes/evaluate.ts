@@ -12,6 +12,7 @@ import type { DecodedSnapshot, Evaluate, Evaluation, Job, StoredSnapshot } from 
 import { parseJson } from "./json.ts";
 import { inputProblem, type Problem } from "./problem.ts";
 import { type Recall, recall } from "./recall.ts";
+import type { Pass } from "./remembered.ts";
 
 /** A snapshot without a node is of this one. */
 export const NO_NODE = "unknown";
@@ -28,15 +29,9 @@ export function evaluator(sha256: Sha256): Evaluate {
       const snapshot = decodeSnapshot(JSON.parse(stored.text), "snapshot");
       if (!snapshot.ok) return { state: "invalid", problem: inputProblem(snapshot.error) };
       const asked = recollected(request, job);
-      if (asked === null) return wantsFacts(request.kind, stored.node, snapshot.value);
-      return evaluation(
-        asked,
-        answerTo(asked, snapshot.value),
-        stored,
-        timeOf(snapshot.value.observedAt),
-        null,
-        sha256,
-      );
+      const pass = passOf(request.kind, stored.node, snapshot.value);
+      if (asked === null) return { state: "wants_facts", pass };
+      return evaluation(asked, answerTo(asked, snapshot.value), stored, pass, null, sha256);
     }
     const input = parseJson(job.bytes);
     if (!input.ok) return { state: "invalid", problem: input.error };
@@ -47,16 +42,10 @@ export function evaluator(sha256: Sha256): Evaluate {
     const snapshot = decodeSnapshot(request.snapshot, "snapshot");
     if (!snapshot.ok) return { state: "invalid", problem: inputProblem(snapshot.error) };
     const asked = recollected(request, job);
-    if (asked === null) return wantsFacts(request.kind, nodeOf(snapshot.value), snapshot.value);
+    const pass = passOf(request.kind, nodeOf(snapshot.value), snapshot.value);
+    if (asked === null) return { state: "wants_facts", pass };
     const posted = await decodedSnapshot(snapshot.value, sha256);
-    return evaluation(
-      asked,
-      knownAnswer(answers, asked, snapshot.value, posted),
-      posted,
-      posted.observedAtMs,
-      posted,
-      sha256,
-    );
+    return evaluation(asked, knownAnswer(answers, asked, snapshot.value, posted), posted, pass, posted, sha256);
   };
 }
 
@@ -66,16 +55,17 @@ interface FullRequest extends DecisionRequest {
   readonly remembers?: boolean;
 }
 /** Null: the history must be asked first. */
-function recollected(request: DecisionRequest, { facts }: Job): FullRequest | null {
+function recollected(request: DecisionRequest, { recollection }: Job): FullRequest | null {
   if (!REMEMBERING.has(request.kind) || request.facts !== null) return request;
-  if (facts === undefined) return null;
-  return { ...request, ...withFacts(request.kind, request, facts), remembers: true };
+  if (recollection === undefined) return null;
+  const { facts, remembers } = recollection;
+  return { ...request, ...withFacts(request.kind, request, facts), remembers };
 }
-const wantsFacts = (kind: Kind, node: string, { observedAt }: Snapshot): Evaluation => ({
-  state: "wants_facts",
+const passOf = (kind: Kind, node: string, { observedAt, bootId }: Snapshot): Pass => ({
   kind,
   node,
   observedAtMs: timeOf(observedAt),
+  bootId: bootId ?? null,
 });
 const timeOf = (time: string | undefined): number | null => (time === undefined ? null : Date.parse(time));
 
@@ -118,7 +108,7 @@ async function evaluation(
   { kind, explain, ask: asked, askText: ask, facts, remembers }: FullRequest,
   { outcome, seconds }: Answered,
   { id: snapshotId, node }: StoredSnapshot,
-  observedAtMs: number | null,
+  pass: Pass,
   snapshot: DecodedSnapshot | null,
   sha256: Sha256,
 ): Promise<Evaluation> {
@@ -139,7 +129,7 @@ async function evaluation(
     ask,
     pod: askedPodRef(asked),
     verdict,
-    observedAtMs,
+    pass,
     remember: remembers === true ? { next, before: facts?.[kind] ?? null } : null,
     body,
     seconds,

@@ -3,6 +3,7 @@ import type { PodRef } from "../model/managers.ts";
 import type { Canonical } from "./canonical.ts";
 import type { DecisionRequest } from "./decision-request.ts";
 import type { Problem } from "./problem.ts";
+import type { Pass, Recollection } from "./remembered.ts";
 
 /** A snapshot as the history keeps it. */
 export interface StoredSnapshot {
@@ -17,9 +18,9 @@ export type Job =
       /** The route's; null in a batch, where the line names it. */
       readonly kind: Kind | null;
       /** What the history remembers of the node; absent: it was not asked. */
-      readonly facts?: unknown;
+      readonly recollection?: Recollection;
     }
-  | { readonly request: DecisionRequest; readonly stored: StoredSnapshot; readonly facts?: unknown };
+  | { readonly request: DecisionRequest; readonly stored: StoredSnapshot; readonly recollection?: Recollection };
 
 /** A posted snapshot, ready to be stored. */
 export interface DecodedSnapshot extends StoredSnapshot, Canonical {
@@ -42,7 +43,7 @@ export interface Decision {
   readonly pod: PodRef | null;
   readonly verdict: string;
   /** What to remember of the node, and what was remembered until now; null: nothing, or the caller does. */
-  readonly observedAtMs: number | null;
+  readonly pass: Pass;
   readonly remember: { readonly next: unknown; readonly before: unknown } | null;
   /** JSON text of {decision, reasons, needs, next}: made once, for the answer and for the history. */
   readonly body: string;
@@ -52,12 +53,7 @@ export interface Decision {
 export type Evaluation =
   | Decision
   | { readonly state: "wants_snapshot"; readonly snapshotId: string; readonly request: DecisionRequest }
-  | {
-      readonly state: "wants_facts";
-      readonly kind: Kind;
-      readonly node: string;
-      readonly observedAtMs: number | null;
-    }
+  | { readonly state: "wants_facts"; readonly pass: Pass }
   | { readonly state: "refused"; readonly kind: Kind; readonly node: string; readonly problem: Problem }
   | { readonly state: "invalid"; readonly problem: Problem };
 

@@ -314,7 +314,8 @@ describe.concurrent("the kubelet's state files", () => {
   });
 
   test("a cgroup tree is not decided on such a file", async () => {
-    const args = ["decide", "cgroups", "--machine", "vm-small", "--cgroup-version", "2"];
+    const pods = ["--pods", file("no-pods.json", "[]")];
+    const args = ["decide", "cgroups", "--machine", "vm-small", "--cgroup-version", "2", ...pods];
     const ran = await run([...args, "--cpu-manager-state", file("none", "")]);
     expect(ran).toMatchObject({ code: 1, stdout: "" });
     expect(ran.stderr).toMatch(

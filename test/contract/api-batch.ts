@@ -74,7 +74,6 @@ export function batches(of: Of): void {
       [10, "allocatable"],
     ]);
   });
-
 }
 
 export function batchProblems(of: Of): void {

@@ -76,6 +76,32 @@ export function remembering(of: Of): void {
     expect(third.decision.evicted).toHaveLength(1);
   });
 
+  test("a late pass does not become what is remembered, and answers of no node or of another boot are kept apart", async () => {
+    const node = fresh("node");
+    await pass(node, 0, 500);
+    const second = await pass(node, 10, 200);
+    const late = await pass(node, 0, 500);
+    expect(late.decision.conditions).toEqual([]);
+    expect(await pass(node, 10, 200)).toEqual(second);
+    expect((await pass(node, 45, 200)).decision.evicted).toHaveLength(1);
+
+    const capacity = { node: { status: { capacity: { cpu: "2", memory: "1Gi" } } } };
+    const unknown = async (seconds: number) => {
+      const { node: _, ...rest } = snapshotAt(node, seconds, 200);
+      const response = await post(of(), "/v1/decisions/eviction", { snapshot: { ...rest, ...capacity } });
+      return (await answer(response, decisionAnswer)).decision as unknown as EvictionDecision;
+    };
+    await unknown(50);
+    expect((await unknown(90)).evicted).toEqual([]);
+
+    const boot = fresh("node");
+    const of1 = { ...snapshotAt(boot, 0, 200), bootId: "one" };
+    const of2 = { ...snapshotAt(boot, 40, 200), bootId: "two" };
+    await answer(await post(of(), "/v1/decisions/eviction", { snapshot: of1 }), decisionAnswer);
+    const rebooted = await answer(await post(of(), "/v1/decisions/eviction", { snapshot: of2 }), decisionAnswer);
+    expect((rebooted.decision as unknown as EvictionDecision).evicted).toEqual([]);
+  });
+
   test("a caller that remembers for itself gets the same answers, and the history remembers nothing", async () => {
     const [node, own] = [fresh("node"), fresh("node")];
     const one = await pass(node, 0, 200);

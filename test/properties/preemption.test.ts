@@ -135,7 +135,7 @@ function question(faults: readonly Fault[]): Question {
   for (const fault of faults) fault(q);
   const { requests, spec } = q;
   return {
-    snapshot: { node: { metadata, status, ...q.node }, ...q.parts },
+    snapshot: { node: { metadata, status, ...q.node }, pods: [], ...q.parts },
     pod: { metadata: { name: "p", uid: "u" }, spec: { containers: [{ name: "c", resources: { requests } }], ...spec } },
   };
 }

@@ -23,9 +23,13 @@ export interface Prepared {
 
 /**
  * Finds the asked pod and those that count beside it, with what the kubelet has allocated to each.
- * Errors: no pod in the ask, or one that is not there.
+ * Errors: no pod in the ask, or one that is not there; the node's pods are not known.
  */
 export function prepare(snapshot: Snapshot, ask: PodAsk, reasons: Reasons): Result<Prepared, Refusal> {
+  if (snapshot.pods === undefined) {
+    const message = "which pods are on the node? post them; an empty list says that there are none";
+    return err({ code: "needs_input", message, needs: ["pods"] });
+  }
   const config = configurationOf(snapshot);
   const here = podsOfNode(snapshot);
   const found = askedPod(snapshot, ask.pod, here, reasons);

@@ -36,11 +36,23 @@ function withStartErrors(answer: Answer, startErrors: readonly string[]): Answer
   }));
   return ok({
     ...answer.value,
-    decision: { ...answer.value.decision, admit: false, startErrors },
+    decision: notStarted(answer.value.decision, startErrors),
     verdict: "kubelet-refuses",
     reasons: [...answer.value.reasons, { at: "node", because }],
   });
 }
+
+/** No handler's words would be shown, and no change of the pod would let it in. */
+const notStarted = (decision: AdmissionDecision, startErrors: readonly string[]): AdmissionDecision => ({
+  ...decision,
+  startErrors,
+  admit: false,
+  reason: "",
+  message: "",
+  preempt: [],
+  wouldRefuse: decision.wouldRefuse.map((refusal) => ({ ...refusal, shown: false })),
+  counterfactuals: [],
+});
 
 interface Tried {
   readonly managers: Managers;

@@ -18,16 +18,30 @@ export function counterfactualsOf(
   const short = requirementsOf(shortages).filter(({ quantity }) => quantity > 0);
   const lower = (code: Lower, index: number, less: number): Counterfactual =>
     lowerRequest(code, pod, shortages[index] as Shortage, less, otherReasons);
-  if (preemption === null) return short.map(({ index, quantity }) => lower("lower_request_admits", index, quantity));
+  if (preemption === null) {
+    return withHopeless(short.map(({ index, quantity }) => lower("lower_request_admits", index, quantity)));
+  }
   if (preemption.error === null) {
     const spared = short.map(({ index, quantity }) => lower("lower_request_spares_all", index, quantity));
     return [...betterSetsOf(preemption), ...spared];
   }
   const unmet = new Map(preemption.unmet.map(({ resource, quantity }) => [resource, quantity]));
-  return short.flatMap(({ resource, index }) => {
-    const less = unmet.get(resource);
-    return less === undefined ? [] : [lower("lower_request_admits", index, less)];
-  });
+  return withHopeless(
+    short.flatMap(({ resource, index }) => {
+      const less = unmet.get(resource);
+      return less === undefined ? [] : [lower("lower_request_admits", index, less)];
+    }),
+  );
+}
+/** Beside a resource that no request helps, the requests that would help with the others admit nobody. */
+function withHopeless(list: readonly Counterfactual[]): readonly Counterfactual[] {
+  const hopeless = list.filter(({ code }) => code === "no_request_helps").length;
+  if (hopeless === 0) return list;
+  return list.map(({ code, numbers }) =>
+    code === "no_request_helps"
+      ? { code, numbers }
+      : { code, numbers: { ...numbers, otherReasons: Number(numbers["otherReasons"]) + hopeless } },
+  );
 }
 type Lower = "lower_request_admits" | "lower_request_spares_all";
 
@@ -66,9 +80,15 @@ function betterSetsOf({ preempt, better, need }: Preemption): readonly Counterfa
     return { code, numbers };
   };
   const { fewestPods, leastRequests, exact } = better;
+  const isFewer = fewestPods !== null && fewestPods.pods.length < preempt.length;
+  const isSame =
+    fewestPods !== null && leastRequests !== null && namesOf(fewestPods.pods) === namesOf(leastRequests.pods);
+  const first = isFewer ? "fewer_pods_would_do" : "smaller_pods_would_do";
   return [
-    ...(fewestPods === null ? [] : [told("fewer_pods_would_do", fewestPods, exact.fewestPods)]),
-    ...(leastRequests === null ? [] : [told("smaller_pods_would_do", leastRequests, exact.leastRequests)]),
+    ...(fewestPods === null ? [] : [told(first, fewestPods, exact.fewestPods)]),
+    ...(leastRequests === null || (isSame && !isFewer)
+      ? []
+      : [told("smaller_pods_would_do", leastRequests, exact.leastRequests)]),
   ];
 }
 const namesOf = (pods: readonly Victim[]): string =>

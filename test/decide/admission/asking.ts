@@ -8,7 +8,7 @@ import { decoded, type Json } from "../../model/snapshots.ts";
 export function admissionOf(snapshot: Json, pod: unknown, at: ManagersAtHand = {}, explain: Explain = "reasons") {
   const ask = decodePodAsk({ pod }, "ask");
   if (!ask.ok) throw new Error(JSON.stringify(ask.error));
-  return decideAdmission({ snapshot: decoded(snapshot), facts: {}, ask: ask.value, explain }, at);
+  return decideAdmission({ snapshot: decoded({ pods: [], ...snapshot }), facts: {}, ask: ask.value, explain }, at);
 }
 export function admitted(snapshot: Json, pod: unknown, at: ManagersAtHand = {}): Decided<AdmissionDecision> {
   const answer = admissionOf(snapshot, pod, at);
