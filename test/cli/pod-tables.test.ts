@@ -15,7 +15,7 @@ import { decoded, type Json } from "../model/snapshots.ts";
 function shown(kind: Kind, snapshot: Json, pod: unknown, columns: number, paint = plainPaint): string {
   const ask = decodeAsk(kind, { pod });
   if (!ask.ok) throw new Error(ask.error[0]?.message);
-  const decision = { snapshot: decoded(snapshot), facts: {}, ask: ask.value, explain: "off" } as const;
+  const decision = { snapshot: decoded({ pods: [], ...snapshot }), facts: {}, ask: ask.value, explain: "off" } as const;
   const answer = decideKind(kind, decision);
   if (!answer.ok) throw new Error(answer.error.message);
   const terminal = { columns, paint, write: () => {}, warn: () => {} };

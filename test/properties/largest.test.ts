@@ -85,7 +85,7 @@ describe("the largest inputs that are taken", { timeout: 120_000 }, () => {
   test("a machine of 4096 CPUs in 64 nodes", () => {
     const cpus = many(4096, (cpu) => ({ cpu, core: cpu >> 1, socket: cpu >> 8, numa: cpu >> 6 }));
     const numaNodes = many(64, (id) => ({ id, memoryBytes: 2 ** 40, hugepages: { "2Mi": 1024 } }));
-    const input = { cgroup: { version: 2 }, machine: { cpus, numaNodes } };
+    const input = { cgroup: { version: 2 }, machine: { cpus, numaNodes }, pods: [] };
     sound(input);
     expect(cgroupsOf(input).decision.cgroups[0]?.values).toMatchObject({ cpusetCpus: "0-4095", cpuShares: 262_144 });
     expect(allocatableOf(input).decision.capacity).toMatchObject({
@@ -96,7 +96,7 @@ describe("the largest inputs that are taken", { timeout: 120_000 }, () => {
   });
   test("a machine that names nothing useful is asked for, not guessed", () => {
     for (const machine of [{}, { cpus: [] }, { numaNodes: [] }, { memoryBytes: 0 }, { cpus: [], memoryBytes: 5 }]) {
-      expect(outcome("cgroups", { cgroup: { version: 2 }, machine })).toBe("refused");
+      expect(outcome("cgroups", { cgroup: { version: 2 }, machine, pods: [] })).toBe("refused");
     }
   });
 });
