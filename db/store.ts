@@ -35,7 +35,7 @@ export interface DecisionHead {
   readonly verdict: string;
   readonly explain: Explain;
   readonly decidedAtMs: number;
-  /** The pod that the ask spoke of. */
+  /** The pod that the ask spoke of, or that the decision chose. */
   readonly pod: PodRef | null;
 }
 

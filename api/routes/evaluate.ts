@@ -1,8 +1,9 @@
 import { decideKind } from "../decide/index.ts";
 import { steadyInput } from "../decide/input.ts";
 import { askedPodRef, REMEMBERING } from "../model/asks.ts";
-import { type Kind, POLICY_VERSION, type Refusal, type Verdict } from "../model/decision.ts";
+import { type DecisionOf, type Kind, POLICY_VERSION, type Refusal, type Verdict } from "../model/decision.ts";
 import { decodeSnapshot } from "../model/decode.ts";
+import type { PodRef } from "../model/managers.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { withFacts } from "./asked.ts";
@@ -71,7 +72,10 @@ const timeOf = (time: string | undefined): number | null => (time === undefined 
 
 /** What was decided, before it is known for which snapshot. */
 interface Answered {
-  readonly outcome: Result<{ readonly verdict: Verdict; readonly body: string; readonly next: unknown }, Refusal>;
+  readonly outcome: Result<
+    { readonly verdict: Verdict; readonly body: string; readonly next: unknown; readonly chosen: PodRef | null },
+    Refusal
+  >;
   readonly seconds: number;
 }
 
@@ -81,8 +85,20 @@ function answerTo({ kind, ask, facts, explain }: DecisionRequest, snapshot: Snap
   const seconds = (performance.now() - started) / 1000;
   if (!decided.ok) return { outcome: decided, seconds };
   const { decision, reasons, needs, next, verdict } = decided.value;
-  return { outcome: ok({ verdict, body: JSON.stringify({ decision, reasons, needs, next }), next }), seconds };
+  return {
+    outcome: ok({
+      verdict,
+      body: JSON.stringify({ decision, reasons, needs, next }),
+      next,
+      chosen: chosenPod(decision),
+    }),
+    seconds,
+  };
 }
+
+/** The pod that goes, so that a pod's evictions can be found. */
+const chosenPod = (decision: DecisionOf[Kind]): PodRef | null =>
+  "evicted" in decision ? (decision.evicted[0]?.pod ?? null) : null;
 
 /** INVARIANT: the question holds all that the core is given. */
 function knownAnswer(
@@ -116,7 +132,7 @@ async function evaluation(
     const { code, message, needs } = outcome.error;
     return { state: "refused", kind, node, problem: { code, detail: message, needs } };
   }
-  const { verdict, body, next } = outcome.value;
+  const { verdict, body, next, chosen } = outcome.value;
   const id = await idOf(sha256, JSON.stringify([kind, snapshotId, ask, POLICY_VERSION, explain, ""]));
   return {
     state: "decided",
@@ -127,7 +143,7 @@ async function evaluation(
     snapshot,
     explain,
     ask,
-    pod: askedPodRef(asked),
+    pod: askedPodRef(asked) ?? chosen,
     verdict,
     pass,
     remember: remembers === true ? { next, before: facts?.[kind] ?? null } : null,

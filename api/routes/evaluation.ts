@@ -39,7 +39,7 @@ export interface Decision {
   readonly snapshot: DecodedSnapshot | null;
   readonly explain: Explain;
   readonly ask: string | null;
-  /** The pod that was asked about. */
+  /** The pod that was asked about, or that is evicted. */
   readonly pod: PodRef | null;
   readonly verdict: string;
   /** What to remember of the node, and what was remembered until now; null: nothing, or the caller does. */

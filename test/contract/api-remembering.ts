@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { EvictionDecision } from "../../api/model/eviction.ts";
-import { decisionAnswer, fullDecision, replayAnswer } from "../../api/openapi/answers.ts";
+import { decisionAnswer, decisionList, fullDecision, replayAnswer } from "../../api/openapi/answers.ts";
 import { answer, fresh, get, type Of, post, problemOf } from "./api-subject.ts";
 
 const MI = 2 ** 20;
@@ -62,6 +62,8 @@ export function remembering(of: Of): void {
       const replayed = await answer(await post(of(), `/v1/decisions/${id}/replay`, {}), replayAnswer);
       expect(replayed.same, JSON.stringify(replayed.differences)).toBe(true);
     }
+    const found = await answer(await get(of(), `/v1/nodes/${node}/decisions?pod=shop/web`), decisionList);
+    expect(found.decisions.map(({ id }) => id)).toEqual([third.id]);
     const full = await answer(await get(of(), `/v1/decisions/${third.id}`), fullDecision);
     expect(full).toMatchObject({ verdict: "evicts", ask: { facts: { atMs: START + 10_000 } } });
   });

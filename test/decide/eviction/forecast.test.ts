@@ -32,6 +32,14 @@ describe("when a threshold will be met", () => {
     });
     expect(decided.verdict).toBe("calm");
   });
+  test("a fall that has turned is no fall any more, after half a window", () => {
+    const down = Array.from({ length: 14 }, (_, i) => 7 * Gi - i * 256 * Mi);
+    const up = Array.from({ length: 8 }, (_, i) => 4 * Gi + i * 384 * Mi);
+    expect(forecast(falling(down))?.slopePerSecond).toBeLessThan(0);
+    expect(forecast(falling([...down, ...up]))).toMatchObject({ belowInMs: null });
+    const flat = Array.from({ length: 10 }, () => 4 * Gi);
+    expect(forecast(falling([...down, ...flat]))).toMatchObject({ slopePerSecond: 0, belowInMs: null });
+  });
   test("one jump up, as when images go, does not hide the fall", () => {
     expect(forecast(falling([6 * Gi, 5 * Gi, 8 * Gi, 4 * Gi, 3 * Gi, 2 * Gi]))?.slopePerSecond).toBeLessThan(0);
   });
