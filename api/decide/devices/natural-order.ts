@@ -33,6 +33,9 @@ export function naturalOrder(a: string, b: string): number {
   let i = 0;
   while (i < shorter && a.charCodeAt(i) === b.charCodeAt(i)) i++;
   if (i === a.length && i === b.length) return 0;
+  const difference = a.charCodeAt(i) - b.charCodeAt(i);
+  // within runs of digits of one length the first difference decides, as it does between numbers
+  if (isDigit(a.charCodeAt(i)) && isDigit(b.charCodeAt(i)) && digitsEnd(a, i) === digitsEnd(b, i)) return difference;
   // the run of digits that holds the first difference; what is before it is the same in both
   while (i > 0 && isDigit(a.charCodeAt(i - 1))) i--;
   return fromRun(a, i, b, i) || (a < b ? -1 : 1);
