@@ -3,7 +3,7 @@ import type { AskOf, Kind } from "./decision.ts";
 import { decodeEvictionAsk, decodeEvictionFacts } from "./eviction-facts.ts";
 import type { InputIssue } from "./input-issue.ts";
 import type { PodRef } from "./managers.ts";
-import { podNamespace, podUid } from "./pod.ts";
+import { podRef } from "./pod.ts";
 import { decodePreemptionAsk } from "./preemption-ask.ts";
 import { err, ok, type Result } from "./result.ts";
 
@@ -43,7 +43,7 @@ export function askedPodRef(ask: AskOf[Kind]): PodRef | null {
   const pod = ask?.pod ?? null;
   if (pod === null) return null;
   if (typeof pod !== "string") {
-    return { namespace: podNamespace(pod), name: pod.metadata.name, uid: podUid(pod) ?? "" };
+    return podRef(pod);
   }
   const [namespace, name] = pod.split("/") as [string, string];
   return { namespace, name, uid: "" };

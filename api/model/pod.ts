@@ -11,6 +11,7 @@ import {
   wholeNumber,
 } from "./fields.ts";
 import { LIMITS } from "./limits.ts";
+import type { PodRef } from "./managers.ts";
 import {
   APP_ARMOR_ANNOTATION,
   affinity,
@@ -136,3 +137,16 @@ export const podNamespace = (p: Pod): string => p.metadata.namespace ?? "default
 /** cpu, memory and huge pages may be set for a whole pod. kubernetes 1.36: IsSupportedPodLevelResource. */
 export const isPodLevelResource = (name: string): boolean =>
   name === "cpu" || name === "memory" || name.startsWith("hugepages-");
+
+/** All containers of a pod in the order in which they start: init containers first. */
+export const containersOf = ({ spec }: Pod): readonly Container[] => [
+  ...(spec.initContainers ?? []),
+  ...spec.containers,
+];
+
+/** How answers name a pod. */
+export const podRef = (p: Pod): PodRef => ({
+  namespace: podNamespace(p),
+  name: p.metadata.name,
+  uid: podUid(p) ?? "",
+});

@@ -1,7 +1,6 @@
 import { checkpointOf, hashedV2, writeCpuState } from "../../api/decide/cpus/checkpoint.ts";
 import { type CpuManager, cpuManager } from "../../api/decide/cpus/manager.ts";
 import { type StaticPolicy, staticPolicy } from "../../api/decide/cpus/policy.ts";
-import { containersOf } from "../../api/decide/cpus/request.ts";
 import { cpuText } from "../../api/decide/cpus/sets.ts";
 import { freshState } from "../../api/decide/cpus/start.ts";
 import { cpuTopology } from "../../api/decide/cpus/topology.ts";
@@ -9,7 +8,7 @@ import { ANY_NODE, type ResourceHints, type TopologyHint } from "../../api/decid
 import { idsOf, maskOf, type NumaNodes } from "../../api/decide/topology/numa-nodes.ts";
 import { formatCpuSet, gapsIn, parseCpuSet } from "../../api/model/cpu-set.ts";
 import { machine } from "../../api/model/machine.ts";
-import { type Pod, pod as podSchema } from "../../api/model/pod.ts";
+import { containersOf, type Pod, pod as podSchema } from "../../api/model/pod.ts";
 import { type Suite, suite } from "./suite.ts";
 
 interface AddOp {

@@ -1,11 +1,11 @@
 import { own } from "../../model/own.ts";
 import { APP_ARMOR_ANNOTATION, type AppArmorProfile } from "../../model/placement.ts";
 import type { Container, Pod } from "../../model/pod.ts";
+import { containersOf } from "../../model/pod.ts";
 import { quote } from "../go/strconv.ts";
 import type { Admitting, Refused } from "./admitting.ts";
 
 const isConfined = (p: AppArmorProfile | undefined): boolean => p !== undefined && p.type !== "Unconfined";
-const containersOf = ({ spec }: Pod): readonly Container[] => [...(spec.initContainers ?? []), ...spec.containers];
 const refused = (what: string): Refused => ({ reason: "AppArmor", message: `Cannot enforce AppArmor: ${what}` });
 
 /** A pod that has not started needs a host that enforces its profiles, and names for them. kubelet 1.36: appArmorAdmitHandler. */

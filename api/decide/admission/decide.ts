@@ -3,8 +3,8 @@ import type { PodAsk } from "../../model/ask.ts";
 import type { Asked, Decided, Refusal } from "../../model/decision.ts";
 import type { TopologyDecision } from "../../model/managers.ts";
 import type { Pod } from "../../model/pod.ts";
+import { podRef } from "../../model/pod.ts";
 import { err, ok, type Result } from "../../model/result.ts";
-import { refOf } from "../managers/pods.ts";
 import { counterfactualsOf } from "../preemption/counterfactuals.ts";
 import { explainVictims } from "../preemption/explain.ts";
 import { Reasons } from "../reasons.ts";
@@ -72,7 +72,7 @@ function answer(
   const others = wouldRefuse.filter(({ handler, reason }) => handler !== "predicates" || !lacking.has(reason)).length;
   const refusedByManagers = wouldRefuse.some(({ handler }) => handler === "resources");
   return {
-    pod: refOf(asked),
+    pod: podRef(asked),
     onNode,
     startErrors: [],
     critical: isCriticalPod(pod),

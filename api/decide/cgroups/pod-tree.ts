@@ -1,6 +1,13 @@
 import { value, ZERO } from "../../model/amount.ts";
 import type { CgroupPlan, CgroupValues } from "../../model/decision.ts";
-import { type Container, type ContainerStatus, isSidecar, type Pod, podNamespace } from "../../model/pod.ts";
+import {
+  type Container,
+  type ContainerStatus,
+  containersOf,
+  isSidecar,
+  type Pod,
+  podNamespace,
+} from "../../model/pod.ts";
 import { bytes } from "../../model/units.ts";
 import { gateOn } from "../config.ts";
 import { oomScoreAdjuster } from "../resources/oom-score.ts";
@@ -32,7 +39,7 @@ export function podTree(context: TreeContext, nodePod: NodePod): CgroupPlan[] {
     oomScoreAdj: oomScoreAdjuster(pod, qos, context.memoryCapacity),
     status: statusesByName(pod),
   };
-  const containers = [...(pod.spec.initContainers ?? []), ...pod.spec.containers];
+  const containers = containersOf(pod);
   return [podPlan(context, own), ...containers.flatMap((c) => containerPlan(context, own, c))];
 }
 

@@ -1,9 +1,9 @@
-import { isSidecar, type Pod } from "../../model/pod.ts";
+import { containersOf, isSidecar, type Pod } from "../../model/pod.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { AllocateError, TopologyHint } from "../topology/hint.ts";
 import { takeFromPool } from "./allocate.ts";
 import { type StaticPolicy, takeCpus } from "./policy.ts";
-import { containersOf, exclusiveCpus, podExclusiveCpus, sharedPoolFault } from "./request.ts";
+import { exclusiveCpus, podExclusiveCpus, sharedPoolFault } from "./request.ts";
 import { type CpuSet, minus, NO_CPUS } from "./sets.ts";
 import { smtFault } from "./smt.ts";
 import { assign, type WorkingState } from "./working-state.ts";

@@ -1,10 +1,10 @@
 import type { PodAsk } from "../../model/ask.ts";
 import type { Asked, Decided, Refusal } from "../../model/decision.ts";
 import type { CpuAssignment, CpusDecision } from "../../model/managers.ts";
-import { podUid } from "../../model/pod.ts";
+import { containersOf, podUid } from "../../model/pod.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { configurationOf } from "../config.ts";
-import { type Answered, containersOf, decideWith } from "../managers/desk.ts";
+import { type Answered, decideWith } from "../managers/desk.ts";
 import { podNames } from "../managers/pods.ts";
 import type { Reasons } from "../reasons.ts";
 import { explainCpus } from "./explain.ts";
@@ -51,7 +51,7 @@ function decided(answered: Answered, reasons: Reasons): Omit<CpusDecision, "poli
     reserved: cpuText(node.cpuPolicy.name === "static" ? node.cpuPolicy.reserved : NO_CPUS),
     sharedPool: shared,
     assigned:
-      refusal === null
+      refusal === null && pod !== null
         ? containersOf(pod).map(({ name }) => {
             const own = after.cpus.cpusOf(uid, name);
             return { container: name, cpus: own === undefined ? shared : cpuText(own), exclusive: own !== undefined };

@@ -1,7 +1,7 @@
 import { milliValue } from "../../model/amount.ts";
 import type { Container, Pod } from "../../model/pod.ts";
-import { podUid } from "../../model/pod.ts";
-import { type Answered, containersOf } from "../managers/desk.ts";
+import { containersOf, podUid } from "../../model/pod.ts";
+import type { Answered } from "../managers/desk.ts";
 import type { ManagedNode } from "../managers/node.ts";
 import type { Reasons } from "../reasons.ts";
 import { isPodLevelResourcesSet } from "../resources/pod-resources.ts";

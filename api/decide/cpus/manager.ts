@@ -1,4 +1,4 @@
-import { type Container, type Pod, podUid } from "../../model/pod.ts";
+import { type Container, containersOf, type Pod, podUid } from "../../model/pod.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { isPodLevelResourcesSet } from "../resources/pod-resources.ts";
 import type { AllocateError, HintProvider, ResourceHints, TopologyHint } from "../topology/hint.ts";
@@ -6,7 +6,7 @@ import { allocateContainer } from "./allocate.ts";
 import { allocatePod } from "./allocate-pod.ts";
 import { cpuHints } from "./hints.ts";
 import type { CpuPolicy, StaticPolicy } from "./policy.ts";
-import { containersOf, exclusiveCpus, podExclusiveCpus, sharedPoolFault } from "./request.ts";
+import { exclusiveCpus, podExclusiveCpus, sharedPoolFault } from "./request.ts";
 import { type CpuSet, minus, NO_CPUS, union } from "./sets.ts";
 import type { CpuState } from "./state.ts";
 import { release, reusable, standing, type WorkingState, workingState } from "./working-state.ts";

@@ -1,7 +1,6 @@
 import type { CpuChange, PodRef } from "../../model/managers.ts";
-import { type ContainerStatus, type Pod, podNamespace, podUid } from "../../model/pod.ts";
+import { type ContainerStatus, containersOf, type Pod, podNamespace, podUid } from "../../model/pod.ts";
 import type { CpuManager } from "./manager.ts";
-import { containersOf } from "./request.ts";
 import { type CpuSet, cpuText, sameCpus } from "./sets.ts";
 
 /** Why a container's cpuset is left alone for now. */

@@ -1,7 +1,7 @@
-import { compare, isZero, milliValue, value, ZERO } from "../../model/amount.ts";
+import { milliValue, value, ZERO } from "../../model/amount.ts";
 import { type Container, isSidecar, type Pod } from "../../model/pod.ts";
 import { isPodLevelResourcesSet } from "../resources/pod-resources.ts";
-import { qosClass } from "../resources/qos.ts";
+import { isGuaranteedAlone, qosClass } from "../resources/qos.ts";
 
 /**
  * The CPUs that a container gets for itself: its request, if that is whole and the pod Guaranteed; else 0. In a pod with
@@ -19,12 +19,6 @@ function wholeCpus(requests: NonNullable<Container["resources"]>["requests"]): n
   const cpus = value(amount);
   return cpus * 1000 === milliValue(amount) ? cpus : 0;
 }
-/** kubelet 1.36: IsContainerEquivalentQOSGuaranteed. */
-const isGuaranteedAlone = ({ resources }: Container): boolean =>
-  ["cpu", "memory"].every((name) => {
-    const request = resources?.requests?.[name]?.amount ?? ZERO;
-    return !isZero(request) && compare(request, resources?.limits?.[name]?.amount ?? ZERO) === 0;
-  });
 
 /** The most CPUs that the pod's containers have for themselves at one time. kubelet 1.36: podGuaranteedCPUs. */
 export function podExclusiveCpus(pod: Pod, podLevel = false): number {
@@ -67,9 +61,3 @@ export function sharedPoolFault(pod: Pod): string | undefined {
   if (!isShared || exclusive < whole) return undefined;
   return "pod rejected, sum of exclusive container cpu requests equals pod budget, leaving no cpus for shared containers";
 }
-
-/** All containers in the order in which they get their CPUs. */
-export const containersOf = ({ spec }: Pod): readonly Container[] => [
-  ...(spec.initContainers ?? []),
-  ...spec.containers,
-];

@@ -1,7 +1,8 @@
 import { add, fromUnits, sub, value } from "../../model/amount.ts";
 import type { Counterfactual, StarvedResource } from "../../model/eviction.ts";
+import { podRef } from "../../model/pod.ts";
 import { canonicalText } from "../../model/quantity.ts";
-import { type Candidate, isBefore, podRef, type RankKey, standing } from "./rank.ts";
+import { type Candidate, isBefore, type RankKey, standing } from "./rank.ts";
 
 /** One value of a pod that could be another. */
 interface Lever {

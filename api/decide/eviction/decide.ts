@@ -1,6 +1,7 @@
 import type { Asked, Decided, Refusal, Verdict } from "../../model/decision.ts";
 import type { EvictionDecision, EvictionSignal } from "../../model/eviction.ts";
 import { decodeEvictionFacts, type EvictionAsk } from "../../model/eviction-facts.ts";
+import { podRef } from "../../model/pod.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import type { Stats } from "../../model/stats.ts";
@@ -11,7 +12,6 @@ import { Reasons } from "../reasons.ts";
 import { evictionThresholds } from "./configuration.ts";
 import { doubts } from "./doubts.ts";
 import { forecasts } from "./forecast.ts";
-import { podRef } from "./rank.ts";
 import { rankings } from "./rankings.ts";
 import { remembered } from "./remember.ts";
 import { samplesWith } from "./samples.ts";

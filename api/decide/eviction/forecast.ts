@@ -1,8 +1,9 @@
 import { fromUnits, value } from "../../model/amount.ts";
 import type { EvictionSignal, Forecast } from "../../model/eviction.ts";
+import { podRef } from "../../model/pod.ts";
 import type { EpochMs } from "../../model/units.ts";
 import type { Observation } from "./observe.ts";
-import { type Candidate, podRef } from "./rank.ts";
+import type { Candidate } from "./rank.ts";
 import type { samplesWith } from "./samples.ts";
 import { msToFall, slopePerSecond } from "./slope.ts";
 import type { Pass } from "./synchronise.ts";

@@ -1,11 +1,10 @@
 import { add, compare, fromUnits, isZero, value, ZERO } from "../../model/amount.ts";
 import type { Eviction, FileSystems } from "../../model/eviction.ts";
-import { type Container, isSidecar, type Pod } from "../../model/pod.ts";
+import { type Container, isSidecar, type Pod, podRef } from "../../model/pod.ts";
 import { canonicalText, type Quantity, quantityOf } from "../../model/quantity.ts";
 import type { PodStats } from "../../model/stats.ts";
 import { quote } from "../go/strconv.ts";
 import { isCriticalPod } from "../resources/critical.ts";
-import { podRef } from "./rank.ts";
 import type { StatsOf } from "./usage.ts";
 
 const RESOURCE = "ephemeral-storage";

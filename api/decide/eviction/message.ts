@@ -1,6 +1,7 @@
 import { compare, fromUnits } from "../../model/amount.ts";
 import type { StarvedResource } from "../../model/eviction.ts";
 import type { Container, Pod } from "../../model/pod.ts";
+import { containersOf } from "../../model/pod.ts";
 import { canonicalText, type Quantity } from "../../model/quantity.ts";
 import type { PodStats } from "../../model/stats.ts";
 import { isPodLevelResourcesSet } from "../resources/pod-resources.ts";
@@ -54,7 +55,7 @@ interface Offender {
 /** In the order of the stats. Inodes and process ids are not counted by container. */
 function offendingContainers(pod: Pod, stats: PodStats, resource: StarvedResource): readonly Offender[] {
   const byName = new Map<string, Container>();
-  for (const c of [...(pod.spec.initContainers ?? []), ...pod.spec.containers]) byName.set(c.name, c);
+  for (const c of containersOf(pod)) byName.set(c.name, c);
   return (stats.containers ?? []).flatMap((s) => {
     const container = byName.get(s.name);
     const usage = usageOf(s, resource);

@@ -1,6 +1,6 @@
 import { type Amount, compare, fromUnits, isNegative, isZero, sub, value, ZERO } from "../../model/amount.ts";
 import type { EvictionSignal, FileSystems, RankedPod, StarvedResource } from "../../model/eviction.ts";
-import { type Pod, podNamespace, podUid } from "../../model/pod.ts";
+import { type Pod, podRef, podUid } from "../../model/pod.ts";
 import type { PodStats } from "../../model/stats.ts";
 import { isCriticalPod } from "../resources/critical.ts";
 import { diskParts } from "./file-systems.ts";
@@ -105,12 +105,6 @@ export function rank(pods: readonly Pod[], statsOf: StatsOf, measure: RankMeasur
 /** Whether a goes before b whatever the kubelet leaves to chance. */
 export const isBefore = (a: RankKey, b: RankKey, resource: StarvedResource): boolean => byKey(resource)(a, b) < 0;
 const isTie = (a: RankKey, b: RankKey | undefined): boolean => b !== undefined && compareKeys(a, b) === 0;
-
-export const podRef = (pod: Pod): RankedPod["pod"] => ({
-  namespace: podNamespace(pod),
-  name: pod.metadata.name,
-  uid: podUid(pod) ?? "",
-});
 
 /** The first `most` of a ranking as data. */
 export function rankedPods(

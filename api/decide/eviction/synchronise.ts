@@ -3,6 +3,7 @@ import type { Eviction, EvictionSignal, FileSystems, Reclaim } from "../../model
 import type { EvictionFacts } from "../../model/eviction-facts.ts";
 import type { KubeletConfiguration } from "../../model/kubelet-configuration.ts";
 import type { Pod } from "../../model/pod.ts";
+import { podRef } from "../../model/pod.ts";
 import type { Stats } from "../../model/stats.ts";
 import type { EpochMs } from "../../model/units.ts";
 import { transitionMs } from "./configuration.ts";
@@ -12,7 +13,7 @@ import { localStorageEvictions } from "./local-storage.ts";
 import { evictionMessage } from "./message.ts";
 import { isMet, type Observation, type Observations, observe, reclaimGoal } from "./observe.ts";
 import { type Pressure, pressureOf } from "./pressure.ts";
-import { type Candidate, measureOf, podRef, rank } from "./rank.ts";
+import { type Candidate, measureOf, rank } from "./rank.ts";
 import { SIGNALS, signalOrder } from "./signals.ts";
 import { isHard, refOf, type Threshold } from "./threshold.ts";
 import { type StatsOf, statsByUid } from "./usage.ts";

@@ -1,7 +1,7 @@
 import type { PodAsk } from "../../model/ask.ts";
 import type { Asked, Decided, Refusal } from "../../model/decision.ts";
 import type { Placement, PodRefusal } from "../../model/managers.ts";
-import type { Container, Pod } from "../../model/pod.ts";
+import type { Pod } from "../../model/pod.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { Reasons } from "../reasons.ts";
 import type { Admission } from "../topology/admit.ts";
@@ -57,10 +57,6 @@ function askManagers({ snapshot, ask }: Asked<PodAsk>, needs: string[]): Result<
   const answered = { node, pod: pod.value, before, after, admission: admission.value, placements, refusal, tried };
   return ok(ok({ ...answered, warnings }));
 }
-
-/** Init containers first, as they start. */
-export const containersOf = (pod: Pod | null): readonly Container[] =>
-  pod === null ? [] : [...(pod.spec.initContainers ?? []), ...pod.spec.containers];
 
 /** What a kind makes of an answer of the managers. */
 interface Forms<D> {

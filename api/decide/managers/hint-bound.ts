@@ -1,4 +1,5 @@
 import type { Pod } from "../../model/pod.ts";
+import { containersOf } from "../../model/pod.ts";
 import { qosClass } from "../resources/qos.ts";
 import type { NumaNodes } from "../topology/numa-nodes.ts";
 import type { TopologyPolicy } from "../topology/policy.ts";
@@ -26,7 +27,7 @@ export function tooManyHints(
 /** Lists of hints that the managers make for a pod; devices are hinted at whatever its class. */
 function listsOf(pod: Pod, wholePod: boolean): number {
   const isGuaranteed = qosClass(pod) === "Guaranteed";
-  const containers = [...(pod.spec.initContainers ?? []), ...pod.spec.containers];
+  const containers = containersOf(pod);
   const named = containers.map(({ resources }) =>
     Object.keys({ ...resources?.limits, ...resources?.requests }).filter((name) => isGuaranteed || name.includes("/")),
   );

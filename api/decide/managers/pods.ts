@@ -1,7 +1,7 @@
 import type { PodAsk } from "../../model/ask.ts";
 import type { Refusal } from "../../model/decision.ts";
 import type { PodRef } from "../../model/managers.ts";
-import { isTerminal, type Pod, podNamespace, podUid } from "../../model/pod.ts";
+import { isTerminal, type Pod, podNamespace, podRef, podUid } from "../../model/pod.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 
@@ -10,12 +10,6 @@ export const withUid = (pod: Pod): Pod =>
   podUid(pod) === undefined
     ? { ...pod, metadata: { ...pod.metadata, uid: `${podNamespace(pod)}.${pod.metadata.name}` } }
     : pod;
-
-export const refOf = (pod: Pod): PodRef => ({
-  namespace: podNamespace(pod),
-  name: pod.metadata.name,
-  uid: podUid(pod) ?? "",
-});
 
 /** The pods that are not finished: they hold what they have. kubelet 1.36: GetActivePods. */
 export const activePods = (snapshot: Snapshot): readonly Pod[] =>
@@ -32,6 +26,6 @@ export function askedPod(snapshot: Snapshot, { pod }: PodAsk): Result<Pod | null
 
 /** Whose a uid is; what is gone from the snapshot has no name any more. */
 export function podNames(pods: readonly Pod[]): (uid: string) => PodRef {
-  const refs = new Map(pods.map((pod) => [podUid(pod) ?? "", refOf(pod)]));
+  const refs = new Map(pods.map((pod) => [podUid(pod) ?? "", podRef(pod)]));
   return (uid) => refs.get(uid) ?? { namespace: "", name: "", uid };
 }

@@ -1,6 +1,7 @@
 import { milliValue, value } from "../../model/amount.ts";
 import type { Numbers } from "../../model/decision.ts";
 import type { Container, Pod } from "../../model/pod.ts";
+import { containersOf } from "../../model/pod.ts";
 import { exclusiveCpus } from "../cpus/request.ts";
 import type { Reasons } from "../reasons.ts";
 import type { Turn } from "../topology/admit.ts";
@@ -21,7 +22,7 @@ export function explainRefusal({ node, pod, admission, refusal, tried }: Answere
   }
   const done = admission.allocated.at(-1)?.by ?? [];
   const manager = providersOf(tried)[done.length]?.name ?? "managers";
-  const container = [...(pod.spec.initContainers ?? []), ...pod.spec.containers].find((c) => c.name === at);
+  const container = containersOf(pod).find((c) => c.name === at);
   const numbers = container === undefined ? {} : numbersOf(manager, tried, node.settings.podLevel, pod, container);
   reasons.add("refused", at, manager, { reason: refusal.reason, manager, ...numbers });
 }

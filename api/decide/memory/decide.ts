@@ -1,11 +1,11 @@
 import type { PodAsk } from "../../model/ask.ts";
 import type { Asked, Decided, Refusal } from "../../model/decision.ts";
 import type { MemoryBlock, MemoryDecision, MemoryTable } from "../../model/managers.ts";
-import { podUid } from "../../model/pod.ts";
+import { containersOf, podUid } from "../../model/pod.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { bytes } from "../../model/units.ts";
 import { configurationOf } from "../config.ts";
-import { type Answered, containersOf, decideWith } from "../managers/desk.ts";
+import { type Answered, decideWith } from "../managers/desk.ts";
 import { podNames } from "../managers/pods.ts";
 import type { Reasons } from "../reasons.ts";
 import { explainMemory } from "./explain.ts";
@@ -45,7 +45,7 @@ function decided(answered: Answered, reasons: Reasons): Omit<MemoryDecision, "po
       memory: Object.fromEntries([...memoryMap].map(([name, table]) => [name, tableOf(table)])),
     })),
     assigned:
-      refusal === null
+      refusal === null && pod !== null
         ? containersOf(pod).map(({ name }) => ({ container: name, blocks: blocksOf(after.memory.blocks(uid, name)) }))
         : [],
     assignments: [...entries].flatMap(([of, containers]) =>

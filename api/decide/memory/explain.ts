@@ -1,5 +1,5 @@
-import { podUid } from "../../model/pod.ts";
-import { type Answered, containersOf } from "../managers/desk.ts";
+import { containersOf, podUid } from "../../model/pod.ts";
+import type { Answered } from "../managers/desk.ts";
 import type { Reasons } from "../reasons.ts";
 import { qosClass } from "../resources/qos.ts";
 

@@ -1,4 +1,4 @@
-import { type Container, isSidecar, type Pod, podUid } from "../../model/pod.ts";
+import { type Container, containersOf, isSidecar, type Pod, podUid } from "../../model/pod.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { isPodLevelResourcesSet } from "../resources/pod-resources.ts";
 import type { AllocateError, HintProvider, ResourceHints, TopologyHint } from "../topology/hint.ts";
@@ -42,7 +42,6 @@ export interface MemoryManager extends HintProvider {
 }
 
 const NO_PREFERENCE: ResourceHints = new Map();
-const containersOf = ({ spec }: Pod): readonly Container[] => [...(spec.initContainers ?? []), ...spec.containers];
 
 /** INVARIANT: every pod that is asked about has a uid. kubelet 1.36: memorymanager.manager. */
 export function memoryManager(input: MemoryManagerInput): MemoryManager {

@@ -1,8 +1,9 @@
-import { compare, isWhole, isZero, value, ZERO } from "../../model/amount.ts";
+import { isWhole, value, ZERO } from "../../model/amount.ts";
 import type { ResourceList } from "../../model/fields.ts";
 import { type Container, isSidecar, type Pod } from "../../model/pod.ts";
 import { isHugePage } from "../hugepages.ts";
 import { isPodLevelResourcesSet } from "../resources/pod-resources.ts";
+import { isGuaranteedAlone } from "../resources/qos.ts";
 
 /** Kind of memory -> bytes, in the order of the names, where the kubelet has Go's order of maps. */
 export type Requests = ReadonlyMap<string, number>;
@@ -31,12 +32,6 @@ export function containerRequests(pod: Pod, container: Container, podLevel: bool
   if (podLevel && isPodLevelResourcesSet(pod) && !isGuaranteedAlone(container)) return NONE;
   return memoryOf(container.resources?.requests);
 }
-/** kubelet 1.36: IsContainerEquivalentQOSGuaranteed. */
-const isGuaranteedAlone = ({ resources }: Container): boolean =>
-  ["cpu", "memory"].every((name) => {
-    const request = resources?.requests?.[name]?.amount ?? ZERO;
-    return !isZero(request) && compare(request, resources?.limits?.[name]?.amount ?? ZERO) === 0;
-  });
 
 /**
  * What a pod needs at once: its pod-level request, or the larger of (containers + sidecars) and the peak of its init

@@ -2,9 +2,8 @@ import { type Amounts, addList, aggregateContainers } from "../../model/aggregat
 import { add, isZero, ZERO } from "../../model/amount.ts";
 import type { PodRef } from "../../model/managers.ts";
 import { own } from "../../model/own.ts";
-import { isPodLevelResource, type Pod } from "../../model/pod.ts";
+import { isPodLevelResource, type Pod, podRef } from "../../model/pod.ts";
 import type { PodQos, Victim } from "../../model/preemption.ts";
-import { refOf } from "../managers/pods.ts";
 import { isCriticalPod } from "../resources/critical.ts";
 import { isPodLevelResourcesSet } from "../resources/pod-resources.ts";
 import { unitsOf } from "../resources/pod-units.ts";
@@ -42,7 +41,7 @@ export function candidatesFor(
       const request = requestsOf(pod);
       return {
         pod,
-        ref: refOf(pod),
+        ref: podRef(pod),
         qos: qosClass(pod),
         frees: need.map(({ resource }) => request(resource)),
         memory: request("memory"),

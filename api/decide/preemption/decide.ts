@@ -1,11 +1,11 @@
 import type { Asked, Decided, Refusal } from "../../model/decision.ts";
+import { podRef } from "../../model/pod.ts";
 import type { PreemptionDecision, Shortage } from "../../model/preemption.ts";
 import type { PreemptionAsk } from "../../model/preemption-ask.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Admitting } from "../admission/admitting.ts";
 import { findFailures, outOf } from "../admission/predicates.ts";
 import { allocatableOf, type Prepared, prepare } from "../admission/prepare.ts";
-import { refOf } from "../managers/pods.ts";
 import { Reasons } from "../reasons.ts";
 import { isCriticalPod } from "../resources/critical.ts";
 import { counterfactualsOf } from "./counterfactuals.ts";
@@ -73,7 +73,7 @@ function answer({ admitting, asked }: Prepared, { shortages, others }: Failures)
     ...preemption,
     preempt,
     error,
-    pod: refOf(asked),
+    pod: podRef(asked),
     admit: remaining.length === 0 && error === null,
     shortages,
     remainingReasons: remaining,

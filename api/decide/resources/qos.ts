@@ -1,6 +1,6 @@
-import { type Amount, add, compare, isZero } from "../../model/amount.ts";
+import { type Amount, add, compare, isZero, ZERO } from "../../model/amount.ts";
 import type { ResourceList } from "../../model/fields.ts";
-import type { Pod } from "../../model/pod.ts";
+import type { Container, Pod } from "../../model/pod.ts";
 
 export type QosClass = "Guaranteed" | "Burstable" | "BestEffort";
 
@@ -62,3 +62,10 @@ export const qosClass = (pod: Pod): QosClass => {
   const settled = pod.status?.qosClass;
   return settled === undefined || settled === null || settled === "" ? computeQosClass(pod) : settled;
 };
+
+/** Whether a container by itself asks as a Guaranteed pod does. kubelet 1.36: IsContainerEquivalentQOSGuaranteed. */
+export const isGuaranteedAlone = ({ resources }: Container): boolean =>
+  ["cpu", "memory"].every((name) => {
+    const request = resources?.requests?.[name]?.amount ?? ZERO;
+    return !isZero(request) && compare(request, resources?.limits?.[name]?.amount ?? ZERO) === 0;
+  });

@@ -1,5 +1,6 @@
 import type { PodRefusal } from "../../model/managers.ts";
 import type { Container, Pod } from "../../model/pod.ts";
+import { containersOf } from "../../model/pod.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { isPodLevelResourcesSet } from "../resources/pod-resources.ts";
 import { type AllocateError, ANY_NODE, type HintProvider, type ResourceHints, type TopologyHint } from "./hint.ts";
@@ -63,10 +64,9 @@ interface Desk {
   readonly turns: Turn[];
   readonly allocated: Allocated[];
 }
-const inOrder = ({ spec }: Pod): readonly Container[] => [...(spec.initContainers ?? []), ...spec.containers];
 
 function admitEach(policy: AligningPolicy, desk: Desk): Result<Admission, MergeRefusal> {
-  for (const container of inOrder(desk.pod)) {
+  for (const container of containersOf(desk.pod)) {
     const merged = turn(policy, desk, container);
     if (!merged.ok) return merged;
     if (!merged.value.admitted) {
@@ -99,7 +99,7 @@ function turn(policy: AligningPolicy, desk: Desk, container: Container | null): 
 }
 
 function allocateAll(desk: Desk, affinity: TopologyHint): Admission {
-  for (const container of inOrder(desk.pod)) {
+  for (const container of containersOf(desk.pod)) {
     const error = allocate(desk, container, affinity);
     if (error !== undefined) return refused(desk, container.name, admissionError(error));
   }

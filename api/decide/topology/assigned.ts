@@ -1,7 +1,6 @@
 import type { TopologyDecision } from "../../model/managers.ts";
-import { type Pod, podUid } from "../../model/pod.ts";
+import { containersOf, type Pod, podUid } from "../../model/pod.ts";
 import { cpuText } from "../cpus/sets.ts";
-import { containersOf } from "../managers/desk.ts";
 import type { Managers } from "../managers/node.ts";
 import { blocksOf } from "../memory/decide.ts";
 

@@ -9,14 +9,13 @@ import {
   type StaticSetting,
   staticPolicy,
 } from "../../../api/decide/cpus/policy.ts";
-import { containersOf } from "../../../api/decide/cpus/request.ts";
 import { cpuText } from "../../../api/decide/cpus/sets.ts";
 import { freshState, startState } from "../../../api/decide/cpus/start.ts";
 import { type CpuTopology, cpuTopology } from "../../../api/decide/cpus/topology.ts";
 import { ANY_NODE, type TopologyHint } from "../../../api/decide/topology/hint.ts";
 import { formatCpuSet, gapsIn, parseCpuSet } from "../../../api/model/cpu-set.ts";
 import { type Machine, machine } from "../../../api/model/machine.ts";
-import { type Pod, pod as podSchema } from "../../../api/model/pod.ts";
+import { containersOf, type Pod, pod as podSchema } from "../../../api/model/pod.ts";
 
 type Row = NonNullable<Machine["cpus"]>[number];
 
