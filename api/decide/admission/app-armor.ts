@@ -1,7 +1,6 @@
 import { own } from "../../model/own.ts";
 import { APP_ARMOR_ANNOTATION, type AppArmorProfile } from "../../model/placement.ts";
-import type { Container, Pod } from "../../model/pod.ts";
-import { containersOf } from "../../model/pod.ts";
+import { type Container, containersOf, type Pod } from "../../model/pod.ts";
 import { quote } from "../go/strconv.ts";
 import type { Admitting, Refused } from "./admitting.ts";
 

@@ -1,6 +1,5 @@
 import { milliValue } from "../../model/amount.ts";
-import type { Container, Pod } from "../../model/pod.ts";
-import { containersOf, podUid } from "../../model/pod.ts";
+import { type Container, containersOf, type Pod, podUid } from "../../model/pod.ts";
 import type { Answered } from "../managers/desk.ts";
 import type { ManagedNode } from "../managers/node.ts";
 import type { Reasons } from "../reasons.ts";

@@ -1,7 +1,6 @@
 import { compare, fromUnits } from "../../model/amount.ts";
 import type { StarvedResource } from "../../model/eviction.ts";
-import type { Container, Pod } from "../../model/pod.ts";
-import { containersOf } from "../../model/pod.ts";
+import { type Container, containersOf, type Pod } from "../../model/pod.ts";
 import { canonicalText, type Quantity } from "../../model/quantity.ts";
 import type { PodStats } from "../../model/stats.ts";
 import { isPodLevelResourcesSet } from "../resources/pod-resources.ts";

@@ -1,5 +1,4 @@
-import type { Pod } from "../../model/pod.ts";
-import { containersOf } from "../../model/pod.ts";
+import { containersOf, type Pod } from "../../model/pod.ts";
 import { qosClass } from "../resources/qos.ts";
 import type { NumaNodes } from "../topology/numa-nodes.ts";
 import type { TopologyPolicy } from "../topology/policy.ts";

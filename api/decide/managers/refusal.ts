@@ -1,7 +1,6 @@
 import { milliValue, value } from "../../model/amount.ts";
 import type { Numbers } from "../../model/decision.ts";
-import type { Container, Pod } from "../../model/pod.ts";
-import { containersOf } from "../../model/pod.ts";
+import { type Container, containersOf, type Pod } from "../../model/pod.ts";
 import { exclusiveCpus } from "../cpus/request.ts";
 import type { Reasons } from "../reasons.ts";
 import type { Turn } from "../topology/admit.ts";

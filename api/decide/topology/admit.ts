@@ -1,6 +1,5 @@
 import type { PodRefusal } from "../../model/managers.ts";
-import type { Container, Pod } from "../../model/pod.ts";
-import { containersOf } from "../../model/pod.ts";
+import { type Container, containersOf, type Pod } from "../../model/pod.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { isPodLevelResourcesSet } from "../resources/pod-resources.ts";
 import { type AllocateError, ANY_NODE, type HintProvider, type ResourceHints, type TopologyHint } from "./hint.ts";
