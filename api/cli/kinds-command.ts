@@ -15,6 +15,8 @@ const WHAT: Readonly<Record<Kind, string>> = {
   admission: "whether the kubelet lets a pod in, with every reason that would refuse it",
   preemption: "whom the kubelet ends so that a critical pod fits, and who else would have done",
   eviction: "what one pass of the eviction manager does, who is next, and when",
+  "image-gc": "which images go, in order, what stays and why, and whether that is enough",
+  "container-gc": "which dead containers, sandboxes and log directories go, and why the others stay",
   devices: "plugins' devices, who holds which, and which a pod would get or why not",
 };
 

@@ -3,9 +3,11 @@ import type { Result } from "../model/result.ts";
 import { decideWithManagers } from "./admission/with-managers.ts";
 import { decideAllocatable } from "./allocatable/decide.ts";
 import { decideCgroups } from "./cgroups/decide.ts";
+import { decideContainerGc } from "./container-gc/decide.ts";
 import { decideCpus } from "./cpus/decide.ts";
 import { decideDevices } from "./devices/decide.ts";
 import { decideEviction } from "./eviction/decide.ts";
+import { decideImageGc } from "./image-gc/decide.ts";
 import { decideMemory } from "./memory/decide.ts";
 import { decidePreemption } from "./preemption/decide.ts";
 import { decideTopology } from "./topology/decide.ts";
@@ -21,6 +23,8 @@ export const DECIDERS: { readonly [K in Kind]: Decider<K> } = {
   admission: decideWithManagers,
   preemption: decidePreemption,
   eviction: decideEviction,
+  "image-gc": decideImageGc,
+  "container-gc": decideContainerGc,
 };
 
 /** A kind's decision, for a caller that has kind and ask from outside; `ask` is what `decodeAsk` made for this kind. */

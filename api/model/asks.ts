@@ -1,6 +1,8 @@
 import { decodePodAsk } from "./ask.ts";
+import { decodeContainerGcAsk } from "./container-gc.ts";
 import type { AskOf, Kind } from "./decision.ts";
 import { decodeEvictionAsk, decodeEvictionFacts } from "./eviction-facts.ts";
+import { decodeImageGcAsk, decodeImageGcFacts } from "./image-gc.ts";
 import type { InputIssue } from "./input-issue.ts";
 import type { PodRef } from "./managers.ts";
 import { podRef } from "./pod.ts";
@@ -26,12 +28,17 @@ const DECODERS: { readonly [K in Kind]: Decode<AskOf[K]> } = {
   admission: decodePodAsk,
   preemption: decodePreemptionAsk,
   eviction: decodeEvictionAsk,
+  "image-gc": decodeImageGcAsk,
+  "container-gc": decodeContainerGcAsk,
 };
 
 /** Checks what a caller asks of a kind. Errors: every issue with its path. */
 export const decodeAsk = (kind: Kind, input: unknown, at = "ask"): Decoded<AskOf[Kind]> => DECODERS[kind](input, at);
 
-const REMEMBERED: Partial<Record<Kind, Decode<unknown>>> = { eviction: decodeEvictionFacts };
+const REMEMBERED: Partial<Record<Kind, Decode<unknown>>> = {
+  eviction: decodeEvictionFacts,
+  "image-gc": decodeImageGcFacts,
+};
 /** Kinds whose answer also depends on what is remembered of the node: their `next`, under the kind's name. */
 export const REMEMBERING: ReadonlySet<Kind> = new Set(Object.keys(REMEMBERED) as Kind[]);
 /** Checks what a caller remembers for itself. Errors: every issue with its path. */
@@ -40,7 +47,7 @@ export const decodeFacts = (kind: Kind, input: unknown, at: string): Decoded<unk
 
 /** Whom an ask speaks of; a pod that no API server has seen has no uid. */
 export function askedPodRef(ask: AskOf[Kind]): PodRef | null {
-  const pod = ask?.pod ?? null;
+  const pod = ask !== undefined && "pod" in ask ? ask.pod : null;
   if (pod === null) return null;
   if (typeof pod !== "string") {
     return podRef(pod);

@@ -1,8 +1,10 @@
 import type { AdmissionDecision } from "./admission.ts";
 import type { PodAsk } from "./ask.ts";
+import type { ContainerGcAsk, ContainerGcDecision } from "./container-gc.ts";
 import type { DevicesDecision } from "./device-decision.ts";
 import type { EvictionDecision } from "./eviction.ts";
 import type { EvictionAsk } from "./eviction-facts.ts";
+import type { ImageGcAsk, ImageGcDecision } from "./image-gc.ts";
 import type { CpusDecision, MemoryDecision, TopologyDecision } from "./managers.ts";
 import type { PreemptionDecision } from "./preemption.ts";
 import type { PreemptionAsk } from "./preemption-ask.ts";
@@ -21,6 +23,8 @@ export const KINDS = [
   "admission",
   "preemption",
   "eviction",
+  "image-gc",
+  "container-gc",
 ] as const;
 export type Kind = (typeof KINDS)[number];
 export const isKind = (s: string): s is Kind => (KINDS as readonly string[]).includes(s);
@@ -40,6 +44,9 @@ export const VERDICTS = [
   "under-pressure",
   "reclaims",
   "evicts",
+  "keeps",
+  "removes",
+  "fails",
 ] as const;
 export type Verdict = (typeof VERDICTS)[number];
 export const isVerdict = (s: string): s is Verdict => (VERDICTS as readonly string[]).includes(s);
@@ -154,6 +161,8 @@ export interface AskOf {
   readonly admission: PodAsk;
   readonly preemption: PreemptionAsk;
   readonly eviction: EvictionAsk;
+  readonly "image-gc": ImageGcAsk;
+  readonly "container-gc": ContainerGcAsk;
 }
 export interface DecisionOf {
   readonly allocatable: AllocatableDecision;
@@ -165,6 +174,8 @@ export interface DecisionOf {
   readonly admission: AdmissionDecision;
   readonly preemption: PreemptionDecision;
   readonly eviction: EvictionDecision;
+  readonly "image-gc": ImageGcDecision;
+  readonly "container-gc": ContainerGcDecision;
 }
 
 export interface Decided<D> {

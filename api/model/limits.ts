@@ -13,6 +13,12 @@ export const LIMITS = {
   cpus: 4096,
   numaNodes: 64,
   devices: 20_000,
+  images: 20_000,
+  /** Tags, or digests, of one image. */
+  imageNames: 512,
+  imageLayers: 512,
+  /** Containers, and sandboxes, that a runtime lists: dead ones too. */
+  runtimeContainers: 32_768,
   labels: 512,
   textLength: 4096,
   /** Whole units of one quantity, and of all quantities of a snapshot together: beyond, sums would not be exact. */

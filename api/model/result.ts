@@ -4,6 +4,10 @@ export type Result<T, E> = { readonly ok: true; readonly value: T } | { readonly
 export const ok = <T>(value: T): Result<T, never> => ({ ok: true, value });
 export const err = <E>(error: E): Result<never, E> => ({ ok: false, error });
 
+/** The value changed, the error as it is. */
+export const map = <T, U, E>(result: Result<T, E>, change: (value: T) => U): Result<U, E> =>
+  result.ok ? ok(change(result.value)) : result;
+
 /** Closes a switch over a tag: a new case breaks the build here. */
 export function unreachable(value: never): never {
   throw new Error(`unreachable case: ${JSON.stringify(value)}`);

@@ -7,6 +7,7 @@ import { LIMITS } from "./limits.ts";
 import { machine } from "./machine.ts";
 import { node } from "./node.ts";
 import { pod } from "./pod.ts";
+import { containerGcFlags, runtime } from "./runtime.ts";
 import { stats } from "./stats.ts";
 
 export const cgroup = z.object({
@@ -31,6 +32,7 @@ export const kubelet = z.object({
   shuttingDown: optional(z.boolean()),
   /** Whether the host enforces AppArmor profiles; the kubelet looks once, when it starts. */
   appArmor: optional(z.boolean()),
+  ...containerGcFlags,
 });
 
 const podList = z.preprocess((v) => podItems(v), z.array(pod).max(LIMITS.pods));
@@ -52,6 +54,7 @@ export const snapshot = z.object({
   machine: optional(machine),
   cgroup: optional(cgroup),
   kubelet: optional(kubelet),
+  runtime: optional(runtime),
   devices: optional(devices),
   devicePlugins: optional(devicePlugins),
   assignments: optional(assignments),

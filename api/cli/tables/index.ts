@@ -8,9 +8,11 @@ import type { Terminal } from "../terminal.ts";
 import { admissionTable } from "./admission.ts";
 import { allocatableTable } from "./allocatable.ts";
 import { cgroupsTable } from "./cgroups.ts";
+import { containerGcTable } from "./container-gc.ts";
 import { cpusTable } from "./cpus.ts";
 import { devicesTable } from "./devices.ts";
 import { evictionTable } from "./eviction.ts";
+import { imageGcTable } from "./image-gc.ts";
 import { memoryTable } from "./memory.ts";
 import { preemptionTable } from "./preemption.ts";
 import type { Shown } from "./shown.ts";
@@ -27,6 +29,8 @@ const TABLES: { readonly [K in Kind]: (shown: Shown<DecisionOf[K]>) => string } 
   admission: admissionTable,
   preemption: preemptionTable,
   eviction: evictionTable,
+  "image-gc": imageGcTable,
+  "container-gc": containerGcTable,
 };
 
 export interface Answer<K extends Kind> {

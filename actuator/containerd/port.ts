@@ -1,0 +1,49 @@
+import type { Result } from "../../api/model/result.ts";
+
+/** What a call to the runtime came to when it did not work: gRPC's code by name, and the runtime's words. */
+export interface RuntimeFault {
+  readonly call: string;
+  readonly code: string;
+  readonly message: string;
+}
+export type Answered<T> = Promise<Result<T, RuntimeFault>>;
+
+/** `runtime` of a NodeSnapshot as plain JSON, all lists of one moment. */
+export type RuntimeLists = Readonly<Record<string, unknown>>;
+
+export interface ImageNow {
+  readonly id: string;
+  readonly pinned: boolean;
+  readonly sizeBytes: number | null;
+}
+export interface ContainerNow {
+  readonly id: string;
+  readonly state: string;
+  readonly createdAt: string;
+  readonly imageId: string | null;
+  readonly imageRef: string | null;
+  readonly sandboxId: string;
+  readonly logPath: string | null;
+}
+export interface SandboxNow {
+  readonly id: string;
+  readonly state: string;
+  readonly createdAt: string;
+}
+
+/** A container runtime as the collection needs it; over CRI v1, and a fake one for simulations. Null: it is not there. */
+export interface Runtime {
+  /** Every list, or the fault of the first that failed: half of the truth is none. */
+  list(): Answered<RuntimeLists>;
+  imageNow(id: string, runtimeHandler: string): Answered<ImageNow | null>;
+  containerNow(id: string): Answered<ContainerNow | null>;
+  sandboxNow(id: string): Answered<SandboxNow | null>;
+  /** Containers of every state: id -> the images that it holds (its own, and those that it mounts where that is told). */
+  imagesInUse(): Answered<ReadonlyMap<string, readonly string[]>>;
+  removeImage(id: string, runtimeHandler: string): Answered<null>;
+  stopContainer(id: string, timeoutSeconds: number): Answered<null>;
+  removeContainer(id: string): Answered<null>;
+  stopSandbox(id: string): Answered<null>;
+  removeSandbox(id: string): Answered<null>;
+  close(): void;
+}

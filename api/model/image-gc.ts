@@ -1,0 +1,188 @@
+import * as z from "zod";
+import { issuesOf } from "./decode.ts";
+import { count, optional, text, wholeNumber } from "./fields.ts";
+import {
+  type Done,
+  decodeGcAsk,
+  type GcOperation,
+  gcAsk,
+  type NodeEvent,
+  type RemovalState,
+} from "./garbage-collection.ts";
+import type { InputIssue } from "./input-issue.ts";
+import { LIMITS } from "./limits.ts";
+import { err, map, ok, type Result } from "./result.ts";
+import type { EpochMs } from "./units.ts";
+
+const REMOVED_KEPT = 1024;
+const atMs = wholeNumber(0, 8.64e15);
+
+/** What a kubelet remembers of its images from pass to pass, and loses when it restarts; history does not. Epoch ms. */
+export const imageGcFacts = z.object({
+  /** Of the last pass. */
+  atMs,
+  /** Since when this node is watched: no image is too old before imageMaximumGCAge has passed since. */
+  beganAtMs: atMs,
+  /** Whether the last pass ended in an error: the next one that does is told in an event. */
+  failed: z.boolean(),
+  /** [image id, first detected, last used or null, runtime handler if any], in the order of the list. */
+  records: z.array(z.tuple([text, atMs, z.nullable(atMs)]).rest(text)).max(LIMITS.images),
+  /** What was collected, newest last; `again`: how often it came back since. */
+  removed: z
+    .array(
+      z.object({
+        id: text,
+        runtimeHandler: optional(text),
+        names: z.array(text).max(LIMITS.imageNames),
+        sizeBytes: count,
+        atMs,
+        times: count,
+        again: count,
+        /** True while it is not on the node. */
+        away: z.boolean(),
+      }),
+    )
+    .max(REMOVED_KEPT),
+});
+export type ImageGcFacts = Readonly<z.output<typeof imageGcFacts>>;
+
+/** Checks what history remembers of the kind (`facts["image-gc"]`); absent: a kubelet's first pass. Errors: every issue with its path. */
+export function decodeImageGcFacts(
+  input: unknown,
+  at = 'facts["image-gc"]',
+): Result<ImageGcFacts | undefined, readonly InputIssue[]> {
+  if (input === undefined || input === null) return ok(undefined);
+  const parsed = imageGcFacts.safeParse(input);
+  return parsed.success ? ok(parsed.data) : err(issuesOf(parsed.error, input, at));
+}
+
+/** What a pass of the image collection is asked beside the snapshot. */
+export interface ImageGcAsk {
+  /** `delete-unused`: DeleteUnusedImages, which the eviction manager runs. */
+  readonly operation: GcOperation;
+  /** How the removals of this very pass ended so far; null: it is only a plan, and nothing of it counts as removed. */
+  readonly done: readonly Done[] | null;
+  /** Of the image file system after the images that were too old are gone; null: as in the snapshot's stats. */
+  readonly fileSystem: { readonly capacityBytes: number; readonly availableBytes: number } | null;
+  /** Takes the containers for gone that a `container-gc` of the same operation would remove first. */
+  readonly afterContainerGc: boolean;
+}
+const ask = z.strictObject({
+  ...gcAsk,
+  fileSystem: optional(z.strictObject({ capacityBytes: count, availableBytes: count })),
+  afterContainerGc: optional(z.boolean()),
+});
+
+/** Checks a posted ask. Errors: every issue with its path. */
+export const decodeImageGcAsk = (input: unknown, at = "ask"): Result<ImageGcAsk, readonly InputIssue[]> =>
+  map(decodeGcAsk(ask, input, at), ({ operation, done, fileSystem, afterContainerGc }) => ({
+    operation: operation ?? "garbage-collect",
+    done: done ?? null,
+    fileSystem: fileSystem ?? null,
+    afterContainerGc: afterContainerGc ?? false,
+  }));
+
+export const IMAGE_REMOVE_WHY = [
+  /** Not used for longer than imageMaximumGCAge. */
+  "too-old",
+  /** The image file system is over the high threshold. */
+  "space",
+  /** The eviction manager asked for everything that is not used. */
+  "unused",
+] as const;
+export const IMAGE_KEEP_WHY = [
+  /** A container of any state was made from it. */
+  "in-use",
+  /** A container mounts it. */
+  "image-volume",
+  /** The runtime says so. */
+  "pinned",
+  /** The runtime starts sandboxes from it. The kubelet itself relies on `pinned` alone. */
+  "sandbox-image",
+  /** Used at the very moment of this pass or, by the clock, after it. */
+  "used-now",
+  /** First seen less than imageMinimumGCAge ago. */
+  "too-young",
+  /** Nothing is wanted: the file system is below the high threshold. */
+  "enough-space",
+  /** What goes before it is enough. */
+  "not-needed",
+  /** The pass ended in an error before it came to this image. */
+  "not-reached",
+] as const;
+
+export interface ImageRef {
+  readonly id: string;
+  readonly runtimeHandler: string;
+  /** Its tags; without any, its digests. */
+  readonly names: readonly string[];
+  /** What the runtime tells; 0 where it does not, as the kubelet counts it. */
+  readonly sizeBytes: number;
+  readonly firstDetectedAtMs: EpochMs;
+  /** Null: never seen in use. */
+  readonly lastUsedAtMs: EpochMs | null;
+}
+export interface ImageRemoval extends ImageRef {
+  readonly place: number;
+  readonly why: (typeof IMAGE_REMOVE_WHY)[number];
+  /** Equal to a neighbour in all that the kubelet sorts by: the id decides here, chance decides there. */
+  readonly tie: boolean;
+  /** Bytes that really come back with it and all before it gone, layers of others not counted; null: layers are not known. */
+  readonly exclusiveBytes: number | null;
+  readonly end: RemovalState;
+  readonly message?: string;
+}
+export interface ImageKept extends ImageRef {
+  readonly why: (typeof IMAGE_KEEP_WHY)[number];
+  /** Where it stands in the order of eviction; null: it is not in it. */
+  readonly place: number | null;
+  /** Who uses it: `NAMESPACE/POD CONTAINER (state)`, the first few. */
+  readonly usedBy: readonly string[];
+  /** When its age allows it; null: age is not what keeps it. */
+  readonly oldEnoughAtMs: EpochMs | null;
+}
+/** An image that was collected and is on the node again: what a wrong threshold costs. */
+export interface PulledAgain {
+  readonly id: string;
+  readonly runtimeHandler: string;
+  readonly names: readonly string[];
+  readonly sizeBytes: number;
+  readonly removedAtMs: EpochMs;
+  /** When it was seen again. */
+  readonly againAtMs: EpochMs;
+  /** How often it was collected, and how often it came back. */
+  readonly times: number;
+  readonly again: number;
+}
+export interface ImageGcDecision {
+  readonly operation: GcOperation;
+  readonly policy: {
+    readonly highThresholdPercent: number;
+    readonly lowThresholdPercent: number;
+    readonly minAgeMs: number;
+    /** 0: no image is too old. */
+    readonly maxAgeMs: number;
+    /** False: high is 100 and there is no maximum age, so the kubelet runs no timer. */
+    readonly timer: boolean;
+  };
+  /** Null where it was not looked at. */
+  readonly fileSystem: {
+    readonly capacityBytes: number;
+    readonly availableBytes: number;
+    readonly usagePercent: number;
+    /** Down to the low threshold; null: below the high one, nothing is wanted. May be 0 or less, and still takes one image. */
+    readonly wantedBytes: number | null;
+  } | null;
+  /** In the kubelet's order. */
+  readonly remove: readonly ImageRemoval[];
+  readonly keep: readonly ImageKept[];
+  /** The kubelet's own sum over images that are or would be gone for space: shared layers count with each. */
+  readonly freedBytes: number;
+  /** The same over all of `remove`, each layer once and none that a kept image needs; null: layers are not known. */
+  readonly freedOnceBytes: number | null;
+  /** The kubelet's words, if all that is planned works out, and with `ask.done` as it did. */
+  readonly error: string | null;
+  readonly events: readonly NodeEvent[];
+  /** Seen since the last pass. */
+  readonly pulledAgain: readonly PulledAgain[];
+}

@@ -1,0 +1,117 @@
+import * as z from "zod";
+import { count, optional, text, textMap, wholeNumber } from "./fields.ts";
+import { LIMITS } from "./limits.ts";
+
+const names = optional(z.array(text).max(LIMITS.imageNames));
+const DIGITS = /^\d{1,19}$/;
+
+/** A uint64 of protobuf's JSON is a text of digits; what is beyond exact arithmetic is refused. */
+const uint64 = z.union([z.number(), z.string().regex(DIGITS, "must be a whole number").transform(Number)]).pipe(count);
+/** Nanoseconds since 1970, as digits (they exceed what a number holds exactly); `crictl inspect` writes RFC 3339 instead. */
+const unixNanos = z.union([z.string(), z.number()]).transform((v, ctx): string => {
+  const digits = typeof v === "number" ? nanosOfNumber(v) : DIGITS.test(v) ? v : nanosOfTime(v);
+  if (digits !== undefined) return digits.replace(/^0+(?=\d)/, "");
+  ctx.addIssue({ code: "custom", message: "must be nanoseconds since 1970, or an RFC 3339 time" });
+  return z.NEVER;
+});
+const nanosOfNumber = (v: number): string | undefined =>
+  Number.isInteger(v) && v >= 0 ? BigInt(v).toString() : undefined;
+function nanosOfTime(text: string): string | undefined {
+  const parts = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)$/.exec(text);
+  if (parts === null) return undefined;
+  const seconds = Date.parse(`${parts[1]}${parts[3]}`) / 1000;
+  return seconds >= 0 ? `${seconds}${(parts[2] ?? "").padEnd(9, "0")}` : undefined;
+}
+
+const imageSpec = z.object({ image: optional(text), runtimeHandler: optional(text) });
+
+/** runtime.v1 Image. */
+const image = z.object({
+  id: text,
+  repoTags: names,
+  repoDigests: names,
+  /** Bytes; absent: the runtime does not tell. */
+  size: optional(uint64),
+  pinned: optional(z.boolean()),
+  spec: optional(imageSpec),
+  /** What it is made of, where the runtime tells; a layer of two images lies on the disk once. */
+  layers: optional(z.array(z.object({ digest: text, sizeBytes: optional(count) })).max(LIMITS.imageLayers)),
+});
+export type RuntimeImage = z.output<typeof image>;
+
+export const CONTAINER_STATES = [
+  "CONTAINER_CREATED",
+  "CONTAINER_RUNNING",
+  "CONTAINER_EXITED",
+  "CONTAINER_UNKNOWN",
+] as const;
+/** runtime.v1 Container; `mounts` are those of its ContainerStatus. */
+const container = z.object({
+  id: text,
+  podSandboxId: optional(text),
+  metadata: z.object({ name: text, attempt: optional(count) }),
+  image: optional(imageSpec),
+  imageRef: optional(text),
+  imageId: optional(text),
+  state: z.enum(CONTAINER_STATES),
+  createdAt: unixNanos,
+  labels: optional(textMap((key) => key.startsWith("io.kubernetes."))),
+  mounts: optional(
+    z.array(z.object({ containerPath: optional(text), image: optional(imageSpec) })).max(LIMITS.volumesPerPod),
+  ),
+});
+export type RuntimeContainer = z.output<typeof container>;
+
+export const SANDBOX_STATES = ["SANDBOX_READY", "SANDBOX_NOTREADY"] as const;
+/** runtime.v1 PodSandbox. */
+const sandbox = z.object({
+  id: text,
+  metadata: z.object({ name: text, uid: text, namespace: optional(text), attempt: optional(count) }),
+  state: z.enum(SANDBOX_STATES),
+  createdAt: unixNanos,
+});
+export type RuntimeSandbox = z.output<typeof sandbox>;
+
+const fileSystemUsage = z.object({
+  fsId: optional(z.object({ mountpoint: optional(text) })),
+  usedBytes: optional(z.object({ value: optional(uint64) })),
+  inodesUsed: optional(z.object({ value: optional(uint64) })),
+});
+/** runtime.v1 ImageFsInfoResponse. */
+const fileSystems = z.object({
+  imageFilesystems: optional(z.array(fileSystemUsage).max(16)),
+  containerFilesystems: optional(z.array(fileSystemUsage).max(16)),
+});
+
+/** A list as crictl prints it, in an object under `key`, or the list alone. */
+const listed = <S extends z.ZodType>(key: string, entry: S, most: number) =>
+  z.preprocess(
+    (v) => (typeof v === "object" && v !== null && key in v ? ((v as Record<string, unknown>)[key] ?? []) : v),
+    z.array(entry).max(most),
+  );
+
+/** What a container runtime answers over CRI v1, in the JSON of `crictl images|ps -a|pods|imagefsinfo -o json`. */
+export const runtime = z.object({
+  images: optional(listed("images", image, LIMITS.images)),
+  /** Of every state: `crictl ps -a`. */
+  containers: optional(listed("containers", container, LIMITS.runtimeContainers)),
+  sandboxes: optional(listed("items", sandbox, LIMITS.runtimeContainers)),
+  imageFilesystems: optional(z.preprocess((v) => (v as { status?: unknown } | null)?.status ?? v, fileSystems)),
+  /** The image that the runtime is set to start sandboxes from, by name or id. */
+  sandboxImage: optional(text),
+  /** Names of the directories in /var/log/pods: `NAMESPACE_NAME_UID`. */
+  podLogDirectories: optional(z.array(text).max(LIMITS.runtimeContainers)),
+  /** Names of the links in /var/log/containers that lead nowhere: `POD_NAMESPACE_CONTAINER-ID.log`. */
+  danglingLogLinks: optional(z.array(text).max(LIMITS.runtimeContainers)),
+});
+export type Runtime = z.output<typeof runtime>;
+
+/** The kubelet's flags for dead containers; they are not part of its configuration. */
+export const containerGcFlags = {
+  /** --minimum-container-ttl-duration in ms; the default is 0. */
+  minimumContainerTTLMs: optional(wholeNumber(-Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER)),
+  /** --maximum-dead-containers-per-container; negative: no limit; the default is 1. */
+  maximumDeadContainersPerContainer: optional(wholeNumber(-2147483648, 2147483647)),
+  /** --maximum-dead-containers; negative: no limit; the default is -1. */
+  maximumDeadContainers: optional(wholeNumber(-2147483648, 2147483647)),
+};
