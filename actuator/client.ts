@@ -1,123 +1,168 @@
+import { REMEMBERING } from "../api/model/asks.ts";
 import type { Kind } from "../api/model/decision.ts";
-import { err, ok, type Result } from "../api/model/result.ts";
+import type { ImageGcFacts } from "../api/model/image-gc.ts";
+import { err, map, ok, type Result } from "../api/model/result.ts";
+import { type ApiAccess, type ApiFailure, postJson } from "./api-access.ts";
 import { decideHere } from "./decide-here.ts";
-import type { Outbox } from "./outbox.ts";
+import { knowsLess } from "./knows-less.ts";
+import { factsOf, type Memory } from "./memory.ts";
+import type { Outbox, Pending } from "./outbox.ts";
 import type { DecisionAnswer, DecisionClient, Problem, ResultsReport } from "./ports.ts";
-
-export interface ApiAccess {
-  /** Where the API is, without a trailing slash. */
-  readonly url: string;
-  readonly token: string | undefined;
-  readonly timeoutMs: number;
-  /** The platform's `fetch`, or an app's own in the same process. */
-  readonly fetch: (request: Request) => Promise<Response>;
-}
 
 /** A pass reports once on its decision, and a report that is sent again must be the same one. */
 const ONLY_REPORT = 1;
 /** Entries sent in one pass, so that a long absence does not hold up the present. */
 const DRAIN_PER_PASS = 50;
 
-/** Without an API every decision is made here and nothing is kept for later. */
-export const localClient: DecisionClient = {
-  decide: async (kind, snapshot) => decideHere(kind, snapshot),
-  report: async () => {},
-};
+/** Without an API every decision is made here and nothing is kept for later but what the next one is to be told. */
+export function localClient(memory: Memory): DecisionClient {
+  const asked = new WeakMap<DecisionAnswer, Asked>();
+  return {
+    decide: async (kind, snapshot, ask) => {
+      const here = decideWith(memory, kind, snapshot, ask);
+      if (here.ok) asked.set(here.value, { kind, snapshot });
+      return here;
+    },
+    settle: async (answer) => keepNext(memory, answer, asked.get(answer)),
+    report: async () => {},
+  };
+}
 
-/** Asks the API; when it does not answer, decides here with the same core and sends both later. */
+type Asked = Omit<Pending, "report">;
+
+function decideWith(memory: Memory, kind: Kind, snapshot: unknown, ask: object | undefined) {
+  const facts = factsOf(kind, memory.factsFor(kind, snapshot));
+  // what the API looks up for it as well: which images are old enough to be reclaimed
+  const images = kind === "eviction" ? memory.factsFor("image-gc", snapshot) : undefined;
+  return decideHere(kind, snapshot, { ask: images === undefined ? ask : { ...ask, images }, facts });
+}
+
+function keepNext(memory: Memory, { next }: DecisionAnswer, asked: Asked | undefined): void {
+  if (asked !== undefined) memory.keep(asked.kind, asked.snapshot, next);
+}
+
+/** Asks the API; when it does not answer, decides here with the same core and sends both later. One call at a time. */
 export class ApiClient implements DecisionClient {
   readonly #access: ApiAccess;
   readonly #outbox: Outbox;
+  readonly #memory: Memory;
   readonly #onProblem: (problem: Problem) => void;
-  /** Snapshots of answers that were decided here, to be sent with their report. */
-  readonly #unsent = new WeakMap<DecisionAnswer, { kind: Kind; snapshot: unknown }>();
+  /** Answers with what they answer. */
+  readonly #asked = new WeakMap<DecisionAnswer, Asked>();
+  #last: Promise<unknown> = Promise.resolve();
 
-  constructor(access: ApiAccess, outbox: Outbox, onProblem: (problem: Problem) => void) {
+  constructor(access: ApiAccess, outbox: Outbox, memory: Memory, onProblem: (problem: Problem) => void) {
     this.#access = access;
     this.#outbox = outbox;
+    this.#memory = memory;
     this.#onProblem = onProblem;
   }
 
-  async decide(kind: Kind, snapshot: unknown): Promise<Result<DecisionAnswer, Problem>> {
-    const asked = await this.#ask(kind, snapshot);
-    if (asked.ok) {
-      await this.#drain();
-      return asked;
+  decide(kind: Kind, snapshot: unknown, ask?: object): Promise<Result<DecisionAnswer, Problem>> {
+    return this.#inTurn(() => this.#decide(kind, snapshot, ask));
+  }
+
+  settle(answer: DecisionAnswer, isTold = true): Promise<void> {
+    return this.#inTurn(async () => {
+      const asked = this.#asked.get(answer);
+      // in this order: what is remembered here is known to the API, or will be
+      if (asked !== undefined && answer.decidedBy === "here" && isTold) this.#keep({ ...asked, report: null });
+      keepNext(this.#memory, answer, asked);
+    });
+  }
+
+  report(report: Omit<ResultsReport, "decisionId" | "seq">, answer: DecisionAnswer): Promise<void> {
+    return this.#inTurn(async () => {
+      const asked = this.#asked.get(answer);
+      if (asked !== undefined && answer.decidedBy === "here") return this.#keep({ ...asked, report });
+      if (answer.id === null) return;
+      const sent = await this.#send(answer.id, report);
+      if (!sent.ok) this.#onProblem({ from: "api", message: `results of ${answer.id}: ${sent.error.message}` });
+    });
+  }
+
+  /** Two passes may run side by side; what the API is told of them has one order. */
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(work);
+    this.#last = turn.catch(() => {});
+    return turn;
+  }
+
+  #keep(pending: Pending): void {
+    try {
+      this.#outbox.add(pending);
+    } catch (e) {
+      this.#onProblem({ from: "api", message: `what is to be sent later cannot be kept: ${(e as Error).message}` });
     }
-    if (asked.error.final) return err({ from: "decision", message: asked.error.message });
-    this.#onProblem({ from: "api", message: `${asked.error.message}: deciding here` });
-    const here = decideHere(kind, snapshot);
-    if (here.ok) this.#unsent.set(here.value, { kind, snapshot });
-    return here;
   }
 
-  async report(report: Omit<ResultsReport, "decisionId" | "seq">, answer: DecisionAnswer): Promise<void> {
-    const unsent = this.#unsent.get(answer);
-    if (unsent !== undefined) return this.#outbox.add({ ...unsent, report });
-    if (answer.id === null) return;
-    const sent = await this.#send(answer.id, report);
-    if (!sent.ok) this.#onProblem({ from: "api", message: `results of ${answer.id}: ${sent.error.message}` });
+  /** INVARIANT: a kind that remembers is asked only when the API knows all that was before. */
+  async #decide(kind: Kind, snapshot: unknown, ask: object | undefined): Promise<Result<DecisionAnswer, Problem>> {
+    const away = await this.#drain();
+    const isBehind = this.#outbox.size > 0 && REMEMBERING.has(kind);
+    const asked = away === null && !isBehind ? await this.#askKnowing(kind, snapshot, ask) : null;
+    if (asked?.ok) return this.#noted(asked, kind, snapshot, ask);
+    const failure = asked?.error ?? away;
+    if (failure?.final === true) return err({ from: "decision", message: failure.message });
+    if (failure !== null) this.#onProblem({ from: "api", message: `${failure.message}: deciding here` });
+    return this.#noted(decideWith(this.#memory, kind, snapshot, ask), kind, snapshot, ask);
   }
 
-  async #ask(kind: Kind, snapshot: unknown): Promise<Result<DecisionAnswer, ApiFailure>> {
-    const reply = await this.#post(`/v1/decisions/${kind}`, { snapshot });
-    if (!reply.ok) return reply;
-    const { id, decision, needs } = reply.value as { id: string; decision: unknown; needs?: string[] };
-    return ok({ id, decidedBy: "api", decision, needs: needs ?? [] });
+  #noted(
+    answer: Result<DecisionAnswer, Problem>,
+    kind: Kind,
+    snapshot: unknown,
+    ask: object | undefined,
+  ): Result<DecisionAnswer, Problem> {
+    if (answer.ok) this.#asked.set(answer.value, { kind, snapshot, ...(ask === undefined ? {} : { ask }) });
+    return answer;
   }
 
-  async #send(
-    decisionId: string,
-    report: Omit<ResultsReport, "decisionId" | "seq">,
-  ): Promise<Result<unknown, ApiFailure>> {
-    return this.#post("/v1/results", { ...report, decisionId, seq: ONLY_REPORT } satisfies ResultsReport);
+  /** An API that remembers less than this node is told what the node remembers. */
+  async #askKnowing(
+    kind: Kind,
+    snapshot: unknown,
+    ask: object | undefined,
+  ): Promise<Result<DecisionAnswer, ApiFailure>> {
+    const asked = await this.#ask(kind, snapshot, ask);
+    const facts = kind === "image-gc" ? this.#memory.factsFor(kind, snapshot) : undefined;
+    if (!asked.ok || facts === undefined) return asked;
+    const isForgetful = knowsLess(asked.value.next as ImageGcFacts, facts as ImageGcFacts);
+    return isForgetful ? this.#ask(kind, snapshot, { ...ask, facts }) : asked;
   }
 
-  /** Sends what was kept, oldest first; an entry that the API will never take is dropped and named. */
-  async #drain(): Promise<void> {
+  async #ask(kind: Kind, snapshot: unknown, ask: object | undefined): Promise<Result<DecisionAnswer, ApiFailure>> {
+    const body = ask === undefined ? { snapshot } : { snapshot, ask };
+    const reply = await postJson(this.#access, `/v1/decisions/${kind}`, body);
+    return map(reply, (answer) => {
+      const { id, decision, verdict, reasons, needs, next } = answer as unknown as DecisionAnswer;
+      return { id, decidedBy: "api", decision, verdict, reasons: reasons ?? [], needs: needs ?? [], next };
+    });
+  }
+
+  #send(decisionId: string, report: Omit<ResultsReport, "decisionId" | "seq">): Promise<Result<unknown, ApiFailure>> {
+    const body = { ...report, decisionId, seq: ONLY_REPORT } satisfies ResultsReport;
+    return postJson(this.#access, "/v1/results", body);
+  }
+
+  /** Sends what was kept, oldest first; an entry that the API will never take is dropped and named. Answers why it is away. */
+  async #drain(): Promise<ApiFailure | null> {
     for (let i = 0; i < DRAIN_PER_PASS; i++) {
       const pending = this.#outbox.first();
-      if (pending === undefined) return;
-      const asked = await this.#ask(pending.kind, pending.snapshot);
-      if (!asked.ok && !asked.error.final) return;
-      if (asked.ok && asked.value.id !== null && pending.report !== null) {
-        const sent = await this.#send(asked.value.id, pending.report);
-        if (!sent.ok && !sent.error.final) return;
-      }
-      if (!asked.ok)
-        this.#onProblem({ from: "api", message: `a decision made earlier is not taken: ${asked.error.message}` });
+      if (pending === undefined) return null;
+      const sent = await this.#sendPending(pending);
+      if (!sent.ok && !sent.error.final) return sent.error;
+      if (!sent.ok)
+        this.#onProblem({ from: "api", message: `a decision made earlier is not taken: ${sent.error.message}` });
       this.#outbox.shift();
     }
+    return null;
   }
 
-  async #post(path: string, body: unknown): Promise<Result<unknown, ApiFailure>> {
-    const { url, token, timeoutMs, fetch } = this.#access;
-    const headers: Record<string, string> = { "content-type": "application/json" };
-    if (token !== undefined) headers["authorization"] = `Bearer ${token}`;
-    try {
-      const signal = AbortSignal.timeout(timeoutMs);
-      const response = await fetch(
-        new Request(url + path, { method: "POST", headers, body: JSON.stringify(body), signal }),
-      );
-      const reply = (await response.json().catch(() => ({}))) as Record<string, unknown>;
-      if (response.ok) return ok(reply);
-      const message =
-        `${url}${path} answered ${response.status} ${String(reply["code"] ?? "")} ${String(reply["detail"] ?? "")}`.trimEnd();
-      return err({ message, final: isFinal(response.status) });
-    } catch (e) {
-      return err({ message: `${url}${path} does not answer (${reason(e)})`, final: false });
-    }
+  async #sendPending({ kind, snapshot, ask, report }: Pending): Promise<Result<unknown, ApiFailure>> {
+    const asked = await this.#ask(kind, snapshot, ask);
+    if (!asked.ok || asked.value.id === null || report === null) return asked;
+    const sent = await this.#send(asked.value.id, report);
+    return sent.ok || sent.error.final ? ok(null) : sent;
   }
-}
-
-interface ApiFailure {
-  readonly message: string;
-  /** Asking again with the same input gives the same answer. */
-  readonly final: boolean;
-}
-/** A wrong or missing token is mended by a person, and too many requests by time: those are asked again. */
-const isFinal = (status: number): boolean => status >= 400 && status < 500 && ![401, 403, 408, 429].includes(status);
-function reason(e: unknown): string {
-  const cause = (e as { cause?: { code?: string } }).cause?.code;
-  return cause ?? (e as Error).name;
 }

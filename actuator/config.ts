@@ -1,11 +1,26 @@
 import { hostname } from "node:os";
 import * as z from "zod";
-import { absolutePath, nodeName } from "../api/model/fields.ts";
+import { parseDuration } from "../api/model/duration.ts";
+import { absolutePath, nodeName, wholeNumber } from "../api/model/fields.ts";
 import { err, ok, type Result } from "../api/model/result.ts";
+import { socketPathOf } from "./containerd/endpoint.ts";
 import { KUBELET_DIRECTORY } from "./machine/observe.ts";
 
 const seconds = (min: number) => z.number().min(min).max(86_400);
 const file = z.string().min(1).max(4096);
+const endpoint = z.string().superRefine((text, ctx) => {
+  const path = socketPathOf(text);
+  if (!path.ok) ctx.addIssue({ code: "custom", message: path.error });
+});
+/** A Go duration, as the kubelet's flag takes it. */
+const duration = z.string().transform((text, ctx) => {
+  const parsed = parseDuration(text);
+  if (parsed.ok && Number.isSafeInteger(parsed.value.millis)) return parsed.value;
+  ctx.addIssue({ code: "custom", message: parsed.ok ? "must be whole milliseconds" : parsed.error });
+  return z.NEVER;
+});
+/** Of a Go int32. */
+const limit = wholeNumber(-2147483648, 2147483647);
 
 /** Settings of the daemon; a file may hold them as YAML or JSON, and flags of the same names win over it. */
 const schema = z.strictObject({
@@ -42,6 +57,24 @@ const schema = z.strictObject({
   /** `existing`: the runtime makes containers' cgroups. `create`: there is no runtime, make them too. */
   containers: z.enum(["existing", "create"]).default("existing"),
   removeOrphans: z.boolean().default(true),
+  /**
+   * Dead containers, their logs, and images: `observe` decides and reports what would go, `enforce` removes it. Apart
+   * from `mode`, which speaks of cgroups.
+   */
+  garbageCollection: z.enum(["off", "observe", "enforce"]).default("off"),
+  /** CRI v1 over a unix socket. */
+  runtimeEndpoint: endpoint.default("unix:///run/containerd/containerd.sock"),
+  /** Of one call; the kubelet's runtimeRequestTimeout. */
+  runtimeTimeoutSeconds: seconds(0.1).default(120),
+  podLogsDirectory: absolutePath.default("/var/log/pods"),
+  containerLogsDirectory: absolutePath.default("/var/log/containers"),
+  /** The kubelet's timers. */
+  containerGCPeriodSeconds: seconds(0.1).default(60),
+  imageGCPeriodSeconds: seconds(0.1).default(300),
+  /** --minimum-container-ttl-duration, --maximum-dead-containers-per-container, --maximum-dead-containers */
+  minimumContainerTTL: duration.optional(),
+  maximumDeadContainersPerContainer: limit.optional(),
+  maximumDeadContainers: limit.optional(),
 });
 export type ActuatorConfig = z.output<typeof schema>;
 export type ActuatorSettings = z.input<typeof schema>;

@@ -8,6 +8,7 @@ import type { ResultsReport } from "./ports.ts";
 export interface Pending {
   readonly kind: Kind;
   readonly snapshot: unknown;
+  readonly ask?: object;
   readonly report: Omit<ResultsReport, "decisionId" | "seq"> | null;
 }
 

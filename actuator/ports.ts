@@ -1,4 +1,4 @@
-import type { CgroupsDecision, Kind } from "../api/model/decision.ts";
+import type { CgroupsDecision, Kind, PlaceReasons, Verdict } from "../api/model/decision.ts";
 import type { Result } from "../api/model/result.ts";
 import type { Hierarchy } from "./cgroupfs/hierarchy.ts";
 import type { Journal } from "./journal.ts";
@@ -7,7 +7,18 @@ import type { StateFiles } from "./machine/state-files.ts";
 
 /** A fault of the outside world, in one line; the pass goes on with what it has. */
 export interface Problem {
-  readonly from: "pods" | "configuration" | "machine" | "api" | "decision" | "cgroupfs" | "journal" | "state-files";
+  readonly from:
+    | "pods"
+    | "configuration"
+    | "machine"
+    | "api"
+    | "decision"
+    | "cgroupfs"
+    | "journal"
+    | "state-files"
+    | "memory"
+    | "runtime"
+    | "logs";
   readonly message: string;
 }
 
@@ -26,7 +37,11 @@ export interface DecisionAnswer {
   readonly id: string | null;
   readonly decidedBy: "api" | "here";
   readonly decision: unknown;
+  readonly verdict: Verdict;
+  readonly reasons: readonly PlaceReasons[];
   readonly needs: readonly string[];
+  /** What the next pass is to be told; null: the kind remembers nothing. */
+  readonly next: unknown;
 }
 
 /** What the node did with a decision, as `POST /v1/results` takes it. */
@@ -40,7 +55,13 @@ export interface ResultsReport {
 }
 
 export interface DecisionClient {
-  decide(kind: Kind, snapshot: unknown): Promise<Result<DecisionAnswer, Problem>>;
+  /** `ask` as the API takes it; facts are not part of it, the client knows them. */
+  decide(kind: Kind, snapshot: unknown, ask?: object): Promise<Result<DecisionAnswer, Problem>>;
+  /**
+   * The last answer about its snapshot: what it has the next pass be told is remembered, and one that was made here is
+   * sent when the API is back (unless `isTold` is false).
+   */
+  settle(answer: DecisionAnswer, isTold?: boolean): Promise<void>;
   /** Never loses a report: what cannot be sent now is kept and sent later. */
   report(report: Omit<ResultsReport, "decisionId" | "seq">, answer: DecisionAnswer): Promise<void>;
 }

@@ -3,6 +3,7 @@ import {
   kubeletConfiguration as configurationSchema,
   type KubeletConfiguration,
 } from "../api/model/kubelet-configuration.ts";
+import type { ImageFileSystems } from "./containerd/file-systems.ts";
 import type { MachineFacts } from "./machine/facts.ts";
 import { nodeNameOf, nodeOf } from "./machine/node.ts";
 import { summaryOf } from "./machine/summary.ts";
@@ -23,6 +24,8 @@ export interface SnapshotParts {
   /** Counts the snapshots of one boot, so that an older one is known as such. */
   readonly sequence?: number;
   readonly runtime?: unknown;
+  /** Of the runtime's images and containers. */
+  readonly imageFileSystems?: ImageFileSystems;
   readonly devices?: readonly unknown[];
   readonly assignments?: unknown;
 }
@@ -41,7 +44,7 @@ export function snapshotOf(parts: SnapshotParts): Readonly<Record<string, unknow
     node: nodeName === undefined ? undefined : nodeOf(machine, nodeName, configurationOf(parts.kubeletConfiguration)),
     kubeletConfiguration: parts.kubeletConfiguration,
     pods: parts.pods,
-    stats: plain(summaryOf(machine, nodeName ?? "")),
+    stats: plain(summaryOf(machine, nodeName ?? "", parts.imageFileSystems)),
     machine: plain(machineOf(machine)),
     cgroup:
       machine.cgroup.version === undefined

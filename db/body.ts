@@ -73,5 +73,9 @@ export async function decodeBody(what: string, stored: StoredBody): Promise<Resu
   }
 }
 
+/** What it takes up in a row. */
+export const storedBytes = ({ body, bytes }: StoredBody): number =>
+  typeof body === "string" ? bytes : body.byteLength;
+
 /** UTF-8 bytes of a text. */
 export const byteLength = (text: string): number => encoder.encode(text).byteLength;

@@ -1,5 +1,6 @@
 import { and, desc, eq, gte, lt, type SQL, sql } from "drizzle-orm";
 import { ok, type Result } from "../api/model/result.ts";
+import { decodeBody } from "./body.ts";
 import { type Driver, once } from "./driver.ts";
 import { attempt, failure, type StoreFailure } from "./failure.ts";
 import { decodePageToken, encodePageToken, type Place } from "./page-token.ts";
@@ -37,9 +38,17 @@ export async function decodeDecision({
   row,
   texts: shared,
 }: ReturnType<typeof grouped<typeof decisions.$inferSelect>>[number]): Promise<Result<DecisionRow, StoreFailure>> {
-  const body = await wholeBody(`decision \`${row.id}\``, row, shared);
-  return body.ok ? ok({ ...headOf(row), ask: row.ask, body: body.value }) : body;
+  const what = `decision \`${row.id}\``;
+  const body = await wholeBody(what, row, shared);
+  if (!body.ok) return body;
+  const ask = await readAsk(`ask of ${what}`, row.ask);
+  return ask.ok ? ok({ ...headOf(row), ask: ask.value, body: body.value }) : ask;
 }
+
+const readAsk = async (what: string, ask: string | Uint8Array | null): Promise<Result<string | null, StoreFailure>> =>
+  ask === null || typeof ask === "string"
+    ? ok(ask)
+    : decodeBody(what, { encoding: "gzip", bytes: ask.byteLength, body: ask });
 
 /** As a set of rows, because SQLite would rather walk the whole time index than combine two pod indexes with OR. */
 function ofPod(pod: string): SQL {

@@ -11,26 +11,33 @@ SELECT ?, json_extract(value, '$[0]'), json_extract(value, '$[1]'), ? FROM json_
 ON CONFLICT (node, key) DO UPDATE SET value = excluded.value, updated_at_ms = excluded.updated_at_ms
 WHERE excluded.updated_at_ms >= facts.updated_at_ms`;
 
-/** One statement that sets all facts given, whatever their number. `guard` is an SQL condition for doing so, with its parameters. */
-export function factsStatement(
+/** What sets all facts given, in as few statements as their size allows. `guard` is an SQL condition for doing so, with its parameters. */
+export function factsStatements(
   node: string,
   values: Readonly<Record<string, unknown>>,
   nowMs: number,
   guard = "true",
   guardParams: readonly Value[] = [],
-): Result<Statement, StoreFailure> {
-  const pairs = Object.entries(values).flatMap(([key, value]) =>
-    value === undefined ? [] : [[key, JSON.stringify(value)]],
-  );
-  const text = JSON.stringify(pairs);
-  const bytes = byteLength(text);
-  if (bytes > MAX_ROW_BYTES) {
-    return failure(
-      "too_large",
-      `facts of node \`${node}\`: ${bytes} bytes of JSON, the history takes ${MAX_ROW_BYTES} at a time; keep less`,
-    );
+): Result<readonly Statement[], StoreFailure> {
+  const batches: { bytes: number; readonly pairs: string[] }[] = [];
+  for (const [key, value] of Object.entries(values)) {
+    if (value === undefined) continue;
+    const pair = JSON.stringify([key, JSON.stringify(value)]);
+    const bytes = byteLength(pair) + 1;
+    if (bytes > MAX_ROW_BYTES) {
+      return failure(
+        "too_large",
+        `fact \`${key}\` of node \`${node}\`: ${bytes} bytes of JSON, the history takes ${MAX_ROW_BYTES} at a time; keep less`,
+      );
+    }
+    const last = batches.at(-1);
+    if (last !== undefined && last.bytes + bytes <= MAX_ROW_BYTES) {
+      last.bytes += bytes;
+      last.pairs.push(pair);
+    } else batches.push({ bytes, pairs: [pair] });
   }
-  return ok({ sql: upsert(guard), params: [node, nowMs, text, ...guardParams] });
+  const sql = upsert(guard);
+  return ok(batches.map(({ pairs }) => ({ sql, params: [node, nowMs, `[${pairs.join(",")}]`, ...guardParams] })));
 }
 
 function parse(
@@ -56,13 +63,30 @@ export function factsOf({ db, atomic }: Driver): Pick<Store, "readFacts" | "writ
       .where(and(eq(facts.node, sql.placeholder("node")), ne(facts.value, "null")))
       .prepare(),
   );
+  const byKeys = once(() =>
+    db
+      .select({ key: facts.key, value: facts.value })
+      .from(facts)
+      .where(
+        and(
+          eq(facts.node, sql.placeholder("node")),
+          sql`${facts.key} IN (SELECT value FROM json_each(${sql.placeholder("keys")}))`,
+          ne(facts.value, "null"),
+        ),
+      )
+      .prepare(),
+  );
   return {
-    readFacts: (node) => attempt(async () => parse(node, await byNode().all({ node }))),
+    readFacts: (node, keys) =>
+      attempt(async () => {
+        const wanted = keys === undefined ? byNode().all({ node }) : byKeys().all({ node, keys: JSON.stringify(keys) });
+        return parse(node, await wanted);
+      }),
     writeFacts: (node, values, nowMs) =>
       attempt(async () => {
-        const statement = factsStatement(node, values, nowMs);
-        if (!statement.ok) return statement;
-        await atomic([statement.value]);
+        const statements = factsStatements(node, values, nowMs);
+        if (!statements.ok) return statements;
+        await atomic(statements.value);
         return ok(null);
       }),
   };

@@ -7,6 +7,8 @@ import { attempt, failure } from "./failure.ts";
 import { nodesOf } from "./nodes.ts";
 import { pruneOf } from "./prune.ts";
 import { recordOf } from "./record.ts";
+import { removalSummaryOf } from "./removal-summary.ts";
+import { removalsOf } from "./removals.ts";
 import { resultsOf } from "./results.ts";
 import { snapshotsOf } from "./snapshots.ts";
 import type { Store } from "./store.ts";
@@ -15,7 +17,7 @@ import { textsOf } from "./texts.ts";
 import { tokensOf } from "./tokens.ts";
 
 /** The newest file of migrations/ (a test keeps it so). Code that cannot read that folder compares the database with it. */
-export const LATEST_MIGRATION = "0001_shared_texts.sql";
+export const LATEST_MIGRATION = "0002_removals.sql";
 
 const CHECK_WRITE = `INSERT INTO health (id, checked_at_ms) VALUES (1, ?)
 ON CONFLICT (id) DO UPDATE SET checked_at_ms = excluded.checked_at_ms WHERE abs(excluded.checked_at_ms - health.checked_at_ms) >= 1000`;
@@ -49,6 +51,8 @@ export function createStore(driver: Driver): Store {
     ...decisionsOf(driver),
     ...streamOf(driver),
     ...resultsOf(driver),
+    ...removalsOf(driver),
+    ...removalSummaryOf(driver),
     ...nodesOf(driver),
     ...factsOf(driver),
     ...tokensOf(driver),

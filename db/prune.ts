@@ -3,7 +3,8 @@ import { ok } from "../api/model/result.ts";
 import type { Driver, Statement } from "./driver.ts";
 import { attempt } from "./failure.ts";
 import type { Place } from "./page-token.ts";
-import { decisions, nodes, snapshots } from "./schema.ts";
+import { REMOVAL_KINDS, type RemovalKind } from "./removal.ts";
+import { decisions, nodes, removals, snapshots } from "./schema.ts";
 import type { Retention, Store } from "./store.ts";
 import { USE_MS } from "./texts.ts";
 
@@ -17,6 +18,11 @@ const DROP_OLD = `DELETE FROM decisions WHERE seq IN
 (SELECT seq FROM decisions WHERE decided_at_ms < ? ORDER BY decided_at_ms, seq LIMIT ${BATCH}) RETURNING seq`;
 const DROP_OF_NODE = `DELETE FROM decisions WHERE seq IN
 (SELECT seq FROM decisions WHERE node = ? AND (decided_at_ms, seq) <= (?, ?) ORDER BY decided_at_ms, seq LIMIT ${BATCH}) RETURNING seq`;
+/** By their own age and number: what was collected last month is asked for when its decisions are long gone. */
+const DROP_OLD_REMOVALS = `DELETE FROM removals WHERE seq IN
+(SELECT seq FROM removals WHERE at_ms < ? ORDER BY at_ms, seq LIMIT ${BATCH}) RETURNING seq`;
+const DROP_REMOVALS_OF_NODE = `DELETE FROM removals WHERE seq IN
+(SELECT seq FROM removals WHERE node = ? AND kind = ? AND (at_ms, seq) <= (?, ?) ORDER BY at_ms, seq LIMIT ${BATCH}) RETURNING seq`;
 const DROP_UNUSED = `DELETE FROM snapshots WHERE seq IN (SELECT value FROM json_each(?))
 AND NOT EXISTS (SELECT 1 FROM decisions WHERE snapshot_id = snapshots.id)
 AND NOT EXISTS (SELECT 1 FROM nodes WHERE name = snapshots.node AND last_snapshot_id = snapshots.id) RETURNING seq`;
@@ -53,6 +59,35 @@ async function firstTooMany({ db }: Driver, node: string, keep: number): Promise
   return place;
 }
 
+async function firstRemovalTooMany(
+  { db }: Driver,
+  node: string,
+  kind: RemovalKind,
+  keep: number,
+): Promise<Place | undefined> {
+  const [place] = await db
+    .select({ atMs: removals.atMs, seq: removals.seq })
+    .from(removals)
+    .where(and(eq(removals.node, node), eq(removals.kind, kind)))
+    .orderBy(desc(removals.atMs), desc(removals.seq))
+    .limit(1)
+    .offset(keep);
+  return place;
+}
+
+/** Each kind for itself: a pod that restarts without end must not push out what is known of images. */
+async function pruneRemovals(driver: Driver, keep: number): Promise<number> {
+  let removed = 0;
+  for (const { name } of await driver.db.select({ name: nodes.name }).from(nodes).orderBy(asc(nodes.name))) {
+    for (const kind of REMOVAL_KINDS) {
+      const place = await firstRemovalTooMany(driver, name, kind, keep);
+      if (place === undefined) continue;
+      removed += await drain(driver, { sql: DROP_REMOVALS_OF_NODE, params: [name, kind, place.atMs, place.seq] });
+    }
+  }
+  return removed;
+}
+
 async function pruneNodes(driver: Driver, keep: number): Promise<number> {
   let removed = 0;
   for (const { name } of await driver.db.select({ name: nodes.name }).from(nodes).orderBy(asc(nodes.name))) {
@@ -85,12 +120,15 @@ async function pruneSnapshots({ db, atomic }: Driver, olderThanMs: number): Prom
 }
 
 export function pruneOf(driver: Driver): Pick<Store, "prune"> {
-  const prune = async ({ nowMs, maxAgeMs, maxRowsPerNode }: Retention) => {
+  const prune = async ({ nowMs, maxAgeMs, maxRowsPerNode, maxRemovalsPerNode: most }: Retention) => {
     const old = maxAgeMs === undefined ? 0 : await drain(driver, { sql: DROP_OLD, params: [nowMs - maxAgeMs] });
     const surplus = maxRowsPerNode === undefined ? 0 : await pruneNodes(driver, maxRowsPerNode);
+    const aged =
+      maxAgeMs === undefined ? 0 : await drain(driver, { sql: DROP_OLD_REMOVALS, params: [nowMs - maxAgeMs] });
+    const crowded = most === undefined ? 0 : await pruneRemovals(driver, most);
     const unused = await pruneSnapshots(driver, nowMs - SNAPSHOT_GRACE_MS);
     await drain(driver, { sql: DROP_TEXTS, params: [nowMs, nowMs] });
-    return ok({ decisions: old + surplus, snapshots: unused });
+    return ok({ decisions: old + surplus, removals: aged + crowded, snapshots: unused });
   };
   return { prune: (retention) => attempt(() => prune(retention)) };
 }

@@ -1,9 +1,10 @@
 import { ok, type Result } from "../api/model/result.ts";
-import { byteLength, encodeBody, isLarge } from "./body.ts";
+import { encodeBody, isLarge, storedBytes } from "./body.ts";
 import type { Driver, Statement } from "./driver.ts";
-import { factsStatement } from "./facts.ts";
+import { factsStatements } from "./facts.ts";
 import { attempt, type StoreFailure } from "./failure.ts";
 import { nodeSeen } from "./nodes.ts";
+import { removalStatements } from "./removal-writes.ts";
 import { decisions } from "./schema.ts";
 import { type Placed, placeSnapshot, snapshotLookup } from "./snapshots.ts";
 import type { DecisionRow, Recorded, Recording, Store } from "./store.ts";
@@ -27,26 +28,38 @@ async function placeDecision(
   shared: Texts,
 ): Promise<Result<Placed, StoreFailure>> {
   const what = `decision \`${row.id}\``;
-  const askBytes = row.ask === null ? 0 : byteLength(row.ask);
+  const ask = row.ask === null ? ok(null) : await encodeBody(`ask of ${what}`, row.ask, packing);
+  if (!ask.ok) return ask;
   const cut = await shared.cut(`${row.kind} of ${row.node}`, what, row.body, row.repeats, row.decidedAtMs);
   if (!cut.ok) return cut;
   const { rest, parts, ids } = cut.value;
-  const body = await encodeBody(what, rest, packing, askBytes);
+  const body = await encodeBody(what, rest, packing, ask.value === null ? 0 : storedBytes(ask.value));
   if (!body.ok) return body;
-  const bytes = body.value.bytes + cut.value.bytes + askBytes;
+  const bytes = body.value.bytes + cut.value.bytes + (ask.value?.bytes ?? 0);
   const pod = { podNamespace: row.pod?.namespace, podName: row.pod?.name, podUid: row.pod?.uid };
-  const values = { ...row, ...pod, ...body.value, bytes, parts };
+  const values = { ...row, ...pod, ask: ask.value?.body ?? null, ...body.value, bytes, parts };
   const statement =
     key === undefined ? insertDecision(values, ids) : insertDecisionUnderKey(values, ids, [key.key, key.scope]);
   return ok({ cut: cut.value, statement });
 }
 
-/** Facts come before the decision, so that its absence tells a first recording from a repeated one. */
-function guardedFacts({ decision, facts, idempotency: key }: Recording): Result<Statement | null, StoreFailure> {
-  if (facts === undefined) return ok(null);
+/**
+ * Facts and removals come before the decision, so that its absence tells a first recording from a repeated one: an answer
+ * that comes again must not bring back what later ones have changed.
+ */
+function guarded({
+  decision,
+  facts,
+  removals,
+  idempotency: key,
+}: Recording): Result<readonly Statement[], StoreFailure> {
   const { id, node, decidedAtMs } = decision;
-  if (key === undefined) return factsStatement(node, facts, decidedAtMs, DECISION_IS_NEW, [id]);
-  return factsStatement(node, facts, decidedAtMs, `${DECISION_IS_NEW} AND ${KEY_IS_FREE}`, [id, key.key, key.scope]);
+  const [guard, params] =
+    key === undefined ? [DECISION_IS_NEW, [id]] : [`${DECISION_IS_NEW} AND ${KEY_IS_FREE}`, [id, key.key, key.scope]];
+  const collected = removals === undefined ? [] : removalStatements(node, id, removals, guard, params);
+  if (facts === undefined) return ok(collected);
+  const kept = factsStatements(node, facts, decidedAtMs, guard, params);
+  return kept.ok ? ok([...kept.value, ...collected]) : kept;
 }
 
 export function recordOf(driver: Driver, shared: Texts, putSnapshot: Store["putSnapshot"]): Pick<Store, "record"> {
@@ -57,15 +70,15 @@ export function recordOf(driver: Driver, shared: Texts, putSnapshot: Store["putS
     const skipped = snapshot !== undefined && isLarge(snapshot.body) && (await isStored(snapshot.id));
     const posted = snapshot === undefined || skipped ? ok(null) : await placeSnapshot(snapshot, driver, shared);
     if (!posted.ok) return posted;
-    const facts = guardedFacts(recording);
-    if (!facts.ok) return facts;
+    const told = guarded(recording);
+    if (!told.ok) return told;
     const decided = await placeDecision(decision, key, driver, shared);
     if (!decided.ok) return decided;
 
     const seen = nodeSeen(decision.node, decision.decidedAtMs, snapshot);
     const cuts = [posted.value?.cut, decided.value.cut].filter((cut) => cut !== undefined);
     const kept = cuts.flatMap((cut) => cut.statements);
-    const before = [...kept, posted.value?.statement, facts.value, seen].filter((s) => s !== undefined && s !== null);
+    const before = [...kept, posted.value?.statement, ...told.value, seen].filter((s) => s !== undefined);
     const after: Statement[] = [];
     if (key !== undefined) {
       const claim = [key.key, key.scope, key.requestHash, decision.decidedAtMs, decision.id];

@@ -1,13 +1,18 @@
 import { sql } from "drizzle-orm";
 import { customType, index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { Explain, Kind } from "../api/model/decision.ts";
+import type { GcOperation } from "../api/model/garbage-collection.ts";
+import type { RemovalEnd, RemovalKind, RemovalTarget } from "./removal.ts";
 
-/** JSON as text, or its gzip. D1 hands blobs out as arrays of numbers. */
-const body = customType<{ data: string | Uint8Array; driverData: string | Uint8Array | number[] }>({
-  dataType: () => "blob",
-  toDriver: (value) => value,
-  fromDriver: (value) => (Array.isArray(value) ? Uint8Array.from(value) : value),
-});
+/** JSON as text, or its gzip, which SQLite keeps in a column of any type. D1 hands blobs out as arrays of numbers. */
+const packable = (dataType: "blob" | "text") =>
+  customType<{ data: string | Uint8Array; driverData: string | Uint8Array | number[] }>({
+    dataType: () => dataType,
+    toDriver: (value) => value,
+    fromDriver: (value) => (Array.isArray(value) ? Uint8Array.from(value) : value),
+  });
+const body = packable("blob");
+const longText = packable("text");
 
 export const ENCODINGS = ["json", "gzip"] as const;
 export type Encoding = (typeof ENCODINGS)[number];
@@ -70,7 +75,7 @@ export const decisions = sqliteTable(
     podUid: text("pod_uid"),
     bytes: integer("bytes").notNull(),
     encoding: text("encoding", { enum: ENCODINGS }).notNull(),
-    ask: text("ask"),
+    ask: longText("ask"),
     body: body("body").notNull(),
     /** As in snapshots. */
     parts: text("parts"),
@@ -102,6 +107,39 @@ export const results = sqliteTable(
     body: body("body").notNull(),
   },
   (t) => [index("results_by_decision").on(t.decisionId, t.seq, t.id)],
+);
+
+/** What was collected of a node. It outlives the decision that it came from, so nothing refers to that. */
+export const removals = sqliteTable(
+  "removals",
+  {
+    seq: integer("seq").primaryKey(),
+    node: text("node").notNull(),
+    kind: text("kind").$type<RemovalKind>().notNull(),
+    target: text("target").$type<RemovalTarget>().notNull(),
+    objectId: text("object_id").notNull(),
+    /** Empty: none, so that the key can tell. */
+    runtimeHandler: text("runtime_handler").notNull(),
+    /** JSON. */
+    names: text("names").notNull(),
+    sizeBytes: integer("size_bytes"),
+    why: text("why").notNull(),
+    operation: text("operation").$type<GcOperation>().notNull(),
+    end: text("end").$type<RemovalEnd>().notNull(),
+    message: text("message"),
+    atMs: integer("at_ms").notNull(),
+    decisionId: text("decision_id").notNull(),
+    againAtMs: integer("again_at_ms"),
+    podNamespace: text("pod_namespace"),
+    podName: text("pod_name"),
+    podUid: text("pod_uid"),
+    containerName: text("container_name"),
+  },
+  (t) => [
+    uniqueIndex("removals_key").on(t.node, t.objectId, t.target, t.runtimeHandler, t.atMs),
+    index("removals_by_node").on(t.node, t.atMs, t.seq, t.kind, t.target, t.end),
+    index("removals_by_time").on(t.atMs, t.seq),
+  ],
 );
 
 export const facts = sqliteTable(

@@ -1,6 +1,7 @@
 import type { Explain, Kind } from "../api/model/decision.ts";
 import type { Result } from "../api/model/result.ts";
 import type { StoreFailure } from "./failure.ts";
+import type { RemovalPage, RemovalQuery, RemovalSummary, Removals } from "./removal.ts";
 
 /** Parts of a text, from and to (exclusive) in UTF-16 units, in order and apart. */
 export type Ranges = readonly (readonly [from: number, to: number])[];
@@ -95,6 +96,8 @@ export interface Recording {
   readonly snapshot?: SnapshotRow;
   /** Facts of the decision's node: see `writeFacts`. A repeated decision does not write them again. */
   readonly facts?: Readonly<Record<string, unknown>>;
+  /** What the decision tells of removals. A repeated decision does not tell it again. */
+  readonly removals?: Removals;
   readonly idempotency?: IdempotencyKey;
 }
 
@@ -137,9 +140,12 @@ export interface Retention {
   readonly maxAgeMs?: number;
   /** Of each node's decisions, only this many of the newest stay. */
   readonly maxRowsPerNode?: number;
+  /** Removals go by the same age; of each node's, only this many of the newest of each kind stay. */
+  readonly maxRemovalsPerNode?: number;
 }
 export interface Pruned {
   readonly decisions: number;
+  readonly removals: number;
   readonly snapshots: number;
 }
 
@@ -166,10 +172,18 @@ export interface Store {
   ): Answer<{ readonly known: boolean; readonly added: number }>;
   listResults(decisionId: string): Answer<readonly ResultRow[]>;
 
+  listRemovals(query: RemovalQuery): Answer<RemovalPage>;
+  /** Half-open: `sinceMs` <= atMs of the removal < `untilMs`. */
+  summarizeRemovals(
+    node: string,
+    range: { readonly sinceMs?: number; readonly untilMs?: number },
+  ): Answer<RemovalSummary>;
+
   listNodes(): Answer<readonly NodeRow[]>;
   getNode(name: string): Answer<NodeRow | null>;
 
-  readFacts(node: string): Answer<Readonly<Record<string, unknown>>>;
+  /** All, or those of these keys. */
+  readFacts(node: string, keys?: readonly string[]): Answer<Readonly<Record<string, unknown>>>;
   /** Sets the facts given and leaves the others. `null` forgets a fact; a write older than the fact's last one is ignored. */
   writeFacts(node: string, facts: Readonly<Record<string, unknown>>, nowMs: number): Answer<null>;
 

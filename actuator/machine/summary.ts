@@ -1,11 +1,12 @@
+import type { ImageFileSystems } from "../containerd/file-systems.ts";
 import type { MachineFacts } from "./facts.ts";
 import { secondsText } from "./system.ts";
 
 /**
  * The machine's part of the kubelet's /stats/summary (stats/v1alpha1); a section whose files could not be read is absent.
- * Per-pod use and the runtime's file systems are not the machine's to tell: `pods` is empty and `runtime` absent.
+ * Per-pod use is not the machine's to tell: `pods` is empty.
  */
-export function summaryOf(machine: MachineFacts, nodeName: string) {
+export function summaryOf(machine: MachineFacts, nodeName: string, images?: ImageFileSystems) {
   const time = secondsText(new Date(machine.observedAt));
   const timed = <T extends object>(section: T | undefined) =>
     section === undefined ? undefined : { time, ...section };
@@ -17,8 +18,10 @@ export function summaryOf(machine: MachineFacts, nodeName: string) {
       startTime: system.startTime,
       memory: timed(machine.memoryUsage),
       fs: timed(machine.nodeFs),
+      runtime: images?.imageFs && { imageFs: images.imageFs, containerFs: images.containerFs },
       rlimit: timed(rlimit),
       swap: timed(machine.swapUsage),
+      fileSystems: images?.fileSystems,
     },
     pods: [],
   };

@@ -16,7 +16,7 @@ const bare =
 const isStats = bare(({ node }) =>
   hasAny(node, "nodeName", "cpu", "memory", "fs", "runtime", "rlimit", "swap", "systemContainers"),
 );
-const SNAPSHOT_FIELDS = ["node", "kubeletConfiguration", "pods", "stats", "machine", "cgroup"] as const;
+const SNAPSHOT_FIELDS = ["node", "kubeletConfiguration", "pods", "stats", "machine", "cgroup", "runtime"] as const;
 const MACHINE_FIELDS = [
   "cpus",
   "offlineCpus",
@@ -28,10 +28,22 @@ const MACHINE_FIELDS = [
 ] as const;
 const MACHINE_INFO_FIELDS = ["topology", "num_cores", "memory_capacity", "swap_capacity", "pageSizeBytes"] as const;
 
+/** An empty one is a List like any other. */
+const isSandboxes = ({ items }: Fields): boolean =>
+  Array.isArray(items) && items.length > 0 && items.every((item) => hasAny(item, "id") && !hasAny(item, "spec"));
+
+const isFileSystems = (f: Fields): boolean =>
+  [f, f["status"]].some((of) => hasAny(of, "imageFilesystems", "containerFilesystems"));
+const isNode = (f: Fields): boolean =>
+  hasAny(f, "metadata", "status") && !hasAny(f["spec"], "containers") && !isFileSystems(f);
+
 /** The documents of a node that can be told apart by their own fields; the first that fits names one. */
 const FORMS = {
-  "v1.Node": (f) =>
-    ofKind("Node")(f) || bare((b) => hasAny(b, "metadata", "status") && !hasAny(b["spec"], "containers"))(f),
+  "crictl images": bare((f) => "images" in f && !hasAny(f, "containers")),
+  "crictl ps": bare((f) => "containers" in f && !hasAny(f, "images")),
+  "crictl pods": bare(isSandboxes),
+  "crictl imagefsinfo": bare(isFileSystems),
+  "v1.Node": (f) => ofKind("Node")(f) || bare(isNode)(f),
   "v1.Pod": (f) => ofKind("Pod")(f) || bare((b) => hasAny(b["spec"], "containers"))(f),
   list: (f) => ofKind("List", "PodList", "NodeList")(f) || bare(({ items }) => Array.isArray(items))(f),
   KubeletConfiguration: ofKind("KubeletConfiguration"),
@@ -90,6 +102,10 @@ export function formText(value: unknown): string {
 const MOST_CHARACTERS = 60;
 const MOST_NAMES = 4;
 const TEXT: Readonly<Record<DocumentForm, string>> = {
+  "crictl images": "what `crictl images` prints",
+  "crictl ps": "what `crictl ps` prints",
+  "crictl pods": "what `crictl pods` prints",
+  "crictl imagefsinfo": "what `crictl imagefsinfo` prints",
   "v1.Node": "a v1.Node",
   "v1.Pod": "a v1.Pod",
   list: "a list",

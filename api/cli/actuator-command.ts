@@ -14,7 +14,7 @@ export function addActuator(program: Command, cli: Cli): void {
     .option("--settings <file>", "settings as YAML or JSON, under the names below in camelCase; flags win")
     .addOption(new Option("--mode <mode>", "observe writes nothing (the default)").choices(["observe", "enforce"]))
     .option("--once", "one pass, then end")
-    .option("--dry-run", "one pass that writes nothing; prints old and new of every file")
+    .option("--dry-run", "one pass that writes and removes nothing; prints old and new of every file")
     .option(
       "--fail-on-drift",
       "with one pass: end with 1 when a file holds a value that is neither wanted nor our own earlier one nor a rounding (-o json: `drift`, with the cause of each)",
@@ -40,6 +40,21 @@ export function addActuator(program: Command, cli: Cli): void {
       new Option("--containers <how>", "create: also make containers' cgroups").choices(["existing", "create"]),
     )
     .option("--no-remove-orphans", "leave cgroups of pods that are gone")
+    .addOption(
+      new Option(
+        "--garbage-collection <what>",
+        "dead containers and images: observe tells what would go, enforce removes it (default: off)",
+      ).choices(["off", "observe", "enforce"]),
+    )
+    .option("--runtime-endpoint <socket>", "CRI v1 (default: unix:///run/containerd/containerd.sock)")
+    .addOption(new Option("--runtime-timeout-seconds <n>", "of one call to it").argParser(seconds))
+    .option("--pod-logs-directory <dir>", "default: /var/log/pods")
+    .option("--container-logs-directory <dir>", "default: /var/log/containers")
+    .addOption(new Option("--container-gc-period-seconds <n>", "from collection to collection").argParser(seconds))
+    .addOption(new Option("--image-gc-period-seconds <n>", "likewise").argParser(seconds))
+    .option("--minimum-container-ttl-duration <duration>", "the kubelet's flag of that name")
+    .addOption(new Option("--maximum-dead-containers-per-container <n>", "likewise").argParser(Number))
+    .addOption(new Option("--maximum-dead-containers <n>", "likewise").argParser(Number))
     .addOption(outputOption(["table", "json"]))
     .action((given: ActuatorGiven) => finish(cli, async () => (await import("./actuator.ts")).actuator(given, cli)));
   examples(
@@ -49,5 +64,6 @@ export function addActuator(program: Command, cli: Cli): void {
     "nodewise actuator --settings /etc/nodewise/actuator.yaml",
     "nodewise actuator --once --fail-on-drift --manifests ./pods",
     "nodewise actuator --once -o json | jq '.drift'",
+    "nodewise actuator --garbage-collection observe --pods-url http://127.0.0.1:10255/pods",
   );
 }

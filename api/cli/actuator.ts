@@ -1,7 +1,9 @@
 import { join, resolve } from "node:path";
 import { type ActuatorConfig, actuatorConfig } from "../../actuator/config.ts";
+import type { RemovalReport, TurnReport } from "../../actuator/gc/ports.ts";
+import type { Settled } from "../../actuator/gc/settle.ts";
 import type { PassReport } from "../../actuator/loop.ts";
-import { passOnce, startActuator } from "../../actuator/main.ts";
+import { type ActuatorOptions, passOnce, startActuator } from "../../actuator/main.ts";
 import { isForeign } from "../../actuator/plan/drift.ts";
 import type { Problem } from "../../actuator/ports.ts";
 import type { Recovery } from "../../actuator/recover.ts";
@@ -9,6 +11,7 @@ import { ok, type Result } from "../model/result.ts";
 import type { Cli } from "./cli.ts";
 import { stateHome } from "./directories.ts";
 import { EXIT, type ExitCode, type Fault, fault, type Outcome } from "./exit.ts";
+import { removalLine, settledLine, turnLines } from "./gc/removal-text.ts";
 import { readDocument } from "./inputs/read.ts";
 import { driftTable, passLine, skipLines, stepsTable } from "./pass-text.ts";
 import { stopSignal } from "./stop-signal.ts";
@@ -36,37 +39,80 @@ export async function actuator(given: ActuatorGiven, { terminal, env }: Cli): Pr
   const onPass = (report: PassReport) => printPass(report, given.output, isOnce, terminal);
   const options = { config: config.value, onPass, onProblem, onRecovery };
   if (isOnce) {
-    const report = await passOnce(options);
+    const turns: TurnReport[] = [];
+    const events = collectionEvents(given.output, onProblem, terminal, (turn) => turns.push(turn));
+    const report = await passOnce({ ...options, ...events });
     if (!report.ok) return fault(EXIT.cannotRun, report.error);
     for (const problem of [...report.value.problems, ...report.value.notices]) onProblem(problem);
     onPass(report.value);
-    return ok(exitOf(report.value, given.failOnDrift === true));
+    return ok(worse(exitOf(report.value, given.failOnDrift === true), turns.map(exitOfTurn)));
   }
-  const running = await startActuator(options);
+  const running = await startActuator({ ...options, ...collectionEvents(given.output, onProblem, terminal) });
   if (!running.ok) return fault(EXIT.cannotRun, running.error);
   await Promise.race([stopSignal(), running.value.done]);
   await running.value.stop();
   return ok(EXIT.ok);
 }
 
+/** What collections tell, as it happens: a line a removal, and one a collection. */
+function collectionEvents(
+  output: "table" | "json",
+  onProblem: ActuatorOptions["onProblem"],
+  terminal: Terminal,
+  alsoOnTurn?: (turn: TurnReport) => void,
+): Required<Pick<ActuatorOptions, "onTurn" | "onRemoval" | "onSettled">> {
+  const isTable = output === "table";
+  const json = (value: object): void => terminal.write(`${JSON.stringify(value)}\n`);
+  let told: readonly string[] = [];
+  return {
+    onTurn: (turn) => {
+      for (const problem of turn.problems) onProblem(problem);
+      // a notice stays true from turn to turn, and is told when it is new
+      for (const notice of turn.notices) if (!told.includes(notice.message)) onProblem(notice);
+      told = turn.notices.map(({ message }) => message);
+      if (isTable) for (const line of turnLines(turn)) terminal.write(`${line}\n`);
+      else json({ collection: turn });
+      alsoOnTurn?.(turn);
+    },
+    onRemoval: (removal: RemovalReport) =>
+      isTable ? terminal.write(removalLine(removal, terminal)) : json({ removal }),
+    onSettled: (settled: Settled) => terminal.warn(`nodewise: ${settledLine(settled)}`),
+  };
+}
+
 /** Settings file, then flags, then --dry-run. Errors: every setting that is wrong. */
 async function configOf(given: ActuatorGiven, env: Cli["env"]): Promise<Result<ActuatorConfig, Fault>> {
-  const { output: _output, settings, once: _once, dryRun, failOnDrift: _fail, removeOrphans, ...flags } = given;
+  const { output: _output, settings, once: _once, dryRun, failOnDrift: _fail, removeOrphans, ...rest } = given;
+  const flags = Object.fromEntries(Object.entries(rest).map(([name, value]) => [SETTING_OF[name] ?? name, value]));
   const fromFile = settings === undefined ? ok({}) : await readSettings(settings);
   if (!fromFile.ok) return fromFile;
-  const config = actuatorConfig({
+  const wanted: Readonly<Record<string, unknown>> = {
     stateDir: join(stateHome(env), "actuator"),
     ...fromFile.value,
     ...flags,
     // commander says true when the flag is absent
     ...(removeOrphans ? {} : { removeOrphans }),
-    ...(dryRun === true ? { mode: "observe" } : {}),
-  });
+  };
+  const config = actuatorConfig(dryRun === true ? withoutDoing(wanted) : wanted);
   if (!config.ok) return fault(EXIT.badInput, config.error);
   const { manifests } = config.value;
   // Whole, as the problems of a directory name it.
   return ok(manifests === undefined ? config.value : { ...config.value, manifests: resolve(manifests) });
 }
+
+/** What commander calls otherwise. */
+const SETTING_OF: Readonly<Record<string, string>> = {
+  minimumContainerTtlDuration: "minimumContainerTTL",
+  containerGcPeriodSeconds: "containerGCPeriodSeconds",
+  imageGcPeriodSeconds: "imageGCPeriodSeconds",
+};
+
+/** The same settings, which change nothing on the machine. */
+const withoutDoing = (settings: Readonly<Record<string, unknown>>) => ({
+  ...settings,
+  mode: "observe",
+  ...(settings["garbageCollection"] === "enforce" ? { garbageCollection: "observe" } : {}),
+});
 
 async function readSettings(file: string): Promise<Result<object, Fault>> {
   const source = await readDocument(file);
@@ -95,6 +141,13 @@ function exitOf(report: PassReport, failOnDrift: boolean): ExitCode {
   if (report.applied !== null && !report.applied.complete) return EXIT.failed;
   return failOnDrift && report.drift.some(isForeign) ? EXIT.negative : EXIT.ok;
 }
+
+function exitOfTurn({ problems, collections }: TurnReport): ExitCode {
+  if (problems.some(({ from }) => from !== "decision")) return EXIT.failed;
+  return problems.length > 0 || collections.some(({ complete }) => !complete) ? EXIT.negative : EXIT.ok;
+}
+/** The codes grow with what went wrong. */
+const worse = (one: ExitCode, others: readonly ExitCode[]): ExitCode => Math.max(one, ...others) as ExitCode;
 
 export const problemLine = ({ from, message }: Problem): string => `${from}: ${message}`;
 /** Counts, and what was left as it is: those are for a person to look at. */

@@ -1,5 +1,6 @@
 import { Argument, type Command, Option } from "commander";
 import { EXPLAIN, KINDS, type Kind } from "../model/decision.ts";
+import { GC_OPERATIONS } from "../model/garbage-collection.ts";
 import { type Cli, examples, finish, outputOption } from "./cli.ts";
 import type { DecideOptions } from "./decide.ts";
 import { PARTS } from "./inputs/parts.ts";
@@ -9,8 +10,8 @@ type Given = Readonly<Record<string, string | undefined>> & DecideOptions;
 
 const EXIT_CODES = `
 Exit codes:
-  0  decided (with a pod: it comes in), calm
-  1  refused, kubelet-refuses, under-pressure, reclaims, evicts; or no decision, for something is missing
+  0  decided (with a pod: it comes in), calm, keeps
+  1  refused, kubelet-refuses, under-pressure, reclaims, evicts, removes, fails; or no decision, for something is missing
   2  bad usage or bad input`;
 
 export function addDecide(program: Command, cli: Cli): void {
@@ -32,8 +33,15 @@ export function addDecide(program: Command, cli: Cli): void {
     .option("--ask <file>", "the whole ask as the API takes it, in the place of --pod")
     .option(
       "--facts <file>",
-      "eviction: the answer of the last pass (-o json), or its `next`; without it this is the first",
+      "eviction, image-gc: the answer of the last pass (-o json), or its `next`; without it this is the first",
     )
+    .addOption(
+      new Option("--operation <operation>", "image-gc, container-gc: what for (default: garbage-collect)").choices(
+        GC_OPERATIONS,
+      ),
+    )
+    .option("--capacity <size>", "image-gc: of the image file system, in bytes or as a quantity; with --available")
+    .option("--available <size>", "image-gc: what is left of it")
     .option("--observed-at <time>", "when it was so, such as 2026-01-31T12:00:00Z")
     .addOption(new Option("--cgroup-version <version>", "cgroup version of the node").choices(["1", "2"]))
     .addOption(new Option("--cgroup-driver <driver>", "cgroup driver").choices(["cgroupfs", "systemd"]))
@@ -57,6 +65,8 @@ export function addDecide(program: Command, cli: Cli): void {
     "nodewise decide preemption --pod critical.yaml --node node.json --pods pods.json --explain reasons",
     "nodewise decide eviction --pods pods.json --config configz.json --stats summary.json -o json > pass-1.json",
     "nodewise decide eviction --pods pods.json --config configz.json --stats summary.json --facts pass-1.json",
+    "crictl images -o json | nodewise decide image-gc --images - --containers containers.json --sandboxes sandboxes.json --stats summary.json",
+    "nodewise decide container-gc --containers containers.json --sandboxes sandboxes.json --pods pods.json --operation delete-unused",
     "nodewise decide cgroups --snapshot snapshot.json -o json | jq '.decision.cgroups[].files'",
   );
   command.addHelpText("after", EXIT_CODES);

@@ -3,6 +3,7 @@ import { askedPodRef } from "../model/asks.ts";
 import { type Explain, type Kind, POLICY_VERSION, type Refusal } from "../model/decision.ts";
 import { ok } from "../model/result.ts";
 import { EXIT, fault, isGood, type Outcome } from "./exit.ts";
+import { type FileSystemOptions, fileSystemSize } from "./inputs/file-system.ts";
 import { optionFor } from "./inputs/parts.ts";
 import { type Question, type QuestionFiles, readQuestion } from "./inputs/question.ts";
 import { READ_ONCE, readSnapshot, readsOnce, type SnapshotFiles } from "./inputs/snapshot.ts";
@@ -11,7 +12,7 @@ import { type Form, printData } from "./output.ts";
 import { answerText } from "./tables/index.ts";
 import type { Terminal } from "./terminal.ts";
 
-export interface DecideOptions extends WhatIfOptions, QuestionFiles {
+export interface DecideOptions extends WhatIfOptions, QuestionFiles, FileSystemOptions {
   readonly output: Form;
   /** Absent: off for tables, reasons for data. */
   readonly explain?: Explain;
@@ -26,7 +27,9 @@ export async function decide(
 ): Promise<Outcome> {
   const { pod, ask, facts } = options;
   if (!readsOnce([...Object.values(files), pod, ask, facts])) return fault(EXIT.badInput, READ_ONCE);
-  const snapshot = await readSnapshot(files);
+  const imageFs = fileSystemSize(kind, options);
+  if (!imageFs.ok) return imageFs;
+  const snapshot = await readSnapshot(imageFs.value === undefined ? files : { ...files, imageFs: imageFs.value });
   if (!snapshot.ok) return snapshot;
   const question = await readQuestion(kind, options);
   if (!question.ok) return question;
@@ -55,6 +58,7 @@ function decideOn(
   const question = {
     assumed: assumed?.text,
     machine: snapshot.machine ?? undefined,
+    observedAtMs: snapshot.observedAt === undefined ? undefined : Date.parse(snapshot.observedAt),
     asked: askedPodRef(ask) ?? undefined,
   };
   const shown = { kind, node: node ?? machineName, decided: answer.value, explain, advice, ...question };

@@ -16,5 +16,5 @@ export type Outcome = Result<ExitCode, Fault>;
 export const fault = (exit: ExitCode, ...lines: readonly string[]): Result<never, Fault> => err({ exit, lines });
 
 /** Verdicts that nobody has to act on. */
-const GOOD: ReadonlySet<Verdict> = new Set<Verdict>(["decided", "calm"]);
+const GOOD: ReadonlySet<Verdict> = new Set<Verdict>(["decided", "calm", "keeps"]);
 export const isGood = (verdict: Verdict): boolean => GOOD.has(verdict);

@@ -12,10 +12,9 @@ export async function decisionsOfApi(
   filter: DecisionFilter,
   limit: number,
 ): Promise<Result<readonly Listed[], Fault>> {
-  const api = URL.parse(url);
-  if (api === null || !/^https?:$/.test(api.protocol) || api.username !== "")
-    return fault(EXIT.badInput, `--api: \`${url}\` is not an address such as http://127.0.0.1:8787`);
-  const get: Get = (path, query) => getJson(api, path, query, token);
+  const api = apiOf(url, token);
+  if (!api.ok) return api;
+  const get = api.value;
   if (filter.node !== undefined) return decisionsOfNode(get, filter.node, filter, limit);
   const nodes = await get<{ nodes: readonly { name: string }[] }>("v1/nodes", {});
   if (!nodes.ok) return nodes;
@@ -28,8 +27,16 @@ export async function decisionsOfApi(
   return ok(found.sort((a, b) => (a.decidedAt < b.decidedAt ? 1 : -1)).slice(0, limit));
 }
 
+/** How a running API is asked. Errors: what is no address of one. */
+export function apiOf(url: string, token: string | undefined): Result<Get, Fault> {
+  const api = URL.parse(url);
+  if (api === null || !/^https?:$/.test(api.protocol) || api.username !== "")
+    return fault(EXIT.badInput, `--api: \`${url}\` is not an address such as http://127.0.0.1:8787`);
+  return ok((path, query) => getJson(api, path, query, token));
+}
+
 type Query = Readonly<Record<string, string | undefined>>;
-type Get = <T>(path: string, query: Query) => Promise<Result<T, Fault>>;
+export type Get = <T>(path: string, query: Query) => Promise<Result<T, Fault>>;
 interface Page {
   readonly decisions: readonly Listed[];
   readonly nextPageToken: string | null;
@@ -57,7 +64,7 @@ async function decisionsOfNode(
   }
   return ok(found);
 }
-const timeText = (ms: number | undefined): string | undefined =>
+export const timeText = (ms: number | undefined): string | undefined =>
   ms === undefined ? undefined : new Date(ms).toISOString();
 
 /** Errors: no answer, an answer that is no JSON, or a problem of the API in its own words. */

@@ -3,6 +3,7 @@ import { KINDS, VERDICTS } from "../model/decision.ts";
 import { dataDirOption } from "./api-options.ts";
 import { type Cli, examples, finish, outputOption } from "./cli.ts";
 import type { HistoryGiven } from "./history.ts";
+import { addRemovals } from "./removals-command.ts";
 import { wholeNumber } from "./whole-number.ts";
 
 export function addHistory(program: Command, cli: Cli): void {
@@ -26,5 +27,7 @@ export function addHistory(program: Command, cli: Cli): void {
     "nodewise history --since 1h",
     "nodewise history --node n1 --kind allocatable --verdict kubelet-refuses",
     "NODEWISE_TOKEN=$(cat token) nodewise history --api https://nodewise.example:8787 -o json",
+    "nodewise history removals --node n1 --since 720h --summary",
   );
+  addRemovals(command, cli);
 }

@@ -50,8 +50,11 @@ export async function history(given: HistoryGiven, cli: Cli): Promise<Outcome> {
   return print(await decisionsOfApi(api, token.value, filter.value, limit));
 }
 
-/** A token never comes as an argument, which every user of the machine could see. */
-async function tokenOf({ tokenFile }: HistoryGiven, { env }: Cli): Promise<Result<string | undefined, Fault>> {
+/** For a running API. A token never comes as an argument, which every user of the machine could see. */
+export async function tokenOf(
+  { tokenFile }: Pick<HistoryGiven, "tokenFile">,
+  { env }: Cli,
+): Promise<Result<string | undefined, Fault>> {
   if (tokenFile === undefined) return ok(env["NODEWISE_TOKEN"] || undefined);
   try {
     return ok((await readFile(tokenFile, "utf8")).trim());
@@ -62,6 +65,23 @@ async function tokenOf({ tokenFile }: HistoryGiven, { env }: Cli): Promise<Resul
 
 function filterOf(given: HistoryGiven, nowMs: number): Result<DecisionFilter, Fault> {
   const { node, kind, verdict, pod } = given;
+  const times = timesOf(given, nowMs);
+  if (!times.ok) return times;
+  return ok({
+    ...(node === undefined ? {} : { node }),
+    ...(kind === undefined ? {} : { kind }),
+    ...(verdict === undefined ? {} : { verdict }),
+    ...(pod === undefined ? {} : { pod }),
+    ...times.value,
+  });
+}
+
+export interface Times {
+  readonly sinceMs?: number;
+  readonly untilMs?: number;
+}
+/** `--since` and `--until`. Errors: what is neither a time nor a duration. */
+export function timesOf(given: Pick<HistoryGiven, "since" | "until">, nowMs: number): Result<Times, Fault> {
   const times: { sinceMs?: number; untilMs?: number } = {};
   for (const [option, field] of [
     ["since", "sinceMs"],
@@ -77,13 +97,7 @@ function filterOf(given: HistoryGiven, nowMs: number): Result<DecisionFilter, Fa
       );
     times[field] = at;
   }
-  return ok({
-    ...(node === undefined ? {} : { node }),
-    ...(kind === undefined ? {} : { kind }),
-    ...(verdict === undefined ? {} : { verdict }),
-    ...(pod === undefined ? {} : { pod }),
-    ...times,
-  });
+  return ok(times);
 }
 
 /** Milliseconds since the epoch. */

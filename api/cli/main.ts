@@ -6,6 +6,7 @@ import { addApi } from "./api-command.ts";
 import { type Cli, reportCrash } from "./cli.ts";
 import { addDecide } from "./decide-command.ts";
 import { EXIT } from "./exit.ts";
+import { addGc } from "./gc-command.ts";
 import { addHistory } from "./history-command.ts";
 import { addKinds } from "./kinds-command.ts";
 import { addMachines } from "./machines-command.ts";
@@ -44,6 +45,8 @@ function programOf(cli: Cli): Command {
     )
     .version(`nodewise ${packageJson.version} (policy ${POLICY_VERSION}, Node ${process.versions.node})`)
     .helpCommand(false)
+    // `history` and its `removals` have options of the same names
+    .enablePositionalOptions()
     .showHelpAfterError("(`--help` shows what there is)")
     .exitOverride()
     .configureOutput({
@@ -52,7 +55,7 @@ function programOf(cli: Cli): Command {
       outputError: (text, write) => write(`nodewise: ${text.replace(/^error: /, "")}`),
     })
     .addHelpText("after", EXIT_CODES);
-  const add = [addUp, addDecide, addSnapshot, addMachines, addKinds, addApi, addActuator, addToken, addHistory];
+  const add = [addUp, addDecide, addSnapshot, addMachines, addKinds, addApi, addActuator, addGc, addToken, addHistory];
   for (const addCommand of add) addCommand(program, cli);
   return program;
 }

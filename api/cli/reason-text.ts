@@ -1,7 +1,9 @@
 import type { Numbers, Reason } from "../model/decision.ts";
 import { own } from "../model/own.ts";
 import { ADMISSION_SENTENCES } from "./sentences/admission.ts";
+import { CONTAINER_GC_SENTENCES } from "./sentences/container-gc.ts";
 import { EVICTION_SENTENCES } from "./sentences/eviction.ts";
+import { IMAGE_GC_SENTENCES } from "./sentences/image-gc.ts";
 import { many, type Sentences, type Words } from "./sentences/words.ts";
 import { humanBytes } from "./size.ts";
 
@@ -33,6 +35,8 @@ const refusedText: Words = ({ reason, manager, ...numbers }) => {
 const SENTENCES: Sentences = {
   ...ADMISSION_SENTENCES,
   ...EVICTION_SENTENCES,
+  ...IMAGE_GC_SENTENCES,
+  ...CONTAINER_GC_SENTENCES,
   allocatable_raised: (n) => `${n["allocated"]} are held, and no less is told`,
   all_cpus: (n) => `every CPU is named: ${because(n)}`,
   best_effort: () => "BestEffort: the least share there is",

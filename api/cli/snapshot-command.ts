@@ -14,6 +14,7 @@ export function addSnapshot(program: Command, cli: Cli): void {
     .option("--manifests <dir>", "its static pods: a directory of manifests")
     .option("--config <file>", "its KubeletConfiguration (absent: the kubelet's defaults)")
     .option("--kubelet-dir <dir>", "where its kubelet keeps its state files (default: /var/lib/kubelet)")
+    .option("--runtime-endpoint <socket>", "its container runtime (CRI v1): images, containers and their file systems")
     .option("--node-name <name>", "its name (default: the host's)")
     .addOption(
       new Option("--cgroup-driver <driver>", "default: the configuration's, else cgroupfs").choices([
@@ -27,6 +28,7 @@ export function addSnapshot(program: Command, cli: Cli): void {
     command,
     "nodewise snapshot > snapshot.json",
     "nodewise snapshot -o yaml --manifests /etc/kubernetes/manifests --config /var/lib/kubelet/config.yaml",
+    "nodewise snapshot --runtime-endpoint unix:///run/containerd/containerd.sock > snapshot.json",
     "nodewise snapshot | nodewise decide cgroups --snapshot -",
   );
 }

@@ -11,6 +11,7 @@ const ALPHA_OFF = [
   "MemoryQoS",
   "PodLevelResourceManagers",
   "QOSReserved",
+  "RuntimeClassInImageCriApi",
   "TaintTolerationComparisonOperators",
 ] as const;
 const BETA_ON = [

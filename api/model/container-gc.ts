@@ -53,6 +53,10 @@ export const CONTAINER_KEEP_WHY = [
   "newest-sandbox",
   "pod-exists",
   "sources-not-ready",
+  /** Of a link: its log may only be in rotation. */
+  "container-not-exited",
+  /** The pass stopped before it came to this. */
+  "not-reached",
 ] as const;
 
 interface Target {

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { issuesOf } from "./decode.ts";
 import { EVICTION_SIGNALS, FILE_SYSTEMS, PRESSURE_CONDITIONS } from "./eviction.ts";
 import { optional, text, wholeNumber } from "./fields.ts";
+import { type ImageGcFacts, imageGcFacts } from "./image-gc.ts";
 import { type InputIssue, joinPath } from "./input-issue.ts";
 import { withoutNulls } from "./nulls.ts";
 import { err, ok, type Result } from "./result.ts";
@@ -56,9 +57,11 @@ export interface EvictionAsk {
   readonly pod: string | null;
   /** The Summary after the node-level reclaim functions ran; null: they have not. */
   readonly statsAfterReclaim: Stats | null;
+  /** The `next` of the node's last image-gc: what is old enough to be reclaimed; null: every image is first seen now. */
+  readonly images: ImageGcFacts | null;
 }
-const NOTHING_ASKED: EvictionAsk = { pod: null, statsAfterReclaim: null };
-const ask = z.strictObject({ pod: optional(text), statsAfterReclaim: optional(stats) });
+const NOTHING_ASKED: EvictionAsk = { pod: null, statsAfterReclaim: null, images: null };
+const ask = z.strictObject({ pod: optional(text), statsAfterReclaim: optional(stats), images: optional(imageGcFacts) });
 
 /** Checks a posted ask. Errors: every issue with its path. */
 export function decodeEvictionAsk(input: unknown, at = "ask"): Result<EvictionAsk, readonly InputIssue[]> {
@@ -66,9 +69,9 @@ export function decodeEvictionAsk(input: unknown, at = "ask"): Result<EvictionAs
   const first = ask.safeParse(input);
   const parsed = first.success ? first : ask.safeParse(withoutNulls(input));
   if (!parsed.success) return err(issuesOf(parsed.error, input, at));
-  const { pod, statsAfterReclaim } = parsed.data;
+  const { pod, statsAfterReclaim, images } = parsed.data;
   if (pod !== undefined && !/^[^/]+\/[^/]+$/.test(pod)) {
     return err([{ path: joinPath(at, ["pod"]), message: "must be NAMESPACE/NAME of a pod of the snapshot" }]);
   }
-  return ok({ pod: pod ?? null, statsAfterReclaim: statsAfterReclaim ?? null });
+  return ok({ pod: pod ?? null, statsAfterReclaim: statsAfterReclaim ?? null, images: images ?? null });
 }

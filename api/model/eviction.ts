@@ -1,3 +1,5 @@
+import type { ContainerGcDecision } from "./container-gc.ts";
+import type { ImageGcDecision } from "./image-gc.ts";
 import type { PodRef } from "./managers.ts";
 import type { EpochMs } from "./units.ts";
 
@@ -72,6 +74,14 @@ export interface Reclaim {
   readonly afterNodeLevel: "enough" | "not-enough" | "unknown" | "nothing-run";
   /** What each signal that is too low must reach for no pod to go. */
   readonly mustReach: readonly { readonly signal: EvictionSignal; readonly available: number }[];
+  /** Null: nothing is run, or what the runtime holds was not posted. */
+  readonly takes: ReclaimTakes | null;
+}
+/** What the node-level functions would throw away: dead containers first, then the images that nothing uses any more. */
+export interface ReclaimTakes {
+  /** Null: not run here, or refused (the reasons say why). */
+  readonly containers: ContainerGcDecision | null;
+  readonly images: ImageGcDecision | null;
 }
 
 export interface DisruptionTarget {

@@ -40,6 +40,11 @@ export const imageGcFacts = z.object({
         again: count,
         /** True while it is not on the node. */
         away: z.boolean(),
+        /** When it last came back. */
+        againAtMs: optional(atMs),
+        /** What was remembered of it, so that the same pass can be told again. */
+        firstDetectedAtMs: optional(atMs),
+        lastUsedAtMs: optional(atMs),
       }),
     )
     .max(REMOVED_KEPT),
@@ -99,6 +104,8 @@ export const IMAGE_KEEP_WHY = [
   "pinned",
   /** The runtime starts sandboxes from it. The kubelet itself relies on `pinned` alone. */
   "sandbox-image",
+  /** The id that the runtime lists is none that a removal could name. */
+  "invalid-id",
   /** Used at the very moment of this pass or, by the clock, after it. */
   "used-now",
   /** First seen less than imageMinimumGCAge ago. */

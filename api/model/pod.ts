@@ -60,13 +60,14 @@ export type ContainerStatus = z.output<typeof containerStatus>;
 
 const containers = z.array(container).max(LIMITS.containersPerPod);
 const statuses = z.array(containerStatus).max(LIMITS.containersPerPod);
-/** Of a volume only what makes it local storage; a source that is there is an empty object. */
+/** Of a volume only what makes it local storage, and the image that it mounts; a source that is there is an empty object. */
 const volume = z.object({
   name: text,
   emptyDir: optional(z.object({ medium: optional(text), sizeLimit: optional(quantity) })),
   hostPath: optional(z.object({})),
   gitRepo: optional(z.object({})),
   configMap: optional(z.object({})),
+  image: optional(z.object({ reference: optional(text) })),
 });
 const condition = z.object({ type: text, status: optional(text), reason: optional(text) });
 /** Extended resources that a claim holds, so that the node need not list them. */

@@ -4,8 +4,10 @@ import { PROBLEMS } from "../routes/problem.ts";
 import { admissionDecision, preemptionDecision } from "./admission-answers.ts";
 import { devicesDecision } from "./device-answers.ts";
 import { evictionDecision } from "./eviction-answers.ts";
+import { containerGcDecision, imageGcDecision } from "./gc-answers.ts";
 import { cpusDecision, memoryDecision, podRef, topologyDecision } from "./manager-answers.ts";
 import { allocatableDecision, cgroupsDecision, cgroupValues } from "./node-answers.ts";
+import { removalList, removalSummary } from "./removal-answers.ts";
 
 /** What the API answers, as schemas: for the document, and for tests that hold real answers to them. */
 const id = z.string().regex(/^[0-9a-f]{32}$/);
@@ -37,6 +39,8 @@ const decisionOf = z.union([
   admissionDecision,
   preemptionDecision,
   evictionDecision,
+  imageGcDecision,
+  containerGcDecision,
 ]);
 const explained = {
   reasons: z.array(placeReasons),
@@ -159,10 +163,14 @@ export const ANSWERS = {
   AdmissionDecision: admissionDecision,
   PreemptionDecision: preemptionDecision,
   EvictionDecision: evictionDecision,
+  ImageGcDecision: imageGcDecision,
+  ContainerGcDecision: containerGcDecision,
   DecisionHead: decisionHead,
   DecisionAnswer: decisionAnswer,
   FullDecision: fullDecision,
   DecisionList: decisionList,
+  RemovalList: removalList,
+  RemovalSummary: removalSummary,
   NodeList: nodeList,
   NodeAnswer: nodeAnswer,
   StoredSnapshot: storedSnapshot,

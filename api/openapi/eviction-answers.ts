@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { EVICTION_SIGNALS, FILE_SYSTEMS, NODE_RECLAIM, PRESSURE_CONDITIONS } from "../model/eviction.ts";
+import { containerGcDecision, imageGcDecision } from "./gc-answers.ts";
 import { podRef } from "./manager-answers.ts";
 
 /** One pass of the eviction manager, as the API answers it. Times in epoch ms; amounts in bytes, inodes or process ids. */
@@ -34,6 +35,11 @@ const reclaim = z.strictObject({
   nodeLevel: z.array(z.enum(NODE_RECLAIM)).describe("run before any pod goes"),
   afterNodeLevel: z.enum(["enough", "not-enough", "unknown", "nothing-run"]),
   mustReach: z.array(z.strictObject({ signal, available: integer })),
+  takes: z
+    .strictObject({ containers: containerGcDecision.nullable(), images: imageGcDecision.nullable() })
+    .nullable()
+    .optional()
+    .describe("what the node-level reclaim would throw away; null: the runtime's lists are not known"),
 });
 const condition = z.strictObject({
   type: z.literal("DisruptionTarget"),

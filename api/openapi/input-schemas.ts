@@ -1,10 +1,12 @@
 import * as z from "zod";
 import { assignments } from "../model/assignments.ts";
 import { devices } from "../model/devices.ts";
+import { doneList } from "../model/garbage-collection.ts";
 import { kubeletConfiguration } from "../model/kubelet-configuration.ts";
 import { machine } from "../model/machine.ts";
 import { node } from "../model/node.ts";
 import { pod } from "../model/pod.ts";
+import { runtime } from "../model/runtime.ts";
 import { cgroup, snapshot } from "../model/snapshot.ts";
 import { stats } from "../model/stats.ts";
 import { resultsReport } from "../routes/results.ts";
@@ -12,6 +14,7 @@ import { resultsReport } from "../routes/results.ts";
 export type JsonSchema = { readonly [keyword: string]: unknown };
 export const ref = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` });
 
+const RUNTIME = "what the container runtime lists over CRI v1, in the JSON of crictl -o json";
 /** The schemas that have a name of their own; where another one uses them it refers to them. */
 const NAMED: readonly (readonly [string, z.ZodType, string])[] = [
   ["Node", node, "v1.Node, as `kubectl get node NAME -o json` prints it"],
@@ -24,6 +27,7 @@ const NAMED: readonly (readonly [string, z.ZodType, string])[] = [
   ["Stats", stats, "the kubelet's /stats/summary (stats/v1alpha1 Summary)"],
   ["Machine", machine, "topology and sizes of the machine, or cAdvisor's MachineInfo"],
   ["Cgroup", cgroup, "which hierarchy the node has, and how its runtime names cgroups"],
+  ["Runtime", runtime, RUNTIME],
   ["Devices", devices, "devices as the plugins list them"],
   ["Assignments", assignments, "the kubelet's state files under their own names, as text or as JSON"],
 ];
@@ -82,6 +86,25 @@ function assignmentsSchema(): JsonSchema {
   return { ...json, properties: Object.fromEntries(files.map(([name, schema]) => [name, { anyOf: [schema, text] }])) };
 }
 
+/** Each list may also stand in the object that crictl prints. */
+function runtimeSchema(): JsonSchema {
+  const json = inputSchema(runtime, "Runtime");
+  const properties = json["properties"] as Record<string, JsonSchema>;
+  const within = (key: string, command: string, schema: JsonSchema | undefined): JsonSchema => ({
+    anyOf: [
+      schema,
+      { type: "object", description: `as crictl ${command} prints it`, required: [key], properties: { [key]: schema } },
+    ],
+  });
+  const wrapped = {
+    images: within("images", "images", properties["images"]),
+    containers: within("containers", "ps -a", properties["containers"]),
+    sandboxes: within("items", "pods", properties["sandboxes"]),
+    imageFilesystems: within("status", "imagefsinfo", properties["imageFilesystems"]),
+  };
+  return { ...json, description: RUNTIME, properties: { ...properties, ...wrapped } };
+}
+
 export function inputSchemas(): Readonly<Record<string, JsonSchema>> {
   const named = NAMED.map(
     ([name, schema, description]) => [name, { ...inputSchema(schema, name), description }] as const,
@@ -90,6 +113,8 @@ export function inputSchemas(): Readonly<Record<string, JsonSchema>> {
     NodeSnapshot: snapshotSchema(),
     ...Object.fromEntries(named),
     Assignments: assignmentsSchema(),
+    Runtime: runtimeSchema(),
+    RemovalsDone: inputSchema(doneList),
     ResultsReport: inputSchema(resultsReport),
   };
 }

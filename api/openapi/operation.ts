@@ -1,4 +1,5 @@
 import { EXPLAIN, REFUSAL_CODES } from "../model/decision.ts";
+import { GC_OPERATIONS } from "../model/garbage-collection.ts";
 import type { ProblemCode } from "../routes/problem.ts";
 import type { AnswerName } from "./answers.ts";
 import { type JsonSchema, ref } from "./input-schemas.ts";
@@ -47,6 +48,13 @@ export const json = (schema: JsonSchema, example: unknown, optional = false) => 
 });
 export const time: JsonSchema = { type: "string", format: "date-time" };
 
+const BYTES: JsonSchema = { type: "integer", minimum: 0 };
+const FILE_SYSTEM: JsonSchema = {
+  type: "object",
+  additionalProperties: false,
+  required: ["capacityBytes", "availableBytes"],
+  properties: { capacityBytes: BYTES, availableBytes: BYTES },
+};
 const ASK: JsonSchema = {
   description: "allocatable and cgroups ask nothing beyond the snapshot; without an ask the others tell what is there",
   anyOf: [
@@ -68,9 +76,34 @@ const ASK: JsonSchema = {
           description: "eviction: the Summary after the node-level reclaim ran",
           anyOf: [ref("Stats"), { type: "null" }],
         },
+        images: {
+          description:
+            "eviction: the `next` of the node's last image-gc, which tells what is old enough to be reclaimed; absent: what the history remembers of it",
+          anyOf: [{ type: "object" }, { type: "null" }],
+        },
+        operation: {
+          type: "string",
+          enum: GC_OPERATIONS,
+          description:
+            "image-gc, container-gc: garbage-collect as the kubelet's timer does it (the default), or delete-unused as its eviction manager does it",
+        },
+        done: {
+          description: "image-gc, container-gc: how the removals of this very pass ended so far; absent: it is a plan",
+          anyOf: [ref("RemovalsDone"), { type: "null" }],
+        },
+        fileSystem: {
+          description: "image-gc: the image file system after the images that were too old are gone",
+          anyOf: [FILE_SYSTEM, { type: "null" }],
+        },
+        afterContainerGc: {
+          type: "boolean",
+          default: false,
+          description: "image-gc: take the containers for gone that a container-gc of the same operation removes first",
+        },
         facts: {
           type: "object",
-          description: "eviction: the next of the node's last answer; absent: what the history remembers counts",
+          description:
+            "eviction, image-gc: the next of the node's last answer; absent: what the history remembers counts",
         },
       },
     },

@@ -16,6 +16,7 @@ import {
   REPLAY_REQUEST,
   time,
 } from "./operation.ts";
+import { REMOVAL_OPERATIONS } from "./removal-operations.ts";
 
 /** `METHOD path` of every route, as routes/index.ts has it. */
 export const OPERATIONS: Readonly<Record<string, Operation>> = {
@@ -95,6 +96,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     answers: { 200: "DecisionList" },
     problems: ["unknown_node", "invalid_query"],
   },
+  ...REMOVAL_OPERATIONS,
   "PUT /v1/nodes/:node/snapshot": {
     tag: "history",
     summary: "Store a snapshot, to decide on it by its id",

@@ -11,7 +11,7 @@ import { idOf } from "./evaluate.ts";
 import type { Decision, DecodedSnapshot, Evaluation, Job } from "./evaluation.ts";
 import { historyProblem } from "./history-problem.ts";
 import { type Problem, problem } from "./problem.ts";
-import { type Remembered, recollect } from "./remembered.ts";
+import { beforeKey, type Remembered, recollect } from "./remembered.ts";
 import { timeText } from "./route.ts";
 
 export interface Asking {
@@ -100,6 +100,7 @@ async function record(
     decision: rowOf(decision, now),
     ...(snapshot === null ? {} : { snapshot: snapshotRow(snapshot, now) }),
     ...factsOf(decision),
+    ...removalsOf(decision, now),
     ...(key === undefined ? {} : { idempotency: await claim(ports, caller, key, decision) }),
   };
   const recorded = await ports.store.record(recording);
@@ -114,9 +115,13 @@ async function record(
 /** What the node's next decision of this kind is to be told. */
 function factsOf({ kind, remember, pass }: Decision): Pick<Recording, "facts"> {
   if (remember === null) return {};
-  const remembered: Remembered = { ...remember, atMs: pass.observedAtMs, bootId: pass.bootId };
-  return { facts: { [kind]: remembered } };
+  const { next, before } = remember;
+  const remembered: Remembered = { next, atMs: pass.observedAtMs, bootId: pass.bootId };
+  return { facts: { [kind]: remembered, [beforeKey(kind)]: before } };
 }
+
+const removalsOf = ({ told, pass }: Decision, now: EpochMs): Pick<Recording, "removals"> =>
+  told === null ? {} : { removals: { ...told, atMs: pass.observedAtMs ?? now } };
 
 export function historyFailed(
   ports: Ports,

@@ -3,6 +3,7 @@ import { steadyInput } from "../decide/input.ts";
 import { askedPodRef, REMEMBERING } from "../model/asks.ts";
 import { type DecisionOf, type Kind, POLICY_VERSION, type Refusal, type Verdict } from "../model/decision.ts";
 import { decodeSnapshot } from "../model/decode.ts";
+import type { ImageGcFacts } from "../model/image-gc.ts";
 import type { PodRef } from "../model/managers.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import type { Snapshot } from "../model/snapshot.ts";
@@ -14,6 +15,7 @@ import { parseJson } from "./json.ts";
 import { inputProblem, type Problem } from "./problem.ts";
 import { type Recall, recall } from "./recall.ts";
 import type { Pass } from "./remembered.ts";
+import { removalsIn, type Told } from "./removed.ts";
 
 /** A snapshot without a node is of this one. */
 export const NO_NODE = "unknown";
@@ -54,26 +56,43 @@ export function evaluator(sha256: Sha256): Evaluate {
 interface FullRequest extends DecisionRequest {
   /** The facts are the history's, which goes on remembering. */
   readonly remembers?: boolean;
+  /** The ask as it is kept where the decision did not come to look at the images' records, which are long. */
+  readonly askWithoutImages?: string | null;
 }
 /** Null: the history must be asked first. */
 function recollected(request: DecisionRequest, { recollection }: Job): FullRequest | null {
   if (!REMEMBERING.has(request.kind) || request.facts !== null) return request;
   if (recollection === undefined) return null;
-  const { facts, remembers } = recollection;
-  return { ...request, ...withFacts(request.kind, request, facts), remembers };
+  const { facts, remembers, images } = recollection;
+  const asked = withFacts(request.kind, request, facts);
+  const { ask } = request;
+  const lacksImages = ask !== undefined && "images" in ask && ask.images === null;
+  if (images === undefined || !lacksImages) return { ...request, ...asked, remembers };
+  // the history's own, checked when it was decided
+  const knowing = { ...ask, images: images as ImageGcFacts };
+  const complete = withFacts(request.kind, { ask: knowing }, facts);
+  return { ...request, ...complete, remembers, askWithoutImages: asked.askText };
 }
-const passOf = (kind: Kind, node: string, { observedAt, bootId }: Snapshot): Pass => ({
+const passOf = (kind: Kind, node: string, { observedAt, bootId, runtime }: Snapshot): Pass => ({
   kind,
   node,
   observedAtMs: timeOf(observedAt),
   bootId: bootId ?? null,
+  readsImages: kind === "eviction" && runtime !== undefined,
 });
 const timeOf = (time: string | undefined): number | null => (time === undefined ? null : Date.parse(time));
 
 /** What was decided, before it is known for which snapshot. */
 interface Answered {
   readonly outcome: Result<
-    { readonly verdict: Verdict; readonly body: string; readonly next: unknown; readonly chosen: PodRef | null },
+    {
+      readonly verdict: Verdict;
+      readonly body: string;
+      readonly next: unknown;
+      readonly chosen: PodRef | null;
+      readonly told: Told | null;
+      readonly looksAtImages: boolean;
+    },
     Refusal
   >;
   readonly seconds: number;
@@ -91,6 +110,8 @@ function answerTo({ kind, ask, facts, explain }: DecisionRequest, snapshot: Snap
       body: JSON.stringify({ decision, reasons, needs, next }),
       next,
       chosen: chosenPod(decision),
+      told: removalsIn(kind, decision),
+      looksAtImages: "reclaim" in decision && (decision.reclaim?.takes?.images ?? null) !== null,
     }),
     seconds,
   };
@@ -121,7 +142,7 @@ function knownAnswer(
 }
 
 async function evaluation(
-  { kind, explain, ask: asked, askText: ask, facts, remembers }: FullRequest,
+  { kind, explain, ask: asked, askText, askWithoutImages = askText, facts, remembers }: FullRequest,
   { outcome, seconds }: Answered,
   { id: snapshotId, node }: StoredSnapshot,
   pass: Pass,
@@ -132,7 +153,8 @@ async function evaluation(
     const { code, message, needs } = outcome.error;
     return { state: "refused", kind, node, problem: { code, detail: message, needs } };
   }
-  const { verdict, body, next, chosen } = outcome.value;
+  const { verdict, body, next, chosen, told, looksAtImages } = outcome.value;
+  const ask = looksAtImages ? askText : askWithoutImages;
   const id = await idOf(sha256, JSON.stringify([kind, snapshotId, ask, POLICY_VERSION, explain, ""]));
   return {
     state: "decided",
@@ -147,6 +169,7 @@ async function evaluation(
     verdict,
     pass,
     remember: remembers === true ? { next, before: facts?.[kind] ?? null } : null,
+    told: node === NO_NODE ? null : told,
     body,
     seconds,
   };

@@ -4,6 +4,7 @@ import type { Canonical } from "./canonical.ts";
 import type { DecisionRequest } from "./decision-request.ts";
 import type { Problem } from "./problem.ts";
 import type { Pass, Recollection } from "./remembered.ts";
+import type { Told } from "./removed.ts";
 
 /** A snapshot as the history keeps it. */
 export interface StoredSnapshot {
@@ -45,6 +46,8 @@ export interface Decision {
   /** What to remember of the node, and what was remembered until now; null: nothing, or the caller does. */
   readonly pass: Pass;
   readonly remember: { readonly next: unknown; readonly before: unknown } | null;
+  /** What was removed, of a node that is known; null: nothing. */
+  readonly told: Told | null;
   /** JSON text of {decision, reasons, needs, next}: made once, for the answer and for the history. */
   readonly body: string;
   /** What the core took. */

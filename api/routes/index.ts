@@ -6,6 +6,7 @@ import { postBatch } from "./batch.ts";
 import { getDecision, postDecision } from "./decisions.ts";
 import { getHealth, getMetrics, getReady } from "./health.ts";
 import { getNode, listDecisions, listNodes } from "./nodes.ts";
+import { getRemovalSummary, listRemovals } from "./removals.ts";
 import { postReplay } from "./replay.ts";
 import { postResults } from "./results.ts";
 import { jsonText, type Route } from "./route.ts";
@@ -21,6 +22,8 @@ export const ROUTES: readonly Route[] = [
   { method: "GET", path: "/v1/nodes", scope: "read", handle: listNodes },
   { method: "GET", path: "/v1/nodes/:node", scope: "read", handle: getNode },
   { method: "GET", path: "/v1/nodes/:node/decisions", scope: "read", handle: listDecisions },
+  { method: "GET", path: "/v1/nodes/:node/removals", scope: "read", handle: listRemovals },
+  { method: "GET", path: "/v1/nodes/:node/removals/summary", scope: "read", handle: getRemovalSummary },
   { method: "PUT", path: "/v1/nodes/:node/snapshot", scope: "decide", handle: putSnapshot },
   { method: "GET", path: "/v1/snapshots/:id", scope: "read", handle: getSnapshot },
   { method: "GET", path: "/healthz", scope: null, handle: getHealth },

@@ -35,7 +35,8 @@ export async function getNode(exchange: Exchange): Promise<Result<Reply, Problem
   return json({ ...nodeOf(found.value), latest });
 }
 
-async function findNode(exchange: Exchange): Promise<Result<NodeRow, Problem>> {
+/** The node that the path names, when the caller may see it. */
+export async function findNode(exchange: Exchange): Promise<Result<NodeRow, Problem>> {
   const name = param(exchange, "node");
   const allowed = requireNode(exchange.caller, name);
   if (!allowed.ok) return allowed;
@@ -72,21 +73,12 @@ export async function listDecisions(exchange: Exchange): Promise<Result<Reply, P
 type Given = Readonly<Partial<Record<(typeof DECISION_FILTERS)[number], string>>>;
 const TIME = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)$/;
 
-function decisionQuery({
-  kind,
-  verdict,
-  pod,
-  since,
-  until,
-  limit = String(DEFAULT_PAGE),
-  pageToken,
-}: Given): Result<DecisionQuery, Problem> {
+/** What is wrong with the times and the size of a page. */
+export function rangeIssues({ since, until, limit }: Pick<Given, "since" | "until" | "limit">): InputIssue[] {
   const issues: InputIssue[] = [];
-  if (kind !== undefined && !isKind(kind)) issues.push({ path: "kind", message: `must be one of ${KINDS.join(", ")}` });
-  if (verdict !== undefined && !isVerdict(verdict))
-    issues.push({ path: "verdict", message: `must be one of ${VERDICTS.join(", ")}` });
-  const size = /^\d{1,4}$/.test(limit) ? Number(limit) : 0;
-  if (size < 1 || size > MAX_PAGE) issues.push({ path: "limit", message: `must be a number from 1 to ${MAX_PAGE}` });
+  const size = limit === undefined || !/^\d{1,4}$/.test(limit) ? 0 : Number(limit);
+  if (limit !== undefined && (size < 1 || size > MAX_PAGE))
+    issues.push({ path: "limit", message: `must be a number from 1 to ${MAX_PAGE}` });
   for (const [path, text] of [
     ["since", since],
     ["until", until],
@@ -95,14 +87,27 @@ function decisionQuery({
       issues.push({ path, message: "must be an RFC 3339 time such as 2026-01-31T12:00:00Z" });
     }
   }
+  return issues;
+}
+/** The times of a query without such issues, half-open. */
+export const rangeOf = ({ since, until }: Pick<Given, "since" | "until">) => ({
+  ...(since === undefined ? {} : { sinceMs: Date.parse(since) }),
+  ...(until === undefined ? {} : { untilMs: Date.parse(until) }),
+});
+
+function decisionQuery({ kind, verdict, pod, pageToken, ...range }: Given): Result<DecisionQuery, Problem> {
+  const issues: InputIssue[] = [];
+  if (kind !== undefined && !isKind(kind)) issues.push({ path: "kind", message: `must be one of ${KINDS.join(", ")}` });
+  if (verdict !== undefined && !isVerdict(verdict))
+    issues.push({ path: "verdict", message: `must be one of ${VERDICTS.join(", ")}` });
+  issues.push(...rangeIssues(range));
   if (issues.length > 0) return queryProblem(issues);
   return ok({
-    limit: size,
+    limit: range.limit === undefined ? DEFAULT_PAGE : Number(range.limit),
     ...(kind !== undefined && isKind(kind) ? { kind } : {}),
     ...(verdict === undefined ? {} : { verdict }),
     ...(pod === undefined ? {} : { pod }),
-    ...(since === undefined ? {} : { sinceMs: Date.parse(since) }),
-    ...(until === undefined ? {} : { untilMs: Date.parse(until) }),
+    ...rangeOf(range),
     ...(pageToken === undefined ? {} : { pageToken }),
   });
 }

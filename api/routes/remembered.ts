@@ -9,19 +9,23 @@ import type { Problem } from "./problem.ts";
 export interface Remembered {
   /** The `next` of its last answer. */
   readonly next: unknown;
-  /** What that answer was given: a request that comes again must find it again. */
-  readonly before: unknown;
   /** The time of the snapshot that it was an answer to. */
   readonly atMs: number | null;
   /** Of that snapshot: what was remembered of another boot is forgotten. */
   readonly bootId: string | null;
 }
+/** Beside it, because both together may be more than a row takes: what that answer was given, for a request that comes again. */
+export const beforeKey = (kind: Kind): string => `${kind} before`;
+/** What is learnt of images outlives a boot: they lie on the disk. */
+const OUTLIVES_BOOT: ReadonlySet<Kind> = new Set<Kind>(["image-gc"]);
 /** Which pass of which node wants to be told. */
 export interface Pass {
   readonly kind: Kind;
   readonly node: string;
   readonly observedAtMs: number | null;
   readonly bootId: string | null;
+  /** It may look at what the images' records say. */
+  readonly readsImages: boolean;
 }
 /** What a pass is told. */
 export interface Recollection {
@@ -29,20 +33,28 @@ export interface Recollection {
   readonly facts: unknown;
   /** False: its answer is not the node's last, or it is not known whose it is, and it is not remembered. */
   readonly remembers: boolean;
+  /** The `next` of the node's last image-gc, for a pass that reads it. */
+  readonly images?: unknown;
 }
 
 /** What counts for a pass: a repeated one is told what it was told, a late one what was known before the last. */
 export async function recollect(store: Store, pass: Pass): Promise<Result<Recollection, Problem>> {
-  const { kind, node, observedAtMs, bootId } = pass;
+  const { kind, node, readsImages } = pass;
   if (node === NO_NODE) return ok({ facts: null, remembers: false });
-  const all = await store.readFacts(node);
+  const all = await store.readFacts(node, [kind, beforeKey(kind), ...(readsImages ? [IMAGES] : [])]);
   if (!all.ok) return historyProblem(all.error);
-  const known = all.value[kind] as Remembered | undefined;
-  if (known === undefined || (bootId !== null && known.bootId !== null && bootId !== known.bootId)) {
-    return ok({ facts: null, remembers: true });
-  }
+  const own = ownPart(pass, all.value[kind] as Remembered | undefined, all.value[beforeKey(kind)]);
+  const images = (all.value[IMAGES] as Remembered | undefined)?.next;
+  return ok(readsImages && images !== undefined ? { ...own, images } : own);
+}
+const IMAGES: Kind = "image-gc";
+
+function ownPart({ kind, observedAtMs, bootId }: Pass, known: Remembered | undefined, before: unknown): Recollection {
+  if (known === undefined) return { facts: null, remembers: true };
+  const isOtherBoot = bootId !== null && known.bootId !== null && bootId !== known.bootId;
+  if (isOtherBoot && !OUTLIVES_BOOT.has(kind)) return { facts: null, remembers: true };
   if (known.atMs === null || observedAtMs === null || observedAtMs > known.atMs) {
-    return ok({ facts: known.next, remembers: true });
+    return { facts: known.next, remembers: true };
   }
-  return ok({ facts: known.before, remembers: observedAtMs === known.atMs });
+  return { facts: before ?? null, remembers: observedAtMs === known.atMs };
 }

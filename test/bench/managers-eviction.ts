@@ -83,7 +83,7 @@ function passInput(): PassInput {
   };
 }
 const input = passInput();
-const ask = { pod: null, statsAfterReclaim: null };
+const ask = { pod: null, statsAfterReclaim: null, images: null };
 
 /** After decoding; the last with every ranking, the forecast and the counterfactuals. */
 export const EVICTION_CASES: readonly BenchCase[] = [

@@ -1,3 +1,5 @@
+import { IMAGE_GC_CASES } from "./gc.ts";
+import { CONTAINER_GC_CASES } from "./gc-containers.ts";
 import { ADMISSION_CASES } from "./managers-admission.ts";
 import { CPU_CASES } from "./managers-cpus.ts";
 import { DEVICES_CASE } from "./managers-devices.ts";
@@ -22,6 +24,7 @@ const WITHOUT_AIM = /read and checked|16 nodes|whole answer/;
 const GROUPS: readonly { readonly aimNanos: number; readonly cases: readonly BenchCase[] }[] = [
   { aimNanos: MS, cases: [...CPU_CASES, ...MEMORY_CASES, ...ADMISSION_CASES, ...EVICTION_CASES] },
   { aimNanos: 10 * MS, cases: [...TOPOLOGY_CASES, DEVICES_CASE] },
+  { aimNanos: 20 * MS, cases: [...IMAGE_GC_CASES, ...CONTAINER_GC_CASES] },
 ];
 /** The compiler takes its time: so many runs, or as many as go into a second. */
 const WARM_UP = 500;

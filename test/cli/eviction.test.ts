@@ -244,7 +244,9 @@ describe.concurrent("eviction that is asked badly", () => {
     );
     const none = await run(["decide", "allocatable", "--node", realNode("node.json"), "--facts", "x.json"]);
     expect(none).toMatchObject({ code: 2, stdout: "" });
-    expect(none.stderr).toBe("nodewise: --facts: allocatable remembers nothing: leave it out; eviction does\n");
+    expect(none.stderr).toBe(
+      "nodewise: --facts: allocatable remembers nothing: leave it out; eviction and image-gc do\n",
+    );
   });
 
   test("a configuration that the kubelet does not start with is refused in its words", async () => {

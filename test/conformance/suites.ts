@@ -16,9 +16,11 @@ import { type Pod, pod as podSchema } from "../../api/model/pod.ts";
 import { canonicalText, parseQuantity } from "../../api/model/quantity.ts";
 import { micros } from "../../api/model/units.ts";
 import { ADMISSION_SUITES } from "./admission-suites.ts";
+import { CONTAINER_GC_SUITES } from "./container-gc-suites.ts";
 import { CPU_SUITES } from "./cpu-suites.ts";
 import { DEVICE_SUITES } from "./device-suites.ts";
 import { EVICTION_SUITES } from "./eviction-suites.ts";
+import { IMAGE_GC_SUITES } from "./image-gc-suites.ts";
 import { MEMORY_SUITES } from "./memory-suites.ts";
 import { decideNodeStatus, readNodeStatus } from "./node-status.ts";
 import { type Suite, suite } from "./suite.ts";
@@ -179,8 +181,10 @@ export const SUITES: Readonly<Record<string, Suite>> = {
     show: ({ allocatable, capacity }) => ({ allocatable, capacity }),
   }),
   ...ADMISSION_SUITES,
+  ...CONTAINER_GC_SUITES,
   ...CPU_SUITES,
   ...EVICTION_SUITES,
+  ...IMAGE_GC_SUITES,
   ...MEMORY_SUITES,
   ...TOPOLOGY_SUITES,
   ...DEVICE_SUITES,

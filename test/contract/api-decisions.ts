@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { REMEMBERING } from "../../api/model/asks.ts";
 import { KINDS, type Kind, POLICY_VERSION, type Verdict } from "../../api/model/decision.ts";
 import { decisionAnswer, fullDecision, snapshotStored, storedSnapshot } from "../../api/openapi/answers.ts";
 import { DECISION } from "../../api/openapi/examples.ts";
@@ -12,7 +13,7 @@ const ASKS: Partial<Record<Kind, { readonly ask: object }>> = {
   admission: { ask: { pod: "default/guar-int" } },
   preemption: { ask: { pod: "default/guar-int" } },
 };
-const VERDICT_OF: Partial<Record<Kind, Verdict>> = { eviction: "calm" };
+const VERDICT_OF: Partial<Record<Kind, Verdict>> = { eviction: "calm", "image-gc": "keeps", "container-gc": "keeps" };
 
 export function decisions(of: Of): void {
   test.each(KINDS)("decides %s on the captured node, records it, and answers it again in full", async (kind) => {
@@ -29,7 +30,7 @@ export function decisions(of: Of): void {
     const { recorded: _, ...same } = answered;
     expect(full).toMatchObject(same);
     expect(full).toMatchObject({ verdict: VERDICT_OF[kind] ?? "decided", explain: "reasons", results: [] });
-    if (ASKS[kind] === undefined && kind !== "eviction") expect(full).toMatchObject({ ask: null, pod: null });
+    if (ASKS[kind] === undefined && !REMEMBERING.has(kind)) expect(full).toMatchObject({ ask: null, pod: null });
   });
 
   test("the cgroups of the captured node hold what the real kubelet wrote", async () => {

@@ -7,8 +7,12 @@ import { nodeTokens, tokens } from "./api-auth.ts";
 import { badInput, badRequests } from "./api-bad-input.ts";
 import { batches, batchProblems } from "./api-batch.ts";
 import { decisions, snapshotsAndKeys } from "./api-decisions.ts";
+import { containerPasses, imagePasses, imagesRemoved } from "./api-gc.ts";
+import { runtimeKept } from "./api-gc-history.ts";
+import { collectionsAskedBadly } from "./api-gc-input.ts";
 import { history, replays, results } from "./api-history.ts";
 import { remembering } from "./api-remembering.ts";
+import { badRemovals, decidedRemovals, removals } from "./api-removals.ts";
 import type { ApiSubject } from "./api-subject.ts";
 import { pagesAndEncodings, surface } from "./api-surface.ts";
 
@@ -29,10 +33,22 @@ export function apiContract(name: string, open: () => Promise<ApiSubject>): void
       badAsks(of);
     });
     describe("decisions that remember", () => remembering(of));
+    describe("collections", () => {
+      imagePasses(of);
+      imagesRemoved(of);
+      containerPasses(of);
+      runtimeKept(of);
+    });
+    describe("collections that are asked badly", () => collectionsAskedBadly(of));
     describe("stored snapshots and idempotency keys", () => snapshotsAndKeys(of));
     describe("bad input", () => badInput(of));
     describe("bad requests", () => badRequests(of));
     describe("history", () => history(of));
+    describe("removals", () => {
+      removals(of);
+      badRemovals(of);
+      decidedRemovals(of);
+    });
     describe("results", () => results(of));
     describe("replays", () => replays(of));
     describe("batches", () => batches(of));

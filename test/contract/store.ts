@@ -3,6 +3,9 @@ import type { Store } from "../../db/store.ts";
 import { damage } from "./store-damage.ts";
 import { largeBodies, resultsFactsTokens } from "./store-keeping.ts";
 import { lists } from "./store-lists.ts";
+import { dearestRemovals, removalRetention, removalSummaries } from "./store-removal-costs.ts";
+import { manyRemovals, removalLists } from "./store-removal-lists.ts";
+import { removals, returns } from "./store-removals.ts";
 import { retention } from "./store-retention.ts";
 import type { StoreSubject } from "./store-rows.ts";
 import { sharedTexts } from "./store-texts.ts";
@@ -26,7 +29,18 @@ export function storeContract(name: string, open: () => Promise<StoreSubject>): 
     describe("results, facts and tokens", () => resultsFactsTokens(of));
     describe("large bodies", () => largeBodies(of));
     describe("shared texts", () => sharedTexts(() => subject));
+    describe("removals", () => {
+      removals(of);
+      returns(of);
+    });
+    describe("lists of removals", () => removalLists(of));
+    describe("many removals", () => manyRemovals(of));
+    describe("what removals brought and cost", () => {
+      removalSummaries(of);
+      dearestRemovals(of);
+    });
     describe("retention", () => retention(of));
+    describe("retention of removals", () => removalRetention(of));
     describe("damage", () => damage(() => subject));
   });
 }

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { openNode } from "../../db/open-node.ts";
+import type { Store } from "../../db/store.ts";
 import { value } from "../contract/store-rows.ts";
 import { testFolder } from "./folder.ts";
 
@@ -23,6 +24,20 @@ async function acknowledgedBeforeKill(file: string, prefix: string, enough: numb
   const [code, signal] = await exited;
   expect({ code, signal }).toEqual({ code: null, signal: "SIGKILL" });
   return text.split("\n").slice(0, -1);
+}
+
+/** The ids of all removals, each of which is its decision's. */
+async function removedIn(store: Store): Promise<Set<string>> {
+  const ids = new Set<string>();
+  for (let n = 0; n < 5; n++) {
+    for (let pageToken: string | null | undefined; pageToken !== null; ) {
+      const query = { node: `node-${n}`, limit: 500, ...(pageToken === undefined ? {} : { pageToken }) };
+      const page = value(await store.listRemovals(query));
+      for (const { id, decisionId } of page.items) if (id === decisionId) ids.add(id);
+      pageToken = page.nextPageToken;
+    }
+  }
+  return ids;
 }
 
 test("every acknowledged row survives kill -9, and no row is half there", { timeout: 60_000 }, async () => {
@@ -45,5 +60,6 @@ test("every acknowledged row survives kill -9, and no row is half there", { time
   }
   expect(acknowledged.filter((id) => !found.has(id))).toEqual([]);
   expect(facts).toEqual(found);
+  expect(await removedIn(store)).toEqual(found);
   await store.close();
 });

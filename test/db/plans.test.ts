@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { Store } from "../../db/store.ts";
+import { cameBack, containerRemoval, imageRemoval, pass, recordPass } from "../contract/removal-rows.ts";
 import { decisionRow, snapshotRow, T0, value } from "../contract/store-rows.ts";
 import { listeningStore } from "./listening.ts";
 
@@ -89,4 +90,72 @@ test("a stream reads bodies a megabyte at a time, before compression", async () 
   for await (const item of store.streamDecisions({})) rows += value(item).body === body ? 1 : 0;
   expect(rows).toBe(7);
   expect(log.filter((sql) => sql.includes("json_each"))).toHaveLength(3);
+});
+
+/** Twenty passes over a hundred images, and the statements that one of them is written with. */
+async function collected(store: Store, node: string): Promise<void> {
+  const images = Array.from({ length: 100 }, (_, i) => imageRemoval(`i-${i}`));
+  for (let at = 0; at < 20; at++) {
+    const returns = images.map(({ id }) => cameBack(id, T0 + at));
+    await recordPass(store, node, pass(T0 + at, [...images, containerRemoval(`c-${at}`)], { returns }));
+  }
+}
+
+test("removals are written by their key, and listed, counted and pruned along an index", async () => {
+  const { store, plansOf } = listening();
+  const node = "n";
+  await collected(store, node);
+  const pageToken = value(await store.listRemovals({ node, limit: 1 })).nextPageToken ?? "";
+  const told = pass(T0 + 30, [imageRemoval("i-1")], { returns: [cameBack("i-2", T0 + 30)] });
+  const queries: Readonly<Record<string, readonly [RegExp, (store: Store) => Promise<unknown>]>> = {
+    write: [
+      /SEARCH removals USING (COVERING )?INDEX removals_key \(node=\? AND object_id=\? AND target=\? AND runtime_handler=\? AND at_ms<\?\)/,
+      () => recordPass(store, node, told),
+    ],
+    list: [
+      /SEARCH removals USING INDEX removals_by_node \(node=\? AND/,
+      () => store.listRemovals({ node, limit: 5, pageToken }),
+    ],
+    filtered: [
+      /SEARCH removals USING INDEX removals_by_node \(node=\? AND at_ms>\? AND at_ms<\?\)/,
+      () =>
+        store.listRemovals({
+          node,
+          kind: "image-gc",
+          target: "image",
+          end: "failed",
+          search: "x",
+          sinceMs: T0,
+          untilMs: T0 + 9,
+          limit: 5,
+        }),
+    ],
+    prune: [
+      /SEARCH removals USING COVERING INDEX removals_by_time \(at_ms<\?\)/,
+      () => store.prune({ nowMs: T0 + 5, maxAgeMs: 0 }),
+    ],
+    cap: [
+      /SEARCH removals USING COVERING INDEX removals_by_node \(node=\?\)/,
+      () => store.prune({ nowMs: T0, maxRemovalsPerNode: 9 }),
+    ],
+  };
+  for (const [name, [expected, query]] of Object.entries(queries)) {
+    const plans = await plansOf(query);
+    expect(plans.join("\n"), name).toMatch(expected);
+    expect(
+      plans.filter((detail) => /SCAN removals|TEMP B-TREE/.test(detail)),
+      name,
+    ).toEqual([]);
+  }
+});
+
+test("a summary reads one node's time, containers in the index alone", async () => {
+  const { store, plansOf } = listening();
+  await collected(store, "n");
+  const plans = (await plansOf((s) => s.summarizeRemovals("n", { sinceMs: T0 }))).join("\n");
+  expect(plans).toMatch(/SEARCH removals USING COVERING INDEX removals_by_node \(node=\? AND at_ms>\? AND at_ms<\?\)/);
+  expect(plans).toMatch(
+    /SEARCH removals USING INDEX removals_key \(node=\? AND object_id=\? AND target=\? AND runtime_handler=\? AND at_ms=\?\)/,
+  );
+  expect(plans).not.toMatch(/SCAN removals/);
 });

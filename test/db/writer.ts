@@ -1,5 +1,6 @@
 import { writeSync } from "node:fs";
 import { openNode } from "../../db/open-node.ts";
+import { imageRemoval, pass } from "../contract/removal-rows.ts";
 import { decisionRow, snapshotRow } from "../contract/store-rows.ts";
 
 // The program that crash.test.ts kills: records without end into argv[2] and prints each id (prefix argv[3]) once acknowledged.
@@ -16,7 +17,8 @@ async function lane(): Promise<void> {
     const node = `node-${n % 5}`;
     const snapshot = snapshotRow({ id: `snapshot-of-${id}`, node, sequence: n });
     const decision = decisionRow({ id, node, snapshotId: snapshot.id, decidedAtMs: n });
-    const recorded = await store.record({ snapshot, decision, facts: { [id]: n } });
+    const removals = pass(n, [imageRemoval(id)]);
+    const recorded = await store.record({ snapshot, decision, facts: { [id]: n }, removals });
     if (!recorded.ok) throw new Error(recorded.error.message);
     writeSync(1, `${id}\n`);
   }

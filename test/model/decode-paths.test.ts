@@ -41,7 +41,7 @@ describe("every issue names its place", () => {
     [{ cgroup: { version: 2, driver: "none" } }, "cgroup.driver"],
     [{ kubeletConfiguration: { cpuCFSQuotaPeriod: "soon" } }, "kubeletConfiguration.cpuCFSQuotaPeriod"],
     [
-      { kubeletConfiguration: { imageGCHighThresholdPercent: 101 } },
+      { kubeletConfiguration: { imageGCHighThresholdPercent: 85.5 } },
       "kubeletConfiguration.imageGCHighThresholdPercent",
     ],
     [{ kubeletConfiguration: { featureGates: { A: "yes" } } }, "kubeletConfiguration.featureGates.A"],

@@ -4,6 +4,7 @@ import { ApiClient } from "../../actuator/client.ts";
 import { Journal } from "../../actuator/journal.ts";
 import { type PassReport, runPass } from "../../actuator/loop.ts";
 import type { MachineFacts } from "../../actuator/machine/facts.ts";
+import { Memory } from "../../actuator/memory.ts";
 import { Outbox } from "../../actuator/outbox.ts";
 import type { LoopPorts, Problem } from "../../actuator/ports.ts";
 import { recover } from "../../actuator/recover.ts";
@@ -98,7 +99,8 @@ export class SimNode {
   }
   #openClient(): ApiClient {
     const access = { url: "http://api.sim", token: undefined, timeoutMs: 1000, fetch: this.#fetch };
-    return new ApiClient(access, Outbox.open(join(this.#dir, "outbox.jsonl")), (p) => this.problems.push(p));
+    const memory = new Memory(this.#dir, (message) => this.problems.push({ from: "memory", message }));
+    return new ApiClient(access, Outbox.open(join(this.#dir, "outbox.jsonl")), memory, (p) => this.problems.push(p));
   }
   #ports(): LoopPorts {
     return {

@@ -11,6 +11,7 @@ import { EXIT, type Fault, fault } from "../exit.ts";
 import { issueText, type Origin } from "./origin.ts";
 import { readPods } from "./pods.ts";
 import { readDocument } from "./read.ts";
+import type { RuntimeParts } from "./runtime.ts";
 import { misplaced } from "./wanted.ts";
 
 export interface MachineSnapshotOptions {
@@ -21,6 +22,8 @@ export interface MachineSnapshotOptions {
   /** Where a kubelet keeps its state files. */
   readonly kubeletDir?: string;
   readonly cgroupDriver?: "cgroupfs" | "systemd";
+  /** CRI v1 over a unix socket; absent: nothing of the runtime is known. */
+  readonly runtimeEndpoint?: string;
 }
 export interface MachineSnapshot {
   readonly snapshot: Readonly<Record<string, unknown>>;
@@ -39,6 +42,9 @@ export async function readMachine(options: MachineSnapshotOptions): Promise<Resu
   if (!configuration.ok) return configuration;
   const pods = await readPodsOf(options, nodeName, origins);
   if (!pods.ok) return pods;
+  const runtime = await readRuntimeOf(options.runtimeEndpoint, kubeletDirectory);
+  if (!runtime.ok) return runtime;
+  const { missing: unreadOfRuntime = [], ...runtimeParts } = runtime.value;
   const snapshot = snapshotOf({
     machine,
     kubeletConfiguration: configuration.value,
@@ -46,11 +52,24 @@ export async function readMachine(options: MachineSnapshotOptions): Promise<Resu
     cgroup: { driver: options.cgroupDriver ?? driverOf(configuration.value) },
     nodeName,
     ...(assignments === undefined ? {} : { assignments }),
+    ...runtimeParts,
   });
   const decoded = decodeSnapshot(snapshot);
   if (!decoded.ok) return fault(EXIT.badInput, ...decoded.error.map((issue) => issueText(issue, origins)));
-  const unread = [...machine.missing, ...missing].map(({ path, why }) => `not known of this machine: ${path}: ${why}`);
+  const unread = [...machine.missing, ...missing, ...unreadOfRuntime].map(
+    ({ path, why }) => `not known of this machine: ${path}: ${why}`,
+  );
   return ok({ snapshot, missing: [...unread, ...pods.value.problems] });
+}
+
+/** The client of the runtime is loaded only where one is named. */
+async function readRuntimeOf(
+  endpoint: string | undefined,
+  kubeletDirectory: string,
+): Promise<Result<Partial<RuntimeParts>, Fault>> {
+  if (endpoint === undefined) return ok({});
+  const { readRuntime } = await import("./runtime.ts");
+  return readRuntime(endpoint, kubeletDirectory);
 }
 
 async function readConfiguration(file: string | undefined, origins: Origin[]): Promise<Result<unknown, Fault>> {

@@ -3,7 +3,7 @@ import type { Snapshot } from "../../model/snapshot.ts";
 import type { Stats } from "../../model/stats.ts";
 
 /** Kinds that decide nothing without a time. */
-const TIMED: ReadonlySet<Kind> = new Set<Kind>(["eviction"]);
+const TIMED: ReadonlySet<Kind> = new Set<Kind>(["eviction", "image-gc", "container-gc"]);
 
 /** Where stats were given and no time, the latest time in them; undefined where none is wanted or none is there. */
 export function assumedTime(kind: Kind, { observedAt, stats }: Snapshot): string | undefined {

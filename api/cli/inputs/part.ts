@@ -31,8 +31,18 @@ export async function readPart(option: Option, path: string): Promise<Result<Rea
   if (!single.ok) return fault(EXIT.badInput, `${document.file}: ${single.error}`);
   const { value, base } = single.value;
   const why = misplaced(value, option);
-  return why === undefined ? ok({ posted: value, document, base }) : fault(EXIT.badInput, `${document.file}: ${why}`);
+  if (why !== undefined) return fault(EXIT.badInput, `${document.file}: ${why}`);
+  const key = WRAPPED[option];
+  const isWrapped = key !== undefined && Object.hasOwn(value as object, key);
+  return ok({ posted: value, document, base: isWrapped ? [...base, key] : base });
 }
+/** Where crictl puts what it lists. */
+const WRAPPED: Partial<Record<Option, string>> = {
+  images: "images",
+  containers: "containers",
+  sandboxes: "items",
+  imagefs: "status",
+};
 
 async function readState(option: Option, path: string): Promise<Result<ReadPart, Fault>> {
   const read = await readStateFile(path);

@@ -31,17 +31,44 @@ export const PARTS = [
     path: ["devicePlugins"],
     what: "plugins: whether they are registered, their options, what they prefer",
   },
+  { option: "images", path: ["runtime", "images"], what: "the runtime's images (crictl images -o json)" },
+  {
+    option: "containers",
+    path: ["runtime", "containers"],
+    what: "the runtime's containers of every state (crictl ps -a -o json)",
+  },
+  { option: "sandboxes", path: ["runtime", "sandboxes"], what: "the runtime's pod sandboxes (crictl pods -o json)" },
+  {
+    option: "imagefs",
+    path: ["runtime", "imageFilesystems"],
+    what: "the runtime's file systems (crictl imagefsinfo -o json)",
+  },
 ] as const;
 export type PartOption = (typeof PARTS)[number]["option"];
 
+/** What no option of its own gives, or more than one. */
+const OTHERS: readonly (readonly [path: string, advice: string])[] = [
+  ["cgroup.version", "--cgroup-version 1 or 2"],
+  ["observedAt", "--observed-at"],
+  ["ask.pod", "--pod"],
+  ["ask", "--ask"],
+  ["stats.node.runtime.imageFs", "--stats, or --capacity and --available of `df -B1`"],
+  ["runtime.podLogDirectories", "--snapshot with the names of /var/log/pods"],
+  ["runtime.danglingLogLinks", "--snapshot with the dead links of /var/log/containers"],
+];
+
 /** The option that would have given a path of the snapshot or the ask: `stats.node.fs` -> `--stats`. */
 export function optionFor(path: string): string {
-  if (path === "cgroup.version") return "--cgroup-version 1 or 2";
-  if (path === "observedAt") return "--observed-at";
-  if (isBelow(path, "ask.pod")) return "--pod";
-  if (isBelow(path, "ask")) return "--ask";
+  const other = OTHERS.find(([prefix]) => isBelow(path, prefix));
+  if (other !== undefined) return other[1];
+  // crictl ps does not print them
+  if (/^runtime\.containers\[\d+\]\.mounts$/.test(path)) return "--pods of `kubectl get pods -A -o json`";
+  if (path === "runtime")
+    return "--images, --containers and --sandboxes of `crictl images`, `ps -a` and `pods` with `-o json`";
   const part = PARTS.find((one) => isBelow(path, one.path.join(".")));
-  return part === undefined ? "--snapshot" : `--${part.option}`;
+  if (part === undefined) return "--snapshot";
+  const command = /\((crictl [^)]*)\)$/.exec(part.what)?.[1];
+  return command === undefined ? `--${part.option}` : `--${part.option} of \`${command}\``;
 }
 const isBelow = (path: string, prefix: string): boolean =>
   path === prefix || path.startsWith(`${prefix}.`) || path.startsWith(`${prefix}[`);

@@ -1,3 +1,4 @@
+import { formOf } from "../../../actuator/manifests/document-form.ts";
 import { podItems } from "../../../actuator/manifests/pod-items.ts";
 import { podsOf } from "../../../actuator/manifests/pods-of.ts";
 import { problemText } from "../../../actuator/manifests/problem.ts";
@@ -29,6 +30,7 @@ export async function readPods(path: string, nodeName: string): Promise<Result<R
   const origins: Origin[] = [];
   const lines: string[] = [];
   for (const source of documents.value) {
+    if (formOf(source.value) === "crictl pods") return fault(EXIT.badInput, `${source.file}: ${NO_PODS}`);
     for (const base of placesOf(source.value)) {
       const [pod, problem] = podAt(source, base, nodeName);
       if (problem !== undefined) lines.push(problem);
@@ -39,6 +41,8 @@ export async function readPods(path: string, nodeName: string): Promise<Result<R
   return lines.length > 0 ? fault(EXIT.badInput, ...lines) : ok({ pods, origins });
 }
 
+const NO_PODS =
+  "is what `crictl pods` prints, and --pods takes v1.Pods (kubectl get pods -A -o json): give it with --sandboxes";
 const SELECT = "give those of one node (kubectl get pods -A --field-selector spec.nodeName=NAME -o json)";
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -1,8 +1,10 @@
 import { formText } from "../../../actuator/manifests/document-form.ts";
 import { decodeAsk, decodeFacts, REMEMBERING } from "../../model/asks.ts";
 import type { AskOf, Facts, Kind } from "../../model/decision.ts";
+import type { GcOperation } from "../../model/garbage-collection.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { EXIT, type Fault, fault } from "../exit.ts";
+import { listed } from "../sentences/words.ts";
 import { readAsk } from "./ask.ts";
 import { issueText, type Path } from "./origin.ts";
 import { type InputDocument, readDocument } from "./read.ts";
@@ -14,25 +16,31 @@ export interface QuestionFiles {
   readonly ask?: string;
   /** A file with the `next` of an earlier answer, or the whole answer. */
   readonly facts?: string;
+  /** What a collection is run for. */
+  readonly operation?: GcOperation;
 }
 /** What is asked of a kind beside the snapshot. */
 export interface Question {
   readonly ask: AskOf[Kind];
   readonly facts: Facts;
 }
+const COLLECTIONS: readonly Kind[] = ["image-gc", "container-gc"];
 type Fields = Readonly<Record<string, unknown>>;
 const isFields = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Reads what is asked and what is remembered. Errors: options that exclude each other, and faults with file, line and path. */
 export async function readQuestion(kind: Kind, files: QuestionFiles): Promise<Result<Question, Fault>> {
-  const { pod, ask, facts } = files;
+  const { pod, ask, facts, operation } = files;
+  if (operation !== undefined && !COLLECTIONS.includes(kind))
+    return fault(EXIT.badInput, `--operation: ${kind} collects nothing: leave it out; ${listed(COLLECTIONS)} do`);
+  if (ask !== undefined && operation !== undefined)
+    return fault(EXIT.badInput, "--ask holds the operation too: leave --operation out");
   if (ask !== undefined && pod !== undefined) return fault(EXIT.badInput, "--ask holds the pod too: leave --pod out");
   if (facts !== undefined && !REMEMBERING.has(kind)) {
-    const others = [...REMEMBERING].join(", ");
-    return fault(EXIT.badInput, `--facts: ${kind} remembers nothing: leave it out; ${others} does`);
+    return fault(EXIT.badInput, `--facts: ${kind} remembers nothing: leave it out; ${listed([...REMEMBERING])} do`);
   }
-  const asked = ask === undefined ? await withoutFacts(kind, pod) : await readWholeAsk(kind, ask);
+  const asked = ask === undefined ? await withoutFacts(kind, pod, operation) : await readWholeAsk(kind, ask);
   if (!asked.ok || facts === undefined) return asked;
   if (asked.value.facts[kind] !== undefined)
     return fault(EXIT.badInput, "--ask holds facts too: leave --facts out, or the facts out of the ask");
@@ -40,9 +48,16 @@ export async function readQuestion(kind: Kind, files: QuestionFiles): Promise<Re
   return remembered.ok ? ok({ ask: asked.value.ask, facts: { [kind]: remembered.value } }) : remembered;
 }
 
-async function withoutFacts(kind: Kind, pod: string | undefined): Promise<Result<Question, Fault>> {
+async function withoutFacts(
+  kind: Kind,
+  pod: string | undefined,
+  operation: GcOperation | undefined,
+): Promise<Result<Question, Fault>> {
   const ask = await readAsk(kind, pod);
-  return ask.ok ? ok({ ask: ask.value, facts: {} }) : ask;
+  if (!ask.ok) return ask;
+  // the option is given to no kind without one
+  const asked = operation === undefined ? ask.value : ({ ...ask.value, operation } as AskOf[Kind]);
+  return ok({ ask: asked, facts: {} });
 }
 
 /** With kinds that remember, `facts` in it is what is remembered, as with the API. */

@@ -3,6 +3,7 @@ import { decodeSnapshot } from "../../model/decode.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { EXIT, type Fault, fault } from "../exit.ts";
+import type { FileSystemSize } from "./file-system.ts";
 import { issueText, type Origin } from "./origin.ts";
 import { readPart } from "./part.ts";
 import { PARTS, type PartOption } from "./parts.ts";
@@ -17,6 +18,8 @@ export interface SnapshotFiles extends Partial<Readonly<Record<PartOption, strin
   readonly cgroupDriver?: "cgroupfs" | "systemd";
   /** When it was so. */
   readonly observedAt?: string;
+  /** Of the image file system, in the place of what the stats say. */
+  readonly imageFs?: FileSystemSize;
 }
 type Fields = Readonly<Record<string, unknown>>;
 const fieldsOf = (value: unknown): Fields => (typeof value === "object" && value !== null ? (value as Fields) : {});
@@ -42,9 +45,15 @@ export async function readSnapshot(files: SnapshotFiles): Promise<Result<Snapsho
   const given = Object.entries(cgroup).filter(([, value]) => value !== undefined);
   if (given.length > 0) input["cgroup"] = { ...fieldsOf(input["cgroup"]), ...Object.fromEntries(given) };
   if (files.observedAt !== undefined) input["observedAt"] = files.observedAt;
+  if (files.imageFs !== undefined) input["stats"] = withImageFs(input["stats"], files.imageFs);
   const decoded = decodeSnapshot(input);
   if (decoded.ok) return decoded;
   return fault(EXIT.badInput, ...decoded.error.map((issue) => issueText(issue, origins)));
+}
+
+function withImageFs(stats: unknown, imageFs: FileSystemSize): Fields {
+  const { node, ...rest } = fieldsOf(stats);
+  return { ...rest, node: { ...fieldsOf(node), runtime: { ...fieldsOf(fieldsOf(node)["runtime"]), imageFs } } };
 }
 
 async function readBase(path: string | undefined, origins: Origin[]): Promise<Result<Fields, Fault>> {

@@ -19,15 +19,25 @@ const TAKES: Readonly<Record<Exclude<PartOption, "pods">, readonly DocumentForm[
   "device-checkpoint": ["kubelet_internal_checkpoint"],
   devices: ["devices"],
   "device-plugins": ["devicePlugins"],
+  images: ["crictl images"],
+  containers: ["crictl ps"],
+  sandboxes: ["crictl pods"],
+  imagefs: ["crictl imagefsinfo"],
 };
 
 /** Why a document is nothing for an option: what it is, what was wanted, and which option takes it. `undefined` where it fits. */
 export function misplaced(value: unknown, option: Exclude<PartOption, "pods">): string | undefined {
   const fits = option === "config" ? isConfiguration(value) : TAKES[option].some((form) => hasForm(value, form));
-  if (fits) return undefined;
+  if (fits || (option === "sandboxes" && isEmptyList(value))) return undefined;
   const wanted = PARTS.find((part) => part.option === option)?.what;
   return `is ${formText(value)}, and --${option} takes ${wanted}${otherOption(value)}`;
 }
+
+/** Of what, it does not say. */
+const isEmptyList = (value: unknown): boolean => {
+  const { kind, items } = (value ?? {}) as { kind?: unknown; items?: unknown };
+  return kind === undefined && Array.isArray(items) && items.length === 0;
+};
 
 /** `: give it with --stats`, where an option takes such a document. */
 export function otherOption(value: unknown): string {

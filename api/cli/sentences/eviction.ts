@@ -16,7 +16,8 @@ const CAUSE: Readonly<Record<string, string>> = {
 
 /** What the reasons of `eviction` say. */
 export const EVICTION_SENTENCES: Sentences = {
-  available_above_capacity: (n) => `${n["available"]} available of ${n["capacity"]}: these stats contradict themselves`,
+  available_above_capacity: (n) =>
+    `${n["available"] ?? n["told"]} available of ${n["capacity"] ?? n["capacityBytes"]}: these stats contradict themselves`,
   below_threshold: (n) => `${n["available"]} available is less than ${n["quantity"]}`,
   clock_ran_backwards: (n) => `the last pass was at ${time(n["atMs"])}, later than this one (${time(n["now"])})`,
   containerfs_overridden: (n) => `the kubelet sets it itself: ${n["warning"]}`,
@@ -31,9 +32,13 @@ export const EVICTION_SENTENCES: Sentences = {
   no_stats_of_signal: (n) => `nothing was observed: there is no ${n["path"]}`,
   node_level_first: (n) =>
     `before any pod goes: ${n["functions"]}, ${AFTER[String(n["afterNodeLevel"])] ?? n["afterNodeLevel"]}`,
-  order_is_chance: (n) => `a kubelet may as well take ${n["others"]}: its order is chance`,
+  order_is_chance: (n) =>
+    n["others"] === undefined
+      ? "equal to a neighbour in all that the kubelet sorts by: its order is chance"
+      : `a kubelet may as well take ${n["others"]}: its order is chance`,
   pod_without_stats: () => "the stats do not speak of it: it ranks before all pods of which they do",
   pressure_observed: (n) => `a threshold of it is met; True until ${time(n["untilMs"])} at least`,
+  reclaim_not_told: (n) => `what it would throw away is not known (${n["code"]}): ${n["message"]}`,
   reclaims_first: (n) => `the most urgent threshold that is met: ${n["resource"]} is reclaimed`,
   samples_after_now: (n) => `${many(n["later"], "sample")} of a time after ${time(n["now"])} left out`,
   soft_not_above_hard: (n) => `the soft ${n["soft"]} is not above the hard ${n["hard"]}, which is met first`,

@@ -1,4 +1,10 @@
-import type { Eviction, EvictionDecision, FileSystems, Reclaim } from "../../model/eviction.ts";
+import {
+  type Eviction,
+  type EvictionDecision,
+  type FileSystems,
+  NODE_RECLAIM,
+  type Reclaim,
+} from "../../model/eviction.ts";
 import type { PodRef } from "../../model/managers.ts";
 import { listed, many } from "../sentences/words.ts";
 import type { Color } from "../style.ts";
@@ -6,6 +12,7 @@ import { printable } from "../style.ts";
 import { table } from "../table.ts";
 import { timeText } from "../time-text.ts";
 import { forecastTable } from "./forecast.ts";
+import { nodeReclaimText } from "./node-reclaim.ts";
 import { outcome } from "./outcome.ts";
 import { listText } from "./placements.ts";
 import { rankingTables } from "./rankings.ts";
@@ -45,7 +52,7 @@ function headOf({ decision, verdict, paint, notesAt }: Shown<EvictionDecision>):
     outcome(paint, ...verdictOf({ decision, verdict })),
     ...lines.map((line) => `${printable(line)}\n`),
     `${paint("dim", FILE_SYSTEMS[fileSystems])}\n`,
-    ...["facts.eviction", "containerfs"].flatMap(notesAt).map((note) => `  ${note}\n`),
+    ...["facts.eviction", "containerfs", ...NODE_RECLAIM].flatMap(notesAt).map((note) => `  ${note}\n`),
   ].join("");
 }
 
@@ -79,13 +86,16 @@ const AFTER: Readonly<Record<Reclaim["afterNodeLevel"], string>> = {
   unknown: "whether that is enough is not known: a pod goes only if it is not",
   "nothing-run": "",
 };
-function reclaimLines({ threshold, orElse, event, nodeLevel, afterNodeLevel, mustReach }: Reclaim): readonly string[] {
+function reclaimLines(reclaim: Reclaim): readonly string[] {
+  const { threshold, orElse, event, nodeLevel, afterNodeLevel, mustReach, takes } = reclaim;
+  const thrownAway = nodeReclaimText(takes);
   const others =
     orElse.length === 0 ? "" : ` (a kubelet may as well take ${listText(orElse.map(thresholdText), ", ")})`;
   const reach = mustReach.map(({ signal, available }) => `${signal} ${signalText(signal, available)}`);
   return [
     `for ${thresholdText(threshold)}${others}: ${event.reason}: ${event.message}`,
     ...(nodeLevel.length === 0 ? [] : [`before any pod goes: ${nodeLevel.join(", ")}; ${AFTER[afterNodeLevel]}`]),
+    ...(thrownAway === "" ? [] : [thrownAway]),
     ...(reach.length === 0 ? [] : [`must be reached: ${reach.join(", ")}`]),
   ];
 }

@@ -45,11 +45,13 @@ export interface Answer<K extends Kind> {
   readonly assumed?: string | undefined;
   readonly machine?: Machine | undefined;
   readonly asked?: PodRef | undefined;
+  /** When it was so, in epoch ms. */
+  readonly observedAtMs?: number | undefined;
 }
 
 /** A whole answer for a person: whose it is, the kind's table, and what would have made it fuller. */
 export function answerText<K extends Kind>(answer: Answer<K>, { paint, columns }: Terminal): string {
-  const { kind, node, decided, explain, advice, assumed, machine, asked } = answer;
+  const { kind, node, decided, explain, advice, assumed, machine, asked, observedAtMs } = answer;
   const reasons = new Map(decided.reasons.map(({ at, because }) => [at, because]));
   const told = new Set<string>();
   const notesAt = (at: string): readonly string[] => {
@@ -62,7 +64,7 @@ export function answerText<K extends Kind>(answer: Answer<K>, { paint, columns }
     return paint("yellow", `not known: ${path}${hint}\n`);
   });
   const { decision, verdict } = decided;
-  const body = TABLES[kind]({ decision, verdict, columns, paint, notesAt, machine, asked });
+  const body = TABLES[kind]({ decision, verdict, columns, paint, notesAt, machine, asked, observedAtMs, explain });
   // the reasons of a place that has no row in the table
   const others = [...reasons.keys()].filter((at) => !told.has(at));
   const rest = others.map(

@@ -1,4 +1,4 @@
-import type { Verdict } from "../../model/decision.ts";
+import type { Explain, Verdict } from "../../model/decision.ts";
 import type { Machine } from "../../model/machine.ts";
 import type { PodRef } from "../../model/managers.ts";
 import type { Paint } from "../style.ts";
@@ -15,6 +15,15 @@ export interface Shown<D> {
   readonly machine?: Machine | undefined;
   /** The pod that asked to come in. */
   readonly asked?: PodRef | undefined;
+  /** When it was so, in epoch ms: ages are told from then. */
+  readonly observedAtMs?: number | undefined;
+  /** `full`: no list is shortened. */
+  readonly explain?: Explain | undefined;
+}
+
+/** Reasons of what a shortened list leaves out are not told elsewhere either. */
+export function swallowNotes({ notesAt }: Pick<Shown<unknown>, "notesAt">, places: readonly string[]): void {
+  for (const place of places) notesAt(place);
 }
 
 /** Parts of an answer below each other, an empty line between those that have something to say. */

@@ -12,6 +12,7 @@ import { Reasons } from "../reasons.ts";
 import { evictionThresholds } from "./configuration.ts";
 import { doubts } from "./doubts.ts";
 import { forecasts } from "./forecast.ts";
+import { reclaimTakes } from "./node-reclaim.ts";
 import { rankings } from "./rankings.ts";
 import { remembered } from "./remember.ts";
 import { samplesWith } from "./samples.ts";
@@ -62,7 +63,7 @@ export function decideEviction(asked: Asked<EvictionAsk>): Result<Decided<Evicti
     thresholds: states,
     warnings: pass.watched.warnings,
     conditions: pass.pressure.conditions,
-    reclaim: pass.reclaim,
+    reclaim: pass.reclaim && { ...pass.reclaim, takes: reclaimTakes(asked, pass.reclaim.nodeLevel, reasons, needs) },
     evicted: pass.evicted,
     spared: pass.spared.map(podRef),
     rankings: ranked.map((r) => r.ranking),

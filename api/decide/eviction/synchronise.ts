@@ -28,6 +28,8 @@ export interface PassInput {
   readonly before: EvictionFacts | undefined;
   readonly now: EpochMs;
 }
+/** Without what the node-level functions would take, which no threshold tells. */
+export type ReclaimGoal = Omit<Reclaim, "takes">;
 export interface Pass {
   readonly layout: FileSystems;
   readonly watched: WatchedThresholds;
@@ -35,7 +37,7 @@ export interface Pass {
   readonly seen: Observations;
   readonly statsOf: StatsOf;
   readonly pressure: Pressure;
-  readonly reclaim: Reclaim | null;
+  readonly reclaim: ReclaimGoal | null;
   readonly evicted: readonly Eviction[];
   readonly spared: readonly Pod[];
 }
@@ -73,7 +75,7 @@ function reclaimOf(
   threshold: Threshold,
   { layout, watched, seen, pressure }: Pick<Pass, "layout" | "watched" | "seen" | "pressure">,
   after: Stats | null,
-): Reclaim {
+): ReclaimGoal {
   const { resource } = SIGNALS[threshold.signal];
   const nodeLevel = nodeReclaim(threshold.signal, layout);
   const isMemory = resource === "memory";

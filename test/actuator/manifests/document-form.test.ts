@@ -8,6 +8,11 @@ describe("documents that say no kind are told by their fields", () => {
     [{ items: [] }, "list"],
     [{ kubeletconfig: { maxPods: 1 } }, "/configz"],
     [{ node: { fs: { capacityBytes: 1 } } }, "/stats/summary"],
+    [{ images: [] }, "crictl images"],
+    [{ containers: [] }, "crictl ps"],
+    [{ items: [{ id: "a", metadata: { uid: "u" } }] }, "crictl pods"],
+    [{ status: { imageFilesystems: [] } }, "crictl imagefsinfo"],
+    [{ runtime: {} }, "snapshot"],
     [{ node: { status: {} } }, "snapshot"],
     [{ pods: [] }, "snapshot"],
     [{ topology: [], num_cores: 2 }, "machine"],
@@ -50,6 +55,11 @@ test("what is found is told in few words", () => {
     "a number",
   ]);
   expect(formText({ kind: "x".repeat(1000) }).length).toBeLessThan(100);
+});
+
+test("what crictl prints of file systems is no node, though it has a status", () => {
+  expect(hasForm({ status: { imageFilesystems: [] } }, "v1.Node")).toBe(false);
+  expect(formText({ images: [] })).toBe("what `crictl images` prints");
 });
 
 test("a list that only names resources may be devices or plugins", () => {

@@ -1,0 +1,150 @@
+import { join } from "node:path";
+import { Client, credentials, Metadata, type MethodDefinition, type ServiceError } from "@grpc/grpc-js";
+import { type MethodDefinition as LoadedMethod, loadSync } from "@grpc/proto-loader";
+import { err, ok, type Result } from "../../api/model/result.ts";
+import { socketPathOf } from "./endpoint.ts";
+import { faultOf } from "./fault.ts";
+import type { Blob, CriAnswer, CriMethod, CriRequest } from "./messages.ts";
+import type { Answered, RuntimeFault } from "./port.ts";
+
+/** The kubelet's runtimeRequestTimeout. */
+export const DEFAULT_TIMEOUT_MS = 120_000;
+/** A list of 10,000 containers with their labels and annotations is beyond the 16 MB of other clients. */
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
+const CHANNEL = {
+  "grpc.max_receive_message_length": MAX_ANSWER_BYTES,
+  "grpc.enable_http_proxy": 0,
+  "grpc.use_local_subchannel_pool": 1,
+};
+/** The content service only refines an estimate: nobody waits long for it. */
+const LONGEST_BLOBS_MS = 10_000;
+const CONTENT_LIST = "/containerd.services.content.v1.Content/List";
+/** Of everything that containerd keeps for CRI. */
+const NAMESPACE = "k8s.io";
+
+export interface ConnectionOptions {
+  /** `unix:///run/containerd/containerd.sock`, or the path alone. */
+  readonly endpoint: string;
+  /** Of each call; 2 minutes if absent. */
+  readonly timeoutMs?: number;
+}
+
+/** The one door to a container runtime's socket: every call has a deadline, every failure is a fault that says what to do. */
+export interface Connection {
+  /** `extraMs`: on top of the deadline, for calls that wait for a process. */
+  call<M extends CriMethod>(method: M, request: CriRequest<M>, extraMs?: number): Answered<CriAnswer<M>>;
+  /** The blobs of containerd's content store; UNIMPLEMENTED by other runtimes. */
+  blobs(): Answered<readonly Blob[]>;
+  close(): void;
+}
+
+/** Connects at the first call, and again after the runtime was restarted. The error says what is wrong with the endpoint. */
+export function openConnection({
+  endpoint,
+  timeoutMs = DEFAULT_TIMEOUT_MS,
+}: ConnectionOptions): Result<Connection, string> {
+  const path = socketPathOf(endpoint);
+  if (!path.ok) return path;
+  const socketPath = path.value;
+  const channels = channelsTo(socketPath);
+  const optionsOf = (ms: number) => ({ deadline: Date.now() + ms });
+
+  function call<M extends CriMethod>(method: M, request: CriRequest<M>, extraMs = 0): Answered<CriAnswer<M>> {
+    const { path, requestSerialize, responseDeserialize } = methodOf(method);
+    const deadlineMs = timeoutMs + extraMs;
+    const { client, done } = channels.take();
+    return new Promise((resolve) => {
+      client.makeUnaryRequest(
+        path,
+        requestSerialize as (value: CriRequest<M>) => Buffer,
+        responseDeserialize as (bytes: Buffer) => CriAnswer<M>,
+        request,
+        new Metadata(),
+        optionsOf(deadlineMs),
+        (error, answer) => {
+          done(error);
+          if (error !== null) resolve(err(faultOf({ call: method, socketPath, timeoutMs: deadlineMs }, error)));
+          else resolve(ok(answer as CriAnswer<M>));
+        },
+      );
+    });
+  }
+
+  function blobs(): Answered<readonly Blob[]> {
+    const { requestSerialize, responseDeserialize } = contentList();
+    const metadata = new Metadata();
+    metadata.set("containerd-namespace", NAMESPACE);
+    const { client, done } = channels.take();
+    const found: Blob[] = [];
+    const deadlineMs = Math.min(timeoutMs, LONGEST_BLOBS_MS);
+    const parse = responseDeserialize as (bytes: Buffer) => { readonly info: readonly Blob[] };
+    return new Promise((resolve) => {
+      const end = (error: ServiceError | null, result: Result<readonly Blob[], RuntimeFault>): void => {
+        done(error);
+        resolve(result);
+      };
+      client
+        .makeServerStreamRequest(CONTENT_LIST, requestSerialize, parse, {}, metadata, optionsOf(deadlineMs))
+        .on("data", (part: { readonly info: readonly Blob[] }) => {
+          for (const blob of part.info) found.push(blob);
+        })
+        .on("error", (error: ServiceError) =>
+          end(error, err(faultOf({ call: "Content/List", socketPath, timeoutMs: deadlineMs }, error))),
+        )
+        .on("end", () => end(null, ok(found)));
+    });
+  }
+
+  return ok({ call, blobs, close: channels.close });
+}
+
+/**
+ * A channel that failed to connect holds its next tries back longer and longer, so a call after a failure gets a new
+ * one. The old one is closed when its last call has ended: the others still hear their own fault.
+ */
+function channelsTo(socketPath: string) {
+  const open = () => ({
+    client: new Client(`unix://${socketPath}`, credentials.createInsecure(), CHANNEL),
+    active: 0,
+    failed: false,
+  });
+  let current = open();
+  const take = () => {
+    if (current.failed) current = open();
+    const taken = current;
+    taken.active++;
+    const done = (error: ServiceError | null): void => {
+      taken.active--;
+      if (error !== null && BROKEN.has(error.code)) taken.failed = true;
+      if (taken.failed && taken.active === 0) taken.client.close();
+    };
+    return { client: taken.client, done };
+  };
+  return { take, close: () => current.client.close() };
+}
+/** UNAVAILABLE, DEADLINE_EXCEEDED: the channel may be at fault. */
+const BROKEN: ReadonlySet<number> = new Set([14, 4]);
+
+type Loaded = LoadedMethod<object, object>;
+type Definition = Pick<MethodDefinition<unknown, unknown>, "path" | "requestSerialize" | "responseDeserialize">;
+let loaded: ReadonlyMap<string, Loaded> | undefined;
+
+/** Method path -> how it is written and read; the files are parsed at the first use. */
+function methods(): ReadonlyMap<string, Loaded> {
+  if (loaded !== undefined) return loaded;
+  const files = ["runtime.proto", "content.proto"].map((file) => join(import.meta.dirname, file));
+  const definitions = loadSync(files, { longs: String, enums: String, defaults: true });
+  const entries = Object.entries(definitions).flatMap(([, service]) =>
+    "format" in service
+      ? []
+      : Object.values(service).map((method): [string, Loaded] => [method.path, method as Loaded]),
+  );
+  loaded = new Map(entries);
+  return loaded;
+}
+const SERVICES = ["/runtime.v1.RuntimeService/", "/runtime.v1.ImageService/"] as const;
+function methodOf(method: CriMethod): Definition {
+  const [runtime, image] = SERVICES.map((service) => methods().get(service + method));
+  return (runtime ?? image) as Definition;
+}
+const contentList = (): Definition => methods().get(CONTENT_LIST) as Definition;

@@ -1,0 +1,53 @@
+import { type ServiceError, status } from "@grpc/grpc-js";
+import type { RuntimeFault } from "./port.ts";
+
+export interface FailedCall {
+  readonly call: string;
+  readonly socketPath: string;
+  readonly timeoutMs: number;
+}
+
+/** The fault as a sentence: `ListImages: NOT_FOUND: no such image`. */
+export const faultText = ({ call, code, message }: RuntimeFault): string => `${call}: ${code}: ${message}`;
+
+/** gRPC's code by name, the runtime's words and, where there is something to do about it, what. */
+export function faultOf(failed: FailedCall, error: Pick<ServiceError, "code" | "details">): RuntimeFault {
+  const code = status[error.code] ?? `CODE_${error.code}`;
+  const words = wordsOf(error.details);
+  const advice = adviceOn(failed, error.code, words);
+  return { call: failed.call, code, message: advice === undefined ? words : `${words}; ${advice}` };
+}
+
+/** One line; the client library's own frame around an errno says nothing more. */
+const wordsOf = (details: string): string =>
+  details === ""
+    ? "the runtime gave no reason"
+    : details
+        .replace(/\s+/g, " ")
+        .replace(/^No connection established\. Last error: (?:Error: )?/, "")
+        .replace(/\.? ?Resolution note: ?$/, "");
+
+function adviceOn({ socketPath, timeoutMs }: FailedCall, code: status, words: string): string | undefined {
+  switch (code) {
+    case status.UNAVAILABLE:
+      return connectionAdvice(socketPath, words);
+    case status.DEADLINE_EXCEEDED:
+      return `the runtime at ${socketPath} gave no answer within ${timeoutMs} ms: it hangs or is overloaded, or something else listens there`;
+    case status.UNIMPLEMENTED:
+      return words.includes("unknown service")
+        ? "this socket serves no CRI v1: either the cri plugin is switched off (disabled_plugins in containerd's config.toml), or the runtime is older than containerd 1.6 and knows only v1alpha2"
+        : "this runtime is too old for the call";
+    case status.RESOURCE_EXHAUSTED:
+      return words.includes("larger than max") ? "the answer is larger than this client takes" : undefined;
+    default:
+      return undefined;
+  }
+}
+
+function connectionAdvice(socketPath: string, words: string): string {
+  if (words.includes("ENOENT"))
+    return `there is no socket at ${socketPath}: is the runtime running, and is the endpoint right?`;
+  if (/EACCES|EPERM/.test(words)) return `this user may not use ${socketPath}: run as root`;
+  if (words.includes("ECONNREFUSED")) return `nothing listens at ${socketPath}: the runtime has stopped`;
+  return `the connection to ${socketPath} broke: the runtime stopped, or is not a gRPC server; the next call connects again`;
+}

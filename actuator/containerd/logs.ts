@@ -1,0 +1,100 @@
+import { type Dirent, lstatSync, readdirSync, rmSync, statSync, unlinkSync } from "node:fs";
+import { join } from "node:path";
+import { err, ok, type Result } from "../../api/model/result.ts";
+import type { Missing } from "../machine/files.ts";
+
+/** Where a kubelet has the logs of its pods, and the links to them by container. */
+export const POD_LOGS = "/var/log/pods";
+export const CONTAINER_LOGS = "/var/log/containers";
+
+/** Names, sorted; undefined: the directory could not be read, and `missing` says why. */
+export interface ObservedLogs {
+  /** `NAMESPACE_NAME_UID` */
+  readonly podLogDirectories: readonly string[] | undefined;
+  /** `POD_NAMESPACE_CONTAINER-ID.log`, links whose log is gone. */
+  readonly danglingLogLinks: readonly string[] | undefined;
+  readonly missing: readonly Missing[];
+}
+
+/** `gone`: it was not there, or no longer what may be removed. */
+export type LogRemoval = Result<"removed" | "gone", string>;
+
+/** Lists both directories; a directory that does not exist is empty. Reads only. */
+export function observeLogs({ podLogs, containerLogs }: { podLogs: string; containerLogs: string }): ObservedLogs {
+  const missing: Missing[] = [];
+  const names = (dir: string, wanted: (entry: Dirent) => boolean): readonly string[] | undefined => {
+    try {
+      const entries = readdirSync(dir, { withFileTypes: true });
+      return entries
+        .filter(wanted)
+        .map(({ name }) => name)
+        .sort();
+    } catch (error) {
+      if (codeOf(error) === "ENOENT") return [];
+      missing.push({ path: dir, why: `not readable (${codeOf(error)})` });
+      return undefined;
+    }
+  };
+  return {
+    podLogDirectories: names(podLogs, (entry) => entry.isDirectory()),
+    danglingLogLinks: names(
+      containerLogs,
+      (entry) => entry.name.endsWith(".log") && entry.isSymbolicLink() && dangles(join(containerLogs, entry.name)),
+    ),
+    missing,
+  };
+}
+
+/**
+ * Removes a pod's directory below `root` with all that is in it; links in it are removed, never followed. The error is
+ * a sentence: a name that is no single part of a path, a link in the directory's place, or the kernel's refusal.
+ */
+export function removePodLogs(root: string, name: string): LogRemoval {
+  const path = partOf(root, name);
+  if (!path.ok) return path;
+  try {
+    if (!lstatSync(path.value).isDirectory()) return err(`remove ${path.value}: it is not a directory`);
+    rmSync(path.value, { recursive: true });
+    return ok("removed");
+  } catch (error) {
+    return ended(path.value, error);
+  }
+}
+
+/** Removes a link below `root` whose log is gone. A link that leads somewhere again stays: `gone`. Errors: as above. */
+export function removeLogLink(root: string, name: string): LogRemoval {
+  const path = partOf(root, name);
+  if (!path.ok) return path;
+  try {
+    if (!lstatSync(path.value).isSymbolicLink()) return err(`remove ${path.value}: it is not a link`);
+    if (!dangles(path.value)) return ok("gone");
+    unlinkSync(path.value);
+    return ok("removed");
+  } catch (error) {
+    return ended(path.value, error);
+  }
+}
+
+function partOf(root: string, name: string): Result<string, string> {
+  const isPart = name !== "" && name !== "." && name !== ".." && !/[/\0]/.test(name);
+  return isPart ? ok(join(root, name)) : err(`remove \`${name}\` from ${root}: it is not the name of one entry`);
+}
+
+/** Only where the kernel says that the target is not there: a target that may not be read is no sign of that. */
+function dangles(link: string): boolean {
+  try {
+    statSync(link);
+    return false;
+  } catch (error) {
+    return codeOf(error) === "ENOENT";
+  }
+}
+
+const ended = (path: string, error: unknown): LogRemoval =>
+  codeOf(error) === "ENOENT" ? ok("gone") : err(`remove ${path}: ${codeOf(error)}`);
+
+function codeOf(error: unknown): string {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === undefined) throw error;
+  return code;
+}

@@ -1,0 +1,93 @@
+import type { GcOperation } from "../../api/model/garbage-collection.ts";
+import type { Problem } from "../ports.ts";
+import { collect } from "./collect.ts";
+import { type Look, type LookSettings, look } from "./look.ts";
+import type { CollectionReport, GcKind, GcPorts, ReclaimReport, RemovalReport, TurnReport } from "./ports.ts";
+import { reclaim } from "./reclaim.ts";
+import { type Settled, settleCutShort } from "./settle.ts";
+
+export interface CollectOptions {
+  readonly settings: LookSettings;
+  /** Decides and reports, and removes nothing. */
+  readonly dryRun: boolean;
+  /** With the containers' timer, also asks `eviction`, and collects what it names. */
+  readonly joinsEviction: boolean;
+  readonly stop: AbortSignal;
+  readonly onRemoval: (removal: RemovalReport) => void;
+  readonly onSettled: (settled: Settled) => void;
+}
+
+/** Runs collections, one at a time. INVARIANT: nothing is removed before a pass that was cut short is settled. */
+export class Collector {
+  readonly #ports: GcPorts;
+  readonly #options: CollectOptions;
+  #sequence = 0;
+  #problems: Problem[] = [];
+  #notices: Problem[] = [];
+  /** What still shows the node as it is; null once something was removed. */
+  #look: Look | null = null;
+  /** The last look failed: in this turn nothing more is tried. */
+  #isBlind = false;
+
+  constructor(ports: GcPorts, options: CollectOptions) {
+    this.#ports = ports;
+    this.#options = options;
+  }
+
+  /** What is due, containers before the images that they keep. Never throws for what the world does. */
+  async turn(due: ReadonlySet<GcKind>, operation: GcOperation = "garbage-collect"): Promise<TurnReport> {
+    this.#problems = [];
+    this.#notices = [];
+    this.#look = null;
+    this.#isBlind = false;
+    const at = this.#ports.observeMachine().observedAt;
+    const collections: CollectionReport[] = [];
+    let report: ReclaimReport | null = null;
+    if (await this.#settle()) {
+      if (this.#options.joinsEviction && due.has("container-gc")) report = await this.#reclaim(collections);
+      for (const kind of ["container-gc", "image-gc"] as const)
+        if (due.has(kind) && !this.#options.stop.aborted) await this.#collect(kind, operation, collections);
+    }
+    return { at, reclaim: report, collections, problems: this.#problems, notices: this.#notices };
+  }
+
+  async #settle(): Promise<boolean> {
+    const settled = await settleCutShort(this.#ports);
+    if (!settled.ok) this.#problems.push(settled.error);
+    else if (settled.value !== null) this.#options.onSettled(settled.value);
+    return settled.ok;
+  }
+
+  async #reclaim(collections: CollectionReport[]): Promise<ReclaimReport | null> {
+    const first = await this.#see();
+    if (first === null) return null;
+    const run = async (kind: GcKind): Promise<void> => this.#collect(kind, "delete-unused", collections);
+    const reclaimed = await reclaim(this.#ports, first, this.#options.dryRun, run, () => this.#see());
+    this.#problems.push(...reclaimed.problems);
+    return reclaimed.report;
+  }
+
+  async #collect(kind: GcKind, operation: GcOperation, collections: CollectionReport[]): Promise<void> {
+    const seen = await this.#see();
+    if (seen === null) return;
+    const { dryRun, stop, onRemoval } = this.#options;
+    const report = await collect(this.#ports, { kind, operation, look: seen, dryRun, stop, onRemoval });
+    if (report.removals.length > 0) this.#look = null;
+    this.#problems.push(...report.problems);
+    collections.push(report);
+  }
+
+  /** The runtime is listed once, and again when something was removed since. */
+  async #see(): Promise<Look | null> {
+    if (this.#look !== null || this.#isBlind) return this.#look;
+    const seen = await look(this.#ports, this.#options.settings, ++this.#sequence);
+    if (!seen.ok) {
+      this.#problems.push(seen.error);
+      this.#isBlind = true;
+      return null;
+    }
+    this.#notices = [...seen.value.notices];
+    this.#look = seen.value;
+    return seen.value;
+  }
+}

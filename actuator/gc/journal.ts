@@ -1,0 +1,91 @@
+import type { Done, GcOperation } from "../../api/model/garbage-collection.ts";
+import { map, type Result } from "../../api/model/result.ts";
+import { appendLine, type JournalError, readLines, replaceFile } from "../journal-file.ts";
+import type { GcKind, Space } from "./ports.ts";
+
+/** What is to be removed, as a decision names it; of an image kept for a runtime handler with that. */
+export interface Entry {
+  readonly id: string;
+  readonly runtimeHandler: string;
+  readonly target: "image" | "container" | "sandbox" | "pod-logs" | "log-link";
+}
+export const keyOf = ({ id, runtimeHandler }: { readonly id: string; readonly runtimeHandler?: string | undefined }) =>
+  `${id},${runtimeHandler ?? ""}`;
+
+export interface OpenPass {
+  readonly kind: GcKind;
+  readonly operation: GcOperation;
+  readonly snapshot: unknown;
+  /** The ids that the first plan named, in its order. */
+  readonly planned: readonly string[];
+}
+/** A pass that was cut short: what was begun, what ended, and what nobody knows the end of. */
+export interface CutShort extends OpenPass {
+  readonly done: readonly Done[];
+  readonly fileSystem: Space | null;
+  readonly unknown: readonly Entry[];
+}
+
+type Line =
+  | ({ readonly type: "begin" } & OpenPass)
+  | { readonly type: "intent"; readonly entry: Entry }
+  | { readonly type: "end"; readonly done: Done }
+  | { readonly type: "file-system"; readonly space: Space };
+
+/**
+ * The pass of a collection that is under way, a file of JSON lines: before a removal its intent, after it its end, each
+ * on disk before anything else happens. Empty between passes.
+ */
+export class GcJournal {
+  readonly #file: string;
+
+  constructor(file: string) {
+    this.#file = file;
+  }
+
+  /** The pass that was not closed; null: there is none. Errors: the file cannot be read or made. */
+  unclosed(): Result<CutShort | null, JournalError> {
+    return map(readLines(this.#file), ({ lines }) => passIn(lines));
+  }
+
+  begin(pass: OpenPass): Result<unknown, JournalError> {
+    return replaceFile(this.#file, [textOf({ type: "begin", ...pass })]);
+  }
+  intend({ id, runtimeHandler, target }: Entry): Result<unknown, JournalError> {
+    return appendLine(this.#file, textOf({ type: "intent", entry: { id, runtimeHandler, target } }));
+  }
+  end(done: Done): Result<unknown, JournalError> {
+    return appendLine(this.#file, textOf({ type: "end", done }));
+  }
+  fileSystem(space: Space): Result<unknown, JournalError> {
+    return appendLine(this.#file, textOf({ type: "file-system", space }));
+  }
+  /** The pass is told and remembered elsewhere. */
+  close(): Result<unknown, JournalError> {
+    return replaceFile(this.#file, []);
+  }
+}
+
+const textOf = (line: Line): string => JSON.stringify(line);
+
+function passIn(texts: readonly string[]): CutShort | null {
+  const lines = texts.map(parse).filter((line) => line !== null);
+  const begin = lines.find((line) => line.type === "begin");
+  if (begin === undefined) return null;
+  const { type: _type, ...pass } = begin;
+  const done = lines.flatMap((line) => (line.type === "end" ? [line.done] : []));
+  const ended = new Set(done.map(keyOf));
+  const intended = lines.flatMap((line) => (line.type === "intent" ? [line.entry] : []));
+  const spaces = lines.flatMap((line) => (line.type === "file-system" ? [line.space] : []));
+  const unknown = intended.filter((entry) => !ended.has(keyOf(entry)));
+  return { ...pass, done, fileSystem: spaces.at(-1) ?? null, unknown };
+}
+
+function parse(text: string): Line | null {
+  try {
+    const line = JSON.parse(text) as Line;
+    return ["begin", "intent", "end", "file-system"].includes(line.type) ? line : null;
+  } catch {
+    return null;
+  }
+}

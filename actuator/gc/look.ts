@@ -1,0 +1,109 @@
+import { err, ok, type Result } from "../../api/model/result.ts";
+import type { ActuatorConfig } from "../config.ts";
+import type { ImageFileSystems } from "../containerd/file-systems.ts";
+import type { ObservedLogs } from "../containerd/logs.ts";
+import type { RuntimeLists } from "../containerd/port.ts";
+import type { Problem } from "../ports.ts";
+import { driverOf, snapshotOf } from "../snapshot.ts";
+import { faultText } from "./guarded.ts";
+import type { GcPorts, Space } from "./ports.ts";
+
+export type LookSettings = Pick<ActuatorConfig, "nodeName" | "cgroupMount"> & {
+  /** The kubelet's flags for dead containers, as a snapshot has them. */
+  readonly flags: Readonly<Record<string, number>>;
+};
+export type LookPorts = Omit<GcPorts, "client" | "journal">;
+/** What one listing of the runtime, with pods, logs, disks and configuration of the same moment, showed. */
+export interface Look {
+  readonly at: string;
+  readonly snapshot: Readonly<Record<string, unknown>>;
+  readonly lists: RuntimeLists;
+  readonly pods: readonly unknown[];
+  /** Id of a container or sandbox -> when it was made, in the runtime's own text. */
+  readonly createdAt: ReadonlyMap<string, string>;
+  readonly sandboxOf: ReadonlyMap<string, string>;
+  /** Uids of pods with a sandbox that is ready or a container that runs. */
+  readonly livingPods: ReadonlySet<string>;
+  /** Of the images; null: it could not be measured. */
+  readonly space: Space | null;
+  readonly notices: readonly Problem[];
+}
+
+/** Lists the runtime once. Errors: the runtime or the configuration cannot be read; what is only lacking is in `notices`. */
+export async function look(ports: LookPorts, settings: LookSettings, sequence: number): Promise<Result<Look, Problem>> {
+  const configuration = await ports.readConfiguration();
+  if (!configuration.ok) return configuration;
+  const read = await ports.readPods();
+  const listed = await ports.runtime.list();
+  if (!listed.ok) return err({ from: "runtime", message: faultText(listed.error) });
+  const logs = ports.logs.observe();
+  const machine = ports.observeMachine();
+  const disks = ports.observeDisks(listed.value);
+  const lists = withLogs(listed.value, logs);
+  const snapshot = snapshotOf({
+    machine,
+    kubeletConfiguration: configuration.value,
+    pods: read.pods ?? [],
+    cgroup: { driver: driverOf(configuration.value), root: settings.cgroupMount },
+    nodeName: settings.nodeName,
+    sequence,
+    runtime: lists,
+  });
+  // INVARIANT: a pod that could not be read never counts as one that is gone
+  const kubelet = { sourcesReady: read.pods !== null && read.whole, ...settings.flags };
+  return ok({
+    at: machine.observedAt,
+    snapshot: { ...snapshot, stats: statsWith(snapshot["stats"], disks), kubelet },
+    lists,
+    pods: read.pods ?? [],
+    ...idsOf(lists),
+    space: spaceOf(disks),
+    notices: [
+      ...read.problems,
+      ...read.notices,
+      ...logs.missing.map(({ path, why }) => ({ from: "logs" as const, message: `${path}: ${why}` })),
+      ...disks.missing.map(({ path, why }) => ({ from: "machine" as const, message: `${path}: ${why}` })),
+    ],
+  });
+}
+
+function withLogs(lists: RuntimeLists, { podLogDirectories, danglingLogLinks }: ObservedLogs): RuntimeLists {
+  return {
+    ...lists,
+    ...(podLogDirectories === undefined ? {} : { podLogDirectories }),
+    ...(danglingLogLinks === undefined ? {} : { danglingLogLinks }),
+  };
+}
+
+/** The Summary with the runtime's disks, which the machine does not know. */
+function statsWith(stats: unknown, { imageFs, containerFs, fileSystems }: ImageFileSystems): unknown {
+  const summary = stats as { readonly node?: object };
+  const runtime = {
+    ...(imageFs === undefined ? {} : { imageFs }),
+    ...(containerFs === undefined ? {} : { containerFs }),
+  };
+  return { ...summary, node: { ...summary.node, runtime, ...(fileSystems === undefined ? {} : { fileSystems }) } };
+}
+
+/** Of the file system that the images lie on. */
+export const spaceOf = ({ imageFs }: ImageFileSystems): Space | null =>
+  imageFs === undefined ? null : { capacityBytes: imageFs.capacityBytes, availableBytes: imageFs.availableBytes };
+
+interface Listed {
+  readonly id: string;
+  readonly createdAt: string | number;
+  readonly state: string;
+}
+type ListedContainer = Listed & { readonly podSandboxId?: string };
+type ListedSandbox = Listed & { readonly metadata: { readonly uid: string } };
+function idsOf(lists: RuntimeLists): Pick<Look, "createdAt" | "sandboxOf" | "livingPods"> {
+  const containers = (lists["containers"] ?? []) as readonly ListedContainer[];
+  const sandboxes = (lists["sandboxes"] ?? []) as readonly ListedSandbox[];
+  const running = new Set(containers.flatMap((c) => (c.state === "CONTAINER_RUNNING" ? [c.podSandboxId] : [])));
+  const living = sandboxes.filter(({ id, state }) => state === "SANDBOX_READY" || running.has(id));
+  return {
+    createdAt: new Map([...containers, ...sandboxes].map(({ id, createdAt }) => [id, String(createdAt)])),
+    sandboxOf: new Map(containers.map(({ id, podSandboxId }) => [id, podSandboxId ?? ""])),
+    livingPods: new Set(living.map(({ metadata }) => metadata.uid)),
+  };
+}

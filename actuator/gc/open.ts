@@ -1,0 +1,116 @@
+import { join } from "node:path";
+import { err, ok, type Result } from "../../api/model/result.ts";
+import type { ActuatorConfig } from "../config.ts";
+import { socketPathOf } from "../containerd/endpoint.ts";
+import { mountPointsOf, observeImageFileSystems } from "../containerd/file-systems.ts";
+import { observeLogs, removeLogLink, removePodLogs } from "../containerd/logs.ts";
+import { openRuntime } from "../containerd/runtime.ts";
+import { claimsDirectory, type Lock, takeLock } from "../lock.ts";
+import { type CollectOptions, Collector } from "./collector.ts";
+import { removeContainerLog } from "./container-log.ts";
+import { GcJournal } from "./journal.ts";
+import type { LookPorts, LookSettings } from "./look.ts";
+import type { GcPorts, LogFiles, RemovalReport, TurnReport } from "./ports.ts";
+import type { Settled } from "./settle.ts";
+
+/** What a collector tells while it works. */
+export interface CollectionEvents {
+  readonly onTurn?: (report: TurnReport) => void;
+  readonly onRemoval?: (removal: RemovalReport) => void;
+  /** A pass that an earlier process left, before anything else is collected. */
+  readonly onSettled?: (settled: Settled) => void;
+}
+export interface CollectorOptions extends CollectionEvents {
+  readonly config: ActuatorConfig;
+}
+export interface OpenCollector {
+  readonly collector: Collector;
+  readonly release: () => void;
+}
+export type Shared = Pick<GcPorts, "client" | "observeMachine" | "readPods" | "readConfiguration">;
+
+/** A collector on this machine's runtime. Errors: the endpoint is none, another process collects from it. */
+export async function openCollector(
+  shared: Shared,
+  { config, onRemoval, onSettled }: CollectorOptions,
+  how: Pick<CollectOptions, "stop" | "joinsEviction">,
+): Promise<Result<OpenCollector, string>> {
+  const dryRun = config.garbageCollection !== "enforce";
+  const ports = gcPorts(shared, config);
+  if (!ports.ok) return ports;
+  const { runtime } = ports.value;
+  const bootId = shared.observeMachine().system.bootID ?? "";
+  const lock = dryRun ? ok(null) : await lockOf(config.runtimeEndpoint, bootId);
+  if (!lock.ok) {
+    runtime.close();
+    return lock;
+  }
+  const journal = dryRun ? null : new GcJournal(join(config.stateDir, "collection.jsonl"));
+  const collector = new Collector(
+    { ...ports.value, journal },
+    {
+      ...how,
+      settings: lookSettings(config),
+      dryRun,
+      onRemoval: (removal) => onRemoval?.(removal),
+      onSettled: (settled) => onSettled?.(settled),
+    },
+  );
+  const release = (): void => {
+    runtime.close();
+    lock.value?.release();
+  };
+  return ok({ collector, release });
+}
+
+/** The world of a look as the settings name it. Errors: the endpoint is none. */
+export function gcPorts<S extends Omit<Shared, "client">>(
+  shared: S,
+  config: ActuatorConfig,
+): Result<S & LookPorts, string> {
+  const opened = openRuntime({ endpoint: config.runtimeEndpoint, timeoutMs: config.runtimeTimeoutSeconds * 1000 });
+  if (!opened.ok) return opened;
+  return ok({
+    ...shared,
+    runtime: opened.value,
+    logs: logFiles(config),
+    observeDisks: (lists) => observeImageFileSystems(mountPointsOf(lists), config.kubeletDir),
+  });
+}
+
+/** Pods as a collection reads them: without a source of pods none of them is known to be gone. */
+export const podsOrNone = (config: ActuatorConfig, read: GcPorts["readPods"]): GcPorts["readPods"] =>
+  config.manifests === undefined && config.podsUrl === undefined ? noPods : read;
+const noPods: GcPorts["readPods"] = async () => ({ pods: [], whole: false, problems: [], notices: [] });
+
+const logFiles = ({ podLogsDirectory, containerLogsDirectory }: ActuatorConfig): LogFiles => ({
+  observe: () => observeLogs({ podLogs: podLogsDirectory, containerLogs: containerLogsDirectory }),
+  removePodLogs: (name) => removePodLogs(podLogsDirectory, name),
+  removeLogLink: (name) => removeLogLink(containerLogsDirectory, name),
+  removeContainerLog: (logPath) => removeContainerLog(podLogsDirectory, logPath),
+});
+
+/** INVARIANT: of all processes one removes what a runtime holds. */
+async function lockOf(endpoint: string, bootId: string): Promise<Result<Lock, string>> {
+  const path = socketPathOf(endpoint);
+  if (!path.ok) return path;
+  const lock = await takeLock(claimsDirectory(), `/container-runtime${path.value}`, bootId);
+  return lock.ok ? lock : err(`garbage collection at ${endpoint}: ${lock.error}`);
+}
+
+/** What of the settings a look needs. */
+export const lookSettings = (config: ActuatorConfig): LookSettings => ({
+  nodeName: config.nodeName,
+  cgroupMount: config.cgroupMount,
+  flags: flagsOf(config),
+});
+
+/** The kubelet's flags as a snapshot has them. */
+function flagsOf(config: ActuatorConfig): Readonly<Record<string, number>> {
+  const flags = {
+    minimumContainerTTLMs: config.minimumContainerTTL?.millis,
+    maximumDeadContainersPerContainer: config.maximumDeadContainersPerContainer,
+    maximumDeadContainers: config.maximumDeadContainers,
+  };
+  return Object.fromEntries(Object.entries(flags).filter((flag): flag is [string, number] => flag[1] !== undefined));
+}

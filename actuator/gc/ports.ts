@@ -1,0 +1,80 @@
+import type { GcOperation } from "../../api/model/garbage-collection.ts";
+import type { Result } from "../../api/model/result.ts";
+import type { ImageFileSystems } from "../containerd/file-systems.ts";
+import type { LogRemoval, ObservedLogs } from "../containerd/logs.ts";
+import type { Runtime, RuntimeLists } from "../containerd/port.ts";
+import type { MachineFacts } from "../machine/facts.ts";
+import type { DecisionAnswer, DecisionClient, PodsRead, Problem } from "../ports.ts";
+import type { GcJournal } from "./journal.ts";
+
+export type GcKind = "container-gc" | "image-gc";
+
+/** The files of containers' logs, whose directories are the kubelet's. */
+export interface LogFiles {
+  observe(): ObservedLogs;
+  removePodLogs(name: string): LogRemoval | Promise<LogRemoval>;
+  removeLogLink(name: string): LogRemoval;
+  /** A container's log and those that it was rotated into; one that is gone is none. */
+  removeContainerLog(logPath: string): Result<null, string>;
+}
+
+/** Everything of the world that a collection touches. */
+export interface GcPorts {
+  readonly runtime: Runtime;
+  readonly logs: LogFiles;
+  readonly observeMachine: () => MachineFacts;
+  /** `whole` is false as well where no source of pods is set. */
+  readonly readPods: () => Promise<PodsRead>;
+  readonly readConfiguration: () => Promise<Result<unknown, Problem>>;
+  readonly observeDisks: (lists: RuntimeLists) => ImageFileSystems;
+  readonly client: DecisionClient;
+  /** Null in a dry run, which removes nothing. */
+  readonly journal: GcJournal | null;
+}
+
+export interface Space {
+  readonly capacityBytes: number;
+  readonly availableBytes: number;
+}
+/** How one removal ended, for a person and a log. */
+export interface RemovalReport {
+  readonly kind: GcKind;
+  readonly target: "image" | "container" | "sandbox" | "pod-logs" | "log-link";
+  readonly id: string;
+  /** What a person calls it: an image's tag, `NAMESPACE/POD CONTAINER`. */
+  readonly name: string;
+  /** Of an image, as the runtime counts it; null: of other targets it is not told. */
+  readonly bytes: number | null;
+  readonly why: string;
+  readonly end: "removed" | "failed" | "stopped";
+  readonly message?: string;
+}
+/** What one collection saw, decided and did. */
+export interface CollectionReport {
+  readonly at: string;
+  readonly kind: GcKind;
+  readonly operation: GcOperation;
+  /** Nothing was to be removed. */
+  readonly dryRun: boolean;
+  /** The last answer, which knows all ends; null: nothing could be decided. */
+  readonly answer: DecisionAnswer | null;
+  readonly removals: readonly RemovalReport[];
+  /** Of the images; `after` is null where nothing was removed. */
+  readonly fileSystem: { readonly before: Space | null; readonly after: Space | null };
+  /** Everything that was to go is gone. */
+  readonly complete: boolean;
+  readonly problems: readonly Problem[];
+}
+/** The eviction manager's disk signals at this moment, and what its node-level functions came to. */
+export interface ReclaimReport {
+  readonly answer: DecisionAnswer;
+  readonly ran: readonly string[];
+}
+/** All that was due at one time. */
+export interface TurnReport {
+  readonly at: string;
+  readonly reclaim: ReclaimReport | null;
+  readonly collections: readonly CollectionReport[];
+  readonly problems: readonly Problem[];
+  readonly notices: readonly Problem[];
+}

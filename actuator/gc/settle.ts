@@ -1,0 +1,75 @@
+import type { Done } from "../../api/model/garbage-collection.ts";
+import { err, ok, type Result } from "../../api/model/result.ts";
+import type { Runtime } from "../containerd/port.ts";
+import type { DecisionAnswer, Problem } from "../ports.ts";
+import { faultText } from "./guarded.ts";
+import type { CutShort, Entry } from "./journal.ts";
+import type { GcKind, GcPorts } from "./ports.ts";
+
+/** A pass that a crash cut short, as it ended after all. */
+export interface Settled {
+  readonly kind: GcKind;
+  readonly done: readonly Done[];
+  /** Whose removal was begun and which are still there: they count as not tried. */
+  readonly left: readonly string[];
+  readonly answer: DecisionAnswer;
+}
+
+/**
+ * Tells and remembers what a pass did that never came to its end, and removes nothing. Null: there is none. Errors: the
+ * runtime cannot say what is there, or nothing can be decided; nothing else may be removed before.
+ */
+export async function settleCutShort(ports: GcPorts): Promise<Result<Settled | null, Problem>> {
+  const { journal, client } = ports;
+  const found = journal === null ? ok(null) : journal.unclosed();
+  if (!found.ok) return err({ from: "journal", message: found.error.message });
+  const pass = found.value;
+  if (pass === null) return ok(null);
+  const looked = await lookAfter(pass, ports);
+  if (!looked.ok) return err({ from: "runtime", message: `a pass that was cut short: ${looked.error}` });
+  const { done, left } = looked.value;
+  const { kind, operation, snapshot, fileSystem } = pass;
+  const space = fileSystem === null ? {} : { fileSystem };
+  const answer = await client.decide(kind, snapshot, { operation, done, ...space });
+  // what will never be taken would keep everything from being collected
+  if (answer.ok) await client.settle(answer.value);
+  const closed = journal?.close();
+  if (closed?.ok === false) return err({ from: "journal", message: closed.error.message });
+  return answer.ok ? ok({ kind, done, left, answer: answer.value }) : answer;
+}
+
+async function lookAfter(
+  { done, unknown }: CutShort,
+  ports: GcPorts,
+): Promise<Result<{ readonly done: readonly Done[]; readonly left: readonly string[] }, string>> {
+  const all = [...done];
+  const left: string[] = [];
+  for (const entry of unknown) {
+    const isGone = await gone(entry, ports);
+    if (!isGone.ok) return isGone;
+    if (!isGone.value) left.push(entry.id);
+    else all.push({ ...refOf(entry), end: "removed", message: "found gone after a restart" });
+  }
+  return ok({ done: all, left });
+}
+const refOf = ({ id, runtimeHandler }: Entry) => (runtimeHandler === "" ? { id } : { id, runtimeHandler });
+
+async function gone(
+  { target, id, runtimeHandler }: Entry,
+  { runtime, logs }: GcPorts,
+): Promise<Result<boolean, string>> {
+  if (target === "pod-logs" || target === "log-link") {
+    const { podLogDirectories, danglingLogLinks, missing } = logs.observe();
+    const names = target === "pod-logs" ? podLogDirectories : danglingLogLinks;
+    return names === undefined
+      ? err(missing.map(({ path, why }) => `${path}: ${why}`).join("; "))
+      : ok(!names.includes(id));
+  }
+  const now = await statusOf(target, id, runtimeHandler, runtime);
+  return now.ok ? ok(now.value === null) : err(faultText(now.error));
+}
+
+function statusOf(target: "image" | "container" | "sandbox", id: string, runtimeHandler: string, runtime: Runtime) {
+  if (target === "image") return runtime.imageNow(id, runtimeHandler);
+  return target === "container" ? runtime.containerNow(id) : runtime.sandboxNow(id);
+}

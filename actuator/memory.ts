@@ -1,0 +1,93 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { decodeFacts, REMEMBERING } from "../api/model/asks.ts";
+import type { Facts, Kind } from "../api/model/decision.ts";
+import { replaceFile } from "./journal-file.ts";
+
+/** What the last pass of a kind left: the same that the API's history keeps. */
+interface Kept {
+  readonly next: unknown;
+  /** What that pass was told: one that comes again must be told it again. */
+  readonly before: unknown;
+  readonly atMs: number | null;
+  readonly bootId: string | null;
+}
+
+/** A reboot frees memory and ends processes; images lie on the disk, and their ages go on. */
+const FORGOTTEN_AT_BOOT: ReadonlySet<Kind> = new Set<Kind>(["eviction"]);
+
+/**
+ * What the node's next decision of a kind is to be told, in a file a kind, so that neither a restart nor an API that is
+ * away or new forgets it. A pass is told apart by the time of its snapshot, as the API does it: one that is asked again
+ * is told what it was told, and a late one is not remembered.
+ */
+export class Memory {
+  readonly #directory: string;
+  readonly #onProblem: (message: string) => void;
+  readonly #kept = new Map<Kind, Kept>();
+
+  constructor(directory: string, onProblem: (message: string) => void) {
+    this.#directory = directory;
+    this.#onProblem = onProblem;
+    for (const kind of REMEMBERING) {
+      const kept = this.#read(kind);
+      if (kept !== undefined) this.#kept.set(kind, kept);
+    }
+  }
+
+  /** The facts of a pass over a snapshot; undefined: nothing is remembered. */
+  factsFor(kind: Kind, snapshot: unknown): unknown {
+    const known = this.#known(kind, snapshot);
+    if (known === undefined) return undefined;
+    const { atMs } = momentOf(snapshot);
+    const isLater = known.atMs === null || atMs === null || atMs > known.atMs;
+    return (isLater ? known.next : known.before) ?? undefined;
+  }
+
+  /** Keeps the `next` of an answer to a snapshot. INVARIANT: on disk when it returns, or told as a problem. */
+  keep(kind: Kind, snapshot: unknown, next: unknown): void {
+    if (!REMEMBERING.has(kind) || next === null || next === undefined) return;
+    const known = this.#known(kind, snapshot);
+    const { atMs, bootId } = momentOf(snapshot);
+    if (known !== undefined && known.atMs !== null && atMs !== null && atMs < known.atMs) return;
+    const isAgain = known !== undefined && known.atMs !== null && atMs === known.atMs;
+    const kept: Kept = { next, before: (isAgain ? known.before : known?.next) ?? null, atMs, bootId };
+    this.#kept.set(kind, kept);
+    const written = replaceFile(this.#file(kind), [JSON.stringify(kept)]);
+    if (!written.ok) this.#onProblem(`what ${kind} remembers: ${written.error.message}`);
+  }
+
+  #known(kind: Kind, snapshot: unknown): Kept | undefined {
+    const known = this.#kept.get(kind);
+    const { bootId } = momentOf(snapshot);
+    const isOther = known !== undefined && bootId !== null && known.bootId !== null && bootId !== known.bootId;
+    return isOther && FORGOTTEN_AT_BOOT.has(kind) ? undefined : known;
+  }
+
+  #file(kind: Kind): string {
+    return join(this.#directory, `facts-${kind}.json`);
+  }
+
+  #read(kind: Kind): Kept | undefined {
+    const file = this.#file(kind);
+    if (!existsSync(file)) return undefined;
+    try {
+      const kept = JSON.parse(readFileSync(file, "utf8")) as Kept;
+      const faults = [kept.next, kept.before].map((facts) => decodeFacts(kind, facts, "next")).filter(({ ok }) => !ok);
+      if (faults.length === 0) return kept;
+    } catch {
+      // told below, as one with faults
+    }
+    this.#onProblem(`${file} cannot be read: ${kind} begins anew, as a kubelet does that starts`);
+    return undefined;
+  }
+}
+
+/** When and in which boot a snapshot was taken. */
+function momentOf(snapshot: unknown): { readonly atMs: number | null; readonly bootId: string | null } {
+  const { observedAt, bootId } = (snapshot ?? {}) as { readonly observedAt?: string; readonly bootId?: string };
+  return { atMs: observedAt === undefined ? null : Date.parse(observedAt), bootId: bootId ?? null };
+}
+
+/** As the core is told them. */
+export const factsOf = (kind: Kind, facts: unknown): Facts => (facts === undefined ? {} : { [kind]: facts });

@@ -1,0 +1,71 @@
+import { join, resolve } from "node:path";
+import { type ActuatorConfig, actuatorConfig } from "../../../actuator/config.ts";
+import type { Shared } from "../../../actuator/gc/open.ts";
+import type { GcKind } from "../../../actuator/gc/ports.ts";
+import type { Explain } from "../../model/decision.ts";
+import type { GcOperation } from "../../model/garbage-collection.ts";
+import { ok, type Result } from "../../model/result.ts";
+import type { Cli } from "../cli.ts";
+import { stateHome } from "../directories.ts";
+import { EXIT, type Fault, fault } from "../exit.ts";
+import type { Form } from "../output.ts";
+import type { Terminal } from "../terminal.ts";
+
+/** Flags under commander's names. */
+export interface GcGiven {
+  readonly preview?: boolean;
+  readonly dryRun?: boolean;
+  readonly runtimeEndpoint?: string;
+  readonly kubeletConfig?: string;
+  readonly pods?: string;
+  readonly manifests?: string;
+  readonly operation: GcOperation;
+  readonly seen?: string;
+  readonly stateDir?: string;
+  readonly api?: string;
+  readonly apiTokenFile?: string;
+  readonly nodeName?: string;
+  readonly podLogsDirectory?: string;
+  readonly containerLogsDirectory?: string;
+  readonly minimumContainerTtlDuration?: string;
+  readonly maximumDeadContainersPerContainer?: number;
+  readonly maximumDeadContainers?: number;
+  readonly output: Form;
+  readonly explain?: Explain;
+}
+
+export const isPreview = ({ preview, dryRun }: GcGiven): boolean => preview === true || dryRun === true;
+
+/** The actuator's settings that one collection needs. Errors: every setting that is wrong. */
+export function configOf(given: GcGiven, env: Cli["env"]): Result<ActuatorConfig, Fault> {
+  const { runtimeEndpoint, kubeletConfig, manifests, stateDir, api, apiTokenFile, nodeName } = given;
+  const { podLogsDirectory, containerLogsDirectory, minimumContainerTtlDuration } = given;
+  const settings = {
+    stateDir: stateDir ?? join(stateHome(env), "actuator"),
+    garbageCollection: isPreview(given) ? "observe" : "enforce",
+    runtimeEndpoint,
+    kubeletConfiguration: kubeletConfig,
+    manifests: manifests === undefined ? undefined : resolve(manifests),
+    api,
+    apiTokenFile,
+    nodeName,
+    podLogsDirectory,
+    containerLogsDirectory,
+    minimumContainerTTL: minimumContainerTtlDuration,
+    maximumDeadContainersPerContainer: given.maximumDeadContainersPerContainer,
+    maximumDeadContainers: given.maximumDeadContainers,
+  };
+  const config = actuatorConfig(
+    Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined)),
+  );
+  return config.ok ? ok(config.value) : fault(EXIT.badInput, config.error);
+}
+
+/** One collection, or its preview. */
+export interface GcJob {
+  readonly kind: GcKind;
+  readonly given: GcGiven;
+  readonly config: ActuatorConfig;
+  readonly world: Omit<Shared, "client">;
+  readonly terminal: Terminal;
+}

@@ -1,0 +1,88 @@
+import type { RemovalEnd, RemovalFilter } from "../../db/removal.ts";
+import { ok, type Result } from "../model/result.ts";
+import type { Cli } from "./cli.ts";
+import { stateHome } from "./directories.ts";
+import { EXIT, type Fault, type Outcome } from "./exit.ts";
+import { type Times, timesOf, tokenOf } from "./history.ts";
+import { type Form, printData } from "./output.ts";
+import { type ListedRemoval, removalsTable, type Summary, summaryText } from "./removals-table.ts";
+
+export interface RemovalsGiven {
+  readonly dataDir?: string;
+  readonly api?: string;
+  readonly tokenFile?: string;
+  readonly node: string;
+  readonly summary?: boolean;
+  readonly image?: string;
+  readonly search?: string;
+  readonly end?: RemovalEnd;
+  readonly since?: string;
+  readonly until?: string;
+  readonly limit: number;
+  readonly output: Form;
+}
+
+/** Where removals are read from: a data directory, or a running API. */
+export interface RemovalSource {
+  /** The newest, at most `limit`. */
+  list(filter: RemovalFilter, limit: number): Promise<Result<readonly ListedRemoval[], Fault>>;
+  summarize(node: string, times: Times): Promise<Result<Summary, Fault>>;
+}
+
+export async function removals(given: RemovalsGiven, cli: Cli): Promise<Outcome> {
+  const times = timesOf(given, Date.now());
+  if (!times.ok) return times;
+  const { api, dataDir = stateHome(cli.env) } = given;
+  const print = (source: RemovalSource): Promise<Outcome> =>
+    given.summary === true
+      ? printSummary(source, given, times.value, cli)
+      : printRemovals(source, given, times.value, cli);
+  if (api === undefined) {
+    const [{ withHistory }, { removalsOfStore }] = await Promise.all([
+      import("./open-history.ts"),
+      import("./removals-store.ts"),
+    ]);
+    return withHistory(dataDir, false, (store) => print(removalsOfStore(store)));
+  }
+  const token = await tokenOf(given, cli);
+  if (!token.ok) return token;
+  const { removalsOfApi } = await import("./removals-api.ts");
+  const source = removalsOfApi(api, token.value);
+  return source.ok ? print(source.value) : source;
+}
+
+async function printRemovals(
+  source: RemovalSource,
+  { node, image, search = image, end, limit, output }: RemovalsGiven,
+  times: Times,
+  { terminal }: Cli,
+): Promise<Outcome> {
+  const found = await source.list(
+    {
+      node,
+      ...(image === undefined ? {} : { target: "image" }),
+      ...(search === undefined ? {} : { search }),
+      ...(end === undefined ? {} : { end }),
+      ...times,
+    },
+    limit,
+  );
+  if (!found.ok) return found;
+  if (output !== "table") printData(terminal, found.value, output);
+  else if (found.value.length === 0) terminal.warn("no such removals");
+  else terminal.write(removalsTable(found.value, terminal));
+  return ok(EXIT.ok);
+}
+
+async function printSummary(
+  source: RemovalSource,
+  { node, output }: RemovalsGiven,
+  times: Times,
+  { terminal }: Cli,
+): Promise<Outcome> {
+  const found = await source.summarize(node, times);
+  if (!found.ok) return found;
+  if (output === "table") terminal.write(summaryText(found.value, terminal));
+  else printData(terminal, found.value, output);
+  return ok(EXIT.ok);
+}

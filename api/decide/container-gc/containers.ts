@@ -1,0 +1,134 @@
+import type { RuntimeContainer } from "../../model/runtime.ts";
+import type { Ledger, Removing } from "./ledger.ts";
+import { goneBecause, type PodState, uidOf } from "./pod-fates.ts";
+import { containerTarget } from "./targets.ts";
+import { type Aged, aged, byAge, compareNanos, isTied, oldEnoughAt } from "./unix-nanos.ts";
+
+export interface ContainerPass {
+  readonly containers: readonly RuntimeContainer[];
+  readonly fateOf: (uid: string) => PodState;
+  readonly allSourcesReady: boolean;
+  /** Ended pods count as gone. */
+  readonly underPressure: boolean;
+  readonly minAgeMs: number;
+  /** Of `newestOldEnough`. */
+  readonly newest: string | null;
+  /** Negative: no limit. */
+  readonly maxPerPodContainer: number;
+  readonly maxContainers: number;
+}
+
+/** The containers of one name in one pod, what the limit per container counts. kubelet 1.36: evictUnit. */
+interface Unit {
+  readonly pod: PodState;
+  /** Of every state, oldest first. */
+  readonly containers: readonly Entry[];
+  /** Those that may go, oldest first; the first `taken` of them do. */
+  readonly dead: readonly Entry[];
+  taken: number;
+}
+type Entry = Aged<RuntimeContainer>;
+type Take = (list: readonly Entry[], i: number, because: Removing) => void;
+
+/**
+ * The dead containers that a pass takes: all of pods that are gone, then what is over the limit of each unit, then what is
+ * over the total: down to an equal share of each unit, at least 1, then the oldest of all. Like the kubelet it counts a
+ * container as gone even if its removal fails. Answers the ids of those that really go.
+ *
+ * Order where Go's maps have none: units by pod uid, then container name; in a unit, and over all, oldest first, the
+ * smaller id first of those made at one moment. kubelet 1.36: evictContainers.
+ */
+export function evictContainers(pass: ContainerPass, ledger: Ledger): ReadonlySet<string> {
+  const gone = new Set<string>();
+  const take: Take = (list, i, because) => {
+    const entry = list[i] as Entry;
+    const how = { stopFirst: entry.made.state === "CONTAINER_UNKNOWN", tie: isTied(list, i) };
+    if (ledger.take(containerTarget(entry), because, how)) gone.add(entry.made.id);
+  };
+  const all = unitsOf(pass);
+  const limited = pass.allSourcesReady ? all.filter((unit) => !removePod(unit, pass.underPressure, take)) : all;
+  const { maxPerPodContainer, maxContainers } = pass;
+  if (maxPerPodContainer >= 0) {
+    for (const unit of limited) {
+      const numbers = { dead: unit.dead.length, maxPerPodContainer };
+      cut(unit, maxPerPodContainer, { why: "per-container-limit", code: "over_container_limit", numbers }, take);
+    }
+  }
+  if (maxContainers >= 0) enforceTotal(limited, maxContainers, take);
+  for (const unit of all) leaveRest(unit, pass, ledger);
+  return gone;
+}
+
+function removePod(unit: Unit, underPressure: boolean, take: Take): boolean {
+  const because = goneBecause(unit.pod, underPressure);
+  if (because !== null) cut(unit, 0, because, take);
+  return because !== null;
+}
+
+/** Takes the oldest until `left` are left. */
+function cut(unit: Unit, left: number, because: Parameters<Take>[2], take: Take): void {
+  for (; unit.dead.length - unit.taken > left; unit.taken++) take(unit.dead, unit.taken, because);
+}
+
+function enforceTotal(units: readonly Unit[], maxContainers: number, take: Take): void {
+  const filled = units.filter((unit) => unit.dead.length > 0);
+  const total = countOf(filled);
+  if (total <= maxContainers) return;
+  const share = Math.max(1, Math.floor(maxContainers / filled.length));
+  const shared = { total, maxContainers, share };
+  for (const unit of filled) cut(unit, share, { why: "total-limit", code: "over_total_share", numbers: shared }, take);
+  const rest = filled.flatMap((unit) => unit.dead.slice(unit.taken)).sort(byAge);
+  const numbers = { total: rest.length, maxContainers };
+  const over = rest.length - maxContainers;
+  for (let i = 0; i < over; i++) take(rest, i, { why: "total-limit", code: "over_total_limit", numbers });
+  const last = rest[over - 1];
+  if (last === undefined) return;
+  for (const unit of filled)
+    while (unit.taken < unit.dead.length && byAge(unit.dead[unit.taken] as Entry, last) <= 0) unit.taken++;
+}
+const countOf = (units: readonly Unit[]): number => units.reduce((sum, unit) => sum + unit.dead.length - unit.taken, 0);
+
+function leaveRest({ containers, dead, taken, pod }: Unit, { minAgeMs, newest }: ContainerPass, ledger: Ledger): void {
+  const left = dead.length - taken;
+  let seen = 0;
+  for (const entry of containers) {
+    if (entry.made.state === "CONTAINER_RUNNING") ledger.leave(containerTarget(entry), RUNNING);
+    else if (!isOldEnough(entry, newest)) {
+      const because = { why: "too-young", code: "too_young", numbers: { minAgeMs } } as const;
+      ledger.leave(containerTarget(entry), because, oldEnoughAt(entry.made.createdAt, minAgeMs));
+    } else if (seen++ >= taken) {
+      const numbers = { dead: left, newer: dead.length - seen };
+      if (pod.fate === "unsynced")
+        ledger.leave(containerTarget(entry), { why: "sources-not-ready", code: pod.because });
+      else ledger.leave(containerTarget(entry), { why: "within-limits", code: "within_limits", numbers });
+    }
+  }
+}
+const RUNNING = { why: "running", code: "running" } as const;
+
+const isOldEnough = ({ made }: Entry, newest: string | null): boolean =>
+  newest !== null && compareNanos(made.createdAt, newest) <= 0;
+
+function unitsOf({ containers, fateOf, newest }: ContainerPass): readonly Unit[] {
+  const byUid = new Map<string, Map<string, Entry[]>>();
+  for (const c of containers) {
+    const uid = uidOf(c);
+    let names = byUid.get(uid);
+    if (names === undefined) {
+      names = new Map();
+      byUid.set(uid, names);
+    }
+    const list = names.get(c.metadata.name);
+    if (list === undefined) names.set(c.metadata.name, [aged(c)]);
+    else list.push(aged(c));
+  }
+  const sorted = <T>(map: ReadonlyMap<string, T>) => [...map].sort(([a], [b]) => (a < b ? -1 : 1));
+  return sorted(byUid).flatMap(([uid, names]) => {
+    const pod = fateOf(uid);
+    return sorted(names).map(([, list]): Unit => {
+      const oldestFirst = list.sort(byAge);
+      const dead = oldestFirst.filter((e) => e.made.state !== "CONTAINER_RUNNING" && isOldEnough(e, newest));
+      return { pod, containers: oldestFirst, dead, taken: 0 };
+    });
+  });
+}

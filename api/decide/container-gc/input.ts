@@ -1,0 +1,68 @@
+import type { Refusal } from "../../model/decision.ts";
+import { podUid } from "../../model/pod.ts";
+import { err, ok, type Result } from "../../model/result.ts";
+import type { Runtime, RuntimeContainer, RuntimeSandbox } from "../../model/runtime.ts";
+import type { Snapshot } from "../../model/snapshot.ts";
+import { podsOfNode } from "../cgroups/node-pods.ts";
+import { goDurationText } from "./go-duration.ts";
+import { nanosOf } from "./unix-nanos.ts";
+
+export interface GcInput {
+  readonly now: bigint;
+  readonly runtime: Runtime;
+  readonly containers: readonly RuntimeContainer[];
+  readonly sandboxes: readonly RuntimeSandbox[];
+  readonly minAgeMs: number;
+  readonly maxPerPodContainer: number;
+  readonly maxContainers: number;
+}
+
+/** What no pass can do without; half of the runtime's lists decides nothing. Flags have the kubelet's defaults. */
+export function inputOf(snapshot: Snapshot): Result<GcInput, Refusal> {
+  const { observedAt, runtime, pods, kubelet } = snapshot;
+  const { containers, sandboxes } = runtime ?? {};
+  const needs: string[] = [];
+  if (observedAt === undefined) needs.push("observedAt");
+  if (pods === undefined) needs.push("pods");
+  if (containers === undefined) needs.push("runtime.containers");
+  if (sandboxes === undefined) needs.push("runtime.sandboxes");
+  const nameless = podsOfNode(snapshot).find((p) => podUid(p) === undefined);
+  if (nameless !== undefined) needs.push(`pods[${pods?.indexOf(nameless)}].metadata.uid`);
+  if (
+    observedAt === undefined ||
+    runtime === undefined ||
+    containers === undefined ||
+    sandboxes === undefined ||
+    needs.length > 0
+  ) {
+    return err({ code: "needs_input", message: `a pass over containers needs ${needs.join(", ")}`, needs });
+  }
+  const twin = repeated("containers", containers) ?? repeated("sandboxes", sandboxes);
+  if (twin !== undefined) return err({ code: "invalid_state", message: twin, needs: [] });
+  const minAgeMs = kubelet?.minimumContainerTTLMs ?? 0;
+  if (minAgeMs < 0) {
+    // kubelet 1.36: NewContainerGC
+    const message = `invalid minimum garbage collection age: ${goDurationText(minAgeMs)}`;
+    return err({ code: "invalid_configuration", message, needs: [] });
+  }
+  return ok({
+    now: nanosOf(observedAt),
+    runtime,
+    containers,
+    sandboxes,
+    minAgeMs,
+    maxPerPodContainer: kubelet?.maximumDeadContainersPerContainer ?? 1,
+    maxContainers: kubelet?.maximumDeadContainers ?? -1,
+  });
+}
+
+function repeated(list: string, entries: readonly { readonly id: string }[]): string | undefined {
+  if (new Set(entries.map((e) => e.id)).size === entries.length) return undefined;
+  const seen = new Map<string, number>();
+  for (const [i, { id }] of entries.entries()) {
+    const first = seen.get(id);
+    if (first !== undefined) return `runtime.${list}[${i}].id \`${id}\` is also that of runtime.${list}[${first}]`;
+    seen.set(id, i);
+  }
+  return undefined;
+}

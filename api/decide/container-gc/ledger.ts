@@ -1,0 +1,81 @@
+import type { ContainerGcDecision, ContainerKept, ContainerRemoval } from "../../model/container-gc.ts";
+import type { Numbers } from "../../model/decision.ts";
+import type { Done } from "../../model/garbage-collection.ts";
+import type { EpochMs } from "../../model/units.ts";
+import type { Reasons } from "../reasons.ts";
+
+export type Target = Omit<ContainerKept, "why" | "oldEnoughAtMs">;
+/** Why, in the answer and in the reasons. */
+export interface Because<W> {
+  readonly why: W;
+  readonly code: string;
+  readonly numbers?: Numbers | undefined;
+}
+export type Removing = Because<ContainerRemoval["why"]>;
+export type Keeping = Because<ContainerKept["why"]>;
+
+/** What goes and what stays, in the order of the pass, with how each removal ended. */
+export class Ledger implements Pick<ContainerGcDecision, "remove" | "keep"> {
+  readonly remove: ContainerRemoval[] = [];
+  readonly keep: ContainerKept[] = [];
+  readonly #done: Map<string, Done>;
+  readonly #reasons: Reasons;
+  #stoppedAt: string | undefined;
+  constructor(done: readonly Done[] | null, reasons: Reasons) {
+    this.#done = new Map((done ?? []).map((d) => [d.id, d]));
+    this.#reasons = reasons;
+  }
+
+  /** Next in order to be removed. True: it is gone, or will be if all works out. */
+  take(
+    target: Target,
+    { why, code, numbers }: Removing,
+    { stopFirst, tie }: Pick<ContainerRemoval, "stopFirst" | "tie">,
+  ): boolean {
+    const { id } = target;
+    const told = this.#done.get(id);
+    if (told === undefined && this.#stoppedAt !== undefined) {
+      this.leave(target, { why: "not-reached", code: "not_reached", numbers: { stoppedAt: this.#stoppedAt } });
+      return false;
+    }
+    this.#done.delete(id);
+    this.#reasons.add(code, id, target.target, numbers);
+    const end = told?.end ?? "planned";
+    const { pod, name, attempt, state, createdAtMs } = target;
+    const place = this.remove.length + 1;
+    const removal: ContainerRemoval = {
+      target: target.target,
+      id,
+      pod,
+      name,
+      attempt,
+      state,
+      createdAtMs,
+      place,
+      why,
+      stopFirst,
+      tie,
+      end,
+    };
+    if (told === undefined || end === "removed") {
+      this.remove.push(removal);
+      return true;
+    }
+    const { message = "" } = told;
+    this.remove.push({ ...removal, message });
+    this.#reasons.add(end === "failed" ? "removal_failed" : "pass_stopped", id, target.target, { message });
+    if (end === "stopped") this.#stoppedAt ??= id;
+    return false;
+  }
+
+  leave(target: Target, { why, code, numbers }: Keeping, oldEnoughAtMs: EpochMs | null = null): void {
+    const { id, pod, name, attempt, state, createdAtMs } = target;
+    this.keep.push({ target: target.target, id, pod, name, attempt, state, createdAtMs, why, oldEnoughAtMs });
+    this.#reasons.add(code, id, target.target, numbers);
+  }
+
+  /** Ends of what no removal was planned for. */
+  close(): void {
+    for (const { id, end } of this.#done.values()) this.#reasons.add("done_without_plan", id, "done", { end });
+  }
+}

@@ -1,0 +1,89 @@
+import type { Runtime, RuntimeContainer } from "../../model/runtime.ts";
+import type { Ledger } from "./ledger.ts";
+import type { PodState } from "./pod-fates.ts";
+import { logLinkTarget, podLogsTarget } from "./targets.ts";
+
+const byText = (a: string, b: string): number => (a < b ? -1 : 1);
+const sortedOnce = (names: readonly string[] | undefined): readonly string[] => [...new Set(names)].sort(byText);
+const SURE = { stopFirst: false, tie: false } as const;
+
+/**
+ * The log directories of pods that are gone, by name; none before all sources of pods are ready. A pod that has only
+ * ended keeps its logs, under pressure too. kubelet 1.36: evictPodLogsDirectories.
+ */
+export function evictPodLogs(
+  { podLogDirectories }: Runtime,
+  fateOf: (uid: string) => PodState,
+  allSourcesReady: boolean,
+  ledger: Ledger,
+): void {
+  for (const directory of sortedOnce(podLogDirectories)) {
+    const target = podLogsTarget(directory);
+    const { fate, because: code } = fateOf(target.pod.uid);
+    if (!allSourcesReady) ledger.leave(target, { why: "sources-not-ready", code: "sources_not_ready" });
+    else if (fate === "removed") ledger.take(target, { why: "pod-removed", code }, SURE);
+    else ledger.leave(target, { why: "pod-exists", code });
+  }
+}
+
+/**
+ * The links that lead nowhere, by name. While a log is rotated its link does so for a moment, so a container that the
+ * runtime still lists, and not as exited, keeps its link. What has another name than a link to a container's log goes.
+ * kubelet 1.36: evictPodLogsDirectories.
+ */
+export function evictLogLinks(
+  { danglingLogLinks, containers = [] }: Runtime,
+  gone: ReadonlySet<string>,
+  ledger: Ledger,
+): void {
+  if (danglingLogLinks === undefined) return;
+  const containerOf = finder(containers.filter((c) => !gone.has(c.id)));
+  for (const link of sortedOnce(danglingLogLinks)) {
+    const container = containerOf(containerIdOf(link));
+    const target = logLinkTarget(link, container);
+    if (container === undefined || container.state === "CONTAINER_EXITED") {
+      ledger.take(target, { why: "dangling", code: "link_leads_nowhere" }, SURE);
+    } else ledger.leave(target, { why: "container-not-exited", code: "container_not_exited" });
+  }
+}
+
+const SHORTEST_ID = 6;
+/** Undefined: the name holds none. kubelet 1.36: getContainerIDFromLegacyLogSymlink. */
+function containerIdOf(link: string): string | undefined {
+  const last = link.slice(link.lastIndexOf("-") + 1);
+  if (!last.endsWith(".log")) return undefined;
+  const id = last.slice(0, -".log".length);
+  return id.length < SHORTEST_ID ? undefined : id;
+}
+
+/** By id, or by its beginning: a long name of a link is cut. Of several with one beginning the first that has not exited. */
+function finder(containers: readonly RuntimeContainer[]): (id: string | undefined) => RuntimeContainer | undefined {
+  const byId = new Map(containers.map((c) => [c.id, c]));
+  const sorted = [...byId.values()].sort(
+    (a, b) => Number(a.state === "CONTAINER_EXITED") - Number(b.state === "CONTAINER_EXITED") || byText(a.id, b.id),
+  );
+  const firstExited = sorted.findIndex((c) => c.state === "CONTAINER_EXITED");
+  const ends = firstExited < 0 ? sorted.length : firstExited;
+  return (id) => {
+    if (id === undefined) return undefined;
+    return byId.get(id) ?? beginning(sorted, 0, ends, id) ?? beginning(sorted, ends, sorted.length, id);
+  };
+}
+
+/** Of `sorted[from..to)` the first whose id begins so. */
+function beginning(
+  sorted: readonly RuntimeContainer[],
+  from: number,
+  to: number,
+  id: string,
+): RuntimeContainer | undefined {
+  let low = from;
+  let high = to;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((sorted[middle] as RuntimeContainer).id < id) low = middle + 1;
+    else high = middle;
+  }
+  const found = low < to ? sorted[low] : undefined;
+  return found?.id.startsWith(id) ? found : undefined;
+}

@@ -1,0 +1,129 @@
+import type { GcOperation, NodeEvent } from "../../model/garbage-collection.ts";
+import type { EpochMs } from "../../model/units.ts";
+import { type DiskNumbers, type DiskState, diskState } from "./disk.ts";
+import type { Ordered } from "./eviction-order.ts";
+import type { ImageGcPolicy } from "./policy.ts";
+import { type Ends, isGone, type Left, Removals, type Taken } from "./removals.ts";
+import { ageError, CAPACITY_ZERO, insufficientText, spaceError } from "./words.ts";
+
+export interface CollectInput {
+  readonly operation: GcOperation;
+  readonly policy: ImageGcPolicy;
+  readonly order: readonly Ordered[];
+  readonly ends: Ends;
+  /** Of the image file system; null: the operation does not look at it. */
+  readonly disk: DiskNumbers | null;
+  readonly now: EpochMs;
+  readonly beganAtMs: EpochMs;
+}
+export interface Collected {
+  readonly taken: readonly Taken[];
+  readonly left: readonly Left[];
+  readonly disk: DiskState | null;
+  /** As Go's int64 sums it, of what went for space. */
+  readonly freed: bigint;
+  readonly error: string | null;
+  readonly events: readonly NodeEvent[];
+  /** A removal was stopped, and the pass ended there. */
+  readonly stopped: boolean;
+}
+/** What eviction wants: all there is. */
+const MAX_INT64 = 2n ** 63n - 1n;
+const warning = (reason: string, message: string): NodeEvent => ({ type: "Warning", reason, message });
+
+/** One pass of the collection. kubelet 1.36: GarbageCollect, DeleteUnusedImages. */
+export function collect(input: CollectInput): Collected {
+  const { operation, policy, order } = input;
+  const removals = new Removals(input.ends);
+  const answer = (rest: Partial<Collected>): Collected => {
+    const { taken, left, stopped } = removals;
+    return { taken, left, stopped, disk: null, freed: 0n, error: null, events: [], ...rest };
+  };
+  if (operation === "delete-unused") {
+    const { freed, errors } = freeSpace(removals, order, MAX_INT64, input);
+    return answer({ freed, error: errors.length > 0 ? spaceError(MAX_INT64, freed, errors) : null });
+  }
+  if (!policy.timer) return answer({ freed: freeSpace(removals, order, null, input).freed });
+  const { rest, errors } = freeOldImages(removals, input);
+  const broken = errors.length > 0;
+  if (broken || removals.stopped) {
+    const { freed } = freeSpace(removals, rest, "not-reached", input);
+    return answer({ freed, error: broken ? ageError(policy.maxAgeNanos, errors) : null });
+  }
+  return answer(forSpace(removals, rest, input));
+}
+
+/** Down to the low threshold, if the file system is over the high one. */
+function forSpace(removals: Removals, rest: readonly Ordered[], input: CollectInput): Partial<Collected> {
+  const disk = diskState(input.disk ?? {}, input.policy);
+  if (disk.capacityBytes === 0) {
+    const { freed } = freeSpace(removals, rest, "not-reached", input);
+    return { disk, freed, error: CAPACITY_ZERO, events: [warning("InvalidDiskCapacity", CAPACITY_ZERO)] };
+  }
+  if (disk.wantedBytes === null) return { disk, freed: freeSpace(removals, rest, null, input).freed };
+  const wanted = BigInt(disk.wantedBytes);
+  const { freed, errors } = freeSpace(removals, rest, wanted, input);
+  if (errors.length > 0) return { disk, freed, error: spaceError(wanted, freed, errors) };
+  if (freed >= wanted || removals.stopped) return { disk, freed };
+  const error = insufficientText(disk.usagePercent, disk.capacityBytes, freed);
+  return { disk, freed, error, events: [warning("FreeDiskSpaceFailed", error)] };
+}
+
+/** Removes what was not used for too long, however much space there is. The rest comes back. kubelet 1.36: freeOldImages. */
+function freeOldImages(
+  removals: Removals,
+  { policy, order, now, beganAtMs }: CollectInput,
+): { readonly rest: readonly Ordered[]; readonly errors: readonly string[] } {
+  if (policy.maxAgeMs === 0 || now - beganAtMs <= policy.maxAgeMs) return { rest: order, errors: [] };
+  const rest: Ordered[] = [];
+  const errors: string[] = [];
+  for (const candidate of order) {
+    const { lastUsedAtMs } = candidate.image;
+    if (lastUsedAtMs !== null && now - lastUsedAtMs <= policy.maxAgeMs) {
+      rest.push(candidate);
+    } else if (removals.stopped && !removals.isDone(candidate)) {
+      removals.leave(candidate, "not-reached");
+    } else {
+      const refused = removals.take(candidate, "too-old");
+      if (refused !== undefined) errors.push(refused);
+    }
+  }
+  return { rest, errors };
+}
+
+/**
+ * Removes until `wanted` bytes are free; the test comes after a removal, so that even 0 or less takes one image. Null: nothing
+ * is wanted; `not-reached`: the pass ended before. What is done counts in any case. kubelet 1.36: freeSpace.
+ */
+function freeSpace(
+  removals: Removals,
+  order: readonly Ordered[],
+  wanted: bigint | null | "not-reached",
+  { operation, policy, now }: CollectInput,
+): { readonly freed: bigint; readonly errors: readonly string[] } {
+  const errors: string[] = [];
+  const goal = typeof wanted === "bigint" ? wanted : MAX_INT64;
+  let closed: Left["why"] | undefined =
+    wanted === null ? "enough-space" : wanted === "not-reached" ? wanted : undefined;
+  let freed = 0n;
+  for (const candidate of order) {
+    if (!removals.isDone(candidate)) {
+      const why = closed ?? heldBack(candidate, policy, now);
+      if (why !== undefined) {
+        removals.leave(candidate, why);
+        continue;
+      }
+    }
+    const refused = removals.take(candidate, operation === "delete-unused" ? "unused" : "space");
+    if (refused !== undefined) errors.push(refused);
+    if (removals.stopped) closed = "not-reached";
+    if (!isGone(removals.taken.at(-1) as Taken)) continue;
+    freed = BigInt.asIntN(64, freed + BigInt(candidate.image.sizeBytes));
+    if (freed >= goal) closed ??= "not-needed";
+  }
+  return { freed, errors };
+}
+function heldBack({ image }: Ordered, { minAgeMs }: ImageGcPolicy, now: EpochMs): Left["why"] | undefined {
+  if (image.lastUsedAtMs !== null && image.lastUsedAtMs >= now) return "used-now";
+  return now - image.firstDetectedAtMs < minAgeMs ? "too-young" : undefined;
+}

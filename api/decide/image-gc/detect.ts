@@ -1,0 +1,40 @@
+import type { ImageGcFacts } from "../../model/image-gc.ts";
+import { type EpochMs, epochMs } from "../../model/units.ts";
+import type { Use } from "./images-in-use.ts";
+import { type Inventory, imageKey, type ListedImage } from "./listed-images.ts";
+
+/** An image with what the kubelet remembers of it. */
+export interface DetectedImage extends ListedImage {
+  readonly firstDetectedAtMs: EpochMs;
+  /** Null: never seen in use. */
+  readonly lastUsedAtMs: EpochMs | null;
+}
+
+/**
+ * The records of all listed images, in the order of the list: what is new was first seen now, what is in use was last used
+ * now. An image that this very pass removed, by an earlier answer of it, is still listed and has not lost its times.
+ * kubelet 1.36: detectImages.
+ */
+export function detectImages(
+  { images }: Inventory,
+  uses: ReadonlyMap<string, Use>,
+  before: ImageGcFacts | undefined,
+  now: EpochMs,
+): readonly DetectedImage[] {
+  const records = new Map<string, readonly [number, number | null]>();
+  for (const { id, runtimeHandler, atMs, firstDetectedAtMs, lastUsedAtMs } of before?.removed ?? []) {
+    if (atMs === now && firstDetectedAtMs !== undefined) {
+      records.set(imageKey(id, runtimeHandler), [firstDetectedAtMs, lastUsedAtMs ?? null]);
+    }
+  }
+  for (const [id, first, last, handler] of before?.records ?? []) records.set(imageKey(id, handler), [first, last]);
+  return [...images.values()].map((image) => {
+    const [first, last] = records.get(image.key) ?? [now, null];
+    const lastUsed = uses.get(image.key)?.why === undefined ? last : now;
+    return {
+      ...image,
+      firstDetectedAtMs: epochMs(first),
+      lastUsedAtMs: lastUsed === null ? null : epochMs(lastUsed),
+    };
+  });
+}

@@ -1,0 +1,56 @@
+import type { ImageKept } from "../../model/image-gc.ts";
+import type { DetectedImage } from "./detect.ts";
+import type { Use } from "./images-in-use.ts";
+
+/** Why an image is in no order of eviction at all. */
+export type Barred = Extract<ImageKept["why"], "in-use" | "image-volume" | "pinned" | "sandbox-image" | "invalid-id">;
+export interface Ordered {
+  readonly image: DetectedImage;
+  /** From 1. */
+  readonly place: number;
+  /** Equal to a neighbour in all that the kubelet sorts by. */
+  readonly tie: boolean;
+}
+export interface EvictionOrder {
+  readonly order: readonly Ordered[];
+  readonly barred: readonly { readonly image: DetectedImage; readonly why: Barred }[];
+}
+
+/**
+ * Images that may go, the longest unused first, then the longest known; the id decides what the kubelet leaves to chance.
+ * The sandbox image stays though the kubelet relies on `pinned` alone for it. kubelet 1.36: imagesInEvictionOrder.
+ */
+export function evictionOrder(
+  images: readonly DetectedImage[],
+  uses: ReadonlyMap<string, Use>,
+  sandboxImages: ReadonlySet<string>,
+): EvictionOrder {
+  const barred: { image: DetectedImage; why: Barred }[] = [];
+  const free: DetectedImage[] = [];
+  for (const image of images) {
+    const why = barredBy(image, uses.get(image.key), sandboxImages);
+    if (why === undefined) free.push(image);
+    else barred.push({ image, why });
+  }
+  free.sort((a, b) => byLastUsedAndDetected(a, b) || (a.key < b.key ? -1 : 1));
+  const isEqual = (image: DetectedImage, other: DetectedImage | undefined): boolean =>
+    other !== undefined && byLastUsedAndDetected(image, other) === 0;
+  const order = free.map((image, i) => {
+    return { image, place: i + 1, tie: isEqual(image, free[i - 1]) || isEqual(image, free[i + 1]) };
+  });
+  return { order, barred };
+}
+
+function barredBy(image: DetectedImage, use: Use | undefined, sandboxImages: ReadonlySet<string>): Barred | undefined {
+  if (use !== undefined) return use.why;
+  if (image.pinned) return "pinned";
+  if (sandboxImages.has(image.key)) return "sandbox-image";
+  return isValidId(image) ? undefined : "invalid-id";
+}
+/** Nothing can be removed by an empty id, and what stands before a comma may be another image's. */
+export const isValidId = ({ id }: { readonly id: string }): boolean => id !== "" && !id.includes(",");
+
+/** Never used comes before all else: in the kubelet that is the year 1. */
+const byLastUsedAndDetected = (a: DetectedImage, b: DetectedImage): number =>
+  (a.lastUsedAtMs ?? Number.MIN_SAFE_INTEGER) - (b.lastUsedAtMs ?? Number.MIN_SAFE_INTEGER) ||
+  a.firstDetectedAtMs - b.firstDetectedAtMs;

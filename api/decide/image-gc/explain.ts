@@ -1,0 +1,111 @@
+import type { Numbers } from "../../model/decision.ts";
+import type { ImageGcDecision, ImageKept, ImageRef, ImageRemoval } from "../../model/image-gc.ts";
+import { unreachable } from "../../model/result.ts";
+import type { EpochMs } from "../../model/units.ts";
+import type { Reasons } from "../reasons.ts";
+import type { Use } from "./images-in-use.ts";
+import type { ImageGcInput } from "./input.ts";
+import { imageKey } from "./listed-images.ts";
+
+/** Of the pass as a whole. */
+const PASS = "image-gc";
+
+/** How the pass came to be as it is: its policy, and the disk. */
+export function explainPass(
+  { policy, disk, now, beganAtMs }: ImageGcInput,
+  { operation, fileSystem, freedBytes, events }: ImageGcDecision,
+  reasons: Reasons,
+): void {
+  const { highThresholdPercent, lowThresholdPercent, minAgeMs, maxAgeMs } = policy;
+  if (minAgeMs === 0) reasons.add("minimum_age_zero", PASS, "policy", { defaultMs: 120_000 });
+  if (operation === "garbage-collect" && !policy.timer)
+    reasons.add("timer_off", PASS, "policy", { highThresholdPercent });
+  const began = beganAtMs ?? now;
+  if (operation === "garbage-collect" && maxAgeMs > 0 && now - began <= maxAgeMs) {
+    reasons.add("maximum_age_waits", PASS, "policy", { beganAtMs: began, untilMs: began + maxAgeMs, maxAgeMs });
+  }
+  if (fileSystem === null) return;
+  const { capacityBytes, availableBytes, usagePercent, wantedBytes } = fileSystem;
+  const told = disk?.availableBytes ?? 0;
+  if (told > availableBytes) reasons.add("available_above_capacity", PASS, "fileSystem", { told, capacityBytes });
+  if (capacityBytes === 0) reasons.add("capacity_zero", PASS, "fileSystem");
+  else if (wantedBytes === null) {
+    reasons.add("below_high_threshold", PASS, "fileSystem", { usagePercent, highThresholdPercent });
+  } else {
+    const numbers = { usagePercent, highThresholdPercent, lowThresholdPercent, wantedBytes };
+    reasons.add("over_high_threshold", PASS, "fileSystem", numbers);
+    if (events.some((e) => e.reason === "FreeDiskSpaceFailed")) {
+      reasons.add("not_enough_to_free", PASS, "fileSystem", { wantedBytes, freedBytes });
+    }
+  }
+}
+
+/** Why each image goes or stays. `full` tells what is remembered of it as well. */
+export function explainImages(
+  { remove, keep }: ImageGcDecision,
+  uses: ReadonlyMap<string, Use>,
+  { policy, now }: ImageGcInput,
+  full: boolean,
+  reasons: Reasons,
+): void {
+  for (const r of remove) {
+    explainRemoval(r, policy.maxAgeMs, now, reasons);
+    if (full) remember(r, reasons);
+  }
+  for (const k of keep) {
+    const [code, numbers] = reasonToKeep(k, uses.get(keyOf(k)), policy.minAgeMs, now);
+    reasons.add(code, keyOf(k), "keep", numbers);
+    if (full) remember(k, reasons);
+  }
+}
+const keyOf = (i: ImageRef): string => imageKey(i.id, i.runtimeHandler);
+const remember = (i: ImageRef, reasons: Reasons): void => {
+  const { firstDetectedAtMs, lastUsedAtMs } = i;
+  reasons.add("image_remembered", keyOf(i), "image", { firstDetectedAtMs, lastUsedAtMs: lastUsedAtMs ?? undefined });
+};
+
+function explainRemoval(r: ImageRemoval, maxAgeMs: number, now: EpochMs, reasons: Reasons): void {
+  const at = keyOf(r);
+  const unusedMs = r.lastUsedAtMs === null ? undefined : now - r.lastUsedAtMs;
+  const { place, sizeBytes } = r;
+  if (r.why === "too-old") reasons.add("image_too_old", at, "remove", { place, unusedMs, maxAgeMs });
+  else if (r.why === "space") reasons.add("image_frees_space", at, "remove", { place, unusedMs, sizeBytes });
+  else reasons.add("image_unused", at, "remove", { place, unusedMs, sizeBytes });
+  if (r.tie) reasons.add("order_is_chance", at, "place", { place });
+  if (r.end === "failed" || r.end === "stopped") {
+    reasons.add(`image_removal_${r.end}`, at, "end", { message: r.message });
+  }
+}
+
+/** The code and the numbers of what keeps an image. */
+function reasonToKeep(
+  k: ImageKept,
+  use: Use | undefined,
+  minAgeMs: number,
+  now: EpochMs,
+): readonly [code: string, numbers?: Numbers] {
+  switch (k.why) {
+    case "in-use":
+      return ["image_in_use", { users: use?.count }];
+    case "image-volume":
+      return ["image_mounted", { users: use?.count }];
+    case "pinned":
+      return ["image_pinned"];
+    case "sandbox-image":
+      return ["image_of_sandboxes", { pinned: false, kubeletKeeps: "pinned" }];
+    case "invalid-id":
+      return ["image_id_invalid"];
+    case "used-now":
+      return ["image_used_now", { lastUsedAtMs: k.lastUsedAtMs ?? undefined, atMs: now }];
+    case "too-young":
+      return ["image_too_young", { ageMs: now - k.firstDetectedAtMs, minAgeMs }];
+    case "enough-space":
+      return ["image_not_wanted"];
+    case "not-needed":
+      return ["image_not_needed", { place: k.place ?? undefined }];
+    case "not-reached":
+      return ["image_not_reached", { place: k.place ?? undefined }];
+    default:
+      return unreachable(k.why);
+  }
+}

@@ -1,0 +1,77 @@
+import type { Inventory, ListedImage } from "./listed-images.ts";
+
+const HEX_ID = /^[0-9a-f]{64}$/;
+const NONE: readonly ListedImage[] = [];
+
+/** A look through all names costs less than an index of them, as long as few are asked for. */
+const FEW = 3;
+
+/** Finds images by what people, pods and older runtimes call them. */
+export class ImageNames {
+  readonly #inventory: Inventory;
+  #asked = 0;
+  #index: Map<string, ListedImage[]> | undefined;
+  constructor(inventory: Inventory) {
+    this.#inventory = inventory;
+  }
+
+  /** The images of an id, with or without its `sha256:`. */
+  byId(id: string): readonly ListedImage[] {
+    const { byId } = this.#inventory;
+    const exact = byId.get(id);
+    if (exact !== undefined) return exact;
+    const other = HEX_ID.test(id) ? `sha256:${id}` : id.startsWith("sha256:") ? id.slice(7) : undefined;
+    return (other === undefined ? undefined : byId.get(other)) ?? NONE;
+  }
+
+  /** The images that an id, a tag or a digest can mean; a digest means the same in every repository. */
+  find(reference: string): readonly ListedImage[] {
+    if (reference === "") return NONE;
+    const found = this.byId(reference);
+    if (found.length > 0) return found;
+    const name = indexed(reference);
+    if (this.#asked++ < FEW) return lookThrough(this.#inventory, name);
+    this.#index ??= indexOf(this.#inventory);
+    return this.#index.get(name) ?? NONE;
+  }
+}
+
+const lookThrough = ({ images }: Inventory, wanted: string): readonly ListedImage[] => {
+  const last = wanted.slice(wanted.lastIndexOf("/") + 1).replace(/:latest$/, "");
+  const isIt = (name: string): boolean => name.includes(last) && indexed(name) === wanted;
+  return [...images.values()].filter((i) => i.names.some(isIt) || i.digests.some(isIt));
+};
+function indexOf({ images }: Inventory): Map<string, ListedImage[]> {
+  const index = new Map<string, ListedImage[]>();
+  const put = (image: ListedImage, reference: string): void => {
+    const name = indexed(reference);
+    const same = index.get(name);
+    if (same === undefined) index.set(name, [image]);
+    else if (same.at(-1) !== image) same.push(image);
+  };
+  for (const image of images.values()) {
+    for (const name of image.names) put(image, name);
+    if (image.digests !== image.names) for (const digest of image.digests) put(image, digest);
+  }
+  return index;
+}
+
+/** The digest where there is one, else the full name and tag. */
+function indexed(reference: string): string {
+  const at = reference.lastIndexOf("@");
+  if (at >= 0) return reference.slice(at + 1);
+  return reference.startsWith("sha256:") ? reference : fullName(reference);
+}
+
+/** `busybox` is `docker.io/library/busybox:latest`. distribution: reference.ParseNormalizedNamed, TagNameOnly. */
+export function fullName(reference: string): string {
+  const slash = reference.indexOf("/");
+  const host = slash < 0 ? "" : reference.slice(0, slash);
+  const isHost = host === "localhost" || host.includes(".") || host.includes(":") || /[A-Z]/.test(host);
+  const path = isHost ? reference.slice(slash + 1) : reference;
+  const tagged = path.includes(":") ? path : `${path}:latest`;
+  // most names are whole already
+  if (isHost && host !== "docker.io" && host !== "index.docker.io")
+    return tagged === path ? reference : `${host}/${tagged}`;
+  return path.includes("/") ? `docker.io/${tagged}` : `docker.io/library/${tagged}`;
+}

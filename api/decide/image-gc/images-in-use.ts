@@ -1,0 +1,115 @@
+import type { Pod } from "../../model/pod.ts";
+import { podRef } from "../../model/pod.ts";
+import type { RuntimeContainer, RuntimeSandbox } from "../../model/runtime.ts";
+import type { Reasons } from "../reasons.ts";
+import type { ImageNames } from "./image-names.ts";
+import type { ListedImage } from "./listed-images.ts";
+
+/** Of one image: who keeps it, the first few by name. */
+export interface Use {
+  readonly why: "in-use" | "image-volume";
+  readonly by: readonly string[];
+  /** How many containers and volumes. */
+  readonly count: number;
+}
+interface Growing {
+  why: Use["why"];
+  readonly by: string[];
+  count: number;
+}
+const NAMED = 5;
+const POD_UID = "io.kubernetes.pod.uid";
+
+export interface UseInput {
+  readonly containers: readonly RuntimeContainer[];
+  readonly sandboxes: readonly RuntimeSandbox[];
+  readonly pods: readonly Pod[];
+  readonly names: ImageNames;
+  /** Whether images are kept apart by runtime handler. */
+  readonly byHandler: boolean;
+}
+
+/**
+ * What containers of any state were made from or mount, by image key. The kubelet compares ids: imageId, of older runtimes
+ * imageRef. Beyond it, and only to keep more: an older runtime's names are looked up too, an image that is not listed for the
+ * container's runtime handler is in use for every other, and a pod's image volumes count where mounts are not told.
+ * kubelet 1.36: detectImages, handleImageVolumes, toKubeContainer.
+ */
+export function imagesInUse(input: UseInput, reasons: Reasons): ReadonlyMap<string, Use> {
+  const { containers, names } = input;
+  const uses = new Map<string, Growing>();
+  const sandboxes = new Map(input.sandboxes.map((s) => [s.id, s]));
+  const unlisted = new Map<string, number>();
+  for (const c of containers) {
+    const images = imagesOf(c, input, reasons);
+    if (images.length === 0) unlisted.set(askedImage(c), (unlisted.get(askedImage(c)) ?? 0) + 1);
+    for (const image of images) note(uses, image, "in-use", () => containerText(c, sandboxes));
+    for (const mount of c.mounts ?? []) {
+      for (const image of names.find(mount.image?.image ?? "")) {
+        note(uses, image, "image-volume", () => containerText(c, sandboxes));
+      }
+    }
+  }
+  for (const [image, count] of unlisted)
+    reasons.add("container_image_not_listed", image, "inUse", { containers: count });
+  for (const pod of podsInDoubt(input, sandboxes)) {
+    const { namespace, name } = podRef(pod);
+    for (const volume of pod.spec.volumes ?? []) {
+      for (const image of names.find(volume.image?.reference ?? "")) {
+        note(uses, image, "image-volume", () => `${namespace}/${name} volume ${volume.name}`);
+      }
+    }
+  }
+  return uses;
+}
+
+/** Whether the runtime says at all which image a container is of; where it does not, nothing may go. */
+export const imageIsTold = (c: RuntimeContainer): boolean => askedImage(c) !== "";
+const askedImage = (c: RuntimeContainer): string => c.imageId || c.imageRef || c.image?.image || "";
+
+function imagesOf(c: RuntimeContainer, { names, byHandler }: UseInput, reasons: Reasons): readonly ListedImage[] {
+  const handler = c.image?.runtimeHandler ?? "";
+  const found = names.byId(c.imageId || c.imageRef || "");
+  if (found.length > 0) return byHandler ? withHandler(found, handler, reasons) : found;
+  // a runtime that tells imageId means it; of others the reference may be a tag or a digest
+  if (c.imageId !== undefined && c.imageId !== "") return [];
+  const byRef = names.find(c.imageRef ?? "");
+  return byRef.length > 0 ? byRef : names.find(c.image?.image ?? "");
+}
+/** Of the container's own runtime handler; where none is listed for that, all of the id: a removal knows no handler. */
+function withHandler(found: readonly ListedImage[], handler: string, reasons: Reasons): readonly ListedImage[] {
+  const exact = found.filter((image) => image.runtimeHandler === handler);
+  if (exact.length > 0) return exact;
+  for (const { key } of found) reasons.add("runtime_handler_differs", key, "inUse", { handler });
+  return found;
+}
+
+function note(uses: Map<string, Growing>, image: ListedImage, why: Use["why"], who: () => string): void {
+  const use = uses.get(image.key);
+  if (use === undefined) {
+    uses.set(image.key, { why, by: [who()], count: 1 });
+    return;
+  }
+  if (why === "in-use") use.why = why;
+  use.count++;
+  if (use.by.length < NAMED) use.by.push(who());
+}
+
+function containerText(c: RuntimeContainer, sandboxes: ReadonlyMap<string, RuntimeSandbox>): string {
+  const sandbox = sandboxes.get(c.podSandboxId ?? "")?.metadata;
+  const namespace = c.labels?.["io.kubernetes.pod.namespace"] ?? sandbox?.namespace;
+  const pod = c.labels?.["io.kubernetes.pod.name"] ?? sandbox?.name;
+  const what = `${c.metadata.name} (${c.state.slice("CONTAINER_".length).toLowerCase()})`;
+  return pod === undefined ? what : `${namespace ?? "default"}/${pod} ${what}`;
+}
+
+/** Pods with containers here whose mounts the runtime's list does not show. */
+function podsInDoubt({ containers, pods }: UseInput, sandboxes: ReadonlyMap<string, RuntimeSandbox>): readonly Pod[] {
+  const mounting = pods.filter((p) => (p.spec.volumes ?? []).some((v) => v.image !== undefined));
+  if (mounting.length === 0) return [];
+  const silent = new Set<string | undefined>();
+  for (const c of containers) {
+    if (c.mounts === undefined) silent.add(c.labels?.[POD_UID] ?? sandboxes.get(c.podSandboxId ?? "")?.metadata.uid);
+  }
+  return mounting.filter((p) => silent.has(undefined) || silent.has(podRef(p).uid));
+}

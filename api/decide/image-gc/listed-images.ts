@@ -1,0 +1,87 @@
+import type { RuntimeImage } from "../../model/runtime.ts";
+import type { Reasons } from "../reasons.ts";
+
+/** An image of the runtime's list, or all entries of one id where the runtime handler does not tell them apart. */
+export interface ListedImage {
+  /** What the kubelet keeps its record under. */
+  readonly key: string;
+  readonly id: string;
+  /** Empty, unless images are kept apart by it. */
+  readonly runtimeHandler: string;
+  /** Its tags; without any, its digests. */
+  readonly names: readonly string[];
+  readonly digests: readonly string[];
+  readonly sizeBytes: number;
+  readonly pinned: boolean;
+  readonly layers: RuntimeImage["layers"];
+}
+export interface Inventory {
+  /** Key -> image, in the order of the list. */
+  readonly images: ReadonlyMap<string, ListedImage>;
+  readonly byId: ReadonlyMap<string, readonly ListedImage[]>;
+}
+
+/** kubelet 1.36: getImageTuple. */
+export const imageKey = (id: string, runtimeHandler: string | undefined): string =>
+  runtimeHandler === undefined || runtimeHandler === "" ? id : `${id},${runtimeHandler}`;
+
+/** The runtime's list as the kubelet keeps it: by id, with the gate RuntimeClassInImageCriApi by id and runtime handler. */
+export function listedImages(
+  list: readonly RuntimeImage[],
+  byHandler: boolean,
+  reasons: Reasons,
+  needs: string[],
+): Inventory {
+  const images = new Map<string, ListedImage>();
+  const byId = new Map<string, ListedImage[]>();
+  let sizeless = false;
+  for (const [i, entry] of list.entries()) {
+    if (entry.size === undefined) {
+      reasons.add("image_size_not_told", entry.id, "sizeBytes");
+      if (!sizeless) needs.push(`runtime.images[${i}].size`);
+      sizeless = true;
+    }
+    const listed = listedImage(entry, byHandler);
+    const known = images.get(listed.key);
+    if (known !== undefined) reasons.add("image_listed_twice", entry.id, "image", { pinned: listed.pinned });
+    images.set(listed.key, known === undefined ? listed : merged(known, listed));
+  }
+  for (const image of images.values()) {
+    const same = byId.get(image.id);
+    if (same === undefined) byId.set(image.id, [image]);
+    else same.push(image);
+  }
+  return { images, byId };
+}
+
+function listedImage(image: RuntimeImage, byHandler: boolean): ListedImage {
+  const runtimeHandler = byHandler ? (image.spec?.runtimeHandler ?? "") : "";
+  const tags = named(image.repoTags);
+  const digests = named(image.repoDigests);
+  return {
+    key: imageKey(image.id, runtimeHandler),
+    id: image.id,
+    runtimeHandler,
+    names: tags.length > 0 ? tags : digests,
+    digests,
+    sizeBytes: image.size ?? 0,
+    pinned: image.pinned ?? false,
+    layers: image.layers,
+  };
+}
+/** Some runtimes write `<none>:<none>` for no name. */
+const named = (names: readonly string[] | undefined): readonly string[] =>
+  names === undefined
+    ? []
+    : names.some((n) => n.includes("<none>"))
+      ? names.filter((n) => !n.includes("<none>"))
+      : names;
+
+/** The last entry's size stands, as in the kubelet; but what one entry pins stays, though there the last decides. */
+const merged = (a: ListedImage, b: ListedImage): ListedImage => ({
+  ...b,
+  names: [...new Set([...a.names, ...b.names])],
+  digests: [...new Set([...a.digests, ...b.digests])],
+  pinned: a.pinned || b.pinned,
+  layers: b.layers ?? a.layers,
+});

@@ -1,0 +1,138 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { status } from "@grpc/grpc-js";
+import { describe, expect, test } from "vitest";
+import { socketPathOf } from "../../../actuator/containerd/endpoint.ts";
+import { faultOf, faultText } from "../../../actuator/containerd/fault.ts";
+import type { RuntimeFault } from "../../../actuator/containerd/port.ts";
+import { openRuntime } from "../../../actuator/containerd/runtime.ts";
+import { startMeddler } from "../../e2e/containerd/meddler.ts";
+import { container, EMPTY, fakeConnection, sockets } from "./fake-runtime.ts";
+
+const { dir, serve, listen } = sockets();
+const TIMEOUT_MS = 300;
+
+async function listAt(endpoint: string, timeoutMs = TIMEOUT_MS): Promise<RuntimeFault | "listed"> {
+  const runtime = openRuntime({ endpoint, timeoutMs });
+  if (!runtime.ok) throw new Error(runtime.error);
+  try {
+    const listed = await runtime.value.list();
+    return listed.ok ? "listed" : listed.error;
+  } finally {
+    runtime.value.close();
+  }
+}
+
+describe("an endpoint", () => {
+  test.each(["unix:///run/containerd/containerd.sock", "/run/containerd/containerd.sock"])(
+    "%s is a socket",
+    (given) => {
+      expect(socketPathOf(given)).toEqual({ ok: true, value: "/run/containerd/containerd.sock" });
+    },
+  );
+  test.each([
+    ["tcp://127.0.0.1:1234", /only unix sockets/],
+    ["run/containerd.sock", /must be a path from `\/`/],
+    ["unix://run/containerd.sock", /must be a path from `\/`/],
+    ["", /must be a path from `\/`/],
+    ["/run/a\nb", /control characters/],
+    [`/${"é".repeat(54)}`, /at most 107 bytes, this has 109/],
+  ])("%j is refused with its reason", (given, reason) => {
+    const path = socketPathOf(given);
+    expect(path.ok ? "taken" : path.error).toMatch(reason);
+    expect(openRuntime({ endpoint: given }).ok).toBe(false);
+  });
+});
+
+describe("a runtime that cannot be asked", () => {
+  test("no socket: the fault names the call and the socket", async () => {
+    const socket = join(dir(), "none.sock");
+    expect(await listAt(socket)).toEqual({
+      call: "ListImages",
+      code: "UNAVAILABLE",
+      message: `connect ENOENT ${socket}; there is no socket at ${socket}: is the runtime running, and is the endpoint right?`,
+    });
+  });
+
+  test("a file that nobody listens at", async () => {
+    const file = join(dir(), "file");
+    writeFileSync(file, "");
+    expect(await listAt(file)).toMatchObject({
+      code: "UNAVAILABLE",
+      message: expect.stringContaining("nothing listens at"),
+    });
+  });
+
+  test("a server that never answers is cut at the deadline", async () => {
+    const socket = await listen(() => undefined);
+    expect(await listAt(socket)).toMatchObject({
+      call: "ListImages",
+      code: "DEADLINE_EXCEEDED",
+      message: expect.stringContaining(`the runtime at ${socket} gave no answer within ${TIMEOUT_MS} ms`),
+    });
+  });
+
+  test("a runtime that hangs in one call is cut at the deadline, and named by it", async () => {
+    const endpoint = await serve(EMPTY, { fails: (method) => (method === "ListPodSandbox" ? "hang" : undefined) }, []);
+    expect(await listAt(endpoint)).toMatchObject({ call: "ListPodSandbox", code: "DEADLINE_EXCEEDED" });
+  });
+
+  test("a server that speaks something else", async () => {
+    const socket = await listen((peer) => void peer.end("HTTP/1.1 400 Bad Request\r\n\r\n"));
+    expect(await listAt(socket)).toMatchObject({ call: "ListImages", code: "UNAVAILABLE" });
+  });
+
+  test("a runtime without CRI v1", async () => {
+    const details = "unknown service runtime.v1.ImageService";
+    const endpoint = await serve(EMPTY, { fails: () => ({ code: status.UNIMPLEMENTED, details }) });
+    const fault = await listAt(endpoint);
+    expect(fault).toMatchObject({ call: "ListImages", code: "UNIMPLEMENTED" });
+    expect(fault).toMatchObject({ message: expect.stringMatching(/^unknown service .*disabled_plugins.*v1alpha2/) });
+  });
+
+  test.each(["ListImages", "ListContainers", "ListPodSandbox", "ImageFsInfo", "Status"] as const)(
+    "half of the truth is none: %s fails, and so does the list",
+    async (broken) => {
+      const failure = { code: status.UNKNOWN, details: "database\n  is closed" };
+      const endpoint = await serve(EMPTY, { fails: (method) => (method === broken ? failure : undefined) }, []);
+      expect(await listAt(endpoint)).toEqual({ call: broken, code: "UNKNOWN", message: "database is closed" });
+    },
+  );
+
+  test("is asked again on a new connection after a failure", async () => {
+    const socket = join(dir(), "meddler.sock");
+    const runtime = openRuntime({ endpoint: socket, timeoutMs: 2000 });
+    if (!runtime.ok) throw new Error(runtime.error);
+    for (let i = 0; i < 3; i++) expect((await runtime.value.list()).ok).toBe(false);
+    const server = await startMeddler(join(socket, ".."), fakeConnection(EMPTY, []), () => ({}));
+    expect(await runtime.value.list()).toMatchObject({ ok: true });
+    runtime.value.close();
+    await server.close();
+  });
+});
+
+describe("a fault as words", () => {
+  const failed = { call: "StopContainer", socketPath: "/s.sock", timeoutMs: 5 };
+  test.each([
+    [status.UNAVAILABLE, "connect EACCES /s.sock", /this user may not use \/s.sock: run as root$/],
+    [status.UNIMPLEMENTED, "unknown method X for service runtime.v1.RuntimeService", /this runtime is too old/],
+    [status.RESOURCE_EXHAUSTED, "Received message larger than max (70 vs 64)", /larger than this client takes$/],
+    [status.RESOURCE_EXHAUSTED, "no space left", /^StopContainer: RESOURCE_EXHAUSTED: no space left$/],
+    [status.NOT_FOUND, "", /^StopContainer: NOT_FOUND: the runtime gave no reason$/],
+    [99 as status, "odd", /^StopContainer: CODE_99: odd$/],
+  ])("%s %j", (code, details, expected) => {
+    expect(faultText(faultOf(failed, { code, details }))).toMatch(expected);
+  });
+});
+
+test("an answer beyond the 16 MB of other clients is taken", async () => {
+  const labels = { "io.kubernetes.pod.name": "x".repeat(2000) };
+  const containers = Array.from({ length: 10_000 }, (_, i) => container(`c${i}`, { labels }));
+  const Version = { runtimeName: "containerd", runtimeVersion: "1.6.20~ds1" };
+  const endpoint = await serve({ ...EMPTY, Version, ListContainers: { containers } });
+  const runtime = openRuntime({ endpoint, timeoutMs: 30_000 });
+  if (!runtime.ok) throw new Error(runtime.error);
+  const inUse = await runtime.value.imagesInUse();
+  runtime.value.close();
+  expect(inUse.ok && inUse.value.size).toBe(10_000);
+});

@@ -1,0 +1,35 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { removeContainerLog } from "../../../actuator/gc/container-log.ts";
+
+function logs() {
+  const root = mkdtempSync(join(tmpdir(), "nodewise-log-"));
+  onTestFinished(() => rmSync(root, { recursive: true, force: true }));
+  const app = join(root, "pods", "ns_pod_uid", "app");
+  mkdirSync(app, { recursive: true });
+  for (const file of ["0.log", "0.log.20260101-000000", "0.log.20260101-000000.gz", "10.log", "1.log"])
+    writeFileSync(join(app, file), "");
+  return { root, pods: join(root, "pods"), app };
+}
+
+test("a container's log goes with those that it was rotated into, and no other attempt's", () => {
+  const { pods, app } = logs();
+  expect(removeContainerLog(pods, join(app, "0.log"))).toEqual({ ok: true, value: null });
+  expect(readdirSync(app).sort()).toEqual(["1.log", "10.log"]);
+  expect(removeContainerLog(pods, join(app, "0.log"))).toEqual({ ok: true, value: null });
+  expect(removeContainerLog(pods, join(pods, "none", "0.log"))).toEqual({ ok: true, value: null });
+});
+
+test("a log outside the directory stays, also behind a link that leads out of it", () => {
+  const { root, pods } = logs();
+  const outside = join(root, "outside");
+  mkdirSync(outside);
+  writeFileSync(join(outside, "0.log"), "");
+  symlinkSync(outside, join(pods, "link"));
+  removeContainerLog(pods, join(outside, "0.log"));
+  removeContainerLog(pods, join(pods, "link", "0.log"));
+  removeContainerLog(pods, join(pods, "..", "outside", "0.log"));
+  expect(existsSync(join(outside, "0.log"))).toBe(true);
+});

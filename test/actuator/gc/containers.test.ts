@@ -1,0 +1,132 @@
+import { expect, test } from "vitest";
+import { faultOf } from "../../sim/fake-runtime.ts";
+import { container, gcWorld, pod, put, START, sandbox, when } from "./world.ts";
+
+type World = ReturnType<typeof gcWorld>;
+/** A pod that is gone, with a dead container, its sandbox, its logs and a link that leads nowhere. */
+function goneWorld(): World {
+  const world = gcWorld();
+  put(world.node, sandbox("s1", "u1"), container("c1", "s1", "img"));
+  world.node.podLogs.add("ns_pod-u1_u1");
+  world.node.links.add("pod-u1_ns_app-c0.log");
+  return world;
+}
+const ends = ({ node }: World) => node.removals.map(({ target, id, end }) => `${target} ${id} ${end}`);
+
+test("of a pod that is gone the containers go first, then the sandbox, its logs, and links that lead nowhere", async () => {
+  const world = goneWorld();
+  const turn = await world.node.turn(["container-gc"]);
+  expect(ends(world)).toEqual([
+    "container c1 removed",
+    "sandbox s1 removed",
+    "pod-logs ns_pod-u1_u1 removed",
+    "log-link pod-u1_ns_app-c0.log removed",
+  ]);
+  expect(turn.collections[0]?.complete).toBe(true);
+  expect(world.node.podLogs.size + world.node.links.size).toBe(0);
+});
+
+test("while the pods cannot be listed nothing counts as a pod's that is gone", async () => {
+  const world = goneWorld();
+  world.node.podsReadable = false;
+  const turn = await world.node.turn(["container-gc"]);
+  expect(world.node.removals.map(({ target }) => target)).toEqual(["log-link"]);
+  expect(turn.notices.map(({ message }) => message)).toContain("the kubelet does not answer");
+});
+
+test("a container that will not go keeps its sandbox, and the rest goes on", async () => {
+  const world = goneWorld();
+  put(world.node, sandbox("s2", "u2"), container("c2", "s2", "img"));
+  when(world.node, "RemoveContainer", () => faultOf("RemoveContainer", "UNKNOWN", "device is busy"));
+  const turn = await world.node.turn(["container-gc"]);
+  expect(ends(world).filter((end) => !end.includes("log"))).toEqual([
+    "container c1 failed",
+    "container c2 removed",
+    "sandbox s2 removed",
+  ]);
+  expect(turn.collections[0]?.complete).toBe(false);
+  expect(world.node.runtime.wrongs).toEqual([]);
+});
+
+test("a container of unknown state is stopped first", async () => {
+  const world = goneWorld();
+  put(world.node, container("c1", "s1", "img", { state: "CONTAINER_UNKNOWN" }));
+  const calls: string[] = [];
+  world.node.runtime.on = ({ call, id, phase }) => {
+    if (id === "c1" && phase === "before") calls.push(call);
+    return undefined;
+  };
+  await world.node.turn(["container-gc"]);
+  expect(calls).toEqual(["ContainerStatus", "StopContainer", "RemoveContainer"]);
+  expect(world.node.runtime.wrongs).toEqual([]);
+});
+
+test.each([
+  ["runs", "it is running now", { state: "CONTAINER_RUNNING" as const }],
+  ["is another one under its id", "another one has its id now", { createdAtMs: START }],
+])("a container that by now %s is left, and the pass ends", async (_, words, more) => {
+  const world = goneWorld();
+  when(world.node, "ContainerStatus", () => {
+    put(world.node, container("c1", "s1", "img", more));
+    return undefined;
+  });
+  await world.node.turn(["container-gc"]);
+  expect(world.node.removals.map(({ id, end, message }) => [id, end, message])).toEqual([["c1", "stopped", words]]);
+  expect(world.node.runtime.performed).toEqual([]);
+});
+
+test.each([
+  ["is ready", "it is ready now", (w: World): void => put(w.node, sandbox("s1", "u1", "SANDBOX_READY"))],
+  ["has a container", "container c9 is in it now", (w: World): void => put(w.node, container("c9", "s1", "img"))],
+])("a sandbox that by now %s is left, and the pass ends", async (_, words, change) => {
+  const world = goneWorld();
+  when(world.node, "PodSandboxStatus", () => {
+    change(world);
+    return undefined;
+  });
+  await world.node.turn(["container-gc"]);
+  expect(ends(world)).toEqual(["container c1 removed", "sandbox s1 stopped"]);
+  expect(world.node.removals.at(-1)?.message).toBe(words);
+  expect(world.node.podLogs.size).toBe(1);
+});
+
+test("logs of a pod that came back between plan and removal stay", async () => {
+  const world = goneWorld();
+  when(world.node, "RemoveContainer", () => {
+    world.node.pods = [pod("u1")];
+    return undefined;
+  });
+  await world.node.turn(["container-gc"]);
+  expect(ends(world).at(-1)).toBe("pod-logs ns_pod-u1_u1 stopped");
+  expect(world.node.podLogs.size).toBe(1);
+});
+
+test("logs of a pod that runs stay, whatever the list of pods says", async () => {
+  const world = gcWorld();
+  put(world.node, sandbox("s1", "u1", "SANDBOX_READY"));
+  put(world.node, container("c1", "s1", "img", { state: "CONTAINER_RUNNING" }));
+  world.node.podLogs.add("ns_pod-u1_u1");
+  await world.node.turn(["container-gc"]);
+  expect([...world.node.podLogs]).toEqual(["ns_pod-u1_u1"]);
+});
+
+test("when the pods cannot be read again right before logs go, they stay and it is told", async () => {
+  const world = goneWorld();
+  when(world.node, "RemovePodSandbox", () => {
+    world.node.podsReadable = false;
+    return undefined;
+  });
+  const turn = await world.node.turn(["container-gc"]);
+  expect(world.node.podLogs.size).toBe(1);
+  expect(turn.problems.map(({ from }) => from)).toEqual(["pods"]);
+});
+
+test("the flags for dead containers count", async () => {
+  const world = gcWorld({ flags: { maximumDeadContainersPerContainer: 2, minimumContainerTTLMs: 0 } });
+  world.node.pods = [pod("u1")];
+  put(world.node, sandbox("s1", "u1", "SANDBOX_READY"));
+  for (let i = 0; i < 5; i++)
+    put(world.node, container(`c${i}`, "s1", "img", { attempt: i, createdAtMs: START - 10_000 + i }));
+  await world.node.turn(["container-gc"]);
+  expect(ends(world)).toEqual(["container c2 removed", "container c1 removed", "container c0 removed"].reverse());
+});

@@ -1,0 +1,179 @@
+import { expect, test } from "vitest";
+import type { ImageGcDecision, ImageGcFacts } from "../../../api/model/image-gc.ts";
+import { faultOf } from "../../sim/fake-runtime.ts";
+import { container, fullOfImages, gcWorld, image, MINUTE, put, START, sandbox, when } from "./world.ts";
+
+type World = ReturnType<typeof gcWorld>;
+const decisionOf = (turn: Awaited<ReturnType<ReturnType<typeof gcWorld>["node"]["turn"]>>) =>
+  turn.collections[0]?.answer?.decision as ImageGcDecision;
+
+test("images go in the decision's order until enough came free, and the disk is measured again", async () => {
+  const world = gcWorld();
+  await fullOfImages(world);
+  const turn = await world.node.turn(["image-gc"]);
+  const [report] = turn.collections;
+  expect(world.node.runtime.performed).toEqual([{ what: "image", id: "sha256:0", untold: false }]);
+  expect(world.node.removals).toEqual([
+    {
+      kind: "image-gc",
+      target: "image",
+      id: "sha256:0",
+      name: "sha256:0:v1",
+      bytes: 100,
+      why: "space",
+      end: "removed",
+    },
+  ]);
+  expect(report?.fileSystem).toEqual({
+    before: { capacityBytes: 1000, availableBytes: 100 },
+    after: { capacityBytes: 1000, availableBytes: 200 },
+  });
+  expect(report?.complete).toBe(true);
+  expect(report?.answer?.decidedBy).toBe("api");
+  expect(decisionOf(turn).remove.map(({ id, end }) => [id, end])).toEqual([["sha256:0", "removed"]]);
+  const again = await world.node.turn(["image-gc"]);
+  expect(again.collections[0]?.removals).toEqual([]);
+});
+
+test("the runtime is listed once a pass, however many go", async () => {
+  const world = gcWorld();
+  await fullOfImages(world);
+  world.node.kubeletConfiguration = { imageGCHighThresholdPercent: 50, imageGCLowThresholdPercent: 20 };
+  const before = world.node.runtime.lists;
+  await world.node.turn(["image-gc"]);
+  expect(world.node.runtime.performed.length).toBe(7);
+  expect(world.node.runtime.lists - before).toBe(1);
+});
+
+test("in the place of one that the runtime will not remove the next one goes, and the pass has failed in its words", async () => {
+  const world = gcWorld();
+  await fullOfImages(world);
+  when(world.node, "RemoveImage", () => faultOf("RemoveImage", "UNKNOWN", "device is busy"));
+  const turn = await world.node.turn(["image-gc"]);
+  expect(world.node.removals.map(({ id, end }) => [id, end])).toEqual([
+    ["sha256:0", "failed"],
+    ["sha256:1", "removed"],
+  ]);
+  expect(world.node.removals[0]?.message).toBe("RemoveImage: UNKNOWN: device is busy");
+  expect(decisionOf(turn).error).toContain("device is busy");
+  expect(turn.collections[0]?.complete).toBe(false);
+});
+
+test("images that are too old go first and alone; what is wanted then is measured anew", async () => {
+  const world = gcWorld();
+  const { node, clock } = world;
+  for (let i = 3; i < 9; i++) put(node, container(`c${i}`, "s", `sha256:${i}`, { state: "CONTAINER_RUNNING" }));
+  await fullOfImages(world);
+  await clock.advanceTo(START + 60 * MINUTE);
+  node.kubeletConfiguration = { imageMaximumGCAge: "30m" };
+  const turn = await node.turn(["image-gc"]);
+  expect(node.removals.map(({ id, why, end }) => [id, why, end])).toEqual([
+    ["sha256:0", "too-old", "removed"],
+    ["sha256:1", "too-old", "removed"],
+    ["sha256:2", "too-old", "removed"],
+  ]);
+  // 90 % before them would have been too much, and 60 % is not
+  expect(decisionOf(turn).fileSystem).toMatchObject({ availableBytes: 400, wantedBytes: null });
+  expect(decisionOf(turn).error).toBeNull();
+});
+
+test.each([
+  [
+    "in use by now",
+    "container c9 uses it now",
+    (world: World): void => put(world.node, container("c9", "s9", "sha256:0")),
+  ],
+  ["pinned by now", "it is pinned now", (world: World): void => put(world.node, image("sha256:0", 100, true))],
+  [
+    "gone by now",
+    "it is not there any more",
+    (world: World): void => void world.node.runtime.images.delete("sha256:0"),
+  ],
+] as const)("an image that is %s ends the pass, and the next one decides anew", async (_, words, change) => {
+  const world = gcWorld();
+  await fullOfImages(world);
+  world.node.kubeletConfiguration = { imageGCHighThresholdPercent: 50, imageGCLowThresholdPercent: 20 };
+  when(world.node, "ImageStatus", () => {
+    change(world);
+    return undefined;
+  });
+  const turn = await world.node.turn(["image-gc"]);
+  expect(world.node.runtime.performed).toEqual([]);
+  expect(world.node.removals.map(({ id, end, message }) => [id, end, message])).toEqual([
+    ["sha256:0", "stopped", words],
+  ]);
+  expect(decisionOf(turn).remove.find(({ end }) => end === "stopped")?.id).toBe("sha256:0");
+  expect(turn.collections[0]?.complete).toBe(false);
+  await world.node.turn(["image-gc"]);
+  expect(world.node.runtime.performed.length).toBeGreaterThan(5);
+  expect(world.node.runtime.wrongs).toEqual([]);
+});
+
+test.each(["List", "ImageStatus", "ListContainers"])(
+  "when %s cannot be answered nothing is removed, and it is told",
+  async (call) => {
+    const world = gcWorld();
+    await fullOfImages(world);
+    when(world.node, call, () => faultOf(call, "DEADLINE_EXCEEDED", "no answer in 120 s"));
+    const turn = await world.node.turn(["image-gc"]);
+    expect(world.node.runtime.performed).toEqual([]);
+    expect(turn.problems.map(({ from }) => from)).toEqual(["runtime"]);
+    expect(turn.problems[0]?.message).toContain(`${call}: DEADLINE_EXCEEDED: no answer in 120 s`);
+    expect((await world.node.turn(["image-gc"])).problems).toEqual([]);
+    expect(world.node.runtime.performed.length).toBe(1);
+  },
+);
+
+test("a dry run names what would go, removes nothing and remembers nothing as removed", async () => {
+  const world = gcWorld({ dryRun: true });
+  await fullOfImages(world);
+  const turn = await world.node.turn(["image-gc"]);
+  expect(decisionOf(turn).remove.map(({ id, end }) => [id, end])).toEqual([["sha256:0", "planned"]]);
+  expect(world.node.runtime.performed).toEqual([]);
+  const facts = world.node.facts as ImageGcFacts;
+  expect(facts.removed).toEqual([]);
+  expect(facts.records.map(([, firstMs]) => firstMs).every((ms) => ms < START + MINUTE)).toBe(true);
+});
+
+test("told to stop, it finishes the removal under way and tells what it did", async () => {
+  const world = gcWorld();
+  await fullOfImages(world);
+  const { node } = world;
+  node.kubeletConfiguration = { imageGCHighThresholdPercent: 50, imageGCLowThresholdPercent: 20 };
+  when(node, "RemoveImage", () => {
+    node.stop.abort();
+    return undefined;
+  });
+  await node.turn(["image-gc"]);
+  expect(node.removals.map(({ end }) => end)).toEqual(["removed"]);
+  expect((node.facts as ImageGcFacts).removed.map(({ id }) => id)).toEqual(["sha256:0"]);
+  expect(node.journal.unclosed()).toEqual({ ok: true, value: null });
+});
+
+test("without a timer (high threshold 100, no maximum age) nothing goes, as in the kubelet", async () => {
+  const world = gcWorld();
+  await fullOfImages(world);
+  world.node.runtime.otherBytes = 100;
+  world.node.kubeletConfiguration = { imageGCHighThresholdPercent: 100 };
+  const turn = await world.node.turn(["image-gc"]);
+  expect(world.node.runtime.performed).toEqual([]);
+  expect(turn.problems).toEqual([]);
+});
+
+test("under disk pressure containers go before images, everything unused, and the eviction manager is asked again", async () => {
+  const world = gcWorld({ joinsEviction: true });
+  const { node } = world;
+  put(node, sandbox("s1", "u1"), container("c1", "s1", "sha256:1"));
+  node.kubeletConfiguration = { evictionHard: { "imagefs.available": "1%" } };
+  await fullOfImages(world);
+  node.kubeletConfiguration = { evictionHard: { "imagefs.available": "15%" } };
+  const turn = await node.turn(["container-gc"]);
+  expect(turn.reclaim?.ran).toEqual(["delete-unused-containers", "delete-unused-images"]);
+  expect(turn.collections.map(({ kind, operation }) => `${kind} ${operation}`)).toEqual([
+    "container-gc delete-unused",
+    "image-gc delete-unused",
+    "container-gc garbage-collect",
+  ]);
+  expect(node.runtime.images.size).toBe(0);
+  expect(turn.reclaim?.answer.decision).toMatchObject({ reclaim: { afterNodeLevel: "enough" } });
+});

@@ -1,0 +1,216 @@
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { GcJournal } from "../../../actuator/gc/journal.ts";
+import { Memory } from "../../../actuator/memory.ts";
+import type { ImageGcDecision, ImageGcFacts } from "../../../api/model/image-gc.ts";
+import { SimApi } from "../../sim/api.ts";
+import { Died } from "../../sim/gc-node.ts";
+import { fullOfImages, gcWorld, image, MINUTE, put, START, when } from "./world.ts";
+
+type World = ReturnType<typeof gcWorld>;
+const factsOf = ({ node }: World) => node.facts as ImageGcFacts;
+const WIDE = { imageGCHighThresholdPercent: 50, imageGCLowThresholdPercent: 20 };
+
+/** Dies at the `skip`-th removal of an image, before or after it happened. */
+function dieAt({ node }: World, phase: "before" | "after", skip: number): void {
+  let left = skip;
+  node.runtime.on = (one) => {
+    if (one.call === "RemoveImage" && one.phase === phase && left-- === 0) throw new Died("killed");
+    return undefined;
+  };
+}
+
+test.each([
+  ["before", ["sha256:0", "sha256:1"], ["sha256:2"]],
+  ["after", ["sha256:0", "sha256:1", "sha256:2"], []],
+] as const)(
+  "killed right %s a removal: the next start tells what is gone, and tries nothing twice",
+  async (phase, gone, left) => {
+    const world = gcWorld();
+    await fullOfImages(world);
+    const { node, api } = world;
+    node.kubeletConfiguration = WIDE;
+    dieAt(world, phase, 2);
+    expect(await node.turnOrDie(["image-gc"])).toBeNull();
+    expect(node.journal.unclosed().ok && node.journal.unclosed()).not.toEqual({ ok: true, value: null });
+    const performed = node.runtime.performed.length;
+    // an end is told before anything else is looked at
+    await node.turn([]);
+    expect(node.settled.map(({ done, left }) => [done.map(({ id, end }) => `${id} ${end}`), left])).toEqual([
+      [gone.map((id) => `${id} removed`), left],
+    ]);
+    expect(node.runtime.performed.length).toBe(performed);
+    expect(factsOf(world).removed.map(({ id, times }) => [id, times])).toEqual(gone.map((id) => [id, 1]));
+    const known = await api.store.readFacts("sim");
+    expect(known.ok && (known.value["image-gc"] as { next: unknown }).next).toEqual(factsOf(world));
+    expect(node.journal.unclosed()).toEqual({ ok: true, value: null });
+    await node.turn([]);
+    expect(node.settled.length).toBe(1);
+  },
+);
+
+test("how a removal failed is told after a crash as well", async () => {
+  const world = gcWorld();
+  await fullOfImages(world);
+  const { node } = world;
+  node.kubeletConfiguration = WIDE;
+  node.runtime.on = ({ call, id, phase }) => {
+    if (call !== "RemoveImage" || phase !== "before") return undefined;
+    if (id === "sha256:1") throw new Died("killed");
+    return { call, code: "UNKNOWN", message: "device is busy" };
+  };
+  await node.turnOrDie(["image-gc"]);
+  await node.turn([]);
+  const message = "RemoveImage: UNKNOWN: device is busy";
+  expect(node.settled.map(({ done, left }) => [done, left])).toEqual([
+    [[{ id: "sha256:0", end: "failed", message }], ["sha256:1"]],
+  ]);
+});
+
+test("while the runtime does not say what is there, a pass that was cut short keeps everything else from going", async () => {
+  const world = gcWorld();
+  await fullOfImages(world);
+  const { node } = world;
+  dieAt(world, "after", 0);
+  await node.turnOrDie(["image-gc"]);
+  when(node, "ImageStatus", () => ({ call: "ImageStatus", code: "UNAVAILABLE", message: "connection refused" }));
+  const blind = await node.turn(["image-gc"]);
+  expect(blind.collections).toEqual([]);
+  expect(blind.problems[0]?.message).toContain("UNAVAILABLE");
+  await node.turn(["image-gc"]);
+  expect(node.settled.length).toBe(1);
+  expect(factsOf(world).removed.map(({ times }) => times)).toEqual([1]);
+});
+
+test("a journal whose last line was cut off is read up to there", async () => {
+  const { dir } = gcWorld();
+  const file = join(dir, "collection.jsonl");
+  const journal = new GcJournal(file);
+  journal.begin({ kind: "image-gc", operation: "garbage-collect", snapshot: { a: 1 }, planned: ["x", "y"] });
+  journal.intend({ id: "x", runtimeHandler: "", target: "image" });
+  journal.end({ id: "x", end: "removed" });
+  journal.intend({ id: "y", runtimeHandler: "gvisor", target: "image" });
+  appendFileSync(file, '{"type":"end","done":{"id":"y"');
+  expect(new GcJournal(file).unclosed()).toEqual({
+    ok: true,
+    value: {
+      kind: "image-gc",
+      operation: "garbage-collect",
+      snapshot: { a: 1 },
+      planned: ["x", "y"],
+      done: [{ id: "x", end: "removed" }],
+      fileSystem: null,
+      unknown: [{ id: "y", runtimeHandler: "gvisor", target: "image" }],
+    },
+  });
+});
+
+test("ages go on over a restart, with the API away", async () => {
+  const world = gcWorld();
+  const { node, api, clock } = world;
+  api.reachable = false;
+  await fullOfImages(world);
+  node.restart();
+  const turn = await node.turn(["image-gc"]);
+  expect(turn.collections[0]?.answer?.decidedBy).toBe("here");
+  // seen five minutes ago: old enough only for one who remembers
+  expect(node.removals.map(({ end }) => end)).toEqual(["removed"]);
+  expect(node.outboxSize).toBe(2);
+  api.reachable = true;
+  await clock.advanceTo(START + 10 * MINUTE);
+  const back = await node.turn(["image-gc"]);
+  expect(back.collections[0]?.answer?.decidedBy).toBe("api");
+  expect(node.outboxSize).toBe(0);
+  const known = await api.store.readFacts("sim");
+  expect(known.ok && (known.value["image-gc"] as { next: unknown }).next).toEqual(factsOf(world));
+  const page = await api.store.listDecisions({ kind: "image-gc", limit: 10 });
+  if (!page.ok) throw new Error(page.error.message);
+  // the two passes without it, and the one with it
+  expect(page.value.items.length).toBe(3);
+});
+
+test("after a long absence nothing new is asked before all that was decided meanwhile is sent", async () => {
+  const world = gcWorld();
+  const { node, api, clock } = world;
+  api.reachable = false;
+  for (let pass = 1; pass <= 60; pass++) {
+    await clock.advanceTo(START + pass * 5 * MINUTE);
+    // one comes each time, and stays
+    put(node, image(`sha256:${100 + pass}`, 1));
+    await node.turn(["image-gc"]);
+  }
+  api.reachable = true;
+  const deciders: unknown[] = [];
+  for (let pass = 61; pass <= 63; pass++) {
+    await clock.advanceTo(START + pass * 5 * MINUTE);
+    deciders.push((await node.turn(["image-gc"])).collections[0]?.answer?.decidedBy);
+  }
+  expect(deciders).toEqual(["here", "api", "api"]);
+  const known = await api.store.readFacts("sim");
+  const { next } = (known.ok ? known.value["image-gc"] : {}) as { readonly next: ImageGcFacts };
+  expect(next).toEqual(factsOf(world));
+  // each was first seen when it came, not when the API was back
+  expect(next.records.map(([, firstMs]) => Math.floor((firstMs - START) / (5 * MINUTE)))).toEqual(
+    Array.from({ length: 60 }, (_, i) => i + 1),
+  );
+});
+
+test("a new API, which knows nothing of the node, decides with what the node remembers", async () => {
+  const world = gcWorld();
+  await fullOfImages(world);
+  const other = new SimApi(world.clock);
+  world.node.fetch = other.fetch;
+  const turn = await world.node.turn(["image-gc"]);
+  expect(turn.collections[0]?.answer?.decidedBy).toBe("api");
+  expect(world.node.removals.map(({ end }) => end)).toEqual(["removed"]);
+  expect(factsOf(world).records.every(([, firstMs]) => firstMs < START + MINUTE)).toBe(true);
+  await other.store.close();
+});
+
+test("an image that was collected and comes back is told once, with how often", async () => {
+  const world = gcWorld();
+  await fullOfImages(world);
+  const { node, clock } = world;
+  await node.turn(["image-gc"]);
+  put(node, image("sha256:0"));
+  await clock.advanceTo(START + 6 * MINUTE);
+  const told = async () => {
+    const { collections } = await node.turn(["image-gc"]);
+    const decision = collections[0]?.answer?.decision as ImageGcDecision | undefined;
+    return decision?.pulledAgain ?? [];
+  };
+  expect((await told()).map(({ id, times, again }) => [id, times, again])).toEqual([["sha256:0", 1, 1]]);
+  node.restart();
+  expect(await told()).toEqual([]);
+});
+
+test("the same pass told again is remembered once, a late one not at all, and a broken file is named", () => {
+  const { dir } = gcWorld();
+  const problems: string[] = [];
+  const memory = () => new Memory(dir, (message) => problems.push(message));
+  const at = (minute: number) => ({ observedAt: new Date(START + minute * MINUTE).toISOString(), bootId: "b" });
+  const facts = (minute: number) => ({
+    atMs: START + minute * MINUTE,
+    beganAtMs: START,
+    failed: false,
+    records: [],
+    removed: [],
+  });
+  const first = memory();
+  first.keep("image-gc", at(0), facts(0));
+  first.keep("image-gc", at(5), facts(5));
+  first.keep("image-gc", at(5), { ...facts(5), failed: true });
+  first.keep("image-gc", at(2), facts(2));
+  const again = memory();
+  expect(again.factsFor("image-gc", at(5))).toEqual(facts(0));
+  expect(again.factsFor("image-gc", at(6))).toEqual({ ...facts(5), failed: true });
+  // images outlive a reboot
+  expect(again.factsFor("image-gc", { ...at(6), bootId: "c" })).toEqual({ ...facts(5), failed: true });
+  expect(problems).toEqual([]);
+  const file = join(dir, "facts-image-gc.json");
+  expect(existsSync(file)).toBe(true);
+  writeFileSync(file, readFileSync(file, "utf8").replace(/"records":\[\]/, '"records":7'));
+  expect(memory().factsFor("image-gc", at(6))).toBeUndefined();
+  expect(problems[0]).toContain("cannot be read");
+});

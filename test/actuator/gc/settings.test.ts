@@ -1,0 +1,60 @@
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { actuatorConfig } from "../../../actuator/config.ts";
+import { openCollector } from "../../../actuator/gc/open.ts";
+import type { GcPorts } from "../../../actuator/gc/ports.ts";
+import { observeMachine } from "../../../actuator/machine/observe.ts";
+import { ok } from "../../../api/model/result.ts";
+import { gcWorld } from "./world.ts";
+
+test("nothing is collected unless it is asked for, and flags are the kubelet's", () => {
+  expect(actuatorConfig({ stateDir: "/s" })).toMatchObject({ ok: true, value: { garbageCollection: "off" } });
+  const given = {
+    stateDir: "/s",
+    garbageCollection: "enforce",
+    minimumContainerTTL: "1m30s",
+    maximumDeadContainers: -1,
+  };
+  const config = actuatorConfig(given);
+  expect(config.ok && config.value.minimumContainerTTL?.millis).toBe(90_000);
+});
+
+test.each([
+  ["runtimeEndpoint", "tcp://127.0.0.1:1"],
+  ["runtimeEndpoint", "containerd.sock"],
+  ["minimumContainerTTL", "soon"],
+  ["minimumContainerTTL", "1ns"],
+  ["maximumDeadContainers", 1.5],
+  ["garbageCollection", "on"],
+  ["podLogsDirectory", "logs"],
+  ["imageGCPeriodSeconds", 0],
+])("%s cannot be %s", (name, value) => {
+  const config = actuatorConfig({ stateDir: "/s", [name]: value });
+  expect(config.ok ? "" : config.error).toContain(`${name}: `);
+});
+
+test("of all processes one removes what a runtime holds; to look is always allowed", async () => {
+  const { dir } = gcWorld();
+  const shared: Parameters<typeof openCollector>[0] = {
+    client: {} as GcPorts["client"],
+    observeMachine,
+    readPods: async () => ({ pods: [], whole: true, problems: [], notices: [] }),
+    readConfiguration: async () => ok({}),
+  };
+  const runtimeEndpoint = `unix://${join(dir, "none.sock")}`;
+  const open = (garbageCollection: string) => {
+    const config = actuatorConfig({ stateDir: dir, runtimeEndpoint, garbageCollection });
+    if (!config.ok) throw new Error(config.error);
+    return openCollector(shared, { config: config.value }, { stop: new AbortController().signal, joinsEviction: true });
+  };
+  const first = await open("enforce");
+  const second = await open("enforce");
+  const looking = await open("observe");
+  expect(second.ok ? "" : second.error).toContain(`garbage collection at ${runtimeEndpoint}: process ${process.pid}`);
+  expect(looking.ok).toBe(true);
+  if (!first.ok) throw new Error(first.error);
+  first.value.release();
+  const third = await open("enforce");
+  expect(third.ok).toBe(true);
+  for (const one of [looking, third]) if (one.ok) one.value.release();
+});

@@ -1,0 +1,88 @@
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { onTestFinished } from "vitest";
+import { SimApi } from "../../sim/api.ts";
+import { SimClock } from "../../sim/clock.ts";
+import type { Call, FakeContainer, FakeImage, FakeSandbox } from "../../sim/fake-runtime.ts";
+import { GcNode } from "../../sim/gc-node.ts";
+
+export const START = Date.parse("2026-01-01T00:00:00Z");
+export const MINUTE = 60_000;
+/** Every write is followed by a wait for the disk: where memory is a disk, that. */
+export const DISK = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
+
+/** A simulated node of 1000 bytes of disk without the eviction manager's thresholds, whose clock stands at START. */
+export function gcWorld(given: ConstructorParameters<typeof GcNode>[3] = {}) {
+  const dir = mkdtempSync(join(DISK, "nodewise-gc-"));
+  const clock = new SimClock(START);
+  const api = new SimApi(clock);
+  onTestFinished(async () => {
+    await api.store.close();
+    rmSync(dir, { recursive: true, force: true });
+  });
+  const node = new GcNode(clock, dir, api.fetch, { joinsEviction: false, ...given });
+  return { dir, clock, api, node };
+}
+
+export const image = (id: string, bytes = 100, pinned = false): FakeImage => ({
+  id,
+  tags: [`${id}:v1`],
+  bytes,
+  pinned,
+});
+export const container = (
+  id: string,
+  sandbox: string,
+  image: string,
+  more: Partial<FakeContainer> = {},
+): FakeContainer => ({
+  id,
+  sandbox,
+  name: "app",
+  attempt: 0,
+  image,
+  state: "CONTAINER_EXITED",
+  createdAtMs: START - MINUTE,
+  ...more,
+});
+export const sandbox = (id: string, uid: string, state: FakeSandbox["state"] = "SANDBOX_NOTREADY"): FakeSandbox => ({
+  id,
+  pod: { namespace: "ns", name: `pod-${uid}`, uid },
+  attempt: 0,
+  state,
+  createdAtMs: START - MINUTE,
+});
+export const pod = (uid: string) => ({
+  metadata: { namespace: "ns", name: `pod-${uid}`, uid },
+  spec: { containers: [{ name: "app", image: "app" }] },
+});
+
+export function put(node: GcNode, ...things: readonly (FakeImage | FakeContainer | FakeSandbox)[]): void {
+  for (const one of things) {
+    if ("bytes" in one) node.runtime.images.set(one.id, one);
+    else if ("sandbox" in one) node.runtime.containers.set(one.id, one);
+    else node.runtime.sandboxes.set(one.id, one);
+  }
+}
+
+/** Nine images of 100 bytes, seen long enough ago to be collected: 90 % used, and 100 bytes are wanted down to 80 %. */
+export async function fullOfImages({ node, clock }: ReturnType<typeof gcWorld>): Promise<void> {
+  put(node, ...Array.from({ length: 9 }, (_, i) => image(`sha256:${i}`)));
+  await node.turn(["image-gc"]);
+  await clock.advanceTo(START + 5 * MINUTE);
+}
+
+/** Does something at the first such call, before it is answered. */
+export function when(
+  { runtime }: GcNode,
+  call: string,
+  act: (call: Call) => ReturnType<typeof runtime.on>,
+  phase = "before",
+): void {
+  runtime.on = (one) => {
+    if (one.call !== call || one.phase !== phase) return undefined;
+    runtime.on = () => undefined;
+    return act(one);
+  };
+}

@@ -1,0 +1,197 @@
+import { describe, expect, test } from "vitest";
+import type { ContainerGcDecision, ContainerRemoval } from "../../api/model/container-gc.ts";
+import type { Kind } from "../../api/model/decision.ts";
+import type { ImageGcDecision, ImageRemoval, PulledAgain } from "../../api/model/image-gc.ts";
+import { epochMs } from "../../api/model/units.ts";
+import type { Decision } from "../../api/routes/evaluation.ts";
+import { removalsIn } from "../../api/routes/removed.ts";
+import { T0, value } from "../contract/store-rows.ts";
+import { appOver, decisionRequest } from "./serving.ts";
+
+const AT = epochMs(T0);
+const image = (id: string, over: Partial<ImageRemoval> = {}): ImageRemoval => ({
+  id,
+  runtimeHandler: "",
+  names: [`${id}:1`],
+  sizeBytes: 10,
+  firstDetectedAtMs: AT,
+  lastUsedAtMs: null,
+  place: 0,
+  why: "space",
+  tie: false,
+  exclusiveBytes: null,
+  end: "planned",
+  ...over,
+});
+const again = (id: string): PulledAgain => ({
+  id,
+  runtimeHandler: "",
+  names: [],
+  sizeBytes: 10,
+  removedAtMs: epochMs(T0 - 60_000),
+  againAtMs: AT,
+  times: 1,
+  again: 1,
+});
+const imageGc = (over: Partial<ImageGcDecision>): ImageGcDecision => ({
+  operation: "garbage-collect",
+  policy: { highThresholdPercent: 85, lowThresholdPercent: 80, minAgeMs: 120_000, maxAgeMs: 0, timer: true },
+  fileSystem: null,
+  remove: [],
+  keep: [],
+  freedBytes: 0,
+  freedOnceBytes: null,
+  error: null,
+  events: [],
+  pulledAgain: [],
+  ...over,
+});
+const container = (id: string, over: Partial<ContainerRemoval>): ContainerRemoval => ({
+  target: "container",
+  id,
+  pod: { namespace: "shop", name: "web", uid: "u" },
+  name: "server",
+  attempt: 2,
+  state: "CONTAINER_EXITED",
+  createdAtMs: AT,
+  place: 0,
+  why: "per-container-limit",
+  stopFirst: false,
+  tie: false,
+  end: "planned",
+  ...over,
+});
+const containerGc = (over: Partial<ContainerGcDecision>): ContainerGcDecision => ({
+  operation: "delete-unused",
+  policy: { minAgeMs: 0, maxPerPodContainer: 1, maxContainers: -1 },
+  allSourcesReady: true,
+  remove: [],
+  keep: [],
+  error: null,
+  events: [],
+  ...over,
+});
+
+describe("what an answer tells of removals", () => {
+  test("of images: every end but a plan's, and what came back", () => {
+    const remove = [
+      image("a", { end: "removed", runtimeHandler: "kata" }),
+      image("b", { end: "failed", message: "busy", why: "too-old" }),
+      image("c", { end: "stopped", names: Array.from({ length: 40 }, (_, i) => `c:${i}`) }),
+      image("d"),
+    ];
+    const told = removalsIn("image-gc", imageGc({ remove, pulledAgain: [again("z")] }));
+    const none = { pod: null, container: null, target: "image", sizeBytes: 10 };
+    expect(told).toMatchObject({
+      kind: "image-gc",
+      operation: "garbage-collect",
+      removals: [
+        { ...none, id: "a", runtimeHandler: "kata", names: ["a:1"], why: "space", end: "removed", message: null },
+        { ...none, id: "b", runtimeHandler: "", names: ["b:1"], why: "too-old", end: "failed", message: "busy" },
+        { ...none, id: "c", end: "stopped" },
+      ],
+      returns: [{ id: "z", runtimeHandler: "", againAtMs: T0 }],
+    });
+    expect(told?.removals[2]?.names).toHaveLength(32);
+  });
+
+  test("of containers: each with its pod; of a plan, and of other kinds, nothing", () => {
+    const remove = [
+      container("c", { end: "removed" }),
+      container("l", { target: "log-link", pod: null, name: null, why: "dangling", end: "failed" }),
+    ];
+    expect(removalsIn("container-gc", containerGc({ remove }))).toEqual({
+      kind: "container-gc",
+      operation: "delete-unused",
+      removals: [
+        {
+          target: "container",
+          id: "c",
+          runtimeHandler: "",
+          names: [],
+          sizeBytes: null,
+          why: "per-container-limit",
+          end: "removed",
+          message: null,
+          pod: { namespace: "shop", name: "web", uid: "u" },
+          container: "server",
+        },
+        {
+          target: "log-link",
+          id: "l",
+          runtimeHandler: "",
+          names: [],
+          sizeBytes: null,
+          why: "dangling",
+          end: "failed",
+          message: null,
+          pod: null,
+          container: null,
+        },
+      ],
+      returns: [],
+    });
+    expect(removalsIn("container-gc", containerGc({ remove: [container("c", {})] }))).toBeNull();
+    expect(removalsIn("image-gc", imageGc({ remove: [image("a")] }))).toBeNull();
+    expect(removalsIn("image-gc", imageGc({ pulledAgain: [again("z")] }))?.removals).toEqual([]);
+    expect(removalsIn("cgroups", { version: 2, driver: "systemd", cgroups: [] })).toBeNull();
+  });
+});
+
+/** An app whose core answers what it is told to. */
+function answering(decisions: readonly ImageGcDecision[], observedAtMs: number | null, recordDecisions = true) {
+  const kind: Kind = "image-gc";
+  let round = 0;
+  const now = () => epochMs(T0 + 999);
+  const evaluate = (): Decision => {
+    const decision = decisions[round++] as ImageGcDecision;
+    const pass = { kind, node: "n1", observedAtMs, bootId: null, readsImages: false };
+    return {
+      state: "decided",
+      kind,
+      node: "n1",
+      id: String(round).repeat(32),
+      snapshotId: "s".repeat(32),
+      snapshot: null,
+      explain: "off",
+      ask: null,
+      pod: null,
+      verdict: "removes",
+      pass,
+      remember: null,
+      told: removalsIn(kind, decision),
+      body: JSON.stringify({ decision, reasons: [], needs: [], next: null }),
+      seconds: 0,
+    };
+  };
+  const { app, store } = appOver({ evaluate, now, recordDecisions });
+  const ask = async () => (await app.fetch(decisionRequest({}, kind))).json();
+  const rows = async () => value(await store.listRemovals({ node: "n1", limit: 10 })).items;
+  return { ask, rows };
+}
+
+test("a plan, its rounds and a later pass become rows of their pass, as the answers say that they are recorded", async () => {
+  const plan = imageGc({ remove: [image("a"), image("b")] });
+  const first = imageGc({ remove: [image("a", { end: "removed" }), image("b")] });
+  const last = imageGc({ remove: [image("a", { end: "removed" }), image("b", { end: "failed", message: "busy" })] });
+  const { ask, rows } = answering([plan, first, last], T0);
+  expect(await ask()).toMatchObject({ recorded: true });
+  expect(await rows()).toEqual([]);
+  await ask();
+  expect(await rows()).toMatchObject([{ id: "a", atMs: T0, decisionId: "2".repeat(32) }]);
+  await ask();
+  expect(await rows()).toMatchObject([
+    { id: "b", end: "failed", message: "busy", decisionId: "3".repeat(32) },
+    { id: "a", end: "removed", decisionId: "2".repeat(32) },
+  ]);
+});
+
+test("without a time of the snapshot the decision's counts, and what is not recorded leaves no row", async () => {
+  const done = imageGc({ remove: [image("a", { end: "removed" })] });
+  const timeless = answering([done], null);
+  await timeless.ask();
+  expect(await timeless.rows()).toMatchObject([{ atMs: T0 + 999 }]);
+  const off = answering([done], T0, false);
+  expect(await off.ask()).toMatchObject({ recorded: false });
+  expect(await off.rows()).toEqual([]);
+});

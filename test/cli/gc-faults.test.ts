@@ -1,0 +1,116 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { realNode, run } from "./run.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
+
+let scratch: string;
+const file = (name: string, value: unknown): string => {
+  const path = join(scratch, name);
+  writeFileSync(path, typeof value === "string" ? value : JSON.stringify(value));
+  return path;
+};
+beforeAll(() => {
+  scratch = mkdtempSync(join(tmpdir(), "nodewise-gc-faults-"));
+});
+afterAll(() => rmSync(scratch, { recursive: true }));
+
+describe.concurrent("collections that are asked badly", () => {
+  const bad = file.bind(null, "bad.json");
+  test.each([
+    ["half of df", ["image-gc", "--capacity", "1"], /^nodewise: --capacity says half of it: give --available too /],
+    [
+      "no size",
+      ["image-gc", "--capacity", "x", "--available", "1"],
+      /^nodewise: --capacity x: `x` is not a quantity .*252Gi$/,
+    ],
+    [
+      "less than nothing",
+      ["image-gc", "--capacity", "1", "--available=-1"],
+      /^nodewise: --available -1: give bytes or a /,
+    ],
+    [
+      "df for another kind",
+      ["eviction", "--capacity", "1", "--available", "1"],
+      /: eviction reads no image file system; image-gc does$/,
+    ],
+    [
+      "an operation for another",
+      ["eviction", "--operation", "delete-unused"],
+      /^nodewise: --operation: eviction collects nothing: .*; image-gc and container-gc do$/,
+    ],
+    [
+      "the operation twice",
+      ["image-gc", "--operation", "delete-unused", "--ask", "-"],
+      /^nodewise: --ask holds the operation too: /,
+    ],
+    [
+      "no such operation",
+      ["image-gc", "--operation", "all"],
+      /argument 'all' is invalid\. Allowed choices are garbage-collect, delete-unused\./,
+    ],
+    [
+      "pods as images",
+      ["image-gc", "--images", realNode("pods.json")],
+      /pods\.json: is an object of kind `List`, and --images takes the runtime's images \(crictl images -o json\): give it with --pods$/,
+    ],
+    [
+      "images as containers",
+      ["image-gc", "--containers", realNode("images.json")],
+      /images\.json: is what `crictl images` prints, and --containers takes .*: give it with --images$/,
+    ],
+    [
+      "sandboxes as pods",
+      ["container-gc", "--pods", realNode("sandboxes.json")],
+      /sandboxes\.json: is what `crictl pods` prints, and --pods takes v1\.Pods .*: give it with --sandboxes$/,
+    ],
+    ["pods as sandboxes", ["container-gc", "--sandboxes", realNode("pods.json")], /: give it with --pods$/],
+    [
+      "the file systems as a node",
+      ["image-gc", "--node", realNode("imagefs.json")],
+      /is what `crictl imagefsinfo` prints, .*: give it with --imagefs$/,
+    ],
+    [
+      "facts of what remembers nothing",
+      ["container-gc", "--facts", "x"],
+      /^nodewise: --facts: container-gc remembers nothing: leave it out; eviction and image-gc do$/,
+    ],
+  ])("%s is one line and exit code 2", async (_, args, message) => {
+    const ran = await run(["decide", ...args.slice(0, 1), "--node", realNode("node.json"), ...args.slice(1)], {
+      input: "{}",
+    });
+    expect(ran).toMatchObject({ code: 2, stdout: "" });
+    expect(ran.stderr.trimEnd().split("\n")[0]).toMatch(message);
+  });
+
+  test("a fault in a list names file, line and path, also inside of what crictl prints", async () => {
+    const images = '{"images": [\n  {"id": "a", "size": "1"},\n  {"id": "b", "size": -1}\n]}';
+    const ran = await run(["decide", "image-gc", "--images", bad(images)]);
+    expect(ran).toMatchObject({ code: 2, stdout: "" });
+    expect(ran.stderr).toMatch(/bad\.json:3:\d+: runtime\.images\[1\]\.size: /);
+  });
+
+  test("what is missing is asked for by option and by the command that prints it", async () => {
+    const ran = await run(["decide", "image-gc", "--node", realNode("node.json")]);
+    expect(ran).toMatchObject({ code: 1, stdout: "" });
+    expect(ran.stderr).toMatch(
+      /; here: --observed-at, --images of `crictl images -o json`, --containers of `crictl ps -a -o json`, --stats, or --capacity and --available of `df -B1`\n$/,
+    );
+    const none = await run(["decide", "container-gc", "--pods", realNode("pods.json")]);
+    expect(none.stderr).toMatch(/--containers of `crictl ps -a -o json`, --sandboxes of `crictl pods -o json`\n$/);
+  });
+
+  test("no sandboxes at all are an empty list like any other", async () => {
+    const lists = [
+      "--sandboxes",
+      file("none.json", { items: [] }),
+      "--containers",
+      file("no.json", { containers: [] }),
+    ];
+    const ran = await run(["decide", "container-gc", "--snapshot", realNode("snapshot.json"), ...lists]);
+    expect(ran).toMatchObject({ code: 0, stderr: "" });
+    expect(ran.stdout).toContain("\nKEEPS  nothing goes\n");
+  });
+});

@@ -1,0 +1,207 @@
+import { describe, expect, test } from "vitest";
+import { colorPaint, plainPaint, widthOf } from "../../api/cli/style.ts";
+import { answerText } from "../../api/cli/tables/index.ts";
+import type { DecisionOf, Explain, PlaceReasons, Verdict } from "../../api/model/decision.ts";
+import { CONTAINERS, goes, IMAGES, NOW, stays } from "./gc-decisions.ts";
+
+interface Look {
+  readonly columns?: number;
+  readonly explain?: Explain;
+  readonly reasons?: readonly PlaceReasons[];
+  readonly paint?: typeof plainPaint;
+  readonly observedAtMs?: number | undefined;
+}
+function drawn<K extends "image-gc" | "container-gc">(
+  kind: K,
+  decision: DecisionOf[K],
+  verdict: Verdict,
+  { columns = Number.POSITIVE_INFINITY, explain = "off", reasons = [], paint = plainPaint, ...look }: Look = {},
+): string {
+  const decided = { decision, verdict, reasons, needs: [] };
+  const observedAtMs = "observedAtMs" in look ? look.observedAtMs : NOW;
+  return answerText({ kind, node: "n1", decided, explain, observedAtMs }, { columns, paint, write() {}, warn() {} })
+    .split("\n")
+    .slice(1)
+    .join("\n");
+}
+const lines = (text: string): readonly string[] => text.split("\n");
+const withMany = {
+  ...IMAGES,
+  keep: [
+    ...Array.from({ length: 210 }, (_, i) => stays(`web-${i}`, "in-use")),
+    stays("pause", "pinned"),
+    stays("pause-2", "pinned"),
+    ...Array.from({ length: 10 }, (_, i) => stays(`next-${i}`, "not-needed", { place: 3 + i })),
+  ],
+};
+
+describe("image-gc for a person", () => {
+  test("shows how full it is with both thresholds, what goes in order and what stays, the next to go first", () => {
+    expect(drawn("image-gc", IMAGES, "removes")).toBe(`REMOVES  2 images, 30 MiB
+90 % of 1000 MiB used, high threshold 85 %: 100 MiB wanted, down to the low one of 80 %
+██████████████████████████████████████████████████╎×××│×▒▒······
+█ used   × wanted, and nothing there to free   ▒ would be freed   · available   ╎ low 80 %   │ high 85 %
+would free 30 MiB as the kubelet counts, 15 MiB with shared layers counted once
+younger than 2m stays, none is too old
+
+   GOES, IN ORDER    SIZE  ITS OWN  LAST USED  FIRST SEEN  WHY
+1  localhost/a:1   10 MiB               never      5m ago  for space  tie
+2  localhost/b:1   20 MiB    5 MiB  4m10s ago      5m ago  for space
+tie: equal in all that the kubelet sorts by; there chance decides, here the id
+
+   STAYS                    SIZE  LAST USED  FIRST SEEN  WHY
+3  localhost/young:1       5 MiB      never     40s ago  first seen 40s ago, may go in 1m20s
+4  6e6578742d2d2 for kata  5 MiB      never   3m20s ago  what goes before it is enough
+   localhost/web:1         5 MiB        now   3m20s ago  in use by default/web c (running) and others
+   localhost/pause:1       5 MiB      never   3m20s ago  pinned
+
+PULLED AGAIN            SIZE  REMOVED       BACK  SO FAR
+localhost/next:1 (+1)  5 MiB   1h ago  3m20s ago  removed 3 times, back twice
+`);
+  });
+
+  test("draws the bar true: a cell for each 62nd of the file system, the marks between them", () => {
+    const bar = (available: number, freedBytes: number, wantedBytes: number | null) => {
+      const fileSystem = { capacityBytes: 6200, availableBytes: available, usagePercent: 0, wantedBytes };
+      return lines(drawn("image-gc", { ...IMAGES, fileSystem, freedBytes }, "removes"))[2];
+    };
+    const used = (n: number) => "█".repeat(n);
+    expect(bar(3100, 0, null)).toBe(`${used(31)}${"·".repeat(19)}╎···│·········`);
+    expect(bar(600, 600, 600)).toBe(`${used(50)}╎▒▒▒│▒▒▒······`);
+    expect(bar(-5, 0, 100)).toBe(`${used(50)}╎${used(3)}│${used(8)}×`);
+    expect(bar(0, 99_999, 100)).toBe(`${"▒".repeat(50)}╎▒▒▒│${"▒".repeat(9)}`);
+    const at = { ...IMAGES.policy, highThresholdPercent: 100, lowThresholdPercent: 100 };
+    expect(lines(drawn("image-gc", { ...IMAGES, policy: at }, "removes"))[2]?.endsWith("·╎│")).toBe(true);
+    const zero = { capacityBytes: 0, availableBytes: 0, usagePercent: 0, wantedBytes: null };
+    expect(drawn("image-gc", { ...IMAGES, fileSystem: zero }, "fails")).not.toMatch(/[█│]/);
+  });
+
+  test("long lists are cut, and what is left out is counted by its reason; explain full has all", () => {
+    const text = drawn("image-gc", withMany, "removes");
+    expect(lines(text).filter((line) => /not-needed|is enough$/.test(line))).toHaveLength(10);
+    expect(text).toContain("\nand 212 more (in use 210, pinned 2)\n");
+    const full = drawn("image-gc", withMany, "removes", { explain: "full" });
+    expect(full).not.toContain(" more (");
+    expect(lines(full).filter((line) => line.includes("localhost/web-"))).toHaveLength(210);
+    const remove = Array.from({ length: 40 }, (_, i) => goes(i + 1, `old-${i}`));
+    expect(drawn("image-gc", { ...IMAGES, remove }, "removes")).toContain("\nand 15 more (for space 15)\n");
+  });
+
+  test("reasons stand below their image, and those of images that are left out nowhere", () => {
+    const at = (image: { readonly id: string }, code: string) => ({ at: image.id, because: [{ code, field: "why" }] });
+    const reasons = [at(withMany.remove[0] ?? { id: "" }, "x_first"), at(withMany.keep[209] ?? { id: "" }, "x_hidden")];
+    const text = drawn("image-gc", withMany, "removes", { explain: "reasons", reasons });
+    expect(text).toMatch(/^1 {2}localhost\/a:1 .*\n {2}why: x_first$/m);
+    expect(text).not.toContain("x_hidden");
+    expect(drawn("image-gc", withMany, "removes", { explain: "full", reasons })).toContain("x_hidden");
+  });
+
+  test("an end that was told, the kubelet's error and its events are in its words, once", () => {
+    const remove = [
+      goes(1, "a", { end: "removed" }),
+      goes(2, "b", { end: "failed", message: "conflict:\nit is in use" }),
+      goes(3, "c", { end: "stopped", tie: true }),
+    ];
+    const events = [
+      { type: "Warning" as const, reason: "FreeDiskSpaceFailed", message: "Insufficient \u001b[31mspace" },
+    ];
+    const text = drawn("image-gc", { ...IMAGES, remove, events, error: "wanted to free 104857600 bytes" }, "fails");
+    expect(lines(text)[0]).toBe("FAILS  wanted to free 104857600 bytes");
+    const repeated = [...events, { type: "Warning" as const, reason: "ImageGCFailed", message: "wanted it" }];
+    expect(drawn("image-gc", { ...IMAGES, events: repeated, error: "wanted it" }, "fails")).toContain(
+      "space\nevent ImageGCFailed in these words\n",
+    );
+    expect(text).toContain("\nevent FreeDiskSpaceFailed: Insufficient ?[31mspace\n");
+    expect(text).toContain("\nfreed 30 MiB as the kubelet counts, ");
+    expect(text).toMatch(
+      /^1 .* for space {2}removed\n2 .* for space {2}failed\n {2}conflict:\?it is in use\n3 .* stopped, tie$/m,
+    );
+    const done = { ...IMAGES, remove: remove.slice(0, 1) };
+    expect(lines(drawn("image-gc", done, "removes"))[0]).toBe("REMOVED  1 image, 10 MiB");
+  });
+
+  test("says why nothing goes, and what is not known", () => {
+    const fileSystem = { capacityBytes: 2 ** 30, availableBytes: 2 ** 29, usagePercent: 50, wantedBytes: null };
+    const nothing = { ...IMAGES, remove: [], freedBytes: 0, pulledAgain: [] };
+    const calm = drawn("image-gc", { ...nothing, fileSystem }, "keeps");
+    expect(calm).toMatch(
+      /^KEEPS {2}no image goes\n50 % of 1 GiB used: below the high threshold of 85 %, nothing is wanted\n/,
+    );
+    expect(calm).not.toContain("as the kubelet counts");
+    const reached = { ...fileSystem, usagePercent: 85, wantedBytes: -5 };
+    expect(
+      lines(drawn("image-gc", { ...IMAGES, fileSystem: reached, freedOnceBytes: null }, "removes")).slice(1, 5),
+    ).toEqual([
+      "85 % of 1 GiB used, high threshold 85 %: the low one of 80 % is reached, and still one goes",
+      expect.stringContaining("╎"),
+      expect.stringContaining("low 80 %"),
+      "would free 30 MiB as the kubelet counts; what layers they share is not known",
+    ]);
+    const unused = drawn("image-gc", { ...IMAGES, operation: "delete-unused", fileSystem: null }, "removes");
+    expect(unused).toContain("\nasked for by the eviction manager: all that is not used goes, however full");
+    const off = { ...IMAGES.policy, timer: false, maxAgeMs: 604_800_000 };
+    expect(drawn("image-gc", { ...nothing, fileSystem: null, policy: off }, "keeps")).toMatch(
+      /\nthe image file system was not looked at\nyounger than 2m stays, unused for 7d is too old; the kubelet runs no timer for it /,
+    );
+  });
+
+  test("without the snapshot's time the moments stand in the place of ages", () => {
+    const text = drawn("image-gc", IMAGES, "removes", { observedAtMs: undefined });
+    expect(text).toContain("2026-11-21T06:45:10Z");
+    expect(text).toContain("first seen 2026-11-21T06:48:40Z, may go at 2026-11-21T06:50:40Z");
+    expect(text).not.toMatch(/NaN|undefined/);
+  });
+});
+
+describe("container-gc for a person", () => {
+  test("shows what goes in the order of the pass, and what stays of each pod's container", () => {
+    expect(drawn("container-gc", CONTAINERS, "removes")).toBe(`REMOVES  2 containers, 1 sandbox and 1 log directory
+dead ones that may stay: 1 of each container of a pod, any number in all, and those younger than 1m
+
+   GOES        OF                   ID                   MADE  STATE      WHY
+1  container   default/web app #1   6170702d312d2     10m ago  exited     over the limit per container
+2  container   default/web old      6f6c642d302d2   8m20s ago  unknown    its pod is gone               killed first
+3  sandbox     default/web          2d302d2d2d2d2  11m40s ago  not ready  an older sandbox
+4  pod's logs  default_gone_u-gone                                        its pod is gone
+
+STAYS      OF                  COUNT     MADE  WHY
+container  default/web side        2  20s ago  too young, may go in 10s
+container  default/web app #2          2m ago  dead, within the limits
+container  default/web app #3          1m ago  running
+`);
+  });
+
+  test("says what it was asked for, and that it cannot know all pods", () => {
+    const decision = { ...CONTAINERS, operation: "delete-unused", allSourcesReady: false, remove: [] } as const;
+    const policy = { minAgeMs: 0, maxPerPodContainer: -1, maxContainers: 100 };
+    expect(lines(drawn("container-gc", { ...decision, policy }, "keeps")).slice(0, 4)).toEqual([
+      "KEEPS  nothing goes",
+      "asked for by the eviction manager: what ended pods left goes, however little",
+      "not all sources of pods have been heard: nothing of a pod that is not known goes",
+      "dead ones that may stay: any number of each container of a pod, 100 in all; of pods that have ended none",
+    ]);
+    const failed = { ...CONTAINERS, error: "rpc error: code = Unavailable" };
+    expect(lines(drawn("container-gc", failed, "fails"))[0]).toBe("FAILS  rpc error: code = Unavailable");
+  });
+
+  test("counts the units that a cut list leaves out", () => {
+    const [running] = CONTAINERS.keep;
+    if (running === undefined) throw new Error("no container");
+    const keep = Array.from({ length: 30 }, (_, i) => ({ ...running, id: `${i}`, name: `c${i}` }));
+    expect(drawn("container-gc", { ...CONTAINERS, keep }, "removes")).toContain("\nand 20 more (running 20)\n");
+  });
+});
+
+describe.each([200, 120, 80, 60])("in %d columns", (columns) => {
+  test("no row is wider, with colours too", () => {
+    for (const paint of [plainPaint, colorPaint]) {
+      const images = lines(drawn("image-gc", withMany, "removes", { columns, paint }));
+      const containers = lines(drawn("container-gc", CONTAINERS, "removes", { columns, paint }));
+      const rows = [...images, ...containers].filter((line) =>
+        /[█╎]|^ *\d+ {2}|STAYS|GOES|^container|^localhost/.test(line),
+      );
+      expect(rows.length).toBeGreaterThan(20);
+      expect(Math.max(...rows.filter((line) => !line.includes("low 80 %")).map(widthOf))).toBeLessThanOrEqual(columns);
+    }
+  });
+});

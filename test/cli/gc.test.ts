@@ -1,0 +1,148 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { assumeSeen } from "../../api/cli/gc/seen.ts";
+import { container, image, put, sandbox } from "../actuator/gc/world.ts";
+import { serveCri } from "../sim/cri-server.ts";
+import { FakeRuntime, faultOf } from "../sim/fake-runtime.ts";
+import { run } from "./run.ts";
+
+// each case starts several processes
+vi.setConfig({ testTimeout: 120_000 });
+
+/** Three images, one of them used by a pod that is gone, and a directory for everything. */
+async function ground() {
+  const dir = mkdtempSync(join(tmpdir(), "nodewise-gc-cli-"));
+  const runtime = new FakeRuntime();
+  const socket = join(dir, "cri.sock");
+  const server = await serveCri(runtime, socket);
+  onTestFinished(() => {
+    server.close();
+    rmSync(dir, { recursive: true, force: true });
+  });
+  const put_ = { runtime } as Parameters<typeof put>[0];
+  put(
+    put_,
+    image("sha256:a"),
+    image("sha256:b"),
+    image("sha256:c"),
+    sandbox("s1", "u1"),
+    container("c1", "s1", "sha256:c"),
+  );
+  const logs = join(dir, "pods");
+  mkdirSync(join(logs, "ns_pod-u1_u1"), { recursive: true });
+  const config = join(dir, "config.yaml");
+  writeFileSync(
+    config,
+    "kind: KubeletConfiguration\napiVersion: kubelet.config.k8s.io/v1beta1\nimageMinimumGCAge: 1ns\n",
+  );
+  const pods = join(dir, "pods.json");
+  writeFileSync(pods, '{"apiVersion": "v1", "kind": "PodList", "items": []}');
+  const state = join(dir, "state");
+  const gc = (...args: string[]) =>
+    run([
+      ...[
+        "gc",
+        ...args,
+        "--runtime-endpoint",
+        socket,
+        "--state-dir",
+        state,
+        "--node-name",
+        "n",
+        "--kubelet-config",
+        config,
+      ],
+      ...["--pod-logs-directory", logs, "--container-logs-directory", join(dir, "links")],
+    ]);
+  return { dir, runtime, gc, pods, logs, state };
+}
+
+test("a preview shows what would go and changes nothing, not even what is remembered", async () => {
+  const { runtime, gc, state } = await ground();
+  const told = await gc("images", "--preview", "--operation", "delete-unused");
+  expect(told.stderr).toContain("nothing is remembered");
+  expect(told.stderr).toContain("--seen 1h");
+  const assumed = await gc("images", "--dry-run", "--operation", "delete-unused", "--seen", "1h", "-o", "json");
+  expect(assumed.code).toBe(0);
+  const { decision, assumed: words, verdict } = JSON.parse(assumed.stdout);
+  expect(words).toContain("1h ago");
+  expect(verdict).toBe("removes");
+  expect(decision.remove.map(({ id, end }: { id: string; end: string }) => [id, end]).sort()).toEqual([
+    ["sha256:a", "planned"],
+    ["sha256:b", "planned"],
+  ]);
+  expect(runtime.performed).toEqual([]);
+  expect(existsSync(state)).toBe(false);
+});
+
+test("a pass removes what its guards let it, and says so line by line", async () => {
+  const { runtime, gc } = await ground();
+  await gc("images", "--operation", "delete-unused");
+  runtime.on = ({ call, id, phase }) =>
+    call === "RemoveImage" && id === "sha256:b" && phase === "before" ? faultOf(call, "UNKNOWN", "busy") : undefined;
+  put({ runtime } as Parameters<typeof put>[0], image("sha256:a"), image("sha256:b"));
+  const told = await gc("images", "--operation", "delete-unused");
+  expect(told.code).toBe(1);
+  expect(told.stdout).toContain("removed  image sha256:a:v1 (100 B), unused\n");
+  expect(told.stdout).toContain("failed   image sha256:b:v1 (100 B), unused: RemoveImage: UNKNOWN: busy\n");
+  expect(runtime.wrongs).toEqual([]);
+  expect([...runtime.images.keys()].sort()).toEqual(["sha256:b", "sha256:c"]);
+});
+
+test("without pods no container counts as a removed pod's; with all of them it goes, with sandbox and logs", async () => {
+  const { runtime, gc, pods, logs } = await ground();
+  const blind = await gc("containers");
+  expect(blind.code).toBe(0);
+  expect(blind.stderr).toContain("no pods are given");
+  expect(runtime.performed).toEqual([]);
+  const told = await gc("containers", "--pods", pods, "-o", "json");
+  expect(told.code).toBe(0);
+  const { removals, complete } = JSON.parse(told.stdout);
+  expect(removals.map(({ target, id }: { target: string; id: string }) => `${target} ${id}`)).toEqual([
+    "container c1",
+    "sandbox s1",
+    "pod-logs ns_pod-u1_u1",
+  ]);
+  expect(complete).toBe(true);
+  expect(readdirSync(logs)).toEqual([]);
+});
+
+test("what is wrong is said in one line", async () => {
+  const { gc, dir } = await ground();
+  const cases: readonly (readonly [readonly string[], number, string])[] = [
+    [["images", "--seen", "1h"], 2, "--seen"],
+    [["images", "--preview", "--seen", "soon"], 2, "`soon` is not a duration"],
+    [["containers", "--pods", join(dir, "none.json")], 2, "none.json: no such file"],
+    [["containers", "--preview", "--minimum-container-ttl-duration", "x"], 2, "minimumContainerTTL"],
+    [["pods"], 2, "images, containers"],
+  ];
+  for (const [args, code, words] of cases) {
+    const told = await gc(...args);
+    expect([told.code, told.stderr.includes(words)], `${args.join(" ")}: ${told.stderr}`).toEqual([code, true]);
+  }
+});
+
+test("what is remembered wins over what is assumed", () => {
+  const remembered: Parameters<typeof assumeSeen>[0] = {
+    atMs: 900,
+    beganAtMs: 100,
+    failed: true,
+    records: [["a", 500, 600]],
+    removed: [],
+  };
+  const images = [{ id: "a" }, { id: "b", spec: { runtimeHandler: "gvisor" } }];
+  const assumed = assumeSeen(remembered, images, 10_000, "2s");
+  expect(assumed).toEqual({
+    ok: true,
+    value: {
+      ...remembered,
+      records: [
+        ["a", 500, 600],
+        ["b", 8000, null, "gvisor"],
+      ],
+    },
+  });
+  expect(assumeSeen(undefined, images, 10_000, "-1s").ok).toBe(false);
+});

@@ -1,0 +1,63 @@
+import { decideContainerGc } from "../../api/decide/container-gc/decide.ts";
+import { decodeSnapshot } from "../../api/model/decode.ts";
+import type { GcOperation } from "../../api/model/garbage-collection.ts";
+import { type Suite, suite } from "./suite.ts";
+
+interface PassCase {
+  readonly minAgeMs: number;
+  readonly maxPerPodContainer: number;
+  readonly maxContainers: number;
+  readonly allSourcesReady: boolean;
+  readonly evictNonDeletedPods: boolean;
+  readonly deletedPodUIDs: readonly string[];
+  readonly containers: readonly {
+    readonly id: string;
+    readonly podUID: string;
+    readonly name: string;
+    readonly attempt: number;
+    readonly createdMsAgo: number;
+    readonly state: "created" | "running" | "exited" | "unknown";
+  }[];
+}
+const NOW = Date.parse("2026-01-31T12:00:00Z");
+
+/** The suite calls pods deleted of which containers run: the pod that counts as removed whatever runs of it is an evicted one. */
+const EVICTED = { conditions: [{ type: "DisruptionTarget", status: "True", reason: "TerminationByKubelet" }] };
+function readPass(input: PassCase) {
+  const deleted = new Set(input.deletedPodUIDs);
+  const snapshot = decodeSnapshot({
+    observedAt: new Date(NOW).toISOString(),
+    kubelet: {
+      sourcesReady: input.allSourcesReady,
+      minimumContainerTTLMs: input.minAgeMs,
+      maximumDeadContainersPerContainer: input.maxPerPodContainer,
+      maximumDeadContainers: input.maxContainers,
+    },
+    pods: [...new Set(input.containers.map((c) => c.podUID))].map((uid) => ({
+      metadata: { name: uid, uid },
+      spec: { containers: [{ name: "c0" }] },
+      status: deleted.has(uid) ? EVICTED : { phase: "Running" },
+    })),
+    runtime: {
+      sandboxes: [],
+      containers: input.containers.map((c) => ({
+        id: c.id,
+        metadata: { name: c.name, attempt: c.attempt },
+        state: `CONTAINER_${c.state.toUpperCase()}`,
+        createdAt: `${NOW - c.createdMsAgo}000000`,
+        labels: { "io.kubernetes.pod.uid": c.podUID },
+      })),
+    },
+  });
+  if (!snapshot.ok) throw new Error(JSON.stringify(snapshot.error));
+  const operation: GcOperation = input.evictNonDeletedPods ? "delete-unused" : "garbage-collect";
+  return { snapshot: snapshot.value, facts: {}, ask: { operation, done: null }, explain: "off" as const };
+}
+
+const containerGc = suite({
+  read: readPass,
+  decide: decideContainerGc,
+  show: (decided) => ({ removed: decided.ok ? decided.value.decision.remove.map((r) => r.id).sort() : null }),
+});
+
+export const CONTAINER_GC_SUITES: Readonly<Record<string, Suite>> = { "container-gc": containerGc };

@@ -1,0 +1,120 @@
+import { decideImageGc } from "../../api/decide/image-gc/decide.ts";
+import type { Decided, Refusal } from "../../api/model/decision.ts";
+import { decodeSnapshot } from "../../api/model/decode.ts";
+import type { Done, GcOperation } from "../../api/model/garbage-collection.ts";
+import type { ImageGcDecision } from "../../api/model/image-gc.ts";
+import type { Result } from "../../api/model/result.ts";
+import type { Snapshot } from "../../api/model/snapshot.ts";
+import { type Suite, suite } from "./suite.ts";
+
+interface Step {
+  readonly atMs: number;
+  readonly images: readonly { readonly id: string; readonly sizeBytes: number; readonly pinned: boolean }[];
+  readonly inUse: readonly string[] | null;
+  readonly availableBytes: number;
+  readonly capacityBytes: number;
+  readonly op: GcOperation;
+}
+interface Case {
+  readonly highThresholdPercent: number;
+  readonly lowThresholdPercent: number;
+  readonly minAgeMs: number;
+  readonly maxAgeMs: number;
+  readonly steps: readonly Step[];
+}
+interface ReadStep {
+  readonly operation: GcOperation;
+  readonly snapshot: Snapshot;
+}
+const START = Date.parse("2026-01-31T12:00:00Z");
+/** Longer than any case: nothing is ever too old by it. */
+const NEVER = "2000000h";
+
+/**
+ * The suite asks the manager itself. The kubelet asks it by a timer that it does not start at high 100 without a maximum age;
+ * there a maximum age that never passes stands for a manager that is asked all the same.
+ */
+function readCase(input: Case): readonly ReadStep[] {
+  const { highThresholdPercent: high, lowThresholdPercent: low, minAgeMs, maxAgeMs, steps } = input;
+  const noTimer = high === 100 && maxAgeMs === 0;
+  const kubeletConfiguration = {
+    imageGCHighThresholdPercent: high,
+    imageGCLowThresholdPercent: low,
+    imageMinimumGCAge: `${minAgeMs}ms`,
+    imageMaximumGCAge: noTimer ? NEVER : `${maxAgeMs}ms`,
+  };
+  return steps.map(({ images, inUse, availableBytes, capacityBytes, atMs, op }) => {
+    const decoded = decodeSnapshot({
+      observedAt: new Date(START + atMs).toISOString(),
+      kubeletConfiguration,
+      kubelet: { startedAt: new Date(START).toISOString() },
+      stats: { node: { runtime: { imageFs: { availableBytes, capacityBytes } } } },
+      runtime: {
+        images: images.map(({ id, sizeBytes, pinned }) => ({ id, size: sizeBytes, pinned })),
+        containers: (inUse ?? []).map((imageId, i) => ({
+          id: `c${i}`,
+          metadata: { name: "c" },
+          imageId,
+          state: "CONTAINER_RUNNING",
+          createdAt: "0",
+        })),
+      },
+    });
+    if (!decoded.ok) throw new Error(decoded.error.map((i) => `${i.path}: ${i.message}`).join("; "));
+    return { operation: op, snapshot: decoded.value };
+  });
+}
+/** What earlier steps removed stays gone, though the case goes on listing it. */
+const without = (snapshot: Snapshot, removed: ReadonlySet<string>): Snapshot => {
+  const images = (snapshot.runtime?.images ?? []).filter(({ id }) => !removed.has(id));
+  return { ...snapshot, runtime: { ...snapshot.runtime, images } };
+};
+
+interface StepAnswer {
+  readonly removed: readonly string[];
+  readonly error: string | null;
+  readonly events: readonly string[];
+}
+
+/** Each step is planned, and then told as done; both say the same, and what the second remembers goes into the next step. */
+function decideSteps(steps: readonly ReadStep[]): { policyError: string } | { steps: readonly StepAnswer[] } {
+  const removed = new Set<string>();
+  const answers: StepAnswer[] = [];
+  let facts: unknown;
+  for (const step of steps) {
+    const snapshot = without(step.snapshot, removed);
+    const decide = (done: readonly Done[] | null): Result<Decided<ImageGcDecision>, Refusal> => {
+      const ask = { operation: step.operation, done, fileSystem: null, afterContainerGc: false };
+      return decideImageGc({ snapshot, facts: { "image-gc": facts }, ask, explain: "off" });
+    };
+    const plan = decide(null);
+    if (!plan.ok) return { policyError: plan.error.message };
+    const ids = plan.value.decision.remove.map((r) => r.id);
+    const pass = decide(ids.map((id) => ({ id, end: "removed" })));
+    if (!pass.ok) throw new Error(pass.error.message);
+    const answer = answerOf(pass.value.decision);
+    if (JSON.stringify(answerOf(plan.value.decision)) !== JSON.stringify(answer))
+      throw new Error("plan and pass differ");
+    answers.push(answer);
+    for (const id of ids) removed.add(id);
+    facts = pass.value.next;
+  }
+  return { steps: answers };
+}
+/** The suite ran the manager alone: the event of the kubelet's timer for a second failure in a row is not its. */
+const answerOf = ({ remove, error, events }: ImageGcDecision): StepAnswer => ({
+  removed: remove.map((r) => r.id),
+  error,
+  events: events.filter((e) => e.reason !== "ImageGCFailed").map((e) => `${e.type} ${e.reason} ${e.message}`),
+});
+
+const imageGc = suite({
+  read: readCase,
+  decide: decideSteps,
+  show: (answer) =>
+    "policyError" in answer
+      ? answer
+      : { steps: answer.steps.map(({ error, ...rest }) => ({ ...rest, ...(error !== null && { error }) })) },
+});
+
+export const IMAGE_GC_SUITES: Readonly<Record<string, Suite>> = { "image-gc": imageGc };

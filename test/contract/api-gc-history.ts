@@ -1,0 +1,54 @@
+import { expect, test } from "vitest";
+import type { ImageGcFacts } from "../../api/model/image-gc.ts";
+import { replayAnswer, storedSnapshot } from "../../api/openapi/answers.ts";
+import { asker } from "./api-gc.ts";
+import { answer, fresh, get, type Of, post } from "./api-subject.ts";
+import { container, idOf, image, manyImages, START, sandbox, snapshotAt } from "./gc-snapshots.ts";
+
+/** What the history keeps of the runtime's lists. */
+export function runtimeKept(of: Of): void {
+  const { ask } = asker(of);
+
+  test("what no decision reads never reaches the history: annotations, other labels, host paths, environment", async () => {
+    const node = fresh("node");
+    const secret = fresh("secret");
+    const base = snapshotAt(node, 0, [
+      image("a", { annotations: { secret }, username: secret, uid: { value: secret } }),
+    ]);
+    const leaky = container("leaky", "CONTAINER_EXITED", {
+      annotations: { secret },
+      labels: { app: secret, "io.kubernetes.pod.uid": "u-web" },
+      mounts: [{ containerPath: "/data", hostPath: `/srv/${secret}`, source: secret }],
+      envs: [{ key: "PASSWORD", value: secret }],
+      image: { image: idOf("web"), annotations: { secret }, userSpecifiedImage: secret },
+    });
+    const sandboxes = [{ ...sandbox, labels: { app: secret }, annotations: { secret } }];
+    const snapshot = { ...base, runtime: { ...base.runtime, containers: [leaky], sandboxes, secret } };
+    const { snapshotId, id } = await ask("container-gc", { snapshot });
+    const stored = await get(of(), `/v1/snapshots/${snapshotId}`);
+    const text = await stored.clone().text();
+    expect(text).toContain("c-leaky");
+    expect(text).toContain("/data");
+    expect(text).not.toContain(secret);
+    expect(await (await get(of(), `/v1/decisions/${id}`)).text()).not.toContain(secret);
+    await answer(stored, storedSnapshot);
+  });
+
+  test("5,000 images with what is remembered of them are recorded, pass after pass, and replayed", async () => {
+    const node = fresh("node");
+    const many = manyImages(5000);
+    for (const [seconds, explain] of [
+      [0, "off"],
+      [100, "reasons"],
+      [200, "reasons"],
+    ] as const) {
+      const pass = await ask("image-gc", { snapshot: snapshotAt(node, seconds, many), explain });
+      expect(pass.recorded, `pass at ${seconds} s`).toBe(true);
+      const { records } = pass.next as ImageGcFacts;
+      expect(records).toHaveLength(5002);
+      expect(records.find(([id]) => id === many[0]?.id)?.[1]).toBe(START);
+      const replayed = await answer(await post(of(), `/v1/decisions/${pass.id}/replay`, {}), replayAnswer);
+      expect(replayed.same).toBe(true);
+    }
+  });
+}

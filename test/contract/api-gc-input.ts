@@ -1,0 +1,123 @@
+import { describe, expect, test } from "vitest";
+import type { Kind } from "../../api/model/decision.ts";
+import { decisionAnswer } from "../../api/openapi/answers.ts";
+import { answer, fresh, type Of, post, problemOf } from "./api-subject.ts";
+import { container, image, sandbox, snapshotAt } from "./gc-snapshots.ts";
+
+/** Name, what is put in the snapshot's runtime or in the ask, and the path that the answer names. */
+type Case = [name: string, kind: Kind, body: { readonly runtime?: object; readonly ask?: unknown }, path: string];
+const BAD: readonly Case[] = [
+  [
+    "a state that no container has",
+    "container-gc",
+    { runtime: { containers: [container("x", "CONTAINER_PAUSED")] } },
+    "snapshot.runtime.containers[0].state",
+  ],
+  [
+    "a state that no sandbox has",
+    "container-gc",
+    { runtime: { sandboxes: { items: [{ ...sandbox, state: "READY" }] } } },
+    "snapshot.runtime.sandboxes[0].state",
+  ],
+  [
+    "a negative size",
+    "image-gc",
+    { runtime: { images: [image("x", { size: -1 })] } },
+    "snapshot.runtime.images[0].size",
+  ],
+  ["half a byte", "image-gc", { runtime: { images: [image("x", { size: 0.5 })] } }, "snapshot.runtime.images[0].size"],
+  [
+    "a size in words",
+    "image-gc",
+    { runtime: { images: [image("x", { size: "1 GB" })] } },
+    "snapshot.runtime.images[0].size",
+  ],
+  [
+    "a size beyond exact arithmetic",
+    "image-gc",
+    { runtime: { images: { images: [image("x", { size: "9007199254740993" })] } } },
+    "snapshot.runtime.images[0].size",
+  ],
+  ["an image without an id", "image-gc", { runtime: { images: [{ size: "1" }] } }, "snapshot.runtime.images[0].id"],
+  ["images that are a text", "image-gc", { runtime: { images: "all" } }, "snapshot.runtime.images"],
+  [
+    "a container that was made some day",
+    "container-gc",
+    { runtime: { containers: [container("x", "CONTAINER_EXITED", { createdAt: "yesterday" })] } },
+    "snapshot.runtime.containers[0].createdAt",
+  ],
+  [
+    "a container that was made before 1970",
+    "container-gc",
+    { runtime: { containers: [container("x", "CONTAINER_EXITED", { createdAt: -1 })] } },
+    "snapshot.runtime.containers[0].createdAt",
+  ],
+  [
+    "20,001 images",
+    "image-gc",
+    { runtime: { images: Array.from({ length: 20_001 }, (_, i) => ({ id: `${i}` })) } },
+    "snapshot.runtime.images",
+  ],
+  ["an operation that there is not", "image-gc", { ask: { operation: "delete-all" } }, "ask.operation"],
+  ["an operation that is none", "container-gc", { ask: { operation: 1 } }, "ask.operation"],
+  ["a misspelt ask", "container-gc", { ask: { operations: "delete-unused" } }, "ask"],
+  ["an end that there is not", "image-gc", { ask: { done: [{ id: "a", end: "gone" }] } }, "ask.done[0].end"],
+  ["a done without an id", "container-gc", { ask: { done: [{ end: "removed" }] } }, "ask.done[0].id"],
+  ["half a file system", "image-gc", { ask: { fileSystem: { capacityBytes: 1 } } }, "ask.fileSystem.availableBytes"],
+  ["what container-gc has no use for", "container-gc", { ask: { afterContainerGc: true } }, "ask"],
+  ["facts without a time", "image-gc", { ask: { facts: { records: [] } } }, "ask.facts.atMs"],
+  [
+    "facts of an image that was seen some day",
+    "image-gc",
+    { ask: { facts: { atMs: 1, beganAtMs: 1, failed: false, records: [["a", "x", null]], removed: [] } } },
+    "ask.facts.records[0][1]",
+  ],
+  ["facts where nothing is remembered", "container-gc", { ask: { facts: {} } }, "ask"],
+];
+
+export function collectionsAskedBadly(of: Of): void {
+  describe.each(BAD)("%s", (_, kind, { runtime, ask }, path) => {
+    test(`is a 400 that names ${path}`, async () => {
+      const base = snapshotAt(fresh("node"), 0, []);
+      const snapshot = { ...base, runtime: { ...base.runtime, ...runtime } };
+      const response = await post(of(), `/v1/decisions/${kind}`, { snapshot, ...(ask === undefined ? {} : { ask }) });
+      expect((await problemOf(response, "invalid_input")).issues?.map((issue) => issue.path)).toContain(path);
+    });
+  });
+
+  test("half of the runtime's lists decides nothing, and what is missing is named", async () => {
+    const { runtime, ...base } = snapshotAt(fresh("node"), 0, []);
+    const missing = async (kind: Kind, list: keyof typeof runtime) => {
+      const { [list]: _, ...rest } = runtime;
+      const response = await post(of(), `/v1/decisions/${kind}`, { snapshot: { ...base, runtime: rest } });
+      return (await problemOf(response, "needs_input")).needs;
+    };
+    expect(await missing("image-gc", "images")).toEqual(["runtime.images"]);
+    expect(await missing("image-gc", "containers")).toEqual(["runtime.containers"]);
+    expect(await missing("container-gc", "containers")).toEqual(["runtime.containers"]);
+    expect(await missing("container-gc", "sandboxes")).toEqual(["runtime.sandboxes"]);
+  });
+
+  test.each(["image-gc", "container-gc"] as const)("%s passes over a done of what it does not know", async (kind) => {
+    const done = [{ id: "sha256:nobody", end: "removed" }];
+    const snapshot = snapshotAt(fresh("node"), 0, []);
+    const { decision } = await answer(
+      await post(of(), `/v1/decisions/${kind}`, { snapshot, ask: { done } }),
+      decisionAnswer,
+    );
+    expect(decision).toMatchObject({ remove: [] });
+  });
+
+  test("a file system of size 0 is the kubelet's event, and nothing goes", async () => {
+    const base = snapshotAt(fresh("node"), 0, [image("a")]);
+    const stats = { node: { runtime: { imageFs: { capacityBytes: 0, availableBytes: 0 } } } };
+    const body = { snapshot: { ...base, stats } };
+    const { decision, verdict } = await answer(await post(of(), "/v1/decisions/image-gc", body), decisionAnswer);
+    expect(verdict).toBe("fails");
+    expect(decision).toMatchObject({
+      remove: [],
+      error: "invalid capacity 0 on image filesystem",
+      events: [{ type: "Warning", reason: "InvalidDiskCapacity", message: "invalid capacity 0 on image filesystem" }],
+    });
+  });
+}

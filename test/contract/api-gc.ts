@@ -1,0 +1,208 @@
+import { expect, test } from "vitest";
+import type { ContainerGcDecision } from "../../api/model/container-gc.ts";
+import type { Kind } from "../../api/model/decision.ts";
+import type { EvictionDecision } from "../../api/model/eviction.ts";
+import type { EvictionAsk } from "../../api/model/eviction-facts.ts";
+import type { ImageGcDecision, ImageGcFacts } from "../../api/model/image-gc.ts";
+import { decisionAnswer, fullDecision, replayAnswer } from "../../api/openapi/answers.ts";
+import { answer, fresh, get, type Of, post } from "./api-subject.ts";
+import { capturedSnapshot } from "./captured.ts";
+import { container, idOf, image, MI, nanosAt, START, sandbox, snapshotAt, timeAt } from "./gc-snapshots.ts";
+
+export function asker(of: Of) {
+  const ask = async (kind: Kind, body: object) =>
+    answer(await post(of(), `/v1/decisions/${kind}`, body), decisionAnswer);
+  const images = async (snapshot: object, asked?: object) => {
+    const answered = await ask("image-gc", { snapshot, ...(asked === undefined ? {} : { ask: asked }) });
+    const decision = answered.decision as unknown as ImageGcDecision;
+    return { ...answered, decision, next: answered.next as ImageGcFacts };
+  };
+  return { ask, images };
+}
+const names = (list: readonly { readonly names: readonly string[] }[]) => list.map((one) => one.names[0]);
+
+/** What a node remembers of its images from pass to pass. */
+export function imagePasses(of: Of): void {
+  const { images } = asker(of);
+
+  test("first seen stays over passes, so that what was too young goes when its time has come; each replays alone", async () => {
+    const node = fresh("node");
+    const first = await images(snapshotAt(node, 0, [image("a")]), { done: [] });
+    expect(first).toMatchObject({ verdict: "fails", recorded: true });
+    expect(first.decision.remove).toEqual([]);
+    expect(first.decision.keep.find(({ id }) => id === idOf("a"))).toMatchObject({
+      why: "too-young",
+      firstDetectedAtMs: START,
+      oldEnoughAtMs: START + 60_000,
+    });
+    const second = await images(snapshotAt(node, 30, [image("a"), image("b")]));
+    expect(second.decision.remove).toEqual([]);
+    const third = await images(snapshotAt(node, 61, [image("a"), image("b")]));
+    expect(third.decision.remove).toMatchObject([
+      { id: idOf("a"), firstDetectedAtMs: START, why: "space", end: "planned" },
+    ]);
+    expect(third.decision.keep.find(({ id }) => id === idOf("b"))).toMatchObject({ firstDetectedAtMs: START + 30_000 });
+    // the second failure in a row is told, as a kubelet does; the plan between them is none
+    expect(third.decision.events.map(({ reason }) => reason)).toEqual(["FreeDiskSpaceFailed", "ImageGCFailed"]);
+    for (const { id, decision } of [first, second, third]) {
+      const full = await answer(await get(of(), `/v1/decisions/${id}`), fullDecision);
+      expect(full.decision).toEqual(decision);
+      const replayed = await answer(await post(of(), `/v1/decisions/${id}/replay`, {}), replayAnswer);
+      expect(replayed.same, JSON.stringify(replayed.differences)).toBe(true);
+    }
+  });
+
+  test("a plan that comes again is the same, and what it planned is there until it is told done", async () => {
+    const node = fresh("node");
+    const old = [image("a"), image("b")];
+    await images(snapshotAt(node, 0, old, 900));
+    const plan = await images(snapshotAt(node, 100, old, 100));
+    expect(names(plan.decision.remove)).toEqual(["localhost/a:1"]);
+    expect(plan.next.removed).toEqual([]);
+    expect(await images(snapshotAt(node, 100, old, 100))).toEqual(plan);
+    const again = await images(snapshotAt(node, 101, old, 100));
+    expect(names(again.decision.remove)).toEqual(["localhost/a:1"]);
+  });
+}
+
+/** What was done with a plan. */
+export function imagesRemoved(of: Of): void {
+  const { images } = asker(of);
+
+  test("what is told done leaves the facts and stands in the ledger; pulled again it is told, with what it cost", async () => {
+    const node = fresh("node");
+    const old = [image("a"), image("b")];
+    await images(snapshotAt(node, 0, old, 900));
+    await images(snapshotAt(node, 100, old, 100));
+    const done = await images(snapshotAt(node, 100, old, 100), { done: [{ id: idOf("a"), end: "removed" }] });
+    expect(done.decision).toMatchObject({
+      remove: [{ id: idOf("a"), end: "removed" }],
+      freedBytes: 100 * MI,
+      error: null,
+    });
+    expect(done.next.records.map(([id]) => id)).not.toContain(idOf("a"));
+    expect(done.next.removed).toMatchObject([{ id: idOf("a"), times: 1, again: 0, away: true, atMs: START + 100_000 }]);
+    const gone = await images(snapshotAt(node, 110, [image("b")], 200));
+    expect(gone.decision.pulledAgain).toEqual([]);
+    const back = await images(snapshotAt(node, 120, old, 100));
+    expect(back.decision.pulledAgain).toEqual([
+      {
+        id: idOf("a"),
+        runtimeHandler: "",
+        names: ["localhost/a:1"],
+        sizeBytes: 100 * MI,
+        removedAtMs: START + 100_000,
+        againAtMs: START + 120_000,
+        times: 1,
+        again: 1,
+      },
+    ]);
+    expect(back.decision.keep.find(({ id }) => id === idOf("a"))).toMatchObject({ firstDetectedAtMs: START + 120_000 });
+    expect((await images(snapshotAt(node, 130, old, 100))).decision.pulledAgain).toEqual([]);
+  });
+
+  test("a removal that fails is the kubelet's error, and the image is still remembered", async () => {
+    const node = fresh("node");
+    await images(snapshotAt(node, 0, [image("a")], 900));
+    const failed = await images(snapshotAt(node, 100, [image("a")], 100), {
+      done: [{ id: idOf("a"), end: "failed", message: "conflict" }],
+    });
+    expect(failed).toMatchObject({ verdict: "fails", decision: { remove: [{ end: "failed", message: "conflict" }] } });
+    expect(failed.decision.error).toMatch(/^wanted to free 104857600 bytes, but freed 0 bytes space .*conflict$/);
+    expect(failed.next.records.find(([id]) => id === idOf("a"))?.[1]).toBe(START);
+  });
+}
+
+export function containerPasses(of: Of): void {
+  const { ask, images } = asker(of);
+
+  test("containers: what is over the limit goes, under pressure what ended too; an exited one no longer holds its image", async () => {
+    const node = fresh("node");
+    const base = snapshotAt(node, 0, [], 100);
+    const dead = [0, 1, 2].map((attempt) =>
+      container(`app-${attempt}`, "CONTAINER_EXITED", {
+        metadata: { name: "app", attempt },
+        createdAt: nanosAt(attempt - 300),
+      }),
+    );
+    const runtime = { ...base.runtime, containers: dead, sandboxes: [{ ...sandbox, state: "SANDBOX_NOTREADY" }] };
+    const pods = [{ ...base.pods[0], status: { phase: "Succeeded" } }];
+    const containers = async (operation?: string) => {
+      const body = { snapshot: { ...base, runtime, pods }, ...(operation === undefined ? {} : { ask: { operation } }) };
+      const answered = await ask("container-gc", body);
+      return { ...answered, decision: answered.decision as unknown as ContainerGcDecision };
+    };
+    const calm = await containers();
+    expect(calm).toMatchObject({ verdict: "removes", next: null });
+    expect(calm.decision.remove.map(({ id, why }) => [id, why])).toEqual([
+      ["c-app-0", "per-container-limit"],
+      ["c-app-1", "per-container-limit"],
+    ]);
+    const pressed = await containers("delete-unused");
+    expect(pressed.decision.remove.map(({ id, why }) => [id, why])).toEqual([
+      ["c-app-0", "pod-terminated"],
+      ["c-app-1", "pod-terminated"],
+      ["c-app-2", "pod-terminated"],
+      ["s-web", "pod-terminated"],
+    ]);
+    const later = { ...base, runtime, pods, observedAt: timeAt(100) };
+    await images({ ...base, runtime, pods });
+    const held = await images(later, { operation: "delete-unused" });
+    expect(held.decision.keep.find(({ id }) => id === idOf("web"))?.why).toBe("in-use");
+    const freed = await images(
+      { ...later, observedAt: timeAt(200) },
+      { operation: "delete-unused", afterContainerGc: true },
+    );
+    expect(names(freed.decision.remove)).toEqual(["localhost/web:1"]);
+  });
+
+  test("eviction with the runtime's lists tells what its reclaim would throw away", async () => {
+    const evictionHard = { "imagefs.available": "60%", "nodefs.available": "60%" };
+    const kubeletConfiguration = { evictionHard, imageMinimumGCAge: "0s" };
+    const { runtime } = capturedSnapshot() as { runtime: { images: { images: object[] } } };
+    const images = [...runtime.images.images, image("old")];
+    const snapshot = capturedSnapshot({ kubeletConfiguration, runtime: { ...runtime, images } });
+    const { decision, id } = await ask("eviction", { snapshot });
+    expect(decision).toMatchObject({
+      reclaim: {
+        nodeLevel: ["delete-unused-containers", "delete-unused-images"],
+        takes: {
+          containers: { operation: "delete-unused", remove: [] },
+          images: { operation: "delete-unused", remove: [{ id: idOf("old"), why: "unused" }], freedBytes: 100 * MI },
+        },
+      },
+    });
+    const replayed = await answer(await post(of(), `/v1/decisions/${id}/replay`, {}), replayAnswer);
+    expect(replayed.same).toBe(true);
+    const { decision: blind } = await ask("eviction", {
+      snapshot: capturedSnapshot({ kubeletConfiguration, runtime: null }),
+    });
+    expect(blind).toMatchObject({ reclaim: { takes: null } });
+  });
+
+  test("an eviction knows from the history how old the images are, and keeps that with its question only if it looked", async () => {
+    const node = fresh("node");
+    const imageFs = { capacityBytes: 1000 * MI, availableBytes: 300 * MI };
+    const passAt = (seconds: number, hard: string) => ({
+      ...snapshotAt(node, seconds, [image("old")], 300),
+      bootId: `boot-${seconds}`,
+      kubeletConfiguration: { imageMinimumGCAge: "1m", evictionHard: { "nodefs.available": hard } },
+      stats: { node: { fs: { ...imageFs, time: timeAt(seconds) }, runtime: { imageFs } } },
+    });
+    const taken = async (seconds: number, hard = "50%") => {
+      const { decision, id } = await ask("eviction", { snapshot: passAt(seconds, hard) });
+      const { reclaim } = decision as unknown as EvictionDecision;
+      const kept = await answer(await get(of(), `/v1/decisions/${id}`), fullDecision);
+      const replayed = await answer(await post(of(), `/v1/decisions/${id}/replay`, {}), replayAnswer);
+      expect(replayed.same).toBe(true);
+      const goes = reclaim?.takes?.images?.remove.map((r) => r.id) ?? null;
+      return { goes, records: (kept.ask as EvictionAsk).images?.records.length ?? null };
+    };
+    expect(await taken(-10)).toEqual({ goes: [], records: null });
+    await ask("image-gc", { snapshot: passAt(0, "50%") });
+    expect(await taken(30)).toEqual({ goes: [], records: 3 });
+    // a boot later, too: what lies on the disk outlives it
+    expect(await taken(90)).toEqual({ goes: [idOf("old")], records: 3 });
+    expect(await taken(120, "5%")).toEqual({ goes: null, records: null });
+  });
+}

@@ -1,0 +1,70 @@
+import { decideContainerGc } from "../../../api/decide/container-gc/decide.ts";
+import { type ContainerGcDecision, decodeContainerGcAsk } from "../../../api/model/container-gc.ts";
+import type { Decided, Refusal } from "../../../api/model/decision.ts";
+import type { Result } from "../../../api/model/result.ts";
+import { decoded, type Json } from "../../model/snapshots.ts";
+
+export const NOW = Date.parse("2026-01-31T12:00:00Z");
+export type Answer = Decided<ContainerGcDecision>;
+
+/** Nanoseconds, as the runtime writes them; `ago` in ms. */
+export const made = (agoMs: number): string => `${NOW - agoMs}000000`;
+/** An exited container `c` of `pod`, in the sandbox `sb-POD`. */
+export const container = (id: string, pod: string, agoMs: number, more: Json = {}): Json => ({
+  id,
+  podSandboxId: `sb-${pod}`,
+  metadata: { name: "c", attempt: 0 },
+  state: "CONTAINER_EXITED",
+  createdAt: made(agoMs),
+  labels: {
+    "io.kubernetes.pod.name": pod,
+    "io.kubernetes.pod.namespace": "default",
+    "io.kubernetes.pod.uid": `uid-${pod}`,
+  },
+  ...more,
+});
+/** One that is not ready. */
+export const sandbox = (id: string, pod: string, agoMs: number, more: Json = {}): Json => ({
+  id,
+  metadata: { name: pod, namespace: "default", uid: `uid-${pod}`, attempt: 0 },
+  state: "SANDBOX_NOTREADY",
+  createdAt: made(agoMs),
+  ...more,
+});
+export const READY = { state: "SANDBOX_READY" };
+export const pod = (name: string, status: Json = { phase: "Running" }, metadata: Json = {}): Json => ({
+  metadata: { name, uid: `uid-${name}`, ...metadata },
+  spec: { containers: [{ name: "c" }] },
+  status,
+});
+export const EVICTED = {
+  phase: "Failed",
+  conditions: [{ type: "DisruptionTarget", status: "True", reason: "TerminationByKubelet" }],
+};
+
+/** A node with these pods and what its runtime lists; every list is there. */
+export const node = (pods: readonly Json[], runtime: Json, kubelet: Json = {}): Json => ({
+  observedAt: new Date(NOW).toISOString(),
+  pods,
+  kubelet,
+  runtime: { containers: [], sandboxes: [], podLogDirectories: [], danglingLogLinks: [], ...runtime },
+});
+
+export function attempt(snapshot: unknown, ask: unknown = undefined): Result<Answer, Refusal> {
+  const read = decodeContainerGcAsk(ask);
+  if (!read.ok) throw new Error(JSON.stringify(read.error));
+  return decideContainerGc({ snapshot: decoded(snapshot), facts: {}, ask: read.value, explain: "full" });
+}
+/** Answers; a refusal fails the test with its message. */
+export function answer(snapshot: unknown, ask?: unknown): Answer {
+  const result = attempt(snapshot, ask);
+  if (!result.ok) throw new Error(`refused: ${result.error.message}`);
+  return result.value;
+}
+export const UNDER_PRESSURE = { operation: "delete-unused" };
+
+/** `id: why`, in order. */
+export const removed = ({ decision }: Answer): readonly string[] => decision.remove.map((r) => `${r.id}: ${r.why}`);
+export const kept = ({ decision }: Answer): readonly string[] => decision.keep.map((k) => `${k.id}: ${k.why}`);
+export const codesOf = ({ reasons }: Answer, id: string): readonly string[] =>
+  reasons.find((r) => r.at === id)?.because.map((b) => b.code) ?? [];

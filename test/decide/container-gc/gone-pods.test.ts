@@ -1,0 +1,102 @@
+import { describe, expect, test } from "vitest";
+import type { Json } from "../../model/snapshots.ts";
+import {
+  answer,
+  codesOf,
+  container,
+  EVICTED,
+  kept,
+  made,
+  NOW,
+  node,
+  pod,
+  READY,
+  removed,
+  sandbox,
+  UNDER_PRESSURE,
+} from "./asking.ts";
+
+const MINUTE = 60_000;
+/** Three dead of `a`, the newest last; its sandbox is in use. */
+const THREE = [container("a1", "a", 3 * MINUTE), container("a2", "a", 2 * MINUTE), container("a3", "a", MINUTE)];
+const LIVE = [sandbox("sb-a", "a", 9 * MINUTE, READY)];
+
+describe("containers of pods that are gone", () => {
+  const gone = (pods: readonly Json[], kubelet: Json = {}, ask?: unknown, more: readonly Json[] = []) =>
+    answer(node(pods, { containers: [...THREE, ...more] }, kubelet), ask);
+  const ALL = ["a1", "a2", "a3"].map((id) => `${id}: pod-removed`);
+  const LIMITED = ["a1: per-container-limit", "a2: per-container-limit"];
+  const DELETED = { deletionTimestamp: "2026-01-31T11:00:00Z" };
+  const running = container("run", "a", MINUTE, { state: "CONTAINER_RUNNING", metadata: { name: "r", attempt: 0 } });
+
+  test("not posted: all of them", () => {
+    const decided = gone([]);
+    expect(removed(decided)).toEqual(ALL);
+    expect(codesOf(decided, "a1")).toEqual(["pod_not_posted", "sandbox_not_listed"]);
+  });
+  test("not before every source of pods is ready; the limits hold meanwhile", () => {
+    const decided = gone([], { sourcesReady: false });
+    expect(removed(decided)).toEqual(LIMITED);
+    expect(kept(decided)).toEqual(["a3: sources-not-ready"]);
+    expect(decided.decision.allSourcesReady).toBe(false);
+  });
+  test("evicted: all of them; not while sources are missing", () => {
+    expect(removed(gone([pod("a", EVICTED)]))).toEqual(ALL);
+    expect(removed(gone([pod("a", EVICTED)], { sourcesReady: false }))).toEqual(LIMITED);
+  });
+  test("evicted by a kubelet before this one, or shut down: it has only ended", () => {
+    const startedAt = (ms: number) => ({ startedAt: new Date(ms).toISOString() });
+    expect(removed(gone([pod("a", EVICTED)], startedAt(NOW - 30_000)))).toEqual(LIMITED);
+    expect(removed(gone([pod("a", EVICTED)], startedAt(NOW - MINUTE)))).toEqual(ALL);
+    expect(removed(gone([pod("a", EVICTED)], { shuttingDown: true }))).toEqual(LIMITED);
+  });
+  test("deleted: once nothing of it runs", () => {
+    const deleted = pod("a", { phase: "Running" }, DELETED);
+    expect(removed(gone([deleted]))).toEqual(ALL);
+    expect(removed(gone([deleted], {}, undefined, [running]))).toEqual(LIMITED);
+    const ready = node([deleted], { containers: THREE, sandboxes: LIVE });
+    expect(removed(answer(ready))).toEqual(LIMITED);
+  });
+  test("ended, and not deleted: its limits hold, except under pressure", () => {
+    for (const phase of ["Succeeded", "Failed"]) {
+      expect(removed(gone([pod("a", { phase })]))).toEqual(LIMITED);
+      expect(removed(gone([pod("a", { phase })], {}, UNDER_PRESSURE))).toEqual(
+        ["a1", "a2", "a3"].map((id) => `${id}: pod-terminated`),
+      );
+    }
+    expect(removed(gone([pod("a", { phase: "Failed" })], {}, UNDER_PRESSURE, [running]))).toEqual(LIMITED);
+    expect(removed(gone([pod("a", { phase: "Failed" })], { sourcesReady: false }, UNDER_PRESSURE))).toEqual(LIMITED);
+  });
+  test("under pressure a pod that runs keeps what its limits leave", () => {
+    expect(removed(gone([pod("a")], {}, UNDER_PRESSURE))).toEqual(LIMITED);
+  });
+  test("not posted and still running: it is being torn down, or newer than the list of pods", () => {
+    const decided = gone([], {}, undefined, [running]);
+    expect(removed(decided)).toEqual(LIMITED);
+    expect(kept(decided)).toEqual(["a3: within-limits", "run: running"]);
+  });
+  test("a container without a pod's uid is of a pod that nobody knows", () => {
+    const stray = { ...container("stray", "a", 1), labels: {} };
+    const decided = answer(node([pod("a")], { containers: [stray] }));
+    expect(removed(decided)).toEqual(["stray: pod-removed"]);
+    expect(decided.decision.remove[0]?.pod).toBeNull();
+    const unready = answer(node([pod("a")], { containers: [stray] }, { sourcesReady: false }));
+    expect(kept(unready)).toEqual(["stray: sources-not-ready"]);
+  });
+  test("they go before those over a limit", () => {
+    const containers = [...THREE, container("z1", "z", MINUTE)];
+    expect(removed(answer(node([pod("a")], { containers })))).toEqual(["z1: pod-removed", ...LIMITED]);
+  });
+});
+
+test("a mirror pod, and the static pod itself, are known by the uid that the runtime has", () => {
+  const hash = "31e35ea8608c6df6aac8c06f7c51c4a3";
+  const config = { "kubernetes.io/config.hash": hash, "kubernetes.io/config.source": "file" };
+  const mirror = pod("s", {}, { annotations: { ...config, "kubernetes.io/config.mirror": hash } });
+  const own = pod("s", {}, { uid: hash, annotations: config });
+  const labels = { "io.kubernetes.pod.uid": hash };
+  for (const given of [mirror, own]) {
+    const decided = answer(node([given], { containers: [{ ...container("s1", "s", 1), createdAt: made(1), labels }] }));
+    expect(kept(decided)).toEqual(["s1: within-limits"]);
+  }
+});

@@ -1,0 +1,187 @@
+import { describe, expect, test } from "vitest";
+import type { Json } from "../../model/snapshots.ts";
+import {
+  answer,
+  codesOf,
+  container,
+  EVICTED,
+  kept,
+  NOW,
+  node,
+  pod,
+  READY,
+  removed,
+  sandbox,
+  UNDER_PRESSURE,
+} from "./asking.ts";
+
+const TWO = [sandbox("old", "a", 3000), sandbox("new", "a", 1000)];
+const ENDED = pod("a", { phase: "Succeeded" });
+const DELETED = pod("a", { phase: "Running" }, { deletionTimestamp: "2026-01-31T11:00:00Z" });
+
+describe("sandboxes", () => {
+  const of = (pods: readonly Json[], sandboxes: readonly Json[], kubelet: Json = {}, ask?: unknown) =>
+    answer(node(pods, { sandboxes }, kubelet), ask);
+  test("all but the newest of a pod that exists", () => {
+    const decided = of([pod("a")], [...TWO].reverse());
+    expect(removed(decided)).toEqual(["old: older-sandbox"]);
+    expect(kept(decided)).toEqual(["new: newest-sandbox"]);
+    expect(decided.decision.remove[0]).toMatchObject({
+      target: "sandbox",
+      pod: { namespace: "default", name: "a", uid: "uid-a" },
+      name: null,
+      attempt: 0,
+      stopFirst: true,
+      createdAtMs: NOW - 3000,
+    });
+  });
+  test("the newest is the newest of every state", () => {
+    const ready = sandbox("ready", "a", 500, READY);
+    expect(kept(of([pod("a")], [...TWO, ready]))).toEqual(["ready: sandbox-ready"]);
+    const older = sandbox("ready", "a", 9000, READY);
+    expect(kept(of([pod("a")], [...TWO, older]))).toEqual(["ready: sandbox-ready", "new: newest-sandbox"]);
+  });
+  test("all of a pod that is gone, evicted, or ended and deleted; of one that ended only under pressure", () => {
+    const ALL = ["old: pod-removed", "new: pod-removed"];
+    for (const pods of [[], [pod("a", EVICTED)], [DELETED]]) expect(removed(of(pods, TWO))).toEqual(ALL);
+    expect(removed(of([ENDED], TWO))).toEqual(["old: older-sandbox"]);
+    expect(removed(of([ENDED], TWO, {}, UNDER_PRESSURE))).toEqual(["old: pod-terminated", "new: pod-terminated"]);
+  });
+  test("what is not posted is not gone before all sources are ready; what is known to be gone is", () => {
+    const unready = { sourcesReady: false };
+    const decided = of([], TWO, unready);
+    expect(removed(decided)).toEqual(["old: older-sandbox"]);
+    expect(kept(decided)).toEqual(["new: sources-not-ready"]);
+    expect(removed(of([DELETED], TWO, unready))).toEqual(["old: pod-removed", "new: pod-removed"]);
+    expect(removed(of([ENDED], TWO, unready, UNDER_PRESSURE))).toEqual(["old: pod-terminated", "new: pod-terminated"]);
+  });
+  test("a ready one stays, whatever became of its pod", () => {
+    expect(removed(of([pod("a", EVICTED)], [sandbox("r", "a", 1, READY)]))).toEqual([]);
+  });
+  test("of one moment the greater id counts as the newest", () => {
+    const { decision } = of(
+      [pod("a")],
+      ["y", "x"].map((id) => sandbox(id, "a", 1000)),
+    );
+    expect(decision.remove.map((r) => [r.id, r.tie])).toEqual([["x", true]]);
+  });
+  test("a young one goes too: the minimum age is of containers", () => {
+    expect(removed(of([], [sandbox("s", "a", 1)], { minimumContainerTTLMs: 60_000 }))).toEqual(["s: pod-removed"]);
+  });
+});
+
+describe("a sandbox goes once the containers in it are gone", () => {
+  const containers = ["c1", "c2"].map((id, i) => container(id, "a", 5000 - i, { podSandboxId: "old" }));
+  test("those that this pass takes count as gone", () => {
+    const decided = answer(node([], { containers, sandboxes: TWO }));
+    expect(removed(decided)).toEqual(["c1", "c2", "old", "new"].map((id) => `${id}: pod-removed`));
+    expect(decided.decision.remove.map((r) => r.place)).toEqual([1, 2, 3, 4]);
+  });
+  test("one that stays within its limits holds it", () => {
+    const decided = answer(node([pod("a")], { containers, sandboxes: TWO }));
+    expect(removed(decided)).toEqual(["c1: per-container-limit"]);
+    expect(kept(decided)).toEqual(["c2: within-limits", "old: sandbox-has-containers", "new: newest-sandbox"]);
+  });
+  test("one that could not be removed holds it, though the limits count it as gone", () => {
+    const done = [
+      { id: "c1", end: "removed" },
+      { id: "c2", end: "failed", message: "device or resource busy" },
+    ];
+    const decided = answer(node([], { containers, sandboxes: TWO }), { done });
+    expect(decided.decision.remove.map((r) => [r.id, r.end, r.message])).toEqual([
+      ["c1", "removed", undefined],
+      ["c2", "failed", "device or resource busy"],
+      ["new", "planned", undefined],
+    ]);
+    expect(kept(decided)).toEqual(["old: sandbox-has-containers"]);
+    expect(codesOf(decided, "c2")).toContain("removal_failed");
+  });
+  test("after a stop the pass goes no further", () => {
+    const done = [{ id: "c1", end: "stopped", message: "the container runs again" }];
+    const logs = { podLogDirectories: ["default_z_uid-z"], danglingLogLinks: ["z_default_c-0123456789ab.log"] };
+    const decided = answer(node([], { containers, sandboxes: TWO, ...logs }), { done });
+    expect(decided.decision.remove.map((r) => [r.id, r.end])).toEqual([["c1", "stopped"]]);
+    expect(kept(decided)).toEqual([
+      "c2: not-reached",
+      "new: not-reached",
+      "old: sandbox-has-containers",
+      "default_z_uid-z: not-reached",
+      "z_default_c-0123456789ab.log: not-reached",
+    ]);
+    expect(codesOf(decided, "c1")).toContain("pass_stopped");
+  });
+  test("an end of what was not to be removed is told", () => {
+    const decided = answer(node([pod("a")], { containers }), { done: [{ id: "c2", end: "removed" }] });
+    expect(codesOf(decided, "c2")).toContain("done_without_plan");
+  });
+});
+
+describe("log directories", () => {
+  const directories = ["default_b_uid-b", "default_a_uid-a", "odd", "ns_x_y_uid-a"];
+  const of = (pods: readonly Json[], kubelet: Json = {}, ask?: unknown) =>
+    answer(node(pods, { podLogDirectories: directories }, kubelet), ask);
+  test("those of pods that are gone, by name; the uid is what follows the last underscore", () => {
+    const decided = of([pod("a")]);
+    expect(removed(decided)).toEqual(["default_b_uid-b: pod-removed", "odd: pod-removed"]);
+    expect(kept(decided)).toEqual(["default_a_uid-a: pod-exists", "ns_x_y_uid-a: pod-exists"]);
+    expect(decided.decision.remove[0]).toMatchObject({
+      target: "pod-logs",
+      pod: { namespace: "default", name: "b", uid: "uid-b" },
+      state: null,
+      createdAtMs: null,
+    });
+    expect(decided.decision.remove[1]?.pod).toEqual({ namespace: "", name: "", uid: "odd" });
+  });
+  test("none before all sources are ready, not even of an evicted pod", () => {
+    const decided = of([pod("a", EVICTED)], { sourcesReady: false });
+    expect(removed(decided)).toEqual([]);
+    expect(decided.decision.keep.map((k) => k.why)).toEqual(directories.map(() => "sources-not-ready"));
+  });
+  test("a pod that has only ended keeps its logs, under pressure too", () => {
+    expect(kept(of([ENDED], {}, UNDER_PRESSURE))).toContain("default_a_uid-a: pod-exists");
+    expect(removed(of([DELETED]))).toContain("default_a_uid-a: pod-removed");
+  });
+  test("a pod that is not posted and still runs keeps its logs", () => {
+    const runtime = { podLogDirectories: ["default_b_uid-b"], sandboxes: [sandbox("s", "b", 1, READY)] };
+    expect(kept(answer(node([], runtime)))).toContain("default_b_uid-b: pod-exists");
+  });
+});
+
+describe("links to logs that are gone", () => {
+  const ID = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+  const link = (id: string) => `a_default_c-${id}.log`;
+  const of = (links: readonly string[], state: string, kubelet: Json = {}) =>
+    answer(node([pod("a")], { containers: [container(ID, "a", 1, { state })], danglingLogLinks: links }, kubelet));
+  test("go when their container has exited, is not listed, or cannot be read from the name", () => {
+    const links = ["a_default_c-12345.log", link("f".repeat(64)), link(ID), "x.txt"].sort();
+    const decided = of(links, "CONTAINER_EXITED");
+    expect(removed(decided)).toEqual(links.map((l) => `${l}: dangling`));
+    const own = decided.decision.remove.find((r) => r.id === link(ID));
+    expect(own).toMatchObject({ target: "log-link", name: "c", state: "CONTAINER_EXITED", pod: { name: "a" } });
+  });
+  test.each(["CONTAINER_RUNNING", "CONTAINER_CREATED", "CONTAINER_UNKNOWN"])("stay while it is %s", (state) => {
+    expect(kept(of([link(ID)], state))).toContain(`${link(ID)}: container-not-exited`);
+    // a long name is cut
+    expect(kept(of([link(ID.slice(0, 40))], state))).toContain(`${link(ID.slice(0, 40))}: container-not-exited`);
+  });
+  test("fewer than six characters name no container", () => {
+    const [tooShort, enough] = [link(ID.slice(0, 5)), link(ID.slice(0, 6))];
+    const decided = of([tooShort, enough], "CONTAINER_RUNNING");
+    expect(removed(decided)).toEqual([`${tooShort}: dangling`]);
+    expect(kept(decided)).toContain(`${enough}: container-not-exited`);
+  });
+  test("of several with one beginning, one that has not exited is enough", () => {
+    const states = ["CONTAINER_EXITED", "CONTAINER_RUNNING"];
+    const containers = states.map((state, i) => container(`${ID}${i}`, "a", i + 1, { state }));
+    const runtime = { containers, danglingLogLinks: [link(ID), link(`${ID}0`)] };
+    const decided = answer(node([pod("a")], runtime));
+    expect(removed(decided)).toEqual([`${link(`${ID}0`)}: dangling`]);
+  });
+  test("of a container that this pass removes: it goes too", () => {
+    const decided = of([link(ID)], "CONTAINER_CREATED", { maximumDeadContainersPerContainer: 0 });
+    expect(removed(decided)).toEqual([`${ID}: per-container-limit`, `${link(ID)}: dangling`]);
+  });
+  test("whether or not all sources are ready", () => {
+    expect(removed(of([link(ID)], "CONTAINER_EXITED", { sourcesReady: false }))).toHaveLength(1);
+  });
+});

@@ -1,0 +1,157 @@
+import { describe, expect, test } from "vitest";
+import { decideEviction } from "../../../api/decide/eviction/decide.ts";
+import type { FileSystems, ReclaimTakes } from "../../../api/model/eviction.ts";
+import { decodeEvictionAsk } from "../../../api/model/eviction-facts.ts";
+import { decoded, type Json } from "../../model/snapshots.ts";
+import { type Answer, codes, disk, Gi, Mi, pod, START, underDisk, underMemory } from "./asking.ts";
+
+type Disk = "nodefs" | "imagefs" | "containerfs";
+const THRESHOLDS = { evictionHard: { "nodefs.available": "10%", "imagefs.available": "15%" } };
+const low = (layout: FileSystems, lowOne: Disk): Json => {
+  const of = (name: Disk): Json => disk(name === lowOne ? Gi : 50 * Gi, START);
+  return { fs: of("nodefs"), runtime: { imageFs: of("imagefs"), containerFs: of("containerfs") }, fileSystems: layout };
+};
+
+const MINUTE = 60_000;
+const nanos = (agoMs: number): string => `${START - agoMs}000000`;
+const image = (name: string, size: number): Json => ({ id: `sha256:${name}`, repoTags: [`${name}:1`], size });
+const made = (id: string, of: string, imageName: string, state: string, agoMs: number): Json => ({
+  id,
+  podSandboxId: `sb-${of}`,
+  metadata: { name: "c", attempt: 0 },
+  image: { image: `sha256:${imageName}` },
+  imageRef: `sha256:${imageName}`,
+  state: `CONTAINER_${state}`,
+  createdAt: nanos(agoMs),
+  labels: {
+    "io.kubernetes.pod.uid": `uid-${of}`,
+    "io.kubernetes.pod.name": of,
+    "io.kubernetes.pod.namespace": "default",
+  },
+});
+const sandbox = (of: string, state: string): Json => ({
+  id: `sb-${of}`,
+  metadata: { name: of, uid: `uid-${of}`, namespace: "default", attempt: 0 },
+  state: `SANDBOX_${state}`,
+  createdAt: nanos(9 * MINUTE),
+});
+/** `live` runs from `used`; `done` has ended, and only its container holds `held`; nothing was ever made from `free`. */
+const RUNTIME = {
+  images: [image("used", 10 * Mi), image("held", 20 * Mi), image("free", 40 * Mi)],
+  containers: [made("run", "live", "used", "RUNNING", 9 * MINUTE), made("end", "done", "held", "EXITED", 8 * MINUTE)],
+  sandboxes: [sandbox("live", "READY"), sandbox("done", "NOTREADY")],
+  podLogDirectories: [],
+  danglingLogLinks: [],
+};
+const LIVE = pod("live");
+const DONE = { ...pod("done"), status: { phase: "Succeeded" } };
+const PODS = [LIVE, DONE].map((p) => [p, { podRef: { name: "x", uid: "none" } }] as const);
+
+/** Both images were seen by an earlier pass, and not used since. */
+const IMAGE_FACTS = {
+  atMs: START - MINUTE,
+  beganAtMs: START - 60 * MINUTE,
+  failed: false,
+  records: ["used", "held", "free"].map((n) => [`sha256:${n}`, START - 60 * MINUTE, null]),
+  removed: [],
+};
+function answer(snapshot: Json, imageFacts: unknown = IMAGE_FACTS): Answer {
+  const ask = decodeEvictionAsk({ images: imageFacts });
+  if (!ask.ok) throw new Error(ask.error.map((i) => i.path).join());
+  const result = decideEviction({ snapshot: decoded(snapshot), facts: {}, ask: ask.value, explain: "full" });
+  if (!result.ok) throw new Error(`refused: ${result.error.message}`);
+  return result.value;
+}
+const decide = (layout: FileSystems, lowOne: Disk, more: Json = { runtime: RUNTIME }, imageFacts?: unknown): Answer =>
+  answer({ ...underDisk(THRESHOLDS, low(layout, lowOne), PODS), ...more }, imageFacts);
+const takes = ({ decision }: Answer): ReclaimTakes | null | undefined => decision.reclaim?.takes;
+const idsOf = (list: readonly { readonly id: string }[] | undefined): readonly string[] | undefined =>
+  list?.map((r) => r.id);
+
+describe("what the node-level reclaim would take", () => {
+  test.each<[FileSystems, Disk]>([
+    ["one", "nodefs"],
+    ["one", "imagefs"],
+    ["dedicated", "imagefs"],
+  ])("%s, %s low: containers of ended pods, and then the images that only they held", (layout, lowOne) => {
+    const told = takes(decide(layout, lowOne));
+    expect(idsOf(told?.containers?.remove)).toEqual(["end", "sb-done"]);
+    expect(told?.containers?.remove[0]?.why).toBe("pod-terminated");
+    expect([...(idsOf(told?.images?.remove) ?? [])].sort()).toEqual(["sha256:free", "sha256:held"]);
+    expect(told?.images?.freedBytes).toBe(60 * Mi);
+    expect(told?.images?.keep.map((k) => [k.id, k.why])).toEqual([["sha256:used", "in-use"]]);
+    expect([told?.containers?.operation, told?.images?.operation]).toEqual(["delete-unused", "delete-unused"]);
+  });
+  test("split, nodefs low: containers alone", () => {
+    const told = takes(decide("split", "nodefs"));
+    expect(idsOf(told?.containers?.remove)).toEqual(["end", "sb-done"]);
+    expect(told?.images).toBeNull();
+  });
+  test("split, imagefs low: images alone, and what an ended container holds stays", () => {
+    const told = takes(decide("split", "imagefs"));
+    expect(told?.containers).toBeNull();
+    expect(idsOf(told?.images?.remove)).toEqual(["sha256:free"]);
+    expect(told?.images?.freedBytes).toBe(40 * Mi);
+  });
+  test("dedicated, nodefs low: nothing is run", () => {
+    const decided = decide("dedicated", "nodefs");
+    expect(decided.decision.reclaim?.nodeLevel).toEqual([]);
+    expect(takes(decided)).toBeNull();
+    expect(decided.needs).not.toContain("runtime");
+  });
+  test("memory: nothing is run, whatever the runtime holds", () => {
+    const config = { evictionHard: { "memory.available": "1Gi" } };
+    const decided = answer({ ...underMemory(config, Gi / 2, START, PODS), runtime: RUNTIME });
+    expect(decided.decision.reclaim?.resource).toBe("memory");
+    expect(takes(decided)).toBeNull();
+    expect(decided.needs).not.toContain("runtime");
+  });
+  test("nothing to reclaim: nothing is said of it", () => {
+    const calm = { fs: disk(50 * Gi, START), runtime: { imageFs: disk(50 * Gi, START) }, fileSystems: "one" };
+    const decided = answer({ ...underDisk(THRESHOLDS, calm, PODS), runtime: RUNTIME });
+    expect(decided.decision.reclaim).toBeNull();
+  });
+});
+
+describe("with less than it takes", () => {
+  test("no runtime posted: null, and it is needed", () => {
+    const decided = decide("one", "nodefs", {});
+    expect(takes(decided)).toBeNull();
+    expect(decided.needs).toContain("runtime");
+  });
+  test("half of the lists: what cannot be told is null, and why is said", () => {
+    const { images: _, ...noImages } = RUNTIME;
+    const decided = decide("one", "nodefs", { runtime: noImages });
+    expect(takes(decided)?.images).toBeNull();
+    expect(idsOf(takes(decided)?.containers?.remove)).toEqual(["end", "sb-done"]);
+    expect(codes(decided)).toContain("reclaim_not_told");
+    expect(decided.needs).toContain("runtime.images");
+    const { sandboxes: __, ...noSandboxes } = RUNTIME;
+    expect(takes(decide("one", "nodefs", { runtime: noSandboxes }))?.containers).toBeNull();
+  });
+  test("images that no earlier pass has seen are too new to go, as after a kubelet's start", () => {
+    const told = takes(decide("one", "nodefs", { runtime: RUNTIME }, null));
+    expect(told?.images?.remove).toEqual([]);
+    expect(told?.images?.keep).toHaveLength(3);
+  });
+  test("records of images that cannot be read are named where they stand in the ask", () => {
+    const asked = decodeEvictionAsk({ images: { ...IMAGE_FACTS, atMs: "now" } });
+    expect(asked.ok ? [] : asked.error.map((i) => i.path)).toEqual(["ask.images.atMs"]);
+  });
+  test("flags that no kubelet starts with: the refusal's own words", () => {
+    const decided = decide("one", "nodefs", { runtime: RUNTIME, kubelet: { minimumContainerTTLMs: -1000 } });
+    const said = decided.reasons.find((r) => r.at === "delete-unused-containers")?.because;
+    expect(said?.[0]?.numbers).toEqual({
+      code: "invalid_configuration",
+      message: "invalid minimum garbage collection age: -1s",
+    });
+    expect(takes(decided)?.containers).toBeNull();
+  });
+});
+
+test("who goes does not depend on it: it is a plan, and nothing of it counts as freed", () => {
+  const [withLists, without] = [decide("one", "nodefs"), decide("one", "nodefs", {})];
+  expect(withLists.decision.evicted).toEqual(without.decision.evicted);
+  expect(withLists.decision.reclaim?.afterNodeLevel).toBe("unknown");
+  expect(withLists.verdict).toBe(without.verdict);
+});

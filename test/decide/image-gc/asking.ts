@@ -1,0 +1,83 @@
+import { decideImageGc } from "../../../api/decide/image-gc/decide.ts";
+import type { Decided, Explain, Refusal } from "../../../api/model/decision.ts";
+import { decodeImageGcAsk, type ImageGcDecision, type ImageGcFacts } from "../../../api/model/image-gc.ts";
+import type { Result } from "../../../api/model/result.ts";
+import { decoded, type Json } from "../../model/snapshots.ts";
+
+export const Mi = 2 ** 20;
+export const Gi = 2 ** 30;
+export const MINUTE = 60_000;
+export const HOUR = 60 * MINUTE;
+export const START = Date.parse("2026-01-31T12:00:00Z");
+export const iso = (ms: number): string => new Date(ms).toISOString();
+export type Answer = Decided<ImageGcDecision>;
+
+export function attempt(
+  input: unknown,
+  facts?: unknown,
+  ask?: unknown,
+  explain: Explain = "full",
+): Result<Answer, Refusal> {
+  const read = decodeImageGcAsk(ask);
+  if (!read.ok) throw new Error(JSON.stringify(read.error));
+  return decideImageGc({ snapshot: decoded(input), facts: { "image-gc": facts }, ask: read.value, explain });
+}
+/** Answers; a refusal fails the test with its message. */
+export function answer(input: unknown, facts?: unknown, ask?: unknown): Answer {
+  const result = attempt(input, facts, ask);
+  if (!result.ok) throw new Error(`refused: ${result.error.message}`);
+  return result.value;
+}
+export function refusal(input: unknown, facts?: unknown, ask?: unknown): Refusal {
+  const result = attempt(input, facts, ask);
+  if (result.ok) throw new Error("answered");
+  return result.error;
+}
+
+export const image = (id: string, more: Json = {}): Json => ({ id, size: 100 * Mi, ...more });
+export const container = (imageId: string, more: Json = {}): Json => ({
+  id: `c-${imageId}`,
+  metadata: { name: "app" },
+  imageId,
+  state: "CONTAINER_RUNNING",
+  createdAt: "1",
+  mounts: [],
+  ...more,
+});
+/** A disk of 10 GiB, by default 95 % used, so that 1.5 GiB are wanted. Images from the age of 0 on. */
+export const node = (images: readonly Json[], more: Json = {}, runtime: Json = {}): Json => ({
+  observedAt: iso(START),
+  pods: [],
+  kubeletConfiguration: { imageMinimumGCAge: "0s" },
+  stats: disk(Gi / 2),
+  runtime: { images, containers: [], ...runtime },
+  ...more,
+});
+export const disk = (availableBytes: number, capacityBytes = 10 * Gi): Json => ({
+  node: { runtime: { imageFs: { availableBytes, capacityBytes } } },
+});
+
+type Record = readonly [id: string, firstDetectedMs: number, lastUsedMs: number | null, handler?: string];
+/** Times count from START. */
+export const facts = (records: readonly Record[], more: Partial<ImageGcFacts> = {}): ImageGcFacts => ({
+  atMs: START - 5 * MINUTE,
+  beganAtMs: START - 24 * HOUR,
+  failed: false,
+  records: records.map(([id, first, last, ...handler]) => [
+    id,
+    START + first,
+    last === null ? null : START + last,
+    ...handler,
+  ]) as ImageGcFacts["records"],
+  removed: [],
+  ...more,
+});
+
+export const removedIds = (a: Answer): readonly string[] => a.decision.remove.map((r) => r.id);
+/** Image id -> why it stays. */
+export const kept = (a: Answer): Readonly<{ [id: string]: string }> =>
+  Object.fromEntries(a.decision.keep.map((k) => [k.id, k.why]));
+/** `CODE AT` of every reason. */
+export const reasons = (a: Answer): readonly string[] =>
+  a.reasons.flatMap(({ at, because }) => because.map(({ code }) => `${code} ${at}`));
+export const next = (a: Answer): ImageGcFacts => a.next as ImageGcFacts;

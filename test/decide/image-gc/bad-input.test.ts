@@ -1,0 +1,131 @@
+import { describe, expect, test } from "vitest";
+import type { Json } from "../../model/snapshots.ts";
+import {
+  answer,
+  attempt,
+  container,
+  facts,
+  HOUR,
+  image,
+  kept,
+  Mi,
+  next,
+  node,
+  reasons,
+  refusal,
+  removedIds,
+} from "./asking.ts";
+
+const UNUSED = { operation: "delete-unused" };
+
+describe("half an input", () => {
+  test.each<[string, Json, string[]]>([
+    ["the time", { observedAt: undefined }, ["observedAt"]],
+    ["the runtime", { runtime: undefined }, ["runtime.images", "runtime.containers"]],
+    ["the containers", { runtime: { images: [] } }, ["runtime.containers"]],
+    ["the images", { runtime: { containers: [] } }, ["runtime.images"]],
+    ["the file system", { stats: { node: {} } }, ["stats.node.runtime.imageFs"]],
+  ])("without %s is refused by name", (_name, more, needs) => {
+    const message = `an image collection needs ${needs.join(", ")}`;
+    expect(refusal(node([image("a")], more))).toEqual({ code: "needs_input", message, needs });
+  });
+  test("without the file system is enough for eviction, or where the ask tells it", () => {
+    const bare = node([image("a")], { stats: undefined });
+    expect(removedIds(answer(bare, undefined, UNUSED))).toEqual(["a"]);
+    const fileSystem = { capacityBytes: 100, availableBytes: 0 };
+    expect(removedIds(answer(bare, undefined, { fileSystem }))).toEqual(["a"]);
+  });
+  test("is no refusal where nothing is on the node", () => {
+    const a = answer(node([]), undefined, UNUSED);
+    expect([a.decision.remove, a.decision.keep, a.verdict]).toEqual([[], [], "keeps"]);
+  });
+  test("of what is remembered is refused with its place", () => {
+    const broken = { ...facts([]), records: [["a", -1, null]], removed: 3 };
+    const { code, message } = refusal(node([]), broken);
+    expect(code).toBe("invalid_state");
+    expect(message).toContain('facts["image-gc"].records[0][1]: ');
+    expect(message).toContain('facts["image-gc"].removed: ');
+  });
+});
+
+describe("odd lists", () => {
+  test("an image without a size counts 0, and is named", () => {
+    const a = answer(
+      node([image("a"), image("b", { size: undefined }), image("c", { size: undefined })]),
+      undefined,
+      UNUSED,
+    );
+    expect(a.decision.remove.map((r) => r.sizeBytes)).toEqual([100 * Mi, 0, 0]);
+    expect(a.needs).toEqual(["runtime.images[1].size"]);
+    expect(reasons(a).filter((r) => r.startsWith("image_size_not_told"))).toEqual([
+      "image_size_not_told b",
+      "image_size_not_told c",
+    ]);
+  });
+  test("an id that is listed twice is one image of the last size, and pinned if one of the two is", () => {
+    const twice = (pinned: boolean) =>
+      answer(
+        node([
+          image("a", { size: 1, repoTags: ["x:1"], pinned }),
+          image("b"),
+          image("a", { size: 2, repoTags: ["y:1", "x:1"] }),
+        ]),
+        undefined,
+        UNUSED,
+      );
+    expect(twice(false).decision.remove.map((r) => [r.id, r.sizeBytes, r.names])).toEqual([
+      ["a", 2, ["x:1", "y:1"]],
+      ["b", 100 * Mi, []],
+    ]);
+    expect(kept(twice(true))).toEqual({ a: "pinned" });
+    expect(reasons(twice(false))).toContain("image_listed_twice a");
+    expect(next(twice(false)).records).toHaveLength(2);
+  });
+  test("an image of no name, and one that the runtime writes <none> for, go like any other", () => {
+    const a = answer(
+      node([image("a"), image("b", { repoTags: ["<none>:<none>"], repoDigests: ["r@sha256:1"] })]),
+      undefined,
+      UNUSED,
+    );
+    expect(a.decision.remove.map((r) => r.names)).toEqual([[], ["r@sha256:1"]]);
+  });
+  test("a container of an image that is not listed changes nothing, and is named once", () => {
+    const containers = [container("gone"), container("gone", { id: "c2" }), container("a")];
+    const a = answer(node([image("a"), image("b")], {}, { containers }), undefined, UNUSED);
+    expect([removedIds(a), kept(a)]).toEqual([["b"], { a: "in-use" }]);
+    expect(a.reasons.find((r) => r.at === "gone")?.because).toEqual([
+      { code: "container_image_not_listed", field: "inUse", numbers: { containers: 2 } },
+    ]);
+  });
+  test("removals told of images that are not listed change nothing", () => {
+    const done = [
+      { id: "gone", end: "removed" },
+      { id: "a", end: "removed" },
+    ];
+    const a = answer(node([image("a")]), undefined, { ...UNUSED, done });
+    expect([removedIds(a), next(a).removed.map((r) => r.id)]).toEqual([["a"], ["a"]]);
+  });
+});
+
+describe("reasons", () => {
+  const input = node([image("a"), image("b")], {}, { containers: [container("b")] });
+  const of = (explain: "off" | "reasons" | "full") => {
+    const result = attempt(input, facts([["a", -HOUR, -1000]]), UNUSED, explain);
+    if (!result.ok) throw new Error(result.error.message);
+    return result.value;
+  };
+  test("say why each image goes or stays, more with full, none with off", () => {
+    expect(of("off").reasons).toEqual([]);
+    expect(of("reasons").reasons.filter((r) => r.at !== "image-gc")).toEqual([
+      {
+        at: "a",
+        because: [
+          { code: "image_unused", field: "remove", numbers: { place: 1, unusedMs: 1000, sizeBytes: 100 * Mi } },
+        ],
+      },
+      { at: "b", because: [{ code: "image_in_use", field: "keep", numbers: { users: 1 } }] },
+    ]);
+    expect(reasons(of("full"))).toContain("image_remembered a");
+    expect(of("off").decision).toEqual(of("full").decision);
+  });
+});

@@ -1,0 +1,95 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, openSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Connection } from "../../../actuator/containerd/connection.ts";
+import type { Programs } from "./programs.ts";
+
+const READY_MS = 20_000;
+const STOP_MS = 10_000;
+
+export interface DaemonFiles {
+  readonly root: string;
+  readonly state: string;
+  readonly socket: string;
+  readonly config: string;
+  readonly log: string;
+}
+
+export const PAUSE_IMAGE = "nodewise.test/pause:1";
+
+/** Of 1.6 and of 2.x, which takes the older form. Without the right to lower oom_score_adj, no sandbox starts unrestricted. */
+const configOf = ({ root, state, socket }: DaemonFiles): string => `
+version = 2
+root = "${root}"
+state = "${state}"
+oom_score = 0
+[grpc]
+  address = "${socket}"
+[ttrpc]
+  address = "${socket}.ttrpc"
+[plugins."io.containerd.internal.v1.opt"]
+  path = "${join(dirname(root), "opt")}"
+[plugins."io.containerd.grpc.v1.cri"]
+  restrict_oom_score_adj = true
+  sandbox_image = "${PAUSE_IMAGE}"
+  stream_server_address = "127.0.0.1"
+  stream_server_port = "0"
+  [plugins."io.containerd.grpc.v1.cri".cni]
+    bin_dir = "${state}/no-cni-bin"
+    conf_dir = "${state}/no-cni-conf"
+  [plugins."io.containerd.grpc.v1.cri".containerd]
+    snapshotter = "overlayfs"
+    default_runtime_name = "runc"
+    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+      runtime_type = "io.containerd.runc.v2"
+      [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+        SystemdCgroup = false
+`;
+
+export interface Daemon {
+  /** Containers live on while it is down. */
+  stop(signal?: "SIGTERM" | "SIGKILL"): Promise<void>;
+}
+
+/** Starts containerd over its files and waits until CRI answers. */
+export async function startDaemon(programs: Programs, files: DaemonFiles, connection: Connection): Promise<Daemon> {
+  writeFileSync(files.config, configOf(files));
+  const log = openSync(files.log, "a");
+  const child = spawn(programs.containerd, ["--config", files.config], {
+    stdio: ["ignore", log, log],
+    env: { ...process.env, PATH: programs.path },
+  });
+  closeSync(log);
+  const failed = once(child, "error").then(([error]) => {
+    throw error;
+  });
+  failed.catch(() => undefined);
+  try {
+    await Promise.race([ready(child, files, connection), failed]);
+  } catch (error) {
+    child.kill("SIGKILL");
+    throw error;
+  }
+  return { stop: (signal = "SIGTERM") => end(child, signal) };
+}
+
+async function ready(child: ChildProcess, files: DaemonFiles, connection: Connection): Promise<void> {
+  for (const deadline = Date.now() + READY_MS; ; await sleep(50)) {
+    const status = await connection.call("Status", { verbose: false });
+    if (status.ok) return;
+    if (child.exitCode === null && Date.now() < deadline) continue;
+    const tail = readFileSync(files.log, "utf8").split("\n").slice(-12).join("\n");
+    throw new Error(`containerd does not answer (${status.error.message}), its log ends:\n${tail}`);
+  }
+}
+
+async function end(child: ChildProcess, signal: "SIGTERM" | "SIGKILL"): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, "exit");
+  child.kill(signal);
+  const timer = setTimeout(() => child.kill("SIGKILL"), STOP_MS);
+  await ended;
+  clearTimeout(timer);
+}

@@ -1,0 +1,68 @@
+import { spawnSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, rmdirSync } from "node:fs";
+import { join } from "node:path";
+
+const CGROUPS = "/sys/fs/cgroup";
+
+/** Kills the shims that were started for this socket, and with each the processes of its container. */
+export function killShims(socketPath: string): void {
+  const processes = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+  const children = new Map<string, string[]>();
+  for (const pid of processes) children.set(parentOf(pid), [...(children.get(parentOf(pid)) ?? []), pid]);
+  const withDescendants = (pid: string): string[] => [pid, ...(children.get(pid) ?? []).flatMap(withDescendants)];
+  for (const shim of processes.filter((pid) => isShimOf(pid, socketPath))) {
+    for (const pid of withDescendants(shim).toReversed()) kill(Number(pid));
+  }
+}
+const procFile = (pid: string, file: string): string => {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, "utf8");
+  } catch {
+    return "";
+  }
+};
+const parentOf = (pid: string): string => /^PPid:\s*(\d+)$/m.exec(procFile(pid, "status"))?.[1] ?? "";
+function isShimOf(pid: string, socketPath: string): boolean {
+  const [program = "", ...args] = procFile(pid, "cmdline").split("\0");
+  return program.includes("containerd-shim") && args.includes(socketPath);
+}
+function kill(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
+}
+
+/** Places below `dir`, or `dir` itself, where something is mounted, the deepest first. */
+export const mountsBelow = (dir: string): string[] =>
+  readFileSync("/proc/self/mountinfo", "utf8")
+    .split("\n")
+    .map((line) =>
+      (line.split(" ")[4] ?? "").replace(/\\(\d{3})/g, (_, octal) => String.fromCharCode(parseInt(octal, 8))),
+    )
+    .filter((path) => path === dir || path.startsWith(`${dir}/`))
+    .toReversed();
+
+export function unmountBelow(dir: string): void {
+  for (const path of mountsBelow(dir)) {
+    if (spawnSync("umount", [path]).status !== 0) spawnSync("umount", ["--lazy", path]);
+  }
+}
+
+/** A cgroup with what is below it, in every hierarchy of either version; its processes must be gone. */
+export function removeCgroups(name: string): void {
+  const roots = [CGROUPS, ...readdirSync(CGROUPS).map((hierarchy) => join(CGROUPS, hierarchy))];
+  for (const root of roots) if (existsSync(join(root, name))) removeTree(join(root, name));
+}
+function removeTree(dir: string): void {
+  for (const entry of readdirSync(dir, { withFileTypes: true })) {
+    if (entry.isDirectory()) removeTree(join(dir, entry.name));
+  }
+  try {
+    rmdirSync(dir);
+  } catch (error) {
+    // A process that was killed a moment ago may still be in it: an empty directory of a test is no harm.
+    if ((error as NodeJS.ErrnoException).code !== "EBUSY") throw error;
+  }
+}

@@ -1,0 +1,96 @@
+import { join, resolve } from "node:path";
+import {
+  Server,
+  ServerCredentials,
+  type ServerUnaryCall,
+  type ServerWritableStream,
+  type ServiceDefinition,
+  type sendUnaryData,
+  type status,
+  type UntypedHandleCall,
+} from "@grpc/grpc-js";
+import { loadSync } from "@grpc/proto-loader";
+import type { Connection } from "../../../actuator/containerd/connection.ts";
+import type { CriMethod, Image } from "../../../actuator/containerd/messages.ts";
+
+const PROTOS = resolve(import.meta.dirname, "../../../actuator/containerd");
+
+/** How a call is to end that does not reach the runtime. */
+export type Failure = "hang" | { readonly code: status; readonly details: string };
+export interface Meddling {
+  /** Ids of images to tell as pinned: containerd 1.6 pins none. */
+  readonly pinned?: ReadonlySet<string>;
+  /** Asked before each call. */
+  readonly fails?: (method: CriMethod, request: unknown) => Failure | undefined;
+  /** Awaited before a call goes on to the runtime; of one that never settles the runtime never hears. */
+  readonly before?: (method: CriMethod, request: unknown) => void | Promise<void>;
+  /** Awaited when the runtime has done what was asked, before the caller hears of it. */
+  readonly after?: (method: CriMethod, request: unknown) => void | Promise<void>;
+}
+export interface Meddler {
+  readonly endpoint: string;
+  /** Every call that came, in order. */
+  readonly calls: readonly CriMethod[];
+  close(): Promise<void>;
+}
+
+/** A runtime of its own on a socket in `dir` that answers as another does, but for what is meddled with. */
+export async function startMeddler(dir: string, to: Connection, meddling: () => Meddling): Promise<Meddler> {
+  const calls: CriMethod[] = [];
+  const unary = (method: CriMethod) => (call: ServerUnaryCall<never, unknown>, reply: sendUnaryData<unknown>) => {
+    calls.push(method);
+    const failure = meddling().fails?.(method, call.request);
+    if (failure === "hang") return;
+    if (failure !== undefined) return reply(failure);
+    forward(method, call.request).then(
+      (answer) => {
+        if (answer.ok) reply(null, pinnedIn(answer.value, meddling().pinned));
+        else reply({ code: CODES.indexOf(answer.error.code), details: answer.error.message });
+      },
+      (error) => reply({ code: CODES.indexOf("UNKNOWN"), details: `the meddler: ${error}` }),
+    );
+  };
+  const forward = async (method: CriMethod, request: never) => {
+    await meddling().before?.(method, request);
+    const answer = await to.call(method, request);
+    if (answer.ok) await meddling().after?.(method, request);
+    return answer;
+  };
+  const blobs = (call: ServerWritableStream<unknown, unknown>) =>
+    void to.blobs().then((answer) => {
+      if (answer.ok) {
+        call.write({ info: answer.value });
+        call.end();
+      } else call.emit("error", { code: CODES.indexOf(answer.error.code), details: answer.error.message });
+    });
+  const server = new Server();
+  const options = { longs: String, enums: String, defaults: true };
+  for (const definition of Object.values(
+    loadSync([join(PROTOS, "runtime.proto"), join(PROTOS, "content.proto")], options),
+  )) {
+    if ("format" in definition) continue;
+    const handlers = Object.keys(definition).map((method): [string, UntypedHandleCall] => [
+      method,
+      (method === "List" ? blobs : unary(method as CriMethod)) as UntypedHandleCall,
+    ]);
+    server.addService(definition as ServiceDefinition, Object.fromEntries(handlers));
+  }
+  const endpoint = `unix://${join(dir, "meddler.sock")}`;
+  await new Promise<void>((done, failed) =>
+    server.bindAsync(endpoint, ServerCredentials.createInsecure(), (error) => (error ? failed(error) : done())),
+  );
+  return { endpoint, calls, close: async () => server.forceShutdown() };
+}
+
+/** gRPC's codes by number. */
+const CODES = (
+  "OK CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND ALREADY_EXISTS PERMISSION_DENIED " +
+  "RESOURCE_EXHAUSTED FAILED_PRECONDITION ABORTED OUT_OF_RANGE UNIMPLEMENTED INTERNAL UNAVAILABLE DATA_LOSS UNAUTHENTICATED"
+).split(" ");
+
+function pinnedIn(answer: unknown, pinned: ReadonlySet<string> = new Set()): unknown {
+  const pin = (image: Image): Image => ({ ...image, pinned: image.pinned || pinned.has(image.id) });
+  const { images, image } = answer as { readonly images?: readonly Image[]; readonly image?: Image | null };
+  if (images !== undefined) return { ...(answer as object), images: images.map(pin) };
+  return image ? { ...(answer as object), image: pin(image) } : answer;
+}

@@ -1,0 +1,201 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, rmdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { buffer } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Connection, openConnection } from "../../../actuator/containerd/connection.ts";
+import type { Runtime } from "../../../actuator/containerd/port.ts";
+import { runtimeOver } from "../../../actuator/containerd/runtime.ts";
+import { type Daemon, type DaemonFiles, PAUSE_IMAGE, startDaemon } from "./daemon.ts";
+import { type ImageArchive, type ImageArchiveSpec, imageArchive } from "./image-archive.ts";
+import { killShims, removeCgroups, unmountBelow } from "./leftovers.ts";
+import {
+  type ContainerSpec,
+  exited,
+  must,
+  type Pod,
+  type PodGround,
+  type PodSpec,
+  runContainer,
+  runSandbox,
+} from "./pods.ts";
+import { findPrograms, type Programs } from "./programs.ts";
+
+const CALL_MS = 30_000;
+/** Where shims and runc keep what is theirs, whatever containerd's state directory is. */
+const SHARED_STATE = ["s", "runc/k8s.io", "runc", ""].map((dir) => join("/run/containerd", dir));
+
+export interface StartOptions {
+  /** For images and containers' layers, such as a `smallFileSystem`; absent: in the temporary directory. */
+  readonly root?: string;
+}
+export interface ImageSpec extends ImageArchiveSpec {
+  readonly pinned?: boolean;
+}
+export type RunSpec = PodSpec & Pick<ContainerSpec, "image" | "command">;
+export interface RunPod {
+  readonly pod: Pod;
+  readonly sandboxId: string;
+  readonly containerId: string;
+}
+
+/** A containerd of this test's own: nothing is shared with the machine's. */
+export interface Containerd {
+  readonly endpoint: string;
+  readonly connection: Connection;
+  readonly runtime: Runtime;
+  readonly podLogs: string;
+  readonly containerLogs: string;
+  /** Makes an image and imports it; resolves when CRI lists it. */
+  importImage(spec: ImageSpec): Promise<Omit<ImageArchive, "bytes">>;
+  /** A sandbox without containers. */
+  runSandbox(spec: PodSpec): Promise<Pod>;
+  /** A sandbox with one running container, `app`. */
+  runPod(spec: RunSpec): Promise<RunPod>;
+  /** A sandbox with one container that has exited. */
+  exitPod(spec: Omit<RunSpec, "command">): Promise<RunPod>;
+  /** One more container of a pod; `exits` waits for its end. */
+  addContainer(pod: Pod, spec: ContainerSpec & { readonly exits?: boolean }): Promise<string>;
+  /** The daemon alone, its containers live on. */
+  halt(signal?: "SIGTERM" | "SIGKILL"): Promise<void>;
+  resume(): Promise<void>;
+  /** Ends everything and removes every trace. */
+  stop(): Promise<void>;
+}
+
+/** The reason why there can be no containerd here, or undefined. */
+export const whyNoContainerd = (): string | undefined => {
+  const programs = findPrograms();
+  return "missing" in programs ? programs.missing : undefined;
+};
+
+/** Starts a containerd with a sandbox image that is not pinned. Throws where `whyNoContainerd` has a reason. */
+export async function startContainerd(options: StartOptions = {}): Promise<Containerd> {
+  const programs = findPrograms();
+  if ("missing" in programs) throw new Error(programs.missing);
+  const dir = mkdtempSync(join(tmpdir(), "nodewise-ctd-"));
+  const files = filesIn(dir, options.root ?? join(dir, "root"));
+  const cgroupParent = `/nodewise-ctd-${dir.slice(-6)}`;
+  const connection = open(files.socket);
+  const ground: PodGround = { connection, cgroupParent, podLogs: join(dir, "pods"), containerLogs: join(dir, "links") };
+  for (const path of [ground.podLogs, ground.containerLogs]) mkdirSync(path);
+  const runtime = runtimeOver(connection);
+  let daemon: Daemon | undefined;
+  const resume = async (): Promise<void> => {
+    daemon = await startDaemon(programs, files, connection);
+  };
+  const halt = async (signal?: "SIGTERM" | "SIGKILL"): Promise<void> => {
+    await daemon?.stop(signal);
+    daemon = undefined;
+  };
+  const importImage = (spec: ImageSpec) => importInto(programs, files.socket, connection, spec);
+  const stop = async (): Promise<void> => {
+    // Only the daemon removes everything of its sandboxes; without it the rest of this takes most of it away.
+    if (daemon === undefined) await resume().catch(() => undefined);
+    await removeSandboxes(runtime);
+    await halt();
+    connection.close();
+    killShims(files.socket);
+    for (const path of [dir, files.root]) unmountBelow(path);
+    removeCgroups(cgroupParent);
+    for (const path of [files.root, dir]) rmSync(path, { recursive: true, force: true, maxRetries: 5 });
+    SHARED_STATE.forEach(removeIfEmpty);
+  };
+  const addContainer: Containerd["addContainer"] = async (pod, spec) => {
+    const id = await runContainer(ground, pod, spec.exits ? { command: ["/bin/busybox", "true"], ...spec } : spec);
+    if (spec.exits) await exited(connection, id);
+    return id;
+  };
+  const run = async ({ image, command, ...spec }: RunSpec, exits: boolean): Promise<RunPod> => {
+    const pod = await runSandbox(ground, spec);
+    const containerId = await addContainer(pod, { image, exits, ...(command === undefined ? {} : { command }) });
+    return { pod, sandboxId: pod.sandboxId, containerId };
+  };
+  try {
+    await resume();
+    await importImage({
+      name: PAUSE_IMAGE,
+      sizeBytes: 0,
+      base: "busybox",
+      command: ["/bin/busybox", "sleep", "1000000"],
+    });
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return {
+    endpoint: `unix://${files.socket}`,
+    connection,
+    runtime,
+    podLogs: ground.podLogs,
+    containerLogs: ground.containerLogs,
+    importImage,
+    runSandbox: (spec) => runSandbox(ground, spec),
+    runPod: (spec) => run(spec, false),
+    exitPod: (spec) => run(spec, true),
+    addContainer,
+    halt,
+    resume,
+    stop,
+  };
+}
+
+const filesIn = (dir: string, root: string): DaemonFiles => ({
+  root,
+  state: join(dir, "state"),
+  socket: join(dir, "containerd.sock"),
+  config: join(dir, "config.toml"),
+  log: join(dir, "containerd.log"),
+});
+
+function open(socket: string): Connection {
+  const connection = openConnection({ endpoint: socket, timeoutMs: CALL_MS });
+  if (!connection.ok) throw new Error(connection.error);
+  return connection.value;
+}
+
+async function importInto(programs: Programs, socket: string, connection: Connection, spec: ImageSpec) {
+  const { bytes, ...image } = imageArchive(spec);
+  const ctr = (args: readonly string[], input?: Buffer): Promise<void> =>
+    runProgram(programs.ctr, ["--namespace", "k8s.io", "--address", socket, "images", ...args], input);
+  await ctr(["import", "-"], bytes);
+  if (spec.pinned) await ctr(["label", spec.name, "io.cri-containerd.pinned=pinned"]);
+  for (const deadline = Date.now() + CALL_MS; ; await sleep(20)) {
+    const { image: listed } = await must(connection.call("ImageStatus", { image: { image: spec.name } }));
+    if (listed?.id === image.id && (listed.pinned || !spec.pinned)) return image;
+    if (Date.now() > deadline)
+      throw new Error(`${spec.name} was imported, and CRI does not tell it: ${JSON.stringify(listed)}`);
+  }
+}
+
+async function runProgram(program: string, args: readonly string[], input?: Buffer): Promise<void> {
+  const child = spawn(program, args, { stdio: ["pipe", "ignore", "pipe"] });
+  const ended = once(child, "exit");
+  child.stdin.on("error", () => undefined).end(input);
+  const words = await buffer(child.stderr);
+  const [code] = await ended;
+  if (code !== 0) throw new Error(`${program} ${args.join(" ")}: ${words}`);
+}
+
+/** As far as it goes: what stays is killed and unmounted after. */
+async function removeSandboxes(runtime: Runtime): Promise<void> {
+  const listed = await runtime.list();
+  const sandboxes = listed.ok ? (listed.value["sandboxes"] as readonly { readonly id: string }[]) : [];
+  await Promise.all(
+    sandboxes.map(async ({ id }) => {
+      await runtime.stopSandbox(id);
+      await runtime.removeSandbox(id);
+    }),
+  );
+}
+
+function removeIfEmpty(dir: string): void {
+  try {
+    rmdirSync(dir);
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? "";
+    if (code !== "ENOENT" && code !== "ENOTEMPTY") throw error;
+  }
+}
