@@ -1,10 +1,10 @@
 import { REMEMBERING } from "../api/model/asks.ts";
 import type { Kind } from "../api/model/decision.ts";
 import type { ImageGcFacts } from "../api/model/image-gc.ts";
+import { knowsLess } from "../api/model/knows-less.ts";
 import { err, map, ok, type Result } from "../api/model/result.ts";
 import { type ApiAccess, type ApiFailure, postJson } from "./api-access.ts";
 import { decideHere } from "./decide-here.ts";
-import { knowsLess } from "./knows-less.ts";
 import { factsOf, type Memory } from "./memory.ts";
 import type { Outbox, Pending } from "./outbox.ts";
 import type { DecisionAnswer, DecisionClient, Problem, ResultsReport } from "./ports.ts";

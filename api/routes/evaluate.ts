@@ -1,16 +1,15 @@
 import { decideKind } from "../decide/index.ts";
 import { steadyInput } from "../decide/input.ts";
-import { askedPodRef, REMEMBERING } from "../model/asks.ts";
+import { askedPodRef } from "../model/asks.ts";
 import { type DecisionOf, type Kind, POLICY_VERSION, type Refusal, type Verdict } from "../model/decision.ts";
 import { decodeSnapshot } from "../model/decode.ts";
-import type { ImageGcFacts } from "../model/image-gc.ts";
 import type { PodRef } from "../model/managers.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import type { Snapshot } from "../model/snapshot.ts";
-import { withFacts } from "./asked.ts";
 import { canonical } from "./canonical.ts";
 import { type DecisionRequest, decisionRequest } from "./decision-request.ts";
-import type { DecodedSnapshot, Evaluate, Evaluation, Job, StoredSnapshot } from "./evaluation.ts";
+import type { DecodedSnapshot, Evaluate, Evaluation, StoredSnapshot } from "./evaluation.ts";
+import { type FullRequest, recollected } from "./full-request.ts";
 import { parseJson } from "./json.ts";
 import { inputProblem, type Problem } from "./problem.ts";
 import { type Recall, recall } from "./recall.ts";
@@ -52,27 +51,6 @@ export function evaluator(sha256: Sha256): Evaluate {
   };
 }
 
-/** A request with all that the kind needs to know of the node's past. */
-interface FullRequest extends DecisionRequest {
-  /** The facts are the history's, which goes on remembering. */
-  readonly remembers?: boolean;
-  /** The ask as it is kept where the decision did not come to look at the images' records, which are long. */
-  readonly askWithoutImages?: string | null;
-}
-/** Null: the history must be asked first. */
-function recollected(request: DecisionRequest, { recollection }: Job): FullRequest | null {
-  if (!REMEMBERING.has(request.kind) || request.facts !== null) return request;
-  if (recollection === undefined) return null;
-  const { facts, remembers, images } = recollection;
-  const asked = withFacts(request.kind, request, facts);
-  const { ask } = request;
-  const lacksImages = ask !== undefined && "images" in ask && ask.images === null;
-  if (images === undefined || !lacksImages) return { ...request, ...asked, remembers };
-  // the history's own, checked when it was decided
-  const knowing = { ...ask, images: images as ImageGcFacts };
-  const complete = withFacts(request.kind, { ask: knowing }, facts);
-  return { ...request, ...complete, remembers, askWithoutImages: asked.askText };
-}
 const passOf = (kind: Kind, node: string, { observedAt, bootId, runtime }: Snapshot): Pass => ({
   kind,
   node,

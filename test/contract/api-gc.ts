@@ -155,6 +155,33 @@ export function containerPasses(of: Of): void {
     );
     expect(names(freed.decision.remove)).toEqual(["localhost/web:1"]);
   });
+}
+
+/** A node's daemon that knows more of its images than the history. */
+export function imagesToldAnew(of: Of): void {
+  const { images } = asker(of);
+
+  test("a history that knows less of a node's images than the caller goes on from what it is told", async () => {
+    const node = fresh("node");
+    const at = (seconds: number) => snapshotAt(node, seconds, [image("old")]);
+    const seenAt = ({ next }: { next: unknown }): unknown =>
+      (next as ImageGcFacts).records.find(([id]) => id === idOf("old"))?.[1];
+    const first = await images(at(0));
+    expect(seenAt(first)).toBe(START);
+    const facts = { ...(first.next as ImageGcFacts), beganAtMs: START - 3_600_000 };
+    const records = facts.records.map(([id, , used]) => [id, START - 3_600_000, used]);
+    expect(seenAt(await images(at(10)))).toBe(START);
+    expect(seenAt(await images(at(10), { facts: { ...facts, records } }))).toBe(START - 3_600_000);
+    expect(seenAt(await images(at(20)))).toBe(START - 3_600_000);
+    // and not from what is older than what it knows
+    await images(at(30), { facts: first.next });
+    expect(seenAt(await images(at(40)))).toBe(START - 3_600_000);
+  });
+}
+
+/** What an eviction's node-level reclaim would take. */
+export function reclaimPasses(of: Of): void {
+  const { ask } = asker(of);
 
   test("eviction with the runtime's lists tells what its reclaim would throw away", async () => {
     const evictionHard = { "imagefs.available": "60%", "nodefs.available": "60%" };

@@ -7,7 +7,7 @@ import { nodeTokens, tokens } from "./api-auth.ts";
 import { badInput, badRequests } from "./api-bad-input.ts";
 import { batches, batchProblems } from "./api-batch.ts";
 import { decisions, snapshotsAndKeys } from "./api-decisions.ts";
-import { containerPasses, imagePasses, imagesRemoved } from "./api-gc.ts";
+import { containerPasses, imagePasses, imagesRemoved, imagesToldAnew, reclaimPasses } from "./api-gc.ts";
 import { runtimeKept } from "./api-gc-history.ts";
 import { collectionsAskedBadly } from "./api-gc-input.ts";
 import { history, replays, results } from "./api-history.ts";
@@ -37,6 +37,8 @@ export function apiContract(name: string, open: () => Promise<ApiSubject>): void
       imagePasses(of);
       imagesRemoved(of);
       containerPasses(of);
+      reclaimPasses(of);
+      imagesToldAnew(of);
       runtimeKept(of);
     });
     describe("collections that are asked badly", () => collectionsAskedBadly(of));

@@ -63,8 +63,13 @@ test("images that are too old go first and alone; what is wanted then is measure
   const world = gcWorld();
   const { node, clock } = world;
   for (let i = 3; i < 9; i++) put(node, container(`c${i}`, "s", `sha256:${i}`, { state: "CONTAINER_RUNNING" }));
+  node.kubeletConfiguration = { imageGCHighThresholdPercent: 100 };
   await fullOfImages(world);
-  await clock.advanceTo(START + 60 * MINUTE);
+  await clock.advanceTo(START + 58 * MINUTE);
+  await node.turn(["image-gc"]);
+  // six were used until now: for space they might go, for their age not
+  node.runtime.containers.clear();
+  await clock.advanceTo(START + 65 * MINUTE);
   node.kubeletConfiguration = { imageMaximumGCAge: "30m" };
   const turn = await node.turn(["image-gc"]);
   expect(node.removals.map(({ id, why, end }) => [id, why, end])).toEqual([

@@ -1,0 +1,41 @@
+import { REMEMBERING } from "../model/asks.ts";
+import type { AskOf, Kind } from "../model/decision.ts";
+import type { ImageGcFacts } from "../model/image-gc.ts";
+import { knowsLess } from "../model/knows-less.ts";
+import { withFacts } from "./asked.ts";
+import type { DecisionRequest } from "./decision-request.ts";
+import type { Job } from "./evaluation.ts";
+import type { Recollection } from "./remembered.ts";
+
+/** A request with all that the kind needs to know of the node's past. */
+export interface FullRequest extends DecisionRequest {
+  /** The history goes on from its answer. */
+  readonly remembers?: boolean;
+  /** The ask as it is kept where the decision did not come to look at the images' records, which are long. */
+  readonly askWithoutImages?: string | null;
+}
+
+/** Of images a node's daemon may know more than a new or emptied history, which then goes on from what it is told. */
+const ADOPTS: ReadonlySet<Kind> = new Set<Kind>(["image-gc"]);
+
+/** Null: the history must be asked first. */
+export function recollected(request: DecisionRequest, { recollection }: Job): FullRequest | null {
+  const { kind, facts } = request;
+  if (!REMEMBERING.has(kind) || (facts !== null && !ADOPTS.has(kind))) return request;
+  if (recollection === undefined) return null;
+  if (facts === null) return fromHistory(request, recollection);
+  const known = recollection.facts as ImageGcFacts | null;
+  return { ...request, remembers: known === null || knowsLess(known, facts[kind] as ImageGcFacts) };
+}
+
+function fromHistory(request: DecisionRequest, { facts, remembers, images }: Recollection): FullRequest {
+  const { kind, ask } = request;
+  const asked = withFacts(kind, request, facts);
+  if (images === undefined || !lacksImages(ask)) return { ...request, ...asked, remembers };
+  // the history's own, checked when it was decided
+  const knowing = { ...ask, images: images as ImageGcFacts };
+  const complete = withFacts(kind, { ask: knowing }, facts);
+  return { ...request, ...complete, remembers, askWithoutImages: asked.askText };
+}
+const lacksImages = (ask: AskOf[Kind]): ask is AskOf["eviction"] =>
+  ask !== undefined && "images" in ask && ask.images === null;

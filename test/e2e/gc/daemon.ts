@@ -1,0 +1,107 @@
+import type { CollectionReport, GcKind, RemovalReport, TurnReport } from "../../../actuator/gc/ports.ts";
+import type { ImageGcDecision } from "../../../api/model/image-gc.ts";
+import { ended, type Ran, start } from "../../cli/run.ts";
+
+const WAIT_MS = 30_000;
+
+/** `nodewise actuator` as a process of its own, and what it has told. */
+export class GcDaemon {
+  readonly turns: TurnReport[] = [];
+  /** As they came, also of a turn that never ended. */
+  readonly removals: RemovalReport[] = [];
+  readonly #child: ReturnType<typeof start>;
+  readonly #ended: Promise<Ran>;
+  #waiting: (() => void)[] = [];
+  #rest = "";
+  #stderr = "";
+  #isEnded = false;
+
+  constructor(args: readonly string[]) {
+    this.#child = start(["actuator", "-o", "json", ...args]);
+    this.#ended = ended(this.#child);
+    this.#child.stdout.on("data", (chunk: Buffer) => this.#read(chunk.toString()));
+    this.#child.stderr.on("data", (chunk: Buffer) => {
+      this.#stderr += chunk;
+      this.#wake();
+    });
+    this.#child.on("close", () => {
+      this.#isEnded = true;
+      this.#wake();
+    });
+  }
+
+  get stderr(): string {
+    return this.#stderr;
+  }
+
+  /** What `find` finds as soon as it does, looked for whenever the daemon tells something. */
+  async until<T>(what: string, find: () => T | undefined): Promise<T> {
+    const deadline = AbortSignal.timeout(WAIT_MS);
+    deadline.addEventListener("abort", () => this.#wake());
+    for (;;) {
+      const found = find();
+      if (found !== undefined) return found;
+      if (this.#isEnded || deadline.aborted)
+        throw new Error(`${this.#isEnded ? "the daemon has ended" : "waited too long"} for ${what}: ${this.#told()}`);
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#waiting.push(resolve);
+      await promise;
+    }
+  }
+
+  /** The first turn with images that began after that moment (absent: now), so that it saw everything that was done before. */
+  nextTurn(afterMs = Date.now()): Promise<TurnReport> {
+    const hasImages = ({ collections }: TurnReport): boolean => collections.some(({ kind }) => kind === "image-gc");
+    return this.until("a turn", () => this.turns.find((turn) => Date.parse(turn.at) > afterMs && hasImages(turn)));
+  }
+
+  /** Every collection that looked at the runtime since then, of the turns that have ended. */
+  collections(kind: GcKind, sinceMs: number): readonly CollectionReport[] {
+    const all = this.turns.flatMap(({ collections }) => collections);
+    return all.filter((one) => one.kind === kind && Date.parse(one.at) >= sinceMs);
+  }
+
+  /** The first collection that looked at the runtime since then and had something to remove. */
+  collection(kind: GcKind, sinceMs: number): Promise<CollectionReport> {
+    const hasWork = (one: CollectionReport): boolean => one.removals.length > 0;
+    return this.until(`a collection (${kind})`, () => this.collections(kind, sinceMs).find(hasWork));
+  }
+
+  /** At once, as a crash or the kernel's memory killer does. */
+  async kill(): Promise<void> {
+    this.#child.kill("SIGKILL");
+    await this.#ended;
+  }
+  async stop(): Promise<Ran> {
+    this.#child.kill("SIGTERM");
+    return this.#ended;
+  }
+
+  #read(chunk: string): void {
+    const lines = (this.#rest + chunk).split("\n");
+    this.#rest = lines.pop() ?? "";
+    for (const line of lines) {
+      const { collection, removal } = JSON.parse(line) as { collection?: TurnReport; removal?: RemovalReport };
+      if (collection !== undefined) this.turns.push(collection);
+      if (removal !== undefined) this.removals.push(removal);
+    }
+    this.#wake();
+  }
+  #wake(): void {
+    for (const wake of this.#waiting.splice(0)) wake();
+  }
+  #told(): string {
+    const last = this.turns.at(-1);
+    const short = last && {
+      ...last,
+      reclaim: last.reclaim?.ran,
+      collections: last.collections.map(({ answer: _, ...rest }) => rest),
+    };
+    return `${this.turns.length} turns, the last ${JSON.stringify(short)}; ${this.#stderr}`;
+  }
+}
+
+/** First names of what went, in order. */
+export const removedBy = ({ removals }: CollectionReport): readonly string[] =>
+  removals.filter(({ end }) => end === "removed").map(({ name }) => name);
+export const imageDecision = ({ answer }: CollectionReport): ImageGcDecision => answer?.decision as ImageGcDecision;

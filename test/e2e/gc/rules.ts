@@ -1,0 +1,39 @@
+/** An image as the kubelet's rules look at it; moments are of any scale that grows. */
+export interface KnownImage {
+  readonly name: string;
+  readonly sizeBytes: number;
+  readonly firstSeen: number;
+  /** Absent: no container was ever seen on it. */
+  readonly lastUsed?: number;
+  /** In use, pinned or too young. */
+  readonly isHeld?: boolean;
+}
+export interface Thresholds {
+  readonly high: number;
+  readonly low: number;
+}
+
+/**
+ * The names of the images that a kubelet removes, in its order: the longest unused first (never used is longest), of those
+ * the longest known, until what they count for reaches down to the low threshold.
+ */
+export function goes(
+  images: readonly KnownImage[],
+  { capacityBytes, availableBytes }: { readonly capacityBytes: number; readonly availableBytes: number },
+  { high, low }: Thresholds,
+): readonly string[] {
+  const usedPercent = 100 - Math.floor((availableBytes * 100) / capacityBytes);
+  if (usedPercent < high) return [];
+  const wanted = Math.floor((capacityBytes * (100 - low)) / 100) - availableBytes;
+  const order = images
+    .filter(({ isHeld }) => isHeld !== true)
+    .toSorted((a, b) => (a.lastUsed ?? -1) - (b.lastUsed ?? -1) || a.firstSeen - b.firstSeen);
+  let freed = 0;
+  const gone: string[] = [];
+  for (const { name, sizeBytes } of order) {
+    gone.push(name);
+    freed += sizeBytes;
+    if (freed >= wanted) break;
+  }
+  return gone;
+}
