@@ -78,8 +78,8 @@ function give(file: string, why: string): Result<never, string> {
 
 function refusal({ pid, root, file }: Claim, wanted: string): string {
   const side = inside(wanted, root) ? "inside" : "around";
-  const where = root === wanted ? "this cgroup root" : `cgroup root ${root}, and ${wanted} lies ${side} it`;
-  return `process ${pid} already writes below ${where} (${file}): end it first`;
+  const where = root === wanted ? "here" : `below cgroup root ${root}, and ${wanted} lies ${side} it`;
+  return `process ${pid} already writes ${where} (${file}): end it first`;
 }
 
 const overlap = (a: string, b: string): boolean => inside(a, b) || inside(b, a);

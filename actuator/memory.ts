@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { decodeFacts, REMEMBERING } from "../api/model/asks.ts";
+import { decodeFacts, FORGETS_AT_BOOT, REMEMBERING } from "../api/model/asks.ts";
 import type { Facts, Kind } from "../api/model/decision.ts";
 import { replaceFile } from "./journal-file.ts";
 
@@ -12,9 +12,6 @@ interface Kept {
   readonly atMs: number | null;
   readonly bootId: string | null;
 }
-
-/** A reboot frees memory and ends processes; images lie on the disk, and their ages go on. */
-const FORGOTTEN_AT_BOOT: ReadonlySet<Kind> = new Set<Kind>(["eviction"]);
 
 /**
  * What the node's next decision of a kind is to be told, in a file a kind, so that neither a restart nor an API that is
@@ -61,7 +58,7 @@ export class Memory {
     const known = this.#kept.get(kind);
     const { bootId } = momentOf(snapshot);
     const isOther = known !== undefined && bootId !== null && known.bootId !== null && bootId !== known.bootId;
-    return isOther && FORGOTTEN_AT_BOOT.has(kind) ? undefined : known;
+    return isOther && FORGETS_AT_BOOT.has(kind) ? undefined : known;
   }
 
   #file(kind: Kind): string {

@@ -10,6 +10,28 @@ export interface FailedCall {
 /** The fault as a sentence: `ListImages: NOT_FOUND: no such image`. */
 export const faultText = ({ call, code, message }: RuntimeFault): string => `${call}: ${code}: ${message}`;
 
+/** The same as the kubelet prints it, which Go's gRPC words: `rpc error: code = NotFound desc = no such image`. */
+export const kubeletText = ({ code, message }: RuntimeFault): string =>
+  `rpc error: code = ${GO_NAMES[code] ?? code} desc = ${message}`;
+const GO_NAMES: Readonly<Record<string, string>> = {
+  CANCELLED: "Canceled",
+  UNKNOWN: "Unknown",
+  INVALID_ARGUMENT: "InvalidArgument",
+  DEADLINE_EXCEEDED: "DeadlineExceeded",
+  NOT_FOUND: "NotFound",
+  ALREADY_EXISTS: "AlreadyExists",
+  PERMISSION_DENIED: "PermissionDenied",
+  RESOURCE_EXHAUSTED: "ResourceExhausted",
+  FAILED_PRECONDITION: "FailedPrecondition",
+  ABORTED: "Aborted",
+  OUT_OF_RANGE: "OutOfRange",
+  UNIMPLEMENTED: "Unimplemented",
+  INTERNAL: "Internal",
+  UNAVAILABLE: "Unavailable",
+  DATA_LOSS: "DataLoss",
+  UNAUTHENTICATED: "Unauthenticated",
+};
+
 /** gRPC's code by name, the runtime's words and, where there is something to do about it, what. */
 export function faultOf(failed: FailedCall, error: Pick<ServiceError, "code" | "details">): RuntimeFault {
   const code = status[error.code] ?? `CODE_${error.code}`;

@@ -1,3 +1,4 @@
+import { faultText } from "../containerd/fault.ts";
 import type { RuntimeFault } from "../containerd/port.ts";
 
 /** What a look right before a removal found. A surprise is told in words; after a fault nothing is known. */
@@ -10,6 +11,3 @@ export const AS_PLANNED: Guarded = { state: "as-planned", stopFirst: false, logP
 export const GONE = "it is not there any more";
 export const surprise = (found: string): Guarded => ({ state: "surprise", found });
 export const faulty = (fault: RuntimeFault): Guarded => ({ state: "fault", message: faultText(fault) });
-
-/** The runtime's words, with the call that they answer. */
-export const faultText = ({ call, code, message }: RuntimeFault): string => `${call}: ${code}: ${message}`;

@@ -1,11 +1,11 @@
 import { err, ok, type Result } from "../../api/model/result.ts";
 import type { ActuatorConfig } from "../config.ts";
+import { faultText } from "../containerd/fault.ts";
 import type { ImageFileSystems } from "../containerd/file-systems.ts";
 import type { ObservedLogs } from "../containerd/logs.ts";
 import type { RuntimeLists } from "../containerd/port.ts";
 import type { Problem } from "../ports.ts";
 import { driverOf, snapshotOf } from "../snapshot.ts";
-import { faultText } from "./guarded.ts";
 import type { GcPorts, Space } from "./ports.ts";
 
 export type LookSettings = Pick<ActuatorConfig, "nodeName" | "cgroupMount"> & {

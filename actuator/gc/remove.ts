@@ -1,10 +1,11 @@
 import { err, ok } from "../../api/model/result.ts";
+import { kubeletText } from "../containerd/fault.ts";
 import type { LogRemoval } from "../containerd/logs.ts";
 import type { Answered } from "../containerd/port.ts";
 import type { Removal } from "./entries.ts";
 import { guardContainer, guardLogLink, guardPodLogs, guardSandbox } from "./guard-container.ts";
 import { guardImage } from "./guard-image.ts";
-import { faultText, type Guarded } from "./guarded.ts";
+import type { Guarded } from "./guarded.ts";
 import type { Look } from "./look.ts";
 import type { GcPorts } from "./ports.ts";
 
@@ -70,5 +71,5 @@ async function removeContainer(
 const REMOVED: LogRemoval = ok("removed");
 async function worded(answer: Answered<null>): Promise<LogRemoval> {
   const done = await answer;
-  return done.ok ? REMOVED : err(faultText(done.error));
+  return done.ok ? REMOVED : err(kubeletText(done.error));
 }

@@ -1,8 +1,8 @@
 import type { Done } from "../../api/model/garbage-collection.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
+import { faultText } from "../containerd/fault.ts";
 import type { Runtime } from "../containerd/port.ts";
 import type { DecisionAnswer, Problem } from "../ports.ts";
-import { faultText } from "./guarded.ts";
 import type { CutShort, Entry } from "./journal.ts";
 import type { GcKind, GcPorts } from "./ports.ts";
 

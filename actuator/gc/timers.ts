@@ -25,8 +25,9 @@ export async function collectUntil(
     const now = performance.now();
     const due = kinds.filter((kind) => (dueAt.get(kind) ?? now) <= now);
     for (const kind of due) dueAt.set(kind, now + periodMs[kind]);
-    onTurn(await collector.turn(new Set(due)));
+    // a timer may go off a moment early
+    if (due.length > 0) onTurn(await collector.turn(new Set(due)));
     const next = Math.min(...dueAt.values());
-    await sleep(Math.max(0, next - performance.now()), undefined, { signal: stop }).catch(() => {});
+    await sleep(Math.max(1, next - performance.now()), undefined, { signal: stop }).catch(() => {});
   }
 }

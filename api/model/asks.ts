@@ -41,6 +41,8 @@ const REMEMBERED: Partial<Record<Kind, Decode<unknown>>> = {
 };
 /** Kinds whose answer also depends on what is remembered of the node: their `next`, under the kind's name. */
 export const REMEMBERING: ReadonlySet<Kind> = new Set(Object.keys(REMEMBERED) as Kind[]);
+/** A boot ends what they remember; images lie on the disk, and what is learnt of them goes on. */
+export const FORGETS_AT_BOOT: ReadonlySet<Kind> = new Set<Kind>(["eviction"]);
 /** Checks what a caller remembers for itself. Errors: every issue with its path. */
 export const decodeFacts = (kind: Kind, input: unknown, at: string): Decoded<unknown> =>
   REMEMBERED[kind]?.(input, at) ?? ok(undefined);

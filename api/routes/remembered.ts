@@ -1,4 +1,5 @@
 import type { Store } from "../../db/store.ts";
+import { FORGETS_AT_BOOT } from "../model/asks.ts";
 import type { Kind } from "../model/decision.ts";
 import { ok, type Result } from "../model/result.ts";
 import { NO_NODE } from "./evaluate.ts";
@@ -16,8 +17,6 @@ export interface Remembered {
 }
 /** Beside it, because both together may be more than a row takes: what that answer was given, for a request that comes again. */
 export const beforeKey = (kind: Kind): string => `${kind} before`;
-/** What is learnt of images outlives a boot: they lie on the disk. */
-const OUTLIVES_BOOT: ReadonlySet<Kind> = new Set<Kind>(["image-gc"]);
 /** Which pass of which node wants to be told. */
 export interface Pass {
   readonly kind: Kind;
@@ -52,7 +51,7 @@ const IMAGES: Kind = "image-gc";
 function ownPart({ kind, observedAtMs, bootId }: Pass, known: Remembered | undefined, before: unknown): Recollection {
   if (known === undefined) return { facts: null, remembers: true };
   const isOtherBoot = bootId !== null && known.bootId !== null && bootId !== known.bootId;
-  if (isOtherBoot && !OUTLIVES_BOOT.has(kind)) return { facts: null, remembers: true };
+  if (isOtherBoot && FORGETS_AT_BOOT.has(kind)) return { facts: null, remembers: true };
   if (known.atMs === null || observedAtMs === null || observedAtMs > known.atMs) {
     return { facts: known.next, remembers: true };
   }

@@ -36,7 +36,7 @@ function plant(first: string, state: "+" | "?", pid: number, start: string, boot
 describe("a root that one process has", () => {
   test("is refused to a second taker with the holder's id, and free after the release", async () => {
     const first = await taken("/r");
-    expect(await refused("/r")).toMatch(`process ${process.pid} already writes below this cgroup root`);
+    expect(await refused("/r")).toMatch(`process ${process.pid} already writes here`);
     expect(readdirSync(dir).length, "who is refused leaves nothing").toBe(1);
     first.release();
     expect(readdirSync(dir)).toEqual([]);

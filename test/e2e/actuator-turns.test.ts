@@ -86,7 +86,7 @@ describe.skipIf(!opened.ok)(`from pass to pass, and from daemon to daemon${why}`
     await passed.promise;
     const second = await startActuator(options({ stateDir: inDir("another") }));
     await first.value.stop();
-    expect(second.ok ? "" : second.error).toContain("already writes below this cgroup root");
+    expect(second.ok ? "" : second.error).toContain("already writes here");
   });
 
   test("a second daemon on the same root is refused, and gets its turn when the first ends", async () => {
@@ -96,7 +96,7 @@ describe.skipIf(!opened.ok)(`from pass to pass, and from daemon to daemon${why}`
     if (!first.ok) throw new Error(first.error);
     await passed.promise;
     const second = await startActuator(options());
-    expect(second.ok ? "" : second.error).toContain("already writes below this cgroup root");
+    expect(second.ok ? "" : second.error).toContain("already writes here");
     await first.value.stop();
     const third = await startActuator(options());
     if (!third.ok) throw new Error(third.error);

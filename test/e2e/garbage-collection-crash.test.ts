@@ -73,7 +73,7 @@ describe.skipIf(why !== undefined)("a daemon that is killed in the middle of a p
     expect(goes(await story.images(), node.space(), THRESHOLDS)).toEqual(c(2, 7));
     const second = node.startDaemon();
     await untold;
-    expect(second.stderr).toContain("image-gc pass was cut short: 2 ends told now, 0 still there");
+    expect(second.stderr).toContain("image-gc: a pass was cut short: 2 ends told now, 0 still there");
     await second.kill();
     expect(removed).toEqual(c(0, 3));
     expect(second.removals.map(({ name }) => name)).toEqual(c(2, 3));
@@ -83,7 +83,7 @@ describe.skipIf(why !== undefined)("a daemon that is killed in the middle of a p
     expect(rest).toEqual(c(3, 6));
     const third = node.startDaemon();
     const report = await third.collection("image-gc", 0);
-    expect(third.stderr).toContain("image-gc pass was cut short: 1 end told now, 1 still there");
+    expect(third.stderr).toContain("image-gc: a pass was cut short: 1 end told now, 1 still there");
     expect(removedBy(report)).toEqual(rest);
     expect(report).toMatchObject({ complete: true, problems: [] });
 

@@ -106,7 +106,7 @@ describe.skipIf(why !== undefined)("images of a full disk", { timeout: TEST_MS }
       pinned,
       fails: (method, request) => (method === "RemoveImage" && failing(imageOf(request)) ? words : undefined),
     };
-    const fire = "RemoveImage: INTERNAL: disk is on fire";
+    const fire = "rpc error: code = Internal desc = disk is on fire";
     for (const [i, size] of [1, 2, 1, 2].entries()) await story.arrive(`more-${i}`, size);
     // By now it is old enough, and the first in the order.
     story.letGo("young");

@@ -46,4 +46,4 @@ function collectionLine({ at, kind, operation, dryRun, answer, removals }: Colle
 
 /** A pass that a crash cut short, in one line. */
 export const settledLine = ({ kind, done, left }: Settled): string =>
-  `a ${kind} pass was cut short: ${many(done.length, "end")} told now, ${left.length} still there and not tried again yet`;
+  `${kind}: a pass was cut short: ${many(done.length, "end")} told now, ${left.length} still there and not tried again yet`;

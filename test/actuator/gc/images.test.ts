@@ -54,7 +54,7 @@ test("in the place of one that the runtime will not remove the next one goes, an
     ["sha256:0", "failed"],
     ["sha256:1", "removed"],
   ]);
-  expect(world.node.removals[0]?.message).toBe("RemoveImage: UNKNOWN: device is busy");
+  expect(world.node.removals[0]?.message).toBe("rpc error: code = Unknown desc = device is busy");
   expect(decisionOf(turn).error).toContain("device is busy");
   expect(turn.collections[0]?.complete).toBe(false);
 });

@@ -62,7 +62,7 @@ test("how a removal failed is told after a crash as well", async () => {
   };
   await node.turnOrDie(["image-gc"]);
   await node.turn([]);
-  const message = "RemoveImage: UNKNOWN: device is busy";
+  const message = "rpc error: code = Unknown desc = device is busy";
   expect(node.settled.map(({ done, left }) => [done, left])).toEqual([
     [[{ id: "sha256:0", end: "failed", message }], ["sha256:1"]],
   ]);
