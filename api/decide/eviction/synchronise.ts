@@ -45,8 +45,7 @@ export interface Pass {
 /** One pass of the eviction manager. kubelet 1.36: managerImpl.synchronize. */
 export function synchronise(input: PassInput): Pass {
   const { config, stats, before, now } = input;
-  // what the caller says outright is no guess to stay with
-  const layout = stats.node?.fileSystems ?? before?.fileSystems ?? fileSystemsOf(stats.node);
+  const layout = before?.fileSystems ?? fileSystemsOf(stats.node);
   const watched = withContainerFs(input.thresholds, layout);
   const isFirst = before === undefined;
   const seen = observe(stats);
