@@ -15,7 +15,7 @@ export interface FullRequest extends DecisionRequest {
   readonly askWithoutImages?: string | null;
 }
 
-/** Of images a node's daemon may know more than a new or emptied history, which then goes on from what it is told. */
+/** Of images a node's daemon may know more than a new or emptied history, which goes on from what is no less than its own. */
 const ADOPTS: ReadonlySet<Kind> = new Set<Kind>(["image-gc"]);
 
 /** Null: the history must be asked first. */
@@ -25,7 +25,8 @@ export function recollected(request: DecisionRequest, { recollection }: Job): Fu
   if (recollection === undefined) return null;
   if (facts === null) return fromHistory(request, recollection);
   const known = recollection.facts as ImageGcFacts | null;
-  return { ...request, remembers: known === null || knowsLess(known, facts[kind] as ImageGcFacts) };
+  const isEnough = known === null || !knowsLess(facts[kind] as ImageGcFacts, known);
+  return { ...request, remembers: recollection.remembers && isEnough };
 }
 
 function fromHistory(request: DecisionRequest, { facts, remembers, images }: Recollection): FullRequest {

@@ -172,7 +172,26 @@ export function imagesToldAnew(of: Of): void {
     const records = facts.records.map(([id, , used]) => [id, START - 3_600_000, used]);
     expect(seenAt(await images(at(10)))).toBe(START);
     expect(seenAt(await images(at(10), { facts: { ...facts, records } }))).toBe(START - 3_600_000);
-    expect(seenAt(await images(at(20)))).toBe(START - 3_600_000);
+    const { next: told } = await images(at(20));
+    expect(seenAt({ next: told })).toBe(START - 3_600_000);
+    // so it is with how the same pass ended
+    const done = [{ id: idOf("old"), end: "removed" }];
+    await images(at(60), { facts: told });
+    await images(at(60), { facts: told, done });
+    const back = await images(at(80));
+    expect(back.decision.pulledAgain).toMatchObject([{ id: idOf("old"), times: 1, again: 1 }]);
+    expect(seenAt(back)).toBe(START + 80_000);
+  });
+
+  test("a history does not go on from what is less than it knows", async () => {
+    const node = fresh("node");
+    const at = (seconds: number) => snapshotAt(node, seconds, [image("old")]);
+    const seenAt = ({ next }: { next: unknown }): unknown =>
+      (next as ImageGcFacts).records.find(([id]) => id === idOf("old"))?.[1];
+    const first = await images(at(0));
+    const facts = first.next as ImageGcFacts;
+    const records = facts.records.map(([id, , used]) => [id, START - 3_600_000, used]);
+    await images(at(10), { facts: { ...facts, beganAtMs: START - 3_600_000, records } });
     // and not from what is older than what it knows
     await images(at(30), { facts: first.next });
     expect(seenAt(await images(at(40)))).toBe(START - 3_600_000);
