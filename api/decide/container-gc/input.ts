@@ -4,7 +4,7 @@ import { err, ok, type Result } from "../../model/result.ts";
 import type { Runtime, RuntimeContainer, RuntimeSandbox } from "../../model/runtime.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { podsOfNode } from "../cgroups/node-pods.ts";
-import { goDurationText } from "./go-duration.ts";
+import { goDurationText } from "../go/duration.ts";
 import { nanosOf } from "./unix-nanos.ts";
 
 export interface GcInput {
@@ -42,7 +42,7 @@ export function inputOf(snapshot: Snapshot): Result<GcInput, Refusal> {
   const minAgeMs = kubelet?.minimumContainerTTLMs ?? 0;
   if (minAgeMs < 0) {
     // kubelet 1.36: NewContainerGC
-    const message = `invalid minimum garbage collection age: ${goDurationText(minAgeMs)}`;
+    const message = `invalid minimum garbage collection age: ${goDurationText(BigInt(minAgeMs) * 1_000_000n)}`;
     return err({ code: "invalid_configuration", message, needs: [] });
   }
   return ok({

@@ -1,6 +1,6 @@
 import type { KubeletConfiguration } from "../../model/kubelet-configuration.ts";
 import { err, ok, type Result } from "../../model/result.ts";
-import { goDuration } from "./words.ts";
+import { goDurationText } from "../go/duration.ts";
 
 /** What a pass goes by. */
 export interface ImageGcPolicy {
@@ -29,8 +29,10 @@ export function imageGcPolicy(config: KubeletConfiguration): Result<ImageGcPolic
   if (low > high) return err(`LowThresholdPercent ${low} can not be higher than HighThresholdPercent ${high}`);
   const minAge = config.imageMinimumGCAge?.nanos ?? DEFAULT_MIN_AGE_NANOS;
   const maxAge = config.imageMaximumGCAge?.nanos ?? 0;
-  if (minAge < 0) return err(`invalid configuration: imageMinimumGCAge ${goDuration(minAge)} must not be negative`);
-  if (maxAge < 0) return err(`invalid configuration: imageMaximumGCAge ${goDuration(maxAge)} must not be negative`);
+  if (minAge < 0)
+    return err(`invalid configuration: imageMinimumGCAge ${goDurationText(BigInt(minAge))} must not be negative`);
+  if (maxAge < 0)
+    return err(`invalid configuration: imageMaximumGCAge ${goDurationText(BigInt(maxAge))} must not be negative`);
   return ok({
     highThresholdPercent: high,
     lowThresholdPercent: low,

@@ -1,3 +1,5 @@
+import { goDurationText } from "../go/duration.ts";
+
 /** What the kubelet says of a collection, word for word. */
 
 const UNITS = ["KiB", "MiB", "GiB", "TiB"] as const;
@@ -13,26 +15,6 @@ export function formatSize(bytes: number): string {
 /** Both languages round the exact binary value; a tie (only .25 and .75 are) goes up in `toFixed`, to the even digit in Go. */
 const oneDecimal = (n: number): string => (n % 1 === 0.25 ? `${Math.trunc(n)}.2` : n.toFixed(1));
 
-/** Whole nanoseconds as Go prints a duration: `1h0m0s`, `1.5s`, `150ms`. Go: time.Duration.String. */
-export function goDuration(nanos: number): string {
-  const sign = nanos < 0 ? "-" : "";
-  const n = BigInt(Math.abs(nanos));
-  if (n === 0n) return "0s";
-  if (n < 1_000n) return `${sign}${n}ns`;
-  if (n < 1_000_000n) return `${sign}${decimal(n, 3)}µs`;
-  if (n < 1_000_000_000n) return `${sign}${decimal(n, 6)}ms`;
-  const minutes = n / 60_000_000_000n;
-  const seconds = `${decimal(n % 60_000_000_000n, 9)}s`;
-  if (minutes === 0n) return `${sign}${seconds}`;
-  return minutes < 60n ? `${sign}${minutes}m${seconds}` : `${sign}${minutes / 60n}h${minutes % 60n}m${seconds}`;
-}
-/** `n` with its last `places` digits behind the point, zeros at the end left out. */
-function decimal(n: bigint, places: number): string {
-  const digits = String(n).padStart(places + 1, "0");
-  const fraction = digits.slice(-places).replace(/0+$/, "");
-  return fraction === "" ? digits.slice(0, -places) : `${digits.slice(0, -places)}.${fraction}`;
-}
-
 /** Several errors as one text: a single one plain, each text once. apimachinery: errors.NewAggregate. */
 function aggregate(messages: readonly string[]): string {
   const different = [...new Set(messages)];
@@ -41,7 +23,7 @@ function aggregate(messages: readonly string[]): string {
 
 /** Of images that were too old. kubelet 1.36: freeOldImages. */
 export const ageError = (maxAgeNanos: number, messages: readonly string[]): string =>
-  `wanted to free images older than ${goDuration(maxAgeNanos)}, encountered errors in image deletion: ${aggregate(messages)}`;
+  `wanted to free images older than ${goDurationText(BigInt(maxAgeNanos))}, encountered errors in image deletion: ${aggregate(messages)}`;
 
 /** kubelet 1.36: freeSpace. */
 export const spaceError = (wanted: bigint, freed: bigint, messages: readonly string[]): string =>

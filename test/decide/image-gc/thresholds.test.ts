@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { formatSize, goDuration } from "../../../api/decide/image-gc/words.ts";
+import { goDurationText } from "../../../api/decide/go/duration.ts";
+import { formatSize } from "../../../api/decide/image-gc/words.ts";
 import {
   type Answer,
   answer,
@@ -200,6 +201,6 @@ describe("sizes and durations", () => {
     [48 * 3600e9, "48h0m0s"],
     [-1500, "-1.5µs"],
   ])("%i nanoseconds are %s", (nanos, text) => {
-    expect(goDuration(nanos)).toBe(text);
+    expect(goDurationText(BigInt(nanos))).toBe(text);
   });
 });
