@@ -4,7 +4,9 @@ import type { Explain, Numbers, PlaceReasons, Reason } from "../model/decision.t
 export class Reasons {
   readonly list: PlaceReasons[] = [];
   readonly #off: boolean;
+  /** Of the first so many of the list; the others follow when somebody asks. */
   readonly #places = new Map<string, Reason[]>();
+  #indexed = 0;
   #at: string | undefined;
   #because: Reason[] = [];
   constructor(explain: Explain) {
@@ -13,15 +15,25 @@ export class Reasons {
   /** `at`: the cgroup or resource; `field`: the value of it that this explains. */
   add(code: string, at: string, field: string, numbers?: Numbers): void {
     if (this.#off) return;
-    if (at !== this.#at) this.#turnTo(at);
+    if (at !== this.#at) this.#turnTo(at, this.#known(at));
     this.#because.push(numbers === undefined ? { code, field } : { code, field, numbers });
   }
-  #turnTo(at: string): void {
+  /** The first reason of a place: who knows that nothing was said of it yet spares, for thousands of them, the looking up. */
+  addFirst(code: string, at: string, field: string, numbers?: Numbers): void {
+    if (this.#off) return;
+    this.#turnTo(at, undefined);
+    this.#because.push(numbers === undefined ? { code, field } : { code, field, numbers });
+  }
+  #turnTo(at: string, known: Reason[] | undefined): void {
     this.#at = at;
-    const known = this.#places.get(at);
     this.#because = known ?? [];
-    if (known !== undefined) return;
-    this.#places.set(at, this.#because);
-    this.list.push({ at, because: this.#because });
+    if (known === undefined) this.list.push({ at, because: this.#because });
+  }
+  #known(at: string): Reason[] | undefined {
+    for (; this.#indexed < this.list.length; this.#indexed++) {
+      const { at, because } = this.list[this.#indexed] as PlaceReasons;
+      this.#places.set(at, because as Reason[]);
+    }
+    return this.#places.get(at);
   }
 }

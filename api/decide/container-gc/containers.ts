@@ -71,13 +71,21 @@ function cut(unit: Unit, left: number, because: Parameters<Take>[2], take: Take)
 }
 
 function enforceTotal(units: readonly Unit[], maxContainers: number, take: Take): void {
-  const filled = units.filter((unit) => unit.dead.length > 0);
-  const total = countOf(filled);
+  let total = 0;
+  const filled: Unit[] = [];
+  for (const unit of units) {
+    if (unit.dead.length === 0) continue;
+    filled.push(unit);
+    total += unit.dead.length - unit.taken;
+  }
   if (total <= maxContainers) return;
   const share = Math.max(1, Math.floor(maxContainers / filled.length));
   const shared = { total, maxContainers, share };
   for (const unit of filled) cut(unit, share, { why: "total-limit", code: "over_total_share", numbers: shared }, take);
-  const rest = filled.flatMap((unit) => unit.dead.slice(unit.taken)).sort(byAge);
+  const rest: Entry[] = [];
+  for (const { dead, taken } of filled) for (let i = taken; i < dead.length; i++) rest.push(dead[i] as Entry);
+  if (rest.length <= maxContainers) return;
+  rest.sort(byAge);
   const numbers = { total: rest.length, maxContainers };
   const over = rest.length - maxContainers;
   for (let i = 0; i < over; i++) take(rest, i, { why: "total-limit", code: "over_total_limit", numbers });
@@ -86,7 +94,6 @@ function enforceTotal(units: readonly Unit[], maxContainers: number, take: Take)
   for (const unit of filled)
     while (unit.taken < unit.dead.length && byAge(unit.dead[unit.taken] as Entry, last) <= 0) unit.taken++;
 }
-const countOf = (units: readonly Unit[]): number => units.reduce((sum, unit) => sum + unit.dead.length - unit.taken, 0);
 
 function leaveRest({ containers, dead, taken, pod }: Unit, { minAgeMs, newest }: ContainerPass, ledger: Ledger): void {
   const left = dead.length - taken;
@@ -122,13 +129,19 @@ function unitsOf({ containers, fateOf, newest }: ContainerPass): readonly Unit[]
     if (list === undefined) names.set(c.metadata.name, [aged(c)]);
     else list.push(aged(c));
   }
-  const sorted = <T>(map: ReadonlyMap<string, T>) => [...map].sort(([a], [b]) => (a < b ? -1 : 1));
-  return sorted(byUid).flatMap(([uid, names]) => {
+  const units: Unit[] = [];
+  for (const uid of keysInOrder(byUid)) {
+    const names = byUid.get(uid) as ReadonlyMap<string, Entry[]>;
     const pod = fateOf(uid);
-    return sorted(names).map(([, list]): Unit => {
-      const oldestFirst = list.sort(byAge);
-      const dead = oldestFirst.filter((e) => e.made.state !== "CONTAINER_RUNNING" && isOldEnough(e, newest));
-      return { pod, containers: oldestFirst, dead, taken: 0 };
-    });
-  });
+    for (const name of keysInOrder(names)) {
+      const list = names.get(name) as Entry[];
+      if (list.length > 1) list.sort(byAge);
+      const mayGo = ({ made }: Entry): boolean =>
+        made.state !== "CONTAINER_RUNNING" && newest !== null && compareNanos(made.createdAt, newest) <= 0;
+      units.push({ pod, containers: list, dead: list.every(mayGo) ? list : list.filter(mayGo), taken: 0 });
+    }
+  }
+  return units;
 }
+const keysInOrder = (map: ReadonlyMap<string, unknown>): readonly string[] =>
+  map.size === 1 ? [...map.keys()] : [...map.keys()].sort();

@@ -14,7 +14,7 @@ export interface Because<W> {
 export type Removing = Because<ContainerRemoval["why"]>;
 export type Keeping = Because<ContainerKept["why"]>;
 
-/** What goes and what stays, in the order of the pass, with how each removal ended. */
+/** What goes and what stays, in the order of the pass, with how each removal ended. INVARIANT: each target comes once. */
 export class Ledger implements Pick<ContainerGcDecision, "remove" | "keep"> {
   readonly remove: ContainerRemoval[] = [];
   readonly keep: ContainerKept[] = [];
@@ -38,8 +38,8 @@ export class Ledger implements Pick<ContainerGcDecision, "remove" | "keep"> {
       this.leave(target, { why: "not-reached", code: "not_reached", numbers: { stoppedAt: this.#stoppedAt } });
       return false;
     }
-    this.#done.delete(id);
-    this.#reasons.add(code, id, target.target, numbers);
+    if (told !== undefined) this.#done.delete(id);
+    this.#reasons.addFirst(code, id, target.target, numbers);
     const end = told?.end ?? "planned";
     const { pod, name, attempt, state, createdAtMs } = target;
     const place = this.remove.length + 1;
@@ -71,7 +71,7 @@ export class Ledger implements Pick<ContainerGcDecision, "remove" | "keep"> {
   leave(target: Target, { why, code, numbers }: Keeping, oldEnoughAtMs: EpochMs | null = null): void {
     const { id, pod, name, attempt, state, createdAtMs } = target;
     this.keep.push({ target: target.target, id, pod, name, attempt, state, createdAtMs, why, oldEnoughAtMs });
-    this.#reasons.add(code, id, target.target, numbers);
+    this.#reasons.addFirst(code, id, target.target, numbers);
   }
 
   /** Ends of what no removal was planned for. */

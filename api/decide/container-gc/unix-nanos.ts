@@ -29,10 +29,10 @@ export const byAge = (a: Aged, b: Aged): number =>
 const compareText = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
 
 /** Whether a neighbour in the order was made at the same moment. */
-export function isTied(sorted: readonly Aged[], i: number): boolean {
-  const { createdAt } = (sorted[i] as Aged).made;
-  return (i > 0 && sorted[i - 1]?.made.createdAt === createdAt) || sorted[i + 1]?.made.createdAt === createdAt;
-}
+export const isTied = (sorted: readonly Aged[], i: number): boolean =>
+  isOfOneMoment(sorted[i - 1], sorted[i] as Aged) || isOfOneMoment(sorted[i + 1], sorted[i] as Aged);
+const isOfOneMoment = (a: Aged | undefined, b: Aged): boolean =>
+  a !== undefined && a.createdAtMs === b.createdAtMs && a.made.createdAt === b.made.createdAt;
 
 /** Truncated. Digit by digit: a part of the text as a number of its own costs ten times as much. */
 export function nanosToMs(nanos: string): EpochMs {
