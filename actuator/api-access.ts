@@ -12,6 +12,8 @@ export interface ApiFailure {
   readonly message: string;
   /** Asking again with the same input gives the same answer. */
   readonly final: boolean;
+  /** Of a body that is more than the API takes: how large it was. */
+  readonly tooLargeBytes?: number;
 }
 
 /** Posts to the API. Never throws: no answer in time is a failure that passes. */
@@ -22,16 +24,16 @@ export async function postJson(
 ): Promise<Result<Readonly<Record<string, unknown>>, ApiFailure>> {
   const headers: Record<string, string> = { "content-type": "application/json" };
   if (token !== undefined) headers["authorization"] = `Bearer ${token}`;
+  const text = JSON.stringify(body);
   try {
     const signal = AbortSignal.timeout(timeoutMs);
-    const response = await fetch(
-      new Request(url + path, { method: "POST", headers, body: JSON.stringify(body), signal }),
-    );
+    const response = await fetch(new Request(url + path, { method: "POST", headers, body: text, signal }));
     const reply = (await response.json().catch(() => ({}))) as Record<string, unknown>;
     if (response.ok) return ok(reply);
     const message =
       `${url}${path} answered ${response.status} ${String(reply["code"] ?? "")} ${String(reply["detail"] ?? "")}`.trimEnd();
-    return err({ message, final: isFinal(response.status) });
+    const tooLarge = response.status === 413 ? { tooLargeBytes: Buffer.byteLength(text) } : {};
+    return err({ message, final: isFinal(response.status), ...tooLarge });
   } catch (e) {
     return err({ message: `${url}${path} does not answer (${reason(e)})`, final: false });
   }

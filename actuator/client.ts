@@ -28,7 +28,10 @@ export function localClient(memory: Memory): DecisionClient {
   };
 }
 
-type Asked = Omit<Pending, "report">;
+type Asked = Omit<Pending, "report"> & {
+  /** The API takes no body of that size, now or later. */
+  readonly isTooLarge?: boolean;
+};
 
 function decideWith(memory: Memory, kind: Kind, snapshot: unknown, ask: object | undefined) {
   const facts = factsOf(kind, memory.factsFor(kind, snapshot));
@@ -49,6 +52,8 @@ export class ApiClient implements DecisionClient {
   readonly #onProblem: (problem: Problem) => void;
   /** Answers with what they answer. */
   readonly #asked = new WeakMap<DecisionAnswer, Asked>();
+  /** Kinds of which the API missed something for good: it is told what is remembered of them. */
+  readonly #unrecorded = new Set<Kind>();
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(access: ApiAccess, outbox: Outbox, memory: Memory, onProblem: (problem: Problem) => void) {
@@ -66,7 +71,7 @@ export class ApiClient implements DecisionClient {
     return this.#inTurn(async () => {
       const asked = this.#asked.get(answer);
       // in this order: what is remembered here is known to the API, or will be
-      if (asked !== undefined && answer.decidedBy === "here" && isTold) this.#keep({ ...asked, report: null });
+      if (asked !== undefined && answer.decidedBy === "here" && isTold) this.#keep(asked, null);
       keepNext(this.#memory, answer, asked);
     });
   }
@@ -74,7 +79,7 @@ export class ApiClient implements DecisionClient {
   report(report: Omit<ResultsReport, "decisionId" | "seq">, answer: DecisionAnswer): Promise<void> {
     return this.#inTurn(async () => {
       const asked = this.#asked.get(answer);
-      if (asked !== undefined && answer.decidedBy === "here") return this.#keep({ ...asked, report });
+      if (asked !== undefined && answer.decidedBy === "here") return this.#keep(asked, report);
       if (answer.id === null) return;
       const sent = await this.#send(answer.id, report);
       if (!sent.ok) this.#onProblem({ from: "api", message: `results of ${answer.id}: ${sent.error.message}` });
@@ -88,9 +93,11 @@ export class ApiClient implements DecisionClient {
     return turn;
   }
 
-  #keep(pending: Pending): void {
+  #keep({ isTooLarge = false, ...asked }: Asked, report: Pending["report"]): void {
+    // told as a problem when it was refused; it would only be refused again
+    if (isTooLarge) return;
     try {
-      this.#outbox.add(pending);
+      this.#outbox.add({ ...asked, report });
     } catch (e) {
       this.#onProblem({ from: "api", message: `what is to be sent later cannot be kept: ${(e as Error).message}` });
     }
@@ -103,9 +110,25 @@ export class ApiClient implements DecisionClient {
     const asked = away === null && !isBehind ? await this.#askKnowing(kind, snapshot, ask) : null;
     if (asked?.ok) return this.#noted(asked, kind, snapshot, ask);
     const failure = asked?.error ?? away;
+    if (failure?.tooLargeBytes !== undefined) return this.#decideUnrecorded(failure, kind, snapshot, ask);
     if (failure?.final === true) return err({ from: "decision", message: failure.message });
     if (failure !== null) this.#onProblem({ from: "api", message: `${failure.message}: deciding here` });
     return this.#noted(decideWith(this.#memory, kind, snapshot, ask), kind, snapshot, ask);
+  }
+
+  /** INVARIANT: what is too large to be told never keeps the node from deciding. */
+  #decideUnrecorded(
+    { message, tooLargeBytes }: ApiFailure,
+    kind: Kind,
+    snapshot: unknown,
+    ask: object | undefined,
+  ): Result<DecisionAnswer, Problem> {
+    const words = `the body of ${tooLargeBytes} bytes is too large for the API: deciding here, and it is recorded nowhere; raise its limit (nodewise serve --max-body-bytes)`;
+    this.#onProblem({ from: "api", message: `${message}: ${words}` });
+    this.#unrecorded.add(kind);
+    const here = decideWith(this.#memory, kind, snapshot, ask);
+    if (here.ok) this.#asked.set(here.value, { kind, snapshot, isTooLarge: true });
+    return here;
   }
 
   #noted(
@@ -124,9 +147,14 @@ export class ApiClient implements DecisionClient {
     snapshot: unknown,
     ask: object | undefined,
   ): Promise<Result<DecisionAnswer, ApiFailure>> {
+    const facts = REMEMBERING.has(kind) ? this.#memory.factsFor(kind, snapshot) : undefined;
+    if (facts !== undefined && this.#unrecorded.has(kind)) {
+      const told = await this.#ask(kind, snapshot, { ...ask, facts });
+      if (told.ok) this.#unrecorded.delete(kind);
+      return told;
+    }
     const asked = await this.#ask(kind, snapshot, ask);
-    const facts = kind === "image-gc" ? this.#memory.factsFor(kind, snapshot) : undefined;
-    if (!asked.ok || facts === undefined) return asked;
+    if (!asked.ok || facts === undefined || kind !== "image-gc") return asked;
     const isForgetful = knowsLess(asked.value.next as ImageGcFacts, facts as ImageGcFacts);
     return isForgetful ? this.#ask(kind, snapshot, { ...ask, facts }) : asked;
   }

@@ -6,6 +6,7 @@ import type { ActuatorConfig } from "./config.ts";
 import { podItems } from "./manifests/pod-items.ts";
 import { problemText, type ReadProblem } from "./manifests/problem.ts";
 import { type LastGood, readManifests } from "./manifests/read-manifests.ts";
+import { whyPartial } from "./partial-pods.ts";
 import type { PodsRead } from "./ports.ts";
 
 const MOST_BYTES = 32 * 1024 * 1024;
@@ -43,6 +44,14 @@ async function fromManifests(path: string, nodeName: string, lastGood: LastGood)
   };
 }
 
+/** Pods of a list, with what is told of one that cannot hold all of them (`why`; null: it can). */
+export const listedPods = (from: string, pods: readonly unknown[], why: string | null): PodsRead => ({
+  pods,
+  whole: why === null,
+  problems: [],
+  notices: why === null ? [] : [{ from: "pods", message: `${from}: ${why}` }],
+});
+
 async function fromUrl(url: string, config: ActuatorConfig): Promise<PodsRead> {
   const failed = (message: string): PodsRead => ({
     pods: null,
@@ -56,10 +65,10 @@ async function fromUrl(url: string, config: ActuatorConfig): Promise<PodsRead> {
     const ca = config.podsCaFile === undefined ? undefined : await readFile(config.podsCaFile);
     const { status, text } = await get(url, token, ca);
     if (status !== 200) return failed(`answered ${status}, expected a v1.PodList: check the token and its rights`);
-    const items = podItems(JSON.parse(text));
-    return items !== undefined
-      ? { pods: items, whole: true, problems: [], notices: [] }
-      : failed("answered JSON without `items`: this is no v1.PodList");
+    const list: unknown = JSON.parse(text);
+    const items = podItems(list);
+    if (items === undefined) return failed("answered JSON without `items`: this is no v1.PodList");
+    return listedPods(url, items, whyPartial(list, items));
   } catch (e) {
     return failed((e as Error).message);
   }

@@ -32,6 +32,16 @@ const GO_NAMES: Readonly<Record<string, string>> = {
   UNAUTHENTICATED: "Unauthenticated",
 };
 
+/**
+ * Whether the runtime itself gave no answer: what it was asked for may have been done, or may still be. containerd wraps
+ * its own refusals in UNKNOWN as well, so of the codes that both use the client library's words tell.
+ */
+export const isUnanswered = ({ code, message }: RuntimeFault): boolean =>
+  NEVER_ANSWERED.has(code) || ((code === "UNKNOWN" || code === "INTERNAL") && OF_THE_TRANSPORT.test(message));
+const NEVER_ANSWERED: ReadonlySet<string> = new Set(["DEADLINE_EXCEEDED", "UNAVAILABLE", "CANCELLED"]);
+const OF_THE_TRANSPORT =
+  /^(?:the runtime gave no reason|Received (?:RST_STREAM|HTTP status)|No (?:status information|message) received|Write (?:error|failed))/;
+
 /** gRPC's code by name, the runtime's words and, where there is something to do about it, what. */
 export function faultOf(failed: FailedCall, error: Pick<ServiceError, "code" | "details">): RuntimeFault {
   const code = status[error.code] ?? `CODE_${error.code}`;

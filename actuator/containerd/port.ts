@@ -13,6 +13,8 @@ export type RuntimeLists = Readonly<Record<string, unknown>>;
 
 export interface ImageNow {
   readonly id: string;
+  /** Its tags and its digests. */
+  readonly names: readonly string[];
   readonly pinned: boolean;
   readonly sizeBytes: number | null;
 }

@@ -69,7 +69,10 @@ async function imageNow(connection: Connection, id: string, runtimeHandler: stri
   const answer = await nullIfGone(connection.call("ImageStatus", { image: { image: id, runtimeHandler } }));
   if (!answer.ok) return answer;
   const image = answer.value?.image ?? null;
-  return ok(image && { id: image.id, pinned: image.pinned, sizeBytes: image.size === "0" ? null : Number(image.size) });
+  if (image === null) return ok(null);
+  const { pinned, size, repoTags, repoDigests } = image;
+  const names = [...repoTags, ...repoDigests];
+  return ok({ id: image.id, names, pinned, sizeBytes: size === "0" ? null : Number(size) });
 }
 
 /** The list tells the sandbox of a container, its status the log: only both together are the container. */

@@ -5,7 +5,6 @@ import type { Result } from "../../api/model/result.ts";
 import type { JournalError } from "../journal-file.ts";
 import type { DecisionAnswer, Problem } from "../ports.ts";
 import { type Removal, removalsOf } from "./entries.ts";
-import { GONE } from "./guarded.ts";
 import { type GcJournal, keyOf } from "./journal.ts";
 import { type Look, spaceOf } from "./look.ts";
 import type { CollectionReport, GcKind, GcPorts, RemovalReport, Space } from "./ports.ts";
@@ -25,6 +24,8 @@ export interface Order {
 const MOST_ROUNDS = 64;
 /** What an ask takes. */
 const LONGEST_MESSAGE = 4096;
+const TOLD_TO_STOP = "not tried: the pass was told to stop";
+const NOT_WRITTEN = "not tried: the journal cannot be written";
 
 /** Asks, carries out, asks again with what came of it, until nothing is left to do. Never throws for what the world does. */
 export const collect = (ports: GcPorts, order: Order): Promise<CollectionReport> => new Pass(ports, order).run();
@@ -52,9 +53,10 @@ class Pass {
     for (let round = 0; answer !== null && !dryRun && !this.#isEnded && round < MOST_ROUNDS; round++) {
       const batch = this.#batchOf(answer);
       if (batch.length === 0) break;
-      if (!this.#begin(answer)) break;
-      await this.#carryOut(batch);
-      await this.#measureAfter(batch);
+      if (this.#begin(answer)) {
+        await this.#carryOut(batch);
+        await this.#measureAfter(batch);
+      } else this.#stopAt(batch[0] as Removal, NOT_WRITTEN);
       answer = await this.#ask();
     }
     // without an answer that knows its ends a pass stays in the journal, and the next turn settles it
@@ -103,30 +105,30 @@ class Pass {
 
   async #carryOut(batch: readonly Removal[]): Promise<void> {
     for (const removal of batch) {
-      if (this.#order.stop.aborted) this.#isEnded = true;
       if (this.#isEnded) return;
-      await this.#carryOutOne(removal);
+      if (this.#order.stop.aborted) this.#stopAt(removal, TOLD_TO_STOP);
+      else await this.#carryOutOne(removal);
     }
   }
 
   async #carryOutOne(removal: Removal): Promise<void> {
     const guarded = await guard(removal, this.#order.look, this.#ports);
     if (guarded.state === "fault") {
-      this.#isEnded = true;
       const message = `${removal.target} ${removal.name} is left: what became of it is not known: ${guarded.message}`;
       this.#problems.push({ from: removal.target === "pod-logs" ? "pods" : "runtime", message });
-      return;
+      return this.#stopAt(removal, `what became of it is not known: ${guarded.message}`);
     }
-    if (guarded.state === "surprise") {
-      this.#isEnded = true;
-      return this.#end(removal, "stopped", guarded.found);
-    }
-    if (!this.#journaled((journal) => journal.intend(removal))) return;
-    const removed = await remove(removal, guarded, this.#ports);
-    if (!removed.ok) return this.#end(removal, "failed", removed.error);
-    if (removed.value === "removed") return this.#end(removal, "removed");
+    if (guarded.state === "surprise") return this.#stopAt(removal, guarded.found);
+    if (!this.#journaled((journal) => journal.intend(removal))) return this.#stopAt(removal, NOT_WRITTEN);
+    const { end, message = "" } = await remove(removal, guarded, this.#ports);
+    if (end === "stopped") return this.#stopAt(removal, message);
+    this.#end(removal, end, message === "" ? undefined : message);
+  }
+
+  /** The pass ends at this one. INVARIANT: an end is told of it, or the rest of the plan would count as what came of it. */
+  #stopAt(removal: Removal, words: string): void {
     this.#isEnded = true;
-    this.#end(removal, "stopped", GONE);
+    this.#end(removal, "stopped", words);
   }
 
   #end(removal: Removal, end: Done["end"], words?: string): void {

@@ -1,10 +1,11 @@
 import type { GcOperation } from "../../api/model/garbage-collection.ts";
 import type { Problem } from "../ports.ts";
 import { collect } from "./collect.ts";
-import { type Look, type LookSettings, look } from "./look.ts";
+import { type Look, type LookSettings, look, type Unlisted } from "./look.ts";
 import type { CollectionReport, GcKind, GcPorts, ReclaimReport, RemovalReport, TurnReport } from "./ports.ts";
 import { reclaim } from "./reclaim.ts";
 import { type Settled, settleCutShort } from "./settle.ts";
+import { failUnlisted } from "./unlisted.ts";
 
 export interface CollectOptions {
   readonly settings: LookSettings;
@@ -28,6 +29,7 @@ export class Collector {
   #look: Look | null = null;
   /** The last look failed: in this turn nothing more is tried. */
   #isBlind = false;
+  #unlisted: Unlisted | null = null;
 
   constructor(ports: GcPorts, options: CollectOptions) {
     this.#ports = ports;
@@ -40,6 +42,7 @@ export class Collector {
     this.#notices = [];
     this.#look = null;
     this.#isBlind = false;
+    this.#unlisted = null;
     const at = this.#ports.observeMachine().observedAt;
     const collections: CollectionReport[] = [];
     let report: ReclaimReport | null = null;
@@ -69,12 +72,29 @@ export class Collector {
 
   async #collect(kind: GcKind, operation: GcOperation, collections: CollectionReport[]): Promise<void> {
     const seen = await this.#see();
-    if (seen === null) return;
     const { dryRun, stop, onRemoval } = this.#options;
+    if (seen === null) {
+      if (this.#unlisted !== null && !dryRun) await this.#fail(kind, operation, this.#unlisted, collections);
+      return;
+    }
     const report = await collect(this.#ports, { kind, operation, look: seen, dryRun, stop, onRemoval });
     if (report.removals.length > 0) this.#look = null;
+    if (kind === "image-gc" && report.answer !== null) this.#keepClock(seen);
     this.#problems.push(...report.problems);
     collections.push(report);
+  }
+
+  async #fail(kind: GcKind, operation: GcOperation, unlisted: Unlisted, to: CollectionReport[]): Promise<void> {
+    const report = await failUnlisted(this.#ports, kind, operation, unlisted);
+    if (kind === "image-gc" && report.answer !== null) this.#keepClock(unlisted);
+    this.#problems.push(...report.problems);
+    to.push(report);
+  }
+
+  /** With the facts of the pass, which are of this moment. */
+  #keepClock({ moment }: Pick<Look, "moment">): void {
+    const kept = this.#ports.clock.keep(moment);
+    if (kept?.ok === false) this.#notices.push({ from: "memory", message: kept.error.message });
   }
 
   /** The runtime is listed once, and again when something was removed since. */
@@ -82,7 +102,9 @@ export class Collector {
     if (this.#look !== null || this.#isBlind) return this.#look;
     const seen = await look(this.#ports, this.#options.settings, ++this.#sequence);
     if (!seen.ok) {
-      this.#problems.push(seen.error);
+      const { from, message, unlisted = null } = seen.error;
+      this.#problems.push({ from, message });
+      this.#unlisted = unlisted;
       this.#isBlind = true;
       return null;
     }

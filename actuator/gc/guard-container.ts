@@ -54,9 +54,10 @@ export async function guardPodLogs(
   const uid = podUidOf(id);
   if (uid === null) return surprise("its name is not NAMESPACE_NAME_UID");
   if (look.livingPods.has(uid)) return surprise("its pod runs, though it is not among the pods: are those all?");
-  const { pods, whole, problems } = await readPods();
+  const { pods, whole, problems, notices } = await readPods();
   if (pods === null || !whole) {
-    return { state: "fault", message: `the pods could not be read whole: ${problems[0]?.message ?? "no source"}` };
+    const why = [...problems, ...notices][0]?.message ?? "no source";
+    return { state: "fault", message: `the pods could not be read whole: ${why}` };
   }
   return lifeOf(uid, pods) === lifeOf(uid, look.pods) ? AS_PLANNED : surprise("its pod is not as it was");
 }

@@ -1,11 +1,12 @@
 import { err, ok, type Result } from "../../api/model/result.ts";
 import type { ActuatorConfig } from "../config.ts";
-import { faultText } from "../containerd/fault.ts";
+import { faultText, kubeletText } from "../containerd/fault.ts";
 import type { ImageFileSystems } from "../containerd/file-systems.ts";
 import type { ObservedLogs } from "../containerd/logs.ts";
 import type { RuntimeLists } from "../containerd/port.ts";
 import type { Problem } from "../ports.ts";
 import { driverOf, snapshotOf } from "../snapshot.ts";
+import type { Moment } from "./pass-clock.ts";
 import type { GcPorts, Space } from "./ports.ts";
 
 export type LookSettings = Pick<ActuatorConfig, "nodeName" | "cgroupMount"> & {
@@ -16,6 +17,7 @@ export type LookPorts = Omit<GcPorts, "client" | "journal">;
 /** What one listing of the runtime, with pods, logs, disks and configuration of the same moment, showed. */
 export interface Look {
   readonly at: string;
+  readonly moment: Moment;
   readonly snapshot: Readonly<Record<string, unknown>>;
   readonly lists: RuntimeLists;
   readonly pods: readonly unknown[];
@@ -29,31 +31,50 @@ export interface Look {
   readonly notices: readonly Problem[];
 }
 
+/** A runtime that lists nothing: a snapshot without lists, and its answer as the kubelet prints it. */
+export type Unlisted = Pick<Look, "at" | "moment" | "snapshot"> & { readonly error: string };
+/** What keeps a look from being one. */
+export interface Blind extends Problem {
+  readonly unlisted?: Unlisted;
+}
+
 /** Lists the runtime once. Errors: the runtime or the configuration cannot be read; what is only lacking is in `notices`. */
-export async function look(ports: LookPorts, settings: LookSettings, sequence: number): Promise<Result<Look, Problem>> {
+export async function look(ports: LookPorts, settings: LookSettings, sequence: number): Promise<Result<Look, Blind>> {
   const configuration = await ports.readConfiguration();
   if (!configuration.ok) return configuration;
   const read = await ports.readPods();
   const listed = await ports.runtime.list();
-  if (!listed.ok) return err({ from: "runtime", message: faultText(listed.error) });
-  const logs = ports.logs.observe();
   const machine = ports.observeMachine();
-  const disks = ports.observeDisks(listed.value);
-  const lists = withLogs(listed.value, logs);
-  const snapshot = snapshotOf({
-    machine,
-    kubeletConfiguration: configuration.value,
-    pods: read.pods ?? [],
-    cgroup: { driver: driverOf(configuration.value), root: settings.cgroupMount },
-    nodeName: settings.nodeName,
-    sequence,
-    runtime: lists,
-  });
+  const moment = ports.clock.now(Date.parse(machine.observedAt), machine.system.bootID ?? "");
+  const clockSteppedMs = ports.clock.steppedMs(moment);
   // INVARIANT: a pod that could not be read never counts as one that is gone
   const kubelet = { sourcesReady: read.pods !== null && read.whole, ...settings.flags };
+  const snapshotWith = (runtime?: RuntimeLists): Readonly<Record<string, unknown>> => ({
+    ...snapshotOf({
+      machine,
+      kubeletConfiguration: configuration.value,
+      pods: read.pods ?? [],
+      cgroup: { driver: driverOf(configuration.value), root: settings.cgroupMount },
+      nodeName: settings.nodeName,
+      sequence,
+      runtime,
+    }),
+    ...(clockSteppedMs === undefined ? {} : { clockSteppedMs }),
+    kubelet,
+  });
+  const at = machine.observedAt;
+  if (!listed.ok) {
+    const unlisted = { at, moment, snapshot: snapshotWith(), error: kubeletText(listed.error) };
+    return err({ from: "runtime", message: faultText(listed.error), unlisted });
+  }
+  const logs = ports.logs.observe();
+  const disks = ports.observeDisks(listed.value);
+  const lists = withLogs(listed.value, logs);
+  const snapshot = snapshotWith(lists);
   return ok({
-    at: machine.observedAt,
-    snapshot: { ...snapshot, stats: statsWith(snapshot["stats"], disks), kubelet },
+    at,
+    moment,
+    snapshot: { ...snapshot, stats: statsWith(snapshot["stats"], disks) },
     lists,
     pods: read.pods ?? [],
     ...idsOf(lists),

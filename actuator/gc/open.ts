@@ -1,4 +1,5 @@
-import { join } from "node:path";
+import { realpathSync } from "node:fs";
+import { join, normalize } from "node:path";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import type { ActuatorConfig } from "../config.ts";
 import { socketPathOf } from "../containerd/endpoint.ts";
@@ -10,6 +11,7 @@ import { type CollectOptions, Collector } from "./collector.ts";
 import { removeContainerLog } from "./container-log.ts";
 import { GcJournal } from "./journal.ts";
 import type { LookPorts, LookSettings } from "./look.ts";
+import { PassClock } from "./pass-clock.ts";
 import type { GcPorts, LogFiles, RemovalReport, TurnReport } from "./ports.ts";
 import type { Settled } from "./settle.ts";
 
@@ -73,6 +75,7 @@ export function gcPorts<S extends Omit<Shared, "client">>(
   return ok({
     ...shared,
     runtime: opened.value,
+    clock: new PassClock(join(config.stateDir, "clock-image-gc.json")),
     logs: logFiles(config),
     observeDisks: (lists) => observeImageFileSystems(mountPointsOf(lists), config.kubeletDir),
   });
@@ -90,12 +93,21 @@ const logFiles = ({ podLogsDirectory, containerLogsDirectory }: ActuatorConfig):
   removeContainerLog: (logPath) => removeContainerLog(podLogsDirectory, logPath),
 });
 
-/** INVARIANT: of all processes one removes what a runtime holds. */
+/** INVARIANT: of all processes one removes what a runtime holds, however its socket is spelled. */
 async function lockOf(endpoint: string, bootId: string): Promise<Result<Lock, string>> {
   const path = socketPathOf(endpoint);
   if (!path.ok) return path;
-  const lock = await takeLock(claimsDirectory(), `/container-runtime${path.value}`, bootId);
+  const lock = await takeLock(claimsDirectory(), `/container-runtime${realPathOf(path.value)}`, bootId);
   return lock.ok ? lock : err(`garbage collection at ${endpoint}: ${lock.error}`);
+}
+
+/** As it is given while there is no such socket: the runtime may start later. */
+function realPathOf(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return normalize(path);
+  }
 }
 
 /** What of the settings a look needs. */

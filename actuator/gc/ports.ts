@@ -6,6 +6,7 @@ import type { Runtime, RuntimeLists } from "../containerd/port.ts";
 import type { MachineFacts } from "../machine/facts.ts";
 import type { DecisionAnswer, DecisionClient, PodsRead, Problem } from "../ports.ts";
 import type { GcJournal } from "./journal.ts";
+import type { PassClock } from "./pass-clock.ts";
 
 export type GcKind = "container-gc" | "image-gc";
 
@@ -27,6 +28,7 @@ export interface GcPorts {
   readonly readPods: () => Promise<PodsRead>;
   readonly readConfiguration: () => Promise<Result<unknown, Problem>>;
   readonly observeDisks: (lists: RuntimeLists) => ImageFileSystems;
+  readonly clock: PassClock;
   readonly client: DecisionClient;
   /** Null in a dry run, which removes nothing. */
   readonly journal: GcJournal | null;

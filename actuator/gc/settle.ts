@@ -1,8 +1,7 @@
 import type { Done } from "../../api/model/garbage-collection.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
-import { faultText } from "../containerd/fault.ts";
-import type { Runtime } from "../containerd/port.ts";
 import type { DecisionAnswer, Problem } from "../ports.ts";
+import { isGone } from "./is-gone.ts";
 import type { CutShort, Entry } from "./journal.ts";
 import type { GcKind, GcPorts } from "./ports.ts";
 
@@ -45,31 +44,11 @@ async function lookAfter(
   const all = [...done];
   const left: string[] = [];
   for (const entry of unknown) {
-    const isGone = await gone(entry, ports);
-    if (!isGone.ok) return isGone;
-    if (!isGone.value) left.push(entry.id);
+    const found = await isGone(entry, ports);
+    if (!found.ok) return found;
+    if (!found.value) left.push(entry.id);
     else all.push({ ...refOf(entry), end: "removed", message: "found gone after a restart" });
   }
   return ok({ done: all, left });
 }
 const refOf = ({ id, runtimeHandler }: Entry) => (runtimeHandler === "" ? { id } : { id, runtimeHandler });
-
-async function gone(
-  { target, id, runtimeHandler }: Entry,
-  { runtime, logs }: GcPorts,
-): Promise<Result<boolean, string>> {
-  if (target === "pod-logs" || target === "log-link") {
-    const { podLogDirectories, danglingLogLinks, missing } = logs.observe();
-    const names = target === "pod-logs" ? podLogDirectories : danglingLogLinks;
-    return names === undefined
-      ? err(missing.map(({ path, why }) => `${path}: ${why}`).join("; "))
-      : ok(!names.includes(id));
-  }
-  const now = await statusOf(target, id, runtimeHandler, runtime);
-  return now.ok ? ok(now.value === null) : err(faultText(now.error));
-}
-
-function statusOf(target: "image" | "container" | "sandbox", id: string, runtimeHandler: string, runtime: Runtime) {
-  if (target === "image") return runtime.imageNow(id, runtimeHandler);
-  return target === "container" ? runtime.containerNow(id) : runtime.sandboxNow(id);
-}

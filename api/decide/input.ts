@@ -2,7 +2,13 @@ import type { Kind } from "../model/decision.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 
 /** The parts that are new in each snapshot of a node, whether or not the node is as it was. */
-export const ALWAYS_NEW = ["observedAt", "bootId", "sequence", "stats"] as const satisfies readonly (keyof Snapshot)[];
+export const ALWAYS_NEW = [
+  "observedAt",
+  "bootId",
+  "sequence",
+  "clockSteppedMs",
+  "stats",
+] as const satisfies readonly (keyof Snapshot)[];
 
 /** Kinds whose answer stays the same while the node does: no clock and no usage is among what they read. */
 const STEADY: ReadonlySet<Kind> = new Set<Kind>(["allocatable", "cgroups"]);

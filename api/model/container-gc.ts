@@ -19,14 +19,17 @@ export interface ContainerGcAsk {
   readonly operation: GcOperation;
   /** How the removals of this very pass ended; null: it is only a plan. */
   readonly done: readonly Done[] | null;
+  /** What the runtime answered instead of its lists, which are then not read. */
+  readonly error?: string;
 }
 const ask = z.strictObject(gcAsk);
 
 /** Checks a posted ask. Errors: every issue with its path. */
 export const decodeContainerGcAsk = (input: unknown, at = "ask"): Result<ContainerGcAsk, readonly InputIssue[]> =>
-  map(decodeGcAsk(ask, input, at), ({ operation, done }) => ({
+  map(decodeGcAsk(ask, input, at), ({ operation, done, error }) => ({
     operation: operation ?? "garbage-collect",
     done: done ?? null,
+    ...(error !== undefined && { error }),
   }));
 
 /** In the order in which a pass takes them. */
@@ -55,6 +58,8 @@ export const CONTAINER_KEEP_WHY = [
   "sources-not-ready",
   /** Of a link: its log may only be in rotation. */
   "container-not-exited",
+  /** Of a directory among the pods' logs: its name is not NAMESPACE_NAME_UID. The kubelet takes it. */
+  "not-pod-logs",
   /** The pass stopped before it came to this. */
   "not-reached",
 ] as const;

@@ -11,8 +11,8 @@ export const GC_OPERATIONS = ["garbage-collect", "delete-unused"] as const;
 export type GcOperation = (typeof GC_OPERATIONS)[number];
 
 /**
- * How a removal ended: `removed`; `failed`: the runtime refused, with its words in `message`; `stopped`: what was found
- * was no longer what the decision saw, and the pass ended there.
+ * How a removal ended: `removed`; `failed`: the runtime refused, with its words in `message`; `stopped`: the pass ended
+ * there, since what was found was no longer what the decision saw, nothing could be found out, or it was told to stop.
  */
 export const REMOVAL_ENDS = ["removed", "failed", "stopped"] as const;
 export const doneEntry = z.strictObject({
@@ -36,7 +36,12 @@ export interface NodeEvent {
 export type RemovalState = "planned" | (typeof REMOVAL_ENDS)[number];
 
 const operation = optional(z.enum(GC_OPERATIONS));
-export const gcAsk = { operation, done: optional(doneList) };
+export const gcAsk = {
+  operation,
+  done: optional(doneList),
+  /** What the runtime answered instead of its lists: the pass failed before it began, and nothing of the runtime is read. */
+  error: optional(text),
+};
 
 /** Checks an ask; a null counts as lacking. Errors: every issue with its path. */
 export function decodeGcAsk<S extends z.ZodType>(

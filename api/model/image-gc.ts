@@ -67,6 +67,8 @@ export interface ImageGcAsk {
   readonly operation: GcOperation;
   /** How the removals of this very pass ended so far; null: it is only a plan, and nothing of it counts as removed. */
   readonly done: readonly Done[] | null;
+  /** What the runtime answered instead of its lists, which are then not read. */
+  readonly error?: string;
   /** Of the image file system after the images that were too old are gone; null: as in the snapshot's stats. */
   readonly fileSystem: { readonly capacityBytes: number; readonly availableBytes: number } | null;
   /** Takes the containers for gone that a `container-gc` of the same operation would remove first. */
@@ -80,9 +82,10 @@ const ask = z.strictObject({
 
 /** Checks a posted ask. Errors: every issue with its path. */
 export const decodeImageGcAsk = (input: unknown, at = "ask"): Result<ImageGcAsk, readonly InputIssue[]> =>
-  map(decodeGcAsk(ask, input, at), ({ operation, done, fileSystem, afterContainerGc }) => ({
+  map(decodeGcAsk(ask, input, at), ({ operation, done, error, fileSystem, afterContainerGc }) => ({
     operation: operation ?? "garbage-collect",
     done: done ?? null,
+    ...(error !== undefined && { error }),
     fileSystem: fileSystem ?? null,
     afterContainerGc: afterContainerGc ?? false,
   }));

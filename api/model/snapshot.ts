@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { assignments } from "./assignments.ts";
 import { devicePlugins, devices } from "./devices.ts";
-import { absolutePath, count, optional, sortedRecord, text, timestamp } from "./fields.ts";
+import { absolutePath, count, optional, sortedRecord, text, timestamp, wholeNumber } from "./fields.ts";
 import { kubeletConfiguration } from "./kubelet-configuration.ts";
 import { LIMITS } from "./limits.ts";
 import { machine } from "./machine.ts";
@@ -47,6 +47,8 @@ export const snapshot = z.object({
   observedAt: optional(timestamp),
   bootId: optional(text),
   sequence: optional(count),
+  /** By how much the node's wall clock was set since the last pass; negative: back. Absent: by nothing that is known. */
+  clockSteppedMs: optional(wholeNumber(-8.64e15, 8.64e15)),
   node: optional(node),
   kubeletConfiguration: optional(kubeletConfiguration),
   pods: optional(podList),

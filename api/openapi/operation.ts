@@ -91,6 +91,11 @@ const ASK: JsonSchema = {
           description: "image-gc, container-gc: how the removals of this very pass ended so far; absent: it is a plan",
           anyOf: [ref("RemovalsDone"), { type: "null" }],
         },
+        error: {
+          description:
+            "image-gc, container-gc: what the runtime answered instead of its lists; the pass failed, and the snapshot needs none of them",
+          anyOf: [{ type: "string" }, { type: "null" }],
+        },
         fileSystem: {
           description: "image-gc: the image file system after the images that were too old are gone",
           anyOf: [FILE_SYSTEM, { type: "null" }],

@@ -53,18 +53,45 @@ describe("a directory of manifests that is read again and again", () => {
   });
 });
 
-test.each([
-  ["a list of Go's that was never filled", { kind: "PodList", items: null }, []],
-  ["an empty list", { kind: "PodList", items: [] }, []],
-  ["a list without its kind", { items: [{ metadata: { name: "a" } }] }, ["a"]],
-  ["null without a kind", { items: null }, null],
-  ["no list", { kind: "Status", items: null }, null],
-  ["no object", null, null],
-])("a URL that answers %s", async (_, answer, names) => {
+async function answered(answer: unknown): Promise<PodsRead> {
   const server = createServer((_request, response) => void response.end(JSON.stringify(answer)));
   onTestFinished(() => void server.close());
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
-  const read = await sourceOf({ podsUrl: `http://127.0.0.1:${port}/pods` })();
-  expect(namesOf(read)).toEqual({ whole: names !== null, names });
+  return sourceOf({ podsUrl: `http://127.0.0.1:${port}/pods` })();
+}
+
+test.each([
+  ["a list of Go's that was never filled", { kind: "PodList", items: null }, [], false],
+  ["an empty list", { kind: "PodList", items: [] }, [], false],
+  ["a list without its kind", { items: [{ metadata: { name: "a" } }] }, ["a"], true],
+  ["null without a kind", { items: null }, null, false],
+  ["no list", { kind: "Status", items: null }, null, false],
+  ["no object", null, null, false],
+])("a URL that answers %s", async (_, answer, names, whole) => {
+  expect(namesOf(await answered(answer))).toEqual({ whole, names });
 });
+
+const SOURCE = "kubernetes.io/config.source";
+const MIRROR = "kubernetes.io/config.mirror";
+const podWith = (annotations?: object) => ({ metadata: { name: "a", uid: "u", annotations } });
+const listOf = (items: readonly object[], metadata: object = {}) => ({ kind: "PodList", metadata, items });
+const PLAIN = podWith();
+
+test.each([
+  ["is empty", listOf([]), "is empty"],
+  ["has another page", listOf([PLAIN], { continue: "x" }), "metadata.continue is set"],
+  ["leaves some out", listOf([PLAIN], { continue: "", remainingItemCount: 3 }), "metadata.remainingItemCount is set"],
+  ["is of a kubelet's files", listOf([podWith({ [SOURCE]: "file" }), podWith({ [SOURCE]: "http" })]), "kubelet's own"],
+  ["is the only page", listOf([PLAIN], { continue: "", remainingItemCount: 0 }), null],
+  ["is a kubelet's that has heard", listOf([podWith({ [SOURCE]: "file" }), podWith({ [SOURCE]: "api" })]), null],
+  ["holds a mirror pod", listOf([podWith({ [SOURCE]: "file", [MIRROR]: "x" })]), null],
+  ["holds a pod of no source", listOf([podWith({ [SOURCE]: "file" }), PLAIN]), null],
+])(
+  "a list of a URL that %s is whole only if nothing can be missing, and what is missing is no fault",
+  async (_, list, words) => {
+    const { whole, problems, notices } = await answered(list);
+    expect([whole, problems]).toEqual([words === null, []]);
+    expect(notices.map(({ message }) => message)).toEqual(words === null ? [] : [expect.stringContaining(words)]);
+  },
+);

@@ -3,13 +3,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { assumeSeen } from "../../api/cli/gc/seen.ts";
-import { container, image, put, sandbox } from "../actuator/gc/world.ts";
+import { container, image, pod, put, sandbox } from "../actuator/gc/world.ts";
 import { serveCri } from "../sim/cri-server.ts";
 import { FakeRuntime, faultOf } from "../sim/fake-runtime.ts";
 import { run } from "./run.ts";
 
 // each case starts several processes
 vi.setConfig({ testTimeout: 120_000 });
+
+const listOf = (items: readonly object[], metadata: object = {}): string =>
+  JSON.stringify({ apiVersion: "v1", kind: "PodList", metadata, items });
+const other = pod("other");
 
 /** Three images, one of them used by a pod that is gone, and a directory for everything. */
 async function ground() {
@@ -38,7 +42,7 @@ async function ground() {
     "kind: KubeletConfiguration\napiVersion: kubelet.config.k8s.io/v1beta1\nimageMinimumGCAge: 1ns\n",
   );
   const pods = join(dir, "pods.json");
-  writeFileSync(pods, '{"apiVersion": "v1", "kind": "PodList", "items": []}');
+  writeFileSync(pods, listOf([other]));
   const state = join(dir, "state");
   const gc = (...args: string[]) =>
     run([
@@ -106,6 +110,33 @@ test("without pods no container counts as a removed pod's; with all of them it g
     "pod-logs ns_pod-u1_u1",
   ]);
   expect(complete).toBe(true);
+  expect(readdirSync(logs)).toEqual([]);
+});
+
+test.each([
+  ["empty", listOf([]), "pods.json: the list of pods is empty"],
+  ["one page of several", listOf([other], { continue: "next" }), "pods.json: the list of pods is one page of several"],
+  [
+    "a kubelet's that has not heard its API server",
+    listOf([{ ...other, metadata: { ...other.metadata, annotations: { "kubernetes.io/config.source": "file" } } }]),
+    "pods.json: the list of pods holds only a kubelet's own",
+  ],
+])("by a list of pods that is %s no pod counts as gone, and a pass says so", async (_, list, words) => {
+  const { runtime, gc, pods, logs } = await ground();
+  writeFileSync(pods, list);
+  const told = await gc("containers", "--pods", pods);
+  expect([told.code, told.stderr.includes(words)], told.stderr).toEqual([0, true]);
+  const preview = await gc("containers", "--preview", "--pods", pods);
+  expect([preview.code, preview.stderr.includes(words)], preview.stderr).toEqual([0, true]);
+  expect(runtime.performed).toEqual([]);
+  expect(readdirSync(logs)).toEqual(["ns_pod-u1_u1"]);
+});
+
+test("pods that a person wrote without their uids are all there are", async () => {
+  const { gc, pods, logs } = await ground();
+  writeFileSync(pods, listOf([{ metadata: { name: "mine" }, spec: { containers: [{ name: "app", image: "app" }] } }]));
+  const told = await gc("containers", "--pods", pods);
+  expect(told.code, told.stderr).toBe(0);
   expect(readdirSync(logs)).toEqual([]);
 });
 

@@ -11,6 +11,7 @@ import type {
 export interface FakeImage {
   readonly id: string;
   readonly tags: readonly string[];
+  readonly digests?: readonly string[];
   readonly bytes: number;
   pinned: boolean;
 }
@@ -72,10 +73,10 @@ export class FakeRuntime implements Runtime {
   list(): Answered<RuntimeLists> {
     this.lists++;
     return this.#call("List", "", () => ({
-      images: [...this.images.values()].map(({ id, tags, bytes, pinned }) => ({
+      images: [...this.images.values()].map(({ id, tags, digests = [], bytes, pinned }) => ({
         id,
         repoTags: tags,
-        repoDigests: [],
+        repoDigests: digests,
         size: String(bytes),
         pinned,
       })),
@@ -93,7 +94,9 @@ export class FakeRuntime implements Runtime {
   imageNow(id: string): Answered<ImageNow | null> {
     return this.#call("ImageStatus", id, () => {
       const image = this.images.get(id);
-      return image === undefined ? null : { id: image.id, pinned: image.pinned, sizeBytes: image.bytes };
+      if (image === undefined) return null;
+      const names = [...image.tags, ...(image.digests ?? [])];
+      return { id: image.id, names, pinned: image.pinned, sizeBytes: image.bytes };
     });
   }
   containerNow(id: string): Answered<ContainerNow | null> {

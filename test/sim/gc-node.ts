@@ -3,6 +3,7 @@ import { ApiClient } from "../../actuator/client.ts";
 import type { LogRemoval, ObservedLogs } from "../../actuator/containerd/logs.ts";
 import { Collector } from "../../actuator/gc/collector.ts";
 import { GcJournal } from "../../actuator/gc/journal.ts";
+import { PassClock } from "../../actuator/gc/pass-clock.ts";
 import type { GcKind, GcPorts, LogFiles, RemovalReport, TurnReport } from "../../actuator/gc/ports.ts";
 import type { Settled } from "../../actuator/gc/settle.ts";
 import type { MachineFacts } from "../../actuator/machine/facts.ts";
@@ -41,6 +42,8 @@ export class GcNode {
   /** Dies at the so-manyth question or settlement from now. */
   diesAtQuestion = Number.POSITIVE_INFINITY;
   stop = new AbortController();
+  /** By how much the wall clock was set, which the clock since boot does not know. */
+  clockSetMs = 0;
   memory!: Memory;
   readonly #clock: SimClock;
   readonly #dir: string;
@@ -138,7 +141,7 @@ export class GcNode {
     return {
       runtime: this.runtime,
       logs: this.#logs(),
-      observeMachine: () => machineAt(new Date(++this.#clock.nowMs).toISOString()),
+      observeMachine: () => machineAt(new Date(++this.#clock.nowMs + this.clockSetMs).toISOString()),
       readPods: async () => ({
         pods: this.podsReadable ? this.pods : null,
         whole: this.podsReadable,
@@ -154,6 +157,7 @@ export class GcNode {
         const disk = { time, capacityBytes, availableBytes, usedBytes, ...inodes };
         return { imageFs: disk, containerFs: disk, fileSystems: "one", missing: [] };
       },
+      clock: new PassClock(join(this.#dir, "clock-image-gc.json"), () => this.#clock.nowMs),
       client: this.#client,
       journal: this.dryRun ? null : this.journal,
     };

@@ -2,7 +2,8 @@ import type { ActuatorConfig } from "../../../actuator/config.ts";
 import { podsOrNone, type Shared } from "../../../actuator/gc/open.ts";
 import { observeMachine } from "../../../actuator/machine/observe.ts";
 import { readConfiguration } from "../../../actuator/main.ts";
-import { podsSource } from "../../../actuator/pods-source.ts";
+import { whyPartial } from "../../../actuator/partial-pods.ts";
+import { listedPods, podsSource } from "../../../actuator/pods-source.ts";
 import type { PodsRead } from "../../../actuator/ports.ts";
 import { readPods } from "../inputs/pods.ts";
 
@@ -19,7 +20,11 @@ export function worldOf(config: ActuatorConfig, podsFile: string | undefined): O
 /** Read anew each time: what a person changed in it since the plan counts. */
 async function podsOf(file: string, nodeName: string): Promise<PodsRead> {
   const read = await readPods(file, nodeName);
-  if (read.ok) return { pods: read.value.pods, whole: true, problems: [], notices: [] };
+  if (read.ok) {
+    const { pods, written, documents } = read.value;
+    const why = documents.map((one) => whyPartial(one, written)).find((partial) => partial !== null) ?? null;
+    return listedPods(file, pods, why);
+  }
   const problems = read.error.lines.map((message) => ({ from: "pods" as const, message }));
   return { pods: null, whole: false, problems, notices: [] };
 }

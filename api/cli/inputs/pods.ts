@@ -10,6 +10,10 @@ import { type InputDocument, readDocuments } from "./read.ts";
 
 export interface ReadPods {
   readonly pods: readonly unknown[];
+  /** The same as they are written: a manifest is no static pod yet. */
+  readonly written: readonly unknown[];
+  /** What the file holds, a document each. */
+  readonly documents: readonly unknown[];
   readonly origins: readonly Origin[];
 }
 
@@ -27,6 +31,7 @@ export async function readPods(path: string, nodeName: string): Promise<Result<R
       `${documents.value[0]?.file}: holds ${count} pods, more than a node's ${LIMITS.pods}: ${SELECT}`,
     );
   const pods: unknown[] = [];
+  const written: unknown[] = [];
   const origins: Origin[] = [];
   const lines: string[] = [];
   for (const source of documents.value) {
@@ -36,9 +41,12 @@ export async function readPods(path: string, nodeName: string): Promise<Result<R
       if (problem !== undefined) lines.push(problem);
       origins.push({ at: ["pods", pods.length], source, base });
       pods.push(pod);
+      written.push(valueAt(source, base));
     }
   }
-  return lines.length > 0 ? fault(EXIT.badInput, ...lines) : ok({ pods, origins });
+  return lines.length > 0
+    ? fault(EXIT.badInput, ...lines)
+    : ok({ pods, written, documents: documents.value.map((d) => d.value), origins });
 }
 
 const NO_PODS =
@@ -54,8 +62,11 @@ function placesOf(value: unknown): readonly Path[] {
   return podItems(value)?.map((_, i) => ["items", i]) ?? [[]];
 }
 
+const valueAt = ({ value }: InputDocument, base: Path): unknown =>
+  base.reduce<unknown>((at, step) => fieldsOf(at)[step], value);
+
 function podAt(source: InputDocument, base: Path, nodeName: string): [pod: unknown, problem?: string] {
-  const value = base.reduce<unknown>((at, step) => fieldsOf(at)[step], source.value);
+  const value = valueAt(source, base);
   const { kind, metadata } = fieldsOf(value);
   const { uid } = fieldsOf(metadata);
   if (typeof uid === "string" && uid !== "" && (kind ?? "Pod") === "Pod") return [value];

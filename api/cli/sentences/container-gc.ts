@@ -11,6 +11,7 @@ export const CONTAINER_GC_SENTENCES: Sentences = {
   done_without_plan: (n) => `told as ${n["end"]}, though this pass plans no removal of it`,
   link_leads_nowhere: () => "the link leads nowhere, and no container needs it",
   newest_sandbox: () => "the newest of a pod that is there: its state is read from it",
+  not_pod_logs: () => "its name is not NAMESPACE_NAME_UID, so it is no pod's; the kubelet would remove it",
   not_reached: (n) => `the pass stopped at ${n["stoppedAt"]}, before it came to this`,
   older_sandbox: (n) =>
     `not ready, holds no container, and ${many(n["newer"], "sandbox")}${n["newer"] === 1 ? " is" : "es are"} newer`,
@@ -28,6 +29,7 @@ export const CONTAINER_GC_SENTENCES: Sentences = {
   pod_not_posted_still_runs: () => "its pod is not among the node's, and still runs: it is torn down first",
   removal_failed: (n) => `the runtime refused: ${n["message"] || "it gave no reason"}`,
   running: () => "it runs",
+  runtime_list_failed: (n) => `the runtime did not list what it has, so nothing was decided: ${n["message"]}`,
   sandbox_has_containers: (n) =>
     `${many(n["containers"], "container")} of it ${n["containers"] === 1 ? "is" : "are"} still listed`,
   sandbox_not_listed: (n) =>

@@ -43,5 +43,6 @@ export const CONTAINER_STAYS: Phrases<ContainerKept["why"]> = {
   "pod-exists": "its pod is there",
   "sources-not-ready": "not all sources of pods have been heard",
   "container-not-exited": "its container has not exited",
+  "not-pod-logs": "its name is no pod's",
   "not-reached": "the pass ended before it",
 };

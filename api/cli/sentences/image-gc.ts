@@ -15,6 +15,8 @@ export const IMAGE_GC_SENTENCES: Sentences = {
   below_high_threshold: (n) =>
     `${n["usagePercent"]} % used is below the high threshold of ${n["highThresholdPercent"]} %`,
   capacity_zero: () => "a file system of size 0: the kubelet reports it and removes nothing for space",
+  clock_stepped: ({ steppedMs }) =>
+    `the node's clock was set ${duration(Math.abs(Number(steppedMs)))} ${Number(steppedMs) < 0 ? "back" : "ahead"} since the last pass: what is remembered is moved with it, so no image is older for that (a kubelet's would be)`,
   container_image_not_listed: (n) => `${many(n["containers"], "container")} of it, and the runtime does not list it`,
   image_frees_space: (n) => `${ordinalPlace(n)} ${unused(n)}; ${size(n["sizeBytes"])} come free`,
   image_id_invalid: () => "its id is none that a removal could name",
@@ -47,6 +49,7 @@ export const IMAGE_GC_SENTENCES: Sentences = {
     `${n["usagePercent"]} % used reaches the high threshold of ${n["highThresholdPercent"]} %: ${size(n["wantedBytes"])} wanted, down to ${n["lowThresholdPercent"]} %`,
   runtime_handler_differs: (n) =>
     `a container of ${n["handler"] === "" ? "no runtime handler" : `the runtime handler ${n["handler"]}`} was made from it, and it is listed for another`,
+  runtime_list_failed: (n) => `the runtime did not list what it has, so nothing was decided: ${n["message"]}`,
   timer_off: () => "high threshold 100 % and no maximum age: the kubelet runs no timer for it",
 };
 const ordinalPlace = ({ place }: Numbers): string => `in place ${place} of the order:`;

@@ -39,7 +39,9 @@ function endOf({ decision, verdict }: Shown<ContainerGcDecision>): [Color, strin
   const { remove, error } = decision;
   if (verdict === "fails" || error !== null) return ["red", "FAILS", printable(error ?? countsText(remove))];
   if (remove.length === 0) return ["green", "KEEPS", "nothing goes"];
-  return ["yellow", remove.every(({ end }) => end === "removed") ? "REMOVED" : "REMOVES", countsText(remove)];
+  const goes = remove.filter(({ end }) => end === "planned" || end === "removed");
+  if (goes.length === 0) return ["yellow", "STOPPED", "nothing was removed"];
+  return ["yellow", remove.every(({ end }) => end === "removed") ? "REMOVED" : "REMOVES", countsText(goes)];
 }
 
 function policyText({ policy, operation }: ContainerGcDecision): string {

@@ -40,6 +40,8 @@ function endOf({ decision, verdict }: Shown<ImageGcDecision>): [Color, string, s
   const what = `${many(planned.length, "image")}, ${humanBytes(size)}`;
   if (verdict === "fails" || error !== null) return ["red", "FAILS", printable(error ?? what)];
   if (remove.length === 0) return ["green", "KEEPS", "no image goes"];
+  // a pass that ended before the first was gone
+  if (planned.length === 0) return ["yellow", "STOPPED", "no image was removed"];
   const removed = remove.filter(({ end }) => end === "removed").length;
   return ["yellow", removed === remove.length ? "REMOVED" : "REMOVES", what];
 }

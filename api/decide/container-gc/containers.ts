@@ -2,7 +2,7 @@ import type { RuntimeContainer } from "../../model/runtime.ts";
 import type { Ledger, Removing } from "./ledger.ts";
 import { goneBecause, type PodState, uidOf } from "./pod-fates.ts";
 import { containerTarget } from "./targets.ts";
-import { type Aged, aged, byAge, compareNanos, isTied, oldEnoughAt } from "./unix-nanos.ts";
+import { type Aged, byAge, isAfter, isTied, nanosToMs, oldEnoughAt, sortedByAge } from "./unix-nanos.ts";
 
 export interface ContainerPass {
   readonly containers: readonly RuntimeContainer[];
@@ -27,36 +27,39 @@ interface Unit {
   readonly dead: readonly Entry[];
   taken: number;
 }
-type Entry = Aged<RuntimeContainer>;
+interface Entry extends Aged<RuntimeContainer> {
+  readonly name: string;
+}
 type Take = (list: readonly Entry[], i: number, because: Removing) => void;
 
 /**
  * The dead containers that a pass takes: all of pods that are gone, then what is over the limit of each unit, then what is
  * over the total: down to an equal share of each unit, at least 1, then the oldest of all. Like the kubelet it counts a
- * container as gone even if its removal fails. Answers the ids of those that really go.
+ * container as gone even if its removal fails. Answers those that are left, in no order: what stays, and what did not go.
  *
  * Order where Go's maps have none: units by pod uid, then container name; in a unit, and over all, oldest first, the
  * smaller id first of those made at one moment. kubelet 1.36: evictContainers.
  */
-export function evictContainers(pass: ContainerPass, ledger: Ledger): ReadonlySet<string> {
-  const gone = new Set<string>();
+export function evictContainers(pass: ContainerPass, ledger: Ledger): readonly RuntimeContainer[] {
+  const left: RuntimeContainer[] = [];
   const take: Take = (list, i, because) => {
     const entry = list[i] as Entry;
     const how = { stopFirst: entry.made.state === "CONTAINER_UNKNOWN", tie: isTied(list, i) };
-    if (ledger.take(containerTarget(entry), because, how)) gone.add(entry.made.id);
+    if (!ledger.take(containerTarget(entry), because, how)) left.push(entry.made);
   };
   const all = unitsOf(pass);
   const limited = pass.allSourcesReady ? all.filter((unit) => !removePod(unit, pass.underPressure, take)) : all;
   const { maxPerPodContainer, maxContainers } = pass;
   if (maxPerPodContainer >= 0) {
     for (const unit of limited) {
+      if (unit.dead.length <= maxPerPodContainer) continue;
       const numbers = { dead: unit.dead.length, maxPerPodContainer };
       cut(unit, maxPerPodContainer, { why: "per-container-limit", code: "over_container_limit", numbers }, take);
     }
   }
   if (maxContainers >= 0) enforceTotal(limited, maxContainers, take);
-  for (const unit of all) leaveRest(unit, pass, ledger);
-  return gone;
+  for (const unit of all) leaveRest(unit, pass.minAgeMs, ledger, left);
+  return left;
 }
 
 function removePod(unit: Unit, underPressure: boolean, take: Take): boolean {
@@ -85,63 +88,77 @@ function enforceTotal(units: readonly Unit[], maxContainers: number, take: Take)
   const rest: Entry[] = [];
   for (const { dead, taken } of filled) for (let i = taken; i < dead.length; i++) rest.push(dead[i] as Entry);
   if (rest.length <= maxContainers) return;
-  rest.sort(byAge);
+  const oldest = sortedByAge(rest);
   const numbers = { total: rest.length, maxContainers };
   const over = rest.length - maxContainers;
-  for (let i = 0; i < over; i++) take(rest, i, { why: "total-limit", code: "over_total_limit", numbers });
-  const last = rest[over - 1];
+  for (let i = 0; i < over; i++) take(oldest, i, { why: "total-limit", code: "over_total_limit", numbers });
+  const last = oldest[over - 1];
   if (last === undefined) return;
   for (const unit of filled)
     while (unit.taken < unit.dead.length && byAge(unit.dead[unit.taken] as Entry, last) <= 0) unit.taken++;
 }
 
-function leaveRest({ containers, dead, taken, pod }: Unit, { minAgeMs, newest }: ContainerPass, ledger: Ledger): void {
-  const left = dead.length - taken;
+function leaveRest(
+  { containers, dead, taken, pod }: Unit,
+  minAgeMs: number,
+  ledger: Ledger,
+  left: RuntimeContainer[],
+): void {
+  // most often all of it went
+  if (taken === containers.length) return;
+  const staying = dead.length - taken;
   let seen = 0;
   for (const entry of containers) {
-    if (entry.made.state === "CONTAINER_RUNNING") ledger.leave(containerTarget(entry), RUNNING);
-    else if (!isOldEnough(entry, newest)) {
-      const because = { why: "too-young", code: "too_young", numbers: { minAgeMs } } as const;
-      ledger.leave(containerTarget(entry), because, oldEnoughAt(entry.made.createdAt, minAgeMs));
-    } else if (seen++ >= taken) {
-      const numbers = { dead: left, newer: dead.length - seen };
+    if (entry === dead[seen]) {
+      if (seen++ < taken) continue;
+      const numbers = { dead: staying, newer: dead.length - seen };
       if (pod.fate === "unsynced")
         ledger.leave(containerTarget(entry), { why: "sources-not-ready", code: pod.because });
       else ledger.leave(containerTarget(entry), { why: "within-limits", code: "within_limits", numbers });
+    } else if (entry.made.state === "CONTAINER_RUNNING") ledger.leave(containerTarget(entry), RUNNING);
+    else {
+      const because = { why: "too-young", code: "too_young", numbers: { minAgeMs } } as const;
+      ledger.leave(containerTarget(entry), because, oldEnoughAt(entry.made.createdAt, minAgeMs));
     }
+    left.push(entry.made);
   }
 }
 const RUNNING = { why: "running", code: "running" } as const;
 
-const isOldEnough = ({ made }: Entry, newest: string | null): boolean =>
-  newest !== null && compareNanos(made.createdAt, newest) <= 0;
-
 function unitsOf({ containers, fateOf, newest }: ContainerPass): readonly Unit[] {
-  const byUid = new Map<string, Map<string, Entry[]>>();
+  const byUid = new Map<string, Entry[]>();
   for (const c of containers) {
+    const entry = { made: c, createdAtMs: nanosToMs(c.createdAt), name: c.metadata.name };
     const uid = uidOf(c);
-    let names = byUid.get(uid);
-    if (names === undefined) {
-      names = new Map();
-      byUid.set(uid, names);
-    }
-    const list = names.get(c.metadata.name);
-    if (list === undefined) names.set(c.metadata.name, [aged(c)]);
-    else list.push(aged(c));
+    const list = byUid.get(uid);
+    if (list === undefined) byUid.set(uid, [entry]);
+    else list.push(entry);
   }
+  const mayGo = ({ made }: Entry): boolean =>
+    newest !== null && made.state !== "CONTAINER_RUNNING" && !isAfter(made.createdAt, newest);
   const units: Unit[] = [];
-  for (const uid of keysInOrder(byUid)) {
-    const names = byUid.get(uid) as ReadonlyMap<string, Entry[]>;
+  for (const uid of [...byUid.keys()].sort()) {
     const pod = fateOf(uid);
-    for (const name of keysInOrder(names)) {
-      const list = names.get(name) as Entry[];
-      if (list.length > 1) list.sort(byAge);
-      const mayGo = ({ made }: Entry): boolean =>
-        made.state !== "CONTAINER_RUNNING" && newest !== null && compareNanos(made.createdAt, newest) <= 0;
-      units.push({ pod, containers: list, dead: list.every(mayGo) ? list : list.filter(mayGo), taken: 0 });
+    for (const list of byName(byUid.get(uid) as Entry[])) {
+      const dead = list.every(mayGo) ? list : list.filter(mayGo);
+      units.push({ pod, containers: list, dead, taken: 0 });
     }
   }
   return units;
 }
-const keysInOrder = (map: ReadonlyMap<string, unknown>): readonly string[] =>
-  map.size === 1 ? [...map.keys()] : [...map.keys()].sort();
+
+/** Each name's, by name; oldest first. */
+function byName(list: Entry[]): readonly (readonly Entry[])[] {
+  const name = list[0]?.name;
+  if (list.every((e) => e.name === name)) return [sortedByAge(list)];
+  list.sort((a, b) => (a.name < b.name ? -1 : Number(a.name > b.name)));
+  const lists: (readonly Entry[])[] = [];
+  let from = 0;
+  for (let i = 1; i <= list.length; i++) {
+    if (list[i]?.name === list[from]?.name) continue;
+    const same = list.slice(from, i);
+    lists.push(same.length === 1 ? same : sortedByAge(same));
+    from = i;
+  }
+  return lists;
+}

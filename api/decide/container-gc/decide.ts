@@ -10,18 +10,22 @@ import { evictLogLinks, evictPodLogs } from "./logs.ts";
 import { podFates } from "./pod-fates.ts";
 import { evictSandboxes } from "./sandboxes.ts";
 import { newestOldEnough } from "./unix-nanos.ts";
+import { unlisted } from "./unlisted.ts";
+
+/** What is left is listed without what is gone. */
 
 /**
  * One pass over dead containers, then sandboxes, log directories and dangling log links; with `delete-unused` what
  * belongs to pods that have ended goes too. Refused: a runtime's list, the pods, a pod's uid or the time is lacking; an id
- * that is there twice; flags that the kubelet does not start with (its words). `error` is null and there are no events: the
- * kubelet only logs single failures, and its ContainerGCFailed tells of a list that it could not get, which is refused here.
+ * that is there twice; flags that the kubelet does not start with (its words). `error` is null and there are no events but
+ * where the ask tells that the runtime listed nothing: the kubelet only logs single failures.
  * kubelet 1.36: containerGC.GarbageCollect, realContainerGC.DeleteAllUnusedContainers.
  */
 export function decideContainerGc(asked: Asked<ContainerGcAsk>): Result<Decided<ContainerGcDecision>, Refusal> {
   const { snapshot, ask } = asked;
-  const given = inputOf(snapshot);
+  const given = inputOf(snapshot, ask.error === undefined);
   if (!given.ok) return given;
+  if (ask.error !== undefined) return ok(unlisted(asked, given.value, ask.error));
   const { now, runtime, containers, sandboxes, minAgeMs, maxPerPodContainer, maxContainers } = given.value;
   const reasons = new Reasons(asked.explain);
   const needs: string[] = [];
@@ -30,10 +34,10 @@ export function decideContainerGc(asked: Asked<ContainerGcAsk>): Result<Decided<
   const fateOf = podFates(snapshot, containers, sandboxes);
   const ledger = new Ledger(ask.done, reasons);
   const limits = { minAgeMs, newest: newestOldEnough(now, minAgeMs), maxPerPodContainer, maxContainers };
-  const gone = evictContainers({ containers, fateOf, allSourcesReady, underPressure, ...limits }, ledger);
-  evictSandboxes({ sandboxes, containers, gone, fateOf, underPressure }, ledger);
+  const left = evictContainers({ containers, fateOf, allSourcesReady, underPressure, ...limits }, ledger);
+  evictSandboxes({ sandboxes, containers: left, fateOf, underPressure }, ledger);
   evictPodLogs(runtime, fateOf, allSourcesReady, ledger);
-  evictLogLinks(runtime, gone, ledger);
+  evictLogLinks(runtime, left, ledger);
   ledger.close();
   doubts(given.value, reasons, needs);
   const decision: ContainerGcDecision = {
@@ -45,6 +49,6 @@ export function decideContainerGc(asked: Asked<ContainerGcAsk>): Result<Decided<
     error: null,
     events: [],
   };
-  const verdict = ledger.remove.length > 0 ? "removes" : "keeps";
+  const verdict = ledger.remove.some(({ end }) => end === "planned" || end === "removed") ? "removes" : "keeps";
   return ok({ decision, verdict, reasons: reasons.list, needs, next: null });
 }

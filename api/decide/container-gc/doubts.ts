@@ -1,6 +1,6 @@
 import type { Reasons } from "../reasons.ts";
 import type { GcInput } from "./input.ts";
-import { compareNanos } from "./unix-nanos.ts";
+import { isAfter } from "./unix-nanos.ts";
 
 /** What of the runtime's lists cannot be, or is not whole: each by name, and none of it is a reason to remove more. */
 export function doubts({ now, containers, sandboxes, runtime }: GcInput, reasons: Reasons, needs: string[]): void {
@@ -11,11 +11,11 @@ export function doubts({ now, containers, sandboxes, runtime }: GcInput, reasons
       reasons.add("sandbox_not_listed", id, "podSandboxId", { podSandboxId });
     }
     if (metadata.attempt === undefined) reasons.add("attempt_missing", id, "attempt");
-    if (compareNanos(createdAt, nowText) > 0) reasons.add("created_in_future", id, "createdAt", { createdAt });
+    if (isAfter(createdAt, nowText)) reasons.add("created_in_future", id, "createdAt", { createdAt });
   }
   for (const { id, metadata, createdAt } of sandboxes) {
     if (metadata.attempt === undefined) reasons.add("attempt_missing", id, "attempt");
-    if (compareNanos(createdAt, nowText) > 0) reasons.add("created_in_future", id, "createdAt", { createdAt });
+    if (isAfter(createdAt, nowText)) reasons.add("created_in_future", id, "createdAt", { createdAt });
   }
   for (const list of ["podLogDirectories", "danglingLogLinks"] as const) {
     if (runtime[list] === undefined) needs.push(`runtime.${list}`);

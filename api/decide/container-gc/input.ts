@@ -17,16 +17,19 @@ export interface GcInput {
   readonly maxContainers: number;
 }
 
+const NOTHING_LISTED: Pick<Snapshot, "runtime" | "pods"> = { runtime: { containers: [], sandboxes: [] }, pods: [] };
+
 /** What no pass can do without; half of the runtime's lists decides nothing. Flags have the kubelet's defaults. */
-export function inputOf(snapshot: Snapshot): Result<GcInput, Refusal> {
-  const { observedAt, runtime, pods, kubelet } = snapshot;
+export function inputOf(snapshot: Snapshot, isListed = true): Result<GcInput, Refusal> {
+  const { observedAt, kubelet } = snapshot;
+  const { runtime, pods } = isListed ? snapshot : NOTHING_LISTED;
   const { containers, sandboxes } = runtime ?? {};
   const needs: string[] = [];
   if (observedAt === undefined) needs.push("observedAt");
   if (pods === undefined) needs.push("pods");
   if (containers === undefined) needs.push("runtime.containers");
   if (sandboxes === undefined) needs.push("runtime.sandboxes");
-  const nameless = podsOfNode(snapshot).find((p) => podUid(p) === undefined);
+  const nameless = podsOfNode({ ...snapshot, pods }).find((p) => podUid(p) === undefined);
   if (nameless !== undefined) needs.push(`pods[${pods?.indexOf(nameless)}].metadata.uid`);
   if (
     observedAt === undefined ||
@@ -57,7 +60,9 @@ export function inputOf(snapshot: Snapshot): Result<GcInput, Refusal> {
 }
 
 function repeated(list: string, entries: readonly { readonly id: string }[]): string | undefined {
-  if (new Set(entries.map((e) => e.id)).size === entries.length) return undefined;
+  const ids = new Set<string>();
+  for (const { id } of entries) ids.add(id);
+  if (ids.size === entries.length) return undefined;
   const seen = new Map<string, number>();
   for (const [i, { id }] of entries.entries()) {
     const first = seen.get(id);

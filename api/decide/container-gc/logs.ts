@@ -1,7 +1,7 @@
 import type { Runtime, RuntimeContainer } from "../../model/runtime.ts";
 import type { Ledger } from "./ledger.ts";
 import type { PodState } from "./pod-fates.ts";
-import { logLinkTarget, podLogsTarget } from "./targets.ts";
+import { isPodLogsName, logLinkTarget, podLogsTarget } from "./targets.ts";
 
 const byText = (a: string, b: string): number => (a < b ? -1 : 1);
 const sortedOnce = (names: readonly string[] | undefined): readonly string[] => [...new Set(names)].sort(byText);
@@ -9,7 +9,8 @@ const SURE = { stopFirst: false, tie: false } as const;
 
 /**
  * The log directories of pods that are gone, by name; none before all sources of pods are ready. A pod that has only
- * ended keeps its logs, under pressure too. kubelet 1.36: evictPodLogsDirectories.
+ * ended keeps its logs, under pressure too. A directory of another form (`backup`, `lost+found`) stays: the kubelet takes
+ * all of its name for a uid that no pod has, and removes it. kubelet 1.36: evictPodLogsDirectories.
  */
 export function evictPodLogs(
   { podLogDirectories }: Runtime,
@@ -20,24 +21,21 @@ export function evictPodLogs(
   for (const directory of sortedOnce(podLogDirectories)) {
     const target = podLogsTarget(directory);
     const { fate, because: code } = fateOf(target.pod.uid);
-    if (!allSourcesReady) ledger.leave(target, { why: "sources-not-ready", code: "sources_not_ready" });
+    if (!isPodLogsName(directory)) ledger.leave(target, { why: "not-pod-logs", code: "not_pod_logs" });
+    else if (!allSourcesReady) ledger.leave(target, { why: "sources-not-ready", code: "sources_not_ready" });
     else if (fate === "removed") ledger.take(target, { why: "pod-removed", code }, SURE);
     else ledger.leave(target, { why: "pod-exists", code });
   }
 }
 
 /**
- * The links that lead nowhere, by name. While a log is rotated its link does so for a moment, so a container that the
+ * The links that lead nowhere, by name; `left`: the containers that the pass leaves. While a log is rotated its link does so for a moment, so a container that the
  * runtime still lists, and not as exited, keeps its link. What has another name than a link to a container's log goes.
  * kubelet 1.36: evictPodLogsDirectories.
  */
-export function evictLogLinks(
-  { danglingLogLinks, containers = [] }: Runtime,
-  gone: ReadonlySet<string>,
-  ledger: Ledger,
-): void {
+export function evictLogLinks({ danglingLogLinks }: Runtime, left: readonly RuntimeContainer[], ledger: Ledger): void {
   if (danglingLogLinks === undefined) return;
-  const containerOf = finder(containers.filter((c) => !gone.has(c.id)));
+  const containerOf = finder(left);
   for (const link of sortedOnce(danglingLogLinks)) {
     const container = containerOf(containerIdOf(link));
     const target = logLinkTarget(link, container);

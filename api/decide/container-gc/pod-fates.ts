@@ -1,7 +1,7 @@
 import { isTerminal, type Pod, podUid } from "../../model/pod.ts";
 import type { RuntimeContainer, RuntimeSandbox } from "../../model/runtime.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import { compareNanos, nanosOf } from "./unix-nanos.ts";
+import { isAfter, nanosOf } from "./unix-nanos.ts";
 
 const UID_LABEL = "io.kubernetes.pod.uid";
 /** Empty where the runtime knows of no pod, as the kubelet has it. */
@@ -38,12 +38,9 @@ export function podFates(
   containers: readonly RuntimeContainer[],
   sandboxes: readonly RuntimeSandbox[],
 ): (uid: string) => PodState {
-  const parts = partsOf(containers, sandboxes);
   const startedAt = kubelet?.startedAt === undefined ? null : nanosOf(kubelet.startedAt).toString();
-  const isOfThisKubelet = (uid: string): boolean => {
-    const newest = parts.newest.get(uid);
-    return startedAt === null || (newest !== undefined && compareNanos(newest, startedAt) >= 0);
-  };
+  const parts = partsOf(containers, sandboxes, startedAt);
+  const isOfThisKubelet = (uid: string): boolean => startedAt === null || parts.ofThisKubelet.has(uid);
   const known = new Map<string, PodState>();
   for (const pod of pods) {
     const uid = podUid(pod) ?? "";
@@ -72,20 +69,26 @@ function stateOf(pod: Pod, runs: boolean): PodState {
 interface Parts {
   /** Uids of which a container runs or a sandbox is ready. */
   readonly running: ReadonlySet<string>;
-  /** When the newest container or sandbox of a uid was made. */
-  readonly newest: ReadonlyMap<string, string>;
+  /** Uids of which a container or sandbox was made since the kubelet started; empty if that is not told. */
+  readonly ofThisKubelet: ReadonlySet<string>;
 }
-function partsOf(containers: readonly RuntimeContainer[], sandboxes: readonly RuntimeSandbox[]): Parts {
+function partsOf(
+  containers: readonly RuntimeContainer[],
+  sandboxes: readonly RuntimeSandbox[],
+  startedAt: string | null,
+): Parts {
   const running = new Set<string>();
-  const newest = new Map<string, string>();
-  const note = (uid: string, createdAt: string, runs: boolean): void => {
-    if (runs) running.add(uid);
-    const known = newest.get(uid);
-    if (known === undefined || compareNanos(known, createdAt) < 0) newest.set(uid, createdAt);
-  };
-  for (const c of containers) note(uidOf(c), c.createdAt, c.state === "CONTAINER_RUNNING");
-  for (const s of sandboxes) note(s.metadata.uid, s.createdAt, s.state === "SANDBOX_READY");
-  return { running, newest };
+  const ofThisKubelet = new Set<string>();
+  const isNew = (createdAt: string): boolean => startedAt !== null && !isAfter(startedAt, createdAt);
+  for (const c of containers) {
+    if (c.state === "CONTAINER_RUNNING") running.add(uidOf(c));
+    if (isNew(c.createdAt)) ofThisKubelet.add(uidOf(c));
+  }
+  for (const { state, metadata, createdAt } of sandboxes) {
+    if (state === "SANDBOX_READY") running.add(metadata.uid);
+    if (isNew(createdAt)) ofThisKubelet.add(metadata.uid);
+  }
+  return { running, ofThisKubelet };
 }
 
 /** Why all of a pod may go, or null. kubelet 1.36: evictNonDeletedPods is `underPressure`. */

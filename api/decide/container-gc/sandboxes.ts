@@ -6,9 +6,8 @@ import { type Aged, aged, byAge, isTied } from "./unix-nanos.ts";
 
 export interface SandboxPass {
   readonly sandboxes: readonly RuntimeSandbox[];
+  /** That the pass has left. */
   readonly containers: readonly RuntimeContainer[];
-  /** Ids of containers that this pass has removed before. */
-  readonly gone: ReadonlySet<string>;
   readonly fateOf: (uid: string) => PodState;
   readonly underPressure: boolean;
 }
@@ -25,9 +24,8 @@ type Entry = Aged<RuntimeSandbox>;
  */
 export function evictSandboxes(pass: SandboxPass, ledger: Ledger): void {
   const holding = new Map<string, number>();
-  for (const { id, podSandboxId } of pass.containers) {
-    if (podSandboxId !== undefined && !pass.gone.has(id))
-      holding.set(podSandboxId, (holding.get(podSandboxId) ?? 0) + 1);
+  for (const { podSandboxId } of pass.containers) {
+    if (podSandboxId !== undefined) holding.set(podSandboxId, (holding.get(podSandboxId) ?? 0) + 1);
   }
   const kept: (readonly [Entry, Keeping])[] = [];
   for (const [uid, list] of byPod(pass.sandboxes)) {

@@ -34,6 +34,12 @@ export const sandboxTarget = ({ made: { id, metadata, state }, createdAtMs }: Ag
   createdAtMs,
 });
 
+/** `NAMESPACE_NAME_UID`, none of them empty: no name of Kubernetes holds an underscore. */
+export function isPodLogsName(directory: string): boolean {
+  const parts = directory.split("_");
+  return parts.length === 3 && !parts.includes("");
+}
+
 /** A directory `NAMESPACE_NAME_UID`; what has another form is all uid, as the kubelet reads it. */
 export function podLogsTarget(directory: string): Target & { readonly pod: PodRef } {
   const parts = directory.split("_");

@@ -1,4 +1,5 @@
 import { type EpochMs, epochMs } from "../../model/units.ts";
+import { sortedBy } from "../sorted-by.ts";
 
 /** Nanoseconds since 1970 stay the digits that the runtime sent (they exceed an exact number); none has a leading zero. */
 
@@ -8,6 +9,9 @@ export function compareNanos(a: string, b: string): number {
   if (a.length !== b.length) return a.length - b.length;
   return a < b ? -1 : 1;
 }
+
+/** Cheaper than to compare, for ten thousand. */
+export const isAfter = (a: string, b: string): boolean => (a.length === b.length ? a > b : a.length > b.length);
 
 interface Made {
   readonly id: string;
@@ -21,12 +25,13 @@ export interface Aged<T extends Made = Made> {
 export const aged = <T extends Made>(made: T): Aged<T> => ({ made, createdAtMs: nanosToMs(made.createdAt) });
 
 /** Oldest first; of what was made at one moment the smaller id. */
-export const byAge = (a: Aged, b: Aged): number =>
-  a.createdAtMs - b.createdAtMs ||
-  compareNanos(a.made.createdAt, b.made.createdAt) ||
-  compareText(a.made.id, b.made.id);
+export const byAge = (a: Aged, b: Aged): number => a.createdAtMs - b.createdAtMs || inOneMs(a, b);
+const inOneMs = (a: Aged, b: Aged): number =>
+  compareNanos(a.made.createdAt, b.made.createdAt) || compareText(a.made.id, b.made.id);
 
 const compareText = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
+export const sortedByAge = <T extends Aged>(list: readonly T[]): readonly T[] => sortedBy(list, msOf, inOneMs);
+const msOf = ({ createdAtMs }: Aged): number => createdAtMs;
 
 /** Whether a neighbour in the order was made at the same moment. */
 export const isTied = (sorted: readonly Aged[], i: number): boolean =>

@@ -18,11 +18,12 @@ import { nextLedger } from "./ledger.ts";
 import { listedImages } from "./listed-images.ts";
 import { remembered } from "./remember.ts";
 import { type Ends, endsOf, isGone } from "./removals.ts";
+import { unlisted } from "./unlisted.ts";
 
 /**
  * One pass of the image collection: what goes in the kubelet's order, and what stays and why. Facts: `image-gc`, the `next` of
  * the last pass; without it this is a kubelet's first. Refused: thresholds that no kubelet starts with (its words), no time,
- * half of the runtime's lists, no file system where one is looked at. kubelet 1.36: images.ImageGCManager.
+ * half of the runtime's lists (unless the ask tells that there are none), no file system where one is looked at. kubelet 1.36: images.ImageGCManager.
  */
 export function decideImageGc(asked: Asked<ImageGcAsk>): Result<Decided<ImageGcDecision>, Refusal> {
   const { snapshot, ask } = asked;
@@ -30,6 +31,7 @@ export function decideImageGc(asked: Asked<ImageGcAsk>): Result<Decided<ImageGcD
   if (!read.ok) return read;
   const input = read.value;
   const { now, before, policy } = input;
+  if (ask.error !== undefined) return ok(unlisted(asked, input, ask.error));
   const removedFirst = containersGone(asked);
   if (!removedFirst.ok) return removedFirst;
   const reasons = new Reasons(asked.explain);

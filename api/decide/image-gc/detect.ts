@@ -29,11 +29,18 @@ export function detectImages(
   }
   for (const [id, first, last, handler] of before?.records ?? []) records.set(imageKey(id, handler), [first, last]);
   return [...images.values()].map((image) => {
-    const [first, last] = records.get(image.key) ?? [now, null];
-    const lastUsed = uses.get(image.key)?.why === undefined ? last : now;
+    const known = records.get(image.key);
+    const lastUsed = uses.has(image.key) ? now : (known?.[1] ?? null);
     return {
-      ...image,
-      firstDetectedAtMs: epochMs(first),
+      key: image.key,
+      id: image.id,
+      runtimeHandler: image.runtimeHandler,
+      names: image.names,
+      digests: image.digests,
+      sizeBytes: image.sizeBytes,
+      pinned: image.pinned,
+      layers: image.layers,
+      firstDetectedAtMs: epochMs(known?.[0] ?? now),
       lastUsedAtMs: lastUsed === null ? null : epochMs(lastUsed),
     };
   });

@@ -1,4 +1,5 @@
 import type { ImageKept } from "../../model/image-gc.ts";
+import { sortedBy } from "../sorted-by.ts";
 import type { DetectedImage } from "./detect.ts";
 import type { Use } from "./images-in-use.ts";
 
@@ -26,15 +27,19 @@ export function evictionOrder(
   sandboxImages: ReadonlySet<string>,
 ): EvictionOrder {
   const barred: { image: DetectedImage; why: Barred }[] = [];
-  const free: DetectedImage[] = [];
+  const unsorted: DetectedImage[] = [];
   for (const image of images) {
     const why = barredBy(image, uses.get(image.key), sandboxImages);
-    if (why === undefined) free.push(image);
+    if (why === undefined) unsorted.push(image);
     else barred.push({ image, why });
   }
-  free.sort((a, b) => byLastUsedAndDetected(a, b) || (a.key < b.key ? -1 : 1));
+  const free = sortedBy(
+    unsorted,
+    lastUsed,
+    (a, b) => a.firstDetectedAtMs - b.firstDetectedAtMs || (a.key < b.key ? -1 : 1),
+  );
   const isEqual = (image: DetectedImage, other: DetectedImage | undefined): boolean =>
-    other !== undefined && byLastUsedAndDetected(image, other) === 0;
+    other !== undefined && lastUsed(image) === lastUsed(other) && image.firstDetectedAtMs === other.firstDetectedAtMs;
   const order = free.map((image, i) => {
     return { image, place: i + 1, tie: isEqual(image, free[i - 1]) || isEqual(image, free[i + 1]) };
   });
@@ -51,6 +56,4 @@ function barredBy(image: DetectedImage, use: Use | undefined, sandboxImages: Rea
 export const isValidId = ({ id }: { readonly id: string }): boolean => id !== "" && !id.includes(",");
 
 /** Never used comes before all else: in the kubelet that is the year 1. */
-const byLastUsedAndDetected = (a: DetectedImage, b: DetectedImage): number =>
-  (a.lastUsedAtMs ?? Number.MIN_SAFE_INTEGER) - (b.lastUsedAtMs ?? Number.MIN_SAFE_INTEGER) ||
-  a.firstDetectedAtMs - b.firstDetectedAtMs;
+const lastUsed = ({ lastUsedAtMs }: DetectedImage): number => lastUsedAtMs ?? Number.MIN_SAFE_INTEGER;

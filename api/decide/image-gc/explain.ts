@@ -12,11 +12,12 @@ const PASS = "image-gc";
 
 /** How the pass came to be as it is: its policy, and the disk. */
 export function explainPass(
-  { policy, disk, now, beganAtMs }: ImageGcInput,
+  { policy, disk, now, beganAtMs, clockShiftedMs }: ImageGcInput,
   { operation, fileSystem, freedBytes, events }: ImageGcDecision,
   reasons: Reasons,
 ): void {
   const { highThresholdPercent, lowThresholdPercent, minAgeMs, maxAgeMs } = policy;
+  if (clockShiftedMs !== 0) reasons.add("clock_stepped", PASS, "keep", { steppedMs: clockShiftedMs });
   if (minAgeMs === 0) reasons.add("minimum_age_zero", PASS, "policy", { defaultMs: 120_000 });
   if (operation === "garbage-collect" && !policy.timer)
     reasons.add("timer_off", PASS, "policy", { highThresholdPercent });
@@ -48,29 +49,36 @@ export function explainImages(
   full: boolean,
   reasons: Reasons,
 ): void {
+  // of most images nothing was said yet
+  const told = new Set(reasons.list.map((r) => r.at));
+  const first: Say = (code, at, field, numbers) => {
+    if (told.has(at)) reasons.add(code, at, field, numbers);
+    else reasons.addFirst(code, at, field, numbers);
+  };
   for (const r of remove) {
-    explainRemoval(r, policy.maxAgeMs, now, reasons);
+    explainRemoval(r, policy.maxAgeMs, now, first, reasons);
     if (full) remember(r, reasons);
   }
   for (const k of keep) {
     const [code, numbers] = reasonToKeep(k, uses.get(keyOf(k)), policy.minAgeMs, now);
-    reasons.add(code, keyOf(k), "keep", numbers);
+    first(code, keyOf(k), "keep", numbers);
     if (full) remember(k, reasons);
   }
 }
+type Say = Reasons["add"];
 const keyOf = (i: ImageRef): string => imageKey(i.id, i.runtimeHandler);
 const remember = (i: ImageRef, reasons: Reasons): void => {
   const { firstDetectedAtMs, lastUsedAtMs } = i;
   reasons.add("image_remembered", keyOf(i), "image", { firstDetectedAtMs, lastUsedAtMs: lastUsedAtMs ?? undefined });
 };
 
-function explainRemoval(r: ImageRemoval, maxAgeMs: number, now: EpochMs, reasons: Reasons): void {
+function explainRemoval(r: ImageRemoval, maxAgeMs: number, now: EpochMs, first: Say, reasons: Reasons): void {
   const at = keyOf(r);
   const unusedMs = r.lastUsedAtMs === null ? undefined : now - r.lastUsedAtMs;
   const { place, sizeBytes } = r;
-  if (r.why === "too-old") reasons.add("image_too_old", at, "remove", { place, unusedMs, maxAgeMs });
-  else if (r.why === "space") reasons.add("image_frees_space", at, "remove", { place, unusedMs, sizeBytes });
-  else reasons.add("image_unused", at, "remove", { place, unusedMs, sizeBytes });
+  if (r.why === "too-old") first("image_too_old", at, "remove", { place, unusedMs, maxAgeMs });
+  else if (r.why === "space") first("image_frees_space", at, "remove", { place, unusedMs, sizeBytes });
+  else first("image_unused", at, "remove", { place, unusedMs, sizeBytes });
   if (r.tie) reasons.add("order_is_chance", at, "place", { place });
   if (r.end === "failed" || r.end === "stopped") {
     reasons.add(`image_removal_${r.end}`, at, "end", { message: r.message });

@@ -56,8 +56,8 @@ function indexOf({ images }: Inventory): Map<string, ListedImage[]> {
   return index;
 }
 
-/** The digest where there is one, else the full name and tag. */
-function indexed(reference: string): string {
+/** Equal for all references that can mean the same image: the digest where there is one, else the full name and tag. */
+export function indexed(reference: string): string {
   const at = reference.lastIndexOf("@");
   if (at >= 0) return reference.slice(at + 1);
   return reference.startsWith("sha256:") ? reference : fullName(reference);

@@ -1,9 +1,10 @@
 import type { Asked, Refusal } from "../../model/decision.ts";
 import { decodeImageGcFacts, type ImageGcAsk, type ImageGcFacts } from "../../model/image-gc.ts";
 import { err, ok, type Result } from "../../model/result.ts";
-import type { RuntimeContainer, RuntimeImage } from "../../model/runtime.ts";
+import type { Runtime, RuntimeContainer, RuntimeImage } from "../../model/runtime.ts";
 import { type EpochMs, epochMs } from "../../model/units.ts";
 import { configurationOf } from "../config.ts";
+import { onThisClock } from "./clock-step.ts";
 import type { DiskNumbers } from "./disk.ts";
 import { imageIsTold } from "./images-in-use.ts";
 import { type ImageGcPolicy, imageGcPolicy } from "./policy.ts";
@@ -15,10 +16,15 @@ export interface ImageGcInput {
   readonly containers: readonly RuntimeContainer[];
   /** Null: the operation does not look at it. */
   readonly disk: DiskNumbers | null;
+  /** On the clock of `now`. */
   readonly before: ImageGcFacts | undefined;
+  /** By how much its times were moved for that. */
+  readonly clockShiftedMs: number;
   /** Null: neither the kubelet's start nor an earlier pass is known. */
   readonly beganAtMs: EpochMs | null;
 }
+
+const NOTHING_LISTED: Pick<Runtime, "images" | "containers"> = { images: [], containers: [] };
 
 /** What no pass can do without. Nothing of it is guessed: with half of the lists, what is in use would look unused. */
 export function imageGcInput({ snapshot, facts, ask }: Asked<ImageGcAsk>): Result<ImageGcInput, Refusal> {
@@ -30,9 +36,10 @@ export function imageGcInput({ snapshot, facts, ask }: Asked<ImageGcAsk>): Resul
     return err({ code: "invalid_state", message, needs: [] });
   }
   const { observedAt, runtime, kubelet } = snapshot;
-  const readsDisk = ask.operation === "garbage-collect" && policy.value.timer;
+  const isListed = ask.error === undefined;
+  const readsDisk = isListed && ask.operation === "garbage-collect" && policy.value.timer;
   const disk = readsDisk ? (ask.fileSystem ?? snapshot.stats?.node?.runtime?.imageFs) : null;
-  const { images, containers } = runtime ?? {};
+  const { images, containers } = isListed ? (runtime ?? {}) : NOTHING_LISTED;
   const untold = containers?.findIndex((c) => !imageIsTold(c)) ?? -1;
   const missing: string[] = [];
   if (observedAt === undefined) missing.push("observedAt");
@@ -49,15 +56,18 @@ export function imageGcInput({ snapshot, facts, ask }: Asked<ImageGcAsk>): Resul
   ) {
     return err({ code: "needs_input", message: `an image collection needs ${missing.join(", ")}`, needs: missing });
   }
+  const now = epochMs(Date.parse(observedAt));
+  const { facts: known, shiftedMs } = onThisClock(before.value, snapshot.clockSteppedMs ?? 0, now);
   const startedAt = kubelet?.startedAt;
-  const began = startedAt === undefined ? before.value?.beganAtMs : Date.parse(startedAt);
+  const began = startedAt === undefined ? known?.beganAtMs : Date.parse(startedAt);
   return ok({
-    now: epochMs(Date.parse(observedAt)),
+    now,
     policy: policy.value,
     images,
     containers,
     disk,
-    before: before.value,
+    before: known,
+    clockShiftedMs: shiftedMs,
     beganAtMs: began === undefined ? null : epochMs(began),
   });
 }

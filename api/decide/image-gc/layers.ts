@@ -10,16 +10,8 @@ export function exclusiveBytes(
 ): readonly number[] | null {
   // only layers of what goes are counted: an image that stays has but to be asked for them
   const layers = new Map<string, Layer>();
-  const going = new Map<ListedImage, Layer[]>();
-  for (const { image, gone } of removals) if (gone) going.set(image, []);
-  for (const [image, held] of going) {
-    for (const { digest, sizeBytes } of image.layers ?? []) {
-      const layer = layers.get(digest) ?? { sizeBytes: sizeBytes ?? 0, holders: 0 };
-      layers.set(digest, layer);
-      layer.holders++;
-      held.push(layer);
-    }
-  }
+  const going = new Map<ListedImage, readonly Layer[]>();
+  for (const { image, gone } of removals) if (gone) going.set(image, held(image, layers));
   for (const image of images) {
     if (image.layers === undefined) return null;
     const stays = !going.has(image);
@@ -39,4 +31,18 @@ interface Layer {
   readonly sizeBytes: number;
   /** How often images that are not gone hold it: an empty one is often listed several times in one. */
   holders: number;
+}
+
+/** Counts the image's layers. */
+function held(image: ListedImage, layers: Map<string, Layer>): readonly Layer[] {
+  return (image.layers ?? []).map(({ digest, sizeBytes }) => {
+    const known = layers.get(digest);
+    if (known !== undefined) {
+      known.holders++;
+      return known;
+    }
+    const layer = { sizeBytes: sizeBytes ?? 0, holders: 1 };
+    layers.set(digest, layer);
+    return layer;
+  });
 }

@@ -198,7 +198,12 @@ describe("image volumes", () => {
 describe("one thing now", () => {
   test("an image without a size is not one of zero bytes", async () => {
     const runtime = runtimeOver(fakeConnection({ ImageStatus: { image: image("sha256:a", { size: "0" }) } }));
-    expect(await value(runtime.imageNow("sha256:a", ""))).toEqual({ id: "sha256:a", pinned: false, sizeBytes: null });
+    expect(await value(runtime.imageNow("sha256:a", ""))).toEqual({
+      id: "sha256:a",
+      names: [],
+      pinned: false,
+      sizeBytes: null,
+    });
   });
 
   test("a removal that the runtime refuses for want of a target says NOT_FOUND", async () => {

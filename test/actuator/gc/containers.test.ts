@@ -1,4 +1,7 @@
 import { expect, test } from "vitest";
+import { guardPodLogs } from "../../../actuator/gc/guard-container.ts";
+import type { Look } from "../../../actuator/gc/look.ts";
+import type { ContainerRemoval } from "../../../api/model/container-gc.ts";
 import { faultOf } from "../../sim/fake-runtime.ts";
 import { container, gcWorld, pod, put, START, sandbox, when } from "./world.ts";
 
@@ -108,6 +111,39 @@ test("logs of a pod that runs stay, whatever the list of pods says", async () =>
   world.node.podLogs.add("ns_pod-u1_u1");
   await world.node.turn(["container-gc"]);
   expect([...world.node.podLogs]).toEqual(["ns_pod-u1_u1"]);
+});
+
+test("logs of a pod that ran when the runtime was listed stay, even where a decision names them", async () => {
+  const removal = { id: "ns_pod-u1_u1" } as ContainerRemoval;
+  const noPods = async () => ({ pods: [], whole: true, problems: [], notices: [] });
+  const look = (living: readonly string[]) =>
+    ({ livingPods: new Set(living), pods: [] as unknown[] }) as Partial<Look> as Look;
+  expect(await guardPodLogs(removal, look([]), noPods)).toMatchObject({ state: "as-planned" });
+  expect(await guardPodLogs(removal, look(["u1"]), noPods)).toEqual({
+    state: "surprise",
+    found: "its pod runs, though it is not among the pods: are those all?",
+  });
+});
+
+test("a container whose removal nobody answered and which is still there ends the pass", async () => {
+  const world = goneWorld();
+  put(world.node, sandbox("s2", "u2"), container("c2", "s2", "img"));
+  when(world.node, "RemoveContainer", () => faultOf("RemoveContainer", "DEADLINE_EXCEEDED", "no answer"));
+  const turn = await world.node.turn(["container-gc"]);
+  expect(ends(world)).toEqual(["container c1 stopped"]);
+  expect(world.node.runtime.performed).toEqual([]);
+  expect(turn.collections[0]?.answer?.verdict).toBe("keeps");
+});
+
+test("a sandbox whose removal nobody answered and which is gone counts as removed", async () => {
+  const world = goneWorld();
+  when(world.node, "RemovePodSandbox", () => faultOf("RemovePodSandbox", "UNAVAILABLE", "broke"), "after");
+  await world.node.turn(["container-gc"]);
+  expect(ends(world).slice(0, 3)).toEqual([
+    "container c1 removed",
+    "sandbox s1 removed",
+    "pod-logs ns_pod-u1_u1 removed",
+  ]);
 });
 
 test("when the pods cannot be read again right before logs go, they stay and it is told", async () => {

@@ -90,6 +90,11 @@ test.each([
   ],
   ["pinned by now", "it is pinned now", (world: World): void => put(world.node, image("sha256:0", 100, true))],
   [
+    "another one under its id by now",
+    "its id is sha256:other now",
+    (world: World): void => void world.node.runtime.images.set("sha256:0", image("sha256:other")),
+  ],
+  [
     "gone by now",
     "it is not there any more",
     (world: World): void => void world.node.runtime.images.delete("sha256:0"),
@@ -150,7 +155,8 @@ test("told to stop, it finishes the removal under way and tells what it did", as
     return undefined;
   });
   await node.turn(["image-gc"]);
-  expect(node.removals.map(({ end }) => end)).toEqual(["removed"]);
+  expect(node.removals.map(({ end }) => end)).toEqual(["removed", "stopped"]);
+  expect(node.removals[1]?.message).toBe("not tried: the pass was told to stop");
   expect((node.facts as ImageGcFacts).removed.map(({ id }) => id)).toEqual(["sha256:0"]);
   expect(node.journal.unclosed()).toEqual({ ok: true, value: null });
 });

@@ -1,5 +1,6 @@
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { actuatorConfig } from "../../../actuator/config.ts";
 import { openCollector } from "../../../actuator/gc/open.ts";
 import type { GcPorts } from "../../../actuator/gc/ports.ts";
@@ -33,20 +34,25 @@ test.each([
   expect(config.ok ? "" : config.error).toContain(`${name}: `);
 });
 
-test("of all processes one removes what a runtime holds; to look is always allowed", async () => {
-  const { dir } = gcWorld();
+/** Opens collectors, told that this is their runtime. */
+function opening(dir: string) {
   const shared: Parameters<typeof openCollector>[0] = {
     client: {} as GcPorts["client"],
     observeMachine,
     readPods: async () => ({ pods: [], whole: true, problems: [], notices: [] }),
     readConfiguration: async () => ok({}),
   };
-  const runtimeEndpoint = `unix://${join(dir, "none.sock")}`;
-  const open = (garbageCollection: string) => {
+  return (garbageCollection: string, runtimeEndpoint: string) => {
     const config = actuatorConfig({ stateDir: dir, runtimeEndpoint, garbageCollection });
     if (!config.ok) throw new Error(config.error);
     return openCollector(shared, { config: config.value }, { stop: new AbortController().signal, joinsEviction: true });
   };
+}
+
+test("of all processes one removes what a runtime holds; to look is always allowed", async () => {
+  const { dir } = gcWorld();
+  const runtimeEndpoint = `unix://${join(dir, "none.sock")}`;
+  const open = (mode: string) => opening(dir)(mode, runtimeEndpoint);
   const first = await open("enforce");
   const second = await open("enforce");
   const looking = await open("observe");
@@ -57,4 +63,20 @@ test("of all processes one removes what a runtime holds; to look is always allow
   const third = await open("enforce");
   expect(third.ok).toBe(true);
   for (const one of [looking, third]) if (one.ok) one.value.release();
+});
+
+test("one runtime under two names is one", async () => {
+  const { dir } = gcWorld();
+  mkdirSync(join(dir, "run"));
+  writeFileSync(join(dir, "run", "real.sock"), "");
+  symlinkSync("run", join(dir, "var-run"));
+  symlinkSync(join("run", "real.sock"), join(dir, "link.sock"));
+  const open = opening(dir);
+  const first = await open("enforce", join(dir, "run", "real.sock"));
+  if (!first.ok) throw new Error(first.error);
+  onTestFinished(first.value.release);
+  for (const name of ["link.sock", "var-run/real.sock", "run/../run/real.sock"]) {
+    const second = await open("enforce", `unix://${dir}/${name}`);
+    expect(second.ok ? "" : second.error, name).toContain(`process ${process.pid}`);
+  }
 });

@@ -117,20 +117,26 @@ describe("a sandbox goes once the containers in it are gone", () => {
 });
 
 describe("log directories", () => {
-  const directories = ["default_b_uid-b", "default_a_uid-a", "odd", "ns_x_y_uid-a"];
+  const directories = ["default_b_uid-b", "default_a_uid-a"];
   const of = (pods: readonly Json[], kubelet: Json = {}, ask?: unknown) =>
     answer(node(pods, { podLogDirectories: directories }, kubelet), ask);
-  test("those of pods that are gone, by name; the uid is what follows the last underscore", () => {
+  test("those of pods that are gone, by name", () => {
     const decided = of([pod("a")]);
-    expect(removed(decided)).toEqual(["default_b_uid-b: pod-removed", "odd: pod-removed"]);
-    expect(kept(decided)).toEqual(["default_a_uid-a: pod-exists", "ns_x_y_uid-a: pod-exists"]);
+    expect(removed(decided)).toEqual(["default_b_uid-b: pod-removed"]);
+    expect(kept(decided)).toEqual(["default_a_uid-a: pod-exists"]);
     expect(decided.decision.remove[0]).toMatchObject({
       target: "pod-logs",
       pod: { namespace: "default", name: "b", uid: "uid-b" },
       state: null,
       createdAtMs: null,
     });
-    expect(decided.decision.remove[1]?.pod).toEqual({ namespace: "", name: "", uid: "odd" });
+  });
+  test("a directory whose name is not NAMESPACE_NAME_UID is no pod's, and stays", () => {
+    const strays = ["backup", "lost+found", "ns_uid", "ns_x_y_uid", "_x_uid", "ns__uid", "ns_x_"].sort();
+    const decided = answer(node([], { podLogDirectories: [...strays, "ns_x_uid"] }));
+    expect(removed(decided)).toEqual(["ns_x_uid: pod-removed"]);
+    expect(kept(decided)).toEqual(strays.map((name) => `${name}: not-pod-logs`));
+    expect(codesOf(decided, "backup")).toEqual(["not_pod_logs"]);
   });
   test("none before all sources are ready, not even of an evicted pod", () => {
     const decided = of([pod("a", EVICTED)], { sourcesReady: false });

@@ -1,0 +1,75 @@
+import { expect, test } from "vitest";
+import { LIMITS } from "../../../api/model/limits.ts";
+import { Died } from "../../sim/gc-node.ts";
+import { container, fullOfImages, gcWorld, put, sandbox } from "./world.ts";
+
+type World = ReturnType<typeof gcWorld>;
+/** The API as before, but for bodies of more than so many bytes. */
+function limitTo({ node, api }: World, bytes: number): void {
+  node.fetch = async (request) => {
+    const { byteLength } = await request.clone().arrayBuffer();
+    if (byteLength <= bytes) return api.fetch(request);
+    const detail = `the body has more than ${bytes} bytes`;
+    return Response.json({ code: "body_too_large", detail }, { status: 413 });
+  };
+}
+
+test("what is too large for the API is decided here, told with its size, and not kept for later", async () => {
+  const world = gcWorld();
+  await fullOfImages(world);
+  const { node } = world;
+  limitTo(world, 500);
+  const turn = await node.turn(["image-gc"]);
+  // seen five minutes ago: old enough only for one who remembers
+  expect(node.runtime.performed.map(({ id }) => id)).toEqual(["sha256:0"]);
+  expect(turn.collections[0]?.answer?.decidedBy).toBe("here");
+  const told = node.problems.map(({ message }) => message);
+  expect(told[0]).toMatch(
+    /413 body_too_large.* the body of [1-9][0-9]{3} bytes is too large.*recorded nowhere.*--max-body-bytes/,
+  );
+  expect(node.outboxSize).toBe(0);
+  expect(node.facts).toMatchObject({ removed: [{ id: "sha256:0", times: 1 }] });
+});
+
+test("containers and eviction are decided here as well", async () => {
+  const world = gcWorld({ joinsEviction: true });
+  const { node } = world;
+  put(node, sandbox("s1", "u1"), container("c1", "s1", "img"));
+  node.kubeletConfiguration = { evictionHard: { "imagefs.available": "15%" } };
+  limitTo(world, 500);
+  const turn = await node.turn(["container-gc"]);
+  expect(turn.reclaim?.answer.decidedBy).toBe("here");
+  expect(node.runtime.performed.map(({ id }) => id)).toEqual(["c1", "s1"]);
+  expect(node.outboxSize).toBe(0);
+});
+
+test("once its limit is raised the API is told what it missed", async () => {
+  const world = gcWorld();
+  await fullOfImages(world);
+  const { node, api } = world;
+  limitTo(world, 500);
+  await node.turn(["image-gc"]);
+  limitTo(world, LIMITS.bodyBytes);
+  await world.clock.advanceTo(world.clock.nowMs + 60_000);
+  const turn = await node.turn(["image-gc"]);
+  expect(turn.collections[0]?.answer?.decidedBy).toBe("api");
+  const known = await api.store.readFacts("sim");
+  expect(known.ok && known.value["image-gc"]).toMatchObject({ next: { removed: [{ id: "sha256:0", times: 1 }] } });
+});
+
+test("a crash whose pass is too large to be told loses no end", async () => {
+  const world = gcWorld();
+  await fullOfImages(world);
+  const { node } = world;
+  node.runtime.on = ({ call, phase }) => {
+    if (call === "RemoveImage" && phase === "after") throw new Died("killed");
+    return undefined;
+  };
+  await node.turnOrDie(["image-gc"]);
+  limitTo(world, 500);
+  const turn = await node.turn([]);
+  expect(turn.problems).toEqual([]);
+  expect(node.settled.map(({ done }) => done.map(({ id, end }) => [id, end]))).toEqual([[["sha256:0", "removed"]]]);
+  expect(node.facts).toMatchObject({ removed: [{ id: "sha256:0", times: 1 }] });
+  expect(node.journal.unclosed()).toEqual({ ok: true, value: null });
+});

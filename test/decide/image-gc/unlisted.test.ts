@@ -1,0 +1,43 @@
+import { expect, test } from "vitest";
+import { answer as containers, node as withContainers } from "../container-gc/asking.ts";
+import { answer, facts, MINUTE, next, node, reasons, START } from "./asking.ts";
+
+const ERROR = "rpc error: code = Unavailable desc = gone";
+const blind = (more: object = {}) => ({ ...node([]), runtime: undefined, stats: undefined, ...more });
+
+test.each([
+  ["the first failure", false, {}, {}, true, []],
+  ["a failure after another", true, {}, {}, true, ["ImageGCFailed"]],
+  ["what the eviction manager asks for", false, { operation: "delete-unused" }, {}, false, []],
+  ["no timer", false, {}, { kubeletConfiguration: { imageGCHighThresholdPercent: 100 } }, false, []],
+] as const)(
+  "without lists the pass has failed, and nothing is forgotten: %s",
+  (_, before, ask, more, failed, events) => {
+    const known = facts([["a", -9 * MINUTE, null]], { failed: before });
+    const told = answer(blind(more), known, { ...ask, done: [], error: ERROR });
+    expect(told.verdict).toBe("fails");
+    expect(told.decision).toMatchObject({ remove: [], keep: [], freedBytes: 0, error: ERROR });
+    expect(told.decision.events).toEqual(events.map((reason) => ({ type: "Warning", reason, message: ERROR })));
+    expect(reasons(told)).toEqual(["runtime_list_failed image-gc"]);
+    expect(next(told)).toEqual({ ...known, atMs: START, failed });
+  },
+);
+
+test("a first pass that fails begins to watch", () => {
+  const told = answer(blind(), undefined, { error: ERROR });
+  expect(next(told)).toEqual({ atMs: START, beganAtMs: START, failed: true, records: [], removed: [] });
+});
+
+test.each([
+  ["garbage-collect", ["ContainerGCFailed"]],
+  ["delete-unused", []],
+])("of containers %s has the events %j", (operation, events) => {
+  const told = containers(
+    { ...withContainers([], {}), runtime: undefined, pods: undefined },
+    { operation, error: ERROR },
+  );
+  expect(told.verdict).toBe("fails");
+  expect(told.decision.error).toBe(ERROR);
+  expect(told.decision.events).toEqual(events.map((reason) => ({ type: "Warning", reason, message: ERROR })));
+  expect(reasons(told as never)).toEqual(["runtime_list_failed container-gc"]);
+});
