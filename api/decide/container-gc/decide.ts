@@ -12,8 +12,6 @@ import { evictSandboxes } from "./sandboxes.ts";
 import { newestOldEnough } from "./unix-nanos.ts";
 import { unlisted } from "./unlisted.ts";
 
-/** What is left is listed without what is gone. */
-
 /**
  * One pass over dead containers, then sandboxes, log directories and dangling log links; with `delete-unused` what
  * belongs to pods that have ended goes too. Refused: a runtime's list, the pods, a pod's uid or the time is lacking; an id
