@@ -4,6 +4,7 @@ import { run } from "../cli/run.ts";
 import { imageDecision } from "./gc/daemon.ts";
 import { ImageStory, tag } from "./gc/image-story.ts";
 import { GcNode } from "./gc/node.ts";
+import { podOf } from "./gc/pods-server.ts";
 import { noContainerd } from "./gc/skip.ts";
 
 const START_MS = 60_000;
@@ -40,6 +41,7 @@ describe.skipIf(why !== undefined)("images that a person collects", { timeout: T
     await story.use("used");
     await node.containerd.runPod({ name: "web", uid: "uid-web", image: tag("running") });
     story.hold("running");
+    node.pods.set([podOf("web", "uid-web")]);
     const { daemon } = node;
     const { expected, sinceMs } = await story.cross(16 * MIB);
     expect(expected).toEqual([0, 1, 2].map((i) => tag(`plain-${i}`)));
