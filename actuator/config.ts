@@ -5,12 +5,17 @@ import { absolutePath, nodeName, wholeNumber } from "../api/model/fields.ts";
 import { err, ok, type Result } from "../api/model/result.ts";
 import { socketPathOf } from "./containerd/endpoint.ts";
 import { KUBELET_DIRECTORY } from "./machine/observe.ts";
+import { parseListen } from "./status/listen.ts";
 
 const seconds = (min: number) => z.number().min(min).max(86_400);
 const file = z.string().min(1).max(4096);
 const endpoint = z.string().superRefine((text, ctx) => {
   const path = socketPathOf(text);
   if (!path.ok) ctx.addIssue({ code: "custom", message: path.error });
+});
+const listen = z.string().superRefine((text, ctx) => {
+  const address = parseListen(text);
+  if (!address.ok) ctx.addIssue({ code: "custom", message: address.error });
 });
 /** A Go duration, as the kubelet's flag takes it. */
 const duration = z.string().transform((text, ctx) => {
@@ -62,6 +67,25 @@ const schema = z.strictObject({
    * from `mode`, which speaks of cgroups.
    */
   garbageCollection: z.enum(["off", "observe", "enforce"]).default("off"),
+  /**
+   * `enforce`: the pods of `manifests` or `podsUrl` are run: admitted, started, kept, ended. What this daemon did not
+   * start it never stops.
+   */
+  pods: z.enum(["off", "enforce"]).default("off"),
+  /** `static`: as the kubelet takes a manifest, critical and never evicted. `ordinary`: by their priority, as an API server's. */
+  manifestPods: z.enum(["static", "ordinary"]).default("static"),
+  /** Volumes, hosts files and termination messages of pods lie below it. */
+  podsDirectory: absolutePath.default("/var/lib/nodewise/pods"),
+  /** From look to look at the runtime and the pods' source. */
+  syncSeconds: seconds(0.1).default(1),
+  /** From look to look at what the node runs short of; the kubelet's is 10 seconds. */
+  evictionPeriodSeconds: seconds(0.1).default(10),
+  /** When a refused pod is tried again although nothing has changed. */
+  retrySeconds: seconds(1).default(60),
+  /** At a clean end pods are stopped too, those of the lowest priority first; else they go on. */
+  drain: z.boolean().default(false),
+  /** Status, events and metrics, read-only; `off`: nowhere. Absent: 127.0.0.1:10260 where pods are run, else nowhere. */
+  statusListen: listen.optional(),
   /** CRI v1 over a unix socket. */
   runtimeEndpoint: endpoint.default("unix:///run/containerd/containerd.sock"),
   /** Of one call; the kubelet's runtimeRequestTimeout. */
@@ -86,11 +110,17 @@ export function actuatorConfig(settings: Readonly<Record<string, unknown>>): Res
     const faults = parsed.error.issues.map((i) => `${i.path.join(".") || "settings"}: ${i.message}`);
     return err(faults.join("; "));
   }
-  const { manifests, podsUrl, cgroupRoot, mode } = parsed.data;
+  const { manifests, podsUrl, cgroupRoot, mode, pods, containers } = parsed.data;
   if (cgroupRoot === "/" && mode !== "observe") {
     return err(
       "cgroupRoot: `/` is the whole machine, which is only observed: name a cgroup of its own for mode enforce",
     );
+  }
+  if (pods === "enforce" && mode !== "enforce") {
+    return err("pods: they run in cgroups of their own, so enforce needs `mode: enforce` too");
+  }
+  if (pods !== "off" && containers === "create") {
+    return err("containers: the runtime makes them where pods are run: leave `existing`, or set `pods: off`");
   }
   if (manifests !== undefined && podsUrl !== undefined) {
     return err("manifests and podsUrl: pods come from one place, set only one of them");

@@ -1,22 +1,21 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { err, ok, type Result } from "../api/model/result.ts";
 import type { ApiAccess } from "./api-access.ts";
 import { openHierarchy } from "./cgroupfs/hierarchy.ts";
-import { ApiClient, localClient } from "./client.ts";
+import { clientOf } from "./client-of.ts";
 import type { ActuatorConfig } from "./config.ts";
+import { readConfiguration } from "./configuration-file.ts";
 import type { Collector } from "./gc/collector.ts";
 import { type CollectionEvents, type OpenCollector, openCollector, podsOrNone, type Shared } from "./gc/open.ts";
+import type { GcKind, TurnReport } from "./gc/ports.ts";
 import { collectUntil } from "./gc/timers.ts";
+import type { PodEvent } from "./lifecycle/event.ts";
 import { type PassReport, runPass } from "./loop.ts";
 import { observeMachine } from "./machine/observe.ts";
 import { readStateFiles } from "./machine/state-files.ts";
-import { formText, isConfiguration } from "./manifests/document-form.ts";
-import { readObjects } from "./manifests/read-objects.ts";
-import { Memory } from "./memory.ts";
-import { Outbox } from "./outbox.ts";
+import { Notices } from "./notices.ts";
 import { openState } from "./own-state.ts";
+import { PodsDaemon } from "./pods/daemon.ts";
 import { podsSource } from "./pods-source.ts";
 import type { LoopPorts, Problem } from "./ports.ts";
 import type { Recovery } from "./recover.ts";
@@ -28,6 +27,8 @@ export interface ActuatorOptions extends CollectionEvents {
   readonly onPass: (report: PassReport) => void;
   readonly onProblem: (problem: Problem) => void;
   readonly onRecovery: (recovery: Recovery) => void;
+  /** What happens to pods that this daemon runs. */
+  readonly onEvent?: (event: PodEvent) => void;
 }
 export interface Actuator {
   /** Ends after the pass that is under way. */
@@ -42,11 +43,17 @@ export async function startActuator(options: ActuatorOptions): Promise<Result<Ac
   const prepared = await preparePorts(options, stopping.signal);
   if (!prepared.ok) return prepared;
   const { ports, collector, release } = prepared.value;
-  const collections =
-    collector === null
-      ? []
-      : [collectUntil(stopping.signal, collector, options.config, (turn) => options.onTurn?.(turn))];
-  const done = Promise.all([passes(ports, options, stopping.signal), ...collections])
+  const notices = new Notices(options.onProblem);
+  const onTurn = (turn: TurnReport): void => tellTurn(turn, notices, options);
+  const collections = collector === null ? [] : [collectUntil(stopping.signal, collector, options.config, onTurn)];
+  const pods = options.config.pods === "off" ? null : await openDaemon(ports, options, collector, onTurn);
+  if (pods !== null && !pods.ok) {
+    stopping.abort();
+    release();
+    return pods;
+  }
+  const main = pods?.value.runUntil(stopping.signal) ?? passes(ports, options, notices, stopping.signal);
+  const done = Promise.all([main, ...collections])
     .then(() => {})
     .finally(release);
   return ok({
@@ -58,14 +65,37 @@ export async function startActuator(options: ActuatorOptions): Promise<Result<Ac
   });
 }
 
-/** One pass, with one of every collection where that is on, and no daemon: what `--once` runs. */
+/** Pods are run by a daemon of their own, which does the passes over the cgroups too. */
+async function openDaemon(
+  ports: LoopPorts,
+  options: ActuatorOptions,
+  collector: Collector | null,
+  onTurn: (turn: TurnReport) => void,
+): Promise<Result<PodsDaemon, string>> {
+  const { hierarchy, journal } = ports;
+  if (hierarchy === null || journal === null)
+    return err("pods: they need cgroups, and a journal of what is written to them");
+  const reclaim = async (functions: readonly string[]): Promise<void> => {
+    if (collector !== null) onTurn(await collector.turn(new Set(functions.flatMap(kindOf)), "delete-unused"));
+  };
+  return PodsDaemon.open({ ...ports, hierarchy, journal }, { ...options, reclaim });
+}
+const kindOf = (name: string): readonly GcKind[] =>
+  name === "delete-unused-containers" ? ["container-gc"] : name === "delete-unused-images" ? ["image-gc"] : [];
+
+/**
+ * One pass, with one of every collection where that is on, and no daemon: what `--once` runs. Notices are told here, the
+ * pass's problems are in its report.
+ */
 export async function passOnce(options: ActuatorOptions): Promise<Result<PassReport, string>> {
   const prepared = await preparePorts(options, new AbortController().signal);
   if (!prepared.ok) return prepared;
   const { ports, collector, release } = prepared.value;
   try {
+    const notices = new Notices(options.onProblem);
     const report = await runPass(ports, options.config, 1);
-    if (collector !== null) options.onTurn?.(await collector.turn(new Set(["container-gc", "image-gc"])));
+    notices.tell("pass", report.notices, report.problems);
+    if (collector !== null) tellTurn(await collector.turn(new Set(["container-gc", "image-gc"])), notices, options);
     return ok(report);
   } finally {
     release();
@@ -75,18 +105,22 @@ export async function passOnce(options: ActuatorOptions): Promise<Result<PassRep
 async function passes(
   ports: LoopPorts,
   { config, onPass, onProblem }: ActuatorOptions,
+  notices: Notices,
   stop: AbortSignal,
 ): Promise<void> {
-  let told: readonly string[] = [];
   for (let sequence = 1; !stop.aborted; sequence++) {
     const report = await runPass(ports, config, sequence);
     for (const problem of report.problems) onProblem(problem);
-    // a notice stays true from pass to pass, and is told when it is new
-    for (const notice of report.notices) if (!told.includes(notice.message)) onProblem(notice);
-    told = report.notices.map(({ message }) => message);
+    notices.tell("pass", report.notices, report.problems);
     onPass(report);
     await sleep(config.intervalSeconds * 1000, undefined, { signal: stop }).catch(() => {});
   }
+}
+
+function tellTurn(turn: TurnReport, notices: Notices, { onProblem, onTurn }: ActuatorOptions): void {
+  for (const problem of turn.problems) onProblem(problem);
+  notices.tell("turn", turn.notices, turn.problems);
+  onTurn?.(turn);
 }
 
 interface Prepared {
@@ -109,7 +143,9 @@ async function preparePorts(options: ActuatorOptions, stop: AbortSignal): Promis
   if (!state.ok) return state;
   const { journal, lock } = state.value;
   const shared = {
-    observeMachine: () => observeMachine({ kubeletDirectory: config.kubeletDir }),
+    // where pods are run, the node's disk is the one that their volumes lie on
+    observeMachine: () =>
+      observeMachine({ kubeletDirectory: config.pods === "off" ? config.kubeletDir : config.podsDirectory }),
     readPods: podsSource(config),
     readConfiguration: () => readConfiguration(config.kubeletConfiguration),
   };
@@ -148,39 +184,6 @@ async function openParties(
   if (!client.ok) return client;
   if (config.garbageCollection === "off") return ok({ client: client.value, collecting: null });
   const ofCollector = { ...shared, readPods: podsOrNone(config, shared.readPods), client: client.value };
-  const collecting = await openCollector(ofCollector, options, { stop, joinsEviction: true });
+  const collecting = await openCollector(ofCollector, options, { stop, joinsEviction: config.pods === "off" });
   return collecting.ok ? ok({ client: client.value, collecting: collecting.value }) : collecting;
-}
-
-/**
- * Who decides: the API of the settings, this process's own, or the core here. `outboxName` is a file of the state
- * directory that no other process writes. Errors: the token's file.
- */
-export function clientOf(
-  { config, api, onProblem }: Pick<ActuatorOptions, "config" | "api" | "onProblem">,
-  outboxName = "outbox.jsonl",
-): Result<LoopPorts["client"], string> {
-  const timeoutMs = config.apiTimeoutSeconds * 1000;
-  const memory = new Memory(config.stateDir, (message) => onProblem({ from: "memory", message }));
-  if (api === undefined && config.api === undefined) return ok(localClient(memory));
-  const outbox = Outbox.open(join(config.stateDir, outboxName));
-  if (api !== undefined) return ok(new ApiClient({ ...api, timeoutMs }, outbox, memory, onProblem));
-  try {
-    const token = config.apiTokenFile === undefined ? undefined : readFileSync(config.apiTokenFile, "utf8").trim();
-    const url = (config.api as string).replace(/\/+$/, "");
-    return ok(new ApiClient({ url, token, timeoutMs, fetch }, outbox, memory, onProblem));
-  } catch (e) {
-    return err(`apiTokenFile: ${(e as Error).message}`);
-  }
-}
-
-/** A KubeletConfiguration of a file; none is the kubelet's defaults. */
-export async function readConfiguration(file: string | undefined): Promise<Result<unknown, Problem>> {
-  if (file === undefined) return ok({});
-  const read = await readObjects(file);
-  if (!read.ok) return err({ from: "configuration", message: `${read.error.file}: ${read.error.message}` });
-  const [first] = read.value;
-  if (first === undefined) return err({ from: "configuration", message: `${file} holds no document` });
-  if (isConfiguration(first.value)) return ok(first.value);
-  return err({ from: "configuration", message: `${file} is ${formText(first.value)}, no KubeletConfiguration` });
 }

@@ -6,6 +6,7 @@ import type { ActuatorConfig } from "./config.ts";
 import { podItems } from "./manifests/pod-items.ts";
 import { problemText, type ReadProblem } from "./manifests/problem.ts";
 import { type LastGood, readManifests } from "./manifests/read-manifests.ts";
+import type { PodObject } from "./manifests/static-pod.ts";
 import { whyPartial } from "./partial-pods.ts";
 import type { PodsRead } from "./ports.ts";
 
@@ -14,10 +15,11 @@ const TIMEOUT_MS = 10_000;
 
 /** Where the configuration says that pods come from; none at all is an empty list. */
 export function podsSource(config: ActuatorConfig): () => Promise<PodsRead> {
-  const { manifests, podsUrl, nodeName } = config;
+  const { manifests, podsUrl, nodeName, manifestPods } = config;
   if (manifests !== undefined) {
     const lastGood: LastGood = new Map();
-    return () => fromManifests(manifests, nodeName, lastGood);
+    const as = manifestPods === "ordinary" ? ordinaryPods() : (pods: readonly PodObject[]) => pods;
+    return () => fromManifests(manifests, nodeName, lastGood, as);
   }
   if (podsUrl !== undefined) return () => fromUrl(podsUrl, config);
   return async () => ({ pods: [], whole: true, problems: [], notices: [] });
@@ -26,7 +28,25 @@ export function podsSource(config: ActuatorConfig): () => Promise<PodsRead> {
 /** What the kubelet passes over as well; after any other problem pods may be missing. */
 const isNotice = ({ code }: ReadProblem): boolean => code === "not-a-file" || code === "duplicate";
 
-async function fromManifests(path: string, nodeName: string, lastGood: LastGood): Promise<PodsRead> {
+/** As pods of an API server: neither critical nor spared. One that is read again is the same object. */
+function ordinaryPods(): (pods: readonly PodObject[]) => readonly PodObject[] {
+  const known = new WeakMap<PodObject, PodObject>();
+  return (pods) =>
+    pods.map((pod) => {
+      const annotations = { ...(pod.metadata["annotations"] as object), [CONFIG_SOURCE]: "api" };
+      const ordinary = known.get(pod) ?? { ...pod, metadata: { ...pod.metadata, annotations } };
+      known.set(pod, ordinary);
+      return ordinary;
+    });
+}
+const CONFIG_SOURCE = "kubernetes.io/config.source";
+
+async function fromManifests(
+  path: string,
+  nodeName: string,
+  lastGood: LastGood,
+  as: (pods: readonly PodObject[]) => readonly PodObject[],
+): Promise<PodsRead> {
   const { pods, problems, kept } = await readManifests(path, nodeName, lastGood);
   const told = (list: readonly ReadProblem[]) => list.map((p) => ({ from: "pods" as const, message: problemText(p) }));
   // A directory that cannot be read at all says nothing about which pods there are.
@@ -37,7 +57,7 @@ async function fromManifests(path: string, nodeName: string, lastGood: LastGood)
     message: `${file}: its last good version is in force`,
   }));
   return {
-    pods: unread ? null : pods,
+    pods: unread ? null : as(pods),
     whole: faults.every(({ code, file }) => code !== "too-many" && kept.includes(file)),
     problems: told(faults),
     notices: [...told(problems.filter(isNotice)), ...inForce],

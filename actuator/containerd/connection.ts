@@ -1,9 +1,9 @@
 import { join } from "node:path";
-import { Client, credentials, Metadata, type MethodDefinition, type ServiceError } from "@grpc/grpc-js";
+import { Client, credentials, Metadata, type MethodDefinition, type ServiceError, status } from "@grpc/grpc-js";
 import { type MethodDefinition as LoadedMethod, loadSync } from "@grpc/proto-loader";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { socketPathOf } from "./endpoint.ts";
-import { faultOf } from "./fault.ts";
+import { faultOf, isOwnDeadline } from "./fault.ts";
 import type { Blob, CriAnswer, CriMethod, CriRequest } from "./messages.ts";
 import type { Answered, RuntimeFault } from "./port.ts";
 
@@ -31,10 +31,13 @@ export interface ConnectionOptions {
 
 /** The one door to a container runtime's socket: every call has a deadline, every failure is a fault that says what to do. */
 export interface Connection {
+  /** Of each call. */
+  readonly timeoutMs: number;
   /** `extraMs`: on top of the deadline, for calls that wait for a process. */
   call<M extends CriMethod>(method: M, request: CriRequest<M>, extraMs?: number): Answered<CriAnswer<M>>;
   /** The blobs of containerd's content store; UNIMPLEMENTED by other runtimes. */
   blobs(): Answered<readonly Blob[]>;
+  /** Calls that are under way hear their end; later ones are CANCELLED. */
   close(): void;
 }
 
@@ -52,7 +55,9 @@ export function openConnection({
   function call<M extends CriMethod>(method: M, request: CriRequest<M>, extraMs = 0): Answered<CriAnswer<M>> {
     const { path, requestSerialize, responseDeserialize } = methodOf(method);
     const deadlineMs = timeoutMs + extraMs;
-    const { client, done } = channels.take();
+    const taken = channels.take();
+    if (taken === undefined) return Promise.resolve(err(closedFault(method)));
+    const { client, done } = taken;
     return new Promise((resolve) => {
       client.makeUnaryRequest(
         path,
@@ -74,7 +79,9 @@ export function openConnection({
     const { requestSerialize, responseDeserialize } = contentList();
     const metadata = new Metadata();
     metadata.set("containerd-namespace", NAMESPACE);
-    const { client, done } = channels.take();
+    const taken = channels.take();
+    if (taken === undefined) return Promise.resolve(err(closedFault("Content/List")));
+    const { client, done } = taken;
     const found: Blob[] = [];
     const deadlineMs = Math.min(timeoutMs, LONGEST_BLOBS_MS);
     const parse = responseDeserialize as (bytes: Buffer) => { readonly info: readonly Blob[] };
@@ -95,8 +102,13 @@ export function openConnection({
     });
   }
 
-  return ok({ call, blobs, close: channels.close });
+  return ok({ timeoutMs, call, blobs, close: channels.close });
 }
+const closedFault = (call: string): RuntimeFault => ({
+  call,
+  code: "CANCELLED",
+  message: "the connection was closed before the call",
+});
 
 /**
  * A channel that failed to connect holds its next tries back longer and longer, so a call after a failure gets a new
@@ -109,21 +121,25 @@ function channelsTo(socketPath: string) {
     failed: false,
   });
   let current = open();
+  let isClosed = false;
   const take = () => {
+    if (isClosed) return undefined;
     if (current.failed) current = open();
     const taken = current;
     taken.active++;
     const done = (error: ServiceError | null): void => {
       taken.active--;
-      if (error !== null && BROKEN.has(error.code)) taken.failed = true;
+      if (error !== null && (error.code === status.UNAVAILABLE || isOwnDeadline(error))) taken.failed = true;
       if (taken.failed && taken.active === 0) taken.client.close();
     };
     return { client: taken.client, done };
   };
-  return { take, close: () => current.client.close() };
+  const close = (): void => {
+    isClosed = true;
+    current.client.close();
+  };
+  return { take, close };
 }
-/** UNAVAILABLE, DEADLINE_EXCEEDED: the channel may be at fault. */
-const BROKEN: ReadonlySet<number> = new Set([14, 4]);
 
 type Loaded = LoadedMethod<object, object>;
 type Definition = Pick<MethodDefinition<unknown, unknown>, "path" | "requestSerialize" | "responseDeserialize">;

@@ -50,6 +50,10 @@ export function faultOf(failed: FailedCall, error: Pick<ServiceError, "code" | "
   return { call: failed.call, code, message: advice === undefined ? words : `${words}; ${advice}` };
 }
 
+/** Whether a call ended at this client's deadline. A runtime answers with the same code for a process that took too long. */
+export const isOwnDeadline = ({ code, details }: Pick<ServiceError, "code" | "details">): boolean =>
+  code === status.DEADLINE_EXCEEDED && details.startsWith("Deadline exceeded");
+
 /** One line; the client library's own frame around an errno says nothing more. */
 const wordsOf = (details: string): string =>
   details === ""
@@ -64,6 +68,7 @@ function adviceOn({ socketPath, timeoutMs }: FailedCall, code: status, words: st
     case status.UNAVAILABLE:
       return connectionAdvice(socketPath, words);
     case status.DEADLINE_EXCEEDED:
+      if (!isOwnDeadline({ code, details: words })) return undefined;
       return `the runtime at ${socketPath} gave no answer within ${timeoutMs} ms: it hangs or is overloaded, or something else listens there`;
     case status.UNIMPLEMENTED:
       return words.includes("unknown service")

@@ -1,9 +1,8 @@
 import { ok } from "../../api/model/result.ts";
+import { askEach, nullIfGone } from "./at-once.ts";
 import type { Connection } from "./connection.ts";
 import type { Container, Mount } from "./messages.ts";
 import type { Answered, RuntimeFault } from "./port.ts";
-
-const AT_ONCE = 32;
 
 export interface ImageMounts {
   /** Container id -> its image volumes, of those that have any. */
@@ -37,29 +36,22 @@ export function imageMounts(connection: Connection): ImageMounts {
   };
 }
 
-/** Answers go into `found`; a container that is gone by now has none. The first fault ends it. */
-async function askAll(
+/** Answers go into `found`; a container that is gone by now has none. */
+const askAll = (
   connection: Connection,
   ids: readonly string[],
   found: Map<string, readonly Mount[]>,
-): Promise<RuntimeFault | undefined> {
-  let fault: RuntimeFault | undefined;
-  const queue = ids.values();
-  const worker = async (): Promise<void> => {
-    for (const containerId of queue) {
-      if (fault !== undefined) return;
-      const answer = await connection.call("ContainerStatus", { containerId });
-      if (answer.ok)
-        found.set(
-          containerId,
-          (answer.value.status?.mounts ?? []).filter(({ image }) => image !== null),
-        );
-      else if (answer.error.code !== "NOT_FOUND") fault = answer.error;
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(AT_ONCE, ids.length) }, worker));
-  return fault;
-}
+): Promise<RuntimeFault | undefined> =>
+  askEach(ids, async (containerId) => {
+    const answer = await nullIfGone(connection.call("ContainerStatus", { containerId }));
+    if (!answer.ok) return answer.error;
+    if (answer.value !== null)
+      found.set(
+        containerId,
+        (answer.value.status?.mounts ?? []).filter(({ image }) => image !== null),
+      );
+    return undefined;
+  });
 
 /** containerd mounts images since 2.1; any other runtime may. */
 function mountsImages({ runtimeName, runtimeVersion }: { runtimeName: string; runtimeVersion: string }): boolean {

@@ -1,3 +1,7 @@
+import type { AskedImage, ContainerConfig, LinuxContainerResources, SandboxConfig } from "./configs.ts";
+
+export type * from "./configs.ts";
+
 /**
  * CRI v1 as TypeScript: the messages of `runtime.proto` in protobuf's JSON names. The loader drops unknown keys of a
  * request without a word, so every request is typed. Answers have all their fields: an empty text, list or map is
@@ -15,6 +19,9 @@ export interface Image {
   readonly repoTags: readonly string[];
   readonly repoDigests: readonly string[];
   readonly size: Digits;
+  /** The user that it runs as, by number or by name; neither: root. */
+  readonly uid: { readonly value: Digits } | null;
+  readonly username: string;
   readonly spec: ImageSpec | null;
   readonly pinned: boolean;
 }
@@ -29,6 +36,12 @@ export interface Sandbox {
   readonly metadata: SandboxMetadata | null;
   readonly state: string;
   readonly createdAt: Digits;
+  readonly labels: TextMap;
+  readonly annotations: TextMap;
+}
+export interface SandboxStatus extends Sandbox {
+  /** Empty on the machine's own network. */
+  readonly network: { readonly ip: string; readonly additionalIps: readonly { readonly ip: string }[] } | null;
 }
 interface ContainerBase {
   readonly id: string;
@@ -39,6 +52,7 @@ interface ContainerBase {
   readonly state: string;
   readonly createdAt: Digits;
   readonly labels: TextMap;
+  readonly annotations: TextMap;
 }
 export interface Container extends ContainerBase {
   readonly podSandboxId: string;
@@ -50,9 +64,11 @@ export interface Mount {
   readonly image: ImageSpec | null;
 }
 export interface ContainerStatus extends ContainerBase {
+  readonly startedAt: Digits;
   readonly finishedAt: Digits;
   readonly exitCode: number;
   readonly reason: string;
+  readonly message: string;
   readonly mounts: readonly Mount[];
   readonly logPath: string;
 }
@@ -62,35 +78,17 @@ export interface FileSystemUsage {
   readonly usedBytes: { readonly value: Digits } | null;
   readonly inodesUsed: { readonly value: Digits } | null;
 }
-
-type NamespaceMode = "POD" | "CONTAINER" | "NODE";
-interface NamespaceOptions {
-  readonly namespaceOptions: { readonly network: NamespaceMode; readonly pid?: NamespaceMode };
+export interface ContainerStats {
+  readonly attributes: { readonly id: string } | null;
+  readonly writableLayer: FileSystemUsage | null;
 }
-export interface SandboxConfig {
-  readonly metadata: SandboxMetadata;
-  readonly hostname?: string;
-  readonly logDirectory?: string;
-  readonly labels?: TextMap;
-  readonly linux?: { readonly cgroupParent?: string; readonly securityContext?: NamespaceOptions };
+/** `RuntimeReady`, `NetworkReady`, and what else a runtime tells of itself. */
+export interface RuntimeCondition {
+  readonly type: string;
+  readonly status: boolean;
+  readonly reason: string;
+  readonly message: string;
 }
-export interface ContainerConfig {
-  readonly metadata: { readonly name: string; readonly attempt: number };
-  readonly image: AskedImage;
-  readonly command?: readonly string[];
-  readonly args?: readonly string[];
-  readonly mounts?: readonly AskedMount[];
-  readonly labels?: TextMap;
-  /** Below the sandbox's `logDirectory`. */
-  readonly logPath?: string;
-  readonly linux?: { readonly securityContext?: NamespaceOptions };
-}
-/** Either of the machine, or of an image, which must be read only. */
-type AskedMount = { readonly containerPath: string; readonly readonly?: boolean } & (
-  | { readonly hostPath: string }
-  | { readonly image: AskedImage }
-);
-type AskedImage = Readonly<Pick<ImageSpec, "image"> & Partial<ImageSpec>>;
 
 interface Call<Request, Answer> {
   readonly request: Request;
@@ -105,12 +103,18 @@ interface OfContainer {
 }
 
 export interface CriCalls {
-  Version: Call<Nothing, { readonly runtimeName: string; readonly runtimeVersion: string }>;
-  Status: Call<{ readonly verbose: boolean }, { readonly info: TextMap }>;
+  Version: Call<
+    Nothing,
+    { readonly runtimeName: string; readonly runtimeVersion: string; readonly runtimeApiVersion: string }
+  >;
+  Status: Call<
+    { readonly verbose: boolean },
+    { readonly status: { readonly conditions: readonly RuntimeCondition[] } | null; readonly info: TextMap }
+  >;
   RunPodSandbox: Call<{ readonly config: SandboxConfig; readonly runtimeHandler?: string }, OfSandbox>;
   StopPodSandbox: Call<OfSandbox, Nothing>;
   RemovePodSandbox: Call<OfSandbox, Nothing>;
-  PodSandboxStatus: Call<OfSandbox, { readonly status: Sandbox | null }>;
+  PodSandboxStatus: Call<OfSandbox, { readonly status: SandboxStatus | null }>;
   ListPodSandbox: Call<Nothing, { readonly items: readonly Sandbox[] }>;
   CreateContainer: Call<
     OfSandbox & { readonly config: ContainerConfig; readonly sandboxConfig: SandboxConfig },
@@ -124,6 +128,12 @@ export interface CriCalls {
     OfContainer & { readonly verbose?: boolean },
     { readonly status: ContainerStatus | null; readonly info: TextMap }
   >;
+  UpdateContainerResources: Call<OfContainer & { readonly linux: LinuxContainerResources }, Nothing>;
+  ExecSync: Call<
+    OfContainer & { readonly cmd: readonly string[]; readonly timeout: number },
+    { readonly stdout: Uint8Array; readonly stderr: Uint8Array; readonly exitCode: number }
+  >;
+  ListContainerStats: Call<Nothing, { readonly stats: readonly ContainerStats[] }>;
   ListImages: Call<Nothing, { readonly images: readonly Image[] }>;
   ImageStatus: Call<{ readonly image: AskedImage }, { readonly image: Image | null }>;
   PullImage: Call<{ readonly image: AskedImage }, { readonly imageRef: string }>;

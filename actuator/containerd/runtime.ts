@@ -1,4 +1,5 @@
 import { map, ok, type Result } from "../../api/model/result.ts";
+import { nullIfGone } from "./at-once.ts";
 import { type Connection, type ConnectionOptions, openConnection } from "./connection.ts";
 import { type ImageMounts, imageMounts } from "./image-mounts.ts";
 import { layersOf } from "./layers.ts";
@@ -101,11 +102,6 @@ async function sandboxNow(connection: Connection, podSandboxId: string): Answere
   if (!answer.ok) return answer;
   const status = answer.value?.status ?? null;
   return ok(status && { id: status.id, state: status.state, createdAt: status.createdAt });
-}
-
-async function nullIfGone<T>(asked: Answered<T>): Answered<T | null> {
-  const answer = await asked;
-  return !answer.ok && answer.error.code === "NOT_FOUND" ? ok(null) : answer;
 }
 
 async function imagesInUse(

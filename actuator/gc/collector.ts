@@ -22,9 +22,11 @@ export interface CollectOptions {
 export class Collector {
   readonly #ports: GcPorts;
   readonly #options: CollectOptions;
+  #last: Promise<unknown> = Promise.resolve();
   #sequence = 0;
   #problems: Problem[] = [];
-  #notices: Problem[] = [];
+  /** By their words: of several looks in a turn each would see the same. */
+  readonly #notices = new Map<string, Problem>();
   /** What still shows the node as it is; null once something was removed. */
   #look: Look | null = null;
   /** The last look failed: in this turn nothing more is tried. */
@@ -36,10 +38,16 @@ export class Collector {
     this.#options = options;
   }
 
-  /** What is due, containers before the images that they keep. Never throws for what the world does. */
-  async turn(due: ReadonlySet<GcKind>, operation: GcOperation = "garbage-collect"): Promise<TurnReport> {
+  /** What is due, containers before the images that they keep, after the turn before. Never throws for what the world does. */
+  turn(due: ReadonlySet<GcKind>, operation: GcOperation = "garbage-collect"): Promise<TurnReport> {
+    const turn = this.#last.then(() => this.#turn(due, operation));
+    this.#last = turn.catch(() => {});
+    return turn;
+  }
+
+  async #turn(due: ReadonlySet<GcKind>, operation: GcOperation): Promise<TurnReport> {
     this.#problems = [];
-    this.#notices = [];
+    this.#notices.clear();
     this.#look = null;
     this.#isBlind = false;
     this.#unlisted = null;
@@ -51,7 +59,7 @@ export class Collector {
       for (const kind of ["container-gc", "image-gc"] as const)
         if (due.has(kind) && !this.#options.stop.aborted) await this.#collect(kind, operation, collections);
     }
-    return { at, reclaim: report, collections, problems: this.#problems, notices: this.#notices };
+    return { at, reclaim: report, collections, problems: this.#problems, notices: [...this.#notices.values()] };
   }
 
   async #settle(): Promise<boolean> {
@@ -94,7 +102,7 @@ export class Collector {
   /** With the facts of the pass, which are of this moment. */
   #keepClock({ moment }: Pick<Look, "moment">): void {
     const kept = this.#ports.clock.keep(moment);
-    if (kept?.ok === false) this.#notices.push({ from: "memory", message: kept.error.message });
+    if (kept?.ok === false) this.#notice({ from: "memory", message: kept.error.message });
   }
 
   /** The runtime is listed once, and again when something was removed since. */
@@ -108,8 +116,9 @@ export class Collector {
       this.#isBlind = true;
       return null;
     }
-    this.#notices = [...seen.value.notices];
+    for (const notice of seen.value.notices) this.#notice(notice);
     this.#look = seen.value;
     return seen.value;
   }
+  #notice = (notice: Problem): void => void this.#notices.set(notice.message, notice);
 }

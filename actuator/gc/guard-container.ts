@@ -66,7 +66,8 @@ export async function guardPodLogs(
 export const guardLogLink = ({ id }: ContainerRemoval): Guarded =>
   isOnePart(id) && id.endsWith(".log") ? AS_PLANNED : surprise("its name is no log file's");
 
-const isOnePart = (name: string): boolean => !/[/\0]/.test(name) && name !== "." && name !== ".." && name !== "";
+/** Of a name that holds more than dots, as both callers see to. */
+const isOnePart = (name: string): boolean => !/[/\0]/.test(name);
 function podUidOf(directory: string): string | null {
   const uid = directory.split("_").at(-1) ?? "";
   return isOnePart(directory) && directory.includes("_") && uid !== "" ? uid : null;

@@ -16,8 +16,19 @@ export interface Manifests {
   readonly kept: readonly string[];
 }
 
-/** What the last good version of each file holds; whoever reads again and again keeps one. */
-export type LastGood = Map<string, readonly FoundPod[]>;
+interface FileRead {
+  readonly found: readonly FoundPod[];
+  readonly problems: readonly ReadProblem[];
+}
+interface KnownFile {
+  /** Of the file as it was read; null: it may have changed since without showing it. */
+  readonly stamp: string | null;
+  readonly read: FileRead;
+  /** What its last good version holds; null: there was none. */
+  readonly good: readonly FoundPod[] | null;
+}
+/** What each file holds, and its last good version held; whoever reads again and again keeps one. */
+export type LastGood = Map<string, KnownFile>;
 
 const MAX_FILE_BYTES = 1024 * 1024;
 const MAX_FILES = 2048;
@@ -44,11 +55,9 @@ export async function readManifests(
       problems.push({ code: "too-many", file, message: `is not read: ${MAX_OBJECTS} objects came before it` });
       break;
     }
-    const read = await readFile(file, nodeName);
-    const before = read.problems.length === 0 ? undefined : lastGood.get(file);
-    if (before !== undefined) kept.push(file);
-    if (read.problems.length === 0) lastGood.set(file, read.found);
-    found.push(...(before ?? read.found));
+    const { read, good } = await readAgain(file, nodeName, lastGood);
+    if (good !== null && read.problems.length > 0) kept.push(file);
+    found.push(...(good ?? read.found));
     problems.push(...read.problems);
   }
   forgetGone(lastGood, files, problems);
@@ -64,7 +73,29 @@ function forgetGone(lastGood: LastGood, files: readonly string[], problems: read
   }
 }
 
-async function readFile(file: string, nodeName: string): Promise<{ found: FoundPod[]; problems: ReadProblem[] }> {
+/** A file that shows no change is not parsed again. */
+async function readAgain(file: string, nodeName: string, lastGood: LastGood): Promise<KnownFile> {
+  const before = lastGood.get(file);
+  const stamp = await stampOf(file);
+  if (before !== undefined && stamp !== null && stamp === before.stamp) return before;
+  const read = await readFile(file, nodeName);
+  const isSame = stamp !== null && stamp === (await stampOf(file));
+  const good = read.problems.length === 0 ? read.found : (before?.good ?? null);
+  const known: KnownFile = { stamp: isSame ? stamp : null, read, good };
+  lastGood.set(file, known);
+  return known;
+}
+
+/** Coarser file systems show two changes of one moment as one. */
+const RECENT_MS = 2_000;
+/** Null: it was changed just now, and may be again without showing it. */
+async function stampOf(file: string): Promise<string | null> {
+  const found = await stat(file, { bigint: true }).catch(() => null);
+  if (found === null || Math.abs(Date.now() - Number(found.ctimeMs)) < RECENT_MS) return null;
+  return `${found.dev} ${found.ino} ${found.size} ${found.mtimeNs} ${found.ctimeNs}`;
+}
+
+async function readFile(file: string, nodeName: string): Promise<FileRead> {
   const text = await readText(file, file, MAX_FILE_BYTES);
   if (!text.ok) return { found: [], problems: [text.error] };
   const { documents, problems } = parseDocuments(text.value, file);

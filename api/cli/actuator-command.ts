@@ -1,8 +1,47 @@
 import { type Command, Option } from "commander";
 import type { ActuatorGiven } from "./actuator.ts";
 import { type Cli, examples, finish, outputOption } from "./cli.ts";
+import { logFormatOption, logLevelOption } from "./log-options.ts";
 
 const seconds = (text: string): number => Number(text);
+
+/** What is done with a container runtime. */
+function runtimeOptions(command: Command): Command {
+  return command
+    .addOption(
+      new Option(
+        "--garbage-collection <what>",
+        "dead containers and images: observe tells what would go, enforce removes it (default: off)",
+      ).choices(["off", "observe", "enforce"]),
+    )
+    .addOption(
+      new Option("--pods <what>", "enforce: run the pods: admit, start, keep and end them (default: off)").choices([
+        "off",
+        "enforce",
+      ]),
+    )
+    .addOption(
+      new Option("--manifest-pods <how>", "static: critical, as a kubelet takes them (the default)").choices([
+        "static",
+        "ordinary",
+      ]),
+    )
+    .option("--pods-directory <dir>", "volumes of pods (default: /var/lib/nodewise/pods)")
+    .addOption(new Option("--sync-seconds <n>", "from look to look at pods (default: 1)").argParser(seconds))
+    .addOption(new Option("--eviction-period-seconds <n>", "from look to look at pressure").argParser(seconds))
+    .addOption(new Option("--retry-seconds <n>", "until a refused pod is tried again anyway").argParser(seconds))
+    .option("--drain", "at the end, stop the pods too, those of the lowest priority first")
+    .option("--status-listen <address>", "status and metrics: HOST:PORT, or off (with --pods: 127.0.0.1:10260)")
+    .option("--runtime-endpoint <socket>", "CRI v1 (default: unix:///run/containerd/containerd.sock)")
+    .addOption(new Option("--runtime-timeout-seconds <n>", "of one call to it").argParser(seconds))
+    .option("--pod-logs-directory <dir>", "default: /var/log/pods")
+    .option("--container-logs-directory <dir>", "default: /var/log/containers")
+    .addOption(new Option("--container-gc-period-seconds <n>", "from collection to collection").argParser(seconds))
+    .addOption(new Option("--image-gc-period-seconds <n>", "likewise").argParser(seconds))
+    .option("--minimum-container-ttl-duration <duration>", "the kubelet's flag of that name")
+    .addOption(new Option("--maximum-dead-containers-per-container <n>", "likewise").argParser(Number))
+    .addOption(new Option("--maximum-dead-containers <n>", "likewise").argParser(Number));
+}
 
 /** Every setting of actuator/config.ts as a flag of its name; what a flag does not say, the settings file or the default does. */
 export function addActuator(program: Command, cli: Cli): void {
@@ -39,23 +78,11 @@ export function addActuator(program: Command, cli: Cli): void {
     .addOption(
       new Option("--containers <how>", "create: also make containers' cgroups").choices(["existing", "create"]),
     )
-    .option("--no-remove-orphans", "leave cgroups of pods that are gone")
-    .addOption(
-      new Option(
-        "--garbage-collection <what>",
-        "dead containers and images: observe tells what would go, enforce removes it (default: off)",
-      ).choices(["off", "observe", "enforce"]),
-    )
-    .option("--runtime-endpoint <socket>", "CRI v1 (default: unix:///run/containerd/containerd.sock)")
-    .addOption(new Option("--runtime-timeout-seconds <n>", "of one call to it").argParser(seconds))
-    .option("--pod-logs-directory <dir>", "default: /var/log/pods")
-    .option("--container-logs-directory <dir>", "default: /var/log/containers")
-    .addOption(new Option("--container-gc-period-seconds <n>", "from collection to collection").argParser(seconds))
-    .addOption(new Option("--image-gc-period-seconds <n>", "likewise").argParser(seconds))
-    .option("--minimum-container-ttl-duration <duration>", "the kubelet's flag of that name")
-    .addOption(new Option("--maximum-dead-containers-per-container <n>", "likewise").argParser(Number))
-    .addOption(new Option("--maximum-dead-containers <n>", "likewise").argParser(Number))
+    .option("--no-remove-orphans", "leave cgroups of pods that are gone");
+  runtimeOptions(command)
     .addOption(outputOption(["table", "json"]))
+    .addOption(logFormatOption())
+    .addOption(logLevelOption())
     .action((given: ActuatorGiven) => finish(cli, async () => (await import("./actuator.ts")).actuator(given, cli)));
   examples(
     command,

@@ -1,24 +1,26 @@
 import { join, resolve } from "node:path";
 import { type ActuatorConfig, actuatorConfig } from "../../actuator/config.ts";
-import type { RemovalReport, TurnReport } from "../../actuator/gc/ports.ts";
-import type { Settled } from "../../actuator/gc/settle.ts";
+import type { TurnReport } from "../../actuator/gc/ports.ts";
 import type { PassReport } from "../../actuator/loop.ts";
 import { type ActuatorOptions, passOnce, startActuator } from "../../actuator/main.ts";
 import { isForeign } from "../../actuator/plan/drift.ts";
 import type { Problem } from "../../actuator/ports.ts";
 import type { Recovery } from "../../actuator/recover.ts";
+import { redacted } from "../../actuator/status/log.ts";
 import { ok, type Result } from "../model/result.ts";
+import { decisionLine, eventLine, type Telling, tellingOf } from "./actuator-tell.ts";
 import type { Cli } from "./cli.ts";
 import { stateHome } from "./directories.ts";
 import { EXIT, type ExitCode, type Fault, fault, type Outcome } from "./exit.ts";
 import { removalLine, settledLine, turnLines } from "./gc/removal-text.ts";
 import { readDocument } from "./inputs/read.ts";
+import type { LogGiven } from "./log-options.ts";
 import { driftTable, passLine, skipLines, stepsTable } from "./pass-text.ts";
 import { stopSignal } from "./stop-signal.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** Flags under commander's names, which are the settings' own. */
-export interface ActuatorGiven extends Readonly<Record<string, unknown>> {
+export interface ActuatorGiven extends LogGiven, Readonly<Record<string, unknown>> {
   readonly output: "table" | "json";
   readonly settings?: string;
   readonly once?: boolean;
@@ -34,55 +36,60 @@ export async function actuator(given: ActuatorGiven, { terminal, env }: Cli): Pr
     return fault(EXIT.badInput, "--fail-on-drift: only one pass has an exit code: add --once or --dry-run");
   const config = await configOf(given, env);
   if (!config.ok) return config;
-  const onProblem = (problem: Problem) => terminal.warn(`nodewise: ${problemLine(problem)}`);
-  const onRecovery = (recovery: Recovery) => terminal.warn(`nodewise: ${recoveryLine(recovery)}`);
-  const onPass = (report: PassReport) => printPass(report, given.output, isOnce, terminal);
-  const options = { config: config.value, onPass, onProblem, onRecovery };
-  if (isOnce) {
-    const turns: TurnReport[] = [];
-    const events = collectionEvents(given.output, onProblem, terminal, (turn) => turns.push(turn));
-    const report = await passOnce({ ...options, ...events });
-    if (!report.ok) return fault(EXIT.cannotRun, report.error);
-    for (const problem of [...report.value.problems, ...report.value.notices]) onProblem(problem);
-    onPass(report.value);
-    return ok(worse(exitOf(report.value, given.failOnDrift === true), turns.map(exitOfTurn)));
+  const text = textTelling(given.output, isOnce, terminal);
+  const { telling, flush } = tellingOf(given, text, isOnce || given.output === "json");
+  try {
+    const options = { config: config.value, ...telling };
+    return isOnce ? await once(options, given.failOnDrift === true) : await untilSignal(options);
+  } finally {
+    flush();
   }
-  const running = await startActuator({ ...options, ...collectionEvents(given.output, onProblem, terminal) });
+}
+
+async function once(options: ActuatorOptions, failOnDrift: boolean): Promise<Outcome> {
+  const turns: TurnReport[] = [];
+  const onTurn = (turn: TurnReport): void => {
+    options.onTurn?.(turn);
+    turns.push(turn);
+  };
+  const report = await passOnce({ ...options, onTurn });
+  if (!report.ok) return fault(EXIT.cannotRun, report.error);
+  for (const problem of report.value.problems) options.onProblem(problem);
+  options.onPass(report.value);
+  return ok(worse(exitOf(report.value, failOnDrift), turns.map(exitOfTurn)));
+}
+
+async function untilSignal(options: ActuatorOptions): Promise<Outcome> {
+  const running = await startActuator(options);
   if (!running.ok) return fault(EXIT.cannotRun, running.error);
   await Promise.race([stopSignal(), running.value.done]);
   await running.value.stop();
   return ok(EXIT.ok);
 }
 
-/** What collections tell, as it happens: a line a removal, and one a collection. */
-function collectionEvents(
-  output: "table" | "json",
-  onProblem: ActuatorOptions["onProblem"],
-  terminal: Terminal,
-  alsoOnTurn?: (turn: TurnReport) => void,
-): Required<Pick<ActuatorOptions, "onTurn" | "onRemoval" | "onSettled">> {
+/** For people, or as JSON on standard output: a pass, a collection, a removal, an event, a decision; else on standard error. */
+function textTelling(output: "table" | "json", isOnce: boolean, terminal: Terminal): Telling {
   const isTable = output === "table";
   const json = (value: object): void => terminal.write(`${JSON.stringify(value)}\n`);
-  let told: readonly string[] = [];
   return {
+    onProblem: (problem) => terminal.warn(`nodewise: ${redacted(problemLine(problem))}`),
+    onRecovery: (recovery) => terminal.warn(`nodewise: ${recoveryLine(recovery)}`),
+    onSettled: (settled) => terminal.warn(`nodewise: ${settledLine(settled)}`),
+    onPass: (report) => printPass(report, output, isOnce, terminal),
     onTurn: (turn) => {
-      for (const problem of turn.problems) onProblem(problem);
-      // a notice stays true from turn to turn, and is told when it is new
-      for (const notice of turn.notices) if (!told.includes(notice.message)) onProblem(notice);
-      told = turn.notices.map(({ message }) => message);
       if (isTable) for (const line of turnLines(turn)) terminal.write(`${line}\n`);
       else json({ collection: turn });
-      alsoOnTurn?.(turn);
     },
-    onRemoval: (removal: RemovalReport) =>
-      isTable ? terminal.write(removalLine(removal, terminal)) : json({ removal }),
-    onSettled: (settled: Settled) => terminal.warn(`nodewise: ${settledLine(settled)}`),
+    onRemoval: (removal) => (isTable ? terminal.write(removalLine(removal, terminal)) : json({ removal })),
+    onEvent: (event) => (isTable ? terminal.write(eventLine(event, terminal)) : json({ event })),
+    onDecision: (kind, answer) => terminal.write(isTable ? decisionLine(kind, answer) : ""),
   };
 }
 
 /** Settings file, then flags, then --dry-run. Errors: every setting that is wrong. */
 async function configOf(given: ActuatorGiven, env: Cli["env"]): Promise<Result<ActuatorConfig, Fault>> {
-  const { output: _output, settings, once: _once, dryRun, failOnDrift: _fail, removeOrphans, ...rest } = given;
+  const { output: _output, settings, once: _once, dryRun, failOnDrift: _fail, removeOrphans, ...others } = given;
+  const { logFormat: _format, logLevel: _level, ...rest } = others;
   const flags = Object.fromEntries(Object.entries(rest).map(([name, value]) => [SETTING_OF[name] ?? name, value]));
   const fromFile = settings === undefined ? ok({}) : await readSettings(settings);
   if (!fromFile.ok) return fromFile;

@@ -10,6 +10,7 @@ import { addGc } from "./gc-command.ts";
 import { addHistory } from "./history-command.ts";
 import { addKinds } from "./kinds-command.ts";
 import { addMachines } from "./machines-command.ts";
+import { addPods, addTop } from "./pods-command.ts";
 import { addSnapshot } from "./snapshot-command.ts";
 import { processTerminal } from "./terminal.ts";
 import { addToken } from "./token-command.ts";
@@ -55,7 +56,10 @@ function programOf(cli: Cli): Command {
       outputError: (text, write) => write(`nodewise: ${text.replace(/^error: /, "")}`),
     })
     .addHelpText("after", EXIT_CODES);
-  const add = [addUp, addDecide, addSnapshot, addMachines, addKinds, addApi, addActuator, addGc, addToken, addHistory];
+  const add = [
+    ...[addUp, addDecide, addSnapshot, addMachines, addKinds, addApi],
+    ...[addActuator, addPods, addTop, addGc, addToken, addHistory],
+  ];
   for (const addCommand of add) addCommand(program, cli);
   return program;
 }

@@ -9,25 +9,40 @@ export class Reasons {
   #indexed = 0;
   #at: string | undefined;
   #because: Reason[] = [];
+  #last: Reason | undefined;
   constructor(explain: Explain) {
     this.#off = explain === "off";
   }
   /** `at`: the cgroup or resource; `field`: the value of it that this explains. */
   add(code: string, at: string, field: string, numbers?: Numbers): void {
     if (this.#off) return;
-    if (at !== this.#at) this.#turnTo(at, this.#known(at));
-    this.#because.push(numbers === undefined ? { code, field } : { code, field, numbers });
+    const reason = this.#reason(code, field, numbers);
+    const known = at === this.#at ? this.#because : this.#known(at);
+    if (known === undefined) {
+      this.#begin(at, reason);
+      return;
+    }
+    this.#at = at;
+    this.#because = known;
+    known.push(reason);
   }
   /** The first reason of a place: who knows that nothing was said of it yet spares, for thousands of them, the looking up. */
   addFirst(code: string, at: string, field: string, numbers?: Numbers): void {
     if (this.#off) return;
-    this.#turnTo(at, undefined);
-    this.#because.push(numbers === undefined ? { code, field } : { code, field, numbers });
+    this.#begin(at, this.#reason(code, field, numbers));
   }
-  #turnTo(at: string, known: Reason[] | undefined): void {
+  /** With its first reason in it from the start the list of a place takes a fraction of the memory. */
+  #begin(at: string, reason: Reason): void {
     this.#at = at;
-    this.#because = known ?? [];
-    if (known === undefined) this.list.push({ at, because: this.#because });
+    this.#because = [reason];
+    this.list.push({ at, because: this.#because });
+  }
+  /** Thousands of places in a row often have the very same reason, which is then one object. */
+  #reason(code: string, field: string, numbers: Numbers | undefined): Reason {
+    const last = this.#last;
+    if (last !== undefined && last.code === code && last.field === field && last.numbers === numbers) return last;
+    this.#last = numbers === undefined ? { code, field } : { code, field, numbers };
+    return this.#last;
   }
   #known(at: string): Reason[] | undefined {
     for (; this.#indexed < this.list.length; this.#indexed++) {

@@ -2,48 +2,52 @@
 const MANY = 64;
 
 /**
- * Sorted by a number, and what is equal in it by `byRest`. Of many the numbers alone are sorted, without calling back, and
- * each item is put where its number came to stand: ten thousand so take a fraction of the time that comparing them takes.
+ * Sorted by a whole number, and what is equal in it by `byRest`. Of many the numbers alone are sorted, each with its place
+ * in the list packed in, without calling back: ten thousand so take a fraction of the time that comparing them takes.
  */
 export function sortedBy<T>(
   list: readonly T[],
   numberOf: (item: T) => number,
   byRest: (a: T, b: T) => number,
 ): readonly T[] {
-  if (list.length < MANY) return [...list].sort((a, b) => numberOf(a) - numberOf(b) || byRest(a, b));
-  const numbers = Float64Array.from(list, numberOf);
-  const inOrder = numbers.slice().sort();
-  const sorted = new Array<T>(list.length);
-  const filled = new Int32Array(list.length);
-  let isUnique = true;
-  for (const [i, item] of list.entries()) {
-    const start = firstPlace(inOrder, numbers[i] as number);
-    const before = filled[start] as number;
-    filled[start] = before + 1;
-    sorted[start + before] = item;
-    if (before > 0) isUnique = false;
+  const packed = list.length < MANY ? undefined : packedNumbers(list, numberOf);
+  if (packed === undefined) return [...list].sort((a, b) => numberOf(a) - numberOf(b) || byRest(a, b));
+  packed.sort();
+  const sorted: T[] = [];
+  let start = 0;
+  let last = -1;
+  for (let i = 0; i < packed.length; i++) {
+    const one = packed[i] as number;
+    const distance = Math.floor(one / list.length);
+    if (distance !== last) {
+      sortTail(sorted, start, byRest);
+      start = sorted.length;
+      last = distance;
+    }
+    sorted.push(list[one - distance * list.length] as T);
   }
-  if (!isUnique) sortEqual(sorted, filled, byRest);
+  sortTail(sorted, start, byRest);
   return sorted;
 }
 
-function firstPlace(inOrder: Float64Array, wanted: number): number {
-  let low = 0;
-  let high = inOrder.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((inOrder[middle] as number) < wanted) low = middle + 1;
-    else high = middle;
+/** How far each number is from the least, and its place in the list, as one number; undefined: too far to be exact. */
+function packedNumbers<T>(list: readonly T[], numberOf: (item: T) => number): Float64Array | undefined {
+  const packed = new Float64Array(list.length);
+  let least = Number.POSITIVE_INFINITY;
+  let most = Number.NEGATIVE_INFINITY;
+  for (let i = 0; i < packed.length; i++) {
+    const n = numberOf(list[i] as T);
+    packed[i] = n;
+    if (n < least) least = n;
+    if (n > most) most = n;
   }
-  return low;
+  if ((most - least + 1) * packed.length > Number.MAX_SAFE_INTEGER) return undefined;
+  for (let i = 0; i < packed.length; i++) packed[i] = ((packed[i] as number) - least) * packed.length + i;
+  return packed;
 }
 
-/** `filled`: how many of one number start at a place. */
-function sortEqual<T>(sorted: T[], filled: Int32Array, byRest: (a: T, b: T) => number): void {
-  for (let start = 0; start < sorted.length; start += filled[start] as number) {
-    const count = filled[start] as number;
-    if (count === 1) continue;
-    const equal = sorted.slice(start, start + count).sort(byRest);
-    for (const [i, item] of equal.entries()) sorted[start + i] = item;
-  }
+function sortTail<T>(list: T[], from: number, byRest: (a: T, b: T) => number): void {
+  if (list.length - from < 2) return;
+  const equal = list.slice(from).sort(byRest);
+  for (let i = 0; i < equal.length; i++) list[from + i] = equal[i] as T;
 }

@@ -8,6 +8,7 @@ import { badInput, badRequests } from "./api-bad-input.ts";
 import { batches, batchProblems } from "./api-batch.ts";
 import { decisions, snapshotsAndKeys } from "./api-decisions.ts";
 import { containerPasses, imagePasses, imagesRemoved, imagesToldAnew, reclaimPasses } from "./api-gc.ts";
+import { collectionsUnlisted } from "./api-gc-failed.ts";
 import { runtimeKept } from "./api-gc-history.ts";
 import { collectionsAskedBadly } from "./api-gc-input.ts";
 import { history, replays, results } from "./api-history.ts";
@@ -40,6 +41,7 @@ export function apiContract(name: string, open: () => Promise<ApiSubject>): void
       reclaimPasses(of);
       imagesToldAnew(of);
       runtimeKept(of);
+      collectionsUnlisted(of);
     });
     describe("collections that are asked badly", () => collectionsAskedBadly(of));
     describe("stored snapshots and idempotency keys", () => snapshotsAndKeys(of));

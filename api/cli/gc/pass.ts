@@ -1,7 +1,7 @@
+import { clientOf } from "../../../actuator/client-of.ts";
 import { ownFolder } from "../../../actuator/folder.ts";
 import { openCollector } from "../../../actuator/gc/open.ts";
 import type { CollectionReport, TurnReport } from "../../../actuator/gc/ports.ts";
-import { clientOf } from "../../../actuator/main.ts";
 import type { Problem } from "../../../actuator/ports.ts";
 import { ok } from "../../model/result.ts";
 import { EXIT, type ExitCode, fault, type Outcome } from "../exit.ts";

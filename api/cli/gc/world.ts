@@ -1,7 +1,7 @@
 import type { ActuatorConfig } from "../../../actuator/config.ts";
+import { readConfiguration } from "../../../actuator/configuration-file.ts";
 import { podsOrNone, type Shared } from "../../../actuator/gc/open.ts";
 import { observeMachine } from "../../../actuator/machine/observe.ts";
-import { readConfiguration } from "../../../actuator/main.ts";
 import { whyPartial } from "../../../actuator/partial-pods.ts";
 import { listedPods, podsSource } from "../../../actuator/pods-source.ts";
 import type { PodsRead } from "../../../actuator/ports.ts";

@@ -3,6 +3,7 @@ import type { PodAsk } from "../../model/ask.ts";
 import type { Asked, Decided, Refusal } from "../../model/decision.ts";
 import { type Pod, podUid } from "../../model/pod.ts";
 import { ok, type Result } from "../../model/result.ts";
+import { nextState } from "../managers/next-state.ts";
 import { admit, type ManagedNode, type Managers, managedNode, managersOf } from "../managers/node.ts";
 import { withUid } from "../managers/pods.ts";
 import type { Admission } from "../topology/admit.ts";
@@ -18,7 +19,9 @@ export function decideWithManagers(asked: Asked<PodAsk>): Result<Decided<Admissi
     return started.error.code === "needs_input" ? withNeeds(decideAdmission(asked), started.error.needs) : started;
   }
   if (!started.value.ok) return withStartErrors(decideAdmission(asked), started.value.error);
-  return withNeeds(decideAdmission(asked, atHand(started.value.value)), needs);
+  const { next, ...hands } = atHand(started.value.value);
+  const answer = withNeeds(decideAdmission(asked, hands), needs);
+  return answer.ok && answer.value.decision.admit ? ok({ ...answer.value, next: next() }) : answer;
 }
 
 type Answer = Result<Decided<AdmissionDecision>, Refusal>;
@@ -59,8 +62,8 @@ interface Tried {
   readonly admission: Admission | null;
 }
 
-/** Each pod is tried once, in working copies of its own. */
-function atHand(node: ManagedNode): ManagersAtHand {
+/** Each pod is tried once, in working copies of its own. `next`: the state files once the last one is in. */
+function atHand(node: ManagedNode): ManagersAtHand & { readonly next: () => unknown } {
   const tried = new Map<string, Tried>();
   const tryOne = (asking: Pod): Tried & { readonly pod: Pod } => {
     const pod = withUid(asking);
@@ -86,6 +89,10 @@ function atHand(node: ManagedNode): ManagersAtHand {
       const { managers, pod } = tryOne(asking);
       const { state } = managers.devices;
       return state.pods.has(podUid(pod) as string) ? state.allocated() : new Map();
+    },
+    next: () => {
+      const last = [...tried.values()].at(-1);
+      return last === undefined ? null : nextState(node, last.managers);
     },
   };
 }

@@ -1,8 +1,8 @@
 import type { RuntimeContainer } from "../../model/runtime.ts";
 import type { Ledger, Removing } from "./ledger.ts";
-import { goneBecause, type PodState, uidOf } from "./pod-fates.ts";
-import { containerTarget } from "./targets.ts";
-import { type Aged, byAge, isAfter, isTied, nanosToMs, oldEnoughAt, sortedByAge } from "./unix-nanos.ts";
+import { goneBecause, type PodState } from "./pod-fates.ts";
+import { type ContainerTarget, containerTarget } from "./targets.ts";
+import { byAge, isAfter, isTied, oldEnoughAt, sortedByAge } from "./unix-nanos.ts";
 
 export interface ContainerPass {
   readonly containers: readonly RuntimeContainer[];
@@ -22,15 +22,12 @@ export interface ContainerPass {
 interface Unit {
   readonly pod: PodState;
   /** Of every state, oldest first. */
-  readonly containers: readonly Entry[];
+  readonly containers: readonly ContainerTarget[];
   /** Those that may go, oldest first; the first `taken` of them do. */
-  readonly dead: readonly Entry[];
+  readonly dead: readonly ContainerTarget[];
   taken: number;
 }
-interface Entry extends Aged<RuntimeContainer> {
-  readonly name: string;
-}
-type Take = (list: readonly Entry[], i: number, because: Removing) => void;
+type Take = (list: readonly ContainerTarget[], i: number, because: Removing) => void;
 
 /**
  * The dead containers that a pass takes: all of pods that are gone, then what is over the limit of each unit, then what is
@@ -43,9 +40,8 @@ type Take = (list: readonly Entry[], i: number, because: Removing) => void;
 export function evictContainers(pass: ContainerPass, ledger: Ledger): readonly RuntimeContainer[] {
   const left: RuntimeContainer[] = [];
   const take: Take = (list, i, because) => {
-    const entry = list[i] as Entry;
-    const how = { stopFirst: entry.made.state === "CONTAINER_UNKNOWN", tie: isTied(list, i) };
-    if (!ledger.take(containerTarget(entry), because, how)) left.push(entry.made);
+    const entry = list[i] as ContainerTarget;
+    if (!ledger.take(entry, because, entry.state === "CONTAINER_UNKNOWN", isTied(list, i))) left.push(entry.made);
   };
   const all = unitsOf(pass);
   const limited = pass.allSourcesReady ? all.filter((unit) => !removePod(unit, pass.underPressure, take)) : all;
@@ -85,8 +81,8 @@ function enforceTotal(units: readonly Unit[], maxContainers: number, take: Take)
   const share = Math.max(1, Math.floor(maxContainers / filled.length));
   const shared = { total, maxContainers, share };
   for (const unit of filled) cut(unit, share, { why: "total-limit", code: "over_total_share", numbers: shared }, take);
-  const rest: Entry[] = [];
-  for (const { dead, taken } of filled) for (let i = taken; i < dead.length; i++) rest.push(dead[i] as Entry);
+  const rest: ContainerTarget[] = [];
+  for (const { dead, taken } of filled) for (let i = taken; i < dead.length; i++) rest.push(dead[i] as ContainerTarget);
   if (rest.length <= maxContainers) return;
   const oldest = sortedByAge(rest);
   const numbers = { total: rest.length, maxContainers };
@@ -95,7 +91,7 @@ function enforceTotal(units: readonly Unit[], maxContainers: number, take: Take)
   const last = oldest[over - 1];
   if (last === undefined) return;
   for (const unit of filled)
-    while (unit.taken < unit.dead.length && byAge(unit.dead[unit.taken] as Entry, last) <= 0) unit.taken++;
+    while (unit.taken < unit.dead.length && byAge(unit.dead[unit.taken] as ContainerTarget, last) <= 0) unit.taken++;
 }
 
 function leaveRest(
@@ -112,13 +108,12 @@ function leaveRest(
     if (entry === dead[seen]) {
       if (seen++ < taken) continue;
       const numbers = { dead: staying, newer: dead.length - seen };
-      if (pod.fate === "unsynced")
-        ledger.leave(containerTarget(entry), { why: "sources-not-ready", code: pod.because });
-      else ledger.leave(containerTarget(entry), { why: "within-limits", code: "within_limits", numbers });
-    } else if (entry.made.state === "CONTAINER_RUNNING") ledger.leave(containerTarget(entry), RUNNING);
+      if (pod.fate === "unsynced") ledger.leave(entry, { why: "sources-not-ready", code: pod.because });
+      else ledger.leave(entry, { why: "within-limits", code: "within_limits", numbers });
+    } else if (entry.state === "CONTAINER_RUNNING") ledger.leave(entry, RUNNING);
     else {
       const because = { why: "too-young", code: "too_young", numbers: { minAgeMs } } as const;
-      ledger.leave(containerTarget(entry), because, oldEnoughAt(entry.made.createdAt, minAgeMs));
+      ledger.leave(entry, because, oldEnoughAt(entry.made.createdAt, minAgeMs));
     }
     left.push(entry.made);
   }
@@ -126,20 +121,20 @@ function leaveRest(
 const RUNNING = { why: "running", code: "running" } as const;
 
 function unitsOf({ containers, fateOf, newest }: ContainerPass): readonly Unit[] {
-  const byUid = new Map<string, Entry[]>();
+  const byUid = new Map<string, ContainerTarget[]>();
   for (const c of containers) {
-    const entry = { made: c, createdAtMs: nanosToMs(c.createdAt), name: c.metadata.name };
-    const uid = uidOf(c);
+    const entry = containerTarget(c);
+    const uid = entry.pod?.uid ?? "";
     const list = byUid.get(uid);
     if (list === undefined) byUid.set(uid, [entry]);
     else list.push(entry);
   }
-  const mayGo = ({ made }: Entry): boolean =>
+  const mayGo = ({ made }: ContainerTarget): boolean =>
     newest !== null && made.state !== "CONTAINER_RUNNING" && !isAfter(made.createdAt, newest);
   const units: Unit[] = [];
   for (const uid of [...byUid.keys()].sort()) {
     const pod = fateOf(uid);
-    for (const list of byName(byUid.get(uid) as Entry[])) {
+    for (const list of byName(byUid.get(uid) as ContainerTarget[])) {
       const dead = list.every(mayGo) ? list : list.filter(mayGo);
       units.push({ pod, containers: list, dead, taken: 0 });
     }
@@ -148,16 +143,15 @@ function unitsOf({ containers, fateOf, newest }: ContainerPass): readonly Unit[]
 }
 
 /** Each name's, by name; oldest first. */
-function byName(list: Entry[]): readonly (readonly Entry[])[] {
+function byName(list: ContainerTarget[]): readonly (readonly ContainerTarget[])[] {
   const name = list[0]?.name;
   if (list.every((e) => e.name === name)) return [sortedByAge(list)];
-  list.sort((a, b) => (a.name < b.name ? -1 : Number(a.name > b.name)));
-  const lists: (readonly Entry[])[] = [];
+  list.sort((a, b) => (a.name === b.name ? byAge(a, b) : a.name < b.name ? -1 : 1));
+  const lists: (readonly ContainerTarget[])[] = [];
   let from = 0;
   for (let i = 1; i <= list.length; i++) {
     if (list[i]?.name === list[from]?.name) continue;
-    const same = list.slice(from, i);
-    lists.push(same.length === 1 ? same : sortedByAge(same));
+    lists.push(list.slice(from, i));
     from = i;
   }
   return lists;

@@ -27,11 +27,7 @@ export class Ledger implements Pick<ContainerGcDecision, "remove" | "keep"> {
   }
 
   /** Next in order to be removed. True: it is gone, or will be if all works out. */
-  take(
-    target: Target,
-    { why, code, numbers }: Removing,
-    { stopFirst, tie }: Pick<ContainerRemoval, "stopFirst" | "tie">,
-  ): boolean {
+  take(target: Target, { why, code, numbers }: Removing, stopFirst: boolean, tie: boolean): boolean {
     const { id } = target;
     const told = this.#done.get(id);
     if (told === undefined && this.#stoppedAt !== undefined) {

@@ -5,7 +5,6 @@ import { isPodLogsName, logLinkTarget, podLogsTarget } from "./targets.ts";
 
 const byText = (a: string, b: string): number => (a < b ? -1 : 1);
 const sortedOnce = (names: readonly string[] | undefined): readonly string[] => [...new Set(names)].sort(byText);
-const SURE = { stopFirst: false, tie: false } as const;
 
 /**
  * The log directories of pods that are gone, by name; none before all sources of pods are ready. A pod that has only
@@ -23,7 +22,7 @@ export function evictPodLogs(
     const { fate, because: code } = fateOf(target.pod.uid);
     if (!isPodLogsName(directory)) ledger.leave(target, { why: "not-pod-logs", code: "not_pod_logs" });
     else if (!allSourcesReady) ledger.leave(target, { why: "sources-not-ready", code: "sources_not_ready" });
-    else if (fate === "removed") ledger.take(target, { why: "pod-removed", code }, SURE);
+    else if (fate === "removed") ledger.take(target, { why: "pod-removed", code }, false, false);
     else ledger.leave(target, { why: "pod-exists", code });
   }
 }
@@ -40,7 +39,7 @@ export function evictLogLinks({ danglingLogLinks }: Runtime, left: readonly Runt
     const container = containerOf(containerIdOf(link));
     const target = logLinkTarget(link, container);
     if (container === undefined || container.state === "CONTAINER_EXITED") {
-      ledger.take(target, { why: "dangling", code: "link_leads_nowhere" }, SURE);
+      ledger.take(target, { why: "dangling", code: "link_leads_nowhere" }, false, false);
     } else ledger.leave(target, { why: "container-not-exited", code: "container_not_exited" });
   }
 }
@@ -56,32 +55,30 @@ function containerIdOf(link: string): string | undefined {
 
 /** By id, or by its beginning: a long name of a link is cut. Of several with one beginning the first that has not exited. */
 function finder(containers: readonly RuntimeContainer[]): (id: string | undefined) => RuntimeContainer | undefined {
-  const byId = new Map(containers.map((c) => [c.id, c]));
-  const sorted = [...byId.values()].sort(
-    (a, b) => Number(a.state === "CONTAINER_EXITED") - Number(b.state === "CONTAINER_EXITED") || byText(a.id, b.id),
-  );
-  const firstExited = sorted.findIndex((c) => c.state === "CONTAINER_EXITED");
-  const ends = firstExited < 0 ? sorted.length : firstExited;
+  const byId = new Map<string, RuntimeContainer>();
+  const others: RuntimeContainer[] = [];
+  const exited: RuntimeContainer[] = [];
+  for (const c of containers) {
+    byId.set(c.id, c);
+    if (c.state === "CONTAINER_EXITED") exited.push(c);
+    else others.push(c);
+  }
+  for (const list of [others, exited]) list.sort((a, b) => byText(a.id, b.id));
   return (id) => {
     if (id === undefined) return undefined;
-    return byId.get(id) ?? beginning(sorted, 0, ends, id) ?? beginning(sorted, ends, sorted.length, id);
+    return byId.get(id) ?? beginning(others, id) ?? beginning(exited, id);
   };
 }
 
-/** Of `sorted[from..to)` the first whose id begins so. */
-function beginning(
-  sorted: readonly RuntimeContainer[],
-  from: number,
-  to: number,
-  id: string,
-): RuntimeContainer | undefined {
-  let low = from;
-  let high = to;
+/** The first whose id begins so. */
+function beginning(sorted: readonly RuntimeContainer[], id: string): RuntimeContainer | undefined {
+  let low = 0;
+  let high = sorted.length;
   while (low < high) {
     const middle = (low + high) >> 1;
     if ((sorted[middle] as RuntimeContainer).id < id) low = middle + 1;
     else high = middle;
   }
-  const found = low < to ? sorted[low] : undefined;
+  const found = sorted[low];
   return found?.id.startsWith(id) ? found : undefined;
 }

@@ -1,8 +1,8 @@
 import type { RuntimeContainer, RuntimeSandbox } from "../../model/runtime.ts";
 import type { Keeping, Ledger } from "./ledger.ts";
 import { goneBecause, type PodState } from "./pod-fates.ts";
-import { sandboxTarget } from "./targets.ts";
-import { type Aged, aged, byAge, isTied } from "./unix-nanos.ts";
+import { type SandboxTarget, sandboxTarget } from "./targets.ts";
+import { byAge, isTied } from "./unix-nanos.ts";
 
 export interface SandboxPass {
   readonly sandboxes: readonly RuntimeSandbox[];
@@ -11,8 +11,6 @@ export interface SandboxPass {
   readonly fateOf: (uid: string) => PodState;
   readonly underPressure: boolean;
 }
-
-type Entry = Aged<RuntimeSandbox>;
 
 /**
  * The sandboxes that are not ready and hold no container any more: all of a pod that is gone, else all but the pod's
@@ -27,11 +25,12 @@ export function evictSandboxes(pass: SandboxPass, ledger: Ledger): void {
   for (const { podSandboxId } of pass.containers) {
     if (podSandboxId !== undefined) holding.set(podSandboxId, (holding.get(podSandboxId) ?? 0) + 1);
   }
-  const kept: (readonly [Entry, Keeping])[] = [];
+  const kept: (readonly [SandboxTarget, Keeping])[] = [];
   for (const [uid, list] of byPod(pass.sandboxes)) {
     const pod = pass.fateOf(uid);
     const gone = goneBecause(pod, pass.underPressure);
-    for (const [i, entry] of list.entries()) {
+    for (let i = 0; i < list.length; i++) {
+      const entry = list[i] as SandboxTarget;
       const newer = list.length - 1 - i;
       const keeping =
         inUse(entry.made, holding.get(entry.made.id) ?? 0) ?? (gone === null && newer === 0 ? newest(pod) : null);
@@ -40,10 +39,10 @@ export function evictSandboxes(pass: SandboxPass, ledger: Ledger): void {
         continue;
       }
       const because = gone ?? ({ why: "older-sandbox", code: "older_sandbox", numbers: { newer } } as const);
-      ledger.take(sandboxTarget(entry), because, { stopFirst: true, tie: isTied(list, i) });
+      ledger.take(entry, because, true, isTied(list, i));
     }
   }
-  for (const [entry, because] of kept) ledger.leave(sandboxTarget(entry), because);
+  for (const [entry, because] of kept) ledger.leave(entry, because);
 }
 
 function inUse(s: RuntimeSandbox, containers: number): Keeping | null {
@@ -54,12 +53,12 @@ function inUse(s: RuntimeSandbox, containers: number): Keeping | null {
 const newest = ({ fate, because }: PodState): Keeping =>
   fate === "unsynced" ? { why: "sources-not-ready", code: because } : { why: "newest-sandbox", code: "newest_sandbox" };
 
-function byPod(sandboxes: readonly RuntimeSandbox[]): readonly (readonly [string, readonly Entry[]])[] {
-  const byUid = new Map<string, Entry[]>();
+function byPod(sandboxes: readonly RuntimeSandbox[]): readonly (readonly [string, readonly SandboxTarget[]])[] {
+  const byUid = new Map<string, SandboxTarget[]>();
   for (const s of sandboxes) {
     const list = byUid.get(s.metadata.uid);
-    if (list === undefined) byUid.set(s.metadata.uid, [aged(s)]);
-    else list.push(aged(s));
+    if (list === undefined) byUid.set(s.metadata.uid, [sandboxTarget(s)]);
+    else list.push(sandboxTarget(s));
   }
   for (const list of byUid.values()) list.sort(byAge);
   return [...byUid].sort(([a], [b]) => (a < b ? -1 : 1));

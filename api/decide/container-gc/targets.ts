@@ -1,17 +1,28 @@
 import type { PodRef } from "../../model/managers.ts";
 import type { RuntimeContainer, RuntimeSandbox } from "../../model/runtime.ts";
+import type { EpochMs } from "../../model/units.ts";
 import type { Target } from "./ledger.ts";
 import { uidOf } from "./pod-fates.ts";
 import { type Aged, nanosToMs } from "./unix-nanos.ts";
 
-export const containerTarget = ({ made: c, createdAtMs }: Aged<RuntimeContainer>): Target => ({
+/** What the answer tells of a container, and what it was made from: worked out once, since it goes or stays in any case. */
+export interface ContainerTarget extends Target, Aged<RuntimeContainer> {
+  readonly name: string;
+  readonly createdAtMs: EpochMs;
+}
+export interface SandboxTarget extends Target, Aged<RuntimeSandbox> {
+  readonly createdAtMs: EpochMs;
+}
+
+export const containerTarget = (c: RuntimeContainer): ContainerTarget => ({
   target: "container",
   id: c.id,
   pod: podOf(c),
   name: c.metadata.name,
   attempt: c.metadata.attempt ?? null,
   state: c.state,
-  createdAtMs,
+  createdAtMs: nanosToMs(c.createdAt),
+  made: c,
 });
 export function podOf(c: RuntimeContainer): PodRef | null {
   const uid = uidOf(c);
@@ -24,14 +35,15 @@ export function podOf(c: RuntimeContainer): PodRef | null {
   };
 }
 
-export const sandboxTarget = ({ made: { id, metadata, state }, createdAtMs }: Aged<RuntimeSandbox>): Target => ({
+export const sandboxTarget = (s: RuntimeSandbox): SandboxTarget => ({
   target: "sandbox",
-  id,
-  pod: { namespace: metadata.namespace ?? "", name: metadata.name, uid: metadata.uid },
+  id: s.id,
+  pod: { namespace: s.metadata.namespace ?? "", name: s.metadata.name, uid: s.metadata.uid },
   name: null,
-  attempt: metadata.attempt ?? null,
-  state,
-  createdAtMs,
+  attempt: s.metadata.attempt ?? null,
+  state: s.state,
+  createdAtMs: nanosToMs(s.createdAt),
+  made: s,
 });
 
 /** `NAMESPACE_NAME_UID`, none of them empty: no name of Kubernetes holds an underscore. */

@@ -22,7 +22,6 @@ export interface Aged<T extends Made = Made> {
   readonly made: T;
   readonly createdAtMs: EpochMs;
 }
-export const aged = <T extends Made>(made: T): Aged<T> => ({ made, createdAtMs: nanosToMs(made.createdAt) });
 
 /** Oldest first; of what was made at one moment the smaller id. */
 export const byAge = (a: Aged, b: Aged): number => a.createdAtMs - b.createdAtMs || inOneMs(a, b);

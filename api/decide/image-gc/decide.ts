@@ -39,7 +39,8 @@ export function decideImageGc(asked: Asked<ImageGcAsk>): Result<Decided<ImageGcD
   const byHandler = gateOn(configurationOf(snapshot), "RuntimeClassInImageCriApi");
   const inventory = listedImages(input.images, byHandler, reasons, needs);
   const names = new ImageNames(inventory);
-  const containers = input.containers.filter((c) => !removedFirst.value.has(c.id));
+  const gone = removedFirst.value;
+  const containers = gone.size === 0 ? input.containers : input.containers.filter((c) => !gone.has(c.id));
   const { pods = [], runtime } = snapshot;
   const uses = imagesInUse({ containers, sandboxes: runtime?.sandboxes ?? [], pods, names, byHandler }, reasons);
   const images = detectImages(inventory, uses, before, now);
@@ -55,7 +56,7 @@ export function decideImageGc(asked: Asked<ImageGcAsk>): Result<Decided<ImageGcD
     operation,
     policy: told,
     fileSystem: pass.disk,
-    ...imageLists(images, pass, order, uses, policy),
+    ...imageLists(pass, order, uses, policy),
     freedBytes: Number(pass.freed),
     error: pass.error,
     events: eventsOf(input, ask, pass, order, byHandler),

@@ -10,6 +10,8 @@ export interface DetectedImage extends ListedImage {
   readonly lastUsedAtMs: EpochMs | null;
 }
 
+type ImageRecord = Readonly<ImageGcFacts["records"][number]>;
+
 /**
  * The records of all listed images, in the order of the list: what is new was first seen now, what is in use was last used
  * now. An image that this very pass removed, by an earlier answer of it, is still listed and has not lost its times.
@@ -21,17 +23,18 @@ export function detectImages(
   before: ImageGcFacts | undefined,
   now: EpochMs,
 ): readonly DetectedImage[] {
-  const records = new Map<string, readonly [number, number | null]>();
+  const records = new Map<string, ImageRecord>();
   for (const { id, runtimeHandler, atMs, firstDetectedAtMs, lastUsedAtMs } of before?.removed ?? []) {
     if (atMs === now && firstDetectedAtMs !== undefined) {
-      records.set(imageKey(id, runtimeHandler), [firstDetectedAtMs, lastUsedAtMs ?? null]);
+      records.set(imageKey(id, runtimeHandler), [id, firstDetectedAtMs, lastUsedAtMs ?? null]);
     }
   }
-  for (const [id, first, last, handler] of before?.records ?? []) records.set(imageKey(id, handler), [first, last]);
-  return [...images.values()].map((image) => {
+  for (const record of before?.records ?? []) records.set(imageKey(record[0], record[3]), record);
+  const detected: DetectedImage[] = [];
+  for (const image of images.values()) {
     const known = records.get(image.key);
-    const lastUsed = uses.has(image.key) ? now : (known?.[1] ?? null);
-    return {
+    const lastUsed = uses.has(image.key) ? now : (known?.[2] ?? null);
+    detected.push({
       key: image.key,
       id: image.id,
       runtimeHandler: image.runtimeHandler,
@@ -40,8 +43,9 @@ export function detectImages(
       sizeBytes: image.sizeBytes,
       pinned: image.pinned,
       layers: image.layers,
-      firstDetectedAtMs: epochMs(known?.[0] ?? now),
+      firstDetectedAtMs: epochMs(known?.[1] ?? now),
       lastUsedAtMs: lastUsed === null ? null : epochMs(lastUsed),
-    };
-  });
+    });
+  }
+  return detected;
 }

@@ -27,24 +27,28 @@ export function evictionOrder(
   sandboxImages: ReadonlySet<string>,
 ): EvictionOrder {
   const barred: { image: DetectedImage; why: Barred }[] = [];
-  const unsorted: DetectedImage[] = [];
+  const unused: DetectedImage[] = [];
+  const used: DetectedImage[] = [];
   for (const image of images) {
     const why = barredBy(image, uses.get(image.key), sandboxImages);
-    if (why === undefined) unsorted.push(image);
-    else barred.push({ image, why });
+    if (why !== undefined) barred.push({ image, why });
+    else if (image.lastUsedAtMs === null) unused.push(image);
+    else used.push(image);
   }
-  const free = sortedBy(
-    unsorted,
-    lastUsed,
-    (a, b) => a.firstDetectedAtMs - b.firstDetectedAtMs || (a.key < b.key ? -1 : 1),
-  );
-  const isEqual = (image: DetectedImage, other: DetectedImage | undefined): boolean =>
-    other !== undefined && lastUsed(image) === lastUsed(other) && image.firstDetectedAtMs === other.firstDetectedAtMs;
+  // never used comes before all else: in the kubelet that is the year 1
+  const free = [...sortedBy(unused, firstDetected, byKey), ...sortedBy(used, lastUsed, byDetection)];
   const order = free.map((image, i) => {
     return { image, place: i + 1, tie: isEqual(image, free[i - 1]) || isEqual(image, free[i + 1]) };
   });
   return { order, barred };
 }
+const firstDetected = (image: DetectedImage): number => image.firstDetectedAtMs;
+const lastUsed = (image: DetectedImage): number => Number(image.lastUsedAtMs);
+const byKey = (a: DetectedImage, b: DetectedImage): number => (a.key < b.key ? -1 : 1);
+const byDetection = (a: DetectedImage, b: DetectedImage): number =>
+  a.firstDetectedAtMs - b.firstDetectedAtMs || byKey(a, b);
+const isEqual = (a: DetectedImage, b: DetectedImage | undefined): boolean =>
+  b !== undefined && a.lastUsedAtMs === b.lastUsedAtMs && a.firstDetectedAtMs === b.firstDetectedAtMs;
 
 function barredBy(image: DetectedImage, use: Use | undefined, sandboxImages: ReadonlySet<string>): Barred | undefined {
   if (use !== undefined) return use.why;
@@ -54,6 +58,3 @@ function barredBy(image: DetectedImage, use: Use | undefined, sandboxImages: Rea
 }
 /** Nothing can be removed by an empty id, and what stands before a comma may be another image's. */
 export const isValidId = ({ id }: { readonly id: string }): boolean => id !== "" && !id.includes(",");
-
-/** Never used comes before all else: in the kubelet that is the year 1. */
-const lastUsed = ({ lastUsedAtMs }: DetectedImage): number => lastUsedAtMs ?? Number.MIN_SAFE_INTEGER;

@@ -17,11 +17,16 @@ export class ImageNames {
 
   /** The images of an id, with or without its `sha256:`. */
   byId(id: string): readonly ListedImage[] {
-    const { byId } = this.#inventory;
-    const exact = byId.get(id);
+    const exact = this.#ofId(id);
     if (exact !== undefined) return exact;
     const other = HEX_ID.test(id) ? `sha256:${id}` : id.startsWith("sha256:") ? id.slice(7) : undefined;
-    return (other === undefined ? undefined : byId.get(other)) ?? NONE;
+    return (other === undefined ? undefined : this.#ofId(other)) ?? NONE;
+  }
+  #ofId(id: string): readonly ListedImage[] | undefined {
+    const { images, byId } = this.#inventory;
+    if (byId !== null) return byId.get(id);
+    const image = images.get(id);
+    return image === undefined ? undefined : [image];
   }
 
   /** The images that an id, a tag or a digest can mean; a digest means the same in every repository. */
@@ -38,8 +43,11 @@ export class ImageNames {
 
 const lookThrough = ({ images }: Inventory, wanted: string): readonly ListedImage[] => {
   const last = wanted.slice(wanted.lastIndexOf("/") + 1).replace(/:latest$/, "");
-  const isIt = (name: string): boolean => name.includes(last) && indexed(name) === wanted;
-  return [...images.values()].filter((i) => i.names.some(isIt) || i.digests.some(isIt));
+  const tagged = `${last}:latest`;
+  const isIt = (name: string): boolean => (name.endsWith(last) || name.endsWith(tagged)) && indexed(name) === wanted;
+  const found: ListedImage[] = [];
+  for (const image of images.values()) if (image.names.some(isIt) || image.digests.some(isIt)) found.push(image);
+  return found;
 };
 function indexOf({ images }: Inventory): Map<string, ListedImage[]> {
   const index = new Map<string, ListedImage[]>();

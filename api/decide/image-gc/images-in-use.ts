@@ -43,10 +43,14 @@ export function imagesInUse(input: UseInput, reasons: Reasons): ReadonlyMap<stri
   for (const c of containers) {
     const images = imagesOf(c, input, reasons);
     if (images.length === 0) unlisted.set(askedImage(c), (unlisted.get(askedImage(c)) ?? 0) + 1);
-    for (const image of images) note(uses, image, "in-use", () => containerText(c, sandboxes));
+    for (const image of images) {
+      const use = noted(uses, image, "in-use");
+      if (use.by.length < NAMED) use.by.push(containerText(c, sandboxes));
+    }
     for (const mount of c.mounts ?? []) {
       for (const image of names.find(mount.image?.image ?? "")) {
-        note(uses, image, "image-volume", () => containerText(c, sandboxes));
+        const use = noted(uses, image, "image-volume");
+        if (use.by.length < NAMED) use.by.push(containerText(c, sandboxes));
       }
     }
   }
@@ -56,7 +60,8 @@ export function imagesInUse(input: UseInput, reasons: Reasons): ReadonlyMap<stri
     const { namespace, name } = podRef(pod);
     for (const volume of pod.spec.volumes ?? []) {
       for (const image of names.find(volume.image?.reference ?? "")) {
-        note(uses, image, "image-volume", () => `${namespace}/${name} volume ${volume.name}`);
+        const use = noted(uses, image, "image-volume");
+        if (use.by.length < NAMED) use.by.push(`${namespace}/${name} volume ${volume.name}`);
       }
     }
   }
@@ -84,15 +89,17 @@ function withHandler(found: readonly ListedImage[], handler: string, reasons: Re
   return found;
 }
 
-function note(uses: Map<string, Growing>, image: ListedImage, why: Use["why"], who: () => string): void {
-  const use = uses.get(image.key);
-  if (use === undefined) {
-    uses.set(image.key, { why, by: [who()], count: 1 });
-    return;
+/** Counts a user of the image. */
+function noted(uses: Map<string, Growing>, image: ListedImage, why: Use["why"]): Growing {
+  const known = uses.get(image.key);
+  if (known === undefined) {
+    const use: Growing = { why, by: [], count: 1 };
+    uses.set(image.key, use);
+    return use;
   }
-  if (why === "in-use") use.why = why;
-  use.count++;
-  if (use.by.length < NAMED) use.by.push(who());
+  if (why === "in-use") known.why = why;
+  known.count++;
+  return known;
 }
 
 function containerText(c: RuntimeContainer, sandboxes: ReadonlyMap<string, RuntimeSandbox>): string {

@@ -1,5 +1,5 @@
 import type { Asked, Refusal } from "../../model/decision.ts";
-import { decodeImageGcFacts, type ImageGcAsk, type ImageGcFacts } from "../../model/image-gc.ts";
+import type { ImageGcAsk, ImageGcFacts } from "../../model/image-gc.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Runtime, RuntimeContainer, RuntimeImage } from "../../model/runtime.ts";
 import { type EpochMs, epochMs } from "../../model/units.ts";
@@ -7,6 +7,7 @@ import { configurationOf } from "../config.ts";
 import { onThisClock } from "./clock-step.ts";
 import type { DiskNumbers } from "./disk.ts";
 import { imageIsTold } from "./images-in-use.ts";
+import { knownFacts } from "./known-facts.ts";
 import { type ImageGcPolicy, imageGcPolicy } from "./policy.ts";
 
 export interface ImageGcInput {
@@ -30,7 +31,7 @@ const NOTHING_LISTED: Pick<Runtime, "images" | "containers"> = { images: [], con
 export function imageGcInput({ snapshot, facts, ask }: Asked<ImageGcAsk>): Result<ImageGcInput, Refusal> {
   const policy = imageGcPolicy(configurationOf(snapshot));
   if (!policy.ok) return err({ code: "invalid_configuration", message: policy.error, needs: [] });
-  const before = decodeImageGcFacts(facts["image-gc"]);
+  const before = knownFacts(facts["image-gc"]);
   if (!before.ok) {
     const message = before.error.map((i) => `${i.path}: ${i.message}`).join("; ");
     return err({ code: "invalid_state", message, needs: [] });

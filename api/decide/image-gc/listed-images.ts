@@ -18,7 +18,8 @@ export interface ListedImage {
 export interface Inventory {
   /** Key -> image, in the order of the list. */
   readonly images: ReadonlyMap<string, ListedImage>;
-  readonly byId: ReadonlyMap<string, readonly ListedImage[]>;
+  /** Null: no id is there twice, and it is the key. */
+  readonly byId: ReadonlyMap<string, readonly ListedImage[]> | null;
 }
 
 /** kubelet 1.36: getImageTuple. */
@@ -33,9 +34,9 @@ export function listedImages(
   needs: string[],
 ): Inventory {
   const images = new Map<string, ListedImage>();
-  const byId = new Map<string, ListedImage[]>();
   let sizeless = false;
-  for (const [i, entry] of list.entries()) {
+  for (let i = 0; i < list.length; i++) {
+    const entry = list[i] as RuntimeImage;
     if (entry.size === undefined) {
       reasons.add("image_size_not_told", entry.id, "sizeBytes");
       if (!sizeless) needs.push(`runtime.images[${i}].size`);
@@ -46,12 +47,17 @@ export function listedImages(
     if (known !== undefined) reasons.add("image_listed_twice", entry.id, "image", { pinned: listed.pinned });
     images.set(listed.key, known === undefined ? listed : merged(known, listed));
   }
+  return { images, byId: byHandler ? byIdOf(images) : null };
+}
+
+function byIdOf(images: ReadonlyMap<string, ListedImage>): ReadonlyMap<string, readonly ListedImage[]> {
+  const byId = new Map<string, ListedImage[]>();
   for (const image of images.values()) {
     const same = byId.get(image.id);
     if (same === undefined) byId.set(image.id, [image]);
     else same.push(image);
   }
-  return { images, byId };
+  return byId;
 }
 
 function listedImage(image: RuntimeImage, byHandler: boolean): ListedImage {

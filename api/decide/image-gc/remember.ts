@@ -23,11 +23,17 @@ export function remembered(
     atMs: now,
     beganAtMs: beganAtMs ?? now,
     failed: isPass && atItsEnd ? error !== null : (before?.failed ?? false),
-    records: images.flatMap(({ key, id, runtimeHandler, firstDetectedAtMs, lastUsedAtMs }) => {
-      if (ends.get(key)?.end === "removed") return [];
-      const handler = runtimeHandler === "" ? [] : [runtimeHandler];
-      return [[id, firstDetectedAtMs, lastUsedAtMs, ...handler]];
-    }),
+    records: recordsOf(images, ends),
     removed: [...removed],
   };
+}
+
+function recordsOf(images: readonly DetectedImage[], ends: Ends): ImageGcFacts["records"] {
+  const records: ImageGcFacts["records"] = [];
+  for (const { key, id, runtimeHandler, firstDetectedAtMs, lastUsedAtMs } of images) {
+    if (ends.get(key)?.end === "removed") continue;
+    if (runtimeHandler === "") records.push([id, firstDetectedAtMs, lastUsedAtMs]);
+    else records.push([id, firstDetectedAtMs, lastUsedAtMs, runtimeHandler]);
+  }
+  return records;
 }

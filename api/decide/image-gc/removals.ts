@@ -36,12 +36,13 @@ export class Removals {
     const done = this.#ends.get(candidate.image.key);
     const end = done?.end ?? "planned";
     const message = done?.message ?? (end === "failed" ? UNTOLD : undefined);
-    this.taken.push({ ...candidate, why, end, ...(message !== undefined && { message }) });
+    const { image, place, tie } = candidate;
+    this.taken.push(message === undefined ? { image, place, tie, why, end } : { image, place, tie, why, end, message });
     if (end === "stopped") this.stopped = true;
     return end === "failed" ? message : undefined;
   }
-  leave(candidate: Ordered, why: Left["why"]): void {
-    this.left.push({ ...candidate, why });
+  leave({ image, place, tie }: Ordered, why: Left["why"]): void {
+    this.left.push({ image, place, tie, why });
   }
 }
 const UNTOLD = "unknown error";

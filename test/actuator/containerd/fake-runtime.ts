@@ -16,6 +16,7 @@ export function fakeConnection(answers: Answers, blobs?: readonly Blob[]): Conne
   const missing = (call: string) => err({ call, code: "UNIMPLEMENTED", message: "not of this fake" });
   return {
     asked,
+    timeoutMs: 1000,
     call: async (method, request) => {
       asked.push(method);
       const answer = answers[method];
@@ -69,6 +70,8 @@ export const image = (id: string, more: Partial<Image> = {}): Image => ({
   repoTags: [],
   repoDigests: [],
   size: "1",
+  uid: null,
+  username: "",
   spec: null,
   pinned: false,
   ...more,
@@ -83,6 +86,7 @@ export const container = (id: string, more: Partial<Container> = {}): Container 
   state: "CONTAINER_EXITED",
   createdAt: "1700000000000000000",
   labels: {},
+  annotations: {},
   ...more,
 });
 /** A runtime that has nothing. */

@@ -19,6 +19,9 @@ export interface DaemonFiles {
 
 export const PAUSE_IMAGE = "nodewise.test/pause:1";
 
+/** Where it looks for network plugins and their configuration; nothing lies there at first. */
+export const cniOf = (state: string) => ({ bin: join(state, "cni-bin"), conf: join(state, "cni-conf") });
+
 /** Of 1.6 and of 2.x, which takes the older form. Without the right to lower oom_score_adj, no sandbox starts unrestricted. */
 const configOf = ({ root, state, socket }: DaemonFiles): string => `
 version = 2
@@ -37,8 +40,8 @@ oom_score = 0
   stream_server_address = "127.0.0.1"
   stream_server_port = "0"
   [plugins."io.containerd.grpc.v1.cri".cni]
-    bin_dir = "${state}/no-cni-bin"
-    conf_dir = "${state}/no-cni-conf"
+    bin_dir = "${cniOf(state).bin}"
+    conf_dir = "${cniOf(state).conf}"
   [plugins."io.containerd.grpc.v1.cri".containerd]
     snapshotter = "overlayfs"
     default_runtime_name = "runc"

@@ -1,6 +1,7 @@
+import { execFileSync } from "node:child_process";
 import { createCipheriv, createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { tar } from "./tar.ts";
+import { type TarEntry, tar } from "./tar.ts";
 
 /** A layer of one file with bytes that do not compress; images that name the same seed and size share it. */
 export interface LayerSpec {
@@ -14,9 +15,11 @@ export interface ImageArchiveSpec {
   readonly sizeBytes: number;
   /** Layers that it may share, below its own. */
   readonly layers?: readonly LayerSpec[];
-  /** With /bin/busybox as the lowest layer, so that it can run. */
-  readonly base?: "busybox";
+  /** With /bin/busybox as the lowest layer, so that it can run; `tools`: and a link for each of its programs. */
+  readonly base?: "busybox" | "tools";
   readonly command?: readonly string[];
+  /** As an image names it: `1234`, `nobody`. */
+  readonly user?: string;
 }
 export interface ImageArchive {
   readonly bytes: Buffer;
@@ -31,7 +34,7 @@ const sha256 = (bytes: Uint8Array | string): string => createHash("sha256").upda
 /** An image as `docker save` writes it. Pure but for busybox: the same spec gives the same image. */
 export function imageArchive(spec: ImageArchiveSpec): ImageArchive {
   const own = spec.sizeBytes > 0 ? [{ seed: `own layer of ${spec.name}`, sizeBytes: spec.sizeBytes }] : [];
-  const base = spec.base === undefined ? [] : [tar([{ path: "bin/busybox", bytes: busybox(), mode: 0o755 }])];
+  const base = spec.base === undefined ? [] : [tar([BUSYBOX(), ...(spec.base === "tools" ? tools() : [])])];
   const layers = [...base, ...[...(spec.layers ?? []), ...own].map(layerOf)].map((bytes) => ({
     bytes,
     hash: sha256(bytes),
@@ -40,7 +43,7 @@ export function imageArchive(spec: ImageArchiveSpec): ImageArchive {
     architecture: process.arch === "arm64" ? "arm64" : "amd64",
     os: "linux",
     // Makes two images of the same layers different.
-    config: { Cmd: spec.command ?? [], Labels: { name: spec.name } },
+    config: { Cmd: spec.command ?? [], Labels: { name: spec.name }, User: spec.user ?? "" },
     rootfs: { type: "layers", diff_ids: layers.map(({ hash }) => `sha256:${hash}`) },
   });
   const id = sha256(config);
@@ -65,6 +68,13 @@ function layerOf({ seed, sizeBytes }: LayerSpec): Buffer {
   const noise = createCipheriv("aes-128-ctr", key.subarray(0, 16), key.subarray(16)).update(Buffer.alloc(sizeBytes));
   return tar([{ path: `data/${key.toString("hex").slice(0, 16)}`, bytes: noise }]);
 }
+
+const BUSYBOX = (): TarEntry => ({ path: "bin/busybox", bytes: busybox(), mode: 0o755 });
+const tools = (): readonly TarEntry[] =>
+  execFileSync("/bin/busybox", ["--list"], { encoding: "utf8" })
+    .split("\n")
+    .filter((name) => name !== "" && name !== "busybox")
+    .map((name) => ({ path: `bin/${name}`, bytes: Buffer.alloc(0), mode: 0o777, link: "busybox" }));
 
 let busyboxBytes: Buffer | undefined;
 function busybox(): Buffer {

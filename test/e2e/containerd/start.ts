@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Connection, openConnection } from "../../../actuator/containerd/connection.ts";
 import type { Runtime } from "../../../actuator/containerd/port.ts";
 import { runtimeOver } from "../../../actuator/containerd/runtime.ts";
-import { type Daemon, type DaemonFiles, PAUSE_IMAGE, startDaemon } from "./daemon.ts";
+import { cniOf, type Daemon, type DaemonFiles, PAUSE_IMAGE, startDaemon } from "./daemon.ts";
 import { type ImageArchive, type ImageArchiveSpec, imageArchive } from "./image-archive.ts";
 import { killShims, removeCgroups, unmountBelow } from "./leftovers.ts";
 import {
@@ -24,8 +24,10 @@ import {
 import { findPrograms, type Programs } from "./programs.ts";
 
 const CALL_MS = 30_000;
-/** Where shims and runc keep what is theirs, whatever containerd's state directory is. */
-const SHARED_STATE = ["s", "runc/k8s.io", "runc", ""].map((dir) => join("/run/containerd", dir));
+/** Where shims, runc and networks keep what is theirs, whatever containerd's state directory is. */
+const SHARED_STATE = ["containerd/s", "containerd/runc/k8s.io", "containerd/runc", "containerd", "netns"].map((dir) =>
+  join("/run", dir),
+);
 
 export interface StartOptions {
   /** For images and containers' layers, such as a `smallFileSystem`; absent: in the temporary directory. */
@@ -48,6 +50,7 @@ export interface Containerd {
   readonly runtime: Runtime;
   readonly podLogs: string;
   readonly containerLogs: string;
+  readonly cni: ReturnType<typeof cniOf>;
   /** Makes an image and imports it; resolves when CRI lists it. */
   importImage(spec: ImageSpec): Promise<Omit<ImageArchive, "bytes">>;
   /** A sandbox without containers. */
@@ -131,6 +134,7 @@ export async function startContainerd(options: StartOptions = {}): Promise<Conta
     runtime,
     podLogs: ground.podLogs,
     containerLogs: ground.containerLogs,
+    cni: cniOf(files.state),
     importImage,
     runSandbox: (spec) => runSandbox(ground, spec),
     runPod: (spec) => run(spec, false),
@@ -196,6 +200,6 @@ function removeIfEmpty(dir: string): void {
     rmdirSync(dir);
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? "";
-    if (code !== "ENOENT" && code !== "ENOTEMPTY") throw error;
+    if (!["ENOENT", "ENOTEMPTY", "EBUSY"].includes(code)) throw error;
   }
 }

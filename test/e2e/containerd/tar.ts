@@ -4,9 +4,11 @@ export interface TarEntry {
   readonly path: string;
   readonly bytes: Uint8Array;
   readonly mode?: number;
+  /** It is a symbolic link to this, and has no bytes. */
+  readonly link?: string;
 }
 
-/** A tar archive (ustar) of plain files, owned by root and of no age: the same entries give the same bytes. */
+/** A tar archive (ustar) of plain files and links, owned by root and of no age: the same entries give the same bytes. */
 export function tar(entries: readonly TarEntry[]): Buffer {
   const parts = entries.flatMap((entry) => {
     const padding = (BLOCK - (entry.bytes.length % BLOCK)) % BLOCK;
@@ -15,7 +17,7 @@ export function tar(entries: readonly TarEntry[]): Buffer {
   return Buffer.concat([...parts, Buffer.alloc(2 * BLOCK)]);
 }
 
-function header({ path, bytes, mode = 0o644 }: TarEntry): Buffer {
+function header({ path, bytes, mode = 0o644, link }: TarEntry): Buffer {
   const block = Buffer.alloc(BLOCK);
   const octal = (value: number, width: number): string => `${value.toString(8).padStart(width - 1, "0")}\0`;
   if (Buffer.byteLength(path) > 100) throw new Error(`too long for a tar header: ${path}`);
@@ -26,7 +28,8 @@ function header({ path, bytes, mode = 0o644 }: TarEntry): Buffer {
   block.write(octal(bytes.length, 12), 124);
   block.write(octal(0, 12), 136);
   block.write(" ".repeat(8), 148);
-  block.write("0", 156);
+  block.write(link === undefined ? "0" : "2", 156);
+  block.write(link ?? "", 157);
   block.write("ustar\0", 257);
   block.write("00", 263);
   const sum = block.reduce((total, byte) => total + byte, 0);

@@ -1,0 +1,34 @@
+/** What a pod needs now, in the kubelet's order: kill, make a sandbox, start. kubelet 1.36: podActions. */
+export interface PodActions {
+  /** Everything of it is stopped first, its sandbox too. */
+  readonly killPod: boolean;
+  readonly createSandbox: boolean;
+  /** The one to start containers in; null: it is yet to be made. */
+  readonly sandboxId: string | null;
+  /** Of the sandbox that is to be made. */
+  readonly attempt: number;
+  /** Init containers to start, in order. */
+  readonly initToStart: readonly StartContainer[];
+  readonly toStart: readonly StartContainer[];
+  readonly toKill: readonly KillContainer[];
+  /** Dead instances that nobody needs any more. */
+  readonly toRemove: readonly string[];
+  /** Containers that would start if their back-off had passed. */
+  readonly heldBack: readonly HeldBack[];
+}
+export interface StartContainer {
+  readonly name: string;
+  /** Its restart count. */
+  readonly attempt: number;
+}
+export interface KillContainer {
+  readonly containerId: string;
+  readonly name: string;
+  /** Of the event `Killing`. */
+  readonly message: string;
+}
+export interface HeldBack {
+  readonly name: string;
+  readonly untilMs: number;
+  readonly delayMs: number;
+}

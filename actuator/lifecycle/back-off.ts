@@ -1,0 +1,81 @@
+import type { HeldBack } from "./actions.ts";
+import { latestExitedOf } from "./instances.ts";
+import type { PodContainer, RunnablePod } from "./pod.ts";
+import type { BackOff, PodRecord } from "./record.ts";
+import { CONTAINER_HASH, type RuntimeContainer, type RuntimePod } from "./runtime-pod.ts";
+
+const FIRST_MS = 10_000;
+const LONGEST_MS = 300_000;
+/** A container that lived for so long since its back-off was last raised starts from the first delay again. */
+const RESET_MS = 2 * LONGEST_MS;
+
+type HashOf = (container: PodContainer) => string;
+
+const isOver = (backOff: BackOff, finishedAtMs: number): boolean => finishedAtMs - backOff.updatedAtMs > RESET_MS;
+
+/**
+ * Until when a container may not be started again; null: it may now. Counted from the end of its newest dead instance;
+ * an instance of another definition holds nothing back. An end that lies in the future is a clock that was set back, and
+ * does not hold it either. kubelet 1.36: doBackOff, flowcontrol.Backoff.IsInBackOffSince.
+ */
+export function heldBack(
+  container: PodContainer,
+  seen: RuntimePod,
+  { nowMs, backOff, hashOf }: { nowMs: number; backOff: PodRecord["backOff"]; hashOf: HashOf },
+): HeldBack | null {
+  const dead = latestExitedOf(seen, container.name);
+  const entry = backOff[container.name];
+  if (dead === undefined || entry === undefined || isChanged(container, dead, hashOf)) return null;
+  const finishedAtMs = dead.finishedAtMs ?? 0;
+  if (finishedAtMs > nowMs || isOver(entry, finishedAtMs)) return null;
+  const untilMs = finishedAtMs + entry.delayMs;
+  return nowMs < untilMs ? { name: container.name, untilMs, delayMs: entry.delayMs } : null;
+}
+
+/** The delay after one more start: 10 s, twice as long each time, 5 min at most. kubelet 1.36: flowcontrol.Backoff.Next. */
+export function nextBackOff(backOff: BackOff | undefined, finishedAtMs: number, nowMs: number): BackOff {
+  const isFirst = backOff === undefined || isOver(backOff, finishedAtMs);
+  return { delayMs: isFirst ? FIRST_MS : Math.min(backOff.delayMs * 2, LONGEST_MS), updatedAtMs: nowMs };
+}
+
+/**
+ * The back-offs to record before containers of these names are started; `seen` is what the actions were computed from.
+ * Nothing changes for one that never ended.
+ */
+export function backOffOfStarts(
+  pod: RunnablePod,
+  seen: RuntimePod | null,
+  names: readonly string[],
+  { nowMs, backOff, hashOf }: { nowMs: number; backOff: PodRecord["backOff"]; hashOf: HashOf },
+): PodRecord["backOff"] {
+  const next: Record<string, BackOff> = { ...backOff };
+  if (seen === null) return next;
+  for (const container of [...pod.spec.initContainers, ...pod.spec.containers]) {
+    const dead = names.includes(container.name) ? latestExitedOf(seen, container.name) : undefined;
+    if (dead === undefined) continue;
+    const known = isChanged(container, dead, hashOf) ? undefined : backOff[container.name];
+    next[container.name] = nextBackOff(known, dead.finishedAtMs ?? 0, nowMs);
+  }
+  return next;
+}
+
+/** Made from another definition than the one wanted now. An instance that does not tell its own is taken as it is. */
+export function isChanged(container: PodContainer, instance: RuntimeContainer, hashOf: HashOf): boolean {
+  const hash = instance.annotations[CONTAINER_HASH];
+  return hash !== undefined && hash !== hashOf(container);
+}
+
+/** `name_namespace(uid)`, as the kubelet's messages name a pod. kubelet 1.36: format.Pod. */
+export const podWords = ({ namespace, name, uid }: RunnablePod): string => `${name}_${namespace}(${uid})`;
+
+/** Of the waiting reason CrashLoopBackOff. */
+export const backOffMessage = (pod: RunnablePod, { name, delayMs }: HeldBack): string =>
+  `back-off ${goSeconds(delayMs / 1000)} restarting failed container=${name} pod=${podWords(pod)}`;
+
+/** Of the event BackOff, a warning. */
+export const backOffEventMessage = (pod: RunnablePod, container: string): string =>
+  `Back-off restarting failed container ${container} in pod ${podWords(pod)}`;
+
+/** As Go writes a duration of whole seconds, below an hour. */
+const goSeconds = (seconds: number): string =>
+  seconds < 60 ? `${seconds}s` : `${Math.trunc(seconds / 60)}m${seconds % 60}s`;

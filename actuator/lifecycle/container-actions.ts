@@ -1,0 +1,43 @@
+import type { KillContainer } from "./actions.ts";
+import { isChanged } from "./back-off.ts";
+import { latestOf } from "./instances.ts";
+import type { PodContainer, RunnablePod } from "./pod.ts";
+import { shouldStart } from "./restart.ts";
+import type { RuntimeContainer, RuntimePod } from "./runtime-pod.ts";
+
+export interface ContainerActions {
+  readonly start: readonly PodContainer[];
+  readonly kill: readonly KillContainer[];
+  /** Running ones that stay as they are. */
+  readonly kept: number;
+}
+
+/** Of a pod whose init containers are done. kubelet 1.36: the second half of computePodActions. */
+export function containerActions(
+  pod: RunnablePod,
+  seen: RuntimePod,
+  wanted: { readonly hashOf: (container: PodContainer) => string; readonly resizeRestarts: ReadonlySet<string> },
+): ContainerActions {
+  const start: PodContainer[] = [];
+  const kill: KillContainer[] = [];
+  let kept = 0;
+  for (const container of pod.spec.containers) {
+    const { name } = container;
+    const latest = latestOf(seen, name);
+    if (latest?.state !== "running") {
+      if (!shouldStart(pod, container, latest)) continue;
+      start.push(container);
+      if (latest?.state === "unknown")
+        kill.push(killOf(latest, `Container is in "unknown" state, try killing it before restart`));
+    } else if (isChanged(container, latest, wanted.hashOf)) {
+      start.push(container);
+      kill.push(killOf(latest, `Container ${name} definition changed, will be restarted`));
+    } else if (wanted.resizeRestarts.has(name)) {
+      start.push(container);
+      kill.push(killOf(latest, `Container ${name} resize requires restart`));
+    } else kept++;
+  }
+  return { start, kill, kept };
+}
+
+const killOf = ({ id, name }: RuntimeContainer, message: string): KillContainer => ({ containerId: id, name, message });

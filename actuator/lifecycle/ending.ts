@@ -1,0 +1,71 @@
+import type { PodContainer, RunnablePod } from "./pod.ts";
+import type { PodEnd } from "./pod-end.ts";
+import type { RuntimeContainer, RuntimePod } from "./runtime-pod.ts";
+
+/** Between the stop signal and the kill nobody gets less. */
+const LEAST_SECONDS = 2;
+
+/** A container of a pod that is being killed. All are stopped side by side, each after those that it waits for. */
+export interface StopContainer {
+  readonly containerId: string;
+  readonly name: string;
+  /** Of the event `Killing`. */
+  readonly message: string;
+  /** Names of running containers that end first, or whose end it awaits for as long as its own grace lasts. */
+  readonly waitsFor: readonly string[];
+  /** Null: the pod has no such container any more, or it has no hook. */
+  readonly preStop: PodContainer["preStop"];
+}
+
+/**
+ * Everything of a pod that runs, in the order in which it may end: sidecars after the pod's own containers, the last
+ * one first. A sidecar waits for the one right behind it only; if that one does not run, for none of those further
+ * behind. kubelet 1.36: killContainersWithSyncResult, newTerminationOrdering.
+ */
+export function stopsOf(pod: RunnablePod, seen: RuntimePod): readonly StopContainer[] {
+  const running = seen.containers.filter((c) => c.state === "running");
+  const runs = new Set(running.map((c) => c.name));
+  const sidecars = pod.spec.initContainers.filter((c) => c.isSidecar);
+  const own = pod.spec.containers.map((c) => c.name);
+  const waitsFor = (name: string): readonly string[] => {
+    const place = sidecars.findIndex((c) => c.name === name);
+    if (place < 0) return [];
+    const behind = sidecars[place + 1];
+    return [...own, ...(behind === undefined ? [] : [behind.name])].filter((n) => runs.has(n));
+  };
+  /** The higher, the earlier; those that are no sidecars end first. */
+  const rank = ({ name }: StopContainer): number => {
+    const place = sidecars.findIndex((c) => c.name === name);
+    return place < 0 ? sidecars.length : place;
+  };
+  return running.map((c) => stopOf(pod, c, waitsFor(c.name))).sort((a, b) => rank(b) - rank(a));
+}
+
+function stopOf(pod: RunnablePod, { id, name }: RuntimeContainer, waitsFor: readonly string[]): StopContainer {
+  const container = [...pod.spec.initContainers, ...pod.spec.containers].find((c) => c.name === name);
+  return { containerId: id, name, message: stoppingMessage(name), waitsFor, preStop: container?.preStop ?? null };
+}
+
+export const stoppingMessage = (container: string): string => `Stopping container ${container}`;
+
+/**
+ * Seconds from the beginning of a container's end (its preStop hook) to its kill. An end may shorten what a deletion
+ * asks for, and a deletion what an end does; at least 1. kubelet 1.36: calculateEffectiveGracePeriod.
+ */
+export function graceOf(pod: RunnablePod, end: PodEnd | null): number {
+  const asked = [pod.deletion?.graceSeconds, end?.graceSeconds].filter((s) => s !== undefined && s !== null);
+  return Math.max(1, asked.length === 0 ? pod.spec.terminationGracePeriodSeconds : Math.min(...asked));
+}
+
+/** Of a container that is killed to be started again: a deletion's grace, or the pod's. kubelet 1.36: setTerminationGracePeriod. */
+export const restartGrace = (pod: RunnablePod): number =>
+  pod.deletion?.graceSeconds ?? pod.spec.terminationGracePeriodSeconds;
+
+/**
+ * Seconds that are left for the runtime's stop after the preStop hook and the wait for other containers, each counted in
+ * whole seconds that have passed. A hook runs, and others are waited for, only while something is left. kubelet 1.36:
+ * killContainer.
+ */
+export function graceLeft(graceSeconds: number, hookMs: number, waitedMs: number): number {
+  return Math.max(LEAST_SECONDS, graceSeconds - Math.trunc(hookMs / 1000) - Math.trunc(waitedMs / 1000));
+}

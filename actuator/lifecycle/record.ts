@@ -1,0 +1,42 @@
+import type { PodEnd } from "./pod-end.ts";
+
+/**
+ * What the daemon itself knows of a pod, in a file a pod: what the runtime cannot tell after a crash. A pod is started
+ * only after its record lies on the disk.
+ */
+export interface PodRecord {
+  readonly version: 1;
+  /** The v1.Pod as it was admitted: with the resources that are allocated to it. */
+  readonly pod: Readonly<Record<string, unknown>>;
+  /** `waits`: refused now, tried again; `lives`; `ends`: its containers are being stopped; `ended`: nothing of it runs any more. */
+  readonly state: "waits" | "lives" | "ends" | "ended";
+  /** When it was first seen. */
+  readonly seenAtMs: number;
+  readonly admittedAtMs: number | null;
+  /** Of a pod that waits. */
+  readonly refusal: Refusal | null;
+  /** Of one that ends or has ended before its time. */
+  readonly end: PodEnd | null;
+  /** Container's name -> its restarts. */
+  readonly backOff: Readonly<Record<string, BackOff>>;
+  /** The last v1.PodStatus of one that has ended: the runtime may forget its containers. */
+  readonly status?: Readonly<Record<string, unknown>>;
+  /** A change of resources that is not in force yet. */
+  readonly resize: PendingResize | null;
+}
+export interface Refusal {
+  readonly reason: string;
+  readonly message: string;
+  readonly sinceMs: number;
+  /** How often it was refused; 0: it waits for something else. */
+  readonly tries: number;
+}
+export interface BackOff {
+  readonly delayMs: number;
+  readonly updatedAtMs: number;
+}
+export interface PendingResize {
+  readonly reason: "Deferred" | "Infeasible" | "InProgress";
+  readonly message: string;
+  readonly sinceMs: number;
+}

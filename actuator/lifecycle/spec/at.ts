@@ -1,0 +1,123 @@
+import { joinPath } from "../../../api/model/input-issue.ts";
+import type { Faults } from "./faults.ts";
+
+/** A value of a manifest, where it stands, and what takes the faults of all of them. */
+export class At {
+  readonly value: unknown;
+  readonly path: string;
+  readonly #faults: Faults;
+  constructor(value: unknown, path: string, faults: Faults) {
+    // Go reads null as absent.
+    this.value = value === null ? undefined : value;
+    this.path = path;
+    this.#faults = faults;
+  }
+
+  get isAbsent(): boolean {
+    return this.value === undefined;
+  }
+  /** Absent, or a list or a text without anything in it, which Go keeps as absent. */
+  get isEmpty(): boolean {
+    return this.isAbsent || this.value === "" || (Array.isArray(this.value) && this.value.length === 0);
+  }
+  get keys(): readonly string[] {
+    return isObject(this.value) ? Object.keys(this.value) : [];
+  }
+
+  /** There are so many faults that more would not be told. */
+  get isHopeless(): boolean {
+    return this.#faults.areFull;
+  }
+  fault(message: string): void {
+    this.#faults.add(this.path, message);
+  }
+  /** In the API server's words: `Invalid value: "x": must ...` */
+  invalid(message: string): void {
+    this.fault(`Invalid value: ${shown(this.value)}: ${message}`);
+  }
+  invalids(messages: readonly string[]): void {
+    for (const message of messages) this.invalid(message);
+  }
+  required(message = ""): void {
+    this.fault(message === "" ? "Required value" : `Required value: ${message}`);
+  }
+  duplicate(what: unknown = this.value): void {
+    this.fault(`Duplicate value: ${shown(what)}`);
+  }
+
+  field(name: string): At {
+    const value = isObject(this.value) && Object.hasOwn(this.value, name) ? this.value[name] : undefined;
+    return new At(value, joinPath(this.path, [name]), this.#faults);
+  }
+  /** Empty where there is none; what is no list is a fault. */
+  items(): readonly At[] {
+    if (this.isAbsent) return [];
+    if (!Array.isArray(this.value)) {
+      this.#expected("a list");
+      return [];
+    }
+    return this.value.map((item: unknown, i) => new At(item, joinPath(this.path, [i]), this.#faults));
+  }
+  isObject(): boolean {
+    if (isObject(this.value)) return true;
+    this.#expected("an object");
+    return false;
+  }
+  text(): string {
+    if (typeof this.value === "string") return this.value;
+    if (!this.isAbsent) this.#expected("text");
+    return "";
+  }
+  texts(): readonly string[] {
+    return this.items().map((item) => {
+      if (item.isAbsent) item.#expected("text");
+      return item.text();
+    });
+  }
+  /** Null: it is absent, or no yes or no. */
+  flag(): boolean | null {
+    if (typeof this.value === "boolean") return this.value;
+    if (!this.isAbsent) this.#expected("true or false");
+    return null;
+  }
+  /** Null: it is absent, or no whole number. */
+  whole(): number | null {
+    if (Number.isSafeInteger(this.value)) return this.value as number;
+    if (!this.isAbsent) this.#expected("a whole number");
+    return null;
+  }
+  /** A whole number of a range; the fault has the API server's words. */
+  between(least: number, most: number): number | null {
+    const n = this.whole();
+    if (n !== null && (n < least || n > most)) this.invalid(`must be between ${least} and ${most}, inclusive`);
+    return n;
+  }
+  /** One of some words, or what stands for none. */
+  choice<W extends string, A extends string>(words: readonly W[], absent: A): W | A {
+    const text = this.text();
+    if (text === "") return absent;
+    const word = words.find((w) => w === text);
+    if (word !== undefined) return word;
+    const supported = words.filter((w) => w !== "");
+    this.fault(`Unsupported value: ${shown(text)}: supported values: ${supported.map(shown).join(", ")}`);
+    return absent;
+  }
+
+  #expected(what: string): void {
+    const quote = what === "text" && typeof this.value !== "object" ? " (in YAML it needs quotes)" : "";
+    this.#faults.mistyped(this.path, `expected ${what}, found ${described(this.value)}${quote}`);
+  }
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+/** A text as Go quotes it; never a whole manifest. */
+export const shown = (value: unknown): string => {
+  const text = JSON.stringify(value) ?? "null";
+  return text.length > 120 ? `${text.slice(0, 117)}...` : text;
+};
+function described(value: unknown): string {
+  if (value === undefined) return "nothing";
+  if (Array.isArray(value)) return "a list";
+  return typeof value === "object" ? "an object" : `\`${String(value).slice(0, 60)}\``;
+}

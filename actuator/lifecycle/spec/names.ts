@@ -1,0 +1,91 @@
+/** What the API server says against a name; empty: nothing. kubernetes 1.36: apimachinery/pkg/util/validation. */
+type Says = readonly string[];
+
+const LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
+const SUBDOMAIN = `${LABEL}(\\.${LABEL})*`;
+const UNDERSCORED = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?";
+const SEARCH = `${UNDERSCORED}(\\.${UNDERSCORED})*`;
+const KEY = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
+const labelPattern = new RegExp(`^${LABEL}$`);
+const subdomainPattern = new RegExp(`^${SUBDOMAIN}$`);
+const searchPattern = new RegExp(`^${SEARCH}$`);
+const keyPattern = new RegExp(`^${KEY}$`);
+const valuePattern = new RegExp(`^(${KEY})?$`);
+
+const tooLong = (most: number): string => `must be no more than ${most} characters`;
+const longer = (text: string, most: number): Says => (text.length > most ? [tooLong(most)] : []);
+const pattern = (rule: string, regex: string, ...examples: readonly string[]): string =>
+  `${rule} (e.g. ${examples.map((e) => `'${e}', `).join(" or ")}regex used for validation is '${regex}')`;
+
+export function dnsLabel(name: string): Says {
+  const says = longer(name, 63);
+  if (labelPattern.test(name)) return says;
+  if (subdomainPattern.test(name)) return [...says, "must not contain dots"];
+  const rule =
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character";
+  return [...says, pattern(rule, LABEL, "my-name", "123-abc")];
+}
+export function dnsSubdomain(name: string): Says {
+  const says = longer(name, 253);
+  if (subdomainPattern.test(name)) return says;
+  const rule =
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character";
+  return [...says, pattern(rule, SUBDOMAIN, "example.com")];
+}
+/** Of a search list: underscores too, and a dot at its end. */
+export function dnsSearch(search: string): Says {
+  if (search === ".") return [];
+  const name = search.replace(/\.$/, "");
+  const says = longer(name, 253);
+  if (searchPattern.test(name)) return says;
+  const rule =
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must start and end with an alphanumeric character";
+  return [...says, pattern(rule, SEARCH, "example.com")];
+}
+export function portName(name: string): Says {
+  const says = [...longer(name, 15)];
+  if (!/^[-a-z0-9]+$/.test(name)) {
+    says.push("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)");
+  }
+  if (!/[a-z]/.test(name)) says.push("must contain at least one letter (a-z)");
+  if (name.includes("--")) says.push("must not contain consecutive hyphens");
+  if (name.startsWith("-") || name.endsWith("-")) says.push("must not begin or end with a hyphen");
+  return says;
+}
+export const envName = (name: string): Says =>
+  /^[\x20-\x3c\x3e-\x7e]+$/.test(name)
+    ? []
+    : ["a valid environment variable name must consist only of printable ASCII characters other than '='"];
+export const headerName = (name: string): Says =>
+  /^[-A-Za-z0-9]+$/.test(name)
+    ? []
+    : [pattern("a valid HTTP header must consist of alphanumeric characters or '-'", "[-A-Za-z0-9]+", "X-Header-Name")];
+
+/** A key of labels and annotations, with or without a prefix. */
+export function qualifiedName(key: string): Says {
+  const parts = key.split("/");
+  const keyRule =
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
+  const examples = ["MyName", "my.name", "123-abc"];
+  if (parts.length > 2) {
+    const rule = `a valid label key ${keyRule}`;
+    return [
+      `${pattern(rule, KEY, ...examples)} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
+    ];
+  }
+  const [prefix, name] = parts.length === 2 ? [parts[0] as string, parts[1] as string] : [undefined, key];
+  const says: string[] = [];
+  if (prefix === "") says.push("prefix part must be non-empty");
+  else if (prefix !== undefined) says.push(...dnsSubdomain(prefix).map((s) => `prefix part ${s}`));
+  if (name === "") says.push("name part must be non-empty");
+  else if (name.length > 63) says.push(`name part ${tooLong(63)}`);
+  if (!keyPattern.test(name)) says.push(`name part ${pattern(keyRule, KEY, ...examples)}`);
+  return says;
+}
+export function labelValue(value: string): Says {
+  const says = longer(value, 63);
+  if (valuePattern.test(value)) return says;
+  const rule =
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
+  return [...says, pattern(rule, `(${KEY})?`, "MyValue", "my_value", "12345")];
+}

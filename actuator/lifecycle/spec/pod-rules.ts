@@ -1,0 +1,59 @@
+import { accepted, done, each, refused } from "./rule.ts";
+
+const SCHEDULERS = accepted("a scheduler reads it, and the pod has its node already");
+const ADMISSION = accepted("the `admission` decision compares it with the node");
+const OBJECT = accepted("the API server's own bookkeeping");
+
+export const POD_RULES = {
+  Pod: {
+    ...each("apiVersion kind metadata spec", done),
+    status: accepted("what somebody saw of it; the runtime says how it is"),
+  },
+  ObjectMeta: {
+    ...each("name namespace uid labels annotations deletionTimestamp deletionGracePeriodSeconds", done),
+    ...each("generateName selfLink resourceVersion generation creationTimestamp ownerReferences", OBJECT),
+    ...each("finalizers managedFields", OBJECT),
+  },
+  PodSpec: {
+    ...each("volumes initContainers containers restartPolicy terminationGracePeriodSeconds", done),
+    ...each("activeDeadlineSeconds dnsPolicy serviceAccountName serviceAccount nodeName", done),
+    ...each("hostNetwork hostPID hostIPC shareProcessNamespace securityContext hostname subdomain", done),
+    ...each("hostAliases priority dnsConfig setHostnameAsFQDN", done),
+    ...each("schedulerName topologySpreadConstraints preemptionPolicy schedulingGroup", SCHEDULERS),
+    ...each("nodeSelector affinity tolerations os", ADMISSION),
+    priorityClassName: accepted("the API server made `priority` of it; the decisions know the two system classes"),
+    overhead: accepted("the decisions add it to what the pod requests"),
+    resources: accepted("the `cgroups` and `admission` decisions read it"),
+    enableServiceLinks: accepted("services are told by an API server only; there are none to link"),
+    ephemeralContainers: refused("ephemeral containers are not run by this daemon: remove them"),
+    automountServiceAccountToken: refused(
+      "no API server gives this daemon tokens: remove it, or set it to false",
+      false,
+    ),
+    imagePullSecrets: refused(
+      "secrets need the API server: remove it, and let the runtime's registry configuration hold the login",
+    ),
+    readinessGates: refused("others set these conditions through the API server: remove it"),
+    runtimeClassName: refused("runtime classes need the API server: remove it for the runtime's default"),
+    hostUsers: refused("user namespaces are not made by this daemon: remove it, or set it to true", true),
+    schedulingGates: refused("a gated pod has no node yet: remove the gates"),
+    resourceClaims: refused("claims need the API server: remove it, and ask for devices in `resources.limits`"),
+    hostnameOverride: refused("not done by this daemon: remove it, and set `hostname`"),
+  },
+  PodSecurityContext: {
+    ...each("runAsUser runAsGroup runAsNonRoot supplementalGroups fsGroup sysctls", done),
+    ...each("seccompProfile appArmorProfile", done),
+    fsGroupChangePolicy: accepted("emptyDir volumes are new with their group, and no others get one"),
+    seLinuxChangePolicy: accepted("labels are refused where they are asked for, in `seLinuxOptions`"),
+    seLinuxOptions: refused("SELinux labels are not set by this daemon: remove it"),
+    windowsOptions: refused("this is a Linux node: remove it"),
+    supplementalGroupsPolicy: refused(
+      "groups are merged with those of the image's user: remove it, or set it to Merge",
+      "Merge",
+    ),
+  },
+  Sysctl: each("name value", done),
+  PodDNSConfig: each("nameservers searches options", done),
+  PodDNSConfigOption: each("name value", done),
+  HostAlias: each("ip hostnames", done),
+} as const;

@@ -1,0 +1,120 @@
+import { hasRegularContainer, latestOf } from "../instances.ts";
+import type { PodContainer, RunnablePod } from "../pod.ts";
+import { shouldStart } from "../restart.ts";
+import type { RuntimePod } from "../runtime-pod.ts";
+import { LOST, LOST_CODE, statusOfInstance } from "./instance.ts";
+import type { ContainerState, ContainerStatus } from "./status.ts";
+
+/** Why a container was not started: a reason in one word, and what to tell. */
+export interface StartError {
+  readonly reason: string;
+  readonly message: string;
+}
+export interface ContainersInput {
+  readonly pod: RunnablePod;
+  readonly seen: RuntimePod;
+  readonly errors: Readonly<Record<string, StartError>>;
+  readonly runtimeName: string;
+  /** Containers whose postStart hook still runs. */
+  readonly starting: ReadonlySet<string>;
+}
+
+/**
+ * The statuses of the pod's own containers by name, or of its init containers in their order. kubelet 1.36:
+ * convertToAPIContainerStatuses, and prober's UpdatePodStatus without probes.
+ */
+export function containerStatuses(
+  input: ContainersInput,
+  isInit: boolean,
+  previous: readonly ContainerStatus[],
+): readonly ContainerStatus[] {
+  const { spec } = input.pod;
+  const statuses = (isInit ? spec.initContainers : spec.containers).map((container) => {
+    const old = previous.find((s) => s.name === container.name);
+    return withReadiness(
+      input,
+      container,
+      isInit,
+      withStart(input, container, isInit, seenStatus(input, container, old)),
+    );
+  });
+  return isInit ? statuses : statuses.sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** As the runtime tells it; where it holds no instance, as it was told before, or as one that waits for its first start. */
+function seenStatus(
+  input: ContainersInput,
+  container: PodContainer,
+  old: ContainerStatus | undefined,
+): ContainerStatus {
+  const [newest, before] = input.seen.containers.filter((c) => c.name === container.name);
+  if (newest === undefined) return unseenStatus(input.pod, container, old);
+  const status = statusOfInstance(newest, old, input.runtimeName);
+  return before === undefined
+    ? status
+    : { ...status, lastState: statusOfInstance(before, old, input.runtimeName).state };
+}
+
+function unseenStatus(pod: RunnablePod, container: PodContainer, old: ContainerStatus | undefined): ContainerStatus {
+  if (old?.state.terminated !== undefined) return old;
+  const reason = pod.spec.initContainers.length > 0 ? "PodInitializing" : "ContainerCreating";
+  const waiting: ContainerStatus = {
+    name: container.name,
+    state: { waiting: { reason } },
+    lastState: old?.lastState ?? {},
+    ready: false,
+    restartCount: old?.restartCount ?? 0,
+    image: container.image,
+    imageID: "",
+    started: false,
+  };
+  if (old?.state.running === undefined || old.lastState.terminated !== undefined) return waiting;
+  const terminated = { exitCode: LOST_CODE, reason: LOST, message: GONE_MESSAGE };
+  const restartCount = waiting.restartCount + (pod.deletion === null ? 1 : 0);
+  return { ...waiting, lastState: { terminated }, restartCount };
+}
+const GONE_MESSAGE = "The container could not be located when the pod was deleted.  The container used to be Running";
+
+/** One that is to be started and could not be waits, and tells why. */
+function withStart(
+  { pod, seen, errors }: ContainersInput,
+  container: PodContainer,
+  isInit: boolean,
+  status: ContainerStatus,
+): ContainerStatus {
+  const latest = latestOf(seen, container.name);
+  if (isInit && latest?.state === "exited" && latest.exitCode === 0) return status;
+  const isForgotten = latest === undefined && status.state.waiting !== undefined;
+  if (isInit && isForgotten && !container.isSidecar && hasRegularContainer(pod, seen))
+    return { ...status, state: FORGOTTEN };
+  const error = shouldStart(pod, container, latest) ? errors[container.name] : undefined;
+  if (error === undefined) return status;
+  const { reason, message } = error;
+  const waiting = { reason, ...(message !== "" && { message }) };
+  return {
+    ...status,
+    state: { waiting },
+    lastState: status.state.terminated === undefined ? status.lastState : status.state,
+  };
+}
+/** An init container that is gone, of a pod whose own containers were made: it must have done its work. */
+const FORGOTTEN: ContainerState = {
+  terminated: {
+    exitCode: 0,
+    reason: "Completed",
+    message:
+      "Unable to get init container status from container runtime and pod has been initialized, treat it as exited normally",
+  },
+};
+
+/** Without probes one that runs is started and ready as soon as its postStart hook is done. */
+function withReadiness(
+  { starting }: ContainersInput,
+  { name, isSidecar }: PodContainer,
+  isInit: boolean,
+  status: ContainerStatus,
+): ContainerStatus {
+  const started = status.state.running !== undefined && !starting.has(name);
+  const ready = isInit && !isSidecar ? status.state.terminated?.exitCode === 0 : started;
+  return { ...status, started, ready };
+}

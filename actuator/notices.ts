@@ -1,0 +1,26 @@
+import type { Problem } from "./ports.ts";
+
+/** What passes over cgroups and turns of collections tell of the world that both of them see. */
+type Teller = "pass" | "turn";
+
+/** A notice stays true from one look to the next: it is told when it is new, whoever of them sees it. */
+export class Notices {
+  readonly #onProblem: (problem: Problem) => void;
+  /** Messages of the last look of each. */
+  readonly #standing = new Map<Teller, ReadonlySet<string>>();
+
+  constructor(onProblem: (problem: Problem) => void) {
+    this.#onProblem = onProblem;
+  }
+
+  /** Everything that one look noticed; `problems`: what is told of it anyway. */
+  tell(by: Teller, notices: readonly Problem[], problems: readonly Problem[] = []): void {
+    const known = new Set([...this.#standing.values()].flatMap((messages) => [...messages]));
+    const seen = new Set(problems.map(({ message }) => message));
+    for (const notice of notices) {
+      if (!known.has(notice.message) && !seen.has(notice.message)) this.#onProblem(notice);
+      seen.add(notice.message);
+    }
+    this.#standing.set(by, seen);
+  }
+}

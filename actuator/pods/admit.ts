@@ -1,0 +1,29 @@
+import type { AdmissionDecision } from "../../api/model/admission.ts";
+import type { Victim } from "../../api/model/preemption.ts";
+import { err, ok, type Result } from "../../api/model/result.ts";
+import type { RunnablePod } from "../lifecycle/pod.ts";
+import type { DecisionAnswer, DecisionClient, Problem } from "../ports.ts";
+
+/** What the node answers to a pod that wants to come in. */
+export type Admitted =
+  | { readonly kind: "in"; readonly answer: DecisionAnswer }
+  /** It comes in once these are gone. */
+  | { readonly kind: "after"; readonly victims: readonly Victim[]; readonly answer: DecisionAnswer }
+  | { readonly kind: "refused"; readonly reason: string; readonly message: string; readonly answer: DecisionAnswer };
+
+/** Asks `admission`. Errors: no answer at all, so nothing is known and the pod waits. */
+export async function admit(
+  client: DecisionClient,
+  snapshot: unknown,
+  pod: RunnablePod,
+): Promise<Result<Admitted, Problem>> {
+  const asked = await client.decide("admission", snapshot, { pod: pod.object });
+  if (!asked.ok) return err(asked.error);
+  const answer = asked.value;
+  const { admit: isIn, preempt, reason, message, startErrors } = answer.decision as AdmissionDecision;
+  if (startErrors.length > 0) {
+    return ok({ kind: "refused", reason: "KubeletDoesNotStart", message: startErrors.join("; "), answer });
+  }
+  if (!isIn) return ok({ kind: "refused", reason, message, answer });
+  return ok(preempt.length === 0 ? { kind: "in", answer } : { kind: "after", victims: preempt, answer });
+}

@@ -1,0 +1,78 @@
+import type { CgroupPlan, CgroupsDecision, CgroupValues } from "../../api/model/decision.ts";
+import type { StepResult } from "../apply.ts";
+import type { PassReport } from "../loop.ts";
+
+/** What a pass over the cgroups decided and did for one pod. */
+export interface PodCgroups {
+  /** Of the pod's own cgroup, below the root of all. */
+  readonly path: string;
+  /** By container's name. */
+  readonly values: ReadonlyMap<string, CgroupValues>;
+  /** Of containers that run: id -> cgroup. */
+  readonly containers: ReadonlyMap<string, string>;
+  /** The pod's own limit in bytes; null: none. */
+  readonly memory: number | null;
+  /** Why it is not as decided, in one line; null: it is, so containers may start in it. */
+  readonly fault: string | null;
+}
+export interface CgroupView {
+  readonly version: 1 | 2;
+  readonly driver: "cgroupfs" | "systemd";
+  readonly pods: ReadonlyMap<string, PodCgroups>;
+  /** A CPU set could not be moved: who is to have CPUs alone does not have them alone yet. */
+  readonly cpusetFault: string | null;
+  /** Running containers whose values were written: the runtime is told, so that its own record agrees. */
+  readonly rewritten: readonly { readonly containerId: string; readonly values: CgroupValues }[];
+}
+
+/** Null: nothing was decided. */
+export function cgroupView({ cgroups, applied }: Pick<PassReport, "cgroups" | "applied">): CgroupView | null {
+  if (cgroups === null) return null;
+  const results = applied?.results ?? [];
+  const faults = results.filter(isFault);
+  return {
+    version: cgroups.version,
+    driver: cgroups.driver,
+    pods: podsOf(cgroups, faults),
+    cpusetFault: faults.find(({ step }) => step.op === "write" && step.file === "cpuset.cpus")?.message ?? null,
+    rewritten: rewrittenOf(cgroups, results),
+  };
+}
+
+interface Filling extends PodCgroups {
+  readonly values: Map<string, CgroupValues>;
+  readonly containers: Map<string, string>;
+}
+const isFault = ({ status, code }: StepResult): boolean =>
+  (status === "failed" || status === "skipped" || status === "rolled_back") && code !== "no_such_file";
+
+function podsOf({ cgroups }: CgroupsDecision, faults: readonly StepResult[]): ReadonlyMap<string, PodCgroups> {
+  const pods = new Map<string, Filling>();
+  const faultAt = new Map(faults.map(({ step, message }) => [step.path, message]));
+  for (const { pod, level, path, container, containerId, values } of cgroups) {
+    if (pod === null) continue;
+    if (level === "pod") {
+      pods.set(pod.uid, {
+        path,
+        values: new Map(),
+        containers: new Map(),
+        memory: values.memory ?? null,
+        fault: faultAt.get(path) ?? null,
+      });
+    }
+    const filling = pods.get(pod.uid);
+    if (container === null || filling === undefined) continue;
+    filling.values.set(container, values);
+    if (containerId !== null) filling.containers.set(containerId, path);
+  }
+  return pods;
+}
+
+function rewrittenOf({ cgroups }: CgroupsDecision, results: readonly StepResult[]): CgroupView["rewritten"] {
+  const written = new Set(
+    results.filter((r) => r.status === "applied" && r.step.op === "write").map((r) => r.step.path),
+  );
+  return cgroups
+    .filter((plan): plan is CgroupPlan & { containerId: string } => plan.containerId !== null && written.has(plan.path))
+    .map(({ containerId, values }) => ({ containerId, values }));
+}

@@ -1,0 +1,17 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** Time as the pods' workers use it; a simulation brings its own. */
+export interface PodClock {
+  /** Wall clock, milliseconds since 1970. */
+  nowMs(): number;
+  /** A clock that nobody sets: grace periods and back-offs are measured by it. */
+  monotonicMs(): number;
+  /** Returns early, and never throws, once `signal` is aborted. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+}
+
+export const systemClock: PodClock = {
+  nowMs: () => Date.now(),
+  monotonicMs: () => performance.now(),
+  sleep: (ms, signal) => sleep(ms, undefined, signal === undefined ? {} : { signal }).catch(() => {}),
+};

@@ -1,0 +1,196 @@
+import type { QuantityList } from "../../api/model/decision.ts";
+import type { ConditionState } from "../../api/model/eviction.ts";
+import type { Victim } from "../../api/model/preemption.ts";
+import { err, ok, type Result } from "../../api/model/result.ts";
+import type { RunnablePod } from "../lifecycle/pod.ts";
+import type { PodEnd } from "../lifecycle/pod-end.ts";
+import type { DecisionAnswer, Problem } from "../ports.ts";
+import { type Admitted, admit } from "./admit.ts";
+import { admitted, FORMER_VERSION, formerOf, inTurn, refused, WAITS_FOR_VICTIMS } from "./entrance.ts";
+import type { ManagerPorts, ManagerSettings } from "./manager-ports.ts";
+import { PodEvents } from "./pod-events.ts";
+import type { KnownPod, PodSet } from "./pod-set.ts";
+import { changePod } from "./resize.ts";
+import { nodeSnapshot } from "./room.ts";
+
+/** kubelet 1.36: evictPodsToFreeRequests. */
+const PREEMPTED = { reason: "Preempting", message: "Preempted in order to admit critical pod" };
+
+/** Lets pods in, one at a time, and tries those again that were refused: the kubelet fails them for good. */
+export class Doorkeeper {
+  readonly #ports: ManagerPorts;
+  readonly #settings: ManagerSettings;
+  readonly #set: PodSet;
+  readonly #allocatable: () => QuantityList | null;
+  /** Grows whenever there may be more room than before. */
+  #room = 0;
+  readonly #tried = new Map<string, { readonly room: number; readonly atMs: number }>();
+  /** Held by the last eviction pass. */
+  conditions: readonly ConditionState[] = [];
+  /** The daemon is on its way out. */
+  isClosed = false;
+  /** Who ends a pod: the manager. Answers what keeps it from being noted. */
+  onEnd: (uid: string, end: PodEnd) => string | null = () => null;
+
+  constructor(ports: ManagerPorts, settings: ManagerSettings, set: PodSet, allocatable: () => QuantityList | null) {
+    this.#allocatable = allocatable;
+    this.#ports = ports;
+    this.#settings = settings;
+    this.#set = set;
+  }
+
+  roomMade(): void {
+    this.#room++;
+  }
+
+  /** Asks about each pod that waits and has not been asked about since there was more room. */
+  async admitWaiting(sequence: number): Promise<readonly Problem[]> {
+    if (this.#set.seen === null || this.isClosed || this.#allocatable() === null) return [];
+    const problems: Problem[] = await this.#takeBack(sequence);
+    const waiting = inTurn([...this.#set.all()].filter(({ record }) => record.state === "waits"));
+    for (const known of waiting) {
+      const kept = this.#isKept(known);
+      if (kept !== null) {
+        this.#refuse(known, kept.reason, kept.message, false);
+        continue;
+      }
+      if (!this.#isDue(known)) {
+        // what is freed for a critical pod is not given to another one
+        if (known.record.refusal?.reason === WAITS_FOR_VICTIMS) break;
+        continue;
+      }
+      const fault = await this.#try(known, sequence);
+      if (fault !== null) problems.push(fault);
+      if (this.#set.records.get(known.uid)?.refusal?.reason === WAITS_FOR_VICTIMS) break;
+    }
+    return problems;
+  }
+
+  /** A pod whose form was changed where it is asked for. Answers what keeps it from being noted. */
+  change(uid: string, pod: RunnablePod, nowMs: number): string | null {
+    const known = this.#set.get(uid);
+    if (known === null) return null;
+    if (known.record.state === "waits") {
+      this.#tried.delete(uid);
+      this.#set.records.note(uid, { ...known.record, pod: pod.object });
+      return null;
+    }
+    const changed = changePod(known, pod, nowMs);
+    if (changed === null) return null;
+    const put = this.#set.records.put(uid, changed);
+    return put.ok ? null : put.error;
+  }
+
+  async snapshot(
+    living: readonly KnownPod[],
+    sequence: number,
+  ): Promise<Result<Readonly<Record<string, unknown>>, Problem>> {
+    const configuration = await this.#ports.readConfiguration();
+    if (!configuration.ok) return err(configuration.error);
+    const { nodeName, cgroupMount } = this.#settings;
+    return ok(
+      nodeSnapshot({
+        machine: this.#ports.observeMachine(),
+        kubeletConfiguration: configuration.value,
+        pods: this.#set.objects(living, this.#ports.clock.nowMs()),
+        assignments: this.#ports.files.read().assignments,
+        nodeName,
+        cgroupMount,
+        allocatable: this.#allocatable(),
+        conditions: this.conditions,
+        sequence,
+      }),
+    );
+  }
+
+  /** CPUs, memory and devices of pods that have left go back before anybody else is asked about. */
+  #takenBackAt = 0;
+  async #takeBack(sequence: number): Promise<Problem[]> {
+    if (this.#takenBackAt === this.#room || this.#ports.files.read().assignments === undefined) return [];
+    const snapshot = await this.snapshot(this.#set.living(), sequence);
+    if (!snapshot.ok) return [snapshot.error];
+    const answer = await this.#ports.client.decide("cpus", snapshot.value);
+    if (!answer.ok) return [answer.error];
+    const kept = this.#ports.files.keep(answer.value.next);
+    if (!kept.ok) return [{ from: "state-files", message: kept.error }];
+    this.#takenBackAt = this.#room;
+    return [];
+  }
+
+  /** Why a pod is not even asked about; null: it may be. */
+  #isKept(known: KnownPod): { readonly reason: string; readonly message: string } | null {
+    const former = formerOf(known, this.#set.living());
+    if (former === null) return null;
+    return { reason: FORMER_VERSION, message: `waits for the end of its former version, ${former.uid}` };
+  }
+
+  #isDue({ uid }: KnownPod): boolean {
+    const tried = this.#tried.get(uid);
+    if (tried === undefined || tried.room !== this.#room) return true;
+    const age = this.#ports.clock.nowMs() - tried.atMs;
+    return age >= this.#settings.retryMs || age < 0;
+  }
+
+  /** Answers what kept it from being asked. */
+  async #try(known: KnownPod, sequence: number): Promise<Problem | null> {
+    const snapshot = await this.snapshot(this.#set.living(), sequence);
+    if (!snapshot.ok) return snapshot.error;
+    this.#tried.set(known.uid, { room: this.#room, atMs: this.#ports.clock.nowMs() });
+    const asked = await admit(this.#ports.client, snapshot.value, known.pod);
+    if (!asked.ok) return asked.error;
+    return this.#carryOut(known, asked.value);
+  }
+
+  async #carryOut(known: KnownPod, asked: Admitted): Promise<Problem | null> {
+    if (asked.kind === "refused") {
+      this.#refuse(known, asked.reason, asked.message, true);
+      await this.#report(asked.answer, known, "skipped", asked.message);
+      return null;
+    }
+    if (asked.kind === "after") {
+      for (const victim of asked.victims) this.#preempt(victim, asked.answer.id);
+      const names = asked.victims.map(({ namespace, name }) => `${namespace}/${name}`).join(", ");
+      this.#refuse(known, WAITS_FOR_VICTIMS, `comes in once ${names} ended`, false);
+      return null;
+    }
+    const kept = this.#ports.files.keep(asked.answer.next);
+    if (!kept.ok) return { from: "state-files", message: kept.error };
+    const put = this.#set.records.put(known.uid, admitted(known.record, this.#ports.clock.nowMs()));
+    if (!put.ok) return { from: "pods", message: put.error };
+    await this.#report(asked.answer, known, "applied", "");
+    return null;
+  }
+
+  #refuse(known: KnownPod, reason: string, message: string, isTold: boolean): void {
+    const { uid, pod, record } = known;
+    const isNew = record.refusal?.reason !== reason || record.refusal.message !== message;
+    if (!isNew && !isTold) return;
+    const now = refused(record, reason, message, this.#ports.clock.nowMs(), isTold);
+    this.#set.records.note(uid, now);
+    if (isNew && isTold) this.#eventsOf(pod).warning(reason, message);
+  }
+
+  #preempt({ uid }: Victim, decisionId: string | null): void {
+    const victim = this.#set.get(uid);
+    if (victim === null || victim.record.state !== "lives") return;
+    this.#eventsOf(victim.pod).warning(PREEMPTED.reason, PREEMPTED.message);
+    const sinceMs = this.#ports.clock.nowMs();
+    const fault = this.onEnd(uid, { cause: "preempted", ...PREEMPTED, sinceMs, graceSeconds: null, decisionId });
+    if (fault !== null) this.#ports.onProblem({ from: "pods", message: fault });
+  }
+
+  async #report(
+    answer: DecisionAnswer,
+    { pod }: KnownPod,
+    status: "applied" | "skipped",
+    message: string,
+  ): Promise<void> {
+    const at = new Date(this.#ports.clock.nowMs()).toISOString();
+    const step = { op: "admit", pod: `${pod.namespace}/${pod.name}`, uid: pod.uid, status, message };
+    await this.#ports.client.report({ at, dryRun: false, complete: true, results: [step] }, answer);
+  }
+
+  #eventsOf(pod: RunnablePod): PodEvents {
+    return new PodEvents(pod, this.#ports.clock, this.#ports.onEvent);
+  }
+}

@@ -1,0 +1,74 @@
+import { basename } from "node:path";
+import { faultText } from "../containerd/fault.ts";
+import { removePodLogs } from "../containerd/logs.ts";
+import { mayRun } from "../lifecycle/instances.ts";
+import type { RuntimePod } from "../lifecycle/runtime-pod.ts";
+import { type LeftOver, removePodDirectory } from "./clean-up.ts";
+import { type OwnedRuntime, ownPartOf } from "./owned-runtime.ts";
+import { type PodIdentity, placesOf } from "./places.ts";
+import type { WorkerPorts } from "./worker.ts";
+
+export interface ForgetAsked {
+  readonly pod: PodIdentity;
+  readonly seen: RuntimePod | null;
+  readonly runtime: OwnedRuntime;
+  readonly signal: AbortSignal;
+}
+export interface Forgotten {
+  /** Nothing is left. */
+  readonly isGone: boolean;
+  /** `path`: a file, or an id of the runtime's. */
+  readonly leftOvers: readonly LeftOver[];
+}
+
+/** Containers, then their sandboxes, then the files: what is found again tells that the pod is not forgotten yet. */
+export async function forgetPod(
+  { owner, roots, mounter }: Pick<WorkerPorts, "owner" | "roots" | "mounter">,
+  { pod, seen, runtime, signal }: ForgetAsked,
+): Promise<Forgotten> {
+  const left = (leftOvers: readonly LeftOver[]): Forgotten => ({ isGone: leftOvers.length === 0, leftOvers });
+  if (seen !== null) {
+    const own = ownPartOf(seen, owner);
+    const running = mayRunStill(own);
+    if (running.length > 0) return left(running);
+    const leftOvers = await removeFromRuntime(own, runtime, signal);
+    if (leftOvers.length > 0 || signal.aborted) return { isGone: false, leftOvers };
+    const foreign = foreignIn(seen, own);
+    if (foreign.length > 0) return left(foreign);
+  }
+  const places = placesOf(roots, pod);
+  if (!places.ok) return left([{ path: pod.uid, why: places.error }]);
+  const { logDirectory } = places.value;
+  const logs = removePodLogs(roots.podLogsDirectory, basename(logDirectory));
+  const files = await removePodDirectory(places.value, mounter);
+  return left([...(logs.ok ? [] : [{ path: logDirectory, why: logs.error }]), ...files]);
+}
+
+/** A sandbox may be ready still: removing it stops it. */
+const mayRunStill = (own: RuntimePod): readonly LeftOver[] =>
+  own.containers
+    .filter((container) => mayRun({ ...own, sandboxes: [], containers: [container] }))
+    .map(({ id, name }) => ({ path: id, why: `container ${name} runs still` }));
+
+const foreignIn = (seen: RuntimePod, own: RuntimePod): readonly LeftOver[] =>
+  [...seen.containers, ...seen.sandboxes]
+    .filter((one) => ![...own.containers, ...own.sandboxes].some(({ id }) => id === one.id))
+    .map(({ id }) => ({ path: id, why: "it is not this daemon's own" }));
+
+async function removeFromRuntime(own: RuntimePod, runtime: OwnedRuntime, signal: AbortSignal): Promise<LeftOver[]> {
+  const steps = [
+    ...own.containers.map(({ id }) => ({ id, run: () => runtime.removeContainer(id) })),
+    ...own.sandboxes.flatMap(({ id }) => [
+      { id, run: () => runtime.stopSandbox(id) },
+      { id, run: () => runtime.removeSandbox(id) },
+    ]),
+  ];
+  const leftOvers: LeftOver[] = [];
+  for (const { id, run } of steps) {
+    // a sandbox whose container stays, or that cannot be stopped, is not removed
+    if (signal.aborted || leftOvers.length > 0) break;
+    const done = await run();
+    if (!done.ok && done.error.code !== "NOT_FOUND") leftOvers.push({ path: id, why: faultText(done.error) });
+  }
+  return leftOvers;
+}

@@ -1,0 +1,145 @@
+import { goDurationText } from "../../api/decide/go/duration.ts";
+import { err, ok, type Result } from "../../api/model/result.ts";
+import { kubeletText } from "../containerd/fault.ts";
+import type { RuntimeFault } from "../containerd/port.ts";
+import type { PodContainer } from "../lifecycle/pod.ts";
+import type { PodClock } from "./clock.ts";
+import { ImageBackOff } from "./image-back-off.ts";
+import { withDefaultTag } from "./image-name.ts";
+import type { PodEvents } from "./pod-events.ts";
+import type { LocalImage, PodRuntime } from "./ports.ts";
+import { PullLimit } from "./pull-limit.ts";
+
+/** Why a container does not run: of its status while it waits. */
+export interface ContainerFault {
+  /** `ErrImagePull`, `CreateContainerError` */
+  readonly reason: string;
+  readonly message: string;
+}
+export interface ImageOptions {
+  /** KubeletConfiguration: one pull at a time. */
+  readonly serializeImagePulls: boolean;
+  /** Of pulls that are not serialized; null: no limit. */
+  readonly maxParallelImagePulls: number | null;
+}
+type ImageRuntime = Pick<PodRuntime, "image" | "pull">;
+
+/** Sees to it that images are there; one for all pods, since it holds their pulls back. kubelet 1.36: imageManager. */
+export class Images {
+  readonly #runtime: ImageRuntime;
+  readonly #clock: PodClock;
+  readonly #limit: PullLimit;
+  readonly #backOff = new ImageBackOff();
+
+  constructor(runtime: ImageRuntime, clock: PodClock, options: ImageOptions) {
+    this.#runtime = runtime;
+    this.#clock = clock;
+    this.#limit = new PullLimit(options.serializeImagePulls ? 1 : options.maxParallelImagePulls);
+  }
+
+  /**
+   * The image of a container, pulled as its policy says. Tells the kubelet's events. Error: what the container waits for.
+   * kubelet 1.36: EnsureImageExists.
+   */
+  async ensure(
+    podUid: string,
+    { name, image, imagePullPolicy }: Pick<PodContainer, "name" | "image" | "imagePullPolicy">,
+    events: PodEvents,
+  ): Promise<Result<LocalImage, ContainerFault>> {
+    const fail = (type: "normal" | "warning", event: string, said: string, reason: string, message = said) => {
+      events[type](event, said, name);
+      return err({ reason, message });
+    };
+    const asked = withDefaultTag(image);
+    if (!asked.ok)
+      return fail(
+        "warning",
+        "InspectFailed",
+        `Failed to apply default image tag "${image}": ${asked.error}`,
+        "InvalidImageName",
+      );
+    if (imagePullPolicy !== "Always") {
+      const local = await this.#runtime.image(asked.value);
+      if (!local.ok)
+        return fail(
+          "warning",
+          "InspectFailed",
+          `Failed to inspect image "": ${kubeletText(local.error)}`,
+          "ImageInspectError",
+        );
+      if (local.value !== null) {
+        events.normal(
+          "Pulled",
+          `Container image "${image}" already present on machine and can be accessed by the pod`,
+          name,
+        );
+        return ok(local.value);
+      }
+      if (imagePullPolicy === "Never") {
+        const said = `Container image "${image}" is not present with pull policy of Never`;
+        return fail("warning", "ErrImageNeverPull", said, "ErrImageNeverPull");
+      }
+    }
+    const key = `${podUid}_${image}`;
+    const failure = this.#backOff.heldBackBy(key, this.#clock.monotonicMs());
+    if (failure !== null) {
+      const said = `Back-off pulling image "${image}"`;
+      return fail("normal", "BackOff", said, "ImagePullBackOff", `${said}: ${failure}`);
+    }
+    return this.#pull({ key, image, asked: asked.value, name }, events);
+  }
+
+  async #pull(pull: Pull, events: PodEvents): Promise<Result<LocalImage, ContainerFault>> {
+    const { key, image, asked, name } = pull;
+    events.normal("Pulling", `Pulling image "${image}"`, name);
+    const askedAt = this.#clock.monotonicMs();
+    const { pulled, tookMs, local } = await this.#limit.run(async () => {
+      const startedAt = this.#clock.monotonicMs();
+      const pulled = await this.#runtime.pull(asked);
+      const local = pulled.ok ? await this.#runtime.image(asked) : null;
+      return { pulled, local, tookMs: this.#clock.monotonicMs() - startedAt };
+    });
+    const nowMs = this.#clock.monotonicMs();
+    if (!pulled.ok) {
+      const said = pullText(pulled.error);
+      events.warning("Failed", `Failed to pull image "${image}": ${said}`, name);
+      const fault = pullFault(image, said);
+      this.#backOff.failed(key, `${fault.reason}: ${fault.message}`, nowMs);
+      return err(fault);
+    }
+    const found = local?.ok === true ? local.value : null;
+    const took = `${durationText(tookMs)} (${durationText(nowMs - askedAt)} including waiting)`;
+    events.normal(
+      "Pulled",
+      `Successfully pulled image "${image}" in ${took}. Image size: ${found?.sizeBytes ?? 0} bytes.`,
+      name,
+    );
+    this.#backOff.sweep(nowMs);
+    return ok(found ?? { id: pulled.value, user: null });
+  }
+}
+interface Pull {
+  readonly key: string;
+  /** As the pod names it. */
+  readonly image: string;
+  /** As the runtime is asked for it. */
+  readonly asked: string;
+  readonly name: string;
+}
+
+const durationText = (ms: number): string => goDurationText(BigInt(Math.trunc(ms)) * 1_000_000n);
+
+/** The kubelet's client leaves the code out where it says nothing. cri-client v0.36: pullImageV1. */
+const pullText = (fault: RuntimeFault): string => (fault.code === "UNKNOWN" ? fault.message : kubeletText(fault));
+
+/** kubelet 1.36: evalCRIPullErr. */
+function pullFault(image: string, said: string): ContainerFault {
+  for (const [reason, why] of SPECIAL)
+    if (said.startsWith(reason))
+      return { reason, message: `image pull failed for ${image} because the ${why}${said.slice(reason.length)}` };
+  return { reason: "ErrImagePull", message: said };
+}
+const SPECIAL = [
+  ["RegistryUnavailable", "registry is unavailable"],
+  ["SignatureValidationFailed", "signature validation failed"],
+] as const;

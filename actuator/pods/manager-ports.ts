@@ -1,0 +1,56 @@
+import type { Result } from "../../api/model/result.ts";
+import type { Hierarchy } from "../cgroupfs/hierarchy.ts";
+import type { Journal } from "../journal.ts";
+import type { PodContainer, RunnablePod } from "../lifecycle/pod.ts";
+import type { PassReport } from "../loop.ts";
+import type { MachineFacts } from "../machine/facts.ts";
+import type { DecisionClient, PodsRead, Problem } from "../ports.ts";
+import type { PodClock } from "./clock.ts";
+import type { ManagerFiles } from "./manager-files.ts";
+import type { CompleteContainer } from "./pod-set.ts";
+import type { OnPodEvent, PodRuntime } from "./ports.ts";
+import type { PodRecords } from "./records.ts";
+import type { PodWorker } from "./worker.ts";
+
+/** Everything of the world that running pods touches. */
+export interface ManagerPorts {
+  readonly clock: PodClock;
+  readonly runtime: Pick<PodRuntime, "pods" | "updateContainer">;
+  readonly worker: Pick<PodWorker, "sync" | "end" | "forget">;
+  readonly readPods: () => Promise<PodsRead>;
+  readonly readConfiguration: () => Promise<Result<unknown, Problem>>;
+  readonly observeMachine: () => MachineFacts;
+  readonly client: DecisionClient;
+  readonly hierarchy: Hierarchy;
+  readonly journal: Journal;
+  readonly records: PodRecords;
+  readonly files: ManagerFiles;
+  readonly complete: CompleteContainer;
+  readonly hashOf: (pod: RunnablePod, container: PodContainer) => string;
+  /** Statistics of the node and of its pods; absent: nothing is evicted. */
+  readonly stats?: StatsSource;
+  /** Frees what the node itself can free; answers whether anything was. */
+  readonly reclaim?: (functions: readonly string[]) => Promise<void>;
+  readonly onEvent: OnPodEvent;
+  readonly onProblem: (problem: Problem) => void;
+  readonly onPass: (report: PassReport) => void;
+  /** A piece of work has ended: there is something new to see. */
+  readonly onWorked: () => void;
+}
+/** `stats` of a snapshot, of this moment. */
+export type StatsSource = () => Promise<Readonly<Record<string, unknown>>>;
+
+export interface ManagerSettings {
+  readonly nodeName: string;
+  /** On everything that the daemon makes in the runtime. */
+  readonly owner: string;
+  readonly hostIPs: readonly string[];
+  readonly cgroupMount: string;
+  readonly cgroupRoot: string;
+  readonly removeOrphans: boolean;
+  readonly intervalMs: number;
+  readonly evictionMs: number;
+  readonly retryMs: number;
+  /** Pods that are worked at side by side. */
+  readonly mostAtOnce: number;
+}

@@ -1,0 +1,106 @@
+import { existsSync } from "node:fs";
+import type { Hierarchy } from "../cgroupfs/hierarchy.ts";
+import type { Connection } from "../containerd/connection.ts";
+import { containerLayers } from "../containerd/container-layers.ts";
+import { type ImageFileSystems, mountPointsOf, observeImageFileSystems } from "../containerd/file-systems.ts";
+import type { MachineFacts } from "../machine/facts.ts";
+import { summaryOf } from "../machine/summary.ts";
+import { readUsages } from "../stats/cgroup-usage.ts";
+import { DiskUsage } from "../stats/disk-usage.ts";
+import { cgroupLooks, diskPlaces, type PodLook } from "../stats/pod-look.ts";
+import { podUsageOf } from "../stats/pod-usage.ts";
+import { podStatsOf, podsCgroupStats, type Seen } from "../stats/summary.ts";
+import { UsageHistory } from "../stats/usage-history.ts";
+import type { PodUsage } from "../status/node-status.ts";
+import type { CgroupView } from "./cgroup-view.ts";
+import { emptyDirAt, etcHostsAt, type PodRoots, placesOf } from "./places.ts";
+import type { KnownPod } from "./pod-set.ts";
+
+export interface StatsPorts {
+  readonly connection: Connection;
+  readonly hierarchy: Hierarchy;
+  readonly observeMachine: () => MachineFacts;
+  readonly roots: PodRoots;
+  readonly nodeName: string;
+}
+const PODS_CGROUP = "/kubepods";
+
+/** What the node and its pods use: for what is decided, and for people. */
+export class NodeStats {
+  readonly #ports: StatsPorts;
+  readonly #history = new UsageHistory();
+  readonly #disk = new DiskUsage();
+  #usages: ReadonlyMap<string, PodUsage> = new Map();
+
+  constructor(ports: StatsPorts) {
+    this.#ports = ports;
+  }
+
+  /** Of the last look, by pod's uid. */
+  get usages(): ReadonlyMap<string, PodUsage> {
+    return this.#usages;
+  }
+
+  /** `stats` of a snapshot, of this moment. What cannot be read is absent. */
+  async look(pods: readonly KnownPod[], view: CgroupView | null): Promise<Readonly<Record<string, unknown>>> {
+    const { connection, hierarchy, observeMachine, nodeName } = this.#ports;
+    const looks = pods.flatMap((known) => this.#lookOf(known, view));
+    void this.#disk.look(diskPlaces(looks)).catch(() => {});
+    const [layers, fileSystems] = await Promise.all([containerLayers(connection), this.#fileSystems()]);
+    const machine = observeMachine();
+    const usages = readUsages(hierarchy, cgroupLooks(PODS_CGROUP, looks));
+    const rates = this.#history.look(usages, performance.now());
+    const diskOf = (path: string) => this.#disk.of(path);
+    const seen: Seen = { at: new Date(), usages, rates, diskOf, layers: layers.ok ? layers.value : new Map() };
+    this.#usages = new Map(
+      looks.flatMap((look) => {
+        const usage = podUsageOf(look, seen);
+        return usage === null ? [] : [[look.uid, usage] as const];
+      }),
+    );
+    const { node } = summaryOf(machine, nodeName, fileSystems);
+    const systemContainers = [podsCgroupStats(PODS_CGROUP, seen)];
+    const podStats = looks.map((look) => podStatsOf(look, seen)).filter((stats) => stats !== null);
+    return JSON.parse(JSON.stringify({ node: { ...node, systemContainers }, pods: podStats }));
+  }
+
+  async close(): Promise<void> {
+    await this.#disk.look([]);
+  }
+
+  async #fileSystems(): Promise<ImageFileSystems | undefined> {
+    const { connection, roots } = this.#ports;
+    const answer = await connection.call("ImageFsInfo", {});
+    if (!answer.ok) return undefined;
+    return observeImageFileSystems(mountPointsOf({ imageFilesystems: answer.value }), roots.podsDirectory);
+  }
+
+  #lookOf({ pod, seen }: KnownPod, view: CgroupView | null): readonly PodLook[] {
+    const { path: cgroup, containers } = view?.pods.get(pod.uid) ?? {};
+    const places = placesOf(this.#ports.roots, pod);
+    const sandbox = seen?.sandboxes[0];
+    if (cgroup === undefined || !places.ok || seen === null || sandbox === undefined) return [];
+    const hostsFile = etcHostsAt(places.value);
+    const volumes = pod.spec.volumes.flatMap((volume) => {
+      const at = "emptyDir" in volume ? emptyDirAt(places.value, volume.name) : null;
+      if (at === null || !at.ok || !("emptyDir" in volume)) return [];
+      return [{ name: volume.name, path: at.value, inMemory: volume.emptyDir.medium === "Memory" }];
+    });
+    const running = seen.containers.filter(({ state }) => state === "running");
+    return [
+      {
+        namespace: pod.namespace,
+        name: pod.name,
+        uid: pod.uid,
+        createdAtMs: sandbox.createdAtMs,
+        cgroup,
+        containers: running.map(({ name, id, createdAtMs }) => {
+          return { name, id, createdAtMs, cgroup: containers?.get(id) ?? `${cgroup}/${id}` };
+        }),
+        volumes,
+        logDirectory: places.value.logDirectory,
+        hostsFile: existsSync(hostsFile) ? hostsFile : null,
+      },
+    ];
+  }
+}

@@ -1,0 +1,142 @@
+import { qosClass } from "../../api/decide/resources/qos.ts";
+import { pod as podSchema } from "../../api/model/pod.ts";
+import { withDefaultRequests } from "../../api/model/pod-defaults.ts";
+import type { HeldBack } from "../lifecycle/actions.ts";
+import type { RunnablePod } from "../lifecycle/pod.ts";
+import { podStatus } from "../lifecycle/pod-status.ts";
+import type { PodRecord } from "../lifecycle/record.ts";
+import { OWNER, type RuntimeContainer, type RuntimePod, type RuntimePods } from "../lifecycle/runtime-pod.ts";
+import { runnablePod } from "../lifecycle/spec/runnable-pod.ts";
+import type { StartError } from "../lifecycle/status/containers.ts";
+import type { PodStatus, QosClass } from "../lifecycle/status/status.ts";
+import type { PodRecords } from "./records.ts";
+
+/** Adds what the machine knows of a container, and the runtime does not: its last words. */
+export type CompleteContainer = (pod: RuntimePod, container: RuntimeContainer) => RuntimeContainer;
+
+/** A pod with all that is known of it now. */
+export interface KnownPod {
+  readonly uid: string;
+  readonly pod: RunnablePod;
+  readonly record: PodRecord;
+  /** Null: the runtime holds nothing of it. */
+  readonly seen: RuntimePod | null;
+}
+/** What a pod's last turn of work came to. */
+export interface Worked {
+  readonly errors: Readonly<Record<string, StartError>>;
+  readonly heldBack: readonly HeldBack[];
+  readonly starting: ReadonlySet<string>;
+}
+const NOTHING_WORKED: Worked = { errors: {}, heldBack: [], starting: new Set() };
+
+/** The node's pods: the records on the disk, what the runtime holds, and what the last turns of work came to. */
+export class PodSet {
+  readonly records: PodRecords;
+  readonly #owner: string;
+  readonly #hostIPs: readonly string[];
+  readonly #pods = new WeakMap<object, RunnablePod>();
+  readonly #classes = new WeakMap<object, QosClass>();
+  readonly #worked = new Map<string, Worked>();
+  readonly #statuses = new Map<string, PodStatus>();
+  readonly #complete: CompleteContainer;
+  #raw: RuntimePods | null = null;
+  #seen: RuntimePods | null = null;
+
+  constructor(records: PodRecords, owner: string, hostIPs: readonly string[], complete: CompleteContainer) {
+    this.records = records;
+    this.#complete = complete;
+    this.#owner = owner;
+    this.#hostIPs = hostIPs;
+  }
+
+  /** INVARIANT: of what a runtime holds, only the daemon's own is ever looked at. */
+  see(all: RuntimePods): void {
+    if (all === this.#raw) return;
+    this.#raw = all;
+    const own = [...all].map(([uid, pod]) => [uid, this.#ownOf(pod)] as const);
+    this.#seen = new Map(own.filter((entry): entry is readonly [string, RuntimePod] => entry[1] !== null));
+  }
+  /** Null: it was never heard. */
+  get seen(): RuntimePods | null {
+    return this.#seen;
+  }
+
+  *all(): Generator<KnownPod> {
+    for (const [uid, record] of this.records.entries()) {
+      const pod = this.podOf(record);
+      if (pod !== null) yield { uid, pod, record, seen: this.#seen?.get(uid) ?? null };
+    }
+  }
+  get(uid: string): KnownPod | null {
+    const record = this.records.get(uid);
+    const pod = record === undefined ? null : this.podOf(record);
+    return record === undefined || pod === null ? null : { uid, pod, record, seen: this.#seen?.get(uid) ?? null };
+  }
+  /** Those that hold room on the node. */
+  living(): readonly KnownPod[] {
+    return [...this.all()].filter(({ record }) => record.state === "lives" || record.state === "ends");
+  }
+
+  /** Null: a record of another version of this daemon, whose pod it cannot run. */
+  podOf(record: PodRecord): RunnablePod | null {
+    const known = this.#pods.get(record.pod);
+    if (known !== undefined) return known;
+    const read = runnablePod(record.pod);
+    if (!read.ok) return null;
+    this.#pods.set(record.pod, read.value);
+    return read.value;
+  }
+
+  worked(uid: string): Worked {
+    return this.#worked.get(uid) ?? NOTHING_WORKED;
+  }
+  noteWork(uid: string, worked: Partial<Worked>): void {
+    this.#worked.set(uid, { ...this.worked(uid), ...worked });
+  }
+  forget(uid: string): void {
+    this.#worked.delete(uid);
+    this.#statuses.delete(uid);
+  }
+
+  /** Of the status that was told last. */
+  statusOf(known: KnownPod, nowMs: number): PodStatus {
+    const { uid, pod, record, seen } = known;
+    const previous = this.#statuses.get(uid) ?? (record.status as PodStatus | undefined) ?? null;
+    const { errors, heldBack, starting } = this.worked(uid);
+    const options = {
+      nowMs,
+      hostIPs: this.#hostIPs,
+      qosClass: this.classOf(pod),
+      previous,
+      errors,
+      heldBack,
+      starting,
+    };
+    const status = podStatus(pod, record, seen, options);
+    this.#statuses.set(uid, status);
+    return status;
+  }
+
+  /** As a snapshot tells them: with what is allocated to them, and their status. */
+  objects(pods: readonly KnownPod[], nowMs: number): readonly unknown[] {
+    return pods.map((known) => ({ ...known.record.pod, status: this.statusOf(known, nowMs) }));
+  }
+
+  classOf(pod: RunnablePod): QosClass {
+    const known = this.#classes.get(pod.object);
+    if (known !== undefined) return known;
+    const { status: _status, ...object } = pod.object;
+    const parsed = podSchema.safeParse(object);
+    const found = parsed.success ? qosClass(withDefaultRequests(parsed.data)) : "BestEffort";
+    this.#classes.set(pod.object, found);
+    return found;
+  }
+
+  #ownOf(pod: RuntimePod): RuntimePod | null {
+    const isOwn = ({ labels }: { readonly labels: Readonly<Record<string, string>> }) => labels[OWNER] === this.#owner;
+    const [sandboxes, containers] = [pod.sandboxes.filter(isOwn), pod.containers.filter(isOwn)];
+    if (sandboxes.length + containers.length === 0) return null;
+    return { ...pod, sandboxes, containers: containers.map((container) => this.#complete(pod, container)) };
+  }
+}

@@ -1,0 +1,55 @@
+import { join } from "node:path";
+import type { DiskPlace } from "./disk-walk.ts";
+import type { CgroupLook } from "./usage.ts";
+
+/** Where the use of a pod on this machine shows. */
+export interface PodLook {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  /** Of its sandbox. */
+  readonly createdAtMs: number;
+  /** Below the hierarchy's root. */
+  readonly cgroup: string;
+  /** Those that run now, init containers too. */
+  readonly containers: readonly ContainerLook[];
+  /** Its emptyDirs; no others are counted. */
+  readonly volumes: readonly VolumeLook[];
+  /** With a directory of each container's logs, by its name. */
+  readonly logDirectory: string;
+  /** That the pod's containers have as /etc/hosts; null: none was made. */
+  readonly hostsFile: string | null;
+}
+export interface ContainerLook {
+  readonly name: string;
+  readonly id: string;
+  readonly createdAtMs: number;
+  readonly cgroup: string;
+}
+export interface VolumeLook {
+  readonly name: string;
+  readonly path: string;
+  /** Of the medium Memory: measured, and no part of what the pod takes up of the disk. */
+  readonly inMemory: boolean;
+}
+
+/** What to read of cgroups; `podsCgroup` is that of all pods together. */
+export const cgroupLooks = (podsCgroup: string, pods: readonly PodLook[]): readonly CgroupLook[] => [
+  { path: podsCgroup, level: "pods" },
+  ...pods.flatMap(({ cgroup, containers }): readonly CgroupLook[] => [
+    { path: cgroup, level: "pod" },
+    ...containers.map((container) => ({ path: container.cgroup, level: "container" as const })),
+  ]),
+];
+
+/** What to count on disks. */
+export const diskPlaces = (pods: readonly PodLook[]): readonly DiskPlace[] =>
+  pods.flatMap((pod): readonly DiskPlace[] => [
+    ...pod.volumes.map(({ path }): DiskPlace => ({ path, what: "tree" })),
+    ...pod.containers.map((container): DiskPlace => ({ path: logsOf(pod, container), what: "files" })),
+    { path: pod.logDirectory, what: "files" },
+    ...(pod.hostsFile === null ? [] : [{ path: pod.hostsFile, what: "tree" } as const]),
+  ]);
+
+/** kubelet 1.36: BuildContainerLogsDirectory. */
+export const logsOf = ({ logDirectory }: PodLook, { name }: ContainerLook): string => join(logDirectory, name);

@@ -1,0 +1,115 @@
+import * as z from "zod";
+import { err, ok, type Result } from "../../api/model/result.ts";
+import type { NodeStatus } from "./node-status.ts";
+
+const text = z.string();
+const number = z.number();
+const time = z.string().refine((value) => !Number.isNaN(Date.parse(value)), "must be a time");
+const pod = z.looseObject({ namespace: text, name: text, uid: text });
+const seenEvent = z.looseObject({
+  at: time,
+  firstAt: time,
+  count: number,
+  type: z.enum(["Normal", "Warning"]),
+  reason: text,
+  message: text,
+  pod,
+  container: text.nullable(),
+});
+const container = z.looseObject({
+  name: text,
+  kind: z.enum(["init", "sidecar", "container"]),
+  id: text.nullable(),
+  state: z.enum(["waiting", "running", "terminated"]),
+  reason: text,
+  message: text,
+  exitCode: number.nullable(),
+  restarts: number,
+  ready: z.boolean(),
+  image: text,
+  cpuset: text.nullable(),
+});
+const cgroup = z.looseObject({
+  path: text,
+  files: z.array(z.looseObject({ file: text, wanted: text, actual: text.nullable() })),
+});
+const usage = z.looseObject({
+  cpuMilli: number.nullable(),
+  memoryWorkingSetBytes: number.nullable(),
+  pids: number.nullable(),
+  throttledPermille: number.nullable(),
+  pressure: z.looseObject({ cpu: number, memory: number, io: number }).nullable(),
+});
+const end = z.looseObject({
+  cause: z.enum(["deleted", "preempted", "evicted", "deadline", "drained"]),
+  reason: text,
+  message: text,
+  sinceMs: number,
+  graceSeconds: number.nullable(),
+  decisionId: text.nullable(),
+});
+const podRow = z.looseObject({
+  ...pod.shape,
+  state: z.enum(["waits", "lives", "ends", "ended"]),
+  phase: z.enum(["Pending", "Running", "Succeeded", "Failed", "Unknown"]),
+  reason: text,
+  message: text,
+  qos: z.enum(["Guaranteed", "Burstable", "BestEffort"]),
+  priority: number.nullable(),
+  isStatic: z.boolean(),
+  ip: text,
+  seenAt: time,
+  startedAt: time.nullable(),
+  containers: z.array(container),
+  cgroups: z.array(cgroup),
+  resources: z.looseObject({
+    cpuRequestMilli: number.nullable(),
+    cpuLimitMilli: number.nullable(),
+    memoryRequestBytes: number.nullable(),
+    memoryLimitBytes: number.nullable(),
+  }),
+  usage: usage.nullable(),
+  refusal: z.looseObject({ reason: text, message: text, sinceMs: number, tries: number }).nullable(),
+  end: end.nullable(),
+  resize: z
+    .looseObject({ reason: z.enum(["Deferred", "Infeasible", "InProgress"]), message: text, sinceMs: number })
+    .nullable(),
+});
+const schema: z.ZodType<NodeStatus> = z.looseObject({
+  at: time,
+  nodeName: text,
+  pid: number,
+  mode: z.enum(["observe", "enforce"]),
+  runtime: z.looseObject({ name: text, version: text }).nullable(),
+  pass: z
+    .looseObject({
+      sequence: number,
+      at: time,
+      cpuMs: number,
+      tookMs: number,
+      wrote: number,
+      drift: number,
+      decidedBy: z.enum(["api", "here"]).nullable(),
+    })
+    .nullable(),
+  pods: z.array(podRow),
+  problems: z.array(text),
+  refusedManifests: z.array(
+    z.looseObject({ pod: text, faults: z.array(z.looseObject({ path: text, message: text })) }),
+  ),
+  events: z.array(seenEvent),
+});
+
+/** A NodeStatus that came over the network or from a file. Errors: the first field that is not as it should be. */
+export function decodeStatus(json: string): Result<NodeStatus, string> {
+  let value: unknown;
+  try {
+    value = JSON.parse(json);
+  } catch {
+    return err("not JSON");
+  }
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return ok(parsed.data);
+  const [issue] = parsed.error.issues;
+  return err(`no node status: ${issue?.path.join(".") || "the whole"}: ${issue?.message ?? ""}`);
+}

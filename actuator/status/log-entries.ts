@@ -1,0 +1,111 @@
+import type { Kind, Verdict } from "../../api/model/decision.ts";
+import type { RemovalReport, TurnReport } from "../gc/ports.ts";
+import type { Settled } from "../gc/settle.ts";
+import type { PodEvent } from "../lifecycle/event.ts";
+import type { PassReport } from "../loop.ts";
+import { isTold } from "../plan/drift.ts";
+import type { DecisionAnswer, Problem } from "../ports.ts";
+import type { Recovery } from "../recover.ts";
+import type { LogEntry } from "./log.ts";
+
+export const problemEntry = ({ from, message }: Problem): LogEntry => ({
+  level: "warn",
+  message,
+  fields: { about: "problem", from },
+});
+
+/** Of the tenth like it, `message` is the newest. */
+export const eventEntry = ({ at, type, reason, message, pod, container }: PodEvent): LogEntry => ({
+  level: type === "Warning" ? "warn" : "info",
+  message,
+  fields: {
+    about: "event",
+    at,
+    reason,
+    namespace: pod.namespace,
+    pod: pod.name,
+    uid: pod.uid,
+    ...(container === null ? {} : { container }),
+  },
+});
+
+/** Answers that nobody has to act on come with every pass. */
+const QUIET: ReadonlySet<Verdict> = new Set<Verdict>(["decided", "calm", "keeps"]);
+export const isQuiet = (verdict: Verdict): boolean => QUIET.has(verdict);
+
+export const decisionEntry = (kind: Kind, { id, decidedBy, verdict }: DecisionAnswer): LogEntry => ({
+  level: isQuiet(verdict) ? "debug" : "info",
+  message: `${kind}: ${verdict}`,
+  fields: { about: "decision", kind, verdict, decidedBy, ...(id === null ? {} : { decisionId: id }) },
+});
+
+/** A pass that wrote nothing is told at `debug` only. */
+export function passEntry({ at, cgroups, applied, drift, skipped, problems, ...report }: PassReport): LogEntry {
+  const { decidedBy, decisionId } = report;
+  const results = applied?.results ?? [];
+  const steps = Object.fromEntries(
+    Array.from(
+      Map.groupBy(results, ({ status }) => status),
+      ([status, { length }]) => [status, length],
+    ),
+  );
+  return {
+    level: results.some(({ status }) => status !== "unchanged" && status !== "planned") ? "info" : "debug",
+    message: cgroups === null ? "nothing decided" : "pass",
+    fields: {
+      about: "pass",
+      at,
+      cgroups: cgroups?.cgroups.length ?? 0,
+      steps,
+      drift: drift.filter(isTold).length,
+      leftOut: skipped.length,
+      problems: problems.length,
+      ...(decidedBy === null ? {} : { decidedBy }),
+      ...(decisionId === null ? {} : { decisionId }),
+    },
+  };
+}
+
+export const removalEntry = ({ kind, target, id, name, bytes, why, end, message }: RemovalReport): LogEntry => ({
+  level: end === "removed" ? "info" : "warn",
+  message: message ?? `${target} ${end}`,
+  fields: { about: "removal", kind, target, id, name, ...(bytes === null ? {} : { bytes }), why, end },
+});
+
+/** One a collection; its removals and problems have lines of their own. */
+export const turnEntries = ({ collections }: TurnReport): readonly LogEntry[] =>
+  collections.map(({ at, kind, operation, dryRun, removals, complete, problems }) => ({
+    level: removals.length > 0 || !complete ? "info" : "debug",
+    message: "collection",
+    fields: {
+      about: "collection",
+      at,
+      kind,
+      operation,
+      dryRun,
+      removals: removals.length,
+      complete,
+      problems: problems.length,
+    },
+  }));
+
+export const settledEntry = ({ kind, done, left }: Settled): LogEntry => ({
+  level: "warn",
+  message: "a collection was cut short",
+  fields: { about: "recovery", kind, done: done.length, left: left.length },
+});
+
+export function recoveryEntry({ outcome, steps }: Recovery): LogEntry {
+  const count = (wanted: string): number => steps.filter(({ status }) => status === wanted).length;
+  return {
+    level: "warn",
+    message: "a plan was cut short",
+    fields: {
+      about: "recovery",
+      outcome,
+      putBack: count("put_back"),
+      neverDone: count("untouched"),
+      leftAlone: count("kept"),
+    },
+  };
+}

@@ -1,0 +1,51 @@
+import pino from "pino";
+import type { LogLevel } from "./log-level.ts";
+
+/** One line. Its fields are chosen one by one: never a pod, a snapshot or an environment as a whole. */
+export interface LogEntry {
+  readonly level: Exclude<LogLevel, "silent">;
+  readonly message: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+export interface DaemonLog {
+  write(entry: LogEntry): void;
+  /** Writes out what waits. */
+  flush(): void;
+}
+
+/** JSON lines in pino's form, as the API's log, to a file descriptor (2, standard error), written in the background and soon. */
+export function jsonLog(level: LogLevel, fd = 2): DaemonLog {
+  const destination = pino.destination({ fd, sync: false, minLength: 4096, periodicFlush: 200 });
+  // someone who closed the other end of the pipe does not want the lines
+  destination.on("error", () => {});
+  const logger = pino({ level, base: null }, destination);
+  return {
+    write: ({ level, message, fields }) => {
+      if (logger.isLevelEnabled(level)) logger[level](clean(fields) as object, clean(message) as string);
+    },
+    flush: () => {
+      try {
+        destination.flushSync();
+      } catch {
+        // not open yet, or closed by its reader: there is nothing to save
+      }
+    },
+  };
+}
+
+const LONGEST_TEXT = 4096;
+
+/** Passwords in addresses, bearer tokens and the API's own: errors of other parties may repeat them. */
+export const redacted = (text: string): string =>
+  text
+    .replace(/(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/@"'`]+@/gi, "$1***@")
+    .replace(/\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]+/gi, "$1 ***")
+    .replace(/\bnw_[0-9a-f]+_[0-9a-f]+\b/gi, "nw_***");
+
+/** Every text, however deep, without secrets and of a bounded length. */
+function clean(value: unknown): unknown {
+  if (typeof value === "string") return redacted(value.slice(0, LONGEST_TEXT));
+  if (Array.isArray(value)) return value.map(clean);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, clean(one)]));
+}

@@ -1,0 +1,100 @@
+import type { PodEvent } from "../lifecycle/event.ts";
+import type { PodEnd } from "../lifecycle/pod-end.ts";
+import type { PendingResize, Refusal } from "../lifecycle/record.ts";
+
+/** What a person sees of the daemon: answered on its own address, and kept in a file for when it does not run. */
+export interface NodeStatus {
+  readonly at: string;
+  readonly nodeName: string;
+  readonly pid: number;
+  /** `observe`: nothing is started, stopped or written. */
+  readonly mode: "observe" | "enforce";
+  readonly runtime: { readonly name: string; readonly version: string } | null;
+  /** How the last pass went. */
+  readonly pass: {
+    readonly sequence: number;
+    readonly at: string;
+    readonly cpuMs: number;
+    readonly tookMs: number;
+    readonly wrote: number;
+    readonly drift: number;
+    readonly decidedBy: "api" | "here" | null;
+  } | null;
+  readonly pods: readonly PodRow[];
+  /** Faults and notices that hold now, in one line each. */
+  readonly problems: readonly string[];
+  /** Manifests that are not run, with the fields that keep them from it. */
+  readonly refusedManifests: readonly {
+    readonly pod: string;
+    readonly faults: readonly { readonly path: string; readonly message: string }[];
+  }[];
+  /** The newest last. */
+  readonly events: readonly SeenEvent[];
+}
+
+/** Equal events are one: `at` is when it was seen last. */
+export interface SeenEvent extends PodEvent {
+  readonly count: number;
+  readonly firstAt: string;
+}
+
+export interface PodRow {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  /** As in PodRecord. */
+  readonly state: "waits" | "lives" | "ends" | "ended";
+  readonly phase: "Pending" | "Running" | "Succeeded" | "Failed" | "Unknown";
+  /** The first that tells why it is not as it should be: of the status, of a waiting container, of a refusal; or empty. */
+  readonly reason: string;
+  readonly message: string;
+  readonly qos: "Guaranteed" | "Burstable" | "BestEffort";
+  readonly priority: number | null;
+  readonly isStatic: boolean;
+  readonly ip: string;
+  readonly seenAt: string;
+  readonly startedAt: string | null;
+  readonly containers: readonly ContainerRow[];
+  /** Of the pod's cgroup and those of its running containers; files whose value is as wanted have `actual` equal to it. */
+  readonly cgroups: readonly CgroupRow[];
+  readonly resources: PodResources;
+  readonly usage: PodUsage | null;
+  /** As in PodRecord. */
+  readonly refusal: Refusal | null;
+  readonly end: PodEnd | null;
+  readonly resize: PendingResize | null;
+}
+/** Of the pod as a whole, as its cgroup has them; null: none. */
+export interface PodResources {
+  readonly cpuRequestMilli: number | null;
+  readonly cpuLimitMilli: number | null;
+  readonly memoryRequestBytes: number | null;
+  readonly memoryLimitBytes: number | null;
+}
+export interface ContainerRow {
+  readonly name: string;
+  readonly kind: "init" | "sidecar" | "container";
+  readonly id: string | null;
+  readonly state: "waiting" | "running" | "terminated";
+  readonly reason: string;
+  readonly message: string;
+  readonly exitCode: number | null;
+  readonly restarts: number;
+  readonly ready: boolean;
+  readonly image: string;
+  readonly cpuset: string | null;
+}
+export interface CgroupRow {
+  readonly path: string;
+  readonly files: readonly { readonly file: string; readonly wanted: string; readonly actual: string | null }[];
+}
+/** Null: the kernel does not tell, or it was looked at only once. */
+export interface PodUsage {
+  readonly cpuMilli: number | null;
+  readonly memoryWorkingSetBytes: number | null;
+  readonly pids: number | null;
+  /** Periods in which its quota held it back, of those since the last look, in thousandths. */
+  readonly throttledPermille: number | null;
+  /** Percent of the last ten seconds in which some of its tasks waited. */
+  readonly pressure: { readonly cpu: number; readonly memory: number; readonly io: number } | null;
+}

@@ -1,0 +1,79 @@
+import { constants } from "node:fs";
+import { open, rename } from "node:fs/promises";
+import { join } from "node:path";
+import type { NodeStatus } from "./node-status.ts";
+
+export const statusFile = (stateDir: string): string => join(stateDir, "status.json");
+
+const EVERY_MS = 5000;
+const OWNER_ONLY = 0o600;
+
+export interface StatusFileOptions {
+  readonly stateDir: string;
+  /** Told once until it can be written again. */
+  readonly onProblem: (message: string) => void;
+  /** Milliseconds that only grow. */
+  readonly now?: () => number;
+}
+
+/**
+ * The last NodeStatus for when the daemon does not run, replaced whole: at every moment either the old or the new one is
+ * there. Writing never holds up a pass, and a failure harms nothing else.
+ */
+export class StatusFile {
+  readonly #file: string;
+  readonly #onProblem: (message: string) => void;
+  readonly #now: () => number;
+  #lastMs = Number.NEGATIVE_INFINITY;
+  #under: Promise<void> = Promise.resolve();
+  #isUnderWay = false;
+  #isBroken = false;
+
+  constructor({ stateDir, onProblem, now = () => performance.now() }: StatusFileOptions) {
+    this.#file = statusFile(stateDir);
+    this.#onProblem = onProblem;
+    this.#now = now;
+  }
+
+  /** Call it as often as there is something new: it is written when the last time is 5 s ago. */
+  offer(status: () => NodeStatus): void {
+    const now = this.#now();
+    if (this.#isUnderWay || now - this.#lastMs < EVERY_MS) return;
+    const last = status();
+    this.#lastMs = now;
+    this.#isUnderWay = true;
+    this.#under = this.#write(last, false).finally(() => {
+      this.#isUnderWay = false;
+    });
+  }
+
+  /** The last one: on disk when it settles. */
+  async close(status: NodeStatus): Promise<void> {
+    await this.#under;
+    await this.#write(status, true);
+  }
+
+  async #write(status: NodeStatus, sync: boolean): Promise<void> {
+    try {
+      await replace(this.#file, `${JSON.stringify(status)}\n`, sync);
+      this.#isBroken = false;
+    } catch (error) {
+      if (!this.#isBroken) this.#onProblem(`${this.#file}: ${(error as Error).message}`);
+      this.#isBroken = true;
+    }
+  }
+}
+
+async function replace(file: string, text: string, sync: boolean): Promise<void> {
+  const fresh = `${file}.new`;
+  const { O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW } = constants;
+  const handle = await open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, OWNER_ONLY);
+  try {
+    await handle.chmod(OWNER_ONLY);
+    await handle.writeFile(text, "utf8");
+    if (sync) await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  await rename(fresh, file);
+}

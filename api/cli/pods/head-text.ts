@@ -1,0 +1,34 @@
+import { printable } from "../style.ts";
+import type { Terminal } from "../terminal.ts";
+import { durationText } from "../time-text.ts";
+import type { Seen } from "./read-status.ts";
+
+/** The node and its daemon in a line, how old that is where it comes from a file, and what is wrong now. */
+export function headText({ status, file }: Seen, { paint }: Terminal): string {
+  const { nodeName, mode, runtime, pass, problems, at } = status;
+  const parts = [
+    nodeName,
+    mode === "observe" ? "observe: nothing is started or written" : mode,
+    runtime === null ? "no runtime answers" : `${runtime.name} ${runtime.version}`,
+    pass === null
+      ? "no pass yet"
+      : `pass ${pass.sequence}${agoText(pass.at, at)}: ${Math.round(pass.tookMs)} ms, ${pass.wrote} written, ${pass.drift} drifted${byText(pass.decidedBy)}`,
+  ];
+  const old = file === null ? "" : paint("yellow", `${printable(oldText(status.at, status.pid, file))}\n`);
+  const wrong = problems.map((problem) => paint("red", `! ${printable(problem)}\n`)).join("");
+  return `${old}${printable(parts.join(" · "))}\n${wrong}\n`;
+}
+
+function agoText(then: string, now: string): string {
+  const age = Date.parse(now) - Date.parse(then);
+  return age < 1000 ? "" : ` ${durationText(age)} ago`;
+}
+const byText = (by: "api" | "here" | null): string =>
+  by === null ? "" : by === "api" ? ", decided by the API" : ", decided here";
+
+/** A clock that was set may make it younger than now. */
+function oldText(at: string, pid: number, file: string): string {
+  const age = Date.now() - Date.parse(at);
+  const told = age < 0 ? `${durationText(-age)} in the future` : `${durationText(age)} old`;
+  return `as process ${pid} last wrote it, ${told}: ${file}`;
+}

@@ -1,0 +1,122 @@
+import type { CgroupRow, ContainerRow, NodeStatus, PodRow } from "../../../actuator/status/node-status.ts";
+import { humanBytes } from "../size.ts";
+import { type Color, printable } from "../style.ts";
+import { type Cell, table } from "../table.ts";
+import type { Terminal } from "../terminal.ts";
+import { eventsTable } from "./events-table.ts";
+import { ageText, noteOf, phaseColor, phaseText } from "./pods-table.ts";
+import { milliText, pressureText, throttledText } from "./usage-text.ts";
+
+/** Everything of one pod. */
+export function podText(pod: PodRow, { at, events }: NodeStatus, terminal: Terminal): string {
+  const { paint } = terminal;
+  const own = events.filter((event) => event.pod.uid === pod.uid);
+  const parts = [
+    aboutText(pod, at, terminal),
+    containersTable(pod.containers, terminal),
+    cgroupsTable(pod.cgroups, terminal),
+    own.length === 0 ? paint("dim", "no events\n") : eventsTable(own, at, terminal),
+  ];
+  return parts.filter((part) => part !== "").join("\n");
+}
+
+function aboutText(pod: PodRow, at: string, { paint }: Terminal): string {
+  const { namespace, name, uid, qos, priority, isStatic, ip } = pod;
+  const facts = [
+    qos,
+    ...(priority === null ? [] : [`priority ${priority}`]),
+    ...(isStatic ? ["static"] : []),
+    ...(ip === "" ? [] : [ip]),
+    `uid ${uid}`,
+    `${pod.startedAt === null ? "seen" : "started"} ${ageText(pod, at)} ago`,
+  ];
+  const head = `${paint("bold", printable(`${namespace}/${name}`))}  ${paint(phaseColor(pod), printable(phaseText(pod)))}`;
+  const notes = noteOf(pod, at).map((note) => paint("yellow", note));
+  return `${[head, printable(facts.join(" · ")), ...notes, ...usageLines(pod)].join("\n")}\n`;
+}
+
+function usageLines({ usage, resources }: PodRow): readonly string[] {
+  const { cpuRequestMilli, cpuLimitMilli, memoryRequestBytes, memoryLimitBytes } = resources;
+  const bounds = (request: string | null, limit: string | null): string =>
+    `request ${request ?? "none"}, limit ${limit ?? "none"}`;
+  const text = <T>(value: T | null, of: (value: T) => string): string | null => (value === null ? null : of(value));
+  const cpu = [
+    ...(usage?.cpuMilli == null ? [] : [`uses ${milliText(usage.cpuMilli)}`]),
+    bounds(text(cpuRequestMilli, milliText), text(cpuLimitMilli, milliText)),
+    ...(usage?.throttledPermille == null ? [] : [`throttled ${throttledText(usage.throttledPermille)}`]),
+  ];
+  const memory = [
+    ...(usage?.memoryWorkingSetBytes == null ? [] : [`uses ${humanBytes(usage.memoryWorkingSetBytes)}`]),
+    bounds(text(memoryRequestBytes, humanBytes), text(memoryLimitBytes, humanBytes)),
+  ];
+  const pressure = usage?.pressure == null ? [] : [`pressure (cpu/memory/io): ${pressureText(usage.pressure)}`];
+  return [`cpu: ${cpu.join(", ")}`, `memory: ${memory.join(", ")}`, ...pressure];
+}
+
+const STATE_COLOR: Readonly<Record<ContainerRow["state"], Color>> = {
+  waiting: "yellow",
+  running: "green",
+  terminated: "dim",
+};
+
+function containersTable(containers: readonly ContainerRow[], { columns: width, paint }: Terminal): string {
+  if (containers.length === 0) return "";
+  const columns = [
+    { title: "CONTAINER", shrinkTo: 10 },
+    { title: "KIND", giveUp: 3 },
+    { title: "STATE" },
+    { title: "READY" },
+    { title: "RESTARTS", align: "right" },
+    { title: "CPUS" },
+    { title: "IMAGE", shrinkTo: 16, cut: "start", giveUp: 2 },
+    { title: "ID", giveUp: 1 },
+  ] as const;
+  const rows = containers.map(
+    ({ name, kind, id, state, reason, message, exitCode, restarts, ready, image, cpuset }) => {
+      const words = [reason, ...(exitCode === null || state !== "terminated" ? [] : [`exit ${exitCode}`])];
+      const why = words.filter((word) => word !== "").join(", ");
+      const color = state === "terminated" && exitCode !== 0 ? ("red" as const) : STATE_COLOR[state];
+      return {
+        cells: [
+          printable(name),
+          kind === "container" ? "" : kind,
+          { text: printable(why === "" ? state : `${state} (${why})`), color },
+          ready ? "yes" : "no",
+          `${restarts}`,
+          printable(cpuset ?? ""),
+          printable(image),
+          printable((id ?? "").slice(0, 13)),
+        ],
+        notes: message === "" ? [] : [paint("dim", `  ${printable(message)}`)],
+      };
+    },
+  );
+  return table(columns, rows, width, paint);
+}
+
+/** Every file with what is wanted, what it holds, and a mark where the two differ. */
+function cgroupsTable(cgroups: readonly CgroupRow[], { columns: width, paint }: Terminal): string {
+  const columns = [
+    { title: "CGROUP", shrinkTo: 20, cut: "start" },
+    { title: "FILE" },
+    { title: "WANTED", align: "right" },
+    { title: "ACTUAL", align: "right" },
+    { title: "" },
+  ] as const;
+  const rows = cgroups.flatMap(({ path, files }) =>
+    files.map(({ file, wanted, actual }, i) => ({
+      cells: [
+        i === 0 ? printable(path) : "",
+        printable(file),
+        printable(wanted),
+        printable(actual ?? "–"),
+        driftCell(wanted, actual),
+      ],
+    })),
+  );
+  return rows.length === 0 ? "" : table(columns, rows, width, paint);
+}
+const driftCell = (wanted: string, actual: string | null): Cell | string => {
+  if (actual === wanted) return "";
+  return actual === null ? { text: "not there", color: "yellow" } : { text: "drift", color: "red" };
+};

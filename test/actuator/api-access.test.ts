@@ -1,0 +1,95 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { type AddressInfo, connect, createServer, type Server } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { postJson } from "../../actuator/api-access.ts";
+import { ApiClient } from "../../actuator/client.ts";
+import { Memory } from "../../actuator/memory.ts";
+import { Outbox } from "../../actuator/outbox.ts";
+import type { Problem } from "../../actuator/ports.ts";
+import { LIMITS } from "../../api/model/limits.ts";
+import { serving } from "../api/serving.ts";
+import { image, snapshotAt } from "../contract/gc-snapshots.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const PATH = "/v1/decisions/image-gc";
+const MB = 1_000_000;
+const accessTo = (url: string) => ({ url, token: undefined, timeoutMs: 20_000, fetch });
+/** As JSON it is a little longer than so many bytes. */
+const bodyOf = (bytes: number) => ({ snapshot: "x".repeat(bytes) });
+
+async function listening(server: Server): Promise<string> {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void server.close());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** The actuator's own client, with a state directory of its own. */
+function clientOf(url: string) {
+  const dir = mkdtempSync(join(tmpdir(), "nodewise-client-"));
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+  const problems: Problem[] = [];
+  const outbox = Outbox.open(join(dir, "outbox.jsonl"));
+  const memory = new Memory(dir, (message) => problems.push({ from: "memory", message }));
+  return { client: new ApiClient(accessTo(url), outbox, memory, (one) => problems.push(one)), outbox, problems };
+}
+/** One image of the snapshot says in so many bytes what it is. */
+const snapshotOf = (bytes: number) => snapshotAt("n", 0, [image("a", { annotations: { x: "x".repeat(bytes) } })]);
+
+test.each([1, 1.1, 9, 20])("a server that takes 1 MB tells its client of %d MB that they are too many", async (mb) => {
+  const { api } = await serving({ threads: 0, limits: { bodyBytes: MB } });
+  for (let i = 0; i < 3; i++) {
+    const told = await postJson(accessTo(api.url), PATH, bodyOf(mb * MB));
+    expect(told.ok ? null : told.error).toMatchObject({
+      final: true,
+      tooLargeBytes: mb * MB + '{"snapshot":""}'.length,
+    });
+  }
+});
+
+test("what is posted right after a body that was refused before it had arrived is answered", async () => {
+  const { api } = await serving({ threads: 0, limits: { bodyBytes: MB } });
+  let connections = 0;
+  // a line so slow that of what follows the first bytes nothing arrives
+  const line = createServer((from) => {
+    connections++;
+    let room = 16_384;
+    const to = connect(api.port, "127.0.0.1");
+    from.on("data", (chunk) => {
+      to.write(chunk.subarray(0, room));
+      room -= Math.min(room, chunk.length);
+    });
+    to.pipe(from, { end: false });
+    to.on("close", () => from.resetAndDestroy()).on("error", () => {});
+    from.on("close", () => to.destroy()).on("error", () => {});
+  });
+  const { client, outbox, problems } = clientOf(await listening(line));
+  const large = await client.decide("image-gc", snapshotOf(1.1 * MB));
+  const small = await client.decide("container-gc", snapshotOf(1));
+  expect([large, small].map((one) => one.ok && one.value.decidedBy)).toEqual(["here", "api"]);
+  expect(connections).toBe(2);
+  expect(problems.map(({ message }) => message)).toEqual([expect.stringContaining("answered 413 body_too_large")]);
+  if (large.ok) await client.settle(large.value);
+  expect(outbox.size).toBe(0);
+});
+
+test.each([
+  ["more than an API takes by default counts as too large, and is not kept for later", LIMITS.bodyBytes, 0],
+  ["less may be taken yet: it is kept for later", LIMITS.bodyBytes / 2, 1],
+])("of a body that is cut off again and again %s", async (_, bytes, kept) => {
+  let connections = 0;
+  const cutting = createServer((socket) => {
+    connections++;
+    socket.on("data", () => socket.resetAndDestroy()).on("error", () => {});
+  });
+  const { client, outbox, problems } = clientOf(await listening(cutting));
+  const told = await client.decide("image-gc", snapshotOf(bytes));
+  expect(told.ok && told.value.decidedBy).toBe("here");
+  expect(connections).toBe(2);
+  if (told.ok) await client.settle(told.value);
+  expect(outbox.size).toBe(kept);
+  const words = kept === 1 ? /does not answer .*: deciding here$/ : /does not answer .*too large for the API/;
+  expect(problems.map(({ message }) => message)).toEqual([expect.stringMatching(words)]);
+});

@@ -1,0 +1,182 @@
+import { describe, expect, test } from "vitest";
+import type { Runtime } from "../../../actuator/containerd/port.ts";
+import type { Removal } from "../../../actuator/gc/entries.ts";
+import { isGone } from "../../../actuator/gc/is-gone.ts";
+import type { Entry } from "../../../actuator/gc/journal.ts";
+import type { GcPorts, LogFiles } from "../../../actuator/gc/ports.ts";
+import { guard, remove } from "../../../actuator/gc/remove.ts";
+import { err, ok } from "../../../api/model/result.ts";
+import { faultOf } from "../../sim/fake-runtime.ts";
+import { lookWith, planned, surprise } from "./guarded.ts";
+
+type Call = "imageNow" | "containerNow" | "sandboxNow";
+const refuses = async () => err(faultOf("Remove", "UNKNOWN", "busy"));
+const silent = async () => err(faultOf("Remove", "UNAVAILABLE", "broke"));
+const REFUSED = { end: "failed", message: "rpc error: code = Unknown desc = busy" };
+
+/** A world that notes what it is asked for, and does it. */
+function world(runtime: Partial<Runtime> = {}, logs: Partial<LogFiles> = {}) {
+  const asked: string[] = [];
+  const noted =
+    (name: string, answer: unknown) =>
+    (...args: readonly unknown[]) => {
+      asked.push([name, ...args].join(" "));
+      return answer;
+    };
+  const calls = ["removeImage", "stopContainer", "removeContainer", "stopSandbox", "removeSandbox"];
+  const done = Object.fromEntries(calls.map((name) => [name, noted(name, Promise.resolve(ok(null)))]));
+  const now = Object.fromEntries(
+    ["imageNow", "containerNow", "sandboxNow"].map((name) => [name, noted(name, Promise.resolve(ok(null)))]),
+  );
+  const files = {
+    observe: () => ({ podLogDirectories: ["both", "a"], danglingLogLinks: ["both", "b"], missing: [] }),
+    removePodLogs: noted("removePodLogs", ok("removed")),
+    removeLogLink: noted("removeLogLink", ok("removed")),
+    removeContainerLog: noted("removeContainerLog", ok(null)),
+    ...logs,
+  };
+  const ports = { runtime: { ...done, ...now, ...runtime }, logs: files } as unknown as GcPorts;
+  return { ports, asked };
+}
+
+describe("whether something is gone", () => {
+  const gone = (target: Entry["target"], id: string, ports: GcPorts) =>
+    isGone({ target, id, runtimeHandler: "kata" }, ports);
+
+  test.each([
+    ["image", "imageNow x kata"],
+    ["container", "containerNow x"],
+    ["sandbox", "sandboxNow x"],
+  ] as const)("the runtime says of an %s, and nobody else", async (target, question) => {
+    const { ports, asked } = world();
+    expect(await gone(target, "x", ports)).toEqual(ok(true));
+    expect(asked).toEqual([question]);
+    const call = question.split(" ")[0] as Call;
+    expect(await gone(target, "x", world({ [call]: async () => ok({ id: "x" }) }).ports)).toEqual(ok(false));
+    expect(await gone(target, "x", world({ [call]: silent }).ports)).toEqual(err("Remove: UNAVAILABLE: broke"));
+  });
+
+  test.each([
+    ["pod-logs", ["a", "both"], "b"],
+    ["log-link", ["b", "both"], "a"],
+  ] as const)("its directory says of %s", async (target, there, away) => {
+    const { ports, asked } = world();
+    for (const id of there) expect(await gone(target, id, ports), id).toEqual(ok(false));
+    expect(await gone(target, away, ports)).toEqual(ok(true));
+    expect(asked).toEqual([]);
+    const missing = [
+      { path: "/a", why: "EIO" },
+      { path: "/b", why: "EACCES" },
+    ];
+    const blind = world(
+      {},
+      { observe: () => ({ podLogDirectories: undefined, danglingLogLinks: undefined, missing }) },
+    );
+    expect(await gone(target, "a", blind.ports)).toEqual(err("/a: EIO; /b: EACCES"));
+  });
+});
+
+test.each(["image", "container", "sandbox", "pod-logs", "log-link"] as const)(
+  "nothing goes unguarded: %s",
+  async (target) => {
+    const readPods = async () => ({ pods: [], whole: true, problems: [], notices: [] });
+    const removal = { target, id: "x", runtimeHandler: "", image: { id: "x", names: [] }, container: { id: "x" } };
+    const found = await guard(removal as unknown as Removal, lookWith(), { ...world().ports, readPods });
+    const words = {
+      image: "it is not there any more",
+      container: "it is not there any more",
+      sandbox: "it is not there any more",
+      "pod-logs": "its name is not NAMESPACE_NAME_UID",
+      "log-link": "its name is no log file's",
+    };
+    expect(found).toEqual(surprise(words[target]));
+  },
+);
+
+describe("a removal", () => {
+  const carriedOut = (target: Removal["target"], { ports }: ReturnType<typeof world>, more: object = {}) =>
+    remove(
+      { target, id: "x", runtimeHandler: "kata" } as Removal,
+      planned(more) as Parameters<typeof remove>[1],
+      ports,
+    );
+
+  test.each([
+    ["image", {}, ["removeImage x kata"]],
+    ["container", {}, ["removeContainer x"]],
+    ["container", { logPath: "/l" }, ["removeContainerLog /l", "removeContainer x"]],
+    [
+      "container",
+      { stopFirst: true, logPath: "/l" },
+      ["stopContainer x 2", "removeContainerLog /l", "removeContainer x"],
+    ],
+    ["sandbox", {}, ["stopSandbox x", "removeSandbox x"]],
+    ["pod-logs", {}, ["removePodLogs x"]],
+    ["log-link", {}, ["removeLogLink x"]],
+  ] as const)("of a %s (%o) is these calls in this order", async (target, more, calls) => {
+    const { asked, ...rest } = world();
+    expect(await carriedOut(target, { asked, ...rest }, more)).toEqual({ end: "removed" });
+    expect(asked).toEqual(calls);
+  });
+
+  test.each([
+    ["image", { removeImage: refuses }, []],
+    ["container", { stopContainer: refuses }, []],
+    ["container", { removeContainer: refuses }, ["stopContainer x 2", "removeContainerLog /l"]],
+    ["sandbox", { stopSandbox: refuses }, []],
+    ["sandbox", { removeSandbox: refuses }, ["stopSandbox x"]],
+  ] as const)(
+    "of a %s that the runtime refuses (%o) has failed, and nothing follows",
+    async (target, runtime, calls) => {
+      const subject = world(runtime);
+      expect(await carriedOut(target, subject, { stopFirst: true, logPath: "/l" })).toEqual(REFUSED);
+      expect(subject.asked).toEqual(calls);
+    },
+  );
+
+  test("of a container whose log will not go has failed: the container stays", async () => {
+    const subject = world({}, { removeContainerLog: () => err("log /l: EROFS") });
+    expect(await carriedOut("container", subject, { logPath: "/l" })).toEqual({
+      end: "failed",
+      message: "log /l: EROFS",
+    });
+    expect(subject.asked).toEqual([]);
+  });
+
+  test.each(["pod-logs", "log-link"] as const)(
+    "of %s that will not go has failed; that are gone is a surprise",
+    async (target) => {
+      const answering = (answer: ReturnType<LogFiles["removeLogLink"]>) =>
+        world({}, { removePodLogs: () => answer, removeLogLink: () => answer });
+      expect(await carriedOut(target, answering(err("EBUSY")))).toEqual({ end: "failed", message: "EBUSY" });
+      expect(await carriedOut(target, answering(ok("gone")))).toEqual({
+        end: "stopped",
+        message: "it is not there any more",
+      });
+    },
+  );
+
+  test.each([
+    ["image", { removeImage: silent }, "imageNow"],
+    ["container", { stopContainer: silent }, "containerNow"],
+    ["container", { removeContainer: silent }, "containerNow"],
+    ["sandbox", { stopSandbox: silent }, "sandboxNow"],
+    ["sandbox", { removeSandbox: silent }, "sandboxNow"],
+  ] as const)("of a %s that nobody answered (%o) ends as what is there says", async (target, runtime, call) => {
+    const words = "rpc error: code = Unavailable desc = broke";
+    const endAs = (found: unknown) =>
+      carriedOut(target, world({ ...runtime, [call]: async () => found }), { stopFirst: true });
+    expect(await endAs(ok(null))).toEqual({
+      end: "removed",
+      message: `it is gone, though its answer did not come in time: ${words}`,
+    });
+    expect(await endAs(ok({ id: "x" }))).toEqual({
+      end: "stopped",
+      message: `it is still there, and may go later: ${words}`,
+    });
+    expect(await endAs(err(faultOf("Status", "UNAVAILABLE", "still")))).toEqual({
+      end: "stopped",
+      message: `what became of it is not known: ${words}; then Status: UNAVAILABLE: still`,
+    });
+  });
+});

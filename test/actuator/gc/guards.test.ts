@@ -1,0 +1,166 @@
+import { describe, expect, test } from "vitest";
+import type { ContainerNow, ImageNow, Runtime, SandboxNow } from "../../../actuator/containerd/port.ts";
+import { guardContainer, guardSandbox } from "../../../actuator/gc/guard-container.ts";
+import { guardImage } from "../../../actuator/gc/guard-image.ts";
+import type { Look } from "../../../actuator/gc/look.ts";
+import type { ContainerRemoval } from "../../../api/model/container-gc.ts";
+import type { ImageRemoval } from "../../../api/model/image-gc.ts";
+import { faultOf } from "../../sim/fake-runtime.ts";
+import { lookWith, planned, surprise } from "./guarded.ts";
+
+const answer = async <T>(value: T) => ({ ok: true as const, value });
+const silent = async () => ({ ok: false as const, error: faultOf("Status", "UNAVAILABLE", "gone") });
+const FAULT = { state: "fault", message: "Status: UNAVAILABLE: gone" };
+const GONE = surprise("it is not there any more");
+const ANOTHER = surprise("another one has its id now");
+
+describe("an image", () => {
+  const removal = { id: "sha256:a", runtimeHandler: "kata", names: ["old:1"] } as unknown as ImageRemoval;
+  const now: ImageNow = { id: "sha256:a", names: ["new:1"], pinned: false, sizeBytes: 1 };
+  const guarded = (image: Runtime["imageNow"], used: Runtime["imagesInUse"] = () => answer(new Map())) =>
+    guardImage(removal, { imageNow: image, imagesInUse: used } as Runtime);
+  const usedAs = (...references: readonly string[]) => {
+    const used = new Map([
+      ["c1", ["sha256:b", "other:1"]],
+      ["c2", references],
+    ]);
+    return guarded(
+      () => answer(now),
+      () => answer(used),
+    );
+  };
+
+  test("is looked at as the runtime handler knows it", async () => {
+    const asked: string[] = [];
+    const look = (...args: readonly string[]) => {
+      asked.push(...args);
+      return answer(now);
+    };
+    expect(await guarded(look)).toEqual(planned());
+    expect(asked).toEqual(["sha256:a", "kata"]);
+  });
+
+  test.each([
+    ["nobody says what it is", silent, FAULT],
+    ["is gone", () => answer(null), GONE],
+    ["has another id", () => answer({ ...now, id: "sha256:b" }), surprise("its id is sha256:b now")],
+    ["is pinned", () => answer({ ...now, pinned: true }), surprise("it is pinned now")],
+  ])("of which %s stays", async (_, image, found) => expect(await guarded(image)).toEqual(found));
+
+  test("stays while nobody says what containers use", async () => {
+    expect(await guarded(() => answer(now), silent)).toEqual(FAULT);
+  });
+
+  test.each([
+    ["its id", ["sha256:a"]],
+    ["its id alone", ["a"]],
+    ["the name that it had", ["docker.io/library/old:1"]],
+    ["the name that it has", ["docker.io/library/new:1"]],
+    ["one of several references, the first", ["new:1", "sha256:b"]],
+    ["one of several references, the last", ["sha256:b", "new:1"]],
+  ])("that a container holds by %s stays", async (_, references) => {
+    expect(await usedAs(...references)).toEqual(surprise("container c2 uses it now"));
+  });
+
+  test("that containers hold by nothing of it goes", async () => {
+    expect(await usedAs("sha256:aa", "docker.io/library/new:2")).toEqual(planned());
+    expect(await usedAs()).toEqual(planned());
+  });
+});
+
+describe("a container", () => {
+  const now: ContainerNow = {
+    id: "x",
+    state: "CONTAINER_EXITED",
+    createdAt: "7",
+    imageId: null,
+    imageRef: null,
+    sandboxId: "s",
+    logPath: "/log",
+  };
+  const guarded = (containerNow: Runtime["containerNow"], stopFirst = false, look = lookWith()) =>
+    guardContainer({ id: "x", stopFirst } as ContainerRemoval, look, { containerNow } as Runtime);
+
+  test.each([
+    ["nobody says what it is", silent, FAULT],
+    ["is gone", () => answer(null), GONE],
+    ["has another id", () => answer({ ...now, id: "y" }), ANOTHER],
+    ["was made at another time", () => answer({ ...now, createdAt: "8" }), ANOTHER],
+    ["runs", () => answer({ ...now, state: "CONTAINER_RUNNING" }), surprise("it is running now")],
+  ])("of which %s stays", async (_, container, found) => expect(await guarded(container)).toEqual(found));
+
+  test("that was not listed stays", async () => {
+    expect(await guarded(() => answer(now), false, lookWith({ createdAt: new Map() }))).toEqual(ANOTHER);
+  });
+
+  test.each([
+    ["CONTAINER_EXITED", false, false],
+    ["CONTAINER_CREATED", false, false],
+    ["CONTAINER_UNKNOWN", false, true],
+    ["CONTAINER_EXITED", true, true],
+  ])("in state %s, to be stopped first: %s, goes with its log", async (state, asked, stopFirst) => {
+    expect(await guarded(() => answer({ ...now, state }), asked)).toEqual(planned({ stopFirst, logPath: "/log" }));
+  });
+});
+
+describe("a sandbox", () => {
+  const now: SandboxNow = { id: "x", state: "SANDBOX_NOTREADY", createdAt: "7" };
+  const inSandbox = (sandboxId: string) => () => answer({ sandboxId } as ContainerNow);
+  const guarded = (
+    over: Partial<Runtime> = {},
+    containers: readonly string[] = [],
+    listed: Look["sandboxOf"] = new Map(),
+  ) => {
+    const imagesInUse = () => answer(new Map(containers.map((id) => [id, []])));
+    const runtime = { sandboxNow: () => answer(now), imagesInUse, containerNow: silent, ...over } as Partial<Runtime>;
+    return guardSandbox({ id: "x" } as ContainerRemoval, lookWith({ sandboxOf: listed }), runtime as Runtime);
+  };
+
+  test.each([
+    ["nobody says what it is", silent, FAULT],
+    ["is gone", () => answer(null), GONE],
+    ["has another id", () => answer({ ...now, id: "y" }), ANOTHER],
+    ["was made at another time", () => answer({ ...now, createdAt: "8" }), ANOTHER],
+    ["is ready", () => answer({ ...now, state: "SANDBOX_READY" }), surprise("it is ready now")],
+    ["is in a state that there is not yet", () => answer({ ...now, state: "2" }), surprise("it is ready now")],
+  ])("of which %s stays", async (_, sandboxNow, found) => expect(await guarded({ sandboxNow })).toEqual(found));
+
+  test("stays while nobody says which containers there are", async () => {
+    expect(await guarded({ imagesInUse: silent })).toEqual(FAULT);
+  });
+
+  test("that is empty goes, without a question about containers that were listed elsewhere", async () => {
+    expect(await guarded()).toEqual(planned());
+    expect(
+      await guarded(
+        {},
+        ["c1", "c2"],
+        new Map([
+          ["c1", "y"],
+          ["c2", ""],
+        ]),
+      ),
+    ).toEqual(planned());
+  });
+
+  test.each([
+    [
+      "was listed in it",
+      { containerNow: silent },
+      new Map([
+        ["c1", "y"],
+        ["c2", "x"],
+      ]),
+      "c2",
+    ],
+    ["came since", { containerNow: inSandbox("x") }, new Map([["c1", "y"]]), "c2"],
+  ])("with a container that %s stays", async (_, over, listed, container) => {
+    expect(await guarded(over, ["c1", "c2"], listed)).toEqual(surprise(`container ${container} is in it now`));
+  });
+
+  test("with a container of which nobody says where it is stays; one that has gone again, or is elsewhere, is none", async () => {
+    expect(await guarded({ containerNow: silent }, ["c1"])).toEqual(FAULT);
+    expect(await guarded({ containerNow: () => answer(null) }, ["c1"])).toEqual(planned());
+    expect(await guarded({ containerNow: inSandbox("y") }, ["c1"])).toEqual(planned());
+  });
+});

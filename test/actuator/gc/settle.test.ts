@@ -1,0 +1,102 @@
+import { expect, test } from "vitest";
+import type { Runtime } from "../../../actuator/containerd/port.ts";
+import type { CutShort, GcJournal } from "../../../actuator/gc/journal.ts";
+import type { GcPorts } from "../../../actuator/gc/ports.ts";
+import { settleCutShort } from "../../../actuator/gc/settle.ts";
+import type { DecisionAnswer } from "../../../actuator/ports.ts";
+import { err, ok } from "../../../api/model/result.ts";
+import { faultOf } from "../../sim/fake-runtime.ts";
+
+const PASS: CutShort = {
+  kind: "image-gc",
+  operation: "delete-unused",
+  snapshot: { a: 1 },
+  planned: ["w", "x", "y", "z"],
+  done: [{ id: "w", end: "failed", message: "busy" }],
+  fileSystem: { capacityBytes: 10, availableBytes: 3 },
+  unknown: [
+    { id: "x", runtimeHandler: "kata", target: "image" },
+    { id: "y", runtimeHandler: "", target: "image" },
+    { id: "z", runtimeHandler: "", target: "image" },
+  ],
+};
+const UNKNOWN_ENDS = [
+  PASS.done[0],
+  { id: "x", runtimeHandler: "kata", end: "removed", message: "found gone after a restart" },
+  { id: "z", end: "removed", message: "found gone after a restart" },
+];
+const ANSWER = { id: "d1" } as DecisionAnswer;
+
+/** A daemon that starts after a crash: of the images only `y` is there. */
+function restarted(
+  over: {
+    readonly unclosed?: ReturnType<GcJournal["unclosed"]>;
+    readonly close?: ReturnType<GcJournal["close"]>;
+    readonly imageNow?: Runtime["imageNow"];
+    readonly answer?: Awaited<ReturnType<GcPorts["client"]["decide"]>>;
+  } = {},
+) {
+  const told: unknown[] = [];
+  const { unclosed = ok(PASS), close = ok(null), answer = ok(ANSWER) } = over;
+  const ports = {
+    journal: {
+      unclosed: () => unclosed,
+      close: () => {
+        told.push("closed");
+        return close;
+      },
+    },
+    runtime: {
+      imageNow: over.imageNow ?? (async (id: string) => ok(id === "y" ? { id } : null)),
+    },
+    client: {
+      decide: async (...asked: readonly unknown[]) => {
+        told.push(asked);
+        return answer;
+      },
+      settle: async (one: DecisionAnswer) => void told.push(one),
+    },
+  };
+  return { told, settled: () => settleCutShort(ports as unknown as GcPorts) };
+}
+
+test("a pass that was cut short is told with all its ends, then remembered, then closed", async () => {
+  const { told, settled } = restarted();
+  expect(await settled()).toEqual(ok({ kind: "image-gc", done: UNKNOWN_ENDS, left: ["y"], answer: ANSWER }));
+  const ask = { operation: "delete-unused", done: UNKNOWN_ENDS, fileSystem: PASS.fileSystem };
+  expect(told).toEqual([["image-gc", { a: 1 }, ask], ANSWER, "closed"]);
+});
+
+test("without a measurement after the old images none is told", async () => {
+  const { told, settled } = restarted({ unclosed: ok({ ...PASS, fileSystem: null, unknown: [] }) });
+  await settled();
+  expect(told[0]).toEqual(["image-gc", { a: 1 }, { operation: "delete-unused", done: PASS.done }]);
+});
+
+test("without a journal, or a pass in it, there is nothing to settle", async () => {
+  const { told, settled } = restarted({ unclosed: ok(null) });
+  expect(await settled()).toEqual(ok(null));
+  expect(told).toEqual([]);
+  expect(await settleCutShort({ journal: null } as unknown as GcPorts)).toEqual(ok(null));
+});
+
+test("a journal that cannot be read, or the runtime that says nothing, keeps everything else from going", async () => {
+  const unread = restarted({ unclosed: err({ code: "journal_unreadable", message: "EIO" }) as never });
+  expect(await unread.settled()).toEqual(err({ from: "journal", message: "EIO" }));
+  let questions = 0;
+  // the last of them is not answered
+  const imageNow = async () => (++questions < 3 ? ok(null) : err(faultOf("ImageStatus", "UNAVAILABLE", "gone")));
+  const blind = restarted({ imageNow });
+  const message = "a pass that was cut short: ImageStatus: UNAVAILABLE: gone";
+  expect(await blind.settled()).toEqual(err({ from: "runtime", message }));
+  expect([...unread.told, ...blind.told]).toEqual([]);
+});
+
+test("what is never taken is named and forgotten; a journal that cannot be closed is named", async () => {
+  const problem = { from: "decision", message: "no" } as const;
+  const refused = restarted({ answer: err(problem) });
+  expect(await refused.settled()).toEqual(err(problem));
+  expect(refused.told.slice(1)).toEqual(["closed"]);
+  const stuck = restarted({ close: err({ code: "journal_unwritable", message: "EROFS" }) as never });
+  expect(await stuck.settled()).toEqual(err({ from: "journal", message: "EROFS" }));
+});

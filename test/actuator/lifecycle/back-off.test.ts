@@ -1,0 +1,75 @@
+import { describe, expect, test } from "vitest";
+import {
+  backOffEventMessage,
+  backOffMessage,
+  backOffOfStarts,
+  heldBack,
+  nextBackOff,
+} from "../../../actuator/lifecycle/back-off.ts";
+import type { PodContainer } from "../../../actuator/lifecycle/pod.ts";
+import type { BackOff } from "../../../actuator/lifecycle/record.ts";
+import { CONTAINER_HASH } from "../../../actuator/lifecycle/runtime-pod.ts";
+import { hashOf, instanceOf, podOf, runnableOf, seenOf } from "./pods.ts";
+
+const pod = runnableOf(podOf(["a"]));
+const a = pod.spec.containers[0] as PodContainer;
+const dead = (finishedAtMs: number, hash = "same") =>
+  instanceOf("a", { state: "exited", exitCode: 1, finishedAtMs, annotations: { [CONTAINER_HASH]: hash } });
+
+describe("the delay", () => {
+  test("doubles with each start, from 10 seconds to 5 minutes", () => {
+    const delays: number[] = [];
+    let backOff: BackOff | undefined;
+    for (let now = 0; delays.length < 7; now += 1000) {
+      backOff = nextBackOff(backOff, now, now + 500);
+      expect(backOff.updatedAtMs).toBe(now + 500);
+      delays.push(backOff.delayMs / 1000);
+    }
+    expect(delays).toEqual([10, 20, 40, 80, 160, 300, 300]);
+  });
+  test("starts anew for one that lived for more than 10 minutes", () => {
+    const backOff = { delayMs: 160_000, updatedAtMs: 1000 };
+    expect(nextBackOff(backOff, 601_000, 0).delayMs).toBe(300_000);
+    expect(nextBackOff(backOff, 601_001, 0).delayMs).toBe(10_000);
+    const at = (finishedAtMs: number) =>
+      heldBack(a, seenOf(dead(finishedAtMs)), { nowMs: finishedAtMs + 1, backOff: { a: backOff }, hashOf });
+    expect(at(601_000)).toEqual({ name: "a", untilMs: 761_000, delayMs: 160_000 });
+    expect(at(601_001)).toBeNull();
+  });
+  test("does not hold a container of another definition", () => {
+    const backOff = { a: { delayMs: 40_000, updatedAtMs: 0 } };
+    expect(heldBack(a, seenOf(dead(1000)), { nowMs: 2000, backOff, hashOf })).not.toBeNull();
+    expect(heldBack(a, seenOf(dead(1000, "other")), { nowMs: 2000, backOff, hashOf })).toBeNull();
+    const options = { nowMs: 2000, backOff, hashOf };
+    expect(backOffOfStarts(pod, seenOf(dead(1000, "other")), ["a"], options)["a"]?.delayMs).toBe(10_000);
+  });
+  test("does not hold anything for an hour because a clock was set back by one", () => {
+    const backOff = { a: { delayMs: 10_000, updatedAtMs: 3_600_000 } };
+    expect(heldBack(a, seenOf(dead(3_600_000)), { nowMs: 5000, backOff, hashOf })).toBeNull();
+  });
+});
+
+describe("what is recorded before a start", () => {
+  const options = {
+    nowMs: 9000,
+    backOff: { a: { delayMs: 10_000, updatedAtMs: 100 }, z: { delayMs: 1, updatedAtMs: 1 } },
+    hashOf,
+  };
+  test("is the next delay of what ended before, and of nothing else", () => {
+    expect(backOffOfStarts(pod, seenOf(dead(1000)), ["a"], options)).toEqual({
+      a: { delayMs: 20_000, updatedAtMs: 9000 },
+      z: { delayMs: 1, updatedAtMs: 1 },
+    });
+    expect(backOffOfStarts(pod, seenOf(dead(1000)), [], options)).toEqual(options.backOff);
+    expect(backOffOfStarts(pod, seenOf(), ["a"], options)).toEqual(options.backOff);
+    expect(backOffOfStarts(pod, null, ["a"], options)).toEqual(options.backOff);
+  });
+});
+
+test("the kubelet's words", () => {
+  const words = (delayMs: number) => backOffMessage(pod, { name: "a", delayMs, untilMs: 0 });
+  expect(words(10_000)).toBe("back-off 10s restarting failed container=a pod=p_ns(u)");
+  expect(words(80_000)).toBe("back-off 1m20s restarting failed container=a pod=p_ns(u)");
+  expect(words(300_000)).toBe("back-off 5m0s restarting failed container=a pod=p_ns(u)");
+  expect(backOffEventMessage(pod, "a")).toBe("Back-off restarting failed container a in pod p_ns(u)");
+});

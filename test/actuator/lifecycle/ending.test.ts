@@ -1,0 +1,98 @@
+import { describe, expect, test } from "vitest";
+import { graceLeft, graceOf, restartGrace, stopsOf } from "../../../actuator/lifecycle/ending.ts";
+import { DEADLINE_MESSAGE, isOver, isStopped, pastDeadline } from "../../../actuator/lifecycle/finished.ts";
+import type { PodEnd } from "../../../actuator/lifecycle/pod-end.ts";
+import { instanceOf, podOf, recordOf, runnableOf, sandboxOf, seenOf } from "./pods.ts";
+
+const end = (graceSeconds: number | null): PodEnd => ({
+  cause: "evicted",
+  reason: "Evicted",
+  message: "m",
+  sinceMs: 0,
+  graceSeconds,
+  decisionId: null,
+});
+const withDeletion = (graceSeconds: number) => {
+  const object = podOf(["a"]);
+  return runnableOf({
+    ...object,
+    metadata: {
+      ...object.metadata,
+      deletionTimestamp: "2026-01-01T00:00:00Z",
+      deletionGracePeriodSeconds: graceSeconds,
+    },
+  });
+};
+
+describe("what is stopped", () => {
+  const pod = runnableOf(podOf(["a", "b"], ["s*", "i", "t*", "u*"]));
+  const running = (...names: string[]) => seenOf(...names.map((name) => instanceOf(name)));
+  const order = (...names: string[]) => stopsOf(pod, running(...names)).map((s) => [s.name, s.waitsFor]);
+
+  test("sidecars wait for the pod's own containers, and for the sidecar behind them", () => {
+    expect(order("s", "t", "u", "a", "b")).toEqual([
+      ["a", []],
+      ["b", []],
+      ["u", ["a", "b"]],
+      ["t", ["a", "b", "u"]],
+      ["s", ["a", "b", "t"]],
+    ]);
+  });
+  test("nobody waits for what does not run", () => {
+    expect(order("s", "u", "i")).toEqual([
+      ["i", []],
+      ["u", []],
+      ["s", []],
+    ]);
+  });
+  test("only what runs, in the kubelet's words", () => {
+    const seen = seenOf(instanceOf("a"), instanceOf("b", { state: "exited" }), instanceOf("gone"));
+    expect(stopsOf(pod, seen)).toEqual([
+      { containerId: "a-0", name: "a", message: "Stopping container a", waitsFor: [], preStop: null },
+      { containerId: "gone-0", name: "gone", message: "Stopping container gone", waitsFor: [], preStop: null },
+    ]);
+  });
+});
+
+describe("the grace", () => {
+  test("is the pod's, or the shortest that was asked for, and never none", () => {
+    const pod = runnableOf(podOf(["a"]));
+    expect(graceOf(pod, null)).toBe(30);
+    expect(graceOf(pod, end(null))).toBe(30);
+    expect(graceOf(pod, end(600))).toBe(600);
+    expect(graceOf(pod, end(0))).toBe(1);
+    expect(graceOf(withDeletion(10), end(600))).toBe(10);
+    expect(graceOf(withDeletion(60), end(5))).toBe(5);
+    expect(restartGrace(pod)).toBe(30);
+    expect(restartGrace(withDeletion(3))).toBe(3);
+  });
+  test("is used up by the hook and the wait in whole seconds, down to two", () => {
+    expect(graceLeft(30, 0, 0)).toBe(30);
+    expect(graceLeft(30, 1999, 999)).toBe(29);
+    expect(graceLeft(30, 20_000, 5_000)).toBe(5);
+    expect(graceLeft(30, 30_000, 0)).toBe(2);
+    expect(graceLeft(1, 0, 0)).toBe(2);
+  });
+});
+
+describe("a pod is over", () => {
+  test("past its deadline, to the second", () => {
+    const pod = runnableOf(podOf(["a"], [], { activeDeadlineSeconds: 60 }));
+    expect(pastDeadline(pod, 1000, 60_999)).toBe(false);
+    expect(pastDeadline(pod, 1000, 61_000)).toBe(true);
+    expect(pastDeadline(pod, null, 61_000)).toBe(false);
+    expect(pastDeadline(runnableOf(podOf(["a"])), 0, 1e12)).toBe(false);
+    expect(DEADLINE_MESSAGE).toBe("Pod was active on the node longer than the specified deadline");
+  });
+  test("only where its record says so and nothing of it may run", () => {
+    const ended = recordOf(podOf(["a"]), { state: "ended" });
+    const still = { ...seenOf(), sandboxes: [sandboxOf("s0", { isReady: false })] };
+    const dead = instanceOf("a", { state: "exited" });
+    expect(isOver(ended, null)).toBe(true);
+    expect(isOver(ended, { ...still, containers: [dead] })).toBe(true);
+    expect(isOver(recordOf(podOf(["a"]), { state: "ends" }), still)).toBe(false);
+    expect(isOver(ended, { ...still, containers: [instanceOf("a", { state: "unknown" })] })).toBe(false);
+    expect(isStopped({ ...still, containers: [instanceOf("a")] })).toBe(false);
+    expect(isStopped(seenOf(dead))).toBe(false);
+  });
+});

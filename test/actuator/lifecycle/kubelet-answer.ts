@@ -1,0 +1,111 @@
+import { backOffMessage, backOffOfStarts } from "../../../actuator/lifecycle/back-off.ts";
+import { graceOf, stopsOf } from "../../../actuator/lifecycle/ending.ts";
+import { latestOf, mayRun } from "../../../actuator/lifecycle/instances.ts";
+import { podActions } from "../../../actuator/lifecycle/pod-actions.ts";
+import { finishedPhase, podStatus } from "../../../actuator/lifecycle/pod-status.ts";
+import { isOverPhase, type PodStatus } from "../../../actuator/lifecycle/status/status.ts";
+import type { KubeletAnswer, KubeletCase } from "./kubelet-cases.ts";
+import { hashOf, recordOf, runnableOf } from "./pods.ts";
+
+const sorted = <T>(list: readonly T[], by: (t: T) => string): readonly T[] =>
+  [...list].sort((a, b) => (by(a) < by(b) ? -1 : 1));
+const itself = (text: string): string => text;
+
+/** What our rules make of a case, in the form of the kubelet's answer. */
+export function ourAnswer(c: KubeletCase): unknown {
+  const pod = runnableOf(c.object);
+  const record = recordOf(c.object, { state: c.state, end: c.end, resize: c.resize, backOff: c.backOff });
+  const options = { nowMs: c.nowMs, backOff: c.backOff, hashOf, resizeRestarts: new Set(c.resizeRestarts) };
+  const actions = podActions(pod, c.seen, options);
+  const names = [...actions.initToStart, ...actions.toStart].map((s) => s.name);
+  const delays = backOffOfStarts(pod, c.seen, names, options);
+  const isInit = (id: string): boolean =>
+    pod.spec.initContainers.some((i) => c.seen.containers.some((s) => s.id === id && s.name === i.name));
+  const told = podStatus(pod, record, c.seen, {
+    nowMs: c.nowMs,
+    hostIPs: c.hostIPs,
+    qosClass: "BestEffort",
+    previous: c.previous,
+    errors: c.errors,
+    heldBack: actions.heldBack,
+  });
+  return {
+    actions: {
+      killPod: actions.killPod,
+      createSandbox: actions.createSandbox,
+      attempt: actions.attempt,
+      initToStart: actions.initToStart.map((s) => s.name),
+      toStart: actions.toStart.map((s) => s.name),
+      toKill: sorted(actions.toKill, (k) => k.containerId),
+      removed: sorted(actions.toRemove.filter(isInit), itself),
+      heldBack: actions.heldBack.map((h) => ({ ...h, message: backOffMessage(pod, h) })),
+      nextDelay: Object.fromEntries(names.filter((n) => delays[n]).map((n) => [n, delays[n]?.delayMs])),
+    },
+    stops: sorted(
+      stopsOf(pod, c.seen).map(({ name, waitsFor }) => ({ name, waitsFor: sorted(waitsFor, itself) })),
+      (s) => s.name,
+    ),
+    status: comparable(told, c),
+    finished: isForgotten(c) || isLate(c) ? null : finishedPhase(pod, c.seen, c.previous),
+    grace: graceOf(pod, c.end),
+  };
+}
+
+export function kubeletsAnswer(answer: KubeletAnswer, c: KubeletCase): unknown {
+  const { sandboxId: _, ...actions } = answer.actions;
+  const restarted = [...(actions.initToStart ?? []), ...(actions.toStart ?? [])];
+  return {
+    actions: {
+      ...actions,
+      initToStart: actions.initToStart ?? [],
+      toStart: actions.toStart ?? [],
+      toKill: actions.toKill ?? [],
+      removed: actions.removed ?? [],
+      heldBack: actions.heldBack ?? [],
+      nextDelay: Object.fromEntries(Object.entries(actions.nextDelay).filter(([n]) => restarted.includes(n))),
+    },
+    stops: sorted(answer.stops ?? [], (s) => s.name),
+    status: comparable(answer.status, c),
+    finished: isOverPhase(answer.natural) && !isForgotten(c) && !isLate(c) ? answer.natural : null,
+    grace: answer.grace,
+  };
+}
+
+/**
+ * Without what the two write on purpose differently: times of conditions and of the start, fields of resources that
+ * come from elsewhere, DisruptionTarget, empty texts, the class.
+ */
+function comparable(status: PodStatus, c: KubeletCase): unknown {
+  const { startTime: _, qosClass: __, ...rest } = plain(status) as Record<string, unknown>;
+  const conditions = status.conditions
+    .filter(({ type }) => type !== "DisruptionTarget")
+    .map((condition) => {
+      const { lastTransitionTime: _, lastProbeTime: __, ...told } = plain(condition) as Record<string, unknown>;
+      return told;
+    });
+  const { observedGeneration: ___, allocatedResources: _a, resources: _r, ...own } = rest;
+  if ((c.previous === null && c.state !== "ended" && mayRun(c.seen)) || isLate(c)) own["phase"] = "?";
+  const { hostNetwork } = c.object.spec;
+  if (hostNetwork === true && c.seen.sandboxes[0]?.ips.length) for (const key of ["podIP", "podIPs"]) delete own[key];
+  const kept = isOverPhase(c.previous?.phase);
+  return { ...own, conditions, ...(kept && { reason: "kept", message: "kept" }) };
+}
+
+/** The kubelet counts a sidecar as started one pass later than it says so. */
+const isLate = (c: KubeletCase): boolean =>
+  (c.object.spec.initContainers ?? []).some(
+    ({ name, restartPolicy }) =>
+      restartPolicy === "Always" &&
+      latestOf(c.seen, name)?.state === "running" &&
+      !c.previous?.initContainerStatuses?.some((s) => s.name === name && s.started && s.state.running !== undefined),
+  );
+
+/** One that is gone from the runtime and cannot be started: the kubelet takes its last end, with 0, for a failure. */
+const isForgotten = (c: KubeletCase): boolean =>
+  Object.keys(c.errors).some((name) => latestOf(c.seen, name) === undefined);
+
+/** No null, no empty list. */
+const plain = (value: unknown): unknown =>
+  JSON.parse(
+    JSON.stringify(value, (_, v: unknown) => (v === null || (Array.isArray(v) && v.length === 0) ? undefined : v)),
+  );

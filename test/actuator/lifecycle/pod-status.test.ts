@@ -1,0 +1,245 @@
+import { describe, expect, test } from "vitest";
+import type { PodEnd } from "../../../actuator/lifecycle/pod-end.ts";
+import { finishedPhase, podStatus, type StatusOptions } from "../../../actuator/lifecycle/pod-status.ts";
+import type { PodRecord } from "../../../actuator/lifecycle/record.ts";
+import type { RuntimeContainer, RuntimePod } from "../../../actuator/lifecycle/runtime-pod.ts";
+import type { PodStatus } from "../../../actuator/lifecycle/status/status.ts";
+import { pod as podSchema } from "../../../api/model/pod.ts";
+import { instanceOf, podOf, recordOf, runnableOf, type SmallPod, sandboxOf, seenOf } from "./pods.ts";
+
+const NOW = Date.parse("2026-11-22T10:00:00.900Z");
+const options: StatusOptions = { nowMs: NOW, hostIPs: ["192.168.0.1"], qosClass: "Burstable", previous: null };
+const statusOf = (
+  object: SmallPod,
+  seen: RuntimePod | null,
+  record: Partial<PodRecord> = {},
+  more: Partial<StatusOptions> = {},
+) => podStatus(runnableOf(object), recordOf(object, record), seen, { ...options, ...more });
+const condition = (status: PodStatus, type: string) => status.conditions.find((c) => c.type === type);
+const exited = (name: string, exitCode: number, more = {}) =>
+  instanceOf(name, { state: "exited", exitCode, reason: exitCode === 0 ? "Completed" : "Error", ...more });
+const ended = (cause: PodEnd["cause"], reason: string, message: string): PodEnd => ({
+  cause,
+  reason,
+  message,
+  sinceMs: 0,
+  graceSeconds: null,
+  decisionId: null,
+});
+const stopped = (...containers: readonly RuntimeContainer[]): RuntimePod => ({
+  ...seenOf(...containers),
+  sandboxes: [sandboxOf("s0", { isReady: false })],
+});
+
+describe("a pod that runs", () => {
+  const object = {
+    ...podOf(["a"], ["s*"]),
+    metadata: { name: "p", namespace: "ns", uid: "u", generation: 3 },
+  };
+  const resources = { requests: { cpu: "100m" } };
+  const allocated = { ...object, spec: { ...object.spec, containers: [{ name: "a", image: "i", resources }] } };
+  const status = statusOf(
+    allocated,
+    seenOf(instanceOf("a", { attempt: 2 }), exited("a", 1, { attempt: 1, message: "no" }), instanceOf("s")),
+  );
+
+  test("is told in full", () => {
+    expect(status).toMatchObject({
+      observedGeneration: 3,
+      phase: "Running",
+      hostIP: "192.168.0.1",
+      podIP: "10.0.0.2",
+      startTime: "1970-01-01T00:00:01Z",
+      qosClass: "Burstable",
+    });
+    expect(status.containerStatuses).toEqual([
+      {
+        name: "a",
+        state: { running: { startedAt: "1970-01-01T00:00:02Z" } },
+        lastState: {
+          terminated: {
+            exitCode: 1,
+            reason: "Error",
+            message: "no",
+            startedAt: "1970-01-01T00:00:02Z",
+            finishedAt: "1970-01-01T00:00:03Z",
+            containerID: "containerd://a-1",
+          },
+        },
+        ready: true,
+        restartCount: 2,
+        image: "i",
+        imageID: "sha256:i",
+        containerID: "containerd://a-2",
+        started: true,
+        allocatedResources: { cpu: "100m" },
+        resources: { requests: { cpu: "100m" } },
+      },
+    ]);
+    expect(status.conditions.map((c) => [c.type, c.status, c.observedGeneration])).toEqual([
+      ["PodReadyToStartContainers", "True", 3],
+      ["Initialized", "True", 3],
+      ["Ready", "True", 3],
+      ["ContainersReady", "True", 3],
+      ["PodScheduled", "True", 3],
+    ]);
+  });
+  test("is what a snapshot may hold", () => {
+    const decoded = podSchema.parse({ ...allocated, status });
+    expect(decoded.status?.containerStatuses?.[0]).toMatchObject({ containerID: "containerd://a-2" });
+    expect(decoded.status?.phase).toBe("Running");
+    expect(podSchema.safeParse({ ...allocated, status: statusOf(allocated, null) }).success).toBe(true);
+  });
+  test("says what is in force where it differs from what is allocated", () => {
+    const inForce = { a: { requests: { cpu: "50m" } } };
+    const [a] = statusOf(allocated, seenOf(instanceOf("a")), {}, { inForce }).containerStatuses;
+    expect(a).toMatchObject({ allocatedResources: { cpu: "100m" }, resources: { requests: { cpu: "50m" } } });
+  });
+  test("is not ready while a postStart hook runs", () => {
+    const starting = statusOf(podOf(["a"]), seenOf(instanceOf("a")), {}, { starting: new Set(["a"]) });
+    expect(starting.containerStatuses[0]).toMatchObject({ started: false, ready: false });
+    expect(condition(starting, "Ready")).toMatchObject({
+      status: "False",
+      message: "containers with unready status: [a]",
+    });
+  });
+  test("keeps the time of a condition until it changes", () => {
+    const first = statusOf(podOf(["a"]), seenOf(instanceOf("a")));
+    expect(condition(first, "Ready")?.lastTransitionTime).toBe("2026-11-22T10:00:00Z");
+    const later = { nowMs: NOW + 60_000, previous: first };
+    const same = statusOf(podOf(["a"]), seenOf(instanceOf("a")), {}, later);
+    expect(condition(same, "Ready")?.lastTransitionTime).toBe("2026-11-22T10:00:00Z");
+    const changed = statusOf(podOf(["a"]), seenOf(exited("a", 1)), {}, later);
+    expect(condition(changed, "Ready")?.lastTransitionTime).toBe("2026-11-22T10:01:00Z");
+    expect(condition(changed, "PodScheduled")?.lastTransitionTime).toBe("2026-11-22T10:00:00Z");
+  });
+});
+
+describe("a sidecar that has not started yet", () => {
+  const phase = (sandboxId: string) => {
+    const seen = seenOf(exited("a", 1, { sandboxId }), instanceOf("s"));
+    return statusOf(podOf(["a"], ["s*"]), seen, {}, { starting: new Set(["s"]) }).phase;
+  };
+  test("makes a pod pending only where the pod's own containers were not in this sandbox before", () => {
+    expect(phase("another")).toBe("Pending");
+    expect(phase("s0")).toBe("Running");
+  });
+});
+
+describe("a container that waits", () => {
+  test("tells the reason", () => {
+    const reasons = (status: PodStatus) =>
+      [...(status.initContainerStatuses ?? []), ...status.containerStatuses].map((c) => c.state.waiting);
+    expect(reasons(statusOf(podOf(["a"]), null))).toEqual([{ reason: "ContainerCreating" }]);
+    expect(reasons(statusOf(podOf(["a"], ["i"]), null))).toEqual([
+      { reason: "PodInitializing" },
+      { reason: "PodInitializing" },
+    ]);
+    const errors = { a: { reason: "ErrImagePull", message: "no such image" } };
+    expect(reasons(statusOf(podOf(["a"]), seenOf(), {}, { errors }))).toEqual([errors.a]);
+    expect(reasons(statusOf(podOf(["a"]), seenOf(instanceOf("a")), {}, { errors }))).toEqual([undefined]);
+  });
+  test("for its back-off tells how long, and how it ended", () => {
+    const heldBack = [{ name: "a", untilMs: 0, delayMs: 40_000 }];
+    const [a] = statusOf(podOf(["a"]), seenOf(exited("a", 7)), {}, { heldBack }).containerStatuses;
+    expect(a?.state).toEqual({
+      waiting: { reason: "CrashLoopBackOff", message: "back-off 40s restarting failed container=a pod=p_ns(u)" },
+    });
+    expect(a?.lastState.terminated?.exitCode).toBe(7);
+  });
+  test("is a pod's whole state while it is refused, with the promise to try again", () => {
+    const refusal = { reason: "OutOfcpu", message: "Node didn't have enough resource: cpu", sinceMs: 0, tries: 3 };
+    const status = statusOf(podOf(["a"]), null, { state: "waits", refusal, admittedAtMs: null });
+    expect(status).toMatchObject({ phase: "Pending", reason: "OutOfcpu" });
+    expect(status.message).toBe(
+      "Pod was rejected: Node didn't have enough resource: cpu (after 3 tries; it is tried again as soon as it could fit, where a kubelet would have failed it for good)",
+    );
+    expect(status.startTime).toBeUndefined();
+    const admitted = statusOf(podOf(["a"]), seenOf(), {}, { previous: status });
+    expect([admitted.phase, admitted.reason, admitted.message]).toEqual(["Pending", undefined, undefined]);
+  });
+});
+
+describe("a pod that is ended", () => {
+  const end = ended("preempted", "Preempting", "Preempted in order to admit critical pod");
+
+  test("fails only when nothing of it runs any more", () => {
+    const running = statusOf(podOf(["a"]), seenOf(instanceOf("a")));
+    const ends = statusOf(podOf(["a"]), seenOf(instanceOf("a")), { state: "ends", end }, { previous: running });
+    expect([ends.phase, ends.reason]).toEqual(["Running", undefined]);
+    expect(condition(ends, "DisruptionTarget")).toBeUndefined();
+    expect(statusOf(podOf(["a"]), seenOf(instanceOf("a")), { state: "ends", end }).phase).toBe("Running");
+    const gone = statusOf(podOf(["a"]), stopped(exited("a", 0)), { state: "ends", end }, { previous: ends });
+    expect([gone.phase, gone.reason, gone.message]).toEqual(["Failed", "Preempting", end.message]);
+    expect(condition(gone, "DisruptionTarget")).toMatchObject({
+      status: "True",
+      reason: "TerminationByKubelet",
+      message: "Pod was preempted by Kubelet to accommodate a critical pod.",
+    });
+    expect(condition(gone, "Ready")).toMatchObject({ status: "False", reason: "PodFailed" });
+  });
+  test("for its own deadline is not disrupted, for the node's memory it is", () => {
+    const at = (e: PodEnd) => condition(statusOf(podOf(["a"]), null, { state: "ended", end: e }), "DisruptionTarget");
+    expect(at(ended("deadline", "DeadlineExceeded", "m"))).toBeUndefined();
+    expect(at(ended("evicted", "Evicted", "The node was low on resource: memory."))?.message).toBe(
+      "The node was low on resource: memory.",
+    );
+  });
+  test("because it was deleted tells how its containers ended", () => {
+    const deleted = { state: "ended", end: ended("deleted", "", "") } as const;
+    expect(statusOf(podOf(["a"]), stopped(exited("a", 0)), deleted).phase).toBe("Succeeded");
+    expect(statusOf(podOf(["a"]), stopped(exited("a", 137)), deleted).phase).toBe("Failed");
+    const lost = statusOf(podOf(["a"]), null, deleted);
+    expect(lost.containerStatuses[0]?.state.terminated).toEqual({
+      exitCode: 137,
+      reason: "ContainerStatusUnknown",
+      message: "The container could not be located when the pod was terminated",
+    });
+  });
+  test("never lives again", () => {
+    const gone = statusOf(podOf(["a"]), stopped(exited("a", 0)), { state: "ended", end });
+    expect(statusOf(podOf(["a"]), seenOf(instanceOf("a")), {}, { previous: gone })).toMatchObject({
+      phase: "Failed",
+      reason: "Preempting",
+    });
+  });
+});
+
+describe("a pod that finishes by itself", () => {
+  const job = (policy: "OnFailure" | "Never") => runnableOf(podOf(["a", "b"], [], { restartPolicy: policy }));
+  test("has succeeded or failed as its policy says", () => {
+    expect(finishedPhase(job("Never"), seenOf(exited("a", 0), exited("b", 0)), null)).toBe("Succeeded");
+    expect(finishedPhase(job("Never"), seenOf(exited("a", 0), exited("b", 1)), null)).toBe("Failed");
+    expect(finishedPhase(job("OnFailure"), seenOf(exited("a", 0), exited("b", 1)), null)).toBeNull();
+    expect(finishedPhase(job("Never"), seenOf(exited("a", 0), instanceOf("b")), null)).toBeNull();
+    expect(finishedPhase(job("Never"), null, null)).toBeNull();
+  });
+  test("stays finished where the runtime forgets it", () => {
+    const object = podOf(["a"], [], { restartPolicy: "Never" });
+    const told = statusOf(object, seenOf(exited("a", 0)));
+    expect(finishedPhase(runnableOf(object), null, told)).toBe("Succeeded");
+  });
+});
+
+describe("what is told at the end of a container", () => {
+  test("is cut to the container's share of 12 KiB, in whole characters", () => {
+    const message = "ü".repeat(10_000);
+    const [a] = statusOf(podOf(["a", "b", "c"]), seenOf(exited("a", 1, { message }))).containerStatuses;
+    expect(a?.state.terminated?.message).toBe("ü".repeat(2048));
+    const odd = statusOf(podOf(["a"]), seenOf(exited("a", 1, { message: `x${message}` }))).containerStatuses[0];
+    expect(odd?.state.terminated?.message).toBe(`x${"ü".repeat(6143)}`);
+  });
+});
+
+describe("addresses", () => {
+  const ips = (own: readonly string[], hostIPs: readonly string[], hostNetwork = false) => {
+    const seen = { ...seenOf(), sandboxes: [sandboxOf("s0", { ips: own })] };
+    return statusOf(podOf(["a"], [], { hostNetwork }), seen, {}, { hostIPs }).podIPs?.map((i) => i.ip);
+  };
+  test("one of each family, the node's first", () => {
+    expect(ips(["fd00::2", "10.0.0.2", "10.0.0.3"], ["192.168.0.1"])).toEqual(["10.0.0.2", "fd00::2"]);
+    expect(ips(["10.0.0.2", "fd00::2"], ["fd00::1"])).toEqual(["fd00::2", "10.0.0.2"]);
+    expect(ips(["10.0.0.2"], [])).toEqual(["10.0.0.2"]);
+    expect(ips([], ["192.168.0.1", "fd00::1"], true)).toEqual(["192.168.0.1", "fd00::1"]);
+  });
+});

@@ -1,0 +1,29 @@
+import type { RunnablePod, SpecFault } from "../../../../actuator/lifecycle/pod.ts";
+import { runnablePod } from "../../../../actuator/lifecycle/spec/runnable-pod.ts";
+
+export type Fields = Record<string, unknown>;
+export const METADATA = { name: "web", namespace: "default", uid: "3f2b" };
+export const CONTAINER = { name: "c", image: "localhost/busybox:1" };
+
+/** A v1.Pod of one container, with what a test is about. */
+export const podObject = (spec: Fields = {}, metadata: Fields = {}): Fields => ({
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: { ...METADATA, ...metadata },
+  spec: { containers: [CONTAINER], ...spec },
+});
+export const withContainer = (container: Fields, spec: Fields = {}): Fields =>
+  podObject({ containers: [{ ...CONTAINER, ...container }], ...spec });
+
+export function podOf(object: Fields): RunnablePod {
+  const read = runnablePod(object);
+  if (!read.ok) throw new Error(JSON.stringify(read.error));
+  return read.value;
+}
+export function faultsOf(object: unknown): readonly SpecFault[] {
+  const read = runnablePod(object);
+  return read.ok ? [] : read.error;
+}
+/** `path: message`, as they are shown. */
+export const linesOf = (object: unknown): readonly string[] =>
+  faultsOf(object).map(({ path, message }) => `${path}: ${message}`);

@@ -1,0 +1,62 @@
+import { mkdirSync, rmdirSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { Notices } from "../../actuator/notices.ts";
+import type { Problem } from "../../actuator/ports.ts";
+import { container, fullOfImages, gcWorld, put, sandbox } from "./gc/world.ts";
+
+const pods = (message: string): Problem => ({ from: "pods", message });
+
+test("what a pass and a turn both notice is told once, and again when it was gone for both", () => {
+  const told: string[] = [];
+  const notices = new Notices(({ message }) => void told.push(message));
+  const since = (): readonly string[] => told.splice(0);
+  notices.tell("pass", [pods("empty"), pods("a directory"), pods("empty")]);
+  expect(since()).toEqual(["empty", "a directory"]);
+  notices.tell("turn", [pods("empty"), pods("no logs")]);
+  expect(since()).toEqual(["no logs"]);
+  notices.tell("pass", []);
+  notices.tell("pass", [pods("empty"), pods("a directory")]);
+  expect(since()).toEqual(["a directory"]);
+  notices.tell("pass", []);
+  notices.tell("turn", []);
+  notices.tell("turn", [pods("empty")]);
+  expect(since()).toEqual(["empty"]);
+});
+
+test("what is told as a problem is no notice as well", () => {
+  const told: string[] = [];
+  const notices = new Notices(({ message }) => void told.push(message));
+  notices.tell("pass", [pods("half read")], [pods("no answer")]);
+  notices.tell("turn", [pods("no answer"), pods("half read")], [pods("no answer")]);
+  notices.tell("pass", [pods("no answer")]);
+  expect(told).toEqual(["half read"]);
+  notices.tell("turn", []);
+  notices.tell("pass", []);
+  notices.tell("pass", [pods("no answer")]);
+  expect(told).toEqual(["half read", "no answer"]);
+});
+
+test("a turn that looks more than once has what any of its looks noticed, once", async () => {
+  const world = gcWorld({ joinsEviction: true });
+  const { node, dir } = world;
+  put(node, sandbox("s1", "u1"), container("c1", "s1", "sha256:1"));
+  node.kubeletConfiguration = { evictionHard: { "imagefs.available": "1%" } };
+  await fullOfImages(world);
+  node.kubeletConfiguration = { evictionHard: { "imagefs.available": "15%" } };
+  node.podsReadable = false;
+  // the moment of the pass cannot be kept
+  mkdirSync(join(dir, "clock-image-gc.json.new"));
+  const lists = node.runtime.lists;
+  let removals = 0;
+  node.runtime.on = ({ call, phase }) => {
+    if (call === "RemoveImage" && phase === "after" && ++removals === 1) node.podsReadable = true;
+    return undefined;
+  };
+  const { notices } = await node.turn(["container-gc"]);
+  expect(node.runtime.lists - lists).toBe(2);
+  expect(notices.map(({ from }) => from)).toEqual(["pods", "memory"]);
+  expect(notices[0]?.message).toBe("the kubelet does not answer");
+  rmdirSync(join(dir, "clock-image-gc.json.new"));
+  expect((await node.turn(["container-gc"])).notices).toEqual([]);
+});

@@ -1,0 +1,102 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { orphanedPods, removePodDirectory } from "../../../actuator/pods/clean-up.ts";
+import { systemMounter } from "../../../actuator/pods/mounter.ts";
+import { bindSubPath } from "../../../actuator/pods/sub-path.ts";
+import { makePodDirectory, makeVolumes } from "../../../actuator/pods/volumes.ts";
+import { isRoot, mountsBelow, pod, scratch } from "./pod-kit.ts";
+
+function world() {
+  const dir = scratch();
+  const places = { podDirectory: join(dir, "pods/uid-1"), logDirectory: join(dir, "logs/x") };
+  mkdirSync(join(dir, "pods"));
+  mkdirSync(join(dir, "outside"));
+  writeFileSync(join(dir, "outside/kept"), "kept");
+  makePodDirectory(places);
+  const remove = () => removePodDirectory(places, systemMounter);
+  const mount = (...args: string[]) => execFileSync("/bin/mount", args);
+  return { dir, places, remove, mount, outside: join(dir, "outside") };
+}
+const volumesOf = (podDirectory: string) => join(podDirectory, "volumes/kubernetes.io~empty-dir");
+
+describe.skipIf(!isRoot)("a pod's directory goes", () => {
+  test("with its volume in memory, a sub-path of the machine, and links that lead out", async () => {
+    const { dir, places, remove, outside } = world();
+    const volumes = [{ name: "fast", emptyDir: { medium: "Memory" as const, sizeLimitBytes: 1 << 16 } }];
+    await makeVolumes(pod({ volumes }), places, null, systemMounter);
+    const target = join(places.podDirectory, "volume-subpaths/host/c/0");
+    await bindSubPath({ volumePath: dir, subPath: "outside", target, volume: "host", container: "c" }, systemMounter);
+    symlinkSync(outside, join(places.podDirectory, "volumes/link"));
+    expect(mountsBelow(dir).length).toBe(2);
+    expect(await remove()).toEqual([]);
+    expect(existsSync(places.podDirectory)).toBe(false);
+    expect([mountsBelow(dir), readdirSync(outside)]).toEqual([[], ["kept"]]);
+  });
+  test("and is gone the second time", async () => {
+    const { remove } = world();
+    expect([await remove(), await remove()]).toEqual([[], []]);
+  });
+  test("with directories nested deeper than a path may be long", async () => {
+    const { places, remove } = world();
+    const data = join(volumesOf(places.podDirectory), "data");
+    mkdirSync(data, { recursive: true });
+    const name = "n".repeat(200);
+    for (let i = 0; i < 40; i++) {
+      mkdirSync(join(data, "inner", name), { recursive: true });
+      if (i > 0) renameSync(join(data, "chain"), join(data, "inner", name, "chain"));
+      renameSync(join(data, "inner"), join(data, "chain"));
+    }
+    expect(await remove()).toEqual([]);
+    expect(existsSync(places.podDirectory)).toBe(false);
+  });
+});
+
+describe.skipIf(!isRoot)("what stays is named", () => {
+  test("a mount that is not this daemon's own, with all that lies behind it", async () => {
+    const { dir, places, remove, mount, outside } = world();
+    const inside = join(volumesOf(places.podDirectory), "data/mounted");
+    mkdirSync(inside, { recursive: true });
+    writeFileSync(join(volumesOf(places.podDirectory), "data/file"), "");
+    mount("--bind", outside, inside);
+    expect(await remove()).toEqual([{ path: inside, why: "something is mounted there" }]);
+    expect(readdirSync(outside)).toEqual(["kept"]);
+    expect(readdirSync(join(volumesOf(places.podDirectory), "data"))).toEqual(["mounted"]);
+    expect(mountsBelow(dir)).toEqual([inside]);
+  });
+  test("a volume in memory that is in use", async () => {
+    const { places, remove, mount } = world();
+    const fast = join(volumesOf(places.podDirectory), "fast");
+    mkdirSync(fast, { recursive: true });
+    mount("-t", "tmpfs", "tmpfs", fast);
+    mkdirSync(join(fast, "x"));
+    mount("-t", "tmpfs", "tmpfs", join(fast, "x"));
+    const left = await remove();
+    expect(left.map(({ path }) => path)).toEqual([fast]);
+    expect(left[0]?.why).toContain("busy");
+    expect(existsSync(join(fast, "x"))).toBe(true);
+  });
+  test("a link in the directory's own place is not followed", async () => {
+    const { dir, places, outside } = world();
+    const linked = { ...places, podDirectory: join(dir, "pods/linked") };
+    symlinkSync(outside, linked.podDirectory);
+    expect(await removePodDirectory(linked, systemMounter)).toEqual([
+      { path: linked.podDirectory, why: "it is not a directory" },
+    ]);
+    expect(readdirSync(outside)).toEqual(["kept"]);
+  });
+});
+
+test("directories of pods that nobody knows are listed", () => {
+  const { dir } = world();
+  for (const uid of ["uid-3", "uid-2"]) mkdirSync(join(dir, "pods", uid));
+  writeFileSync(join(dir, "pods/file"), "");
+  symlinkSync("/", join(dir, "pods/link"));
+  expect(orphanedPods(join(dir, "pods"), new Set(["uid-1"]))).toEqual({ ok: true, value: ["uid-2", "uid-3"] });
+  expect(orphanedPods(join(dir, "none"), new Set())).toEqual({ ok: true, value: [] });
+  expect(orphanedPods(join(dir, "pods/file"), new Set())).toEqual({
+    ok: false,
+    error: `scandir ${join(dir, "pods/file")}: not a directory`,
+  });
+});

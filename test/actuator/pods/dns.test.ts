@@ -1,0 +1,85 @@
+import { describe, expect, test } from "vitest";
+import { dnsOf, type NodeDns } from "../../../actuator/pods/dns.ts";
+import { parseResolvConf } from "../../../actuator/pods/resolv-conf.ts";
+import { pod } from "./pod-kit.ts";
+
+const HOST = { servers: ["9.9.9.9"], searches: ["example.org"], options: ["attempts:2"] };
+const node = (more: Partial<NodeDns> = {}): NodeDns => ({
+  clusterDNS: [],
+  clusterDomain: "",
+  host: HOST,
+  nodeIps: ["10.1.1.1"],
+  ...more,
+});
+const CLUSTER = { clusterDNS: ["10.96.0.10"], clusterDomain: "cluster.local" };
+const FELL_BACK = {
+  reason: "MissingClusterDNS",
+  message:
+    'pod: "web_default(uid-1)". kubelet does not have ClusterDNS IP configured and cannot create Pod using "ClusterFirst" policy. Falling back to "Default" policy.',
+};
+
+test("a resolv.conf is read as the resolver does", () => {
+  const text =
+    "# nameserver 1.1.1.1\nnameserver 9.9.9.9 \nnameserver\nsearch old.org\n  search  a.org. . b.org\noptions ndots:2 rotate\noptions ndots:5\nnameserver 8.8.8.8\nsortlist 1\n";
+  expect(parseResolvConf(text)).toEqual({
+    conf: { servers: ["9.9.9.9", "8.8.8.8"], searches: ["a.org", "b.org"], options: ["ndots:5", "rotate"] },
+    errors: ["nameserver list is empty "],
+  });
+});
+
+describe("a pod asks", () => {
+  test("the cluster, and in it for names of its namespace first", () => {
+    expect(dnsOf(pod(), node(CLUSTER))).toEqual({
+      conf: {
+        servers: ["10.96.0.10"],
+        searches: ["default.svc.cluster.local", "svc.cluster.local", "cluster.local", "example.org"],
+        options: ["ndots:5"],
+      },
+      events: [],
+    });
+  });
+  test("as the node does where there is no cluster to ask, and that is told", () => {
+    expect(dnsOf(pod(), node())).toEqual({ conf: HOST, events: [FELL_BACK] });
+    expect(dnsOf(pod({ dnsPolicy: "Default" }), node(CLUSTER))).toEqual({ conf: HOST, events: [] });
+    expect(dnsOf(pod({ hostNetwork: true }), node(CLUSTER))).toEqual({ conf: HOST, events: [] });
+    expect(dnsOf(pod({ hostNetwork: true, dnsPolicy: "ClusterFirstWithHostNet" }), node(CLUSTER)).conf.servers).toEqual(
+      ["10.96.0.10"],
+    );
+  });
+  test("the node itself where nothing is set", () => {
+    const asked = pod({ dnsPolicy: "Default" });
+    expect(dnsOf(asked, node({ host: null })).conf).toEqual({ servers: ["127.0.0.1"], searches: ["."], options: [] });
+    expect(dnsOf(asked, node({ host: null, nodeIps: ["fd00::1"] })).conf.servers).toEqual(["::1"]);
+    expect(dnsOf(asked, node({ host: null, nodeIps: [] })).conf.servers).toEqual(["127.0.0.1"]);
+  });
+  test("with what its own configuration adds, or that alone", () => {
+    const dnsConfig = {
+      nameservers: ["1.1.1.1", "9.9.9.9"],
+      searches: ["my.org"],
+      options: [
+        { name: "attempts", value: "3" },
+        { name: "edns0", value: null },
+      ],
+    };
+    const own = { servers: ["1.1.1.1", "9.9.9.9"], searches: ["my.org"], options: ["attempts:3", "edns0"] };
+    expect(dnsOf(pod({ dnsPolicy: "None", dnsConfig }), node()).conf).toEqual(own);
+    expect(dnsOf(pod({ dnsPolicy: "Default", dnsConfig }), node()).conf).toEqual({
+      servers: ["9.9.9.9", "1.1.1.1"],
+      searches: ["example.org", "my.org"],
+      options: ["attempts:3", "edns0"],
+    });
+  });
+  test("no more than three, and with no more names than a resolver takes", () => {
+    const long = (n: number) => Array.from({ length: n }, (_, i) => `${i}${"x".repeat(80)}.org`);
+    const dnsConfig = { nameservers: ["1.1.1.1", "1.1.1.2", "1.1.1.3", "1.1.1.4"], searches: long(33), options: [] };
+    const { conf, events } = dnsOf(pod({ dnsPolicy: "None", dnsConfig }), node());
+    expect(conf.servers).toEqual(["1.1.1.1", "1.1.1.2", "1.1.1.3"]);
+    expect(conf.searches).toEqual(long(33).slice(0, 23));
+    expect(events.map(({ message }) => message.split(": ")[0])).toEqual([
+      "Nameserver limits were exceeded, some nameservers have been omitted, the applied nameserver line is",
+      "Search Line limits were exceeded, some search paths have been omitted, the applied search line is",
+    ]);
+    const tooLong = { nameservers: [], searches: ["y".repeat(254), "ok.org"], options: [] };
+    expect(dnsOf(pod({ dnsPolicy: "None", dnsConfig: tooLong }), node()).conf.searches).toEqual(["ok.org"]);
+  });
+});

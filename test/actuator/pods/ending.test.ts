@@ -1,0 +1,166 @@
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import type { Trouble } from "../../sim/fake-pod-parts.ts";
+import { container, pod } from "./pod-kit.ts";
+import { upWith, workerWorld } from "./worker-kit.ts";
+
+const sidecars = (...names: string[]) => names.map((name) => container(name, { isSidecar: true }));
+
+describe("the end of a pod", () => {
+  test("stops its containers, then its sandbox", async () => {
+    const { end, calls, told, runtime } = await upWith(pod({ containers: [container("a"), container("b")] }));
+    expect(await end(pod())).toEqual({ isEnded: true, error: null });
+    const asked = calls();
+    expect(asked.slice(0, 2).sort()).toEqual(["StopContainer container-2", "StopContainer container-3"]);
+    expect(asked.slice(2)).toEqual(["StopPodSandbox sandbox-1"]);
+    expect(told().sort()).toEqual(["Killing a: Stopping container a", "Killing b: Stopping container b"]);
+    expect([...runtime.sandboxes.values()].map(({ isReady }) => isReady)).toEqual([false]);
+  });
+  test("lets the last sidecar go first, and all after the containers", async () => {
+    const web = pod({ initContainers: sidecars("s1", "s2"), containers: [container("app")] });
+    const { end, calls, seconds, runtime } = await upWith(web, { app: { stopsMs: 4000 }, s2: { stopsMs: 3000 } });
+    await end(web, 30);
+    expect(calls()).toEqual([
+      "StopContainer container-4",
+      "StopContainer container-3",
+      "StopContainer container-2",
+      "StopPodSandbox sandbox-1",
+    ]);
+    expect(seconds()).toBe(7);
+    expect([...runtime.containers.values()].map(({ exitCode }) => exitCode)).toEqual([0, 0, 0]);
+  });
+  test("kills what does not listen once its grace is over, and what waits for it two seconds later", async () => {
+    const web = pod({ initContainers: sidecars("s1"), containers: [container("app")] });
+    const { end, seconds, runtime } = await upWith(web, { app: { stopsMs: null }, s1: { stopsMs: null } });
+    await end(web, 10);
+    expect(seconds()).toBe(12);
+    expect([...runtime.containers.values()].map(({ exitCode }) => exitCode)).toEqual([137, 137]);
+  });
+  test("runs preStop hooks within the grace; the stop gets what is left, and two seconds at least", async () => {
+    const asked: number[] = [];
+    const hook = (seconds: number) => container("app", { preStop: { sleepSeconds: seconds } });
+    for (const sleep of [4, 9, 60]) {
+      const web = pod({ containers: [hook(sleep)] });
+      const { end, seconds } = await upWith(web, { app: { stopsMs: null } });
+      await end(web, 10);
+      asked.push(seconds());
+    }
+    expect(asked).toEqual([10, 11, 12]);
+  });
+  test("goes on after a hook that fails, or that takes too long", async () => {
+    const web = pod({ containers: [container("app", { preStop: { exec: ["bye"] } })] });
+    const fails = await upWith(web, { app: { exec: () => ({ exitCode: 1 }) } });
+    expect((await fails.end(web)).isEnded).toBe(true);
+    expect(fails.told()).toEqual(["Killing app: Stopping container app", "FailedPreStopHook app: PreStopHook failed"]);
+    const hangs = await upWith(web, { app: { exec: () => ({ takesMs: 3_600_000 }) } });
+    expect((await hangs.end(web, 20)).isEnded).toBe(true);
+    expect([hangs.seconds(), hangs.calls().at(-1)]).toEqual([20, "StopPodSandbox sandbox-1"]);
+  });
+  test("without a hook when nothing is known of the pod any more", async () => {
+    const web = pod({ containers: [container("app", { preStop: { sleepSeconds: 5 } })] });
+    const { end, seconds, calls } = await upWith(web);
+    expect((await end(null)).isEnded).toBe(true);
+    expect([seconds(), calls()]).toEqual([0, ["StopContainer container-2", "StopPodSandbox sandbox-1"]]);
+  });
+  test("may be asked for again, whatever the runtime did not do or not tell", async () => {
+    for (const call of ["StopContainer", "StopPodSandbox"])
+      for (const effect of [true, false])
+        for (const answer of ["dies", "hangs", { call, code: "UNKNOWN", message: "no" }] as Trouble["answer"][]) {
+          const { end, runtime, told } = await upWith(pod());
+          runtime.on = (one) => (one.call === call && one.count === 1 ? { effect, answer } : undefined);
+          const first = await end(pod());
+          expect([first.isEnded, first.error]).toEqual([
+            false,
+            expect.stringMatching(/^error killing pod: \[?failed to/),
+          ]);
+          expect(told().at(-1)).toBe(`FailedKillPod: ${first.error}`);
+          runtime.restart();
+          expect(await end(pod()), `${call} ${effect} ${JSON.stringify(answer)}`).toEqual({
+            isEnded: true,
+            error: null,
+          });
+          expect([runtime.running("app"), runtime.wrongs]).toEqual([[], []]);
+        }
+  });
+  test("is cut short between steps", async () => {
+    const stop = new AbortController();
+    const web = pod({ containers: [container("app", { preStop: { sleepSeconds: 20 } })] });
+    const { end, calls, time } = await upWith(web);
+    time.after(5000, () => stop.abort());
+    expect((await end(web, 30, stop.signal)).isEnded).toBe(false);
+    expect(calls()).toEqual([]);
+  });
+});
+
+describe("a pod that is forgotten", () => {
+  test("leaves nothing: no container, sandbox, log or directory", async () => {
+    const { end, forget, roots, runtime, calls, dir } = await upWith(pod());
+    mkdirSync(join(dir, "logs/default_other_uid-9"));
+    await end(pod());
+    calls();
+    writeFileSync(join(roots.podLogsDirectory, "default_web_uid-1/app/0.log"), "");
+    expect(await forget(pod())).toEqual({ isGone: true, leftOvers: [] });
+    expect(calls()).toEqual(["RemoveContainer container-2", "StopPodSandbox sandbox-1", "RemovePodSandbox sandbox-1"]);
+    expect([runtime.containers.size, runtime.sandboxes.size, runtime.wrongs]).toEqual([0, 0, []]);
+    expect(existsSync(join(roots.podsDirectory, "uid-1"))).toBe(false);
+    expect(existsSync(join(roots.podLogsDirectory, "default_web_uid-1"))).toBe(false);
+    expect(existsSync(join(dir, "logs/default_other_uid-9"))).toBe(true);
+    expect(await forget(pod())).toEqual({ isGone: true, leftOvers: [] });
+  });
+  test("is not forgotten while it runs", async () => {
+    const { forget, calls, roots } = await upWith(pod());
+    expect(await forget(pod())).toEqual({
+      isGone: false,
+      leftOvers: [{ path: "container-2", why: "container app runs still" }],
+    });
+    expect(calls()).toEqual([]);
+    expect(existsSync(join(roots.podsDirectory, "uid-1"))).toBe(true);
+  });
+  test("keeps its files while the runtime holds something of it", async () => {
+    for (const call of ["RemoveContainer", "StopPodSandbox", "RemovePodSandbox"]) {
+      const { end, forget, runtime, roots } = await upWith(pod());
+      await end(pod());
+      runtime.on = (one) =>
+        one.call === call ? { effect: false, answer: { call, code: "UNKNOWN", message: "busy" } } : undefined;
+      const forgotten = await forget(pod());
+      const path = call === "RemoveContainer" ? "container-2" : "sandbox-1";
+      expect(forgotten).toEqual({ isGone: false, leftOvers: [{ path, why: `${call}: UNKNOWN: busy` }] });
+      expect(existsSync(join(roots.podsDirectory, "uid-1"))).toBe(true);
+      runtime.on = () => undefined;
+      expect(await forget(pod())).toEqual({ isGone: true, leftOvers: [] });
+    }
+  });
+});
+
+test("a crash at any call, done or not done, is followed by a turn that brings the pod up once", async () => {
+  for (const call of ["RunPodSandbox", "CreateContainer", "StartContainer"])
+    for (const effect of [true, false]) {
+      const { up, sync, seenOf, runtime, time, worker } = workerWorld();
+      runtime.on = (one) => (one.call === call && one.count === 1 ? { effect, answer: "never" } : undefined);
+      void up(pod());
+      await time.pass(1000).catch(() => {});
+      runtime.on = () => undefined;
+      const seen = await seenOf();
+      const sandbox = seen?.sandboxes[0];
+      const app = seen?.containers[0];
+      const start = app?.state === "running" ? [] : [{ name: "app", attempt: app === undefined ? 0 : app.attempt + 1 }];
+      const turn = await sync(pod(), {
+        createSandbox: sandbox === undefined,
+        sandboxId: sandbox?.id ?? null,
+        toStart: start,
+      });
+      expect([turn.error, turn.faults], `${call} ${effect}`).toEqual([null, {}]);
+      expect([runtime.running("app").length, runtime.sandboxes.size, runtime.wrongs], call).toEqual([1, 1, []]);
+      expect(worker).toBeDefined();
+    }
+});
+
+test("a name that is taken is told as containerd tells it", async () => {
+  const { up, runtime } = workerWorld();
+  await up(pod());
+  expect((await up(pod())).error).toBe(
+    'Failed to create pod sandbox: rpc error: code = Unknown desc = failed to reserve sandbox name "web_default_uid-1_0": name "web_default_uid-1_0" is reserved for "sandbox-1"',
+  );
+  expect(runtime.sandboxes.size).toBe(1);
+});

@@ -1,0 +1,118 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { PodActions } from "../../../actuator/lifecycle/actions.ts";
+import type { PodEvent } from "../../../actuator/lifecycle/event.ts";
+import { activeSandboxOf } from "../../../actuator/lifecycle/instances.ts";
+import type { RunnablePod } from "../../../actuator/lifecycle/pod.ts";
+import type { RuntimePod } from "../../../actuator/lifecycle/runtime-pod.ts";
+import { Images } from "../../../actuator/pods/images.ts";
+import type { PodNode } from "../../../actuator/pods/pod-node.ts";
+import { PodWorker, type SyncAsked } from "../../../actuator/pods/worker.ts";
+import { SimClock } from "../../sim/clock.ts";
+import { type Program, SERVES } from "../../sim/fake-pod-parts.ts";
+import { FakePodRuntime } from "../../sim/fake-pod-runtime.ts";
+import { PodTime } from "../../sim/pod-time.ts";
+import { FakeMounter, scratch } from "./pod-kit.ts";
+
+export const ME = "nodewise-a";
+const NODE: PodNode = {
+  hostIPs: ["192.168.0.1"],
+  allocatable: {},
+  clusterDomain: "",
+  clusterDNS: ["10.96.0.10"],
+  resolvConf: { servers: [], searches: [], options: [] },
+  cgroupVersion: 2,
+  security: { seccompDefault: false, seccompDirectory: "/var/lib/kubelet/seccomp", maskedPaths: [] },
+};
+
+/** A worker over a fake runtime, with real directories. */
+export function workerWorld() {
+  const dir = scratch();
+  const roots = { podsDirectory: join(dir, "pods"), podLogsDirectory: join(dir, "logs") };
+  for (const root of Object.values(roots)) mkdirSync(root);
+  const time = new PodTime(new SimClock(1_000_000));
+  const runtime = new FakePodRuntime(time);
+  runtime.images.set("busybox:latest", { id: "sha256:1" });
+  const events: PodEvent[] = [];
+  const mounter = new FakeMounter();
+  const worker = new PodWorker({
+    runtime,
+    images: new Images(runtime, time, { serializeImagePulls: true, maxParallelImagePulls: null }),
+    mounter,
+    clock: time,
+    onEvent: (event) => events.push(event),
+    owner: ME,
+    roots,
+    node: () => NODE,
+    cgroupParentOf: ({ uid }) => `/kubepods/pod${uid}`,
+    memoryBytes: () => null,
+  });
+  const seenOf = async (uid = "uid-1"): Promise<RuntimePod | null> => {
+    const pods = await runtime.pods();
+    return pods.ok ? (pods.value.get(uid) ?? null) : null;
+  };
+  const sync = async (pod: RunnablePod, actions: Partial<PodActions>, more: Partial<SyncAsked> = {}) => {
+    const seen = await seenOf(pod.uid);
+    const sandboxId = (seen === null ? undefined : activeSandboxOf(seen))?.id ?? null;
+    const signal = new AbortController().signal;
+    const asked = {
+      pod,
+      seen,
+      actions: { ...NO_ACTIONS, sandboxId, ...actions },
+      valuesOf: () => ({}),
+      signal,
+      ...more,
+    };
+    return time.drive(worker.sync(asked));
+  };
+  /** Brings all containers of a pod up. */
+  const up = (pod: RunnablePod) =>
+    sync(pod, {
+      createSandbox: true,
+      killPod: true,
+      sandboxId: null,
+      initToStart: pod.spec.initContainers.map(({ name }) => ({ name, attempt: 0 })),
+      toStart: pod.spec.containers.map(({ name }) => ({ name, attempt: 0 })),
+    });
+  const end = async (
+    pod: RunnablePod | null,
+    graceSeconds = 30,
+    signal = new AbortController().signal,
+    uid = "uid-1",
+  ) => {
+    const seen = await seenOf(pod?.uid ?? uid);
+    if (seen === null) throw new Error("nothing of the pod is there");
+    return time.drive(worker.end({ pod, seen, graceSeconds, signal }));
+  };
+  const forget = async (pod: RunnablePod, signal = new AbortController().signal) =>
+    time.drive(worker.forget(pod, await seenOf(pod.uid), signal));
+  const told = () =>
+    events
+      .splice(0)
+      .map(({ reason, message, container }) => `${reason}${container === null ? "" : ` ${container}`}: ${message}`);
+  /** The runtime's calls since the last time, without the looking. */
+  const calls = () => runtime.calls.splice(0).filter((call) => !/^(?:List|ImageStatus)/.test(call));
+  return { dir, roots, time, runtime, mounter, worker, seenOf, sync, up, end, forget, told, calls };
+}
+export const NO_ACTIONS: PodActions = {
+  killPod: false,
+  createSandbox: false,
+  sandboxId: null,
+  attempt: 0,
+  initToStart: [],
+  toStart: [],
+  toKill: [],
+  toRemove: [],
+  heldBack: [],
+};
+
+/** A pod that is up, its programs by name, and nothing counted yet. */
+export async function upWith(web: RunnablePod, programs: Readonly<Record<string, Partial<Program>>> = {}) {
+  const world = workerWorld();
+  await world.up(web);
+  world.runtime.programOf = ({ metadata }) => ({ ...SERVES, ...programs[metadata.name] });
+  world.calls();
+  world.told();
+  const from = world.time.monotonicMs();
+  return { ...world, seconds: () => (world.time.monotonicMs() - from) / 1000 };
+}

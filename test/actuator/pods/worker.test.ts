@@ -1,0 +1,175 @@
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { OWNER } from "../../../actuator/lifecycle/runtime-pod.ts";
+import { container, pod } from "./pod-kit.ts";
+import { ME, workerWorld } from "./worker-kit.ts";
+
+const PULLED = 'Container image "busybox" already present on machine and can be accessed by the pod';
+const upEvents = (name: string) => [
+  `Pulled ${name}: ${PULLED}`,
+  `Created ${name}: Container created`,
+  `Started ${name}: Container started`,
+];
+
+describe("a new pod", () => {
+  test("gets its directories, a sandbox, then its containers in order", async () => {
+    const { roots, runtime, up, told, calls } = workerWorld();
+    const web = pod({
+      initContainers: [container("mesh", { isSidecar: true })],
+      containers: [container("a"), container("b")],
+    });
+    const turn = await up(web);
+    expect(turn).toEqual({
+      sandboxId: "sandbox-1",
+      started: ["mesh", "a", "b"],
+      faults: {},
+      undecided: [],
+      error: null,
+      isCut: false,
+    });
+    expect(calls()).toEqual([
+      "RunPodSandbox web_default_uid-1_0",
+      "CreateContainer mesh_web_default_uid-1_0",
+      "StartContainer container-2",
+      "CreateContainer a_web_default_uid-1_0",
+      "StartContainer container-3",
+      "CreateContainer b_web_default_uid-1_0",
+      "StartContainer container-4",
+    ]);
+    expect(told()).toEqual(["mesh", "a", "b"].flatMap(upEvents));
+    const sandbox = runtime.sandboxes.get("sandbox-1")?.config;
+    const logDirectory = join(roots.podLogsDirectory, "default_web_uid-1");
+    expect(sandbox).toMatchObject({
+      logDirectory,
+      linux: { cgroupParent: "/kubepods/poduid-1" },
+      dnsConfig: { servers: ["10.96.0.10"] },
+    });
+    expect(sandbox?.labels?.[OWNER]).toBe(ME);
+    expect(existsSync(join(logDirectory, "b"))).toBe(true);
+    const mounts = runtime.containers.get("container-3")?.config.mounts;
+    expect(mounts?.map(({ containerPath }) => containerPath)).toEqual(["/etc/hosts", "/dev/termination-log"]);
+  });
+  test("starts no container without its values, and none behind an init container that waits for them", async () => {
+    const { sync, calls } = workerWorld();
+    const web = pod({ initContainers: [container("init")], containers: [container("a"), container("b")] });
+    const first = { createSandbox: true, initToStart: [{ name: "init", attempt: 0 }] };
+    const none = await sync(web, first, { valuesOf: () => null });
+    expect([none.undecided, none.started]).toEqual([["init"], []]);
+    calls();
+    const both = [
+      { name: "a", attempt: 0 },
+      { name: "b", attempt: 0 },
+    ];
+    const one = await sync(web, { toStart: both }, { valuesOf: (name) => (name === "a" ? null : {}) });
+    expect([one.undecided, one.started]).toEqual([["a"], ["b"]]);
+    expect(calls()).toEqual(["CreateContainer b_web_default_uid-1_0", "StartContainer container-2"]);
+  });
+  test("whose volume cannot be made gets no sandbox", async () => {
+    const { dir, up, told, calls } = workerWorld();
+    const path = join(dir, "gone");
+    const volumes = [{ name: "v", hostPath: { path, type: "Directory" as const } }];
+    const message = `MountVolume.SetUp failed for volume "v" : hostPath type check failed: ${path} is not a directory`;
+    expect((await up(pod({ volumes }))).error).toBe(message);
+    expect([told(), calls()]).toEqual([[`FailedMount: ${message}`], []]);
+  });
+  test("whose sandbox cannot be made says why", async () => {
+    const { runtime, up, told } = workerWorld();
+    runtime.on = ({ call }) =>
+      call === "RunPodSandbox" ? { effect: false, answer: { call, code: "UNKNOWN", message: "no cni" } } : undefined;
+    const message = "Failed to create pod sandbox: rpc error: code = Unknown desc = no cni";
+    expect((await up(pod())).error).toBe(message);
+    expect(told()).toEqual([`FailedCreatePodSandBox: ${message}`]);
+  });
+  test("with a hostile uid touches nothing", async () => {
+    const { dir, up, calls } = workerWorld();
+    const turn = await up(pod({}, { uid: "../../escaped" }));
+    expect(turn.error).toContain("is not the name of one entry");
+    expect([calls(), existsSync(join(dir, "../escaped"))]).toEqual([[], false]);
+  });
+});
+
+describe("a container that does not start", () => {
+  const cases = [
+    ["CreateContainer", "CreateContainerError", ["Pulled", "Failed"]],
+    ["StartContainer", "RunContainerError", ["Pulled", "Created", "Failed"]],
+  ] as const;
+  test.each(cases)("by %s leaves the others alone", async (call, reason, reasons) => {
+    const { runtime, up, told } = workerWorld();
+    runtime.on = (one) =>
+      one.call === call && one.count === 1
+        ? { effect: false, answer: { call, code: "UNKNOWN", message: `bad container-2` } }
+        : undefined;
+    const turn = await up(pod({ containers: [container("a"), container("b")] }));
+    expect(turn.faults).toEqual({ a: { reason, message: "bad container-2" } });
+    expect(turn.started).toEqual(["b"]);
+    const events = told();
+    expect(events.slice(0, reasons.length).map((event) => event.split(" ")[0])).toEqual(reasons);
+    // an id in an event would make each of them another one
+    expect(events[reasons.length - 1]).toBe(`Failed a: Error: bad ${call === "StartContainer" ? "a" : "container-2"}`);
+  });
+  test("for its image or its configuration says so", async () => {
+    const { up, told } = workerWorld();
+    const nonRoot = { ...container("x").security, runAsNonRoot: true };
+    const containers = [
+      container("a", { image: "gone", imagePullPolicy: "Never" }),
+      container("b", { security: nonRoot }),
+    ];
+    const { faults } = await up(pod({ containers }));
+    const why = 'container has runAsNonRoot and image will run as root (pod: "web_default(uid-1)", container: b)';
+    expect(faults["a"]?.reason).toBe("ErrImageNeverPull");
+    expect(faults["b"]).toEqual({ reason: "CreateContainerConfigError", message: why });
+    expect(told().filter((event) => event.startsWith("Failed"))).toEqual([
+      "Failed a: Error: ErrImageNeverPull",
+      `Failed b: Error: ${why}`,
+    ]);
+  });
+  test("keeps the next init container from starting, unless it is a sidecar", async () => {
+    const { up } = workerWorld();
+    const broken = { image: "gone", imagePullPolicy: "Never" as const };
+    const first = await up(pod({ initContainers: [container("i", broken)] }));
+    expect([first.started, Object.keys(first.faults)]).toEqual([[], ["i"]]);
+    const sidecar = pod({ initContainers: [container("i", { ...broken, isSidecar: true })] }, { uid: "uid-2" });
+    expect((await up(sidecar)).started).toEqual(["app"]);
+  });
+  test("for a fault in the daemon's own code ends that turn only", async () => {
+    const { sync } = workerWorld();
+    const turn = await sync(
+      pod(),
+      { createSandbox: true, toStart: [{ name: "app", attempt: 0 }] },
+      {
+        valuesOf: () => {
+          throw new Error("a mistake");
+        },
+      },
+    );
+    expect(turn.error).toBe("unexpected: a mistake");
+  });
+});
+
+test("a turn that is cut short stops between two steps", async () => {
+  for (const at of ["RunPodSandbox", "CreateContainer", "StartContainer", "PullImage"]) {
+    const { runtime, sync, calls } = workerWorld();
+    const stop = new AbortController();
+    runtime.registry.set("pulled:1", { id: "sha256:2" });
+    runtime.on = ({ call }) => {
+      if (call === at) stop.abort();
+      return undefined;
+    };
+    const two = pod({ containers: [container("a", { image: "pulled:1" }), container("b")] });
+    const toStart = two.spec.containers.map(({ name }) => ({ name, attempt: 0 }));
+    const turn = await sync(two, { createSandbox: true, toStart }, { signal: stop.signal });
+    expect(calls().at(-1)?.split(" ")[0], at).toBe(at);
+    expect([turn.isCut, turn.error, turn.faults], at).toEqual([true, null, {}]);
+  }
+});
+
+test("a disk that takes no directory is told", async () => {
+  const { roots, up, told } = workerWorld();
+  writeFileSync(join(roots.podsDirectory, "uid-1"), "");
+  const { error } = await up(pod());
+  expect(error).toMatch(/^error making pod data directories: mkdir .+: (?:not a directory|file exists)$/);
+  expect(told()).toEqual([`Failed: ${error}`]);
+  mkdirSync(join(roots.podsDirectory, "uid-2"));
+  expect((await up(pod({}, { uid: "uid-2" }))).started).toEqual(["app"]);
+});

@@ -1,0 +1,298 @@
+import {
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { DiskUsage, type DiskUsageOptions } from "../../../actuator/stats/disk-usage.ts";
+import { type DiskPlace, DiskWalk } from "../../../actuator/stats/disk-walk.ts";
+import { du, mountedBelow, scratch } from "./scratch.ts";
+
+const START = Date.parse("2026-01-31T12:00:00Z");
+const tree = (path: string): DiskPlace => ({ path, what: "tree" });
+const files = (path: string): DiskPlace => ({ path, what: "files" });
+const KiB = 1024;
+
+/** On a clock that moves only when told. */
+function counting(options: DiskUsageOptions = {}) {
+  const clock = { ms: 0 };
+  const usage = new DiskUsage({
+    monotonicMs: () => clock.ms,
+    now: () => new Date(START + clock.ms),
+    ...options,
+  });
+  onTestFinished(() => void usage.look([]));
+  return { usage, clock };
+}
+async function figureOf(place: DiskPlace) {
+  const { usage } = counting();
+  await usage.look([place]);
+  return usage.of(place.path);
+}
+/** So many files of 4 KiB, in directories of at most 50. */
+function plantFiles(dir: string, count: number): void {
+  for (let i = 0; i < count; i++) {
+    const below = join(dir, `d${Math.floor(i / 50)}`);
+    if (i % 50 === 0) mkdirSync(below, { recursive: true });
+    writeFileSync(join(below, `f${i}`), "x".repeat(4 * KiB));
+  }
+}
+
+/** What this process has open of a tree. */
+const openBelow = (dir: string): readonly string[] =>
+  readdirSync("/proc/self/fd")
+    .map((fd) => readlinkIfThere(`/proc/self/fd/${fd}`))
+    .filter((path) => path.startsWith(dir));
+function readlinkIfThere(link: string): string {
+  try {
+    return readlinkSync(link);
+  } catch {
+    return "";
+  }
+}
+
+describe("what a tree takes up of a disk is what du says", () => {
+  test("files, directories, empty ones too", async () => {
+    const dir = scratch();
+    plantFiles(dir, 120);
+    mkdirSync(join(dir, "empty/deep"), { recursive: true });
+    writeFileSync(join(dir, "nothing"), "");
+    const expected = du(dir);
+    expect(expected.inodesUsed).toBe(127);
+    expect(await figureOf(tree(dir))).toEqual({ ...expected, at: "2026-01-31T12:00:00.000Z", isWhole: true });
+  });
+  test("a sparse file takes only what is allocated", async () => {
+    const dir = scratch();
+    writeFileSync(join(dir, "sparse"), "x".repeat(64 * KiB));
+    truncateSync(join(dir, "sparse"), 2 ** 30);
+    const figure = await figureOf(tree(dir));
+    expect(figure).toMatchObject(du(dir));
+    expect(figure?.usedBytes).toBeLessThan(2 ** 20);
+  });
+  test("a file of several names counts once", async () => {
+    const dir = scratch();
+    mkdirSync(join(dir, "a"));
+    writeFileSync(join(dir, "a/one"), "x".repeat(512 * KiB));
+    for (const name of ["two", "three"]) linkSync(join(dir, "a/one"), join(dir, name));
+    const figure = await figureOf(tree(dir));
+    expect(figure).toMatchObject({ ...du(dir), inodesUsed: 3 });
+    expect(figure?.usedBytes).toBeLessThan(2 * 512 * KiB);
+  });
+  test("links are not followed, neither out of the tree nor around in it", async () => {
+    const dir = scratch();
+    const outside = scratch();
+    writeFileSync(join(outside, "large"), "x".repeat(512 * KiB));
+    symlinkSync(outside, join(dir, "out"));
+    symlinkSync(join(outside, "large"), join(dir, "file"));
+    symlinkSync("..", join(dir, "round"));
+    symlinkSync("/nowhere/at/all", join(dir, "dangling"));
+    const figure = await figureOf(tree(dir));
+    expect(figure).toMatchObject({ ...du(dir), inodesUsed: 5, isWhole: true });
+    expect(figure?.usedBytes).toBeLessThan(256 * KiB);
+  });
+  test("what is mounted in it does not count", async ({ skip }) => {
+    const dir = scratch();
+    writeFileSync(join(dir, "own"), "x".repeat(8 * KiB));
+    if (!mountedBelow(join(dir, "mounted"))) skip("this process may not mount");
+    writeFileSync(join(dir, "mounted/large"), "x".repeat(512 * KiB));
+    expect(await figureOf(tree(dir))).toMatchObject({ ...du(dir), inodesUsed: 2 });
+    // also where the mount table did not tell of it
+    const walk = new DiskWalk(tree(dir), new Set());
+    while (!walk.isDone) walk.step(100, () => false);
+    expect(walk).toMatchObject({ ...du(dir), inodesUsed: 2 });
+    // of a volume in memory the mount itself is the top
+    expect(await figureOf(tree(join(dir, "mounted")))).toMatchObject({ usedBytes: 512 * KiB, inodesUsed: 2 });
+  });
+  test("nor what is mounted there of the same disk", async ({ skip }) => {
+    const dir = scratch();
+    mkdirSync(join(dir, "own"));
+    writeFileSync(join(dir, "own/file"), "x".repeat(512 * KiB));
+    const { usedBytes } = du(dir);
+    if (!mountedBelow(join(dir, "with blank"), "--bind", join(dir, "own"))) skip("this process may not mount");
+    expect(await figureOf(tree(dir))).toMatchObject({ usedBytes, inodesUsed: 3 });
+  });
+  test("one file", async () => {
+    const file = join(scratch(), "hosts");
+    writeFileSync(file, "127.0.0.1 localhost\n");
+    expect(await figureOf(tree(file))).toMatchObject({ ...du(file), inodesUsed: 1 });
+  });
+});
+
+describe("files of a directory", () => {
+  test("are counted without the directory, and without what is further below", async () => {
+    const dir = scratch();
+    writeFileSync(join(dir, "0.log"), "x".repeat(20 * KiB));
+    writeFileSync(join(dir, "1.log"), "x".repeat(4 * KiB));
+    mkdirSync(join(dir, "below"));
+    writeFileSync(join(dir, "below/large"), "x".repeat(512 * KiB));
+    const usedBytes = du(join(dir, "0.log")).usedBytes + du(join(dir, "1.log")).usedBytes;
+    expect(await figureOf(files(dir))).toMatchObject({ usedBytes, inodesUsed: 2, isWhole: true });
+  });
+  test("without any there is no figure, as the kubelet has none", async () => {
+    expect(await figureOf(files(scratch()))).toBe(null);
+  });
+});
+
+test("what is not there is nothing, also when it was there before", async () => {
+  const dir = join(scratch(), "volume");
+  expect(await figureOf(tree(dir))).toBe(null);
+  mkdirSync(dir);
+  const { usage, clock } = counting();
+  await usage.look([tree(dir)]);
+  expect(usage.of(dir)).toMatchObject({ inodesUsed: 1 });
+  rmSync(dir, { recursive: true });
+  clock.ms += 60_000;
+  await usage.look([tree(dir)]);
+  expect(usage.of(dir)).toBe(null);
+});
+
+test("a path that is too long for the kernel makes it a lower bound", async () => {
+  const dir = scratch();
+  const name = "n".repeat(250);
+  const start = process.cwd();
+  try {
+    process.chdir(dir);
+    for (let depth = 0; depth < 20; depth++) {
+      mkdirSync(name);
+      process.chdir(name);
+    }
+  } finally {
+    process.chdir(start);
+  }
+  const figure = await figureOf(tree(dir));
+  expect(figure?.isWhole).toBe(false);
+  expect(figure?.inodesUsed).toBeGreaterThan(10);
+  expect(figure?.inodesUsed).toBeLessThan(21);
+});
+
+describe("counting again", () => {
+  test("a tree is counted a minute after it was, files after ten seconds", async () => {
+    const [volume, logs] = [scratch(), scratch()];
+    const { usage, clock } = counting();
+    const bytesAfter = async (ms: number) => {
+      clock.ms += ms;
+      await usage.look([tree(volume), files(logs)]);
+      return [usage.of(volume)?.inodesUsed, usage.of(logs)?.inodesUsed];
+    };
+    const write = (name: string): void => {
+      for (const dir of [volume, logs]) writeFileSync(join(dir, name), "x");
+    };
+    write("a");
+    expect(await bytesAfter(0)).toEqual([2, 1]);
+    write("b");
+    expect(await bytesAfter(9_999)).toEqual([2, 1]);
+    expect(await bytesAfter(1)).toEqual([2, 2]);
+    expect(await bytesAfter(49_999)).toEqual([2, 2]);
+    expect(await bytesAfter(1)).toEqual([3, 2]);
+    expect(usage.of(volume)?.at).toBe("2026-01-31T12:01:00.000Z");
+  });
+
+  test("a place that is not asked for any more is forgotten, one that comes back is counted at once", async () => {
+    const dir = scratch();
+    const { usage } = counting();
+    await usage.look([tree(dir)]);
+    await usage.look([]);
+    expect(usage.of(dir)).toBe(null);
+    writeFileSync(join(dir, "new"), "x");
+    await usage.look([tree(dir)]);
+    expect(usage.of(dir)?.inodesUsed).toBe(2);
+  });
+});
+
+describe("a tree too large for one look", () => {
+  test("is a lower bound that rises until all of it was counted", async () => {
+    const dir = scratch();
+    plantFiles(dir, 300);
+    const { usage } = counting({ entriesPerLook: 100 });
+    const seen: { entries: number; inodes: number; isWhole: boolean }[] = [];
+    for (let look = 0; look < 6; look++) {
+      const { entries, unfinished } = await usage.look([tree(dir)]);
+      expect(entries).toBeLessThanOrEqual(100);
+      expect(unfinished).toBe(usage.of(dir)?.isWhole ? 0 : 1);
+      seen.push({ entries, inodes: usage.of(dir)?.inodesUsed ?? 0, isWhole: usage.of(dir)?.isWhole ?? false });
+      if (unfinished === 0) break;
+    }
+    expect(seen.length).toBeGreaterThan(3);
+    expect(seen.slice(0, -1).every(({ isWhole }) => !isWhole)).toBe(true);
+    expect(seen.map(({ inodes }) => inodes)).toEqual(seen.map(({ inodes }) => inodes).toSorted((a, b) => a - b));
+    expect(usage.of(dir)).toMatchObject({ ...du(dir), isWhole: true });
+  });
+
+  test("keeps its last figure while it is counted again, until more was counted", async () => {
+    const dir = scratch();
+    plantFiles(dir, 100);
+    const { usage, clock } = counting({ entriesPerLook: 60 });
+    while ((await usage.look([tree(dir)])).unfinished > 0);
+    const whole = usage.of(dir);
+    expect(whole?.isWhole).toBe(true);
+    writeFileSync(join(dir, "z-large"), "x".repeat(2 ** 20));
+    clock.ms += 60_000;
+    await usage.look([tree(dir)]);
+    const meanwhile = usage.of(dir);
+    if (meanwhile?.isWhole) expect(meanwhile).toEqual(whole);
+    else expect(meanwhile?.usedBytes).toBeGreaterThan(whole?.usedBytes ?? 0);
+    while ((await usage.look([tree(dir)])).unfinished > 0);
+    expect(usage.of(dir)).toMatchObject({ ...du(dir), isWhole: true });
+  });
+
+  test("keeps no other waiting", async () => {
+    const [large, small] = [scratch(), scratch()];
+    plantFiles(large, 1500);
+    plantFiles(small, 10);
+    const { usage } = counting({ entriesPerLook: 600 });
+    const places = [tree(large), tree(small)];
+    await usage.look(places);
+    expect(usage.of(small)).toMatchObject({ ...du(small), isWhole: true });
+    expect(usage.of(large)?.isWhole).toBe(false);
+  });
+
+  test("who waited longest goes first, however little a look may do", async () => {
+    const dirs = Array.from({ length: 4 }, () => scratch());
+    for (const dir of dirs) plantFiles(dir, 60);
+    const { usage } = counting({ entriesPerLook: 40 });
+    for (let look = 0; look < 4; look++) await usage.look(dirs.map(tree));
+    for (const dir of dirs) expect(usage.of(dir)?.inodesUsed).toBeGreaterThan(0);
+  });
+
+  test("that is forgotten in the middle leaves no directory open", async () => {
+    const dir = scratch();
+    plantFiles(dir, 300);
+    const { usage } = counting({ entriesPerLook: 20 });
+    await usage.look([tree(dir)]);
+    expect(openBelow(dir)).toHaveLength(1);
+    await usage.look([]);
+    expect(openBelow(dir)).toEqual([]);
+  });
+});
+
+test("everybody else has a turn every few milliseconds", async () => {
+  const dir = scratch();
+  plantFiles(dir, 200);
+  // each look at the clock takes a millisecond
+  let ms = 0;
+  const usage = new DiskUsage({ monotonicMs: () => ms++ });
+  let turns = 0;
+  const count = (): void => {
+    turns++;
+    if (usage.of(dir)?.isWhole !== true) setImmediate(count);
+  };
+  setImmediate(count);
+  await usage.look([tree(dir)]);
+  expect(usage.of(dir)).toMatchObject({ ...du(dir), isWhole: true });
+  expect(turns).toBeGreaterThan(20);
+});
+
+test("two calls at a time are one", async () => {
+  const dir = scratch();
+  plantFiles(dir, 60);
+  const { usage } = counting();
+  const [first, second] = await Promise.all([usage.look([tree(dir)]), usage.look([])]);
+  expect(second).toBe(first);
+  expect(usage.of(dir)).toMatchObject(du(dir));
+});

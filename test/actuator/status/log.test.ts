@@ -1,0 +1,161 @@
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { PassReport } from "../../../actuator/loop.ts";
+import { jsonLog, type LogEntry, redacted } from "../../../actuator/status/log.ts";
+import {
+  decisionEntry,
+  eventEntry,
+  passEntry,
+  problemEntry,
+  removalEntry,
+  turnEntries,
+} from "../../../actuator/status/log-entries.ts";
+import type { LogLevel } from "../../../actuator/status/log-level.ts";
+import { seenEvent, WEB } from "./made-status.ts";
+
+let dir: string;
+let fd: number;
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), "nodewise-log-"));
+  fd = openSync(join(dir, "log"), "w");
+});
+afterEach(() => {
+  closeSync(fd);
+  rmSync(dir, { recursive: true });
+});
+function written(level: LogLevel, ...entries: readonly LogEntry[]): readonly Record<string, unknown>[] {
+  const log = jsonLog(level, fd);
+  for (const entry of entries) log.write(entry);
+  log.flush();
+  const lines = readFileSync(join(dir, "log"), "utf8").split("\n");
+  return lines.filter((line) => line !== "").map((line) => JSON.parse(line));
+}
+const entry = (level: LogEntry["level"]): LogEntry => ({ level, message: level, fields: {} });
+
+describe("the log", () => {
+  test.each([
+    ["silent", []],
+    ["error", ["error"]],
+    ["warn", ["error", "warn"]],
+    ["info", ["error", "warn", "info"]],
+    ["debug", ["error", "warn", "info", "debug"]],
+  ] as const)("at level %s has what is at least that", (level, messages) => {
+    const all = (["error", "warn", "info", "debug"] as const).map(entry);
+    expect(written(level, ...all).map(({ msg }) => msg)).toEqual(messages);
+  });
+
+  test("secrets that other parties repeat are left out, and texts are bounded", () => {
+    const [line] = written("info", {
+      level: "warn",
+      message: "http://user:hunter2@api.example/v1 answered `Authorization: Bearer abc.def-123`",
+      fields: { deep: [{ text: "nw_0123456789ab_00ff" }], long: "x".repeat(10_000) },
+    });
+    expect(line).toMatchObject({
+      level: 40,
+      msg: "http://***@api.example/v1 answered `Authorization: Bearer ***`",
+      deep: [{ text: "nw_***" }],
+    });
+    expect(line?.["long"]).toHaveLength(4096);
+    expect(redacted("image registry.example:5000/app@sha256:00 at 10.0.0.1")).toBe(
+      "image registry.example:5000/app@sha256:00 at 10.0.0.1",
+    );
+  });
+});
+
+describe("what a line says", () => {
+  test("an event", () => {
+    const event = seenEvent("BackOff", WEB, { type: "Warning", container: "app", message: "Back-off restarting" });
+    expect(eventEntry(event)).toEqual({
+      level: "warn",
+      message: "Back-off restarting",
+      fields: {
+        about: "event",
+        at: event.at,
+        reason: "BackOff",
+        namespace: "shop",
+        pod: "web",
+        uid: "uid-web",
+        container: "app",
+      },
+    });
+    expect(eventEntry(seenEvent("Started", WEB)).level).toBe("info");
+  });
+
+  test("a pass: counts, and nothing of the snapshot, which holds the environment of containers", () => {
+    const report = {
+      at: "2026-11-22T12:00:00Z",
+      snapshot: { pods: [{ spec: { containers: [{ env: [{ name: "TOKEN", value: "hunter2" }] }] } }] },
+      allocatable: null,
+      cgroups: { cgroups: [{}, {}] },
+      decisionId: "d-1",
+      decidedBy: "api",
+      needs: [],
+      drift: [{ cause: "other_writer" }, { cause: "ours" }],
+      skipped: [],
+      applied: { results: [{ status: "applied" }, { status: "applied" }, { status: "failed" }] },
+      problems: [],
+      notices: [],
+    } as unknown as PassReport;
+    const told = passEntry(report);
+    expect(told).toMatchObject({
+      level: "info",
+      fields: { cgroups: 2, steps: { applied: 2, failed: 1 }, drift: 1, decidedBy: "api", decisionId: "d-1" },
+    });
+    expect(JSON.stringify(told)).not.toContain("hunter2");
+    expect(passEntry({ ...report, applied: null }).level).toBe("debug");
+  });
+
+  test("a decision that somebody has to act on, and one that comes with every pass", () => {
+    const answer = {
+      id: null,
+      decidedBy: "here",
+      decision: {},
+      verdict: "calm",
+      reasons: [],
+      needs: [],
+      next: null,
+    } as const;
+    expect(decisionEntry("eviction", answer)).toMatchObject({ level: "debug", message: "eviction: calm" });
+    expect(decisionEntry("eviction", { ...answer, verdict: "evicts" })).toEqual({
+      level: "info",
+      message: "eviction: evicts",
+      fields: { about: "decision", kind: "eviction", verdict: "evicts", decidedBy: "here" },
+    });
+  });
+
+  test("a problem, a removal, a collection", () => {
+    expect(problemEntry({ from: "runtime", message: "away" })).toMatchObject({
+      level: "warn",
+      fields: { from: "runtime" },
+    });
+    const removal = {
+      kind: "image-gc",
+      target: "image",
+      id: "i",
+      name: "app",
+      bytes: 5,
+      why: "space",
+      end: "removed",
+    } as const;
+    expect(removalEntry(removal)).toMatchObject({ level: "info", message: "image removed", fields: { bytes: 5 } });
+    expect(removalEntry({ ...removal, end: "failed", message: "busy" })).toMatchObject({
+      level: "warn",
+      message: "busy",
+    });
+    const collection = {
+      at: "t",
+      kind: "image-gc",
+      operation: "garbage-collect",
+      dryRun: false,
+      answer: null,
+      removals: [removal],
+      fileSystem: { before: null, after: null },
+      complete: true,
+      problems: [],
+    } as const;
+    const turn = { at: "t", reclaim: null, collections: [collection], problems: [], notices: [] };
+    expect(turnEntries(turn)).toMatchObject([{ level: "info", fields: { kind: "image-gc", removals: 1 } }]);
+  });
+});

@@ -1,0 +1,89 @@
+import { expect, test } from "vitest";
+import { daemonMetrics } from "../../../actuator/status/metrics.ts";
+import { nodeStatus, podRow, WEB } from "./made-status.ts";
+
+const lines = async (metrics: ReturnType<typeof daemonMetrics>, status = nodeStatus()): Promise<readonly string[]> =>
+  (await metrics.render(status)).text.split("\n").filter((line) => !line.startsWith("#") && line !== "");
+
+test("counters hold what was counted", async () => {
+  const metrics = daemonMetrics();
+  const { counters } = metrics;
+  counters.pass(48, 31);
+  counters.pass(3000, 2);
+  counters.decided("cgroups", "here");
+  counters.decided("cgroups", "api");
+  counters.decided("cgroups", "api");
+  counters.wrote(5);
+  counters.drifted("other_writer", 2);
+  counters.runtimeCallFailed("RunPodSandbox", "UNAVAILABLE");
+  counters.restarted();
+  counters.refused("OutOfcpu");
+  counters.evicted("memory.available");
+  counters.preempted();
+  counters.eventsDropped(3);
+  counters.outbox(4);
+  counters.outbox(1);
+  const told = await lines(metrics);
+  for (const line of [
+    "nodewise_pass_duration_seconds_count 2",
+    "nodewise_pass_duration_seconds_sum 3.048",
+    'nodewise_pass_duration_seconds_bucket{le="0.05"} 1',
+    'nodewise_pass_cpu_seconds_bucket{le="0.05"} 2',
+    'nodewise_decisions_total{kind="cgroups",by="here"} 1',
+    'nodewise_decisions_total{kind="cgroups",by="api"} 2',
+    "nodewise_cgroup_writes_total 5",
+    'nodewise_drift_total{cause="other_writer"} 2',
+    'nodewise_runtime_call_failures_total{call="RunPodSandbox",code="UNAVAILABLE"} 1',
+    "nodewise_restarts_total 1",
+    'nodewise_pod_refusals_total{reason="OutOfcpu"} 1',
+    'nodewise_evictions_total{signal="memory.available"} 1',
+    "nodewise_preemptions_total 1",
+    "nodewise_events_dropped_total 3",
+    "nodewise_outbox_entries 1",
+  ])
+    expect(told).toContain(line);
+});
+
+test("gauges follow the status, and forget pods that are gone", async () => {
+  const metrics = daemonMetrics();
+  const told = await lines(metrics);
+  for (const line of [
+    'nodewise_node_info{node="n1",mode="enforce",runtime="containerd",version="2.1.4"} 1',
+    "nodewise_runtime_up 1",
+    "nodewise_drift_files 1",
+    'nodewise_pods{phase="Running",state="lives"} 2',
+    'nodewise_pods{phase="Pending",state="waits"} 1',
+    'nodewise_pods{phase="Succeeded",state="ended"} 1',
+    'nodewise_pods{phase="Failed",state="ended"} 0',
+    'nodewise_pod_restarts_total{namespace="shop",pod="crashing"} 9',
+    'nodewise_pod_cpu_usage_cores{namespace="shop",pod="web"} 0.25',
+    `nodewise_pod_memory_working_set_bytes{namespace="shop",pod="web"} ${240 * 2 ** 20}`,
+    'nodewise_pod_cpu_throttled_ratio{namespace="shop",pod="web"} 0.312',
+    'nodewise_pod_pressure_ratio{namespace="shop",pod="web",resource="io"} 0.12',
+  ])
+    expect(told).toContain(line);
+  expect(told.filter((line) => line.startsWith("nodewise_pod_processes"))).toHaveLength(1);
+  const later = await lines(metrics, nodeStatus({ pods: [], runtime: null }));
+  expect(later.filter((line) => line.includes('pod="'))).toEqual([]);
+  expect(later).toContain("nodewise_runtime_up 0");
+  expect(later).toContain('nodewise_pods{phase="Running",state="lives"} 0');
+  expect(later.filter((line) => line.startsWith("nodewise_node_info"))).toHaveLength(1);
+});
+
+test("series are bounded: pods that live first, and at most so many values of a label", async () => {
+  const metrics = daemonMetrics();
+  for (let i = 0; i < 500; i++) metrics.counters.refused(`OutOfexample.com/gpu-${i}`);
+  const ended = Array.from({ length: 400 }, (_, i) => podRow(`old-${i}`, { state: "ended", phase: "Failed" }));
+  const told = await lines(metrics, nodeStatus({ pods: [...ended, WEB] }));
+  expect(told.filter((line) => line.startsWith("nodewise_pod_refusals_total"))).toHaveLength(65);
+  expect(told).toContain('nodewise_pod_refusals_total{reason="other"} 436');
+  expect(told.filter((line) => line.startsWith("nodewise_pod_restarts_total"))).toHaveLength(256);
+  expect(told).toContain('nodewise_pod_restarts_total{namespace="shop",pod="web"} 9');
+  expect(told).toContain("nodewise_pods_without_series 145");
+});
+
+test("names cannot break the format", async () => {
+  const pods = [podRow('x"} 1\nevil{a="b', { containers: [] })];
+  const told = await lines(daemonMetrics(), nodeStatus({ pods }));
+  expect(told).toContain('nodewise_pod_restarts_total{namespace="shop",pod="x\\"} 1\\nevil{a=\\"b"} 0');
+});

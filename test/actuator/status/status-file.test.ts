@@ -1,0 +1,89 @@
+import {
+  chmodSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { decodeStatus } from "../../../actuator/status/decode-status.ts";
+import { StatusFile, statusFile } from "../../../actuator/status/status-file.ts";
+import { nodeStatus } from "./made-status.ts";
+
+let dir: string;
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), "nodewise-status-"));
+});
+afterEach(() => rmSync(dir, { recursive: true }));
+
+const named = (nodeName: string) => () => nodeStatus({ nodeName });
+const written = (): string => JSON.parse(readFileSync(statusFile(dir), "utf8")).nodeName;
+
+test("is written not more often than each 5 s, and at the end, for its owner only", async () => {
+  let now = 0;
+  const problems: string[] = [];
+  const file = new StatusFile({ stateDir: dir, onProblem: (message) => problems.push(message), now: () => now });
+  file.offer(named("first"));
+  await vi.waitUntil(() => readdirSync(dir).join() === "status.json");
+  expect(written()).toBe("first");
+  expect(statSync(statusFile(dir)).mode & 0o777).toBe(0o600);
+  now = 4999;
+  file.offer(() => {
+    throw new Error("asked too early");
+  });
+  now = 5000;
+  file.offer(named("second"));
+  await vi.waitUntil(() => written() === "second");
+  file.offer(named("never"));
+  await file.close(nodeStatus({ nodeName: "last" }));
+  expect(written()).toBe("last");
+  expect(readdirSync(dir)).toEqual(["status.json"]);
+  expect(problems).toEqual([]);
+  const read = decodeStatus(readFileSync(statusFile(dir), "utf8"));
+  expect(read).toEqual({ ok: true, value: nodeStatus({ nodeName: "last" }) });
+});
+
+test("what keeps it from being written is told once until it works again, and no link is followed", async () => {
+  const problems: string[] = [];
+  let now = 0;
+  const file = new StatusFile({ stateDir: dir, onProblem: (message) => problems.push(message), now: () => now });
+  const victim = join(dir, "victim");
+  writeFileSync(victim, "mine");
+  symlinkSync(victim, `${statusFile(dir)}.new`);
+  for (; now < 30_000; now += 5000) {
+    file.offer(named("n"));
+    await vi.waitUntil(() => problems.length > 0);
+  }
+  await file.close(nodeStatus());
+  expect(problems).toHaveLength(1);
+  expect(problems[0]).toMatch(/status\.json: ELOOP/);
+  expect(readFileSync(victim, "utf8")).toBe("mine");
+});
+
+test("a file of other rights gets its own", async () => {
+  writeFileSync(`${statusFile(dir)}.new`, "old");
+  chmodSync(`${statusFile(dir)}.new`, 0o666);
+  const file = new StatusFile({ stateDir: dir, onProblem: () => {} });
+  await file.close(nodeStatus());
+  expect(statSync(statusFile(dir)).mode & 0o777).toBe(0o600);
+});
+
+test.each([
+  ["", /^not JSON$/],
+  ["[]", /^no node status: the whole: /],
+  [JSON.stringify({ ...nodeStatus(), pods: [{ name: "x" }] }), /^no node status: pods\.0\./],
+  [JSON.stringify({ ...nodeStatus(), at: "soon" }), /^no node status: at: must be a time$/],
+])("what is no status is named: %.40s", (text, message) => {
+  const read = decodeStatus(text);
+  expect(!read.ok && read.error).toMatch(message);
+});
+
+test("fields of a newer daemon are kept", () => {
+  const newer = { ...nodeStatus(), uptime: 5 };
+  expect(decodeStatus(JSON.stringify(newer))).toEqual({ ok: true, value: newer });
+});

@@ -1,0 +1,103 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { decisionLine, eventLine, type Telling, tellingOf } from "../../api/cli/actuator-tell.ts";
+import type { LogGiven } from "../../api/cli/log-options.ts";
+import { plainPaint } from "../../api/cli/style.ts";
+import { seenEvent, WEB } from "../actuator/status/made-status.ts";
+import { ended, run, start } from "./run.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const SECRET = "hunter2";
+const POD = `apiVersion: v1
+kind: Pod
+metadata: {name: a}
+spec:
+  containers:
+  - {name: c, image: i, env: [{name: TOKEN, value: ${SECRET}}]}
+`;
+let scratch: string;
+let args: readonly string[];
+beforeAll(() => {
+  scratch = mkdtempSync(join(tmpdir(), "nodewise-daemon-log-"));
+  writeFileSync(join(scratch, "a.yaml"), POD);
+  writeFileSync(join(scratch, "b.yaml"), "kind: [");
+  const folders = ["--state-dir", join(scratch, "state"), "--cgroup-mount", join(scratch, "none")];
+  args = ["actuator", "--manifests", scratch, ...folders, "--node-name", "n"];
+});
+afterAll(() => rmSync(scratch, { recursive: true }));
+const linesOf = (text: string): readonly Record<string, unknown>[] =>
+  text
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+
+test("a daemon logs as JSON on standard error alone, without the environment of its pods", async () => {
+  const child = start([...args, "--log-format", "json", "--log-level", "debug", "--interval-seconds", "1"]);
+  const end = ended(child);
+  await new Promise<void>((resolve) => {
+    child.stderr.on("data", (chunk) => /"about":"pass"/.test(String(chunk)) && resolve());
+  });
+  child.kill("SIGTERM");
+  const { code, stdout, stderr } = await end;
+  expect([code, stdout]).toEqual([0, ""]);
+  expect(stderr).not.toContain(SECRET);
+  const lines = linesOf(stderr);
+  expect(lines).toContainEqual(expect.objectContaining({ level: 40, about: "problem", from: "cgroupfs" }));
+  expect(lines).toContainEqual(
+    expect.objectContaining({ level: 40, about: "problem", from: "pods", msg: expect.stringContaining("b.yaml") }),
+  );
+  expect(lines).toContainEqual(expect.objectContaining({ level: 20, about: "pass", msg: "pass" }));
+});
+
+test("what one pass answers is printed all the same, at every level", async () => {
+  const ran = await run([...args, "--once", "--log-format", "json", "--log-level", "silent"]);
+  expect(ran.stderr).toBe("");
+  expect(ran.stdout).toMatch(/Z \d+ cgroups decided\n$/);
+  const text = await run([...args, "--once", "--log-level", "error"]);
+  expect(text.stderr).toBe("");
+  expect(text.stdout).toMatch(/Z \d+ cgroups decided\n$/);
+  const bad = await run([...args, "--log-level", "loud"]);
+  expect(bad).toMatchObject({ code: 2, stderr: expect.stringContaining("Allowed choices are silent, error, warn") });
+});
+
+test("text for people is told by its level", () => {
+  const told: string[] = [];
+  const teller = (name: string) => () => void told.push(name);
+  const names = ["onPass", "onProblem", "onRecovery", "onTurn", "onRemoval", "onSettled", "onEvent", "onDecision"];
+  const text = Object.fromEntries(names.map((name) => [name, teller(name)])) as unknown as Telling;
+  const tell = (logLevel: LogGiven["logLevel"], isAnswer = false): readonly string[] => {
+    told.length = 0;
+    const { telling } = tellingOf({ logFormat: "text", logLevel }, text, isAnswer);
+    telling.onPass({} as never);
+    telling.onProblem({ from: "pods", message: "m" });
+    telling.onEvent(seenEvent("Started", WEB));
+    telling.onEvent(seenEvent("BackOff", WEB, { type: "Warning" }));
+    telling.onDecision("eviction", { id: null, decidedBy: "here", verdict: "calm" } as never);
+    return [...told];
+  };
+  expect(tell("silent")).toEqual([]);
+  expect(tell("warn")).toEqual(["onProblem", "onEvent"]);
+  expect(tell("info")).toEqual(["onPass", "onProblem", "onEvent", "onEvent"]);
+  expect(tell("debug")).toEqual(["onPass", "onProblem", "onEvent", "onEvent", "onDecision"]);
+  expect(tell("silent", true)).toEqual(["onPass"]);
+});
+
+test("events and decisions as lines", () => {
+  const terminal = { write() {}, warn() {}, columns: 80, paint: plainPaint };
+  const event = seenEvent("BackOff", WEB, { type: "Warning", container: "app", message: "no\u001b[2J http://a:b@c/d" });
+  expect(eventLine(event, terminal)).toBe(`${event.at} Warning BackOff shop/web app: no?[2J http://***@c/d\n`);
+  const answer = {
+    id: "d-1",
+    decidedBy: "api",
+    verdict: "evicts",
+    decision: {},
+    reasons: [],
+    needs: [],
+    next: null,
+  } as const;
+  expect(decisionLine("eviction", answer)).toBe("eviction: evicts (by the API: d-1)\n");
+  expect(decisionLine("eviction", { ...answer, id: null, decidedBy: "here" })).toBe("eviction: evicts (here)\n");
+});

@@ -1,0 +1,158 @@
+import { describe, expect, test } from "vitest";
+import { plainPaint } from "../../api/cli/style.ts";
+import { answerText } from "../../api/cli/tables/index.ts";
+import {
+  CONTAINER_GC_TARGETS,
+  CONTAINER_GC_WHY,
+  CONTAINER_KEEP_WHY,
+  type ContainerGcDecision,
+  type ContainerKept,
+  type ContainerRemoval,
+} from "../../api/model/container-gc.ts";
+import type { DecisionOf, Verdict } from "../../api/model/decision.ts";
+import { IMAGE_KEEP_WHY, IMAGE_REMOVE_WHY, type ImageGcDecision } from "../../api/model/image-gc.ts";
+import { CONTAINERS, goes, IMAGES, NOW, stays } from "./gc-decisions.ts";
+
+const TERMINAL = { columns: Number.POSITIVE_INFINITY, paint: plainPaint, write() {}, warn() {} };
+
+function linesOf<K extends "image-gc" | "container-gc">(
+  kind: K,
+  decision: DecisionOf[K],
+  verdict: Verdict = "removes",
+) {
+  const decided = { decision, verdict, reasons: [], needs: [] };
+  const text = answerText({ kind, node: "n1", decided, explain: "full", observedAtMs: NOW }, TERMINAL);
+  return text.split("\n").slice(1);
+}
+/** The cells of the rows that match: two blanks or more part them. */
+const cellsOf = (lines: readonly string[], row: RegExp) =>
+  lines.filter((line) => row.test(line)).map((line) => line.trim().split(/ {2,}/));
+
+const images = (over: Partial<ImageGcDecision>): ImageGcDecision => ({ ...IMAGES, pulledAgain: [], ...over });
+const containers = (over: Partial<ContainerGcDecision>): ContainerGcDecision => ({ ...CONTAINERS, ...over });
+const [FIRST] = CONTAINERS.remove as readonly [ContainerRemoval];
+const [KEPT] = CONTAINERS.keep as readonly [ContainerKept];
+
+describe("the column WHY", () => {
+  test("says of every image that goes why", () => {
+    const remove = IMAGE_REMOVE_WHY.map((why, i) => goes(i + 1, why, { why }));
+    const rows = cellsOf(linesOf("image-gc", images({ remove, keep: [] })), /^\d {2}localhost/);
+    expect(Object.fromEntries(rows.map((cells) => [cells[1], cells.at(-1)]))).toEqual({
+      "localhost/too-old:1": "not used for too long",
+      "localhost/space:1": "for space",
+      "localhost/unused:1": "unused",
+    });
+  });
+
+  test("says of every image that stays why", () => {
+    const keep = IMAGE_KEEP_WHY.map((why) => stays(why, why));
+    const rows = cellsOf(linesOf("image-gc", images({ remove: [], keep }), "keeps"), /^ *localhost/);
+    expect(Object.fromEntries(rows.map((cells) => [cells[0], cells.at(-1)]))).toEqual({
+      "localhost/in-use:1": "in use",
+      "localhost/image-volume:1": "mounted as a volume",
+      "localhost/pinned:1": "pinned",
+      "localhost/sandbox-image:1": "sandboxes start from it",
+      "localhost/invalid-id:1": "its id is none that a removal could name",
+      "localhost/used-now:1": "used at this very moment",
+      "localhost/too-young:1": "too young",
+      "localhost/enough-space:1": "nothing is wanted",
+      "localhost/not-needed:1": "what goes before it is enough",
+      "localhost/not-reached:1": "the pass ended before it",
+    });
+  });
+
+  test("names one user of an image, and that there are others", () => {
+    const keep = [
+      stays("one", "in-use", { usedBy: ["shop/web c (running)"] }),
+      stays("two", "image-volume", { usedBy: ["shop/web c (exited)", "shop/db c (running)"] }),
+    ];
+    const rows = cellsOf(linesOf("image-gc", images({ remove: [], keep }), "keeps"), /^ *localhost/);
+    expect(rows.map((cells) => cells.at(-1))).toEqual([
+      "in use by shop/web c (running)",
+      "mounted as a volume by shop/web c (exited) and others",
+    ]);
+  });
+
+  test("says of every container that goes why", () => {
+    const remove = CONTAINER_GC_WHY.map((why, i) => ({ ...FIRST, place: i + 1, name: why, why }));
+    const rows = cellsOf(linesOf("container-gc", containers({ remove, keep: [] })), /^\d {2}container/);
+    expect(Object.fromEntries(rows.map((cells) => [cells[2], cells.at(-1)]))).toEqual({
+      "default/web pod-removed #1": "its pod is gone",
+      "default/web pod-terminated #1": "its pod has ended",
+      "default/web per-container-limit #1": "over the limit per container",
+      "default/web total-limit #1": "over the limit in all",
+      "default/web older-sandbox #1": "an older sandbox",
+      "default/web dangling #1": "its file is gone",
+    });
+  });
+
+  test("says of every container that stays why", () => {
+    const keep = CONTAINER_KEEP_WHY.map((why) => ({ ...KEPT, id: why, name: why, why }));
+    const rows = cellsOf(linesOf("container-gc", containers({ remove: [], keep }), "keeps"), /^container/);
+    expect(Object.fromEntries(rows.map((cells) => [cells[1], cells.at(-1)]))).toEqual({
+      "default/web running #3": "running",
+      "default/web too-young #3": "too young",
+      "default/web within-limits #3": "dead, within the limits",
+      "default/web sandbox-ready #3": "ready",
+      "default/web sandbox-has-containers #3": "holds containers",
+      "default/web newest-sandbox #3": "its pod's newest",
+      "default/web pod-exists #3": "its pod is there",
+      "default/web sources-not-ready #3": "not all sources of pods have been heard",
+      "default/web container-not-exited #3": "its container has not exited",
+      "default/web not-pod-logs #3": "its name is no pod's",
+      "default/web not-reached #3": "the pass ended before it",
+    });
+  });
+
+  test("stands behind what it is about, of every target", () => {
+    const remove = CONTAINER_GC_TARGETS.map((target, i) => ({ ...FIRST, place: i + 1, id: `${target}-id`, target }));
+    const rows = cellsOf(linesOf("container-gc", containers({ remove, keep: [] })), /^\d {2}/);
+    expect(rows.map((cells) => [cells[1], cells.at(-1)])).toEqual([
+      ["container", "over the limit per container"],
+      ["sandbox", "over the limit per container"],
+      ["pod's logs", "over the limit per container"],
+      ["log link", "over the limit per container"],
+    ]);
+  });
+});
+
+describe("a pass that ended early", () => {
+  const stopped = { end: "stopped", message: "it is pinned now" } as const;
+
+  test("before any image went says STOPPED, and where and why; nothing counts as freed", () => {
+    const keep = [stays("b", "not-reached")];
+    const lines = linesOf(
+      "image-gc",
+      images({ remove: [goes(1, "a", stopped)], keep, freedBytes: 0, freedOnceBytes: 0 }),
+      "keeps",
+    );
+    expect(lines[0]).toBe("STOPPED  no image was removed");
+    expect(lines).toContain("freed 0 B as the kubelet counts, 0 B with shared layers counted once");
+    const at = lines.findIndex((line) => /^1 {2}localhost\/a:1 .* for space {2}stopped$/.test(line));
+    expect(lines[at + 1]).toBe("  it is pinned now");
+    expect(cellsOf(lines, /localhost\/b:1/)[0]?.at(-1)).toBe("the pass ended before it");
+  });
+
+  test("after some went counts those, and not the one where it ended", () => {
+    const remove = [goes(1, "a", { end: "removed" }), goes(2, "b", stopped)];
+    expect(linesOf("image-gc", images({ remove }))[0]).toBe("REMOVES  1 image, 10 MiB");
+    const failed = linesOf("image-gc", images({ remove, error: "wanted to free 1 bytes" }), "fails");
+    expect(failed[0]).toBe("FAILS  wanted to free 1 bytes");
+  });
+
+  test("before anything of containers went says STOPPED as well", () => {
+    const lines = linesOf("container-gc", containers({ remove: [{ ...FIRST, ...stopped }] }), "keeps");
+    expect(lines[0]).toBe("STOPPED  nothing was removed");
+    const at = lines.findIndex((line) => /^1 {2}container .* over the limit per container {2}stopped$/.test(line));
+    expect(lines[at + 1]).toBe("  it is pinned now");
+  });
+
+  test("after some containers went counts those", () => {
+    const remove = [
+      { ...FIRST, end: "removed" as const },
+      { ...FIRST, place: 2, ...stopped },
+    ];
+    expect(linesOf("container-gc", containers({ remove }))[0]).toBe("REMOVES  1 container");
+    expect(linesOf("container-gc", containers({ remove: remove.slice(0, 1) }))[0]).toBe("REMOVED  1 container");
+  });
+});

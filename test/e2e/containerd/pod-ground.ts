@@ -1,0 +1,126 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Hierarchy } from "../../../actuator/cgroupfs/hierarchy.ts";
+import type { ContainerConfig, SandboxConfig } from "../../../actuator/containerd/messages.ts";
+import { openPodRuntime } from "../../../actuator/containerd/pods.ts";
+import type { RuntimeContainer } from "../../../actuator/lifecycle/runtime-pod.ts";
+import type { PodRuntime } from "../../../actuator/pods/ports.ts";
+import { removeCgroups } from "./leftovers.ts";
+import { must } from "./pods.ts";
+import { type Containerd, startContainerd } from "./start.ts";
+
+const CALL_MS = 30_000;
+const STATE_MS = 20_000;
+/** Without the word CONTAINER, all of a pod see each other's processes. */
+export const NAMESPACES = { network: "NODE", pid: "CONTAINER", ipc: "POD" } as const;
+export const APP = "nodewise.test/app:1";
+
+export interface OwnPod {
+  readonly sandboxId: string;
+  readonly config: SandboxConfig;
+  /** Its cgroup, below the own root. */
+  readonly cgroup: string;
+}
+type Made = Partial<Omit<ContainerConfig, "metadata" | "command">> & {
+  readonly name: string;
+  readonly attempt?: number;
+  /** Of busybox. */
+  readonly command: readonly string[];
+};
+
+/** A containerd with an image that can run, a PodRuntime over it, and a cgroup of the test's own for each pod. */
+export class PodRuntimeGround {
+  readonly containerd: Containerd;
+  readonly runtime: PodRuntime;
+  readonly hierarchy: Hierarchy;
+
+  private constructor(containerd: Containerd, runtime: PodRuntime, hierarchy: Hierarchy) {
+    this.containerd = containerd;
+    this.runtime = runtime;
+    this.hierarchy = hierarchy;
+  }
+
+  static async start(hierarchy: Hierarchy): Promise<PodRuntimeGround> {
+    const containerd = await startContainerd();
+    await containerd.importImage({ name: APP, sizeBytes: 4096, base: "busybox" });
+    const runtime = openPodRuntime({ endpoint: containerd.endpoint, timeoutMs: CALL_MS });
+    if (!runtime.ok) throw new Error(runtime.error);
+    return new PodRuntimeGround(containerd, runtime.value, hierarchy);
+  }
+
+  async stop(): Promise<void> {
+    this.runtime.close();
+    await this.containerd.stop();
+    removeCgroups(this.hierarchy.root.slice(1));
+  }
+
+  /** Makes and fills a cgroup before the sandbox, as the agent does. */
+  async pod(name: string, files: Readonly<Record<string, string>> = {}): Promise<OwnPod> {
+    const cgroup = `/pod-${name}`;
+    for (const path of ["/", cgroup]) await done(this.hierarchy.create(path, this.hierarchy.support().controllers));
+    for (const [file, value] of Object.entries(files)) await done(this.hierarchy.write(cgroup, file, value));
+    const logDirectory = join(this.containerd.podLogs, name);
+    mkdirSync(logDirectory, { recursive: true });
+    const config: SandboxConfig = {
+      metadata: { name, uid: `uid-${name}`, namespace: "shop", attempt: 0 },
+      logDirectory,
+      labels: { "io.kubernetes.pod.name": name, "io.kubernetes.pod.uid": `uid-${name}` },
+      annotations: { "example/of": name },
+      linux: { cgroupParent: this.hierarchy.root + cgroup, securityContext: { namespaceOptions: NAMESPACES } },
+    };
+    return { sandboxId: await must(this.runtime.runSandbox(config)), config, cgroup };
+  }
+
+  create(pod: OwnPod, { name, attempt = 0, command, linux, ...more }: Made): Promise<string> {
+    mkdirSync(join(pod.config.logDirectory ?? "", name), { recursive: true });
+    const securityContext = { namespaceOptions: NAMESPACES, ...linux?.securityContext };
+    const config: ContainerConfig = {
+      metadata: { name, attempt },
+      image: { image: APP },
+      command: ["/bin/busybox", ...command],
+      logPath: `${name}/${attempt}.log`,
+      labels: { ...pod.config.labels, "io.kubernetes.container.name": name },
+      ...more,
+      linux: { ...linux, securityContext },
+    };
+    return must(this.runtime.createContainer(pod.sandboxId, config, pod.config));
+  }
+
+  async run(pod: OwnPod, made: Made): Promise<string> {
+    const id = await this.create(pod, made);
+    await must(this.runtime.startContainer(id));
+    return id;
+  }
+
+  /** A container as the list of pods has it; undefined: it does not have it. */
+  async told(id: string): Promise<RuntimeContainer | undefined> {
+    const pods = await must(this.runtime.pods());
+    return [...pods.values()].flatMap(({ containers }) => containers).find((container) => container.id === id);
+  }
+
+  async ended(id: string): Promise<RuntimeContainer> {
+    for (const deadline = Date.now() + STATE_MS; ; await sleep(20)) {
+      const told = await this.told(id);
+      if (told?.state === "exited") return told;
+      if (Date.now() > deadline) throw new Error(`container ${id} is still ${told?.state}`);
+    }
+  }
+
+  /** What a process inside prints. */
+  async print(id: string, ...command: readonly string[]): Promise<string> {
+    const { stdout, stderr, exitCode } = await must(this.runtime.exec(id, ["/bin/busybox", ...command], 10));
+    return exitCode === 0 ? stdout.trimEnd() : `exit ${exitCode}: ${stderr.trimEnd()}`;
+  }
+
+  /** A file of a cgroup of ours. */
+  file(path: string, name: string): string {
+    const text = this.hierarchy.read(path, name);
+    return text.ok ? text.value : text.error.message;
+  }
+}
+
+async function done(asked: ReturnType<Hierarchy["create"]>): Promise<void> {
+  const answer = await asked;
+  if (!answer.ok) throw new Error(`${answer.error.path}: ${answer.error.message}`);
+}

@@ -1,0 +1,133 @@
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import type { PodEvent } from "../../actuator/lifecycle/event.ts";
+import type { RuntimePod } from "../../actuator/lifecycle/runtime-pod.ts";
+import { systemClock } from "../../actuator/pods/clock.ts";
+import { Images } from "../../actuator/pods/images.ts";
+import { systemMounter } from "../../actuator/pods/mounter.ts";
+import { placesOf } from "../../actuator/pods/places.ts";
+import { withLastWords } from "../../actuator/pods/termination-message.ts";
+import { PodWorker } from "../../actuator/pods/worker.ts";
+import { container, mountsBelow, pod, scratch } from "../actuator/pods/pod-kit.ts";
+import { NO_ACTIONS } from "../actuator/pods/worker-kit.ts";
+import { APP, PodRuntimeGround } from "./containerd/pod-ground.ts";
+import { must } from "./containerd/pods.ts";
+import { whyNoContainerd } from "./containerd/start.ts";
+import { openOwn } from "./own-cgroups.ts";
+
+const LONG_MS = 60_000;
+const opened = openOwn("worker");
+const why = whyNoContainerd() ?? (opened.ok && opened.value.version === 1 ? undefined : "no cgroup v1 is mounted");
+if (why !== undefined) {
+  if (process.env["CI"] === "true") throw new Error(`CI must run the worker's tests on containerd: ${why}`);
+  console.warn(`skipped the pods' worker end to end: ${why}`);
+}
+
+const mount = {
+  volume: "fast",
+  mountPath: "/fast",
+  readOnly: false,
+  subPath: "",
+  isExpression: false,
+  propagation: "None",
+} as const;
+/** It writes to each of its volumes, tells what it sees, and says good-bye. */
+const SCRIPT = `echo hello $NAME; ls -ld /fast; cat /etc/hosts | head -n 1; echo kept > /host/file
+trap 'echo -n "bye $(cat /fast/hook)" > /dev/termination-log; exit 3' TERM; while :; do sleep 0.1; done`;
+
+describe.skipIf(why !== undefined)("a pod on a real containerd", { timeout: LONG_MS }, () => {
+  let ground: PodRuntimeGround;
+  beforeAll(async () => {
+    if (!opened.ok) throw new Error(opened.error.message);
+    ground = await PodRuntimeGround.start(opened.value);
+  }, LONG_MS);
+  afterAll(() => ground?.stop(), LONG_MS);
+
+  test("comes up with its volumes, ends with its hook, and leaves nothing", async () => {
+    const dir = scratch();
+    onTestFinished(async () => {
+      for (const point of mountsBelow(dir)) await systemMounter.unmount(point);
+    });
+    const roots = { podsDirectory: join(dir, "pods"), podLogsDirectory: join(dir, "logs") };
+    mkdirSync(join(dir, "host"));
+    const web = pod({
+      hostNetwork: true,
+      volumes: [
+        { name: "fast", emptyDir: { medium: "Memory", sizeLimitBytes: 1 << 20 } },
+        { name: "host", hostPath: { path: join(dir, "host"), type: "Directory" } },
+      ],
+      containers: [
+        container("app", {
+          image: APP,
+          command: ["/bin/busybox", "sh", "-c", SCRIPT],
+          env: [{ name: "NAME", fieldPath: "metadata.name" }],
+          mounts: [mount, { ...mount, volume: "host", mountPath: "/host", subPath: "made/here" }],
+          preStop: { exec: ["/bin/busybox", "sh", "-c", "echo -n hooked > /fast/hook"] },
+        }),
+      ],
+    });
+    const events: PodEvent[] = [];
+    const { runtime, hierarchy } = ground;
+    const worker = new PodWorker({
+      runtime,
+      images: new Images(runtime, systemClock, { serializeImagePulls: true, maxParallelImagePulls: null }),
+      mounter: systemMounter,
+      clock: systemClock,
+      onEvent: (event) => events.push(event),
+      owner: "nodewise-e2e",
+      roots,
+      node: () => ({
+        hostIPs: ["127.0.0.1"],
+        allocatable: {},
+        clusterDomain: "",
+        clusterDNS: [],
+        resolvConf: { servers: ["9.9.9.9"], searches: [], options: [] },
+        cgroupVersion: 1,
+        security: { seccompDefault: false, seccompDirectory: dir, maskedPaths: [] },
+      }),
+      cgroupParentOf: ({ name }) => `${hierarchy.root}/pod-${name}`,
+      memoryBytes: () => null,
+    });
+    for (const path of ["/", "/pod-web"]) await hierarchy.create(path, hierarchy.support().controllers);
+    const signal = new AbortController().signal;
+    const seenNow = async (): Promise<RuntimePod> => {
+      const seen = (await must(runtime.pods())).get(web.uid);
+      if (seen === undefined) throw new Error("nothing of the pod is there");
+      return seen;
+    };
+
+    const actions = { ...NO_ACTIONS, createSandbox: true, toStart: [{ name: "app", attempt: 0 }] };
+    const turn = await worker.sync({ pod: web, seen: null, actions, valuesOf: () => ({}), signal });
+    expect([turn.error, turn.faults, turn.started]).toEqual([null, {}, ["app"]]);
+    expect(events.map(({ reason }) => reason)).toEqual(["Pulled", "Created", "Started"]);
+    const log = join(roots.podLogsDirectory, "default_web_uid-1/app/0.log");
+    const written = join(dir, "host/made/here/file");
+    for (let i = 0; i < 200 && !existsSync(written); i++) await sleep(50);
+    expect(readFileSync(written, "utf8")).toBe("kept\n");
+    const printed = readFileSync(log, "utf8");
+    expect(printed).toContain("stdout F hello web\n");
+    expect(printed).toMatch(/drwxrwxrwt .* \/fast\n/);
+    expect(printed).toContain("# Kubernetes-managed hosts file (host network).");
+    expect(mountsBelow(dir).length).toBe(2);
+
+    expect(await worker.end({ pod: web, seen: await seenNow(), graceSeconds: 20, signal })).toEqual({
+      isEnded: true,
+      error: null,
+    });
+    const places = placesOf(roots, web);
+    const [ended] = (await seenNow()).containers;
+    if (!places.ok || ended === undefined) throw new Error("the container is gone");
+    expect(withLastWords(ended, places.value)).toMatchObject({ state: "exited", exitCode: 3, message: "bye hooked" });
+
+    expect(await worker.forget(web, await seenNow(), signal)).toEqual({ isGone: true, leftOvers: [] });
+    expect((await must(runtime.pods())).get(web.uid)).toBeUndefined();
+    expect([mountsBelow(dir), existsSync(join(roots.podsDirectory, "uid-1")), existsSync(log)]).toEqual([
+      [],
+      false,
+      false,
+    ]);
+    expect(readFileSync(written, "utf8")).toBe("kept\n");
+  });
+});

@@ -1,0 +1,114 @@
+import type { ContainerConfig, SandboxConfig } from "../../actuator/containerd/messages.ts";
+import type { RuntimeFault } from "../../actuator/containerd/port.ts";
+import type { RuntimeContainer, RuntimePod, RuntimePods } from "../../actuator/lifecycle/runtime-pod.ts";
+import type { Exec } from "../../actuator/pods/ports.ts";
+
+/** What a container does once it is started. */
+export interface Program {
+  /** Until it exits by itself; null: never. */
+  readonly runsMs: number | null;
+  readonly exitCode: number;
+  /** From the stop signal to its exit; null: it does not listen, and is killed when its grace is over. */
+  readonly stopsMs: number | null;
+  /** Why it cannot be started at all. */
+  readonly startFault?: string;
+  readonly exec?: (command: readonly string[]) => Partial<Exec> & { readonly takesMs?: number };
+}
+export const SERVES: Program = { runsMs: null, exitCode: 0, stopsMs: 0 };
+
+export interface FakePodImage {
+  readonly id: string;
+  readonly user?: string | null;
+  readonly sizeBytes?: number;
+}
+/** An image that a registry has, or says no to. */
+export interface Pullable extends FakePodImage {
+  readonly takesMs?: number;
+  readonly fault?: RuntimeFault;
+}
+export interface FakePodSandbox {
+  readonly id: string;
+  readonly config: SandboxConfig;
+  readonly createdAtMs: number;
+  readonly ip: string | null;
+  isReady: boolean;
+}
+export interface FakePodContainer {
+  readonly id: string;
+  readonly sandboxId: string;
+  readonly config: ContainerConfig;
+  readonly sandbox: SandboxConfig;
+  readonly createdAtMs: number;
+  state: RuntimeContainer["state"];
+  startedAtMs: number | null;
+  finishedAtMs: number | null;
+  exitCode: number;
+  reason: string;
+  /** Called when it ends, by whatever. */
+  onExit: (() => void)[];
+}
+
+export interface FakeCall {
+  /** CRI's name. */
+  readonly call: string;
+  /** Of the thing; a name where it has no id yet. */
+  readonly id: string;
+  readonly count: number;
+}
+/** What goes wrong with a call, whose effect comes about or does not. */
+export interface Trouble {
+  readonly effect: boolean;
+  /**
+   * `dies`: the runtime is away until `restart()`; `hangs`: no answer before the client's deadline, two minutes;
+   * `never`: none at all, as for a daemon that was killed while it waited.
+   */
+  readonly answer: RuntimeFault | "dies" | "hangs" | "never";
+}
+
+export const sandboxName = ({ metadata: m }: SandboxConfig): string => `${m.name}_${m.namespace}_${m.uid}_${m.attempt}`;
+export const containerName = ({ metadata }: ContainerConfig, { metadata: m }: SandboxConfig): string =>
+  `${metadata.name}_${m.name}_${m.namespace}_${m.uid}_${metadata.attempt}`;
+
+/** As a PodRuntime lists them. */
+export function podsOf(sandboxes: Iterable<FakePodSandbox>, containers: Iterable<FakePodContainer>): RuntimePods {
+  const pods = new Map<string, { -readonly [K in keyof RuntimePod]: RuntimePod[K] }>();
+  const podOf = ({ metadata: { namespace, name, uid } }: SandboxConfig) => {
+    const pod = pods.get(uid) ?? { namespace, name, uid, sandboxes: [], containers: [] };
+    pods.set(uid, pod);
+    return pod;
+  };
+  for (const { id, config, createdAtMs, ip, isReady } of sandboxes) {
+    const pod = podOf(config);
+    const { labels = {}, annotations = {}, metadata } = config;
+    const listed = { id, attempt: metadata.attempt, isReady, createdAtMs, ips: ip === null ? [] : [ip] };
+    pod.sandboxes = [{ ...listed, labels, annotations }, ...pod.sandboxes];
+  }
+  for (const one of containers) {
+    const pod = podOf(one.sandbox);
+    pod.containers = [listedContainer(one), ...pod.containers];
+  }
+  return pods;
+}
+
+function listedContainer(one: FakePodContainer): RuntimeContainer {
+  const { id, sandboxId, config, sandbox, state, createdAtMs, startedAtMs, finishedAtMs, exitCode, reason } = one;
+  const { metadata, image, labels = {}, annotations = {}, logPath = "" } = config;
+  return {
+    id,
+    name: metadata.name,
+    attempt: metadata.attempt,
+    sandboxId,
+    state,
+    createdAtMs,
+    startedAtMs,
+    finishedAtMs,
+    exitCode,
+    reason,
+    message: "",
+    image: image.userSpecifiedImage ?? image.image,
+    imageId: image.image,
+    logPath: `${sandbox.logDirectory}/${logPath}`,
+    labels,
+    annotations,
+  };
+}
