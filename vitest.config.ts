@@ -7,9 +7,11 @@ const WORKERS = "test/workers/**/*.test.ts";
 export default defineConfig({
   test: {
     reporters: ["default", "./test/closing-line.ts"],
+    // much of the time is spent waiting for other processes: no processor is left free for them
+    maxWorkers: "100%",
     onConsoleLog: (text) => !text.startsWith('{"level":'),
     projects: [
-      { test: { name: "node", include: ["test/**/*.test.ts"], exclude: [WORKERS] } },
+      { test: { name: "node", include: ["test/**/*.test.ts"], exclude: [WORKERS], testTimeout: 20_000 } },
       {
         plugins: [
           cloudflareTest(async () => ({
@@ -17,7 +19,7 @@ export default defineConfig({
             miniflare: { bindings: { MIGRATIONS: await readD1Migrations("migrations") } },
           })),
         ],
-        test: { name: "workers", include: [WORKERS] },
+        test: { name: "workers", include: [WORKERS], testTimeout: 20_000 },
       },
     ],
   },

@@ -13,6 +13,10 @@ export interface ApiFailure {
   readonly message: string;
   /** Asking again with the same input gives the same answer. */
   readonly final: boolean;
+  /** It took this very request, and had no answer in time, or a failure of its own. */
+  readonly isStuck?: true;
+  /** No answer came in the time that the settings give it. */
+  readonly isSlow?: true;
   /** Of a body that is more than the API takes: how large it was. */
   readonly tooLargeBytes?: number;
 }
@@ -36,7 +40,20 @@ export async function postJson(
   const message = `${access.url}${path} does not answer (${last.unanswered})`;
   // a server, or one on the way to it, that lets nothing of that size in and does not say so would be asked for ever
   const isTooLarge = isCut(first) && isCut(last) && bytes > LIMITS.bodyBytes;
-  return err(isTooLarge ? { message, final: true, tooLargeBytes: bytes } : { message, final: false });
+  if (isTooLarge) return err({ message, final: true, tooLargeBytes: bytes });
+  const isLate = last.unanswered === "TimeoutError";
+  return err({ message, final: false, ...(isLate ? { isStuck: true, isSlow: true } : {}) });
+}
+
+/** Whether the API says that it can record decisions: it is there, and not only something that answers at its address. */
+export async function isReady({ url, timeoutMs, fetch }: ApiAccess): Promise<boolean> {
+  try {
+    const response = await fetch(new Request(`${url}/readyz`, { signal: AbortSignal.timeout(timeoutMs) }));
+    const reply = await replyOf(response);
+    return response.ok && reply?.["status"] === "ready";
+  } catch {
+    return false;
+  }
 }
 
 interface Unanswered {
@@ -55,14 +72,39 @@ async function tryPost(
   if (token !== undefined) headers["authorization"] = `Bearer ${token}`;
   try {
     const response = await fetch(new Request(url + path, { method: "POST", headers, body: text, signal }));
-    const reply = (await response.json().catch(() => ({}))) as Record<string, unknown>;
-    if (response.ok) return ok(reply);
+    const reply = await replyOf(response);
+    if (response.ok && reply !== null) return ok(reply);
+    if (response.ok) {
+      const what = `${response.status} with no JSON object (${response.headers.get("content-type") ?? "of no type"})`;
+      return err({ message: `${url}${path} answered ${what}: is this the API?`, final: false });
+    }
     const message =
-      `${url}${path} answered ${response.status} ${String(reply["code"] ?? "")} ${String(reply["detail"] ?? "")}`.trimEnd();
+      `${url}${path} answered ${response.status} ${String(reply?.["code"] ?? "")} ${String(reply?.["detail"] ?? "")}`.trimEnd();
     const tooLarge = response.status === 413 ? { tooLargeBytes: Buffer.byteLength(text) } : {};
-    return err({ message, final: isFinal(response.status), ...tooLarge });
+    const stuck = response.status >= 500 ? { isStuck: true as const } : {};
+    return err({ message, final: isFinal(response.status), ...tooLarge, ...stuck });
   } catch (e) {
     return { unanswered: reason(e) };
+  }
+}
+
+/** The most that an answer may have: the largest of a node is a few. */
+const MOST_BYTES = 64 * 1024 * 1024;
+
+/** Null: it is no JSON object, or longer than any answer. Throws where it does not come to its end. */
+async function replyOf(response: Response): Promise<Readonly<Record<string, unknown>> | null> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length;
+    if (bytes > MOST_BYTES) return null;
+    chunks.push(chunk);
+  }
+  try {
+    const value = JSON.parse(Buffer.concat(chunks).toString("utf8")) as unknown;
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : null;
+  } catch {
+    return null;
   }
 }
 

@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { err, ok, type Result } from "../api/model/result.ts";
-import { ApiClient, localClient } from "./client.ts";
+import { ApiClient } from "./client.ts";
+import { localClient } from "./local-client.ts";
 import type { ActuatorOptions } from "./main.ts";
 import { Memory } from "./memory.ts";
 import { Outbox } from "./outbox.ts";
@@ -15,16 +16,49 @@ export function clientOf(
   { config, api, onProblem }: Pick<ActuatorOptions, "config" | "api" | "onProblem">,
   outboxName = "outbox.jsonl",
 ): Result<LoopPorts["client"], string> {
-  const timeoutMs = config.apiTimeoutSeconds * 1000;
   const memory = new Memory(config.stateDir, (message) => onProblem({ from: "memory", message }));
   if (api === undefined && config.api === undefined) return ok(localClient(memory));
   const outbox = Outbox.open(join(config.stateDir, outboxName));
-  if (api !== undefined) return ok(new ApiClient({ ...api, timeoutMs }, outbox, memory, onProblem));
-  try {
-    const token = config.apiTokenFile === undefined ? undefined : readFileSync(config.apiTokenFile, "utf8").trim();
-    const url = (config.api as string).replace(/\/+$/, "");
-    return ok(new ApiClient({ url, token, timeoutMs, fetch }, outbox, memory, onProblem));
-  } catch (e) {
-    return err(`apiTokenFile: ${(e as Error).message}`);
-  }
+  if (api !== undefined)
+    return ok(new ApiClient({ ...api, timeoutMs: config.apiTimeoutSeconds * 1000 }, outbox, memory, onProblem));
+  const token = tokenReader(config, onProblem);
+  const first = token();
+  if (!first.ok) return err(`apiTokenFile: ${first.error}`);
+  const access = {
+    get url() {
+      return (config.api as string).replace(/\/+$/, "");
+    },
+    get token() {
+      const now = token();
+      return now.ok ? now.value : undefined;
+    },
+    get timeoutMs() {
+      return config.apiTimeoutSeconds * 1000;
+    },
+    fetch,
+  };
+  return ok(new ApiClient(access, outbox, memory, onProblem));
+}
+
+/** A token may be replaced in its file at any time; while that cannot be read, the last one is used. */
+function tokenReader(
+  config: ActuatorOptions["config"],
+  onProblem: ActuatorOptions["onProblem"],
+): () => Result<string | undefined, string> {
+  let last: Result<string | undefined, string> = ok(undefined);
+  let told = "";
+  return () => {
+    const { apiTokenFile } = config;
+    if (apiTokenFile === undefined) return ok(undefined);
+    try {
+      last = ok(readFileSync(apiTokenFile, "utf8").trim());
+      told = "";
+    } catch (e) {
+      const { message } = e as Error;
+      if (last.ok && last.value === undefined) return err(message);
+      if (message !== told) onProblem({ from: "api", message: `apiTokenFile: ${message}` });
+      told = message;
+    }
+    return last;
+  };
 }

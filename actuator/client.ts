@@ -2,10 +2,11 @@ import { REMEMBERING } from "../api/model/asks.ts";
 import type { Kind } from "../api/model/decision.ts";
 import type { ImageGcFacts } from "../api/model/image-gc.ts";
 import { knowsLess } from "../api/model/knows-less.ts";
-import { err, map, ok, type Result } from "../api/model/result.ts";
-import { type ApiAccess, type ApiFailure, postJson } from "./api-access.ts";
-import { decideHere } from "./decide-here.ts";
-import { factsOf, type Memory } from "./memory.ts";
+import { err, ok, type Result } from "../api/model/result.ts";
+import { checkAnswer, checkId } from "./answer-check.ts";
+import { type ApiAccess, type ApiFailure, isReady, postJson } from "./api-access.ts";
+import { type Asked, decideWith, keepNext } from "./local-client.ts";
+import type { Memory } from "./memory.ts";
 import type { Outbox, Pending } from "./outbox.ts";
 import type { DecisionAnswer, DecisionClient, Problem, ResultsReport } from "./ports.ts";
 
@@ -13,36 +14,10 @@ import type { DecisionAnswer, DecisionClient, Problem, ResultsReport } from "./p
 const ONLY_REPORT = 1;
 /** Entries sent in one pass, so that a long absence does not hold up the present. */
 const DRAIN_PER_PASS = 50;
-
-/** Without an API every decision is made here and nothing is kept for later but what the next one is to be told. */
-export function localClient(memory: Memory): DecisionClient {
-  const asked = new WeakMap<DecisionAnswer, Asked>();
-  return {
-    decide: async (kind, snapshot, ask) => {
-      const here = decideWith(memory, kind, snapshot, ask);
-      if (here.ok) asked.set(here.value, { kind, snapshot });
-      return here;
-    },
-    settle: async (answer) => keepNext(memory, answer, asked.get(answer)),
-    report: async () => {},
-  };
-}
-
-type Asked = Omit<Pending, "report"> & {
-  /** The API takes no body of that size, now or later. */
-  readonly isTooLarge?: boolean;
-};
-
-function decideWith(memory: Memory, kind: Kind, snapshot: unknown, ask: object | undefined) {
-  const facts = factsOf(kind, memory.factsFor(kind, snapshot));
-  // what the API looks up for it as well: which images are old enough to be reclaimed
-  const images = kind === "eviction" ? memory.factsFor("image-gc", snapshot) : undefined;
-  return decideHere(kind, snapshot, { ask: images === undefined ? ask : { ...ask, images }, facts });
-}
-
-function keepNext(memory: Memory, { next }: DecisionAnswer, asked: Asked | undefined): void {
-  if (asked !== undefined) memory.keep(asked.kind, asked.snapshot, next);
-}
+/** How often one entry is sent to an API that has no answer to it. */
+const MOST_TRIES = 5;
+/** An API that gave no answer in time is left alone for so many times that time: decisions do not wait for it each time. */
+const REST_TIMES = 3;
 
 /** Asks the API; when it does not answer, decides here with the same core and sends both later. One call at a time. */
 export class ApiClient implements DecisionClient {
@@ -54,6 +29,10 @@ export class ApiClient implements DecisionClient {
   readonly #asked = new WeakMap<DecisionAnswer, Asked>();
   /** Kinds of which the API missed something for good: it is told what is remembered of them. */
   readonly #unrecorded = new Set<Kind>();
+  /** Of the oldest entry, in a row, without an answer. */
+  #tries = 0;
+  /** Until then it is not asked. */
+  #restsUntilMs = 0;
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(access: ApiAccess, outbox: Outbox, memory: Memory, onProblem: (problem: Problem) => void) {
@@ -82,7 +61,10 @@ export class ApiClient implements DecisionClient {
       if (asked !== undefined && answer.decidedBy === "here") return this.#keep(asked, report);
       if (answer.id === null) return;
       const sent = await this.#send(answer.id, report);
-      if (!sent.ok) this.#onProblem({ from: "api", message: `results of ${answer.id}: ${sent.error.message}` });
+      if (sent.ok) return;
+      this.#onProblem({ from: "api", message: `results of ${answer.id}: ${sent.error.message}` });
+      // asked again it is the same decision, and so the same record
+      if (!sent.error.final && asked !== undefined) this.#keep(asked, report);
     });
   }
 
@@ -105,6 +87,8 @@ export class ApiClient implements DecisionClient {
 
   /** INVARIANT: a kind that remembers is asked only when the API knows all that was before. */
   async #decide(kind: Kind, snapshot: unknown, ask: object | undefined): Promise<Result<DecisionAnswer, Problem>> {
+    if (performance.now() < this.#restsUntilMs)
+      return this.#noted(decideWith(this.#memory, kind, snapshot, ask), kind, snapshot, ask);
     const away = await this.#drain();
     const isBehind = this.#outbox.size > 0 && REMEMBERING.has(kind);
     const asked = away === null && !isBehind ? await this.#askKnowing(kind, snapshot, ask) : null;
@@ -112,6 +96,7 @@ export class ApiClient implements DecisionClient {
     const failure = asked?.error ?? away;
     if (failure?.tooLargeBytes !== undefined) return this.#decideUnrecorded(failure, kind, snapshot, ask);
     if (failure?.final === true) return err({ from: "decision", message: failure.message });
+    if (failure?.isSlow === true) this.#restsUntilMs = performance.now() + REST_TIMES * this.#access.timeoutMs;
     if (failure !== null) this.#onProblem({ from: "api", message: `${failure.message}: deciding here` });
     return this.#noted(decideWith(this.#memory, kind, snapshot, ask), kind, snapshot, ask);
   }
@@ -162,10 +147,15 @@ export class ApiClient implements DecisionClient {
   async #ask(kind: Kind, snapshot: unknown, ask: object | undefined): Promise<Result<DecisionAnswer, ApiFailure>> {
     const body = ask === undefined ? { snapshot } : { snapshot, ask };
     const reply = await postJson(this.#access, `/v1/decisions/${kind}`, body);
-    return map(reply, (answer) => {
-      const { id, decision, verdict, reasons, needs, next } = answer as unknown as DecisionAnswer;
-      return { id, decidedBy: "api", decision, verdict, reasons: reasons ?? [], needs: needs ?? [], next };
-    });
+    if (!reply.ok) return reply;
+    const answer = checkAnswer(kind, snapshot, reply.value);
+    return answer.ok ? answer : this.#nonsense(kind, answer.error);
+  }
+
+  /** A decision that is not carried out. The next version of that API may answer better. */
+  #nonsense(kind: Kind, fault: string): Result<never, ApiFailure> {
+    const message = `${this.#access.url}/v1/decisions/${kind} answered what is no decision of this node: ${fault}`;
+    return err({ message, final: false });
   }
 
   #send(decisionId: string, report: Omit<ResultsReport, "decisionId" | "seq">): Promise<Result<unknown, ApiFailure>> {
@@ -179,18 +169,32 @@ export class ApiClient implements DecisionClient {
       const pending = this.#outbox.first();
       if (pending === undefined) return null;
       const sent = await this.#sendPending(pending);
-      if (!sent.ok && !sent.error.final) return sent.error;
+      if (!sent.ok && !sent.error.final && !(await this.#isStuck(sent.error))) return sent.error;
       if (!sent.ok)
         this.#onProblem({ from: "api", message: `a decision made earlier is not taken: ${sent.error.message}` });
+      this.#tries = 0;
       this.#outbox.shift();
     }
     return null;
   }
 
+  /** One entry must not keep all others back for ever, where the API is well and has no answer to this one. */
+  async #isStuck({ isStuck }: ApiFailure): Promise<boolean> {
+    this.#tries = isStuck === true ? this.#tries + 1 : 0;
+    if (this.#tries < MOST_TRIES) return false;
+    this.#tries = 0;
+    return isReady(this.#access);
+  }
+
   async #sendPending({ kind, snapshot, ask, report }: Pending): Promise<Result<unknown, ApiFailure>> {
-    const asked = await this.#ask(kind, snapshot, ask);
-    if (!asked.ok || asked.value.id === null || report === null) return asked;
-    const sent = await this.#send(asked.value.id, report);
+    const body = ask === undefined ? { snapshot } : { snapshot, ask };
+    const reply = await postJson(this.#access, `/v1/decisions/${kind}`, body);
+    if (!reply.ok) return reply;
+    // what was decided then was carried out then: only the record's name is wanted
+    const id = checkId(reply.value);
+    if (!id.ok) return this.#nonsense(kind, id.error);
+    if (id.value === null || report === null) return id;
+    const sent = await this.#send(id.value, report);
     return sent.ok || sent.error.final ? ok(null) : sent;
   }
 }

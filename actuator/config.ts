@@ -5,6 +5,7 @@ import { absolutePath, nodeName, wholeNumber } from "../api/model/fields.ts";
 import { err, ok, type Result } from "../api/model/result.ts";
 import { socketPathOf } from "./containerd/endpoint.ts";
 import { KUBELET_DIRECTORY } from "./machine/observe.ts";
+import { faultsOf, type SettingFault } from "./setting-fault.ts";
 import { parseListen } from "./status/listen.ts";
 
 const seconds = (min: number) => z.number().min(min).max(86_400);
@@ -103,27 +104,74 @@ const schema = z.strictObject({
 export type ActuatorConfig = z.output<typeof schema>;
 export type ActuatorSettings = z.input<typeof schema>;
 
+/** Names of all settings. */
+export const SETTINGS = Object.keys(schema.shape) as readonly (keyof ActuatorConfig)[];
+
+/** What a running daemon takes over when its settings are read again, with its next turn; the rest waits for a new start. */
+export const LIVE_SETTINGS = [
+  "kubeletConfiguration",
+  "manifests",
+  "manifestPods",
+  "podsUrl",
+  "podsTokenFile",
+  "podsCaFile",
+  "api",
+  "apiTokenFile",
+  "apiTimeoutSeconds",
+  "intervalSeconds",
+  "syncSeconds",
+  "evictionPeriodSeconds",
+  "retrySeconds",
+  "containerGCPeriodSeconds",
+  "imageGCPeriodSeconds",
+  "minimumContainerTTL",
+  "maximumDeadContainersPerContainer",
+  "maximumDeadContainers",
+  "removeOrphans",
+  "drain",
+] as const satisfies readonly (keyof ActuatorConfig)[];
+
+/** Errors: everything that is wrong. */
+export function checkSettings(
+  settings: Readonly<Record<string, unknown>>,
+): Result<ActuatorConfig, readonly SettingFault[]> {
+  const parsed = schema.safeParse(settings);
+  const single = parsed.success ? [] : faultsOf(parsed.error.issues, settings, SETTINGS);
+  const faults = [...single, ...faultsTogether(settings)];
+  return parsed.success && faults.length === 0 ? ok(parsed.data) : err(faults);
+}
+
 /** Errors: every setting that is wrong, by name, in one line. */
 export function actuatorConfig(settings: Readonly<Record<string, unknown>>): Result<ActuatorConfig, string> {
-  const parsed = schema.safeParse(settings);
-  if (!parsed.success) {
-    const faults = parsed.error.issues.map((i) => `${i.path.join(".") || "settings"}: ${i.message}`);
-    return err(faults.join("; "));
+  const checked = checkSettings(settings);
+  return checked.ok ? checked : err(checked.error.map(({ setting, message }) => `${setting}: ${message}`).join("; "));
+}
+
+/** Settings that are well by themselves and do not go together. */
+export function faultsTogether(settings: Readonly<Record<string, unknown>>): readonly SettingFault[] {
+  const { manifests, podsUrl, cgroupRoot, mode, pods, containers } = settings;
+  const faults: SettingFault[] = [];
+  if (cgroupRoot === "/" && mode === "enforce") {
+    const message = "`/` is the whole machine, which is only observed: name a cgroup of its own for mode enforce";
+    faults.push({ setting: "cgroupRoot", message });
   }
-  const { manifests, podsUrl, cgroupRoot, mode, pods, containers } = parsed.data;
-  if (cgroupRoot === "/" && mode !== "observe") {
-    return err(
-      "cgroupRoot: `/` is the whole machine, which is only observed: name a cgroup of its own for mode enforce",
-    );
+  if (pods === "enforce" && (mode === undefined || mode === "observe")) {
+    const message = "they run in cgroups of their own, so enforce needs `mode: enforce` too";
+    faults.push({ setting: "pods", message });
   }
-  if (pods === "enforce" && mode !== "enforce") {
-    return err("pods: they run in cgroups of their own, so enforce needs `mode: enforce` too");
+  if (pods === "enforce" && manifests === undefined && podsUrl === undefined) {
+    const message = "enforce needs `manifests` or `podsUrl`: without any pods to run those that it runs would end";
+    faults.push({ setting: "pods", message });
   }
-  if (pods !== "off" && containers === "create") {
-    return err("containers: the runtime makes them where pods are run: leave `existing`, or set `pods: off`");
+  if (pods === "enforce" && containers === "create") {
+    const message = "the runtime makes them where pods are run: leave `existing`, or set `pods: off`";
+    faults.push({ setting: "containers", message });
   }
   if (manifests !== undefined && podsUrl !== undefined) {
-    return err("manifests and podsUrl: pods come from one place, set only one of them");
+    faults.push({
+      setting: "podsUrl",
+      message: "manifests is set as well, and pods come from one place: set only one",
+    });
   }
-  return ok(parsed.data);
+  return faults;
 }

@@ -22,13 +22,27 @@ export function decideHere(
   snapshot: unknown,
   { ask, facts = {}, explain = "reasons" }: AskedHere = {},
 ): Result<DecisionAnswer, Problem> {
-  const decoded = decodeSnapshot(snapshot, "snapshot");
+  const decoded = decodedOnce(snapshot);
   if (!decoded.ok) return faulty(kind, "snapshot", decoded.error);
   const asked = decodeAsk(kind, ask ?? null);
   if (!asked.ok) return faulty(kind, "ask", asked.error);
   const decided = decideKind(kind, { snapshot: decoded.value, facts, ask: asked.value, explain });
   if (!decided.ok) return err({ from: "decision", message: `${kind}: ${decided.error.message}` });
   return ok({ id: null, decidedBy: "here", ...decided.value });
+}
+
+type Decoded = ReturnType<typeof decodeSnapshot>;
+let last: { readonly snapshot: unknown; readonly decoded: Decoded } | null = null;
+/** A pass asks more than one kind about its snapshot, one right after the other. */
+function decodedOnce(snapshot: unknown): Decoded {
+  if (last !== null && last.snapshot === snapshot) return last.decoded;
+  const decoded = decodeSnapshot(snapshot, "snapshot");
+  last = { snapshot, decoded };
+  // nothing is kept from pass to pass
+  setImmediate(() => {
+    last = null;
+  });
+  return decoded;
 }
 
 function faulty(

@@ -7,7 +7,7 @@ import { CPU_RULES } from "./cpu-rules.ts";
 import type { Journal } from "./journal.ts";
 import type { MachineFacts } from "./machine/facts.ts";
 import type { Drift } from "./plan/drift.ts";
-import { findDrift } from "./plan/find-drift.ts";
+import { findDrift, leftToRuntime } from "./plan/find-drift.ts";
 import { holdBack } from "./plan/hold-back.ts";
 import { planWrites } from "./plan/plan.ts";
 import type { Skip } from "./plan/step.ts";
@@ -122,12 +122,13 @@ async function carryOut(
 ): Promise<CarriedOut> {
   const decided = answer.decision as CgroupsDecision;
   const bootId = machine.system.bootID ?? "";
-  const state = observeCgroups(hierarchy, { bootId, pageSize: machine.memory.pageSizeBytes ?? 4096 });
+  const stays = new Set(decided.cgroups.map(({ path }) => path));
+  const state = observeCgroups(hierarchy, { bootId, pageSize: machine.memory.pageSizeBytes ?? 4096, stays });
   // INVARIANT: what could not be read takes nothing from a pod that lives
   const { decision, held } = settings.whole ? { decision: decided, held: [] } : holdBack(decided, state);
   const removeOrphans = settings.removeOrphans && settings.whole;
   const drift = findDrift(decision, state, (path, file) => journal.written(path, file)?.value ?? null, CPU_RULES);
-  const plan = planWrites(decision, state, { ...settings, removeOrphans });
+  const plan = planWrites(decision, state, { ...settings, removeOrphans, leave: leftToRuntime(decision, drift) });
   if (!plan.ok) {
     problems.push({ from: "cgroupfs", message: plan.error.message });
     return { drift, held, skipped: [], applied: null };

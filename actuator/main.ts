@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { err, ok, type Result } from "../api/model/result.ts";
 import type { ApiAccess } from "./api-access.ts";
 import { openHierarchy } from "./cgroupfs/hierarchy.ts";
@@ -14,11 +13,14 @@ import { type PassReport, runPass } from "./loop.ts";
 import { observeMachine } from "./machine/observe.ts";
 import { readStateFiles } from "./machine/state-files.ts";
 import { Notices } from "./notices.ts";
+import { Observer } from "./observer.ts";
 import { openState } from "./own-state.ts";
+import { Pace } from "./pace.ts";
 import { PodsDaemon } from "./pods/daemon.ts";
-import { podsSource } from "./pods-source.ts";
+import { livePodsSource } from "./pods-source.ts";
 import type { LoopPorts, Problem } from "./ports.ts";
 import type { Recovery } from "./recover.ts";
+import { type Reloaded, takeOver } from "./reload.ts";
 
 export interface ActuatorOptions extends CollectionEvents {
   readonly config: ActuatorConfig;
@@ -33,26 +35,35 @@ export interface ActuatorOptions extends CollectionEvents {
 export interface Actuator {
   /** Ends after the pass that is under way. */
   stop(): Promise<void>;
+  /** New settings: what may change while it runs is in force from the next turn on, which is now. */
+  reload(next: ActuatorConfig): Reloaded;
   /** Settles when it ended. */
   readonly done: Promise<void>;
 }
 
 /** Undoes a plan that was cut short, then passes again and again. Errors: this machine or its state directory cannot be used. */
-export async function startActuator(options: ActuatorOptions): Promise<Result<Actuator, string>> {
+export async function startActuator(given: ActuatorOptions): Promise<Result<Actuator, string>> {
+  // the daemon's own: everything in it reads this one object, and a reload writes to it
+  const options = { ...given, config: { ...given.config } };
   const stopping = new AbortController();
   const prepared = await preparePorts(options, stopping.signal);
   if (!prepared.ok) return prepared;
   const { ports, collector, release } = prepared.value;
   const notices = new Notices(options.onProblem);
   const onTurn = (turn: TurnReport): void => tellTurn(turn, notices, options);
-  const collections = collector === null ? [] : [collectUntil(stopping.signal, collector, options.config, onTurn)];
+  const pace = new Pace(stopping.signal);
+  const gcPace = new Pace(stopping.signal);
+  const collections =
+    collector === null ? [] : [collectUntil(stopping.signal, collector, options.config, onTurn, gcPace)];
   const pods = options.config.pods === "off" ? null : await openDaemon(ports, options, collector, onTurn);
   if (pods !== null && !pods.ok) {
     stopping.abort();
     release();
     return pods;
   }
-  const main = pods?.value.runUntil(stopping.signal) ?? passes(ports, options, notices, stopping.signal);
+  const main =
+    pods?.value.runUntil(stopping.signal) ??
+    (await Observer.open(ports, options, notices)).runUntil(stopping.signal, pace);
   const done = Promise.all([main, ...collections])
     .then(() => {})
     .finally(release);
@@ -61,6 +72,12 @@ export async function startActuator(options: ActuatorOptions): Promise<Result<Ac
     stop: () => {
       stopping.abort();
       return done;
+    },
+    reload: (next) => {
+      const reloaded = takeOver(options.config, next);
+      for (const turns of [pace, gcPace]) turns.wake();
+      pods?.value.poke();
+      return reloaded;
     },
   });
 }
@@ -102,21 +119,6 @@ export async function passOnce(options: ActuatorOptions): Promise<Result<PassRep
   }
 }
 
-async function passes(
-  ports: LoopPorts,
-  { config, onPass, onProblem }: ActuatorOptions,
-  notices: Notices,
-  stop: AbortSignal,
-): Promise<void> {
-  for (let sequence = 1; !stop.aborted; sequence++) {
-    const report = await runPass(ports, config, sequence);
-    for (const problem of report.problems) onProblem(problem);
-    notices.tell("pass", report.notices, report.problems);
-    onPass(report);
-    await sleep(config.intervalSeconds * 1000, undefined, { signal: stop }).catch(() => {});
-  }
-}
-
 function tellTurn(turn: TurnReport, notices: Notices, { onProblem, onTurn }: ActuatorOptions): void {
   for (const problem of turn.problems) onProblem(problem);
   notices.tell("turn", turn.notices, turn.problems);
@@ -146,7 +148,7 @@ async function preparePorts(options: ActuatorOptions, stop: AbortSignal): Promis
     // where pods are run, the node's disk is the one that their volumes lie on
     observeMachine: () =>
       observeMachine({ kubeletDirectory: config.pods === "off" ? config.kubeletDir : config.podsDirectory }),
-    readPods: podsSource(config),
+    readPods: livePodsSource(config),
     readConfiguration: () => readConfiguration(config.kubeletConfiguration),
   };
   const parties = await openParties(options, shared, stop);

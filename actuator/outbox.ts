@@ -29,6 +29,8 @@ export class Outbox {
   #bytes: number;
   /** Entries at the file's start that were taken already. */
   #taken = 0;
+  /** The file could not be written: it is to be written anew before anything is added to it. */
+  #isBehind = false;
   /** Entries that had to go because the bound was reached. */
   dropped = 0;
 
@@ -44,7 +46,7 @@ export class Outbox {
     const found = readLines(file);
     const outbox = new Outbox(file, found.filter(isWhole), bounds);
     // a torn end would swallow the next entry
-    if (outbox.size < found.length) outbox.#rewrite();
+    if (outbox.size < found.length) outbox.#follow();
     return outbox;
   }
 
@@ -52,15 +54,17 @@ export class Outbox {
     return this.#lines.length;
   }
 
+  /** Throws what the disk answers; the entry is sent all the same, while this process lives. */
   add(pending: Pending): void {
     const line = JSON.stringify(pending);
     this.#lines.push(line);
     this.#bytes += line.length;
-    if (this.#isFull()) {
+    if (this.#isFull() || this.#isBehind) {
       this.#dropOldest();
       this.#rewrite();
       return;
     }
+    this.#isBehind = true;
     const handle = openSync(this.#file, "a", 0o600);
     try {
       appendFileSync(handle, `${line}\n`);
@@ -68,10 +72,12 @@ export class Outbox {
     } finally {
       closeSync(handle);
     }
+    this.#isBehind = false;
   }
 
   /** The oldest entry; it stays until `shift`. */
   first(): Pending | undefined {
+    if (this.#isBehind) this.#follow();
     const line = this.#lines[0];
     return line === undefined ? undefined : (JSON.parse(line) as Pending);
   }
@@ -80,7 +86,16 @@ export class Outbox {
   shift(): void {
     this.#bytes -= this.#lines.shift()?.length ?? 0;
     this.#taken++;
-    if (this.#lines.length <= this.#taken) this.#rewrite();
+    if (this.#lines.length <= this.#taken) this.#follow();
+  }
+
+  /** What is not taken off the file now is sent once more after a crash, and a full disk is no reason to stop. */
+  #follow(): void {
+    try {
+      this.#rewrite();
+    } catch {
+      this.#isBehind = true;
+    }
   }
 
   #isFull(): boolean {
@@ -99,6 +114,7 @@ export class Outbox {
     writeFileSync(next, this.#lines.map((line) => `${line}\n`).join(""), { mode: 0o600, flush: true });
     renameSync(next, this.#file);
     this.#taken = 0;
+    this.#isBehind = false;
   }
 }
 

@@ -1,8 +1,7 @@
 import { readFile } from "node:fs/promises";
-import { request as httpRequest } from "node:http";
-import { request as httpsRequest } from "node:https";
 import { resolve } from "node:path";
 import type { ActuatorConfig } from "./config.ts";
+import { http, https } from "./http.ts";
 import { podItems } from "./manifests/pod-items.ts";
 import { problemText, type ReadProblem } from "./manifests/problem.ts";
 import { type LastGood, readManifests } from "./manifests/read-manifests.ts";
@@ -12,6 +11,17 @@ import type { PodsRead } from "./ports.ts";
 
 const MOST_BYTES = 32 * 1024 * 1024;
 const TIMEOUT_MS = 10_000;
+
+/** As `podsSource`, of the configuration as it is at each call. */
+export function livePodsSource(config: ActuatorConfig): () => Promise<PodsRead> {
+  let source: { readonly of: string; readonly read: () => Promise<PodsRead> } | null = null;
+  return () => {
+    const of = JSON.stringify([config.manifests, config.manifestPods, config.podsUrl]);
+    // what is remembered of one directory says nothing about another
+    if (source?.of !== of) source = { of, read: podsSource(config) };
+    return source.read();
+  };
+}
 
 /** Where the configuration says that pods come from; none at all is an empty list. */
 export function podsSource(config: ActuatorConfig): () => Promise<PodsRead> {
@@ -100,11 +110,11 @@ function get(
   token: string | undefined,
   ca: Buffer | undefined,
 ): Promise<{ status: number; text: string }> {
+  const { request } = url.startsWith("https:") ? https : http;
   return new Promise((resolve, reject) => {
     const headers: Record<string, string> = { accept: "application/json" };
     if (token !== undefined) headers["authorization"] = `Bearer ${token}`;
     const options = { headers, signal: AbortSignal.timeout(TIMEOUT_MS), ...(ca === undefined ? {} : { ca }) };
-    const request = url.startsWith("https:") ? httpsRequest : httpRequest;
     const sent = request(url, options, (response) => {
       const chunks: Buffer[] = [];
       let size = 0;

@@ -18,7 +18,8 @@ export interface Problem {
     | "state-files"
     | "memory"
     | "runtime"
-    | "logs";
+    | "logs"
+    | "settings";
   readonly message: string;
 }
 

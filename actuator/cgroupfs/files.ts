@@ -37,6 +37,8 @@ export interface CgroupFs {
   mkdir(dir: Dir): Answer<void>;
   rmdir(dir: Dir): Answer<void>;
   list(dir: Dir): Answer<Listing>;
+  /** Names of the cgroups right below, sorted. */
+  children(dir: Dir): Answer<readonly string[]>;
   /** Inode number of the directory: two cgroups of one path at different times differ in it. */
   identity(dir: Dir): Answer<string>;
 }
@@ -78,7 +80,7 @@ class RealCgroupFs implements CgroupFs {
   read({ mount, path, file }: Place): Answer<string> {
     const attempt: Attempt = { verb: "read", path, file };
     if (!READABLE.test(file)) return err(ownError(attempt, "bad_name", "this is not a cgroup file"));
-    return this.#inside(attempt, mount, path, (dir) => readText(join(dir, file)));
+    return this.#inside(attempt, mount, path, (dir) => readText(`${dir}/${file}`));
   }
 
   readAbove(mount: string, ancestor: string, file: string): Answer<string> {
@@ -89,7 +91,7 @@ class RealCgroupFs implements CgroupFs {
     if (!isCgroupPath(ancestor) || !(isTop || isBelow(this.root, ancestor))) {
       return err(ownError(attempt, "outside_root", `it is no ancestor of ${this.root}`));
     }
-    return this.#real(attempt, mount, ancestor, (dir) => readText(join(dir, file)));
+    return this.#real(attempt, mount, ancestor, (dir) => readText(`${dir}/${file}`));
   }
 
   async write({ mount, path, file }: Place, value: string): Promise<Answer<void>> {
@@ -123,11 +125,14 @@ class RealCgroupFs implements CgroupFs {
   }
 
   list({ mount, path }: Dir): Answer<Listing> {
-    return this.#inside({ verb: "list", path }, mount, path, (dir) => {
-      const entries = readdirSync(dir, { withFileTypes: true });
-      const names = (wanted: boolean): string[] => entries.filter((e) => e.isDirectory() === wanted).map((e) => e.name);
-      return { dirs: names(true).sort(), files: names(false).sort() };
-    });
+    return this.#inside({ verb: "list", path }, mount, path, listing);
+  }
+
+  /** Most cgroups are leaves, and cgroupfs counts in a directory's links those that are in it. */
+  children({ mount, path }: Dir): Answer<readonly string[]> {
+    return this.#inside({ verb: "list", path }, mount, path, (dir, isCgroupfs) =>
+      isCgroupfs && lstatSync(dir).nlink === LINKS_OF_A_LEAF ? [] : listing(dir).dirs,
+    );
   }
 
   identity({ mount, path }: Dir): Answer<string> {
@@ -144,7 +149,7 @@ class RealCgroupFs implements CgroupFs {
     return this.#real(attempt, mount, full.slice(0, cut) || "/", (dir) => act(join(dir, full.slice(cut + 1))));
   }
 
-  #inside<T>(attempt: Attempt, mount: string, path: string, act: (dir: string) => T): Answer<T> {
+  #inside<T>(attempt: Attempt, mount: string, path: string, act: (dir: string, isCgroupfs: boolean) => T): Answer<T> {
     if (!isCgroupPath(path)) return err(ownError(attempt, "outside_root", `it is no path below ${this.root}`));
     return this.#real(attempt, mount, this.#fromMount(path), act);
   }
@@ -158,7 +163,12 @@ class RealCgroupFs implements CgroupFs {
    * Runs `act` on a directory only if its path holds no symbolic link. cgroupfs has none, so there it is enough that
    * the mount is what it seems; on any other file system every path is looked at.
    */
-  #real<T>(attempt: Attempt, mount: string, fromMount: string, act: (dir: string) => T): Answer<T> {
+  #real<T>(
+    attempt: Attempt,
+    mount: string,
+    fromMount: string,
+    act: (dir: string, isCgroupfs: boolean) => T,
+  ): Answer<T> {
     if (mount !== "" && (mount.includes("/") || !isCgroupPath(`/${mount}`))) {
       return err(ownError(attempt, "outside_root", `\`${mount}\` is not the name of a mount`));
     }
@@ -167,11 +177,20 @@ class RealCgroupFs implements CgroupFs {
       const dir = fromMount === "/" ? base : base + fromMount;
       const real = isCgroupfs && realBase === base ? dir : realpathSync.native(dir);
       if (real !== dir) return err(ownError(attempt, "outside_root", `it leads to \`${real}\``));
-      return ok(act(dir));
+      return ok(act(dir, isCgroupfs));
     } catch (cause) {
       return err(kernelError(attempt, cause));
     }
   }
+}
+
+/** Itself, and its entry in the directory above. */
+const LINKS_OF_A_LEAF = 2;
+
+function listing(dir: string): Listing {
+  const entries = readdirSync(dir, { withFileTypes: true });
+  const names = (wanted: boolean): string[] => entries.filter((e) => e.isDirectory() === wanted).map((e) => e.name);
+  return { dirs: names(true).sort(), files: names(false).sort() };
 }
 
 const readOnly = (attempt: Attempt): Answer<never> =>

@@ -1,4 +1,4 @@
-import { closeSync, constants, openSync, readFileSync, realpathSync, statfsSync } from "node:fs";
+import { constants, readFileSync, realpathSync, statfsSync } from "node:fs";
 import { join } from "node:path";
 
 /** Where a hierarchy is, with and without links on the way. */
@@ -26,10 +26,7 @@ export function mountsBelow(mountRoot: string): (mount: string) => Mounted {
 
 /** Never follows a link in the last segment; the final line end is dropped. */
 export function readText(file: string): string {
-  const fd = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW);
-  try {
-    return readFileSync(fd, "utf8").trimEnd();
-  } finally {
-    closeSync(fd);
-  }
+  return readFileSync(file, { encoding: "utf8", flag: PLAIN }).trimEnd();
 }
+// open(2)'s own numbers are taken as well, which the types do not tell
+const PLAIN = (constants.O_RDONLY | constants.O_NOFOLLOW) as unknown as string;

@@ -6,7 +6,10 @@ export interface MachineFacts {
   readonly bootId: string;
   /** Bytes. */
   readonly pageSize: number;
+  /** Paths of cgroups that stay, whose processes need not be counted: they are told as 0. */
+  readonly stays?: ReadonlySet<string>;
 }
+const NONE: ReadonlySet<string> = new Set();
 
 const ABOVE = ["cpuset.cpus", "cpuset.mems"];
 
@@ -20,7 +23,7 @@ export function observeCgroups(hierarchy: Hierarchy, machine: MachineFacts): Cgr
   const files = settableFiles(hierarchy, support);
   const cgroups: Record<string, ObservedCgroup> = {};
   for (const path of paths) {
-    const observed = observeOne(hierarchy, path, files);
+    const observed = observeOne(hierarchy, path, files, machine.stays ?? NONE);
     if (observed !== null) cgroups[path] = observed;
   }
   return {
@@ -48,7 +51,12 @@ function settableFiles(hierarchy: Hierarchy, { controllers }: Support): readonly
   return [...fixedRules(hierarchy.version), ...pages].filter((rule) => controllers.includes(rule.controller));
 }
 
-function observeOne(hierarchy: Hierarchy, path: string, settable: readonly SettableFile[]): ObservedCgroup | null {
+function observeOne(
+  hierarchy: Hierarchy,
+  path: string,
+  settable: readonly SettableFile[],
+  stays: ReadonlySet<string>,
+): ObservedCgroup | null {
   const identities = hierarchy.identities(path);
   if (Object.keys(identities).length === 0) return null;
   const lacks = hierarchy.lacks(path, identities);
@@ -60,7 +68,7 @@ function observeOne(hierarchy: Hierarchy, path: string, settable: readonly Setta
     if (text.ok) files[file] = text.value;
     else missing.push(file);
   }
-  return { path, identities, files, missing, lacks, processes: hierarchy.processes(path) };
+  return { path, identities, files, missing, lacks, processes: stays.has(path) ? 0 : hierarchy.processes(path) };
 }
 
 function readAbove(hierarchy: Hierarchy, { controllers }: Support): Readonly<Record<string, string>> {

@@ -136,8 +136,8 @@ export class HierarchyV1 implements Hierarchy {
 
   #children(path: string): readonly string[] {
     const names = this.#mountNames().flatMap((mount) => {
-      const listing = this.#fs.list({ mount, path });
-      return listing.ok ? listing.value.dirs : [];
+      const children = this.#fs.children({ mount, path });
+      return children.ok ? children.value : [];
     });
     return [...new Set(names)].sort();
   }

@@ -42,8 +42,8 @@ export class HierarchyV2 implements Hierarchy {
   paths(): readonly string[] {
     if (this.#identity("/") === null) return [];
     return walk((path) => {
-      const listing = this.#fs.list({ mount: "", path });
-      return listing.ok ? listing.value.dirs : [];
+      const children = this.#fs.children({ mount: "", path });
+      return children.ok ? children.value : [];
     });
   }
 

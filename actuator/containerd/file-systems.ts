@@ -60,7 +60,7 @@ export function observeImageFileSystems(
   now: Date = new Date(),
 ): ImageFileSystems {
   const missing: Missing[] = [];
-  const time = `${now.toISOString().slice(0, 19)}Z`;
+  const time = now.toISOString();
   const measured = (place: MountPoint | undefined): FileSystemStats | undefined => {
     const stat = place && attempt(place.mountpoint, missing, (path) => statfsSync(path, { bigint: true }));
     if (place === undefined || stat === undefined) return undefined;

@@ -82,8 +82,10 @@ export function gcPorts<S extends Omit<Shared, "client">>(
 }
 
 /** Pods as a collection reads them: without a source of pods none of them is known to be gone. */
-export const podsOrNone = (config: ActuatorConfig, read: GcPorts["readPods"]): GcPorts["readPods"] =>
-  config.manifests === undefined && config.podsUrl === undefined ? noPods : read;
+export const podsOrNone =
+  (config: ActuatorConfig, read: GcPorts["readPods"]): GcPorts["readPods"] =>
+  () =>
+    config.manifests === undefined && config.podsUrl === undefined ? noPods() : read();
 const noPods: GcPorts["readPods"] = async () => ({ pods: [], whole: false, problems: [], notices: [] });
 
 const logFiles = ({ podLogsDirectory, containerLogsDirectory }: ActuatorConfig): LogFiles => ({
@@ -114,7 +116,10 @@ function realPathOf(path: string): string {
 export const lookSettings = (config: ActuatorConfig): LookSettings => ({
   nodeName: config.nodeName,
   cgroupMount: config.cgroupMount,
-  flags: flagsOf(config),
+  // they may change while the daemon runs
+  get flags() {
+    return flagsOf(config);
+  },
 });
 
 /** The kubelet's flags as a snapshot has them. */

@@ -16,7 +16,11 @@ export interface ContainerActions {
 export function containerActions(
   pod: RunnablePod,
   seen: RuntimePod,
-  wanted: { readonly hashOf: (container: PodContainer) => string; readonly resizeRestarts: ReadonlySet<string> },
+  wanted: {
+    readonly hashOf: (container: PodContainer) => string;
+    readonly resizeRestarts: ReadonlySet<string>;
+    readonly stoppedForResize: ReadonlySet<string>;
+  },
 ): ContainerActions {
   const start: PodContainer[] = [];
   const kill: KillContainer[] = [];
@@ -25,7 +29,7 @@ export function containerActions(
     const { name } = container;
     const latest = latestOf(seen, name);
     if (latest?.state !== "running") {
-      if (!shouldStart(pod, container, latest)) continue;
+      if (!wanted.stoppedForResize.has(name) && !shouldStart(pod, container, latest)) continue;
       start.push(container);
       if (latest?.state === "unknown")
         kill.push(killOf(latest, `Container is in "unknown" state, try killing it before restart`));

@@ -16,6 +16,8 @@ export interface ActionOptions {
   readonly hashOf: (container: PodContainer) => string;
   /** Running containers whose resize policy wants a restart. */
   readonly resizeRestarts?: ReadonlySet<string>;
+  /** Containers that were stopped for one: they start, whatever their exit code was, and at once. */
+  readonly stoppedForResize?: ReadonlySet<string>;
   /** Container's name -> restart count for its next start where the runtime knows no instance: from its old log files. */
   readonly attempts?: Readonly<Record<string, number>>;
 }
@@ -63,8 +65,9 @@ function hasSucceeded(seen: RuntimePod, { name }: PodContainer): boolean {
   return latest?.state === "exited" && latest.exitCode === 0;
 }
 
-function goOn(pod: RunnablePod, seen: RuntimePod, { hashOf, resizeRestarts = new Set() }: ActionOptions): Wish {
-  const wanted = { hashOf, resizeRestarts };
+function goOn(pod: RunnablePod, seen: RuntimePod, options: ActionOptions): Wish {
+  const { hashOf, resizeRestarts = new Set(), stoppedForResize = new Set() } = options;
+  const wanted = { hashOf, resizeRestarts, stoppedForResize };
   const init = initActions(pod, seen, wanted);
   const wish: Wish = { killPod: init.killPod, createSandbox: false, init: init.start, regular: [], kill: init.kill };
   if (init.killPod || !init.isDone) return wish;
@@ -84,7 +87,7 @@ function goOn(pod: RunnablePod, seen: RuntimePod, { hashOf, resizeRestarts = new
 function dueOf(wish: Wish, seen: RuntimePod, options: ActionOptions) {
   const held: HeldBack[] = [];
   const isFree = (c: PodContainer): boolean => {
-    const hold = heldBack(c, seen, options);
+    const hold = options.stoppedForResize?.has(c.name) === true ? null : heldBack(c, seen, options);
     if (hold !== null) held.push(hold);
     return hold === null;
   };

@@ -9,4 +9,6 @@ export interface PodEnd {
   readonly graceSeconds: number | null;
   /** The decision that ordered it; null: a person or the manifest did. */
   readonly decisionId: string | null;
+  /** False: of an eviction that is no disruption by the kubelet's lights, since the pod broke a limit of its own. */
+  readonly isDisruption?: boolean;
 }

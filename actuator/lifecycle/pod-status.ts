@@ -3,6 +3,7 @@ import { backOffMessage } from "./back-off.ts";
 import { activeSandboxOf, mayRun, nothingSeen } from "./instances.ts";
 import type { RunnablePod } from "./pod.ts";
 import type { PodRecord } from "./record.ts";
+import { resizeRestarts } from "./resize-restarts.ts";
 import type { RuntimePod } from "./runtime-pod.ts";
 import { addressesOf } from "./status/addresses.ts";
 import { generationOf, withResources } from "./status/allocated.ts";
@@ -62,7 +63,7 @@ export function podStatus(
 ): PodStatus {
   const now = seen ?? nothingSeen(pod);
   const { previous, nowMs } = options;
-  const told = statusesOf(pod, now, options);
+  const told = statusesOf(pod, now, options, resizeRestarts(record, seen));
   const made = verdictOf(pod, record, now, told, previous);
   const statuses = record.state === "ended" ? endedStatuses(pod, told.init, told.own) : told;
   const last = lastVerdict(pod, record, now, statuses, made, previous);
@@ -112,7 +113,12 @@ export function finishedPhase(
 
 type StatusesInput = Pick<StatusOptions, "previous" | "errors" | "heldBack" | "starting" | "runtimeName">;
 
-function statusesOf(pod: RunnablePod, seen: RuntimePod, options: StatusesInput): Statuses {
+function statusesOf(
+  pod: RunnablePod,
+  seen: RuntimePod,
+  options: StatusesInput,
+  restarting: ReadonlySet<string> = new Set(),
+): Statuses {
   const held = (options.heldBack ?? []).map(
     (h) => [h.name, { reason: "CrashLoopBackOff", message: backOffMessage(pod, h) }] as const,
   );
@@ -122,6 +128,7 @@ function statusesOf(pod: RunnablePod, seen: RuntimePod, options: StatusesInput):
     errors: { ...options.errors, ...Object.fromEntries(held) },
     runtimeName: options.runtimeName ?? "containerd",
     starting: options.starting ?? new Set<string>(),
+    restarting,
   };
   return {
     init: containerStatuses(input, true, options.previous?.initContainerStatuses ?? []),

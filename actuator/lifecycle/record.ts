@@ -35,8 +35,19 @@ export interface BackOff {
   readonly delayMs: number;
   readonly updatedAtMs: number;
 }
+/** `Deferred` and `Infeasible`: what is asked for is not let in; `InProgress`: what was let in is being carried out. */
 export interface PendingResize {
   readonly reason: "Deferred" | "Infeasible" | "InProgress";
   readonly message: string;
   readonly sinceMs: number;
+  /** Of a change that was let in and is not in force everywhere; also while another one is not let in. */
+  readonly actuation?: Actuation;
+}
+export interface Actuation {
+  /** What was in force before: `resources` by container's name, the pod's own under the empty name. */
+  readonly former: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  /** Containers that are started anew for it: name -> the instance that is stopped. Survives a crash in between. */
+  readonly restarts: Readonly<Record<string, string>>;
+  /** Why it is not in force yet; empty: nothing went wrong. */
+  readonly error: string;
 }

@@ -1,3 +1,4 @@
+import { isStopped } from "./finished.ts";
 import type { RunnablePod } from "./pod.ts";
 import type { PodEnd } from "./pod-end.ts";
 import type { PodRecord } from "./record.ts";
@@ -9,7 +10,7 @@ export type RosterChange =
   | { readonly kind: "comes"; readonly pod: RunnablePod }
   /** It runs already, and its record is lost: it is taken as it is. */
   | { readonly kind: "adopts"; readonly pod: RunnablePod }
-  /** The same pod with another spec. */
+  /** The same pod with another spec, labels or annotations. */
   | { readonly kind: "changes"; readonly uid: string; readonly pod: RunnablePod }
   | { readonly kind: "ends"; readonly uid: string; readonly end: PodEnd }
   /** Nothing of it runs, and nobody asks for it: its record goes. */
@@ -44,9 +45,10 @@ export function rosterChanges({ desired, whole, refused, records, seen, nowMs }:
   }
   for (const pod of desired.values()) {
     if (known.has(pod.uid)) continue;
-    const runs = seen?.has(pod.uid) === true;
-    if (pod.deletion !== null && !runs) continue;
-    if (runs) changes.push({ kind: "adopts", pod });
+    const left = seen?.get(pod.uid);
+    if (pod.deletion !== null && left === undefined) continue;
+    // what has stopped holds nothing, so that its room may be another's by now
+    if (left !== undefined && (pod.deletion !== null || !isStopped(left))) changes.push({ kind: "adopts", pod });
     // without the runtime's word it may run already
     else if (seen !== null) changes.push({ kind: "comes", pod });
   }
@@ -57,7 +59,7 @@ export function rosterChanges({ desired, whole, refused, records, seen, nowMs }:
 }
 
 function listed(uid: string, record: PodRecord, pod: RunnablePod, nowMs: number): RosterChange | null {
-  if (record.state === "ends" || record.state === "ended") return null;
+  if (record.state === "ends" || (record.state === "ended" && pod.deletion === null)) return null;
   if (pod.deletion !== null) return ending(uid, record, deleted(nowMs, pod.deletion.graceSeconds));
   return sameSpec(record.pod, pod.object) ? null : { kind: "changes", uid, pod };
 }
@@ -93,13 +95,14 @@ function nameOf({ pod }: PodRecord): string {
 }
 
 /** Whether the same is asked for; `status` and the rest of `metadata` are not asked for. */
-const sameSpec = (one: object, other: object): boolean => one === other || specText(one) === specText(other);
+export const sameSpec = (one: object, other: object): boolean => one === other || specText(one) === specText(other);
 /** Asked each second about the same objects. */
 const specTexts = new WeakMap<object, string>();
 function specText(pod: object): string {
   const known = specTexts.get(pod);
   if (known !== undefined) return known;
-  const text = JSON.stringify((pod as { spec?: unknown }).spec) ?? "";
+  const { spec, metadata } = pod as { spec?: unknown; metadata?: { labels?: unknown; annotations?: unknown } };
+  const text = JSON.stringify([spec, metadata?.labels, metadata?.annotations]);
   specTexts.set(pod, text);
   return text;
 }

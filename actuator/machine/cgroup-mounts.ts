@@ -16,7 +16,9 @@ interface Mount {
  * cgroup2 mount (hybrid); 2 needs a cgroup2 mount whose root has both controllers.
  */
 export function readCgroupMounts(files: MachineFiles): CgroupMounts {
-  const mounts = (files.text(MOUNTINFO) ?? "").split("\n").flatMap((line) => parseMount(line) ?? []);
+  const lines = (files.text(MOUNTINFO) ?? "").split("\n");
+  // a node has a few of these among the many mounts of its containers
+  const mounts = lines.filter((line) => line.includes(" - cgroup")).flatMap((line) => parseMount(line) ?? []);
   const v1 = mounts.filter((m) => m.type === "cgroup");
   const carrying = (controller: string): Mount | undefined =>
     preferred(v1.filter((m) => m.controllers.includes(controller)));

@@ -1,13 +1,13 @@
 import type { ImageFileSystems } from "../containerd/file-systems.ts";
 import type { MachineFacts } from "./facts.ts";
-import { secondsText } from "./system.ts";
 
 /**
  * The machine's part of the kubelet's /stats/summary (stats/v1alpha1); a section whose files could not be read is absent.
- * Per-pod use is not the machine's to tell: `pods` is empty.
+ * Per-pod use is not the machine's to tell: `pods` is empty. Times are to the millisecond: two looks within a second are
+ * two, and only what is newer than before is believed.
  */
 export function summaryOf(machine: MachineFacts, nodeName: string, images?: ImageFileSystems) {
-  const time = secondsText(new Date(machine.observedAt));
+  const time = machine.observedAt;
   const timed = <T extends object>(section: T | undefined) =>
     section === undefined ? undefined : { time, ...section };
   const { processes, system } = machine;

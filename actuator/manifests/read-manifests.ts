@@ -55,7 +55,7 @@ export async function readManifests(
       problems.push({ code: "too-many", file, message: `is not read: ${MAX_OBJECTS} objects came before it` });
       break;
     }
-    const { read, good } = await readAgain(file, nodeName, lastGood);
+    const { read, good } = await readAgain(file, nodeName, lastGood, file === resolve(path));
     if (good !== null && read.problems.length > 0) kept.push(file);
     found.push(...(good ?? read.found));
     problems.push(...read.problems);
@@ -73,12 +73,17 @@ function forgetGone(lastGood: LastGood, files: readonly string[], problems: read
   }
 }
 
-/** A file that shows no change is not parsed again. */
-async function readAgain(file: string, nodeName: string, lastGood: LastGood): Promise<KnownFile> {
+/**
+ * A file that shows no change is not parsed again. Who writes one in its place shows it without anything for a moment:
+ * that is no version of it, nor is it one of a file that is all there is (`isAll`).
+ */
+async function readAgain(file: string, nodeName: string, lastGood: LastGood, isAll: boolean): Promise<KnownFile> {
   const before = lastGood.get(file);
   const stamp = await stampOf(file);
   if (before !== undefined && stamp !== null && stamp === before.stamp) return before;
-  const read = await readFile(file, nodeName);
+  const found = await readFile(file, nodeName);
+  const isMissed = found.isEmpty && (isAll || (before?.good ?? []).length > 0);
+  const read = isMissed ? { ...found, problems: [{ code: "malformed" as const, file, message: EMPTY }] } : found;
   const isSame = stamp !== null && stamp === (await stampOf(file));
   const good = read.problems.length === 0 ? read.found : (before?.good ?? null);
   const known: KnownFile = { stamp: isSame ? stamp : null, read, good };
@@ -95,9 +100,10 @@ async function stampOf(file: string): Promise<string | null> {
   return `${found.dev} ${found.ino} ${found.size} ${found.mtimeNs} ${found.ctimeNs}`;
 }
 
-async function readFile(file: string, nodeName: string): Promise<FileRead> {
+const EMPTY = "holds no object: expected JSON or YAML";
+async function readFile(file: string, nodeName: string): Promise<FileRead & { readonly isEmpty: boolean }> {
   const text = await readText(file, file, MAX_FILE_BYTES);
-  if (!text.ok) return { found: [], problems: [text.error] };
+  if (!text.ok) return { found: [], problems: [text.error], isEmpty: false };
   const { documents, problems } = parseDocuments(text.value, file);
   const found: FoundPod[] = [];
   const refused = [...problems];
@@ -107,7 +113,7 @@ async function readFile(file: string, nodeName: string): Promise<FileRead> {
       else refused.push(pod.error);
     }
   }
-  return { found, problems: refused };
+  return { found, problems: refused, isEmpty: documents.length + problems.length === 0 };
 }
 
 async function filesAt(path: string): Promise<{ files: readonly string[]; problems: ReadProblem[] }> {
@@ -121,7 +127,9 @@ async function filesAt(path: string): Promise<{ files: readonly string[]; proble
 }
 
 async function filesIn(directory: string): Promise<{ files: readonly string[]; problems: ReadProblem[] }> {
-  const names = (await readdir(directory)).filter((name) => !name.startsWith(".")).sort();
+  const listed = (await readdir(directory, { withFileTypes: true })).filter(({ name }) => !name.startsWith("."));
+  const names = listed.map(({ name }) => name).sort();
+  const plain = new Set(listed.filter((entry) => entry.isFile()).map(({ name }) => name));
   const problems: ReadProblem[] = [];
   if (names.length > MAX_FILES) {
     const message = `holds ${names.length} files, of which the first ${MAX_FILES} are read: remove the others`;
@@ -130,6 +138,10 @@ async function filesIn(directory: string): Promise<{ files: readonly string[]; p
   const files: string[] = [];
   for (const name of names.slice(0, MAX_FILES)) {
     const file = join(directory, name);
+    if (plain.has(name)) {
+      files.push(file);
+      continue;
+    }
     const found = await stat(file).catch((error: NodeJS.ErrnoException) => error);
     if (found instanceof Error) problems.push({ code: reasonOf(found)[0], file, message: reasonOf(found)[1] });
     else if (found.isFile()) files.push(file);

@@ -29,3 +29,14 @@ export function findDrift(
   }
   return found;
 }
+
+/**
+ * Files of containers that stay as they are, as `path file`: weights that the runtime made of the same shares by its own
+ * formula. It would write them again whenever it is told of the container, against us each time.
+ */
+export function leftToRuntime(decision: CgroupsDecision, drift: readonly Drift[]): ReadonlySet<string> {
+  const weights = drift.filter(({ cause }) => cause === "weight_formula");
+  if (weights.length === 0) return new Set();
+  const containers = new Set(decision.cgroups.filter(({ level }) => level === "container").map(({ path }) => path));
+  return new Set(weights.filter(({ path }) => containers.has(path)).map(({ path, file }) => `${path} ${file}`));
+}

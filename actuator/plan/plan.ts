@@ -1,6 +1,6 @@
 import type { CgroupsDecision } from "../../api/model/decision.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
-import { changesOf } from "./changes.ts";
+import { type Change, changesOf } from "./changes.ts";
 import { cpusetMoves } from "./cpuset-moves.ts";
 import { CPUSET_FILES } from "./cpuset-nodes.ts";
 import { orderSteps } from "./order.ts";
@@ -13,6 +13,8 @@ export interface PlanOptions {
   /** Remove the cgroups of pods that the decision does not name, if nothing runs in them. */
   readonly removeOrphans: boolean;
   readonly containers: Containers;
+  /** Files that stay as they are, as `path file`; whole knobs only. */
+  readonly leave?: ReadonlySet<string>;
 }
 
 export interface PlanRefusal {
@@ -33,11 +35,15 @@ export function planWrites(
   const { targets, skipped } = targetsOf(decision, state, options.containers);
   const orphans = options.removeOrphans ? orphansOf(decision, state, options.containers) : { remove: [], kept: [] };
   const removed = new Set(orphans.remove.map((cgroup) => cgroup.path));
+  const stays = ({ path, writes }: Change): boolean =>
+    writes.every(({ file }) => options.leave?.has(`${path} ${file}`));
   const steps = orderSteps(
     {
       remove: orphans.remove,
       targets: [...targets.values()],
-      changes: [...targets.values()].flatMap((target) => changesOf(target, state, decision.driver)),
+      changes: [...targets.values()]
+        .flatMap((target) => changesOf(target, state, decision.driver))
+        .filter((change) => !stays(change)),
       moves: CPUSET_FILES.flatMap((file) => cpusetMoves(targets, state, removed, file)),
     },
     state,

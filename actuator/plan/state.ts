@@ -26,5 +26,6 @@ export interface ObservedCgroup {
   readonly missing: readonly string[];
   /** Supported controllers without a directory here (v1) or not enabled here (v2). */
   readonly lacks: readonly string[];
+  /** 0 also where they were not counted, of a cgroup that stays. */
   readonly processes: number;
 }

@@ -1,12 +1,16 @@
+import { memo } from "../../api/model/memo.ts";
+
 /**
  * Paths of cgroups as a decision has them: absolute, below the actuator's own root (`/` is that root itself).
  * No empty, `.` or `..` segment, no control character, no segment that could be mistaken for a file of the kernel.
  */
-export function isCgroupPath(path: string): boolean {
-  if (path === "/") return true;
-  if (!path.startsWith("/") || path.length > 4095) return false;
-  return path.slice(1).split("/").every(isSegment);
-}
+export const isCgroupPath = (path: string): boolean => path.length <= MOST_LENGTH && isGood(path);
+const MOST_LENGTH = 4095;
+/** A pass asks some thousand times about some hundred paths. */
+const isGood = memo(
+  2048,
+  (path) => path === "/" || (path.startsWith("/") && path.slice(1).split("/").every(isSegment)),
+);
 
 /** A character of a text is three bytes at most, and a name has room for 255. */
 const utf8 = new TextEncoder();

@@ -5,6 +5,7 @@ import type { Problem } from "../ports.ts";
 import { type CgroupView, cgroupView } from "./cgroup-view.ts";
 import type { ManagerPorts, ManagerSettings } from "./manager-ports.ts";
 import { isPassDue, type LastPass, passKey } from "./pass-due.ts";
+import { podsOfPass } from "./pass-pods.ts";
 import type { KnownPod, PodSet } from "./pod-set.ts";
 
 /** Keeps the cgroups of the node's pods as they are decided: on each change, and each minute. */
@@ -17,6 +18,12 @@ export class CgroupPasses {
   #last: LastPass | null = null;
   /** What pods may have of this node, as it was last decided; null: not yet. */
   allocatable: QuantityList | null = null;
+  /** By uid: the form in which the last pass saw a pod. */
+  #forms: ReadonlyMap<string, object> = new Map();
+  /** Containers of which the runtime has not heard, with why. */
+  readonly #untold = new Map<string, string>();
+  /** A pod as its cgroups are to be: while it is resized, its former form may stand for a while. */
+  formOf: (known: KnownPod) => Readonly<Record<string, unknown>> = ({ record }) => record.pod;
 
   constructor(ports: ManagerPorts, settings: ManagerSettings, set: PodSet) {
     this.#ports = ports;
@@ -32,22 +39,38 @@ export class CgroupPasses {
   async runIfDue(sequence: number): Promise<readonly Problem[]> {
     const living = this.#set.living();
     const atMs = this.#ports.clock.nowMs();
-    const key = passKey(living, (pod) => this.#versionOf(pod));
+    const forms = new Map(living.map((known) => [known.uid, this.formOf(known)] as const));
+    const key = passKey(living, ({ uid }) => this.#versionOf(forms.get(uid) as object));
     const filesVersion = this.#ports.files.version;
     const { intervalMs } = this.#settings;
     // without the runtime's word nobody knows which cgroups are in use
     if (this.#set.seen === null || !isPassDue(this.#last, living, { atMs, key, filesVersion, intervalMs })) return [];
-    const report = await runPass(this.#loopPorts(living, atMs), this.#passSettings(), sequence);
+    const report = await runPass(this.#loopPorts(living, forms, atMs), this.#passSettings(), sequence);
     const view = cgroupView(report);
+    if (view !== null) this.#forms = forms;
     this.allocatable = report.allocatable?.allocatable ?? this.allocatable;
     this.#last = { atMs, key, filesVersion, view };
     this.#ports.onPass(report);
-    return [...report.problems, ...(await this.#tellRuntime(view))];
+    return [...report.problems, ...(await this.#tellRuntime(view, living))];
   }
 
-  #loopPorts(living: readonly KnownPod[], atMs: number) {
+  /** The last pass saw this very form of the pod. */
+  hasSeen(uid: string, form: object): boolean {
+    return this.#forms.get(uid) === form;
+  }
+
+  /** Null: a pass has seen this very form of the pod, and it is in force everywhere; else why it is not, or "". */
+  whyNotInForce(uid: string, form: object): string | null {
+    if (!this.hasSeen(uid, form)) return "";
+    const place = this.current?.pods.get(uid);
+    if (place === undefined) return "";
+    const untold = [...place.containers.keys()].flatMap((id) => this.#untold.get(id) ?? []);
+    return [...place.faults, ...untold][0] ?? null;
+  }
+
+  #loopPorts(living: readonly KnownPod[], forms: ReadonlyMap<string, object>, atMs: number) {
     const { observeMachine, readConfiguration, client, hierarchy, journal, files } = this.#ports;
-    const pods = this.#set.objects(living, atMs);
+    const pods = podsOfPass(this.#set.objects(living, atMs, forms));
     return {
       observeMachine,
       readConfiguration,
@@ -63,14 +86,22 @@ export class CgroupPasses {
     return { mode: "enforce", containers: "existing", nodeName, cgroupMount, removeOrphans } as const;
   }
 
-  /** So that the runtime's own record of a container agrees with its cgroup. */
-  async #tellRuntime(view: CgroupView | null): Promise<readonly Problem[]> {
-    const told = (view?.rewritten ?? []).map(async ({ containerId, values }) => {
-      const resources = containerResources(values, view?.version ?? 1);
-      const updated = await this.#ports.runtime.updateContainer(containerId, resources);
-      return updated.ok
-        ? []
-        : [{ from: "runtime" as const, message: `${updated.error.call}: ${updated.error.message}` }];
+  /** So that the runtime's own record of a container agrees with its cgroup; while a pod is resized, of each of its own. */
+  async #tellRuntime(view: CgroupView | null, living: readonly KnownPod[]): Promise<readonly Problem[]> {
+    if (view === null) return [];
+    const values = new Map(view.rewritten.map((one) => [one.containerId, one.values] as const));
+    for (const { uid, record } of living) {
+      const place = view.pods.get(uid);
+      const isResized = record.resize?.actuation !== undefined;
+      for (const [id, own] of place?.byId ?? []) if (isResized || this.#untold.has(id)) values.set(id, own);
+    }
+    this.#untold.clear();
+    const told = [...values].map(async ([containerId, own]) => {
+      const updated = await this.#ports.runtime.updateContainer(containerId, containerResources(own, view.version));
+      if (updated.ok) return [];
+      const message = `${updated.error.call}: ${updated.error.message}`;
+      this.#untold.set(containerId, message);
+      return [{ from: "runtime" as const, message }];
     });
     return (await Promise.all(told)).flat();
   }

@@ -10,10 +10,14 @@ export interface PodCgroups {
   readonly values: ReadonlyMap<string, CgroupValues>;
   /** Of containers that run: id -> cgroup. */
   readonly containers: ReadonlyMap<string, string>;
+  /** The same: id -> values. */
+  readonly byId: ReadonlyMap<string, CgroupValues>;
   /** The pod's own limit in bytes; null: none. */
   readonly memory: number | null;
   /** Why it is not as decided, in one line; null: it is, so containers may start in it. */
   readonly fault: string | null;
+  /** The same of every cgroup of it that is not as decided, those of its containers too; what failed comes first. */
+  readonly faults: readonly string[];
 }
 export interface CgroupView {
   readonly version: 1 | 2;
@@ -42,13 +46,18 @@ export function cgroupView({ cgroups, applied }: Pick<PassReport, "cgroups" | "a
 interface Filling extends PodCgroups {
   readonly values: Map<string, CgroupValues>;
   readonly containers: Map<string, string>;
+  readonly byId: Map<string, CgroupValues>;
+  readonly faults: string[];
 }
 const isFault = ({ status, code }: StepResult): boolean =>
   (status === "failed" || status === "skipped" || status === "rolled_back") && code !== "no_such_file";
 
 function podsOf({ cgroups }: CgroupsDecision, faults: readonly StepResult[]): ReadonlyMap<string, PodCgroups> {
   const pods = new Map<string, Filling>();
-  const faultAt = new Map(faults.map(({ step, message }) => [step.path, message]));
+  // what failed says more than what was not tried for it
+  const told = [...faults].sort((a, b) => Number(a.status === "failed") - Number(b.status === "failed"));
+  const faultAt = new Map(told.map(({ step, message }) => [step.path, message]));
+  const failedAt = new Set(faults.filter(({ status }) => status === "failed").map(({ step }) => step.path));
   for (const { pod, level, path, container, containerId, values } of cgroups) {
     if (pod === null) continue;
     if (level === "pod") {
@@ -56,14 +65,21 @@ function podsOf({ cgroups }: CgroupsDecision, faults: readonly StepResult[]): Re
         path,
         values: new Map(),
         containers: new Map(),
+        byId: new Map(),
         memory: values.memory ?? null,
         fault: faultAt.get(path) ?? null,
+        faults: [],
       });
     }
     const filling = pods.get(pod.uid);
+    const fault = faultAt.get(path);
+    if (fault !== undefined && failedAt.has(path)) filling?.faults.unshift(fault);
+    else if (fault !== undefined) filling?.faults.push(fault);
     if (container === null || filling === undefined) continue;
     filling.values.set(container, values);
-    if (containerId !== null) filling.containers.set(containerId, path);
+    if (containerId === null) continue;
+    filling.containers.set(containerId, path);
+    filling.byId.set(containerId, values);
   }
   return pods;
 }

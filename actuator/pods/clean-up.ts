@@ -31,6 +31,22 @@ export async function removePodDirectory(places: PodPlaces, mounter: Mounter): P
   return leftOvers;
 }
 
+/** The directories of pods that are not known. What could not be removed is named. */
+export async function removeLostDirectories(
+  podsDirectory: string,
+  known: ReadonlySet<string>,
+  mounter: Mounter,
+): Promise<readonly LeftOver[]> {
+  const lost = orphanedPods(podsDirectory, known);
+  if (!lost.ok) return [{ path: podsDirectory, why: lost.error }];
+  const leftOvers: LeftOver[] = [];
+  for (const uid of lost.value) {
+    const places = { podDirectory: join(podsDirectory, uid), logDirectory: "" };
+    leftOvers.push(...(await removePodDirectory(places, mounter)));
+  }
+  return leftOvers;
+}
+
 interface RealDirectory {
   readonly path: string;
   readonly device: number;

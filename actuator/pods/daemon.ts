@@ -5,8 +5,9 @@ import type { PassReport } from "../loop.ts";
 import type { Problem } from "../ports.ts";
 import { type Counters, noCounters } from "../status/counters.ts";
 import { EventRing } from "../status/events.ts";
-import { DEFAULT_STATUS_LISTEN, parseListen } from "../status/listen.ts";
+import { DEFAULT_STATUS_LISTEN } from "../status/listen.ts";
 import type { NodeStatus } from "../status/node-status.ts";
+import { openServer } from "../status/open-server.ts";
 import type { StatusServer } from "../status/server.ts";
 import { StatusFile } from "../status/status-file.ts";
 import { drained } from "./drain.ts";
@@ -110,7 +111,8 @@ export class PodsDaemon {
   }
 
   private notePass(report: PassReport): void {
-    this.#pass = report;
+    // a snapshot is large, and nobody looks at it again
+    this.#pass = { ...report, snapshot: null };
     this.#counters.wrote(report.applied?.results.filter(({ status }) => status === "applied").length ?? 0);
     for (const { cause } of report.drift) this.#counters.drifted(cause, 1);
     if (report.decidedBy !== null) this.#counters.decided("cgroups", report.decidedBy);
@@ -134,7 +136,8 @@ export class PodsDaemon {
     this.#options.onProblem(problem);
   }
 
-  private poke(): void {
+  /** The next turn is now. */
+  poke(): void {
     this.#isWoken = true;
     this.#wake();
   }
@@ -158,22 +161,14 @@ export class PodsDaemon {
 
   async #listen(): Promise<void> {
     const { config } = this.#options;
-    const address = parseListen(config.statusListen ?? DEFAULT_STATUS_LISTEN);
-    if (!address.ok || address.value === null) return;
-    const [{ daemonMetrics }, { startStatusServer }] = await Promise.all([
-      import("../status/metrics.ts"),
-      import("../status/server.ts"),
-    ]);
-    const metrics = daemonMetrics();
-    this.#counters = metrics.counters;
-    const server = await startStatusServer({
-      listen: address.value,
-      status: () => this.status(),
-      metrics,
-      ownNames: [config.nodeName],
-    });
-    if (server.ok) this.#server = server.value;
-    else this.#tell({ from: "pods", message: server.error });
+    const opened = await openServer(
+      config.statusListen ?? DEFAULT_STATUS_LISTEN,
+      config,
+      () => this.status(),
+      (message) => this.#tell({ from: "pods", message }),
+    );
+    this.#counters = opened.counters;
+    this.#server = opened.server;
   }
 
   async #end(): Promise<void> {

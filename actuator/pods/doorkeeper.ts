@@ -10,7 +10,6 @@ import { admitted, FORMER_VERSION, formerOf, inTurn, refused, WAITS_FOR_VICTIMS 
 import type { ManagerPorts, ManagerSettings } from "./manager-ports.ts";
 import { PodEvents } from "./pod-events.ts";
 import type { KnownPod, PodSet } from "./pod-set.ts";
-import { changePod } from "./resize.ts";
 import { nodeSnapshot } from "./room.ts";
 
 /** kubelet 1.36: evictPodsToFreeRequests. */
@@ -22,7 +21,6 @@ export class Doorkeeper {
   readonly #settings: ManagerSettings;
   readonly #set: PodSet;
   readonly #allocatable: () => QuantityList | null;
-  /** Grows whenever there may be more room than before. */
   #room = 0;
   readonly #tried = new Map<string, { readonly room: number; readonly atMs: number }>();
   /** Held by the last eviction pass. */
@@ -42,10 +40,16 @@ export class Doorkeeper {
   roomMade(): void {
     this.#room++;
   }
+  /** Grows whenever there may be more room than before. */
+  get room(): number {
+    return this.#room;
+  }
 
   /** Asks about each pod that waits and has not been asked about since there was more room. */
   async admitWaiting(sequence: number): Promise<readonly Problem[]> {
     if (this.#set.seen === null || this.isClosed || this.#allocatable() === null) return [];
+    const strange = this.whyShut();
+    if (strange !== null) return [strange];
     const problems: Problem[] = await this.#takeBack(sequence);
     const waiting = inTurn([...this.#set.all()].filter(({ record }) => record.state === "waits"));
     for (const known of waiting) {
@@ -66,19 +70,17 @@ export class Doorkeeper {
     return problems;
   }
 
-  /** A pod whose form was changed where it is asked for. Answers what keeps it from being noted. */
-  change(uid: string, pod: RunnablePod, nowMs: number): string | null {
-    const known = this.#set.get(uid);
-    if (known === null) return null;
-    if (known.record.state === "waits") {
-      this.#tried.delete(uid);
-      this.#set.records.note(uid, { ...known.record, pod: pod.object });
-      return null;
-    }
-    const changed = changePod(known, pod, nowMs);
-    if (changed === null) return null;
-    const put = this.#set.records.put(uid, changed);
-    return put.ok ? null : put.error;
+  /** INVARIANT: while something runs of which nothing is known, nothing that it may hold is given away. */
+  whyShut(): Problem | null {
+    const strangers = this.#set.strangers();
+    const message = `nobody is let in while pods run whose records are lost: ${strangers.join(", ")}`;
+    return strangers.length === 0 ? null : { from: "pods", message };
+  }
+
+  /** A pod that waits is asked for in another form. */
+  change({ uid, record }: KnownPod, pod: RunnablePod): void {
+    this.#tried.delete(uid);
+    this.#set.records.note(uid, { ...record, pod: pod.object });
   }
 
   async snapshot(
@@ -144,21 +146,28 @@ export class Doorkeeper {
   async #carryOut(known: KnownPod, asked: Admitted): Promise<Problem | null> {
     if (asked.kind === "refused") {
       this.#refuse(known, asked.reason, asked.message, true);
-      await this.#report(asked.answer, known, "skipped", asked.message);
+      await this.report(asked.answer, known, "admit", "skipped", asked.message);
       return null;
     }
     if (asked.kind === "after") {
-      for (const victim of asked.victims) this.#preempt(victim, asked.answer.id);
-      const names = asked.victims.map(({ namespace, name }) => `${namespace}/${name}`).join(", ");
-      this.#refuse(known, WAITS_FOR_VICTIMS, `comes in once ${names} ended`, false);
+      const names = this.preemptAll(asked.victims, asked.answer.id);
+      const message = `comes in once ${names} ended`;
+      this.#refuse(known, WAITS_FOR_VICTIMS, message, false);
+      await this.report(asked.answer, known, "admit", "skipped", message);
       return null;
     }
-    const kept = this.#ports.files.keep(asked.answer.next);
+    const fault = this.#letIn(known, asked.answer.next);
+    const message = fault?.message ?? "";
+    await this.report(asked.answer, known, "admit", fault === null ? "applied" : "skipped", message);
+    return fault;
+  }
+
+  /** Answers what keeps it from being noted. */
+  #letIn({ uid, record }: KnownPod, next: unknown): Problem | null {
+    const kept = this.#ports.files.keep(next);
     if (!kept.ok) return { from: "state-files", message: kept.error };
-    const put = this.#set.records.put(known.uid, admitted(known.record, this.#ports.clock.nowMs()));
-    if (!put.ok) return { from: "pods", message: put.error };
-    await this.#report(asked.answer, known, "applied", "");
-    return null;
+    const put = this.#set.records.put(uid, admitted(record, this.#ports.clock.nowMs()));
+    return put.ok ? null : { from: "pods", message: put.error };
   }
 
   #refuse(known: KnownPod, reason: string, message: string, isTold: boolean): void {
@@ -170,6 +179,12 @@ export class Doorkeeper {
     if (isNew && isTold) this.#eventsOf(pod).warning(reason, message);
   }
 
+  /** Ends them all. Answers their names. */
+  preemptAll(victims: readonly Victim[], decisionId: string | null): string {
+    for (const victim of victims) this.#preempt(victim, decisionId);
+    return victims.map(({ namespace, name }) => `${namespace}/${name}`).join(", ");
+  }
+
   #preempt({ uid }: Victim, decisionId: string | null): void {
     const victim = this.#set.get(uid);
     if (victim === null || victim.record.state !== "lives") return;
@@ -179,14 +194,15 @@ export class Doorkeeper {
     if (fault !== null) this.#ports.onProblem({ from: "pods", message: fault });
   }
 
-  async #report(
+  async report(
     answer: DecisionAnswer,
     { pod }: KnownPod,
+    op: "admit" | "resize",
     status: "applied" | "skipped",
     message: string,
   ): Promise<void> {
     const at = new Date(this.#ports.clock.nowMs()).toISOString();
-    const step = { op: "admit", pod: `${pod.namespace}/${pod.name}`, uid: pod.uid, status, message };
+    const step = { op, pod: `${pod.namespace}/${pod.name}`, uid: pod.uid, status, message };
     await this.#ports.client.report({ at, dryRun: false, complete: true, results: [step] }, answer);
   }
 

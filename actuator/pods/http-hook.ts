@@ -1,6 +1,5 @@
-import { request as httpRequest } from "node:http";
-import { request as httpsRequest } from "node:https";
 import { err, ok, type Result } from "../../api/model/result.ts";
+import { http, https } from "../http.ts";
 import type { LifecycleHandler } from "../lifecycle/pod.ts";
 
 export type HttpGet = Extract<LifecycleHandler, { http: unknown }>["http"];
@@ -29,7 +28,7 @@ function ask(
   host: string,
   signal: AbortSignal,
 ): Promise<Result<null, string>> {
-  const request = scheme === "https" ? httpsRequest : httpRequest;
+  const { request } = scheme === "https" ? https : http;
   const path = get.path.startsWith("/") ? get.path : `/${get.path}`;
   const options = {
     host,

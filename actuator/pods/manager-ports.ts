@@ -16,7 +16,7 @@ import type { PodWorker } from "./worker.ts";
 export interface ManagerPorts {
   readonly clock: PodClock;
   readonly runtime: Pick<PodRuntime, "pods" | "updateContainer">;
-  readonly worker: Pick<PodWorker, "sync" | "end" | "forget">;
+  readonly worker: Pick<PodWorker, "sync" | "end" | "forget" | "clear">;
   readonly readPods: () => Promise<PodsRead>;
   readonly readConfiguration: () => Promise<Result<unknown, Problem>>;
   readonly observeMachine: () => MachineFacts;

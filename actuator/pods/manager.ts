@@ -3,6 +3,7 @@ import type { RunnablePod } from "../lifecycle/pod.ts";
 import type { PodEnd } from "../lifecycle/pod-end.ts";
 import { finishedPhase } from "../lifecycle/pod-status.ts";
 import type { PodRecord } from "../lifecycle/record.ts";
+import { resizeRestarts } from "../lifecycle/resize-restarts.ts";
 import { type RosterChange, rosterChanges } from "../lifecycle/roster.ts";
 import type { Problem } from "../ports.ts";
 import { CgroupPasses } from "./cgroup-passes.ts";
@@ -11,9 +12,13 @@ import { type DesiredPods, desiredPodsReader, type RefusedManifest } from "./des
 import { Doorkeeper } from "./doorkeeper.ts";
 import { admitted, arrival } from "./entrance.ts";
 import { Evictor } from "./evictor.ts";
+import { LostDirectories } from "./lost-directories.ts";
 import type { ManagerPorts, ManagerSettings } from "./manager-ports.ts";
+import { endOf, waitingAgain } from "./pod-ends.ts";
 import { PodEvents } from "./pod-events.ts";
 import { type KnownPod, PodSet } from "./pod-set.ts";
+import { ResizeActuator } from "./resize/actuator.ts";
+import { Resizer } from "./resize/resizer.ts";
 import { Workers } from "./workers.ts";
 
 /** What a turn saw that a person should know. */
@@ -37,7 +42,10 @@ export class PodManager {
   readonly #workers: Workers;
   readonly #passes: CgroupPasses;
   readonly #doorkeeper: Doorkeeper;
+  readonly #resizer: Resizer;
+  readonly #resizes: ResizeActuator;
   readonly #evictor: Evictor;
+  readonly #lost: LostDirectories;
   #desired: DesiredPods | null = null;
   #sequence = 0;
 
@@ -48,8 +56,13 @@ export class PodManager {
     this.#workers = new Workers(ports, settings, this.set);
     this.#passes = new CgroupPasses(ports, settings, this.set);
     this.#doorkeeper = new Doorkeeper(ports, settings, this.set, () => this.#passes.allocatable);
+    this.#resizer = new Resizer(ports, settings, this.set, this.#doorkeeper, () => this.#passes.allocatable);
+    this.#lost = new LostDirectories(ports);
+    this.#resizes = new ResizeActuator(ports, this.set, this.#passes, () => this.#doorkeeper.roomMade());
+    this.#workers.mayRestart = (known) => this.#resizes.mayRestart(known);
     this.#doorkeeper.onEnd = (uid, end) => this.end(uid, end);
     this.#evictor = new Evictor(ports, settings, this.set, this.#doorkeeper);
+    this.#evictor.isCleared = (uid) => this.#workers.leavers.isCleared(uid);
   }
 
   /** Of the last pass over the cgroups; null: there was none yet. */
@@ -75,8 +88,11 @@ export class PodManager {
     this.#sequence++;
     // who is let in is asked about with what the node can give
     if (this.#passes.allocatable === null) problems.push(...(await this.#passes.runIfDue(this.#sequence)));
+    problems.push(...(await this.#resizer.askWaiting(this.#sequence)));
     problems.push(...(await this.#doorkeeper.admitWaiting(this.#sequence)));
+    this.#resizes.look();
     problems.push(...(await this.#passes.runIfDue(this.#sequence)));
+    problems.push(...this.#resizes.settle());
     if (looked.ok) this.#workers.putToWork(untouched, this.#passes.current);
     problems.push(...(await this.#evictor.runIfDue(this.#sequence)));
     const { refused = [], notices = [] } = this.#desired ?? {};
@@ -107,10 +123,12 @@ export class PodManager {
       seen: this.set.seen,
       nowMs,
     });
+    this.#resizer.begin();
     for (const change of changes) {
       const noted = this.#noteOne(change, nowMs);
       if (noted !== null) problems.push({ from: "pods", message: noted });
     }
+    if (!isUnread && desired?.whole === true) this.#lost.look([this.set.seen, this.set.records.known]);
   }
 
   /** Answers what keeps it from being noted. */
@@ -122,16 +140,24 @@ export class PodManager {
       case "adopts":
         return this.#put(change.pod.uid, admitted(arrival(change.pod, nowMs), nowMs));
       case "changes":
-        return this.#doorkeeper.change(change.uid, change.pod, nowMs);
+        return this.#change(change.uid, change.pod);
       case "ends":
         return this.end(change.uid, change.end);
       case "leaves":
-        this.#workers.forget(change.uid, () => this.#doorkeeper.roomMade());
+        this.#workers.leavers.forget(change.uid, () => this.#doorkeeper.roomMade());
         return null;
       case "orphan":
-        this.#workers.endOrphan(change.uid);
+        this.#workers.leavers.endOrphan(change.uid);
         return null;
     }
+  }
+
+  #change(uid: string, pod: RunnablePod): string | null {
+    const known = this.set.get(uid);
+    if (known === null) return null;
+    if (known.record.state !== "waits") return this.#resizer.change(known, pod);
+    this.#doorkeeper.change(known, pod);
+    return null;
   }
 
   /** INVARIANT: that a pod is to end lies on the disk before anything of it is stopped. Answers why it does not. */
@@ -154,11 +180,12 @@ export class PodManager {
   #settleEnding(known: KnownPod, nowMs: number): string | null {
     const { uid, pod, record, seen } = known;
     if (!isStopped(seen)) return null;
-    this.#doorkeeper.roomMade();
     if (record.end?.cause === "deleted") {
-      this.#workers.forget(uid, () => {});
+      // it holds its room for as long as its record is there
+      this.#workers.leavers.forget(uid, () => this.#doorkeeper.roomMade());
       return null;
     }
+    this.#doorkeeper.roomMade();
     // nobody else would ever start a static pod again
     if (pod.isStatic || record.end?.cause === "drained") return this.#put(uid, waitingAgain(record));
     return this.#put(uid, this.#endedRecord(known, nowMs));
@@ -170,7 +197,7 @@ export class PodManager {
       this.#eventsOf(pod).normal(DEADLINE_REASON, DEADLINE_MESSAGE);
       return this.end(uid, endOf("deadline", DEADLINE_REASON, DEADLINE_MESSAGE, nowMs));
     }
-    if (seen === null || !isStopped(seen)) return null;
+    if (seen === null || !isStopped(seen) || resizeRestarts(record, seen).size > 0) return null;
     if (finishedPhase(pod, seen, this.set.statusOf(known, nowMs)) === null) return null;
     this.#doorkeeper.roomMade();
     return this.#put(uid, this.#endedRecord(known, nowMs));
@@ -190,25 +217,3 @@ export class PodManager {
     return put.ok ? null : put.error;
   }
 }
-
-export const endOf = (cause: PodEnd["cause"], reason: string, message: string, sinceMs: number): PodEnd => ({
-  cause,
-  reason,
-  message,
-  sinceMs,
-  graceSeconds: null,
-  decisionId: null,
-});
-
-/** A pod that was ended for another's sake, and that nobody has deleted. */
-const waitingAgain = (record: PodRecord): PodRecord => ({
-  ...record,
-  state: "waits",
-  admittedAtMs: null,
-  backOff: {},
-  refusal:
-    record.end === null || record.end.cause === "drained"
-      ? null
-      : { reason: record.end.reason, message: record.end.message, sinceMs: record.end.sinceMs, tries: 0 },
-  end: null,
-});

@@ -58,8 +58,8 @@ const passFigures = (pass: PassReport | null) => ({
   decidedBy: pass?.decidedBy ?? null,
 });
 
-/** What differed when it was looked at, and was not put right then, differs still. */
-function cgroupRows(pass: PassReport | null): ReadonlyMap<string, readonly CgroupRow[]> {
+/** By uid. What differed when it was looked at, and was not put right then, differs still. */
+export function cgroupRows(pass: PassReport | null): ReadonlyMap<string, readonly CgroupRow[]> {
   const rows = new Map<string, CgroupRow[]>();
   if (pass?.cgroups === null || pass === null) return rows;
   const done = new Set(
@@ -79,7 +79,8 @@ function cgroupRows(pass: PassReport | null): ReadonlyMap<string, readonly Cgrou
   return rows;
 }
 
-function cpusetsOf(pass: PassReport | null): ReadonlyMap<string, ReadonlyMap<string, string>> {
+/** By uid and container. */
+export function cpusetsOf(pass: PassReport | null): ReadonlyMap<string, ReadonlyMap<string, string>> {
   const pods = new Map<string, Map<string, string>>();
   for (const { pod, container, values } of pass?.cgroups?.cgroups ?? []) {
     if (pod === null || container === null || values.cpusetCpus === undefined) continue;

@@ -1,3 +1,4 @@
+import { mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { QuantityList } from "../../api/model/decision.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
@@ -35,7 +36,7 @@ export interface OpenPods {
   readonly close: () => Promise<void>;
 }
 
-/** Running pods on this machine's runtime. Errors: the endpoint is none, the records cannot be read. */
+/** Running pods on this machine's runtime. Errors: the endpoint is none, the records cannot be read, a directory cannot be made. */
 export async function openPods(
   shared: PodsShared,
   config: ActuatorConfig,
@@ -50,6 +51,12 @@ export async function openPods(
   const told = (message: string) => events.onProblem({ from: "pods", message });
   const records = PodRecords.open(join(config.stateDir, "pods"), told);
   if (!records.ok) return records;
+  try {
+    // which file system the pods' is, is settled by the first look at it
+    mkdirSync(config.podsDirectory, { recursive: true, mode: 0o750 });
+  } catch (e) {
+    return err(`pods in ${config.podsDirectory}: ${(e as Error).message}`);
+  }
   const first = await shared.readConfiguration();
   if (!first.ok) return err(first.error.message);
   const known = new Known(first.value);
@@ -106,16 +113,25 @@ export async function openPods(
   return ok({ manager, stats, close });
 }
 
+/** What may change while the daemon runs is read when it is used. */
 const settingsOf = (config: ActuatorConfig): ManagerSettings => ({
   nodeName: config.nodeName,
   owner: config.cgroupRoot,
   hostIPs: hostAddresses(),
   cgroupMount: config.cgroupMount,
   cgroupRoot: config.cgroupRoot,
-  removeOrphans: config.removeOrphans,
-  intervalMs: config.intervalSeconds * 1000,
-  evictionMs: config.evictionPeriodSeconds * 1000,
-  retryMs: config.retrySeconds * 1000,
+  get removeOrphans() {
+    return config.removeOrphans;
+  },
+  get intervalMs() {
+    return config.intervalSeconds * 1000;
+  },
+  get evictionMs() {
+    return config.evictionPeriodSeconds * 1000;
+  },
+  get retryMs() {
+    return config.retrySeconds * 1000;
+  },
   mostAtOnce: 8,
 });
 

@@ -14,10 +14,10 @@ export interface LastPass {
 }
 
 /** What the cgroups depend on: the pods with their resources, and the containers that run. */
-export function passKey(living: readonly KnownPod[], recordVersion: (pod: object) => number): string {
-  const parts = living.map(({ uid, record, seen }) => {
-    const running = seen?.containers.filter(({ state }) => state === "running").map(({ id }) => id) ?? [];
-    return `${uid}#${recordVersion(record.pod)}:${running.join(",")}`;
+export function passKey(living: readonly KnownPod[], versionOf: (known: KnownPod) => number): string {
+  const parts = living.map((known) => {
+    const running = known.seen?.containers.filter(({ state }) => state === "running").map(({ id }) => id) ?? [];
+    return `${known.uid}#${versionOf(known)}:${running.join(",")}`;
   });
   return parts.sort().join(" ");
 }
@@ -35,6 +35,8 @@ export function isPassDue(
   if (view === null) return age >= RETRY_MS;
   if (living.some(({ uid, record }) => record.state === "lives" && !view.pods.has(uid))) return true;
   if (now.key !== last.key) return age >= SOON_MS;
-  const isFaulty = view.cpusetFault !== null || [...view.pods.values()].some(({ fault }) => fault !== null);
-  return isFaulty && age >= RETRY_MS;
+  const isFaulty = view.cpusetFault !== null || [...view.pods.values()].some(({ faults }) => faults.length > 0);
+  // the runtime may not have heard of it
+  const isResized = living.some(({ record }) => record.resize?.actuation !== undefined);
+  return (isFaulty || isResized) && age >= RETRY_MS;
 }

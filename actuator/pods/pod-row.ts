@@ -89,12 +89,13 @@ const known = new WeakMap<object, PodResources>();
 function resourcesOf(pod: RunnablePod): PodResources {
   const before = known.get(pod.object);
   if (before !== undefined) return before;
-  const found = readResources(pod);
+  const { status: _status, ...object } = pod.object;
+  const found = resourcesIn(object);
   known.set(pod.object, found);
   return found;
 }
-function readResources(pod: RunnablePod): PodResources {
-  const { status: _status, ...object } = pod.object;
+/** Of a pod's object without its status. */
+export function resourcesIn(object: object): PodResources {
   const parsed = podSchema.safeParse(object);
   const none = { cpuRequestMilli: null, cpuLimitMilli: null, memoryRequestBytes: null, memoryLimitBytes: null };
   if (!parsed.success) return none;

@@ -2,13 +2,14 @@ import { qosClass } from "../../api/decide/resources/qos.ts";
 import { pod as podSchema } from "../../api/model/pod.ts";
 import { withDefaultRequests } from "../../api/model/pod-defaults.ts";
 import type { HeldBack } from "../lifecycle/actions.ts";
+import { isStopped } from "../lifecycle/finished.ts";
 import type { RunnablePod } from "../lifecycle/pod.ts";
 import { podStatus } from "../lifecycle/pod-status.ts";
 import type { PodRecord } from "../lifecycle/record.ts";
 import { OWNER, type RuntimeContainer, type RuntimePod, type RuntimePods } from "../lifecycle/runtime-pod.ts";
 import { runnablePod } from "../lifecycle/spec/runnable-pod.ts";
 import type { StartError } from "../lifecycle/status/containers.ts";
-import type { PodStatus, QosClass } from "../lifecycle/status/status.ts";
+import type { ContainerStatus, PodStatus, QosClass } from "../lifecycle/status/status.ts";
 import type { PodRecords } from "./records.ts";
 
 /** Adds what the machine knows of a container, and the runtime does not: its last words. */
@@ -28,6 +29,13 @@ export interface Worked {
   readonly heldBack: readonly HeldBack[];
   readonly starting: ReadonlySet<string>;
 }
+/** A status, with all that it was made of. */
+interface Told extends Pick<KnownPod, "record" | "seen"> {
+  readonly worked: Worked;
+  readonly status: PodStatus;
+  /** Made again of itself, it was the same. */
+  readonly isSettled: boolean;
+}
 const NOTHING_WORKED: Worked = { errors: {}, heldBack: [], starting: new Set() };
 
 /** The node's pods: the records on the disk, what the runtime holds, and what the last turns of work came to. */
@@ -38,7 +46,7 @@ export class PodSet {
   readonly #pods = new WeakMap<object, RunnablePod>();
   readonly #classes = new WeakMap<object, QosClass>();
   readonly #worked = new Map<string, Worked>();
-  readonly #statuses = new Map<string, PodStatus>();
+  readonly #told = new Map<string, Told>();
   readonly #complete: CompleteContainer;
   #raw: RuntimePods | null = null;
   #seen: RuntimePods | null = null;
@@ -60,6 +68,13 @@ export class PodSet {
   /** Null: it was never heard. */
   get seen(): RuntimePods | null {
     return this.#seen;
+  }
+
+  /** Uids of pods that run under the daemon's name and of which it has no record: what they hold is not counted. */
+  strangers(): readonly string[] {
+    return [...(this.#seen ?? [])].flatMap(([uid, seen]) =>
+      this.records.get(uid) === undefined && !isStopped(seen) ? [uid] : [],
+    );
   }
 
   *all(): Generator<KnownPod> {
@@ -96,31 +111,43 @@ export class PodSet {
   }
   forget(uid: string): void {
     this.#worked.delete(uid);
-    this.#statuses.delete(uid);
+    this.#told.delete(uid);
   }
 
-  /** Of the status that was told last. */
+  /** Of the status that was told last; the very same one while nothing that it is made of changes. */
   statusOf(known: KnownPod, nowMs: number): PodStatus {
     const { uid, pod, record, seen } = known;
-    const previous = this.#statuses.get(uid) ?? (record.status as PodStatus | undefined) ?? null;
-    const { errors, heldBack, starting } = this.worked(uid);
-    const options = {
+    const told = this.#told.get(uid);
+    const worked = this.worked(uid);
+    const isOfThese = told?.record === record && told.seen === seen && told.worked === worked;
+    if (told?.isSettled && isOfThese) return told.status;
+    const previous = told?.status ?? (record.status as PodStatus | undefined) ?? null;
+    const made = podStatus(pod, record, seen, {
+      inForce: record.resize?.actuation?.former ?? {},
       nowMs,
       hostIPs: this.#hostIPs,
       qosClass: this.classOf(pod),
       previous,
-      errors,
-      heldBack,
-      starting,
-    };
-    const status = podStatus(pod, record, seen, options);
-    this.#statuses.set(uid, status);
+      ...worked,
+    });
+    // what follows from itself follows from itself again: only a change of state has the time in it
+    const isSettled = previous !== null && JSON.stringify(made) === JSON.stringify(previous);
+    const status = isSettled ? previous : made;
+    this.#told.set(uid, { record, seen, worked, status, isSettled });
     return status;
   }
 
-  /** As a snapshot tells them: with what is allocated to them, and their status. */
-  objects(pods: readonly KnownPod[], nowMs: number): readonly unknown[] {
-    return pods.map((known) => ({ ...known.record.pod, status: this.statusOf(known, nowMs) }));
+  /** As a snapshot tells them: with what is allocated to them, and their status; `forms` by uid: in another form. */
+  objects(
+    pods: readonly KnownPod[],
+    nowMs: number,
+    forms: ReadonlyMap<string, object> = new Map(),
+  ): readonly unknown[] {
+    return pods.map((known) => {
+      const status = this.statusOf(known, nowMs);
+      const form = forms.get(known.uid) ?? known.record.pod;
+      return { ...form, status: form === known.record.pod ? status : withoutResources(status) };
+    });
   }
 
   classOf(pod: RunnablePod): QosClass {
@@ -139,4 +166,15 @@ export class PodSet {
     if (sandboxes.length + containers.length === 0) return null;
     return { ...pod, sandboxes, containers: containers.map((container) => this.#complete(pod, container)) };
   }
+}
+
+/** So that nobody takes what is allocated for what the form asks for. */
+function withoutResources(status: PodStatus): PodStatus {
+  const bare = ({ allocatedResources: _, resources: __, ...rest }: ContainerStatus): ContainerStatus => rest;
+  const { initContainerStatuses: init, containerStatuses } = status;
+  return {
+    ...status,
+    ...(init !== undefined && { initContainerStatuses: init.map(bare) }),
+    containerStatuses: containerStatuses.map(bare),
+  };
 }

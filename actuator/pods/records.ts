@@ -22,6 +22,8 @@ export class PodRecords {
       ownFolder(directory);
       for (const name of readdirSync(directory)) {
         if (name.endsWith(SUFFIX)) records.#read(join(directory, name), onProblem);
+        // a crash, or a full disk, cut it short
+        else if (name.endsWith(`${SUFFIX}.new`)) unlinkSync(join(directory, name));
       }
     } catch (e) {
       return err(`records of pods in ${directory}: ${(e as Error).message}`);
@@ -35,6 +37,9 @@ export class PodRecords {
   entries(): IterableIterator<[string, PodRecord]> {
     return this.#records.entries();
   }
+  get known(): ReadonlyMap<string, PodRecord> {
+    return this.#records;
+  }
   get size(): number {
     return this.#records.size;
   }
@@ -42,7 +47,10 @@ export class PodRecords {
   /** INVARIANT: on the disk when it succeeds; else as it was before. */
   put(uid: string, record: PodRecord): Result<null, string> {
     const written = replaceFile(this.#file(uid), [JSON.stringify({ uid, record })]);
-    if (!written.ok) return err(`the record of pod ${uid}: ${written.error.message}`);
+    if (!written.ok) {
+      remove(`${this.#file(uid)}.new`);
+      return err(`the record of pod ${uid}: ${written.error.message}`);
+    }
     this.#records.set(uid, record);
     return ok(null);
   }
@@ -77,6 +85,14 @@ export class PodRecords {
     } catch (e) {
       onProblem(`${file} cannot be read: ${(e as Error).message}: left aside`);
     }
+  }
+}
+/** What a full disk cut short. */
+function remove(file: string): void {
+  try {
+    unlinkSync(file);
+  } catch {
+    // it never was there
   }
 }
 const SUFFIX = ".pod.json";

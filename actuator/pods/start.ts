@@ -30,11 +30,12 @@ export interface StartAsked {
   readonly container: PodContainer;
   /** Its restart count. */
   readonly attempt: number;
-  readonly values: CgroupValues;
+  /** Asked right before it is made, since pulling its image may take long; null: not decided. */
+  readonly values: () => CgroupValues | null;
 }
 
 /** The turn was cut short between two steps. */
-export type Started = ContainerFault | "started" | "cut";
+export type Started = ContainerFault | "started" | "cut" | "undecided";
 
 /**
  * Starts a container: image, configuration, create, start, postStart hook. Tells the kubelet's events. What comes back is
@@ -55,7 +56,9 @@ export async function startContainer(turn: StartTurn, asked: StartAsked): Promis
     return image.error;
   }
   if (signal.aborted) return "cut";
-  const config = await configOf(turn, asked, image.value);
+  const values = asked.values();
+  if (values === null) return "undecided";
+  const config = await configOf(turn, { ...asked, values }, image.value);
   if (!config.ok) return failed("CreateContainerConfigError", config.error);
   if (signal.aborted) return "cut";
   const created = await runtime.createContainer(sandboxId, config.value, sandboxConfig);
@@ -71,7 +74,7 @@ export async function startContainer(turn: StartTurn, asked: StartAsked): Promis
 
 async function configOf(
   turn: StartTurn,
-  asked: StartAsked,
+  asked: Pick<StartAsked, "container" | "attempt"> & { readonly values: CgroupValues },
   image: LocalImage,
 ): Promise<Result<ContainerConfig, string>> {
   const { pod, places, podIps, mounter, owner, node } = turn;

@@ -40,9 +40,9 @@ export async function syncPod(
     turn.events.normal("SandboxChanged", "Pod sandbox changed, it will be killed and re-created.");
   const killed = await kill(turn, asked);
   if (killed !== null || signal.aborted) return end(killed);
-  await removeDead(turn, asked);
+  const kept = await removeDead(turn, asked);
   const isStarting = actions.createSandbox || actions.initToStart.length + actions.toStart.length > 0;
-  if (!isStarting || signal.aborted) return end(null);
+  if (!isStarting || signal.aborted) return end(kept);
   const unmade = await makeFiles(turn);
   if (unmade !== null || signal.aborted) return end(unmade);
   const sandbox = await sandboxOf(turn, asked);
@@ -71,14 +71,17 @@ async function kill(turn: SyncTurn, { pod, actions }: SyncAsked): Promise<string
   return null;
 }
 
-/** With their logs, as the kubelet does; one that cannot be removed is there the next time again. */
-async function removeDead({ ports, seen, runtime, signal }: SyncTurn, { actions }: SyncAsked): Promise<void> {
+/** With their logs, as the kubelet does; one that cannot be removed is there the next time again. Null: all are removed. */
+async function removeDead({ ports, seen, runtime, signal }: SyncTurn, { actions }: SyncAsked): Promise<string | null> {
+  let kept: string | null = null;
   for (const id of actions.toRemove) {
-    if (signal.aborted) return;
+    if (signal.aborted) return kept;
     const logPath = seen.containers.find((c) => c.id === id)?.logPath ?? "";
     if (logPath !== "" && !removeContainerLog(ports.roots.podLogsDirectory, logPath).ok) continue;
-    await runtime.removeContainer(id);
+    const removed = await runtime.removeContainer(id);
+    if (!removed.ok) kept = `failed to remove container "${id}": ${kubeletText(removed.error)}`;
   }
+  return kept;
 }
 
 /** Null: they are made. */
@@ -117,13 +120,9 @@ async function startAll(
   const undecided: string[] = [];
   const faults: Record<string, ContainerFault> = {};
   const start = async (container: PodContainer, attempt: number): Promise<boolean> => {
-    const values = valuesOf(container.name);
-    if (values === null) {
-      undecided.push(container.name);
-      return false;
-    }
-    const end = await startContainer(startTurn, { container, attempt, values });
+    const end = await startContainer(startTurn, { container, attempt, values: () => valuesOf(container.name) });
     if (end === "started") started.push(container.name);
+    else if (end === "undecided") undecided.push(container.name);
     else if (end !== "cut") faults[container.name] = end;
     return end === "started";
   };

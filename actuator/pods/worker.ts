@@ -4,6 +4,7 @@ import { stoppingMessage, stopsOf } from "../lifecycle/ending.ts";
 import { podAddresses } from "../lifecycle/env.ts";
 import type { RunnablePod } from "../lifecycle/pod.ts";
 import type { RuntimePod } from "../lifecycle/runtime-pod.ts";
+import { type LeftOver, removeLostDirectories } from "./clean-up.ts";
 import type { PodClock } from "./clock.ts";
 import { type Forgotten, forgetPod } from "./forget.ts";
 import type { ContainerFault, Images } from "./images.ts";
@@ -119,6 +120,16 @@ export class PodWorker {
       return await forgetPod(this.#ports, { pod, seen, runtime, signal });
     } catch (error) {
       return { isGone: false, leftOvers: [{ path: `${pod.namespace}/${pod.name}`, why: unexpected(error) }] };
+    }
+  }
+
+  /** Removes the directories of all pods but these. What stays is named. */
+  async clear(known: ReadonlySet<string>): Promise<readonly LeftOver[]> {
+    const { roots, mounter } = this.#ports;
+    try {
+      return await removeLostDirectories(roots.podsDirectory, known, mounter);
+    } catch (error) {
+      return [{ path: roots.podsDirectory, why: unexpected(error) }];
     }
   }
 

@@ -26,11 +26,11 @@ export const problem = (status: number, code: string, detail: string): Answer =>
 });
 
 /** What keeps the daemon from its work; empty: it is ready. */
-export function notReady({ pass, runtime, mode }: NodeStatus): readonly string[] {
+export function notReady({ pass, runtime, mode, runsPods }: NodeStatus): readonly string[] {
   return [
     ...(pass === null ? ["the first pass has not ended yet"] : []),
-    // who only observes needs none
-    ...(runtime === null && mode === "enforce" ? ["the container runtime does not answer"] : []),
+    // who runs no pods needs none
+    ...(runtime === null && mode === "enforce" && runsPods !== false ? ["the container runtime does not answer"] : []),
   ];
 }
 

@@ -80,6 +80,7 @@ const schema: z.ZodType<NodeStatus> = z.looseObject({
   nodeName: text,
   pid: number,
   mode: z.enum(["observe", "enforce"]),
+  runsPods: z.literal(false).optional(),
   runtime: z.looseObject({ name: text, version: text }).nullable(),
   pass: z
     .looseObject({

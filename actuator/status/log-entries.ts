@@ -6,6 +6,7 @@ import type { PassReport } from "../loop.ts";
 import { isTold } from "../plan/drift.ts";
 import type { DecisionAnswer, Problem } from "../ports.ts";
 import type { Recovery } from "../recover.ts";
+import type { Reloaded } from "../reload.ts";
 import type { LogEntry } from "./log.ts";
 
 export const problemEntry = ({ from, message }: Problem): LogEntry => ({
@@ -93,6 +94,13 @@ export const settledEntry = ({ kind, done, left }: Settled): LogEntry => ({
   level: "warn",
   message: "a collection was cut short",
   fields: { about: "recovery", kind, done: done.length, left: left.length },
+});
+
+/** What a person changed and is not in force is to be seen. */
+export const reloadEntry = ({ taken, left }: Reloaded): LogEntry => ({
+  level: left.length > 0 ? "warn" : "info",
+  message: left.length > 0 ? "settings read again, and some wait for a restart" : "settings read again",
+  fields: { about: "reload", taken, left },
 });
 
 export function recoveryEntry({ outcome, steps }: Recovery): LogEntry {

@@ -1,5 +1,8 @@
-import pino from "pino";
+import { createRequire } from "node:module";
+import type { pino as Pino } from "pino";
 import type { LogLevel } from "./log-level.ts";
+
+const require = createRequire(import.meta.url);
 
 /** One line. Its fields are chosen one by one: never a pod, a snapshot or an environment as a whole. */
 export interface LogEntry {
@@ -15,6 +18,8 @@ export interface DaemonLog {
 
 /** JSON lines in pino's form, as the API's log, to a file descriptor (2, standard error), written in the background and soon. */
 export function jsonLog(level: LogLevel, fd = 2): DaemonLog {
+  // only where it is asked for: some MB of a small daemon
+  const pino = require("pino") as typeof Pino;
   const destination = pino.destination({ fd, sync: false, minLength: 4096, periodicFlush: 200 });
   // someone who closed the other end of the pipe does not want the lines
   destination.on("error", () => {});

@@ -1,7 +1,7 @@
-import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { Counters } from "./counters.ts";
 import { nodeGauges } from "./node-gauges.ts";
 import type { NodeStatus } from "./node-status.ts";
+import { Counter, Gauge, Histogram, Registry } from "./prom-parts.ts";
 
 export interface Rendered {
   readonly type: string;

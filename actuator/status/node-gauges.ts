@@ -1,5 +1,5 @@
-import { Counter, Gauge, type Registry } from "prom-client";
 import type { NodeStatus, PodRow } from "./node-status.ts";
+import { Counter, Gauge, type Registry } from "./prom-parts.ts";
 
 const PHASES = ["Pending", "Running", "Succeeded", "Failed", "Unknown"] as const;
 const STATES = ["waits", "lives", "ends", "ended"] as const;

@@ -9,6 +9,8 @@ export interface NodeStatus {
   readonly pid: number;
   /** `observe`: nothing is started, stopped or written. */
   readonly mode: "observe" | "enforce";
+  /** False: it only compares the cgroups of pods that others run. Absent: it runs them. */
+  readonly runsPods?: false | undefined;
   readonly runtime: { readonly name: string; readonly version: string } | null;
   /** How the last pass went. */
   readonly pass: {

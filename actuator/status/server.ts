@@ -1,6 +1,7 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { err, ok, type Result } from "../../api/model/result.ts";
+import { http } from "../http.ts";
 import { type Answer, type AnswerSources, answer, problem } from "./answers.ts";
 import { hostText, isOwnHost, type ListenAddress } from "./listen.ts";
 
@@ -31,7 +32,7 @@ const HEADERS = {
 /** Answers what the daemon sees and did; changes nothing. Errors: the address cannot be listened on, with what to do. */
 export function startStatusServer(options: StatusServerOptions): Promise<Result<StatusServer, string>> {
   const { host, port } = options.listen;
-  const server = createServer({ ...TIMES, maxHeaderSize: LIMITS.headerBytes }, (request, response) => {
+  const server = http.createServer({ ...TIMES, maxHeaderSize: LIMITS.headerBytes }, (request, response) => {
     void reply(request, response, options);
   });
   server.maxConnections = LIMITS.connections;

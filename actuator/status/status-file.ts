@@ -6,6 +6,7 @@ import type { NodeStatus } from "./node-status.ts";
 export const statusFile = (stateDir: string): string => join(stateDir, "status.json");
 
 const EVERY_MS = 5000;
+const AT_LEAST_EVERY_MS = 60_000;
 const OWNER_ONLY = 0o600;
 
 export interface StatusFileOptions {
@@ -24,7 +25,10 @@ export class StatusFile {
   readonly #file: string;
   readonly #onProblem: (message: string) => void;
   readonly #now: () => number;
-  #lastMs = Number.NEGATIVE_INFINITY;
+  #lookedMs = Number.NEGATIVE_INFINITY;
+  #writtenMs = Number.NEGATIVE_INFINITY;
+  /** Of the one that was written last. */
+  #state = "";
   #under: Promise<void> = Promise.resolve();
   #isUnderWay = false;
   #isBroken = false;
@@ -35,12 +39,16 @@ export class StatusFile {
     this.#now = now;
   }
 
-  /** Call it as often as there is something new: it is written when the last time is 5 s ago. */
+  /** Call it as often as there may be something new: it is looked at each 5 s, and written if it is new or a minute old. */
   offer(status: () => NodeStatus): void {
     const now = this.#now();
-    if (this.#isUnderWay || now - this.#lastMs < EVERY_MS) return;
+    if (this.#isUnderWay || now - this.#lookedMs < EVERY_MS) return;
+    this.#lookedMs = now;
     const last = status();
-    this.#lastMs = now;
+    const state = stateOf(last);
+    if (state === this.#state && now - this.#writtenMs < AT_LEAST_EVERY_MS && !this.#isBroken) return;
+    this.#state = state;
+    this.#writtenMs = now;
     this.#isUnderWay = true;
     this.#under = this.#write(last, false).finally(() => {
       this.#isUnderWay = false;
@@ -63,6 +71,14 @@ export class StatusFile {
     }
   }
 }
+
+/** All but what differs from look to look: times, and what is measured. */
+const stateOf = ({ at: _at, pass, pods, ...rest }: NodeStatus): string =>
+  JSON.stringify({
+    ...rest,
+    pass: pass === null ? null : { wrote: pass.wrote, drift: pass.drift, decidedBy: pass.decidedBy },
+    pods: pods.map((pod) => ({ ...pod, usage: null })),
+  });
 
 async function replace(file: string, text: string, sync: boolean): Promise<void> {
   const fresh = `${file}.new`;

@@ -50,7 +50,10 @@ export function addActuator(program: Command, cli: Cli): void {
     .description(
       "Observe this machine, ask for decisions, and (with --mode enforce) carry them out below a cgroup of its own.",
     )
-    .option("--settings <file>", "settings as YAML or JSON, under the names below in camelCase; flags win")
+    .option(
+      "--settings <file>",
+      "settings as YAML or JSON, under the names below in camelCase; flags win; SIGHUP has it read again",
+    )
     .addOption(new Option("--mode <mode>", "observe writes nothing (the default)").choices(["observe", "enforce"]))
     .option("--once", "one pass, then end")
     .option("--dry-run", "one pass that writes and removes nothing; prints old and new of every file")

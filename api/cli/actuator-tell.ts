@@ -1,6 +1,7 @@
 import type { PodEvent } from "../../actuator/lifecycle/event.ts";
 import type { ActuatorOptions } from "../../actuator/main.ts";
 import type { DecisionAnswer } from "../../actuator/ports.ts";
+import type { Reloaded } from "../../actuator/reload.ts";
 import { type DaemonLog, jsonLog, type LogEntry, redacted } from "../../actuator/status/log.ts";
 import {
   decisionEntry,
@@ -8,6 +9,7 @@ import {
   passEntry,
   problemEntry,
   recoveryEntry,
+  reloadEntry,
   removalEntry,
   settledEntry,
   turnEntries,
@@ -24,6 +26,7 @@ export interface Telling
     Pick<ActuatorOptions, "onPass" | "onProblem" | "onRecovery" | "onTurn" | "onRemoval" | "onSettled">
   > {
   readonly onEvent: (event: PodEvent) => void;
+  readonly onReload: (reloaded: Reloaded) => void;
   readonly onDecision: (kind: Kind, answer: DecisionAnswer) => void;
 }
 /**
@@ -64,6 +67,7 @@ const jsonTelling = (log: DaemonLog): Telling => ({
   onRemoval: (removal) => log.write(removalEntry(removal)),
   onSettled: (settled) => log.write(settledEntry(settled)),
   onEvent: (event) => log.write(eventEntry(event)),
+  onReload: (reloaded) => log.write(reloadEntry(reloaded)),
   onDecision: (kind, answer) => log.write(decisionEntry(kind, answer)),
 });
 
@@ -82,6 +86,7 @@ function leveled(telling: Telling, wanted: LogLevel): Telling {
     onRemoval: at(telling.onRemoval, (removal) => removalEntry(removal).level),
     onSettled: at(telling.onSettled, (settled) => settledEntry(settled).level),
     onEvent: at(telling.onEvent, (event) => eventEntry(event).level),
+    onReload: at(telling.onReload, (reloaded) => reloadEntry(reloaded).level),
     onDecision: at(telling.onDecision, (kind, answer) => decisionEntry(kind, answer).level),
   };
 }

@@ -1,5 +1,3 @@
-import { join, resolve } from "node:path";
-import { type ActuatorConfig, actuatorConfig } from "../../actuator/config.ts";
 import type { TurnReport } from "../../actuator/gc/ports.ts";
 import type { PassReport } from "../../actuator/loop.ts";
 import { type ActuatorOptions, passOnce, startActuator } from "../../actuator/main.ts";
@@ -7,15 +5,16 @@ import { isForeign } from "../../actuator/plan/drift.ts";
 import type { Problem } from "../../actuator/ports.ts";
 import type { Recovery } from "../../actuator/recover.ts";
 import { redacted } from "../../actuator/status/log.ts";
-import { ok, type Result } from "../model/result.ts";
+import { ok } from "../model/result.ts";
+import { configOf } from "./actuator-settings.ts";
 import { decisionLine, eventLine, type Telling, tellingOf } from "./actuator-tell.ts";
 import type { Cli } from "./cli.ts";
-import { stateHome } from "./directories.ts";
-import { EXIT, type ExitCode, type Fault, fault, type Outcome } from "./exit.ts";
+import { EXIT, type ExitCode, fault, type Outcome } from "./exit.ts";
 import { removalLine, settledLine, turnLines } from "./gc/removal-text.ts";
-import { readDocument } from "./inputs/read.ts";
 import type { LogGiven } from "./log-options.ts";
 import { driftTable, passLine, skipLines, stepsTable } from "./pass-text.ts";
+import { reloadText } from "./reload-text.ts";
+import { Reloads } from "./reloads.ts";
 import { stopSignal } from "./stop-signal.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -35,12 +34,12 @@ export async function actuator(given: ActuatorGiven, { terminal, env }: Cli): Pr
   if (given.failOnDrift === true && !isOnce)
     return fault(EXIT.badInput, "--fail-on-drift: only one pass has an exit code: add --once or --dry-run");
   const config = await configOf(given, env);
-  if (!config.ok) return config;
+  if (!config.ok) return fault(EXIT.badInput, ...config.error);
   const text = textTelling(given.output, isOnce, terminal);
   const { telling, flush } = tellingOf(given, text, isOnce || given.output === "json");
   try {
     const options = { config: config.value, ...telling };
-    return isOnce ? await once(options, given.failOnDrift === true) : await untilSignal(options);
+    return isOnce ? await once(options, given.failOnDrift === true) : await untilSignal(options, given, env);
   } finally {
     flush();
   }
@@ -59,13 +58,24 @@ async function once(options: ActuatorOptions, failOnDrift: boolean): Promise<Out
   return ok(worse(exitOf(report.value, failOnDrift), turns.map(exitOfTurn)));
 }
 
-async function untilSignal(options: ActuatorOptions): Promise<Outcome> {
+/** A daemon of a settings file reads it again at SIGHUP; any other ends, as its terminal has gone. */
+async function untilSignal(
+  options: ActuatorOptions & Pick<Telling, "onReload">,
+  given: ActuatorGiven,
+  env: Cli["env"],
+): Promise<Outcome> {
+  const reloads = new Reloads(given, env, options);
+  const stop = stopSignal(isReadAgain(given) ? () => reloads.wanted() : undefined);
   const running = await startActuator(options);
   if (!running.ok) return fault(EXIT.cannotRun, running.error);
-  await Promise.race([stopSignal(), running.value.done]);
+  reloads.begin(running.value);
+  await Promise.race([stop, running.value.done]);
   await running.value.stop();
   return ok(EXIT.ok);
 }
+
+/** Standard input has come to its end. */
+const isReadAgain = ({ settings }: ActuatorGiven): boolean => settings !== undefined && settings !== "-";
 
 /** For people, or as JSON on standard output: a pass, a collection, a removal, an event, a decision; else on standard error. */
 function textTelling(output: "table" | "json", isOnce: boolean, terminal: Terminal): Telling {
@@ -82,51 +92,9 @@ function textTelling(output: "table" | "json", isOnce: boolean, terminal: Termin
     },
     onRemoval: (removal) => (isTable ? terminal.write(removalLine(removal, terminal)) : json({ removal })),
     onEvent: (event) => (isTable ? terminal.write(eventLine(event, terminal)) : json({ event })),
+    onReload: (reloaded) => terminal.warn(`nodewise: ${redacted(reloadText(reloaded))}`),
     onDecision: (kind, answer) => terminal.write(isTable ? decisionLine(kind, answer) : ""),
   };
-}
-
-/** Settings file, then flags, then --dry-run. Errors: every setting that is wrong. */
-async function configOf(given: ActuatorGiven, env: Cli["env"]): Promise<Result<ActuatorConfig, Fault>> {
-  const { output: _output, settings, once: _once, dryRun, failOnDrift: _fail, removeOrphans, ...others } = given;
-  const { logFormat: _format, logLevel: _level, ...rest } = others;
-  const flags = Object.fromEntries(Object.entries(rest).map(([name, value]) => [SETTING_OF[name] ?? name, value]));
-  const fromFile = settings === undefined ? ok({}) : await readSettings(settings);
-  if (!fromFile.ok) return fromFile;
-  const wanted: Readonly<Record<string, unknown>> = {
-    stateDir: join(stateHome(env), "actuator"),
-    ...fromFile.value,
-    ...flags,
-    // commander says true when the flag is absent
-    ...(removeOrphans ? {} : { removeOrphans }),
-  };
-  const config = actuatorConfig(dryRun === true ? withoutDoing(wanted) : wanted);
-  if (!config.ok) return fault(EXIT.badInput, config.error);
-  const { manifests } = config.value;
-  // Whole, as the problems of a directory name it.
-  return ok(manifests === undefined ? config.value : { ...config.value, manifests: resolve(manifests) });
-}
-
-/** What commander calls otherwise. */
-const SETTING_OF: Readonly<Record<string, string>> = {
-  minimumContainerTtlDuration: "minimumContainerTTL",
-  containerGcPeriodSeconds: "containerGCPeriodSeconds",
-  imageGcPeriodSeconds: "imageGCPeriodSeconds",
-};
-
-/** The same settings, which change nothing on the machine. */
-const withoutDoing = (settings: Readonly<Record<string, unknown>>) => ({
-  ...settings,
-  mode: "observe",
-  ...(settings["garbageCollection"] === "enforce" ? { garbageCollection: "observe" } : {}),
-});
-
-async function readSettings(file: string): Promise<Result<object, Fault>> {
-  const source = await readDocument(file);
-  if (!source.ok) return source;
-  const { value } = source.value;
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return ok(value);
-  return fault(EXIT.badInput, `${file}: expected an object of settings such as {mode: observe}`);
 }
 
 function printPass(report: PassReport, output: "table" | "json", isOnce: boolean, terminal: Terminal): void {

@@ -3,6 +3,7 @@ import { benchApi } from "./api.ts";
 import { benchRealNode, benchSuites, type DecisionFigure } from "./decisions.ts";
 import { benchHistory } from "./history.ts";
 import { benchManagers } from "./managers.ts";
+import { benchPods } from "./pods.ts";
 
 const row = (...cells: readonly (string | number)[]): void =>
   console.log(cells.map((c, i) => (i === 0 ? String(c).padEnd(24) : String(c).padStart(16))).join(""));
@@ -23,6 +24,13 @@ console.log("".padEnd(64) + ["median", "aim", "ratio"].map((c) => c.padStart(16)
 for (const { name, nanos: median, aimNanos } of benchManagers()) {
   const aim = aimNanos === null ? ["", ""] : [nanos(aimNanos), (median / aimNanos).toFixed(2)];
   console.log(name.padEnd(64) + [nanos(median), ...aim].map((c) => c.padStart(16)).join(""));
+}
+
+console.log("\npods on a simulated node: CPU time of one turn of the daemon, beside what it may take");
+console.log("".padEnd(64) + ["median", "aim", "ratio"].map((c) => c.padStart(16)).join(""));
+for (const { name, cpuMs, aimMs } of await benchPods()) {
+  const cells = [`${cpuMs.toFixed(1)} ms`, `${aimMs} ms`, (cpuMs / aimMs).toFixed(2)];
+  console.log(name.padEnd(64) + cells.map((c) => c.padStart(16)).join(""));
 }
 
 console.log("\nrows into the history");

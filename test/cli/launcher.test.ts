@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import {
   cpSync,
   existsSync,
@@ -11,7 +12,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { ended, LAUNCHER, NODE, printed, run, start } from "./run.ts";
 
@@ -47,6 +48,30 @@ describe("on a Node that is new enough", () => {
     expect(version).toMatchObject({ code: 0, stderr: "" });
     expect(version.stdout).toMatch(/^nodewise \d+\.\d+\.\d+ \(policy kubelet-\S+, Node \d+\.\d+\.\d+\)\n$/);
     expect((await run(["decide"])).code).toBe(2);
+  });
+
+  test("a daemon goes on in the same process with flags that save memory, and loads no stripper of types", async () => {
+    const args = ["actuator", "--cgroup-mount", join(scratch, "none"), "--state-dir", join(scratch, "daemon")];
+    const child = start([...args, "--interval-seconds", "3600"]);
+    const end = ended(child);
+    await printed(child, /cgroups? decided/);
+    const command = commandOf(String(child.pid));
+    expect(command).toEqual(expect.arrayContaining(["--optimize-for-size", ...args]));
+    expect(command.filter((word) => word.endsWith("/strip-apart.js"))).toHaveLength(1);
+    expect(childrenOf(child.pid)).toEqual([]);
+    child.kill("SIGTERM");
+    expect(await end).toMatchObject({ code: 0, signal: null });
+  });
+
+  test("what is stripped for a daemon is all of its code", () => {
+    const { stdout } = spawnSync(NODE, ["--no-warnings", join(ROOT, "api/cli/strip-all.js")], { maxBuffer: 2 ** 26 });
+    const stripped = (JSON.parse(String(stdout)) as readonly (readonly [string, string])[]).map(([url]) => url);
+    const modules = ["api", "actuator"].flatMap((folder) =>
+      readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
+        .filter((name) => name.endsWith(".ts"))
+        .map((name) => String(pathToFileURL(join(ROOT, folder, name)))),
+    );
+    expect(stripped.toSorted()).toEqual(modules.toSorted());
   });
 
   test("without packages it says what to install and ends with 3", async () => {

@@ -164,13 +164,15 @@ describe("nodewise actuator", () => {
       "x",
     ]);
     expect(bad).toMatchObject({ code: 2, stdout: "" });
-    expect(bad.stderr).toMatch(/^nodewise: cgroupRoot: .*; intervalSeconds: .*\n$/);
+    expect(bad.stderr).toMatch(
+      /^nodewise: --cgroup-root: .*\nnodewise: --interval-seconds: must be at least 1, not `0`\n$/,
+    );
     const whole = await run(["actuator", "--once", "--cgroup-root", "/", "--mode", "enforce"]);
     expect(whole).toMatchObject({ code: 2, stdout: "" });
-    expect(whole.stderr).toMatch(/^nodewise: cgroupRoot: `\/` is the whole machine, which is only observed/);
+    expect(whole.stderr).toMatch(/^nodewise: --cgroup-root: `\/` is the whole machine, which is only observed/);
     const unknown = await run(["actuator", "--once", "--settings", file("u.yaml", "mdoe: observe\n")]);
     expect(unknown.code).toBe(2);
-    expect(unknown.stderr).toContain("mdoe");
+    expect(unknown.stderr).toMatch(/u\.yaml:1:7: mdoe: no such setting; mode\?\n$/);
   });
 
   test("a subdirectory and a second manifest of one pod are notices: the rest is decided, and the end is 0", async () => {

@@ -221,7 +221,7 @@ describe("what cannot be shown is one line with what to do", () => {
       const ran = await run([command, "--status-url", gone], { env: { XDG_STATE_HOME: home } });
       expect([ran.code, ran.stdout]).toEqual([4, ""]);
       expect(ran.stderr).toBe(
-        `nodewise: ${gone} does not answer (ECONNREFUSED): is \`nodewise actuator\` running there? Name its statusListen with --status-url, or see what it last wrote with --state-dir ${dir}\n`,
+        `nodewise: ${gone} does not answer (ECONNREFUSED): is \`nodewise actuator\` running there, with pods to run or statusListen set? Name that address with --status-url, or see what it last wrote with --state-dir ${dir}\n`,
       );
     }
   });

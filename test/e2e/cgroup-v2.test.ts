@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { build } from "esbuild";
 import { beforeAll, describe, expect, type TestContext, test } from "vitest";
 import { prepareGuest } from "./vm/build.ts";
+import { bundle } from "./vm/bundle.ts";
 import { type GuestResult, runInGuest } from "./vm/run.ts";
 
 /** Generous: the guest is emulated, and other work may share the processors. An idle machine needs a tenth of it. */
@@ -15,24 +15,6 @@ function skip(context: TestContext, reason: string): never {
   if (process.env["CI"] === "true") throw new Error(`CI must run this test: ${reason}`);
   console.warn(`skipped \`${context.task.name}\`: ${reason}`);
   return context.skip(reason);
-}
-
-/** Bundles a program of this folder into one file that node runs in the guest. */
-async function bundle(file: string): Promise<Uint8Array> {
-  const result = await build({
-    entryPoints: [join(import.meta.dirname, file)],
-    bundle: true,
-    write: false,
-    platform: "node",
-    format: "esm",
-    target: "node24",
-    logLevel: "silent",
-    // Packages in CommonJS call require for node's own modules.
-    banner: { js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);' },
-  });
-  const output = result.outputFiles[0];
-  if (output === undefined) throw new Error(`esbuild wrote nothing for ${file}`);
-  return output.contents;
 }
 
 async function runJob(context: TestContext, file: string): Promise<GuestResult> {

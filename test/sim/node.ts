@@ -3,7 +3,6 @@ import type { Hierarchy } from "../../actuator/cgroupfs/hierarchy.ts";
 import { ApiClient } from "../../actuator/client.ts";
 import { Journal } from "../../actuator/journal.ts";
 import { type PassReport, runPass } from "../../actuator/loop.ts";
-import type { MachineFacts } from "../../actuator/machine/facts.ts";
 import { Memory } from "../../actuator/memory.ts";
 import { Outbox } from "../../actuator/outbox.ts";
 import type { LoopPorts, Problem } from "../../actuator/ports.ts";
@@ -13,8 +12,8 @@ import { simulated } from "../actuator/cgroups/grounds.ts";
 import type { SimKernel } from "../actuator/cgroups/sim-kernel.ts";
 import { cutShort, Killed } from "../actuator/cgroups/world.ts";
 import type { SimClock } from "./clock.ts";
+import { machineAt } from "./machine.ts";
 
-const GIB = 2 ** 30;
 const SETTINGS = {
   mode: "enforce",
   nodeName: "sim",
@@ -104,7 +103,7 @@ export class SimNode {
   }
   #ports(): LoopPorts {
     return {
-      observeMachine: () => this.#machine(),
+      observeMachine: () => machineAt(this.#clock.iso, this.#bootId, this.#version),
       readPods: async () =>
         this.podsReadable
           ? { pods: this.pods, whole: true, problems: [], notices: [] }
@@ -119,39 +118,6 @@ export class SimNode {
       client: this.#client,
       hierarchy: this.#hierarchy,
       journal: this.#journal,
-    };
-  }
-  #machine(): MachineFacts {
-    return {
-      observedAt: this.#clock.iso,
-      system: {
-        hostname: "sim",
-        architecture: "amd64",
-        bootID: this.#bootId,
-        kernelVersion: undefined,
-        osImage: undefined,
-        machineID: undefined,
-        systemUUID: undefined,
-        startTime: undefined,
-      },
-      cpus: Array.from({ length: 8 }, (_, cpu) => ({
-        cpu,
-        core: cpu,
-        kernelCore: cpu,
-        socket: 0,
-        numa: cpu >> 2,
-        uncoreCache: 0,
-      })),
-      numaNodes: [0, 1].map((id) => ({ id, memoryBytes: 16 * GIB, hugepages: {} })),
-      distances: [],
-      hugepages: {},
-      memory: { totalBytes: 32 * GIB, swapTotalBytes: 0, pageSizeBytes: 4096 },
-      memoryUsage: undefined,
-      swapUsage: undefined,
-      processes: { maxpid: 32768, curproc: 100 },
-      nodeFs: undefined,
-      cgroup: { version: this.#version, root: "/sim", memory: "/sim/memory", hugetlb: false },
-      missing: [],
     };
   }
 }

@@ -12,6 +12,8 @@ export class PodTime implements PodClock {
   readonly sim: SimClock;
   /** By how much somebody has set the wall clock. */
   wallOffsetMs = 0;
+  /** Something of the machine itself is awaited, and not simulated time. */
+  isBusy: () => boolean = () => false;
   readonly #due = new Set<{ readonly atMs: number }>();
 
   constructor(sim: SimClock) {
@@ -57,7 +59,7 @@ export class PodTime implements PodClock {
     };
     work.then(settle, settle);
     for (let waited = 0; !isSettled; ) {
-      for (let i = 0; i < ROUNDS && !isSettled; i++) await nextRound();
+      for (let i = 0; (i < ROUNDS || this.isBusy()) && !isSettled; i++) await nextRound();
       if (isSettled) break;
       const next = Math.min(...[...this.#due].map(({ atMs }) => atMs));
       if (Number.isFinite(next)) await this.sim.advanceTo(Math.max(next, this.sim.nowMs));

@@ -35,11 +35,16 @@ export function conditionsOf(
 /** Of a pod whose resources are being changed. kubelet 1.36: GetPodResizeConditions. */
 function resizeConditions(resize: PendingResize | null): readonly PodCondition[] {
   if (resize === null) return [];
-  const { reason, message } = resize;
-  const told = message === "" ? {} : { message };
-  return reason === "InProgress"
-    ? [{ type: "PodResizeInProgress", ...TRUE, ...told }]
-    : [{ type: "PodResizePending", ...TRUE, reason, ...told }];
+  const { reason, message, actuation } = resize;
+  const error = actuation?.error ?? "";
+  const progress = reason === "InProgress" && message !== "" ? { message } : {};
+  const failed = error === "" ? progress : { reason: "Error", message: error };
+  return [
+    ...(reason === "InProgress" ? [] : [{ type: "PodResizePending", ...TRUE, reason, message }]),
+    ...(reason === "InProgress" || actuation !== undefined
+      ? [{ type: "PodResizeInProgress", ...TRUE, ...failed }]
+      : []),
+  ];
 }
 
 function containersReady({ spec }: RunnablePod, statuses: readonly ContainerStatus[], phase: Phase): Told {
@@ -71,12 +76,15 @@ const PREEMPTED = "Pod was preempted by Kubelet to accommodate a critical pod.";
 
 /** Of a pod that was ended for the node's sake; null: it was not. */
 export function disruption(end: PodEnd | null): PodCondition | null {
-  if (end === null || end.cause === "deleted" || end.cause === "deadline") return null;
+  if (end === null || end.cause === "deleted" || end.cause === "deadline" || end.isDisruption === false) return null;
   const message = end.cause === "preempted" ? PREEMPTED : end.message;
   return { type: "DisruptionTarget", ...TRUE, reason: "TerminationByKubelet", message };
 }
 
-/** With the time of each one's last change, and the pod's generation. kubelet 1.36: updateLastTransitionTime. */
+/**
+ * With the time of each one's last change (of those about a resize also of their reason), and the pod's generation.
+ * kubelet 1.36: updateLastTransitionTime, updatedPodResizeCondition.
+ */
 export function withTimes(
   conditions: readonly PodCondition[],
   previous: readonly PodCondition[],
@@ -84,7 +92,9 @@ export function withTimes(
   generation: number,
 ): readonly PodCondition[] {
   return conditions.map(({ type, status, reason, message }) => {
-    const old = previous.find((c) => c.type === type && c.status === status);
+    const old = previous.find(
+      (c) => c.type === type && c.status === status && (c.reason === reason || !type.startsWith("PodResize")),
+    );
     return {
       type,
       ...(generation > 0 && { observedGeneration: generation }),

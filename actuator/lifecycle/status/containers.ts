@@ -17,6 +17,8 @@ export interface ContainersInput {
   readonly runtimeName: string;
   /** Containers whose postStart hook still runs. */
   readonly starting: ReadonlySet<string>;
+  /** Containers that a resize stops to start them anew: none of them has come to its end. */
+  readonly restarting: ReadonlySet<string>;
 }
 
 /**
@@ -49,6 +51,7 @@ function seenStatus(
 ): ContainerStatus {
   const [newest, before] = input.seen.containers.filter((c) => c.name === container.name);
   if (newest === undefined) return unseenStatus(input.pod, container, old);
+  if (newest.state === "exited" && input.restarting.has(container.name)) return betweenStatus(container, old);
   const status = statusOfInstance(newest, old, input.runtimeName);
   return before === undefined
     ? status
@@ -73,6 +76,14 @@ function unseenStatus(pod: RunnablePod, container: PodContainer, old: ContainerS
   const restartCount = waiting.restartCount + (pod.deletion === null ? 1 : 0);
   return { ...waiting, lastState: { terminated }, restartCount };
 }
+/** It runs as far as anybody was told, and is not ready. */
+const betweenStatus = (container: PodContainer, old: ContainerStatus | undefined): ContainerStatus =>
+  old?.state.running === undefined
+    ? { ...NEVER_SEEN, ...old, name: container.name, image: container.image, state: WAITING, lastState: {} }
+    : old;
+const WAITING: ContainerState = { waiting: { reason: "ContainerCreating" } };
+const NEVER_SEEN = { ready: false, restartCount: 0, imageID: "", started: false };
+
 const GONE_MESSAGE = "The container could not be located when the pod was deleted.  The container used to be Running";
 
 /** One that is to be started and could not be waits, and tells why. */
@@ -109,12 +120,13 @@ const FORGOTTEN: ContainerState = {
 
 /** Without probes one that runs is started and ready as soon as its postStart hook is done. */
 function withReadiness(
-  { starting }: ContainersInput,
+  { starting, restarting, seen }: ContainersInput,
   { name, isSidecar }: PodContainer,
   isInit: boolean,
   status: ContainerStatus,
 ): ContainerStatus {
-  const started = status.state.running !== undefined && !starting.has(name);
+  const isBetween = restarting.has(name) && latestOf(seen, name)?.state !== "running";
+  const started = status.state.running !== undefined && !starting.has(name) && !isBetween;
   const ready = isInit && !isSidecar ? status.state.terminated?.exitCode === 0 : started;
   return { ...status, started, ready };
 }

@@ -5,11 +5,15 @@ import type { Seen } from "./read-status.ts";
 
 /** The node and its daemon in a line, how old that is where it comes from a file, and what is wrong now. */
 export function headText({ status, file }: Seen, { paint }: Terminal): string {
-  const { nodeName, mode, runtime, pass, problems, at } = status;
+  const { nodeName, mode, runsPods, runtime, pass, problems, at } = status;
   const parts = [
     nodeName,
     mode === "observe" ? "observe: nothing is started or written" : mode,
-    runtime === null ? "no runtime answers" : `${runtime.name} ${runtime.version}`,
+    runsPods === false
+      ? "runs no pods"
+      : runtime === null
+        ? "no runtime answers"
+        : `${runtime.name} ${runtime.version}`,
     pass === null
       ? "no pass yet"
       : `pass ${pass.sequence}${agoText(pass.at, at)}: ${Math.round(pass.tookMs)} ms, ${pass.wrote} written, ${pass.drift} drifted${byText(pass.decidedBy)}`,

@@ -24,6 +24,9 @@ export async function pods(wanted: string | undefined, given: PodsGiven, cli: Cl
   });
 }
 
+const NOT_RUN =
+  "Others run these pods; this daemon compares their cgroups with what is decided (`nodewise pods NAME`: of one pod). With `mode: enforce` and `pods: enforce` in its settings it runs pods itself.\n";
+
 const ofNamespace = (status: NodeStatus, namespace: string | undefined): NodeStatus =>
   namespace === undefined
     ? status
@@ -41,6 +44,7 @@ function printAll(seen: Seen, { output, events }: PodsGiven, terminal: Cli["term
     const parts = [
       podsText(status, terminal),
       refusedText(status.refusedManifests, terminal),
+      status.runsPods === false ? terminal.paint("dim", NOT_RUN) : "",
       events === true ? eventsTable(status.events, status.at, terminal) : "",
     ];
     terminal.write(headText(seen, terminal) + parts.filter((part) => part !== "").join("\n"));

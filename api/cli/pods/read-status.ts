@@ -52,7 +52,8 @@ async function ask(base: URL, env: Cli["env"]): Promise<Result<Seen, Fault>> {
 }
 
 function adviceWhenAway(env: Cli["env"]): string {
-  const start = "is `nodewise actuator` running there? Name its statusListen with --status-url";
+  const start =
+    "is `nodewise actuator` running there, with pods to run or statusListen set? Name that address with --status-url";
   const usual = join(stateHome(env), "actuator");
   const file = existsSync(statusFile(usual)) ? usual : "DIR";
   return `${start}, or see what it last wrote with --state-dir ${file}`;

@@ -122,12 +122,18 @@ const RUNNING = { why: "running", code: "running" } as const;
 
 function unitsOf({ containers, fateOf, newest }: ContainerPass): readonly Unit[] {
   const byUid = new Map<string, ContainerTarget[]>();
+  // those of a pod mostly follow each other
+  let lastUid: string | undefined;
+  let last: ContainerTarget[] | undefined;
   for (const c of containers) {
     const entry = containerTarget(c);
     const uid = entry.pod?.uid ?? "";
-    const list = byUid.get(uid);
-    if (list === undefined) byUid.set(uid, [entry]);
-    else list.push(entry);
+    if (uid !== lastUid) last = byUid.get(uid);
+    if (last === undefined) {
+      last = [entry];
+      byUid.set(uid, last);
+    } else last.push(entry);
+    lastUid = uid;
   }
   const mayGo = ({ made }: ContainerTarget): boolean =>
     newest !== null && made.state !== "CONTAINER_RUNNING" && !isAfter(made.createdAt, newest);

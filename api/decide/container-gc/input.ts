@@ -12,6 +12,7 @@ export interface GcInput {
   readonly runtime: Runtime;
   readonly containers: readonly RuntimeContainer[];
   readonly sandboxes: readonly RuntimeSandbox[];
+  readonly sandboxIds: ReadonlySet<string>;
   readonly minAgeMs: number;
   readonly maxPerPodContainer: number;
   readonly maxContainers: number;
@@ -40,7 +41,8 @@ export function inputOf(snapshot: Snapshot, isListed = true): Result<GcInput, Re
   ) {
     return err({ code: "needs_input", message: `a pass over containers needs ${needs.join(", ")}`, needs });
   }
-  const twin = repeated("containers", containers) ?? repeated("sandboxes", sandboxes);
+  const sandboxIds = new Set(sandboxes.map(({ id }) => id));
+  const twin = repeated("containers", containers) ?? repeated("sandboxes", sandboxes, sandboxIds);
   if (twin !== undefined) return err({ code: "invalid_state", message: twin, needs: [] });
   const minAgeMs = kubelet?.minimumContainerTTLMs ?? 0;
   if (minAgeMs < 0) {
@@ -53,15 +55,18 @@ export function inputOf(snapshot: Snapshot, isListed = true): Result<GcInput, Re
     runtime,
     containers,
     sandboxes,
+    sandboxIds,
     minAgeMs,
     maxPerPodContainer: kubelet?.maximumDeadContainersPerContainer ?? 1,
     maxContainers: kubelet?.maximumDeadContainers ?? -1,
   });
 }
 
-function repeated(list: string, entries: readonly { readonly id: string }[]): string | undefined {
-  const ids = new Set<string>();
-  for (const { id } of entries) ids.add(id);
+function repeated(
+  list: string,
+  entries: readonly { readonly id: string }[],
+  ids: ReadonlySet<string> = new Set(entries.map(({ id }) => id)),
+): string | undefined {
   if (ids.size === entries.length) return undefined;
   const seen = new Map<string, number>();
   for (const [i, { id }] of entries.entries()) {

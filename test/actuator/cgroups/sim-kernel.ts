@@ -169,6 +169,10 @@ class SimFs implements CgroupFs {
     }));
   }
 
+  children({ mount, path }: Dir): Result<readonly string[], CgroupFsError> {
+    return this.#at({ verb: "list", path }, mount, this.#full(path), (c) => [...c.children.keys()].sort());
+  }
+
   identity({ mount, path }: Dir): Result<string, CgroupFsError> {
     return this.#at({ verb: "list", path }, mount, this.#full(path), (cgroup) => String(cgroup.ino));
   }

@@ -56,6 +56,7 @@ class TempFs implements CgroupFs {
   readAbove = (mount: string, ancestor: string, file: string): Answer<string> =>
     this.#door.readAbove(mount, ancestor, file);
   list = (dir: Dir): Answer<Listing> => this.#door.list(dir);
+  children = (dir: Dir): Answer<readonly string[]> => this.#door.children(dir);
   identity = (dir: Dir): Answer<string> => this.#door.identity(dir);
 
   async write(place: Place, value: string): Promise<Answer<void>> {

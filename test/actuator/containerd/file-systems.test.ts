@@ -26,7 +26,7 @@ describe("file systems of images and containers", () => {
     const seen = observeImageFileSystems({ image, container: undefined }, "/nowhere/at/all", now);
     const { blocks, bsize, files } = statfsSync(HERE);
     expect(seen.imageFs).toMatchObject({
-      time: "2026-01-31T12:00:00Z",
+      time: "2026-01-31T12:00:00.987Z",
       capacityBytes: blocks * bsize,
       inodes: files,
       usedBytes: 12,

@@ -1,6 +1,9 @@
 import { describe, expect, test } from "vitest";
+import { CPU_RULES } from "../../../actuator/cpu-rules.ts";
+import { findDrift, leftToRuntime } from "../../../actuator/plan/find-drift.ts";
 import { planWrites } from "../../../actuator/plan/plan.ts";
 import type { WritePlan } from "../../../actuator/plan/step.ts";
+import { cpuShares } from "../../../api/model/units.ts";
 import { cgroup, decide } from "../cgroups/decisions.ts";
 import { ROOT, simulated } from "../cgroups/grounds.ts";
 import { lines, OPTIONS, planned, stateOf, type Tree, treeOf, worldWith } from "../cgroups/planned.ts";
@@ -49,6 +52,29 @@ describe("what a plan leaves out", () => {
       ["/kubepods/burstable", null, "duplicate_path"],
     ]);
     expect(plan.steps.map((step) => step.path)).toEqual(["/kubepods/burstable", "/kubepods/burstable/pod1"]);
+  });
+
+  test("a container's weight that its runtime made of the same shares by its own formula, and no other's", async () => {
+    const [pod, container] = ["/kubepods/burstable/pod1", "/kubepods/burstable/pod1/c1"];
+    const made = { "/kubepods": {}, "/kubepods/burstable": {} };
+    const world = await worldWith(2, { ...made, [pod]: { "cpu.weight": "100" }, [container]: { "cpu.weight": "39" } });
+    const shares = { cpuShares: cpuShares(1024) };
+    const decision = decide(2, [
+      cgroup(pod, { "cpu.weight": "39" }, shares),
+      cgroup(container, { "cpu.weight": "100", "pids.max": "5" }, shares),
+    ]);
+    const planWith = (given: typeof decision) => {
+      const state = stateOf(world);
+      const leave = leftToRuntime(
+        given,
+        findDrift(given, state, () => "100", CPU_RULES),
+      );
+      return lines(planned(given, state, { ...OPTIONS, leave }));
+    };
+    const others = [`write ${pod} cpu.weight: 100 -> 39 (set)`, `write ${container} pids.max: max -> 5 (narrow)`];
+    expect(planWith(decision)).toEqual(others);
+    world.kernel.write("", `${ROOT}${container}`, "cpu.weight", "40");
+    expect(planWith(decision)).toEqual([others[0], `write ${container} cpu.weight: 40 -> 100 (set)`, others[1]]);
   });
 
   test("a decision for the other cgroup version is refused whole", async () => {

@@ -12,6 +12,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { decodeStatus } from "../../../actuator/status/decode-status.ts";
+import type { NodeStatus } from "../../../actuator/status/node-status.ts";
 import { StatusFile, statusFile } from "../../../actuator/status/status-file.ts";
 import { nodeStatus } from "./made-status.ts";
 
@@ -47,6 +48,41 @@ test("is written not more often than each 5 s, and at the end, for its owner onl
   const read = decodeStatus(readFileSync(statusFile(dir), "utf8"));
   expect(read).toEqual({ ok: true, value: nodeStatus({ nodeName: "last" }) });
 });
+
+test("is not written again while only times and what is measured differ, but once a minute", async () => {
+  let [now, looks, writes] = [0, 0, 0];
+  const file = new StatusFile({ stateDir: dir, onProblem: () => {}, now: () => now });
+  /** Of a look in this second: how often it was written in all. */
+  const writesAt = async (second: number, more: object = {}): Promise<number> => {
+    now = second * 1000;
+    const at = { toJSON: () => `write ${++writes}` };
+    const { pass, pods, ...made } = nodeStatus();
+    const usage = { ...NO_USAGE, cpuMilli: second };
+    const status = {
+      ...made,
+      at,
+      pass: pass && { ...pass, sequence: second, cpuMs: second, tookMs: second },
+      pods: pods.map((pod) => ({ ...pod, usage })),
+      ...more,
+    };
+    const wanted = looks + 1;
+    // none is made while a write is under way
+    await vi.waitUntil(() => {
+      file.offer(() => {
+        looks++;
+        return status as unknown as NodeStatus;
+      });
+      return looks === wanted;
+    });
+    return writes;
+  };
+  expect([await writesAt(1), await writesAt(10), await writesAt(60)]).toEqual([1, 1, 1]);
+  expect([await writesAt(65), await writesAt(70)]).toEqual([2, 2]);
+  const problems = ["runtime: away"];
+  expect([await writesAt(76, { problems }), await writesAt(84, { problems }), await writesAt(90)]).toEqual([3, 3, 4]);
+  await vi.waitUntil(() => readFileSync(statusFile(dir), "utf8").includes("write 4"));
+});
+const NO_USAGE = { cpuMilli: null, memoryWorkingSetBytes: null, pids: null, throttledPermille: null, pressure: null };
 
 test("what keeps it from being written is told once until it works again, and no link is followed", async () => {
   const problems: string[] = [];

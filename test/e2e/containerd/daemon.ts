@@ -6,7 +6,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Connection } from "../../../actuator/containerd/connection.ts";
 import type { Programs } from "./programs.ts";
 
-const READY_MS = 20_000;
+/** An emulated machine on a busy one takes long to start it. */
+const READY_MS = 60_000;
 const STOP_MS = 10_000;
 
 export interface DaemonFiles {

@@ -6,24 +6,32 @@ export interface Programs {
   readonly containerd: string;
   readonly ctr: string;
   readonly path: string;
+  /** Those two, the shim and runc, each at its absolute path. */
+  readonly all: readonly string[];
 }
 
 const SEARCH = (process.env["PATH"] ?? "").split(delimiter).concat("/usr/local/sbin", "/usr/sbin", "/sbin");
 
-/** The environment's `CONTAINERD` names another binary than the machine's; `ctr` and the shim are then looked for beside it. */
+/** As `containerPrograms`, for one who may start them. */
 export function findPrograms(): { readonly missing: string } | Programs {
   if (process.getuid?.() !== 0) return { missing: "only root can start containers" };
+  return containerPrograms();
+}
+
+/** The environment's `CONTAINERD` names another binary than the machine's; `ctr` and the shim are then looked for beside it. */
+export function containerPrograms(): { readonly missing: string } | Programs {
   const given = process.env["CONTAINERD"];
   const search = given === undefined ? SEARCH : [dirname(given), ...SEARCH];
   const find = (name: string): string | undefined => search.map((dir) => join(dir, name)).find(isProgram);
   const containerd = given ?? find("containerd");
   const ctr = find("ctr");
   if (containerd === undefined || ctr === undefined) return { missing: "containerd is not installed (.ci/apt)" };
-  for (const name of ["containerd-shim-runc-v2", "runc"]) {
-    if (find(name) === undefined) return { missing: `${name} is not installed (.ci/apt)` };
+  const [shim, runc] = [find("containerd-shim-runc-v2"), find("runc")];
+  if (shim === undefined || runc === undefined) {
+    return { missing: `${shim === undefined ? "containerd-shim-runc-v2" : "runc"} is not installed (.ci/apt)` };
   }
   if (!existsSync("/bin/busybox")) return { missing: "/bin/busybox is not installed (.ci/apt)" };
-  return { containerd, ctr, path: search.join(delimiter) };
+  return { containerd, ctr, path: search.join(delimiter), all: [containerd, ctr, shim, runc] };
 }
 
 function isProgram(path: string): boolean {

@@ -3,6 +3,7 @@ import { access, copyFile, mkdir, mkdtemp, readFile, rename, rm, stat } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ok, type Result } from "../../../api/model/result.ts";
+import { containerPrograms } from "../containerd/programs.ts";
 import { checkHost, type GuestAbsent, toolPath } from "./host.ts";
 import { writeDisk, writeInitramfs } from "./image.ts";
 import { fetchKernel, findKernelPackage, type KernelPackage } from "./kernel.ts";
@@ -18,12 +19,20 @@ async function describeFile(path: string): Promise<string> {
   return `${path} ${size} ${mtimeMs}`;
 }
 
+/** Where they are not, the guest goes without: only jobs that run containers need them. */
+function runtimePrograms(): readonly string[] {
+  const programs = containerPrograms();
+  return "missing" in programs ? [] : programs.all;
+}
+
 /** One key for everything that goes into the guest. */
 async function inputKey(kernel: KernelPackage): Promise<string> {
   const hash = createHash("sha256");
   for (const file of RECIPE) hash.update(await readFile(join(import.meta.dirname, file))).update("\0");
   hash.update(`${kernel.name} ${kernel.version}\0`);
-  for (const program of [process.execPath, toolPath("busybox")]) hash.update(`${await describeFile(program)}\0`);
+  for (const program of [process.execPath, toolPath("busybox"), ...runtimePrograms()]) {
+    hash.update(`${await describeFile(program)}\0`);
+  }
   return hash.digest("hex").slice(0, 16);
 }
 
@@ -49,7 +58,7 @@ async function make(kernelPackage: KernelPackage, folder: string): Promise<Resul
     const guest = guestIn(done);
     await copyFile(kernel.value.image, guest.kernel);
     await writeInitramfs(kernel.value, guest.initramfs);
-    await writeDisk(work, guest.disk);
+    await writeDisk(work, guest.disk, runtimePrograms());
     await rename(done, folder).catch(async (error: unknown) => {
       // Another run may have made the same guest meanwhile.
       if (!(await exists(folder))) throw error;
@@ -78,7 +87,7 @@ async function prepare(): Promise<Result<Guest, GuestAbsent>> {
 let prepared: Promise<Result<Guest, GuestAbsent>> | undefined;
 
 /**
- * The guest for this machine's kernel package and node, made once and kept in the temporary folder (150 MB, about
+ * The guest for this machine's kernel package and node, made once and kept in the temporary folder (250 MB, about
  * 5 s; later calls cost under a second). Fails, as a value, where a program or the kernel package is absent.
  */
 export function prepareGuest(): Promise<Result<Guest, GuestAbsent>> {

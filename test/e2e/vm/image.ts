@@ -1,17 +1,21 @@
 import { chmod, copyFile, cp, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { type CpioEntry, cpioArchive } from "./cpio.ts";
 import { run, sharedLibraries, toolPath } from "./host.ts";
 import type { Kernel } from "./kernel.ts";
 
-/** What the kernel needs to see a virtio disk, in the order in which the modules can be loaded; ext4 is built in. */
-const DISK_MODULES = [
+/**
+ * What the kernel needs to see a virtio disk, in the order in which the modules can be loaded (ext4 is built in); the last
+ * is for containers' file systems.
+ */
+const MODULES = [
   "virtio_ring",
   "virtio",
   "virtio_pci_modern_dev",
   "virtio_pci_legacy_dev",
   "virtio_pci",
   "virtio_blk",
+  "overlay",
 ];
 
 /** The disk file is sparse: only what it holds takes room. */
@@ -19,19 +23,19 @@ const DISK_SIZE = "1G";
 
 const EMPTY_FOLDERS = ["dev", "etc", "proc", "root", "run", "sbin", "sys", "tmp", "usr/bin", "var/lib", "var/log"];
 
-/** Writes the first program of the guest with busybox and the disk modules as an initramfs. */
+/** Writes the first program of the guest with busybox and the modules as an initramfs. */
 export async function writeInitramfs(kernel: Kernel, target: string): Promise<void> {
   const entries: CpioEntry[] = ["bin", "dev", "disk", "modules"].map((path) => ({ kind: "directory", path }));
   const add = async (path: string, source: string) =>
     entries.push({ kind: "file", path, content: await readFile(source) });
   await add("init", join(import.meta.dirname, "init.sh"));
   await add("bin/busybox", toolPath("busybox"));
-  for (const module of DISK_MODULES) {
+  for (const module of MODULES) {
     const source = kernel.modules.get(module);
-    if (source === undefined) throw new Error(`kernel ${kernel.image} has no module ${module}.ko: see DISK_MODULES`);
+    if (source === undefined) throw new Error(`kernel ${kernel.image} has no module ${module}.ko: see MODULES`);
     await add(`modules/${module}.ko`, source);
   }
-  const order = Buffer.from(`${DISK_MODULES.join("\n")}\n`);
+  const order = Buffer.from(`${MODULES.join("\n")}\n`);
   await writeFile(target, cpioArchive([...entries, { kind: "file", path: "modules/order", content: order }]));
 }
 
@@ -52,12 +56,16 @@ async function addBusybox(tree: string): Promise<void> {
   await Promise.all(links.map((applet) => symlink("busybox", join(tree, "bin", applet))));
 }
 
-/** Makes the guest's disk, an ext4 file with busybox and the node that runs this; `folder` is for the files on the way. */
-export async function writeDisk(folder: string, target: string): Promise<void> {
+/**
+ * Makes the guest's disk, an ext4 file with busybox, the node that runs this and the programs of a container runtime;
+ * `folder` is for the files on the way.
+ */
+export async function writeDisk(folder: string, target: string, runtime: readonly string[]): Promise<void> {
   const tree = join(folder, "tree");
   for (const path of EMPTY_FOLDERS) await mkdir(join(tree, path), { recursive: true });
   await addBusybox(tree);
   await addProgram(tree, process.execPath, "usr/bin/node");
+  for (const program of runtime) await addProgram(tree, program, join("usr/bin", basename(program)));
   await copyFile(join(import.meta.dirname, "start.sh"), join(tree, "sbin/start"));
   await chmod(join(tree, "sbin/start"), 0o755);
   await writeFile(join(tree, "etc/passwd"), "root:x:0:0:root:/root:/bin/sh\n");

@@ -1,0 +1,14 @@
+import { type Pod, pod as podSchema } from "../../../api/model/pod.ts";
+import { withDefaultRequests } from "../../../api/model/pod-defaults.ts";
+
+const known = new WeakMap<object, Pod | null>();
+/** A v1.Pod as the decisions read it, with its default requests and without its status. Null: they cannot. */
+export function decodedPod(object: Readonly<Record<string, unknown>>): Pod | null {
+  const before = known.get(object);
+  if (before !== undefined) return before;
+  const { status: _status, ...asked } = object;
+  const parsed = podSchema.safeParse(asked);
+  const found = parsed.success ? withDefaultRequests(parsed.data) : null;
+  known.set(object, found);
+  return found;
+}

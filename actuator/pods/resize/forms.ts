@@ -1,0 +1,84 @@
+import { type Amount, compare } from "../../../api/model/amount.ts";
+import { parseQuantity } from "../../../api/model/quantity.ts";
+import type { Actuation } from "../../lifecycle/record.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+/** `resources` by container's name; the pod's own under the empty name. */
+export type ResourcesByName = Actuation["former"];
+const LISTS = ["initContainers", "containers"] as const;
+const POD = "";
+
+const fieldsOf = (value: unknown): Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : {};
+const listOf = (value: unknown): readonly Fields[] => (Array.isArray(value) ? value.map(fieldsOf) : []);
+
+/** Of a v1.Pod. What a container does not ask for is empty. kubelet 1.36: allocationFromPod. */
+export function resourcesIn(object: Fields): ResourcesByName {
+  const spec = fieldsOf(object["spec"]);
+  const containers = LISTS.flatMap((list) => listOf(spec[list]));
+  return {
+    ...(spec["resources"] === undefined ? {} : { [POD]: fieldsOf(spec["resources"]) }),
+    ...Object.fromEntries(containers.map((c) => [String(c["name"]), fieldsOf(c["resources"])])),
+  };
+}
+
+/** The same pod with other resources; what they do not name keeps its own. kubelet 1.36: updatePodFromAllocation. */
+export function withResources(object: Fields, resources: ResourcesByName): Fields {
+  const spec = fieldsOf(object["spec"]);
+  const replaced = (c: Fields): Fields => {
+    const other = resources[String(c["name"])];
+    return other === undefined ? c : { ...c, resources: other };
+  };
+  const lists = LISTS.filter((list) => Array.isArray(spec[list])).map((list) => [
+    list,
+    listOf(spec[list]).map(replaced),
+  ]);
+  const own = resources[POD];
+  return {
+    ...object,
+    spec: { ...spec, ...Object.fromEntries(lists), ...(own === undefined ? {} : { resources: own }) },
+  };
+}
+
+export interface Split {
+  /** What is taken at once: everything but the resources, which stay as they are allocated. */
+  readonly atOnce: Fields;
+  /** It asks for other resources. */
+  readonly isResize: boolean;
+}
+
+/** A changed pod, as far as it may simply be taken. Amounts that are only written in another way are. */
+export function split(wanted: Fields, allocated: Fields): Split {
+  const [now, then] = [resourcesIn(allocated), resourcesIn(wanted)];
+  const changed = Object.keys(now)
+    .filter((name) => then[name] !== undefined || name === POD)
+    .filter((name) => !sameResources(now[name] ?? {}, then[name] ?? {}));
+  const isAdded = then[POD] !== undefined && now[POD] === undefined;
+  const kept = Object.fromEntries(changed.map((name) => [name, now[name] ?? {}]));
+  const { resources: _own, ...spec } = fieldsOf(wanted["spec"]);
+  const base = isAdded ? { ...wanted, spec } : wanted;
+  return { atOnce: withResources(base, kept), isResize: changed.length > 0 || isAdded };
+}
+
+/** Whether all amounts of both are equal. */
+export function sameResources(one: Fields, other: Fields): boolean {
+  return (["requests", "limits"] as const).every((part) => {
+    const [a, b] = [amountsOf(one[part]), amountsOf(other[part])];
+    return a.size === b.size && [...a].every(([name, amount]) => sameAmount(amount, b.get(name)));
+  });
+}
+
+/** Whether what it asks for of one resource differs. */
+export function differsIn(resource: string, one: Fields, other: Fields): boolean {
+  return (["requests", "limits"] as const).some(
+    (part) => !sameAmount(amountsOf(one[part]).get(resource), amountsOf(other[part]).get(resource)),
+  );
+}
+
+const sameAmount = (a: Amount | undefined, b: Amount | undefined): boolean =>
+  a === undefined || b === undefined ? a === b : compare(a, b) === 0;
+
+function amountsOf(list: unknown): ReadonlyMap<string, Amount> {
+  const read = Object.entries(fieldsOf(list)).map(([name, text]) => [name, parseQuantity(String(text))] as const);
+  return new Map(read.flatMap(([name, q]) => (q.ok ? [[name, q.value.amount] as const] : [])));
+}

@@ -1,0 +1,188 @@
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { openHierarchy } from "../../actuator/cgroupfs/hierarchy.ts";
+import { type ActuatorConfig, actuatorConfig } from "../../actuator/config.ts";
+import { readConfiguration } from "../../actuator/configuration-file.ts";
+import { Journal } from "../../actuator/journal.ts";
+import { localClient } from "../../actuator/local-client.ts";
+import type { PassReport } from "../../actuator/loop.ts";
+import { observeMachine } from "../../actuator/machine/observe.ts";
+import { readStateFiles } from "../../actuator/machine/state-files.ts";
+import { Memory } from "../../actuator/memory.ts";
+import { Notices } from "../../actuator/notices.ts";
+import { Observer } from "../../actuator/observer.ts";
+import { Pace } from "../../actuator/pace.ts";
+import { podsSource } from "../../actuator/pods-source.ts";
+import type { Problem } from "../../actuator/ports.ts";
+import { ended, realNode, run, start } from "../cli/run.ts";
+import { mountinfoV1 } from "./cgroups/sim-v1.ts";
+import { plantMachine } from "./machine/plant.ts";
+import { podYaml, scratch } from "./manifests/scratch.ts";
+
+vi.setConfig({ testTimeout: 120_000 });
+
+const CONTROLLERS = ["cpu", "cpuset", "memory", "pids", "cpuacct"];
+const TOKEN = "kubelet-token";
+
+/** The cgroups of a real kubelet 1.36.3 with 11 pods, as it left them, as directories and text. */
+function plantCgroups(): string {
+  const root = scratch({});
+  const tree = JSON.parse(readFileSync(realNode("cgroups.json"), "utf8")) as Record<string, Record<string, unknown>>;
+  for (const path of ["/", ...Object.keys(tree)])
+    for (const controller of CONTROLLERS) {
+      mkdirSync(join(root, controller, path), { recursive: true });
+      writeFileSync(join(root, controller, path, "cgroup.procs"), "");
+    }
+  // the root's own, which are the machine's
+  writeFileSync(join(root, "cpuset/cpuset.cpus"), "0-1\n");
+  writeFileSync(join(root, "cpuset/cpuset.mems"), "0\n");
+  for (const [path, files] of Object.entries(tree))
+    for (const [file, value] of Object.entries(files))
+      if (typeof value === "string")
+        writeFileSync(join(root, file.split(".")[0] as string, path, file), `${value.replaceAll("; ", "\n")}\n`);
+  return root;
+}
+/** Every file with its text and the time of its last change. */
+const everything = (root: string): readonly string[] =>
+  readdirSync(root, { recursive: true, encoding: "utf8" }).map((name) => {
+    const { mtimeMs, mode, ino } = statSync(join(root, name));
+    return `${name} ${mode} ${ino} ${mtimeMs}`;
+  });
+
+/** A kubelet's /pods, for who has the token. */
+async function kubelet(): Promise<string> {
+  const server = createServer((request, response) => {
+    if (request.url !== "/pods" || request.headers.authorization !== `Bearer ${TOKEN}`) response.writeHead(401).end();
+    else response.writeHead(200, { "content-type": "application/json" }).end(readFileSync(realNode("pods.json")));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void server.close());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/pods`;
+}
+
+/** One pass of a daemon that only looks. */
+async function observed(cgroups: string) {
+  const files = scratch({ token: TOKEN });
+  const checked = actuatorConfig({
+    mode: "observe",
+    cgroupRoot: "/",
+    stateDir: scratch({}),
+    nodeName: "n1",
+    podsUrl: await kubelet(),
+    podsTokenFile: join(files, "token"),
+    kubeletConfiguration: realNode("configz.json"),
+  });
+  if (!checked.ok) throw new Error(checked.error);
+  const config: ActuatorConfig = checked.value;
+  const hierarchy = openHierarchy({ mountRoot: cgroups, root: "/", access: "read", mountinfo: mountinfoV1(cgroups) });
+  const journal = Journal.open(join(config.stateDir, "journal.jsonl"), "boot");
+  if (!hierarchy.ok || !journal.ok) throw new Error("no hierarchy or journal");
+  const problems: Problem[] = [];
+  const onProblem = (problem: Problem): void => void problems.push(problem);
+  const machine = plantMachine("kubelet-n1");
+  const ports = {
+    observeMachine: () => observeMachine({ root: machine }),
+    readPods: podsSource(config),
+    readConfiguration: () => readConfiguration(config.kubeletConfiguration),
+    readStateFiles: () => readStateFiles(realNode("")),
+    client: localClient(new Memory(config.stateDir, (message) => onProblem({ from: "memory", message }))),
+    hierarchy: hierarchy.value,
+    journal: journal.value,
+  };
+  const stopping = new AbortController();
+  let report: PassReport | undefined;
+  const onPass = (seen: PassReport): void => {
+    report = seen;
+    stopping.abort();
+  };
+  const observer = await Observer.open(ports, { config, onPass, onProblem }, new Notices(onProblem));
+  await observer.runUntil(stopping.signal, new Pace(stopping.signal));
+  if (report === undefined) throw new Error("no pass");
+  return { report, status: observer.status(), problems };
+}
+
+test("a real kubelet's own tree is as decided, and nothing of it is touched", async () => {
+  const cgroups = plantCgroups();
+  const before = everything(cgroups);
+  const { report, status, problems } = await observed(cgroups);
+  expect(problems.filter(({ from }) => from !== "pods" && from !== "state-files")).toEqual([]);
+  expect(report.cgroups?.cgroups.length).toBe(28);
+  expect(report.drift).toEqual([]);
+  expect(report.applied?.results).toEqual([]);
+  expect(everything(cgroups)).toEqual(before);
+  expect(status).toMatchObject({ mode: "observe", runsPods: false, nodeName: "n1" });
+  const shown = status.pods.find(({ name }) => name === "burst-lim");
+  expect(shown).toMatchObject({ namespace: "default", phase: "Running", qos: "Burstable", state: "lives" });
+  expect(shown?.containers[0]).toMatchObject({ state: "running", ready: true });
+  expect(shown?.cgroups[0]?.files.find(({ file }) => file === "cpu.shares")).toEqual({
+    file: "cpu.shares",
+    wanted: "102",
+    actual: "102",
+  });
+});
+
+test("what somebody changed there is told with its file and both values, and left", async () => {
+  const cgroups = plantCgroups();
+  const file = join(cgroups, "cpu/kubepods/burstable/podf81371c9-58da-410f-a56f-5314242fe74f/cpu.shares");
+  expect(readFileSync(file, "utf8")).toBe("102\n");
+  writeFileSync(file, "77\n");
+  const before = everything(cgroups);
+  const { report, status } = await observed(cgroups);
+  const [drift, ...others] = report.drift;
+  expect(drift).toMatchObject({ file: "cpu.shares", wanted: "102", actual: "77" });
+  expect(others).toEqual([]);
+  expect(report.applied?.results.map((result) => result.status)).toEqual(["planned"]);
+  expect(everything(cgroups)).toEqual(before);
+  expect(status.pass?.drift).toBe(1);
+  const shown = status.pods.find(({ name }) => name === "burst-lim");
+  expect(shown?.cgroups[0]?.files.find((f) => f.file === "cpu.shares")?.actual).toBe("77");
+});
+
+test("`nodewise pods` of a daemon that runs none shows what it compares, and says what would run them", async () => {
+  const dir = scratch({ "pods/a.yaml": podYaml("a") });
+  const places = ["--state-dir", join(dir, "state"), "--cgroup-mount", join(dir, "none"), "--node-name", "n1"];
+  const child = start(["actuator", "--manifests", join(dir, "pods"), ...places, "--status-listen", "127.0.0.1:0"]);
+  const end = ended(child);
+  try {
+    await new Promise<void>((resolve) => {
+      child.stdout.on("data", (chunk) => /cgroups decided/.test(String(chunk)) && resolve());
+    });
+    child.kill("SIGTERM");
+    expect((await end).code).toBe(0);
+    const shown = await run(["pods", "--state-dir", join(dir, "state")]);
+    expect(shown.stdout).toContain("n1 · observe: nothing is started or written · runs no pods · pass 1");
+    expect(shown.stdout).toMatch(/default +a-n1 +Pending/);
+    expect(shown.stdout).toContain("With `mode: enforce` and `pods: enforce` in its settings it runs pods itself.");
+  } finally {
+    child.kill("SIGKILL");
+  }
+});
+
+test("an observer answers its status where it is told to listen, and is ready without a runtime", async () => {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  const dir = scratch({});
+  const places = ["--state-dir", join(dir, "state"), "--cgroup-mount", join(dir, "none")];
+  const child = start(["actuator", ...places, "--status-listen", `127.0.0.1:${port}`]);
+  const end = ended(child);
+  try {
+    await new Promise<void>((resolve) => {
+      child.stdout.on("data", (chunk) => /cgroups decided/.test(String(chunk)) && resolve());
+    });
+    const get = async (path: string) => {
+      const response = await fetch(`http://127.0.0.1:${port}${path}`);
+      return [response.status, await response.text()] as const;
+    };
+    expect(await get("/readyz")).toEqual([200, '{"ready":true,"reasons":[]}\n']);
+    expect((await get("/metrics"))[1]).toMatch(/^nodewise_decisions_total\{kind="cgroups",by="here"\} 1$/m);
+    child.kill("SIGTERM");
+    expect((await end).code).toBe(0);
+  } finally {
+    child.kill("SIGKILL");
+  }
+});

@@ -1,0 +1,193 @@
+import { spawnSync } from "node:child_process";
+import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { describe, expect, test, vi } from "vitest";
+import { parse, parseAllDocuments } from "yaml";
+import { type ActuatorConfig, checkSettings, SETTINGS } from "../../../actuator/config.ts";
+import { socketPathOf } from "../../../actuator/containerd/endpoint.ts";
+import { run } from "../../cli/run.ts";
+import { scratch } from "../manifests/scratch.ts";
+
+vi.setConfig({ testTimeout: 120_000 });
+
+const ROOT = join(import.meta.dirname, "../../..");
+const DEPLOY = join(ROOT, "actuator/deploy");
+const textOf = (file: string): string => readFileSync(join(DEPLOY, file), "utf8");
+const defaults = ((): ActuatorConfig => {
+  const checked = checkSettings({ stateDir: "/var/lib/nodewise/actuator" });
+  if (!checked.ok) throw new Error(JSON.stringify(checked.error));
+  return checked.value;
+})();
+
+/** `--node-name=x` as a setting; of the command's own flags nothing. */
+function settingsIn(args: readonly string[]): Readonly<Record<string, string>> {
+  const [command, ...flags] = args;
+  expect(command).toBe("actuator");
+  const pairs = flags.map((flag) => /^--([a-z-]+)=(.+)$/.exec(flag)?.slice(1) as [string, string]);
+  const named = pairs.map(
+    ([name, value]) => [name.replace(/-(.)/g, (_, c: string) => c.toUpperCase()), value] as const,
+  );
+  const own = named.filter(([name]) => !["settings", "logFormat", "logLevel"].includes(name));
+  for (const [name] of own) expect(SETTINGS, name).toContain(name);
+  return Object.fromEntries(own);
+}
+
+interface Mount {
+  readonly name: string;
+  readonly mountPath: string;
+  readonly readOnly?: boolean;
+  readonly mountPropagation?: string;
+}
+function daemonSet(file: string) {
+  // biome-ignore lint/suspicious/noExplicitAny: objects of Kubernetes, read by what the test wants of them
+  const objects = parseAllDocuments(textOf(file)).map((d): any => {
+    expect(d.errors).toEqual([]);
+    return d.toJS();
+  });
+  const kind = (name: string) => objects.filter((o) => o.kind === name);
+  const [set] = kind("DaemonSet");
+  const [configMap] = kind("ConfigMap");
+  const pod = set.spec.template.spec;
+  const [container] = pod.containers;
+  const hostPaths = new Map<string, string>(
+    pod.volumes.flatMap((v: { name: string; hostPath?: { path: string } }) =>
+      v.hostPath ? [[v.name, v.hostPath.path]] : [],
+    ),
+  );
+  const mounts = container.volumeMounts as Mount[];
+  const settings = { ...parse(configMap.data["actuator.yaml"]), ...settingsIn(container.args) };
+  const checked = checkSettings({ stateDir: defaults.stateDir, ...settings, nodeName: "n1" });
+  return { objects, kind, set, pod, container, hostPaths, mounts, settings, checked };
+}
+
+describe.each(["observe.yaml", "enforce.yaml"])("the DaemonSet of %s", (file) => {
+  const { kind, set, pod, container, hostPaths, mounts, checked } = daemonSet(file);
+  test("sets only what there is, and what goes together", () => {
+    expect(checked.ok ? [] : checked.error).toEqual([]);
+    expect(set.spec.selector.matchLabels).toEqual(set.spec.template.metadata.labels);
+  });
+  test("mounts every volume, those of the node at their own paths", () => {
+    expect(mounts.map(({ name }) => name).sort()).toEqual(pod.volumes.map((v: { name: string }) => v.name).sort());
+    for (const { name, mountPath } of mounts) {
+      const path = hostPaths.get(name);
+      if (path !== undefined) expect(mountPath).toBe(path);
+    }
+    expect(hostPaths.get("cgroups")).toBe(defaults.cgroupMount);
+    const settings = container.args.find((arg: string) => arg.startsWith("--settings=")).slice("--settings=".length);
+    expect(mounts.find(({ name }) => name === "settings")?.mountPath).toBe(dirname(settings));
+    expect(mounts.some(({ mountPath }) => defaults.stateDir.startsWith(`${mountPath}/`))).toBe(true);
+  });
+  test("names its own accounts and nobody else's", () => {
+    const [account] = kind("ServiceAccount");
+    expect(pod.serviceAccountName).toBe(account.metadata.name);
+    for (const binding of kind("ClusterRoleBinding"))
+      expect(binding.subjects).toEqual([
+        { kind: "ServiceAccount", name: account.metadata.name, namespace: account.metadata.namespace },
+      ]);
+  });
+});
+
+test("who observes has no right that it does not need", () => {
+  const { kind, pod, container, hostPaths, mounts, checked } = daemonSet("observe.yaml");
+  expect(checked.ok && [checked.value.mode, checked.value.pods, checked.value.garbageCollection]).toEqual([
+    "observe",
+    "off",
+    "off",
+  ]);
+  expect(checked.ok && checked.value.cgroupRoot).toBe("/");
+  expect(kind("ClusterRole").map(({ rules }) => rules)).toEqual([
+    [{ apiGroups: [""], resources: ["pods"], verbs: ["list"] }],
+  ]);
+  expect([pod.hostPID, pod.hostNetwork, pod.hostIPC]).toEqual([undefined, undefined, undefined]);
+  expect(container.securityContext).toMatchObject({
+    privileged: false,
+    allowPrivilegeEscalation: false,
+    readOnlyRootFilesystem: true,
+    capabilities: { drop: ["ALL"] },
+  });
+  expect(container.securityContext.capabilities.add).toBeUndefined();
+  expect([...hostPaths.values()].sort()).toEqual([defaults.cgroupMount, `${defaults.kubeletDir}/config.yaml`]);
+  for (const { name, readOnly } of mounts) if (hostPaths.has(name)) expect(readOnly, name).toBe(true);
+  expect(checked.ok && checked.value.kubeletConfiguration).toBe(hostPaths.get("kubelet-configuration"));
+});
+
+test("who enforces has what it writes to, and asks no API server", () => {
+  const { kind, pod, hostPaths, mounts, checked } = daemonSet("enforce.yaml");
+  expect(checked.ok && [checked.value.mode, checked.value.pods]).toEqual(["enforce", "enforce"]);
+  expect(kind("ClusterRole")).toEqual([]);
+  expect(pod.automountServiceAccountToken).toBe(false);
+  const shown = [...hostPaths.values()];
+  const holds = (path: string): boolean => shown.some((dir) => path === dir || path.startsWith(`${dir}/`));
+  const socket = socketPathOf(defaults.runtimeEndpoint);
+  const wanted = [
+    defaults.podLogsDirectory,
+    defaults.containerLogsDirectory,
+    defaults.podsDirectory,
+    defaults.stateDir,
+    "/run", // claims on cgroup roots
+    checked.ok ? (checked.value.manifests ?? "") : "",
+    socket.ok ? socket.value : "",
+  ];
+  expect(wanted.filter((path) => !holds(path))).toEqual([]);
+  // the runtime must see what is mounted there
+  expect(mounts.find(({ mountPath }) => `${defaults.podsDirectory}/`.startsWith(`${mountPath}/`))).toMatchObject({
+    mountPropagation: "Bidirectional",
+  });
+});
+
+describe("the systemd unit", () => {
+  const unit = textOf("nodewise-actuator.service");
+  const value = (name: string): string | undefined => new RegExp(`^${name}=(.*)$`, "m").exec(unit)?.[1];
+
+  test("starts this project's files, with settings and state where the file says they are", () => {
+    const [node, script, command, flag, settings] = (value("ExecStart") ?? "").split(" ");
+    for (const path of [node, script]) expect(existsSync((path ?? "").replace("/opt/nodewise", ROOT)), path).toBe(true);
+    expect([command, flag, settings]).toEqual(["actuator", "--settings", "/etc/nodewise/actuator.yaml"]);
+    expect(`${value("Environment")?.replace("XDG_STATE_HOME=", "")}/nodewise/actuator`).toBe(defaults.stateDir);
+    expect(`/var/lib/${value("StateDirectory")}/pods`).toBe(defaults.podsDirectory);
+    expect(value("ExecReload")).toBe("/bin/kill -HUP $MAINPID");
+    expect([value("KillMode"), value("Restart")]).toEqual(["process", "on-failure"]);
+  });
+
+  test("gives it no mount namespace of its own, in which volumes would be mounted for nobody", () => {
+    const lines = unit.split("\n").filter((line) => /^\w+=/.test(line));
+    const apart =
+      /^(?:Protect(?:System|Home|KernelTunables|KernelModules|KernelLogs|ControlGroups|Proc)|Private\w+|ReadOnlyPaths|ReadWritePaths|InaccessiblePaths|TemporaryFileSystem|BindPaths|BindReadOnlyPaths|RootDirectory|RootImage|DynamicUser|MountFlags|ProcSubset)=/;
+    expect(lines.filter((line) => apart.test(line))).toEqual([]);
+    expect(lines.length).toBeGreaterThan(15);
+  });
+
+  const found = spawnSync("systemd-analyze", ["--version"]).status === 0;
+  test.skipIf(!found)(`is one that systemd takes${found ? "" : " (skipped: there is no systemd-analyze)"}`, () => {
+    const file = join(scratch({}), "nodewise-actuator.service");
+    writeFileSync(file, unit.replaceAll("/opt/nodewise", ROOT));
+    const verified = spawnSync("systemd-analyze", ["verify", "--man=no", file], { encoding: "utf8" });
+    const own = verified.stderr.split("\n").filter((line) => line.includes("nodewise-actuator"));
+    expect([verified.status, own]).toEqual([0, []]);
+  });
+});
+
+test("the image holds what the daemon needs, and starts without a shell", async () => {
+  const lines = textOf("Containerfile").split("\n");
+  const ignored = readFileSync(join(ROOT, ".dockerignore"), "utf8").split("\n");
+  const copied = lines
+    .filter((line) => line.startsWith("COPY ") && !line.includes("--from="))
+    .flatMap((line) => line.split(" ").slice(1, -1));
+  const allowed = ignored.filter((line) => line.startsWith("!")).map((line) => line.slice(1));
+  expect(ignored).toContain("*");
+  for (const path of copied) expect(allowed, path).toContain(path.split("/")[0]);
+  const image = scratch({});
+  const app = join(image, "opt");
+  mkdirSync(app);
+  for (const path of copied.filter((one) => !one.includes("/")))
+    cpSync(join(ROOT, path), join(app, path), { recursive: true });
+  symlinkSync(join(ROOT, "node_modules"), join(app, "node_modules"));
+  const [, entry] = JSON.parse((lines.find((l) => l.startsWith("ENTRYPOINT ")) ?? "").slice(11)) as [string, string];
+  const command = JSON.parse((lines.find((l) => l.startsWith("CMD ")) ?? "").slice(4)) as string[];
+  expect(command).toEqual(["actuator", "--settings", "/etc/nodewise/actuator.yaml"]);
+  const args = ["actuator", "--settings", join(DEPLOY, "actuator.yaml"), "--once", "-o", "json"];
+  const ran = await run([...args, "--state-dir", join(image, "state")], {
+    launcher: entry.replace("/opt/nodewise", app),
+  });
+  expect([ran.code, JSON.parse(ran.stdout).decidedBy]).toEqual([0, "here"]);
+});

@@ -1,0 +1,63 @@
+import { expect, test } from "vitest";
+import type { PodRecord } from "../../../actuator/lifecycle/record.ts";
+import { type Roster, rosterChanges } from "../../../actuator/lifecycle/roster.ts";
+import type { RuntimePod } from "../../../actuator/lifecycle/runtime-pod.ts";
+import { arrival } from "../../../actuator/pods/entrance.ts";
+import { pod } from "../pods/pod-kit.ts";
+
+const object = { metadata: { namespace: "default", name: "web", uid: "uid-1" }, spec: { nodeName: "a" } };
+const web = pod({}, { object });
+const deleted = pod({}, { object, deletion: { atMs: 5, graceSeconds: 7 } });
+const record = (state: PodRecord["state"]): PodRecord => ({ ...arrival(web, 1), state });
+const sandbox = { id: "s", attempt: 0, createdAtMs: 1, ips: [], labels: {}, annotations: {} };
+const seenWith = (isReady: boolean): ReadonlyMap<string, RuntimePod> =>
+  new Map([
+    [
+      web.uid,
+      { namespace: "default", name: "web", uid: web.uid, sandboxes: [{ ...sandbox, isReady }], containers: [] },
+    ],
+  ]);
+const changes = (given: Partial<Roster>): readonly string[] =>
+  rosterChanges({
+    desired: new Map(),
+    whole: true,
+    refused: new Set(),
+    records: [],
+    seen: new Map(),
+    nowMs: 9,
+    ...given,
+  }).map((c) => (c.kind === "ends" ? `ends after ${c.end.graceSeconds}` : c.kind));
+const asks = (one: typeof web) => ({ desired: new Map([[one.uid, one]]) });
+const knows = (state: PodRecord["state"]) => ({ records: [[web.uid, record(state)] as const] });
+
+test("a pod comes once the runtime was heard, and is adopted only where it runs", () => {
+  expect(changes(asks(web))).toEqual(["comes"]);
+  expect(changes({ ...asks(web), seen: null })).toEqual([]);
+  expect(changes({ ...asks(web), seen: seenWith(true) })).toEqual(["adopts"]);
+  // its room may have been given away
+  expect(changes({ ...asks(web), seen: seenWith(false) })).toEqual(["comes"]);
+});
+
+test("one whose end is asked for does not come, and what is left of it is taken away", () => {
+  expect(changes(asks(deleted))).toEqual([]);
+  expect(changes({ ...asks(deleted), seen: seenWith(true) })).toEqual(["adopts"]);
+  expect(changes({ ...asks(deleted), ...knows("lives") })).toEqual(["ends after 7"]);
+  expect(changes({ ...asks(deleted), ...knows("waits") })).toEqual(["leaves"]);
+  expect(changes({ ...asks(deleted), ...knows("ended") })).toEqual(["leaves"]);
+  expect(changes({ ...asks(web), ...knows("ended") })).toEqual([]);
+});
+
+test("doubt ends nothing", () => {
+  expect(changes(knows("lives"))).toEqual(["ends after null"]);
+  expect(changes({ ...knows("lives"), whole: false })).toEqual([]);
+  expect(changes({ ...knows("lives"), refused: new Set(["default/web"]) })).toEqual([]);
+  expect(changes({ seen: seenWith(true) })).toEqual(["orphan"]);
+  expect(changes({ seen: seenWith(true), whole: false })).toEqual([]);
+});
+
+test("another spec is a change, another status is none", () => {
+  const other = pod({}, { object: { ...object, spec: { nodeName: "b" } } });
+  const told = pod({}, { object: { ...object, status: { phase: "Running" } } });
+  expect(changes({ ...asks(other), ...knows("lives") })).toEqual(["changes"]);
+  expect(changes({ ...asks(told), ...knows("lives") })).toEqual([]);
+});

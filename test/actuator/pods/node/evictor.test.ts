@@ -1,0 +1,264 @@
+import { describe, expect, test } from "vitest";
+import { type Amounts, type PodParts, PodsWorld, podWith } from "./pods-world.ts";
+
+const Mi = 2 ** 20;
+const Gi = 2 ** 30;
+const CONFIGURATION = {
+  evictionHard: { "memory.available": "1Gi", "nodefs.available": "1Gi" },
+  evictionPressureTransitionPeriod: "30s",
+};
+
+interface Usage {
+  readonly memory?: number;
+  /** Of the emptyDir `data`. */
+  readonly volume?: number;
+}
+
+/** A node of which the test says what it measures. */
+class Measured {
+  memory = 8 * Gi;
+  disk = 8 * Gi;
+  readonly usages: Record<string, Usage> = {};
+  readonly reclaimed: string[][] = [];
+  onReclaim: () => void = () => {};
+  readonly world: PodsWorld;
+
+  constructor(pods: readonly object[], configuration: object = CONFIGURATION) {
+    this.world = new PodsWorld({
+      configuration,
+      stats: async () => this.#stats(),
+      reclaim: async (functions) => {
+        this.reclaimed.push([...functions]);
+        this.onReclaim();
+      },
+    });
+    this.world.pods = pods;
+  }
+
+  get evicted(): readonly string[] {
+    return this.world.events.filter(({ reason }) => reason === "Evicted").map(({ pod }) => pod.name);
+  }
+  state(uid: string): string {
+    return this.world.pod(uid).record.state;
+  }
+
+  #stats() {
+    const time = new Date(this.world.time.nowMs()).toISOString();
+    const fs = { time, availableBytes: this.disk, capacityBytes: 16 * Gi, usedBytes: 16 * Gi - this.disk };
+    const pods = this.world.manager.set.living().map(({ uid, pod }) => {
+      const { memory = Mi, volume } = this.usages[uid] ?? {};
+      return {
+        podRef: { name: pod.name, namespace: pod.namespace, uid },
+        startTime: time,
+        containers: [{ name: "app", startTime: time, memory: { time, workingSetBytes: memory } }],
+        memory: { time, workingSetBytes: memory },
+        volume: volume === undefined ? [] : [{ name: "data", time, usedBytes: volume }],
+        "ephemeral-storage": { time, usedBytes: volume ?? 0 },
+      };
+    });
+    const memory = { time, availableBytes: this.memory, workingSetBytes: 32 * Gi - this.memory };
+    const runtime = { imageFs: fs, containerFs: fs };
+    return { node: { nodeName: "sim", memory, fs, runtime, fileSystems: "one", systemContainers: [] }, pods };
+  }
+}
+
+const burstable = (uid: string, requests: Amounts, parts: PodParts = {}): object =>
+  podWith(uid, requests, { limits: {}, ...parts });
+/** One that does not hear that it is to stop. */
+const stubborn = (measured: Measured, uid: string, stopsMs: number): void => {
+  measured.world.runtime.programOf = (_, pod) => ({
+    runsMs: null,
+    exitCode: 0,
+    stopsMs: pod.metadata.uid === uid ? stopsMs : 0,
+  });
+};
+
+async function running(pods: readonly object[], configuration?: object): Promise<Measured> {
+  const measured = new Measured(pods, configuration);
+  await measured.world.run(6);
+  return measured;
+}
+const three = [
+  burstable("within", { memory: "1Gi" }),
+  burstable("above", { memory: "100Mi" }),
+  burstable("most", { memory: "100Mi" }),
+];
+const USAGES = { within: { memory: 900 * Mi }, above: { memory: 300 * Mi }, most: { memory: 600 * Mi } };
+
+describe("memory runs short", () => {
+  test("one pod goes in a pass, by the kubelet's ranking, and the next look is as soon as its room is free", async () => {
+    const measured = await running(three);
+    Object.assign(measured.usages, USAGES);
+    measured.memory = 512 * Mi;
+    await measured.world.run(10);
+    expect(measured.evicted[0]).toBe("most");
+    expect(measured.world.pod("most").record).toMatchObject({
+      end: { cause: "evicted", reason: "Evicted", graceSeconds: 1 },
+    });
+    await measured.world.run(8);
+    expect(measured.evicted.slice(0, 2)).toEqual(["most", "above"]);
+    const [first, second] = measured.world.events.filter(({ reason }) => reason === "Evicted");
+    expect(Date.parse(second?.at ?? "") - Date.parse(first?.at ?? "")).toBeLessThan(10_000);
+    expect(measured.world.status("most")).toMatchObject({
+      phase: "Failed",
+      reason: "Evicted",
+      message: expect.stringMatching(
+        /^The node was low on resource: memory\. Threshold quantity: 1Gi, available: 512Mi\. /,
+      ),
+      conditions: expect.arrayContaining([
+        expect.objectContaining({ type: "DisruptionTarget", reason: "TerminationByKubelet" }),
+      ]),
+    });
+  });
+
+  test("nothing more goes once there is room again", async () => {
+    const measured = await running(three);
+    Object.assign(measured.usages, USAGES);
+    measured.memory = 512 * Mi;
+    await measured.world.run(5);
+    measured.memory = 8 * Gi;
+    await measured.world.run(30);
+    expect(measured.evicted).toEqual(["most"]);
+    expect([measured.state("within"), measured.state("above")]).toEqual(["lives", "lives"]);
+  });
+
+  test("a victim that takes its time holds the next look back for 30 seconds, and is told", async () => {
+    const measured = await running(three);
+    Object.assign(measured.usages, USAGES);
+    measured.memory = 512 * Mi;
+    measured.world.runtime.on = ({ call }) =>
+      call === "StopContainer" ? { effect: false, answer: "hangs" } : undefined;
+    await measured.world.run(25);
+    expect(measured.evicted).toEqual(["most"]);
+    expect(measured.world.events.filter(({ reason }) => reason === "ExceededGracePeriod")).toHaveLength(1);
+    await measured.world.run(20);
+    expect(measured.evicted).toEqual(["most", "above"]);
+  });
+
+  test("a daemon that starts while a victim goes waits for it too", async () => {
+    const measured = await running(three);
+    Object.assign(measured.usages, USAGES);
+    measured.memory = 512 * Mi;
+    measured.world.runtime.on = ({ call }) =>
+      call === "StopContainer" ? { effect: false, answer: "hangs" } : undefined;
+    await measured.world.run(5);
+    measured.world.restart();
+    await measured.world.run(20);
+    expect(measured.evicted).toEqual(["most"]);
+    await measured.world.run(20);
+    expect(measured.evicted.slice(0, 2)).toEqual(["most", "above"]);
+  });
+
+  test("critical pods are passed over", async () => {
+    const measured = await running([
+      burstable("most", { memory: "100Mi" }, { spec: { priority: 2_000_000_000 } }),
+      burstable("within", { memory: "1Gi" }),
+    ]);
+    Object.assign(measured.usages, USAGES);
+    measured.memory = 512 * Mi;
+    await measured.world.run(5);
+    expect([measured.evicted, measured.state("most")]).toEqual([["within"], "lives"]);
+  });
+
+  test("what is ended already is no victim", async () => {
+    const measured = await running(three);
+    Object.assign(measured.usages, USAGES);
+    stubborn(measured, "most", 20_000);
+    measured.world.manager.end("most", {
+      cause: "preempted",
+      reason: "Preempting",
+      message: "",
+      sinceMs: measured.world.time.nowMs(),
+      graceSeconds: 30,
+      decisionId: null,
+    });
+    measured.memory = 512 * Mi;
+    await measured.world.run(5);
+    expect(measured.evicted).toEqual(["above"]);
+  });
+
+  test("BestEffort pods wait until the pressure has been over for its time, others come in", async () => {
+    const measured = await running(three);
+    Object.assign(measured.usages, USAGES);
+    measured.memory = 512 * Mi;
+    await measured.world.run(5);
+    measured.memory = 8 * Gi;
+    measured.world.pods = [...three, burstable("best", {}), burstable("asks", { memory: "1Mi" })];
+    await measured.world.run(5);
+    expect([measured.state("best"), measured.state("asks")]).toEqual(["waits", "lives"]);
+    expect(measured.world.pod("best").record.refusal).toMatchObject({
+      reason: "Evicted",
+      message: "The node had condition: [MemoryPressure]. ",
+    });
+    await measured.world.run(45);
+    expect(measured.state("best")).toBe("lives");
+  });
+});
+
+describe("the disk runs short", () => {
+  test("the node frees what it can first, and nobody goes where that is enough", async () => {
+    const measured = await running(three);
+    measured.disk = 512 * Mi;
+    measured.onReclaim = () => {
+      measured.disk = 4 * Gi;
+    };
+    await measured.world.run(15);
+    expect(measured.reclaimed).toEqual([["delete-unused-containers", "delete-unused-images"]]);
+    expect(measured.evicted).toEqual([]);
+  });
+
+  test("where it is not enough, the pod that takes the most goes with all that it holds", async () => {
+    const pods = ["a", "b"].map((uid) => burstable(uid, {}, { spec: { volumes: [{ name: "data", emptyDir: {} }] } }));
+    const measured = await running(pods);
+    Object.assign(measured.usages, { a: { volume: 10 * Mi }, b: { volume: 100 * Mi } });
+    measured.disk = 512 * Mi;
+    await measured.world.run(5);
+    measured.disk = 4 * Gi;
+    await measured.world.run(5);
+    expect(measured.reclaimed).toHaveLength(1);
+    expect(measured.evicted).toEqual(["b"]);
+    expect(measured.state("b")).toBe("ended");
+    expect(measured.world.pod("b").seen).toBeNull();
+    expect(measured.world.status("b")).toMatchObject({ phase: "Failed", reason: "Evicted" });
+  });
+});
+
+describe("limits of local storage", () => {
+  const limited = (uid: string): object =>
+    burstable(uid, {}, { spec: { volumes: [{ name: "data", emptyDir: { sizeLimit: "1Mi" } }] } });
+
+  test("all that break theirs go at once, and are no disruption", async () => {
+    const measured = await running([limited("a"), limited("b"), limited("c")]);
+    Object.assign(measured.usages, { a: { volume: 2 * Mi }, b: { volume: 3 * Mi }, c: { volume: Mi } });
+    await measured.world.run(8);
+    expect(measured.evicted.toSorted()).toEqual(["a", "b"]);
+    const status = measured.world.status("a");
+    expect(status).toMatchObject({
+      phase: "Failed",
+      reason: "Evicted",
+      message: 'Usage of EmptyDir volume "data" exceeds the limit "1Mi". ',
+    });
+    expect(status.conditions.filter(({ type }) => type === "DisruptionTarget")).toEqual([]);
+    expect(measured.state("c")).toBe("lives");
+  });
+});
+
+test("an evicted pod is cleared after a crash in between too, and stays known until it is deleted", async () => {
+  const measured = await running(three);
+  Object.assign(measured.usages, USAGES);
+  measured.memory = 512 * Mi;
+  measured.world.runtime.on = ({ call }) =>
+    call === "RemoveContainer" ? { effect: false, answer: { call, code: "UNKNOWN", message: "not now" } } : undefined;
+  await measured.world.run(5);
+  measured.memory = 8 * Gi;
+  await measured.world.run(3);
+  expect(measured.world.pod("most").seen?.containers[0]?.state).toBe("exited");
+  measured.world.runtime.on = () => undefined;
+  measured.world.restart();
+  await measured.world.run(4);
+  expect(measured.world.pod("most").seen).toBeNull();
+  expect(measured.world.status("most")).toMatchObject({ phase: "Failed", reason: "Evicted" });
+  measured.world.pods = three.slice(0, 2);
+  await measured.world.run(3);
+  expect(measured.world.manager.set.get("most")).toBeNull();
+});

@@ -1,0 +1,334 @@
+import { describe, expect, test } from "vitest";
+import { PodsWorld, podWith } from "./pods-world.ts";
+
+const Mi = 2 ** 20;
+const POD = "/kubepods/podu";
+const BURSTABLE = "/kubepods/burstable/podu";
+const small = podWith("u", { cpu: "1", memory: "256Mi" });
+const large = podWith("u", { cpu: "2", memory: "512Mi" }, { metadata: { generation: 2 } });
+
+/** A node on which these pods run, and nothing is told yet. */
+async function running(pods: readonly object[], options: ConstructorParameters<typeof PodsWorld>[0] = {}) {
+  const world = new PodsWorld(options);
+  world.pods = pods;
+  await world.run(6);
+  world.told();
+  world.writes.splice(0);
+  return world;
+}
+const conditionsOf = (world: PodsWorld, uid = "u") =>
+  world
+    .status(uid)
+    .conditions.filter(({ type }) => type.startsWith("PodResize"))
+    .map(({ type, reason, message }) => [type, reason, message].filter((part) => part !== undefined).join(": "));
+const summary = (cpu: string, memory: string, more = "") => {
+  const list = `{"cpu":"${cpu}","memory":"${memory}"}`;
+  return `{"containers":[{"name":"app","resources":{"limits":${list},"requests":${list}}}],"generation":2${more}}`;
+};
+
+describe.each([1, 2] as const)("a running pod is given other resources, cgroup v%i", (version) => {
+  const memoryFile = version === 1 ? "memory.limit_in_bytes" : "memory.max";
+
+  test("more: the pod's cgroup first, then its container's; nothing is started anew, and the runtime knows", async () => {
+    const world = await running([small], { version });
+    const id = world.idOf("u");
+    world.pods = [large];
+    await world.run(5);
+    expect(world.writes.filter((line) => line.includes(memoryFile))).toEqual([
+      `${POD} ${memoryFile} ${512 * Mi}`,
+      `${POD}/${id} ${memoryFile} ${512 * Mi}`,
+    ]);
+    expect(world.told()).toEqual([
+      `ResizeStarted: Pod resize started: ${summary("2", "512Mi")}`,
+      `ResizeCompleted: Pod resize completed: ${summary("2", "512Mi")}`,
+    ]);
+    expect(conditionsOf(world)).toEqual([]);
+    expect(world.idOf("u")).toBe(id);
+    expect(world.runtime.updates.at(-1)).toMatchObject({ id, resources: { memoryLimitInBytes: 512 * Mi } });
+    expect(world.status("u").containerStatuses[0]?.resources).toEqual({
+      requests: { cpu: "2", memory: "512Mi" },
+      limits: { cpu: "2", memory: "512Mi" },
+    });
+  });
+
+  test("less: the container's cgroup first, then the pod's", async () => {
+    const world = await running([podWith("u", { cpu: "2", memory: "512Mi" })], {
+      version,
+    });
+    const id = world.idOf("u");
+    world.pods = [small];
+    await world.run(5);
+    expect(world.writes.filter((line) => line.includes(memoryFile))).toEqual([
+      `${POD}/${id} ${memoryFile} ${256 * Mi}`,
+      `${POD} ${memoryFile} ${256 * Mi}`,
+    ]);
+    expect(world.pod("u").record.resize).toBeNull();
+  });
+
+  test("what is in use is not taken away: it is told, stays as it was, and is tried again", async () => {
+    const world = await running([large], { version });
+    const id = world.idOf("u");
+    world.use(POD, 400 * Mi);
+    world.use(`${POD}/${id}`, 400 * Mi);
+    const less = podWith("u", { cpu: "1", memory: "256Mi" }, { metadata: { generation: 2 } });
+    world.pods = [less];
+    await world.run(30);
+    const error = `cannot decrease memory limits: [attempting to set pod memory limit (${256 * Mi}) below current usage (${400 * Mi}), attempting to set container "app" memory limit (${256 * Mi}) below current usage (${400 * Mi})]`;
+    expect(world.value(POD, memoryFile)).toBe(String(512 * Mi));
+    expect(conditionsOf(world)).toEqual([`PodResizeInProgress: Error: ${error}`]);
+    expect(world.status("u").containerStatuses[0]).toMatchObject({
+      allocatedResources: { cpu: "1", memory: "256Mi" },
+      resources: { requests: { cpu: "2", memory: "512Mi" }, limits: { cpu: "2", memory: "512Mi" } },
+    });
+    const told = world.told();
+    expect(told).toHaveLength(2);
+    expect(told[1]).toBe(
+      `ResizeError: Pod resize error: ${summary("1", "256Mi", `,"error":${JSON.stringify(error)}`)}`,
+    );
+    world.use(POD, 100 * Mi);
+    world.use(`${POD}/${id}`, 100 * Mi);
+    await world.run(5);
+    expect(world.value(POD, memoryFile)).toBe(String(256 * Mi));
+    expect(world.told()).toEqual([`ResizeCompleted: Pod resize completed: ${summary("1", "256Mi")}`]);
+  });
+});
+
+test("v1: what the kernel refuses at the last moment stays as it was, is told, and is tried again", async () => {
+  const world = await running([large]);
+  const id = world.idOf("u");
+  world.pods = [podWith("u", { cpu: "1", memory: "256Mi" }, { metadata: { generation: 2 } })];
+  let isGrowing = true;
+  world.kernel.beforeChange = () => {
+    if (isGrowing) world.use(`${POD}/${id}`, 300 * Mi);
+  };
+  await world.run(4);
+  expect(world.value(`${POD}/${id}`, "memory.limit_in_bytes")).toBe(String(512 * Mi));
+  expect(world.value(POD, "memory.limit_in_bytes")).toBe(String(512 * Mi));
+  expect(world.told()[1]).toContain("EBUSY");
+  expect(conditionsOf(world)[0]).toContain("PodResizeInProgress: Error: ");
+  isGrowing = false;
+  world.use(`${POD}/${id}`, 100 * Mi);
+  await world.run(15);
+  expect(world.value(POD, "memory.limit_in_bytes")).toBe(String(256 * Mi));
+  expect(conditionsOf(world)).toEqual([]);
+});
+
+test("a runtime that does not take it is told again", async () => {
+  const world = await running([small]);
+  let fails = true;
+  world.runtime.on = ({ call }) =>
+    call === "UpdateContainerResources" && fails
+      ? { effect: false, answer: { call, code: "UNKNOWN", message: "not now" } }
+      : undefined;
+  world.pods = [large];
+  await world.run(4);
+  expect(conditionsOf(world)).toEqual(["PodResizeInProgress: Error: UpdateContainerResources: not now"]);
+  expect(world.runtime.updates).toEqual([]);
+  world.restart();
+  fails = false;
+  await world.run(12);
+  expect(world.runtime.updates).toMatchObject([{ id: world.idOf("u"), resources: { memoryLimitInBytes: 512 * Mi } }]);
+  expect(conditionsOf(world)).toEqual([]);
+});
+
+describe("what is not let in", () => {
+  const two = (uid: string, cpu: string, generation = 1) =>
+    podWith(uid, { cpu, memory: "64Mi" }, { metadata: { generation }, limits: { cpu: "7", memory: "64Mi" } });
+
+  test("is deferred in the kubelet's words, counts as it was, and is tried again when there is room", async () => {
+    const world = await running([two("u", "3"), two("v", "3")]);
+    world.pods = [two("u", "5", 2), two("v", "3")];
+    await world.run(3);
+    const message = "Node didn't have enough resource: cpu, requested: 5000, used: 3000, capacity: 7000";
+    expect(conditionsOf(world)).toEqual([`PodResizePending: Deferred: ${message}`]);
+    expect(world.told()).toEqual([
+      expect.stringMatching(/^ResizeDeferred: Pod resize OutOfcpu: .*"error":"Node didn't/),
+    ]);
+    expect(world.value(BURSTABLE, "cpu.shares")).toBe("3072");
+    expect(world.status("u").containerStatuses[0]?.allocatedResources).toEqual({ cpu: "3", memory: "64Mi" });
+    world.pods = [two("u", "5", 2)];
+    await world.run(8);
+    expect(world.value(BURSTABLE, "cpu.shares")).toBe("5120");
+    expect(world.told().map((line) => line.slice(0, 15))).toEqual(["ResizeStarted: ", "ResizeCompleted"]);
+  });
+
+  test("is forgotten when nobody asks for it any more", async () => {
+    const world = await running([two("u", "3"), two("v", "3")]);
+    world.pods = [two("u", "5"), two("v", "3")];
+    await world.run(2);
+    world.pods = [two("u", "3"), two("v", "3")];
+    await world.run(1);
+    expect(world.pod("u").record.resize).toBeNull();
+  });
+
+  test("a smaller pod makes room for one that waits to grow", async () => {
+    const world = await running([two("u", "3"), two("v", "3")]);
+    world.pods = [two("u", "5"), two("v", "3")];
+    await world.run(3);
+    world.pods = [two("u", "5"), two("v", "2")];
+    await world.run(10);
+    expect(world.value(BURSTABLE, "cpu.shares")).toBe("5120");
+    expect(conditionsOf(world)).toEqual([]);
+  });
+
+  test.each<[string, object, object, object, string]>([
+    [
+      "more than the node has",
+      two("u", "3"),
+      podWith("u", { cpu: "7500m", memory: "64Mi" }, { limits: { cpu: "8", memory: "64Mi" } }),
+      {},
+      "node didn't have enough allocatable resources: cpu, requested: 7500, allocatable: 7000",
+    ],
+    ["another QoS class", small, two("u", "1"), {}, "Pod QOS Class may not change as a result of resizing"],
+    [
+      "a limit less",
+      podWith("u", { cpu: "1", memory: "1Gi" }, { limits: { cpu: "2", memory: "1Gi" } }),
+      podWith("u", { cpu: "1", memory: "1Gi" }, { limits: { memory: "1Gi" } }),
+      {},
+      "resource limits cannot be removed",
+    ],
+    [
+      "CPUs of a static policy",
+      small,
+      podWith("u", { cpu: "2", memory: "256Mi" }),
+      { cpuManagerPolicy: "static" },
+      'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"',
+    ],
+  ])("%s is infeasible, and not asked about again", async (_name, now, then, configuration, message) => {
+    const world = await running([now], { configuration });
+    world.pods = [then];
+    world.decisions.splice(0);
+    await world.run(3);
+    expect(conditionsOf(world)).toEqual([`PodResizePending: Infeasible: ${message}`]);
+    expect(world.told()).toEqual([expect.stringMatching(/^ResizeInfeasible: Pod resize Infeasible: /)]);
+    expect(world.decisions.filter(({ kind }) => kind === "admission")).toEqual([]);
+  });
+
+  test("memory of a Guaranteed pod may change beside exclusive CPUs, which it keeps", async () => {
+    const options = { configuration: { cpuManagerPolicy: "static" } };
+    const world = await running([small, podWith("v", { cpu: "1", memory: "64Mi" })], options);
+    const cpusOf = () => world.value(`${POD}/${world.idOf("u")}`, "cpuset.cpus");
+    const before = cpusOf();
+    expect(before).toMatch(/^\d$/);
+    world.pods = [podWith("u", { cpu: "1", memory: "512Mi" }), podWith("v", { cpu: "1", memory: "64Mi" })];
+    await world.run(5);
+    expect(world.value(POD, "memory.limit_in_bytes")).toBe(String(512 * Mi));
+    expect(cpusOf()).toBe(before);
+  });
+});
+
+describe("resizePolicy RestartContainer", () => {
+  const restarts = (memory: string, spec: object = {}) =>
+    podWith(
+      "u",
+      { cpu: "1", memory },
+      { container: { resizePolicy: [{ resourceName: "memory", restartPolicy: "RestartContainer" }] }, spec },
+    );
+
+  test.each(["Always", "OnFailure"])(
+    "restart policy %s: stopped, its cgroups changed, and started",
+    async (restartPolicy) => {
+      const world = await running([restarts("512Mi", { restartPolicy })]);
+      const before = world.idOf("u");
+      world.use(`${POD}/${before}`, 400 * Mi);
+      world.pods = [restarts("256Mi", { restartPolicy })];
+      await world.run(8);
+      const after = world.idOf("u");
+      expect([before, "none"]).not.toContain(after);
+      expect(world.writes.filter((line) => line.startsWith(`${POD}/${before} memory`))).toEqual([]);
+      expect(world.value(`${POD}/${after}`, "memory.limit_in_bytes")).toBe(String(256 * Mi));
+      expect(world.told(/Killing|Resize|BackOff/).map((line) => line.split(": ")[0])).toEqual([
+        "ResizeStarted",
+        "Killing",
+        "ResizeCompleted",
+      ]);
+      expect(world.status("u")).toMatchObject({ phase: "Running", containerStatuses: [{ restartCount: 1 }] });
+    },
+  );
+
+  test("the CPU alone changes in place", async () => {
+    const world = await running([restarts("512Mi")]);
+    const before = world.idOf("u");
+    const pod = restarts("512Mi") as { spec: { containers: { resources: object }[] } };
+    const amounts = { cpu: "2", memory: "512Mi" };
+    for (const one of pod.spec.containers) one.resources = { requests: amounts, limits: amounts };
+    world.pods = [pod];
+    await world.run(5);
+    expect(world.idOf("u")).toBe(before);
+    expect(world.value(POD, "cpu.shares")).toBe("2048");
+  });
+
+  test("the daemon is killed after the stop: the next one starts the container, whatever its exit code was", async () => {
+    const world = await running([restarts("512Mi", { restartPolicy: "OnFailure" })]);
+    const before = world.idOf("u");
+    world.pods = [restarts("256Mi", { restartPolicy: "OnFailure" })];
+    await world.run(1);
+    expect(world.pod("u").record.resize?.actuation?.restarts).toEqual({ app: before });
+    world.runtime.exit(before, 0);
+    world.restart();
+    await world.run(8);
+    expect(["none", before]).not.toContain(world.idOf("u"));
+    expect(world.pod("u").record).toMatchObject({ state: "lives", resize: null });
+    expect(world.status("u").phase).toBe("Running");
+  });
+});
+
+test("labels and images are taken at once, while the resources are still asked about", async () => {
+  const world = await running([podWith("u", { cpu: "3" }), podWith("v", { cpu: "3" })]);
+  world.runtime.images.set("busybox:2", { id: "sha256:2" });
+  world.pods = [
+    podWith("u", { cpu: "5" }, { container: { image: "busybox:2" }, metadata: { labels: { a: "b" } } }),
+    podWith("v", { cpu: "3" }),
+  ];
+  const before = world.idOf("u");
+  await world.run(4);
+  expect(world.pod("u").record).toMatchObject({
+    resize: { reason: "Deferred" },
+    pod: { metadata: { labels: { a: "b" } }, spec: { containers: [{ resources: { requests: { cpu: "3" } } }] } },
+  });
+  expect(["none", before]).not.toContain(world.idOf("u"));
+});
+
+test("labels alone are taken as they are, and nothing is asked or started", async () => {
+  const world = await running([small]);
+  const before = world.idOf("u");
+  world.decisions.splice(0);
+  world.pods = [podWith("u", { cpu: "1000m", memory: "256Mi" }, { metadata: { labels: { a: "b" } } })];
+  await world.run(3);
+  expect(world.pod("u").pod.labels).toEqual({ a: "b" });
+  expect(world.decisions.filter(({ kind }) => kind === "admission")).toEqual([]);
+  expect([world.idOf("u"), world.told()]).toEqual([before, []]);
+});
+
+test("what is asked for in the middle of another resize is told beside it", async () => {
+  const world = await running([large]);
+  world.use(POD, 400 * Mi);
+  world.use(`${POD}/${world.idOf("u")}`, 400 * Mi);
+  world.pods = [podWith("u", { cpu: "1", memory: "256Mi" }, { metadata: { generation: 2 } })];
+  await world.run(3);
+  world.pods = [podWith("u", { cpu: "9", memory: "256Mi" }, { metadata: { generation: 3 } })];
+  await world.run(3);
+  expect(conditionsOf(world)).toEqual([
+    "PodResizePending: Infeasible: node didn't have enough allocatable resources: cpu, requested: 9000, allocatable: 7000",
+    expect.stringMatching(/^PodResizeInProgress: Error: cannot decrease memory limits/),
+  ]);
+  world.pods = [large];
+  await world.run(5);
+  expect([world.value(POD, "memory.limit_in_bytes"), world.pod("u").record.resize]).toEqual([String(512 * Mi), null]);
+});
+
+test("a critical pod grows at the cost of others, which are ended first", async () => {
+  const critical = (cpu: string) => podWith("u", { cpu }, { spec: { priority: 2_000_000_000 } });
+  const world = await running([critical("3"), podWith("v", { cpu: "3" })]);
+  world.pods = [critical("5"), podWith("v", { cpu: "3" })];
+  await world.run(8);
+  expect(world.told(/^Resize|Preempting/)).toEqual([
+    "Preempting: Preempted in order to admit critical pod",
+    expect.stringMatching(/^ResizeDeferred: .*comes in once default\/v ended/),
+    expect.stringMatching(/^ResizeStarted/),
+    expect.stringMatching(/^ResizeCompleted/),
+  ]);
+  expect(world.pod("v").record.end?.cause).toBe("preempted");
+  expect(conditionsOf(world)).toEqual([]);
+  expect(world.value(BURSTABLE, "cpu.shares")).toBe("5120");
+});

@@ -1,0 +1,15 @@
+import { expect, test } from "vitest";
+import { podsOfPass } from "../../../actuator/pods/pass-pods.ts";
+
+test("a pass is told nothing of containers that have ended, and all of those that run or wait", () => {
+  const runs = { name: "a", state: { running: {} } };
+  const waits = { name: "b", state: { waiting: {} } };
+  const ended = { name: "c", state: { terminated: { exitCode: 1 } } };
+  const pod = {
+    spec: {},
+    status: { phase: "Running", containerStatuses: [runs, ended], initContainerStatuses: [waits, ended] },
+  };
+  expect(podsOfPass([pod])).toEqual([
+    { spec: {}, status: { phase: "Running", containerStatuses: [runs], initContainerStatuses: [waits] } },
+  ]);
+});

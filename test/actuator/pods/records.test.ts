@@ -1,0 +1,52 @@
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { arrival } from "../../../actuator/pods/entrance.ts";
+import { PodRecords } from "../../../actuator/pods/records.ts";
+import { pod, scratch } from "./pod-kit.ts";
+
+const record = arrival(pod(), 5);
+function open(directory: string) {
+  const told: string[] = [];
+  const opened = PodRecords.open(directory, (message) => told.push(message));
+  if (!opened.ok) throw new Error(opened.error);
+  return { records: opened.value, told };
+}
+
+test("what is put is there after a restart, what is only noted is not, and what is deleted is gone", () => {
+  const directory = scratch();
+  const { records } = open(directory);
+  expect(records.put("uid-1", record).ok).toBe(true);
+  expect(records.put("../odd", { ...record, seenAtMs: 6 }).ok).toBe(true);
+  records.note("uid-2", record);
+  expect(records.size).toBe(3);
+  const again = open(directory);
+  expect([...again.records.entries()].sort()).toEqual([
+    ["../odd", { ...record, seenAtMs: 6 }],
+    ["uid-1", record],
+  ]);
+  expect(again.records.delete("uid-1").ok).toBe(true);
+  expect(again.records.delete("uid-1").ok).toBe(true);
+  expect(open(directory).records.get("uid-1")).toBeUndefined();
+});
+
+test("a record that cannot be read, or of another name, is told and left aside; one that was cut short goes", () => {
+  const directory = scratch();
+  writeFileSync(join(directory, "uid-1.pod.json"), "{");
+  writeFileSync(join(directory, "uid-2.pod.json"), JSON.stringify({ uid: "uid-3", record }));
+  writeFileSync(join(directory, "uid-4.pod.json.new"), "{");
+  const { records, told } = open(directory);
+  expect(records.size).toBe(0);
+  expect(told).toHaveLength(2);
+  expect(readdirSync(directory).sort()).toEqual(["uid-1.pod.json", "uid-2.pod.json"]);
+});
+
+test("what cannot be written stays as it was", () => {
+  const directory = scratch();
+  const { records } = open(directory);
+  records.put("uid-1", record);
+  mkdirSync(join(directory, "uid-1.pod.json.new"));
+  expect(records.put("uid-1", { ...record, state: "lives" }).ok).toBe(false);
+  expect(records.get("uid-1")?.state).toBe("waits");
+  expect(existsSync(join(directory, "uid-1.pod.json"))).toBe(true);
+});

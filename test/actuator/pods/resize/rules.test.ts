@@ -1,0 +1,223 @@
+import { describe, expect, test } from "vitest";
+import type { RunnablePod } from "../../../../actuator/lifecycle/pod.ts";
+import { decodedPod } from "../../../../actuator/pods/resize/decoded.ts";
+import { resourcesIn, sameResources, split, withResources } from "../../../../actuator/pods/resize/forms.ts";
+import { resizesInTurn } from "../../../../actuator/pods/resize/in-turn.ts";
+import { type ResizeNode, whyInfeasible } from "../../../../actuator/pods/resize/infeasible.ts";
+import { nodeOf } from "../../../../actuator/pods/resize/node.ts";
+import { restartsFor } from "../../../../actuator/pods/resize/policy.ts";
+import { resizeText } from "../../../../actuator/pods/resize/texts.ts";
+import type { Pod } from "../../../../api/model/pod.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+const object = (resources: Fields, more: Fields = {}, container: Fields = {}): Fields => ({
+  metadata: { name: "p", uid: "u" },
+  spec: { containers: [{ name: "app", image: "i", resources, ...container }], ...more },
+});
+const decoded = (fields: Fields): Pod => {
+  const pod = decodedPod(fields);
+  if (pod === null) throw new Error("no pod");
+  return pod;
+};
+const ROOMY: ResizeNode = {
+  cpuPolicy: "none",
+  memoryPolicy: "None",
+  hasSwap: false,
+  allocatable: { cpu: "4", memory: "8Gi" },
+};
+const why = (
+  then: Fields,
+  now: Fields,
+  node: Partial<ResizeNode> = {},
+  more: { isCritical?: boolean; restarts?: boolean } = {},
+): string | null =>
+  whyInfeasible(
+    decoded(object(then)),
+    decoded(object(now)),
+    { ...ROOMY, ...node },
+    {
+      isCritical: more.isCritical ?? false,
+      restartsForMemory: () => more.restarts ?? false,
+    },
+  );
+
+describe("what is taken at once, and what is asked about", () => {
+  test("resources stay, the rest is new", () => {
+    const now = object({ requests: { cpu: "1" } });
+    const then = object({ requests: { cpu: "2" } }, { priority: 5 }, { image: "other" });
+    expect(split(then, now)).toEqual({
+      isResize: true,
+      atOnce: object({ requests: { cpu: "1" } }, { priority: 5 }, { image: "other" }),
+    });
+  });
+  test("the same amount in other words is no resize, and is taken", () => {
+    const then = object({ requests: { cpu: "1000m", memory: "1024Mi" } });
+    expect(split(then, object({ requests: { cpu: 1, memory: "1Gi" } }))).toEqual({ isResize: false, atOnce: then });
+  });
+  test("init containers and the pod itself have resources too", () => {
+    const made = (cpu: string): Fields =>
+      object(
+        {},
+        { resources: { limits: { cpu } }, initContainers: [{ name: "init", resources: { limits: { cpu } } }] },
+      );
+    expect(split(made("2"), made("1"))).toEqual({ isResize: true, atOnce: made("1") });
+    expect(split(made("2"), object({})).atOnce).not.toHaveProperty("spec.resources");
+  });
+  test("a container that is new has what it asks for", () => {
+    const both = {
+      ...object({}),
+      spec: { containers: [{ name: "app" }, { name: "b", resources: { limits: { cpu: "1" } } }] },
+    };
+    expect(split(both, object({}))).toEqual({ isResize: false, atOnce: both });
+  });
+  test("resources come back as they were", () => {
+    const now = object({ requests: { cpu: "1" } }, { resources: { limits: { cpu: "3" } } });
+    const then = object({ requests: { cpu: "2" } }, { resources: { limits: { cpu: "4" } } });
+    expect(withResources(then, resourcesIn(now))).toEqual(now);
+    expect(sameResources({ limits: { cpu: "1" } }, { limits: { cpu: "1" }, requests: {} })).toBe(true);
+    expect(sameResources({ limits: { cpu: "1" } }, {})).toBe(false);
+  });
+});
+
+describe("what can never be", () => {
+  const guaranteed = (cpu: string, memory: string): Fields => ({ requests: { cpu, memory }, limits: { cpu, memory } });
+  const burstable = (memory: string, limit = "2Gi"): Fields => ({ requests: { memory }, limits: { memory: limit } });
+
+  test.each<[string, string | null, Fields, Fields, Partial<ResizeNode>, { isCritical?: boolean; restarts?: boolean }]>(
+    [
+      ["room", null, guaranteed("2", "1Gi"), guaranteed("1", "1Gi"), {}, {}],
+      [
+        "both too large",
+        "node didn't have enough allocatable resources: cpu, requested: 5000, allocatable: 4000; memory, requested: 9663676416, allocatable: 8589934592",
+        guaranteed("5", "9Gi"),
+        guaranteed("1", "1Gi"),
+        {},
+        {},
+      ],
+      [
+        "memory of a static policy",
+        'Resize is infeasible for Guaranteed Pods alongside Memory Manager policy "Static"',
+        guaranteed("1", "2Gi"),
+        guaranteed("1", "1Gi"),
+        { memoryPolicy: "Static" },
+        {},
+      ],
+      [
+        "CPUs beside a static memory policy",
+        null,
+        guaranteed("2", "1Gi"),
+        guaranteed("1", "1Gi"),
+        { memoryPolicy: "Static" },
+        {},
+      ],
+      [
+        "memory beside a static CPU policy",
+        null,
+        guaranteed("1", "2Gi"),
+        guaranteed("1", "1Gi"),
+        { cpuPolicy: "static" },
+        {},
+      ],
+      [
+        "Burstable beside static policies",
+        null,
+        burstable("2Gi"),
+        burstable("1Gi"),
+        { cpuPolicy: "static", memoryPolicy: "Static" },
+        {},
+      ],
+      [
+        "a request taken",
+        "resource requests cannot be removed",
+        { requests: { memory: "1" } },
+        { requests: { memory: "1", cpu: "1" } },
+        {},
+        {},
+      ],
+      [
+        "another resource",
+        "only cpu and memory resources are mutable",
+        { requests: { cpu: "1", "ephemeral-storage": "2Gi" } },
+        { requests: { cpu: "1", "ephemeral-storage": "1Gi" } },
+        {},
+        {},
+      ],
+      [
+        "swap",
+        "In-place resize of containers with swap is not supported.",
+        burstable("2Gi"),
+        burstable("1Gi"),
+        { hasSwap: true },
+        {},
+      ],
+      ["swap, started anew", null, burstable("2Gi"), burstable("1Gi"), { hasSwap: true }, { restarts: true }],
+      ["swap, critical", null, burstable("2Gi"), burstable("1Gi"), { hasSwap: true }, { isCritical: true }],
+      ["swap, the limit alone", null, burstable("1Gi", "3Gi"), burstable("1Gi"), { hasSwap: true }, {}],
+    ],
+  )("%s: %s", (_name, expected, then, now, node, more) => {
+    expect(why(then, now, node, more)).toBe(expected);
+  });
+
+  test("the node's side of it is in the kubelet's configuration", () => {
+    const configured = {
+      cpuManagerPolicy: "static",
+      memoryManagerPolicy: "Static",
+      memorySwap: { swapBehavior: "LimitedSwap" },
+    };
+    expect(nodeOf({ kubeletconfig: configured }, {}, 2)).toEqual({
+      cpuPolicy: "static",
+      memoryPolicy: "Static",
+      hasSwap: true,
+      allocatable: {},
+    });
+    const gates = { InPlacePodVerticalScalingExclusiveCPUs: true, InPlacePodVerticalScalingExclusiveMemory: true };
+    expect(nodeOf({ ...configured, featureGates: gates }, {}, 1)).toMatchObject({
+      cpuPolicy: "",
+      memoryPolicy: "",
+      hasSwap: false,
+    });
+  });
+});
+
+test("containers that have to go: those that run, where the policy of what changes says so", () => {
+  const policy = { resizePolicy: [{ resourceName: "cpu", restartPolicy: "RestartContainer" }] };
+  const running = (name: string) => (name === "app" ? "id-1" : null);
+  const former = { app: { limits: { cpu: "1", memory: "1Gi" } } };
+  expect(restartsFor(object({ limits: { cpu: "2", memory: "1Gi" } }, {}, policy), former, running)).toEqual({
+    app: "id-1",
+  });
+  expect(restartsFor(object({ limits: { cpu: "1", memory: "2Gi" } }, {}, policy), former, running)).toEqual({});
+  expect(restartsFor(object({ limits: { cpu: "2", memory: "1Gi" } }), former, running)).toEqual({});
+  expect(restartsFor(object({ limits: { cpu: "2" } }, {}, policy), former, () => null)).toEqual({});
+});
+
+test("the words of events: limits first, names in order, amounts in their shortest form", () => {
+  const pod = decoded(
+    object(
+      { requests: { memory: "1024Mi", cpu: "0.5" }, limits: { memory: "2048Mi", cpu: "1000m" } },
+      { initContainers: [{ name: "init", restartPolicy: "Always" }] },
+    ),
+  );
+  expect(resizeText("error", pod, 3, "a < b & c")).toBe(
+    'Pod resize error: {"initContainers":[{"name":"init","resources":{}}],"containers":[{"name":"app","resources":{"limits":{"cpu":"1","memory":"2Gi"},"requests":{"cpu":"500m","memory":"1Gi"}}}],"generation":3,"error":"a \\u003c b \\u0026 c"}',
+  );
+});
+
+test("in turn: what takes no more, then by priority, then Guaranteed ones, then who waits the longest", () => {
+  const wanted = (name: string, cpu: string, priority: number, sinceMs: number | null) => {
+    const pod = { uid: name, object: object({ requests: { cpu } }), spec: { priority } } as unknown as RunnablePod;
+    const resize = sinceMs === null ? null : { reason: "Deferred" as const, message: "", sinceMs };
+    const record = { pod: object({ requests: { cpu: "2" } }), resize } as never;
+    return { pod, known: { uid: name, pod, record, seen: null } };
+  };
+  const all = [
+    wanted("late", "3", 0, 20),
+    wanted("new", "3", 0, null),
+    wanted("early", "3", 0, 10),
+    wanted("guaranteed", "3", 0, 30),
+    wanted("high", "3", 9, 40),
+    wanted("less", "1", 0, 50),
+  ];
+  const turn = resizesInTurn(all, (pod) => (pod.uid === "guaranteed" ? "Guaranteed" : "Burstable"));
+  expect(turn.map(({ known }) => known.uid)).toEqual(["less", "high", "guaranteed", "early", "late", "new"]);
+});

@@ -1,0 +1,177 @@
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Hierarchy } from "../../actuator/cgroupfs/hierarchy.ts";
+import { decideHere } from "../../actuator/decide-here.ts";
+import { Journal } from "../../actuator/journal.ts";
+import { containerHash } from "../../actuator/lifecycle/config/container-hash.ts";
+import {
+  CONTAINER_HASH,
+  OWNER,
+  POD_UID,
+  type RuntimeContainer,
+  type RuntimePod,
+} from "../../actuator/lifecycle/runtime-pod.ts";
+import type { PassReport } from "../../actuator/loop.ts";
+import { PodManager } from "../../actuator/pods/manager.ts";
+import { ManagerFiles } from "../../actuator/pods/manager-files.ts";
+import { PodRecords } from "../../actuator/pods/records.ts";
+import type { SyncAsked, Synced } from "../../actuator/pods/worker.ts";
+import type { PodsRead } from "../../actuator/ports.ts";
+import { ok, type Result } from "../../api/model/result.ts";
+import { BOOT, ROOT, simulated } from "../actuator/cgroups/grounds.ts";
+import { machineAt } from "../sim/machine.ts";
+
+const SETTINGS = {
+  nodeName: "sim",
+  owner: ROOT,
+  hostIPs: ["192.168.0.1"],
+  cgroupMount: "/sim",
+  cgroupRoot: ROOT,
+  removeOrphans: true,
+  intervalMs: 60_000,
+  evictionMs: 10_000,
+  retryMs: 30_000,
+  mostAtOnce: 256,
+};
+const CONFIGURATION = { kubeReserved: { cpu: "1", memory: "1Gi" }, failCgroupV1: false };
+
+const must = <T>(result: Result<T, unknown>): T => {
+  if (result.ok) return result.value;
+  throw new Error(String(result.error));
+};
+
+/** The manager of pods over a kernel and a runtime in memory; what is to run runs at once. Records lie on the disk. */
+export class PodsNode {
+  readonly directory = mkdtempSync(join(tmpdir(), "nodewise-bench-"));
+  readonly passes: PassReport[] = [];
+  readonly problems: string[] = [];
+  readonly manager: PodManager;
+  readonly #hierarchy: Hierarchy;
+  #read: PodsRead = { pods: [], whole: true, problems: [], notices: [] };
+  #runs: ReadonlyMap<string, RuntimePod> = new Map();
+  #nowMs = 1_800_000_000_000;
+  #made = 0;
+
+  constructor(version: 1 | 2) {
+    this.#hierarchy = simulated(version).hierarchy;
+    mkdirSync(join(this.directory, "state"));
+    const at = (name: string): string => join(this.directory, "state", name);
+    this.manager = new PodManager(
+      {
+        clock: { nowMs: () => this.#nowMs, monotonicMs: () => this.#nowMs, sleep: async () => {} },
+        runtime: { pods: async () => ok(this.#runs), updateContainer: async () => ok(null) },
+        worker: {
+          sync: (asked) => this.#sync(asked),
+          end: async () => ({ isEnded: true, error: null }),
+          forget: async () => ({ isGone: true, leftOvers: [] }),
+          clear: async () => [],
+        },
+        readPods: async () => this.#read,
+        readConfiguration: async () => ok(CONFIGURATION),
+        observeMachine: () => machineAt(new Date(this.#nowMs).toISOString(), BOOT.bootId, version),
+        client: {
+          decide: async (kind, snapshot, ask) => decideHere(kind, snapshot, { ask }),
+          settle: async () => {},
+          report: async () => {},
+        },
+        hierarchy: this.#hierarchy,
+        journal: must(Journal.open(at("journal.jsonl"), BOOT.bootId)),
+        records: must(PodRecords.open(at("pods"), (message) => this.problems.push(message))),
+        files: new ManagerFiles(at("managers")),
+        complete: (_, container) => container,
+        hashOf: containerHash,
+        onEvent: () => {},
+        onProblem: ({ message }) => this.problems.push(message),
+        onPass: (report) => this.passes.push(report),
+        onWorked: () => {},
+      },
+      SETTINGS,
+    );
+  }
+
+  /** From now on these are to run. */
+  wants(pods: readonly object[]): void {
+    this.#read = { ...this.#read, pods };
+  }
+
+  /** One turn, and the work that it began; so much time passes before it. */
+  async turn(afterMs: number): Promise<void> {
+    this.#nowMs += afterMs;
+    const { problems } = await this.manager.turn();
+    this.problems.push(...problems.map(({ message }) => message));
+    await this.manager.rest();
+  }
+
+  /** A container ends, and its next instance runs. */
+  async restart(uid: string): Promise<void> {
+    const pod = this.#runs.get(uid) as RuntimePod;
+    const [first, ...others] = pod.containers as readonly [RuntimeContainer, ...RuntimeContainer[]];
+    this.#runs = new Map(this.#runs).set(uid, { ...pod, containers: [await this.#containerOf(uid, first), ...others] });
+  }
+
+  close(): void {
+    rmSync(this.directory, { recursive: true });
+  }
+
+  async #sync({ pod }: SyncAsked): Promise<Synced> {
+    const { uid, namespace, name } = pod;
+    const labels = { [OWNER]: ROOT, [POD_UID]: uid };
+    const id = this.#id();
+    const sandbox = { id, attempt: 0, isReady: true, createdAtMs: this.#nowMs, ips: [], labels, annotations: {} };
+    const containers: RuntimeContainer[] = [];
+    for (const container of pod.spec.containers) {
+      const made = {
+        ...RUNNING,
+        name: container.name,
+        sandboxId: id,
+        image: container.image,
+        labels,
+        annotations: { [CONTAINER_HASH]: containerHash(pod, container) },
+      };
+      containers.push(await this.#containerOf(uid, made));
+    }
+    this.#runs = new Map(this.#runs).set(uid, { namespace, name, uid, sandboxes: [sandbox], containers });
+    const started = containers.map((one) => one.name);
+    return { sandboxId: id, started, faults: {}, undecided: [], error: null, isCut: false };
+  }
+
+  /** Another instance, with a cgroup as the runtime makes it. */
+  async #containerOf(uid: string, like: Omit<RuntimeContainer, "id">): Promise<RuntimeContainer> {
+    const id = this.#id();
+    const path = this.manager.view?.pods.get(uid)?.path;
+    must(await this.#hierarchy.create(`${path}/${id}`, this.#hierarchy.support().controllers));
+    return { ...like, id, createdAtMs: this.#nowMs, startedAtMs: this.#nowMs };
+  }
+
+  #id = (): string => (++this.#made).toString(16).padStart(64, "0");
+}
+const RUNNING = {
+  attempt: 0,
+  state: "running",
+  createdAtMs: 0,
+  startedAtMs: 0,
+  finishedAtMs: null,
+  exitCode: 0,
+  reason: "",
+  message: "",
+  imageId: "sha256:1",
+  logPath: "",
+} as const;
+
+const CONTAINERS = ["app", "proxy"] as const;
+/** So many pods of two containers; of the three QoS classes as they come on a node. */
+export const manyPods = (count: number): readonly object[] =>
+  Array.from({ length: count }, (_, i) => {
+    const amounts = { cpu: "20m", memory: "32Mi" };
+    const resources = i % 5 === 0 ? {} : i % 5 === 1 ? { requests: amounts, limits: amounts } : { requests: amounts };
+    return {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name: `pod-${i}`, namespace: "bench", uid: `pod-${i}` },
+      spec: {
+        hostNetwork: true,
+        containers: CONTAINERS.map((name) => ({ name, image: "busybox:1", resources })),
+      },
+    };
+  });

@@ -1,0 +1,131 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { ended, start } from "./run.ts";
+
+vi.setConfig({ testTimeout: 120_000 });
+
+let dir: string;
+let settings: string;
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), "nodewise-reload-"));
+  settings = join(dir, "actuator.yaml");
+});
+afterEach(() => rmSync(dir, { recursive: true }));
+
+const base = () => `stateDir: ${dir}/state\ncgroupMount: ${dir}/none\nkubeletDir: ${dir}/none\nnodeName: n1\n`;
+const write = (more: string): void => writeFileSync(settings, base() + more);
+const pod = (name: string): string =>
+  `apiVersion: v1\nkind: Pod\nmetadata: {name: ${name}}\nspec: {containers: [{name: c, image: i}]}\n`;
+
+/** A daemon with what it said, line by line; `said` waits for a line that none before it was. */
+function daemon(args: readonly string[]) {
+  const child = start(["actuator", ...args]);
+  const end = ended(child);
+  let text = "";
+  const hear = (chunk: Buffer): void => {
+    text += chunk;
+  };
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", hear);
+  const said = async (pattern: RegExp): Promise<string> => {
+    for (;;) {
+      const match = pattern.exec(text);
+      if (match !== null) {
+        text = text.slice(match.index + match[0].length);
+        return match[0];
+      }
+      const over = await Promise.race([end, new Promise((resolve) => setTimeout(resolve, 20))]);
+      if (over !== undefined) throw new Error(`it ended: ${JSON.stringify(over)}`);
+    }
+  };
+  return { child, end, said, hangUp: () => child.kill("SIGHUP") };
+}
+
+test("SIGHUP takes over what may change at once, names what waits, and keeps the old where the file is faulty", async () => {
+  writeFileSync(join(dir, "a.yaml"), pod("a"));
+  writeFileSync(join(dir, "b.yaml"), pod("b"));
+  write(`intervalSeconds: 3600\nmanifests: ${dir}/a.yaml\n`);
+  const { child, end, said, hangUp } = daemon(["--settings", settings, "-o", "json"]);
+  try {
+    expect(await said(/"namespace":"default","name":"[^"]+"/)).toContain("a-n1");
+
+    write(`intervalSecond: 5\nmanifests: ${dir}/b.yaml\nmode: 1\n`);
+    hangUp();
+    await said(/actuator\.yaml:5:17: intervalSecond: no such setting; intervalSeconds\?; the old settings stay\n/);
+
+    write(`intervalSeconds: 1800\nmanifests: ${dir}/b.yaml\ncgroupRoot: /other\n`);
+    hangUp();
+    const told = await said(/settings read again: .*\n/);
+    expect(told).toContain(`manifests ${dir}/a.yaml -> ${dir}/b.yaml`);
+    expect(told).toContain("intervalSeconds 3600 -> 1800");
+    expect(told).toContain("; waits for a restart: cgroupRoot /nodewise -> /other");
+    // at once, not in an hour
+    expect(await said(/"namespace":"default","name":"[^"]+"/)).toContain("b-n1");
+
+    hangUp();
+    await said(/waits for a restart: cgroupRoot/);
+    child.kill("SIGTERM");
+    expect((await end).code).toBe(0);
+  } finally {
+    child.kill("SIGKILL");
+  }
+});
+
+test("a flag wins over the file that is read again", async () => {
+  write("intervalSeconds: 3600\n");
+  const { child, end, said, hangUp } = daemon(["--settings", settings, "--interval-seconds", "7200"]);
+  try {
+    await said(/cgroups decided/);
+    write("intervalSeconds: 5\nretrySeconds: 7\n");
+    hangUp();
+    expect(await said(/settings read again: .*\n/)).toBe("settings read again: retrySeconds 60 -> 7\n");
+    child.kill("SIGTERM");
+    expect((await end).code).toBe(0);
+  } finally {
+    child.kill("SIGKILL");
+  }
+});
+
+test("without a settings file SIGHUP ends the daemon, as its terminal has gone", async () => {
+  const { child, end, said, hangUp } = daemon(["--state-dir", join(dir, "state"), "--cgroup-mount", join(dir, "none")]);
+  try {
+    await said(/cgroups decided/);
+    hangUp();
+    expect((await end).code).toBe(0);
+  } finally {
+    child.kill("SIGKILL");
+  }
+});
+
+test("a token in a file that was replaced is the one that the API is asked with", async () => {
+  const { createServer } = await import("node:http");
+  const seen: (string | undefined)[] = [];
+  const server = createServer((request, response) => {
+    seen.push(request.headers.authorization);
+    response.writeHead(503).end("{}");
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as { port: number };
+  const token = join(dir, "token");
+  writeFileSync(token, "one\n");
+  write(`intervalSeconds: 3600\napi: http://127.0.0.1:${port}\napiTokenFile: ${token}\n`);
+  const { child, end, said, hangUp } = daemon(["--settings", settings]);
+  try {
+    await said(/cgroups decided/);
+    writeFileSync(token, "two\n");
+    hangUp();
+    await said(/nothing is different/);
+    await said(/cgroups decided/);
+    rmSync(token);
+    hangUp();
+    await said(/apiTokenFile: ENOENT/);
+    child.kill("SIGTERM");
+    expect((await end).code).toBe(0);
+    expect(new Set(seen)).toEqual(new Set(["Bearer one", "Bearer two"]));
+    expect(seen.at(-1)).toBe("Bearer two");
+  } finally {
+    child.kill("SIGKILL");
+    server.close();
+  }
+});

@@ -1,0 +1,138 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { ApiClient } from "../../actuator/client.ts";
+import { Memory } from "../../actuator/memory.ts";
+import { Outbox } from "../../actuator/outbox.ts";
+import type { DecisionAnswer, Problem } from "../../actuator/ports.ts";
+import type { Kind } from "../../api/model/decision.ts";
+import { ended, printed, realNode, start } from "../cli/run.ts";
+
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 60_000 });
+
+/** Decisions of a node that runs pods, over an API that is another process and comes and goes. */
+let dir: string;
+let api: ReturnType<typeof start> | undefined;
+let url: string;
+const startApi = async (port: string): Promise<void> => {
+  api = start(["api", "--port", port], { env: { NODEWISE_DATA_DIR: join(dir, "history") } });
+  url = (await printed(api, /\n/)).trim();
+};
+const stopApi = async (signal: NodeJS.Signals): Promise<void> => {
+  if (api === undefined) return;
+  const end = ended(api);
+  api.kill(signal);
+  await end;
+  api = undefined;
+};
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), "nodewise-away-"));
+});
+afterEach(async () => {
+  await stopApi("SIGKILL");
+  rmSync(dir, { recursive: true });
+});
+
+const recorded = JSON.parse(readFileSync(realNode("snapshot.json"), "utf8"));
+const START = Date.parse(recorded.observedAt);
+/** The node a little later: every pass sees another moment. */
+const after = (seconds: number) => ({
+  ...recorded,
+  observedAt: new Date(START + seconds * 1000).toISOString(),
+  stats: { ...recorded.stats, node: { ...recorded.stats?.node } },
+});
+const pod = (name: string) => ({
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: { name, namespace: "shop", uid: `u-${name}` },
+  spec: { containers: [{ name: "c", image: "i", resources: { requests: { cpu: "10m" } } }] },
+});
+const report = (seconds: number, name: string) => ({
+  at: new Date(START + seconds * 1000).toISOString(),
+  dryRun: false,
+  complete: true,
+  results: [{ status: "applied", op: "admit", pod: name }],
+});
+
+/** The client of a daemon's life; a new one on the same directory is a new life. */
+function openClient() {
+  const problems: Problem[] = [];
+  const state = join(dir, "state");
+  const outbox = Outbox.open(join(state, "outbox.jsonl"));
+  const memory = new Memory(state, (message) => problems.push({ from: "memory", message }));
+  const access = { url, token: undefined, timeoutMs: 20_000, fetch };
+  const client = new ApiClient(access, outbox, memory, (problem) => problems.push(problem));
+  const decide = async (kind: Kind, snapshot: unknown, ask?: object): Promise<DecisionAnswer> => {
+    const answer = await client.decide(kind, snapshot, ask);
+    if (!answer.ok) throw new Error(answer.error.message);
+    return answer.value;
+  };
+  /** A turn: a pass over the cgroups, a pod that comes in, a look at what runs short. */
+  const turn = async (seconds: number, name: string): Promise<readonly (readonly [Kind, string])[]> => {
+    const snapshot = after(seconds);
+    const cgroups = await decide("cgroups", snapshot);
+    await client.report(report(seconds, ""), cgroups);
+    const admission = await decide("admission", snapshot, { pod: pod(name) });
+    await client.report(report(seconds, name), admission);
+    const eviction = await decide("eviction", snapshot);
+    await client.settle(eviction);
+    return [
+      ["cgroups", cgroups.decidedBy],
+      ["admission", admission.decidedBy],
+      ["eviction", eviction.decidedBy],
+    ];
+  };
+  return { outbox, problems, turn };
+}
+const bothWays = (by: string) => [
+  ["cgroups", by],
+  ["admission", by],
+  ["eviction", by],
+];
+
+interface Row {
+  readonly id: string;
+  readonly kind: Kind;
+  readonly at: string;
+}
+/** Of the history: how often each decision and each report is there. */
+async function history() {
+  const { node } = recorded;
+  const get = async <T>(path: string): Promise<T> => (await (await fetch(`${url}${path}`)).json()) as T;
+  const { decisions } = await get<{ decisions: readonly Row[] }>(`/v1/nodes/${node.metadata.name}/decisions?limit=200`);
+  const results = await Promise.all(
+    decisions.map(async ({ id, kind }) => {
+      const { results } = await get<{ results: readonly object[] }>(`/v1/decisions/${id}`);
+      return [kind, results.length] as const;
+    }),
+  );
+  const count = (kind: Kind): number => decisions.filter((one) => one.kind === kind).length;
+  return {
+    counts: { cgroups: count("cgroups"), admission: count("admission"), eviction: count("eviction") },
+    ids: new Set(decisions.map(({ id }) => id)).size,
+    reports: results.filter(([kind]) => kind !== "eviction").map(([, reports]) => reports),
+  };
+}
+
+test("while the API is away the node decides; when it is back it knows everything once", async () => {
+  await startApi("0");
+  const port = new URL(url).port;
+  const first = openClient();
+  expect(await first.turn(0, "a")).toEqual(bothWays("api"));
+  await stopApi("SIGKILL");
+  expect(await first.turn(10, "b")).toEqual(bothWays("here"));
+  expect(first.outbox.size).toBe(3);
+  // the daemon dies as well, and comes back before the API
+  const second = openClient();
+  expect(await second.turn(20, "c")).toEqual(bothWays("here"));
+  expect(second.outbox.size).toBe(6);
+  await startApi(port);
+  expect(await second.turn(30, "d")).toEqual(bothWays("api"));
+  expect(second.outbox.size).toBe(0);
+  const known = await history();
+  expect(known.counts).toEqual({ cgroups: 4, admission: 4, eviction: 4 });
+  expect(known.ids).toBe(12);
+  expect(known.reports).toEqual(Array(8).fill(1));
+  expect(second.problems.filter(({ message }) => !/deciding here$/.test(message))).toEqual([]);
+});

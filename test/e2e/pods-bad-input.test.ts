@@ -1,0 +1,110 @@
+import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { run } from "../cli/run.ts";
+import { podOf } from "./pods/manifest.ts";
+import { PodNode } from "./pods/node.ts";
+import { noPods } from "./pods/skip.ts";
+
+const LONG_MS = 180_000;
+const why = noPods("manifests that are wrong");
+
+describe.skipIf(why !== undefined)("manifests that are wrong", { timeout: LONG_MS }, () => {
+  let node: PodNode;
+  beforeAll(async () => {
+    node = await PodNode.start();
+    for (const name of ["steady", "edited", "grown"]) node.put(name, podOf(name));
+    await node.startDaemon().running("steady", "edited", "grown");
+  }, LONG_MS);
+  afterAll(() => node?.stop(), LONG_MS);
+
+  const problem = (text: string | RegExp) =>
+    node.daemon.until(`problem ${text}`, ({ problems }) => problems.find((one) => one.match(text) !== null));
+  /** The one that was there from the beginning. */
+  const unharmed = async (...names: readonly string[]): Promise<void> => {
+    for (const name of names) {
+      const [one, other] = await node.containersOf(name);
+      expect([name, one?.state, one?.attempt, other]).toEqual([name, "running", 0, undefined]);
+    }
+  };
+  const turns = async (count: number): Promise<void> => {
+    const { pass } = (await node.daemon.status()) ?? {};
+    await node.daemon.until(`${count} turns`, (status) =>
+      (status.pass?.sequence ?? 0) > (pass?.sequence ?? 0) + count ? true : undefined,
+    );
+  };
+
+  test("what is not supported is refused by name, with every field", async () => {
+    const secret = { env: [{ name: "KEY", valueFrom: { secretKeyRef: { name: "key", key: "key" } } }] };
+    const probed = { livenessProbe: { tcpSocket: { port: 1 } } };
+    node.put(
+      "asks",
+      podOf("asks", { volumes: [{ name: "s", secret: { secretName: "s" } }], containers: [{ ...secret, ...probed }] }),
+    );
+    const refused = await node.daemon.until("the refusal", ({ refusedManifests }) => refusedManifests[0]);
+    expect(refused.pod).toBe("default/asks-e2e");
+    const paths = refused.faults.map(({ path }) => path);
+    expect(paths).toEqual(
+      expect.arrayContaining([
+        expect.stringMatching(/^spec\.volumes\[0\]/),
+        expect.stringMatching(/^spec\.containers\[0\]\.env\[0\]\.valueFrom/),
+        expect.stringMatching(/^spec\.containers\[0\]\.livenessProbe/),
+      ]),
+    );
+    const shown = await run(["pods", "--status-url", node.statusUrl]);
+    expect(shown.stdout).toContain("default/asks-e2e");
+    expect(shown.stdout).toContain("livenessProbe");
+    // a pod that runs is not ended because its new form cannot be run
+    node.put("grown", podOf("grown", { containers: [probed] }));
+    await node.daemon.until("both refusals", ({ refusedManifests }) =>
+      refusedManifests.length === 2 ? true : undefined,
+    );
+    await turns(2);
+    await unharmed("steady", "edited", "grown");
+  });
+
+  test("a file that is broken keeps its last good version in force, and says where", async () => {
+    node.put("edited", "apiVersion: v1\nkind: Pod\nmetadata: {name: edited\n");
+    expect(await problem(/edited\.yaml/)).toMatch(/edited\.yaml.*(?:line|:)\s*\d/);
+    // as a file looks for a moment whose writer does not replace it whole
+    node.put("edited", "");
+    expect(await problem(/edited\.yaml: holds no/)).toContain("holds no object: expected JSON or YAML");
+    node.put("other", "kind: Deployment\napiVersion: apps/v1\nmetadata: {name: other}\nspec: {}\n");
+    expect(await problem(/other\.yaml/)).toContain("expected apiVersion `v1` and kind `Pod`");
+    await turns(2);
+    await unharmed("steady", "edited", "grown");
+  });
+
+  test("of two pods of one name the last counts, and both are named", async () => {
+    node.remove("other");
+    node.put("twin-1", podOf("twin", { containers: [{ env: [{ name: "N", value: "1" }] }] }));
+    await node.daemon.running("twin");
+    node.put("twin-2", podOf("twin", { containers: [{ env: [{ name: "N", value: "2" }] }] }));
+    expect(await problem(/twin-1\.yaml/)).toMatch(/twin-e2e is also in .*twin-2\.yaml, which counts: rename one/);
+    const isSecond = async () => {
+      const [one] = await node.containersOf("twin");
+      return one?.state === "running" && (await node.exec(one.id, "echo $N")) === "2";
+    };
+    await expect.poll(isSecond, { timeout: 60_000 }).toBe(true);
+    node.remove("twin-1", "twin-2");
+    await node.daemon.gone("twin");
+  });
+
+  test("a directory that vanishes takes no pod away", async () => {
+    renameSync(node.manifests, `${node.manifests}-away`);
+    await problem(/manifests.*no such|manifests.*not there|manifests.*exist/i);
+    await turns(2);
+    await unharmed("steady", "edited", "grown");
+    // somebody else's instead of it, and then the right one
+    writeFileSync(node.manifests, "");
+    await turns(2);
+    rmSync(node.manifests);
+    renameSync(`${node.manifests}-away`, node.manifests);
+    await turns(2);
+    await unharmed("steady", "grown");
+    mkdirSync(join(node.manifests, "inner"));
+    await problem(/inner.*is a directory/);
+    node.put("late", podOf("late"));
+    await node.daemon.running("late", "steady");
+  });
+});

@@ -1,0 +1,85 @@
+import { status } from "@grpc/grpc-js";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { CriMethod } from "../../actuator/containerd/messages.ts";
+import { podOf } from "./pods/manifest.ts";
+import { PodNode } from "./pods/node.ts";
+import { noPods } from "./pods/skip.ts";
+
+const LONG_MS = 180_000;
+const why = noPods("a runtime that fails");
+
+describe.skipIf(why !== undefined)("a runtime that hangs or fails", { timeout: LONG_MS }, () => {
+  let node: PodNode;
+  beforeAll(async () => {
+    node = await PodNode.start({ isMeddled: true, settings: { runtimeTimeoutSeconds: 2 } });
+    node.put("steady", podOf("steady"));
+    await node.startDaemon().running("steady");
+  }, LONG_MS);
+  afterAll(() => node?.stop(), LONG_MS);
+
+  const ofPod = (request: unknown, name: string): boolean => JSON.stringify(request ?? {}).includes(`"${name}-e2e"`);
+  const unharmed = async (): Promise<void> => {
+    const all = await node.containersOf("steady");
+    expect(all.map(({ state, attempt }) => [state, attempt])).toEqual([["running", 0]]);
+  };
+
+  test("calls that fail are told in its words, and hold up their own pod alone", async () => {
+    const { daemon } = node;
+    const details = "the disk of this runtime is full";
+    node.meddling = {
+      fails: (method, request) => {
+        if (method === "RunPodSandbox" && ofPod(request, "homeless")) return { code: status.UNKNOWN, details };
+        if (method === "CreateContainer" && ofPod(request, "unmade")) return { code: status.INTERNAL, details };
+        return undefined;
+      },
+    };
+    for (const name of ["homeless", "unmade", "lucky"]) node.put(name, podOf(name));
+    const message = `Failed to create pod sandbox: rpc error: code = Unknown desc = ${details}`;
+    await daemon.event("homeless", "FailedCreatePodSandBox", message);
+    const row = await daemon.pod("homeless", "told", (one) => one.message !== "");
+    expect([row.phase, row.message]).toEqual(["Pending", message]);
+    await daemon.event("unmade", "Failed", `Error: ${details}`);
+    const unmade = await daemon.pod("unmade", "told", ({ reason }) => reason === "CreateContainerError");
+    expect(unmade.containers[0]?.restarts).toBe(0);
+    await daemon.running("lucky");
+    node.meddling = {};
+    await daemon.running("homeless", "unmade", "lucky");
+    await unharmed();
+  });
+
+  test("a runtime that hangs is named, and works on when it is back", async () => {
+    const { daemon } = node;
+    const hanging = new Set<CriMethod>(["ListPodSandbox", "ListContainers"]);
+    node.meddling = { fails: (method) => (hanging.has(method) ? "hang" : undefined) };
+    node.put("late", podOf("late"));
+    node.remove("lucky");
+    const told = await daemon.until("the runtime's silence", ({ runtime, problems }) =>
+      runtime === null ? problems.find((one) => one.startsWith("runtime: ")) : undefined,
+    );
+    expect(told).toMatch(/List(?:PodSandbox|Containers): /);
+    expect((await node.containersOf("lucky")).map(({ state }) => state)).toEqual(["running"]);
+    node.meddling = {};
+    await daemon.running("late", "steady");
+    await daemon.gone("lucky");
+    await unharmed();
+  });
+
+  test("a start that nobody answers is not made twice", async () => {
+    const { daemon } = node;
+    // it is done, and the answer comes when nobody waits for it any more
+    let held = 0;
+    node.meddling = {
+      after: async (method, request) => {
+        if (method !== "RunPodSandbox" || !ofPod(request, "slow") || held++ > 0) return;
+        await new Promise(() => {});
+      },
+    };
+    node.put("slow", podOf("slow"));
+    await daemon.event("slow", "FailedCreatePodSandBox", /DeadlineExceeded/);
+    await daemon.running("slow");
+    const pod = [...(await node.held()).values()].find(({ name }) => name === "slow-e2e");
+    expect(pod?.sandboxes).toHaveLength(1);
+    expect(pod?.containers).toHaveLength(1);
+    await unharmed();
+  });
+});

@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { podOf, STUBBORN } from "./pods/manifest.ts";
+import { PodNode } from "./pods/node.ts";
+import { noPods } from "./pods/skip.ts";
+
+const LONG_MS = 180_000;
+const why = noPods("a daemon and a runtime that end");
+
+describe.skipIf(why !== undefined)("a daemon and a runtime that end", { timeout: LONG_MS }, () => {
+  let node: PodNode;
+  beforeAll(async () => {
+    node = await PodNode.start();
+    node.put("low", podOf("low", { priority: 10, containers: [{ script: STUBBORN }] }));
+    node.put("high", podOf("high", { priority: 1000 }));
+    await node.startDaemon().running("low", "high");
+  }, LONG_MS);
+  afterAll(() => node?.stop(), LONG_MS);
+
+  const ids = async (): Promise<readonly string[]> => {
+    const pods = [...(await node.held()).values()];
+    return pods.flatMap(({ sandboxes, containers }) => [...sandboxes, ...containers].map(({ id }) => id)).sort();
+  };
+
+  test("a runtime that is killed and comes back loses no pod", async () => {
+    const { daemon } = node;
+    const before = await ids();
+    await node.containerd.halt("SIGKILL");
+    node.put("while", podOf("while"));
+    const away = await daemon.until("the runtime's absence", (status) =>
+      status.runtime === null ? status : undefined,
+    );
+    expect(away.problems.filter((one) => one.startsWith("runtime: "))).toHaveLength(1);
+    expect(away.pods.filter(({ phase }) => phase === "Running")).toHaveLength(2);
+    await node.containerd.resume();
+    await daemon.running("low", "high", "while");
+    const after = await ids();
+    expect(after.filter((id) => before.includes(id))).toEqual(before);
+    expect(after).toHaveLength(before.length + 2);
+    await daemon.until("calm", ({ problems }) => (problems.length === 0 ? true : undefined));
+    node.remove("while");
+    await daemon.gone("while");
+    expect(await ids()).toEqual(before);
+  });
+
+  test("a clean end leaves the pods, and the next start takes them as they are", async () => {
+    const before = await ids();
+    expect(await node.daemon.stop()).toMatchObject({ code: 0 });
+    expect(await ids()).toEqual(before);
+    const daemon = node.startDaemon();
+    for (const row of await daemon.running("low", "high")) expect(row.containers[0]?.restarts).toBe(0);
+    // two turns, so that whatever it would do it has begun
+    const { pass } = (await daemon.status()) ?? {};
+    await daemon.until("two turns more", (s) =>
+      (s.pass?.sequence ?? 0) > (pass?.sequence ?? 0) + 2 ? true : undefined,
+    );
+    expect(await ids()).toEqual(before);
+    expect(daemon.events).toEqual([]);
+  });
+
+  test("one that is drained stops the pods, those of the lowest priority first", async () => {
+    await node.daemon.stop();
+    const daemon = node.startDaemon({ drain: true });
+    await daemon.running("low", "high");
+    expect(await daemon.stop()).toMatchObject({ code: 0 });
+    const pods = [...(await node.held()).values()];
+    const ended = (name: string) =>
+      pods
+        .flatMap((pod) => (pod.name.startsWith(name) ? pod.containers : []))
+        .map(({ state, finishedAtMs }) => ({ state, finishedAtMs }));
+    const [[low], [high]] = [ended("low"), ended("high")];
+    expect([low?.state, high?.state]).toEqual(["exited", "exited"]);
+    expect(high?.finishedAtMs ?? 0).toBeGreaterThan(low?.finishedAtMs ?? Number.POSITIVE_INFINITY);
+    expect(pods.flatMap(({ sandboxes }) => sandboxes.filter(({ isReady }) => isReady))).toEqual([]);
+    const killed = daemon.events.filter(({ reason }) => reason === "Killing").map(({ pod }) => pod);
+    expect(killed).toEqual(["low-e2e", "high-e2e"]);
+
+    // nobody has deleted them
+    const [again] = await node.startDaemon().running("low", "high");
+    expect(again?.containers[0]?.state).toBe("running");
+  });
+});

@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { PodRow } from "../../actuator/status/node-status.ts";
+import { IMAGE, podOf, STUBBORN } from "./pods/manifest.ts";
+import { PodNode } from "./pods/node.ts";
+import { noPods } from "./pods/skip.ts";
+import { until } from "./pods/until.ts";
+
+const LONG_MS = 180_000;
+const MIB = 1024 * 1024;
+const EMPTY = { volumes: [{ name: "work", emptyDir: {} }] };
+const WORK = { volumeMounts: [{ name: "work", mountPath: "/work" }] };
+/** containerd may tell the end first, and its cause later. */
+const isOutOfMemory = ({ state, containers }: PodRow): boolean =>
+  state === "ended" && containers[0]?.reason === "OOMKilled";
+const why = noPods("containers that end");
+
+describe.skipIf(why !== undefined)("containers that end by themselves", { timeout: LONG_MS }, () => {
+  let node: PodNode;
+  beforeAll(async () => {
+    node = await PodNode.start();
+    node.put("steady", podOf("steady"));
+    node.put("crash", podOf("crash", { containers: [{ script: "echo out of order; exit 7" }] }));
+    const fails = { script: "[ -e /work/tried ] && exit 0; touch /work/tried; exit 1", ...WORK };
+    node.put("onfailure", podOf("onfailure", { restartPolicy: "OnFailure", ...EMPTY, containers: [fails] }));
+    node.put("never", podOf("never", { restartPolicy: "Never", containers: [{ script: "exit 4" }] }));
+    const eats = { script: `x=$(head -c ${128 * MIB} /dev/zero | tr '\\0' x); echo $x`, limits: { memory: "16Mi" } };
+    node.put("hungry", podOf("hungry", { restartPolicy: "Never", containers: [eats] }));
+    node.put("version", podOf("version", { terminationGracePeriodSeconds: 4, containers: [{ script: STUBBORN }] }));
+    node.startDaemon();
+  }, LONG_MS);
+  afterAll(() => node?.stop(), LONG_MS);
+
+  test("are started again, or not, as their pod says", async () => {
+    const { daemon } = node;
+    const never = await daemon.pod("never", "failed", ({ state }) => state === "ended");
+    expect(never).toMatchObject({
+      phase: "Failed",
+      containers: [{ state: "terminated", reason: "Error", exitCode: 4, restarts: 0 }],
+    });
+    const hungry = await daemon.pod("hungry", "out of memory", isOutOfMemory);
+    expect(hungry).toMatchObject({
+      phase: "Failed",
+      containers: [{ state: "terminated", reason: "OOMKilled", exitCode: 137, restarts: 0 }],
+    });
+    const done = await daemon.pod("onfailure", "done", ({ state }) => state === "ended");
+    expect(done).toMatchObject({ phase: "Succeeded", containers: [{ reason: "Completed", exitCode: 0, restarts: 1 }] });
+  });
+
+  test("wait longer each time", async () => {
+    const { daemon } = node;
+    const held = await daemon.pod("crash", "held back", ({ reason }) => reason === "CrashLoopBackOff");
+    expect(held.message).toBe(`back-off 10s restarting failed container=app pod=crash-e2e_default(${held.uid})`);
+    await daemon.event(
+      "crash",
+      "BackOff",
+      `Back-off restarting failed container app in pod crash-e2e_default(${held.uid})`,
+    );
+    await daemon.pod("crash", "held back for longer", ({ message }) => message.startsWith("back-off 20s "));
+    const [last, before] = await node.containersOf("crash");
+    expect([last?.attempt, before]).toEqual([2, undefined]);
+    const starts = await until("three starts", () => {
+      const all = daemon.eventsOf("crash", "Started").map(({ at }) => Date.parse(at));
+      return all.length < 3 ? undefined : all;
+    });
+    const [, second = 0, third = 0] = starts;
+    expect(third - second).toBeGreaterThanOrEqual(10_000);
+  });
+
+  test("a changed manifest's pod starts when the former has come to its end", async () => {
+    const { daemon } = node;
+    const [former] = await daemon.running("version");
+    node.put("version", podOf("version", { containers: [{ env: [{ name: "VERSION", value: "2" }] }] }));
+    const waits = await daemon.pod("version", "waiting", ({ reason }) => reason === "FormerVersionEnding");
+    expect(waits).toMatchObject({ state: "waits", phase: "Pending" });
+    expect(waits.message).toBe(`waits for the end of its former version, ${former?.uid}`);
+    expect([...(await node.held()).keys()]).not.toContain(waits.uid);
+    const latter = await daemon.pod(
+      "version",
+      "running anew",
+      ({ uid, phase }) => uid === waits.uid && phase === "Running",
+    );
+    expect(latter.containers[0]?.restarts).toBe(0);
+    const killing = await daemon.event(former?.uid ?? "", "Killing");
+    const started = await daemon.event(latter.uid, "Started");
+    expect(Date.parse(started.at) - Date.parse(killing.at)).toBeGreaterThanOrEqual(4_000);
+    const left = await until("one version", async () => {
+      const [one, other] = await node.containersOf("version");
+      return other === undefined ? one : undefined;
+    });
+    expect(await node.exec(left.id, "echo $VERSION")).toBe("2");
+  });
+
+  test("nothing of it harmed the pod beside them", async () => {
+    const all = await node.containersOf("steady");
+    expect(all.map(({ state, attempt, image }) => [state, attempt, image])).toEqual([["running", 0, IMAGE]]);
+    expect(node.daemon.eventsOf("steady").map(({ reason }) => reason)).toEqual(["Pulled", "Created", "Started"]);
+  });
+});

@@ -1,0 +1,45 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, expect, type TestContext, test } from "vitest";
+import { containerPrograms } from "./containerd/programs.ts";
+import { prepareGuest } from "./vm/build.ts";
+import { bundle } from "./vm/bundle.ts";
+import { runInGuest } from "./vm/run.ts";
+
+/** Generous: the guest is emulated, and other work may share the processors. An idle machine needs a fifth of it. */
+const BUILD_TIMEOUT_MS = 240_000;
+const GUEST_TIMEOUT_MS = 480_000;
+const PROTO = join(import.meta.dirname, "../../actuator/containerd");
+
+/** What a test cannot do here is skipped with its reason printed; in CI it fails, so that nothing is skipped unseen. */
+function skip(context: TestContext, reason: string): never {
+  if (process.env["CI"] === "true") throw new Error(`CI must run this test: ${reason}`);
+  console.warn(`skipped \`${context.task.name}\`: ${reason}`);
+  return context.skip(reason);
+}
+
+beforeAll(async () => {
+  await prepareGuest();
+}, BUILD_TIMEOUT_MS);
+
+test("pods run on cgroup v2, in a virtual machine with containerd", {
+  timeout: GUEST_TIMEOUT_MS + 10_000,
+}, async (context) => {
+  const guest = await prepareGuest();
+  if (!guest.ok) skip(context, guest.error.message);
+  const programs = containerPrograms();
+  if ("missing" in programs) skip(context, programs.missing);
+  const files: Record<string, Uint8Array> = { "/job/main.mjs": await bundle("pods-v2-job.ts") };
+  for (const name of ["runtime.proto", "content.proto"]) files[`/job/${name}`] = readFileSync(join(PROTO, name));
+  const { exitCode, stdout } = await runInGuest({
+    files,
+    // emulating what a compiler writes costs more than interpreting: this halves it
+    command: ["node", "--jitless", "/job/main.mjs"],
+    timeoutMs: GUEST_TIMEOUT_MS,
+    memoryMb: 1024,
+    // one that keeps to itself, and two that a pod has alone, leave one to the others
+    cpus: 4,
+  });
+  expect(exitCode, stdout).toBe(0);
+  expect(stdout).toMatch(/^9 checks ran$/m);
+});

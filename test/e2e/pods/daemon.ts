@@ -1,0 +1,135 @@
+import type { NodeStatus, PodRow } from "../../../actuator/status/node-status.ts";
+import { ended, type Ran, start } from "../../cli/run.ts";
+import { NODE_NAME } from "./manifest.ts";
+import { until } from "./until.ts";
+
+/** A line of the daemon's log that tells of an event. */
+export interface LoggedEvent {
+  readonly at: string;
+  readonly reason: string;
+  readonly msg: string;
+  readonly pod: string;
+  readonly uid: string;
+  readonly container?: string;
+}
+
+/** `nodewise actuator` as a process of its own, what it has told, and what it answers. */
+export class DaemonProcess {
+  readonly events: LoggedEvent[] = [];
+  /** Lines of other kinds. */
+  readonly lines: string[] = [];
+  readonly #child: ReturnType<typeof start>;
+  readonly #ended: Promise<Ran>;
+  readonly #url: string;
+  #rest = "";
+  #isEnded = false;
+
+  constructor(settings: string, url: string) {
+    this.#url = url;
+    this.#child = start(["actuator", "--settings", settings, "--log-format", "json"]);
+    this.#ended = ended(this.#child);
+    this.#child.stderr.on("data", (chunk: Buffer) => this.#read(chunk.toString()));
+    this.#child.on("close", () => {
+      this.#isEnded = true;
+    });
+  }
+
+  /** Undefined: it does not answer, or another one does. */
+  async status(): Promise<NodeStatus | undefined> {
+    try {
+      const answer = await fetch(`${this.#url}/v1/status`, { signal: AbortSignal.timeout(10_000) });
+      const status = (await answer.json()) as NodeStatus;
+      return status.pid === this.#child.pid ? status : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** What `find` finds in the daemon's status, as soon as it does. */
+  async until<T>(what: string, find: (status: NodeStatus) => T | undefined): Promise<T> {
+    let last: NodeStatus | undefined;
+    const look = async (): Promise<T | undefined> => {
+      if (this.#isEnded) throw new Error(`the daemon has ended, before ${what}:\n${this.#told(last)}`);
+      const status = await this.status();
+      last = status ?? last;
+      return status === undefined ? undefined : find(status);
+    };
+    return until(what, look, () => this.#told(last));
+  }
+  /** A pod's row as soon as it is as wanted. */
+  pod(name: string, what: string, is: (row: PodRow) => boolean): Promise<PodRow> {
+    return this.until(`${name} ${what}`, ({ pods }) => pods.find((row) => isNamed(row, name) && is(row)));
+  }
+  /** Every container of it runs and is ready. */
+  running(...names: readonly string[]): Promise<readonly PodRow[]> {
+    return Promise.all(names.map((name) => this.pod(name, "running", isUp)));
+  }
+  gone(...names: readonly string[]): Promise<true> {
+    return this.until(`the end of ${names}`, ({ pods }) =>
+      pods.some((row) => names.some((name) => isNamed(row, name))) ? undefined : true,
+    );
+  }
+  /** An event that it told, as soon as it has; of a pod by its name, or its uid. */
+  event(name: string, reason: string, message?: string | RegExp): Promise<LoggedEvent> {
+    const isIt = ({ msg }: LoggedEvent): boolean =>
+      message === undefined || (typeof message === "string" ? msg === message : message.test(msg));
+    return until(
+      `event ${reason} of ${name}`,
+      () => this.eventsOf(name, reason).find(isIt),
+      () => this.#told(),
+    );
+  }
+  eventsOf(name: string, reason?: string): readonly LoggedEvent[] {
+    return this.events.filter(
+      (event) =>
+        (event.uid === name || isNamed({ name: event.pod }, name)) && (reason === undefined || event.reason === reason),
+    );
+  }
+
+  /** Fails when it ends, or nothing else comes first. */
+  async untilEnd(before: string): Promise<never> {
+    await until(
+      `the daemon's coming to ${before}`,
+      () => this.#isEnded || undefined,
+      () => this.#told(),
+    );
+    throw new Error(`the daemon has ended before ${before}:\n${this.#told()}`);
+  }
+  /** At once, as a crash or the kernel's memory killer does. */
+  async kill(): Promise<void> {
+    this.#child.kill("SIGKILL");
+    await this.#ended;
+  }
+  /** To its clean end. */
+  async stop(): Promise<Ran> {
+    this.#child.kill("SIGTERM");
+    return this.#ended;
+  }
+
+  #read(chunk: string): void {
+    const lines = (this.#rest + chunk).split("\n");
+    this.#rest = lines.pop() ?? "";
+    for (const line of lines) {
+      const entry = line.startsWith("{") ? (JSON.parse(line) as { about?: string }) : {};
+      if (entry.about === "event") this.events.push(entry as LoggedEvent);
+      else this.lines.push(line);
+    }
+  }
+  #told(status?: NodeStatus): string {
+    const rows = (status?.pods ?? []).map(({ name, state, phase, reason, message, containers }) => {
+      const each = containers.map((c) => `${c.name}=${c.state}/${c.reason}/${c.restarts}`);
+      return `  ${name} ${state} ${phase} ${reason}: ${message} [${each.join(" ")}]`;
+    });
+    const events = this.events.slice(-20).map(({ at, pod, reason, msg }) => `  ${at} ${pod} ${reason}: ${msg}`);
+    return [...rows, ...(status?.problems ?? []), ...events, ...this.lines.slice(-10), this.#rest].join("\n");
+  }
+}
+
+/** Of a manifest, whose pods bear the node's name too. */
+export const isNamed = ({ name }: { readonly name: string }, wanted: string): boolean =>
+  name === wanted || name === `${wanted}-${NODE_NAME}`;
+export const isUp = ({ state, containers }: PodRow): boolean =>
+  state === "lives" &&
+  containers.every((one) =>
+    one.kind === "init" ? one.state === "terminated" && one.exitCode === 0 : one.state === "running" && one.ready,
+  );

@@ -1,0 +1,59 @@
+import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { NODE_NAME } from "./manifest.ts";
+
+let made = 0;
+
+/** What a test writes for its daemon: settings, the kubelet's configuration, manifests. */
+export class NodeFiles {
+  readonly dir = mkdtempSync(join(tmpdir(), "nodewise-pods-"));
+  readonly manifests = join(this.dir, "manifests");
+  readonly cgroupRoot = `/nodewise-pods-${process.pid}-${++made}`;
+
+  constructor() {
+    mkdirSync(this.manifests);
+  }
+  removeFiles(): void {
+    rmSync(this.dir, { recursive: true, force: true, maxRetries: 5 });
+  }
+
+  configure(configuration: object): void {
+    const head = { apiVersion: "kubelet.config.k8s.io/v1beta1", kind: "KubeletConfiguration" };
+    // the test's machine may be short of anything
+    const ours = { failCgroupV1: false, evictionHard: { "memory.available": "1Mi" } };
+    this.#replace(join(this.dir, "kubelet.json"), JSON.stringify({ ...head, ...ours, ...configuration }));
+  }
+
+  /** All places are the test's own. Answers the file. */
+  protected writeSettings(settings: Readonly<Record<string, unknown>>): string {
+    const file = join(this.dir, "settings.json");
+    const own = {
+      mode: "enforce",
+      pods: "enforce",
+      nodeName: NODE_NAME,
+      cgroupRoot: this.cgroupRoot,
+      stateDir: join(this.dir, "state"),
+      podsDirectory: join(this.dir, "pods"),
+      podLogsDirectory: join(this.dir, "logs"),
+      containerLogsDirectory: join(this.dir, "links"),
+      kubeletConfiguration: join(this.dir, "kubelet.json"),
+      syncSeconds: 0.5,
+    };
+    this.#replace(file, JSON.stringify({ ...own, ...settings }));
+    return file;
+  }
+
+  /** A manifest, replaced whole. */
+  put(file: string, pod: object | string): void {
+    this.#replace(join(this.manifests, `${file}.yaml`), typeof pod === "string" ? pod : JSON.stringify(pod));
+  }
+  remove(...files: readonly string[]): void {
+    for (const file of files) rmSync(join(this.manifests, `${file}.yaml`));
+  }
+  #replace(path: string, text: string): void {
+    const fresh = join(this.dir, ".fresh");
+    writeFileSync(fresh, text);
+    renameSync(fresh, path);
+  }
+}

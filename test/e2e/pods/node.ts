@@ -1,0 +1,175 @@
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { type Hierarchy, openHierarchy } from "../../../actuator/cgroupfs/hierarchy.ts";
+import type { CriMethod } from "../../../actuator/containerd/messages.ts";
+import { podRuntimeOver } from "../../../actuator/containerd/pods.ts";
+import type { RuntimeContainer, RuntimePods } from "../../../actuator/lifecycle/runtime-pod.ts";
+import type { PodRuntime } from "../../../actuator/pods/ports.ts";
+import { giveAddresses } from "../containerd/cni.ts";
+import { mountsBelow, removeCgroups, unmountBelow } from "../containerd/leftovers.ts";
+import { type Meddler, type Meddling, startMeddler } from "../containerd/meddler.ts";
+import { must } from "../containerd/pods.ts";
+import { type Containerd, startContainerd } from "../containerd/start.ts";
+import { Gate } from "../gc/gate.ts";
+import { type PodsServer, startPodsServer } from "../gc/pods-server.ts";
+import { removeClaims } from "./claims.ts";
+import { DaemonProcess, isNamed } from "./daemon.ts";
+import { NodeFiles } from "./files.ts";
+import { IMAGE } from "./manifest.ts";
+import { freePort } from "./port.ts";
+import { until } from "./until.ts";
+
+export interface NodeOptions {
+  /** Pods may have addresses of their own. */
+  readonly hasNetwork?: boolean;
+  /** Pods come of a URL, as an API server tells them. */
+  readonly hasServer?: boolean;
+  /** Somebody stands before the runtime. */
+  readonly isMeddled?: boolean;
+  /** Of the KubeletConfiguration. */
+  readonly configuration?: object;
+  readonly settings?: Readonly<Record<string, unknown>>;
+}
+/** A node of a test's own: containerd with an image, a cgroup, a directory of manifests or a server, and the daemon. */
+export class PodNode extends NodeFiles {
+  readonly hierarchy: Hierarchy;
+  meddling: Meddling = {};
+  readonly #options: NodeOptions;
+  readonly #undo: (() => unknown)[] = [];
+  readonly #daemons: DaemonProcess[] = [];
+  #containerd: Containerd | undefined;
+  #runtime: PodRuntime | undefined;
+  #server: PodsServer | undefined;
+  #meddler: Meddler | undefined;
+  #isServerClosed = false;
+  #port = 0;
+
+  private constructor(options: NodeOptions) {
+    super();
+    this.#options = options;
+    const opened = openHierarchy({ root: this.cgroupRoot });
+    if (!opened.ok) throw new Error(opened.error.message);
+    this.hierarchy = opened.value;
+  }
+
+  static async start(options: NodeOptions = {}): Promise<PodNode> {
+    const node = new PodNode(options);
+    try {
+      await node.#open();
+    } catch (error) {
+      await node.stop();
+      throw error;
+    }
+    return node;
+  }
+
+  async #open(): Promise<void> {
+    const { hasNetwork, hasServer, isMeddled, configuration } = this.#options;
+    this.#port = await freePort();
+    this.configure({ ...configuration });
+    const containerd = await startContainerd();
+    this.#containerd = containerd;
+    this.#undo.push(containerd.stop);
+    await containerd.importImage({ name: IMAGE, sizeBytes: 4096, base: "tools" });
+    if (hasNetwork) await giveAddresses(containerd, "10.88.7.1", "fd00::7");
+    this.#runtime = podRuntimeOver(containerd.connection);
+    if (hasServer) {
+      const server = await startPodsServer(new Gate());
+      this.#server = server;
+      this.#undo.push(() => this.closeServer());
+    }
+    if (isMeddled) {
+      const meddler = await startMeddler(this.dir, containerd.connection, () => this.meddling);
+      this.#meddler = meddler;
+      this.#undo.push(meddler.close);
+    }
+  }
+
+  /** Ends everything and removes every trace. */
+  async stop(): Promise<void> {
+    for (const daemon of this.#daemons) await daemon.kill();
+    for (const step of this.#undo.toReversed()) await step();
+    removeClaims(this.cgroupRoot);
+    unmountBelow(this.dir);
+    await until("the end of all processes", () => (this.hierarchy.processes("/") === 0 ? true : undefined));
+    removeCgroups(this.cgroupRoot.slice(1));
+    this.removeFiles();
+  }
+
+  get containerd(): Containerd {
+    return given(this.#containerd);
+  }
+  get server(): PodsServer {
+    return given(this.#server);
+  }
+  async closeServer(): Promise<void> {
+    if (!this.#isServerClosed) await this.server.close();
+    this.#isServerClosed = true;
+  }
+  /** The one that was started last. */
+  get daemon(): DaemonProcess {
+    return given(this.#daemons.at(-1));
+  }
+
+  startDaemon(settings: Readonly<Record<string, unknown>> = {}): DaemonProcess {
+    const daemon = new DaemonProcess(this.settingsFile(settings), this.statusUrl);
+    this.#daemons.push(daemon);
+    return daemon;
+  }
+  get statusUrl(): string {
+    return `http://127.0.0.1:${this.#port}`;
+  }
+  settingsFile(settings: Readonly<Record<string, unknown>> = {}): string {
+    const source = this.#server === undefined ? { manifests: this.manifests } : { podsUrl: this.#server.url };
+    const places = {
+      runtimeEndpoint: this.#meddler?.endpoint ?? this.containerd.endpoint,
+      statusListen: `127.0.0.1:${this.#port}`,
+    };
+    return this.writeSettings({ ...source, ...places, ...this.#options.settings, ...settings });
+  }
+
+  /** The first call of that kind never ends for the daemon; resolves when it has come there. */
+  hangAt(method: CriMethod, where: "before" | "after"): Promise<void> {
+    const reached = Promise.withResolvers<void>();
+    const stopThere = async (called: CriMethod): Promise<void> => {
+      if (called !== method) return;
+      reached.resolve();
+      await new Promise(() => {});
+    };
+    this.meddling = { [where]: stopThere };
+    return reached.promise;
+  }
+
+  /** What the real runtime holds. */
+  held(): Promise<RuntimePods> {
+    return must(given(this.#runtime).pods());
+  }
+  /** Every instance of it, newest first. */
+  async containersOf(name: string, container = "app"): Promise<readonly RuntimeContainer[]> {
+    const pods = [...(await this.held()).values()].filter((pod) => isNamed(pod, name));
+    return pods.flatMap(({ containers }) => containers.filter((one) => one.name === container));
+  }
+  /** What a process prints that is run inside. */
+  async exec(id: string, script: string): Promise<string> {
+    const { stdout, stderr, exitCode } = await must(given(this.#runtime).exec(id, ["sh", "-c", script], 30));
+    return exitCode === 0 ? stdout.trimEnd() : `exit ${exitCode}: ${stderr.trimEnd()}`;
+  }
+  /** A file of the pod's cgroup, or of its container's, in the kernel. */
+  cgroupFile(path: string, file: string): string {
+    const text = this.hierarchy.read(path, file);
+    return text.ok ? text.value.trimEnd() : text.error.message;
+  }
+  /** Everything that pods may leave behind; empty: nothing is. */
+  async leftovers(): Promise<readonly string[]> {
+    const held = [...(await this.held()).values()].map(({ name }) => `${name} in the runtime`);
+    const cgroups = this.hierarchy.paths().filter((path) => /\/pod[^/]*$/.test(path));
+    const dirs = ["pods", "logs", "state/pods"].map((name) => join(this.dir, name)).filter(existsSync);
+    const files = dirs.flatMap((dir) => readdirSync(dir).map((name) => join(dir, name)));
+    return [...held, ...cgroups, ...files, ...mountsBelow(this.dir)];
+  }
+}
+
+function given<T>(value: T | undefined): T {
+  if (value === undefined) throw new Error("this node has none");
+  return value;
+}

@@ -1,0 +1,21 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** Of a machine that is slow and loaded. */
+export const WAIT_MS = 90_000;
+const LOOK_MS = 50;
+
+/** What `look` finds as soon as it does; `told` says what there was to see when it never did. */
+export async function until<T>(
+  what: string,
+  look: () => Promise<T | undefined> | T | undefined,
+  told: () => string = () => "",
+): Promise<T> {
+  for (const deadline = Date.now() + WAIT_MS; ; await sleep(LOOK_MS)) {
+    const found = await look();
+    if (found !== undefined) return found;
+    if (Date.now() > deadline) throw new Error(`waited too long for ${what}\n${told()}`);
+  }
+}
+
+/** For conditions that find nothing more than that they hold. */
+export const holds = (is: boolean): true | undefined => is || undefined;

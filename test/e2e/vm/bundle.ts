@@ -1,0 +1,34 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { build, type Plugin } from "esbuild";
+
+const OWN_REQUIRE = "const require = createRequire(import.meta.url);";
+/** A module that loads packages by a `require` of its own would look for them in the guest: they come along instead. */
+const packagesComeAlong: Plugin = {
+  name: "packages-come-along",
+  setup: ({ onLoad }) =>
+    onLoad({ filter: /\/actuator\/.*\.ts$/ }, async ({ path }) => {
+      return { contents: (await readFile(path, "utf8")).replace(OWN_REQUIRE, ""), loader: "ts" };
+    }),
+};
+
+/** Bundles a program of the end-to-end tests into one file that node runs in the guest. */
+export async function bundle(file: string): Promise<Uint8Array> {
+  const result = await build({
+    entryPoints: [join(import.meta.dirname, "..", file)],
+    bundle: true,
+    write: false,
+    platform: "node",
+    format: "esm",
+    target: "node24",
+    logLevel: "silent",
+    plugins: [packagesComeAlong],
+    // Packages in CommonJS call require for node's own modules.
+    banner: {
+      js: 'import { createRequire as requireOf } from "node:module"; const require = requireOf(import.meta.url);',
+    },
+  });
+  const output = result.outputFiles[0];
+  if (output === undefined) throw new Error(`esbuild wrote nothing for ${file}`);
+  return output.contents;
+}

@@ -1,0 +1,161 @@
+import { once } from "node:events";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { get, type IncomingMessage } from "node:http";
+import { join } from "node:path";
+import { json } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Hierarchy, openHierarchy } from "../../../actuator/cgroupfs/hierarchy.ts";
+import { actuatorConfig } from "../../../actuator/config.ts";
+import { podRuntimeOver } from "../../../actuator/containerd/pods.ts";
+import type { RuntimeContainer } from "../../../actuator/lifecycle/runtime-pod.ts";
+import type { PassReport } from "../../../actuator/loop.ts";
+import { type Actuator, startActuator } from "../../../actuator/main.ts";
+import type { NodeStatus, PodRow } from "../../../actuator/status/node-status.ts";
+import { mountsBelow } from "../containerd/leftovers.ts";
+import { must } from "../containerd/pods.ts";
+import { type Containerd, startContainerd } from "../containerd/start.ts";
+import { isNamed, isUp } from "../pods/daemon.ts";
+import { IMAGE, NODE_NAME } from "../pods/manifest.ts";
+
+export const MOUNT = "/sys/fs/cgroup";
+export const ROOT = "/nodewise";
+const STATUS = "127.0.0.1:10299";
+/** Of an emulated machine on a busy one. */
+const WAIT_MS = 150_000;
+/** Each look takes the only processor away from what is waited for. */
+const LOOK_MS = 1000;
+
+/** A node in the guest: containerd, manifests, and the daemon in this process. */
+export class GuestNode {
+  readonly dir = mkdtempSync("/var/lib/nodewise-guest-");
+  readonly hierarchy: Hierarchy;
+  readonly containerd: Containerd;
+  /** What the daemon told, the newest last. */
+  readonly told: string[] = [];
+  readonly passes: PassReport[] = [];
+  #daemon: Actuator | null = null;
+
+  private constructor(containerd: Containerd) {
+    this.containerd = containerd;
+    const opened = openHierarchy({ mountRoot: MOUNT, root: ROOT });
+    if (!opened.ok) throw new Error(opened.error.message);
+    this.hierarchy = opened.value;
+    mkdirSync(join(this.dir, "manifests"));
+  }
+
+  static async start(): Promise<GuestNode> {
+    const containerd = await startContainerd();
+    await containerd.importImage({ name: IMAGE, sizeBytes: 0, base: "tools" });
+    return new GuestNode(containerd);
+  }
+
+  async startDaemon(configuration: object): Promise<void> {
+    const file = join(this.dir, "kubelet.json");
+    const head = { apiVersion: "kubelet.config.k8s.io/v1beta1", kind: "KubeletConfiguration" };
+    writeFileSync(file, JSON.stringify({ ...head, ...configuration }));
+    const config = actuatorConfig({
+      mode: "enforce",
+      pods: "enforce",
+      nodeName: NODE_NAME,
+      cgroupRoot: ROOT,
+      manifests: join(this.dir, "manifests"),
+      stateDir: join(this.dir, "state"),
+      podsDirectory: join(this.dir, "pods"),
+      podLogsDirectory: join(this.dir, "logs"),
+      containerLogsDirectory: join(this.dir, "links"),
+      kubeletConfiguration: file,
+      runtimeEndpoint: this.containerd.endpoint,
+      statusListen: STATUS,
+      // only what changes is a reason to look at cgroups again
+      intervalSeconds: 3600,
+      syncSeconds: 2,
+      evictionPeriodSeconds: 10,
+    });
+    if (!config.ok) throw new Error(config.error);
+    const started = await startActuator({
+      config: config.value,
+      onPass: (report) => this.passes.push(report),
+      onProblem: ({ from, message }) => this.told.push(`${from}: ${message}`),
+      onRecovery: () => {},
+      onEvent: ({ pod, reason, message }) => this.told.push(`${pod.name} ${reason}: ${message}`),
+    });
+    if (!started.ok) throw new Error(started.error);
+    this.#daemon = started.value;
+  }
+  async stopDaemon(): Promise<void> {
+    await this.#daemon?.stop();
+    this.#daemon = null;
+  }
+
+  put(pod: object & { readonly metadata: { readonly name: string } }): void {
+    writeFileSync(join(this.dir, "manifests", `${pod.metadata.name}.json`), JSON.stringify(pod));
+  }
+  remove(...names: readonly string[]): void {
+    for (const name of names) rmSync(join(this.dir, "manifests", `${name}.json`));
+  }
+
+  /** Undefined: it is too busy to answer. */
+  async status(): Promise<NodeStatus | undefined> {
+    try {
+      // not fetch: it needs WebAssembly, which goes with the compiler
+      const [answer] = (await once(get(`http://${STATUS}/v1/status`), "response")) as [IncomingMessage];
+      return (await json(answer)) as NodeStatus;
+    } catch {
+      return undefined;
+    }
+  }
+  /** What `find` finds in the status, as soon as it does. */
+  until<T>(what: string, find: (status: NodeStatus) => T | undefined): Promise<T> {
+    return this.wait(what, async () => {
+      const status = await this.status();
+      return status === undefined ? undefined : find(status);
+    });
+  }
+  async wait<T>(what: string, look: () => Promise<T | undefined> | T | undefined): Promise<T> {
+    for (const deadline = Date.now() + WAIT_MS; ; await sleep(LOOK_MS)) {
+      const found = await look();
+      if (found !== undefined) return found;
+      if (Date.now() > deadline) throw new Error(`waited too long for ${what}`);
+    }
+  }
+  pod(name: string, what: string, is: (row: PodRow) => boolean): Promise<PodRow> {
+    return this.until(`${name} ${what}`, ({ pods }) => pods.find((row) => isNamed(row, name) && is(row)));
+  }
+  running(name: string): Promise<PodRow> {
+    return this.pod(name, "running", isUp);
+  }
+  /** The pass after which everything that runs is decided upon: those that run are named by their ids. */
+  async settled(...names: readonly string[]): Promise<PassReport> {
+    const ids = (await Promise.all(names.map((name) => this.running(name)))).flatMap(({ containers }) =>
+      containers.filter(({ state }) => state === "running").map(({ id }) => id),
+    );
+    return this.wait(`a pass over ${names}`, () => {
+      const last = this.passes.at(-1);
+      const decided = new Set(last?.cgroups?.cgroups.map(({ containerId }) => containerId));
+      return ids.every((id) => decided.has(id)) ? last : undefined;
+    });
+  }
+
+  read(path: string, file: string): string {
+    const text = this.hierarchy.read(path, file);
+    return text.ok ? text.value.trim() : text.error.message;
+  }
+  /** A pod's first lines of output, without the runtime's marks. */
+  log({ namespace, name, uid }: PodRow, container: string): readonly string[] {
+    const text = readFileSync(join(this.dir, "logs", `${namespace}_${name}_${uid}`, container, "0.log"), "utf8");
+    return text.split("\n").map((line) => line.split(" ").slice(3).join(" "));
+  }
+  async containers(): Promise<readonly RuntimeContainer[]> {
+    const pods = await must(podRuntimeOver(this.containerd.connection).pods());
+    return [...pods.values()].flatMap(({ containers }) => containers);
+  }
+  async sandboxes(): Promise<number> {
+    return (await must(podRuntimeOver(this.containerd.connection).pods())).size;
+  }
+  leftovers(): readonly string[] {
+    const cgroups = this.hierarchy.paths().filter((path) => /\/pod[^/]*$/.test(path));
+    const folders = ["pods", "logs", "links", "state/pods"].filter((folder) => existsSync(join(this.dir, folder)));
+    const files = folders.flatMap((folder) => readdirSync(join(this.dir, folder)).map((name) => join(folder, name)));
+    return [...cgroups, ...files, ...mountsBelow(join(this.dir, "pods"))];
+  }
+}

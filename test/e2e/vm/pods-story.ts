@@ -1,0 +1,201 @@
+import assert from "node:assert/strict";
+import type { PassReport } from "../../../actuator/loop.ts";
+import type { PodRow } from "../../../actuator/status/node-status.ts";
+import type { GuestNode } from "./pods-ground.ts";
+import { ALONE, BUSY, IDLE } from "./pods-manifests.ts";
+import { differences } from "./pods-values.ts";
+
+const MIB = 2 ** 20;
+const CONFIGURATION = {
+  cpuManagerPolicy: "static",
+  reservedSystemCPUs: "0",
+  featureGates: { MemoryQoS: true },
+  memoryReservationPolicy: "TieredReservation",
+  podPidsLimit: 100,
+  evictionHard: { "memory.available": "1Mi" },
+};
+type Pod = Parameters<GuestNode["put"]>[0];
+interface Check {
+  readonly name: string;
+  readonly run: () => Promise<void>;
+}
+
+/** What the checks know of each other: the pods as they were when they had come up. */
+class Story {
+  readonly node: GuestNode;
+  readonly #rows = new Map<string, PodRow>();
+
+  constructor(node: GuestNode) {
+    this.node = node;
+  }
+  row(name: string): PodRow {
+    const found = this.#rows.get(name);
+    if (found === undefined) throw new Error(`${name} has not come up`);
+    return found;
+  }
+  /** All of them run, and a pass has seen them so. */
+  async settle(...names: readonly string[]): Promise<PassReport> {
+    const pass = await this.node.settled(...names);
+    for (const name of names) this.#rows.set(name, await this.node.running(name));
+    return pass;
+  }
+  id(name: string): string {
+    return this.row(name).containers.find((container) => container.name === "app")?.id ?? "none";
+  }
+  path(name: string): string {
+    return this.row(name).cgroups[0]?.path ?? "none";
+  }
+  /** Files of a pod's cgroup. */
+  pod(name: string, ...files: readonly string[]): readonly string[] {
+    return files.map((file) => this.node.read(this.path(name), file));
+  }
+  /** Files of its container's. */
+  app(name: string, ...files: readonly string[]): readonly string[] {
+    return files.map((file) => this.node.read(`${this.path(name)}/${this.id(name)}`, file));
+  }
+  expectAsDecided({ cgroups }: PassReport): void {
+    assert.ok(cgroups !== null, "nothing was decided");
+    assert.deepEqual(
+      differences(cgroups, (path, file) => this.node.read(path, file)),
+      [],
+    );
+  }
+}
+
+export function podsStory(node: GuestNode): readonly Check[] {
+  const story = new Story(node);
+  return [...coming(story), ...sharing(story), ...going(story)];
+}
+
+const coming = (story: Story): readonly Check[] => [
+  {
+    name: "pods come up from their manifests, an init container first",
+    run: async () => {
+      for (const one of [BUSY, IDLE]) story.node.put(one as Pod);
+      await story.node.startDaemon(CONFIGURATION);
+      await story.settle("busy", "idle");
+      assert.equal(story.node.log(story.row("busy"), "app")[0], "left by the first");
+      assert.deepEqual([story.row("busy").qos, story.row("idle").qos], ["Burstable", "BestEffort"]);
+    },
+  },
+  {
+    name: "every cgroup holds what was decided",
+    run: async () => story.expectAsDecided(await story.settle("busy", "idle")),
+  },
+  {
+    name: "what was decided is what the kubelet writes",
+    run: async () => {
+      const tier = (path: string, file: string) => story.node.read(path, file);
+      assert.deepEqual([tier("/kubepods", "cpu.weight"), tier("/kubepods", "memory.min")], ["118", String(32 * MIB)]);
+      assert.deepEqual(
+        [tier("/kubepods/burstable", "cpu.weight"), tier("/kubepods/burstable", "memory.low")],
+        ["4", String(32 * MIB)],
+      );
+      assert.equal(tier("/kubepods/besteffort", "cpu.weight"), "1");
+      // the init container's limit on CPU is the larger one
+      const busy = ["4", "50000 100000", String(64 * MIB), String(32 * MIB), "100"];
+      assert.deepEqual(story.pod("busy", "cpu.weight", "cpu.max", "memory.max", "memory.low", "pids.max"), busy);
+      const [weight, ...others] = story.app("busy", "cpu.weight", "cpu.max", "memory.max", "memory.low", "memory.high");
+      assert.deepEqual(others, ["10000 100000", String(64 * MIB), String(32 * MIB), "63750144"]);
+      // of runc before 1.3.2, and after
+      assert.ok(weight === "4" || weight === "17", `cpu.weight ${weight}`);
+      assert.deepEqual(story.pod("idle", "cpu.weight", "cpu.max", "pids.max"), ["1", "max 100000", "100"]);
+      assert.deepEqual(story.app("idle", "cpu.weight", "memory.max", "memory.high"), ["1", "max", "max"]);
+    },
+  },
+];
+
+const sharing = (story: Story): readonly Check[] => [
+  {
+    name: "whoever shares CPUs has left them before a container starts that has them alone",
+    run: async () => {
+      assert.deepEqual([story.app("busy", "cpuset.cpus"), story.app("idle", "cpuset.cpus")], [["0-3"], ["0-3"]]);
+      story.node.put(ALONE as Pod);
+      const pass = await story.settle("busy", "idle", "alone");
+      const lines = await story.node.wait("what it saw", () => {
+        const log = story.node.log(story.row("alone"), "app");
+        return log.includes("that is all") ? log : undefined;
+      });
+      for (const [name, cpus] of [
+        ["busy", "0,3"],
+        ["idle", "0,3"],
+        ["alone", "1-2"],
+      ] as const) {
+        const file = `.${story.path(name)}/${story.id(name)}/cpuset.cpus`;
+        assert.ok(lines.includes(`${file} ${cpus}`), `no ${file} ${cpus} in\n${lines.join("\n")}`);
+        assert.deepEqual(story.app(name, "cpuset.cpus"), [cpus]);
+      }
+      story.expectAsDecided(pass);
+    },
+  },
+  {
+    name: "its CPUs have no quota, and its memory is kept for it",
+    run: async () => {
+      const kept = ["max 100000", String(64 * MIB), String(64 * MIB)];
+      assert.deepEqual(story.pod("alone", "cpu.max", "memory.min", "memory.max"), kept);
+      assert.deepEqual(story.app("alone", "cpu.max", "memory.min", "memory.max", "memory.high"), [...kept, "max"]);
+      assert.equal(story.node.read("/kubepods", "memory.min"), String(96 * MIB));
+    },
+  },
+  {
+    name: "what a pod uses is told, with what holds it back",
+    run: async () => {
+      const { usage } = await story.node.pod("busy", "with its use", (row) => (row.usage?.throttledPermille ?? 0) > 0);
+      assert.ok(usage !== null && usage.pressure !== null, JSON.stringify(usage));
+      const { cpuMilli, memoryWorkingSetBytes, pids, pressure } = usage;
+      assert.ok((cpuMilli ?? 0) > 0 && (cpuMilli ?? 0) < 250, `${cpuMilli} of 100 thousandths of a CPU`);
+      assert.ok((memoryWorkingSetBytes ?? 0) > 0 && (pids ?? 0) >= 2, JSON.stringify(usage));
+      assert.ok(pressure.cpu > 0, JSON.stringify(pressure));
+    },
+  },
+];
+
+const going = (story: Story): readonly Check[] => [
+  {
+    name: "a daemon that is started anew takes pods as they are, and puts right what another wrote",
+    run: async () => {
+      const { node } = story;
+      const names = ["busy", "idle", "alone"];
+      const ids = names.map((name) => story.id(name));
+      await node.stopDaemon();
+      const path = story.path("idle");
+      await node.hierarchy.write(path, "cpu.weight", "77");
+      node.passes.length = 0;
+      await node.startDaemon(CONFIGURATION);
+      story.expectAsDecided(await story.settle(...names));
+      assert.deepEqual(
+        names.map((name) => story.id(name)),
+        ids,
+      );
+      const [first] = node.passes;
+      const found = first?.drift.filter(({ cause }) => cause !== "weight_formula" && cause !== "page_rounding");
+      const told = found?.map(({ path, file, actual, cause }) => [path, file, actual, cause]);
+      assert.deepEqual(told, [[path, "cpu.weight", "77", "other_writer"]]);
+      const wrote = first?.applied?.results.filter(({ status }) => status === "applied").map(({ step }) => step.path);
+      assert.deepEqual(wrote, [path]);
+    },
+  },
+  {
+    name: "what a pod had alone is given back when it leaves",
+    run: async () => {
+      story.node.remove("alone");
+      await story.node.wait("the CPUs back", () =>
+        ["busy", "idle"].every((name) => story.app(name, "cpuset.cpus")[0] === "0-3") ? true : undefined,
+      );
+      assert.equal(story.node.hierarchy.paths().includes(story.path("alone")), false);
+      assert.equal(story.node.read("/kubepods", "memory.min"), String(32 * MIB));
+    },
+  },
+  {
+    name: "of pods whose manifests are gone nothing is left",
+    run: async () => {
+      const { node } = story;
+      node.remove("busy", "idle");
+      await node.until("the end of all", ({ pods }) => (pods.length === 0 ? true : undefined));
+      await node.wait("the cgroups' end", () => (node.leftovers().length === 0 ? true : undefined)).catch(() => {});
+      assert.deepEqual(node.leftovers(), []);
+      assert.equal(await node.sandboxes(), 0);
+      assert.deepEqual(await node.containers(), []);
+    },
+  },
+];

@@ -1,0 +1,76 @@
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { draws } from "../actuator/cgroups/draws.ts";
+import { SimApi } from "./api.ts";
+import { SimClock } from "./clock.ts";
+import { Checks, misrecorded, unsettled } from "./pods-checks.ts";
+import { WatchedDisk } from "./pods-disk.ts";
+import { PodsNode } from "./pods-node.ts";
+import { addForeign, EVENTS, heal, newStory, type Story } from "./pods-story.ts";
+
+const START = Date.parse("2026-01-01T00:00:00Z");
+/** Every write is followed by a wait for the disk, and there are many: where memory is a disk, that. */
+const DISK = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
+const STEPS = 30;
+/** Back-offs, of containers and of images, last five minutes at most. */
+const LEAST_SETTLE_MS = 330_000;
+const MOST_SETTLE_MS = 1_800_000;
+
+/** Plays the story of a seed on a machine of its own. Answers what went wrong, in the step in which it did. */
+export async function play(seed: number, met: Map<string, number>): Promise<readonly string[]> {
+  const dir = mkdtempSync(join(DISK, "nodewise-pods-"));
+  const clock = new SimClock(START);
+  const api = new SimApi(clock);
+  const { disk, end } = WatchedDisk.watch();
+  const node = new PodsNode(seed % 2 === 0 ? 2 : 1, clock, dir, api, disk);
+  const story = newStory(node, api, draws(seed * 7919));
+  const checks = new Checks(node, story.made);
+  const count = (what: string, n = 1): void => void met.set(what, (met.get(what) ?? 0) + n);
+  try {
+    await addForeign(story);
+    const wrong = (await troubles(story, checks, count)) ?? (await calm(story, checks));
+    count("exclusive containers started", checks.exclusiveStarts);
+    count("critical pods started", checks.criticalStarts);
+    count("the daemon died", node.deaths);
+    count("a full disk refused", disk.refused);
+    return wrong.map((what) => `seed ${seed}, ${what}`);
+  } finally {
+    node.daemon?.life.kill();
+    end();
+    await api.store.close();
+    rmSync(dir, { recursive: true, force: true });
+  }
+}
+
+/** Null: nothing went wrong. */
+async function troubles(story: Story, checks: Checks, count: (what: string) => void): Promise<string[] | null> {
+  const { node, d } = story;
+  const names = Object.keys(EVENTS);
+  for (let step = 1; step <= STEPS; step++) {
+    const happened = Array.from({ length: 1 + d.below(3) }, () => d.pick(names));
+    for (const name of happened) if (await EVENTS[name]?.(story)) count(name);
+    await node.run(1000 * d.pick([1, 3, 10, 40]));
+    checks.look();
+    if (checks.wrongs.length > 0)
+      return checks.wrongs.map((wrong) => `step ${step} (${happened.join(", ")}): ${wrong}`);
+  }
+  return null;
+}
+
+/** All faults end, and time passes. */
+async function calm(story: Story, checks: Checks): Promise<string[]> {
+  const { node, wanted } = story;
+  heal(story);
+  node.syncMs = 10_000;
+  for (let ms = 0; ms < LEAST_SETTLE_MS || (ms < MOST_SETTLE_MS && unsettled(node, wanted).length > 0); ms += 30_000)
+    await node.run(30_000);
+  checks.look();
+  const wrongs = [...checks.wrongs, ...unsettled(node, wanted), ...(await misrecorded(node, story.api.store))];
+  const done = (): string => [node.runtime.writes, node.cgroupWrites, node.disk.changes].join();
+  const before = done();
+  await node.turn();
+  await node.time.pass(0);
+  if (done() !== before) wrongs.push(`a further turn does something: ${before} -> ${done()}`);
+  return wrongs.map((wrong) => `after all faults: ${wrong}`);
+}
