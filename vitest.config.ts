@@ -1,5 +1,9 @@
+import { join } from "node:path";
 import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-pool-workers";
 import { defineConfig } from "vitest/config";
+
+// what tests start need not compile the same files again, hundreds of times
+process.env["NODE_COMPILE_CACHE"] ??= join(import.meta.dirname, "node_modules/.cache/compiled");
 
 /** These run inside workerd; everything else runs on Node. */
 const WORKERS = "test/workers/**/*.test.ts";

@@ -25,10 +25,13 @@ export interface Ran {
   readonly stderr: string;
 }
 
-/** Starts the command line as a person does: through the launcher, with nothing of the test's own environment but PATH and HOME. */
+/**
+ * Starts the command line as a person does: through the launcher, with nothing of the test's own environment but PATH, HOME
+ * and where Node keeps what it compiled.
+ */
 export function start(args: readonly string[], { env = {}, node = NODE, launcher = LAUNCHER, cwd }: RunOptions = {}) {
-  const { PATH = "", HOME = "" } = process.env;
-  return spawn(node, [launcher, ...args], { env: { PATH, HOME, ...env }, cwd, stdio: "pipe" });
+  const { PATH = "", HOME = "", NODE_COMPILE_CACHE = "" } = process.env;
+  return spawn(node, [launcher, ...args], { env: { PATH, HOME, NODE_COMPILE_CACHE, ...env }, cwd, stdio: "pipe" });
 }
 
 /** Runs it to its end. */

@@ -1,6 +1,6 @@
 import type { RuntimeContainer } from "../../model/runtime.ts";
 import type { Ledger, Removing } from "./ledger.ts";
-import { goneBecause, type PodState } from "./pod-fates.ts";
+import { goneBecause, type PodState, uidOf } from "./pod-fates.ts";
 import { type ContainerTarget, containerTarget } from "./targets.ts";
 import { byAge, isAfter, isTied, oldEnoughAt, sortedByAge } from "./unix-nanos.ts";
 
@@ -126,9 +126,9 @@ function unitsOf({ containers, fateOf, newest }: ContainerPass): readonly Unit[]
   let lastUid: string | undefined;
   let last: ContainerTarget[] | undefined;
   for (const c of containers) {
-    const entry = containerTarget(c);
-    const uid = entry.pod?.uid ?? "";
+    const uid = uidOf(c);
     if (uid !== lastUid) last = byUid.get(uid);
+    const entry = containerTarget(c, last?.[0]?.pod ?? null);
     if (last === undefined) {
       last = [entry];
       byUid.set(uid, last);

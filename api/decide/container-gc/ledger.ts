@@ -29,7 +29,7 @@ export class Ledger implements Pick<ContainerGcDecision, "remove" | "keep"> {
   /** Next in order to be removed. True: it is gone, or will be if all works out. */
   take(target: Target, { why, code, numbers }: Removing, stopFirst: boolean, tie: boolean): boolean {
     const { id } = target;
-    const told = this.#done.get(id);
+    const told = this.#done.size === 0 ? undefined : this.#done.get(id);
     if (told === undefined && this.#stoppedAt !== undefined) {
       this.leave(target, { why: "not-reached", code: "not_reached", numbers: { stoppedAt: this.#stoppedAt } });
       return false;

@@ -14,25 +14,24 @@ export interface SandboxTarget extends Target, Aged<RuntimeSandbox> {
   readonly createdAtMs: EpochMs;
 }
 
-export const containerTarget = (c: RuntimeContainer): ContainerTarget => ({
+/** `like`: the pod of another of the same uid, told once where it is the same. */
+export const containerTarget = (c: RuntimeContainer, like: PodRef | null): ContainerTarget => ({
   target: "container",
   id: c.id,
-  pod: podOf(c),
+  pod: podOf(c, like),
   name: c.metadata.name,
   attempt: c.metadata.attempt ?? null,
   state: c.state,
   createdAtMs: nanosToMs(c.createdAt),
   made: c,
 });
-export function podOf(c: RuntimeContainer): PodRef | null {
+export function podOf(c: RuntimeContainer, like: PodRef | null): PodRef | null {
   const uid = uidOf(c);
   if (uid === "") return null;
   const { labels = {} } = c;
-  return {
-    namespace: labels["io.kubernetes.pod.namespace"] ?? "",
-    name: labels["io.kubernetes.pod.name"] ?? "",
-    uid,
-  };
+  const namespace = labels["io.kubernetes.pod.namespace"] ?? "";
+  const name = labels["io.kubernetes.pod.name"] ?? "";
+  return like?.uid === uid && like.name === name && like.namespace === namespace ? like : { namespace, name, uid };
 }
 
 export const sandboxTarget = (s: RuntimeSandbox): SandboxTarget => ({
@@ -72,7 +71,7 @@ export function podLogsTarget(directory: string): Target & { readonly pod: PodRe
 export const logLinkTarget = (link: string, of: RuntimeContainer | undefined): Target => ({
   target: "log-link",
   id: link,
-  pod: of === undefined ? null : podOf(of),
+  pod: of === undefined ? null : podOf(of, null),
   name: of?.metadata.name ?? null,
   attempt: of?.metadata.attempt ?? null,
   state: of?.state ?? null,
