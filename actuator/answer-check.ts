@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { decodeFacts, REMEMBERING } from "../api/model/asks.ts";
 import { isVerdict, type Kind } from "../api/model/decision.ts";
-import { MIRROR_ANNOTATION } from "../api/model/pod.ts";
 import { err, ok, type Result } from "../api/model/result.ts";
+import { unsafeOrder } from "./answer-guard.ts";
 import { DECISION_SHAPES, STATE_FILES } from "./answer-shape.ts";
 import type { DecisionAnswer } from "./ports.ts";
 
@@ -19,18 +19,19 @@ const OF_STATE_FILES: ReadonlySet<Kind> = new Set<Kind>(["cpus", "memory", "topo
 
 /**
  * An API's answer, before anything of it is carried out. INVARIANT: what passes has the shape and the ranges that the core
- * here answers with, and orders nothing about a pod that was not asked about. Errors: the first place that has not, in one line.
+ * here answers with, and orders nothing that `unsafeOrder` names. Errors: the first place that has not, in one line.
  */
 export function checkAnswer(
   kind: Kind,
   snapshot: unknown,
   reply: Readonly<Record<string, unknown>>,
+  ask?: object,
 ): Result<DecisionAnswer, string> {
   const fault =
     faultIn(answer, reply, "") ??
     faultIn(DECISION_SHAPES[kind], reply["decision"], "decision") ??
     faultOfNext(kind, reply["next"]) ??
-    strangerIn(kind, snapshot, reply["decision"]);
+    unsafeOrder({ kind, snapshot, ask, decision: reply["decision"] });
   if (fault !== null) return err(fault);
   const { id, decision, verdict, reasons, needs, next } = reply as unknown as DecisionAnswer;
   return ok({ id, decidedBy: "api", decision, verdict, reasons: reasons ?? [], needs: needs ?? [], next });
@@ -57,37 +58,4 @@ function faultOfNext(kind: Kind, next: unknown): string | null {
   if (facts.ok) return next === null || next === undefined ? "next: is missing" : null;
   const [issue] = facts.error;
   return `${issue?.path ?? "next"}: ${issue?.message ?? ""}`;
-}
-
-interface Named {
-  readonly pod?: { readonly namespace: string; readonly name: string; readonly uid: string } | null;
-}
-
-/** A pod that is ended, or given a cgroup, and that this node was not said to have. */
-function strangerIn(kind: Kind, snapshot: unknown, decision: unknown): string | null {
-  const { cgroups, evicted, preempt } = decision as Readonly<Record<string, readonly object[]>>;
-  const named: readonly Named[] =
-    kind === "cgroups"
-      ? (cgroups as readonly Named[])
-      : kind === "eviction"
-        ? (evicted as readonly Named[])
-        : kind === "admission"
-          ? (preempt as readonly NonNullable<Named["pod"]>[]).map((pod) => ({ pod }))
-          : [];
-  if (named.length === 0) return null;
-  const known = uidsOf(snapshot);
-  const stranger = named.find(({ pod }) => pod !== null && pod !== undefined && !known.has(pod.uid))?.pod;
-  return stranger === undefined || stranger === null
-    ? null
-    : `decision: speaks of pod ${stranger.namespace}/${stranger.name} (${stranger.uid}), which this node does not have`;
-}
-
-function uidsOf(snapshot: unknown): ReadonlySet<string> {
-  const { pods } = (snapshot ?? {}) as { readonly pods?: readonly unknown[] };
-  const uids = (pods ?? []).flatMap((pod) => {
-    const { metadata } = (pod ?? {}) as { readonly metadata?: Readonly<Record<string, unknown>> };
-    const annotations = (metadata?.["annotations"] ?? {}) as Readonly<Record<string, unknown>>;
-    return [metadata?.["uid"], annotations[MIRROR_ANNOTATION]];
-  });
-  return new Set(["", ...uids.filter((uid) => typeof uid === "string")]);
 }

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { CGROUP_LEVELS, type Kind } from "../api/model/decision.ts";
-import { NODE_RECLAIM, PRESSURE_CONDITIONS } from "../api/model/eviction.ts";
+import { EVICTION_SIGNALS, NODE_RECLAIM, PRESSURE_CONDITIONS } from "../api/model/eviction.ts";
 import { wholeNumber } from "../api/model/fields.ts";
 
 /** The parts of answers that this node carries out, as no core answers them otherwise: no more is asked of an API's. */
@@ -69,9 +69,21 @@ const admission = z.looseObject({
 const eviction = z.looseObject({
   conditions: z.array(z.looseObject({ type: z.enum(PRESSURE_CONDITIONS) })),
   evicted: z.array(
-    z.looseObject({ pod: podRef, reason: text, message: text, gracePeriodSeconds: wholeNumber(0, 2 ** 31) }),
+    z.looseObject({
+      pod: podRef,
+      cause: z.enum(["threshold", "emptyDir", "pod-ephemeral-storage", "container-ephemeral-storage"]),
+      reason: text,
+      message: text,
+      gracePeriodSeconds: wholeNumber(0, 2 ** 31),
+    }),
   ),
-  reclaim: z.looseObject({ nodeLevel: z.array(z.enum(NODE_RECLAIM)) }).nullable(),
+  reclaim: z
+    .looseObject({
+      threshold: z.looseObject({ signal: z.enum(EVICTION_SIGNALS) }),
+      event: z.looseObject({ reason: text, message: text }),
+      nodeLevel: z.array(z.enum(NODE_RECLAIM)),
+    })
+    .nullable(),
 });
 const id = z.string().min(1).max(4096);
 const images = z.looseObject({

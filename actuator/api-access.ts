@@ -1,5 +1,6 @@
 import { LIMITS } from "../api/model/limits.ts";
 import { err, ok, type Result } from "../api/model/result.ts";
+import { answerText } from "./answer-text.ts";
 
 export interface ApiAccess {
   /** Where the API is, without a trailing slash. */
@@ -47,14 +48,20 @@ export async function postJson(
 
 /** Whether the API says that it can record decisions: it is there, and not only something that answers at its address. */
 export async function isReady({ url, timeoutMs, fetch }: ApiAccess): Promise<boolean> {
+  const request = new Request(`${url}/readyz`, { signal: AbortSignal.timeout(timeoutMs) });
   try {
-    const response = await fetch(new Request(`${url}/readyz`, { signal: AbortSignal.timeout(timeoutMs) }));
+    const response = await fetch(request);
     const reply = await replyOf(response);
     return response.ok && reply?.["status"] === "ready";
   } catch {
     return false;
+  } finally {
+    hold(request);
   }
 }
+
+/** A request hears its signal only for as long as somebody holds it: one that was collected would wait for ever. */
+const hold = (_request: Request): void => {};
 
 interface Unanswered {
   /** The system's code, or the error's name. */
@@ -70,8 +77,9 @@ async function tryPost(
 ): Promise<Tried> {
   const headers: Record<string, string> = { "content-type": "application/json" };
   if (token !== undefined) headers["authorization"] = `Bearer ${token}`;
+  const request = new Request(url + path, { method: "POST", headers, body: text, signal });
   try {
-    const response = await fetch(new Request(url + path, { method: "POST", headers, body: text, signal }));
+    const response = await fetch(request);
     const reply = await replyOf(response);
     if (response.ok && reply !== null) return ok(reply);
     if (response.ok) {
@@ -85,23 +93,16 @@ async function tryPost(
     return err({ message, final: isFinal(response.status), ...tooLarge, ...stuck });
   } catch (e) {
     return { unanswered: reason(e) };
+  } finally {
+    hold(request);
   }
 }
 
-/** The most that an answer may have: the largest of a node is a few. */
-const MOST_BYTES = 64 * 1024 * 1024;
-
 /** Null: it is no JSON object, or longer than any answer. Throws where it does not come to its end. */
 async function replyOf(response: Response): Promise<Readonly<Record<string, unknown>> | null> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.length;
-    if (bytes > MOST_BYTES) return null;
-    chunks.push(chunk);
-  }
+  const text = await answerText(response);
   try {
-    const value = JSON.parse(Buffer.concat(chunks).toString("utf8")) as unknown;
+    const value = text === null ? null : (JSON.parse(text) as unknown);
     return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : null;
   } catch {
     return null;

@@ -58,7 +58,10 @@ async function runSteps(steps: readonly Step[], context: Context): Promise<StepR
   for (const step of steps) {
     const blocker = step.needs.map((id) => results[id]).find((result) => result !== undefined && !isDone(result));
     if (blocker !== undefined) {
-      results.push(skipped(step, "blocked", `not tried, because this was not done: ${describeStep(blocker.step)}`));
+      // the first cause, however long the chain
+      const why =
+        blocker.code === "blocked" ? blocker.message : `not tried, because this was not done: ${blocker.message}`;
+      results.push(skipped(step, "blocked", why));
       continue;
     }
     const result = await doStep(step, context);

@@ -1,8 +1,8 @@
 import { REMEMBERING } from "../api/model/asks.ts";
 import type { Kind } from "../api/model/decision.ts";
-import type { ImageGcFacts } from "../api/model/image-gc.ts";
+import type { ImageGcFacts } from "../api/model/image-gc-facts.ts";
 import { knowsLess } from "../api/model/knows-less.ts";
-import { err, ok, type Result } from "../api/model/result.ts";
+import { err, type Result } from "../api/model/result.ts";
 import { checkAnswer, checkId } from "./answer-check.ts";
 import { type ApiAccess, type ApiFailure, isReady, postJson } from "./api-access.ts";
 import { type Asked, decideWith, keepNext } from "./local-client.ts";
@@ -25,6 +25,8 @@ export class ApiClient implements DecisionClient {
   readonly #outbox: Outbox;
   readonly #memory: Memory;
   readonly #onProblem: (problem: Problem) => void;
+  /** Of the last request that failed, until one does not. */
+  fault: Problem | null = null;
   /** Answers with what they answer. */
   readonly #asked = new WeakMap<DecisionAnswer, Asked>();
   /** Kinds of which the API missed something for good: it is told what is remembered of them. */
@@ -40,6 +42,10 @@ export class ApiClient implements DecisionClient {
     this.#outbox = outbox;
     this.#memory = memory;
     this.#onProblem = onProblem;
+  }
+
+  get waiting(): number {
+    return this.#outbox.size;
   }
 
   decide(kind: Kind, snapshot: unknown, ask?: object): Promise<Result<DecisionAnswer, Problem>> {
@@ -62,10 +68,15 @@ export class ApiClient implements DecisionClient {
       if (answer.id === null) return;
       const sent = await this.#send(answer.id, report);
       if (sent.ok) return;
-      this.#onProblem({ from: "api", message: `results of ${answer.id}: ${sent.error.message}` });
+      this.#fail(`results of ${answer.id}: ${sent.error.message}`);
       // asked again it is the same decision, and so the same record
       if (!sent.error.final && asked !== undefined) this.#keep(asked, report);
     });
+  }
+
+  #fail(message: string): void {
+    this.fault = { from: "api", message };
+    this.#onProblem(this.fault);
   }
 
   /** Two passes may run side by side; what the API is told of them has one order. */
@@ -92,12 +103,15 @@ export class ApiClient implements DecisionClient {
     const away = await this.#drain();
     const isBehind = this.#outbox.size > 0 && REMEMBERING.has(kind);
     const asked = away === null && !isBehind ? await this.#askKnowing(kind, snapshot, ask) : null;
-    if (asked?.ok) return this.#noted(asked, kind, snapshot, ask);
+    if (asked?.ok) {
+      this.fault = null;
+      return this.#noted(asked, kind, snapshot, ask);
+    }
     const failure = asked?.error ?? away;
     if (failure?.tooLargeBytes !== undefined) return this.#decideUnrecorded(failure, kind, snapshot, ask);
     if (failure?.final === true) return err({ from: "decision", message: failure.message });
     if (failure?.isSlow === true) this.#restsUntilMs = performance.now() + REST_TIMES * this.#access.timeoutMs;
-    if (failure !== null) this.#onProblem({ from: "api", message: `${failure.message}: deciding here` });
+    if (failure !== null) this.#fail(`${failure.message}: deciding here`);
     return this.#noted(decideWith(this.#memory, kind, snapshot, ask), kind, snapshot, ask);
   }
 
@@ -109,7 +123,7 @@ export class ApiClient implements DecisionClient {
     ask: object | undefined,
   ): Result<DecisionAnswer, Problem> {
     const words = `the body of ${tooLargeBytes} bytes is too large for the API: deciding here, and it is recorded nowhere; raise its limit (nodewise serve --max-body-bytes)`;
-    this.#onProblem({ from: "api", message: `${message}: ${words}` });
+    this.#fail(`${message}: ${words}`);
     this.#unrecorded.add(kind);
     const here = decideWith(this.#memory, kind, snapshot, ask);
     if (here.ok) this.#asked.set(here.value, { kind, snapshot, isTooLarge: true });
@@ -148,7 +162,7 @@ export class ApiClient implements DecisionClient {
     const body = ask === undefined ? { snapshot } : { snapshot, ask };
     const reply = await postJson(this.#access, `/v1/decisions/${kind}`, body);
     if (!reply.ok) return reply;
-    const answer = checkAnswer(kind, snapshot, reply.value);
+    const answer = checkAnswer(kind, snapshot, reply.value, ask);
     return answer.ok ? answer : this.#nonsense(kind, answer.error);
   }
 
@@ -194,7 +208,6 @@ export class ApiClient implements DecisionClient {
     const id = checkId(reply.value);
     if (!id.ok) return this.#nonsense(kind, id.error);
     if (id.value === null || report === null) return id;
-    const sent = await this.#send(id.value, report);
-    return sent.ok || sent.error.final ? ok(null) : sent;
+    return this.#send(id.value, report);
   }
 }

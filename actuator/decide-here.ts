@@ -33,8 +33,8 @@ export function decideHere(
 
 type Decoded = ReturnType<typeof decodeSnapshot>;
 let last: { readonly snapshot: unknown; readonly decoded: Decoded } | null = null;
-/** A pass asks more than one kind about its snapshot, one right after the other. */
-function decodedOnce(snapshot: unknown): Decoded {
+/** A snapshot, checked. A pass asks more than one kind about its own, one right after the other. */
+export function decodedOnce(snapshot: unknown): Decoded {
   if (last !== null && last.snapshot === snapshot) return last.decoded;
   const decoded = decodeSnapshot(snapshot, "snapshot");
   last = { snapshot, decoded };

@@ -46,7 +46,7 @@ export function claimsDirectory(): string {
  * Takes a cgroup root, with all above and below it, for this process. Each process writes a claim of its own and looks at
  * the others' afterwards: of two, the later sees the earlier, and nobody ever removes a file that another may still hold.
  * Of two that look at one moment the one with the lesser name goes on. Claims of processes that are gone, or of another
- * boot, do not count. Errors: who holds the root, or one around or inside it; the directory cannot be written.
+ * boot, do not count; one that is being killed is waited for, for two seconds. Errors: who holds the root, or one around or inside it; the directory cannot be written.
  */
 export async function takeLock(directory: string, root: string, bootId: string): Promise<Result<Lock, string>> {
   const file = join(directory, `nodewise-claim-${randomUUID()}.lock`);
@@ -58,7 +58,8 @@ export async function takeLock(directory: string, root: string, bootId: string):
     for (let round = 0; round < ROUNDS; round++) {
       const others = liveClaims(directory, bootId).filter((one) => one.file !== file && overlap(one.root, root));
       const winner = others.find(({ isHeld }) => isHeld) ?? others.find((one) => one.file < file);
-      if (winner !== undefined) return give(file, refusal(winner, root));
+      if (winner !== undefined && !(round < ROUNDS - 1 && isDying(winner.pid)))
+        return give(file, refusal(winner, root));
       if (others.length === 0) {
         setHeld(file);
         return ok({ release: () => remove(file) });
@@ -119,15 +120,25 @@ function textOf(file: string): string {
   }
 }
 
-/** Clock ticks since boot at which the process started; undefined when it does not run. proc(5), field 22 of stat. */
+/** Clock ticks since boot at which the process started; undefined when it does not run. proc(5), fields 3 and 22 of stat. */
 function startOf(pid: number): string | undefined {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19];
-  } catch {
-    return undefined;
-  }
+  const stat = textOf(`/proc/${pid}/stat`);
+  const [state, ...fields] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  // nobody may ever wait for one that has ended: it holds nothing any more
+  return state === "Z" || state === "X" ? undefined : fields[18];
 }
+
+/** It was told to die and can do nothing about it: SIGKILL is pending, or it is on its way out. proc(5), field 9 of stat. */
+function isDying(pid: number): boolean {
+  const stat = textOf(`/proc/${pid}/stat`);
+  const flags = Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[6]);
+  const pending = textOf(`/proc/${pid}/status`).matchAll(/^(?:SigPnd|ShdPnd):\s*([0-9a-f]+)$/gm);
+  return (flags & PF_EXITING) !== 0 || [...pending].some(([, mask]) => (BigInt(`0x${mask}`) & SIGKILL) !== 0n);
+}
+/** Linux: include/linux/sched.h. */
+const PF_EXITING = 0x4;
+/** Signal 9 in a mask. */
+const SIGKILL = 1n << 8n;
 
 function remove(file: string): void {
   try {

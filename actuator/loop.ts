@@ -1,15 +1,17 @@
 import type { AllocatableDecision, CgroupsDecision } from "../api/model/decision.ts";
 import { type ApplyReport, applyPlan } from "./apply.ts";
 import type { Hierarchy } from "./cgroupfs/hierarchy.ts";
-import { observeCgroups } from "./cgroupfs/observe.ts";
+import { observeAgain, observeCgroups } from "./cgroupfs/observe.ts";
+import { stepNotices } from "./cgroupfs/step-notices.ts";
 import type { ActuatorConfig } from "./config.ts";
 import { CPU_RULES } from "./cpu-rules.ts";
 import type { Journal } from "./journal.ts";
 import type { MachineFacts } from "./machine/facts.ts";
 import type { Drift } from "./plan/drift.ts";
-import { findDrift, leftToRuntime } from "./plan/find-drift.ts";
+import { type Difference, differencesOf, findDrift, leftToRuntime } from "./plan/find-drift.ts";
 import { holdBack } from "./plan/hold-back.ts";
 import { planWrites } from "./plan/plan.ts";
+import type { CgroupState } from "./plan/state.ts";
 import type { Skip } from "./plan/step.ts";
 import type { DecisionAnswer, LoopPorts, Problem } from "./ports.ts";
 import { driverOf, snapshotOf } from "./snapshot.ts";
@@ -23,7 +25,10 @@ export interface PassReport {
   readonly decisionId: string | null;
   readonly decidedBy: "api" | "here" | null;
   readonly needs: readonly string[];
+  /** As it was found; what the pass put right is among it. */
   readonly drift: readonly Drift[];
+  /** What differs after the pass from what was decided; null: it was not looked at. */
+  readonly differs: readonly Difference[] | null;
   readonly skipped: readonly Skip[];
   readonly applied: ApplyReport | null;
   readonly problems: readonly Problem[];
@@ -48,11 +53,13 @@ export async function runPass(ports: LoopPorts, settings: Settings, sequence: nu
     decidedBy: null,
     needs: [],
     drift: [],
+    differs: null,
     skipped: [],
     applied: null,
     problems,
     notices: [
       ...read.notices,
+      ...(ports.configurationNotices?.() ?? []),
       ...missing.map(({ path, why }) => ({ from: "state-files" as const, message: `${path}: ${why}` })),
     ],
   };
@@ -85,7 +92,7 @@ export async function runPass(ports: LoopPorts, settings: Settings, sequence: nu
   }
   const decided = { ...partial, ...seen(answer.value) };
   if (ports.hierarchy === null || ports.journal === null) return decided;
-  const { held, ...carriedOut } = await carryOut(
+  const { told, ...carriedOut } = await carryOut(
     answer.value,
     ports.hierarchy,
     ports.journal,
@@ -94,7 +101,7 @@ export async function runPass(ports: LoopPorts, settings: Settings, sequence: nu
     problems,
   );
   await reportBack(ports, answer.value, machine.observedAt, carriedOut.applied);
-  return { ...decided, ...carriedOut, notices: [...decided.notices, ...heldNotice(held)] };
+  return { ...decided, ...carriedOut, notices: [...decided.notices, ...told] };
 }
 
 const seen = (answer: DecisionAnswer) => ({
@@ -104,8 +111,8 @@ const seen = (answer: DecisionAnswer) => ({
   needs: answer.needs,
 });
 
-interface CarriedOut extends Pick<PassReport, "drift" | "skipped" | "applied"> {
-  readonly held: readonly string[];
+interface CarriedOut extends Pick<PassReport, "drift" | "differs" | "skipped" | "applied"> {
+  readonly told: readonly Problem[];
 }
 const heldNotice = (held: readonly string[]): readonly Problem[] =>
   held.length === 0
@@ -127,11 +134,16 @@ async function carryOut(
   // INVARIANT: what could not be read takes nothing from a pod that lives
   const { decision, held } = settings.whole ? { decision: decided, held: [] } : holdBack(decided, state);
   const removeOrphans = settings.removeOrphans && settings.whole;
-  const drift = findDrift(decision, state, (path, file) => journal.written(path, file)?.value ?? null, CPU_RULES);
+  const written = (path: string, file: string): string | null => journal.written(path, file)?.value ?? null;
+  const drift = findDrift(decision, state, written, CPU_RULES);
+  const differing = (now: CgroupState): readonly Difference[] => {
+    const isSame = now === state && decision === decided;
+    return differencesOf(decided, now, isSame ? drift : findDrift(decided, now, written, CPU_RULES));
+  };
   const plan = planWrites(decision, state, { ...settings, removeOrphans, leave: leftToRuntime(decision, drift) });
   if (!plan.ok) {
     problems.push({ from: "cgroupfs", message: plan.error.message });
-    return { drift, held, skipped: [], applied: null };
+    return { drift, differs: differing(state), told: heldNotice(held), skipped: [], applied: null };
   }
   const applied = await applyPlan({
     plan: plan.value,
@@ -142,7 +154,11 @@ async function carryOut(
     dryRun: settings.mode === "observe",
   });
   if (applied.journalError !== null) problems.push({ from: "journal", message: applied.journalError.message });
-  return { drift, held, skipped: plan.value.skipped, applied };
+  if (removeOrphans && !applied.dryRun) await hierarchy.sweep();
+  const touched = applied.dryRun ? [] : applied.results.map(({ step }) => step.path);
+  const differs = differing(observeAgain(hierarchy, state, new Set(touched)));
+  const told = [...heldNotice(held), ...stepNotices(applied.results, hierarchy)];
+  return { drift, differs, told, skipped: plan.value.skipped, applied };
 }
 
 /** A pass that had nothing to do has nothing to tell. */

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { decodeFacts, FORGETS_AT_BOOT, REMEMBERING } from "../api/model/asks.ts";
 import type { Facts, Kind } from "../api/model/decision.ts";
+import { orderOf, type PassTime, passTimeOf, type TimedSnapshot } from "../api/model/pass-time.ts";
 import { replaceFile } from "./journal-file.ts";
 
 /** What the last pass of a kind left: the same that the API's history keeps. */
@@ -36,19 +37,18 @@ export class Memory {
   factsFor(kind: Kind, snapshot: unknown): unknown {
     const known = this.#known(kind, snapshot);
     if (known === undefined) return undefined;
-    const { atMs } = momentOf(snapshot);
-    const isLater = known.atMs === null || atMs === null || atMs > known.atMs;
-    return (isLater ? known.next : known.before) ?? undefined;
+    return (orderIn(known, snapshot) === "later" ? known.next : known.before) ?? undefined;
   }
 
   /** Keeps the `next` of an answer to a snapshot. INVARIANT: on disk when it returns, or told as a problem. */
   keep(kind: Kind, snapshot: unknown, next: unknown): void {
     if (!REMEMBERING.has(kind) || next === null || next === undefined) return;
     const known = this.#known(kind, snapshot);
-    const { atMs, bootId } = momentOf(snapshot);
-    if (known !== undefined && known.atMs !== null && atMs !== null && atMs < known.atMs) return;
-    const isAgain = known !== undefined && known.atMs !== null && atMs === known.atMs;
-    const kept: Kept = { next, before: (isAgain ? known.before : known?.next) ?? null, atMs, bootId };
+    const order = known === undefined ? "later" : orderIn(known, snapshot);
+    if (order === "late") return;
+    const { time, bootId } = momentOf(snapshot);
+    const before = (order === "again" ? known?.before : known?.next) ?? null;
+    const kept: Kept = { next, before, atMs: time?.atMs ?? null, bootId };
     this.#kept.set(kind, kept);
     const written = replaceFile(this.#file(kind), [JSON.stringify(kept)]);
     if (!written.ok) this.#onProblem(`what ${kind} remembers: ${written.error.message}`);
@@ -81,9 +81,14 @@ export class Memory {
 }
 
 /** When and in which boot a snapshot was taken. */
-function momentOf(snapshot: unknown): { readonly atMs: number | null; readonly bootId: string | null } {
-  const { observedAt, bootId } = (snapshot ?? {}) as { readonly observedAt?: string; readonly bootId?: string };
-  return { atMs: observedAt === undefined ? null : Date.parse(observedAt), bootId: bootId ?? null };
+function momentOf(snapshot: unknown): { readonly time: PassTime | null; readonly bootId: string | null } {
+  const timed = (snapshot ?? {}) as TimedSnapshot & { readonly bootId?: string };
+  return { time: passTimeOf(timed), bootId: timed.bootId ?? null };
+}
+/** How its pass stands to the one that is remembered. */
+function orderIn({ atMs }: Kept, snapshot: unknown): ReturnType<typeof orderOf> {
+  const { time } = momentOf(snapshot);
+  return atMs === null || time === null ? "later" : orderOf(time, atMs);
 }
 
 /** As the core is told them. */

@@ -1,13 +1,12 @@
 import { type PassReport, runPass } from "./loop.ts";
 import type { ActuatorOptions } from "./main.ts";
-import type { Notices } from "./notices.ts";
-import type { Pace } from "./pace.ts";
 import { observedPods } from "./pods/observed-pods.ts";
 import type { LoopPorts, Problem } from "./ports.ts";
-import { noCounters } from "./status/counters.ts";
 import type { NodeStatus, PodRow } from "./status/node-status.ts";
-import { type OpenServer, openServer } from "./status/open-server.ts";
+import { measured, PassCounter, passFigures, type TurnFigures } from "./status/pass-figures.ts";
+import type { StatusServer } from "./status/server.ts";
 import { StatusFile } from "./status/status-file.ts";
+import type { Turns } from "./turns.ts";
 
 type Options = Pick<ActuatorOptions, "config" | "onPass" | "onProblem">;
 
@@ -15,26 +14,27 @@ type Options = Pick<ActuatorOptions, "config" | "onPass" | "onProblem">;
 export class Observer {
   readonly #ports: LoopPorts;
   readonly #options: Options;
-  readonly #notices: Notices;
+  readonly #turns: Turns;
+  readonly #counter: PassCounter;
   readonly #file: StatusFile;
-  #told: OpenServer = { counters: noCounters, server: null };
+  #server: Pick<StatusServer, "close"> | null = null;
   #pass: NodeStatus["pass"] = null;
   #pods: readonly PodRow[] = [];
   #problems: readonly Problem[] = [];
 
-  private constructor(ports: LoopPorts, options: Options, notices: Notices) {
+  private constructor(ports: LoopPorts, options: Options, turns: Turns) {
     this.#ports = ports;
     this.#options = options;
-    this.#notices = notices;
+    this.#turns = turns;
+    this.#counter = new PassCounter(turns.metrics.counters);
     const onProblem = (message: string): void => options.onProblem({ from: "pods", message });
     this.#file = new StatusFile({ stateDir: options.config.stateDir, onProblem });
   }
 
-  static async open(ports: LoopPorts, options: Options, notices: Notices): Promise<Observer> {
-    const observer = new Observer(ports, options, notices);
-    const { config, onProblem } = options;
-    const told = (message: string): void => onProblem({ from: "pods", message });
-    observer.#told = await openServer(config.statusListen ?? "off", config, () => observer.status(), told);
+  static async open(ports: LoopPorts, options: Options, turns: Turns): Promise<Observer> {
+    const observer = new Observer(ports, options, turns);
+    const told = (message: string): void => options.onProblem({ from: "pods", message });
+    observer.#server = await turns.metrics.serve(() => observer.status(), told);
     return observer;
   }
 
@@ -55,34 +55,28 @@ export class Observer {
     };
   }
 
-  async runUntil(stop: AbortSignal, pace: Pace): Promise<void> {
+  async runUntil(stop: AbortSignal): Promise<void> {
     const { config, onPass, onProblem } = this.#options;
+    const { notices, pace } = this.#turns;
     for (let sequence = 1; !stop.aborted; sequence++) {
-      const [from, cpu] = [performance.now(), process.cpuUsage()];
-      const report = await runPass(this.#ports, config, sequence);
-      const { user, system } = process.cpuUsage(cpu);
-      this.#note(report, sequence, performance.now() - from, (user + system) / 1000);
+      const { value: report, ...times } = await measured(() => runPass(this.#ports, config, sequence));
+      this.#note(report, { sequence, at: report.at, ...times });
       for (const problem of report.problems) onProblem(problem);
-      this.#notices.tell("pass", report.notices, report.problems);
+      notices.tell("pass", report.notices, report.problems);
       onPass(report);
       this.#file.offer(() => this.status());
       await pace.sleep(config.intervalSeconds * 1000);
     }
     await this.#file.close(this.status());
-    await this.#told.server?.close();
+    await this.#server?.close();
   }
 
-  #note(report: PassReport, sequence: number, tookMs: number, cpuMs: number): void {
-    const { at, drift, decidedBy, applied, problems, notices } = report;
-    const wrote = applied?.results.filter(({ status }) => status === "applied").length ?? 0;
-    this.#pass = { sequence, at, cpuMs, tookMs, wrote, drift: drift.length, decidedBy };
-    this.#problems = [...problems, ...notices];
+  #note(report: PassReport, turn: TurnFigures): void {
+    this.#pass = { ...turn, ...passFigures(report) };
+    this.#problems = [...report.problems, ...report.notices];
     // what could not be read is not gone
     if (report.snapshot !== null) this.#pods = observedPods(report);
-    const { counters } = this.#told;
-    counters.pass(tookMs, cpuMs);
-    counters.wrote(wrote);
-    for (const { cause } of drift) counters.drifted(cause, 1);
-    if (decidedBy !== null) counters.decided("cgroups", decidedBy);
+    this.#turns.metrics.counters.pass(turn.tookMs, turn.cpuMs);
+    this.#counter.count(report);
   }
 }

@@ -1,17 +1,19 @@
 import { appendFileSync, closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import type { Kind } from "../api/model/decision.ts";
 import { ownFolder } from "./folder.ts";
-import type { ResultsReport } from "./ports.ts";
+import {
+  type Entry,
+  entryOf,
+  type Line,
+  lineOf,
+  NO_REPORT,
+  type Pending,
+  parseLine,
+  pendingOf,
+  sizeOf,
+} from "./outbox-entry.ts";
 
-/** A decision made here while the API was away, with what was done about it. */
-export interface Pending {
-  readonly kind: Kind;
-  readonly snapshot: unknown;
-  readonly ask?: object;
-  readonly report: Omit<ResultsReport, "decisionId" | "seq"> | null;
-}
-
+export type { Pending };
 export interface OutboxBounds {
   readonly entries: number;
   readonly bytes: number;
@@ -25,7 +27,7 @@ const DEFAULT_BOUNDS: OutboxBounds = { entries: 2000, bytes: 64 * 1024 * 1024 };
 export class Outbox {
   readonly #file: string;
   readonly #bounds: OutboxBounds;
-  #lines: string[];
+  #entries: Entry[];
   #bytes: number;
   /** Entries at the file's start that were taken already. */
   #taken = 0;
@@ -34,31 +36,59 @@ export class Outbox {
   /** Entries that had to go because the bound was reached. */
   dropped = 0;
 
-  private constructor(file: string, lines: string[], bounds: OutboxBounds) {
+  private constructor(file: string, entries: Entry[], bounds: OutboxBounds) {
     this.#file = file;
     this.#bounds = bounds;
-    this.#lines = lines;
-    this.#bytes = lines.reduce((sum, line) => sum + line.length, 0);
+    this.#entries = entries;
+    this.#bytes = entries.reduce((sum, entry) => sum + sizeOf(entry), 0);
   }
 
   static open(file: string, bounds: OutboxBounds = DEFAULT_BOUNDS): Outbox {
     ownFolder(dirname(file));
-    const found = readLines(file);
-    const outbox = new Outbox(file, found.filter(isWhole), bounds);
+    const found = readLines(file).map(parseLine);
+    const outbox = new Outbox(file, joined(found), bounds);
     // a torn end would swallow the next entry
-    if (outbox.size < found.length) outbox.#follow();
+    if (found.includes(null)) outbox.#follow();
     return outbox;
   }
 
   get size(): number {
-    return this.#lines.length;
+    return this.#entries.length;
   }
 
-  /** Throws what the disk answers; the entry is sent all the same, while this process lives. */
+  /**
+   * An entry, or the report of one that is here already: of a decision it is kept once that it was made, and once what was
+   * done about it. Throws what the disk answers; it is sent all the same, while this process lives.
+   */
   add(pending: Pending): void {
-    const line = JSON.stringify(pending);
-    this.#lines.push(line);
-    this.#bytes += line.length;
+    const entry = entryOf(pending);
+    const known = this.#entries.findLastIndex(({ key }) => key === entry.key);
+    if (known < 0) {
+      this.#entries.push(entry);
+      this.#bytes += sizeOf(entry);
+      this.#write(entry);
+    } else if (this.#entries[known]?.report === NO_REPORT && entry.report !== NO_REPORT) {
+      this.#entries[known] = entry;
+      this.#bytes += entry.report.length - NO_REPORT.length;
+      this.#write({ key: entry.key, report: entry.report });
+    }
+  }
+
+  /** The oldest entry; it stays until `shift`. */
+  first(): Pending | undefined {
+    if (this.#isBehind) this.#follow();
+    const entry = this.#entries[0];
+    return entry === undefined ? undefined : pendingOf(entry);
+  }
+
+  /** Forgets the oldest entry, now that it was taken. The file follows when it is empty or half of it was taken. */
+  shift(): void {
+    this.#forgetOldest();
+    this.#taken++;
+    if (this.#entries.length <= this.#taken) this.#follow();
+  }
+
+  #write(line: Line): void {
     if (this.#isFull() || this.#isBehind) {
       this.#dropOldest();
       this.#rewrite();
@@ -67,26 +97,12 @@ export class Outbox {
     this.#isBehind = true;
     const handle = openSync(this.#file, "a", 0o600);
     try {
-      appendFileSync(handle, `${line}\n`);
+      appendFileSync(handle, `${lineOf(line)}\n`);
       fsyncSync(handle);
     } finally {
       closeSync(handle);
     }
     this.#isBehind = false;
-  }
-
-  /** The oldest entry; it stays until `shift`. */
-  first(): Pending | undefined {
-    if (this.#isBehind) this.#follow();
-    const line = this.#lines[0];
-    return line === undefined ? undefined : (JSON.parse(line) as Pending);
-  }
-
-  /** Forgets the oldest entry, now that it was taken. The file follows when it is empty or half of it was taken. */
-  shift(): void {
-    this.#bytes -= this.#lines.shift()?.length ?? 0;
-    this.#taken++;
-    if (this.#lines.length <= this.#taken) this.#follow();
   }
 
   /** What is not taken off the file now is sent once more after a crash, and a full disk is no reason to stop. */
@@ -99,23 +115,38 @@ export class Outbox {
   }
 
   #isFull(): boolean {
-    return this.#lines.length > this.#bounds.entries || this.#bytes > this.#bounds.bytes;
+    return this.#entries.length > this.#bounds.entries || this.#bytes > this.#bounds.bytes;
   }
 
   #dropOldest(): void {
     while (this.#isFull()) {
-      this.#bytes -= this.#lines.shift()?.length ?? 0;
+      this.#forgetOldest();
       this.dropped++;
     }
+  }
+  #forgetOldest(): void {
+    const oldest = this.#entries.shift();
+    if (oldest !== undefined) this.#bytes -= sizeOf(oldest);
   }
 
   #rewrite(): void {
     const next = `${this.#file}.next`;
-    writeFileSync(next, this.#lines.map((line) => `${line}\n`).join(""), { mode: 0o600, flush: true });
+    writeFileSync(next, this.#entries.map((entry) => `${lineOf(entry)}\n`).join(""), { mode: 0o600, flush: true });
     renameSync(next, this.#file);
     this.#taken = 0;
     this.#isBehind = false;
   }
+}
+
+/** Entries with their reports. A report whose entry is gone was sent with it. */
+function joined(lines: readonly (Line | null)[]): Entry[] {
+  const entries = new Map<string, Entry>();
+  for (const line of lines) {
+    if (line === null) continue;
+    const entry = "asked" in line ? line : entries.get(line.key);
+    if (entry !== undefined) entries.set(line.key, { ...entry, report: line.report });
+  }
+  return [...entries.values()];
 }
 
 function readLines(file: string): string[] {
@@ -125,12 +156,5 @@ function readLines(file: string): string[] {
       .filter((line) => line !== "");
   } catch {
     return [];
-  }
-}
-function isWhole(line: string): boolean {
-  try {
-    return typeof (JSON.parse(line) as Pending).kind === "string";
-  } catch {
-    return false;
   }
 }

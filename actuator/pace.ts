@@ -1,4 +1,6 @@
-/** Sleep between turns, which new settings or the end cut short. */
+import { setImmediate as nextTick } from "node:timers/promises";
+
+/** Sleep between turns, which new settings, work that has ended or the end cut short. */
 export class Pace {
   readonly #stop: AbortSignal;
   #end: () => void = () => {};
@@ -15,9 +17,10 @@ export class Pace {
     this.#end();
   }
 
-  /** One at a time. */
+  /** One at a time. However often it is woken, others' work gets on in between. */
   async sleep(ms: number): Promise<void> {
-    if (!this.#isWoken && !this.#stop.aborted) await this.#rest(ms);
+    if (this.#isWoken || this.#stop.aborted) await nextTick();
+    else await this.#rest(ms);
     this.#isWoken = false;
   }
 

@@ -3,33 +3,40 @@ import { resolve } from "node:path";
 import type { ActuatorConfig } from "./config.ts";
 import { http, https } from "./http.ts";
 import { podItems } from "./manifests/pod-items.ts";
+import { type FoundPod, stepsOf } from "./manifests/pods-of.ts";
 import { problemText, type ReadProblem } from "./manifests/problem.ts";
-import { type LastGood, readManifests } from "./manifests/read-manifests.ts";
+import { type LastGood, type Manifests, readManifests } from "./manifests/read-manifests.ts";
 import type { PodObject } from "./manifests/static-pod.ts";
 import { whyPartial } from "./partial-pods.ts";
-import type { PodsRead } from "./ports.ts";
+import type { LoopPorts, PodOrigin, PodsInForce, PodsRead } from "./ports.ts";
 
 const MOST_BYTES = 32 * 1024 * 1024;
 const TIMEOUT_MS = 10_000;
 
+type ReadPods = LoopPorts["readPods"];
+
 /** As `podsSource`, of the configuration as it is at each call. */
-export function livePodsSource(config: ActuatorConfig): () => Promise<PodsRead> {
-  let source: { readonly of: string; readonly read: () => Promise<PodsRead> } | null = null;
-  return () => {
+export function livePodsSource(config: ActuatorConfig): ReadPods {
+  let source: { readonly of: string; readonly read: ReadPods } | null = null;
+  return (inForce) => {
     const of = JSON.stringify([config.manifests, config.manifestPods, config.podsUrl]);
     // what is remembered of one directory says nothing about another
     if (source?.of !== of) source = { of, read: podsSource(config) };
-    return source.read();
+    return source.read(inForce);
   };
 }
 
 /** Where the configuration says that pods come from; none at all is an empty list. */
-export function podsSource(config: ActuatorConfig): () => Promise<PodsRead> {
+export function podsSource(config: ActuatorConfig): ReadPods {
   const { manifests, podsUrl, nodeName, manifestPods } = config;
   if (manifests !== undefined) {
     const lastGood: LastGood = new Map();
-    const as = manifestPods === "ordinary" ? ordinaryPods() : (pods: readonly PodObject[]) => pods;
-    return () => fromManifests(manifests, nodeName, lastGood, as);
+    const as = manifestPods === "ordinary" ? ordinaryPods() : (pod: PodObject) => pod;
+    let known: PodsInForce = new Map();
+    return async (inForce = known) => {
+      known = inForce;
+      return fromManifests(await readManifests(manifests, nodeName, lastGood, inForce), resolve(manifests), as);
+    };
   }
   if (podsUrl !== undefined) return () => fromUrl(podsUrl, config);
   return async () => ({ pods: [], whole: true, problems: [], notices: [] });
@@ -39,40 +46,49 @@ export function podsSource(config: ActuatorConfig): () => Promise<PodsRead> {
 const isNotice = ({ code }: ReadProblem): boolean => code === "not-a-file" || code === "duplicate";
 
 /** As pods of an API server: neither critical nor spared. One that is read again is the same object. */
-function ordinaryPods(): (pods: readonly PodObject[]) => readonly PodObject[] {
+function ordinaryPods(): (pod: PodObject) => PodObject {
   const known = new WeakMap<PodObject, PodObject>();
-  return (pods) =>
-    pods.map((pod) => {
-      const annotations = { ...(pod.metadata["annotations"] as object), [CONFIG_SOURCE]: "api" };
-      const ordinary = known.get(pod) ?? { ...pod, metadata: { ...pod.metadata, annotations } };
-      known.set(pod, ordinary);
-      return ordinary;
-    });
+  return (pod) => {
+    const annotations = { ...(pod.metadata["annotations"] as object), [CONFIG_SOURCE]: "api" };
+    const ordinary = known.get(pod) ?? { ...pod, metadata: { ...pod.metadata, annotations } };
+    known.set(pod, ordinary);
+    return ordinary;
+  };
 }
 const CONFIG_SOURCE = "kubernetes.io/config.source";
 
-async function fromManifests(
+function fromManifests(
+  { found, problems, kept }: Manifests,
   path: string,
-  nodeName: string,
-  lastGood: LastGood,
-  as: (pods: readonly PodObject[]) => readonly PodObject[],
-): Promise<PodsRead> {
-  const { pods, problems, kept } = await readManifests(path, nodeName, lastGood);
+  as: (pod: PodObject) => PodObject,
+): PodsRead {
   const told = (list: readonly ReadProblem[]) => list.map((p) => ({ from: "pods" as const, message: problemText(p) }));
   // A directory that cannot be read at all says nothing about which pods there are.
-  const unread = pods.length === 0 && problems.some((p) => p.file === resolve(path));
+  const unread = found.length === 0 && problems.some((p) => p.file === path);
   const faults = problems.filter((p) => !isNotice(p));
   const inForce = kept.map((file) => ({
     from: "pods" as const,
     message: `${file}: its last good version is in force`,
   }));
+  const origins = new Map(found.map((one) => [as(one.pod), originOf(one)]));
+  const unkept = faults.filter(({ code, file }) => code === "too-many" || !kept.includes(file));
+  const isOfFiles = unkept.every(({ code, file }) => code !== "too-many" && file !== path);
   return {
-    pods: unread ? null : as(pods),
-    whole: faults.every(({ code, file }) => code !== "too-many" && kept.includes(file)),
+    pods: unread ? null : [...origins.keys()],
+    whole: unkept.length === 0,
+    ...(isOfFiles && { unread: [...new Set(unkept.map(({ file }) => file))] }),
+    origins,
     problems: told(faults),
     notices: [...told(problems.filter(isNotice)), ...inForce],
   };
 }
+
+const originOf = ({ source, at }: FoundPod): PodOrigin => ({
+  file: source.file,
+  nodeName: [...at, "spec", "nodeName"].reduce<unknown>((of, step) => (of as Fields | undefined)?.[step], source.value),
+  place: (path) => source.place([...at, ...stepsOf(path)]),
+});
+type Fields = Readonly<Record<string | number, unknown>>;
 
 /** Pods of a list, with what is told of one that cannot hold all of them (`why`; null: it can). */
 export const listedPods = (from: string, pods: readonly unknown[], why: string | null): PodsRead => ({

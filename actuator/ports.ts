@@ -23,11 +23,27 @@ export interface Problem {
   readonly message: string;
 }
 
+/** The pods that are known already, by `NAMESPACE/NAME`; `file`: where each was read, if that is known. */
+export type PodsInForce = ReadonlyMap<string, { readonly uid: string; readonly file: string | undefined }>;
+
+/** Where a pod of a source is written. */
+export interface PodOrigin {
+  readonly file: string;
+  /** As it is written there. */
+  readonly nodeName: unknown;
+  /** Lines and columns count from 1. `path`: `spec.containers[0].name`. */
+  readonly place: (path: string) => { readonly line: number; readonly column: number };
+}
+
 export interface PodsRead {
   /** Null: they could not be read, which is not the same as none. */
   readonly pods: readonly unknown[] | null;
   /** False: some could not be read, so a pod that is missing here need not be gone. */
   readonly whole: boolean;
+  /** Of files, where it is not whole: those in which what is missing may be. Absent: it may be anywhere. */
+  readonly unread?: readonly string[];
+  /** By object of `pods`. */
+  readonly origins?: ReadonlyMap<unknown, PodOrigin>;
   readonly problems: readonly Problem[];
   /** What was left out as the kubelet leaves it out: to be told, and no fault. */
   readonly notices: readonly Problem[];
@@ -56,6 +72,10 @@ export interface ResultsReport {
 }
 
 export interface DecisionClient {
+  /** Entries that are to be sent to the API; absent: there never are any. */
+  readonly waiting?: number;
+  /** What the API did wrong, until it answers rightly; absent or null: nothing. */
+  readonly fault?: Problem | null;
   /** `ask` as the API takes it; facts are not part of it, the client knows them. */
   decide(kind: Kind, snapshot: unknown, ask?: object): Promise<Result<DecisionAnswer, Problem>>;
   /**
@@ -70,8 +90,11 @@ export interface DecisionClient {
 /** Everything of the world that one pass touches. */
 export interface LoopPorts {
   readonly observeMachine: () => MachineFacts;
-  readonly readPods: () => Promise<PodsRead>;
+  /** `inForce`: which of two pods with one name counts; absent: as it was told last. */
+  readonly readPods: (inForce?: PodsInForce) => Promise<PodsRead>;
   readonly readConfiguration: () => Promise<Result<unknown, Problem>>;
+  /** What was left out of the configuration that was read last; absent: nobody looks. */
+  readonly configurationNotices?: () => readonly Problem[];
   readonly readStateFiles: () => StateFiles;
   readonly client: DecisionClient;
   /** Null where this machine has no cgroup hierarchy that could be used. */

@@ -57,7 +57,7 @@ export function snapshotOf(parts: SnapshotParts): Readonly<Record<string, unknow
   return Object.fromEntries(Object.entries(snapshot).filter(([, value]) => value !== undefined));
 }
 /** Without the fields that are undefined, at every depth. */
-const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
+export const plain = (value: object): Readonly<Record<string, unknown>> => JSON.parse(JSON.stringify(value));
 
 /** Only for the capacity: a configuration with a fault is posted as it is, and the API names the fault. */
 function configurationOf(input: unknown): KubeletConfiguration {

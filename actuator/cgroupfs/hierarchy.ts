@@ -14,12 +14,15 @@ export interface Support {
   /** Settable controllers that cannot, each with the reason. */
   readonly unsupported: Readonly<Record<string, string>>;
 }
+/** Why nothing can be written, one line for each mount that decisions need; empty: all may be written. */
+export type ReadOnly = readonly string[];
 
 /** One tree of cgroups below our root, however many hierarchies the kernel keeps it in. Paths: see `isCgroupPath`. */
 export interface Hierarchy {
   readonly version: 1 | 2;
   readonly root: string;
   support(): Support;
+  readonly readOnly: ReadOnly;
   /** Every cgroup, parents first; empty when the root was not made yet. */
   paths(): readonly string[];
   /** Directory of the cgroup per controller; empty when there is none. */
@@ -39,6 +42,11 @@ export interface Hierarchy {
   create(path: string, controllers: readonly string[]): Promise<Answer<void>>;
   /** Removes an empty leaf; v1: only from these controllers' hierarchies, when given. */
   remove(path: string, controllers?: readonly string[]): Promise<Answer<void>>;
+  /**
+   * Removes what runtimes left of pods whose cgroups are gone, in hierarchies that hold no controller (v1 only). What
+   * holds a process stays.
+   */
+  sweep(): Promise<void>;
 }
 
 export interface HierarchyOptions {
@@ -67,7 +75,7 @@ export function openHierarchy(options: HierarchyOptions): Answer<Hierarchy> {
 
 /** v2 only where it is mounted at the mount root and carries cpu and memory; a hybrid machine is v1. */
 export function chooseHierarchy(fs: CgroupFs, mounts: CgroupMounts): Answer<Hierarchy> {
-  if (isUnified(fs, mounts)) return ok(new HierarchyV2(fs, mounts.v2?.writable ?? false));
+  if (isUnified(fs, mounts)) return ok(new HierarchyV2(fs, mounts));
   if (mounts.v1.size > 0) return ok(new HierarchyV1(fs, mounts));
   const attempt = { verb: "list", path: fs.root } as const;
   return err(

@@ -10,6 +10,10 @@ export interface CgroupMounts {
   readonly v1: ReadonlyMap<string, CgroupMount>;
   /** Where cgroup v2 is mounted: the whole tree (empty mount) or, on a hybrid machine, a directory beside v1. */
   readonly v2: CgroupMount | null;
+  /** Without a controller of ours, but joined by runtimes: named hierarchies (`name=systemd`), and cgroup v2 beside v1. */
+  readonly joined: readonly CgroupMount[];
+  /** Where all of them are: `/sys/fs/cgroup`. */
+  readonly mountRoot: string;
 }
 
 const V1_CONTROLLERS: ReadonlySet<string> = new Set([
@@ -29,9 +33,10 @@ const V1_CONTROLLERS: ReadonlySet<string> = new Set([
   "misc",
 ]);
 
-/** Reads the text of /proc/self/mountinfo (proc(5)); mounts outside `mountRoot` and named hierarchies are not ours. */
+/** Reads the text of /proc/self/mountinfo (proc(5)); mounts outside `mountRoot` are not ours. */
 export function parseMounts(mountinfo: string, mountRoot: string): CgroupMounts {
   const v1 = new Map<string, CgroupMount>();
+  const joined: CgroupMount[] = [];
   let v2: CgroupMount | null = null;
   for (const line of mountinfo.split("\n")) {
     const mounted = parseLine(line);
@@ -40,11 +45,17 @@ export function parseMounts(mountinfo: string, mountRoot: string): CgroupMounts 
     if (mount === null) continue;
     const found = { mount, writable: mounted.writable };
     if (mounted.type === "cgroup2") v2 ??= found;
+    const isNamed = mounted.superOptions.some((name) => name.startsWith("name="));
+    if (mount !== "" && (mounted.type === "cgroup2" || (mounted.type === "cgroup" && isNamed))) joined.push(found);
     if (mounted.type !== "cgroup") continue;
     for (const name of mounted.superOptions) if (V1_CONTROLLERS.has(name) && !v1.has(name)) v1.set(name, found);
   }
-  return { v1, v2 };
+  return { v1, v2, joined, mountRoot };
 }
+
+/** Told with what a person can do about it. */
+export const readOnlyMount = (what: string, point: string): string =>
+  `${what} cannot be written (EROFS): ${point} is mounted read-only here, so what is decided is not in force; mount it rw for this daemon, or use \`mode: observe\``;
 
 interface Mounted {
   readonly point: string;

@@ -37,13 +37,26 @@ export function observeCgroups(hierarchy: Hierarchy, machine: MachineFacts): Cgr
   };
 }
 
+/** The same with these cgroups read anew, which a plan has changed; their processes are not counted. */
+export function observeAgain(hierarchy: Hierarchy, state: CgroupState, paths: ReadonlySet<string>): CgroupState {
+  if (paths.size === 0) return state;
+  const files = settableFiles(hierarchy, state);
+  const cgroups = { ...state.cgroups };
+  for (const path of paths) {
+    const observed = observeOne(hierarchy, path, files, paths);
+    if (observed === null) delete cgroups[path];
+    else cgroups[path] = observed;
+  }
+  return { ...state, cgroups };
+}
+
 interface SettableFile {
   readonly file: string;
   readonly controller: string;
 }
 
 /** The fixed list, and the huge page sizes of this machine as the root's directory shows them. */
-function settableFiles(hierarchy: Hierarchy, { controllers }: Support): readonly SettableFile[] {
+function settableFiles(hierarchy: Hierarchy, { controllers }: Pick<Support, "controllers">): readonly SettableFile[] {
   const pages = hierarchy
     .fileNames("/")
     .filter((name) => name.startsWith("hugetlb."))

@@ -19,14 +19,23 @@ export async function removeDir(fs: CgroupFs, dir: Dir): Promise<Result<void, Cg
   }
 }
 
+/** Removes what is empty of a tree of directories; what is in use stays, with those above it. */
+export async function removeTree(fs: CgroupFs, mount: string, path: string): Promise<void> {
+  const childrenOf = (at: string): readonly string[] => {
+    const children = fs.children({ mount, path: at });
+    return children.ok ? children.value : [];
+  };
+  for (const at of walk(childrenOf, path).toReversed()) await removeDir(fs, { mount, path: at });
+}
+
 function hasChildren(fs: CgroupFs, dir: Dir): boolean {
   const listing = fs.list(dir);
   return listing.ok && listing.value.dirs.length > 0;
 }
 
-/** Paths below the root that `children` lists, parents first. */
-export function walk(children: (path: string) => readonly string[]): string[] {
-  const found = ["/"];
+/** A path, by default the root, and those below it that `children` lists, parents first. */
+export function walk(children: (path: string) => readonly string[], from = "/"): string[] {
+  const found = [from];
   for (const path of found)
     found.push(...children(path).map((name) => (path === "/" ? `/${name}` : `${path}/${name}`)));
   return found;

@@ -1,12 +1,13 @@
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { controllerOf, settableControllers } from "../plan/cgroup-files.ts";
+import { isPodCgroup } from "../plan/orphans.ts";
 import { isCgroupPath, parentOf } from "../plan/tree.ts";
-import { type CgroupFsError, ownError } from "./errors.ts";
+import { type CgroupFsError, explained, ownError } from "./errors.ts";
 import { explainWrite } from "./explain.ts";
 import type { CgroupFs } from "./files.ts";
-import type { Hierarchy, Support } from "./hierarchy.ts";
-import type { CgroupMounts } from "./mounts.ts";
-import { removeDir, walk } from "./remove.ts";
+import type { Hierarchy, ReadOnly, Support } from "./hierarchy.ts";
+import { type CgroupMounts, readOnlyMount } from "./mounts.ts";
+import { removeDir, removeTree, walk } from "./remove.ts";
 
 type Answer<T> = Result<T, CgroupFsError>;
 const CPUSET_FILES = ["cpuset.mems", "cpuset.cpus"] as const;
@@ -18,12 +19,14 @@ export class HierarchyV1 implements Hierarchy {
   readonly #fs: CgroupFs;
   readonly #mounts: CgroupMounts;
   readonly #support: Support;
+  readonly readOnly: ReadOnly;
 
   constructor(fs: CgroupFs, mounts: CgroupMounts) {
     this.#fs = fs;
     this.#mounts = mounts;
     this.root = fs.root;
     this.#support = supportOf(mounts);
+    this.readOnly = readOnlyOf(mounts);
   }
 
   support(): Support {
@@ -94,18 +97,41 @@ export class HierarchyV1 implements Hierarchy {
     for (const mount of this.#mountNames(controllers)) {
       const one = this.#fs.mkdir({ mount, path });
       if (one.ok) made.push(mount);
-      else if (one.error.code !== "exists") return this.#undo(path, made, one.error);
+      else if (one.error.code !== "exists") {
+        return this.#undo(path, made, explained(one.error, { hierarchy: mount }, ""));
+      }
     }
     const ready = controllers.includes("cpuset") ? await this.#inheritCpuset(path) : ok(undefined);
     return ready.ok ? ready : this.#undo(path, made, ready.error);
   }
 
-  async remove(path: string, controllers: readonly string[] = this.#support.controllers): Promise<Answer<void>> {
+  async remove(path: string, controllers?: readonly string[]): Promise<Answer<void>> {
     for (const mount of this.#mountNames(controllers)) {
+      // a read-only mount would refuse even what is not there
+      if (!this.#fs.identity({ mount, path }).ok) continue;
       const removed = await removeDir(this.#fs, { mount, path });
       if (!removed.ok) return removed;
     }
+    if (controllers === undefined) for (const { mount } of this.#mounts.joined) await removeTree(this.#fs, mount, path);
     return ok(undefined);
+  }
+
+  /** INVARIANT: a pod has its cgroup before a runtime joins anything for it, so one without is over. */
+  async sweep(): Promise<void> {
+    for (const { mount } of this.#mounts.joined) await this.#sweepBelow(mount, "/");
+  }
+
+  async #sweepBelow(mount: string, path: string): Promise<void> {
+    const children = this.#fs.children({ mount, path });
+    for (const name of children.ok ? children.value : []) {
+      const child = path === "/" ? `/${name}` : `${path}/${name}`;
+      if (!isPodCgroup(child)) await this.#sweepBelow(mount, child);
+      else if (!this.#isThere(child)) await removeTree(this.#fs, mount, child);
+    }
+  }
+
+  #isThere(path: string): boolean {
+    return this.#support.controllers.some((controller) => this.identity(path, controller) !== null);
   }
 
   async #undo(path: string, made: readonly string[], error: CgroupFsError): Promise<Answer<void>> {
@@ -159,14 +185,25 @@ export class HierarchyV1 implements Hierarchy {
   }
 }
 
+/** A settable controller counts where it can only be read too: what is decided of it fails, and is not left out. */
 function supportOf({ v1, v2 }: CgroupMounts): Support {
-  const controllers = [...v1].filter(([, mount]) => mount.writable && mount.mount !== "").map(([name]) => name);
+  const controllers = [...v1]
+    .filter(([name, { mount, writable }]) => mount !== "" && (writable || isSettable(name)))
+    // where a new cgroup is refused it is not made elsewhere first
+    .toSorted(([, a], [, b]) => Number(a.writable) - Number(b.writable))
+    .map(([name]) => name);
   const unsupported: Record<string, string> = {};
   for (const name of settableControllers) {
     if (controllers.includes(name)) continue;
     const elsewhere = v2 === null ? "" : ` (cgroup2 is mounted at \`${v2.mount}\` and may hold it)`;
-    const why = v1.has(name) ? "is mounted read-only" : `is mounted in no v1 hierarchy${elsewhere}`;
-    unsupported[name] = `controller ${name} ${why}`;
+    unsupported[name] = `controller ${name} is mounted in no v1 hierarchy${elsewhere}`;
   }
   return { controllers, unsupported };
 }
+
+const isSettable = (name: string): boolean => settableControllers.some((one) => one === name);
+
+const readOnlyOf = ({ v1, mountRoot }: CgroupMounts): ReadOnly =>
+  [...v1]
+    .filter(([name, { writable }]) => !writable && isSettable(name))
+    .map(([name, { mount }]) => readOnlyMount(`controller ${name}`, `${mountRoot}/${mount}`));

@@ -4,7 +4,8 @@ import { ancestorsOf, isCgroupPath, parentOf } from "../plan/tree.ts";
 import { type CgroupFsError, explained, ownError } from "./errors.ts";
 import { explainWrite } from "./explain.ts";
 import type { CgroupFs } from "./files.ts";
-import type { Hierarchy, Support } from "./hierarchy.ts";
+import type { Hierarchy, ReadOnly, Support } from "./hierarchy.ts";
+import { type CgroupMounts, readOnlyMount } from "./mounts.ts";
 import { removeDir, walk } from "./remove.ts";
 
 type Answer<T> = Result<T, CgroupFsError>;
@@ -15,25 +16,23 @@ export class HierarchyV2 implements Hierarchy {
   readonly version = 2;
   readonly root: string;
   readonly #fs: CgroupFs;
-  readonly #writable: boolean;
+  readonly readOnly: ReadOnly;
 
-  constructor(fs: CgroupFs, writable: boolean) {
+  constructor(fs: CgroupFs, { v2, mountRoot }: CgroupMounts) {
     this.#fs = fs;
-    this.#writable = writable;
     this.root = fs.root;
+    this.readOnly = v2?.writable === false ? [readOnlyMount("cgroup2", mountRoot)] : [];
   }
 
   /** What the root's parent hands down. INVARIANT: we never enable a controller above our own root. */
   support(): Support {
     const above = parentOf(this.root) ?? "/";
     const enabled = this.#fs.readAbove("", above, "cgroup.subtree_control");
-    const given = enabled.ok && this.#writable ? words(enabled.value) : [];
+    const given = enabled.ok ? words(enabled.value) : [];
     const unsupported: Record<string, string> = {};
     for (const name of settableControllers) {
       if (given.includes(name)) continue;
-      const why = this.#writable
-        ? `is not in cgroup.subtree_control of ${above}: enable it there, or choose another root`
-        : "cannot be used: cgroup2 is mounted read-only";
+      const why = `is not in cgroup.subtree_control of ${above}: enable it there, or choose another root`;
       unsupported[name] = `controller ${name} ${why}`;
     }
     return { controllers: settableControllers.filter((name) => given.includes(name)), unsupported };
@@ -104,6 +103,9 @@ export class HierarchyV2 implements Hierarchy {
     // A controller enabled in a cgroup that stays is left enabled: it limits nothing by itself.
     return controllers === undefined ? removeDir(this.#fs, { mount: "", path }) : ok(undefined);
   }
+
+  /** Runtimes join no other tree here. */
+  async sweep(): Promise<void> {}
 
   async #enable(path: string, controllers: readonly string[]): Promise<Answer<void>> {
     const enabled = this.read(path, "cgroup.subtree_control");

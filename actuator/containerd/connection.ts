@@ -27,6 +27,8 @@ export interface ConnectionOptions {
   readonly endpoint: string;
   /** Of each call; 2 minutes if absent. */
   readonly timeoutMs?: number;
+  /** Told of each call that failed. */
+  readonly onFault?: (fault: RuntimeFault) => void;
 }
 
 /** The one door to a container runtime's socket: every call has a deadline, every failure is a fault that says what to do. */
@@ -45,12 +47,18 @@ export interface Connection {
 export function openConnection({
   endpoint,
   timeoutMs = DEFAULT_TIMEOUT_MS,
+  onFault,
 }: ConnectionOptions): Result<Connection, string> {
   const path = socketPathOf(endpoint);
   if (!path.ok) return path;
   const socketPath = path.value;
   const channels = channelsTo(socketPath);
   const optionsOf = (ms: number) => ({ deadline: Date.now() + ms });
+  const failed = (call: string, ms: number, error: ServiceError) => {
+    const fault = faultOf({ call, socketPath, timeoutMs: ms }, error);
+    onFault?.(fault);
+    return err(fault);
+  };
 
   function call<M extends CriMethod>(method: M, request: CriRequest<M>, extraMs = 0): Answered<CriAnswer<M>> {
     const { path, requestSerialize, responseDeserialize } = methodOf(method);
@@ -68,8 +76,7 @@ export function openConnection({
         optionsOf(deadlineMs),
         (error, answer) => {
           done(error);
-          if (error !== null) resolve(err(faultOf({ call: method, socketPath, timeoutMs: deadlineMs }, error)));
-          else resolve(ok(answer as CriAnswer<M>));
+          resolve(error === null ? ok(answer as CriAnswer<M>) : failed(method, deadlineMs, error));
         },
       );
     });
@@ -95,9 +102,7 @@ export function openConnection({
         .on("data", (part: { readonly info: readonly Blob[] }) => {
           for (const blob of part.info) found.push(blob);
         })
-        .on("error", (error: ServiceError) =>
-          end(error, err(faultOf({ call: "Content/List", socketPath, timeoutMs: deadlineMs }, error))),
-        )
+        .on("error", (error: ServiceError) => end(error, failed("Content/List", deadlineMs, error)))
         .on("end", () => end(null, ok(found)));
     });
   }

@@ -3,11 +3,14 @@ import type { Connection } from "./connection.ts";
 import type { RuntimeCondition } from "./messages.ts";
 import type { Answered } from "./port.ts";
 
-/** What runs behind the socket, and whether it says that it can run pods. */
-export interface RuntimeReadiness {
+/** What runs behind the socket. */
+export interface RuntimeVersion {
   readonly name: string;
   readonly version: string;
   readonly apiVersion: string;
+}
+/** And whether it says that it can run pods. */
+export interface RuntimeReadiness extends RuntimeVersion {
   readonly runtime: Readiness;
   /** Pods on the machine's own network need none. */
   readonly network: Readiness;
@@ -17,23 +20,46 @@ export interface Readiness {
   readonly reason: string;
   readonly message: string;
 }
+type Asking = Pick<Connection, "call">;
 
-export async function runtimeReadiness(connection: Connection): Answered<RuntimeReadiness> {
+export async function runtimeVersion(connection: Asking): Answered<RuntimeVersion> {
+  const answer = await connection.call("Version", {});
+  if (!answer.ok) return answer;
+  const { runtimeName: name, runtimeVersion: version, runtimeApiVersion: apiVersion } = answer.value;
+  return ok({ name, version, apiVersion });
+}
+
+export async function runtimeReadiness(connection: Asking): Answered<RuntimeReadiness> {
   const [version, status] = await Promise.all([
-    connection.call("Version", {}),
+    runtimeVersion(connection),
     connection.call("Status", { verbose: false }),
   ]);
   if (!version.ok) return version;
   if (!status.ok) return status;
-  const { runtimeName, runtimeVersion, runtimeApiVersion } = version.value;
   const conditions = status.value.status?.conditions ?? [];
   return ok({
-    name: runtimeName,
-    version: runtimeVersion,
-    apiVersion: runtimeApiVersion,
+    ...version.value,
     runtime: readinessOf(conditions, "RuntimeReady"),
     network: readinessOf(conditions, "NetworkReady"),
   });
+}
+
+/** Asks once for as long as the runtime answers: one that was away may come back as another. */
+export class KnownVersion {
+  readonly #connection: Asking;
+  /** Null: it does not answer. */
+  current: Pick<RuntimeVersion, "name" | "version"> | null = null;
+
+  constructor(connection: Asking) {
+    this.#connection = connection;
+  }
+
+  /** `hears`: it has just answered other calls. */
+  async look(hears: boolean): Promise<void> {
+    if (hears && this.current !== null) return;
+    const asked = hears ? await runtimeVersion(this.#connection) : null;
+    this.current = asked?.ok ? { name: asked.value.name, version: asked.value.version } : null;
+  }
 }
 
 function readinessOf(conditions: readonly RuntimeCondition[], type: string): Readiness {

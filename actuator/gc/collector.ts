@@ -102,7 +102,7 @@ export class Collector {
   /** With the facts of the pass, which are of this moment. */
   #keepClock({ moment }: Pick<Look, "moment">): void {
     const kept = this.#ports.clock.keep(moment);
-    if (kept?.ok === false) this.#notice({ from: "memory", message: kept.error.message });
+    if (!kept.ok) this.#notice({ from: "memory", message: kept.error.message });
   }
 
   /** The runtime is listed once, and again when something was removed since. */

@@ -4,9 +4,9 @@ import { faultText, kubeletText } from "../containerd/fault.ts";
 import type { ImageFileSystems } from "../containerd/file-systems.ts";
 import type { ObservedLogs } from "../containerd/logs.ts";
 import type { RuntimeLists } from "../containerd/port.ts";
+import type { Moment } from "../pass-clock.ts";
 import type { Problem } from "../ports.ts";
 import { driverOf, snapshotOf } from "../snapshot.ts";
-import type { Moment } from "./pass-clock.ts";
 import type { GcPorts, Space } from "./ports.ts";
 
 export type LookSettings = Pick<ActuatorConfig, "nodeName" | "cgroupMount"> & {
@@ -46,7 +46,6 @@ export async function look(ports: LookPorts, settings: LookSettings, sequence: n
   const listed = await ports.runtime.list();
   const machine = ports.observeMachine();
   const moment = ports.clock.now(Date.parse(machine.observedAt), machine.system.bootID ?? "");
-  const clockSteppedMs = ports.clock.steppedMs(moment);
   // INVARIANT: a pod that could not be read never counts as one that is gone
   const kubelet = { sourcesReady: read.pods !== null && read.whole, ...settings.flags };
   const snapshotWith = (runtime?: RuntimeLists): Readonly<Record<string, unknown>> => ({
@@ -59,7 +58,7 @@ export async function look(ports: LookPorts, settings: LookSettings, sequence: n
       sequence,
       runtime,
     }),
-    ...(clockSteppedMs === undefined ? {} : { clockSteppedMs }),
+    ...ports.clock.told(moment),
     kubelet,
   });
   const at = machine.observedAt;

@@ -2,16 +2,17 @@ import { realpathSync } from "node:fs";
 import { join, normalize } from "node:path";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import type { ActuatorConfig } from "../config.ts";
+import type { ConnectionOptions } from "../containerd/connection.ts";
 import { socketPathOf } from "../containerd/endpoint.ts";
 import { mountPointsOf, observeImageFileSystems } from "../containerd/file-systems.ts";
 import { observeLogs, removeLogLink, removePodLogs } from "../containerd/logs.ts";
 import { openRuntime } from "../containerd/runtime.ts";
 import { claimsDirectory, type Lock, takeLock } from "../lock.ts";
+import { PassClock } from "../pass-clock.ts";
 import { type CollectOptions, Collector } from "./collector.ts";
 import { removeContainerLog } from "./container-log.ts";
 import { GcJournal } from "./journal.ts";
 import type { LookPorts, LookSettings } from "./look.ts";
-import { PassClock } from "./pass-clock.ts";
 import type { GcPorts, LogFiles, RemovalReport, TurnReport } from "./ports.ts";
 import type { Settled } from "./settle.ts";
 
@@ -35,10 +36,10 @@ export type Shared = Pick<GcPorts, "client" | "observeMachine" | "readPods" | "r
 export async function openCollector(
   shared: Shared,
   { config, onRemoval, onSettled }: CollectorOptions,
-  how: Pick<CollectOptions, "stop" | "joinsEviction">,
+  { onFault, ...how }: Pick<CollectOptions, "stop" | "joinsEviction"> & Pick<ConnectionOptions, "onFault">,
 ): Promise<Result<OpenCollector, string>> {
   const dryRun = config.garbageCollection !== "enforce";
-  const ports = gcPorts(shared, config);
+  const ports = gcPorts(shared, config, onFault);
   if (!ports.ok) return ports;
   const { runtime } = ports.value;
   const bootId = shared.observeMachine().system.bootID ?? "";
@@ -69,13 +70,16 @@ export async function openCollector(
 export function gcPorts<S extends Omit<Shared, "client">>(
   shared: S,
   config: ActuatorConfig,
+  onFault: ConnectionOptions["onFault"] = () => {},
 ): Result<S & LookPorts, string> {
-  const opened = openRuntime({ endpoint: config.runtimeEndpoint, timeoutMs: config.runtimeTimeoutSeconds * 1000 });
+  const timeoutMs = config.runtimeTimeoutSeconds * 1000;
+  const opened = openRuntime({ endpoint: config.runtimeEndpoint, timeoutMs, onFault });
   if (!opened.ok) return opened;
   return ok({
     ...shared,
     runtime: opened.value,
-    clock: new PassClock(join(config.stateDir, "clock-image-gc.json")),
+    clock: new PassClock(config.stateDir, "image-gc"),
+    evictionClock: new PassClock(config.stateDir, "eviction"),
     logs: logFiles(config),
     observeDisks: (lists) => observeImageFileSystems(mountPointsOf(lists), config.kubeletDir),
   });

@@ -4,9 +4,9 @@ import type { ImageFileSystems } from "../containerd/file-systems.ts";
 import type { LogRemoval, ObservedLogs } from "../containerd/logs.ts";
 import type { Runtime, RuntimeLists } from "../containerd/port.ts";
 import type { MachineFacts } from "../machine/facts.ts";
+import type { PassClock } from "../pass-clock.ts";
 import type { DecisionAnswer, DecisionClient, PodsRead, Problem } from "../ports.ts";
 import type { GcJournal } from "./journal.ts";
-import type { PassClock } from "./pass-clock.ts";
 
 export type GcKind = "container-gc" | "image-gc";
 
@@ -28,7 +28,9 @@ export interface GcPorts {
   readonly readPods: () => Promise<PodsRead>;
   readonly readConfiguration: () => Promise<Result<unknown, Problem>>;
   readonly observeDisks: (lists: RuntimeLists) => ImageFileSystems;
+  /** Of the passes over images. */
   readonly clock: PassClock;
+  readonly evictionClock: PassClock;
   readonly client: DecisionClient;
   /** Null in a dry run, which removes nothing. */
   readonly journal: GcJournal | null;

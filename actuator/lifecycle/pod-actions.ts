@@ -6,7 +6,7 @@ import { latestOf, nothingSeen } from "./instances.ts";
 import { leftoverContainers } from "./leftovers.ts";
 import type { PodContainer, RunnablePod } from "./pod.ts";
 import type { PodRecord } from "./record.ts";
-import type { RuntimePod } from "./runtime-pod.ts";
+import { CONTAINER_HASH, type RuntimePod } from "./runtime-pod.ts";
 import { type SandboxNeed, sandboxNeed } from "./sandbox-change.ts";
 
 export interface ActionOptions {
@@ -47,6 +47,18 @@ export function podActions(pod: RunnablePod, seen: RuntimePod | null, options: A
     toKill: wish.kill,
     toRemove: leftoverContainers(pod, now, wish.createSandbox),
   };
+}
+
+/**
+ * Nothing of it is to run again, whether or not all of it had its turn: its sandbox was lost after something of a pod ran
+ * that must not run twice, or an init container failed for good.
+ */
+export function isGivenUp(pod: RunnablePod, seen: RuntimePod | null): boolean {
+  // another definition starts nothing that runs no more
+  const hashOf = ({ name }: PodContainer): string =>
+    (seen === null ? undefined : latestOf(seen, name))?.annotations[CONTAINER_HASH] ?? "";
+  const { killPod, createSandbox } = podActions(pod, seen, { nowMs: 0, backOff: {}, hashOf });
+  return killPod && !createSandbox;
 }
 
 /** Everything is killed and begins again with the first init container, unless it has done its work. */

@@ -1,7 +1,8 @@
 import type { HeldBack } from "./actions.ts";
 import { backOffMessage } from "./back-off.ts";
-import { activeSandboxOf, mayRun, nothingSeen } from "./instances.ts";
+import { nothingSeen } from "./instances.ts";
 import type { RunnablePod } from "./pod.ts";
+import { isGivenUp } from "./pod-actions.ts";
 import type { PodRecord } from "./record.ts";
 import { resizeRestarts } from "./resize-restarts.ts";
 import type { RuntimePod } from "./runtime-pod.ts";
@@ -22,6 +23,7 @@ import {
   type Resources,
   timeOf,
 } from "./status/status.ts";
+import { hasBegun, isTerminal, lastVerdict, verdictOf } from "./status/verdict.ts";
 
 export interface StatusOptions {
   readonly nowMs: number;
@@ -41,11 +43,6 @@ export interface StatusOptions {
   /** Before `://` of a container's id. */
   readonly runtimeName?: string;
 }
-interface Verdict {
-  readonly phase: Phase;
-  readonly reason?: string | undefined;
-  readonly message?: string | undefined;
-}
 interface Statuses {
   readonly init: readonly ContainerStatus[];
   readonly own: readonly ContainerStatus[];
@@ -64,9 +61,9 @@ export function podStatus(
   const now = seen ?? nothingSeen(pod);
   const { previous, nowMs } = options;
   const told = statusesOf(pod, now, options, resizeRestarts(record, seen));
-  const made = verdictOf(pod, record, now, told, previous);
+  const made = verdictOf(pod, record, now, [...told.own, ...told.init], previous);
   const statuses = record.state === "ended" ? endedStatuses(pod, told.init, told.own) : told;
-  const last = lastVerdict(pod, record, now, statuses, made, previous);
+  const last = lastVerdict(pod, record, now, statuses.own, made, previous);
   const conditions = [
     ...conditionsOf(
       pod,
@@ -97,9 +94,17 @@ export function podStatus(
 }
 
 /**
- * How a pod that nobody ends has finished by itself; null: it goes on. kubelet 1.36: SyncPod's `isTerminal`.
+ * How a pod that nobody ends has finished by itself; null: it goes on. A kubelet starts no more of one that is given up,
+ * and calls it pending for ever; here it has failed.
  */
-export function finishedPhase(
+export const finishedPhase = (
+  pod: RunnablePod,
+  seen: RuntimePod | null,
+  previous: PodStatus | null,
+): "Succeeded" | "Failed" | null => naturalPhase(pod, seen, previous) ?? (isGivenUp(pod, seen) ? "Failed" : null);
+
+/** The same as a kubelet has it. kubelet 1.36: SyncPod's `isTerminal`. */
+export function naturalPhase(
   pod: RunnablePod,
   seen: RuntimePod | null,
   previous: PodStatus | null,
@@ -133,62 +138,6 @@ function statusesOf(
   return {
     init: containerStatuses(input, true, options.previous?.initContainerStatuses ?? []),
     own: containerStatuses(input, false, options.previous?.containerStatuses ?? []),
-  };
-}
-
-/** One of the pod's own containers is in the sandbox that is used. kubelet 1.36: HasAnyActiveRegularContainerStarted. */
-function hasBegun(pod: RunnablePod, seen: RuntimePod): boolean {
-  const sandbox = activeSandboxOf(seen);
-  const names = new Set(pod.spec.containers.map((c) => c.name));
-  return sandbox !== undefined && seen.containers.some((c) => c.sandboxId === sandbox.id && names.has(c.name));
-}
-
-/** Nothing of it is started any more, and nothing runs. */
-const isTerminal = ({ state }: PodRecord, seen: RuntimePod): boolean =>
-  state === "ended" || (state === "ends" && !mayRun(seen));
-
-/** What the containers, and the end that was ordered, make of the pod. A phase that is over is never left again. */
-function verdictOf(
-  pod: RunnablePod,
-  record: PodRecord,
-  seen: RuntimePod,
-  { init, own }: Statuses,
-  previous: PodStatus | null,
-): Verdict {
-  const { end } = record;
-  if (end !== null && end.reason !== "") return { phase: "Failed", reason: end.reason, message: end.message };
-  const phase = phaseOf(pod, [...own, ...init], {
-    isTerminal: isTerminal(record, seen),
-    hasBegun: hasBegun(pod, seen),
-  });
-  if (previous === null || !isOverPhase(previous.phase)) return { phase };
-  return { phase: previous.phase, reason: previous.reason, message: previous.message };
-}
-
-function lastVerdict(
-  pod: RunnablePod,
-  record: PodRecord,
-  seen: RuntimePod,
-  { own }: Statuses,
-  made: Verdict,
-  previous: PodStatus | null,
-): Verdict {
-  if (record.state === "waits") return refused(record);
-  if (record.state === "ended") return isOverPhase(made.phase) || pod.isStatic ? made : { ...made, phase: "Failed" };
-  if (!isOverPhase(made.phase) || isOverPhase(previous?.phase) || !mayRun(seen)) return made;
-  if (previous !== null) return { phase: previous.phase };
-  return { phase: own.some((s) => s.state.waiting === undefined) ? "Running" : "Pending" };
-}
-
-/** The kubelet's words for a pod that it will not run, and ours: it would have failed it for good. */
-function refused({ refusal }: PodRecord): Verdict {
-  if (refusal === null) return { phase: "Pending" };
-  if (refusal.tries === 0) return { phase: "Pending", reason: refusal.reason, message: refusal.message };
-  const tries = `${refusal.tries} ${refusal.tries === 1 ? "try" : "tries"}`;
-  return {
-    phase: "Pending",
-    reason: refusal.reason,
-    message: `Pod was rejected: ${refusal.message} (after ${tries}; it is tried again as soon as it could fit, where a kubelet would have failed it for good)`,
   };
 }
 

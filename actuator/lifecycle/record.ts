@@ -8,6 +8,8 @@ export interface PodRecord {
   readonly version: 1;
   /** The v1.Pod as it was admitted: with the resources that are allocated to it. */
   readonly pod: Readonly<Record<string, unknown>>;
+  /** Where it was read last. Absent: of no file, or an older record. */
+  readonly file?: string;
   /** `waits`: refused now, tried again; `lives`; `ends`: its containers are being stopped; `ended`: nothing of it runs any more. */
   readonly state: "waits" | "lives" | "ends" | "ended";
   /** When it was first seen. */

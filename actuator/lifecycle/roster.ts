@@ -16,12 +16,20 @@ export type RosterChange =
   /** Nothing of it runs, and nobody asks for it: its record goes. */
   | { readonly kind: "leaves"; readonly uid: string }
   /** It runs under the daemon's name, and neither a record nor a source knows it. */
-  | { readonly kind: "orphan"; readonly uid: string };
+  | { readonly kind: "orphan"; readonly uid: string }
+  /** It is read from another file than its record says. */
+  | { readonly kind: "moves"; readonly uid: string; readonly file: string }
+  /** It would end if a file that cannot be read did not perhaps name it. */
+  | { readonly kind: "stays"; readonly uid: string };
 
 export interface Roster {
   readonly desired: ReadonlyMap<string, RunnablePod>;
   /** False: a pod that is missing need not be gone. */
   readonly whole: boolean;
+  /** Where it is not whole: the files in which what is missing may be; null: it may be anywhere. */
+  readonly unread: readonly string[] | null;
+  /** By uid, of pods that were read from a file. */
+  readonly files: ReadonlyMap<string, string>;
   /** `NAMESPACE/NAME` of pods whose present form cannot be run: what runs of them goes on. */
   readonly refused: ReadonlySet<string>;
   readonly records: Iterable<readonly [string, PodRecord]>;
@@ -34,13 +42,16 @@ export interface Roster {
  * Compares what should run with what is known and what runs. Pure. INVARIANT: doubt ends nothing: a list that may lack
  * pods, a form that cannot be run, a runtime that does not answer.
  */
-export function rosterChanges({ desired, whole, refused, records, seen, nowMs }: Roster): readonly RosterChange[] {
+export function rosterChanges(roster: Roster): readonly RosterChange[] {
+  const { desired, files, records, seen, nowMs } = roster;
   const changes: RosterChange[] = [];
   const known = new Set<string>();
   for (const [uid, record] of records) {
     known.add(uid);
     const pod = desired.get(uid);
-    const change = pod === undefined ? missing(uid, record, whole, refused, nowMs) : listed(uid, record, pod, nowMs);
+    const file = files.get(uid);
+    if (file !== undefined && file !== record.file) changes.push({ kind: "moves", uid, file });
+    const change = pod === undefined ? missing(uid, record, roster) : listed(uid, record, pod, nowMs);
     if (change !== null) changes.push(change);
   }
   for (const pod of desired.values()) {
@@ -48,12 +59,19 @@ export function rosterChanges({ desired, whole, refused, records, seen, nowMs }:
     const left = seen?.get(pod.uid);
     if (pod.deletion !== null && left === undefined) continue;
     // what has stopped holds nothing, so that its room may be another's by now
-    if (left !== undefined && (pod.deletion !== null || !isStopped(left))) changes.push({ kind: "adopts", pod });
+    if (left !== undefined && (pod.deletion !== null || !isStopped(left))) {
+      changes.push({ kind: "adopts", pod });
+      // nothing of it is begun again, not even for one turn
+      if (pod.deletion !== null)
+        changes.push({ kind: "ends", uid: pod.uid, end: deleted(nowMs, pod.deletion.graceSeconds) });
+    }
     // without the runtime's word it may run already
     else if (seen !== null) changes.push({ kind: "comes", pod });
   }
   for (const uid of seen?.keys() ?? []) {
-    if (whole && !known.has(uid) && !desired.has(uid)) changes.push({ kind: "orphan", uid });
+    if (known.has(uid) || desired.has(uid)) continue;
+    if (!mayBeNamed(undefined, roster)) changes.push({ kind: "orphan", uid });
+    else if (roster.unread !== null) changes.push({ kind: "stays", uid });
   }
   return changes;
 }
@@ -64,17 +82,15 @@ function listed(uid: string, record: PodRecord, pod: RunnablePod, nowMs: number)
   return sameSpec(record.pod, pod.object) ? null : { kind: "changes", uid, pod };
 }
 
-function missing(
-  uid: string,
-  record: PodRecord,
-  whole: boolean,
-  refused: ReadonlySet<string>,
-  nowMs: number,
-): RosterChange | null {
-  if (!whole || refused.has(nameOf(record))) return null;
-  if (record.state === "ends") return null;
-  return ending(uid, record, deleted(nowMs, null));
+function missing(uid: string, record: PodRecord, roster: Roster): RosterChange | null {
+  if (record.state === "ends" || roster.refused.has(nameOf(record))) return null;
+  if (!mayBeNamed(record.file, roster)) return ending(uid, record, deleted(roster.nowMs, null));
+  return roster.unread === null ? null : { kind: "stays", uid };
 }
+
+/** Somewhere that cannot be read. `file`: where it was read last; undefined: nobody knows. */
+const mayBeNamed = (file: string | undefined, { whole, unread }: Pick<Roster, "whole" | "unread">): boolean =>
+  !whole && (unread === null || file === undefined || unread.includes(file));
 
 /** A pod that never started, or has ended, has nothing to stop. */
 const ending = (uid: string, { state }: PodRecord, end: PodEnd): RosterChange =>

@@ -1,43 +1,45 @@
 import { LIMITS } from "../../api/model/limits.ts";
+import type { PodsInForce } from "../ports.ts";
+import type { FoundPod } from "./pods-of.ts";
 import type { ProblemCode, ReadProblem } from "./problem.ts";
-import type { SourceDocument } from "./source-document.ts";
 import type { PodObject } from "./static-pod.ts";
 
-export interface FoundPod {
-  readonly pod: PodObject;
-  readonly source: SourceDocument;
-}
-
 /**
- * Of pods with one namespace and name the last counts, as in the kubelet's store; of pods with one uid the first, because
- * both would own the same cgroup. At most `LIMITS.pods`. Those left out are problems.
+ * Of pods with one namespace and name, or with one uid, which would own the same cgroup, the one in force counts, then its
+ * next version in the same file, then the first. At most `LIMITS.pods`. Those left out are problems. kubelet 1.36:
+ * allowStaticPodStart.
  */
-export function distinctPods(found: readonly FoundPod[]): {
-  pods: readonly PodObject[];
-  problems: readonly ReadProblem[];
-} {
+export function distinctPods(
+  found: readonly FoundPod[],
+  inForce: PodsInForce = new Map(),
+): { found: readonly FoundPod[]; problems: readonly ReadProblem[] } {
   const problems: ReadProblem[] = [];
   const leaveOut = ({ pod, source }: FoundPod, code: ProblemCode, message: string): void => {
     const { file, document } = source;
     problems.push({ code, file, document, place: source.place([]), message: `pod ${keyOf(pod)} ${message}` });
   };
-  const last = new Map(found.map((one) => [keyOf(one.pod), one]));
+  const rank = ({ pod, source }: FoundPod): number => {
+    const known = inForce.get(keyOf(pod));
+    return known?.uid === pod.metadata["uid"] ? 0 : known?.file === source.file ? 1 : 2;
+  };
+  const names = new Map<string, FoundPod>();
   const owners = new Map<unknown, FoundPod>();
-  for (const one of found) {
-    const winner = last.get(keyOf(one.pod));
-    if (winner !== undefined && winner !== one) {
-      leaveOut(one, "duplicate", `is also in ${winner.source.file}, which counts: rename one`);
-      continue;
-    }
+  for (const one of found.toSorted((a, b) => rank(a) - rank(b))) {
     const uid = one.pod.metadata["uid"];
+    const twin = names.get(keyOf(one.pod));
     const owner = owners.get(uid);
-    if (owner !== undefined)
+    if (twin !== undefined) leaveOut(one, "duplicate", `is also in ${twin.source.file}, which counts: rename one`);
+    else if (owner !== undefined)
       leaveOut(one, "duplicate", `has the uid of pod ${keyOf(owner.pod)}, \`${uid}\`: remove the uid`);
     else if (owners.size === LIMITS.pods)
       leaveOut(one, "too-many", `is beyond the ${LIMITS.pods} pods of a node: remove some`);
-    else owners.set(uid, one);
+    else {
+      names.set(keyOf(one.pod), one);
+      owners.set(uid, one);
+    }
   }
-  return { pods: Array.from(owners.values(), ({ pod }) => pod), problems };
+  const counting = new Set(owners.values());
+  return { found: found.filter((one) => counting.has(one)), problems };
 }
 
 const keyOf = ({ metadata }: PodObject): string => `${String(metadata["namespace"])}/${metadata.name}`;

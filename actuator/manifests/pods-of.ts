@@ -5,10 +5,17 @@ import type { ProblemCode, ReadProblem } from "./problem.ts";
 import type { SourceDocument } from "./source-document.ts";
 import { type PodObject, staticPodOf } from "./static-pod.ts";
 
+export interface FoundPod {
+  readonly pod: PodObject;
+  readonly source: SourceDocument;
+  /** Where it stands in its document. */
+  readonly at: Path;
+}
+
 type Path = readonly (string | number)[];
 type Fields = Readonly<Record<string, unknown>>;
 const MISSING = "metadata.name must be text (in YAML `y`, `no` or 12 need quotes) and spec an object";
-type PodResult = Result<PodObject, ReadProblem>;
+type PodResult = Result<FoundPod, ReadProblem>;
 
 /**
  * The static pods of one document: a v1.Pod, or a v1.PodList or v1.List of them. What is no pod (not-a-pod), or a pod that
@@ -35,7 +42,7 @@ function podOf(source: SourceDocument, value: unknown, at: Path, nodeName: strin
   if (!isPodObject(value)) return refusal(source, "invalid-pod", at, MISSING);
   const pod = staticPodOf(value, nodeName, source.file);
   const decoded = decodeSnapshot({ pods: [pod] });
-  if (decoded.ok) return ok(pod);
+  if (decoded.ok) return ok({ pod, source, at });
   const path = (decoded.error[0]?.path ?? "").replace(/^pods\[0\]\.?/, "");
   return refusal(
     source,
@@ -50,7 +57,7 @@ function refusal(source: SourceDocument, code: ProblemCode, path: Path, message:
 }
 
 /** `spec.containers[0].name`, `limits["a/b"]` -> its steps. */
-const stepsOf = (path: string): Path =>
+export const stepsOf = (path: string): Path =>
   Array.from(path.matchAll(/\[(\d+)\]|\["([^"]*)"\]|([^.[\]]+)/g), ([, index, quoted, name]) =>
     index === undefined ? (quoted ?? name ?? "") : Number(index),
   );

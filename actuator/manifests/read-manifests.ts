@@ -1,8 +1,9 @@
 import { readdir, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { distinctPods, type FoundPod } from "./distinct-pods.ts";
+import type { PodsInForce } from "../ports.ts";
+import { distinctPods } from "./distinct-pods.ts";
 import { parseDocuments } from "./parse.ts";
-import { podsOf } from "./pods-of.ts";
+import { type FoundPod, podsOf } from "./pods-of.ts";
 import type { ReadProblem } from "./problem.ts";
 import { readText, reasonOf } from "./read-text.ts";
 import type { PodObject } from "./static-pod.ts";
@@ -10,6 +11,8 @@ import type { PodObject } from "./static-pod.ts";
 export interface Manifests {
   /** In the order of the files' names, and as they stand in a file. */
   readonly pods: readonly PodObject[];
+  /** The same, with where each stands. */
+  readonly found: readonly FoundPod[];
   /** What was left out, and why. */
   readonly problems: readonly ReadProblem[];
   /** Files that cannot be read whole now, of which the version before stays in force. */
@@ -41,11 +44,13 @@ const MAX_OBJECTS = 2048;
  * kubelet takes: several documents a file, and lists. Bounds: 1 MiB a file, 2048 files, 512 pods. Never rejects: whatever
  * is refused is a problem with file, document and place, and the rest is read. A file that `lastGood` knows and that is
  * broken now counts as it was; the kubelet keeps such a pod until it lists the directory again (consumeWatchEvent).
+ * `inForce`: which of two pods with one name counts.
  */
 export async function readManifests(
   path: string,
   nodeName: string,
   lastGood: LastGood = new Map(),
+  inForce?: PodsInForce,
 ): Promise<Manifests> {
   const { files, problems } = await filesAt(resolve(path));
   const found: FoundPod[] = [];
@@ -61,8 +66,9 @@ export async function readManifests(
     problems.push(...read.problems);
   }
   forgetGone(lastGood, files, problems);
-  const distinct = distinctPods(found);
-  return { pods: distinct.pods, problems: [...problems, ...distinct.problems], kept };
+  const distinct = distinctPods(found, inForce);
+  const pods = distinct.found.map(({ pod }) => pod);
+  return { pods, found: distinct.found, problems: [...problems, ...distinct.problems], kept };
 }
 
 /** A file that was taken away takes its pods along; one that cannot be looked at is still there. */
@@ -109,7 +115,7 @@ async function readFile(file: string, nodeName: string): Promise<FileRead & { re
   const refused = [...problems];
   for (const source of documents) {
     for (const pod of podsOf(source, nodeName)) {
-      if (pod.ok) found.push({ pod: pod.value, source });
+      if (pod.ok) found.push(pod.value);
       else refused.push(pod.error);
     }
   }

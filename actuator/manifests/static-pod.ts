@@ -10,8 +10,8 @@ const TOLERATION = { operator: "Exists", effect: "NoExecute" };
 
 /**
  * A pod of a manifest file with what the kubelet gives a static pod (kubelet 1.36: config.applyDefaults): uid, the node's
- * name behind its own, namespace, node name, config annotations, the toleration, phase Pending. A status in the file is
- * dropped: only the node knows one.
+ * name behind its own, namespace, node name, config annotations, the toleration, ports of the host, phase Pending. A
+ * status in the file is dropped: only the node knows one.
  */
 export function staticPodOf(pod: PodObject, nodeName: string, file: string): PodObject {
   const { metadata, spec } = pod;
@@ -31,7 +31,7 @@ export function staticPodOf(pod: PodObject, nodeName: string, file: string): Pod
         "kubernetes.io/config.source": "file",
       },
     },
-    spec: { ...spec, nodeName, tolerations: withToleration(spec["tolerations"]) },
+    spec: { ...onHostPorts(spec), nodeName, tolerations: withToleration(spec["tolerations"]) },
     status: { phase: "Pending" },
   };
 }
@@ -51,6 +51,23 @@ const isFields = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {});
 const textOf = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined);
+
+/** On the host's network a port of a container is one of the host. kubernetes 1.36: SetDefaults_PodSpec, defaultHostNetworkPorts. */
+function onHostPorts(spec: Fields): Fields {
+  if (spec["hostNetwork"] !== true) return spec;
+  const onHost = (port: unknown): unknown =>
+    isFields(port) && !port["hostPort"] && typeof port["containerPort"] === "number"
+      ? { ...port, hostPort: port["containerPort"] }
+      : port;
+  const containers = (list: unknown): unknown =>
+    Array.isArray(list)
+      ? list.map((c: unknown) =>
+          isFields(c) && Array.isArray(c["ports"]) ? { ...c, ports: c["ports"].map(onHost) } : c,
+        )
+      : list;
+  const lists = ["containers", "initContainers"].filter((name) => spec[name] !== undefined);
+  return { ...spec, ...Object.fromEntries(lists.map((name) => [name, containers(spec[name])])) };
+}
 
 /** One toleration of every NoExecute taint, in the place of one that the pod has (core/helper: AddOrUpdateTolerationInPod). */
 function withToleration(tolerations: unknown): readonly unknown[] {

@@ -3,20 +3,19 @@ import { type CpuRules, milliCpuText } from "./milli-cpu.ts";
 import { roundedBySystemd } from "./systemd-rounding.ts";
 import { amountOf, type Bandwidth, bandwidthV1, bandwidthV2, sameBandwidth, sameValue } from "./values.ts";
 
+/** Causes of a difference that needs no repair. */
+export const HARMLESS_CAUSES = ["page_rounding", "systemd_rounding", "weight_formula"] as const;
+export type HarmlessCause = (typeof HARMLESS_CAUSES)[number];
 /**
- * `page_rounding`, `systemd_rounding` and `weight_formula` explain a difference that needs no repair; `ours` is our own
- * earlier value, now outdated; `never_written` is what the kernel or the cgroup's maker left; `other_writer` is somebody
- * who changed what we wrote.
+ * `ours` is our own earlier value, now outdated; `never_written` is what the kernel or the cgroup's maker left;
+ * `other_writer` is somebody who changed what we wrote.
  */
-export const DRIFT_CAUSES = [
-  "page_rounding",
-  "systemd_rounding",
-  "weight_formula",
-  "ours",
-  "never_written",
-  "other_writer",
-] as const;
+export const DRIFT_CAUSES = [...HARMLESS_CAUSES, "ours", "never_written", "other_writer"] as const;
 export type DriftCause = (typeof DRIFT_CAUSES)[number];
+
+/** Undefined: it is to be put right. */
+export const harmlessCause = ({ cause }: { readonly cause: DriftCause | null }): HarmlessCause | undefined =>
+  HARMLESS_CAUSES.find((one) => one === cause);
 
 /** Causes that are told: our own earlier value is a change of the decision, and the plan's next step. */
 export const isTold = ({ cause }: Drift): boolean => cause !== "ours";

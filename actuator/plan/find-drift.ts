@@ -1,5 +1,5 @@
 import type { CgroupsDecision } from "../../api/model/decision.ts";
-import { classifyDrift, type Drift, type DriftContext } from "./drift.ts";
+import { classifyDrift, type Drift, type DriftCause, type DriftContext } from "./drift.ts";
 import type { CpuRules } from "./milli-cpu.ts";
 import type { CgroupState } from "./state.ts";
 import { targetsOf } from "./targets.ts";
@@ -28,6 +28,31 @@ export function findDrift(
     }
   }
   return found;
+}
+
+/** A file that does not hold what is wanted, letter by letter. */
+export interface Difference {
+  readonly path: string;
+  readonly file: string;
+  /** Null: it is not there, or cannot be read. */
+  readonly actual: string | null;
+  /** Null with `actual`. */
+  readonly cause: DriftCause | null;
+}
+
+/** Every file of the decision that differs: those of its drift, and those that cannot be read, of containers that run only. */
+export function differencesOf(
+  decision: CgroupsDecision,
+  state: CgroupState,
+  drift: readonly Drift[],
+): readonly Difference[] {
+  const unread = decision.cgroups.flatMap(({ path, level, containerId, files }) => {
+    if (level === "container" && containerId === null) return [];
+    const seen = state.cgroups[path]?.files ?? {};
+    const missing = files.filter(({ path: file }) => seen[file] === undefined);
+    return missing.map(({ path: file }) => ({ path, file, actual: null, cause: null }));
+  });
+  return [...drift.map(({ path, file, actual, cause }) => ({ path, file, actual, cause })), ...unread];
 }
 
 /**

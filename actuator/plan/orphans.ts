@@ -7,6 +7,8 @@ import { isBelow, lastSegment, parentOf } from "./tree.ts";
 /** A pod's directory: `pod<uid>` (cgroupfs) or `kubepods-burstable-pod<uid with _>.slice` (systemd). */
 const POD = /^(pod[0-9A-Za-z-]+|[0-9A-Za-z_-]+-pod[0-9A-Za-z_]+\.slice)$/;
 
+export const isPodCgroup = (path: string): boolean => POD.test(lastSegment(path));
+
 export interface Orphans {
   /** Whole subtrees, leaves first. */
   readonly remove: readonly ObservedCgroup[];
@@ -23,7 +25,7 @@ export function orphansOf(decision: CgroupsDecision, state: CgroupState, contain
   const parents = podParents(decision);
   const pods = new Set(decision.cgroups.filter((c) => c.level === "pod").map((c) => c.path));
   const isOrphan = (path: string, parent: string): boolean =>
-    (POD.test(lastSegment(path)) && parents.has(parent)) || (containers === "create" && pods.has(parent));
+    (isPodCgroup(path) && parents.has(parent)) || (containers === "create" && pods.has(parent));
   const remove: ObservedCgroup[] = [];
   const kept: Skip[] = [];
   for (const { path } of Object.values(state.cgroups)) {

@@ -11,7 +11,7 @@ export type Admitted =
   | { readonly kind: "after"; readonly victims: readonly Victim[]; readonly answer: DecisionAnswer }
   | { readonly kind: "refused"; readonly reason: string; readonly message: string; readonly answer: DecisionAnswer };
 
-/** Asks `admission`. Errors: no answer at all, so nothing is known and the pod waits. */
+/** Asks `admission`, and keeps that it was decided. Errors: no answer at all, so nothing is known and the pod waits. */
 export async function admit(
   client: DecisionClient,
   snapshot: unknown,
@@ -20,6 +20,8 @@ export async function admit(
   const asked = await client.decide("admission", snapshot, { pod: pod.object });
   if (!asked.ok) return err(asked.error);
   const answer = asked.value;
+  // what is carried out lies in the history, or will: a crash right after it loses nothing
+  await client.settle(answer);
   const { admit: isIn, preempt, reason, message, startErrors } = answer.decision as AdmissionDecision;
   if (startErrors.length > 0) {
     return ok({ kind: "refused", reason: "KubeletDoesNotStart", message: startErrors.join("; "), answer });

@@ -22,6 +22,8 @@ export class CgroupPasses {
   #forms: ReadonlyMap<string, object> = new Map();
   /** Containers of which the runtime has not heard, with why. */
   readonly #untold = new Map<string, string>();
+  /** The daemon before this one may have died between a container's cgroup and the runtime's record of it. */
+  #isFirst = true;
   /** A pod as its cgroups are to be: while it is resized, its former form may stand for a while. */
   formOf: (known: KnownPod) => Readonly<Record<string, unknown>> = ({ record }) => record.pod;
 
@@ -36,7 +38,8 @@ export class CgroupPasses {
     return this.#last?.view ?? null;
   }
 
-  async runIfDue(sequence: number): Promise<readonly Problem[]> {
+  /** What the pass met; null: none was due, and what the last one met stands. */
+  async runIfDue(sequence: number): Promise<readonly Problem[] | null> {
     const living = this.#set.living();
     const atMs = this.#ports.clock.nowMs();
     const forms = new Map(living.map((known) => [known.uid, this.formOf(known)] as const));
@@ -44,14 +47,14 @@ export class CgroupPasses {
     const filesVersion = this.#ports.files.version;
     const { intervalMs } = this.#settings;
     // without the runtime's word nobody knows which cgroups are in use
-    if (this.#set.seen === null || !isPassDue(this.#last, living, { atMs, key, filesVersion, intervalMs })) return [];
+    if (this.#set.seen === null || !isPassDue(this.#last, living, { atMs, key, filesVersion, intervalMs })) return null;
     const report = await runPass(this.#loopPorts(living, forms, atMs), this.#passSettings(), sequence);
     const view = cgroupView(report);
     if (view !== null) this.#forms = forms;
     this.allocatable = report.allocatable?.allocatable ?? this.allocatable;
     this.#last = { atMs, key, filesVersion, view };
     this.#ports.onPass(report);
-    return [...report.problems, ...(await this.#tellRuntime(view, living))];
+    return [...report.problems, ...report.notices, ...(await this.#tellRuntime(view, living))];
   }
 
   /** The last pass saw this very form of the pod. */
@@ -86,15 +89,22 @@ export class CgroupPasses {
     return { mode: "enforce", containers: "existing", nodeName, cgroupMount, removeOrphans } as const;
   }
 
-  /** So that the runtime's own record of a container agrees with its cgroup; while a pod is resized, of each of its own. */
+  /**
+   * So that the runtime's own record of a container agrees with its cgroup; while a pod is resized, of each of its own, and
+   * once of each that has a CPU set.
+   */
   async #tellRuntime(view: CgroupView | null, living: readonly KnownPod[]): Promise<readonly Problem[]> {
     if (view === null) return [];
     const values = new Map(view.rewritten.map((one) => [one.containerId, one.values] as const));
     for (const { uid, record } of living) {
       const place = view.pods.get(uid);
       const isResized = record.resize?.actuation !== undefined;
-      for (const [id, own] of place?.byId ?? []) if (isResized || this.#untold.has(id)) values.set(id, own);
+      for (const [id, own] of place?.byId ?? []) {
+        const mayDiffer = this.#isFirst && own.cpusetCpus !== undefined;
+        if (isResized || mayDiffer || this.#untold.has(id)) values.set(id, own);
+      }
     }
+    this.#isFirst = false;
     this.#untold.clear();
     const told = [...values].map(async ([containerId, own]) => {
       const updated = await this.#ports.runtime.updateContainer(containerId, containerResources(own, view.version));

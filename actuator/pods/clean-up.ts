@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { codeOf, goErrorText } from "./go-error.ts";
 import type { Mounter } from "./mounter.ts";
-import { isWithin, ownMountPlaces } from "./places.ts";
+import { isWithin, ownMountPlaces, volumePlaces } from "./places.ts";
 import type { PodPlaces } from "./ports.ts";
 
 /** Something of a pod that could not be removed. */
@@ -18,16 +18,32 @@ export interface LeftOver {
  * files, never through a link and never through a mount that is still there. What stays is named, with what is above it
  * left out. Empty: nothing is left, or nothing was there.
  */
-export async function removePodDirectory(places: PodPlaces, mounter: Mounter): Promise<readonly LeftOver[]> {
+export const removePodDirectory = (places: PodPlaces, mounter: Mounter): Promise<readonly LeftOver[]> =>
+  removeOf(places, mounter, ({ podDirectory }) => [podDirectory]);
+
+/**
+ * Removes a pod's volumes in the same way, and nothing else of its directory.
+ * kubelet 1.36: emptyDir.TearDownAt, doCleanSubPaths.
+ */
+export const removePodVolumes = (places: PodPlaces, mounter: Mounter): Promise<readonly LeftOver[]> =>
+  removeOf(places, mounter, volumePlaces);
+
+async function removeOf(
+  places: PodPlaces,
+  mounter: Mounter,
+  treesOf: (places: PodPlaces) => readonly string[],
+): Promise<readonly LeftOver[]> {
   const { podDirectory } = places;
   const found = realDirectory(podDirectory);
   if (!found.ok) return [{ path: podDirectory, why: found.error }];
   if (found.value === null) return [];
-  const leftOvers = await unmountOwn({ ...places, podDirectory: found.value.path }, mounter);
+  const { path, device } = found.value;
+  const real = { ...places, podDirectory: path };
+  const leftOvers = await unmountOwn(real, mounter);
   const mounts = mounter.mounts();
   if (!mounts.ok) return [{ path: podDirectory, why: mounts.error }];
   const kept = new Set(mounts.value.map(({ point }) => point));
-  await removeTree(found.value.path, { root: found.value.path, device: found.value.device, kept, leftOvers });
+  for (const root of treesOf(real)) await removeTree(root, { root, device, kept, leftOvers });
   return leftOvers;
 }
 

@@ -3,13 +3,13 @@ import type { ActuatorConfig } from "../config.ts";
 import type { PodEvent } from "../lifecycle/event.ts";
 import type { PassReport } from "../loop.ts";
 import type { Problem } from "../ports.ts";
-import { type Counters, noCounters } from "../status/counters.ts";
 import { EventRing } from "../status/events.ts";
-import { DEFAULT_STATUS_LISTEN } from "../status/listen.ts";
 import type { NodeStatus } from "../status/node-status.ts";
-import { openServer } from "../status/open-server.ts";
+import { measured, PassCounter, type TurnFigures } from "../status/pass-figures.ts";
 import type { StatusServer } from "../status/server.ts";
 import { StatusFile } from "../status/status-file.ts";
+import type { Turns } from "../turns.ts";
+import { refusalOf } from "./desired-pods.ts";
 import { drained } from "./drain.ts";
 import type { TurnView } from "./manager.ts";
 import { nodeView } from "./node-view.ts";
@@ -28,60 +28,68 @@ const REST_MS = 10_000;
 /** Runs turns until told to stop, and tells people what it sees. */
 export class PodsDaemon {
   readonly #options: PodsDaemonOptions;
+  readonly #turns: Turns;
   readonly #pods: OpenPods;
   readonly #ring: EventRing;
+  readonly #counter: PassCounter;
   readonly #file: StatusFile;
-  readonly #standing = new Set<string>();
-  #counters: Counters = noCounters;
-  #server: StatusServer | null = null;
+  #server: Pick<StatusServer, "close"> | null = null;
   #pass: PassReport | null = null;
   #view: TurnView | null = null;
-  #turn: { sequence: number; at: string; cpuMs: number; tookMs: number } | null = null;
-  #wake: () => void = () => {};
-  #isWoken = false;
+  #turn: TurnFigures | null = null;
 
-  private constructor(options: PodsDaemonOptions, pods: OpenPods, ring: EventRing) {
+  private constructor(options: PodsDaemonOptions, turns: Turns, pods: OpenPods, ring: EventRing) {
     this.#options = options;
+    this.#turns = turns;
+    this.#counter = new PassCounter(turns.metrics.counters);
     this.#pods = pods;
     this.#ring = ring;
-    const { stateDir } = options.config;
-    this.#file = new StatusFile({ stateDir, onProblem: (message) => this.#tell({ from: "pods", message }) });
+    const onProblem = (message: string): void => options.onProblem({ from: "pods", message });
+    this.#file = new StatusFile({ stateDir: options.config.stateDir, onProblem });
   }
 
   /** Errors: the runtime's endpoint, the records. That nobody can be told of the status is a problem, and no error. */
-  static async open(shared: PodsShared, options: PodsDaemonOptions): Promise<Result<PodsDaemon, string>> {
+  static async open(shared: PodsShared, options: PodsDaemonOptions, turns: Turns): Promise<Result<PodsDaemon, string>> {
+    const { onProblem, onEvent, onPass, reclaim } = options;
+    const { counters, serve } = turns.metrics;
     let daemon: PodsDaemon | undefined;
-    const ring = new EventRing(undefined, (n) => daemon?.dropped(n));
+    const ring = new EventRing(undefined, counters.eventsDropped);
     const opened = await openPods(shared, options.config, {
+      counters,
       onEvent: (event) => {
         ring.add(event);
-        options.onEvent?.(event);
+        onEvent?.(event);
       },
-      onProblem: options.onProblem,
+      onProblem,
       onPass: (report) => {
         daemon?.notePass(report);
-        options.onPass(report);
+        onPass(report);
       },
-      onWorked: () => daemon?.poke(),
-      ...(options.reclaim === undefined ? {} : { reclaim: options.reclaim }),
+      onWorked: () => turns.pace.wake(),
+      ...(reclaim === undefined ? {} : { reclaim }),
     });
     if (!opened.ok) return err(opened.error);
-    daemon = new PodsDaemon(options, opened.value, ring);
-    await daemon.#listen();
-    return ok(daemon);
+    const made = new PodsDaemon(options, turns, opened.value, ring);
+    daemon = made;
+    made.#server = await serve(
+      () => made.status(),
+      (message) => onProblem({ from: "pods", message }),
+    );
+    return ok(made);
   }
 
   status(): NodeStatus {
     const { config } = this.#options;
+    const { manager, stats, version, faults } = this.#pods;
     return nodeView({
       nowMs: Date.now(),
       nodeName: config.nodeName,
-      set: this.#pods.manager.set,
-      runtime: this.#view?.hears === true ? { name: "containerd", version: "" } : null,
+      set: manager.set,
+      runtime: version.current,
       turn: this.#turn,
       pass: this.#pass,
-      usages: this.#pods.stats.usages,
-      problems: [...(this.#view?.problems ?? []), ...(this.#view?.notices ?? [])],
+      usages: stats.usages,
+      problems: [...faults(), ...(this.#view?.problems ?? []), ...(this.#view?.notices ?? [])],
       refused: this.#view?.refused ?? [],
       events: this.#ring.list(),
     });
@@ -89,86 +97,31 @@ export class PodsDaemon {
 
   async runUntil(stop: AbortSignal): Promise<void> {
     const { config } = this.#options;
-    stop.addEventListener("abort", () => this.poke(), { once: true });
-    for (let sequence = 1; !stop.aborted; sequence++) {
-      await this.#turnOnce(sequence);
-      await this.#pause(config.syncSeconds * 1000);
+    while (!stop.aborted) {
+      await this.#turnOnce();
+      await this.#turns.pace.sleep(config.syncSeconds * 1000);
     }
-    if (config.drain) await drained(this.#pods.manager, () => this.#turnOnce((this.#turn?.sequence ?? 0) + 1));
+    if (config.drain) await drained(this.#pods.manager, () => this.#turnOnce());
     await this.#end();
   }
 
-  async #turnOnce(sequence: number): Promise<void> {
-    const [from, cpu] = [performance.now(), process.cpuUsage()];
-    const view = await this.#pods.manager.turn();
-    const { user, system } = process.cpuUsage(cpu);
-    const cpuMs = (user + system) / 1000;
+  async #turnOnce(): Promise<void> {
+    const { manager, version } = this.#pods;
+    const { notices, metrics } = this.#turns;
+    const { value: turned, ...times } = await measured(() => manager.turn());
+    const view = { ...turned, notices: [...turned.notices, ...this.#pods.notices()] };
+    await version.look(view.hears);
     this.#view = view;
-    this.#turn = { sequence, at: new Date().toISOString(), cpuMs, tookMs: performance.now() - from };
-    this.#counters.pass(this.#turn.tookMs, cpuMs);
-    this.#tellNew([...view.problems, ...view.notices]);
+    this.#turn = { sequence: view.sequence, at: new Date().toISOString(), ...times };
+    metrics.counters.pass(times.tookMs, times.cpuMs);
+    notices.tell("pass", [...view.problems, ...view.notices, ...view.refused.map(refusalOf)]);
     this.#file.offer(() => this.status());
   }
 
   private notePass(report: PassReport): void {
     // a snapshot is large, and nobody looks at it again
     this.#pass = { ...report, snapshot: null };
-    this.#counters.wrote(report.applied?.results.filter(({ status }) => status === "applied").length ?? 0);
-    for (const { cause } of report.drift) this.#counters.drifted(cause, 1);
-    if (report.decidedBy !== null) this.#counters.decided("cgroups", report.decidedBy);
-  }
-
-  private dropped(events: number): void {
-    this.#counters.eventsDropped(events);
-  }
-
-  /** A problem that stands is told once. */
-  #tellNew(problems: readonly Problem[]): void {
-    const now = new Set(problems.map(({ from, message }) => `${from}: ${message}`));
-    for (const problem of problems) {
-      const text = `${problem.from}: ${problem.message}`;
-      if (!this.#standing.has(text)) this.#options.onProblem(problem);
-      this.#standing.add(text);
-    }
-    for (const text of this.#standing) if (!now.has(text)) this.#standing.delete(text);
-  }
-  #tell(problem: Problem): void {
-    this.#options.onProblem(problem);
-  }
-
-  /** The next turn is now. */
-  poke(): void {
-    this.#isWoken = true;
-    this.#wake();
-  }
-  #pause(ms: number): Promise<void> {
-    if (this.#isWoken) {
-      this.#isWoken = false;
-      return new Promise((resolve) => setImmediate(resolve));
-    }
-    return new Promise((resolve) => {
-      const timer = setTimeout(done, ms);
-      this.#wake = done;
-      const self = this;
-      function done(): void {
-        clearTimeout(timer);
-        self.#wake = () => {};
-        self.#isWoken = false;
-        resolve();
-      }
-    });
-  }
-
-  async #listen(): Promise<void> {
-    const { config } = this.#options;
-    const opened = await openServer(
-      config.statusListen ?? DEFAULT_STATUS_LISTEN,
-      config,
-      () => this.status(),
-      (message) => this.#tell({ from: "pods", message }),
-    );
-    this.#counters = opened.counters;
-    this.#server = opened.server;
+    this.#counter.count(report);
   }
 
   async #end(): Promise<void> {

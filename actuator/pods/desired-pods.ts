@@ -1,50 +1,100 @@
 import type { RunnablePod, SpecFault } from "../lifecycle/pod.ts";
 import { runnablePod } from "../lifecycle/spec/runnable-pod.ts";
-import type { PodsRead, Problem } from "../ports.ts";
+import type { PodOrigin, PodsRead, Problem } from "../ports.ts";
 
 export interface RefusedManifest {
   /** `NAMESPACE/NAME`, as far as the object tells. */
   readonly pod: string;
-  readonly faults: readonly SpecFault[];
+  /** Absent: its source is no file. */
+  readonly file?: string;
+  /** Lines and columns of that file, from 1. */
+  readonly faults: readonly (SpecFault & { readonly line?: number; readonly column?: number })[];
 }
 /** The pods that should run, by uid, in the order of their source. */
 export interface DesiredPods {
   readonly pods: ReadonlyMap<string, RunnablePod>;
+  /** By uid, of those that were read from a file. */
+  readonly files: ReadonlyMap<string, string>;
   /** What this daemon cannot run as it is written. */
   readonly refused: readonly RefusedManifest[];
   /** False: a pod that is missing here need not be gone. */
   readonly whole: boolean;
+  /** As in PodsRead; null: what is missing may be anywhere. */
+  readonly unread: readonly string[] | null;
   readonly problems: readonly Problem[];
   readonly notices: readonly Problem[];
 }
+type Checked = ReadonlyMap<unknown, RunnablePod | RefusedManifest>;
 
 /** Checks what a source told; what it tells again unchanged is not checked again. Null: the source could not be read. */
-export function desiredPodsReader(): (read: PodsRead) => DesiredPods | null {
-  let checked = new Map<unknown, ReturnType<typeof runnablePod>>();
+export function desiredPodsReader(nodeName: string): (read: PodsRead) => DesiredPods | null {
+  let checked: Checked = new Map();
   let last: { readonly read: PodsRead; readonly desired: DesiredPods } | null = null;
   return (read) => {
     if (read.pods === null) return null;
     if (last?.read === read) return last.desired;
     const before = checked;
-    checked = new Map(read.pods.map((object) => [object, before.get(object) ?? runnablePod(object)]));
+    checked = new Map(
+      read.pods.map((object) => [
+        object,
+        before.get(object) ?? checkedPod(object, read.origins?.get(object), nodeName),
+      ]),
+    );
     const desired = desiredOf(read, checked);
     last = { read, desired };
     return desired;
   };
 }
 
-function desiredOf(read: PodsRead, checked: ReadonlyMap<unknown, ReturnType<typeof runnablePod>>): DesiredPods {
+function desiredOf(read: PodsRead, checked: Checked): DesiredPods {
   const pods = new Map<string, RunnablePod>();
+  const files = new Map<string, string>();
   const refused: RefusedManifest[] = [];
   for (const [object, pod] of checked) {
-    if (pod.ok) pods.set(pod.value.uid, pod.value);
-    else refused.push({ pod: nameOf(object), faults: pod.error });
+    if ("faults" in pod) refused.push(pod);
+    else {
+      pods.set(pod.uid, pod);
+      const file = read.origins?.get(object)?.file;
+      if (file !== undefined) files.set(pod.uid, file);
+    }
   }
-  const { whole, problems, notices } = read;
-  return { pods, refused, whole, problems, notices };
+  const { whole, unread = null, problems, notices } = read;
+  return { pods, files, refused, whole, unread, problems, notices };
 }
+
+function checkedPod(object: unknown, origin: PodOrigin | undefined, nodeName: string): RunnablePod | RefusedManifest {
+  const pod = runnablePod(object);
+  const faults = pod.ok ? elsewhere(origin?.nodeName ?? pod.value.spec.nodeName, nodeName) : pod.error;
+  if (pod.ok && faults.length === 0) return pod.value;
+  if (origin === undefined) return { pod: nameOf(object), faults };
+  return {
+    pod: nameOf(object),
+    file: origin.file,
+    faults: faults.map((fault) => ({ ...fault, ...origin.place(fault.path) })),
+  };
+}
+
+/** A kubelet puts its own name over the one in a manifest, and runs a pod that was meant for another node. */
+const elsewhere = (asked: unknown, nodeName: string): readonly SpecFault[] =>
+  asked === "" || asked === nodeName
+    ? []
+    : [{ path: "spec.nodeName", message: `this node is \`${nodeName}\`, not \`${String(asked)}\`: remove it` }];
 
 export function nameOf(object: unknown): string {
   const { metadata } = (object ?? {}) as { metadata?: { namespace?: unknown; name?: unknown } };
   return `${String(metadata?.namespace ?? "default")}/${String(metadata?.name ?? "?")}`;
 }
+
+/** A manifest that is not run, in one line: its first fault, and how many there are. */
+export function refusalOf({ pod, file, faults }: RefusedManifest): Problem {
+  const [first] = faults;
+  const where = file === undefined ? "" : `${file}:${first?.line}:${first?.column}: `;
+  const more = faults.length > 1 ? ` (and ${faults.length - 1} more)` : "";
+  return { from: "pods", message: `${where}${pod} is not run: ${first?.path}: ${first?.message}${more}` };
+}
+
+/** Why pods that no manifest names any more are not ended. */
+export const heldBack = (pods: readonly string[], unread: readonly string[]): Problem => ({
+  from: "pods",
+  message: `not ended, since ${unread.join(", ")} cannot be read and may name them: ${pods.join(", ")}`,
+});

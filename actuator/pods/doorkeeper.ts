@@ -1,16 +1,14 @@
 import type { QuantityList } from "../../api/model/decision.ts";
-import type { ConditionState } from "../../api/model/eviction.ts";
 import type { Victim } from "../../api/model/preemption.ts";
-import { err, ok, type Result } from "../../api/model/result.ts";
 import type { RunnablePod } from "../lifecycle/pod.ts";
 import type { PodEnd } from "../lifecycle/pod-end.ts";
 import type { DecisionAnswer, Problem } from "../ports.ts";
 import { type Admitted, admit } from "./admit.ts";
 import { admitted, FORMER_VERSION, formerOf, inTurn, refused, WAITS_FOR_VICTIMS } from "./entrance.ts";
 import type { ManagerPorts, ManagerSettings } from "./manager-ports.ts";
+import { NodeLook } from "./node-look.ts";
 import { PodEvents } from "./pod-events.ts";
 import type { KnownPod, PodSet } from "./pod-set.ts";
-import { nodeSnapshot } from "./room.ts";
 
 /** kubelet 1.36: evictPodsToFreeRequests. */
 const PREEMPTED = { reason: "Preempting", message: "Preempted in order to admit critical pod" };
@@ -20,21 +18,20 @@ export class Doorkeeper {
   readonly #ports: ManagerPorts;
   readonly #settings: ManagerSettings;
   readonly #set: PodSet;
-  readonly #allocatable: () => QuantityList | null;
+  /** The node, as whoever asks about its pods sees it. */
+  readonly look: NodeLook;
   #room = 0;
   readonly #tried = new Map<string, { readonly room: number; readonly atMs: number }>();
-  /** Held by the last eviction pass. */
-  conditions: readonly ConditionState[] = [];
   /** The daemon is on its way out. */
   isClosed = false;
   /** Who ends a pod: the manager. Answers what keeps it from being noted. */
-  onEnd: (uid: string, end: PodEnd) => string | null = () => null;
+  onEnd: (uid: string, end: PodEnd) => void = () => {};
 
   constructor(ports: ManagerPorts, settings: ManagerSettings, set: PodSet, allocatable: () => QuantityList | null) {
-    this.#allocatable = allocatable;
     this.#ports = ports;
     this.#settings = settings;
     this.#set = set;
+    this.look = new NodeLook(ports, settings, set, allocatable);
   }
 
   roomMade(): void {
@@ -47,7 +44,7 @@ export class Doorkeeper {
 
   /** Asks about each pod that waits and has not been asked about since there was more room. */
   async admitWaiting(sequence: number): Promise<readonly Problem[]> {
-    if (this.#set.seen === null || this.isClosed || this.#allocatable() === null) return [];
+    if (this.#set.seen === null || this.isClosed || this.look.allocatable() === null) return [];
     const strange = this.whyShut();
     if (strange !== null) return [strange];
     const problems: Problem[] = await this.#takeBack(sequence);
@@ -83,33 +80,11 @@ export class Doorkeeper {
     this.#set.records.note(uid, { ...record, pod: pod.object });
   }
 
-  async snapshot(
-    living: readonly KnownPod[],
-    sequence: number,
-  ): Promise<Result<Readonly<Record<string, unknown>>, Problem>> {
-    const configuration = await this.#ports.readConfiguration();
-    if (!configuration.ok) return err(configuration.error);
-    const { nodeName, cgroupMount } = this.#settings;
-    return ok(
-      nodeSnapshot({
-        machine: this.#ports.observeMachine(),
-        kubeletConfiguration: configuration.value,
-        pods: this.#set.objects(living, this.#ports.clock.nowMs()),
-        assignments: this.#ports.files.read().assignments,
-        nodeName,
-        cgroupMount,
-        allocatable: this.#allocatable(),
-        conditions: this.conditions,
-        sequence,
-      }),
-    );
-  }
-
   /** CPUs, memory and devices of pods that have left go back before anybody else is asked about. */
-  #takenBackAt = 0;
+  #takenBackAt = -1;
   async #takeBack(sequence: number): Promise<Problem[]> {
     if (this.#takenBackAt === this.#room || this.#ports.files.read().assignments === undefined) return [];
-    const snapshot = await this.snapshot(this.#set.living(), sequence);
+    const snapshot = await this.look.snapshot(this.#set.living(), sequence);
     if (!snapshot.ok) return [snapshot.error];
     const answer = await this.#ports.client.decide("cpus", snapshot.value);
     if (!answer.ok) return [answer.error];
@@ -129,15 +104,14 @@ export class Doorkeeper {
   #isDue({ uid }: KnownPod): boolean {
     const tried = this.#tried.get(uid);
     if (tried === undefined || tried.room !== this.#room) return true;
-    const age = this.#ports.clock.nowMs() - tried.atMs;
-    return age >= this.#settings.retryMs || age < 0;
+    return this.#ports.clock.monotonicMs() - tried.atMs >= this.#settings.retryMs;
   }
 
   /** Answers what kept it from being asked. */
   async #try(known: KnownPod, sequence: number): Promise<Problem | null> {
-    const snapshot = await this.snapshot(this.#set.living(), sequence);
+    const snapshot = await this.look.snapshot(this.#set.living(), sequence);
     if (!snapshot.ok) return snapshot.error;
-    this.#tried.set(known.uid, { room: this.#room, atMs: this.#ports.clock.nowMs() });
+    this.#tried.set(known.uid, { room: this.#room, atMs: this.#ports.clock.monotonicMs() });
     const asked = await admit(this.#ports.client, snapshot.value, known.pod);
     if (!asked.ok) return asked.error;
     return this.#carryOut(known, asked.value);
@@ -145,8 +119,9 @@ export class Doorkeeper {
 
   async #carryOut(known: KnownPod, asked: Admitted): Promise<Problem | null> {
     if (asked.kind === "refused") {
-      this.#refuse(known, asked.reason, asked.message, true);
-      await this.report(asked.answer, known, "admit", "skipped", asked.message);
+      const message = this.#ports.files.explained(asked.message);
+      this.#refuse(known, asked.reason, message, true);
+      await this.report(asked.answer, known, "admit", "skipped", message);
       return null;
     }
     if (asked.kind === "after") {
@@ -176,6 +151,7 @@ export class Doorkeeper {
     if (!isNew && !isTold) return;
     const now = refused(record, reason, message, this.#ports.clock.nowMs(), isTold);
     this.#set.records.note(uid, now);
+    if (isTold && record.refusal?.reason !== reason) this.#ports.counters?.refused(reason);
     if (isNew && isTold) this.#eventsOf(pod).warning(reason, message);
   }
 
@@ -190,8 +166,8 @@ export class Doorkeeper {
     if (victim === null || victim.record.state !== "lives") return;
     this.#eventsOf(victim.pod).warning(PREEMPTED.reason, PREEMPTED.message);
     const sinceMs = this.#ports.clock.nowMs();
-    const fault = this.onEnd(uid, { cause: "preempted", ...PREEMPTED, sinceMs, graceSeconds: null, decisionId });
-    if (fault !== null) this.#ports.onProblem({ from: "pods", message: fault });
+    this.onEnd(uid, { cause: "preempted", ...PREEMPTED, sinceMs, graceSeconds: null, decisionId });
+    this.#ports.counters?.preempted();
   }
 
   async report(

@@ -1,7 +1,6 @@
-import { isCriticalPod } from "../../api/decide/resources/critical.ts";
-import { pod as podSchema } from "../../api/model/pod.ts";
 import type { RunnablePod } from "../lifecycle/pod.ts";
 import type { PodRecord, Refusal } from "../lifecycle/record.ts";
+import { isCritical } from "./decoded-pod.ts";
 import type { KnownPod } from "./pod-set.ts";
 
 /** Why a pod waits that nobody has asked about yet. */
@@ -10,27 +9,22 @@ export const WAITS_FOR_VICTIMS = "WaitingForVictims";
 
 /** Pods that wait, in the order in which they are asked about: critical ones, then by priority, then as they came. */
 export function inTurn(pods: readonly KnownPod[]): readonly KnownPod[] {
-  const rank = ({ pod }: KnownPod): number => (isCritical(pod) ? Number.MAX_SAFE_INTEGER : (pod.spec.priority ?? 0));
+  const rank = ({ pod }: KnownPod): number => Number(isCritical(pod));
+  const priority = ({ pod }: KnownPod): number => pod.spec.priority ?? 0;
   return pods.toSorted(
-    (a, b) => rank(b) - rank(a) || a.record.seenAtMs - b.record.seenAtMs || (a.uid < b.uid ? -1 : 1),
+    (a, b) =>
+      rank(b) - rank(a) ||
+      priority(b) - priority(a) ||
+      a.record.seenAtMs - b.record.seenAtMs ||
+      (a.uid < b.uid ? -1 : 1),
   );
 }
 
-const critical = new WeakMap<object, boolean>();
-export function isCritical(pod: RunnablePod): boolean {
-  const known = critical.get(pod.object);
-  if (known !== undefined) return known;
-  const { status: _status, ...object } = pod.object;
-  const parsed = podSchema.safeParse(object);
-  const found = parsed.success && isCriticalPod(parsed.data);
-  critical.set(pod.object, found);
-  return found;
-}
-
-/** A record of a pod that has just come. */
-export const arrival = (pod: RunnablePod, nowMs: number): PodRecord => ({
+/** A record of a pod that has just come; `file`: where it was read. */
+export const arrival = (pod: RunnablePod, nowMs: number, file?: string): PodRecord => ({
   version: 1,
   pod: pod.object,
+  ...(file !== undefined && { file }),
   state: "waits",
   seenAtMs: nowMs,
   admittedAtMs: null,

@@ -16,6 +16,7 @@ const EXCEEDED = {
 
 interface Victim {
   readonly uid: string;
+  /** By the clock that nobody sets, as all times here. */
   readonly sinceMs: number;
   readonly killMs: number;
   isTold: boolean;
@@ -27,6 +28,8 @@ export class Evictor {
   readonly #settings: ManagerSettings;
   readonly #set: PodSet;
   readonly #door: Doorkeeper;
+  /** When it was first asked, and when it looked last. */
+  #beganMs: number | null = null;
   #lastMs: number | null = null;
   /** Of the last pass; null: it evicted nobody, or what they leave behind is gone. */
   #victims: readonly Victim[] | null = null;
@@ -40,16 +43,20 @@ export class Evictor {
     this.#door = door;
   }
 
-  async runIfDue(sequence: number): Promise<readonly Problem[]> {
+  /** What the look met; null: none was due, and what the last one met stands. */
+  async runIfDue(sequence: number): Promise<readonly Problem[] | null> {
     const { stats } = this.#ports;
-    const nowMs = this.#ports.clock.nowMs();
-    if (stats === undefined || this.#set.seen === null || !this.#isDue(nowMs)) return [];
+    const nowMs = this.#ports.clock.monotonicMs();
+    if (stats === undefined || this.#set.seen === null || !this.#isDue(nowMs)) return null;
     this.#lastMs = nowMs;
-    const snapshot = await this.#door.snapshot(this.#set.living().filter(isActive), sequence);
-    if (!snapshot.ok) return [snapshot.error];
-    const answer = await this.#decide({ ...snapshot.value, stats: await stats() }, stats);
+    const look = await this.#door.look.passSnapshot(this.#set.living().filter(isActive), sequence);
+    if (!look.ok) return [look.error];
+    const { snapshot, moment } = look.value;
+    const answer = await this.#decide({ ...snapshot, stats: await stats() }, stats);
     if (!answer.ok) return [answer.error];
-    return this.#carryOut(answer.value);
+    const kept = this.#ports.evictionClock.keep(moment);
+    const problems: Problem[] = kept.ok ? [] : [{ from: "memory", message: kept.error.message }];
+    return [...problems, ...this.#carryOut(answer.value)];
   }
 
   /** At each period; after an eviction as soon as its room is free, which is not waited for for ever. */
@@ -58,16 +65,15 @@ export class Evictor {
       for (const victim of this.#victims) this.#tellLate(victim, nowMs);
       const waited = nowMs - (this.#lastMs ?? nowMs);
       const isFree = this.#victims.every(({ uid }) => this.#isFinished(uid));
-      if (!isFree && waited < CLEAN_UP_MS && waited >= 0) return false;
+      if (!isFree && waited < CLEAN_UP_MS) return false;
       this.#victims = null;
       return true;
     }
-    // a victim of the daemon before this one
-    const isGoing = ({ record: { end } }: KnownPod): boolean =>
-      end?.cause === "evicted" && nowMs >= end.sinceMs && nowMs - end.sinceMs < CLEAN_UP_MS;
-    if (this.#lastMs === null && this.#set.living().some(isGoing)) return false;
-    const age = this.#lastMs === null ? null : nowMs - this.#lastMs;
-    return age === null || age < 0 || age >= this.#settings.evictionMs;
+    if (this.#lastMs !== null) return nowMs - this.#lastMs >= this.#settings.evictionMs;
+    this.#beganMs ??= nowMs;
+    // how long a victim of the daemon before this one has been going is told by the wall clock only
+    const isGoing = this.#set.living().some(({ record: { end } }) => end?.cause === "evicted");
+    return !isGoing || nowMs - this.#beganMs >= CLEAN_UP_MS;
   }
 
   /** kubelet 1.36: PodIsFinished. */
@@ -103,33 +109,39 @@ export class Evictor {
 
   #carryOut(answer: DecisionAnswer): readonly Problem[] {
     const { conditions, evicted, reclaim } = answer.decision as EvictionDecision;
-    const before = this.#door.conditions;
-    this.#door.conditions = conditions;
+    const before = this.#door.look.conditions;
+    this.#door.look.conditions = conditions;
     if (before.some(({ type }) => !conditions.some((c) => c.type === type))) this.#door.roomMade();
     const problems: Problem[] = [];
     if (reclaim !== null) problems.push({ from: "pods", message: `${reclaim.event.reason}: ${reclaim.event.message}` });
-    const victims: Victim[] = [];
-    for (const eviction of evicted) {
-      const fault = this.#evict(eviction, answer.id, victims);
-      if (fault !== null) problems.push({ from: "pods", message: fault });
-    }
+    const victims = evicted.flatMap((eviction) => {
+      const signal = eviction.cause === "threshold" ? reclaim?.threshold.signal : eviction.cause;
+      return this.#evict(eviction, signal ?? eviction.cause, answer.id);
+    });
     if (victims.length > 0) this.#victims = victims;
     return problems;
   }
 
-  #evict(eviction: Eviction, decisionId: string | null, victims: Victim[]): string | null {
+  #evict(eviction: Eviction, signal: string, decisionId: string | null): readonly Victim[] {
     const { pod, reason, message, gracePeriodSeconds: graceSeconds, condition } = eviction;
     const known = this.#set.get(pod.uid);
-    if (known === null || known.record.state !== "lives") return null;
+    if (known === null || known.record.state !== "lives") return [];
     this.#eventsOf(known).warning(reason, message);
-    const sinceMs = this.#ports.clock.nowMs();
+    const { clock, counters } = this.#ports;
     const own = condition === null ? { isDisruption: false } : {};
-    const end = { cause: "evicted", reason, message, sinceMs, graceSeconds, decisionId, ...own } as const;
-    const fault = this.#door.onEnd(pod.uid, end);
-    if (fault !== null) return fault;
+    const end = {
+      cause: "evicted",
+      reason,
+      message,
+      sinceMs: clock.nowMs(),
+      graceSeconds,
+      decisionId,
+      ...own,
+    } as const;
+    this.#door.onEnd(pod.uid, end);
+    counters?.evicted(signal);
     const killMs = Math.max(LEAST_KILL_MS, (graceSeconds + Math.trunc(graceSeconds / 2)) * 1000);
-    victims.push({ uid: pod.uid, sinceMs, killMs, isTold: false });
-    return null;
+    return [{ uid: pod.uid, sinceMs: clock.monotonicMs(), killMs, isTold: false }];
   }
 
   #eventsOf({ pod }: KnownPod): PodEvents {

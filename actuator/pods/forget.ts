@@ -3,7 +3,7 @@ import { faultText } from "../containerd/fault.ts";
 import { removePodLogs } from "../containerd/logs.ts";
 import { mayRun } from "../lifecycle/instances.ts";
 import type { RuntimePod } from "../lifecycle/runtime-pod.ts";
-import { type LeftOver, removePodDirectory } from "./clean-up.ts";
+import { type LeftOver, removePodDirectory, removePodVolumes } from "./clean-up.ts";
 import { type OwnedRuntime, ownPartOf } from "./owned-runtime.ts";
 import { type PodIdentity, placesOf } from "./places.ts";
 import type { WorkerPorts } from "./worker.ts";
@@ -26,7 +26,6 @@ export async function forgetPod(
   { owner, roots, mounter }: Pick<WorkerPorts, "owner" | "roots" | "mounter">,
   { pod, seen, runtime, signal }: ForgetAsked,
 ): Promise<Forgotten> {
-  const left = (leftOvers: readonly LeftOver[]): Forgotten => ({ isGone: leftOvers.length === 0, leftOvers });
   if (seen !== null) {
     const own = ownPartOf(seen, owner);
     const running = mayRunStill(own);
@@ -43,6 +42,17 @@ export async function forgetPod(
   const files = await removePodDirectory(places.value, mounter);
   return left([...(logs.ok ? [] : [{ path: logDirectory, why: logs.error }]), ...files]);
 }
+
+/** Of a pod that has stopped: its containers, their logs and last words stay. */
+export async function forgetVolumes(
+  { roots, mounter }: Pick<WorkerPorts, "roots" | "mounter">,
+  pod: PodIdentity,
+): Promise<Forgotten> {
+  const places = placesOf(roots, pod);
+  return left(places.ok ? await removePodVolumes(places.value, mounter) : [{ path: pod.uid, why: places.error }]);
+}
+
+const left = (leftOvers: readonly LeftOver[]): Forgotten => ({ isGone: leftOvers.length === 0, leftOvers });
 
 /** A sandbox may be ready still: removing it stops it. */
 const mayRunStill = (own: RuntimePod): readonly LeftOver[] =>

@@ -1,6 +1,7 @@
-import { isStopped } from "../lifecycle/finished.ts";
+import { isOver, isStopped } from "../lifecycle/finished.ts";
 import type { LeftOver } from "./clean-up.ts";
 import type { Errands } from "./errands.ts";
+import type { Forgotten } from "./forget.ts";
 import type { ManagerPorts } from "./manager-ports.ts";
 import type { PodIdentity } from "./places.ts";
 import type { KnownPod, PodSet } from "./pod-set.ts";
@@ -12,7 +13,7 @@ export class Leavers {
   readonly #ports: ManagerPorts;
   readonly #set: PodSet;
   readonly #errands: Errands;
-  /** Ended pods of which nothing is left but their records. */
+  /** Ended pods that hold nothing more to take away. */
   readonly #cleared = new Set<string>();
 
   constructor(ports: ManagerPorts, set: PodSet, errands: Errands) {
@@ -24,17 +25,8 @@ export class Leavers {
   /** Takes away what is left of a pod that is over, and then its record. */
   forget(uid: string, then: () => void): void {
     const known = this.#set.get(uid);
-    const seen = this.#set.seen?.get(uid) ?? null;
-    if (known === null) {
-      this.#deleteRecord(uid, then);
-      return;
-    }
-    this.#errands.begin(uid, async (signal) => {
-      const { isGone, leftOvers } = await this.#ports.worker.forget(known.pod, seen, signal);
-      if (isGone) this.#deleteRecord(uid, then);
-      this.#tell(known.pod, leftOvers);
-      return isGone;
-    });
+    if (known === null) this.#deleteRecord(uid, then);
+    else this.#takeAway(known, this.#all(known), () => this.#deleteRecord(uid, then));
   }
 
   /** Something of the daemon's own that nobody knows any more: it is ended with the grace that the runtime was told. */
@@ -49,25 +41,34 @@ export class Leavers {
   }
 
   /**
-   * Takes away what evicted pods that nobody has deleted hold of the disk: the node needs it. Their records stay.
+   * Takes away what ended pods that nobody has deleted hold of the disk: their volumes, and of evicted ones all that they
+   * have, since the node needs it, however many are worked at. Their records stay.
    * kubelet 1.36: SyncTerminatedPod, and the containers of evicted pods in HandlePodReconcile.
    */
-  clearEvicted(untouched: (uid: string) => boolean): void {
+  clearEnded(untouched: (uid: string) => boolean, mostAtOnce: number): void {
     for (const known of this.#set.all()) {
-      const { state, end } = known.record;
-      const isEvicted = state === "ended" && end?.cause === "evicted";
-      if (isEvicted && untouched(known.uid) && !this.#cleared.has(known.uid)) this.#clear(known);
+      const { uid, pod, record, seen } = known;
+      if (record.state !== "ended" || this.#cleared.has(uid) || !untouched(uid)) continue;
+      const then = (): void => void this.#cleared.add(uid);
+      if (record.end?.cause === "evicted") this.#takeAway(known, this.#all(known), then);
+      else if (pod.spec.volumes.length > 0 && isOver(record, seen) && this.#errands.size < mostAtOnce)
+        this.#takeAway(known, () => this.#ports.worker.forgetVolumes(pod), then);
     }
   }
-  /** Nothing of an evicted pod is left that takes up room. */
+  /** Nothing of an ended pod is left that `clearEnded` takes away. */
   isCleared(uid: string): boolean {
     return this.#cleared.has(uid);
   }
 
-  #clear({ uid, pod, seen }: KnownPod): void {
+  #all({ pod, seen }: KnownPod) {
+    return (signal: AbortSignal): Promise<Forgotten> => this.#ports.worker.forget(pod, seen, signal);
+  }
+
+  /** `then`: once it is gone. */
+  #takeAway({ uid, pod }: KnownPod, work: (signal: AbortSignal) => Promise<Forgotten>, then: () => void): void {
     this.#errands.begin(uid, async (signal) => {
-      const { isGone, leftOvers } = await this.#ports.worker.forget(pod, seen, signal);
-      if (isGone) this.#cleared.add(uid);
+      const { isGone, leftOvers } = await work(signal);
+      if (isGone) then();
       this.#tell(pod, leftOvers);
       return isGone;
     });

@@ -1,8 +1,9 @@
-import { closeSync, constants, fsyncSync, openSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { LIMITS } from "../../api/model/limits.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { ownFolder } from "../folder.ts";
 import { readStateFiles, type StateFiles } from "../machine/state-files.ts";
+import { replaceText } from "../replace-text.ts";
 
 const PATHS: Readonly<Record<string, string>> = {
   cpu_manager_state: "cpu_manager_state",
@@ -32,15 +33,35 @@ export class ManagerFiles {
     return this.#files;
   }
 
-  /** `next` of a decision of the managers. INVARIANT: on the disk when it succeeds. True: something changed. */
+  /** The kubelet's words about one of its state files, and which one that is here. */
+  explained(message: string): string {
+    const here = Object.entries(PATHS).flatMap(([name, path]) =>
+      message.includes(`/${name}"`)
+        ? [`; here that is "${join(this.directory, path)}", to be deleted while the daemon does not run`]
+        : [],
+    );
+    return `${message}${here.join("")}`;
+  }
+
+  /**
+   * `next` of a decision of the managers. INVARIANT: on the disk when it succeeds, with its name. True: something changed.
+   * What could not be read back is not written: on an error of that kind all files are as they were.
+   */
   keep(next: unknown): Result<boolean, string> {
     const { assignments } = (next ?? {}) as { readonly assignments?: Readonly<Record<string, string>> };
     if (assignments === undefined) return ok(false);
     const known = this.#files.assignments ?? {};
     const changed = Object.entries(assignments).filter(([name, text]) => known[name] !== text && name in PATHS);
     if (changed.length === 0) return ok(false);
+    const fault = changed.map(([name, text]) => sizeFault(name, text)).find((f) => f !== undefined);
+    if (fault !== undefined) return err(`state files in ${this.directory}: ${fault}`);
     try {
-      for (const [name, text] of changed) replaceText(join(this.directory, PATHS[name] as string), text);
+      for (const [name, text] of changed) {
+        const file = join(this.directory, PATHS[name] as string);
+        ownFolder(dirname(file));
+        // without a line's end, as the kubelet's own reader wants it
+        replaceText(file, text);
+      }
     } catch (e) {
       return err(`state files in ${this.directory}: ${(e as Error).message}`);
     }
@@ -50,16 +71,10 @@ export class ManagerFiles {
   }
 }
 
-/** At every moment either the old or the new text is there, as the kubelet's own reader wants it: without a line's end. */
-function replaceText(file: string, text: string): void {
-  ownFolder(dirname(file));
-  const fresh = `${file}.new`;
-  const fd = openSync(fresh, constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW, 0o600);
-  try {
-    writeFileSync(fd, text);
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
-  }
-  renameSync(fresh, file);
+/** As many bytes as are read of a file, and as many characters as a snapshot takes; no text has more of these. */
+function sizeFault(name: string, text: string): string | undefined {
+  const bytes = Buffer.byteLength(text);
+  return bytes <= LIMITS.stateText
+    ? undefined
+    : `${name} would have ${bytes} bytes, and more than ${LIMITS.stateText} (the limit \`stateText\`) are not read back: it stays as it was`;
 }

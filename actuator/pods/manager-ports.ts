@@ -4,7 +4,9 @@ import type { Journal } from "../journal.ts";
 import type { PodContainer, RunnablePod } from "../lifecycle/pod.ts";
 import type { PassReport } from "../loop.ts";
 import type { MachineFacts } from "../machine/facts.ts";
-import type { DecisionClient, PodsRead, Problem } from "../ports.ts";
+import type { PassClock } from "../pass-clock.ts";
+import type { DecisionClient, LoopPorts, Problem } from "../ports.ts";
+import type { Counters } from "../status/counters.ts";
 import type { PodClock } from "./clock.ts";
 import type { ManagerFiles } from "./manager-files.ts";
 import type { CompleteContainer } from "./pod-set.ts";
@@ -15,9 +17,10 @@ import type { PodWorker } from "./worker.ts";
 /** Everything of the world that running pods touches. */
 export interface ManagerPorts {
   readonly clock: PodClock;
+  readonly evictionClock: PassClock;
   readonly runtime: Pick<PodRuntime, "pods" | "updateContainer">;
-  readonly worker: Pick<PodWorker, "sync" | "end" | "forget" | "clear">;
-  readonly readPods: () => Promise<PodsRead>;
+  readonly worker: Pick<PodWorker, "sync" | "end" | "forget" | "forgetVolumes" | "clear">;
+  readonly readPods: LoopPorts["readPods"];
   readonly readConfiguration: () => Promise<Result<unknown, Problem>>;
   readonly observeMachine: () => MachineFacts;
   readonly client: DecisionClient;
@@ -31,6 +34,8 @@ export interface ManagerPorts {
   readonly stats?: StatsSource;
   /** Frees what the node itself can free; answers whether anything was. */
   readonly reclaim?: (functions: readonly string[]) => Promise<void>;
+  /** What happens to pods is counted; absent: nowhere. */
+  readonly counters?: Pick<Counters, "restarted" | "refused" | "evicted" | "preempted">;
   readonly onEvent: OnPodEvent;
   readonly onProblem: (problem: Problem) => void;
   readonly onPass: (report: PassReport) => void;

@@ -1,29 +1,27 @@
-import { DEADLINE_MESSAGE, DEADLINE_REASON, isStopped, pastDeadline } from "../lifecycle/finished.ts";
+import type { QuantityList } from "../../api/model/decision.ts";
 import type { RunnablePod } from "../lifecycle/pod.ts";
 import type { PodEnd } from "../lifecycle/pod-end.ts";
-import { finishedPhase } from "../lifecycle/pod-status.ts";
 import type { PodRecord } from "../lifecycle/record.ts";
-import { resizeRestarts } from "../lifecycle/resize-restarts.ts";
 import { type RosterChange, rosterChanges } from "../lifecycle/roster.ts";
 import type { Problem } from "../ports.ts";
 import { CgroupPasses } from "./cgroup-passes.ts";
 import type { CgroupView } from "./cgroup-view.ts";
-import { type DesiredPods, desiredPodsReader, type RefusedManifest } from "./desired-pods.ts";
+import { type DesiredPods, desiredPodsReader, heldBack, nameOf, type RefusedManifest } from "./desired-pods.ts";
 import { Doorkeeper } from "./doorkeeper.ts";
 import { admitted, arrival } from "./entrance.ts";
 import { Evictor } from "./evictor.ts";
 import { LostDirectories } from "./lost-directories.ts";
 import type { ManagerPorts, ManagerSettings } from "./manager-ports.ts";
-import { endOf, waitingAgain } from "./pod-ends.ts";
-import { PodEvents } from "./pod-events.ts";
-import { type KnownPod, PodSet } from "./pod-set.ts";
+import { PodSet } from "./pod-set.ts";
 import { ResizeActuator } from "./resize/actuator.ts";
 import { Resizer } from "./resize/resizer.ts";
+import { Settler } from "./settler.ts";
 import { Workers } from "./workers.ts";
 
 /** What a turn saw that a person should know. */
 export interface TurnView {
-  readonly pods: readonly KnownPod[];
+  /** Of the manager's turns, from 1. */
+  readonly sequence: number;
   readonly refused: readonly RefusedManifest[];
   readonly problems: readonly Problem[];
   readonly notices: readonly Problem[];
@@ -46,22 +44,29 @@ export class PodManager {
   readonly #resizes: ResizeActuator;
   readonly #evictor: Evictor;
   readonly #lost: LostDirectories;
+  readonly #settler: Settler;
   #desired: DesiredPods | null = null;
+  readonly #standing: Record<"passes" | "evictor", readonly Problem[]> = { passes: [], evictor: [] };
   #sequence = 0;
 
   constructor(ports: ManagerPorts, settings: ManagerSettings) {
     this.#ports = ports;
-    this.#read = desiredPodsReader();
+    this.#read = desiredPodsReader(settings.nodeName);
     this.set = new PodSet(ports.records, settings.owner, settings.hostIPs, ports.complete);
     this.#workers = new Workers(ports, settings, this.set);
     this.#passes = new CgroupPasses(ports, settings, this.set);
-    this.#doorkeeper = new Doorkeeper(ports, settings, this.set, () => this.#passes.allocatable);
-    this.#resizer = new Resizer(ports, settings, this.set, this.#doorkeeper, () => this.#passes.allocatable);
+    this.#doorkeeper = new Doorkeeper(ports, settings, this.set, () => this.allocatable);
+    this.#resizer = new Resizer(ports, settings, this.set, this.#doorkeeper, () => this.allocatable);
     this.#lost = new LostDirectories(ports);
     this.#resizes = new ResizeActuator(ports, this.set, this.#passes, () => this.#doorkeeper.roomMade());
     this.#workers.mayRestart = (known) => this.#resizes.mayRestart(known);
     this.#doorkeeper.onEnd = (uid, end) => this.end(uid, end);
     this.#evictor = new Evictor(ports, settings, this.set, this.#doorkeeper);
+    this.#settler = new Settler(ports, this.set, {
+      leavers: this.#workers.leavers,
+      end: (uid, end) => this.end(uid, end),
+      roomMade: () => this.#doorkeeper.roomMade(),
+    });
     this.#evictor.isCleared = (uid) => this.#workers.leavers.isCleared(uid);
   }
 
@@ -69,12 +74,16 @@ export class PodManager {
   get view(): CgroupView | null {
     return this.#passes.current;
   }
+  /** What pods may have of this node; null: it was not decided yet. */
+  get allocatable(): QuantityList | null {
+    return this.#passes.allocatable;
+  }
 
   /** INVARIANT: never throws for what the world does. */
   async turn(): Promise<TurnView> {
     const problems: Problem[] = [];
     const untouched = this.#workers.idle();
-    const read = await this.#ports.readPods();
+    const read = await this.#ports.readPods(this.set.inForce());
     this.#desired = this.#read(read) ?? this.#desired;
     const looked = await this.#ports.runtime.pods();
     if (looked.ok) this.set.see(looked.value);
@@ -83,20 +92,28 @@ export class PodManager {
     const nowMs = this.#ports.clock.nowMs();
     if (looked.ok) {
       this.#note(read.pods === null, nowMs, problems);
-      this.#settle(untouched, nowMs, problems);
+      this.#settler.settle(untouched, nowMs);
     }
-    this.#sequence++;
+    const sequence = ++this.#sequence;
     // who is let in is asked about with what the node can give
-    if (this.#passes.allocatable === null) problems.push(...(await this.#passes.runIfDue(this.#sequence)));
-    problems.push(...(await this.#resizer.askWaiting(this.#sequence)));
-    problems.push(...(await this.#doorkeeper.admitWaiting(this.#sequence)));
+    if (this.allocatable === null) await this.#look("passes", sequence);
+    problems.push(...(await this.#resizer.askWaiting(sequence)));
+    problems.push(...(await this.#doorkeeper.admitWaiting(sequence)));
     this.#resizes.look();
-    problems.push(...(await this.#passes.runIfDue(this.#sequence)));
+    await this.#look("passes", sequence);
     problems.push(...this.#resizes.settle());
-    if (looked.ok) this.#workers.putToWork(untouched, this.#passes.current);
-    problems.push(...(await this.#evictor.runIfDue(this.#sequence)));
+    if (looked.ok) this.#workers.putToWork(untouched, this.view);
+    await this.#look("evictor", sequence);
+    problems.push(...this.#standing.passes, ...this.#standing.evictor);
+    for (const message of this.set.records.writeLate()) problems.push({ from: "pods", message });
     const { refused = [], notices = [] } = this.#desired ?? {};
-    return { pods: [...this.set.all()], refused, problems, notices, hears: looked.ok };
+    return { sequence, refused, problems, notices, hears: looked.ok };
+  }
+
+  /** What a look met stands until the next one. */
+  async #look(by: "passes" | "evictor", sequence: number): Promise<void> {
+    const looks = { passes: this.#passes, evictor: this.#evictor };
+    this.#standing[by] = (await looks[by].runIfDue(sequence)) ?? this.#standing[by];
   }
 
   /** Ends when no work at any pod is under way. */
@@ -118,6 +135,8 @@ export class PodManager {
     const changes = rosterChanges({
       desired: desired?.pods ?? new Map(),
       whole: !isUnread && desired?.whole === true,
+      unread: isUnread ? null : (desired?.unread ?? null),
+      files: desired?.files ?? new Map(),
       refused: new Set(desired?.refused.map(({ pod }) => pod)),
       records: this.set.records.entries(),
       seen: this.set.seen,
@@ -128,6 +147,8 @@ export class PodManager {
       const noted = this.#noteOne(change, nowMs);
       if (noted !== null) problems.push({ from: "pods", message: noted });
     }
+    const held = changes.flatMap((change) => (change.kind === "stays" ? [this.#nameOf(change.uid)] : []));
+    if (held.length > 0) problems.push(heldBack(held, desired?.unread ?? []));
     if (!isUnread && desired?.whole === true) this.#lost.look([this.set.seen, this.set.records.known]);
   }
 
@@ -135,21 +156,39 @@ export class PodManager {
   #noteOne(change: RosterChange, nowMs: number): string | null {
     switch (change.kind) {
       case "comes":
-        this.set.records.note(change.pod.uid, arrival(change.pod, nowMs));
+        this.set.records.note(change.pod.uid, arrival(change.pod, nowMs, this.#fileOf(change.pod.uid)));
         return null;
       case "adopts":
-        return this.#put(change.pod.uid, admitted(arrival(change.pod, nowMs), nowMs));
+        return this.#put(change.pod.uid, admitted(arrival(change.pod, nowMs, this.#fileOf(change.pod.uid)), nowMs));
       case "changes":
         return this.#change(change.uid, change.pod);
       case "ends":
-        return this.end(change.uid, change.end);
+        this.end(change.uid, change.end);
+        return null;
       case "leaves":
         this.#workers.leavers.forget(change.uid, () => this.#doorkeeper.roomMade());
         return null;
       case "orphan":
         this.#workers.leavers.endOrphan(change.uid);
         return null;
+      case "moves":
+        return this.#move(change.uid, change.file);
+      case "stays":
+        return null;
     }
+  }
+
+  #fileOf(uid: string): string | undefined {
+    return this.#desired?.files.get(uid);
+  }
+  #nameOf(uid: string): string {
+    const record = this.set.records.get(uid);
+    return record === undefined ? uid : nameOf(record.pod);
+  }
+
+  #move(uid: string, file: string): string | null {
+    const record = this.set.records.get(uid);
+    return record === undefined ? null : this.#put(uid, { ...record, file });
   }
 
   #change(uid: string, pod: RunnablePod): string | null {
@@ -160,56 +199,12 @@ export class PodManager {
     return null;
   }
 
-  /** INVARIANT: that a pod is to end lies on the disk before anything of it is stopped. Answers why it does not. */
-  end(uid: string, end: PodEnd): string | null {
+  /** INVARIANT: that a pod is to end is in its record before anything of it is stopped. */
+  end(uid: string, end: PodEnd): void {
     const record = this.set.records.get(uid);
-    if (record === undefined) return null;
+    if (record === undefined) return;
     this.#workers.interrupt(uid);
-    return this.#put(uid, { ...record, state: "ends", end });
-  }
-
-  /** What has come to its end since the last turn. */
-  #settle(untouched: (uid: string) => boolean, nowMs: number, problems: Problem[]): void {
-    for (const known of this.set.living()) {
-      if (!untouched(known.uid)) continue;
-      const fault = known.record.state === "ends" ? this.#settleEnding(known, nowMs) : this.#settleLiving(known, nowMs);
-      if (fault !== null) problems.push({ from: "pods", message: fault });
-    }
-  }
-
-  #settleEnding(known: KnownPod, nowMs: number): string | null {
-    const { uid, pod, record, seen } = known;
-    if (!isStopped(seen)) return null;
-    if (record.end?.cause === "deleted") {
-      // it holds its room for as long as its record is there
-      this.#workers.leavers.forget(uid, () => this.#doorkeeper.roomMade());
-      return null;
-    }
-    this.#doorkeeper.roomMade();
-    // nobody else would ever start a static pod again
-    if (pod.isStatic || record.end?.cause === "drained") return this.#put(uid, waitingAgain(record));
-    return this.#put(uid, this.#endedRecord(known, nowMs));
-  }
-
-  #settleLiving(known: KnownPod, nowMs: number): string | null {
-    const { uid, pod, record, seen } = known;
-    if (pastDeadline(pod, record.admittedAtMs, nowMs)) {
-      this.#eventsOf(pod).normal(DEADLINE_REASON, DEADLINE_MESSAGE);
-      return this.end(uid, endOf("deadline", DEADLINE_REASON, DEADLINE_MESSAGE, nowMs));
-    }
-    if (seen === null || !isStopped(seen) || resizeRestarts(record, seen).size > 0) return null;
-    if (finishedPhase(pod, seen, this.set.statusOf(known, nowMs)) === null) return null;
-    this.#doorkeeper.roomMade();
-    return this.#put(uid, this.#endedRecord(known, nowMs));
-  }
-
-  #endedRecord(known: KnownPod, nowMs: number): PodRecord {
-    const record: PodRecord = { ...known.record, state: "ended" };
-    return { ...record, status: { ...this.set.statusOf({ ...known, record }, nowMs) } };
-  }
-
-  #eventsOf(pod: RunnablePod): PodEvents {
-    return new PodEvents(pod, this.#ports.clock, this.#ports.onEvent);
+    this.set.records.hold(uid, { ...record, state: "ends", end });
   }
 
   #put(uid: string, record: PodRecord): string | null {

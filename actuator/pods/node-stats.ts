@@ -1,12 +1,16 @@
 import { existsSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Hierarchy } from "../cgroupfs/hierarchy.ts";
 import type { Connection } from "../containerd/connection.ts";
 import { containerLayers } from "../containerd/container-layers.ts";
 import { type ImageFileSystems, mountPointsOf, observeImageFileSystems } from "../containerd/file-systems.ts";
 import type { MachineFacts } from "../machine/facts.ts";
 import { summaryOf } from "../machine/summary.ts";
+import { plain } from "../snapshot.ts";
 import { readUsages } from "../stats/cgroup-usage.ts";
+import { DiskFill } from "../stats/disk-fill.ts";
 import { DiskUsage } from "../stats/disk-usage.ts";
+import type { DiskPlace } from "../stats/disk-walk.ts";
 import { cgroupLooks, diskPlaces, type PodLook } from "../stats/pod-look.ts";
 import { podUsageOf } from "../stats/pod-usage.ts";
 import { podStatsOf, podsCgroupStats, type Seen } from "../stats/summary.ts";
@@ -24,16 +28,21 @@ export interface StatsPorts {
   readonly nodeName: string;
 }
 const PODS_CGROUP = "/kubepods";
+/** Of a disk that fills: how old what was counted may be, and how long is waited for it. */
+const FRESH_MS = 3000;
+const MEASURE_MS = 2000;
 
 /** What the node and its pods use: for what is decided, and for people. */
 export class NodeStats {
   readonly #ports: StatsPorts;
   readonly #history = new UsageHistory();
   readonly #disk = new DiskUsage();
+  readonly #fill: DiskFill;
   #usages: ReadonlyMap<string, PodUsage> = new Map();
 
   constructor(ports: StatsPorts) {
     this.#ports = ports;
+    this.#fill = new DiskFill(ports.roots.podsDirectory);
   }
 
   /** Of the last look, by pod's uid. */
@@ -45,7 +54,7 @@ export class NodeStats {
   async look(pods: readonly KnownPod[], view: CgroupView | null): Promise<Readonly<Record<string, unknown>>> {
     const { connection, hierarchy, observeMachine, nodeName } = this.#ports;
     const looks = pods.flatMap((known) => this.#lookOf(known, view));
-    void this.#disk.look(diskPlaces(looks)).catch(() => {});
+    await this.#measure(diskPlaces(looks));
     const [layers, fileSystems] = await Promise.all([containerLayers(connection), this.#fileSystems()]);
     const machine = observeMachine();
     const usages = readUsages(hierarchy, cgroupLooks(PODS_CGROUP, looks));
@@ -61,7 +70,20 @@ export class NodeStats {
     const { node } = summaryOf(machine, nodeName, fileSystems);
     const systemContainers = [podsCgroupStats(PODS_CGROUP, seen)];
     const podStats = looks.map((look) => podStatsOf(look, seen)).filter((stats) => stats !== null);
-    return JSON.parse(JSON.stringify({ node: { ...node, systemContainers }, pods: podStats }));
+    return plain({ node: { ...node, systemContainers }, pods: podStats });
+  }
+
+  /** While a disk fills, who fills it is counted before anybody is chosen; else nobody waits for it. */
+  async #measure(places: readonly DiskPlace[]): Promise<void> {
+    if (!this.#fill.hasFilled()) {
+      void this.#disk.look(places).catch(() => {});
+      return;
+    }
+    const enough = new AbortController();
+    const late = sleep(MEASURE_MS, undefined, { signal: enough.signal });
+    await Promise.race([this.#disk.lookAgain(places, FRESH_MS), late]).catch(() => {});
+    enough.abort();
+    await late.catch(() => {});
   }
 
   async close(): Promise<void> {

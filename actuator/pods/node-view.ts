@@ -1,9 +1,11 @@
 import type { PassReport } from "../loop.ts";
+import { harmlessCause } from "../plan/drift.ts";
 import type { Problem } from "../ports.ts";
 import type { CgroupRow, NodeStatus, PodUsage, SeenEvent } from "../status/node-status.ts";
+import { passFigures, type TurnFigures } from "../status/pass-figures.ts";
 import type { RefusedManifest } from "./desired-pods.ts";
 import { podRow } from "./pod-row.ts";
-import type { PodSet } from "./pod-set.ts";
+import type { KnownPod, PodSet } from "./pod-set.ts";
 
 export interface NodeViewParts {
   readonly nowMs: number;
@@ -11,12 +13,7 @@ export interface NodeViewParts {
   readonly set: PodSet;
   readonly runtime: NodeStatus["runtime"];
   /** How the last turn went; null: none has ended. */
-  readonly turn: {
-    readonly sequence: number;
-    readonly at: string;
-    readonly cpuMs: number;
-    readonly tookMs: number;
-  } | null;
+  readonly turn: TurnFigures | null;
   readonly pass: PassReport | null;
   readonly usages: ReadonlyMap<string, PodUsage>;
   readonly problems: readonly Problem[];
@@ -29,10 +26,12 @@ export function nodeView(parts: NodeViewParts): NodeStatus {
   const { nowMs, nodeName, set, runtime, turn, pass, usages, problems, refused, events } = parts;
   const cgroups = cgroupRows(pass);
   const cpusets = cpusetsOf(pass);
+  const isUnheard = ({ record: { state } }: KnownPod): boolean =>
+    set.seen === null && (state === "lives" || state === "ends");
   const pods = [...set.all()].map((known) =>
     podRow({
       known,
-      status: set.statusOf(known, nowMs),
+      status: isUnheard(known) ? null : set.statusOf(known, nowMs),
       cgroups: cgroups.get(known.uid) ?? [],
       cpusets: cpusets.get(known.uid) ?? new Map(),
       usage: usages.get(known.uid) ?? null,
@@ -47,36 +46,35 @@ export function nodeView(parts: NodeViewParts): NodeStatus {
     pass: turn === null ? null : { ...turn, ...passFigures(pass) },
     pods,
     problems: [...new Set(problems.map(({ from, message }) => `${from}: ${message}`))],
-    refusedManifests: refused.map(({ pod, faults }) => ({ pod, faults })),
+    refusedManifests: refused,
     events,
   };
 }
 
-const passFigures = (pass: PassReport | null) => ({
-  wrote: pass?.applied?.results.filter(({ status }) => status === "applied").length ?? 0,
-  drift: pass?.drift.length ?? 0,
-  decidedBy: pass?.decidedBy ?? null,
-});
-
-/** By uid. What differed when it was looked at, and was not put right then, differs still. */
+/** By uid, as the files were after the pass. */
 export function cgroupRows(pass: PassReport | null): ReadonlyMap<string, readonly CgroupRow[]> {
   const rows = new Map<string, CgroupRow[]>();
   if (pass?.cgroups === null || pass === null) return rows;
-  const done = new Set(
-    (pass.applied?.results ?? []).flatMap(({ step, status }) =>
-      step.op === "write" && (status === "applied" || status === "unchanged") ? [`${step.path} ${step.file}`] : [],
-    ),
-  );
-  const differing = new Map(pass.drift.map((drift) => [`${drift.path} ${drift.file}`, drift] as const));
+  const { differs } = pass;
+  const differing = new Map(differs?.map((one) => [`${one.path} ${one.file}`, one] as const));
+  const faults = faultsByFile(pass);
   for (const { pod, level, containerId, path, files } of pass.cgroups.cgroups) {
     if (pod === null || (level === "container" && containerId === null)) continue;
     const row = files.map(({ path: file, value }) => {
-      const drift = done.has(`${path} ${file}`) ? undefined : differing.get(`${path} ${file}`);
-      return { file, wanted: value, actual: drift?.actual ?? value };
+      const one = differing.get(`${path} ${file}`);
+      const actual = differs === null ? null : one === undefined ? value : one.actual;
+      return { file, wanted: value, actual, harmless: one && harmlessCause(one), fault: faults.get(`${path} ${file}`) };
     });
     rows.set(pod.uid, [...(rows.get(pod.uid) ?? []), { path, files: row }]);
   }
   return rows;
+}
+
+function faultsByFile({ applied }: PassReport): ReadonlyMap<string, string> {
+  const faults = new Map<string, string>();
+  for (const { step, status, message } of applied?.results ?? [])
+    if (step.op === "write" && status === "failed") faults.set(`${step.path} ${step.file}`, message);
+  return faults;
 }
 
 /** By uid and container. */

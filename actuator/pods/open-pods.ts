@@ -1,17 +1,16 @@
 import { mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { QuantityList } from "../../api/model/decision.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import type { Hierarchy } from "../cgroupfs/hierarchy.ts";
 import type { ActuatorConfig } from "../config.ts";
 import { openConnection } from "../containerd/connection.ts";
 import { podRuntimeOver } from "../containerd/pods.ts";
+import { KnownVersion } from "../containerd/readiness.ts";
 import type { Journal } from "../journal.ts";
 import { containerHash } from "../lifecycle/config/container-hash.ts";
-import type { RunnablePod } from "../lifecycle/pod.ts";
-import type { PassReport } from "../loop.ts";
-import type { LoopPorts } from "../ports.ts";
-import type { CgroupView } from "./cgroup-view.ts";
+import { PassClock } from "../pass-clock.ts";
+import type { LoopPorts, Problem } from "../ports.ts";
+import type { Counters } from "../status/counters.ts";
 import { systemClock } from "./clock.ts";
 import { Images } from "./images.ts";
 import { lastWords } from "./last-words.ts";
@@ -25,14 +24,22 @@ import { configuredOf, hostAddresses, thisNode } from "./this-node.ts";
 import { PodWorker } from "./worker.ts";
 import { cgroupParentOf } from "./workers.ts";
 
-export interface PodsShared extends Pick<LoopPorts, "client" | "readPods" | "readConfiguration" | "observeMachine"> {
+export interface PodsShared
+  extends Pick<LoopPorts, "client" | "readPods" | "readConfiguration" | "configurationNotices" | "observeMachine"> {
   readonly hierarchy: Hierarchy;
   readonly journal: Journal;
 }
-export type PodsEvents = Pick<ManagerPorts, "onEvent" | "onProblem" | "onPass" | "onWorked" | "reclaim">;
+export interface PodsEvents extends Pick<ManagerPorts, "onEvent" | "onProblem" | "onPass" | "onWorked" | "reclaim"> {
+  readonly counters: Counters;
+}
 export interface OpenPods {
   readonly manager: PodManager;
   readonly stats: NodeStats;
+  readonly version: KnownVersion;
+  /** What was left out of the configuration. */
+  readonly notices: () => readonly Problem[];
+  /** What the API does wrong. */
+  readonly faults: () => readonly Problem[];
   readonly close: () => Promise<void>;
 }
 
@@ -45,6 +52,7 @@ export async function openPods(
   const connection = openConnection({
     endpoint: config.runtimeEndpoint,
     timeoutMs: config.runtimeTimeoutSeconds * 1000,
+    onFault: events.counters.runtimeCallFailed,
   });
   if (!connection.ok) return connection;
   const runtime = podRuntimeOver(connection.value);
@@ -59,7 +67,8 @@ export async function openPods(
   }
   const first = await shared.readConfiguration();
   if (!first.ok) return err(first.error.message);
-  const known = new Known(first.value);
+  // the last that could be read
+  let configuration = first.value;
   const roots = { podsDirectory: config.podsDirectory, podLogsDirectory: config.podLogsDirectory };
   const { serializeImagePulls, maxParallelImagePulls } = configuredOf(first.value);
   const worker = new PodWorker({
@@ -74,9 +83,12 @@ export async function openPods(
     owner: config.cgroupRoot,
     roots,
     node: () =>
-      thisNode(known.configuration, shared.hierarchy.version, known.allocatable, dirname(config.podsDirectory)),
-    cgroupParentOf: (pod) => known.cgroupParentOf(pod, config.cgroupRoot),
-    memoryBytes: (pod) => known.memoryBytesOf(pod),
+      thisNode(configuration, shared.hierarchy.version, manager.allocatable ?? {}, dirname(config.podsDirectory)),
+    cgroupParentOf: ({ uid }) => (manager.view === null ? "" : cgroupParentOf(manager.view, uid, config.cgroupRoot)),
+    memoryBytes: ({ uid }) => {
+      const limit = manager.view?.pods.get(uid)?.memory ?? -1;
+      return limit > 0 ? limit : null;
+    },
   });
   const { observeMachine, hierarchy } = shared;
   const stats = new NodeStats({
@@ -86,23 +98,24 @@ export async function openPods(
     roots,
     nodeName: config.nodeName,
   });
-  const manager = new PodManager(
+  const manager: PodManager = new PodManager(
     {
       ...shared,
       ...events,
-      readConfiguration: async () => known.note(await shared.readConfiguration()),
+      readConfiguration: async () => {
+        const read = await shared.readConfiguration();
+        if (read.ok) configuration = read.value;
+        return read;
+      },
       clock: systemClock,
+      evictionClock: new PassClock(config.stateDir, "eviction"),
       runtime,
       worker,
       records: records.value,
       files: new ManagerFiles(join(config.stateDir, "managers")),
       complete: lastWords(roots),
       hashOf: containerHash,
-      stats: () => stats.look(manager.set.living(), known.view),
-      onPass: (report) => {
-        known.notePass(report, manager.view);
-        events.onPass(report);
-      },
+      stats: () => stats.look(manager.set.living(), manager.view),
     },
     settingsOf(config),
   );
@@ -110,7 +123,14 @@ export async function openPods(
     await stats.close();
     runtime.close();
   };
-  return ok({ manager, stats, close });
+  return ok({
+    manager,
+    stats,
+    version: new KnownVersion(connection.value),
+    notices: () => shared.configurationNotices?.() ?? [],
+    faults: () => (shared.client.fault ? [shared.client.fault] : []),
+    close,
+  });
 }
 
 /** What may change while the daemon runs is read when it is used. */
@@ -134,29 +154,3 @@ const settingsOf = (config: ActuatorConfig): ManagerSettings => ({
   },
   mostAtOnce: 8,
 });
-
-/** What the last pass told, for those who start containers. */
-class Known {
-  configuration: unknown;
-  allocatable: QuantityList = {};
-  view: CgroupView | null = null;
-
-  constructor(configuration: unknown) {
-    this.configuration = configuration;
-  }
-  note<R extends Result<unknown, unknown>>(read: R): R {
-    if (read.ok) this.configuration = read.value;
-    return read;
-  }
-  notePass({ allocatable }: PassReport, view: CgroupView | null): void {
-    if (allocatable !== null) this.allocatable = allocatable.allocatable;
-    this.view = view;
-  }
-  cgroupParentOf({ uid }: RunnablePod, root: string): string {
-    return this.view === null ? "" : cgroupParentOf(this.view, uid, root);
-  }
-  memoryBytesOf({ uid }: RunnablePod): number | null {
-    const limit = this.view?.pods.get(uid)?.memory ?? -1;
-    return limit > 0 ? limit : null;
-  }
-}

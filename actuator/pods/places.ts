@@ -60,6 +60,12 @@ export const ownMountPlaces = ({ podDirectory }: PodPlaces): readonly string[] =
   join(podDirectory, VOLUME_SUBPATHS),
 ];
 
+/** What a pod's volumes lie in, with what is mounted for them. */
+export const volumePlaces = ({ podDirectory }: PodPlaces): readonly string[] => [
+  join(podDirectory, "volumes"),
+  join(podDirectory, VOLUME_SUBPATHS),
+];
+
 /** INVARIANT: what comes out lies below `root`; each part is the name of one entry. */
 export function below(root: string, ...parts: readonly string[]): Result<string, string> {
   const wrong = parts.find((part) => !isEntryName(part));

@@ -1,6 +1,3 @@
-import { qosClass } from "../../api/decide/resources/qos.ts";
-import { pod as podSchema } from "../../api/model/pod.ts";
-import { withDefaultRequests } from "../../api/model/pod-defaults.ts";
 import type { HeldBack } from "../lifecycle/actions.ts";
 import { isStopped } from "../lifecycle/finished.ts";
 import type { RunnablePod } from "../lifecycle/pod.ts";
@@ -9,7 +6,10 @@ import type { PodRecord } from "../lifecycle/record.ts";
 import { OWNER, type RuntimeContainer, type RuntimePod, type RuntimePods } from "../lifecycle/runtime-pod.ts";
 import { runnablePod } from "../lifecycle/spec/runnable-pod.ts";
 import type { StartError } from "../lifecycle/status/containers.ts";
-import type { ContainerStatus, PodStatus, QosClass } from "../lifecycle/status/status.ts";
+import type { ContainerStatus, PodStatus } from "../lifecycle/status/status.ts";
+import type { PodsInForce } from "../ports.ts";
+import { classOf } from "./decoded-pod.ts";
+import { nameOf } from "./desired-pods.ts";
 import type { PodRecords } from "./records.ts";
 
 /** Adds what the machine knows of a container, and the runtime does not: its last words. */
@@ -44,7 +44,6 @@ export class PodSet {
   readonly #owner: string;
   readonly #hostIPs: readonly string[];
   readonly #pods = new WeakMap<object, RunnablePod>();
-  readonly #classes = new WeakMap<object, QosClass>();
   readonly #worked = new Map<string, Worked>();
   readonly #told = new Map<string, Told>();
   readonly #complete: CompleteContainer;
@@ -88,6 +87,13 @@ export class PodSet {
     const pod = record === undefined ? null : this.podOf(record);
     return record === undefined || pod === null ? null : { uid, pod, record, seen: this.#seen?.get(uid) ?? null };
   }
+  /** By `NAMESPACE/NAME`; of two, the one that lives, else the first. */
+  inForce(): PodsInForce {
+    const names = new Map<string, { uid: string; file: string | undefined }>();
+    for (const [uid, { pod, file, state }] of this.records.entries())
+      if (state === "lives" || !names.has(nameOf(pod))) names.set(nameOf(pod), { uid, file });
+    return names;
+  }
   /** Those that hold room on the node. */
   living(): readonly KnownPod[] {
     return [...this.all()].filter(({ record }) => record.state === "lives" || record.state === "ends");
@@ -126,7 +132,7 @@ export class PodSet {
       inForce: record.resize?.actuation?.former ?? {},
       nowMs,
       hostIPs: this.#hostIPs,
-      qosClass: this.classOf(pod),
+      qosClass: classOf(pod),
       previous,
       ...worked,
     });
@@ -148,16 +154,6 @@ export class PodSet {
       const form = forms.get(known.uid) ?? known.record.pod;
       return { ...form, status: form === known.record.pod ? status : withoutResources(status) };
     });
-  }
-
-  classOf(pod: RunnablePod): QosClass {
-    const known = this.#classes.get(pod.object);
-    if (known !== undefined) return known;
-    const { status: _status, ...object } = pod.object;
-    const parsed = podSchema.safeParse(object);
-    const found = parsed.success ? qosClass(withDefaultRequests(parsed.data)) : "BestEffort";
-    this.#classes.set(pod.object, found);
-    return found;
   }
 
   #ownOf(pod: RuntimePod): RuntimePod | null {

@@ -3,13 +3,15 @@ import { readdirSync, readFileSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { ownFolder } from "../folder.ts";
-import { replaceFile } from "../journal-file.ts";
+import { type JournalError, replaceFile } from "../journal-file.ts";
 import type { PodRecord } from "../lifecycle/record.ts";
 
 /** The daemon's own records of pods: a file a pod, read once, written when one changes. */
 export class PodRecords {
   readonly #directory: string;
   readonly #records = new Map<string, PodRecord>();
+  /** Uids of those that the disk has in an older form, or not at all. */
+  readonly #unwritten = new Set<string>();
 
   private constructor(directory: string) {
     this.#directory = directory;
@@ -44,15 +46,38 @@ export class PodRecords {
     return this.#records.size;
   }
 
-  /** INVARIANT: on the disk when it succeeds; else as it was before. */
+  /** INVARIANT: on the disk when it succeeds; else a pod that is to live is as it was before. */
   put(uid: string, record: PodRecord): Result<null, string> {
-    const written = replaceFile(this.#file(uid), [JSON.stringify({ uid, record })]);
-    if (!written.ok) {
-      remove(`${this.#file(uid)}.new`);
-      return err(`the record of pod ${uid}: ${written.error.message}`);
+    if (record.state !== "lives") {
+      this.hold(uid, record);
+      return ok(null);
     }
+    const written = this.#write(uid, record);
+    if (!written.ok) return err(`the record of pod ${uid}: ${written.error.message}`);
     this.#records.set(uid, record);
+    this.#unwritten.delete(uid);
     return ok(null);
+  }
+
+  /**
+   * Of one that comes to its end, or waits: it holds whatever the disk says, or a pod that fills the disk could never be
+   * ended. `writeLate` writes it; until then a crash forgets it, and the pod is ended anew.
+   */
+  hold(uid: string, record: PodRecord): void {
+    this.#records.set(uid, record);
+    if (this.#write(uid, record).ok) this.#unwritten.delete(uid);
+    else this.#unwritten.add(uid);
+  }
+
+  /** Tries again to write what the disk did not take. Answers what it still does not. */
+  writeLate(): readonly string[] {
+    return [...this.#unwritten].flatMap((uid) => {
+      const record = this.#records.get(uid);
+      const written = record === undefined ? ok(0) : this.#write(uid, record);
+      if (written.ok) this.#unwritten.delete(uid);
+      if (written.ok) return [];
+      return [`the record of pod ${uid} cannot be written yet (${written.error.errno}): it is ended all the same`];
+    });
   }
 
   /** Known until the next start, whatever the disk says: what a crash may forget. */
@@ -68,7 +93,12 @@ export class PodRecords {
         return err(`the record of pod ${uid}: ${(e as Error).message}`);
     }
     this.#records.delete(uid);
+    this.#unwritten.delete(uid);
     return ok(null);
+  }
+
+  #write(uid: string, record: PodRecord): Result<number, JournalError> {
+    return replaceFile(this.#file(uid), [JSON.stringify({ uid, record })]);
   }
 
   /** Any text may be a uid; a file's name may not be any text. */
@@ -87,13 +117,6 @@ export class PodRecords {
     }
   }
 }
-/** What a full disk cut short. */
-function remove(file: string): void {
-  try {
-    unlinkSync(file);
-  } catch {
-    // it never was there
-  }
-}
+
 const SUFFIX = ".pod.json";
 const PLAIN = /^[A-Za-z0-9][A-Za-z0-9-]{0,127}$/;

@@ -6,7 +6,7 @@ import type { RunnablePod } from "../lifecycle/pod.ts";
 import type { RuntimePod } from "../lifecycle/runtime-pod.ts";
 import { type LeftOver, removeLostDirectories } from "./clean-up.ts";
 import type { PodClock } from "./clock.ts";
-import { type Forgotten, forgetPod } from "./forget.ts";
+import { type Forgotten, forgetPod, forgetVolumes } from "./forget.ts";
 import type { ContainerFault, Images } from "./images.ts";
 import type { Mounter } from "./mounter.ts";
 import { OwnedRuntime, ownPartOf } from "./owned-runtime.ts";
@@ -116,11 +116,12 @@ export class PodWorker {
    */
   async forget(pod: PodIdentity, seen: RuntimePod | null, signal: AbortSignal): Promise<Forgotten> {
     const { runtime } = this.#of(pod, seen);
-    try {
-      return await forgetPod(this.#ports, { pod, seen, runtime, signal });
-    } catch (error) {
-      return { isGone: false, leftOvers: [{ path: `${pod.namespace}/${pod.name}`, why: unexpected(error) }] };
-    }
+    return forgotten(pod, forgetPod(this.#ports, { pod, seen, runtime, signal }));
+  }
+
+  /** Removes the volumes of a pod that has ended, and nothing else of it. INVARIANT: asked when nothing of it runs. */
+  forgetVolumes(pod: PodIdentity): Promise<Forgotten> {
+    return forgotten(pod, forgetVolumes(this.#ports, pod));
   }
 
   /** Removes the directories of all pods but these. What stays is named. */
@@ -141,6 +142,12 @@ export class PodWorker {
     };
   }
 }
+
+const forgotten = (pod: PodIdentity, work: Promise<Forgotten>): Promise<Forgotten> =>
+  work.catch((error: unknown) => ({
+    isGone: false,
+    leftOvers: [{ path: `${pod.namespace}/${pod.name}`, why: unexpected(error) }],
+  }));
 
 const bareStops = (own: RuntimePod) =>
   own.containers

@@ -55,7 +55,7 @@ export class Workers {
   /** Gives every pod that needs it its next piece of work. */
   putToWork(untouched: (uid: string) => boolean, view: CgroupView | null): void {
     this.#view = view;
-    this.leavers.clearEvicted(untouched);
+    this.leavers.clearEnded(untouched, this.#settings.mostAtOnce);
     for (const known of this.#set.living()) {
       if (!untouched(known.uid) || this.#errands.has(known.uid)) continue;
       if (known.record.state === "ends") this.#endOne(known);
@@ -115,6 +115,8 @@ export class Workers {
       const valuesOf = (name: string) => this.#view?.pods.get(uid)?.values.get(name) ?? null;
       const synced = await this.#ports.worker.sync({ pod, seen, actions, valuesOf, signal });
       this.#noteSynced(uid, starts, synced);
+      const isAgain = (name: string): boolean => seen?.containers.some((one) => one.name === name) === true;
+      this.#ports.counters?.restarted(synced.started.filter(isAgain).length);
       // what is over and stopped already is not brought further by being stopped once more
       const isVain = actions.killPod && !actions.createSandbox && isStopped(seen);
       return synced.undecided.length === 0 && !isVain;

@@ -29,8 +29,10 @@ export interface DiskLook {
 
 interface Counted {
   readonly place: DiskPlace;
-  walk: { readonly walk: DiskWalk; readonly at: string } | null;
+  walk: { readonly walk: DiskWalk; readonly at: string; readonly beganMs: number } | null;
   figure: DiskFigure | null;
+  /** When its last whole walk was begun. */
+  walkedMs: number;
   dueMs: number;
   /** The turn in which it was last walked: who waited longest goes first. */
   turn: number;
@@ -69,19 +71,29 @@ export class DiskUsage {
 
   /** Counts what is due of these places and forgets all others: all with an empty list. While one call runs, another is the same one. */
   look(places: readonly DiskPlace[]): Promise<DiskLook> {
-    this.#running ??= this.#look(places).finally(() => {
+    return this.#running ?? this.#run(places, Number.POSITIVE_INFINITY);
+  }
+
+  /** As `look`, after the one that runs, and counts again what was counted longer ago than that. */
+  async lookAgain(places: readonly DiskPlace[], mostAgeMs: number): Promise<DiskLook> {
+    while (this.#running !== null) await this.#running;
+    return this.#run(places, mostAgeMs);
+  }
+
+  #run(places: readonly DiskPlace[], mostAgeMs: number): Promise<DiskLook> {
+    this.#running = this.#look(places, mostAgeMs).finally(() => {
       this.#running = null;
     });
     return this.#running;
   }
 
-  async #look(places: readonly DiskPlace[]): Promise<DiskLook> {
+  async #look(places: readonly DiskPlace[], mostAgeMs: number): Promise<DiskLook> {
     this.#keepOnly(places);
     const mounted = mountPoints();
     const { monotonicMs } = this.#options;
     const nowMs = monotonicMs();
     const queue = [...this.#counted.values()]
-      .filter(({ walk, dueMs }) => walk !== null || nowMs >= dueMs)
+      .filter(({ walk, dueMs, walkedMs }) => walk !== null || nowMs >= dueMs || nowMs - walkedMs > mostAgeMs)
       .sort((a, b) => a.turn - b.turn);
     let left = this.#options.entriesPerLook;
     let sliceEndMs = nowMs + SLICE_MS;
@@ -106,20 +118,23 @@ export class DiskUsage {
     }
     for (const place of places) {
       if (this.#counted.has(place.path)) continue;
-      this.#counted.set(place.path, { place, walk: null, figure: null, dueMs: Number.NEGATIVE_INFINITY, turn: 0 });
+      const never = { walkedMs: Number.NEGATIVE_INFINITY, dueMs: Number.NEGATIVE_INFINITY };
+      this.#counted.set(place.path, { place, walk: null, figure: null, ...never, turn: 0 });
     }
   }
 
   #walkOn(one: Counted, entries: number, mounted: ReadonlySet<string>, endMs: number): number {
-    one.walk ??= { walk: new DiskWalk(one.place, mounted), at: this.#options.now().toISOString() };
+    const { monotonicMs, now } = this.#options;
+    one.walk ??= { walk: new DiskWalk(one.place, mounted), at: now().toISOString(), beganMs: monotonicMs() };
     one.turn = ++this.#turn;
-    const { walk, at } = one.walk;
-    const looked = walk.step(entries, () => this.#options.monotonicMs() >= endMs);
+    const { walk, at, beganMs } = one.walk;
+    const looked = walk.step(entries, () => monotonicMs() >= endMs);
     const { usedBytes, inodesUsed } = walk;
     if (walk.isDone) {
       one.walk = null;
       one.figure = walk.isThere ? { usedBytes, inodesUsed, at, isWhole: walk.isWhole } : null;
-      one.dueMs = this.#options.monotonicMs() + this.#periodOf(one.place);
+      one.walkedMs = beganMs;
+      one.dueMs = monotonicMs() + this.#periodOf(one.place);
     } else if (one.figure === null || usedBytes > one.figure.usedBytes) {
       // counted so far it is more already than was known
       one.figure = { usedBytes, inodesUsed: Math.max(inodesUsed, one.figure?.inodesUsed ?? 0), at, isWhole: false };

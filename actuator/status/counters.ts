@@ -1,4 +1,5 @@
 import type { Kind } from "../../api/model/decision.ts";
+import type { RuntimeFault } from "../containerd/port.ts";
 import type { DriftCause } from "../plan/drift.ts";
 
 /** What the daemon counts while it works; everything else that is measured is read from its NodeStatus. */
@@ -9,12 +10,12 @@ export interface Counters {
   wrote(steps: number): void;
   drifted(cause: DriftCause, files: number): void;
   /** The CRI's name of the call, and gRPC's of the fault. */
-  runtimeCallFailed(call: string, code: string): void;
-  /** A container was started again. */
-  restarted(): void;
-  /** A pod was not let in: the reason of its status. */
+  runtimeCallFailed(fault: Pick<RuntimeFault, "call" | "code">): void;
+  /** Containers that were started again. */
+  restarted(containers: number): void;
+  /** A pod was not let in: the reason of its status. One that is tried again for the same reason is counted once. */
   refused(reason: string): void;
-  /** The signal that ordered it. */
+  /** The signal that ordered it, or which of its own limits the pod broke. */
   evicted(signal: string): void;
   preempted(): void;
   eventsDropped(events: number): void;

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { err, ok, type Result } from "../../api/model/result.ts";
+import { HARMLESS_CAUSES } from "../plan/drift.ts";
 import type { NodeStatus } from "./node-status.ts";
 
 const text = z.string();
@@ -31,7 +32,15 @@ const container = z.looseObject({
 });
 const cgroup = z.looseObject({
   path: text,
-  files: z.array(z.looseObject({ file: text, wanted: text, actual: text.nullable() })),
+  files: z.array(
+    z.looseObject({
+      file: text,
+      wanted: text,
+      actual: text.nullable(),
+      harmless: z.enum(HARMLESS_CAUSES).optional(),
+      fault: text.optional(),
+    }),
+  ),
 });
 const usage = z.looseObject({
   cpuMilli: number.nullable(),
@@ -96,7 +105,11 @@ const schema: z.ZodType<NodeStatus> = z.looseObject({
   pods: z.array(podRow),
   problems: z.array(text),
   refusedManifests: z.array(
-    z.looseObject({ pod: text, faults: z.array(z.looseObject({ path: text, message: text })) }),
+    z.looseObject({
+      pod: text,
+      file: text.optional(),
+      faults: z.array(z.looseObject({ path: text, message: text, line: number.optional(), column: number.optional() })),
+    }),
   ),
   events: z.array(seenEvent),
 });

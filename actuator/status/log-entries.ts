@@ -3,11 +3,11 @@ import type { RemovalReport, TurnReport } from "../gc/ports.ts";
 import type { Settled } from "../gc/settle.ts";
 import type { PodEvent } from "../lifecycle/event.ts";
 import type { PassReport } from "../loop.ts";
-import { isTold } from "../plan/drift.ts";
 import type { DecisionAnswer, Problem } from "../ports.ts";
 import type { Recovery } from "../recover.ts";
 import type { Reloaded } from "../reload.ts";
 import type { LogEntry } from "./log.ts";
+import { passFigures } from "./pass-figures.ts";
 
 export const problemEntry = ({ from, message }: Problem): LogEntry => ({
   level: "warn",
@@ -30,19 +30,18 @@ export const eventEntry = ({ at, type, reason, message, pod, container }: PodEve
   },
 });
 
-/** Answers that nobody has to act on come with every pass. */
-const QUIET: ReadonlySet<Verdict> = new Set<Verdict>(["decided", "calm", "keeps"]);
-export const isQuiet = (verdict: Verdict): boolean => QUIET.has(verdict);
+/** Answers by which something goes. The others come again with every pass or try, and what they change is told by itself. */
+const LOUD: ReadonlySet<Verdict> = new Set<Verdict>(["reclaims", "evicts", "removes"]);
 
 export const decisionEntry = (kind: Kind, { id, decidedBy, verdict }: DecisionAnswer): LogEntry => ({
-  level: isQuiet(verdict) ? "debug" : "info",
+  level: LOUD.has(verdict) ? "info" : "debug",
   message: `${kind}: ${verdict}`,
   fields: { about: "decision", kind, verdict, decidedBy, ...(id === null ? {} : { decisionId: id }) },
 });
 
 /** A pass that wrote nothing is told at `debug` only. */
-export function passEntry({ at, cgroups, applied, drift, skipped, problems, ...report }: PassReport): LogEntry {
-  const { decidedBy, decisionId } = report;
+export function passEntry(report: PassReport): LogEntry {
+  const { at, cgroups, applied, skipped, problems, decidedBy, decisionId } = report;
   const results = applied?.results ?? [];
   const steps = Object.fromEntries(
     Array.from(
@@ -58,7 +57,7 @@ export function passEntry({ at, cgroups, applied, drift, skipped, problems, ...r
       at,
       cgroups: cgroups?.cgroups.length ?? 0,
       steps,
-      drift: drift.filter(isTold).length,
+      drift: passFigures(report).drift,
       leftOut: skipped.length,
       problems: problems.length,
       ...(decidedBy === null ? {} : { decidedBy }),

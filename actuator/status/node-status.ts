@@ -1,6 +1,7 @@
 import type { PodEvent } from "../lifecycle/event.ts";
 import type { PodEnd } from "../lifecycle/pod-end.ts";
 import type { PendingResize, Refusal } from "../lifecycle/record.ts";
+import type { HarmlessCause } from "../plan/drift.ts";
 
 /** What a person sees of the daemon: answered on its own address, and kept in a file for when it does not run. */
 export interface NodeStatus {
@@ -19,6 +20,7 @@ export interface NodeStatus {
     readonly cpuMs: number;
     readonly tookMs: number;
     readonly wrote: number;
+    /** Files with another value than wanted, for which no rounding or formula accounts. */
     readonly drift: number;
     readonly decidedBy: "api" | "here" | null;
   } | null;
@@ -28,7 +30,15 @@ export interface NodeStatus {
   /** Manifests that are not run, with the fields that keep them from it. */
   readonly refusedManifests: readonly {
     readonly pod: string;
-    readonly faults: readonly { readonly path: string; readonly message: string }[];
+    /** Absent: its source is no file. */
+    readonly file?: string | undefined;
+    /** Lines and columns of that file, from 1. */
+    readonly faults: readonly {
+      readonly path: string;
+      readonly message: string;
+      readonly line?: number | undefined;
+      readonly column?: number | undefined;
+    }[];
   }[];
   /** The newest last. */
   readonly events: readonly SeenEvent[];
@@ -88,7 +98,17 @@ export interface ContainerRow {
 }
 export interface CgroupRow {
   readonly path: string;
-  readonly files: readonly { readonly file: string; readonly wanted: string; readonly actual: string | null }[];
+  readonly files: readonly FileRow[];
+}
+export interface FileRow {
+  readonly file: string;
+  readonly wanted: string;
+  /** Null: it is not there, or cannot be read. */
+  readonly actual: string | null;
+  /** Why `actual` stays another one. Absent: it is as wanted, or is to be put right. */
+  readonly harmless?: HarmlessCause | undefined;
+  /** Why it could not be written. Absent: it was, or needed not to be. */
+  readonly fault?: string | undefined;
 }
 /** Null: the kernel does not tell, or it was looked at only once. */
 export interface PodUsage {

@@ -23,11 +23,12 @@ import type { Terminal } from "./terminal.ts";
 /** What a daemon tells while it works. */
 export interface Telling
   extends Required<
-    Pick<ActuatorOptions, "onPass" | "onProblem" | "onRecovery" | "onTurn" | "onRemoval" | "onSettled">
+    Pick<
+      ActuatorOptions,
+      "onPass" | "onProblem" | "onRecovery" | "onTurn" | "onRemoval" | "onSettled" | "onEvent" | "onDecision"
+    >
   > {
-  readonly onEvent: (event: PodEvent) => void;
   readonly onReload: (reloaded: Reloaded) => void;
-  readonly onDecision: (kind: Kind, answer: DecisionAnswer) => void;
 }
 /**
  * What the daemon calls: the log as it is asked for, and where passes are the answer themselves (`--once`, `-o json`) their
@@ -71,7 +72,10 @@ const jsonTelling = (log: DaemonLog): Telling => ({
   onDecision: (kind, answer) => log.write(decisionEntry(kind, answer)),
 });
 
-/** For people, where it is of the level that they want. A pass and a collection are told at `info`, whatever they did. */
+/**
+ * For people, where it is of the level that they want. A pass and a collection are told at `info`, whatever they did, and
+ * so decisions need not be.
+ */
 function leveled(telling: Telling, wanted: LogLevel): Telling {
   const at =
     <A extends readonly unknown[]>(tell: (...args: A) => void, level: (...args: A) => LogEntry["level"]) =>
@@ -87,7 +91,7 @@ function leveled(telling: Telling, wanted: LogLevel): Telling {
     onSettled: at(telling.onSettled, (settled) => settledEntry(settled).level),
     onEvent: at(telling.onEvent, (event) => eventEntry(event).level),
     onReload: at(telling.onReload, (reloaded) => reloadEntry(reloaded).level),
-    onDecision: at(telling.onDecision, (kind, answer) => decisionEntry(kind, answer).level),
+    onDecision: at(telling.onDecision, () => "debug"),
   };
 }
 
@@ -99,7 +103,10 @@ export function eventLine({ at, type, reason, message, pod, container }: PodEven
 }
 
 /** `admission: refuses (by the API: d-1)`, with a line break. */
-export function decisionLine(kind: Kind, { verdict, decidedBy, id }: DecisionAnswer): string {
+export function decisionLine(
+  kind: Kind,
+  { verdict, decidedBy, id }: Pick<DecisionAnswer, "verdict" | "decidedBy" | "id">,
+): string {
   const by = decidedBy === "here" ? "here" : `by the API${id === null ? "" : `: ${printable(id)}`}`;
   return `${kind}: ${verdict} (${by})\n`;
 }

@@ -33,13 +33,16 @@ export async function actuator(given: ActuatorGiven, { terminal, env }: Cli): Pr
   const isOnce = given.once === true || given.dryRun === true;
   if (given.failOnDrift === true && !isOnce)
     return fault(EXIT.badInput, "--fail-on-drift: only one pass has an exit code: add --once or --dry-run");
-  const config = await configOf(given, env);
-  if (!config.ok) return fault(EXIT.badInput, ...config.error);
   const text = textTelling(given.output, isOnce, terminal);
   const { telling, flush } = tellingOf(given, text, isOnce || given.output === "json");
+  // before the settings are read for the first time: whoever changes them then is heard too
+  const reloads = isOnce || !isReadAgain(given) ? null : new Reloads(given, env, telling);
+  if (reloads !== null) process.on("SIGHUP", () => reloads.wanted());
   try {
+    const config = await configOf(given, env);
+    if (!config.ok) return fault(EXIT.badInput, ...config.error);
     const options = { config: config.value, ...telling };
-    return isOnce ? await once(options, given.failOnDrift === true) : await untilSignal(options, given, env);
+    return isOnce ? await once(options, given.failOnDrift === true) : await untilSignal(options, reloads);
   } finally {
     flush();
   }
@@ -59,16 +62,11 @@ async function once(options: ActuatorOptions, failOnDrift: boolean): Promise<Out
 }
 
 /** A daemon of a settings file reads it again at SIGHUP; any other ends, as its terminal has gone. */
-async function untilSignal(
-  options: ActuatorOptions & Pick<Telling, "onReload">,
-  given: ActuatorGiven,
-  env: Cli["env"],
-): Promise<Outcome> {
-  const reloads = new Reloads(given, env, options);
-  const stop = stopSignal(isReadAgain(given) ? () => reloads.wanted() : undefined);
+async function untilSignal(options: ActuatorOptions, reloads: Reloads | null): Promise<Outcome> {
+  const stop = stopSignal(reloads === null ? undefined : ["SIGINT", "SIGTERM"]);
   const running = await startActuator(options);
   if (!running.ok) return fault(EXIT.cannotRun, running.error);
-  reloads.begin(running.value);
+  reloads?.begin(running.value);
   await Promise.race([stop, running.value.done]);
   await running.value.stop();
   return ok(EXIT.ok);
@@ -93,7 +91,10 @@ function textTelling(output: "table" | "json", isOnce: boolean, terminal: Termin
     onRemoval: (removal) => (isTable ? terminal.write(removalLine(removal, terminal)) : json({ removal })),
     onEvent: (event) => (isTable ? terminal.write(eventLine(event, terminal)) : json({ event })),
     onReload: (reloaded) => terminal.warn(`nodewise: ${redacted(reloadText(reloaded))}`),
-    onDecision: (kind, answer) => terminal.write(isTable ? decisionLine(kind, answer) : ""),
+    onDecision: (kind, { id, decidedBy, verdict }) => {
+      if (isTable) terminal.write(decisionLine(kind, { id, decidedBy, verdict }));
+      else json({ decision: { kind, id, decidedBy, verdict } });
+    },
   };
 }
 

@@ -89,6 +89,14 @@ function isDaemon(argv) {
   return argv[0] === "actuator" && !argv.some(isSingle);
 }
 
+/** Its settings are a file, which it reads again at SIGHUP. */
+function isReadAgain(argv) {
+  return argv.some(function (arg, i) {
+    var match = /^--settings(?:=(.*))?$/.exec(arg);
+    return match !== null && (match[1] === undefined ? argv[i + 1] : match[1]) !== "-";
+  });
+}
+
 /** Without those that somebody gave, who knows better. */
 function ownFlags() {
   var given = process.execArgv.concat((process.env.NODE_OPTIONS || "").split(" "));
@@ -118,7 +126,11 @@ function start(loaded) {
   // Below node_modules Node strips no types; a flag, unlike an import, also reaches the threads that are started later.
   var isInstalled = root.split(modules.path.sep).indexOf("node_modules") >= 0;
   var flags = isInstalled ? ["--import", urlOf("strip-types.js")] : [];
-  if (isDaemon(process.argv.slice(2))) flags = ownFlags().concat(flags, ["--import", urlOf("strip-apart.js")]);
+  var argv = process.argv.slice(2);
+  if (isDaemon(argv)) {
+    var first = isReadAgain(argv) ? ["--import", urlOf("hang-up.js")] : [];
+    flags = ownFlags().concat(first, flags, ["--import", urlOf("bundle-apart.js")]);
+  }
   var isHere = isEnough(process.versions.node);
   var isMissing = function (flag) {
     return process.execArgv.indexOf(flag) < 0;

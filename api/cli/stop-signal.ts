@@ -3,10 +3,10 @@ const SAME_KEYSTROKE_MS = 500;
 /** What shells make of SIGINT. */
 const INTERRUPTED = 130;
 
-/**
- * Settles at the first SIGINT, SIGTERM or SIGHUP; a later one ends the process at once. With `onHangUp` SIGHUP ends nothing.
- */
-export function stopSignal(onHangUp?: () => void): Promise<NodeJS.Signals> {
+const ENDING: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGHUP"];
+
+/** Settles at the first of these signals; a later one ends the process at once. */
+export function stopSignal(signals = ENDING): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     let first: number | undefined;
     const onSignal = (signal: NodeJS.Signals): void => {
@@ -15,7 +15,6 @@ export function stopSignal(onHangUp?: () => void): Promise<NodeJS.Signals> {
       if (now - first > SAME_KEYSTROKE_MS) process.exit(INTERRUPTED);
       resolve(signal);
     };
-    for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, onSignal);
-    process.on("SIGHUP", onHangUp ?? onSignal);
+    for (const signal of signals) process.on(signal, onSignal);
   });
 }

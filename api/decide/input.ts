@@ -7,6 +7,7 @@ export const ALWAYS_NEW = [
   "bootId",
   "sequence",
   "clockSteppedMs",
+  "clockSteppedSince",
   "stats",
 ] as const satisfies readonly (keyof Snapshot)[];
 

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { issuesOf } from "./decode.ts";
 import { EVICTION_SIGNALS, FILE_SYSTEMS, PRESSURE_CONDITIONS } from "./eviction.ts";
 import { optional, text, wholeNumber } from "./fields.ts";
-import { type ImageGcFacts, imageGcFacts } from "./image-gc.ts";
+import { type ImageGcFacts, imageGcFacts } from "./image-gc-facts.ts";
 import { type InputIssue, joinPath } from "./input-issue.ts";
 import { withoutNulls } from "./nulls.ts";
 import { err, ok, type Result } from "./result.ts";

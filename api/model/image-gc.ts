@@ -1,6 +1,5 @@
 import * as z from "zod";
-import { issuesOf } from "./decode.ts";
-import { count, optional, text, wholeNumber } from "./fields.ts";
+import { count, optional } from "./fields.ts";
 import {
   type Done,
   decodeGcAsk,
@@ -10,56 +9,8 @@ import {
   type RemovalState,
 } from "./garbage-collection.ts";
 import type { InputIssue } from "./input-issue.ts";
-import { LIMITS } from "./limits.ts";
-import { err, map, ok, type Result } from "./result.ts";
+import { map, type Result } from "./result.ts";
 import type { EpochMs } from "./units.ts";
-
-const REMOVED_KEPT = 1024;
-const atMs = wholeNumber(0, 8.64e15);
-
-/** What a kubelet remembers of its images from pass to pass, and loses when it restarts; history does not. Epoch ms. */
-export const imageGcFacts = z.object({
-  /** Of the last pass. */
-  atMs,
-  /** Since when this node is watched: no image is too old before imageMaximumGCAge has passed since. */
-  beganAtMs: atMs,
-  /** Whether the last pass ended in an error: the next one that does is told in an event. */
-  failed: z.boolean(),
-  /** [image id, first detected, last used or null, runtime handler if any], in the order of the list. */
-  records: z.array(z.tuple([text, atMs, z.nullable(atMs)]).rest(text)).max(LIMITS.images),
-  /** What was collected, newest last; `again`: how often it came back since. */
-  removed: z
-    .array(
-      z.object({
-        id: text,
-        runtimeHandler: optional(text),
-        names: z.array(text).max(LIMITS.imageNames),
-        sizeBytes: count,
-        atMs,
-        times: count,
-        again: count,
-        /** True while it is not on the node. */
-        away: z.boolean(),
-        /** When it last came back. */
-        againAtMs: optional(atMs),
-        /** What was remembered of it, so that the same pass can be told again. */
-        firstDetectedAtMs: optional(atMs),
-        lastUsedAtMs: optional(atMs),
-      }),
-    )
-    .max(REMOVED_KEPT),
-});
-export type ImageGcFacts = Readonly<z.output<typeof imageGcFacts>>;
-
-/** Checks what history remembers of the kind (`facts["image-gc"]`); absent: a kubelet's first pass. Errors: every issue with its path. */
-export function decodeImageGcFacts(
-  input: unknown,
-  at = 'facts["image-gc"]',
-): Result<ImageGcFacts | undefined, readonly InputIssue[]> {
-  if (input === undefined || input === null) return ok(undefined);
-  const parsed = imageGcFacts.safeParse(input);
-  return parsed.success ? ok(parsed.data) : err(issuesOf(parsed.error, input, at));
-}
 
 /** What a pass of the image collection is asked beside the snapshot. */
 export interface ImageGcAsk {

@@ -1,4 +1,4 @@
-import type { ImageGcFacts } from "./image-gc.ts";
+import type { ImageGcFacts } from "./image-gc-facts.ts";
 
 type Known = Pick<ImageGcFacts, "beganAtMs" | "records" | "removed">;
 

@@ -49,6 +49,8 @@ export const snapshot = z.object({
   sequence: optional(count),
   /** By how much the node's wall clock was set since the last pass; negative: back. Absent: by nothing that is known. */
   clockSteppedMs: optional(wholeNumber(-8.64e15, 8.64e15)),
+  /** That pass, by the clock as it was then: what is remembered of a pass after it is told apart. */
+  clockSteppedSince: optional(timestamp),
   node: optional(node),
   kubeletConfiguration: optional(kubeletConfiguration),
   pods: optional(podList),

@@ -15,7 +15,7 @@ export function canonical(snapshot: Snapshot): Canonical {
   let text = "{";
   let isOpen = false;
   for (const [name, part] of Object.entries(snapshot)) {
-    const value: string | undefined = JSON.stringify(part);
+    const value = textOf(part);
     if (value === undefined) continue;
     const isNew = NEW.has(name);
     const from = text.length;
@@ -26,4 +26,15 @@ export function canonical(snapshot: Snapshot): Canonical {
     isOpen = !isNew;
   }
   return { text: `${text}}`, repeats };
+}
+
+/** Of parts that are the same objects in a node's next snapshot. */
+const texts = new WeakMap<object, string>();
+function textOf(part: unknown): string | undefined {
+  if (typeof part !== "object" || part === null) return JSON.stringify(part);
+  const known = texts.get(part);
+  if (known !== undefined) return known;
+  const text = JSON.stringify(part);
+  texts.set(part, text);
+  return text;
 }

@@ -116,12 +116,12 @@ async function record(
 function factsOf({ kind, remember, pass }: Decision): Pick<Recording, "facts"> {
   if (remember === null) return {};
   const { next, before } = remember;
-  const remembered: Remembered = { next, atMs: pass.observedAtMs, bootId: pass.bootId };
+  const remembered: Remembered = { next, atMs: pass.time?.atMs ?? null, bootId: pass.bootId };
   return { facts: { [kind]: remembered, [beforeKey(kind)]: before } };
 }
 
 const removalsOf = ({ told, pass }: Decision, now: EpochMs): Pick<Recording, "removals"> =>
-  told === null ? {} : { removals: { ...told, atMs: pass.observedAtMs ?? now } };
+  told === null ? {} : { removals: { ...told, atMs: pass.time?.atMs ?? now } };
 
 export function historyFailed(
   ports: Ports,

@@ -4,13 +4,16 @@ import { askedPodRef } from "../model/asks.ts";
 import { type DecisionOf, type Kind, POLICY_VERSION, type Refusal, type Verdict } from "../model/decision.ts";
 import { decodeSnapshot } from "../model/decode.ts";
 import type { PodRef } from "../model/managers.ts";
+import { passTimeOf } from "../model/pass-time.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import type { Snapshot } from "../model/snapshot.ts";
+import { snapshotDecoder } from "../model/snapshot-decoder.ts";
 import { canonical } from "./canonical.ts";
 import { type DecisionRequest, decisionRequest } from "./decision-request.ts";
 import type { DecodedSnapshot, Evaluate, Evaluation, StoredSnapshot } from "./evaluation.ts";
 import { type FullRequest, recollected } from "./full-request.ts";
 import { parseJson } from "./json.ts";
+import { jsonReader } from "./json-reader.ts";
 import { inputProblem, type Problem } from "./problem.ts";
 import { type Recall, recall } from "./recall.ts";
 import type { Pass } from "./remembered.ts";
@@ -25,6 +28,8 @@ export const idOf = async (sha256: Sha256, text: string): Promise<string> => (aw
 /** Decodes and decides in this thread. A node that is as it was has its last answer again. */
 export function evaluator(sha256: Sha256): Evaluate {
   const answers = recall<Answered>();
+  const read = jsonReader();
+  const decode = snapshotDecoder();
   return async (job) => {
     if ("stored" in job) {
       const { request, stored } = job;
@@ -35,13 +40,13 @@ export function evaluator(sha256: Sha256): Evaluate {
       if (asked === null) return { state: "wants_facts", pass };
       return evaluation(asked, answerTo(asked, snapshot.value), stored, pass, null, sha256);
     }
-    const input = parseJson(job.bytes);
+    const input = read(job.bytes);
     if (!input.ok) return { state: "invalid", problem: input.error };
     const parsed = decisionRequest(input.value, job.kind);
     if (!parsed.ok) return { state: "invalid", problem: parsed.error };
     const request = parsed.value;
     if (request.snapshotId !== null) return { state: "wants_snapshot", snapshotId: request.snapshotId, request };
-    const snapshot = decodeSnapshot(request.snapshot, "snapshot");
+    const snapshot = decode(request.snapshot, "snapshot");
     if (!snapshot.ok) return { state: "invalid", problem: inputProblem(snapshot.error) };
     const asked = recollected(request, job);
     const pass = passOf(request.kind, nodeOf(snapshot.value), snapshot.value);
@@ -51,14 +56,13 @@ export function evaluator(sha256: Sha256): Evaluate {
   };
 }
 
-const passOf = (kind: Kind, node: string, { observedAt, bootId, runtime }: Snapshot): Pass => ({
+const passOf = (kind: Kind, node: string, snapshot: Snapshot): Pass => ({
   kind,
   node,
-  observedAtMs: timeOf(observedAt),
-  bootId: bootId ?? null,
-  readsImages: kind === "eviction" && runtime !== undefined,
+  time: passTimeOf(snapshot),
+  bootId: snapshot.bootId ?? null,
+  readsImages: kind === "eviction" && snapshot.runtime !== undefined,
 });
-const timeOf = (time: string | undefined): number | null => (time === undefined ? null : Date.parse(time));
 
 /** What was decided, before it is known for which snapshot. */
 interface Answered {
@@ -157,13 +161,13 @@ const nodeOf = (snapshot: Snapshot): string => snapshot.node?.metadata.name ?? N
 
 export async function decodedSnapshot(snapshot: Snapshot, sha256: Sha256): Promise<DecodedSnapshot> {
   const { text, repeats } = canonical(snapshot);
-  const { observedAt, sequence, bootId } = snapshot;
+  const { sequence, bootId } = snapshot;
   return {
     id: await idOf(sha256, text),
     node: nodeOf(snapshot),
     text,
     repeats,
-    observedAtMs: timeOf(observedAt),
+    observedAtMs: passTimeOf(snapshot)?.atMs ?? null,
     sequence: sequence ?? null,
     bootId: bootId ?? snapshot.node?.status?.nodeInfo?.bootID ?? null,
   };

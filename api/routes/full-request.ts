@@ -1,6 +1,6 @@
 import { REMEMBERING } from "../model/asks.ts";
 import type { AskOf, Kind } from "../model/decision.ts";
-import type { ImageGcFacts } from "../model/image-gc.ts";
+import type { ImageGcFacts } from "../model/image-gc-facts.ts";
 import { knowsLess } from "../model/knows-less.ts";
 import { withFacts } from "./asked.ts";
 import type { DecisionRequest } from "./decision-request.ts";

@@ -11,22 +11,28 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /** JSON bytes -> value. Errors: not UTF-8, not JSON (with the position), nested deeper than `MAX_DEPTH`. */
 export function parseJson(bytes: Uint8Array): Result<unknown, Problem> {
+  const text = textOf(bytes);
+  return text.ok ? parseText(text.value) : text;
+}
+
+/** JSON bytes -> text. Errors: not UTF-8, plainly nested deeper than `MAX_DEPTH`. */
+export function textOf(bytes: Uint8Array): Result<string, Problem> {
   if (bytes.length > SCAN_ABOVE && isDeepText(bytes)) return tooDeep();
-  let text: string;
   try {
-    text = utf8.decode(bytes);
+    return ok(utf8.decode(bytes));
   } catch {
     return problem("malformed_json", "the body is not UTF-8", { advice: "send JSON in UTF-8" });
   }
+}
+
+export function parseText(text: string): Result<unknown, Problem> {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
     return problem("malformed_json", faultOf(text));
   }
-  if (bytes.length <= SCAN_ABOVE && typeof value === "object" && value !== null && isDeep(value, MAX_DEPTH))
-    return tooDeep();
-  return ok(value);
+  return text.length <= SCAN_ABOVE && isDeep(value, MAX_DEPTH) ? tooDeep() : ok(value);
 }
 
 const tooDeep = (): Result<never, Problem> =>
@@ -34,19 +40,22 @@ const tooDeep = (): Result<never, Problem> =>
     advice: "flatten it: no Kubernetes object nests so deep",
   });
 
-/** INVARIANT: recurses at most `left` levels, so that no input overflows the stack. */
-function isDeep(value: object, left: number): boolean {
+/** Whether objects and lists nest deeper than `left` levels. INVARIANT: recurses no deeper, so that no input overflows the stack. */
+export const isDeep = (value: unknown, left: number): boolean =>
+  typeof value === "object" && value !== null && isDeeper(value, left);
+
+function isDeeper(value: object, left: number): boolean {
   if (left === 0) return true;
   if (Array.isArray(value)) {
     for (let i = 0; i < value.length; i++) {
       const item = value[i] as unknown;
-      if (typeof item === "object" && item !== null && isDeep(item, left - 1)) return true;
+      if (typeof item === "object" && item !== null && isDeeper(item, left - 1)) return true;
     }
     return false;
   }
   for (const key in value) {
     const item = (value as Record<string, unknown>)[key];
-    if (typeof item === "object" && item !== null && isDeep(item, left - 1)) return true;
+    if (typeof item === "object" && item !== null && isDeeper(item, left - 1)) return true;
   }
   return false;
 }

@@ -1,6 +1,7 @@
 import type { Store } from "../../db/store.ts";
 import { FORGETS_AT_BOOT } from "../model/asks.ts";
 import type { Kind } from "../model/decision.ts";
+import { orderOf, type PassTime } from "../model/pass-time.ts";
 import { ok, type Result } from "../model/result.ts";
 import { NO_NODE } from "./evaluate.ts";
 import { historyProblem } from "./history-problem.ts";
@@ -21,7 +22,8 @@ export const beforeKey = (kind: Kind): string => `${kind} before`;
 export interface Pass {
   readonly kind: Kind;
   readonly node: string;
-  readonly observedAtMs: number | null;
+  /** Null: nobody knows when it was. */
+  readonly time: PassTime | null;
   readonly bootId: string | null;
   /** It may look at what the images' records say. */
   readonly readsImages: boolean;
@@ -48,12 +50,12 @@ export async function recollect(store: Store, pass: Pass): Promise<Result<Recoll
 }
 const IMAGES: Kind = "image-gc";
 
-function ownPart({ kind, observedAtMs, bootId }: Pass, known: Remembered | undefined, before: unknown): Recollection {
+function ownPart({ kind, time, bootId }: Pass, known: Remembered | undefined, before: unknown): Recollection {
   if (known === undefined) return { facts: null, remembers: true };
   const isOtherBoot = bootId !== null && known.bootId !== null && bootId !== known.bootId;
   if (isOtherBoot && FORGETS_AT_BOOT.has(kind)) return { facts: null, remembers: true };
-  if (known.atMs === null || observedAtMs === null || observedAtMs > known.atMs) {
-    return { facts: known.next, remembers: true };
-  }
-  return { facts: before ?? null, remembers: observedAtMs === known.atMs };
+  const order = known.atMs === null || time === null ? "later" : orderOf(time, known.atMs);
+  return order === "later"
+    ? { facts: known.next, remembers: true }
+    : { facts: before ?? null, remembers: order === "again" };
 }

@@ -17,6 +17,7 @@ import { Observer } from "../../actuator/observer.ts";
 import { Pace } from "../../actuator/pace.ts";
 import { podsSource } from "../../actuator/pods-source.ts";
 import type { Problem } from "../../actuator/ports.ts";
+import { openMetrics } from "../../actuator/status/open-metrics.ts";
 import { ended, realNode, run, start } from "../cli/run.ts";
 import { mountinfoV1 } from "./cgroups/sim-v1.ts";
 import { plantMachine } from "./machine/plant.ts";
@@ -98,8 +99,10 @@ async function observed(cgroups: string) {
     report = seen;
     stopping.abort();
   };
-  const observer = await Observer.open(ports, { config, onPass, onProblem }, new Notices(onProblem));
-  await observer.runUntil(stopping.signal, new Pace(stopping.signal));
+  const notices = new Notices(onProblem);
+  const turns = { notices, pace: new Pace(stopping.signal), metrics: await openMetrics(config) };
+  const observer = await Observer.open(ports, { config, onPass, onProblem }, turns);
+  await observer.runUntil(stopping.signal);
   if (report === undefined) throw new Error("no pass");
   return { report, status: observer.status(), problems };
 }

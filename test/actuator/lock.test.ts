@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { type Lock, takeLock } from "../../actuator/lock.ts";
 
 let dir: string;
@@ -65,6 +65,21 @@ describe("what does not hold a root", () => {
     plant("0", "+", spawnSync("true").pid, "12345");
     await taken("/r");
     expect(readdirSync(dir).length).toBe(1);
+  });
+  test("is the claim of a process that has ended and that nobody waited for", async () => {
+    // what takes its parent's place never heard of it
+    const parent = spawn("sh", ["-c", "sleep 60 & echo $!; exec sleep 60"], { stdio: ["ignore", "pipe", "ignore"] });
+    onTestFinished(() => void parent.kill("SIGKILL"));
+    const pid = Number(await new Promise((resolve) => parent.stdout.once("data", resolve)));
+    const statOf = (): string[] =>
+      readFileSync(`/proc/${pid}/stat`, "utf8")
+        .replace(/^.*\) /s, "")
+        .split(" ");
+    plant("0", "+", pid, statOf()[19] ?? "");
+    expect(await refused("/r")).toMatch(`process ${pid} already writes here`);
+    process.kill(pid, "SIGKILL");
+    await vi.waitFor(() => expect(statOf()[0]).toBe("Z"));
+    await taken("/r");
   });
   test("is a process id that another process has by now", async () => {
     plant("0", "+", process.pid, "1");
@@ -128,4 +143,14 @@ test("of processes that find one dead holder at once, on nested roots, exactly o
   );
   for (const taker of takers) taker.stdin.end();
   expect(told.toSorted()).toEqual(["held", "refused", "refused", "refused"]);
+});
+
+test("a holder that was killed a moment ago is waited for", async () => {
+  const module = fileURLToPath(new URL("../../actuator/lock.ts", import.meta.url));
+  for (let round = 0; round < 5; round++) {
+    const holder = spawn(process.execPath, ["--input-type=module", "-e", TAKER, module, dir, "/r"], { stdio: "pipe" });
+    await new Promise((resolve) => holder.stdout.once("data", resolve));
+    holder.kill("SIGKILL");
+    (await taken("/r")).release();
+  }
 });

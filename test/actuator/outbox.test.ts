@@ -1,4 +1,4 @@
-import { appendFileSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -21,6 +21,45 @@ test("what was added is there after a restart, oldest first, and goes one by one
   after.shift();
   expect(after.first()).toEqual(entry(2));
   expect(after.size).toBe(2);
+});
+
+const report = { at: "2026-01-01T00:00:00Z", dryRun: false, complete: true, results: [{ status: "applied" }] };
+
+test("what was done about a decision joins it, also after a restart, and the first word stands", () => {
+  const outbox = Outbox.open(file);
+  outbox.add(entry(1));
+  outbox.add(entry(2));
+  outbox.add(entry(1));
+  outbox.add({ ...entry(1), report });
+  outbox.add({ ...entry(1), report: { ...report, complete: false } });
+  outbox.add(entry(1));
+  for (const one of [outbox, Outbox.open(file)]) {
+    expect(one.size).toBe(2);
+    expect(one.first()).toEqual({ ...entry(1), report });
+    one.shift();
+    expect(one.first()).toEqual(entry(2));
+  }
+});
+
+test("a decision that was made stays when the crash comes before what was done", () => {
+  const outbox = Outbox.open(file);
+  outbox.add(entry(1));
+  outbox.add({ ...entry(1), report });
+  const text = readFileSync(file, "utf8");
+  for (let length = text.indexOf("\n") + 1; length <= text.length; length++) {
+    writeFileSync(file, text.slice(0, length));
+    const found = Outbox.open(file).first();
+    expect(found).toEqual(length < text.length - 1 ? entry(1) : { ...entry(1), report });
+  }
+});
+
+test("what an earlier version of the daemon has kept is read", () => {
+  writeFileSync(file, `${JSON.stringify({ ...entry(1), report })}\n${JSON.stringify(entry(2))}\n`);
+  const outbox = Outbox.open(file);
+  expect(outbox.first()).toEqual({ ...entry(1), report });
+  outbox.add({ ...entry(2), report });
+  outbox.shift();
+  expect(outbox.first()).toEqual({ ...entry(2), report });
 });
 
 test("a line that a crash cut off is dropped, the others stay", () => {

@@ -145,7 +145,8 @@ function answering(decisions: readonly ImageGcDecision[], observedAtMs: number |
   const now = () => epochMs(T0 + 999);
   const evaluate = (): Decision => {
     const decision = decisions[round++] as ImageGcDecision;
-    const pass = { kind, node: "n1", observedAtMs, bootId: null, readsImages: false };
+    const time = observedAtMs === null ? null : { atMs: observedAtMs, steppedMs: 0, sinceMs: null };
+    const pass = { kind, node: "n1", time, bootId: null, readsImages: false };
     return {
       state: "decided",
       kind,

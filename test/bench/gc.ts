@@ -1,6 +1,7 @@
 import { decideImageGc } from "../../api/decide/image-gc/decide.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
-import type { ImageGcAsk, ImageGcFacts } from "../../api/model/image-gc.ts";
+import type { ImageGcAsk } from "../../api/model/image-gc.ts";
+import type { ImageGcFacts } from "../../api/model/image-gc-facts.ts";
 import type { Snapshot } from "../../api/model/snapshot.ts";
 
 interface BenchCase {

@@ -13,6 +13,7 @@ import {
   type RuntimePod,
 } from "../../actuator/lifecycle/runtime-pod.ts";
 import type { PassReport } from "../../actuator/loop.ts";
+import { PassClock } from "../../actuator/pass-clock.ts";
 import { PodManager } from "../../actuator/pods/manager.ts";
 import { ManagerFiles } from "../../actuator/pods/manager-files.ts";
 import { PodRecords } from "../../actuator/pods/records.ts";
@@ -20,20 +21,9 @@ import type { SyncAsked, Synced } from "../../actuator/pods/worker.ts";
 import type { PodsRead } from "../../actuator/ports.ts";
 import { ok, type Result } from "../../api/model/result.ts";
 import { BOOT, ROOT, simulated } from "../actuator/cgroups/grounds.ts";
+import { SIM_SETTINGS } from "../actuator/pods/node/settings.ts";
 import { machineAt } from "../sim/machine.ts";
 
-const SETTINGS = {
-  nodeName: "sim",
-  owner: ROOT,
-  hostIPs: ["192.168.0.1"],
-  cgroupMount: "/sim",
-  cgroupRoot: ROOT,
-  removeOrphans: true,
-  intervalMs: 60_000,
-  evictionMs: 10_000,
-  retryMs: 30_000,
-  mostAtOnce: 256,
-};
 const CONFIGURATION = { kubeReserved: { cpu: "1", memory: "1Gi" }, failCgroupV1: false };
 
 const must = <T>(result: Result<T, unknown>): T => {
@@ -60,11 +50,13 @@ export class PodsNode {
     this.manager = new PodManager(
       {
         clock: { nowMs: () => this.#nowMs, monotonicMs: () => this.#nowMs, sleep: async () => {} },
+        evictionClock: new PassClock(at(""), "eviction", () => this.#nowMs),
         runtime: { pods: async () => ok(this.#runs), updateContainer: async () => ok(null) },
         worker: {
           sync: (asked) => this.#sync(asked),
           end: async () => ({ isEnded: true, error: null }),
           forget: async () => ({ isGone: true, leftOvers: [] }),
+          forgetVolumes: async () => ({ isGone: true, leftOvers: [] }),
           clear: async () => [],
         },
         readPods: async () => this.#read,
@@ -86,7 +78,7 @@ export class PodsNode {
         onPass: (report) => this.passes.push(report),
         onWorked: () => {},
       },
-      SETTINGS,
+      { ...SIM_SETTINGS, mostAtOnce: 256 },
     );
   }
 

@@ -50,6 +50,10 @@ test("a daemon logs as JSON on standard error alone, without the environment of 
     expect.objectContaining({ level: 40, about: "problem", from: "pods", msg: expect.stringContaining("b.yaml") }),
   );
   expect(lines).toContainEqual(expect.objectContaining({ level: 20, about: "pass", msg: "pass" }));
+  for (const kind of ["allocatable", "cgroups"]) {
+    const told = { level: 20, about: "decision", kind, decidedBy: "here" };
+    expect(lines).toContainEqual(expect.objectContaining(told));
+  }
 });
 
 test("what one pass answers is printed all the same, at every level", async () => {

@@ -10,9 +10,10 @@ import {
   rmSync,
   symlinkSync,
 } from "node:fs";
+import { isBuiltin } from "node:module";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { basename, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { ended, LAUNCHER, NODE, printed, run, start } from "./run.ts";
 
@@ -50,28 +51,31 @@ describe("on a Node that is new enough", () => {
     expect((await run(["decide"])).code).toBe(2);
   });
 
-  test("a daemon goes on in the same process with flags that save memory, and loads no stripper of types", async () => {
+  test("a daemon goes on in the same process with flags that save memory, and loads one module", async () => {
     const args = ["actuator", "--cgroup-mount", join(scratch, "none"), "--state-dir", join(scratch, "daemon")];
     const child = start([...args, "--interval-seconds", "3600"]);
     const end = ended(child);
     await printed(child, /cgroups? decided/);
     const command = commandOf(String(child.pid));
     expect(command).toEqual(expect.arrayContaining(["--optimize-for-size", ...args]));
-    expect(command.filter((word) => word.endsWith("/strip-apart.js"))).toHaveLength(1);
+    expect(command.filter((word) => word.endsWith("/bundle-apart.js"))).toHaveLength(1);
     expect(childrenOf(child.pid)).toEqual([]);
     child.kill("SIGTERM");
     expect(await end).toMatchObject({ code: 0, signal: null });
   });
 
-  test("what is stripped for a daemon is all of its code", () => {
-    const { stdout } = spawnSync(NODE, ["--no-warnings", join(ROOT, "api/cli/strip-all.js")], { maxBuffer: 2 ** 26 });
-    const stripped = (JSON.parse(String(stdout)) as readonly (readonly [string, string])[]).map(([url]) => url);
-    const modules = ["api", "actuator"].flatMap((folder) =>
-      readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
-        .filter((name) => name.endsWith(".ts"))
-        .map((name) => String(pathToFileURL(join(ROOT, folder, name)))),
-    );
-    expect(stripped.toSorted()).toEqual(modules.toSorted());
+  test("what is bundled for a daemon is all of its code, and nothing of other commands", () => {
+    const bundle = spawnSync(NODE, ["--no-warnings", join(ROOT, "api/cli/bundle.js")], { maxBuffer: 2 ** 26 });
+    expect(String(bundle.stderr)).toBe("");
+    const imports = /\bimport(?:\(|[\w$*{}\s,]*from|)"([\w@./:-]+)"/g;
+    const left = [...String(bundle.stdout).matchAll(imports)].map(([, name]) => String(name));
+    expect(left.length).toBeGreaterThan(20);
+    const isKept = (name: string) => isBuiltin(name) || name === "better-sqlite3" || name.startsWith("file:");
+    expect(left.filter((name) => !isKept(name))).toEqual([]);
+    const files = left.filter((name) => name.startsWith("file:"));
+    expect(files.filter((url) => !existsSync(new URL(url)))).toEqual([]);
+    expect(files.map((url) => basename(url))).toEqual(expect.arrayContaining(["serve.ts", "decide.ts"]));
+    expect(files.map((url) => basename(url))).not.toContain("actuator.ts");
   });
 
   test("without packages it says what to install and ends with 3", async () => {

@@ -197,7 +197,7 @@ describe("nodewise actuator", () => {
     expect(ran.stderr).toBe(
       [
         `nodewise: pods: ${folder}/backup: is a directory: passed over, manifests are read from files only`,
-        `nodewise: pods: ${folder}/1.json:1:1: document 0: pod default/twice-n is also in ${folder}/2.json, which counts: rename one`,
+        `nodewise: pods: ${folder}/2.json:1:1: document 0: pod default/twice-n is also in ${folder}/1.json, which counts: rename one`,
         "",
       ].join("\n"),
     );
@@ -207,7 +207,7 @@ describe("nodewise actuator", () => {
       (p: { spec: { containers: { resources: { requests: { cpu: string } } }[] } }) =>
         p.spec.containers[0]?.resources.requests.cpu,
     );
-    expect(cpus).toEqual(["200m", "300m"]);
+    expect(cpus).toEqual(["100m", "300m"]);
   });
 
   test("pods that cannot be read end one pass with 4 and decide nothing", async () => {

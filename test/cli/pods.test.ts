@@ -23,7 +23,10 @@ const STATUS = nodeStatus({
   refusedManifests: [
     {
       pod: "shop/db",
-      faults: [{ path: "spec.containers[0].livenessProbe", message: `probes are not run here ${BAD}` }],
+      file: "/m/db.yaml",
+      faults: [
+        { path: "spec.containers[0].livenessProbe", message: `probes are not run here ${BAD}`, line: 9, column: 5 },
+      ],
     },
   ],
   events: EVENTS,
@@ -73,7 +76,7 @@ describe("nodewise pods", () => {
       "shop       web       Running                       2/2         2  Guaranteed  0-1 2-3   5m",
       "",
       "refused shop/db",
-      "  spec.containers[0].livenessProbe: probes are not run here ?[2J?",
+      "  /m/db.yaml:9:5: spec.containers[0].livenessProbe: probes are not run here ?[2J?",
       "",
     ]);
   });
@@ -95,9 +98,12 @@ describe("nodewise pods", () => {
     expect(told).toMatch(/\n\/kubepods\/poduid-web +cpu\.shares +1024 +2 +drift\n/);
     expect(told).toMatch(/\n +memory\.limit_in_bytes +268435456 +268435456\n/);
     expect(told).toMatch(/\n +pids\.max +100 +– +not there\n/);
+    expect(told).toMatch(/\n +cpu\.weight +17 +4 +the runtime's formula\n/);
     expect(told).toMatch(/Started +shop\/web +app +Started it/);
     expect(told).not.toContain("BackOff");
-    expect((await lines("pods", "db")).join("\n")).toContain("refused shop/db\n  spec.containers[0].livenessProbe: ");
+    expect((await lines("pods", "db")).join("\n")).toContain(
+      "refused shop/db\n  /m/db.yaml:9:5: spec.containers[0].livenessProbe: ",
+    );
   });
 
   test("a pod that is being ended, and one whose resize waits", async () => {

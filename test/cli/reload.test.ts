@@ -1,4 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { open } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
@@ -80,6 +82,31 @@ test("a flag wins over the file that is read again", async () => {
     write("intervalSeconds: 5\nretrySeconds: 7\n");
     hangUp();
     expect(await said(/settings read again: .*\n/)).toBe("settings read again: retrySeconds 60 -> 7\n");
+    child.kill("SIGTERM");
+    expect((await end).code).toBe(0);
+  } finally {
+    child.kill("SIGKILL");
+  }
+});
+
+test("SIGHUP does not end a daemon that has not read its settings yet, and has them read again", async () => {
+  spawnSync("mkfifo", [settings]);
+  const { child, end, said, hangUp } = daemon(["--settings", settings]);
+  const childrenOf = (): string => readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, "utf8");
+  try {
+    // its own code is not loaded yet: another process strips it of its types
+    await vi.waitUntil(() => childrenOf() !== "", { timeout: 60_000, interval: 5 });
+    hangUp();
+    // it opens its settings, which nobody has written yet
+    const first = await Promise.race([open(settings, "w"), end.then((ran) => Promise.reject(new Error(ran.stderr)))]);
+    hangUp();
+    await first.writeFile(`${base()}intervalSeconds: 3600\n`);
+    await first.close();
+    await said(/cgroups decided/);
+    const second = await open(settings, "w");
+    await second.writeFile(`${base()}intervalSeconds: 7200\n`);
+    await second.close();
+    expect(await said(/settings read again: .*\n/)).toBe("settings read again: intervalSeconds 3600 -> 7200\n");
     child.kill("SIGTERM");
     expect((await end).code).toBe(0);
   } finally {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { ImageGcFacts } from "../../api/model/image-gc.ts";
+import type { ImageGcFacts } from "../../api/model/image-gc-facts.ts";
 import { replayAnswer, storedSnapshot } from "../../api/openapi/answers.ts";
 import { asker } from "./api-gc.ts";
 import { answer, fresh, get, type Of, post } from "./api-subject.ts";

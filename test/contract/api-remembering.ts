@@ -43,6 +43,7 @@ function snapshotAt(node: string, seconds: number, availableMi: number) {
 
 /** Kinds whose answer depends on what was remembered of the node. */
 export function remembering(of: Of): void {
+  clockSteps(of);
   const pass = async (node: string, seconds: number, availableMi: number, ask?: object) => {
     const body = { snapshot: snapshotAt(node, seconds, availableMi), ...(ask === undefined ? {} : { ask }) };
     const answered = await answer(await post(of(), "/v1/decisions/eviction", body), decisionAnswer);
@@ -127,5 +128,34 @@ export function remembering(of: Of): void {
     const { stats: _, ...without } = snapshotAt(node, 0, 200);
     const missing = await problemOf(await post(of(), "/v1/decisions/eviction", { snapshot: without }), "needs_input");
     expect(missing.needs).toContain("stats");
+  });
+}
+
+function clockSteps(of: Of): void {
+  test("a pass after the clock was set back by an hour is remembered, told again it is the same, and the grace goes on", async () => {
+    const node = fresh("node");
+    const HOUR = 3600;
+    const step = { clockSteppedMs: -HOUR * 1000, clockSteppedSince: timeAt(10) };
+    const ask = async (seconds: number, more: object = {}) => {
+      const snapshot = { ...snapshotAt(node, seconds, 200), ...more };
+      return answer(await post(of(), "/v1/decisions/eviction", { snapshot }), decisionAnswer);
+    };
+    await ask(0);
+    await ask(10);
+    const stepped = await ask(20 - HOUR, step);
+    expect((stepped.decision as unknown as EvictionDecision).evicted).toEqual([]);
+    expect(JSON.stringify(stepped.reasons)).toContain('"clock_stepped"');
+    expect(stepped.next).toMatchObject({
+      atMs: START + (20 - HOUR) * 1000,
+      thresholdsFirstObservedAt: [{ atMs: START - HOUR * 1000 }],
+    });
+    expect(await ask(20 - HOUR, step)).toEqual(stepped);
+    // its daemon died before it kept the moment of that pass, and tells the same step once more
+    const again = await ask(25 - HOUR, step);
+    expect(JSON.stringify(again.reasons)).not.toContain("clock_stepped");
+    const last = await ask(31 - HOUR);
+    expect((last.decision as unknown as EvictionDecision).evicted).toHaveLength(1);
+    const replayed = await answer(await post(of(), `/v1/decisions/${stepped.id}/replay`, {}), replayAnswer);
+    expect(replayed.same, JSON.stringify(replayed.differences)).toBe(true);
   });
 }

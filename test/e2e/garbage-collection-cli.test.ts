@@ -81,11 +81,15 @@ describe.skipIf(why !== undefined)("images that a person collects", { timeout: T
       .trimEnd()
       .split("\n")
       .map((line) => line.trim().split(/ {2,}/));
-    expect(reasons.map((cells) => [cells.find((cell) => cell.startsWith("nodewise")), cells.at(-1)])).toEqual([
+    const told = reasons.map((cells) => [cells.find((cell) => cell.startsWith("nodewise")), cells.at(-1)]);
+    expect(told.slice(0, 2)).toEqual([
       [tag("plain-3"), "what goes before it is enough"],
       [tag("used"), "what goes before it is enough"],
-      [tag("running"), "in use by default/web app (running)"],
+    ]);
+    // what is in no order stands as the runtime lists it, which is by chance
+    expect(told.slice(2).sort()).toEqual([
       ["nodewise.test/pause:1", "sandboxes start from it"],
+      [tag("running"), "in use by default/web app (running)"],
     ]);
     const previewed = JSON.parse(asJson.stdout).decision as ImageGcDecision;
     expect(previewed.remove.map((one) => [one.names[0], one.end])).toEqual(expected.map((name) => [name, "planned"]));

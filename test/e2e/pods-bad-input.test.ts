@@ -53,7 +53,10 @@ describe.skipIf(why !== undefined)("manifests that are wrong", { timeout: LONG_M
     );
     const shown = await run(["pods", "--status-url", node.statusUrl]);
     expect(shown.stdout).toContain("default/asks-e2e");
-    expect(shown.stdout).toContain("livenessProbe");
+    expect(shown.stdout).toMatch(/asks\.yaml:\d+:\d+: spec\.containers\[0\]\.livenessProbe: probes are not run/);
+    await turns(2);
+    const logged = node.daemon.lines.filter((line) => line.includes("default/asks-e2e is not run"));
+    expect(logged).toEqual([expect.stringMatching(/asks\.yaml:\d+:\d+: default\/asks-e2e is not run: spec\./)]);
     // a pod that runs is not ended because its new form cannot be run
     node.put("grown", podOf("grown", { containers: [probed] }));
     await node.daemon.until("both refusals", ({ refusedManifests }) =>
@@ -75,19 +78,46 @@ describe.skipIf(why !== undefined)("manifests that are wrong", { timeout: LONG_M
     await unharmed("steady", "edited", "grown");
   });
 
-  test("of two pods of one name the last counts, and both are named", async () => {
+  test("of two pods of one name the one in force counts, and both are named", async () => {
     node.remove("other");
     node.put("twin-1", podOf("twin", { containers: [{ env: [{ name: "N", value: "1" }] }] }));
     await node.daemon.running("twin");
     node.put("twin-2", podOf("twin", { containers: [{ env: [{ name: "N", value: "2" }] }] }));
-    expect(await problem(/twin-1\.yaml/)).toMatch(/twin-e2e is also in .*twin-2\.yaml, which counts: rename one/);
-    const isSecond = async () => {
+    expect(await problem(/twin-2\.yaml/)).toMatch(/twin-e2e is also in .*twin-1\.yaml, which counts: rename one/);
+    // nor does one that comes before it
+    node.put("twin-0", podOf("twin", { containers: [{ env: [{ name: "N", value: "0" }] }] }));
+    expect(await problem(/twin-0\.yaml/)).toMatch(/twin-e2e is also in .*twin-1\.yaml, which counts: rename one/);
+    await turns(2);
+    await unharmed("twin");
+    const runs = async (text: string) => {
       const [one] = await node.containersOf("twin");
+      return one?.state === "running" && (await node.exec(one.id, "echo $N")) === text;
+    };
+    node.remove("twin-2");
+    await turns(2);
+    expect(await runs("1")).toBe(true);
+    node.remove("twin-1");
+    await expect.poll(() => runs("0"), { timeout: 60_000 }).toBe(true);
+    node.remove("twin-0");
+    await node.daemon.gone("twin");
+  });
+
+  test("a file that was never read holds back nothing that was read elsewhere", async () => {
+    node.put("leaves", podOf("leaves"));
+    node.put("renewed", podOf("renewed"));
+    await node.daemon.running("leaves", "renewed");
+    node.put("half", "kind: [");
+    await problem(/half\.yaml/);
+    node.remove("leaves");
+    node.put("renewed", podOf("renewed", { containers: [{ env: [{ name: "N", value: "2" }] }] }));
+    await node.daemon.gone("leaves");
+    const isRenewed = async () => {
+      const [one] = await node.containersOf("renewed");
       return one?.state === "running" && (await node.exec(one.id, "echo $N")) === "2";
     };
-    await expect.poll(isSecond, { timeout: 60_000 }).toBe(true);
-    node.remove("twin-1", "twin-2");
-    await node.daemon.gone("twin");
+    await expect.poll(isRenewed, { timeout: 60_000 }).toBe(true);
+    node.remove("half", "renewed");
+    await node.daemon.gone("renewed");
   });
 
   test("a directory that vanishes takes no pod away", async () => {

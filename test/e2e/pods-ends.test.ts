@@ -1,10 +1,15 @@
+import { existsSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { podOf, STUBBORN } from "./pods/manifest.ts";
 import { PodNode } from "./pods/node.ts";
 import { noPods } from "./pods/skip.ts";
+import { until } from "./pods/until.ts";
 
 const LONG_MS = 180_000;
 const why = noPods("a daemon and a runtime that end");
+/** A hierarchy without a controller, which runtimes join. */
+const NAMED = ["/sys/fs/cgroup/systemd", "/sys/fs/cgroup/unified"].find(existsSync);
 
 describe.skipIf(why !== undefined)("a daemon and a runtime that end", { timeout: LONG_MS }, () => {
   let node: PodNode;
@@ -12,6 +17,9 @@ describe.skipIf(why !== undefined)("a daemon and a runtime that end", { timeout:
     node = await PodNode.start();
     node.put("low", podOf("low", { priority: 10, containers: [{ script: STUBBORN }] }));
     node.put("high", podOf("high", { priority: 1000 }));
+    // of a daemon that was killed before it could remove it
+    if (NAMED !== undefined)
+      mkdirSync(join(NAMED, node.cgroupRoot, "kubepods/burstable/podlost/c1"), { recursive: true });
     await node.startDaemon().running("low", "high");
   }, LONG_MS);
   afterAll(() => node?.stop(), LONG_MS);
@@ -32,13 +40,16 @@ describe.skipIf(why !== undefined)("a daemon and a runtime that end", { timeout:
     expect(away.problems.filter((one) => one.startsWith("runtime: "))).toHaveLength(1);
     expect(away.pods.filter(({ phase }) => phase === "Running")).toHaveLength(2);
     await node.containerd.resume();
-    await daemon.running("low", "high", "while");
+    const [, , { uid } = { uid: "none" }] = await daemon.running("low", "high", "while");
     const after = await ids();
     expect(after.filter((id) => before.includes(id))).toEqual(before);
     expect(after).toHaveLength(before.length + 2);
     await daemon.until("calm", ({ problems }) => (problems.length === 0 ? true : undefined));
+    expect(node.cgroupsOf(uid).some((path) => NAMED === undefined || path.startsWith(NAMED))).toBe(true);
     node.remove("while");
     await daemon.gone("while");
+    await until("the end of its cgroups", () => (node.cgroupsOf(uid).length === 0 ? true : undefined));
+    expect(node.cgroupsOf("lost")).toEqual([]);
     expect(await ids()).toEqual(before);
   });
 

@@ -3,12 +3,12 @@ import { ApiClient } from "../../actuator/client.ts";
 import type { LogRemoval, ObservedLogs } from "../../actuator/containerd/logs.ts";
 import { Collector } from "../../actuator/gc/collector.ts";
 import { GcJournal } from "../../actuator/gc/journal.ts";
-import { PassClock } from "../../actuator/gc/pass-clock.ts";
 import type { GcKind, GcPorts, LogFiles, RemovalReport, TurnReport } from "../../actuator/gc/ports.ts";
 import type { Settled } from "../../actuator/gc/settle.ts";
 import type { MachineFacts } from "../../actuator/machine/facts.ts";
 import { Memory } from "../../actuator/memory.ts";
 import { Outbox } from "../../actuator/outbox.ts";
+import { PassClock } from "../../actuator/pass-clock.ts";
 import type { DecisionClient, Problem } from "../../actuator/ports.ts";
 import type { GcOperation } from "../../api/model/garbage-collection.ts";
 import { ok } from "../../api/model/result.ts";
@@ -153,11 +153,12 @@ export class GcNode {
         const { capacityBytes, availableBytes } = this.runtime;
         const inodes = { inodes: 1000, inodesFree: 900, inodesUsed: 100 };
         const usedBytes = capacityBytes - availableBytes;
-        const time = new Date(this.#clock.nowMs).toISOString();
+        const time = new Date(this.#clock.nowMs + this.clockSetMs).toISOString();
         const disk = { time, capacityBytes, availableBytes, usedBytes, ...inodes };
         return { imageFs: disk, containerFs: disk, fileSystems: "one", missing: [] };
       },
-      clock: new PassClock(join(this.#dir, "clock-image-gc.json"), () => this.#clock.nowMs),
+      clock: new PassClock(this.#dir, "image-gc", () => this.#clock.nowMs),
+      evictionClock: new PassClock(this.#dir, "eviction", () => this.#clock.nowMs),
       client: this.#client,
       journal: this.dryRun ? null : this.journal,
     };

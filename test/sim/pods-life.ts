@@ -59,7 +59,8 @@ export function guarded<T>(effect: Effect, act: () => T): T {
   if (life === undefined) return act();
   const { does, lives } = life.next(effect);
   if (lives) return act();
-  if (does) act();
+  // how it ended, nobody hears any more
+  if (does) Promise.resolve(act()).catch(() => {});
   throw new KilledDaemon(`at a ${effect}`);
 }
 

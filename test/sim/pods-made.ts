@@ -6,12 +6,6 @@ import { type Program, SERVES } from "./fake-pod-parts.ts";
 export interface MadePod {
   readonly object: PodObject;
   readonly uid: string;
-  /** What admission counts. */
-  readonly cpuMilli: number;
-  /** Container's name -> CPUs that it has alone. */
-  readonly exclusive: ReadonlyMap<string, number>;
-  /** Bytes that all its containers may have; null: some have no limit. */
-  readonly memoryLimit: number | null;
   readonly isCritical: boolean;
   /** Comes to its end by itself. */
   readonly isJob: boolean;
@@ -26,10 +20,11 @@ interface ContainerObject {
   readonly name: string;
   readonly image: string;
   readonly command: readonly string[];
-  readonly resources?: unknown;
+  readonly resources?: { readonly requests: Amounts; readonly limits?: Amounts };
+  readonly resizePolicy?: readonly object[];
 }
+type Amounts = Readonly<Record<"cpu" | "memory", string>>;
 
-const MIB = 2 ** 20;
 const PRIORITY = 2_000_001_000;
 
 /** What runs in a container, as its command says. `isHealed`: nobody fails any more. */
@@ -51,12 +46,12 @@ export function programOf({ command = [] }: Pick<ContainerConfig, "command">, is
 }
 
 export function madePod(d: Draws, number: number, image: () => string, isCritical: boolean): MadePod {
-  const isJob = !isCritical && d.chance(8);
+  const isJob = !isCritical && d.chance(4);
   const shape = isCritical ? d.pick(["exclusive", "burstable"] as const) : d.pick(SHAPES);
   const sizes = SIZES[shape](d, isCritical);
   const command = (): readonly string[] =>
     isJob
-      ? ["job", String(1000 + d.below(20_000))]
+      ? ["job", String(1000 + d.below(60_000))]
       : d.pick([["serve"], ["serve"], ["slow", String(d.below(3000))], ["deaf"], ["crash", String(d.below(30_000))]]);
   const containers = sizes.map(
     (size, i): ContainerObject => ({
@@ -64,6 +59,7 @@ export function madePod(d: Draws, number: number, image: () => string, isCritica
       image: image(),
       command: command(),
       ...(size.cpu === 0 ? {} : { resources: resourcesOf(size) }),
+      ...(d.chance(3) ? { resizePolicy: [{ resourceName: "cpu", restartPolicy: "RestartContainer" }] } : {}),
     }),
   );
   const uid = `u${String(number).padStart(4, "0")}`;
@@ -83,20 +79,14 @@ export function madePod(d: Draws, number: number, image: () => string, isCritica
       ...extras,
       restartPolicy: isJob ? d.pick(["Never", "OnFailure"]) : "Always",
       terminationGracePeriodSeconds: d.pick([0, 1, 5, 30]),
-      ...(isCritical ? { priorityClassName: "system-node-critical", priority: PRIORITY } : {}),
+      ...(isCritical
+        ? { priorityClassName: "system-node-critical", priority: PRIORITY }
+        : { priority: d.pick([0, 0, 100, 1000]) }),
     },
   };
   return {
     object,
     uid,
-    cpuMilli: sizes.reduce((sum, { cpu }) => sum + cpu, 0),
-    exclusive: new Map(
-      sizes.flatMap(({ cpu }, i) =>
-        shape === "exclusive" && cpu % 1000 === 0 ? [[`c${i}`, cpu / 1000] as const] : [],
-      ),
-    ),
-    memoryLimit:
-      sizes.every((s) => s.isLimited) && extras.initContainers === undefined ? sizes.length * 64 * MIB : null,
     isCritical,
     isJob,
   };
@@ -120,8 +110,8 @@ const SIZES: Readonly<Record<Shape, (d: Draws, isCritical: boolean) => readonly 
   exclusive: (d) =>
     d.chance(3) ? [limited(1000), limited(d.pick([500, 2000]))] : [limited(d.pick([1000, 2000, 3000]))],
 };
-const resourcesOf = ({ cpu, isLimited }: Size): object => {
-  const amounts = { cpu: `${cpu}m`, memory: "64Mi" };
+const resourcesOf = ({ cpu, isLimited }: Size, memory = 64): NonNullable<ContainerObject["resources"]> => {
+  const amounts = { cpu: `${cpu}m`, memory: `${memory}Mi` };
   return { requests: amounts, ...(isLimited ? { limits: amounts } : {}) };
 };
 
@@ -142,6 +132,23 @@ export function withImage(made: MadePod, image: string): MadePod {
   const [first, ...rest] = made.object.spec.containers;
   if (first === undefined) return made;
   const spec = { ...made.object.spec, containers: [{ ...first, image }, ...rest] };
+  return { ...made, object: { ...made.object, spec } };
+}
+/**
+ * The same pod with other resources in one of its containers; null: it asks for none. Of one that has CPUs alone, and of
+ * any Guaranteed one, CPUs are never let in: those are asked for now and then.
+ */
+export function resized(made: MadePod, d: Draws): MadePod | null {
+  const { containers } = made.object.spec;
+  const asking = containers.filter(({ resources }) => resources !== undefined);
+  if (asking.length === 0) return null;
+  const chosen = d.pick(asking);
+  const isLimited = chosen.resources?.limits !== undefined;
+  const cpu = Number.parseInt(chosen.resources?.requests.cpu ?? "", 10);
+  const isCpu = !isLimited || d.chance(5);
+  const size = { cpu: isCpu ? d.pick([50, 700, 1500, 2500, 4500, 6500]) : cpu, isLimited };
+  const resources = resourcesOf(size, isLimited ? d.pick([32, 64, 96, 128]) : 64);
+  const spec = { ...made.object.spec, containers: containers.map((c) => (c === chosen ? { ...c, resources } : c)) };
   return { ...made, object: { ...made.object, spec } };
 }
 /** A manifest that was edited: a pod of that name with another uid. */

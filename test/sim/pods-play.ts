@@ -4,10 +4,14 @@ import { join } from "node:path";
 import { draws } from "../actuator/cgroups/draws.ts";
 import { SimApi } from "./api.ts";
 import { SimClock } from "./clock.ts";
-import { Checks, misrecorded, unsettled } from "./pods-checks.ts";
+import { Checks } from "./pods-checks.ts";
 import { WatchedDisk } from "./pods-disk.ts";
+import { EVENTS } from "./pods-events.ts";
+import { FAULTS } from "./pods-faults.ts";
+import { misrecorded } from "./pods-history.ts";
 import { PodsNode } from "./pods-node.ts";
-import { addForeign, EVENTS, heal, newStory, type Story } from "./pods-story.ts";
+import { unsettled } from "./pods-rest.ts";
+import { addForeign, heal, newStory, type Story } from "./pods-story.ts";
 
 const START = Date.parse("2026-01-01T00:00:00Z");
 /** Every write is followed by a wait for the disk, and there are many: where memory is a disk, that. */
@@ -17,6 +21,9 @@ const STEPS = 30;
 const LEAST_SETTLE_MS = 330_000;
 const MOST_SETTLE_MS = 1_800_000;
 
+/** By name: what may happen between two looks at a node. */
+export const HAPPENINGS = { ...EVENTS, ...FAULTS };
+
 /** Plays the story of a seed on a machine of its own. Answers what went wrong, in the step in which it did. */
 export async function play(seed: number, met: Map<string, number>): Promise<readonly string[]> {
   const dir = mkdtempSync(join(DISK, "nodewise-pods-"));
@@ -25,16 +32,22 @@ export async function play(seed: number, met: Map<string, number>): Promise<read
   const { disk, end } = WatchedDisk.watch();
   const node = new PodsNode(seed % 2 === 0 ? 2 : 1, clock, dir, api, disk);
   const story = newStory(node, api, draws(seed * 7919));
-  const checks = new Checks(node, story.made);
+  const checks = new Checks(story);
   const count = (what: string, n = 1): void => void met.set(what, (met.get(what) ?? 0) + n);
   try {
     await addForeign(story);
-    const wrong = (await troubles(story, checks, count)) ?? (await calm(story, checks));
+    const wrong =
+      (await troubles(story, checks, count)) ?? (await calm(story, checks)) ?? (await emptied(story, checks));
     count("exclusive containers started", checks.exclusiveStarts);
     count("critical pods started", checks.criticalStarts);
+    count("pods resized", checks.resized.size);
+    count("resizes put off", checks.deferred.size);
+    count("pods evicted", checks.ends.evictions);
+    count("pods preempted", checks.ends.preemptions);
+    count("pods drained", checks.ends.drained);
     count("the daemon died", node.deaths);
     count("a full disk refused", disk.refused);
-    return wrong.map((what) => `seed ${seed}, ${what}`);
+    return [...new Set(wrong)].map((what) => `seed ${seed}, ${what}`);
   } finally {
     node.daemon?.life.kill();
     end();
@@ -46,10 +59,11 @@ export async function play(seed: number, met: Map<string, number>): Promise<read
 /** Null: nothing went wrong. */
 async function troubles(story: Story, checks: Checks, count: (what: string) => void): Promise<string[] | null> {
   const { node, d } = story;
-  const names = Object.keys(EVENTS);
+  const [events, faults] = [Object.keys(EVENTS), Object.keys(FAULTS)];
   for (let step = 1; step <= STEPS; step++) {
-    const happened = Array.from({ length: 1 + d.below(3) }, () => d.pick(names));
-    for (const name of happened) if (await EVENTS[name]?.(story)) count(name);
+    const happened = Array.from({ length: 1 + d.below(3) }, () => d.pick(d.chance(3) ? faults : events));
+    if (d.chance(3)) happened.unshift("all is mended for now");
+    for (const name of happened) if (await HAPPENINGS[name]?.(story)) count(name);
     await node.run(1000 * d.pick([1, 3, 10, 40]));
     checks.look();
     if (checks.wrongs.length > 0)
@@ -58,8 +72,8 @@ async function troubles(story: Story, checks: Checks, count: (what: string) => v
   return null;
 }
 
-/** All faults end, and time passes. */
-async function calm(story: Story, checks: Checks): Promise<string[]> {
+/** All faults end, and time passes. Null: all comes right. */
+async function calm(story: Story, checks: Checks): Promise<string[] | null> {
   const { node, wanted } = story;
   heal(story);
   node.syncMs = 10_000;
@@ -68,9 +82,26 @@ async function calm(story: Story, checks: Checks): Promise<string[]> {
   checks.look();
   const wrongs = [...checks.wrongs, ...unsettled(node, wanted), ...(await misrecorded(node, story.api.store))];
   const done = (): string => [node.runtime.writes, node.cgroupWrites, node.disk.changes].join();
+  // what the node measures is remembered each ten seconds, with its time
+  await node.turn();
+  await node.time.pass(5_000);
   const before = done();
   await node.turn();
   await node.time.pass(0);
   if (done() !== before) wrongs.push(`a further turn does something: ${before} -> ${done()}`);
-  return wrongs.map((wrong) => `after all faults: ${wrong}`);
+  return wrongs.length === 0 ? null : wrongs.map((wrong) => `after all faults: ${wrong}`);
+}
+
+/** The node is drained, and comes back. */
+async function emptied(story: Story, checks: Checks): Promise<string[]> {
+  const { node, wanted } = story;
+  while (!(await node.drain())) await node.run(1000);
+  checks.look();
+  const { runtime } = node;
+  const left = runtime.ownContainers.filter(({ state }) => state === "running");
+  const wrongs = [...checks.wrongs, ...left.map(({ id }) => `${id} still runs`)];
+  for (let ms = 0; ms < LEAST_SETTLE_MS && (ms === 0 || unsettled(node, wanted).length > 0); ms += 30_000)
+    await node.run(30_000);
+  checks.look();
+  return [...wrongs, ...checks.wrongs, ...unsettled(node, wanted)].map((wrong) => `after the drain: ${wrong}`);
 }

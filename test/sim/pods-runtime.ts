@@ -11,6 +11,7 @@ import { currentLife, never } from "./pods-life.ts";
 
 const READS = new Set(["ListContainers", "ImageStatus"]);
 const FOREIGN_MAY = new Set(["RunPodSandbox", "CreateContainer", "PullImage", ...READS]);
+const STOPS = new Set(["StopContainer", "StopPodSandbox", "RemoveContainer", "RemovePodSandbox"]);
 
 /** The fake runtime over a simulated kernel: what runs has a cgroup with the values it was given, and a process in it. */
 export class PodsRuntime extends FakePodRuntime {
@@ -18,10 +19,14 @@ export class PodsRuntime extends FakePodRuntime {
   readonly kernel: SimKernel;
   /** Container's id -> CPUs that the runtime was told. */
   readonly told = new Map<string, string | undefined>();
+  /** Containers of which it was told in vain. */
+  readonly untold = new Set<string>();
   /** Calls that change something. */
   writes = 0;
   onSandbox: (sandbox: FakePodSandbox) => void = () => {};
   onStart: (container: FakePodContainer) => void = () => {};
+  /** A daemon is about to stop a container of its own that runs. */
+  onStop: (container: FakePodContainer) => void = () => {};
   #process = 1000;
 
   constructor(time: PodTime, kernel: SimKernel, owner: string) {
@@ -47,7 +52,9 @@ export class PodsRuntime extends FakePodRuntime {
     if (!next.does) return never();
     if (!READS.has(call)) this.writes++;
     if (life !== undefined && !FOREIGN_MAY.has(call)) this.#checkOwn(call, id);
+    if (life !== undefined && STOPS.has(call)) this.#tellStops(id);
     const done = super.call(call, id, () => this.#inKernel(call, id, effect));
+    if (call === "UpdateContainerResources") this.#noteTold(id, done);
     return next.lives ? done : never();
   }
 
@@ -97,12 +104,22 @@ export class PodsRuntime extends FakePodRuntime {
     }
     if (call === "StopPodSandbox" && sandbox !== undefined)
       this.#removeCgroup(posix.join(parentOf(sandbox), sandbox.id));
-    const update = this.updates.at(-1);
+    const update = this.updates.findLast((one) => one.id === id);
     if (call === "UpdateContainerResources" && done.ok && one !== undefined && update !== undefined) {
       this.told.set(id, update.resources.cpusetCpus);
       if (one.state === "running") this.#fill(cgroupOf(one), update.resources);
     }
     return done;
+  }
+
+  #tellStops(id: string): void {
+    for (const one of this.ownContainers)
+      if (one.state === "running" && (one.id === id || one.sandboxId === id)) this.onStop(one);
+  }
+
+  #noteTold(id: string, done: Answered<unknown>): void {
+    this.untold.add(id);
+    void done.then(({ ok }) => ok && this.untold.delete(id));
   }
 
   #checkOwn(call: string, id: string): void {

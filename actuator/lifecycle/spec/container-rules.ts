@@ -17,7 +17,7 @@ export const CONTAINER_RULES = {
   },
   ResourceRequirements: {
     ...each("limits requests", accepted("the decisions read it")),
-    claims: refused("claims need the API server: remove it, and ask for devices in `resources.limits`"),
+    claims: refused("claims need the API server: remove it"),
   },
   ContainerPort: each("name hostPort containerPort protocol hostIP", done),
   EnvVar: each("name value valueFrom", done),

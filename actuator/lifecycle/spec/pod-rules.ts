@@ -37,7 +37,7 @@ export const POD_RULES = {
     runtimeClassName: refused("runtime classes need the API server: remove it for the runtime's default"),
     hostUsers: refused("user namespaces are not made by this daemon: remove it, or set it to true", true),
     schedulingGates: refused("a gated pod has no node yet: remove the gates"),
-    resourceClaims: refused("claims need the API server: remove it, and ask for devices in `resources.limits`"),
+    resourceClaims: refused("claims need the API server: remove it"),
     hostnameOverride: refused("not done by this daemon: remove it, and set `hostname`"),
   },
   PodSecurityContext: {

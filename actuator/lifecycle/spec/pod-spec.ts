@@ -66,7 +66,13 @@ function accountOf(spec: At): string {
   const name = spec.field("serviceAccountName");
   const older = spec.field("serviceAccount");
   const account = name.isEmpty ? older : name;
-  if (!account.isEmpty) account.invalids(dnsSubdomain(account.text()));
+  if (account.isEmpty) return "";
+  account.invalids(dnsSubdomain(account.text()));
+  const isName = account.text() === "default" || spec.field("automountServiceAccountToken").value === false;
+  if (!isName)
+    account.fault(
+      "accounts and their tokens need the API server: remove it, or set `automountServiceAccountToken: false` where it is only a name",
+    );
   return account.text();
 }
 

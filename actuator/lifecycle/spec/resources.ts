@@ -1,4 +1,4 @@
-import { compare, isNegative, isWhole } from "../../../api/model/amount.ts";
+import { compare, isNegative, isWhole, isZero } from "../../../api/model/amount.ts";
 import { own } from "../../../api/model/own.ts";
 import type { Quantity } from "../../../api/model/quantity.ts";
 import type { At } from "./at.ts";
@@ -9,6 +9,11 @@ import { RULES } from "./rules.ts";
 type Amounts = Readonly<Record<string, Quantity>>;
 const SHARED = ["cpu", "memory", "ephemeral-storage"];
 const isShared = (name: string): boolean => SHARED.includes(name);
+const isGiven = (name: string): boolean => isShared(name) || name.startsWith("hugepages-");
+const notGiven = (name: string): string =>
+  name.includes("/")
+    ? "devices are not given to containers by this daemon, which has no device manager yet: remove it"
+    : "must be a standard resource for containers: cpu, memory, ephemeral-storage or hugepages-SIZE";
 
 /**
  * Amounts that can be, and requests within their limits. The decisions read them from the object.
@@ -18,6 +23,8 @@ export function checkResources(at: At): void {
   if (at.isAbsent || !checkFields(at, RULES.ResourceRequirements)) return;
   const limits = amountsOf(at.field("limits"));
   const requests = amountsOf(at.field("requests"));
+  for (const [name, { amount }] of Object.entries(limits))
+    if (!isGiven(name) && !isZero(amount)) at.field("limits").field(name).fault(notGiven(name));
   for (const [name, request] of Object.entries(requests)) {
     const limit = own(limits, name);
     const place = at.field("requests");

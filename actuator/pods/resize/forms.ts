@@ -1,16 +1,12 @@
 import { type Amount, compare } from "../../../api/model/amount.ts";
 import { parseQuantity } from "../../../api/model/quantity.ts";
 import type { Actuation } from "../../lifecycle/record.ts";
+import { type Fields, fieldsOf, listOf } from "../fields.ts";
 
-type Fields = Readonly<Record<string, unknown>>;
 /** `resources` by container's name; the pod's own under the empty name. */
 export type ResourcesByName = Actuation["former"];
 const LISTS = ["initContainers", "containers"] as const;
 const POD = "";
-
-const fieldsOf = (value: unknown): Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : {};
-const listOf = (value: unknown): readonly Fields[] => (Array.isArray(value) ? value.map(fieldsOf) : []);
 
 /** Of a v1.Pod. What a container does not ask for is empty. kubelet 1.36: allocationFromPod. */
 export function resourcesIn(object: Fields): ResourcesByName {

@@ -2,8 +2,8 @@ import { podRequests } from "../../../api/decide/resources/pod-resources.ts";
 import { compare, ZERO } from "../../../api/model/amount.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
 import type { QosClass } from "../../lifecycle/status/status.ts";
+import { decodedPod } from "../decoded-pod.ts";
 import type { KnownPod } from "../pod-set.ts";
-import { decodedPod } from "./decoded.ts";
 
 /** A pod that is asked for with other resources than it has. */
 export interface Wanted {

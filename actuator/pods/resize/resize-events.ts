@@ -1,8 +1,8 @@
 import type { RunnablePod } from "../../lifecycle/pod.ts";
 import { generationOf } from "../../lifecycle/status/allocated.ts";
+import { decodedPod } from "../decoded-pod.ts";
 import type { ManagerPorts } from "../manager-ports.ts";
 import { PodEvents } from "../pod-events.ts";
-import { decodedPod } from "./decoded.ts";
 import { resizeText } from "./texts.ts";
 
 /** What is told of a resize. kubelet 1.36: events/resize.go. */

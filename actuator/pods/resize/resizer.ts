@@ -4,12 +4,12 @@ import type { RunnablePod } from "../../lifecycle/pod.ts";
 import type { Actuation, PodRecord } from "../../lifecycle/record.ts";
 import { sameSpec } from "../../lifecycle/roster.ts";
 import type { Problem } from "../../ports.ts";
-import { admit } from "../admit.ts";
+import { type Admitted, admit } from "../admit.ts";
+import { classOf, decodedPod, isCritical } from "../decoded-pod.ts";
 import type { Doorkeeper } from "../doorkeeper.ts";
-import { isCritical, WAITS_FOR_VICTIMS } from "../entrance.ts";
+import { WAITS_FOR_VICTIMS } from "../entrance.ts";
 import type { ManagerPorts, ManagerSettings } from "../manager-ports.ts";
 import type { KnownPod, PodSet } from "../pod-set.ts";
-import { decodedPod } from "./decoded.ts";
 import { resourcesIn, split } from "./forms.ts";
 import { resizesInTurn, type Wanted } from "./in-turn.ts";
 import { whyInfeasible } from "./infeasible.ts";
@@ -72,7 +72,7 @@ export class Resizer {
   async askWaiting(sequence: number): Promise<readonly Problem[]> {
     const problems: Problem[] = this.#takeBack();
     if (this.#set.seen === null || this.#door.isClosed || this.#door.whyShut() !== null) return problems;
-    for (const wanted of resizesInTurn(this.#waiting(), (pod) => this.#set.classOf(pod))) {
+    for (const wanted of resizesInTurn(this.#waiting(), classOf)) {
       if (!this.#isDue(wanted)) continue;
       const fault = await this.#ask(wanted, sequence);
       if (fault !== null) problems.push(fault);
@@ -123,24 +123,30 @@ export class Resizer {
       restartsForMemory: (name) => restartsForMemory(known.record.pod, name),
     });
     if (never !== null) return this.#refuse(wanted, "Infeasible", "Infeasible", never);
-    const snapshot = await this.#door.snapshot(this.#set.living(), sequence);
+    const snapshot = await this.#door.look.snapshot(this.#set.living(), sequence);
     if (!snapshot.ok) return snapshot.error;
     // as it would be: what its status tells is of what it has
     const { status: _status, ...object } = pod.object;
     const asked = await admit(this.#ports.client, snapshot.value, { ...pod, object });
     if (!asked.ok) return asked.error;
-    if (asked.value.kind === "refused") {
-      const { reason, message } = asked.value;
-      return this.#refuse(wanted, "Deferred", reason, message);
+    const [fault, message] = this.#carryOut(wanted, asked.value);
+    await this.#door.report(asked.value.answer, known, "resize", message === "" ? "applied" : "skipped", message);
+    return fault;
+  }
+
+  /** Answers what keeps it from being noted, and why the resize is not let in; empty: it is. */
+  #carryOut(wanted: Wanted, asked: Admitted): readonly [Problem | null, string] {
+    if (asked.kind === "refused") {
+      const { reason, message } = asked;
+      return [this.#refuse(wanted, "Deferred", reason, message), message || reason];
     }
-    if (asked.value.kind === "after") {
-      const names = this.#door.preemptAll(asked.value.victims, asked.value.answer.id);
-      return this.#refuse(wanted, "Deferred", WAITS_FOR_VICTIMS, `comes in once ${names} ended`);
+    if (asked.kind === "after") {
+      const message = `comes in once ${this.#door.preemptAll(asked.victims, asked.answer.id)} ended`;
+      return [this.#refuse(wanted, "Deferred", WAITS_FOR_VICTIMS, message), message];
     }
-    const kept = this.#ports.files.keep(asked.value.answer.next);
-    if (!kept.ok) return { from: "state-files", message: kept.error };
-    await this.#door.report(asked.value.answer, known, "resize", "applied", "");
-    return this.#accept(wanted);
+    const kept = this.#ports.files.keep(asked.answer.next);
+    const fault: Problem | null = kept.ok ? this.#accept(wanted) : { from: "state-files", message: kept.error };
+    return [fault, fault?.message ?? ""];
   }
 
   #refuse({ known, pod }: Wanted, kind: "Deferred" | "Infeasible", reason: string, message: string): Problem | null {

@@ -2,7 +2,7 @@ import { decideHere } from "../../../actuator/decide-here.ts";
 import { type Look, look } from "../../../actuator/gc/look.ts";
 import { gcPorts, lookSettings } from "../../../actuator/gc/open.ts";
 import { factsOf, Memory } from "../../../actuator/memory.ts";
-import type { ImageGcFacts } from "../../model/image-gc.ts";
+import type { ImageGcFacts } from "../../model/image-gc-facts.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { EXIT, type Fault, fault, type Outcome } from "../exit.ts";
 import type { Terminal } from "../terminal.ts";

@@ -1,5 +1,5 @@
 import { parseDuration } from "../../model/duration.ts";
-import type { ImageGcFacts } from "../../model/image-gc.ts";
+import type { ImageGcFacts } from "../../model/image-gc-facts.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 
 interface Listed {

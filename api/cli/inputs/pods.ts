@@ -76,5 +76,5 @@ function podAt(source: InputDocument, base: Path, nodeName: string): [pod: unkno
   const place = (path: Path) => (source.hasPlaces ? source.place([...base, ...path]) : { line: 1, column: 1 });
   const [made] = podsOf({ ...source, value: pod, place }, nodeName);
   if (made === undefined) return [value];
-  return made.ok ? [made.value] : [value, problemText(made.error)];
+  return made.ok ? [made.value.pod] : [value, problemText(made.error)];
 }

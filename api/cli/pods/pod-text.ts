@@ -1,4 +1,5 @@
-import type { CgroupRow, ContainerRow, NodeStatus, PodRow } from "../../../actuator/status/node-status.ts";
+import type { HarmlessCause } from "../../../actuator/plan/drift.ts";
+import type { CgroupRow, ContainerRow, FileRow, NodeStatus, PodRow } from "../../../actuator/status/node-status.ts";
 import { humanBytes } from "../size.ts";
 import { type Color, printable } from "../style.ts";
 import { type Cell, table } from "../table.ts";
@@ -94,7 +95,7 @@ function containersTable(containers: readonly ContainerRow[], { columns: width, 
   return table(columns, rows, width, paint);
 }
 
-/** Every file with what is wanted, what it holds, and a mark where the two differ. */
+/** Every file with what is wanted, what it holds, and where the two differ a mark: why they may, or that they drift. */
 function cgroupsTable(cgroups: readonly CgroupRow[], { columns: width, paint }: Terminal): string {
   const columns = [
     { title: "CGROUP", shrinkTo: 20, cut: "start" },
@@ -104,19 +105,26 @@ function cgroupsTable(cgroups: readonly CgroupRow[], { columns: width, paint }: 
     { title: "" },
   ] as const;
   const rows = cgroups.flatMap(({ path, files }) =>
-    files.map(({ file, wanted, actual }, i) => ({
+    files.map((row, i) => ({
       cells: [
         i === 0 ? printable(path) : "",
-        printable(file),
-        printable(wanted),
-        printable(actual ?? "–"),
-        driftCell(wanted, actual),
+        printable(row.file),
+        printable(row.wanted),
+        printable(row.actual ?? "–"),
+        driftCell(row),
       ],
+      notes: row.fault === undefined ? [] : [paint("red", `  ${printable(row.fault)}`)],
     })),
   );
   return rows.length === 0 ? "" : table(columns, rows, width, paint);
 }
-const driftCell = (wanted: string, actual: string | null): Cell | string => {
+const HARMLESS: Readonly<Record<HarmlessCause, string>> = {
+  page_rounding: "whole pages",
+  systemd_rounding: "systemd's rounding",
+  weight_formula: "the runtime's formula",
+};
+const driftCell = ({ wanted, actual, harmless }: FileRow): Cell | string => {
   if (actual === wanted) return "";
+  if (harmless !== undefined) return { text: HARMLESS[harmless], color: "dim" };
   return actual === null ? { text: "not there", color: "yellow" } : { text: "drift", color: "red" };
 };

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
+import { answerText, MOST_ANSWER_BYTES } from "../../../actuator/answer-text.ts";
 import { decodeStatus } from "../../../actuator/status/decode-status.ts";
 import type { NodeStatus } from "../../../actuator/status/node-status.ts";
 import { statusFile } from "../../../actuator/status/status-file.ts";
@@ -19,7 +20,6 @@ export interface Seen {
 export type ReadStatus = () => Promise<Result<Seen, Fault>>;
 
 const TIMEOUT_MS = 10_000;
-const MOST_BYTES = 64 * 1024 * 1024;
 
 /** How a status is read: from a state directory where one is named, else of the running daemon. Errors: no address. */
 export function statusSource({ statusUrl, stateDir }: SourceGiven, { env }: Cli): Result<ReadStatus, Fault> {
@@ -34,7 +34,7 @@ async function ask(base: URL, env: Cli["env"]): Promise<Result<Seen, Fault>> {
   const url = new URL("v1/status", base.href.endsWith("/") ? base : `${base.href}/`);
   try {
     const response = await fetch(url, { redirect: "error", signal: AbortSignal.timeout(TIMEOUT_MS) });
-    const text = await boundedText(response);
+    const text = await answerText(response);
     if (text === null) return fault(EXIT.failed, `${url.href} answered more than a status: is this a nodewise daemon?`);
     if (!response.ok) return fault(EXIT.failed, `${url.href} answered ${response.status}${detailIn(text)}`);
     const status = decodeStatus(text);
@@ -69,18 +69,6 @@ function detailIn(text: string): string {
   }
 }
 
-/** Null: it is too long. */
-async function boundedText(response: Response): Promise<string | null> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.length;
-    if (bytes > MOST_BYTES) return null;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString("utf8");
-}
-
 async function readFile(file: string): Promise<Result<Seen, Fault>> {
   try {
     const text = await textOf(file);
@@ -100,7 +88,7 @@ async function textOf(file: string): Promise<string | null> {
   const handle = await open(file, "r");
   try {
     const { size } = await handle.stat();
-    return size > MOST_BYTES ? null : await handle.readFile("utf8");
+    return size > MOST_ANSWER_BYTES ? null : await handle.readFile("utf8");
   } finally {
     await handle.close();
   }

@@ -16,7 +16,7 @@ export const IMAGE_GC_SENTENCES: Sentences = {
     `${n["usagePercent"]} % used is below the high threshold of ${n["highThresholdPercent"]} %`,
   capacity_zero: () => "a file system of size 0: the kubelet reports it and removes nothing for space",
   clock_stepped: ({ steppedMs }) =>
-    `the node's clock was set ${duration(Math.abs(Number(steppedMs)))} ${Number(steppedMs) < 0 ? "back" : "ahead"} since the last pass: what is remembered is moved with it, so no image is older for that (a kubelet's would be)`,
+    `the node's clock was set ${duration(Math.abs(Number(steppedMs)))} ${Number(steppedMs) < 0 ? "back" : "ahead"} since the last pass: what is remembered is moved with it, so nothing is older or younger for that`,
   container_image_not_listed: (n) => `${many(n["containers"], "container")} of it, and the runtime does not list it`,
   image_frees_space: (n) => `${ordinalPlace(n)} ${unused(n)}; ${size(n["sizeBytes"])} come free`,
   image_id_invalid: () => "its id is none that a removal could name",

@@ -1,14 +1,17 @@
 import type { Asked, Decided, Refusal, Verdict } from "../../model/decision.ts";
 import type { EvictionDecision, EvictionSignal } from "../../model/eviction.ts";
 import { decodeEvictionFacts, type EvictionAsk } from "../../model/eviction-facts.ts";
+import { type PassTime, passTimeOf } from "../../model/pass-time.ts";
 import { podRef } from "../../model/pod.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import type { Stats } from "../../model/stats.ts";
-import { type EpochMs, epochMs } from "../../model/units.ts";
+import { epochMs } from "../../model/units.ts";
 import { missingUid, podsHere, withoutPodLevel } from "../cgroups/node-pods.ts";
 import { configurationOf, gateOn } from "../config.ts";
 import { Reasons } from "../reasons.ts";
+import { onThisClock } from "../this-clock.ts";
+import { movePasses } from "./clock-step.ts";
 import { evictionThresholds } from "./configuration.ts";
 import { doubts } from "./doubts.ts";
 import { forecasts } from "./forecast.ts";
@@ -38,18 +41,20 @@ export function decideEviction(asked: Asked<EvictionAsk>): Result<Decided<Evicti
   }
   const given = inputOf(snapshot);
   if (!given.ok) return given;
-  const { stats, now } = given.value;
+  const { stats, time } = given.value;
+  const now = epochMs(time.atMs);
   const here = podsHere(snapshot);
   const wanted = ask.pod;
   if (wanted !== null && !here.some((p) => nameOf(podRef(p)) === wanted)) {
     return err({ code: "no_such_pod", message: `no pod \`${wanted}\` runs here`, needs: [] });
   }
   const pods = gateOn(config, "PodLevelResources") ? here : here.map(withoutPodLevel);
-  const before = facts.value;
+  const { facts: before, shiftedMs } = onThisClock(facts.value, time, movePasses);
   const statsAfterReclaim = ask.statsAfterReclaim;
   const pass = synchronise({ config, thresholds: thresholds.value, stats, statsAfterReclaim, pods, before, now });
   const reasons = new Reasons(asked.explain);
   const needs: string[] = [];
+  if (shiftedMs !== 0) reasons.add("clock_stepped", "facts.eviction", "atMs", { steppedMs: shiftedMs });
   const states = thresholdStates(pass, before, now, reasons);
   explain(pass, reasons);
   doubts(pass, pods, before, now, reasons, needs);
@@ -73,18 +78,19 @@ export function decideEviction(asked: Asked<EvictionAsk>): Result<Decided<Evicti
 }
 
 /** What no pass can do without; nothing of it is guessed. */
-function inputOf(snapshot: Snapshot): Result<{ readonly stats: Stats; readonly now: EpochMs }, Refusal> {
-  const { stats, observedAt, pods } = snapshot;
+function inputOf(snapshot: Snapshot): Result<{ readonly stats: Stats; readonly time: PassTime }, Refusal> {
+  const { stats, pods } = snapshot;
+  const time = passTimeOf(snapshot);
   const missing: string[] = [];
-  if (observedAt === undefined) missing.push("observedAt");
+  if (time === null) missing.push("observedAt");
   if (pods === undefined) missing.push("pods");
   if (stats === undefined) missing.push("stats");
   const uid = missingUid(snapshot);
   if (uid !== undefined) missing.push(uid);
-  if (stats === undefined || observedAt === undefined || missing.length > 0) {
+  if (stats === undefined || time === null || missing.length > 0) {
     return err({ code: "needs_input", message: `an eviction pass needs ${missing.join(", ")}`, needs: missing });
   }
-  return ok({ stats, now: epochMs(Math.trunc(Date.parse(observedAt))) });
+  return ok({ stats, time });
 }
 
 /** Nobody goes and no condition holds; one does; what the node itself holds is freed; pods go. */

@@ -1,4 +1,4 @@
-import type { ImageGcFacts } from "../../model/image-gc.ts";
+import type { ImageGcFacts } from "../../model/image-gc-facts.ts";
 import { type EpochMs, epochMs } from "../../model/units.ts";
 import type { Use } from "./images-in-use.ts";
 import { type Inventory, imageKey, type ListedImage } from "./listed-images.ts";

@@ -1,4 +1,5 @@
-import type { ImageGcFacts, PulledAgain } from "../../model/image-gc.ts";
+import type { PulledAgain } from "../../model/image-gc.ts";
+import type { ImageGcFacts } from "../../model/image-gc-facts.ts";
 import { type EpochMs, epochMs } from "../../model/units.ts";
 import type { DetectedImage } from "./detect.ts";
 import { imageKey } from "./listed-images.ts";

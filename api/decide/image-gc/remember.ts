@@ -1,4 +1,5 @@
-import type { ImageGcAsk, ImageGcFacts } from "../../model/image-gc.ts";
+import type { ImageGcAsk } from "../../model/image-gc.ts";
+import type { ImageGcFacts } from "../../model/image-gc-facts.ts";
 import type { Collected } from "./collect.ts";
 import type { DetectedImage } from "./detect.ts";
 import type { ImageGcInput } from "./input.ts";

@@ -1,5 +1,6 @@
 import type { Asked, Decided } from "../../model/decision.ts";
-import type { ImageGcAsk, ImageGcDecision, ImageGcFacts } from "../../model/image-gc.ts";
+import type { ImageGcAsk, ImageGcDecision } from "../../model/image-gc.ts";
+import type { ImageGcFacts } from "../../model/image-gc-facts.ts";
 import { Reasons } from "../reasons.ts";
 import type { ImageGcInput } from "./input.ts";
 

@@ -12,7 +12,7 @@ const line = (point: string, type: string, superOptions: string, options = "rw,n
   `31 23 0:28 / ${point} ${options} shared:9 - ${type} ${type} ${superOptions}`;
 
 test("hierarchies are found by their controllers, co-mounted ones share a directory", () => {
-  const { v1, v2 } = parseMounts(
+  const { v1, v2, joined } = parseMounts(
     [
       "22 1 8:1 / / rw - ext4 /dev/vda rw",
       line(`${AT}/cpu,cpuacct`, "cgroup", "rw,cpu,cpuacct"),
@@ -31,6 +31,14 @@ test("hierarchies are found by their controllers, co-mounted ones share a direct
     ["memory", { mount: "memory", writable: false }],
   ]);
   expect(v2).toEqual({ mount: "unified", writable: true });
+  expect(joined).toEqual([
+    { mount: "systemd", writable: true },
+    { mount: "unified", writable: true },
+  ]);
+});
+
+test("a unified tree is no hierarchy beside others", () => {
+  expect(parseMounts(line(AT, "cgroup2", "rw"), AT).joined).toEqual([]);
 });
 
 test("octal blanks in mount points are read", () => {
@@ -38,21 +46,24 @@ test("octal blanks in mount points are read", () => {
   expect(v1.get("cpu")?.mount).toBe("cpu");
 });
 
-test("controllers that cannot be written are named with the reason", () => {
+test("controllers that are not mounted are left out and named, those that are read-only stay and are named", () => {
   const mounts = parseMounts(
     [
       line(`${AT}/cpu`, "cgroup", "rw,cpu"),
       line(`${AT}/memory`, "cgroup", "ro,memory"),
+      line(`${AT}/devices`, "cgroup", "ro,devices"),
       line(`${AT}/unified`, "cgroup2", "rw"),
     ].join("\n"),
     AT,
   );
   const hierarchy = chooseHierarchy(new SimKernel(simulated(1).kernel.rules).open(ROOT), mounts);
   const support = hierarchy.ok ? hierarchy.value.support() : null;
-  expect(support?.controllers).toEqual(["cpu"]);
+  expect(support?.controllers).toEqual(["memory", "cpu"]);
+  expect(hierarchy.ok && hierarchy.value.readOnly).toEqual([
+    expect.stringMatching(/^controller memory .*EROFS.* \/sys\/fs\/cgroup\/memory is/),
+  ]);
   expect(support?.unsupported).toEqual({
     cpuset: "controller cpuset is mounted in no v1 hierarchy (cgroup2 is mounted at `unified` and may hold it)",
-    memory: "controller memory is mounted read-only",
     pids: "controller pids is mounted in no v1 hierarchy (cgroup2 is mounted at `unified` and may hold it)",
     hugetlb: "controller hugetlb is mounted in no v1 hierarchy (cgroup2 is mounted at `unified` and may hold it)",
   });
@@ -106,6 +117,19 @@ test("v1: a cgroup that cannot be made in every hierarchy is made in none", asyn
   const made = await hierarchy.create("/a", hierarchy.support().controllers);
   expect(made.ok ? "made" : made.error.code).toBe("not_found");
   expect(hierarchy.identities("/a")).toEqual({});
+});
+
+test("v2: a tree that is mounted read-only is seen as it is, named, and refuses what is decided", async () => {
+  const kernel = new SimKernel(v2Rules({ cpus: "0-1", mems: "0" }));
+  kernel.denied = () => "EROFS";
+  const chosen = chooseHierarchy(kernel.open(ROOT), parseMounts(line(AT, "cgroup2", "ro"), AT));
+  if (!chosen.ok) throw new Error(chosen.error.message);
+  expect(chosen.value.support().controllers).toContain("memory");
+  expect(chosen.value.readOnly).toEqual([
+    expect.stringMatching(/^cgroup2 cannot be written \(EROFS\): \/sys\/fs\/cgroup is/),
+  ]);
+  const made = await chosen.value.create("/", ["memory"]);
+  expect(made.ok ? "made" : made.error.errno).toBe("EROFS");
 });
 
 test("the mounts of a real machine are read from its own mountinfo when none is given", () => {

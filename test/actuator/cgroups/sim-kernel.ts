@@ -51,6 +51,8 @@ export class SimKernel {
   readonly tops = new Map<string, SimCgroup>();
   /** Called before every change through the door; throwing in it is how a process ends half-way. */
   beforeChange: () => void = () => undefined;
+  /** What the door may not change, and the errno: a mount that is read-only, a file without the right. */
+  denied: (at: Dir & { readonly file?: string }) => string | null = () => null;
   /** Called after every write through the door that was accepted. */
   afterWrite: (place: Place, value: string) => void = () => undefined;
   #ino = 1;
@@ -143,7 +145,7 @@ class SimFs implements CgroupFs {
     const attempt: Attempt = { verb: "write", path, file, value };
     if (!isCgroupPath(path)) return err(ownError(attempt, "outside_root", "no path"));
     this.#kernel.beforeChange();
-    const errno = this.#kernel.write(mount, this.#full(path), file, value);
+    const errno = this.#kernel.denied(place) ?? this.#kernel.write(mount, this.#full(path), file, value);
     if (errno !== null) return err(kernelError(attempt, fault(errno)));
     this.#kernel.afterWrite(place, value);
     return ok(undefined);
@@ -152,13 +154,15 @@ class SimFs implements CgroupFs {
   mkdir({ mount, path }: Dir): Result<void, CgroupFsError> {
     if (!isCgroupPath(path)) return err(ownError({ verb: "create", path }, "outside_root", "no path"));
     this.#kernel.beforeChange();
-    const errno = this.#kernel.mkdir(mount, this.#full(path));
+    const isThere = this.#kernel.find(mount, this.#full(path)) !== undefined;
+    const denied = isThere ? null : this.#kernel.denied({ mount, path });
+    const errno = denied ?? this.#kernel.mkdir(mount, this.#full(path));
     return errno === null ? ok(undefined) : err(kernelError({ verb: "create", path }, fault(errno)));
   }
 
   rmdir({ mount, path }: Dir): Result<void, CgroupFsError> {
     this.#kernel.beforeChange();
-    const errno = this.#kernel.rmdir(mount, this.#full(path));
+    const errno = this.#kernel.denied({ mount, path }) ?? this.#kernel.rmdir(mount, this.#full(path));
     return errno === null ? ok(undefined) : err(kernelError({ verb: "remove", path }, fault(errno)));
   }
 

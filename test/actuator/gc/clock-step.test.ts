@@ -1,7 +1,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { PassClock } from "../../../actuator/gc/pass-clock.ts";
+import type { EvictionFacts } from "../../../api/model/eviction-facts.ts";
+import type { ImageGcFacts } from "../../../api/model/image-gc-facts.ts";
 import { gcWorld, image, MINUTE, put, START } from "./world.ts";
 
 const HOUR = 60 * MINUTE;
@@ -51,28 +52,74 @@ test("a clock that is set back makes no image younger, and none older when it ha
   expect(node.runtime.images.has("sha256:new")).toBe(true);
 });
 
-test("by how much the clock was set is known within a boot only, and from two seconds on", () => {
-  const { dir } = gcWorld();
-  const file = join(dir, "clock.json");
-  let sinceBoot = 1000;
-  const clock = () => new PassClock(file, () => sinceBoot);
-  expect(clock().steppedMs(clock().now(START, "a"))).toBeUndefined();
-  clock().keep(clock().now(START, "a"));
-  sinceBoot += 5000;
-  const steppedAt = (atMs: number, boot = "a") => clock().steppedMs(clock().now(atMs, boot));
-  expect([steppedAt(START + 5000), steppedAt(START + 6999), steppedAt(START + 7000)]).toEqual([
-    undefined,
-    undefined,
-    2000,
-  ]);
-  expect([steppedAt(START), steppedAt(START + HOUR, "b"), steppedAt(START + HOUR, "")]).toEqual([
-    -5000,
-    undefined,
-    undefined,
-  ]);
-  // a late pass is not remembered, and its moment neither
-  clock().keep(clock().now(START - 1, "a"));
-  expect(JSON.parse(readFileSync(file, "utf8"))).toEqual({ atMs: START, monotonicMs: 1000, bootId: "a" });
-  writeFileSync(file, "{half");
-  expect(steppedAt(START + HOUR)).toBeUndefined();
+test("a pass after the clock was set back is remembered, here and by the API", async () => {
+  const { node, clock, api } = await setBy(-HOUR);
+  const atMs = async (): Promise<readonly number[]> => {
+    const known = await api.store.readFacts("sim", ["image-gc"]);
+    const [here, there] = [node.facts, known.ok ? known.value["image-gc"] : undefined];
+    return [(here as ImageGcFacts).atMs, (there as { readonly next: ImageGcFacts }).next.atMs];
+  };
+  expect((await atMs()).every((ms) => ms >= START)).toBe(true);
+  await node.turn(["image-gc"]);
+  const [here, there] = await atMs();
+  expect(here).toBe(there);
+  expect(here).toBeLessThan(START);
+  // an image that came after that is known from then on
+  put(node, image("sha256:young", 0));
+  await clock.advanceTo(clock.nowMs + MINUTE / 2);
+  await node.turn(["image-gc"]);
+  await clock.advanceTo(clock.nowMs + MINUTE / 2);
+  const turn = await node.turn(["image-gc"]);
+  expect(JSON.stringify(turn.collections[0]?.answer?.reasons)).not.toContain("clock_stepped");
+  expect((node.facts as ImageGcFacts).records.find(([id]) => id === "sha256:young")?.[1]).toBeLessThan(START);
+  expect(node.removals).toEqual([]);
+  expect(node.problems).toEqual([]);
 });
+
+test("where the daemon dies before it keeps the moment of a pass, no image is twice as much older", async () => {
+  const { node, clock, dir } = await setBy(-HOUR);
+  const file = join(dir, "clock-image-gc.json");
+  const before = readFileSync(file);
+  await node.turn(["image-gc"]);
+  writeFileSync(file, before);
+  node.restart();
+  await clock.advanceTo(clock.nowMs + MINUTE);
+  const turn = await node.turn(["image-gc"]);
+  expect(node.removals).toEqual([]);
+  expect(JSON.stringify(turn.collections[0]?.answer?.reasons)).not.toContain("clock_stepped");
+});
+
+test("eviction passes tell how the clock was set since the last of them, not since the images'", async () => {
+  const { node, clock, dir } = gcWorldWithPressure();
+  await node.turn(["container-gc"]);
+  await clock.advanceTo(START + 5 * MINUTE);
+  await node.turn(["image-gc"]);
+  await clock.advanceTo(START + 6 * MINUTE);
+  await node.turn(["container-gc"]);
+  node.clockSetMs = -HOUR;
+  // which takes notice of it before they do
+  await node.turn(["image-gc"]);
+  const steps: (number | undefined)[] = [];
+  for (const minute of [7, 8, 9]) {
+    await clock.advanceTo(START + minute * MINUTE);
+    const { reclaim } = await node.turn(["container-gc"]);
+    const reasons = reclaim?.answer.reasons.flatMap(({ because }) => because) ?? [];
+    steps.push(reasons.find(({ code }) => code === "clock_stepped")?.numbers?.["steppedMs"] as number | undefined);
+  }
+  expect(steps).toEqual([-HOUR, undefined, undefined]);
+  const { next } = JSON.parse(readFileSync(join(dir, "facts-eviction.json"), "utf8")) as { next: EvictionFacts };
+  const [first] = next.thresholdsFirstObservedAt;
+  expect(Math.abs((first?.atMs ?? 0) - (START - HOUR))).toBeLessThan(1000);
+});
+
+/** Asks `eviction` with the containers' timer; a soft threshold of the disk is met all the time. */
+function gcWorldWithPressure() {
+  const world = gcWorld({ joinsEviction: true });
+  world.node.kubeletConfiguration = {
+    evictionSoft: { "imagefs.available": "99%" },
+    evictionSoftGracePeriod: { "imagefs.available": "1h" },
+    evictionHard: { "imagefs.available": "1%" },
+  };
+  put(world.node, image("sha256:1"));
+  return world;
+}

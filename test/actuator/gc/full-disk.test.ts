@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import type { ImageGcFacts } from "../../../api/model/image-gc.ts";
+import type { ImageGcFacts } from "../../../api/model/image-gc-facts.ts";
 import { type SmallFileSystem, smallFileSystem } from "../../e2e/containerd/small-file-system.ts";
 import { SimApi } from "../../sim/api.ts";
 import { SimClock } from "../../sim/clock.ts";

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import type { ImageGcDecision, ImageGcFacts } from "../../../api/model/image-gc.ts";
+import type { ImageGcDecision } from "../../../api/model/image-gc.ts";
+import type { ImageGcFacts } from "../../../api/model/image-gc-facts.ts";
 import { faultOf } from "../../sim/fake-runtime.ts";
 import { container, fullOfImages, gcWorld, image, MINUTE, put, START, sandbox, when } from "./world.ts";
 

@@ -69,7 +69,8 @@ describe("fields of the pod", () => {
     ["status.podIPs", "10.1.0.2,fd00::1:2"],
   ])("%s", (path, value) => {
     const container = { name: "c", image: "a:1", env: [field(path)] };
-    const spec = { nodeName: "n1", serviceAccountName: "runner", containers: [container] };
+    const account = { serviceAccountName: "runner", automountServiceAccountToken: false };
+    const spec = { nodeName: "n1", ...account, containers: [container] };
     expect(valuesOf(podObject(spec, metadata))).toEqual({ V: value });
   });
   test("the addresses are the node's on its network, and its family comes first", () => {

@@ -2,7 +2,7 @@ import { backOffMessage, backOffOfStarts } from "../../../actuator/lifecycle/bac
 import { graceOf, stopsOf } from "../../../actuator/lifecycle/ending.ts";
 import { latestOf, mayRun } from "../../../actuator/lifecycle/instances.ts";
 import { podActions } from "../../../actuator/lifecycle/pod-actions.ts";
-import { finishedPhase, podStatus } from "../../../actuator/lifecycle/pod-status.ts";
+import { naturalPhase, podStatus } from "../../../actuator/lifecycle/pod-status.ts";
 import { isOverPhase, type PodStatus } from "../../../actuator/lifecycle/status/status.ts";
 import type { KubeletAnswer, KubeletCase } from "./kubelet-cases.ts";
 import { hashOf, recordOf, runnableOf } from "./pods.ts";
@@ -46,7 +46,7 @@ export function ourAnswer(c: KubeletCase): unknown {
       (s) => s.name,
     ),
     status: comparable(told, c),
-    finished: isForgotten(c) || isLate(c) ? null : finishedPhase(pod, c.seen, c.previous),
+    finished: isForgotten(c) || isLate(c) ? null : naturalPhase(pod, c.seen, c.previous),
     grace: graceOf(pod, c.end),
   };
 }

@@ -6,6 +6,7 @@ import {
   type RuntimePod,
   type RuntimeSandbox,
 } from "../../../actuator/lifecycle/runtime-pod.ts";
+import { PLAIN_CONTAINER, PLAIN_SPEC } from "../pods/plain-pod.ts";
 
 /** The few fields of a v1.Pod that the rules look at. */
 export interface SmallPod {
@@ -35,39 +36,12 @@ export interface SmallContainer {
   readonly resizePolicy?: readonly unknown[];
 }
 
-function containerOf(c: SmallContainer): PodContainer {
-  return {
-    name: c.name,
-    image: c.image,
-    command: [],
-    args: [],
-    workingDir: "",
-    ports: [],
-    env: [],
-    mounts: [],
-    imagePullPolicy: "IfNotPresent",
-    terminationMessagePath: "/dev/termination-log",
-    terminationMessagePolicy: "File",
-    postStart: null,
-    preStop: null,
-    security: {
-      runAsUser: null,
-      runAsGroup: null,
-      runAsNonRoot: null,
-      privileged: false,
-      readOnlyRootFilesystem: false,
-      allowPrivilegeEscalation: null,
-      addCapabilities: [],
-      dropCapabilities: [],
-      seccomp: null,
-      appArmor: null,
-    },
-    stdin: false,
-    stdinOnce: false,
-    tty: false,
-    isSidecar: c.restartPolicy === "Always",
-  };
-}
+const containerOf = ({ name, image, restartPolicy }: SmallContainer): PodContainer => ({
+  ...PLAIN_CONTAINER,
+  name,
+  image,
+  isSidecar: restartPolicy === "Always",
+});
 
 export function runnableOf(object: SmallPod): RunnablePod {
   const { metadata, spec } = object;
@@ -83,35 +57,13 @@ export function runnableOf(object: SmallPod): RunnablePod {
         ? null
         : { atMs: Date.parse(metadata.deletionTimestamp), graceSeconds: metadata.deletionGracePeriodSeconds ?? 30 },
     spec: {
+      ...PLAIN_SPEC,
       containers: spec.containers.map(containerOf),
       initContainers: (spec.initContainers ?? []).map(containerOf),
-      volumes: [],
       restartPolicy: spec.restartPolicy,
       terminationGracePeriodSeconds: spec.terminationGracePeriodSeconds,
       activeDeadlineSeconds: spec.activeDeadlineSeconds ?? null,
-      nodeName: "n",
-      serviceAccountName: "default",
-      priority: null,
       hostNetwork: spec.hostNetwork ?? false,
-      hostPID: false,
-      hostIPC: false,
-      shareProcessNamespace: false,
-      hostname: null,
-      subdomain: null,
-      setHostnameAsFQDN: false,
-      hostAliases: [],
-      dnsPolicy: "ClusterFirst",
-      dnsConfig: null,
-      securityContext: {
-        runAsUser: null,
-        runAsGroup: null,
-        runAsNonRoot: false,
-        supplementalGroups: [],
-        fsGroup: null,
-        seccomp: null,
-        appArmor: null,
-        sysctls: {},
-      },
     },
     object: { ...object },
   };

@@ -21,6 +21,8 @@ const changes = (given: Partial<Roster>): readonly string[] =>
   rosterChanges({
     desired: new Map(),
     whole: true,
+    unread: null,
+    files: new Map(),
     refused: new Set(),
     records: [],
     seen: new Map(),
@@ -40,7 +42,9 @@ test("a pod comes once the runtime was heard, and is adopted only where it runs"
 
 test("one whose end is asked for does not come, and what is left of it is taken away", () => {
   expect(changes(asks(deleted))).toEqual([]);
-  expect(changes({ ...asks(deleted), seen: seenWith(true) })).toEqual(["adopts"]);
+  // at once, so that it is not kept running for a turn, or even begun again
+  for (const isReady of [true, false])
+    expect(changes({ ...asks(deleted), seen: seenWith(isReady) })).toEqual(["adopts", "ends after 7"]);
   expect(changes({ ...asks(deleted), ...knows("lives") })).toEqual(["ends after 7"]);
   expect(changes({ ...asks(deleted), ...knows("waits") })).toEqual(["leaves"]);
   expect(changes({ ...asks(deleted), ...knows("ended") })).toEqual(["leaves"]);
@@ -53,6 +57,25 @@ test("doubt ends nothing", () => {
   expect(changes({ ...knows("lives"), refused: new Set(["default/web"]) })).toEqual([]);
   expect(changes({ seen: seenWith(true) })).toEqual(["orphan"]);
   expect(changes({ seen: seenWith(true), whole: false })).toEqual([]);
+});
+
+test("a file that cannot be read holds back only what may be in it", () => {
+  const read = (file?: string) => ({ records: [[web.uid, { ...record("lives"), ...(file && { file }) }] as const] });
+  const half = { whole: false, unread: ["/m/half.yaml"] };
+  expect(changes({ ...read("/m/web.yaml"), ...half })).toEqual(["ends after null"]);
+  expect(changes({ ...read("/m/half.yaml"), ...half })).toEqual(["stays"]);
+  expect(changes({ ...read(), ...half })).toEqual(["stays"]);
+  expect(changes({ ...read("/m/web.yaml"), whole: false })).toEqual([]);
+  expect(changes({ ...read("/m/half.yaml") })).toEqual(["ends after null"]);
+  expect(changes({ seen: seenWith(true), ...half })).toEqual(["stays"]);
+});
+
+test("the file that a pod is read from is noted when it is another one", () => {
+  const files = new Map([[web.uid, "/m/web.yaml"]]);
+  const moves = { ...asks(web), files };
+  expect(changes({ ...moves, ...knows("lives") })).toEqual(["moves"]);
+  expect(changes({ ...moves, records: [[web.uid, { ...record("lives"), file: "/m/web.yaml" }]] })).toEqual([]);
+  expect(changes({ ...asks(deleted), files, ...knows("lives") })).toEqual(["moves", "ends after 7"]);
 });
 
 test("another spec is a change, another status is none", () => {

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { basename, join } from "node:path";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { readManifests } from "../../../actuator/manifests/read-manifests.ts";
 import { podYaml, scratch } from "./scratch.ts";
 
@@ -132,7 +132,7 @@ test("a directory that is not there, a file of the wrong kind and one that is to
   expect(await outcome(join(directory, "ok.yaml"))).toEqual({ pods: ["ok-n1"], problems: [] });
 });
 
-test("of two pods with one name the last file counts, of two with one uid the first", async () => {
+test("of two pods with one name, or one uid, the first counts", async () => {
   const withUid = (name: string) =>
     podYaml(name).replace("metadata:", "metadata:\n  uid: 11111111-2222-4333-8444-555555555555");
   const directory = scratch({
@@ -144,7 +144,7 @@ test("of two pods with one name the last file counts, of two with one uid the fi
   const { pods, problems } = await readManifests(directory, "n1");
   expect(pods.map((p) => p.metadata.name)).toEqual(["same-n1", "e-n1"]);
   expect(problems.map((p) => [basename(p.file), p.code, p.message])).toEqual([
-    ["1.yaml", "duplicate", `pod default/same-n1 is also in ${join(directory, "2.yaml")}, which counts: rename one`],
+    ["2.yaml", "duplicate", `pod default/same-n1 is also in ${join(directory, "1.yaml")}, which counts: rename one`],
     [
       "4.yaml",
       "duplicate",
@@ -153,7 +153,37 @@ test("of two pods with one name the last file counts, of two with one uid the fi
   ]);
   expect(await outcome(directory)).toEqual({
     pods: ["same-n1", "e-n1"],
-    problems: ["1.yaml:1:1 duplicate", "4.yaml:1:1 duplicate"],
+    problems: ["2.yaml:1:1 duplicate", "4.yaml:1:1 duplicate"],
+  });
+});
+
+describe("of two pods with one name the one in force counts", () => {
+  const chosen = async (files: Record<string, string>, known: { uid?: string; file?: string }) => {
+    const directory = scratch(files);
+    const { uid = "none", file } = known;
+    const inForce = new Map([["default/same-n1", { uid, file: file && join(directory, file) }]]);
+    const { found, problems } = await readManifests(directory, "n1", new Map(), inForce);
+    return [found.map(({ source }) => basename(source.file)), problems.map((p) => [basename(p.file), p.message])];
+  };
+  const withUid = (uid: string) => podYaml("same").replace("metadata:", `metadata:\n  uid: ${uid}`);
+  const files = { "1.yaml": withUid("one"), "2.yaml": withUid("two"), "3.yaml": podYaml("other") };
+
+  test("by its uid, else by its file, else the first", async () => {
+    for (const known of [{ uid: "two" }, { uid: "two", file: "1.yaml" }, { file: "2.yaml" }])
+      expect(await chosen(files, known)).toEqual([
+        ["2.yaml", "3.yaml"],
+        [["1.yaml", expect.stringMatching(/^pod default\/same-n1 is also in .*2\.yaml, which counts: rename one$/)]],
+      ]);
+    for (const known of [{}, { file: "gone.yaml" }, { uid: "one", file: "2.yaml" }])
+      expect((await chosen(files, known))[0]).toEqual(["1.yaml", "3.yaml"]);
+  });
+
+  test("whoever takes its uid", async () => {
+    const taken = podYaml("thief").replace("metadata:", "metadata:\n  uid: one");
+    expect(await chosen({ "0.yaml": taken, "1.yaml": withUid("one") }, { uid: "one" })).toEqual([
+      ["1.yaml"],
+      [["0.yaml", expect.stringContaining("has the uid of pod default/same-n1")]],
+    ]);
   });
 });
 

@@ -58,6 +58,21 @@ test("what the file says stays: uid, annotations, other tolerations; not a statu
   expect(made["status"]).toEqual({ phase: "Pending" });
 });
 
+test("on the host's network a port of a container is one of the host, as an API server has it", () => {
+  const ports = [{ containerPort: 80 }, { containerPort: 81, hostPort: 0 }, { containerPort: 82, hostPort: 82 }];
+  const spec = { containers: [{ name: "c", ports }, { name: "d" }], initContainers: [{ name: "i", ports }] };
+  const portsOf = (more: object) => {
+    const made = staticPodOf(pod({}, { ...spec, ...more }), "n1", "/m/a.yaml").spec;
+    return [made["containers"], made["initContainers"]].map((list) => (list as typeof spec.containers)[0]?.ports);
+  };
+  const onHost = [80, 81, 82].map((port) => ({ containerPort: port, hostPort: port }));
+  expect(portsOf({ hostNetwork: true })).toEqual([onHost, onHost]);
+  expect(portsOf({})).toEqual([ports, ports]);
+  // what is no list is refused later, by name
+  const odd = { hostNetwork: true, containers: 3, initContainers: [null, { ports: "x" }, { ports: [null] }] };
+  expect(staticPodOf(pod({}, odd), "n1", "/m/a.yaml").spec).toMatchObject(odd);
+});
+
 test("the uid stays for the same pod whatever the order of its keys, and changes with pod, node and file", () => {
   const first = uid(staticPodOf(pod(), "n1", "/m/a.yaml"));
   const { spec, metadata } = pod();

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { orphanedPods, removePodDirectory } from "../../../actuator/pods/clean-up.ts";
+import { orphanedPods, removePodDirectory, removePodVolumes } from "../../../actuator/pods/clean-up.ts";
 import { systemMounter } from "../../../actuator/pods/mounter.ts";
 import { bindSubPath } from "../../../actuator/pods/sub-path.ts";
 import { makePodDirectory, makeVolumes } from "../../../actuator/pods/volumes.ts";
@@ -50,6 +50,47 @@ describe.skipIf(!isRoot)("a pod's directory goes", () => {
     }
     expect(await remove()).toEqual([]);
     expect(existsSync(places.podDirectory)).toBe(false);
+  });
+});
+
+describe.skipIf(!isRoot)("a pod's volumes go", () => {
+  test("with what is mounted for them, and nothing else of its directory", async () => {
+    const { dir, places, mount, outside } = world();
+    const volumes = ["fast", "disk"].map((name) => {
+      return {
+        name,
+        emptyDir: { medium: name === "fast" ? ("Memory" as const) : ("" as const), sizeLimitBytes: null },
+      };
+    });
+    await makeVolumes(pod({ volumes }), places, null, systemMounter);
+    const target = join(places.podDirectory, "volume-subpaths/host/c/0");
+    await bindSubPath({ volumePath: dir, subPath: "outside", target, volume: "host", container: "c" }, systemMounter);
+    for (const name of ["fast", "disk"]) writeFileSync(join(volumesOf(places.podDirectory), name, "file"), "");
+    symlinkSync(outside, join(volumesOf(places.podDirectory), "disk/link"));
+    writeFileSync(join(places.podDirectory, "containers/words"), "");
+    expect(mountsBelow(dir).length).toBe(2);
+    expect(await removePodVolumes(places, systemMounter)).toEqual([]);
+    expect([mountsBelow(dir), readdirSync(outside)]).toEqual([[], ["kept"]]);
+    expect(readdirSync(places.podDirectory, { recursive: true }).toSorted()).toEqual([
+      "containers",
+      "containers/words",
+    ]);
+    expect(await removePodVolumes(places, systemMounter)).toEqual([]);
+    mkdirSync(join(volumesOf(places.podDirectory), "disk/foreign"), { recursive: true });
+    mount("--bind", outside, join(volumesOf(places.podDirectory), "disk/foreign"));
+    expect((await removePodVolumes(places, systemMounter)).map(({ why }) => why)).toEqual([
+      "something is mounted there",
+    ]);
+    expect(readdirSync(outside)).toEqual(["kept"]);
+  });
+  test("and never through a link", async () => {
+    const { places, outside } = world();
+    mkdirSync(join(outside, "kubernetes.io~empty-dir/data"), { recursive: true });
+    renameSync(join(places.podDirectory, "volumes"), join(places.podDirectory, "former"));
+    symlinkSync(outside, join(places.podDirectory, "volumes"));
+    expect(await removePodVolumes(places, systemMounter)).toEqual([]);
+    expect(readdirSync(outside)).toEqual(["kept", "kubernetes.io~empty-dir"]);
+    expect(readdirSync(places.podDirectory).toSorted()).toEqual(["containers", "former"]);
   });
 });
 

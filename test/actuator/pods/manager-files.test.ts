@@ -1,8 +1,25 @@
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, readlinkSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { ManagerFiles } from "../../../actuator/pods/manager-files.ts";
+import { LIMITS } from "../../../api/model/limits.ts";
+import { PodsWorld, podWith } from "./node/pods-world.ts";
 import { scratch } from "./pod-kit.ts";
+
+/** What was synced and named, in its order; the real calls run. */
+const seen = vi.hoisted((): string[] => []);
+vi.mock("node:fs", async (original) => {
+  const fs = await original<typeof import("node:fs")>();
+  const fsyncSync = (fd: number): void => {
+    seen.push(`sync ${readlinkSync(`/proc/self/fd/${fd}`)}`);
+    fs.fsyncSync(fd);
+  };
+  const renameSync = (from: string, to: string): void => {
+    seen.push(`name ${to}`);
+    fs.renameSync(from, to);
+  };
+  return { ...fs, fsyncSync, renameSync };
+});
 
 const next = (text: string) => ({ assignments: { cpu_manager_state: text, "../other": "x" } });
 
@@ -26,4 +43,55 @@ test("what cannot be written is not taken for kept", () => {
   expect(files.keep(next("two")).ok).toBe(false);
   expect(files.read().assignments).toEqual({ cpu_manager_state: "one" });
   expect(files.version).toBe(2);
+});
+
+test("what could not be read back is not written: the limit is told, and all files stay as they were", () => {
+  const directory = scratch();
+  const files = new ManagerFiles(directory);
+  // two bytes each, so that bytes and characters differ
+  const largest = "é".repeat(LIMITS.stateText / 2);
+  expect(files.keep(next(largest)).ok).toBe(true);
+  expect(new ManagerFiles(directory).read()).toEqual({ assignments: { cpu_manager_state: largest }, missing: [] });
+
+  const kept = files.keep({ assignments: { memory_manager_state: "new", cpu_manager_state: `${largest}x` } });
+  expect(kept).toEqual({
+    ok: false,
+    error: `state files in ${directory}: cpu_manager_state would have 4194305 bytes, and more than 4194304 (the limit \`stateText\`) are not read back: it stays as it was`,
+  });
+  expect(readdirSync(directory)).toEqual(["cpu_manager_state"]);
+  expect(new ManagerFiles(directory).read()).toEqual(files.read());
+  // one byte more is indeed too much for who reads
+  writeFileSync(join(directory, "cpu_manager_state"), `${largest}x`);
+  expect(new ManagerFiles(directory).read().missing).toHaveLength(1);
+});
+
+test("each file is on the disk before it has its name, and its folder after", () => {
+  const directory = join(realpathSync(scratch()), "managers");
+  const files = new ManagerFiles(directory);
+  seen.length = 0;
+  const kept = files.keep({ assignments: { cpu_manager_state: "one", kubelet_internal_checkpoint: "{}" } });
+  expect(kept).toEqual({ ok: true, value: true });
+  const cpus = join(directory, "cpu_manager_state");
+  const devices = join(directory, "device-plugins/kubelet_internal_checkpoint");
+  expect(seen).toEqual([
+    ...[`sync ${cpus}.new`, `name ${cpus}`, `sync ${directory}`],
+    ...[`sync ${devices}.new`, `name ${devices}`, `sync ${join(directory, "device-plugins")}`],
+  ]);
+});
+
+test("who is refused for the file of another policy is told which file that is", async () => {
+  const configuration: { cpuManagerPolicy: string } = { cpuManagerPolicy: "none" };
+  const world = new PodsWorld({ configuration });
+  world.pods = [podWith("web", { cpu: "1" })];
+  await world.run(4);
+  configuration.cpuManagerPolicy = "static";
+  world.restart();
+  world.pods = [...world.pods, podWith("next", { cpu: "1" })];
+  await world.run(4);
+  const { refusal } = world.pod("next").record;
+  const file = join(world.dir, "state/managers/cpu_manager_state");
+  expect(readFileSync(file, "utf8")).toContain("none");
+  expect(refusal?.reason).toBe("KubeletDoesNotStart");
+  expect(refusal?.message).toMatch(/delete the CPU manager checkpoint file "\/var\/lib\/kubelet\/cpu_manager_state"/);
+  expect(refusal?.message).toContain(`; here that is "${file}", to be deleted while the daemon does not run`);
 });

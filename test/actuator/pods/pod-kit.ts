@@ -6,6 +6,7 @@ import { onTestFinished } from "vitest";
 import type { PodContainer, PodSpec, RunnablePod } from "../../../actuator/lifecycle/pod.ts";
 import { type Mounter, parseMountPoints } from "../../../actuator/pods/mounter.ts";
 import { ok } from "../../../api/model/result.ts";
+import { PLAIN_CONTAINER, PLAIN_SPEC } from "./plain-pod.ts";
 
 /** Only root may mount, and give files to others. */
 export const isRoot = process.getuid?.() === 0;
@@ -53,35 +54,9 @@ export class FakeMounter implements Mounter {
 }
 
 export const container = (name: string, more: Partial<PodContainer> = {}): PodContainer => ({
+  ...PLAIN_CONTAINER,
   name,
   image: "busybox",
-  command: [],
-  args: [],
-  workingDir: "",
-  ports: [],
-  env: [],
-  mounts: [],
-  imagePullPolicy: "IfNotPresent",
-  terminationMessagePath: "/dev/termination-log",
-  terminationMessagePolicy: "File",
-  postStart: null,
-  preStop: null,
-  security: {
-    runAsUser: null,
-    runAsGroup: null,
-    runAsNonRoot: null,
-    privileged: false,
-    readOnlyRootFilesystem: false,
-    allowPrivilegeEscalation: null,
-    addCapabilities: [],
-    dropCapabilities: [],
-    seccomp: null,
-    appArmor: null,
-  },
-  stdin: false,
-  stdinOnce: false,
-  tty: false,
-  isSidecar: false,
   ...more,
 });
 
@@ -94,37 +69,6 @@ export const pod = (spec: Partial<PodSpec> = {}, more: Partial<RunnablePod> = {}
   isStatic: true,
   deletion: null,
   object: {},
-  spec: {
-    containers: [container("app")],
-    initContainers: [],
-    volumes: [],
-    restartPolicy: "Always",
-    terminationGracePeriodSeconds: 30,
-    activeDeadlineSeconds: null,
-    nodeName: "node",
-    serviceAccountName: "",
-    priority: null,
-    hostNetwork: false,
-    hostPID: false,
-    hostIPC: false,
-    shareProcessNamespace: false,
-    hostname: null,
-    subdomain: null,
-    setHostnameAsFQDN: false,
-    hostAliases: [],
-    dnsPolicy: "ClusterFirst",
-    dnsConfig: null,
-    securityContext: {
-      runAsUser: null,
-      runAsGroup: null,
-      runAsNonRoot: false,
-      supplementalGroups: [],
-      fsGroup: null,
-      seccomp: null,
-      appArmor: null,
-      sysctls: {},
-    },
-    ...spec,
-  },
+  spec: { ...PLAIN_SPEC, containers: [container("app")], ...spec },
   ...more,
 });

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { arrival } from "../../../actuator/pods/entrance.ts";
@@ -41,7 +41,7 @@ test("a record that cannot be read, or of another name, is told and left aside; 
   expect(readdirSync(directory).sort()).toEqual(["uid-1.pod.json", "uid-2.pod.json"]);
 });
 
-test("what cannot be written stays as it was", () => {
+test("that a pod lives and cannot be written stays as it was", () => {
   const directory = scratch();
   const { records } = open(directory);
   records.put("uid-1", record);
@@ -49,4 +49,37 @@ test("what cannot be written stays as it was", () => {
   expect(records.put("uid-1", { ...record, state: "lives" }).ok).toBe(false);
   expect(records.get("uid-1")?.state).toBe("waits");
   expect(existsSync(join(directory, "uid-1.pod.json"))).toBe(true);
+});
+
+test.each(["ends", "ended", "waits"] as const)(
+  "that a pod %s holds though it cannot be written, and is written once that is possible",
+  (state) => {
+    const directory = scratch();
+    const { records } = open(directory);
+    records.put("uid-1", { ...record, state: "lives" });
+    const inTheWay = join(directory, "uid-1.pod.json.new");
+    mkdirSync(inTheWay);
+    expect(records.put("uid-1", { ...record, state }).ok).toBe(true);
+    expect(records.get("uid-1")?.state).toBe(state);
+    expect(records.writeLate()).toEqual([
+      "the record of pod uid-1 cannot be written yet (EISDIR): it is ended all the same",
+    ]);
+    expect(JSON.parse(readFileSync(join(directory, "uid-1.pod.json"), "utf8"))).toMatchObject({
+      record: { state: "lives" },
+    });
+    rmdirSync(inTheWay);
+    expect(records.writeLate()).toEqual([]);
+    expect(open(directory).records.get("uid-1")?.state).toBe(state);
+  },
+);
+
+test("what was deleted before it could be written is not written", () => {
+  const directory = scratch();
+  const { records } = open(directory);
+  mkdirSync(join(directory, "uid-1.pod.json.new"));
+  records.put("uid-1", { ...record, state: "ends" });
+  expect(records.delete("uid-1").ok).toBe(true);
+  rmdirSync(join(directory, "uid-1.pod.json.new"));
+  expect(records.writeLate()).toEqual([]);
+  expect(readdirSync(directory)).toEqual([]);
 });

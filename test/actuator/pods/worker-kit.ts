@@ -15,7 +15,7 @@ import { PodTime } from "../../sim/pod-time.ts";
 import { FakeMounter, scratch } from "./pod-kit.ts";
 
 export const ME = "nodewise-a";
-const NODE: PodNode = {
+export const NODE: PodNode = {
   hostIPs: ["192.168.0.1"],
   allocatable: {},
   clusterDomain: "",

@@ -296,3 +296,24 @@ test("two calls at a time are one", async () => {
   expect(second).toBe(first);
   expect(usage.of(dir)).toMatchObject(du(dir));
 });
+
+test("what was counted longer ago than asked for is counted again, and nothing else", async () => {
+  const dir = scratch();
+  const [old, young] = [join(dir, "old"), join(dir, "young")];
+  for (const place of [old, young]) mkdirSync(place);
+  const { usage, clock } = counting();
+  await usage.look([tree(old)]);
+  clock.ms = 4000;
+  await usage.look([tree(old), tree(young)]);
+  for (const place of [old, young]) writeFileSync(join(place, "file"), "x".repeat(64 * KiB));
+  clock.ms = 6000;
+  await usage.look([tree(old), tree(young)]);
+  const before = [old, young].map((path) => usage.of(path)?.usedBytes ?? 0);
+  // one that is asked for meanwhile is the one that runs; this one comes after it
+  const running = usage.look([tree(old), tree(young)]);
+  await usage.lookAgain([tree(old), tree(young)], 3000);
+  await running;
+  const after = [old, young].map((path) => usage.of(path)?.usedBytes ?? 0);
+  expect((after[0] ?? 0) - (before[0] ?? 0)).toBeGreaterThanOrEqual(64 * KiB);
+  expect(after[1]).toBe(before[1]);
+});

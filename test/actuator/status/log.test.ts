@@ -118,6 +118,7 @@ describe("what a line says", () => {
       next: null,
     } as const;
     expect(decisionEntry("eviction", answer)).toMatchObject({ level: "debug", message: "eviction: calm" });
+    expect(decisionEntry("admission", { ...answer, verdict: "refused" }).level).toBe("debug");
     expect(decisionEntry("eviction", { ...answer, verdict: "evicts" })).toEqual({
       level: "info",
       message: "eviction: evicts",

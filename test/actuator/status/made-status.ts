@@ -77,6 +77,7 @@ export const WEB = podRow("web", {
         { file: "cpu.shares", wanted: "1024", actual: "2" },
         { file: "memory.limit_in_bytes", wanted: "268435456", actual: "268435456" },
         { file: "pids.max", wanted: "100", actual: null },
+        { file: "cpu.weight", wanted: "17", actual: "4", harmless: "weight_formula" },
       ],
     },
   ],

@@ -15,8 +15,8 @@ test("counters hold what was counted", async () => {
   counters.decided("cgroups", "api");
   counters.wrote(5);
   counters.drifted("other_writer", 2);
-  counters.runtimeCallFailed("RunPodSandbox", "UNAVAILABLE");
-  counters.restarted();
+  counters.runtimeCallFailed({ call: "RunPodSandbox", code: "UNAVAILABLE" });
+  counters.restarted(1);
   counters.refused("OutOfcpu");
   counters.evicted("memory.available");
   counters.preempted();

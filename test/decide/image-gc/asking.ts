@@ -1,6 +1,7 @@
 import { decideImageGc } from "../../../api/decide/image-gc/decide.ts";
 import type { Decided, Explain, Refusal } from "../../../api/model/decision.ts";
-import { decodeImageGcAsk, type ImageGcDecision, type ImageGcFacts } from "../../../api/model/image-gc.ts";
+import { decodeImageGcAsk, type ImageGcDecision } from "../../../api/model/image-gc.ts";
+import type { ImageGcFacts } from "../../../api/model/image-gc-facts.ts";
 import type { Result } from "../../../api/model/result.ts";
 import { decoded, type Json } from "../../model/snapshots.ts";
 

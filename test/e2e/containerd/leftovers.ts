@@ -52,9 +52,26 @@ export function unmountBelow(dir: string): void {
 
 /** A cgroup with what is below it, in every hierarchy of either version; its processes must be gone. */
 export function removeCgroups(name: string): void {
-  const roots = [CGROUPS, ...readdirSync(CGROUPS).map((hierarchy) => join(CGROUPS, hierarchy))];
-  for (const root of roots) if (existsSync(join(root, name))) removeTree(join(root, name));
+  for (const root of rootsOf(name)) removeTree(root);
 }
+/** Every cgroup of any hierarchy, those without a controller too. */
+export function cgroupsBelow(name: string): readonly string[] {
+  const below = (dir: string): readonly string[] => directoriesIn(dir).flatMap((found) => [found, ...below(found)]);
+  return rootsOf(name).flatMap(below);
+}
+/** None of one that is gone meanwhile. */
+function directoriesIn(dir: string): readonly string[] {
+  try {
+    const entries = readdirSync(dir, { withFileTypes: true });
+    return entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(dir, name));
+  } catch {
+    return [];
+  }
+}
+const rootsOf = (name: string): readonly string[] =>
+  [CGROUPS, ...readdirSync(CGROUPS).map((hierarchy) => join(CGROUPS, hierarchy))]
+    .map((hierarchy) => join(hierarchy, name))
+    .filter((root) => existsSync(root));
 function removeTree(dir: string): void {
   for (const entry of readdirSync(dir, { withFileTypes: true })) {
     if (entry.isDirectory()) removeTree(join(dir, entry.name));

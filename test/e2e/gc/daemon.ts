@@ -1,33 +1,24 @@
 import type { CollectionReport, GcKind, RemovalReport, TurnReport } from "../../../actuator/gc/ports.ts";
 import type { ImageGcDecision } from "../../../api/model/image-gc.ts";
-import { ended, type Ran, start } from "../../cli/run.ts";
+import { DaemonChild } from "../daemon-child.ts";
 
 const WAIT_MS = 30_000;
 
-/** `nodewise actuator` as a process of its own, and what it has told. */
-export class GcDaemon {
+/** The daemon that collects garbage, and what it has told. */
+export class GcDaemon extends DaemonChild {
   readonly turns: TurnReport[] = [];
   /** As they came, also of a turn that never ended. */
   readonly removals: RemovalReport[] = [];
-  readonly #child: ReturnType<typeof start>;
-  readonly #ended: Promise<Ran>;
   #waiting: (() => void)[] = [];
-  #rest = "";
   #stderr = "";
-  #isEnded = false;
 
   constructor(args: readonly string[]) {
-    this.#child = start(["actuator", "-o", "json", ...args]);
-    this.#ended = ended(this.#child);
-    this.#child.stdout.on("data", (chunk: Buffer) => this.#read(chunk.toString()));
-    this.#child.stderr.on("data", (chunk: Buffer) => {
+    super(["-o", "json", ...args], "stdout");
+    this.child.stderr.on("data", (chunk: Buffer) => {
       this.#stderr += chunk;
       this.#wake();
     });
-    this.#child.on("close", () => {
-      this.#isEnded = true;
-      this.#wake();
-    });
+    this.child.on("close", () => this.#wake());
   }
 
   get stderr(): string {
@@ -41,8 +32,8 @@ export class GcDaemon {
     for (;;) {
       const found = find();
       if (found !== undefined) return found;
-      if (this.#isEnded || deadline.aborted)
-        throw new Error(`${this.#isEnded ? "the daemon has ended" : "waited too long"} for ${what}: ${this.#told()}`);
+      if (this.isEnded || deadline.aborted)
+        throw new Error(`${this.isEnded ? "the daemon has ended" : "waited too long"} for ${what}: ${this.#told()}`);
       const { promise, resolve } = Promise.withResolvers<void>();
       this.#waiting.push(resolve);
       await promise;
@@ -67,24 +58,10 @@ export class GcDaemon {
     return this.until(`a collection (${kind})`, () => this.collections(kind, sinceMs).find(hasWork));
   }
 
-  /** At once, as a crash or the kernel's memory killer does. */
-  async kill(): Promise<void> {
-    this.#child.kill("SIGKILL");
-    await this.#ended;
-  }
-  async stop(): Promise<Ran> {
-    this.#child.kill("SIGTERM");
-    return this.#ended;
-  }
-
-  #read(chunk: string): void {
-    const lines = (this.#rest + chunk).split("\n");
-    this.#rest = lines.pop() ?? "";
-    for (const line of lines) {
-      const { collection, removal } = JSON.parse(line) as { collection?: TurnReport; removal?: RemovalReport };
-      if (collection !== undefined) this.turns.push(collection);
-      if (removal !== undefined) this.removals.push(removal);
-    }
+  protected override read(line: string): void {
+    const { collection, removal } = JSON.parse(line) as { collection?: TurnReport; removal?: RemovalReport };
+    if (collection !== undefined) this.turns.push(collection);
+    if (removal !== undefined) this.removals.push(removal);
     this.#wake();
   }
   #wake(): void {

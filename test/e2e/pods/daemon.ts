@@ -1,5 +1,5 @@
 import type { NodeStatus, PodRow } from "../../../actuator/status/node-status.ts";
-import { ended, type Ran, start } from "../../cli/run.ts";
+import { DaemonChild } from "../daemon-child.ts";
 import { NODE_NAME } from "./manifest.ts";
 import { until } from "./until.ts";
 
@@ -13,25 +13,16 @@ export interface LoggedEvent {
   readonly container?: string;
 }
 
-/** `nodewise actuator` as a process of its own, what it has told, and what it answers. */
-export class DaemonProcess {
+/** The daemon that runs pods, what it has told, and what it answers. */
+export class DaemonProcess extends DaemonChild {
   readonly events: LoggedEvent[] = [];
   /** Lines of other kinds. */
   readonly lines: string[] = [];
-  readonly #child: ReturnType<typeof start>;
-  readonly #ended: Promise<Ran>;
   readonly #url: string;
-  #rest = "";
-  #isEnded = false;
 
   constructor(settings: string, url: string) {
+    super(["--settings", settings, "--log-format", "json"], "stderr");
     this.#url = url;
-    this.#child = start(["actuator", "--settings", settings, "--log-format", "json"]);
-    this.#ended = ended(this.#child);
-    this.#child.stderr.on("data", (chunk: Buffer) => this.#read(chunk.toString()));
-    this.#child.on("close", () => {
-      this.#isEnded = true;
-    });
   }
 
   /** Undefined: it does not answer, or another one does. */
@@ -39,7 +30,7 @@ export class DaemonProcess {
     try {
       const answer = await fetch(`${this.#url}/v1/status`, { signal: AbortSignal.timeout(10_000) });
       const status = (await answer.json()) as NodeStatus;
-      return status.pid === this.#child.pid ? status : undefined;
+      return status.pid === this.child.pid ? status : undefined;
     } catch {
       return undefined;
     }
@@ -49,7 +40,7 @@ export class DaemonProcess {
   async until<T>(what: string, find: (status: NodeStatus) => T | undefined): Promise<T> {
     let last: NodeStatus | undefined;
     const look = async (): Promise<T | undefined> => {
-      if (this.#isEnded) throw new Error(`the daemon has ended, before ${what}:\n${this.#told(last)}`);
+      if (this.isEnded) throw new Error(`the daemon has ended, before ${what}:\n${this.#told(last)}`);
       const status = await this.status();
       last = status ?? last;
       return status === undefined ? undefined : find(status);
@@ -90,30 +81,16 @@ export class DaemonProcess {
   async untilEnd(before: string): Promise<never> {
     await until(
       `the daemon's coming to ${before}`,
-      () => this.#isEnded || undefined,
+      () => this.isEnded || undefined,
       () => this.#told(),
     );
     throw new Error(`the daemon has ended before ${before}:\n${this.#told()}`);
   }
-  /** At once, as a crash or the kernel's memory killer does. */
-  async kill(): Promise<void> {
-    this.#child.kill("SIGKILL");
-    await this.#ended;
-  }
-  /** To its clean end. */
-  async stop(): Promise<Ran> {
-    this.#child.kill("SIGTERM");
-    return this.#ended;
-  }
 
-  #read(chunk: string): void {
-    const lines = (this.#rest + chunk).split("\n");
-    this.#rest = lines.pop() ?? "";
-    for (const line of lines) {
-      const entry = line.startsWith("{") ? (JSON.parse(line) as { about?: string }) : {};
-      if (entry.about === "event") this.events.push(entry as LoggedEvent);
-      else this.lines.push(line);
-    }
+  protected override read(line: string): void {
+    const entry = line.startsWith("{") ? (JSON.parse(line) as { about?: string }) : {};
+    if (entry.about === "event") this.events.push(entry as LoggedEvent);
+    else this.lines.push(line);
   }
   #told(status?: NodeStatus): string {
     const rows = (status?.pods ?? []).map(({ name, state, phase, reason, message, containers }) => {
@@ -121,7 +98,7 @@ export class DaemonProcess {
       return `  ${name} ${state} ${phase} ${reason}: ${message} [${each.join(" ")}]`;
     });
     const events = this.events.slice(-20).map(({ at, pod, reason, msg }) => `  ${at} ${pod} ${reason}: ${msg}`);
-    return [...rows, ...(status?.problems ?? []), ...events, ...this.lines.slice(-10), this.#rest].join("\n");
+    return [...rows, ...(status?.problems ?? []), ...events, ...this.lines.slice(-10), this.rest].join("\n");
   }
 }
 

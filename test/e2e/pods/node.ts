@@ -6,7 +6,7 @@ import { podRuntimeOver } from "../../../actuator/containerd/pods.ts";
 import type { RuntimeContainer, RuntimePods } from "../../../actuator/lifecycle/runtime-pod.ts";
 import type { PodRuntime } from "../../../actuator/pods/ports.ts";
 import { giveAddresses } from "../containerd/cni.ts";
-import { mountsBelow, removeCgroups, unmountBelow } from "../containerd/leftovers.ts";
+import { cgroupsBelow, mountsBelow, removeCgroups, unmountBelow } from "../containerd/leftovers.ts";
 import { type Meddler, type Meddling, startMeddler } from "../containerd/meddler.ts";
 import { must } from "../containerd/pods.ts";
 import { type Containerd, startContainerd } from "../containerd/start.ts";
@@ -159,10 +159,16 @@ export class PodNode extends NodeFiles {
     const text = this.hierarchy.read(path, file);
     return text.ok ? text.value.trimEnd() : text.error.message;
   }
+  /** Cgroups of a pod in all hierarchies, those that hold no controller too; without a uid of all pods. */
+  cgroupsOf(uid: string): readonly string[] {
+    return cgroupsBelow(this.cgroupRoot.slice(1)).filter((path) =>
+      path.slice(path.indexOf(this.cgroupRoot)).includes(`/pod${uid}`),
+    );
+  }
   /** Everything that pods may leave behind; empty: nothing is. */
   async leftovers(): Promise<readonly string[]> {
     const held = [...(await this.held()).values()].map(({ name }) => `${name} in the runtime`);
-    const cgroups = this.hierarchy.paths().filter((path) => /\/pod[^/]*$/.test(path));
+    const cgroups = this.cgroupsOf("").filter((path) => /\/pod[^/]*$/.test(path));
     const dirs = ["pods", "logs", "state/pods"].map((name) => join(this.dir, name)).filter(existsSync);
     const files = dirs.flatMap((dir) => readdirSync(dir).map((name) => join(dir, name)));
     return [...held, ...cgroups, ...files, ...mountsBelow(this.dir)];

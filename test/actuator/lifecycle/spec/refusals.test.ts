@@ -50,6 +50,16 @@ describe("what a manifest asks and nobody does is refused by name", () => {
       podObject({ volumes: [{ name: "v", emptyDir: { medium: "HugePages-2Mi" } }] }),
       "spec.volumes[0].emptyDir.medium: huge pages",
     ],
+    [
+      withContainer({ resources: { limits: { "nvidia.com/gpu": 1 } } }),
+      'spec.containers[0].resources.limits["nvidia.com/gpu"]: devices are not given to containers by this daemon',
+    ],
+    [
+      withContainer({ resources: { limits: { cpus: 1 } } }),
+      "spec.containers[0].resources.limits.cpus: must be a standard resource for containers: cpu, memory,",
+    ],
+    [podObject({ serviceAccountName: "runner" }), "spec.serviceAccountName: accounts and their tokens need"],
+    [podObject({ serviceAccount: "runner" }), "spec.serviceAccount: accounts and their tokens need the API server"],
     [podObject({ ephemeralContainers: [{ name: "debug" }] }), "spec.ephemeralContainers: "],
     [podObject({ runtimeClassName: "gvisor" }), "spec.runtimeClassName: runtime classes need"],
     [podObject({ hostUsers: false }), "spec.hostUsers: user namespaces"],
@@ -87,14 +97,23 @@ describe("what a manifest asks and nobody does is refused by name", () => {
       ephemeralContainers: null,
       hostUsers: true,
       automountServiceAccountToken: false,
+      serviceAccountName: "runner",
       enableServiceLinks: true,
       securityContext: { supplementalGroupsPolicy: "Merge" },
       volumes: [{ name: "v", emptyDir: {}, hostPath: null }],
       containers: [
-        { name: "c", image: "a:1", envFrom: [], livenessProbe: null, securityContext: { procMount: "Default" } },
+        {
+          name: "c",
+          image: "a:1",
+          envFrom: [],
+          livenessProbe: null,
+          securityContext: { procMount: "Default" },
+          resources: { limits: { "nvidia.com/gpu": 0, "hugepages-2Mi": "4Mi", "ephemeral-storage": "1Gi" } },
+        },
       ],
     });
     expect(linesOf(harmless)).toEqual([]);
+    expect(linesOf(podObject({ serviceAccountName: "default", serviceAccount: "default" }))).toEqual([]);
   });
 });
 

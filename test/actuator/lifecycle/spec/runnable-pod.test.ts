@@ -77,7 +77,11 @@ test("amounts, profiles and sources become what is done with them", () => {
       ],
       securityContext: { seccompProfile: { type: "Localhost", localhostProfile: "a.json" } },
     },
-    { volumes: [{ name: "v", emptyDir: { medium: "Memory", sizeLimit: "1.5Ki" } }], serviceAccount: "sa" },
+    {
+      volumes: [{ name: "v", emptyDir: { medium: "Memory", sizeLimit: "1.5Ki" } }],
+      serviceAccount: "sa",
+      automountServiceAccountToken: false,
+    },
   );
   const { spec } = podOf(object);
   expect(spec.volumes).toEqual([{ name: "v", emptyDir: { medium: "Memory", sizeLimitBytes: 1536 } }]);

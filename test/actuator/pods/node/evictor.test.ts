@@ -1,69 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { type Amounts, type PodParts, PodsWorld, podWith } from "./pods-world.ts";
+import { burstable, Gi, type Measured, Mi, running, three, USAGES } from "./measured.ts";
 
-const Mi = 2 ** 20;
-const Gi = 2 ** 30;
-const CONFIGURATION = {
-  evictionHard: { "memory.available": "1Gi", "nodefs.available": "1Gi" },
-  evictionPressureTransitionPeriod: "30s",
-};
-
-interface Usage {
-  readonly memory?: number;
-  /** Of the emptyDir `data`. */
-  readonly volume?: number;
-}
-
-/** A node of which the test says what it measures. */
-class Measured {
-  memory = 8 * Gi;
-  disk = 8 * Gi;
-  readonly usages: Record<string, Usage> = {};
-  readonly reclaimed: string[][] = [];
-  onReclaim: () => void = () => {};
-  readonly world: PodsWorld;
-
-  constructor(pods: readonly object[], configuration: object = CONFIGURATION) {
-    this.world = new PodsWorld({
-      configuration,
-      stats: async () => this.#stats(),
-      reclaim: async (functions) => {
-        this.reclaimed.push([...functions]);
-        this.onReclaim();
-      },
-    });
-    this.world.pods = pods;
-  }
-
-  get evicted(): readonly string[] {
-    return this.world.events.filter(({ reason }) => reason === "Evicted").map(({ pod }) => pod.name);
-  }
-  state(uid: string): string {
-    return this.world.pod(uid).record.state;
-  }
-
-  #stats() {
-    const time = new Date(this.world.time.nowMs()).toISOString();
-    const fs = { time, availableBytes: this.disk, capacityBytes: 16 * Gi, usedBytes: 16 * Gi - this.disk };
-    const pods = this.world.manager.set.living().map(({ uid, pod }) => {
-      const { memory = Mi, volume } = this.usages[uid] ?? {};
-      return {
-        podRef: { name: pod.name, namespace: pod.namespace, uid },
-        startTime: time,
-        containers: [{ name: "app", startTime: time, memory: { time, workingSetBytes: memory } }],
-        memory: { time, workingSetBytes: memory },
-        volume: volume === undefined ? [] : [{ name: "data", time, usedBytes: volume }],
-        "ephemeral-storage": { time, usedBytes: volume ?? 0 },
-      };
-    });
-    const memory = { time, availableBytes: this.memory, workingSetBytes: 32 * Gi - this.memory };
-    const runtime = { imageFs: fs, containerFs: fs };
-    return { node: { nodeName: "sim", memory, fs, runtime, fileSystems: "one", systemContainers: [] }, pods };
-  }
-}
-
-const burstable = (uid: string, requests: Amounts, parts: PodParts = {}): object =>
-  podWith(uid, requests, { limits: {}, ...parts });
 /** One that does not hear that it is to stop. */
 const stubborn = (measured: Measured, uid: string, stopsMs: number): void => {
   measured.world.runtime.programOf = (_, pod) => ({
@@ -72,18 +9,6 @@ const stubborn = (measured: Measured, uid: string, stopsMs: number): void => {
     stopsMs: pod.metadata.uid === uid ? stopsMs : 0,
   });
 };
-
-async function running(pods: readonly object[], configuration?: object): Promise<Measured> {
-  const measured = new Measured(pods, configuration);
-  await measured.world.run(6);
-  return measured;
-}
-const three = [
-  burstable("within", { memory: "1Gi" }),
-  burstable("above", { memory: "100Mi" }),
-  burstable("most", { memory: "100Mi" }),
-];
-const USAGES = { within: { memory: 900 * Mi }, above: { memory: 300 * Mi }, most: { memory: 600 * Mi } };
 
 describe("memory runs short", () => {
   test("one pod goes in a pass, by the kubelet's ranking, and the next look is as soon as its room is free", async () => {

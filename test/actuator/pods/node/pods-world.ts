@@ -5,7 +5,9 @@ import { decideHere } from "../../../../actuator/decide-here.ts";
 import { Journal } from "../../../../actuator/journal.ts";
 import { containerHash } from "../../../../actuator/lifecycle/config/container-hash.ts";
 import type { PodEvent } from "../../../../actuator/lifecycle/event.ts";
+import type { PassReport } from "../../../../actuator/loop.ts";
 import type { MachineFacts } from "../../../../actuator/machine/facts.ts";
+import { PassClock } from "../../../../actuator/pass-clock.ts";
 import { Images } from "../../../../actuator/pods/images.ts";
 import { PodManager, type TurnView } from "../../../../actuator/pods/manager.ts";
 import { ManagerFiles } from "../../../../actuator/pods/manager-files.ts";
@@ -22,13 +24,14 @@ import { PodTime } from "../../../sim/pod-time.ts";
 import { PodsRuntime } from "../../../sim/pods-runtime.ts";
 import { BOOT, ROOT, simulated } from "../../cgroups/grounds.ts";
 import { FakeMounter, scratch } from "../pod-kit.ts";
+import { SIM_SETTINGS } from "./settings.ts";
 
 /** Files of a simulated cgroup that a test asks about, by controller's name. */
 const MOUNTS: Readonly<Record<string, string>> = { cpu: "cpu", memory: "memory", cpuset: "cpuset" };
 /** Tens of real milliseconds that work may take between two moments of simulated time. */
 const PATIENCE = 15;
 const HOST = {
-  hostIPs: ["192.168.0.1"],
+  hostIPs: SIM_SETTINGS.hostIPs,
   allocatable: {},
   clusterDomain: "",
   clusterDNS: [],
@@ -44,8 +47,11 @@ export interface WorldOptions {
   /** Of the running of a node that evicts. */
   readonly stats?: () => Promise<Readonly<Record<string, unknown>>>;
   readonly reclaim?: ManagerPorts["reclaim"];
+  readonly counters?: ManagerPorts["counters"];
   readonly machine?: (machine: MachineFacts) => MachineFacts;
   readonly client?: (client: DecisionClient) => DecisionClient;
+  /** Instead of `pods`. */
+  readonly readPods?: ManagerPorts["readPods"];
 }
 
 /** The manager of pods over a runtime, a kernel and a time that are made up; the decisions are the real ones. */
@@ -61,9 +67,12 @@ export class PodsWorld {
   pods: readonly object[] = [];
   manager: PodManager;
   last: TurnView | null = null;
+  /** Of the cgroups, the last. */
+  pass: PassReport | null = null;
   readonly #options: WorldOptions;
   readonly #hierarchy;
-  readonly #dir = scratch();
+  /** Holds `pods`, `logs` and `state`. */
+  readonly dir = scratch();
   #woken = false;
 
   constructor(options: WorldOptions = {}) {
@@ -72,7 +81,7 @@ export class PodsWorld {
     this.runtime = new PodsRuntime(this.time, this.kernel, ROOT);
     this.runtime.images.set("busybox:1", { id: "sha256:1" });
     this.kernel.afterWrite = ({ path, file }, value) => this.writes.push(`${path} ${file} ${value}`);
-    for (const name of ["pods", "logs", "state"]) mkdirSync(join(this.#dir, name));
+    for (const name of ["pods", "logs", "state"]) mkdirSync(join(this.dir, name));
     this.manager = this.#open();
   }
 
@@ -141,7 +150,7 @@ export class PodsWorld {
       if (result.ok) return result.value;
       throw new Error(String(result.error));
     };
-    const roots = { podsDirectory: join(this.#dir, "pods"), podLogsDirectory: join(this.#dir, "logs") };
+    const roots = { podsDirectory: join(this.dir, "pods"), podLogsDirectory: join(this.dir, "logs") };
     const onEvent = (event: PodEvent): void => void this.events.push(event);
     const version = this.kernel.rules.version;
     let manager: PodManager | undefined;
@@ -160,48 +169,41 @@ export class PodsWorld {
       },
       memoryBytes: () => null,
     });
-    const { configuration = {}, stats, reclaim, machine = (facts: MachineFacts) => facts } = this.#options;
+    const { configuration = {}, stats, reclaim, counters, machine = (facts: MachineFacts) => facts } = this.#options;
     manager = new PodManager(
       {
         clock,
+        evictionClock: new PassClock(join(this.dir, "state"), "eviction", () => clock.monotonicMs()),
         runtime,
         worker,
-        readPods: async () => ({ pods: this.pods, whole: true, problems: [], notices: [] }),
+        readPods: this.#options.readPods ?? (async () => ({ pods: this.pods, whole: true, problems: [], notices: [] })),
         readConfiguration: async () => ok({ ...CONFIGURATION, ...configuration }),
         observeMachine: () => machine(machineAt(new Date(clock.nowMs()).toISOString(), BOOT.bootId, version)),
         client: this.#client(),
         hierarchy: this.#hierarchy,
-        journal: must(Journal.open(join(this.#dir, "state/journal.jsonl"), BOOT.bootId)),
-        records: must(PodRecords.open(join(this.#dir, "state/pods"), (message) => this.problems.push(message))),
-        files: new ManagerFiles(join(this.#dir, "state/managers")),
+        journal: must(Journal.open(join(this.dir, "state/journal.jsonl"), BOOT.bootId)),
+        records: must(PodRecords.open(join(this.dir, "state/pods"), (message) => this.problems.push(message))),
+        files: new ManagerFiles(join(this.dir, "state/managers")),
         complete: (_, container) => container,
         hashOf: containerHash,
         ...(stats === undefined ? {} : { stats }),
         ...(reclaim === undefined ? {} : { reclaim }),
+        ...(counters === undefined ? {} : { counters }),
         onEvent,
         onProblem: ({ message }) => this.problems.push(message),
-        onPass: () => {},
+        onPass: (report) => {
+          this.pass = report;
+        },
         onWorked: () => {
           this.#woken = true;
         },
       },
-      {
-        nodeName: "sim",
-        owner: ROOT,
-        hostIPs: HOST.hostIPs,
-        cgroupMount: "/sim",
-        cgroupRoot: ROOT,
-        removeOrphans: true,
-        intervalMs: 60_000,
-        evictionMs: 10_000,
-        retryMs: 30_000,
-        mostAtOnce: 8,
-      },
+      SIM_SETTINGS,
     );
     return manager;
   }
 
-  /** Decides here, and remembers what the last settled answer of a kind gave. */
+  /** Decides here, and remembers what the last settled eviction pass gave. */
   #client(): DecisionClient {
     let facts: unknown;
     const client: DecisionClient = {
@@ -213,8 +215,9 @@ export class PodsWorld {
         if (answer.ok) this.decisions.push({ kind, answer: answer.value });
         return answer;
       },
-      settle: async ({ next }) => {
-        facts = next ?? facts;
+      settle: async (settled) => {
+        const kind = this.decisions.find(({ answer }) => answer === settled)?.kind;
+        if (kind === "eviction") facts = settled.next ?? facts;
       },
       report: async () => {},
     };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { RunnablePod } from "../../../../actuator/lifecycle/pod.ts";
-import { decodedPod } from "../../../../actuator/pods/resize/decoded.ts";
+import { decodedPod } from "../../../../actuator/pods/decoded-pod.ts";
 import { resourcesIn, sameResources, split, withResources } from "../../../../actuator/pods/resize/forms.ts";
 import { resizesInTurn } from "../../../../actuator/pods/resize/in-turn.ts";
 import { type ResizeNode, whyInfeasible } from "../../../../actuator/pods/resize/infeasible.ts";

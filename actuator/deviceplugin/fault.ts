@@ -1,0 +1,57 @@
+import { type ServiceError, status } from "@grpc/grpc-js";
+import type { Result } from "../../api/model/result.ts";
+
+/** What went wrong between a plugin and this node: gRPC's code by name, or one of this room's own. */
+export interface PluginFault {
+  readonly resource: string;
+  /** The plugin's socket, a path; empty: none was named. */
+  readonly endpoint: string;
+  /** `Register`, `ListAndWatch`, `Allocate`. */
+  readonly call: string;
+  readonly code: string;
+  readonly message: string;
+}
+export type Answered<T> = Promise<Result<T, PluginFault>>;
+/** Whose call it is. */
+export type PluginCall = Pick<PluginFault, "resource" | "endpoint" | "call">;
+
+/** As a sentence: ``Allocate of `example.com/gpu` at /dir/gpu.sock: UNKNOWN: no such device``. */
+export const faultText = ({ resource, endpoint, call, code, message }: PluginFault): string =>
+  `${call} of \`${resource}\` at ${endpoint}: ${code}: ${message}`;
+
+/** One that this side finds in what a plugin says. */
+export const nonsense = (of: PluginCall, message: string): PluginFault => ({ ...of, code: "INVALID_ANSWER", message });
+
+/** Of a call that gRPC ended. */
+export function faultOf(of: PluginCall, error: Pick<ServiceError, "code" | "details">, timeoutMs: number): PluginFault {
+  const words = wordsOf(error.details);
+  return {
+    ...of,
+    code: status[error.code] ?? `CODE_${error.code}`,
+    message: `${words}${adviceOn(error, words, timeoutMs)}`,
+  };
+}
+
+/** One line; the client library's own frame around an errno says nothing more. */
+const wordsOf = (details: string): string =>
+  details === ""
+    ? "the plugin gave no reason"
+    : details
+        .replace(/\s+/g, " ")
+        .replace(/^No connection established\. Last error: (?:Error: )?/, "")
+        .replace(/\.? ?Resolution note: ?$/, "")
+        .slice(0, LONGEST_WORDS);
+/** A plugin's own words are its to choose, and are kept in histories. */
+const LONGEST_WORDS = 2048;
+
+function adviceOn({ code, details }: Pick<ServiceError, "code" | "details">, words: string, timeoutMs: number): string {
+  if (code === status.DEADLINE_EXCEEDED && details.startsWith("Deadline exceeded")) {
+    return `; the plugin gave no answer within ${timeoutMs} ms: it hangs, or something else listens there`;
+  }
+  if (code === status.RESOURCE_EXHAUSTED && words.includes("larger than max")) {
+    return "; the message is larger than a plugin may send";
+  }
+  if (code !== status.UNAVAILABLE) return "";
+  if (words.includes("ENOENT")) return "; there is no such socket";
+  return words.includes("ECONNREFUSED") ? "; nothing listens there: the plugin has stopped" : "";
+}

@@ -1,0 +1,108 @@
+import { type Client, getClientChannel, Metadata, type StatusObject, status } from "@grpc/grpc-js";
+import { type DeviceList, readDeviceList } from "./device-list.ts";
+import { faultOf, nonsense, type PluginCall, type PluginFault } from "./fault.ts";
+import { LIST_AND_WATCH } from "./protocol.ts";
+
+export interface ListStreamOptions {
+  readonly client: Client;
+  readonly of: PluginCall;
+  /** Devices that the plugin may list; looked at with each list. */
+  readonly most: () => number;
+  readonly onList: (list: DeviceList) => void;
+  /** Told once, unless it is stopped before. */
+  readonly onEnd: (fault: PluginFault) => void;
+}
+
+/** Between two lists that are looked at; of those that come in between only the newest counts. */
+const CONFLATE_MS = 200;
+/** And so many times as long as the last look took, so that long lists take no larger part of the loop. */
+const REST_PER_LOOK = 50;
+const LONGEST_REST_MS = 1_000;
+/** What is read of one plugin: beyond, its own sending is held up. A list of 4,096 devices has 0.25 MB. */
+const BYTES_PER_MS = 8 * 1024;
+const BURST_BYTES = 16 * 1024 * 1024;
+
+/**
+ * ListAndWatch, a message at a time: the next is asked for when the last is in hand, so that no queue forms here, and a
+ * plugin that floods is slowed down by the stream's own window. Bytes are kept, not devices, until a list is due.
+ */
+export function openListStream({ client, of, most, onList, onEnd }: ListStreamOptions): { readonly stop: () => void } {
+  let newest: Buffer | undefined;
+  let last: Buffer | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let resume: NodeJS.Timeout | undefined;
+  let dueAt = Number.NEGATIVE_INFINITY;
+  let isOver = false;
+  const bucket = bucketOf(BURST_BYTES, BYTES_PER_MS);
+  const call = getClientChannel(client).createCall(LIST_AND_WATCH, Number.POSITIVE_INFINITY, null, null, null);
+
+  const stop = (): void => {
+    if (isOver) return;
+    isOver = true;
+    clearTimeout(timer);
+    clearTimeout(resume);
+    newest = last = undefined;
+    call.cancelWithStatus(status.CANCELLED, "the node no longer listens");
+  };
+  const look = (): void => {
+    timer = undefined;
+    const bytes = newest;
+    newest = undefined;
+    if (bytes === undefined || last?.equals(bytes) === true) return;
+    const began = performance.now();
+    last = bytes;
+    const list = readDeviceList(of.resource, bytes, most());
+    if (list.ok) {
+      onList(list.value);
+      const now = performance.now();
+      dueAt = now + Math.max(CONFLATE_MS, Math.min((now - began) * REST_PER_LOOK, LONGEST_REST_MS));
+      return;
+    }
+    stop();
+    onEnd(nonsense(of, list.error));
+  };
+  call.start(new Metadata(), {
+    onReceiveMetadata: () => undefined,
+    onReceiveMessage: (bytes: Buffer) => {
+      if (isOver) return;
+      newest = bytes;
+      const waitMs = dueAt - performance.now();
+      if (waitMs <= 0) look();
+      else timer ??= setTimeout(look, waitMs);
+      if (isOver) return;
+      const heldMs = bucket.take(bytes.length);
+      if (heldMs === 0) call.startRead();
+      else resume = setTimeout(() => call.startRead(), heldMs);
+    },
+    onReceiveStatus: (ended: StatusObject) => {
+      if (isOver) return;
+      clearTimeout(timer);
+      look();
+      if (isOver) return;
+      stop();
+      onEnd(endOf(of, ended));
+    },
+  });
+  call.sendMessageWithContext({}, Buffer.alloc(0));
+  call.halfClose();
+  call.startRead();
+  return { stop };
+}
+
+/** Plugins may end their stream with a good word: it is the end all the same. */
+const endOf = (of: PluginCall, ended: StatusObject): PluginFault =>
+  ended.code === status.OK ? { ...of, code: "ENDED", message: "the plugin ended its stream" } : faultOf(of, ended, 0);
+
+/** How long to wait before the next, in ms. */
+function bucketOf(burst: number, perMs: number): { take(amount: number): number } {
+  let left = burst;
+  let at = performance.now();
+  return {
+    take: (amount) => {
+      const now = performance.now();
+      left = Math.min(burst, left + (now - at) * perMs) - amount;
+      at = now;
+      return left >= 0 ? 0 : Math.ceil(-left / perMs);
+    },
+  };
+}

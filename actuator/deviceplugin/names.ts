@@ -1,0 +1,47 @@
+import { join } from "node:path";
+import { isExtendedResource } from "../../api/decide/admission/resource-fit.ts";
+import { err, ok, type Result } from "../../api/model/result.ts";
+import { isSocketPath, LONGEST_SOCKET_PATH } from "../grpc/socket-path.ts";
+import { SUPPORTED_VERSIONS } from "./messages.ts";
+
+/** Where plugins look for the node. kubelet 1.36: KubeletSocket. */
+export const SOCKET_NAME = "kubelet.sock";
+
+/** Longest text that is repeated to who sent it. */
+const LONGEST_QUOTE = 256;
+/** As Go prints it with %q. */
+export const quoted = (text: string): string => JSON.stringify(text.slice(0, LONGEST_QUOTE));
+
+/** What the kubelet says against an API version. kubelet 1.36: errUnsupportedVersion. */
+export const versionFault = (version: string): string | undefined =>
+  SUPPORTED_VERSIONS.includes(version)
+    ? undefined
+    : `requested API version ${quoted(version)} is not supported by kubelet. Supported version is [${SUPPORTED_VERSIONS.map(quoted).join(" ")}]`;
+
+/** What the kubelet says against the name of a resource. kubelet 1.36: errInvalidResourceName. */
+export const resourceFault = (resource: string): string | undefined =>
+  isExtendedResource(resource) ? undefined : `the ResourceName ${quoted(resource)} is invalid`;
+
+/**
+ * The path of the socket that a plugin registers by name. The kubelet joins whatever it is told to its directory, `..`
+ * with it; here it is a name or nothing.
+ */
+export function endpointPath(dir: string, endpoint: string): Result<string, string> {
+  const isName = endpoint !== "" && endpoint !== "." && endpoint !== ".." && !endpoint.includes("/");
+  if (!isName) return err(`the endpoint ${quoted(endpoint)} must be the name of a socket in ${dir}, without a path`);
+  if (endpoint === SOCKET_NAME) return err(`the endpoint ${quoted(endpoint)} is this node's own socket`);
+  const path = join(dir, endpoint);
+  return isSocketPath(path)
+    ? ok(path)
+    : err(`the endpoint ${quoted(endpoint)} in ${dir} is no path of at most ${LONGEST_SOCKET_PATH} readable bytes`);
+}
+
+/** The path of the socket that a plugin names when it is asked; empty: the one where it was asked. */
+export function toldEndpoint(endpoint: string, asked: string): Result<string, string> {
+  if (endpoint === "") return ok(asked);
+  return isSocketPath(endpoint) && !endpoint.split("/").includes("..")
+    ? ok(endpoint)
+    : err(
+        `the endpoint ${quoted(endpoint)} must be the path of a socket from \`/\`, without \`..\`, of at most ${LONGEST_SOCKET_PATH} readable bytes`,
+      );
+}

@@ -1,0 +1,73 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
+import { err, ok } from "../../api/model/result.ts";
+import { type Answered, faultOf, type PluginCall } from "./fault.ts";
+import type { PluginCalls, PluginMethod } from "./messages.ts";
+import { codecOf } from "./protocol.ts";
+
+/** What a plugin may send in one message; gRPC's own default, which the kubelet has. */
+export const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
+const CHANNEL = {
+  // a path as authority, which the address would give, is none
+  "grpc.default_authority": "localhost",
+  "grpc.max_receive_message_length": MAX_MESSAGE_BYTES,
+  "grpc.max_send_message_length": MAX_MESSAGE_BYTES,
+  "grpc.enable_http_proxy": 0,
+  "grpc.use_local_subchannel_pool": 1,
+  "grpc.enable_retries": 0,
+};
+export const clientOf = (socketPath: string): Client =>
+  new Client(`unix://${socketPath}`, credentials.createInsecure(), CHANNEL);
+
+export interface Calling {
+  readonly of: PluginCall;
+  readonly timeoutMs: number;
+  /** Ends the call at once. */
+  readonly signal: AbortSignal;
+}
+
+/** One call with its deadline; the fault names whose it is. */
+export function callOnce<M extends PluginMethod>(
+  client: Client,
+  { of, timeoutMs, signal }: Calling,
+  method: M,
+  request: PluginCalls[M][0],
+): Answered<PluginCalls[M][1]> {
+  const { write, read } = codecOf(method);
+  return new Promise((resolve) => {
+    const done = (error: ServiceError | null, answer?: PluginCalls[M][1]): void => {
+      signal.removeEventListener("abort", cancel);
+      resolve(error === null ? ok(answer as PluginCalls[M][1]) : err(faultOf(of, error, timeoutMs)));
+    };
+    const options = { deadline: Date.now() + timeoutMs };
+    const call = client.makeUnaryRequest(method, write, read, request, new Metadata(), options, done);
+    const cancel = (): void => call.cancel();
+    if (signal.aborted) cancel();
+    else signal.addEventListener("abort", cancel, { once: true });
+  });
+}
+
+const POLL_MS = 100;
+
+/**
+ * The first call to a plugin, with the client that it came through on: one that registers just before it serves is waited
+ * for. kubelet 1.36: dial (10 s), whose words the fault of a connection begins with.
+ */
+export async function dial<M extends PluginMethod>(
+  calling: Calling,
+  dialMs: number,
+  method: M,
+  request: PluginCalls[M][0],
+): Answered<{ readonly client: Client; readonly answer: PluginCalls[M][1] }> {
+  for (const deadline = performance.now() + dialMs; ; await sleep(POLL_MS)) {
+    const client = clientOf(calling.of.endpoint);
+    const answer = await callOnce(client, calling, method, request);
+    if (answer.ok) return ok({ client, answer: answer.value });
+    client.close();
+    const { error } = answer;
+    if (error.code !== "UNAVAILABLE") return err(error);
+    if (calling.signal.aborted || performance.now() + POLL_MS > deadline) {
+      return err({ ...error, message: `failed to dial device plugin: ${error.message}` });
+    }
+  }
+}

@@ -1,0 +1,129 @@
+import type { Device } from "../../api/model/devices.ts";
+import { unreachable } from "../../api/model/result.ts";
+import type { EpochMs } from "../../api/model/units.ts";
+import { type DevicePluginOptions, HEALTHY, UNHEALTHY } from "./messages.ts";
+
+/** A device that changed its health, that came, or that vanished (`to` is null). */
+export interface HealthFlip {
+  readonly id: string;
+  readonly from: string | null;
+  readonly to: string | null;
+  readonly at: EpochMs;
+}
+/** What is known of one resource and of the plugin that has it. */
+export interface PluginState {
+  readonly resource: string;
+  /** Of its last registration: each has a higher one than all before it, of whatever resource. */
+  readonly generation: number;
+  /** Its socket, a path. */
+  readonly endpoint: string;
+  readonly options: DevicePluginOptions;
+  /** `stopped`: its stream has ended; `removed`: that was longer ago than the grace. */
+  readonly state: "registered" | "stopped" | "removed";
+  /** When its stream ended; absent while it is registered. */
+  readonly stoppedAt?: EpochMs;
+  /** Whether it has sent a list since it registered. */
+  readonly listed: boolean;
+  /** The last list, as a snapshot has it; all unhealthy once the plugin has stopped. */
+  readonly devices: readonly Device[];
+  /** Changes of health since the start, of devices that were listed before and after. */
+  readonly flips: number;
+  /** The last of all changes, the newest last. */
+  readonly history: readonly HealthFlip[];
+}
+/** Resource -> its plugin, in the order of their first registrations. */
+export type Plugins = ReadonlyMap<string, PluginState>;
+export const NO_PLUGINS: Plugins = new Map();
+
+export type PluginEvent =
+  | {
+      readonly kind: "registered";
+      readonly resource: string;
+      readonly generation: number;
+      readonly endpoint: string;
+      readonly options: DevicePluginOptions;
+    }
+  | {
+      readonly kind: "listed";
+      readonly resource: string;
+      readonly generation: number;
+      readonly devices: readonly Device[];
+      readonly at: EpochMs;
+    }
+  | { readonly kind: "ended"; readonly resource: string; readonly generation: number; readonly at: EpochMs }
+  | { readonly kind: "removed"; readonly resource: string; readonly generation: number };
+
+/** Changes that are remembered of each resource. */
+const HISTORY = 64;
+
+/**
+ * The plugins after an event; the same object where it changes nothing. What is told of a generation that is no longer
+ * the resource's is nothing: the end of an old stream never touches the plugin that replaced it, as it may in the kubelet.
+ * kubelet 1.36: PluginConnected, genericDeviceUpdateCallback, PluginDisconnected, GetCapacity.
+ */
+export function afterEvent(plugins: Plugins, event: PluginEvent): Plugins {
+  const before = plugins.get(event.resource);
+  if (event.kind === "registered") {
+    return before !== undefined && before.generation >= event.generation
+      ? plugins
+      : replaced(plugins, registered(before, event));
+  }
+  if (before === undefined || before.generation !== event.generation) return plugins;
+  switch (event.kind) {
+    case "listed": {
+      if (before.state !== "registered") return plugins;
+      const after = listed(before, event.devices, event.at);
+      return after === before ? plugins : replaced(plugins, after);
+    }
+    case "ended": {
+      if (before.state !== "registered") return plugins;
+      const unhealthy = before.devices.map((device) => ({ ...device, health: UNHEALTHY }));
+      return replaced(plugins, {
+        ...listed(before, unhealthy, event.at),
+        listed: before.listed,
+        state: "stopped",
+        stoppedAt: event.at,
+      });
+    }
+    case "removed":
+      return before.state === "stopped" ? replaced(plugins, { ...before, state: "removed", devices: [] }) : plugins;
+    default:
+      return unreachable(event);
+  }
+}
+const replaced = (plugins: Plugins, plugin: PluginState): Plugins => new Map(plugins).set(plugin.resource, plugin);
+
+/** Until it lists, its resource has what it had: unhealthy devices, if the last plugin's stream had ended. */
+function registered(before: PluginState | undefined, event: PluginEvent & { kind: "registered" }): PluginState {
+  const { resource, generation, endpoint, options } = event;
+  const { devices = [], flips = 0, history = [] } = before ?? {};
+  return { resource, generation, endpoint, options, state: "registered", listed: false, devices, flips, history };
+}
+
+/** The list replaces the one before; the same state where it is the same list. */
+function listed(before: PluginState, devices: readonly Device[], at: EpochMs): PluginState {
+  const old = new Map(before.devices.map((device) => [device.id, device]));
+  const changes: HealthFlip[] = [];
+  let flips = before.flips;
+  let same = before.listed && old.size === devices.length;
+  for (const device of devices) {
+    const twin = old.get(device.id);
+    old.delete(device.id);
+    const to = device.health ?? HEALTHY;
+    const from = twin === undefined ? null : (twin.health ?? HEALTHY);
+    if (from !== to) {
+      if (from !== null) flips++;
+      changes.push({ id: device.id, from, to, at });
+    } else if (isSamePlace(twin?.numaNodes, device.numaNodes)) continue;
+    same = false;
+  }
+  if (same) return before;
+  for (const { id, health = HEALTHY } of old.values()) changes.push({ id, from: health, to: null, at });
+  const history =
+    changes.length === 0 ? before.history : [...before.history, ...changes.slice(-HISTORY)].slice(-HISTORY);
+  return { ...before, listed: true, devices, flips, history };
+}
+
+type Nodes = Device["numaNodes"];
+const isSamePlace = (a: Nodes, b: Nodes): boolean =>
+  a === b || (a !== undefined && b !== undefined && `${a}` === `${b}`);

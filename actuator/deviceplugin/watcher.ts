@@ -1,0 +1,142 @@
+import { type FSWatcher, lstatSync, mkdirSync, readdirSync, watch } from "node:fs";
+import { join } from "node:path";
+import { fileIdentity, isSocketPath, socketIdentity } from "../grpc/socket-path.ts";
+import type { Answered, PluginFault } from "./fault.ts";
+import { type Introduced, introduce } from "./introduction.ts";
+
+export interface WatcherOptions {
+  readonly dir: string;
+  readonly rescanMs?: number;
+  /** The value is the plugin's generation, by which it leaves. */
+  readonly register: (resource: string, socketPath: string) => Answered<number>;
+  readonly leave: (resource: string, generation: number) => void;
+  readonly onFault: (fault: PluginFault) => void;
+}
+/** A socket that was found, and how far its plugin is. */
+interface Found {
+  readonly identity: string;
+  readonly life: AbortController;
+  isAsking: boolean;
+  /** Not before: performance.now(). */
+  nextAt: number;
+  failures: number;
+  introduced?: Introduced;
+}
+
+const RESCAN_MS = 10_000;
+/** What a plugin does with its socket comes in several events. */
+const SETTLE_MS = 50;
+const MOST_SOCKETS = 1024;
+const DEEPEST = 4;
+const FIRST_RETRY_MS = 500;
+const LONGEST_RETRY_MS = 120_000;
+
+/**
+ * Looks for plugins that put a socket into a directory, or one below it, and asks each who it is; a socket that vanishes
+ * ends its plugin, another one at its place is another plugin. Names that begin with a dot are left alone.
+ * kubelet 1.36: pluginwatcher.Watcher, reconciler.
+ */
+export function openPluginWatcher(options: WatcherOptions): { readonly close: () => void } {
+  const { dir, register, leave, onFault, rescanMs = RESCAN_MS } = options;
+  const found = new Map<string, Found>();
+  let watched: { readonly identity: string; readonly watcher: FSWatcher } | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let isClosed = false;
+
+  const scanIn = (ms: number): void => {
+    if (isClosed) return;
+    clearTimeout(timer);
+    timer = setTimeout(scan, ms).unref();
+  };
+  const ask = async (path: string, socket: Found): Promise<void> => {
+    socket.isAsking = true;
+    const done = await introduce({ path, register, leave, signal: socket.life.signal });
+    socket.isAsking = false;
+    if (done.ok) {
+      // one that vanished meanwhile was not there yet when it was to leave
+      if (found.get(path) !== socket) leave(done.value.resource, done.value.generation);
+      else socket.introduced = done.value;
+      return;
+    }
+    if (socket.life.signal.aborted) return;
+    onFault(done.error);
+    const waitMs = Math.min(FIRST_RETRY_MS * 2 ** socket.failures++, LONGEST_RETRY_MS);
+    socket.nextAt = performance.now() + waitMs;
+    scanIn(Math.min(waitMs, rescanMs));
+  };
+  const drop = (path: string, socket: Found): void => {
+    found.delete(path);
+    socket.life.abort();
+    if (socket.introduced !== undefined) leave(socket.introduced.resource, socket.introduced.generation);
+  };
+  function scan(): void {
+    scanIn(rescanMs);
+    watched = watchAgain(dir, watched, () => scanIn(SETTLE_MS));
+    const sockets = socketsBelow(dir);
+    for (const [path, socket] of found) if (sockets.get(path) !== socket.identity) drop(path, socket);
+    for (const [path, identity] of sockets) {
+      const socket = found.get(path) ?? {
+        identity,
+        life: new AbortController(),
+        isAsking: false,
+        nextAt: 0,
+        failures: 0,
+      };
+      found.set(path, socket);
+      const isDue = !socket.isAsking && socket.introduced === undefined && socket.nextAt <= performance.now();
+      if (isDue) void ask(path, socket);
+    }
+  }
+  scan();
+  return {
+    close: () => {
+      isClosed = true;
+      clearTimeout(timer);
+      watched?.watcher.close();
+      for (const { life } of found.values()) life.abort();
+    },
+  };
+}
+
+/** A directory that was removed and made again is another, and must be watched anew. */
+function watchAgain(
+  dir: string,
+  before: { readonly identity: string; readonly watcher: FSWatcher } | undefined,
+  onEvent: () => void,
+) {
+  try {
+    mkdirSync(dir, { recursive: true, mode: 0o755 });
+    const identity = fileIdentity(lstatSync(dir, { bigint: true }));
+    if (before?.identity === identity) return before;
+    before?.watcher.close();
+    const watcher = watch(dir, { persistent: false }, onEvent);
+    watcher.on("error", () => watcher.close());
+    return { identity, watcher };
+  } catch {
+    // the slow look goes on without it
+    return undefined;
+  }
+}
+
+/** Path -> identity. */
+function socketsBelow(root: string): ReadonlyMap<string, string> {
+  const sockets = new Map<string, string>();
+  const walk = (dir: string, depth: number): void => {
+    let entries: ReturnType<typeof readEntries>;
+    try {
+      entries = readEntries(dir);
+    } catch {
+      return;
+    }
+    for (const entry of entries) {
+      const path = join(dir, entry.name);
+      if (entry.name.startsWith(".") || sockets.size >= MOST_SOCKETS) continue;
+      if (entry.isDirectory() && depth < DEEPEST) walk(path, depth + 1);
+      const identity = entry.isSocket() && isSocketPath(path) ? socketIdentity(path) : undefined;
+      if (identity !== undefined) sockets.set(path, identity);
+    }
+  };
+  walk(root, 1);
+  return sockets;
+}
+const readEntries = (dir: string) => readdirSync(dir, { withFileTypes: true });

@@ -1,0 +1,119 @@
+import { createServer, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
+import type { Duplex } from "node:stream";
+import { status } from "@grpc/grpc-js";
+import { err, ok, type Result } from "../../api/model/result.ts";
+
+/** gRPC's code, and the words. */
+export interface Refusal {
+  readonly code: status;
+  readonly message: string;
+}
+/** What a method answers to the bytes of a message; it is never rejected (`unaryMethod`). */
+export type UnaryHandler = (message: Buffer) => Promise<Result<Buffer, Refusal>>;
+
+export interface UnaryServerOptions {
+  /** By path, `/v1beta1.Registration/Register`. */
+  readonly handlers: Readonly<Record<string, UnaryHandler>>;
+  /** Of a request. */
+  readonly mostMessageBytes: number;
+  /** Calls at a time of one connection. */
+  readonly mostStreams: number;
+  /** What a connection may hold, answers that its client does not read with it; beyond, it gets no new calls. */
+  readonly sessionMegabytes: number;
+}
+/** Of a message: whether it is compressed, and its length. */
+const PREFIX_BYTES = 5;
+
+/**
+ * gRPC for methods of one request and one answer, over connections that are handed in. grpc-js throws where a client
+ * sends a request and then breaks the protocol in the same breath: such a stream is dead before anybody hears of it.
+ */
+export function unaryServer(options: UnaryServerOptions): { readonly accept: (connection: Duplex) => void } {
+  const server = createServer({
+    maxSessionMemory: options.sessionMegabytes,
+    maxHeaderListPairs: 64,
+    maxSessionInvalidFrames: 16,
+    settings: { maxConcurrentStreams: options.mostStreams, maxHeaderListSize: 16 * 1024 },
+  });
+  server.on("session", (session) => session.on("error", () => undefined));
+  server.on("sessionError", () => undefined);
+  server.on("stream", (stream, headers) => {
+    stream.on("error", () => undefined);
+    serve(stream, headers, options);
+  });
+  return { accept: (connection) => void server.emit("connection", connection) };
+}
+
+function serve(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, options: UnaryServerOptions): void {
+  const path = headers[":path"] ?? "";
+  const handler = Object.hasOwn(options.handlers, path) ? options.handlers[path] : undefined;
+  if (headers["content-type"]?.startsWith("application/grpc") !== true) {
+    if (!stream.destroyed) stream.respond({ ":status": 415 }, { endStream: true });
+    return;
+  }
+  if (handler === undefined) {
+    refuse(stream, { code: status.UNIMPLEMENTED, message: `unknown method ${path}` });
+    return;
+  }
+  const chunks: Buffer[] = [];
+  let size = 0;
+  stream.on("data", (chunk: Buffer) => {
+    size += chunk.length;
+    if (size <= options.mostMessageBytes + PREFIX_BYTES) chunks.push(chunk);
+    else if (chunks.length > 0) {
+      chunks.length = 0;
+      const message = `received message larger than max (${options.mostMessageBytes})`;
+      refuse(stream, { code: status.RESOURCE_EXHAUSTED, message });
+      stream.close();
+    }
+  });
+  stream.on("end", () => {
+    if (size > options.mostMessageBytes + PREFIX_BYTES) return;
+    const message = messageIn(Buffer.concat(chunks));
+    if (message.ok) void handler(message.value).then((answer) => reply(stream, answer));
+    else refuse(stream, message.error);
+  });
+}
+
+function messageIn(body: Buffer): Result<Buffer, Refusal> {
+  if (body.length < PREFIX_BYTES || body.readUInt32BE(1) !== body.length - PREFIX_BYTES) {
+    return err({ code: status.INTERNAL, message: "the request is not one whole message" });
+  }
+  return body[0] === 0
+    ? ok(body.subarray(PREFIX_BYTES))
+    : err({ code: status.UNIMPLEMENTED, message: "the request is compressed" });
+}
+
+const HEAD = { ":status": 200, "content-type": "application/grpc" };
+
+function reply(stream: ServerHttp2Stream, answer: Result<Buffer, Refusal>): void {
+  if (!answer.ok) {
+    refuse(stream, answer.error);
+    return;
+  }
+  if (isDead(stream)) return;
+  const prefix = Buffer.alloc(PREFIX_BYTES);
+  prefix.writeUInt32BE(answer.value.length, 1);
+  stream.on("wantTrailers", () => {
+    if (!stream.destroyed) stream.sendTrailers({ "grpc-status": `${status.OK}` });
+  });
+  stream.respond(HEAD, { waitForTrailers: true });
+  // as it is: an answer that many wait for is in memory once
+  stream.write(prefix);
+  stream.end(answer.value);
+}
+function refuse(stream: ServerHttp2Stream, { code, message }: Refusal): void {
+  if (isDead(stream)) return;
+  stream.respond({ ...HEAD, "grpc-status": `${code}`, "grpc-message": percentEncoded(message) }, { endStream: true });
+}
+const isDead = (stream: ServerHttp2Stream): boolean => stream.destroyed || stream.closed || stream.headersSent;
+
+/** As gRPC has it for words in a header. */
+const percentEncoded = (text: string): string =>
+  [...Buffer.from(text)]
+    .map((byte) =>
+      byte < 0x20 || byte > 0x7e || byte === 0x25
+        ? `%${byte.toString(16).toUpperCase().padStart(2, "0")}`
+        : String.fromCharCode(byte),
+    )
+    .join("");

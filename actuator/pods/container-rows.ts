@@ -1,0 +1,43 @@
+import type { ContainerRow } from "../status/node-status.ts";
+import { type Fields, fieldsOf, listOf, textOf } from "./fields.ts";
+
+/** Of a v1.PodSpec and a v1.PodStatus, init containers first. `cpusets`: container's name -> its CPUs as decided. */
+export function containerRows(
+  spec: unknown,
+  status: unknown,
+  cpusets: ReadonlyMap<string, string>,
+): readonly ContainerRow[] {
+  const { initContainers, containers } = fieldsOf(spec);
+  const { initContainerStatuses, containerStatuses } = fieldsOf(status);
+  const statuses = new Map([...listOf(initContainerStatuses), ...listOf(containerStatuses)].map((s) => [s["name"], s]));
+  const rowOf = (container: Fields, kind: ContainerRow["kind"]): ContainerRow =>
+    containerRow(container, kind, statuses.get(container["name"]) ?? {}, cpusets);
+  return [
+    ...listOf(initContainers).map((c) => rowOf(c, c["restartPolicy"] === "Always" ? "sidecar" : "init")),
+    ...listOf(containers).map((c) => rowOf(c, "container")),
+  ];
+}
+
+function containerRow(
+  { name, image }: Fields,
+  kind: ContainerRow["kind"],
+  status: Fields,
+  cpusets: ReadonlyMap<string, string>,
+): ContainerRow {
+  const { running, terminated, waiting } = fieldsOf(status["state"]);
+  const told = fieldsOf(terminated ?? waiting);
+  const { restartCount, containerID } = status;
+  return {
+    name: textOf(name),
+    kind,
+    id: textOf(containerID).replace(/^[a-z-]+:\/\//, "") || null,
+    state: running !== undefined ? "running" : terminated !== undefined ? "terminated" : "waiting",
+    reason: textOf(told["reason"]),
+    message: textOf(told["message"]),
+    exitCode: typeof told["exitCode"] === "number" ? told["exitCode"] : null,
+    restarts: typeof restartCount === "number" ? restartCount : 0,
+    ready: status["ready"] === true,
+    image: textOf(image),
+    cpuset: cpusets.get(textOf(name)) ?? null,
+  };
+}

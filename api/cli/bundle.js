@@ -1,0 +1,48 @@
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { build } from "esbuild";
+
+// Prints everything that a daemon loads as one module of JavaScript, in the place of main.ts.
+const ENTRY = fileURLToPath(new URL("main.ts", import.meta.url));
+const HOME = dirname(ENTRY);
+const DAEMON = join(HOME, "actuator-command.ts");
+
+/** @type {import("esbuild").Plugin} */
+const ownFiles = {
+  name: "own files",
+  setup(build) {
+    // where a file lies is asked of the module, which is another one now
+    build.onLoad({ filter: /\.ts$/ }, ({ path }) => ({
+      contents: readFileSync(path, "utf8")
+        .replaceAll("import.meta.dirname", () => JSON.stringify(dirname(path)))
+        .replaceAll("import.meta.url", () => JSON.stringify(pathToFileURL(path).href)),
+      loader: "ts",
+    }));
+    // what other commands load is left where it is
+    build.onResolve({ filter: /^\./ }, ({ kind, importer, path }) => {
+      const isOther = kind === "dynamic-import" && dirname(importer) === HOME && importer !== DAEMON;
+      return isOther ? { path: String(new URL(path, pathToFileURL(importer))), external: true } : undefined;
+    });
+  },
+};
+
+const { outputFiles } = await build({
+  entryPoints: [ENTRY],
+  bundle: true,
+  write: false,
+  platform: "node",
+  format: "esm",
+  target: `node${process.versions.node.split(".")[0]}`,
+  minifySyntax: true,
+  minifyWhitespace: true,
+  legalComments: "none",
+  external: ["better-sqlite3"],
+  // packages of the older form ask for each other by `require`
+  banner: {
+    js: `import { createRequire as requireFrom } from "node:module"; const require = requireFrom(${JSON.stringify(pathToFileURL(ENTRY).href)});`,
+  },
+  plugins: [ownFiles],
+  logLevel: "silent",
+});
+process.stdout.write(outputFiles[0].contents);

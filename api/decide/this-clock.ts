@@ -1,0 +1,25 @@
+import { isBeforeStep, type PassTime } from "../model/pass-time.ts";
+
+/** What is remembered, and by how many ms its times were moved onto the clock as it is now. */
+export interface OnThisClock<F> {
+  readonly facts: F | undefined;
+  readonly shiftedMs: number;
+}
+/** A kind's facts with each of their times moved. */
+export type Move<F> = (facts: F, moved: (ms: number) => number) => F;
+
+/**
+ * What was remembered before the node's clock was set, with all its times as that clock would have shown them. What this
+ * very pass remembers, or one after the clock was set, is left as it is.
+ */
+export function onThisClock<F extends { readonly atMs: number }>(
+  facts: F | undefined,
+  time: PassTime,
+  move: Move<F>,
+): OnThisClock<F> {
+  if (facts === undefined || !isBeforeStep(facts.atMs, time)) return { facts, shiftedMs: 0 };
+  const { atMs, steppedMs } = time;
+  // no time lies before 1970, and nothing that is remembered after now
+  const moved = (ms: number): number => Math.min(atMs, Math.max(0, ms + steppedMs));
+  return { facts: move(facts, moved), shiftedMs: steppedMs };
+}

@@ -1,0 +1,144 @@
+import { describe, expect, test, vi } from "vitest";
+import { checkAnswer } from "../../actuator/answer-check.ts";
+import { decideHere } from "../../actuator/decide-here.ts";
+import type { AdmissionDecision } from "../../api/model/admission.ts";
+import type { CgroupsDecision, Kind } from "../../api/model/decision.ts";
+import { snapshot } from "./answered.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
+
+/** Why an answer is not carried out whose decision has other values than the core's; "": it is. */
+function whyNot(kind: Kind, change: (decision: never) => object, ask?: object, asked: object = snapshot): string {
+  const here = decideHere(kind, asked, { ask });
+  if (!here.ok) throw new Error(here.error.message);
+  const reply = JSON.parse(JSON.stringify({ ...here.value, id: "d-1" }));
+  const changed = { ...reply, decision: { ...reply.decision, ...change(reply.decision as never) } };
+  const checked = checkAnswer(kind, asked, changed, ask);
+  return checked.ok ? "" : checked.error;
+}
+const same = (): object => ({});
+const refOf = (name: string): { namespace: string; name: string; uid: string } => {
+  const { metadata } = snapshot.pods.find((pod: { metadata: { name: string } }) => pod.metadata.name === name);
+  const uid = metadata.annotations?.["kubernetes.io/config.mirror"] ?? metadata.uid;
+  return { namespace: metadata.namespace, name, uid };
+};
+const newcomer = (cpu: string, priority?: number): object => ({
+  pod: {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name: "in", namespace: "a", uid: "u-in" },
+    spec: { priority, containers: [{ name: "c", image: "i", resources: { requests: { cpu } } }] },
+  },
+});
+
+describe("admission", () => {
+  const CRITICAL = 2_000_001_000;
+  // a little room is left, and no manager of CPUs asks for more
+  const roomy = {
+    ...snapshot,
+    assignments: undefined,
+    kubeletConfiguration: { ...snapshot.kubeletConfiguration, cpuManagerPolicy: "none", topologyManagerPolicy: "none" },
+    node: {
+      ...snapshot.node,
+      status: { ...snapshot.node.status, allocatable: { ...snapshot.node.status.allocatable, cpu: "2" } },
+    },
+  };
+  const order = (cpu: string, decision: Partial<AdmissionDecision>, priority?: number) =>
+    whyNot("admission", () => decision, newcomer(cpu, priority), roomy);
+  const admits = (names: readonly string[]) => ({ admit: true, preempt: names.map(refOf) as never, startErrors: [] });
+
+  test("what the core answers passes, and so does to refuse more than it does", () => {
+    expect(whyNot("admission", same, newcomer("10m"), roomy)).toBe("");
+    expect(whyNot("admission", same, newcomer("10"), roomy)).toBe("");
+    expect(whyNot("admission", same, newcomer("700m", CRITICAL), roomy)).toBe("");
+    expect(order("10m", { admit: false, reason: "NotToday", message: "" })).toBe("");
+  });
+  test("nobody is let in for whom there is no room", () => {
+    expect(order("10", admits([]))).toMatch(/^decision\.admit: lets in a\/in, which is refused here: OutOfcpu: /);
+    expect(order("700m", admits([]), CRITICAL)).toMatch(/refused here: others have to end first/);
+  });
+  test("nobody is ended whom the pod may not preempt", () => {
+    const told = (name: string) => `decision.preempt: ends ${name}, which a/in may not preempt`;
+    expect(order("10", admits(["besteffort"]))).toBe(told("default/besteffort"));
+    expect(order("10", admits(["critical"]), CRITICAL)).toBe(told("default/critical"));
+    expect(order("10", admits(["burst-lim"]), 0)).toBe(told("default/burst-lim"));
+    expect(order("10", admits(["limits-only"]), 2_000_000)).toBe("");
+  });
+  test("nobody is ended for a pod that fits, nor anybody who is not there", () => {
+    expect(order("10m", admits(["burst-lim"]), CRITICAL)).toBe(
+      "decision.preempt: ends pods for a/in, which lacks nothing here",
+    );
+    const stranger = { namespace: "x", name: "y", uid: "nobody" };
+    const told = /pod x\/y \(nobody\), which this node does not have/;
+    expect(order("700m", { ...admits([]), preempt: [stranger as never] }, CRITICAL)).toMatch(told);
+    expect(order("700m", { ...admits([]), preempt: [{ ...stranger, uid: "" } as never] }, CRITICAL)).toMatch(
+      /which this node does not have/,
+    );
+  });
+});
+
+describe("eviction", () => {
+  const evicts = (name: string, cause = "threshold") => ({
+    pod: refOf(name),
+    cause,
+    reason: "Evicted",
+    message: "",
+    gracePeriodSeconds: 0,
+    condition: null,
+  });
+  const PRESSED = {
+    conditions: [{ type: "MemoryPressure" }],
+    reclaim: {
+      threshold: { signal: "memory.available" },
+      event: { reason: "EvictionThresholdMet", message: "" },
+      nodeLevel: [],
+    },
+  };
+  const order = (decision: object) => whyNot("eviction", () => decision);
+
+  test("one pod goes where something runs short", () => {
+    expect(order({})).toBe("");
+    expect(order({ ...PRESSED, evicted: [evicts("besteffort")] })).toBe("");
+  });
+  test.each<[string, object, string]>([
+    ["a critical one", { ...PRESSED, evicted: [evicts("critical")] }, "ends default/critical, which is critical"],
+    ["a static one", { ...PRESSED, evicted: [evicts("static1-n1")] }, "ends kube-system/static1-n1, which is critical"],
+    [
+      "any without a condition",
+      { ...PRESSED, conditions: [], evicted: [evicts("besteffort")] },
+      "ends default/besteffort though no threshold is met",
+    ],
+    [
+      "any without a threshold",
+      { ...PRESSED, reclaim: null, evicted: [evicts("besteffort")] },
+      "ends default/besteffort though no threshold is met",
+    ],
+    [
+      "two at a time",
+      { ...PRESSED, evicted: [evicts("besteffort"), evicts("burst-lim")] },
+      "ends default/burst-lim besides another",
+    ],
+    [
+      "one for limits that it keeps",
+      { evicted: [evicts("besteffort", "emptyDir")] },
+      "ends default/besteffort, which is within its own limits",
+    ],
+  ])("nobody ends %s", (_, decision, told) => {
+    expect(order(decision)).toContain(`decision.evicted: ${told}`);
+  });
+});
+
+describe("cgroups", () => {
+  const order = (index: number, change: object) =>
+    whyNot("cgroups", ({ cgroups }: CgroupsDecision) => ({
+      cgroups: cgroups.map((plan, i) => (i === index ? { ...plan, ...change } : plan)),
+    }));
+
+  test("only those of the node and its pods are made or changed", () => {
+    expect(whyNot("cgroups", same)).toBe("");
+    expect(order(1, { path: "/system.slice" })).toBe(
+      "decision.cgroups.1.path: /system.slice is no cgroup of this node or its pods",
+    );
+    expect(order(1, { containerId: "somebody-elses" })).toMatch(/^decision\.cgroups\.1: .* is another container's/);
+  });
+});

@@ -1,0 +1,46 @@
+import { expect, test } from "vitest";
+import { answerText, MOST_ANSWER_BYTES } from "../../actuator/answer-text.ts";
+
+const CHUNK = new Uint8Array(2 ** 20).fill("x".charCodeAt(0));
+/** An answer of so many MiB, and how many of them were read. */
+function answerOf(count: number) {
+  let read = 0;
+  const body = new ReadableStream<Uint8Array>(
+    {
+      pull: (controller) => {
+        if (read === count) return controller.close();
+        read++;
+        controller.enqueue(CHUNK);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  return { response: new Response(body), read: () => read };
+}
+const MOST = MOST_ANSWER_BYTES / CHUNK.length;
+
+test("an answer is read whole, a character that came in two parts as well", async () => {
+  const [head, tail] = [Uint8Array.of(0x22, 0xc3), Uint8Array.of(0xa4, 0x22)];
+  const body = new ReadableStream<Uint8Array>({
+    start: (controller) => {
+      for (const part of [head, tail]) controller.enqueue(part);
+      controller.close();
+    },
+  });
+  expect(await answerText(new Response(body))).toBe('"ä"');
+  expect(await answerText(new Response(null))).toBe("");
+  expect((await answerText(answerOf(MOST).response))?.length).toBe(MOST_ANSWER_BYTES);
+});
+
+test("of one without an end no more is read than any answer has", async () => {
+  const { response, read } = answerOf(Number.POSITIVE_INFINITY);
+  expect(await answerText(response)).toBe(null);
+  expect(read()).toBe(MOST + 1);
+});
+
+test("one that is cut off is no answer", async () => {
+  const body = new ReadableStream<Uint8Array>({
+    pull: (controller) => controller.error(new Error("the connection is gone")),
+  });
+  await expect(answerText(new Response(body))).rejects.toThrow("the connection is gone");
+});

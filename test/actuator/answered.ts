@@ -1,0 +1,31 @@
+import { readFileSync } from "node:fs";
+import { decideHere } from "../../actuator/decide-here.ts";
+import type { Kind } from "../../api/model/decision.ts";
+import { realNode } from "../cli/run.ts";
+
+export const snapshot = JSON.parse(readFileSync(realNode("snapshot.json"), "utf8"));
+const newcomer = {
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: { name: "in", namespace: "a", uid: "u-in" },
+  spec: { containers: [{ name: "c", image: "i", resources: { requests: { cpu: "10m" } } }] },
+};
+const ASKS: Partial<Record<Kind, object>> = { admission: { pod: newcomer } };
+const WITH_RUNTIME = {
+  ...snapshot,
+  runtime: {
+    images: JSON.parse(readFileSync(realNode("images.json"), "utf8")).images,
+    containers: JSON.parse(readFileSync(realNode("containers.json"), "utf8")).containers,
+    sandboxes: JSON.parse(readFileSync(realNode("sandboxes.json"), "utf8")).items,
+  },
+};
+
+/** Of an API. */
+export type Reply = Readonly<Record<string, unknown>>;
+/** As the API would answer it. */
+export function answered(kind: Kind): Reply {
+  const asked = kind.endsWith("-gc") ? WITH_RUNTIME : snapshot;
+  const here = decideHere(kind, asked, { ask: ASKS[kind] });
+  if (!here.ok) throw new Error(here.error.message);
+  return JSON.parse(JSON.stringify({ ...here.value, id: "d-1" }));
+}

@@ -1,0 +1,164 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { ApiClient } from "../../actuator/client.ts";
+import { Memory } from "../../actuator/memory.ts";
+import { Outbox } from "../../actuator/outbox.ts";
+import type { Problem } from "../../actuator/ports.ts";
+import { answered, snapshot } from "./answered.ts";
+import { scratch } from "./manifests/scratch.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
+
+async function serving(handle: (request: IncomingMessage, body: string, response: ServerResponse) => void) {
+  const server = createServer(async (request, response) => {
+    let body = "";
+    for await (const chunk of request) body += chunk;
+    handle(request, body, response);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+function clientFor(url: string, timeoutMs = 5000) {
+  const dir = scratch({});
+  const problems: Problem[] = [];
+  const outbox = Outbox.open(join(dir, "outbox.jsonl"));
+  const memory = new Memory(dir, (message) => problems.push({ from: "memory", message }));
+  const client = new ApiClient({ url, token: undefined, timeoutMs, fetch }, outbox, memory, (p) => problems.push(p));
+  return { client, outbox, problems, told: () => problems.splice(0).map(({ message }) => message) };
+}
+const REPORT = { at: "2026-11-21T00:00:00Z", dryRun: false, complete: true, results: [{ status: "applied" }] };
+const json = (response: ServerResponse, status: number, value: unknown): void =>
+  void response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(value));
+
+test.each<readonly [string, string, string, RegExp]>([
+  ["HTML", "text/html", "<html>sign in</html>", /answered 200 with no JSON object \(text\/html\): is this the API\?/],
+  ["a list", "application/json", "[]", /answered 200 with no JSON object/],
+  ["nothing", "application/json", "", /answered 200 with no JSON object/],
+  ["another object", "application/json", "{}", /answered what is no decision of this node: id: /],
+])("an API that answers %s: decided here, told, and kept for a better one", async (_what, type, text, told) => {
+  const url = await serving(
+    (_request, _body, response) => void response.writeHead(200, { "content-type": type }).end(text),
+  );
+  const world = clientFor(url);
+  const answer = await world.client.decide("cgroups", snapshot);
+  if (!answer.ok) throw new Error(answer.error.message);
+  expect(answer.value.decidedBy).toBe("here");
+  expect(world.told()).toEqual([expect.stringMatching(told)]);
+  expect(world.client.fault).toEqual({ from: "api", message: expect.stringMatching(told) });
+  await world.client.report(REPORT, answer.value);
+  expect(world.outbox.size).toBe(1);
+  // that it answers at all does not make it the API: nothing is thrown away
+  for (let i = 0; i < 8; i++) await world.client.decide("cgroups", snapshot);
+  expect(world.outbox.size).toBe(1);
+});
+
+test("an entry to which a ready API has no answer keeps the others back for so long, and no longer", async () => {
+  const sent: string[] = [];
+  let isReady = false;
+  const url = await serving((request, body, response) => {
+    if (request.url === "/readyz") return json(response, isReady ? 200 : 503, { status: isReady ? "ready" : "no" });
+    const { snapshot: posted } = JSON.parse(body) as { snapshot?: { observedAt: string } };
+    sent.push(posted?.observedAt ?? "results");
+    if (posted?.observedAt === "2026-01-01T00:00:00Z") return json(response, 500, { code: "internal" });
+    json(response, 200, request.url === "/v1/results" ? {} : answered("cgroups"));
+  });
+  const { client, outbox, told } = clientFor(url);
+  for (const day of [1, 2])
+    outbox.add({ kind: "cgroups", snapshot: { ...snapshot, observedAt: `2026-01-0${day}T00:00:00Z` }, report: REPORT });
+  // an API whose history fails answers so to everything: nothing is lost for it
+  for (let i = 0; i < 12; i++) await client.decide("cgroups", snapshot);
+  expect(outbox.size).toBe(2);
+  told();
+  isReady = true;
+  for (let i = 0; i < 5 && outbox.size === 2; i++) await client.decide("cgroups", snapshot);
+  expect(outbox.size).toBe(0);
+  expect(told().filter((text) => text.startsWith("a decision made earlier is not taken: "))).toHaveLength(1);
+  expect(sent).toContain("2026-01-02T00:00:00Z");
+});
+
+test("an API that hangs is waited for once, and then left alone for a while", async () => {
+  let requests = 0;
+  const url = await serving(() => void requests++);
+  const { client, outbox, told } = clientFor(url, 2000);
+  for (let i = 0; i < 20; i++) {
+    const answer = await client.decide("cgroups", { ...snapshot, observedAt: new Date(i).toISOString() });
+    expect(answer.ok && answer.value.decidedBy).toBe("here");
+    if (answer.ok) await client.report(REPORT, answer.value);
+  }
+  expect(requests).toBeLessThan(6);
+  expect(outbox.size).toBe(20);
+  expect(told()[0]).toMatch(/does not answer \(TimeoutError\): deciding here$/);
+  expect(client.fault?.message).toMatch(/TimeoutError/);
+});
+
+test("a decision made here is kept before it is carried out, and sent once with what came of it", async () => {
+  let isAway = true;
+  const sent: string[] = [];
+  const url = await serving((request, _body, response) => {
+    if (isAway) return void request.socket.destroy();
+    sent.push(request.url ?? "");
+    json(response, 200, request.url === "/v1/results" ? {} : answered("cgroups"));
+  });
+  const { client, outbox } = clientFor(url);
+  const answer = await client.decide("cgroups", snapshot);
+  if (!answer.ok) throw new Error(answer.error.message);
+  await client.settle(answer.value);
+  expect(outbox.first()).toMatchObject({ kind: "cgroups", report: null });
+  await client.report(REPORT, answer.value);
+  expect(outbox.size).toBe(1);
+  isAway = false;
+  await client.decide("cgroups", { ...snapshot, observedAt: "2026-01-03T00:00:00Z" });
+  expect(outbox.size).toBe(0);
+  expect(sent).toEqual(["/v1/decisions/cgroups", "/v1/results", "/v1/decisions/cgroups"]);
+});
+
+test("what came of a decision is told although the decision itself was sent meanwhile", async () => {
+  let isAway = true;
+  const sent: string[] = [];
+  const url = await serving((request, _body, response) => {
+    if (isAway) return void request.socket.destroy();
+    sent.push(request.url ?? "");
+    json(response, 200, request.url === "/v1/results" ? {} : answered("cgroups"));
+  });
+  const { client, outbox } = clientFor(url);
+  const answer = await client.decide("cgroups", snapshot);
+  if (!answer.ok) throw new Error(answer.error.message);
+  await client.settle(answer.value);
+  expect(client.fault?.message).toMatch(/deciding here$/);
+  isAway = false;
+  const later = (day: number) => ({ ...snapshot, observedAt: `2026-01-0${day}T00:00:00Z` });
+  await client.decide("cgroups", later(3));
+  expect(client.fault).toBeNull();
+  expect(outbox.size).toBe(0);
+  await client.report(REPORT, answer.value);
+  await client.decide("cgroups", later(4));
+  expect(outbox.size).toBe(0);
+  expect(sent.filter((path) => path === "/v1/results")).toHaveLength(1);
+});
+
+test("results that an API does not take now are kept, and sent with their decision later", async () => {
+  let isAway = true;
+  const results: string[] = [];
+  const url = await serving((request, body, response) => {
+    if (request.url !== "/v1/results") return json(response, 200, answered("cgroups"));
+    if (isAway) return json(response, 503, {});
+    results.push(JSON.parse(body).decisionId);
+    json(response, 200, {});
+  });
+  const { client, outbox } = clientFor(url);
+  const answer = await client.decide("cgroups", snapshot);
+  if (!answer.ok) throw new Error(answer.error.message);
+  expect(answer.value.decidedBy).toBe("api");
+  await client.report(REPORT, answer.value);
+  expect(client.fault?.message).toMatch(/^results of d-1: .* answered 503/);
+  expect([outbox.size, results]).toEqual([1, []]);
+  isAway = false;
+  await client.decide("cgroups", snapshot);
+  expect([outbox.size, results]).toEqual([0, ["d-1"]]);
+});

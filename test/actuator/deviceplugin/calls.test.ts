@@ -1,0 +1,183 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import { faultText } from "../../../actuator/deviceplugin/fault.ts";
+import { ground } from "./ground.ts";
+import { healthy, type PluginScript, until } from "./node-plugin.ts";
+
+const GPU = "example.com/gpu";
+const OPTIONS = { preStartRequired: true, getPreferredAllocationAvailable: true };
+const QUESTION = { available: ["a", "b", "c"], mustInclude: ["a"], size: 2 };
+
+/** A registered plugin with three devices, and a good one beside it. */
+async function withPlugin(script: Partial<PluginScript>) {
+  const all = await ground();
+  const gpu = all.plugin({ resource: GPU, devices: healthy("a", "b", "c"), ...script });
+  await gpu.start();
+  const other = all.plugin({ resource: "example.com/other", devices: healthy("x") });
+  await other.start();
+  await until(all.host.devices, (d) => d.some(({ id }) => id === "x"));
+  return { ...all, gpu, other };
+}
+
+describe("Allocate", () => {
+  test("asks for one container and answers what it gets", async () => {
+    const { host, gpu } = await withPlugin({});
+    const given = await host.allocate(GPU, ["a", "b"]);
+    expect(given).toMatchObject({ ok: true, value: { response: { envs: new Map([["SEEN", "yes"]]) } } });
+    expect(gpu.requests.at(-1)).toEqual({
+      method: "Allocate",
+      request: { containerRequests: [{ devicesIds: ["a", "b"] }] },
+    });
+  });
+  test.each([
+    ["an error", () => new Error("no such device"), "Allocate of `example.com/gpu` at SOCKET: UNKNOWN: no such device"],
+    [
+      "two containers",
+      () => ({ containerResponses: [{}, {}] }),
+      "INVALID_ANSWER: the answer is for 2 containers, asked was for 1",
+    ],
+    [
+      "a path that climbs out",
+      () => ({ containerResponses: [{ mounts: [{ hostPath: "/../etc", containerPath: "/x" }] }] }),
+      "climbs out",
+    ],
+    ["nothing", () => "hang" as const, "DEADLINE_EXCEEDED: "],
+  ])(
+    "that is answered with %s is a fault of plugin and resource; the other goes on",
+    async (_name, Allocate, message) => {
+      const { host, gpu } = await withPlugin({ answers: { Allocate } });
+      const given = await host.allocate(GPU, ["a"]);
+      if (given.ok) throw new Error("taken");
+      expect(faultText(given.error)).toContain(message.replace("SOCKET", gpu.socketPath));
+      expect(given.error).toMatchObject({ resource: GPU, endpoint: gpu.socketPath, call: "Allocate" });
+      expect(await host.allocate("example.com/other", ["x"])).toMatchObject({ ok: true });
+      expect(host.amounts().get(GPU)).toEqual({ capacity: 3, allocatable: 3 });
+    },
+  );
+  test("of a plugin that has stopped, and of one that never was", async () => {
+    const { host, gpu } = await withPlugin({});
+    await gpu.vanish();
+    await until(host.plugins, (p) => p.some(({ registered }) => registered === false));
+    expect(await host.allocate(GPU, ["a"])).toMatchObject({
+      error: { code: "STOPPED", message: `endpoint ${gpu.socketPath} has been stopped`, resource: GPU },
+    });
+    expect(await host.allocate("example.com/none", ["a"])).toMatchObject({
+      error: { code: "NOT_REGISTERED", message: "unknown Device Plugin example.com/none" },
+    });
+  });
+  test("under way when the host closes hears its end at once", async () => {
+    const { host } = await withPlugin({ answers: { Allocate: () => "hang" } });
+    const given = host.allocate(GPU, ["a"]);
+    await sleep(50);
+    const started = performance.now();
+    host.close();
+    expect(await given).toMatchObject({ ok: false, error: { code: "CANCELLED" } });
+    expect(performance.now() - started).toBeLessThan(150);
+  });
+});
+
+describe("GetPreferredAllocation", () => {
+  test("is asked as the kubelet asks, and answers ids of the question only", async () => {
+    const GetPreferredAllocation = () => ({ containerResponses: [{ deviceIDs: ["c", "a", "c", "", "nobody"] }] });
+    const { host, gpu } = await withPlugin({ options: OPTIONS, answers: { GetPreferredAllocation } });
+    expect(await host.preferred(GPU, QUESTION)).toEqual({ ok: true, value: ["c", "a"] });
+    const asked = { availableDeviceIDs: ["a", "b", "c"], mustIncludeDeviceIDs: ["a"], allocationSize: 2 };
+    expect(gpu.requests.at(-1)?.request).toEqual({ containerRequests: [asked] });
+  });
+  test("is not asked of a plugin that does not offer it", async () => {
+    const { host, gpu } = await withPlugin({});
+    expect(await host.preferred(GPU, QUESTION)).toEqual({ ok: true, value: null });
+    expect(gpu.requests.map(({ method }) => method)).toEqual(["GetDevicePluginOptions"]);
+  });
+  test("without an answer is a fault in its time", async () => {
+    const { host } = await withPlugin({ options: OPTIONS, answers: { GetPreferredAllocation: () => "hang" } });
+    expect(await host.preferred(GPU, QUESTION)).toMatchObject({ error: { code: "DEADLINE_EXCEEDED", resource: GPU } });
+  });
+});
+
+describe("PreStartContainer", () => {
+  test("is called with the ids where the plugin wants it, and else not", async () => {
+    const { host, gpu, other } = await withPlugin({ options: OPTIONS });
+    expect(await host.preStart(GPU, ["a", "b"])).toEqual({ ok: true, value: null });
+    expect(gpu.requests.at(-1)).toEqual({ method: "PreStartContainer", request: { devicesIds: ["a", "b"] } });
+    expect(await host.preStart("example.com/other", ["x"])).toEqual({ ok: true, value: null });
+    expect(other.requests.map(({ method }) => method)).toEqual(["GetDevicePluginOptions"]);
+  });
+  test("that hangs or fails is a fault", async () => {
+    const { host, gpu } = await withPlugin({ options: OPTIONS, answers: { PreStartContainer: () => "hang" } });
+    expect(await host.preStart(GPU, ["a"])).toMatchObject({ error: { code: "DEADLINE_EXCEEDED" } });
+    gpu.script.answers = { PreStartContainer: () => new Error("reset failed") };
+    expect(await host.preStart(GPU, ["a"])).toMatchObject({ error: { code: "UNKNOWN", message: "reset failed" } });
+  });
+});
+
+describe("a plugin that does harm", () => {
+  test("hangs when it is asked for its options: it is not registered, the others are", async () => {
+    const { host, plugin } = await withPlugin({});
+    const hanging = plugin({ resource: "example.com/hangs", answers: { GetDevicePluginOptions: () => "hang" } });
+    await expect(hanging.start()).rejects.toMatchObject({
+      details: expect.stringContaining("failed to get device plugin options: "),
+    });
+    expect([...host.amounts().keys()]).toEqual([GPU, "example.com/other"]);
+  });
+  test("lists more devices than a node may have: they are unhealthy, the others stay", async () => {
+    const { host, gpu, faults } = await withPlugin({});
+    gpu.list(Array.from({ length: 20_000 }, (_, i) => ({ ID: `${i}` })));
+    const [fault] = await until(
+      () => faults,
+      (f) => f.length > 0,
+    );
+    expect(fault).toMatchObject({
+      resource: GPU,
+      endpoint: gpu.socketPath,
+      call: "ListAndWatch",
+      code: "INVALID_ANSWER",
+    });
+    expect(fault?.message).toContain("more than 19999 devices");
+    expect(host.amounts().get(GPU)?.allocatable).toBe(0);
+    expect(host.amounts().get("example.com/other")?.allocatable).toBe(1);
+  });
+  test("lists a million: the message is too large, and that is said", async () => {
+    const { host, gpu, faults } = await withPlugin({});
+    gpu.list(Array.from({ length: 1_000_000 }, (_, i) => ({ ID: `${i}` })));
+    const [fault] = await until(
+      () => faults,
+      (f) => f.length > 0,
+      15_000,
+    );
+    expect(fault).toMatchObject({
+      resource: GPU,
+      code: "RESOURCE_EXHAUSTED",
+      message: expect.stringContaining("larger than"),
+    });
+    expect(await host.allocate("example.com/other", ["x"])).toMatchObject({ ok: true });
+  });
+  test("lists 4,096 devices: all are there", async () => {
+    const { host, gpu } = await withPlugin({});
+    gpu.list(healthy(...Array.from({ length: 4096 }, (_, i) => `gpu-${i}`)));
+    await until(
+      () => host.amounts().get(GPU)?.allocatable,
+      (n) => n === 4096,
+    );
+  });
+  test("lists ids twice and empty ones: told once, not with each list", async () => {
+    const { host, gpu, faults } = await withPlugin({});
+    for (let i = 0; i < 5; i++) {
+      gpu.list(healthy("a", "a", "", `n${i}`));
+      await until(host.devices, (d) => d.some(({ id }) => id === `n${i}`));
+    }
+    expect(faults.map(({ code, message }) => [code, message])).toEqual([
+      ["LEFT_OUT", 'device "a" is listed twice: it counts once; device 2 is left out: its id is empty'],
+    ]);
+  });
+  test("flips thousands of times: few looks, and the newest list is what counts", async () => {
+    const { host, gpu } = await withPlugin({});
+    let heard = 0;
+    host.onChange(() => heard++);
+    for (let i = 0; i < 5000; i++)
+      gpu.list([{ ID: "a", health: i % 2 === 0 ? "Unhealthy" : "Healthy" }, ...healthy("b")]);
+    gpu.list(healthy("last"));
+    await until(host.devices, (d) => d.some(({ id }) => id === "last"));
+    expect(heard).toBeLessThan(30);
+  });
+});

@@ -1,0 +1,99 @@
+import { describe, expect, test } from "vitest";
+import { deviceListOf, readDeviceList } from "../../../actuator/deviceplugin/device-list.ts";
+import { serviceOf } from "../../../actuator/deviceplugin/protocol.ts";
+import { LIMITS } from "../../../api/model/limits.ts";
+
+const GPU = "example.com/gpu";
+const bytesOf = (devices: readonly object[]): Buffer =>
+  serviceOf("v1beta1.DevicePlugin")["ListAndWatch"]?.responseSerialize({ devices }) ?? Buffer.alloc(0);
+const device = (ID: string, health = "Healthy", nodes: readonly number[] | null = null) => ({
+  ID,
+  health,
+  topology: nodes === null ? null : { nodes: nodes.map((node) => ({ ID: node })) },
+});
+
+describe("a list of devices", () => {
+  test("4,096 devices are read; as many as a node may have too", () => {
+    for (const count of [0, 1, 4096, LIMITS.devices]) {
+      const list = readDeviceList(GPU, bytesOf(Array.from({ length: count }, (_, i) => device(`gpu-${i}`))));
+      expect(list.ok && list.value.devices.length).toBe(count);
+    }
+  });
+  test("a million is refused before it is decoded", () => {
+    const bytes = Buffer.alloc(2_000_000, Buffer.from([0x0a, 0]));
+    const started = performance.now();
+    const list = readDeviceList(GPU, bytes);
+    expect(list).toEqual({ ok: false, error: expect.stringContaining("more than 20000 devices") });
+    expect(performance.now() - started).toBeLessThan(100);
+  });
+  test("unknown fields of every kind are skipped, before and after devices", () => {
+    const unknown = Buffer.from([0x10, 0xff, 0x01, 0x19, 1, 2, 3, 4, 5, 6, 7, 8, 0x22, 2, 9, 9, 0x2d, 1, 2, 3, 4]);
+    const list = readDeviceList(GPU, Buffer.concat([unknown, bytesOf([device("a")]), unknown]));
+    expect(list).toMatchObject({ ok: true, value: { devices: [{ id: "a" }], remarks: [] } });
+  });
+  test("what is no message is a fault, at whatever byte it is cut", () => {
+    const whole = bytesOf([device("gpu-0", "Healthy", [0, 1])]);
+    for (let end = 1; end < whole.length; end++)
+      expect(readDeviceList(GPU, whole.subarray(0, end)).ok, `${end}`).toBe(false);
+    const wrong = [[0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff], [0x0b]];
+    for (const bytes of wrong) expect(readDeviceList(GPU, Buffer.from(bytes)).ok, `${bytes}`).toBe(false);
+  });
+  test("random bytes are a list or a fault", () => {
+    let seed = 7;
+    const next = (below: number): number => {
+      seed = (seed * 48271) % 2147483647;
+      return seed % below;
+    };
+    const seen = { ok: 0, faults: 0 };
+    for (let i = 0; i < 20_000; i++) {
+      const bytes = bytesOf([device("a", "Healthy", [next(3)]), device("b")]);
+      for (let k = next(3); k >= 0; k--) bytes[next(bytes.length)] = next(256);
+      const list = readDeviceList(GPU, bytes);
+      seen[list.ok ? "ok" : "faults"]++;
+    }
+    expect(seen.ok).toBeGreaterThan(1000);
+    expect(seen.faults).toBeGreaterThan(1000);
+  });
+});
+
+describe("ids", () => {
+  test("empty, too long and not UTF-8: left out, and named by their place", () => {
+    const { devices, remarks } = deviceListOf(GPU, [
+      device(""),
+      device("x".repeat(4097)),
+      device("a\ufffd"),
+      device("ok"),
+    ]);
+    expect(devices.map(({ id }) => id)).toEqual(["ok"]);
+    expect(remarks).toEqual([
+      "device 0 is left out: its id is empty",
+      "device 1 is left out: its id has more than 4096 characters",
+      "device 2 is left out: its id is not UTF-8",
+    ]);
+  });
+  test("twice: one device, the last one's place, healthy only if both are", () => {
+    const { devices, remarks } = deviceListOf(GPU, [
+      device("a", "Healthy", [0]),
+      device("a", "bad"),
+      device("a", "Healthy", [1]),
+    ]);
+    expect(devices).toEqual([{ resource: GPU, id: "a", health: "Unhealthy", numaNodes: [1] }]);
+    expect(remarks[0]).toBe('device "a" is listed twice: it counts once');
+  });
+  test("a thousand wrong ones make few remarks", () => {
+    expect(
+      deviceListOf(
+        GPU,
+        Array.from({ length: 1000 }, () => device("")),
+      ).remarks,
+    ).toHaveLength(8);
+  });
+  test("NUMA nodes that cannot be are left out, and named; -1 is none", () => {
+    const { devices, remarks } = deviceListOf(GPU, [device("a", "Healthy", [-1]), device("b", "Healthy", [3, 1, 3])]);
+    expect(devices).toEqual([
+      { resource: GPU, id: "a", health: "Healthy" },
+      { resource: GPU, id: "b", health: "Healthy", numaNodes: [1, 3] },
+    ]);
+    expect(remarks).toEqual(['device "a" names NUMA nodes that cannot be: they are left out']);
+  });
+});

@@ -1,0 +1,162 @@
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import { devicePlugins, devices } from "../../../api/model/devices.ts";
+import { ground, QUICK } from "./ground.ts";
+import { healthy, register, until } from "./node-plugin.ts";
+
+const GPU = "example.com/gpu";
+
+describe("a plugin that registers", () => {
+  test("its devices, options and amounts are there, in the snapshot's form", async () => {
+    const { host, plugin, faults } = await ground();
+    const topology = { nodes: [{ ID: 1 }, { ID: 0 }] };
+    const list = [{ ID: "a", health: "Healthy", topology }, ...healthy("b"), { ID: "c", health: "Unhealthy" }];
+    await plugin({ resource: GPU, devices: list, options: { preStartRequired: true } }).start();
+    await until(host.devices, (d) => d.length === 3);
+    expect(host.devices()).toEqual([
+      { resource: GPU, id: "a", health: "Healthy", numaNodes: [0, 1] },
+      { resource: GPU, id: "b", health: "Healthy" },
+      { resource: GPU, id: "c", health: "Unhealthy" },
+    ]);
+    const options = { preStartRequired: true, getPreferredAllocationAvailable: false };
+    expect(host.plugins()).toEqual([{ resource: GPU, registered: true, options }]);
+    expect([...host.amounts()]).toEqual([[GPU, { capacity: 3, allocatable: 2 }]]);
+    expect(devices.parse(host.devices())).toEqual(host.devices());
+    expect(devicePlugins.parse(host.plugins())).toEqual(host.plugins());
+    expect(faults).toEqual([]);
+  });
+
+  test("a list replaces the one before, an empty one too; listeners hear of changes only", async () => {
+    const { host, plugin } = await ground();
+    const gpu = plugin({ resource: GPU, devices: healthy("a", "b") });
+    await gpu.start();
+    await until(host.devices, (d) => d.length === 2);
+    let heard = 0;
+    host.onChange(() => heard++);
+    gpu.list(healthy("b", "a"));
+    await sleep(300);
+    expect(heard).toBe(0);
+    gpu.list(healthy("b"));
+    await until(host.devices, (d) => d.length === 1);
+    gpu.list([]);
+    await until(host.devices, (d) => d.length === 0);
+    expect([...host.amounts()]).toEqual([[GPU, { capacity: 0, allocatable: 0 }]]);
+    await until(
+      () => heard,
+      (n) => n === 2,
+    );
+  });
+
+  test("its stream's end makes all unhealthy; after the grace nothing of it is left but its name", async () => {
+    const { host, plugin } = await ground({ graceMs: 300 });
+    const gpu = plugin({ resource: GPU, devices: healthy("a", "b") });
+    await gpu.start();
+    await until(host.devices, (d) => d.length === 2);
+    await gpu.vanish();
+    await until(host.plugins, ([p]) => p?.registered === false);
+    expect([...host.amounts()]).toEqual([[GPU, { capacity: 2, allocatable: 0 }]]);
+    expect(host.plugins()[0]?.stoppedAt).toMatch(/^20\d\d-/);
+    expect(devicePlugins.parse(host.plugins())).toEqual(host.plugins());
+    await until(host.devices, (d) => d.length === 0);
+    expect([...host.amounts()]).toEqual([[GPU, { capacity: 0, allocatable: 0 }]]);
+    expect(host.states()[0]?.state).toBe("removed");
+  });
+
+  test("a stream that ends while the plugin lives on is opened again", async () => {
+    const { host, plugin, faults } = await ground();
+    const gpu = plugin({ resource: GPU, devices: healthy("a") });
+    await gpu.start();
+    await until(host.devices, (d) => d.length === 1);
+    gpu.endStreams();
+    await until(host.plugins, ([p]) => p?.registered === false);
+    expect(faults.map(({ call, code, resource }) => [call, code, resource])).toEqual([["ListAndWatch", "ENDED", GPU]]);
+    await until(host.amounts, (amounts) => amounts.get(GPU)?.allocatable === 1);
+    expect(host.states()[0]?.generation).toBe(2);
+  });
+
+  test("that registers again replaces the old one, whose end touches nothing", async () => {
+    const { host, plugin, faults } = await ground();
+    const old = plugin({ resource: GPU, devices: healthy("a"), name: "old.sock" });
+    await old.start();
+    await until(host.devices, (d) => d.length === 1);
+    const next = plugin({ resource: GPU, devices: healthy("b", "c"), name: "new.sock" });
+    await next.start();
+    await until(host.devices, (d) => d.length === 2);
+    await until(
+      () => old.streams.size,
+      (n) => n === 0,
+    );
+    await old.vanish();
+    await sleep(300);
+    expect([...host.amounts()]).toEqual([[GPU, { capacity: 2, allocatable: 2 }]]);
+    expect(host.states()[0]).toMatchObject({ state: "registered", generation: 2, flips: 0 });
+    expect(faults).toEqual([]);
+  });
+
+  test("of two registrations at a time the later one stays, whichever answers first", async () => {
+    const { host, plugin } = await ground({ timeouts: { ...QUICK, dialMs: 3_000 } });
+    const slow = plugin({ resource: GPU, devices: healthy("slow"), name: "slow.sock" });
+    const registered = slow.register().catch((error: Error) => error.message);
+    await sleep(200);
+    await plugin({ resource: GPU, devices: healthy("quick"), name: "quick.sock" }).start();
+    await slow.serve();
+    expect(await registered).toContain("a later registration replaced this one");
+    await until(host.devices, (d) => d.length === 1);
+    expect(host.devices()[0]?.id).toBe("quick");
+  });
+
+  test("before it serves is waited for", async () => {
+    const { host, plugin } = await ground({ timeouts: { ...QUICK, dialMs: 3_000 } });
+    const gpu = plugin({ resource: GPU, devices: healthy("a") });
+    const registered = gpu.register();
+    await sleep(300);
+    await gpu.serve();
+    await registered;
+    await until(host.devices, (d) => d.length === 1);
+  });
+});
+
+describe("what is refused", () => {
+  const refusals = [
+    [
+      "v1alpha1",
+      { version: "v1alpha1" },
+      'requested API version "v1alpha1" is not supported by kubelet. Supported version is ["v1beta1"]',
+    ],
+    ["no extended resource", { resourceName: "cpu" }, 'the ResourceName "cpu" is invalid'],
+    [
+      "Kubernetes' own domain",
+      { resourceName: "kubernetes.io/gpu" },
+      'the ResourceName "kubernetes.io/gpu" is invalid',
+    ],
+    [
+      "an endpoint with a path",
+      { endpoint: "../other/x.sock" },
+      'the endpoint "../other/x.sock" must be the name of a socket in ',
+    ],
+    [
+      "an absolute endpoint",
+      { endpoint: "/run/x.sock" },
+      'the endpoint "/run/x.sock" must be the name of a socket in ',
+    ],
+    ["no endpoint", { endpoint: "" }, 'the endpoint "" must be the name of a socket in '],
+    ["an endpoint of two lines", { endpoint: "a\nb.sock" }, 'the endpoint "a\\nb.sock" in '],
+    ["an endpoint too long for the kernel", { endpoint: "x".repeat(100) }, " is no path of at most 107 readable bytes"],
+    ["kubelet.sock itself", { endpoint: "kubelet.sock" }, "is this node's own socket"],
+    ["an endpoint that nobody listens on", { endpoint: "nobody.sock" }, "failed to dial device plugin: "],
+  ] as const;
+  test.each(refusals)("%s", async (_name, request, message) => {
+    const { host, plugin, faults, dir } = await ground();
+    await plugin({ resource: "example.com/other", devices: healthy("x") }).start();
+    await until(host.devices, (d) => d.length === 1);
+    const all = { version: "v1beta1", endpoint: "gpu.sock", resourceName: GPU, ...request };
+    await expect(register(join(dir, "kubelet.sock"), all)).rejects.toMatchObject({
+      code: 2,
+      details: expect.stringContaining(message),
+    });
+    expect(faults).toHaveLength(1);
+    expect(faults[0]).toMatchObject({ resource: all.resourceName, call: "Register" });
+    expect([...host.amounts().keys()]).toEqual(["example.com/other"]);
+  });
+});

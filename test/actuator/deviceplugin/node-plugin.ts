@@ -1,0 +1,198 @@
+import { mkdtempSync, readdirSync, rmSync, watch } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  Client,
+  credentials,
+  Server,
+  ServerCredentials,
+  type ServerUnaryCall,
+  type ServerWritableStream,
+  type ServiceError,
+  type sendUnaryData,
+  status,
+} from "@grpc/grpc-js";
+import { serviceOf } from "../../../actuator/deviceplugin/protocol.ts";
+
+export interface PluginDevice {
+  readonly ID: string;
+  readonly health?: string;
+  readonly topology?: { readonly nodes: readonly { readonly ID: number }[] };
+}
+type Answer = (request: Record<string, unknown>) => object | Error | "hang";
+
+export interface PluginScript {
+  readonly dir: string;
+  readonly resource: string;
+  /** Of its socket. */
+  readonly name?: string;
+  readonly devices?: readonly PluginDevice[];
+  readonly options?: object;
+  /** By method; what is not here is answered well. */
+  answers?: Partial<
+    Record<"GetDevicePluginOptions" | "GetPreferredAllocation" | "Allocate" | "PreStartContainer", Answer>
+  >;
+  /** Puts nothing into a stream by itself. */
+  readonly silent?: boolean;
+  /** As a plugin of the watcher form: serves GetInfo on the same socket. */
+  readonly info?: object;
+}
+
+const MAX_BYTES = 64 * 1024 * 1024;
+
+/** A device plugin as vendors write them, over a real socket, that does what its script says. */
+export class NodePlugin {
+  readonly script: PluginScript;
+  readonly requests: { method: string; request: Record<string, unknown> }[] = [];
+  /** What the node answered in NotifyRegistrationStatus. */
+  readonly notified: { pluginRegistered: boolean; error: string }[] = [];
+  readonly streams = new Set<ServerWritableStream<object, object>>();
+  #server: Server | undefined;
+  #devices: readonly PluginDevice[];
+
+  constructor(script: PluginScript) {
+    this.script = script;
+    this.#devices = script.devices ?? [];
+  }
+  get socketPath(): string {
+    return join(this.script.dir, this.script.name ?? `${this.script.resource.replace("/", "_")}.sock`);
+  }
+
+  async serve(): Promise<void> {
+    const server = new Server({ "grpc.max_send_message_length": MAX_BYTES });
+    const answer =
+      (method: keyof NonNullable<PluginScript["answers"]>, usual: (request: Record<string, unknown>) => object) =>
+      ({ request }: ServerUnaryCall<Record<string, unknown>, object>, done: sendUnaryData<object>) => {
+        this.requests.push({ method, request });
+        const value = (this.script.answers?.[method] ?? usual)(request);
+        if (value === "hang") return;
+        if (value instanceof Error) done({ code: status.UNKNOWN, details: value.message });
+        else done(null, value);
+      };
+    server.addService(serviceOf("v1beta1.DevicePlugin"), {
+      GetDevicePluginOptions: answer("GetDevicePluginOptions", () => this.script.options ?? {}),
+      ListAndWatch: (stream: ServerWritableStream<object, object>) => {
+        this.streams.add(stream);
+        stream.on("close", () => this.streams.delete(stream));
+        stream.on("cancelled", () => this.streams.delete(stream));
+        if (this.script.silent !== true) stream.write({ devices: this.#devices });
+      },
+      GetPreferredAllocation: answer("GetPreferredAllocation", () => ({ containerResponses: [] })),
+      Allocate: answer("Allocate", () => ({ containerResponses: [{ envs: { SEEN: "yes" } }] })),
+      PreStartContainer: answer("PreStartContainer", () => ({})),
+    });
+    if (this.script.info !== undefined) this.#introduce(server, this.script.info);
+    await new Promise<void>((resolve, reject) => {
+      server.bindAsync(`unix:${this.socketPath}`, ServerCredentials.createInsecure(), (error) =>
+        error === null ? resolve() : reject(error),
+      );
+    });
+    this.#server = server;
+  }
+  #introduce(server: Server, info: object): void {
+    server.addService(serviceOf("pluginregistration.Registration"), {
+      GetInfo: (_call: unknown, done: sendUnaryData<object>) => done(null, info),
+      NotifyRegistrationStatus: (
+        { request }: ServerUnaryCall<{ pluginRegistered: boolean; error: string }, object>,
+        done: sendUnaryData<object>,
+      ) => {
+        this.notified.push(request);
+        done(null, {});
+      },
+    });
+  }
+
+  /** Serves and registers. */
+  async start(): Promise<void> {
+    await this.serve();
+    await this.register();
+  }
+  register(request: object = {}): Promise<void> {
+    const { dir, resource } = this.script;
+    const endpoint = this.socketPath.slice(dir.length + 1);
+    return register(join(dir, "kubelet.sock"), { version: "v1beta1", endpoint, resourceName: resource, ...request });
+  }
+
+  /** Sends the whole list to everybody who listens. */
+  list(devices: readonly PluginDevice[]): void {
+    this.#devices = devices;
+    for (const stream of this.streams) stream.write({ devices });
+  }
+  endStreams(): void {
+    for (const stream of this.streams) stream.end();
+  }
+  /** As a process that is killed; `leave`: its socket stays behind. */
+  async vanish(leave = false): Promise<void> {
+    const server = this.#server;
+    this.#server = undefined;
+    server?.forceShutdown();
+    this.streams.clear();
+    await sleep(10);
+    if (!leave) rmSync(this.socketPath, { force: true });
+  }
+
+  /** Comes back as real plugins do: when kubelet.sock is made anew, or its own socket has gone. Answers how to stop. */
+  comeBack(on: "kubelet.sock" | "own socket"): () => void {
+    let busy = false;
+    const again = async (): Promise<void> => {
+      if (busy) return;
+      busy = true;
+      await this.vanish();
+      await this.start().catch(() => undefined);
+      busy = false;
+    };
+    const watcher = watch(this.script.dir, { persistent: false }, (_event, name) => {
+      const names = readdirSync(this.script.dir);
+      if (on === "kubelet.sock" && name === "kubelet.sock" && names.includes(name)) void again();
+      const own = this.socketPath.slice(this.script.dir.length + 1);
+      if (on === "own socket" && name === own && !names.includes(own)) {
+        const whenItIsBack = async (): Promise<void> => {
+          while (!readdirSync(this.script.dir).includes("kubelet.sock")) await sleep(20);
+          await again();
+        };
+        void whenItIsBack();
+      }
+    });
+    return () => watcher.close();
+  }
+}
+
+/** v1beta1.Registration/Register, as a plugin calls it. */
+export function register(socketPath: string, request: object): Promise<void> {
+  const client = new Client(`unix:${socketPath}`, credentials.createInsecure());
+  const method = serviceOf("v1beta1.Registration")["Register"];
+  if (method === undefined) throw new Error("no such method");
+  return new Promise((resolve, reject) => {
+    const done = (error: ServiceError | null): void => {
+      client.close();
+      if (error === null) resolve();
+      else reject(error);
+    };
+    client.makeUnaryRequest(
+      method.path,
+      method.requestSerialize,
+      method.responseDeserialize,
+      request,
+      { deadline: Date.now() + 15_000 },
+      done,
+    );
+  });
+}
+
+export const healthy = (...ids: readonly string[]): PluginDevice[] => ids.map((ID) => ({ ID, health: "Healthy" }));
+
+/** A directory of its own, short enough for sockets. */
+export function ownDir(): { readonly dir: string; readonly remove: () => void } {
+  const dir = mkdtempSync(join(tmpdir(), "ndp-"));
+  return { dir, remove: () => rmSync(dir, { recursive: true, force: true }) };
+}
+
+/** Waits until it is so; the last answer is in the error. */
+export async function until<T>(look: () => T, is: (value: T) => boolean, ms = 8_000): Promise<T> {
+  for (const deadline = performance.now() + ms; ; await sleep(10)) {
+    const value = look();
+    if (is(value)) return value;
+    if (performance.now() > deadline) throw new Error(`not within ${ms} ms; it is ${JSON.stringify(value)}`);
+  }
+}

@@ -1,0 +1,176 @@
+import { existsSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import { openDevicePluginHost } from "../../../actuator/deviceplugin/host.ts";
+import { atEnd, ground, QUICK } from "./ground.ts";
+import { healthy, ownDir, until } from "./node-plugin.ts";
+
+const GPU = "example.com/gpu";
+
+describe("the socket", () => {
+  test("is new and its owner's only; stale sockets go, everything else stays", async () => {
+    const { dir, remove } = ownDir();
+    atEnd(remove);
+    writeFileSync(join(dir, "kubelet_internal_checkpoint"), "{}");
+    const stale = createServer();
+    await new Promise<void>((resolve) => stale.listen(join(dir, "stale.sock"), resolve));
+    atEnd(() => stale.close());
+    const opened = await openDevicePluginHost({ dir });
+    if (!opened.ok) throw new Error(opened.error);
+    expect(opened.value.removed).toEqual(["stale.sock"]);
+    expect(existsSync(join(dir, "stale.sock"))).toBe(false);
+    expect(existsSync(join(dir, "kubelet_internal_checkpoint"))).toBe(true);
+    expect(statSync(opened.value.socketPath).mode & 0o777).toBe(0o600);
+    opened.value.close();
+    expect(existsSync(opened.value.socketPath)).toBe(false);
+  });
+
+  test("that somebody answers at is left alone, and so is everything else", async () => {
+    const { dir, plugin } = await ground();
+    await plugin({ resource: GPU }).start();
+    const second = await openDevicePluginHost({ dir });
+    expect(second).toMatchObject({
+      ok: false,
+      error: expect.stringContaining("another process answers there, such as a kubelet"),
+    });
+    expect(existsSync(join(dir, "example.com_gpu.sock"))).toBe(true);
+    await plugin({ resource: "example.com/other" }).start();
+  });
+
+  test("has no place in a directory that no socket can be in", async () => {
+    for (const [dir, why] of [
+      [`/tmp/${"x".repeat(100)}`, "at most 107 bytes, this has 118"],
+      ["relative", "begins with `/`"],
+      ["/tmp/two\nlines", "can be read"],
+    ] as const) {
+      expect(await openDevicePluginHost({ dir })).toMatchObject({
+        ok: false,
+        error: expect.stringContaining(why),
+      });
+      expect(existsSync(dir)).toBe(false);
+    }
+  });
+
+  test("a file at its place is left alone", async () => {
+    const { dir, remove } = ownDir();
+    atEnd(remove);
+    writeFileSync(join(dir, "kubelet.sock"), "");
+    expect(await openDevicePluginHost({ dir })).toMatchObject({
+      ok: false,
+      error: expect.stringContaining("is no socket"),
+    });
+    expect(existsSync(join(dir, "kubelet.sock"))).toBe(true);
+  });
+
+  test("of another who took its place is not removed when it closes", async () => {
+    const { dir, host } = await ground();
+    rmSync(host.socketPath);
+    const other = createServer();
+    await new Promise<void>((resolve) => other.listen(join(dir, "kubelet.sock"), resolve));
+    atEnd(() => other.close());
+    host.close();
+    await sleep(50);
+    expect(existsSync(host.socketPath)).toBe(true);
+  });
+});
+
+describe("restarts", () => {
+  test.each(["kubelet.sock", "own socket"] as const)(
+    "of the host: a plugin that watches its %s comes back",
+    async (on) => {
+      const { host, plugin, again, dir } = await ground();
+      const gpu = plugin({ resource: GPU, devices: healthy("a", "b") });
+      await gpu.start();
+      atEnd(gpu.comeBack(on));
+      await until(host.devices, (d) => d.length === 2);
+      host.close();
+      expect(existsSync(gpu.socketPath)).toBe(true);
+      const next = await again();
+      expect(next.removed).toEqual(["example.com_gpu.sock"]);
+      await until(next.amounts, (amounts) => amounts.get(GPU)?.allocatable === 2, 15_000);
+      expect(existsSync(join(dir, "example.com_gpu.sock"))).toBe(true);
+    },
+  );
+
+  test("of the plugin: it registers over its old self, at the same socket", async () => {
+    const { host, plugin } = await ground();
+    const first = plugin({ resource: GPU, devices: healthy("a", "b") });
+    await first.start();
+    await until(host.devices, (d) => d.length === 2);
+    await first.vanish(true);
+    await until(host.amounts, (amounts) => amounts.get(GPU)?.allocatable === 0);
+    await first.vanish();
+    await plugin({ resource: GPU, devices: healthy("a", "b", "c") }).start();
+    await until(host.amounts, (amounts) => amounts.get(GPU)?.allocatable === 3);
+    expect(
+      host
+        .states()[0]
+        ?.history.filter(({ id }) => id === "a")
+        .map(({ from, to }) => [from, to]),
+    ).toEqual([
+      [null, "Healthy"],
+      ["Healthy", "Unhealthy"],
+      ["Unhealthy", "Healthy"],
+    ]);
+  });
+
+  test("of both", async () => {
+    const { host, plugin, again } = await ground();
+    const first = plugin({ resource: GPU, devices: healthy("a") });
+    await first.start();
+    await until(host.devices, (d) => d.length === 1);
+    await first.vanish(true);
+    host.close();
+    const next = await again();
+    expect(next.devices()).toEqual([]);
+    await plugin({ resource: GPU, devices: healthy("a") }).start();
+    await until(next.amounts, (amounts) => amounts.get(GPU)?.allocatable === 1);
+  });
+
+  test("of the plugin while the host is down: its new socket is taken for a stale one, and it comes back", async () => {
+    const { host, plugin, again } = await ground();
+    host.close();
+    const gpu = plugin({ resource: GPU, devices: healthy("a", "b") });
+    await gpu.serve();
+    await expect(gpu.register()).rejects.toMatchObject({ code: 14 });
+    atEnd(gpu.comeBack("kubelet.sock"));
+    const next = await again();
+    expect(next.removed).toEqual(["example.com_gpu.sock"]);
+    await until(next.amounts, (amounts) => amounts.get(GPU)?.allocatable === 2, 15_000);
+  });
+
+  test("of the plugin as one of another resource at the same path: it is not taken for the old one", async () => {
+    const { host, plugin } = await ground();
+    const old = plugin({ resource: GPU, devices: healthy("a"), name: "one.sock" });
+    await old.start();
+    await until(host.devices, (d) => d.length === 1);
+    await old.vanish();
+    const other = plugin({ resource: "example.com/other", devices: healthy("x"), name: "one.sock" });
+    await other.serve();
+    await until(host.plugins, ([p]) => p?.registered === false);
+    // longer than until the first try to connect again
+    await sleep(1_500);
+    expect(other.requests).toEqual([]);
+    expect(host.amounts().get(GPU)).toEqual({ capacity: 1, allocatable: 0 });
+    await other.register();
+    await until(host.amounts, (amounts) => amounts.get("example.com/other")?.allocatable === 1);
+  });
+
+  test("of the host while a plugin hangs in its registration: it closes at once", async () => {
+    const { host, plugin } = await ground({ timeouts: { ...QUICK, optionsMs: 10_000 } });
+    const gpu = plugin({ resource: GPU, answers: { GetDevicePluginOptions: () => "hang" } });
+    await gpu.serve();
+    const registering = gpu.register().catch((error: Error) => error);
+    await until(
+      () => gpu.requests.length,
+      (n) => n === 1,
+    );
+    const started = performance.now();
+    host.close();
+    expect(await registering).toBeInstanceOf(Error);
+    expect(performance.now() - started).toBeLessThan(1_000);
+    expect(host.states()).toEqual([]);
+  });
+});

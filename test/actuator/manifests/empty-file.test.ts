@@ -1,0 +1,56 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { type LastGood, type Manifests, readManifests } from "../../../actuator/manifests/read-manifests.ts";
+import { podYaml, scratch } from "./scratch.ts";
+
+describe("a file that holds no object", () => {
+  const EMPTY = [
+    ["no byte", ""],
+    ["blank lines", "\n \n"],
+    ["a comment", "# soon\n"],
+    ["empty documents", "---\n---\n"],
+    ["a byte order mark", "\ufeff"],
+  ] as const;
+  const MESSAGE = "holds no object: expected JSON or YAML";
+  const namesOf = ({ pods }: Manifests) => pods.map((p) => p.metadata.name);
+
+  test.each(EMPTY)(
+    "with %s: in a directory it is no manifest yet, no fault, and its neighbours are read",
+    async (_, text) => {
+      const read = await readManifests(scratch({ "a.yaml": text, "b.yaml": podYaml("b") }), "n1");
+      expect([namesOf(read), read.problems]).toEqual([["b-n1"], []]);
+    },
+  );
+  test.each(EMPTY)("with %s: where it is all there is to read it is a fault", async (_, text) => {
+    const file = join(scratch({ "a.yaml": text }), "a.yaml");
+    const { pods, problems } = await readManifests(file, "n1");
+    expect([pods, problems]).toEqual([[], [{ code: "malformed", file, message: MESSAGE }]]);
+  });
+  test.each(EMPTY)(
+    "with %s: where there were pods before they stay, and it is told each time until it is mended",
+    async (_, text) => {
+      const directory = scratch({ "a.yaml": podYaml("a"), "b.yaml": podYaml("b") });
+      const file = join(directory, "a.yaml");
+      const lastGood: LastGood = new Map();
+      await readManifests(directory, "n1", lastGood);
+      writeFileSync(file, text);
+      for (let i = 0; i < 2; i++) {
+        const read = await readManifests(directory, "n1", lastGood);
+        expect(namesOf(read)).toEqual(["a-n1", "b-n1"]);
+        expect([read.kept, read.problems]).toEqual([[file], [{ code: "malformed", file, message: MESSAGE }]]);
+      }
+      writeFileSync(file, podYaml("c"));
+      const mended = await readManifests(directory, "n1", lastGood);
+      expect([namesOf(mended), mended.kept, mended.problems]).toEqual([["c-n1", "b-n1"], [], []]);
+    },
+  );
+  test("is not one with an empty list, which takes its pods away", async () => {
+    const directory = scratch({ "a.yaml": podYaml("a") });
+    const lastGood: LastGood = new Map();
+    await readManifests(directory, "n1", lastGood);
+    writeFileSync(join(directory, "a.yaml"), "apiVersion: v1\nkind: PodList\nitems: []\n");
+    const read = await readManifests(directory, "n1", lastGood);
+    expect([namesOf(read), read.kept, read.problems]).toEqual([[], [], []]);
+  });
+});

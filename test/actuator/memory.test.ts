@@ -1,0 +1,42 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { Memory } from "../../actuator/memory.ts";
+
+const START = Date.parse("2026-01-01T10:00:00Z");
+const HOUR = 3_600_000;
+const iso = (ms: number): string => new Date(ms).toISOString();
+const facts = (atMs: number) => ({ atMs, beganAtMs: 0, failed: false, records: [], removed: [] });
+
+function remembering(): () => Memory {
+  const directory = mkdtempSync(join(tmpdir(), "nodewise-memory-"));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  return () => new Memory(directory, (message) => expect.unreachable(message));
+}
+
+test("a pass after the clock was set back is told the last facts, and remembered; again it is told the same", () => {
+  const memory = remembering();
+  const back = START + 10_000 - 2 * HOUR;
+  const stepped = { observedAt: iso(back), bootId: "b", clockSteppedMs: -2 * HOUR, clockSteppedSince: iso(START) };
+  memory().keep("image-gc", { observedAt: iso(START - HOUR), bootId: "b" }, facts(START - HOUR));
+  memory().keep("image-gc", { observedAt: iso(START), bootId: "b" }, facts(START));
+  expect(memory().factsFor("image-gc", stepped)).toEqual(facts(START));
+  memory().keep("image-gc", stepped, facts(back));
+  expect(memory().factsFor("image-gc", stepped)).toEqual(facts(START));
+  memory().keep("image-gc", stepped, { ...facts(back), failed: true });
+  expect(memory().factsFor("image-gc", stepped)).toEqual(facts(START));
+  // the next ones go on from there, whether or not the moment of that pass was kept
+  const after = { ...stepped, observedAt: iso(back + 10_000) };
+  for (const next of [after, { observedAt: after.observedAt, bootId: "b" }])
+    expect(memory().factsFor("image-gc", next)).toEqual({ ...facts(back), failed: true });
+});
+
+test("without the step it is late", () => {
+  const memory = remembering();
+  const back = { observedAt: iso(START + 10_000 - 2 * HOUR), bootId: "b" };
+  memory().keep("image-gc", { observedAt: iso(START), bootId: "b" }, facts(START));
+  memory().keep("image-gc", back, facts(START + 10_000 - 2 * HOUR));
+  expect(memory().factsFor("image-gc", back)).toBeUndefined();
+  expect(memory().factsFor("image-gc", { observedAt: iso(START + 1), bootId: "b" })).toEqual(facts(START));
+});

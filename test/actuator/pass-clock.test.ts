@@ -1,0 +1,102 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { Memory } from "../../actuator/memory.ts";
+import { PassClock } from "../../actuator/pass-clock.ts";
+
+const START = Date.parse("2026-01-01T00:00:00Z");
+const HOUR = 3_600_000;
+const iso = (ms: number): string => new Date(ms).toISOString();
+
+function scratch(): string {
+  const directory = mkdtempSync(join(tmpdir(), "nodewise-clock-"));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  return directory;
+}
+
+test("by how much the clock was set is known within a boot only, and from two seconds on", () => {
+  const directory = scratch();
+  const file = join(directory, "clock-image-gc.json");
+  let sinceBoot = 1000;
+  const clock = () => new PassClock(directory, "image-gc", () => sinceBoot);
+  expect(clock().told(clock().now(START, "a"))).toEqual({});
+  clock().keep(clock().now(START, "a"));
+  sinceBoot += 5000;
+  const told = (atMs: number, boot = "a") => clock().told(clock().now(atMs, boot));
+  expect([told(START + 5000), told(START + 6999)]).toEqual([{}, {}]);
+  expect(told(START + 7000)).toEqual({ clockSteppedMs: 2000, clockSteppedSince: iso(START) });
+  expect(told(START)).toEqual({ clockSteppedMs: -5000, clockSteppedSince: iso(START) });
+  expect([told(START + HOUR, "b"), told(START + HOUR, "")]).toEqual([{}, {}]);
+  writeFileSync(file, "{half");
+  expect(told(START + HOUR)).toEqual({});
+});
+
+test("the moment of a late pass is not kept, that of one after the clock was set back is", () => {
+  const directory = scratch();
+  let sinceBoot = 1000;
+  const clock = new PassClock(directory, "image-gc", () => sinceBoot);
+  const kept = (): unknown => JSON.parse(readFileSync(join(directory, "clock-image-gc.json"), "utf8"));
+  clock.keep(clock.now(START, "a"));
+  clock.keep(clock.now(START - 1, "a"));
+  clock.keep(clock.now(START - HOUR, "b"));
+  expect(kept()).toEqual({ atMs: START, monotonicMs: 1000, bootId: "a" });
+  sinceBoot += 5000;
+  clock.keep(clock.now(START - HOUR, "a"));
+  expect(kept()).toEqual({ atMs: START - HOUR, monotonicMs: 6000, bootId: "a" });
+  expect(clock.told(clock.now(START - HOUR, "a"))).toEqual({});
+});
+
+test("where the moment cannot be written, it is known as long as the daemon lives", () => {
+  const clock = new PassClock(join(scratch(), "none"), "eviction", () => 1000);
+  expect(clock.keep(clock.now(START, "a")).ok).toBe(false);
+  expect(clock.told(clock.now(START + HOUR, "a"))).toMatchObject({ clockSteppedMs: HOUR });
+});
+
+const KINDS = {
+  eviction: (atMs: number) => ({
+    atMs,
+    fileSystems: "one",
+    thresholdsFirstObservedAt: [],
+    thresholdsMet: [],
+    nodeConditionsLastObservedAt: [],
+    lastObservations: [],
+    samples: [],
+  }),
+  "image-gc": (atMs: number) => ({ atMs, beganAtMs: START, failed: false, records: [], removed: [] }),
+};
+/** Wall clock and clock since boot of passes of one node, and their boot. */
+const PASSES = [
+  ["later", 10_000, 10_000, "a"],
+  ["late", -10_000, -10_000, "a"],
+  ["set back", -HOUR, 10_000, "a"],
+  ["set ahead", HOUR, 10_000, "a"],
+  ["of another boot", 10_000, -60_000, "b"],
+  ["of another boot, with an earlier clock", -HOUR, -60_000, "b"],
+] as const;
+
+test.each(
+  PASSES.flatMap(([what, wallMs, monotonicMs, boot]) =>
+    (["eviction", "image-gc"] as const).map((kind) => [kind, what, wallMs, monotonicMs, boot] as const),
+  ),
+)("%s: the moment of a pass is kept where it is remembered: %s", (kind, _, wallMs, monotonicMs, boot) => {
+  const directory = scratch();
+  let sinceBoot = 100_000;
+  const clock = new PassClock(directory, kind, () => sinceBoot);
+  const memory = new Memory(directory, (message) => expect.unreachable(message));
+  const pass = (atMs: number, bootId: string) => {
+    const now = clock.now(atMs, bootId);
+    const snapshot = { observedAt: iso(atMs), bootId, ...clock.told(now) };
+    memory.keep(kind, snapshot, KINDS[kind](atMs));
+    clock.keep(now);
+    const of = (name: string) => JSON.parse(readFileSync(join(directory, `${name}-${kind}.json`), "utf8")).atMs;
+    return [of("facts"), of("clock")];
+  };
+  expect(pass(START, "a")).toEqual([START, START]);
+  sinceBoot += monotonicMs;
+  const [facts, moment] = pass(START + wallMs, boot);
+  expect(moment).toBe(facts);
+  // what images were in another boot goes on by the wall clock alone
+  const isLate = wallMs < 0 && (boot === "a" ? monotonicMs < 0 : kind === "image-gc");
+  expect(facts).toBe(isLate ? START : START + wallMs);
+});

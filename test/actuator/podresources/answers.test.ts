@@ -1,0 +1,88 @@
+import { expect, test } from "vitest";
+import { allocatableResources, podResources, podResourcesOf } from "../../../actuator/podresources/answers.ts";
+import { FULL, podOf, sourceWith } from "./kit.ts";
+
+const gpu = (id: string, node: number) => ({
+  resourceName: "example.com/gpu",
+  deviceIds: [id],
+  topology: { nodes: [{ ID: node }] },
+});
+const nothing = (name: string) => ({ name, devices: [], cpuIds: [], memory: [] });
+const POD_A = {
+  name: "a",
+  namespace: "default",
+  containers: [
+    { ...nothing("side"), cpuIds: [2, 3, 11] },
+    {
+      name: "app",
+      devices: [
+        gpu("gpu-2", 1),
+        gpu("gpu-10", 0),
+        gpu("gpu-10", 1),
+        { resourceName: "example.com/nic", deviceIds: ["eth0"] },
+      ],
+      cpuIds: [],
+      memory: [
+        { memoryType: "memory", size: 9_007_199_254_740_991, topology: { nodes: [{ ID: 0 }, { ID: 1 }] } },
+        { memoryType: "hugepages-2Mi", size: 4_194_304, topology: { nodes: [{ ID: 1 }] } },
+      ],
+    },
+  ],
+};
+
+test("a pod's sidecars and containers are told, in that order, each device with one of its nodes a row", () => {
+  expect(podResourcesOf(FULL, { podName: "a", podNamespace: "default" })).toEqual({
+    ok: true,
+    value: { podResources: POD_A },
+  });
+});
+
+test("the list goes by namespace and name, whatever order the pods came in", () => {
+  const { podResources: listed } = podResources(FULL);
+  expect(listed.map(({ namespace, name }) => `${namespace}/${name}`)).toEqual([
+    "default/a",
+    "default/b",
+    "kube-system/a",
+  ]);
+  expect(listed[0]).toEqual(POD_A);
+  expect(listed[1]?.containers).toEqual([nothing("side"), nothing("app")]);
+  // held goes by uid, not by name
+  expect(listed[2]?.containers).toEqual([nothing("side"), nothing("app"), nothing("idle")]);
+  expect(podResources({ ...FULL, activePods: FULL.activePods.toReversed() })).toEqual({ podResources: listed });
+});
+
+test("what can be allocated goes by resource, device and node; a device of which no node is known has a row without", () => {
+  expect(allocatableResources(FULL)).toEqual({
+    devices: [
+      gpu("gpu-2", 1),
+      gpu("gpu-10", 0),
+      gpu("gpu-10", 1),
+      { resourceName: "example.com/nic", deviceIds: ["eth0"] },
+    ],
+    cpuIds: [2, 3, 11],
+    memory: [{ memoryType: "memory", size: 1024, topology: { nodes: [{ ID: 0 }] } }],
+  });
+});
+
+test("a pod is found by both its names only, and of two of one name the later", () => {
+  const first = podOf("a", ["old"]);
+  const second = podOf("a", ["new"]);
+  const source = sourceWith({ activePods: [first, second] });
+  const found = podResourcesOf(source, { podName: "a", podNamespace: "default" });
+  expect(found.ok && found.value.podResources.containers.map(({ name }) => name)).toEqual(["side", "new"]);
+  for (const [podName, podNamespace] of [
+    ["a", "other"],
+    ["b", "default"],
+    ["", ""],
+  ] as const) {
+    expect(podResourcesOf(source, { podName, podNamespace })).toEqual({
+      ok: false,
+      error: `pod ${podName} in namespace ${podNamespace} not found`,
+    });
+  }
+});
+
+test("a node with nothing has nothing to tell", () => {
+  expect(podResources(sourceWith({}))).toEqual({ podResources: [] });
+  expect(allocatableResources(sourceWith({}))).toEqual({ devices: [], cpuIds: [], memory: [] });
+});

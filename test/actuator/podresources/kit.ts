@@ -1,0 +1,115 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Client, credentials, type ServiceError, status } from "@grpc/grpc-js";
+import { loadSync, type MethodDefinition } from "@grpc/proto-loader";
+import { onTestFinished } from "vitest";
+import { type PodResourcesServing, servePodResources } from "../../../actuator/podresources/server.ts";
+import type { PodResourcesSource } from "../../../actuator/podresources/source.ts";
+import { type Pod, pod as podSchema } from "../../../api/model/pod.ts";
+import { ok } from "../../../api/model/result.ts";
+
+export const scratch = (): string => {
+  const directory = mkdtempSync(join(tmpdir(), "podres-"));
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  return directory;
+};
+
+/** `init` and `side` are init containers, `side` one that goes on. */
+export const podOf = (name: string, containers: readonly string[], namespace = "default"): Pod =>
+  podSchema.parse({
+    metadata: { name, namespace, uid: `${namespace}-${name}` },
+    spec: {
+      initContainers: [{ name: "init" }, { name: "side", restartPolicy: "Always" }],
+      containers: containers.map((container) => ({ name: container })),
+    },
+  });
+
+const NOTHING: PodResourcesSource = {
+  activePods: [],
+  devices: () => [],
+  cpus: () => [],
+  memory: () => [],
+  allocatable: { devices: [], cpus: [], memory: [] },
+};
+export const sourceWith = (more: Partial<PodResourcesSource>): PodResourcesSource => ({ ...NOTHING, ...more });
+
+const GPU = "example.com/gpu";
+/** Two NUMA nodes; pod `a` has something of every kind, in no good order. */
+export const FULL: PodResourcesSource = {
+  activePods: [podOf("b", ["app"]), podOf("a", ["app", "idle"], "kube-system"), podOf("a", ["app"])],
+  devices: (uid, container) =>
+    uid !== "default-a" || !["app", "init"].includes(container)
+      ? []
+      : [
+          { resource: "example.com/nic", perNuma: new Map([[-1, ["eth0"]]]) },
+          {
+            resource: GPU,
+            perNuma: new Map([
+              [1, ["gpu-10", "gpu-2"]],
+              [0, ["gpu-10"]],
+            ]),
+          },
+          { resource: "example.com/none", perNuma: new Map() },
+        ],
+  cpus: (uid, container) => (uid === "default-a" && container === "side" ? new Set([11, 3, 2]) : []),
+  memory: (uid, container) =>
+    uid !== "default-a" || container !== "app"
+      ? []
+      : [
+          { numaAffinity: [0, 1], type: "memory", size: 9_007_199_254_740_991 },
+          { numaAffinity: [1], type: "hugepages-2Mi", size: 4_194_304 },
+        ],
+  allocatable: {
+    devices: [
+      { resource: "example.com/nic", devices: [{ id: "eth0", numaNodes: [] }] },
+      {
+        resource: GPU,
+        devices: [
+          { id: "gpu-10", numaNodes: [1, 0] },
+          { id: "gpu-2", numaNodes: [1] },
+        ],
+      },
+    ],
+    cpus: new Set([3, 11, 2]),
+    memory: [{ numaAffinity: [0], type: "memory", size: 1024 }],
+  },
+};
+
+/** A server in a directory of its own; it ends with the test. */
+export async function serving(more: Partial<PodResourcesServing> = {}) {
+  const served = await servePodResources({ directory: scratch(), source: () => ok(FULL), ...more });
+  if (!served.ok) throw new Error(served.error);
+  onTestFinished(served.value.close);
+  return served.value;
+}
+
+const PROTO = join(import.meta.dirname, "../../../actuator/podresources/podresources.proto");
+const methods = loadSync(PROTO, { longs: Number, arrays: true })["v1.PodResourcesLister"] as unknown as Record<
+  string,
+  MethodDefinition<object, object>
+>;
+/** The bytes of a ListPodResourcesResponse; what has no value is left out. */
+export const listIn = (bytes: Buffer): unknown =>
+  JSON.parse(JSON.stringify(methods["List"]?.responseDeserialize(bytes)), (_, value) => value ?? undefined);
+
+export type Told = { readonly ok: unknown } | { readonly code: string; readonly message: string };
+
+/** Asks a socket; `frame`: bytes in place of the request's own. */
+export function clientOf(path: string) {
+  const client = new Client(`unix://${path}`, credentials.createInsecure(), { "grpc.use_local_subchannel_pool": 1 });
+  onTestFinished(() => client.close());
+  return (method: "List" | "GetAllocatableResources" | "Get", request: object = {}, frame?: Buffer): Promise<Told> =>
+    new Promise((done) => {
+      const { path: name, requestSerialize, responseDeserialize } = methods[method] as MethodDefinition<object, object>;
+      client.makeUnaryRequest(
+        name,
+        frame === undefined ? requestSerialize : () => frame,
+        responseDeserialize,
+        request,
+        { deadline: Date.now() + 10_000 },
+        (error: ServiceError | null, answer?: object) =>
+          done(error === null ? { ok: answer } : { code: status[error.code] as string, message: error.details }),
+      );
+    });
+}

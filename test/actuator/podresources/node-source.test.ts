@@ -1,0 +1,142 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { allocatableResources, podResources, podResourcesOf } from "../../../actuator/podresources/answers.ts";
+import { sourceOf } from "../../../actuator/podresources/node-source.ts";
+import { managedNode } from "../../../api/decide/managers/node.ts";
+import { realSnapshot } from "../../decide/real-node.ts";
+import { decoded } from "../../model/snapshots.ts";
+
+function nodeOf(snapshot: unknown) {
+  const node = managedNode(decoded(snapshot), []);
+  if (!node.ok || !node.value.ok) throw new Error(JSON.stringify(node));
+  return node.value.value;
+}
+const sourceFrom = (snapshot: unknown) => sourceOf(nodeOf(snapshot));
+const topology = { nodes: [{ ID: 0 }] };
+const memory = (size: number) => [{ memoryType: "memory", size, topology }];
+
+describe("the captured node of a real kubelet 1.36.3", () => {
+  const source = sourceFrom(realSnapshot());
+  const told = new Map(
+    podResources(source).podResources.flatMap(({ name, containers }) =>
+      containers.map((c) => [`${name}/${c.name}`, c] as const),
+    ),
+  );
+  test("CPUs are those of cpu_manager_state, memory that of memory_manager_state, for their containers alone", () => {
+    expect(told.get("guar-int/c")).toEqual({ name: "c", devices: [], cpuIds: [1], memory: memory(134_217_728) });
+    expect(told.get("guar-frac/c")?.cpuIds).toEqual([]);
+    expect(told.get("guar-frac/c")?.memory).toEqual(memory(67_108_864));
+    expect([...told.values()].filter(({ cpuIds }) => cpuIds.length > 0)).toHaveLength(1);
+    expect([...told.values()].filter((c) => c.memory.length > 0)).toHaveLength(3);
+  });
+  test("a sidecar is told before the pod's containers, its other init containers are not", () => {
+    const sidecar = podResourcesOf(source, { podName: "sidecar", podNamespace: "default" });
+    expect(sidecar.ok && sidecar.value.podResources.containers.map(({ name }) => name)).toEqual(["side", "c"]);
+    expect([...told.keys()].filter((name) => name.startsWith("inits/"))).toEqual(["inits/c"]);
+  });
+  test("what can be allocated is all but the reserved CPU and the reserved memory", () => {
+    expect(allocatableResources(source)).toEqual({ devices: [], cpuIds: [1], memory: memory(15_273_775_104) });
+  });
+  test("without the policies nobody has anything alone, and nothing can be had", () => {
+    const none = sourceFrom({ ...realSnapshot(), kubeletConfiguration: {}, assignments: {} });
+    expect(allocatableResources(none)).toEqual({ devices: [], cpuIds: [], memory: [] });
+    const all = podResources(none).podResources.flatMap(({ containers }) => containers);
+    expect(all).toHaveLength(told.size);
+    expect(all.every(({ cpuIds, memory }) => cpuIds.length === 0 && memory.length === 0)).toBe(true);
+  });
+});
+
+describe("the device plugins of a real kubelet 1.36.3", () => {
+  interface Step {
+    readonly name: string;
+    readonly pod?: { readonly metadata: { readonly name: string } };
+    readonly after: {
+      readonly checkpoint: { readonly Data: { readonly RegisteredDevices: Readonly<Record<string, string[]>> } };
+      readonly pods: readonly { readonly name: string; readonly uid: string; readonly phase: string }[];
+    };
+  }
+  const STEPS = JSON.parse(
+    readFileSync(join(import.meta.dirname, "../../data/real-devices/story.json"), "utf8"),
+  ) as readonly Step[];
+  const step = (number: string) => STEPS.find(({ name }) => name.startsWith(number)) as Step;
+  const snapshotAfter = ({ after }: Step, plugins: readonly object[] = []) => ({
+    pods: after.pods.map(({ name, uid, phase }) => ({
+      metadata: { name, uid, namespace: "default" },
+      spec: { containers: [{ name: "c" }] },
+      status: { phase },
+    })),
+    devices: Object.entries(after.checkpoint.Data.RegisteredDevices).flatMap(([resource, ids]) =>
+      ids.map((id) => ({ resource, id })),
+    ),
+    devicePlugins: plugins,
+    assignments: { kubelet_internal_checkpoint: after.checkpoint },
+  });
+  const device = (resourceName: string, id: string) => ({ resourceName, deviceIds: [id] });
+  const SAMPLE = "example.com/resource";
+  const FUSE = "example.com/fuse";
+  const IDS = ["88147f87fc92e69580ba38051f238b947269e059", "a68db766f638034740111848aafee2d2dcd6b642"];
+  const LAST = "e599ef874758d327fa12ad6d44bcd43b1af19dfb";
+
+  test("each pod that runs has what the checkpoint says, one that was refused is not told at all", () => {
+    const source = sourceFrom(snapshotAfter(step("11")));
+    const held = podResources(source).podResources.map(({ name, containers: [c] }) => [name, c?.devices]);
+    expect(held).toEqual([
+      ["dp1", [device(SAMPLE, "Dev-1")]],
+      ["fu1", IDS.map((id) => device(FUSE, id))],
+      ["fu3", [device(FUSE, LAST), device(SAMPLE, "Dev-2")]],
+      ["static1-n1", []],
+    ]);
+    expect(podResourcesOf(source, { podName: "fu2", podNamespace: "default" })).toEqual({
+      ok: false,
+      error: "pod fu2 in namespace default not found",
+    });
+  });
+  test("all healthy devices can be allocated, held or not; those of a plugin that stopped cannot", () => {
+    const all = snapshotAfter(step("11"));
+    const fuse = [...IDS, LAST].map((id) => device(FUSE, id));
+    expect(allocatableResources(sourceFrom(all)).devices).toEqual([
+      ...fuse,
+      device(SAMPLE, "Dev-1"),
+      device(SAMPLE, "Dev-2"),
+    ]);
+    const stopped = [{ resource: SAMPLE, registered: false, stoppedAt: "2026-11-21T06:44:10Z" }];
+    const later = { ...all, observedAt: "2026-11-21T06:44:12Z", devicePlugins: stopped };
+    expect(allocatableResources(sourceFrom(later)).devices).toEqual(fuse);
+    // its pod keeps what it holds
+    const held = podResourcesOf(sourceFrom(later), { podName: "dp1", podNamespace: "default" });
+    expect(held.ok && held.value.podResources.containers[0]?.devices).toEqual([device(SAMPLE, "Dev-1")]);
+  });
+  test("a device whose plugin names no node has no topology, however the plugin posts that", () => {
+    const devices = [
+      { resource: FUSE, id: "a" },
+      { resource: FUSE, id: "b", numaNodes: [] },
+      { resource: FUSE, id: "c", numaNodes: [1, 0] },
+    ];
+    const on = (node: number) => ({ ...device(FUSE, "c"), topology: { nodes: [{ ID: node }] } });
+    expect(allocatableResources(sourceFrom({ devices })).devices).toEqual([
+      device(FUSE, "a"),
+      device(FUSE, "b"),
+      on(0),
+      on(1),
+    ]);
+  });
+  test("a pod that failed is told while its containers are still being stopped", () => {
+    const { pods, ...rest } = snapshotAfter(step("11"));
+    const failing = pods.map((pod) =>
+      pod.metadata.name === "dp1"
+        ? { ...pod, status: { phase: "Failed", containerStatuses: [{ name: "c", state: { running: {} } }] } }
+        : pod,
+    );
+    const names = podResources(sourceFrom({ ...rest, pods: failing })).podResources.map(({ name }) => name);
+    expect(names).toContain("dp1");
+    expect(names).not.toContain("fu2");
+  });
+  test("of a checkpoint with a wrong checksum nothing is held", () => {
+    const { assignments, ...rest } = snapshotAfter(step("11"));
+    const wrong = { kubelet_internal_checkpoint: { ...assignments.kubelet_internal_checkpoint, Checksum: 1 } };
+    const told = podResources(sourceFrom({ ...rest, assignments: wrong })).podResources;
+    expect(told).toHaveLength(4);
+    expect(told.every(({ containers }) => containers.every(({ devices }) => devices.length === 0))).toBe(true);
+  });
+});

@@ -1,0 +1,35 @@
+import { expect, test } from "vitest";
+import { rateLimit } from "../../../actuator/podresources/rate-limit.ts";
+
+/** How many of `calls` at once are let through. */
+const letThrough = (take: () => boolean, calls: number): number =>
+  Array.from({ length: calls }, take).filter(Boolean).length;
+
+test("ten calls at once, and one more each 10 ms", () => {
+  let now = 5_000;
+  const take = rateLimit(() => now);
+  expect(letThrough(take, 15)).toBe(10);
+  now += 9;
+  expect(take()).toBe(false);
+  now += 1;
+  expect(letThrough(take, 2)).toBe(1);
+  now += 55;
+  expect(letThrough(take, 9)).toBe(5);
+  now += 5;
+  expect(letThrough(take, 2)).toBe(1);
+});
+
+test("what nobody used does not pile up", () => {
+  let now = 0;
+  const take = rateLimit(() => now);
+  now += 3_600_000;
+  expect(letThrough(take, 50)).toBe(10);
+});
+
+test("a second of steady calls lets a hundred through, beside the first ten", () => {
+  let now = 0;
+  const take = rateLimit(() => now);
+  let through = 0;
+  for (; now <= 1000; now++) through += letThrough(take, 15);
+  expect(through).toBe(110);
+});

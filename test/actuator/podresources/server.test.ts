@@ -1,0 +1,121 @@
+import { readdirSync } from "node:fs";
+import { connect, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { allocatableResources, podResources, podResourcesOf } from "../../../actuator/podresources/answers.ts";
+import type { PodResourcesSource } from "../../../actuator/podresources/source.ts";
+import { err, ok, type Result } from "../../../api/model/result.ts";
+import { PREFACE, rawConnection, SETTINGS } from "../grpc/http2.ts";
+import { clientOf, FULL, podOf, scratch, serving, sourceWith } from "./kit.ts";
+
+const A = { podName: "a", podNamespace: "default" };
+/** What has no value on the wire comes back as null. */
+const read = (told: unknown): unknown =>
+  JSON.parse(JSON.stringify(told), (key, value) => (key === "topology" && value === null ? undefined : value));
+
+describe("the calls", () => {
+  test("come over the socket as they were answered", async () => {
+    const ask = clientOf((await serving()).path);
+    expect(read(await ask("List"))).toEqual({ ok: podResources(FULL) });
+    expect(read(await ask("GetAllocatableResources"))).toEqual({ ok: allocatableResources(FULL) });
+    const found = podResourcesOf(FULL, A);
+    expect(read(await ask("Get", A))).toEqual({ ok: found.ok && found.value });
+  });
+
+  test("of a pod that is not there end as the kubelet's do, and each is told of", async () => {
+    const calls: string[] = [];
+    const ask = clientOf((await serving({ onCall: (method, code) => calls.push(`${method} ${code}`) })).path);
+    expect(await ask("Get", { podName: "x", podNamespace: "y" })).toEqual({
+      code: "UNKNOWN",
+      message: "pod x in namespace y not found",
+    });
+    expect(await ask("Get")).toEqual({ code: "UNKNOWN", message: "pod  in namespace  not found" });
+    await ask("List");
+    expect(calls).toEqual(["Get UNKNOWN", "Get UNKNOWN", "List OK"]);
+  });
+
+  test("see what is so at their moment, and why nothing is known before", async () => {
+    let now: Result<PodResourcesSource, string> = err("the first turn has not ended yet");
+    const ask = clientOf((await serving({ source: () => now })).path);
+    expect(await ask("List")).toEqual({ code: "UNAVAILABLE", message: "the first turn has not ended yet" });
+    now = ok(sourceWith({ activePods: [podOf("one", ["c"])] }));
+    const names = async () => JSON.stringify(await ask("List")).match(/"name":"(one|two)"/g);
+    expect(await names()).toEqual(['"name":"one"']);
+    now = ok(sourceWith({ activePods: [podOf("two", ["c"])] }));
+    expect(await names()).toEqual(['"name":"two"']);
+  });
+
+  test("are answered ten at once, the others are told so, and after a pause there is room again", async () => {
+    const calls: string[] = [];
+    const ask = clientOf((await serving({ onCall: (_, code) => calls.push(code) })).path);
+    const told = await Promise.all(Array.from({ length: 60 }, () => ask("List")));
+    const refused = told.filter((one) => "code" in one);
+    expect(refused.length).toBeGreaterThan(20);
+    expect(told.length - refused.length).toBeGreaterThanOrEqual(10);
+    expect(new Set(refused.map((one) => JSON.stringify(one)))).toEqual(
+      new Set([JSON.stringify({ code: "RESOURCE_EXHAUSTED", message: "rejected by rate limit" })]),
+    );
+    expect(calls.filter((code) => code === "RESOURCE_EXHAUSTED")).toHaveLength(refused.length);
+    await sleep(30);
+    expect(await ask("List")).toHaveProperty("ok");
+  });
+
+  test("with bytes that are no message fail alone", async () => {
+    const ask = clientOf((await serving()).path);
+    expect(await ask("Get", {}, Buffer.from([0xff]))).toHaveProperty("code", "INTERNAL");
+    expect(await ask("Get", {}, Buffer.from([0x0a]))).toHaveProperty("code", "INTERNAL");
+    expect(await ask("Get", {}, Buffer.alloc(5 * 1024 * 1024, 1))).toHaveProperty("code", "RESOURCE_EXHAUSTED");
+    expect(await ask("Get", A)).toHaveProperty("ok");
+  });
+
+  test("whose source throws fail alone", async () => {
+    let isBroken = true;
+    const source = () => {
+      if (isBroken) throw new Error("broken");
+      return ok(FULL);
+    };
+    const ask = clientOf((await serving({ source })).path);
+    expect(await ask("List")).toHaveProperty("code", "UNKNOWN");
+    isBroken = false;
+    expect(await ask("List")).toHaveProperty("ok");
+  });
+});
+
+describe("connections", () => {
+  const raw = (path: string): Promise<Socket> =>
+    new Promise((done) => {
+      const socket = connect(path, () => done(socket)).on("error", () => undefined);
+      onTestFinished(() => void socket.destroy());
+    });
+
+  test("that speak something else, or nothing, keep nobody from theirs", async () => {
+    const { path } = await serving();
+    const sockets = await Promise.all(Array.from({ length: 20 }, () => raw(path)));
+    for (const [i, socket] of sockets.entries()) if (i % 2 === 0) socket.write(Buffer.alloc(100_000, `GET / ${i}\r\n`));
+    expect(await clientOf(path)("Get", A)).toHaveProperty("ok");
+  });
+
+  test("that are half closed end, also without a request", async () => {
+    const { path } = await serving();
+    for (const bytes of [PREFACE, Buffer.concat([PREFACE, SETTINGS])]) {
+      const { socket, closed } = await rawConnection(path);
+      socket.end(bytes);
+      await closed;
+    }
+  });
+
+  test("end with the server, which can come back on the same path; its clients find it again", async () => {
+    const directory = scratch();
+    const first = await serving({ directory });
+    const ask = clientOf(first.path);
+    await ask("List");
+    const idle = await raw(first.path);
+    const ended = new Promise<void>((done) => void idle.once("close", () => done()));
+    await first.close();
+    await ended;
+    expect(readdirSync(directory)).toEqual([]);
+    expect(await ask("List")).toHaveProperty("code", "UNAVAILABLE");
+    await serving({ directory });
+    await expect.poll(() => ask("List"), { timeout: 8000 }).toHaveProperty("ok");
+  });
+});

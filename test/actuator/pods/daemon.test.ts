@@ -1,0 +1,129 @@
+import { join } from "node:path";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { actuatorConfig } from "../../../actuator/config.ts";
+import { Journal } from "../../../actuator/journal.ts";
+import { localClient } from "../../../actuator/local-client.ts";
+import { Memory } from "../../../actuator/memory.ts";
+import { Notices } from "../../../actuator/notices.ts";
+import { Pace } from "../../../actuator/pace.ts";
+import { PodsDaemon } from "../../../actuator/pods/daemon.ts";
+import type { PodsShared } from "../../../actuator/pods/open-pods.ts";
+import type { DecisionClient } from "../../../actuator/ports.ts";
+import { noCounters } from "../../../actuator/status/counters.ts";
+import { openMetrics } from "../../../actuator/status/open-metrics.ts";
+import { toldClient } from "../../../actuator/told-client.ts";
+import { ok, type Result } from "../../../api/model/result.ts";
+import { freePort } from "../../e2e/pods/port.ts";
+import { serveCri } from "../../sim/cri-server.ts";
+import { FakeRuntime } from "../../sim/fake-runtime.ts";
+import { machineAt } from "../../sim/machine.ts";
+import { BOOT, simulated } from "../cgroups/grounds.ts";
+import { scratch } from "../manifests/scratch.ts";
+
+const must = <T>(result: Result<T, unknown>): T => {
+  if (result.ok) return result.value;
+  throw new Error(String(result.error));
+};
+
+/** The daemon over cgroups in memory, with its own address, and a runtime behind a real socket or none. */
+async function daemon(more: Partial<PodsShared> = {}) {
+  const dir = scratch({});
+  const port = await freePort();
+  const socket = join(dir, "runtime.sock");
+  const config = must(
+    actuatorConfig({
+      mode: "enforce",
+      pods: "enforce",
+      nodeName: "n1",
+      manifests: dir,
+      stateDir: join(dir, "state"),
+      podsDirectory: join(dir, "pods"),
+      runtimeEndpoint: `unix://${socket}`,
+      statusListen: `127.0.0.1:${port}`,
+      // who waits for the next turn waits for ever
+      syncSeconds: 3600,
+    }),
+  );
+  const told: string[] = [];
+  const onProblem = ({ message }: { readonly message: string }): void => void told.push(message);
+  const stopping = new AbortController();
+  const pace = new Pace(stopping.signal);
+  const opened = await PodsDaemon.open(
+    {
+      client: localClient(new Memory(config.stateDir, (message) => onProblem({ message }))),
+      readPods: async () => ({ pods: [], whole: true, problems: [], notices: [] }),
+      readConfiguration: async () => ok({ failCgroupV1: false }),
+      observeMachine: () => machineAt(new Date().toISOString(), BOOT.bootId, 1),
+      hierarchy: simulated(1).hierarchy,
+      journal: must(Journal.open(join(config.stateDir, "journal.jsonl"), BOOT.bootId)),
+      ...more,
+    },
+    { config, onPass() {}, onProblem },
+    { pace, notices: new Notices(onProblem), metrics: await openMetrics(config) },
+  );
+  const running = must(opened).runUntil(stopping.signal);
+  onTestFinished(async () => {
+    stopping.abort();
+    await running;
+  });
+  const metrics = async (): Promise<readonly string[]> => {
+    const answer = await fetch(`http://127.0.0.1:${port}/metrics`);
+    return (await answer.text()).split("\n");
+  };
+  const status = () => must(opened).status();
+  const turns = (count: number) =>
+    vi.waitUntil(() => (status().pass?.sequence ?? 0) >= count, { timeout: 10_000, interval: 20 });
+  return { socket, pace, told, metrics, status, turns };
+}
+
+test("failed calls of the runtime count by call and code, and are told once while they fail", async () => {
+  const { pace, told, metrics, status, turns } = await daemon();
+  await turns(1);
+  expect(status()).toMatchObject({ runtime: null, pass: { sequence: 1 } });
+  pace.wake();
+  await turns(2);
+  const counted = await metrics();
+  for (const call of ["ListPodSandbox", "ListContainers"])
+    expect(counted).toContain(`nodewise_runtime_call_failures_total{call="${call}",code="UNAVAILABLE"} 2`);
+  expect(counted).toContain("nodewise_runtime_up 0");
+  expect(counted).toContain("nodewise_pass_duration_seconds_count 2");
+  expect(told.filter((message) => message.startsWith("ListPodSandbox: "))).toHaveLength(1);
+});
+
+test("the runtime's own version is shown while it answers, and settings that were read again wake the daemon", async () => {
+  const { socket, pace, metrics, status, turns } = await daemon();
+  await turns(1);
+  const server = await serveCri(new FakeRuntime(), socket);
+  pace.wake();
+  await turns(2);
+  expect(status().runtime).toEqual({ name: "containerd", version: "1.7.0" });
+  expect(await metrics()).toContain(
+    'nodewise_node_info{node="n1",mode="enforce",runtime="containerd",version="1.7.0"} 1',
+  );
+  server.close();
+  pace.wake();
+  await turns(3);
+  expect(status().runtime).toBeNull();
+});
+
+test("what the API does wrong stands until it does right; what was left out of the configuration stands and is told once", async () => {
+  let isWrong = true;
+  const own = localClient(new Memory(scratch({}), () => {}));
+  const client: DecisionClient = {
+    ...own,
+    get fault() {
+      return isWrong ? ({ from: "api", message: "answered 500: deciding here" } as const) : null;
+    },
+  };
+  const configurationNotices = () => [{ from: "configuration", message: 'unknown field "x"' } as const];
+  const { pace, told, status, turns } = await daemon({ client: toldClient(client, noCounters), configurationNotices });
+  await turns(1);
+  pace.wake();
+  await turns(2);
+  expect(status().problems).toEqual(
+    expect.arrayContaining(["api: answered 500: deciding here", 'configuration: unknown field "x"']),
+  );
+  isWrong = false;
+  expect(status().problems.filter((one) => one.startsWith("api: "))).toEqual([]);
+  expect(told.filter((message) => message === 'unknown field "x"')).toHaveLength(1);
+});

@@ -1,0 +1,117 @@
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { keepDeviceCheckpoint, readDeviceCheckpoint } from "../../../actuator/pods/device-checkpoint.ts";
+import { ManagerFiles } from "../../../actuator/pods/manager-files.ts";
+import type { DeviceCheckpoint } from "../../../api/decide/devices/checkpoint.ts";
+import { LIMITS } from "../../../api/model/limits.ts";
+import { scratch } from "./pod-kit.ts";
+
+interface Step {
+  readonly name: string;
+  readonly after: { readonly checkpoint: unknown };
+}
+const STEPS = JSON.parse(
+  readFileSync(join(import.meta.dirname, "../../data/real-devices/story.json"), "utf8"),
+) as readonly Step[];
+const real = (number: string): string =>
+  JSON.stringify(STEPS.find(({ name }) => name.startsWith(number))?.after.checkpoint);
+
+/** A kubelet's directory with that checkpoint in it. */
+function directoryWith(text: string): string {
+  const directory = scratch();
+  mkdirSync(join(directory, "device-plugins"));
+  writeFileSync(fileIn(directory), text);
+  return directory;
+}
+const fileIn = (directory: string): string => join(directory, "device-plugins/kubelet_internal_checkpoint");
+const readAgain = (directory: string) => readDeviceCheckpoint(new ManagerFiles(directory));
+function valueIn(directory: string): DeviceCheckpoint {
+  const read = readAgain(directory);
+  if (!read.ok || read.value === undefined) throw new Error(JSON.stringify(read));
+  return read.value;
+}
+
+test("without a file nothing is held, and nothing is wrong", () => {
+  expect(readAgain(scratch())).toEqual({ ok: true, value: undefined });
+});
+
+test("a real kubelet's file is read, and written again byte by byte, once", () => {
+  for (const number of ["02", "11", "15"]) {
+    const directory = directoryWith(real(number));
+    const checkpoint = valueIn(directory);
+    expect(checkpoint.entries?.length).toBeGreaterThan(0);
+    const fresh = join(scratch(), "managers");
+    const files = new ManagerFiles(fresh);
+    expect(keepDeviceCheckpoint(files, checkpoint)).toEqual({ ok: true, value: true });
+    expect(keepDeviceCheckpoint(files, checkpoint)).toEqual({ ok: true, value: false });
+    expect(readFileSync(fileIn(fresh), "utf8")).toBe(real(number));
+    expect(statSync(fileIn(fresh)).mode & 0o777).toBe(0o600);
+    expect(readdirSync(join(fresh, "device-plugins"))).toEqual(["kubelet_internal_checkpoint"]);
+    expect(valueIn(fresh)).toEqual(checkpoint);
+    expect(readDeviceCheckpoint(files)).toEqual({ ok: true, value: checkpoint });
+  }
+});
+
+test.each([
+  ["a wrong checksum", real("11").replace(/"Checksum":\d+/, '"Checksum":7'), "checksum", "checkpoint is corrupted"],
+  ["another device in an entry", real("11").replace('["Dev-1"]}', '["Dev-9"]}'), "checksum", "checkpoint is corrupted"],
+  [
+    "the form of older kubelets",
+    real("11").replaceAll(/\{"-1":(\[[^\]]*\])\}/g, "$1"),
+    "old_version",
+    "json: cannot unmarshal array into Go struct field PodDevicesEntry.Data.PodDeviceEntries.DeviceIDs of type checkpoint.DevicesPerNUMA",
+  ],
+  ["half of it", real("11").slice(0, 200), "not_json", "the text is not JSON"],
+  ["nothing in it", "", "empty", "unexpected end of JSON input"],
+])("of a file with %s nothing is taken, and the kubelet's reason is told", (_, text, code, message) => {
+  const directory = directoryWith(text);
+  expect(readAgain(directory)).toMatchObject({ ok: false, error: { code, message } });
+  // it stays for people to look at, until something is held again
+  expect(readFileSync(fileIn(directory), "utf8")).toBe(text);
+  const files = new ManagerFiles(directory);
+  expect(keepDeviceCheckpoint(files, { entries: null, registered: new Map() })).toEqual({ ok: true, value: true });
+  expect(valueIn(directory)).toEqual({ entries: null, registered: new Map() });
+});
+
+test("a file that cannot be read is told as such, not as none", () => {
+  const directory = directoryWith("{}");
+  rmSync(fileIn(directory));
+  mkdirSync(fileIn(directory));
+  const read = readAgain(directory);
+  expect(read).toMatchObject({ ok: false, error: { code: "unreadable" } });
+  expect(!read.ok && read.error.message).toContain("kubelet_internal_checkpoint: ");
+});
+
+test("what cannot be written is told, and the file stays as it was", () => {
+  const directory = directoryWith(real("02"));
+  const files = new ManagerFiles(directory);
+  mkdirSync(`${fileIn(directory)}.new`);
+  const kept = keepDeviceCheckpoint(files, { entries: null, registered: null });
+  expect(!kept.ok && kept.error).toMatch(/EISDIR/);
+  expect(readFileSync(fileIn(directory), "utf8")).toBe(real("02"));
+  const before = valueIn(directory);
+  expect(readDeviceCheckpoint(files)).toEqual({ ok: true, value: before });
+});
+
+test("a checkpoint too large to be read back is refused, and what was held stays held", () => {
+  const directory = directoryWith(real("11"));
+  const files = new ManagerFiles(directory);
+  const before = valueIn(directory);
+  // as many devices as a node may have, with ids of 250 characters
+  const ids = Array.from({ length: LIMITS.devices }, (_, i) => `${i}`.padStart(250, "x"));
+  const large = { ...before, registered: new Map([["example.com/gpu", ids]]) };
+  const kept = keepDeviceCheckpoint(files, large);
+  expect(!kept.ok && kept.error).toMatch(/kubelet_internal_checkpoint would have \d{7} bytes, .*the limit `stateText`/);
+  expect(readFileSync(fileIn(directory), "utf8")).toBe(real("11"));
+  expect(readDeviceCheckpoint(files)).toEqual({ ok: true, value: before });
+});
+
+test("what a crash left half written is not read, and goes with the next change", () => {
+  const directory = directoryWith(real("02"));
+  writeFileSync(`${fileIn(directory)}.new`, real("11").slice(0, 80));
+  const before = valueIn(directory);
+  expect(before.entries).toHaveLength(1);
+  expect(keepDeviceCheckpoint(new ManagerFiles(directory), { ...before, registered: new Map() }).ok).toBe(true);
+  expect(readdirSync(join(directory, "device-plugins"))).toEqual(["kubelet_internal_checkpoint"]);
+});

@@ -1,0 +1,117 @@
+import { expect, test } from "vitest";
+import type { PodEnd } from "../../../../actuator/lifecycle/pod-end.ts";
+import { drained } from "../../../../actuator/pods/drain.ts";
+import { endOf } from "../../../../actuator/pods/pod-ends.ts";
+import { type PodParts, PodsWorld, podWith } from "./pods-world.ts";
+
+const STATIC = { annotations: { "kubernetes.io/config.source": "file" } };
+const fixed = (name: string, spec: object, uid = name): object =>
+  podWith(name, { cpu: "100m" }, { metadata: { ...STATIC, uid }, spec: { priority: 2_000_001_000, ...spec } });
+const plain = (name: string, parts: PodParts = {}): object => podWith(name, { cpu: "100m" }, parts);
+const starts = (world: PodsWorld): number =>
+  world.runtime.calls.filter((call) => call.startsWith("StartContainer")).length;
+const drain = (world: PodsWorld): Promise<void> =>
+  world.time.drive(
+    drained(
+      world.manager,
+      async () => {
+        await world.manager.turn();
+      },
+      world.time,
+    ),
+  );
+
+test.each(["Always", "OnFailure", "Never"])(
+  "a static pod past its deadline has failed for good, with restartPolicy %s, until its manifest changes",
+  async (restartPolicy) => {
+    const world = new PodsWorld();
+    world.pods = [fixed("web", { activeDeadlineSeconds: 5, restartPolicy })];
+    await world.run(15);
+    world.restart();
+    await world.run(45);
+    expect(world.pod("web").record.state).toBe("ended");
+    expect(world.status("web")).toMatchObject({ phase: "Failed", reason: "DeadlineExceeded" });
+    expect(starts(world)).toBe(1);
+    world.pods = [fixed("web", { activeDeadlineSeconds: 600, restartPolicy }, "web-2")];
+    await world.run(6);
+    expect(world.manager.set.get("web")).toBeNull();
+    expect(world.status("web-2")).toMatchObject({ phase: "Running" });
+  },
+);
+
+test("a drain leaves a deadline what it is", async () => {
+  const world = new PodsWorld();
+  world.runtime.programOf = () => ({ runsMs: null, exitCode: 0, stopsMs: 20_000 });
+  world.pods = [fixed("web", { activeDeadlineSeconds: 5, terminationGracePeriodSeconds: 30 })];
+  await world.run(8);
+  expect(world.pod("web").record).toMatchObject({ state: "ends", end: { cause: "deadline" } });
+  await drain(world);
+  world.restart();
+  await world.run(10);
+  expect(world.status("web")).toMatchObject({ phase: "Failed", reason: "DeadlineExceeded" });
+});
+
+test.each<[string, PodEnd["cause"], object]>([
+  ["that a drain was ending when its daemon died", "drained", plain("web")],
+  ["that is static and was evicted", "evicted", fixed("web", {})],
+])("a pod %s lives again, though somebody looked at it in between", async (_, cause, pod) => {
+  const world = new PodsWorld();
+  world.runtime.programOf = () => ({ runsMs: null, exitCode: 137, stopsMs: 1_000 });
+  world.pods = [pod];
+  await world.run(4);
+  world.manager.end("web", endOf(cause, "Reason", "message", world.time.nowMs()));
+  await world.run(1);
+  expect(world.pod("web").record).toMatchObject({ state: "ends", end: { cause } });
+  world.manager.stop();
+  await world.time.pass(5_000);
+  world.restart();
+  // a look that begins before the work at it has ended shows it stopped
+  const listed = await world.runtime.pods();
+  if (listed.ok) world.manager.set.see(listed.value);
+  expect(world.status("web")).toMatchObject({ phase: "Failed", reason: "Reason" });
+  await world.run(15);
+  expect(world.pod("web").record).toMatchObject({ state: "lives", end: null });
+  expect(world.status("web")).toMatchObject({ phase: "Running" });
+  expect(world.status("web").reason).toBeUndefined();
+  expect(world.idOf("web")).not.toBe("none");
+});
+
+test("what was displaced and would start nothing again keeps its reason", async () => {
+  const world = new PodsWorld();
+  world.pods = [fixed("job", { restartPolicy: "Never" })];
+  await world.run(4);
+  world.manager.end("job", endOf("preempted", "Preempting", "message", world.time.nowMs()));
+  await world.run(10);
+  expect(world.pod("job").record.state).toBe("ended");
+  expect(world.status("job")).toMatchObject({ phase: "Failed", reason: "Preempting" });
+});
+
+test("a static pod that was preempted waits for its room, and comes back to it", async () => {
+  const world = new PodsWorld();
+  world.runtime.programOf = () => ({ runsMs: null, exitCode: 0, stopsMs: 100 });
+  const critical = (name: string, priority: number): object =>
+    podWith(name, { cpu: "5" }, { metadata: STATIC, spec: { priority } });
+  const low = critical("low", 2_000_000_000);
+  world.pods = [low];
+  await world.run(4);
+  world.pods = [low, critical("high", 2_000_001_000)];
+  await world.run(60);
+  expect(world.events.filter(({ reason }) => reason === "Preempting")).toHaveLength(1);
+  expect(world.status("high")).toMatchObject({ phase: "Running" });
+  expect(world.status("low")).toMatchObject({ phase: "Pending", reason: "UnexpectedAdmissionError" });
+  world.pods = [low];
+  await world.run(10);
+  expect(world.status("low")).toMatchObject({ phase: "Running" });
+});
+
+test("a drain ends when the cgroups of its pods are gone", async () => {
+  const world = new PodsWorld();
+  world.runtime.programOf = () => ({ runsMs: null, exitCode: 0, stopsMs: 100 });
+  world.pods = [plain("first"), plain("last", { spec: { priority: 5 } })];
+  await world.run(6);
+  const paths = [...(world.manager.view?.pods.values() ?? [])].map(({ path }) => path);
+  const shares = () => paths.map((path) => world.value(path, "cpu.shares"));
+  expect(shares()).toEqual(["102", "102"]);
+  await drain(world);
+  expect(shares()).toEqual([undefined, undefined]);
+});

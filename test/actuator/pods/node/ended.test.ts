@@ -1,0 +1,102 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { type PodParts, PodsWorld, podWith } from "./pods-world.ts";
+
+const VOLUMES = { volumes: [{ name: "data", emptyDir: {} }], restartPolicy: "Never" };
+const MOUNTED = { volumeMounts: [{ name: "data", mountPath: "/data" }], terminationMessagePath: "/dev/end" };
+const job = ({ spec, ...more }: PodParts = {}): object =>
+  podWith("job", {}, { container: MOUNTED, spec: { ...VOLUMES, ...spec }, ...more });
+
+/** A node with one pod that has written into its volume; `runs`: seconds until its containers exit, by their names. */
+async function withJob(pod: object, runs: Readonly<Record<string, number>>, exitCode = 0) {
+  const world = new PodsWorld();
+  world.pods = [pod];
+  world.runtime.programOf = ({ metadata }) => {
+    const seconds = runs[metadata.name];
+    return { runsMs: seconds === undefined ? null : seconds * 1000, exitCode, stopsMs: 0 };
+  };
+  await world.run(4);
+  const directory = join(world.dir, "pods/job");
+  const data = join(directory, "volumes/kubernetes.io~empty-dir/data");
+  writeFileSync(join(data, "file"), "data");
+  const state = () => world.pod("job").record.state;
+  const logs = () => readdirSync(join(world.dir, "logs"));
+  return { world, directory, data, state, logs };
+}
+
+describe("the volumes of a pod that nobody has deleted go with its end", () => {
+  const deadline = job({ spec: { activeDeadlineSeconds: 8 } });
+  test.each<[string, object, Readonly<Record<string, number>>, number, object]>([
+    ["it succeeds", job(), { app: 8 }, 0, { phase: "Succeeded" }],
+    ["it fails", job(), { app: 8 }, 1, { phase: "Failed" }],
+    ["it runs longer than it may", deadline, {}, 0, { phase: "Failed", reason: "DeadlineExceeded" }],
+  ])("%s", async (_, pod, runs, exitCode, status) => {
+    const { world, directory, data, state, logs } = await withJob(pod, runs, exitCode);
+    expect([state(), existsSync(join(data, "file"))]).toEqual(["lives", true]);
+    await world.run(12);
+    expect(state()).toBe("ended");
+    expect(existsSync(join(directory, "volumes"))).toBe(false);
+    // what tells of it stays
+    expect(world.pod("job").seen?.containers.map((c) => [c.name, c.state, c.exitCode])).toEqual([
+      ["app", "exited", exitCode],
+    ]);
+    expect([readdirSync(join(directory, "containers")), logs()]).toEqual([["app"], ["default_job_job"]]);
+    expect(world.status("job")).toMatchObject(status);
+    expect(world.problems).toEqual([]);
+  });
+});
+
+test("they stay while one of its containers runs", async () => {
+  const { world, data, state } = await withJob(
+    job({ spec: { containers: ["app", "other"].map((name) => ({ name, image: "busybox:1", ...MOUNTED })) } }),
+    { app: 8 },
+  );
+  await world.run(12);
+  expect([state(), existsSync(join(data, "file"))]).toEqual(["lives", true]);
+});
+
+test("they go where the disk does not take its end, which may be full of them, and a crash right then changes nothing", async () => {
+  const { world, directory, state } = await withJob(job(), { app: 8 });
+  const file = join(world.dir, "state/pods/job.pod.json");
+  mkdirSync(`${file}.new`);
+  await world.run(12);
+  expect([state(), existsSync(join(directory, "volumes"))]).toEqual(["ended", false]);
+  expect(JSON.parse(readFileSync(file, "utf8"))).toMatchObject({ record: { state: "lives" } });
+  rmdirSync(`${file}.new`);
+  world.restart();
+  await world.run(3);
+  expect([state(), existsSync(join(directory, "volumes"))]).toEqual(["ended", false]);
+  expect(world.status("job")).toMatchObject({ phase: "Succeeded" });
+  expect(JSON.parse(readFileSync(file, "utf8"))).toMatchObject({ record: { state: "ended" } });
+});
+
+test("what a crash left of them goes in the next daemon, and all of it once the pod is deleted", async () => {
+  const { world, directory, data, state, logs } = await withJob(job(), { app: 8 });
+  await world.run(12);
+  mkdirSync(data, { recursive: true });
+  await world.run(2);
+  // it was looked at, and is not looked at each second
+  expect(existsSync(data)).toBe(true);
+  world.restart();
+  await world.run(3);
+  expect([state(), existsSync(data), existsSync(directory)]).toEqual(["ended", false, true]);
+  world.pods = [];
+  await world.run(4);
+  expect([existsSync(directory), logs(), world.manager.set.get("job")]).toEqual([false, [], null]);
+});
+
+test("they stay where the runtime contradicts the record", async () => {
+  const { world, data, state } = await withJob(job(), { app: 8 });
+  await world.run(12);
+  const [container] = world.runtime.containers.values();
+  if (container === undefined) throw new Error("no container");
+  container.state = "running";
+  mkdirSync(data, { recursive: true });
+  world.restart();
+  await world.run(3);
+  expect([state(), existsSync(data)]).toEqual(["ended", true]);
+  container.state = "exited";
+  await world.run(3);
+  expect(existsSync(data)).toBe(false);
+});

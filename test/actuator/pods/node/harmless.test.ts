@@ -1,0 +1,44 @@
+import { expect, test } from "vitest";
+import { cgroupRows } from "../../../../actuator/pods/node-view.ts";
+import { decodeStatus } from "../../../../actuator/status/decode-status.ts";
+import { passFigures } from "../../../../actuator/status/pass-figures.ts";
+import { ROOT } from "../../cgroups/grounds.ts";
+import { nodeStatus, podRow } from "../../status/made-status.ts";
+import { PodsWorld, podWith } from "./pods-world.ts";
+
+/** A pod's files that do not hold what is wanted, after a pass that found one of its container with that value. */
+async function differing(file: string, value: string, memory = "64Mi") {
+  const world = new PodsWorld({ version: 2 });
+  world.pods = [podWith("u1", { cpu: "100m", memory })];
+  await world.run(5);
+  const path = [...(world.manager.view?.pods.get("u1")?.containers.values() ?? [])][0] ?? "none";
+  const place = world.kernel.find("", `${ROOT}${path}`);
+  if (place === undefined) throw new Error(`no cgroup ${path}`);
+  place.files.set(file, value);
+  world.writes.length = 0;
+  await world.run(60);
+  const rows = cgroupRows(world.pass).get("u1") ?? [];
+  const found = rows.flatMap((row) => row.files).filter(({ wanted, actual }) => wanted !== actual);
+  const status = decodeStatus(JSON.stringify(nodeStatus({ pods: [podRow("web", { cgroups: rows })] })));
+  expect(status.ok ? status.value.pods[0]?.cgroups : status.error).toEqual(rows);
+  return { found, drift: passFigures(world.pass).drift, writes: world.writes };
+}
+
+test("a weight that the runtime makes of the same shares by another formula is named as that, and left", async () => {
+  const { found, drift, writes } = await differing("cpu.weight", "4");
+  expect(found).toEqual([{ file: "cpu.weight", wanted: "17", actual: "4", harmless: "weight_formula" }]);
+  expect([drift, writes]).toEqual([0, []]);
+});
+
+test("any other weight is drift, and put right", async () => {
+  const { found, drift, writes } = await differing("cpu.weight", "5");
+  expect([found, drift]).toEqual([[], 1]);
+  expect(writes).toEqual([expect.stringMatching(/ cpu\.weight 17$/)]);
+});
+
+test("memory that the kernel counts in whole pages is no drift", async () => {
+  const { found, drift, writes } = await differing("cpu.weight", "17", `${2 ** 26 + 1}`);
+  const rounded = { file: "memory.max", wanted: `${2 ** 26 + 1}`, actual: `${2 ** 26}`, harmless: "page_rounding" };
+  expect(found).toEqual([rounded, rounded]);
+  expect([drift, writes]).toEqual([0, []]);
+});

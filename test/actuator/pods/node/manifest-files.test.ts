@@ -1,0 +1,184 @@
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { actuatorConfig } from "../../../../actuator/config.ts";
+import { podsSource } from "../../../../actuator/pods-source.ts";
+import { podYaml, scratch } from "../../manifests/scratch.ts";
+import { PodsWorld } from "./pods-world.ts";
+import { SIM_SETTINGS } from "./settings.ts";
+
+const NODE = SIM_SETTINGS.nodeName;
+const yaml = (name: string, more = "") =>
+  podYaml(name, `    imagePullPolicy: Never\n${more}`).replace("busybox", "busybox:1");
+const edited = (name: string) => yaml(name, "    env: [{name: WORD, value: '2'}]\n");
+
+/** The manager over a real directory of manifests. */
+class ManifestsWorld {
+  readonly directory;
+  readonly world;
+  #read;
+  constructor(files: Readonly<Record<string, string>>) {
+    this.directory = scratch(files);
+    this.#read = this.#source();
+    this.world = new PodsWorld({ readPods: (inForce) => this.#read(inForce) });
+  }
+  put(file: string, text: string): void {
+    writeFileSync(join(this.directory, file), text);
+  }
+  remove(...files: readonly string[]): void {
+    for (const file of files) rmSync(join(this.directory, file));
+  }
+  restart(): void {
+    this.#read = this.#source();
+    this.world.restart();
+  }
+  /** `NAME STATE`, by name. */
+  pods(): readonly string[] {
+    const all = [...this.world.manager.set.all()];
+    return all.map(({ pod, record }) => `${pod.name} ${record.state}`).sort();
+  }
+  uidOf(name: string): string | undefined {
+    return [...this.world.manager.set.all()].find(({ pod }) => pod.name === `${name}-${NODE}`)?.uid;
+  }
+  problems(): readonly string[] {
+    const { problems = [], notices = [] } = this.world.last ?? {};
+    return [...problems, ...notices].map(({ message }) => message.replaceAll(`${this.directory}/`, ""));
+  }
+  /** As an older daemon wrote it. */
+  forgetFile(name: string): void {
+    const file = join(this.world.dir, "state/pods", `${this.uidOf(name)}.pod.json`);
+    const { uid, record } = JSON.parse(readFileSync(file, "utf8"));
+    expect(record.file).toContain(`${name}.yaml`);
+    writeFileSync(file, JSON.stringify({ uid, record: { ...record, file: undefined } }));
+  }
+  #source() {
+    const config = actuatorConfig({ manifests: this.directory, nodeName: NODE, stateDir: "unused" });
+    if (!config.ok) throw new Error(config.error);
+    return podsSource(config.value);
+  }
+}
+const THREE = { "gone.yaml": yaml("gone"), "edited.yaml": yaml("edited"), "stays.yaml": yaml("stays") };
+const lives = (...names: readonly string[]) => names.map((name) => `${name}-${NODE} lives`);
+const HELD = /^not ended/;
+
+for (const isRestarted of [false, true])
+  test(`a file that was never read freezes no pod of another one${isRestarted ? ", nor after a restart" : ""}`, async () => {
+    const node = new ManifestsWorld(THREE);
+    await node.world.run(5);
+    expect(node.pods()).toEqual(lives("edited", "gone", "stays"));
+    const before = [node.uidOf("edited"), node.uidOf("stays")];
+    node.put("half.yaml", "kind: [");
+    node.remove("gone.yaml");
+    node.put("edited.yaml", edited("edited"));
+    if (isRestarted) node.restart();
+    await node.world.run(60);
+    expect(node.pods()).toEqual(lives("edited", "stays"));
+    expect([node.uidOf("edited") === before[0], node.uidOf("stays")]).toEqual([false, before[1]]);
+    expect(node.problems().filter((one) => HELD.test(one))).toEqual([]);
+  });
+
+test("what was read last from a broken file stays, and a notice says so; what is of no known file as well", async () => {
+  const node = new ManifestsWorld({ ...THREE, "old.yaml": yaml("old") });
+  await node.world.run(5);
+  node.forgetFile("old");
+  node.put("gone.yaml", "kind: [");
+  node.remove("stays.yaml", "old.yaml");
+  node.restart();
+  await node.world.run(60);
+  expect(node.pods()).toEqual(lives("edited", "gone", "old"));
+  const held = node.problems().filter((one) => HELD.test(one));
+  expect(held).toHaveLength(1);
+  expect(held[0]).toMatch(/since gone\.yaml cannot be read and may name them: /);
+  for (const name of ["gone", "old"]) expect(held[0]).toContain(`default/${name}-${NODE}`);
+  node.remove("gone.yaml");
+  await node.world.run(60);
+  expect(node.pods()).toEqual(lives("edited"));
+});
+
+test("a second manifest of a pod changes nothing, nor does its end, nor a restart", async () => {
+  const node = new ManifestsWorld({ "m.yaml": yaml("twin") });
+  await node.world.run(5);
+  const uid = node.uidOf("twin");
+  for (const [other, file] of [
+    [edited("twin"), "z.yaml"],
+    [edited("twin"), "a.yaml"],
+  ] as const) {
+    node.put(file, other);
+    await node.world.run(5);
+    expect([node.pods(), node.uidOf("twin")]).toEqual([lives("twin"), uid]);
+    expect(node.problems().join("\n")).toContain(
+      `${file}:1:1: document 0: pod default/twin-${NODE} is also in m.yaml, which counts: rename one`,
+    );
+  }
+  node.restart();
+  await node.world.run(5);
+  node.remove("z.yaml");
+  await node.world.run(60);
+  expect([node.pods(), node.uidOf("twin")]).toEqual([lives("twin"), uid]);
+  // its own next version, and not the other file's
+  node.put("m.yaml", yaml("twin", "    env: [{name: WORD, value: '3'}]\n"));
+  await node.world.run(60);
+  expect(node.pods()).toEqual(lives("twin"));
+  expect(node.world.manager.set.inForce().get(`default/twin-${NODE}`)?.file).toBe(join(node.directory, "m.yaml"));
+  expect(node.uidOf("twin")).not.toBe(uid);
+});
+
+test("while the file of the one in force cannot be read, another file does not take its place for good", async () => {
+  const node = new ManifestsWorld({ "m.yaml": yaml("twin") });
+  await node.world.run(5);
+  const uid = node.uidOf("twin");
+  node.put("m.yaml", "kind: [");
+  node.put("a.yaml", edited("twin"));
+  node.restart();
+  await node.world.run(60);
+  expect(node.pods()).toEqual([...lives("twin"), `twin-${NODE} waits`]);
+  node.put("m.yaml", yaml("twin"));
+  await node.world.run(60);
+  expect([node.pods(), node.uidOf("twin")]).toEqual([lives("twin"), uid]);
+});
+
+test("a refused manifest is named with its file, line and column; of another node with both names", async () => {
+  const node = new ManifestsWorld({
+    "unk.yaml": `${yaml("unk")}  terminatonGracePeriodSeconds: 5\n`,
+    "far.yaml": `${yaml("far")}  nodeName: elsewhere\n`,
+    "near.yaml": `${yaml("near")}  nodeName: ${NODE}\n`,
+  });
+  await node.world.run(5);
+  expect(node.pods()).toEqual(lives("near"));
+  expect(node.world.last?.refused).toEqual([
+    {
+      pod: `default/far-${NODE}`,
+      file: join(node.directory, "far.yaml"),
+      faults: [
+        {
+          path: "spec.nodeName",
+          message: `this node is \`${NODE}\`, not \`elsewhere\`: remove it`,
+          line: 10,
+          column: 13,
+        },
+      ],
+    },
+    {
+      pod: `default/unk-${NODE}`,
+      file: join(node.directory, "unk.yaml"),
+      faults: [
+        {
+          path: "spec.terminatonGracePeriodSeconds",
+          message: "no such field; `terminationGracePeriodSeconds`?",
+          line: 10,
+          column: 33,
+        },
+      ],
+    },
+  ]);
+});
+
+test("of two pods on the host's network with one port the second is refused", async () => {
+  const port = (name: string) => `${yaml(name, "    ports: [{containerPort: 8080}]\n")}  hostNetwork: true\n`;
+  const node = new ManifestsWorld({ "a.yaml": port("a") });
+  await node.world.run(5);
+  node.put("b.yaml", port("b"));
+  await node.world.run(5);
+  expect(node.pods()).toEqual([...lives("a"), `b-${NODE} waits`]);
+  expect(node.world.pod(node.uidOf("b") ?? "").record.refusal?.reason).toBe("NodePorts");
+});

@@ -1,0 +1,38 @@
+import { expect, test } from "vitest";
+import { nodeView } from "../../../../actuator/pods/node-view.ts";
+import type { PodRow } from "../../../../actuator/status/node-status.ts";
+import { PodsWorld, podWith } from "./pods-world.ts";
+
+const rowsOf = (world: PodsWorld): ReadonlyMap<string, PodRow> => {
+  const nothing = { runtime: null, turn: null, pass: null, usages: new Map(), problems: [], refused: [], events: [] };
+  const { pods } = nodeView({ nowMs: world.time.nowMs(), nodeName: "sim", set: world.manager.set, ...nothing });
+  return new Map(pods.map((row) => [row.uid, row]));
+};
+
+test("a daemon that has not heard its runtime yet says that it does not know, and what its records know", async () => {
+  const world = new PodsWorld();
+  world.runtime.programOf = ({ metadata }) => ({
+    runsMs: metadata.name === "short" ? 1000 : null,
+    exitCode: 3,
+    stopsMs: 0,
+  });
+  const short = podWith("job", {}, { container: { name: "short" }, spec: { restartPolicy: "Never" } });
+  world.pods = [podWith("web", {}), short, podWith("big", { cpu: "900" })];
+  await world.run(6);
+  world.runtime.on = ({ call }) => ({ effect: false, answer: { call, code: "UNAVAILABLE", message: "no answer" } });
+  const before = rowsOf(world);
+  world.restart();
+  await world.run(3);
+  const rows = rowsOf(world);
+  expect(rows.get("web")).toMatchObject({ state: "lives", phase: "Unknown", reason: "NotSeen", qos: "BestEffort" });
+  expect(rows.get("web")?.message).toMatch(/^not seen since the daemon started/);
+  expect(rows.get("job")).toMatchObject({ state: "ended", phase: "Failed", reason: "" });
+  expect(world.last?.problems.map(({ from }) => from)).toContain("runtime");
+  world.runtime.on = () => undefined;
+  await world.run(3);
+  const heard = rowsOf(world);
+  expect([heard.get("web"), heard.get("big")?.reason]).toMatchObject([
+    { phase: "Running", startedAt: before.get("web")?.startedAt },
+    "OutOfcpu",
+  ]);
+});

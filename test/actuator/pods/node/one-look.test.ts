@@ -1,0 +1,22 @@
+import { expect, test } from "vitest";
+import { PodsWorld, podWith } from "./pods-world.ts";
+
+const MOST = 12;
+
+test("a turn looks at the machine once for all pods that wait, beside its pass over the cgroups", async () => {
+  let looks = 0;
+  const world = new PodsWorld({
+    machine: (facts) => {
+      looks++;
+      return facts;
+    },
+  });
+  world.pods = Array.from({ length: MOST }, (_, i) => podWith(`large-${i}`, { cpu: "64" }));
+  await world.run(2);
+  const asked = (kind: string): number => world.decisions.filter((decision) => decision.kind === kind).length;
+  expect(asked("admission")).toBe(MOST);
+  const turns = world.last?.sequence ?? 0;
+  expect(turns).toBeGreaterThan(0);
+  expect(looks).toBeLessThanOrEqual(turns + asked("cgroups"));
+  expect(looks).toBeLessThan(MOST);
+});

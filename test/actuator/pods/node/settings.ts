@@ -1,0 +1,16 @@
+import type { ManagerSettings } from "../../../../actuator/pods/manager-ports.ts";
+import { ROOT } from "../../cgroups/grounds.ts";
+
+/** Of a node over a kernel, a runtime and a time in memory. */
+export const SIM_SETTINGS: ManagerSettings = {
+  nodeName: "sim",
+  owner: ROOT,
+  hostIPs: ["192.168.0.1"],
+  cgroupMount: "/sim",
+  cgroupRoot: ROOT,
+  removeOrphans: true,
+  intervalMs: 60_000,
+  evictionMs: 10_000,
+  retryMs: 30_000,
+  mostAtOnce: 8,
+};

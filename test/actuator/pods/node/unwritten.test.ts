@@ -1,0 +1,69 @@
+import { mkdirSync, readFileSync, rmdirSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { Gi, Mi, running, three, USAGES } from "./measured.ts";
+
+/** A record that cannot be written, as on a full disk. */
+async function pressed() {
+  const measured = await running(three);
+  Object.assign(measured.usages, USAGES);
+  const { world } = measured;
+  const file = join(world.dir, "state/pods/most.pod.json");
+  mkdirSync(`${file}.new`);
+  const written = () => (JSON.parse(readFileSync(file, "utf8")) as { record: { state: string } }).record.state;
+  const problems = () => (world.last?.problems ?? []).filter(({ message }) => /record of pod most/.test(message));
+  return { measured, world, written, problems, mend: () => rmdirSync(`${file}.new`) };
+}
+
+test("a pod is evicted though its record cannot be written, which stands as a problem, and is written later", async () => {
+  const { measured, world, written, problems, mend } = await pressed();
+  measured.memory = 512 * Mi;
+  await world.run(5);
+  measured.memory = 8 * Gi;
+  await world.run(4);
+  expect(world.events.filter(({ reason }) => reason === "Evicted")).toHaveLength(1);
+  expect([measured.state("most"), world.pod("most").seen, written()]).toEqual(["ended", null, "lives"]);
+  expect(problems()).toHaveLength(1);
+  mend();
+  await world.run(1);
+  expect([written(), problems()]).toEqual(["ended", []]);
+});
+
+test("a pod is deleted though its record cannot be written", async () => {
+  const { world } = await pressed();
+  world.pods = three.filter((pod) => (pod as { metadata: { uid: string } }).metadata.uid !== "most");
+  await world.run(4);
+  expect(world.manager.set.get("most")).toBeNull();
+  expect(world.runtime.running("most")).toEqual([]);
+});
+
+test("a daemon that is killed before the end was written ends the pod anew, if it is to end still", async () => {
+  const { world } = await pressed();
+  world.pods = three.filter((pod) => (pod as { metadata: { uid: string } }).metadata.uid !== "most");
+  world.runtime.on = ({ call }) =>
+    call === "RemoveContainer" ? { effect: false, answer: { call, code: "UNKNOWN", message: "not now" } } : undefined;
+  await world.run(2);
+  expect(world.pod("most").record.state).toBe("ends");
+  rmdirSync(join(world.dir, "state/pods/most.pod.json.new"));
+  world.runtime.on = () => undefined;
+  world.restart();
+  await world.run(4);
+  expect(world.manager.set.get("most")).toBeNull();
+});
+
+test("what a look for pressure met stands until the next look", async () => {
+  const measured = await running(three);
+  const { world } = measured;
+  measured.disk = 512 * Mi;
+  const seen: boolean[] = [];
+  for (let i = 0; i < 15; i++) {
+    await world.run(1);
+    seen.push((world.last?.problems ?? []).some(({ message }) => message.startsWith("EvictionThresholdMet: ")));
+  }
+  const first = seen.indexOf(true);
+  expect(first).toBeGreaterThanOrEqual(0);
+  expect(seen.slice(first)).not.toContain(false);
+  measured.disk = 4 * Gi;
+  await world.run(40);
+  expect(world.last?.problems).toEqual([]);
+});

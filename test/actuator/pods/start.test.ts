@@ -1,0 +1,184 @@
+import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import type { PodContainer, RunnablePod } from "../../../actuator/lifecycle/pod.ts";
+import { Images } from "../../../actuator/pods/images.ts";
+import { OwnedRuntime } from "../../../actuator/pods/owned-runtime.ts";
+import { PodEvents } from "../../../actuator/pods/pod-events.ts";
+import { type StartAsked, startContainer } from "../../../actuator/pods/start.ts";
+import { cpuShares } from "../../../api/model/units.ts";
+import { SERVES } from "../../sim/fake-pod-parts.ts";
+import { container, pod } from "./pod-kit.ts";
+import { ME, NODE, workerWorld } from "./worker-kit.ts";
+
+/** A pod with its sandbox, in which containers are started one by one. */
+async function sandboxed(web: RunnablePod = pod()) {
+  const world = workerWorld();
+  const { roots, time, runtime, mounter } = world;
+  await world.sync(web, { createSandbox: true, toStart: [{ name: "none", attempt: 0 }] });
+  const sandbox = runtime.sandboxes.get("sandbox-1");
+  if (sandbox === undefined) throw new Error("it has no sandbox");
+  const told: string[] = [];
+  const stop = new AbortController();
+  const places = {
+    podDirectory: join(roots.podsDirectory, web.uid),
+    logDirectory: join(roots.podLogsDirectory, "default_web_uid-1"),
+  };
+  const turn = {
+    pod: web,
+    places,
+    runtime: new OwnedRuntime(runtime, ME, web.uid, await world.seenOf()),
+    events: new PodEvents(web, time, ({ reason, message }) => told.push(`${reason}: ${message}`)),
+    clock: time,
+    signal: stop.signal,
+    images: new Images(runtime, time, { serializeImagePulls: true, maxParallelImagePulls: null }),
+    mounter,
+    owner: ME,
+    node: NODE,
+    sandboxId: sandbox.id,
+    sandboxConfig: sandbox.config,
+    podIps: sandbox.ip === null ? [] : [sandbox.ip],
+  };
+  world.calls();
+  const start = (app: PodContainer, asked: Partial<StartAsked> = {}) =>
+    time.drive(startContainer(turn, { container: app, attempt: 0, values: () => ({}), ...asked }));
+  return { ...world, places, start, stop, told };
+}
+
+test("a container is made of its image, its values as decided, its restart count and the pod's address", async () => {
+  const { runtime, start, told } = await sandboxed();
+  const app = container("app", { env: [{ name: "IP", fieldPath: "status.podIP" }] });
+  expect(await start(app, { attempt: 3, values: () => ({ cpuShares: cpuShares(102) }) })).toBe("started");
+  expect(runtime.containers.get("container-2")).toMatchObject({
+    sandboxId: "sandbox-1",
+    state: "running",
+    config: {
+      metadata: { name: "app", attempt: 3 },
+      image: { image: "sha256:1", userSpecifiedImage: "busybox" },
+      envs: [{ key: "IP", value: "10.0.0.1" }],
+      logPath: "app/3.log",
+      linux: { resources: { cpuShares: 102 } },
+    },
+  });
+  expect(told.map((one) => one.split(":")[0])).toEqual(["Pulled", "Created", "Started"]);
+});
+
+test("on the host's network a container is told the node's address", async () => {
+  const { runtime, start } = await sandboxed(pod({ hostNetwork: true }));
+  await start(container("app", { env: [{ name: "IP", fieldPath: "status.podIP" }] }));
+  expect(runtime.containers.get("container-2")?.config.envs).toEqual([{ key: "IP", value: "192.168.0.1" }]);
+});
+
+describe("its values", () => {
+  test("are asked for once its image is there, since they may change while that comes", async () => {
+    const { runtime, start, calls } = await sandboxed();
+    runtime.registry.set("pulled:1", { id: "sha256:2", takesMs: 60_000 });
+    const before: (readonly string[])[] = [];
+    const values = () => {
+      before.push(calls());
+      return {};
+    };
+    expect(await start(container("app", { image: "pulled:1" }), { values })).toBe("started");
+    expect(before).toEqual([["PullImage pulled:1"]]);
+  });
+  test("that are not decided keep it from being made, and nothing of it is", async () => {
+    const { places, start, calls, told } = await sandboxed();
+    expect(await start(container("app"), { values: () => null })).toBe("undecided");
+    expect(calls()).toEqual([]);
+    expect(existsSync(join(places.logDirectory, "app"))).toBe(false);
+    expect(told.map((one) => one.split(":")[0])).toEqual(["Pulled"]);
+  });
+  test("are not asked for where its image does not come", async () => {
+    const { start, calls } = await sandboxed();
+    const values = () => {
+      throw new Error("they are asked for");
+    };
+    const started = await start(container("app", { image: "gone:1" }), { values });
+    expect(started).toMatchObject({ reason: "ErrImagePull" });
+    expect(calls()).toEqual(["PullImage gone:1"]);
+  });
+});
+
+describe("what cannot be configured is told, and nothing is made", () => {
+  const cases: readonly (readonly [string, Partial<PodContainer>, RegExp, (logs: string, podAt: string) => void])[] = [
+    ["an unknown field", { env: [{ name: "A", fieldPath: "spec.x" }] }, /^unsupported fieldPath: spec\.x$/, () => {}],
+    [
+      "a log directory that cannot be made",
+      {},
+      /^create container log directory for container app failed: mkdir .*\/app: /,
+      (logs) => writeFileSync(join(logs, "app"), ""),
+    ],
+    [
+      "a pod's directory that is none",
+      {},
+      /not a directory|file exists/,
+      (_, podAt) => {
+        rmSync(podAt, { recursive: true });
+        writeFileSync(podAt, "");
+      },
+    ],
+  ];
+  test.each(cases)("%s", async (_, more, message, spoil) => {
+    const { places, start, calls, told } = await sandboxed();
+    spoil(places.logDirectory, places.podDirectory);
+    const started = await start(container("app", more));
+    expect(started).toEqual({ reason: "CreateContainerConfigError", message: expect.stringMatching(message) });
+    expect([calls(), told.at(-1)]).toEqual([[], `Failed: Error: ${(started as { message: string }).message}`]);
+  });
+});
+
+describe("a turn that is cut short", () => {
+  test("before its values are asked for makes nothing", async () => {
+    const { start, stop, calls } = await sandboxed();
+    const values = () => {
+      throw new Error("they are asked for");
+    };
+    stop.abort();
+    expect(await start(container("app"), { values })).toBe("cut");
+    expect(calls()).toEqual([]);
+  });
+  test("while its directories are made makes no container", async () => {
+    const { start, stop, calls } = await sandboxed();
+    const values = () => {
+      stop.abort();
+      return {};
+    };
+    expect(await start(container("app"), { values })).toBe("cut");
+    expect(calls()).toEqual([]);
+  });
+  test("while its postStart hook runs leaves the container as it is", async () => {
+    const { time, runtime, start, stop, told } = await sandboxed();
+    const from = time.monotonicMs();
+    time.after(1000, () => stop.abort());
+    expect(await start(container("app", { postStart: { sleepSeconds: 60 } }))).toBe("started");
+    expect(time.monotonicMs() - from).toBe(1000);
+    expect([runtime.running("app").length, told.at(-1)]).toEqual([1, "Started: Container started"]);
+  });
+  test("while its postStart hook fails neither kills it nor tells of it", async () => {
+    const { runtime, start, stop, calls, told } = await sandboxed();
+    runtime.programOf = () => ({ ...SERVES, exec: () => ({ exitCode: 1 }) });
+    runtime.on = ({ call }) => {
+      if (call === "ExecSync") stop.abort();
+      return undefined;
+    };
+    expect(await start(container("app", { postStart: { exec: ["true"] } }))).toBe("cut");
+    expect(calls().at(-1)).toBe("ExecSync container-2");
+    expect(told.at(-1)).toBe("Started: Container started");
+    expect(runtime.running("app")).toHaveLength(1);
+  });
+});
+
+test("a container whose postStart hook fails has its preStop hook run, and the pod's grace", async () => {
+  const { time, runtime, start } = await sandboxed(pod({ terminationGracePeriodSeconds: 7 }));
+  const ran: string[] = [];
+  const exec = ([command = ""]: readonly string[]) => {
+    ran.push(command);
+    return { exitCode: command === "fails" ? 1 : 0 };
+  };
+  runtime.programOf = () => ({ ...SERVES, stopsMs: null, exec });
+  const from = time.monotonicMs();
+  const app = container("app", { postStart: { exec: ["fails"] }, preStop: { exec: ["says goodbye"] } });
+  expect(await start(app)).toMatchObject({ reason: "PostStartHookError" });
+  expect([ran, (time.monotonicMs() - from) / 1000]).toEqual([["fails", "says goodbye"], 7]);
+  expect(runtime.running("app")).toEqual([]);
+});

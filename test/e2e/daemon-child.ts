@@ -1,0 +1,36 @@
+import { ended, type Ran, start } from "../cli/run.ts";
+
+/** `nodewise actuator` as a process of its own, which tells by lines of one of its streams. */
+export abstract class DaemonChild {
+  protected readonly child: ReturnType<typeof start>;
+  protected isEnded = false;
+  /** Of a line that has not come to its end. */
+  protected rest = "";
+  readonly #ended: Promise<Ran>;
+
+  constructor(args: readonly string[], stream: "stdout" | "stderr") {
+    this.child = start(["actuator", ...args]);
+    this.#ended = ended(this.child);
+    this.child[stream].on("data", (chunk: Buffer) => {
+      const lines = (this.rest + chunk).split("\n");
+      this.rest = lines.pop() ?? "";
+      for (const line of lines) this.read(line);
+    });
+    this.child.on("close", () => {
+      this.isEnded = true;
+    });
+  }
+
+  protected abstract read(line: string): void;
+
+  /** At once, as a crash or the kernel's memory killer does. */
+  async kill(): Promise<void> {
+    this.child.kill("SIGKILL");
+    await this.#ended;
+  }
+  /** To its clean end. */
+  stop(): Promise<Ran> {
+    this.child.kill("SIGTERM");
+    return this.#ended;
+  }
+}

@@ -1,0 +1,85 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, type TestContext, test } from "vitest";
+import { atEnd, ground } from "../../actuator/deviceplugin/ground.ts";
+import { until } from "../../actuator/deviceplugin/node-plugin.ts";
+import { buildGoPlugin, GO_BUILDS, startGoPlugin } from "./go-plugin.ts";
+
+const GPU = "example.com/gpu";
+
+describe.each(GO_BUILDS)("a plugin in Go, with $name", (build) => {
+  const dir = mkdtempSync(join(tmpdir(), "ngp-"));
+  const registered = `registered ${build.grpc}`;
+  let built: ReturnType<typeof buildGoPlugin>;
+  beforeAll(() => {
+    built = buildGoPlugin(dir, build);
+  }, 300_000);
+  afterAll(() => rmSync(dir, { recursive: true, force: true }));
+  const programOr = (context: TestContext): string => {
+    if ("program" in built) return built.program;
+    console.warn(`skipped \`${context.task.name}\`: ${built.missing}`);
+    return context.skip(built.missing);
+  };
+
+  test("registers, lists, flips, allocates, dies and comes back", async (context) => {
+    const program = programOr(context);
+    const { host, dir, faults } = await ground();
+    const plugin = startGoPlugin(program, dir, GPU, ["a", "b", "c:Unhealthy"]);
+    atEnd(() => plugin.kill());
+    await until(host.devices, (d) => d.length === 3);
+    await until(
+      () => plugin.lines.length,
+      (n) => n > 0,
+    );
+    expect(plugin.lines).toEqual([registered]);
+    expect(host.amounts().get(GPU)).toEqual({ capacity: 3, allocatable: 2 });
+    plugin.list("a:Unhealthy", "b", "c");
+    await until(host.devices, (d) => d.find(({ id }) => id === "a")?.health === "Unhealthy");
+    expect(host.states()[0]?.flips).toBe(2);
+    const given = await host.allocate(GPU, ["b", "c"]);
+    expect(given).toMatchObject({ ok: true, value: { response: { envs: new Map([["DEVICES", "b,c"]]) } } });
+    await until(
+      () => plugin.lines,
+      (lines) => lines.includes("allocate b,c"),
+    );
+
+    await plugin.kill();
+    await until(
+      () => host.amounts().get(GPU)?.allocatable,
+      (n) => n === 0,
+    );
+    const next = startGoPlugin(program, dir, GPU, ["a", "b"]);
+    atEnd(() => next.kill());
+    await until(
+      () => host.amounts().get(GPU),
+      (a) => a?.allocatable === 2 && a.capacity === 2,
+    );
+    expect(faults.map(({ call, resource }) => [call, resource])).toEqual([["ListAndWatch", GPU]]);
+  }, 60_000);
+
+  test("comes back to a host that was restarted", async (context) => {
+    const program = programOr(context);
+    const { host, dir, again } = await ground();
+    const plugin = startGoPlugin(program, dir, GPU, ["a"]);
+    atEnd(() => plugin.kill());
+    await until(host.devices, (d) => d.length === 1);
+    await until(
+      () => plugin.lines.length,
+      (n) => n === 1,
+    );
+    host.close();
+    const next = await again();
+    expect(next.removed).toEqual(["go.sock"]);
+    await until(
+      () => next.amounts().get(GPU)?.allocatable,
+      (n) => n === 1,
+      15_000,
+    );
+    await until(
+      () => plugin.lines.length,
+      (n) => n === 2,
+    );
+    expect(plugin.lines).toEqual([registered, registered]);
+  }, 60_000);
+});

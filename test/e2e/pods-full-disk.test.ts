@@ -1,0 +1,119 @@
+import { readdirSync, readFileSync, statfsSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { PodRecord } from "../../actuator/lifecycle/record.ts";
+import { type SmallFileSystem, smallFileSystem } from "./containerd/small-file-system.ts";
+import { podOf, SERVES } from "./pods/manifest.ts";
+import { PodNode } from "./pods/node.ts";
+import { noPods } from "./pods/skip.ts";
+
+const LONG_MS = 240_000;
+const Mi = 2 ** 20;
+const why = noPods("the kernel's full disks");
+const writes = (name: string, mebibytes: number): object =>
+  podOf(name, {
+    containers: [
+      {
+        script: `dd if=/dev/zero of=/data/file bs=1M count=${mebibytes} 2>/dev/null; ${SERVES}`,
+        volumeMounts: [{ name: "data", mountPath: "/data" }],
+      },
+    ],
+    volumes: [{ name: "data", emptyDir: {} }],
+  });
+
+describe.skipIf(why !== undefined)("a disk that holds the daemon's records too", { timeout: LONG_MS }, () => {
+  let node: PodNode;
+  let disk: SmallFileSystem;
+  const settings = (evictionPeriodSeconds: number) => ({
+    manifestPods: "ordinary",
+    stateDir: join(disk.path, "state"),
+    podsDirectory: join(disk.path, "pods"),
+    evictionPeriodSeconds,
+  });
+  beforeAll(async () => {
+    disk = smallFileSystem(64 * Mi);
+    node = await PodNode.start({
+      configuration: { evictionHard: { "nodefs.available": "10%" }, evictionPressureTransitionPeriod: "1s" },
+    });
+  }, LONG_MS);
+  afterAll(async () => {
+    await node?.stop();
+    disk?.release();
+  }, LONG_MS);
+
+  const availableBytes = (): number => {
+    const { bavail, bsize } = statfsSync(disk.path);
+    return bavail * bsize;
+  };
+  /** By pod's name, as they lie on the disk: each of them whole. */
+  const states = (): Readonly<Record<string, string>> => {
+    const directory = join(disk.path, "state/pods");
+    const records = readdirSync(directory).map((file) => {
+      const { record } = JSON.parse(readFileSync(join(directory, file), "utf8")) as { readonly record: PodRecord };
+      const { name } = record.pod["metadata"] as { readonly name: string };
+      return [name.replace(/-e2e$/, ""), `${record.state} ${record.end?.cause ?? ""}`.trim()];
+    });
+    return Object.fromEntries(records) as Record<string, string>;
+  };
+  /** It takes all that there is. */
+  const full = async (name: string) => {
+    node.put(name, writes(name, 100));
+    await node.daemon.until("a full disk", () => (availableBytes() < Mi ? true : undefined));
+  };
+
+  test("a pod that fills it is evicted, the disk is free again, and the records are whole", async () => {
+    node.put("small", writes("small", 1));
+    const daemon = node.startDaemon(settings(1));
+    await daemon.running("small");
+    await full("filler");
+    await daemon.event("filler", "Evicted", /^The node was low on resource: ephemeral-storage\. /);
+    await daemon.pod("filler", "ended", ({ state, reason }) => state === "ended" && reason === "Evicted");
+    await daemon.until("room", () => (availableBytes() > 40 * Mi ? true : undefined));
+    await daemon.until("an end of the problems", ({ problems }) =>
+      problems.some((one) => one.includes("ENOSPC")) ? undefined : true,
+    );
+    expect(states()).toEqual({ small: "lives", filler: "ended evicted" });
+    expect(daemon.eventsOf("small", "Evicted")).toEqual([]);
+    await daemon.kill();
+    const again = node.startDaemon(settings(1));
+    await again.running("small");
+    await again.pod("filler", "ended", ({ state, reason }) => state === "ended" && reason === "Evicted");
+    expect(again.eventsOf("filler", "Evicted")).toEqual([]);
+    node.remove("filler");
+    await again.gone("filler");
+    await again.kill();
+  });
+
+  test("who fills it is evicted also by a daemon that finds it full, although no record can be written then", async () => {
+    // nobody looks for pressure
+    const before = node.startDaemon(settings(3600));
+    await before.running("small");
+    await full("found");
+    await before.kill();
+    const daemon = node.startDaemon(settings(1));
+    await daemon.pod("found", "ended", ({ state, reason }) => state === "ended" && reason === "Evicted");
+    await daemon.until("room", () => (availableBytes() > 40 * Mi ? true : undefined));
+    await daemon.until("an end of the problems", ({ problems }) =>
+      problems.some((one) => one.includes("ENOSPC")) ? undefined : true,
+    );
+    expect(daemon.lines.join("\n")).toMatch(/the record of pod [^ ]+ cannot be written yet \(ENOSPC\)/);
+    expect(daemon.eventsOf("found", "Evicted")).toHaveLength(1);
+    expect(states()).toEqual({ small: "lives", found: "ended evicted" });
+    node.remove("found");
+    await daemon.gone("found");
+    await daemon.kill();
+  });
+
+  test("a pod that fills it can be deleted, also by a daemon that finds it full", async () => {
+    const before = node.startDaemon(settings(3600));
+    await before.running("small");
+    await full("deleted");
+    await before.kill();
+    node.remove("deleted");
+    const daemon = node.startDaemon(settings(3600));
+    await daemon.gone("deleted");
+    expect(availableBytes()).toBeGreaterThan(40 * Mi);
+    expect(states()).toEqual({ small: "lives" });
+    await daemon.running("small");
+  });
+});

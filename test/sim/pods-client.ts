@@ -1,0 +1,75 @@
+import { createHash } from "node:crypto";
+import { join } from "node:path";
+import { ApiClient } from "../../actuator/client.ts";
+import { Memory } from "../../actuator/memory.ts";
+import { Outbox } from "../../actuator/outbox.ts";
+import type { DecisionAnswer, DecisionClient, Problem } from "../../actuator/ports.ts";
+import type { SimApi } from "./api.ts";
+import type { WatchedDisk } from "./pods-disk.ts";
+import { counted, type Life, never } from "./pods-life.ts";
+
+/** An `admission` that was answered, and what the daemon told of it. */
+export interface Asked {
+  readonly uid: string;
+  /** Of the whole question: a daemon that comes at once after another's death asks the same once more. */
+  readonly key: string;
+  readonly answer: DecisionAnswer;
+  readonly life: Life;
+  /** That it was decided is kept, or could not be: the disk was full. */
+  isSettled: boolean;
+  /** Whatever comes, the history will have it. */
+  isKept: boolean;
+  reports: number;
+}
+
+/** Of one daemon. */
+export interface ClientParts {
+  readonly api: SimApi;
+  readonly life: Life;
+  readonly disk: WatchedDisk;
+  readonly stateDir: string;
+  readonly asked: Asked[];
+  /** What the API was asked by a daemon that died before it heard the answer. */
+  readonly unheard: string[];
+  readonly onProblem: (problem: Problem) => void;
+}
+
+/** The real client, and what it was asked and told of admissions. */
+export function watchedClient({ api, life, disk, stateDir, asked, unheard, onProblem }: ClientParts): DecisionClient {
+  // a dead daemon sends nothing, and hears nothing of what it sent
+  const fetch = async (request: Request): Promise<Response> => {
+    if (life.isOver) return never();
+    const answer = await counted(() => api.fetch(request));
+    if (!life.isOver) return answer;
+    unheard.push(new URL(request.url).pathname);
+    return never();
+  };
+  const access = { url: "http://api.sim", token: undefined, timeoutMs: 1000, fetch };
+  const memory = new Memory(stateDir, (message) => onProblem({ from: "memory", message }));
+  const client = new ApiClient(access, Outbox.open(join(stateDir, "outbox.jsonl")), memory, onProblem);
+  const ofAnswer = (answer: DecisionAnswer): Asked | undefined =>
+    life.isOver ? undefined : asked.find((one) => one.answer === answer);
+  return {
+    decide: async (kind, snapshot, ask) => {
+      const answer = await client.decide(kind, snapshot, ask);
+      const { pod } = (ask ?? {}) as { readonly pod?: { readonly metadata: { readonly uid: string } } };
+      const key = createHash("sha256")
+        .update(JSON.stringify([snapshot, ask]))
+        .digest("hex");
+      const noted = { key, life, isSettled: false, isKept: false, reports: 0 };
+      if (kind === "admission" && answer.ok && pod !== undefined)
+        asked.push({ uid: pod.metadata.uid, answer: answer.value, ...noted });
+      return answer;
+    },
+    settle: async (answer, isTold) => {
+      await client.settle(answer, isTold);
+      const one = ofAnswer(answer);
+      if (one !== undefined) Object.assign(one, { isSettled: true, isKept: !disk.isFull });
+    },
+    report: async (report, answer) => {
+      await client.report(report, answer);
+      const one = ofAnswer(answer);
+      if (one !== undefined) one.reports++;
+    },
+  };
+}

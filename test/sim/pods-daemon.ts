@@ -1,0 +1,84 @@
+import { join } from "node:path";
+import { Journal } from "../../actuator/journal.ts";
+import { containerHash } from "../../actuator/lifecycle/config/container-hash.ts";
+import { PassClock } from "../../actuator/pass-clock.ts";
+import { Images } from "../../actuator/pods/images.ts";
+import { PodManager } from "../../actuator/pods/manager.ts";
+import { ManagerFiles } from "../../actuator/pods/manager-files.ts";
+import { PodRecords } from "../../actuator/pods/records.ts";
+import { PodWorker } from "../../actuator/pods/worker.ts";
+import { cgroupParentOf } from "../../actuator/pods/workers.ts";
+import type { Problem } from "../../actuator/ports.ts";
+import { recover } from "../../actuator/recover.ts";
+import { ok } from "../../api/model/result.ts";
+import { ROOT } from "../actuator/cgroups/grounds.ts";
+import { SIM_SETTINGS } from "../actuator/pods/node/settings.ts";
+import { machineAt } from "./machine.ts";
+import { watchedClient } from "./pods-client.ts";
+import type { Life } from "./pods-life.ts";
+import { CONFIGURATION } from "./pods-memory.ts";
+import type { PodsNode } from "./pods-node.ts";
+
+const HOST = {
+  hostIPs: SIM_SETTINGS.hostIPs,
+  clusterDomain: "",
+  clusterDNS: ["10.96.0.10"],
+  resolvConf: { servers: [], searches: [], options: [] },
+  security: { seccompDefault: false, seccompDirectory: "/var/lib/kubelet/seccomp", maskedPaths: [] },
+};
+
+/** The real daemon on a made-up machine, as far as its first turn. Null: it does not come up. */
+export async function openDaemon(node: PodsNode, life: Life, onWorked: () => void): Promise<PodManager | null> {
+  const { stateDir, hierarchy, bootId, time: clock, runtime, mounter } = node;
+  const onProblem = (problem: Problem): void => {
+    if (!life.isOver) node.problems.push(problem);
+  };
+  const journal = Journal.open(join(stateDir, "journal.jsonl"), bootId);
+  if (!journal.ok) return null;
+  const mended = await recover(journal.value, hierarchy, bootId);
+  if (mended.journalError !== null) return null;
+  const records = PodRecords.open(join(stateDir, "pods"), (message) => onProblem({ from: "pods", message }));
+  if (!records.ok) return null;
+  const client = watchedClient({ ...node, life, onProblem });
+  let manager: PodManager | undefined;
+  const worker = new PodWorker({
+    runtime,
+    images: new Images(runtime, clock, { serializeImagePulls: true, maxParallelImagePulls: null }),
+    mounter,
+    clock,
+    onEvent: () => {},
+    owner: ROOT,
+    roots: node.roots,
+    node: () => ({ ...HOST, allocatable: {}, cgroupVersion: hierarchy.version }),
+    cgroupParentOf: ({ uid }) => {
+      const view = manager?.view ?? null;
+      return view === null ? "" : cgroupParentOf(view, uid, ROOT);
+    },
+    memoryBytes: () => null,
+  });
+  manager = new PodManager(
+    {
+      clock,
+      evictionClock: new PassClock(stateDir, "eviction", () => clock.monotonicMs()),
+      runtime,
+      worker,
+      readPods: async () => node.source.read(),
+      readConfiguration: async () => ok(CONFIGURATION),
+      observeMachine: () => machineAt(new Date(clock.nowMs()).toISOString(), bootId, hierarchy.version),
+      client,
+      hierarchy,
+      journal: journal.value,
+      records: records.value,
+      files: new ManagerFiles(join(stateDir, "managers")),
+      stats: async () => node.memory.look(manager?.set.living() ?? [], clock.nowMs()),
+      complete: (_, container) => container,
+      hashOf: containerHash,
+      onEvent: () => {},
+      onProblem,
+      onPass: () => {},
+      onWorked,
+    },
+    SIM_SETTINGS,
+  );
+  return manager;
+}

@@ -1,0 +1,113 @@
+import { containerHash } from "../../actuator/lifecycle/config/container-hash.ts";
+import type { PodEnd } from "../../actuator/lifecycle/pod-end.ts";
+import type { PodRecord } from "../../actuator/lifecycle/record.ts";
+import { CONTAINER_HASH } from "../../actuator/lifecycle/runtime-pod.ts";
+import type { FakePodContainer } from "./fake-pod-parts.ts";
+import { recordOf, recordsOf } from "./pods-records.ts";
+import type { Story } from "./pods-story.ts";
+
+/** How long an eviction waits for the one before it. */
+const ONE_VICTIM_MS = 30_000;
+
+/** Who may come to an end in a story, and why: nobody else does. */
+export class Ends {
+  readonly #story: Pick<Story, "node" | "made" | "wanted">;
+  /** When each end was first seen, by the clock that nobody sets. */
+  readonly #notedMs = new Map<string, number>();
+  evictions = 0;
+  preemptions = 0;
+  drained = 0;
+
+  constructor(story: Pick<Story, "node" | "made" | "wanted">) {
+    this.#story = story;
+  }
+
+  /** Ends that were ordered since the last look, and should not have been. */
+  look(): string[] {
+    const { node } = this.#story;
+    const found: string[] = [];
+    const records = recordsOf(node);
+    for (const [uid, { end }] of records) {
+      const key = `${uid} ${end?.cause} ${end?.sinceMs}`;
+      if (end === null || this.#notedMs.has(key)) continue;
+      const why = this.#whyWrong(uid, end, records);
+      if (why !== null) found.push(`${uid} was ${end.cause}: ${why}`);
+      this.#notedMs.set(key, node.time.monotonicMs());
+    }
+    return found;
+  }
+
+  #whyWrong(uid: string, { cause }: PodEnd, records: ReadonlyMap<string, PodRecord>): string | null {
+    const { node, made, wanted } = this.#story;
+    switch (cause) {
+      case "deleted":
+        return wanted.has(uid) ? "it is asked for" : null;
+      case "preempted": {
+        this.preemptions++;
+        if (made.get(uid)?.isCritical !== false) return "it is critical itself";
+        return [...wanted.values()].some(({ isCritical }) => isCritical) ? null : "nobody critical waits";
+      }
+      case "evicted":
+        this.evictions++;
+        return this.#whyNoVictim(uid, records);
+      case "drained":
+        this.drained++;
+        return node.isDraining ? null : "nobody drains the node";
+      case "deadline":
+        return "it has none";
+    }
+  }
+
+  #whyNoVictim(uid: string, records: ReadonlyMap<string, PodRecord>): string | null {
+    const { node } = this.#story;
+    const isFresh = (other: string, { end }: PodRecord): boolean => {
+      const notedMs = this.#notedMs.get(`${other} evicted ${end?.sinceMs}`) ?? Number.NEGATIVE_INFINITY;
+      return node.time.monotonicMs() - notedMs < ONE_VICTIM_MS;
+    };
+    const other = [...records].find(([one, r]) => one !== uid && r.state === "ends" && isFresh(one, r));
+    return other === undefined ? node.memory.whyNoVictim(uid) : `${other[0]} is still on its way`;
+  }
+
+  /** A container that runs is about to be stopped by the daemon: why it must not be; null: it may. */
+  whyNotStopped(one: FakePodContainer): string | null {
+    const { node, wanted } = this.#story;
+    const { uid } = one.sandbox.metadata;
+    const record = recordOf(node, uid);
+    if (node.isDraining) return this.#whyNotDrained(uid);
+    // an end holds though a full disk did not take it
+    if (node.disk.refused > 0 && recordsOf(node).get(uid)?.state === "ends") return null;
+    if (record === null) return wanted.has(uid) ? "it has no record" : null;
+    if (record.state === "ends") return null;
+    if (record.state !== "lives") return `its record says ${record.state}`;
+    return this.#isReplaced(one, record) ? null : "nobody chose it";
+  }
+
+  /** Of a pod that lives: by a new sandbox, a new definition, a resize; or nothing of its own runs. */
+  #isReplaced({ id, sandboxId, sandbox, config }: FakePodContainer, record: PodRecord): boolean {
+    const { runtime, daemon } = this.#story.node;
+    const { uid } = sandbox.metadata;
+    const { name } = config.metadata;
+    const ready = [...runtime.sandboxes.values()].filter((s) => s.isReady && s.config.metadata.uid === uid);
+    if (ready.length !== 1 || ready[0]?.id !== sandboxId) return true;
+    if (record.resize?.actuation?.restarts[name] === id) return true;
+    const pod = daemon?.manager.set.podOf(record) ?? null;
+    if (pod === null) return false;
+    const own = pod.spec.containers.find((one) => one.name === name);
+    const container = own ?? pod.spec.initContainers.find((one) => one.name === name);
+    if (container !== undefined && config.annotations?.[CONTAINER_HASH] !== containerHash(pod, container)) return true;
+    const runs = (other: string): boolean => runtime.running(other).some((one) => one.sandbox.metadata.uid === uid);
+    return own === undefined && !pod.spec.containers.some((one) => runs(one.name));
+  }
+
+  /** Whoever has a lower priority has gone before. */
+  #whyNotDrained(uid: string): string | null {
+    const { node } = this.#story;
+    const running = node.runtime.ownContainers.filter(({ state }) => state === "running");
+    const lower = running.find(({ sandbox }) => this.#priorityOf(sandbox.metadata.uid) < this.#priorityOf(uid));
+    return lower === undefined ? null : `${lower.sandbox.metadata.uid} of a lower priority still runs`;
+  }
+  #priorityOf(uid: string): number {
+    const { priority } = (this.#story.made.get(uid)?.object.spec ?? {}) as { readonly priority?: number };
+    return priority ?? 0;
+  }
+}

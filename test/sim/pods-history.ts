@@ -1,0 +1,29 @@
+import type { Store } from "../../db/store.ts";
+import type { PodsNode } from "./pods-node.ts";
+
+/** What the history does not have as it was: each admission that was decided once, with one report at most. */
+export async function misrecorded({ asked, unheard }: PodsNode, store: Store): Promise<string[]> {
+  const found: string[] = [];
+  const kept = new Map<string, number>();
+  for (let pageToken: string | null = ""; pageToken !== null; ) {
+    const from = pageToken === "" ? {} : { pageToken };
+    const page = await store.listDecisions({ kind: "admission", limit: 500, ...from });
+    if (!page.ok) throw new Error(page.error.message);
+    for (const { id } of page.value.items) {
+      const results = await store.listResults(id);
+      kept.set(id, results.ok ? results.value.length : -1);
+    }
+    pageToken = page.value.nextPageToken;
+  }
+  const byApi = asked.filter(({ answer }) => answer.decidedBy === "api");
+  const here = asked.filter(({ answer }) => answer.decidedBy === "here");
+  for (const { uid, answer } of byApi) if (!kept.has(answer.id ?? "")) found.push(`${answer.id} of ${uid} is not kept`);
+  for (const [id, results] of kept) if (results > 1) found.push(`${id} has ${results} results`);
+  const certain = new Set(here.filter(({ isKept }) => isKept).map(({ key }) => key)).size;
+  const ofApi = new Set(byApi.map(({ answer }) => answer.id)).size;
+  const most = here.length + unheard.filter((path) => path === "/v1/decisions/admission").length;
+  if (kept.size < ofApi + certain || kept.size > ofApi + most)
+    found.push(`${kept.size} admissions are kept of ${ofApi} by the API and ${certain} to ${most} here`);
+  const untold = asked.filter(({ reports, life }) => reports !== 1 && !life.isOver);
+  return [...found, ...untold.map(({ uid, reports }) => `an admission of ${uid} has ${reports} reports`)];
+}

@@ -1,0 +1,21 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { PodRecord } from "../../actuator/lifecycle/record.ts";
+import type { PodsNode } from "./pods-node.ts";
+
+const SUFFIX = ".pod.json";
+
+/** As it lies on the disk; null: there is none. */
+export function recordOf(node: PodsNode, uid: string): PodRecord | null {
+  const file = join(node.stateDir, "pods", `${uid}${SUFFIX}`);
+  return existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as { record: PodRecord }).record : null;
+}
+
+/** By uid: those that the daemon knows, or that lie on the disk while there is none. */
+export function recordsOf(node: PodsNode): ReadonlyMap<string, PodRecord> {
+  if (node.daemon !== null) return node.daemon.manager.set.records.known;
+  const directory = join(node.stateDir, "pods");
+  const files = existsSync(directory) ? readdirSync(directory) : [];
+  const uids = files.filter((file) => file.endsWith(SUFFIX)).map((file) => file.slice(0, -SUFFIX.length));
+  return new Map(uids.map((uid) => [uid, recordOf(node, uid) as PodRecord]));
+}

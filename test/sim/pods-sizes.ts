@@ -1,0 +1,53 @@
+/** What the containers of a pod ask for together, as far as stories ask for anything. */
+export interface Sizes {
+  /** What admission counts. */
+  readonly cpuMilli: number;
+  /** Container's name -> CPUs that it has alone. */
+  readonly exclusive: ReadonlyMap<string, number>;
+  readonly memoryRequest: number;
+  /** Bytes that all its containers may have; null: some have no limit. */
+  readonly memoryLimit: number | null;
+  /** The limits of each; null: none. */
+  readonly containers: readonly ContainerSize[];
+}
+interface ContainerSize {
+  readonly name: string;
+  readonly cpuMilli: number;
+  readonly memory: number;
+  readonly isLimited: boolean;
+}
+interface Asking {
+  readonly name: string;
+  readonly resources?: {
+    readonly requests?: { readonly cpu: string; readonly memory: string };
+    readonly limits?: unknown;
+  };
+}
+
+const MIB = 2 ** 20;
+const known = new WeakMap<object, Sizes>();
+
+/** Of a v1.Pod whose amounts are in `m` and `Mi`, with limits like its requests or none. */
+export function sizesOf(object: object): Sizes {
+  const before = known.get(object);
+  if (before !== undefined) return before;
+  const { spec } = object as { readonly spec: { readonly containers: Asking[]; readonly initContainers?: unknown[] } };
+  const containers = spec.containers.map(({ name, resources = {} }) => ({
+    name,
+    cpuMilli: Number.parseInt(resources.requests?.cpu ?? "0", 10),
+    memory: Number.parseInt(resources.requests?.memory ?? "0", 10) * MIB,
+    isLimited: resources.limits !== undefined,
+  }));
+  const isGuaranteed = spec.initContainers === undefined && containers.every(({ isLimited }) => isLimited);
+  const sum = (of: "cpuMilli" | "memory"): number => containers.reduce((total, one) => total + one[of], 0);
+  const alone = containers.filter(({ cpuMilli }) => isGuaranteed && cpuMilli % 1000 === 0);
+  const found: Sizes = {
+    cpuMilli: sum("cpuMilli"),
+    exclusive: new Map(alone.map(({ name, cpuMilli }) => [name, cpuMilli / 1000])),
+    memoryRequest: sum("memory"),
+    memoryLimit: isGuaranteed ? sum("memory") : null,
+    containers,
+  };
+  known.set(object, found);
+  return found;
+}

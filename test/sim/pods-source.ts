@@ -1,0 +1,26 @@
+import type { PodsRead } from "../../actuator/ports.ts";
+
+/** Where a simulated node hears which pods it is to run. */
+export class PodsSource {
+  /** By uid. */
+  readonly pods = new Map<string, object>();
+  state: "whole" | "partial" | "unreadable" = "whole";
+  /** Of a partial list: what it lacks. */
+  readonly missing = new Set<string>();
+  #read: PodsRead = { pods: [], whole: true, problems: [], notices: [] };
+
+  /** The very same answer while nothing changes. */
+  read(): PodsRead {
+    const { state } = this;
+    if (state === "unreadable")
+      return { pods: null, whole: false, problems: [{ from: "pods", message: "it cannot be read" }], notices: [] };
+    const pods = [...this.pods].flatMap(([uid, pod]) => (state === "partial" && this.missing.has(uid) ? [] : [pod]));
+    const whole = state === "whole";
+    if (this.#read.whole !== whole || !sameItems(this.#read.pods ?? [], pods))
+      this.#read = { pods, whole, problems: [], notices: [] };
+    return this.#read;
+  }
+}
+
+const sameItems = (one: readonly unknown[], other: readonly unknown[]): boolean =>
+  one.length === other.length && one.every((item, i) => item === other[i]);
