@@ -2,6 +2,7 @@ import { createRequire } from "node:module";
 import type { pino as Pino } from "pino";
 import type { LogLevel } from "./log-level.ts";
 
+const LONGEST_FLUSH_MS = 1_000;
 const require = createRequire(import.meta.url);
 
 /** One line. Its fields are chosen one by one: never a pod, a snapshot or an environment as a whole. */
@@ -12,8 +13,8 @@ export interface LogEntry {
 }
 export interface DaemonLog {
   write(entry: LogEntry): void;
-  /** Writes out what waits. */
-  flush(): void;
+  /** Resolves when all that was written so far is out, or cannot be, after a second at most. */
+  flush(): Promise<void>;
 }
 
 /** JSON lines in pino's form, as the API's log, to a file descriptor (2, standard error), written in the background and soon. */
@@ -28,13 +29,12 @@ export function jsonLog(level: LogLevel, fd = 2): DaemonLog {
     write: ({ level, message, fields }) => {
       if (logger.isLevelEnabled(level)) logger[level](clean(fields) as object, clean(message) as string);
     },
-    flush: () => {
-      try {
-        destination.flushSync();
-      } catch {
-        // not open yet, or closed by its reader: there is nothing to save
-      }
-    },
+    flush: () =>
+      new Promise((resolve) => {
+        // a reader that does not read must not hold up the end
+        setTimeout(resolve, LONGEST_FLUSH_MS).unref();
+        destination.flush(() => resolve());
+      }),
   };
 }
 

@@ -38,10 +38,10 @@ export function tellingOf(
   { logFormat, logLevel }: LogGiven,
   text: Telling,
   isAnswer: boolean,
-): { readonly telling: Telling; readonly flush: () => void } {
+): { readonly telling: Telling; readonly flush: () => Promise<void> } {
   const { onPass, onTurn, onRemoval } = text;
   const answers = isAnswer ? { onPass, onTurn, onRemoval } : {};
-  if (logFormat === "text") return { telling: { ...leveled(text, logLevel), ...answers }, flush: () => {} };
+  if (logFormat === "text") return { telling: { ...leveled(text, logLevel), ...answers }, flush: async () => {} };
   const log = jsonLog(logLevel);
   const lines = jsonTelling(log);
   if (!isAnswer) return { telling: lines, flush: log.flush };

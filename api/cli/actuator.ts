@@ -44,7 +44,7 @@ export async function actuator(given: ActuatorGiven, { terminal, env }: Cli): Pr
     const options = { config: config.value, ...telling };
     return isOnce ? await once(options, given.failOnDrift === true) : await untilSignal(options, reloads);
   } finally {
-    flush();
+    await flush();
   }
 }
 

@@ -25,10 +25,10 @@ afterEach(() => {
   closeSync(fd);
   rmSync(dir, { recursive: true });
 });
-function written(level: LogLevel, ...entries: readonly LogEntry[]): readonly Record<string, unknown>[] {
+async function written(level: LogLevel, ...entries: readonly LogEntry[]): Promise<readonly Record<string, unknown>[]> {
   const log = jsonLog(level, fd);
   for (const entry of entries) log.write(entry);
-  log.flush();
+  await log.flush();
   const lines = readFileSync(join(dir, "log"), "utf8").split("\n");
   return lines.filter((line) => line !== "").map((line) => JSON.parse(line));
 }
@@ -41,13 +41,13 @@ describe("the log", () => {
     ["warn", ["error", "warn"]],
     ["info", ["error", "warn", "info"]],
     ["debug", ["error", "warn", "info", "debug"]],
-  ] as const)("at level %s has what is at least that", (level, messages) => {
+  ] as const)("at level %s has what is at least that", async (level, messages) => {
     const all = (["error", "warn", "info", "debug"] as const).map(entry);
-    expect(written(level, ...all).map(({ msg }) => msg)).toEqual(messages);
+    expect((await written(level, ...all)).map(({ msg }) => msg)).toEqual(messages);
   });
 
-  test("secrets that other parties repeat are left out, and texts are bounded", () => {
-    const [line] = written("info", {
+  test("secrets that other parties repeat are left out, and texts are bounded", async () => {
+    const [line] = await written("info", {
       level: "warn",
       message: "http://user:hunter2@api.example/v1 answered `Authorization: Bearer abc.def-123`",
       fields: { deep: [{ text: "nw_0123456789ab_00ff" }], long: "x".repeat(10_000) },
