@@ -7,6 +7,8 @@ process.env["NODE_COMPILE_CACHE"] ??= join(import.meta.dirname, "node_modules/.c
 
 /** These run inside workerd; everything else runs on Node. */
 const WORKERS = "test/workers/**/*.test.ts";
+/** Of a machine that is slow and loaded. */
+const PATIENCE = { testTimeout: 60_000, hookTimeout: 60_000, expect: { poll: { timeout: 30_000, interval: 20 } } };
 
 export default defineConfig({
   test: {
@@ -15,7 +17,7 @@ export default defineConfig({
     maxWorkers: "100%",
     onConsoleLog: (text) => !text.startsWith('{"level":'),
     projects: [
-      { test: { name: "node", include: ["test/**/*.test.ts"], exclude: [WORKERS], testTimeout: 20_000 } },
+      { test: { name: "node", include: ["test/**/*.test.ts"], exclude: [WORKERS], ...PATIENCE } },
       {
         plugins: [
           cloudflareTest(async () => ({
@@ -23,7 +25,7 @@ export default defineConfig({
             miniflare: { bindings: { MIGRATIONS: await readD1Migrations("migrations") } },
           })),
         ],
-        test: { name: "workers", include: [WORKERS], testTimeout: 20_000 },
+        test: { name: "workers", include: [WORKERS], ...PATIENCE },
       },
     ],
   },

@@ -3,19 +3,14 @@ import type { Kind } from "../api/model/decision.ts";
 import type { ImageGcFacts } from "../api/model/image-gc-facts.ts";
 import { knowsLess } from "../api/model/knows-less.ts";
 import { err, type Result } from "../api/model/result.ts";
-import { checkAnswer, checkId } from "./answer-check.ts";
-import { type ApiAccess, type ApiFailure, isReady, postJson } from "./api-access.ts";
+import { checkAnswer } from "./answer-check.ts";
+import { type ApiAccess, type ApiFailure, postJson } from "./api-access.ts";
+import { Backlog, nonsense, sendReport } from "./backlog.ts";
 import { type Asked, decideWith, keepNext } from "./local-client.ts";
 import type { Memory } from "./memory.ts";
 import type { Outbox, Pending } from "./outbox.ts";
 import type { DecisionAnswer, DecisionClient, Problem, ResultsReport } from "./ports.ts";
 
-/** A pass reports once on its decision, and a report that is sent again must be the same one. */
-const ONLY_REPORT = 1;
-/** Entries sent in one pass, so that a long absence does not hold up the present. */
-const DRAIN_PER_PASS = 50;
-/** How often one entry is sent to an API that has no answer to it. */
-const MOST_TRIES = 5;
 /** An API that gave no answer in time is left alone for so many times that time: decisions do not wait for it each time. */
 const REST_TIMES = 3;
 
@@ -23,6 +18,7 @@ const REST_TIMES = 3;
 export class ApiClient implements DecisionClient {
   readonly #access: ApiAccess;
   readonly #outbox: Outbox;
+  readonly #backlog: Backlog;
   readonly #memory: Memory;
   readonly #onProblem: (problem: Problem) => void;
   /** Of the last request that failed, until one does not. */
@@ -31,8 +27,6 @@ export class ApiClient implements DecisionClient {
   readonly #asked = new WeakMap<DecisionAnswer, Asked>();
   /** Kinds of which the API missed something for good: it is told what is remembered of them. */
   readonly #unrecorded = new Set<Kind>();
-  /** Of the oldest entry, in a row, without an answer. */
-  #tries = 0;
   /** Until then it is not asked. */
   #restsUntilMs = 0;
   #last: Promise<unknown> = Promise.resolve();
@@ -40,6 +34,7 @@ export class ApiClient implements DecisionClient {
   constructor(access: ApiAccess, outbox: Outbox, memory: Memory, onProblem: (problem: Problem) => void) {
     this.#access = access;
     this.#outbox = outbox;
+    this.#backlog = new Backlog(access, outbox, onProblem);
     this.#memory = memory;
     this.#onProblem = onProblem;
   }
@@ -66,7 +61,7 @@ export class ApiClient implements DecisionClient {
       const asked = this.#asked.get(answer);
       if (asked !== undefined && answer.decidedBy === "here") return this.#keep(asked, report);
       if (answer.id === null) return;
-      const sent = await this.#send(answer.id, report);
+      const sent = await sendReport(this.#access, answer.id, report);
       if (sent.ok) return;
       this.#fail(`results of ${answer.id}: ${sent.error.message}`);
       // asked again it is the same decision, and so the same record
@@ -100,7 +95,7 @@ export class ApiClient implements DecisionClient {
   async #decide(kind: Kind, snapshot: unknown, ask: object | undefined): Promise<Result<DecisionAnswer, Problem>> {
     if (performance.now() < this.#restsUntilMs)
       return this.#noted(decideWith(this.#memory, kind, snapshot, ask), kind, snapshot, ask);
-    const away = await this.#drain();
+    const away = await this.#backlog.drain();
     const isBehind = this.#outbox.size > 0 && REMEMBERING.has(kind);
     const asked = away === null && !isBehind ? await this.#askKnowing(kind, snapshot, ask) : null;
     if (asked?.ok) {
@@ -163,51 +158,6 @@ export class ApiClient implements DecisionClient {
     const reply = await postJson(this.#access, `/v1/decisions/${kind}`, body);
     if (!reply.ok) return reply;
     const answer = checkAnswer(kind, snapshot, reply.value, ask);
-    return answer.ok ? answer : this.#nonsense(kind, answer.error);
-  }
-
-  /** A decision that is not carried out. The next version of that API may answer better. */
-  #nonsense(kind: Kind, fault: string): Result<never, ApiFailure> {
-    const message = `${this.#access.url}/v1/decisions/${kind} answered what is no decision of this node: ${fault}`;
-    return err({ message, final: false });
-  }
-
-  #send(decisionId: string, report: Omit<ResultsReport, "decisionId" | "seq">): Promise<Result<unknown, ApiFailure>> {
-    const body = { ...report, decisionId, seq: ONLY_REPORT } satisfies ResultsReport;
-    return postJson(this.#access, "/v1/results", body);
-  }
-
-  /** Sends what was kept, oldest first; an entry that the API will never take is dropped and named. Answers why it is away. */
-  async #drain(): Promise<ApiFailure | null> {
-    for (let i = 0; i < DRAIN_PER_PASS; i++) {
-      const pending = this.#outbox.first();
-      if (pending === undefined) return null;
-      const sent = await this.#sendPending(pending);
-      if (!sent.ok && !sent.error.final && !(await this.#isStuck(sent.error))) return sent.error;
-      if (!sent.ok)
-        this.#onProblem({ from: "api", message: `a decision made earlier is not taken: ${sent.error.message}` });
-      this.#tries = 0;
-      this.#outbox.shift();
-    }
-    return null;
-  }
-
-  /** One entry must not keep all others back for ever, where the API is well and has no answer to this one. */
-  async #isStuck({ isStuck }: ApiFailure): Promise<boolean> {
-    this.#tries = isStuck === true ? this.#tries + 1 : 0;
-    if (this.#tries < MOST_TRIES) return false;
-    this.#tries = 0;
-    return isReady(this.#access);
-  }
-
-  async #sendPending({ kind, snapshot, ask, report }: Pending): Promise<Result<unknown, ApiFailure>> {
-    const body = ask === undefined ? { snapshot } : { snapshot, ask };
-    const reply = await postJson(this.#access, `/v1/decisions/${kind}`, body);
-    if (!reply.ok) return reply;
-    // what was decided then was carried out then: only the record's name is wanted
-    const id = checkId(reply.value);
-    if (!id.ok) return this.#nonsense(kind, id.error);
-    if (id.value === null || report === null) return id;
-    return this.#send(id.value, report);
+    return answer.ok ? answer : nonsense(this.#access, kind, answer.error);
   }
 }

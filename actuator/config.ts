@@ -1,32 +1,17 @@
 import { hostname } from "node:os";
 import * as z from "zod";
-import { parseDuration } from "../api/model/duration.ts";
-import { absolutePath, nodeName, wholeNumber } from "../api/model/fields.ts";
+import { absolutePath, nodeName } from "../api/model/fields.ts";
 import { err, ok, type Result } from "../api/model/result.ts";
-import { socketPathOf } from "./containerd/endpoint.ts";
 import { KUBELET_DIRECTORY } from "./machine/observe.ts";
 import { faultsOf, type SettingFault } from "./setting-fault.ts";
-import { parseListen } from "./status/listen.ts";
+import { duration, endpoint, file, limit, listen, seconds, socketDirectory } from "./setting-fields.ts";
 
-const seconds = (min: number) => z.number().min(min).max(86_400);
-const file = z.string().min(1).max(4096);
-const endpoint = z.string().superRefine((text, ctx) => {
-  const path = socketPathOf(text);
-  if (!path.ok) ctx.addIssue({ code: "custom", message: path.error });
-});
-const listen = z.string().superRefine((text, ctx) => {
-  const address = parseListen(text);
-  if (!address.ok) ctx.addIssue({ code: "custom", message: address.error });
-});
-/** A Go duration, as the kubelet's flag takes it. */
-const duration = z.string().transform((text, ctx) => {
-  const parsed = parseDuration(text);
-  if (parsed.ok && Number.isSafeInteger(parsed.value.millis)) return parsed.value;
-  ctx.addIssue({ code: "custom", message: parsed.ok ? "must be whole milliseconds" : parsed.error });
-  return z.NEVER;
-});
-/** Of a Go int32. */
-const limit = wholeNumber(-2147483648, 2147483647);
+/** The kubelet's own. */
+const DEVICE_DIRECTORIES = {
+  devicePluginsDirectory: "/var/lib/kubelet/device-plugins",
+  pluginsRegistryDirectory: "/var/lib/kubelet/plugins_registry",
+  podResourcesDirectory: "/var/lib/kubelet/pod-resources",
+} as const;
 
 /** Settings of the daemon; a file may hold them as YAML or JSON, and flags of the same names win over it. */
 const schema = z.strictObject({
@@ -83,6 +68,19 @@ const schema = z.strictObject({
   evictionPeriodSeconds: seconds(0.1).default(10),
   /** When a refused pod is tried again although nothing has changed. */
   retrySeconds: seconds(1).default(60),
+  /**
+   * `serve`: device plugins register here as with a kubelet, the pods that are run get their devices, and who has which is
+   * answered at pod-resources/kubelet.sock.
+   */
+  devicePlugins: z.enum(["off", "serve"]).default("off"),
+  /** kubelet.sock lies there, and beside it the sockets of plugins that register themselves. */
+  devicePluginsDirectory: socketDirectory("kubelet.sock").default(DEVICE_DIRECTORIES.devicePluginsDirectory),
+  /** Sockets of plugins that wait to be found. */
+  pluginsRegistryDirectory: absolutePath.default(DEVICE_DIRECTORIES.pluginsRegistryDirectory),
+  /** The socket of the podresources API. */
+  podResourcesDirectory: socketDirectory("kubelet.sock").default(DEVICE_DIRECTORIES.podResourcesDirectory),
+  /** How long a pod waits for a plugin that has not come (back) since the daemon started. */
+  deviceWaitSeconds: seconds(0).default(300),
   /** At a clean end pods are stopped too, those of the lowest priority first; else they go on. */
   drain: z.boolean().default(false),
   /** Status, events and metrics, read-only; `off`: nowhere. Absent: 127.0.0.1:10260 where pods are run, else nowhere. */
@@ -149,7 +147,7 @@ export function actuatorConfig(settings: Readonly<Record<string, unknown>>): Res
 
 /** Settings that are well by themselves and do not go together. */
 export function faultsTogether(settings: Readonly<Record<string, unknown>>): readonly SettingFault[] {
-  const { manifests, podsUrl, cgroupRoot, mode, pods, containers } = settings;
+  const { manifests, podsUrl, cgroupRoot, mode, pods, containers, devicePlugins } = settings;
   const faults: SettingFault[] = [];
   if (cgroupRoot === "/" && mode === "enforce") {
     const message = "`/` is the whole machine, which is only observed: name a cgroup of its own for mode enforce";
@@ -167,6 +165,11 @@ export function faultsTogether(settings: Readonly<Record<string, unknown>>): rea
     const message = "the runtime makes them where pods are run: leave `existing`, or set `pods: off`";
     faults.push({ setting: "containers", message });
   }
+  if (devicePlugins === "serve" && (pods === undefined || pods === "off")) {
+    const message = "the devices are for pods that are run here, so serve needs `pods: enforce` too";
+    faults.push({ setting: "devicePlugins", message });
+  }
+  faults.push(...sharedDirectories(settings));
   if (manifests !== undefined && podsUrl !== undefined) {
     faults.push({
       setting: "podsUrl",
@@ -174,4 +177,16 @@ export function faultsTogether(settings: Readonly<Record<string, unknown>>): rea
     });
   }
   return faults;
+}
+
+/** Two sockets of one name, or plugins of both forms, in one directory. */
+function sharedDirectories(settings: Readonly<Record<string, unknown>>): readonly SettingFault[] {
+  if (settings["devicePlugins"] !== "serve") return [];
+  const firsts = new Map<unknown, string>();
+  return Object.entries(DEVICE_DIRECTORIES).flatMap(([setting, usual]) => {
+    const directory = settings[setting] ?? usual;
+    const first = firsts.get(directory);
+    if (first === undefined) firsts.set(directory, setting);
+    return first === undefined ? [] : [{ setting, message: `is ${first} as well: each needs a directory of its own` }];
+  });
 }

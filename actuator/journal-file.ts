@@ -6,6 +6,7 @@ import { replaceText, syncDirectory, withFile, writeAll } from "./replace-text.t
 
 export interface JournalError {
   readonly code: "journal_unreadable" | "journal_unwritable" | "plan_unclosed";
+  /** The file and what the system answered; what follows from it, whoever needs the file adds. */
   readonly message: string;
   /** `ENOSPC`. */
   readonly errno?: string;
@@ -60,6 +61,6 @@ function attempt<T>(file: string, code: JournalError["code"], act: () => T): Res
   } catch (cause) {
     if (!(cause instanceof Error) || !("code" in cause)) throw cause;
     const errno = String(cause.code);
-    return err({ code, errno, message: `journal ${file}: ${errno}; nothing is changed without it` });
+    return err({ code, errno, message: `${file}: ${errno}` });
   }
 }

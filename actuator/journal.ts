@@ -49,7 +49,7 @@ export class Journal {
   /** A last line without its end was cut off by a crash and is dropped. Values of another boot are forgotten. */
   static open(file: string, bootId: string): Result<Journal, JournalError> {
     const read = readLines(file);
-    return read.ok ? ok(new Journal(file, bootId, read.value.lines, read.value.bytes)) : read;
+    return read.ok ? ok(new Journal(file, bootId, read.value.lines, read.value.bytes)) : withoutIt(read.error);
   }
 
   /** The plan that was begun and never ended, or null. */
@@ -67,7 +67,8 @@ export class Journal {
       const message = `plan ${this.#open.planId} was begun and never ended: undo it before another is begun`;
       return err({ code: "plan_unclosed", message });
     }
-    return this.#add({ type: "begin", ...plan });
+    const begun = this.#add({ type: "begin", ...plan });
+    return begun.ok ? begun : withoutIt(begun.error);
   }
 
   /** Closes the plan and keeps the values of the steps that were applied. */
@@ -82,13 +83,14 @@ export class Journal {
 
   #close(record: JournalRecord): Result<void, JournalError> {
     const added = this.#add(record);
-    if (!added.ok || this.#bytes < Math.max(COMPACT_ABOVE_BYTES, 2 * this.#compactedTo)) return added;
+    if (!added.ok) return unclosed(added.error);
+    if (this.#bytes < Math.max(COMPACT_ABOVE_BYTES, 2 * this.#compactedTo)) return added;
     const replaced = replaceFile(
       this.#file,
       [...this.#written.values()].map((value) => JSON.stringify(value)),
     );
     if (replaced.ok) this.#bytes = this.#compactedTo = replaced.value;
-    return replaced.ok ? ok(undefined) : replaced;
+    return replaced.ok ? ok(undefined) : err(named(replaced.error, "it is closed, and only not made smaller"));
   }
 
   #add(record: JournalRecord): Result<void, JournalError> {
@@ -129,6 +131,14 @@ export class Journal {
   }
 }
 
+const named = (error: JournalError, effect: string): JournalError => ({
+  ...error,
+  message: `journal ${error.message}; ${effect}`,
+});
+const withoutIt = (error: JournalError): Result<never, JournalError> =>
+  err(named(error, "nothing is changed without it"));
+const unclosed = (error: JournalError): Result<never, JournalError> =>
+  err(named(error, "the next start takes its plan for one that was cut short, and undoes it"));
 const keyOf = (path: string, file: string): string => `${path} ${file}`;
 
 /** Only what we wrote ourselves: a value that was there already has another author. */

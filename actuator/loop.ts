@@ -76,6 +76,7 @@ export async function runPass(ports: LoopPorts, settings: Settings, sequence: nu
     cgroup: { driver: driverOf(configuration.value), root: settings.cgroupMount },
     nodeName: settings.nodeName,
     sequence,
+    ...ports.readDevices?.(),
     ...(assignments === undefined ? {} : { assignments }),
   });
   const allocatable = await ports.client.decide("allocatable", snapshot);

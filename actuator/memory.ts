@@ -51,7 +51,7 @@ export class Memory {
     const kept: Kept = { next, before, atMs: time?.atMs ?? null, bootId };
     this.#kept.set(kind, kept);
     const written = replaceFile(this.#file(kind), [JSON.stringify(kept)]);
-    if (!written.ok) this.#onProblem(`what ${kind} remembers: ${written.error.message}`);
+    if (!written.ok) this.#onProblem(`${written.error.message}; what ${kind} remembers would be lost by a restart`);
   }
 
   #known(kind: Kind, snapshot: unknown): Kept | undefined {

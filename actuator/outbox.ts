@@ -1,4 +1,4 @@
-import { appendFileSync, closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { constants, existsSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { ownFolder } from "./folder.ts";
 import {
@@ -12,6 +12,7 @@ import {
   pendingOf,
   sizeOf,
 } from "./outbox-entry.ts";
+import { replaceText, syncDirectory, withFile, writeAll } from "./replace-text.ts";
 
 export type { Pending };
 export interface OutboxBounds {
@@ -95,13 +96,10 @@ export class Outbox {
       return;
     }
     this.#isBehind = true;
-    const handle = openSync(this.#file, "a", 0o600);
-    try {
-      appendFileSync(handle, `${lineOf(line)}\n`);
-      fsyncSync(handle);
-    } finally {
-      closeSync(handle);
-    }
+    const isNew = !existsSync(this.#file);
+    const append = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND;
+    withFile(this.#file, append, (fd) => writeAll(fd, `${lineOf(line)}\n`));
+    if (isNew) syncDirectory(this.#file);
     this.#isBehind = false;
   }
 
@@ -130,9 +128,7 @@ export class Outbox {
   }
 
   #rewrite(): void {
-    const next = `${this.#file}.next`;
-    writeFileSync(next, this.#entries.map((entry) => `${lineOf(entry)}\n`).join(""), { mode: 0o600, flush: true });
-    renameSync(next, this.#file);
+    replaceText(this.#file, this.#entries.map((entry) => `${lineOf(entry)}\n`).join(""));
     this.#taken = 0;
     this.#isBehind = false;
   }

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { FORGETS_AT_BOOT } from "../api/model/asks.ts";
 import type { Kind } from "../api/model/decision.ts";
 import { orderOf, type TimedSnapshot } from "../api/model/pass-time.ts";
-import { ok, type Result } from "../api/model/result.ts";
+import { err, ok, type Result } from "../api/model/result.ts";
 import { type JournalError, replaceFile } from "./journal-file.ts";
 
 /** One moment by both clocks, in one boot. */
@@ -54,7 +54,10 @@ export class PassClock {
   keep(now: Moment): Result<unknown, JournalError> {
     if (this.#isLate(now)) return ok(null);
     this.#last = now;
-    return replaceFile(this.#file, [JSON.stringify(now)]);
+    const written = replaceFile(this.#file, [JSON.stringify(now)]);
+    if (written.ok) return written;
+    const message = `${written.error.message}; a restart would not know by how much the clock is set until then`;
+    return err({ ...written.error, message });
   }
 
   /** INVARIANT: as `Memory` and the API judge its snapshot. */

@@ -4,6 +4,7 @@ import type { Hierarchy } from "./cgroupfs/hierarchy.ts";
 import type { Journal } from "./journal.ts";
 import type { MachineFacts } from "./machine/facts.ts";
 import type { StateFiles } from "./machine/state-files.ts";
+import type { SnapshotParts } from "./snapshot.ts";
 
 /** A fault of the outside world, in one line; the pass goes on with what it has. */
 export interface Problem {
@@ -96,6 +97,8 @@ export interface LoopPorts {
   /** What was left out of the configuration that was read last; absent: nobody looks. */
   readonly configurationNotices?: () => readonly Problem[];
   readonly readStateFiles: () => StateFiles;
+  /** `devices`, `devicePlugins` and `kubelet` of a snapshot; absent: no plugins are served here. */
+  readonly readDevices?: () => Pick<SnapshotParts, "devices" | "devicePlugins" | "kubelet">;
   readonly client: DecisionClient;
   /** Null where this machine has no cgroup hierarchy that could be used. */
   readonly hierarchy: Hierarchy | null;

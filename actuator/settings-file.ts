@@ -29,7 +29,7 @@ export async function readSettingsFile(file: string): Promise<Result<SettingsFil
 }
 
 /** YAML 1.1, which is what Kubernetes reads, takes `off` without quotes for false. */
-const OFF = ["pods", "garbageCollection", "statusListen"];
+const OFF = ["pods", "devicePlugins", "garbageCollection", "statusListen"];
 const withOff = (settings: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> =>
   Object.fromEntries(
     Object.entries(settings).map(([name, value]) => [name, value === false && OFF.includes(name) ? "off" : value]),

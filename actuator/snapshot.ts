@@ -27,6 +27,9 @@ export interface SnapshotParts {
   /** Of the runtime's images and containers. */
   readonly imageFileSystems?: ImageFileSystems;
   readonly devices?: readonly unknown[];
+  readonly devicePlugins?: readonly unknown[];
+  /** What a kubelet's managers know of their own life. */
+  readonly kubelet?: object;
   readonly assignments?: unknown;
 }
 
@@ -52,6 +55,8 @@ export function snapshotOf(parts: SnapshotParts): Readonly<Record<string, unknow
         : { root: machine.cgroup.root, ...cgroup, version: machine.cgroup.version },
     runtime: parts.runtime,
     devices: parts.devices,
+    devicePlugins: parts.devicePlugins,
+    kubelet: parts.kubelet,
     assignments: parts.assignments,
   };
   return Object.fromEntries(Object.entries(snapshot).filter(([, value]) => value !== undefined));

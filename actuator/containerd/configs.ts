@@ -74,6 +74,7 @@ export interface ContainerConfig {
   readonly workingDir?: string;
   readonly envs?: readonly { readonly key: string; readonly value: string }[];
   readonly mounts?: readonly AskedMount[];
+  readonly devices?: readonly AskedDevice[];
   readonly labels?: TextMap;
   readonly annotations?: TextMap;
   /** Below the sandbox's `logDirectory`. */
@@ -85,6 +86,15 @@ export interface ContainerConfig {
     readonly resources?: LinuxContainerResources;
     readonly securityContext?: ContainerSecurityContext;
   };
+  /** By their qualified names. */
+  readonly CDIDevices?: readonly { readonly name: string }[];
+}
+/** A device node of the machine. */
+export interface AskedDevice {
+  readonly containerPath: string;
+  readonly hostPath: string;
+  /** Of the cgroup: some of `r`, `w` and `m`. */
+  readonly permissions: string;
 }
 export type MountPropagation = "PROPAGATION_PRIVATE" | "PROPAGATION_HOST_TO_CONTAINER" | "PROPAGATION_BIDIRECTIONAL";
 /** Either of the machine, or of an image, which must be read only. */

@@ -1,6 +1,7 @@
 import { map, ok, type Result } from "../../api/model/result.ts";
 import type { Exec, LocalImage, PodRuntime } from "../pods/ports.ts";
 import { nullIfGone } from "./at-once.ts";
+import { cdiServed } from "./cdi.ts";
 import { type Connection, type ConnectionOptions, openConnection } from "./connection.ts";
 import type { CriMethod, CriRequest } from "./messages.ts";
 import { podLister } from "./pod-list.ts";
@@ -34,11 +35,12 @@ export function podRuntimeOver(connection: Connection): PodRuntime {
       map(await connection.call("RunPodSandbox", { config }, connection.timeoutMs), ({ podSandboxId }) => podSandboxId),
     stopSandbox: (podSandboxId) => end("StopPodSandbox", { podSandboxId }),
     removeSandbox: (podSandboxId) => end("RemovePodSandbox", { podSandboxId }),
-    createContainer: async (podSandboxId, config, sandboxConfig) =>
-      map(
-        await connection.call("CreateContainer", { podSandboxId, config, sandboxConfig }),
-        ({ containerId }) => containerId,
-      ),
+    createContainer: async (podSandboxId, config, sandboxConfig) => {
+      const served = await cdiServed(connection, config);
+      if (!served.ok) return served;
+      const created = await connection.call("CreateContainer", { podSandboxId, config, sandboxConfig });
+      return map(created, ({ containerId }) => containerId);
+    },
     startContainer: (containerId) => run("StartContainer", { containerId }),
     stopContainer: (containerId, timeout) => end("StopContainer", { containerId, timeout }, timeout * 1000),
     removeContainer: (containerId) => end("RemoveContainer", { containerId }),

@@ -35,7 +35,7 @@ export interface PreferredQuestion {
 /** One plugin at its socket. Every call has a deadline, every fault names the plugin and its resource. */
 export interface Endpoint {
   readonly options: DevicePluginOptions;
-  watch(listener: Pick<ListStreamOptions, "most" | "onList" | "onEnd">): void;
+  watch(listener: Omit<ListStreamOptions, "client" | "of">): void;
   allocate(ids: readonly string[]): Answered<Allocation>;
   /** Null: the plugin does not offer it. */
   preferred(question: PreferredQuestion): Answered<readonly string[] | null>;

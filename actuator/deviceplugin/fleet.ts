@@ -4,6 +4,7 @@ import { err, ok } from "../../api/model/result.ts";
 import type { EpochMs } from "../../api/model/units.ts";
 import { type Endpoint, openEndpoint, type PluginTimeouts } from "./endpoint.ts";
 import type { Answered, PluginFault } from "./fault.ts";
+import { LookLoad } from "./look-load.ts";
 import { afterEvent, NO_PLUGINS, type PluginEvent, type Plugins } from "./plugins.ts";
 import { Reconnects } from "./reconnects.ts";
 
@@ -33,6 +34,7 @@ export class Fleet {
   readonly #registering = new Set<{ readonly resource: string }>();
   readonly #graces = new Map<string, NodeJS.Timeout>();
   readonly #reconnects = new Reconnects((resource, path) => this.#reconnect(resource, path));
+  readonly #load = new LookLoad();
   readonly #life = new AbortController();
   #plugins = NO_PLUGINS;
   #lastGeneration = 0;
@@ -129,6 +131,7 @@ export class Fleet {
     let remarks = "";
     endpoint.watch({
       most: () => this.#roomFor(resource),
+      load: this.#load,
       onList: (list) => {
         this.#apply({ kind: "listed", resource, generation, devices: list.devices, at: this.#options.now() });
         const said = list.remarks.join("; ");

@@ -1,6 +1,7 @@
 import { type Client, getClientChannel, Metadata, type StatusObject, status } from "@grpc/grpc-js";
-import { type DeviceList, readDeviceList } from "./device-list.ts";
+import { type DeviceList, DeviceListReader } from "./device-list.ts";
 import { faultOf, nonsense, type PluginCall, type PluginFault } from "./fault.ts";
+import type { LookLoad } from "./look-load.ts";
 import { LIST_AND_WATCH } from "./protocol.ts";
 
 export interface ListStreamOptions {
@@ -8,16 +9,13 @@ export interface ListStreamOptions {
   readonly of: PluginCall;
   /** Devices that the plugin may list; looked at with each list. */
   readonly most: () => number;
+  /** Of all streams together. */
+  readonly load: LookLoad;
   readonly onList: (list: DeviceList) => void;
   /** Told once, unless it is stopped before. */
   readonly onEnd: (fault: PluginFault) => void;
 }
 
-/** Between two lists that are looked at; of those that come in between only the newest counts. */
-const CONFLATE_MS = 200;
-/** And so many times as long as the last look took, so that long lists take no larger part of the loop. */
-const REST_PER_LOOK = 50;
-const LONGEST_REST_MS = 1_000;
 /** What is read of one plugin: beyond, its own sending is held up. A list of 4,096 devices has 0.25 MB. */
 const BYTES_PER_MS = 8 * 1024;
 const BURST_BYTES = 16 * 1024 * 1024;
@@ -26,7 +24,15 @@ const BURST_BYTES = 16 * 1024 * 1024;
  * ListAndWatch, a message at a time: the next is asked for when the last is in hand, so that no queue forms here, and a
  * plugin that floods is slowed down by the stream's own window. Bytes are kept, not devices, until a list is due.
  */
-export function openListStream({ client, of, most, onList, onEnd }: ListStreamOptions): { readonly stop: () => void } {
+export function openListStream({
+  client,
+  of,
+  most,
+  load,
+  onList,
+  onEnd,
+}: ListStreamOptions): { readonly stop: () => void } {
+  const reader = new DeviceListReader(of.resource);
   let newest: Buffer | undefined;
   let last: Buffer | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -51,11 +57,11 @@ export function openListStream({ client, of, most, onList, onEnd }: ListStreamOp
     if (bytes === undefined || last?.equals(bytes) === true) return;
     const began = performance.now();
     last = bytes;
-    const list = readDeviceList(of.resource, bytes, most());
+    const list = reader.read(bytes, most());
     if (list.ok) {
       onList(list.value);
-      const now = performance.now();
-      dueAt = now + Math.max(CONFLATE_MS, Math.min((now - began) * REST_PER_LOOK, LONGEST_REST_MS));
+      const endedAt = performance.now();
+      dueAt = endedAt + load.restAfter(call, endedAt - began);
       return;
     }
     stop();

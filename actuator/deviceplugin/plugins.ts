@@ -102,11 +102,14 @@ function registered(before: PluginState | undefined, event: PluginEvent & { kind
 
 /** The list replaces the one before; the same state where it is the same list. */
 function listed(before: PluginState, devices: readonly Device[], at: EpochMs): PluginState {
-  const old = new Map(before.devices.map((device) => [device.id, device]));
+  // what is the same object at the same place is not looked at: of thousands few change
+  const isSame = (i: number): boolean => devices[i] === before.devices[i];
+  const old = new Map(before.devices.filter((_, i) => !isSame(i)).map((device) => [device.id, device]));
   const changes: HealthFlip[] = [];
   let flips = before.flips;
-  let same = before.listed && old.size === devices.length;
-  for (const device of devices) {
+  let same = before.listed && before.devices.length === devices.length;
+  for (const [i, device] of devices.entries()) {
+    if (isSame(i)) continue;
     const twin = old.get(device.id);
     old.delete(device.id);
     const to = device.health ?? HEALTHY;

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { status } from "@grpc/grpc-js";
 import { err, map, ok, type Result } from "../../api/model/result.ts";
-import { listenOn } from "../grpc/listener.ts";
+import { listenLastingly } from "../grpc/lasting-listener.ts";
 import { mendedSocket } from "../grpc/mended-socket.ts";
 import { unaryMethod } from "../grpc/unary-method.ts";
 import { type Refusal, unaryServer } from "../grpc/unary-server.ts";
@@ -23,7 +23,7 @@ export interface RegistrationOptions {
   readonly dir: string;
   /** Answers when the plugin was dialed; the error is what the plugin hears. */
   readonly register: (resource: string, socketPath: string) => Promise<Result<unknown, PluginFault>>;
-  /** Told of each request that is refused, and of connections that are no gRPC. */
+  /** Told of each request that is refused, of connections that are no gRPC, and of a kubelet.sock that was taken away. */
   readonly onFault: (fault: PluginFault) => void;
 }
 export interface RegistrationServer {
@@ -49,9 +49,10 @@ export async function openRegistration(options: RegistrationOptions): Promise<Re
     mostStreams: 8,
     sessionMegabytes: 1,
   });
-  const listening = await listenOn({
+  const listening = await listenLastingly({
     path,
     mostConnections: MOST_CONNECTIONS,
+    onFault: (message) => options.onFault({ ...refusal("", path, message), code: "SOCKET_LOST" }),
     onConnection: (socket) => {
       socket.setTimeout(IDLE_MS, () => socket.destroy());
       server.accept(mendedSocket(socket, (reason) => options.onFault(refusal("", path, reason))));

@@ -1,6 +1,8 @@
-import { type FSWatcher, lstatSync, mkdirSync, readdirSync, watch } from "node:fs";
+import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { fileIdentity, isSocketPath, socketIdentity } from "../grpc/socket-path.ts";
+import { Alarm } from "../grpc/alarm.ts";
+import { isSocketPath, socketIdentity } from "../grpc/socket-path.ts";
+import { WatchedDirectory } from "../grpc/watched-directory.ts";
 import type { Answered, PluginFault } from "./fault.ts";
 import { type Introduced, introduce } from "./introduction.ts";
 
@@ -39,15 +41,9 @@ const LONGEST_RETRY_MS = 120_000;
 export function openPluginWatcher(options: WatcherOptions): { readonly close: () => void } {
   const { dir, register, leave, onFault, rescanMs = RESCAN_MS } = options;
   const found = new Map<string, Found>();
-  let watched: { readonly identity: string; readonly watcher: FSWatcher } | undefined;
-  let timer: NodeJS.Timeout | undefined;
-  let isClosed = false;
+  const next = new Alarm(scan);
+  const watched = new WatchedDirectory(dir, () => next.in(SETTLE_MS));
 
-  const scanIn = (ms: number): void => {
-    if (isClosed) return;
-    clearTimeout(timer);
-    timer = setTimeout(scan, ms).unref();
-  };
   const ask = async (path: string, socket: Found): Promise<void> => {
     socket.isAsking = true;
     const done = await introduce({ path, register, leave, signal: socket.life.signal });
@@ -62,7 +58,7 @@ export function openPluginWatcher(options: WatcherOptions): { readonly close: ()
     onFault(done.error);
     const waitMs = Math.min(FIRST_RETRY_MS * 2 ** socket.failures++, LONGEST_RETRY_MS);
     socket.nextAt = performance.now() + waitMs;
-    scanIn(Math.min(waitMs, rescanMs));
+    next.in(Math.min(waitMs, rescanMs));
   };
   const drop = (path: string, socket: Found): void => {
     found.delete(path);
@@ -70,8 +66,9 @@ export function openPluginWatcher(options: WatcherOptions): { readonly close: ()
     if (socket.introduced !== undefined) leave(socket.introduced.resource, socket.introduced.generation);
   };
   function scan(): void {
-    scanIn(rescanMs);
-    watched = watchAgain(dir, watched, () => scanIn(SETTLE_MS));
+    next.in(rescanMs);
+    make(dir);
+    watched.renew();
     const sockets = socketsBelow(dir);
     for (const [path, socket] of found) if (sockets.get(path) !== socket.identity) drop(path, socket);
     for (const [path, identity] of sockets) {
@@ -90,31 +87,18 @@ export function openPluginWatcher(options: WatcherOptions): { readonly close: ()
   scan();
   return {
     close: () => {
-      isClosed = true;
-      clearTimeout(timer);
-      watched?.watcher.close();
+      next.stop();
+      watched.close();
       for (const { life } of found.values()) life.abort();
     },
   };
 }
 
-/** A directory that was removed and made again is another, and must be watched anew. */
-function watchAgain(
-  dir: string,
-  before: { readonly identity: string; readonly watcher: FSWatcher } | undefined,
-  onEvent: () => void,
-) {
+function make(dir: string): void {
   try {
     mkdirSync(dir, { recursive: true, mode: 0o755 });
-    const identity = fileIdentity(lstatSync(dir, { bigint: true }));
-    if (before?.identity === identity) return before;
-    before?.watcher.close();
-    const watcher = watch(dir, { persistent: false }, onEvent);
-    watcher.on("error", () => watcher.close());
-    return { identity, watcher };
   } catch {
-    // the slow look goes on without it
-    return undefined;
+    // nothing is found there until it can be made
   }
 }
 

@@ -26,6 +26,8 @@ const MOST_ROUNDS = 64;
 const LONGEST_MESSAGE = 4096;
 const TOLD_TO_STOP = "not tried: the pass was told to stop";
 const NOT_WRITTEN = "not tried: the journal cannot be written";
+/** What a disk answers that takes no more. */
+const FULL: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT"]);
 
 /** Asks, carries out, asks again with what came of it, until nothing is left to do. Never throws for what the world does. */
 export const collect = (ports: GcPorts, order: Order): Promise<CollectionReport> => new Pass(ports, order).run();
@@ -167,11 +169,14 @@ class Pass {
     if (journal === null) throw new Error("a collection without a journal removes nothing");
     const written = write(journal);
     if (written.ok) return true;
-    const { message } = written.error;
+    const isFull = FULL.has(written.error.errno ?? "");
+    const effect = isFull
+      ? "a collection goes on, since it makes room; a crash in it would lose which removals ended"
+      : "nothing more is removed";
+    const message = `${written.error.message}; ${effect}`;
     if (!this.#problems.some((known) => known.message === message)) this.#problems.push({ from: "journal", message });
-    if (/\b(?:ENOSPC|EDQUOT)\b/.test(message)) return true;
-    this.#isEnded = true;
-    return false;
+    this.#isEnded ||= !isFull;
+    return isFull;
   }
 
   #report(answer: DecisionAnswer | null): CollectionReport {

@@ -21,7 +21,8 @@ export interface Settled {
 export async function settleCutShort(ports: GcPorts): Promise<Result<Settled | null, Problem>> {
   const { journal, client } = ports;
   const found = journal === null ? ok(null) : journal.unclosed();
-  if (!found.ok) return err({ from: "journal", message: found.error.message });
+  if (!found.ok)
+    return err({ from: "journal", message: `${found.error.message}; nothing is removed until it can be read` });
   const pass = found.value;
   if (pass === null) return ok(null);
   const looked = await lookAfter(pass, ports);
@@ -33,7 +34,8 @@ export async function settleCutShort(ports: GcPorts): Promise<Result<Settled | n
   // what will never be taken would keep everything from being collected
   if (answer.ok) await client.settle(answer.value);
   const closed = journal?.close();
-  if (closed?.ok === false) return err({ from: "journal", message: closed.error.message });
+  if (closed?.ok === false)
+    return err({ from: "journal", message: `${closed.error.message}; nothing is removed until it can be written` });
   return answer.ok ? ok({ kind, done, left, answer: answer.value }) : answer;
 }
 

@@ -20,12 +20,20 @@ export interface Listener {
   /** Ends the connections too. The file goes at once, unless another process has put its own there. */
   close(): Promise<void>;
 }
+export interface BoundListener extends Listener {
+  /** Whether its socket is still the one at its path. */
+  stands(): boolean;
+}
 
 /**
  * Listens on a unix socket, its owner's only, in a directory that is made if it is not there. What a process that is gone
  * left is replaced. The error is a sentence: somebody answers there, it is no socket, or what the system says.
  */
-export async function listenOn({ path, mostConnections, onConnection }: Listening): Promise<Result<Listener, string>> {
+export async function listenOn({
+  path,
+  mostConnections,
+  onConnection,
+}: Listening): Promise<Result<BoundListener, string>> {
   const open = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     open.add(socket.on("error", () => undefined).on("close", () => open.delete(socket)));
@@ -41,13 +49,14 @@ export async function listenOn({ path, mostConnections, onConnection }: Listenin
     return err(`${path}: ${(error as Error).message}`);
   }
   const own = socketIdentity(path);
+  const stands = (): boolean => own !== undefined && socketIdentity(path) === own;
   const close = (): Promise<void> =>
     new Promise((done) => {
       server.close(() => done());
       for (const socket of open) socket.destroy();
-      if (own !== undefined && socketIdentity(path) === own) rmSync(path, { force: true });
+      if (stands()) rmSync(path, { force: true });
     });
-  return ok({ path, close });
+  return ok({ path, close, stands });
 }
 
 /**

@@ -4,6 +4,7 @@ import { isSidecar, type Pod, podNamespace, podUid } from "../../api/model/pod.t
 import { err, ok, type Result } from "../../api/model/result.ts";
 import type {
   AllocatableResourcesResponse,
+  AlphaListPodResourcesResponse,
   ContainerDevices,
   ContainerMemory,
   ContainerResources,
@@ -31,7 +32,22 @@ const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 const uidOf = (pod: Pod): string => podUid(pod) ?? "";
 
 /**
- * The same of one pod; of two of one name the later of the list. The error is the kubelet's text.
+ * As v1alpha1 has it: of all pods that the node knows, the own containers and their devices, without topology. One that
+ * has ended holds nothing. kubelet 1.36: v1alpha1PodResourcesServer.List.
+ */
+export const alphaPodResources = (source: PodResourcesSource): AlphaListPodResourcesResponse => ({
+  podResources: source.pods.toSorted(byName).map((pod) => ({
+    name: pod.metadata.name,
+    namespace: podNamespace(pod),
+    containers: pod.spec.containers.map(({ name }) => ({
+      name,
+      devices: devicesOf(source, uidOf(pod), name).map(({ resourceName, deviceIds }) => ({ resourceName, deviceIds })),
+    })),
+  })),
+});
+
+/**
+ * What one active pod holds; of two of one name the later of the list. The error is the kubelet's text.
  * kubelet 1.36: v1PodResourcesServer.Get.
  */
 export function podResourcesOf(
@@ -50,7 +66,7 @@ export const allocatableResources = ({ allocatable }: PodResourcesSource): Alloc
     .flatMap(({ resource, devices }) =>
       devices
         .toSorted((a, b) => naturalOrder(a.id, b.id))
-        .flatMap(({ id, numaNodes }) => rowsOf(resource, id, numaNodes.toSorted(ascending))),
+        .flatMap(({ id, numaNodes }) => rowsOf(resource, id, numaNodes?.toSorted(ascending))),
     ),
   cpuIds: [...allocatable.cpus].sort(ascending),
   memory: allocatable.memory.map(memoryOf),
@@ -70,13 +86,15 @@ function resourcesOf(source: PodResourcesSource, pod: Pod): PodResources {
 /** kubelet 1.36: getContainerResources. */
 const containerOf = (source: PodResourcesSource, podUid: string, name: string): ContainerResources => ({
   name,
-  devices: source
-    .devices(podUid, name)
-    .toSorted((a, b) => compare(a.resource, b.resource))
-    .flatMap(heldRows),
+  devices: devicesOf(source, podUid, name),
   cpuIds: [...source.cpus(podUid, name)].sort(ascending),
   memory: source.memory(podUid, name).map(memoryOf),
 });
+const devicesOf = (source: PodResourcesSource, podUid: string, name: string): readonly ContainerDevices[] =>
+  source
+    .devices(podUid, name)
+    .toSorted((a, b) => compare(a.resource, b.resource))
+    .flatMap(heldRows);
 const ascending = (a: number, b: number): number => a - b;
 
 /** Device by device. kubelet 1.36: getContainerDevices. */
@@ -90,14 +108,24 @@ function heldRows({ resource, perNuma }: HeldDevices): readonly ContainerDevices
     }
   }
   const ids = [...nodesOf.keys()].sort(naturalOrder);
-  return ids.flatMap((id) => rowsOf(resource, id, nodesOf.get(id) as number[]));
+  return ids.flatMap((id) => {
+    const nodes = nodesOf.get(id) ?? [];
+    return rowsOf(resource, id, nodes.length === 0 ? undefined : nodes);
+  });
 }
 
-/** A row for each node that the device is on; none is known: one without. kubelet 1.36: containerDevicesFromResourceDeviceInstances. */
-const rowsOf = (resourceName: string, id: string, nodes: readonly number[]): readonly ContainerDevices[] =>
-  nodes.length === 0
-    ? [{ resourceName, deviceIds: [id] }]
-    : nodes.map((node) => ({ resourceName, deviceIds: [id], topology: topologyOf([node]) }));
+/**
+ * A row for each node that the device is on; nothing is told of where it is: one without; it is told, and is nowhere:
+ * none. kubelet 1.36: containerDevicesFromResourceDeviceInstances.
+ */
+const rowsOf = (
+  resourceName: string,
+  id: string,
+  nodes: readonly number[] | undefined,
+): readonly ContainerDevices[] =>
+  nodes?.map((node) => ({ resourceName, deviceIds: [id], topology: topologyOf([node]) })) ?? [
+    { resourceName, deviceIds: [id] },
+  ];
 
 /** kubelet 1.36: containerMemoryFromBlock. */
 const memoryOf = ({ type, size, numaAffinity }: Block): ContainerMemory => ({

@@ -1,4 +1,4 @@
-/** The messages of podresources.proto as proto-loader takes them. */
+/** The messages of podresources.proto, and of the one before it, as proto-loader takes them. */
 
 export interface TopologyInfo {
   readonly nodes: readonly { readonly ID: number }[];
@@ -43,4 +43,16 @@ export interface GetPodResourcesRequest {
 }
 export interface GetPodResourcesResponse {
   readonly podResources: PodResources;
+}
+
+/** v1alpha1.ListPodResourcesResponse. */
+export interface AlphaListPodResourcesResponse {
+  readonly podResources: readonly {
+    readonly name: string;
+    readonly namespace: string;
+    readonly containers: readonly {
+      readonly name: string;
+      readonly devices: readonly Pick<ContainerDevices, "resourceName" | "deviceIds">[];
+    }[];
+  }[];
 }

@@ -1,4 +1,3 @@
-import { isActive } from "../../api/decide/admission/counted-pods.ts";
 import type { CpuPolicy } from "../../api/decide/cpus/policy.ts";
 import { minus, NO_CPUS } from "../../api/decide/cpus/sets.ts";
 import { deviceState } from "../../api/decide/devices/device-state.ts";
@@ -6,24 +5,31 @@ import type { Inventories, Inventory } from "../../api/decide/devices/inventory.
 import type { ManagedNode } from "../../api/decide/managers/node.ts";
 import { withUid } from "../../api/decide/managers/pods.ts";
 import type { Block, MemoryState } from "../../api/decide/memory/state.ts";
+import { podUid } from "../../api/model/pod.ts";
 import type { PodResourcesSource } from "./source.ts";
 
 /** The parts of a `ManagedNode` that are told. */
 export type ToldNode = Pick<
   ManagedNode,
-  "snapshot" | "cpuPolicy" | "cpuState" | "memory" | "inventories" | "checkpoint"
+  "snapshot" | "active" | "cpuPolicy" | "cpuState" | "memory" | "inventories" | "checkpoint"
 >;
 
 /** What the core's managers know of a node, as the podresources API tells it. */
 export function sourceOf(node: ToldNode): PodResourcesSource {
-  const { snapshot, cpuPolicy, cpuState, memory, inventories } = node;
+  const { snapshot, active, cpuPolicy, cpuState, memory, inventories } = node;
   const held = deviceState(inventories, node.checkpoint).pods;
+  // kubelet 1.36: UpdateAllocatedDevices, which comes before every list
+  const isPurged = snapshot.kubelet?.sourcesReady ?? true;
+  const activeUids = new Set(active.map((pod) => podUid(pod) ?? ""));
   return {
-    activePods: (snapshot.pods ?? []).filter(isActive).map(withUid),
-    devices: (podUid, container) =>
-      Array.from(held.get(podUid)?.get(container) ?? [], ([resource, { perNuma }]) => ({ resource, perNuma })),
-    cpus: (podUid, container) => cpuState.assignments.get(podUid)?.get(container) ?? NO_CPUS,
-    memory: (podUid, container) => memory.state.entries.get(podUid)?.get(container) ?? [],
+    pods: (snapshot.pods ?? []).map(withUid),
+    activePods: active,
+    devices: (uid, container) => {
+      if (isPurged && !activeUids.has(uid)) return [];
+      return Array.from(held.get(uid)?.get(container) ?? [], ([resource, { perNuma }]) => ({ resource, perNuma }));
+    },
+    cpus: (uid, container) => cpuState.assignments.get(uid)?.get(container) ?? NO_CPUS,
+    memory: (uid, container) => memory.state.entries.get(uid)?.get(container) ?? [],
     allocatable: {
       devices: allocatableDevices(inventories),
       cpus: allocatableCpus(cpuPolicy),
@@ -32,13 +38,13 @@ export function sourceOf(node: ToldNode): PodResourcesSource {
   };
 }
 
-/** An empty topology says no more than none: plugins post either, and what was read drops one. kubelet 1.36: GetAllocatableDevices. */
+/** kubelet 1.36: GetAllocatableDevices. */
 const allocatableDevices = (inventories: Inventories) =>
   Array.from(inventories.values(), (inventory: Inventory) => ({
     resource: inventory.resource,
     devices: [...inventory.devices.values()]
       .filter(({ id }) => inventory.healthy.has(id))
-      .map(({ id, numaNodes = [] }) => ({ id, numaNodes })),
+      .map(({ id, numaNodes }) => ({ id, numaNodes })),
   }));
 
 /** The policy `none` gives no CPU to one container alone. kubelet 1.36: GetAllocatableCPUs. */

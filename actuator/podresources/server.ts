@@ -3,11 +3,12 @@ import { performance } from "node:perf_hooks";
 import { type MethodDefinition, status } from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
 import { err, ok, type Result } from "../../api/model/result.ts";
-import { type Listener, listenOn } from "../grpc/listener.ts";
+import { listenLastingly } from "../grpc/lasting-listener.ts";
+import type { Listener } from "../grpc/listener.ts";
 import { mendedSocket } from "../grpc/mended-socket.ts";
 import { unaryMethod } from "../grpc/unary-method.ts";
 import { type Refusal, type UnaryHandler, unaryServer } from "../grpc/unary-server.ts";
-import { allocatableResources, podResources, podResourcesOf } from "./answers.ts";
+import { allocatableResources, alphaPodResources, podResources, podResourcesOf } from "./answers.ts";
 import type { GetPodResourcesRequest } from "./messages.ts";
 import { rateLimit } from "./rate-limit.ts";
 import type { PodResourcesSource } from "./source.ts";
@@ -18,7 +19,6 @@ export const POD_RESOURCES_DIRECTORY = "/var/lib/kubelet/pod-resources";
 const SOCKET = "kubelet.sock";
 /** Exporters hold one or two each. */
 const MOST_CONNECTIONS = 256;
-const SERVICE = "v1.PodResourcesLister";
 const LIMITS = {
   // two names
   mostMessageBytes: 16 * 1024,
@@ -27,23 +27,27 @@ const LIMITS = {
   sessionMegabytes: 64,
 };
 
-export type PodResourcesMethod = "List" | "GetAllocatableResources" | "Get";
+/** Of v1, and the one of v1alpha1. */
+export type PodResourcesMethod = "List" | "GetAllocatableResources" | "Get" | "v1alpha1.List";
 export interface PodResourcesServing {
   readonly directory?: string;
   /** Of this moment; the error: why it is not known (yet). What comes again is not made into an answer again. */
   readonly source: () => Result<PodResourcesSource, string>;
   /** Told of each call, with gRPC's code by name. */
   readonly onCall?: (method: PodResourcesMethod, code: string) => void;
+  /** Told, as a sentence, of a socket that was taken away while it was served. */
+  readonly onFault?: (message: string) => void;
 }
 type Answer = (source: PodResourcesSource, request: object) => Result<object, Refusal>;
 
 /**
- * Serves the podresources API v1 on `kubelet.sock`. The error is a sentence: the socket cannot be had.
+ * Serves the podresources API, v1 and what was before it, on `kubelet.sock`. The error is a sentence: the socket cannot be had.
  * kubelet 1.36: ListenAndServePodResources.
  */
 export function servePodResources(serving: PodResourcesServing): Promise<Result<Listener, string>> {
   const server = unaryServer({ handlers: handlers(serving), ...LIMITS });
-  return listenOn({
+  return listenLastingly({
+    onFault: serving.onFault ?? (() => undefined),
     path: join(serving.directory ?? POD_RESOURCES_DIRECTORY, SOCKET),
     mostConnections: MOST_CONNECTIONS,
     onConnection: (socket) => server.accept(mendedSocket(socket)),
@@ -52,9 +56,7 @@ export function servePodResources(serving: PodResourcesServing): Promise<Result<
 
 function handlers({ source, onCall }: PodResourcesServing): Readonly<Record<string, UnaryHandler>> {
   const isAllowed = rateLimit(() => performance.now());
-  const methods = definitions();
-  const unary = (method: PodResourcesMethod, answer: Answer) => {
-    const definition = methods[method] as MethodDefinition<object, object>;
+  const unary = (method: PodResourcesMethod, definition: Definition, answer: Answer) => {
     const responseSerialize = once(definition.responseSerialize);
     const handler = unaryMethod({ ...definition, responseSerialize }, (request) => {
       const answered = isAllowed() ? asked(source(), request, answer) : err(TOO_MANY);
@@ -63,12 +65,16 @@ function handlers({ source, onCall }: PodResourcesServing): Readonly<Record<stri
     });
     return [definition.path, handler] as const;
   };
+  const v1 = definitions("podresources.proto", "v1.PodResourcesLister");
+  const alpha = definitions("podresources-v1alpha1.proto", "v1alpha1.PodResourcesLister");
   const listed = once(podResources);
+  const alphaListed = once(alphaPodResources);
   const allocatable = once(allocatableResources);
   return Object.fromEntries([
-    unary("List", (now) => ok(listed(now))),
-    unary("GetAllocatableResources", (now) => ok(allocatable(now))),
-    unary("Get", (now, request) => {
+    unary("v1alpha1.List", alpha("List"), (now) => ok(alphaListed(now))),
+    unary("List", v1("List"), (now) => ok(listed(now))),
+    unary("GetAllocatableResources", v1("GetAllocatableResources"), (now) => ok(allocatable(now))),
+    unary("Get", v1("Get"), (now, request) => {
       const found = podResourcesOf(now, request as GetPodResourcesRequest);
       return found.ok ? found : err({ code: status.UNKNOWN, message: found.error });
     }),
@@ -90,7 +96,9 @@ function once<K extends object, V>(make: (key: K) => V): (key: K) => V {
   };
 }
 
-function definitions(): Readonly<Record<string, MethodDefinition<object, object>>> {
-  const loaded = loadSync(join(import.meta.dirname, "podresources.proto"), { longs: String, defaults: true });
-  return loaded[SERVICE] as unknown as Readonly<Record<string, MethodDefinition<object, object>>>;
+type Definition = MethodDefinition<object, object>;
+
+function definitions(file: string, service: string): (method: string) => Definition {
+  const loaded = loadSync(join(import.meta.dirname, file), { longs: String, defaults: true })[service];
+  return (method) => (loaded as unknown as Readonly<Record<string, Definition>>)[method] as Definition;
 }

@@ -10,8 +10,8 @@ export interface HeldDevices {
 /** What may be given out of one resource. */
 export interface AllocatableDevices {
   readonly resource: string;
-  /** `numaNodes` empty: nothing is known of where it is. */
-  readonly devices: readonly { readonly id: string; readonly numaNodes: readonly number[] }[];
+  /** `numaNodes` absent: its plugin does not say where it is; empty: it says so, and names no node. */
+  readonly devices: readonly { readonly id: string; readonly numaNodes?: readonly number[] | undefined }[];
 }
 
 /**
@@ -19,6 +19,8 @@ export interface AllocatableDevices {
  * DevicesProvider, CPUsProvider, MemoryProvider.
  */
 export interface PodResourcesSource {
+  /** All that the node knows, each with its uid: ended and refused ones too. kubelet 1.36: podManager.GetPods. */
+  readonly pods: readonly Pod[];
   /** Those that are active, each with its uid; a pod that was refused is none. kubelet 1.36: GetActivePods. */
   readonly activePods: readonly Pod[];
   devices(podUid: string, container: string): readonly HeldDevices[];

@@ -3,6 +3,7 @@ import { containerResources } from "../lifecycle/config/container-resources.ts";
 import { runPass } from "../loop.ts";
 import type { Problem } from "../ports.ts";
 import { type CgroupView, cgroupView } from "./cgroup-view.ts";
+import { Identities } from "./identities.ts";
 import type { ManagerPorts, ManagerSettings } from "./manager-ports.ts";
 import { isPassDue, type LastPass, passKey } from "./pass-due.ts";
 import { podsOfPass } from "./pass-pods.ts";
@@ -13,8 +14,7 @@ export class CgroupPasses {
   readonly #ports: ManagerPorts;
   readonly #settings: ManagerSettings;
   readonly #set: PodSet;
-  readonly #versions = new WeakMap<object, number>();
-  #nextVersion = 1;
+  readonly #versions = new Identities();
   #last: LastPass | null = null;
   /** What pods may have of this node, as it was last decided; null: not yet. */
   allocatable: QuantityList | null = null;
@@ -43,7 +43,7 @@ export class CgroupPasses {
     const living = this.#set.living();
     const atMs = this.#ports.clock.nowMs();
     const forms = new Map(living.map((known) => [known.uid, this.formOf(known)] as const));
-    const key = passKey(living, ({ uid }) => this.#versionOf(forms.get(uid) as object));
+    const key = passKey(living, ({ uid }) => this.#versions.of(forms.get(uid)));
     const filesVersion = this.#ports.files.version;
     const { intervalMs } = this.#settings;
     // without the runtime's word nobody knows which cgroups are in use
@@ -72,7 +72,7 @@ export class CgroupPasses {
   }
 
   #loopPorts(living: readonly KnownPod[], forms: ReadonlyMap<string, object>, atMs: number) {
-    const { observeMachine, readConfiguration, client, hierarchy, journal, files } = this.#ports;
+    const { observeMachine, readConfiguration, client, hierarchy, journal, files, devices } = this.#ports;
     const pods = podsOfPass(this.#set.objects(living, atMs, forms));
     return {
       observeMachine,
@@ -82,6 +82,7 @@ export class CgroupPasses {
       journal,
       readPods: async () => ({ pods, whole: true, problems: [], notices: [] }),
       readStateFiles: () => files.read(),
+      ...(devices === undefined ? {} : { readDevices: () => devices.parts() }),
     };
   }
   #passSettings() {
@@ -114,12 +115,5 @@ export class CgroupPasses {
       return [{ from: "runtime" as const, message }];
     });
     return (await Promise.all(told)).flat();
-  }
-
-  #versionOf(pod: object): number {
-    const known = this.#versions.get(pod);
-    if (known !== undefined) return known;
-    this.#versions.set(pod, this.#nextVersion);
-    return this.#nextVersion++;
   }
 }

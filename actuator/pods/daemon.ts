@@ -14,6 +14,7 @@ import { drained } from "./drain.ts";
 import type { TurnView } from "./manager.ts";
 import { nodeView } from "./node-view.ts";
 import { type OpenPods, openPods, type PodsShared } from "./open-pods.ts";
+import { nameIn } from "./pod-set.ts";
 
 export interface PodsDaemonOptions {
   readonly config: ActuatorConfig;
@@ -80,7 +81,7 @@ export class PodsDaemon {
 
   status(): NodeStatus {
     const { config } = this.#options;
-    const { manager, stats, version, faults } = this.#pods;
+    const { manager, stats, version, devices, faults } = this.#pods;
     return nodeView({
       nowMs: Date.now(),
       nodeName: config.nodeName,
@@ -89,6 +90,7 @@ export class PodsDaemon {
       turn: this.#turn,
       pass: this.#pass,
       usages: stats.usages,
+      devices: devices?.rows((uid) => nameIn(manager.set, uid)),
       problems: [...faults(), ...(this.#view?.problems ?? []), ...(this.#view?.notices ?? [])],
       refused: this.#view?.refused ?? [],
       events: this.#ring.list(),

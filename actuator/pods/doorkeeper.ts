@@ -1,37 +1,42 @@
 import type { QuantityList } from "../../api/model/decision.ts";
-import type { Victim } from "../../api/model/preemption.ts";
 import type { RunnablePod } from "../lifecycle/pod.ts";
-import type { PodEnd } from "../lifecycle/pod-end.ts";
 import type { DecisionAnswer, Problem } from "../ports.ts";
 import { type Admitted, admit } from "./admit.ts";
+import { ASKS_PLUGIN, DeviceEntrance } from "./device-entrance.ts";
+import type { DeviceFault } from "./devices/port.ts";
 import { admitted, FORMER_VERSION, formerOf, inTurn, refused, WAITS_FOR_VICTIMS } from "./entrance.ts";
+import { keepNext } from "./keep-next.ts";
 import type { ManagerPorts, ManagerSettings } from "./manager-ports.ts";
 import { NodeLook } from "./node-look.ts";
 import { PodEvents } from "./pod-events.ts";
 import type { KnownPod, PodSet } from "./pod-set.ts";
-
-/** kubelet 1.36: evictPodsToFreeRequests. */
-const PREEMPTED = { reason: "Preempting", message: "Preempted in order to admit critical pod" };
+import { Preempter } from "./preempter.ts";
+import { TakeBack } from "./take-back.ts";
+import { Tries } from "./tries.ts";
 
 /** Lets pods in, one at a time, and tries those again that were refused: the kubelet fails them for good. */
 export class Doorkeeper {
   readonly #ports: ManagerPorts;
-  readonly #settings: ManagerSettings;
   readonly #set: PodSet;
   /** The node, as whoever asks about its pods sees it. */
   readonly look: NodeLook;
+  readonly #takeBack: TakeBack;
+  readonly #devices: DeviceEntrance;
   #room = 0;
-  readonly #tried = new Map<string, { readonly room: number; readonly atMs: number }>();
+  readonly #tries: Tries;
+  /** Who ends those that make room. */
+  readonly preempter: Preempter;
   /** The daemon is on its way out. */
   isClosed = false;
-  /** Who ends a pod: the manager. Answers what keeps it from being noted. */
-  onEnd: (uid: string, end: PodEnd) => void = () => {};
 
   constructor(ports: ManagerPorts, settings: ManagerSettings, set: PodSet, allocatable: () => QuantityList | null) {
     this.#ports = ports;
-    this.#settings = settings;
     this.#set = set;
     this.look = new NodeLook(ports, settings, set, allocatable);
+    this.preempter = new Preempter(ports, set);
+    this.#tries = new Tries(ports, settings);
+    this.#takeBack = new TakeBack(ports, set, this.look);
+    this.#devices = new DeviceEntrance(ports.devices, ports.client);
   }
 
   roomMade(): void {
@@ -47,15 +52,17 @@ export class Doorkeeper {
     if (this.#set.seen === null || this.isClosed || this.look.allocatable() === null) return [];
     const strange = this.whyShut();
     if (strange !== null) return [strange];
-    const problems: Problem[] = await this.#takeBack(sequence);
+    const problems: Problem[] = await this.#takeBack.run(this.#room, sequence);
     const waiting = inTurn([...this.#set.all()].filter(({ record }) => record.state === "waits"));
     for (const known of waiting) {
       const kept = this.#isKept(known);
       if (kept !== null) {
-        this.#refuse(known, kept.reason, kept.message, false);
+        if (kept.isTold && !this.#tries.isDue(known, this.#room)) continue;
+        this.#refuse(known, kept.reason, kept.message, kept.isTold);
+        if (kept.isTold) this.#tries.note(known.uid, this.#room);
         continue;
       }
-      if (!this.#isDue(known)) {
+      if (!this.#tries.isDue(known, this.#room)) {
         // what is freed for a critical pod is not given to another one
         if (known.record.refusal?.reason === WAITS_FOR_VICTIMS) break;
         continue;
@@ -76,42 +83,29 @@ export class Doorkeeper {
 
   /** A pod that waits is asked for in another form. */
   change({ uid, record }: KnownPod, pod: RunnablePod): void {
-    this.#tried.delete(uid);
+    this.#tries.forget(uid);
     this.#set.records.note(uid, { ...record, pod: pod.object });
   }
 
-  /** CPUs, memory and devices of pods that have left go back before anybody else is asked about. */
-  #takenBackAt = -1;
-  async #takeBack(sequence: number): Promise<Problem[]> {
-    if (this.#takenBackAt === this.#room || this.#ports.files.read().assignments === undefined) return [];
-    const snapshot = await this.look.snapshot(this.#set.living(), sequence);
-    if (!snapshot.ok) return [snapshot.error];
-    const answer = await this.#ports.client.decide("cpus", snapshot.value);
-    if (!answer.ok) return [answer.error];
-    const kept = this.#ports.files.keep(answer.value.next);
-    if (!kept.ok) return [{ from: "state-files", message: kept.error }];
-    this.#takenBackAt = this.#room;
-    return [];
-  }
-
   /** Why a pod is not even asked about; null: it may be. */
-  #isKept(known: KnownPod): { readonly reason: string; readonly message: string } | null {
+  #isKept(known: KnownPod): (DeviceFault & { readonly isTold: boolean }) | null {
     const former = formerOf(known, this.#set.living());
-    if (former === null) return null;
-    return { reason: FORMER_VERSION, message: `waits for the end of its former version, ${former.uid}` };
-  }
-
-  #isDue({ uid }: KnownPod): boolean {
-    const tried = this.#tried.get(uid);
-    if (tried === undefined || tried.room !== this.#room) return true;
-    return this.#ports.clock.monotonicMs() - tried.atMs >= this.#settings.retryMs;
+    if (former === null) return this.#devices.whyWaits(known.pod);
+    const message = `waits for the end of its former version, ${former.uid}`;
+    return { reason: FORMER_VERSION, message, isTold: false };
   }
 
   /** Answers what kept it from being asked. */
   async #try(known: KnownPod, sequence: number): Promise<Problem | null> {
-    const snapshot = await this.look.snapshot(this.#set.living(), sequence);
+    const snapshot = await this.look.snapshot(this.#set.living(), sequence, known.uid);
     if (!snapshot.ok) return snapshot.error;
-    this.#tried.set(known.uid, { room: this.#room, atMs: this.#ports.clock.monotonicMs() });
+    const asks = await this.#devices.asks(known.pod, snapshot.value);
+    if (!asks.ok) return asks.error;
+    this.#tries.note(known.uid, this.#room);
+    if (asks.value) {
+      this.#refuse(known, ASKS_PLUGIN.reason, ASKS_PLUGIN.message, false);
+      return null;
+    }
     const asked = await admit(this.#ports.client, snapshot.value, known.pod);
     if (!asked.ok) return asked.error;
     return this.#carryOut(known, asked.value);
@@ -125,7 +119,7 @@ export class Doorkeeper {
       return null;
     }
     if (asked.kind === "after") {
-      const names = this.preemptAll(asked.victims, asked.answer.id);
+      const names = this.preempter.preemptAll(asked.victims, asked.answer.id);
       const message = `comes in once ${names} ended`;
       this.#refuse(known, WAITS_FOR_VICTIMS, message, false);
       await this.report(asked.answer, known, "admit", "skipped", message);
@@ -139,10 +133,23 @@ export class Doorkeeper {
 
   /** Answers what keeps it from being noted. */
   #letIn({ uid, record }: KnownPod, next: unknown): Problem | null {
-    const kept = this.#ports.files.keep(next);
+    const kept = keepNext(this.#ports, next);
     if (!kept.ok) return { from: "state-files", message: kept.error };
+    this.#devices.forget(uid);
     const put = this.#set.records.put(uid, admitted(record, this.#ports.clock.nowMs()));
     return put.ok ? null : { from: "pods", message: put.error };
+  }
+
+  /**
+   * A pod that was let in, and of which nothing runs, did not get its devices: it holds nothing any more, and is asked about
+   * again as one that was refused.
+   */
+  sendBack(uid: string, { reason, message }: DeviceFault): void {
+    const known = this.#set.get(uid);
+    if (known === null || known.record.state !== "lives") return;
+    this.#refuse(known, reason, message, true);
+    this.roomMade();
+    this.#tries.note(uid, this.#room, true);
   }
 
   #refuse(known: KnownPod, reason: string, message: string, isTold: boolean): void {
@@ -153,21 +160,6 @@ export class Doorkeeper {
     this.#set.records.note(uid, now);
     if (isTold && record.refusal?.reason !== reason) this.#ports.counters?.refused(reason);
     if (isNew && isTold) this.#eventsOf(pod).warning(reason, message);
-  }
-
-  /** Ends them all. Answers their names. */
-  preemptAll(victims: readonly Victim[], decisionId: string | null): string {
-    for (const victim of victims) this.#preempt(victim, decisionId);
-    return victims.map(({ namespace, name }) => `${namespace}/${name}`).join(", ");
-  }
-
-  #preempt({ uid }: Victim, decisionId: string | null): void {
-    const victim = this.#set.get(uid);
-    if (victim === null || victim.record.state !== "lives") return;
-    this.#eventsOf(victim.pod).warning(PREEMPTED.reason, PREEMPTED.message);
-    const sinceMs = this.#ports.clock.nowMs();
-    this.onEnd(uid, { cause: "preempted", ...PREEMPTED, sinceMs, graceSeconds: null, decisionId });
-    this.#ports.counters?.preempted();
   }
 
   async report(

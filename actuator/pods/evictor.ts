@@ -138,7 +138,7 @@ export class Evictor {
       decisionId,
       ...own,
     } as const;
-    this.#door.onEnd(pod.uid, end);
+    this.#door.preempter.onEnd(pod.uid, end);
     counters?.evicted(signal);
     const killMs = Math.max(LEAST_KILL_MS, (graceSeconds + Math.trunc(graceSeconds / 2)) * 1000);
     return [{ uid: pod.uid, sinceMs: clock.monotonicMs(), killMs, isTold: false }];

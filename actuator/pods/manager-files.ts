@@ -25,7 +25,7 @@ export class ManagerFiles {
     this.#files = readStateFiles(directory);
   }
 
-  /** Grows with each change. */
+  /** Grows with each change of who has which CPUs and memory, of which cgroups are made. */
   get version(): number {
     return this.#version;
   }
@@ -65,7 +65,7 @@ export class ManagerFiles {
     } catch (e) {
       return err(`state files in ${this.directory}: ${(e as Error).message}`);
     }
-    this.#version++;
+    if (changed.some(([name]) => name !== "kubelet_internal_checkpoint")) this.#version++;
     this.#files = { assignments: { ...known, ...Object.fromEntries(changed) }, missing: [] };
     return ok(true);
   }

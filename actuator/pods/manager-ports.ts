@@ -8,6 +8,7 @@ import type { PassClock } from "../pass-clock.ts";
 import type { DecisionClient, LoopPorts, Problem } from "../ports.ts";
 import type { Counters } from "../status/counters.ts";
 import type { PodClock } from "./clock.ts";
+import type { DeviceDesk } from "./devices/port.ts";
 import type { ManagerFiles } from "./manager-files.ts";
 import type { CompleteContainer } from "./pod-set.ts";
 import type { OnPodEvent, PodRuntime } from "./ports.ts";
@@ -28,6 +29,8 @@ export interface ManagerPorts {
   readonly journal: Journal;
   readonly records: PodRecords;
   readonly files: ManagerFiles;
+  /** Device plugins; absent: none are served. */
+  readonly devices?: DeviceDesk;
   readonly complete: CompleteContainer;
   readonly hashOf: (pod: RunnablePod, container: PodContainer) => string;
   /** Statistics of the node and of its pods; absent: nothing is evicted. */

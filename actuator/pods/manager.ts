@@ -1,21 +1,18 @@
 import type { QuantityList } from "../../api/model/decision.ts";
-import type { RunnablePod } from "../lifecycle/pod.ts";
 import type { PodEnd } from "../lifecycle/pod-end.ts";
-import type { PodRecord } from "../lifecycle/record.ts";
-import { type RosterChange, rosterChanges } from "../lifecycle/roster.ts";
 import type { Problem } from "../ports.ts";
 import { CgroupPasses } from "./cgroup-passes.ts";
 import type { CgroupView } from "./cgroup-view.ts";
-import { type DesiredPods, desiredPodsReader, heldBack, nameOf, type RefusedManifest } from "./desired-pods.ts";
+import { type DesiredPods, desiredPodsReader, type RefusedManifest } from "./desired-pods.ts";
 import { Doorkeeper } from "./doorkeeper.ts";
-import { admitted, arrival } from "./entrance.ts";
 import { Evictor } from "./evictor.ts";
-import { LostDirectories } from "./lost-directories.ts";
 import type { ManagerPorts, ManagerSettings } from "./manager-ports.ts";
 import { PodSet } from "./pod-set.ts";
 import { ResizeActuator } from "./resize/actuator.ts";
 import { Resizer } from "./resize/resizer.ts";
+import { Roster } from "./roster.ts";
 import { Settler } from "./settler.ts";
+import { ToldNode } from "./told-node.ts";
 import { Workers } from "./workers.ts";
 
 /** What a turn saw that a person should know. */
@@ -35,6 +32,7 @@ export interface TurnView {
  */
 export class PodManager {
   readonly set: PodSet;
+  readonly told: ToldNode;
   readonly #ports: ManagerPorts;
   readonly #read: ReturnType<typeof desiredPodsReader>;
   readonly #workers: Workers;
@@ -43,7 +41,7 @@ export class PodManager {
   readonly #resizer: Resizer;
   readonly #resizes: ResizeActuator;
   readonly #evictor: Evictor;
-  readonly #lost: LostDirectories;
+  readonly #roster: Roster;
   readonly #settler: Settler;
   #desired: DesiredPods | null = null;
   readonly #standing: Record<"passes" | "evictor", readonly Problem[]> = { passes: [], evictor: [] };
@@ -56,11 +54,18 @@ export class PodManager {
     this.#workers = new Workers(ports, settings, this.set);
     this.#passes = new CgroupPasses(ports, settings, this.set);
     this.#doorkeeper = new Doorkeeper(ports, settings, this.set, () => this.allocatable);
+    this.told = new ToldNode(ports, this.set, this.#doorkeeper.look);
     this.#resizer = new Resizer(ports, settings, this.set, this.#doorkeeper, () => this.allocatable);
-    this.#lost = new LostDirectories(ports);
+    this.#roster = new Roster(ports, this.set, {
+      leavers: this.#workers.leavers,
+      doorkeeper: this.#doorkeeper,
+      resizer: this.#resizer,
+      end: (uid, end) => this.end(uid, end),
+    });
     this.#resizes = new ResizeActuator(ports, this.set, this.#passes, () => this.#doorkeeper.roomMade());
     this.#workers.mayRestart = (known) => this.#resizes.mayRestart(known);
-    this.#doorkeeper.onEnd = (uid, end) => this.end(uid, end);
+    this.#workers.onRefused = (uid, refusal) => this.#doorkeeper.sendBack(uid, refusal);
+    this.#doorkeeper.preempter.onEnd = (uid, end) => this.end(uid, end);
     this.#evictor = new Evictor(ports, settings, this.set, this.#doorkeeper);
     this.#settler = new Settler(ports, this.set, {
       leavers: this.#workers.leavers,
@@ -91,9 +96,10 @@ export class PodManager {
     problems.push(...read.problems);
     const nowMs = this.#ports.clock.nowMs();
     if (looked.ok) {
-      this.#note(read.pods === null, nowMs, problems);
+      problems.push(...this.#roster.note(this.#desired, read.pods === null, nowMs));
       this.#settler.settle(untouched, nowMs);
     }
+    if (looked.ok) this.#ports.devices?.look(new Set(this.set.living().map(({ uid }) => uid)));
     const sequence = ++this.#sequence;
     // who is let in is asked about with what the node can give
     if (this.allocatable === null) await this.#look("passes", sequence);
@@ -104,7 +110,7 @@ export class PodManager {
     problems.push(...this.#resizes.settle());
     if (looked.ok) this.#workers.putToWork(untouched, this.view);
     await this.#look("evictor", sequence);
-    problems.push(...this.#standing.passes, ...this.#standing.evictor);
+    problems.push(...this.#standing.passes, ...this.#standing.evictor, ...(this.#ports.devices?.problems() ?? []));
     for (const message of this.set.records.writeLate()) problems.push({ from: "pods", message });
     const { refused = [], notices = [] } = this.#desired ?? {};
     return { sequence, refused, problems, notices, hears: looked.ok };
@@ -129,86 +135,11 @@ export class PodManager {
     this.#workers.stop();
   }
 
-  /** Compares with what should run. A source that could not be read asks for nothing and ends nothing. */
-  #note(isUnread: boolean, nowMs: number, problems: Problem[]): void {
-    const desired = this.#desired;
-    const changes = rosterChanges({
-      desired: desired?.pods ?? new Map(),
-      whole: !isUnread && desired?.whole === true,
-      unread: isUnread ? null : (desired?.unread ?? null),
-      files: desired?.files ?? new Map(),
-      refused: new Set(desired?.refused.map(({ pod }) => pod)),
-      records: this.set.records.entries(),
-      seen: this.set.seen,
-      nowMs,
-    });
-    this.#resizer.begin();
-    for (const change of changes) {
-      const noted = this.#noteOne(change, nowMs);
-      if (noted !== null) problems.push({ from: "pods", message: noted });
-    }
-    const held = changes.flatMap((change) => (change.kind === "stays" ? [this.#nameOf(change.uid)] : []));
-    if (held.length > 0) problems.push(heldBack(held, desired?.unread ?? []));
-    if (!isUnread && desired?.whole === true) this.#lost.look([this.set.seen, this.set.records.known]);
-  }
-
-  /** Answers what keeps it from being noted. */
-  #noteOne(change: RosterChange, nowMs: number): string | null {
-    switch (change.kind) {
-      case "comes":
-        this.set.records.note(change.pod.uid, arrival(change.pod, nowMs, this.#fileOf(change.pod.uid)));
-        return null;
-      case "adopts":
-        return this.#put(change.pod.uid, admitted(arrival(change.pod, nowMs, this.#fileOf(change.pod.uid)), nowMs));
-      case "changes":
-        return this.#change(change.uid, change.pod);
-      case "ends":
-        this.end(change.uid, change.end);
-        return null;
-      case "leaves":
-        this.#workers.leavers.forget(change.uid, () => this.#doorkeeper.roomMade());
-        return null;
-      case "orphan":
-        this.#workers.leavers.endOrphan(change.uid);
-        return null;
-      case "moves":
-        return this.#move(change.uid, change.file);
-      case "stays":
-        return null;
-    }
-  }
-
-  #fileOf(uid: string): string | undefined {
-    return this.#desired?.files.get(uid);
-  }
-  #nameOf(uid: string): string {
-    const record = this.set.records.get(uid);
-    return record === undefined ? uid : nameOf(record.pod);
-  }
-
-  #move(uid: string, file: string): string | null {
-    const record = this.set.records.get(uid);
-    return record === undefined ? null : this.#put(uid, { ...record, file });
-  }
-
-  #change(uid: string, pod: RunnablePod): string | null {
-    const known = this.set.get(uid);
-    if (known === null) return null;
-    if (known.record.state !== "waits") return this.#resizer.change(known, pod);
-    this.#doorkeeper.change(known, pod);
-    return null;
-  }
-
   /** INVARIANT: that a pod is to end is in its record before anything of it is stopped. */
   end(uid: string, end: PodEnd): void {
     const record = this.set.records.get(uid);
     if (record === undefined) return;
     this.#workers.interrupt(uid);
     this.set.records.hold(uid, { ...record, state: "ends", end });
-  }
-
-  #put(uid: string, record: PodRecord): string | null {
-    const put = this.set.records.put(uid, record);
-    return put.ok ? null : put.error;
   }
 }

@@ -6,7 +6,7 @@ import type { Moment } from "../pass-clock.ts";
 import type { Problem } from "../ports.ts";
 import type { ManagerPorts, ManagerSettings } from "./manager-ports.ts";
 import type { KnownPod, PodSet } from "./pod-set.ts";
-import { nodeSnapshot } from "./room.ts";
+import { type NodeParts, nodeSnapshot } from "./room.ts";
 
 interface Seen {
   readonly sequence: number;
@@ -33,12 +33,33 @@ export class NodeLook {
     this.allocatable = allocatable;
   }
 
-  /** `pods`: those that are on it. Errors: the configuration cannot be read. */
+  /**
+   * `pods`: those that are on it. `asking`: the uid of one that is asked about, with what plugins have answered about it.
+   * Errors: the configuration cannot be read.
+   */
   async snapshot(
     pods: readonly KnownPod[],
     sequence: number,
+    asking?: string,
   ): Promise<Result<Readonly<Record<string, unknown>>, Problem>> {
-    const { machine, configuration } = await this.#seenIn(sequence);
+    return this.#snapshot(pods, await this.#seenIn(sequence), this.#devices(asking));
+  }
+
+  /** As the last turn saw the node, for whoever cannot wait. Null: no turn has looked yet. */
+  lastSnapshot(pods: readonly KnownPod[]): Result<Readonly<Record<string, unknown>>, Problem> | null {
+    return this.#seen === null ? null : this.#snapshot(pods, this.#seen, this.#devices());
+  }
+
+  #devices(asking?: string): Pick<NodeParts, "devices" | "amounts"> {
+    const { devices } = this.#ports;
+    return devices === undefined ? {} : { devices: devices.parts(asking), amounts: devices.amounts() };
+  }
+
+  #snapshot(
+    pods: readonly KnownPod[],
+    { machine, configuration, sequence }: Seen,
+    told: Pick<NodeParts, "devices" | "amounts">,
+  ): Result<Readonly<Record<string, unknown>>, Problem> {
     if (!configuration.ok) return err(configuration.error);
     const { nodeName, cgroupMount } = this.#settings;
     return ok(
@@ -52,6 +73,7 @@ export class NodeLook {
         allocatable: this.allocatable(),
         conditions: this.conditions,
         sequence,
+        ...told,
       }),
     );
   }
@@ -61,9 +83,11 @@ export class NodeLook {
     pods: readonly KnownPod[],
     sequence: number,
   ): Promise<Result<{ readonly snapshot: Readonly<Record<string, unknown>>; readonly moment: Moment }, Problem>> {
-    const snapshot = await this.snapshot(pods, sequence);
+    // no eviction depends on devices
+    const seen = await this.#seenIn(sequence);
+    const { moment } = seen;
+    const snapshot = this.#snapshot(pods, seen, {});
     if (!snapshot.ok) return snapshot;
-    const { moment } = await this.#seenIn(sequence);
     return ok({ moment, snapshot: { ...snapshot.value, ...this.#ports.evictionClock.told(moment) } });
   }
 

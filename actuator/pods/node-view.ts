@@ -16,6 +16,8 @@ export interface NodeViewParts {
   readonly turn: TurnFigures | null;
   readonly pass: PassReport | null;
   readonly usages: ReadonlyMap<string, PodUsage>;
+  /** Undefined: no device plugins are served. */
+  readonly devices?: NodeStatus["devices"];
   readonly problems: readonly Problem[];
   readonly refused: readonly RefusedManifest[];
   readonly events: readonly SeenEvent[];
@@ -23,7 +25,7 @@ export interface NodeViewParts {
 
 /** The daemon as people see it, made when somebody asks. */
 export function nodeView(parts: NodeViewParts): NodeStatus {
-  const { nowMs, nodeName, set, runtime, turn, pass, usages, problems, refused, events } = parts;
+  const { nowMs, nodeName, set, runtime, turn, pass, usages, devices, problems, refused, events } = parts;
   const cgroups = cgroupRows(pass);
   const cpusets = cpusetsOf(pass);
   const isUnheard = ({ record: { state } }: KnownPod): boolean =>
@@ -45,6 +47,7 @@ export function nodeView(parts: NodeViewParts): NodeStatus {
     runtime,
     pass: turn === null ? null : { ...turn, ...passFigures(pass) },
     pods,
+    devices,
     problems: [...new Set(problems.map(({ from, message }) => `${from}: ${message}`))],
     refusedManifests: refused,
     events,

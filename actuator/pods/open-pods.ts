@@ -19,6 +19,8 @@ import { ManagerFiles } from "./manager-files.ts";
 import type { ManagerPorts, ManagerSettings } from "./manager-ports.ts";
 import { systemMounter } from "./mounter.ts";
 import { NodeStats } from "./node-stats.ts";
+import { type OpenDevices, openDevices } from "./open-devices.ts";
+import type { PodRuntime } from "./ports.ts";
 import { PodRecords } from "./records.ts";
 import { configuredOf, hostAddresses, thisNode } from "./this-node.ts";
 import { PodWorker } from "./worker.ts";
@@ -38,6 +40,8 @@ export interface OpenPods {
   readonly version: KnownVersion;
   /** What was left out of the configuration. */
   readonly notices: () => readonly Problem[];
+  /** As people see them; undefined: no device plugins are served. */
+  readonly devices: OpenDevices | undefined;
   /** What the API does wrong. */
   readonly faults: () => readonly Problem[];
   readonly close: () => Promise<void>;
@@ -56,48 +60,38 @@ export async function openPods(
   });
   if (!connection.ok) return connection;
   const runtime = podRuntimeOver(connection.value);
-  const told = (message: string) => events.onProblem({ from: "pods", message });
-  const records = PodRecords.open(join(config.stateDir, "pods"), told);
+  const records = openRecords(config, (message) => events.onProblem({ from: "pods", message }));
   if (!records.ok) return records;
-  try {
-    // which file system the pods' is, is settled by the first look at it
-    mkdirSync(config.podsDirectory, { recursive: true, mode: 0o750 });
-  } catch (e) {
-    return err(`pods in ${config.podsDirectory}: ${(e as Error).message}`);
-  }
   const first = await shared.readConfiguration();
   if (!first.ok) return err(first.error.message);
   // the last that could be read
   let configuration = first.value;
-  const roots = { podsDirectory: config.podsDirectory, podLogsDirectory: config.podLogsDirectory };
-  const { serializeImagePulls, maxParallelImagePulls } = configuredOf(first.value);
+  const files = new ManagerFiles(join(config.stateDir, "managers"));
+  const { observeMachine, hierarchy } = shared;
+  const { bootID: bootId = "" } = observeMachine().system;
+  const told = { onProblem: events.onProblem, onChange: events.onWorked };
+  const devices = await openDevices({ config, files, clock: systemClock, bootId, ...told });
+  if (!devices.ok) return err(`device plugins: ${devices.error}`);
+  const keeper = devices.value === undefined ? {} : { devices: devices.value.keeper };
+  const { podsDirectory, podLogsDirectory, nodeName } = config;
+  const roots = { podsDirectory, podLogsDirectory };
   const worker = new PodWorker({
     runtime,
-    images: new Images(runtime, systemClock, {
-      serializeImagePulls: serializeImagePulls !== false,
-      maxParallelImagePulls: typeof maxParallelImagePulls === "number" ? maxParallelImagePulls : null,
-    }),
+    images: imagesOf(runtime, first.value),
     mounter: systemMounter,
     clock: systemClock,
     onEvent: events.onEvent,
     owner: config.cgroupRoot,
     roots,
-    node: () =>
-      thisNode(configuration, shared.hierarchy.version, manager.allocatable ?? {}, dirname(config.podsDirectory)),
+    ...keeper,
+    node: () => thisNode(configuration, hierarchy.version, manager.allocatable ?? {}, dirname(podsDirectory)),
     cgroupParentOf: ({ uid }) => (manager.view === null ? "" : cgroupParentOf(manager.view, uid, config.cgroupRoot)),
     memoryBytes: ({ uid }) => {
       const limit = manager.view?.pods.get(uid)?.memory ?? -1;
       return limit > 0 ? limit : null;
     },
   });
-  const { observeMachine, hierarchy } = shared;
-  const stats = new NodeStats({
-    connection: connection.value,
-    hierarchy,
-    observeMachine,
-    roots,
-    nodeName: config.nodeName,
-  });
+  const stats = new NodeStats({ connection: connection.value, hierarchy, observeMachine, roots, nodeName });
   const manager: PodManager = new PodManager(
     {
       ...shared,
@@ -112,24 +106,51 @@ export async function openPods(
       runtime,
       worker,
       records: records.value,
-      files: new ManagerFiles(join(config.stateDir, "managers")),
+      files,
+      ...keeper,
       complete: lastWords(roots),
       hashOf: containerHash,
       stats: () => stats.look(manager.set.living(), manager.view),
     },
     settingsOf(config),
   );
-  const close = async (): Promise<void> => {
-    await stats.close();
-    runtime.close();
-  };
+  await devices.value?.tell(manager.told);
   return ok({
     manager,
     stats,
+    devices: devices.value,
     version: new KnownVersion(connection.value),
     notices: () => shared.configurationNotices?.() ?? [],
     faults: () => (shared.client.fault ? [shared.client.fault] : []),
-    close,
+    close: async () => {
+      await devices.value?.close();
+      await stats.close();
+      runtime.close();
+    },
+  });
+}
+
+/** With the directory that pods lie in. */
+function openRecords(
+  { stateDir, podsDirectory }: ActuatorConfig,
+  onProblem: (message: string) => void,
+): Result<PodRecords, string> {
+  const records = PodRecords.open(join(stateDir, "pods"), onProblem);
+  if (!records.ok) return records;
+  try {
+    // which file system the pods' is, is settled by the first look at it
+    mkdirSync(podsDirectory, { recursive: true, mode: 0o750 });
+  } catch (e) {
+    return err(`pods in ${podsDirectory}: ${(e as Error).message}`);
+  }
+  return records;
+}
+
+function imagesOf(runtime: PodRuntime, configuration: unknown): Images {
+  const { serializeImagePulls, maxParallelImagePulls } = configuredOf(configuration);
+  return new Images(runtime, systemClock, {
+    serializeImagePulls: serializeImagePulls !== false,
+    maxParallelImagePulls: typeof maxParallelImagePulls === "number" ? maxParallelImagePulls : null,
   });
 }
 

@@ -164,6 +164,12 @@ export class PodSet {
   }
 }
 
+/** NAMESPACE/NAME of a pod that has a record, else its uid. */
+export function nameIn({ records }: PodSet, uid: string): string {
+  const record = records.get(uid);
+  return record === undefined ? uid : nameOf(record.pod);
+}
+
 /** So that nobody takes what is allocated for what the form asks for. */
 function withoutResources(status: PodStatus): PodStatus {
   const bare = ({ allocatedResources: _, resources: __, ...rest }: ContainerStatus): ContainerStatus => rest;

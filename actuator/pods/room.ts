@@ -1,7 +1,9 @@
 import type { QuantityList } from "../../api/model/decision.ts";
 import type { ConditionState } from "../../api/model/eviction.ts";
+import type { ResourceAmount } from "../deviceplugin/plugin-views.ts";
 import type { MachineFacts } from "../machine/facts.ts";
 import { driverOf, snapshotOf } from "../snapshot.ts";
+import type { DeviceParts } from "./devices/port.ts";
 
 export interface NodeParts {
   readonly machine: MachineFacts;
@@ -14,6 +16,9 @@ export interface NodeParts {
   readonly allocatable: QuantityList | null;
   readonly conditions: readonly ConditionState[];
   readonly sequence: number;
+  readonly devices?: DeviceParts;
+  /** Of devices, by resource: newer than `allocatable`. */
+  readonly amounts?: ReadonlyMap<string, ResourceAmount>;
 }
 const PRESSURES = ["MemoryPressure", "DiskPressure", "PIDPressure"] as const;
 
@@ -27,11 +32,14 @@ export function nodeSnapshot(parts: NodeParts): Readonly<Record<string, unknown>
     nodeName,
     sequence,
     cgroup: { driver: driverOf(kubeletConfiguration), root: cgroupMount },
+    ...parts.devices,
     ...(assignments === undefined ? {} : { assignments }),
   });
   const node = snapshot["node"] as { readonly status?: object } | undefined;
   const held = new Set<string>(conditions.map(({ type }) => type));
   const pressures = PRESSURES.map((type) => ({ type, status: held.has(type) ? "True" : "False" }));
-  const allocatable = parts.allocatable === null ? {} : { allocatable: parts.allocatable };
+  const given = [...(parts.amounts ?? [])].map(([resource, amount]) => [resource, String(amount.allocatable)]);
+  const allocatable =
+    parts.allocatable === null ? {} : { allocatable: { ...parts.allocatable, ...Object.fromEntries(given) } };
   return { ...snapshot, node: { ...node, status: { ...node?.status, ...allocatable, conditions: pressures } } };
 }

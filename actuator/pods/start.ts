@@ -1,11 +1,15 @@
+import type { ContainerOptions } from "../../api/decide/devices/container-options.ts";
 import type { CgroupValues } from "../../api/model/decision.ts";
 import type { Result } from "../../api/model/result.ts";
 import type { ContainerConfig, SandboxConfig } from "../containerd/messages.ts";
 import { containerConfigOf } from "../lifecycle/config/container-config.ts";
+import { withDeviceEnv } from "../lifecycle/config/device-parts.ts";
 import { restartGrace } from "../lifecycle/ending.ts";
 import { podAddresses, resolveEnv } from "../lifecycle/env.ts";
 import type { PodContainer } from "../lifecycle/pod.ts";
+import { containerDevices } from "./container-devices.ts";
 import { makeLogDirectory } from "./container-logs.ts";
+import type { DeviceHands } from "./devices/port.ts";
 import { runHook } from "./hooks.ts";
 import type { ContainerFault, Images } from "./images.ts";
 import type { Mounter } from "./mounter.ts";
@@ -18,6 +22,8 @@ import type { Turn } from "./turn.ts";
 export interface StartTurn extends Turn {
   readonly images: Images;
   readonly mounter: Mounter;
+  /** Undefined: this daemon serves no device plugins. */
+  readonly devices: DeviceHands | undefined;
   readonly owner: string;
   readonly node: PodNode;
   /** The sandbox that it is started in. */
@@ -38,7 +44,7 @@ export interface StartAsked {
 export type Started = ContainerFault | "started" | "cut" | "undecided";
 
 /**
- * Starts a container: image, configuration, create, start, postStart hook. Tells the kubelet's events. What comes back is
+ * Starts a container: image, devices, configuration, create, start, postStart hook. Tells the kubelet's events. What comes back is
  * why it does not run, for its status. kubelet 1.36: startContainer.
  */
 export async function startContainer(turn: StartTurn, asked: StartAsked): Promise<Started> {
@@ -58,7 +64,10 @@ export async function startContainer(turn: StartTurn, asked: StartAsked): Promis
   if (signal.aborted) return "cut";
   const values = asked.values();
   if (values === null) return "undecided";
-  const config = await configOf(turn, { ...asked, values }, image.value);
+  const devices = await containerDevices(turn.devices, pod, asked.container);
+  if (!devices.ok) return failed(devices.error.reason, devices.error.message);
+  if (signal.aborted) return "cut";
+  const config = await configOf(turn, { ...asked, values, devices: devices.value }, image.value);
   if (!config.ok) return failed("CreateContainerConfigError", config.error);
   if (signal.aborted) return "cut";
   const created = await runtime.createContainer(sandboxId, config.value, sandboxConfig);
@@ -74,19 +83,20 @@ export async function startContainer(turn: StartTurn, asked: StartAsked): Promis
 
 async function configOf(
   turn: StartTurn,
-  asked: Pick<StartAsked, "container" | "attempt"> & { readonly values: CgroupValues },
+  asked: Pick<StartAsked, "container" | "attempt"> & {
+    readonly values: CgroupValues;
+    readonly devices: ContainerOptions | null;
+  },
   image: LocalImage,
 ): Promise<Result<ContainerConfig, string>> {
   const { pod, places, podIps, mounter, owner, node } = turn;
-  const { container, attempt, values } = asked;
+  const { container, attempt, values, devices } = asked;
   const { hostIPs, allocatable, clusterDomain, cgroupVersion, security } = node;
-  const env = resolveEnv(container, pod, { hostIPs, podIPs: podIps, allocatable });
-  if (!env.ok) return env;
+  const own = resolveEnv(container, pod, { hostIPs, podIPs: podIps, allocatable });
+  if (!own.ok) return own;
+  const env = withDeviceEnv(devices, own.value);
   const ips = podAddresses(pod, { hostIPs, podIPs: podIps });
-  const mounts = await mountsOf(
-    { pod, container, attempt, places, podIps: ips, env: env.value, clusterDomain },
-    mounter,
-  );
+  const mounts = await mountsOf({ pod, container, attempt, places, podIps: ips, env, clusterDomain }, mounter);
   if (!mounts.ok) return mounts;
   const logs = makeLogDirectory(places, container.name);
   if (!logs.ok) return logs;
@@ -95,8 +105,9 @@ async function configOf(
     attempt,
     image: image.id,
     imageUser: image.user,
-    env: env.value,
+    env,
     mounts: mounts.value,
+    devices,
     resources: values,
     version: cgroupVersion,
     security,

@@ -6,6 +6,8 @@ import { podAddresses } from "../lifecycle/env.ts";
 import { nothingSeen } from "../lifecycle/instances.ts";
 import type { PodContainer } from "../lifecycle/pod.ts";
 import type { RuntimePod } from "../lifecycle/runtime-pod.ts";
+import { prepareDevices } from "./container-devices.ts";
+import type { DeviceFault } from "./devices/port.ts";
 import type { ContainerFault } from "./images.ts";
 import { ownPartOf } from "./owned-runtime.ts";
 import { makeSandbox, type Sandbox, sandboxConfig } from "./sandbox.ts";
@@ -21,7 +23,10 @@ export interface SyncTurn extends Turn {
   readonly seen: RuntimePod;
 }
 
-/** One turn of a pod that lives. kubelet 1.36: kuberuntime SyncPod, behind makePodDataDirs and the volume manager. */
+/**
+ * One turn of a pod that lives. kubelet 1.36: kuberuntime SyncPod, behind makePodDataDirs and the volume manager, and
+ * devicemanager.Allocate, which a kubelet does while it lets the pod in.
+ */
 export async function syncPod(
   ports: WorkerPorts,
   asked: SyncAsked,
@@ -43,13 +48,31 @@ export async function syncPod(
   const kept = await removeDead(turn, asked);
   const isStarting = actions.createSandbox || actions.initToStart.length + actions.toStart.length > 0;
   if (!isStarting || signal.aborted) return end(kept);
+  const unready = await prepareDevices(ports.devices, pod, signal);
+  // a refusal is told even of a turn that was cut short: the pod holds its devices no more
+  if (unready !== null && !(unready.keeps && signal.aborted)) return withoutDevices(turn, asked, unready);
+  if (signal.aborted) return end(null);
   const unmade = await makeFiles(turn);
   if (unmade !== null || signal.aborted) return end(unmade);
   const sandbox = await sandboxOf(turn, asked);
   if (typeof sandbox === "string" || signal.aborted) return end(typeof sandbox === "string" ? sandbox : null);
   return startAll(turn, asked, sandbox);
 }
-const NOTHING = { started: [], faults: {}, undecided: [] };
+const NOTHING = { started: [], faults: {}, undecided: [], refusal: null };
+
+/** Whoever sends a refused pod back tells of it; of one that tries again it is told here. */
+function withoutDevices(turn: SyncTurn, { actions, signal }: SyncAsked, { keeps, ...fault }: DeviceFault): Synced {
+  if (keeps) turn.events.warning("Failed", `Error: ${fault.message}`);
+  const starts = [...actions.initToStart, ...actions.toStart].map(({ name }) => [name, fault] as const);
+  return {
+    ...NOTHING,
+    sandboxId: actions.sandboxId,
+    faults: Object.fromEntries(starts),
+    error: fault.message,
+    refusal: keeps ? null : fault,
+    isCut: signal.aborted,
+  };
+}
 
 /** Null: all is stopped that was to be. */
 async function kill(turn: SyncTurn, { pod, actions }: SyncAsked): Promise<string | null> {
@@ -113,8 +136,8 @@ async function startAll(
   { pod, actions, valuesOf, signal }: SyncAsked,
   sandbox: Sandbox,
 ): Promise<Synced> {
-  const { images, mounter, owner, node } = turn.ports;
-  const of = { images, mounter, owner, node: node(), sandboxId: sandbox.id, sandboxConfig: sandbox.config };
+  const { images, mounter, devices, owner, node } = turn.ports;
+  const of = { images, mounter, devices, owner, node: node(), sandboxId: sandbox.id, sandboxConfig: sandbox.config };
   const startTurn = { ...turn, ...of, podIps: sandbox.ips };
   const started: string[] = [];
   const undecided: string[] = [];
@@ -132,6 +155,7 @@ async function startAll(
     faults,
     undecided,
     error: null,
+    refusal: null,
     isCut: signal.aborted,
   });
   for (const [container, attempt] of named(pod.spec.initContainers, actions.initToStart)) {

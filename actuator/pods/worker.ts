@@ -6,6 +6,7 @@ import type { RunnablePod } from "../lifecycle/pod.ts";
 import type { RuntimePod } from "../lifecycle/runtime-pod.ts";
 import { type LeftOver, removeLostDirectories } from "./clean-up.ts";
 import type { PodClock } from "./clock.ts";
+import type { DeviceFault, DeviceHands } from "./devices/port.ts";
 import { type Forgotten, forgetPod, forgetVolumes } from "./forget.ts";
 import type { ContainerFault, Images } from "./images.ts";
 import type { Mounter } from "./mounter.ts";
@@ -22,6 +23,8 @@ export interface WorkerPorts {
   /** One for all workers of a runtime. */
   readonly images: Images;
   readonly mounter: Mounter;
+  /** Absent: this daemon serves no device plugins. */
+  readonly devices?: DeviceHands;
   readonly clock: PodClock;
   readonly onEvent: OnPodEvent;
   /** This daemon's own name: label OWNER. */
@@ -53,6 +56,8 @@ export interface Synced {
   readonly undecided: readonly string[];
   /** What ended the turn for the whole pod; null: nothing. */
   readonly error: string | null;
+  /** The pod did not get its devices and holds none of them any more: it is to come in anew; null: not so. */
+  readonly refusal: DeviceFault | null;
   /** The turn was cut short by its signal. */
   readonly isCut: boolean;
 }
@@ -77,9 +82,9 @@ export class PodWorker {
     this.#ports = ports;
   }
 
-  /** The kubelet's order: kill, remove, volumes, sandbox, init containers, containers. kubelet 1.36: SyncPod. */
+  /** The kubelet's order: kill, remove, devices, volumes, sandbox, init containers, containers. kubelet 1.36: SyncPod. */
   async sync(asked: SyncAsked): Promise<Synced> {
-    const nothing = { sandboxId: null, started: [], faults: {}, undecided: [], isCut: false };
+    const nothing = { sandboxId: null, started: [], faults: {}, undecided: [], refusal: null, isCut: false };
     const places = placesOf(this.#ports.roots, asked.pod);
     if (!places.ok) return { ...nothing, error: places.error };
     const { events, runtime } = this.#of(asked.pod, asked.seen);

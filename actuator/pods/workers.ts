@@ -9,6 +9,8 @@ import { finishedPhase } from "../lifecycle/pod-status.ts";
 import { resizeRestarts } from "../lifecycle/resize-restarts.ts";
 import type { PodStatus } from "../lifecycle/status/status.ts";
 import type { CgroupView } from "./cgroup-view.ts";
+import type { DeviceFault } from "./devices/port.ts";
+import { WAITING } from "./devices/words.ts";
 import { Errands } from "./errands.ts";
 import { Leavers } from "./leavers.ts";
 import type { ManagerPorts, ManagerSettings } from "./manager-ports.ts";
@@ -25,6 +27,13 @@ interface Quiet extends Pick<KnownPod, "seen"> {
 const isSame = (quiet: Quiet | undefined, { seen, worked, status }: Quiet): boolean =>
   quiet?.seen === seen && quiet.worked === worked && quiet.status === status;
 
+/** A pod that is left alone since its last turn of work failed. */
+interface Held {
+  readonly untilMs: number;
+  /** It waits for a plugin: what the devices' version was then. */
+  readonly devices: number | undefined;
+}
+
 /** The work at pods that is under way: one piece at a time a pod, some pods at once. */
 export class Workers {
   readonly #ports: ManagerPorts;
@@ -32,13 +41,14 @@ export class Workers {
   readonly #set: PodSet;
   readonly #errands: Errands;
   readonly leavers: Leavers;
-  /** Until when a pod is left alone whose last turn of work failed. */
-  readonly #heldUntil = new Map<string, number>();
+  readonly #held = new Map<string, Held>();
   /** By the record of a pod that needed nothing: what that was seen in. */
   readonly #quiet = new WeakMap<object, Quiet>();
   #view: CgroupView | null = null;
   /** A container that a resize has stopped may start: its cgroups are ready. */
   mayRestart: (known: KnownPod) => boolean = () => true;
+  /** A pod of which nothing runs did not get its devices. */
+  onRefused: (uid: string, refusal: DeviceFault) => void = () => {};
 
   constructor(ports: ManagerPorts, settings: ManagerSettings, set: PodSet) {
     this.#ports = ports;
@@ -79,8 +89,7 @@ export class Workers {
     const view = this.#view;
     const place = view?.pods.get(uid);
     const nowMs = this.#ports.clock.nowMs();
-    const heldMs = (this.#heldUntil.get(uid) ?? 0) - nowMs;
-    if (heldMs > 0 && heldMs <= HELD_MS) return;
+    if (this.#isHeld(uid, nowMs)) return;
     // what has come to its end by itself is not begun again because a dead container is gone
     const now: Quiet = { seen, worked: this.#set.worked(uid), status: this.#set.statusOf(known, nowMs) };
     if (isSame(this.#quiet.get(record), now)) return;
@@ -114,7 +123,8 @@ export class Workers {
     this.#errands.begin(uid, async (signal) => {
       const valuesOf = (name: string) => this.#view?.pods.get(uid)?.values.get(name) ?? null;
       const synced = await this.#ports.worker.sync({ pod, seen, actions, valuesOf, signal });
-      this.#noteSynced(uid, starts, synced);
+      if (synced.refusal !== null && (seen === null || isStopped(seen))) this.onRefused(uid, synced.refusal);
+      else this.#noteSynced(uid, starts, synced);
       const isAgain = (name: string): boolean => seen?.containers.some((one) => one.name === name) === true;
       this.#ports.counters?.restarted(synced.started.filter(isAgain).length);
       // what is over and stopped already is not brought further by being stopped once more
@@ -140,8 +150,19 @@ export class Workers {
     const stand = Object.entries(this.#set.worked(uid).errors).filter(([name]) => !started.includes(name));
     const errors = { ...Object.fromEntries(stand), ...wholePodErrors(starts, error, faults), ...faults };
     this.#set.noteWork(uid, { errors });
-    if (isCut || (error === null && Object.keys(faults).length === 0)) this.#heldUntil.delete(uid);
-    else this.#heldUntil.set(uid, this.#ports.clock.nowMs() + HELD_MS);
+    if (isCut || (error === null && Object.keys(faults).length === 0)) this.#held.delete(uid);
+    else {
+      const isForPlugin = Object.values(faults).some(({ reason }) => reason === WAITING);
+      const devices = isForPlugin ? this.#ports.devices?.version : undefined;
+      this.#held.set(uid, { untilMs: this.#ports.clock.nowMs() + HELD_MS, devices });
+    }
+  }
+  #isHeld(uid: string, nowMs: number): boolean {
+    const held = this.#held.get(uid);
+    if (held === undefined) return false;
+    const leftMs = held.untilMs - nowMs;
+    const hasCome = held.devices !== undefined && held.devices !== this.#ports.devices?.version;
+    return leftMs > 0 && leftMs <= HELD_MS && !hasCome;
   }
 
   #endOne(known: KnownPod): void {

@@ -19,6 +19,10 @@ export interface Counters {
   evicted(signal: string): void;
   preempted(): void;
   eventsDropped(events: number): void;
+  /** A device plugin was asked for what comes with a container's devices. */
+  deviceAllocated(resource: string, isDone: boolean): void;
+  /** A device plugin wanted to register. */
+  devicePluginRegistered(isTaken: boolean): void;
   /** What waits to be sent to the API. */
   outbox(entries: number): void;
 }
@@ -35,5 +39,7 @@ export const noCounters: Counters = {
   evicted() {},
   preempted() {},
   eventsDropped() {},
+  deviceAllocated() {},
+  devicePluginRegistered() {},
   outbox() {},
 };

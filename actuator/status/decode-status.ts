@@ -84,6 +84,28 @@ const podRow = z.looseObject({
     .looseObject({ reason: z.enum(["Deferred", "Infeasible", "InProgress"]), message: text, sinceMs: number })
     .nullable(),
 });
+const count = number.int().nonnegative();
+const deviceRow = z.looseObject({
+  resource: text,
+  plugin: z.enum(["registered", "stopped", "unregistered", "removed"]),
+  endpoint: text.nullable(),
+  capacity: count,
+  allocatable: count,
+  allocated: count,
+  flips: count,
+  numa: z.array(z.looseObject({ node: number, devices: count, allocated: count })),
+  holders: z.array(
+    z.looseObject({
+      pod: text,
+      uid: text,
+      container: text,
+      ids: z.array(text),
+      numa: z.array(number),
+      isPending: z.boolean(),
+    }),
+  ),
+  pending: count,
+});
 const schema: z.ZodType<NodeStatus> = z.looseObject({
   at: time,
   nodeName: text,
@@ -103,6 +125,7 @@ const schema: z.ZodType<NodeStatus> = z.looseObject({
     })
     .nullable(),
   pods: z.array(podRow),
+  devices: z.array(deviceRow).optional(),
   problems: z.array(text),
   refusedManifests: z.array(
     z.looseObject({

@@ -46,8 +46,10 @@ function countersIn(registers: Registry[]): Counters {
   const evicted = counter("nodewise_evictions_total", "Pods evicted, by signal", "signal");
   const preempted = counter("nodewise_preemptions_total", "Pods ended to make room for a critical one");
   const dropped = counter("nodewise_events_dropped_total", "Events that had to make room for newer ones");
+  const asked = counter("nodewise_device_allocations_total", "Allocate calls to device plugins", "resource", "result");
+  const came = counter("nodewise_device_plugin_registrations_total", "Registrations of device plugins", "result");
   const outbox = new Gauge({ name: "nodewise_outbox_entries", help: "What waits to be sent to the API", registers });
-  const [call, code, reason, signal] = [bounded(), bounded(), bounded(), bounded()];
+  const [call, code, reason, signal, device] = [bounded(), bounded(), bounded(), bounded(), bounded()];
   return {
     pass: (tookMs, cpuMs) => {
       took.observe(tookMs / 1000);
@@ -62,6 +64,9 @@ function countersIn(registers: Registry[]): Counters {
     evicted: (signalName) => evicted.inc({ signal: signal(signalName) }),
     preempted: () => preempted.inc(),
     eventsDropped: (events) => dropped.inc(events),
+    deviceAllocated: (resource, isDone) =>
+      asked.inc({ resource: device(resource), result: isDone ? "allocated" : "failed" }),
+    devicePluginRegistered: (isTaken) => came.inc({ result: isTaken ? "registered" : "refused" }),
     outbox: (entries) => outbox.set(entries),
   };
 }

@@ -1,3 +1,4 @@
+import { deviceGauges } from "./device-gauges.ts";
 import type { NodeStatus, PodRow } from "./node-status.ts";
 import { Counter, Gauge, type Registry } from "./prom-parts.ts";
 
@@ -19,6 +20,7 @@ export function nodeGauges(registry: Registry): (status: NodeStatus) => void {
   const refused = gauge("nodewise_refused_manifests", "Manifests that are not run");
   const pods = gauge("nodewise_pods", "Pods by phase, and by what the daemon does with them", "phase", "state");
   const fillPods = podGauges(registry);
+  const fillDevices = deviceGauges(registry);
   return (status) => {
     info.reset();
     const { name: runtime, version } = status.runtime ?? { name: "", version: "" };
@@ -33,6 +35,7 @@ export function nodeGauges(registry: Registry): (status: NodeStatus) => void {
     for (const phase of PHASES) for (const state of STATES) pods.set({ phase, state }, 0);
     for (const { phase, state } of status.pods) pods.inc({ phase, state });
     fillPods(status.pods);
+    fillDevices(status.devices ?? []);
   };
 }
 

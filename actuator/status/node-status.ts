@@ -25,6 +25,8 @@ export interface NodeStatus {
     readonly decidedBy: "api" | "here" | null;
   } | null;
   readonly pods: readonly PodRow[];
+  /** Devices by resource. Absent: this daemon takes no device plugins. */
+  readonly devices?: readonly DeviceRow[] | undefined;
   /** Faults and notices that hold now, in one line each. */
   readonly problems: readonly string[];
   /** Manifests that are not run, with the fields that keep them from it. */
@@ -48,6 +50,39 @@ export interface NodeStatus {
 export interface SeenEvent extends PodEvent {
   readonly count: number;
   readonly firstAt: string;
+}
+
+/** A resource of a device plugin, in whole devices. */
+export interface DeviceRow {
+  readonly resource: string;
+  /** `stopped`: its stream ended; `unregistered`: it has not come back since the start; `removed`: stopped longer than the grace. */
+  readonly plugin: "registered" | "stopped" | "unregistered" | "removed";
+  /** Its socket, a path; null: it has not registered since the start. */
+  readonly endpoint: string | null;
+  readonly capacity: number;
+  /** Those that are healthy. */
+  readonly allocatable: number;
+  /** Held by containers, those that the plugin no longer lists with them. */
+  readonly allocated: number;
+  /** Changes of health since the start. */
+  readonly flips: number;
+  /** Of what is listed, by NUMA node; -1: the plugin does not say where. A device of several nodes counts at each. */
+  readonly numa: readonly { readonly node: number; readonly devices: number; readonly allocated: number }[];
+  readonly holders: readonly DeviceHolder[];
+  /** Containers that have ids, and no answer of the plugin to them yet. */
+  readonly pending: number;
+}
+export interface DeviceHolder {
+  /** NAMESPACE/NAME, or the uid of a pod that nobody knows. */
+  readonly pod: string;
+  readonly uid: string;
+  readonly container: string;
+  /** In natural order. */
+  readonly ids: readonly string[];
+  /** The NUMA nodes that they are on; none: the plugin does not say. */
+  readonly numa: readonly number[];
+  /** The plugin has not said yet what comes with them. */
+  readonly isPending: boolean;
 }
 
 export interface PodRow {

@@ -30,6 +30,16 @@ function runtimeOptions(command: Command): Command {
     .addOption(new Option("--sync-seconds <n>", "from look to look at pods (default: 1)").argParser(seconds))
     .addOption(new Option("--eviction-period-seconds <n>", "from look to look at pressure").argParser(seconds))
     .addOption(new Option("--retry-seconds <n>", "until a refused pod is tried again anyway").argParser(seconds))
+    .addOption(
+      new Option(
+        "--device-plugins <what>",
+        "serve: take device plugins as a kubelet does, with --pods enforce (default: off)",
+      ).choices(["off", "serve"]),
+    )
+    .option("--device-plugins-directory <dir>", "their kubelet.sock (default: /var/lib/kubelet/device-plugins)")
+    .option("--plugins-registry-directory <dir>", "or where theirs are (default: /var/lib/kubelet/plugins_registry)")
+    .option("--pod-resources-directory <dir>", "who has which device (default: /var/lib/kubelet/pod-resources)")
+    .addOption(new Option("--device-wait-seconds <n>", "a pod waits for its plugin (default: 300)").argParser(seconds))
     .option("--drain", "at the end, stop the pods too, those of the lowest priority first")
     .option("--status-listen <address>", "status and metrics: HOST:PORT, or off (with --pods: 127.0.0.1:10260)")
     .option("--runtime-endpoint <socket>", "CRI v1 (default: unix:///run/containerd/containerd.sock)")

@@ -65,4 +65,5 @@ const withoutDoing = (settings: Readonly<Record<string, unknown>>) => ({
   mode: "observe",
   ...(settings["garbageCollection"] === "enforce" ? { garbageCollection: "observe" } : {}),
   ...(settings["pods"] === "enforce" ? { pods: "off" } : {}),
+  ...(settings["devicePlugins"] === "serve" ? { devicePlugins: "off" } : {}),
 });

@@ -5,6 +5,7 @@ import { addActuator } from "./actuator-command.ts";
 import { addApi } from "./api-command.ts";
 import { type Cli, reportCrash } from "./cli.ts";
 import { addDecide } from "./decide-command.ts";
+import { addDevices } from "./devices-command.ts";
 import { EXIT } from "./exit.ts";
 import { addGc } from "./gc-command.ts";
 import { addHistory } from "./history-command.ts";
@@ -58,7 +59,7 @@ function programOf(cli: Cli): Command {
     .addHelpText("after", EXIT_CODES);
   const add = [
     ...[addUp, addDecide, addSnapshot, addMachines, addKinds, addApi],
-    ...[addActuator, addPods, addTop, addGc, addToken, addHistory],
+    ...[addActuator, addPods, addTop, addDevices, addGc, addToken, addHistory],
   ];
   for (const addCommand of add) addCommand(program, cli);
   return program;

@@ -1,7 +1,7 @@
-import { type Command, InvalidArgumentError, Option } from "commander";
-import { DEFAULT_STATUS_LISTEN } from "../../actuator/status/listen.ts";
+import { type Command, Option } from "commander";
 import { type Cli, examples, finish, outputOption } from "./cli.ts";
 import { type PodsGiven, SORTS, type TopGiven } from "./pods/given.ts";
+import { sourceOptions, watchOption } from "./status-options.ts";
 
 const EXIT_CODES = `
 Exit codes:
@@ -50,16 +50,4 @@ export function addTop(program: Command, cli: Cli): void {
 }
 
 const withSource = (command: Command): Command =>
-  command
-    .option("--status-url <url>", "the daemon's own address, its statusListen", `http://${DEFAULT_STATUS_LISTEN}`)
-    .addOption(
-      new Option("--state-dir <dir>", "or what the daemon last wrote into its state directory").conflicts("statusUrl"),
-    )
-    .option("-n, --namespace <name>", "pods of this namespace only")
-    .addOption(new Option("-w, --watch [seconds]", "again and again until Ctrl-C").argParser(seconds).preset("2"));
-
-function seconds(text: string): number {
-  const number = Number(text);
-  if (number >= 0.1 && number <= 3600) return number;
-  throw new InvalidArgumentError("Expected seconds from 0.1 to 3600.");
-}
+  sourceOptions(command).option("-n, --namespace <name>", "pods of this namespace only").addOption(watchOption());

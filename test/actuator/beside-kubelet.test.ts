@@ -18,7 +18,8 @@ import { Pace } from "../../actuator/pace.ts";
 import { podsSource } from "../../actuator/pods-source.ts";
 import type { Problem } from "../../actuator/ports.ts";
 import { openMetrics } from "../../actuator/status/open-metrics.ts";
-import { ended, realNode, run, start } from "../cli/run.ts";
+import { ended, printed, realNode, run, start } from "../cli/run.ts";
+import { freePort } from "../e2e/pods/port.ts";
 import { mountinfoV1 } from "./cgroups/sim-v1.ts";
 import { plantMachine } from "./machine/plant.ts";
 import { podYaml, scratch } from "./manifests/scratch.ts";
@@ -150,9 +151,7 @@ test("`nodewise pods` of a daemon that runs none shows what it compares, and say
   const child = start(["actuator", "--manifests", join(dir, "pods"), ...places, "--status-listen", "127.0.0.1:0"]);
   const end = ended(child);
   try {
-    await new Promise<void>((resolve) => {
-      child.stdout.on("data", (chunk) => /cgroups decided/.test(String(chunk)) && resolve());
-    });
+    await printed(child, /cgroups decided/);
     child.kill("SIGTERM");
     expect((await end).code).toBe(0);
     const shown = await run(["pods", "--state-dir", join(dir, "state")]);
@@ -165,18 +164,14 @@ test("`nodewise pods` of a daemon that runs none shows what it compares, and say
 });
 
 test("an observer answers its status where it is told to listen, and is ready without a runtime", async () => {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
+  const port = await freePort();
   const dir = scratch({});
   const places = ["--state-dir", join(dir, "state"), "--cgroup-mount", join(dir, "none")];
-  const child = start(["actuator", ...places, "--status-listen", `127.0.0.1:${port}`]);
+  const times = ["--interval-seconds", "3600"];
+  const child = start(["actuator", ...places, ...times, "--status-listen", `127.0.0.1:${port}`]);
   const end = ended(child);
   try {
-    await new Promise<void>((resolve) => {
-      child.stdout.on("data", (chunk) => /cgroups decided/.test(String(chunk)) && resolve());
-    });
+    await printed(child, /cgroups decided/);
     const get = async (path: string) => {
       const response = await fetch(`http://127.0.0.1:${port}${path}`);
       return [response.status, await response.text()] as const;

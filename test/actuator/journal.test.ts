@@ -192,7 +192,20 @@ describe("the journal's file", () => {
     mkdirSync(file);
     expect(begin(journal, "p1", [])).toMatchObject({
       ok: false,
-      error: { code: "journal_unwritable", message: expect.stringContaining("EISDIR") },
+      error: { code: "journal_unwritable", message: `journal ${file}: EISDIR; nothing is changed without it` },
     });
+  });
+
+  test("that takes a plan's begin and not its end says that the steps were done, and what becomes of them", () => {
+    const journal = open();
+    expect(begin(journal, "p1", []).ok).toBe(true);
+    rmSync(file);
+    mkdirSync(file);
+    const effect = "the next start takes its plan for one that was cut short, and undoes it";
+    expect(journal.end("p1", [])).toMatchObject({
+      ok: false,
+      error: { message: `journal ${file}: EISDIR; ${effect}` },
+    });
+    expect(journal.unclosed?.planId).toBe("p1");
   });
 });

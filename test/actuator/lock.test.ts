@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { type Lock, takeLock } from "../../actuator/lock.ts";
+import { PATIENT } from "../patient.ts";
 
 let dir: string;
 beforeEach(() => {
@@ -78,7 +79,7 @@ describe("what does not hold a root", () => {
     plant("0", "+", pid, statOf()[19] ?? "");
     expect(await refused("/r")).toMatch(`process ${pid} already writes here`);
     process.kill(pid, "SIGKILL");
-    await vi.waitFor(() => expect(statOf()[0]).toBe("Z"));
+    await vi.waitFor(() => expect(statOf()[0]).toBe("Z"), PATIENT);
     await taken("/r");
   });
   test("is a process id that another process has by now", async () => {

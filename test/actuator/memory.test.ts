@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
@@ -30,6 +30,19 @@ test("a pass after the clock was set back is told the last facts, and remembered
   const after = { ...stepped, observedAt: iso(back + 10_000) };
   for (const next of [after, { observedAt: after.observedAt, bootId: "b" }])
     expect(memory().factsFor("image-gc", next)).toEqual({ ...facts(back), failed: true });
+});
+
+test("what the disk does not take is told with what follows from it, and remembered by this process all the same", () => {
+  const directory = mkdtempSync(join(tmpdir(), "nodewise-memory-"));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  const file = join(directory, "facts-image-gc.json");
+  mkdirSync(file);
+  const told: string[] = [];
+  const memory = new Memory(directory, (message) => told.push(message));
+  told.length = 0;
+  memory.keep("image-gc", { observedAt: iso(START), bootId: "b" }, facts(START));
+  expect(told).toEqual([`${file}: EISDIR; what image-gc remembers would be lost by a restart`]);
+  expect(memory.factsFor("image-gc", { observedAt: iso(START + 1000), bootId: "b" })).toEqual(facts(START));
 });
 
 test("without the step it is late", () => {

@@ -1,6 +1,15 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -34,14 +43,14 @@ function onDisk(): readonly number[] {
 test("a crash between the writing of a shorter file and its taking the other's place loses and revives nothing", () => {
   const before = Outbox.open(file);
   for (const n of [1, 2, 3]) before.add(entry(n));
-  writeFileSync(`${file}.next`, `${JSON.stringify(entry(2))}\n{"kind":"cgro`);
+  writeFileSync(`${file}.new`, `${JSON.stringify(entry(2))}\n{"kind":"cgro`);
   const after = Outbox.open(file);
   expect(after.size).toBe(3);
   after.shift();
   after.shift();
   // the shorter file is written anew, over what lies there
   expect(onDisk()).toEqual([3]);
-  expect(existsSync(`${file}.next`)).toBe(false);
+  expect(existsSync(`${file}.new`)).toBe(false);
 });
 
 test("a line between others that is no entry is left out, and the order stays", () => {
@@ -64,10 +73,23 @@ describe("where the file cannot be written", () => {
     outbox.add(entry(4));
     expect(onDisk()).toEqual([1, 2, 3, 4]);
   });
+  test("what lies where the new file is made is not followed, and nothing half made is left", () => {
+    const outbox = Outbox.open(file);
+    for (const n of [1, 2]) outbox.add(entry(n));
+    const victim = join(dir, "victim");
+    writeFileSync(victim, "mine");
+    symlinkSync(victim, `${file}.new`);
+    outbox.shift();
+    expect(readFileSync(victim, "utf8")).toBe("mine");
+    expect(existsSync(`${file}.new`)).toBe(false);
+    expect([outbox.size, onDisk()]).toEqual([1, [1, 2]]);
+    outbox.add(entry(3));
+    expect(onDisk()).toEqual([2, 3]);
+  });
   test("what was taken is forgotten by this process, and by the next one once the disk takes it", () => {
     const outbox = Outbox.open(file);
     for (const n of [1, 2]) outbox.add(entry(n));
-    mkdirSync(`${file}.next`);
+    mkdirSync(`${file}.new`);
     outbox.shift();
     expect([outbox.size, onDisk()]).toEqual([1, [1, 2]]);
   });
@@ -87,7 +109,8 @@ async function killedAfter(entries: number): Promise<{ readonly kept: number; re
       if (n % 5 === 4) writeSync(1, "taken\\n");
     }`;
   const child = spawn(NODE, ["--input-type=module", "-e", program], { stdio: ["ignore", "pipe", "inherit"] });
-  const exited = once(child, "exit");
+  // not its exit: what it has told may still be on its way then
+  const exited = once(child, "close");
   let told = "";
   child.stdout.on("data", (chunk: Buffer) => {
     told += chunk;

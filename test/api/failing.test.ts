@@ -122,14 +122,20 @@ test("without knowing whether tokens exist nobody is let in", async () => {
 test("more requests of one caller than may be under way are put off, and others are not", async () => {
   const store = realStore();
   const open = Promise.withResolvers<void>();
-  const slow: Store = { ...store, listNodes: async () => open.promise.then(() => store.listNodes()) };
+  let underWay = 0;
+  const listNodes: Store["listNodes"] = async () => {
+    underWay++;
+    await open.promise;
+    return store.listNodes();
+  };
+  const slow: Store = { ...store, listNodes };
   const { app } = appOver({ store: slow, limits: { bodyBytes: 1024, concurrency: 2 } });
   const one = value(await createToken(store, { name: "one", scopes: ["read"], node: null, now: 1 })).token;
   const two = value(await createToken(store, { name: "two", scopes: ["read"], node: null, now: 1 })).token;
   const ask = async (token: string) =>
     app.fetch(new Request("http://localhost/v1/nodes", { headers: { authorization: `Bearer ${token}` } }));
   const waiting = [ask(one), ask(one)];
-  await new Promise((resolve) => setImmediate(resolve));
+  await expect.poll(() => underWay).toBe(2);
   const refused = await ask(one);
   expect(refused.headers.get("retry-after")).toBe("1");
   await problemOf(refused, "too_many_requests");

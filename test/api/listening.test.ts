@@ -1,7 +1,7 @@
+import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
-import { request } from "node:http";
+import { type IncomingMessage, request } from "node:http";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { createToken } from "../../api/auth/tokens.ts";
 import { historyFile, startApi } from "../../api/server.ts";
@@ -134,23 +134,23 @@ test("closing lets a request under way end, refuses new ones, and does not wait 
   const { api } = await serving();
   await (await fetch(`${api.url}/healthz`)).text();
   const text = JSON.stringify({ snapshot: snapshotOf("n1") });
-  const answered = new Promise<number | undefined>((resolve, reject) => {
-    const posting = request(
-      `${api.url}/v1/decisions/cgroups`,
-      { method: "POST", headers: { "content-type": "application/json", "content-length": text.length } },
-      (response) => {
-        response.resume();
-        resolve(response.statusCode);
-      },
-    );
-    posting.on("error", reject);
-    posting.write(text.slice(0, 100));
-    setTimeout(() => posting.end(text.slice(100)), 300);
-  });
-  await sleep(100);
+  // the server says when it has begun with it
+  const headers = { "content-type": "application/json", "content-length": text.length, expect: "100-continue" };
+  const posting = request(`${api.url}/v1/decisions/cgroups`, { method: "POST", headers });
+  const answered = once(posting, "response") as Promise<[IncomingMessage]>;
+  posting.flushHeaders();
+  await once(posting, "continue");
+  posting.write(text.slice(0, 100));
   const closed = api.close();
-  await sleep(50);
-  await expect(fetch(`${api.url}/healthz`)).rejects.toThrow();
-  expect(await answered).toBe(200);
+  const asked = () =>
+    fetch(`${api.url}/healthz`).then(
+      () => "answered",
+      () => "refused",
+    );
+  await expect.poll(asked).toBe("refused");
+  posting.end(text.slice(100));
+  const [response] = await answered;
+  response.resume();
+  expect(response.statusCode).toBe(200);
   await closed;
 });

@@ -125,7 +125,7 @@ export class PodsNode {
     }
     this.#runs = new Map(this.#runs).set(uid, { namespace, name, uid, sandboxes: [sandbox], containers });
     const started = containers.map((one) => one.name);
-    return { sandboxId: id, started, faults: {}, undecided: [], error: null, isCut: false };
+    return { sandboxId: id, started, faults: {}, undecided: [], error: null, refusal: null, isCut: false };
   }
 
   /** Another instance, with a cgroup as the runtime makes it. */

@@ -1,6 +1,7 @@
 import { cpus } from "node:os";
 import { benchApi } from "./api.ts";
 import { benchRealNode, benchSuites, type DecisionFigure } from "./decisions.ts";
+import { benchDevicePlugins } from "./device-plugins.ts";
 import { benchHistory } from "./history.ts";
 import { benchManagers } from "./managers.ts";
 import { benchPods } from "./pods.ts";
@@ -31,6 +32,16 @@ console.log("".padEnd(64) + ["median", "aim", "ratio"].map((c) => c.padStart(16)
 for (const { name, cpuMs, aimMs } of await benchPods()) {
   const cells = [`${cpuMs.toFixed(1)} ms`, `${aimMs} ms`, (cpuMs / aimMs).toFixed(2)];
   console.log(name.padEnd(64) + cells.map((c) => c.padStart(16)).join(""));
+}
+
+console.log("\ndevice plugins: CPU time of the host's process as a part of one core, beside what it may take");
+console.log("".padEnd(76) + ["share", "aim", "flips/s", "RSS grew", "in use grew"].map((c) => c.padStart(13)).join(""));
+const percent = (part: number): string => `${(part * 100).toFixed(1)} %`;
+const megabytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
+for (const { name, share, aimShare, flipsPerSecond, rssGrowthBytes, heldGrowthBytes } of await benchDevicePlugins()) {
+  const grown = [rssGrowthBytes, heldGrowthBytes].map(megabytes);
+  const cells = [percent(share), percent(aimShare), flipsPerSecond.toFixed(0), ...grown];
+  console.log(name.padEnd(76) + cells.map((c) => c.padStart(13)).join(""));
 }
 
 console.log("\nrows into the history");

@@ -6,7 +6,7 @@ import { decisionLine, eventLine, type Telling, tellingOf } from "../../api/cli/
 import type { LogGiven } from "../../api/cli/log-options.ts";
 import { plainPaint } from "../../api/cli/style.ts";
 import { seenEvent, WEB } from "../actuator/status/made-status.ts";
-import { ended, run, start } from "./run.ts";
+import { ended, printed, run, start } from "./run.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -37,9 +37,7 @@ const linesOf = (text: string): readonly Record<string, unknown>[] =>
 test("a daemon logs as JSON on standard error alone, without the environment of its pods", async () => {
   const child = start([...args, "--log-format", "json", "--log-level", "debug", "--interval-seconds", "1"]);
   const end = ended(child);
-  await new Promise<void>((resolve) => {
-    child.stderr.on("data", (chunk) => /"about":"pass"/.test(String(chunk)) && resolve());
-  });
+  await printed(child, /"about":"pass"/, "stderr");
   child.kill("SIGTERM");
   const { code, stdout, stderr } = await end;
   expect([code, stdout]).toEqual([0, ""]);

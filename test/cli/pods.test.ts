@@ -9,6 +9,7 @@ import { daemonMetrics } from "../../actuator/status/metrics.ts";
 import type { NodeStatus } from "../../actuator/status/node-status.ts";
 import { type StatusServer, startStatusServer } from "../../actuator/status/server.ts";
 import { CRASHING, ENDED, nodeStatus, podRow, seenEvent, WAITING, WEB } from "../actuator/status/made-status.ts";
+import { freePort } from "../e2e/pods/port.ts";
 import { ended, printed, run, start } from "./run.ts";
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
@@ -166,16 +167,16 @@ describe("nodewise pods", () => {
       if (!started.ok) throw new Error(started.error);
       return started.value;
     };
-    const first = await serve(0, "first");
+    // one that nobody else is given while nobody listens there
+    const port = await freePort();
+    const first = await serve(port, "first");
     const child = start(["pods", "--watch", "0.1", "--status-url", first.url]);
     const end = ended(child);
     await printed(child, /first[\s\S]*first/);
-    const away = new Promise<void>((resolve) => {
-      child.stderr.on("data", (chunk) => /does not answer/.test(String(chunk)) && resolve());
-    });
+    const away = printed(child, /does not answer/, "stderr");
     await first.close();
     await away;
-    const second = await serve(Number(new URL(first.url).port), "second");
+    const second = await serve(port, "second");
     await printed(child, /second/);
     child.kill("SIGINT");
     expect(await end).toMatchObject({ code: 0, signal: null });

@@ -56,10 +56,14 @@ export async function ended(child: ChildProcess): Promise<Ran> {
 }
 
 /** What the child has printed once it matches; fails when the child ends before. */
-export function printed(child: ReturnType<typeof start>, pattern: RegExp): Promise<string> {
+export function printed(
+  child: ReturnType<typeof start>,
+  pattern: RegExp,
+  stream: "stdout" | "stderr" = "stdout",
+): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = "";
-    child.stdout.on("data", (chunk: Buffer) => {
+    child[stream].on("data", (chunk: Buffer) => {
       text += chunk;
       if (pattern.test(text)) resolve(text);
     });

@@ -13,7 +13,8 @@ const writer = fileURLToPath(new URL("writer.ts", import.meta.url));
 /** Runs the writer until it acknowledged `enough` rows, kills it in the middle of its work, and gives what it acknowledged. */
 async function acknowledgedBeforeKill(file: string, prefix: string, enough: number): Promise<string[]> {
   const child = spawn(process.execPath, [writer, file, prefix], { stdio: ["ignore", "pipe", "inherit"] });
-  const exited = once(child, "exit");
+  // not its exit: what it has told may still be on its way then
+  const exited = once(child, "close");
   let text = "";
   let lines = 0;
   child.stdout.setEncoding("utf8").on("data", (chunk: string) => {

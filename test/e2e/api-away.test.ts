@@ -8,6 +8,7 @@ import { Outbox } from "../../actuator/outbox.ts";
 import type { DecisionAnswer, Problem } from "../../actuator/ports.ts";
 import type { Kind } from "../../api/model/decision.ts";
 import { ended, printed, realNode, start } from "../cli/run.ts";
+import { freePort } from "./pods/port.ts";
 
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 60_000 });
 
@@ -116,8 +117,9 @@ async function history() {
 }
 
 test("while the API is away the node decides; when it is back it knows everything once", async () => {
-  await startApi("0");
-  const port = new URL(url).port;
+  // one that nobody else is given while the API is away
+  const port = String(await freePort());
+  await startApi(port);
   const first = openClient();
   expect(await first.turn(0, "a")).toEqual(bothWays("api"));
   await stopApi("SIGKILL");

@@ -10,9 +10,10 @@ import { APP, NAMESPACES, type OwnPod, PodRuntimeGround } from "./containerd/pod
 import { must } from "./containerd/pods.ts";
 import { whyNoContainerd } from "./containerd/start.ts";
 import { openOwn } from "./own-cgroups.ts";
+import { until } from "./pods/until.ts";
 
-const START_MS = 60_000;
-const TEST_MS = 60_000;
+const START_MS = 180_000;
+const TEST_MS = 180_000;
 const MIB = 1024 * 1024;
 const GONE = "0".repeat(64);
 const SLEEP = ["sleep", "1000000"];
@@ -149,9 +150,11 @@ describe.skipIf(why !== undefined)("pods on a real containerd", { timeout: TEST_
     expect(readFileSync(join(files, "file"), "utf8")).toBe("more\n");
     const told = await ground.told(id);
     expect(told?.logPath).toBe(join(web.config.logDirectory ?? "", "inside/0.log"));
-    const log = readFileSync(told?.logPath ?? "", "utf8")
-      .trimEnd()
-      .split("\n");
+    // the runtime writes it after the process has
+    const log = await until("both lines in the log", () => {
+      const lines = readFileSync(told?.logPath ?? "", "utf8").split("\n");
+      return lines.length > 2 ? lines.slice(0, -1) : undefined;
+    });
     expect(log.filter((line) => !/^\d{4}-\d\d-\d\dT\S+ std(?:out|err) [FP] \S+$/.test(line))).toEqual([]);
     expect(log.map((line) => line.split(" ").slice(1).join(" ")).toSorted()).toEqual(["stderr F err", "stdout F out"]);
   });
@@ -226,12 +229,19 @@ describe.skipIf(why !== undefined)("pods on a real containerd", { timeout: TEST_
   });
 
   test("a stop is heard within its grace, and a kill follows it", async () => {
-    const trap = (then: string) => ["sh", "-c", `trap '${then}' TERM; while true; do /bin/busybox sleep 0.05; done`];
+    const waits = "echo ready; while true; do /bin/busybox sleep 0.05; done";
+    const trap = (then: string) => ["sh", "-c", `trap '${then}' TERM; ${waits}`];
+    /** A line of its log once it is there. */
+    const says = async (id: string, line: string): Promise<string> => {
+      const { logPath = "" } = (await ground.told(id)) ?? {};
+      return until(line, () => readFileSync(logPath, "utf8").match(`stdout F ${line}\n`)?.[0]);
+    };
     const [polite, deaf, next] = await Promise.all([
       ground.run(web, { name: "polite", command: trap("echo bye; exit 7") }),
       ground.run(web, { name: "deaf", command: trap("echo no") }),
       ground.run(web, { name: "next", command: SLEEP }),
     ]);
+    for (const id of [polite, deaf]) await says(id, "ready");
     const stopMs = async (id: string, graceSeconds: number) => {
       const from = performance.now();
       await must(ground.runtime.stopContainer(id, graceSeconds));
@@ -241,7 +251,7 @@ describe.skipIf(why !== undefined)("pods on a real containerd", { timeout: TEST_
     expect(await ground.told(polite)).toMatchObject({ state: "exited", exitCode: 7, reason: "Error" });
     expect(await stopMs(deaf, 1)).toBeGreaterThan(990);
     expect(await ground.told(deaf)).toMatchObject({ state: "exited", exitCode: 137, reason: "Error" });
-    expect(readFileSync((await ground.told(deaf))?.logPath ?? "", "utf8")).toContain("stdout F no");
+    await says(deaf, "no");
     await must(ground.runtime.stopContainer(next, 0));
     expect(await ground.told(next)).toMatchObject({ state: "exited", exitCode: 137 });
   });

@@ -1,6 +1,5 @@
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { PodEvent } from "../../actuator/lifecycle/event.ts";
 import type { RuntimePod } from "../../actuator/lifecycle/runtime-pod.ts";
@@ -16,8 +15,9 @@ import { APP, PodRuntimeGround } from "./containerd/pod-ground.ts";
 import { must } from "./containerd/pods.ts";
 import { whyNoContainerd } from "./containerd/start.ts";
 import { openOwn } from "./own-cgroups.ts";
+import { until } from "./pods/until.ts";
 
-const LONG_MS = 60_000;
+const LONG_MS = 180_000;
 const opened = openOwn("worker");
 const why = whyNoContainerd() ?? (opened.ok && opened.value.version === 1 ? undefined : "no cgroup v1 is mounted");
 if (why !== undefined) {
@@ -34,8 +34,8 @@ const mount = {
   propagation: "None",
 } as const;
 /** It writes to each of its volumes, tells what it sees, and says good-bye. */
-const SCRIPT = `echo hello $NAME; ls -ld /fast; cat /etc/hosts | head -n 1; echo kept > /host/file
-trap 'echo -n "bye $(cat /fast/hook)" > /dev/termination-log; exit 3' TERM; while :; do sleep 0.1; done`;
+const SCRIPT = `trap 'echo -n "bye $(cat /fast/hook)" > /dev/termination-log; exit 3' TERM
+echo hello $NAME; ls -ld /fast; echo kept > /host/file; cat /etc/hosts | head -n 1; while :; do sleep 0.1; done`;
 
 describe.skipIf(why !== undefined)("a pod on a real containerd", { timeout: LONG_MS }, () => {
   let ground: PodRuntimeGround;
@@ -104,12 +104,14 @@ describe.skipIf(why !== undefined)("a pod on a real containerd", { timeout: LONG
     expect(events.map(({ reason }) => reason)).toEqual(["Pulled", "Created", "Started"]);
     const log = join(roots.podLogsDirectory, "default_web_uid-1/app/0.log");
     const written = join(dir, "host/made/here/file");
-    for (let i = 0; i < 200 && !existsSync(written); i++) await sleep(50);
+    const last = "# Kubernetes-managed hosts file (host network).";
+    const printed = await until("its last line in the log", () => {
+      const text = existsSync(log) ? readFileSync(log, "utf8") : "";
+      return text.includes(last) ? text : undefined;
+    });
     expect(readFileSync(written, "utf8")).toBe("kept\n");
-    const printed = readFileSync(log, "utf8");
     expect(printed).toContain("stdout F hello web\n");
     expect(printed).toMatch(/drwxrwxrwt .* \/fast\n/);
-    expect(printed).toContain("# Kubernetes-managed hosts file (host network).");
     expect(mountsBelow(dir).length).toBe(2);
 
     expect(await worker.end({ pod: web, seen: await seenNow(), graceSeconds: 20, signal })).toEqual({

@@ -11,7 +11,7 @@ const why = noPods("a runtime that fails");
 describe.skipIf(why !== undefined)("a runtime that hangs or fails", { timeout: LONG_MS }, () => {
   let node: PodNode;
   beforeAll(async () => {
-    node = await PodNode.start({ isMeddled: true, settings: { runtimeTimeoutSeconds: 2 } });
+    node = await PodNode.start({ isMeddled: true, settings: { runtimeTimeoutSeconds: 6 } });
     node.put("steady", podOf("steady"));
     await node.startDaemon().running("steady");
   }, LONG_MS);

@@ -48,7 +48,8 @@ describe.skipIf(why !== undefined)("a disk that holds the daemon's records too",
   /** By pod's name, as they lie on the disk: each of them whole. */
   const states = (): Readonly<Record<string, string>> => {
     const directory = join(disk.path, "state/pods");
-    const records = readdirSync(directory).map((file) => {
+    const files = readdirSync(directory).filter((file) => file.endsWith(".pod.json"));
+    const records = files.map((file) => {
       const { record } = JSON.parse(readFileSync(join(directory, file), "utf8")) as { readonly record: PodRecord };
       const { name } = record.pod["metadata"] as { readonly name: string };
       return [name.replace(/-e2e$/, ""), `${record.state} ${record.end?.cause ?? ""}`.trim()];

@@ -1,9 +1,11 @@
+import type { ContainerOptions } from "../../../api/decide/devices/container-options.ts";
 import type { CgroupValues } from "../../../api/model/decision.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import type { AskedMount, ContainerConfig } from "../../containerd/messages.ts";
 import { type EnvPair, expandAll } from "../expand.ts";
 import type { PodContainer, RunnablePod } from "../pod.ts";
 import { containerResources } from "./container-resources.ts";
+import { deviceParts } from "./device-parts.ts";
 import { imageUserOf, nonRootFault } from "./image-user.ts";
 import { containerAnnotations, containerLabels } from "./labels.ts";
 import { logPathOf } from "./names.ts";
@@ -18,10 +20,12 @@ export interface ContainerAsked {
   readonly image: string;
   /** As the runtime tells it; null: root. */
   readonly imageUser: string | null;
-  /** As `resolveEnv` has them. */
+  /** As `resolveEnv` has them, behind those of its devices. */
   readonly env: readonly EnvPair[];
   /** Of volumes, the hosts file and the termination message, with their places on the host. */
   readonly mounts: readonly AskedMount[];
+  /** What it gets for its devices; null: it holds none. */
+  readonly devices: ContainerOptions | null;
   /** Undefined: nothing was decided about it. */
   readonly resources: CgroupValues | undefined;
   /** Of the cgroups. */
@@ -38,7 +42,8 @@ export function containerConfigOf(
   const user = imageUserOf(asked.imageUser);
   const fault = nonRootFault(pod, container, user);
   if (fault !== null) return err(fault);
-  const { resources } = asked;
+  const { resources, devices } = asked;
+  const { mounts, ...given } = deviceParts(devices);
   return ok({
     metadata: { name: container.name, attempt: asked.attempt },
     image: { image: asked.image, userSpecifiedImage: container.image },
@@ -46,9 +51,10 @@ export function containerConfigOf(
     args: expandAll(container.args, asked.env),
     workingDir: container.workingDir,
     envs: asked.env,
-    mounts: asked.mounts,
+    mounts: [...mounts, ...asked.mounts],
+    ...given,
     labels: containerLabels(pod, container, asked.owner),
-    annotations: containerAnnotations(pod, container, asked.attempt),
+    annotations: containerAnnotations(pod, container, asked.attempt, devices?.annotations),
     logPath: logPathOf(container, asked.attempt),
     stdin: container.stdin,
     stdinOnce: container.stdinOnce,

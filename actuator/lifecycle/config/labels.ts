@@ -1,3 +1,4 @@
+import type { NamedValue } from "../../../api/decide/devices/container-options.ts";
 import type { LifecycleHandler, PodContainer, RunnablePod, TextMap } from "../pod.ts";
 import {
   CONTAINER_HASH,
@@ -33,10 +34,16 @@ export const containerLabels = (pod: RunnablePod, container: PodContainer, owner
   [CONTAINER_NAME]: container.name,
 });
 
-/** kubelet 1.36: newContainerAnnotations. */
-export function containerAnnotations(pod: RunnablePod, container: PodContainer, attempt: number): TextMap {
+/** `ofPlugins`: what device plugins want; the kubelet's own stand above them. kubelet 1.36: newContainerAnnotations. */
+export function containerAnnotations(
+  pod: RunnablePod,
+  container: PodContainer,
+  attempt: number,
+  ofPlugins: readonly NamedValue[] = [],
+): TextMap {
   const { deletion, spec } = pod;
   return {
+    ...Object.fromEntries(ofPlugins.map(({ name, value }) => [name, value])),
     [CONTAINER_HASH]: containerHash(pod, container),
     [CONTAINER_RESTART_COUNT]: String(attempt),
     [TERMINATION_MESSAGE_PATH]: container.terminationMessagePath,

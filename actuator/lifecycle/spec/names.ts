@@ -12,8 +12,10 @@ const searchPattern = new RegExp(`^${SEARCH}$`);
 const keyPattern = new RegExp(`^${KEY}$`);
 const valuePattern = new RegExp(`^(${KEY})?$`);
 
-const tooLong = (most: number): string => `must be no more than ${most} characters`;
-const longer = (text: string, most: number): Says => (text.length > most ? [tooLong(most)] : []);
+/** The API server's two packages of checks say it differently. */
+type Unit = "characters" | "bytes";
+const tooLong = (most: number, unit: Unit = "characters"): string => `must be no more than ${most} ${unit}`;
+const longer = (text: string, most: number, unit?: Unit): Says => (text.length > most ? [tooLong(most, unit)] : []);
 const pattern = (rule: string, regex: string, ...examples: readonly string[]): string =>
   `${rule} (e.g. ${examples.map((e) => `'${e}', `).join(" or ")}regex used for validation is '${regex}')`;
 
@@ -25,8 +27,8 @@ export function dnsLabel(name: string): Says {
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character";
   return [...says, pattern(rule, LABEL, "my-name", "123-abc")];
 }
-export function dnsSubdomain(name: string): Says {
-  const says = longer(name, 253);
+export function dnsSubdomain(name: string, unit?: Unit): Says {
+  const says = longer(name, 253, unit);
   if (subdomainPattern.test(name)) return says;
   const rule =
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character";
@@ -76,14 +78,14 @@ export function qualifiedName(key: string): Says {
   const [prefix, name] = parts.length === 2 ? [parts[0] as string, parts[1] as string] : [undefined, key];
   const says: string[] = [];
   if (prefix === "") says.push("prefix part must be non-empty");
-  else if (prefix !== undefined) says.push(...dnsSubdomain(prefix).map((s) => `prefix part ${s}`));
+  else if (prefix !== undefined) says.push(...dnsSubdomain(prefix, "bytes").map((s) => `prefix part ${s}`));
   if (name === "") says.push("name part must be non-empty");
-  else if (name.length > 63) says.push(`name part ${tooLong(63)}`);
+  else if (name.length > 63) says.push(`name part ${tooLong(63, "bytes")}`);
   if (!keyPattern.test(name)) says.push(`name part ${pattern(keyRule, KEY, ...examples)}`);
   return says;
 }
 export function labelValue(value: string): Says {
-  const says = longer(value, 63);
+  const says = longer(value, 63, "bytes");
   if (valuePattern.test(value)) return says;
   const rule =
     "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";

@@ -4,7 +4,7 @@ import { containerOf } from "./container.ts";
 import { dnsOf, hostAliasesOf } from "./dns.ts";
 import { dnsLabel, dnsSubdomain } from "./names.ts";
 import { checkHostPorts } from "./ports.ts";
-import { checkResources } from "./resources.ts";
+import { checkPodResources } from "./resources.ts";
 import { checkFields } from "./rule.ts";
 import { RULES } from "./rules.ts";
 import { podSecurityOf } from "./security.ts";
@@ -33,7 +33,7 @@ export function podSpecOf(spec: At, annotations: TextMap): PodSpec {
     .map((at) => containerOf(at, true, around));
   const host = hostOf(spec, hostNetwork);
   checkTogether(spec, containers, initContainers);
-  checkResources(spec.field("resources"));
+  checkPodResources(spec.field("resources"));
   return {
     containers,
     initContainers,

@@ -10,6 +10,8 @@ import type { Problem } from "../../ports.ts";
 export interface DeviceFault {
   readonly reason: string;
   readonly message: string;
+  /** The pod keeps its devices and is tried again; absent: it holds none of them any more. */
+  readonly keeps?: true;
 }
 /** Of a snapshot. */
 export interface DeviceParts {

@@ -8,6 +8,7 @@ import { type Admitted, admit } from "../admit.ts";
 import { classOf, decodedPod, isCritical } from "../decoded-pod.ts";
 import type { Doorkeeper } from "../doorkeeper.ts";
 import { WAITS_FOR_VICTIMS } from "../entrance.ts";
+import { keepNext } from "../keep-next.ts";
 import type { ManagerPorts, ManagerSettings } from "../manager-ports.ts";
 import type { KnownPod, PodSet } from "../pod-set.ts";
 import { resourcesIn, split } from "./forms.ts";
@@ -141,10 +142,10 @@ export class Resizer {
       return [this.#refuse(wanted, "Deferred", reason, message), message || reason];
     }
     if (asked.kind === "after") {
-      const message = `comes in once ${this.#door.preemptAll(asked.victims, asked.answer.id)} ended`;
+      const message = `comes in once ${this.#door.preempter.preemptAll(asked.victims, asked.answer.id)} ended`;
       return [this.#refuse(wanted, "Deferred", WAITS_FOR_VICTIMS, message), message];
     }
-    const kept = this.#ports.files.keep(asked.answer.next);
+    const kept = keepNext(this.#ports, asked.answer.next);
     const fault: Problem | null = kept.ok ? this.#accept(wanted) : { from: "state-files", message: kept.error };
     return [fault, fault?.message ?? ""];
   }

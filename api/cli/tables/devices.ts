@@ -1,7 +1,7 @@
-import type { DeviceOptions, DeviceResourceState, DevicesDecision } from "../../model/device-decision.ts";
-import { bar } from "../bar.ts";
-import { type Color, type Paint, printable } from "../style.ts";
+import type { DeviceOptions, DevicesDecision } from "../../model/device-decision.ts";
+import { printable } from "../style.ts";
 import { table } from "../table.ts";
+import { DEVICE_GLYPHS, deviceBar, PLUGIN_COLOR } from "./device-bar.ts";
 import { listText, placementsTable } from "./placements.ts";
 import { type Shown, sections } from "./shown.ts";
 import { podName, verdictText } from "./verdict.ts";
@@ -24,14 +24,6 @@ export function devicesTable(shown: Shown<DevicesDecision>): string {
   );
 }
 
-const PLUGIN_COLOR: Readonly<Record<DeviceResourceState["plugin"], Color>> = {
-  registered: "green",
-  stopped: "yellow",
-  unregistered: "yellow",
-  removed: "red",
-};
-const BAR_WIDTH = 24;
-
 function resourcesTable({ decision, columns, paint, notesAt }: Shown<DevicesDecision>): string {
   if (decision.resources.length === 0) return paint("dim", "no plugin has registered a resource\n");
   const drawn = table(
@@ -52,35 +44,17 @@ function resourcesTable({ decision, columns, paint, notesAt }: Shown<DevicesDeci
         `${r.allocatable}`,
         `${r.allocated}`,
         r.sanitized === r.allocatable ? "" : `${r.sanitized}`,
-        barOf(r, paint),
+        deviceBar(r, paint),
       ],
       notes: notesAt(r.resource).map((note) => `  ${note}`),
     })),
     columns,
     paint,
   );
-  const legend = GLYPHS.map(([color, glyph, text]) => `${paint(color, glyph)} ${text}`).join("   ");
+  const legend = DEVICE_GLYPHS.map(([color, glyph, text]) => `${paint(color, glyph)} ${text}`).join("   ");
   // in a narrow terminal there are no bars
-  return GLYPHS.some(([, glyph]) => drawn.includes(glyph)) ? `${drawn}${legend}\n` : drawn;
+  return DEVICE_GLYPHS.some(([, glyph]) => drawn.includes(glyph)) ? `${drawn}${legend}\n` : drawn;
 }
-const GLYPHS = [
-  ["green", "█", "held"],
-  ["dim", "·", "free"],
-  ["red", "×", "not healthy"],
-] as const;
-
-/** A cell a device while there are few. */
-function barOf({ capacity, allocatable, allocated }: DeviceResourceState, paint: Paint): string {
-  const all = Math.max(capacity, allocated);
-  const free = Math.max(0, allocatable - allocated);
-  const sizes = [allocated, free, all - allocated - free];
-  const parts = GLYPHS.map(([color, glyph], i) => ({
-    size: sizes[i] as number,
-    draw: (cells: number) => paint(color, glyph.repeat(cells)),
-  }));
-  return bar(parts, Math.min(BAR_WIDTH, all));
-}
-
 function giftsTable({ decision, columns, paint, notesAt }: Shown<DevicesDecision>): string {
   if (decision.assigned.length === 0) return "";
   const last = new Map(decision.assigned.map(({ container }, i) => [container, i]));

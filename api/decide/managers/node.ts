@@ -1,7 +1,8 @@
 import type { Refusal } from "../../model/decision.ts";
-import { type Pod, podUid } from "../../model/pod.ts";
+import { isTerminal, type Pod, podUid } from "../../model/pod.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
+import { isActive } from "../admission/counted-pods.ts";
 import { type CpuManager, cpuManager } from "../cpus/manager.ts";
 import type { DeviceCheckpoint } from "../devices/checkpoint.ts";
 import type { Inventories } from "../devices/inventory.ts";
@@ -12,7 +13,7 @@ import { type NumaNodes, numaNodes } from "../topology/numa-nodes.ts";
 import type { MergeRefusal } from "../topology/reachable.ts";
 import { tooManyHints } from "./hint-bound.ts";
 import { answersOf, checkpointOf, pluginsOf } from "./plugins.ts";
-import { activePods } from "./pods.ts";
+import { withUid } from "./pods.ts";
 import { type Settings, settingsOf } from "./settings.ts";
 import { type Started, startManagers } from "./start.ts";
 
@@ -27,6 +28,7 @@ export interface ManagedNode extends Started {
   readonly snapshot: Snapshot;
   readonly settings: Settings;
   readonly numa: NumaNodes;
+  /** Those that hold what they have: one that has failed holds it until its containers have stopped. kubelet 1.36: GetActivePods. */
   readonly active: readonly Pod[];
   readonly inventories: Inventories;
   /** Why kubelet_internal_checkpoint was not taken; null: it was, or there is none. */
@@ -50,7 +52,7 @@ export function managedNode(snapshot: Snapshot, needs: string[]): Result<NodeSta
     snapshot,
     settings: settings.value,
     numa: numaNodes(new Set(listed?.map(({ id }) => id) ?? cpus.map(({ numa }) => numa))),
-    active: activePods(snapshot),
+    active: (snapshot.pods ?? []).filter(isActive).map(withUid),
     inventories: pluginsOf(snapshot, checkpoint.value, needs),
     checkpoint: checkpoint.value,
     checkpointError: checkpoint.error,
@@ -109,7 +111,8 @@ export const admit = (node: ManagedNode, managers: Managers, pod: Pod): Result<A
 
 /**
  * A manager that is on and whose file was not posted has begun anew, and a kubelet that starts asks it for the pods that are
- * there already, by the time they were made. So does this; a pod that is refused then goes without.
+ * there already, by the time they were made, but not for one that has ended. So does this; a pod that is refused then goes
+ * without. kubelet 1.36: HandlePodAdditions.
  */
 function withReadmitted(node: ManagedNode, needs: string[]): Result<NodeStart, Refusal> {
   const files = node.snapshot.assignments ?? {};
@@ -119,12 +122,14 @@ function withReadmitted(node: ManagedNode, needs: string[]): Result<NodeStart, R
   if (node.inventories.size > 0 && files.kubelet_internal_checkpoint === undefined) {
     missing.push("kubelet_internal_checkpoint");
   }
-  if (missing.length === 0 || node.active.length === 0) return ok(ok(node));
+  if (missing.length === 0) return ok(ok(node));
+  const readmitted = byCreation(node.active.filter((pod) => !isTerminal(pod)));
+  if (readmitted.length === 0) return ok(ok(node));
   needs.push(...missing.map((name) => `assignments.${name}`));
-  const tooLarge = tooManyHints(node.topology, node.numa, node.active, "node");
+  const tooLarge = tooManyHints(node.topology, node.numa, readmitted, "node");
   if (tooLarge !== undefined) return err({ code: "too_large", message: tooLarge, needs });
   const managers = managersOf(node, null);
-  for (const pod of byCreation(node.active)) admit(node, managers, pod);
+  for (const pod of readmitted) admit(node, managers, pod);
   const memory = { ...node.memory, state: managers.memory.state };
   const checkpoint = managers.devices.checkpoint();
   return ok(ok({ ...node, cpuState: managers.cpus.state(), memory, checkpoint }));

@@ -86,6 +86,8 @@ const REQUESTS: Requests = {
         },
         { containerPath: "/model", image: imageSpec, readonly: true, propagation: "PROPAGATION_HOST_TO_CONTAINER" },
       ],
+      devices: [{ containerPath: "/dev/gpu0", hostPath: "/dev/gpu1", permissions: "rw" }],
+      CDIDevices: [{ name: "example.com/gpu=1" }],
       labels: TEXTS,
       annotations: TEXTS,
       logPath: "app/2.log",

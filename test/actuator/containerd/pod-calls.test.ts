@@ -13,7 +13,7 @@ import { EMPTY, fakeConnection, sockets } from "./fake-runtime.ts";
 
 const { dir, listen, serve } = sockets();
 const TIMEOUT_MS = 300;
-const PATIENT_MS = 20_000;
+const PATIENT_MS = 30_000;
 
 function open(options: ConnectionOptions): PodRuntime {
   const runtime = openPodRuntime(options);
@@ -59,7 +59,7 @@ test("after close, calls that wait end, and no call begins", async () => {
       return "hang";
     },
   });
-  const runtime = open({ endpoint, timeoutMs: 1000 });
+  const runtime = open({ endpoint, timeoutMs: 3000 });
   const waiting = runtime.startContainer("c");
   await until(() => held.length === 1);
   runtime.close();

@@ -19,6 +19,12 @@ const defaults = ((): ActuatorConfig => {
   return checked.value;
 })();
 
+const devicePlaces = (config: ActuatorConfig): readonly string[] => [
+  config.devicePluginsDirectory,
+  config.pluginsRegistryDirectory,
+  config.podResourcesDirectory,
+];
+
 /** `--node-name=x` as a setting; of the command's own flags nothing. */
 function settingsIn(args: readonly string[]): Readonly<Record<string, string>> {
   const [command, ...flags] = args;
@@ -113,7 +119,11 @@ test("who observes has no right that it does not need", () => {
 
 test("who enforces has what it writes to, and asks no API server", () => {
   const { kind, pod, hostPaths, mounts, checked } = daemonSet("enforce.yaml");
-  expect(checked.ok && [checked.value.mode, checked.value.pods]).toEqual(["enforce", "enforce"]);
+  expect(checked.ok && [checked.value.mode, checked.value.pods, checked.value.devicePlugins]).toEqual([
+    "enforce",
+    "enforce",
+    "serve",
+  ]);
   expect(kind("ClusterRole")).toEqual([]);
   expect(pod.automountServiceAccountToken).toBe(false);
   const shown = [...hostPaths.values()];
@@ -126,9 +136,14 @@ test("who enforces has what it writes to, and asks no API server", () => {
     defaults.stateDir,
     "/run", // claims on cgroup roots
     checked.ok ? (checked.value.manifests ?? "") : "",
+    ...devicePlaces(checked.ok ? checked.value : defaults),
     socket.ok ? socket.value : "",
   ];
   expect(wanted.filter((path) => !holds(path))).toEqual([]);
+  // it runs beside a kubelet, which serves its own
+  expect(devicePlaces(checked.ok ? checked.value : defaults).filter((d) => devicePlaces(defaults).includes(d))).toEqual(
+    [],
+  );
   // the runtime must see what is mounted there
   expect(mounts.find(({ mountPath }) => `${defaults.podsDirectory}/`.startsWith(`${mountPath}/`))).toMatchObject({
     mountPropagation: "Bidirectional",

@@ -1,16 +1,18 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
+import type { PluginTimeouts } from "../../../actuator/deviceplugin/endpoint.ts";
 import { faultText } from "../../../actuator/deviceplugin/fault.ts";
-import { ground } from "./ground.ts";
+import { ground, QUICK } from "./ground.ts";
 import { healthy, type PluginScript, until } from "./node-plugin.ts";
 
 const GPU = "example.com/gpu";
+/** Longer than any test. */
+const NEVER_MS = 600_000;
 const OPTIONS = { preStartRequired: true, getPreferredAllocationAvailable: true };
 const QUESTION = { available: ["a", "b", "c"], mustInclude: ["a"], size: 2 };
 
 /** A registered plugin with three devices, and a good one beside it. */
-async function withPlugin(script: Partial<PluginScript>) {
-  const all = await ground();
+async function withPlugin(script: Partial<PluginScript>, timeouts: Partial<PluginTimeouts> = {}) {
+  const all = await ground({ timeouts });
   const gpu = all.plugin({ resource: GPU, devices: healthy("a", "b", "c"), ...script });
   await gpu.start();
   const other = all.plugin({ resource: "example.com/other", devices: healthy("x") });
@@ -29,23 +31,30 @@ describe("Allocate", () => {
       request: { containerRequests: [{ devicesIds: ["a", "b"] }] },
     });
   });
-  test.each([
-    ["an error", () => new Error("no such device"), "Allocate of `example.com/gpu` at SOCKET: UNKNOWN: no such device"],
+  test.each<readonly [string, () => object | Error | "hang", string, number]>([
+    [
+      "an error",
+      () => new Error("no such device"),
+      "Allocate of `example.com/gpu` at SOCKET: UNKNOWN: no such device",
+      NEVER_MS,
+    ],
     [
       "two containers",
       () => ({ containerResponses: [{}, {}] }),
       "INVALID_ANSWER: the answer is for 2 containers, asked was for 1",
+      NEVER_MS,
     ],
     [
       "a path that climbs out",
       () => ({ containerResponses: [{ mounts: [{ hostPath: "/../etc", containerPath: "/x" }] }] }),
       "climbs out",
+      NEVER_MS,
     ],
-    ["nothing", () => "hang" as const, "DEADLINE_EXCEEDED: "],
+    ["nothing", () => "hang" as const, "DEADLINE_EXCEEDED: ", QUICK.allocateMs],
   ])(
     "that is answered with %s is a fault of plugin and resource; the other goes on",
-    async (_name, Allocate, message) => {
-      const { host, gpu } = await withPlugin({ answers: { Allocate } });
+    async (_name, Allocate, message, allocateMs) => {
+      const { host, gpu } = await withPlugin({ answers: { Allocate } }, { allocateMs });
       const given = await host.allocate(GPU, ["a"]);
       if (given.ok) throw new Error("taken");
       expect(faultText(given.error)).toContain(message.replace("SOCKET", gpu.socketPath));
@@ -65,14 +74,16 @@ describe("Allocate", () => {
       error: { code: "NOT_REGISTERED", message: "unknown Device Plugin example.com/none" },
     });
   });
-  test("under way when the host closes hears its end at once", async () => {
-    const { host } = await withPlugin({ answers: { Allocate: () => "hang" } });
+  test("under way when the host closes hears its end, and does not wait for its time", async () => {
+    const timeouts = { allocateMs: NEVER_MS };
+    const { host, gpu } = await withPlugin({ answers: { Allocate: () => "hang" } }, timeouts);
     const given = host.allocate(GPU, ["a"]);
-    await sleep(50);
-    const started = performance.now();
+    await until(
+      () => gpu.requests,
+      (requests) => requests.some(({ method }) => method === "Allocate"),
+    );
     host.close();
     expect(await given).toMatchObject({ ok: false, error: { code: "CANCELLED" } });
-    expect(performance.now() - started).toBeLessThan(150);
   });
 });
 
@@ -90,7 +101,8 @@ describe("GetPreferredAllocation", () => {
     expect(gpu.requests.map(({ method }) => method)).toEqual(["GetDevicePluginOptions"]);
   });
   test("without an answer is a fault in its time", async () => {
-    const { host } = await withPlugin({ options: OPTIONS, answers: { GetPreferredAllocation: () => "hang" } });
+    const answers = { GetPreferredAllocation: () => "hang" as const };
+    const { host } = await withPlugin({ options: OPTIONS, answers }, { preferredMs: QUICK.preferredMs });
     expect(await host.preferred(GPU, QUESTION)).toMatchObject({ error: { code: "DEADLINE_EXCEEDED", resource: GPU } });
   });
 });
@@ -104,7 +116,8 @@ describe("PreStartContainer", () => {
     expect(other.requests.map(({ method }) => method)).toEqual(["GetDevicePluginOptions"]);
   });
   test("that hangs or fails is a fault", async () => {
-    const { host, gpu } = await withPlugin({ options: OPTIONS, answers: { PreStartContainer: () => "hang" } });
+    const answers = { PreStartContainer: () => "hang" as const };
+    const { host, gpu } = await withPlugin({ options: OPTIONS, answers }, { preStartMs: QUICK.preStartMs });
     expect(await host.preStart(GPU, ["a"])).toMatchObject({ error: { code: "DEADLINE_EXCEEDED" } });
     gpu.script.answers = { PreStartContainer: () => new Error("reset failed") };
     expect(await host.preStart(GPU, ["a"])).toMatchObject({ error: { code: "UNKNOWN", message: "reset failed" } });
@@ -113,7 +126,7 @@ describe("PreStartContainer", () => {
 
 describe("a plugin that does harm", () => {
   test("hangs when it is asked for its options: it is not registered, the others are", async () => {
-    const { host, plugin } = await withPlugin({});
+    const { host, plugin } = await withPlugin({}, { optionsMs: QUICK.optionsMs });
     const hanging = plugin({ resource: "example.com/hangs", answers: { GetDevicePluginOptions: () => "hang" } });
     await expect(hanging.start()).rejects.toMatchObject({
       details: expect.stringContaining("failed to get device plugin options: "),
@@ -143,7 +156,6 @@ describe("a plugin that does harm", () => {
     const [fault] = await until(
       () => faults,
       (f) => f.length > 0,
-      15_000,
     );
     expect(fault).toMatchObject({
       resource: GPU,

@@ -20,11 +20,10 @@ describe("a list of devices", () => {
     }
   });
   test("a million is refused before it is decoded", () => {
-    const bytes = Buffer.alloc(2_000_000, Buffer.from([0x0a, 0]));
-    const started = performance.now();
+    // what cannot be decoded comes last
+    const bytes = Buffer.concat([Buffer.alloc(2_000_000, Buffer.from([0x0a, 0])), Buffer.from([0x0b])]);
     const list = readDeviceList(GPU, bytes);
     expect(list).toEqual({ ok: false, error: expect.stringContaining("more than 20000 devices") });
-    expect(performance.now() - started).toBeLessThan(100);
   });
   test("unknown fields of every kind are skipped, before and after devices", () => {
     const unknown = Buffer.from([0x10, 0xff, 0x01, 0x19, 1, 2, 3, 4, 5, 6, 7, 8, 0x22, 2, 9, 9, 0x2d, 1, 2, 3, 4]);

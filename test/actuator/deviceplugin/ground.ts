@@ -7,8 +7,8 @@ import {
 } from "../../../actuator/deviceplugin/host.ts";
 import { NodePlugin, ownDir, type PluginScript } from "./node-plugin.ts";
 
-/** Short, so that what hangs is seen. */
-export const QUICK = { dialMs: 400, optionsMs: 400, preferredMs: 300, allocateMs: 300, preStartMs: 300 };
+/** So that what hangs is seen soon; what is answered takes less, on a loaded machine too. */
+export const QUICK = { dialMs: 400, optionsMs: 2000, preferredMs: 1000, allocateMs: 1000, preStartMs: 1000 };
 
 export interface Ground {
   readonly dir: string;
@@ -33,7 +33,13 @@ export async function ground(options: DevicePluginHostOptions = {}): Promise<Gro
   const faults: PluginFault[] = [];
   const open = async (more: DevicePluginHostOptions = {}): Promise<DevicePluginHost> => {
     const onFault = (fault: PluginFault): void => void faults.push(fault);
-    const opened = await openDevicePluginHost({ dir, timeouts: QUICK, onFault, ...options, ...more });
+    const opened = await openDevicePluginHost({
+      dir,
+      timeouts: { dialMs: QUICK.dialMs },
+      onFault,
+      ...options,
+      ...more,
+    });
     if (!opened.ok) throw new Error(opened.error);
     atEnd(() => opened.value.close());
     return opened.value;

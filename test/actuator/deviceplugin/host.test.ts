@@ -2,10 +2,11 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { devicePlugins, devices } from "../../../api/model/devices.ts";
-import { ground, QUICK } from "./ground.ts";
+import { ground } from "./ground.ts";
 import { healthy, register, until } from "./node-plugin.ts";
 
 const GPU = "example.com/gpu";
+const PATIENT = { dialMs: 20_000 };
 
 describe("a plugin that registers", () => {
   test("its devices, options and amounts are there, in the snapshot's form", async () => {
@@ -95,7 +96,7 @@ describe("a plugin that registers", () => {
   });
 
   test("of two registrations at a time the later one stays, whichever answers first", async () => {
-    const { host, plugin } = await ground({ timeouts: { ...QUICK, dialMs: 3_000 } });
+    const { host, plugin } = await ground({ timeouts: PATIENT });
     const slow = plugin({ resource: GPU, devices: healthy("slow"), name: "slow.sock" });
     const registered = slow.register().catch((error: Error) => error.message);
     await sleep(200);
@@ -107,7 +108,7 @@ describe("a plugin that registers", () => {
   });
 
   test("before it serves is waited for", async () => {
-    const { host, plugin } = await ground({ timeouts: { ...QUICK, dialMs: 3_000 } });
+    const { host, plugin } = await ground({ timeouts: PATIENT });
     const gpu = plugin({ resource: GPU, devices: healthy("a") });
     const registered = gpu.register();
     await sleep(300);

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { serviceOf } from "../../../actuator/deviceplugin/protocol.ts";
 import { data, frame, framesIn, PREFACE, plain, SETTINGS } from "../grpc/http2.ts";
-import { atEnd, type Ground, ground } from "./ground.ts";
+import { atEnd, type Ground, ground, QUICK } from "./ground.ts";
 import { healthy, register, until } from "./node-plugin.ts";
 
 const BAD = "example.com/bad";
@@ -29,7 +29,7 @@ const registerBad = ({ dir }: Ground): Promise<void> =>
   register(join(dir, "kubelet.sock"), { version: "v1beta1", endpoint: "bad.sock", resourceName: BAD });
 
 async function withGood(): Promise<Ground> {
-  const all = await ground();
+  const all = await ground({ timeouts: { dialMs: QUICK.dialMs, optionsMs: QUICK.optionsMs } });
   await all.plugin({ resource: GOOD, devices: healthy("x") }).start();
   await until(all.host.devices, (d) => d.length === 1);
   return all;

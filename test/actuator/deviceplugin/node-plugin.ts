@@ -174,7 +174,7 @@ export function register(socketPath: string, request: object): Promise<void> {
       method.requestSerialize,
       method.responseDeserialize,
       request,
-      { deadline: Date.now() + 15_000 },
+      { deadline: Date.now() + 30_000 },
       done,
     );
   });
@@ -189,7 +189,7 @@ export function ownDir(): { readonly dir: string; readonly remove: () => void } 
 }
 
 /** Waits until it is so; the last answer is in the error. */
-export async function until<T>(look: () => T, is: (value: T) => boolean, ms = 8_000): Promise<T> {
+export async function until<T>(look: () => T, is: (value: T) => boolean, ms = 30_000): Promise<T> {
   for (const deadline = performance.now() + ms; ; await sleep(10)) {
     const value = look();
     if (is(value)) return value;

@@ -2,9 +2,10 @@ import { existsSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { type ServiceError, status } from "@grpc/grpc-js";
 import { describe, expect, test } from "vitest";
 import { openDevicePluginHost } from "../../../actuator/deviceplugin/host.ts";
-import { atEnd, ground, QUICK } from "./ground.ts";
+import { atEnd, ground } from "./ground.ts";
 import { healthy, ownDir, until } from "./node-plugin.ts";
 
 const GPU = "example.com/gpu";
@@ -89,7 +90,7 @@ describe("restarts", () => {
       expect(existsSync(gpu.socketPath)).toBe(true);
       const next = await again();
       expect(next.removed).toEqual(["example.com_gpu.sock"]);
-      await until(next.amounts, (amounts) => amounts.get(GPU)?.allocatable === 2, 15_000);
+      await until(next.amounts, (amounts) => amounts.get(GPU)?.allocatable === 2);
       expect(existsSync(join(dir, "example.com_gpu.sock"))).toBe(true);
     },
   );
@@ -138,7 +139,7 @@ describe("restarts", () => {
     atEnd(gpu.comeBack("kubelet.sock"));
     const next = await again();
     expect(next.removed).toEqual(["example.com_gpu.sock"]);
-    await until(next.amounts, (amounts) => amounts.get(GPU)?.allocatable === 2, 15_000);
+    await until(next.amounts, (amounts) => amounts.get(GPU)?.allocatable === 2);
   });
 
   test("of the plugin as one of another resource at the same path: it is not taken for the old one", async () => {
@@ -158,19 +159,20 @@ describe("restarts", () => {
     await until(host.amounts, (amounts) => amounts.get("example.com/other")?.allocatable === 1);
   });
 
-  test("of the host while a plugin hangs in its registration: it closes at once", async () => {
-    const { host, plugin } = await ground({ timeouts: { ...QUICK, optionsMs: 10_000 } });
+  test("of the host while a plugin hangs in its registration: it does not wait for its end", async () => {
+    const { host, plugin } = await ground({ timeouts: { optionsMs: 600_000 } });
     const gpu = plugin({ resource: GPU, answers: { GetDevicePluginOptions: () => "hang" } });
     await gpu.serve();
-    const registering = gpu.register().catch((error: Error) => error);
+    const registering = gpu.register().catch((error: ServiceError) => error);
     await until(
       () => gpu.requests.length,
       (n) => n === 1,
     );
-    const started = performance.now();
     host.close();
-    expect(await registering).toBeInstanceOf(Error);
-    expect(performance.now() - started).toBeLessThan(1_000);
+    const ended = await registering;
+    if (!(ended instanceof Error)) throw new Error("registered");
+    // which would be the end of the time that the plugin gives it
+    expect(ended.code).not.toBe(status.DEADLINE_EXCEEDED);
     expect(host.states()).toEqual([]);
   });
 });

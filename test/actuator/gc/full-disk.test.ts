@@ -40,7 +40,8 @@ test.skipIf(disk === null)(
       return undefined;
     });
     const turn = await node.turn(["image-gc"]);
-    expect(turn.problems.map(({ from, message }) => [from, message.includes("ENOSPC")])).toEqual([["journal", true]]);
+    const words = /collection\.jsonl: ENOSPC; a collection goes on, since it makes room; a crash in it would lose /;
+    expect(turn.problems).toEqual([{ from: "journal", message: expect.stringMatching(words) }]);
     expect(node.removals.map(({ end }) => end)).toEqual(["removed"]);
     expect((node.facts as ImageGcFacts).removed.map(({ id }) => id)).toEqual(["sha256:0"]);
     await api.store.close();

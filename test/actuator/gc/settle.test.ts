@@ -82,7 +82,8 @@ test("without a journal, or a pass in it, there is nothing to settle", async () 
 
 test("a journal that cannot be read, or the runtime that says nothing, keeps everything else from going", async () => {
   const unread = restarted({ unclosed: err({ code: "journal_unreadable", message: "EIO" }) as never });
-  expect(await unread.settled()).toEqual(err({ from: "journal", message: "EIO" }));
+  const unreadable = "EIO; nothing is removed until it can be read";
+  expect(await unread.settled()).toEqual(err({ from: "journal", message: unreadable }));
   let questions = 0;
   // the last of them is not answered
   const imageNow = async () => (++questions < 3 ? ok(null) : err(faultOf("ImageStatus", "UNAVAILABLE", "gone")));
@@ -98,5 +99,6 @@ test("what is never taken is named and forgotten; a journal that cannot be close
   expect(await refused.settled()).toEqual(err(problem));
   expect(refused.told.slice(1)).toEqual(["closed"]);
   const stuck = restarted({ close: err({ code: "journal_unwritable", message: "EROFS" }) as never });
-  expect(await stuck.settled()).toEqual(err({ from: "journal", message: "EROFS" }));
+  const unwritable = "EROFS; nothing is removed until it can be written";
+  expect(await stuck.settled()).toEqual(err({ from: "journal", message: unwritable }));
 });

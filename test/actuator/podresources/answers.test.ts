@@ -1,5 +1,10 @@
 import { expect, test } from "vitest";
-import { allocatableResources, podResources, podResourcesOf } from "../../../actuator/podresources/answers.ts";
+import {
+  allocatableResources,
+  alphaPodResources,
+  podResources,
+  podResourcesOf,
+} from "../../../actuator/podresources/answers.ts";
 import { FULL, podOf, sourceWith } from "./kit.ts";
 
 const gpu = (id: string, node: number) => ({
@@ -49,6 +54,20 @@ test("the list goes by namespace and name, whatever order the pods came in", () 
   // held goes by uid, not by name
   expect(listed[2]?.containers).toEqual([nothing("side"), nothing("app"), nothing("idle")]);
   expect(podResources({ ...FULL, activePods: FULL.activePods.toReversed() })).toEqual({ podResources: listed });
+});
+
+test("v1alpha1 has all pods, of each the own containers only, and of a device as many rows without topology", () => {
+  const { podResources: listed } = alphaPodResources(FULL);
+  expect(listed.map(({ namespace, name }) => `${namespace}/${name}`)).toEqual([
+    "default/a",
+    "default/b",
+    "default/ended",
+    "kube-system/a",
+  ]);
+  const row = (resourceName: string, id: string) => ({ resourceName, deviceIds: [id] });
+  const gpus = ["gpu-2", "gpu-10", "gpu-10"].map((id) => row("example.com/gpu", id));
+  expect(listed[0]?.containers).toEqual([{ name: "app", devices: [...gpus, row("example.com/nic", "eth0")] }]);
+  expect(listed[2]?.containers).toEqual([{ name: "app", devices: [] }]);
 });
 
 test("what can be allocated goes by resource, device and node; a device of which no node is known has a row without", () => {

@@ -4,7 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, describe, expect, test } from "vitest";
-import { allocatableResources, podResources, podResourcesOf } from "../../../actuator/podresources/answers.ts";
+import {
+  allocatableResources,
+  alphaPodResources,
+  podResources,
+  podResourcesOf,
+} from "../../../actuator/podresources/answers.ts";
 import { FULL, listIn, serving } from "./kit.ts";
 
 const CLIENT = "go-client";
@@ -59,6 +64,7 @@ describe.skipIf(why !== undefined)("a Go program with the kubelet's own types", 
         list: asJson(podResources(FULL)),
         allocatable: asJson(allocatableResources(FULL)),
         get: asJson(found.ok && found.value),
+        alpha: asJson(alphaPodResources(FULL)),
         missing: { code: "Unknown", message: "pod none in namespace default not found" },
       });
     },

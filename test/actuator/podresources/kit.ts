@@ -4,7 +4,11 @@ import { join } from "node:path";
 import { Client, credentials, type ServiceError, status } from "@grpc/grpc-js";
 import { loadSync, type MethodDefinition } from "@grpc/proto-loader";
 import { onTestFinished } from "vitest";
-import { type PodResourcesServing, servePodResources } from "../../../actuator/podresources/server.ts";
+import {
+  type PodResourcesMethod,
+  type PodResourcesServing,
+  servePodResources,
+} from "../../../actuator/podresources/server.ts";
 import type { PodResourcesSource } from "../../../actuator/podresources/source.ts";
 import { type Pod, pod as podSchema } from "../../../api/model/pod.ts";
 import { ok } from "../../../api/model/result.ts";
@@ -26,6 +30,7 @@ export const podOf = (name: string, containers: readonly string[], namespace = "
   });
 
 const NOTHING: PodResourcesSource = {
+  pods: [],
   activePods: [],
   devices: () => [],
   cpus: () => [],
@@ -35,9 +40,11 @@ const NOTHING: PodResourcesSource = {
 export const sourceWith = (more: Partial<PodResourcesSource>): PodResourcesSource => ({ ...NOTHING, ...more });
 
 const GPU = "example.com/gpu";
+const ACTIVE = [podOf("b", ["app"]), podOf("a", ["app", "idle"], "kube-system"), podOf("a", ["app"])];
 /** Two NUMA nodes; pod `a` has something of every kind, in no good order. */
 export const FULL: PodResourcesSource = {
-  activePods: [podOf("b", ["app"]), podOf("a", ["app", "idle"], "kube-system"), podOf("a", ["app"])],
+  pods: [...ACTIVE, podOf("ended", ["app"])],
+  activePods: ACTIVE,
   devices: (uid, container) =>
     uid !== "default-a" || !["app", "init"].includes(container)
       ? []
@@ -62,12 +69,13 @@ export const FULL: PodResourcesSource = {
         ],
   allocatable: {
     devices: [
-      { resource: "example.com/nic", devices: [{ id: "eth0", numaNodes: [] }] },
+      { resource: "example.com/nic", devices: [{ id: "eth0" }] },
       {
         resource: GPU,
         devices: [
           { id: "gpu-10", numaNodes: [1, 0] },
           { id: "gpu-2", numaNodes: [1] },
+          { id: "gpu-3", numaNodes: [] },
         ],
       },
     ],
@@ -84,11 +92,15 @@ export async function serving(more: Partial<PodResourcesServing> = {}) {
   return served.value;
 }
 
-const PROTO = join(import.meta.dirname, "../../../actuator/podresources/podresources.proto");
-const methods = loadSync(PROTO, { longs: Number, arrays: true })["v1.PodResourcesLister"] as unknown as Record<
-  string,
-  MethodDefinition<object, object>
->;
+type Methods = Readonly<Record<string, MethodDefinition<object, object>>>;
+const methodsOf = (file: string, service: string): Methods => {
+  const proto = join(import.meta.dirname, "../../../actuator/podresources", file);
+  return loadSync(proto, { longs: Number, arrays: true })[service] as unknown as Methods;
+};
+const methods: Methods = {
+  ...methodsOf("podresources.proto", "v1.PodResourcesLister"),
+  "v1alpha1.List": methodsOf("podresources-v1alpha1.proto", "v1alpha1.PodResourcesLister")["List"] as Methods[string],
+};
 /** The bytes of a ListPodResourcesResponse; what has no value is left out. */
 export const listIn = (bytes: Buffer): unknown =>
   JSON.parse(JSON.stringify(methods["List"]?.responseDeserialize(bytes)), (_, value) => value ?? undefined);
@@ -99,7 +111,7 @@ export type Told = { readonly ok: unknown } | { readonly code: string; readonly 
 export function clientOf(path: string) {
   const client = new Client(`unix://${path}`, credentials.createInsecure(), { "grpc.use_local_subchannel_pool": 1 });
   onTestFinished(() => client.close());
-  return (method: "List" | "GetAllocatableResources" | "Get", request: object = {}, frame?: Buffer): Promise<Told> =>
+  return (method: PodResourcesMethod, request: object = {}, frame?: Buffer): Promise<Told> =>
     new Promise((done) => {
       const { path: name, requestSerialize, responseDeserialize } = methods[method] as MethodDefinition<object, object>;
       client.makeUnaryRequest(

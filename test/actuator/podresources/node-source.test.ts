@@ -1,7 +1,12 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { allocatableResources, podResources, podResourcesOf } from "../../../actuator/podresources/answers.ts";
+import {
+  allocatableResources,
+  alphaPodResources,
+  podResources,
+  podResourcesOf,
+} from "../../../actuator/podresources/answers.ts";
 import { sourceOf } from "../../../actuator/podresources/node-source.ts";
 import { managedNode } from "../../../api/decide/managers/node.ts";
 import { realSnapshot } from "../../decide/real-node.ts";
@@ -107,19 +112,14 @@ describe("the device plugins of a real kubelet 1.36.3", () => {
     const held = podResourcesOf(sourceFrom(later), { podName: "dp1", podNamespace: "default" });
     expect(held.ok && held.value.podResources.containers[0]?.devices).toEqual([device(SAMPLE, "Dev-1")]);
   });
-  test("a device whose plugin names no node has no topology, however the plugin posts that", () => {
+  test("a device whose plugin says nothing of where it is can be allocated, one said to be nowhere is left out", () => {
     const devices = [
       { resource: FUSE, id: "a" },
       { resource: FUSE, id: "b", numaNodes: [] },
       { resource: FUSE, id: "c", numaNodes: [1, 0] },
     ];
     const on = (node: number) => ({ ...device(FUSE, "c"), topology: { nodes: [{ ID: node }] } });
-    expect(allocatableResources(sourceFrom({ devices })).devices).toEqual([
-      device(FUSE, "a"),
-      device(FUSE, "b"),
-      on(0),
-      on(1),
-    ]);
+    expect(allocatableResources(sourceFrom({ devices })).devices).toEqual([device(FUSE, "a"), on(0), on(1)]);
   });
   test("a pod that failed is told while its containers are still being stopped", () => {
     const { pods, ...rest } = snapshotAfter(step("11"));
@@ -131,6 +131,23 @@ describe("the device plugins of a real kubelet 1.36.3", () => {
     const names = podResources(sourceFrom({ ...rest, pods: failing })).podResources.map(({ name }) => name);
     expect(names).toContain("dp1");
     expect(names).not.toContain("fu2");
+  });
+  test("v1alpha1 tells of a pod that was refused or has ended too; its devices are free once all pods are known", () => {
+    const { pods, ...rest } = snapshotAfter(step("11"));
+    const ended = pods.map((pod) => (pod.metadata.name === "dp1" ? { ...pod, status: { phase: "Succeeded" } } : pod));
+    const told = (kubelet: object) =>
+      alphaPodResources(sourceFrom({ ...rest, pods: ended, kubelet })).podResources.map(({ name, containers: [c] }) => [
+        name,
+        c?.devices,
+      ]);
+    expect(told({})).toEqual([
+      ["dp1", []],
+      ["fu1", IDS.map((id) => device(FUSE, id))],
+      ["fu2", []],
+      ["fu3", [device(FUSE, LAST), device(SAMPLE, "Dev-2")]],
+      ["static1-n1", []],
+    ]);
+    expect(told({ sourcesReady: false })[0]).toEqual(["dp1", [device(SAMPLE, "Dev-1")]]);
   });
   test("of a checkpoint with a wrong checksum nothing is held", () => {
     const { assignments, ...rest } = snapshotAfter(step("11"));

@@ -1,12 +1,11 @@
 import { readdirSync } from "node:fs";
 import { connect, type Socket } from "node:net";
-import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { allocatableResources, podResources, podResourcesOf } from "../../../actuator/podresources/answers.ts";
+import { allocatableResources, alphaPodResources, podResources, podResourcesOf } from "../../../actuator/podresources/answers.ts";
 import type { PodResourcesSource } from "../../../actuator/podresources/source.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import { PREFACE, rawConnection, SETTINGS } from "../grpc/http2.ts";
-import { clientOf, FULL, podOf, scratch, serving, sourceWith } from "./kit.ts";
+import { clientOf, FULL, podOf, scratch, serving, sourceWith, type Told } from "./kit.ts";
 
 const A = { podName: "a", podNamespace: "default" };
 /** What has no value on the wire comes back as null. */
@@ -20,6 +19,7 @@ describe("the calls", () => {
     expect(read(await ask("GetAllocatableResources"))).toEqual({ ok: allocatableResources(FULL) });
     const found = podResourcesOf(FULL, A);
     expect(read(await ask("Get", A))).toEqual({ ok: found.ok && found.value });
+    expect(read(await ask("v1alpha1.List"))).toEqual({ ok: alphaPodResources(FULL) });
   });
 
   test("of a pod that is not there end as the kubelet's do, and each is told of", async () => {
@@ -48,16 +48,17 @@ describe("the calls", () => {
   test("are answered ten at once, the others are told so, and after a pause there is room again", async () => {
     const calls: string[] = [];
     const ask = clientOf((await serving({ onCall: (_, code) => calls.push(code) })).path);
-    const told = await Promise.all(Array.from({ length: 60 }, () => ask("List")));
+    // of a machine so slow that there is room again meanwhile, more are asked
+    const told: Told[] = [];
+    while (!told.some((one) => "code" in one))
+      told.push(...(await Promise.all(Array.from({ length: 60 }, () => ask("List")))));
     const refused = told.filter((one) => "code" in one);
-    expect(refused.length).toBeGreaterThan(20);
-    expect(told.length - refused.length).toBeGreaterThanOrEqual(10);
+    expect(told.slice(0, 10).filter((one) => "code" in one)).toEqual([]);
     expect(new Set(refused.map((one) => JSON.stringify(one)))).toEqual(
       new Set([JSON.stringify({ code: "RESOURCE_EXHAUSTED", message: "rejected by rate limit" })]),
     );
     expect(calls.filter((code) => code === "RESOURCE_EXHAUSTED")).toHaveLength(refused.length);
-    await sleep(30);
-    expect(await ask("List")).toHaveProperty("ok");
+    await expect.poll(() => ask("List")).toHaveProperty("ok");
   });
 
   test("with bytes that are no message fail alone", async () => {
@@ -116,6 +117,6 @@ describe("connections", () => {
     expect(readdirSync(directory)).toEqual([]);
     expect(await ask("List")).toHaveProperty("code", "UNAVAILABLE");
     await serving({ directory });
-    await expect.poll(() => ask("List"), { timeout: 8000 }).toHaveProperty("ok");
+    await expect.poll(() => ask("List")).toHaveProperty("ok");
   });
 });

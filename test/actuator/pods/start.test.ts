@@ -1,18 +1,21 @@
 import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import type { PodContainer, RunnablePod } from "../../../actuator/lifecycle/pod.ts";
+import type { PodContainer, PodSpec, RunnablePod } from "../../../actuator/lifecycle/pod.ts";
+import type { DeviceHands } from "../../../actuator/pods/devices/port.ts";
 import { Images } from "../../../actuator/pods/images.ts";
 import { OwnedRuntime } from "../../../actuator/pods/owned-runtime.ts";
 import { PodEvents } from "../../../actuator/pods/pod-events.ts";
 import { type StartAsked, startContainer } from "../../../actuator/pods/start.ts";
+import { err, ok } from "../../../api/model/result.ts";
 import { cpuShares } from "../../../api/model/units.ts";
 import { SERVES } from "../../sim/fake-pod-parts.ts";
+import { hands, options, wanting } from "./device-kit.ts";
 import { container, pod } from "./pod-kit.ts";
 import { ME, NODE, workerWorld } from "./worker-kit.ts";
 
 /** A pod with its sandbox, in which containers are started one by one. */
-async function sandboxed(web: RunnablePod = pod()) {
+async function sandboxed(web: RunnablePod = pod(), devices?: DeviceHands) {
   const world = workerWorld();
   const { roots, time, runtime, mounter } = world;
   await world.sync(web, { createSandbox: true, toStart: [{ name: "none", attempt: 0 }] });
@@ -33,6 +36,7 @@ async function sandboxed(web: RunnablePod = pod()) {
     signal: stop.signal,
     images: new Images(runtime, time, { serializeImagePulls: true, maxParallelImagePulls: null }),
     mounter,
+    devices,
     owner: ME,
     node: NODE,
     sandboxId: sandbox.id,
@@ -96,6 +100,101 @@ describe("its values", () => {
     const started = await start(container("app", { image: "gone:1" }), { values });
     expect(started).toMatchObject({ reason: "ErrImagePull" });
     expect(calls()).toEqual(["PullImage gone:1"]);
+  });
+});
+
+describe("what a container gets for its devices", () => {
+  const gpus = (spec: Partial<PodSpec> = {}) => pod(spec, wanting({ app: { "example.com/gpu": "2" }, other: {} }));
+
+  test("is asked for right before it is made, and is in what the runtime is asked", async () => {
+    const given = options({
+      envs: [{ name: "GPUS", value: "0,1" }],
+      devices: [{ pathInContainer: "/dev/gpu0", pathOnHost: "/dev/gpu7", permissions: "rw" }],
+      annotations: [{ name: "example.com/gpus", value: "0,1" }],
+      cdiDevices: ["example.com/gpu=0"],
+    });
+    const before: (readonly string[])[] = [];
+    const devices = hands({
+      startOf: async () => {
+        before.push(calls());
+        return ok(given);
+      },
+    });
+    const { runtime, start, calls } = await sandboxed(gpus(), devices);
+    runtime.registry.set("pulled:1", { id: "sha256:2" });
+    expect(await start(container("app", { image: "pulled:1", args: ["$(GPUS)"] }))).toBe("started");
+    expect(before).toEqual([["PullImage pulled:1"]]);
+    expect(runtime.containers.get("container-2")?.config).toMatchObject({
+      args: ["0,1"],
+      envs: [{ key: "GPUS", value: "0,1" }],
+      devices: [{ containerPath: "/dev/gpu0", hostPath: "/dev/gpu7", permissions: "rw" }],
+      annotations: { "example.com/gpus": "0,1", "io.kubernetes.container.restartCount": "0" },
+      CDIDevices: [{ name: "example.com/gpu=0" }],
+    });
+  });
+  test("a variable of its own does not see those of plugins, a subPathExpr does", async () => {
+    const volumes = [{ name: "v", emptyDir: { medium: "" as const, sizeLimitBytes: null } }];
+    const mount = { volume: "v", mountPath: "/v", readOnly: false, isExpression: true, propagation: "None" as const };
+    const startOf = async () => ok(options({ envs: [{ name: "GPUS", value: "one" }] }));
+    const { runtime, mounter, start } = await sandboxed(gpus({ volumes }), hands({ startOf }));
+    const app = container("app", {
+      env: [{ name: "A", value: "$(GPUS)" }],
+      mounts: [{ ...mount, subPath: "of-$(GPUS)" }],
+    });
+    expect(await start(app)).toBe("started");
+    expect(runtime.containers.get("container-2")?.config.envs).toEqual([
+      { key: "GPUS", value: "one" },
+      { key: "A", value: "$(GPUS)" },
+    ]);
+    expect(mounter.asked.filter((one) => one.startsWith("bind"))).toHaveLength(1);
+  });
+  test("is not asked for by one that wants none", async () => {
+    const devices = hands();
+    const { start } = await sandboxed(gpus(), devices);
+    devices.asked.length = 0;
+    expect(await start(container("other"))).toBe("started");
+    expect(devices.asked).toEqual([]);
+  });
+
+  const faults: readonly (readonly [string, DeviceHands["startOf"] | undefined, string, string])[] = [
+    [
+      "for a reason of its own",
+      async () => err({ reason: "WaitingForDevicePlugin", message: "gone" }),
+      "WaitingForDevicePlugin",
+      "gone",
+    ],
+    [
+      "for none",
+      async () => err({ reason: "", message: "endpoint not found in cache" }),
+      "CreateContainerConfigError",
+      "endpoint not found in cache",
+    ],
+    [
+      "since it holds none",
+      async () => ok(null),
+      "CreateContainerConfigError",
+      "no device of example.com/gpu is given to it",
+    ],
+    [
+      "since none are served",
+      undefined,
+      "CreateContainerConfigError",
+      "example.com/gpu: device plugins are not served by this daemon (devicePlugins: off)",
+    ],
+  ];
+  test.each(faults)("that it does not get, %s, keeps it from being made", async (_, startOf, reason, message) => {
+    const { start, calls, told } = await sandboxed(gpus(), startOf && { ...hands(), startOf });
+    expect(await start(container("app"))).toEqual({ reason, message });
+    expect([calls(), told.at(-1)]).toEqual([[], `Failed: Error: ${message}`]);
+  });
+  test("in a turn that is cut short meanwhile makes nothing", async () => {
+    const startOf = async () => {
+      stop.abort();
+      return ok(options({}));
+    };
+    const { places, start, stop, calls } = await sandboxed(gpus(), hands({ startOf }));
+    expect(await start(container("app"))).toBe("cut");
+    expect([calls(), existsSync(join(places.logDirectory, "app"))]).toEqual([[], false]);
   });
 });
 

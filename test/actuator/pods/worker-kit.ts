@@ -5,6 +5,7 @@ import type { PodEvent } from "../../../actuator/lifecycle/event.ts";
 import { activeSandboxOf } from "../../../actuator/lifecycle/instances.ts";
 import type { RunnablePod } from "../../../actuator/lifecycle/pod.ts";
 import type { RuntimePod } from "../../../actuator/lifecycle/runtime-pod.ts";
+import type { DeviceHands } from "../../../actuator/pods/devices/port.ts";
 import { Images } from "../../../actuator/pods/images.ts";
 import type { PodNode } from "../../../actuator/pods/pod-node.ts";
 import { PodWorker, type SyncAsked } from "../../../actuator/pods/worker.ts";
@@ -26,7 +27,7 @@ export const NODE: PodNode = {
 };
 
 /** A worker over a fake runtime, with real directories. */
-export function workerWorld() {
+export function workerWorld(devices?: DeviceHands) {
   const dir = scratch();
   const roots = { podsDirectory: join(dir, "pods"), podLogsDirectory: join(dir, "logs") };
   for (const root of Object.values(roots)) mkdirSync(root);
@@ -39,6 +40,7 @@ export function workerWorld() {
     runtime,
     images: new Images(runtime, time, { serializeImagePulls: true, maxParallelImagePulls: null }),
     mounter,
+    ...(devices && { devices }),
     clock: time,
     onEvent: (event) => events.push(event),
     owner: ME,

@@ -26,6 +26,7 @@ describe("a new pod", () => {
       faults: {},
       undecided: [],
       error: null,
+      refusal: null,
       isCut: false,
     });
     expect(calls()).toEqual([

@@ -1,4 +1,4 @@
-import type { ContainerRow, NodeStatus, PodRow, SeenEvent } from "../../../actuator/status/node-status.ts";
+import type { ContainerRow, DeviceRow, NodeStatus, PodRow, SeenEvent } from "../../../actuator/status/node-status.ts";
 
 export const AT = "2026-11-22T12:00:00.000Z";
 export const earlier = (seconds: number): string => new Date(Date.parse(AT) - seconds * 1000).toISOString();
@@ -116,6 +116,25 @@ export const ENDED = podRow("done", {
   state: "ended",
   phase: "Succeeded",
   containers: [containerRow("job", { state: "terminated", reason: "Completed", exitCode: 0, ready: false })],
+});
+
+export const deviceRow = (resource: string, changes: Partial<DeviceRow> = {}): DeviceRow => ({
+  resource,
+  plugin: "registered",
+  endpoint: "/var/lib/kubelet/device-plugins/gpu.sock",
+  capacity: 4,
+  allocatable: 3,
+  allocated: 2,
+  flips: 1,
+  numa: [
+    { node: 0, devices: 2, allocated: 2 },
+    { node: 1, devices: 2, allocated: 0 },
+  ],
+  holders: [
+    { pod: "shop/web", uid: "uid-web", container: "app", ids: ["gpu-0", "gpu-1"], numa: [0], isPending: false },
+  ],
+  pending: 0,
+  ...changes,
 });
 
 export const nodeStatus = (changes: Partial<NodeStatus> = {}): NodeStatus => ({

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { daemonMetrics } from "../../../actuator/status/metrics.ts";
-import { nodeStatus, podRow, WEB } from "./made-status.ts";
+import { deviceRow, nodeStatus, podRow, WEB } from "./made-status.ts";
 
 const lines = async (metrics: ReturnType<typeof daemonMetrics>, status = nodeStatus()): Promise<readonly string[]> =>
   (await metrics.render(status)).text.split("\n").filter((line) => !line.startsWith("#") && line !== "");
@@ -86,4 +86,50 @@ test("names cannot break the format", async () => {
   const pods = [podRow('x"} 1\nevil{a="b', { containers: [] })];
   const told = await lines(daemonMetrics(), nodeStatus({ pods }));
   expect(told).toContain('nodewise_pod_restarts_total{namespace="shop",pod="x\\"} 1\\nevil{a=\\"b"} 0');
+});
+
+test("devices: what there is and what is held, whether the plugin is there, what was asked of it", async () => {
+  const metrics = daemonMetrics();
+  const { counters } = metrics;
+  counters.deviceAllocated("vendor.com/gpu", true);
+  counters.deviceAllocated("vendor.com/gpu", true);
+  counters.deviceAllocated("vendor.com/gpu", false);
+  counters.devicePluginRegistered(true);
+  counters.devicePluginRegistered(false);
+  counters.devicePluginRegistered(false);
+  const nic = deviceRow("vendor.com/nic", { plugin: "stopped", allocatable: 0, pending: 2 });
+  const devices = [deviceRow("vendor.com/gpu", { flips: 3 }), nic];
+  const of = async (status = nodeStatus({ devices })) =>
+    (await lines(metrics, status)).filter((line) => line.startsWith("nodewise_device_"));
+  const told = await of();
+  for (const line of [
+    'nodewise_device_capacity{resource="vendor.com/gpu"} 4',
+    'nodewise_device_allocatable{resource="vendor.com/gpu"} 3',
+    'nodewise_device_allocatable{resource="vendor.com/nic"} 0',
+    'nodewise_device_allocated{resource="vendor.com/gpu"} 2',
+    'nodewise_device_pending{resource="vendor.com/nic"} 2',
+    'nodewise_device_plugin_up{resource="vendor.com/gpu"} 1',
+    'nodewise_device_plugin_up{resource="vendor.com/nic"} 0',
+    'nodewise_device_health_flips_total{resource="vendor.com/gpu"} 3',
+    'nodewise_device_allocations_total{resource="vendor.com/gpu",result="allocated"} 2',
+    'nodewise_device_allocations_total{resource="vendor.com/gpu",result="failed"} 1',
+    'nodewise_device_plugin_registrations_total{result="registered"} 1',
+    'nodewise_device_plugin_registrations_total{result="refused"} 2',
+  ])
+    expect(told).toContain(line);
+  // the second look counts no flip twice
+  expect(await of()).toEqual(told);
+  const gone = await of(nodeStatus());
+  expect(gone.filter((line) => line.includes("capacity") || line.includes("_up{"))).toEqual([]);
+});
+
+test("series of devices are bounded, those of plugins that are there first", async () => {
+  const metrics = daemonMetrics();
+  const old = Array.from({ length: 300 }, (_, i) => deviceRow(`old.com/r${i}`, { plugin: "unregistered" }));
+  for (let i = 0; i < 100; i++) metrics.counters.deviceAllocated(`vendor.com/r${i}`, true);
+  const told = await lines(metrics, nodeStatus({ devices: [...old, deviceRow("new.com/r")] }));
+  expect(told.filter((line) => line.startsWith("nodewise_device_capacity"))).toHaveLength(256);
+  expect(told).toContain('nodewise_device_plugin_up{resource="new.com/r"} 1');
+  expect(told).toContain("nodewise_device_resources_without_series 45");
+  expect(told).toContain('nodewise_device_allocations_total{resource="other",result="allocated"} 36');
 });

@@ -14,7 +14,8 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { decodeStatus } from "../../../actuator/status/decode-status.ts";
 import type { NodeStatus } from "../../../actuator/status/node-status.ts";
 import { StatusFile, statusFile } from "../../../actuator/status/status-file.ts";
-import { nodeStatus } from "./made-status.ts";
+import { PATIENT } from "../../patient.ts";
+import { deviceRow, nodeStatus } from "./made-status.ts";
 
 let dir: string;
 beforeEach(() => {
@@ -30,17 +31,30 @@ test("is written not more often than each 5 s, and at the end, for its owner onl
   const problems: string[] = [];
   const file = new StatusFile({ stateDir: dir, onProblem: (message) => problems.push(message), now: () => now });
   file.offer(named("first"));
-  await vi.waitUntil(() => readdirSync(dir).join() === "status.json");
+  await vi.waitUntil(() => readdirSync(dir).join() === "status.json", PATIENT);
   expect(written()).toBe("first");
   expect(statSync(statusFile(dir)).mode & 0o777).toBe(0o600);
-  now = 4999;
+  now = 5000;
+  let isLookedAt = false;
+  const second = () => {
+    isLookedAt = true;
+    return named("second")();
+  };
+  // none is looked at while a write is under way
+  const lookedAt = () => {
+    file.offer(second);
+    return isLookedAt;
+  };
+  await vi.waitUntil(lookedAt, PATIENT);
+  await vi.waitUntil(() => written() === "second", PATIENT);
+  now = 10_000;
+  isLookedAt = false;
+  await vi.waitUntil(lookedAt, PATIENT);
+  // nothing was new, so nothing is under way
+  now = 14_999;
   file.offer(() => {
     throw new Error("asked too early");
   });
-  now = 5000;
-  file.offer(named("second"));
-  await vi.waitUntil(() => written() === "second");
-  file.offer(named("never"));
   await file.close(nodeStatus({ nodeName: "last" }));
   expect(written()).toBe("last");
   expect(readdirSync(dir)).toEqual(["status.json"]);
@@ -63,6 +77,7 @@ test("is not written again while only times and what is measured differ, but onc
       at,
       pass: pass && { ...pass, sequence: second, cpuMs: second, tookMs: second },
       pods: pods.map((pod) => ({ ...pod, usage })),
+      devices: [deviceRow("vendor.com/gpu", { flips: second })],
       ...more,
     };
     const wanted = looks + 1;
@@ -73,14 +88,14 @@ test("is not written again while only times and what is measured differ, but onc
         return status as unknown as NodeStatus;
       });
       return looks === wanted;
-    });
+    }, PATIENT);
     return writes;
   };
   expect([await writesAt(1), await writesAt(10), await writesAt(60)]).toEqual([1, 1, 1]);
   expect([await writesAt(65), await writesAt(70)]).toEqual([2, 2]);
   const problems = ["runtime: away"];
   expect([await writesAt(76, { problems }), await writesAt(84, { problems }), await writesAt(90)]).toEqual([3, 3, 4]);
-  await vi.waitUntil(() => readFileSync(statusFile(dir), "utf8").includes("write 4"));
+  await vi.waitUntil(() => readFileSync(statusFile(dir), "utf8").includes("write 4"), PATIENT);
 });
 const NO_USAGE = { cpuMilli: null, memoryWorkingSetBytes: null, pids: null, throttledPermille: null, pressure: null };
 
@@ -93,7 +108,7 @@ test("what keeps it from being written is told once until it works again, and no
   symlinkSync(victim, `${statusFile(dir)}.new`);
   for (; now < 30_000; now += 5000) {
     file.offer(named("n"));
-    await vi.waitUntil(() => problems.length > 0);
+    await vi.waitUntil(() => problems.length > 0, PATIENT);
   }
   await file.close(nodeStatus());
   expect(problems).toHaveLength(1);
@@ -122,4 +137,18 @@ test.each([
 test("fields of a newer daemon are kept", () => {
   const newer = { ...nodeStatus(), uptime: 5 };
   expect(decodeStatus(JSON.stringify(newer))).toEqual({ ok: true, value: newer });
+});
+
+test("a status of a daemon that knew nothing of devices is read, and what is said of them is checked", () => {
+  const { devices: _none, ...old } = nodeStatus();
+  expect(decodeStatus(JSON.stringify(old))).toEqual({ ok: true, value: old });
+  const status = nodeStatus({ devices: [deviceRow("vendor.com/gpu"), deviceRow("a.com/b", { endpoint: null })] });
+  expect(decodeStatus(JSON.stringify(status))).toEqual({ ok: true, value: status });
+  const wrong = (changes: object): string => {
+    const read = decodeStatus(JSON.stringify({ ...old, devices: [{ ...deviceRow("a.com/b"), ...changes }] }));
+    return read.ok ? "" : read.error;
+  };
+  expect(wrong({ plugin: "asleep" })).toMatch(/devices\.0\.plugin/);
+  expect(wrong({ capacity: -1 })).toMatch(/devices\.0\.capacity/);
+  expect(wrong({ holders: [{ pod: "a/b" }] })).toMatch(/devices\.0\.holders\.0\.uid/);
 });

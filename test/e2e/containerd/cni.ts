@@ -5,7 +5,7 @@ import { runtimeReadiness } from "../../../actuator/containerd/readiness.ts";
 import { must } from "./pods.ts";
 import type { Containerd } from "./start.ts";
 
-const READY_MS = 20_000;
+const READY_MS = 60_000;
 
 /** A network plugin that gives every sandbox these addresses and sets nothing up. Resolves when containerd has seen it. */
 export async function giveAddresses(containerd: Containerd, v4: string, v6: string): Promise<void> {

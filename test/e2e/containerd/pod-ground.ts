@@ -11,7 +11,7 @@ import { must } from "./pods.ts";
 import { type Containerd, startContainerd } from "./start.ts";
 
 const CALL_MS = 30_000;
-const STATE_MS = 20_000;
+const STATE_MS = 60_000;
 /** Without the word CONTAINER, all of a pod see each other's processes. */
 export const NAMESPACES = { network: "NODE", pid: "CONTAINER", ipc: "POD" } as const;
 export const APP = "nodewise.test/app:1";

@@ -6,7 +6,7 @@ import { faultText } from "../../../actuator/containerd/fault.ts";
 import type { SandboxConfig } from "../../../actuator/containerd/messages.ts";
 import type { Answered } from "../../../actuator/containerd/port.ts";
 
-const EXIT_MS = 20_000;
+const EXIT_MS = 60_000;
 
 export interface PodSpec {
   readonly name: string;

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmdirSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
@@ -24,6 +24,8 @@ import {
 import { findPrograms, type Programs } from "./programs.ts";
 
 const CALL_MS = 30_000;
+/** Begins the name of each one's directory. */
+const OWN = "nodewise-ctd-";
 /** Where shims, runc and networks keep what is theirs, whatever containerd's state directory is. */
 const SHARED_STATE = ["containerd/s", "containerd/runc/k8s.io", "containerd/runc", "containerd", "netns"].map((dir) =>
   join("/run", dir),
@@ -78,7 +80,7 @@ export const whyNoContainerd = (): string | undefined => {
 export async function startContainerd(options: StartOptions = {}): Promise<Containerd> {
   const programs = findPrograms();
   if ("missing" in programs) throw new Error(programs.missing);
-  const dir = mkdtempSync(join(tmpdir(), "nodewise-ctd-"));
+  const dir = mkdtempSync(join(tmpdir(), OWN));
   const files = filesIn(dir, options.root ?? join(dir, "root"));
   const cgroupParent = `/nodewise-ctd-${dir.slice(-6)}`;
   const connection = open(files.socket);
@@ -104,7 +106,8 @@ export async function startContainerd(options: StartOptions = {}): Promise<Conta
     for (const path of [dir, files.root]) unmountBelow(path);
     removeCgroups(cgroupParent);
     for (const path of [files.root, dir]) rmSync(path, { recursive: true, force: true, maxRetries: 5 });
-    SHARED_STATE.forEach(removeIfEmpty);
+    // another one may be about to put a socket there: the last removes them
+    if (!readdirSync(tmpdir()).some((name) => name.startsWith(OWN))) SHARED_STATE.forEach(removeIfEmpty);
   };
   const addContainer: Containerd["addContainer"] = async (pod, spec) => {
     const id = await runContainer(ground, pod, spec.exits ? { command: ["/bin/busybox", "true"], ...spec } : spec);

@@ -2,7 +2,8 @@ import type { CollectionReport, GcKind, RemovalReport, TurnReport } from "../../
 import type { ImageGcDecision } from "../../../api/model/image-gc.ts";
 import { DaemonChild } from "../daemon-child.ts";
 
-const WAIT_MS = 30_000;
+/** Of a machine that is slow and loaded. */
+const WAIT_MS = 90_000;
 
 /** The daemon that collects garbage, and what it has told. */
 export class GcDaemon extends DaemonChild {

@@ -37,6 +37,9 @@ export class NodeFiles {
       podsDirectory: join(this.dir, "pods"),
       podLogsDirectory: join(this.dir, "logs"),
       containerLogsDirectory: join(this.dir, "links"),
+      devicePluginsDirectory: join(this.dir, "dp"),
+      pluginsRegistryDirectory: join(this.dir, "registry"),
+      podResourcesDirectory: join(this.dir, "pr"),
       kubeletConfiguration: join(this.dir, "kubelet.json"),
       syncSeconds: 0.5,
     };

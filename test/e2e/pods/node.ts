@@ -154,6 +154,10 @@ export class PodNode extends NodeFiles {
     const { stdout, stderr, exitCode } = await must(given(this.#runtime).exec(id, ["sh", "-c", script], 30));
     return exitCode === 0 ? stdout.trimEnd() : `exit ${exitCode}: ${stderr.trimEnd()}`;
   }
+  /** Ends a container behind the daemon's back, at once. */
+  async kill(id: string): Promise<void> {
+    await must(given(this.#runtime).stopContainer(id, 0));
+  }
   /** A file of the pod's cgroup, or of its container's, in the kernel. */
   cgroupFile(path: string, file: string): string {
     const text = this.hierarchy.read(path, file);

@@ -1,9 +1,18 @@
 import { createServer } from "node:net";
 
-/** Below those that the kernel gives to clients, so that it stays free over a restart. */
+const FIRST = 20_000;
+const LAST = 32_000;
+/** Files of tests that run beside this one look in other places. */
+const PLACES = 8;
+const place = Number(process.env["VITEST_POOL_ID"] ?? 0) % PLACES;
+const given = new Set<number>();
+
+/** Below those that the kernel gives to clients, so that it stays free over a restart; of each process its own. */
 export async function freePort(): Promise<number> {
   for (;;) {
-    const port = 20_000 + Math.floor(Math.random() * 12_000);
+    const port = FIRST + Math.floor(((place + Math.random()) * (LAST - FIRST)) / PLACES);
+    if (given.has(port)) continue;
+    given.add(port);
     const isFree = await new Promise<boolean>((resolve) => {
       const server = createServer().once("error", () => resolve(false));
       server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));

@@ -2,6 +2,8 @@ import { describe, expect, test } from "vitest";
 import { type ContainerAsked, containerConfigOf } from "../../../../actuator/lifecycle/config/container-config.ts";
 import { containerHash } from "../../../../actuator/lifecycle/config/container-hash.ts";
 import { containerResources } from "../../../../actuator/lifecycle/config/container-resources.ts";
+import { withDeviceEnv } from "../../../../actuator/lifecycle/config/device-parts.ts";
+import type { ContainerOptions } from "../../../../api/decide/devices/container-options.ts";
 import { type Fields, podObject, podOf, withContainer } from "../spec/sample.ts";
 
 const ASKED: ContainerAsked = {
@@ -11,6 +13,7 @@ const ASKED: ContainerAsked = {
   imageUser: null,
   env: [{ key: "A", value: "1" }],
   mounts: [{ containerPath: "/v", hostPath: "/data/v", readonly: true, propagation: "PROPAGATION_PRIVATE" }],
+  devices: null,
   resources: undefined,
   version: 1,
   security: { seccompDefault: false, seccompDirectory: "/var/lib/seccomp/", maskedPaths: ["/sys/x"] },
@@ -68,6 +71,68 @@ test("a container with what the kubelet tells of it", () => {
     "io.kubernetes.pod.terminationGracePeriod": "7",
     "io.kubernetes.container.preStopHandler": '{"httpGet":{"path":"/","port":80,"scheme":"HTTPS"}}',
     "io.kubernetes.container.ports": '[{"name":"web","containerPort":80,"protocol":"TCP"}]',
+  });
+});
+
+describe("what a container gets for its devices", () => {
+  const options: ContainerOptions = {
+    envs: [
+      { name: "VISIBLE", value: "gpu-1" },
+      { name: "A", value: "the plugin's" },
+    ],
+    mounts: [
+      { containerPath: "/lib/gpu", hostPath: "/opt/gpu", readOnly: true },
+      { containerPath: "/v", hostPath: "/opt/v", readOnly: false },
+    ],
+    devices: [
+      { pathInContainer: "/dev/gpu0", pathOnHost: "/dev/gpu1", permissions: "rw" },
+      { pathInContainer: "/dev/ctl", pathOnHost: "/dev/ctl", permissions: "" },
+    ],
+    annotations: [
+      { name: "example.com/gpu", value: "gpu-1" },
+      { name: "io.kubernetes.container.restartCount", value: "99" },
+    ],
+    cdiDevices: ["example.com/gpu=1", "example.com/gpu=all"],
+    conflicts: [],
+  };
+  const object = withContainer({ command: ["run", "$(VISIBLE)", "$(A)"] });
+
+  test("device nodes with their permissions, and CDI devices by name", () => {
+    const config = configOf(object, { devices: options });
+    expect(config.devices).toEqual([
+      { containerPath: "/dev/gpu0", hostPath: "/dev/gpu1", permissions: "rw" },
+      { containerPath: "/dev/ctl", hostPath: "/dev/ctl", permissions: "" },
+    ]);
+    expect(config.CDIDevices).toEqual([{ name: "example.com/gpu=1" }, { name: "example.com/gpu=all" }]);
+  });
+  test("its mounts come before the pod's own, so that those lie on top, and are private", () => {
+    expect(configOf(object, { devices: options }).mounts).toEqual([
+      { containerPath: "/lib/gpu", hostPath: "/opt/gpu", readonly: true, propagation: "PROPAGATION_PRIVATE" },
+      { containerPath: "/v", hostPath: "/opt/v", readonly: false, propagation: "PROPAGATION_PRIVATE" },
+      ...ASKED.mounts,
+    ]);
+  });
+  test("the kubelet's own annotations stand above those of plugins", () => {
+    const { annotations } = configOf(object, { devices: options });
+    expect(annotations).toMatchObject({
+      "example.com/gpu": "gpu-1",
+      "io.kubernetes.container.restartCount": "3",
+    });
+    expect(annotations).toEqual({ ...configOf(object).annotations, "example.com/gpu": "gpu-1" });
+  });
+  test("the container's own variables win over those of plugins, and a command may refer to either", () => {
+    const env = withDeviceEnv(options, ASKED.env);
+    expect(env.toSorted((a, b) => (a.key < b.key ? -1 : 1))).toEqual([
+      { key: "A", value: "1" },
+      { key: "VISIBLE", value: "gpu-1" },
+    ]);
+    const config = configOf(object, { devices: options, env });
+    expect([config.envs, config.command]).toEqual([env, ["run", "gpu-1", "1"]]);
+  });
+  test("none: there is nothing of it", () => {
+    expect(withDeviceEnv(null, ASKED.env)).toBe(ASKED.env);
+    expect(configOf(object)).not.toHaveProperty("devices");
+    expect(configOf(object)).not.toHaveProperty("CDIDevices");
   });
 });
 

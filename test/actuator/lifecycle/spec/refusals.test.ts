@@ -51,12 +51,8 @@ describe("what a manifest asks and nobody does is refused by name", () => {
       "spec.volumes[0].emptyDir.medium: huge pages",
     ],
     [
-      withContainer({ resources: { limits: { "nvidia.com/gpu": 1 } } }),
-      'spec.containers[0].resources.limits["nvidia.com/gpu"]: devices are not given to containers by this daemon',
-    ],
-    [
-      withContainer({ resources: { limits: { cpus: 1 } } }),
-      "spec.containers[0].resources.limits.cpus: must be a standard resource for containers: cpu, memory,",
+      withContainer({ resources: { limits: { "a.kubernetes.io/gpu": 1 } } }),
+      'spec.containers[0].resources.limits["a.kubernetes.io/gpu"]: no device plugin may have a name of kubernetes.io',
     ],
     [podObject({ serviceAccountName: "runner" }), "spec.serviceAccountName: accounts and their tokens need"],
     [podObject({ serviceAccount: "runner" }), "spec.serviceAccount: accounts and their tokens need the API server"],
@@ -108,7 +104,9 @@ describe("what a manifest asks and nobody does is refused by name", () => {
           envFrom: [],
           livenessProbe: null,
           securityContext: { procMount: "Default" },
-          resources: { limits: { "nvidia.com/gpu": 0, "hugepages-2Mi": "4Mi", "ephemeral-storage": "1Gi" } },
+          resources: {
+            limits: { "kubernetes.io/gpu": 0, "nvidia.com/gpu": 0, "hugepages-2Mi": "4Mi", "ephemeral-storage": "1Gi" },
+          },
         },
       ],
     });

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
+	"k8s.io/kubelet/pkg/apis/podresources/v1alpha1"
 )
 
 // connect dials by a URL, or as the kubelet's own client does: the bare path as the target, and a dialer for it.
@@ -61,6 +62,8 @@ func main() {
 	answers["get"] = told(get, err)
 	missing, err := client.Get(ctx, &podresources.GetPodResourcesRequest{PodName: "none", PodNamespace: namespace})
 	answers["missing"] = told(missing, err)
+	alpha, err := v1alpha1.NewPodResourcesListerClient(conn).List(ctx, &v1alpha1.ListPodResourcesRequest{})
+	answers["alpha"] = told(alpha, err)
 	text, err := json.Marshal(answers)
 	if err != nil {
 		panic(err)

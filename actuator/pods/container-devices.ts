@@ -1,0 +1,40 @@
+import type { ContainerOptions } from "../../api/decide/devices/container-options.ts";
+import { err, ok, type Result } from "../../api/model/result.ts";
+import type { PodContainer, RunnablePod } from "../lifecycle/pod.ts";
+import type { DeviceFault, DeviceHands } from "./devices/port.ts";
+import { wantedDevices } from "./devices/wanted.ts";
+import type { ContainerFault } from "./images.ts";
+
+/** Of a container whose devices say nothing better. */
+const REASON = "CreateContainerConfigError";
+
+/** Before anything of a pod is made. Null: its devices are ready, or it wants none. */
+export async function prepareDevices(
+  hands: DeviceHands | undefined,
+  pod: RunnablePod,
+  signal: AbortSignal,
+): Promise<DeviceFault | null> {
+  if (hands === undefined || wantedDevices(pod).size === 0) return null;
+  const prepared = await hands.prepare(pod, signal);
+  return prepared.ok ? null : prepared.error;
+}
+
+/** What a container that is about to be made gets for its devices; null: it wants none. Error: why it is not made. */
+export async function containerDevices(
+  hands: DeviceHands | undefined,
+  pod: RunnablePod,
+  container: PodContainer,
+): Promise<Result<ContainerOptions | null, ContainerFault>> {
+  const wanted = wantedDevices(pod).get(container.name);
+  if (wanted === undefined) return ok(null);
+  const resources = [...wanted.keys()].join(", ");
+  if (hands === undefined) {
+    const message = `${resources}: device plugins are not served by this daemon (devicePlugins: off)`;
+    return err({ reason: REASON, message });
+  }
+  const options = await hands.startOf(pod, container);
+  if (!options.ok) return err({ reason: options.error.reason || REASON, message: options.error.message });
+  // the kubelet starts it without
+  if (options.value === null) return err({ reason: REASON, message: `no device of ${resources} is given to it` });
+  return options;
+}

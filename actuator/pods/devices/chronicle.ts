@@ -1,0 +1,96 @@
+import type { DeviceCheckpoint, PodDevicesEntry } from "../../../api/decide/devices/checkpoint.ts";
+import type { PluginFault } from "../../deviceplugin/fault.ts";
+import type { DevicePluginHost } from "../../deviceplugin/host.ts";
+import type { RunnablePod } from "../../lifecycle/pod.ts";
+import type { DeviceBook } from "./book.ts";
+import { changesBetween, idsOf } from "./held.ts";
+import type { DeviceHistory } from "./history.ts";
+import { type DeviceEvent, MOST_NAMED } from "./history-entry.ts";
+import { type PluginsSeen, pluginEvents } from "./plugin-events.ts";
+import type { DeviceFault } from "./port.ts";
+
+export interface ChroniclePorts {
+  readonly host: Pick<DevicePluginHost, "states">;
+  readonly book: DeviceBook;
+  readonly history: DeviceHistory;
+}
+/** Of pods that are gone for long nobody tells anything more. */
+const MOST_NAMES = 1024;
+/** What strangers did wrong, between two looks. */
+const MOST_FAULTS = 16;
+
+/** Sees what becomes of plugins and of who holds their devices, and has the history keep it. */
+export class DeviceChronicle {
+  readonly #ports: ChroniclePorts;
+  /** Uid -> NAMESPACE/NAME. */
+  readonly #names = new Map<string, string>();
+  readonly #faults: DeviceEvent[] = [];
+  #plugins: PluginsSeen = new Map();
+  #held: DeviceCheckpoint;
+  #leaks: ReadonlySet<string> | null = null;
+
+  constructor(ports: ChroniclePorts) {
+    this.#ports = ports;
+    this.#held = ports.book.now();
+  }
+
+  /** Uids of pods that were gone when the daemon started, and still hold devices. */
+  get leaks(): ReadonlySet<string> {
+    return this.#leaks ?? new Set();
+  }
+
+  named({ uid, namespace, name }: RunnablePod): void {
+    this.#names.delete(uid);
+    this.#names.set(uid, `${namespace}/${name}`);
+    if (this.#names.size > MOST_NAMES) this.#names.delete([...this.#names.keys()][0] as string);
+  }
+
+  /** Once a turn; `living`: pods that may hold devices. */
+  look(living: ReadonlySet<string>): void {
+    const { host, book, history } = this.#ports;
+    const states = host.states();
+    const events = [...pluginEvents(this.#plugins, states), ...this.#faults.splice(0)];
+    this.#plugins = new Map(states.map((state) => [state.resource, state]));
+    const entries = book.now().entries ?? [];
+    const gone = entries.filter(({ podUid }) => !living.has(podUid));
+    if (this.#leaks === null) events.push(...gone.map((entry) => this.#heldEvent("leak", entry)));
+    const before = this.#leaks;
+    this.#leaks = new Set(gone.flatMap(({ podUid }) => (before === null || before.has(podUid) ? [podUid] : [])));
+    history.add([...events, ...this.#heldEvents()]);
+  }
+
+  /** Who holds what now, where it is not as it was. */
+  note(): void {
+    this.#ports.history.add(this.#heldEvents());
+  }
+  refused(pod: RunnablePod, resource: string, { reason, message }: DeviceFault): void {
+    const refused: DeviceEvent = { kind: "refused", resource, ...this.#podOf(pod.uid), reason, message };
+    this.#ports.history.add([refused, ...this.#heldEvents()]);
+  }
+  /** Of a plugin that was refused; its own comings and goings are seen. */
+  faulty({ resource, endpoint, call, code, message }: PluginFault): void {
+    if (call !== "Register" || this.#faults.length >= MOST_FAULTS) return;
+    this.#faults.push({ kind: "refused", resource, endpoint, reason: code, message });
+  }
+
+  #heldEvents(): readonly DeviceEvent[] {
+    const now = this.#ports.book.now();
+    if (now === this.#held) return [];
+    const { allocated, givenBack } = changesBetween(this.#held, now);
+    this.#held = now;
+    return [
+      ...givenBack.map((entry) => this.#heldEvent("given-back", entry)),
+      ...allocated.map((entry) => this.#heldEvent("allocated", entry)),
+    ];
+  }
+  #heldEvent(kind: "allocated" | "given-back" | "leak", entry: PodDevicesEntry): DeviceEvent {
+    const { podUid, containerName: container, resourceName: resource } = entry;
+    const ids = idsOf(entry);
+    const devices = ids.slice(0, MOST_NAMED);
+    return { kind, resource, count: ids.length, devices, ...this.#podOf(podUid), container };
+  }
+  #podOf(podUid: string): { readonly podUid: string; readonly pod?: string } {
+    const pod = this.#names.get(podUid);
+    return pod === undefined ? { podUid } : { podUid, pod };
+  }
+}

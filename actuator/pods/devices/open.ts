@@ -1,0 +1,39 @@
+import { ok, type Result } from "../../../api/model/result.ts";
+import { epochMs } from "../../../api/model/units.ts";
+import type { PluginTimeouts } from "../../deviceplugin/endpoint.ts";
+import { openDevicePluginHost } from "../../deviceplugin/host.ts";
+import { DeviceHistory } from "./history.ts";
+import { DeviceKeeper, type DeviceKeeperPorts } from "./keeper.ts";
+import { PluginFaults } from "./plugin-faults.ts";
+
+export interface DeviceKeeperOptions
+  extends Pick<DeviceKeeperPorts, "files" | "clock" | "bootId" | "waitMs" | "onProblem"> {
+  /** Where plugins find kubelet.sock. */
+  readonly pluginDir: string;
+  /** Where plugins of the watcher form put their sockets; null: they are not looked for. */
+  readonly registryDir: string | null;
+  /** Of the history. */
+  readonly stateDir: string;
+  readonly timeouts?: Partial<PluginTimeouts>;
+  readonly graceMs?: number;
+}
+
+/** Serves kubelet.sock, and keeps who holds what. The error says what is in the way; then nothing was touched. */
+export async function openDeviceKeeper(options: DeviceKeeperOptions): Promise<Result<DeviceKeeper, string>> {
+  const { pluginDir, registryDir, stateDir, files, clock, bootId, waitMs, timeouts, graceMs, onProblem } = options;
+  const faults = new PluginFaults(clock);
+  const opened = await openDevicePluginHost({
+    dir: pluginDir,
+    ...(registryDir === null ? {} : { registryDir }),
+    ...(timeouts === undefined ? {} : { timeouts }),
+    ...(graceMs === undefined ? {} : { graceMs }),
+    now: () => epochMs(clock.nowMs()),
+    onFault: (fault) => faults.heard(fault),
+  });
+  if (!opened.ok) return opened;
+  const host = opened.value;
+  faults.host = host;
+  const onFault = (message: string): void => onProblem({ from: "machine", message });
+  const history = new DeviceHistory({ stateDir, clock, onFault });
+  return ok(new DeviceKeeper({ host, files, clock, bootId, waitMs, history, faults, onProblem }));
+}

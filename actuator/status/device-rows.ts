@@ -1,0 +1,90 @@
+import type { DeviceCheckpoint, PodDevicesEntry } from "../../api/decide/devices/checkpoint.ts";
+import { naturalOrder } from "../../api/decide/devices/natural-order.ts";
+import type { Device } from "../../api/model/devices.ts";
+import { HEALTHY } from "../deviceplugin/messages.ts";
+import type { PluginState } from "../deviceplugin/plugins.ts";
+import type { DeviceHolder, DeviceRow } from "./node-status.ts";
+
+export interface DeviceRowParts {
+  readonly states: readonly PluginState[];
+  /** Who holds what; undefined: nobody anything. */
+  readonly checkpoint: DeviceCheckpoint | undefined;
+  /** NAMESPACE/NAME of a pod that is known, else its uid. */
+  readonly nameOf: (uid: string) => string;
+}
+/** As the checkpoint has a device of which nobody says where it is. */
+const NOWHERE = -1;
+
+/**
+ * A row each resource that a plugin has registered, or that the checkpoint knows, in the order of their names. Capacity,
+ * allocatable and allocated are what the `devices` decision tells. kubelet 1.36: GetCapacity, podDevices.devices.
+ */
+export function deviceRows({ states, checkpoint, nameOf }: DeviceRowParts): readonly DeviceRow[] {
+  const entries = entriesOf(checkpoint);
+  const plugins = new Map(states.map((state) => [state.resource, state]));
+  const names = new Set([...plugins.keys(), ...entries.keys(), ...(checkpoint?.registered?.keys() ?? [])]);
+  return [...names]
+    .sort()
+    .map((resource) => rowOf(resource, plugins.get(resource), entries.get(resource) ?? [], nameOf));
+}
+
+function rowOf(
+  resource: string,
+  state: PluginState | undefined,
+  entries: readonly PodDevicesEntry[],
+  nameOf: (uid: string) => string,
+): DeviceRow {
+  const devices = state?.devices ?? [];
+  const held = new Set(entries.flatMap(idsOf));
+  const healthy = state?.state === "registered" ? devices.filter(({ health = HEALTHY }) => health === HEALTHY) : [];
+  return {
+    resource,
+    plugin: state?.state ?? "unregistered",
+    endpoint: state?.endpoint ?? null,
+    capacity: devices.length,
+    allocatable: healthy.length,
+    allocated: held.size,
+    flips: state?.flips ?? 0,
+    numa: numaOf(devices, held),
+    holders: entries
+      .map((entry) => holderOf(entry, nameOf))
+      .sort((a, b) => order(a.pod, b.pod) || order(a.container, b.container) || order(a.uid, b.uid)),
+    pending: entries.filter(({ allocResp }) => allocResp === null).length,
+  };
+}
+const order = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
+const holderOf = (entry: PodDevicesEntry, nameOf: (uid: string) => string): DeviceHolder => ({
+  pod: nameOf(entry.podUid),
+  uid: entry.podUid,
+  container: entry.containerName,
+  ids: idsOf(entry),
+  numa: [...(entry.deviceIds?.keys() ?? [])].filter((node) => node !== NOWHERE).sort((a, b) => a - b),
+  isPending: entry.allocResp === null,
+});
+
+/** Once each: a device of two nodes stands below both. */
+const idsOf = ({ deviceIds }: PodDevicesEntry): readonly string[] =>
+  [...new Set([...(deviceIds?.values() ?? [])].flatMap((ids) => ids ?? []))].sort(naturalOrder);
+
+function numaOf(devices: readonly Device[], held: ReadonlySet<string>): DeviceRow["numa"] {
+  const nodes = new Map<number, { devices: number; allocated: number }>();
+  for (const { id, numaNodes = [] } of devices) {
+    for (const node of numaNodes.length === 0 ? [NOWHERE] : new Set(numaNodes)) {
+      const count = nodes.get(node) ?? { devices: 0, allocated: 0 };
+      nodes.set(node, { devices: count.devices + 1, allocated: count.allocated + Number(held.has(id)) });
+    }
+  }
+  return [...nodes].sort(([a], [b]) => a - b).map(([node, counts]) => ({ node, ...counts }));
+}
+
+/** By resource. */
+function entriesOf(checkpoint: DeviceCheckpoint | undefined): ReadonlyMap<string, readonly PodDevicesEntry[]> {
+  const entries = new Map<string, PodDevicesEntry[]>();
+  for (const entry of checkpoint?.entries ?? []) {
+    const known = entries.get(entry.resourceName);
+    if (known === undefined) entries.set(entry.resourceName, [entry]);
+    else known.push(entry);
+  }
+  return entries;
+}

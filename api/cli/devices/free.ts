@@ -1,0 +1,82 @@
+import { systemClock } from "../../../actuator/pods/clock.ts";
+import { keepDeviceCheckpoint, readDeviceCheckpoint } from "../../../actuator/pods/device-checkpoint.ts";
+import { withoutPods } from "../../../actuator/pods/devices/held.ts";
+import { DeviceHistory } from "../../../actuator/pods/devices/history.ts";
+import { type DeviceEvent, MOST_NAMED } from "../../../actuator/pods/devices/history-entry.ts";
+import type { PodDevicesEntry } from "../../decide/devices/checkpoint.ts";
+import { ok, type Result } from "../../model/result.ts";
+import type { Cli } from "../cli.ts";
+import { EXIT, type Fault, fault, type Outcome } from "../exit.ts";
+import { printData } from "../output.ts";
+import { many } from "../sentences/words.ts";
+import { printable } from "../style.ts";
+import type { Terminal } from "../terminal.ts";
+import { heldOf } from "./gifts.ts";
+import type { FreeGiven } from "./given.ts";
+import { type DevicePlace, openPlace } from "./place.ts";
+
+/** `nodewise devices free`: what a pod holds goes back. No plugin is asked: the device plugin API has no such call. */
+export async function free(wanted: string, given: FreeGiven, { terminal, env }: Cli): Promise<Outcome> {
+  const place = await openPlace(given, env);
+  if (!place.ok) return place;
+  try {
+    return freeIn(place.value, wanted, given, terminal);
+  } finally {
+    place.value.release();
+  }
+}
+
+function freeIn(place: DevicePlace, wanted: string, { output }: FreeGiven, terminal: Terminal): Outcome {
+  const { files, pods, config } = place;
+  const read = readDeviceCheckpoint(files);
+  if (!read.ok) return fault(EXIT.failed, files.explained(read.error.message));
+  const found = uidOf(place, wanted, read.value?.entries ?? []);
+  if (!found.ok) return found;
+  const uid = found.value;
+  const known = pods.byHand.get(uid);
+  const pod = known === undefined ? uid : `${known.namespace}/${known.name}`;
+  const held = (read.value?.entries ?? []).filter(({ podUid }) => podUid === uid);
+  // in this order: what a crash leaves is a pod that holds nothing, and not devices of nobody
+  if (read.value !== undefined && held.length > 0) {
+    const kept = keepDeviceCheckpoint(files, withoutPods(read.value, new Set([uid])));
+    if (!kept.ok) return fault(EXIT.failed, kept.error);
+  }
+  const removed = pods.remove(uid);
+  if (!removed.ok) return fault(EXIT.failed, removed.error);
+  const onFault = (message: string): void => terminal.warn(`nodewise: ${message}`);
+  const history = new DeviceHistory({ stateDir: config.stateDir, clock: systemClock, onFault });
+  history.add(held.map((entry) => eventOf(entry, pod)));
+  const freed = held.map((entry) => ({ container: entry.containerName, ...heldOf(entry) }));
+  if (output !== "table") printData(terminal, { pod, uid, freed }, output);
+  else terminal.write(freed.length === 0 ? `${printable(pod)} held no device\n` : freed.map(lineOf).join(""));
+  return ok(EXIT.ok);
+}
+
+const lineOf = ({ container, resource, ids }: { readonly container: string } & ReturnType<typeof heldOf>): string =>
+  printable(`freed: ${many(ids.length, "device")} of ${resource} of container ${container}: ${ids.join(" ")}`).concat(
+    "\n",
+  );
+
+function eventOf(entry: PodDevicesEntry, pod: string): DeviceEvent {
+  const { resource, ids } = heldOf(entry);
+  const { podUid, containerName: container } = entry;
+  const devices = ids.slice(0, MOST_NAMED);
+  return { kind: "given-back", resource, count: ids.length, devices, podUid, pod, container };
+}
+
+/** Of a pod by NAMESPACE/NAME or uid; also of one that nobody knows and that holds something all the same. */
+function uidOf({ pods }: DevicePlace, wanted: string, entries: readonly PodDevicesEntry[]): Result<string, Fault> {
+  const known = [...pods.byHand.values()].filter(
+    ({ namespace, name, uid }) => wanted === uid || wanted === `${namespace}/${name}`,
+  );
+  const uid = known[0]?.uid ?? wanted;
+  if (pods.ofDaemon.has(uid))
+    return fault(
+      EXIT.badInput,
+      `${wanted} is run by the daemon of this state directory: end it there, and its devices are free`,
+    );
+  if (known.length > 0 || entries.some(({ podUid }) => podUid === uid)) return ok(uid);
+  const names = [...pods.byHand.values()].map(({ namespace, name }) => `${namespace}/${name}`);
+  const there = names.length === 0 ? "none was given any by hand" : `these were: ${names.join(", ")}`;
+  return fault(EXIT.failed, printable(`no pod \`${wanted}\` holds devices here; ${there}`));
+}

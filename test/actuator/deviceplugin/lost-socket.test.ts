@@ -1,0 +1,49 @@
+import { existsSync, rmSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { atEnd, ground } from "./ground.ts";
+import { healthy, until } from "./node-plugin.ts";
+
+const GPU = "example.com/gpu";
+
+describe("a kubelet.sock that somebody removes while it is served", () => {
+  test("is bound again and told of; plugins that wait for it come back, the others never left", async () => {
+    const { host, plugin, faults } = await ground();
+    const waiting = plugin({ resource: GPU, devices: healthy("a", "b") });
+    await waiting.start();
+    atEnd(waiting.comeBack("kubelet.sock"));
+    const calm = plugin({ resource: "example.com/calm", devices: healthy("x") });
+    await calm.start();
+    await until(host.devices, (d) => d.length === 3);
+    const generations = () => host.states().map(({ generation }) => generation);
+    const [before, calmBefore] = generations() as [number, number];
+    rmSync(host.socketPath);
+    await until(generations, ([now = 0]) => now > before);
+    await until(host.amounts, (amounts) => amounts.get(GPU)?.allocatable === 2);
+    expect(generations()[1]).toBe(calmBefore);
+    expect(host.amounts().get("example.com/calm")).toEqual({ capacity: 1, allocatable: 1 });
+    expect(faults.filter(({ code }) => code === "SOCKET_LOST")).toEqual([
+      {
+        resource: "",
+        endpoint: host.socketPath,
+        call: "Register",
+        code: "SOCKET_LOST",
+        message: `${host.socketPath} was taken away while it was served: it is bound again`,
+      },
+    ]);
+  });
+  test("with the whole directory: its plugins come back with it", async () => {
+    const { dir, host, plugin } = await ground();
+    const gpu = plugin({ resource: GPU, devices: healthy("a") });
+    await gpu.start();
+    await until(host.devices, (d) => d.length === 1);
+    rmSync(dir, { recursive: true });
+    await until(
+      () => existsSync(host.socketPath),
+      (is) => is,
+    );
+    await gpu.vanish();
+    await until(host.amounts, (amounts) => amounts.get(GPU)?.allocatable === 0);
+    await gpu.start();
+    await until(host.amounts, (amounts) => amounts.get(GPU)?.allocatable === 1);
+  });
+});

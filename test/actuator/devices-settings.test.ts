@@ -1,0 +1,72 @@
+import { expect, test } from "vitest";
+import { type ActuatorConfig, checkSettings } from "../../actuator/config.ts";
+import { takeOver } from "../../actuator/reload.ts";
+
+const RUNS = { stateDir: "/s", nodeName: "n1", mode: "enforce", pods: "enforce", manifests: "/m" };
+const SERVES = { ...RUNS, devicePlugins: "serve" };
+const faults = (settings: object): readonly string[] => {
+  const checked = checkSettings(settings as Readonly<Record<string, unknown>>);
+  return checked.ok ? [] : checked.error.map(({ setting, message }) => `${setting}: ${message}`);
+};
+const configOf = (settings: object): ActuatorConfig => {
+  const checked = checkSettings(settings as Readonly<Record<string, unknown>>);
+  if (!checked.ok) throw new Error(JSON.stringify(checked.error));
+  return checked.value;
+};
+
+test("no device plugin is taken unless it is asked for, and the places are the kubelet's", () => {
+  expect(configOf({ stateDir: "/s" })).toMatchObject({
+    devicePlugins: "off",
+    devicePluginsDirectory: "/var/lib/kubelet/device-plugins",
+    pluginsRegistryDirectory: "/var/lib/kubelet/plugins_registry",
+    podResourcesDirectory: "/var/lib/kubelet/pod-resources",
+    deviceWaitSeconds: 300,
+  });
+  expect(faults(SERVES)).toEqual([]);
+});
+
+test("devices are for pods that are run", () => {
+  const needs = "devicePlugins: the devices are for pods that are run here, so serve needs `pods: enforce` too";
+  expect(faults({ stateDir: "/s", devicePlugins: "serve" })).toEqual([needs]);
+  expect(faults({ stateDir: "/s", devicePlugins: "serve", pods: "off" })).toEqual([needs]);
+  expect(faults({ stateDir: "/s", devicePlugins: "off", pods: "off" })).toEqual([]);
+});
+
+test("each of the three directories is its own, what is not said with it", () => {
+  const own = (first: string) => `is ${first} as well: each needs a directory of its own`;
+  const all = { devicePluginsDirectory: "/d", pluginsRegistryDirectory: "/d", podResourcesDirectory: "/d" };
+  expect(faults({ ...SERVES, ...all })).toEqual([
+    `pluginsRegistryDirectory: ${own("devicePluginsDirectory")}`,
+    `podResourcesDirectory: ${own("devicePluginsDirectory")}`,
+  ]);
+  expect(faults({ ...SERVES, devicePluginsDirectory: "/var/lib/kubelet/pod-resources" })).toEqual([
+    `podResourcesDirectory: ${own("devicePluginsDirectory")}`,
+  ]);
+  // nothing is served there
+  expect(faults({ ...RUNS, ...all })).toEqual([]);
+});
+
+test.each([
+  ["devicePlugins", "on", /must be off or serve, not the text `on`/],
+  ["devicePluginsDirectory", "device-plugins", /must be a path from `\/`/],
+  ["devicePluginsDirectory", "/var/lib/../device-plugins", /without `\.` and `\.\.`/],
+  ["devicePluginsDirectory", `/${"d".repeat(100)}`, /cannot hold kubelet\.sock: .* at most 107 bytes, this has 114/],
+  ["podResourcesDirectory", `/${"p".repeat(95)}`, /cannot hold kubelet\.sock/],
+  ["pluginsRegistryDirectory", "plugins_registry", /must be a path from `\/`/],
+  ["deviceWaitSeconds", -1, /must be at least 0, not `-1`/],
+  ["deviceWaitSeconds", "5m", /must be a number/],
+])("%s cannot be %j", (name, value, message) => {
+  const told = faults({ ...SERVES, [name]: value });
+  expect(told).toHaveLength(1);
+  expect(told[0]?.startsWith(`${name}: `)).toBe(true);
+  expect(told[0]).toMatch(message);
+});
+
+test("they wait for a restart", () => {
+  const config = configOf(RUNS);
+  const next = configOf({ ...SERVES, devicePluginsDirectory: "/d", deviceWaitSeconds: 9 });
+  const { taken, left } = takeOver(config, next);
+  expect(taken).toEqual([]);
+  expect(left.map(({ setting }) => setting)).toEqual(["devicePlugins", "devicePluginsDirectory", "deviceWaitSeconds"]);
+  expect(config.devicePlugins).toBe("off");
+});

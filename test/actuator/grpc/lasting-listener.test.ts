@@ -1,0 +1,122 @@
+import { existsSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { connect, createServer, type Server } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { type Lasting, listenLastingly } from "../../../actuator/grpc/lasting-listener.ts";
+import { socketIdentity } from "../../../actuator/grpc/socket-path.ts";
+
+const PATIENT = { timeout: 15_000 };
+
+async function lasting(more: Partial<Lasting> = {}) {
+  const directory = mkdtempSync(join(tmpdir(), "lasting-"));
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  const path = join(directory, "kubelet.sock");
+  const faults: string[] = [];
+  const opened = await listenLastingly({
+    path,
+    mostConnections: 4,
+    onConnection: (socket) => socket.end("here"),
+    onFault: (message) => faults.push(message),
+    firstDelayMs: 50,
+    ...more,
+  });
+  if (!opened.ok) throw new Error(opened.error);
+  onTestFinished(opened.value.close);
+  return { directory, path, faults, close: opened.value.close, identity: socketIdentity(path) };
+}
+/** What somebody who connects is told. */
+const heard = (path: string): Promise<string> =>
+  new Promise((done) => {
+    let text = "";
+    const socket = connect(path).setEncoding("utf8");
+    socket.on("data", (chunk) => (text += chunk));
+    socket.on("error", ({ message }) => done(message)).on("end", () => done(text));
+  });
+async function otherAt(path: string): Promise<Server> {
+  const other = createServer((socket) => socket.on("error", () => undefined).end("another"));
+  await new Promise<void>((done) => other.listen(path, done));
+  onTestFinished(() => void other.close());
+  return other;
+}
+
+describe("a socket that is taken away while it is served", () => {
+  test("is bound again, and told of; so is the next time", async () => {
+    const { path, faults, identity } = await lasting();
+    for (const times of [1, 2]) {
+      rmSync(path);
+      await expect.poll(() => faults.length, PATIENT).toBe(times);
+      expect(await heard(path)).toBe("here");
+    }
+    expect(faults[0]).toBe(`${path} was taken away while it was served: it is bound again`);
+    expect(socketIdentity(path)).not.toBe(identity);
+  });
+  test("together with its directory, likewise", async () => {
+    const { directory, path, faults } = await lasting();
+    for (const times of [1, 2]) {
+      rmSync(directory, { recursive: true });
+      await expect.poll(() => faults.length, PATIENT).toBe(times);
+      expect(await heard(path)).toBe("here");
+    }
+  });
+  test("and brought back is left as it is", async () => {
+    const { path, faults, identity } = await lasting({ firstDelayMs: 3_000 });
+    renameSync(path, `${path}.away`);
+    await sleep(100);
+    renameSync(`${path}.away`, path);
+    // longer than until it would have been bound again
+    await sleep(3_500);
+    expect(socketIdentity(path)).toBe(identity);
+    expect(faults).toEqual([]);
+    expect(await heard(path)).toBe("here");
+  });
+  test("by somebody who serves there now is left to them, told once, and had again when they are gone", async () => {
+    const { path, faults } = await lasting();
+    rmSync(path);
+    const other = await otherAt(path);
+    await expect.poll(() => faults.length, PATIENT).toBe(1);
+    expect(faults[0]).toMatch(/^the socket was taken away, and cannot be bound again: .* another process answers there/);
+    await sleep(500);
+    expect(await heard(path)).toBe("another");
+    expect(faults).toHaveLength(1);
+    await new Promise((done) => other.close(done));
+    await expect.poll(() => faults.length, PATIENT).toBe(2);
+    expect(await heard(path)).toBe("here");
+  });
+  test("for something that is no socket is not had by force", async () => {
+    const { path, faults } = await lasting();
+    rmSync(path);
+    writeFileSync(path, "");
+    await expect.poll(() => faults.length, PATIENT).toBe(1);
+    expect(faults[0]).toContain("is no socket and is left alone");
+  });
+  test("again and again is bound less and less often", async () => {
+    const times = [performance.now()];
+    const { path } = await lasting({ firstDelayMs: 100, onFault: () => times.push(performance.now()) });
+    for (const until = performance.now() + 15_000; times.length < 4 && performance.now() < until; await sleep(5))
+      rmSync(path, { force: true });
+    const gaps = times.slice(1).map((time, i) => time - (times[i] as number));
+    expect(gaps).toHaveLength(3);
+    // a timer may be a millisecond early
+    for (const [i, gap] of gaps.entries()) expect(gap).toBeGreaterThan(100 * 2 ** i - 2);
+  });
+  test("is not bound once it is closed", async () => {
+    const { path, close, faults } = await lasting({ firstDelayMs: 1_000 });
+    rmSync(path);
+    await sleep(150);
+    await close();
+    await sleep(1_200);
+    expect(existsSync(path)).toBe(false);
+    expect(faults).toEqual([]);
+  });
+});
+
+test("where nothing can be watched the slow look finds out", async () => {
+  const { path, faults, directory } = await lasting({ lookMs: 200 });
+  // watched is the directory that was there
+  renameSync(directory, `${directory}.away`);
+  onTestFinished(() => rmSync(`${directory}.away`, { recursive: true, force: true }));
+  await expect.poll(() => faults.length, PATIENT).toBe(1);
+  expect(await heard(path)).toBe("here");
+});

@@ -1,0 +1,40 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { shown } from "../../../../actuator/lifecycle/spec/at.ts";
+import { joinPath } from "../../../../api/model/input-issue.ts";
+import { type Fields, linesOf, podObject } from "./sample.ts";
+
+interface Case {
+  readonly name: string;
+  readonly spec: Fields & { readonly containers: readonly { readonly resources?: { readonly requests?: unknown } }[] };
+  /** Of Kubernetes 1.36.3's own ValidatePodCreate, with the defaults of SetObjectDefaults_Pod. */
+  readonly faults: readonly string[];
+}
+const CASES: readonly Case[] = JSON.parse(
+  readFileSync(new URL("../../../data/lifecycle/resources.json", import.meta.url), "utf8"),
+);
+
+const KEY = /^(.*\.(?:limits|requests))\[(.+?)\]: (.*)$/s;
+/** In the way that places are written here, and long values are cut. */
+const told = (fault: string): string => {
+  const [, list, name, message] = KEY.exec(fault) ?? [];
+  if (list === undefined || name === undefined) return fault;
+  const said = message?.replace(/^(Invalid|Unsupported) value: ("[^"]*")/, (_, kind, value) => {
+    return `${kind} value: ${shown(JSON.parse(value))}`;
+  });
+  return `${joinPath(list, [name])}: ${said}`;
+};
+/** There, a limit without a request is one, and wrong once more. */
+const isRepeated = (fault: string, { faults, spec }: Case): boolean =>
+  spec.containers[0]?.resources?.requests === undefined && faults.includes(fault.replace(".requests[", ".limits["));
+
+describe("resources are checked as by the API server, in its words", () => {
+  test.each(CASES.filter(({ name }) => !name.endsWith("kubernetes.io")))("$name", (one) => {
+    const kubernetes = one.faults.filter((fault) => !fault.includes(".requests[") || !isRepeated(fault, one));
+    expect(linesOf(podObject(one.spec)).toSorted()).toEqual(kubernetes.map(told).toSorted());
+  });
+  test("the cases have those that are right and those that are wrong", () => {
+    expect(CASES.filter(({ faults }) => faults.length === 0).length).toBeGreaterThan(8);
+    expect(CASES.filter(({ faults }) => faults.length > 0).length).toBeGreaterThan(25);
+  });
+});

@@ -1,0 +1,91 @@
+import { describe, expect, test } from "vitest";
+import { podResources } from "../../../actuator/podresources/answers.ts";
+import { type LiveNode, liveSource } from "../../../actuator/podresources/live-source.ts";
+import type { PodResourcesSource } from "../../../actuator/podresources/source.ts";
+import { err, ok, type Result } from "../../../api/model/result.ts";
+import { realSnapshot } from "../../decide/real-node.ts";
+import { clientOf, serving } from "./kit.ts";
+
+const pod = (name: string) => ({ metadata: { name, uid: name }, spec: { containers: [{ name: "c" }] } });
+
+/** A node that a test changes; it counts how often it is looked at. */
+function nodeOf(...names: readonly string[]) {
+  const node = {
+    version: 1 as string | number,
+    told: ok({ pods: names.map(pod) }) as Result<unknown, string>,
+    looks: 0,
+    becomes: (told: Result<unknown, string>): void => {
+      node.told = told;
+      node.version = `${node.version}+`;
+    },
+  };
+  const live: LiveNode = {
+    version: () => node.version,
+    snapshot: () => {
+      node.looks++;
+      return node.told;
+    },
+  };
+  return { node, source: liveSource(live) };
+}
+const names = (source: Result<PodResourcesSource, string>): unknown =>
+  source.ok ? podResources(source.value).podResources.map(({ name }) => name) : source;
+
+describe("the source of a living node", () => {
+  test("is the same one while the version is, and is not made before somebody asks", () => {
+    const { node, source } = nodeOf("a");
+    expect(node.looks).toBe(0);
+    const first = source();
+    expect(names(first)).toEqual(["a"]);
+    expect(source()).toBe(first);
+    expect(node.looks).toBe(1);
+    node.becomes(ok({ pods: [pod("a"), pod("b")] }));
+    expect(names(source())).toEqual(["a", "b"]);
+    expect(node.looks).toBe(2);
+  });
+  test("sees with the next call what changes while its snapshot is made", () => {
+    let version = 1;
+    const told = [ok({ pods: [pod("old")] }), ok({ pods: [pod("new")] })];
+    const source = liveSource({
+      version: () => version,
+      snapshot: () => {
+        version++;
+        return told[version - 2] as Result<unknown, string>;
+      },
+    });
+    expect(names(source())).toEqual(["old"]);
+    expect(names(source())).toEqual(["new"]);
+  });
+  test("of a node that is not known yet says why, and looks again with each call", () => {
+    const { node, source } = nodeOf("a");
+    node.told = err("the configuration cannot be read");
+    expect(source()).toEqual(err("the configuration cannot be read"));
+    node.told = ok({ pods: [pod("a")] });
+    expect(names(source())).toEqual(["a"]);
+  });
+  test("says what in a snapshot is wrong, once worked out", () => {
+    const { node, source } = nodeOf();
+    node.becomes(ok({ pods: [{ metadata: {} }, { metadata: {} }] }));
+    const fault = source();
+    expect(fault).toMatchObject({ ok: false, error: expect.stringMatching(/^what is known .*pods\[0\].* more\)$/) });
+    expect(source()).toBe(fault);
+    expect(node.looks).toBe(1);
+  });
+  test("says why a kubelet would not start, and what is missing to know who holds what", () => {
+    const { node, source } = nodeOf();
+    const { machine, ...real } = realSnapshot();
+    node.becomes(ok(real));
+    expect(source()).toEqual(err(expect.stringMatching(/^who holds what .* machine/)));
+    node.becomes(ok({ ...real, machine, kubeletConfiguration: { cpuManagerPolicy: "none" } }));
+    expect(source()).toEqual(err(expect.stringMatching(/^a kubelet would not start on this node: .*"none".*"static"/)));
+  });
+  test("as an exporter hears of it", async () => {
+    const { node, source } = nodeOf("a");
+    const ask = clientOf((await serving({ source })).path);
+    expect(node.looks).toBe(0);
+    for (let i = 0; i < 3; i++) expect(JSON.stringify(await ask("List"))).toContain('"name":"a"');
+    expect(node.looks).toBe(1);
+    node.becomes(err("the runtime has not answered yet"));
+    expect(await ask("List")).toEqual({ code: "UNAVAILABLE", message: "the runtime has not answered yet" });
+  });
+});

@@ -1,0 +1,193 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { keepDeviceCheckpoint } from "../../../../actuator/pods/device-checkpoint.ts";
+import { healthy, register, until } from "../../deviceplugin/node-plugin.ts";
+import {
+  ANSWER,
+  checkpointIn,
+  decided,
+  entriesIn,
+  entry,
+  GPU,
+  historyOf,
+  hold,
+  joined,
+  letIn,
+  NIC,
+  nodeWith,
+  podWith,
+} from "./keeper-kit.ts";
+
+const ONE = { app: { [GPU]: 1 } };
+const messages = ({ keeper }: Awaited<ReturnType<typeof nodeWith>>) => keeper.problems().map(({ message }) => message);
+
+describe("look", () => {
+  test("keeps the resources that are known, written where there are others only", async () => {
+    const node = await nodeWith({ graceMs: 300 });
+    const gpu = await joined(node, { resource: GPU, devices: healthy("a", "b") });
+    node.keeper.look(new Set());
+    expect(checkpointIn(node.files).registered).toEqual(new Map([[GPU, ["a", "b"]]]));
+    gpu.list(healthy("a"));
+    await until(node.keeper.host.devices, (devices) => devices.length === 1);
+    const before = node.files.read();
+    node.keeper.look(new Set());
+    expect(node.files.read()).toBe(before);
+    const nic = await joined(node, { resource: NIC, devices: healthy("n") });
+    node.keeper.look(new Set());
+    expect(checkpointIn(node.files).registered).toEqual(
+      new Map([
+        [GPU, ["a"]],
+        [NIC, ["n"]],
+      ]),
+    );
+    await nic.vanish();
+    await until(
+      () => node.keeper.host.states()[1]?.state,
+      (state) => state === "removed",
+    );
+    node.keeper.look(new Set());
+    expect([...(checkpointIn(node.files).registered?.keys() ?? [])]).toEqual([GPU]);
+    // that of the last daemon stays until a kubelet would forget it
+    await node.restart();
+    node.keeper.look(new Set());
+    expect([...(checkpointIn(node.files).registered?.keys() ?? [])]).toEqual([GPU]);
+    node.clock.aheadMs = 300_001;
+    node.keeper.look(new Set());
+    expect(checkpointIn(node.files).registered).toEqual(new Map());
+  });
+
+  test("agrees with the decisions about what is registered", async () => {
+    const node = await nodeWith();
+    keepDeviceCheckpoint(node.files, { entries: null, registered: new Map([[NIC, ["n"]]]) });
+    await node.restart();
+    await joined(node, { resource: GPU, devices: healthy("a") });
+    letIn(node, podWith("p", ONE));
+    const before = node.files.read();
+    node.keeper.look(new Set(["p"]));
+    expect(node.files.read()).toBe(before);
+  });
+
+  test("tells devices of pods that are gone at the start, once, until the next decision takes them back", async () => {
+    const node = await nodeWith();
+    hold(node.files, entry("gone", ["a", "b"], ANSWER), entry("here", ["c"], ANSWER));
+    await node.restart();
+    await joined(node, { resource: GPU, devices: healthy("a", "b", "c") });
+    for (let i = 0; i < 2; i++) node.keeper.look(new Set(["here"]));
+    expect(messages(node)).toEqual([
+      `2 devices of ${GPU} are held by container app of pod gone, which is not on the node: they are taken back with the next decision`,
+    ]);
+    const leaks = () => historyOf(node).filter(({ kind }) => kind === "leak");
+    expect(leaks()).toMatchObject([{ resource: GPU, podUid: "gone", container: "app", count: 2, devices: ["a", "b"] }]);
+    // one that leaves later is none
+    letIn(node, podWith("p", ONE), []);
+    node.keeper.look(new Set());
+    expect(messages(node)).toEqual([]);
+    expect(leaks()).toHaveLength(1);
+    expect(
+      historyOf(node)
+        .filter(({ kind }) => kind === "given-back")
+        .map(({ podUid }) => podUid),
+    ).toEqual(["gone", "here"]);
+  });
+
+  test("tells devices that two pods hold", async () => {
+    const node = await nodeWith();
+    hold(node.files, entry("p", ["a", "b"], ANSWER), entry("q", ["b"], ANSWER));
+    node.keeper.look(new Set(["p", "q"]));
+    expect(node.keeper.problems()).toEqual([
+      { from: "state-files", message: `device \`b\` of ${GPU} is held by pods p and q at once` },
+    ]);
+  });
+
+  test("tells a checkpoint that cannot be read with the kubelet's reason, and leaves it there to be looked at", async () => {
+    const node = await nodeWith();
+    hold(node.files, entry("p", ["a"], ANSWER));
+    const file = join(node.stateDir, "managers/device-plugins/kubelet_internal_checkpoint");
+    const broken = readFileSync(file, "utf8").replace(/"Checksum":\d+/, '"Checksum":7');
+    writeFileSync(file, broken);
+    await node.restart();
+    await joined(node, { resource: GPU, devices: healthy("a") });
+    node.keeper.look(new Set(["p"]));
+    expect(messages(node)).toEqual([
+      `${file}: checkpoint is corrupted; no device counts as held, until one is given out again`,
+    ]);
+    expect(readFileSync(file, "utf8")).toBe(broken);
+    const pod = podWith("q", ONE);
+    letIn(node, pod);
+    expect(entriesIn(node)).toEqual([entry("q", ["a"])]);
+    expect(messages(node)).toEqual([]);
+  });
+
+  test("keeps a history of plugins, flips together, and what came and went", async () => {
+    const node = await nodeWith({ graceMs: 300 });
+    const ids = Array.from({ length: 30 }, (_, i) => `gpu-${i}`);
+    const gpu = await joined(node, { resource: GPU, devices: healthy(...ids) });
+    const look = () => node.keeper.look(new Set(["p"]));
+    look();
+    const pod = podWith("p", ONE);
+    node.keeper.whyWaits(pod);
+    letIn(node, pod);
+    look();
+    const state = () => node.keeper.host.states()[0];
+    gpu.list([...ids.slice(1).map((ID) => ({ ID, health: "Unhealthy" })), ...healthy("new")]);
+    await until(state, (s) => (s?.flips ?? 0) === 29);
+    look();
+    look();
+    await gpu.vanish();
+    await until(state, (s) => s?.state === "stopped");
+    look();
+    await until(state, (s) => s?.state === "removed");
+    look();
+    const told = historyOf(node).map(({ at: _at, flips, ...rest }) => ({
+      ...rest,
+      ...(flips && { ids: flips.length }),
+    }));
+    expect(told).toEqual([
+      { kind: "registered", resource: GPU, endpoint: gpu.socketPath, count: 30 },
+      {
+        kind: "allocated",
+        resource: GPU,
+        count: 1,
+        devices: ["gpu-0"],
+        podUid: "p",
+        pod: "default/p",
+        container: "app",
+      },
+      // 29 are sick, one has vanished, one is new
+      { kind: "flips", resource: GPU, count: 31, ids: 16 },
+      { kind: "flips", resource: GPU, count: 1, ids: 1 },
+      { kind: "ended", resource: GPU, endpoint: gpu.socketPath },
+      { kind: "removed", resource: GPU },
+    ]);
+    const [first] = historyOf(node).filter(({ kind }) => kind === "flips");
+    expect(first?.flips).toContainEqual({ id: "new", from: null, to: "Healthy" });
+    expect(first?.flips).toContainEqual({ id: "gpu-0", from: "Healthy", to: null });
+    expect(first?.flips).toContainEqual({ id: "gpu-29", from: "Healthy", to: "Unhealthy" });
+  });
+
+  test("tells faults of plugins while they stand, and of refused ones the history too", async () => {
+    const node = await nodeWith();
+    const endpoint = "x.sock";
+    const socket = join(node.dir, "kubelet.sock");
+    for (let i = 0; i < 3; i++)
+      await register(socket, { version: "v1", endpoint, resourceName: GPU }).catch(() => undefined);
+    node.keeper.look(new Set());
+    const words = 'requested API version "v1" is not supported by kubelet. Supported version is ["v1beta1"]';
+    expect(messages(node)).toEqual([`Register of \`${GPU}\` at ${endpoint}: REFUSED: ${words}`]);
+    expect(historyOf(node)).toMatchObject([{ kind: "refused", resource: GPU, endpoint, message: words }]);
+    await joined(node, { resource: GPU, devices: healthy("a") });
+    expect(messages(node)).toEqual([]);
+    await register(socket, { version: "v1", endpoint, resourceName: NIC }).catch(() => undefined);
+    expect(messages(node)).toHaveLength(1);
+    node.clock.aheadMs = 300_001;
+    expect(messages(node)).toEqual([]);
+  });
+});
+
+test("a host that cannot be opened is an error, and the daemon before goes on", async () => {
+  const node = await nodeWith();
+  await expect(nodeWith({ pluginDir: node.dir })).rejects.toThrow("another process answers there");
+  await joined(node, { resource: GPU, devices: healthy("a") });
+  expect(decided(node, podWith("p", ONE)).refusal).toBeNull();
+});

@@ -1,0 +1,71 @@
+import { describe, expect, test } from "vitest";
+import { writeCheckpoint } from "../../../../api/decide/devices/checkpoint.ts";
+import { healthy } from "../../deviceplugin/node-plugin.ts";
+import {
+  ANSWER,
+  checkpointIn,
+  decided,
+  entriesIn,
+  entry,
+  GPU,
+  hold,
+  joined,
+  letIn,
+  nodeWith,
+  podWith,
+  RUNNING,
+} from "./keeper-kit.ts";
+
+const ONE = { app: { [GPU]: 1 } };
+describe("merged", () => {
+  const textOf = (next: unknown) =>
+    (next as { assignments: Record<string, string> }).assignments["kubelet_internal_checkpoint"];
+
+  test("a decision that was asked before a plugin answered loses no answer", async () => {
+    const node = await nodeWith();
+    await joined(node, { resource: GPU, devices: healthy("a", "b") });
+    const [first, second] = [podWith("first", ONE), podWith("second", ONE)];
+    letIn(node, first);
+    const { next } = decided(node, second, [first]);
+    expect(await node.keeper.prepare(first, RUNNING)).toMatchObject({ ok: true });
+    const response = entriesIn(node)[0]?.allocResp;
+    expect(response).not.toBeNull();
+    expect(node.files.keep(node.keeper.merged(next)).ok).toBe(true);
+    expect(entriesIn(node)).toEqual([entry("first", ["a"], response ?? null), entry("second", ["b"])]);
+  });
+
+  test("nor does it give a pod again what was given back since; one that is asked about anew may have it", async () => {
+    const node = await nodeWith();
+    const answers = { Allocate: () => new Error("not now") };
+    await joined(node, { resource: GPU, devices: healthy("a", "b"), answers });
+    const [first, second] = [podWith("first", ONE), podWith("second", ONE)];
+    letIn(node, first);
+    const { next } = decided(node, second, [first]);
+    expect(await node.keeper.prepare(first, RUNNING)).toMatchObject({ ok: false });
+    node.files.keep(node.keeper.merged(next));
+    expect(entriesIn(node)).toEqual([entry("second", ["b"])]);
+    letIn(node, first, [second]);
+    expect(entriesIn(node).map(({ podUid }) => podUid)).toEqual(["second", "first"]);
+  });
+
+  test("what is no checkpoint, and what changes nothing, stays as it is", async () => {
+    const node = await nodeWith();
+    for (const next of [
+      null,
+      undefined,
+      {},
+      { assignments: {} },
+      { assignments: { kubelet_internal_checkpoint: "x" } },
+    ])
+      expect(node.keeper.merged(next)).toBe(next);
+    const text = writeCheckpoint({ entries: [entry("p", ["a"])], registered: null });
+    const next = { assignments: { kubelet_internal_checkpoint: text, cpu_manager_state: "{}" }, more: 1 };
+    expect(node.keeper.merged(next)).toBe(next);
+    hold(node.files, entry("p", ["a"], ANSWER));
+    expect(node.keeper.merged(next)).toMatchObject({ assignments: { cpu_manager_state: "{}" }, more: 1 });
+    expect(textOf(node.keeper.merged(next))).toBe(
+      writeCheckpoint({ entries: [entry("p", ["a"], ANSWER)], registered: null }),
+    );
+    expect(checkpointIn(node.files).entries).toHaveLength(1);
+  });
+});

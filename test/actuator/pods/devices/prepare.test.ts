@@ -1,0 +1,223 @@
+import { mkdirSync, rmdirSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { keepDeviceCheckpoint } from "../../../../actuator/pods/device-checkpoint.ts";
+import { readAllocateResponse } from "../../../../api/decide/devices/allocate-response.ts";
+import { healthy, until } from "../../deviceplugin/node-plugin.ts";
+import {
+  ANSWER,
+  entriesIn,
+  entry,
+  GPU,
+  historyOf,
+  hold,
+  joined,
+  letIn,
+  NIC,
+  nodeWith,
+  podWith,
+  RUNNING,
+} from "./keeper-kit.ts";
+
+const asked = ({ requests }: { requests: { method: string; request: Record<string, unknown> }[] }) =>
+  requests
+    .filter(({ method }) => method === "Allocate")
+    .map(({ request }) => (request["containerRequests"] as { devicesIds: string[] }[])[0]?.devicesIds);
+const envsOf = (base64: string | null | undefined) => {
+  const read = readAllocateResponse(base64 ?? "");
+  return read.ok ? Object.fromEntries(read.value.envs) : null;
+};
+/** Says which devices it was asked for. */
+const telling = (request: Record<string, unknown>) => {
+  const [first] = request["containerRequests"] as { devicesIds: string[] }[];
+  return { containerResponses: [{ envs: { GOT: first?.devicesIds.join(",") ?? "" } }] };
+};
+const ONE = { app: { [GPU]: 1 } };
+
+describe("prepare", () => {
+  test("asks once for each resource of each container, init containers first, and keeps the answers", async () => {
+    const node = await nodeWith();
+    const answers = { Allocate: telling };
+    const gpu = await joined(node, { resource: GPU, devices: healthy("a", "b", "c"), answers });
+    const nic = await joined(node, { resource: NIC, devices: healthy("n"), answers });
+    const pod = podWith("p", { app: { [GPU]: 2, [NIC]: 1, cpu: 1 }, idle: { cpu: 1 } }, { init: { [GPU]: 1 } });
+    letIn(node, pod);
+    expect(entriesIn(node).map(({ allocResp }) => allocResp)).toEqual([null, null, null]);
+    expect(await node.keeper.prepare(pod, RUNNING)).toEqual({ ok: true, value: null });
+    // the init container's device is used again
+    expect(asked(gpu)).toEqual([["a"], ["a", "b"]]);
+    expect(asked(nic)).toEqual([["n"]]);
+    const got = entriesIn(node).map((e) => [e.containerName, e.resourceName, envsOf(e.allocResp)]);
+    expect(got).toEqual([
+      ["init", GPU, { GOT: "a" }],
+      ["app", GPU, { GOT: "a,b" }],
+      ["app", NIC, { GOT: "n" }],
+    ]);
+    expect(await node.keeper.prepare(pod, RUNNING)).toEqual({ ok: true, value: null });
+    expect(asked(gpu)).toHaveLength(2);
+  });
+
+  test("of several pods at a time: a plugin that hangs holds its own pod only, and no answer is lost", async () => {
+    const node = await nodeWith({ timeouts: { allocateMs: 1_500 } });
+    const slow = await joined(node, { resource: NIC, devices: healthy("n"), answers: { Allocate: () => "hang" } });
+    const gpu = await joined(node, { resource: GPU, devices: healthy("a", "b", "c"), answers: { Allocate: telling } });
+    const stuck = podWith("stuck", { app: { [NIC]: 1 } });
+    const pods = ["p", "q", "r"].map((uid) => podWith(uid, ONE));
+    letIn(node, stuck);
+    for (const [i, pod] of pods.entries()) letIn(node, pod, [stuck, ...pods.slice(0, i)]);
+    const order: string[] = [];
+    const hanging = node.keeper.prepare(stuck, RUNNING).then((end) => {
+      order.push("stuck");
+      return end;
+    });
+    const ends = await Promise.all(pods.map((pod) => node.keeper.prepare(pod, RUNNING)));
+    expect(ends.every(({ ok }) => ok)).toBe(true);
+    expect(order).toEqual([]);
+    expect(asked(gpu).flat().toSorted()).toEqual(["a", "b", "c"]);
+    const end = await hanging;
+    expect(end).toMatchObject({
+      error: {
+        reason: "UnexpectedAdmissionError",
+        message: expect.stringMatching(
+          /^Allocate failed due to rpc error: code = DeadlineExceeded desc = .*within 1500 ms.*, which is unexpected$/,
+        ),
+      },
+    });
+    expect(slow.requests.filter(({ method }) => method === "Allocate")).toHaveLength(1);
+    const envs = entriesIn(node).map((e) => [e.podUid, envsOf(e.allocResp)]);
+    expect(envs).toEqual(pods.map(({ uid }, i) => [uid, { GOT: ["a", "b", "c"][i] }]));
+  });
+
+  test("that a plugin refuses gives all of the pod back, in the kubelet's words, and nothing of others", async () => {
+    const node = await nodeWith();
+    const refuses = () => new Error("no such device");
+    await joined(node, { resource: GPU, devices: healthy("a", "b") });
+    await joined(node, { resource: NIC, devices: healthy("n"), answers: { Allocate: refuses } });
+    hold(node.files, entry("other", ["b"], ANSWER));
+    const pod = podWith("p", { app: { [GPU]: 1, [NIC]: 1 } });
+    letIn(node, pod, [podWith("other", ONE)]);
+    expect(entriesIn(node)).toHaveLength(3);
+    const end = await node.keeper.prepare(pod, RUNNING);
+    expect(end).toEqual({
+      ok: false,
+      error: {
+        reason: "UnexpectedAdmissionError",
+        message: "Allocate failed due to rpc error: code = Unknown desc = no such device, which is unexpected",
+      },
+    });
+    expect(entriesIn(node)).toEqual([entry("other", ["b"], ANSWER)]);
+    const told = historyOf(node).filter(({ kind }) => kind !== "registered");
+    expect(told.map(({ kind, resource, pod, devices }) => [kind, resource, pod, devices])).toEqual([
+      ["allocated", GPU, undefined, ["b"]],
+      ["allocated", GPU, "default/p", ["a"]],
+      ["allocated", NIC, "default/p", ["n"]],
+      ["refused", NIC, "default/p", undefined],
+      ["given-back", GPU, "default/p", ["a"]],
+      ["given-back", NIC, "default/p", ["n"]],
+    ]);
+    expect(told[3]?.message).toContain("no such device");
+  });
+
+  test("with an answer of no use names plugin and resource", async () => {
+    const node = await nodeWith();
+    const climbs = () => ({ containerResponses: [{ mounts: [{ hostPath: "/../etc", containerPath: "/x" }] }] });
+    const gpu = await joined(node, { resource: GPU, devices: healthy("a"), answers: { Allocate: climbs } });
+    const pod = podWith("p", ONE);
+    letIn(node, pod);
+    const end = await node.keeper.prepare(pod, RUNNING);
+    expect(end).toMatchObject({ error: { message: expect.stringContaining(`climbs out`) } });
+    expect(end).toMatchObject({
+      error: {
+        message: expect.stringContaining(`(device plugin of ${GPU} at ${gpu.socketPath}), which is unexpected`),
+      },
+    });
+    expect(entriesIn(node)).toEqual([]);
+  });
+
+  test("that is cut short leaves the devices pending, and the next turn waits for the same call", async () => {
+    const node = await nodeWith({ timeouts: { allocateMs: 1_500 } });
+    const gpu = await joined(node, { resource: GPU, devices: healthy("a"), answers: { Allocate: () => "hang" } });
+    const pod = podWith("p", ONE);
+    letIn(node, pod);
+    const cut = new AbortController();
+    const first = node.keeper.prepare(pod, cut.signal);
+    await until(
+      () => asked(gpu).length,
+      (n) => n === 1,
+    );
+    cut.abort();
+    expect(await first).toMatchObject({ ok: false, error: { keeps: true } });
+    expect(await node.keeper.prepare(pod, cut.signal)).toMatchObject({ ok: false, error: { keeps: true } });
+    expect(entriesIn(node)).toEqual([entry("p", ["a"])]);
+    const second = await node.keeper.prepare(pod, RUNNING);
+    expect(second).toMatchObject({ error: { message: expect.stringContaining("DeadlineExceeded") } });
+    expect(asked(gpu)).toEqual([["a"]]);
+  });
+
+  test("that is cut short while its plugin answers loses no answer", async () => {
+    const node = await nodeWith();
+    const cut = new AbortController();
+    const cuts = (request: Record<string, unknown>) => {
+      cut.abort();
+      return telling(request);
+    };
+    const gpu = await joined(node, { resource: GPU, devices: healthy("a"), answers: { Allocate: cuts } });
+    const pod = podWith("p", ONE);
+    letIn(node, pod);
+    expect(await node.keeper.prepare(pod, cut.signal)).toMatchObject({ ok: false, error: { keeps: true } });
+    expect(await node.keeper.prepare(pod, RUNNING)).toEqual({ ok: true, value: null });
+    expect(asked(gpu)).toEqual([["a"]]);
+    expect(envsOf(entriesIn(node)[0]?.allocResp)).toEqual({ GOT: "a" });
+  });
+
+  test("of a container that holds nothing is an error: the pod comes in anew", async () => {
+    const node = await nodeWith();
+    const gpu = await joined(node, { resource: GPU, devices: healthy("a", "b") });
+    hold(node.files, entry("p", ["a"]));
+    const end = await node.keeper.prepare(podWith("p", { app: { [GPU]: 1 }, side: { [GPU]: 1 } }), RUNNING);
+    expect(end).toEqual({
+      ok: false,
+      error: {
+        reason: "UnexpectedAdmissionError",
+        message: `Allocate failed due to no devices found allocated in local cache for pod p, container side, resource ${GPU}, which is unexpected`,
+      },
+    });
+    expect(asked(gpu)).toEqual([["a"]]);
+    expect(entriesIn(node)).toEqual([]);
+  });
+
+  test("of a pod whose devices were taken back while its plugin was asked does not bring them back", async () => {
+    const node = await nodeWith();
+    const takesBack = () => {
+      keepDeviceCheckpoint(node.files, { entries: null, registered: null });
+      return { containerResponses: [{}] };
+    };
+    await joined(node, { resource: GPU, devices: healthy("a"), answers: { Allocate: takesBack } });
+    const pod = podWith("p", ONE);
+    letIn(node, pod);
+    expect(await node.keeper.prepare(pod, RUNNING)).toMatchObject({ error: { reason: "UnexpectedAdmissionError" } });
+    expect(entriesIn(node)).toEqual([]);
+  });
+
+  test("of a pod without devices asks nobody and touches no file", async () => {
+    const node = await nodeWith();
+    const before = node.files.read();
+    expect(await node.keeper.prepare(podWith("p", { app: { cpu: 1 } }), RUNNING)).toEqual({ ok: true, value: null });
+    expect(node.files.read()).toBe(before);
+  });
+
+  test("whose answer cannot be written keeps the devices, and is tried again", async () => {
+    const node = await nodeWith();
+    await joined(node, { resource: GPU, devices: healthy("a") });
+    const pod = podWith("p", ONE);
+    letIn(node, pod);
+    const inTheWay = join(node.stateDir, "managers/device-plugins/kubelet_internal_checkpoint.new");
+    mkdirSync(inTheWay);
+    expect(await node.keeper.prepare(pod, RUNNING)).toMatchObject({
+      error: { keeps: true, message: expect.stringContaining("EISDIR") },
+    });
+    expect(entriesIn(node)).toEqual([entry("p", ["a"])]);
+    rmdirSync(inTheWay);
+    expect(await node.keeper.prepare(pod, RUNNING)).toEqual({ ok: true, value: null });
+  });
+});

@@ -1,0 +1,85 @@
+import { describe, expect, test } from "vitest";
+import { healthy, until } from "../../deviceplugin/node-plugin.ts";
+import { decided, entriesIn, entry, GPU, joined, NIC, nodeWith, podWith } from "./keeper-kit.ts";
+
+const ONE = { app: { [GPU]: 1 } };
+describe("plugins that choose", () => {
+  const options = { getPreferredAllocationAvailable: true };
+  const choice = (...deviceIDs: string[]) => ({ containerResponses: [{ deviceIDs }] });
+  const questions = ({ requests }: { requests: { method: string }[] }) =>
+    requests.filter(({ method }) => method === "GetPreferredAllocation").length;
+  const answered = (node: Awaited<ReturnType<typeof nodeWith>>, version: number) =>
+    until(
+      () => node.keeper.version,
+      (now) => now > version,
+    );
+
+  test("are asked in the background, each question once, and the decision follows their answer", async () => {
+    const node = await nodeWith();
+    const answers = { GetPreferredAllocation: () => choice("c") };
+    const gpu = await joined(node, { resource: GPU, devices: healthy("a", "b", "c"), options, answers });
+    await joined(node, { resource: NIC, devices: healthy("n") });
+    const pod = podWith("p", ONE);
+    expect(node.keeper.isChosenByPlugin(pod)).toBe(true);
+    expect(node.keeper.isChosenByPlugin(podWith("q", { app: { [NIC]: 1 } }))).toBe(false);
+    await until(
+      () => node.keeper.version,
+      (version) => version > 1,
+    );
+    const { unanswered } = decided(node, pod);
+    expect(unanswered).toHaveLength(1);
+    expect(node.keeper.ask("p", unanswered)).toBe(true);
+    expect(node.keeper.ask("p", unanswered)).toBe(true);
+    await answered(node, node.keeper.version);
+    expect(questions(gpu)).toBe(1);
+    expect(node.keeper.parts("other").devicePlugins[0]?.preferred).toBeUndefined();
+    const next = decided(node, pod);
+    expect(next.unanswered).toEqual([]);
+    node.files.keep(node.keeper.merged(next.next));
+    expect(entriesIn(node)).toEqual([entry("p", ["c"])]);
+    node.keeper.forget("p");
+    expect(node.keeper.parts("p").devicePlugins[0]?.preferred).toBeUndefined();
+  });
+
+  test("that fail are told as Go tells it, and asked again when the pod is tried again", async () => {
+    const node = await nodeWith();
+    const answers = { GetPreferredAllocation: () => new Error("no idea") };
+    const gpu = await joined(node, { resource: GPU, devices: healthy("a", "b"), options, answers });
+    const pod = podWith("p", ONE);
+    expect(node.keeper.ask("p", decided(node, pod).unanswered)).toBe(true);
+    await until(
+      () => questions(gpu),
+      (n) => n === 1,
+    );
+    const refusal = await until(
+      () => {
+        const { refusal, unanswered } = decided(node, pod);
+        if (unanswered.length > 0) node.keeper.ask("p", unanswered);
+        return refusal;
+      },
+      (r) => r !== null,
+    );
+    expect(refusal?.message).toContain(
+      "device plugin GetPreferredAllocation rpc failed with err: rpc error: code = Unknown desc = no idea",
+    );
+    gpu.script.answers = { GetPreferredAllocation: () => choice("b") };
+    const again = decided(node, pod);
+    expect(again).toMatchObject({ refusal: null, unanswered: [{ resource: GPU }] });
+    expect(node.keeper.ask("p", again.unanswered)).toBe(true);
+  });
+
+  test("are asked at most three rounds while a pod is tried", async () => {
+    const node = await nodeWith();
+    await joined(node, { resource: GPU, devices: healthy("a", "b"), options });
+    const question = (size: number) => ({ resource: GPU, available: ["a", "b"], mustInclude: [], size });
+    for (const size of [1, 2, 3]) {
+      expect(node.keeper.ask("p", [question(size)])).toBe(true);
+      await until(
+        () => node.keeper.ask("p", []),
+        (isOpen) => !isOpen,
+      );
+    }
+    expect(node.keeper.ask("p", [question(4)])).toBe(false);
+    expect(node.keeper.ask("q", [question(4)])).toBe(true);
+  });
+});

@@ -1,0 +1,141 @@
+import { mkdirSync, readFileSync, rmdirSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { keepDeviceCheckpoint } from "../../../../actuator/pods/device-checkpoint.ts";
+import { healthy } from "../../deviceplugin/node-plugin.ts";
+import { container } from "../pod-kit.ts";
+import {
+  ANSWER,
+  entriesIn,
+  entry,
+  GPU,
+  historyOf,
+  hold,
+  joined,
+  letIn,
+  nodeWith,
+  podWith,
+  RUNNING,
+  ready,
+} from "./keeper-kit.ts";
+
+const ONE = { app: { [GPU]: 1 } };
+const OTHER_BOOT = "6f1c2f0e-0000-4000-8000-000000000002";
+const messages = ({ keeper }: Awaited<ReturnType<typeof nodeWith>>) => keeper.problems().map(({ message }) => message);
+
+describe("a restart of the daemon", () => {
+  test("keeps devices and answers: nobody is asked again", async () => {
+    const node = await nodeWith();
+    const gpu = await joined(node, { resource: GPU, devices: healthy("a") });
+    const pod = podWith("p", ONE);
+    letIn(node, pod);
+    expect(await node.keeper.prepare(pod, RUNNING)).toMatchObject({ ok: true });
+    const before = entriesIn(node);
+    await node.restart();
+    node.keeper.look(new Set(["p"]));
+    expect(entriesIn(node)).toEqual(before);
+    expect(await node.keeper.prepare(pod, RUNNING)).toEqual({ ok: true, value: null });
+    expect(gpu.requests.filter(({ method }) => method === "Allocate")).toHaveLength(1);
+    expect(historyOf(node).map(({ kind }) => kind)).toEqual(["allocated"]);
+  });
+
+  test("between a decision and its plugin's answer: the pod waits for the plugin and holds what it was given", async () => {
+    const node = await nodeWith();
+    const gpu = await joined(node, { resource: GPU, devices: healthy("a") });
+    const pod = podWith("p", ONE);
+    letIn(node, pod);
+    await node.restart();
+    expect(await node.keeper.prepare(pod, RUNNING)).toMatchObject({
+      error: { reason: "WaitingForDevicePlugin", keeps: true },
+    });
+    await gpu.vanish();
+    await gpu.start();
+    await ready(node, GPU);
+    expect(await node.keeper.prepare(pod, RUNNING)).toEqual({ ok: true, value: null });
+    expect(await node.keeper.startOf(pod, container("app"))).toMatchObject({ ok: true });
+  });
+});
+
+describe("a reboot of the machine", () => {
+  async function rebooted(waitMs = 300_000) {
+    const node = await nodeWith({ waitMs });
+    const registered = new Map([[GPU, ["a"]]]);
+    keepDeviceCheckpoint(node.files, { entries: [entry("p", ["a"], ANSWER)], registered });
+    await node.restart({ bootId: OTHER_BOOT });
+    return node;
+  }
+  const prepare = (node: Awaited<ReturnType<typeof nodeWith>>) => node.keeper.prepare(podWith("p", ONE), RUNNING);
+
+  test("keeps who holds what, and asks plugins again before anything starts", async () => {
+    const node = await rebooted();
+    expect(entriesIn(node)).toEqual([entry("p", ["a"])]);
+    expect(await prepare(node)).toEqual({
+      ok: false,
+      error: {
+        reason: "WaitingForDevicePlugin",
+        message: `deferred until the device plugin of ${GPU} has registered, at most 300 s`,
+        keeps: true,
+      },
+    });
+    expect(entriesIn(node)).toEqual([entry("p", ["a"])]);
+    await joined(node, { resource: GPU, devices: healthy("a", "b") });
+    expect(await prepare(node)).toEqual({ ok: true, value: null });
+    expect(entriesIn(node)[0]?.allocResp).not.toBe(ANSWER);
+    // the same boot from now on
+    const kept = entriesIn(node);
+    await node.restart({ bootId: OTHER_BOOT });
+    expect(entriesIn(node)).toEqual(kept);
+    expect(readFileSync(join(node.stateDir, "managers/device-plugins/boot_id"), "utf8")).toBe(`${OTHER_BOOT}\n`);
+  });
+
+  test("gives back what is not healthy any more", async () => {
+    for (const devices of [healthy("b"), [{ ID: "a", health: "Unhealthy" }, ...healthy("b")]]) {
+      const node = await rebooted();
+      await joined(node, { resource: GPU, devices });
+      expect(await prepare(node)).toEqual({
+        ok: false,
+        error: {
+          reason: "UnexpectedAdmissionError",
+          message: `Allocate failed due to previously allocated devices are no longer healthy; cannot allocate unhealthy devices ${GPU}, which is unexpected`,
+        },
+      });
+      expect(entriesIn(node)).toEqual([]);
+    }
+  });
+
+  test("gives back what nobody has come for in time", async () => {
+    const node = await rebooted(60_000);
+    node.clock.aheadMs = 60_001;
+    expect(await prepare(node)).toMatchObject({
+      error: {
+        message: `Allocate failed due to no healthy devices present; cannot allocate unhealthy devices ${GPU}, which is unexpected`,
+      },
+    });
+    expect(entriesIn(node)).toEqual([]);
+  });
+
+  test("that nobody can tell, as without a boot id, counts as one", async () => {
+    const node = await nodeWith({ bootId: "" }, (files) => hold(files, entry("p", ["a"], ANSWER)));
+    expect(entriesIn(node)).toEqual([entry("p", ["a"])]);
+    hold(node.files, entry("q", ["b"], ANSWER));
+    await node.restart();
+    expect(entriesIn(node).map(({ allocResp }) => allocResp)).toEqual([null, null]);
+  });
+
+  test("uses no answer of the boot before while it cannot be noted", async () => {
+    const node = await nodeWith();
+    hold(node.files, entry("p", ["a"], ANSWER));
+    const inTheWay = join(node.stateDir, "managers/device-plugins/kubelet_internal_checkpoint.new");
+    mkdirSync(inTheWay);
+    await node.restart({ bootId: OTHER_BOOT });
+    await joined(node, { resource: GPU, devices: healthy("a") });
+    const pod = podWith("p", ONE);
+    for (const end of [await node.keeper.startOf(pod, container("app")), await node.keeper.prepare(pod, RUNNING)])
+      expect(end).toMatchObject({ ok: false, error: { keeps: true, message: expect.stringContaining("EISDIR") } });
+    expect(messages(node)).toEqual([expect.stringContaining("EISDIR")]);
+    rmdirSync(inTheWay);
+    expect(await prepare(node)).toEqual({ ok: true, value: null });
+    expect(entriesIn(node)[0]?.allocResp).not.toBe(ANSWER);
+    expect(messages(node)).toEqual([]);
+  });
+});

@@ -1,0 +1,105 @@
+import { describe, expect, test } from "vitest";
+import { keepDeviceCheckpoint } from "../../../../actuator/pods/device-checkpoint.ts";
+import { healthy, until } from "../../deviceplugin/node-plugin.ts";
+import { ANSWER, decided, entry, GPU, hold, joined, NIC, nodeWith, podWith, ready } from "./keeper-kit.ts";
+
+const ONE = { app: { [GPU]: 1 } };
+const waitsFor = (what: string) => ({
+  reason: "WaitingForDevicePlugin",
+  message: `deferred until ${what} registered, at most 300 s`,
+  isTold: false,
+});
+
+describe("whyWaits", () => {
+  test("a pod waits until the plugins of all that it wants have registered and listed", async () => {
+    const node = await nodeWith();
+    const pod = podWith("p", { app: { [NIC]: 1 } }, { init: { [GPU]: 1, "example.com/none": 0 } });
+    expect(node.keeper.whyWaits(podWith("plain", { app: { cpu: 1 } }))).toBeNull();
+    expect(node.keeper.whyWaits(pod)).toMatchObject(waitsFor(`the device plugins of ${GPU}, ${NIC} have`));
+    await joined(node, { resource: NIC, devices: healthy("n") });
+    expect(node.keeper.whyWaits(pod)).toMatchObject(waitsFor(`the device plugin of ${GPU} has`));
+    const gpu = node.plugin({ resource: GPU, silent: true });
+    await gpu.start();
+    await until(
+      () => node.keeper.host.states().length,
+      (n) => n === 2,
+    );
+    await until(
+      () => gpu.streams.size,
+      (n) => n === 1,
+    );
+    expect(node.keeper.whyWaits(pod)).toMatchObject(waitsFor(`the device plugin of ${GPU} has`));
+    gpu.list(healthy("a"));
+    await ready(node, GPU);
+    expect(node.keeper.whyWaits(pod)).toBeNull();
+  });
+
+  test("after the wait a resource that nobody knows is told as a refusal", async () => {
+    const node = await nodeWith();
+    node.clock.aheadMs = 299_000;
+    expect(node.keeper.whyWaits(podWith("p", ONE))).toMatchObject({ isTold: false });
+    node.clock.aheadMs = 300_001;
+    expect(node.keeper.whyWaits(podWith("p", ONE))).toEqual({
+      reason: "DevicePluginNotRegistered",
+      message: `no device plugin has registered ${GPU}: start the plugin, or take the resource out of the pod's limits`,
+      isTold: true,
+    });
+  });
+
+  test("after the wait the decision refuses what is known and away, in the kubelet's words", async () => {
+    const node = await nodeWith({ waitMs: 1_000 });
+    keepDeviceCheckpoint(node.files, { entries: null, registered: new Map([[GPU, ["a"]]]) });
+    await node.restart();
+    const pod = podWith("p", ONE);
+    expect(node.keeper.whyWaits(pod)).toMatchObject({ isTold: false });
+    node.clock.aheadMs = 1_001;
+    expect(node.keeper.whyWaits(pod)).toBeNull();
+    expect(decided(node, pod).refusal?.message).toBe(
+      `Allocate failed due to no healthy devices present; cannot allocate unhealthy devices ${GPU}, which is unexpected`,
+    );
+    // a kubelet forgets it then; somebody who holds some makes it known all the same
+    node.clock.aheadMs = 300_001;
+    expect(node.keeper.whyWaits(pod)).toMatchObject({ reason: "DevicePluginNotRegistered", isTold: true });
+    const other = podWith("other", ONE);
+    hold(node.files, entry("other", ["a"], ANSWER));
+    expect(node.keeper.whyWaits(pod)).toBeNull();
+    expect(decided(node, pod, [other]).refusal?.message).toBe(
+      `Allocate failed due to cannot allocate unregistered device ${GPU}, which is unexpected`,
+    );
+  });
+
+  test("a plugin that was removed is no known one: the decision would pass its resource over", async () => {
+    const node = await nodeWith({ waitMs: 1_000, graceMs: 100 });
+    const gpu = await joined(node, { resource: GPU, devices: healthy("a") });
+    const pod = podWith("p", ONE);
+    node.clock.aheadMs = 1_001;
+    await gpu.vanish();
+    await until(
+      () => node.keeper.host.states()[0]?.state,
+      (state) => state === "removed",
+    );
+    expect(node.keeper.whyWaits(pod)).toMatchObject({ isTold: true });
+    node.clock.aheadMs = 400_000;
+    expect(decided(node, pod).refusal).toBeNull();
+  });
+});
+
+describe("a snapshot", () => {
+  test("has devices, plugins and when the daemon started; amounts have what only the last daemon knew", async () => {
+    const node = await nodeWith();
+    keepDeviceCheckpoint(node.files, { entries: null, registered: new Map([[NIC, ["n"]]]) });
+    await node.restart();
+    await joined(node, { resource: GPU, devices: [...healthy("a"), { ID: "b", health: "Unhealthy" }] });
+    const { devices, devicePlugins, kubelet } = node.keeper.parts();
+    expect(devices.map(({ id, health }) => [id, health])).toEqual([
+      ["a", "Healthy"],
+      ["b", "Unhealthy"],
+    ]);
+    expect(devicePlugins).toMatchObject([{ resource: GPU, registered: true }]);
+    expect(Math.abs(Date.now() - Date.parse(kubelet.startedAt))).toBeLessThan(60_000);
+    expect([...node.keeper.amounts()]).toEqual([
+      [GPU, { capacity: 2, allocatable: 1 }],
+      [NIC, { capacity: 0, allocatable: 0 }],
+    ]);
+  });
+});

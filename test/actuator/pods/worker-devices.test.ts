@@ -1,0 +1,140 @@
+import { existsSync, readdirSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import type { RunnablePod } from "../../../actuator/lifecycle/pod.ts";
+import type { DeviceHands } from "../../../actuator/pods/devices/port.ts";
+import { err, ok } from "../../../api/model/result.ts";
+import { hands, wanting } from "./device-kit.ts";
+import { container, pod } from "./pod-kit.ts";
+import { workerWorld } from "./worker-kit.ts";
+
+const GPU = { "example.com/gpu": "1" };
+const web = (init = false): RunnablePod =>
+  init
+    ? pod({ initContainers: [container("first")] }, wanting({ first: GPU, app: {} }, ["first"]))
+    : pod({}, wanting({ app: GPU }));
+const REFUSED = {
+  reason: "UnexpectedAdmissionError",
+  message: "Allocate failed due to rpc error: code = Unknown desc = no, which is unexpected",
+};
+/** The turn in which a pod that wants devices comes up. */
+function coming(devices: DeviceHands, one = web()) {
+  const world = workerWorld(devices);
+  const stop = new AbortController();
+  const { initContainers, containers } = one.spec;
+  const starts = (list: typeof containers) => list.map(({ name }) => ({ name, attempt: 0 }));
+  const up = () =>
+    world.sync(
+      one,
+      { createSandbox: true, initToStart: starts(initContainers), toStart: starts(containers) },
+      { signal: stop.signal },
+    );
+  return { ...world, stop, up };
+}
+
+describe("devices are prepared", () => {
+  test.each([false, true])("before anything of the pod is made; by an init container: %s", async (init) => {
+    const made: unknown[] = [];
+    const prepare = async () => {
+      made.push(world.calls(), readdirSync(world.roots.podsDirectory));
+      return ok(null);
+    };
+    const devices = hands({ prepare });
+    const world = coming(devices, web(init));
+    const turn = await world.up();
+    expect(made).toEqual([[], []]);
+    expect(turn).toMatchObject({ started: init ? ["first", "app"] : ["app"], refusal: null, error: null });
+    expect(devices.asked).toEqual(["prepare uid-1", `startOf uid-1 ${init ? "first" : "app"}`]);
+  });
+  test("not of a pod that wants none, and not where nothing is to start", async () => {
+    const devices = hands();
+    const plain = pod({}, wanting({ app: { cpu: "1", "kubernetes.io/gpu": "1" } }));
+    expect((await coming(devices, plain).up()).started).toEqual(["app"]);
+    expect(devices.asked).toEqual([]);
+    const { up, sync } = coming(devices);
+    await up();
+    devices.asked.length = 0;
+    await sync(web(), {});
+    expect(devices.asked).toEqual([]);
+  });
+  test("again for a container that is started once more", async () => {
+    const devices = hands();
+    const { up, sync, runtime } = coming(devices);
+    await up();
+    runtime.exit("container-2", 1);
+    devices.asked.length = 0;
+    expect((await sync(web(), { toStart: [{ name: "app", attempt: 1 }] })).started).toEqual(["app"]);
+    expect(devices.asked).toEqual(["prepare uid-1", "startOf uid-1 app"]);
+  });
+});
+
+describe("a pod that does not get its devices", () => {
+  test("is refused, and nothing of it is made", async () => {
+    const { roots, up, calls, told } = coming(hands({ prepare: async () => err(REFUSED) }));
+    expect(await up()).toEqual({
+      sandboxId: null,
+      started: [],
+      faults: { app: REFUSED },
+      undecided: [],
+      error: REFUSED.message,
+      refusal: REFUSED,
+      isCut: false,
+    });
+    // whoever sends it back tells of it
+    expect([calls(), told(), existsSync(`${roots.podsDirectory}/uid-1`)]).toEqual([[], [], false]);
+  });
+  test("and keeps them is told with its reason, and may try again", async () => {
+    const waits = { reason: "WaitingForDevicePlugin", message: "example.com/gpu is not back yet" };
+    let isBack = false;
+    const prepare = async () => (isBack ? ok(null) : err({ ...waits, keeps: true as const }));
+    const { up, calls, told } = coming(hands({ prepare }), web(true));
+    const turn = await up();
+    expect(turn).toMatchObject({ refusal: null, error: waits.message, started: [], isCut: false });
+    expect(turn.faults).toEqual({ first: waits, app: waits });
+    expect([calls(), told()]).toEqual([[], ["Failed: Error: example.com/gpu is not back yet"]]);
+    isBack = true;
+    expect((await up()).started).toEqual(["first", "app"]);
+  });
+});
+
+describe("a turn that is cut short while devices are prepared", () => {
+  const cut = (answer: Awaited<ReturnType<DeviceHands["prepare"]>>) => {
+    const prepare = async () => {
+      world.stop.abort();
+      return answer;
+    };
+    const world = coming(hands({ prepare }));
+    return world;
+  };
+  test("makes nothing", async () => {
+    const { roots, up, calls } = cut(ok(null));
+    expect(await up()).toMatchObject({ isCut: true, error: null, faults: {}, refusal: null });
+    expect([calls(), readdirSync(roots.podsDirectory)]).toEqual([[], []]);
+  });
+  test("still tells that they were given back", async () => {
+    expect(await cut(err(REFUSED)).up()).toMatchObject({ isCut: true, refusal: REFUSED });
+  });
+  test("says nothing where they are kept", async () => {
+    const { up, told } = cut(err({ ...REFUSED, keeps: true as const }));
+    expect(await up()).toMatchObject({ isCut: true, error: null, faults: {}, refusal: null });
+    expect(told()).toEqual([]);
+  });
+});
+
+test("without device plugins only the container that wants devices stays away", async () => {
+  const { up, told, calls } = (() => {
+    const world = workerWorld();
+    const two = pod({ containers: [container("app"), container("plain")] }, wanting({ app: GPU, plain: {} }));
+    return { ...world, up: () => world.up(two) };
+  })();
+  const message = "example.com/gpu: device plugins are not served by this daemon (devicePlugins: off)";
+  const turn = await up();
+  expect(turn).toMatchObject({
+    started: ["plain"],
+    faults: { app: { reason: "CreateContainerConfigError", message } },
+    refusal: null,
+  });
+  expect(told()).toContain(`Failed app: Error: ${message}`);
+  expect(calls().filter((call) => call.startsWith("CreateContainer"))).toEqual([
+    "CreateContainer plain_web_default_uid-1_0",
+  ]);
+});

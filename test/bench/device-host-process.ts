@@ -1,0 +1,51 @@
+import { openDevicePluginHost } from "../../actuator/deviceplugin/host.ts";
+
+/** What the host's process has used and holds, whenever it is asked. */
+export interface HostFigures {
+  /** Of all threads since its start, microseconds. */
+  readonly cpuMicros: number;
+  readonly rssBytes: number;
+  /** What is in use after a collection: heap and buffers. */
+  readonly heldBytes: number;
+  readonly devices: number;
+  readonly healthy: number;
+  readonly flips: number;
+  readonly changes: number;
+  readonly faults: readonly string[];
+}
+
+const dir = process.argv[2] ?? "";
+const faults: string[] = [];
+const opened = await openDevicePluginHost({ dir, onFault: ({ message }) => faults.push(message) });
+if (!opened.ok) throw new Error(opened.error);
+const host = opened.value;
+let changes = 0;
+/** By the collections that were asked for here: no part of what the host uses. */
+let collectedMicros = 0;
+host.onChange(() => changes++);
+// as a daemon's turn does
+setInterval(() => [host.devices(), host.plugins(), host.amounts()], 1_000);
+
+process.on("message", () => {
+  const { rss } = process.memoryUsage();
+  const { user, system } = process.cpuUsage();
+  (globalThis as { readonly gc?: () => void }).gc?.();
+  const collection = process.cpuUsage({ user, system });
+  const collectedBefore = collectedMicros;
+  collectedMicros += collection.user + collection.system;
+  const { heapUsed, external } = process.memoryUsage();
+  const amounts = [...host.amounts().values()];
+  const figures: HostFigures = {
+    cpuMicros: user + system - collectedBefore,
+    rssBytes: rss,
+    heldBytes: heapUsed + external,
+    devices: amounts.reduce((sum, { capacity }) => sum + capacity, 0),
+    healthy: amounts.reduce((sum, { allocatable }) => sum + allocatable, 0),
+    flips: host.states().reduce((sum, { flips }) => sum + flips, 0),
+    changes,
+    faults,
+  };
+  process.send?.(figures);
+});
+process.on("disconnect", () => process.exit());
+process.send?.("serves");

@@ -1,0 +1,121 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { daemonMetrics } from "../../actuator/status/metrics.ts";
+import type { NodeStatus } from "../../actuator/status/node-status.ts";
+import { type StatusServer, startStatusServer } from "../../actuator/status/server.ts";
+import { devicesText } from "../../api/cli/devices/devices-table.ts";
+import { plainPaint } from "../../api/cli/style.ts";
+import { AT, deviceRow, nodeStatus } from "../actuator/status/made-status.ts";
+import { run } from "./run.ts";
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+const BAD = "\u001b[2J\u202e";
+const GPU = deviceRow("vendor.com/gpu");
+const NIC = deviceRow("vendor.com/nic", {
+  plugin: "stopped",
+  endpoint: "/p/nic.sock",
+  capacity: 1,
+  allocatable: 0,
+  allocated: 1,
+  flips: 0,
+  numa: [{ node: -1, devices: 1, allocated: 1 }],
+  holders: [
+    { pod: "shop/web", uid: "uid-web", container: "app", ids: ["eth1"], numa: [], isPending: false },
+    { pod: "ml/train", uid: "uid-train", container: "main", ids: ["eth1"], numa: [], isPending: true },
+  ],
+  pending: 1,
+});
+const STATUS = nodeStatus({ devices: [GPU, NIC] });
+
+let daemon: StatusServer;
+let now: NodeStatus = STATUS;
+let scratch: string;
+beforeAll(async () => {
+  scratch = mkdtempSync(join(tmpdir(), "nodewise-devices-"));
+  const listen = { host: "127.0.0.1", port: 0 };
+  const started = await startStatusServer({ listen, status: () => now, metrics: daemonMetrics(), ownNames: [] });
+  if (!started.ok) throw new Error(started.error);
+  daemon = started.value;
+});
+afterAll(async () => {
+  await daemon.close();
+  rmSync(scratch, { recursive: true });
+});
+async function ask(...args: string[]): Promise<string> {
+  const ran = await run(["devices", ...args, "--status-url", daemon.url]);
+  expect([ran.code, ran.stderr]).toEqual([0, ""]);
+  return ran.stdout;
+}
+
+test("a line a resource, how much of it is held and where, and a line a container that holds some", async () => {
+  expect((await ask()).split("\n")).toEqual([
+    "n1 · enforce · containerd 2.1.4 · pass 12 2s ago: 48 ms, 2 written, 1 drifted, decided here",
+    "",
+    "RESOURCE        PLUGIN      CAPACITY  ALLOCATABLE  ALLOCATED        HELD BY NUMA NODE  FLIPS  ENDPOINT",
+    "vendor.com/gpu  registered         4            3          2  ██·×  0: 2/2  1: 0/2         1  /var/lib/kubelet/device-plugins/gpu.sock",
+    "vendor.com/nic  stopped            1            0          1  █                               /p/nic.sock",
+    "  1 container without the plugin's answer yet",
+    "█ held   · free   × not healthy",
+    "",
+    "HELD BY   CONTAINER  RESOURCE        DEVICES      NUMA",
+    "ml/train  main       vendor.com/nic  eth1               its plugin has not answered",
+    "shop/web  app        vendor.com/gpu  gpu-0 gpu-1  0",
+    "                     vendor.com/nic  eth1",
+    "",
+  ]);
+});
+
+test("as data, and what a daemon last wrote", async () => {
+  expect(JSON.parse(await ask("-o", "json"))).toEqual({ at: AT, nodeName: "n1", devices: [GPU, NIC] });
+  writeFileSync(join(scratch, "status.json"), JSON.stringify(STATUS));
+  const { code, stdout } = await run(["devices", "--state-dir", scratch]);
+  expect([code, stdout]).toEqual([
+    0,
+    expect.stringMatching(/^as process 4711 last wrote it, .*\nn1 · enforce[\s\S]*gpu-0/),
+  ]);
+});
+
+test("a daemon that takes no plugins says so, one that nobody came to as well", async () => {
+  now = nodeStatus();
+  const [off, data] = [await ask(), JSON.parse(await ask("-o", "json"))];
+  now = nodeStatus({ devices: [] });
+  const none = await ask();
+  now = STATUS;
+  expect(off).toContain("\nThis daemon takes no device plugins: with `devicePlugins: serve` in its settings it does");
+  expect(data.devices).toBeNull();
+  expect(none).toContain("\nno device plugin has registered\n");
+});
+
+test("what plugins call themselves and their devices cannot move the cursor", () => {
+  const holder = { pod: `a/b${BAD}`, uid: "u", container: `c${BAD}`, ids: [`id${BAD}`], numa: [], isPending: false };
+  const row = deviceRow(`evil.com/${BAD}`, { endpoint: `/p/${BAD}`, holders: [holder] });
+  const terminal = { columns: 400, paint: plainPaint, write: () => {}, warn: () => {} };
+  const text = devicesText([row], terminal);
+  for (const shown of ["evil.com/?[2J?", "/p/?[2J?", "a/b?[2J?", "c?[2J?", "id?[2J?"]) expect(text).toContain(shown);
+  expect(text).not.toContain("\u001b");
+});
+
+test.each([140, 100, 72])("the tables keep to %d columns", (columns) => {
+  const terminal = { columns, paint: plainPaint, write: () => {}, warn: () => {} };
+  const ids = Array.from({ length: 40 }, (_, i) => `GPU-0000-1111-2222-${i}`);
+  const holder = { pod: "team/training-job", uid: "u", container: "trainer", ids, numa: [0, 1], isPending: false };
+  const big = deviceRow("vendor.com/gpu", { capacity: 64, allocatable: 64, allocated: 40, holders: [holder] });
+  const lines = devicesText([big, NIC], terminal).split("\n");
+  expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(columns);
+  expect(lines.join("\n")).toContain("vendor.com/gpu");
+});
+
+test("no daemon there ends with 4, and a wrong --watch with 2", async () => {
+  const gone = await run(["devices", "--status-url", "http://127.0.0.1:1"]);
+  expect([gone.code, gone.stdout]).toEqual([4, ""]);
+  expect(gone.stderr).toMatch(/^nodewise: http:\/\/127\.0\.0\.1:1 does not answer/);
+  const wrong = await run(["devices", "--watch", "0"]);
+  expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringMatching(/Expected seconds from 0\.1 to 3600/)]);
+  mkdirSync(join(scratch, "broken"));
+  writeFileSync(join(scratch, "broken", "status.json"), JSON.stringify({ ...STATUS, devices: [{ resource: 1 }] }));
+  const broken = await run(["devices", "--state-dir", join(scratch, "broken")]);
+  expect([broken.code, broken.stderr]).toEqual([4, expect.stringMatching(/no node status: devices\.0\.resource: /)]);
+});

@@ -1,0 +1,136 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { expect, test, vi } from "vitest";
+import { openDevicePluginHost } from "../../../actuator/deviceplugin/host.ts";
+import { claimsDirectory, takeLock } from "../../../actuator/lock.ts";
+import { observeMachine } from "../../../actuator/machine/observe.ts";
+import { PodRecords } from "../../../actuator/pods/records.ts";
+import { healthy } from "../../actuator/deviceplugin/node-plugin.ts";
+import { ended, start } from "../run.ts";
+import { atEnd, deviceNode, wants } from "./ground.ts";
+
+vi.setConfig({ testTimeout: 120_000 });
+
+test("a daemon of the same cgroup root keeps both commands off, and is told of", async () => {
+  const node = deviceNode();
+  const root = node.place.at(-1) as string;
+  const lock = await takeLock(claimsDirectory(), root, observeMachine().system.bootID ?? "");
+  if (!lock.ok) throw new Error(lock.error);
+  atEnd(lock.value.release);
+  for (const ran of [await node.allocate(node.pod("p", [wants("a", 1)])), await node.free("ml/p")]) {
+    expect([ran.code, ran.stdout]).toEqual([3, ""]);
+    expect(ran.stderr).toMatch(
+      new RegExp(`process ${process.pid} already writes here .*: end it first, or let that daemon run the pod`),
+    );
+  }
+});
+
+test("two commands of one state directory do not work at a time, whatever their cgroup roots", async () => {
+  const node = deviceNode();
+  const waits = start(["devices", "allocate", "--pod", node.pod("p", [wants("a", 1)]), ...node.place, ...node.plugins]);
+  const end = ended(waits);
+  await new Promise<void>((resolve) => {
+    waits.stderr.on("data", (text) => /deferred until/.test(String(text)) && resolve());
+  });
+  const other = await node.free("ml/p", "--cgroup-root", `${node.place.at(-1)}-2`);
+  expect([other.code, other.stderr]).toEqual([
+    3,
+    expect.stringMatching(/state directory .*process \d+ already writes/),
+  ]);
+  waits.kill("SIGINT");
+  expect(await end).toMatchObject({ code: 4, stderr: expect.stringContaining("stopped: the pod was given no device") });
+  expect(existsSync(node.at("dp/kubelet.sock"))).toBe(false);
+});
+
+test("where somebody answers at kubelet.sock nothing is touched, and it says what to do", async () => {
+  const node = deviceNode();
+  const kubelet = await openDevicePluginHost({ dir: node.at("dp") });
+  if (!kubelet.ok) throw new Error(kubelet.error);
+  atEnd(() => kubelet.value.close());
+  const ran = await node.allocate(node.pod("p", [wants("a", 1)]));
+  expect([ran.code, ran.stdout]).toEqual([3, ""]);
+  expect(ran.stderr).toMatch(/dp\/kubelet\.sock: another process answers there, such as a kubelet/);
+  expect(ran.stderr).toContain("--device-plugins-directory names another");
+  expect(existsSync(kubelet.value.socketPath)).toBe(true);
+});
+
+test("what the daemon's own pods hold is not given away, and not taken back", async () => {
+  const node = deviceNode();
+  const plugin = node.plugin({ devices: healthy("g0", "g1") });
+  const daemons = node.pod("served", [wants("a", 1)]);
+  expect((await node.allocate(daemons)).code).toBe(0);
+  // as the daemon has it that was here before
+  const records = PodRecords.open(node.at("state/pods"), () => {});
+  if (!records.ok) throw new Error(records.error);
+  const pod = JSON.parse(readFileSync(daemons, "utf8"));
+  const record = { version: 1, pod, state: "lives", seenAtMs: 1, admittedAtMs: 1 } as const;
+  records.value.put("uid-served", { ...record, refusal: null, end: null, backOff: {}, resize: null });
+  writeFileSync(node.at("state/device-pods.json"), '{"version":1,"pods":[]}');
+
+  const next = await node.allocate(node.pod("mine", [wants("a", 1)]));
+  expect(next.code, next.stderr).toBe(0);
+  expect(node.held()).toEqual(["uid-mine a: g1", "uid-served a: g0"]);
+  const taken = [await node.free("uid-served"), await node.allocate(daemons)];
+  expect(taken.map(({ code }) => code)).toEqual([2, 2]);
+  for (const { stderr } of taken) expect(stderr).toContain("is run by the daemon of this state directory");
+  expect(node.held()).toHaveLength(2);
+  expect(plugin.requests.filter(({ method }) => method === "Allocate")).toHaveLength(2);
+});
+
+test("killed while the plugin is asked, the same command goes on with the same devices", async () => {
+  const node = deviceNode();
+  const plugin = node.plugin({ devices: healthy("g0", "g1"), answers: { Allocate: () => "hang" } });
+  const file = node.pod("p", [wants("a", 1)]);
+  const cut = start(["devices", "allocate", "--pod", file, ...node.place, ...node.plugins]);
+  const end = ended(cut);
+  await vi.waitUntil(() => plugin.requests.some(({ method }) => method === "Allocate"), { timeout: 60_000 });
+  cut.kill("SIGKILL");
+  // the launcher's child, if it has one, has its own
+  await end;
+  expect(node.checkpoint().entries).toMatchObject([{ podUid: "uid-p", allocResp: null }]);
+  plugin.script.answers = {};
+  const other = await node.allocate(node.pod("q", [wants("a", 1)]));
+  expect(other.code, other.stderr).toBe(0);
+  const again = await node.allocate(file);
+  expect(again.code, again.stderr).toBe(0);
+  expect(node.held()).toEqual(["uid-p a: g0", "uid-q a: g1"]);
+  expect(node.checkpoint().entries?.every(({ allocResp }) => allocResp !== null)).toBe(true);
+});
+
+test("after a reboot the same command asks plugins again, and has them reset the devices again", async () => {
+  const node = deviceNode();
+  const plugin = node.plugin({ devices: healthy("g0", "g1"), options: { preStartRequired: true } });
+  const calls = (method: string) => plugin.requests.filter((one) => one.method === method).length;
+  const file = node.pod("p", [wants("a", 1)]);
+  expect((await node.allocate(file)).code).toBe(0);
+  writeFileSync(node.at("state/managers/device-plugins/boot_id"), "another\n");
+  const again = await node.allocate(file);
+  expect(again.code, again.stderr).toBe(0);
+  expect([calls("Allocate"), calls("PreStartContainer"), node.held()]).toEqual([2, 2, ["uid-p a: g0"]]);
+});
+
+test("a pod of that name with another uid is not given a second set; a pod that nobody knows can be freed by its uid", async () => {
+  const node = deviceNode();
+  node.plugin({ devices: healthy("g0", "g1") });
+  const file = node.pod("p", [wants("a", 1)]);
+  expect((await node.allocate(file)).code).toBe(0);
+  const pod = JSON.parse(readFileSync(file, "utf8"));
+  writeFileSync(file, JSON.stringify({ ...pod, metadata: { ...pod.metadata, uid: "uid-new" } }));
+  const twice = await node.allocate(file);
+  expect([twice.code, twice.stderr]).toEqual([2, expect.stringContaining("`nodewise devices free uid-p` first")]);
+  writeFileSync(node.at("state/device-pods.json"), '{"version":1,"pods":[]}');
+  const none = await node.free("ml/p");
+  expect([none.code, none.stderr]).toEqual([
+    4,
+    "nodewise: no pod `ml/p` holds devices here; none was given any by hand\n",
+  ]);
+  const leak = await node.free("uid-p", "-o", "json");
+  expect([leak.code, JSON.parse(leak.stdout)]).toEqual([
+    0,
+    {
+      pod: "uid-p",
+      uid: "uid-p",
+      freed: [{ container: "a", resource: "vendor.com/gpu", ids: ["g0"], numa: [] }],
+    },
+  ]);
+  expect(node.held()).toEqual([]);
+});

@@ -1,0 +1,73 @@
+import { randomUUID } from "node:crypto";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach } from "vitest";
+import { readCheckpoint } from "../../../api/decide/devices/checkpoint-read.ts";
+import { NodePlugin, type PluginScript } from "../../actuator/deviceplugin/node-plugin.ts";
+import { type Ran, run } from "../run.ts";
+
+const cleanups: (() => unknown)[] = [];
+export const atEnd = (cleanup: () => unknown): void => void cleanups.push(cleanup);
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+export const GPU = "vendor.com/gpu";
+
+/** A node without daemon and runtime: places of its own, and plugins that come when kubelet.sock is made. */
+export function deviceNode() {
+  const dir = mkdtempSync(join(tmpdir(), "ndc-"));
+  atEnd(() => rmSync(dir, { recursive: true, force: true }));
+  const at = (name: string): string => join(dir, name);
+  for (const name of ["dp", "pr", "state"]) mkdirSync(at(name));
+  const place = ["--state-dir", at("state"), "--cgroup-root", `/nodewise-test-${randomUUID()}`];
+  const plugins = ["--device-plugins-directory", at("dp"), "--plugins-registry-directory", at("pr")];
+  const checkpoint = () => {
+    const file = at("state/managers/device-plugins/kubelet_internal_checkpoint");
+    const read = readCheckpoint(readFileSync(file, "utf8"));
+    if (!read.ok) throw new Error(read.error.message);
+    return read.value;
+  };
+  return {
+    at,
+    place,
+    plugins,
+    /** Registers at each kubelet.sock that is made. */
+    plugin: (script: Partial<PluginScript> = {}): NodePlugin => {
+      const plugin = new NodePlugin({ dir: at("dp"), resource: GPU, ...script });
+      const stop = plugin.comeBack("kubelet.sock");
+      atEnd(async () => {
+        stop();
+        await plugin.vanish();
+      });
+      return plugin;
+    },
+    pod: (name: string, containers: readonly object[], more: object = {}): string => {
+      const spec = { containers, ...more };
+      const metadata = { name, namespace: "ml", uid: `uid-${name}` };
+      writeFileSync(at(`${name}.json`), JSON.stringify({ apiVersion: "v1", kind: "Pod", metadata, spec }));
+      return at(`${name}.json`);
+    },
+    allocate: (pod: string, ...more: readonly string[]): Promise<Ran> =>
+      run(["devices", "allocate", "--pod", pod, "--wait", "30", ...place, ...plugins, ...more]),
+    free: (pod: string, ...more: readonly string[]): Promise<Ran> => run(["devices", "free", pod, ...place, ...more]),
+    history: (...more: readonly string[]): Promise<Ran> =>
+      run(["devices", "history", "--state-dir", at("state"), ...more]),
+    checkpoint,
+    /** `uid container: id id`, sorted. */
+    held: (): readonly string[] =>
+      (checkpoint().entries ?? [])
+        .map(({ podUid, containerName, deviceIds }) => {
+          const ids = [...(deviceIds?.values() ?? [])].flatMap((list) => list ?? []).sort();
+          return `${podUid} ${containerName}: ${ids.join(" ")}`;
+        })
+        .sort(),
+  };
+}
+
+export const wants = (name: string, count: number, resource = GPU): object => ({
+  name,
+  image: "app:1",
+  resources: { limits: { [resource]: count } },
+});

@@ -1,0 +1,104 @@
+import { describe, expect, test } from "vitest";
+import { writeCheckpoint } from "../../../api/decide/devices/checkpoint.ts";
+import { decideKind } from "../../../api/decide/index.ts";
+import { decodeAsk } from "../../../api/model/asks.ts";
+import type { DevicesDecision } from "../../../api/model/device-decision.ts";
+import type { CpusDecision, MemoryDecision } from "../../../api/model/managers.ts";
+import { decoded } from "../../model/snapshots.ts";
+import { realSnapshot } from "../real-node.ts";
+
+const RUNNING = { running: { startedAt: "2026-01-01T00:00:00Z" } };
+const OVER = { terminated: { exitCode: 137, reason: "Error" } };
+type State = typeof RUNNING | typeof OVER;
+interface PostedPod {
+  readonly metadata: { readonly name: string };
+  readonly status: { readonly containerStatuses: readonly { readonly name: string }[] };
+}
+
+function answer<D>(kind: "cpus" | "memory" | "devices", snapshot: object, pod: object) {
+  const ask = decodeAsk(kind, { pod });
+  if (!ask.ok) throw new Error(JSON.stringify(ask.error));
+  const told = decideKind(kind, { snapshot: decoded(snapshot), facts: {}, ask: ask.value, explain: "off" });
+  if (!told.ok) throw new Error(told.error.message);
+  return { decision: told.value.decision as D, next: JSON.stringify(told.value.next) };
+}
+
+describe("the captured node, where the pod with a CPU of its own is evicted", () => {
+  const wanting = { cpu: "1", memory: "64Mi" };
+  const next = {
+    metadata: { name: "next", namespace: "default", uid: "next" },
+    spec: { containers: [{ name: "c", resources: { requests: wanting, limits: wanting } }] },
+  };
+  const real = realSnapshot();
+  const pods = (real["pods"] as { readonly items: readonly PostedPod[] }).items;
+  const held = pods.find(({ metadata }) => metadata.name === "guar-int") as PostedPod;
+  const evicted = (state: State, assignments = real["assignments"]) => {
+    const containerStatuses = held.status.containerStatuses.map((one) => ({ ...one, state }));
+    const failed = { ...held, status: { ...held.status, phase: "Failed", reason: "Evicted", containerStatuses } };
+    return { ...real, assignments, pods: pods.map((pod) => (pod === held ? failed : pod)) };
+  };
+  test("it keeps its CPU while its container runs: the next pod does not get it", () => {
+    const { decision } = answer<CpusDecision>("cpus", evicted(RUNNING), next);
+    expect(decision.refusal?.message).toContain("not enough cpus available to satisfy request");
+    expect(decision.assigned).toEqual([]);
+  });
+  test("its CPU is free when its container has stopped", () => {
+    const { decision } = answer<CpusDecision>("cpus", evicted(OVER), next);
+    expect(decision.refusal).toBeNull();
+    expect(decision.assigned).toMatchObject([{ container: "c", cpus: "1" }]);
+  });
+  test("its memory is counted as long", () => {
+    const small = { metadata: next.metadata, spec: { containers: [{ name: "c" }] } };
+    const freeAfter = (state: State): number => {
+      const file = JSON.parse(answer<MemoryDecision>("memory", evicted(state), small).next) as {
+        readonly assignments: { readonly memory_manager_state: string };
+      };
+      return JSON.parse(file.assignments.memory_manager_state).machineState["0"].memoryMap.memory.free;
+    };
+    expect(freeAfter(OVER) - freeAfter(RUNNING)).toBe(134_217_728);
+  });
+  test("a kubelet without its files does not let it in again", () => {
+    const { cpu_manager_state: _, ...others } = real["assignments"] as Record<string, string>;
+    const { decision } = answer<CpusDecision>("cpus", evicted(RUNNING, others), next);
+    expect(decision.refusal).toBeNull();
+  });
+});
+
+describe("devices of a pod that failed", () => {
+  const resource = "example.com/gpu";
+  const limits = { [resource]: "1" };
+  const nodeWith = (state: State) => ({
+    pods: [
+      {
+        metadata: { name: "old", uid: "old" },
+        spec: { containers: [{ name: "c", resources: { limits } }] },
+        status: { phase: "Failed", containerStatuses: [{ name: "c", state }] },
+      },
+    ],
+    devices: [{ resource, id: "gpu-0" }],
+    assignments: {
+      kubelet_internal_checkpoint: writeCheckpoint({
+        entries: [
+          {
+            podUid: "old",
+            containerName: "c",
+            resourceName: resource,
+            deviceIds: new Map([[-1, ["gpu-0"]]]),
+            allocResp: null,
+          },
+        ],
+        registered: new Map([[resource, ["gpu-0"]]]),
+      }),
+    },
+  });
+  const next = { metadata: { name: "next", uid: "next" }, spec: { containers: [{ name: "c", resources: { limits } }] } };
+  test.each([
+    [RUNNING, [], []],
+    [OVER, ["old"], ["gpu-0"]],
+  ] as const)("%j: purged %j, given %j", (state, purged, given) => {
+    const { decision } = answer<DevicesDecision>("devices", nodeWith(state), next);
+    expect(decision.purged).toEqual(purged);
+    expect(decision.assigned.flatMap(({ devices }) => devices)).toEqual(given);
+    expect(decision.refusal === null).toBe(given.length > 0);
+  });
+});
