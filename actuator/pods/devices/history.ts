@@ -113,9 +113,8 @@ export function readDeviceHistory(
 
 function linesIn(file: string): Result<string[], string> {
   try {
-    const { bytes, isCut } = readTail(file, MOST_BYTES);
-    const lines = bytes.toString("utf8").split("\n");
-    return ok(isCut ? lines.slice(1) : lines);
+    // the rest of a line is no entry
+    return ok(readTail(file, MOST_BYTES).bytes.toString("utf8").split("\n"));
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     return code === "ENOENT" ? ok([]) : err(`device history ${file}: ${message}`);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { deviceListOf, readDeviceList } from "../../../actuator/deviceplugin/device-list.ts";
+import { DeviceListReader, deviceListOf, readDeviceList } from "../../../actuator/deviceplugin/device-list.ts";
 import { serviceOf } from "../../../actuator/deviceplugin/protocol.ts";
 import { LIMITS } from "../../../api/model/limits.ts";
 
@@ -94,5 +94,53 @@ describe("ids", () => {
       { resource: GPU, id: "b", health: "Healthy", numaNodes: [1, 3] },
     ]);
     expect(remarks).toEqual(['device "a" names NUMA nodes that cannot be: they are left out']);
+  });
+  test("none named is told as such: it is not the same as a device without a topology", () => {
+    const list = readDeviceList(GPU, bytesOf([device("nowhere", "Healthy", []), device("unsaid")]));
+    expect(list.ok && list.value).toEqual({
+      devices: [
+        { resource: GPU, id: "nowhere", health: "Healthy", numaNodes: [] },
+        { resource: GPU, id: "unsaid", health: "Healthy" },
+      ],
+      remarks: [],
+    });
+  });
+});
+
+describe("a list after another", () => {
+  const reader = new DeviceListReader(GPU);
+  const read = (...listed: readonly object[]) => {
+    const list = reader.read(bytesOf(listed));
+    if (!list.ok) throw new Error(list.error);
+    return list.value;
+  };
+  test("has the same objects for devices that are as they were, wherever they stand, and others for those that changed", () => {
+    const [a, b, c] = read(device("a"), device("b", "Healthy", [1]), device("c")).devices;
+    const next = read(device("c"), device("b", "Healthy", [0]), device("a", "ill"), device("d")).devices;
+    expect(next).toEqual([
+      { resource: GPU, id: "c", health: "Healthy" },
+      { resource: GPU, id: "b", health: "Healthy", numaNodes: [0] },
+      { resource: GPU, id: "a", health: "Unhealthy" },
+      { resource: GPU, id: "d", health: "Healthy" },
+    ]);
+    expect(next[0]).toBe(c);
+    expect([a, b]).toEqual([
+      { resource: GPU, id: "a", health: "Healthy" },
+      { resource: GPU, id: "b", health: "Healthy", numaNodes: [1] },
+    ]);
+  });
+  test("is told of the same faults again, a twin of one that is known too", () => {
+    const listed = [device(""), device("a", "ill"), device("a"), device("b", "Healthy", [-1])];
+    const first = read(...listed);
+    expect(first.remarks).toHaveLength(3);
+    expect(first.devices[0]?.health).toBe("Unhealthy");
+    expect(read(...listed)).toEqual(first);
+    expect(read(device("a")).devices[0]?.health).toBe("Healthy");
+  });
+  test("that is none leaves the next one as it would have been", () => {
+    expect(reader.read(Buffer.from([0x0a, 0x05, 0x0a]))).toMatchObject({ ok: false });
+    // a device whose bytes are none
+    expect(reader.read(Buffer.from([0x0a, 0x02, 0x0a, 0x7f]))).toMatchObject({ ok: false });
+    expect(read(device("z")).devices).toEqual([{ resource: GPU, id: "z", health: "Healthy" }]);
   });
 });

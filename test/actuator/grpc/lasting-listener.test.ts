@@ -53,7 +53,7 @@ describe("a socket that is taken away while it is served", () => {
     expect(socketIdentity(path)).not.toBe(identity);
   });
   test("together with its directory, likewise", async () => {
-    const { directory, path, faults } = await lasting();
+    const { directory, path, faults } = await lasting({ lookMs: 600_000 });
     for (const times of [1, 2]) {
       rmSync(directory, { recursive: true });
       await expect.poll(() => faults.length, PATIENT).toBe(times);

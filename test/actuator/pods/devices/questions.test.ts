@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { Questions } from "../../../../actuator/pods/devices/questions.ts";
 import { healthy, until } from "../../deviceplugin/node-plugin.ts";
 import { decided, entriesIn, entry, GPU, joined, NIC, nodeWith, podWith } from "./keeper-kit.ts";
 
@@ -66,6 +67,22 @@ describe("plugins that choose", () => {
     const again = decided(node, pod);
     expect(again).toMatchObject({ refusal: null, unanswered: [{ resource: GPU }] });
     expect(node.keeper.ask("p", again.unanswered)).toBe(true);
+  });
+
+  test("are asked the same only once at a time, and whoever waits is told when all have answered", async () => {
+    const node = await nodeWith();
+    const gpu = await joined(node, { resource: GPU, devices: healthy("a", "b"), options });
+    let told = 0;
+    const asked = new Questions(node.keeper.host, () => told++);
+    const question = (size: number) => ({ resource: GPU, available: ["a", "b"], mustInclude: [], size });
+    expect(asked.ask("p", [question(1), question(1), question(2)])).toBe(true);
+    await until(
+      () => told,
+      (n) => n === 1,
+    );
+    expect(asked.ask("p", [question(1), question(2)])).toBe(false);
+    expect(questions(gpu)).toBe(2);
+    expect(told).toBe(1);
   });
 
   test("are asked at most three rounds while a pod is tried", async () => {
