@@ -1,13 +1,12 @@
-import { joinPath } from "../api/model/input-issue.ts";
-import { kubeletConfiguration } from "../api/model/kubelet-configuration.ts";
+import { configurationPath, kubeletConfiguration } from "../api/model/kubelet-configuration.ts";
 import { withoutNulls } from "../api/model/nulls.ts";
 import { err, ok, type Result } from "../api/model/result.ts";
-import { KUBELET_CONFIGURATION_FIELDS } from "./kubelet-configuration-fields.ts";
+import { unknownFields } from "./kubelet-unknown-fields.ts";
 import { formText, isConfiguration } from "./manifests/document-form.ts";
+import { placedIssue } from "./manifests/issue-place.ts";
 import { problemText } from "./manifests/problem.ts";
 import { readObjects } from "./manifests/read-objects.ts";
 import type { SourceDocument } from "./manifests/source-document.ts";
-import { nearName } from "./near-name.ts";
 import type { Problem } from "./ports.ts";
 
 /**
@@ -30,35 +29,26 @@ export async function readConfiguration(
     return err({ from: "configuration", message: `${file} is ${formText(first.value)}, no KubeletConfiguration` });
   const wrong = wrongField(first);
   if (wrong !== null) return err({ from: "configuration", message: wrong });
-  onNotices(unknownFields(first));
+  onNotices(leftOut(first));
   return ok(first.value);
 }
 
 /** The first field that no decision could be made with; null: there is none. */
-function wrongField({ value, file, place }: SourceDocument): string | null {
-  const parsed = kubeletConfiguration.safeParse(withoutNulls(value));
+function wrongField(source: SourceDocument): string | null {
+  const parsed = kubeletConfiguration.safeParse(withoutNulls(source.value));
   const [issue] = parsed.error?.issues ?? [];
   if (issue === undefined) return null;
-  const inner = Object.hasOwn(value as object, "kubeletconfig") ? ["kubeletconfig"] : [];
-  const { line, column } = place([...inner, ...issue.path.map(String)]);
-  return `${file}:${line}:${column}: ${joinPath("", issue.path)}: ${issue.message}`;
+  const at = issue.path.map((step) => (typeof step === "number" ? step : String(step)));
+  return placedIssue(source, { base: configurationPath(source.value), at, message: issue.message });
 }
 
-const KNOWN: ReadonlySet<string> = new Set(KUBELET_CONFIGURATION_FIELDS);
-
-/** A misspelt field is a default that nobody wanted. kubelet 1.36: DecodeKubeletConfiguration, which goes on leniently. */
-function unknownFields({ value, file, place }: SourceDocument): readonly Problem[] {
-  const fields = Object.keys(value as object);
+/** kubelet 1.36: DecodeKubeletConfiguration, which tells of them and goes on leniently. */
+function leftOut(source: SourceDocument): readonly Problem[] {
   // what a kubelet itself tells of its configuration has the fields of its version
-  if (fields.includes("kubeletconfig")) return [];
-  return fields
-    .filter((name) => !KNOWN.has(name))
-    .map((name) => {
-      const { line, column } = place([name]);
-      const near = nearName(name, KUBELET_CONFIGURATION_FIELDS);
-      const hint = near === null ? "" : ` (${near}?)`;
-      const fault = `strict decoding error: unknown field "${name}"${hint}`;
-      const message = `${file}:${line}:${column}: ${fault}: left out, as the kubelet's lenient decoding does`;
-      return { from: "configuration", message };
-    });
+  if (configurationPath(source.value).length > 0) return [];
+  return unknownFields(source.value).map(({ path, fault }) => {
+    const { line, column } = source.place(path);
+    const message = `${source.file}:${line}:${column}: ${fault}: left out, as the kubelet's lenient decoding does`;
+    return { from: "configuration", message };
+  });
 }

@@ -25,3 +25,36 @@ export const KUBELET_CONFIGURATION_FIELDS: readonly string[] = `
 `
   .trim()
   .split(/\s+/);
+
+/**
+ * The fields of the objects in it, and in the lists in it, by their path. The same source, with the kinds that it takes
+ * from core/v1 (Taint) and component-base (logging, tracing).
+ */
+export const NESTED_FIELDS: ReadonlyMap<string, readonly string[]> = new Map(
+  `
+  authentication: anonymous webhook x509
+  authentication.anonymous: enabled
+  authentication.webhook: cacheTTL enabled
+  authentication.x509: clientCAFile
+  authorization: mode webhook
+  authorization.webhook: cacheAuthorizedTTL cacheUnauthorizedTTL
+  crashLoopBackOff: maxContainerRestartPeriod
+  logging: flushFrequency format options verbosity vmodule
+  logging.options: json text
+  logging.options.json: infoBufferSize splitStream
+  logging.options.text: infoBufferSize splitStream
+  logging.vmodule: filePattern verbosity
+  memorySwap: swapBehavior
+  registerWithTaints: effect key timeAdded value
+  reservedMemory: limits numaNode
+  shutdownGracePeriodByPodPriority: priority shutdownGracePeriodSeconds
+  tracing: endpoint samplingRatePerMillion
+  userNamespaces: idsPerPod
+`
+    .trim()
+    .split("\n")
+    .map((line) => {
+      const [path = "", names = ""] = line.trim().split(": ");
+      return [path, names.split(" ")];
+    }),
+);

@@ -1,9 +1,9 @@
 import type { Device } from "../../api/model/devices.ts";
 import { LIMITS } from "../../api/model/limits.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
+import { type DevicePlace, devicePlaces, readDevice } from "./device-message.ts";
 import { HEALTHY, type ListedDevice, UNHEALTHY } from "./messages.ts";
 import { quoted } from "./names.ts";
-import { readDevices } from "./protocol.ts";
 
 /** A list as a plugin sent it, in the snapshot's form. */
 export interface DeviceList {
@@ -37,35 +37,35 @@ export class DeviceListReader {
    * whole; that of another plugin is not touched by it.
    */
   read(bytes: Buffer, most: number = LIMITS.devices): Result<DeviceList, string> {
-    const ends = entriesIn(bytes, most);
-    if (ends === undefined) return err("the list is no ListAndWatchResponse");
-    if (ends.length / 2 > most) {
+    const places = devicePlaces(bytes, most);
+    if (places === undefined) return err(NO_LIST);
+    if (places.length > most) {
       return err(`the list holds more than ${most} devices, which is the most that a node may have`);
     }
-    try {
-      return ok(listOf(this.#entries(bytes, ends)));
-    } catch {
-      return err("the list is no ListAndWatchResponse");
-    }
+    const entries = this.#entries(bytes, places);
+    return entries === undefined ? err(NO_LIST) : ok(listOf(entries));
   }
 
-  /** Throws where one is no device. */
-  #entries(bytes: Buffer, ends: readonly number[]): readonly Entry[] {
-    const texts: string[] = [];
-    const unknown = new Map<string, Buffer>();
-    for (let i = 0; i < ends.length; i += 2) {
-      const text = bytes.toString("latin1", ends[i], ends[i + 1]);
-      texts.push(text);
-      if (!this.#known.has(text)) unknown.set(text, bytes.subarray(ends[i], ends[i + 1]));
+  /** Undefined: one is no device. */
+  #entries(bytes: Buffer, places: readonly DevicePlace[]): readonly Entry[] | undefined {
+    const known = new Map<string, Entry>();
+    const entries: Entry[] = [];
+    for (const place of places) {
+      const text = bytes.toString("latin1", place.begin, place.end);
+      const entry = this.#known.get(text) ?? this.#read(bytes, place);
+      if (entry === undefined) return undefined;
+      known.set(text, entry);
+      entries.push(entry);
     }
-    // an entry with its tag is a list of one, and several in a row are one of several
-    const read = unknown.size === 0 ? [] : readDevices(Buffer.concat([...unknown.values()]));
-    const fresh = new Map([...unknown.keys()].map((text, i) => [text, entryOf(this.#resource, read[i] as ListedDevice)]));
-    const entries = texts.map((text) => (this.#known.get(text) ?? fresh.get(text)) as Entry);
-    this.#known = new Map(texts.map((text, i) => [text, entries[i] as Entry]));
+    this.#known = known;
     return entries;
   }
+  #read(bytes: Buffer, place: DevicePlace): Entry | undefined {
+    const device = readDevice(bytes, place);
+    return device && entryOf(this.#resource, device);
+  }
 }
+const NO_LIST = "the list is no ListAndWatchResponse";
 
 export const deviceListOf = (resource: string, listed: readonly ListedDevice[]): DeviceList =>
   listOf(listed.map((device) => entryOf(resource, device)));
@@ -127,47 +127,3 @@ const numaNodesOf = (told: ReadonlySet<number>): number[] =>
     .filter((n) => n >= 0 && n <= MOST_NUMA_NODE)
     .slice(0, LIMITS.numaNodes)
     .sort((a, b) => a - b);
-
-/**
- * Where the devices of a message begin, with their tags, and where they end: two numbers each, for just more than `most`;
- * undefined: it is cut short or malformed.
- */
-function entriesIn(bytes: Buffer, most: number): readonly number[] | undefined {
-  const cursor = { bytes, at: 0 };
-  const ends: number[] = [];
-  while (cursor.at < bytes.length && ends.length <= most * 2) {
-    const begin = cursor.at;
-    const tag = varint(cursor);
-    const type = tag % 8;
-    if (type === LENGTH) {
-      const length = varint(cursor);
-      cursor.at += length;
-    } else if (type === VARINT) varint(cursor);
-    else if (type === FIXED64) cursor.at += 8;
-    else if (type === FIXED32) cursor.at += 4;
-    else return undefined;
-    if (cursor.at > bytes.length) return undefined;
-    if (tag === DEVICE_TAG) ends.push(begin, cursor.at);
-  }
-  return ends;
-}
-const VARINT = 0;
-const FIXED64 = 1;
-const LENGTH = 2;
-const FIXED32 = 5;
-/** Field 1, length-delimited. */
-const DEVICE_TAG = 0x0a;
-const MOST_SHIFT = 63;
-
-/** Past the end of the bytes where it is cut short. */
-function varint(cursor: { readonly bytes: Buffer; at: number }): number {
-  let value = 0;
-  for (let shift = 0; shift <= MOST_SHIFT; shift += 7) {
-    const byte = cursor.bytes[cursor.at++];
-    if (byte === undefined) break;
-    value += (byte & 0x7f) * 2 ** shift;
-    if (byte < 0x80) return value;
-  }
-  cursor.at = Number.MAX_SAFE_INTEGER;
-  return 0;
-}

@@ -24,14 +24,9 @@ const BURST_BYTES = 16 * 1024 * 1024;
  * ListAndWatch, a message at a time: the next is asked for when the last is in hand, so that no queue forms here, and a
  * plugin that floods is slowed down by the stream's own window. Bytes are kept, not devices, until a list is due.
  */
-export function openListStream({
-  client,
-  of,
-  most,
-  load,
-  onList,
-  onEnd,
-}: ListStreamOptions): { readonly stop: () => void } {
+export function openListStream({ client, of, most, load, onList, onEnd }: ListStreamOptions): {
+  readonly stop: () => void;
+} {
   const reader = new DeviceListReader(of.resource);
   let newest: Buffer | undefined;
   let last: Buffer | undefined;

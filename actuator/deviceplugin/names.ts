@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { isExtendedResource } from "../../api/decide/admission/resource-fit.ts";
+import { isExtendedResource } from "../../api/model/resource-name.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { isSocketPath, LONGEST_SOCKET_PATH } from "../grpc/socket-path.ts";
 import { SUPPORTED_VERSIONS } from "./messages.ts";

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { MethodDefinition, ServiceDefinition, UntypedServiceImplementation } from "@grpc/grpc-js";
 import { loadSync, type PackageDefinition } from "@grpc/proto-loader";
-import type { ListedDevice, PluginCalls, PluginMethod } from "./messages.ts";
+import type { PluginCalls, PluginMethod } from "./messages.ts";
 
 type Loaded = MethodDefinition<object, object>;
 let loaded: PackageDefinition | undefined;
@@ -33,13 +33,6 @@ export function codecOf<M extends PluginMethod>(
 }
 
 export const LIST_AND_WATCH = "/v1beta1.DevicePlugin/ListAndWatch";
-let readList: ((bytes: Buffer) => object) | undefined;
-/** v1beta1.ListAndWatchResponse. Throws where the bytes are none. */
-export function readDevices(bytes: Buffer): readonly ListedDevice[] {
-  // of thousands of lists a second
-  readList ??= methodAt(LIST_AND_WATCH).responseDeserialize;
-  return (readList(bytes) as { readonly devices: readonly ListedDevice[] }).devices;
-}
 
 /** A method by its path, `/v1beta1.Registration/Register`. */
 export function methodAt(path: string): Loaded {

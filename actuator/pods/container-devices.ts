@@ -1,4 +1,4 @@
-import type { ContainerOptions } from "../../api/decide/devices/container-options.ts";
+import type { DeviceOptions } from "../../api/model/device-decision.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import type { PodContainer, RunnablePod } from "../lifecycle/pod.ts";
 import type { DeviceFault, DeviceHands } from "./devices/port.ts";
@@ -24,7 +24,7 @@ export async function containerDevices(
   hands: DeviceHands | undefined,
   pod: RunnablePod,
   container: PodContainer,
-): Promise<Result<ContainerOptions | null, ContainerFault>> {
+): Promise<Result<DeviceOptions | null, ContainerFault>> {
   const wanted = wantedDevices(pod).get(container.name);
   if (wanted === undefined) return ok(null);
   const resources = [...wanted.keys()].join(", ");

@@ -1,5 +1,5 @@
-import type { ContainerOptions } from "../../api/decide/devices/container-options.ts";
 import type { CgroupValues } from "../../api/model/decision.ts";
+import type { DeviceOptions } from "../../api/model/device-decision.ts";
 import type { Result } from "../../api/model/result.ts";
 import type { ContainerConfig, SandboxConfig } from "../containerd/messages.ts";
 import { containerConfigOf } from "../lifecycle/config/container-config.ts";
@@ -85,7 +85,7 @@ async function configOf(
   turn: StartTurn,
   asked: Pick<StartAsked, "container" | "attempt"> & {
     readonly values: CgroupValues;
-    readonly devices: ContainerOptions | null;
+    readonly devices: DeviceOptions | null;
   },
   image: LocalImage,
 ): Promise<Result<ContainerConfig, string>> {

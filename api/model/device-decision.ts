@@ -28,6 +28,14 @@ export interface NameValue {
   readonly name: string;
   readonly value: string;
 }
+/** Two plugins want different things under one name; the first is what the container gets. */
+export interface DeviceConflict {
+  readonly kind: "env" | "mount" | "device" | "annotation";
+  /** The variable, the path in the container, or the annotation. */
+  readonly name: string;
+  readonly kept: { readonly resource: string; readonly value: string };
+  readonly dropped: { readonly resource: string; readonly value: string };
+}
 /** What a container gets for its devices, the answers of several plugins put together; the first of two stays. */
 export interface DeviceOptions {
   readonly envs: readonly NameValue[];
@@ -39,12 +47,7 @@ export interface DeviceOptions {
   }[];
   readonly annotations: readonly NameValue[];
   readonly cdiDevices: readonly string[];
-  readonly conflicts: readonly {
-    readonly kind: "env" | "mount" | "device" | "annotation";
-    readonly name: string;
-    readonly kept: { readonly resource: string; readonly value: string };
-    readonly dropped: { readonly resource: string; readonly value: string };
-  }[];
+  readonly conflicts: readonly DeviceConflict[];
 }
 export interface DevicesDecision extends Managed {
   /** Why kubelet_internal_checkpoint was not taken: the kubelet logs it and goes on as if no device were held. */

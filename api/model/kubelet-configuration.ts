@@ -64,8 +64,10 @@ const configuration = z.object({
 });
 export type KubeletConfiguration = z.output<typeof configuration>;
 
+type Configz = { readonly kubeletconfig?: unknown } | null | undefined;
+
 /** `{"kubeletconfig": ...}` of the kubelet's /configz is taken as it is. */
-export const kubeletConfiguration = z.preprocess((v) => {
-  const inner = (v as { kubeletconfig?: unknown } | null)?.kubeletconfig;
-  return inner === undefined ? v : inner;
-}, configuration);
+export const kubeletConfiguration = z.preprocess((v) => (v as Configz)?.kubeletconfig ?? v, configuration);
+/** Where a document holds the fields: a person is shown the place of one that is wrong. */
+export const configurationPath = (document: unknown): readonly string[] =>
+  ((document as Configz)?.kubeletconfig ?? undefined) === undefined ? [] : ["kubeletconfig"];

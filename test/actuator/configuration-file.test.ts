@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { readConfiguration } from "../../actuator/configuration-file.ts";
-import { KUBELET_CONFIGURATION_FIELDS } from "../../actuator/kubelet-configuration-fields.ts";
+import { KUBELET_CONFIGURATION_FIELDS, NESTED_FIELDS } from "../../actuator/kubelet-configuration-fields.ts";
 import { kubeletConfiguration } from "../../api/model/kubelet-configuration.ts";
 import { scratch } from "./manifests/scratch.ts";
 
@@ -21,6 +21,29 @@ test("an unknown field is told with its place and the name that was meant, and l
     `${file}:5:11: strict decoding error: unknown field "whatever": ${tail}`,
   ]);
   expect(result).toMatchObject({ ok: true, value: { maxPods: 5 } });
+});
+
+test.each([
+  ["memorySwap:\n  swapBehaviour: LimitedSwap\n", ":4:18: ", 'memorySwap.swapBehaviour" (swapBehavior?)'],
+  ["authentication: {webhook: {enable: true}}\n", ":3:36: ", 'authentication.webhook.enable" (enabled?)'],
+  ["reservedMemory:\n- numaNode: 0\n- {numaNode: 1, limit: {memory: 1Gi}}\n", ":5:25: ", 'reservedMemory[1].limit" (limits?)'],
+  [
+    "logging: {options: {json: {splitStreams: true}}}\n",
+    ":3:42: ",
+    'logging.options.json.splitStreams" (splitStream?)',
+  ],
+])("an unknown field inside another is told likewise: %j", async (text, place, told) => {
+  const { file, result, notices } = await read(HEAD + text);
+  expect(notices).toHaveLength(1);
+  expect(notices[0]?.startsWith(`${file}${place}strict decoding error: unknown field "${told}`), notices[0]).toBe(true);
+  expect(result.ok).toBe(true);
+});
+
+test("the names in a map are anybody's, and what is right is told nothing of", async () => {
+  const maps = "evictionHard: {memory.available: 1Gi}\nfeatureGates: {NoneOfOurs: true}\nsystemReserved: {cpu: 1}\n";
+  const right =
+    "registerWithTaints: [{key: a, effect: NoSchedule}]\ntracing: null\nlogging: {vmodule: [{verbosity: 5}]}\n";
+  expect((await read(HEAD + maps + right)).notices).toEqual([]);
 });
 
 test("what a kubelet tells of its own configuration has the fields of its version", async () => {
@@ -51,4 +74,14 @@ test("the fields of the kubelet hold all that a decision reads, each once", asyn
   expect(new Set(KUBELET_CONFIGURATION_FIELDS).size).toBe(KUBELET_CONFIGURATION_FIELDS.length);
   const readByDecisions = Object.keys(kubeletConfiguration.out.shape);
   expect(KUBELET_CONFIGURATION_FIELDS).toEqual(expect.arrayContaining(readByDecisions));
+  const shape = kubeletConfiguration.out.shape;
+  for (const [path, inner] of [
+    ["memorySwap", shape.memorySwap.unwrap().shape],
+    ["reservedMemory", shape.reservedMemory.unwrap().element.shape],
+  ] as const)
+    expect(NESTED_FIELDS.get(path), path).toEqual(expect.arrayContaining(Object.keys(inner)));
+  for (const path of NESTED_FIELDS.keys()) {
+    const [name = "", above = ""] = [path.split(".").at(-1), path.split(".").slice(0, -1).join(".")];
+    expect(above === "" ? KUBELET_CONFIGURATION_FIELDS : NESTED_FIELDS.get(above), path).toContain(name);
+  }
 });

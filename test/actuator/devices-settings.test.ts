@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { type ActuatorConfig, checkSettings } from "../../actuator/config.ts";
+import { DEFAULT_PLUGIN_DIR, DEFAULT_REGISTRY_DIR } from "../../actuator/deviceplugin/host.ts";
 import { takeOver } from "../../actuator/reload.ts";
 
 const RUNS = { stateDir: "/s", nodeName: "n1", mode: "enforce", pods: "enforce", manifests: "/m" };
@@ -22,7 +23,10 @@ test("no device plugin is taken unless it is asked for, and the places are the k
     podResourcesDirectory: "/var/lib/kubelet/pod-resources",
     deviceWaitSeconds: 300,
   });
-  expect(faults(SERVES)).toEqual([]);
+  expect(configOf(SERVES)).toMatchObject({
+    devicePluginsDirectory: DEFAULT_PLUGIN_DIR,
+    pluginsRegistryDirectory: DEFAULT_REGISTRY_DIR,
+  });
 });
 
 test("devices are for pods that are run", () => {

@@ -113,6 +113,12 @@ describe("nodewise snapshot", () => {
     const ran = await run(["snapshot", "--config", file("config.yaml", "maxPods: many\n")]);
     expect(ran).toMatchObject({ code: 2, stdout: "" });
     expect(ran.stderr).toMatch(/^nodewise: .*config\.yaml:1:10: kubeletConfiguration\.maxPods: /);
+    // also in what a kubelet tells of its own
+    const told = file("configz.json", '{\n "kubeletconfig": {\n  "maxPods": "many"}}');
+    for (const args of [["snapshot"], ["decide", "cgroups", "--node", manifest("node.yaml")]]) {
+      const { stderr } = await run([...args, "--config", told]);
+      expect(stderr).toMatch(/^nodewise: .*configz\.json:3:14: kubeletConfiguration\.maxPods: /);
+    }
   });
 });
 

@@ -101,7 +101,7 @@ async function play(seed: number, isCut: boolean, met: Map<string, number>): Pro
 }
 
 test("whatever happens: nothing in use goes, nothing goes unplanned, no end is lost, no one forgets", {
-  timeout: 300_000,
+  timeout: 600_000,
 }, async () => {
   const met = new Map<string, number>();
   for (let seed = FIRST; seed <= LAST; seed++) {

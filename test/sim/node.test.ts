@@ -84,7 +84,7 @@ function otherWriter({ node: { kernel } }: World, d: Draws): boolean {
 }
 
 describe.each([1, 2] as const)("a node of cgroup v%i over simulated hours", (version) => {
-  test("keeps every promise whatever happens, and the history gets everything", { timeout: 120_000 }, async () => {
+  test("keeps every promise whatever happens, and the history gets everything", { timeout: 600_000 }, async () => {
     const met = new Map<string, number>();
     for (let seed = 1; seed <= 12; seed++) {
       const world = newWorld(version);

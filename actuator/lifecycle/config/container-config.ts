@@ -1,5 +1,5 @@
-import type { ContainerOptions } from "../../../api/decide/devices/container-options.ts";
 import type { CgroupValues } from "../../../api/model/decision.ts";
+import type { DeviceOptions } from "../../../api/model/device-decision.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import type { AskedMount, ContainerConfig } from "../../containerd/messages.ts";
 import { type EnvPair, expandAll } from "../expand.ts";
@@ -25,7 +25,7 @@ export interface ContainerAsked {
   /** Of volumes, the hosts file and the termination message, with their places on the host. */
   readonly mounts: readonly AskedMount[];
   /** What it gets for its devices; null: it holds none. */
-  readonly devices: ContainerOptions | null;
+  readonly devices: DeviceOptions | null;
   /** Undefined: nothing was decided about it. */
   readonly resources: CgroupValues | undefined;
   /** Of the cgroups. */

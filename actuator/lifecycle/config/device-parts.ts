@@ -1,4 +1,4 @@
-import type { ContainerOptions } from "../../../api/decide/devices/container-options.ts";
+import type { DeviceOptions } from "../../../api/model/device-decision.ts";
 import type { AskedMount, ContainerConfig } from "../../containerd/messages.ts";
 import type { EnvPair } from "../expand.ts";
 
@@ -6,7 +6,7 @@ import type { EnvPair } from "../expand.ts";
 type DeviceParts = Pick<ContainerConfig, "devices" | "CDIDevices"> & { readonly mounts: readonly AskedMount[] };
 
 /** `options` null: it holds none. kubelet 1.36: deviceRunContainerOptions, makeMounts, makeDevices, makeCDIDevices. */
-export function deviceParts(options: ContainerOptions | null): DeviceParts {
+export function deviceParts(options: DeviceOptions | null): DeviceParts {
   if (options === null) return { mounts: [] };
   return {
     mounts: options.mounts.map(({ containerPath, hostPath, readOnly }) => ({
@@ -29,7 +29,7 @@ export function deviceParts(options: ContainerOptions | null): DeviceParts {
  * A command and a `subPathExpr` may refer to all of them, the container's own variables only to each other. kubelet 1.36:
  * GenerateRunContainerOptions, ExpandContainerCommandAndArgs.
  */
-export function withDeviceEnv(options: ContainerOptions | null, own: readonly EnvPair[]): readonly EnvPair[] {
+export function withDeviceEnv(options: DeviceOptions | null, own: readonly EnvPair[]): readonly EnvPair[] {
   if (options === null) return own;
   const all = [...options.envs.map(({ name, value }) => [name, value] as const), ...own.map(pairOf)];
   return [...new Map(all)].map(([key, value]) => ({ key, value }));

@@ -1,4 +1,4 @@
-import type { NamedValue } from "../../../api/decide/devices/container-options.ts";
+import type { NameValue } from "../../../api/model/device-decision.ts";
 import type { LifecycleHandler, PodContainer, RunnablePod, TextMap } from "../pod.ts";
 import {
   CONTAINER_HASH,
@@ -39,7 +39,7 @@ export function containerAnnotations(
   pod: RunnablePod,
   container: PodContainer,
   attempt: number,
-  ofPlugins: readonly NamedValue[] = [],
+  ofPlugins: readonly NameValue[] = [],
 ): TextMap {
   const { deletion, spec } = pod;
   return {

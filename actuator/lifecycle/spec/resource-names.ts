@@ -1,4 +1,4 @@
-import { isExtendedResource } from "../../../api/decide/admission/resource-fit.ts";
+import { isExtendedResource } from "../../../api/model/resource-name.ts";
 import { shown } from "./at.ts";
 import { qualifiedName } from "./names.ts";
 

@@ -1,7 +1,7 @@
-import { isExtendedResource } from "../../../api/decide/admission/resource-fit.ts";
 import { compare, isNegative, isWhole, isZero } from "../../../api/model/amount.ts";
 import { own } from "../../../api/model/own.ts";
 import type { Quantity } from "../../../api/model/quantity.ts";
+import { isExtendedResource } from "../../../api/model/resource-name.ts";
 import type { At } from "./at.ts";
 import { quantityAt } from "./quantity.ts";
 import { isHugePages, isOfKubernetes, mayOvercommit, type NameCheck, ofContainers, ofPods } from "./resource-names.ts";

@@ -1,5 +1,5 @@
-import type { Conflict, ContainerOptions } from "../../../api/decide/devices/container-options.ts";
 import type { PreferredQuestion } from "../../../api/decide/devices/preferred.ts";
+import type { DeviceConflict, DeviceOptions } from "../../../api/model/device-decision.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import type { DevicePluginHost } from "../../deviceplugin/host.ts";
 import type { ResourceAmount } from "../../deviceplugin/plugin-views.ts";
@@ -160,10 +160,10 @@ export class DeviceKeeper implements DeviceDesk, DeviceHands {
     return this.#settleBoot() ?? this.#allocator.prepare(pod, signal);
   }
 
-  async startOf(pod: RunnablePod, container: PodContainer): Promise<Result<ContainerOptions | null, DeviceFault>> {
+  async startOf(pod: RunnablePod, container: PodContainer): Promise<Result<DeviceOptions | null, DeviceFault>> {
     if (!wantedDevices(pod).has(container.name)) return ok(null);
     const { host, waitMs } = this.#ports;
-    const onConflict = (conflict: Conflict): void => this.#tellOnce(pod, container.name, conflict);
+    const onConflict = (conflict: DeviceConflict): void => this.#tellOnce(pod, container.name, conflict);
     const ports = { host, book: this.#book, plugins: this.#plugins, waitMs, onConflict };
     return this.#settleBoot() ?? startOf(ports, pod, container);
   }
@@ -184,7 +184,7 @@ export class DeviceKeeper implements DeviceDesk, DeviceHands {
     return settled.ok ? null : err({ reason: WAITING, message: settled.error, keeps: true });
   }
 
-  #tellOnce(pod: RunnablePod, container: string, conflict: Conflict): void {
+  #tellOnce(pod: RunnablePod, container: string, conflict: DeviceConflict): void {
     const message = conflictText(pod, container, conflict);
     if (this.#told.has(message)) return;
     if (this.#told.size >= MOST_TOLD) this.#told.clear();

@@ -1,5 +1,5 @@
-import type { ContainerOptions } from "../../../api/decide/devices/container-options.ts";
 import type { PreferredQuestion } from "../../../api/decide/devices/preferred.ts";
+import type { DeviceOptions } from "../../../api/model/device-decision.ts";
 import type { Device, DevicePlugin } from "../../../api/model/devices.ts";
 import type { Result } from "../../../api/model/result.ts";
 import type { ResourceAmount } from "../../deviceplugin/plugin-views.ts";
@@ -58,5 +58,5 @@ export interface DeviceHands {
    * Right before a container is made: the calls that plugins want then, and what the container gets; null: it holds none.
    * kubelet 1.36: GetDeviceRunContainerOptions.
    */
-  startOf(pod: RunnablePod, container: PodContainer): Promise<Result<ContainerOptions | null, DeviceFault>>;
+  startOf(pod: RunnablePod, container: PodContainer): Promise<Result<DeviceOptions | null, DeviceFault>>;
 }

@@ -1,6 +1,6 @@
 import type { DeviceCheckpoint } from "../../../api/decide/devices/checkpoint.ts";
-import type { Conflict } from "../../../api/decide/devices/container-options.ts";
 import { sharedDevices } from "../../../api/decide/devices/shared-devices.ts";
+import type { DeviceConflict } from "../../../api/model/device-decision.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
 import type { Problem } from "../../ports.ts";
 import type { DeviceBook } from "./book.ts";
@@ -39,7 +39,7 @@ const leaksOf = (now: DeviceCheckpoint, uid: string): readonly string[] =>
   });
 
 /** Of a container that starts: two plugins want different things, and the first has its way. */
-export function conflictText({ namespace, name }: RunnablePod, container: string, conflict: Conflict): string {
+export function conflictText({ namespace, name }: RunnablePod, container: string, conflict: DeviceConflict): string {
   const { kind, name: what, kept, dropped } = conflict;
   // values may be secret
   return `container ${container} of pod ${namespace}/${name}: ${kind} \`${what}\` is that of ${kept.resource}, and not that of ${dropped.resource}`;

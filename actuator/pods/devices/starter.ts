@@ -1,11 +1,7 @@
 import { readAllocateResponse } from "../../../api/decide/devices/allocate-response.ts";
 import type { PodDevicesEntry } from "../../../api/decide/devices/checkpoint.ts";
-import {
-  type Conflict,
-  type ContainerOptions,
-  containerOptions,
-  type ResourceResponse,
-} from "../../../api/decide/devices/container-options.ts";
+import { containerOptions, type ResourceResponse } from "../../../api/decide/devices/container-options.ts";
+import type { DeviceConflict, DeviceOptions } from "../../../api/model/device-decision.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import type { DevicePluginHost } from "../../deviceplugin/host.ts";
 import type { PodContainer, RunnablePod } from "../../lifecycle/pod.ts";
@@ -21,7 +17,7 @@ export interface StarterPorts {
   readonly book: DeviceBook;
   readonly plugins: PluginLook;
   readonly waitMs: number;
-  readonly onConflict: (conflict: Conflict) => void;
+  readonly onConflict: (conflict: DeviceConflict) => void;
 }
 type Fault = Result<never, DeviceFault>;
 
@@ -33,7 +29,7 @@ export async function startOf(
   ports: StarterPorts,
   pod: RunnablePod,
   { name }: Pick<PodContainer, "name">,
-): Promise<Result<ContainerOptions | null, DeviceFault>> {
+): Promise<Result<DeviceOptions | null, DeviceFault>> {
   const wanted = wantedDevices(pod).get(name);
   if (wanted === undefined) return ok(null);
   const ofContainer = (): readonly PodDevicesEntry[] =>

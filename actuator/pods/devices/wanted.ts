@@ -1,6 +1,6 @@
-import { isExtendedResource } from "../../../api/decide/admission/resource-fit.ts";
 import { limitsOf } from "../../../api/decide/devices/limits.ts";
 import { value } from "../../../api/model/amount.ts";
+import { isExtendedResource } from "../../../api/model/resource-name.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
 import { decodedPod } from "../decoded-pod.ts";
 

@@ -1,10 +1,11 @@
 import { readAllocateResponse } from "../../decide/devices/allocate-response.ts";
 import type { DeviceCheckpoint, PodDevicesEntry } from "../../decide/devices/checkpoint.ts";
-import { type ContainerOptions, containerOptions } from "../../decide/devices/container-options.ts";
+import { containerOptions } from "../../decide/devices/container-options.ts";
 import { naturalOrder } from "../../decide/devices/natural-order.ts";
+import type { DeviceOptions } from "../../model/device-decision.ts";
 
 /** What a container has of devices, and what comes with them. */
-export interface ContainerGift extends ContainerOptions {
+export interface ContainerGift extends DeviceOptions {
   readonly container: string;
   readonly resources: readonly HeldResource[];
 }

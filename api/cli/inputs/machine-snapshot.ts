@@ -9,10 +9,9 @@ import { decodeSnapshot } from "../../model/decode.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { EXIT, type Fault, fault } from "../exit.ts";
 import { issueText, type Origin } from "./origin.ts";
+import { readPart } from "./part.ts";
 import { readPods } from "./pods.ts";
-import { readDocument } from "./read.ts";
 import type { RuntimeParts } from "./runtime.ts";
-import { misplaced } from "./wanted.ts";
 
 export interface MachineSnapshotOptions {
   readonly pods?: string;
@@ -74,12 +73,11 @@ async function readRuntimeOf(
 
 async function readConfiguration(file: string | undefined, origins: Origin[]): Promise<Result<unknown, Fault>> {
   if (file === undefined) return ok({});
-  const source = await readDocument(file);
-  if (!source.ok) return source;
-  const why = misplaced(source.value.value, "config");
-  if (why !== undefined) return fault(EXIT.badInput, `${source.value.file}: ${why}`);
-  origins.push({ at: ["kubeletConfiguration"], source: source.value, base: [] });
-  return ok(source.value.value);
+  const read = await readPart("config", file);
+  if (!read.ok) return read;
+  const { posted, document, base } = read.value;
+  if (document !== null) origins.push({ at: ["kubeletConfiguration"], source: document, base });
+  return ok(posted);
 }
 
 interface PodsAndProblems {

@@ -1,7 +1,8 @@
+import { type Path, placedIssue } from "../../../actuator/manifests/issue-place.ts";
 import type { InputIssue } from "../../model/decode.ts";
 import type { InputDocument } from "./read.ts";
 
-export type Path = readonly (string | number)[];
+export type { Path };
 
 /** Says which document of a file gave a part of the snapshot. */
 export interface Origin {
@@ -18,8 +19,8 @@ export function issueText(issue: InputIssue, origins: readonly Origin[]): string
   const origin = nearest(origins, steps);
   if (origin === undefined) return `${issue.path}: ${issue.message}`;
   if (!origin.source.hasPlaces) return `${origin.source.file}: ${issue.path}: ${issue.message}`;
-  const { line, column } = origin.source.place([...origin.base, ...steps.slice(origin.at.length)]);
-  return `${origin.source.file}:${line}:${column}: ${issue.path}: ${issue.message}`;
+  const at = steps.slice(origin.at.length);
+  return placedIssue(origin.source, { base: origin.base, at, name: issue.path, message: issue.message });
 }
 
 const nearest = (origins: readonly Origin[], steps: Path): Origin | undefined =>

@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { configurationPath } from "../../model/kubelet-configuration.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { EXIT, type Fault, fault } from "../exit.ts";
 import { libraryMachine } from "../machines/library.ts";
@@ -32,9 +33,12 @@ export async function readPart(option: Option, path: string): Promise<Result<Rea
   const { value, base } = single.value;
   const why = misplaced(value, option);
   if (why !== undefined) return fault(EXIT.badInput, `${document.file}: ${why}`);
+  return ok({ posted: value, document, base: [...base, ...wrapperOf(option, value)] });
+}
+function wrapperOf(option: Option, value: unknown): Path {
+  if (option === "config") return configurationPath(value);
   const key = WRAPPED[option];
-  const isWrapped = key !== undefined && Object.hasOwn(value as object, key);
-  return ok({ posted: value, document, base: isWrapped ? [...base, key] : base });
+  return key !== undefined && Object.hasOwn(value as object, key) ? [key] : [];
 }
 /** Where crictl puts what it lists. */
 const WRAPPED: Partial<Record<Option, string>> = {

@@ -1,6 +1,6 @@
 import type { ResourceList } from "../../model/fields.ts";
 import type { Container, Pod } from "../../model/pod.ts";
-import { isExtendedResource } from "./resource-fit.ts";
+import { isExtendedResource } from "../../model/resource-name.ts";
 
 /**
  * The pod without requests for extended resources that the node does not list, which are a cluster's or a claim's affair;

@@ -1,8 +1,8 @@
 import { own } from "../../model/own.ts";
 import type { NodeSelectorRequirement, NodeSelectorTerm } from "../../model/placement.ts";
 import type { Pod } from "../../model/pod.ts";
+import { isDnsSubdomain, isNamePart } from "../../model/resource-name.ts";
 import { parseWhole } from "../go/strconv.ts";
-import { isDnsSubdomain, isNamePart } from "./names.ts";
 
 export type Labels = Readonly<Record<string, string>>;
 

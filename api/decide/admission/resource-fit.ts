@@ -2,23 +2,16 @@ import type { TestedResource } from "../../model/admission.ts";
 import type { Amounts } from "../../model/aggregate.ts";
 import type { ResourceList } from "../../model/fields.ts";
 import type { Pod } from "../../model/pod.ts";
+import { isExtendedResource } from "../../model/resource-name.ts";
 import { isHugePage } from "../hugepages.ts";
 import { unitsOf } from "../resources/pod-units.ts";
 import { countedRequests } from "./counted-pods.ts";
-import { isDnsSubdomain, isNamePart } from "./names.ts";
 
 /** Resource -> thousandths of a CPU, or whole units. */
 export type Units = ReadonlyMap<string, number>;
 
 const FIRST = ["cpu", "memory", "ephemeral-storage"];
 
-/** A resource of a domain that is not Kubernetes' own. kubernetes 1.36: IsExtendedResourceName. */
-export function isExtendedResource(name: string): boolean {
-  if (!name.includes("/") || name.includes("kubernetes.io/") || name.startsWith("requests.")) return false;
-  const [domain, resource, ...rest] = name.split("/") as [string, string, ...string[]];
-  // a quota of it must have a name too
-  return rest.length === 0 && isDnsSubdomain(`requests.${domain}`) && isNamePart(resource);
-}
 /** Counted beside cpu, memory and ephemeral-storage; other names are not looked at. kubernetes 1.36: IsScalarResourceName. */
 const isScalar = (name: string): boolean =>
   isExtendedResource(name) ||

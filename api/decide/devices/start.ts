@@ -1,9 +1,10 @@
 import { value } from "../../model/amount.ts";
+import type { DeviceOptions } from "../../model/device-decision.ts";
 import type { Container, Pod } from "../../model/pod.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { AllocateError, TopologyHint } from "../topology/hint.ts";
 import { readAllocateResponse } from "./allocate-response.ts";
-import { type ContainerOptions, containerOptions } from "./container-options.ts";
+import { containerOptions } from "./container-options.ts";
 import { isKnown } from "./inventory.ts";
 import { limitsOf, uidOf } from "./limits.ts";
 import type { DeviceManager } from "./manager.ts";
@@ -19,7 +20,7 @@ export interface ContainerStart {
   /** Devices were given only now: the kubelet restarted while the container ran, and so passed it over. */
   readonly reallocated: boolean;
   /** Undefined: the container holds no device. */
-  readonly options: ContainerOptions | undefined;
+  readonly options: DeviceOptions | undefined;
   /** Resources whose plugin has not said yet what the container gets; `options` lacks them. */
   readonly pending: readonly string[];
 }

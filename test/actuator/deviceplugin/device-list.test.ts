@@ -139,8 +139,32 @@ describe("a list after another", () => {
   });
   test("that is none leaves the next one as it would have been", () => {
     expect(reader.read(Buffer.from([0x0a, 0x05, 0x0a]))).toMatchObject({ ok: false });
-    // a device whose bytes are none
-    expect(reader.read(Buffer.from([0x0a, 0x02, 0x0a, 0x7f]))).toMatchObject({ ok: false });
+    // the first device's id goes on into the second one
+    const cut = [0x0a, 0x02, 0x0a, 0x7f, 0x0a, 0x03, 0x0a, 0x01, 0x7a];
+    expect(reader.read(Buffer.from(cut))).toMatchObject({ ok: false });
     expect(read(device("z")).devices).toEqual([{ resource: GPU, id: "z", health: "Healthy" }]);
+  });
+});
+
+describe("the bytes of a device", () => {
+  const readOne = (...bytes: readonly number[]) => {
+    const list = readDeviceList(GPU, Buffer.from([0x0a, bytes.length, ...bytes]));
+    return list.ok ? list.value.devices[0] : undefined;
+  };
+  const Z = [0x0a, 1, 0x7a] as const;
+  const ONE = { resource: GPU, id: "z", health: "Unhealthy" };
+  test("of another type than they should be are skipped, a field that comes again replaces, a topology goes on", () => {
+    expect(readOne(0x08, 5, ...Z, 0x15, 1, 2, 3, 4)).toEqual(ONE);
+    expect(readOne(0x0a, 1, 0x79, ...Z)).toEqual(ONE);
+    const topologies = [0x1a, 4, 0x0a, 2, 0x08, 3, 0x1a, 2, 0x0a, 0];
+    expect(readOne(...Z, ...topologies)).toEqual({ ...ONE, numaNodes: [0, 3] });
+  });
+  test("that run over, at whatever depth, are none", () => {
+    expect(readOne(...Z, 0x1a, 4, 0x0a, 3, 0x08, 3)).toBeUndefined();
+    expect(readOne(...Z, 0x1a, 3, 0x0a, 1, 0x08)).toBeUndefined();
+    expect(readOne(...Z, 0x1a, 3, 0x0a, 2, 0x08, 3)).toBeUndefined();
+    expect(readOne(0x02, 0)).toBeUndefined();
+    const negative = [0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01];
+    expect(readOne(...negative)).toBeUndefined();
   });
 });

@@ -1,8 +1,8 @@
 import type { DeviceHands } from "../../../actuator/pods/devices/port.ts";
-import type { ContainerOptions } from "../../../api/decide/devices/container-options.ts";
+import type { DeviceOptions } from "../../../api/model/device-decision.ts";
 import { ok } from "../../../api/model/result.ts";
 
-export const NO_OPTIONS: ContainerOptions = {
+export const NO_OPTIONS: DeviceOptions = {
   envs: [],
   mounts: [],
   devices: [],
@@ -10,7 +10,7 @@ export const NO_OPTIONS: ContainerOptions = {
   cdiDevices: [],
   conflicts: [],
 };
-export const options = (more: Partial<ContainerOptions>): ContainerOptions => ({ ...NO_OPTIONS, ...more });
+export const options = (more: Partial<DeviceOptions>): DeviceOptions => ({ ...NO_OPTIONS, ...more });
 
 /** Of a RunnablePod: as its manifest would have it, each of these containers with limits of its own. */
 export const wanting = (limits: Readonly<Record<string, Readonly<Record<string, string>>>>, init: string[] = []) => {

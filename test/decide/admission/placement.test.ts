@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { conflicts } from "../../../api/decide/admission/host-ports.ts";
 import { selectsNode } from "../../../api/decide/admission/node-affinity.ts";
-import { isExtendedResource } from "../../../api/decide/admission/resource-fit.ts";
+import { isExtendedResource } from "../../../api/model/resource-name.ts";
 import { kernelAtLeast, normalized } from "../../../api/decide/admission/sysctl-names.ts";
 import { tolerates } from "../../../api/decide/admission/tolerations.ts";
 import { type Pod, pod as podSchema } from "../../../api/model/pod.ts";

@@ -3,7 +3,7 @@ import { type ContainerAsked, containerConfigOf } from "../../../../actuator/lif
 import { containerHash } from "../../../../actuator/lifecycle/config/container-hash.ts";
 import { containerResources } from "../../../../actuator/lifecycle/config/container-resources.ts";
 import { withDeviceEnv } from "../../../../actuator/lifecycle/config/device-parts.ts";
-import type { ContainerOptions } from "../../../../api/decide/devices/container-options.ts";
+import type { DeviceOptions } from "../../../../api/model/device-decision.ts";
 import { type Fields, podObject, podOf, withContainer } from "../spec/sample.ts";
 
 const ASKED: ContainerAsked = {
@@ -75,7 +75,7 @@ test("a container with what the kubelet tells of it", () => {
 });
 
 describe("what a container gets for its devices", () => {
-  const options: ContainerOptions = {
+  const options: DeviceOptions = {
     envs: [
       { name: "VISIBLE", value: "gpu-1" },
       { name: "A", value: "the plugin's" },

@@ -5,3 +5,11 @@ const DNS_SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0
 export const isNamePart = (text: string): boolean => PART.test(text);
 /** kubernetes 1.36: IsDNS1123Subdomain. */
 export const isDnsSubdomain = (text: string): boolean => text.length <= 253 && DNS_SUBDOMAIN.test(text);
+
+/** A resource of a domain that is not Kubernetes' own. kubernetes 1.36: IsExtendedResourceName. */
+export function isExtendedResource(name: string): boolean {
+  if (!name.includes("/") || name.includes("kubernetes.io/") || name.startsWith("requests.")) return false;
+  const [domain, resource, ...rest] = name.split("/") as [string, string, ...string[]];
+  // a quota of it must have a name too
+  return rest.length === 0 && isDnsSubdomain(`requests.${domain}`) && isNamePart(resource);
+}
