@@ -17,6 +17,7 @@ export interface Problem {
     | "cgroupfs"
     | "journal"
     | "state-files"
+    | "devices"
     | "memory"
     | "runtime"
     | "logs"

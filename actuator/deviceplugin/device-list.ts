@@ -1,7 +1,5 @@
 import type { Device } from "../../api/model/devices.ts";
 import { LIMITS } from "../../api/model/limits.ts";
-import { err, ok, type Result } from "../../api/model/result.ts";
-import { type DevicePlace, devicePlaces, readDevice } from "./device-message.ts";
 import { HEALTHY, type ListedDevice, UNHEALTHY } from "./messages.ts";
 import { quoted } from "./names.ts";
 
@@ -16,62 +14,11 @@ export interface DeviceList {
 const MOST_REMARKS = 8;
 const MOST_NUMA_NODE = 1_000_000;
 
-/** One ListAndWatchResponse. */
-export const readDeviceList = (resource: string, bytes: Buffer, most?: number): Result<DeviceList, string> =>
-  new DeviceListReader(resource).read(bytes, most);
-
-/**
- * Reads the lists of one plugin, one after the other: a device whose bytes are as they were is the same object as before,
- * and is not decoded again.
- */
-export class DeviceListReader {
-  readonly #resource: string;
-  #known: ReadonlyMap<string, Entry> = new Map();
-
-  constructor(resource: string) {
-    this.#resource = resource;
-  }
-
-  /**
-   * A ListAndWatchResponse. Counts before it decodes, so that a million devices cost a scan. Error: why the list is refused
-   * whole; that of another plugin is not touched by it.
-   */
-  read(bytes: Buffer, most: number = LIMITS.devices): Result<DeviceList, string> {
-    const places = devicePlaces(bytes, most);
-    if (places === undefined) return err(NO_LIST);
-    if (places.length > most) {
-      return err(`the list holds more than ${most} devices, which is the most that a node may have`);
-    }
-    const entries = this.#entries(bytes, places);
-    return entries === undefined ? err(NO_LIST) : ok(listOf(entries));
-  }
-
-  /** Undefined: one is no device. */
-  #entries(bytes: Buffer, places: readonly DevicePlace[]): readonly Entry[] | undefined {
-    const known = new Map<string, Entry>();
-    const entries: Entry[] = [];
-    for (const place of places) {
-      const text = bytes.toString("latin1", place.begin, place.end);
-      const entry = this.#known.get(text) ?? this.#read(bytes, place);
-      if (entry === undefined) return undefined;
-      known.set(text, entry);
-      entries.push(entry);
-    }
-    this.#known = known;
-    return entries;
-  }
-  #read(bytes: Buffer, place: DevicePlace): Entry | undefined {
-    const device = readDevice(bytes, place);
-    return device && entryOf(this.#resource, device);
-  }
-}
-const NO_LIST = "the list is no ListAndWatchResponse";
-
 export const deviceListOf = (resource: string, listed: readonly ListedDevice[]): DeviceList =>
   listOf(listed.map((device) => entryOf(resource, device)));
 
 /** A device as it was listed, in the snapshot's form. */
-interface Entry {
+export interface DeviceEntry {
   readonly device: Device;
   /** Why no decision could name it. */
   readonly fault: string | undefined;
@@ -79,7 +26,7 @@ interface Entry {
   readonly isMended: boolean;
 }
 
-function entryOf(resource: string, { ID: id, health, topology }: ListedDevice): Entry {
+export function entryOf(resource: string, { ID: id, health, topology }: ListedDevice): DeviceEntry {
   const device = { resource, id, health: health === HEALTHY ? HEALTHY : UNHEALTHY };
   const fault = idFault(id);
   if (fault !== undefined || topology === null) return { device, fault, isMended: false };
@@ -94,7 +41,7 @@ function entryOf(resource: string, { ID: id, health, topology }: ListedDevice): 
  * An id that is listed twice is one device, the last one's, as in the kubelet's map; healthy only if it is so each time.
  * Ids that no decision could name (empty, too long, not UTF-8) are left out. kubelet 1.36: genericDeviceUpdateCallback.
  */
-function listOf(entries: readonly Entry[]): DeviceList {
+export function listOf(entries: readonly DeviceEntry[]): DeviceList {
   const remarks: string[] = [];
   const remark = (text: string): void => {
     if (remarks.length < MOST_REMARKS) remarks.push(text);

@@ -1,5 +1,6 @@
 import { type Client, getClientChannel, Metadata, type StatusObject, status } from "@grpc/grpc-js";
-import { type DeviceList, DeviceListReader } from "./device-list.ts";
+import type { DeviceList } from "./device-list.ts";
+import { DeviceListReader } from "./device-list-reader.ts";
 import { faultOf, nonsense, type PluginCall, type PluginFault } from "./fault.ts";
 import type { LookLoad } from "./look-load.ts";
 import { LIST_AND_WATCH } from "./protocol.ts";

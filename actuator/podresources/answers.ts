@@ -118,11 +118,7 @@ function heldRows({ resource, perNuma }: HeldDevices): readonly ContainerDevices
  * A row for each node that the device is on; nothing is told of where it is: one without; it is told, and is nowhere:
  * none. kubelet 1.36: containerDevicesFromResourceDeviceInstances.
  */
-const rowsOf = (
-  resourceName: string,
-  id: string,
-  nodes: readonly number[] | undefined,
-): readonly ContainerDevices[] =>
+const rowsOf = (resourceName: string, id: string, nodes: readonly number[] | undefined): readonly ContainerDevices[] =>
   nodes?.map((node) => ({ resourceName, deviceIds: [id], topology: topologyOf([node]) })) ?? [
     { resourceName, deviceIds: [id] },
   ];

@@ -4,10 +4,12 @@ import type { Listener } from "../grpc/listener.ts";
 import { liveSource } from "../podresources/live-source.ts";
 import { servePodResources } from "../podresources/server.ts";
 import type { Problem } from "../ports.ts";
+import type { Counters } from "../status/counters.ts";
 import { deviceRows } from "../status/device-rows.ts";
 import type { DeviceRow } from "../status/node-status.ts";
 import type { PodClock } from "./clock.ts";
 import { readDeviceCheckpoint } from "./device-checkpoint.ts";
+import { claimDevices } from "./devices/claim.ts";
 import type { DeviceKeeper } from "./devices/keeper.ts";
 import { openDeviceKeeper } from "./devices/open.ts";
 import type { ManagerFiles } from "./manager-files.ts";
@@ -18,6 +20,7 @@ export interface DevicesOptions {
   readonly files: ManagerFiles;
   readonly clock: PodClock;
   readonly bootId: string;
+  readonly counters: Pick<Counters, "deviceAllocated" | "devicePluginRegistered">;
   /** What is told once, and does not stand. */
   readonly onProblem: (problem: Problem) => void;
   /** Plugins or their devices are others now. */
@@ -35,8 +38,10 @@ export interface OpenDevices {
 
 /** Device plugins, where the settings want them served; undefined: they do not. The error says what is in the way. */
 export async function openDevices(options: DevicesOptions): Promise<Result<OpenDevices | undefined, string>> {
-  const { config, files, clock, bootId, onProblem, onChange } = options;
+  const { config, files, clock, bootId, counters, onProblem, onChange } = options;
   if (config.devicePlugins === "off") return ok(undefined);
+  const claim = await claimDevices(config.stateDir, bootId);
+  if (!claim.ok) return claim;
   const opened = await openDeviceKeeper({
     pluginDir: config.devicePluginsDirectory,
     registryDir: config.pluginsRegistryDirectory,
@@ -45,9 +50,13 @@ export async function openDevices(options: DevicesOptions): Promise<Result<OpenD
     clock,
     bootId,
     waitMs: config.deviceWaitSeconds * 1000,
+    counters,
     onProblem,
   });
-  if (!opened.ok) return opened;
+  if (!opened.ok) {
+    claim.value.release();
+    return opened;
+  }
   const keeper = opened.value;
   const unlisten = keeper.onChange(onChange);
   let exporters: Listener | undefined;
@@ -62,7 +71,7 @@ export async function openDevices(options: DevicesOptions): Promise<Result<OpenD
       });
     },
     tell: async (node) => {
-      const onFault = (message: string): void => onProblem({ from: "machine", message });
+      const onFault = (message: string): void => onProblem({ from: "devices", message });
       const source = liveSource({ version: () => node.version(), snapshot: () => node.snapshot() });
       const served = await servePodResources({ directory: config.podResourcesDirectory, source, onFault });
       if (served.ok) exporters = served.value;
@@ -72,6 +81,7 @@ export async function openDevices(options: DevicesOptions): Promise<Result<OpenD
       unlisten();
       exporters?.close();
       keeper.close();
+      claim.value.release();
     },
   });
 }

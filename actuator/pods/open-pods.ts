@@ -69,7 +69,7 @@ export async function openPods(
   const files = new ManagerFiles(join(config.stateDir, "managers"));
   const { observeMachine, hierarchy } = shared;
   const { bootID: bootId = "" } = observeMachine().system;
-  const told = { onProblem: events.onProblem, onChange: events.onWorked };
+  const told = { onProblem: events.onProblem, onChange: events.onWorked, counters: events.counters };
   const devices = await openDevices({ config, files, clock: systemClock, bootId, ...told });
   if (!devices.ok) return err(`device plugins: ${devices.error}`);
   const keeper = devices.value === undefined ? {} : { devices: devices.value.keeper };

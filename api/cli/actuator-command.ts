@@ -65,7 +65,7 @@ export function addActuator(program: Command, cli: Cli): void {
       "settings as YAML or JSON, under the names below in camelCase; flags win; SIGHUP has it read again",
     )
     .addOption(new Option("--mode <mode>", "observe writes nothing (the default)").choices(["observe", "enforce"]))
-    .option("--once", "one pass, then end")
+    .option("--once", "one pass over cgroups and garbage, then end; pods are run by a daemon alone")
     .option("--dry-run", "one pass that writes and removes nothing; prints old and new of every file")
     .option(
       "--fail-on-drift",

@@ -28,6 +28,10 @@ export interface ActuatorGiven extends LogGiven, Readonly<Record<string, unknown
   readonly removeOrphans: boolean;
 }
 
+/** One turn is too short for a pod to come up, and what it began nobody would keep. */
+const NO_PODS_ONCE =
+  "--once: one pass runs no pods, a daemon does: leave out --once to run them, set --pods off for a pass over the cgroups alone, or take --dry-run to see what it would write";
+
 /** Runs passes until a signal, or one with --once and --dry-run. */
 export async function actuator(given: ActuatorGiven, { terminal, env }: Cli): Promise<Outcome> {
   const isOnce = given.once === true || given.dryRun === true;
@@ -41,6 +45,8 @@ export async function actuator(given: ActuatorGiven, { terminal, env }: Cli): Pr
   try {
     const config = await configOf(given, env);
     if (!config.ok) return fault(EXIT.badInput, ...config.error);
+    // with --dry-run they are off
+    if (isOnce && config.value.pods === "enforce") return fault(EXIT.badInput, NO_PODS_ONCE);
     const options = { config: config.value, ...telling };
     return isOnce ? await once(options, given.failOnDrift === true) : await untilSignal(options, reloads);
   } finally {

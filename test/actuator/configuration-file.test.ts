@@ -26,7 +26,11 @@ test("an unknown field is told with its place and the name that was meant, and l
 test.each([
   ["memorySwap:\n  swapBehaviour: LimitedSwap\n", ":4:18: ", 'memorySwap.swapBehaviour" (swapBehavior?)'],
   ["authentication: {webhook: {enable: true}}\n", ":3:36: ", 'authentication.webhook.enable" (enabled?)'],
-  ["reservedMemory:\n- numaNode: 0\n- {numaNode: 1, limit: {memory: 1Gi}}\n", ":5:25: ", 'reservedMemory[1].limit" (limits?)'],
+  [
+    "reservedMemory:\n- numaNode: 0\n- {numaNode: 1, limit: {memory: 1Gi}}\n",
+    ":5:24: ",
+    'reservedMemory[1].limit" (limits?)',
+  ],
   [
     "logging: {options: {json: {splitStreams: true}}}\n",
     ":3:42: ",

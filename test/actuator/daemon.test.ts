@@ -1,9 +1,64 @@
-import { mkdirSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { actuatorConfig } from "../../actuator/config.ts";
+import type { PassReport } from "../../actuator/loop.ts";
 import { startActuator } from "../../actuator/main.ts";
 import { podYaml, scratch } from "./manifests/scratch.ts";
+
+test("the last good KubeletConfiguration stays in force while its file is broken or away, which is told once", async () => {
+  const kubeletConfiguration = join(scratch({}), "kubelet.yaml");
+  const write = (text: string): void => writeFileSync(kubeletConfiguration, `kind: KubeletConfiguration\n${text}`);
+  write("maxPods: 11\n");
+  const settings = { kubeletConfiguration, nodeName: "n", stateDir: scratch({}), cgroupMount: scratch({}) };
+  const config = actuatorConfig(settings);
+  if (!config.ok) throw new Error(config.error);
+  const told: string[] = [];
+  const inForce: unknown[] = [];
+  const passed = Promise.withResolvers<void>();
+  const afterPass: readonly (() => void)[] = [
+    () => write("maxPods: many\n"),
+    () => {},
+    () => rmSync(kubeletConfiguration),
+    () => write("maxPods: 22\n"),
+    () => passed.resolve(),
+  ];
+  const daemon = await startActuator({
+    config: { ...config.value, intervalSeconds: 0 },
+    onPass: ({ snapshot }) => {
+      inForce.push((snapshot as { kubeletConfiguration?: unknown }).kubeletConfiguration);
+      afterPass[inForce.length - 1]?.();
+    },
+    onProblem: ({ from, message }) => void (from === "configuration" && told.push(message)),
+    onRecovery() {},
+  });
+  if (!daemon.ok) throw new Error(daemon.error);
+  await passed.promise;
+  await daemon.value.stop();
+  const of = (maxPods: number) => ({ kind: "KubeletConfiguration", maxPods });
+  expect(inForce.slice(0, 5)).toEqual([of(11), of(11), of(11), of(11), of(22)]);
+  expect(told).toEqual([
+    expect.stringMatching(/kubelet\.yaml:2:10: maxPods: .*; the last good configuration stays in force$/),
+    expect.stringMatching(/kubelet\.yaml: no such file.*; the last good configuration stays in force$/),
+  ]);
+});
+
+test("where there never was a good one, nothing is decided", async () => {
+  const broken = join(scratch({ "kubelet.yaml": "maxPods: many\n" }), "kubelet.yaml");
+  const settings = { kubeletConfiguration: broken, nodeName: "n", stateDir: scratch({}), cgroupMount: scratch({}) };
+  const config = actuatorConfig(settings);
+  if (!config.ok) throw new Error(config.error);
+  const passed = Promise.withResolvers<PassReport>();
+  const daemon = await startActuator({ config: config.value, onPass: passed.resolve, onProblem() {}, onRecovery() {} });
+  if (!daemon.ok) throw new Error(daemon.error);
+  const { cgroups, problems } = await passed.promise;
+  await daemon.value.stop();
+  expect(cgroups).toBeNull();
+  expect(problems).toContainEqual({
+    from: "configuration",
+    message: expect.stringMatching(/kubelet\.yaml:1:10: maxPods: /),
+  });
+});
 
 test("a daemon tells a notice when it is new, and not on every pass", async () => {
   const manifests = scratch({ "a.yaml": podYaml("a") });

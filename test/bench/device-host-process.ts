@@ -2,7 +2,8 @@ import { openDevicePluginHost } from "../../actuator/deviceplugin/host.ts";
 
 /** What the host's process has used and holds, whenever it is asked. */
 export interface HostFigures {
-  /** Of all threads since its start, microseconds. */
+  /** CPU time of the thread that the event loop runs in, and of all threads, since the start; microseconds. */
+  readonly loopMicros: number;
   readonly cpuMicros: number;
   readonly rssBytes: number;
   /** What is in use after a collection: heap and buffers. */
@@ -21,22 +22,29 @@ if (!opened.ok) throw new Error(opened.error);
 const host = opened.value;
 let changes = 0;
 /** By the collections that were asked for here: no part of what the host uses. */
-let collectedMicros = 0;
+const collected = { loop: 0, cpu: 0 };
 host.onChange(() => changes++);
 // as a daemon's turn does
 setInterval(() => [host.devices(), host.plugins(), host.amounts()], 1_000);
 
+const used = () => {
+  const [loop, cpu] = [process.threadCpuUsage(), process.cpuUsage()];
+  return { loop: loop.user + loop.system, cpu: cpu.user + cpu.system };
+};
+
 process.on("message", () => {
   const { rss } = process.memoryUsage();
-  const { user, system } = process.cpuUsage();
+  const before = used();
+  const { loop, cpu } = { loop: before.loop - collected.loop, cpu: before.cpu - collected.cpu };
   (globalThis as { readonly gc?: () => void }).gc?.();
-  const collection = process.cpuUsage({ user, system });
-  const collectedBefore = collectedMicros;
-  collectedMicros += collection.user + collection.system;
+  const after = used();
+  collected.loop += after.loop - before.loop;
+  collected.cpu += after.cpu - before.cpu;
   const { heapUsed, external } = process.memoryUsage();
   const amounts = [...host.amounts().values()];
   const figures: HostFigures = {
-    cpuMicros: user + system - collectedBefore,
+    loopMicros: loop,
+    cpuMicros: cpu,
     rssBytes: rss,
     heldBytes: heapUsed + external,
     devices: amounts.reduce((sum, { capacity }) => sum + capacity, 0),

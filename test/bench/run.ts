@@ -34,14 +34,16 @@ for (const { name, cpuMs, aimMs } of await benchPods()) {
   console.log(name.padEnd(64) + cells.map((c) => c.padStart(16)).join(""));
 }
 
-console.log("\ndevice plugins: CPU time of the host's process as a part of one core, beside what it may take");
-console.log("".padEnd(76) + ["share", "aim", "flips/s", "RSS grew", "in use grew"].map((c) => c.padStart(13)).join(""));
+console.log("\ndevice plugins: CPU time of the host's event loop as a part of one core, beside what it may take");
+const DEVICE_COLUMNS = ["loop", "aim", "all threads", "flips/s", "lists/s", "RSS grew", "in use grew"];
+console.log("".padEnd(76) + DEVICE_COLUMNS.map((c) => c.padStart(13)).join(""));
 const percent = (part: number): string => `${(part * 100).toFixed(1)} %`;
 const megabytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
-for (const { name, share, aimShare, flipsPerSecond, rssGrowthBytes, heldGrowthBytes } of await benchDevicePlugins()) {
-  const grown = [rssGrowthBytes, heldGrowthBytes].map(megabytes);
-  const cells = [percent(share), percent(aimShare), flipsPerSecond.toFixed(0), ...grown];
-  console.log(name.padEnd(76) + cells.map((c) => c.padStart(13)).join(""));
+for (const f of await benchDevicePlugins()) {
+  const shares = [f.loopShare, f.aimShare, f.processShare].map(percent);
+  const rates = [f.flipsPerSecond, f.listsPerSecond].map((n) => n.toFixed(0));
+  const cells = [...shares, ...rates, megabytes(f.rssGrowthBytes), megabytes(f.heldGrowthBytes)];
+  console.log(f.name.padEnd(76) + cells.map((c) => c.padStart(13)).join(""));
 }
 
 console.log("\nrows into the history");

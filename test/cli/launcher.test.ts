@@ -15,6 +15,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { PATIENT } from "../patient.ts";
 import { ended, LAUNCHER, NODE, printed, run, start } from "./run.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
@@ -133,14 +134,11 @@ describe.skipIf(!hasOldNode)(`on a Node that is too old${why}`, () => {
     const child = start(["decide", "allocatable", "--snapshot", "-"], { node: OLD_NODE });
     const end = ended(child);
     // The launcher first asks the candidate for its version; the child that we mean has our arguments.
-    const grandchild = await vi.waitFor(
-      () => {
-        const found = childrenOf(child.pid).find((pid) => commandOf(pid).includes("decide"));
-        if (found === undefined) throw new Error("the child has not started yet");
-        return found;
-      },
-      { timeout: 20_000, interval: 50 },
-    );
+    const grandchild = await vi.waitFor(() => {
+      const found = childrenOf(child.pid).find((pid) => commandOf(pid).includes("decide"));
+      if (found === undefined) throw new Error("the child has not started yet");
+      return found;
+    }, PATIENT);
     child.kill("SIGTERM");
     expect(await end).toMatchObject({ code: null, signal: "SIGTERM", stderr: "" });
     expect(existsSync(`/proc/${grandchild}`)).toBe(false);

@@ -149,6 +149,22 @@ describe("nodewise actuator", () => {
     expect(mounts.filter((path) => existsSync(path))).toEqual([]);
   });
 
+  test("pods are not run in one pass: it is refused with what to do instead, and what would be written is shown", async () => {
+    const settings = file(
+      "pods.yaml",
+      `mode: enforce\npods: enforce\nmanifests: ${manifest("two-pods.yaml")}\nstateDir: ${scratch}/once\n`,
+    );
+    const args = ["actuator", "--settings", settings, "--cgroup-root", "/nodewise-cli-once"];
+    const once = await run([...args, "--once"]);
+    expect(once).toMatchObject({ code: 2, stdout: "" });
+    expect(once.stderr).toMatch(/^nodewise: --once: one pass runs no pods, .*--pods off .*--dry-run [^\n]*\n$/);
+    expect(existsSync(join(scratch, "once"))).toBe(false);
+    const dry = await run([...args, "--dry-run"]);
+    expect(dry.stdout).toMatch(/cgroups decided/);
+    const off = await run([...args, "--once", "--pods", "off", "--mode", "observe"]);
+    expect(off.stdout).toMatch(/cgroups decided/);
+  });
+
   test("settings come from a file, flags win, and what is wrong is named", async () => {
     const settings = file(
       "settings.yaml",

@@ -21,6 +21,9 @@ const write = (more: string): void => writeFileSync(settings, base() + more);
 const pod = (name: string): string =>
   `apiVersion: v1\nkind: Pod\nmetadata: {name: ${name}}\nspec: {containers: [{name: c, image: i}]}\n`;
 
+/** Signal 1 in a mask. */
+const SIGHUP = 1n;
+
 /** A daemon with what it said, line by line; `said` waits for a line that none before it was. */
 function daemon(args: readonly string[]) {
   const child = start(["actuator", ...args]);
@@ -92,10 +95,13 @@ test("a flag wins over the file that is read again", async () => {
 test("SIGHUP does not end a daemon that has not read its settings yet, and has them read again", async () => {
   spawnSync("mkfifo", [settings]);
   const { child, end, said, hangUp } = daemon(["--settings", settings]);
-  const childrenOf = (): string => readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, "utf8");
+  const caught = (): bigint => {
+    const [, mask = "0"] = /^SigCgt:\s*(\w+)$/m.exec(readFileSync(`/proc/${child.pid}/status`, "utf8")) ?? [];
+    return BigInt(`0x${mask}`);
+  };
   try {
-    // its own code is not loaded yet: another process strips it of its types
-    await vi.waitUntil(() => childrenOf() !== "", { timeout: 60_000, interval: 5 });
+    // as soon as it catches it, and its own code is not loaded yet: another process strips it of its types
+    await vi.waitUntil(() => (caught() & SIGHUP) !== 0n, { timeout: 60_000, interval: 5 });
     hangUp();
     // it opens its settings, which nobody has written yet
     const first = await Promise.race([open(settings, "w"), end.then((ran) => Promise.reject(new Error(ran.stderr)))]);

@@ -3,6 +3,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { PATIENT } from "../patient.ts";
 import { ended, LAUNCHER, manifest, printed, run, start } from "./run.ts";
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
@@ -53,7 +54,7 @@ describe("nodewise api", () => {
     const second = await serve("--keep-decisions", "1");
     const stored = async () =>
       ((await (await fetch(`${second.url}/v1/nodes/n/decisions`)).json()) as { decisions: unknown[] }).decisions.length;
-    await vi.waitUntil(async () => (await stored()) === 1, { timeout: 30_000 });
+    await vi.waitUntil(async () => (await stored()) === 1, PATIENT);
     second.child.kill("SIGTERM");
     expect((await second.end).stderr).toContain('"msg":"history pruned"');
   });

@@ -12,8 +12,8 @@ export class PodTime implements PodClock {
   readonly sim: SimClock;
   /** By how much somebody has set the wall clock. */
   wallOffsetMs = 0;
-  /** Something of the machine itself is awaited, and not simulated time. */
-  isBusy: () => boolean = () => false;
+  /** Something of the machine itself is awaited, and not simulated time: a file, for as long as a loaded disk takes. */
+  isBusy: () => boolean = () => process.getActiveResourcesInfo().some((name) => name.startsWith("FSReq"));
   readonly #due = new Set<{ readonly atMs: number }>();
 
   constructor(sim: SimClock) {

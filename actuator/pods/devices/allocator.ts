@@ -2,6 +2,7 @@ import type { PodDevicesEntry } from "../../../api/decide/devices/checkpoint.ts"
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import type { DevicePluginHost } from "../../deviceplugin/host.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
+import type { Counters } from "../../status/counters.ts";
 import type { DeviceBook } from "./book.ts";
 import { entryOf, idsOf, withResponse } from "./held.ts";
 import type { PluginLook } from "./plugin-look.ts";
@@ -14,6 +15,7 @@ export interface AllocatorPorts {
   readonly book: DeviceBook;
   readonly plugins: PluginLook;
   readonly waitMs: number;
+  readonly counters: Pick<Counters, "deviceAllocated">;
   /** Its devices are given back. */
   readonly onRefused: (pod: RunnablePod, resource: string, fault: DeviceFault) => void;
   readonly onUnwritten: (message: string) => void;
@@ -77,6 +79,7 @@ export class Allocator {
     const { host, book } = this.#ports;
     const { podUid, containerName, resourceName } = entry;
     const answer = await host.allocate(resourceName, ids);
+    this.#ports.counters.deviceAllocated(resourceName, answer.ok);
     if (!answer.ok) return err(allocateFailed(goText(answer.error)));
     const { base64 } = answer.value;
     const kept = book.edit((now) => withResponse(now, entry, base64));

@@ -2,6 +2,8 @@ import type { DeviceCheckpoint, PodDevicesEntry } from "../../../api/decide/devi
 import type { PluginFault } from "../../deviceplugin/fault.ts";
 import type { DevicePluginHost } from "../../deviceplugin/host.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
+import type { Counters } from "../../status/counters.ts";
+import type { PodClock } from "../clock.ts";
 import type { DeviceBook } from "./book.ts";
 import { changesBetween, idsOf } from "./held.ts";
 import type { DeviceHistory } from "./history.ts";
@@ -13,9 +15,13 @@ export interface ChroniclePorts {
   readonly host: Pick<DevicePluginHost, "states">;
   readonly book: DeviceBook;
   readonly history: DeviceHistory;
+  readonly counters: Pick<Counters, "devicePluginRegistered">;
+  readonly clock: Pick<PodClock, "monotonicMs">;
 }
 /** Of pods that are gone for long nobody tells anything more. */
 const MOST_NAMES = 1024;
+/** A resource that goes on flipping is told of so often, with all of it: else nothing else would be left in the history. */
+const FLIPS_MS = 30_000;
 /** What strangers did wrong, between two looks. */
 const MOST_FAULTS = 16;
 
@@ -25,7 +31,10 @@ export class DeviceChronicle {
   /** Uid -> NAMESPACE/NAME. */
   readonly #names = new Map<string, string>();
   readonly #faults: DeviceEvent[] = [];
+  /** As they were when they were told of. */
   #plugins: PluginsSeen = new Map();
+  /** Resource -> when its flips were told of. */
+  readonly #flipsMs = new Map<string, number>();
   #held: DeviceCheckpoint;
   #leaks: ReadonlySet<string> | null = null;
 
@@ -47,10 +56,8 @@ export class DeviceChronicle {
 
   /** Once a turn; `living`: pods that may hold devices. */
   look(living: ReadonlySet<string>): void {
-    const { host, book, history } = this.#ports;
-    const states = host.states();
-    const events = [...pluginEvents(this.#plugins, states), ...this.#faults.splice(0)];
-    this.#plugins = new Map(states.map((state) => [state.resource, state]));
+    const { book, history } = this.#ports;
+    const events = [...this.#pluginEvents(), ...this.#faults.splice(0)];
     const entries = book.now().entries ?? [];
     const gone = entries.filter(({ podUid }) => !living.has(podUid));
     if (this.#leaks === null) events.push(...gone.map((entry) => this.#heldEvent("leak", entry)));
@@ -69,10 +76,27 @@ export class DeviceChronicle {
   }
   /** Of a plugin that was refused; its own comings and goings are seen. */
   faulty({ resource, endpoint, call, code, message }: PluginFault): void {
-    if (call !== "Register" || this.#faults.length >= MOST_FAULTS) return;
+    if (call !== "Register") return;
+    this.#ports.counters.devicePluginRegistered(false);
+    if (this.#faults.length >= MOST_FAULTS) return;
     this.#faults.push({ kind: "refused", resource, endpoint, reason: code, message });
   }
 
+  #pluginEvents(): readonly DeviceEvent[] {
+    const nowMs = this.#ports.clock.monotonicMs();
+    const due = this.#ports.host.states().filter((now) => {
+      const was = this.#plugins.get(now.resource);
+      const isSamePlugin = was?.generation === now.generation && was.state === now.state;
+      return !isSamePlugin || nowMs - (this.#flipsMs.get(now.resource) ?? Number.NEGATIVE_INFINITY) >= FLIPS_MS;
+    });
+    const events = pluginEvents(this.#plugins, due);
+    for (const { kind, resource } of events) {
+      if (kind === "flips") this.#flipsMs.set(resource, nowMs);
+      if (kind === "registered") this.#ports.counters.devicePluginRegistered(true);
+    }
+    this.#plugins = new Map([...this.#plugins, ...due.map((state) => [state.resource, state] as const)]);
+    return events;
+  }
   #heldEvents(): readonly DeviceEvent[] {
     const now = this.#ports.book.now();
     if (now === this.#held) return [];

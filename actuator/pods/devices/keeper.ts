@@ -5,6 +5,7 @@ import type { DevicePluginHost } from "../../deviceplugin/host.ts";
 import type { ResourceAmount } from "../../deviceplugin/plugin-views.ts";
 import type { PodContainer, RunnablePod } from "../../lifecycle/pod.ts";
 import type { Problem } from "../../ports.ts";
+import type { Counters } from "../../status/counters.ts";
 import type { PodClock } from "../clock.ts";
 import type { ManagerFiles } from "../manager-files.ts";
 import { Allocator } from "./allocator.ts";
@@ -33,6 +34,7 @@ export interface DeviceKeeperPorts {
   readonly waitMs: number;
   readonly history: DeviceHistory;
   readonly faults: PluginFaults;
+  readonly counters: Pick<Counters, "deviceAllocated" | "devicePluginRegistered">;
   /** What is told once, and does not stand. */
   readonly onProblem: (problem: Problem) => void;
 }
@@ -59,7 +61,7 @@ export class DeviceKeeper implements DeviceDesk, DeviceHands {
 
   /** At once: after a reboot what plugins answered is void. */
   constructor(ports: DeviceKeeperPorts) {
-    const { host, files, clock, waitMs, history, faults } = ports;
+    const { host, files, clock, waitMs, history, faults, counters } = ports;
     this.#ports = ports;
     this.host = host;
     this.#startedAt = new Date(clock.nowMs()).toISOString();
@@ -69,12 +71,13 @@ export class DeviceKeeper implements DeviceDesk, DeviceHands {
     this.#plugins = plugins;
     this.#pace = new ChangePace(clock);
     this.#questions = new Questions(host, () => this.#pace.changed());
-    this.#chronicle = new DeviceChronicle({ host, book, history });
+    this.#chronicle = new DeviceChronicle({ host, book, history, counters, clock });
     this.#allocator = new Allocator({
       host,
       book,
       plugins,
       waitMs,
+      counters,
       onRefused: (pod, resource, fault) => this.#chronicle.refused(pod, resource, fault),
       onUnwritten: (message) => {
         this.#unwritten = message;
@@ -138,7 +141,7 @@ export class DeviceKeeper implements DeviceDesk, DeviceHands {
   }
 
   problems(): readonly Problem[] {
-    const faults = this.#ports.faults.standing().map((message): Problem => ({ from: "machine", message }));
+    const faults = this.#ports.faults.standing().map((message): Problem => ({ from: "devices", message }));
     const unwritten = this.#unwritten === null ? [] : [{ from: "state-files", message: this.#unwritten } as const];
     return [...faults, ...unwritten, ...bookProblems(this.#book, this.#chronicle.leaks)];
   }

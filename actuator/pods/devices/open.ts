@@ -2,6 +2,7 @@ import { ok, type Result } from "../../../api/model/result.ts";
 import { epochMs } from "../../../api/model/units.ts";
 import type { PluginTimeouts } from "../../deviceplugin/endpoint.ts";
 import { openDevicePluginHost } from "../../deviceplugin/host.ts";
+import { noCounters } from "../../status/counters.ts";
 import { DeviceHistory } from "./history.ts";
 import { DeviceKeeper, type DeviceKeeperPorts } from "./keeper.ts";
 import { PluginFaults } from "./plugin-faults.ts";
@@ -12,6 +13,8 @@ export interface DeviceKeeperOptions
   readonly pluginDir: string;
   /** Where plugins of the watcher form put their sockets; null: they are not looked for. */
   readonly registryDir: string | null;
+  /** Absent: nobody counts. */
+  readonly counters?: DeviceKeeperPorts["counters"];
   /** Of the history. */
   readonly stateDir: string;
   readonly timeouts?: Partial<PluginTimeouts>;
@@ -21,6 +24,7 @@ export interface DeviceKeeperOptions
 /** Serves kubelet.sock, and keeps who holds what. The error says what is in the way; then nothing was touched. */
 export async function openDeviceKeeper(options: DeviceKeeperOptions): Promise<Result<DeviceKeeper, string>> {
   const { pluginDir, registryDir, stateDir, files, clock, bootId, waitMs, timeouts, graceMs, onProblem } = options;
+  const { counters = noCounters } = options;
   const faults = new PluginFaults(clock);
   const opened = await openDevicePluginHost({
     dir: pluginDir,
@@ -33,7 +37,7 @@ export async function openDeviceKeeper(options: DeviceKeeperOptions): Promise<Re
   if (!opened.ok) return opened;
   const host = opened.value;
   faults.host = host;
-  const onFault = (message: string): void => onProblem({ from: "machine", message });
+  const onFault = (message: string): void => onProblem({ from: "devices", message });
   const history = new DeviceHistory({ stateDir, clock, onFault });
-  return ok(new DeviceKeeper({ host, files, clock, bootId, waitMs, history, faults, onProblem }));
+  return ok(new DeviceKeeper({ host, files, clock, bootId, waitMs, history, faults, counters, onProblem }));
 }

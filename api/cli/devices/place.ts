@@ -1,9 +1,9 @@
-import { realpathSync } from "node:fs";
 import { join } from "node:path";
 import { type ActuatorConfig, actuatorConfig } from "../../../actuator/config.ts";
 import { ownFolder } from "../../../actuator/folder.ts";
 import { claimsDirectory, takeLock } from "../../../actuator/lock.ts";
 import { observeMachine } from "../../../actuator/machine/observe.ts";
+import { claimDevices } from "../../../actuator/pods/devices/claim.ts";
 import { ManagerFiles } from "../../../actuator/pods/manager-files.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Cli } from "../cli.ts";
@@ -57,7 +57,7 @@ export async function openPlace(given: Partial<AllocateGiven>, env: Cli["env"]):
   const bootId = observeMachine().system.bootID ?? "";
   const ofRoot = await takeLock(claimsDirectory(), cgroupRoot, bootId);
   if (!ofRoot.ok) return fault(EXIT.cannotRun, `${ofRoot.error}, ${BUSY}`);
-  const ofState = await takeLock(claimsDirectory(), `/device-state${encodeURI(realpathSync(stateDir))}`, bootId);
+  const ofState = await claimDevices(stateDir, bootId);
   const release = (): void => {
     ofRoot.value.release();
     if (ofState.ok) ofState.value.release();

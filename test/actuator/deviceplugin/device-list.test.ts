@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { DeviceListReader, deviceListOf, readDeviceList } from "../../../actuator/deviceplugin/device-list.ts";
+import { deviceListOf } from "../../../actuator/deviceplugin/device-list.ts";
+import { DeviceListReader, readDeviceList } from "../../../actuator/deviceplugin/device-list-reader.ts";
 import { serviceOf } from "../../../actuator/deviceplugin/protocol.ts";
 import { LIMITS } from "../../../api/model/limits.ts";
 
@@ -114,20 +115,44 @@ describe("a list after another", () => {
     if (!list.ok) throw new Error(list.error);
     return list.value;
   };
-  test("has the same objects for devices that are as they were, wherever they stand, and others for those that changed", () => {
+  test("has the same objects for devices that are as they were, many of them also at other places", () => {
+    const many = Array.from({ length: 100 }, (_, i) => device(`many-${i}`));
+    const before = read(...many).devices;
+    expect(read(...many.toReversed()).devices.every((one, i) => one === before[99 - i])).toBe(true);
+    const after = read(...many.toReversed().with(7, device("another"))).devices;
+    expect(after.filter((one) => before.includes(one))).toHaveLength(99);
+    expect(after[7]).toEqual({ resource: GPU, id: "another", health: "Healthy" });
+  });
+  test("has others for those that changed", () => {
     const [a, b, c] = read(device("a"), device("b", "Healthy", [1]), device("c")).devices;
-    const next = read(device("c"), device("b", "Healthy", [0]), device("a", "ill"), device("d")).devices;
+    const next = read(device("a", "ill"), device("b", "Healthy", [0]), device("c"), device("d")).devices;
     expect(next).toEqual([
-      { resource: GPU, id: "c", health: "Healthy" },
-      { resource: GPU, id: "b", health: "Healthy", numaNodes: [0] },
       { resource: GPU, id: "a", health: "Unhealthy" },
+      { resource: GPU, id: "b", health: "Healthy", numaNodes: [0] },
+      { resource: GPU, id: "c", health: "Healthy" },
       { resource: GPU, id: "d", health: "Healthy" },
     ]);
-    expect(next[0]).toBe(c);
+    expect(next[2]).toBe(c);
     expect([a, b]).toEqual([
       { resource: GPU, id: "a", health: "Healthy" },
       { resource: GPU, id: "b", health: "Healthy", numaNodes: [1] },
     ]);
+  });
+  test("is read as if it were the first, whatever changed", () => {
+    let seed = 11;
+    const next = (below: number): number => {
+      seed = (seed * 48271) % 2147483647;
+      return seed % below;
+    };
+    const one = () => device(["a", "b", "c", "d", "", `e-${next(40)}`][next(6)] as string, ["Healthy", "ill"][next(2)]);
+    let listed = [device("a")];
+    for (let i = 0; i < 3_000; i++) {
+      if (next(4) === 0) listed = listed.toReversed();
+      if (next(3) === 0) listed = listed.slice(next(2), 60);
+      if (next(3) === 0) listed = [...listed, { ...one(), topology: { nodes: [{ ID: next(4) - 1 }] } }];
+      else listed = listed.with(next(listed.length + 1) % Math.max(listed.length, 1), one());
+      expect(read(...listed)).toEqual(deviceListOf(GPU, listed));
+    }
   });
   test("is told of the same faults again, a twin of one that is known too", () => {
     const listed = [device(""), device("a", "ill"), device("a"), device("b", "Healthy", [-1])];

@@ -76,7 +76,9 @@ describe("a socket that is taken away while it is served", () => {
     rmSync(path);
     const other = await otherAt(path);
     await expect.poll(() => faults.length, PATIENT).toBe(1);
-    expect(faults[0]).toMatch(/^the socket was taken away, and cannot be bound again: .* another process answers there/);
+    expect(faults[0]).toMatch(
+      /^the socket was taken away, and cannot be bound again: .* another process answers there/,
+    );
     await sleep(500);
     expect(await heard(path)).toBe("another");
     expect(faults).toHaveLength(1);

@@ -96,7 +96,7 @@ describe("hostile bytes", () => {
     expect(seen.closed).toBeGreaterThan(20);
     const ask = clientOf(path);
     await expect.poll(() => ask("Get", A)).toHaveProperty("ok");
-  }, 40_000);
+  }, 120_000);
 
   test("of no protocol, and headers without an end, do no harm", async () => {
     const { path } = await serving();

@@ -1,7 +1,12 @@
 import { readdirSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { allocatableResources, alphaPodResources, podResources, podResourcesOf } from "../../../actuator/podresources/answers.ts";
+import {
+  allocatableResources,
+  alphaPodResources,
+  podResources,
+  podResourcesOf,
+} from "../../../actuator/podresources/answers.ts";
 import type { PodResourcesSource } from "../../../actuator/podresources/source.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import { PREFACE, rawConnection, SETTINGS } from "../grpc/http2.ts";

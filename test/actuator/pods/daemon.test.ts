@@ -14,6 +14,7 @@ import { openMetrics } from "../../../actuator/status/open-metrics.ts";
 import { toldClient } from "../../../actuator/told-client.ts";
 import { ok, type Result } from "../../../api/model/result.ts";
 import { freePort } from "../../e2e/pods/port.ts";
+import { PATIENT } from "../../patient.ts";
 import { serveCri } from "../../sim/cri-server.ts";
 import { FakeRuntime } from "../../sim/fake-runtime.ts";
 import { machineAt } from "../../sim/machine.ts";
@@ -71,8 +72,7 @@ async function daemon(more: Partial<PodsShared> = {}) {
     return (await answer.text()).split("\n");
   };
   const status = () => must(opened).status();
-  const turns = (count: number) =>
-    vi.waitUntil(() => (status().pass?.sequence ?? 0) >= count, { timeout: 10_000, interval: 20 });
+  const turns = (count: number) => vi.waitUntil(() => (status().pass?.sequence ?? 0) >= count, PATIENT);
   return { socket, pace, told, metrics, status, turns };
 }
 

@@ -91,7 +91,10 @@ describe("devices of a pod that failed", () => {
       }),
     },
   });
-  const next = { metadata: { name: "next", uid: "next" }, spec: { containers: [{ name: "c", resources: { limits } }] } };
+  const next = {
+    metadata: { name: "next", uid: "next" },
+    spec: { containers: [{ name: "c", resources: { limits } }] },
+  };
   test.each([
     [RUNNING, [], []],
     [OVER, ["old"], ["gpu-0"]],

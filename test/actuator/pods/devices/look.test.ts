@@ -166,6 +166,34 @@ describe("look", () => {
     expect(first?.flips).toContainEqual({ id: "gpu-29", from: "Healthy", to: "Unhealthy" });
   });
 
+  test("tells of a resource that goes on flipping twice a minute, with all of it", async () => {
+    const node = await nodeWith();
+    const gpu = await joined(node, { resource: GPU, devices: healthy("a") });
+    const flip = async (flips: number) => {
+      gpu.list([{ ID: "a", health: flips % 2 === 0 ? "Healthy" : "Unhealthy" }]);
+      await until(
+        () => node.keeper.host.states()[0]?.flips,
+        (n) => n === flips,
+      );
+      node.keeper.look(new Set());
+    };
+    const counts = () => historyOf(node).flatMap(({ kind, count }) => (kind === "flips" ? [count] : []));
+    node.keeper.look(new Set());
+    for (const flips of [1, 2, 3]) await flip(flips);
+    expect(counts()).toEqual([1]);
+    node.clock.aheadMs = 30_000;
+    node.keeper.look(new Set());
+    node.keeper.look(new Set());
+    expect(counts()).toEqual([1, 2]);
+    await gpu.vanish();
+    await until(
+      () => node.keeper.host.states()[0]?.state,
+      (state) => state === "stopped",
+    );
+    node.keeper.look(new Set());
+    expect(historyOf(node).map(({ kind }) => kind)).toEqual(["registered", "flips", "flips", "ended"]);
+  });
+
   test("tells faults of plugins while they stand, and of refused ones the history too", async () => {
     const node = await nodeWith();
     const endpoint = "x.sock";

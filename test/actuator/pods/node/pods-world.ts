@@ -104,7 +104,7 @@ export class PodsWorld {
 
   /** Lets work get on that waits for the machine's disk, and not for simulated time. */
   async #work(): Promise<void> {
-    for (let i = 0; i < PATIENCE; i++) {
+    for (let i = 0; i < PATIENCE || this.time.isBusy(); i++) {
       await this.time.pass(0);
       const isDone = await Promise.race([this.manager.rest().then(() => true), realPause(10).then(() => false)]);
       if (isDone) return;

@@ -1,0 +1,131 @@
+import type { ProbeType, StoredResult } from "../../model/probe.ts";
+import { attempted } from "./attempted.ts";
+import { ended, stored, waits } from "./settle.ts";
+import type {
+  ContainerSeen,
+  PodSeen,
+  Worker,
+  WorkerEffect,
+  WorkerEvent,
+  WorkerSpec,
+  WorkerStep,
+} from "./worker-state.ts";
+
+/** What stands before the first result. kubelet 1.36: worker.initialValue. */
+export const INITIAL_RESULT: Readonly<Record<ProbeType, StoredResult>> = {
+  startup: "Unknown",
+  liveness: "Success",
+  readiness: "Failure",
+};
+/** A container that started longer than this before the daemon was not started by it. kubelet 1.36: kubeletRestartGracePeriod. */
+export const RESTART_GRACE_MS = 10_000;
+
+/**
+ * A worker that begins at `nowMs`. `jitter` (0 to 1, chance is the caller's) is the share of its period that it sleeps
+ * first, and only counts while the daemon is younger than that period. kubelet 1.36: newWorker, worker.run.
+ */
+export function startWorker(spec: WorkerSpec, nowMs: number, jitter: number): WorkerStep {
+  const period = periodMs(spec);
+  const sleepMs = period > nowMs - spec.managerStartMs ? Math.floor(jitter * period) : 0;
+  const next: Worker = {
+    at: "sleeping",
+    nextTickMs: nowMs + sleepMs,
+    containerId: null,
+    stored: null,
+    lastResult: "Success",
+    resultRun: 0,
+    runContainerId: null,
+    onHold: false,
+    tries: 0,
+    triggered: false,
+    stopping: false,
+  };
+  return { next, effects: [{ kind: "wake", atMs: next.nextTickMs }] };
+}
+
+/**
+ * What one worker does at one event: exactly what the kubelet's does, or with `strict` what is documented. After each
+ * step it waits for one thing: a `wake`, an attempt, or nothing (`stop`). Where the kubelet picks by chance among what
+ * came while it probed, a stop goes before a trigger and a trigger before a tick. kubelet 1.36: worker.run, worker.doProbe.
+ */
+export function step(spec: WorkerSpec, worker: Worker, event: WorkerEvent): WorkerStep {
+  if (worker.at === "ended") return { next: worker, effects: [] };
+  switch (event.on) {
+    case "tick":
+      return tick(spec, worker, event.atMs, event.pod);
+    case "trigger":
+      if (worker.at !== "waiting") return { next: { ...worker, triggered: true }, effects: [] };
+      return turn(spec, { ...worker, nextTickMs: event.atMs + periodMs(spec) }, event.atMs, event.pod, []);
+    case "attempted":
+      return worker.at === "probing" ? attempted(spec, worker, event) : { next: worker, effects: [] };
+    case "stop":
+      if (worker.at === "probing") return { next: { ...worker, stopping: true }, effects: [] };
+      if (worker.at === "sleeping" && !spec.strict) {
+        return { next: { ...worker, stopping: true }, effects: [{ kind: "quirk", code: "sleep-ignores-stop" }] };
+      }
+      return ended(worker, []);
+  }
+}
+
+function tick(spec: WorkerSpec, worker: Worker, atMs: number, pod: PodSeen | null): WorkerStep {
+  if (worker.at === "probing") return { next: worker, effects: [] };
+  const period = periodMs(spec);
+  if (worker.at === "waiting" && worker.triggered) {
+    return turn(spec, { ...worker, triggered: false, nextTickMs: atMs + period }, atMs, pod, []);
+  }
+  const { nextTickMs } = worker;
+  if (atMs < nextTickMs) return { next: worker, effects: [{ kind: "wake", atMs: nextTickMs }] };
+  if (worker.at === "sleeping") {
+    return turn(spec, { ...worker, at: "waiting", nextTickMs: atMs + period }, atMs, pod, []);
+  }
+  // Missed ticks count as one, and the next keeps to the beat of the first.
+  const missed = Math.floor((atMs - nextTickMs) / period);
+  return turn(spec, { ...worker, nextTickMs: nextTickMs + (missed + 1) * period }, atMs, pod, []);
+}
+
+/** One turn up to its attempt, if it comes to one. */
+function turn(
+  spec: WorkerSpec,
+  before: Worker,
+  atMs: number,
+  pod: PodSeen | null,
+  effects: WorkerEffect[],
+): WorkerStep {
+  if (pod === null) return waits(before, atMs, effects);
+  if (pod.ended) return ended(before, effects);
+  const { container } = pod;
+  if (container === null) return waits(before, atMs, effects);
+  let worker = before;
+  if (worker.containerId !== container.id) worker = withContainer(spec, worker, container, effects);
+  if (worker.onHold) return waits(worker, atMs, effects);
+  if (container.state !== "running") {
+    worker = stored(worker, "Failure", effects);
+    if (container.state === "terminated" && !container.willRestart) return ended(worker, effects);
+    return waits(worker, atMs, effects);
+  }
+  if (pod.deleting && spec.type !== "readiness") return ended(stored(worker, "Success", effects), effects);
+  if (!isDue(spec, container, atMs)) return waits(worker, atMs, effects);
+  effects.push({ kind: "attempt", containerId: container.id, tries: 1 });
+  return { next: { ...worker, at: "probing", tries: 1 }, effects };
+}
+
+function withContainer(spec: WorkerSpec, worker: Worker, container: ContainerSeen, effects: WorkerEffect[]): Worker {
+  if (worker.containerId !== null) effects.push({ kind: "forget", containerId: worker.containerId });
+  const { startedAtMs, id } = container;
+  const isKept =
+    container.state === "running" && startedAtMs !== null && startedAtMs < spec.managerStartMs - RESTART_GRACE_MS;
+  let next: Worker = { ...worker, containerId: id, stored: null, onHold: false };
+  if (spec.strict) next = { ...next, lastResult: "Success", resultRun: 0, runContainerId: null };
+  // A sidecar that is known as started would else hold back the pod's start.
+  if (spec.sidecar && spec.type === "startup" && container.started) next = stored(next, "Success", effects);
+  if (!isKept) return stored(next, INITIAL_RESULT[spec.type], effects);
+  if (spec.type === "readiness") effects.push({ kind: "quirk", code: "ready-kept-on-restart" });
+  return next;
+}
+
+function isDue({ type, probe }: WorkerSpec, { startedAtMs, started }: ContainerSeen, atMs: number): boolean {
+  if (Math.trunc((atMs - (startedAtMs ?? 0)) / 1000) < probe.initialDelaySeconds) return false;
+  return started === (type !== "startup");
+}
+
+const periodMs = ({ probe }: WorkerSpec): number => probe.periodSeconds * 1000;

@@ -1,0 +1,95 @@
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { expect, test } from "vitest";
+import { observeLogs, removeLogLink } from "../../../actuator/containerd/logs.ts";
+import { type LinkedLog, linkLog, unlinkLog } from "../../../actuator/pods/log-link.ts";
+import { scratch } from "./pod-kit.ts";
+
+const ID = "0123456789abcdef".repeat(4);
+const NAME = `web_shop_app-${ID}.log`;
+
+/** A pod's log, and where links to it are. */
+function ground(more: Partial<LinkedLog> = {}) {
+  const dir = scratch();
+  const log = join(dir, "pods/shop_web_uid-1/app/0.log");
+  mkdirSync(dirname(log), { recursive: true });
+  writeFileSync(log, "a line\n");
+  const linked: LinkedLog = { pod: { namespace: "shop", name: "web" }, container: "app", id: ID, log, ...more };
+  return { dir, log, links: join(dir, "var/containers"), linked };
+}
+
+test("a container's log is linked under its kubelet's name, in a directory that is made; once more changes nothing", () => {
+  const { log, links, linked } = ground();
+  for (let i = 0; i < 2; i++) expect(linkLog(links, linked)).toEqual({ ok: true, value: "linked" });
+  expect(readdirSync(links)).toEqual([NAME]);
+  expect([readlinkSync(join(links, NAME)), readFileSync(join(links, NAME), "utf8")]).toEqual([log, "a line\n"]);
+});
+
+test("the collection of garbage knows it, and removes it once its log is gone", () => {
+  const { dir, log, links, linked } = ground();
+  linkLog(links, linked);
+  const dangling = () => observeLogs({ podLogs: join(dir, "pods"), containerLogs: links }).danglingLogLinks;
+  expect(dangling()).toEqual([]);
+  rmSync(log);
+  expect(dangling()).toEqual([NAME]);
+  expect(removeLogLink(links, NAME)).toEqual({ ok: true, value: "removed" });
+});
+
+test("a log that is not there gets no link", () => {
+  const { log, links, linked } = ground();
+  rmSync(log);
+  expect(linkLog(links, linked)).toEqual({ ok: true, value: "no log" });
+  expect(existsSync(links)).toBe(false);
+});
+
+test("a name that is too long is cut off before its end", () => {
+  const { links, linked } = ground({ pod: { namespace: "n".repeat(63), name: "p".repeat(253) } });
+  expect(linkLog(links, linked).ok).toBe(true);
+  const [name = ""] = readdirSync(links);
+  expect([name.length, name.slice(0, 250), name.slice(-4)]).toEqual([255, "p".repeat(250), ".log"]);
+});
+
+test.each([
+  ["a file", (path: string) => writeFileSync(path, "kept"), "file exists"],
+  ["a link that leads elsewhere", (path: string) => symlinkSync("/elsewhere", path), "file exists"],
+])("%s in its place stays, and is named", (_what, put, why) => {
+  const { links, linked } = ground();
+  mkdirSync(links, { recursive: true });
+  put(join(links, NAME));
+  expect(linkLog(links, linked)).toEqual({ ok: false, error: expect.stringContaining(`link ${join(links, NAME)}: `) });
+  expect(linkLog(links, linked)).toMatchObject({ error: expect.stringContaining(why) });
+  expect(unlinkLog(links, linked)).toEqual({ ok: true, value: "not there" });
+  expect(readdirSync(links)).toEqual([NAME]);
+});
+
+test("a directory that cannot be made is named, and a name that leads out of it is refused", () => {
+  const { dir, linked } = ground();
+  writeFileSync(join(dir, "file"), "");
+  expect(linkLog(join(dir, "file"), linked)).toMatchObject({
+    ok: false,
+    error: expect.stringContaining(join(dir, "file")),
+  });
+  for (const id of ["../../x", "a\0b"])
+    for (const act of [linkLog, unlinkLog])
+      expect(act(dir, { ...linked, id })).toMatchObject({
+        ok: false,
+        error: expect.stringContaining("is not the name"),
+      });
+});
+
+test("it goes with its container", () => {
+  const { links, linked } = ground();
+  linkLog(links, linked);
+  expect(unlinkLog(links, linked)).toEqual({ ok: true, value: "removed" });
+  expect(unlinkLog(links, linked)).toEqual({ ok: true, value: "not there" });
+  expect(readdirSync(links)).toEqual([]);
+});

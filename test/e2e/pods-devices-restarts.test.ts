@@ -1,0 +1,168 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { readDeviceHistory } from "../../actuator/pods/devices/history.ts";
+import { writeCheckpoint } from "../../api/decide/devices/checkpoint.ts";
+import { readCheckpoint } from "../../api/decide/devices/checkpoint-read.ts";
+import type { NodePlugin } from "../actuator/deviceplugin/node-plugin.ts";
+import { buildGoPlugin, GO_BUILDS, type GoPlugin, startGoPlugin } from "./deviceplugin/go-plugin.ts";
+import { bringing, deviceOf, pluginOn } from "./pods/devices.ts";
+import { PodNode } from "./pods/node.ts";
+import { noPods } from "./pods/skip.ts";
+import { until } from "./pods/until.ts";
+
+const LONG_MS = 300_000;
+const SERVED = { devicePlugins: "serve", deviceWaitSeconds: 600, retrySeconds: 5 };
+const why = noPods("devices over restarts");
+
+describe.skipIf(why !== undefined)("devices over restarts", { timeout: LONG_MS }, () => {
+  let node: PodNode;
+  let plugin: NodePlugin;
+  let stopWatching = (): void => {};
+  const GPU = "example.com/gpu";
+  const file = () => join(node.dir, "state", "managers", "device-plugins", "kubelet_internal_checkpoint");
+  const checkpoint = () => {
+    const read = readCheckpoint(readFileSync(file(), "utf8"));
+    if (!read.ok) throw new Error(read.error.message);
+    return read.value;
+  };
+  const idsOf = (uid: string): readonly string[] =>
+    (checkpoint().entries ?? [])
+      .filter(({ podUid }) => podUid === uid)
+      .flatMap(({ deviceIds }) => [...(deviceIds?.values() ?? [])].flatMap((ids) => ids ?? []));
+  const allocations = (): number => plugin.requests.filter(({ method }) => method === "Allocate").length;
+  const runningId = async (name: string): Promise<string> => {
+    const [one] = await node.containersOf(name);
+    if (one?.state !== "running") throw new Error(`${name} does not run`);
+    return one.id;
+  };
+
+  beforeAll(async () => {
+    node = await PodNode.start({ settings: SERVED });
+    plugin = pluginOn(node, ["a", "b", "c", "d"]);
+    stopWatching = plugin.comeBack("kubelet.sock");
+    node.startDaemon();
+    node.put("stays", deviceOf("stays", 2, GPU, { uid: "uid-stays" }));
+    await node.daemon.running("stays");
+  }, LONG_MS);
+  afterEach(async () => {
+    // whatever happened: it never lost its devices, and was never started again
+    expect(idsOf("uid-stays")).toEqual(["a", "b"]);
+    expect((await node.containersOf("stays")).map(({ state, attempt }) => [state, attempt])).toEqual([["running", 0]]);
+  });
+  afterAll(async () => {
+    stopWatching();
+    await plugin?.vanish();
+    await node?.stop();
+  }, LONG_MS);
+
+  const comesIn = async (name: string): Promise<void> => {
+    node.put(name, deviceOf(name, 1, GPU, { uid: `uid-${name}` }));
+    await node.daemon.running(name);
+    expect(["c", "d"]).toContain(idsOf(`uid-${name}`)[0]);
+    node.remove(name);
+    await node.daemon.gone(name);
+  };
+
+  test.each([
+    ["the daemon is killed", async () => node.daemon.kill()],
+    ["the daemon ends well", async () => node.daemon.stop()],
+    [
+      "the plugin restarts while the daemon is down",
+      async () => {
+        await node.daemon.kill();
+        await plugin.vanish();
+        await plugin.serve();
+      },
+    ],
+    [
+      "the plugin dies while the daemon is down, and leaves its socket",
+      async () => {
+        await node.daemon.kill();
+        await plugin.vanish(true);
+      },
+    ],
+  ])("%s", async (_, happens) => {
+    const id = await runningId("stays");
+    const before = allocations();
+    await happens();
+    node.startDaemon();
+    await comesIn("next");
+    expect(await runningId("stays")).toBe(id);
+    // the one that came in, and no other
+    expect(allocations()).toBe(before + 1);
+  });
+
+  test("the plugin restarts while the daemon runs", async () => {
+    await plugin.vanish();
+    await node.daemon.until("the plugin's end", ({ devices }) => devices?.find(({ allocatable }) => allocatable === 0));
+    await plugin.start();
+    await comesIn("after");
+  });
+
+  test("the daemon is killed between letting a pod in and the plugin's answer", async () => {
+    plugin.script.answers = { Allocate: () => "hang" };
+    const before = allocations();
+    node.put("between", deviceOf("between", 1, GPU, { uid: "uid-between" }));
+    await until("the call", () => (allocations() === before + 1 ? true : undefined));
+    await node.daemon.kill();
+    plugin.script.answers = { Allocate: bringing(join(node.dir, "vendor")) };
+    node.startDaemon();
+    await node.daemon.running("between");
+    expect(allocations()).toBe(before + 2);
+    node.remove("between");
+    await node.daemon.gone("between");
+  });
+
+  test("devices of a pod that nobody knows are told, and given back", async () => {
+    await node.daemon.kill();
+    const now = checkpoint();
+    const lost = {
+      podUid: "uid-lost",
+      containerName: "app",
+      resourceName: GPU,
+      deviceIds: new Map([[-1, ["c", "d"]]]),
+      allocResp: "",
+    };
+    writeFileSync(file(), writeCheckpoint({ ...now, entries: [...(now.entries ?? []), lost] }));
+    const daemon = node.startDaemon();
+    await until("the devices' return", () => (idsOf("uid-lost").length === 0 ? true : undefined));
+    const kinds = await until("the history", () => {
+      const history = readDeviceHistory(join(node.dir, "state"), { limit: 100 });
+      const its = (history.ok ? history.value : []).filter((one) => "podUid" in one && one.podUid === "uid-lost");
+      return its.length < 2 ? undefined : its.map(({ kind }) => kind);
+    });
+    expect(kinds).toEqual(["given-back", "leak"]);
+    await daemon.running("stays");
+    await comesIn("freed");
+  });
+
+  test.each(GO_BUILDS)("a vendor's plugin: $name", async (build) => {
+    const built = buildGoPlugin(join(node.dir, `go-${build.grpc}`), build);
+    if (!("program" in built)) {
+      console.warn(`skipped a plugin in Go: ${built.missing}`);
+      return;
+    }
+    const resource = `go.example.com/v${build.grpc.replaceAll(".", "-")}`;
+    const start = (): GoPlugin => startGoPlugin(built.program, join(node.dir, "dp"), resource, ["g0", "g1"]);
+    let vendor = start();
+    try {
+      const name = `go-${build.leastGo}`;
+      node.put(name, deviceOf(name, 1, resource, { uid: `uid-${name}` }));
+      await node.daemon.running(name);
+      const id = await runningId(name);
+      expect(await node.exec(id, "echo $DEVICES")).toMatch(/^g[01]$/);
+      await vendor.kill();
+      await node.daemon.kill();
+      node.startDaemon();
+      vendor = start();
+      node.put(`${name}-b`, deviceOf(`${name}-b`, 1, resource));
+      await node.daemon.running(name, `${name}-b`);
+      expect(await runningId(name)).toBe(id);
+      node.remove(name, `${name}-b`);
+      await node.daemon.gone(name, `${name}-b`);
+    } finally {
+      await vendor.kill();
+    }
+  });
+});
