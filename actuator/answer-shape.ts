@@ -119,6 +119,7 @@ export const DECISION_SHAPES: Readonly<Record<Kind, z.ZodType>> = {
   topology: anything,
   devices: anything,
   preemption: anything,
+  probes: anything,
 };
 
 /** State files that the next decision is to be told: the kubelet's own, JSON each. */

@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
 import * as z from "zod";
-import { absolutePath, nodeName } from "../api/model/fields.ts";
+import { absolutePath, nodeName, wholeNumber } from "../api/model/fields.ts";
 import { err, ok, type Result } from "../api/model/result.ts";
 import { KUBELET_DIRECTORY } from "./machine/observe.ts";
 import { faultsOf, type SettingFault } from "./setting-fault.ts";
@@ -81,6 +81,12 @@ const schema = z.strictObject({
   podResourcesDirectory: socketDirectory("kubelet.sock").default(DEVICE_DIRECTORIES.podResourcesDirectory),
   /** How long a pod waits for a plugin that has not come (back) since the daemon started. */
   deviceWaitSeconds: seconds(0).default(300),
+  /** Probes do what is documented where the kubelet does something else. */
+  strictProbes: z.boolean().default(false),
+  /** Exec probes that run at the same time; the others wait for their turn. */
+  maxExecProbes: wholeNumber(1, 4096).default(64),
+  /** `hold`: while many unrelated pods fail their liveness probes together, none is restarted for it, for two minutes at most. */
+  probeGuard: z.enum(["off", "hold"]).default("off"),
   /** At a clean end pods are stopped too, those of the lowest priority first; else they go on. */
   drain: z.boolean().default(false),
   /** Status, events and metrics, read-only; `off`: nowhere. Absent: 127.0.0.1:10260 where pods are run, else nowhere. */

@@ -18,6 +18,7 @@ export interface Problem {
     | "journal"
     | "state-files"
     | "devices"
+    | "probes"
     | "memory"
     | "runtime"
     | "logs"

@@ -165,9 +165,8 @@ class Pass {
    * and never keeps one from running: it then goes on, told as a problem, and only a crash would lose what ended.
    */
   #journaled(write: (journal: GcJournal) => Result<unknown, JournalError>): boolean {
-    const { journal } = this.#ports;
-    if (journal === null) throw new Error("a collection without a journal removes nothing");
-    const written = write(journal);
+    if (this.#ports.journal === null) throw new Error("a collection without a journal removes nothing");
+    const written = write(this.#ports.journal);
     if (written.ok) return true;
     const isFull = FULL.has(written.error.errno ?? "");
     const effect = isFull

@@ -26,6 +26,8 @@ export interface KillContainer {
   readonly name: string;
   /** Of the event `Killing`. */
   readonly message: string;
+  /** The probe that failed, whose own grace counts; absent: none did. */
+  readonly probe?: "liveness" | "startup";
 }
 export interface HeldBack {
   readonly name: string;

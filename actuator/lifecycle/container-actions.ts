@@ -2,6 +2,7 @@ import type { KillContainer } from "./actions.ts";
 import { isChanged } from "./back-off.ts";
 import { latestOf } from "./instances.ts";
 import type { PodContainer, RunnablePod } from "./pod.ts";
+import type { ProbeResults } from "./probe-results.ts";
 import { shouldStart } from "./restart.ts";
 import type { RuntimeContainer, RuntimePod } from "./runtime-pod.ts";
 
@@ -20,6 +21,7 @@ export function containerActions(
     readonly hashOf: (container: PodContainer) => string;
     readonly resizeRestarts: ReadonlySet<string>;
     readonly stoppedForResize: ReadonlySet<string>;
+    readonly resultOf: ProbeResults;
   },
 ): ContainerActions {
   const start: PodContainer[] = [];
@@ -28,6 +30,7 @@ export function containerActions(
   for (const container of pod.spec.containers) {
     const { name } = container;
     const latest = latestOf(seen, name);
+    const probe = latest === undefined ? null : failedProbe(latest, wanted.resultOf);
     if (latest?.state !== "running") {
       if (!wanted.stoppedForResize.has(name) && !shouldStart(pod, container, latest)) continue;
       start.push(container);
@@ -36,6 +39,11 @@ export function containerActions(
     } else if (isChanged(container, latest, wanted.hashOf)) {
       start.push(container);
       kill.push(killOf(latest, `Container ${name} definition changed, will be restarted`));
+    } else if (probe !== null) {
+      const isAgain = pod.spec.restartPolicy !== "Never";
+      if (isAgain) start.push(container);
+      const message = `Container ${name} failed ${probe} probe${isAgain ? ", will be restarted" : ""}`;
+      kill.push({ ...killOf(latest, message), probe });
     } else if (wanted.resizeRestarts.has(name)) {
       start.push(container);
       kill.push(killOf(latest, `Container ${name} resize requires restart`));
@@ -43,5 +51,10 @@ export function containerActions(
   }
   return { start, kill, kept };
 }
+
+export type FailedProbe = "liveness" | "startup";
+/** Null: none has. */
+export const failedProbe = ({ id }: RuntimeContainer, resultOf: ProbeResults): FailedProbe | null =>
+  (["liveness", "startup"] as const).find((type) => resultOf(id, type) === "Failure") ?? null;
 
 const killOf = ({ id, name }: RuntimeContainer, message: string): KillContainer => ({ containerId: id, name, message });

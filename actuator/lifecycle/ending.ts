@@ -1,3 +1,4 @@
+import type { ProbeSpec } from "../../api/model/probe.ts";
 import type { PodContainer, RunnablePod } from "./pod.ts";
 import type { PodEnd } from "./pod-end.ts";
 import type { RuntimeContainer, RuntimePod } from "./runtime-pod.ts";
@@ -57,9 +58,12 @@ export function graceOf(pod: RunnablePod, end: PodEnd | null): number {
   return Math.max(1, asked.length === 0 ? pod.spec.terminationGracePeriodSeconds : Math.min(...asked));
 }
 
-/** Of a container that is killed to be started again: a deletion's grace, or the pod's. kubelet 1.36: setTerminationGracePeriod. */
-export const restartGrace = (pod: RunnablePod): number =>
-  pod.deletion?.graceSeconds ?? pod.spec.terminationGracePeriodSeconds;
+/**
+ * Seconds of a container that is killed to be started again: a deletion's grace, that of the probe which failed, or the
+ * pod's. kubelet 1.36: setTerminationGracePeriod.
+ */
+export const restartGrace = (pod: RunnablePod, failed: ProbeSpec | null = null): number =>
+  pod.deletion?.graceSeconds ?? failed?.terminationGracePeriodSeconds ?? pod.spec.terminationGracePeriodSeconds;
 
 /**
  * Seconds that are left for the runtime's stop after the preStop hook and the wait for other containers, each counted in

@@ -1,7 +1,9 @@
 import type { KillContainer } from "./actions.ts";
 import { isChanged } from "./back-off.ts";
+import type { FailedProbe } from "./container-actions.ts";
 import { latestOf } from "./instances.ts";
 import type { PodContainer, RunnablePod } from "./pod.ts";
+import type { ProbeResults } from "./probe-results.ts";
 import { initFailed, shouldStart } from "./restart.ts";
 import type { RuntimeContainer, RuntimePod } from "./runtime-pod.ts";
 
@@ -17,6 +19,7 @@ export interface InitActions {
 interface Wanted {
   readonly hashOf: (container: PodContainer) => string;
   readonly resizeRestarts: ReadonlySet<string>;
+  readonly resultOf: ProbeResults;
 }
 /** What one init container asks for. */
 interface Step {
@@ -84,13 +87,20 @@ function initStep(pod: RunnablePod, container: PodContainer, latest: RuntimeCont
 function sidecarStep(container: PodContainer, latest: RuntimeContainer, wanted: Wanted): Step {
   if (latest.state === "unknown") return { start: true, kill: killUnknown(latest) };
   if (latest.state !== "running") return { start: true };
-  const { name } = container;
-  const kill = (message: string): Step => ({
-    startNext: true,
+  const { name, probes } = container;
+  const kill = (message: string, probe?: FailedProbe): Step => ({
+    startNext: probe !== "startup",
     start: true,
-    kill: { containerId: latest.id, name, message },
+    kill: { containerId: latest.id, name, message, ...(probe !== undefined && { probe }) },
   });
+  const startup = probes.startup === null ? "Success" : wanted.resultOf(latest.id, "startup");
+  if (startup === "Failure") return kill(`Init container ${name} failed startup probe`, "startup");
+  // those behind it wait until it has started
+  if (startup !== "Success") return {};
   if (isChanged(container, latest, wanted.hashOf)) return kill(`Init container ${name} definition changed`);
+  const liveness = probes.liveness === null ? "Success" : wanted.resultOf(latest.id, "liveness");
+  if (liveness === undefined) return { startNext: true };
+  if (liveness === "Failure") return kill(`Init container ${name} failed liveness probe`, "liveness");
   if (wanted.resizeRestarts.has(name)) return kill(`Container ${name} resize requires restart`);
   return { startNext: true };
 }

@@ -5,6 +5,7 @@ import { initActions } from "./init-actions.ts";
 import { latestOf, nothingSeen } from "./instances.ts";
 import { leftoverContainers } from "./leftovers.ts";
 import type { PodContainer, RunnablePod } from "./pod.ts";
+import { NO_RESULTS, type ProbeResults } from "./probe-results.ts";
 import type { PodRecord } from "./record.ts";
 import { CONTAINER_HASH, type RuntimePod } from "./runtime-pod.ts";
 import { type SandboxNeed, sandboxNeed } from "./sandbox-change.ts";
@@ -18,6 +19,8 @@ export interface ActionOptions {
   readonly resizeRestarts?: ReadonlySet<string>;
   /** Containers that were stopped for one: they start, whatever their exit code was, and at once. */
   readonly stoppedForResize?: ReadonlySet<string>;
+  /** Absent: nothing is probed. */
+  readonly resultOf?: ProbeResults;
   /** Container's name -> restart count for its next start where the runtime knows no instance: from its old log files. */
   readonly attempts?: Readonly<Record<string, number>>;
 }
@@ -78,8 +81,8 @@ function hasSucceeded(seen: RuntimePod, { name }: PodContainer): boolean {
 }
 
 function goOn(pod: RunnablePod, seen: RuntimePod, options: ActionOptions): Wish {
-  const { hashOf, resizeRestarts = new Set(), stoppedForResize = new Set() } = options;
-  const wanted = { hashOf, resizeRestarts, stoppedForResize };
+  const { hashOf, resizeRestarts = new Set(), stoppedForResize = new Set(), resultOf = NO_RESULTS } = options;
+  const wanted = { hashOf, resizeRestarts, stoppedForResize, resultOf };
   const init = initActions(pod, seen, wanted);
   const wish: Wish = { killPod: init.killPod, createSandbox: false, init: init.start, regular: [], kill: init.kill };
   if (init.killPod || !init.isDone) return wish;

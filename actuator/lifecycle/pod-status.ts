@@ -3,6 +3,7 @@ import { backOffMessage } from "./back-off.ts";
 import { nothingSeen } from "./instances.ts";
 import type { RunnablePod } from "./pod.ts";
 import { isGivenUp } from "./pod-actions.ts";
+import { type PodSays, SAYS_NOTHING } from "./probe-results.ts";
 import type { PodRecord } from "./record.ts";
 import { resizeRestarts } from "./resize-restarts.ts";
 import type { RuntimePod } from "./runtime-pod.ts";
@@ -40,6 +41,8 @@ export interface StatusOptions {
   readonly starting?: ReadonlySet<string>;
   /** Container's name -> resources in force, where they differ from the allocated ones. */
   readonly inForce?: Readonly<Record<string, Resources>>;
+  /** Absent: nothing is probed. */
+  readonly says?: PodSays;
   /** Before `://` of a container's id. */
   readonly runtimeName?: string;
 }
@@ -116,7 +119,7 @@ export function naturalPhase(
   return isOverPhase(phase) ? phase : null;
 }
 
-type StatusesInput = Pick<StatusOptions, "previous" | "errors" | "heldBack" | "starting" | "runtimeName">;
+type StatusesInput = Pick<StatusOptions, "previous" | "errors" | "heldBack" | "starting" | "says" | "runtimeName">;
 
 function statusesOf(
   pod: RunnablePod,
@@ -134,6 +137,7 @@ function statusesOf(
     runtimeName: options.runtimeName ?? "containerd",
     starting: options.starting ?? new Set<string>(),
     restarting,
+    says: options.says ?? SAYS_NOTHING,
   };
   return {
     init: containerStatuses(input, true, options.previous?.initContainerStatuses ?? []),

@@ -1,3 +1,5 @@
+import type { ProbeSpec, ProbeType } from "../../api/model/probe.ts";
+
 /** A v1.Pod as this daemon runs it: checked, with the defaults that an API server would have filled in. */
 export interface RunnablePod {
   readonly namespace: string;
@@ -65,6 +67,7 @@ export interface PodContainer {
   readonly tty: boolean;
   /** Of an init container: it is restarted for ever, and the next one starts as soon as it runs. */
   readonly isSidecar: boolean;
+  readonly probes: Readonly<Record<ProbeType, ProbeSpec | null>>;
 }
 export interface ContainerPort {
   readonly name: string;

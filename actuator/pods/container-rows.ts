@@ -37,6 +37,7 @@ function containerRow(
     exitCode: typeof told["exitCode"] === "number" ? told["exitCode"] : null,
     restarts: typeof restartCount === "number" ? restartCount : 0,
     ready: status["ready"] === true,
+    started: status["started"] === true,
     image: textOf(image),
     cpuset: cpusets.get(textOf(name)) ?? null,
   };

@@ -81,7 +81,7 @@ export class PodsDaemon {
 
   status(): NodeStatus {
     const { config } = this.#options;
-    const { manager, stats, version, devices, faults } = this.#pods;
+    const { manager, stats, version, devices, probes, faults } = this.#pods;
     return nodeView({
       nowMs: Date.now(),
       nodeName: config.nodeName,
@@ -90,8 +90,9 @@ export class PodsDaemon {
       turn: this.#turn,
       pass: this.#pass,
       usages: stats.usages,
+      probes: probes.rows(),
       devices: devices?.rows((uid) => nameIn(manager.set, uid)),
-      problems: [...faults(), ...(this.#view?.problems ?? []), ...(this.#view?.notices ?? [])],
+      problems: [...faults(), ...probes.problems(), ...(this.#view?.problems ?? []), ...(this.#view?.notices ?? [])],
       refused: this.#view?.refused ?? [],
       events: this.#ring.list(),
     });

@@ -23,13 +23,15 @@ export interface Forgotten {
 
 /** Containers, then their sandboxes, then the files: what is found again tells that the pod is not forgotten yet. */
 export async function forgetPod(
-  { owner, roots, mounter }: Pick<WorkerPorts, "owner" | "roots" | "mounter">,
+  { owner, roots, mounter, logLinks }: Pick<WorkerPorts, "owner" | "roots" | "mounter" | "logLinks">,
   { pod, seen, runtime, signal }: ForgetAsked,
 ): Promise<Forgotten> {
   if (seen !== null) {
     const own = ownPartOf(seen, owner);
     const running = mayRunStill(own);
     if (running.length > 0) return left(running);
+    // before the containers, so that a crash leaves no link behind
+    for (const { id, name, logPath: log } of own.containers) logLinks?.unlink({ pod, container: name, id, log });
     const leftOvers = await removeFromRuntime(own, runtime, signal);
     if (leftOvers.length > 0 || signal.aborted) return { isGone: false, leftOvers };
     const foreign = foreignIn(seen, own);

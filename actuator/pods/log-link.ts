@@ -16,6 +16,21 @@ export interface LinkedLog {
   readonly log: string;
 }
 
+/** The links of one directory. What cannot be done is told, and no more. */
+export interface LogLinks {
+  link(linked: LinkedLog): void;
+  unlink(linked: LinkedLog): void;
+}
+export function logLinksIn(directory: string, onProblem: (message: string) => void): LogLinks {
+  const told = (done: Result<unknown, string>): void => {
+    if (!done.ok) onProblem(done.error);
+  };
+  return {
+    link: (linked) => told(linkLog(directory, linked)),
+    unlink: (linked) => told(unlinkLog(directory, linked)),
+  };
+}
+
 const SUFFIX = ".log";
 /** kubelet 1.36: ext4MaxFileNameLen. */
 const LONGEST_NAME = 255;

@@ -10,6 +10,7 @@ import type { Counters } from "../status/counters.ts";
 import type { PodClock } from "./clock.ts";
 import type { DeviceDesk } from "./devices/port.ts";
 import type { ManagerFiles } from "./manager-files.ts";
+import type { PodProbes } from "./pod-probes.ts";
 import type { CompleteContainer } from "./pod-set.ts";
 import type { OnPodEvent, PodRuntime } from "./ports.ts";
 import type { PodRecords } from "./records.ts";
@@ -31,6 +32,8 @@ export interface ManagerPorts {
   readonly files: ManagerFiles;
   /** Device plugins; absent: none are served. */
   readonly devices?: DeviceDesk;
+  /** Absent: nothing is probed. */
+  readonly probes?: PodProbes;
   readonly complete: CompleteContainer;
   readonly hashOf: (pod: RunnablePod, container: PodContainer) => string;
   /** Statistics of the node and of its pods; absent: nothing is evicted. */

@@ -50,7 +50,7 @@ export class PodManager {
   constructor(ports: ManagerPorts, settings: ManagerSettings) {
     this.#ports = ports;
     this.#read = desiredPodsReader(settings.nodeName);
-    this.set = new PodSet(ports.records, settings.owner, settings.hostIPs, ports.complete);
+    this.set = new PodSet(ports.records, settings.owner, settings.hostIPs, ports.complete, ports.probes);
     this.#workers = new Workers(ports, settings, this.set);
     this.#passes = new CgroupPasses(ports, settings, this.set);
     this.#doorkeeper = new Doorkeeper(ports, settings, this.set, () => this.allocatable);
@@ -99,6 +99,8 @@ export class PodManager {
       problems.push(...this.#roster.note(this.#desired, read.pods === null, nowMs));
       this.#settler.settle(untouched, nowMs);
     }
+    if (looked.ok)
+      this.#ports.probes?.look(this.set.living().map((known) => ({ known, status: this.set.statusOf(known, nowMs) })));
     if (looked.ok) this.#ports.devices?.look(new Set(this.set.living().map(({ uid }) => uid)));
     const sequence = ++this.#sequence;
     // who is let in is asked about with what the node can give

@@ -18,6 +18,7 @@ export interface NodeViewParts {
   readonly usages: ReadonlyMap<string, PodUsage>;
   /** Undefined: no device plugins are served. */
   readonly devices?: NodeStatus["devices"];
+  readonly probes?: NodeStatus["probes"];
   readonly problems: readonly Problem[];
   readonly refused: readonly RefusedManifest[];
   readonly events: readonly SeenEvent[];
@@ -25,7 +26,7 @@ export interface NodeViewParts {
 
 /** The daemon as people see it, made when somebody asks. */
 export function nodeView(parts: NodeViewParts): NodeStatus {
-  const { nowMs, nodeName, set, runtime, turn, pass, usages, devices, problems, refused, events } = parts;
+  const { nowMs, nodeName, set, runtime, turn, pass, usages, devices, probes, problems, refused, events } = parts;
   const cgroups = cgroupRows(pass);
   const cpusets = cpusetsOf(pass);
   const isUnheard = ({ record: { state } }: KnownPod): boolean =>
@@ -48,6 +49,7 @@ export function nodeView(parts: NodeViewParts): NodeStatus {
     pass: turn === null ? null : { ...turn, ...passFigures(pass) },
     pods,
     devices,
+    probes,
     problems: [...new Set(problems.map(({ from, message }) => `${from}: ${message}`))],
     refusedManifests: refused,
     events,

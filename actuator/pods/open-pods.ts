@@ -14,12 +14,14 @@ import type { Counters } from "../status/counters.ts";
 import { systemClock } from "./clock.ts";
 import { Images } from "./images.ts";
 import { lastWords } from "./last-words.ts";
+import { logLinksIn } from "./log-link.ts";
 import { PodManager } from "./manager.ts";
 import { ManagerFiles } from "./manager-files.ts";
 import type { ManagerPorts, ManagerSettings } from "./manager-ports.ts";
 import { systemMounter } from "./mounter.ts";
 import { NodeStats } from "./node-stats.ts";
 import { type OpenDevices, openDevices } from "./open-devices.ts";
+import { type OpenProbes, openProbes } from "./open-probes.ts";
 import type { PodRuntime } from "./ports.ts";
 import { PodRecords } from "./records.ts";
 import { configuredOf, hostAddresses, thisNode } from "./this-node.ts";
@@ -42,6 +44,7 @@ export interface OpenPods {
   readonly notices: () => readonly Problem[];
   /** As people see them; undefined: no device plugins are served. */
   readonly devices: OpenDevices | undefined;
+  readonly probes: OpenProbes;
   /** What the API does wrong. */
   readonly faults: () => readonly Problem[];
   readonly close: () => Promise<void>;
@@ -64,16 +67,16 @@ export async function openPods(
   if (!records.ok) return records;
   const first = await shared.readConfiguration();
   if (!first.ok) return err(first.error.message);
-  // the last that could be read
   let configuration = first.value;
   const files = new ManagerFiles(join(config.stateDir, "managers"));
   const { observeMachine, hierarchy } = shared;
   const { bootID: bootId = "" } = observeMachine().system;
-  const told = { onProblem: events.onProblem, onChange: events.onWorked, counters: events.counters };
-  const devices = await openDevices({ config, files, clock: systemClock, bootId, ...told });
+  const onChange = events.onWorked;
+  const devices = await openDevices({ config, files, clock: systemClock, bootId, ...events, onChange });
   if (!devices.ok) return err(`device plugins: ${devices.error}`);
   const keeper = devices.value === undefined ? {} : { devices: devices.value.keeper };
   const { podsDirectory, podLogsDirectory, nodeName } = config;
+  const probes = openProbes({ config, runtime, hostIPs: hostAddresses(), ...events, onChange });
   const roots = { podsDirectory, podLogsDirectory };
   const worker = new PodWorker({
     runtime,
@@ -83,6 +86,7 @@ export async function openPods(
     onEvent: events.onEvent,
     owner: config.cgroupRoot,
     roots,
+    logLinks: logLinksIn(config.containerLogsDirectory, (message) => events.onProblem({ from: "logs", message })),
     ...keeper,
     node: () => thisNode(configuration, hierarchy.version, manager.allocatable ?? {}, dirname(podsDirectory)),
     cgroupParentOf: ({ uid }) => (manager.view === null ? "" : cgroupParentOf(manager.view, uid, config.cgroupRoot)),
@@ -108,6 +112,7 @@ export async function openPods(
       records: records.value,
       files,
       ...keeper,
+      probes: probes.probes,
       complete: lastWords(roots),
       hashOf: containerHash,
       stats: () => stats.look(manager.set.living(), manager.view),
@@ -119,10 +124,12 @@ export async function openPods(
     manager,
     stats,
     devices: devices.value,
+    probes,
     version: new KnownVersion(connection.value),
     notices: () => shared.configurationNotices?.() ?? [],
     faults: () => (shared.client.fault ? [shared.client.fault] : []),
     close: async () => {
+      probes.close();
       await devices.value?.close();
       await stats.close();
       runtime.close();

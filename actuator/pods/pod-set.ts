@@ -10,6 +10,7 @@ import type { ContainerStatus, PodStatus } from "../lifecycle/status/status.ts";
 import type { PodsInForce } from "../ports.ts";
 import { classOf } from "./decoded-pod.ts";
 import { nameOf } from "./desired-pods.ts";
+import { NOT_PROBED, type PodProbes } from "./pod-probes.ts";
 import type { PodRecords } from "./records.ts";
 
 /** Adds what the machine knows of a container, and the runtime does not: its last words. */
@@ -32,6 +33,8 @@ export interface Worked {
 /** A status, with all that it was made of. */
 interface Told extends Pick<KnownPod, "record" | "seen"> {
   readonly worked: Worked;
+  /** Of what its probes say. */
+  readonly probed: number;
   readonly status: PodStatus;
   /** Made again of itself, it was the same. */
   readonly isSettled: boolean;
@@ -47,11 +50,19 @@ export class PodSet {
   readonly #worked = new Map<string, Worked>();
   readonly #told = new Map<string, Told>();
   readonly #complete: CompleteContainer;
+  readonly #probes: PodProbes;
   #raw: RuntimePods | null = null;
   #seen: RuntimePods | null = null;
 
-  constructor(records: PodRecords, owner: string, hostIPs: readonly string[], complete: CompleteContainer) {
+  constructor(
+    records: PodRecords,
+    owner: string,
+    hostIPs: readonly string[],
+    complete: CompleteContainer,
+    probes: PodProbes = NOT_PROBED,
+  ) {
     this.records = records;
+    this.#probes = probes;
     this.#complete = complete;
     this.#owner = owner;
     this.#hostIPs = hostIPs;
@@ -125,7 +136,8 @@ export class PodSet {
     const { uid, pod, record, seen } = known;
     const told = this.#told.get(uid);
     const worked = this.worked(uid);
-    const isOfThese = told?.record === record && told.seen === seen && told.worked === worked;
+    const probed = this.#probes.versionOf(uid);
+    const isOfThese = told?.record === record && told.seen === seen && told.worked === worked && told.probed === probed;
     if (told?.isSettled && isOfThese) return told.status;
     const previous = told?.status ?? (record.status as PodStatus | undefined) ?? null;
     const made = podStatus(pod, record, seen, {
@@ -134,12 +146,13 @@ export class PodSet {
       hostIPs: this.#hostIPs,
       qosClass: classOf(pod),
       previous,
+      says: this.#probes.saysOf(uid),
       ...worked,
     });
     // what follows from itself follows from itself again: only a change of state has the time in it
     const isSettled = previous !== null && JSON.stringify(made) === JSON.stringify(previous);
     const status = isSettled ? previous : made;
-    this.#told.set(uid, { record, seen, worked, status, isSettled });
+    this.#told.set(uid, { record, seen, worked, probed, status, isSettled });
     return status;
   }
 

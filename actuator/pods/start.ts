@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import type { CgroupValues } from "../../api/model/decision.ts";
 import type { DeviceOptions } from "../../api/model/device-decision.ts";
 import type { Result } from "../../api/model/result.ts";
@@ -12,6 +13,7 @@ import { makeLogDirectory } from "./container-logs.ts";
 import type { DeviceHands } from "./devices/port.ts";
 import { runHook } from "./hooks.ts";
 import type { ContainerFault, Images } from "./images.ts";
+import type { LogLinks } from "./log-link.ts";
 import type { Mounter } from "./mounter.ts";
 import { mountsOf } from "./mounts.ts";
 import type { PodNode } from "./pod-node.ts";
@@ -24,6 +26,7 @@ export interface StartTurn extends Turn {
   readonly mounter: Mounter;
   /** Undefined: this daemon serves no device plugins. */
   readonly devices: DeviceHands | undefined;
+  readonly logLinks: LogLinks | undefined;
   readonly owner: string;
   readonly node: PodNode;
   /** The sandbox that it is started in. */
@@ -78,6 +81,12 @@ export async function startContainer(turn: StartTurn, asked: StartAsked): Promis
   const started = await runtime.startContainer(id);
   if (!started.ok) return failed("RunContainerError", started.error.message, id);
   events.normal("Started", "Container started", name);
+  turn.logLinks?.link({
+    pod,
+    container: name,
+    id,
+    log: join(sandboxConfig.logDirectory ?? "", config.value.logPath ?? ""),
+  });
   return afterStart(turn, asked.container, id);
 }
 

@@ -84,10 +84,11 @@ async function kill(turn: SyncTurn, { pod, actions }: SyncAsked): Promise<string
     return errors.length === 0 ? null : errors.join(", ");
   }
   const containers = [...pod.spec.initContainers, ...pod.spec.containers];
-  for (const { containerId, name, message } of actions.toKill) {
-    const preStop = containers.find((c) => c.name === name)?.preStop ?? null;
-    const stop: StopContainer = { containerId, name, message, waitsFor: [], preStop };
-    const fault = await stopContainer(stopTurn, stop, restartGrace(pod));
+  for (const { containerId, name, message, probe } of actions.toKill) {
+    const container = containers.find((c) => c.name === name);
+    const failed = probe === undefined ? null : (container?.probes[probe] ?? null);
+    const stop: StopContainer = { containerId, name, message, waitsFor: [], preStop: container?.preStop ?? null };
+    const fault = await stopContainer(stopTurn, stop, restartGrace(pod, failed));
     if (fault !== null)
       return `failed to "KillContainer" for "${name}" with KillContainerError: "${kubeletText(fault)}"`;
   }
@@ -95,12 +96,17 @@ async function kill(turn: SyncTurn, { pod, actions }: SyncAsked): Promise<string
 }
 
 /** With their logs, as the kubelet does; one that cannot be removed is there the next time again. Null: all are removed. */
-async function removeDead({ ports, seen, runtime, signal }: SyncTurn, { actions }: SyncAsked): Promise<string | null> {
+async function removeDead(
+  { ports, pod, seen, runtime, signal }: SyncTurn,
+  { actions }: SyncAsked,
+): Promise<string | null> {
   let kept: string | null = null;
   for (const id of actions.toRemove) {
     if (signal.aborted) return kept;
-    const logPath = seen.containers.find((c) => c.id === id)?.logPath ?? "";
+    const container = seen.containers.find((c) => c.id === id);
+    const logPath = container?.logPath ?? "";
     if (logPath !== "" && !removeContainerLog(ports.roots.podLogsDirectory, logPath).ok) continue;
+    if (logPath !== "") ports.logLinks?.unlink({ pod, container: container?.name ?? "", id, log: logPath });
     const removed = await runtime.removeContainer(id);
     if (!removed.ok) kept = `failed to remove container "${id}": ${kubeletText(removed.error)}`;
   }
@@ -136,8 +142,17 @@ async function startAll(
   { pod, actions, valuesOf, signal }: SyncAsked,
   sandbox: Sandbox,
 ): Promise<Synced> {
-  const { images, mounter, devices, owner, node } = turn.ports;
-  const of = { images, mounter, devices, owner, node: node(), sandboxId: sandbox.id, sandboxConfig: sandbox.config };
+  const { images, mounter, devices, logLinks, owner, node } = turn.ports;
+  const of = {
+    images,
+    mounter,
+    devices,
+    logLinks,
+    owner,
+    node: node(),
+    sandboxId: sandbox.id,
+    sandboxConfig: sandbox.config,
+  };
   const startTurn = { ...turn, ...of, podIps: sandbox.ips };
   const started: string[] = [];
   const undecided: string[] = [];

@@ -9,6 +9,7 @@ import type { PodClock } from "./clock.ts";
 import type { DeviceFault, DeviceHands } from "./devices/port.ts";
 import { type Forgotten, forgetPod, forgetVolumes } from "./forget.ts";
 import type { ContainerFault, Images } from "./images.ts";
+import type { LogLinks } from "./log-link.ts";
 import type { Mounter } from "./mounter.ts";
 import { OwnedRuntime, ownPartOf } from "./owned-runtime.ts";
 import { type PodIdentity, type PodRoots, placesOf } from "./places.ts";
@@ -25,6 +26,8 @@ export interface WorkerPorts {
   readonly mounter: Mounter;
   /** Absent: this daemon serves no device plugins. */
   readonly devices?: DeviceHands;
+  /** Where log collectors look; absent: nothing is linked. */
+  readonly logLinks?: LogLinks;
   readonly clock: PodClock;
   readonly onEvent: OnPodEvent;
   /** This daemon's own name: label OWNER. */

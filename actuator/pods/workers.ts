@@ -10,11 +10,12 @@ import { resizeRestarts } from "../lifecycle/resize-restarts.ts";
 import type { PodStatus } from "../lifecycle/status/status.ts";
 import type { CgroupView } from "./cgroup-view.ts";
 import type { DeviceFault } from "./devices/port.ts";
-import { WAITING } from "./devices/words.ts";
 import { Errands } from "./errands.ts";
+import { Holds } from "./holds.ts";
 import { Leavers } from "./leavers.ts";
 import type { ManagerPorts, ManagerSettings } from "./manager-ports.ts";
 import { PodEvents } from "./pod-events.ts";
+import { NOT_PROBED } from "./pod-probes.ts";
 import type { KnownPod, PodSet, Worked } from "./pod-set.ts";
 import { faultOf, hasWork, wholePodErrors } from "./work.ts";
 import type { Synced } from "./worker.ts";
@@ -22,17 +23,11 @@ import type { Synced } from "./worker.ts";
 /** With a pod's record: all that tells what it needs, while it needs nothing that time alone brings. */
 interface Quiet extends Pick<KnownPod, "seen"> {
   readonly worked: Worked;
+  readonly probed: number;
   readonly status: PodStatus;
 }
-const isSame = (quiet: Quiet | undefined, { seen, worked, status }: Quiet): boolean =>
-  quiet?.seen === seen && quiet.worked === worked && quiet.status === status;
-
-/** A pod that is left alone since its last turn of work failed. */
-interface Held {
-  readonly untilMs: number;
-  /** It waits for a plugin: what the devices' version was then. */
-  readonly devices: number | undefined;
-}
+const isSame = (quiet: Quiet | undefined, { seen, worked, probed, status }: Quiet): boolean =>
+  quiet?.seen === seen && quiet.worked === worked && quiet.probed === probed && quiet.status === status;
 
 /** The work at pods that is under way: one piece at a time a pod, some pods at once. */
 export class Workers {
@@ -41,7 +36,7 @@ export class Workers {
   readonly #set: PodSet;
   readonly #errands: Errands;
   readonly leavers: Leavers;
-  readonly #held = new Map<string, Held>();
+  readonly #holds: Holds;
   /** By the record of a pod that needed nothing: what that was seen in. */
   readonly #quiet = new WeakMap<object, Quiet>();
   #view: CgroupView | null = null;
@@ -55,6 +50,7 @@ export class Workers {
     this.#settings = settings;
     this.#set = set;
     this.#errands = new Errands(ports);
+    this.#holds = new Holds(ports);
     this.leavers = new Leavers(ports, set, this.#errands);
   }
 
@@ -89,9 +85,11 @@ export class Workers {
     const view = this.#view;
     const place = view?.pods.get(uid);
     const nowMs = this.#ports.clock.nowMs();
-    if (this.#isHeld(uid, nowMs)) return;
+    if (this.#holds.isHeld(uid)) return;
     // what has come to its end by itself is not begun again because a dead container is gone
-    const now: Quiet = { seen, worked: this.#set.worked(uid), status: this.#set.statusOf(known, nowMs) };
+    const { resultOf, versionOf } = this.#ports.probes ?? NOT_PROBED;
+    const probed = versionOf(uid);
+    const now: Quiet = { seen, worked: this.#set.worked(uid), probed, status: this.#set.statusOf(known, nowMs) };
     if (isSame(this.#quiet.get(record), now)) return;
     this.#quiet.delete(record);
     const resized = resizeRestarts(record, seen);
@@ -101,7 +99,7 @@ export class Workers {
     }
     const hashOf = (container: PodContainer) => this.#ports.hashOf(pod, container);
     const backOffs = { nowMs, backOff: record.backOff, hashOf };
-    const wanted = podActions(pod, seen, { ...backOffs, resizeRestarts: resized, stoppedForResize: resized });
+    const wanted = podActions(pod, seen, { ...backOffs, resizeRestarts: resized, stoppedForResize: resized, resultOf });
     const actions = resized.size === 0 ? wanted : this.#withoutEarlyStarts(known, wanted, resized);
     this.#noteHeldBack(known, actions);
     if (!hasWork(actions)) {
@@ -150,19 +148,12 @@ export class Workers {
     const stand = Object.entries(this.#set.worked(uid).errors).filter(([name]) => !started.includes(name));
     const errors = { ...Object.fromEntries(stand), ...wholePodErrors(starts, error, faults), ...faults };
     this.#set.noteWork(uid, { errors });
-    if (isCut || (error === null && Object.keys(faults).length === 0)) this.#held.delete(uid);
-    else {
-      const isForPlugin = Object.values(faults).some(({ reason }) => reason === WAITING);
-      const devices = isForPlugin ? this.#ports.devices?.version : undefined;
-      this.#held.set(uid, { untilMs: this.#ports.clock.nowMs() + HELD_MS, devices });
-    }
-  }
-  #isHeld(uid: string, nowMs: number): boolean {
-    const held = this.#held.get(uid);
-    if (held === undefined) return false;
-    const leftMs = held.untilMs - nowMs;
-    const hasCome = held.devices !== undefined && held.devices !== this.#ports.devices?.version;
-    return leftMs > 0 && leftMs <= HELD_MS && !hasCome;
+    if (isCut || (error === null && Object.keys(faults).length === 0)) this.#holds.free(uid);
+    else
+      this.#holds.note(
+        uid,
+        Object.values(faults).map(({ reason }) => reason),
+      );
   }
 
   #endOne(known: KnownPod): void {
@@ -191,7 +182,6 @@ export class Workers {
 
 /** Of a container that waits for its cgroups. */
 const WAITS = "CreateContainerConfigError";
-const HELD_MS = 10_000;
 
 /** As the runtime takes it: absolute, or the slice's name of the systemd driver. */
 export const cgroupParentOf = (view: CgroupView, uid: string, root: string): string => {

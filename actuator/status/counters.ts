@@ -1,9 +1,10 @@
 import type { Kind } from "../../api/model/decision.ts";
 import type { RuntimeFault } from "../containerd/port.ts";
 import type { DriftCause } from "../plan/drift.ts";
+import { noProbeCounters, type ProbeCounters } from "./probe-counters.ts";
 
 /** What the daemon counts while it works; everything else that is measured is read from its NodeStatus. */
-export interface Counters {
+export interface Counters extends ProbeCounters {
   pass(tookMs: number, cpuMs: number): void;
   decided(kind: Kind, by: "api" | "here"): void;
   /** Cgroup files written, and directories made or removed. */
@@ -42,4 +43,5 @@ export const noCounters: Counters = {
   deviceAllocated() {},
   devicePluginRegistered() {},
   outbox() {},
+  ...noProbeCounters,
 };

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { HARMLESS_CAUSES } from "../plan/drift.ts";
 import type { NodeStatus } from "./node-status.ts";
+import { probeRow } from "./probe-row.ts";
 
 const text = z.string();
 const number = z.number();
@@ -27,6 +28,7 @@ const container = z.looseObject({
   exitCode: number.nullable(),
   restarts: number,
   ready: z.boolean(),
+  started: z.boolean().optional(),
   image: text,
   cpuset: text.nullable(),
 });
@@ -126,6 +128,7 @@ const schema: z.ZodType<NodeStatus> = z.looseObject({
     .nullable(),
   pods: z.array(podRow),
   devices: z.array(deviceRow).optional(),
+  probes: z.array(probeRow).optional(),
   problems: z.array(text),
   refusedManifests: z.array(
     z.looseObject({

@@ -1,6 +1,7 @@
 import type { Counters } from "./counters.ts";
 import { nodeGauges } from "./node-gauges.ts";
 import type { NodeStatus } from "./node-status.ts";
+import { probeCountersIn } from "./probe-counters.ts";
 import { Counter, Gauge, Histogram, Registry } from "./prom-parts.ts";
 
 export interface Rendered {
@@ -68,6 +69,7 @@ function countersIn(registers: Registry[]): Counters {
       asked.inc({ resource: device(resource), result: isDone ? "allocated" : "failed" }),
     devicePluginRegistered: (isTaken) => came.inc({ result: isTaken ? "registered" : "refused" }),
     outbox: (entries) => outbox.set(entries),
+    ...probeCountersIn(registers),
   };
 }
 

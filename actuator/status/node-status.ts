@@ -2,6 +2,7 @@ import type { PodEvent } from "../lifecycle/event.ts";
 import type { PodEnd } from "../lifecycle/pod-end.ts";
 import type { PendingResize, Refusal } from "../lifecycle/record.ts";
 import type { HarmlessCause } from "../plan/drift.ts";
+import type { ProbeRow } from "./probe-row.ts";
 
 /** What a person sees of the daemon: answered on its own address, and kept in a file for when it does not run. */
 export interface NodeStatus {
@@ -27,6 +28,8 @@ export interface NodeStatus {
   readonly pods: readonly PodRow[];
   /** Devices by resource. Absent: this daemon takes no device plugins. */
   readonly devices?: readonly DeviceRow[] | undefined;
+  /** By pod, container and type. Absent: this daemon probes nothing. */
+  readonly probes?: readonly ProbeRow[] | undefined;
   /** Faults and notices that hold now, in one line each. */
   readonly problems: readonly string[];
   /** Manifests that are not run, with the fields that keep them from it. */
@@ -128,6 +131,8 @@ export interface ContainerRow {
   readonly exitCode: number | null;
   readonly restarts: number;
   readonly ready: boolean;
+  /** Its startup probe has succeeded, or it has none. Absent: told by an older daemon. */
+  readonly started?: boolean | undefined;
   readonly image: string;
   readonly cpuset: string | null;
 }

@@ -73,12 +73,13 @@ export class StatusFile {
 }
 
 /** All but what differs from look to look: times, and what is measured. */
-const stateOf = ({ at: _at, pass, pods, devices, ...rest }: NodeStatus): string =>
+const stateOf = ({ at: _at, pass, pods, devices, probes, ...rest }: NodeStatus): string =>
   JSON.stringify({
     ...rest,
     pass: pass === null ? null : { wrote: pass.wrote, drift: pass.drift, decidedBy: pass.decidedBy },
     pods: pods.map((pod) => ({ ...pod, usage: null })),
     devices: devices?.map((row) => ({ ...row, flips: null })),
+    probes: probes?.map(({ uid, container, type, result, since }) => [uid, container, type, result, since]),
   });
 
 async function replace(file: string, text: string, sync: boolean): Promise<void> {

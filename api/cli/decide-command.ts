@@ -11,7 +11,7 @@ type Given = Readonly<Record<string, string | undefined>> & DecideOptions;
 const EXIT_CODES = `
 Exit codes:
   0  decided (with a pod: it comes in), calm, keeps
-  1  refused, kubelet-refuses, under-pressure, reclaims, evicts, removes, fails; or no decision, for something is missing
+  1  refused, kubelet-refuses, under-pressure, reclaims, evicts, removes, fails, restarts; or no decision, for something is missing
   2  bad usage or bad input`;
 
 export function addDecide(program: Command, cli: Cli): void {
@@ -42,6 +42,17 @@ export function addDecide(program: Command, cli: Cli): void {
     )
     .option("--capacity <size>", "image-gc: of the image file system, in bytes or as a quantity; with --available")
     .option("--available <size>", "image-gc: what is left of it")
+    .option("--outcomes <list>", "probes: what attempts are answered, such as ok,ok,fail*3; the last repeats")
+    .option("--startup <list>", "probes: the same of startup probes alone")
+    .option("--liveness <list>", "probes: of liveness probes alone")
+    .option("--readiness <list>", "probes: of readiness probes alone")
+    .option("--container <name>", "probes: only this one of the pod")
+    .option("--seconds <number>", "probes: how long the dry run is (default: 120)")
+    .option("--strict", "probes: the documented behaviour in the place of the kubelet's quirks")
+    .option("--stop-seconds <number>", "probes: how long a container takes to end (default: 0)")
+    .option("--no-back-off", "probes: restart at once, without CrashLoopBackOff")
+    .option("--kubelet-restart <seconds>", "probes: when the kubelet itself restarts")
+    .option("--jitter <share>", "probes: of its period that each probe waits after that restart, 0 to 1 (default: 0)")
     .option("--observed-at <time>", "when it was so, such as 2026-01-31T12:00:00Z")
     .addOption(new Option("--cgroup-version <version>", "cgroup version of the node").choices(["1", "2"]))
     .addOption(new Option("--cgroup-driver <driver>", "cgroup driver").choices(["cgroupfs", "systemd"]))
@@ -67,6 +78,8 @@ export function addDecide(program: Command, cli: Cli): void {
     "nodewise decide eviction --pods pods.json --config configz.json --stats summary.json --facts pass-1.json",
     "crictl images -o json | nodewise decide image-gc --images - --containers containers.json --sandboxes sandboxes.json --stats summary.json",
     "nodewise decide container-gc --containers containers.json --sandboxes sandboxes.json --pods pods.json --operation delete-unused",
+    "nodewise decide probes --pod pod.yaml --outcomes ok,ok,fail*3",
+    "nodewise decide probes --pod pod.yaml --startup fail*20,ok --readiness 'ok*5,timeout*3,ok' --seconds 300 --strict",
     "nodewise decide cgroups --snapshot snapshot.json -o json | jq '.decision.cgroups[].files'",
   );
   command.addHelpText("after", EXIT_CODES);

@@ -29,7 +29,10 @@ export async function decide(
   if (!readsOnce([...Object.values(files), pod, ask, facts])) return fault(EXIT.badInput, READ_ONCE);
   const imageFs = fileSystemSize(kind, options);
   if (!imageFs.ok) return imageFs;
-  const snapshot = await readSnapshot(imageFs.value === undefined ? files : { ...files, imageFs: imageFs.value });
+  const isAlone = ALONE.has(kind) && Object.keys(files).length === 0;
+  const snapshot = isAlone
+    ? ok({})
+    : await readSnapshot(imageFs.value === undefined ? files : { ...files, imageFs: imageFs.value });
   if (!snapshot.ok) return snapshot;
   const question = await readQuestion(kind, options);
   if (!question.ok) return question;
@@ -38,6 +41,9 @@ export async function decide(
   const machineName = files.machine === "-" ? undefined : files.machine;
   return decideOn(kind, { ...asked.value, machineName }, question.value, options, terminal);
 }
+
+/** Kinds that can do without a snapshot. */
+const ALONE: ReadonlySet<Kind> = new Set<Kind>(["probes"]);
 
 function decideOn(
   kind: Kind,

@@ -17,6 +17,7 @@ const WHAT: Readonly<Record<Kind, string>> = {
   eviction: "what one pass of the eviction manager does, who is next, and when",
   "image-gc": "which images go, in order, what stays and why, and whether that is enough",
   "container-gc": "which dead containers, sandboxes and log directories go, and why the others stay",
+  probes: "what a pod's probes do on given answers: attempts, results, restarts; and what of their settings goes wrong",
   devices: "plugins' devices, who holds which, and which a pod would get or why not",
 };
 

@@ -12,6 +12,7 @@ import { addHistory } from "./history-command.ts";
 import { addKinds } from "./kinds-command.ts";
 import { addMachines } from "./machines-command.ts";
 import { addPods, addTop } from "./pods-command.ts";
+import { addProbes } from "./probes-command.ts";
 import { addSnapshot } from "./snapshot-command.ts";
 import { processTerminal } from "./terminal.ts";
 import { addToken } from "./token-command.ts";
@@ -59,7 +60,7 @@ function programOf(cli: Cli): Command {
     .addHelpText("after", EXIT_CODES);
   const add = [
     ...[addUp, addDecide, addSnapshot, addMachines, addKinds, addApi],
-    ...[addActuator, addPods, addTop, addDevices, addGc, addToken, addHistory],
+    ...[addActuator, addPods, addTop, addProbes, addDevices, addGc, addToken, addHistory],
   ];
   for (const addCommand of add) addCommand(program, cli);
   return program;

@@ -10,6 +10,7 @@ import { decideEviction } from "./eviction/decide.ts";
 import { decideImageGc } from "./image-gc/decide.ts";
 import { decideMemory } from "./memory/decide.ts";
 import { decidePreemption } from "./preemption/decide.ts";
+import { decideProbes } from "./probes/decide.ts";
 import { decideTopology } from "./topology/decide.ts";
 
 /** The one register: a kind that is not here does not exist. */
@@ -25,6 +26,7 @@ export const DECIDERS: { readonly [K in Kind]: Decider<K> } = {
   eviction: decideEviction,
   "image-gc": decideImageGc,
   "container-gc": decideContainerGc,
+  probes: decideProbes,
 };
 
 /** A kind's decision, for a caller that has kind and ask from outside; `ask` is what `decodeAsk` made for this kind. */

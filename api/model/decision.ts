@@ -8,6 +8,8 @@ import type { ImageGcAsk, ImageGcDecision } from "./image-gc.ts";
 import type { CpusDecision, MemoryDecision, TopologyDecision } from "./managers.ts";
 import type { PreemptionDecision } from "./preemption.ts";
 import type { PreemptionAsk } from "./preemption-ask.ts";
+import type { ProbesAsk } from "./probes-ask.ts";
+import type { ProbesDecision } from "./probes-decision.ts";
 import type { Result } from "./result.ts";
 import type { Snapshot } from "./snapshot.ts";
 import type { Bytes, CpuShares, CpuWeight, Micros } from "./units.ts";
@@ -25,12 +27,13 @@ export const KINDS = [
   "eviction",
   "image-gc",
   "container-gc",
+  "probes",
 ] as const;
 export type Kind = (typeof KINDS)[number];
 export const isKind = (s: string): s is Kind => (KINDS as readonly string[]).includes(s);
 
 /** Raised by every commit that changes an answer of a vector (api/README.md keeps the list). */
-export const POLICY_VERSION = "kubelet-1.36.3+3";
+export const POLICY_VERSION = "kubelet-1.36.3+4";
 
 export const EXPLAIN = ["off", "reasons", "full"] as const;
 export type Explain = (typeof EXPLAIN)[number];
@@ -47,6 +50,7 @@ export const VERDICTS = [
   "keeps",
   "removes",
   "fails",
+  "restarts",
 ] as const;
 export type Verdict = (typeof VERDICTS)[number];
 export const isVerdict = (s: string): s is Verdict => (VERDICTS as readonly string[]).includes(s);
@@ -163,6 +167,7 @@ export interface AskOf {
   readonly eviction: EvictionAsk;
   readonly "image-gc": ImageGcAsk;
   readonly "container-gc": ContainerGcAsk;
+  readonly probes: ProbesAsk;
 }
 export interface DecisionOf {
   readonly allocatable: AllocatableDecision;
@@ -176,6 +181,7 @@ export interface DecisionOf {
   readonly eviction: EvictionDecision;
   readonly "image-gc": ImageGcDecision;
   readonly "container-gc": ContainerGcDecision;
+  readonly probes: ProbesDecision;
 }
 
 export interface Decided<D> {

@@ -49,6 +49,7 @@ const port = wholeNumber(0, 65_535);
 export const containerPorts = z
   .array(
     z.object({
+      name: optional(text),
       hostPort: optional(port),
       containerPort: optional(port),
       protocol: optional(text),

@@ -22,6 +22,7 @@ import {
   podSecurityContext,
   tolerations,
 } from "./placement.ts";
+import { podProbe } from "./probes-field.ts";
 
 /** `resources` of a container, of a pod, or of a container's status. */
 export const resourceRequirements = z.object({ requests: optional(resourceList), limits: optional(resourceList) });
@@ -36,6 +37,9 @@ export const container = z.object({
   restartPolicyRules: optional(z.array(z.object({ action: text })).max(64)),
   ports: optional(containerPorts),
   securityContext: optional(containerSecurityContext),
+  startupProbe: optional(podProbe),
+  livenessProbe: optional(podProbe),
+  readinessProbe: optional(podProbe),
 });
 export type Container = z.output<typeof container>;
 

@@ -7,6 +7,7 @@ import { evictionDecision } from "./eviction-answers.ts";
 import { containerGcDecision, imageGcDecision } from "./gc-answers.ts";
 import { cpusDecision, memoryDecision, podRef, topologyDecision } from "./manager-answers.ts";
 import { allocatableDecision, cgroupsDecision, cgroupValues } from "./node-answers.ts";
+import { probesDecision } from "./probe-answers.ts";
 import { removalList, removalSummary } from "./removal-answers.ts";
 
 /** What the API answers, as schemas: for the document, and for tests that hold real answers to them. */
@@ -41,6 +42,7 @@ const decisionOf = z.union([
   evictionDecision,
   imageGcDecision,
   containerGcDecision,
+  probesDecision,
 ]);
 const explained = {
   reasons: z.array(placeReasons),
@@ -165,6 +167,7 @@ export const ANSWERS = {
   EvictionDecision: evictionDecision,
   ImageGcDecision: imageGcDecision,
   ContainerGcDecision: containerGcDecision,
+  ProbesDecision: probesDecision,
   DecisionHead: decisionHead,
   DecisionAnswer: decisionAnswer,
   FullDecision: fullDecision,

@@ -3,6 +3,7 @@ import { GC_OPERATIONS } from "../model/garbage-collection.ts";
 import type { ProblemCode } from "../routes/problem.ts";
 import type { AnswerName } from "./answers.ts";
 import { type JsonSchema, ref } from "./input-schemas.ts";
+import { PROBES_ASK } from "./probes-ask.ts";
 
 export interface Parameter {
   readonly in: "path" | "query" | "header";
@@ -105,6 +106,7 @@ const ASK: JsonSchema = {
           default: false,
           description: "image-gc: take the containers for gone that a container-gc of the same operation removes first",
         },
+        ...PROBES_ASK,
         facts: {
           type: "object",
           description:

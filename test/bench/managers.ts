@@ -5,6 +5,7 @@ import { CPU_CASES } from "./managers-cpus.ts";
 import { DEVICES_CASE } from "./managers-devices.ts";
 import { EVICTION_CASES } from "./managers-eviction.ts";
 import { MEMORY_CASES } from "./managers-memory.ts";
+import { PROBES_CASES } from "./managers-probes.ts";
 import { TOPOLOGY_CASES } from "./managers-topology.ts";
 
 export interface ManagerFigure {
@@ -22,7 +23,7 @@ const MS = 1e6;
 /** Restarts, and machines larger than what the kubelet takes by default. */
 const WITHOUT_AIM = /read and checked|16 nodes|whole answer/;
 const GROUPS: readonly { readonly aimNanos: number; readonly cases: readonly BenchCase[] }[] = [
-  { aimNanos: MS, cases: [...CPU_CASES, ...MEMORY_CASES, ...ADMISSION_CASES, ...EVICTION_CASES] },
+  { aimNanos: MS, cases: [...CPU_CASES, ...MEMORY_CASES, ...ADMISSION_CASES, ...EVICTION_CASES, ...PROBES_CASES] },
   { aimNanos: 10 * MS, cases: [...TOPOLOGY_CASES, DEVICES_CASE] },
   { aimNanos: 20 * MS, cases: [...IMAGE_GC_CASES, ...CONTAINER_GC_CASES] },
 ];

@@ -5,6 +5,7 @@ import { benchDevicePlugins } from "./device-plugins.ts";
 import { benchHistory } from "./history.ts";
 import { benchManagers } from "./managers.ts";
 import { benchPods } from "./pods.ts";
+import { benchProbes } from "./probes.ts";
 
 const row = (...cells: readonly (string | number)[]): void =>
   console.log(cells.map((c, i) => (i === 0 ? String(c).padEnd(24) : String(c).padStart(16))).join(""));
@@ -44,6 +45,21 @@ for (const f of await benchDevicePlugins()) {
   const rates = [f.flipsPerSecond, f.listsPerSecond].map((n) => n.toFixed(0));
   const cells = [...shares, ...rates, megabytes(f.rssGrowthBytes), megabytes(f.heldGrowthBytes)];
   console.log(f.name.padEnd(76) + cells.map((c) => c.padStart(13)).join(""));
+}
+
+console.log(
+  "\nprobes: how late workers have their turn, and the daemon's CPU time as a part of one core, beside what they may",
+);
+const PROBE_TITLES = ["late p50", "p99", "max", "aim", "idle process", "share", "aim", "RSS", "at the end"];
+console.log("".padEnd(48) + PROBE_TITLES.map((c) => c.padStart(13)).join(""));
+for (const figure of await benchProbes()) {
+  const { lateMs, aimLateMs, machineLateMs, share, aimShare, rssBytes, attemptsPerSecond, failures } = figure;
+  const late = [lateMs.p50, lateMs.p99, lateMs.max, aimLateMs, machineLateMs].map((ms) => `${Math.round(ms)} ms`);
+  const cells = [...late, percent(share), percent(aimShare), ...rssBytes.map(megabytes)];
+  console.log(figure.name.padEnd(48) + cells.map((c) => c.padStart(13)).join(""));
+  console.log(
+    `  ${attemptsPerSecond.toFixed(0)} attempts/s, ${failures} failed, in use ${figure.heldBytes.map(megabytes).join(" -> ")}`,
+  );
 }
 
 console.log("\nrows into the history");

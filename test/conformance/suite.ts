@@ -3,6 +3,8 @@ interface SuiteOf<Input, Read, Decided> {
   readonly read: (input: Input) => Read;
   readonly decide: (read: Read) => Decided;
   readonly show: (decided: Decided) => unknown;
+  /** The same question, where the kubelet's answer hung on chance: a case is passed when one of them has its answer. */
+  readonly alike?: (read: Read) => readonly Read[];
 }
 // biome-ignore lint/suspicious/noExplicitAny: the suites have no common shape, and each is checked where it is made
 export type Suite = SuiteOf<any, any, any>;

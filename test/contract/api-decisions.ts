@@ -12,6 +12,7 @@ import { value } from "./store-rows.ts";
 const ASKS: Partial<Record<Kind, { readonly ask: object }>> = {
   admission: { ask: { pod: "default/guar-int" } },
   preemption: { ask: { pod: "default/guar-int" } },
+  probes: { ask: { pod: "default/guar-int" } },
 };
 const VERDICT_OF: Partial<Record<Kind, Verdict>> = { eviction: "calm", "image-gc": "keeps", "container-gc": "keeps" };
 

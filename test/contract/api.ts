@@ -12,6 +12,7 @@ import { collectionsUnlisted } from "./api-gc-failed.ts";
 import { runtimeKept } from "./api-gc-history.ts";
 import { collectionsAskedBadly } from "./api-gc-input.ts";
 import { history, replays, results } from "./api-history.ts";
+import { probeRuns, probesKeptAndRefused } from "./api-probes.ts";
 import { remembering } from "./api-remembering.ts";
 import { badRemovals, decidedRemovals, removals } from "./api-removals.ts";
 import type { ApiSubject } from "./api-subject.ts";
@@ -44,6 +45,10 @@ export function apiContract(name: string, open: () => Promise<ApiSubject>): void
       collectionsUnlisted(of);
     });
     describe("collections that are asked badly", () => collectionsAskedBadly(of));
+    describe("dry runs of probes", () => {
+      probeRuns(of);
+      probesKeptAndRefused(of);
+    });
     describe("stored snapshots and idempotency keys", () => snapshotsAndKeys(of));
     describe("bad input", () => badInput(of));
     describe("bad requests", () => badRequests(of));

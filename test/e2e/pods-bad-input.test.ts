@@ -36,10 +36,10 @@ describe.skipIf(why !== undefined)("manifests that are wrong", { timeout: LONG_M
 
   test("what is not supported is refused by name, with every field", async () => {
     const secret = { env: [{ name: "KEY", valueFrom: { secretKeyRef: { name: "key", key: "key" } } }] };
-    const probed = { livenessProbe: { tcpSocket: { port: 1 } } };
+    const maps = { envFrom: [{ configMapRef: { name: "m" } }] };
     node.put(
       "asks",
-      podOf("asks", { volumes: [{ name: "s", secret: { secretName: "s" } }], containers: [{ ...secret, ...probed }] }),
+      podOf("asks", { volumes: [{ name: "s", secret: { secretName: "s" } }], containers: [{ ...secret, ...maps }] }),
     );
     const refused = await node.daemon.until("the refusal", ({ refusedManifests }) => refusedManifests[0]);
     expect(refused.pod).toBe("default/asks-e2e");
@@ -48,17 +48,17 @@ describe.skipIf(why !== undefined)("manifests that are wrong", { timeout: LONG_M
       expect.arrayContaining([
         expect.stringMatching(/^spec\.volumes\[0\]/),
         expect.stringMatching(/^spec\.containers\[0\]\.env\[0\]\.valueFrom/),
-        expect.stringMatching(/^spec\.containers\[0\]\.livenessProbe/),
+        expect.stringMatching(/^spec\.containers\[0\]\.envFrom/),
       ]),
     );
     const shown = await run(["pods", "--status-url", node.statusUrl]);
     expect(shown.stdout).toContain("default/asks-e2e");
-    expect(shown.stdout).toMatch(/asks\.yaml:\d+:\d+: spec\.containers\[0\]\.livenessProbe: probes are not run/);
+    expect(shown.stdout).toMatch(/asks\.yaml:\d+:\d+: spec\.containers\[0\]\.envFrom: config maps and secrets need/);
     await turns(2);
     const logged = node.daemon.lines.filter((line) => line.includes("default/asks-e2e is not run"));
     expect(logged).toEqual([expect.stringMatching(/asks\.yaml:\d+:\d+: default\/asks-e2e is not run: spec\./)]);
     // a pod that runs is not ended because its new form cannot be run
-    node.put("grown", podOf("grown", { containers: [probed] }));
+    node.put("grown", podOf("grown", { containers: [maps] }));
     await node.daemon.until("both refusals", ({ refusedManifests }) =>
       refusedManifests.length === 2 ? true : undefined,
     );

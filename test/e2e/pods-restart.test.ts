@@ -1,3 +1,5 @@
+import { existsSync, readlinkSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { PodRow } from "../../actuator/status/node-status.ts";
 import { IMAGE, podOf, STUBBORN } from "./pods/manifest.ts";
@@ -44,6 +46,14 @@ describe.skipIf(why !== undefined)("containers that end by themselves", { timeou
     });
     const done = await daemon.pod("onfailure", "done", ({ state }) => state === "ended");
     expect(done).toMatchObject({ phase: "Succeeded", containers: [{ reason: "Completed", exitCode: 0, restarts: 1 }] });
+  });
+
+  test("their logs are where log collectors look for them", async () => {
+    await node.daemon.running("steady");
+    const [steady] = await node.containersOf("steady");
+    const link = join(node.dir, "links", `steady-e2e_default_app-${steady?.id}.log`);
+    await until("the link", () => existsSync(link) || undefined);
+    expect(readlinkSync(link)).toBe(steady?.logPath);
   });
 
   test("wait longer each time", async () => {

@@ -1,6 +1,5 @@
 import { accepted, done, each, refused } from "./rule.ts";
 
-const PROBE = refused("probes are not run by this daemon yet: remove it");
 const NEEDS_API = refused("needs the API server: write the value in `value`");
 const VARIABLES = refused("config maps and secrets need the API server: write the variables in `env`");
 
@@ -13,7 +12,7 @@ export const CONTAINER_RULES = {
     envFrom: VARIABLES,
     restartPolicyRules: refused("restart rules by exit code are not done by this daemon: remove it"),
     volumeDevices: refused("block devices are not given to containers by this daemon: remove it"),
-    ...each("livenessProbe readinessProbe startupProbe", PROBE),
+    ...each("livenessProbe readinessProbe startupProbe", done),
   },
   ResourceRequirements: {
     ...each("limits requests", accepted("the decisions read it")),
@@ -43,6 +42,12 @@ export const CONTAINER_RULES = {
     ...each("exec httpGet sleep", done),
     tcpSocket: refused("not done, and a kubelet fails on it too: use `exec` or `httpGet`"),
   },
+  Probe: {
+    ...each("exec httpGet tcpSocket grpc initialDelaySeconds timeoutSeconds periodSeconds", done),
+    ...each("successThreshold failureThreshold terminationGracePeriodSeconds", done),
+  },
+  TCPSocketAction: each("port host", done),
+  GRPCAction: each("port service", done),
   ExecAction: each("command", done),
   HTTPGetAction: each("path port host scheme httpHeaders", done),
   HTTPHeader: each("name value", done),

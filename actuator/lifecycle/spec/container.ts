@@ -7,6 +7,7 @@ import { hooksOf } from "./lifecycle-hooks.ts";
 import { mountsOf } from "./mounts.ts";
 import { dnsLabel } from "./names.ts";
 import { portsOf } from "./ports.ts";
+import { probesOf } from "./probes.ts";
 import { checkResources } from "./resources.ts";
 import { checkFields } from "./rule.ts";
 import { RULES } from "./rules.ts";
@@ -58,6 +59,7 @@ export function containerOf(at: At, isInit: boolean, around: Around): PodContain
     stdinOnce: at.field("stdinOnce").flag() ?? false,
     tty: at.field("tty").flag() ?? false,
     isSidecar,
+    probes: probesOf(at, !isInit || isSidecar),
   };
 }
 

@@ -1,5 +1,6 @@
 import { hasRegularContainer, latestOf } from "../instances.ts";
 import type { PodContainer, RunnablePod } from "../pod.ts";
+import type { PodSays } from "../probe-results.ts";
 import { shouldStart } from "../restart.ts";
 import type { RuntimePod } from "../runtime-pod.ts";
 import { LOST, LOST_CODE, statusOfInstance } from "./instance.ts";
@@ -19,11 +20,12 @@ export interface ContainersInput {
   readonly starting: ReadonlySet<string>;
   /** Containers that a resize stops to start them anew: none of them has come to its end. */
   readonly restarting: ReadonlySet<string>;
+  readonly says: PodSays;
 }
 
 /**
  * The statuses of the pod's own containers by name, or of its init containers in their order. kubelet 1.36:
- * convertToAPIContainerStatuses, and prober's UpdatePodStatus without probes.
+ * convertToAPIContainerStatuses, and prober's UpdatePodStatus.
  */
 export function containerStatuses(
   input: ContainersInput,
@@ -118,15 +120,22 @@ const FORGOTTEN: ContainerState = {
   },
 };
 
-/** Without probes one that runs is started and ready as soon as its postStart hook is done. */
+/**
+ * One that runs is started as soon as its postStart hook is done and its startup probe has succeeded, and ready as soon as
+ * its readiness probe says so. kubelet 1.36: UpdatePodStatus, isContainerStarted.
+ */
 function withReadiness(
-  { starting, restarting, seen }: ContainersInput,
-  { name, isSidecar }: PodContainer,
+  { starting, restarting, seen, says }: ContainersInput,
+  { name, isSidecar, probes }: PodContainer,
   isInit: boolean,
   status: ContainerStatus,
 ): ContainerStatus {
-  const isBetween = restarting.has(name) && latestOf(seen, name)?.state !== "running";
-  const started = status.state.running !== undefined && !starting.has(name) && !isBetween;
-  const ready = isInit && !isSidecar ? status.state.terminated?.exitCode === 0 : started;
+  const latest = latestOf(seen, name);
+  const isBetween = restarting.has(name) && latest?.state !== "running";
+  const runs = status.state.running !== undefined && !starting.has(name) && !isBetween;
+  const id = latest?.id ?? "";
+  const started = runs && (probes.startup === null || says.isStarted(name, id));
+  const isReady = started && (probes.readiness === null || says.isReady(name, id));
+  const ready = isInit && !isSidecar ? status.state.terminated?.exitCode === 0 : isReady;
   return { ...status, started, ready };
 }

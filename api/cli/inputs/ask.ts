@@ -4,16 +4,30 @@ import { type AskOf, KINDS, type Kind } from "../../model/decision.ts";
 import type { Result } from "../../model/result.ts";
 import { EXIT, type Fault, fault } from "../exit.ts";
 import { issueText } from "./origin.ts";
+import { optionAt, type ProbesOptions, probesFields } from "./probes.ts";
 import { readDocument } from "./read.ts";
 
-/** `--pod`: a file with one Pod, or NAMESPACE/NAME of a pod of the snapshot. Errors name file, line and path. */
-export async function readAsk(kind: Kind, pod: string | undefined): Promise<Result<AskOf[Kind], Fault>> {
-  if (pod === undefined) return refused(decodeAsk(kind, null), (path, message) => `${path}: ${message}`);
+/**
+ * `--pod`: a file with one Pod, or NAMESPACE/NAME of a pod of the snapshot; `probes`: what is asked beside it. Errors name
+ * file, line and path, or the option.
+ */
+export async function readAsk(
+  kind: Kind,
+  pod: string | undefined,
+  probes: ProbesOptions = {},
+): Promise<Result<AskOf[Kind], Fault>> {
+  const fields = probesFields(kind, probes);
+  if (!fields.ok) return fields;
+  const ask = (given: unknown): ReturnType<typeof decodeAsk> => decodeAsk(kind, { pod: given, ...fields.value });
+  const named = (path: string, message: string): string => `${optionAt(path, probes) ?? path}: ${message}`;
+  if (pod === undefined) return refused(fields.value === undefined ? decodeAsk(kind, null) : ask(null), named);
   if (!takesPod(kind)) {
     const others = KINDS.filter(takesPod).join(", ");
     return fault(EXIT.badInput, `--pod: ${kind} asks about no single pod: leave it out; ${others} take it`);
   }
-  if (isPodName(pod)) return refused(decodeAsk(kind, { pod }), (_, message) => `--pod ${pod}: ${message}`);
+  if (isPodName(pod)) {
+    return refused(ask(pod), (path, message) => `${optionAt(path, probes) ?? `--pod ${pod}`}: ${message}`);
+  }
   if (NAME_ONLY.has(kind)) {
     return fault(EXIT.badInput, `--pod ${pod}: ${kind} takes NAMESPACE/NAME of a pod of the snapshot`);
   }
@@ -25,7 +39,9 @@ export async function readAsk(kind: Kind, pod: string | undefined): Promise<Resu
     return fault(EXIT.badInput, `${file}: is ${formText(value)}, and --pod takes ${wanted}`);
   }
   const origins = [{ at: ["ask", "pod"], source: source.value, base: [] }];
-  return refused(decodeAsk(kind, { pod: value }), (path, message) => issueText({ path, message }, origins));
+  return refused(ask(value), (path, message) =>
+    path.startsWith("ask.pod") ? issueText({ path, message }, origins) : named(path, message),
+  );
 }
 
 function takesPod(kind: Kind): boolean {

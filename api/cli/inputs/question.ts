@@ -7,9 +7,10 @@ import { EXIT, type Fault, fault } from "../exit.ts";
 import { listed } from "../sentences/words.ts";
 import { readAsk } from "./ask.ts";
 import { issueText, type Path } from "./origin.ts";
+import { type ProbesOptions, probesFields } from "./probes.ts";
 import { type InputDocument, readDocument } from "./read.ts";
 
-export interface QuestionFiles {
+export interface QuestionFiles extends ProbesOptions {
   /** A file with the pod that asks, or NAMESPACE/NAME of one of the snapshot. */
   readonly pod?: string;
   /** A file with the whole ask, as the API takes it. */
@@ -40,7 +41,7 @@ export async function readQuestion(kind: Kind, files: QuestionFiles): Promise<Re
   if (facts !== undefined && !REMEMBERING.has(kind)) {
     return fault(EXIT.badInput, `--facts: ${kind} remembers nothing: leave it out; ${listed([...REMEMBERING])} do`);
   }
-  const asked = ask === undefined ? await withoutFacts(kind, pod, operation) : await readWholeAsk(kind, ask);
+  const asked = ask === undefined ? await withoutFacts(kind, files) : await readWholeAsk(kind, ask, files);
   if (!asked.ok || facts === undefined) return asked;
   if (asked.value.facts[kind] !== undefined)
     return fault(EXIT.badInput, "--ask holds facts too: leave --facts out, or the facts out of the ask");
@@ -48,12 +49,9 @@ export async function readQuestion(kind: Kind, files: QuestionFiles): Promise<Re
   return remembered.ok ? ok({ ask: asked.value.ask, facts: { [kind]: remembered.value } }) : remembered;
 }
 
-async function withoutFacts(
-  kind: Kind,
-  pod: string | undefined,
-  operation: GcOperation | undefined,
-): Promise<Result<Question, Fault>> {
-  const ask = await readAsk(kind, pod);
+async function withoutFacts(kind: Kind, files: QuestionFiles): Promise<Result<Question, Fault>> {
+  const { pod, operation } = files;
+  const ask = await readAsk(kind, pod, files);
   if (!ask.ok) return ask;
   // the option is given to no kind without one
   const asked = operation === undefined ? ask.value : ({ ...ask.value, operation } as AskOf[Kind]);
@@ -61,7 +59,12 @@ async function withoutFacts(
 }
 
 /** With kinds that remember, `facts` in it is what is remembered, as with the API. */
-async function readWholeAsk(kind: Kind, path: string): Promise<Result<Question, Fault>> {
+async function readWholeAsk(kind: Kind, path: string, options: ProbesOptions): Promise<Result<Question, Fault>> {
+  const fields = probesFields(kind, options);
+  if (!fields.ok) return fields;
+  if (fields.value !== undefined) {
+    return fault(EXIT.badInput, `--ask holds ${Object.keys(fields.value).join(", ")} too: leave the option out`);
+  }
   const source = await readDocument(path);
   if (!source.ok) return source;
   const { value, file } = source.value;

@@ -15,6 +15,7 @@ import { evictionTable } from "./eviction.ts";
 import { imageGcTable } from "./image-gc.ts";
 import { memoryTable } from "./memory.ts";
 import { preemptionTable } from "./preemption.ts";
+import { probesTable } from "./probes.ts";
 import type { Shown } from "./shown.ts";
 import { topologyTable } from "./topology.ts";
 
@@ -31,6 +32,7 @@ const TABLES: { readonly [K in Kind]: (shown: Shown<DecisionOf[K]>) => string } 
   eviction: evictionTable,
   "image-gc": imageGcTable,
   "container-gc": containerGcTable,
+  probes: probesTable,
 };
 
 export interface Answer<K extends Kind> {

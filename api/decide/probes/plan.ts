@@ -1,4 +1,4 @@
-import type { ProbeHandler, ProbeSpec } from "../../model/probe.ts";
+import type { ProbeHandler } from "../../model/probe.ts";
 import { phaseOf } from "./spread.ts";
 
 /** Of the time in which attempts are counted as one crowd. */
@@ -10,6 +10,14 @@ export const HANDLERS = ["exec", "http", "tcp", "grpc"] as const;
 export type HandlerKind = (typeof HANDLERS)[number];
 export const handlerKind = (handler: ProbeHandler): HandlerKind =>
   HANDLERS.find((kind) => kind in handler) as HandlerKind;
+
+export interface PlannedProbe {
+  readonly handler: HandlerKind;
+  readonly periodSeconds: number;
+  readonly timeoutSeconds: number;
+  /** What one attempt takes; of execs only. */
+  readonly seconds: number;
+}
 
 /** What all probes of a node do to it once their containers have started; a startup probe counts as if it never ended. */
 export interface ProbePlan {
@@ -31,17 +39,15 @@ export interface ProbePlan {
   };
 }
 
-/** `execSeconds`: what an exec takes, of one probe. */
-export function probePlan(probes: readonly ProbeSpec[], execSeconds: (probe: ProbeSpec) => number): ProbePlan {
+/** How the daemon would spread them, and what that comes to. */
+export function probePlan(probes: readonly PlannedProbe[]): ProbePlan {
   const perSecond = { exec: 0, http: 0, tcp: 0, grpc: 0 };
   let expected = 0;
   let hanging = 0;
-  for (const probe of probes) {
-    const { handler, periodSeconds, timeoutSeconds } = probe;
-    const kind = handlerKind(handler);
-    perSecond[kind] += 1 / periodSeconds;
-    if (kind !== "exec") continue;
-    expected += Math.min(1, Math.min(execSeconds(probe), timeoutSeconds) / periodSeconds);
+  for (const { handler, periodSeconds, timeoutSeconds, seconds } of probes) {
+    perSecond[handler] += 1 / periodSeconds;
+    if (handler !== "exec") continue;
+    expected += Math.min(1, Math.min(seconds, timeoutSeconds) / periodSeconds);
     hanging += Math.min(1, timeoutSeconds / periodSeconds);
   }
   return {
@@ -52,33 +58,38 @@ export function probePlan(probes: readonly ProbeSpec[], execSeconds: (probe: Pro
   };
 }
 
-function mostAtOnce(probes: readonly ProbeSpec[]): number {
+function mostAtOnce(probes: readonly PlannedProbe[]): number {
   const rings = ringsOf(probes);
   const periods = [...rings.keys()];
   const meetsMs = periods.reduce((all, period) => (all > LONGEST_MEETING_MS ? all : leastMultiple(all, period)), 1);
-  if (meetsMs > LONGEST_MEETING_MS) return [...rings.values()].reduce((sum, ring) => sum + maxOf(ring), 0);
+  if (meetsMs > LONGEST_MEETING_MS) return [...rings.values()].reduce((sum, ring) => sum + maxOf(ring.values()), 0);
   const counts = new Array<number>(Math.ceil(meetsMs / WINDOW_MS)).fill(0);
-  for (const ring of rings.values())
-    for (let i = 0; i < counts.length; i++) counts[i] = (counts[i] as number) + (ring[i % ring.length] as number);
+  for (const [period, ring] of rings)
+    for (const [window, count] of ring)
+      for (let i = window; i < counts.length; i += period / WINDOW_MS) counts[i] = (counts[i] as number) + count;
   return maxOf(counts);
 }
 
-/** By period: how many probes fall into each of its windows. */
-function ringsOf(probes: readonly ProbeSpec[]): ReadonlyMap<number, number[]> {
-  const rings = new Map<number, number[]>();
+/** By period in milliseconds: how many probes fall into which of its windows. */
+function ringsOf(probes: readonly PlannedProbe[]): ReadonlyMap<number, ReadonlyMap<number, number>> {
+  const rings = new Map<number, Map<number, number>>();
   const numbers = new Map<number, number>();
   for (const { periodSeconds } of probes) {
     const period = periodSeconds * 1000;
-    const ring = rings.get(period) ?? new Array<number>(period / WINDOW_MS).fill(0);
+    const ring = rings.get(period) ?? new Map<number, number>();
     const index = numbers.get(period) ?? 0;
     const window = Math.floor(phaseOf(index, period) / WINDOW_MS);
-    ring[window] = (ring[window] as number) + 1;
+    ring.set(window, (ring.get(window) ?? 0) + 1);
     rings.set(period, ring);
     numbers.set(period, index + 1);
   }
   return rings;
 }
 
-const maxOf = (counts: readonly number[]): number => counts.reduce((most, count) => Math.max(most, count), 0);
+function maxOf(counts: Iterable<number>): number {
+  let most = 0;
+  for (const count of counts) most = Math.max(most, count);
+  return most;
+}
 const leastMultiple = (a: number, b: number): number => (a / greatestDivisor(a, b)) * b;
 const greatestDivisor = (a: number, b: number): number => (b === 0 ? a : greatestDivisor(b, a % b));

@@ -8,8 +8,20 @@ export interface Quirk {
   readonly strict: string | null;
 }
 
-/** By the order in which a worker meets them. kubelet 1.36: prober.worker, prober.manager. */
+/** In the order in which a worker meets them. kubelet 1.36: prober.manager, prober.worker, prober.prober. */
 export const QUIRKS = [
+  {
+    code: "later-containers-unprobed",
+    what: "when a pod is added again, the first container that is probed already ends the loop: containers after it get no workers",
+    issues: [],
+    strict: null,
+  },
+  {
+    code: "ticks-together",
+    what: "probes are spread by chance only right after the kubelet's start; later all workers of a pod probe at the same moment",
+    issues: [],
+    strict: null,
+  },
   {
     code: "sleep-ignores-stop",
     what: "a worker that is stopped in its start jitter sleeps on, and may still probe once",
@@ -32,7 +44,7 @@ export const QUIRKS = [
     code: "error-discarded",
     what: "when the container cannot be asked at all (the runtime's exec fails, no such port name) three tries are thrown away and the result stays as it was",
     issues: [106682],
-    strict: null,
+    strict: "after three tries it counts as a failure",
   },
   {
     code: "readiness-out-of-turn",

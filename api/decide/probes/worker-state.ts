@@ -1,10 +1,11 @@
 import type { ProbeOutcome, ProbeSpec, ProbeType, StoredResult } from "../../model/probe.ts";
+import type { ProbeTiming } from "../../model/probes-decision.ts";
 import type { QuirkCode } from "./quirks.ts";
 
 /** What never changes for one worker. Times here and below are milliseconds since 1970, all of one clock. */
-export interface WorkerSpec {
+export interface WorkerSpec<P extends ProbeTiming = ProbeSpec> {
   readonly type: ProbeType;
-  readonly probe: ProbeSpec;
+  readonly probe: P;
   /** A restartable init container's. */
   readonly sidecar: boolean;
   /** When the daemon's probe manager started. */
@@ -61,6 +62,9 @@ export type WorkerEffect =
   /** The worker has ended; it answers no event any more. */
   | { readonly kind: "stop" };
 
+/** What `step` reads of it: not how the probe asks. */
+export type TimedWorkerSpec = WorkerSpec<ProbeTiming>;
+
 /** All that a worker remembers; plain data, to be kept or sent as it is. */
 export interface Worker {
   /** `sleeping`: before its first turn, for the start jitter. */
@@ -73,8 +77,8 @@ export interface Worker {
   readonly lastResult: StoredResult;
   /** How many times in a row `lastResult` came; kept when the container is another. */
   readonly resultRun: number;
-  /** The container on which that run began. */
-  readonly runContainerId: string | null;
+  /** How many of that run came before this container. */
+  readonly carried: number;
   readonly onHold: boolean;
   /** Attempts of this tick, the one that runs included. */
   readonly tries: number;

@@ -4,10 +4,10 @@ import { ended, stored, waits } from "./settle.ts";
 import type {
   ContainerSeen,
   PodSeen,
+  TimedWorkerSpec,
   Worker,
   WorkerEffect,
   WorkerEvent,
-  WorkerSpec,
   WorkerStep,
 } from "./worker-state.ts";
 
@@ -24,7 +24,7 @@ export const RESTART_GRACE_MS = 10_000;
  * A worker that begins at `nowMs`. `jitter` (0 to 1, chance is the caller's) is the share of its period that it sleeps
  * first, and only counts while the daemon is younger than that period. kubelet 1.36: newWorker, worker.run.
  */
-export function startWorker(spec: WorkerSpec, nowMs: number, jitter: number): WorkerStep {
+export function startWorker(spec: TimedWorkerSpec, nowMs: number, jitter: number): WorkerStep {
   const period = periodMs(spec);
   const sleepMs = period > nowMs - spec.managerStartMs ? Math.floor(jitter * period) : 0;
   const next: Worker = {
@@ -34,7 +34,7 @@ export function startWorker(spec: WorkerSpec, nowMs: number, jitter: number): Wo
     stored: null,
     lastResult: "Success",
     resultRun: 0,
-    runContainerId: null,
+    carried: 0,
     onHold: false,
     tries: 0,
     triggered: false,
@@ -48,7 +48,7 @@ export function startWorker(spec: WorkerSpec, nowMs: number, jitter: number): Wo
  * step it waits for one thing: a `wake`, an attempt, or nothing (`stop`). Where the kubelet picks by chance among what
  * came while it probed, a stop goes before a trigger and a trigger before a tick. kubelet 1.36: worker.run, worker.doProbe.
  */
-export function step(spec: WorkerSpec, worker: Worker, event: WorkerEvent): WorkerStep {
+export function step(spec: TimedWorkerSpec, worker: Worker, event: WorkerEvent): WorkerStep {
   if (worker.at === "ended") return { next: worker, effects: [] };
   switch (event.on) {
     case "tick":
@@ -67,7 +67,7 @@ export function step(spec: WorkerSpec, worker: Worker, event: WorkerEvent): Work
   }
 }
 
-function tick(spec: WorkerSpec, worker: Worker, atMs: number, pod: PodSeen | null): WorkerStep {
+function tick(spec: TimedWorkerSpec, worker: Worker, atMs: number, pod: PodSeen | null): WorkerStep {
   if (worker.at === "probing") return { next: worker, effects: [] };
   const period = periodMs(spec);
   if (worker.at === "waiting" && worker.triggered) {
@@ -85,7 +85,7 @@ function tick(spec: WorkerSpec, worker: Worker, atMs: number, pod: PodSeen | nul
 
 /** One turn up to its attempt, if it comes to one. */
 function turn(
-  spec: WorkerSpec,
+  spec: TimedWorkerSpec,
   before: Worker,
   atMs: number,
   pod: PodSeen | null,
@@ -109,13 +109,18 @@ function turn(
   return { next: { ...worker, at: "probing", tries: 1 }, effects };
 }
 
-function withContainer(spec: WorkerSpec, worker: Worker, container: ContainerSeen, effects: WorkerEffect[]): Worker {
+function withContainer(
+  spec: TimedWorkerSpec,
+  worker: Worker,
+  container: ContainerSeen,
+  effects: WorkerEffect[],
+): Worker {
   if (worker.containerId !== null) effects.push({ kind: "forget", containerId: worker.containerId });
   const { startedAtMs, id } = container;
   const isKept =
     container.state === "running" && startedAtMs !== null && startedAtMs < spec.managerStartMs - RESTART_GRACE_MS;
-  let next: Worker = { ...worker, containerId: id, stored: null, onHold: false };
-  if (spec.strict) next = { ...next, lastResult: "Success", resultRun: 0, runContainerId: null };
+  let next: Worker = { ...worker, containerId: id, stored: null, onHold: false, carried: worker.resultRun };
+  if (spec.strict) next = { ...next, lastResult: "Success", resultRun: 0, carried: 0 };
   // A sidecar that is known as started would else hold back the pod's start.
   if (spec.sidecar && spec.type === "startup" && container.started) next = stored(next, "Success", effects);
   if (!isKept) return stored(next, INITIAL_RESULT[spec.type], effects);
@@ -123,9 +128,9 @@ function withContainer(spec: WorkerSpec, worker: Worker, container: ContainerSee
   return next;
 }
 
-function isDue({ type, probe }: WorkerSpec, { startedAtMs, started }: ContainerSeen, atMs: number): boolean {
+function isDue({ type, probe }: TimedWorkerSpec, { startedAtMs, started }: ContainerSeen, atMs: number): boolean {
   if (Math.trunc((atMs - (startedAtMs ?? 0)) / 1000) < probe.initialDelaySeconds) return false;
   return started === (type !== "startup");
 }
 
-const periodMs = ({ probe }: WorkerSpec): number => probe.periodSeconds * 1000;
+const periodMs = ({ probe }: TimedWorkerSpec): number => probe.periodSeconds * 1000;

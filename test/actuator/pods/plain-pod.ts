@@ -29,6 +29,7 @@ export const PLAIN_CONTAINER: Omit<PodContainer, "name" | "image"> = {
   stdinOnce: false,
   tty: false,
   isSidecar: false,
+  probes: { startup: null, liveness: null, readiness: null },
 };
 /** A pod that asks for nothing. */
 export const PLAIN_SPEC: PodSpec = {

@@ -39,6 +39,7 @@ async function sandboxed(web: RunnablePod = pod(), devices?: DeviceHands) {
     devices,
     owner: ME,
     node: NODE,
+    logLinks: undefined,
     sandboxId: sandbox.id,
     sandboxConfig: sandbox.config,
     podIps: sandbox.ip === null ? [] : [sandbox.ip],

@@ -174,7 +174,7 @@ export class PodNode extends NodeFiles {
   async leftovers(): Promise<readonly string[]> {
     const held = [...(await this.held()).values()].map(({ name }) => `${name} in the runtime`);
     const cgroups = this.cgroupsOf("").filter((path) => /\/pod[^/]*$/.test(path));
-    const dirs = ["pods", "logs", "state/pods"].map((name) => join(this.dir, name)).filter(existsSync);
+    const dirs = ["pods", "logs", "links", "state/pods"].map((name) => join(this.dir, name)).filter(existsSync);
     const files = dirs.flatMap((dir) => readdirSync(dir).map((name) => join(dir, name)));
     return [...held, ...cgroups, ...files, ...mountsBelow(this.dir)];
   }

@@ -1,0 +1,98 @@
+import { readFileSync } from "node:fs";
+import type { ActuatorConfig } from "../config.ts";
+import type { PodEvent } from "../lifecycle/event.ts";
+import type { Problem } from "../ports.ts";
+import { attempt } from "../probes/attempt.ts";
+import { systemProbeClock } from "../probes/clock.ts";
+import { ProbeHistory } from "../probes/history.ts";
+import { ProbeManager } from "../probes/manager.ts";
+import type { ManagerSettings } from "../probes/ports.ts";
+import type { ProbeWarning } from "../probes/probed.ts";
+import { decodeStatus } from "../status/decode-status.ts";
+import type { ProbeCounters } from "../status/probe-counters.ts";
+import type { ProbeRow } from "../status/probe-row.ts";
+import { probeRows } from "../status/probe-rows.ts";
+import { statusFile } from "../status/status-file.ts";
+import { LiveProbes } from "./live-probes.ts";
+import type { PodRuntime } from "./ports.ts";
+import type { LastTold } from "./probed-pods.ts";
+
+export interface ProbesOptions {
+  readonly config: Pick<ActuatorConfig, "stateDir" | "strictProbes" | "maxExecProbes" | "probeGuard">;
+  readonly runtime: Pick<PodRuntime, "exec">;
+  readonly hostIPs: readonly string[];
+  readonly counters: ProbeCounters;
+  readonly onEvent: (event: PodEvent) => void;
+  readonly onProblem: (problem: Problem) => void;
+  /** A result is another one: there is something to do. */
+  readonly onChange: () => void;
+}
+export interface OpenProbes {
+  readonly probes: LiveProbes;
+  rows(): readonly ProbeRow[];
+  problems(): readonly Problem[];
+  close(): void;
+}
+
+/** Half of all pods that are unrelated to each other, within half a minute, are no trouble of their own. */
+const GUARD = { windowSeconds: 30, least: { share: 0.5 }, holdSeconds: 120 } as const;
+
+/** The probes of the pods that are run here. What the daemon before this one told last is read now. */
+export function openProbes(options: ProbesOptions): OpenProbes {
+  const { config, runtime, hostIPs, counters, onEvent, onProblem, onChange } = options;
+  const history = new ProbeHistory({
+    stateDir: config.stateDir,
+    clock: systemProbeClock,
+    onFault: (message) => onProblem({ from: "probes", message }),
+  });
+  const settings: ManagerSettings = {
+    startedAtMs: Date.now(),
+    strict: config.strictProbes,
+    spread: true,
+    execLimit: config.maxExecProbes,
+    guard: config.probeGuard === "hold" ? GUARD : null,
+  };
+  const manager = new ProbeManager(
+    {
+      attempt,
+      runtime,
+      clock: systemProbeClock,
+      random: Math.random,
+      counters,
+      history,
+      onResult: ({ podUid }) => {
+        probes.changed(podUid);
+        onChange();
+      },
+      onEvent: (warning) => onEvent(eventOf(warning)),
+      onGuard: ({ why }) => onProblem({ from: "probes", message: why }),
+    },
+    settings,
+  );
+  const probes = new LiveProbes({ manager, hostIPs, last: lastTold(config.stateDir) });
+  return {
+    probes,
+    rows: () => probeRows(manager.facts()),
+    problems: () => manager.problems().map((message) => ({ from: "probes", message })),
+    close: () => manager.close(),
+  };
+}
+
+const eventOf = ({ podUid, namespace, pod, container, reason, message }: ProbeWarning): PodEvent => ({
+  at: new Date().toISOString(),
+  type: "Warning",
+  reason,
+  message,
+  pod: { namespace, name: pod, uid: podUid },
+  container,
+});
+
+/** Empty where nobody told anything that can be read. */
+function lastTold(stateDir: string): LastTold {
+  try {
+    const status = decodeStatus(readFileSync(statusFile(stateDir), "utf8"));
+    return new Map(status.ok ? status.value.pods.map(({ uid, containers }) => [uid, containers]) : []);
+  } catch {
+    return new Map();
+  }
+}

@@ -1,0 +1,52 @@
+/** What an attempt opened. */
+export interface Closable {
+  destroy(): unknown;
+}
+/** Everything that an attempt opened, closed when the attempt ends. */
+export class Opened {
+  readonly #open = new Set<Closable>();
+  #isOver = false;
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+  /** After the end it is closed at once. */
+  add<C extends Closable>(closable: C): C {
+    if (this.#isOver) closable.destroy();
+    else this.#open.add(closable);
+    return closable;
+  }
+  close(closable: Closable): void {
+    this.#open.delete(closable);
+    closable.destroy();
+  }
+  closeAll(): void {
+    this.#isOver = true;
+    for (const closable of this.#open) closable.destroy();
+    this.#open.clear();
+  }
+}
+
+/**
+ * Work that ends after so many milliseconds at the latest, whatever it waits for, and leaves nothing open.
+ * @param late what came of it when its time is over
+ * @param broken what comes of an error that nobody thought of
+ */
+export function bounded<T>(
+  timeoutMs: number,
+  work: (opened: Opened) => Promise<T>,
+  late: () => T,
+  broken: (error: unknown) => T,
+): Promise<T> {
+  const opened = new Opened();
+  return new Promise((resolve) => {
+    const end = (result: T): void => {
+      if (opened.isOver) return;
+      clearTimeout(timer);
+      opened.closeAll();
+      resolve(result);
+    };
+    const timer = setTimeout(() => end(late()), timeoutMs);
+    work(opened).then(end, (error: unknown) => end(broken(error)));
+  });
+}

@@ -1,0 +1,52 @@
+import { goDurationText } from "../../api/decide/go/duration.ts";
+import { quote } from "../../api/decide/go/strconv.ts";
+import type { ProbeOutcome } from "../../api/model/probe.ts";
+import { kubeletText } from "../containerd/fault.ts";
+import { expandAll } from "../lifecycle/expand.ts";
+import type { EnvVar } from "../lifecycle/pod.ts";
+import type { PodRuntime } from "../pods/ports.ts";
+import { bounded } from "./bounded.ts";
+import type { ProbeTarget } from "./target.ts";
+
+/** kubelet 1.36: pkg/probe/exec, maxReadLength. */
+const MAX_OUTPUT_BYTES = 10 * 1024;
+
+/**
+ * A command in the container: another exit code than 0 is a failure, and so is one that takes too long, which the
+ * runtime kills; what the runtime does not run is an error. At the timeout the attempt is over even if the runtime says
+ * nothing: its call ends by itself later. kubelet 1.36: pkg/probe/exec, remoteRuntimeService.ExecSync.
+ */
+export function execProbe(
+  command: readonly string[],
+  target: ProbeTarget,
+  timeoutMs: number,
+  exec: PodRuntime["exec"],
+): Promise<ProbeOutcome> {
+  const expanded = expandAll(command, staticPairs(target.env));
+  const late: ProbeOutcome = { result: "failure", output: timedOut(expanded, timeoutMs) };
+  const run = async (): Promise<ProbeOutcome> => {
+    // CRI counts whole seconds, and none is without end
+    const ran = await exec(target.containerId, expanded, Math.max(1, Math.ceil(timeoutMs / 1000)));
+    if (!ran.ok) return ran.error.code === "DEADLINE_EXCEEDED" ? late : { error: kubeletText(ran.error) };
+    const { exitCode, stdout, stderr } = ran.value;
+    return { result: exitCode === 0 ? "success" : "failure", output: beginning(stdout + stderr) };
+  };
+  return bounded(
+    timeoutMs,
+    run,
+    () => late,
+    (error) => ({ error: (error as Error).message }),
+  );
+}
+
+const timedOut = (command: readonly string[], timeoutMs: number): string =>
+  `command timed out: ${quote(command.join(" "))} timed out after ${goDurationText(BigInt(Math.round(timeoutMs * 1e6)))}`;
+
+/** Only what stands in the manifest; a value from elsewhere is empty. kubelet 1.36: ExpandContainerCommandOnlyStatic. */
+const staticPairs = (env: readonly EnvVar[]) =>
+  env.map((variable) => ({ key: variable.name, value: "value" in variable ? variable.value : "" }));
+
+function beginning(output: string): string {
+  const bytes = Buffer.from(output);
+  return bytes.length <= MAX_OUTPUT_BYTES ? output : bytes.toString("utf8", 0, MAX_OUTPUT_BYTES);
+}

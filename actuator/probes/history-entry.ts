@@ -1,0 +1,64 @@
+import * as z from "zod";
+import { PROBE_TYPES } from "../../api/model/probe.ts";
+
+/** Containers that an entry of the guard names; how many there were stands in `holding`. */
+export const MOST_NAMED = 16;
+
+const result = z.enum(["Unknown", "Success", "Failure"]);
+const ofProbe = {
+  /** RFC 3339. */
+  at: z.string(),
+  /** NAMESPACE/NAME. */
+  pod: z.string(),
+  podUid: z.string(),
+  container: z.string(),
+  type: z.enum(PROBE_TYPES),
+};
+/** `NAMESPACE/NAME/CONTAINER`, or the id of a container that is gone. */
+const named = z.array(z.string());
+
+/** A line of a node's history of probes. */
+export const historyEntry = z.discriminatedUnion("kind", [
+  /** The stored result of a container became another. */
+  z.object({
+    ...ofProbe,
+    kind: z.literal("result"),
+    containerId: z.string(),
+    from: result,
+    to: result,
+    /** Of the attempt that did it; absent: none did, or it succeeded. */
+    output: z.string().optional(),
+    /** Of the kubelet's quirks that which made it so. */
+    quirk: z.string().optional(),
+  }),
+  /** So many attempts in a row had ended alike when one ended otherwise. */
+  z.object({
+    ...ofProbe,
+    kind: z.literal("run"),
+    outcome: z.enum(["success", "failure", "error"]),
+    times: z.number(),
+  }),
+  /** An exec waited for its turn longer than its period. */
+  z.object({ ...ofProbe, kind: z.literal("overdue"), seconds: z.number() }),
+  /** The guard holds kills, or does no more. */
+  z.object({
+    at: z.string(),
+    kind: z.literal("probe-guard"),
+    held: named,
+    released: z.array(z.object({ container: z.string(), why: z.string() })),
+    holding: z.number(),
+    why: z.string(),
+  }),
+  /** There was more in this second than is kept. */
+  z.object({ at: z.string(), kind: z.literal("omitted"), count: z.number() }),
+]);
+export type ProbeHistoryEntry = z.output<typeof historyEntry>;
+
+/** Null: the line is none, as when it was cut short. */
+export function readEntry(line: string): ProbeHistoryEntry | null {
+  try {
+    return historyEntry.safeParse(JSON.parse(line)).data ?? null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,124 @@
+import { type HandlerKind, handlerKind } from "../../api/decide/probes/plan.ts";
+import type { AttemptOutcome, PodSeen, Worker, WorkerSpec } from "../../api/decide/probes/worker-state.ts";
+import type { ProbeFacts } from "../status/probe-rows.ts";
+import type { ProbeTime } from "./probe-time.ts";
+import { outputOf, type ProbedContainer, type ProbedPod, type ProbeName } from "./probed.ts";
+import type { Wake } from "./wakes.ts";
+
+/** Success that is told as a warning is a success here. */
+export type Outcome = "success" | "failure" | "error";
+export const outcomeKind = (outcome: AttemptOutcome): Outcome =>
+  "error" in outcome ? "error" : outcome.result === "failure" ? "failure" : "success";
+
+/** One probe of one container while its pod is there: what the reducer remembers, and what people are told. */
+export class LiveWorker implements Wake {
+  dueMs = 0;
+  at = -1;
+  readonly spec: WorkerSpec;
+  readonly name: ProbeName;
+  readonly handler: HandlerKind;
+  pod: ProbedPod;
+  container: ProbedContainer;
+  /** Null: its spread has not let it begin yet. */
+  state: Worker | null = null;
+  /** Its number among those with its period; null: it has none. */
+  phase: number | null = null;
+  /** The kubelet reads it of the pod as it was when the worker was made. */
+  readonly isDeleting: boolean;
+  /** Of the attempt that is asked for or runs; what answers to another one came too late. */
+  attempt = 0;
+  /** Takes the attempt back while it waits for its turn. */
+  unqueue: (() => void) | null = null;
+  /** Its failures are told to the guard, until it recovers. */
+  isFailing = false;
+  #started: { readonly id: string; readonly wallMs: number; readonly atMs: number } | null = null;
+  #attempts = 0;
+  #failures = 0;
+  #run: { readonly outcome: Outcome; times: number } | null = null;
+  #lastAtMs: number | null = null;
+  #lastOutput = "";
+  #sinceMs: number | null = null;
+  #seconds: number | null = null;
+
+  constructor(spec: WorkerSpec, pod: ProbedPod, container: ProbedContainer) {
+    this.spec = spec;
+    this.pod = pod;
+    this.container = container;
+    this.handler = handlerKind(spec.probe.handler);
+    this.isDeleting = pod.deletionAtMs !== null;
+    const { uid: podUid, namespace, name } = pod;
+    this.name = { podUid, namespace, pod: name, container: container.name, type: spec.type };
+  }
+
+  get isEnded(): boolean {
+    return this.state?.at === "ended";
+  }
+  get periodMs(): number {
+    return this.spec.probe.periodSeconds * 1000;
+  }
+  get lastOutput(): string {
+    return this.#lastOutput;
+  }
+  /** What its attempts take, the newer the more; null: there was none. */
+  get seconds(): number | null {
+    return this.#seconds;
+  }
+
+  seen(time: ProbeTime, started: boolean): PodSeen {
+    const { id, state, startedAtMs, willRestart } = this.container;
+    const ended = this.pod.phase === "Failed" || this.pod.phase === "Succeeded";
+    if (id === null) return { ended, deleting: this.isDeleting, container: null };
+    if (startedAtMs !== null && (this.#started?.id !== id || this.#started.wallMs !== startedAtMs))
+      this.#started = { id, wallMs: startedAtMs, atMs: time.fromWall(startedAtMs) };
+    const atMs = startedAtMs === null ? null : (this.#started?.atMs ?? null);
+    return { ended, deleting: this.isDeleting, container: { id, state, startedAtMs: atMs, started, willRestart } };
+  }
+
+  /** An attempt ended, at this time of the wall clock; the run of other outcomes that it ends, if it does. */
+  note(outcome: AttemptOutcome, wallMs: number, seconds: number): { readonly outcome: Outcome; times: number } | null {
+    const kind = outcomeKind(outcome);
+    this.#attempts++;
+    this.#failures = kind === "failure" ? this.#failures + 1 : kind === "success" ? 0 : this.#failures;
+    this.#lastAtMs = wallMs;
+    this.#lastOutput = outputOf(outcome);
+    this.#seconds = this.#seconds === null ? seconds : this.#seconds * 0.8 + seconds * 0.2;
+    const before = this.#run;
+    if (before?.outcome === kind) {
+      before.times++;
+      return null;
+    }
+    this.#run = { outcome: kind, times: 1 };
+    return before;
+  }
+  /** Of the wall clock; null: nothing is stored any more. */
+  resultSince(wallMs: number | null): void {
+    this.#sinceMs = wallMs;
+  }
+
+  facts(time: Pick<ProbeTime, "toWall">): ProbeFacts {
+    const { state, name, handler, spec } = this;
+    return {
+      ...name,
+      handler,
+      periodSeconds: spec.probe.periodSeconds,
+      timeoutSeconds: spec.probe.timeoutSeconds,
+      result: state?.stored ?? null,
+      sinceMs: this.#sinceMs,
+      activity: this.#activity(),
+      attempts: this.#attempts,
+      failures: this.#failures,
+      seconds: this.#seconds,
+      output: this.#lastOutput,
+      lastAtMs: this.#lastAtMs,
+      nextAtMs: this.at < 0 ? null : time.toWall(this.dueMs),
+    };
+  }
+  #activity(): ProbeFacts["activity"] {
+    const { state } = this;
+    if (this.unqueue !== null) return "queued";
+    if (state === null || state.at === "sleeping") return "spread";
+    if (state.at === "probing") return "probing";
+    if (this.isFailing && !state.onHold) return "held";
+    return state.onHold ? "done" : "waiting";
+  }
+}

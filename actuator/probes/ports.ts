@@ -1,0 +1,35 @@
+import type { GuardRecord, GuardSettings } from "../../api/decide/probes/guard.ts";
+import type { ProbeCounters } from "../status/probe-counters.ts";
+import type { Attempt, ProbePorts } from "./attempt.ts";
+import type { ProbeClock } from "./clock.ts";
+import type { ProbeHistory } from "./history.ts";
+import type { ProbeChange, ProbeWarning } from "./probed.ts";
+
+export interface ManagerPorts {
+  readonly attempt: Attempt;
+  /** What runs a command in a container. */
+  readonly runtime: ProbePorts;
+  readonly clock: ProbeClock;
+  /** From 0 to below 1. */
+  readonly random: () => number;
+  readonly counters: ProbeCounters;
+  readonly history: Pick<ProbeHistory, "add" | "flush">;
+  /** Told of changes only, initial results with them. Must not call back. */
+  readonly onResult: (change: ProbeChange) => void;
+  readonly onEvent: (warning: ProbeWarning) => void;
+  /** What the guard holds, or does no more; its containers are NAMESPACE/NAME/CONTAINER. */
+  readonly onGuard: (record: GuardRecord) => void;
+}
+export interface ManagerSettings {
+  /** When the daemon started, on the wall clock. */
+  readonly startedAtMs: number;
+  /** The documented behaviour in the place of the kubelet's quirks. */
+  readonly strict: boolean;
+  /** Probes of one period are spread evenly over it; off: the kubelet's jitter, while the daemon is young. */
+  readonly spread: boolean;
+  /** Execs at the same time. */
+  readonly execLimit: number;
+  /** Null: every failed liveness probe kills at once, as the kubelet's do. */
+  readonly guard: GuardSettings | null;
+}
+export const DEFAULT_EXEC_LIMIT = 64;

@@ -1,0 +1,73 @@
+import type { ProbeOutcome, ProbeSpec, ProbeType, StoredResult } from "../../api/model/probe.ts";
+import type { PodContainer } from "../lifecycle/pod.ts";
+
+/** A pod as the probes see it. */
+export interface ProbedPod {
+  readonly uid: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** Whose it is, as `ReplicaSet/UID`: what such pods have in common is no storm. Null: its own. */
+  readonly owner: string | null;
+  /** Empty: it has none yet. */
+  readonly podIP: string;
+  /** Wall clock; null: nobody asked for its end. */
+  readonly deletionAtMs: number | null;
+  readonly phase: "Pending" | "Running" | "Succeeded" | "Failed" | "Unknown";
+  /** Its Ready condition, as it was told last: what a daemon that starts again goes by. */
+  readonly wasReady: boolean;
+  /** Those with and without probes; of init containers the sidecars only. */
+  readonly containers: readonly ProbedContainer[];
+}
+export interface ProbedContainer extends Pick<PodContainer, "name" | "isSidecar" | "ports" | "env"> {
+  /** Null: it has none yet. */
+  readonly id: string | null;
+  readonly state: "waiting" | "running" | "terminated";
+  /** Wall clock; of one that runs. */
+  readonly startedAtMs: number | null;
+  /** Of one that has ended. */
+  readonly willRestart: boolean;
+  /** `started` of its status, as it was told last of this same id; null: nothing was. */
+  readonly wasStarted: boolean | null;
+  readonly probes: Readonly<Record<ProbeType, ProbeSpec | null>>;
+}
+
+/** Which probe of which container. */
+export interface ProbeName {
+  readonly podUid: string;
+  readonly namespace: string;
+  readonly pod: string;
+  readonly container: string;
+  readonly type: ProbeType;
+}
+/** The stored result of a container has become another. */
+export interface ProbeChange extends ProbeName {
+  readonly containerId: string;
+  readonly result: StoredResult;
+  /** Null: nothing was stored. */
+  readonly was: StoredResult | null;
+  /** Of the attempt that did it, for people; empty: no attempt did, or it succeeded. */
+  readonly output: string;
+  readonly probe: ProbeSpec;
+}
+/** An event of type Warning, of a container. */
+export interface ProbeWarning extends ProbeName {
+  readonly reason: "Unhealthy" | "ProbeWarning";
+  readonly message: string;
+}
+
+/** What a person is shown of an attempt at most. */
+const MOST_OUTPUT = 1024;
+
+/** Bodies and outputs of what went well are nobody's business, and may hold secrets; empty. */
+export function outputOf(outcome: ProbeOutcome): string {
+  if ("error" in outcome) return cut(outcome.error);
+  return outcome.result === "success" ? "" : cut(outcome.output);
+}
+/** To 1 KiB of UTF-8, between two characters. */
+function cut(text: string): string {
+  const bytes = Buffer.from(text);
+  if (bytes.length <= MOST_OUTPUT) return text;
+  let end = MOST_OUTPUT;
+  while (((bytes[end] as number) & 0xc0) === 0x80) end--;
+  return bytes.toString("utf8", 0, end);
+}

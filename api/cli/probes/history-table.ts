@@ -1,0 +1,50 @@
+import type { ProbeHistoryEntry } from "../../../actuator/probes/history-entry.ts";
+import { many } from "../sentences/words.ts";
+import { type Color, clip, printable } from "../style.ts";
+import { type Row, table } from "../table.ts";
+import type { Terminal } from "../terminal.ts";
+
+type Words = readonly [what: string, color: Color, notes: readonly string[]];
+
+/** A line an entry, in their order. */
+export function historyTable(entries: readonly ProbeHistoryEntry[], { columns: width, paint }: Terminal): string {
+  const columns = [
+    { title: "AT" },
+    { title: "POD", shrinkTo: 16 },
+    { title: "CONTAINER", shrinkTo: 8 },
+    { title: "PROBE" },
+    { title: "WHAT", shrinkTo: 20 },
+  ] as const;
+  const rows = entries.map((entry): Row => {
+    const [what, color, notes] = wordsOf(entry);
+    const named = "pod" in entry ? [printable(entry.pod), printable(entry.container), entry.type] : ["", "", ""];
+    return {
+      cells: [printable(entry.at), ...named, { text: printable(what), color }],
+      notes: notes.map((note) => paint("dim", clip(`  ${printable(note)}`, width))),
+    };
+  });
+  return table(columns, rows, width, paint);
+}
+
+function wordsOf(entry: ProbeHistoryEntry): Words {
+  switch (entry.kind) {
+    case "result": {
+      const { from, to, output = "", quirk } = entry;
+      const notes = [firstLine(output), quirk === undefined ? "" : `the kubelet's quirk: ${quirk}`];
+      return [`${from} -> ${to}`, to === "Success" ? "green" : "red", notes.filter((note) => note !== "")];
+    }
+    case "run":
+      return [`${many(entry.times, "attempt")} in a row: ${entry.outcome}, then another`, "dim", []];
+    case "overdue":
+      return [`waited ${entry.seconds} s for other execs`, "yellow", []];
+    case "probe-guard": {
+      const held = entry.held.length === 0 ? [] : [`held: ${entry.held.join(" ")}`];
+      const released = entry.released.map(({ container, why }) => `${container}: ${why}`);
+      const notes = [entry.why, ...held, ...(released.length === 0 ? [] : [`let go: ${released.join(", ")}`])];
+      return [`the guard holds ${many(entry.holding, "kill")}`, "yellow", notes];
+    }
+    case "omitted":
+      return [`${entry.count} more in this second`, "dim", []];
+  }
+}
+const firstLine = (text: string): string => text.split(/\r?\n/).find((line) => line.trim() !== "") ?? "";

@@ -1,0 +1,64 @@
+import { err, ok, type Result } from "../../model/result.ts";
+import { quote } from "../go/strconv.ts";
+import { type GoUrl, requestUri, urlText } from "../go/url.ts";
+import { textOf } from "../go/url-text.ts";
+import { firstOf, type HttpHeaders, isToken } from "./http-headers.ts";
+import type { HttpRequest } from "./http-request.ts";
+
+/** What a request is on the wire, whatever the version of HTTP. */
+export interface WireRequest {
+  readonly target: string;
+  readonly host: string;
+  /** By their names; without `Host`, and with the credentials of the URL. */
+  readonly headers: readonly (readonly [string, string])[];
+}
+
+/** Error: Go's words for a request that its client does not send. Go 1.26: http.Transport.roundTrip, Request.write. */
+export function wireRequest({ url, host, headers }: HttpRequest): Result<WireRequest, string> {
+  for (const [name, values] of headers) {
+    if (!isToken(name)) return err(`net/http: invalid header field name ${quote(name)}`);
+    if (!values.every(isValue)) return err(`net/http: invalid header field value for ${quote(name)}`);
+  }
+  if (url.scheme !== "http" && url.scheme !== "https") {
+    return err(`unsupported protocol scheme ${quote(textOf(url.scheme))}`);
+  }
+  if (url.host === "") return err("http: no Host in request URL");
+  const target = requestUri(url);
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
+  if (/[\x00-\x1f\x7f]/.test(target)) return err("net/http: can't write control character in Request.URL");
+  const asked = host === "" ? textOf(url.host) : host;
+  // a host that is none is sent empty, and never cut: that is how requests are smuggled
+  const sent = /^[A-Za-z0-9!$%&'()*+,\-.:;=[\]_~]*$/.test(asked) ? asked.replace(/^(\[[^%\]]*)%[^\]]*\]/, "$1]") : "";
+  return ok({ target, host: sent, headers: sentHeaders(withCredentials(headers, url)) });
+}
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what no header may have
+const isValue = (value: string): boolean => !/[\x00-\x08\x0a-\x1f\x7f]/.test(value);
+
+/** The first lines of HTTP/1.1, and the empty one behind them. The connection is for this one request. */
+export function requestText({ target, host, headers }: WireRequest): string {
+  const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`).join("");
+  const wants = headers.some(([name, value]) => name === "Connection" && /^upgrade$/i.test(value));
+  return `GET ${target} HTTP/1.1\r\nHost: ${host}\r\n${lines}${wants ? "" : "Connection: close\r\n"}\r\n`;
+}
+
+const NEVER_SENT: ReadonlySet<string> = new Set(["Host", "Content-Length", "Transfer-Encoding", "Trailer"]);
+function sentHeaders(headers: HttpHeaders): readonly (readonly [string, string])[] {
+  const agent = firstOf(headers, "User-Agent");
+  const rest = [...headers.keys()].filter((name) => name !== "User-Agent" && !NEVER_SENT.has(name)).sort();
+  const lines = rest.flatMap((name) => (headers.get(name) ?? []).map((value) => [name, value.trim()] as const));
+  return agent === "" ? lines : [["User-Agent", agent.trim()], ...lines];
+}
+
+function withCredentials(headers: HttpHeaders, { user }: GoUrl): HttpHeaders {
+  if (user === null || firstOf(headers, "Authorization") !== "") return headers;
+  return new Map(headers).set("Authorization", [`Basic ${btoa(`${user.name}:${user.password ?? ""}`)}`]);
+}
+
+/** As errors show it: without the password. Go 1.26: http.stripPassword. */
+export const shownUrl = (url: GoUrl): string =>
+  url.user?.password == null
+    ? urlText(url)
+    : urlText({ ...url, user: { name: url.user.name, password: "***" } }).replace("%2A%2A%2A@", "***@");
+
+/** The URL as `Referer`: without anything of its user. */
+export const refererOf = (url: GoUrl): string => urlText({ ...url, user: null });

@@ -1,0 +1,70 @@
+import { type Container, isSidecar, type Pod } from "../../model/pod.ts";
+import { PROBE_TYPES, type ProbeType } from "../../model/probe.ts";
+import type { ProbeHandlerName, ProbeTiming } from "../../model/probes-decision.ts";
+import type { PodProbe } from "../../model/probes-field.ts";
+import { handlersOf, PROBE_FIELD } from "../../model/probes-issues.ts";
+
+/** One probe of a pod with its defaults. */
+export interface ProbeSetting {
+  readonly type: ProbeType;
+  /** Of the pod: `spec.containers[0].livenessProbe`. */
+  readonly path: string;
+  readonly handler: ProbeHandlerName;
+  readonly timing: ProbeTiming;
+  /** Where else than to the pod it goes; empty: to the pod. */
+  readonly host: string;
+  /** The name of a port that the container does not have; null: it has it, or needs none. */
+  readonly unknownPort: string | null;
+  /** Two probes of a container with the same one ask the same. */
+  readonly target: string;
+}
+export interface ContainerSetting {
+  readonly name: string;
+  readonly sidecar: boolean;
+  readonly restartPolicy: "Always" | "OnFailure" | "Never";
+  readonly probes: readonly ProbeSetting[];
+}
+
+/** Containers with probe workers in the order in which they start: sidecars first. kubelet 1.36: manager.AddPod. */
+export function settingsOf({ spec }: Pod): readonly ContainerSetting[] {
+  const of = (list: string, all: readonly Container[]): readonly ContainerSetting[] =>
+    all.flatMap((c, i) => {
+      const sidecar = list === "initContainers";
+      if (sidecar && !isSidecar(c)) return [];
+      const probes = PROBE_TYPES.flatMap((type) => settingOf(c, type, `spec.${list}[${i}]`));
+      return [{ name: c.name, sidecar, restartPolicy: policyOf(c.restartPolicy ?? spec.restartPolicy), probes }];
+    });
+  return [...of("initContainers", spec.initContainers ?? []), ...of("containers", spec.containers)];
+}
+const policyOf = (policy: string | undefined): ContainerSetting["restartPolicy"] =>
+  policy === "Never" || policy === "OnFailure" ? policy : "Always";
+
+function settingOf(container: Container, type: ProbeType, at: string): readonly ProbeSetting[] {
+  const probe = container[PROBE_FIELD[type]];
+  const [handler] = probe === undefined ? [] : handlersOf(probe);
+  if (probe === undefined || handler === undefined) return [];
+  const port = handler === "exec" ? undefined : probe[handler]?.port;
+  const names = (container.ports ?? []).map(({ name }) => name);
+  const isUnknown = typeof port === "string" && !names.includes(port);
+  const host = handler === "httpGet" || handler === "tcpSocket" ? (probe[handler]?.host ?? "") : "";
+  return [
+    {
+      type,
+      path: `${at}.${PROBE_FIELD[type]}`,
+      handler,
+      timing: timingOf(probe),
+      host,
+      unknownPort: isUnknown ? port : null,
+      target: JSON.stringify([handler, port, host, probe.exec, probe.httpGet, probe.grpc]),
+    },
+  ];
+}
+/** kubernetes 1.36: SetDefaults_Probe, which takes 0 for absent. */
+const timingOf = (probe: PodProbe): ProbeTiming => ({
+  initialDelaySeconds: probe.initialDelaySeconds ?? 0,
+  timeoutSeconds: probe.timeoutSeconds || 1,
+  periodSeconds: probe.periodSeconds || 10,
+  successThreshold: probe.successThreshold || 1,
+  failureThreshold: probe.failureThreshold || 3,
+  terminationGracePeriodSeconds: probe.terminationGracePeriodSeconds ?? null,
+});

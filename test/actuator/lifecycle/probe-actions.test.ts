@@ -1,0 +1,117 @@
+import { describe, expect, test } from "vitest";
+import { restartGrace } from "../../../actuator/lifecycle/ending.ts";
+import type { RunnablePod } from "../../../actuator/lifecycle/pod.ts";
+import { podActions } from "../../../actuator/lifecycle/pod-actions.ts";
+import { podStatus } from "../../../actuator/lifecycle/pod-status.ts";
+import type { RuntimePod } from "../../../actuator/lifecycle/runtime-pod.ts";
+import type { ProbeSpec, ProbeType, StoredResult } from "../../../api/model/probe.ts";
+import { hashOf, instanceOf, podOf, recordOf, runnableOf, type SmallPod, seenOf } from "./pods.ts";
+
+const PROBE: ProbeSpec = {
+  handler: { exec: ["true"] },
+  initialDelaySeconds: 0,
+  timeoutSeconds: 1,
+  periodSeconds: 10,
+  successThreshold: 1,
+  failureThreshold: 3,
+  terminationGracePeriodSeconds: null,
+};
+const NONE = { startup: null, liveness: null, readiness: null };
+
+/** The pod with such probes on one of its containers. */
+function probed(object: SmallPod, name: string, ...types: readonly ProbeType[]): RunnablePod {
+  const pod = runnableOf(object);
+  const probes = { ...NONE, ...Object.fromEntries(types.map((type) => [type, PROBE])) };
+  const withProbes = (list: RunnablePod["spec"]["containers"]) =>
+    list.map((container) => (container.name === name ? { ...container, probes } : container));
+  const { containers, initContainers } = pod.spec;
+  const spec = { ...pod.spec, containers: withProbes(containers), initContainers: withProbes(initContainers) };
+  return { ...pod, spec };
+}
+const results =
+  (stored: Readonly<Record<string, StoredResult>>) =>
+  (id: string, type: ProbeType): StoredResult | undefined =>
+    stored[`${id} ${type}`];
+const actionsOf = (pod: RunnablePod, seen: RuntimePod, stored: Readonly<Record<string, StoredResult>>) =>
+  podActions(pod, seen, { nowMs: 100_000, backOff: {}, hashOf, resultOf: results(stored) });
+
+describe("a container whose probe failed", () => {
+  test.each([
+    ["liveness", "Always", ", will be restarted", 1],
+    ["liveness", "OnFailure", ", will be restarted", 1],
+    ["liveness", "Never", "", 0],
+    ["startup", "Always", ", will be restarted", 1],
+    ["startup", "Never", "", 0],
+  ] as const)("of %s, with restart policy %s", (type, restartPolicy, tail, starts) => {
+    const seen = seenOf(instanceOf("a"), instanceOf("b"));
+    const pod = probed(podOf(["a", "b"], [], { restartPolicy }), "a", type);
+    const actions = actionsOf(pod, seen, { [`a-0 ${type}`]: "Failure" });
+    expect(actions.toKill).toEqual([
+      { containerId: "a-0", name: "a", message: `Container a failed ${type} probe${tail}`, probe: type },
+    ]);
+    expect(actions.toStart.map(({ name }) => name)).toEqual(["a"].slice(0, starts));
+    expect(actions.killPod).toBe(false);
+  });
+  test("and that alone kept the pod alive, ends it where it is never started again", () => {
+    const pod = probed(podOf(["a"], [], { restartPolicy: "Never" }), "a", "liveness");
+    expect(actionsOf(pod, seenOf(instanceOf("a")), { "a-0 liveness": "Failure" })).toMatchObject({ killPod: true });
+  });
+  test("of readiness stays as it is, and so does one that another instance failed", () => {
+    const pod = probed(podOf(["a"]), "a", "liveness", "readiness");
+    const stored = { "a-0 readiness": "Failure", "a-7 liveness": "Failure", "a-0 liveness": "Success" } as const;
+    expect(actionsOf(pod, seenOf(instanceOf("a")), stored)).toMatchObject({ toKill: [], toStart: [] });
+  });
+  test("has the grace of the probe, and a deletion's before it", () => {
+    const pod = runnableOf(podOf(["a"]));
+    expect(restartGrace(pod, { ...PROBE, terminationGracePeriodSeconds: 3 })).toBe(3);
+    expect(restartGrace(pod, PROBE)).toBe(pod.spec.terminationGracePeriodSeconds);
+    expect(restartGrace({ ...pod, deletion: { atMs: 0, graceSeconds: 7 } }, PROBE)).toBe(7);
+  });
+});
+
+describe("a sidecar", () => {
+  const seen = seenOf(instanceOf("s"));
+  const pod = probed(podOf(["a"], ["s*", "i"]), "s", "startup", "liveness");
+  test.each([
+    ["that was not asked yet", {}],
+    ["that has not started", { "s-0 startup": "Unknown" }],
+  ] as const)("%s holds back those behind it", (_, stored) => {
+    expect(actionsOf(pod, seen, stored)).toMatchObject({ initToStart: [], toStart: [], toKill: [] });
+  });
+  test("that has started lets them begin", () => {
+    const { initToStart } = actionsOf(pod, seen, { "s-0 startup": "Success" });
+    expect(initToStart).toEqual([{ name: "i", attempt: 0 }]);
+  });
+  test.each(["startup", "liveness"] as const)("whose %s failed is started again", (type) => {
+    const stored = { "s-0 startup": "Success", [`s-0 ${type}`]: "Failure" } as const;
+    const actions = actionsOf(pod, seen, stored);
+    expect(actions.toKill).toEqual([
+      { containerId: "s-0", name: "s", message: `Init container s failed ${type} probe`, probe: type },
+    ]);
+    expect(actions.initToStart).toContainEqual({ name: "s", attempt: 1 });
+    expect(actions.initToStart.some(({ name }) => name === "i")).toBe(type === "liveness");
+  });
+});
+
+describe("the status", () => {
+  const statusOf = (pod: RunnablePod, isStarted: boolean, isReady: boolean) =>
+    podStatus(pod, recordOf(podOf(["a"])), seenOf(instanceOf("a")), {
+      nowMs: 100_000,
+      hostIPs: ["10.0.0.2"],
+      qosClass: "BestEffort",
+      previous: null,
+      says: { isStarted: () => isStarted, isReady: () => isReady },
+    });
+  test.each([
+    [["startup"], false, false, [false, false]],
+    [["startup"], true, false, [true, true]],
+    [["readiness"], false, false, [true, false]],
+    [["readiness"], false, true, [true, true]],
+    [["startup", "readiness"], false, true, [false, false]],
+    [["liveness"], false, false, [true, true]],
+  ] as const)("with probes %j: started %s, ready %s", (types, isStarted, isReady, [started, ready]) => {
+    const status = statusOf(probed(podOf(["a"]), "a", ...types), isStarted, isReady);
+    expect(status.containerStatuses).toMatchObject([{ started, ready }]);
+    expect(status.conditions.find(({ type }) => type === "Ready")?.status).toBe(ready ? "True" : "False");
+  });
+});

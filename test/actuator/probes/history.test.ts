@@ -1,0 +1,122 @@
+import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { ProbeHistory, readProbeHistory } from "../../../actuator/probes/history.ts";
+import type { ProbeHistoryEntry } from "../../../actuator/probes/history-entry.ts";
+import { scratch } from "../pods/pod-kit.ts";
+import { BAD, container, OK, pod, probe, StillClock, world } from "./manager-kit.ts";
+
+function opened(stateDir = scratch()) {
+  const clock = new StillClock();
+  const faults: string[] = [];
+  const history = new ProbeHistory({ stateDir, clock, onFault: (message) => faults.push(message) });
+  const read = (limit = 100_000) => {
+    const entries = readProbeHistory(stateDir, { limit });
+    if (!entries.ok) throw new Error(entries.error);
+    return entries.value;
+  };
+  return { stateDir, file: join(stateDir, "probe-history.jsonl"), clock, history, faults, read };
+}
+const at = "2026-11-22T12:00:00.000Z";
+const named = { at, pod: "ns/web", podUid: "pod-1", container: "c", type: "liveness" } as const;
+const result = (containerId: string): ProbeHistoryEntry => ({
+  ...{ ...named, kind: "result", containerId, from: "Success", to: "Failure" },
+});
+const run = (times: number): ProbeHistoryEntry => ({ ...named, kind: "run", outcome: "failure", times });
+
+test("entries of a second are written together, and the newest are read first", async () => {
+  const { clock, history, read, file } = opened();
+  expect(read()).toEqual([]);
+  history.add(result("id-1"));
+  history.add({ ...run(3), at: "2026-11-22T12:00:00.500Z" });
+  expect(read()).toEqual([]);
+  await clock.advance(1_000);
+  expect(read()).toEqual([{ ...run(3), at: "2026-11-22T12:00:00.500Z" }, result("id-1")]);
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  expect(clock.timers).toBe(0);
+});
+
+test("of a storm so much is kept that the disk is spared: what tells most first, and how much there was more", () => {
+  const { history, read } = opened();
+  for (let i = 0; i < 150; i++) history.add(run(i));
+  for (let i = 0; i < 150; i++) history.add(result(`id-${i}`));
+  for (let i = 0; i < 100; i++) history.add(run(i));
+  history.flush();
+  const entries = read();
+  const count = (kind: string) => entries.filter((entry) => entry.kind === kind).length;
+  expect([count("result"), count("run"), entries[0]]).toEqual([150, 50, { at, kind: "omitted", count: 200 }]);
+  history.flush();
+  expect(read()).toHaveLength(201);
+});
+
+test("what is no entry is passed over", () => {
+  const { file, read } = opened();
+  writeFileSync(file, `{"kind":"result"}\nx\n${JSON.stringify(result("id-1"))}\n{"at":"cut`);
+  expect(read()).toEqual([result("id-1")]);
+});
+
+test("a directory that is gone is told once", () => {
+  const { history, faults, file } = opened(join(scratch(), "gone"));
+  for (let i = 0; i < 3; i++) {
+    history.add(run(i));
+    history.flush();
+  }
+  expect(faults).toEqual([expect.stringContaining(`probe history ${file}: ENOENT`)]);
+});
+
+test("changes are kept, not every success; successes between are counted, and bodies are not kept", async () => {
+  const w = world();
+  w.manager.look([pod([container({ readiness: probe({ failureThreshold: 2 }) })])]);
+  await w.clock.advance(4_500);
+  w.answer = () => BAD;
+  await w.clock.advance(3_000);
+  w.answer = () => ({ result: "success", output: "password=1" });
+  await w.clock.advance(2_000);
+  const told = w.history.map((entry) => (entry.kind === "run" ? [entry.outcome, entry.times] : entry));
+  const change = { ...named, type: "readiness", kind: "result", containerId: "id-1", at: expect.any(String) };
+  expect(told).toEqual([
+    { ...change, from: "Failure", to: "Success" },
+    ["success", 5],
+    { ...change, from: "Success", to: "Failure", output: BAD.output },
+    ["failure", 3],
+    { ...change, from: "Failure", to: "Success" },
+  ]);
+  expect(JSON.stringify([w.history, w.manager.facts(), w.results])).not.toMatch(/password|fine/);
+});
+
+test("a result that a run of the container before brought about says so", async () => {
+  const w = world();
+  const liveness = probe();
+  w.answer = () => BAD;
+  w.manager.look([pod([container({ liveness })])]);
+  await w.clock.advance(1_500);
+  w.manager.look([pod([container({ liveness }, { id: "id-2" })])]);
+  await w.clock.advance(1_000);
+  expect(w.history).toContainEqual(
+    expect.objectContaining({ kind: "result", containerId: "id-2", to: "Failure", quirk: "counters-carry-over" }),
+  );
+});
+
+test("outputs are kept to 1 KiB, between two characters", async () => {
+  const w = world();
+  w.answer = () => ({ result: "failure", output: `x${"é".repeat(3_000)}` });
+  w.manager.look([pod([container({ liveness: probe({ failureThreshold: 1 }) })])]);
+  await w.clock.advance(100);
+  const [facts] = w.manager.facts();
+  expect(Buffer.byteLength(facts?.output ?? "")).toBe(1_023);
+  expect(facts?.output).toMatch(/^xé+$/);
+  expect(w.results.at(-1)?.output).toBe(facts?.output);
+});
+
+test("what a manager writes is read again", async () => {
+  const { history, read, file } = opened();
+  const w = world();
+  w.answer = () => BAD;
+  w.manager.look([pod([container({ liveness: probe() })])]);
+  await w.clock.advance(5_000);
+  w.answer = () => OK;
+  for (const entry of w.history) history.add(entry);
+  history.flush();
+  expect(read()).toEqual(w.history.toReversed());
+  expect(readFileSync(file, "utf8").endsWith("}\n")).toBe(true);
+});

@@ -1,0 +1,159 @@
+import type { AskedProbe, Attempt } from "../../../actuator/probes/attempt.ts";
+import type { ProbeClock } from "../../../actuator/probes/clock.ts";
+import type { ProbeHistoryEntry } from "../../../actuator/probes/history-entry.ts";
+import { ProbeManager } from "../../../actuator/probes/manager.ts";
+import type { ManagerSettings } from "../../../actuator/probes/ports.ts";
+import type { ProbeChange, ProbedContainer, ProbedPod, ProbeWarning } from "../../../actuator/probes/probed.ts";
+import { type AttemptResult, noProbeCounters } from "../../../actuator/status/probe-counters.ts";
+import type { GuardRecord } from "../../../api/decide/probes/guard.ts";
+import type { ProbeHandler, ProbeOutcome, ProbeSpec, ProbeType } from "../../../api/model/probe.ts";
+
+export const START = Date.parse("2026-11-22T12:00:00Z");
+
+/** Time that moves only when told. */
+export class StillClock implements ProbeClock {
+  wallMs = START;
+  #monoMs = 5_000;
+  readonly #timers = new Set<{ readonly dueMs: number; readonly run: () => void }>();
+
+  nowMs(): number {
+    return this.wallMs;
+  }
+  monotonicMs(): number {
+    return this.#monoMs;
+  }
+  get sinceStart(): number {
+    return this.#monoMs - 5_000;
+  }
+  get timers(): number {
+    return this.#timers.size;
+  }
+  after = (ms: number, run: () => void): (() => void) => {
+    const timer = { dueMs: this.#monoMs + ms, run };
+    this.#timers.add(timer);
+    return () => this.#timers.delete(timer);
+  };
+  async advance(ms: number): Promise<void> {
+    const endMs = this.#monoMs + ms;
+    for (;;) {
+      await settled();
+      const due = [...this.#timers].filter(({ dueMs }) => dueMs <= endMs).sort((a, b) => a.dueMs - b.dueMs)[0];
+      if (due === undefined) break;
+      this.#timers.delete(due);
+      this.#to(Math.max(this.#monoMs, due.dueMs));
+      due.run();
+    }
+    this.#to(endMs);
+  }
+  #to(monoMs: number): void {
+    this.wallMs += monoMs - this.#monoMs;
+    this.#monoMs = monoMs;
+  }
+}
+/** What promises lead to without time has happened. */
+const settled = async (): Promise<void> => {
+  for (let i = 0; i < 30; i++) await Promise.resolve();
+};
+
+const HTTP: ProbeHandler = { http: { scheme: "HTTP", host: "", port: 80, path: "/", headers: [] } };
+export const EXEC: ProbeHandler = { exec: ["true"] };
+export const probe = (more: Partial<ProbeSpec> = {}): ProbeSpec => ({
+  handler: HTTP,
+  initialDelaySeconds: 0,
+  timeoutSeconds: 1,
+  periodSeconds: 1,
+  successThreshold: 1,
+  failureThreshold: 3,
+  terminationGracePeriodSeconds: null,
+  ...more,
+});
+const NO_PROBES: Readonly<Record<ProbeType, ProbeSpec | null>> = { startup: null, liveness: null, readiness: null };
+export const container = (
+  probes: Partial<Readonly<Record<ProbeType, ProbeSpec>>>,
+  more: Partial<ProbedContainer> = {},
+): ProbedContainer => ({
+  name: "c",
+  isSidecar: false,
+  ports: [],
+  env: [],
+  id: "id-1",
+  state: "running",
+  startedAtMs: START,
+  willRestart: true,
+  wasStarted: null,
+  probes: { ...NO_PROBES, ...probes },
+  ...more,
+});
+export const pod = (containers: readonly ProbedContainer[], more: Partial<ProbedPod> = {}): ProbedPod => ({
+  uid: "pod-1",
+  namespace: "ns",
+  name: "web",
+  owner: null,
+  podIP: "10.0.0.1",
+  deletionAtMs: null,
+  phase: "Running",
+  wasReady: false,
+  containers,
+  ...more,
+});
+
+export interface Asked extends AskedProbe {
+  readonly atMs: number;
+  readonly end: (outcome: ProbeOutcome) => void;
+}
+export const OK = { result: "success", output: "fine" } as const satisfies ProbeOutcome;
+export const BAD = {
+  result: "failure",
+  output: "HTTP probe failed with statuscode: 500",
+} as const satisfies ProbeOutcome;
+
+export interface World {
+  readonly clock: StillClock;
+  readonly manager: ProbeManager;
+  /** Attempts that began, in their order. */
+  readonly asked: Asked[];
+  /** What attempts end with at once; null: they last until they are told to end. */
+  answer: (asked: AskedProbe) => ProbeOutcome | null;
+  readonly results: ProbeChange[];
+  readonly events: ProbeWarning[];
+  readonly records: GuardRecord[];
+  readonly history: ProbeHistoryEntry[];
+  readonly counted: { readonly ended: [ProbeType, AttemptResult][]; waited: number; readonly late: number[] };
+}
+/** A manager whose attempts are scripted; `spread` is off unless said. */
+export function world(more: Partial<ManagerSettings> = {}, random = () => 0): World {
+  const clock = new StillClock();
+  const counted: World["counted"] = { ended: [], waited: 0, late: [] };
+  const lists = { asked: [] as Asked[], results: [] as ProbeChange[], events: [] as ProbeWarning[] };
+  const told = { records: [] as GuardRecord[], history: [] as ProbeHistoryEntry[] };
+  const attempt: Attempt = (asked) => {
+    const { promise, resolve } = Promise.withResolvers<ProbeOutcome>();
+    lists.asked.push({ ...asked, atMs: clock.sinceStart, end: resolve });
+    const answer = made.answer(asked);
+    if (answer !== null) resolve(answer);
+    return promise;
+  };
+  const counters = {
+    ...noProbeCounters,
+    probed: (type: ProbeType, result: AttemptResult) => void counted.ended.push([type, result]),
+    execProbeWaited: () => void counted.waited++,
+    probeLate: (seconds: number) => void counted.late.push(seconds),
+  };
+  const manager = new ProbeManager(
+    {
+      ...{ attempt, clock, random, counters },
+      runtime: { exec: () => Promise.reject(new Error("nothing is run here")) },
+      history: { add: (entry) => void told.history.push(entry), flush: () => {} },
+      onResult: (change) => void lists.results.push(change),
+      onEvent: (warning) => void lists.events.push(warning),
+      onGuard: (record) => void told.records.push(record),
+    },
+    // the daemon is older than any period, unless said
+    { startedAtMs: START - 3_600_000, strict: false, spread: false, execLimit: 64, guard: null, ...more },
+  );
+  const made: World = { clock, manager, ...lists, ...told, counted, answer: () => OK };
+  return made;
+}
+/** `liveness Success Failure`: what was told of one type. */
+export const told = ({ results }: World, type: ProbeType): readonly string[] =>
+  results.filter((change) => change.type === type).map(({ result }) => result);

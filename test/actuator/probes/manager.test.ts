@@ -1,0 +1,227 @@
+import { expect, test } from "vitest";
+import { BAD, container, EXEC, OK, pod, probe, START, told, type World, world } from "./manager-kit.ts";
+
+const startsOf = ({ asked }: World) => asked.map(({ atMs }) => atMs);
+
+test("a probe is asked each period, with its own target, and only changes are told", async () => {
+  const w = world();
+  const readiness = probe({ periodSeconds: 2, timeoutSeconds: 3 });
+  const ports = [{ name: "web", containerPort: 8080, hostPort: 0, hostIP: "", protocol: "TCP" as const }];
+  const env = [{ name: "A", value: "1" }];
+  w.manager.look([pod([container({ readiness }, { ports, env })])]);
+  await w.clock.advance(5_900);
+  expect(startsOf(w)).toEqual([0, 2_000, 4_000]);
+  expect(w.asked[0]).toMatchObject({
+    handler: readiness.handler,
+    timeoutMs: 3_000,
+    target: { podIP: "10.0.0.1", ports, env, containerId: "id-1" },
+  });
+  expect(w.results).toEqual([
+    expect.objectContaining({ type: "readiness", result: "Failure", was: null, containerId: "id-1", podUid: "pod-1" }),
+    expect.objectContaining({ result: "Success", was: "Failure", output: "", probe: readiness, container: "c" }),
+  ]);
+  expect(w.manager.resultOf("id-1", "readiness")).toBe("Success");
+  expect(w.manager.resultOf("id-1", "liveness")).toBeUndefined();
+  expect(w.counted.ended).toEqual(Array(3).fill(["readiness", "success"]));
+});
+
+test("a liveness that fails is told once, with the last output, and asked no more until there is another container", async () => {
+  const w = world();
+  const liveness = probe({ terminationGracePeriodSeconds: 7 });
+  w.manager.look([pod([container({ liveness })])]);
+  w.answer = () => BAD;
+  await w.clock.advance(10_500);
+  expect(told(w, "liveness")).toEqual(["Success", "Failure"]);
+  expect(startsOf(w)).toEqual([0, 1_000, 2_000]);
+  expect(w.results.at(-1)).toMatchObject({ output: BAD.output, probe: { terminationGracePeriodSeconds: 7 } });
+  expect(w.events).toHaveLength(3);
+  expect(w.events[0]).toMatchObject({
+    reason: "Unhealthy",
+    message: `Liveness probe failed: ${BAD.output}`,
+    namespace: "ns",
+    pod: "web",
+    container: "c",
+  });
+  w.answer = () => OK;
+  w.manager.look([pod([container({ liveness }, { id: "id-2", startedAtMs: w.clock.wallMs })])]);
+  await w.clock.advance(2_000);
+  expect(w.manager.resultOf("id-1", "liveness")).toBeUndefined();
+  expect(w.manager.resultOf("id-2", "liveness")).toBe("Success");
+  expect(w.asked.at(-1)?.target.containerId).toBe("id-2");
+});
+
+test("startup goes before the others, and what follows it is asked as soon as it has succeeded", async () => {
+  const w = world();
+  const slow = probe({ periodSeconds: 10 });
+  w.answer = () => BAD;
+  w.manager.look([pod([container({ startup: probe({ failureThreshold: 9 }), liveness: slow, readiness: slow })])]);
+  await w.clock.advance(3_500);
+  expect(new Set(w.counted.ended.map(([type]) => type))).toEqual(new Set(["startup"]));
+  expect([w.manager.started("pod-1", "c"), w.manager.ready("pod-1", "c")]).toEqual([false, false]);
+  w.answer = () => OK;
+  await w.clock.advance(600);
+  expect(w.manager.started("pod-1", "c")).toBe(true);
+  // out of its turn, which is at 10 s
+  expect(w.manager.ready("pod-1", "c")).toBe(true);
+  await w.clock.advance(6_500);
+  expect(w.counted.ended.filter(([type]) => type === "startup")).toHaveLength(5);
+  expect(w.counted.ended.filter(([type]) => type === "liveness")).toHaveLength(1);
+});
+
+test("a container that begins to run is asked for its readiness at once", async () => {
+  const w = world();
+  const readiness = probe({ periodSeconds: 30 });
+  const waiting = container({ readiness }, { id: null, state: "waiting", startedAtMs: null });
+  w.manager.look([pod([waiting])]);
+  await w.clock.advance(4_000);
+  expect(w.manager.ready("pod-1", "c")).toBe(false);
+  w.manager.look([pod([container({ readiness }, { startedAtMs: w.clock.wallMs })])]);
+  await w.clock.advance(0);
+  expect([startsOf(w), w.manager.ready("pod-1", "c")]).toEqual([[4_000], true]);
+});
+
+test("a trigger asks those that are not ready, and their period counts from there", async () => {
+  const w = world();
+  const readiness = probe({ periodSeconds: 10 });
+  w.answer = () => BAD;
+  w.manager.look([pod([container({ readiness })])]);
+  await w.clock.advance(4_000);
+  w.manager.trigger("pod-1");
+  w.manager.trigger("no such pod");
+  await w.clock.advance(9_990);
+  expect(startsOf(w)).toEqual([0, 4_000]);
+  w.answer = () => OK;
+  await w.clock.advance(20);
+  w.manager.trigger("pod-1");
+  await w.clock.advance(0);
+  expect(startsOf(w)).toEqual([0, 4_000, 14_000]);
+});
+
+test("deletion stops liveness and startup, a sidecar's go on, and readiness goes on until the pod is gone", async () => {
+  const w = world();
+  const probes = { liveness: probe(), readiness: probe() };
+  const containers = [container(probes), container(probes, { name: "side", id: "id-s", isSidecar: true })];
+  w.manager.look([pod(containers)]);
+  await w.clock.advance(500);
+  w.manager.look([pod(containers, { deletionAtMs: w.clock.wallMs })]);
+  w.asked.length = 0;
+  await w.clock.advance(1_000);
+  expect(w.asked.map(({ target }) => target.containerId).sort()).toEqual(["id-1", "id-s", "id-s"]);
+  expect(w.manager.resultOf("id-1", "liveness")).toBeUndefined();
+  expect(w.manager.ready("pod-1", "c")).toBe(true);
+  w.manager.look([]);
+  w.asked.length = 0;
+  await w.clock.advance(5_000);
+  expect(w.asked).toEqual([]);
+  expect(w.manager.resultOf("id-1", "readiness")).toBeUndefined();
+  expect([w.manager.started("pod-1", "c"), w.manager.ready("pod-1", "c"), w.manager.facts()]).toEqual([
+    false,
+    false,
+    [],
+  ]);
+  expect(w.clock.timers).toBe(0);
+});
+
+test("what ends after its pod was removed is told to nobody", async () => {
+  const w = world();
+  w.answer = () => null;
+  w.manager.look([pod([container({ liveness: probe({ failureThreshold: 1 }) })])]);
+  await w.clock.advance(100);
+  const before = w.results.length;
+  w.manager.look([]);
+  w.asked[0]?.end(BAD);
+  await w.clock.advance(5_000);
+  expect([w.results.length, w.asked.length]).toEqual([before, 1]);
+  expect(w.manager.resultOf("id-1", "liveness")).toBeUndefined();
+});
+
+test("a container that will not start again ends its worker; another one in its place has a new one", async () => {
+  const w = world();
+  const liveness = probe();
+  w.manager.look([pod([container({ liveness })])]);
+  await w.clock.advance(100);
+  const ended = container({ liveness }, { state: "terminated", willRestart: false, startedAtMs: null });
+  for (let i = 0; i < 4; i++) {
+    w.manager.look([pod([ended])]);
+    await w.clock.advance(1_000);
+  }
+  expect([w.manager.facts(), w.manager.resultOf("id-1", "liveness")]).toEqual([[], undefined]);
+  const count = w.asked.length;
+  w.manager.look([pod([container({ liveness }, { id: "id-2", startedAtMs: w.clock.wallMs })])]);
+  await w.clock.advance(500);
+  expect(w.asked.length).toBe(count + 1);
+});
+
+test("an attempt that the container could not be asked for is tried three times, and changes nothing", async () => {
+  const w = world();
+  w.answer = () => ({ error: "no such port" });
+  w.manager.look([pod([container({ liveness: probe({ failureThreshold: 1 }) })])]);
+  await w.clock.advance(500);
+  expect([w.asked.length, told(w, "liveness")]).toEqual([3, ["Success"]]);
+  expect(w.counted.ended).toEqual(Array(3).fill(["liveness", "error"]));
+  expect(w.events).toHaveLength(1);
+});
+
+test("a wall clock that is set neither hurries nor stops probes, and initial delays count real time", async () => {
+  const w = world();
+  w.manager.look([pod([container({ liveness: probe({ initialDelaySeconds: 5 }) })])]);
+  await w.clock.advance(2_000);
+  w.clock.wallMs += 7_200_000;
+  await w.clock.advance(2_500);
+  expect(w.asked).toEqual([]);
+  w.clock.wallMs -= 9_000_000;
+  await w.clock.advance(2_000);
+  expect(startsOf(w)).toEqual([5_000, 6_000]);
+});
+
+test("after a restart of the daemon containers that were ready stay so until an attempt says otherwise", async () => {
+  const readiness = probe({ periodSeconds: 10, failureThreshold: 1 });
+  const before = container({ readiness }, { startedAtMs: START - 60_000, wasStarted: true });
+  const young = container({ readiness }, { name: "young", id: "id-y", startedAtMs: START - 5_000, wasStarted: true });
+  const w = world({ startedAtMs: START }, () => 0.5);
+  w.answer = () => BAD;
+  w.manager.look([pod([before, young], { wasReady: true })]);
+  expect(["c", "young"].map((name) => w.manager.ready("pod-1", name))).toEqual([true, false]);
+  await w.clock.advance(4_990);
+  // half its period, as the kubelet's jitter: nothing was asked yet, and nobody is asked out of turn
+  w.manager.trigger("pod-1");
+  expect([w.asked.length, w.manager.ready("pod-1", "c")]).toEqual([0, true]);
+  await w.clock.advance(20);
+  expect([w.asked.length, w.manager.ready("pod-1", "c")]).toEqual([4, false]);
+  const unready = world({ startedAtMs: START });
+  unready.answer = () => null;
+  unready.manager.look([pod([before], { wasReady: false })]);
+  await unready.clock.advance(100);
+  expect(unready.manager.ready("pod-1", "c")).toBe(false);
+});
+
+test("a container without probes is ready while it runs, one with a startup probe is not before its answer", () => {
+  const w = world({ spread: true });
+  const bare = container({}, { name: "bare", id: "id-b" });
+  const past = container({}, { name: "past", id: "id-p", state: "terminated" });
+  const starting = container({ startup: probe() }, { name: "starting", id: "id-t" });
+  w.manager.look([pod([bare, past, starting])]);
+  const seen = ["bare", "past", "starting", "unknown"].map((name) => [
+    w.manager.started("pod-1", name),
+    w.manager.ready("pod-1", name),
+  ]);
+  expect(seen).toEqual([
+    [true, true],
+    [false, false],
+    [false, false],
+    [false, false],
+  ]);
+});
+
+test("once closed it asks and tells nothing", async () => {
+  const w = world({ execLimit: 1 });
+  w.answer = () => null;
+  const liveness = probe({ handler: EXEC, failureThreshold: 1 });
+  w.manager.look([pod([container({ liveness }), container({ liveness }, { name: "d", id: "id-2" })])]);
+  await w.clock.advance(100);
+  const before = w.results.length;
+  w.manager.close();
+  w.asked[0]?.end(BAD);
+  await w.clock.advance(60_000);
+  expect([w.asked.length, w.results.length, w.events.length]).toEqual([1, before, 0]);
+});

@@ -1,0 +1,94 @@
+import { expect, test } from "vitest";
+import { container, EXEC, pod, probe, START, type World, world } from "./manager-kit.ts";
+
+const liveness = probe();
+const many = (count: number, periodSeconds = 1) =>
+  Array.from({ length: count }, (_, i) =>
+    pod([container({ liveness: probe({ periodSeconds }) }, { id: `id-${i}` })], { uid: `uid-${i}`, name: `p-${i}` }),
+  );
+/** How many began in each 100 ms from then on. */
+function windows({ asked }: World, fromMs: number, count: number): readonly number[] {
+  const counts = Array<number>(count).fill(0);
+  for (const { atMs } of asked) {
+    const window = Math.floor((atMs - fromMs) / 100);
+    if (window >= 0 && window < count) counts[window] = (counts[window] ?? 0) + 1;
+  }
+  return counts;
+}
+
+test("probes of one period that come together are spread evenly over it, each keeps its period", async () => {
+  const w = world({ spread: true });
+  w.manager.look(many(1_000));
+  await w.clock.advance(3_000);
+  const seen = windows(w, 1_000, 20);
+  expect(Math.max(...seen)).toBeLessThanOrEqual(110);
+  expect(Math.min(...seen)).toBeGreaterThanOrEqual(90);
+  const ofOne = w.asked.filter(({ target }) => target.containerId === "id-7").map(({ atMs }) => atMs);
+  expect(ofOne).toHaveLength(3);
+  for (const [i, at] of ofOne.entries()) expect(Math.abs(at - (ofOne[0] ?? 0) - i * 1_000)).toBeLessThanOrEqual(10);
+  expect(Math.max(...w.counted.late)).toBeLessThanOrEqual(0.01);
+});
+
+test("without it all of them begin together", async () => {
+  const w = world();
+  w.manager.look(many(100));
+  await w.clock.advance(1_999);
+  expect(Math.max(...windows(w, 0, 20))).toBe(100);
+});
+
+test("while the daemon is young the kubelet's jitter is used where nothing is spread", async () => {
+  let turn = 0;
+  const w = world({ startedAtMs: START }, () => turn++ / 10);
+  w.manager.look(many(10, 10));
+  await w.clock.advance(9_500);
+  expect(w.asked.map(({ atMs }) => Math.round(atMs / 1_000))).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+});
+
+test("no first attempt comes later than a period, and what pods give up others take", async () => {
+  const w = world({ spread: true });
+  const pods = many(40, 10);
+  w.manager.look(pods);
+  await w.clock.advance(10_010);
+  expect(new Set(w.asked.map(({ target }) => target.containerId)).size).toBe(40);
+  w.manager.look(pods.slice(20));
+  w.manager.look([...pods.slice(20), ...many(80, 10).slice(60)]);
+  w.asked.length = 0;
+  await w.clock.advance(10_010);
+  expect(Math.max(...windows(w, 10_000, 100))).toBeLessThanOrEqual(2);
+});
+
+test("readiness does not wait for its spread once its container runs, except while the daemon is young", async () => {
+  const slow = probe({ periodSeconds: 300 });
+  const waiting = container({ readiness: slow }, { id: null, state: "waiting", startedAtMs: null });
+  const running = container({ readiness: slow });
+  const old = world({ spread: true });
+  old.manager.look([pod([waiting]), pod([running], { uid: "pod-2", name: "taken" })]);
+  await old.clock.advance(0);
+  expect(old.manager.ready("pod-2", "c")).toBe(true);
+  old.manager.look([pod([container({ readiness: slow }, { id: "id-9" })])]);
+  await old.clock.advance(0);
+  expect(old.manager.ready("pod-1", "c")).toBe(true);
+  const young = world({ spread: true, startedAtMs: START });
+  young.manager.look(many(50, 300).map((one) => pod([container({ readiness: slow }, { id: one.uid })], one)));
+  young.manager.look([pod([running])]);
+  young.manager.trigger("pod-1");
+  await young.clock.advance(0);
+  expect(young.asked.length).toBeLessThanOrEqual(1);
+});
+
+test("the plan tells the rate, the crowds and the execs of what is there", async () => {
+  const w = world();
+  const exec = probe({ handler: EXEC, periodSeconds: 2, timeoutSeconds: 4 });
+  w.answer = (asked) => ("exec" in asked.handler ? null : { result: "success", output: "" });
+  w.manager.look([pod([container({ liveness, readiness: exec })])]);
+  expect(w.manager.plan()).toEqual({
+    probes: 2,
+    perSecond: { exec: 0.5, http: 1, tcp: 0, grpc: 0 },
+    mostAtOnce: { spread: 1, unspread: 2 },
+    execsAtOnce: { expected: 1, hanging: 1 },
+  });
+  await w.clock.advance(500);
+  w.asked.find(({ handler }) => "exec" in handler)?.end({ result: "success", output: "" });
+  await w.clock.advance(0);
+  expect(w.manager.plan().execsAtOnce.expected).toBeCloseTo(0.25);
+});

@@ -1,0 +1,117 @@
+import { expect, test } from "vitest";
+import type { GuardSettings } from "../../../api/decide/probes/guard.ts";
+import { BAD, container, OK, pod, probe, told, type World, world } from "./manager-kit.ts";
+
+const GUARD: GuardSettings = { windowSeconds: 5, least: { groups: 3 }, holdSeconds: 20 };
+const pods = (count: number, owner: string | null = null) =>
+  Array.from({ length: count }, (_, i) =>
+    pod([container({ liveness: probe({ failureThreshold: 2 }) }, { id: `id-${i}` })], {
+      uid: `u-${i}`,
+      name: `p-${i}`,
+      owner,
+    }),
+  );
+const killed = ({ results }: World) =>
+  results.filter(({ result }) => result === "Failure").map(({ containerId }) => containerId);
+
+test("without a guard all of them are killed", async () => {
+  const w = world();
+  w.answer = () => BAD;
+  w.manager.look(pods(5));
+  await w.clock.advance(1_500);
+  expect(killed(w)).toHaveLength(5);
+  expect(w.records).toEqual([]);
+});
+
+test("kills of a storm are held, told and kept, and those that answer again live on", async () => {
+  const w = world({ guard: GUARD });
+  w.manager.look(pods(5));
+  await w.clock.advance(900);
+  w.answer = () => BAD;
+  await w.clock.advance(6_000);
+  expect([killed(w), w.records.length]).toEqual([[], 1]);
+  const names = [0, 1, 2, 3, 4].map((i) => `ns/p-${i}/c`);
+  expect(w.records[0]).toMatchObject({ kind: "probe-guard", holding: 5 });
+  expect(w.records[0]?.held.toSorted()).toEqual(names);
+  expect(w.records[0]?.why).toMatch(/ 5 unrelated groups of 5 /);
+  const { held, holding, why } = w.records[0] ?? {};
+  expect(w.history).toContainEqual({ kind: "probe-guard", at: expect.any(String), held, released: [], holding, why });
+  expect(w.manager.problems()).toEqual([expect.stringMatching(/^the probe guard holds the kills of 5 containers: /)]);
+  expect(w.manager.facts().map(({ activity, failures }) => [activity, failures])).toEqual(Array(5).fill(["held", 6]));
+  w.answer = () => OK;
+  await w.clock.advance(30_000);
+  expect([killed(w), w.manager.problems()]).toEqual([[], []]);
+  const released = w.records.slice(1).flatMap((record) => record.released);
+  expect(released.map(({ containerId }) => containerId).sort()).toEqual(names);
+  expect(new Set(released.map(({ why }) => why))).toEqual(new Set(["recovered"]));
+  // the next failure is no storm
+  w.answer = ({ target }) => (target.containerId === "id-3" ? BAD : OK);
+  await w.clock.advance(3_000);
+  expect(killed(w)).toEqual(["id-3"]);
+});
+
+test("what fails on is killed when it was held long enough, once, and is asked no more", async () => {
+  const w = world({ guard: GUARD });
+  w.answer = () => BAD;
+  w.manager.look(pods(3));
+  await w.clock.advance(20_500);
+  expect(killed(w)).toEqual([]);
+  await w.clock.advance(2_000);
+  expect(killed(w).sort()).toEqual(["id-0", "id-1", "id-2"]);
+  expect(w.results.at(-1)).toMatchObject({ result: "Failure", was: "Success", output: BAD.output });
+  expect(w.records.at(-1)?.released).toContainEqual({ containerId: "ns/p-1/c", why: "held long enough" });
+  const count = w.asked.length;
+  await w.clock.advance(5_000);
+  expect(w.asked).toHaveLength(count);
+  expect(w.manager.resultOf("id-0", "liveness")).toBe("Failure");
+});
+
+test("pods of one owner and single failures are killed as the kubelet kills them", async () => {
+  const related = world({ guard: GUARD });
+  related.answer = () => BAD;
+  related.manager.look(pods(5, "ReplicaSet/rs-1"));
+  await related.clock.advance(1_500);
+  expect(killed(related)).toHaveLength(5);
+  const single = world({ guard: GUARD });
+  single.answer = ({ target }) => (target.containerId === "id-2" ? BAD : OK);
+  single.manager.look(pods(5));
+  await single.clock.advance(1_500);
+  expect(killed(single)).toEqual(["id-2"]);
+});
+
+test("a kill goes ahead although the container is being asked again, and what that ends with is not heard", async () => {
+  const w = world({ guard: GUARD });
+  w.answer = () => null;
+  w.manager.look(pods(1));
+  for (const ms of [0, 990, 1_000]) {
+    await w.clock.advance(ms);
+    w.asked.at(-1)?.end(BAD);
+  }
+  // the next attempt begins before what was gathered is judged
+  await w.clock.advance(60);
+  expect([killed(w), w.asked.length]).toEqual([[], 3]);
+  await w.clock.advance(100);
+  expect(killed(w)).toEqual(["id-0"]);
+  w.asked.at(-1)?.end(OK);
+  await w.clock.advance(5_000);
+  expect([told(w, "liveness"), w.asked.length]).toEqual([["Success", "Failure"], 3]);
+});
+
+test("a held container whose pod is gone is let go, and only liveness is held", async () => {
+  const w = world({ guard: GUARD });
+  w.answer = () => BAD;
+  const some = pods(3).map((one) => ({
+    ...one,
+    containers: one.containers.map((c) => ({
+      ...c,
+      probes: { ...c.probes, readiness: probe({ failureThreshold: 1 }) },
+    })),
+  }));
+  w.manager.look(some);
+  await w.clock.advance(1_500);
+  expect(told(w, "readiness")).toEqual(["Failure", "Failure", "Failure"]);
+  expect(told(w, "liveness")).toEqual(["Success", "Success", "Success"]);
+  w.manager.look(some.slice(1));
+  await w.clock.advance(200);
+  expect(w.records.at(-1)).toMatchObject({ released: [{ containerId: "ns/p-0/c", why: "gone" }], holding: 2 });
+});

@@ -1,0 +1,64 @@
+import { expect, test } from "vitest";
+import { decodeStatus } from "../../../actuator/status/decode-status.ts";
+import { probeRow } from "../../../actuator/status/probe-row.ts";
+import { type ProbeFacts, probeRows } from "../../../actuator/status/probe-rows.ts";
+import { BAD, container, OK, pod, probe, START, world } from "../probes/manager-kit.ts";
+import { nodeStatus } from "./made-status.ts";
+
+const facts = (more: Partial<ProbeFacts>): ProbeFacts => ({
+  ...{ namespace: "ns", pod: "web", podUid: "pod-1", container: "c", type: "liveness", handler: "http" },
+  ...{ periodSeconds: 10, timeoutSeconds: 1, activity: "waiting", attempts: 3, failures: 0, output: "" },
+  ...{ result: "Success", sinceMs: START, seconds: 0.01234, lastAtMs: START + 0.4, nextAtMs: null },
+  ...more,
+});
+
+test("rows stand by pod, container and type, with times of the wall clock", () => {
+  const rows = probeRows([
+    facts({ pod: "z" }),
+    facts({ type: "readiness" }),
+    facts({ type: "startup", container: "d" }),
+    facts({ type: "startup" }),
+    facts({ namespace: "a", pod: "zz", seconds: null, lastAtMs: null, sinceMs: null, result: null }),
+    facts({}),
+  ]);
+  expect(rows.map(({ namespace, pod, container, type }) => `${namespace}/${pod}/${container} ${type}`)).toEqual([
+    "a/zz/c liveness",
+    "ns/web/c startup",
+    "ns/web/c liveness",
+    "ns/web/c readiness",
+    "ns/web/d startup",
+    "ns/z/c liveness",
+  ]);
+  expect(rows[0]).toMatchObject({ since: null, tookMs: null, lastAt: null, result: null });
+  expect(rows[1]).toMatchObject({
+    since: "2026-11-22T12:00:00.000Z",
+    tookMs: 12.3,
+    lastAt: "2026-11-22T12:00:00.000Z",
+  });
+});
+
+test("a manager's rows tell what happened, and are read again from a status", async () => {
+  const w = world();
+  const slow = probe({ periodSeconds: 60, timeoutSeconds: 2 });
+  w.answer = ({ timeoutMs }) => (timeoutMs === 2_000 ? OK : BAD);
+  w.manager.look([pod([container({ liveness: probe({ failureThreshold: 2 }), readiness: slow })])]);
+  await w.clock.advance(5_000);
+  const rows = probeRows(w.manager.facts());
+  const second = (seconds: number): string => new Date(START + seconds * 1_000).toISOString();
+  const named = { namespace: "ns", pod: "web", uid: "pod-1", container: "c", handler: "http" };
+  expect(rows).toEqual([
+    {
+      ...{ ...named, type: "liveness", periodSeconds: 1, timeoutSeconds: 1, result: "Failure", since: second(1) },
+      ...{ activity: "done", attempts: 2, failures: 2, tookMs: 0, output: BAD.output, lastAt: second(1) },
+      nextAt: second(6),
+    },
+    {
+      ...{ ...named, type: "readiness", periodSeconds: 60, timeoutSeconds: 2, result: "Success", since: second(0) },
+      ...{ activity: "waiting", attempts: 1, failures: 0, tookMs: 0, output: "", lastAt: second(0) },
+      nextAt: second(60),
+    },
+  ]);
+  const status = nodeStatus({ probes: rows });
+  expect(decodeStatus(JSON.stringify(status))).toEqual({ ok: true, value: status });
+  expect(probeRow.safeParse({ ...rows[0], result: "Fine" }).success).toBe(false);
+});

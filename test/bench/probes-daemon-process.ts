@@ -1,0 +1,95 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { attempt } from "../../actuator/probes/attempt.ts";
+import { systemProbeClock } from "../../actuator/probes/clock.ts";
+import { ProbeHistory } from "../../actuator/probes/history.ts";
+import { ProbeManager } from "../../actuator/probes/manager.ts";
+import { DEFAULT_EXEC_LIMIT } from "../../actuator/probes/ports.ts";
+import type { ProbedContainer, ProbedPod } from "../../actuator/probes/probed.ts";
+import { daemonMetrics } from "../../actuator/status/metrics.ts";
+import { probeRows } from "../../actuator/status/probe-rows.ts";
+import type { ProbeSpec } from "../../api/model/probe.ts";
+
+/** What the daemon's process tells each time that it is asked, of the time since it was asked last. */
+export interface ProbesSeen {
+  readonly attempts: number;
+  readonly failures: number;
+  readonly cpuMicros: number;
+  readonly rssBytes: number;
+  /** What is in use, after a collection. */
+  readonly heldBytes: number;
+  /** How many had their turn so many whole milliseconds late; the last: or later. */
+  readonly late: readonly number[];
+}
+const [count = "", ...ports] = process.argv.slice(2);
+const LOOK_MS = 1000;
+/** From status to status for whoever asks, as Prometheus and people do. */
+const SHOWN_MS = 5000;
+
+const LATEST_MS = 10_000;
+
+const stateDir = mkdtempSync(join(tmpdir(), "nodewise-bench-probes-"));
+const metrics = daemonMetrics();
+const late = new Uint32Array(LATEST_MS + 1);
+let seen = { attempts: 0, failures: 0, cpu: process.cpuUsage() };
+const counters: typeof metrics.counters = {
+  ...metrics.counters,
+  probed: (type, result, seconds) => {
+    metrics.counters.probed(type, result, seconds);
+    seen.attempts++;
+    if (result !== "success") seen.failures++;
+  },
+  probeLate: (seconds) => {
+    metrics.counters.probeLate(seconds);
+    const ms = Math.min(Math.floor(seconds * 1000), LATEST_MS);
+    late[ms] = (late[ms] ?? 0) + 1;
+  },
+};
+const startedAtMs = Date.now();
+const manager = new ProbeManager(
+  {
+    ...{ attempt, counters, clock: systemProbeClock, random: Math.random },
+    runtime: { exec: () => Promise.reject(new Error("no runtime here")) },
+    history: new ProbeHistory({ stateDir, clock: systemProbeClock, onFault: console.error }),
+    ...{ onResult() {}, onEvent() {}, onGuard() {} },
+  },
+  { startedAtMs, strict: false, spread: true, execLimit: DEFAULT_EXEC_LIMIT, guard: null },
+);
+
+const livenessAt = (port: number): ProbeSpec => ({
+  handler: { http: { scheme: "HTTP", host: "", port, path: "/healthz", headers: [] } },
+  ...{ initialDelaySeconds: 0, timeoutSeconds: 1, periodSeconds: 1, successThreshold: 1, failureThreshold: 3 },
+  terminationGracePeriodSeconds: null,
+});
+const containerOf = (i: number): ProbedContainer => ({
+  ...{ name: "app", isSidecar: false, ports: [], env: [], id: `id-${i}`, state: "running", startedAtMs },
+  ...{ willRestart: true, wasStarted: null },
+  probes: { startup: null, liveness: livenessAt(Number(ports[i % ports.length])), readiness: null },
+});
+const podOf = (i: number): ProbedPod => ({
+  ...{ uid: `uid-${i}`, namespace: "bench", name: `pod-${i}`, owner: null, podIP: "127.0.0.1", deletionAtMs: null },
+  ...{ phase: "Running", wasReady: false, containers: [containerOf(i)] },
+});
+/** Made anew at each look, as a daemon makes them. */
+const pods = (): readonly ProbedPod[] => Array.from({ length: Number(count) }, (_, i) => podOf(i));
+manager.look(pods());
+setInterval(() => manager.look(pods()), LOOK_MS);
+setInterval(() => JSON.stringify(probeRows(manager.facts())), SHOWN_MS);
+
+process.on("message", () => {
+  const { user, system } = process.cpuUsage(seen.cpu);
+  const { attempts, failures } = seen;
+  const rssBytes = process.memoryUsage.rss();
+  const told = { attempts, failures, cpuMicros: user + system, rssBytes, late: [...late] };
+  gc?.();
+  process.send?.({ ...told, heldBytes: process.memoryUsage().heapUsed } satisfies ProbesSeen);
+  late.fill(0);
+  seen = { attempts: 0, failures: 0, cpu: process.cpuUsage() };
+});
+process.on("disconnect", () => {
+  manager.close();
+  rmSync(stateDir, { recursive: true });
+  process.exit();
+});
+process.send?.("begun");

@@ -1,0 +1,116 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { ProbesSeen } from "./probes-daemon-process.ts";
+
+export interface ProbesFigure {
+  readonly name: string;
+  /** Milliseconds after it was due that a worker had its turn. */
+  readonly lateMs: { readonly p50: number; readonly p99: number; readonly max: number };
+  readonly aimLateMs: number;
+  /** The latest that a timer of an idle process had its turn meanwhile: what the machine itself adds. */
+  readonly machineLateMs: number;
+  /** CPU time of the daemon's process, all threads, as a part of one core. */
+  readonly share: number;
+  readonly aimShare: number;
+  readonly attemptsPerSecond: number;
+  readonly failures: number;
+  readonly rssBytes: readonly [start: number, end: number];
+  /** What is in use, after a collection. */
+  readonly heldBytes: readonly [start: number, end: number];
+}
+
+const PROBES = 5000;
+const SERVERS = 16;
+const AIM_LATE_MS = 250;
+const AIM_SHARE = 0.5;
+const WARM_UP_MS = 3_000;
+/** `BENCH_PROBES_SECONDS=600`: whether memory stays flat. */
+const MEASURED_MS = Number(process.env["BENCH_PROBES_SECONDS"] ?? 8) * 1000;
+const STARTED_MS = 20_000;
+const IDLE_TICK_MS = 10;
+
+/**
+ * The real manager and real requests against real servers on loopback, each in a process of its own. Throws where half
+ * of the probes are not asked, or do not succeed.
+ */
+export async function benchProbes(): Promise<readonly ProbesFigure[]> {
+  const children: ChildProcess[] = [];
+  const begin = async (file: string, ...args: readonly (string | number)[]): Promise<[ChildProcess, unknown]> => {
+    const options = { execArgv: ["--expose-gc"], timeout: MEASURED_MS + STARTED_MS };
+    const child = fork(join(import.meta.dirname, file), args.map(String), options);
+    children.push(child);
+    return [child, await heard(child)];
+  };
+  try {
+    const [, ports] = await begin("probes-server-process.ts", SERVERS);
+    const [daemon] = await begin("probes-daemon-process.ts", PROBES, ...(ports as readonly number[]));
+    await sleep(WARM_UP_MS);
+    const before = await asked(daemon);
+    const began = performance.now();
+    const machineLateMs = await idleFor(MEASURED_MS);
+    const after = await asked(daemon);
+    return [{ ...figureOf(before, after, (performance.now() - began) / 1000), machineLateMs }];
+  } finally {
+    for (const child of children) child.disconnect();
+  }
+}
+
+/** The longest that this process, which has nothing to do, had to wait for its turn. */
+async function idleFor(ms: number): Promise<number> {
+  const end = performance.now() + ms;
+  let latest = 0;
+  for (let due = performance.now(); due < end; ) {
+    due = performance.now() + IDLE_TICK_MS;
+    await sleep(IDLE_TICK_MS);
+    latest = Math.max(latest, performance.now() - due);
+  }
+  return latest;
+}
+
+function figureOf(before: ProbesSeen, after: ProbesSeen, seconds: number): Omit<ProbesFigure, "machineLateMs"> {
+  const { late, attempts, failures, cpuMicros } = after;
+  const attemptsPerSecond = attempts / seconds;
+  if (attemptsPerSecond < PROBES / 2 || failures > attempts / 2)
+    throw new Error(`${attemptsPerSecond.toFixed(0)} attempts a second, ${failures} of ${attempts} did not succeed`);
+  return {
+    name: `${PROBES} http probes of one second, for ${Math.round(seconds)} s`,
+    lateMs: { p50: lateAt(late, 0.5), p99: lateAt(late, 0.99), max: lateAt(late, 1) },
+    aimLateMs: AIM_LATE_MS,
+    share: cpuMicros / 1e6 / seconds,
+    aimShare: AIM_SHARE,
+    attemptsPerSecond,
+    failures,
+    rssBytes: [before.rssBytes, after.rssBytes],
+    heldBytes: [before.heldBytes, after.heldBytes],
+  };
+}
+
+/** Of that part of all, the one that was latest; the end of its millisecond. */
+function lateAt(late: readonly number[], part: number): number {
+  let left = part * late.reduce((sum, count) => sum + count, 0);
+  const ms = late.findIndex((count) => {
+    left -= count;
+    return left <= 0;
+  });
+  return ms + 1;
+}
+
+const asked = (child: ChildProcess): Promise<ProbesSeen> => {
+  child.send({});
+  return heard(child) as Promise<ProbesSeen>;
+};
+/** Its next message; rejected where it ends instead. */
+async function heard(child: ChildProcess): Promise<unknown> {
+  const life = new AbortController();
+  const ended = once(child, "exit", { signal: life.signal }).then(([code, signal]) => {
+    throw new Error(`a process of the bench ended: ${code ?? signal}`);
+  });
+  try {
+    return (await Promise.race([once(child, "message", { signal: life.signal }), ended]))[0];
+  } finally {
+    ended.catch(() => undefined);
+    life.abort();
+  }
+}

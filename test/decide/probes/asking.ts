@@ -1,0 +1,34 @@
+import { decideProbes } from "../../../api/decide/probes/decide.ts";
+import { decodeProbesAsk } from "../../../api/model/probes-ask.ts";
+import type { ProbedContainer, ProbeRun, ProbesDecision } from "../../../api/model/probes-decision.ts";
+import type { Snapshot } from "../../../api/model/snapshot.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+export const HTTP = { httpGet: { path: "/healthz", port: 8080 } };
+/** A pod with one container that has these probes. */
+export const podOf = (container: Fields, spec: Fields = {}): Fields => ({
+  metadata: { name: "web", namespace: "shop" },
+  spec: { containers: [{ name: "app", ...container }], ...spec },
+});
+
+/** The whole answer; a refusal or a fault of the ask throws. */
+export function answerOf(ask: Fields, snapshot: Snapshot = {}) {
+  const decoded = decodeProbesAsk(ask);
+  if (!decoded.ok) throw new Error(JSON.stringify(decoded.error));
+  const decided = decideProbes({ snapshot, facts: {}, ask: decoded.value, explain: "reasons" });
+  if (!decided.ok) throw new Error(decided.error.message);
+  return decided.value;
+}
+export const dryRun = (pod: Fields, ask: Fields = {}): ProbesDecision => answerOf({ pod, ...ask }).decision;
+export const firstOf = (decision: ProbesDecision): ProbedContainer => decision.containers[0] as ProbedContainer;
+export const probeOf = (decision: ProbesDecision, type: ProbeRun["type"]): ProbeRun =>
+  decision.containers.flatMap(({ probes }) => probes).find((p) => p.type === type) as ProbeRun;
+/** `3s fail`, in order. */
+export const attempts = (decision: ProbesDecision, type: ProbeRun["type"]): readonly string[] =>
+  probeOf(decision, type).attempts.map(({ atMs, containerId, outcome }) => `${atMs / 1000}s ${containerId} ${outcome}`);
+
+/** The issues of an ask that is refused, `path: message`. */
+export function issuesOf(ask: unknown): readonly string[] {
+  const decoded = decodeProbesAsk(ask);
+  return decoded.ok ? [] : decoded.error.map(({ path, message }) => `${path}: ${message}`);
+}

@@ -1,0 +1,189 @@
+import { describe, expect, test } from "vitest";
+import { answerOf, attempts, dryRun, firstOf, HTTP, podOf, probeOf } from "./asking.ts";
+
+const seconds = (spans: readonly { fromMs: number; toMs: number | null }[]) =>
+  spans.map(({ fromMs, toMs }) => [fromMs / 1000, toMs === null ? null : toMs / 1000]);
+
+describe("a dry run", () => {
+  test("of liveness: three failures end the container, and the next begins at once, later after a back-off", () => {
+    const pod = podOf({ livenessProbe: { ...HTTP, periodSeconds: 5 } });
+    const decision = dryRun(pod, { outcomes: "ok,ok,fail*3", seconds: 90 });
+    expect(attempts(decision, "liveness")).toEqual([
+      "0s c0 ok",
+      "5s c0 ok",
+      "10s c0 fail",
+      "15s c0 fail",
+      "20s c0 fail",
+      "25s c1 fail",
+      "30s c1 fail",
+      "35s c1 fail",
+      "40s c2 fail",
+      "45s c2 fail",
+      "50s c2 fail",
+      "55s c3 fail",
+      "60s c3 fail",
+      "65s c3 fail",
+      // the one before had ended 15 s ago, less than the 20 s of CrashLoopBackOff, which count from the newest end
+      "85s c4 fail",
+      "90s c4 fail",
+    ]);
+    expect(decision).toMatchObject({ restarts: 4, firstRestartAtMs: 20_000, endMs: 90_000, truncated: false });
+    expect(probeOf(decision, "liveness").results.slice(0, 4)).toEqual([
+      { atMs: 0, containerId: "c0", result: "Success" },
+      { atMs: 20_000, containerId: "c0", result: "Failure" },
+      { atMs: 25_000, containerId: "c1", result: "Success" },
+      { atMs: 35_000, containerId: "c1", result: "Failure" },
+    ]);
+    expect(decision.events).toEqual([
+      {
+        type: "Warning",
+        reason: "Unhealthy",
+        message: "Liveness probe failed: ",
+        container: "app",
+        count: 14,
+        firstAtMs: 10_000,
+        lastAtMs: 90_000,
+      },
+      {
+        type: "Normal",
+        reason: "Killing",
+        message: "Container app failed liveness probe, will be restarted",
+        container: "app",
+        count: 4,
+        firstAtMs: 20_000,
+        lastAtMs: 65_000,
+      },
+    ]);
+    expect(dryRun(pod, { outcomes: "ok,ok,fail*3", seconds: 90, backOff: false }).restarts).toBe(5);
+    expect(answerOf({ pod, outcomes: "fail" }).verdict).toBe("restarts");
+    expect(answerOf({ pod }).verdict).toBe("decided");
+  });
+
+  test("of all three: start-up gates the others, and readiness is asked as soon as it is over", () => {
+    const probes = {
+      startupProbe: { ...HTTP, periodSeconds: 2, failureThreshold: 10 },
+      livenessProbe: { ...HTTP, periodSeconds: 10 },
+      readinessProbe: { ...HTTP, periodSeconds: 10 },
+    };
+    const decision = dryRun(podOf(probes), { outcomes: { startup: "fail*3,ok" }, seconds: 30 });
+    expect(attempts(decision, "startup")).toEqual(["0s c0 fail", "2s c0 fail", "4s c0 fail", "6s c0 ok"]);
+    expect(attempts(decision, "liveness")).toEqual(["10s c0 ok", "20s c0 ok", "30s c0 ok"]);
+    expect(attempts(decision, "readiness")).toEqual(["6s c0 ok", "16s c0 ok", "26s c0 ok"]);
+    expect(seconds(firstOf(decision).started)).toEqual([[6, null]]);
+    expect(seconds(firstOf(decision).ready)).toEqual([[6, null]]);
+    expect(seconds(probeOf(decision, "startup").onHold)).toEqual([[6, null]]);
+  });
+
+  test("takes time where attempts do: a timeout over the period makes the next attempt late, not two at once", () => {
+    const pod = podOf({ livenessProbe: { ...HTTP, periodSeconds: 2, timeoutSeconds: 5, failureThreshold: 2 } });
+    const decision = dryRun(pod, { outcomes: "ok@1s,timeout", seconds: 14 });
+    expect(attempts(decision, "liveness")).toEqual(["0s c0 ok", "2s c0 timeout", "7s c0 timeout", "14s c1 timeout"]);
+    const slow = dryRun(pod, { outcomes: "ok@5s", seconds: 4 });
+    expect(probeOf(slow, "liveness").attempts).toEqual([
+      { atMs: 0, containerId: "c0", outcome: "timeout", tookMs: 5000 },
+    ]);
+  });
+
+  test("hangs and errors are tried three times and never end the container, unless strict", () => {
+    const pod = podOf({ livenessProbe: { ...HTTP, failureThreshold: 1, timeoutSeconds: 2 } });
+    for (const [outcome, code, ticks] of [
+      ["hang", "hang-discarded", 0],
+      ["error", "error-discarded", 0],
+    ] as const) {
+      const decision = dryRun(pod, { outcomes: outcome, seconds: 30 });
+      expect(decision.restarts).toBe(ticks);
+      expect(decision.quirks).toMatchObject([{ code, container: "app", type: "liveness" }]);
+      expect(probeOf(decision, "liveness").attempts.length).toBeGreaterThan(8);
+      expect(dryRun(pod, { outcomes: outcome, seconds: 30, strict: true }).restarts).toBeGreaterThan(0);
+    }
+    expect(attempts(dryRun(pod, { outcomes: "hang", seconds: 9 }), "liveness")).toEqual([
+      "0s c0 hang",
+      "2s c0 hang",
+      "4s c0 hang",
+    ]);
+  });
+
+  test("sidecars start one after the other and first, and their end is none of the pod", () => {
+    const sidecar = (name: string, probe: object) => ({ name, restartPolicy: "Always", startupProbe: probe });
+    const tcp = { tcpSocket: { port: 15_021 }, periodSeconds: 1 };
+    const initContainers = [sidecar("first", tcp), { name: "plain" }, sidecar("second", tcp)];
+    const decision = dryRun(podOf({}, { initContainers }), { outcomes: { startup: "fail*2,ok" }, seconds: 20 });
+    expect(decision.containers.map(({ container, runs }) => [container, (runs[0]?.startedAtMs ?? 0) / 1000])).toEqual([
+      ["first", 0],
+      ["second", 2],
+      ["app", 5],
+    ]);
+    expect(seconds(decision.ready)).toEqual([[5, null]]);
+    const failing = dryRun(podOf({}, { initContainers }), { outcomes: { startup: "fail" }, seconds: 20 });
+    expect(failing.events.map((e) => e.message)).toContain("Init container first failed startup probe");
+    expect(failing.containers.at(-1)?.runs).toEqual([]);
+  });
+
+  test("restartPolicy Never ends the container for good, and the probes with it", () => {
+    const spec = { restartPolicy: "Never" };
+    const decision = dryRun(podOf({ livenessProbe: { ...HTTP, failureThreshold: 1 } }, spec), { outcomes: "fail" });
+    expect(attempts(decision, "liveness")).toEqual(["0s c0 fail"]);
+    expect(firstOf(decision).runs).toEqual([{ id: "c0", startedAtMs: 0, endedAtMs: 0, endedBy: "liveness" }]);
+    expect(decision.events.at(-1)?.message).toBe("Container app failed liveness probe");
+    expect(answerOf({ pod: podOf({ livenessProbe: HTTP }, spec), outcomes: "fail" }).verdict).toBe("restarts");
+  });
+
+  test("a container takes its time to end, at most its grace: the probe's own, else the pod's", () => {
+    const end = (probe: object, spec: object) => {
+      const pod = podOf({ livenessProbe: { ...HTTP, failureThreshold: 1, ...probe } }, { ...spec });
+      return firstOf(dryRun(pod, { outcomes: "fail,ok", stopSeconds: 3600, seconds: 100 })).runs[0]?.endedAtMs;
+    };
+    expect(end({}, {})).toBe(30_000);
+    expect(end({}, { terminationGracePeriodSeconds: 7 })).toBe(7000);
+    expect(end({ terminationGracePeriodSeconds: 60 }, { terminationGracePeriodSeconds: 7 })).toBe(60_000);
+    expect(end({ terminationGracePeriodSeconds: 1 }, {})).toBe(2000);
+  });
+
+  test("a restart of the kubelet keeps what was ready, and makes what began less than 10 s before it unready", () => {
+    const pod = podOf({ readinessProbe: { ...HTTP, periodSeconds: 30 } });
+    const late = dryRun(pod, { kubeletRestartSeconds: 15, jitter: 0.5, seconds: 60 });
+    expect(seconds(firstOf(late).ready)).toEqual([[0, null]]);
+    expect(attempts(late, "readiness")).toEqual(["0s c0 ok", "0s c0 ok", "30s c0 ok", "30s c0 ok", "60s c0 ok"]);
+    expect(late.quirks).toMatchObject([{ code: "ready-kept-on-restart" }]);
+    const soon = dryRun(pod, { kubeletRestartSeconds: 5, jitter: 0.5, seconds: 60 });
+    expect(seconds(firstOf(soon).ready)).toEqual([
+      [0, 5],
+      [20, null],
+    ]);
+  });
+
+  test("ends early when there are too many attempts, and says so", () => {
+    const pod = podOf({ livenessProbe: { ...HTTP, periodSeconds: 1 } });
+    const decision = dryRun(pod, { seconds: 86_400 });
+    expect(decision).toMatchObject({ truncated: true, endMs: 19_999_000 });
+    expect(probeOf(decision, "liveness").attempts).toHaveLength(20_000);
+  });
+
+  test("asks one container alone, and each container has the outcomes for itself", () => {
+    const both = podOf({ livenessProbe: HTTP }, {});
+    const spec = {
+      containers: [
+        { name: "app", livenessProbe: HTTP },
+        { name: "log", livenessProbe: HTTP },
+      ],
+    };
+    const decision = dryRun({ ...both, spec }, { outcomes: "ok,fail*3,ok", seconds: 35 });
+    expect(decision.containers.map(({ restarts }) => restarts)).toEqual([1, 1]);
+    const one = dryRun({ ...both, spec }, { outcomes: "ok,fail*3,ok", seconds: 35, container: "log" });
+    expect(one.containers.map(({ container, restarts }) => [container, restarts])).toEqual([["log", 1]]);
+  });
+
+  test("a pod without probes is ready at once", () => {
+    const answer = answerOf({ pod: podOf({}) });
+    expect(answer.decision).toMatchObject({ restarts: 0, ready: [{ fromMs: 0, toMs: null }], findings: [] });
+    expect(answer.reasons).toEqual([
+      {
+        at: "app",
+        because: [
+          { code: "started_at_once", field: "started" },
+          { code: "ready_once_started", field: "ready" },
+        ],
+      },
+    ]);
+  });
+});

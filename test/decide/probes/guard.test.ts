@@ -1,0 +1,124 @@
+import { expect, test } from "vitest";
+import {
+  CALM,
+  type GuardEvents,
+  type GuardSettings,
+  type GuardState,
+  guardStep,
+  leastGroups,
+} from "../../../api/decide/probes/guard.ts";
+
+const SETTINGS: GuardSettings = { windowSeconds: 10, least: { groups: 3 }, holdSeconds: 30 };
+const failure = (name: string) => ({ containerId: name, group: `group-${name}` });
+
+/** Steps one after another; times are seconds. */
+function play(settings: GuardSettings = SETTINGS) {
+  let state: GuardState = CALM;
+  return (second: number, events: Partial<GuardEvents>) => {
+    const whole = { groups: 100, failed: [], recovered: [], gone: [], ...events, atMs: second * 1_000 };
+    const { next, killed, record } = guardStep(settings, state, whole);
+    state = next;
+    return { killed, held: record?.held ?? [], released: record?.released ?? [], record, size: next.size };
+  };
+}
+
+test("few failures are killed, and no record is made of them", () => {
+  const at = play();
+  expect(at(0, { failed: [failure("a")] })).toMatchObject({ killed: ["a"], record: null });
+  expect(at(1, { failed: [failure("b")] })).toMatchObject({ killed: ["b"], record: null });
+  // the first two have left the window
+  expect(at(11.1, { failed: [failure("c")] })).toMatchObject({ killed: ["c"], record: null, size: 1 });
+});
+
+test("from the third unrelated group in the window on they are held, and it is said why", () => {
+  const at = play();
+  at(0, { failed: [failure("a")] });
+  at(5, { failed: [failure("b")] });
+  const third = at(10, { failed: [failure("c")] });
+  expect(third).toMatchObject({ killed: [], held: ["c"] });
+  expect(third.record).toEqual({
+    kind: "probe-guard",
+    held: ["c"],
+    released: [],
+    holding: 1,
+    why: "liveness probes of 3 unrelated groups of 100 failed within 10 s; from 3 on kills are held, for 30 s at most",
+  });
+  // it fails on: no news
+  expect(at(11, { failed: [failure("c"), failure("d")] })).toMatchObject({ killed: [], held: ["d"], released: [] });
+  expect(at(12, { failed: [failure("c")] })).toMatchObject({ killed: [], record: null });
+});
+
+test("those that fail together are judged together", () => {
+  expect(play()(0, { failed: ["a", "b", "c"].map(failure) })).toMatchObject({ killed: [], held: ["a", "b", "c"] });
+});
+
+test("pods of one owner are no storm, however many", () => {
+  const of = (name: string) => ({ containerId: name, group: "rs-1" });
+  expect(play()(0, { failed: ["a", "b", "c", "d"].map(of) })).toMatchObject({ killed: ["a", "b", "c", "d"] });
+});
+
+test("a held kill ends when its container answers again or is gone", () => {
+  const at = play();
+  at(0, { failed: ["a", "b", "c"].map(failure) });
+  const { released, record } = at(1, { recovered: ["a"], gone: ["b", "never seen"] });
+  expect(released).toEqual([
+    { containerId: "a", why: "recovered" },
+    { containerId: "b", why: "gone" },
+  ]);
+  expect(record?.holding).toBe(1);
+});
+
+test("a held kill goes ahead when the others are no longer failing", () => {
+  const at = play();
+  at(0, { failed: ["a", "b", "c"].map(failure) });
+  at(1, { recovered: ["a", "b"] });
+  expect(at(2, { failed: [failure("c")] })).toMatchObject({
+    killed: ["c"],
+    released: [{ containerId: "c", why: "calm" }],
+  });
+});
+
+test("no kill is held longer than that, and one that went ahead counts for the others", () => {
+  const at = play();
+  at(0, { failed: ["a", "b"].map(failure) });
+  at(0.5, { failed: ["c"].map(failure) });
+  expect(at(30.4, { failed: [failure("c")] })).toMatchObject({ killed: ["c"], released: [{ why: "calm" }] });
+  const on = play();
+  on(0, { failed: ["a", "b", "c"].map(failure) });
+  expect(on(29.9, { failed: ["a", "b", "c"].map(failure) }).killed).toEqual([]);
+  expect(on(30, { failed: [failure("a")] })).toMatchObject({
+    killed: ["a"],
+    released: [{ containerId: "a", why: "held long enough" }],
+  });
+  // its new container is another one; b and c with it are still three groups
+  expect(on(31, { gone: ["a"], failed: [failure("d")] })).toMatchObject({ killed: [], held: ["d"] });
+});
+
+test("what was held stays a part of the storm although its period is longer than the window", () => {
+  const at = play();
+  at(0, { failed: ["a", "b", "c"].map(failure) });
+  expect(at(20, { failed: [failure("d")] })).toMatchObject({ killed: [], held: ["d"] });
+});
+
+test("a share is of the groups that have liveness probes, and one group is never a storm", () => {
+  const settings = { ...SETTINGS, least: { share: 0.2 } };
+  expect([100, 11, 3, 0].map((groups) => leastGroups(settings, groups))).toEqual([20, 3, 2, 2]);
+  expect(leastGroups({ ...SETTINGS, least: { groups: 1 } }, 50)).toBe(2);
+  const at = play(settings);
+  expect(at(0, { groups: 10, failed: [failure("a")] }).killed).toEqual(["a"]);
+  expect(at(0, { groups: 10, failed: [failure("b")] }).killed).toEqual([]);
+});
+
+test("a step does not touch the state that it is given", () => {
+  const before = guardStep(SETTINGS, CALM, {
+    atMs: 0,
+    groups: 9,
+    failed: ["a", "b", "c"].map(failure),
+    recovered: [],
+    gone: [],
+  });
+  const copy = structuredClone(before.next);
+  guardStep(SETTINGS, before.next, { atMs: 40_000, groups: 9, failed: [failure("a")], recovered: ["b"], gone: ["c"] });
+  expect(before.next).toEqual(copy);
+  expect(CALM.size).toBe(0);
+});

@@ -1,0 +1,61 @@
+import { expect, test } from "vitest";
+import { type PlannedProbe, probePlan } from "../../../api/decide/probes/plan.ts";
+import { nextAtPhase, phaseOf } from "../../../api/decide/probes/spread.ts";
+
+const probe = (more: Partial<PlannedProbe> = {}): PlannedProbe => ({
+  ...{ handler: "http", periodSeconds: 1, timeoutSeconds: 1, seconds: 0.5 },
+  ...more,
+});
+
+test.each([2, 3, 10, 97, 1_000, 5_000])("%d phases leave no large gap, wherever it stops", (count) => {
+  const phases = Array.from({ length: count }, (_, i) => phaseOf(i, 1_000)).sort((a, b) => a - b);
+  const gaps = phases.map((phase, i) => (phases[i + 1] ?? (phases[0] ?? 0) + 1_000) - phase);
+  expect(Math.min(...phases)).toBeGreaterThanOrEqual(0);
+  expect(Math.max(...phases)).toBeLessThan(1_000);
+  // three times would be possible for the worst count
+  expect(Math.max(...gaps)).toBeLessThan((2.7 * 1_000) / count);
+  expect(Math.min(...gaps)).toBeGreaterThan((0.35 * 1_000) / count);
+});
+
+test("the first of several periods do not meet", () => {
+  const firsts = [1, 2, 3, 5, 10, 30].map((seconds) => phaseOf(0, seconds * 1_000) % 1_000);
+  expect(new Set(firsts.map((ms) => Math.floor(ms / 20))).size).toBe(6);
+});
+
+test("the next time at a phase is not before now, and less than a period away", () => {
+  for (const now of [0, 1, 999, 1_000, 1_300, 1_301, 123_456_789]) {
+    const at = nextAtPhase(300, 1_000, 1_000, now);
+    expect(at).toBeGreaterThanOrEqual(now);
+    expect((at - 1_300) % 1_000).toBe(0);
+    if (now > 1_300) expect(at - now).toBeLessThan(1_000);
+  }
+});
+
+test("a node's plan", () => {
+  const probes = [
+    ...Array.from({ length: 500 }, () => probe()),
+    ...Array.from({ length: 100 }, () => probe({ periodSeconds: 10, handler: "exec", timeoutSeconds: 5 })),
+    probe({ handler: "tcp", periodSeconds: 4 }),
+    probe({ handler: "grpc", periodSeconds: 5 }),
+  ];
+  const plan = probePlan(probes);
+  expect(plan).toMatchObject({
+    probes: 602,
+    perSecond: { exec: expect.closeTo(10), http: 500, tcp: 0.25, grpc: 0.2 },
+    execsAtOnce: { expected: expect.closeTo(5), hanging: expect.closeTo(50) },
+  });
+  expect(plan.mostAtOnce.unspread).toBe(602);
+  expect(plan.mostAtOnce.spread).toBeGreaterThanOrEqual(51);
+  expect(plan.mostAtOnce.spread).toBeLessThanOrEqual(58);
+});
+
+test("periods that never meet and very long ones are bounded, not counted out", () => {
+  const odd = [3_571, 3_557, 2_147_483_647].map((periodSeconds) => probe({ periodSeconds }));
+  expect(probePlan(odd).mostAtOnce.spread).toBe(3);
+  expect(probePlan([])).toMatchObject({ probes: 0, mostAtOnce: { spread: 0, unspread: 0 } });
+});
+
+test("an exec that hangs longer than its period does not overlap itself", () => {
+  const { execsAtOnce } = probePlan([probe({ handler: "exec", timeoutSeconds: 60, seconds: 30 })]);
+  expect(execsAtOnce).toEqual({ expected: 1, hanging: 1 });
+});

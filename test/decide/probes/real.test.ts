@@ -1,0 +1,129 @@
+import { describe, expect, test } from "vitest";
+import { settingsOf } from "../../../api/decide/probes/settings.ts";
+import { timelineOf } from "../../../api/decide/probes/timeline.ts";
+import type { ScriptedAttempt, Timeline } from "../../../api/decide/probes/timeline-input.ts";
+import { pod as podSchema } from "../../../api/model/pod.ts";
+import type { ProbeType } from "../../../api/model/probe.ts";
+import captured from "../../data/real-probes.json" with { type: "json" };
+
+/** What a real kubelet 1.36.3 did with these probes, beside the dry run of the same. */
+type Name = (typeof captured)[number]["name"];
+const captureOf = (name: Name) => captured.find((c) => c.name === name) as (typeof captured)[number];
+
+const ok: ScriptedAttempt = { word: "ok", outcome: { result: "success", output: "" }, tookMs: 0 };
+const fail = (output: string): ScriptedAttempt => ({ word: "fail", outcome: { result: "failure", output }, tookMs: 0 });
+const times = (count: number, attempt: ScriptedAttempt): ScriptedAttempt[] =>
+  Array.from({ length: count }, () => attempt);
+
+function dryRun(
+  name: Name,
+  scripts: Partial<Record<ProbeType, readonly ScriptedAttempt[]>>,
+  { seconds, stopMs = 400 }: { readonly seconds: number; readonly stopMs?: number },
+): Timeline {
+  const { spec } = captureOf(name);
+  const pod = podSchema.parse({ metadata: { name }, spec });
+  return timelineOf({
+    containers: settingsOf(pod).map((setting) => ({
+      ...setting,
+      probes: setting.probes.map(({ type, timing }) => ({ type, timing, script: scripts[type] ?? [ok] })),
+    })),
+    endMs: seconds * 1000,
+    strict: false,
+    graceSeconds: spec.terminationGracePeriodSeconds,
+    stopMs,
+    exitCode: 0,
+    backOff: true,
+    statusTriggers: true,
+    kubeletRestartMs: null,
+    jitter: 0,
+  });
+}
+
+const attemptsOf = (timeline: Timeline, type: ProbeType): Record<string, number> => {
+  const lane = timeline.containers[0]?.lanes.find((l) => l.type === type);
+  const counts = { failed: 0, successful: 0 };
+  for (const { outcome } of lane?.attempts ?? []) counts[outcome === "ok" ? "successful" : "failed"]++;
+  return counts;
+};
+function expectSame(name: Name, timeline: Timeline): void {
+  const { events, probeTotals, restartCount } = captureOf(name);
+  const told = timeline.events.map(({ type, reason, message, count }) => ({ type, reason, message, count }));
+  expect(told).toEqual(events);
+  expect(timeline.containers[0]?.restarts).toBe(restartCount);
+  for (const [key, total] of Object.entries(probeTotals)) {
+    const [type, result] = key.split(" ") as [ProbeType, string];
+    expect(attemptsOf(timeline, type)[result], key).toBe(total);
+  }
+}
+
+describe("the same events, counts and restarts as the kubelet's", () => {
+  test("exec that fails with output, twice at once and then after a back-off", () => {
+    const timeline = dryRun("exec-exit-3-output", { liveness: [fail("out\nerr\n")] }, { seconds: 36 });
+    expectSame("exec-exit-3-output", timeline);
+    expect(timeline.containers[0]?.runs.map((r) => r.endedBy)).toEqual(Array(4).fill("liveness"));
+  });
+
+  test("a container that never heeds its end, with the probe's own grace", () => {
+    const timeline = dryRun("live-grace", { liveness: [fail("")] }, { seconds: 38, stopMs: 3_600_000 });
+    expectSame("live-grace", timeline);
+    // 1 s is raised to 2; the pod's own would be 20
+    expect(timeline.containers[0]?.runs[1]?.startedAtMs).toBe(6000);
+  });
+
+  test("OnFailure with exit code 0: restarted while that is one step with the end, done when it has to wait", () => {
+    const timeline = dryRun("live-restart-onfailure-exit0", { liveness: [fail("")] }, { seconds: 60 });
+    expectSame("live-restart-onfailure-exit0", timeline);
+    expect(captureOf("live-restart-onfailure-exit0").phase).toBe("Succeeded");
+    expect(attemptsOf(timeline, "liveness")).toEqual({ failed: 9, successful: 0 });
+  });
+
+  test("a start-up that never ends: liveness and readiness are never asked", () => {
+    const timeline = dryRun("startup-never", { startup: [fail("")] }, { seconds: 31 });
+    expectSame("startup-never", timeline);
+    for (const type of ["liveness", "readiness"] as const) {
+      expect(attemptsOf(timeline, type)).toEqual({ failed: 0, successful: 0 });
+    }
+    expect(timeline.ready).toEqual([]);
+  });
+
+  test("readiness is asked out of turn: twice more for each container", () => {
+    const refused = [fail("connection refused")];
+    const timeline = dryRun("http-refused", { liveness: refused, readiness: refused }, { seconds: 32 });
+    const { probeTotals, restartCount } = captureOf("http-refused");
+    expect(probeTotals).toEqual({ "liveness failed": 20, "readiness failed": 28 });
+    expect(attemptsOf(timeline, "liveness").failed).toBe(20);
+    expect(attemptsOf(timeline, "readiness").failed).toBe(28);
+    expect(timeline.containers[0]?.restarts).toBe(restartCount);
+  });
+
+  test("always ready: one attempt more than liveness", () => {
+    for (const name of ["http-200", "grpc-default"]) {
+      const { probeTotals } = captureOf(name);
+      const alive = probeTotals["liveness successful"] as number;
+      const timeline = dryRun(name, {}, { seconds: alive - 1 });
+      expectSame(name, timeline);
+    }
+  });
+});
+
+describe("the same readiness, to the tick", () => {
+  const unready = fail("cat: can't open '/tmp/ok': No such file or directory\n");
+  const down = fail('service unhealthy (responded with "NOT_SERVING")');
+  test.each([
+    ["exec-ready-flips", [...times(5, unready), ...times(7, ok), ...times(8, unready), ok], 51],
+    ["grpc-flip", [...times(5, down), ...times(8, ok), ...times(9, down), ...times(8, ok), ...times(9, down), ok], 43],
+  ] as const)("%s", (name, readiness, seconds) => {
+    const timeline = dryRun(name, { readiness }, { seconds });
+    const { events, probeTotals, readiness: seen } = captureOf(name);
+    const told = timeline.events.map(({ type, reason, message, count }) => ({ type, reason, message, count }));
+    expect(told).toEqual(events);
+    expect(attemptsOf(timeline, "readiness").failed).toBe(probeTotals["readiness failed"]);
+    const flips = timeline.ready.flatMap(({ fromMs, toMs }) => (toMs === null ? [fromMs] : [fromMs, toMs]));
+    // the first of those seen says only that it is not ready yet
+    const real = seen.slice(1).map((flip) => Date.parse(flip.seen));
+    expect(flips.slice(1).map((at, i) => at - (flips[i] as number))).toEqual(
+      real.slice(1).map((at, i) => Math.round((at - (real[i] as number)) / 1000) * 1000),
+    );
+    expect(flips.length).toBeGreaterThan(2);
+  });
+});

@@ -1,0 +1,160 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { podOf, SERVES, STUBBORN, type TestContainer } from "./pods/manifest.ts";
+import { PodNode } from "./pods/node.ts";
+import { noPods } from "./pods/skip.ts";
+import { until } from "./pods/until.ts";
+
+const LONG_MS = 240_000;
+const why = noPods("containers that are probed");
+const exec = (command: string, more: object = {}) => ({ exec: { command: ["sh", "-c", command] }, ...more });
+const QUICK = { periodSeconds: 1 };
+const probed = (name: string, container: TestContainer, spec: object = {}): object =>
+  podOf(name, { ...spec, containers: [container] });
+
+describe.skipIf(why !== undefined)("containers that are probed", { timeout: LONG_MS }, () => {
+  let node: PodNode;
+  beforeAll(async () => {
+    node = await PodNode.start();
+    node.startDaemon();
+  }, LONG_MS);
+  afterAll(() => node?.stop(), LONG_MS);
+  const readyOf = (name: string, ready: boolean) =>
+    node.daemon.pod(name, ready ? "ready" : "not ready", ({ state, containers }) =>
+      containers.every((one) => state === "lives" && one.state === "running" && one.ready === ready),
+    );
+
+  test("are ready when their readiness probe says so, and no longer when it does not", async () => {
+    const readinessProbe = exec("cat /tmp/ok", { ...QUICK, failureThreshold: 1 });
+    node.put("flips", probed("flips", { script: SERVES, readinessProbe }));
+    const row = await readyOf("flips", false);
+    expect(row.containers).toMatchObject([{ started: true, ready: false }]);
+    const [container] = await node.containersOf("flips");
+    const id = container?.id ?? "";
+    await node.daemon.event(
+      "flips",
+      "Unhealthy",
+      "Readiness probe failed: cat: can't open '/tmp/ok': No such file or directory\n",
+    );
+    await node.exec(id, "touch /tmp/ok");
+    await readyOf("flips", true);
+    await node.exec(id, "rm /tmp/ok");
+    await readyOf("flips", false);
+    expect((await node.containersOf("flips")).map(({ attempt }) => attempt)).toEqual([0]);
+    node.remove("flips");
+    await node.daemon.gone("flips");
+  });
+
+  test("are restarted when their liveness probe fails, with the grace of the probe", async () => {
+    const livenessProbe = exec("false", {
+      ...QUICK,
+      failureThreshold: 2,
+      initialDelaySeconds: 2,
+      terminationGracePeriodSeconds: 1,
+    });
+    const spec = { terminationGracePeriodSeconds: 60, restartPolicy: "OnFailure" };
+    node.put("dies", probed("dies", { script: STUBBORN, livenessProbe }, spec));
+    const killing = await node.daemon.event(
+      "dies",
+      "Killing",
+      "Container app failed liveness probe, will be restarted",
+    );
+    await until("another instance", async () => {
+      const [newest] = await node.containersOf("dies");
+      return newest?.attempt === 1 && newest.state === "running" ? true : undefined;
+    });
+    const [, started] = node.daemon.eventsOf("dies", "Started");
+    // a minute without the probe's own
+    expect(Date.parse(started?.at ?? "") - Date.parse(killing.at)).toBeLessThan(30_000);
+    expect(node.daemon.eventsOf("dies", "Unhealthy")[0]?.msg).toBe("Liveness probe failed: ");
+    node.remove("dies");
+    await node.daemon.gone("dies");
+  });
+
+  test("that are never started again are killed all the same", async () => {
+    const livenessProbe = exec("false", { ...QUICK, failureThreshold: 1 });
+    node.put("once", probed("once", { script: SERVES, livenessProbe }, { restartPolicy: "Never" }));
+    await node.daemon.event("once", "Killing", "Container app failed liveness probe");
+    await node.daemon.pod("once", "over", ({ state }) => state === "ended");
+    node.remove("once");
+    await node.daemon.gone("once");
+  });
+
+  test("wait for their startup probe before anything else is asked", async () => {
+    const container = {
+      script: SERVES,
+      startupProbe: exec("cat /tmp/up", { ...QUICK, failureThreshold: 100 }),
+      livenessProbe: exec("cat /tmp/up", { ...QUICK, failureThreshold: 1 }),
+      readinessProbe: exec("true", QUICK),
+    };
+    node.put("slow", probed("slow", container));
+    await node.daemon.event("slow", "Unhealthy", /^Startup probe failed: cat: /);
+    const [first] = await node.containersOf("slow");
+    const row = await readyOf("slow", false);
+    expect(row.containers).toMatchObject([{ started: false, ready: false, restarts: 0 }]);
+    await node.exec(first?.id ?? "", "touch /tmp/up");
+    const up = await readyOf("slow", true);
+    expect(up.containers).toMatchObject([{ started: true, restarts: 0 }]);
+    expect(node.daemon.eventsOf("slow", "Unhealthy").every(({ msg }) => msg.startsWith("Startup"))).toBe(true);
+    node.remove("slow");
+    await node.daemon.gone("slow");
+  });
+
+  test("a sidecar holds the pod's own containers back until it has started", async () => {
+    const startupProbe = exec("cat /tmp/up", { ...QUICK, failureThreshold: 100 });
+    const sidecar = { name: "side", script: SERVES, restartPolicy: "Always", startupProbe };
+    node.put("beside", podOf("beside", { initContainers: [sidecar], containers: [{ script: SERVES }] }));
+    await node.daemon.event("beside", "Unhealthy", /^Startup probe failed: /);
+    expect(await node.containersOf("beside")).toEqual([]);
+    const [side] = await node.containersOf("beside", "side");
+    await node.exec(side?.id ?? "", "touch /tmp/up");
+    await node.daemon.running("beside");
+    node.remove("beside");
+    await node.daemon.gone("beside");
+  });
+
+  test("stay ready over a restart of the daemon", async () => {
+    const readinessProbe = exec("cat /tmp/ok", { periodSeconds: 30, failureThreshold: 1 });
+    const script = `touch /tmp/ok; ${SERVES}`;
+    node.put("steady", probed("steady", { script, readinessProbe }));
+    await readyOf("steady", true);
+    await new Promise((resolve) => setTimeout(resolve, 11_000));
+    await node.daemon.stop();
+    const daemon = node.startDaemon();
+    const seen: boolean[] = [];
+    await daemon.until("a look at it", ({ pods }) => {
+      const ready = pods.find(({ name }) => name.startsWith("steady"))?.containers[0]?.ready;
+      if (ready !== undefined) seen.push(ready);
+      return seen.length >= 10 ? true : undefined;
+    });
+    expect(new Set(seen)).toEqual(new Set([true]));
+    node.remove("steady");
+    await daemon.gone("steady");
+  });
+
+  test("over http and tcp on the node's network", async () => {
+    const port = 20_000 + (process.pid % 10_000);
+    const script = `mkdir -p /www; echo up > /www/up; httpd -f -p 127.0.0.1:${port} -h /www & trap 'exit 0' TERM; while :; do sleep 1; done`;
+    const httpGet = { host: "127.0.0.1", port, path: "/up" };
+    const container = {
+      script,
+      ports: [{ name: "web", containerPort: port }],
+      readinessProbe: { httpGet, ...QUICK },
+      livenessProbe: { tcpSocket: { host: "127.0.0.1", port: "web" }, ...QUICK, failureThreshold: 30 },
+    };
+    node.put("web", probed("web", container));
+    await readyOf("web", true);
+    const [web] = await node.containersOf("web");
+    await node.exec(web?.id ?? "", "rm /www/up");
+    await node.daemon.event("web", "Unhealthy", "Readiness probe failed: HTTP probe failed with statuscode: 404");
+    await readyOf("web", false);
+    const rows = await node.daemon.until("the probes' rows", ({ probes }) =>
+      probes?.length === 2 ? probes : undefined,
+    );
+    expect(rows.map(({ type, handler }) => [type, handler]).toSorted()).toEqual([
+      ["liveness", "tcp"],
+      ["readiness", "http"],
+    ]);
+    node.remove("web");
+    await node.daemon.gone("web");
+  });
+});
