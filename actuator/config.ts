@@ -2,16 +2,10 @@ import { hostname } from "node:os";
 import * as z from "zod";
 import { absolutePath, nodeName, wholeNumber } from "../api/model/fields.ts";
 import { err, ok, type Result } from "../api/model/result.ts";
+import { DEVICE_DIRECTORIES, directoryFaults, withRegistry } from "./device-directories.ts";
 import { KUBELET_DIRECTORY } from "./machine/observe.ts";
 import { faultsOf, type SettingFault } from "./setting-fault.ts";
 import { duration, endpoint, file, limit, listen, seconds, socketDirectory } from "./setting-fields.ts";
-
-/** The kubelet's own. */
-const DEVICE_DIRECTORIES = {
-  devicePluginsDirectory: "/var/lib/kubelet/device-plugins",
-  pluginsRegistryDirectory: "/var/lib/kubelet/plugins_registry",
-  podResourcesDirectory: "/var/lib/kubelet/pod-resources",
-} as const;
 
 /** Settings of the daemon; a file may hold them as YAML or JSON, and flags of the same names win over it. */
 const schema = z.strictObject({
@@ -75,7 +69,7 @@ const schema = z.strictObject({
   devicePlugins: z.enum(["off", "serve"]).default("off"),
   /** kubelet.sock lies there, and beside it the sockets of plugins that register themselves. */
   devicePluginsDirectory: socketDirectory("kubelet.sock").default(DEVICE_DIRECTORIES.devicePluginsDirectory),
-  /** Sockets of plugins that wait to be found. */
+  /** Sockets of plugins that wait to be found; where `devicePluginsDirectory` is not the kubelet's, beside that. */
   pluginsRegistryDirectory: absolutePath.default(DEVICE_DIRECTORIES.pluginsRegistryDirectory),
   /** The socket of the podresources API. */
   podResourcesDirectory: socketDirectory("kubelet.sock").default(DEVICE_DIRECTORIES.podResourcesDirectory),
@@ -137,11 +131,12 @@ export const LIVE_SETTINGS = [
 
 /** Errors: everything that is wrong. */
 export function checkSettings(
-  settings: Readonly<Record<string, unknown>>,
+  given: Readonly<Record<string, unknown>>,
 ): Result<ActuatorConfig, readonly SettingFault[]> {
+  const settings = withRegistry(given);
   const parsed = schema.safeParse(settings);
   const single = parsed.success ? [] : faultsOf(parsed.error.issues, settings, SETTINGS);
-  const faults = [...single, ...faultsTogether(settings)];
+  const faults = [...single, ...faultsTogether(given)];
   return parsed.success && faults.length === 0 ? ok(parsed.data) : err(faults);
 }
 
@@ -175,7 +170,7 @@ export function faultsTogether(settings: Readonly<Record<string, unknown>>): rea
     const message = "the devices are for pods that are run here, so serve needs `pods: enforce` too";
     faults.push({ setting: "devicePlugins", message });
   }
-  faults.push(...sharedDirectories(settings));
+  faults.push(...directoryFaults(settings));
   if (manifests !== undefined && podsUrl !== undefined) {
     faults.push({
       setting: "podsUrl",
@@ -183,16 +178,4 @@ export function faultsTogether(settings: Readonly<Record<string, unknown>>): rea
     });
   }
   return faults;
-}
-
-/** Two sockets of one name, or plugins of both forms, in one directory. */
-function sharedDirectories(settings: Readonly<Record<string, unknown>>): readonly SettingFault[] {
-  if (settings["devicePlugins"] !== "serve") return [];
-  const firsts = new Map<unknown, string>();
-  return Object.entries(DEVICE_DIRECTORIES).flatMap(([setting, usual]) => {
-    const directory = settings[setting] ?? usual;
-    const first = firsts.get(directory);
-    if (first === undefined) firsts.set(directory, setting);
-    return first === undefined ? [] : [{ setting, message: `is ${first} as well: each needs a directory of its own` }];
-  });
 }

@@ -10,8 +10,8 @@ describe("the kubelet's own answers", () => {
   test("every suite that the project answers has its vectors here", () => {
     expect(files.map((f) => f.suite).sort()).toEqual(Object.keys(SUITES).sort());
   });
-  test.each(files)("$suite", ({ suite, path }) => {
-    const result = runSuite(suite, path);
+  test.each(files)("$suite", async ({ suite, path }) => {
+    const result = await runSuite(suite, path);
     expect(result.total).toBeGreaterThan(50);
     // exactly the disputed ones: one more is a fault, one fewer means that the dispute is settled
     expect(result.failures.map((f) => f.name)).toEqual(DISPUTED.filter((d) => d.suite === suite).map((d) => d.name));

@@ -3,6 +3,15 @@ import { err, ok, type Result } from "../../api/model/result.ts";
 import { type DeviceEntry, type DeviceList, entryOf, listOf } from "./device-list.ts";
 import { type DevicePlace, devicePlaces, readDevice } from "./device-message.ts";
 
+/** Of a list that is refused: how many it holds is counted for those who are to mend it. */
+function tooManyText(bytes: Buffer, most: number): string {
+  const count = devicePlaces(bytes, LIMITS.devices)?.length;
+  if (count === undefined) return NO_LIST;
+  if (count > LIMITS.devices)
+    return `the list holds more than ${LIMITS.devices} devices, the most that a node may have`;
+  return `the list holds ${count} devices, and no other plugin lists more: all plugins together may list ${LIMITS.devices}, and there is room for ${most} of this one`;
+}
+
 interface ReadList {
   readonly bytes: Buffer;
   readonly places: readonly DevicePlace[];
@@ -37,9 +46,7 @@ export class DeviceListReader {
   read(bytes: Buffer, most: number = LIMITS.devices): Result<DeviceList, string> {
     const places = devicePlaces(bytes, most);
     if (places === undefined) return err(NO_LIST);
-    if (places.length > most) {
-      return err(`the list holds more than ${most} devices, which is the most that a node may have`);
-    }
+    if (places.length > most) return err(tooManyText(bytes, most));
     const changed = places.flatMap((place, i) => (this.#isAsItWas(bytes, place, i) ? [] : [i]));
     const known = changed.length > FEW ? this.#byText() : undefined;
     const entries = [...this.#last.entries.slice(0, places.length)];

@@ -1,5 +1,6 @@
 import { type ServiceError, status } from "@grpc/grpc-js";
 import type { Result } from "../../api/model/result.ts";
+import { MAX_MESSAGE_BYTES } from "./messages.ts";
 
 /** What went wrong between a plugin and this node: gRPC's code by name, or one of this room's own. */
 export interface PluginFault {
@@ -10,14 +11,21 @@ export interface PluginFault {
   readonly call: string;
   readonly code: string;
   readonly message: string;
+  /** It is so for as long as the host's `standing()` has it; absent: it has happened. */
+  readonly stands?: true;
 }
 export type Answered<T> = Promise<Result<T, PluginFault>>;
 /** Whose call it is. */
 export type PluginCall = Pick<PluginFault, "resource" | "endpoint" | "call">;
 
-/** As a sentence: ``Allocate of `example.com/gpu` at /dir/gpu.sock: UNKNOWN: no such device``. */
-export const faultText = ({ resource, endpoint, call, code, message }: PluginFault): string =>
-  `${call} of \`${resource}\` at ${endpoint}: ${code}: ${message}`;
+/**
+ * As a sentence: ``Allocate of `example.com/gpu` at /dir/gpu.sock: UNKNOWN: no such device``; what nobody named is not
+ * spoken of.
+ */
+export function faultText({ resource, endpoint, call, code, message }: PluginFault): string {
+  const whose = resource === "" ? "" : ` of \`${resource}\``;
+  return `${call}${whose}${endpoint === "" ? "" : ` at ${endpoint}`}: ${code}: ${message}`;
+}
 
 /** One that this side finds in what a plugin says. */
 export const nonsense = (of: PluginCall, message: string): PluginFault => ({ ...of, code: "INVALID_ANSWER", message });
@@ -40,6 +48,8 @@ const wordsOf = (details: string): string =>
         .replace(/\s+/g, " ")
         .replace(/^No connection established\. Last error: (?:Error: )?/, "")
         .replace(/\.? ?Resolution note: ?$/, "")
+        // how long each part of the client library took
+        .replace(/^Deadline exceeded after [\d.]+s(?:,.*)?$/, "Deadline exceeded")
         .slice(0, LONGEST_WORDS);
 /** A plugin's own words are its to choose, and are kept in histories. */
 const LONGEST_WORDS = 2048;
@@ -49,7 +59,7 @@ function adviceOn({ code, details }: Pick<ServiceError, "code" | "details">, wor
     return `; the plugin gave no answer within ${timeoutMs} ms: it hangs, or something else listens there`;
   }
   if (code === status.RESOURCE_EXHAUSTED && words.includes("larger than max")) {
-    return "; the message is larger than a plugin may send";
+    return `; a message of a plugin may have ${MAX_MESSAGE_BYTES} bytes`;
   }
   if (code !== status.UNAVAILABLE) return "";
   if (words.includes("ENOENT")) return "; there is no such socket";

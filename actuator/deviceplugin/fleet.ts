@@ -1,50 +1,61 @@
 import { STOP_GRACE_MS } from "../../api/decide/devices/inventory.ts";
-import { LIMITS } from "../../api/model/limits.ts";
 import { err, ok } from "../../api/model/result.ts";
 import type { EpochMs } from "../../api/model/units.ts";
 import { type Endpoint, openEndpoint, type PluginTimeouts } from "./endpoint.ts";
+import { greedier, greedyFault, roomFor } from "./fair-share.ts";
 import type { Answered, PluginFault } from "./fault.ts";
+import { Graces } from "./graces.ts";
+import { KnownPlugins, MOST_RESOURCES } from "./known-plugins.ts";
 import { LookLoad } from "./look-load.ts";
-import { afterEvent, NO_PLUGINS, type PluginEvent, type Plugins } from "./plugins.ts";
+import type { Plugins } from "./plugins.ts";
 import { Reconnects } from "./reconnects.ts";
+import { StreamWatch } from "./stream-watch.ts";
 
 export interface FleetOptions {
   readonly timeouts: PluginTimeouts;
   /** From the end of a stream until its resource has no devices any more. */
   readonly graceMs?: number;
+  /** From the first list of a stream until it counts as one that lives. */
+  readonly livesMs?: number;
   readonly now: () => EpochMs;
   readonly onChange: () => void;
   readonly onFault: (fault: PluginFault) => void;
 }
-interface Live {
-  readonly generation: number;
-  readonly endpoint: Endpoint;
-}
 
-/** Resources that a node may have: a snapshot takes no more. */
-const MOST_RESOURCES = 1024;
+/** A stream that has lived so long after its first list is no part of a row of failures. */
+const LIVES_MS = 5_000;
+/** Streams that ended so often one after the other are opened unseen: they have to live first. */
+const ENDS_AT_ONCE = 2;
 const MOST_REGISTERING = 128;
 
 /** The plugins that are connected, and what is known of all: each by its generation, so that no end is another's. */
 export class Fleet {
   readonly #options: FleetOptions;
-  readonly #live = new Map<string, Live>();
+  readonly #live = new Map<string, StreamWatch>();
+  /** Streams of plugins that ended the ones before at once: not shown until they live. */
+  readonly #trials = new Map<string, StreamWatch>();
   /** Resource -> the generation of the last registration that its plugin made itself. */
   readonly #origins = new Map<string, number>();
   readonly #registering = new Set<{ readonly resource: string }>();
-  readonly #graces = new Map<string, NodeJS.Timeout>();
+  readonly #graces: Graces;
   readonly #reconnects = new Reconnects((resource, path) => this.#reconnect(resource, path));
   readonly #load = new LookLoad();
   readonly #life = new AbortController();
-  #plugins = NO_PLUGINS;
+  readonly #known: KnownPlugins;
   #lastGeneration = 0;
 
   constructor(options: FleetOptions) {
     this.#options = options;
+    this.#known = new KnownPlugins(options.onChange);
+    this.#graces = new Graces(options.graceMs ?? STOP_GRACE_MS, (resource) => this.#remove(resource));
   }
 
   get plugins(): Plugins {
-    return this.#plugins;
+    return this.#known.now;
+  }
+  /** What is wrong for as long as it is said here. */
+  standing(): readonly PluginFault[] {
+    return [...this.#live.values()].flatMap(({ leftOut }) => leftOut ?? []);
   }
   /** Undefined: no plugin has the resource now. */
   endpointOf(resource: string): Endpoint | undefined {
@@ -60,8 +71,9 @@ export class Fleet {
     const fault = (code: string, message: string) =>
       err({ resource, endpoint: socketPath, call: "Register", code, message });
     const under = this.#registering.size;
-    if (!this.#plugins.has(resource) && this.#plugins.size + under >= MOST_RESOURCES) {
-      return fault("RESOURCE_EXHAUSTED", `the node has ${MOST_RESOURCES} resources of device plugins already`);
+    if (!this.#known.makesRoom(resource, under)) {
+      const message = `\`${resource}\` is one resource too many: device plugins have ${MOST_RESOURCES} already, the most that a node takes`;
+      return fault("RESOURCE_EXHAUSTED", message);
     }
     if (under >= MOST_REGISTERING) {
       return fault("RESOURCE_EXHAUSTED", `${MOST_REGISTERING} plugins are registering already`);
@@ -71,13 +83,16 @@ export class Fleet {
     const opened = await this.#open(resource, socketPath);
     this.#registering.delete(registration);
     if (!opened.ok) return opened;
-    const isLate = (this.#plugins.get(resource)?.generation ?? 0) > generation;
+    const isLate = (this.plugins.get(resource)?.generation ?? 0) > generation;
     if (isLate || this.#life.signal.aborted) {
       opened.value.close();
       return fault("ABORTED", isLate ? "a later registration replaced this one" : "the node closes");
     }
     this.#origins.set(resource, generation);
-    this.#install(resource, socketPath, generation, opened.value);
+    const watch = new StreamWatch(resource, socketPath, opened.value);
+    this.#reconnects.connected(resource, socketPath);
+    this.#show(watch, generation);
+    this.#listen(watch);
     return ok(generation);
   }
 
@@ -86,16 +101,18 @@ export class Fleet {
     if (this.#origins.get(resource) !== generation) return;
     this.#origins.delete(resource);
     this.#reconnects.forget(resource);
+    this.#endTrial(resource);
     const live = this.#live.get(resource);
-    if (live !== undefined) this.#end(resource, live);
+    if (live !== undefined) this.#end(live);
   }
 
   close(): void {
     this.#life.abort();
     this.#reconnects.close();
-    for (const timer of this.#graces.values()) clearTimeout(timer);
-    for (const { endpoint } of this.#live.values()) endpoint.close();
+    this.#graces.close();
+    for (const watch of [...this.#live.values(), ...this.#trials.values()]) watch.close();
     this.#live.clear();
+    this.#trials.clear();
   }
 
   #open(resource: string, socketPath: string): Answered<Endpoint> {
@@ -111,67 +128,101 @@ export class Fleet {
       this.#options.onFault(opened.error);
       return false;
     }
-    const isRegistering = [...this.#registering].some((registration) => registration.resource === resource);
+    const isRegistering = this.#isRegistering(resource);
     if (isRegistering || this.#live.has(resource) || this.#origins.get(resource) !== origin) {
       opened.value.close();
       return !isRegistering;
     }
-    this.#install(resource, socketPath, ++this.#lastGeneration, opened.value);
+    const watch = new StreamWatch(resource, socketPath, opened.value);
+    this.#reconnects.connected(resource, socketPath);
+    if (this.#graces.ends(resource) < ENDS_AT_ONCE) this.#show(watch, ++this.#lastGeneration);
+    else this.#trials.set(resource, watch);
+    this.#listen(watch);
     return true;
   }
+  #isRegistering(resource: string): boolean {
+    return [...this.#registering].some((registration) => registration.resource === resource);
+  }
 
-  #install(resource: string, socketPath: string, generation: number, endpoint: Endpoint): void {
-    this.#live.get(resource)?.endpoint.close();
-    const live = { generation, endpoint };
-    this.#live.set(resource, live);
-    clearTimeout(this.#graces.get(resource));
-    this.#graces.delete(resource);
-    this.#reconnects.connected(resource, socketPath);
-    this.#apply({ kind: "registered", resource, generation, endpoint: socketPath, options: endpoint.options });
-    let remarks = "";
-    endpoint.watch({
-      most: () => this.#roomFor(resource),
+  /** From now on the resource is this plugin's. */
+  #show(watch: StreamWatch, generation: number): void {
+    const { resource, socketPath: endpoint } = watch;
+    this.#live.get(resource)?.close();
+    this.#endTrial(resource);
+    watch.generation = generation;
+    this.#live.set(resource, watch);
+    this.#known.apply({ kind: "registered", resource, generation, endpoint, options: watch.endpoint.options });
+  }
+  #listen(watch: StreamWatch): void {
+    const { resource } = watch;
+    let said = "";
+    watch.open({
+      livesMs: this.#options.livesMs ?? LIVES_MS,
       load: this.#load,
-      onList: (list) => {
-        this.#apply({ kind: "listed", resource, generation, devices: list.devices, at: this.#options.now() });
-        const said = list.remarks.join("; ");
-        if (said !== "" && said !== remarks) this.#tell(resource, socketPath, "LEFT_OUT", said);
-        remarks = said;
+      most: () => roomFor(resource, this.plugins),
+      onList: () => {
+        if (this.#live.get(resource) !== watch) return;
+        this.#listed(watch);
+        const { leftOut } = watch;
+        if (leftOut !== null && leftOut.message !== said) this.#options.onFault(leftOut);
+        said = leftOut?.message ?? "";
       },
+      onLives: () => this.#lives(watch),
       onEnd: (fault) => {
-        if (this.#live.get(resource) !== live) return;
-        this.#end(resource, live);
+        const isTrial = this.#trials.get(resource) === watch;
+        if (!isTrial && this.#live.get(resource) !== watch) return;
+        if (isTrial) this.#endTrial(resource);
+        else this.#end(watch);
         this.#options.onFault(fault);
         this.#reconnects.lost(resource);
       },
     });
   }
 
-  #end(resource: string, live: Live): void {
-    const { generation, endpoint } = live;
-    this.#live.delete(resource);
-    endpoint.close();
-    this.#apply({ kind: "ended", resource, generation, at: this.#options.now() });
-    const remove = (): void => {
-      this.#graces.delete(resource);
-      this.#reconnects.forget(resource);
-      this.#apply({ kind: "removed", resource, generation });
-    };
-    this.#graces.set(resource, setTimeout(remove, this.#options.graceMs ?? STOP_GRACE_MS).unref());
+  #listed({ resource, generation, list }: StreamWatch): void {
+    const { devices = [] } = list ?? {};
+    const greedy = greedier(resource, devices.length, this.plugins);
+    const live = greedy && this.#live.get(greedy.resource);
+    if (greedy !== undefined && live !== undefined) {
+      this.#end(live);
+      this.#options.onFault(greedyFault(greedy, resource, devices.length));
+      this.#reconnects.lost(greedy.resource);
+    }
+    this.#known.listed({ kind: "listed", resource, generation, devices, at: this.#options.now() });
+  }
+  #lives(watch: StreamWatch): void {
+    const { resource } = watch;
+    if (this.#trials.get(resource) === watch) {
+      if (this.#isRegistering(resource) || (watch.list?.devices.length ?? 0) > roomFor(resource, this.plugins)) {
+        this.#endTrial(resource);
+        this.#reconnects.lost(resource);
+        return;
+      }
+      this.#trials.delete(resource);
+      this.#show(watch, ++this.#lastGeneration);
+      this.#listed(watch);
+    }
+    if (this.#live.get(resource) === watch) this.#graces.clear(resource);
   }
 
-  /** All lists together are one snapshot's. */
-  #roomFor(resource: string): number {
-    let room = LIMITS.devices;
-    for (const plugin of this.#plugins.values()) if (plugin.resource !== resource) room -= plugin.devices.length;
-    return room;
+  #endTrial(resource: string): void {
+    this.#trials.get(resource)?.close();
+    this.#trials.delete(resource);
   }
-  #apply(event: PluginEvent): void {
-    const before = this.#plugins;
-    this.#plugins = afterEvent(before, event);
-    if (this.#plugins !== before) this.#options.onChange();
+  #end(watch: StreamWatch): void {
+    const { resource, generation } = watch;
+    this.#live.delete(resource);
+    watch.close();
+    const at = this.#options.now();
+    this.#known.apply({ kind: "ended", resource, generation, at, since: this.#graces.ended(resource, at) });
+    if (this.#graces.isOver(resource)) this.#remove(resource);
   }
-  #tell(resource: string, endpoint: string, code: string, message: string): void {
-    this.#options.onFault({ resource, endpoint, call: "ListAndWatch", code, message });
+  #remove(resource: string): void {
+    const plugin = this.plugins.get(resource);
+    if (plugin === undefined || this.#live.has(resource)) return;
+    this.#graces.clear(resource);
+    this.#reconnects.forget(resource);
+    this.#endTrial(resource);
+    this.#known.apply({ kind: "removed", resource, generation: plugin.generation });
   }
 }

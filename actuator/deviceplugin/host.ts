@@ -20,6 +20,8 @@ export interface DevicePluginHostOptions {
   readonly registryDir?: string;
   readonly timeouts?: Partial<PluginTimeouts>;
   readonly graceMs?: number;
+  /** From the first list of a stream until it counts as one that lives; `graceMs` counts from the first end before. */
+  readonly livesMs?: number;
   /** Between two looks at `registryDir` that nothing asked for. */
   readonly rescanMs?: number;
   readonly now?: () => EpochMs;
@@ -41,6 +43,8 @@ export interface DevicePluginHost {
   amounts(): ReadonlyMap<string, ResourceAmount>;
   /** Each resource with its endpoint, its generation and its latest changes of health. */
   states(): readonly PluginState[];
+  /** What is wrong for as long as it is said here: a lost kubelet.sock, devices that are left out. */
+  standing(): readonly PluginFault[];
   /** `ids` for one container. kubelet 1.36: endpoint.allocate. */
   allocate(resource: string, ids: readonly string[]): Answered<Allocation>;
   /** Null: the plugin does not offer to choose. Only ids of the question, best first. */
@@ -71,6 +75,7 @@ export async function openDevicePluginHost(
   const fleet = new Fleet({
     timeouts: { ...PLUGIN_TIMEOUTS, ...options.timeouts },
     ...(options.graceMs === undefined ? {} : { graceMs: options.graceMs }),
+    ...(options.livesMs === undefined ? {} : { livesMs: options.livesMs }),
     now: options.now ?? (() => epochMs(Date.now())),
     onChange,
     onFault,
@@ -102,6 +107,7 @@ export async function openDevicePluginHost(
     plugins: () => devicePluginsOf(fleet.plugins),
     amounts: () => amountsOf(fleet.plugins),
     states: () => [...fleet.plugins.values()],
+    standing: () => [...registration.value.standing(), ...fleet.standing()],
     allocate: (resource, ids) => at("Allocate", resource, (endpoint) => endpoint.allocate(ids)),
     preferred: (resource, question) =>
       at("GetPreferredAllocation", resource, (endpoint) => endpoint.preferred(question)),

@@ -1,5 +1,7 @@
 /** The API that plugins must speak. kubelet 1.36: pluginapi.SupportedVersions. */
 export const SUPPORTED_VERSIONS: readonly string[] = ["v1beta1"];
+/** What a plugin may send in one message; gRPC's own default, which the kubelet has. */
+export const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
 export const HEALTHY = "Healthy";
 export const UNHEALTHY = "Unhealthy";
 

@@ -2,11 +2,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
 import { err, ok } from "../../api/model/result.ts";
 import { type Answered, faultOf, type PluginCall } from "./fault.ts";
-import type { PluginCalls, PluginMethod } from "./messages.ts";
+import { MAX_MESSAGE_BYTES, type PluginCalls, type PluginMethod } from "./messages.ts";
 import { codecOf } from "./protocol.ts";
 
-/** What a plugin may send in one message; gRPC's own default, which the kubelet has. */
-export const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
 const CHANNEL = {
   // a path as authority, which the address would give, is none
   "grpc.default_authority": "localhost",

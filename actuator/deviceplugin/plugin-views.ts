@@ -27,8 +27,11 @@ export const devicePluginsOf = (plugins: Plugins): readonly DevicePlugin[] =>
  */
 export const amountsOf = (plugins: Plugins): ReadonlyMap<string, ResourceAmount> =>
   new Map(
-    [...plugins.values()].map(({ resource, devices }) => [
+    [...plugins.values()].map(({ resource, devices, gaveWay = 0 }) => [
       resource,
-      { capacity: devices.length, allocatable: devices.filter(({ health = HEALTHY }) => health === HEALTHY).length },
+      {
+        capacity: devices.length + gaveWay,
+        allocatable: devices.filter(({ health = HEALTHY }) => health === HEALTHY).length,
+      },
     ]),
   );

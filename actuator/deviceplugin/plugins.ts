@@ -20,12 +20,14 @@ export interface PluginState {
   readonly options: DevicePluginOptions;
   /** `stopped`: its stream has ended; `removed`: that was longer ago than the grace. */
   readonly state: "registered" | "stopped" | "removed";
-  /** When its stream ended; absent while it is registered. */
+  /** When a stream of it ended, the first since it was well; absent while it is registered. */
   readonly stoppedAt?: EpochMs;
   /** Whether it has sent a list since it registered. */
   readonly listed: boolean;
   /** The last list, as a snapshot has it; all unhealthy once the plugin has stopped. */
   readonly devices: readonly Device[];
+  /** How many devices a plugin that has stopped had listed, where others needed the room for theirs: `devices` is empty then. */
+  readonly gaveWay?: number;
   /** Changes of health since the start, of devices that were listed before and after. */
   readonly flips: number;
   /** The last of all changes, the newest last. */
@@ -50,8 +52,20 @@ export type PluginEvent =
       readonly devices: readonly Device[];
       readonly at: EpochMs;
     }
-  | { readonly kind: "ended"; readonly resource: string; readonly generation: number; readonly at: EpochMs }
-  | { readonly kind: "removed"; readonly resource: string; readonly generation: number };
+  | {
+      readonly kind: "ended";
+      readonly resource: string;
+      readonly generation: number;
+      readonly at: EpochMs;
+      /** Its first end since it was well; absent: this one. */
+      readonly since?: EpochMs;
+    }
+  /** `removed`: its grace is over. `gave-way`: of what is not listed now only its number stays. `forgotten`: nothing stays of a removed one. */
+  | {
+      readonly kind: "removed" | "gave-way" | "forgotten";
+      readonly resource: string;
+      readonly generation: number;
+    };
 
 /** Changes that are remembered of each resource. */
 const HISTORY = 64;
@@ -80,24 +94,39 @@ export function afterEvent(plugins: Plugins, event: PluginEvent): Plugins {
       const unhealthy = before.devices.map((device) => ({ ...device, health: UNHEALTHY }));
       return replaced(plugins, {
         ...listed(before, unhealthy, event.at),
+        ...(before.gaveWay === undefined ? {} : { gaveWay: before.gaveWay }),
         listed: before.listed,
         state: "stopped",
-        stoppedAt: event.at,
+        stoppedAt: event.since ?? event.at,
       });
     }
     case "removed":
-      return before.state === "stopped" ? replaced(plugins, { ...before, state: "removed", devices: [] }) : plugins;
+      return before.state === "stopped"
+        ? replaced(plugins, { ...withoutGaveWay(before), state: "removed", devices: [] })
+        : plugins;
+    case "gave-way":
+      return isListing(before) || before.devices.length === 0
+        ? plugins
+        : replaced(plugins, { ...before, devices: [], gaveWay: before.devices.length });
+    case "forgotten":
+      return before.state === "removed"
+        ? new Map([...plugins].filter(([resource]) => resource !== event.resource))
+        : plugins;
     default:
       return unreachable(event);
   }
 }
+/** Its plugin is here and says what it has. */
+export const isListing = ({ state, listed }: PluginState): boolean => state === "registered" && listed;
+const withoutGaveWay = ({ gaveWay: _, ...state }: PluginState): PluginState => state;
 const replaced = (plugins: Plugins, plugin: PluginState): Plugins => new Map(plugins).set(plugin.resource, plugin);
 
 /** Until it lists, its resource has what it had: unhealthy devices, if the last plugin's stream had ended. */
 function registered(before: PluginState | undefined, event: PluginEvent & { kind: "registered" }): PluginState {
   const { resource, generation, endpoint, options } = event;
-  const { devices = [], flips = 0, history = [] } = before ?? {};
-  return { resource, generation, endpoint, options, state: "registered", listed: false, devices, flips, history };
+  const { devices = [], flips = 0, history = [], gaveWay } = before ?? {};
+  const had = gaveWay === undefined ? { devices } : { devices, gaveWay };
+  return { resource, generation, endpoint, options, state: "registered", listed: false, ...had, flips, history };
 }
 
 /** The list replaces the one before; the same state where it is the same list. */
@@ -124,7 +153,7 @@ function listed(before: PluginState, devices: readonly Device[], at: EpochMs): P
   for (const { id, health = HEALTHY } of old.values()) changes.push({ id, from: health, to: null, at });
   const history =
     changes.length === 0 ? before.history : [...before.history, ...changes.slice(-HISTORY)].slice(-HISTORY);
-  return { ...before, listed: true, devices, flips, history };
+  return { ...withoutGaveWay(before), listed: true, devices, flips, history };
 }
 
 type Nodes = Device["numaNodes"];

@@ -1,10 +1,11 @@
 import { join } from "node:path";
 import { status } from "@grpc/grpc-js";
 import { err, map, ok, type Result } from "../../api/model/result.ts";
+import { Connections } from "../grpc/connections.ts";
 import { listenLastingly } from "../grpc/lasting-listener.ts";
 import { mendedSocket } from "../grpc/mended-socket.ts";
 import { unaryMethod } from "../grpc/unary-method.ts";
-import { type Refusal, unaryServer } from "../grpc/unary-server.ts";
+import { type AcceptedConnection, type Refusal, unaryServer } from "../grpc/unary-server.ts";
 import type { PluginFault } from "./fault.ts";
 import type { RegisterRequest } from "./messages.ts";
 import { endpointPath, resourceFault, SOCKET_NAME, versionFault } from "./names.ts";
@@ -30,6 +31,8 @@ export interface RegistrationServer {
   readonly path: string;
   /** Sockets that were removed at the start. */
   readonly removed: readonly string[];
+  /** What is wrong for as long as it is said here: kubelet.sock is lost. */
+  standing(): readonly PluginFault[];
   close(): void;
 }
 
@@ -49,16 +52,29 @@ export async function openRegistration(options: RegistrationOptions): Promise<Re
     mostStreams: 8,
     sessionMegabytes: 1,
   });
+  const lost = (message: string): PluginFault => ({ ...refusal("", path, message), code: "SOCKET_LOST" });
+  const connections = new Connections({
+    most: MOST_CONNECTIONS,
+    onFull: (message) => options.onFault({ ...refusal("", path, message), code: "TOO_MANY_CONNECTIONS" }),
+  });
   const listening = await listenLastingly({
     path,
-    mostConnections: MOST_CONNECTIONS,
-    onFault: (message) => options.onFault({ ...refusal("", path, message), code: "SOCKET_LOST" }),
+    // one that is to go is counted until it has gone
+    mostConnections: 2 * MOST_CONNECTIONS,
+    onFault: (message, stands) => options.onFault({ ...lost(message), ...(stands ? { stands } : {}) }),
     onConnection: (socket) => {
+      let accepted: AcceptedConnection | undefined;
+      if (!connections.admit(socket, () => accepted?.isBusy() === true)) return;
       socket.setTimeout(IDLE_MS, () => socket.destroy());
-      server.accept(mendedSocket(socket, (reason) => options.onFault(refusal("", path, reason))));
+      accepted = server.accept(mendedSocket(socket, (reason) => options.onFault(refusal("", path, reason))));
     },
   });
-  return map(listening, ({ close }) => ({ path, removed: cleared.value.removed, close: () => void close() }));
+  return map(listening, ({ close, fault }) => ({
+    path,
+    removed: cleared.value.removed,
+    standing: () => [fault()].flatMap((message) => (message === undefined ? [] : { ...lost(message), stands: true })),
+    close: () => void close(),
+  }));
 }
 
 /** What a stranger sends is told cut short. */

@@ -4,9 +4,13 @@ import { Alarm } from "./alarm.ts";
 import { type BoundListener, type Listener, type Listening, listenOn } from "./listener.ts";
 import { WatchedDirectory } from "./watched-directory.ts";
 
+export interface LastingSocket extends Listener {
+  /** Why the socket is lost now; undefined: it is not, or nobody has tried to bind it again yet. */
+  fault(): string | undefined;
+}
 export interface Lasting extends Listening {
-  /** Told, as a sentence, when the socket was lost and came back, and once of each reason why it does not. */
-  readonly onFault: (message: string) => void;
+  /** Told, as a sentence, when the socket was lost and came back, and once of each reason why it does not, which stands. */
+  readonly onFault: (message: string, stands: boolean) => void;
   /** Between two looks that nothing asked for, ms. */
   readonly lookMs?: number;
   /** From the loss of the socket until it is bound again, ms. */
@@ -24,11 +28,11 @@ const LONGEST_DELAY_MS = 60_000;
  * As `listenOn`, and a socket that somebody removes is bound again: its clients wait for its creation. Where the same
  * hand removes it again and again, that is done less and less often; another's socket in its place is left alone.
  */
-export async function listenLastingly(options: Lasting): Promise<Result<Listener, string>> {
+export async function listenLastingly(options: Lasting): Promise<Result<LastingSocket, string>> {
   const listening = await listenOn(options);
   if (!listening.ok) return listening;
   const lasting = new LastingListener(options, listening.value);
-  return { ok: true, value: { path: options.path, close: () => lasting.close() } };
+  return { ok: true, value: { path: options.path, close: () => lasting.close(), fault: () => lasting.fault } };
 }
 
 class LastingListener {
@@ -62,6 +66,9 @@ class LastingListener {
     return this.#listener.close();
   }
 
+  get fault(): string | undefined {
+    return this.#said === "" ? undefined : this.#said;
+  }
   get #firstDelayMs(): number {
     return this.#options.firstDelayMs ?? FIRST_DELAY_MS;
   }
@@ -94,14 +101,14 @@ class LastingListener {
       this.#listener = next.value;
       this.#boundAt = performance.now();
       void lost.close();
-      this.#say(`${this.#options.path} was taken away while it was served: it is bound again`);
+      this.#options.onFault(`${this.#options.path} was taken away while it was served: it is bound again`, false);
     }
     this.#said = "";
     this.#looking.in(0);
   }
 
   #say(message: string): void {
-    if (message !== this.#said) this.#options.onFault(message);
+    if (message !== this.#said) this.#options.onFault(message, true);
     this.#said = message;
   }
 }

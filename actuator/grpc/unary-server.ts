@@ -1,4 +1,4 @@
-import { createServer, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
+import { createServer, type Http2Session, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import type { Duplex } from "node:stream";
 import { status } from "@grpc/grpc-js";
 import { err, ok, type Result } from "../../api/model/result.ts";
@@ -28,7 +28,10 @@ const PREFIX_BYTES = 5;
  * gRPC for methods of one request and one answer, over connections that are handed in. grpc-js throws where a client
  * sends a request and then breaks the protocol in the same breath: such a stream is dead before anybody hears of it.
  */
-export function unaryServer(options: UnaryServerOptions): { readonly accept: (connection: Duplex) => void } {
+export function unaryServer(options: UnaryServerOptions): {
+  readonly accept: (connection: Duplex) => AcceptedConnection;
+} {
+  const calls = new WeakMap<Http2Session, number>();
   const server = createServer({
     maxSessionMemory: options.sessionMegabytes,
     maxHeaderListPairs: 64,
@@ -39,12 +42,35 @@ export function unaryServer(options: UnaryServerOptions): { readonly accept: (co
   server.on("sessionError", () => undefined);
   server.on("stream", (stream, headers) => {
     stream.on("error", () => undefined);
-    serve(stream, headers, options);
+    const { session } = stream;
+    const count = (by: number): void => {
+      if (session !== undefined) calls.set(session, (calls.get(session) ?? 0) + by);
+    };
+    serve(stream, headers, options, (isUnderWay) => count(isUnderWay ? 1 : -1));
   });
-  return { accept: (connection) => void server.emit("connection", connection) };
+  return {
+    accept: (connection) => {
+      let session: Http2Session | undefined;
+      const heard = (made: Http2Session): void => {
+        session = made;
+      };
+      server.once("session", heard).emit("connection", connection);
+      server.off("session", heard);
+      return { isBusy: () => session !== undefined && (calls.get(session) ?? 0) > 0 };
+    },
+  };
+}
+export interface AcceptedConnection {
+  /** A whole request of it waits for its answer. */
+  isBusy(): boolean;
 }
 
-function serve(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, options: UnaryServerOptions): void {
+function serve(
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+  options: UnaryServerOptions,
+  onCall: (isUnderWay: boolean) => void,
+): void {
   const path = headers[":path"] ?? "";
   const handler = Object.hasOwn(options.handlers, path) ? options.handlers[path] : undefined;
   if (headers["content-type"]?.startsWith("application/grpc") !== true) {
@@ -70,8 +96,15 @@ function serve(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, options:
   stream.on("end", () => {
     if (size > options.mostMessageBytes + PREFIX_BYTES) return;
     const message = messageIn(Buffer.concat(chunks));
-    if (message.ok) void handler(message.value).then((answer) => reply(stream, answer));
-    else refuse(stream, message.error);
+    if (!message.ok) {
+      refuse(stream, message.error);
+      return;
+    }
+    onCall(true);
+    void handler(message.value).then((answer) => {
+      onCall(false);
+      reply(stream, answer);
+    });
   });
 }
 

@@ -81,7 +81,7 @@ export class CgroupPasses {
       hierarchy,
       journal,
       readPods: async () => ({ pods, whole: true, problems: [], notices: [] }),
-      readStateFiles: () => files.read(),
+      readStateFiles: () => files.told(),
       ...(devices === undefined ? {} : { readDevices: () => devices.parts() }),
     };
   }

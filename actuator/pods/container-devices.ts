@@ -8,14 +8,15 @@ import type { ContainerFault } from "./images.ts";
 /** Of a container whose devices say nothing better. */
 const REASON = "CreateContainerConfigError";
 
-/** Before anything of a pod is made. Null: its devices are ready, or it wants none. */
+/** Before anything of a pod is made; `starting`: its containers that are. Null: their devices are ready, or they want none. */
 export async function prepareDevices(
   hands: DeviceHands | undefined,
   pod: RunnablePod,
   signal: AbortSignal,
+  starting: ReadonlySet<string>,
 ): Promise<DeviceFault | null> {
   if (hands === undefined || wantedDevices(pod).size === 0) return null;
-  const prepared = await hands.prepare(pod, signal);
+  const prepared = await hands.prepare(pod, signal, starting);
   return prepared.ok ? null : prepared.error;
 }
 

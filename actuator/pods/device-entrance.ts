@@ -7,10 +7,10 @@ import type { DeviceDesk, DeviceFault } from "./devices/port.ts";
 import { wantedDevices } from "./devices/wanted.ts";
 
 /** Of a pod whose plugins are being asked which devices they would give it. */
-export const ASKS_PLUGIN: DeviceFault = {
+const asksPlugins = (resources: readonly string[]): DeviceFault => ({
   reason: "AskingDevicePlugin",
-  message: "its device plugins are asked which devices they prefer",
-};
+  message: `waits for the device plugin of ${resources.join(", ")} to answer GetPreferredAllocation`,
+});
 const notServed = (resource: string): DeviceFault & { readonly isTold: boolean } => ({
   reason: "DevicePluginsOff",
   message: `${resource}: device plugins are not served by this daemon: set \`devicePlugins: serve\`, or remove it`,
@@ -36,13 +36,18 @@ export class DeviceEntrance {
     return notServed(resource);
   }
 
-  /** Whether plugins are being asked what they prefer: then the pod is asked about again once they have answered. */
-  async asks(pod: RunnablePod, snapshot: unknown): Promise<Result<boolean, Problem>> {
-    if (this.#desk === undefined || !this.#desk.isChosenByPlugin(pod)) return ok(false);
+  /** Plugins are being asked what they prefer, and the pod is asked about again once they have answered; null: they are not. */
+  async asks(pod: RunnablePod, snapshot: unknown): Promise<Result<DeviceFault | null, Problem>> {
+    if (this.#desk === undefined || !this.#desk.isChosenByPlugin(pod)) return ok(null);
     const answer = await this.#client.decide("devices", snapshot, { pod: pod.object });
     if (!answer.ok) return answer;
     const { unanswered } = answer.value.decision as DevicesDecision;
-    return ok(unanswered.length > 0 && this.#desk.ask(pod.uid, unanswered as readonly PreferredQuestion[]));
+    const isAsked = unanswered.length > 0 && this.#desk.ask(pod.uid, unanswered as readonly PreferredQuestion[]);
+    return ok(isAsked ? asksPlugins([...new Set(unanswered.map(({ resource }) => resource))].sort()) : null);
+  }
+  /** Plugins were asked which devices the pod should get, and failed. */
+  hasFailed(podUid: string): boolean {
+    return this.#desk?.hasFailed(podUid) ?? false;
   }
 
   /** The pod is in, or gone. */

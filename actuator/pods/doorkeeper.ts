@@ -2,7 +2,8 @@ import type { QuantityList } from "../../api/model/decision.ts";
 import type { RunnablePod } from "../lifecycle/pod.ts";
 import type { DecisionAnswer, Problem } from "../ports.ts";
 import { type Admitted, admit } from "./admit.ts";
-import { ASKS_PLUGIN, DeviceEntrance } from "./device-entrance.ts";
+import { DeviceEntrance } from "./device-entrance.ts";
+import { DeviceRepair } from "./device-repair.ts";
 import type { DeviceFault } from "./devices/port.ts";
 import { admitted, FORMER_VERSION, formerOf, inTurn, refused, WAITS_FOR_VICTIMS } from "./entrance.ts";
 import { keepNext } from "./keep-next.ts";
@@ -22,6 +23,7 @@ export class Doorkeeper {
   readonly look: NodeLook;
   readonly #takeBack: TakeBack;
   readonly #devices: DeviceEntrance;
+  readonly #repair: DeviceRepair;
   #room = 0;
   readonly #tries: Tries;
   /** Who ends those that make room. */
@@ -37,6 +39,7 @@ export class Doorkeeper {
     this.#tries = new Tries(ports, settings);
     this.#takeBack = new TakeBack(ports, set, this.look);
     this.#devices = new DeviceEntrance(ports.devices, ports.client);
+    this.#repair = new DeviceRepair(ports, set, this.look, this.#tries);
   }
 
   roomMade(): void {
@@ -49,10 +52,14 @@ export class Doorkeeper {
 
   /** Asks about each pod that waits and has not been asked about since there was more room. */
   async admitWaiting(sequence: number): Promise<readonly Problem[]> {
-    if (this.#set.seen === null || this.isClosed || this.look.allocatable() === null) return [];
+    if (this.#set.seen === null) return [];
+    this.#repair.look();
+    if (this.isClosed || this.look.allocatable() === null) return [];
     const strange = this.whyShut();
     if (strange !== null) return [strange];
     const problems: Problem[] = await this.#takeBack.run(this.#room, sequence);
+    this.#tries.keep((uid) => this.#set.records.get(uid) !== undefined);
+    problems.push(...(await this.#repair.run(this.#room, sequence)));
     const waiting = inTurn([...this.#set.all()].filter(({ record }) => record.state === "waits"));
     for (const known of waiting) {
       const kept = this.#isKept(known);
@@ -102,8 +109,8 @@ export class Doorkeeper {
     const asks = await this.#devices.asks(known.pod, snapshot.value);
     if (!asks.ok) return asks.error;
     this.#tries.note(known.uid, this.#room);
-    if (asks.value) {
-      this.#refuse(known, ASKS_PLUGIN.reason, ASKS_PLUGIN.message, false);
+    if (asks.value !== null) {
+      this.#refuse(known, asks.value.reason, asks.value.message, false);
       return null;
     }
     const asked = await admit(this.#ports.client, snapshot.value, known.pod);
@@ -114,7 +121,9 @@ export class Doorkeeper {
   async #carryOut(known: KnownPod, asked: Admitted): Promise<Problem | null> {
     if (asked.kind === "refused") {
       const message = this.#ports.files.explained(asked.message);
-      this.#refuse(known, asked.reason, message, true);
+      const isPlugins = this.#devices.hasFailed(known.uid);
+      const times = isPlugins ? this.#tries.failed(known, this.#room) : undefined;
+      this.#refuse(known, asked.reason, message, true, times);
       await this.report(asked.answer, known, "admit", "skipped", message);
       return null;
     }
@@ -147,17 +156,19 @@ export class Doorkeeper {
   sendBack(uid: string, { reason, message }: DeviceFault): void {
     const known = this.#set.get(uid);
     if (known === null || known.record.state !== "lives") return;
-    this.#refuse(known, reason, message, true);
     this.roomMade();
-    this.#tries.note(uid, this.#room, true);
+    this.#refuse(known, reason, message, true, this.#tries.failed(known, this.#room));
   }
 
-  #refuse(known: KnownPod, reason: string, message: string, isTold: boolean): void {
+  /** `times`: how often it was refused in a row, where it was let in, or asked about, in between; absent: its record says it. */
+  #refuse(known: KnownPod, reason: string, message: string, isTold: boolean, times?: number): void {
     const { uid, pod, record } = known;
     const isNew = record.refusal?.reason !== reason || record.refusal.message !== message;
     if (!isNew && !isTold) return;
     const now = refused(record, reason, message, this.#ports.clock.nowMs(), isTold);
-    this.#set.records.note(uid, now);
+    const { refusal } = now;
+    const isCounted = times !== undefined && refusal !== null;
+    this.#set.records.note(uid, isCounted ? { ...now, refusal: { ...refusal, tries: times } } : now);
     if (isTold && record.refusal?.reason !== reason) this.#ports.counters?.refused(reason);
     if (isNew && isTold) this.#eventsOf(pod).warning(reason, message);
   }

@@ -1,4 +1,4 @@
-import { WAITING } from "./devices/words.ts";
+import { DECIDING, WAITING } from "./devices/words.ts";
 import type { ManagerPorts } from "./manager-ports.ts";
 
 interface Hold {
@@ -7,6 +7,8 @@ interface Hold {
   readonly devices: number | undefined;
 }
 const HELD_MS = 10_000;
+/** Of containers that wait for a plugin, or for what is decided about them: no failure of their own. */
+export const AWAITED: ReadonlySet<string> = new Set([WAITING, DECIDING]);
 
 /** Pods that are left alone for a while since their last turn of work failed. kubelet 1.36: podWorkers, backOffPeriod. */
 export class Holds {
@@ -19,7 +21,7 @@ export class Holds {
 
   /** `reasons`: of what failed. */
   note(uid: string, reasons: readonly string[]): void {
-    const devices = reasons.includes(WAITING) ? this.#ports.devices?.version : undefined;
+    const devices = reasons.some((reason) => AWAITED.has(reason)) ? this.#ports.devices?.version : undefined;
     this.#held.set(uid, { untilMs: this.#ports.clock.nowMs() + HELD_MS, devices });
   }
   free(uid: string): void {

@@ -4,6 +4,7 @@ import { err, ok, type Result } from "../../api/model/result.ts";
 import { ownFolder } from "../folder.ts";
 import { readStateFiles, type StateFiles } from "../machine/state-files.ts";
 import { replaceText } from "../replace-text.ts";
+import { toldFiles } from "./devices/told.ts";
 
 const PATHS: Readonly<Record<string, string>> = {
   cpu_manager_state: "cpu_manager_state",
@@ -31,6 +32,11 @@ export class ManagerFiles {
   }
   read(): StateFiles {
     return this.#files;
+  }
+
+  /** As decisions are told of them: without what device plugins answered. */
+  told(): StateFiles {
+    return toldFiles(this.#files);
   }
 
   /** The kubelet's words about one of its state files, and which one that is here. */

@@ -42,7 +42,10 @@ export class NodeLook {
     sequence: number,
     asking?: string,
   ): Promise<Result<Readonly<Record<string, unknown>>, Problem>> {
-    return this.#snapshot(pods, await this.#seenIn(sequence), this.#devices(asking));
+    const seen = await this.#seenIn(sequence);
+    // whoever decides knows of what runs, also where the checkpoint was lost
+    if (this.#set.seen !== null) this.#ports.devices?.recover(this.#set.living());
+    return this.#snapshot(pods, seen, this.#devices(asking));
   }
 
   /** As the last turn saw the node, for whoever cannot wait. Null: no turn has looked yet. */
@@ -67,7 +70,7 @@ export class NodeLook {
         machine,
         kubeletConfiguration: configuration.value,
         pods: this.#set.objects(pods, this.#ports.clock.nowMs()),
-        assignments: this.#ports.files.read().assignments,
+        assignments: this.#ports.files.told().assignments,
         nodeName,
         cgroupMount,
         allocatable: this.allocatable(),

@@ -7,16 +7,26 @@ interface Tried {
   readonly room: number;
   readonly devices: number;
   readonly atMs: number;
-  readonly heldMs: number;
 }
-/** A pod whose plugins did not do their part is left alone for so long, whatever changes. */
-const HELD_MS = 10_000;
+/** A pod whose plugins did not do their part. */
+interface Failed {
+  readonly times: number;
+  readonly atMs: number;
+  /** Of the plugins that it hangs on. */
+  readonly registration: string;
+}
+/** It is left alone for so long after the first time, whatever changes; twice as long each time. */
+const FIRST_MS = 10_000;
+const LONGEST_MS = 300_000;
+/** One that went well for so long begins anew. */
+const RESET_MS = 2 * LONGEST_MS;
 
 /** Which of the pods that wait are to be asked about again: there may be more room, or it was long ago. */
 export class Tries {
   readonly #ports: Pick<ManagerPorts, "clock" | "devices">;
   readonly #settings: Pick<ManagerSettings, "retryMs">;
   readonly #tried = new Map<string, Tried>();
+  readonly #failed = new Map<string, Failed>();
 
   constructor(ports: Pick<ManagerPorts, "clock" | "devices">, settings: Pick<ManagerSettings, "retryMs">) {
     this.#ports = ports;
@@ -24,23 +34,48 @@ export class Tries {
   }
 
   /** `room`: grows whenever there may be more of it. */
-  isDue({ uid, pod }: KnownPod, room: number): boolean {
+  isDue(known: KnownPod, room: number): boolean {
+    const { uid, pod } = known;
+    if (this.#isHeld(known)) return false;
     const tried = this.#tried.get(uid);
     if (tried === undefined) return true;
     const age = this.#ports.clock.monotonicMs() - tried.atMs;
-    if (age < tried.heldMs) return false;
     const hasOtherDevices = tried.devices !== this.#version && wantedDevices(pod).size > 0;
     return tried.room !== room || hasOtherDevices || age >= this.#settings.retryMs;
   }
 
-  note(uid: string, room: number, isHeld = false): void {
+  note(uid: string, room: number): void {
+    this.#tried.set(uid, { room, devices: this.#version, atMs: this.#ports.clock.monotonicMs() });
+  }
+  /** Its plugins did not do their part. Answers how often that was so in a row. */
+  failed({ uid, pod }: KnownPod, room: number): number {
+    this.note(uid, room);
     const atMs = this.#ports.clock.monotonicMs();
-    this.#tried.set(uid, { room, devices: this.#version, atMs, heldMs: isHeld ? HELD_MS : 0 });
+    const registration = this.#registrationOf(pod);
+    const before = this.#failed.get(uid);
+    const isAgain = before?.registration === registration && atMs - before.atMs < RESET_MS;
+    const times = isAgain ? before.times + 1 : 1;
+    this.#failed.set(uid, { times, atMs, registration });
+    return times;
   }
   forget(uid: string): void {
     this.#tried.delete(uid);
+    this.#failed.delete(uid);
+  }
+  /** Of pods that are gone nothing is remembered. */
+  keep(isThere: (uid: string) => boolean): void {
+    for (const uid of [...this.#tried.keys(), ...this.#failed.keys()]) if (!isThere(uid)) this.forget(uid);
   }
 
+  #isHeld({ uid, pod }: KnownPod): boolean {
+    const failed = this.#failed.get(uid);
+    if (failed === undefined || failed.registration !== this.#registrationOf(pod)) return false;
+    const heldMs = Math.min(FIRST_MS * 2 ** (failed.times - 1), LONGEST_MS);
+    return this.#ports.clock.monotonicMs() - failed.atMs < heldMs;
+  }
+  #registrationOf(pod: KnownPod["pod"]): string {
+    return this.#ports.devices?.registrationOf(pod) ?? "";
+  }
   get #version(): number {
     return this.#ports.devices?.version ?? 0;
   }

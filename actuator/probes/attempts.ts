@@ -58,19 +58,16 @@ export class Attempts {
 
   async #run(worker: LiveWorker, containerId: string, number: number): Promise<void> {
     const { attempt, runtime, time, counters, onOutcome } = this.#ports;
-    const { pod, container, spec } = worker;
     const beganMs = time.now();
-    const target = { podIP: pod.podIP, ports: container.ports, env: container.env, containerId };
-    const asked = { handler: spec.probe.handler, timeoutMs: spec.probe.timeoutSeconds * 1000, target };
     let outcome: AttemptOutcome;
     try {
-      outcome = await attempt(asked, runtime);
+      outcome = await attempt(worker.asked(containerId), runtime);
     } catch (error) {
       // as the kubelet, whose worker outlives a panic of its probe
       outcome = { error: (error as Error).message };
     }
     const seconds = (time.now() - beganMs) / 1000;
-    counters.probed(spec.type, "error" in outcome ? "error" : outcome.result, seconds);
+    counters.probed(worker.spec.type, "error" in outcome ? "error" : outcome.result, seconds);
     if (worker.attempt === number) onOutcome(worker, outcome, seconds);
   }
 }

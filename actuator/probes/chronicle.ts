@@ -15,10 +15,8 @@ export class ProbeChronicle {
     this.#clock = clock;
   }
 
-  /** What stands before the first attempt of a container is no news. */
   changed(change: ProbeChange, quirk: string | undefined): void {
     const { was: from, result: to, output, containerId } = change;
-    if (from === null) return;
     const more = { ...(output === "" ? {} : { output }), ...(quirk === undefined ? {} : { quirk }) };
     this.#history.add({ ...this.#of(change), kind: "result", containerId, from, to, ...more });
   }

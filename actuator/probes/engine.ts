@@ -2,29 +2,16 @@ import { startWorker, step } from "../../api/decide/probes/worker.ts";
 import type { AttemptOutcome, WorkerEffect, WorkerEvent, WorkerStep } from "../../api/decide/probes/worker-state.ts";
 import type { StoredResult } from "../../api/model/probe.ts";
 import { Attempts } from "./attempts.ts";
-import type { ProbeChronicle } from "./chronicle.ts";
-import type { ExecLimit } from "./exec-limit.ts";
+import type { EngineParts } from "./engine-parts.ts";
 import { guarded, killNow } from "./held-kill.ts";
 import type { LiveWorker } from "./live-worker.ts";
 import { Phases } from "./phases.ts";
-import type { ManagerPorts, ManagerSettings } from "./ports.ts";
-import type { ProbeTime } from "./probe-time.ts";
-import type { ProbeResults } from "./results.ts";
-import type { Storm } from "./storm.ts";
 import { Wakes } from "./wakes.ts";
 
-export interface EngineParts {
-  readonly ports: ManagerPorts;
-  readonly settings: ManagerSettings;
-  readonly time: ProbeTime;
-  readonly results: ProbeResults;
-  readonly execLimit: ExecLimit;
-  readonly chronicle: ProbeChronicle;
-  readonly storm: Storm | null;
-  readonly isStarted: (worker: LiveWorker) => boolean;
-  /** The container of this worker has just become started. */
-  readonly onStarted: (worker: LiveWorker) => void;
-  readonly onOverdue: () => void;
+interface Cause {
+  /** One of the kubelet's. */
+  readonly quirk: string | undefined;
+  readonly byAttempt: boolean;
 }
 
 /** Drives workers: gives the reducer its events, and does what it says. */
@@ -95,7 +82,7 @@ export class ProbeEngine {
   kill(worker: LiveWorker): void {
     if (worker.state === null || worker.isEnded) return;
     this.#attempts.drop(worker);
-    this.#apply(worker, killNow(worker.state));
+    this.#apply(worker, killNow(worker.state), true);
   }
 
   close(workers: Iterable<LiveWorker>): void {
@@ -137,21 +124,23 @@ export class ProbeEngine {
     const { storm } = this.#parts;
     if (state === null) return;
     const taken = step(spec, state, event);
-    this.#apply(worker, event.on === "attempted" ? guarded(storm, worker, state, taken) : taken);
+    if (event.on === "attempted") this.#apply(worker, guarded(storm, worker, state, taken), true);
+    else this.#apply(worker, taken);
   }
 
-  #apply(worker: LiveWorker, { next, effects }: WorkerStep): void {
+  /** `byAttempt`: an attempt led to it; else what is stored is a beginning, or that of a container that does not run. */
+  #apply(worker: LiveWorker, { next, effects }: WorkerStep, byAttempt = false): void {
     const isStopping = worker.state?.stopping === true;
     const quirk = effects.find((effect) => effect.kind === "quirk")?.code;
     worker.state = next;
     for (const effect of effects) {
       // who has stopped it wants to hear no result of it
       if (effect.kind === "set" && isStopping) continue;
-      this.#do(worker, effect, quirk);
+      this.#do(worker, effect, { quirk, byAttempt });
     }
   }
 
-  #do(worker: LiveWorker, effect: WorkerEffect, quirk: string | undefined): void {
+  #do(worker: LiveWorker, effect: WorkerEffect, cause: Cause): void {
     const { time, results, ports, storm } = this.#parts;
     switch (effect.kind) {
       case "attempt":
@@ -162,7 +151,7 @@ export class ProbeEngine {
         if (!this.#isClosed) this.#wakes.set(worker, Math.max(effect.atMs, time.now()));
         break;
       case "set":
-        this.#set(worker, effect.containerId, effect.result, quirk);
+        this.#set(worker, effect.containerId, effect.result, cause);
         break;
       case "forget":
         results.forget(effect.containerId, worker.spec.type);
@@ -181,16 +170,17 @@ export class ProbeEngine {
     }
   }
 
-  #set(worker: LiveWorker, containerId: string, result: StoredResult, quirk: string | undefined): void {
+  #set(worker: LiveWorker, containerId: string, result: StoredResult, { quirk, byAttempt }: Cause): void {
     const { results, ports, chronicle, onStarted } = this.#parts;
     const { type, probe } = worker.spec;
     const was = results.get(containerId, type) ?? null;
     results.set(containerId, type, result);
     worker.resultSince(ports.clock.nowMs());
     ports.counters.probeResult(type, result);
-    const output = result === "Failure" ? worker.lastOutput : "";
+    const output = byAttempt && result === "Failure" ? worker.lastOutput : "";
     const change = { ...worker.name, containerId, result, was, output, probe };
-    chronicle.changed(change, quirk);
+    // what stands before the first attempt of a container is no news
+    if (byAttempt || was !== null) chronicle.changed(change, quirk);
     ports.onResult(change);
     if (type === "startup" && result === "Success") onStarted(worker);
   }

@@ -24,7 +24,8 @@ export const historyEntry = z.discriminatedUnion("kind", [
     ...ofProbe,
     kind: z.literal("result"),
     containerId: z.string(),
-    from: result,
+    /** Null: nothing was stored. */
+    from: result.nullable(),
     to: result,
     /** Of the attempt that did it; absent: none did, or it succeeded. */
     output: z.string().optional(),

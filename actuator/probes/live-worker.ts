@@ -1,6 +1,7 @@
 import { type HandlerKind, handlerKind } from "../../api/decide/probes/plan.ts";
 import type { AttemptOutcome, PodSeen, Worker, WorkerSpec } from "../../api/decide/probes/worker-state.ts";
 import type { ProbeFacts } from "../status/probe-rows.ts";
+import type { AskedProbe } from "./attempt.ts";
 import type { ProbeTime } from "./probe-time.ts";
 import { outputOf, type ProbedContainer, type ProbedPod, type ProbeName } from "./probed.ts";
 import type { Wake } from "./wakes.ts";
@@ -31,6 +32,7 @@ export class LiveWorker implements Wake {
   unqueue: (() => void) | null = null;
   /** Its failures are told to the guard, until it recovers. */
   isFailing = false;
+  #asked: AskedProbe | null = null;
   #started: { readonly id: string; readonly wallMs: number; readonly atMs: number } | null = null;
   #attempts = 0;
   #failures = 0;
@@ -62,6 +64,20 @@ export class LiveWorker implements Wake {
   /** What its attempts take, the newer the more; null: there was none. */
   get seconds(): number | null {
     return this.#seconds;
+  }
+
+  /** What its container is asked: the same object as long as all of it is the same, so that what is made of it can be kept. */
+  asked(containerId: string): AskedProbe {
+    const { pod, container, spec } = this;
+    const { podIP } = pod;
+    const { ports, env } = container;
+    const last = this.#asked?.target;
+    if (this.#asked !== null && last?.podIP === podIP && last.containerId === containerId && last.ports === ports)
+      if (last.env === env) return this.#asked;
+    const { handler, timeoutSeconds } = spec.probe;
+    const target = { podIP, ports, env, containerId };
+    this.#asked = { handler, timeoutMs: timeoutSeconds * 1000, target };
+    return this.#asked;
   }
 
   seen(time: ProbeTime, started: boolean): PodSeen {

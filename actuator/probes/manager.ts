@@ -135,10 +135,10 @@ export class ProbeManager {
     return new LiveWorker(spec, pod, container);
   }
 
-  #seen(podUid: string, { name }: ProbedContainer): ProbesSeen {
+  #seen(podUid: string, { name, probes }: ProbedContainer): ProbesSeen {
     return {
       results: this.#results,
-      hasWorker: (type) => this.#roster.worker(podUid, name, type) !== undefined,
+      hasWorker: (type) => probes[type] !== null && this.#roster.worker(podUid, name, type) !== undefined,
     };
   }
 

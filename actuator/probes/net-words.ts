@@ -13,7 +13,12 @@ export function openWords(error: unknown, local: string, remote: string): string
 export const codeOfError = (error: unknown): string | undefined => (error as NodeJS.ErrnoException).code;
 
 /** libuv's names of calls, by the kernel's. */
-const CALLS: Readonly<Record<string, string>> = { connect: "connect", read: "read", write: "write", shutdown: "shutdown" };
+const CALLS: Readonly<Record<string, string>> = {
+  connect: "connect",
+  read: "read",
+  write: "write",
+  shutdown: "shutdown",
+};
 const WORDS: Readonly<Record<string, string>> = {
   ECONNREFUSED: "connection refused",
   ECONNRESET: "connection reset by peer",

@@ -7,5 +7,8 @@ export interface Ends {
 }
 /** Both ends of an open connection as Go prints them; a closed one has forgotten them. */
 export function endsOf({ localAddress, localPort, remoteAddress, remotePort }: Socket): Ends {
-  return { local: hostPort(localAddress ?? "", localPort ?? 0), remote: hostPort(remoteAddress ?? "", remotePort ?? 0) };
+  return {
+    local: hostPort(localAddress ?? "", localPort ?? 0),
+    remote: hostPort(remoteAddress ?? "", remotePort ?? 0),
+  };
 }

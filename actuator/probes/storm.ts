@@ -52,7 +52,6 @@ export class Storm {
     this.#arm();
   }
   recovered(containerId: string): void {
-    this.#failed.delete(containerId);
     this.#recovered.push(containerId);
     this.#arm();
   }

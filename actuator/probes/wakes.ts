@@ -52,6 +52,7 @@ export class Wakes<T extends Wake> {
       this.#sink(last);
     }
     item.at = -1;
+    if (this.#heap.length === 0) this.#disarm();
   }
 
   close(): void {

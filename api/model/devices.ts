@@ -51,5 +51,5 @@ const devicePlugin = z.object({
   ),
   preferred: optional(z.array(preferred).max(1024)),
 });
-export const devicePlugins = z.array(devicePlugin).max(1024);
+export const devicePlugins = z.array(devicePlugin).max(LIMITS.deviceResources);
 export type DevicePlugin = z.output<typeof devicePlugin>;

@@ -81,13 +81,17 @@ export const resourceName = z
   .max(LONGEST_NAME)
   .refine((name) => isResourceName(name), "not a resource name");
 
-/** `observed`: read back from a kernel, which says "unlimited" with an absurd number; such entries are left out. */
-function readResourceList(v: unknown, ctx: z.RefinementCtx, observed: boolean): ResourceList {
+interface ResourceListForm {
+  /** Read back from a kernel, which says "unlimited" with an absurd number; such entries are left out. */
+  readonly observed: boolean;
+  readonly most: number;
+}
+function readResourceList(v: unknown, ctx: z.RefinementCtx, { observed, most }: ResourceListForm): ResourceList {
   if (typeof v !== "object" || v === null || Array.isArray(v)) {
     return issue(ctx, `expected an object of quantities, received ${typeName(v)}`);
   }
   const names = Object.keys(v);
-  if (names.length > LIMITS.resourcesPerList) return issue(ctx, `more than ${LIMITS.resourcesPerList} resources`);
+  if (names.length > most) return issue(ctx, `more than ${most} resources`);
   const list: Record<string, Quantity> = {};
   for (const name of sorted(names)) {
     if (name.length > LONGEST_NAME || !isResourceName(name)) return issue(ctx, "not a resource name", [name]);
@@ -119,15 +123,16 @@ export const sortedRecord = <V extends z.ZodType>(key: z.ZodType<string, string>
 
 const quantityMeta = { type: ["string", "number"], description: "a Kubernetes quantity: 500m, 1.5, 64Mi, 1e3" };
 const listMeta = { type: "object", description: "resource name to quantity", additionalProperties: quantityMeta };
-export const resourceList = z
-  .unknown()
-  .transform((v, ctx) => readResourceList(v, ctx, false))
-  .meta(listMeta);
+const resourceListOf = (form: ResourceListForm) =>
+  z
+    .unknown()
+    .transform((v, ctx) => readResourceList(v, ctx, form))
+    .meta(listMeta);
+export const resourceList = resourceListOf({ observed: false, most: LIMITS.resourcesPerList });
+/** Of a node: what its device plugins have, too. */
+export const nodeResourceList = resourceListOf({ observed: false, most: LIMITS.nodeResources });
 /** A list of a status, which a kubelet filled from what the kernel told it. */
-export const observedResourceList = z
-  .unknown()
-  .transform((v, ctx) => readResourceList(v, ctx, true))
-  .meta(listMeta);
+export const observedResourceList = resourceListOf({ observed: true, most: LIMITS.resourcesPerList });
 export const quantity = z
   .unknown()
   .transform((v, ctx): Quantity => {

@@ -5,6 +5,13 @@ export const LIMITS = {
   containersPerPod: 64,
   volumesPerPod: 256,
   resourcesPerList: 64,
+  /** Resources of device plugins; whoever takes plugins' registrations takes no more. */
+  deviceResources: 1024,
+  /**
+   * Of a node's capacity, and of its allocatable: its own, and those of device plugins, with room for such as were there
+   * before a restart and have not come back.
+   */
+  nodeResources: 4096,
   /** Of a kubelet's state file; it may still name pods that are gone. */
   statePods: 2048,
   /** Characters of a state file. */

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { count, nodeName, optional, resourceList, text, textMap } from "./fields.ts";
+import { count, nodeName, nodeResourceList, optional, text, textMap } from "./fields.ts";
 import { LIMITS } from "./limits.ts";
 import { taints } from "./placement.ts";
 
@@ -13,8 +13,8 @@ export const node = z.object({
   spec: optional(z.object({ taints: optional(taints) })),
   status: optional(
     z.object({
-      capacity: optional(resourceList),
-      allocatable: optional(resourceList),
+      capacity: optional(nodeResourceList),
+      allocatable: optional(nodeResourceList),
       nodeInfo: optional(
         z.object({
           bootID: optional(text),

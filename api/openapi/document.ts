@@ -20,7 +20,7 @@ const DESCRIPTION = `The kubelet's node-level resource decisions as a stateless,
 Errors are problem documents (RFC 9457) with a closed \`code\`; nothing that a caller sends makes a 500.
 Request bodies may be compressed (gzip, and zstd on Node). GETs carry an ETag.
 
-Limits: a body of ${LIMITS.bodyBytes / 2 ** 20} MiB (as configured), ${LIMITS.pods} pods, ${LIMITS.containersPerPod} containers a pod, ${LIMITS.cpus} CPUs, ${LIMITS.numaNodes} NUMA nodes, ${LIMITS.devices} devices, ${LIMITS.images} images, ${LIMITS.runtimeContainers} containers that a runtime lists, ${LIMITS.resourcesPerList} resources a list, texts of ${LIMITS.textLength} characters, 128 levels of nesting.`;
+Limits: a body of ${LIMITS.bodyBytes / 2 ** 20} MiB (as configured), ${LIMITS.pods} pods, ${LIMITS.containersPerPod} containers a pod, ${LIMITS.cpus} CPUs, ${LIMITS.numaNodes} NUMA nodes, ${LIMITS.devices} devices, ${LIMITS.images} images, ${LIMITS.runtimeContainers} containers that a runtime lists, ${LIMITS.resourcesPerList} resources a list (${LIMITS.nodeResources} in that of a node), ${LIMITS.deviceResources} device plugins, texts of ${LIMITS.textLength} characters, 128 levels of nesting.`;
 
 /** The OpenAPI 3.1 document of the routes given. Throws when one of them is not described. */
 export function openApiDocument(routes: readonly Route[]): OpenApiDocument {

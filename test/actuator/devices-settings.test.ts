@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { type ActuatorConfig, checkSettings } from "../../actuator/config.ts";
 import { DEFAULT_PLUGIN_DIR, DEFAULT_REGISTRY_DIR } from "../../actuator/deviceplugin/host.ts";
 import { takeOver } from "../../actuator/reload.ts";
@@ -43,11 +43,37 @@ test("each of the three directories is its own, what is not said with it", () =>
     `pluginsRegistryDirectory: ${own("devicePluginsDirectory")}`,
     `podResourcesDirectory: ${own("devicePluginsDirectory")}`,
   ]);
-  expect(faults({ ...SERVES, devicePluginsDirectory: "/var/lib/kubelet/pod-resources" })).toEqual([
+  const registry = { pluginsRegistryDirectory: "/r" };
+  expect(faults({ ...SERVES, ...registry, devicePluginsDirectory: "/var/lib/kubelet/pod-resources" })).toEqual([
     `podResourcesDirectory: ${own("devicePluginsDirectory")}`,
   ]);
   // nothing is served there
   expect(faults({ ...RUNS, ...all })).toEqual([]);
+});
+
+describe("plugins that wait to be found, where the others' directory is not the kubelet's", () => {
+  const other = { ...SERVES, devicePluginsDirectory: "/var/lib/nodewise/device-plugins" };
+  test("wait beside it: the kubelet's CSI drivers are not ours to answer", () => {
+    expect(configOf(other).pluginsRegistryDirectory).toBe("/var/lib/nodewise/plugins_registry");
+    expect(configOf({ ...other, devicePlugins: "off" }).pluginsRegistryDirectory).toBe(
+      "/var/lib/nodewise/plugins_registry",
+    );
+  });
+  test("wait where it is said", () => {
+    expect(configOf({ ...other, pluginsRegistryDirectory: "/r" }).pluginsRegistryDirectory).toBe("/r");
+    const asked = { ...other, pluginsRegistryDirectory: DEFAULT_REGISTRY_DIR };
+    expect(configOf(asked).pluginsRegistryDirectory).toBe(DEFAULT_REGISTRY_DIR);
+    expect(configOf({ ...SERVES, devicePluginsDirectory: DEFAULT_PLUGIN_DIR })).toMatchObject({
+      pluginsRegistryDirectory: DEFAULT_REGISTRY_DIR,
+    });
+  });
+  test("where beside it is the kubelet's, that must be said", () => {
+    const beside = { ...SERVES, devicePluginsDirectory: "/var/lib/kubelet/nodewise" };
+    expect(faults(beside)).toEqual([
+      `pluginsRegistryDirectory: must be named: beside devicePluginsDirectory it is ${DEFAULT_REGISTRY_DIR}, which is a kubelet's`,
+    ]);
+    expect(faults({ ...beside, pluginsRegistryDirectory: DEFAULT_REGISTRY_DIR })).toEqual([]);
+  });
 });
 
 test.each([
@@ -71,6 +97,12 @@ test("they wait for a restart", () => {
   const next = configOf({ ...SERVES, devicePluginsDirectory: "/d", deviceWaitSeconds: 9 });
   const { taken, left } = takeOver(config, next);
   expect(taken).toEqual([]);
-  expect(left.map(({ setting }) => setting)).toEqual(["devicePlugins", "devicePluginsDirectory", "deviceWaitSeconds"]);
+  expect(left.map(({ setting }) => setting)).toEqual([
+    "devicePlugins",
+    "devicePluginsDirectory",
+    // beside the one before
+    "pluginsRegistryDirectory",
+    "deviceWaitSeconds",
+  ]);
   expect(config.devicePlugins).toBe("off");
 });

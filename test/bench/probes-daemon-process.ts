@@ -62,10 +62,17 @@ const livenessAt = (port: number): ProbeSpec => ({
   ...{ initialDelaySeconds: 0, timeoutSeconds: 1, periodSeconds: 1, successThreshold: 1, failureThreshold: 3 },
   terminationGracePeriodSeconds: null,
 });
-const containerOf = (i: number): ProbedContainer => ({
-  ...{ name: "app", isSidecar: false, ports: [], env: [], id: `id-${i}`, state: "running", startedAtMs },
-  ...{ willRestart: true, wasStarted: null },
+/** What a pod's spec says is read once. */
+const SPECS = Array.from({ length: Number(count) }, (_, i) => ({
+  ports: [],
+  env: [],
   probes: { startup: null, liveness: livenessAt(Number(ports[i % ports.length])), readiness: null },
+}));
+const containerOf = (i: number): ProbedContainer => ({
+  ...{ ports: [], env: [], probes: { startup: null, liveness: null, readiness: null } },
+  ...SPECS[i],
+  ...{ name: "app", isSidecar: false, id: `id-${i}`, state: "running", startedAtMs },
+  ...{ willRestart: true, wasStarted: null },
 });
 const podOf = (i: number): ProbedPod => ({
   ...{ uid: `uid-${i}`, namespace: "bench", name: `pod-${i}`, owner: null, podIP: "127.0.0.1", deletionAtMs: null },

@@ -1,7 +1,7 @@
 /** One suite: check the input once, decide, and write the answer as the suite's file has it. */
 interface SuiteOf<Input, Read, Decided> {
   readonly read: (input: Input) => Read;
-  readonly decide: (read: Read) => Decided;
+  readonly decide: (read: Read) => Decided | Promise<Decided>;
   readonly show: (decided: Decided) => unknown;
   /** The same question, where the kubelet's answer hung on chance: a case is passed when one of them has its answer. */
   readonly alike?: (read: Read) => readonly Read[];

@@ -23,6 +23,7 @@ import { EVICTION_SUITES } from "./eviction-suites.ts";
 import { IMAGE_GC_SUITES } from "./image-gc-suites.ts";
 import { MEMORY_SUITES } from "./memory-suites.ts";
 import { decideNodeStatus, readNodeStatus } from "./node-status.ts";
+import { PROBE_SUITES } from "./probe-suites.ts";
 import { PROBER_SUITES } from "./prober-suites.ts";
 import { type Suite, suite } from "./suite.ts";
 import { TOPOLOGY_SUITES } from "./topology-suites.ts";
@@ -187,6 +188,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
   ...EVICTION_SUITES,
   ...IMAGE_GC_SUITES,
   ...MEMORY_SUITES,
+  ...PROBE_SUITES,
   ...PROBER_SUITES,
   ...TOPOLOGY_SUITES,
   ...DEVICE_SUITES,

@@ -4,6 +4,7 @@ import { container, decoded, issuePaths, issues, type Json, many, pod } from "./
 
 const cpu = (i: number): Json => ({ cpu: i, core: i, socket: 0, numa: 0 });
 const device = (i: number): Json => ({ resource: "example.com/gpu", id: `d${i}` });
+const plugin = (i: number): Json => ({ resource: `example.com/r${i}` });
 const list = (n: number): Json => Object.fromEntries(many(n, (i) => [`example.com/r${i}`, "1"]));
 const withContainers = (n: number): Json => pod("p", { spec: { containers: many(n, (i) => container(`c${i}`)) } });
 const withInit = (n: number): Json =>
@@ -26,6 +27,9 @@ const EDGES: readonly (readonly [string, number, (n: number) => unknown, string]
     (n) => ({ kubeletConfiguration: { kubeReserved: list(n) } }),
     "kubeletConfiguration.kubeReserved",
   ],
+  ["resources of a node", 4096, (n) => ({ node: { status: { allocatable: list(n) } } }), "node.status.allocatable"],
+  ["resources that a node has", 4096, (n) => ({ node: { status: { capacity: list(n) } } }), "node.status.capacity"],
+  ["device plugins", 1024, (n) => ({ devicePlugins: many(n, plugin) }), "devicePlugins"],
   ["CPUs", 4096, (n) => ({ machine: { cpus: many(n, cpu) } }), "machine.cpus"],
   ["NUMA nodes", 64, (n) => ({ machine: { numaNodes: many(n, (id) => ({ id })) } }), "machine.numaNodes"],
   ["rows of distances", 64, (n) => ({ machine: { distances: square(n) } }), "machine.distances"],
@@ -65,6 +69,7 @@ describe("every list has a bound", () => {
   });
   test("the bounds are those that the README states from LIMITS", () => {
     expect(LIMITS).toMatchObject({ pods: 512, containersPerPod: 64, cpus: 4096, numaNodes: 64, devices: 20_000 });
+    expect(LIMITS).toMatchObject({ deviceResources: 1024, nodeResources: 4096 });
     expect(LIMITS).toMatchObject({ resourcesPerList: 64, textLength: 4096, bodyBytes: 8 * 2 ** 20 });
   });
   test.each([

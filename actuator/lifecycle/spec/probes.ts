@@ -26,21 +26,19 @@ export function probesOf(at: At, mayHave: boolean): Probes {
 }
 
 /** kubernetes 1.36: validateLivenessProbe, validateStartupProbe. */
-function killingProbe(at: At): ProbeSpec | null {
-  const probe = probeOf(at);
-  if (probe !== null && probe.successThreshold !== 1) at.field("successThreshold").invalid("must be 1");
-  return probe;
-}
+const killingProbe = (at: At): ProbeSpec | null =>
+  probeOf(at, ({ successThreshold }) => {
+    if (successThreshold !== 1) at.field("successThreshold").invalid("must be 1");
+  });
 /** kubernetes 1.36: validateReadinessProbe. */
-function readinessProbe(at: At): ProbeSpec | null {
-  const probe = probeOf(at);
-  const grace = at.field("terminationGracePeriodSeconds");
-  if (probe !== null && !grace.isAbsent) grace.invalid("must not be set for readinessProbes");
-  return probe;
-}
+const readinessProbe = (at: At): ProbeSpec | null =>
+  probeOf(at, () => {
+    const grace = at.field("terminationGracePeriodSeconds");
+    if (!grace.isAbsent) grace.invalid("must not be set for readinessProbes");
+  });
 
 /** kubernetes 1.36: validateProbe, SetDefaults_Probe: a 0 is as good as none. */
-function probeOf(at: At): ProbeSpec | null {
+function probeOf(at: At, check: (spec: Omit<ProbeSpec, "handler">) => void): ProbeSpec | null {
   if (at.isAbsent || !checkFields(at, RULES.Probe)) return null;
   const handler = handlerOf(at);
   const number = (name: string, usual: number): number => {
@@ -57,6 +55,7 @@ function probeOf(at: At): ProbeSpec | null {
     failureThreshold: number("failureThreshold", 3),
     terminationGracePeriodSeconds: graceOf(at.field("terminationGracePeriodSeconds")),
   };
+  check(spec);
   return handler === null ? null : { handler, ...spec };
 }
 function graceOf(at: At): number | null {

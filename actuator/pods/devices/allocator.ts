@@ -4,6 +4,7 @@ import type { DevicePluginHost } from "../../deviceplugin/host.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
 import type { Counters } from "../../status/counters.ts";
 import type { DeviceBook } from "./book.ts";
+import type { PluginCalls } from "./calls.ts";
 import { entryOf, idsOf, withResponse } from "./held.ts";
 import type { PluginLook } from "./plugin-look.ts";
 import type { DeviceFault } from "./port.ts";
@@ -15,7 +16,10 @@ export interface AllocatorPorts {
   readonly book: DeviceBook;
   readonly plugins: PluginLook;
   readonly waitMs: number;
+  readonly calls: PluginCalls;
   readonly counters: Pick<Counters, "deviceAllocated">;
+  /** A container holds nothing that is about to start: its devices are to be decided anew. Answers what it is told. */
+  readonly onLacking: (pod: RunnablePod, container: string, why: string) => DeviceFault;
   /** Its devices are given back. */
   readonly onRefused: (pod: RunnablePod, resource: string, fault: DeviceFault) => void;
   readonly onUnwritten: (message: string) => void;
@@ -39,13 +43,15 @@ export class Allocator {
 
   /**
    * Allocate for what of a pod was not asked for yet, init containers first, then by the resources' names. An error gives
-   * back all that the pod holds, unless it `keeps` it. kubelet 1.36: allocateContainerResources.
+   * back all that the pod holds, unless it `keeps` it. `starting`: of these containers only; absent: of all.
+   * kubelet 1.36: allocateContainerResources.
    */
-  async prepare(pod: RunnablePod, signal: AbortSignal): Promise<Settled> {
+  async prepare(pod: RunnablePod, signal: AbortSignal, starting?: ReadonlySet<string>): Promise<Settled> {
     for (const [containerName, amounts] of wantedDevices(pod)) {
+      if (starting?.has(containerName) === false) continue;
       for (const resourceName of amounts.keys()) {
         const named = { podUid: pod.uid, containerName, resourceName };
-        const settled = await this.#settle(named, signal);
+        const settled = await this.#settle(pod, named, signal);
         if (settled.ok) continue;
         if (settled.error.keeps !== true) this.#giveBack(pod, resourceName, settled.error);
         return settled;
@@ -54,11 +60,14 @@ export class Allocator {
     return ok(null);
   }
 
-  async #settle(named: Pending, signal: AbortSignal): Promise<Settled> {
+  async #settle(pod: RunnablePod, named: Pending, signal: AbortSignal): Promise<Settled> {
     const { book, plugins, waitMs } = this.#ports;
     const { podUid, containerName, resourceName } = named;
     const entry = entryOf(book.now(), named);
-    if (entry === undefined) return err(allocateFailed(nothingAllocated(podUid, containerName, resourceName)));
+    if (entry === undefined) {
+      const why = nothingAllocated(podUid, containerName, resourceName);
+      return err(this.#ports.onLacking(pod, containerName, why));
+    }
     if (entry.allocResp !== null) return ok(null);
     if (signal.aborted) return CUT;
     if (plugins.isEarly && !plugins.isReady(resourceName)) return err(waitsFor([resourceName], waitMs));
@@ -76,9 +85,9 @@ export class Allocator {
   }
 
   async #ask(entry: PodDevicesEntry, ids: readonly string[]): Promise<Settled> {
-    const { host, book } = this.#ports;
+    const { host, book, calls } = this.#ports;
     const { podUid, containerName, resourceName } = entry;
-    const answer = await host.allocate(resourceName, ids);
+    const answer = await calls.during(podUid, resourceName, "Allocate", host.allocate(resourceName, ids));
     this.#ports.counters.deviceAllocated(resourceName, answer.ok);
     if (!answer.ok) return err(allocateFailed(goText(answer.error)));
     const { base64 } = answer.value;

@@ -1,9 +1,9 @@
-import { type DeviceCheckpoint, writeCheckpoint } from "../../../api/decide/devices/checkpoint.ts";
-import { readCheckpoint } from "../../../api/decide/devices/checkpoint-read.ts";
+import type { DeviceCheckpoint } from "../../../api/decide/devices/checkpoint.ts";
 import { ok, type Result } from "../../../api/model/result.ts";
 import { type DeviceCheckpointFault, keepDeviceCheckpoint, readDeviceCheckpoint } from "../device-checkpoint.ts";
 import type { ManagerFiles } from "../manager-files.ts";
-import { NOTHING_HELD, withoutPods, withResponsesOf } from "./held.ts";
+import { NOTHING_HELD, withoutNew, withoutPods, withResponsesOf } from "./held.ts";
+import { withCheckpoint } from "./told.ts";
 
 const FILE = "kubelet_internal_checkpoint";
 /** Pods that were sent back and are gone say nothing more: the oldest are forgotten. */
@@ -14,6 +14,8 @@ export class DeviceBook {
   readonly #files: ManagerFiles;
   /** Whose devices were given back while a decision may have been under way that counts them in. */
   readonly #returned = new Set<string>();
+  /** Resources of which nothing may be given away now, whatever was decided. */
+  notGiven: ReadonlySet<string> = new Set();
   #text: string | undefined;
   #read: Result<DeviceCheckpoint | undefined, DeviceCheckpointFault>;
 
@@ -57,14 +59,11 @@ export class DeviceBook {
 
   /** `next` of a decision with what happened to the file since it was asked; anything else of it is as it came. */
   merged(next: unknown): unknown {
-    const { assignments } = (next ?? {}) as { readonly assignments?: Readonly<Record<string, unknown>> };
-    const text = assignments?.[FILE];
-    if (typeof text !== "string" || text === this.#files.read().assignments?.[FILE]) return next;
-    const read = readCheckpoint(text);
-    if (!read.ok) return next;
-    const merged = withResponsesOf(withoutPods(read.value, this.#returned), this.now());
-    if (merged === read.value) return next;
-    return { ...(next as object), assignments: { ...assignments, [FILE]: writeCheckpoint(merged) } };
+    const now = this.now();
+    return withCheckpoint(next, (told) => {
+      const known = this.notGiven.size === 0 ? told : withoutNew(told, now, this.notGiven);
+      return withResponsesOf(withoutPods(known, this.#returned), now);
+    });
   }
 
   #look(): Result<DeviceCheckpoint | undefined, DeviceCheckpointFault> {

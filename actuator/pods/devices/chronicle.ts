@@ -5,7 +5,7 @@ import type { RunnablePod } from "../../lifecycle/pod.ts";
 import type { Counters } from "../../status/counters.ts";
 import type { PodClock } from "../clock.ts";
 import type { DeviceBook } from "./book.ts";
-import { changesBetween, idsOf } from "./held.ts";
+import { changesBetween, idsOf, settledIn } from "./held.ts";
 import type { DeviceHistory } from "./history.ts";
 import { type DeviceEvent, MOST_NAMED } from "./history-entry.ts";
 import { type PluginsSeen, pluginEvents } from "./plugin-events.ts";
@@ -30,6 +30,8 @@ export class DeviceChronicle {
   readonly #ports: ChroniclePorts;
   /** Uid -> NAMESPACE/NAME. */
   readonly #names = new Map<string, string>();
+  /** Uid -> what its last try ended in, and how often that was so in a row. */
+  readonly #refused = new Map<string, { readonly message: string; readonly times: number }>();
   readonly #faults: DeviceEvent[] = [];
   /** As they were when they were told of. */
   #plugins: PluginsSeen = new Map();
@@ -71,8 +73,20 @@ export class DeviceChronicle {
     this.#ports.history.add(this.#heldEvents());
   }
   refused(pod: RunnablePod, resource: string, { reason, message }: DeviceFault): void {
-    const refused: DeviceEvent = { kind: "refused", resource, ...this.#podOf(pod.uid), reason, message };
-    this.#ports.history.add([refused, ...this.#heldEvents()]);
+    const before = this.#refused.get(pod.uid);
+    const times = before?.message === message ? before.times + 1 : 1;
+    this.#refused.delete(pod.uid);
+    this.#refused.set(pod.uid, { message, times });
+    if (this.#refused.size > MOST_NAMES) this.#refused.delete([...this.#refused.keys()][0] as string);
+    const count = times === 1 ? {} : { count: times };
+    const refused: DeviceEvent = { kind: "refused", resource, ...count, ...this.#podOf(pod.uid), reason, message };
+    // the 1st, 2nd, 4th, 8th, ...: one pod does not push out what is told of the others
+    const isTold = Number.isInteger(Math.log2(times));
+    this.#ports.history.add([...(isTold ? [refused] : []), ...this.#heldEvents()]);
+  }
+  /** NAMESPACE/NAME where it is known, else the uid. */
+  nameOf(podUid: string): string {
+    return this.#names.get(podUid) ?? podUid;
   }
   /** Of a plugin that was refused; its own comings and goings are seen. */
   faulty({ resource, endpoint, call, code, message }: PluginFault): void {
@@ -98,10 +112,12 @@ export class DeviceChronicle {
     return events;
   }
   #heldEvents(): readonly DeviceEvent[] {
-    const now = this.#ports.book.now();
+    // a pod whose plugin has not answered yet may give all back at once
+    const now = settledIn(this.#ports.book.now(), this.#held);
     if (now === this.#held) return [];
     const { allocated, givenBack } = changesBetween(this.#held, now);
     this.#held = now;
+    for (const { podUid } of allocated) this.#refused.delete(podUid);
     return [
       ...givenBack.map((entry) => this.#heldEvent("given-back", entry)),
       ...allocated.map((entry) => this.#heldEvent("allocated", entry)),

@@ -57,18 +57,63 @@ export function withoutResponses(checkpoint: DeviceCheckpoint): DeviceCheckpoint
   );
 }
 
-/** `next` was made from an older file: where it says that a plugin is still to be asked, what that has answered since. */
+/** As decisions are told of it: who holds what, and nothing of what plugins answered, which may be secret. */
+export function withEmptyResponses(checkpoint: DeviceCheckpoint): DeviceCheckpoint {
+  if ((checkpoint.entries ?? []).every(({ allocResp }) => allocResp === null || allocResp === "")) return checkpoint;
+  const entries = (checkpoint.entries ?? []).map((e) => (e.allocResp === null ? e : { ...e, allocResp: "" }));
+  return withEntries(checkpoint, entries);
+}
+
+/**
+ * `next` was made from an older file, and from one that tells no answers (`withEmptyResponses`): each entry has the answer
+ * that lies here. One that was told as answered and is not here any more is to be asked about again.
+ */
 export function withResponsesOf(next: DeviceCheckpoint, current: DeviceCheckpoint): DeviceCheckpoint {
-  const answered = (current.entries ?? []).filter(({ allocResp }) => allocResp !== null);
-  const byKey = new Map(answered.map((entry) => [keyOf(entry), entry]));
+  const byKey = new Map((current.entries ?? []).map((entry) => [keyOf(entry), entry]));
   let isSame = true;
   const entries = (next.entries ?? []).map((entry) => {
-    const now = entry.allocResp === null ? byKey.get(keyOf(entry)) : undefined;
-    if (now === undefined || !isSameDevices(now, entry)) return entry;
+    const now = byKey.get(keyOf(entry));
+    const told = entry.allocResp === "" ? null : entry.allocResp;
+    const allocResp = now !== undefined && isSameDevices(now, entry) ? now.allocResp : told;
+    if (allocResp === entry.allocResp) return entry;
     isSame = false;
-    return { ...entry, allocResp: now.allocResp };
+    return { ...entry, allocResp };
   });
   return isSame ? next : withEntries(next, entries);
+}
+
+/** With these beside what is held already. */
+export const withMore = (checkpoint: DeviceCheckpoint, more: readonly PodDevicesEntry[]): DeviceCheckpoint =>
+  withEntries(checkpoint, [...(checkpoint.entries ?? []), ...more]);
+
+/** Of these resources only what is held already. */
+export function withoutNew(
+  next: DeviceCheckpoint,
+  current: DeviceCheckpoint,
+  resources: ReadonlySet<string>,
+): DeviceCheckpoint {
+  const known = new Map((current.entries ?? []).map((entry) => [keyOf(entry), entry]));
+  const kept = (next.entries ?? []).filter((entry) => {
+    const now = known.get(keyOf(entry));
+    return !resources.has(entry.resourceName) || (now !== undefined && isSameDevices(now, entry));
+  });
+  return kept.length === (next.entries?.length ?? 0) ? next : withEntries(next, kept);
+}
+
+/** Without pods that still wait for an answer of a plugin, where nothing was told of their devices before. */
+export function settledIn(now: DeviceCheckpoint, told: DeviceCheckpoint): DeviceCheckpoint {
+  const known = new Map((told.entries ?? []).map((entry) => [keyOf(entry), entry]));
+  const isTold = (entry: PodDevicesEntry): boolean => {
+    const before = known.get(keyOf(entry));
+    return before !== undefined && isSameDevices(before, entry);
+  };
+  const pending = (now.entries ?? []).filter((entry) => entry.allocResp === null && !isTold(entry));
+  if (pending.length === 0) return now;
+  const waiting = new Set(pending.map(({ podUid }) => podUid));
+  return withEntries(
+    now,
+    (now.entries ?? []).filter((entry) => !waiting.has(entry.podUid) || isTold(entry)),
+  );
 }
 
 export interface HeldChanges {

@@ -12,7 +12,7 @@ export const historyEntry = z.object({
   resource: z.string(),
   /** The plugin's socket. */
   endpoint: z.string().optional(),
-  /** Devices, or flips, that it is about. */
+  /** Devices, or flips, that it is about; of a refusal: how often it was the same in a row, absent: once. */
   count: z.number().optional(),
   /** The first of them. */
   devices: z.array(z.string()).optional(),

@@ -11,16 +11,21 @@ import type { ManagerFiles } from "../manager-files.ts";
 import { Allocator } from "./allocator.ts";
 import { DeviceBook } from "./book.ts";
 import { settleBoot } from "./boot.ts";
+import { keepBroken } from "./broken-copy.ts";
+import { PluginCalls } from "./calls.ts";
 import { DeviceChronicle } from "./chronicle.ts";
 import { withRegistered } from "./held.ts";
 import type { DeviceHistory } from "./history.ts";
+import { DeviceLosses } from "./losses.ts";
 import { ChangePace } from "./pace.ts";
 import type { PluginFaults } from "./plugin-faults.ts";
 import { healthyOf, PluginLook } from "./plugin-look.ts";
 import type { DeviceDesk, DeviceFault, DeviceHands, DeviceParts } from "./port.ts";
 import { bookProblems, conflictText } from "./problems.ts";
 import { Questions } from "./questions.ts";
+import type { LivingPod } from "./running.ts";
 import { startOf } from "./starter.ts";
+import { type Vanished, vanishedFrom } from "./vanished.ts";
 import { wantedDevices } from "./wanted.ts";
 import { notRegistered, WAITING, waitsFor } from "./words.ts";
 
@@ -51,6 +56,9 @@ export class DeviceKeeper implements DeviceDesk, DeviceHands {
   readonly #questions: Questions;
   readonly #allocator: Allocator;
   readonly #chronicle: DeviceChronicle;
+  readonly #calls: PluginCalls;
+  readonly #losses: DeviceLosses;
+  readonly #life = new AbortController();
   readonly #startedAt: string;
   readonly #told = new Set<string>();
   readonly #unlisten: () => void;
@@ -72,10 +80,17 @@ export class DeviceKeeper implements DeviceDesk, DeviceHands {
     this.#pace = new ChangePace(clock);
     this.#questions = new Questions(host, () => this.#pace.changed());
     this.#chronicle = new DeviceChronicle({ host, book, history, counters, clock });
+    this.#calls = new PluginCalls(clock);
+    const onTold = (message: string): void => ports.onProblem({ from: "devices", message });
+    this.#losses = new DeviceLosses(book, onTold);
+    const broken = keepBroken(book);
+    if (broken !== null) onTold(broken);
     this.#allocator = new Allocator({
       host,
       book,
       plugins,
+      calls: this.#calls,
+      onLacking: (pod, container, why) => this.#losses.lacks(pod, container, why),
       waitMs,
       counters,
       onRefused: (pod, resource, fault) => this.#chronicle.refused(pod, resource, fault),
@@ -86,6 +101,8 @@ export class DeviceKeeper implements DeviceDesk, DeviceHands {
     faults.onNew = (fault) => this.#chronicle.faulty(fault);
     this.#unlisten = host.onChange(() => this.#pace.changed());
     this.#settleBoot();
+    // who waits for a plugin waits no longer then, and says why
+    void clock.sleep(waitMs, this.#life.signal).then(() => this.#pace.changed());
   }
 
   get version(): number {
@@ -115,6 +132,8 @@ export class DeviceKeeper implements DeviceDesk, DeviceHands {
     this.#chronicle.named(pod);
     const resources = [...new Set([...wanted.values()].flatMap((amounts) => [...amounts.keys()]))].sort();
     const away = resources.filter((resource) => !this.#plugins.isReady(resource));
+    const lost = this.#losses.whyWaits(pod);
+    if (lost !== null) return { ...lost, isTold: false };
     if (away.length === 0) return null;
     if (this.#plugins.isEarly) return { ...waitsFor(away, this.#ports.waitMs), isTold: false };
     // a kubelet would run the pod without them
@@ -130,6 +149,32 @@ export class DeviceKeeper implements DeviceDesk, DeviceHands {
     return [...wantedDevices(pod).values()].some((amounts) => [...amounts.keys()].some(offers));
   }
 
+  hasFailed(podUid: string): boolean {
+    return this.#questions.hasFailed(podUid);
+  }
+  registrationOf(pod: RunnablePod): string {
+    const resources = [...new Set([...wantedDevices(pod).values()].flatMap((amounts) => [...amounts.keys()]))].sort();
+    return resources.map((resource) => `${resource} ${this.#plugins.stateOf(resource)?.generation ?? 0}`).join(", ");
+  }
+  recover(living: readonly LivingPod[]): void {
+    for (const { pod } of living) if (wantedDevices(pod).size > 0) this.#chronicle.named(pod);
+    const fault = this.#losses.recover(living);
+    if (fault !== null) this.#unwritten = fault;
+  }
+  lacking(): ReadonlyMap<string, ReadonlySet<string>> {
+    return this.#losses.lacking();
+  }
+  decidedAnew(podUid: string, why: string | null): void {
+    this.#losses.decidedAnew(podUid, why);
+    if (why === null) this.#pace.changed();
+  }
+  slowCalls(): ReadonlyMap<string, DeviceFault> {
+    return this.#calls.slow();
+  }
+  vanished(): readonly Vanished[] {
+    return vanishedFrom(this.#book.now(), this.host.states());
+  }
+
   ask(podUid: string, questions: readonly PreferredQuestion[]): boolean {
     return this.#questions.ask(podUid, questions);
   }
@@ -143,7 +188,11 @@ export class DeviceKeeper implements DeviceDesk, DeviceHands {
   problems(): readonly Problem[] {
     const faults = this.#ports.faults.standing().map((message): Problem => ({ from: "devices", message }));
     const unwritten = this.#unwritten === null ? [] : [{ from: "state-files", message: this.#unwritten } as const];
-    return [...faults, ...unwritten, ...bookProblems(this.#book, this.#chronicle.leaks)];
+    const lost = this.#losses.standing().map((message): Problem => ({ from: "state-files", message }));
+    const gone = this.vanished().map(({ podUid, message }): Problem => {
+      return { from: "devices", message: `pod ${this.#chronicle.nameOf(podUid)}: ${message}` };
+    });
+    return [...faults, ...unwritten, ...lost, ...gone, ...bookProblems(this.#book, this.#chronicle.leaks)];
   }
 
   look(living: ReadonlySet<string>): void {
@@ -156,23 +205,30 @@ export class DeviceKeeper implements DeviceDesk, DeviceHands {
     this.#unwritten = kept.ok ? null : kept.error;
   }
 
-  async prepare(pod: RunnablePod, signal: AbortSignal): Promise<Result<null, DeviceFault>> {
+  async prepare(
+    pod: RunnablePod,
+    signal: AbortSignal,
+    starting?: ReadonlySet<string>,
+  ): Promise<Result<null, DeviceFault>> {
     if (wantedDevices(pod).size === 0) return ok(null);
     this.#chronicle.named(pod);
     this.#chronicle.note();
-    return this.#settleBoot() ?? this.#allocator.prepare(pod, signal);
+    const prepared = this.#settleBoot() ?? (await this.#allocator.prepare(pod, signal, starting));
+    this.#chronicle.note();
+    return prepared;
   }
 
   async startOf(pod: RunnablePod, container: PodContainer): Promise<Result<DeviceOptions | null, DeviceFault>> {
     if (!wantedDevices(pod).has(container.name)) return ok(null);
     const { host, waitMs } = this.#ports;
     const onConflict = (conflict: DeviceConflict): void => this.#tellOnce(pod, container.name, conflict);
-    const ports = { host, book: this.#book, plugins: this.#plugins, waitMs, onConflict };
+    const ports = { host, book: this.#book, plugins: this.#plugins, calls: this.#calls, waitMs, onConflict };
     return this.#settleBoot() ?? startOf(ports, pod, container);
   }
 
   /** Nobody is told of anything any more; ends all calls to plugins, and removes kubelet.sock. */
   close(): void {
+    this.#life.abort();
     this.#unlisten();
     this.#pace.close();
     this.host.close();

@@ -5,20 +5,26 @@ import type { PodClock } from "../clock.ts";
 /** Nobody tells when what a stranger did wrong is over. */
 const STANDS_MS = 5 * 60_000;
 const MOST = 64;
+/** So that one that does wrong in many ways leaves the others' faults to be seen. */
+const MOST_OF_ONE = 16;
 
-interface Standing {
+interface Heard {
   readonly fault: PluginFault;
   readonly atMs: number;
   /** Of the plugin that the resource had then. */
   readonly generation: number;
 }
 
-/** Faults of plugins that no caller hears of, one a resource and call: until the plugin has registered anew, or for 5 minutes. */
+/**
+ * Faults of plugins that no caller hears of: what is so, while it is; what has happened, until the plugin has registered
+ * anew, or for 5 minutes.
+ */
 export class PluginFaults {
   readonly #clock: Pick<PodClock, "monotonicMs">;
-  readonly #faults = new Map<string, Standing>();
+  /** The oldest first. */
+  readonly #faults = new Map<string, Heard>();
   /** Absent until a host is open. */
-  host: Pick<DevicePluginHost, "states"> | undefined;
+  host: Pick<DevicePluginHost, "states" | "standing"> | undefined;
   /** One that did not stand already. */
   onNew: (fault: PluginFault) => void = () => {};
 
@@ -27,13 +33,16 @@ export class PluginFaults {
   }
 
   heard(fault: PluginFault): void {
-    const key = JSON.stringify([fault.resource, fault.call]);
-    const before = this.#faults.get(key);
-    this.#faults.delete(key);
+    if (fault.stands === true) {
+      this.onNew(fault);
+      return;
+    }
+    const key = faultText(fault);
+    const isNew = !this.#faults.delete(key);
     const generation = this.#generationOf(fault.resource);
     this.#faults.set(key, { fault, atMs: this.#clock.monotonicMs(), generation });
-    if (this.#faults.size > MOST) this.#faults.delete([...this.#faults.keys()][0] as string);
-    if (before === undefined || before.fault.message !== fault.message) this.onNew(fault);
+    this.#forget();
+    if (isNew) this.onNew(fault);
   }
 
   /** A sentence each. */
@@ -43,9 +52,16 @@ export class PluginFaults {
       const isOver = this.#generationOf(fault.resource) > generation;
       if (isOver || nowMs - atMs > STANDS_MS) this.#faults.delete(key);
     }
-    return [...this.#faults.values()].map(({ fault }) => faultText(fault));
+    return [...(this.host?.standing() ?? []).map(faultText), ...this.#faults.keys()];
   }
 
+  /** The oldest, of the resource that has too many, or of all. */
+  #forget(): void {
+    const { fault } = [...this.#faults.values()].at(-1) as Heard;
+    const its = [...this.#faults].filter(([, other]) => other.fault.resource === fault.resource);
+    const oldest = its.length > MOST_OF_ONE ? its[0] : this.#faults.size > MOST ? [...this.#faults][0] : undefined;
+    if (oldest !== undefined) this.#faults.delete(oldest[0]);
+  }
   #generationOf(resource: string): number {
     return this.host?.states().find((state) => state.resource === resource)?.generation ?? 0;
   }

@@ -25,6 +25,7 @@ const keyOf = (q: PreferredQuestion): string => JSON.stringify([q.resource, q.si
 export class Questions {
   readonly #host: Pick<DevicePluginHost, "preferred">;
   readonly #pods = new Map<string, PodQuestions>();
+  readonly #failed = new Set<string>();
   /** All that was asked about a pod at a time is answered. */
   readonly #onAnswered: () => void;
 
@@ -49,16 +50,25 @@ export class Questions {
 
   forget(podUid: string): void {
     this.#pods.delete(podUid);
+    this.#failed.delete(podUid);
+  }
+  /** What was asked last about the pod met an error. */
+  hasFailed(podUid: string): boolean {
+    return this.#failed.has(podUid);
   }
 
   /** `devicePlugins` of a snapshot with what was answered about the pod. */
   told(plugins: readonly DevicePlugin[], podUid: string | undefined): readonly DevicePlugin[] {
     const pod = podUid === undefined ? undefined : this.#pods.get(podUid);
+    if (podUid !== undefined && pod === undefined) this.#failed.delete(podUid);
     if (podUid === undefined || pod === undefined) return plugins;
     // other devices are free by now, and a call that failed may not fail again
     if (!pod.isAsked && pod.open === 0) this.#pods.delete(podUid);
     const answers = pod.isAsked ? [...pod.answers.values()].filter((answer) => answer !== null) : [];
     pod.isAsked = false;
+    if (answers.some(({ error }) => error !== undefined)) this.#failed.add(podUid);
+    else this.#failed.delete(podUid);
+    if (this.#failed.size > MOST_PODS) this.#failed.delete([...this.#failed][0] as string);
     if (answers.length === 0) return plugins;
     return plugins.map((plugin) => {
       const its = answers.filter(({ resource }) => resource === plugin.resource).slice(0, MOST_ANSWERS);

@@ -6,7 +6,9 @@ import { err, ok, type Result } from "../../../api/model/result.ts";
 import type { DevicePluginHost } from "../../deviceplugin/host.ts";
 import type { PodContainer, RunnablePod } from "../../lifecycle/pod.ts";
 import type { DeviceBook } from "./book.ts";
+import type { PluginCalls } from "./calls.ts";
 import { entriesOf, idsOf } from "./held.ts";
+import { DEVICES, markOf } from "./mark.ts";
 import type { PluginLook } from "./plugin-look.ts";
 import type { DeviceFault } from "./port.ts";
 import { wantedDevices } from "./wanted.ts";
@@ -17,6 +19,7 @@ export interface StarterPorts {
   readonly book: DeviceBook;
   readonly plugins: PluginLook;
   readonly waitMs: number;
+  readonly calls: PluginCalls;
   readonly onConflict: (conflict: DeviceConflict) => void;
 }
 type Fault = Result<never, DeviceFault>;
@@ -49,12 +52,14 @@ export async function startOf(
   }
   const options = containerOptions(responses);
   for (const conflict of options.conflicts) ports.onConflict(conflict);
-  return ok(options);
+  const given = held.filter(({ resourceName }) => wanted.has(resourceName));
+  const annotations = [...options.annotations.filter(({ name: own }) => own !== DEVICES), markOf(given)];
+  return ok({ ...options, annotations });
 }
 
 /** Null: the container may start. kubelet 1.36: callPreStartContainerIfNeeded. */
 async function preStart(
-  { host, plugins, waitMs }: StarterPorts,
+  { host, plugins, waitMs, calls }: StarterPorts,
   pod: RunnablePod,
   container: string,
   resource: string,
@@ -69,7 +74,7 @@ async function preStart(
   const entry = held.find(({ resourceName }) => resourceName === resource);
   if (entry === undefined) return err(notStarted(nothingAllocated(pod.uid, container, resource)));
   if (state?.options.preStartRequired !== true) return null;
-  const called = await host.preStart(resource, idsOf(entry));
+  const called = await calls.during(pod.uid, resource, "PreStartContainer", host.preStart(resource, idsOf(entry)));
   if (called.ok) return null;
   return err(notStarted(`device plugin PreStartContainer rpc failed with err: ${goText(called.error)}`));
 }

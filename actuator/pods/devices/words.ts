@@ -4,6 +4,10 @@ import type { DeviceFault } from "./port.ts";
 
 /** Of a pod, or of a container, whose plugin has not come (back) yet. */
 export const WAITING = "WaitingForDevicePlugin";
+/** Of a container whose devices were lost while its pod lives: kubelet 1.36: needsReAllocate. */
+export const DECIDING = "DecidingDevices";
+/** Of a pod that waits since nobody knows what is free. */
+export const NOT_KNOWN = "DevicesNotKnown";
 /** kubelet 1.36: admission.ErrorReasonUnexpected. */
 const UNEXPECTED = "UnexpectedAdmissionError";
 /** kubelet 1.36: kuberuntime.ErrCreateContainerConfig. */

@@ -31,7 +31,7 @@ function wordsOf(entry: ProbeHistoryEntry): Words {
     case "result": {
       const { from, to, output = "", quirk } = entry;
       const notes = [firstLine(output), quirk === undefined ? "" : `the kubelet's quirk: ${quirk}`];
-      return [`${from} -> ${to}`, to === "Success" ? "green" : "red", notes.filter((note) => note !== "")];
+      return [`${from ?? "nothing"} -> ${to}`, to === "Success" ? "green" : "red", notes.filter((note) => note !== "")];
     }
     case "run":
       return [`${many(entry.times, "attempt")} in a row: ${entry.outcome}, then another`, "dim", []];

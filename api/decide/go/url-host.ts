@@ -1,6 +1,6 @@
 import { err, ok, type Result } from "../../model/result.ts";
-import { quote } from "./strconv.ts";
-import { isPlain, textOf, unescapeBytes, wrongEscape } from "./url-text.ts";
+import { quoteBytes } from "./quote-bytes.ts";
+import { isPlain, unescapeBytes, wrongEscape } from "./url-text.ts";
 
 /** A host with or without a port, checked and unescaped. Error: Go's words. Go 1.26: net/url, parseHost. */
 export function parseUrlHost(scheme: string, host: string): Result<string, string> {
@@ -29,13 +29,12 @@ function bracketed(host: string): Result<string, string> {
   const wrong = wrongEscape(zone);
   if (wrong !== undefined) return err(escapeFault(wrong));
   if (IPV4.test(address.value)) return err("invalid IP-literal");
-  if (!isIPv6(address.value))
-    return err(`invalid host: ParseAddr(${quote(textOf(address.value))}): unable to parse IP`);
+  if (!isIPv6(address.value)) return err(`invalid host: ParseAddr(${quoteBytes(address.value)}): unable to parse IP`);
   return ok(`[${address.value}${unescapeBytes(zone)}]${port}`);
 }
 const isPort = (text: string): boolean => text === "" || /^:\d*$/.test(text);
-const wrongPort = (port: string): string => `invalid port ${quote(textOf(port))} after host`;
-export const escapeFault = (part: string): string => `invalid URL escape ${quote(textOf(part))}`;
+const wrongPort = (port: string): string => `invalid port ${quoteBytes(port)} after host`;
+export const escapeFault = (part: string): string => `invalid URL escape ${quoteBytes(part)}`;
 
 /** Only bytes beyond ASCII may be escaped in a host. */
 function unescapeHost(host: string): Result<string, string> {
@@ -45,7 +44,7 @@ function unescapeHost(host: string): Result<string, string> {
       const part = host.slice(i, i + 3);
       if (!/^%([89A-Fa-f][0-9A-Fa-f]|25)$/.test(part)) return err(escapeFault(part));
       i += 2;
-    } else if (c < "\x80" && !isPlain(c, "host")) return err(`invalid character ${quote(c)} in host name`);
+    } else if (c < "\x80" && !isPlain(c, "host")) return err(`invalid character ${quoteBytes(c)} in host name`);
   }
   return ok(unescapeBytes(host));
 }

@@ -1,5 +1,5 @@
 import { err, ok, type Result } from "../../model/result.ts";
-import { quote } from "../go/strconv.ts";
+import { quoteBytes } from "../go/quote-bytes.ts";
 import { headerKey, isToken } from "./http-headers.ts";
 
 /** The head of an answer, and how its body ends. */
@@ -15,10 +15,10 @@ export interface HttpHead {
 /** How far a first line goes, with what it says against it. Go 1.26: http.ReadResponse. */
 export function statusOf(line: string): Result<number, string> {
   const [proto, rest] = cut(line, " ");
-  if (rest === undefined) return err(`malformed HTTP response ${quoted(line)}`);
+  if (rest === undefined) return err(`malformed HTTP response ${quoteBytes(line)}`);
   const code = cut(rest.replace(/^ +/, ""), " ")[0];
-  if (!/^(\d{3}|\+\d\d)$/.test(code)) return err(`malformed HTTP status code ${quoted(code)}`);
-  if (!/^HTTP\/\d\.\d$/.test(proto)) return err(`malformed HTTP version ${quoted(proto)}`);
+  if (!/^(\d{3}|\+\d\d)$/.test(code)) return err(`malformed HTTP status code ${quoteBytes(code)}`);
+  if (!/^HTTP\/\d\.\d$/.test(proto)) return err(`malformed HTTP version ${quoteBytes(proto)}`);
   return ok(Number(code));
 }
 
@@ -46,15 +46,16 @@ export function readHead(lines: readonly string[]): Result<HttpHead, string> {
 
 /** Go 1.26: textproto.Reader.ReadMIMEHeader. */
 function readHeaders(lines: readonly string[]): Result<ReadonlyMap<string, readonly string[]>, string> {
-  if (/^[ \t]/.test(lines[0] ?? "")) return err(`malformed MIME header initial line: ${quoted(lines[0] ?? "")}`);
+  if (/^[ \t]/.test(lines[0] ?? "")) return err(`malformed MIME header initial line: ${quoteBytes(lines[0] ?? "")}`);
   const headers = new Map<string, string[]>();
   for (const line of unfolded(lines)) {
     const [name, value] = cut(line, ":");
-    if (value === undefined) return err(`malformed MIME header: missing colon: ${quoted(line)}`);
+    if (value === undefined) return err(`malformed MIME header: missing colon: ${quoteBytes(line)}`);
     const key = headerKey(name);
-    if (!isToken(name.replaceAll(" ", "_"))) return err(`malformed MIME header line: ${quoted(line)}`);
+    if (!isToken(name.replaceAll(" ", "_"))) return err(`malformed MIME header line: ${quoteBytes(line)}`);
     // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what no header may have
-    if (/[\x00-\x08\x0a-\x1f\x7f]/.test(value)) return err(`malformed MIME header line: ${quoted(`${key}:${value}`)}`);
+    if (/[\x00-\x08\x0a-\x1f\x7f]/.test(value))
+      return err(`malformed MIME header line: ${quoteBytes(`${key}:${value}`)}`);
     const known = headers.get(key);
     if (known === undefined) headers.set(key, [trimmed(value)]);
     else known.push(trimmed(value));
@@ -75,7 +76,7 @@ function isChunked(encodings: readonly string[]): Result<boolean, string> {
   if (encodings.length > 1) return err(`too many transfer encodings: ${listed(encodings)}`);
   const encoding = encodings[0];
   if (encoding === undefined || encoding.toLowerCase() === "chunked") return ok(encoding !== undefined);
-  return err(`unsupported transfer encoding: ${quoted(encoding)}`);
+  return err(`unsupported transfer encoding: ${quoteBytes(encoding)}`);
 }
 function lengthOf(lengths: readonly string[]): Result<number, string> {
   const first = lengths[0];
@@ -84,23 +85,11 @@ function lengthOf(lengths: readonly string[]): Result<number, string> {
     return err(`http: message cannot contain multiple Content-Length headers; got ${listed(lengths)}`);
   }
   if (first === "") return err('invalid empty Content-Length ""');
-  return /^\d{1,18}$/.test(first) ? ok(Number(first)) : err(`bad Content-Length ${quoted(first)}`);
+  return /^\d{1,18}$/.test(first) ? ok(Number(first)) : err(`bad Content-Length ${quoteBytes(first)}`);
 }
 
-const listed = (values: readonly string[]): string => `[${values.map(quoted).join(" ")}]`;
+const listed = (values: readonly string[]): string => `[${values.map(quoteBytes).join(" ")}]`;
 const trimmed = (text: string): string => text.replace(/^[ \t]+|[ \t]+$/g, "");
-/** A text of bytes as Go quotes it: what is no UTF-8 goes by its bytes. */
-export function quoted(bytes: string): string {
-  try {
-    const raw = Uint8Array.from(bytes, (c) => c.charCodeAt(0));
-    return quote(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(raw));
-  } catch {
-    const parts = bytes.split(/([\x80-\xff])/);
-    const inner = parts.map((part, i) => (i % 2 === 0 ? quote(part).slice(1, -1) : byteText(part)));
-    return `"${inner.join("")}"`;
-  }
-}
-const byteText = (byte: string): string => `\\x${byte.charCodeAt(0).toString(16)}`;
 function cut(text: string, mark: string): readonly [string, string | undefined] {
   const at = text.indexOf(mark);
   return at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + 1)];

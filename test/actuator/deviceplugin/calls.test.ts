@@ -50,7 +50,12 @@ describe("Allocate", () => {
       "climbs out",
       NEVER_MS,
     ],
-    ["nothing", () => "hang" as const, "DEADLINE_EXCEEDED: ", QUICK.allocateMs],
+    [
+      "nothing",
+      () => "hang" as const,
+      "DEADLINE_EXCEEDED: Deadline exceeded; the plugin gave no answer within 1000 ms",
+      QUICK.allocateMs,
+    ],
   ])(
     "that is answered with %s is a fault of plugin and resource; the other goes on",
     async (_name, Allocate, message, allocateMs) => {
@@ -146,7 +151,9 @@ describe("a plugin that does harm", () => {
       call: "ListAndWatch",
       code: "INVALID_ANSWER",
     });
-    expect(fault?.message).toContain("more than 19999 devices");
+    expect(fault?.message).toBe(
+      "the list holds 20000 devices, and no other plugin lists more: all plugins together may list 20000, and there is room for 19999 of this one",
+    );
     expect(host.amounts().get(GPU)?.allocatable).toBe(0);
     expect(host.amounts().get("example.com/other")?.allocatable).toBe(1);
   });
@@ -160,7 +167,7 @@ describe("a plugin that does harm", () => {
     expect(fault).toMatchObject({
       resource: GPU,
       code: "RESOURCE_EXHAUSTED",
-      message: expect.stringContaining("larger than"),
+      message: expect.stringMatching(/larger than .*; a message of a plugin may have 4194304 bytes$/),
     });
     expect(await host.allocate("example.com/other", ["x"])).toMatchObject({ ok: true });
   });
@@ -181,6 +188,11 @@ describe("a plugin that does harm", () => {
     expect(faults.map(({ code, message }) => [code, message])).toEqual([
       ["LEFT_OUT", 'device "a" is listed twice: it counts once; device 2 is left out: its id is empty'],
     ]);
+    // and stands for as long as the list is such
+    expect(host.standing()).toEqual(faults);
+    gpu.list(healthy("a"));
+    await until(host.devices, (d) => d.filter(({ resource }) => resource === GPU).length === 1);
+    expect(host.standing()).toEqual([]);
   });
   test("flips thousands of times: few looks, and the newest list is what counts", async () => {
     const { host, gpu } = await withPlugin({});

@@ -2,8 +2,8 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { devicePlugins, devices } from "../../../api/model/devices.ts";
-import { ground } from "./ground.ts";
-import { healthy, register, until } from "./node-plugin.ts";
+import { atEnd, ground } from "./ground.ts";
+import { healthy, type NodePlugin, register, until } from "./node-plugin.ts";
 
 const GPU = "example.com/gpu";
 const PATIENT = { dialMs: 20_000 };
@@ -115,6 +115,70 @@ describe("a plugin that registers", () => {
     await gpu.serve();
     await registered;
     await until(host.devices, (d) => d.length === 1);
+  });
+});
+
+describe("a plugin that takes each call and ends its stream at once", () => {
+  const sayAndEnd = (gpu: NodePlugin) => {
+    const ends = setInterval(() => gpu.endStreams(), 20);
+    atEnd(() => clearInterval(ends));
+    return () => clearInterval(ends);
+  };
+  test("is removed when its grace is over, which counts from the first end; little is told of it", async () => {
+    const { host, plugin } = await ground({ graceMs: 6_000, livesMs: 60_000 });
+    const gpu = plugin({ resource: GPU, devices: healthy("a") });
+    const told: string[] = [];
+    host.onChange(() => {
+      const [state] = host.states();
+      const line = `${state?.generation} ${state?.state}`;
+      if (told.at(-1) !== line) told.push(line);
+    });
+    await gpu.start();
+    await until(host.devices, (d) => d.length === 1);
+    sayAndEnd(gpu);
+    const opened: unknown[] = [];
+    const seen = setInterval(() => opened.push(...[...gpu.streams].filter((stream) => !opened.includes(stream))), 5);
+    atEnd(() => clearInterval(seen));
+    await until(host.states, ([state]) => state?.state === "stopped" && state.generation === 2);
+    const [first] = host.states();
+    await until(host.states, ([state]) => state?.state === "removed");
+    expect(told.slice(-2)).toEqual(["2 stopped", "2 removed"]);
+    expect(new Set(told.map((line) => line.split(" ")[0]))).toEqual(new Set(["1", "2"]));
+    expect(first?.stoppedAt).toBeDefined();
+    expect(host.states()[0]?.stoppedAt).toBe(first?.stoppedAt);
+    // it was tried more often than is told
+    expect(opened.length).toBeGreaterThan(2);
+    expect([...host.amounts()]).toEqual([[GPU, { capacity: 0, allocatable: 0 }]]);
+  });
+  test("and registers each time is removed as well, at its first end after the grace", async () => {
+    const { host, plugin } = await ground({ graceMs: 1_000, livesMs: 60_000 });
+    const gpu = plugin({ resource: GPU, devices: healthy("a") });
+    await gpu.start();
+    await until(host.devices, (d) => d.length === 1);
+    for (let i = 0; host.states()[0]?.state !== "removed"; i++) {
+      if (i > 200) throw new Error("it is never removed");
+      gpu.endStreams();
+      await until(host.states, ([state]) => state?.state !== "registered");
+      if (host.states()[0]?.state === "stopped") await gpu.register();
+    }
+    await gpu.register();
+    await until(host.amounts, (amounts) => amounts.get(GPU)?.allocatable === 1);
+  });
+  test("and is mended is back once its stream has lived for a while, and has a new grace then", async () => {
+    const { host, plugin } = await ground({ graceMs: 60_000, livesMs: 500 });
+    const gpu = plugin({ resource: GPU, devices: healthy("a") });
+    await gpu.start();
+    await until(host.devices, (d) => d.length === 1);
+    const mend = sayAndEnd(gpu);
+    await until(host.states, ([state]) => state?.state === "stopped" && state.generation === 2);
+    const before = host.states()[0]?.stoppedAt ?? 0;
+    mend();
+    await until(host.amounts, (amounts) => amounts.get(GPU)?.allocatable === 1);
+    expect(host.states()[0]).toMatchObject({ state: "registered", generation: 3 });
+    await sleep(1_000);
+    gpu.endStreams();
+    await until(host.states, ([state]) => state?.state === "stopped");
+    expect(host.states()[0]?.stoppedAt).toBeGreaterThan(before);
   });
 });
 

@@ -1,5 +1,7 @@
 import { existsSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
 import { describe, expect, test } from "vitest";
+import { faultText, type PluginFault } from "../../../actuator/deviceplugin/fault.ts";
 import { atEnd, ground } from "./ground.ts";
 import { healthy, until } from "./node-plugin.ts";
 
@@ -30,6 +32,24 @@ describe("a kubelet.sock that somebody removes while it is served", () => {
         message: `${host.socketPath} was taken away while it was served: it is bound again`,
       },
     ]);
+  });
+  test("by another process stands as a fault for as long as that one has it", async () => {
+    const { host, faults } = await ground();
+    const lost = () => host.standing().map(({ code, message }) => `${code} ${message}`);
+    expect(lost()).toEqual([]);
+    rmSync(host.socketPath);
+    const other = createServer((socket) => socket.destroy());
+    await new Promise<void>((done) => other.listen(host.socketPath, done));
+    atEnd(() => other.close());
+    await until(lost, (all) => all.length === 1);
+    expect(lost()[0]).toMatch(/^SOCKET_LOST the socket was taken away, .* another process answers there/);
+    expect(faults).toEqual(host.standing());
+    await new Promise((done) => other.close(done));
+    await until(lost, (all) => all.length === 0);
+    expect(faults.at(-1)?.stands).toBeUndefined();
+    expect(faultText(faults.at(-1) as PluginFault)).toBe(
+      `Register at ${host.socketPath}: SOCKET_LOST: ${host.socketPath} was taken away while it was served: it is bound again`,
+    );
   });
   test("with the whole directory: its plugins come back with it", async () => {
     const { dir, host, plugin } = await ground();

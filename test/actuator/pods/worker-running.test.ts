@@ -47,7 +47,7 @@ describe("a postStart hook", () => {
     server.closeAllConnections();
     const { faults } = await up(pod({ containers: [container("app", { postStart: { http } })] }, { uid: "uid-2" }));
     expect(faults["app"]?.message).toMatch(
-      /^HTTP lifecycle hook \(\/up\?x=1\) .+ - error: Get "http:\/\/127\.0\.0\.1:\d+\/up\?x=1": .*ECONNREFUSED/,
+      /^HTTP lifecycle hook \(\/up\?x=1\) .+ - error: Get "http:\/\/127\.0\.0\.1:\d+\/up\?x=1": dial tcp 127\.0\.0\.1:\d+: connect: connection refused/,
     );
   });
 });

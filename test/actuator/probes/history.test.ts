@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { ProbeHistory, readProbeHistory } from "../../../actuator/probes/history.ts";
 import type { ProbeHistoryEntry } from "../../../actuator/probes/history-entry.ts";
 import { scratch } from "../pods/pod-kit.ts";
-import { BAD, container, OK, pod, probe, StillClock, world } from "./manager-kit.ts";
+import { BAD, container, OK, pod, probe, START, StillClock, world } from "./manager-kit.ts";
 
 function opened(stateDir = scratch()) {
   const clock = new StillClock();
@@ -47,6 +47,9 @@ test("of a storm so much is kept that the disk is spared: what tells most first,
   expect([count("result"), count("run"), entries[0]]).toEqual([150, 50, { at, kind: "omitted", count: 200 }]);
   history.flush();
   expect(read()).toHaveLength(201);
+  for (let i = 0; i < 300; i++) history.add(result(`id-${i}`));
+  history.flush();
+  expect([read().length, read()[0]]).toEqual([402, { at, kind: "omitted", count: 100 }]);
 });
 
 test("what is no entry is passed over", () => {
@@ -82,6 +85,29 @@ test("changes are kept, not every success; successes between are counted, and bo
     { ...change, from: "Failure", to: "Success" },
   ]);
   expect(JSON.stringify([w.history, w.manager.facts(), w.results])).not.toMatch(/password|fine/);
+});
+
+test("what is stored of a container that nobody asked yet is not kept, nor is it said to be an attempt's", async () => {
+  const w = world();
+  const liveness = probe();
+  w.answer = () => BAD;
+  w.manager.look([pod([container({ liveness, readiness: probe() })])]);
+  await w.clock.advance(500);
+  w.manager.look([pod([container({ liveness, readiness: probe() }, { state: "terminated" })])]);
+  await w.clock.advance(1_000);
+  w.manager.look([pod([container({ liveness, readiness: probe() }, { id: "id-2", state: "waiting" })])]);
+  await w.clock.advance(1_000);
+  expect(w.results.map(({ output }) => output)).toEqual(w.results.map(() => ""));
+  expect(w.history.map((entry) => entry.kind === "result" && [entry.containerId, entry.from, entry.to])).toEqual([
+    ["id-1", "Success", "Failure"],
+    ["id-2", "Success", "Failure"],
+  ]);
+  const restarted = world({ startedAtMs: START });
+  restarted.answer = () => BAD;
+  const old = container({ liveness: probe({ failureThreshold: 1 }) }, { startedAtMs: START - 60_000 });
+  restarted.manager.look([pod([old])]);
+  await restarted.clock.advance(500);
+  expect(restarted.history).toEqual([expect.objectContaining({ from: null, to: "Failure", output: BAD.output })]);
 });
 
 test("a result that a run of the container before brought about says so", async () => {

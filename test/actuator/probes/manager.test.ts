@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { ProbeOutcome } from "../../../api/model/probe.ts";
 import { BAD, container, EXEC, OK, pod, probe, START, told, type World, world } from "./manager-kit.ts";
 
 const startsOf = ({ asked }: World) => asked.map(({ atMs }) => atMs);
@@ -16,6 +17,12 @@ test("a probe is asked each period, with its own target, and only changes are to
     timeoutMs: 3_000,
     target: { podIP: "10.0.0.1", ports, env, containerId: "id-1" },
   });
+  const asked = w.asked.map(({ target }) => target);
+  expect(new Set(asked).size).toBe(1);
+  w.manager.look([pod([container({ readiness }, { ports, env })], { podIP: "10.0.0.2" })]);
+  await w.clock.advance(2_000);
+  expect(w.asked.at(-1)?.target).toEqual({ ...asked[0], podIP: "10.0.0.2" });
+  w.counted.ended.pop();
   expect(w.results).toEqual([
     expect.objectContaining({ type: "readiness", result: "Failure", was: null, containerId: "id-1", podUid: "pod-1" }),
     expect.objectContaining({ result: "Success", was: "Failure", output: "", probe: readiness, container: "c" }),
@@ -141,10 +148,13 @@ test("a container that will not start again ends its worker; another one in its 
   w.manager.look([pod([container({ liveness })])]);
   await w.clock.advance(100);
   const ended = container({ liveness }, { state: "terminated", willRestart: false, startedAtMs: null });
+  let told = 0;
   for (let i = 0; i < 4; i++) {
     w.manager.look([pod([ended])]);
     await w.clock.advance(1_000);
+    told ||= w.results.length;
   }
+  expect(w.results).toHaveLength(told);
   expect([w.manager.facts(), w.manager.resultOf("id-1", "liveness")]).toEqual([[], undefined]);
   const count = w.asked.length;
   w.manager.look([pod([container({ liveness }, { id: "id-2", startedAtMs: w.clock.wallMs })])]);
@@ -195,6 +205,28 @@ test("after a restart of the daemon containers that were ready stay so until an 
   expect(unready.manager.ready("pod-1", "c")).toBe(false);
 });
 
+test("what was started before the daemon is not asked for its startup again, and its other probes go on", async () => {
+  const w = world({ startedAtMs: START });
+  const probes = { startup: probe(), liveness: probe() };
+  const before = container(probes, { startedAtMs: START - 60_000, wasStarted: true });
+  const other = container(probes, { name: "other", id: "id-o", startedAtMs: START - 60_000, wasStarted: false });
+  w.answer = ({ target }) => (target.containerId === "id-o" ? BAD : OK);
+  w.manager.look([pod([before, other])]);
+  expect(["c", "other"].map((name) => w.manager.started("pod-1", name))).toEqual([true, false]);
+  await w.clock.advance(1_500);
+  expect(w.counted.ended.filter(([, result]) => result === "success")).toEqual(Array(2).fill(["liveness", "success"]));
+  expect(w.counted.ended.filter(([, result]) => result === "failure")).toEqual(Array(2).fill(["startup", "failure"]));
+});
+
+test("what cannot be asked neither adds to failures in a row nor ends them", async () => {
+  const w = world();
+  const answers: ProbeOutcome[] = [BAD, { error: "e" }, { error: "e" }, { error: "e" }, BAD];
+  w.answer = () => answers.shift() ?? null;
+  w.manager.look([pod([container({ liveness: probe({ failureThreshold: 9 }) })])]);
+  await w.clock.advance(2_500);
+  expect(w.manager.facts()).toMatchObject([{ failures: 2, attempts: 5 }]);
+});
+
 test("a container without probes is ready while it runs, one with a startup probe is not before its answer", () => {
   const w = world({ spread: true });
   const bare = container({}, { name: "bare", id: "id-b" });
@@ -224,4 +256,13 @@ test("once closed it asks and tells nothing", async () => {
   w.asked[0]?.end(BAD);
   await w.clock.advance(60_000);
   expect([w.asked.length, w.results.length, w.events.length]).toEqual([1, before, 0]);
+  const gone = world();
+  gone.answer = () => null;
+  gone.manager.look([pod([container({ liveness: probe() })])]);
+  await gone.clock.advance(100);
+  gone.manager.look([]);
+  gone.manager.close();
+  gone.asked[0]?.end(BAD);
+  await gone.clock.advance(100);
+  expect([gone.asked.length, gone.events]).toEqual([1, []]);
 });

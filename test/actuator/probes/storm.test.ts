@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { GuardSettings } from "../../../api/decide/probes/guard.ts";
-import { BAD, container, OK, pod, probe, told, type World, world } from "./manager-kit.ts";
+import { BAD, container, EXEC, OK, pod, probe, told, type World, world } from "./manager-kit.ts";
 
 const GUARD: GuardSettings = { windowSeconds: 5, least: { groups: 3 }, holdSeconds: 20 };
 const pods = (count: number, owner: string | null = null) =>
@@ -92,9 +92,51 @@ test("a kill goes ahead although the container is being asked again, and what th
   expect([killed(w), w.asked.length]).toEqual([[], 3]);
   await w.clock.advance(100);
   expect(killed(w)).toEqual(["id-0"]);
-  w.asked.at(-1)?.end(OK);
+  const late = w.asked.at(-1);
   await w.clock.advance(5_000);
-  expect([told(w, "liveness"), w.asked.length]).toEqual([["Success", "Failure"], 3]);
+  expect(w.asked).toHaveLength(3);
+  w.manager.look(pods(1).map((one) => ({ ...one, containers: one.containers.map((c) => ({ ...c, id: "id-new" })) })));
+  await w.clock.advance(1_000);
+  expect(w.asked.at(-1)?.target.containerId).toBe("id-new");
+  late?.end(BAD);
+  await w.clock.advance(0);
+  expect(told(w, "liveness")).toEqual(["Success", "Failure", "Success"]);
+  expect(w.manager.facts()).toMatchObject([{ attempts: 2, activity: "probing" }]);
+});
+
+test("a killed container whose next exec waits for its turn is not asked any more", async () => {
+  const w = world({ guard: GUARD, execLimit: 1 });
+  w.answer = () => null;
+  const liveness = probe({ handler: EXEC, failureThreshold: 1 });
+  const slow = container({ liveness: probe({ handler: EXEC, periodSeconds: 9 }) }, { name: "slow", id: "id-slow" });
+  w.manager.look([pod([container({ liveness }), slow])]);
+  await w.clock.advance(990);
+  w.asked[0]?.end(BAD);
+  await w.clock.advance(200);
+  expect(killed(w)).toEqual(["id-1"]);
+  w.asked[1]?.end(OK);
+  await w.clock.advance(5_000);
+  expect(w.asked.map(({ target }) => target.containerId)).toEqual(["id-1", "id-slow"]);
+});
+
+test("a kill that was held long goes ahead at the next failure, whatever the threshold", async () => {
+  const w = world({ guard: GUARD });
+  w.answer = () => BAD;
+  const patient = probe({ failureThreshold: 3 });
+  w.manager.look(pods(3).map((one) => ({ ...one, containers: [container({ liveness: patient }, { id: one.uid })] })));
+  await w.clock.advance(22_050);
+  expect(killed(w)).toEqual([]);
+  await w.clock.advance(300);
+  expect(killed(w)).toHaveLength(3);
+});
+
+test("failed startups are killed, however many", async () => {
+  const w = world({ guard: GUARD });
+  w.answer = () => BAD;
+  const startup = probe({ failureThreshold: 1 });
+  w.manager.look(pods(5).map((one) => ({ ...one, containers: [container({ startup }, { id: one.uid })] })));
+  await w.clock.advance(500);
+  expect([killed(w).length, w.records]).toEqual([5, []]);
 });
 
 test("a held container whose pod is gone is let go, and only liveness is held", async () => {

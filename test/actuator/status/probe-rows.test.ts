@@ -1,7 +1,10 @@
-import { expect, test } from "vitest";
+import { existsSync, readFileSync } from "node:fs";
+import { expect, test, vi } from "vitest";
 import { decodeStatus } from "../../../actuator/status/decode-status.ts";
-import { probeRow } from "../../../actuator/status/probe-row.ts";
 import { type ProbeFacts, probeRows } from "../../../actuator/status/probe-rows.ts";
+import { StatusFile, statusFile } from "../../../actuator/status/status-file.ts";
+import { PATIENT } from "../../patient.ts";
+import { scratch } from "../pods/pod-kit.ts";
 import { BAD, container, OK, pod, probe, START, world } from "../probes/manager-kit.ts";
 import { nodeStatus } from "./made-status.ts";
 
@@ -60,5 +63,34 @@ test("a manager's rows tell what happened, and are read again from a status", as
   ]);
   const status = nodeStatus({ probes: rows });
   expect(decodeStatus(JSON.stringify(status))).toEqual({ ok: true, value: status });
-  expect(probeRow.safeParse({ ...rows[0], result: "Fine" }).success).toBe(false);
+  const wrong = { ...status, probes: [{ ...rows[0], result: "Fine" }] };
+  expect(decodeStatus(JSON.stringify(wrong))).toMatchObject({ error: expect.stringContaining("probes.0.result: ") });
+});
+
+test("the status file is written anew for each change of a result, and not for each attempt", async () => {
+  const stateDir = scratch();
+  let nowMs = 0;
+  const file = new StatusFile({ stateDir, onProblem: () => {}, now: () => nowMs });
+  const written = (): string => JSON.parse(readFileSync(statusFile(stateDir), "utf8")).at;
+  let looks = 0;
+  const looked = async (at: string, more: Partial<ProbeFacts>): Promise<void> => {
+    nowMs += 6_000;
+    const before = looks;
+    // none is looked at while a write is under way
+    await vi.waitUntil(() => {
+      file.offer(() => {
+        looks++;
+        return { ...nodeStatus({ probes: probeRows([facts(more)]) }), at };
+      });
+      return looks > before;
+    }, PATIENT);
+  };
+  await looked("2026-11-22T12:00:01Z", {});
+  await vi.waitUntil(() => existsSync(statusFile(stateDir)), PATIENT);
+  await looked("2026-11-22T12:00:02Z", { attempts: 4, lastAtMs: START + 9_000, nextAtMs: START, activity: "probing" });
+  await looked("2026-11-22T12:00:03Z", { attempts: 5, seconds: 3 });
+  expect(written()).toBe("2026-11-22T12:00:01Z");
+  await looked("2026-11-22T12:00:04Z", { result: "Failure", sinceMs: START + 9_000 });
+  await vi.waitUntil(() => written() === "2026-11-22T12:00:04Z", PATIENT);
+  await file.close(nodeStatus());
 });

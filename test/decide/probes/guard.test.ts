@@ -94,6 +94,13 @@ test("no kill is held longer than that, and one that went ahead counts for the o
   expect(on(31, { gone: ["a"], failed: [failure("d")] })).toMatchObject({ killed: [], held: ["d"] });
 });
 
+test("a container that was killed counts for the others although it is gone", () => {
+  const at = play();
+  expect(at(0, { failed: ["a", "b"].map(failure) }).killed).toEqual(["a", "b"]);
+  expect(at(1, { gone: ["a", "b"] }).record).toBeNull();
+  expect(at(2, { failed: [failure("c")] })).toMatchObject({ killed: [], held: ["c"] });
+});
+
 test("what was held stays a part of the storm although its period is longer than the window", () => {
   const at = play();
   at(0, { failed: ["a", "b", "c"].map(failure) });

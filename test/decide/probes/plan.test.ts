@@ -49,6 +49,22 @@ test("a node's plan", () => {
   expect(plan.mostAtOnce.spread).toBeLessThanOrEqual(58);
 });
 
+test("the crowd of several periods is counted where they meet", () => {
+  const probes = [1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30, 60].flatMap((periodSeconds, i) =>
+    Array.from({ length: (i % 4) + 1 }, () => probe({ periodSeconds })),
+  );
+  const counts = Array<number>(600).fill(0);
+  const numbers = new Map<number, number>();
+  for (const { periodSeconds } of probes) {
+    const number = numbers.get(periodSeconds) ?? 0;
+    numbers.set(periodSeconds, number + 1);
+    const first = Math.floor(phaseOf(number, periodSeconds * 1_000) / 100);
+    for (let i = first; i < 600; i += periodSeconds * 10) counts[i] = (counts[i] ?? 0) + 1;
+  }
+  expect(probePlan(probes).mostAtOnce.spread).toBe(Math.max(...counts));
+  expect(Math.max(...counts)).toBeGreaterThan(Math.max(...counts.slice(0, 10)));
+});
+
 test("periods that never meet and very long ones are bounded, not counted out", () => {
   const odd = [3_571, 3_557, 2_147_483_647].map((periodSeconds) => probe({ periodSeconds }));
   expect(probePlan(odd).mostAtOnce.spread).toBe(3);
@@ -58,4 +74,6 @@ test("periods that never meet and very long ones are bounded, not counted out", 
 test("an exec that hangs longer than its period does not overlap itself", () => {
   const { execsAtOnce } = probePlan([probe({ handler: "exec", timeoutSeconds: 60, seconds: 30 })]);
   expect(execsAtOnce).toEqual({ expected: 1, hanging: 1 });
+  const cut = probePlan([probe({ handler: "exec", periodSeconds: 10, timeoutSeconds: 1, seconds: 5 })]);
+  expect(cut.execsAtOnce).toEqual({ expected: 0.1, hanging: 0.1 });
 });

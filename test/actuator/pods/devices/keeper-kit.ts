@@ -154,7 +154,7 @@ export function decided(node: Node, asking: RunnablePod, living: readonly Runnab
     ...node.keeper.parts(asking.uid),
     observedAt: new Date(node.clock.nowMs()).toISOString(),
     pods: living.map(({ object }) => object),
-    assignments: node.files.read().assignments,
+    assignments: node.files.told().assignments,
   };
   const answer = decideHere("devices", snapshot, { ask: { pod: asking.object } });
   if (!answer.ok) throw new Error(answer.error.message);

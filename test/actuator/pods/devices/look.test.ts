@@ -17,6 +17,7 @@ import {
   NIC,
   nodeWith,
   podWith,
+  RUNNING,
 } from "./keeper-kit.ts";
 
 const ONE = { app: { [GPU]: 1 } };
@@ -128,6 +129,8 @@ describe("look", () => {
     const pod = podWith("p", ONE);
     node.keeper.whyWaits(pod);
     letIn(node, pod);
+    look();
+    await node.keeper.prepare(pod, RUNNING);
     look();
     const state = () => node.keeper.host.states()[0];
     gpu.list([...ids.slice(1).map((ID) => ({ ID, health: "Unhealthy" })), ...healthy("new")]);

@@ -109,13 +109,9 @@ describe("prepare", () => {
     const told = historyOf(node).filter(({ kind }) => kind !== "registered");
     expect(told.map(({ kind, resource, pod, devices }) => [kind, resource, pod, devices])).toEqual([
       ["allocated", GPU, undefined, ["b"]],
-      ["allocated", GPU, "default/p", ["a"]],
-      ["allocated", NIC, "default/p", ["n"]],
       ["refused", NIC, "default/p", undefined],
-      ["given-back", GPU, "default/p", ["a"]],
-      ["given-back", NIC, "default/p", ["n"]],
     ]);
-    expect(told[3]?.message).toContain("no such device");
+    expect(told[1]?.message).toContain("no such device");
   });
 
   test("with an answer of no use names plugin and resource", async () => {
@@ -170,7 +166,53 @@ describe("prepare", () => {
     expect(envsOf(entriesIn(node)[0]?.allocResp)).toEqual({ GOT: "a" });
   });
 
-  test("of a container that holds nothing is an error: the pod comes in anew", async () => {
+  test("that fails again and again is told less and less often, until it goes well", async () => {
+    const node = await nodeWith();
+    const answers: Record<string, (request: Record<string, unknown>) => object> = { Allocate: () => new Error("no") };
+    await joined(node, { resource: GPU, devices: healthy("a"), answers });
+    const pod = podWith("p", ONE);
+    const tries = async (times: number) => {
+      for (let i = 0; i < times; i++) {
+        letIn(node, pod);
+        node.keeper.look(new Set(["p"]));
+        await node.keeper.prepare(pod, RUNNING);
+        node.keeper.look(new Set(["p"]));
+      }
+    };
+    await tries(9);
+    answers["Allocate"] = telling;
+    await tries(1);
+    node.keeper.host.close();
+    const told = historyOf(node).filter(({ kind }) => kind !== "registered");
+    expect(told.map(({ kind, count }) => [kind, count])).toEqual([
+      ["refused", undefined],
+      ["refused", 2],
+      ["refused", 4],
+      ["refused", 8],
+      ["allocated", 1],
+    ]);
+  });
+
+  test("a call that takes long is told of while it is under way", async () => {
+    const node = await nodeWith({ timeouts: { allocateMs: 1_500 } });
+    const gpu = await joined(node, { resource: GPU, devices: healthy("a"), answers: { Allocate: () => "hang" } });
+    const pod = podWith("p", ONE);
+    letIn(node, pod);
+    const end = node.keeper.prepare(pod, RUNNING);
+    await until(
+      () => asked(gpu).length,
+      (n) => n === 1,
+    );
+    expect(node.keeper.slowCalls()).toEqual(new Map());
+    node.clock.aheadMs = 2_000;
+    expect([...node.keeper.slowCalls()]).toEqual([
+      ["p", { reason: "AllocatingDevices", message: `waits for the device plugin of ${GPU} to answer Allocate` }],
+    ]);
+    await end;
+    expect(node.keeper.slowCalls()).toEqual(new Map());
+  });
+
+  test("of a container that holds nothing has its devices decided anew, and those of the others stay", async () => {
     const node = await nodeWith();
     const gpu = await joined(node, { resource: GPU, devices: healthy("a", "b") });
     hold(node.files, entry("p", ["a"]));
@@ -178,12 +220,16 @@ describe("prepare", () => {
     expect(end).toEqual({
       ok: false,
       error: {
-        reason: "UnexpectedAdmissionError",
-        message: `Allocate failed due to no devices found allocated in local cache for pod p, container side, resource ${GPU}, which is unexpected`,
+        reason: "DecidingDevices",
+        message: `its devices are decided anew: no devices found allocated in local cache for pod p, container side, resource ${GPU}`,
+        keeps: true,
       },
     });
     expect(asked(gpu)).toEqual([["a"]]);
-    expect(entriesIn(node)).toEqual([]);
+    expect(entriesIn(node)).toMatchObject([{ podUid: "p", containerName: "app" }]);
+    expect([...node.keeper.lacking()]).toEqual([["p", new Set(["side"])]]);
+    node.keeper.decidedAnew("p", null);
+    expect(node.keeper.lacking().size).toBe(0);
   });
 
   test("of a pod whose devices were taken back while its plugin was asked does not bring them back", async () => {

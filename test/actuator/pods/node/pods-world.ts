@@ -85,6 +85,13 @@ export class PodsWorld {
     this.manager = this.#open();
   }
 
+  /** As a daemon before this one left it. */
+  write(checkpoint: string): void {
+    new ManagerFiles(join(this.dir, "state/managers")).keep({
+      assignments: { kubelet_internal_checkpoint: checkpoint },
+    });
+  }
+
   /** The daemon is killed, and started again. */
   restart(): void {
     this.manager = this.#open();

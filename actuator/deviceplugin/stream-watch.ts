@@ -1,0 +1,64 @@
+import type { DeviceList } from "./device-list.ts";
+import type { Endpoint } from "./endpoint.ts";
+import type { PluginFault } from "./fault.ts";
+import type { LookLoad } from "./look-load.ts";
+
+export interface StreamWatchOptions {
+  /** From its first list until the stream counts as one that lives, ms. */
+  readonly livesMs: number;
+  readonly load: LookLoad;
+  /** Devices that it may list. */
+  readonly most: () => number;
+  readonly onList: () => void;
+  readonly onLives: () => void;
+  readonly onEnd: (fault: PluginFault) => void;
+}
+
+/** The stream of one plugin: its last list, and whether it has lived for a while. */
+export class StreamWatch {
+  readonly resource: string;
+  readonly socketPath: string;
+  readonly endpoint: Endpoint;
+  /** Of the plugin while it is registered by this stream; 0: it is not. */
+  generation = 0;
+  #list: DeviceList | undefined;
+  #lives: NodeJS.Timeout | undefined;
+
+  constructor(resource: string, socketPath: string, endpoint: Endpoint) {
+    this.resource = resource;
+    this.socketPath = socketPath;
+    this.endpoint = endpoint;
+  }
+
+  get list(): DeviceList | undefined {
+    return this.#list;
+  }
+  /** What of its last list was left out; null: nothing. */
+  get leftOut(): PluginFault | null {
+    const message = this.#list?.remarks.join("; ") ?? "";
+    const { resource, socketPath: endpoint } = this;
+    return message === ""
+      ? null
+      : { resource, endpoint, call: "ListAndWatch", code: "LEFT_OUT", message, stands: true };
+  }
+
+  open({ livesMs, load, most, onList, onLives, onEnd }: StreamWatchOptions): void {
+    this.endpoint.watch({
+      most,
+      load,
+      onList: (list) => {
+        this.#list = list;
+        this.#lives ??= setTimeout(() => onLives(), livesMs).unref();
+        onList();
+      },
+      onEnd: (fault) => {
+        clearTimeout(this.#lives);
+        onEnd(fault);
+      },
+    });
+  }
+  close(): void {
+    clearTimeout(this.#lives);
+    this.endpoint.close();
+  }
+}

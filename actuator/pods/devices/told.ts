@@ -1,0 +1,43 @@
+import { type DeviceCheckpoint, writeCheckpoint } from "../../../api/decide/devices/checkpoint.ts";
+import { readCheckpoint } from "../../../api/decide/devices/checkpoint-read.ts";
+import type { StateFiles } from "../../machine/state-files.ts";
+import { withEmptyResponses } from "./held.ts";
+
+const FILE = "kubelet_internal_checkpoint";
+const known = new WeakMap<StateFiles, StateFiles>();
+
+/**
+ * State files as decisions are told of them, wherever they are made: what plugins answered may be secret, and no decision
+ * hangs on it. A checkpoint that cannot be read may hold anything, and counts as none in a kubelet too.
+ */
+export function toldFiles(files: StateFiles): StateFiles {
+  const before = known.get(files);
+  if (before !== undefined) return before;
+  const told = { ...files, assignments: toldAssignments(files.assignments) };
+  known.set(files, told);
+  return told;
+}
+
+function toldAssignments(assignments: StateFiles["assignments"]): StateFiles["assignments"] {
+  const text = assignments?.[FILE];
+  if (assignments === undefined || text === undefined) return assignments;
+  const read = readCheckpoint(text);
+  if (read.ok) {
+    const bare = withEmptyResponses(read.value);
+    return bare === read.value ? assignments : { ...assignments, [FILE]: writeCheckpoint(bare) };
+  }
+  const { [FILE]: _, ...rest } = assignments;
+  return Object.keys(rest).length === 0 ? undefined : rest;
+}
+
+/** `next` of a decision with its checkpoint changed; anything else of it, and what is no checkpoint, is as it came. */
+export function withCheckpoint(next: unknown, change: (checkpoint: DeviceCheckpoint) => DeviceCheckpoint): unknown {
+  const { assignments } = (next ?? {}) as { readonly assignments?: Readonly<Record<string, unknown>> };
+  const text = assignments?.[FILE];
+  if (typeof text !== "string") return next;
+  const read = readCheckpoint(text);
+  if (!read.ok) return next;
+  const changed = change(read.value);
+  if (changed === read.value) return next;
+  return { ...(next as object), assignments: { ...assignments, [FILE]: writeCheckpoint(changed) } };
+}

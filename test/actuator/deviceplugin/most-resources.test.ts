@@ -1,0 +1,81 @@
+import { describe, expect, test } from "vitest";
+import { decideHere } from "../../../actuator/decide-here.ts";
+import { observeMachine } from "../../../actuator/machine/observe.ts";
+import { nodeSnapshot } from "../../../actuator/pods/room.ts";
+import { LIMITS } from "../../../api/model/limits.ts";
+import { decided, nodeWith, podWith } from "../pods/devices/keeper-kit.ts";
+import { ground } from "./ground.ts";
+import { healthy, type NodePlugin, register, until } from "./node-plugin.ts";
+
+const name = (i: number) => `example.com/r${i}`;
+
+/** One process that serves them all at one socket, each resource of one device. */
+async function registerAll(socketPath: string, of: NodePlugin, most: number): Promise<void> {
+  await of.serve();
+  const endpoint = of.socketPath.slice(of.script.dir.length + 1);
+  for (let i = 0; i < most; i += 32) {
+    const some = Array.from({ length: Math.min(32, most - i) }, (_, k) => name(i + k));
+    await Promise.all(some.map((resourceName) => register(socketPath, { version: "v1beta1", endpoint, resourceName })));
+  }
+}
+
+test.each([64, LIMITS.deviceResources])(
+  "a node with %i resources of plugins lets pods in",
+  { timeout: 120_000 },
+  async (most) => {
+    const node = await nodeWith();
+    const { host } = node.keeper;
+    await registerAll(host.socketPath, node.plugin({ resource: name(0), devices: healthy("a") }), most);
+    await until(host.devices, (d) => d.length === most);
+    const amounts = { cpu: "8", memory: "8Gi", "ephemeral-storage": "8Gi", pods: "110" };
+    const decide = (limits: Readonly<Record<string, number>>) => {
+      const asking = podWith("p", { app: limits });
+      const snapshot = nodeSnapshot({
+        machine: observeMachine(),
+        kubeletConfiguration: {},
+        pods: [],
+        assignments: undefined,
+        nodeName: "n1",
+        cgroupMount: "/sys/fs/cgroup",
+        allocatable: amounts,
+        conditions: [],
+        sequence: 1,
+        devices: node.keeper.parts(asking.uid),
+        amounts: node.keeper.amounts(),
+      });
+      return decideHere("admission", snapshot, { ask: { pod: asking.object } });
+    };
+    for (const limits of [{}, { [name(most - 1)]: 1 }]) {
+      expect(decide(limits)).toMatchObject({ ok: true, value: { decision: { admit: true } } });
+    }
+    expect(decide({ [name(0)]: 2 })).toMatchObject({ ok: true, value: { decision: { admit: false } } });
+    expect(decided(node, podWith("p", { app: { [name(1)]: 1 } })).refusal).toBeNull();
+  },
+);
+
+describe("a resource too many", () => {
+  test("is refused by its name; one that is gone for good makes room", { timeout: 120_000 }, async () => {
+    const { host, plugin, faults } = await ground({ graceMs: 300, timeouts: { dialMs: 20_000 } });
+    const gone = plugin({ resource: "example.com/gone", devices: healthy("a") });
+    await gone.start();
+    await registerAll(
+      host.socketPath,
+      plugin({ resource: name(0), devices: healthy("a") }),
+      LIMITS.deviceResources - 1,
+    );
+    const last = plugin({ resource: "example.com/last", devices: healthy("a") });
+    await expect(last.start()).rejects.toMatchObject({
+      details:
+        "`example.com/last` is one resource too many: device plugins have 1024 already, the most that a node takes",
+    });
+    expect(faults).toMatchObject([{ resource: "example.com/last", call: "Register", code: "RESOURCE_EXHAUSTED" }]);
+    // who is there may register anew
+    await gone.register();
+    await gone.vanish();
+    await until(host.states, (states) => states[0]?.state === "removed");
+    await last.register();
+    await until(host.amounts, (amounts) => amounts.get("example.com/last")?.allocatable === 1);
+    expect(host.states()).toHaveLength(LIMITS.deviceResources);
+    expect(host.amounts().has("example.com/gone")).toBe(false);
+  });
+});

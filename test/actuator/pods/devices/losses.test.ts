@@ -1,0 +1,156 @@
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import type { RunnablePod } from "../../../../actuator/lifecycle/pod.ts";
+import type { RuntimePod } from "../../../../actuator/lifecycle/runtime-pod.ts";
+import { DEVICES } from "../../../../actuator/pods/devices/mark.ts";
+import { healthy, until } from "../../deviceplugin/node-plugin.ts";
+import {
+  ANSWER,
+  decided,
+  entriesIn,
+  entry,
+  GPU,
+  hold,
+  joined,
+  letIn,
+  NIC,
+  type Node,
+  nodeWith,
+  podWith,
+  RUNNING,
+} from "./keeper-kit.ts";
+
+const ONE = { app: { [GPU]: 1 } };
+const TWO = { app: { [GPU]: 2 } };
+const fileOf = ({ stateDir }: Node) => join(stateDir, "managers/device-plugins/kubelet_internal_checkpoint");
+const messages = ({ keeper }: Node) => keeper.problems().map(({ message }) => message);
+
+/** A pod whose container `app` the runtime has. */
+const runs = (pod: RunnablePod, annotations = {}, state = "running") => {
+  const container = { id: "c1", name: "app", attempt: 0, sandboxId: "s", state, annotations, labels: {} };
+  const seen = { namespace: "default", name: pod.name, uid: pod.uid, sandboxes: [], containers: [container] };
+  return { uid: pod.uid, pod, seen: seen as unknown as RuntimePod };
+};
+
+describe("a checkpoint that is lost", () => {
+  test.each([
+    ["is no JSON", () => "{nonsense", "the text is not JSON"],
+    [
+      "has a wrong checksum",
+      (text: string) => text.replace(/"Checksum":\d+/, '"Checksum":7'),
+      "checkpoint is corrupted",
+    ],
+    ["is empty", () => "", "unexpected end of JSON input"],
+    [
+      "has the form of another version",
+      (text: string) => text.replace('{"-1":["a"]}', '["a"]'),
+      "cannot unmarshal array",
+    ],
+  ])("%s: it is kept, and told of", async (_, breaks, why) => {
+    const node = await nodeWith();
+    hold(node.files, entry("p", ["a"], ANSWER));
+    const broken = breaks(readFileSync(fileOf(node), "utf8"));
+    writeFileSync(fileOf(node), broken);
+    await node.restart();
+    await joined(node, { resource: GPU, devices: healthy("a") });
+    letIn(node, podWith("q", ONE));
+    expect(readFileSync(`${fileOf(node)}.broken`, "utf8")).toBe(broken);
+    expect(node.problems.join()).toContain(why);
+    expect(node.problems.join()).toContain(`${fileOf(node)}.broken`);
+    await node.restart();
+    expect(existsSync(`${fileOf(node)}.broken.1`)).toBe(false);
+  });
+
+  test("no more than three are kept, and one that stays is kept once", async () => {
+    const node = await nodeWith();
+    hold(node.files, entry("p", ["a"], ANSWER));
+    for (let i = 0; i < 5; i++) {
+      rmSync(fileOf(node));
+      writeFileSync(fileOf(node), `{broken ${i}`);
+      await node.restart();
+      await node.restart();
+    }
+    const kept = ["", ".1", ".2", ".3"].map((end) => existsSync(`${fileOf(node)}.broken${end}`));
+    expect(kept).toEqual([true, true, true, false]);
+    expect(readFileSync(`${fileOf(node)}.broken.1`, "utf8")).toBe("{broken 1");
+    expect(node.problems.at(-1)).toContain("no copy is kept: there are 3 already");
+  });
+
+  test("nothing of a resource is given away while a pod runs with devices of it, nobody knows which", async () => {
+    const node = await nodeWith();
+    await joined(node, { resource: GPU, devices: healthy("a", "b", "c") });
+    await joined(node, { resource: NIC, devices: healthy("n") });
+    const run = podWith("run", TWO);
+    const late = podWith("late", ONE);
+    const before = decided(node, late, [run]).next;
+    node.keeper.recover([runs(run)]);
+    const words = `devices of ${GPU} are not given away while pods run whose devices are not known: default/run`;
+    expect(node.keeper.whyWaits(late)).toEqual({ reason: "DevicesNotKnown", message: words, isTold: false });
+    expect(node.keeper.whyWaits(podWith("other", { app: { [NIC]: 1 } }))).toBeNull();
+    expect(messages(node)).toEqual([words]);
+    // what was decided meanwhile is not kept either
+    node.files.keep(node.keeper.merged(before));
+    expect(entriesIn(node)).toEqual([]);
+    node.keeper.recover([runs(run, {}, "exited")]);
+    expect(node.keeper.whyWaits(late)).toBeNull();
+    expect(messages(node)).toEqual([]);
+    letIn(node, late, [run]);
+    expect(entriesIn(node)).toEqual([entry("late", ["a"])]);
+  });
+
+  test("what containers that run say of themselves is booked again, and nobody else gets it", async () => {
+    const node = await nodeWith();
+    await joined(node, { resource: GPU, devices: healthy("a", "b", "c") });
+    const run = podWith("run", TWO);
+    letIn(node, run);
+    expect(await node.keeper.prepare(run, RUNNING)).toMatchObject({ ok: true });
+    const options = await node.keeper.startOf(run, { name: "app" } as RunnablePod["spec"]["containers"][0] & object);
+    const marks = options.ok ? (options.value?.annotations ?? []) : [];
+    const annotations = Object.fromEntries(marks.map(({ name, value }) => [name, value]));
+    expect(Object.keys(annotations)).toEqual([DEVICES]);
+    node.keeper.close();
+    rmSync(fileOf(node));
+    await node.restart();
+    await joined(node, { resource: GPU, devices: healthy("a", "b", "c") });
+    node.keeper.recover([runs(run, annotations)]);
+    expect(messages(node)).toEqual([]);
+    expect(node.problems.at(-1)).toBe("devices are booked again from the containers that run: default/run");
+    const late = podWith("late", ONE);
+    letIn(node, late, [run]);
+    expect(entriesIn(node).map(({ podUid, deviceIds }) => [podUid, ...(deviceIds?.values() ?? [])])).toEqual([
+      ["run", ["a", "b"]],
+      ["late", ["c"]],
+    ]);
+  });
+
+  test("a mark of another making tells nothing", async () => {
+    const node = await nodeWith();
+    const run = podWith("run", ONE);
+    for (const mark of ["{", "null", "[]", `{"${GPU}":{"x":["a"]}}`, `{"${GPU}":["a"]}`, `{"${GPU}":{"0":[1]}}`]) {
+      node.keeper.recover([runs(run, { [DEVICES]: mark })]);
+      expect(entriesIn(node)).toEqual([]);
+      expect(messages(node)).toHaveLength(1);
+    }
+  });
+});
+
+test("held devices that vanish from the list are told of, with who holds them", async () => {
+  const node = await nodeWith();
+  const gpu = await joined(node, { resource: GPU, devices: healthy("a", "b") });
+  hold(node.files, entry("p", ["a", "b"], ANSWER));
+  node.keeper.whyWaits(podWith("p", TWO));
+  expect(node.keeper.vanished()).toEqual([]);
+  gpu.list(healthy("b"));
+  await until(node.keeper.host.devices, (devices) => devices.length === 1);
+  const words = `device a of ${GPU}, held by container app, is not in the list of the device plugin any more`;
+  expect(node.keeper.vanished()).toEqual([{ podUid: "p", container: "app", message: words }]);
+  expect(messages(node)).toEqual([`pod default/p: ${words}`]);
+  // one that is away lists nothing
+  await gpu.vanish();
+  await until(
+    () => node.keeper.host.states()[0]?.state,
+    (state) => state === "stopped",
+  );
+  expect(node.keeper.vanished()).toEqual([]);
+});

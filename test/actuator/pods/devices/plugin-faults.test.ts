@@ -1,0 +1,62 @@
+import { describe, expect, test } from "vitest";
+import type { PluginFault } from "../../../../actuator/deviceplugin/fault.ts";
+import type { PluginState } from "../../../../actuator/deviceplugin/plugins.ts";
+import { PluginFaults } from "../../../../actuator/pods/devices/plugin-faults.ts";
+
+const GPU = "example.com/gpu";
+const refused = (more: Partial<PluginFault> = {}): PluginFault => ({
+  resource: GPU,
+  endpoint: "gpu.sock",
+  call: "Register",
+  code: "REFUSED",
+  message: "no",
+  ...more,
+});
+const LOST = refused({ resource: "", endpoint: "/d/kubelet.sock", code: "SOCKET_LOST", message: "gone", stands: true });
+
+function withFaults() {
+  const now = { ms: 0 };
+  const host = { states: (): PluginState[] => [], standing: (): PluginFault[] => [] };
+  const faults = new PluginFaults({ monotonicMs: () => now.ms });
+  faults.host = host;
+  const told: string[] = [];
+  faults.onNew = ({ message }) => told.push(message);
+  return { now, host, faults, told };
+}
+
+describe("faults of plugins", () => {
+  test("that are states stand while they are true, and no longer", () => {
+    const { now, host, faults, told } = withFaults();
+    host.standing = () => [LOST];
+    faults.heard(LOST);
+    now.ms = 3_600_000;
+    expect(faults.standing()).toEqual(["Register at /d/kubelet.sock: SOCKET_LOST: gone"]);
+    host.standing = () => [];
+    expect(faults.standing()).toEqual([]);
+    expect(told).toEqual(["gone"]);
+  });
+  test("of one resource and call do not replace each other; the same one is told once", () => {
+    const { now, faults, told } = withFaults();
+    const messages = Array.from({ length: 13 }, (_, i) => `no ${i}`);
+    for (const message of [...messages, ...messages]) faults.heard(refused({ message }));
+    expect(faults.standing()).toEqual(
+      messages.map((message) => `Register of \`${GPU}\` at gpu.sock: REFUSED: ${message}`),
+    );
+    expect(told).toEqual(messages);
+    now.ms = 300_001;
+    expect(faults.standing()).toEqual([]);
+  });
+  test("of one that does wrong in many ways push out its own, not another's", () => {
+    const { faults } = withFaults();
+    faults.heard(refused({ resource: "example.com/calm" }));
+    for (let i = 0; i < 100; i++) faults.heard(refused({ message: `no ${i}` }));
+    expect(faults.standing()).toHaveLength(17);
+    expect(faults.standing()[0]).toContain("example.com/calm");
+    expect(faults.standing().at(-1)).toContain("no 99");
+  });
+  test("of however many resources are bounded", () => {
+    const { faults } = withFaults();
+    for (let i = 0; i < 200; i++) faults.heard(refused({ resource: `example.com/r${i}` }));
+    expect(faults.standing()).toHaveLength(64);
+  });
+});

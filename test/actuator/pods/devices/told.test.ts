@@ -1,0 +1,77 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { keepNext } from "../../../../actuator/pods/keep-next.ts";
+import { writeCheckpoint } from "../../../../api/decide/devices/checkpoint.ts";
+import { readCheckpoint } from "../../../../api/decide/devices/checkpoint-read.ts";
+import { healthy } from "../../deviceplugin/node-plugin.ts";
+import { type Amounts, PodsWorld, podWith as worldPod } from "../node/pods-world.ts";
+import { decided, entriesIn, entry, GPU, hold, joined, nodeWith, podWith } from "./keeper-kit.ts";
+
+/** TOKEN=hunter2 */
+const SECRET = Buffer.from("\n\x10\n\x05TOKEN\x12\x07hunter2", "latin1").toString("base64");
+const EMPTY = writeCheckpoint({ entries: null, registered: null });
+const ONE = { app: { [GPU]: 1 } };
+
+test("decisions are told who holds what, and nothing of what plugins answered", async () => {
+  const node = await nodeWith();
+  hold(node.files, entry("p", ["a"], SECRET), entry("q", ["b"]));
+  const text = node.files.told().assignments?.["kubelet_internal_checkpoint"] ?? "";
+  const read = readCheckpoint(text);
+  expect(read).toMatchObject({ ok: true, value: { entries: [entry("p", ["a"], ""), entry("q", ["b"])] } });
+  expect(text).not.toContain(SECRET);
+  expect(node.files.told()).toBe(node.files.told());
+});
+
+test("a checkpoint that cannot be read is not told at all: it may hold anything", async () => {
+  const node = await nodeWith();
+  hold(node.files, entry("p", ["a"], SECRET));
+  node.files.keep({ assignments: { kubelet_internal_checkpoint: `{broken ${SECRET}` } });
+  expect(node.files.told().assignments).toBeUndefined();
+});
+
+test("what plugins answered comes back with what was decided", async () => {
+  const node = await nodeWith();
+  await joined(node, { resource: GPU, devices: healthy("a", "b", "c") });
+  hold(node.files, entry("p", ["a"], SECRET));
+  const [p, q] = [podWith("p", ONE), podWith("q", ONE)];
+  const { next } = decided(node, q, [p]);
+  expect(JSON.stringify(next)).not.toContain(SECRET);
+  for (const devices of [node.keeper, undefined]) {
+    expect(keepNext({ files: node.files, ...(devices && { devices }) }, next)).toMatchObject({ ok: true });
+    expect(entriesIn(node)).toEqual([entry("p", ["a"], SECRET), entry("q", ["b"])]);
+  }
+  // one that holds others by now, or nothing, is to be asked about again
+  node.files.keep({ assignments: { kubelet_internal_checkpoint: EMPTY } });
+  keepNext({ files: node.files, devices: node.keeper }, next);
+  expect(entriesIn(node)).toEqual([entry("p", ["a"]), entry("q", ["b"])]);
+});
+
+test("no client is asked with what plugins answered, whatever it decides", async () => {
+  const asked: string[] = [];
+  const world = new PodsWorld({
+    client: (client) => ({
+      ...client,
+      decide: (kind, snapshot, ask) => {
+        asked.push(JSON.stringify({ kind, snapshot, ask }));
+        return client.decide(kind, snapshot, ask);
+      },
+      report: async (report) => void asked.push(JSON.stringify(report)),
+    }),
+  });
+  const file = join(world.dir, "state/managers/device-plugins/kubelet_internal_checkpoint");
+  const amounts: Amounts = { cpu: "1" };
+  world.pods = [worldPod("p", amounts)];
+  await world.run(2);
+  const { files } = await nodeWith();
+  hold(files, entry("p", ["a"], SECRET), entry("gone", ["b"], SECRET));
+  const text = files.read().assignments?.["kubelet_internal_checkpoint"] ?? "";
+  world.write(text);
+  world.restart();
+  world.pods = [worldPod("p", amounts), worldPod("q", amounts)];
+  await world.run(70);
+  expect(asked.some((one) => one.includes("kubelet_internal_checkpoint"))).toBe(true);
+  expect(asked.filter((one) => one.includes(SECRET) || one.includes("hunter2"))).toEqual([]);
+  const kept = readCheckpoint(readFileSync(file, "utf8"));
+  expect(kept.ok && kept.value.entries?.find(({ podUid }) => podUid === "p")?.allocResp).toBe(SECRET);
+});

@@ -1,0 +1,64 @@
+import { describe, expect, test } from "vitest";
+import type { Exec, PodRuntime } from "../../../actuator/pods/ports.ts";
+import { execProbe } from "../../../actuator/probes/exec.ts";
+import { err, ok } from "../../../api/model/result.ts";
+import { TARGET } from "./servers.ts";
+
+type ExecPort = PodRuntime["exec"];
+const ended =
+  (exitCode: number, { stdout = "", stderr = "" }: Partial<Exec> = {}): ExecPort =>
+  async () =>
+    ok({ exitCode, stdout, stderr });
+const fault =
+  (code: string, message: string): ExecPort =>
+  async () =>
+    err({ call: "ExecSync", code, message });
+const LONG_MS = 20_000;
+const probe = (exec: ExecPort, timeoutMs = LONG_MS) => execProbe(["sh", "-c", "x"], TARGET, timeoutMs, exec);
+
+describe("a command in the container", () => {
+  test("by its exit code, with all that it printed", async () => {
+    expect(await probe(ended(0, { stdout: "ok\n" }))).toEqual({ result: "success", output: "ok\n" });
+    // as ../exec-exit-3-output of a real kubelet: its event ends with a line break
+    expect(await probe(ended(3, { stdout: "out\n", stderr: "err\n" }))).toEqual({
+      result: "failure",
+      output: "out\nerr\n",
+    });
+  });
+  test("of which 10 KiB are kept, and no half of a character more than Go keeps", async () => {
+    const long = await probe(ended(1, { stdout: "x".repeat(10_239), stderr: "üü" }));
+    expect(long).toEqual({ result: "failure", output: `${"x".repeat(10_239)}\ufffd` });
+    const exact = "x".repeat(10_240);
+    expect(await probe(ended(1, { stdout: exact }))).toEqual({ result: "failure", output: exact });
+  });
+  test("that takes too long is a failure, whoever notices", async () => {
+    const output = 'command timed out: "sh -c x" timed out after 1s';
+    expect(await probe(fault("DEADLINE_EXCEEDED", "context deadline exceeded"), 1000)).toEqual({
+      result: "failure",
+      output,
+    });
+    expect(await probe(() => new Promise(() => {}), 1000)).toEqual({ result: "failure", output });
+  });
+  test("that the runtime does not run is an error", async () => {
+    expect(await probe(fault("UNKNOWN", "no such file"))).toEqual({
+      error: "rpc error: code = Unknown desc = no such file",
+    });
+    expect(await probe(fault("NOT_FOUND", "gone"))).toEqual({ error: "rpc error: code = NotFound desc = gone" });
+    expect(await probe(() => Promise.reject(new Error("closed")))).toEqual({ error: "closed" });
+  });
+  test("has only the variables that stand in the manifest, and the runtime whole seconds", async () => {
+    const asked: unknown[] = [];
+    const exec: ExecPort = async (...all) => {
+      asked.push(all);
+      return ok({ exitCode: 0, stdout: "", stderr: "" });
+    };
+    const env = [
+      { name: "A", value: "$(B)" },
+      { name: "B", value: "b" },
+      { name: "IP", fieldPath: "status.podIP" },
+    ];
+    const command = ["$(A) $(B)", "[$(IP)]", "$(NONE) $$(B)"];
+    await execProbe(command, { ...TARGET, env }, 1500, exec);
+    expect(asked).toEqual([["c1", ["$(B) b", "[]", "$(NONE) $(B)"], 2]]);
+  });
+});

@@ -1,0 +1,110 @@
+import { constants, type Http2ServerRequest, type Http2ServerResponse, createSecureServer as h2 } from "node:http2";
+import { createServer, type TlsOptions } from "node:tls";
+import { afterAll, describe, expect, test } from "vitest";
+import { httpProbe } from "../../../actuator/probes/http.ts";
+import type { ProbeHttpGet, ProbeOutcome } from "../../../api/model/probe.ts";
+import { noPrograms, selfSigned } from "./certificate.ts";
+import { getAt, Servers, TARGET, told } from "./servers.ts";
+
+const why = noPrograms("probes over TLS", "openssl");
+const servers = new Servers();
+afterAll(() => servers.close());
+const LONG_MS = 20_000;
+/** Of what hangs. */
+const SHORT_MS = 2000;
+const GET = 'Get "https://HOST/": ';
+const LATE = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
+const probe = (port: number, timeoutMs = LONG_MS, more: Partial<ProbeHttpGet> = {}): Promise<ProbeOutcome> =>
+  httpProbe(getAt(port, { scheme: "HTTPS", ...more }), TARGET, timeoutMs);
+
+describe.skipIf(why !== undefined)("over TLS", () => {
+  const certificate = why === undefined ? selfSigned(2048) : { key: "", cert: "" };
+  const tls = (more: TlsOptions = {}) =>
+    servers.listen(
+      createServer({ ...certificate, ...more }, (socket) => {
+        socket.on("error", () => {});
+        socket.once("data", () => socket.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"));
+      }).on("tlsClientError", () => {}),
+    );
+
+  test("no certificate is checked, however short its key", async () => {
+    expect(told(await probe(await tls()))).toEqual(["success", "ok"]);
+    const short = { ...selfSigned(1024), ciphers: "DEFAULT@SECLEVEL=0" };
+    expect(told(await probe(await tls(short)))).toEqual(["success", "ok"]);
+  });
+  test("the server is told the name, and no address", async () => {
+    const names: (string | undefined)[] = [];
+    const port = await tls({
+      SNICallback: (name, done) => {
+        names.push(name);
+        done(null);
+      },
+    });
+    await probe(port);
+    await probe(port, LONG_MS, { host: "localhost" });
+    expect(names).toEqual(["localhost"]);
+  });
+  test.each([
+    [
+      "an old version",
+      { minVersion: "TLSv1", maxVersion: "TLSv1.1", ciphers: "DEFAULT@SECLEVEL=0" },
+      "protocol version not supported",
+    ],
+    ["a certificate of the client", { requestCert: true, rejectUnauthorized: true }, "certificate required"],
+  ] as const)("a server that wants %s", async (_, options, words) => {
+    expect(told(await probe(await tls(options)))).toEqual(["failure", `${GET}remote error: tls: ${words}`]);
+  });
+  test("a server that speaks none", async () => {
+    const plain = await servers.raw("HTTP/1.1 400 Bad\r\nContent-Length: 0\r\n\r\n", "end");
+    expect(told(await probe(plain))).toEqual(["failure", `${GET}http: server gave HTTP response to HTTPS client`]);
+    expect(told(await probe(await servers.raw("", "end")))).toEqual(["failure", `${GET}EOF`]);
+    const reset = "read tcp HOST->HOST: read: connection reset by peer";
+    expect(told(await probe(await servers.raw("", "reset")))).toEqual(["failure", `${GET}${reset}`]);
+    expect(told(await probe(await servers.serve(), SHORT_MS))).toEqual(["failure", `${GET}${LATE}`]);
+  });
+
+  describe("by HTTP/2, where a server wants that", () => {
+    type Handler = (request: Http2ServerRequest, response: Http2ServerResponse) => void;
+    const serve = (handler: Handler) => servers.listen(h2({ ...certificate, ALPNProtocols: ["h2"] }, handler));
+
+    test("it is asked the same", async () => {
+      const port = await serve(({ url, headers }, response) => {
+        const { ":authority": authority, "user-agent": agent, accept, "x-a": a } = headers;
+        response.end(JSON.stringify([url, authority, agent, accept, a]));
+      });
+      const headers = [
+        { name: "Host", value: "example.org" },
+        { name: "Connection", value: "close" },
+        { name: "X-A", value: "b" },
+      ];
+      const outcome = await probe(port, LONG_MS, { path: "/a b?c", headers });
+      expect(told(outcome)).toEqual(["success", '["/a%20b?c","example.org","kube-probe/1.36","*/*","b"]']);
+    });
+    test("and its answers are taken the same", async () => {
+      const port = await serve(({ url }, response) => {
+        if (url === "/final") response.writeHead(500).end("secret");
+        else if (url === "/long") response.end("x".repeat(100_000));
+        else response.writeHead(302, { location: "/final" }).end();
+      });
+      expect(told(await probe(port))).toEqual(["failure", "HTTP probe failed with statuscode: 500"]);
+      expect(told(await probe(port, LONG_MS, { path: "/long" }))).toEqual(["success", "x".repeat(10_240)]);
+    });
+    test("also when they break off", async () => {
+      const reset = "stream error: stream ID 1; INTERNAL_ERROR; received from peer";
+      const resets = await serve(({ stream }) => stream.on("error", () => {}).close(constants.NGHTTP2_INTERNAL_ERROR));
+      expect(told(await probe(resets))).toEqual(["failure", `${GET}${reset}`]);
+      const ends = await serve(({ stream }) => stream.session?.destroy());
+      expect(told(await probe(ends))).toEqual(["failure", `${GET}unexpected EOF`]);
+      const half = await serve(({ stream }, response) => {
+        stream.on("error", () => {});
+        response.write("x");
+        setImmediate(() => stream.close(constants.NGHTTP2_INTERNAL_ERROR));
+      });
+      const [word, text] = told(await probe(half));
+      expect([word, text]).toEqual([expect.stringMatching(/error|failure/), expect.stringContaining(reset)]);
+      expect(told(await probe(await serve(() => {}), SHORT_MS))).toEqual(["failure", `${GET}${LATE}`]);
+      const hangs = await serve((_, response) => void response.write("x"));
+      expect(told(await probe(hangs, SHORT_MS))[0]).toBe("error");
+    });
+  });
+});

@@ -1,0 +1,56 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import type { ProbeTarget } from "../../../actuator/probes/target.ts";
+import type { ProbeHttpGet, ProbeOutcome } from "../../../api/model/probe.ts";
+
+/** Servers of one file of tests, and the connections that they hold. */
+export class Servers {
+  readonly #servers: Server[] = [];
+  readonly #sockets = new Set<Socket>();
+
+  /** On loopback; its port. */
+  async listen(server: Server, host = "127.0.0.1"): Promise<number> {
+    this.#servers.push(server);
+    server.on("connection", (socket) => {
+      this.#sockets.add(socket);
+      socket.on("error", () => {});
+      socket.on("close", () => this.#sockets.delete(socket));
+    });
+    server.listen(0, host);
+    await once(server, "listening");
+    return (server.address() as AddressInfo).port;
+  }
+  /** What a peer does with each connection; by itself it says nothing. */
+  serve(onSocket: (socket: Socket) => void = () => {}): Promise<number> {
+    return this.listen(createServer(onSocket));
+  }
+  /** Says one thing to whoever asks. */
+  raw(text: string, after: "keep" | "end" | "reset" = "keep"): Promise<number> {
+    return this.serve((socket) =>
+      socket.once("data", () => {
+        socket.write(text);
+        if (after === "end") socket.end();
+        if (after === "reset") socket.resetAndDestroy();
+      }),
+    );
+  }
+  /** Connections that are open at this moment. */
+  get open(): number {
+    return this.#sockets.size;
+  }
+  close(): void {
+    for (const socket of this.#sockets) socket.destroy();
+    for (const server of this.#servers.splice(0)) server.close();
+  }
+}
+
+export const TARGET: ProbeTarget = { podIP: "127.0.0.1", ports: [], containerId: "c1", env: [] };
+export const getAt = (port: number, more: Partial<ProbeHttpGet> = {}): ProbeHttpGet => ({
+  ...{ scheme: "HTTP", host: "", port, path: "/", headers: [] },
+  ...more,
+});
+/** A word for the result, and its text; the ports of the moment as HOST. */
+export function told(outcome: ProbeOutcome): readonly [string, string] {
+  const [word, text] = "error" in outcome ? ["error", outcome.error] : [outcome.result, outcome.output];
+  return [word, text.replace(/127\.0\.0\.1:\d{2,}/g, "HOST")];
+}

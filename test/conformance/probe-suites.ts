@@ -1,0 +1,76 @@
+import { httpProbe } from "../../actuator/probes/http.ts";
+import { requestUri, urlText } from "../../api/decide/go/url.ts";
+import type { NamedPort } from "../../api/decide/probes/container-port.ts";
+import { type AskedFor, httpRequest } from "../../api/decide/probes/http-request.ts";
+import type { ProbeHttpGet, ProbeOutcome } from "../../api/model/probe.ts";
+import { probeServer, type ServerCase } from "./probe-server.ts";
+import { type Suite, suite } from "./suite.ts";
+
+interface RequestInput {
+  readonly httpGet: {
+    readonly path?: string;
+    readonly port: number | string;
+    readonly host?: string;
+    readonly scheme?: ProbeHttpGet["scheme"];
+    readonly httpHeaders?: readonly { readonly name: string; readonly value?: string }[];
+  };
+  readonly containerPorts: readonly (Partial<NamedPort> & { readonly containerPort: number })[];
+  readonly podIP: string;
+  readonly userAgentFragment: AskedFor;
+}
+const getOf = ({ path = "", port, host = "", scheme = "HTTP", httpHeaders = [] }: RequestInput["httpGet"]) => ({
+  path,
+  port,
+  host,
+  scheme,
+  headers: httpHeaders.map(({ name, value = "" }) => ({ name, value })),
+});
+
+const probeRequest = suite({
+  read: (input: RequestInput) => ({
+    ...input,
+    get: getOf(input.httpGet),
+    ports: input.containerPorts.map(({ name = "", containerPort }) => ({ name, containerPort })),
+  }),
+  decide: ({ get, ports, podIP, userAgentFragment }) => httpRequest(get, ports, podIP, userAgentFragment),
+  show: (request) => {
+    if (!request.ok) return { error: request.error };
+    const { url, host, headers } = request.value;
+    const shown = [...headers].map(([name, values]) => [name, values.map(withoutVersion)] as const);
+    return { url: urlText(url), requestURI: requestUri(url), host, headers: Object.fromEntries(shown) };
+  },
+});
+const withoutVersion = (value: string): string => value.replace(/^(kube-\w+)\/1\.36$/, "$1/MAJOR.MINOR");
+
+type HttpInput = ServerCase & { readonly timeoutMs: number };
+/** Against a real server each. */
+const probeHttp = suite({
+  read: (input: HttpInput) => input,
+  decide: async (input) => {
+    const server = await probeServer(input);
+    try {
+      const get = getOf({ path: "/start", port: server.port });
+      const target = { podIP: "127.0.0.1", ports: [], containerId: "", env: [] };
+      return { input, outcome: await httpProbe(get, target, input.timeoutMs) };
+    } finally {
+      await server.close();
+    }
+  },
+  show: ({ input, outcome }) => shownOutcome(input, outcome),
+});
+
+function shownOutcome(input: HttpInput, outcome: ProbeOutcome): unknown {
+  // the kubelet says failure beside its error
+  if ("error" in outcome) return { error: true, result: "failure", output: "" };
+  const { result, output } = outcome;
+  // texts of Go's client, and of a server that the vectors do not tell all of
+  const isOwn = !output.startsWith('Get "') && (result !== "success" || input.answersRaw === undefined);
+  return { error: false, result, ...(isOwn ? { output: shortened(output) } : {}) };
+}
+const shortened = (output: string): string =>
+  output.length > 200 ? `${output.slice(0, 40)}...(${output.length} bytes)` : output;
+
+export const PROBE_SUITES: Readonly<Record<string, Suite>> = {
+  "probe-request": probeRequest,
+  "probe-http": probeHttp,
+};
