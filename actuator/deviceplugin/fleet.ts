@@ -5,10 +5,11 @@ import { type Endpoint, openEndpoint, type PluginTimeouts } from "./endpoint.ts"
 import { greedier, greedyFault, roomFor } from "./fair-share.ts";
 import type { Answered, PluginFault } from "./fault.ts";
 import { Graces } from "./graces.ts";
-import { KnownPlugins, MOST_RESOURCES } from "./known-plugins.ts";
+import { KnownPlugins } from "./known-plugins.ts";
 import { LookLoad } from "./look-load.ts";
 import type { Plugins } from "./plugins.ts";
 import { Reconnects } from "./reconnects.ts";
+import { Registering } from "./registering.ts";
 import { StreamWatch } from "./stream-watch.ts";
 
 export interface FleetOptions {
@@ -26,7 +27,6 @@ export interface FleetOptions {
 const LIVES_MS = 5_000;
 /** Streams that ended so often one after the other are opened unseen: they have to live first. */
 const ENDS_AT_ONCE = 2;
-const MOST_REGISTERING = 128;
 
 /** The plugins that are connected, and what is known of all: each by its generation, so that no end is another's. */
 export class Fleet {
@@ -36,7 +36,7 @@ export class Fleet {
   readonly #trials = new Map<string, StreamWatch>();
   /** Resource -> the generation of the last registration that its plugin made itself. */
   readonly #origins = new Map<string, number>();
-  readonly #registering = new Set<{ readonly resource: string }>();
+  readonly #registering = new Registering();
   readonly #graces: Graces;
   readonly #reconnects = new Reconnects((resource, path) => this.#reconnect(resource, path));
   readonly #load = new LookLoad();
@@ -70,18 +70,9 @@ export class Fleet {
     const generation = ++this.#lastGeneration;
     const fault = (code: string, message: string) =>
       err({ resource, endpoint: socketPath, call: "Register", code, message });
-    const under = this.#registering.size;
-    if (!this.#known.makesRoom(resource, under)) {
-      const message = `\`${resource}\` is one resource too many: device plugins have ${MOST_RESOURCES} already, the most that a node takes`;
-      return fault("RESOURCE_EXHAUSTED", message);
-    }
-    if (under >= MOST_REGISTERING) {
-      return fault("RESOURCE_EXHAUSTED", `${MOST_REGISTERING} plugins are registering already`);
-    }
-    const registration = { resource };
-    this.#registering.add(registration);
-    const opened = await this.#open(resource, socketPath);
-    this.#registering.delete(registration);
+    const whyNot = this.#registering.whyNot(resource, this.#known);
+    if (whyNot !== undefined) return fault("RESOURCE_EXHAUSTED", whyNot);
+    const opened = await this.#registering.during(resource, () => this.#open(resource, socketPath));
     if (!opened.ok) return opened;
     const isLate = (this.plugins.get(resource)?.generation ?? 0) > generation;
     if (isLate || this.#life.signal.aborted) {
@@ -128,7 +119,7 @@ export class Fleet {
       this.#options.onFault(opened.error);
       return false;
     }
-    const isRegistering = this.#isRegistering(resource);
+    const isRegistering = this.#registering.has(resource);
     if (isRegistering || this.#live.has(resource) || this.#origins.get(resource) !== origin) {
       opened.value.close();
       return !isRegistering;
@@ -139,9 +130,6 @@ export class Fleet {
     else this.#trials.set(resource, watch);
     this.#listen(watch);
     return true;
-  }
-  #isRegistering(resource: string): boolean {
-    return [...this.#registering].some((registration) => registration.resource === resource);
   }
 
   /** From now on the resource is this plugin's. */
@@ -193,7 +181,7 @@ export class Fleet {
   #lives(watch: StreamWatch): void {
     const { resource } = watch;
     if (this.#trials.get(resource) === watch) {
-      if (this.#isRegistering(resource) || (watch.list?.devices.length ?? 0) > roomFor(resource, this.plugins)) {
+      if (this.#registering.has(resource) || (watch.list?.devices.length ?? 0) > roomFor(resource, this.plugins)) {
         this.#endTrial(resource);
         this.#reconnects.lost(resource);
         return;

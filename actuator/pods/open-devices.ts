@@ -23,7 +23,7 @@ export interface DevicesOptions {
   readonly counters: Pick<Counters, "deviceAllocated" | "devicePluginRegistered">;
   /** What is told once, and does not stand. */
   readonly onProblem: (problem: Problem) => void;
-  /** Plugins or their devices are others now. */
+  /** Plugins came or went, or what pods wait for has changed. */
   readonly onChange: () => void;
 }
 /** The node's devices while the daemon runs. */
@@ -58,7 +58,9 @@ export async function openDevices(options: DevicesOptions): Promise<Result<OpenD
     return opened;
   }
   const keeper = opened.value;
-  const unlisten = keeper.onChange(onChange);
+  const unlisten = keeper.onChange(() => {
+    if (keeper.isWorthATurn()) onChange();
+  });
   let exporters: Listener | undefined;
   return ok({
     keeper,

@@ -90,10 +90,7 @@ export async function openPods(
     ...keeper,
     node: () => thisNode(configuration, hierarchy.version, manager.allocatable ?? {}, dirname(podsDirectory)),
     cgroupParentOf: ({ uid }) => (manager.view === null ? "" : cgroupParentOf(manager.view, uid, config.cgroupRoot)),
-    memoryBytes: ({ uid }) => {
-      const limit = manager.view?.pods.get(uid)?.memory ?? -1;
-      return limit > 0 ? limit : null;
-    },
+    memoryBytes: ({ uid }) => memoryLimitOf(manager, uid),
   });
   const stats = new NodeStats({ connection: connection.value, hierarchy, observeMachine, roots, nodeName });
   const manager: PodManager = new PodManager(
@@ -135,6 +132,12 @@ export async function openPods(
       runtime.close();
     },
   });
+}
+
+/** Of a pod's cgroup; null: none, or not decided yet. */
+function memoryLimitOf({ view }: PodManager, uid: string): number | null {
+  const limit = view?.pods.get(uid)?.memory ?? -1;
+  return limit > 0 ? limit : null;
 }
 
 /** With the directory that pods lie in. */

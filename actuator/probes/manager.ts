@@ -109,6 +109,13 @@ export class ProbeManager {
     return probePlan(planned);
   }
 
+  /** Attempts a second, of all that may come. */
+  get perSecond(): number {
+    let sum = 0;
+    for (const { spec } of this.#roster.workers()) sum += 1 / spec.probe.periodSeconds;
+    return sum;
+  }
+
   /** What holds now and somebody should know, in a line each. */
   problems(): readonly string[] {
     const { waiting, running } = this.#execLimit;

@@ -74,7 +74,7 @@ function readQuantity(v: unknown, name: string): Result<Quantity, Fault> {
 
 const RESOURCE_NAME = /^[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,315}[A-Za-z0-9])?$/;
 const LONGEST_NAME = 317;
-const isResourceName = memo(512, (name) => RESOURCE_NAME.test(name) && !(name in Object.prototype));
+const isResourceName = memo(LIMITS.nodeResources, (name) => RESOURCE_NAME.test(name) && !(name in Object.prototype));
 
 export const resourceName = z
   .string()

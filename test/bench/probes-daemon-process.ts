@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { attempt } from "../../actuator/probes/attempt.ts";
 import { systemProbeClock } from "../../actuator/probes/clock.ts";
+import { Compilers } from "../../actuator/probes/compilers.ts";
 import { ProbeHistory } from "../../actuator/probes/history.ts";
 import { ProbeManager } from "../../actuator/probes/manager.ts";
 import { DEFAULT_EXEC_LIMIT } from "../../actuator/probes/ports.ts";
@@ -80,8 +81,13 @@ const podOf = (i: number): ProbedPod => ({
 });
 /** Made anew at each look, as a daemon makes them. */
 const pods = (): readonly ProbedPod[] => Array.from({ length: Number(count) }, (_, i) => podOf(i));
-manager.look(pods());
-setInterval(() => manager.look(pods()), LOOK_MS);
+const compilers = new Compilers();
+const look = (): void => {
+  manager.look(pods());
+  compilers.look(manager.perSecond);
+};
+look();
+setInterval(look, LOOK_MS);
 setInterval(() => JSON.stringify(probeRows(manager.facts())), SHOWN_MS);
 
 process.on("message", () => {

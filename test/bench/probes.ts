@@ -30,6 +30,8 @@ const WARM_UP_MS = 3_000;
 const MEASURED_MS = Number(process.env["BENCH_PROBES_SECONDS"] ?? 8) * 1000;
 const STARTED_MS = 20_000;
 const IDLE_TICK_MS = 10;
+/** With which the launcher starts a daemon. */
+const DAEMON_FLAGS = ["--max-semi-space-size=2", "--optimize-for-size", "--no-opt", "--no-maglev"];
 
 /**
  * The real manager and real requests against real servers on loopback, each in a process of its own. Throws where half
@@ -38,7 +40,7 @@ const IDLE_TICK_MS = 10;
 export async function benchProbes(): Promise<readonly ProbesFigure[]> {
   const children: ChildProcess[] = [];
   const begin = async (file: string, ...args: readonly (string | number)[]): Promise<[ChildProcess, unknown]> => {
-    const options = { execArgv: ["--expose-gc"], timeout: MEASURED_MS + STARTED_MS };
+    const options = { execArgv: ["--expose-gc", ...DAEMON_FLAGS], timeout: MEASURED_MS + STARTED_MS };
     const child = fork(join(import.meta.dirname, file), args.map(String), options);
     children.push(child);
     return [child, await heard(child)];

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { readDeviceHistory } from "../../actuator/pods/devices/history.ts";
@@ -82,6 +82,20 @@ describe.skipIf(why !== undefined)("devices over restarts", { timeout: LONG_MS }
         await plugin.vanish(true);
       },
     ],
+    [
+      "the checkpoint breaks while the daemon is down",
+      async () => {
+        await node.daemon.kill();
+        writeFileSync(file(), "{nonsense");
+      },
+    ],
+    [
+      "the checkpoint is lost while the daemon is down",
+      async () => {
+        await node.daemon.kill();
+        rmSync(file());
+      },
+    ],
   ])("%s", async (_, happens) => {
     const id = await runningId("stays");
     const before = allocations();
@@ -112,6 +126,23 @@ describe.skipIf(why !== undefined)("devices over restarts", { timeout: LONG_MS }
     expect(allocations()).toBe(before + 2);
     node.remove("between");
     await node.daemon.gone("between");
+  });
+
+  test("a container that ended, and whose devices were lost, is given others", async () => {
+    node.put("again", deviceOf("again", 1, GPU, { uid: "uid-again" }));
+    await node.daemon.running("again");
+    const id = await runningId("again");
+    await node.daemon.kill();
+    writeFileSync(file(), "{nonsense");
+    await node.kill(id);
+    node.startDaemon();
+    await until("its next start", async () => {
+      const its = await node.containersOf("again");
+      return its.some((one) => one.state === "running" && one.id !== id) ? true : undefined;
+    });
+    expect(["c", "d"]).toContain(idsOf("uid-again")[0]);
+    node.remove("again");
+    await node.daemon.gone("again");
   });
 
   test("devices of a pod that nobody knows are told, and given back", async () => {

@@ -61,6 +61,9 @@ export class DeviceKeeper implements DeviceDesk, DeviceHands {
   readonly #life = new AbortController();
   readonly #startedAt: string;
   readonly #told = new Set<string>();
+  #pluginsSeen = "";
+  /** A pod that wants devices waits, as of this turn. */
+  #isAwaited = false;
   readonly #unlisten: () => void;
   /** What plugins answered is of this boot. */
   #isOfThisBoot = false;
@@ -113,6 +116,18 @@ export class DeviceKeeper implements DeviceDesk, DeviceHands {
     return this.#pace.onChange(listener);
   }
 
+  /**
+   * Whether a change is worth a turn of its own: somebody waits for devices, or plugins came or went since this was last
+   * asked. Of health that flips, the next turn learns soon enough.
+   */
+  isWorthATurn(): boolean {
+    const states = this.host.states();
+    const plugins = states.map((s) => `${s.resource} ${s.generation} ${s.state} ${s.listed}`).join();
+    const isOther = plugins !== this.#pluginsSeen;
+    this.#pluginsSeen = plugins;
+    return isOther || this.#isAwaited || this.#losses.lacking().size > 0;
+  }
+
   parts(podUid?: string): DeviceParts {
     if (podUid !== undefined) this.#book.mayHold(podUid);
     const devicePlugins = this.#questions.told(this.host.plugins(), podUid);
@@ -129,6 +144,7 @@ export class DeviceKeeper implements DeviceDesk, DeviceHands {
   whyWaits(pod: RunnablePod): (DeviceFault & { readonly isTold: boolean }) | null {
     const wanted = wantedDevices(pod);
     if (wanted.size === 0) return null;
+    this.#isAwaited = true;
     this.#chronicle.named(pod);
     const resources = [...new Set([...wanted.values()].flatMap((amounts) => [...amounts.keys()]))].sort();
     const away = resources.filter((resource) => !this.#plugins.isReady(resource));
@@ -196,6 +212,7 @@ export class DeviceKeeper implements DeviceDesk, DeviceHands {
   }
 
   look(living: ReadonlySet<string>): void {
+    this.#isAwaited = false;
     this.#chronicle.look(living);
     if (this.#settleBoot() !== null) return;
     // what cannot be read stays for people to look at, until something is held again

@@ -10,7 +10,9 @@ async function idle(path: string, most: number): Promise<readonly Socket[]> {
   const sockets: Socket[] = [];
   atEnd(() => sockets.map((socket) => socket.destroy()));
   for (let i = 0; i < most; i++) {
-    const socket = connect(path).on("error", () => undefined);
+    const socket = connect(path)
+      .on("error", () => undefined)
+      .resume();
     await new Promise<void>((done) => socket.once("connect", done));
     sockets.push(socket);
   }

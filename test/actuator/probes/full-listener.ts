@@ -1,30 +1,28 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { connect } from "node:net";
 
-/** Binds, listens with the shortest queue, fills it, and takes nobody: whoever comes next hears nothing. */
 const SCRIPT = `
-import socket, sys
-listener = socket.socket()
-listener.bind(("127.0.0.1", 0))
-listener.listen(0)
-held = []
-for _ in range(8):
-    one = socket.socket()
-    one.setblocking(False)
-    one.connect_ex(listener.getsockname())
-    held.append(one)
-print(listener.getsockname()[1], flush=True)
-sys.stdin.read()
+const server = require("node:net").createServer();
+server.listen({ host: "127.0.0.1", port: 0, backlog: 1 }, () => console.log(server.address().port));
 `;
+/** More than its queue holds. */
+const FILL = 8;
 
-/** A port where a connection hangs before it is one. Ours is never busy: node takes every connection. */
+/** A port where a connection hangs before it is one: who listens there stands still, and its queue is full. */
 export async function fullListener(): Promise<AsyncDisposable & { readonly port: number }> {
-  const child = spawn("python3", ["-c", SCRIPT], { stdio: ["pipe", "pipe", "inherit"] });
+  const child = spawn(process.execPath, ["-e", SCRIPT], { stdio: ["ignore", "pipe", "inherit"] });
   const [line] = (await once(child.stdout, "data")) as [Buffer];
+  const port = Number(line.toString());
+  child.kill("SIGSTOP");
+  const held = Array.from({ length: FILL }, () => connect(port, "127.0.0.1").on("error", () => {}));
+  // those that fit are in; the others wait like whoever comes next
+  await once(held[0] as (typeof held)[0], "connect");
   return {
-    port: Number(line.toString()),
+    port,
     async [Symbol.asyncDispose]() {
-      child.stdin.end();
+      for (const socket of held) socket.destroy();
+      child.kill("SIGKILL");
       await once(child, "close");
     },
   };

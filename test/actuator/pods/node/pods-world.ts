@@ -8,6 +8,7 @@ import type { PodEvent } from "../../../../actuator/lifecycle/event.ts";
 import type { PassReport } from "../../../../actuator/loop.ts";
 import type { MachineFacts } from "../../../../actuator/machine/facts.ts";
 import { PassClock } from "../../../../actuator/pass-clock.ts";
+import type { DeviceDesk, DeviceHands } from "../../../../actuator/pods/devices/port.ts";
 import { Images } from "../../../../actuator/pods/images.ts";
 import { PodManager, type TurnView } from "../../../../actuator/pods/manager.ts";
 import { ManagerFiles } from "../../../../actuator/pods/manager-files.ts";
@@ -50,6 +51,9 @@ export interface WorldOptions {
   readonly counters?: ManagerPorts["counters"];
   readonly machine?: (machine: MachineFacts) => MachineFacts;
   readonly client?: (client: DecisionClient) => DecisionClient;
+  /** Device plugins. */
+  readonly desk?: DeviceDesk;
+  readonly hands?: DeviceHands;
   /** Instead of `pods`. */
   readonly readPods?: ManagerPorts["readPods"];
 }
@@ -167,6 +171,7 @@ export class PodsWorld {
       mounter: new FakeMounter(),
       clock,
       onEvent,
+      ...(this.#options.hands === undefined ? {} : { devices: this.#options.hands }),
       owner: ROOT,
       roots,
       node: () => ({ ...HOST, cgroupVersion: version }),
@@ -193,6 +198,7 @@ export class PodsWorld {
         files: new ManagerFiles(join(this.dir, "state/managers")),
         complete: (_, container) => container,
         hashOf: containerHash,
+        ...(this.#options.desk === undefined ? {} : { devices: this.#options.desk }),
         ...(stats === undefined ? {} : { stats }),
         ...(reclaim === undefined ? {} : { reclaim }),
         ...(counters === undefined ? {} : { counters }),
