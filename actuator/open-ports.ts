@@ -8,6 +8,7 @@ import { observeMachine } from "./machine/observe.ts";
 import { readStateFiles } from "./machine/state-files.ts";
 import type { ActuatorOptions } from "./main.ts";
 import { openState } from "./own-state.ts";
+import { toldFiles } from "./pods/devices/told.ts";
 import { livePodsSource } from "./pods-source.ts";
 import type { LoopPorts, Problem } from "./ports.ts";
 import type { Counters } from "./status/counters.ts";
@@ -64,7 +65,7 @@ export async function openPorts(
   const { client, collecting } = parties.value;
   const ports: LoopPorts = {
     ...shared,
-    readStateFiles: () => readStateFiles(config.kubeletDir),
+    readStateFiles: () => toldFiles(readStateFiles(config.kubeletDir)),
     client,
     hierarchy: opened.ok ? opened.value : null,
     journal,

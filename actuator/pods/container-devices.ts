@@ -1,5 +1,6 @@
 import type { DeviceOptions } from "../../api/model/device-decision.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
+import type { PodActions } from "../lifecycle/actions.ts";
 import type { PodContainer, RunnablePod } from "../lifecycle/pod.ts";
 import type { DeviceFault, DeviceHands } from "./devices/port.ts";
 import { wantedDevices } from "./devices/wanted.ts";
@@ -18,6 +19,13 @@ export async function prepareDevices(
   if (hands === undefined || wantedDevices(pod).size === 0) return null;
   const prepared = await hands.prepare(pod, signal, starting);
   return prepared.ok ? null : prepared.error;
+}
+
+/** Of a pod that begins, all that it has: a plugin that fails is told before its first container starts. */
+export function startingOf({ spec }: RunnablePod, actions: PodActions): ReadonlySet<string> {
+  const starts = [...actions.initToStart, ...actions.toStart];
+  const all = [...spec.initContainers, ...spec.containers];
+  return new Set((actions.createSandbox ? all : starts).map(({ name }) => name));
 }
 
 /** What a container that is about to be made gets for its devices; null: it wants none. Error: why it is not made. */

@@ -1,6 +1,7 @@
 import type { ProbeType } from "../../api/model/probe.ts";
 import type { PodSays } from "../lifecycle/probe-results.ts";
 import type { PodStatus } from "../lifecycle/status/status.ts";
+import { Compilers } from "../probes/compilers.ts";
 import type { ProbeManager } from "../probes/manager.ts";
 import type { PodProbes } from "./pod-probes.ts";
 import type { KnownPod } from "./pod-set.ts";
@@ -17,6 +18,7 @@ export interface LiveProbesOptions {
 /** The probes of the pods that this daemon runs. */
 export class LiveProbes implements PodProbes {
   readonly #options: LiveProbesOptions;
+  readonly #compilers = new Compilers();
   readonly #versions = new Map<string, number>();
   /** By pod and container, as they were looked at last: of another instance nothing is known yet. */
   readonly #ids = new Map<string, ReadonlyMap<string, string | null>>();
@@ -41,6 +43,7 @@ export class LiveProbes implements PodProbes {
     const { manager, hostIPs, last } = this.#options;
     const probed = pods.flatMap(({ known, status }) => probedPod({ known, status, hostIPs, last }) ?? []);
     manager.look(probed);
+    this.#compilers.look(manager.perSecond);
     const now = new Map(probed.map(({ uid, containers }) => [uid, new Map(containers.map((c) => [c.name, c.id]))]));
     for (const [uid, ids] of now) {
       const before = this.#ids.get(uid);

@@ -6,7 +6,7 @@ import { podAddresses } from "../lifecycle/env.ts";
 import { nothingSeen } from "../lifecycle/instances.ts";
 import type { PodContainer } from "../lifecycle/pod.ts";
 import type { RuntimePod } from "../lifecycle/runtime-pod.ts";
-import { prepareDevices } from "./container-devices.ts";
+import { prepareDevices, startingOf } from "./container-devices.ts";
 import type { DeviceFault } from "./devices/port.ts";
 import type { ContainerFault } from "./images.ts";
 import { ownPartOf } from "./owned-runtime.ts";
@@ -48,7 +48,7 @@ export async function syncPod(
   const kept = await removeDead(turn, asked);
   const isStarting = actions.createSandbox || actions.initToStart.length + actions.toStart.length > 0;
   if (!isStarting || signal.aborted) return end(kept);
-  const unready = await prepareDevices(ports.devices, pod, signal, startingOf(asked));
+  const unready = await prepareDevices(ports.devices, pod, signal, startingOf(pod, actions));
   // a refusal is told even of a turn that was cut short: the pod holds its devices no more
   if (unready !== null && !(unready.keeps && signal.aborted)) return withoutDevices(turn, asked, unready);
   if (signal.aborted) return end(null);
@@ -59,13 +59,6 @@ export async function syncPod(
   return startAll(turn, asked, sandbox);
 }
 const NOTHING = { started: [], faults: {}, undecided: [], refusal: null };
-
-/** Of a pod that begins all that it has: a plugin that fails is told before its first container starts. */
-function startingOf({ pod, actions }: SyncAsked): ReadonlySet<string> {
-  const { initContainers, containers } = pod.spec;
-  const starts = [...actions.initToStart, ...actions.toStart];
-  return new Set((actions.createSandbox ? [...initContainers, ...containers] : starts).map(({ name }) => name));
-}
 
 /** Whoever sends a refused pod back tells of it; of one that tries again it is told here. */
 function withoutDevices(turn: SyncTurn, { actions, signal }: SyncAsked, { keeps, ...fault }: DeviceFault): Synced {

@@ -6,14 +6,14 @@ import { isStopped } from "../lifecycle/finished.ts";
 import type { PodContainer } from "../lifecycle/pod.ts";
 import { podActions } from "../lifecycle/pod-actions.ts";
 import { finishedPhase } from "../lifecycle/pod-status.ts";
-import type { PodRecord } from "../lifecycle/record.ts";
 import { resizeRestarts } from "../lifecycle/resize-restarts.ts";
 import type { PodStatus } from "../lifecycle/status/status.ts";
 import type { CgroupView } from "./cgroup-view.ts";
+import { DeviceWaits } from "./device-waits.ts";
 import { UNDER_WAY } from "./devices/calls.ts";
 import type { DeviceFault } from "./devices/port.ts";
 import { Errands } from "./errands.ts";
-import { AWAITED, Holds } from "./holds.ts";
+import { Holds } from "./holds.ts";
 import { Leavers } from "./leavers.ts";
 import type { ManagerPorts, ManagerSettings } from "./manager-ports.ts";
 import { PodEvents } from "./pod-events.ts";
@@ -39,8 +39,7 @@ export class Workers {
   readonly #errands: Errands;
   readonly leavers: Leavers;
   readonly #holds: Holds;
-  /** Of the last piece of work at a pod: what it is to start. */
-  readonly #starts = new Map<string, readonly string[]>();
+  readonly #deviceWaits: DeviceWaits;
   /** By the record of a pod that needed nothing: what that was seen in. */
   readonly #quiet = new WeakMap<object, Quiet>();
   #view: CgroupView | null = null;
@@ -55,6 +54,7 @@ export class Workers {
     this.#set = set;
     this.#errands = new Errands(ports);
     this.#holds = new Holds(ports);
+    this.#deviceWaits = new DeviceWaits(ports, set);
     this.leavers = new Leavers(ports, set, this.#errands);
   }
 
@@ -65,7 +65,7 @@ export class Workers {
   /** Gives every pod that needs it its next piece of work. */
   putToWork(untouched: (uid: string) => boolean, view: CgroupView | null): void {
     this.#view = view;
-    this.#noteSlowCalls();
+    this.#deviceWaits.noteSlowCalls();
     this.leavers.clearEnded(untouched, this.#settings.mostAtOnce);
     for (const known of this.#set.living()) {
       if (!untouched(known.uid) || this.#errands.has(known.uid)) continue;
@@ -123,14 +123,13 @@ export class Workers {
     }
     const backOff = backOffOfStarts(pod, seen, failed, backOffs);
     if (starts.length > 0) this.#set.records.put(uid, { ...record, backOff });
-    this.#starts.set(uid, starts);
+    this.#deviceWaits.begin(uid, starts);
     this.#errands.begin(uid, async (signal) => {
       const valuesOf = (name: string) => this.#view?.pods.get(uid)?.values.get(name) ?? null;
       const synced = await this.#ports.worker.sync({ pod, seen, actions, valuesOf, signal });
       if (synced.refusal !== null && (seen === null || isStopped(seen))) this.onRefused(uid, synced.refusal);
       else this.#noteSynced(uid, starts, synced);
-      this.#starts.delete(uid);
-      this.#takeBackOffBack(uid, record.backOff, synced);
+      this.#deviceWaits.end(uid, record.backOff, synced.faults);
       const isAgain = (name: string): boolean => seen?.containers.some((one) => one.name === name) === true;
       this.#ports.counters?.restarted(synced.started.filter(isAgain).length);
       // what is over and stopped already is not brought further by being stopped once more
@@ -164,26 +163,6 @@ export class Workers {
         uid,
         Object.values(faults).map(({ reason }) => reason),
       );
-  }
-
-  /** A container that waits for its plugin has not failed, and its back-off stays what it was. */
-  #takeBackOffBack(uid: string, before: PodRecord["backOff"], { faults }: Synced): void {
-    const names = Object.entries(faults).flatMap(([name, { reason }]) => (AWAITED.has(reason) ? [name] : []));
-    const record = this.#set.records.get(uid);
-    if (record === undefined || names.every((name) => record.backOff[name] === before[name])) return;
-    const others = Object.entries(record.backOff).filter(([name]) => !names.includes(name));
-    const former = Object.entries(before).filter(([name]) => names.includes(name));
-    this.#set.records.put(uid, { ...record, backOff: Object.fromEntries([...others, ...former]) });
-  }
-
-  /** What a plugin keeps waiting says so. */
-  #noteSlowCalls(): void {
-    for (const [uid, fault] of this.#ports.devices?.slowCalls() ?? []) {
-      const starts = this.#starts.get(uid) ?? [];
-      const { errors } = this.#set.worked(uid);
-      if (starts.every((name) => errors[name]?.message === fault.message)) continue;
-      this.#set.noteWork(uid, { errors: { ...errors, ...Object.fromEntries(starts.map((name) => [name, fault])) } });
-    }
   }
 
   #endOne(known: KnownPod): void {

@@ -41,7 +41,7 @@ function rowOf(
     resource,
     plugin: state?.state ?? "unregistered",
     endpoint: state?.endpoint ?? null,
-    capacity: devices.length,
+    capacity: devices.length + (state?.gaveWay ?? 0),
     allocatable: healthy.length,
     allocated: held.size,
     flips: state?.flips ?? 0,

@@ -40,6 +40,14 @@ function runtimeOptions(command: Command): Command {
     .option("--plugins-registry-directory <dir>", "or where theirs are (default: /var/lib/kubelet/plugins_registry)")
     .option("--pod-resources-directory <dir>", "who has which device (default: /var/lib/kubelet/pod-resources)")
     .addOption(new Option("--device-wait-seconds <n>", "a pod waits for its plugin (default: 300)").argParser(seconds))
+    .option("--strict-probes", "probes do what is documented where the kubelet does something else")
+    .addOption(new Option("--max-exec-probes <n>", "exec probes at the same time (default: 64)").argParser(Number))
+    .addOption(
+      new Option("--probe-guard <what>", "hold: no restarts while many unrelated pods fail together").choices([
+        "off",
+        "hold",
+      ]),
+    )
     .option("--drain", "at the end, stop the pods too, those of the lowest priority first")
     .option("--status-listen <address>", "status and metrics: HOST:PORT, or off (with --pods: 127.0.0.1:10260)")
     .option("--runtime-endpoint <socket>", "CRI v1 (default: unix:///run/containerd/containerd.sock)")

@@ -4,7 +4,8 @@ import type { PluginTimeouts } from "../../deviceplugin/endpoint.ts";
 import { openDevicePluginHost } from "../../deviceplugin/host.ts";
 import { noCounters } from "../../status/counters.ts";
 import { DeviceHistory } from "./history.ts";
-import { DeviceKeeper, type DeviceKeeperPorts } from "./keeper.ts";
+import { DeviceKeeper } from "./keeper.ts";
+import type { DeviceKeeperPorts } from "./keeper-parts.ts";
 import { PluginFaults } from "./plugin-faults.ts";
 
 export interface DeviceKeeperOptions

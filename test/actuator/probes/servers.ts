@@ -20,8 +20,8 @@ export class Servers {
     await once(server, "listening");
     return (server.address() as AddressInfo).port;
   }
-  /** What a peer does with each connection; by itself it says nothing. */
-  serve(onSocket: (socket: Socket) => void = () => {}): Promise<number> {
+  /** What a peer does with each connection; by itself it hears everything, and says nothing. */
+  serve(onSocket: (socket: Socket) => void = (socket) => socket.resume()): Promise<number> {
     return this.listen(createServer(onSocket));
   }
   /** Says one thing to whoever asks. */

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { systemClock } from "../../../../actuator/pods/clock.ts";
 import { ChangePace } from "../../../../actuator/pods/devices/pace.ts";
 import { healthy, until } from "../../deviceplugin/node-plugin.ts";
-import { GPU, joined, nodeWith } from "./keeper-kit.ts";
+import { GPU, joined, nodeWith, podWith } from "./keeper-kit.ts";
 
 describe("version", () => {
   test("grows with changes, four times a second at most, and whoever listens is told as often", async () => {
@@ -32,6 +32,29 @@ describe("version", () => {
       (now) => now > version,
     );
     expect(told).toBe(version - before);
+  });
+
+  test("flips are worth a turn only while a pod waits; plugins that come or go always are", async () => {
+    const node = await nodeWith();
+    const gpu = await joined(node, { resource: GPU, devices: healthy("a") });
+    expect(node.keeper.isWorthATurn()).toBe(true);
+    expect(node.keeper.isWorthATurn()).toBe(false);
+    gpu.list([{ ID: "a", health: "Unhealthy" }]);
+    await until(
+      () => node.keeper.host.states()[0]?.flips,
+      (n) => n === 1,
+    );
+    expect(node.keeper.isWorthATurn()).toBe(false);
+    node.keeper.whyWaits(podWith("p", { app: { [GPU]: 1 } }));
+    expect(node.keeper.isWorthATurn()).toBe(true);
+    node.keeper.look(new Set());
+    expect(node.keeper.isWorthATurn()).toBe(false);
+    await gpu.vanish();
+    await until(
+      () => node.keeper.host.states()[0]?.state,
+      (state) => state === "stopped",
+    );
+    expect(node.keeper.isWorthATurn()).toBe(true);
   });
 
   test("of many changes at once grows once or twice", async () => {
