@@ -1,10 +1,11 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { containerLayers } from "../../actuator/containerd/container-layers.ts";
 import { openPodRuntime } from "../../actuator/containerd/pods.ts";
 import { runtimeReadiness } from "../../actuator/containerd/readiness.ts";
+import { PATIENT } from "../patient.ts";
 import { giveAddresses } from "./containerd/cni.ts";
 import { APP, NAMESPACES, type OwnPod, PodRuntimeGround } from "./containerd/pod-ground.ts";
 import { must } from "./containerd/pods.ts";
@@ -225,6 +226,8 @@ describe.skipIf(why !== undefined)("pods on a real containerd", { timeout: TEST_
     expect(end.createdAtMs).toBeLessThanOrEqual(end.finishedAtMs ?? 0);
     expect(Math.abs(Date.now() - (end.finishedAtMs ?? 0))).toBeLessThan(TEST_MS);
     expect(await ground.ended(badly)).toMatchObject({ exitCode: 3, reason: "Error", attempt: 4 });
+    // the runtime may tell the end first, and its cause later
+    await vi.waitUntil(async () => (await ground.ended(hungry)).reason === "OOMKilled", PATIENT);
     expect(await ground.ended(hungry)).toMatchObject({ exitCode: 137, reason: "OOMKilled" });
   });
 
