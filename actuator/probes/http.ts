@@ -1,8 +1,9 @@
 import { textOf } from "../../api/decide/go/url-text.ts";
-import { type HttpRequest, httpRequest } from "../../api/decide/probes/http-request.ts";
+import type { HttpRequest } from "../../api/decide/probes/http-request.ts";
 import type { ProbeHttpGet, ProbeOutcome } from "../../api/model/probe.ts";
 import { bounded, type Opened } from "./bounded.ts";
 import { follow, inGet, type LastAnswer, type Progress } from "./http-follow.ts";
+import { prepared } from "./prepared.ts";
 import type { ProbeTarget } from "./target.ts";
 
 /** kubelet 1.36: pkg/probe/http, maxRespBodyLength. */
@@ -13,7 +14,7 @@ const MOST_BODY_BYTES = 10 * 1024;
  * whose body breaks off is an error. No proxy, no check of certificates. kubelet 1.36: pkg/probe/http, DoHTTPProbe.
  */
 export async function httpProbe(get: ProbeHttpGet, target: ProbeTarget, timeoutMs: number): Promise<ProbeOutcome> {
-  const request = httpRequest(get, target.ports, target.podIP, "probe");
+  const request = prepared(get, target);
   return request.ok ? ask(request.value, timeoutMs) : { error: request.error };
 }
 

@@ -2,7 +2,7 @@
 export function netWords(error: unknown): string {
   const { code, syscall, message } = error as NodeJS.ErrnoException;
   const words = code === undefined ? undefined : WORDS[code];
-  return words === undefined ? message : `${CALLS[syscall ?? ""] ?? syscall ?? "connect"}: ${words}`;
+  return words === undefined ? message : `${syscall ?? "connect"}: ${words}`;
 }
 /** Of a connection that is open. `read tcp 127.0.0.1:4000->127.0.0.1:80: read: connection reset by peer` */
 export function openWords(error: unknown, local: string, remote: string): string {
@@ -10,15 +10,6 @@ export function openWords(error: unknown, local: string, remote: string): string
   const verb = syscall === "write" ? "write" : "read";
   return `${verb} tcp ${local}->${remote}: ${netWords(error)}`;
 }
-export const codeOfError = (error: unknown): string | undefined => (error as NodeJS.ErrnoException).code;
-
-/** libuv's names of calls, by the kernel's. */
-const CALLS: Readonly<Record<string, string>> = {
-  connect: "connect",
-  read: "read",
-  write: "write",
-  shutdown: "shutdown",
-};
 const WORDS: Readonly<Record<string, string>> = {
   ECONNREFUSED: "connection refused",
   ECONNRESET: "connection reset by peer",

@@ -21,12 +21,15 @@ function byteSet(more: string): RegExp {
 
 /** UTF-8, a character a byte. */
 export function bytesOf(text: string): string {
+  if (isAscii(text)) return text;
   let bytes = "";
   for (const byte of new TextEncoder().encode(text)) bytes += String.fromCharCode(byte);
   return bytes;
 }
 export const textOf = (bytes: string): string =>
-  new TextDecoder().decode(Uint8Array.from(bytes, (c) => c.charCodeAt(0)));
+  isAscii(bytes) ? bytes : new TextDecoder().decode(Uint8Array.from(bytes, (c) => c.charCodeAt(0)));
+// biome-ignore lint/suspicious/noControlCharactersInRegex: all of ASCII
+const isAscii = (text: string): boolean => /^[\x00-\x7f]*$/.test(text);
 
 export const isPlain = (bytes: string, part: UrlPart): boolean => PLAIN[part].test(bytes);
 

@@ -29,44 +29,55 @@ export function readHead(lines: readonly string[]): Result<HttpHead, string> {
   if (!status.ok) return status;
   const headers = readHeaders(lines.slice(1));
   if (!headers.ok) return headers;
-  const values = (name: string): readonly string[] => headers.value.get(name) ?? [];
+  const { locations, lengths, encodings } = headers.value;
   const isOld = /^HTTP\/(0\.\d|1\.0)/.test(first);
-  const chunked = isOld ? ok(false) : isChunked(values("Transfer-Encoding"));
+  const chunked = isOld ? ok(false) : isChunked(encodings);
   if (!chunked.ok) return chunked;
-  const length = lengthOf(values("Content-Length"));
+  const length = lengthOf(lengths);
   if (!length.ok) return length;
   const isBodiless = status.value < 200 || status.value === 204 || status.value === 304;
   return ok({
     status: status.value,
-    location: values("Location")[0] ?? "",
+    location: locations[0] ?? "",
     length: isBodiless ? 0 : chunked.value ? -1 : length.value,
     isChunked: chunked.value && !isBodiless,
   });
 }
 
-/** Go 1.26: textproto.Reader.ReadMIMEHeader. */
-function readHeaders(lines: readonly string[]): Result<ReadonlyMap<string, readonly string[]>, string> {
-  if (/^[ \t]/.test(lines[0] ?? "")) return err(`malformed MIME header initial line: ${quoteBytes(lines[0] ?? "")}`);
-  const headers = new Map<string, string[]>();
-  for (const line of unfolded(lines)) {
+/** The headers that say where an answer leads, and how it ends. */
+interface Told {
+  readonly locations: string[];
+  readonly lengths: string[];
+  readonly encodings: string[];
+}
+/** All are checked. Go 1.26: textproto.Reader.ReadMIMEHeader. */
+function readHeaders(lines: readonly string[]): Result<Told, string> {
+  if (isFolded(lines[0] ?? "")) return err(`malformed MIME header initial line: ${quoteBytes(lines[0] ?? "")}`);
+  const told: Told = { locations: [], lengths: [], encodings: [] };
+  for (const line of lines.some(isFolded) ? unfolded(lines) : lines) {
     const [name, value] = cut(line, ":");
     if (value === undefined) return err(`malformed MIME header: missing colon: ${quoteBytes(line)}`);
-    const key = headerKey(name);
     if (!isToken(name.replaceAll(" ", "_"))) return err(`malformed MIME header line: ${quoteBytes(line)}`);
     // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what no header may have
-    if (/[\x00-\x08\x0a-\x1f\x7f]/.test(value))
-      return err(`malformed MIME header line: ${quoteBytes(`${key}:${value}`)}`);
-    const known = headers.get(key);
-    if (known === undefined) headers.set(key, [trimmed(value)]);
-    else known.push(trimmed(value));
+    if (/[\x00-\x08\x0a-\x1f\x7f]/.test(value)) {
+      return err(`malformed MIME header line: ${quoteBytes(`${headerKey(name)}:${value}`)}`);
+    }
+    const values = WHERE.get(name.toLowerCase());
+    if (values !== undefined) told[values].push(trimmed(value));
   }
-  return ok(headers);
+  return ok(told);
 }
+const WHERE: ReadonlyMap<string, keyof Told> = new Map([
+  ["location", "locations"],
+  ["content-length", "lengths"],
+  ["transfer-encoding", "encodings"],
+]);
+const isFolded = (line: string): boolean => line.startsWith(" ") || line.startsWith("\t");
 /** A line that starts with a space goes on with the one before. */
 function unfolded(lines: readonly string[]): readonly string[] {
   const whole: string[] = [];
   for (const line of lines) {
-    if (/^[ \t]/.test(line) && whole.length > 0) whole.push(`${trimmed(whole.pop() as string)} ${trimmed(line)}`);
+    if (isFolded(line) && whole.length > 0) whole.push(`${trimmed(whole.pop() as string)} ${trimmed(line)}`);
     else whole.push(line);
   }
   return whole;
