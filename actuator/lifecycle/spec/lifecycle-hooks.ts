@@ -1,6 +1,8 @@
+import type { ProbePort } from "../../../api/model/probe.ts";
 import type { ContainerPort, LifecycleHandler } from "../pod.ts";
 import type { At } from "./at.ts";
-import { headerName, portName } from "./names.ts";
+import { execOf, httpGetOf } from "./handlers.ts";
+import { portName } from "./names.ts";
 import { checkFields } from "./rule.ts";
 import { RULES } from "./rules.ts";
 
@@ -25,12 +27,7 @@ function handlerOf(at: At, ports: readonly ContainerPort[], grace: number | null
   if (kinds.length === 0) at.required("must specify a handler type");
   for (const kind of kinds.slice(1)) at.field(kind).fault("Forbidden: may not specify more than 1 handler type");
   const exec = at.field("exec");
-  if (!exec.isAbsent) {
-    checkFields(exec, RULES.ExecAction);
-    const command = exec.field("command");
-    if (command.isEmpty) command.required();
-    return { exec: command.texts() };
-  }
+  if (!exec.isAbsent) return execOf(exec);
   const http = at.field("httpGet");
   if (!http.isAbsent) return { http: httpOf(http, ports) };
   const sleep = at.field("sleep");
@@ -47,33 +44,16 @@ function sleepOf(at: At, grace: number | null): number {
 }
 
 function httpOf(at: At, ports: readonly ContainerPort[]): Http {
-  checkFields(at, RULES.HTTPGetAction);
-  const headers = at.field("httpHeaders").items();
-  for (const header of headers) {
-    checkFields(header, RULES.HTTPHeader);
-    header.field("name").invalids(headerName(header.field("name").text()));
-  }
-  const scheme = at.field("scheme").choice(["HTTP", "HTTPS"], "HTTP");
-  return {
-    scheme: scheme === "HTTPS" ? "https" : "http",
-    host: at.field("host").text(),
-    port: portOf(at.field("port"), ports),
-    path: at.field("path").isEmpty ? "/" : at.field("path").text(),
-    headers: headers.map((h) => ({ name: h.field("name").text(), value: h.field("value").text() })),
-  };
+  const get = httpGetOf(at);
+  const scheme = get.scheme === "HTTPS" ? "https" : "http";
+  return { ...get, scheme, port: portNumber(at.field("port"), get.port, ports) };
 }
 
-/** A number, or the name of one of the container's ports. */
-function portOf(at: At, ports: readonly ContainerPort[]): number {
-  if (at.isAbsent) at.required();
-  else if (typeof at.value === "number") return at.between(1, 65_535) ?? 0;
-  else {
-    const name = at.text();
-    const says = portName(name);
-    at.invalids(says);
-    const port = ports.find((p) => p.name === name);
-    if (port !== undefined) return port.containerPort;
-    if (says.length === 0) at.invalid("no port of this container has that name");
-  }
+/** A hook is run at once, so a name must be one of the container's ports. */
+function portNumber(at: At, port: ProbePort, ports: readonly ContainerPort[]): number {
+  if (typeof port === "number") return port;
+  const named = ports.find(({ name }) => name === port);
+  if (named !== undefined) return named.containerPort;
+  if (portName(port).length === 0) at.invalid("no port of this container has that name");
   return 0;
 }

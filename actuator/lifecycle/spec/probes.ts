@@ -1,6 +1,6 @@
-import type { ProbeHandler, ProbePort, ProbeSpec } from "../../../api/model/probe.ts";
+import type { ProbeHandler, ProbeSpec } from "../../../api/model/probe.ts";
 import type { At } from "./at.ts";
-import { headerName, portName } from "./names.ts";
+import { execOf, httpGetOf, portOf } from "./handlers.ts";
 import { checkFields } from "./rule.ts";
 import { RULES } from "./rules.ts";
 
@@ -77,7 +77,7 @@ function handlerOf(at: At): ProbeHandler | null {
     case "exec":
       return execOf(at.field(kind));
     case "httpGet":
-      return httpOf(at.field(kind));
+      return { http: httpGetOf(at.field(kind)) };
     case "tcpSocket": {
       const tcp = at.field(kind);
       checkFields(tcp, RULES.TCPSocketAction);
@@ -91,40 +91,4 @@ function handlerOf(at: At): ProbeHandler | null {
       return { grpc: { port: port.between(1, 65_535) ?? 0, service: grpc.field("service").text() } };
     }
   }
-}
-
-function execOf(at: At): ProbeHandler {
-  checkFields(at, RULES.ExecAction);
-  const command = at.field("command");
-  if (command.isEmpty) command.required();
-  return { exec: command.texts() };
-}
-
-function httpOf(at: At): ProbeHandler {
-  checkFields(at, RULES.HTTPGetAction);
-  const headers = at.field("httpHeaders").items();
-  for (const header of headers) {
-    checkFields(header, RULES.HTTPHeader);
-    header.field("name").invalids(headerName(header.field("name").text()));
-  }
-  return {
-    http: {
-      scheme: at.field("scheme").choice(["HTTP", "HTTPS"], "HTTP"),
-      host: at.field("host").text(),
-      port: portOf(at.field("port")),
-      path: at.field("path").isEmpty ? "/" : at.field("path").text(),
-      headers: headers.map((h) => ({ name: h.field("name").text(), value: h.field("value").text() })),
-    },
-  };
-}
-
-/** A number, or a name: which of the container's ports has it is looked up with each attempt. */
-function portOf(at: At): ProbePort {
-  if (at.isAbsent) at.required();
-  else if (typeof at.value === "number") return at.between(1, 65_535) ?? 0;
-  else {
-    at.invalids(portName(at.text()));
-    return at.text();
-  }
-  return 0;
 }
