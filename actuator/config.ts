@@ -4,6 +4,7 @@ import { absolutePath, nodeName, wholeNumber } from "../api/model/fields.ts";
 import { err, ok, type Result } from "../api/model/result.ts";
 import { DEVICE_DIRECTORIES, directoryFaults, withRegistry } from "./device-directories.ts";
 import { KUBELET_DIRECTORY } from "./machine/observe.ts";
+import { DEFAULT_EXEC_LIMIT } from "./probes/ports.ts";
 import { faultsOf, type SettingFault } from "./setting-fault.ts";
 import { duration, endpoint, file, limit, listen, seconds, socketDirectory } from "./setting-fields.ts";
 
@@ -78,7 +79,7 @@ const schema = z.strictObject({
   /** Probes do what is documented where the kubelet does something else. */
   strictProbes: z.boolean().default(false),
   /** Exec probes that run at the same time; the others wait for their turn. */
-  maxExecProbes: wholeNumber(1, 4096).default(64),
+  maxExecProbes: wholeNumber(1, 4096).default(DEFAULT_EXEC_LIMIT),
   /** `hold`: while many unrelated pods fail their liveness probes together, none is restarted for it, for two minutes at most. */
   probeGuard: z.enum(["off", "hold"]).default("off"),
   /** At a clean end pods are stopped too, those of the lowest priority first; else they go on. */

@@ -23,10 +23,6 @@ const NONE: ReadList = { bytes: Buffer.alloc(0), places: [], entries: [], list: 
 const FEW = 16;
 const NO_LIST = "the list is no ListAndWatchResponse";
 
-/** One ListAndWatchResponse. */
-export const readDeviceList = (resource: string, bytes: Buffer, most?: number): Result<DeviceList, string> =>
-  new DeviceListReader(resource).read(bytes, most);
-
 /**
  * Reads the lists of one plugin, one after the other. A device whose bytes are as they were is the same object as before:
  * of thousands few change, and plugins that flip without end are to cost little.

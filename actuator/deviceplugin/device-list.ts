@@ -14,9 +14,6 @@ export interface DeviceList {
 const MOST_REMARKS = 8;
 const MOST_NUMA_NODE = 1_000_000;
 
-export const deviceListOf = (resource: string, listed: readonly ListedDevice[]): DeviceList =>
-  listOf(listed.map((device) => entryOf(resource, device)));
-
 /** A device as it was listed, in the snapshot's form. */
 export interface DeviceEntry {
   readonly device: Device;

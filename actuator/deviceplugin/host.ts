@@ -10,12 +10,9 @@ import type { PluginState } from "./plugins.ts";
 import { openRegistration } from "./registration.ts";
 import { openPluginWatcher } from "./watcher.ts";
 
-export const DEFAULT_PLUGIN_DIR = "/var/lib/kubelet/device-plugins";
-export const DEFAULT_REGISTRY_DIR = "/var/lib/kubelet/plugins_registry";
-
 export interface DevicePluginHostOptions {
-  /** Where plugins find kubelet.sock and put their own; `DEFAULT_PLUGIN_DIR` if absent. */
-  readonly dir?: string;
+  /** Where plugins find kubelet.sock and put their own. */
+  readonly dir: string;
   /** Where plugins of the watcher form put theirs; absent: such plugins are not looked for. */
   readonly registryDir?: string;
   readonly timeouts?: Partial<PluginTimeouts>;
@@ -59,7 +56,7 @@ export interface DevicePluginHost {
 
 /** Serves kubelet.sock and looks for plugins. The error says what is in the way; then nothing was touched. */
 export async function openDevicePluginHost(
-  options: DevicePluginHostOptions = {},
+  options: DevicePluginHostOptions,
 ): Promise<Result<DevicePluginHost, string>> {
   const onFault = options.onFault ?? (() => undefined);
   const listeners = new Set<() => void>();
@@ -81,7 +78,7 @@ export async function openDevicePluginHost(
     onFault,
   });
   const register = (resource: string, path: string): Answered<number> => fleet.register(resource, path);
-  const registration = await openRegistration({ dir: options.dir ?? DEFAULT_PLUGIN_DIR, register, onFault });
+  const registration = await openRegistration({ dir: options.dir, register, onFault });
   if (!registration.ok) return registration;
   const leave = (resource: string, generation: number): void => fleet.leave(resource, generation);
   const { registryDir, rescanMs } = options;

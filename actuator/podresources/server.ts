@@ -13,8 +13,6 @@ import type { GetPodResourcesRequest } from "./messages.ts";
 import { rateLimit } from "./rate-limit.ts";
 import type { PodResourcesSource } from "./source.ts";
 
-/** Where exporters look. */
-export const POD_RESOURCES_DIRECTORY = "/var/lib/kubelet/pod-resources";
 /** kubelet 1.36: podresources.Socket. */
 const SOCKET = "kubelet.sock";
 /** Exporters hold one or two each. */
@@ -30,7 +28,8 @@ const LIMITS = {
 /** Of v1, and the one of v1alpha1. */
 export type PodResourcesMethod = "List" | "GetAllocatableResources" | "Get" | "v1alpha1.List";
 export interface PodResourcesServing {
-  readonly directory?: string;
+  /** Where exporters look. */
+  readonly directory: string;
   /** Of this moment; the error: why it is not known (yet). What comes again is not made into an answer again. */
   readonly source: () => Result<PodResourcesSource, string>;
   /** Told of each call, with gRPC's code by name. */
@@ -48,7 +47,7 @@ export function servePodResources(serving: PodResourcesServing): Promise<Result<
   const server = unaryServer({ handlers: handlers(serving), ...LIMITS });
   return listenLastingly({
     onFault: serving.onFault ?? (() => undefined),
-    path: join(serving.directory ?? POD_RESOURCES_DIRECTORY, SOCKET),
+    path: join(serving.directory, SOCKET),
     mostConnections: MOST_CONNECTIONS,
     onConnection: (socket) => server.accept(mendedSocket(socket)),
   });

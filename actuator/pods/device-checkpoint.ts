@@ -1,9 +1,7 @@
 import { type DeviceCheckpoint, writeCheckpoint } from "../../api/decide/devices/checkpoint.ts";
 import { type CheckpointFault, readCheckpoint } from "../../api/decide/devices/checkpoint-read.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
-import type { ManagerFiles } from "./manager-files.ts";
-
-const FILE = "kubelet_internal_checkpoint";
+import { DEVICE_CHECKPOINT, type ManagerFiles } from "./manager-files.ts";
 
 /** Why nothing was taken from the file: the kubelet's reasons, or it cannot be read at all. */
 export type DeviceCheckpointFault = CheckpointFault | { readonly code: "unreadable"; readonly message: string };
@@ -14,12 +12,12 @@ export type DeviceCheckpointFault = CheckpointFault | { readonly code: "unreadab
  */
 export function readDeviceCheckpoint(files: ManagerFiles): Result<DeviceCheckpoint | undefined, DeviceCheckpointFault> {
   const { assignments, missing } = files.read();
-  const text = assignments?.[FILE];
+  const text = assignments?.[DEVICE_CHECKPOINT];
   if (text !== undefined) return readCheckpoint(text);
-  const unread = missing.find(({ path }) => path.endsWith(`/${FILE}`));
+  const unread = missing.find(({ path }) => path.endsWith(`/${DEVICE_CHECKPOINT}`));
   return unread === undefined ? ok(undefined) : err({ code: "unreadable", message: `${unread.path}: ${unread.why}` });
 }
 
 /** Writes it where it differs (`ManagerFiles.keep`). True: something changed. kubelet 1.36: writeCheckpoint. */
 export const keepDeviceCheckpoint = (files: ManagerFiles, checkpoint: DeviceCheckpoint): Result<boolean, string> =>
-  files.keep({ assignments: { [FILE]: writeCheckpoint(checkpoint) } });
+  files.keep({ assignments: { [DEVICE_CHECKPOINT]: writeCheckpoint(checkpoint) } });

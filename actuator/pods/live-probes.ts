@@ -5,7 +5,7 @@ import { Compilers } from "../probes/compilers.ts";
 import type { ProbeManager } from "../probes/manager.ts";
 import type { PodProbes } from "./pod-probes.ts";
 import type { KnownPod } from "./pod-set.ts";
-import { type LastTold, probedPod } from "./probed-pods.ts";
+import { isProbed, type LastTold, probedPod } from "./probed-pods.ts";
 
 export interface LiveProbesOptions {
   readonly manager: ProbeManager;
@@ -39,9 +39,9 @@ export class LiveProbes implements PodProbes {
     };
   }
 
-  look(pods: readonly { readonly known: KnownPod; readonly status: PodStatus }[]): void {
+  look(pods: readonly KnownPod[], statusOf: (known: KnownPod) => PodStatus): void {
     const { manager, hostIPs, last } = this.#options;
-    const probed = pods.flatMap(({ known, status }) => probedPod({ known, status, hostIPs, last }) ?? []);
+    const probed = pods.filter(isProbed).map((known) => probedPod({ known, status: statusOf(known), hostIPs, last }));
     manager.look(probed);
     this.#compilers.look(manager.perSecond);
     const now = new Map(probed.map(({ uid, containers }) => [uid, new Map(containers.map((c) => [c.name, c.id]))]));

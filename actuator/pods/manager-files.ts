@@ -6,10 +6,13 @@ import { readStateFiles, type StateFiles } from "../machine/state-files.ts";
 import { replaceText } from "../replace-text.ts";
 import { toldFiles } from "./devices/told.ts";
 
+/** Who holds which devices. kubelet 1.36: kubeletDeviceManagerCheckpoint. */
+export const DEVICE_CHECKPOINT = "kubelet_internal_checkpoint";
+
 const PATHS: Readonly<Record<string, string>> = {
   cpu_manager_state: "cpu_manager_state",
   memory_manager_state: "memory_manager_state",
-  kubelet_internal_checkpoint: "device-plugins/kubelet_internal_checkpoint",
+  [DEVICE_CHECKPOINT]: `device-plugins/${DEVICE_CHECKPOINT}`,
 };
 
 /**
@@ -39,11 +42,16 @@ export class ManagerFiles {
     return toldFiles(this.#files);
   }
 
+  /** Where a state file lies. */
+  pathOf(name: string): string {
+    return join(this.directory, PATHS[name] as string);
+  }
+
   /** The kubelet's words about one of its state files, and which one that is here. */
   explained(message: string): string {
-    const here = Object.entries(PATHS).flatMap(([name, path]) =>
+    const here = Object.keys(PATHS).flatMap((name) =>
       message.includes(`/${name}"`)
-        ? [`; here that is "${join(this.directory, path)}", to be deleted while the daemon does not run`]
+        ? [`; here that is "${this.pathOf(name)}", to be deleted while the daemon does not run`]
         : [],
     );
     return `${message}${here.join("")}`;
@@ -63,7 +71,7 @@ export class ManagerFiles {
     if (fault !== undefined) return err(`state files in ${this.directory}: ${fault}`);
     try {
       for (const [name, text] of changed) {
-        const file = join(this.directory, PATHS[name] as string);
+        const file = this.pathOf(name);
         ownFolder(dirname(file));
         // without a line's end, as the kubelet's own reader wants it
         replaceText(file, text);
@@ -71,7 +79,7 @@ export class ManagerFiles {
     } catch (e) {
       return err(`state files in ${this.directory}: ${(e as Error).message}`);
     }
-    if (changed.some(([name]) => name !== "kubelet_internal_checkpoint")) this.#version++;
+    if (changed.some(([name]) => name !== DEVICE_CHECKPOINT)) this.#version++;
     this.#files = { assignments: { ...known, ...Object.fromEntries(changed) }, missing: [] };
     return ok(true);
   }

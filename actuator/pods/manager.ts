@@ -99,8 +99,7 @@ export class PodManager {
       problems.push(...this.#roster.note(this.#desired, read.pods === null, nowMs));
       this.#settler.settle(untouched, nowMs);
     }
-    if (looked.ok)
-      this.#ports.probes?.look(this.set.living().map((known) => ({ known, status: this.set.statusOf(known, nowMs) })));
+    if (looked.ok) this.#ports.probes?.look(this.set.living(), (known) => this.set.statusOf(known, nowMs));
     if (looked.ok) this.#ports.devices?.look(new Set(this.set.living().map(({ uid }) => uid)));
     const sequence = ++this.#sequence;
     // who is let in is asked about with what the node can give

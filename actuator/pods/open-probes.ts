@@ -7,13 +7,14 @@ import { systemProbeClock } from "../probes/clock.ts";
 import { ProbeHistory } from "../probes/history.ts";
 import { ProbeManager } from "../probes/manager.ts";
 import type { ManagerSettings } from "../probes/ports.ts";
-import type { ProbeWarning } from "../probes/probed.ts";
 import { decodeStatus } from "../status/decode-status.ts";
 import type { ProbeCounters } from "../status/probe-counters.ts";
 import type { ProbeRow } from "../status/probe-row.ts";
 import { probeRows } from "../status/probe-rows.ts";
 import { statusFile } from "../status/status-file.ts";
+import { systemClock } from "./clock.ts";
 import { LiveProbes } from "./live-probes.ts";
+import { PodEvents } from "./pod-events.ts";
 import type { PodRuntime } from "./ports.ts";
 import type { LastTold } from "./probed-pods.ts";
 
@@ -64,7 +65,8 @@ export function openProbes(options: ProbesOptions): OpenProbes {
         probes.changed(podUid);
         onChange();
       },
-      onEvent: (warning) => onEvent(eventOf(warning)),
+      onEvent: ({ podUid: uid, namespace, pod: name, container, reason, message }) =>
+        new PodEvents({ namespace, name, uid }, systemClock, onEvent).warning(reason, message, container),
       onGuard: ({ why }) => onProblem({ from: "probes", message: why }),
     },
     settings,
@@ -77,15 +79,6 @@ export function openProbes(options: ProbesOptions): OpenProbes {
     close: () => manager.close(),
   };
 }
-
-const eventOf = ({ podUid, namespace, pod, container, reason, message }: ProbeWarning): PodEvent => ({
-  at: new Date().toISOString(),
-  type: "Warning",
-  reason,
-  message,
-  pod: { namespace, name: pod, uid: podUid },
-  container,
-});
 
 /** Empty where nobody told anything that can be read. */
 function lastTold(stateDir: string): LastTold {

@@ -8,8 +8,8 @@ export interface PodProbes {
   saysOf(podUid: string): PodSays;
   /** Grows with each change of what stands of a pod's containers. */
   versionOf(podUid: string): number;
-  /** Once a turn: the pods that are on the node. */
-  look(pods: readonly { readonly known: KnownPod; readonly status: PodStatus }[]): void;
+  /** Once a turn: the pods that are on the node. `statusOf`: asked of those that have probes. */
+  look(pods: readonly KnownPod[], statusOf: (known: KnownPod) => PodStatus): void;
 }
 export const NOT_PROBED: PodProbes = {
   resultOf: NO_RESULTS,

@@ -18,11 +18,17 @@ export interface ProbedParts {
   readonly last: LastTold;
 }
 
-/** A pod as its probes see it; null: nothing of it is probed. */
-export function probedPod({ known, status, hostIPs, last }: ProbedParts): ProbedPod | null {
+const probedIn = ({ pod: { spec } }: KnownPod): readonly PodContainer[] => [
+  ...spec.initContainers.filter(({ isSidecar }) => isSidecar),
+  ...spec.containers,
+];
+/** One of its containers has a probe. */
+export const isProbed = (known: KnownPod): boolean =>
+  probedIn(known).some(({ probes }) => Object.values(probes).some((probe) => probe !== null));
+
+/** A pod as its probes see it. */
+export function probedPod({ known, status, hostIPs, last }: ProbedParts): ProbedPod {
   const { uid, pod, record, seen } = known;
-  const containers = [...pod.spec.initContainers.filter(({ isSidecar }) => isSidecar), ...pod.spec.containers];
-  if (!containers.some(isProbed)) return null;
   const before = last.get(uid) ?? [];
   const podIPs = seen?.sandboxes[0]?.ips ?? [];
   const told = status.conditions.find(({ type }) => type === "Ready")?.status === "True";
@@ -35,11 +41,9 @@ export function probedPod({ known, status, hostIPs, last }: ProbedParts): Probed
     deletionAtMs: record.state === "ends" ? (record.end?.sinceMs ?? null) : (pod.deletion?.atMs ?? null),
     phase: status.phase,
     wasReady: told || (before.length > 0 && before.every(({ ready }) => ready)),
-    containers: containers.map((container) => probedContainer(known, container, before)),
+    containers: probedIn(known).map((container) => probedContainer(known, container, before)),
   };
 }
-
-const isProbed = ({ probes }: PodContainer): boolean => Object.values(probes).some((probe) => probe !== null);
 
 function probedContainer({ pod, seen }: KnownPod, container: PodContainer, last: readonly LastRow[]): ProbedContainer {
   const { name, isSidecar, ports, env, probes } = container;

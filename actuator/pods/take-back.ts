@@ -1,5 +1,6 @@
 import type { Problem } from "../ports.ts";
 import { keepNext } from "./keep-next.ts";
+import { DEVICE_CHECKPOINT } from "./manager-files.ts";
 import type { ManagerPorts } from "./manager-ports.ts";
 import type { NodeLook } from "./node-look.ts";
 import type { PodSet } from "./pod-set.ts";
@@ -25,7 +26,7 @@ export class TakeBack {
     const snapshot = await this.#look.snapshot(this.#set.living(), sequence);
     if (!snapshot.ok) return [snapshot.error];
     // what the history is to tell of devices is in a decision of that kind
-    const holdsDevices = assignments["kubelet_internal_checkpoint"]?.includes('"PodUID"') ?? false;
+    const holdsDevices = assignments[DEVICE_CHECKPOINT]?.includes('"PodUID"') ?? false;
     const answer = await client.decide(holdsDevices ? "devices" : "cpus", snapshot.value);
     if (!answer.ok) return [answer.error];
     const kept = keepNext(this.#ports, answer.value.next);

@@ -1,11 +1,10 @@
 import type { DeviceCheckpoint } from "../../../api/decide/devices/checkpoint.ts";
 import { ok, type Result } from "../../../api/model/result.ts";
 import { type DeviceCheckpointFault, keepDeviceCheckpoint, readDeviceCheckpoint } from "../device-checkpoint.ts";
-import type { ManagerFiles } from "../manager-files.ts";
+import { DEVICE_CHECKPOINT, type ManagerFiles } from "../manager-files.ts";
 import { NOTHING_HELD, withoutNew, withoutPods, withResponsesOf } from "./held.ts";
 import { withCheckpoint } from "./told.ts";
 
-const FILE = "kubelet_internal_checkpoint";
 /** Pods that were sent back and are gone say nothing more: the oldest are forgotten. */
 const MOST_RETURNED = 1024;
 
@@ -21,12 +20,16 @@ export class DeviceBook {
 
   constructor(files: ManagerFiles) {
     this.#files = files;
-    this.#text = files.read().assignments?.[FILE];
+    this.#text = files.read().assignments?.[DEVICE_CHECKPOINT];
     this.#read = readDeviceCheckpoint(files);
   }
 
   get directory(): string {
     return this.#files.directory;
+  }
+  /** The file's path. */
+  get file(): string {
+    return this.#files.pathOf(DEVICE_CHECKPOINT);
   }
   /** Of what cannot be read nothing is held. */
   now(): DeviceCheckpoint {
@@ -67,7 +70,7 @@ export class DeviceBook {
   }
 
   #look(): Result<DeviceCheckpoint | undefined, DeviceCheckpointFault> {
-    const text = this.#files.read().assignments?.[FILE];
+    const text = this.#files.read().assignments?.[DEVICE_CHECKPOINT];
     if (text !== this.#text) {
       this.#text = text;
       this.#read = readDeviceCheckpoint(this.#files);

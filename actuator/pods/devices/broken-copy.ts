@@ -1,8 +1,6 @@
 import { linkSync, statSync } from "node:fs";
-import { join } from "node:path";
 import type { DeviceBook } from "./book.ts";
 
-const FILE = join("device-plugins", "kubelet_internal_checkpoint");
 const MOST = 3;
 
 /**
@@ -12,7 +10,7 @@ const MOST = 3;
 export function keepBroken(book: DeviceBook): string | null {
   const fault = book.fault();
   if (fault === null) return null;
-  const file = join(book.directory, FILE);
+  const { file } = book;
   const names = Array.from({ length: MOST }, (_, i) => (i === 0 ? `${file}.broken` : `${file}.broken.${i}`));
   const inode = inodeOf(file);
   const before = names.find((name) => inode !== undefined && inodeOf(name) === inode);

@@ -3,7 +3,7 @@ import type { DeviceBook } from "./book.ts";
 import { withMore } from "./held.ts";
 import type { DeviceFault } from "./port.ts";
 import { type LivingPod, notKnown, unbookedOf } from "./running.ts";
-import { wantedDevices } from "./wanted.ts";
+import { wantedResources } from "./wanted.ts";
 import { DECIDING, NOT_KNOWN } from "./words.ts";
 
 interface Lacking {
@@ -47,7 +47,7 @@ export class DeviceLosses {
   }
   /** Null: nothing that it wants may be held by somebody nobody knows of. */
   whyWaits(pod: RunnablePod): DeviceFault | null {
-    const wanted = new Set([...wantedDevices(pod).values()].flatMap((amounts) => [...amounts.keys()]));
+    const wanted = new Set(wantedResources(pod));
     const [first] = [...this.#unknown].filter(([resource]) => wanted.has(resource));
     return first === undefined ? null : { reason: NOT_KNOWN, message: notKnown(...first) };
   }

@@ -6,14 +6,12 @@ import type { Problem } from "../../ports.ts";
 import type { DeviceBook } from "./book.ts";
 import { entriesOf, idsOf } from "./held.ts";
 
-const FILE = "device-plugins/kubelet_internal_checkpoint";
-
 /** What is wrong with who holds which devices. `leaks`: uids of pods that were gone when the daemon started. */
 export function bookProblems(book: DeviceBook, leaks: ReadonlySet<string>): readonly Problem[] {
   const problem = (message: string): Problem => ({ from: "state-files", message });
   const fault = book.fault();
   if (fault !== null) {
-    const place = fault.code === "unreadable" ? "" : `${book.directory}/${FILE}: `;
+    const place = fault.code === "unreadable" ? "" : `${book.file}: `;
     return [problem(`${place}${fault.message}; no device counts as held, until one is given out again`)];
   }
   const now = book.now();

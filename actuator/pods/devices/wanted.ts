@@ -23,3 +23,7 @@ export function wantedDevices({ object }: Pick<RunnablePod, "object">): WantedDe
   known.set(object, wanted);
   return wanted;
 }
+
+/** The names of what any container of a pod wants, in their order. */
+export const wantedResources = (pod: Pick<RunnablePod, "object">): readonly string[] =>
+  [...new Set([...wantedDevices(pod).values()].flatMap((amounts) => [...amounts.keys()]))].sort();
