@@ -97,41 +97,38 @@ test("an API that hangs is waited for once, and then left alone for a while", as
   expect(client.fault?.message).toMatch(/TimeoutError/);
 });
 
-test("a decision made here is kept before it is carried out, and sent once with what came of it", async () => {
-  let isAway = true;
-  const sent: string[] = [];
+/** An API that is away until it is told to be there, which remembers what it was sent. */
+async function comingBack() {
+  const api = { isAway: true, sent: [] as string[] };
   const url = await serving((request, _body, response) => {
-    if (isAway) return void request.socket.destroy();
-    sent.push(request.url ?? "");
+    if (api.isAway) return void request.socket.destroy();
+    api.sent.push(request.url ?? "");
     json(response, 200, request.url === "/v1/results" ? {} : answered("cgroups"));
   });
-  const { client, outbox } = clientFor(url);
+  return { api, ...clientFor(url) };
+}
+
+test("a decision made here is kept before it is carried out, and sent once with what came of it", async () => {
+  const { api, client, outbox } = await comingBack();
   const answer = await client.decide("cgroups", snapshot);
   if (!answer.ok) throw new Error(answer.error.message);
   await client.settle(answer.value);
   expect(outbox.first()).toMatchObject({ kind: "cgroups", report: null });
   await client.report(REPORT, answer.value);
   expect(outbox.size).toBe(1);
-  isAway = false;
+  api.isAway = false;
   await client.decide("cgroups", { ...snapshot, observedAt: "2026-01-03T00:00:00Z" });
   expect(outbox.size).toBe(0);
-  expect(sent).toEqual(["/v1/decisions/cgroups", "/v1/results", "/v1/decisions/cgroups"]);
+  expect(api.sent).toEqual(["/v1/decisions/cgroups", "/v1/results", "/v1/decisions/cgroups"]);
 });
 
 test("what came of a decision is told although the decision itself was sent meanwhile", async () => {
-  let isAway = true;
-  const sent: string[] = [];
-  const url = await serving((request, _body, response) => {
-    if (isAway) return void request.socket.destroy();
-    sent.push(request.url ?? "");
-    json(response, 200, request.url === "/v1/results" ? {} : answered("cgroups"));
-  });
-  const { client, outbox } = clientFor(url);
+  const { api, client, outbox } = await comingBack();
   const answer = await client.decide("cgroups", snapshot);
   if (!answer.ok) throw new Error(answer.error.message);
   await client.settle(answer.value);
   expect(client.fault?.message).toMatch(/deciding here$/);
-  isAway = false;
+  api.isAway = false;
   const later = (day: number) => ({ ...snapshot, observedAt: `2026-01-0${day}T00:00:00Z` });
   await client.decide("cgroups", later(3));
   expect(client.fault).toBeNull();
@@ -139,7 +136,7 @@ test("what came of a decision is told although the decision itself was sent mean
   await client.report(REPORT, answer.value);
   await client.decide("cgroups", later(4));
   expect(outbox.size).toBe(0);
-  expect(sent.filter((path) => path === "/v1/results")).toHaveLength(1);
+  expect(api.sent.filter((path) => path === "/v1/results")).toHaveLength(1);
 });
 
 test("results that an API does not take now are kept, and sent with their decision later", async () => {

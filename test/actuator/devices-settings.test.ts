@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { type ActuatorConfig, checkSettings } from "../../actuator/config.ts";
-import { DEFAULT_PLUGIN_DIR, DEFAULT_REGISTRY_DIR } from "../../actuator/deviceplugin/host.ts";
 import { takeOver } from "../../actuator/reload.ts";
 
+const DEFAULT_PLUGIN_DIR = "/var/lib/kubelet/device-plugins";
+const DEFAULT_REGISTRY_DIR = "/var/lib/kubelet/plugins_registry";
 const RUNS = { stateDir: "/s", nodeName: "n1", mode: "enforce", pods: "enforce", manifests: "/m" };
 const SERVES = { ...RUNS, devicePlugins: "serve" };
 const faults = (settings: object): readonly string[] => {

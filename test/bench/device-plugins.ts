@@ -1,11 +1,11 @@
 import { type ChildProcess, fork } from "node:child_process";
-import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { HostFigures } from "./device-host-process.ts";
 import type { FlipOrder, PluginFigures } from "./device-plugins-process.ts";
+import { asked, heard } from "./heard.ts";
 
 export interface DevicePluginsFigure {
   readonly name: string;
@@ -101,22 +101,4 @@ async function measured(
     heldGrowthBytes: after.heldBytes - before.heldBytes,
     behindMs: performance.now() - stopped,
   };
-}
-
-const asked = <T>(child: ChildProcess, question: object): Promise<T> => {
-  child.send(question);
-  return heard(child) as Promise<T>;
-};
-/** Its next message; rejected where it ends instead. */
-async function heard(child: ChildProcess): Promise<unknown> {
-  const life = new AbortController();
-  const ended = once(child, "exit", { signal: life.signal }).then(([code, signal]) => {
-    throw new Error(`a process of the bench ended: ${code ?? signal}`);
-  });
-  try {
-    return (await Promise.race([once(child, "message", { signal: life.signal }), ended]))[0];
-  } finally {
-    ended.catch(() => undefined);
-    life.abort();
-  }
 }

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
-import { once } from "node:events";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { asked, heard } from "./heard.ts";
 import type { ProbesSeen } from "./probes-daemon-process.ts";
 
 export interface ProbesFigure {
@@ -49,10 +49,10 @@ export async function benchProbes(): Promise<readonly ProbesFigure[]> {
     const [, ports] = await begin("probes-server-process.ts", SERVERS);
     const [daemon] = await begin("probes-daemon-process.ts", PROBES, ...(ports as readonly number[]));
     await sleep(WARM_UP_MS);
-    const before = await asked(daemon);
+    const before = await asked<ProbesSeen>(daemon);
     const began = performance.now();
     const machineLateMs = await idleFor(MEASURED_MS);
-    const after = await asked(daemon);
+    const after = await asked<ProbesSeen>(daemon);
     return [{ ...figureOf(before, after, (performance.now() - began) / 1000), machineLateMs }];
   } finally {
     for (const child of children) child.disconnect();
@@ -97,22 +97,4 @@ function lateAt(late: readonly number[], part: number): number {
     return left <= 0;
   });
   return ms + 1;
-}
-
-const asked = (child: ChildProcess): Promise<ProbesSeen> => {
-  child.send({});
-  return heard(child) as Promise<ProbesSeen>;
-};
-/** Its next message; rejected where it ends instead. */
-async function heard(child: ChildProcess): Promise<unknown> {
-  const life = new AbortController();
-  const ended = once(child, "exit", { signal: life.signal }).then(([code, signal]) => {
-    throw new Error(`a process of the bench ended: ${code ?? signal}`);
-  });
-  try {
-    return (await Promise.race([once(child, "message", { signal: life.signal }), ended]))[0];
-  } finally {
-    ended.catch(() => undefined);
-    life.abort();
-  }
 }

@@ -1,14 +1,12 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { daemonMetrics } from "../../actuator/status/metrics.ts";
+import { expect, test, vi } from "vitest";
 import type { NodeStatus } from "../../actuator/status/node-status.ts";
-import { type StatusServer, startStatusServer } from "../../actuator/status/server.ts";
 import { devicesText } from "../../api/cli/devices/devices-table.ts";
 import { plainPaint } from "../../api/cli/style.ts";
 import { AT, deviceRow, nodeStatus } from "../actuator/status/made-status.ts";
 import { run } from "./run.ts";
+import { statusServer } from "./status-server.ts";
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
@@ -30,20 +28,8 @@ const NIC = deviceRow("vendor.com/nic", {
 });
 const STATUS = nodeStatus({ devices: [GPU, NIC] });
 
-let daemon: StatusServer;
 let now: NodeStatus = STATUS;
-let scratch: string;
-beforeAll(async () => {
-  scratch = mkdtempSync(join(tmpdir(), "nodewise-devices-"));
-  const listen = { host: "127.0.0.1", port: 0 };
-  const started = await startStatusServer({ listen, status: () => now, metrics: daemonMetrics(), ownNames: [] });
-  if (!started.ok) throw new Error(started.error);
-  daemon = started.value;
-});
-afterAll(async () => {
-  await daemon.close();
-  rmSync(scratch, { recursive: true });
-});
+const daemon = statusServer(() => now);
 async function ask(...args: string[]): Promise<string> {
   const ran = await run(["devices", ...args, "--status-url", daemon.url]);
   expect([ran.code, ran.stderr]).toEqual([0, ""]);
@@ -70,8 +56,8 @@ test("a line a resource, how much of it is held and where, and a line a containe
 
 test("as data, and what a daemon last wrote", async () => {
   expect(JSON.parse(await ask("-o", "json"))).toEqual({ at: AT, nodeName: "n1", devices: [GPU, NIC] });
-  writeFileSync(join(scratch, "status.json"), JSON.stringify(STATUS));
-  const { code, stdout } = await run(["devices", "--state-dir", scratch]);
+  writeFileSync(join(daemon.scratch, "status.json"), JSON.stringify(STATUS));
+  const { code, stdout } = await run(["devices", "--state-dir", daemon.scratch]);
   expect([code, stdout]).toEqual([
     0,
     expect.stringMatching(/^as process 4711 last wrote it, .*\nn1 · enforce[\s\S]*gpu-0/),
@@ -114,8 +100,11 @@ test("no daemon there ends with 4, and a wrong --watch with 2", async () => {
   expect(gone.stderr).toMatch(/^nodewise: http:\/\/127\.0\.0\.1:1 does not answer/);
   const wrong = await run(["devices", "--watch", "0"]);
   expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringMatching(/Expected seconds from 0\.1 to 3600/)]);
-  mkdirSync(join(scratch, "broken"));
-  writeFileSync(join(scratch, "broken", "status.json"), JSON.stringify({ ...STATUS, devices: [{ resource: 1 }] }));
-  const broken = await run(["devices", "--state-dir", join(scratch, "broken")]);
+  mkdirSync(join(daemon.scratch, "broken"));
+  writeFileSync(
+    join(daemon.scratch, "broken", "status.json"),
+    JSON.stringify({ ...STATUS, devices: [{ resource: 1 }] }),
+  );
+  const broken = await run(["devices", "--state-dir", join(daemon.scratch, "broken")]);
   expect([broken.code, broken.stderr]).toEqual([4, expect.stringMatching(/no node status: devices\.0\.resource: /)]);
 });

@@ -1,9 +1,8 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { parse } from "yaml";
 import { daemonMetrics } from "../../actuator/status/metrics.ts";
 import type { NodeStatus } from "../../actuator/status/node-status.ts";
@@ -11,6 +10,7 @@ import { type StatusServer, startStatusServer } from "../../actuator/status/serv
 import { CRASHING, ENDED, nodeStatus, podRow, seenEvent, WAITING, WEB } from "../actuator/status/made-status.ts";
 import { freePort } from "../e2e/pods/port.ts";
 import { ended, printed, run, start } from "./run.ts";
+import { statusServer } from "./status-server.ts";
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
@@ -33,20 +33,8 @@ const STATUS = nodeStatus({
   events: EVENTS,
 });
 
-let daemon: StatusServer;
 let now: NodeStatus = STATUS;
-let scratch: string;
-beforeAll(async () => {
-  scratch = mkdtempSync(join(tmpdir(), "nodewise-pods-"));
-  const listen = { host: "127.0.0.1", port: 0 };
-  const started = await startStatusServer({ listen, status: () => now, metrics: daemonMetrics(), ownNames: [] });
-  if (!started.ok) throw new Error(started.error);
-  daemon = started.value;
-});
-afterAll(async () => {
-  await daemon.close();
-  rmSync(scratch, { recursive: true });
-});
+const daemon = statusServer(() => now);
 const ask = (...args: string[]) => run([...args, "--status-url", daemon.url]);
 async function lines(...args: string[]): Promise<readonly string[]> {
   const ran = await ask(...args);
@@ -153,8 +141,8 @@ describe("nodewise pods", () => {
 
   test("what the daemon last wrote, and how old that is", async () => {
     const at = new Date(Date.now() - 5 * 3600_000 - 1000).toISOString();
-    writeFileSync(join(scratch, "status.json"), JSON.stringify({ ...STATUS, at }));
-    const { code, stdout } = await run(["pods", "--state-dir", scratch]);
+    writeFileSync(join(daemon.scratch, "status.json"), JSON.stringify({ ...STATUS, at }));
+    const { code, stdout } = await run(["pods", "--state-dir", daemon.scratch]);
     expect(code).toBe(0);
     expect(stdout).toMatch(/^as process 4711 last wrote it, 5h old: .*status\.json\nn1 · enforce/);
   });
@@ -213,7 +201,7 @@ describe("nodewise top", () => {
 
 describe("what cannot be shown is one line with what to do", () => {
   test("no daemon there, with the file that it left", async () => {
-    const home = join(scratch, "home");
+    const home = join(daemon.scratch, "home");
     const dir = join(home, "nodewise", "actuator");
     mkdirSync(dir, { recursive: true });
     writeFileSync(join(dir, "status.json"), JSON.stringify(STATUS));
@@ -254,14 +242,14 @@ describe("what cannot be shown is one line with what to do", () => {
     });
     const address = await run(["pods", "--status-url", "ftp://x"]);
     expect(address).toMatchObject({ code: 2, stderr: expect.stringContaining("`ftp://x` is not an address") });
-    const missing = await run(["pods", "--state-dir", join(scratch, "nothing")]);
+    const missing = await run(["pods", "--state-dir", join(daemon.scratch, "nothing")]);
     expect(missing).toMatchObject({
       code: 4,
       stderr: expect.stringMatching(/status\.json: ENOENT: no daemon wrote there/),
     });
-    mkdirSync(join(scratch, "broken"));
-    writeFileSync(join(scratch, "broken", "status.json"), "{");
-    const broken = await run(["top", "--state-dir", join(scratch, "broken")]);
+    mkdirSync(join(daemon.scratch, "broken"));
+    writeFileSync(join(daemon.scratch, "broken", "status.json"), "{");
+    const broken = await run(["top", "--state-dir", join(daemon.scratch, "broken")]);
     expect(broken).toMatchObject({ code: 4, stderr: expect.stringMatching(/status\.json: not JSON\n$/) });
   });
 

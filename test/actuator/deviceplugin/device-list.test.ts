@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { deviceListOf } from "../../../actuator/deviceplugin/device-list.ts";
-import { DeviceListReader, readDeviceList } from "../../../actuator/deviceplugin/device-list-reader.ts";
+import { type DeviceList, entryOf, listOf } from "../../../actuator/deviceplugin/device-list.ts";
+import { DeviceListReader } from "../../../actuator/deviceplugin/device-list-reader.ts";
 import { serviceOf } from "../../../actuator/deviceplugin/protocol.ts";
 import { LIMITS } from "../../../api/model/limits.ts";
 
@@ -12,6 +12,10 @@ const device = (ID: string, health = "Healthy", nodes: readonly number[] | null 
   health,
   topology: nodes === null ? null : { nodes: nodes.map((node) => ({ ID: node })) },
 });
+const deviceListOf = (resource: string, listed: readonly ReturnType<typeof device>[]): DeviceList =>
+  listOf(listed.map((one) => entryOf(resource, one)));
+const readDeviceList = (resource: string, bytes: Buffer, most?: number) =>
+  new DeviceListReader(resource).read(bytes, most);
 
 describe("a list of devices", () => {
   test("4,096 devices are read; as many as a node may have too", () => {

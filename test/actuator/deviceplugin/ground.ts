@@ -16,7 +16,7 @@ export interface Ground {
   readonly faults: PluginFault[];
   plugin(script: Omit<PluginScript, "dir"> & { readonly dir?: string }): NodePlugin;
   /** A host in the same directory, after the first was closed. */
-  again(options?: DevicePluginHostOptions): Promise<DevicePluginHost>;
+  again(options?: Partial<DevicePluginHostOptions>): Promise<DevicePluginHost>;
 }
 
 const cleanups: (() => unknown)[] = [];
@@ -27,11 +27,11 @@ afterEach(async () => {
 });
 
 /** A host in a directory of its own, and plugins beside it. */
-export async function ground(options: DevicePluginHostOptions = {}): Promise<Ground> {
+export async function ground(options: Partial<DevicePluginHostOptions> = {}): Promise<Ground> {
   const { dir, remove } = ownDir();
   atEnd(remove);
   const faults: PluginFault[] = [];
-  const open = async (more: DevicePluginHostOptions = {}): Promise<DevicePluginHost> => {
+  const open = async (more: Partial<DevicePluginHostOptions> = {}): Promise<DevicePluginHost> => {
     const onFault = (fault: PluginFault): void => void faults.push(fault);
     const opened = await openDevicePluginHost({
       dir,

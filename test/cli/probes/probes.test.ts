@@ -1,17 +1,15 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { ProbeHistoryEntry } from "../../../actuator/probes/history-entry.ts";
-import { daemonMetrics } from "../../../actuator/status/metrics.ts";
 import type { NodeStatus } from "../../../actuator/status/node-status.ts";
 import type { ProbeRow } from "../../../actuator/status/probe-row.ts";
-import { type StatusServer, startStatusServer } from "../../../actuator/status/server.ts";
 import { historyTable } from "../../../api/cli/probes/history-table.ts";
 import { probesText } from "../../../api/cli/probes/probes-table.ts";
 import { plainPaint } from "../../../api/cli/style.ts";
 import { AT, earlier, nodeStatus } from "../../actuator/status/made-status.ts";
 import { run } from "../run.ts";
+import { statusServer } from "../status-server.ts";
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
@@ -32,20 +30,8 @@ const ROWS = [
   row({ namespace: "ml", pod: "train", uid: "uid-train", container: "main", result: null, since: null, attempts: 0 }),
 ];
 let now: NodeStatus = nodeStatus({ probes: ROWS });
-let daemon: StatusServer;
-let scratch: string;
-const at = (name: string): string => join(scratch, name);
-beforeAll(async () => {
-  scratch = mkdtempSync(join(tmpdir(), "nodewise-probes-"));
-  const listen = { host: "127.0.0.1", port: 0 };
-  const started = await startStatusServer({ listen, status: () => now, metrics: daemonMetrics(), ownNames: [] });
-  if (!started.ok) throw new Error(started.error);
-  daemon = started.value;
-});
-afterAll(async () => {
-  await daemon.close();
-  rmSync(scratch, { recursive: true });
-});
+const at = (name: string): string => join(daemon.scratch, name);
+const daemon = statusServer(() => now);
 const ask = (...args: string[]) => run(["probes", ...args]);
 async function shown(...args: string[]): Promise<string> {
   const ran = await ask(...args, "--status-url", daemon.url);

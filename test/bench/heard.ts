@@ -1,0 +1,22 @@
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
+
+/** Asks another process of the bench; rejected where it ends instead of answering. */
+export function asked<T>(child: ChildProcess, question: object = {}): Promise<T> {
+  child.send(question);
+  return heard(child) as Promise<T>;
+}
+
+/** Its next message; rejected where it ends instead. */
+export async function heard(child: ChildProcess): Promise<unknown> {
+  const life = new AbortController();
+  const ended = once(child, "exit", { signal: life.signal }).then(([code, signal]) => {
+    throw new Error(`a process of the bench ended: ${code ?? signal}`);
+  });
+  try {
+    return (await Promise.race([once(child, "message", { signal: life.signal }), ended]))[0];
+  } finally {
+    ended.catch(() => undefined);
+    life.abort();
+  }
+}
