@@ -27,11 +27,10 @@ export class DeviceRepair {
     this.#tries = tries;
   }
 
-  /** Before anything is decided in a turn. */
+  /** Once a turn. */
   look(): void {
     const { devices } = this.#ports;
     if (devices === undefined) return;
-    devices.recover(this.#set.living());
     const vanished = devices.vanished();
     for (const one of vanished) if (!this.#told.has(keyOf(one))) this.#tell(one);
     this.#told = new Set(vanished.map(keyOf));

@@ -98,9 +98,8 @@ export class PodManager {
     if (looked.ok) {
       problems.push(...this.#roster.note(this.#desired, read.pods === null, nowMs));
       this.#settler.settle(untouched, nowMs);
+      this.#tellPods(nowMs);
     }
-    if (looked.ok) this.#ports.probes?.look(this.set.living(), (known) => this.set.statusOf(known, nowMs));
-    if (looked.ok) this.#ports.devices?.look(new Set(this.set.living().map(({ uid }) => uid)));
     const sequence = ++this.#sequence;
     // who is let in is asked about with what the node can give
     if (this.allocatable === null) await this.#look("passes", sequence);
@@ -115,6 +114,15 @@ export class PodManager {
     for (const message of this.set.records.writeLate()) problems.push({ from: "pods", message });
     const { refused = [], notices = [] } = this.#desired ?? {};
     return { sequence, refused, problems, notices, hears: looked.ok };
+  }
+
+  /** Before anything is decided, those who work beside the turns hear which pods are on the node. */
+  #tellPods(nowMs: number): void {
+    const { devices, probes } = this.#ports;
+    const living = this.set.living();
+    probes?.look(living, (known) => this.set.statusOf(known, nowMs));
+    devices?.recover(living);
+    devices?.look(new Set(living.map(({ uid }) => uid)));
   }
 
   /** What a look met stands until the next one. */

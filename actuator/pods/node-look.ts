@@ -42,10 +42,7 @@ export class NodeLook {
     sequence: number,
     asking?: string,
   ): Promise<Result<Readonly<Record<string, unknown>>, Problem>> {
-    const seen = await this.#seenIn(sequence);
-    // whoever decides knows of what runs, also where the checkpoint was lost
-    if (this.#set.seen !== null) this.#ports.devices?.recover(this.#set.living());
-    return this.#snapshot(pods, seen, this.#devices(asking));
+    return this.#snapshot(pods, await this.#seenIn(sequence), this.#devices(asking));
   }
 
   /** As the last turn saw the node, for whoever cannot wait. Null: no turn has looked yet. */
