@@ -133,6 +133,9 @@ a cell is 1s
       expect(ran, args.join(" ")).toMatchObject({ code: 2, stdout: "" });
       expect(ran.stderr).toMatch(fault);
     }
+    // of all types, and told once
+    const once = await run(["decide", "probes", "--pod", PROBED, "--outcomes", "nope"]);
+    expect(once.stderr.trimEnd().split("\n")).toHaveLength(1);
     const none = await run(["decide", "probes", "--outcomes", "ok"]);
     expect(none).toMatchObject({ code: 1, stdout: "" });
     expect(none.stderr).toContain("probes refused (needs_input): whose probes are to be run dry?");

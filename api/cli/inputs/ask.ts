@@ -69,5 +69,6 @@ function refused(
   text: (path: string, message: string) => string,
 ): Result<AskOf[Kind], Fault> {
   if (decoded.ok) return decoded;
-  return fault(EXIT.badInput, ...decoded.error.map(({ path, message }) => text(path, message)));
+  // one option may give several places
+  return fault(EXIT.badInput, ...new Set(decoded.error.map(({ path, message }) => text(path, message))));
 }
