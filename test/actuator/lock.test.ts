@@ -78,6 +78,9 @@ describe("what does not hold a root", () => {
         .split(" ");
     plant("0", "+", pid, statOf()[19] ?? "");
     expect(await refused("/r")).toMatch(`process ${pid} already writes here`);
+    // until then the shell itself would wait for it
+    const parentIs = (): string => readFileSync(`/proc/${parent.pid}/comm`, "utf8").trim();
+    await vi.waitFor(() => expect(parentIs()).toBe("sleep"), PATIENT);
     process.kill(pid, "SIGKILL");
     await vi.waitFor(() => expect(statOf()[0]).toBe("Z"), PATIENT);
     await taken("/r");
