@@ -11,7 +11,7 @@ export interface Statement {
   readonly params: readonly Value[];
 }
 
-/** `rows` holds what RETURNING or SELECT gave; `changes` counts only what the statement itself inserted or updated. */
+/** `rows` holds what RETURNING or SELECT gave; `changes` counts what the statement inserted or updated, on D1 its triggers with it. */
 export interface Outcome {
   readonly changes: number;
   readonly rows: readonly Readonly<Record<string, unknown>>[];

@@ -4,6 +4,7 @@ import { decisionsOf } from "./decisions.ts";
 import type { Driver } from "./driver.ts";
 import { factsOf } from "./facts.ts";
 import { attempt, failure } from "./failure.ts";
+import { fleetOf } from "./fleet.ts";
 import { nodesOf } from "./nodes.ts";
 import { pruneOf } from "./prune.ts";
 import { recordOf } from "./record.ts";
@@ -17,7 +18,7 @@ import { textsOf } from "./texts.ts";
 import { tokensOf } from "./tokens.ts";
 
 /** The newest file of migrations/ (a test keeps it so). Code that cannot read that folder compares the database with it. */
-export const LATEST_MIGRATION = "0002_removals.sql";
+export const LATEST_MIGRATION = "0003_latest_and_hours.sql";
 
 const CHECK_WRITE = `INSERT INTO health (id, checked_at_ms) VALUES (1, ?)
 ON CONFLICT (id) DO UPDATE SET checked_at_ms = excluded.checked_at_ms WHERE abs(excluded.checked_at_ms - health.checked_at_ms) >= 1000`;
@@ -54,6 +55,7 @@ export function createStore(driver: Driver): Store {
     ...removalsOf(driver),
     ...removalSummaryOf(driver),
     ...nodesOf(driver),
+    ...fleetOf(driver),
     ...factsOf(driver),
     ...tokensOf(driver),
     ...pruneOf(driver),

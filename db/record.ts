@@ -92,7 +92,8 @@ export function recordOf(driver: Driver, shared: Texts, putSnapshot: Store["putS
       const again = await putSnapshot(snapshot);
       if (!again.ok) return again;
     }
-    const fresh = outcomes[before.length]?.changes === 1;
+    // more than one where the driver counts what the table's trigger wrote as well
+    const fresh = (outcomes[before.length]?.changes ?? 0) > 0;
     const isWhole = fresh && (posted.value === null || outcomes[kept.length]?.changes === 1);
     if (!isWhole && !isAgain && !(await shared.areStored(cuts.flatMap((cut) => cut.ids)))) {
       // A text was removed by `prune` since it was last known to be there.

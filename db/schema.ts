@@ -142,6 +142,36 @@ export const removals = sqliteTable(
   ],
 );
 
+/** The newest decision of each node and kind. A trigger on `decisions` keeps it; the decision itself may be pruned meanwhile. */
+export const latest = sqliteTable(
+  "latest",
+  {
+    node: text("node").notNull(),
+    kind: text("kind").$type<Kind>().notNull(),
+    decisionId: text("decision_id").notNull(),
+    verdict: text("verdict").notNull(),
+    decidedAtMs: integer("decided_at_ms").notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.node, t.kind] })],
+);
+
+/** How often what was decided in each hour. Kept by the same trigger. The hour comes first: the fleet is read more than a node. */
+export const hours = sqliteTable(
+  "hours",
+  {
+    hourMs: integer("hour_ms").notNull(),
+    node: text("node").notNull(),
+    decisions: integer("decisions").notNull(),
+    refused: integer("refused").notNull(),
+    /** Eviction passes that found a condition, and among them those that chose a pod. */
+    pressured: integer("pressured").notNull(),
+    evicted: integer("evicted").notNull(),
+    /** Passes of a garbage collection that had something to remove. */
+    removed: integer("removed").notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.hourMs, t.node] })],
+);
+
 export const facts = sqliteTable(
   "facts",
   {

@@ -69,6 +69,32 @@ export interface NodeRow {
   readonly lastSequence: number | null;
 }
 
+/** How often what was decided: in an hour, or over several. */
+export interface Tally {
+  readonly decisions: number;
+  /** Answered with a refusal. */
+  readonly refused: number;
+  /** Eviction passes that found a condition, and among them those that chose a pod. */
+  readonly pressured: number;
+  readonly evicted: number;
+  /** Passes of a garbage collection that had something to remove. */
+  readonly removed: number;
+}
+export interface HourRow extends Tally {
+  readonly hourMs: number;
+}
+/** A kind's newest decision, which may be pruned meanwhile. */
+export interface LatestRow {
+  readonly decisionId: string;
+  readonly verdict: string;
+  readonly decidedAtMs: number;
+}
+export interface FleetRow extends NodeRow, Tally {
+  readonly latest: Readonly<Partial<Record<Kind, LatestRow>>>;
+  /** What the node reported of its newest cgroups decision: the files that were not as decided; null: nothing. */
+  readonly report: { readonly okCount: number; readonly failedCount: number; readonly atMs: number } | null;
+}
+
 export interface TokenRow {
   readonly id: string;
   readonly name: string;
@@ -181,6 +207,10 @@ export interface Store {
 
   listNodes(): Answer<readonly NodeRow[]>;
   getNode(name: string): Answer<NodeRow | null>;
+  /** All nodes by name, or one, with their newest decisions, counted since the hour that `sinceMs` is in. */
+  listFleet(sinceMs: number, node?: string): Answer<readonly FleetRow[]>;
+  /** Oldest first; hours in which nothing was decided are left out. Of one node, or of all together. */
+  listHours(sinceMs: number, node?: string): Answer<readonly HourRow[]>;
 
   /** All, or those of these keys. */
   readFacts(node: string, keys?: readonly string[]): Answer<Readonly<Record<string, unknown>>>;

@@ -1,0 +1,78 @@
+import { expect, test } from "vitest";
+import type { DecisionRow, FleetRow, Store } from "../../db/store.ts";
+import { decisionRow, fresh, resultRow, T0, value } from "./store-rows.ts";
+
+const HOUR_MS = 3_600_000;
+const FROM = Math.floor(T0 / HOUR_MS) * HOUR_MS;
+
+export function fleet(of: () => Store): void {
+  const record = async (...rows: readonly DecisionRow[]): Promise<void> => {
+    for (const decision of rows) value(await of().record({ decision }));
+  };
+  const only = async (node: string, sinceMs = FROM): Promise<FleetRow | undefined> =>
+    value(await of().listFleet(sinceMs, node))[0];
+
+  test("each node is told with its newest decision of each kind, also when an older one comes late", async () => {
+    const node = fresh("node");
+    const newest = decisionRow({ node, kind: "eviction", verdict: "evicts", decidedAtMs: FROM + 20 });
+    const late = decisionRow({ node, kind: "eviction", verdict: "calm", decidedAtMs: FROM + 10 });
+    const other = decisionRow({ node, kind: "cgroups", verdict: "decided", decidedAtMs: FROM + 5 });
+    await record(newest, late, other);
+    const { latest, lastSeenMs } = (await only(node)) ?? {};
+    expect(lastSeenMs).toBe(FROM + 20);
+    expect(latest).toEqual({
+      eviction: { decisionId: newest.id, verdict: "evicts", decidedAtMs: FROM + 20 },
+      cgroups: { decisionId: other.id, verdict: "decided", decidedAtMs: FROM + 5 },
+    });
+    const all = value(await of().listFleet(FROM));
+    expect(all.find((row) => row.name === node)?.latest).toEqual(latest);
+    expect(all.map((row) => row.name)).toEqual(all.map((row) => row.name).sort());
+  });
+
+  test("hours count what was decided in them, a repeated decision once", async () => {
+    const node = fresh("node");
+    const refused = decisionRow({ node, kind: "admission", verdict: "refused", decidedAtMs: FROM });
+    const evicts = decisionRow({ node, kind: "eviction", verdict: "evicts", decidedAtMs: FROM + 1 });
+    const reclaims = decisionRow({ node, kind: "eviction", verdict: "reclaims", decidedAtMs: FROM + HOUR_MS });
+    const removes = decisionRow({ node, kind: "image-gc", verdict: "removes", decidedAtMs: FROM + 2 * HOUR_MS - 1 });
+    await record(refused, refused, evicts, reclaims, removes, evicts);
+    expect(value(await of().listHours(FROM, node))).toEqual([
+      { hourMs: FROM, decisions: 2, refused: 1, pressured: 1, evicted: 1, removed: 0 },
+      { hourMs: FROM + HOUR_MS, decisions: 2, refused: 0, pressured: 1, evicted: 0, removed: 1 },
+    ]);
+    expect(await only(node)).toMatchObject({ decisions: 4, refused: 1, pressured: 2, evicted: 1, removed: 1 });
+    expect(await only(node, FROM + HOUR_MS + 5)).toMatchObject({ decisions: 2, refused: 0, evicted: 0 });
+    const together = value(await of().listHours(FROM)).find((row) => row.hourMs === FROM + HOUR_MS);
+    expect(together?.decisions).toBeGreaterThanOrEqual(2);
+  });
+
+  test("what was reported of the newest cgroups decision is told, and of an older one nothing", async () => {
+    const node = fresh("node");
+    const old = decisionRow({ node, decidedAtMs: FROM });
+    await record(old);
+    value(await of().addResults(old.id, [resultRow({ seq: 1, okCount: 9 }), resultRow({ seq: 2, failedCount: 1 })]));
+    expect((await only(node))?.report).toEqual({ okCount: 3, failedCount: 1, atMs: T0 });
+    await record(decisionRow({ node, decidedAtMs: FROM + 1 }));
+    expect((await only(node))?.report).toBeNull();
+  });
+
+  test("a node that nobody knows is none, and one that decided nothing counts nothing", async () => {
+    expect(value(await of().listFleet(FROM, fresh("nobody")))).toEqual([]);
+    const node = fresh("node");
+    await record(decisionRow({ node, decidedAtMs: FROM - 5 * HOUR_MS }));
+    expect(await only(node)).toMatchObject({ decisions: 0, refused: 0, pressured: 0, evicted: 0, removed: 0 });
+  });
+
+  test("hours go with the retention's age, when all of them is too old", async () => {
+    const node = fresh("node");
+    const day = FROM - 400 * 24 * HOUR_MS;
+    await record(decisionRow({ node, decidedAtMs: day }), decisionRow({ node, decidedAtMs: day + HOUR_MS }));
+    const prune = (nowMs: number) => of().prune({ nowMs, maxAgeMs: HOUR_MS });
+    const left = async () => value(await of().listHours(day, node)).map((row) => row.hourMs);
+    value(await prune(day + 2 * HOUR_MS));
+    expect(await left()).toEqual([day, day + HOUR_MS]);
+    value(await prune(day + 2 * HOUR_MS + 1));
+    expect(await left()).toEqual([day + HOUR_MS]);
+    expect((await only(node))?.latest.cgroups?.decidedAtMs).toBe(day + HOUR_MS);
+  });
+}
