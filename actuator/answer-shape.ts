@@ -120,6 +120,7 @@ export const DECISION_SHAPES: Readonly<Record<Kind, z.ZodType>> = {
   devices: anything,
   preemption: anything,
   probes: anything,
+  "probe-guard": anything,
 };
 
 /** State files that the next decision is to be told: the kubelet's own, JSON each. */

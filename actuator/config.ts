@@ -78,6 +78,11 @@ const schema = z.strictObject({
   deviceWaitSeconds: seconds(0).default(300),
   /** Probes do what is documented where the kubelet does something else. */
   strictProbes: z.boolean().default(false),
+  /**
+   * `even`: the first attempts of probes with one period are spread over it. `kubelet`: by chance right after the start,
+   * and later all probes of a pod at the same moment.
+   */
+  probeSpread: z.enum(["even", "kubelet"]).default("even"),
   /** Exec probes that run at the same time; the others wait for their turn. */
   maxExecProbes: wholeNumber(1, 4096).default(DEFAULT_EXEC_LIMIT),
   /** `hold`: while many unrelated pods fail their liveness probes together, none is restarted for it, for two minutes at most. */

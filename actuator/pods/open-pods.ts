@@ -76,7 +76,7 @@ export async function openPods(
   if (!devices.ok) return err(`device plugins: ${devices.error}`);
   const keeper = devices.value === undefined ? {} : { devices: devices.value.keeper };
   const { podsDirectory, podLogsDirectory, nodeName } = config;
-  const probes = openProbes({ config, runtime, hostIPs: hostAddresses(), ...events, onChange });
+  const probes = openProbes({ config, runtime, hostIPs: hostAddresses(), client: shared.client, ...events, onChange });
   const roots = { podsDirectory, podLogsDirectory };
   const worker = new PodWorker({
     runtime,
@@ -113,6 +113,7 @@ export async function openPods(
       complete: lastWords(roots),
       hashOf: containerHash,
       stats: () => stats.look(manager.set.living(), manager.view),
+      unseen: () => stats.unseen,
     },
     settingsOf(config),
   );

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { ActuatorConfig } from "../config.ts";
 import type { PodEvent } from "../lifecycle/event.ts";
-import type { Problem } from "../ports.ts";
+import type { DecisionClient, Problem } from "../ports.ts";
 import { attempt } from "../probes/attempt.ts";
 import { systemProbeClock } from "../probes/clock.ts";
 import { ProbeHistory } from "../probes/history.ts";
@@ -17,12 +17,17 @@ import { LiveProbes } from "./live-probes.ts";
 import { PodEvents } from "./pod-events.ts";
 import type { PodRuntime } from "./ports.ts";
 import type { LastTold } from "./probed-pods.ts";
+import { tellGuard } from "./tell-guard.ts";
 
 export interface ProbesOptions {
-  readonly config: Pick<ActuatorConfig, "stateDir" | "strictProbes" | "maxExecProbes" | "probeGuard">;
+  readonly config: Pick<
+    ActuatorConfig,
+    "nodeName" | "stateDir" | "strictProbes" | "probeSpread" | "maxExecProbes" | "probeGuard"
+  >;
   readonly runtime: Pick<PodRuntime, "exec">;
   readonly hostIPs: readonly string[];
   readonly counters: ProbeCounters;
+  readonly client: Pick<DecisionClient, "decide" | "settle">;
   readonly onEvent: (event: PodEvent) => void;
   readonly onProblem: (problem: Problem) => void;
   /** A result is another one: there is something to do. */
@@ -49,7 +54,7 @@ export function openProbes(options: ProbesOptions): OpenProbes {
   const settings: ManagerSettings = {
     startedAtMs: Date.now(),
     strict: config.strictProbes,
-    spread: true,
+    spread: config.probeSpread === "even",
     execLimit: config.maxExecProbes,
     guard: config.probeGuard === "hold" ? GUARD : null,
   };
@@ -67,7 +72,7 @@ export function openProbes(options: ProbesOptions): OpenProbes {
       },
       onEvent: ({ podUid: uid, namespace, pod: name, container, reason, message }) =>
         new PodEvents({ namespace, name, uid }, systemClock, onEvent).warning(reason, message, container),
-      onGuard: ({ why }) => onProblem({ from: "probes", message: why }),
+      onGuard: (guarded) => void tellGuard(guarded, { nodeName: config.nodeName, client: options.client, onProblem }),
     },
     settings,
   );

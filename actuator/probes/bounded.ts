@@ -4,7 +4,8 @@ export interface Closable {
 }
 /** Everything that an attempt opened, closed when the attempt ends. */
 export class Opened {
-  readonly #open = new Set<Closable>();
+  /** Rarely more than one or two. */
+  readonly #open: Closable[] = [];
   #isOver = false;
 
   get isOver(): boolean {
@@ -13,17 +14,17 @@ export class Opened {
   /** After the end it is closed at once. */
   add<C extends Closable>(closable: C): C {
     if (this.#isOver) closable.destroy();
-    else this.#open.add(closable);
+    else this.#open.push(closable);
     return closable;
   }
   close(closable: Closable): void {
-    this.#open.delete(closable);
+    const at = this.#open.indexOf(closable);
+    if (at >= 0) this.#open.splice(at, 1);
     closable.destroy();
   }
   closeAll(): void {
     this.#isOver = true;
-    for (const closable of this.#open) closable.destroy();
-    this.#open.clear();
+    for (let one = this.#open.pop(); one !== undefined; one = this.#open.pop()) one.destroy();
   }
 }
 

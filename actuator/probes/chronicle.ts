@@ -1,9 +1,14 @@
-import type { GuardRecord } from "../../api/decide/probes/guard.ts";
+import type { ProbeGuardDecision } from "../../api/model/probe-guard.ts";
 import type { ProbeClock } from "./clock.ts";
 import type { ProbeHistory } from "./history.ts";
-import { MOST_NAMED } from "./history-entry.ts";
+import { MOST_ASKED, MOST_NAMED } from "./history-entry.ts";
 import type { Outcome } from "./live-worker.ts";
 import type { ProbeChange, ProbeName } from "./probed.ts";
+import type { Guarded } from "./storm.ts";
+
+/** The containers whose kills are held from this decision on. */
+export const newlyHeld = ({ hold }: ProbeGuardDecision): readonly string[] =>
+  hold.filter(({ heldForMs }) => heldForMs === 0).map(({ container }) => container);
 
 /** Writes what happens to probes into their history. */
 export class ProbeChronicle {
@@ -26,14 +31,16 @@ export class ProbeChronicle {
   overdue(name: ProbeName, seconds: number): void {
     this.#history.add({ ...this.#of(name), kind: "overdue", seconds: Math.round(seconds * 1000) / 1000 });
   }
-  guarded({ held, released, holding, why }: GuardRecord): void {
+  guarded({ ask, decision }: Guarded): void {
+    const { released, holding, message } = decision;
     this.#history.add({
       at: this.#at(),
       kind: "probe-guard",
-      held: held.slice(0, MOST_NAMED),
-      released: released.slice(0, MOST_NAMED).map(({ containerId, why }) => ({ container: containerId, why })),
+      held: newlyHeld(decision).slice(0, MOST_NAMED),
+      released: released.slice(0, MOST_NAMED).map(({ container, why }) => ({ container, why })),
       holding,
-      why,
+      why: message,
+      ...(ask.known.length + ask.failed.length > MOST_ASKED ? {} : { ask }),
     });
   }
 

@@ -10,8 +10,8 @@ export function guarded(storm: Storm | null, worker: LiveWorker, before: Worker,
   if (kill?.kind === "set") {
     const { containerId } = kill;
     worker.isFailing = true;
-    const label = `${name.namespace}/${name.pod}/${name.container}`;
-    storm.failed({ containerId, group: pod.owner ?? pod.uid }, label, worker);
+    const container = `${name.namespace}/${name.pod}/${name.container}`;
+    storm.failed({ containerId, container, group: pod.owner ?? pod.uid }, worker);
     return killHeld(before, taken);
   }
   if (worker.isFailing && taken.next.lastResult === "Success") {

@@ -3,6 +3,8 @@ import { PROBE_TYPES } from "../../api/model/probe.ts";
 
 /** Containers that an entry of the guard names; how many there were stands in `holding`. */
 export const MOST_NAMED = 16;
+/** Containers of which one keeps the whole question. */
+export const MOST_ASKED = 64;
 
 const result = z.enum(["Unknown", "Success", "Failure"]);
 const ofProbe = {
@@ -49,6 +51,8 @@ export const historyEntry = z.discriminatedUnion("kind", [
     released: z.array(z.object({ container: z.string(), why: z.string() })),
     holding: z.number(),
     why: z.string(),
+    /** What it was asked, as `nodewise decide probe-guard --ask` takes it; absent: too many had failed to keep it here. */
+    ask: z.unknown().optional(),
   }),
   /** There was more in this second than is kept. */
   z.object({ at: z.string(), kind: z.literal("omitted"), count: z.number() }),

@@ -53,8 +53,28 @@ export class ProbeHistory {
   }
 }
 
+export interface HistoryAsked {
+  readonly limit: number;
+  /** NAMESPACE/NAME: entries about it only, the guard's with its containers too. */
+  readonly pod?: string | undefined;
+}
 /** The newest `limit` entries, the newest first. Error: a file is there and cannot be read. */
-export const readProbeHistory = (
+export function readProbeHistory(
   stateDir: string,
-  { limit }: { readonly limit: number },
-): Result<readonly ProbeHistoryEntry[], string> => readHistory(placeIn(stateDir), limit, readEntry);
+  { limit, pod }: HistoryAsked,
+): Result<readonly ProbeHistoryEntry[], string> {
+  if (pod === undefined) return readHistory(placeIn(stateDir), limit, readEntry);
+  const ofPod = (line: string): ProbeHistoryEntry | null => {
+    // most are of others, and need not be read
+    const entry = line.includes(pod) ? readEntry(line) : null;
+    return entry !== null && isOf(entry, pod) ? entry : null;
+  };
+  return readHistory(placeIn(stateDir), limit, ofPod);
+}
+
+function isOf(entry: ProbeHistoryEntry, pod: string): boolean {
+  if ("pod" in entry) return entry.pod === pod;
+  if (entry.kind !== "probe-guard") return false;
+  const named = [...entry.held, ...entry.released.map(({ container }) => container)];
+  return named.some((name) => name.startsWith(`${pod}/`));
+}

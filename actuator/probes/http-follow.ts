@@ -1,13 +1,13 @@
 import { quote } from "../../api/decide/go/strconv.ts";
-import { hostAndPort } from "../../api/decide/go/url.ts";
 import { textOf } from "../../api/decide/go/url-text.ts";
 import type { HttpHead } from "../../api/decide/probes/http-head.ts";
 import { isRedirect, redirected } from "../../api/decide/probes/http-redirect.ts";
 import type { HttpRequest } from "../../api/decide/probes/http-request.ts";
-import { shownUrl, wireRequest } from "../../api/decide/probes/http-wire.ts";
+import { shownUrl } from "../../api/decide/probes/http-wire.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import type { Opened } from "./bounded.ts";
 import { exchange } from "./http-exchange.ts";
+import { wired } from "./wired.ts";
 
 /** Of an answer that leads elsewhere; a longer one is not read at all. Go 1.26: Client.do. */
 const MOST_PASSED_BYTES = 2048;
@@ -41,8 +41,8 @@ export async function follow(
   const first = progress.request;
   for (let asked = 1; ; asked++) {
     const { request } = progress;
-    const wire = wireRequest(request);
-    if (!wire.ok) return err(inGet(request, wire.error));
+    const sent = wired(request);
+    if (!sent.ok) return err(inGet(request, sent.error));
     let next: ReturnType<typeof redirected> = ok(null);
     const wanted = ({ status, location, length }: HttpHead): number => {
       if (isRedirect(status, location)) next = redirected(first, request, textOf(location));
@@ -53,7 +53,7 @@ export async function follow(
       progress.request = next.value;
       return length <= MOST_PASSED_BYTES ? MOST_PASSED_BYTES : 0;
     };
-    const { head, body, error } = await exchange(peerOf(request), wire.value, { wanted }, opened);
+    const { head, body, error } = await exchange(sent.value, { wanted }, opened);
     if (head === undefined) return err(inGet(request, error ?? "EOF"));
     if (!next.ok) return err(inGet(request, next.error));
     if (next.value === null) return ok({ status: head.status, body, error });
@@ -65,9 +65,3 @@ export async function follow(
 
 /** An error of a request, as Go's client says it. */
 export const inGet = ({ url }: HttpRequest, words: string): string => `Get ${quote(shownUrl(url))}: ${words}`;
-
-function peerOf({ url }: HttpRequest) {
-  const { hostname, port } = hostAndPort(url);
-  const isSecure = url.scheme === "https";
-  return { isSecure, host: hostname, port: port === "" ? (isSecure ? 443 : 80) : Number(port) };
-}

@@ -1,6 +1,7 @@
 import { textOf } from "../../api/decide/go/url-text.ts";
 import type { HttpRequest } from "../../api/decide/probes/http-request.ts";
 import type { ProbeHttpGet, ProbeOutcome } from "../../api/model/probe.ts";
+import type { Result } from "../../api/model/result.ts";
 import { bounded, type Opened } from "./bounded.ts";
 import { follow, inGet, type LastAnswer, type Progress } from "./http-follow.ts";
 import { prepared } from "./prepared.ts";
@@ -13,27 +14,29 @@ const MOST_BODY_BYTES = 10 * 1024;
  * Asks for a page: 200 to 399 is a success, one that ends with a redirect a warning, everything else a failure; an answer
  * whose body breaks off is an error. No proxy, no check of certificates. kubelet 1.36: pkg/probe/http, DoHTTPProbe.
  */
-export async function httpProbe(get: ProbeHttpGet, target: ProbeTarget, timeoutMs: number): Promise<ProbeOutcome> {
+export function httpProbe(get: ProbeHttpGet, target: ProbeTarget, timeoutMs: number): Promise<ProbeOutcome> {
   const request = prepared(get, target);
-  return request.ok ? ask(request.value, timeoutMs) : { error: request.error };
+  return request.ok ? ask(request.value, timeoutMs) : Promise.resolve({ error: request.error });
 }
 
 function ask(request: HttpRequest, timeoutMs: number): Promise<ProbeOutcome> {
   const progress: Progress = { request, isInBody: false };
-  const work = async (opened: Opened): Promise<ProbeOutcome> => {
-    const answer = await follow(progress, MOST_BODY_BYTES, opened);
-    return answer.ok ? outcomeOf(answer.value) : { result: "failure", output: answer.error };
-  };
+  const work = (opened: Opened): Promise<ProbeOutcome> => follow(progress, MOST_BODY_BYTES, opened).then(outcomeOf);
   const late = (): ProbeOutcome =>
     progress.isInBody
-      ? { error: "context deadline exceeded (Client.Timeout or context cancellation while reading body)" }
+      ? {
+          error: "context deadline exceeded (Client.Timeout or context cancellation while reading body)",
+          state: "failure",
+        }
       : { result: "failure", output: inGet(progress.request, NO_HEADERS) };
   return bounded(timeoutMs, work, late, (error) => ({ error: (error as Error).message }));
 }
 const NO_HEADERS = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
 
-function outcomeOf({ status, body, error }: LastAnswer): ProbeOutcome {
-  if (error !== undefined) return { error };
+function outcomeOf(answer: Result<LastAnswer, string>): ProbeOutcome {
+  if (!answer.ok) return { result: "failure", output: answer.error };
+  const { status, body, error } = answer.value;
+  if (error !== undefined) return { error, state: "failure" };
   if (status < 200 || status >= 400) {
     // never the body: it may tell what no event should
     return { result: "failure", output: `HTTP probe failed with statuscode: ${status}` };

@@ -1,9 +1,9 @@
 import type { Socket } from "node:net";
 import { HttpAnswer } from "../../api/decide/probes/http-answer.ts";
 import type { HttpHead } from "../../api/decide/probes/http-head.ts";
-import { requestText, type WireRequest } from "../../api/decide/probes/http-wire.ts";
 import type { Opened } from "./bounded.ts";
-import { endsOf } from "./socket-ends.ts";
+import type { PlainSocket } from "./plain-socket.ts";
+import { type Ends, endsOf } from "./socket-ends.ts";
 import { tlsWords } from "./tls-words.ts";
 
 /** What came of one request over one connection. */
@@ -26,30 +26,55 @@ export interface Listening {
  */
 export function exchangeHttp1(
   socket: Socket,
-  request: WireRequest,
-  { wanted }: Listening,
+  request: string,
+  listening: Listening,
   opened: Opened,
 ): Promise<Exchanged> {
-  const { local, remote } = endsOf(socket);
-  const answer = new HttpAnswer(wanted);
+  const ends = endsOf(socket);
   return new Promise((resolve) => {
-    const finish = (): void => {
-      opened.close(socket);
-      resolve({ head: answer.head, body: answer.body, error: answer.error });
-    };
-    const end = (error?: Error): void => {
-      if (answer.isDone) return;
-      answer.end(error === undefined ? undefined : tlsWords(error, local, remote));
-      finish();
-    };
-    socket.on("data", (bytes: Buffer) => {
-      if (answer.isDone) return;
-      answer.push(bytes.toString("latin1"));
-      if (answer.isDone) finish();
-    });
-    socket.on("error", end);
-    socket.on("end", () => end());
-    socket.on("close", () => end());
-    socket.write(requestText(request));
+    const push = asked(socket, request, listening, opened, () => ends, resolve);
+    socket.on("data", (bytes: Buffer) => push(bytes.toString("latin1")));
   });
+}
+
+/** The same without TLS; `done` is called once. */
+export function exchangePlain(
+  socket: PlainSocket,
+  request: string,
+  listening: Listening,
+  opened: Opened,
+  done: (exchanged: Exchanged) => void,
+): void {
+  socket.onText = asked(socket, request, listening, opened, () => socket.ends, done);
+}
+
+/** Asks, and waits for the end; what it returns takes what came of the answer. */
+function asked(
+  socket: Socket,
+  request: string,
+  { wanted }: Listening,
+  opened: Opened,
+  endsNow: () => Ends,
+  done: (exchanged: Exchanged) => void,
+): (text: string) => void {
+  const answer = new HttpAnswer(wanted);
+  const finish = (): void => {
+    opened.close(socket);
+    done({ head: answer.head, body: answer.body, error: answer.error });
+  };
+  const end = (error?: Error): void => {
+    if (answer.isDone) return;
+    const { local, remote } = endsNow();
+    answer.end(error === undefined ? undefined : tlsWords(error, local, remote));
+    finish();
+  };
+  socket.on("error", end);
+  socket.on("end", () => end());
+  socket.on("close", () => end());
+  socket.write(request);
+  return (text) => {
+    if (answer.isDone) return;
+    answer.push(text);
+    if (answer.isDone) finish();
+  };
 }

@@ -1,8 +1,7 @@
-import type { GuardRecord } from "../../api/decide/probes/guard.ts";
 import { type ProbePlan, probePlan } from "../../api/decide/probes/plan.ts";
 import type { ProbeSpec, ProbeType, StoredResult } from "../../api/model/probe.ts";
 import type { ProbeFacts } from "../status/probe-rows.ts";
-import { ProbeChronicle } from "./chronicle.ts";
+import { newlyHeld, ProbeChronicle } from "./chronicle.ts";
 import { ProbeEngine } from "./engine.ts";
 import { ExecLimit } from "./exec-limit.ts";
 import { LiveWorker } from "./live-worker.ts";
@@ -12,7 +11,7 @@ import type { ProbedContainer, ProbedPod } from "./probed.ts";
 import { ProbeResults } from "./results.ts";
 import { ProbeRoster } from "./roster.ts";
 import { isReady, isStarted, type ProbesSeen } from "./started.ts";
-import { Storm } from "./storm.ts";
+import { type Guarded, Storm } from "./storm.ts";
 
 /** So long a person is told that execs wait. */
 const TOLD_MS = 60_000;
@@ -125,7 +124,7 @@ export class ProbeManager {
       ...(isOverdue
         ? [`exec probes wait longer than their period: ${running} run, ${waiting} wait for their turn`]
         : []),
-      ...(held === null ? [] : [`the probe guard holds the kills of ${held.holding} containers: ${held.why}`]),
+      ...(held === null ? [] : [`the probe guard holds the kills of ${held.holding} containers: ${held.message}`]),
     ];
   }
 
@@ -163,13 +162,13 @@ export class ProbeManager {
       after: this.#ports.clock.after,
       groups: () => this.#livenessGroups(),
       onKill: (worker) => this.#engine.kill(worker),
-      onRecord: (record) => this.#guarded(record),
+      onGuarded: (guarded) => this.#guarded(guarded),
     });
   }
-  #guarded(record: GuardRecord): void {
-    this.#ports.counters.probeKillsHeld(record.held.length);
-    this.#chronicle.guarded(record);
-    this.#ports.onGuard(record);
+  #guarded(guarded: Guarded): void {
+    this.#ports.counters.probeKillsHeld(newlyHeld(guarded.decision).length);
+    this.#chronicle.guarded(guarded);
+    this.#ports.onGuard(guarded);
   }
   #livenessGroups(): number {
     const groups = new Set<string>();

@@ -1,9 +1,10 @@
-import type { GuardRecord, GuardSettings } from "../../api/decide/probes/guard.ts";
+import type { GuardSettings } from "../../api/model/probe-guard.ts";
 import type { ProbeCounters } from "../status/probe-counters.ts";
 import type { Attempt, ProbePorts } from "./attempt.ts";
 import type { ProbeClock } from "./clock.ts";
 import type { ProbeHistory } from "./history.ts";
 import type { ProbeChange, ProbeWarning } from "./probed.ts";
+import type { Guarded } from "./storm.ts";
 
 export interface ManagerPorts {
   readonly attempt: Attempt;
@@ -17,8 +18,8 @@ export interface ManagerPorts {
   /** Told of changes only, initial results with them. Must not call back. */
   readonly onResult: (change: ProbeChange) => void;
   readonly onEvent: (warning: ProbeWarning) => void;
-  /** What the guard holds, or does no more; its containers are NAMESPACE/NAME/CONTAINER. */
-  readonly onGuard: (record: GuardRecord) => void;
+  /** What the guard holds, or does no more, has changed. */
+  readonly onGuard: (guarded: Guarded) => void;
 }
 export interface ManagerSettings {
   /** When the daemon started, on the wall clock. */

@@ -1,15 +1,20 @@
-import {
-  CALM,
-  type FailedContainer,
-  type GuardRecord,
-  type GuardSettings,
-  type GuardState,
-  guardStep,
-} from "../../api/decide/probes/guard.ts";
+import { decideProbeGuard } from "../../api/decide/probes/decide-guard.ts";
+import type {
+  FailedContainer,
+  GuardSettings,
+  KnownFailure,
+  ProbeGuardAsk,
+  ProbeGuardDecision,
+} from "../../api/model/probe-guard.ts";
 import type { ProbeClock } from "./clock.ts";
 import type { LiveWorker } from "./live-worker.ts";
 import type { ProbeTime } from "./probe-time.ts";
 
+/** A decision of the guard that changed what is held, and what it was asked. */
+export interface Guarded {
+  readonly ask: ProbeGuardAsk;
+  readonly decision: ProbeGuardDecision;
+}
 export interface StormPorts {
   readonly settings: GuardSettings;
   readonly time: Pick<ProbeTime, "now">;
@@ -18,19 +23,22 @@ export interface StormPorts {
   readonly groups: () => number;
   /** The kill of the container goes ahead. */
   readonly onKill: (worker: LiveWorker) => void;
-  /** Its containers by name. */
-  readonly onRecord: (record: GuardRecord) => void;
+  readonly onGuarded: (guarded: Guarded) => void;
 }
 /** What fails together is judged together; a kill waits no longer for it. */
 const GATHER_MS = 100;
+/** While kills are held a little longer is nothing to them, and of what thousands do little is to be told. */
+const GATHER_HOLDING_MS = 1000;
 
-/** Gathers what the guard decides on. */
+/** Gathers what the guard decides on, and remembers what it knows. */
 export class Storm {
   readonly #ports: StormPorts;
-  #state: GuardState = CALM;
-  /** Those that the guard knows, or will. */
-  readonly #known = new Map<string, { readonly name: string; readonly worker: LiveWorker }>();
-  #holding: GuardRecord | null = null;
+  /** As of that moment. */
+  #known: readonly KnownFailure[] = [];
+  #knownAtMs = 0;
+  /** Of those that the guard knows, or will. */
+  readonly #workers = new Map<string, LiveWorker>();
+  #holding: ProbeGuardDecision | null = null;
   /** By container. */
   #failed = new Map<string, FailedContainer>();
   #recovered: string[] = [];
@@ -42,12 +50,12 @@ export class Storm {
   }
 
   /** The last word on what is held; null: nothing is. */
-  get holding(): GuardRecord | null {
+  get holding(): ProbeGuardDecision | null {
     return this.#holding;
   }
 
-  failed(failure: FailedContainer, name: string, worker: LiveWorker): void {
-    this.#known.set(failure.containerId, { name, worker });
+  failed(failure: FailedContainer, worker: LiveWorker): void {
+    this.#workers.set(failure.containerId, worker);
     this.#failed.set(failure.containerId, failure);
     this.#arm();
   }
@@ -65,32 +73,53 @@ export class Storm {
   }
 
   #arm(): void {
-    this.#disarm ??= this.#ports.after(GATHER_MS, () => this.#judge());
+    const gatherMs = this.#holding === null ? GATHER_MS : GATHER_HOLDING_MS;
+    this.#disarm ??= this.#ports.after(gatherMs, () => this.#judge());
   }
   #judge(): void {
-    const { settings, time, groups, onKill } = this.#ports;
+    const { time, onKill, onGuarded } = this.#ports;
     this.#disarm = null;
-    const [failed, recovered, gone] = [[...this.#failed.values()], this.#recovered, this.#gone];
+    const nowMs = time.now();
+    const ask = this.#ask(nowMs);
+    // a kill waits for no API: what is decided here is what it is told
+    const decided = decideProbeGuard({ snapshot: {}, facts: {}, ask, explain: "off" });
+    if (!decided.ok) return;
+    const { decision } = decided.value;
+    this.#known = decision.known;
+    this.#knownAtMs = nowMs;
+    if (decision.released.length > 0 || decision.hold.some(({ heldForMs }) => heldForMs === 0)) {
+      this.#holding = decision.holding > 0 ? decision : null;
+      onGuarded({ ask, decision });
+    }
+    for (const { containerId } of decision.kill) {
+      const worker = this.#workers.get(containerId);
+      if (worker !== undefined) onKill(worker);
+    }
+    const known = new Set(decision.known.map(({ containerId }) => containerId));
+    for (const containerId of this.#workers.keys()) if (!known.has(containerId)) this.#workers.delete(containerId);
+  }
+
+  #ask(nowMs: number): ProbeGuardAsk {
+    const { settings, groups } = this.#ports;
+    const sinceMs = nowMs - this.#knownAtMs;
+    const ask = {
+      guard: settings,
+      groups: groups(),
+      known: this.#known.map((failure) => later(failure, sinceMs)),
+      failed: [...this.#failed.values()],
+      recovered: this.#recovered,
+      gone: this.#gone,
+    };
     this.#failed = new Map();
     this.#recovered = [];
     this.#gone = [];
-    const events = { atMs: time.now(), groups: groups(), failed, recovered, gone };
-    const { next, killed, record } = guardStep(settings, this.#state, events);
-    this.#state = next;
-    if (record !== null) this.#tell(record);
-    for (const containerId of killed) {
-      const known = this.#known.get(containerId);
-      if (known !== undefined) onKill(known.worker);
-    }
-    for (const containerId of this.#known.keys()) if (!next.has(containerId)) this.#known.delete(containerId);
-  }
-
-  #tell(record: GuardRecord): void {
-    const nameOf = (containerId: string): string => this.#known.get(containerId)?.name ?? containerId;
-    const held = record.held.map(nameOf);
-    const released = record.released.map(({ containerId, why }) => ({ containerId: nameOf(containerId), why }));
-    const named = { ...record, held, released };
-    this.#holding = record.holding > 0 ? named : null;
-    this.#ports.onRecord(named);
+    return ask;
   }
 }
+
+/** In whole milliseconds: it is written down, and asked again it must be the same. */
+const later = (failure: KnownFailure, ms: number): KnownFailure => ({
+  ...failure,
+  failedAgoMs: Math.round(failure.failedAgoMs + ms),
+  heldForMs: failure.heldForMs === null ? null : Math.round(failure.heldForMs + ms),
+});

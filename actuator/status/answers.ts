@@ -1,3 +1,5 @@
+import type { Result } from "../../api/model/result.ts";
+import type { HistoryAsked } from "../probes/history.ts";
 import type { DaemonMetrics } from "./metrics.ts";
 import type { NodeStatus } from "./node-status.ts";
 
@@ -8,10 +10,24 @@ export interface Answer {
 }
 export interface AnswerSources {
   readonly status: () => NodeStatus;
+  /** What became of the probes, newest first; absent: nobody keeps it here. Error: it cannot be read. */
+  readonly probeHistory?: (asked: HistoryAsked) => Result<readonly object[], string>;
   readonly metrics: Pick<DaemonMetrics, "render">;
 }
 
-const PATHS = ["/healthz", "/readyz", "/v1/status", "/v1/pods", "/v1/events", "/metrics"];
+const PATHS = [
+  "/healthz",
+  "/readyz",
+  "/v1/status",
+  "/v1/pods",
+  "/v1/events",
+  "/v1/probes",
+  "/v1/probes/history",
+  "/metrics",
+];
+/** Entries of a history in one answer. */
+const MOST_ENTRIES = 1000;
+const USUAL_ENTRIES = 50;
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/i;
 
 const json = (value: unknown, status = 200): Answer => ({
@@ -35,7 +51,7 @@ export function notReady({ pass, runtime, mode, runsPods }: NodeStatus): readonl
 }
 
 /** Answers a path with its query, such as `/v1/events?since=2026-01-31T12:00:00Z`. */
-export async function answer(target: string, { status, metrics }: AnswerSources): Promise<Answer> {
+export async function answer(target: string, { status, metrics, probeHistory }: AnswerSources): Promise<Answer> {
   const [path = "", ...query] = target.split("?");
   switch (path) {
     case "/healthz":
@@ -52,6 +68,12 @@ export async function answer(target: string, { status, metrics }: AnswerSources)
     }
     case "/v1/events":
       return events(status(), new URLSearchParams(query.join("?")).get("since"));
+    case "/v1/probes": {
+      const { at, nodeName, probes } = status();
+      return json({ at, nodeName, probes: probes ?? null });
+    }
+    case "/v1/probes/history":
+      return history(status(), new URLSearchParams(query.join("?")), probeHistory);
     case "/metrics": {
       const { type, text } = await metrics.render(status());
       return { status: 200, type, text };
@@ -66,4 +88,14 @@ function events({ at, nodeName, events }: NodeStatus, since: string | null): Ans
   const sinceMs = since === null ? Number.NEGATIVE_INFINITY : TIME.test(since) ? Date.parse(since) : Number.NaN;
   if (Number.isNaN(sinceMs)) return problem(400, "bad_request", "since: expected a time such as 2026-01-31T12:00:00Z");
   return json({ at, nodeName, events: events.filter((event) => Date.parse(event.at) >= sinceMs) });
+}
+
+/** `limit` entries of a `pod`, or of all. */
+function history({ at, nodeName }: NodeStatus, asked: URLSearchParams, read: AnswerSources["probeHistory"]): Answer {
+  const limit = Number(asked.get("limit") ?? USUAL_ENTRIES);
+  if (!Number.isInteger(limit) || limit < 1 || limit > MOST_ENTRIES)
+    return problem(400, "bad_request", `limit: expected a whole number from 1 to ${MOST_ENTRIES}`);
+  const entries = read?.({ limit, pod: asked.get("pod") ?? undefined });
+  if (entries?.ok === false) return problem(500, "internal", entries.error);
+  return json({ at, nodeName, entries: entries?.value ?? [] });
 }

@@ -39,7 +39,7 @@ export const decisionEntry = (kind: Kind, { id, decidedBy, verdict }: DecisionAn
   fields: { about: "decision", kind, verdict, decidedBy, ...(id === null ? {} : { decisionId: id }) },
 });
 
-/** A pass that wrote nothing is told at `debug` only. */
+/** A pass that wrote nothing is told at `debug` only, but one that only looks and finds drift. */
 export function passEntry(report: PassReport): LogEntry {
   const { at, cgroups, applied, skipped, problems, decidedBy, decisionId } = report;
   const results = applied?.results ?? [];
@@ -49,15 +49,18 @@ export function passEntry(report: PassReport): LogEntry {
       ([status, { length }]) => [status, length],
     ),
   );
+  const { drift } = passFigures(report);
+  const hasWritten = results.some(({ status }) => status !== "unchanged" && status !== "planned");
+  const isLoud = hasWritten || (applied?.dryRun === true && drift > 0);
   return {
-    level: results.some(({ status }) => status !== "unchanged" && status !== "planned") ? "info" : "debug",
+    level: isLoud ? "info" : "debug",
     message: cgroups === null ? "nothing decided" : "pass",
     fields: {
       about: "pass",
       at,
       cgroups: cgroups?.cgroups.length ?? 0,
       steps,
-      drift: passFigures(report).drift,
+      drift,
       leftOut: skipped.length,
       problems: problems.length,
       ...(decidedBy === null ? {} : { decidedBy }),

@@ -41,6 +41,12 @@ function runtimeOptions(command: Command): Command {
     .option("--pod-resources-directory <dir>", "who has which device (default: /var/lib/kubelet/pod-resources)")
     .addOption(new Option("--device-wait-seconds <n>", "a pod waits for its plugin (default: 300)").argParser(seconds))
     .option("--strict-probes", "probes do what is documented where the kubelet does something else")
+    .addOption(
+      new Option(
+        "--probe-spread <how>",
+        "even: over each period; kubelet: by chance after the start, later all of a pod at once (default: even)",
+      ).choices(["even", "kubelet"]),
+    )
     .addOption(new Option("--max-exec-probes <n>", "exec probes at the same time (default: 64)").argParser(Number))
     .addOption(
       new Option("--probe-guard <what>", "hold: no restarts while many unrelated pods fail together").choices([

@@ -42,7 +42,7 @@ export function addDecide(program: Command, cli: Cli): void {
     )
     .option("--capacity <size>", "image-gc: of the image file system, in bytes or as a quantity; with --available")
     .option("--available <size>", "image-gc: what is left of it")
-    .option("--outcomes <list>", "probes: what attempts are answered, such as ok,ok,fail*3; the last repeats")
+    .option("--outcomes <list>", "probes: what attempts are answered, such as ok,ok,fail*3, or @FILE; the last repeats")
     .option("--startup <list>", "probes: the same of startup probes alone")
     .option("--liveness <list>", "probes: of liveness probes alone")
     .option("--readiness <list>", "probes: of readiness probes alone")
@@ -79,7 +79,9 @@ export function addDecide(program: Command, cli: Cli): void {
     "crictl images -o json | nodewise decide image-gc --images - --containers containers.json --sandboxes sandboxes.json --stats summary.json",
     "nodewise decide container-gc --containers containers.json --sandboxes sandboxes.json --pods pods.json --operation delete-unused",
     "nodewise decide probes --pod pod.yaml --outcomes ok,ok,fail*3",
+    "nodewise probes outcomes --pod shop/web-0 | nodewise decide probes --pod web.yaml --outcomes @- --strict",
     "nodewise decide probes --pod pod.yaml --startup fail*20,ok --readiness 'ok*5,timeout*3,ok' --seconds 300 --strict",
+    "nodewise probes history -o json | jq '[.entries[] | select(.ask)][0].ask' | nodewise decide probe-guard --ask - --explain reasons",
     "nodewise decide cgroups --snapshot snapshot.json -o json | jq '.decision.cgroups[].files'",
   );
   command.addHelpText("after", EXIT_CODES);

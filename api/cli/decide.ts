@@ -43,7 +43,7 @@ export async function decide(
 }
 
 /** Kinds that can do without a snapshot. */
-const ALONE: ReadonlySet<Kind> = new Set<Kind>(["probes"]);
+const ALONE: ReadonlySet<Kind> = new Set<Kind>(["probes", "probe-guard"]);
 
 function decideOn(
   kind: Kind,

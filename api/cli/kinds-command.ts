@@ -18,6 +18,7 @@ const WHAT: Readonly<Record<Kind, string>> = {
   "image-gc": "which images go, in order, what stays and why, and whether that is enough",
   "container-gc": "which dead containers, sandboxes and log directories go, and why the others stay",
   probes: "what a pod's probes do on given answers: attempts, results, restarts; and what of their settings goes wrong",
+  "probe-guard": "which liveness kills wait because many unrelated pods fail together, which go ahead, and why",
   devices: "plugins' devices, who holds which, and which a pod would get or why not",
 };
 

@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { type Cli, examples, finish, outputOption } from "./cli.ts";
-import type { ProbeHistoryGiven, ProbePlanGiven, ProbesGiven } from "./probes/given.ts";
+import type { ProbeHistoryGiven, ProbeOutcomesGiven, ProbePlanGiven, ProbesGiven } from "./probes/given.ts";
 import { sourceOptions, watchOption } from "./status-options.ts";
 import { wholeNumber } from "./whole-number.ts";
 
@@ -30,10 +30,12 @@ export function addProbes(program: Command, cli: Cli): void {
     "nodewise probes --failing --watch 5",
     "nodewise probes -o json | jq '.probes[] | select(.failures > 0)'",
     "nodewise probes history --pod shop/web-0",
+    "nodewise probes outcomes --pod shop/web-0 > outcomes.json",
     "nodewise probes plan /etc/nodewise/manifests",
   );
   command.addHelpText("after", EXIT_CODES);
   addHistory(command, cli);
+  addOutcomes(command, cli);
   addPlan(command, cli);
 }
 
@@ -49,6 +51,26 @@ function addHistory(probes: Command, cli: Cli): void {
       finish(cli, async () => (await import("./probes/history.ts")).probeHistory(given, cli)),
     );
   examples(command, "nodewise probes history", "nodewise probes history --pod shop/web-0 --limit 20 -o json");
+}
+
+function addOutcomes(probes: Command, cli: Cli): void {
+  const command = probes
+    .command("outcomes")
+    .summary("what a container's attempts ended with, for a dry run")
+    .description(
+      "Print what the attempts of a container's probes ended with, out of the history, as `nodewise decide probes --outcomes @FILE` takes it. How long the last run has lasted is not written yet: it is one outcome, which repeats.",
+    )
+    .option("--state-dir <dir>", "the daemon's (default: the actuator's, $XDG_STATE_HOME/nodewise/actuator)")
+    .requiredOption("--pod <pod>", "NAMESPACE/NAME")
+    .option("--container <name>", "of a pod with more than one that is probed")
+    .action((given: ProbeOutcomesGiven) =>
+      finish(cli, async () => (await import("./probes/outcomes.ts")).probeOutcomes(given, cli)),
+    );
+  examples(
+    command,
+    "nodewise probes outcomes --pod shop/web-0 > outcomes.json",
+    "nodewise probes outcomes --pod shop/web-0 --container app | nodewise decide probes --pod web.yaml --outcomes @-",
+  );
 }
 
 function addPlan(probes: Command, cli: Cli): void {

@@ -4,6 +4,7 @@ import { ADMISSION_SENTENCES } from "./sentences/admission.ts";
 import { CONTAINER_GC_SENTENCES } from "./sentences/container-gc.ts";
 import { EVICTION_SENTENCES } from "./sentences/eviction.ts";
 import { IMAGE_GC_SENTENCES } from "./sentences/image-gc.ts";
+import { PROBE_GUARD_SENTENCES } from "./sentences/probe-guard.ts";
 import { PROBES_SENTENCES } from "./sentences/probes.ts";
 import { many, type Sentences, type Words } from "./sentences/words.ts";
 import { humanBytes } from "./size.ts";
@@ -39,6 +40,7 @@ const SENTENCES: Sentences = {
   ...IMAGE_GC_SENTENCES,
   ...CONTAINER_GC_SENTENCES,
   ...PROBES_SENTENCES,
+  ...PROBE_GUARD_SENTENCES,
   allocatable_raised: (n) => `${n["allocated"]} are held, and no less is told`,
   all_cpus: (n) => `every CPU is named: ${because(n)}`,
   best_effort: () => "BestEffort: the least share there is",

@@ -11,6 +11,7 @@ import { decideImageGc } from "./image-gc/decide.ts";
 import { decideMemory } from "./memory/decide.ts";
 import { decidePreemption } from "./preemption/decide.ts";
 import { decideProbes } from "./probes/decide.ts";
+import { decideProbeGuard } from "./probes/decide-guard.ts";
 import { decideTopology } from "./topology/decide.ts";
 
 /** The one register: a kind that is not here does not exist. */
@@ -27,6 +28,7 @@ export const DECIDERS: { readonly [K in Kind]: Decider<K> } = {
   "image-gc": decideImageGc,
   "container-gc": decideContainerGc,
   probes: decideProbes,
+  "probe-guard": decideProbeGuard,
 };
 
 /** A kind's decision, for a caller that has kind and ask from outside; `ask` is what `decodeAsk` made for this kind. */

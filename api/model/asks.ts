@@ -8,6 +8,7 @@ import type { InputIssue } from "./input-issue.ts";
 import type { PodRef } from "./managers.ts";
 import { podRef } from "./pod.ts";
 import { decodePreemptionAsk } from "./preemption-ask.ts";
+import { decodeProbeGuardAsk } from "./probe-guard.ts";
 import { decodeProbesAsk } from "./probes-ask.ts";
 import { err, ok, type Result } from "./result.ts";
 
@@ -33,6 +34,7 @@ const DECODERS: { readonly [K in Kind]: Decode<AskOf[K]> } = {
   "image-gc": decodeImageGcAsk,
   "container-gc": decodeContainerGcAsk,
   probes: decodeProbesAsk,
+  "probe-guard": decodeProbeGuardAsk,
 };
 
 /** Checks what a caller asks of a kind. Errors: every issue with its path. */

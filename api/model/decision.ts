@@ -8,6 +8,7 @@ import type { ImageGcAsk, ImageGcDecision } from "./image-gc.ts";
 import type { CpusDecision, MemoryDecision, TopologyDecision } from "./managers.ts";
 import type { PreemptionDecision } from "./preemption.ts";
 import type { PreemptionAsk } from "./preemption-ask.ts";
+import type { ProbeGuardAsk, ProbeGuardDecision } from "./probe-guard.ts";
 import type { ProbesAsk } from "./probes-ask.ts";
 import type { ProbesDecision } from "./probes-decision.ts";
 import type { Result } from "./result.ts";
@@ -28,6 +29,7 @@ export const KINDS = [
   "image-gc",
   "container-gc",
   "probes",
+  "probe-guard",
 ] as const;
 export type Kind = (typeof KINDS)[number];
 export const isKind = (s: string): s is Kind => (KINDS as readonly string[]).includes(s);
@@ -168,6 +170,7 @@ export interface AskOf {
   readonly "image-gc": ImageGcAsk;
   readonly "container-gc": ContainerGcAsk;
   readonly probes: ProbesAsk;
+  readonly "probe-guard": ProbeGuardAsk;
 }
 export interface DecisionOf {
   readonly allocatable: AllocatableDecision;
@@ -182,6 +185,7 @@ export interface DecisionOf {
   readonly "image-gc": ImageGcDecision;
   readonly "container-gc": ContainerGcDecision;
   readonly probes: ProbesDecision;
+  readonly "probe-guard": ProbeGuardDecision;
 }
 
 export interface Decided<D> {

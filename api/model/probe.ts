@@ -31,9 +31,12 @@ export interface ProbeSpec {
   readonly terminationGracePeriodSeconds: number | null;
 }
 
-/** How an attempt ended. An `error` is none of the probe's results: the container could not be asked. */
+/**
+ * How an attempt ended. An `error` is none of the probe's results: the container could not be asked, or, with the state
+ * `failure`, the body of its answer could not be read. Absent: `unknown`. kubernetes 1.36: probe.Result.
+ */
 export type ProbeOutcome =
   | { readonly result: "success" | "warning" | "failure"; readonly output: string }
-  | { readonly error: string };
+  | { readonly error: string; readonly state?: "failure" };
 /** What stands of a container, for one type of probe. kubelet 1.36: results.Result. */
 export type StoredResult = "Unknown" | "Success" | "Failure";

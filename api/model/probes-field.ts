@@ -11,7 +11,10 @@ const port = optional(z.union([wholeNumber(-2_147_483_648, 2_147_483_647), text]
 
 const exec = z
   .object({ command: optional(z.array(z.string())), print })
-  .transform(({ command = [], print: known }) => ({ print: known ?? printOf(command) }));
+  // one without a command has none: no API server takes it
+  .transform(({ command = [], print: known }) =>
+    known !== undefined || command.length > 0 ? { print: known ?? printOf(command) } : {},
+  );
 const header = z.object({ name: z.string(), value: optional(z.string()) });
 const httpGet = z
   .object({

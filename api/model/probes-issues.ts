@@ -54,6 +54,13 @@ function probeIssues(type: ProbeType, probe: PodProbe, at: string): readonly Inp
   if (grace !== undefined && type === "readiness") {
     note("terminationGracePeriodSeconds", "must not be set for readinessProbes");
   }
+  if (probe.exec !== undefined && probe.exec.print === undefined) {
+    issues.push({ path: joinPath(at, ["exec", "command"]), message: "must name a command" });
+  }
+  const { scheme } = probe.httpGet ?? {};
+  if (scheme !== undefined && scheme !== "HTTP" && scheme !== "HTTPS") {
+    issues.push({ path: joinPath(at, ["httpGet", "scheme"]), message: "must be HTTP or HTTPS" });
+  }
   for (const name of ["httpGet", "tcpSocket", "grpc"] as const) {
     const handler = probe[name];
     const fault = handler === undefined ? undefined : portFault(handler.port, name === "grpc");

@@ -11,7 +11,8 @@ export interface ScriptedOutcome {
 /** Answers of successive attempts; the last repeats. */
 export type OutcomeScript = readonly ScriptedOutcome[];
 
-const MOST = 10_000;
+/** Outcomes of one script. */
+export const MOST_OUTCOMES = 10_000;
 const ITEM = /^([a-z]+)(?:@(\d{1,7}(?:\.\d{1,3})?)(ms|s))?(?:\*(\d{1,6}))?$/;
 const WANTED = `one of ${OUTCOME_WORDS.join(", ")}, with @TIME for how long it takes and *N for how often, such as fail@200ms*3`;
 
@@ -22,8 +23,8 @@ export function parseOutcomes(input: string | readonly string[]): Result<Outcome
   for (const item of items) {
     const [, word, amount, unit, times = "1"] = ITEM.exec(item.trim()) ?? [];
     if (word === undefined || !isWord(word)) return err(`\`${item.trim().slice(0, 40)}\` is no outcome: ${WANTED}`);
-    if (Number(times) === 0 || script.length + Number(times) > MOST) {
-      return err(`\`${item.trim()}\`: an outcome comes once at least, and ${MOST} of them are enough`);
+    if (Number(times) === 0 || script.length + Number(times) > MOST_OUTCOMES) {
+      return err(`\`${item.trim()}\`: an outcome comes once at least, and ${MOST_OUTCOMES} of them are enough`);
     }
     const tookMs = amount === undefined ? null : Math.round(Number(amount) * (unit === "s" ? 1000 : 1));
     const outcome: ScriptedOutcome = { word, tookMs };

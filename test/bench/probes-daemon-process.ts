@@ -12,8 +12,9 @@ import { daemonMetrics } from "../../actuator/status/metrics.ts";
 import { probeRows } from "../../actuator/status/probe-rows.ts";
 import type { ProbeSpec } from "../../api/model/probe.ts";
 
-/** What the daemon's process tells each time that it is asked, of the time since it was asked last. */
+/** What the daemon's process tells each time that it is asked, of the time since it told last and had settled. */
 export interface ProbesSeen {
+  readonly seconds: number;
   readonly attempts: number;
   readonly failures: number;
   readonly cpuMicros: number;
@@ -29,11 +30,14 @@ const LOOK_MS = 1000;
 const SHOWN_MS = 5000;
 
 const LATEST_MS = 10_000;
+/** What a collection that was asked for held up is caught up by then, and no daemon asks for one. */
+const SETTLED_MS = 1000;
 
 const stateDir = mkdtempSync(join(tmpdir(), "nodewise-bench-probes-"));
 const metrics = daemonMetrics();
 const late = new Uint32Array(LATEST_MS + 1);
-let seen = { attempts: 0, failures: 0, cpu: process.cpuUsage() };
+const seenNow = () => ({ attempts: 0, failures: 0, cpu: process.cpuUsage(), atMs: performance.now() });
+let seen = seenNow();
 const counters: typeof metrics.counters = {
   ...metrics.counters,
   probed: (type, result, seconds) => {
@@ -92,13 +96,16 @@ setInterval(() => JSON.stringify(probeRows(manager.facts())), SHOWN_MS);
 
 process.on("message", () => {
   const { user, system } = process.cpuUsage(seen.cpu);
-  const { attempts, failures } = seen;
+  const { attempts, failures, atMs } = seen;
+  const seconds = (performance.now() - atMs) / 1000;
   const rssBytes = process.memoryUsage.rss();
-  const told = { attempts, failures, cpuMicros: user + system, rssBytes, late: [...late] };
+  const told = { seconds, attempts, failures, cpuMicros: user + system, rssBytes, late: [...late] };
   gc?.();
   process.send?.({ ...told, heldBytes: process.memoryUsage().heapUsed } satisfies ProbesSeen);
-  late.fill(0);
-  seen = { attempts: 0, failures: 0, cpu: process.cpuUsage() };
+  setTimeout(() => {
+    late.fill(0);
+    seen = seenNow();
+  }, SETTLED_MS);
 });
 process.on("disconnect", () => {
   manager.close();

@@ -60,8 +60,7 @@ const probeHttp = suite({
 });
 
 function shownOutcome(input: HttpInput, outcome: ProbeOutcome): unknown {
-  // the kubelet says failure beside its error
-  if ("error" in outcome) return { error: true, result: "failure", output: "" };
+  if ("error" in outcome) return { error: true, result: outcome.state ?? "unknown", output: "" };
   const { result, output } = outcome;
   // texts of Go's client, and of a server that the vectors do not tell all of
   const isOwn = !output.startsWith('Get "') && (result !== "success" || input.answersRaw === undefined);

@@ -29,7 +29,7 @@ const nearest = (origins: readonly Origin[], steps: Path): Origin | undefined =>
     .reduce<Origin | undefined>((a, b) => (a === undefined || b.at.length > a.at.length ? b : a), undefined);
 
 /** `limits["a/b"]`, `containers[0].name` -> their steps; `$` is the whole. */
-function stepsOf(path: string): Path {
+export function stepsOf(path: string): Path {
   if (path === "$") return [];
   const parts = path.matchAll(/\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]|([^.[\]]+)/g);
   return Array.from(parts, ([, index, quoted, name]) => {

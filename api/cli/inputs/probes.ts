@@ -3,11 +3,11 @@ import { ok, type Result } from "../../model/result.ts";
 import { EXIT, type Fault, fault } from "../exit.ts";
 
 export interface ProbesOptions {
-  /** Of probes of every type that has no list of its own. */
-  readonly outcomes?: string;
-  readonly startup?: string;
-  readonly liveness?: string;
-  readonly readiness?: string;
+  /** Of probes of every type that has no list of its own; `@FILE`, until that is read. */
+  readonly outcomes?: string | readonly string[] | undefined;
+  readonly startup?: string | readonly string[];
+  readonly liveness?: string | readonly string[];
+  readonly readiness?: string | readonly string[];
   readonly container?: string;
   readonly seconds?: string;
   readonly strict?: boolean;

@@ -7,6 +7,7 @@ import { EXIT, type Fault, fault } from "../exit.ts";
 import { listed } from "../sentences/words.ts";
 import { readAsk } from "./ask.ts";
 import { issueText, type Path } from "./origin.ts";
+import { withOutcomesFiles } from "./outcomes-file.ts";
 import { type ProbesOptions, probesFields } from "./probes.ts";
 import { type InputDocument, readDocument } from "./read.ts";
 
@@ -31,7 +32,10 @@ const isFields = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Reads what is asked and what is remembered. Errors: options that exclude each other, and faults with file, line and path. */
-export async function readQuestion(kind: Kind, files: QuestionFiles): Promise<Result<Question, Fault>> {
+export async function readQuestion(kind: Kind, given: QuestionFiles): Promise<Result<Question, Fault>> {
+  const scripted = await withOutcomesFiles(given);
+  if (!scripted.ok) return scripted;
+  const files = scripted.value;
   const { pod, ask, facts, operation } = files;
   if (operation !== undefined && !COLLECTIONS.includes(kind))
     return fault(EXIT.badInput, `--operation: ${kind} collects nothing: leave it out; ${listed(COLLECTIONS)} do`);

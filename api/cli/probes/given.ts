@@ -16,6 +16,12 @@ export interface ProbeHistoryGiven {
   readonly limit: number;
   readonly output: Form;
 }
+export interface ProbeOutcomesGiven {
+  readonly stateDir?: string;
+  /** NAMESPACE/NAME. */
+  readonly pod: string;
+  readonly container?: string;
+}
 export interface ProbePlanGiven extends SourceGiven {
   /** Milliseconds. */
   readonly execMs?: number;

@@ -12,22 +12,11 @@ import { historyTable } from "./history-table.ts";
 export async function probeHistory(given: ProbeHistoryGiven, { terminal, env }: Cli): Promise<Outcome> {
   const { pod, limit, output } = given;
   const stateDir = given.stateDir ?? join(stateHome(env), "actuator");
-  const read = readProbeHistory(stateDir, { limit: pod === undefined ? limit : Number.POSITIVE_INFINITY });
+  const read = readProbeHistory(stateDir, { limit, pod });
   if (!read.ok) return fault(EXIT.failed, `${read.error}: is it another user's daemon?`);
-  const isShown = (entry: (typeof read.value)[number]): boolean =>
-    pod === undefined || ("pod" in entry ? entry.pod === pod : entry.kind === "probe-guard" && names(entry, pod));
-  const entries = read.value.filter(isShown).slice(0, limit);
+  const entries = read.value;
   if (output !== "table") printData(terminal, { stateDir, entries }, output);
   else if (entries.length === 0) terminal.write(terminal.paint("dim", `nothing of probes happened in ${stateDir}\n`));
   else terminal.write(historyTable(entries, terminal));
   return ok(EXIT.ok);
 }
-
-/** The guard's word on a container of this pod. */
-const names = (
-  {
-    held,
-    released,
-  }: { readonly held: readonly string[]; readonly released: readonly { readonly container: string }[] },
-  pod: string,
-): boolean => [...held, ...released.map(({ container }) => container)].some((name) => name.startsWith(`${pod}/`));

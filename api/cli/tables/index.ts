@@ -15,6 +15,7 @@ import { evictionTable } from "./eviction.ts";
 import { imageGcTable } from "./image-gc.ts";
 import { memoryTable } from "./memory.ts";
 import { preemptionTable } from "./preemption.ts";
+import { probeGuardTable } from "./probe-guard.ts";
 import { probesTable } from "./probes.ts";
 import type { Shown } from "./shown.ts";
 import { topologyTable } from "./topology.ts";
@@ -33,6 +34,7 @@ const TABLES: { readonly [K in Kind]: (shown: Shown<DecisionOf[K]>) => string } 
   "image-gc": imageGcTable,
   "container-gc": containerGcTable,
   probes: probesTable,
+  "probe-guard": probeGuardTable,
 };
 
 export interface Answer<K extends Kind> {
@@ -52,19 +54,30 @@ export interface Answer<K extends Kind> {
 }
 
 /** A whole answer for a person: whose it is, the kind's table, and what would have made it fuller. */
-export function answerText<K extends Kind>(answer: Answer<K>, { paint, columns }: Terminal): string {
-  const { kind, node, decided, explain, advice, assumed, machine, asked, observedAtMs } = answer;
+export function answerText<K extends Kind>(answer: Answer<K>, terminal: Pick<Terminal, "paint" | "columns">): string {
+  const { paint } = terminal;
+  const { kind, node, decided, advice, assumed } = answer;
+  const title = `${paint("bold", printable(node))} · ${kind} · ${POLICY_VERSION}`;
+  const assumption = assumed === undefined ? "" : paint("dim", `assumed: ${printable(assumed)}\n`);
+  const missing = decided.needs.map((path) => {
+    const hint = advice === undefined ? "" : ` (${advice(path)})`;
+    return paint("yellow", `not known: ${path}${hint}\n`);
+  });
+  return `${title}\n${assumption}${decidedText(answer, terminal)}${missing.join("")}`;
+}
+
+/** The kind's table, with the reasons below what they speak of. */
+export function decidedText<K extends Kind>(
+  answer: Answer<K>,
+  { paint, columns }: Pick<Terminal, "paint" | "columns">,
+): string {
+  const { kind, decided, explain, machine, asked, observedAtMs } = answer;
   const reasons = new Map(decided.reasons.map(({ at, because }) => [at, because]));
   const told = new Set<string>();
   const notesAt = (at: string): readonly string[] => {
     told.add(at);
     return (reasons.get(at) ?? []).map((reason) => paint("dim", printable(reasonText(reason, explain === "full"))));
   };
-  const title = `${paint("bold", printable(node))} · ${kind} · ${POLICY_VERSION}`;
-  const missing = decided.needs.map((path) => {
-    const hint = advice === undefined ? "" : ` (${advice(path)})`;
-    return paint("yellow", `not known: ${path}${hint}\n`);
-  });
   const { decision, verdict } = decided;
   const body = TABLES[kind]({ decision, verdict, columns, paint, notesAt, machine, asked, observedAtMs, explain });
   // the reasons of a place that has no row in the table
@@ -75,6 +88,5 @@ export function answerText<K extends Kind>(answer: Answer<K>, { paint, columns }
         .map((note) => `  ${note}\n`)
         .join("")}`,
   );
-  const assumption = assumed === undefined ? "" : paint("dim", `assumed: ${printable(assumed)}\n`);
-  return `${title}\n${assumption}${body}${rest.join("")}${missing.join("")}`;
+  return `${body}${rest.join("")}`;
 }

@@ -53,7 +53,7 @@ const DEFAULT_TOLERATIONS: readonly Toleration[] = ["not-ready", "unreachable"].
 /** What the API server adds to a pod that is created; a pod with a uid has been there, a static one never goes there. */
 function asCreated(pod: Pod, reasons: Reasons): Pod {
   if (podUid(pod) !== undefined || pod.metadata.annotations?.["kubernetes.io/config.source"] !== undefined) return pod;
-  const { priority, priorityClassName, tolerations = [], hostNetwork } = pod.spec;
+  const { priority, priorityClassName, tolerations = [] } = pod.spec;
   const missing = DEFAULT_TOLERATIONS.filter(
     ({ key }) => !tolerations.some((t) => (t.key || key) === key && (t.effect || "NoExecute") === "NoExecute"),
   );
@@ -61,11 +61,16 @@ function asCreated(pod: Pod, reasons: Reasons): Pod {
   if (ofClass !== priority) {
     reasons.add("priority_of_class", nameOf(pod), "critical", { priorityClassName, priority: ofClass });
   }
-  const withPorts = hostNetwork === true ? pod.spec.containers.map(onHostPorts) : pod.spec.containers;
-  const spec = { ...pod.spec, containers: withPorts, tolerations: [...tolerations, ...missing] };
+  const spec = { ...pod.spec, ...portsOnHost(pod), tolerations: [...tolerations, ...missing] };
   return { ...pod, spec: ofClass === undefined ? spec : { ...spec, priority: ofClass } };
 }
-/** On the host's network a port of the container is one of the host. kubernetes 1.36: defaultHostNetworkPorts. */
+/** On the host's network a port of a container, of an init container too, is one of the host. kubernetes 1.36: SetDefaults_Pod. */
+function portsOnHost({ spec: { hostNetwork, containers, initContainers } }: Pod): Partial<Pod["spec"]> {
+  if (hostNetwork !== true) return {};
+  const init = initContainers?.map(onHostPorts);
+  return { containers: containers.map(onHostPorts), ...(init && { initContainers: init }) };
+}
+/** kubernetes 1.36: defaultHostNetworkPorts. */
 const onHostPorts = (c: Container): Container =>
   c.ports === undefined
     ? c

@@ -39,17 +39,17 @@ function withLabels(admitting: Admitting, labels: Labels): readonly Refused[] {
   ];
 }
 
+/** Each holder is told with the address that it has: the pod may ask for all of them, or for one where it holds all. */
 function portTaken({ pod, others, reasons }: Admitting): boolean {
   const wanted = hostPorts(pod);
   if (wanted.length === 0) return false;
   let taken = false;
   for (const other of others) {
-    const held = hostPorts(other);
-    for (const port of wanted) {
-      if (!held.some((h) => conflicts(port, h))) continue;
+    for (const held of hostPorts(other)) {
+      if (!wanted.some((port) => conflicts(port, held))) continue;
       taken = true;
       const by = `${podNamespace(other)}/${other.metadata.name}`;
-      reasons.add("host_port_taken", "predicates", "NodePorts", { ...port, by });
+      reasons.add("host_port_taken", "predicates", "NodePorts", { ...held, by });
     }
   }
   return taken;

@@ -31,8 +31,7 @@ function resultOf(
 ): "Success" | "Failure" | null {
   if (!("error" in outcome)) return outcome.result === "failure" ? "Failure" : "Success";
   if (strict) return "Failure";
-  const isHang = "state" in outcome && outcome.state === "failure";
-  effects.push({ kind: "quirk", code: isHang ? "hang-discarded" : "error-discarded" });
+  effects.push({ kind: "quirk", code: outcome.state === "failure" ? "hang-discarded" : "error-discarded" });
   return null;
 }
 

@@ -47,10 +47,10 @@ function inputOf(settings: readonly ContainerSetting[], ask: ProbesAsk, graceSec
       name,
       sidecar,
       restartPolicy,
-      probes: probes.map(({ type, timing, unknownPort }) => ({
-        type,
-        timing,
-        script: attemptsOf(ask.outcomes[type], timing, unknownPort === null),
+      probes: probes.map((probe) => ({
+        type: probe.type,
+        timing: probe.timing,
+        script: attemptsOf(ask.outcomes[probe.type], probe),
       })),
     })),
     endMs: ms(ask.seconds),

@@ -1,29 +1,12 @@
-/** When failed liveness probes are taken for one trouble of the node, not for many of its containers. */
-export interface GuardSettings {
-  /** Failures so far apart, or closer, belong together. */
-  readonly windowSeconds: number;
-  /**
-   * So many unrelated groups of pods, or this share (0 to 1) of all groups with liveness probes. Of either, at least 2:
-   * one group has nobody to be related to.
-   */
-  readonly least: { readonly groups: number } | { readonly share: number };
-  /** No kill is held longer. */
-  readonly holdSeconds: number;
-}
+import type { FailedContainer, GuardRelease, GuardSettings } from "../../model/probe-guard.ts";
 
-/** A container whose liveness probe has reached its failure threshold. */
-export interface FailedContainer {
-  readonly containerId: string;
-  /** Pods of one owner are one group: what they have in common is no storm. */
-  readonly group: string;
-}
 /** What was seen since the last step; the times of all steps are milliseconds of one clock. */
 export interface GuardEvents {
   readonly atMs: number;
   /** Groups of pods that have a liveness probe. */
   readonly groups: number;
   /** Once more at each attempt that fails while the kill is held. */
-  readonly failed: readonly FailedContainer[];
+  readonly failed: readonly Pick<FailedContainer, "containerId" | "group">[];
   /** Containers that answer again. */
   readonly recovered: readonly string[];
   /** Containers that nobody probes any more. */
@@ -41,23 +24,21 @@ interface Failure {
 export type GuardState = ReadonlyMap<string, Failure>;
 export const CALM: GuardState = new Map();
 
-export type Release = "recovered" | "gone" | "calm" | "held long enough";
-/** What a person should know of a step; null: nothing changed. */
-export interface GuardRecord {
-  readonly kind: "probe-guard";
-  /** Kills that are held from now on. */
-  readonly held: readonly string[];
-  /** Those that are not any more; `calm` and `held long enough` go ahead. */
-  readonly released: readonly { readonly containerId: string; readonly why: Release }[];
-  /** All that are held now. */
-  readonly holding: number;
-  readonly why: string;
-}
 export interface GuardStep {
   readonly next: GuardState;
+  /** Unrelated groups with failures in the window, and from how many on they are a storm. */
+  readonly failing: number;
+  readonly least: number;
+  /** In words. */
+  readonly why: string;
+  /** All kills that are held now. */
+  readonly holding: number;
   /** Of the containers that failed now: those whose kill goes ahead. */
   readonly killed: readonly string[];
-  readonly record: GuardRecord | null;
+  /** Kills that are held from now on. */
+  readonly held: readonly string[];
+  /** Those that are not held any more; `calm` and `held long enough` go ahead. */
+  readonly released: readonly { readonly containerId: string; readonly why: GuardRelease }[];
 }
 
 /**
@@ -69,7 +50,7 @@ export interface GuardStep {
 export function guardStep(settings: GuardSettings, state: GuardState, events: GuardEvents): GuardStep {
   const { atMs, failed, recovered, gone } = events;
   const next = new Map([...state].filter(([, failure]) => counts(settings, failure, atMs)));
-  const released: { containerId: string; why: Release }[] = [];
+  const released: { containerId: string; why: GuardRelease }[] = [];
   const drop = (ids: readonly string[], why: "recovered" | "gone"): void => {
     for (const containerId of ids) {
       const isHeld = next.get(containerId)?.heldSinceMs != null;
@@ -88,11 +69,9 @@ export function guardStep(settings: GuardSettings, state: GuardState, events: Gu
   const least = leastGroups(settings, events.groups);
   const verdicts = judged(settings, next, failed, failing >= least, atMs);
   released.push(...verdicts.released);
-  const isNews = verdicts.held.length > 0 || released.length > 0;
-  const holding = isNews ? [...next.values()].filter(({ heldSinceMs }) => heldSinceMs !== null).length : 0;
-  const why = `liveness probes of ${failing} unrelated groups of ${events.groups} failed within ${settings.windowSeconds} s; from ${least} on kills are held, for ${settings.holdSeconds} s at most`;
-  const record: GuardRecord = { kind: "probe-guard", held: verdicts.held, released, holding, why };
-  return { next, killed: verdicts.killed, record: isNews ? record : null };
+  const holding = [...next.values()].filter(({ heldSinceMs }) => heldSinceMs !== null).length;
+  const why = `liveness probes of ${failing} unrelated group${failing === 1 ? "" : "s"} of ${events.groups} failed within ${settings.windowSeconds} s; from ${least} on kills are held, for ${settings.holdSeconds} s at most`;
+  return { next, failing, least, why, holding, killed: verdicts.killed, held: verdicts.held, released };
 }
 
 /** Held ones fail until they are released, however long their period is. */
@@ -105,18 +84,18 @@ export const leastGroups = ({ least }: GuardSettings, groups: number): number =>
 interface Verdicts {
   readonly held: readonly string[];
   readonly killed: readonly string[];
-  readonly released: readonly { readonly containerId: string; readonly why: Release }[];
+  readonly released: readonly { readonly containerId: string; readonly why: GuardRelease }[];
 }
 function judged(
   { holdSeconds }: GuardSettings,
   next: Map<string, Failure>,
-  failed: readonly FailedContainer[],
+  failed: GuardEvents["failed"],
   isStorm: boolean,
   atMs: number,
 ): Verdicts {
   const held: string[] = [];
   const killed: string[] = [];
-  const released: { containerId: string; why: Release }[] = [];
+  const released: { containerId: string; why: GuardRelease }[] = [];
   for (const { containerId } of failed) {
     const failure = next.get(containerId) as Failure;
     const { heldSinceMs } = failure;

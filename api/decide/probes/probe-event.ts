@@ -10,8 +10,7 @@ export function probeEvent(
 ): Extract<WorkerEffect, { readonly kind: "event" }> | null {
   const title = TITLE[type];
   if ("error" in outcome) {
-    const state = "state" in outcome ? outcome.state : "unknown";
-    const message = `${title} probe errored and resulted in ${state} state: ${outcome.error}`;
+    const message = `${title} probe errored and resulted in ${outcome.state ?? "unknown"} state: ${outcome.error}`;
     return { kind: "event", reason: "Unhealthy", message };
   }
   if (outcome.result === "success") return null;

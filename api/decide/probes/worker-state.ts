@@ -34,8 +34,7 @@ export interface ContainerSeen {
   readonly willRestart: boolean;
 }
 
-/** How an attempt ended; `state` is what the kubelet calls an error: `failure` when the answer's body could not be read. */
-export type AttemptOutcome = ProbeOutcome | { readonly error: string; readonly state: "unknown" | "failure" };
+export type AttemptOutcome = ProbeOutcome;
 
 export type WorkerEvent =
   /** The time of the last `wake` has come; one that comes sooner is told to wait on, one that comes late has missed ticks. */

@@ -17,13 +17,16 @@ interface Loaded {
   readonly grpc: { readonly health: { readonly v1: { readonly Health: { readonly service: never } } } };
 }
 
-/** A gRPC server of Node's own library, on loopback. */
-export async function healthServer(check: Check): Promise<AsyncDisposable & { readonly port: number }> {
+/** A gRPC server of Node's own library, on loopback unless said. */
+export async function healthServer(
+  check: Check,
+  address = "127.0.0.1:0",
+): Promise<AsyncDisposable & { readonly port: number }> {
   const server = new Server();
   if (check !== null) server.addService(health.service, { Check: check });
   const port = await new Promise<number>((resolve, reject) => {
     const bound = (error: Error | null, port: number): void => (error === null ? resolve(port) : reject(error));
-    server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), bound);
+    server.bindAsync(address, ServerCredentials.createInsecure(), bound);
   });
   return {
     port,

@@ -16,7 +16,15 @@ describe("what a kubelet says of an answer", () => {
   test.for(ANSWERS)("%j, then %s", { concurrent: true }, async ([text, after, result, output], { expect }) => {
     const port = await servers.raw(text, after);
     const timeoutMs = output.includes("deadline exceeded") ? SHORT_MS : LONG_MS;
-    expect(told(await httpProbe(getAt(port), TARGET, timeoutMs))).toEqual([result, output]);
+    const outcome = await httpProbe(getAt(port), TARGET, timeoutMs);
+    expect(told(outcome)).toEqual([result, output]);
+    // what cannot be read of a body is an error whose result is a failure
+    expect("error" in outcome ? outcome.state : null).toBe(result === "error" ? "failure" : null);
+  });
+  test("a request that cannot be made has no result", async () => {
+    expect(await httpProbe(getAt(80, { port: "web" } as never), TARGET, LONG_MS)).toEqual({
+      error: 'strconv.Atoi: parsing "web": invalid syntax',
+    });
   });
   test("nobody listens, or nobody answers", async () => {
     const refused = 'Get "http://127.0.0.1:1/": dial tcp 127.0.0.1:1: connect: connection refused';

@@ -4,8 +4,8 @@ import type { ProbeHistoryEntry } from "../../../actuator/probes/history-entry.t
 import { ProbeManager } from "../../../actuator/probes/manager.ts";
 import type { ManagerSettings } from "../../../actuator/probes/ports.ts";
 import type { ProbeChange, ProbedContainer, ProbedPod, ProbeWarning } from "../../../actuator/probes/probed.ts";
+import type { Guarded } from "../../../actuator/probes/storm.ts";
 import { type AttemptResult, noProbeCounters } from "../../../actuator/status/probe-counters.ts";
-import type { GuardRecord } from "../../../api/decide/probes/guard.ts";
 import type { ProbeHandler, ProbeOutcome, ProbeSpec, ProbeType } from "../../../api/model/probe.ts";
 
 export const START = Date.parse("2026-11-22T12:00:00Z");
@@ -116,7 +116,8 @@ export interface World {
   answer: (asked: AskedProbe) => ProbeOutcome | null;
   readonly results: ProbeChange[];
   readonly events: ProbeWarning[];
-  readonly records: GuardRecord[];
+  /** Of the guard. */
+  readonly guarded: Guarded[];
   readonly history: ProbeHistoryEntry[];
   readonly counted: { readonly ended: [ProbeType, AttemptResult][]; waited: number; readonly late: number[] };
 }
@@ -125,7 +126,7 @@ export function world(more: Partial<ManagerSettings> = {}, random = () => 0): Wo
   const clock = new StillClock();
   const counted: World["counted"] = { ended: [], waited: 0, late: [] };
   const lists = { asked: [] as Asked[], results: [] as ProbeChange[], events: [] as ProbeWarning[] };
-  const told = { records: [] as GuardRecord[], history: [] as ProbeHistoryEntry[] };
+  const told = { guarded: [] as Guarded[], history: [] as ProbeHistoryEntry[] };
   const attempt: Attempt = (asked) => {
     const { promise, resolve } = Promise.withResolvers<ProbeOutcome>();
     lists.asked.push({ ...asked, atMs: clock.sinceStart, end: resolve });
@@ -146,7 +147,7 @@ export function world(more: Partial<ManagerSettings> = {}, random = () => 0): Wo
       history: { add: (entry) => void told.history.push(entry), flush: () => {} },
       onResult: (change) => void lists.results.push(change),
       onEvent: (warning) => void lists.events.push(warning),
-      onGuard: (record) => void told.records.push(record),
+      onGuard: (guarded) => void told.guarded.push(guarded),
     },
     // the daemon is older than any period, unless said
     { startedAtMs: START - 3_600_000, strict: false, spread: false, execLimit: 64, guard: null, ...more },

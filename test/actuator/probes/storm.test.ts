@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
-import type { GuardSettings } from "../../../api/decide/probes/guard.ts";
+import { newlyHeld } from "../../../actuator/probes/chronicle.ts";
+import { decideProbeGuard } from "../../../api/decide/probes/decide-guard.ts";
+import { decodeProbeGuardAsk, type GuardSettings } from "../../../api/model/probe-guard.ts";
 import { BAD, container, EXEC, OK, pod, probe, told, type World, world } from "./manager-kit.ts";
 
 const GUARD: GuardSettings = { windowSeconds: 5, least: { groups: 3 }, holdSeconds: 20 };
@@ -11,6 +13,7 @@ const pods = (count: number, owner: string | null = null) =>
       owner,
     }),
   );
+const newest = ({ guarded }: World) => guarded.at(-1)?.decision;
 const killed = ({ results }: World) =>
   results.filter(({ result }) => result === "Failure").map(({ containerId }) => containerId);
 
@@ -20,7 +23,7 @@ test("without a guard all of them are killed", async () => {
   w.manager.look(pods(5));
   await w.clock.advance(1_500);
   expect(killed(w)).toHaveLength(5);
-  expect(w.records).toEqual([]);
+  expect(w.guarded).toEqual([]);
 });
 
 test("kills of a storm are held, told and kept, and those that answer again live on", async () => {
@@ -29,20 +32,25 @@ test("kills of a storm are held, told and kept, and those that answer again live
   await w.clock.advance(900);
   w.answer = () => BAD;
   await w.clock.advance(6_000);
-  expect([killed(w), w.records.length]).toEqual([[], 1]);
+  expect([killed(w), w.guarded.length]).toEqual([[], 1]);
   const names = [0, 1, 2, 3, 4].map((i) => `ns/p-${i}/c`);
-  expect(w.records[0]).toMatchObject({ kind: "probe-guard", holding: 5 });
-  expect(w.records[0]?.held.toSorted()).toEqual(names);
-  expect(w.records[0]?.why).toMatch(/ 5 unrelated groups of 5 /);
-  const { held, holding, why } = w.records[0] ?? {};
-  expect(w.history).toContainEqual({ kind: "probe-guard", at: expect.any(String), held, released: [], holding, why });
+  const [first] = w.guarded;
+  if (first === undefined) throw new Error("it said nothing");
+  const held = newlyHeld(first.decision);
+  expect([held.toSorted(), first.decision.holding]).toEqual([names, 5]);
+  expect(first.decision.message).toMatch(/ 5 unrelated groups of 5 /);
+  const [entry] = w.history.filter(({ kind }) => kind === "probe-guard");
+  expect(entry).toEqual({
+    ...{ kind: "probe-guard", at: expect.any(String), held, released: [], holding: 5 },
+    ...{ why: first.decision.message, ask: first.ask },
+  });
   expect(w.manager.problems()).toEqual([expect.stringMatching(/^the probe guard holds the kills of 5 containers: /)]);
   expect(w.manager.facts().map(({ activity, failures }) => [activity, failures])).toEqual(Array(5).fill(["held", 6]));
   w.answer = () => OK;
   await w.clock.advance(30_000);
   expect([killed(w), w.manager.problems()]).toEqual([[], []]);
-  const released = w.records.slice(1).flatMap((record) => record.released);
-  expect(released.map(({ containerId }) => containerId).sort()).toEqual(names);
+  const released = w.guarded.slice(1).flatMap(({ decision }) => decision.released);
+  expect(released.map(({ container }) => container).sort()).toEqual(names);
   expect(new Set(released.map(({ why }) => why))).toEqual(new Set(["recovered"]));
   // the next failure is no storm
   w.answer = ({ target }) => (target.containerId === "id-3" ? BAD : OK);
@@ -59,7 +67,9 @@ test("what fails on is killed when it was held long enough, once, and is asked n
   await w.clock.advance(2_000);
   expect(killed(w).sort()).toEqual(["id-0", "id-1", "id-2"]);
   expect(w.results.at(-1)).toMatchObject({ result: "Failure", was: "Success", output: BAD.output });
-  expect(w.records.at(-1)?.released).toContainEqual({ containerId: "ns/p-1/c", why: "held long enough" });
+  expect(newest(w)?.released).toContainEqual({
+    ...{ containerId: "id-1", container: "ns/p-1/c", why: "held long enough" },
+  });
   const count = w.asked.length;
   await w.clock.advance(5_000);
   expect(w.asked).toHaveLength(count);
@@ -126,7 +136,7 @@ test("a kill that was held long goes ahead at the next failure, whatever the thr
   w.manager.look(pods(3).map((one) => ({ ...one, containers: [container({ liveness: patient }, { id: one.uid })] })));
   await w.clock.advance(22_050);
   expect(killed(w)).toEqual([]);
-  await w.clock.advance(300);
+  await w.clock.advance(1_000);
   expect(killed(w)).toHaveLength(3);
 });
 
@@ -136,7 +146,7 @@ test("failed startups are killed, however many", async () => {
   const startup = probe({ failureThreshold: 1 });
   w.manager.look(pods(5).map((one) => ({ ...one, containers: [container({ startup }, { id: one.uid })] })));
   await w.clock.advance(500);
-  expect([killed(w).length, w.records]).toEqual([5, []]);
+  expect([killed(w).length, w.guarded]).toEqual([5, []]);
 });
 
 test("a held container whose pod is gone is let go, and only liveness is held", async () => {
@@ -146,7 +156,11 @@ test("a held container whose pod is gone is let go, and only liveness is held", 
     ...one,
     containers: one.containers.map((c) => ({
       ...c,
-      probes: { ...c.probes, readiness: probe({ failureThreshold: 1 }) },
+      probes: {
+        ...c.probes,
+        liveness: probe({ periodSeconds: 5, failureThreshold: 1 }),
+        readiness: probe({ failureThreshold: 1 }),
+      },
     })),
   }));
   w.manager.look(some);
@@ -154,6 +168,22 @@ test("a held container whose pod is gone is let go, and only liveness is held", 
   expect(told(w, "readiness")).toEqual(["Failure", "Failure", "Failure"]);
   expect(told(w, "liveness")).toEqual(["Success", "Success", "Success"]);
   w.manager.look(some.slice(1));
-  await w.clock.advance(200);
-  expect(w.records.at(-1)).toMatchObject({ released: [{ containerId: "ns/p-0/c", why: "gone" }], holding: 2 });
+  await w.clock.advance(1_100);
+  expect(newest(w)).toMatchObject({ released: [{ container: "ns/p-0/c", why: "gone" }], holding: 2 });
+});
+
+test("asked again from what was written down it is the same decision, with the reason of each kill", async () => {
+  const w = world({ guard: GUARD });
+  w.answer = () => BAD;
+  w.manager.look(pods(3));
+  await w.clock.advance(22_500);
+  expect(w.guarded.length).toBeGreaterThan(1);
+  for (const { ask, decision } of w.guarded) {
+    const decoded = decodeProbeGuardAsk(JSON.parse(JSON.stringify(ask)));
+    if (!decoded.ok) throw new Error(JSON.stringify(decoded.error));
+    const again = decideProbeGuard({ snapshot: {}, facts: {}, ask: decoded.value, explain: "reasons" });
+    expect(again).toMatchObject({ ok: true, value: { decision } });
+    const places = again.ok ? again.value.reasons.map(({ at }) => at) : [];
+    expect(places).toEqual(expect.arrayContaining(["node", ...newlyHeld(decision)]));
+  }
 });

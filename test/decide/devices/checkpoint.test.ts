@@ -80,8 +80,9 @@ describe("kubelet_internal_checkpoint", () => {
   it.each([
     ["", { code: "empty", message: "unexpected end of JSON input" }],
     [" \n", { code: "empty", message: "unexpected end of JSON input" }],
-    ['{"Data":{"PodDeviceEntries":[{"PodUID":', { code: "not_json", message: "the text is not JSON" }],
-    ['{"Checksum":1} x', { code: "not_json", message: "the text is not JSON" }],
+    ['{"Data":{"PodDeviceEntries":[{"PodUID":', { code: "not_json", message: "unexpected end of JSON input" }],
+    ['{"Checksum":1} x', { code: "not_json", message: "invalid character 'x' after top-level value" }],
+    ["\u0001", { code: "not_json", message: "invalid character '\\x01' looking for beginning of value" }],
     ["[]", { code: "malformed", path: "", message: "expected an object" }],
     ['{"Data":[]}', { code: "malformed", path: "Data", message: "expected an object" }],
     [fileOf("{}", "{}", 1), { code: "malformed", path: "Data.PodDeviceEntries", message: "expected a list" }],

@@ -17,6 +17,12 @@ describe("probes that no API server takes are named with their place", () => {
       liveness({ ...HTTP, exec: { command: ["true"] } }),
       `${AT}.livenessProbe.httpGet: may not specify more than 1 handler type`,
     ],
+    ["no command", liveness({ exec: { command: [] } }), `${AT}.livenessProbe.exec.command: must name a command`],
+    [
+      "another scheme",
+      liveness({ httpGet: { port: 80, scheme: "http" } }),
+      `${AT}.livenessProbe.httpGet.scheme: must be HTTP or HTTPS`,
+    ],
     [
       "a negative delay",
       liveness({ ...HTTP, initialDelaySeconds: -1 }),

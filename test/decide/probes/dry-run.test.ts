@@ -103,6 +103,24 @@ describe("a dry run", () => {
     ]);
   });
 
+  test("the kubelet's words for what is no failure, and for a timeout that names nobody", () => {
+    const pod = (probe: object, outcomes: string) =>
+      dryRun(podOf({ livenessProbe: { failureThreshold: 1, timeoutSeconds: 2, ...probe } }), { outcomes, seconds: 9 });
+    const said = (probe: object, outcomes: string) => pod(probe, outcomes).events[0]?.message;
+    const errored = "Liveness probe errored and resulted in";
+    const late = "context deadline exceeded (Client.Timeout or context cancellation while reading body)";
+    expect(said(HTTP, "hang")).toBe(`${errored} failure state: ${late}`);
+    expect(said(HTTP, "hang@1s")).toBe(`${errored} failure state: unexpected EOF`);
+    expect(said({ httpGet: { port: "web" } }, "ok")).toBe(
+      `${errored} unknown state: strconv.Atoi: parsing "web": invalid syntax`,
+    );
+    // no body, so nothing that hangs: it fails, and ends the container
+    const grpc = pod({ grpc: { port: 9 } }, "hang");
+    expect(grpc.events[0]?.message).toBe("Liveness probe failed: timeout: health rpc did not complete within 2s");
+    expect([grpc.quirks, attempts(grpc, "liveness")[0]]).toEqual([[], "0s c0 timeout"]);
+    expect(grpc.restarts).toBeGreaterThan(0);
+  });
+
   test("sidecars start one after the other and first, and their end is none of the pod", () => {
     const sidecar = (name: string, probe: object) => ({ name, restartPolicy: "Always", startupProbe: probe });
     const tcp = { tcpSocket: { port: 15_021 }, periodSeconds: 1 };

@@ -1,12 +1,6 @@
 import { expect, test } from "vitest";
-import {
-  CALM,
-  type GuardEvents,
-  type GuardSettings,
-  type GuardState,
-  guardStep,
-  leastGroups,
-} from "../../../api/decide/probes/guard.ts";
+import { CALM, type GuardEvents, type GuardState, guardStep, leastGroups } from "../../../api/decide/probes/guard.ts";
+import type { GuardSettings } from "../../../api/model/probe-guard.ts";
 
 const SETTINGS: GuardSettings = { windowSeconds: 10, least: { groups: 3 }, holdSeconds: 30 };
 const failure = (name: string) => ({ containerId: name, group: `group-${name}` });
@@ -16,18 +10,18 @@ function play(settings: GuardSettings = SETTINGS) {
   let state: GuardState = CALM;
   return (second: number, events: Partial<GuardEvents>) => {
     const whole = { groups: 100, failed: [], recovered: [], gone: [], ...events, atMs: second * 1_000 };
-    const { next, killed, record } = guardStep(settings, state, whole);
+    const { next, killed, held, released, holding, why } = guardStep(settings, state, whole);
     state = next;
-    return { killed, held: record?.held ?? [], released: record?.released ?? [], record, size: next.size };
+    return { killed, held, released, holding, why, size: next.size };
   };
 }
 
-test("few failures are killed, and no record is made of them", () => {
+test("few failures are killed, and nothing is held", () => {
   const at = play();
-  expect(at(0, { failed: [failure("a")] })).toMatchObject({ killed: ["a"], record: null });
-  expect(at(1, { failed: [failure("b")] })).toMatchObject({ killed: ["b"], record: null });
+  expect(at(0, { failed: [failure("a")] })).toMatchObject({ killed: ["a"], held: [] });
+  expect(at(1, { failed: [failure("b")] })).toMatchObject({ killed: ["b"], held: [] });
   // the first two have left the window
-  expect(at(11.1, { failed: [failure("c")] })).toMatchObject({ killed: ["c"], record: null, size: 1 });
+  expect(at(11.1, { failed: [failure("c")] })).toMatchObject({ killed: ["c"], held: [], size: 1 });
 });
 
 test("from the third unrelated group in the window on they are held, and it is said why", () => {
@@ -36,16 +30,14 @@ test("from the third unrelated group in the window on they are held, and it is s
   at(5, { failed: [failure("b")] });
   const third = at(10, { failed: [failure("c")] });
   expect(third).toMatchObject({ killed: [], held: ["c"] });
-  expect(third.record).toEqual({
-    kind: "probe-guard",
-    held: ["c"],
+  expect(third).toMatchObject({
     released: [],
     holding: 1,
     why: "liveness probes of 3 unrelated groups of 100 failed within 10 s; from 3 on kills are held, for 30 s at most",
   });
   // it fails on: no news
   expect(at(11, { failed: [failure("c"), failure("d")] })).toMatchObject({ killed: [], held: ["d"], released: [] });
-  expect(at(12, { failed: [failure("c")] })).toMatchObject({ killed: [], record: null });
+  expect(at(12, { failed: [failure("c")] })).toMatchObject({ killed: [], held: [], released: [] });
 });
 
 test("those that fail together are judged together", () => {
@@ -60,12 +52,12 @@ test("pods of one owner are no storm, however many", () => {
 test("a held kill ends when its container answers again or is gone", () => {
   const at = play();
   at(0, { failed: ["a", "b", "c"].map(failure) });
-  const { released, record } = at(1, { recovered: ["a"], gone: ["b", "never seen"] });
+  const { released, holding } = at(1, { recovered: ["a"], gone: ["b", "never seen"] });
   expect(released).toEqual([
     { containerId: "a", why: "recovered" },
     { containerId: "b", why: "gone" },
   ]);
-  expect(record?.holding).toBe(1);
+  expect(holding).toBe(1);
 });
 
 test("a held kill goes ahead when the others are no longer failing", () => {
@@ -97,7 +89,7 @@ test("no kill is held longer than that, and one that went ahead counts for the o
 test("a container that was killed counts for the others although it is gone", () => {
   const at = play();
   expect(at(0, { failed: ["a", "b"].map(failure) }).killed).toEqual(["a", "b"]);
-  expect(at(1, { gone: ["a", "b"] }).record).toBeNull();
+  expect(at(1, { gone: ["a", "b"] }).released).toEqual([]);
   expect(at(2, { failed: [failure("c")] })).toMatchObject({ killed: [], held: ["c"] });
 });
 

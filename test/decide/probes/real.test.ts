@@ -96,6 +96,31 @@ describe("the same events, counts and restarts as the kubelet's", () => {
     expect(timeline.containers[0]?.restarts).toBe(restartCount);
   });
 
+  test.each(["http-302-same-host", "http-400", "http-500-body", "grpc-refused", "exec-long-output"] as const)(
+    "%s, which never gets ready",
+    (name) => {
+      const { probeTotals, failingSeconds = 0, restartCount } = captureOf(name);
+      const timeline = dryRun(name, { readiness: [fail("")] }, { seconds: failingSeconds });
+      expect([timeline.ready, restartCount]).toEqual([[], 0]);
+      // by chance the kubelet hears of sandbox and container apart: each is a status more, and an attempt out of turn
+      const more = (probeTotals["readiness failed"] ?? 0) - (attemptsOf(timeline, "readiness").failed as number);
+      expect([0, 1, 2]).toContain(more);
+    },
+  );
+
+  test("tcp whose readiness has a delay, and readiness alone", () => {
+    const { probeTotals } = captureOf("tcp-ok");
+    const tcp = dryRun("tcp-ok", {}, { seconds: 42 });
+    expect(tcp.events).toEqual([]);
+    expect(tcp.ready).toEqual([{ fromMs: 5000, toMs: null }]);
+    expect(attemptsOf(tcp, "liveness").successful).toBe(probeTotals["liveness successful"]);
+    // its own beat, other than that of liveness, began with the status
+    expect([0, 1]).toContain(
+      (probeTotals["readiness successful"] ?? 0) - (attemptsOf(tcp, "readiness").successful as number),
+    );
+    expectSame("readiness-gate", dryRun("readiness-gate", {}, { seconds: 43 }));
+  });
+
   test("always ready: one attempt more than liveness", () => {
     for (const name of ["http-200", "grpc-default"]) {
       const { probeTotals } = captureOf(name);

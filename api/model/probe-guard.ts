@@ -1,0 +1,104 @@
+import * as z from "zod";
+import { issuesOf } from "./decode.ts";
+import { count, text, wholeNumber } from "./fields.ts";
+import type { InputIssue } from "./input-issue.ts";
+import { LIMITS } from "./limits.ts";
+import { withoutNulls } from "./nulls.ts";
+import { err, ok, type Result } from "./result.ts";
+
+/** When failed liveness probes are taken for one trouble of the node, not for many of its containers. */
+export interface GuardSettings {
+  /** Failures so far apart, or closer, belong together. */
+  readonly windowSeconds: number;
+  /**
+   * So many unrelated groups of pods, or this share (0 to 1) of all groups with liveness probes. Of either, at least 2:
+   * one group has nobody to be related to.
+   */
+  readonly least: { readonly groups: number } | { readonly share: number };
+  /** No kill is held longer. */
+  readonly holdSeconds: number;
+}
+
+/** A container whose liveness probe has reached its failure threshold. */
+export interface FailedContainer {
+  readonly containerId: string;
+  /** For people: `NAMESPACE/POD/CONTAINER`. */
+  readonly container: string;
+  /** Pods of one owner are one group: what they have in common is no storm. */
+  readonly group: string;
+}
+/** One that failed before, as it stands at the moment of the question. */
+export interface KnownFailure extends FailedContainer {
+  /** Since its last failed attempt. */
+  readonly failedAgoMs: number;
+  /** Null: its kill was not held. */
+  readonly heldForMs: number | null;
+}
+/** Which kills are to wait, of all that failed together. What was known before is posted: nothing is remembered. */
+export interface ProbeGuardAsk {
+  /** Null: nothing is asked. */
+  readonly guard: GuardSettings | null;
+  /** Groups of pods that have a liveness probe. */
+  readonly groups: number;
+  /** `known` of the answer before, as much later as it is. */
+  readonly known: readonly KnownFailure[];
+  /** Since then; once more at each attempt that fails while the kill is held. */
+  readonly failed: readonly FailedContainer[];
+  /** Ids of containers that answer again. */
+  readonly recovered: readonly string[];
+  /** Ids of containers that nobody probes any more. */
+  readonly gone: readonly string[];
+}
+
+export const GUARD_RELEASES = ["recovered", "gone", "calm", "held long enough"] as const;
+export type GuardRelease = (typeof GUARD_RELEASES)[number];
+
+type Named = Pick<FailedContainer, "containerId" | "container">;
+export interface ProbeGuardDecision {
+  /** So many unrelated groups failed within the window that kills are held. */
+  readonly storm: boolean;
+  readonly groups: number;
+  readonly failingGroups: number;
+  /** From so many on it is a storm. */
+  readonly leastGroups: number;
+  /** What a person is told of it. */
+  readonly message: string;
+  /** Of `failed`: those whose kill goes ahead. */
+  readonly kill: readonly Named[];
+  /** Of `failed`: those whose kill waits; 0: from now on. */
+  readonly hold: readonly (Named & { readonly heldForMs: number })[];
+  /** Kills that were held and are not any more; after `calm` and `held long enough` they go ahead. */
+  readonly released: readonly (Named & { readonly why: GuardRelease })[];
+  /** All that are held now. */
+  readonly holding: number;
+  /** What the next question is to be told. */
+  readonly known: readonly KnownFailure[];
+}
+
+const MOST_SECONDS = 86_400;
+const list = <S extends z.ZodType>(of: S) => z.array(of).max(LIMITS.runtimeContainers).default([]);
+const failed = z.strictObject({ containerId: text.min(1), container: text, group: text });
+const guard = z.strictObject({
+  windowSeconds: z.number().positive().max(MOST_SECONDS),
+  least: z.union([
+    z.strictObject({ groups: wholeNumber(1, LIMITS.runtimeContainers) }),
+    z.strictObject({ share: z.number().min(0).max(1) }),
+  ]),
+  holdSeconds: z.number().positive().max(MOST_SECONDS),
+});
+const ms = z.number().min(0).max(Number.MAX_SAFE_INTEGER);
+const schema = z.strictObject({
+  guard: guard.nullable().default(null),
+  groups: count.default(0),
+  known: list(failed.extend({ failedAgoMs: ms, heldForMs: ms.nullable().default(null) })),
+  failed: list(failed),
+  recovered: list(text),
+  gone: list(text),
+});
+
+/** Checks a posted ask and parses it once. Errors: every issue with its path. */
+export function decodeProbeGuardAsk(input: unknown, at = "ask"): Result<ProbeGuardAsk, readonly InputIssue[]> {
+  const given = withoutNulls(input ?? {});
+  const parsed = schema.safeParse(given);
+  return parsed.success ? ok(parsed.data) : err(issuesOf(parsed.error, given, at));
+}

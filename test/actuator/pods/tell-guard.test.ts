@@ -1,0 +1,64 @@
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { ApiClient } from "../../../actuator/client.ts";
+import { localClient } from "../../../actuator/local-client.ts";
+import { Memory } from "../../../actuator/memory.ts";
+import { Outbox } from "../../../actuator/outbox.ts";
+import { tellGuard } from "../../../actuator/pods/tell-guard.ts";
+import type { DecisionClient, Problem } from "../../../actuator/ports.ts";
+import type { Guarded } from "../../../actuator/probes/storm.ts";
+import { toldClient } from "../../../actuator/told-client.ts";
+import { decideProbeGuard } from "../../../api/decide/probes/decide-guard.ts";
+import type { ProbeGuardAsk } from "../../../api/model/probe-guard.ts";
+import { scratch } from "./pod-kit.ts";
+
+const ask: ProbeGuardAsk = {
+  guard: { windowSeconds: 30, least: { groups: 2 }, holdSeconds: 120 },
+  groups: 4,
+  known: [],
+  failed: ["a", "b"].map((name) => ({ containerId: `id-${name}`, container: `shop/${name}/app`, group: name })),
+  recovered: [],
+  gone: [],
+};
+function guarded(): Guarded {
+  const decided = decideProbeGuard({ snapshot: {}, facts: {}, ask, explain: "off" });
+  if (!decided.ok) throw new Error(decided.error.message);
+  return { ask, decision: decided.value.decision };
+}
+/** What is decided by whom, and what of it is a problem. */
+function listening(client: DecisionClient) {
+  const [decisions, problems]: [unknown[], Problem[]] = [[], []];
+  const counters = { decided: () => {}, outbox: () => {} };
+  const told = toldClient(client, counters, (kind, { decidedBy, verdict, reasons }) => {
+    decisions.push([kind, decidedBy, verdict, reasons.map(({ at }) => at)]);
+  });
+  const listeners = { nodeName: "n1", client: told, onProblem: (problem: Problem) => void problems.push(problem) };
+  return { decisions, problems, listeners };
+}
+const memoryIn = (dir: string): Memory => new Memory(dir, (message) => expect.fail(message));
+const HERE = ["probe-guard", "here", "keeps", ["node", "shop/a/app", "shop/b/app"]];
+
+test("without an API it is told and counted, with its reasons", async () => {
+  const { decisions, problems, listeners } = listening(localClient(memoryIn(scratch())));
+  await tellGuard(guarded(), listeners);
+  expect(decisions).toEqual([HERE]);
+  expect(problems).toEqual([
+    {
+      from: "probes",
+      message: expect.stringMatching(/^liveness probes of 2 .*; held now: shop\/a\/app, shop\/b\/app$/),
+    },
+  ]);
+});
+
+test("for an API that is away it is kept, whole, with the node and the moment", async () => {
+  const dir = scratch();
+  const outbox = Outbox.open(join(dir, "outbox.jsonl"));
+  const access = { url: "http://127.0.0.1:1", token: undefined, timeoutMs: 5000, fetch };
+  const { decisions, listeners } = listening(new ApiClient(access, outbox, memoryIn(dir), () => {}));
+  await tellGuard(guarded(), listeners);
+  expect(decisions).toEqual([HERE]);
+  expect(outbox.size).toBe(1);
+  const pending = outbox.first();
+  expect(pending).toMatchObject({ kind: "probe-guard", ask, report: null });
+  expect(pending?.snapshot).toEqual({ observedAt: expect.any(String), node: { metadata: { name: "n1" } } });
+});

@@ -1,0 +1,317 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { libraryMachine } from "../../../api/cli/machines/library.ts";
+import { LINT_SEVERITIES, type LintFinding, lintConfiguration } from "../../../api/decide/lint/lint.ts";
+import { decodeSnapshot } from "../../../api/model/decode.ts";
+import { mergePatch } from "../../../api/routes/merge-patch.ts";
+
+type Case = readonly [code: string, severity: LintFinding["severity"], field: string, configuration: object];
+const GIB = 1024 ** 3;
+
+/** Of each code a configuration that has it. */
+const CASES: readonly Case[] = [
+  ["eviction-defaults-dropped", "warning", "evictionHard", { evictionHard: { "memory.available": "500Mi" } }],
+  ["eviction-defaults-dropped", "warning", "evictionHard", { evictionHard: {} }],
+  ["merge-without-thresholds", "note", "mergeDefaultEvictionSettings", { mergeDefaultEvictionSettings: true }],
+  [
+    "pods-not-enforced",
+    "warning",
+    "enforceNodeAllocatable",
+    { enforceNodeAllocatable: ["system-reserved"], systemReservedCgroup: "/system", systemReserved: { cpu: "1" } },
+  ],
+  ["report-frequency-dropped", "note", "nodeStatusReportFrequency", { nodeStatusUpdateFrequency: "20s" }],
+  [
+    "reserved-cpu-replaced",
+    "note",
+    'kubeReserved["cpu"]',
+    { kubeReserved: { cpu: "500m" }, reservedSystemCPUs: "0", cpuManagerPolicy: "static" },
+  ],
+  [
+    "soft-not-above-hard",
+    "warning",
+    'evictionSoft["nodefs.available"]',
+    { evictionSoft: { "nodefs.available": "10%" }, evictionSoftGracePeriod: { "nodefs.available": "1m" } },
+  ],
+  [
+    "reclaim-without-threshold",
+    "warning",
+    'evictionMinimumReclaim["pid.available"]',
+    { evictionMinimumReclaim: { "pid.available": "100" } },
+  ],
+  [
+    "grace-without-soft",
+    "warning",
+    'evictionSoftGracePeriod["memory.available"]',
+    { evictionSoftGracePeriod: { "memory.available": "1m" } },
+  ],
+  [
+    "threshold-ignored",
+    "warning",
+    'evictionHard["nodefs.available"]',
+    { evictionHard: { "nodefs.available": "100%" }, mergeDefaultEvictionSettings: true },
+  ],
+  ["transition-zero", "note", "evictionPressureTransitionPeriod", { evictionPressureTransitionPeriod: "0s" }],
+  ["transition-short", "warning", "evictionPressureTransitionPeriod", { evictionPressureTransitionPeriod: "5s" }],
+  ["pod-grace-without-soft", "note", "evictionMaxPodGracePeriod", { evictionMaxPodGracePeriod: 60 }],
+  [
+    "soft-without-pod-grace",
+    "warning",
+    "evictionMaxPodGracePeriod",
+    { evictionSoft: { "memory.available": "1Gi" }, evictionSoftGracePeriod: { "memory.available": "1m" } },
+  ],
+  ["image-gc-off", "note", "imageGCHighThresholdPercent", { imageGCHighThresholdPercent: 100 }],
+  ["image-min-age-long", "note", "imageMinimumGCAge", { imageMinimumGCAge: "3h" }],
+  ["shutdown-without-critical", "note", "shutdownGracePeriodCriticalPods", { shutdownGracePeriod: "30s" }],
+  [
+    "shutdown-without-others",
+    "warning",
+    "shutdownGracePeriodCriticalPods",
+    { shutdownGracePeriod: "30s", shutdownGracePeriodCriticalPods: "30s" },
+  ],
+  ["image-age-short", "warning", "imageMaximumGCAge", { imageMaximumGCAge: "10m" }],
+  [
+    "image-gc-after-eviction",
+    "warning",
+    "imageGCHighThresholdPercent",
+    { evictionHard: { "imagefs.available": "20%" }, mergeDefaultEvictionSettings: true },
+  ],
+  [
+    "enforced-without-reserve",
+    "warning",
+    "systemReserved",
+    { enforceNodeAllocatable: ["pods", "system-reserved"], systemReservedCgroup: "/system" },
+  ],
+  ["reserved-cgroup-idle", "note", "kubeReservedCgroup", { kubeReservedCgroup: "/kube" }],
+  ["reserve-not-enforced", "note", "kubeReserved", { kubeReserved: { memory: "1Gi" } }],
+  ["kubelet-outside-reserve", "warning", "kubeletCgroups", { kubeletCgroups: "/other", kubeReservedCgroup: "/kube" }],
+  ["topology-without-hints", "warning", "topologyManagerPolicy", { topologyManagerPolicy: "restricted" }],
+  [
+    "topology-options-idle",
+    "note",
+    "topologyManagerPolicyOptions",
+    { topologyManagerPolicyOptions: { "prefer-closest-numa-nodes": "true" } },
+  ],
+  ["topology-scope-idle", "note", "topologyManagerScope", { topologyManagerScope: "pod" }],
+  [
+    "closest-nodes-idle",
+    "note",
+    'topologyManagerPolicyOptions["prefer-closest-numa-nodes"]',
+    {
+      topologyManagerPolicy: "single-numa-node",
+      topologyManagerPolicyOptions: { "prefer-closest-numa-nodes": "true" },
+      cpuManagerPolicy: "static",
+      reservedSystemCPUs: "0",
+    },
+  ],
+  ["reserved-cpus-without-static", "warning", "reservedSystemCPUs", { reservedSystemCPUs: "0-1" }],
+  ["reserved-memory-idle", "note", "reservedMemory", { reservedMemory: [{ numaNode: 0, limits: { memory: "1Gi" } }] }],
+  ["qos-reserved-idle", "warning", "qosReserved", { qosReserved: { memory: "50%" } }],
+  ["throttling-factor-idle", "note", "memoryThrottlingFactor", { memoryThrottlingFactor: 0.5 }],
+  ["swap-refused-by-default", "warning", "memorySwap.swapBehavior", { memorySwap: { swapBehavior: "LimitedSwap" } }],
+  ["quota-period-idle", "note", "cpuCFSQuotaPeriod", { cpuCFSQuota: false, cpuCFSQuotaPeriod: "10ms" }],
+  ["milli-bytes", "error", 'kubeReserved["memory"]', { kubeReserved: { memory: "500m" } }],
+  ["milli-bytes", "error", "containerLogMaxSize", { containerLogMaxSize: "10m" }],
+  ["bytes-without-unit", "warning", 'systemReserved["memory"]', { systemReserved: { memory: "512" } }],
+  ["logs-not-rotated", "warning", "containerLogMaxSize", { containerLogMaxSize: "-1" }],
+  ["reserved-cpu-rounded", "note", "kubeReserved", { cpuManagerPolicy: "static", kubeReserved: { cpu: "500m" } }],
+  [
+    "memory-threshold-small",
+    "warning",
+    'evictionHard["memory.available"]',
+    { evictionHard: { "memory.available": "10Mi" }, mergeDefaultEvictionSettings: true },
+  ],
+  ["unknown-field", "error", "evctionHard", { evctionHard: { "memory.available": "1Gi" } }],
+  ["unknown-field", "error", "memorySwap.swapBehaviour", { memorySwap: { swapBehaviour: "NoSwap" } }],
+  ["deprecated-field", "note", "iptablesDropBit", { iptablesDropBit: 3 }],
+  ["leaving-feature-gate", "note", 'featureGates["NodeSwap"]', { featureGates: { NodeSwap: true } }],
+  ["wrong-type", "refuses-start", "maxPods", { maxPods: "110" }],
+  ["wrong-type", "refuses-start", 'kubeReserved["cpu"]', { kubeReserved: { cpu: 1 } }],
+  ["wrong-type", "refuses-start", "imageMinimumGCAge", { imageMinimumGCAge: "5 min" }],
+  ["cannot-parse", "refuses-start", 'kubeReserved["memory"]', { kubeReserved: { memory: "1Gb" } }],
+  ["unknown-value", "refuses-start", "topologyManagerPolicy", { topologyManagerPolicy: "single-numa" }],
+  ["unknown-feature-gate", "refuses-start", 'featureGates["MemoryQos"]', { featureGates: { MemoryQos: true } }],
+  ["static-without-reserved-cpu", "refuses-start", "reservedSystemCPUs", { cpuManagerPolicy: "static" }],
+  [
+    "reserved-memory",
+    "refuses-start",
+    "reservedMemory",
+    { memoryManagerPolicy: "Static", reservedMemory: [{ numaNode: 0, limits: { memory: "1Gi" } }] },
+  ],
+];
+const byCode = (found: readonly LintFinding[], code: string, field: string) =>
+  found.find((f) => f.code === code && f.field === field);
+
+describe("findings of a configuration", () => {
+  test.each(CASES)("%s is a %s of %s: %j", (code, severity, field, configuration) => {
+    const found = byCode(lintConfiguration(configuration), code, field);
+    expect(found?.severity).toBe(severity);
+    expect(found?.message).not.toBe("");
+    expect(found?.advice).not.toBe("");
+  });
+
+  const file = join(import.meta.dirname, "../../data/lint/kubelet-1.36.3.json");
+  const kubelets = JSON.parse(readFileSync(file, "utf8")) as readonly { readonly configuration: object }[];
+  const all = [...CASES.map(([, , , configuration]) => configuration), ...kubelets.map((k) => k.configuration)];
+  test.each(all)("a fix mends what it is for, and nothing refuses the start that did not: %j", (configuration) => {
+    const before = lintConfiguration(configuration);
+    const refusing = new Set(before.filter((f) => f.severity === "refuses-start").map((f) => f.field));
+    for (const { code, field, message, fix } of before.filter((f) => f.fix !== null)) {
+      const after = lintConfiguration(mergePatch(configuration, fix));
+      expect(
+        after.find((f) => f.field === field && f.message === message),
+        `${code} ${field}`,
+      ).toBeUndefined();
+      const added = after.filter((f) => f.severity === "refuses-start" && !refusing.has(f.field));
+      expect(added, `${code} ${JSON.stringify(fix)}`).toEqual([]);
+    }
+  });
+
+  test("the defaults have none, in a file or as /configz has them", () => {
+    expect(lintConfiguration({})).toEqual([]);
+    const head = { apiVersion: "kubelet.config.k8s.io/v1beta1", kind: "KubeletConfiguration" };
+    expect(lintConfiguration(head)).toEqual([]);
+    const hard = {
+      "imagefs.available": "15%",
+      "imagefs.inodesFree": "5%",
+      "memory.available": "100Mi",
+      "nodefs.available": "10%",
+      "nodefs.inodesFree": "5%",
+    };
+    const kubeletconfig = { evictionHard: hard, imageMaximumGCAge: "0s", ofAnotherVersion: 1, iptablesDropBit: 15 };
+    expect(lintConfiguration({ kubeletconfig })).toEqual([]);
+  });
+
+  test("the worst comes first, then the fields in order", () => {
+    const found = lintConfiguration({
+      kubeReserved: { memory: "1Gi" },
+      evictionHard: {},
+      maxPods: -1,
+      eventBurst: -1,
+      whatever: 1,
+    });
+    const order = found.map(({ severity }) => LINT_SEVERITIES.indexOf(severity));
+    expect(order).toEqual([...order].sort());
+    expect(found.slice(0, 2).map(({ field }) => field)).toEqual(["eventBurst", "maxPods"]);
+    expect(new Set(order).size).toBe(4);
+  });
+
+  test.each([[null], [[]], ["maxPods: 1"], [undefined]])("%j is no configuration", (given) => {
+    expect(lintConfiguration(given)).toMatchObject([{ code: "no-configuration", severity: "error", field: "$" }]);
+  });
+  test("what is far too large is said to be, and not looked through", () => {
+    const gates = Object.fromEntries(Array.from({ length: 3000 }, (_, i) => [`Gate${i}`, true]));
+    for (const given of [{ featureGates: gates }, { podLogsDir: "/a".repeat(100_000) }]) {
+      expect(lintConfiguration(given)).toMatchObject([{ code: "too-large", severity: "error" }]);
+    }
+    const many = Object.fromEntries(Array.from({ length: 1900 }, (_, i) => [`Gate${i}`, true]));
+    expect(lintConfiguration({ featureGates: many })).toHaveLength(1900);
+  });
+  test("a configuration of hostile names is only read", () => {
+    const given = JSON.parse('{"__proto__": {"maxPods": -1}, "constructor": 1, "evictionHard": {"__proto__": "1Gi"}}');
+    expect(() => lintConfiguration(given)).not.toThrow();
+    expect(({} as Record<string, unknown>)["maxPods"]).toBeUndefined();
+  });
+});
+
+describe("findings of a configuration on a node", () => {
+  const node = (capacity: object) => ({ metadata: { name: "n1" }, status: { capacity } });
+  const on = (configuration: object, snapshot: object) => {
+    const decoded = decodeSnapshot(snapshot);
+    if (!decoded.ok) throw new Error(JSON.stringify(decoded.error));
+    return lintConfiguration(configuration, decoded.value);
+  };
+  const small = { node: node({ cpu: "4", memory: "8Gi", "ephemeral-storage": "100Gi", pods: "110" }) };
+  const fs = (capacityBytes: number) => ({ capacityBytes, availableBytes: capacityBytes / 2 });
+  const stats = {
+    node: { fs: fs(100 * GIB), runtime: { imageFs: fs(50 * GIB) }, rlimit: { maxpid: 4096, curproc: 100 } },
+  };
+  test.each<Case | readonly [...Case, object]>([
+    [
+      "threshold-above-capacity",
+      "error",
+      'evictionHard["memory.available"]',
+      { evictionHard: { "memory.available": "8Gi" } },
+    ],
+    [
+      "reclaim-above-capacity",
+      "error",
+      'evictionMinimumReclaim["memory.available"]',
+      { evictionMinimumReclaim: { "memory.available": "8Gi" } },
+    ],
+    ["reserved-above-capacity", "refuses-start", "kubeReserved", { kubeReserved: { memory: "9Gi" } }],
+    ["nothing-allocatable", "error", "kubeReserved", { kubeReserved: { cpu: "3" }, systemReserved: { cpu: "1" } }],
+    ["pod-pids-above-node", "warning", "podPidsLimit", { podPidsLimit: 5000 }, { stats }],
+    ["pod-pids-exhaust-node", "note", "podPidsLimit", { podPidsLimit: 1000 }, { stats }],
+    ["max-pods-not-reached", "note", "podsPerCore", { podsPerCore: 10, maxPods: 100 }],
+    ["pods-per-core-idle", "note", "podsPerCore", { podsPerCore: 50 }],
+    [
+      "image-gc-after-eviction",
+      "warning",
+      "imageGCHighThresholdPercent",
+      { evictionHard: { "imagefs.available": "10Gi" } },
+      { stats },
+    ],
+    [
+      "soft-not-above-hard",
+      "warning",
+      'evictionSoft["nodefs.available"]',
+      { evictionSoft: { "nodefs.available": "5Gi" }, evictionSoftGracePeriod: { "nodefs.available": "1m" } },
+      { stats },
+    ],
+    ["cgroup-v1", "refuses-start", "failCgroupV1", {}, { cgroup: { version: 1 } }],
+    [
+      "needs-cgroup-v2",
+      "refuses-start",
+      "memorySwap.swapBehavior",
+      { memorySwap: { swapBehavior: "LimitedSwap" } },
+      { cgroup: { version: 1 } },
+    ],
+    ["swap-on", "refuses-start", "failSwapOn", {}, { machine: { swapBytes: GIB } }],
+  ])("%s is a %s of %s: %j", (code, severity, field, configuration, more = {}) => {
+    expect(byCode(on(configuration, { ...small, ...more }), code, field)?.severity).toBe(severity);
+    expect(byCode(lintConfiguration(configuration), code, field)).toBeUndefined();
+  });
+
+  const machine = libraryMachine("xeon-2s")?.machine;
+  const asked = (configuration: object, more: object = {}) => on(configuration, { ...small, machine, ...more });
+  test("the managers refuse on the machine as it is, and in the kubelet's words", () => {
+    const cpus = asked({ cpuManagerPolicy: "static", reservedSystemCPUs: "0-4095" });
+    expect(cpus.map(({ code, severity }) => [code, severity])).toContainEqual([
+      "reserved-cpus-absent",
+      "refuses-start",
+    ]);
+    const state = {
+      assignments: { cpu_manager_state: '{"policyName":"none","defaultCpuSet":"","checksum":1353318690}' },
+    };
+    const [first] = asked({ cpuManagerPolicy: "static", reservedSystemCPUs: "0-1" }, state);
+    expect(first).toMatchObject({ code: "state-file", severity: "refuses-start", field: "cpuManagerPolicy" });
+    expect(first?.message).toContain('configured policy "static" differs from state checkpoint policy "none"');
+  });
+  test("reservedMemory has to be exactly what is kept back", () => {
+    const memory = (text: string) => ({
+      memoryManagerPolicy: "Static",
+      kubeReserved: { memory: "1Gi" },
+      reservedMemory: [{ numaNode: 0, limits: { memory: text } }],
+    });
+    const wrong = byCode(asked(memory("1Gi")), "reserved-memory", "reservedMemory");
+    expect(wrong?.message).toBe(
+      'the total amount "1Gi" of type "memory" is not equal to the value "1124Mi" determined by Node Allocatable feature',
+    );
+    expect(wrong?.advice).toContain("1124Mi");
+    expect(asked(memory("1124Mi")).filter(({ severity }) => severity === "refuses-start")).toEqual([]);
+  });
+  test("pods that want longer to end than a soft eviction gives are counted", () => {
+    const pod = (name: string, seconds: number) => ({
+      metadata: { name, namespace: "d", uid: name },
+      spec: { terminationGracePeriodSeconds: seconds, containers: [{ name: "c" }] },
+    });
+    const soft = {
+      evictionSoft: { "memory.available": "1Gi" },
+      evictionSoftGracePeriod: { "memory.available": "1m" },
+      evictionMaxPodGracePeriod: 60,
+    };
+    const found = on(soft, { ...small, pods: [pod("a", 30), pod("b", 600), pod("c", 61)] });
+    expect(byCode(found, "pod-grace-cut", "evictionMaxPodGracePeriod")?.message).toMatch(/^2 of /);
+  });
+});

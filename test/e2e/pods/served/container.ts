@@ -1,0 +1,25 @@
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
+
+const ROOT = join(import.meta.dirname, "../../../..");
+const NODE = dirname(process.execPath);
+/** Whatever Node's binary is linked to. */
+const LIBRARIES = ["/lib", "/lib64", "/usr/lib", "/usr/lib64"];
+
+/** The volumes and the container of a pod that runs `server.ts` by this very Node; `served` is its /served. */
+export function servedContainer(served: string, ...args: readonly string[]) {
+  const places = [...new Set([ROOT, ...(NODE.startsWith(`${ROOT}/`) ? [] : [NODE]), ...LIBRARIES])].filter(existsSync);
+  return {
+    volumes: [
+      ...places.map((path, i) => ({ name: `place-${i}`, hostPath: { path } })),
+      { name: "served", hostPath: { path: served } },
+    ],
+    container: {
+      command: [process.execPath, join(import.meta.dirname, "server.ts"), ...args],
+      volumeMounts: [
+        ...places.map((path, i) => ({ name: `place-${i}`, mountPath: path, readOnly: true })),
+        { name: "served", mountPath: "/served" },
+      ],
+    },
+  };
+}
