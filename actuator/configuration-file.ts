@@ -1,7 +1,7 @@
 import { configurationPath, kubeletConfiguration } from "../api/model/kubelet-configuration.ts";
+import { unknownFields } from "../api/model/kubelet-unknown-fields.ts";
 import { withoutNulls } from "../api/model/nulls.ts";
 import { err, ok, type Result } from "../api/model/result.ts";
-import { unknownFields } from "./kubelet-unknown-fields.ts";
 import { formText, isConfiguration } from "./manifests/document-form.ts";
 import { placedIssue } from "./manifests/issue-place.ts";
 import { problemText } from "./manifests/problem.ts";
@@ -46,9 +46,10 @@ function wrongField(source: SourceDocument): string | null {
 function leftOut(source: SourceDocument): readonly Problem[] {
   // what a kubelet itself tells of its configuration has the fields of its version
   if (configurationPath(source.value).length > 0) return [];
-  return unknownFields(source.value).map(({ path, fault }) => {
+  return unknownFields(source.value).map(({ path, fault, near }) => {
     const { line, column } = source.place(path);
-    const message = `${source.file}:${line}:${column}: ${fault}: left out, as the kubelet's lenient decoding does`;
+    const hint = near === null ? "" : ` (${near}?)`;
+    const message = `${source.file}:${line}:${column}: ${fault}${hint}: left out, as the kubelet's lenient decoding does`;
     return { from: "configuration", message };
   });
 }

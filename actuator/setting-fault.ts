@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import { nearName } from "./near-name.ts";
+import { nearName } from "../api/model/near-name.ts";
 import { redacted } from "./status/log.ts";
 
 /** What is wrong with one setting, in one line. */

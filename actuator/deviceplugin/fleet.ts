@@ -1,27 +1,16 @@
 import { STOP_GRACE_MS } from "../../api/decide/devices/inventory.ts";
 import { err, ok } from "../../api/model/result.ts";
-import type { EpochMs } from "../../api/model/units.ts";
-import { type Endpoint, openEndpoint, type PluginTimeouts } from "./endpoint.ts";
-import { greedier, greedyFault, roomFor } from "./fair-share.ts";
+import { type Endpoint, openEndpoint } from "./endpoint.ts";
+import { yieldingFault } from "./fair-share.ts";
 import type { Answered, PluginFault } from "./fault.ts";
+import type { FleetOptions } from "./fleet-options.ts";
 import { Graces } from "./graces.ts";
-import { KnownPlugins } from "./known-plugins.ts";
+import { KnownPlugins, pushedOut } from "./known-plugins.ts";
 import { LookLoad } from "./look-load.ts";
 import type { Plugins } from "./plugins.ts";
 import { Reconnects } from "./reconnects.ts";
 import { Registering } from "./registering.ts";
 import { StreamWatch } from "./stream-watch.ts";
-
-export interface FleetOptions {
-  readonly timeouts: PluginTimeouts;
-  /** From the end of a stream until its resource has no devices any more. */
-  readonly graceMs?: number;
-  /** From the first list of a stream until it counts as one that lives. */
-  readonly livesMs?: number;
-  readonly now: () => EpochMs;
-  readonly onChange: () => void;
-  readonly onFault: (fault: PluginFault) => void;
-}
 
 /** A stream that has lived so long after its first list is no part of a row of failures. */
 const LIVES_MS = 5_000;
@@ -46,7 +35,7 @@ export class Fleet {
 
   constructor(options: FleetOptions) {
     this.#options = options;
-    this.#known = new KnownPlugins(options.onChange);
+    this.#known = new KnownPlugins(options.onChange, options.isInUse);
     this.#graces = new Graces(options.graceMs ?? STOP_GRACE_MS, (resource) => this.#remove(resource));
   }
 
@@ -70,6 +59,7 @@ export class Fleet {
     const generation = ++this.#lastGeneration;
     const fault = (code: string, message: string) =>
       err({ resource, endpoint: socketPath, call: "Register", code, message });
+    this.#makeRoom(resource);
     const whyNot = this.#registering.whyNot(resource, this.#known);
     if (whyNot !== undefined) return fault("RESOURCE_EXHAUSTED", whyNot);
     const opened = await this.#registering.during(resource, () => this.#open(resource, socketPath));
@@ -93,8 +83,7 @@ export class Fleet {
     this.#origins.delete(resource);
     this.#reconnects.forget(resource);
     this.#endTrial(resource);
-    const live = this.#live.get(resource);
-    if (live !== undefined) this.#end(live);
+    this.#endLive(resource);
   }
 
   close(): void {
@@ -147,7 +136,7 @@ export class Fleet {
     watch.open({
       livesMs: this.#options.livesMs ?? LIVES_MS,
       load: this.#load,
-      most: () => roomFor(resource, this.plugins),
+      most: () => this.#known.roomFor(resource),
       onList: () => {
         if (this.#live.get(resource) !== watch) return;
         this.#listed(watch);
@@ -169,11 +158,10 @@ export class Fleet {
 
   #listed({ resource, generation, list }: StreamWatch): void {
     const { devices = [] } = list ?? {};
-    const greedy = greedier(resource, devices.length, this.plugins);
-    const live = greedy && this.#live.get(greedy.resource);
-    if (greedy !== undefined && live !== undefined) {
-      this.#end(live);
-      this.#options.onFault(greedyFault(greedy, resource, devices.length));
+    const { length: count } = devices;
+    for (const greedy of this.#known.yielding(resource, count)) {
+      this.#endLive(greedy.resource);
+      this.#options.onFault(yieldingFault(greedy, resource, count));
       this.#reconnects.lost(greedy.resource);
     }
     this.#known.listed({ kind: "listed", resource, generation, devices, at: this.#options.now() });
@@ -181,7 +169,7 @@ export class Fleet {
   #lives(watch: StreamWatch): void {
     const { resource } = watch;
     if (this.#trials.get(resource) === watch) {
-      if (this.#registering.has(resource) || (watch.list?.devices.length ?? 0) > roomFor(resource, this.plugins)) {
+      if (this.#registering.has(resource) || (watch.list?.devices.length ?? 0) > this.#known.roomFor(resource)) {
         this.#endTrial(resource);
         this.#reconnects.lost(resource);
         return;
@@ -193,9 +181,22 @@ export class Fleet {
     if (this.#live.get(resource) === watch) this.#graces.clear(resource);
   }
 
+  #makeRoom(resource: string): void {
+    const last = this.#known.pushedOutBy(resource, this.#registering.count);
+    if (last === undefined) return;
+    this.#endLive(last.resource);
+    this.#remove(last.resource);
+    this.#known.forget(last.resource);
+    this.#options.onFault(pushedOut(last, resource));
+  }
+
   #endTrial(resource: string): void {
     this.#trials.get(resource)?.close();
     this.#trials.delete(resource);
+  }
+  #endLive(resource: string): void {
+    const live = this.#live.get(resource);
+    if (live !== undefined) this.#end(live);
   }
   #end(watch: StreamWatch): void {
     const { resource, generation } = watch;

@@ -3,6 +3,7 @@ import { err, ok, type Result } from "../../api/model/result.ts";
 import { type EpochMs, epochMs } from "../../api/model/units.ts";
 import type { Allocation } from "./allocation.ts";
 import { type Endpoint, PLUGIN_TIMEOUTS, type PluginTimeouts, type PreferredQuestion } from "./endpoint.ts";
+import type { IsInUse } from "./fair-share.ts";
 import type { Answered, PluginFault } from "./fault.ts";
 import { Fleet } from "./fleet.ts";
 import { amountsOf, devicePluginsOf, devicesOf, type ResourceAmount } from "./plugin-views.ts";
@@ -21,6 +22,8 @@ export interface DevicePluginHostOptions {
   readonly livesMs?: number;
   /** Between two looks at `registryDir` that nothing asked for. */
   readonly rescanMs?: number;
+  /** Pods hold devices of it: its plugin gives way to none that nobody uses. Absent: of none. */
+  readonly isInUse?: IsInUse;
   readonly now?: () => EpochMs;
   /** Told of each fault of a plugin that no caller hears of: refused registrations, broken streams, devices left out. */
   readonly onFault?: (fault: PluginFault) => void;
@@ -73,6 +76,7 @@ export async function openDevicePluginHost(
     timeouts: { ...PLUGIN_TIMEOUTS, ...options.timeouts },
     ...(options.graceMs === undefined ? {} : { graceMs: options.graceMs }),
     ...(options.livesMs === undefined ? {} : { livesMs: options.livesMs }),
+    isInUse: options.isInUse ?? (() => false),
     now: options.now ?? (() => epochMs(Date.now())),
     onChange,
     onFault,

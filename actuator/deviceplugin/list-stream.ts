@@ -8,7 +8,7 @@ import { LIST_AND_WATCH } from "./protocol.ts";
 export interface ListStreamOptions {
   readonly client: Client;
   readonly of: PluginCall;
-  /** Devices that the plugin may list; looked at with each list. */
+  /** Devices that the plugin may list. */
   readonly most: () => number;
   /** Of all streams together. */
   readonly load: LookLoad;
@@ -18,8 +18,10 @@ export interface ListStreamOptions {
 }
 
 /** What is read of one plugin: beyond, its own sending is held up. A list of 4,096 devices has 0.25 MB. */
-const BYTES_PER_MS = 8 * 1024;
-const BURST_BYTES = 16 * 1024 * 1024;
+const BYTES_PER_MS = 2 * 1024;
+const BURST_BYTES = 4 * 1024 * 1024;
+/** What a message costs beside its bytes: small ones without end are held up too. */
+const MESSAGE_BYTES = 2 * 1024;
 
 /**
  * ListAndWatch, a message at a time: the next is asked for when the last is in hand, so that no queue forms here, and a
@@ -46,18 +48,18 @@ export function openListStream({ client, of, most, load, onList, onEnd }: ListSt
     newest = last = undefined;
     call.cancelWithStatus(status.CANCELLED, "the node no longer listens");
   };
-  const look = (): void => {
+  const look = (hasWaited: boolean): void => {
     timer = undefined;
     const bytes = newest;
     newest = undefined;
     if (bytes === undefined || last?.equals(bytes) === true) return;
     const began = performance.now();
     last = bytes;
-    const list = reader.read(bytes, most());
+    const list = reader.read(bytes, most);
     if (list.ok) {
       onList(list.value);
       const endedAt = performance.now();
-      dueAt = endedAt + load.restAfter(call, endedAt - began);
+      dueAt = endedAt + load.restAfter(call, endedAt - began, hasWaited);
       return;
     }
     stop();
@@ -69,17 +71,17 @@ export function openListStream({ client, of, most, load, onList, onEnd }: ListSt
       if (isOver) return;
       newest = bytes;
       const waitMs = dueAt - performance.now();
-      if (waitMs <= 0) look();
-      else timer ??= setTimeout(look, waitMs);
+      if (waitMs <= 0) look(false);
+      else timer ??= setTimeout(look, waitMs, true);
       if (isOver) return;
-      const heldMs = bucket.take(bytes.length);
+      const heldMs = bucket.take(bytes.length + MESSAGE_BYTES);
       if (heldMs === 0) call.startRead();
       else resume = setTimeout(() => call.startRead(), heldMs);
     },
     onReceiveStatus: (ended: StatusObject) => {
       if (isOver) return;
       clearTimeout(timer);
-      look();
+      look(true);
       if (isOver) return;
       stop();
       onEnd(endOf(of, ended));

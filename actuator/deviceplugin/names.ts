@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { quote } from "../../api/decide/go/strconv.ts";
 import { isExtendedResource } from "../../api/model/resource-name.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { isSocketPath, LONGEST_SOCKET_PATH } from "../grpc/socket-path.ts";
@@ -10,7 +11,7 @@ export const SOCKET_NAME = "kubelet.sock";
 /** Longest text that is repeated to who sent it. */
 const LONGEST_QUOTE = 256;
 /** As Go prints it with %q. */
-export const quoted = (text: string): string => JSON.stringify(text.slice(0, LONGEST_QUOTE));
+export const quoted = (text: string): string => quote(text.slice(0, LONGEST_QUOTE));
 
 /** What the kubelet says against an API version. kubelet 1.36: errUnsupportedVersion. */
 export const versionFault = (version: string): string | undefined =>

@@ -131,16 +131,13 @@ function registered(before: PluginState | undefined, event: PluginEvent & { kind
 
 /** The list replaces the one before; the same state where it is the same list. */
 function listed(before: PluginState, devices: readonly Device[], at: EpochMs): PluginState {
-  // what is the same object at the same place is not looked at: of thousands few change
-  const isSame = (i: number): boolean => devices[i] === before.devices[i];
-  const old = new Map(before.devices.filter((_, i) => !isSame(i)).map((device) => [device.id, device]));
+  const { fresh, gone } = differing(before.devices, devices);
   const changes: HealthFlip[] = [];
   let flips = before.flips;
   let same = before.listed && before.devices.length === devices.length;
-  for (const [i, device] of devices.entries()) {
-    if (isSame(i)) continue;
-    const twin = old.get(device.id);
-    old.delete(device.id);
+  for (const device of fresh) {
+    const twin = gone.get(device.id);
+    gone.delete(device.id);
     const to = device.health ?? HEALTHY;
     const from = twin === undefined ? null : (twin.health ?? HEALTHY);
     if (from !== to) {
@@ -150,10 +147,25 @@ function listed(before: PluginState, devices: readonly Device[], at: EpochMs): P
     same = false;
   }
   if (same) return before;
-  for (const { id, health = HEALTHY } of old.values()) changes.push({ id, from: health, to: null, at });
+  for (const { id, health = HEALTHY } of gone.values()) changes.push({ id, from: health, to: null, at });
   const history =
     changes.length === 0 ? before.history : [...before.history, ...changes.slice(-HISTORY)].slice(-HISTORY);
   return { ...withoutGaveWay(before), listed: true, devices, flips, history };
+}
+
+/** What is the same object at the same place is neither fresh nor gone: of thousands few change. */
+function differing(before: readonly Device[], now: readonly Device[]) {
+  const fresh: Device[] = [];
+  const gone = new Map<string, Device>();
+  const most = Math.max(before.length, now.length);
+  for (let i = 0; i < most; i++) {
+    const was = before[i];
+    const is = now[i];
+    if (was === is) continue;
+    if (was !== undefined) gone.set(was.id, was);
+    if (is !== undefined) fresh.push(is);
+  }
+  return { fresh, gone };
 }
 
 type Nodes = Device["numaNodes"];

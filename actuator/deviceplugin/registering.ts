@@ -13,6 +13,9 @@ export class Registering {
     }
     return this.#open.size >= MOST_REGISTERING ? `${MOST_REGISTERING} plugins are registering already` : undefined;
   }
+  get count(): number {
+    return this.#open.size;
+  }
   has(resource: string): boolean {
     return [...this.#open].some((registration) => registration.resource === resource);
   }

@@ -11,6 +11,14 @@ export type Admitted =
   | { readonly kind: "after"; readonly victims: readonly Victim[]; readonly answer: DecisionAnswer }
   | { readonly kind: "refused"; readonly reason: string; readonly message: string; readonly answer: DecisionAnswer };
 
+/** The kubelet does not say who has a host port that is taken. */
+function portHolders(reasons: DecisionAnswer["reasons"]): string {
+  const taken = reasons.flatMap(({ because }) => because.filter(({ code }) => code === "host_port_taken"));
+  return taken
+    .map(({ numbers: n = {} }) => `; ${n["by"]} has ${n["protocol"]} port ${n["port"]} of ${n["ip"]}`)
+    .join("");
+}
+
 /** Asks `admission`, and keeps that it was decided. Errors: no answer at all, so nothing is known and the pod waits. */
 export async function admit(
   client: DecisionClient,
@@ -26,6 +34,6 @@ export async function admit(
   if (startErrors.length > 0) {
     return ok({ kind: "refused", reason: "KubeletDoesNotStart", message: startErrors.join("; "), answer });
   }
-  if (!isIn) return ok({ kind: "refused", reason, message, answer });
+  if (!isIn) return ok({ kind: "refused", reason, message: `${message}${portHolders(answer.reasons)}`, answer });
   return ok(preempt.length === 0 ? { kind: "in", answer } : { kind: "after", victims: preempt, answer });
 }

@@ -38,6 +38,8 @@ export interface ManagerPorts {
   readonly hashOf: (pod: RunnablePod, container: PodContainer) => string;
   /** Statistics of the node and of its pods; absent: nothing is evicted. */
   readonly stats?: StatsSource;
+  /** What the last of them could not see. */
+  readonly unseen?: () => readonly Problem[];
   /** Frees what the node itself can free; answers whether anything was. */
   readonly reclaim?: (functions: readonly string[]) => Promise<void>;
   /** What happens to pods is counted; absent: nowhere. */

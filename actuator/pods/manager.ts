@@ -111,6 +111,7 @@ export class PodManager {
     if (looked.ok) this.#workers.putToWork(untouched, this.view);
     await this.#look("evictor", sequence);
     problems.push(...this.#standing.passes, ...this.#standing.evictor, ...(this.#ports.devices?.problems() ?? []));
+    problems.push(...(this.#ports.unseen?.() ?? []));
     for (const message of this.set.records.writeLate()) problems.push({ from: "pods", message });
     const { refused = [], notices = [] } = this.#desired ?? {};
     return { sequence, refused, problems, notices, hears: looked.ok };

@@ -6,6 +6,7 @@ import { containerLayers } from "../containerd/container-layers.ts";
 import { type ImageFileSystems, mountPointsOf, observeImageFileSystems } from "../containerd/file-systems.ts";
 import type { MachineFacts } from "../machine/facts.ts";
 import { summaryOf } from "../machine/summary.ts";
+import type { Problem } from "../ports.ts";
 import { plain } from "../snapshot.ts";
 import { readUsages } from "../stats/cgroup-usage.ts";
 import { DiskFill } from "../stats/disk-fill.ts";
@@ -39,6 +40,7 @@ export class NodeStats {
   readonly #disk = new DiskUsage();
   readonly #fill: DiskFill;
   #usages: ReadonlyMap<string, PodUsage> = new Map();
+  #unseen: readonly Problem[] = [];
 
   constructor(ports: StatsPorts) {
     this.#ports = ports;
@@ -48,6 +50,11 @@ export class NodeStats {
   /** Of the last look, by pod's uid. */
   get usages(): ReadonlyMap<string, PodUsage> {
     return this.#usages;
+  }
+
+  /** What the last look could not see of what decides who goes. */
+  get unseen(): readonly Problem[] {
+    return this.#unseen;
   }
 
   /** `stats` of a snapshot, of this moment. What cannot be read is absent. */
@@ -93,8 +100,14 @@ export class NodeStats {
   async #fileSystems(): Promise<ImageFileSystems | undefined> {
     const { connection, roots } = this.#ports;
     const answer = await connection.call("ImageFsInfo", {});
+    this.#unseen = [];
     if (!answer.ok) return undefined;
-    return observeImageFileSystems(mountPointsOf({ imageFilesystems: answer.value }), roots.podsDirectory);
+    const disks = observeImageFileSystems(mountPointsOf({ imageFilesystems: answer.value }), roots.podsDirectory);
+    this.#unseen = disks.missing.map(({ path, why }) => ({
+      from: "machine",
+      message: `${path}: ${why}: the image file system's signals are not seen, and nobody is evicted for them`,
+    }));
+    return disks;
   }
 
   #lookOf({ pod, seen }: KnownPod, view: CgroupView | null): readonly PodLook[] {

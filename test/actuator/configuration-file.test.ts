@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { readConfiguration } from "../../actuator/configuration-file.ts";
-import { KUBELET_CONFIGURATION_FIELDS, NESTED_FIELDS } from "../../actuator/kubelet-configuration-fields.ts";
 import { kubeletConfiguration } from "../../api/model/kubelet-configuration.ts";
+import { KUBELET_CONFIGURATION_FIELDS, NESTED_FIELDS } from "../../api/model/kubelet-configuration-fields.ts";
 import { scratch } from "./manifests/scratch.ts";
 
 async function read(text: string) {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { type ActuatorConfig, actuatorConfig } from "../../actuator/config.ts";
-import { nearName } from "../../actuator/near-name.ts";
 import { takeOver } from "../../actuator/reload.ts";
+import { nearName } from "../../api/model/near-name.ts";
 
 const configOf = (settings: Readonly<Record<string, unknown>>): ActuatorConfig => {
   const config = actuatorConfig({ stateDir: "/s", nodeName: "n1", ...settings });

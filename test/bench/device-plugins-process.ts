@@ -49,17 +49,19 @@ class BytesPlugin {
 
   async start(resource: string): Promise<void> {
     const server = new Server();
-    const { ListAndWatch, GetDevicePluginOptions } = SERVICE;
-    if (ListAndWatch === undefined || GetDevicePluginOptions === undefined) throw new Error("no such methods");
+    const { ListAndWatch, GetDevicePluginOptions, Allocate } = SERVICE;
+    if (ListAndWatch === undefined || GetDevicePluginOptions === undefined || Allocate === undefined)
+      throw new Error("no such methods");
     const inBytes = { ...ListAndWatch, responseSerialize: (bytes: Buffer) => bytes };
     const handlers = {
       GetDevicePluginOptions: (_call: unknown, done: sendUnaryData<object>) => done(null, {}),
+      Allocate: (_call: unknown, done: sendUnaryData<object>) => done(null, { containerResponses: [{}] }),
       ListAndWatch: (stream: ServerWritableStream<object, Buffer>) => {
         this.#stream = stream;
         this.#send();
       },
     };
-    server.addService({ GetDevicePluginOptions, ListAndWatch: inBytes } as never, handlers as never);
+    server.addService({ GetDevicePluginOptions, Allocate, ListAndWatch: inBytes } as never, handlers as never);
     const name = `${resource.replace("/", "_")}.sock`;
     await new Promise<void>((done, failed) => {
       const bound = (error: Error | null): void => (error === null ? done() : failed(error));

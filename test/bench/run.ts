@@ -6,6 +6,7 @@ import { benchHistory } from "./history.ts";
 import { benchManagers } from "./managers.ts";
 import { benchPods } from "./pods.ts";
 import { benchProbes } from "./probes.ts";
+import { benchReplay } from "./replay.ts";
 
 const row = (...cells: readonly (string | number)[]): void =>
   console.log(cells.map((c, i) => (i === 0 ? String(c).padEnd(24) : String(c).padStart(16))).join(""));
@@ -35,7 +36,7 @@ for (const { name, cpuMs, aimMs } of await benchPods()) {
   console.log(name.padEnd(64) + cells.map((c) => c.padStart(16)).join(""));
 }
 
-console.log("\ndevice plugins: CPU time of the host's event loop as a part of one core, beside what it may take");
+console.log("\ndevice plugins: CPU time of the event loop as a part of one core, beside what it may take");
 const DEVICE_COLUMNS = ["loop", "aim", "all threads", "flips/s", "lists/s", "RSS grew", "in use grew"];
 console.log("".padEnd(76) + DEVICE_COLUMNS.map((c) => c.padStart(13)).join(""));
 const percent = (part: number): string => `${(part * 100).toFixed(1)} %`;
@@ -65,6 +66,10 @@ for (const figure of await benchProbes()) {
 console.log("\nrows into the history");
 for (const [name, value] of Object.entries(await benchHistory()))
   row(name, typeof value === "number" ? Math.round(value).toLocaleString("en") : String(value));
+
+console.log("\nreplaying the history of the captured node, beside deciding alone and posting; CPU time a decision");
+for (const [name, value] of Object.entries(await benchReplay()))
+  row(name, value.toLocaleString("en", { maximumFractionDigits: 2 }));
 
 console.log("\nPOST /v1/decisions/cgroups, the captured node, beside a server that only parses");
 for (const [name, value] of Object.entries(await benchApi()))

@@ -3,6 +3,7 @@ import { epochMs } from "../../../api/model/units.ts";
 import type { PluginTimeouts } from "../../deviceplugin/endpoint.ts";
 import { openDevicePluginHost } from "../../deviceplugin/host.ts";
 import { noCounters } from "../../status/counters.ts";
+import { DeviceBook } from "./book.ts";
 import { DeviceHistory } from "./history.ts";
 import { DeviceKeeper } from "./keeper.ts";
 import type { DeviceKeeperPorts } from "./keeper-parts.ts";
@@ -27,11 +28,13 @@ export async function openDeviceKeeper(options: DeviceKeeperOptions): Promise<Re
   const { pluginDir, registryDir, stateDir, files, clock, bootId, waitMs, timeouts, graceMs, onProblem } = options;
   const { counters = noCounters } = options;
   const faults = new PluginFaults(clock);
+  const book = new DeviceBook(files);
   const opened = await openDevicePluginHost({
     dir: pluginDir,
     ...(registryDir === null ? {} : { registryDir }),
     ...(timeouts === undefined ? {} : { timeouts }),
     ...(graceMs === undefined ? {} : { graceMs }),
+    isInUse: (resource) => (book.now().entries ?? []).some(({ resourceName }) => resourceName === resource),
     now: () => epochMs(clock.nowMs()),
     onFault: (fault) => faults.heard(fault),
   });

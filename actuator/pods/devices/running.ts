@@ -44,4 +44,4 @@ export function unbookedOf(living: readonly LivingPod[], now: DeviceCheckpoint):
 }
 
 export const notKnown = (resource: string, pods: readonly string[]): string =>
-  `devices of ${resource} are not given away while pods run whose devices are not known: ${pods.join(", ")}`;
+  `devices of ${resource} are not given away while pods run whose devices are not known: ${pods.join(", ")} (once their containers are restarted, or the pods removed, it is known)`;

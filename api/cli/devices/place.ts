@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { type ActuatorConfig, actuatorConfig } from "../../../actuator/config.ts";
+import { type ActuatorConfig, checkSettings } from "../../../actuator/config.ts";
 import { ownFolder } from "../../../actuator/folder.ts";
 import { claimsDirectory, takeLock } from "../../../actuator/lock.ts";
 import { observeMachine } from "../../../actuator/machine/observe.ts";
@@ -34,11 +34,21 @@ function configOf(given: Partial<AllocateGiven>, env: Cli["env"]): Result<Actuat
     devicePluginsDirectory: given.devicePluginsDirectory,
     pluginsRegistryDirectory: given.pluginsRegistryDirectory,
   };
-  const config = actuatorConfig(
-    Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined)),
-  );
-  return config.ok ? ok(config.value) : fault(EXIT.badInput, config.error);
+  const config = checkSettings(Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined)));
+  if (config.ok) return config;
+  const texts = config.error.map(({ setting, message }) => `${FLAG_OF[setting] ?? setting}: ${message}`);
+  return fault(EXIT.badInput, texts.join("; "));
 }
+const FLAG_OF: Readonly<Record<string, string>> = {
+  stateDir: "--state-dir",
+  cgroupRoot: "--cgroup-root",
+  nodeName: "--node-name",
+  api: "--api",
+  apiTokenFile: "--api-token-file",
+  kubeletConfiguration: "--kubelet-config",
+  devicePluginsDirectory: "--device-plugins-directory",
+  pluginsRegistryDirectory: "--plugins-registry-directory",
+};
 
 /**
  * Takes what a daemon that runs pods would take, so that of the two only one gives devices away. Errors: such a daemon works

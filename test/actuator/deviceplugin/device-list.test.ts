@@ -15,7 +15,7 @@ const device = (ID: string, health = "Healthy", nodes: readonly number[] | null 
 const deviceListOf = (resource: string, listed: readonly ReturnType<typeof device>[]): DeviceList =>
   listOf(listed.map((one) => entryOf(resource, one)));
 const readDeviceList = (resource: string, bytes: Buffer, most?: number) =>
-  new DeviceListReader(resource).read(bytes, most);
+  new DeviceListReader(resource).read(bytes, most === undefined ? undefined : () => most);
 
 describe("a list of devices", () => {
   test("4,096 devices are read; as many as a node may have too", () => {
@@ -141,6 +141,26 @@ describe("a list after another", () => {
       { resource: GPU, id: "a", health: "Healthy" },
       { resource: GPU, id: "b", health: "Healthy", numaNodes: [1] },
     ]);
+  });
+  test("where one got longer, is the same objects at other bytes, and how many there may be is not asked", () => {
+    const many = Array.from({ length: 100 }, (_, i) => device(`long-${i}-${"x".repeat(i)}`, "Healthy", [i % 2]));
+    const before = read(...many).devices;
+    const ill = bytesOf(
+      many.with(40, device("long-40-x", "Unhealthy")).with(41, device(many[41]?.ID as string, "ill")),
+    );
+    const after = reader.read(ill, () => {
+      throw new Error("asked");
+    });
+    if (!after.ok) throw new Error(after.error);
+    expect(after.value.devices.flatMap((one, i) => (one === before[i] ? [] : [[i, one.id, one.health]]))).toEqual([
+      [40, "long-40-x", "Unhealthy"],
+      [41, many[41]?.ID, "Unhealthy"],
+    ]);
+    // a field that nobody knows, and no device less
+    const more = reader.read(Buffer.concat([ill, Buffer.from([0x10, 1])]), () => 100);
+    expect(more).toMatchObject({ ok: true, value: { devices: after.value.devices } });
+    expect(reader.read(bytesOf([...many, device("one-more")]), () => 100)).toMatchObject({ ok: false });
+    expect(read(...many.toSpliced(0, 1)).devices).toEqual(before.slice(1));
   });
   test("is read as if it were the first, whatever changed", () => {
     let seed = 11;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { givingWay, greedier, roomFor } from "../../../actuator/deviceplugin/fair-share.ts";
+import { givingWay, roomFor, yielding } from "../../../actuator/deviceplugin/fair-share.ts";
 import { afterEvent, NO_PLUGINS, type Plugins } from "../../../actuator/deviceplugin/plugins.ts";
 import { LIMITS } from "../../../api/model/limits.ts";
 import { epochMs } from "../../../api/model/units.ts";
@@ -8,49 +8,88 @@ import { healthy, until } from "./node-plugin.ts";
 
 const options = { preStartRequired: false, getPreferredAllocationAvailable: false };
 const devices = (resource: string, n: number) => Array.from({ length: n }, (_, i) => ({ resource, id: `${i}` }));
-/** Plugins that list so many each; `stopped`: their streams have ended since. */
+/** Plugins that list so many each, in the order in which they came; `stopped`: their streams have ended since. */
 function plugins(counts: Readonly<Record<string, number>>, stopped: readonly string[] = []): Plugins {
   let known = NO_PLUGINS;
   for (const [i, [resource, n]] of Object.entries(counts).entries()) {
     const of = { resource, generation: i + 1 };
     known = afterEvent(known, { kind: "registered", ...of, endpoint: "/x", options });
+    if (n < 0) continue;
     known = afterEvent(known, { kind: "listed", ...of, devices: devices(resource, n), at: epochMs(1) });
     if (stopped.includes(resource)) known = afterEvent(known, { kind: "ended", ...of, at: epochMs(2) });
   }
   return known;
 }
+/** Registered, and without a list. */
+const NEW = -1;
+const nobody = () => false;
+const stops = (resource: string, count: number, known: Plugins, isInUse = nobody as (resource: string) => boolean) =>
+  yielding(resource, count, known, isInUse).map((plugin) => plugin.resource);
 const ids = (n: number, prefix = "d") => healthy(...Array.from({ length: n }, (_, i) => `${prefix}${i}`));
+const many = (n: number, each: number) => Object.fromEntries(Array.from({ length: n }, (_, i) => [`m/${i}`, each]));
 
 describe("room for a list", () => {
-  test("is what the others leave, or one less than the greediest has", () => {
-    expect(roomFor("a/new", plugins({}))).toBe(20_000);
-    expect(roomFor("a/new", plugins({ "a/a": 100, "a/new": 7 }))).toBe(19_900);
-    expect(roomFor("a/new", plugins({ "a/a": 19_990 }))).toBe(19_989);
-    expect(greedier("a/new", 10, plugins({ "a/a": 19_990 }))).toBeUndefined();
-    expect(greedier("a/new", 11, plugins({ "a/b": 3, "a/a": 19_987 }))?.resource).toBe("a/a");
+  test("is all that the others leave, and half of what those before leave in any case", () => {
+    expect(roomFor("a/new", plugins({ "a/new": NEW }), nobody)).toBe(20_000);
+    expect(roomFor("a/new", plugins({ "a/a": 100, "a/new": 7 }), nobody)).toBe(19_900);
+    const greedy = plugins({ "a/a": 19_990, "a/new": NEW });
+    expect(roomFor("a/new", greedy, nobody)).toBe(5_000);
+    expect(stops("a/new", 10, greedy)).toEqual([]);
+    expect(stops("a/new", 11, greedy)).toEqual(["a/a"]);
   });
-  test("a fair share is always taken, and what it takes away adds up", () => {
-    for (const sizes of [
-      [19_990],
-      [10_000, 10_000],
-      [5_000, 5_000, 5_000, 5_000],
-      [19_000, 500, 500],
-      [6_667, 6_667],
-    ]) {
-      const known = plugins(Object.fromEntries(sizes.map((n, i) => [`a/${i}`, n])));
-      const share = Math.floor(LIMITS.devices / (sizes.length + 1));
-      const room = roomFor("a/new", known);
-      expect(room).toBeGreaterThanOrEqual(share);
-      for (const count of [share, room]) {
-        const stops = greedier("a/new", count, known)?.devices.length ?? 0;
-        expect(sizes.reduce((a, b) => a + b) - stops + count).toBeLessThanOrEqual(LIMITS.devices);
-        expect(stops === 0 || stops > count).toBe(true);
+  test("many small resources that come later take nothing from those that were there", () => {
+    const before = { "a/large": 4_096 };
+    const known = plugins({ ...before, ...many(40, 330), "m/new": NEW });
+    const room = roomFor("m/new", known, nobody);
+    expect(stops("m/new", room, known)).toEqual([]);
+    const full = plugins({ ...before, ...many(48, 330), "m/new": NEW });
+    expect(roomFor("m/new", full, nobody)).toBeLessThan(330);
+    for (let count = 1; count <= roomFor("m/new", full, nobody); count++)
+      expect(stops("m/new", count, full)).not.toContain("a/large");
+    // and it may grow, at the cost of the last that came
+    expect(stops("a/large", 5_000, full)).toEqual(["m/47", "m/46", "m/45"]);
+  });
+  test("what pods hold devices of comes before all that came earlier", () => {
+    const known = plugins({ ...many(60, 330), "a/large": NEW });
+    expect(roomFor("a/large", known, nobody)).toBeLessThan(330);
+    const isInUse = (resource: string) => resource === "a/large";
+    expect(roomFor("a/large", known, isInUse)).toBeGreaterThanOrEqual(10_000);
+    const stopped = stops("a/large", 4_096, known, isInUse);
+    expect(stopped).toEqual(Array.from({ length: 12 }, (_, i) => `m/${59 - i}`));
+    expect(60 * 330 - stopped.length * 330 + 4_096).toBeLessThanOrEqual(LIMITS.devices);
+  });
+  test("what is taken adds up, and who keeps to its half never stops", () => {
+    let seed = 5;
+    const next = (below: number): number => {
+      seed = (seed * 48271) % 2147483647;
+      return seed % below;
+    };
+    for (let round = 0; round < 500; round++) {
+      let left = LIMITS.devices;
+      const counts: Record<string, number> = {};
+      for (let i = next(12); i >= 0; i--) {
+        counts[`a/${i}`] = next(left + 1);
+        left -= counts[`a/${i}`] as number;
+      }
+      const known = plugins({ ...counts, "a/new": NEW });
+      const asks = ["a/new", "a/0"][next(2)] as string;
+      const inUse = `a/${next(12)}`;
+      const isInUse = (resource: string) => resource === inUse;
+      const room = roomFor(asks, known, isInUse);
+      expect(room).toBeGreaterThanOrEqual(counts[asks] ?? 0);
+      for (const count of [0, Math.floor(room / 2), room]) {
+        const stopped = stops(asks, count, known, isInUse);
+        const { [asks]: _, ...others } = counts;
+        for (const resource of stopped) delete others[resource];
+        expect(Object.values(others).reduce((a, b) => a + b, count)).toBeLessThanOrEqual(LIMITS.devices);
+        expect(stopped).not.toContain(asks);
+        if ((counts[inUse] ?? 0) <= LIMITS.devices / 2) expect(stopped).not.toContain(inUse);
       }
     }
   });
   test("is not taken by plugins that have stopped: their lists give way, the longest first", () => {
-    const known = plugins({ "a/dead": 19_000, "a/old": 900, "a/few": 50 }, ["a/dead", "a/old"]);
-    expect(roomFor("a/new", known)).toBe(19_950);
+    const known = plugins({ "a/dead": 19_000, "a/old": 900, "a/few": 50, "a/new": NEW }, ["a/dead", "a/old"]);
+    expect(roomFor("a/new", known, nobody)).toBe(19_950);
     expect(givingWay("a/new", 50, known)).toEqual([]);
     expect(givingWay("a/new", 51, known).map(({ resource }) => resource)).toEqual(["a/dead"]);
     expect(givingWay("a/new", 19_950, known).map(({ resource }) => resource)).toEqual(["a/dead", "a/old"]);
@@ -58,7 +97,7 @@ describe("room for a list", () => {
 });
 
 describe("a greedy plugin", () => {
-  test("is the one that stops, and is named; new plugins and such that grow get their share", async () => {
+  test("is the one that stops, and is named; new plugins and such that grow get theirs", async () => {
     const { host, plugin, faults } = await ground();
     const used = plugin({ resource: "example.com/used", devices: ids(4) });
     await used.start();
@@ -75,7 +114,7 @@ describe("a greedy plugin", () => {
       call: "ListAndWatch",
       code: "TOO_MANY_DEVICES",
       message:
-        "it lists 19990 devices, and no other plugin lists more: all plugins together may list 20000, and `example.com/new` lists 8 now",
+        "it lists 19990 devices, and `example.com/new` lists 8 now: all plugins together may list 20000, of which each is kept half of what those that are in use or came before it leave",
     });
     // it stays what it was in number, and a snapshot takes the rest
     expect(host.amounts().get("example.com/greedy")).toEqual({ capacity: 19_990, allocatable: 0 });
@@ -84,11 +123,26 @@ describe("a greedy plugin", () => {
       () => faults,
       (f) => f.length > 1,
     );
-    expect(faults[1]?.message).toMatch(
-      /^the list holds 19990 devices, and no other plugin lists more: .* room for 19981/,
-    );
+    expect(faults[1]?.message).toMatch(/^the list holds 19990 devices, and there is room for 19981 of this one: /);
     expect(faults.every(({ resource }) => resource === "example.com/greedy")).toBe(true);
     expect(host.amounts().get("example.com/used")?.allocatable).toBe(11);
+  });
+  test("of many small resources pushes out nobody who was there, and none that is in use", async () => {
+    const { host, plugin, faults } = await ground({ isInUse: (resource) => resource === "example.com/used" });
+    await plugin({ resource: "example.com/large", devices: ids(6_000) }).start();
+    for (let i = 0; i < 12; i++) await plugin({ resource: `example.org/m${i}`, devices: ids(1_200) }).start();
+    await until(
+      () => faults,
+      (f) => f.length > 0,
+    );
+    const allocatable = (resource: string) => host.amounts().get(resource)?.allocatable;
+    expect(allocatable("example.com/large")).toBe(6_000);
+    // comes last, and pods hold devices of it
+    await plugin({ resource: "example.com/used", devices: ids(4_000) }).start();
+    await until(host.amounts, () => allocatable("example.com/used") === 4_000);
+    expect(allocatable("example.com/large")).toBe(6_000);
+    expect(host.devices().length).toBeLessThanOrEqual(LIMITS.devices);
+    expect(new Set(faults.map(({ resource }) => resource.split("/")[0]))).toEqual(new Set(["example.org"]));
   });
   test("that is dead takes no room", async () => {
     const { host, plugin, faults } = await ground();

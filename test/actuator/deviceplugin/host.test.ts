@@ -188,6 +188,7 @@ describe("what is refused", () => {
       'requested API version "v1alpha1" is not supported by kubelet. Supported version is ["v1beta1"]',
     ],
     ["no extended resource", { resourceName: "cpu" }, 'the ResourceName "cpu" is invalid'],
+    ["a control character", { resourceName: "a\u0001" }, 'the ResourceName "a\\x01" is invalid'],
     [
       "Kubernetes' own domain",
       { resourceName: "kubernetes.io/gpu" },

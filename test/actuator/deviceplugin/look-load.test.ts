@@ -4,14 +4,23 @@ import { LookLoad } from "../../../actuator/deviceplugin/look-load.ts";
 test("one plugin rests 25 times as long as its look took, within its bounds", () => {
   const load = new LookLoad();
   const one = {};
-  expect([1, 20, 1_000].map((ms) => load.restAfter(one, ms))).toEqual([200, 500, 2_000]);
+  expect([1, 20, 1_000].map((ms) => load.restAfter(one, ms, false))).toEqual([200, 500, 2_000]);
+});
+test("one that goes on sending rests longer and longer, until it was quiet for once", () => {
+  const load = new LookLoad();
+  const one = {};
+  const rests = Array.from({ length: 8 }, (_, i) => load.restAfter(one, 0.01, i > 0));
+  expect(rests.slice(0, 3)).toEqual([200, 300, 450]);
+  expect(rests.at(-1)).toBe(2_000);
+  expect(load.restAfter({}, 0.01, true)).toBe(200);
+  expect(load.restAfter(one, 0.01, false)).toBe(200);
 });
 test("of many that send without end each rests the longer, so that all together take a part of the loop", () => {
   const load = new LookLoad();
   const plugins = Array.from({ length: 64 }, () => ({}));
-  for (const plugin of plugins) load.restAfter(plugin, 1);
-  const rest = load.restAfter(plugins[0] as object, 1);
+  for (const plugin of plugins) load.restAfter(plugin, 1, false);
+  const rest = load.restAfter(plugins[0] as object, 1, false);
   expect(rest).toBe(64 * 25);
   expect((plugins.length * 1) / rest).toBeLessThan(0.05);
-  expect(load.restAfter({}, 0.01)).toBe(200);
+  expect(load.restAfter({}, 0.01, false)).toBe(200);
 });

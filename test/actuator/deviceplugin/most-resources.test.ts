@@ -78,4 +78,22 @@ describe("a resource too many", () => {
     expect(host.states()).toHaveLength(LIMITS.deviceResources);
     expect(host.amounts().has("example.com/gone")).toBe(false);
   });
+  test("takes the place of the last that nobody uses, where pods hold devices of it", {
+    timeout: 120_000,
+  }, async () => {
+    const { host, plugin, faults } = await ground({
+      isInUse: (resource) => resource === "example.com/used" || resource === name(LIMITS.deviceResources - 1),
+      timeouts: { dialMs: 20_000 },
+    });
+    const all = plugin({ resource: name(0), devices: healthy("a") });
+    await registerAll(host.socketPath, all, LIMITS.deviceResources);
+    await plugin({ resource: "example.com/used", devices: healthy("a", "b") }).start();
+    await until(host.amounts, (amounts) => amounts.get("example.com/used")?.allocatable === 2);
+    const gone = faults.map(({ resource }) => resource);
+    expect(gone).toHaveLength(1);
+    expect(gone).not.toContain(name(LIMITS.deviceResources - 1));
+    expect(faults[0]?.message).toMatch(/^it gives way to `example\.com\/used`, of which pods hold devices: /);
+    expect(host.states().map(({ resource }) => resource)).not.toContain(gone[0]);
+    expect(host.states()).toHaveLength(LIMITS.deviceResources);
+  });
 });

@@ -62,7 +62,7 @@ test.each([
     "old_version",
     "json: cannot unmarshal array into Go struct field PodDevicesEntry.Data.PodDeviceEntries.DeviceIDs of type checkpoint.DevicesPerNUMA",
   ],
-  ["half of it", real("11").slice(0, 200), "not_json", "the text is not JSON"],
+  ["half of it", real("11").slice(0, 200), "not_json", "unexpected end of JSON input"],
   ["nothing in it", "", "empty", "unexpected end of JSON input"],
 ])("of a file with %s nothing is taken, and the kubelet's reason is told", (_, text, code, message) => {
   const directory = directoryWith(text);

@@ -3,7 +3,8 @@ import { connect, createServer } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { daemonMetrics } from "../../../actuator/status/metrics.ts";
 import type { NodeStatus, SeenEvent } from "../../../actuator/status/node-status.ts";
-import { type StatusServer, startStatusServer } from "../../../actuator/status/server.ts";
+import { type StatusServer, type StatusServerOptions, startStatusServer } from "../../../actuator/status/server.ts";
+import { err, ok } from "../../../api/model/result.ts";
 import { AT, CRASHING, earlier, nodeStatus, seenEvent, WEB } from "./made-status.ts";
 
 const running: StatusServer[] = [];
@@ -11,9 +12,12 @@ afterEach(async () => {
   for (const server of running.splice(0)) await server.close();
 });
 
-async function serve(status: () => NodeStatus = nodeStatus): Promise<string> {
+async function serve(
+  status: () => NodeStatus = nodeStatus,
+  more: Pick<StatusServerOptions, "probeHistory"> = {},
+): Promise<string> {
   const listen = { host: "127.0.0.1", port: 0 };
-  const started = await startStatusServer({ listen, status, metrics: daemonMetrics(), ownNames: ["n1"] });
+  const started = await startStatusServer({ listen, status, metrics: daemonMetrics(), ownNames: ["n1"], ...more });
   if (!started.ok) throw new Error(started.error);
   running.push(started.value);
   return started.value.url;
@@ -54,7 +58,27 @@ describe("what it answers", () => {
     expect(await get("/v1/status")).toEqual(now);
     now = nodeStatus({ nodeName: "n2", pods: [WEB] });
     expect(await get("/v1/pods")).toEqual({ at: AT, nodeName: "n2", pods: [WEB], refusedManifests: [] });
+    expect(await get("/v1/probes")).toEqual({ at: AT, nodeName: "n2", probes: null });
     expect(await get("/healthz")).toEqual({ status: "ok" });
+  });
+
+  test("what became of the probes, of a pod, and no more than is asked for", async () => {
+    const asked: unknown[] = [];
+    const probeHistory = (what: object) => {
+      asked.push(what);
+      return "pod" in what && what.pod === "shop/broken" ? err("EIO") : ok([{ kind: "omitted", at: AT, count: 1 }]);
+    };
+    const url = await serve(undefined, { probeHistory });
+    const get = async (query: string) => (await fetch(`${url}/v1/probes/history${query}`)).json();
+    const entries = [{ kind: "omitted", at: AT, count: 1 }];
+    expect(await get("?pod=shop%2Fweb&limit=7")).toEqual({ at: AT, nodeName: nodeStatus().nodeName, entries });
+    await get("");
+    expect(asked).toEqual([{ limit: 7, pod: "shop/web" }, { limit: 50 }]);
+    for (const limit of ["0", "1001", "x", "1.5"])
+      expect(await get(`?limit=${limit}`)).toMatchObject({ status: 400, detail: expect.stringMatching(/^limit: /) });
+    expect(await get("?pod=shop/broken")).toMatchObject({ status: 500, detail: "EIO" });
+    // a daemon that keeps none
+    expect(await (await fetch(`${await serve()}/v1/probes/history`)).json()).toMatchObject({ entries: [] });
   });
 
   test("ready once a pass has ended and the runtime answers", async () => {

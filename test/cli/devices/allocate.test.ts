@@ -159,6 +159,13 @@ test.each([
   expect(existsSync(node.at("dp/kubelet.sock"))).toBe(false);
 });
 
+test("a directory that is no path from `/` is told by its flag", async () => {
+  const node = deviceNode();
+  const ran = await node.allocate(node.pod("p", [wants("main", 1)]), "--plugins-registry-directory", "dp");
+  expect(ran.code).toBe(2);
+  expect(ran.stderr).toMatch(/^nodewise: --plugins-registry-directory: must be a path from `\/`.* not the text `dp`/);
+});
+
 test("two pods of a file, a record of pods that cannot be read: nothing is given away", async () => {
   const node = deviceNode();
   const file = node.pod("p", [wants("main", 1)]);

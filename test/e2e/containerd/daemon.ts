@@ -23,7 +23,10 @@ export const PAUSE_IMAGE = "nodewise.test/pause:1";
 /** Where it looks for network plugins and their configuration; nothing lies there at first. */
 export const cniOf = (state: string) => ({ bin: join(state, "cni-bin"), conf: join(state, "cni-conf") });
 
-/** Of 1.6 and of 2.x, which takes the older form. Without the right to lower oom_score_adj, no sandbox starts unrestricted. */
+/** Where it looks for CDI specifications; nothing lies there at first. */
+export const cdiOf = (state: string): string => join(state, "cdi");
+
+/** Of 1.6, which passes over what it does not know, and of 2.x, which takes the older form. Without the right to lower oom_score_adj, no sandbox starts unrestricted. */
 const configOf = ({ root, state, socket }: DaemonFiles): string => `
 version = 2
 root = "${root}"
@@ -40,6 +43,8 @@ oom_score = 0
   sandbox_image = "${PAUSE_IMAGE}"
   stream_server_address = "127.0.0.1"
   stream_server_port = "0"
+  enable_cdi = true
+  cdi_spec_dirs = ["${cdiOf(state)}"]
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "${cniOf(state).bin}"
     conf_dir = "${cniOf(state).conf}"

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Connection, openConnection } from "../../../actuator/containerd/connection.ts";
 import type { Runtime } from "../../../actuator/containerd/port.ts";
 import { runtimeOver } from "../../../actuator/containerd/runtime.ts";
-import { cniOf, type Daemon, type DaemonFiles, PAUSE_IMAGE, startDaemon } from "./daemon.ts";
+import { cdiOf, cniOf, type Daemon, type DaemonFiles, PAUSE_IMAGE, startDaemon } from "./daemon.ts";
 import { type ImageArchive, type ImageArchiveSpec, imageArchive } from "./image-archive.ts";
 import { killShims, removeCgroups, unmountBelow } from "./leftovers.ts";
 import {
@@ -53,6 +53,8 @@ export interface Containerd {
   readonly podLogs: string;
   readonly containerLogs: string;
   readonly cni: ReturnType<typeof cniOf>;
+  /** Where its CDI specifications lie. */
+  readonly cdi: string;
   /** Makes an image and imports it; resolves when CRI lists it. */
   importImage(spec: ImageSpec): Promise<Omit<ImageArchive, "bytes">>;
   /** A sandbox without containers. */
@@ -138,6 +140,7 @@ export async function startContainerd(options: StartOptions = {}): Promise<Conta
     podLogs: ground.podLogs,
     containerLogs: ground.containerLogs,
     cni: cniOf(files.state),
+    cdi: cdiOf(files.state),
     importImage,
     runSandbox: (spec) => runSandbox(ground, spec),
     runPod: (spec) => run(spec, false),

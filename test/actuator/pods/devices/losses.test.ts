@@ -35,7 +35,7 @@ const runs = (pod: RunnablePod, annotations = {}, state = "running") => {
 
 describe("a checkpoint that is lost", () => {
   test.each([
-    ["is no JSON", () => "{nonsense", "the text is not JSON"],
+    ["is no JSON", () => "{nonsense", "invalid character 'n' looking for beginning of object key string"],
     [
       "has a wrong checksum",
       (text: string) => text.replace(/"Checksum":\d+/, '"Checksum":7'),
@@ -85,7 +85,7 @@ describe("a checkpoint that is lost", () => {
     const late = podWith("late", ONE);
     const before = decided(node, late, [run]).next;
     node.keeper.recover([runs(run)]);
-    const words = `devices of ${GPU} are not given away while pods run whose devices are not known: default/run`;
+    const words = `devices of ${GPU} are not given away while pods run whose devices are not known: default/run (once their containers are restarted, or the pods removed, it is known)`;
     expect(node.keeper.whyWaits(late)).toEqual({ reason: "DevicesNotKnown", message: words, isTold: false });
     expect(node.keeper.whyWaits(podWith("other", { app: { [NIC]: 1 } }))).toBeNull();
     expect(messages(node)).toEqual([words]);

@@ -180,5 +180,7 @@ test("of two pods on the host's network with one port the second is refused", as
   node.put("b.yaml", port("b"));
   await node.world.run(5);
   expect(node.pods()).toEqual([...lives("a"), `b-${NODE} waits`]);
-  expect(node.world.pod(node.uidOf("b") ?? "").record.refusal?.reason).toBe("NodePorts");
+  const { reason, message } = node.world.pod(node.uidOf("b") ?? "").record.refusal ?? {};
+  expect(reason).toBe("NodePorts");
+  expect(message).toContain(`; default/a-${NODE} has TCP port 8080 of 0.0.0.0`);
 });

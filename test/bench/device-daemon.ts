@@ -1,0 +1,108 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { deviceOf } from "../e2e/pods/devices.ts";
+import { podOf } from "../e2e/pods/manifest.ts";
+import { PodNode } from "../e2e/pods/node.ts";
+import { noPods } from "../e2e/pods/skip.ts";
+import {
+  AIM_SHARE,
+  DEVICES,
+  DEVICES_OF_OTHERS,
+  type DevicePluginsFigure,
+  FLIPS_PER_SECOND,
+  PLUGINS,
+} from "./device-figure.ts";
+import type { FlipOrder, PluginFigures } from "./device-plugins-process.ts";
+import { asked, heard } from "./heard.ts";
+
+const WARM_UP_MS = 4_000;
+/** The kernel counts in ticks of 10 ms. */
+const MEASURED_MS = 10_000;
+const LONGEST_MS = 60_000;
+const TICKS_PER_SECOND = 100;
+const CASES = [
+  { name: "none flips", on: "all", flipsPerSecond: 0 },
+  { name: "each plugin in turn", on: "all", flipsPerSecond: FLIPS_PER_SECOND },
+  { name: `all of the one with ${DEVICES}`, on: "one", flipsPerSecond: FLIPS_PER_SECOND },
+] as const;
+
+/**
+ * The real daemon as its launcher starts it, which runs two pods on a real containerd, and the same plugins. None where no
+ * containerd can be started; throws where the daemon does not come to know what the plugins have.
+ */
+export async function benchDeviceDaemon(): Promise<readonly DevicePluginsFigure[]> {
+  if (noPods("the daemon with device plugins") !== undefined) return [];
+  const node = await PodNode.start({ settings: { devicePlugins: "serve", syncSeconds: 1 } });
+  let plugins: ChildProcess | undefined;
+  try {
+    node.put("plain", podOf("plain"));
+    node.put("has", deviceOf("has", 1, "bench.example.com/kind-1"));
+    const { pid } = await node.startDaemon().until("its status", (status) => status);
+    const counts = [PLUGINS, DEVICES, DEVICES_OF_OTHERS].map(String);
+    const options = { timeout: LONGEST_MS };
+    plugins = fork(join(import.meta.dirname, "device-plugins-process.ts"), [join(node.dir, "dp"), ...counts], options);
+    await heard(plugins);
+    await node.daemon.running("plain", "has");
+    const figures: DevicePluginsFigure[] = [];
+    for (const one of CASES) figures.push(await measured(node, pid, plugins, one));
+    return figures;
+  } finally {
+    plugins?.kill();
+    await node.stop();
+  }
+}
+
+async function measured(
+  node: PodNode,
+  pid: number,
+  plugins: ChildProcess,
+  { name, ...order }: FlipOrder & { readonly name: string },
+): Promise<DevicePluginsFigure> {
+  const flip = (now: FlipOrder) => asked<PluginFigures>(plugins, now);
+  await flip(order);
+  await sleep(WARM_UP_MS);
+  const sentBefore = await flip(order);
+  const before = usedBy(pid);
+  await sleep(MEASURED_MS);
+  const after = usedBy(pid);
+  const seconds = (after.atMs - before.atMs) / 1000;
+  const sent = await flip({ ...order, flipsPerSecond: 0 });
+  const stopped = performance.now();
+  await node.daemon.until("the last flip", ({ devices = [] }) =>
+    devices.reduce((sum, { allocatable }) => sum + allocatable, 0) === sent.healthy ? true : undefined,
+  );
+  const shareOf = (field: "loopTicks" | "allTicks"): number =>
+    (after[field] - before[field]) / TICKS_PER_SECOND / seconds;
+  return {
+    name: `the whole daemon, ${PLUGINS} plugins, ${order.flipsPerSecond} flips/s, ${name}`,
+    loopShare: shareOf("loopTicks"),
+    aimShare: AIM_SHARE,
+    processShare: shareOf("allTicks"),
+    flipsPerSecond: (sent.flips - sentBefore.flips) / seconds,
+    listsPerSecond: (sent.lists - sentBefore.lists) / seconds,
+    rssGrowthBytes: after.rssBytes - before.rssBytes,
+    heldGrowthBytes: after.ownBytes - before.ownBytes,
+    behindMs: performance.now() - stopped,
+  };
+}
+
+/** Of another process, as the kernel counts. `ownBytes`: what is backed by no file. */
+function usedBy(pid: number) {
+  const status = readFileSync(`/proc/${pid}/status`, "utf8");
+  const kilobytes = (field: string): number => Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, "m").exec(status)?.[1]);
+  return {
+    atMs: performance.now(),
+    loopTicks: ticksIn(`/proc/${pid}/task/${pid}/stat`),
+    allTicks: ticksIn(`/proc/${pid}/stat`),
+    rssBytes: kilobytes("VmRSS") * 1024,
+    ownBytes: kilobytes("RssAnon") * 1024,
+  };
+}
+/** In user mode and in the kernel: fields 14 and 15 of proc(5). */
+function ticksIn(file: string): number {
+  const text = readFileSync(file, "utf8");
+  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
+  return Number(fields[11]) + Number(fields[12]);
+}

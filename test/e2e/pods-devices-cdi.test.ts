@@ -1,0 +1,99 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, type TestContext, test } from "vitest";
+import { must } from "./containerd/pods.ts";
+import { deviceOf, pluginOn } from "./pods/devices.ts";
+import { PodNode } from "./pods/node.ts";
+import { noPods } from "./pods/skip.ts";
+
+const LONG_MS = 240_000;
+const why = noPods("pods with CDI devices");
+const TOY = "example.com/toy";
+
+/** As a vendor's driver leaves it for the runtime. */
+const specOf = (driver: string): object => ({
+  cdiVersion: "0.5.0",
+  kind: "vendor.example/toy",
+  devices: ["t0", "t1"].map((name) => ({
+    name,
+    containerEdits: {
+      env: [`TOY_${name.toUpperCase()}=by the spec`],
+      deviceNodes: [{ path: `/dev/toy-${name}`, hostPath: "/dev/null", type: "c", major: 1, minor: 3 }],
+    },
+  })),
+  containerEdits: { mounts: [{ hostPath: driver, containerPath: "/toy-driver", options: ["ro", "bind"] }] },
+});
+/** What a plugin answers that leaves all to the specification. */
+const namesOnly = (request: Record<string, unknown>): object => {
+  const [{ devicesIds = [] } = {}] = request["containerRequests"] as readonly { devicesIds?: readonly string[] }[];
+  return { containerResponses: [{ cdiDevices: devicesIds.map((id) => ({ name: `vendor.example/toy=${id}` })) }] };
+};
+
+describe.skipIf(why !== undefined)("pods with CDI devices", { timeout: LONG_MS }, () => {
+  let node: PodNode;
+  /** What the runtime itself says: 1.6 nothing. */
+  let isServed = false;
+  let close: () => unknown = () => undefined;
+  beforeAll(async () => {
+    node = await PodNode.start({ settings: { devicePlugins: "serve", retrySeconds: 5 } });
+    const { info } = await must(node.containerd.connection.call("Status", { verbose: true }));
+    isServed = (JSON.parse(info["config"] ?? "{}") as { readonly enableCDI?: boolean }).enableCDI === true;
+    const daemon = node.startDaemon();
+    await daemon.until("its status", (status) => status);
+    const toys = pluginOn(node, ["t0", "t1"], { resource: TOY, answers: { Allocate: namesOnly } });
+    close = () => toys.vanish();
+    await toys.start();
+  }, LONG_MS);
+  afterAll(async () => {
+    await close();
+    await node?.stop();
+  }, LONG_MS);
+  const onlyWhere = (wanted: boolean, { skip }: TestContext): void => {
+    if (isServed !== wanted) skip(`this runtime ${isServed ? "serves" : "does not serve"} CDI`);
+  };
+
+  test("get the variables, mounts and device nodes of the specification", async (context) => {
+    onlyWhere(true, context);
+    const driver = join(node.dir, "toy-driver");
+    for (const dir of [driver, node.containerd.cdi]) mkdirSync(dir, { recursive: true });
+    writeFileSync(join(driver, "version"), "7\n");
+    writeFileSync(join(node.containerd.cdi, "vendor.example-toy.json"), JSON.stringify(specOf(driver)));
+    node.put("toys", deviceOf("toys", 2, TOY));
+    await node.daemon.running("toys");
+    const [container] = await node.containersOf("toys");
+    const script = `echo $TOY_T0, $TOY_T1; cat /toy-driver/version; echo x > /dev/toy-t0 && ls /dev | grep toy | sort; touch /toy-driver/new 2>&1 | grep -o Read-only`;
+    expect(await node.exec(container?.id ?? "", script)).toBe("by the spec, by the spec\n7\ntoy-t0\ntoy-t1\nRead-only");
+    node.remove("toys");
+    await node.daemon.gone("toys");
+  });
+
+  test("say which device has no specification, and start as soon as there is one", async (context) => {
+    onlyWhere(true, context);
+    const file = join(node.containerd.cdi, "vendor.example-toy.json");
+    mkdirSync(node.containerd.cdi, { recursive: true });
+    writeFileSync(file, JSON.stringify({ ...specOf(node.dir), devices: [] }));
+    node.put("early", deviceOf("early", 1, TOY));
+    const waits = await node.daemon.pod("early", "failing", ({ containers }) =>
+      containers.some(({ message }) => message.includes("vendor.example/toy=")),
+    );
+    expect(waits.containers[0]?.message).toMatch(/unresolvable CDI devices/);
+    writeFileSync(file, JSON.stringify(specOf(node.dir)));
+    await node.daemon.running("early");
+    node.remove("early");
+    await node.daemon.gone("early");
+  });
+
+  test("do not start without them where the runtime would leave them out, and say so", async (context) => {
+    onlyWhere(false, context);
+    node.put("toys", deviceOf("toys", 1, TOY));
+    const waits = await node.daemon.pod("toys", "failing", ({ containers }) =>
+      containers.some(({ message }) => message.includes("CDI")),
+    );
+    expect(waits.containers[0]?.message).toMatch(
+      /CDI devices \(vendor\.example\/toy=t0\): containerd \S+ (does not know them, and would start the container without: 1\.7 does|has them off: set `enable_cdi = true`)/,
+    );
+    expect(await node.containersOf("toys")).toEqual([]);
+    node.remove("toys");
+    await node.daemon.gone("toys");
+  });
+});
