@@ -3,13 +3,16 @@ import type { Ports } from "./ports.ts";
 import { ROUTES } from "./routes/index.ts";
 import type { Route } from "./routes/route.ts";
 import { server } from "./routes/serve.ts";
+import { PAGES } from "./ui/index.ts";
 
-/** The HTTP API over its ports: the same on Node and on Workers. The routes are those of routes/index.ts and no others. */
+const ALL: readonly Route[] = [...ROUTES, ...PAGES];
+
+/** The HTTP API and its pages over its ports: the same on Node and on Workers. There are these routes and no others. */
 export function createApp(ports: Ports): Hono {
   const app = new Hono();
   const serve = server(ports);
-  for (const route of ROUTES) app.on(route.method, route.path, (c: Context) => serve.route(route, c));
-  for (const [path, methods] of methodsByPath(ROUTES)) app.all(path, (c: Context) => serve.wrongMethod(methods, c));
+  for (const route of ALL) app.on(route.method, route.path, (c: Context) => serve.route(route, c));
+  for (const [path, methods] of methodsByPath(ALL)) app.all(path, (c: Context) => serve.wrongMethod(methods, c));
   app.notFound((c) => serve.notFound(c));
   app.onError((error, c) => serve.fault(error, c));
   return app;

@@ -5,6 +5,8 @@ import type { EpochMs } from "./model/units.ts";
 import type { Log } from "./observe/log.ts";
 import type { Metrics } from "./observe/metrics.ts";
 import type { Evaluate } from "./routes/evaluation.ts";
+import type { Streams } from "./routes/live.ts";
+import type { Assets } from "./ui/assets.ts";
 
 export interface ApiLimits {
   /** Bytes of one request body (of one line in a batch), compressed or not, whichever is more. */
@@ -39,4 +41,10 @@ export interface Ports {
   readonly limits: ApiLimits;
   /** False: decisions are answered with `recorded: false` and nothing is written for them. */
   readonly recordDecisions: boolean;
+  /** Absent: this platform ends responses soon, so who wants to hear of news asks again and again. */
+  readonly streams?: Streams;
+  /** What the pages load. */
+  readonly assets: Assets;
+  /** Compresses pages and assets for a browser that takes it; absent: the platform does it by itself. */
+  readonly gzip?: (text: string) => Uint8Array<ArrayBuffer>;
 }

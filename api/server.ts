@@ -1,6 +1,7 @@
 import { isIPv6 } from "node:net";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 import { openNode } from "../db/open-node.ts";
 import type { Store } from "../db/store.ts";
 import { createApp } from "./app.ts";
@@ -14,6 +15,7 @@ import { pinoLog } from "./observe/pino-log.ts";
 import type { ApiLimits, Ports } from "./ports.ts";
 import type { Retention } from "./retention.ts";
 import { TRUSTED } from "./routes/serve.ts";
+import { nodeAssets } from "./server/assets.ts";
 import { nodeBodies } from "./server/bodies.ts";
 import { sha256 } from "./server/digest.ts";
 import { openHistory } from "./server/history.ts";
@@ -56,6 +58,8 @@ export interface RunningApi {
 const DEFAULT_LIMITS: ApiLimits = { bodyBytes: LIMITS.bodyBytes, concurrency: 512 };
 const GRACE_MS = 10_000;
 const MOST_THREADS = 8;
+/** Pages that are told of news at a time; further ones ask. */
+const MOST_STREAMS = 256;
 
 /** Why the API does not start. */
 export interface StartFailure {
@@ -93,7 +97,8 @@ async function serve(
   const ownLog = options.log === undefined ? pinoLog() : null;
   const log = options.log ?? (ownLog as Log);
   const deciding = threads(options.threads ?? Math.min(availableParallelism(), MOST_THREADS));
-  const app = createApp(portsOf(store, log, deciding, open, options));
+  const closing = new AbortController();
+  const app = createApp(portsOf(store, log, deciding, open, closing.signal, options));
   const listening = await listen(app, host, port);
   if (!listening.ok) {
     await deciding.close();
@@ -110,6 +115,7 @@ async function serve(
     fetch: async (request) => app.fetch(request, { [TRUSTED]: true }),
     close: async () => {
       pruning.stop();
+      closing.abort();
       await listening.value.close(GRACE_MS);
       await deciding.close();
       await store.close();
@@ -120,7 +126,14 @@ async function serve(
 }
 
 const now = () => epochMs(Date.now());
-const portsOf = (store: Store, log: Log, deciding: Threads, open: boolean, options: ApiOptions): Ports => ({
+const portsOf = (
+  store: Store,
+  log: Log,
+  deciding: Threads,
+  open: boolean,
+  closing: AbortSignal,
+  options: ApiOptions,
+): Ports => ({
   store,
   now,
   log,
@@ -131,6 +144,9 @@ const portsOf = (store: Store, log: Log, deciding: Threads, open: boolean, optio
   auth: authSettings(open, options),
   limits: { ...DEFAULT_LIMITS, ...options.limits },
   recordDecisions: true,
+  streams: { closing, limit: MOST_STREAMS },
+  assets: nodeAssets(),
+  gzip: (text) => gzipSync(text, { level: 5 }),
 });
 
 const isLoopback = (host: string): boolean => /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/i.test(host);

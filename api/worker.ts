@@ -10,6 +10,7 @@ import { plainMetrics } from "./observe/plain-metrics.ts";
 import { pruneOnce } from "./retention.ts";
 import { webBytes } from "./routes/body.ts";
 import { evaluator } from "./routes/evaluate.ts";
+import { WORKER_ASSETS } from "./ui/worker-assets.ts";
 
 /** What wrangler.toml and its secrets bind. */
 export interface WorkerEnv {
@@ -49,6 +50,7 @@ function makeApp({ DB, NODEWISE_TOKEN_SHA256: hash }: WorkerEnv): Hono {
     auth: { required: true, hosts: null, ...(hash === undefined ? {} : { adminTokenHash: hash.toLowerCase() }) },
     limits: { bodyBytes: LIMITS.bodyBytes, concurrency: 64 },
     recordDecisions: true,
+    assets: WORKER_ASSETS,
   });
 }
 

@@ -7,6 +7,8 @@ export interface Packing {
   /** Bodies above this many bytes are compressed. */
   readonly above: number;
   readonly gzip: (plain: Uint8Array<ArrayBuffer>) => Uint8Array | Promise<Uint8Array>;
+  /** The inverse. Throws or rejects what is none. */
+  readonly gunzip: (packed: Uint8Array) => Uint8Array | Promise<Uint8Array>;
 }
 /** A body that may cost milliseconds to compress. */
 const LARGE = 64 * 1024;
@@ -21,6 +23,7 @@ export interface StoredBody {
 }
 
 const encoder = new TextEncoder();
+const decoder = new TextDecoder();
 
 /** True when the text may have to be compressed, which is worth avoiding for a body that is already stored. */
 export const isLarge = (text: string): boolean => text.length > LARGE;
@@ -36,6 +39,7 @@ async function pipe(
 export const WEB_PACKING: Packing = {
   above: LARGE,
   gzip: async (plain) => new Uint8Array(await pipe(plain, new CompressionStream("gzip"))),
+  gunzip: async (packed) => new Uint8Array(await pipe(new Uint8Array(packed), new DecompressionStream("gzip"))),
 };
 
 /** JSON text -> what a row holds. `what` names the row in the failure; `beside` is the size of its other long texts, in bytes. */
@@ -58,7 +62,11 @@ export async function encodeBody(
 }
 
 /** The inverse of `encodeBody`. A body that is not what its row says is `corrupt`. */
-export async function decodeBody(what: string, stored: StoredBody): Promise<Result<string, StoreFailure>> {
+export async function decodeBody(
+  what: string,
+  stored: StoredBody,
+  { gunzip }: Pick<Packing, "gunzip">,
+): Promise<Result<string, StoreFailure>> {
   const { encoding, body, bytes } = stored;
   if (encoding === "json" && typeof body === "string") return ok(body);
   const advice = "restore the database from a backup";
@@ -66,8 +74,7 @@ export async function decodeBody(what: string, stored: StoredBody): Promise<Resu
     return failure("corrupt", `${what}: its encoding is \`${encoding}\`, its body ${typeof body}; ${advice}`);
   }
   try {
-    const text = new TextDecoder().decode(await pipe(new Uint8Array(body), new DecompressionStream("gzip")));
-    return ok(text);
+    return ok(decoder.decode(await gunzip(body)));
   } catch {
     return failure("corrupt", `${what}: its compressed body of ${bytes} bytes cannot be read; ${advice}`);
   }

@@ -1,10 +1,10 @@
 import { and, desc, eq, gte, lt, type SQL, sql } from "drizzle-orm";
 import { ok, type Result } from "../api/model/result.ts";
-import { decodeBody } from "./body.ts";
+import { decodeBody, type Packing } from "./body.ts";
 import { type Driver, once } from "./driver.ts";
 import { attempt, failure, type StoreFailure } from "./failure.ts";
 import { decodePageToken, encodePageToken, type Place } from "./page-token.ts";
-import { grouped, textsIn, wholeBody } from "./parts.ts";
+import { bodyReader, grouped, textsIn } from "./parts.ts";
 import { decisions, idempotency, texts } from "./schema.ts";
 import { type DecisionFilter, type DecisionHead, type DecisionRow, MAX_PAGE, type Store } from "./store.ts";
 
@@ -33,22 +33,28 @@ function headOf(row: HeadColumns): DecisionHead {
   return { id, kind, node, snapshotId, policyVersion, verdict, explain, decidedAtMs, pod };
 }
 
+type Found = ReturnType<typeof grouped<typeof decisions.$inferSelect>>[number];
+
 /** Row and its texts -> decision, its body readable again. */
-export async function decodeDecision({
-  row,
-  texts: shared,
-}: ReturnType<typeof grouped<typeof decisions.$inferSelect>>[number]): Promise<Result<DecisionRow, StoreFailure>> {
-  const what = `decision \`${row.id}\``;
-  const body = await wholeBody(what, row, shared);
-  if (!body.ok) return body;
-  const ask = await readAsk(`ask of ${what}`, row.ask);
-  return ask.ok ? ok({ ...headOf(row), ask: ask.value, body: body.value }) : ask;
+export function decisionReader(packing: Packing): (found: Found) => Promise<Result<DecisionRow, StoreFailure>> {
+  const wholeBody = bodyReader(packing);
+  return async ({ row, texts: shared }) => {
+    const what = `decision \`${row.id}\``;
+    const body = await wholeBody(what, row, shared);
+    if (!body.ok) return body;
+    const ask = await readAsk(`ask of ${what}`, row.ask, packing);
+    return ask.ok ? ok({ ...headOf(row), ask: ask.value, body: body.value }) : ask;
+  };
 }
 
-const readAsk = async (what: string, ask: string | Uint8Array | null): Promise<Result<string | null, StoreFailure>> =>
+const readAsk = async (
+  what: string,
+  ask: string | Uint8Array | null,
+  packing: Packing,
+): Promise<Result<string | null, StoreFailure>> =>
   ask === null || typeof ask === "string"
     ? ok(ask)
-    : decodeBody(what, { encoding: "gzip", bytes: ask.byteLength, body: ask });
+    : decodeBody(what, { encoding: "gzip", bytes: ask.byteLength, body: ask }, packing);
 
 /** As a set of rows, because SQLite would rather walk the whole time index than combine two pod indexes with OR. */
 function ofPod(pod: string): SQL {
@@ -72,7 +78,8 @@ export function conditionOf(filter: DecisionFilter): SQL | undefined {
 
 const before = (place: Place): SQL => sql`(${decisions.decidedAtMs}, ${decisions.seq}) < (${place.atMs}, ${place.seq})`;
 
-export function decisionsOf({ db }: Driver): Pick<Store, "getDecision" | "listDecisions" | "findIdempotency"> {
+export function decisionsOf({ db, packing }: Driver): Pick<Store, "getDecision" | "listDecisions" | "findIdempotency"> {
+  const decodeDecision = decisionReader(packing);
   const byId = once(() =>
     db
       .select({ row: decisions, text: texts })

@@ -3,8 +3,9 @@ import type { Kind } from "../api/model/decision.ts";
 import { ok } from "../api/model/result.ts";
 import type { Driver } from "./driver.ts";
 import { attempt } from "./failure.ts";
+import type { FleetRow, LatestRow, Tally } from "./fleet-row.ts";
 import { hours, latest, nodes, results } from "./schema.ts";
-import type { FleetRow, LatestRow, Store, Tally } from "./store.ts";
+import type { Store } from "./store.ts";
 
 const HOUR_MS = 3_600_000;
 const hourOf = (ms: number): number => Math.floor(ms / HOUR_MS) * HOUR_MS;

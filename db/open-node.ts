@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { closeSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { gzipSync } from "node:zlib";
+import { gunzipSync, gzipSync } from "node:zlib";
 import Sqlite from "better-sqlite3";
 import { drizzle } from "drizzle-orm/better-sqlite3";
 import { type Disk, makeFolder } from "../api/model/make-folder.ts";
@@ -27,7 +27,7 @@ const MIGRATIONS_DIR = fileURLToPath(new URL("../migrations", import.meta.url));
 const BUSY_TIMEOUT_MS = 500;
 
 /** An answer shrinks to a tenth in less time than its pages take to the disk. */
-const PACKING: Packing = { above: 2048, gzip: (plain) => gzipSync(plain, { level: 1 }) };
+const PACKING: Packing = { above: 2048, gzip: (plain) => gzipSync(plain, { level: 1 }), gunzip: gunzipSync };
 
 const digest = (text: string): string => hash("sha256", text, "hex");
 

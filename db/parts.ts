@@ -1,6 +1,6 @@
 import { type AnyColumn, type SQL, sql } from "drizzle-orm";
 import { ok, type Result } from "../api/model/result.ts";
-import { decodeBody, type StoredBody } from "./body.ts";
+import { decodeBody, type Packing, type StoredBody } from "./body.ts";
 import { failure, type StoreFailure } from "./failure.ts";
 import { texts } from "./schema.ts";
 
@@ -26,25 +26,45 @@ export function grouped<R extends { readonly seq: number }>(
   return [...rows.values()];
 }
 
+/** Characters of texts that are kept unpacked. */
+const KEPT_LENGTH = 2 * 1024 * 1024;
+
 /** The inverse of `cut`: the body with its texts put back. `what` names the row in the failure. */
-export async function wholeBody(
-  what: string,
-  row: Whole,
-  shared: readonly Text[],
-): Promise<Result<string, StoreFailure>> {
-  const rest = await decodeBody(what, row);
-  if (!rest.ok || row.parts === null) return rest;
-  let body = "";
-  let from = 0;
-  for (const [at, id] of JSON.parse(row.parts) as [number, string][]) {
-    const found = shared.find((text) => text.id === id);
-    if (found === undefined) {
-      return failure("corrupt", `${what}: its text \`${id}\` is missing; restore the database from a backup`);
+export type BodyReader = (what: string, row: Whole, shared: readonly Text[]) => Promise<Result<string, StoreFailure>>;
+
+/** Reads bodies one after the other. The last texts stay unpacked: a text never changes, and the rows that share it come together. */
+export function bodyReader(packing: Packing): BodyReader {
+  const known = new Map<string, string>();
+  let length = 0;
+  const read = async (what: string, text: Text): Promise<Result<string, StoreFailure>> => {
+    const found = known.get(text.id);
+    if (found !== undefined) return ok(found);
+    const decoded = await decodeBody(what, text, packing);
+    if (!decoded.ok || known.has(text.id)) return decoded;
+    known.set(text.id, decoded.value);
+    length += decoded.value.length;
+    for (const [id, oldest] of known) {
+      if (length <= KEPT_LENGTH) break;
+      known.delete(id);
+      length -= oldest.length;
     }
-    const text = await decodeBody(what, found);
-    if (!text.ok) return text;
-    body += rest.value.slice(from, at) + text.value;
-    from = at;
-  }
-  return ok(body + rest.value.slice(from));
+    return decoded;
+  };
+  return async (what, row, shared) => {
+    const rest = await decodeBody(what, row, packing);
+    if (!rest.ok || row.parts === null) return rest;
+    let body = "";
+    let from = 0;
+    for (const [at, id] of JSON.parse(row.parts) as [number, string][]) {
+      const found = shared.find((text) => text.id === id);
+      if (found === undefined) {
+        return failure("corrupt", `${what}: its text \`${id}\` is missing; restore the database from a backup`);
+      }
+      const text = await read(what, found);
+      if (!text.ok) return text;
+      body += rest.value.slice(from, at) + text.value;
+      from = at;
+    }
+    return ok(body + rest.value.slice(from));
+  };
 }

@@ -22,9 +22,9 @@ async function insertStatement(
   return ok({ sql: INSERT, params });
 }
 
-async function decode(row: typeof results.$inferSelect): Promise<Result<ResultRow, StoreFailure>> {
+async function decode(row: typeof results.$inferSelect, packing: Packing): Promise<Result<ResultRow, StoreFailure>> {
   const { id, seq, okCount, failedCount, atMs } = row;
-  const body = await decodeBody(`result \`${id}\``, row);
+  const body = await decodeBody(`result \`${id}\``, row, packing);
   return body.ok ? ok({ id, seq, okCount, failedCount, atMs, body: body.value }) : body;
 }
 
@@ -51,7 +51,7 @@ export function resultsOf({ db, atomic, packing }: Driver): Pick<Store, "addResu
           .orderBy(asc(results.seq), asc(results.id));
         const items: ResultRow[] = [];
         for (const row of rows) {
-          const item = await decode(row);
+          const item = await decode(row, packing);
           if (!item.ok) return item;
           items.push(item.value);
         }

@@ -4,7 +4,7 @@ import { encodeBody } from "./body.ts";
 import { type Driver, once, type Statement } from "./driver.ts";
 import { attempt, type StoreFailure } from "./failure.ts";
 import { nodeSeen } from "./nodes.ts";
-import { grouped, textsIn, wholeBody } from "./parts.ts";
+import { type BodyReader, bodyReader, grouped, textsIn } from "./parts.ts";
 import { nodes, snapshots, texts } from "./schema.ts";
 import type { SnapshotRow, Store } from "./store.ts";
 import { type Cut, insertWithTexts, type Texts } from "./texts.ts";
@@ -47,6 +47,7 @@ export function snapshotLookup({ db }: Driver): (id: string) => Promise<boolean>
 
 async function decode(
   joined: Parameters<typeof grouped<typeof snapshots.$inferSelect>>[0],
+  wholeBody: BodyReader,
 ): Promise<Result<SnapshotRow | null, StoreFailure>> {
   const [found] = grouped(joined);
   if (found === undefined) return ok(null);
@@ -59,7 +60,8 @@ export function snapshotsOf(
   driver: Driver,
   shared: Texts,
 ): Pick<Store, "putSnapshot" | "getSnapshot" | "latestSnapshot"> {
-  const { db, atomic } = driver;
+  const { db, atomic, packing } = driver;
+  const wholeBody = bodyReader(packing);
   const byId = once(() =>
     db
       .select({ row: snapshots, text: texts })
@@ -89,7 +91,7 @@ export function snapshotsOf(
   };
   return {
     putSnapshot: (row) => attempt(() => put(row, false)),
-    getSnapshot: (id) => attempt(async () => decode(await byId().all({ id }))),
-    latestSnapshot: (node) => attempt(async () => decode(await latest().all({ node }))),
+    getSnapshot: (id) => attempt(async () => decode(await byId().all({ id }), wholeBody)),
+    latestSnapshot: (node) => attempt(async () => decode(await latest().all({ node }), wholeBody)),
   };
 }

@@ -1,6 +1,8 @@
 import type { Explain, Kind } from "../api/model/decision.ts";
 import type { Result } from "../api/model/result.ts";
 import type { StoreFailure } from "./failure.ts";
+import type { FleetRow, HourRow } from "./fleet-row.ts";
+import type { Place } from "./page-token.ts";
 import type { RemovalPage, RemovalQuery, RemovalSummary, Removals } from "./removal.ts";
 
 /** Parts of a text, from and to (exclusive) in UTF-16 units, in order and apart. */
@@ -48,6 +50,11 @@ export interface DecisionRow extends DecisionHead {
   readonly repeats?: Ranges;
 }
 
+/** With its number in the order of storing: the place from which a stream goes on is this and its time. */
+export interface StreamedDecision extends DecisionRow {
+  readonly seq: number;
+}
+
 /** What the node really did with a decision; `body` is JSON text. The node is the decision's own. */
 export interface ResultRow {
   readonly id: string;
@@ -67,32 +74,6 @@ export interface NodeRow {
   readonly bootId: string | null;
   readonly lastSnapshotId: string | null;
   readonly lastSequence: number | null;
-}
-
-/** How often what was decided: in an hour, or over several. */
-export interface Tally {
-  readonly decisions: number;
-  /** Answered with a refusal. */
-  readonly refused: number;
-  /** Eviction passes that found a condition, and among them those that chose a pod. */
-  readonly pressured: number;
-  readonly evicted: number;
-  /** Passes of a garbage collection that had something to remove. */
-  readonly removed: number;
-}
-export interface HourRow extends Tally {
-  readonly hourMs: number;
-}
-/** A kind's newest decision, which may be pruned meanwhile. */
-export interface LatestRow {
-  readonly decisionId: string;
-  readonly verdict: string;
-  readonly decidedAtMs: number;
-}
-export interface FleetRow extends NodeRow, Tally {
-  readonly latest: Readonly<Partial<Record<Kind, LatestRow>>>;
-  /** What the node reported of its newest cgroups decision: the files that were not as decided; null: nothing. */
-  readonly report: { readonly okCount: number; readonly failedCount: number; readonly atMs: number } | null;
 }
 
 export interface TokenRow {
@@ -187,8 +168,8 @@ export interface Store {
 
   getDecision(id: string): Answer<DecisionRow | null>;
   listDecisions(query: DecisionQuery): Answer<DecisionPage>;
-  /** Oldest first, in constant memory; ends after the first failure. */
-  streamDecisions(filter: DecisionFilter): AsyncIterable<Result<DecisionRow, StoreFailure>>;
+  /** Oldest first, in constant memory; with `after`, what follows that place. Ends after the first failure. */
+  streamDecisions(filter: DecisionFilter, after?: Place): AsyncIterable<Result<StreamedDecision, StoreFailure>>;
   findIdempotency(key: string, scope: string): Answer<IdempotencyRow | null>;
 
   /** `known`: the decision exists. A result whose id is already there is not stored again and not counted in `added`. */

@@ -1,12 +1,12 @@
 import { and, asc, type SQL, sql } from "drizzle-orm";
 import { ok, type Result } from "../api/model/result.ts";
-import { conditionOf, decodeDecision } from "./decisions.ts";
+import { conditionOf, decisionReader } from "./decisions.ts";
 import type { Driver } from "./driver.ts";
 import { attempt, type StoreFailure } from "./failure.ts";
 import type { Place } from "./page-token.ts";
 import { grouped, textsIn } from "./parts.ts";
 import { decisions, texts } from "./schema.ts";
-import type { DecisionFilter, DecisionRow, Store } from "./store.ts";
+import type { DecisionFilter, Store, StreamedDecision } from "./store.ts";
 
 const PAGE_ROWS = 256;
 /** Bodies are read this many bytes at a time (before compression), or one by one where one is larger. */
@@ -33,17 +33,25 @@ function chunks(entries: readonly Entry[]): readonly (readonly Entry[])[] {
   return groups;
 }
 
-const after = (place: Place): SQL => sql`(${decisions.decidedAtMs}, ${decisions.seq}) > (${place.atMs}, ${place.seq})`;
+const isAfter = (place: Place): SQL =>
+  sql`(${decisions.decidedAtMs}, ${decisions.seq}) > (${place.atMs}, ${place.seq})`;
+
+/** One bound from below alone: of two SQLite may walk from the lower one, page after page. */
+function beyond(filter: DecisionFilter, { atMs }: Place): DecisionFilter {
+  const { sinceMs, ...rest } = filter;
+  return sinceMs === undefined || sinceMs <= atMs ? rest : filter;
+}
 
 /** No statement stays open between two rows, so a slow reader holds back neither a checkpoint nor a writer. */
-export function streamOf({ db }: Driver): Pick<Store, "streamDecisions"> {
+export function streamOf({ db, packing }: Driver): Pick<Store, "streamDecisions"> {
+  const decodeDecision = decisionReader(packing);
   const page = (filter: DecisionFilter, from: Place | undefined) =>
     attempt(async () =>
       ok(
         await db
           .select({ atMs: decisions.decidedAtMs, seq: decisions.seq, bytes: decisions.bytes })
           .from(decisions)
-          .where(and(conditionOf(filter), from && after(from)))
+          .where(and(conditionOf(from === undefined ? filter : beyond(filter, from)), from && isAfter(from)))
           .orderBy(asc(decisions.decidedAtMs), asc(decisions.seq))
           .limit(PAGE_ROWS),
       ),
@@ -61,8 +69,11 @@ export function streamOf({ db }: Driver): Pick<Store, "streamDecisions"> {
       return ok(entries.flatMap((entry) => bySeq.get(entry.seq) ?? []));
     });
 
-  async function* streamDecisions(filter: DecisionFilter): AsyncGenerator<Result<DecisionRow, StoreFailure>> {
-    let from: Place | undefined;
+  async function* streamDecisions(
+    filter: DecisionFilter,
+    after?: Place,
+  ): AsyncGenerator<Result<StreamedDecision, StoreFailure>> {
+    let from = after;
     while (true) {
       const entries = await page(filter, from);
       if (!entries.ok) return yield entries;
@@ -73,8 +84,8 @@ export function streamOf({ db }: Driver): Pick<Store, "streamDecisions"> {
         if (!rows.ok) return yield rows;
         for (const row of rows.value) {
           const decision = await decodeDecision(row);
-          yield decision;
-          if (!decision.ok) return;
+          if (!decision.ok) return yield decision;
+          yield ok({ ...decision.value, seq: row.row.seq });
         }
       }
     }

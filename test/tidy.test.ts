@@ -62,6 +62,7 @@ const ROOMS: readonly Room[] = [
       "pino",
       "prom-client",
       "@cloudflare/workers-types",
+      "uplot",
       "node:",
     ],
   },
@@ -177,7 +178,8 @@ describe("every file", () => {
     const entries = ["api/worker.ts", "api/cli/main.ts"];
     const all = [...sources, ...filesBelow("test")];
     const imported = new Set(all.flatMap(importsOf));
-    expect(sources.filter((f) => !imported.has(f) && !entries.includes(f))).toEqual([]);
+    const modules = sources.filter((f) => !f.endsWith(".d.ts"));
+    expect(modules.filter((f) => !imported.has(f) && !entries.includes(f))).toEqual([]);
   });
   test("carries no leftover marker", () => {
     const marker = new RegExp(["TO", "DO|FIX", "ME|X", "XX"].join(""));

@@ -2,7 +2,17 @@ import type { Verdict } from "../model/decision.ts";
 import { err, type Result } from "../model/result.ts";
 
 /** What a script can tell from the exit code; `nodewise --help` states them. */
-export const EXIT = { ok: 0, negative: 1, badInput: 2, cannotRun: 3, failed: 4 } as const;
+export const EXIT = {
+  ok: 0,
+  negative: 1,
+  badInput: 2,
+  cannotRun: 3,
+  failed: 4,
+  /** The kubelet does not start with the configuration. */
+  refusesStart: 5,
+  /** What shells make of SIGINT: work that can go on was ended by a person. */
+  interrupted: 130,
+} as const;
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
 /** Why a command ends without its answer: lines for a person, each with its place and what to do next. */

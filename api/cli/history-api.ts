@@ -29,14 +29,25 @@ export async function decisionsOfApi(
 
 /** How a running API is asked. Errors: what is no address of one. */
 export function apiOf(url: string, token: string | undefined): Result<Get, Fault> {
+  const api = addressOf(url);
+  return api.ok ? ok((path, query) => askJson(api.value, path, query, token)) : api;
+}
+/** How something is posted to a running API. Errors: as `apiOf`. */
+export function posterOf(url: string, token: string | undefined): Result<Post, Fault> {
+  const api = addressOf(url);
+  return api.ok ? ok((path, body) => askJson(api.value, path, {}, token, body)) : api;
+}
+
+function addressOf(url: string): Result<URL, Fault> {
   const api = URL.parse(url);
   if (api === null || !/^https?:$/.test(api.protocol) || api.username !== "")
     return fault(EXIT.badInput, `--api: \`${url}\` is not an address such as http://127.0.0.1:8787`);
-  return ok((path, query) => getJson(api, path, query, token));
+  return ok(api);
 }
 
 type Query = Readonly<Record<string, string | undefined>>;
 export type Get = <T>(path: string, query: Query) => Promise<Result<T, Fault>>;
+export type Post = <T>(path: string, body: object) => Promise<Result<T, Fault>>;
 interface Page {
   readonly decisions: readonly Listed[];
   readonly nextPageToken: string | null;
@@ -68,15 +79,23 @@ export const timeText = (ms: number | undefined): string | undefined =>
   ms === undefined ? undefined : new Date(ms).toISOString();
 
 /** Errors: no answer, an answer that is no JSON, or a problem of the API in its own words. */
-async function getJson<T>(api: URL, path: string, query: Query, token: string | undefined): Promise<Result<T, Fault>> {
+async function askJson<T>(
+  api: URL,
+  path: string,
+  query: Query,
+  token: string | undefined,
+  body?: object,
+): Promise<Result<T, Fault>> {
   const url = new URL(path, api.href.endsWith("/") ? api : `${api.href}/`);
   for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, value);
   const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  if (body !== undefined) headers["content-type"] = "application/json";
+  const posted = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
   try {
-    const response = await fetch(url, { headers, signal: AbortSignal.timeout(TIMEOUT_MS) });
-    const body: unknown = await response.json().catch(() => null);
-    if (response.ok && typeof body === "object" && body !== null) return ok(body as T);
-    const { code, detail, advice } = (body ?? {}) as Readonly<Record<string, unknown>>;
+    const response = await fetch(url, { ...posted, headers, signal: AbortSignal.timeout(TIMEOUT_MS) });
+    const answer: unknown = await response.json().catch(() => null);
+    if (response.ok && typeof answer === "object" && answer !== null) return ok(answer as T);
+    const { code, detail, advice } = (answer ?? {}) as Readonly<Record<string, unknown>>;
     if (typeof code !== "string")
       return fault(EXIT.failed, `${url.href} answered ${response.status} and no JSON: is this a nodewise API?`);
     const exit = response.status === 400 ? EXIT.badInput : EXIT.failed;

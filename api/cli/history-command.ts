@@ -3,6 +3,7 @@ import { KINDS, VERDICTS } from "../model/decision.ts";
 import { dataDirOption } from "./api-options.ts";
 import { type Cli, examples, finish, outputOption } from "./cli.ts";
 import type { HistoryGiven } from "./history.ts";
+import type { ShowGiven } from "./history-show.ts";
 import { addRemovals } from "./removals-command.ts";
 import { wholeNumber } from "./whole-number.ts";
 
@@ -27,7 +28,33 @@ export function addHistory(program: Command, cli: Cli): void {
     "nodewise history --since 1h",
     "nodewise history --node n1 --kind allocatable --verdict kubelet-refuses",
     "NODEWISE_TOKEN=$(cat token) nodewise history --api https://nodewise.example:8787 -o json",
+    "nodewise history show 0e1c1a2b3c4d5e6f708192a3b4c5d6e7",
     "nodewise history removals --node n1 --since 720h --summary",
   );
+  addShow(command, cli);
   addRemovals(command, cli);
+}
+
+function addShow(history: Command, cli: Cli): void {
+  const command = history
+    .command("show")
+    .argument("<id>", "the decision's id")
+    .description("Show one recorded decision: the answer, why, and what was done about it.")
+    .addOption(dataDirOption())
+    .option("--api <url>", "ask this API instead")
+    .option("--token-file <file>", "holds the token for it (or set NODEWISE_TOKEN)")
+    .addOption(
+      new Option("--explain <how>", "reasons in words, or with codes and numbers")
+        .choices(["reasons", "full"])
+        .default("reasons"),
+    )
+    .addOption(outputOption())
+    .action((id: string, given: ShowGiven) =>
+      finish(cli, async () => (await import("./history-show.ts")).showDecision(id, given, cli)),
+    );
+  examples(
+    command,
+    "nodewise history show 0e1c1a2b3c4d5e6f708192a3b4c5d6e7",
+    "nodewise history show 0e1c1a2b3c4d5e6f708192a3b4c5d6e7 --api http://127.0.0.1:8787 -o json",
+  );
 }

@@ -93,17 +93,19 @@ export function timesOf(given: Pick<HistoryGiven, "since" | "until">, nowMs: num
     if (at === undefined)
       return fault(
         EXIT.badInput,
-        `--${option}: \`${text}\` is neither a time (2026-01-31T12:00:00Z) nor a duration (90m)`,
+        `--${option}: \`${text}\` is neither a time (2026-01-31T12:00:00Z) nor a duration (90m, 7d)`,
       );
     times[field] = at;
   }
   return ok(times);
 }
 
-/** Milliseconds since the epoch. */
+const DAY_MS = 24 * 60 * 60 * 1000;
+/** Milliseconds since the epoch. A duration is Go's, and may begin with days. */
 function timeOf(text: string, nowMs: number): number | undefined {
-  const duration = parseDuration(text);
-  if (duration.ok) return Math.floor(nowMs - duration.value.millis);
+  const days = /^\d{1,6}(?=d)/.exec(text)?.[0];
+  const duration = parseDuration(days === undefined ? text : text.slice(days.length + 1) || "0");
+  if (duration.ok) return Math.floor(nowMs - Number(days ?? 0) * DAY_MS - duration.value.millis);
   const time = TIME.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(time) ? undefined : time;
 }

@@ -10,9 +10,11 @@ import { EXIT } from "./exit.ts";
 import { addGc } from "./gc-command.ts";
 import { addHistory } from "./history-command.ts";
 import { addKinds } from "./kinds-command.ts";
+import { addLint } from "./lint-command.ts";
 import { addMachines } from "./machines-command.ts";
 import { addPods, addTop } from "./pods-command.ts";
 import { addProbes } from "./probes-command.ts";
+import { addReplay } from "./replay-command.ts";
 import { addSnapshot } from "./snapshot-command.ts";
 import { processTerminal } from "./terminal.ts";
 import { addToken } from "./token-command.ts";
@@ -25,6 +27,7 @@ Exit codes:
   2  bad usage or bad input
   3  cannot run here (Node too old, packages missing)
   4  a file, the API or the history failed
+  5  lint: the kubelet does not start with the configuration
 
 Run \`nodewise COMMAND --help\` for the options and examples of a command.`;
 
@@ -60,7 +63,7 @@ function programOf(cli: Cli): Command {
     .addHelpText("after", EXIT_CODES);
   const add = [
     ...[addUp, addDecide, addSnapshot, addMachines, addKinds, addApi],
-    ...[addActuator, addPods, addTop, addProbes, addDevices, addGc, addToken, addHistory],
+    ...[addActuator, addPods, addTop, addProbes, addDevices, addGc, addToken, addHistory, addReplay, addLint],
   ];
   for (const addCommand of add) addCommand(program, cli);
   return program;

@@ -2,36 +2,29 @@ import type { KubeletConfiguration } from "../model/kubelet-configuration.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { type Micros, micros } from "../model/units.ts";
+import { isGateOn } from "./gate-table.ts";
+import { goDurationText } from "./go/duration.ts";
 
 const EMPTY: KubeletConfiguration = {};
 export const configurationOf = (snapshot: Snapshot): KubeletConfiguration => snapshot.kubeletConfiguration ?? EMPTY;
 
-const ALPHA_OFF = [
-  "CPUManagerPolicyAlphaOptions",
-  "MemoryQoS",
-  "PodLevelResourceManagers",
-  "QOSReserved",
-  "RuntimeClassInImageCriApi",
-  "TaintTolerationComparisonOperators",
-] as const;
-const BETA_ON = [
-  "CPUManagerPolicyBetaOptions",
-  "DRAExtendedResource",
-  "DisableCPUQuotaWithExclusiveCPUs",
-  "InPlacePodLevelResourcesVerticalScaling",
-  "NodeDeclaredFeatures",
-  "PodLevelResources",
-] as const;
-export type Gate = (typeof ALPHA_OFF)[number] | (typeof BETA_ON)[number];
+/** The feature gates that decisions ask for. */
+export type Gate =
+  | "CPUManagerPolicyAlphaOptions"
+  | "CPUManagerPolicyBetaOptions"
+  | "DRAExtendedResource"
+  | "DisableCPUQuotaWithExclusiveCPUs"
+  | "InPlacePodLevelResourcesVerticalScaling"
+  | "MemoryQoS"
+  | "NodeDeclaredFeatures"
+  | "PodLevelResourceManagers"
+  | "PodLevelResources"
+  | "QOSReserved"
+  | "RuntimeClassInImageCriApi"
+  | "TaintTolerationComparisonOperators";
 
 /** Whether a feature gate is on; a gate that the configuration does not name has its 1.36 default. */
-export function gateOn(config: KubeletConfiguration, gate: Gate): boolean {
-  const gates = config.featureGates;
-  const named = gates?.[gate];
-  if (named !== undefined) return named;
-  const beta = (BETA_ON as readonly string[]).includes(gate);
-  return gates?.[beta ? "AllBeta" : "AllAlpha"] ?? beta;
-}
+export const gateOn = (config: KubeletConfiguration, gate: Gate): boolean => isGateOn(config.featureGates, gate);
 
 /** kubelet 1.36: ValidateKubeletConfiguration. */
 export function cfsPeriod(config: KubeletConfiguration): Result<Micros, string> {
@@ -39,7 +32,7 @@ export function cfsPeriod(config: KubeletConfiguration): Result<Micros, string> 
   if (period === undefined) return ok(DEFAULT_PERIOD);
   if (period.nanos >= 1e6 && period.nanos <= 1e9) return ok(micros(period.micros));
   return err(
-    `invalid configuration: cpuCFSQuotaPeriod (--cpu-cfs-quota-period) ${period.text} must be between 1ms and 1sec, inclusive`,
+    `invalid configuration: cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {${goDurationText(BigInt(period.nanos))}} must be between 1ms and 1sec, inclusive`,
   );
 }
 const DEFAULT_PERIOD = micros(100_000);

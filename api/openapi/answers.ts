@@ -5,10 +5,13 @@ import { admissionDecision, preemptionDecision } from "./admission-answers.ts";
 import { devicesDecision } from "./device-answers.ts";
 import { evictionDecision } from "./eviction-answers.ts";
 import { containerGcDecision, imageGcDecision } from "./gc-answers.ts";
+import { lintAnswer, lintFinding } from "./lint-answers.ts";
 import { cpusDecision, memoryDecision, podRef, topologyDecision } from "./manager-answers.ts";
 import { allocatableDecision, cgroupsDecision, cgroupValues } from "./node-answers.ts";
 import { probesDecision } from "./probe-answers.ts";
+import { probeGuardDecision } from "./probe-guard-answers.ts";
 import { removalList, removalSummary } from "./removal-answers.ts";
+import { changedDecision, historyReplay, replayCounts } from "./replay-answers.ts";
 
 /** What the API answers, as schemas: for the document, and for tests that hold real answers to them. */
 const id = z.string().regex(/^[0-9a-f]{32}$/);
@@ -43,6 +46,7 @@ const decisionOf = z.union([
   imageGcDecision,
   containerGcDecision,
   probesDecision,
+  probeGuardDecision,
 ]);
 const explained = {
   reasons: z.array(placeReasons),
@@ -143,6 +147,7 @@ export const problemAnswer = z.strictObject({
   advice: z.string(),
   issues: z.array(z.strictObject({ path: z.string(), message: z.string() })).optional(),
   needs: z.array(z.string()).optional(),
+  near: z.array(z.string()).optional().describe("names that may have been meant"),
   requestId: z.string(),
 });
 const { code, detail, issues, needs } = problemAnswer.shape;
@@ -168,6 +173,7 @@ export const ANSWERS = {
   ImageGcDecision: imageGcDecision,
   ContainerGcDecision: containerGcDecision,
   ProbesDecision: probesDecision,
+  ProbeGuardDecision: probeGuardDecision,
   DecisionHead: decisionHead,
   DecisionAnswer: decisionAnswer,
   FullDecision: fullDecision,
@@ -180,6 +186,11 @@ export const ANSWERS = {
   SnapshotStored: snapshotStored,
   ResultsStored: resultsStored,
   ReplayAnswer: replayAnswer,
+  ReplayCounts: replayCounts,
+  ChangedDecision: changedDecision,
+  HistoryReplay: historyReplay,
+  LintFinding: lintFinding,
+  LintAnswer: lintAnswer,
   BatchLine: batchLine,
   Health: health,
   Ready: ready,

@@ -3,6 +3,7 @@ import { GC_OPERATIONS } from "../model/garbage-collection.ts";
 import type { ProblemCode } from "../routes/problem.ts";
 import type { AnswerName } from "./answers.ts";
 import { type JsonSchema, ref } from "./input-schemas.ts";
+import { PROBE_GUARD_ASK } from "./probe-guard-ask.ts";
 import { PROBES_ASK } from "./probes-ask.ts";
 
 export interface Parameter {
@@ -107,6 +108,7 @@ const ASK: JsonSchema = {
           description: "image-gc: take the containers for gone that a container-gc of the same operation removes first",
         },
         ...PROBES_ASK,
+        ...PROBE_GUARD_ASK,
         facts: {
           type: "object",
           description:

@@ -2,6 +2,7 @@ import { MAX_PAGE } from "../../db/store.ts";
 import { KINDS, VERDICTS } from "../model/decision.ts";
 import { BATCH, DECISION, REPLAY, results, SNAPSHOT } from "./examples.ts";
 import { ref } from "./input-schemas.ts";
+import { LINT_OPERATIONS } from "./lint-operations.ts";
 import {
   BODY,
   decisionId,
@@ -17,6 +18,7 @@ import {
   time,
 } from "./operation.ts";
 import { REMOVAL_OPERATIONS } from "./removal-operations.ts";
+import { REPLAY_OPERATIONS } from "./replay-operations.ts";
 
 /** `METHOD path` of every route, as routes/index.ts has it. */
 export const OPERATIONS: Readonly<Record<string, Operation>> = {
@@ -47,6 +49,8 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     answers: { 200: "ReplayAnswer" },
     problems: [...BODY, ...REFUSALS, "unknown_decision", "unknown_policy_version", "snapshot_gone"],
   },
+  ...REPLAY_OPERATIONS,
+  ...LINT_OPERATIONS,
   "POST /v1/batch": {
     tag: "decide",
     summary: "Many decisions: a request a line in, an answer a line out",
@@ -130,24 +134,6 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     tag: "read about it",
     summary: "This document",
     answers: { 200: { type: "application/json" } },
-    problems: [],
-  },
-  "GET /docs": {
-    tag: "read about it",
-    summary: "This document as a page",
-    answers: { 200: { type: "text/html" } },
-    problems: [],
-  },
-  "GET /style.css": {
-    tag: "read about it",
-    summary: "The pages' style sheet",
-    answers: { 200: { type: "text/css" } },
-    problems: [],
-  },
-  "GET /": {
-    tag: "read about it",
-    summary: "Nodes and their newest decisions as a page",
-    answers: { 200: { type: "text/html" } },
     problems: [],
   },
 };

@@ -3,6 +3,7 @@ import { errorFields } from "../observe/log.ts";
 import { bodyProblem, ndjsonStream } from "./body.ts";
 import { decide, spliced } from "./decide.ts";
 import { type Line, lines } from "./lines.ts";
+import { nextTurn } from "./next-turn.ts";
 import { lineProblemText, type Problem, problem } from "./problem.ts";
 import { type Exchange, queryOf, type Reply } from "./route.ts";
 
@@ -76,13 +77,6 @@ async function* ordered(exchange: Exchange, source: AsyncGenerator<Line>): Async
     await Promise.all(underWay);
   }
 }
-
-/** Lets everything else that waits have its turn, on every platform. */
-const nextTurn = (): Promise<void> =>
-  new Promise((resolve) => {
-    if (typeof setImmediate === "function") setImmediate(resolve);
-    else setTimeout(resolve, 0);
-  });
 
 interface LineAnswer {
   readonly text: string;

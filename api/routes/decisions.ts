@@ -1,4 +1,4 @@
-import type { DecisionHead, DecisionRow } from "../../db/store.ts";
+import type { DecisionHead, DecisionRow, ResultRow } from "../../db/store.ts";
 import { requireNode } from "../auth/authorize.ts";
 import { isKind } from "../model/decision.ts";
 import { ok, type Result } from "../model/result.ts";
@@ -37,12 +37,16 @@ export async function getDecision(exchange: Exchange): Promise<Result<Reply, Pro
   if (!found.ok) return found;
   const row = found.value;
   const results = await store.listResults(row.id);
-  if (!results.ok) return historyProblem(results.error);
-  const listed = results.value.map(({ id, seq, okCount, failedCount, atMs, body }) =>
+  return results.ok ? jsonText(recordText(row, results.value)) : historyProblem(results.error);
+}
+
+/** A decision with what was asked, answered and done, as JSON text. */
+export function recordText(row: DecisionRow, results: readonly ResultRow[]): string {
+  const listed = results.map(({ id, seq, okCount, failedCount, atMs, body }) =>
     spliced(JSON.stringify({ id, seq, okCount, failedCount, reportedAt: timeText(atMs) }), body),
   );
   const head = JSON.stringify({ ...headOf(row), ask: row.ask === null ? null : JSON.parse(row.ask) });
-  return jsonText(`${spliced(head, row.body).slice(0, -1)},"results":[${listed.join(",")}]}`);
+  return `${spliced(head, row.body).slice(0, -1)},"results":[${listed.join(",")}]}`;
 }
 
 /** The decision that the path names, when the caller may see it. */

@@ -1,22 +1,23 @@
 import { openApi } from "../openapi.ts";
-import { getDocs } from "../ui/docs.ts";
-import { getHome } from "../ui/home.ts";
-import { getStyle } from "../ui/style.ts";
 import { postBatch } from "./batch.ts";
 import { getDecision, postDecision } from "./decisions.ts";
 import { getHealth, getMetrics, getReady } from "./health.ts";
+import { postLint } from "./lint.ts";
 import { getNode, listDecisions, listNodes } from "./nodes.ts";
 import { getRemovalSummary, listRemovals } from "./removals.ts";
 import { postReplay } from "./replay.ts";
+import { postReplayHistory } from "./replay-history.ts";
 import { postResults } from "./results.ts";
 import { jsonText, type Route } from "./route.ts";
 import { getSnapshot, putSnapshot } from "./snapshots.ts";
 
-/** Every route there is. /openapi.json describes the same list, which a test holds it to. */
+/** Every route of the contract; pages are beside it (ui/index.ts). /openapi.json describes the same list, which a test holds it to. */
 export const ROUTES: readonly Route[] = [
   { method: "POST", path: "/v1/decisions/:decision", scope: "decide", handle: postDecision },
   { method: "GET", path: "/v1/decisions/:decision", scope: "read", handle: getDecision },
   { method: "POST", path: "/v1/decisions/:decision/replay", scope: "read", handle: postReplay },
+  { method: "POST", path: "/v1/replay", scope: "read", handle: postReplayHistory },
+  { method: "POST", path: "/v1/lint", scope: "read", handle: postLint },
   { method: "POST", path: "/v1/batch", scope: "decide", handle: postBatch },
   { method: "POST", path: "/v1/results", scope: "decide", handle: postResults },
   { method: "GET", path: "/v1/nodes", scope: "read", handle: listNodes },
@@ -30,7 +31,4 @@ export const ROUTES: readonly Route[] = [
   { method: "GET", path: "/readyz", scope: null, handle: getReady },
   { method: "GET", path: "/metrics", scope: "read", handle: getMetrics },
   { method: "GET", path: "/openapi.json", scope: null, handle: () => jsonText(openApi(ROUTES).text) },
-  { method: "GET", path: "/docs", scope: null, page: true, handle: () => getDocs(openApi(ROUTES).document) },
-  { method: "GET", path: "/style.css", scope: null, handle: getStyle },
-  { method: "GET", path: "/", scope: "read", page: true, handle: getHome },
 ];

@@ -3,6 +3,7 @@ import { MAX_PAGE } from "../../db/store.ts";
 import { requireNode } from "../auth/authorize.ts";
 import { isKind, isVerdict, KINDS, VERDICTS } from "../model/decision.ts";
 import type { InputIssue } from "../model/decode.ts";
+import { nearNames } from "../model/near-name.ts";
 import { ok, type Result } from "../model/result.ts";
 import { headOf } from "./decisions.ts";
 import { historyProblem } from "./history-problem.ts";
@@ -36,13 +37,25 @@ export async function getNode(exchange: Exchange): Promise<Result<Reply, Problem
 }
 
 /** The node that the path names, when the caller may see it. */
-export async function findNode(exchange: Exchange): Promise<Result<NodeRow, Problem>> {
-  const name = param(exchange, "node");
+export const findNode = (exchange: Exchange): Promise<Result<NodeRow, Problem>> =>
+  nodeNamed(exchange, param(exchange, "node"));
+
+/** The node of this name, when the caller may see it. */
+export async function nodeNamed(exchange: Exchange, name: string): Promise<Result<NodeRow, Problem>> {
   const allowed = requireNode(exchange.caller, name);
   if (!allowed.ok) return allowed;
   const found = await exchange.ports.store.getNode(name);
   if (!found.ok) return historyProblem(found.error);
-  return found.value === null ? problem("unknown_node", `there is no node \`${name.slice(0, 253)}\``) : ok(found.value);
+  return found.value === null ? unknownNode(exchange, name) : ok(found.value);
+}
+
+/** With the names that may have been meant, of those that the caller may see. */
+async function unknownNode({ ports, caller }: Exchange, name: string): Promise<Result<never, Problem>> {
+  const known = caller.node === null ? await ports.store.listNodes() : ok([]);
+  const names = known.ok ? known.value.map((row) => row.name) : [];
+  const near = nearNames(name, names);
+  const meant = near.length === 0 ? "" : `; there ${near.length === 1 ? "is" : "are"} ${near.join(", ")}`;
+  return problem("unknown_node", `there is no node \`${name.slice(0, 253)}\`${meant}`, { near });
 }
 
 const nodeOf = (row: NodeRow) => ({
@@ -95,7 +108,7 @@ export const rangeOf = ({ since, until }: Pick<Given, "since" | "until">) => ({
   ...(until === undefined ? {} : { untilMs: Date.parse(until) }),
 });
 
-function decisionQuery({ kind, verdict, pod, pageToken, ...range }: Given): Result<DecisionQuery, Problem> {
+export function decisionQuery({ kind, verdict, pod, pageToken, ...range }: Given): Result<DecisionQuery, Problem> {
   const issues: InputIssue[] = [];
   if (kind !== undefined && !isKind(kind)) issues.push({ path: "kind", message: `must be one of ${KINDS.join(", ")}` });
   if (verdict !== undefined && !isVerdict(verdict))

@@ -150,6 +150,8 @@ export interface Problem {
   readonly advice?: string;
   readonly issues?: readonly InputIssue[];
   readonly needs?: readonly string[];
+  /** What may have been meant by a name that there is not. */
+  readonly near?: readonly string[];
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -169,21 +171,25 @@ export function inputProblem(issues: readonly InputIssue[]): Problem {
   return { code: "invalid_input", detail: `${first?.path}: ${first?.message}${more}`, issues };
 }
 
+/** What to do about it. */
+export const adviceOf = (p: Problem): string => p.advice ?? PROBLEMS[p.code].advice;
+export const titleOf = (p: Problem): string => PROBLEMS[p.code].title;
 export const statusOf = ({ code }: Problem): number => PROBLEMS[code].status;
 export const PROBLEM_TYPE = "application/problem+json";
 
 /** The RFC 9457 document as JSON text. `type` is a reference to the code's entry in the docs. */
 export function problemText(p: Problem, requestId: string): string {
-  const { status, title, advice } = PROBLEMS[p.code];
+  const { status, title } = PROBLEMS[p.code];
   return JSON.stringify({
     type: `/docs#${p.code}`,
     title,
     status,
     detail: p.detail,
     code: p.code,
-    advice: p.advice ?? advice,
+    advice: adviceOf(p),
     issues: p.issues,
     needs: p.needs,
+    near: p.near,
     requestId,
   });
 }

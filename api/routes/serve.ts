@@ -3,18 +3,15 @@ import { ANONYMOUS, type Caller, INTERNAL, identify, requireScope } from "../aut
 import { ok, type Result } from "../model/result.ts";
 import { errorFields } from "../observe/log.ts";
 import type { Ports } from "../ports.ts";
+import { problemPage } from "../ui/problem-page.ts";
 import { type Gate, gate } from "./gate.ts";
-import { PROBLEM_TYPE, type Problem, problem, problemText, statusOf } from "./problem.ts";
+import { type Problem, problem } from "./problem.ts";
+import { respond } from "./respond.ts";
 import type { Reply, Route } from "./route.ts";
 
 /** Set in the environment of a request, it says that the program itself asks. No header can say so. */
 export const TRUSTED: unique symbol = Symbol("nodewise.trusted");
 
-const HEADERS = {
-  "x-content-type-options": "nosniff",
-  "referrer-policy": "no-referrer",
-  "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
-} as const;
 const GIVEN_ID = /^[\w.:-]{1,64}$/;
 
 interface Server {
@@ -60,7 +57,9 @@ async function serve(ports: Ports, queue: Gate, route: Route, c: Context): Promi
   } catch (error) {
     outcome = fault(ports, requestId, error);
   }
-  const response = await respond(ports, c, requestId, outcome);
+  const isPage = route.page === true && wantsPage(c);
+  const shown = outcome.ok || !isPage ? outcome : await pageOf(outcome.error, requestId);
+  const response = await respond(ports, c, requestId, shown);
   const { status } = response;
   const end = (): void => {
     leave?.();
@@ -89,7 +88,8 @@ function hostOf(c: Context): string {
 
 async function serveProblem(ports: Ports, c: Context, outcome: Result<Reply, Problem>): Promise<Response> {
   const requestId = requestIdOf(c);
-  const response = await respond(ports, c, requestId, outcome);
+  const shown = outcome.ok || !wantsPage(c) ? outcome : await pageOf(outcome.error, requestId);
+  const response = await respond(ports, c, requestId, shown);
   account(ports, c, {
     route: "(none)",
     requestId,
@@ -101,6 +101,15 @@ async function serveProblem(ports: Ports, c: Context, outcome: Result<Reply, Pro
   return response;
 }
 
+/** Browsers name HTML, other callers do not. */
+const wantsPage = (c: Context): boolean => /\btext\/html\b/.test(c.req.header("accept") ?? "");
+
+/** The same problem as a page, with its own status and headers. */
+async function pageOf(problem: Problem, requestId: string): Promise<Result<Reply, Problem>> {
+  const shown = await problemPage(problem, requestId);
+  return shown.ok ? ok({ ...shown.value, headers: { ...shown.value.headers, ...problem.headers } }) : shown;
+}
+
 function fault(ports: Ports, requestId: string, error: unknown): Result<never, Problem> {
   ports.log.error({ requestId, ...errorFields(error) }, "internal fault");
   return problem("internal", `an internal fault; the log has it under requestId \`${requestId}\``);
@@ -109,44 +118,6 @@ function fault(ports: Ports, requestId: string, error: unknown): Result<never, P
 function requestIdOf(c: Context): string {
   const given = c.req.header("x-request-id");
   return given !== undefined && GIVEN_ID.test(given) ? given : crypto.randomUUID();
-}
-
-async function respond(
-  ports: Ports,
-  c: Context,
-  requestId: string,
-  outcome: Result<Reply, Problem>,
-): Promise<Response> {
-  if (!outcome.ok) {
-    const headers = {
-      ...HEADERS,
-      "content-type": PROBLEM_TYPE,
-      "x-request-id": requestId,
-      "cache-control": "no-store",
-      ...outcome.error.headers,
-    };
-    return new Response(problemText(outcome.error, requestId), { status: statusOf(outcome.error), headers });
-  }
-  const { status, type, body, untagged } = outcome.value;
-  const headers = {
-    ...HEADERS,
-    "content-type": type,
-    "x-request-id": requestId,
-    "cache-control": "no-store",
-    ...outcome.value.headers,
-  };
-  const tags = (c.req.method === "GET" || c.req.method === "HEAD") && status === 200 && untagged !== true;
-  if (!tags || typeof body !== "string") return new Response(body, { status, headers });
-  const etag = `"${(await ports.sha256(body)).slice(0, 32)}"`;
-  const tagged = { ...headers, etag, "cache-control": "private, no-cache" };
-  const same = matches(c.req.header("if-none-match"), etag);
-  return same ? new Response(null, { status: 304, headers: tagged }) : new Response(body, { status, headers: tagged });
-}
-
-/** RFC 9110 13.1.2: weak comparison. */
-function matches(header: string | undefined, etag: string): boolean {
-  if (header === undefined) return false;
-  return header.trim() === "*" || header.split(",").some((tag) => tag.trim().replace(/^W\//, "") === etag);
 }
 
 interface Account {

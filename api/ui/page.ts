@@ -1,27 +1,61 @@
 import { html, raw } from "hono/html";
 import { ok, type Result } from "../model/result.ts";
 import type { Reply } from "../routes/route.ts";
+import type { AssetName } from "./assets.ts";
 
 export type Html = ReturnType<typeof html>;
 
-/** Own style sheet, no script, no frame, nothing from elsewhere. */
+/** Own style sheet and scripts, no frame, nothing inline, nothing from elsewhere. */
 const POLICY =
-  "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+
+/** What stands in every page's head line. */
+const PLACES = [
+  ["/", "Nodes"],
+  ["/what-if", "What if"],
+  ["/replay", "Replay"],
+  ["/lint", "Lint"],
+  ["/docs", "API"],
+] as const;
+export type Place = (typeof PLACES)[number][0];
+
+export interface PageOptions {
+  /** Which of the head line's places this is. */
+  readonly place?: Place;
+  readonly status?: number;
+  /** Beside the style sheet and `live.js`, which every page has; `page.js` comes with it. */
+  readonly assets?: readonly AssetName[];
+  /** What the page shows changes when something is decided: about this node, or (empty) about any. Absent: it stays as it is. */
+  readonly live?: string;
+}
 
 /** A whole page around its content. Everything in a template is escaped but other templates. */
-export async function page(title: string, content: Html | Promise<Html>): Promise<Result<Reply, never>> {
+export async function page(
+  title: string,
+  content: Html | Promise<Html>,
+  { place, status = 200, assets = [], live }: PageOptions = {},
+): Promise<Result<Reply, never>> {
+  const styles = assets.filter((name) => name.endsWith(".css"));
+  // those of packages are no modules, and come first
+  const scripts = assets.filter((name) => name.endsWith(".js"));
+  const modules = [...scripts.filter((name) => name !== "uplot.js"), "live.js"];
+  const classic = scripts.filter((name) => name === "uplot.js");
   const text = await html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title} · Nodewise</title>
-<link rel="stylesheet" href="/style.css">
+<link rel="icon" href="data:,">
+${all(["style.css", ...styles].map((name) => html`<link rel="stylesheet" href="/assets/${name}">`))}
+${all(classic.map((name) => html`<script src="/assets/${name}" defer></script>`))}
+${all(modules.map((name) => html`<script type="module" src="/assets/${name}"></script>`))}
 </head>
-<body>
-<header><strong>Nodewise</strong><span class="soft">the kubelet’s node decisions, explained and recorded</span>
-<nav><a href="/">Nodes</a><a href="/docs">API</a><a href="/openapi.json">OpenAPI</a><a href="/metrics">Metrics</a></nav></header>
-<main>
+<body${live === undefined ? "" : html` data-live-node="${live}"`}>
+<a class="skip" href="#content">To the content</a>
+<header><a class="brand" href="/">Nodewise</a><span class="soft">the kubelet’s node decisions, explained and recorded</span>
+<nav aria-label="Pages">${all(PLACES.map(([path, name]) => html`<a href="${path}"${path === place ? raw(' aria-current="page"') : ""}>${name}</a>`))}</nav></header>
+<main id="content">
 <h1>${title}</h1>
 ${await content}
 </main>
@@ -29,12 +63,13 @@ ${await content}
 </html>
 `;
   return ok({
-    status: 200,
-    type: "text/html; charset=utf-8",
+    status,
+    type: PAGE_TYPE,
     body: String(text),
     headers: { "content-security-policy": POLICY, "x-frame-options": "DENY" },
   });
 }
+export const PAGE_TYPE = "text/html; charset=utf-8";
 
 /** Templates beside each other. */
 export const all = async (parts: readonly (Html | Promise<Html>)[]): Promise<Html> =>

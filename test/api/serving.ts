@@ -9,6 +9,7 @@ import type { Log } from "../../api/observe/log.ts";
 import { plainMetrics } from "../../api/observe/plain-metrics.ts";
 import type { Ports } from "../../api/ports.ts";
 import { evaluator } from "../../api/routes/evaluate.ts";
+import { nodeAssets } from "../../api/server/assets.ts";
 import { nodeBodies } from "../../api/server/bodies.ts";
 import { sha256 } from "../../api/server/digest.ts";
 import { type ApiOptions, historyFile, type RunningApi, startApi } from "../../api/server.ts";
@@ -72,6 +73,7 @@ export function appOver(ports: Partial<Ports> = {}) {
     auth: { required: false, hosts: null },
     limits: { bodyBytes: 8 * 1024 * 1024, concurrency: 64 },
     recordDecisions: true,
+    assets: nodeAssets(),
     ...ports,
   });
   return { app, log, store };

@@ -19,7 +19,7 @@ function drawn<K extends "image-gc" | "container-gc">(
 ): string {
   const decided = { decision, verdict, reasons, needs: [] };
   const observedAtMs = "observedAtMs" in look ? look.observedAtMs : NOW;
-  return answerText({ kind, node: "n1", decided, explain, observedAtMs }, { columns, paint, write() {}, warn() {} })
+  return answerText({ kind, node: "n1", decided, explain, observedAtMs }, { columns, paint })
     .split("\n")
     .slice(1)
     .join("\n");

@@ -56,6 +56,25 @@ describe("history and tokens", () => {
     expect(times).toEqual(times.toSorted().reverse());
   });
 
+  test("one decision is shown alike from the folder and from the API, with its reasons", async () => {
+    const [first] = JSON.parse((await run(["history", "--kind", "cgroups", "-o", "json"], { env })).stdout);
+    const own = await run(["history", "show", first.id], { env });
+    const asked = await run(["history", "show", first.id, "--api", url]);
+    expect([own.code, own.stderr, asked.code, asked.stderr]).toEqual([0, "", 0, ""]);
+    expect(own.stdout).toBe(asked.stdout);
+    expect(own.stdout).toContain(first.id);
+    expect(own.stdout).toMatch(/cpuShares: /);
+    const json = JSON.parse((await run(["history", "show", first.id, "-o", "json"], { env })).stdout);
+    expect(json).toMatchObject({ id: first.id, kind: "cgroups", results: [] });
+    const full = await run(["history", "show", first.id, "--explain", "full"], { env });
+    expect(full.stdout.length).toBeGreaterThan(own.stdout.length);
+    for (const args of [[], ["--api", url]]) {
+      const none = await run(["history", "show", "none", ...args], { env });
+      expect([none.code, none.stdout]).toEqual([4, ""]);
+      expect(none.stderr).toContain("there is no decision `none`");
+    }
+  });
+
   test("filters hold in both places, and pages are joined up to the limit", async () => {
     const list = async (...args: string[]) =>
       JSON.parse((await run(["history", "-o", "json", ...args], { env })).stdout);

@@ -13,8 +13,20 @@ const ASKS: Partial<Record<Kind, { readonly ask: object }>> = {
   admission: { ask: { pod: "default/guar-int" } },
   preemption: { ask: { pod: "default/guar-int" } },
   probes: { ask: { pod: "default/guar-int" } },
+  "probe-guard": {
+    ask: {
+      guard: { windowSeconds: 30, least: { groups: 2 }, holdSeconds: 120 },
+      groups: 2,
+      failed: ["a", "b"].map((name) => ({ containerId: name, container: `default/${name}/c`, group: name })),
+    },
+  },
 };
-const VERDICT_OF: Partial<Record<Kind, Verdict>> = { eviction: "calm", "image-gc": "keeps", "container-gc": "keeps" };
+const VERDICT_OF: Partial<Record<Kind, Verdict>> = {
+  eviction: "calm",
+  "image-gc": "keeps",
+  "container-gc": "keeps",
+  "probe-guard": "keeps",
+};
 
 export function decisions(of: Of): void {
   test.each(KINDS)("decides %s on the captured node, records it, and answers it again in full", async (kind) => {

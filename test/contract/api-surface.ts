@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { health, ready } from "../../api/openapi/answers.ts";
 import { PROBLEMS } from "../../api/routes/problem.ts";
+import { ASSET_TYPES } from "../../api/ui/assets.ts";
 import { admin, answer, fresh, get, type Of, post, problemOf, snapshotOf } from "./api-subject.ts";
 import { snapshotRow, value } from "./store-rows.ts";
 
@@ -60,12 +61,29 @@ export function pagesAndEncodings(of: Of): void {
     for (const code of Object.keys(PROBLEMS)) expect(docs).toContain(`id="${code}"`);
     for (const page of [home, docs]) {
       expect(page.startsWith("<!doctype html>")).toBe(true);
-      expect(page).not.toMatch(/<script|\son\w+=|style="/i);
+      expect(page).not.toMatch(/<script>|\son\w+=|style="|<style/i);
       expect(
         [...page.matchAll(/(?:src|href)="([^"]+)"/g)].filter(([, url]) => /^(?:https?:)?\/\//.test(url ?? "")),
       ).toEqual([]);
     }
-    expect((await of().fetch("/style.css")).headers.get("content-type")).toMatch(/^text\/css/);
+    for (const [name, type] of Object.entries(ASSET_TYPES)) {
+      const asset = await of().fetch(`/assets/${name}`);
+      expect(asset.headers.get("content-type")).toBe(type);
+      expect((await asset.text()).length).toBeGreaterThan(20);
+    }
+    await problemOf(await of().fetch("/assets/..%2fserver.ts"), "not_found");
+  });
+
+  test("a problem is a page where a page was asked for", async () => {
+    const browser = { accept: "text/html,application/xhtml+xml" };
+    const nowhere = await of().fetch("/nowhere<b>", { headers: browser });
+    expect(nowhere.status).toBe(404);
+    expect(nowhere.headers.get("content-type")).toMatch(/^text\/html/);
+    expect(nowhere.headers.get("content-security-policy")).toMatch(/script-src 'self'/);
+    const text = await nowhere.text();
+    expect(text).toContain('href="/docs#not_found"');
+    expect(text).not.toContain("<b>");
+    await problemOf(await of().fetch("/nowhere"), "not_found");
   });
 
   test("a HEAD is a GET without the body", async () => {

@@ -17,6 +17,8 @@ import { remembering } from "./api-remembering.ts";
 import { badRemovals, decidedRemovals, removals } from "./api-removals.ts";
 import type { ApiSubject } from "./api-subject.ts";
 import { pagesAndEncodings, surface } from "./api-surface.ts";
+import { badLints, lints } from "./lint.ts";
+import { badHistoryReplays, historyReplays, replaysOfANodesToken } from "./replay-history.ts";
 
 /** The behaviour of the API on every platform. `open` gives one with an empty history, which the tests share. */
 export function apiContract(name: string, open: () => Promise<ApiSubject>): void {
@@ -60,6 +62,15 @@ export function apiContract(name: string, open: () => Promise<ApiSubject>): void
     });
     describe("results", () => results(of));
     describe("replays", () => replays(of));
+    describe("lint of a configuration", () => {
+      lints(of);
+      badLints(of);
+    });
+    describe("replays of the history", () => {
+      historyReplays(of);
+      badHistoryReplays(of);
+      replaysOfANodesToken(of);
+    });
     describe("batches", () => batches(of));
     describe("what is wrong with a batch", () => batchProblems(of));
     describe("tokens", () => tokens(of));

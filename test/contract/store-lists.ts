@@ -1,11 +1,12 @@
 import { expect, test } from "vitest";
+import type { Place } from "../../db/page-token.ts";
 import type { DecisionFilter, DecisionRow, Store } from "../../db/store.ts";
 import { decisionRow, fresh, T0, value } from "./store-rows.ts";
 
 /** The ids that a stream gives, oldest first. */
-export async function idsOf(store: Store, filter: DecisionFilter): Promise<string[]> {
+export async function idsOf(store: Store, filter: DecisionFilter, after?: Place): Promise<string[]> {
   const ids: string[] = [];
-  for await (const item of store.streamDecisions(filter)) ids.push(value(item).id);
+  for await (const item of store.streamDecisions(filter, after)) ids.push(value(item).id);
   return ids;
 }
 
@@ -87,7 +88,30 @@ export function lists(of: () => Store): void {
     );
     await Promise.all(rows.map((decision) => of().record({ decision })));
     const found: DecisionRow[] = [];
-    for await (const item of of().streamDecisions({ node })) found.push(value(item));
+    for await (const item of of().streamDecisions({ node })) {
+      const { seq: _, ...row } = value(item);
+      found.push(row);
+    }
     expect(found).toEqual(rows);
+  });
+
+  test("a stream goes on after any of its decisions, also among equal times and while others write", async () => {
+    const node = fresh("node");
+    const rows = Array.from({ length: 9 }, (_, i) => decisionRow({ node, decidedAtMs: T0 + Math.floor(i / 3) }));
+    for (const decision of rows) value(await of().record({ decision }));
+    const [late, early] = [decisionRow({ node, decidedAtMs: T0 + 1 }), decisionRow({ node, decidedAtMs: T0 })];
+    for (let at = 0; at < rows.length; at++) {
+      let place: Place | undefined;
+      for await (const item of of().streamDecisions({ node })) {
+        const { id, decidedAtMs, seq } = value(item);
+        place = { atMs: decidedAtMs, seq };
+        if (id === rows[at]?.id) break;
+      }
+      if (at === 4) for (const decision of [late, early]) value(await of().record({ decision }));
+      const rest = rows.slice(at + 1).map(({ id }) => id);
+      // the one at the same time follows those that were there, the earlier one lies before the place
+      if (at >= 4 && at <= 5) rest.splice(5 - at, 0, late.id);
+      expect(await idsOf(of(), { node }, place)).toEqual(rest);
+    }
   });
 }

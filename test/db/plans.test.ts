@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { Place } from "../../db/page-token.ts";
 import type { Store } from "../../db/store.ts";
 import { cameBack, containerRemoval, imageRemoval, pass, recordPass } from "../contract/removal-rows.ts";
 import { decisionRow, snapshotRow, T0, value } from "../contract/store-rows.ts";
@@ -35,8 +36,8 @@ test("no query walks a whole table, and none sorts but the one for a pod", async
     value(await store.record({ snapshot, decision, facts: { i }, idempotency: { ...key, key: `k${i}` } }));
   }
   const pageToken = value(await store.listDecisions({ limit: 1 })).nextPageToken ?? "";
-  const drain = async (filter: object) => {
-    for await (const item of store.streamDecisions(filter)) value(item);
+  const drain = async (filter: object, after?: Place) => {
+    for await (const item of store.streamDecisions(filter, after)) value(item);
   };
   const queries: Readonly<Record<string, (store: Store) => Promise<unknown>>> = {
     record: () =>
@@ -54,6 +55,8 @@ test("no query walks a whole table, and none sorts but the one for a pod", async
       store.listDecisions({ node, kind: "cgroups", verdict: "x", sinceMs: T0, untilMs: T0 + 9, limit: 5 }),
     stream: () => drain({}),
     streamNode: () => drain({ node, sinceMs: T0 }),
+    streamOn: () => drain({ untilMs: T0 + 15 }, { atMs: T0 + 3, seq: 4 }),
+    streamNodeOn: () => drain({ node, kind: "cgroups", untilMs: T0 + 15 }, { atMs: T0 + 3, seq: 4 }),
     results: () => store.listResults("x"),
     facts: () => store.readFacts(node),
     key: () => store.findIdempotency("k", "s"),

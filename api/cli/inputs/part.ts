@@ -1,12 +1,11 @@
 import { existsSync } from "node:fs";
-import { configurationPath } from "../../model/kubelet-configuration.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { EXIT, type Fault, fault } from "../exit.ts";
 import { libraryMachine } from "../machines/library.ts";
 import type { Path } from "./origin.ts";
 import type { PartOption } from "./parts.ts";
 import { type InputDocument, readDocument, readStateFile } from "./read.ts";
-import { misplaced } from "./wanted.ts";
+import { misplaced, wrapperOf } from "./wanted.ts";
 
 export interface ReadPart {
   /** As the snapshot takes it. */
@@ -35,18 +34,6 @@ export async function readPart(option: Option, path: string): Promise<Result<Rea
   if (why !== undefined) return fault(EXIT.badInput, `${document.file}: ${why}`);
   return ok({ posted: value, document, base: [...base, ...wrapperOf(option, value)] });
 }
-function wrapperOf(option: Option, value: unknown): Path {
-  if (option === "config") return configurationPath(value);
-  const key = WRAPPED[option];
-  return key !== undefined && Object.hasOwn(value as object, key) ? [key] : [];
-}
-/** Where crictl puts what it lists. */
-const WRAPPED: Partial<Record<Option, string>> = {
-  images: "images",
-  containers: "containers",
-  sandboxes: "items",
-  imagefs: "status",
-};
 
 async function readState(option: Option, path: string): Promise<Result<ReadPart, Fault>> {
   const read = await readStateFile(path);

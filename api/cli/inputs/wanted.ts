@@ -5,6 +5,7 @@ import {
   hasForm,
   isConfiguration,
 } from "../../../actuator/manifests/document-form.ts";
+import { configurationPath } from "../../model/kubelet-configuration.ts";
 import { PARTS, type PartOption } from "./parts.ts";
 
 /** The forms that an option takes; pods are told by their own reader, a configuration may be any subset. */
@@ -46,6 +47,24 @@ export function otherOption(value: unknown): string {
   const { kind } = (value ?? {}) as { kind?: unknown };
   if (form === "v1.Pod" || (form === "list" && kind !== "NodeList")) return ": give it with --pods";
   if (form === "list") return ": give it with --node";
-  const [option] = Object.entries(TAKES).find(([, forms]) => form !== undefined && forms.includes(form)) ?? [];
+  const option = form === undefined ? undefined : optionOfForm(form);
   return option === undefined ? "" : `: give it with --${option}`;
 }
+
+/** The option that takes documents of a form; `undefined` for pods, lists and whole snapshots, which are told by their own readers. */
+export const optionOfForm = (form: DocumentForm): Exclude<PartOption, "pods"> | undefined =>
+  (Object.keys(TAKES) as Exclude<PartOption, "pods">[]).find((option) => TAKES[option].includes(form));
+
+/** Where a document of an option holds what the snapshot takes: as the kubelet and crictl wrap it. */
+export function wrapperOf(option: PartOption, value: unknown): readonly string[] {
+  if (option === "config") return configurationPath(value);
+  const key = WRAPPED[option];
+  return key !== undefined && Object.hasOwn(value as object, key) ? [key] : [];
+}
+/** Where crictl puts what it lists. */
+const WRAPPED: Partial<Record<PartOption, string>> = {
+  images: "images",
+  containers: "containers",
+  sandboxes: "items",
+  imagefs: "status",
+};

@@ -8,7 +8,7 @@ import { nodeCgroupValues, reservedEnforcements } from "./enforcement.ts";
 import { allocatableOf, overReserved, totalReservation } from "./node-allocatable.ts";
 import { type NodeLevel, nodeLevelOf } from "./node-level.ts";
 import { evictionReservation } from "./reservation.ts";
-import { startErrors } from "./start-errors.ts";
+import { startFaults } from "./start-errors.ts";
 
 /** Capacity, what is taken off and why, allocatable, and the limits of the node-level cgroups. */
 export function decideAllocatable(asked: Asked<undefined>): Result<Decided<AllocatableDecision>, Refusal> {
@@ -27,7 +27,8 @@ export function decideAllocatable(asked: Asked<undefined>): Result<Decided<Alloc
   const full = new Map(capacity);
   addDevices(snapshot, { capacity: full, allocatable }, reasons, needs);
   explain(reasons, level.value, eviction.value, allocatable);
-  const errors = [...startErrors(config, snapshot), ...overReserved(capacity, reservation)];
+  const faults = startFaults(config, snapshot).map(({ message }) => message);
+  const errors = [...faults, ...overReserved(capacity, reservation)];
   const decision: AllocatableDecision = {
     capacity: texts(full),
     allocatable: texts(allocatable),

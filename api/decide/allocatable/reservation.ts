@@ -12,7 +12,9 @@ export interface Reserved {
 }
 
 /** kubelet 1.36: parseResourceList. */
-const RESERVABLE: readonly string[] = ["cpu", "memory", "ephemeral-storage", "pid"];
+export const RESERVABLE: readonly string[] = ["cpu", "memory", "ephemeral-storage", "pid"];
+
+export const cannotReserve = (name: string): string => `cannot reserve "${name}" resource`;
 
 /** kubeReserved and systemReserved; reservedSystemCPUs replaces the cpu of both. kubelet 1.36: cmd/kubelet/app run. */
 export function reservedOf(config: KubeletConfiguration): Result<Reserved, string> {
@@ -23,7 +25,7 @@ export function reservedOf(config: KubeletConfiguration): Result<Reserved, strin
     ["systemReserved", system],
   ] as const) {
     const odd = Object.keys(reserve).find((name) => !RESERVABLE.includes(name));
-    if (odd !== undefined) return err(`kubeletConfiguration.${field}: cannot reserve "${odd}" resource`);
+    if (odd !== undefined) return err(`kubeletConfiguration.${field}: ${cannotReserve(odd)}`);
   }
   const list = config.reservedSystemCPUs ?? "";
   if (list === "") return ok({ kube, system });

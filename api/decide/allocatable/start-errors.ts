@@ -2,6 +2,7 @@ import { formatCpuSet, parseCpuSet } from "../../model/cpu-set.ts";
 import type { KubeletConfiguration } from "../../model/kubelet-configuration.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { cfsPeriod, gateOn } from "../config.ts";
+import { type SettingFault, settingFault } from "../setting-fault.ts";
 
 const FLAG = "enforceNodeAllocatable (--enforce-node-allocatable)";
 const VALID = [
@@ -14,25 +15,27 @@ const VALID = [
 ];
 
 /** Settings with which the kubelet does not start, in its own words. kubelet 1.36: ValidateKubeletConfiguration. */
-export function startErrors(config: KubeletConfiguration, snapshot: Snapshot): readonly string[] {
+export function startFaults(config: KubeletConfiguration, snapshot: Snapshot): readonly SettingFault[] {
   const keys = config.enforceNodeAllocatable ?? ["pods"];
-  const errors = [...keyErrors(keys, config.cgroupsPerQOS !== false)];
-  for (const who of ["system", "kube"] as const) errors.push(...reservedErrors(config, keys, who));
+  const faults = keyErrors(keys, config.cgroupsPerQOS !== false).map((text) =>
+    settingFault("enforceNodeAllocatable", text),
+  );
+  for (const who of ["system", "kube"] as const) faults.push(...reservedFaults(config, keys, who));
   const grouped = (config.systemReservedCgroup ?? "") !== "" || (config.kubeReservedCgroup ?? "") !== "";
   if ((config.reservedSystemCPUs ?? "") !== "" && grouped) {
-    errors.push(
-      "invalid configuration: can't use reservedSystemCPUs (--reserved-cpus) with systemReservedCgroup (--system-reserved-cgroup) or kubeReservedCgroup (--kube-reserved-cgroup)",
-    );
+    const text =
+      "invalid configuration: can't use reservedSystemCPUs (--reserved-cpus) with systemReservedCgroup (--system-reserved-cgroup) or kubeReservedCgroup (--kube-reserved-cgroup)";
+    faults.push(settingFault("reservedSystemCPUs", text));
   }
   if (config.memoryReservationPolicy === "TieredReservation" && !gateOn(config, "MemoryQoS")) {
-    errors.push(
-      'invalid configuration: memoryReservationPolicy "TieredReservation" requires MemoryQoS feature gate to be enabled',
-    );
+    const text =
+      'invalid configuration: memoryReservationPolicy "TieredReservation" requires MemoryQoS feature gate to be enabled';
+    faults.push(settingFault("memoryReservationPolicy", text));
   }
   const period = cfsPeriod(config);
-  if (!period.ok) errors.push(period.error);
-  errors.push(...absentCpus(config, snapshot));
-  return snapshot.cgroup?.version === 1 ? [...errors, ...v1Errors(config)] : errors;
+  if (!period.ok) faults.push(settingFault("cpuCFSQuotaPeriod", period.error));
+  for (const text of absentCpus(config, snapshot)) faults.push(settingFault("reservedSystemCPUs", text));
+  return snapshot.cgroup?.version === 1 ? [...faults, ...v1Faults(config)] : faults;
 }
 
 function keyErrors(keys: readonly string[], cgroupsPerQos: boolean): readonly string[] {
@@ -46,12 +49,12 @@ function keyErrors(keys: readonly string[], cgroupsPerQos: boolean): readonly st
     }
   }
   for (const key of cgroupsPerQos ? [] : seen) {
-    if (key === "none") continue;
+    if (key === "none" || !VALID.includes(key)) continue;
     errors.push(
       `invalid configuration: cgroupsPerQOS (--cgroups-per-qos) must be set to true when "${key}" contained in ${FLAG}`,
     );
   }
-  if (seen.has("none") && seen.size > 1) {
+  if (seen.has("none") && keys.length > 1) {
     errors.push(`invalid configuration: ${FLAG} may not contain additional enforcements when "none" is specified`);
   }
   return errors;
@@ -72,41 +75,43 @@ const quoted = (words: readonly string[]): string =>
     .map((w) => `"${w}"`)
     .join(", ")} or "${words.at(-1)}"`;
 
-function reservedErrors(
+function reservedFaults(
   config: KubeletConfiguration,
   keys: readonly string[],
   who: "system" | "kube",
-): readonly string[] {
+): readonly SettingFault[] {
   const plain = `${who}-reserved`;
   const compressible = `${plain}-compressible`;
   const asked = [plain, compressible].filter((key) => keys.includes(key));
   if (asked.length === 0) return [];
-  const cgroup = (who === "system" ? config.systemReservedCgroup : config.kubeReservedCgroup) ?? "";
-  const errors: string[] = [];
-  if (cgroup === "") {
-    errors.push(
-      `invalid configuration: ${who}ReservedCgroup (--${who}-reserved-cgroup) must be specified when "${plain}" or "${compressible}" included in ${FLAG}`,
-    );
+  const field = `${who}ReservedCgroup` as const;
+  const faults: SettingFault[] = [];
+  if ((config[field] ?? "") === "") {
+    const text = `invalid configuration: ${field} (--${who}-reserved-cgroup) must be specified when "${plain}" or "${compressible}" included in ${FLAG}`;
+    faults.push(settingFault(field, text));
   }
   if (asked.length === 2) {
-    errors.push(`invalid configuration: both "${plain}" and "${compressible}" cannot be specified together in ${FLAG}`);
+    const text = `invalid configuration: both "${plain}" and "${compressible}" cannot be specified together in ${FLAG}`;
+    faults.push(settingFault("enforceNodeAllocatable", text));
   }
-  return errors;
+  return faults;
 }
 
 /** failCgroupV1 is true unless it is set: this kubelet is the last but one that runs on cgroup v1 at all. */
-function v1Errors(config: KubeletConfiguration): readonly string[] {
-  const errors: string[] = [];
+function v1Faults(config: KubeletConfiguration): readonly SettingFault[] {
+  const faults: SettingFault[] = [];
   if (config.failCgroupV1 !== false) {
-    errors.push(
-      "kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is unsupported and will be removed in a future release",
-    );
+    const text =
+      "kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is unsupported and will be removed in a future release";
+    faults.push(settingFault("failCgroupV1", text));
   }
   if (config.singleProcessOOMKill === false) {
-    errors.push("invalid configuration: singleProcessOOMKill must not be explicitly set to false when using cgroup v1");
+    const text = "invalid configuration: singleProcessOOMKill must not be explicitly set to false when using cgroup v1";
+    faults.push(settingFault("singleProcessOOMKill", text));
   }
   if (config.memorySwap?.swapBehavior === "LimitedSwap") {
-    errors.push("swap feature is enabled and LimitedSwap but it is only supported with cgroupv2");
+    const text = "swap feature is enabled and LimitedSwap but it is only supported with cgroupv2";
+    faults.push(settingFault("memorySwap.swapBehavior", text));
   }
-  return errors;
+  return faults;
 }

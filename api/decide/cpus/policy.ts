@@ -43,12 +43,15 @@ export function cpuPolicy(setting: CpuPolicySetting): Result<CpuPolicy, string> 
   if (policy !== "static") return err(`unknown policy: "${policy}"`);
   // a reserve of zero is left out of the sums that the kubelet looks at, so its words about zero are never said
   if (named.value.size === 0 && isZero(reservedCpu)) {
-    return err("[cpumanager] unable to determine reserved CPU resources for static policy");
+    return err(NO_RESERVED_CPU);
   }
   const numReserved = named.value.size > 0 ? named.value.size : Math.ceil(milliValue(reservedCpu) / 1000);
   const made = staticPolicy({ ...setting, numReserved, reserved: named.value });
-  return made.ok ? made : err(`new static policy error: ${made.error}`);
+  return made.ok ? made : err(newStaticPolicyError(made.error));
 }
+
+export const newStaticPolicyError = (why: string): string => `new static policy error: ${why}`;
+export const NO_RESERVED_CPU = "[cpumanager] unable to determine reserved CPU resources for static policy";
 
 /** `none` has no options. kubelet 1.36: NewNonePolicy. */
 export function nonePolicy(options: Readonly<Record<string, string>>): Result<CpuPolicy, string> {
@@ -76,7 +79,9 @@ export function staticPolicy(setting: StaticSetting): Result<StaticPolicy, strin
   const { topology, numReserved } = setting;
   const options = staticOptions(setting.options, setting.gates);
   if (!options.ok) return options;
-  const unfit = options.value.alignBySocket ? unfitForSockets(topology, setting.topologyPolicy) : undefined;
+  const unfit = options.value.alignBySocket
+    ? (unfitForTopology(setting.topologyPolicy) ?? unfitForSockets(topology))
+    : undefined;
   if (unfit !== undefined) return err(unfit);
   const reserved = setting.reserved.size > 0 ? setting.reserved : chosen(topology, options.value, numReserved);
   if (reserved.size !== numReserved) {
@@ -99,10 +104,11 @@ function chosen(topology: CpuTopology, options: StaticOptions, count: number): C
 }
 
 /** kubelet 1.36: ValidateStaticPolicyOptions. */
-function unfitForSockets({ sockets, nodes }: CpuTopology, topologyPolicy: string): string | undefined {
-  if (topologyPolicy === "single-numa-node") {
-    return `Topolgy manager ${topologyPolicy} policy is incompatible with CPUManager ${BY_SOCKET} policy option`;
-  }
+export function unfitForTopology(topologyPolicy: string): string | undefined {
+  if (topologyPolicy !== "single-numa-node") return undefined;
+  return `Topolgy manager ${topologyPolicy} policy is incompatible with CPUManager ${BY_SOCKET} policy option`;
+}
+function unfitForSockets({ sockets, nodes }: CpuTopology): string | undefined {
   if (sockets.ids.length <= nodes.ids.length) return undefined;
   return "Align by socket is not compatible with hardware where number of sockets are more than number of NUMA";
 }

@@ -1,4 +1,5 @@
 import { err, ok, type Result } from "../../model/result.ts";
+import { parseGoJson } from "../go/json.ts";
 import { checksumOf, type DeviceCheckpoint, type DevicesPerNuma, type PodDevicesEntry } from "./checkpoint.ts";
 
 /** Why a kubelet_internal_checkpoint is not taken. The kubelet logs it, and goes on as if no device were held. */
@@ -20,7 +21,8 @@ export function readCheckpoint(text: string): Result<DeviceCheckpoint, Checkpoin
   try {
     json = JSON.parse(text);
   } catch {
-    return err({ code: "not_json", message: "the text is not JSON" });
+    const parsed = parseGoJson(text);
+    return err({ code: "not_json", message: parsed.ok ? "the text is not JSON" : parsed.error });
   }
   return checkCheckpoint(json);
 }

@@ -1,6 +1,7 @@
 import type { KubeletConfiguration } from "../../model/kubelet-configuration.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { enforcementOf } from "../config.ts";
+import { type SettingFault, settingFault } from "../setting-fault.ts";
 import { goDuration } from "./go-values.ts";
 import { isSignal, signalOrder } from "./signals.ts";
 import {
@@ -14,7 +15,7 @@ import {
 
 type Texts = Readonly<Record<string, string>>;
 
-const DEFAULT_EVICTION_HARD: Texts = {
+export const DEFAULT_EVICTION_HARD: Texts = {
   "imagefs.available": "15%",
   "imagefs.inodesFree": "5%",
   "memory.available": "100Mi",
@@ -29,12 +30,6 @@ export function evictionHardOf(config: KubeletConfiguration): Texts {
   return config.mergeDefaultEvictionSettings === true ? { ...DEFAULT_EVICTION_HARD, ...own } : own;
 }
 
-/** A setting that a kubelet would not start with: where, and its own words. */
-export interface SettingFault {
-  /** `evictionHard["memory.available"]`, below kubeletConfiguration. */
-  readonly field: string;
-  readonly message: string;
-}
 const FIELDS = ["evictionHard", "evictionSoft", "evictionSoftGracePeriod", "evictionMinimumReclaim"] as const;
 type Field = (typeof FIELDS)[number];
 
@@ -43,15 +38,17 @@ function readAll<V>(
   field: Field,
   texts: Texts,
   read: (signal: string, text: string) => Result<V, string>,
-): Result<ReadonlyMap<string, V>, SettingFault> {
+  faults: SettingFault[],
+): ReadonlyMap<string, V> {
   const all = new Map<string, V>();
   for (const signal of Object.keys(texts).sort()) {
     const one = read(signal, texts[signal] as string);
-    if (!one.ok) return err({ field: `${field}[${JSON.stringify(signal)}]`, message: one.error });
-    all.set(signal, one.value);
+    if (one.ok) all.set(signal, one.value);
+    else faults.push(settingFault(entry(field, signal), one.error));
   }
-  return ok(all);
+  return all;
 }
+const entry = (field: Field, signal: string): string => `${field}[${JSON.stringify(signal)}]`;
 
 /** Grace period in ms. kubelet 1.36: parseGracePeriods. */
 function parseGrace(signal: string, text: string): Result<number, string> {
@@ -67,34 +64,42 @@ function parseGrace(signal: string, text: string): Result<number, string> {
  * the kubelet from starting. kubelet 1.36: ParseThresholdConfig.
  */
 export function evictionThresholds(config: KubeletConfiguration): Result<readonly Threshold[], SettingFault> {
+  const { thresholds, faults } = readThresholds(config);
+  const [first] = faults;
+  if (first !== undefined) return err(first);
+  return ok(enforcementOf(config).has("pods") ? [...thresholds, ...thresholds.flatMap(ofAllPods)] : thresholds);
+}
+
+/** All thresholds that can be read, hard then soft, and every fault of the four fields; a kubelet names the first. */
+export function readThresholds(config: KubeletConfiguration): {
+  readonly thresholds: readonly Threshold[];
+  readonly faults: readonly SettingFault[];
+} {
   const hardTexts = evictionHardOf(config);
   const softTexts = config.evictionSoft ?? {};
   const reclaimTexts = config.evictionMinimumReclaim ?? {};
-  const hard = readAll("evictionHard", hardTexts, parseThreshold);
-  if (!hard.ok) return hard;
-  const soft = readAll("evictionSoft", softTexts, parseThreshold);
-  if (!soft.ok) return soft;
-  const graces = readAll("evictionSoftGracePeriod", config.evictionSoftGracePeriod ?? {}, parseGrace);
-  if (!graces.ok) return graces;
-  const reclaims = readAll("evictionMinimumReclaim", reclaimTexts, parseMinReclaim);
-  if (!reclaims.ok) return reclaims;
-  const all: Threshold[] = [];
+  const faults: SettingFault[] = [];
+  const hard = readAll("evictionHard", hardTexts, parseThreshold, faults);
+  const soft = readAll("evictionSoft", softTexts, parseThreshold, faults);
+  const graces = readAll("evictionSoftGracePeriod", config.evictionSoftGracePeriod ?? {}, parseGrace, faults);
+  const reclaims = readAll("evictionMinimumReclaim", reclaimTexts, parseMinReclaim, faults);
+  const thresholds: Threshold[] = [];
   const add = (signal: string, value: ThresholdValue | null, text: string, graceMs: number): void => {
     if (value === null || !isSignal(signal)) return;
-    const minReclaim = reclaims.value.get(signal);
+    const minReclaim = reclaims.get(signal);
     const own = { signal, value, text, graceMs };
-    all.push(minReclaim === undefined ? own : { ...own, minReclaim, minReclaimText: reclaimTexts[signal] as string });
+    const more = minReclaim === undefined ? {} : { minReclaim, minReclaimText: reclaimTexts[signal] as string };
+    thresholds.push({ ...own, ...more });
   };
-  for (const [signal, value] of inOrder(hard.value)) add(signal, value, hardTexts[signal] as string, 0);
-  for (const [signal, value] of inOrder(soft.value)) {
-    const grace = graces.value.get(signal);
-    if (value !== null && grace === undefined) {
+  for (const [signal, value] of inOrder(hard)) add(signal, value, hardTexts[signal] as string, 0);
+  for (const [signal, value] of inOrder(soft)) {
+    const grace = graces.get(signal);
+    if (value !== null && grace === undefined && config.evictionSoftGracePeriod?.[signal] === undefined) {
       const message = `grace period must be specified for the soft eviction threshold ${signal}`;
-      return err({ field: `evictionSoft[${JSON.stringify(signal)}]`, message });
-    }
-    add(signal, value, softTexts[signal] as string, grace ?? 0);
+      faults.push(settingFault(entry("evictionSoft", signal), message));
+    } else add(signal, value, softTexts[signal] as string, grace ?? 0);
   }
-  return ok(enforcementOf(config).has("pods") ? [...all, ...all.flatMap(ofAllPods)] : all);
+  return { thresholds, faults };
 }
 
 /** Go's maps have no order, and where several thresholds are met the order tells; here it is that of the signals. */

@@ -14,6 +14,7 @@ import { memoryReservation, reservedMemoryIssues } from "../memory/reserved-memo
 import { type StartedMemory, startMemory } from "../memory/start.ts";
 import type { MemoryFault } from "../memory/state.ts";
 import { Reasons } from "../reasons.ts";
+import { type SettingFault, settingFault } from "../setting-fault.ts";
 import { type PolicyError, type TopologyPolicy, topologyPolicy } from "../topology/policy.ts";
 import { missingMachine, type Settings } from "./settings.ts";
 
@@ -31,13 +32,23 @@ const NO_MACHINE: Machine = {};
 
 /** Starts the managers of a node. Errors of the outer result: what this cannot answer at all. */
 export function startManagers(snapshot: Snapshot, settings: Settings): Result<Start, Refusal> {
+  const started = startOrFaults(snapshot, settings);
+  if (!started.ok || started.value.ok) return started as Result<Start, Refusal>;
+  return ok(err(started.value.error.map(({ message }) => message)));
+}
+
+/** The same, with the setting that each error is about. */
+export function startOrFaults(
+  snapshot: Snapshot,
+  settings: Settings,
+): Result<Result<Started, readonly SettingFault[]>, Refusal> {
   const machine = snapshot.machine ?? NO_MACHINE;
   const missing = missingMachine(settings, machine);
   if (missing.length > 0) {
     const message = `the managers' policies need the machine's topology: post ${missing.join(" and ")} (\`nodewise snapshot\` prints it, and cAdvisor's MachineInfo is taken as it is)`;
     return err({ code: "needs_input", message, needs: missing });
   }
-  const errors: string[] = [];
+  const errors: SettingFault[] = [];
   const topology = startTopology(machine, settings, errors);
   if (!topology.ok) return topology;
   const cpus = startCpus(snapshot, machine, settings, errors);
@@ -48,39 +59,43 @@ export function startManagers(snapshot: Snapshot, settings: Settings): Result<St
 }
 
 /** The bound of this answer is no error of the kubelet's. */
-function faultOf({ code, message }: PolicyError | MemoryFault, errors: string[]): Result<undefined, Refusal> {
+function faultOf(
+  field: string,
+  { code, message }: PolicyError | MemoryFault,
+  errors: SettingFault[],
+): Result<undefined, Refusal> {
   if (code === "bound") return err({ code: "too_large", message, needs: [] });
-  errors.push(message);
+  errors.push(settingFault(field, message));
   return ok(undefined);
 }
 
 function startTopology(
   { cpus = [], numaNodes, distances }: Machine,
   { topologyPolicy: policy, topologyScope: scope, topologyOptions: options }: Settings,
-  errors: string[],
+  errors: SettingFault[],
 ): Result<TopologyPolicy | undefined, Refusal> {
   const ids = numaNodes?.map(({ id }) => id) ?? [...new Set(cpus.map(({ numa }) => numa))].sort((a, b) => a - b);
   const nodes = ids.map((id, i) => ({ id, distances: distances?.[i] }));
   const started = topologyPolicy({ policy, scope, options, nodes });
-  return started.ok ? started : faultOf(started.error, errors);
+  return started.ok ? started : faultOf("topologyManagerPolicy", started.error, errors);
 }
 
 function startCpus(
   snapshot: Snapshot,
   machine: Machine,
   settings: Settings,
-  errors: string[],
+  errors: SettingFault[],
 ): Pick<Started, "cpuPolicy" | "cpuState"> | undefined {
   const policy = cpuPolicyOf(machine, settings);
   if (!policy.ok) {
-    errors.push(policy.error);
+    errors.push(settingFault("cpuManagerPolicy", policy.error));
     return undefined;
   }
   const file = snapshot.assignments?.cpu_manager_state;
   const containers = containerIds(snapshot);
   const state = startState({ policy: policy.value, file, containers, podLevelManagers: settings.podLevel });
   if (state.ok) return { cpuPolicy: policy.value, cpuState: state.value };
-  errors.push(state.error);
+  errors.push(settingFault("cpuManagerPolicy", state.error));
   return undefined;
 }
 
@@ -118,7 +133,7 @@ function startMemoryManager(
   snapshot: Snapshot,
   machine: Machine,
   { memoryPolicy: policy, podLevel }: Settings,
-  errors: string[],
+  errors: SettingFault[],
 ): Result<StartedMemory | undefined, Refusal> {
   const config = configurationOf(snapshot);
   const capacity = nodeCapacity(snapshot, new Reasons("off"), []);
@@ -127,7 +142,7 @@ function startMemoryManager(
   if (!eviction.ok) return err({ code: "invalid_configuration", message: eviction.error, needs: [] });
   if (!reserved.ok) return err({ code: "invalid_configuration", message: reserved.error, needs: [] });
   const reservedMemory = config.reservedMemory ?? [];
-  errors.push(...reservedMemoryIssues(reservedMemory));
+  errors.push(...reservedMemoryIssues(reservedMemory).map((text) => settingFault("reservedMemory", text)));
   const started = startMemory({
     policy,
     numaNodes: (machine.numaNodes ?? []).map(({ id, memoryBytes = 0, hugepages }) => ({ id, memoryBytes, hugepages })),
@@ -136,5 +151,5 @@ function startMemoryManager(
     podLevel,
     file: snapshot.assignments?.memory_manager_state,
   });
-  return started.ok ? started : faultOf(started.error, errors);
+  return started.ok ? started : faultOf("memoryManagerPolicy", started.error, errors);
 }

@@ -108,7 +108,7 @@ const MOST_DIGITS = 18;
  * Whether Go holds the posted text as an int64 of whole units, which is a matter of notation: `1536Mi` is held so, and
  * `1.5Gi` is not. kubernetes 1.36: Quantity.AsInt64 after ParseQuantity.
  */
-function isInt64({ text }: Quantity): boolean {
+export function isInt64({ text }: Pick<Quantity, "text">): boolean {
   const parts = /^[+-]?0*(\d*)\.?(\d*)([A-Za-z]*)([+-]?\d*)$/.exec(text);
   if (parts === null || !parseQuantity(text).ok) return false;
   const [, whole = "", fraction = "", suffix = "", exponent = ""] = parts;

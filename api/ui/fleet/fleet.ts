@@ -1,62 +1,77 @@
 import { html } from "hono/html";
-import type { DecisionHead, NodeRow } from "../../db/store.ts";
-import type { Result } from "../model/result.ts";
-import { historyProblem } from "../routes/history-problem.ts";
-import type { Problem } from "../routes/problem.ts";
-import { type Exchange, type Reply, timeText } from "../routes/route.ts";
-import { all, type Html, page } from "./page.ts";
+import { ok, type Result } from "../../model/result.ts";
+import { historyProblem } from "../../routes/history-problem.ts";
+import type { Problem } from "../../routes/problem.ts";
+import type { Exchange, Reply } from "../../routes/route.ts";
+import { decisionsTable } from "../decisions-table.ts";
+import { type Html, page } from "../page.ts";
+import { hoursPicture } from "./hours-picture.ts";
+import { fleetQuestion } from "./question.ts";
+import { chosen, type Standing, standingOf } from "./standing.ts";
+import { figures, filters, nodesTable, pager } from "./table.ts";
 
-const LATEST = 25;
+const HOUR_MS = 3_600_000;
+const LATEST = 15;
+const ROWS = 100;
 
-/** GET /: the nodes and their newest decisions. A node's token sees its own. */
-export async function getHome({ ports, caller }: Exchange): Promise<Result<Reply, Problem>> {
-  const nodes = await ports.store.listNodes();
-  if (!nodes.ok) return historyProblem(nodes.error);
-  const latest = await ports.store.listDecisions({
-    limit: LATEST,
-    ...(caller.node === null ? {} : { node: caller.node }),
-  });
+/** GET /: the nodes and how they stand. A node's token sees its own. */
+export async function getFleet(exchange: Exchange): Promise<Result<Reply, Problem>> {
+  const { ports, caller } = exchange;
+  const question = fleetQuestion(exchange);
+  if (!question.ok) return question;
+  const now = ports.now();
+  const sinceMs = now - question.value.hours * HOUR_MS;
+  const own = caller.node ?? undefined;
+  const [rows, hours, latest] = await Promise.all([
+    ports.store.listFleet(sinceMs, own),
+    ports.store.listHours(sinceMs, own),
+    ports.store.listDecisions({ limit: LATEST, ...(own === undefined ? {} : { node: own }) }),
+  ]);
+  if (!rows.ok) return historyProblem(rows.error);
+  if (!hours.ok) return historyProblem(hours.error);
   if (!latest.ok) return historyProblem(latest.error);
-  const shown = nodes.value.filter((row) => caller.node === null || row.name === caller.node);
+  const nodes = rows.value.map((row) => standingOf(row, now));
+  if (nodes.length === 0)
+    return page("Nodes", html`<div id="nodes" data-live>${NOTHING}</div>`, { place: "/", live: "" });
+  const found = chosen(nodes, question.value);
+  const shown = found.slice((question.value.page - 1) * ROWS, question.value.page * ROWS);
+  const conditions = await conditionsOf(exchange, shown);
+  if (!conditions.ok) return conditions;
   return page(
     "Nodes",
-    html`${nodesTable(shown)}
-<h2>Latest decisions</h2>
-${decisionsTable(latest.value.items)}`,
+    html`<div id="figures" data-live>${figures(nodes, question.value)}</div>
+<div id="hours" data-live>${hoursPicture(hours.value, now, question.value.hours)}</div>
+${filters(question.value)}
+<div id="nodes" data-live>${nodesTable(shown, conditions.value, question.value)}
+${pager(found.length, ROWS, question.value)}</div>
+<h2 id="latest">Newest decisions</h2>
+<div id="decisions" data-live>${decisionsTable(latest.value.items)}</div>`,
+    { place: "/", live: caller.node ?? "" },
   );
 }
 
-const NOTHING = html`<p>No node has posted a snapshot yet. On any machine with <code>kubectl</code>:</p>
+const NOTHING: Html | Promise<Html> =
+  html`<p>No node has posted a snapshot yet. On any machine with <code>kubectl</code>:</p>
 <pre>kubectl get node NODE -o json &gt; node.json
 kubectl get pods -A --field-selector spec.nodeName=NODE -o json &gt; pods.json
 nodewise decide cgroups --node node.json --pods pods.json</pre>
-<p>or post a snapshot to <code>/v1/decisions/cgroups</code>: <a href="/docs">the API</a> says how.</p>`;
+<p>or post a snapshot to <code>/v1/decisions/cgroups</code>: <a href="/docs">the API</a> says how. Or look what would be decided
+without posting anything: <a href="/what-if">what if</a>.</p>`;
 
-function nodesTable(nodes: readonly NodeRow[]): Html | Promise<Html> {
-  if (nodes.length === 0) return NOTHING;
-  return html`<div class="scroll"><table>
-<thead><tr><th>Node</th><th>Last seen</th><th>First seen</th><th>Snapshot</th><th>Sequence</th></tr></thead>
-<tbody>${all(nodes.map(nodeRow))}</tbody></table></div>`;
-}
-
-const nodeRow = (row: NodeRow): Html | Promise<Html> => html`<tr>
-<td><a href="/v1/nodes/${encodeURIComponent(row.name)}">${row.name}</a></td>
-<td>${when(row.lastSeenMs)}</td><td>${when(row.firstSeenMs)}</td>
-<td>${row.lastSnapshotId === null ? "–" : html`<a href="/v1/snapshots/${row.lastSnapshotId}"><code>${row.lastSnapshotId.slice(0, 12)}</code></a>`}</td>
-<td class="num">${row.lastSequence ?? "–"}</td></tr>`;
-
-function decisionsTable(decisions: readonly DecisionHead[]): Html | Promise<Html> {
-  if (decisions.length === 0) return html`<p class="soft">None yet.</p>`;
-  return html`<div class="scroll"><table>
-<thead><tr><th>When</th><th>Node</th><th>Kind</th><th>Verdict</th><th>Decision</th></tr></thead>
-<tbody>${all(decisions.map(decisionRow))}</tbody></table></div>`;
-}
-
-const decisionRow = (row: DecisionHead): Html | Promise<Html> => html`<tr>
-<td>${when(row.decidedAtMs)}</td><td><a href="/v1/nodes/${encodeURIComponent(row.node)}/decisions">${row.node}</a></td>
-<td>${row.kind}</td><td>${row.verdict}</td><td><a href="/v1/decisions/${row.id}"><code>${row.id.slice(0, 12)}</code></a></td></tr>`;
-
-function when(ms: number): Html | Promise<Html> {
-  const text = timeText(ms);
-  return html`<time datetime="${text}">${text.replace("T", " ").replace(/\.\d+Z$/, " UTC")}</time>`;
+/** Which conditions are True, of the nodes that have any. */
+async function conditionsOf(
+  { ports }: Exchange,
+  nodes: readonly Standing[],
+): Promise<Result<ReadonlyMap<string, readonly string[]>, Problem>> {
+  const told = new Map<string, readonly string[]>();
+  const pressed = nodes.filter((node) => node.pressure > 0);
+  const rows = await Promise.all(
+    pressed.map((node) => ports.store.getDecision(node.latest.eviction?.decisionId ?? "")),
+  );
+  for (const [i, row] of rows.entries()) {
+    if (!row.ok) return historyProblem(row.error);
+    const { decision } = JSON.parse(row.value?.body ?? "{}") as { decision?: { conditions?: { type: string }[] } };
+    told.set(pressed[i]?.name ?? "", decision?.conditions?.map(({ type }) => type) ?? []);
+  }
+  return ok(told);
 }

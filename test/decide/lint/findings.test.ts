@@ -182,6 +182,17 @@ describe("findings of a configuration", () => {
     expect(lintConfiguration({ kubeletconfig })).toEqual([]);
   });
 
+  test("images are collected before eviction at one percent more, and not at the same", () => {
+    const codes = (text: string) =>
+      lintConfiguration({ evictionHard: { "imagefs.available": text }, mergeDefaultEvictionSettings: true }).map(
+        ({ code, fix }) => [code, fix],
+      );
+    expect(codes("15%")).toEqual([]);
+    expect(codes("16%")).toEqual([
+      ["image-gc-after-eviction", { imageGCHighThresholdPercent: 84, imageGCLowThresholdPercent: 79 }],
+    ]);
+  });
+
   test("the worst comes first, then the fields in order", () => {
     const found = lintConfiguration({
       kubeReserved: { memory: "1Gi" },

@@ -5,14 +5,23 @@ import { join } from "node:path";
 import { ok, type Result } from "../../../api/model/result.ts";
 import { containerPrograms } from "../containerd/programs.ts";
 import { checkHost, type GuestAbsent, toolPath } from "./host.ts";
-import { writeDisk, writeInitramfs } from "./image.ts";
+import { makeTree, writeDisk, writeInitramfs } from "./image.ts";
 import { fetchKernel, findKernelPackage, type KernelPackage } from "./kernel.ts";
+import { addPackages, LOCK_FILE } from "./project.ts";
+import { addSystemd, findSystemdPackages, type SystemdPackages } from "./systemd.ts";
 
 /** The three files that a virtual machine starts from; nothing changes them after they are made. */
 export type Guest = { readonly kernel: string; readonly initramfs: string; readonly disk: string };
 
+/** `plain`: a few lines of shell start the job. `systemd`: Debian's systemd does, and the project's packages are there. */
+export type GuestKind = "plain" | "systemd";
+type Inputs = { readonly kernel: KernelPackage; readonly systemd: SystemdPackages | null };
+
 /** A change in one of these files makes a new guest. */
-const RECIPE = ["build.ts", "cpio.ts", "host.ts", "image.ts", "init.sh", "kernel.ts", "start.sh"];
+const RECIPE = ["build.ts", "cpio.ts", "host.ts", "image.ts", "init.sh", "job.sh", "kernel.ts", "start.sh"].map(
+  (name) => join(import.meta.dirname, name),
+);
+const SYSTEMD_RECIPE = [...["project.ts", "systemd.ts"].map((name) => join(import.meta.dirname, name)), LOCK_FILE];
 
 async function describeFile(path: string): Promise<string> {
   const { size, mtimeMs } = await stat(path);
@@ -26,10 +35,11 @@ function runtimePrograms(): readonly string[] {
 }
 
 /** One key for everything that goes into the guest. */
-async function inputKey(kernel: KernelPackage): Promise<string> {
+async function inputKey({ kernel, systemd }: Inputs): Promise<string> {
   const hash = createHash("sha256");
-  for (const file of RECIPE) hash.update(await readFile(join(import.meta.dirname, file))).update("\0");
-  hash.update(`${kernel.name} ${kernel.version}\0`);
+  const recipe = systemd === null ? RECIPE : [...RECIPE, ...SYSTEMD_RECIPE];
+  for (const file of recipe) hash.update(await readFile(file)).update("\0");
+  hash.update(`${kernel.name} ${kernel.version} ${systemd?.version}\0`);
   for (const program of [process.execPath, toolPath("busybox"), ...runtimePrograms()]) {
     hash.update(`${await describeFile(program)}\0`);
   }
@@ -48,7 +58,7 @@ async function exists(path: string): Promise<boolean> {
 }
 
 /** Makes the guest beside the cache and moves it there whole, so that nobody sees half of one. */
-async function make(kernelPackage: KernelPackage, folder: string): Promise<Result<null, GuestAbsent>> {
+async function make({ kernel: kernelPackage, systemd }: Inputs, folder: string): Promise<Result<null, GuestAbsent>> {
   const work = await mkdtemp(`${folder}-making-`);
   try {
     const kernel = await fetchKernel(kernelPackage, work);
@@ -58,7 +68,13 @@ async function make(kernelPackage: KernelPackage, folder: string): Promise<Resul
     const guest = guestIn(done);
     await copyFile(kernel.value.image, guest.kernel);
     await writeInitramfs(kernel.value, guest.initramfs);
-    await writeDisk(work, guest.disk, runtimePrograms());
+    const tree = await makeTree(work, runtimePrograms());
+    if (systemd !== null) {
+      const added = await addSystemd(systemd, work, tree);
+      if (!added.ok) return added;
+      await addPackages(tree);
+    }
+    await writeDisk(tree, guest.disk);
     await rename(done, folder).catch(async (error: unknown) => {
       // Another run may have made the same guest meanwhile.
       if (!(await exists(folder))) throw error;
@@ -69,14 +85,17 @@ async function make(kernelPackage: KernelPackage, folder: string): Promise<Resul
   }
 }
 
-async function prepare(): Promise<Result<Guest, GuestAbsent>> {
+async function prepare(kind: GuestKind): Promise<Result<Guest, GuestAbsent>> {
   const host = await checkHost();
   if (!host.ok) return host;
-  const kernelPackage = await findKernelPackage();
-  if (!kernelPackage.ok) return kernelPackage;
-  const folder = join(tmpdir(), `nodewise-vm-${await inputKey(kernelPackage.value)}`);
+  const kernel = await findKernelPackage();
+  if (!kernel.ok) return kernel;
+  const systemd = kind === "plain" ? ok(null) : await findSystemdPackages();
+  if (!systemd.ok) return systemd;
+  const inputs = { kernel: kernel.value, systemd: systemd.value };
+  const folder = join(tmpdir(), `nodewise-vm-${await inputKey(inputs)}`);
   if (!(await exists(folder))) {
-    const made = await make(kernelPackage.value, folder);
+    const made = await make(inputs, folder);
     if (!made.ok) return made;
   }
   const { uid } = await stat(folder);
@@ -84,13 +103,14 @@ async function prepare(): Promise<Result<Guest, GuestAbsent>> {
   return ok(guestIn(folder));
 }
 
-let prepared: Promise<Result<Guest, GuestAbsent>> | undefined;
+const prepared = new Map<GuestKind, Promise<Result<Guest, GuestAbsent>>>();
 
 /**
- * The guest for this machine's kernel package and node, made once and kept in the temporary folder (250 MB, about
- * 5 s; later calls cost under a second). Fails, as a value, where a program or the kernel package is absent.
+ * The guest for this machine's kernel package and node, made once and kept in the temporary folder (250 MB, with systemd 400;
+ * about 5 s; later calls cost under a second). Fails, as a value, where a program or a package is absent.
  */
-export function prepareGuest(): Promise<Result<Guest, GuestAbsent>> {
-  prepared ??= prepare();
-  return prepared;
+export function prepareGuest(kind: GuestKind = "plain"): Promise<Result<Guest, GuestAbsent>> {
+  const known = prepared.get(kind) ?? prepare(kind);
+  prepared.set(kind, known);
+  return known;
 }

@@ -6,7 +6,10 @@ export type CpioEntry =
   | { readonly kind: "file"; readonly path: string; readonly content: Uint8Array };
 
 const DIRECTORY_MODE = 0o040755;
-const FILE_MODE = 0o100755;
+const FILE_MODE = 0o100644;
+const PROGRAM_MODE = 0o100755;
+/** systemd warns of settings that may be executed. */
+const SETTINGS = /(?:^|\/)etc\//;
 
 function padded(length: number): number {
   return Math.ceil(length / 4) * 4;
@@ -27,13 +30,13 @@ function record(inode: number, mode: number, path: string, content: Uint8Array):
 
 /**
  * Packs entries as a cpio archive ("newc") that Linux unpacks as an initramfs; archives may follow one another.
- * Everything is owned by root, and every file may be executed.
+ * Everything is owned by root, and every file may be executed but those below an `etc`.
  */
 export function cpioArchive(entries: readonly CpioEntry[]): Buffer {
   const records = entries.map((entry, index) =>
     entry.kind === "directory"
       ? record(index + 1, DIRECTORY_MODE, entry.path, new Uint8Array())
-      : record(index + 1, FILE_MODE, entry.path, entry.content),
+      : record(index + 1, SETTINGS.test(entry.path) ? FILE_MODE : PROGRAM_MODE, entry.path, entry.content),
   );
   return Buffer.concat([...records, record(0, 0, "TRAILER!!!", new Uint8Array())]);
 }

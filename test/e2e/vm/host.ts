@@ -6,11 +6,11 @@ import { err, ok, type Result } from "../../../api/model/result.ts";
 
 /** Why this machine cannot run the guest: `code` for a program, `message` for a person. */
 export type GuestAbsent = {
-  readonly code: "architecture" | "tool" | "kernel-package";
+  readonly code: "architecture" | "tool" | "kernel-package" | "systemd-package";
   readonly message: string;
 };
 
-const runFile = promisify(execFile);
+export const runFile = promisify(execFile);
 
 /** The programs that build and run the guest, each with the Debian package that brings it. */
 const TOOLS = {

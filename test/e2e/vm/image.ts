@@ -57,33 +57,28 @@ async function addBusybox(tree: string): Promise<void> {
 }
 
 /**
- * Makes the guest's disk, an ext4 file with busybox, the node that runs this and the programs of a container runtime;
- * `folder` is for the files on the way.
+ * Makes the tree of the guest's disk in `folder`: busybox, the node that runs this and the programs of a container runtime.
+ * Answers its path.
  */
-export async function writeDisk(folder: string, target: string, runtime: readonly string[]): Promise<void> {
+export async function makeTree(folder: string, runtime: readonly string[]): Promise<string> {
   const tree = join(folder, "tree");
   for (const path of EMPTY_FOLDERS) await mkdir(join(tree, path), { recursive: true });
   await addBusybox(tree);
   await addProgram(tree, process.execPath, "usr/bin/node");
   for (const program of runtime) await addProgram(tree, program, join("usr/bin", basename(program)));
-  await copyFile(join(import.meta.dirname, "start.sh"), join(tree, "sbin/start"));
-  await chmod(join(tree, "sbin/start"), 0o755);
+  for (const name of ["start", "job"]) {
+    await copyFile(join(import.meta.dirname, `${name}.sh`), join(tree, "sbin", name));
+    await chmod(join(tree, "sbin", name), 0o755);
+  }
   await writeFile(join(tree, "etc/passwd"), "root:x:0:0:root:/root:/bin/sh\n");
   await writeFile(join(tree, "etc/group"), "root:x:0:\n");
   await writeFile(join(tree, "etc/hosts"), "127.0.0.1 localhost\n");
   await writeFile(join(tree, "etc/resolv.conf"), "");
-  // Without a journal: the disk lives as long as one run.
-  await run("mke2fs", [
-    "-q",
-    "-t",
-    "ext4",
-    "-O",
-    "^has_journal",
-    "-E",
-    "root_owner=0:0",
-    "-d",
-    tree,
-    target,
-    DISK_SIZE,
-  ]);
+  return tree;
+}
+
+/** Makes an ext4 file of a tree. Without a journal: the disk lives as long as one run. */
+export async function writeDisk(tree: string, target: string): Promise<void> {
+  const options = ["-q", "-t", "ext4", "-O", "^has_journal", "-E", "root_owner=0:0"];
+  await run("mke2fs", [...options, "-d", tree, target, DISK_SIZE]);
 }

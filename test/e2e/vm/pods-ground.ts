@@ -1,32 +1,24 @@
-import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { get, type IncomingMessage } from "node:http";
 import { join } from "node:path";
-import { json } from "node:stream/consumers";
-import { setTimeout as sleep } from "node:timers/promises";
 import { type Hierarchy, openHierarchy } from "../../../actuator/cgroupfs/hierarchy.ts";
-import { actuatorConfig } from "../../../actuator/config.ts";
+import { type ActuatorConfig, actuatorConfig } from "../../../actuator/config.ts";
 import { podRuntimeOver } from "../../../actuator/containerd/pods.ts";
 import type { RuntimeContainer } from "../../../actuator/lifecycle/runtime-pod.ts";
 import type { PassReport } from "../../../actuator/loop.ts";
 import { type Actuator, startActuator } from "../../../actuator/main.ts";
-import type { NodeStatus, PodRow } from "../../../actuator/status/node-status.ts";
+import type { PodRow } from "../../../actuator/status/node-status.ts";
 import { mountsBelow } from "../containerd/leftovers.ts";
 import { must } from "../containerd/pods.ts";
 import { type Containerd, startContainerd } from "../containerd/start.ts";
-import { isNamed, isUp } from "../pods/daemon.ts";
 import { IMAGE, NODE_NAME } from "../pods/manifest.ts";
+import { GuestStatus } from "./guest-status.ts";
 
 export const MOUNT = "/sys/fs/cgroup";
 export const ROOT = "/nodewise";
 const STATUS = "127.0.0.1:10299";
-/** Of an emulated machine on a busy one. */
-const WAIT_MS = 150_000;
-/** Each look takes the only processor away from what is waited for. */
-const LOOK_MS = 1000;
 
 /** A node in the guest: containerd, manifests, and the daemon in this process. */
-export class GuestNode {
+export class GuestNode extends GuestStatus {
   readonly dir = mkdtempSync("/var/lib/nodewise-guest-");
   readonly hierarchy: Hierarchy;
   readonly containerd: Containerd;
@@ -34,8 +26,10 @@ export class GuestNode {
   readonly told: string[] = [];
   readonly passes: PassReport[] = [];
   #daemon: Actuator | null = null;
+  #settings: Readonly<Record<string, unknown>> = {};
 
   private constructor(containerd: Containerd) {
+    super(STATUS);
     this.containerd = containerd;
     const opened = openHierarchy({ mountRoot: MOUNT, root: ROOT });
     if (!opened.ok) throw new Error(opened.error.message);
@@ -49,16 +43,17 @@ export class GuestNode {
     return new GuestNode(containerd);
   }
 
-  async startDaemon(configuration: object): Promise<void> {
+  /** Pods come of the manifests, or of `podsUrl`. */
+  async startDaemon(configuration: object, podsUrl?: string): Promise<void> {
     const file = join(this.dir, "kubelet.json");
     const head = { apiVersion: "kubelet.config.k8s.io/v1beta1", kind: "KubeletConfiguration" };
     writeFileSync(file, JSON.stringify({ ...head, ...configuration }));
-    const config = actuatorConfig({
+    this.#settings = {
+      ...(podsUrl === undefined ? { manifests: join(this.dir, "manifests") } : { podsUrl }),
       mode: "enforce",
       pods: "enforce",
       nodeName: NODE_NAME,
       cgroupRoot: ROOT,
-      manifests: join(this.dir, "manifests"),
       stateDir: join(this.dir, "state"),
       podsDirectory: join(this.dir, "pods"),
       podLogsDirectory: join(this.dir, "logs"),
@@ -70,10 +65,9 @@ export class GuestNode {
       intervalSeconds: 3600,
       syncSeconds: 2,
       evictionPeriodSeconds: 10,
-    });
-    if (!config.ok) throw new Error(config.error);
+    };
     const started = await startActuator({
-      config: config.value,
+      config: configOf(this.#settings),
       onPass: (report) => this.passes.push(report),
       onProblem: ({ from, message }) => this.told.push(`${from}: ${message}`),
       onRecovery: () => {},
@@ -81,6 +75,11 @@ export class GuestNode {
     });
     if (!started.ok) throw new Error(started.error);
     this.#daemon = started.value;
+  }
+  /** From now on the daemon looks at all cgroups so often. */
+  lookEach(intervalSeconds: number): void {
+    this.#settings = { ...this.#settings, intervalSeconds };
+    this.#daemon?.reload(configOf(this.#settings));
   }
   async stopDaemon(): Promise<void> {
     await this.#daemon?.stop();
@@ -94,36 +93,6 @@ export class GuestNode {
     for (const name of names) rmSync(join(this.dir, "manifests", `${name}.json`));
   }
 
-  /** Undefined: it is too busy to answer. */
-  async status(): Promise<NodeStatus | undefined> {
-    try {
-      // not fetch: it needs WebAssembly, which goes with the compiler
-      const [answer] = (await once(get(`http://${STATUS}/v1/status`), "response")) as [IncomingMessage];
-      return (await json(answer)) as NodeStatus;
-    } catch {
-      return undefined;
-    }
-  }
-  /** What `find` finds in the status, as soon as it does. */
-  until<T>(what: string, find: (status: NodeStatus) => T | undefined): Promise<T> {
-    return this.wait(what, async () => {
-      const status = await this.status();
-      return status === undefined ? undefined : find(status);
-    });
-  }
-  async wait<T>(what: string, look: () => Promise<T | undefined> | T | undefined): Promise<T> {
-    for (const deadline = Date.now() + WAIT_MS; ; await sleep(LOOK_MS)) {
-      const found = await look();
-      if (found !== undefined) return found;
-      if (Date.now() > deadline) throw new Error(`waited too long for ${what}`);
-    }
-  }
-  pod(name: string, what: string, is: (row: PodRow) => boolean): Promise<PodRow> {
-    return this.until(`${name} ${what}`, ({ pods }) => pods.find((row) => isNamed(row, name) && is(row)));
-  }
-  running(name: string): Promise<PodRow> {
-    return this.pod(name, "running", isUp);
-  }
   /** The pass after which everything that runs is decided upon: those that run are named by their ids. */
   async settled(...names: readonly string[]): Promise<PassReport> {
     const ids = (await Promise.all(names.map((name) => this.running(name)))).flatMap(({ containers }) =>
@@ -145,6 +114,17 @@ export class GuestNode {
     const text = readFileSync(join(this.dir, "logs", `${namespace}_${name}_${uid}`, container, "0.log"), "utf8");
     return text.split("\n").map((line) => line.split(" ").slice(3).join(" "));
   }
+  /** What the static policy of the CPU manager has written down for the next daemon. */
+  cpuState(): { readonly defaultCpuSet: string; readonly entries?: Readonly<Record<string, object>> } {
+    return JSON.parse(readFileSync(join(this.dir, "state/managers/cpu_manager_state"), "utf8"));
+  }
+  /** Runs it inside a container; throws if it fails. */
+  async exec(id: string, script: string): Promise<void> {
+    const { exitCode, stderr } = await must(
+      podRuntimeOver(this.containerd.connection).exec(id, ["sh", "-c", script], 60),
+    );
+    if (exitCode !== 0) throw new Error(`${script}: exit ${exitCode}: ${stderr}`);
+  }
   async containers(): Promise<readonly RuntimeContainer[]> {
     const pods = await must(podRuntimeOver(this.containerd.connection).pods());
     return [...pods.values()].flatMap(({ containers }) => containers);
@@ -158,4 +138,10 @@ export class GuestNode {
     const files = folders.flatMap((folder) => readdirSync(join(this.dir, folder)).map((name) => join(folder, name)));
     return [...cgroups, ...files, ...mountsBelow(join(this.dir, "pods"))];
   }
+}
+
+function configOf(settings: Readonly<Record<string, unknown>>): ActuatorConfig {
+  const config = actuatorConfig(settings);
+  if (!config.ok) throw new Error(config.error);
+  return config.value;
 }

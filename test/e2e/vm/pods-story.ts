@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import type { PassReport } from "../../../actuator/loop.ts";
-import type { PodRow } from "../../../actuator/status/node-status.ts";
+import type { Check } from "./checks.ts";
 import type { GuestNode } from "./pods-ground.ts";
 import { ALONE, BUSY, IDLE } from "./pods-manifests.ts";
-import { differences } from "./pods-values.ts";
+import { Story } from "./pods-shared.ts";
+import { resizing } from "./resize-story.ts";
 
 const MIB = 2 ** 20;
 const CONFIGURATION = {
@@ -15,56 +15,10 @@ const CONFIGURATION = {
   evictionHard: { "memory.available": "1Mi" },
 };
 type Pod = Parameters<GuestNode["put"]>[0];
-interface Check {
-  readonly name: string;
-  readonly run: () => Promise<void>;
-}
-
-/** What the checks know of each other: the pods as they were when they had come up. */
-class Story {
-  readonly node: GuestNode;
-  readonly #rows = new Map<string, PodRow>();
-
-  constructor(node: GuestNode) {
-    this.node = node;
-  }
-  row(name: string): PodRow {
-    const found = this.#rows.get(name);
-    if (found === undefined) throw new Error(`${name} has not come up`);
-    return found;
-  }
-  /** All of them run, and a pass has seen them so. */
-  async settle(...names: readonly string[]): Promise<PassReport> {
-    const pass = await this.node.settled(...names);
-    for (const name of names) this.#rows.set(name, await this.node.running(name));
-    return pass;
-  }
-  id(name: string): string {
-    return this.row(name).containers.find((container) => container.name === "app")?.id ?? "none";
-  }
-  path(name: string): string {
-    return this.row(name).cgroups[0]?.path ?? "none";
-  }
-  /** Files of a pod's cgroup. */
-  pod(name: string, ...files: readonly string[]): readonly string[] {
-    return files.map((file) => this.node.read(this.path(name), file));
-  }
-  /** Files of its container's. */
-  app(name: string, ...files: readonly string[]): readonly string[] {
-    return files.map((file) => this.node.read(`${this.path(name)}/${this.id(name)}`, file));
-  }
-  expectAsDecided({ cgroups }: PassReport): void {
-    assert.ok(cgroups !== null, "nothing was decided");
-    assert.deepEqual(
-      differences(cgroups, (path, file) => this.node.read(path, file)),
-      [],
-    );
-  }
-}
 
 export function podsStory(node: GuestNode): readonly Check[] {
   const story = new Story(node);
-  return [...coming(story), ...sharing(story), ...going(story)];
+  return [...coming(story), ...sharing(story), ...going(story), ...resizing(node)];
 }
 
 const coming = (story: Story): readonly Check[] => [
@@ -117,15 +71,35 @@ const sharing = (story: Story): readonly Check[] => [
         return log.includes("that is all") ? log : undefined;
       });
       for (const [name, cpus] of [
-        ["busy", "0,3"],
-        ["idle", "0,3"],
-        ["alone", "1-2"],
+        ["busy", "0-1"],
+        ["idle", "0-1"],
+        // both threads of a core
+        ["alone", "2-3"],
       ] as const) {
         const file = `.${story.path(name)}/${story.id(name)}/cpuset.cpus`;
         assert.ok(lines.includes(`${file} ${cpus}`), `no ${file} ${cpus} in\n${lines.join("\n")}`);
         assert.deepEqual(story.app(name, "cpuset.cpus"), [cpus]);
       }
       story.expectAsDecided(pass);
+      const { defaultCpuSet, entries } = story.node.cpuState();
+      assert.deepEqual([defaultCpuSet, entries], ["0-1", { [story.row("alone").uid]: { app: "2-3" } }]);
+    },
+  },
+  {
+    name: "from time to time CPUs are put right that another has given",
+    run: async () => {
+      const { node } = story;
+      for (const name of ["idle", "alone"]) {
+        const written = await node.hierarchy.write(`${story.path(name)}/${story.id(name)}`, "cpuset.cpus", "0-3");
+        assert.ok(written.ok, JSON.stringify(written));
+      }
+      node.lookEach(1);
+      await node.wait("their own CPUs", () =>
+        story.app("idle", "cpuset.cpus")[0] === "0-1" && story.app("alone", "cpuset.cpus")[0] === "2-3"
+          ? true
+          : undefined,
+      );
+      node.lookEach(3600);
     },
   },
   {
@@ -157,6 +131,7 @@ const going = (story: Story): readonly Check[] => [
       const { node } = story;
       const names = ["busy", "idle", "alone"];
       const ids = names.map((name) => story.id(name));
+      const state = node.cpuState();
       await node.stopDaemon();
       const path = story.path("idle");
       await node.hierarchy.write(path, "cpu.weight", "77");
@@ -173,6 +148,7 @@ const going = (story: Story): readonly Check[] => [
       assert.deepEqual(told, [[path, "cpu.weight", "77", "other_writer"]]);
       const wrote = first?.applied?.results.filter(({ status }) => status === "applied").map(({ step }) => step.path);
       assert.deepEqual(wrote, [path]);
+      assert.deepEqual(node.cpuState(), state);
     },
   },
   {
@@ -183,6 +159,7 @@ const going = (story: Story): readonly Check[] => [
         ["busy", "idle"].every((name) => story.app(name, "cpuset.cpus")[0] === "0-3") ? true : undefined,
       );
       assert.equal(story.node.hierarchy.paths().includes(story.path("alone")), false);
+      assert.deepEqual(story.node.cpuState().entries, undefined);
       assert.equal(story.node.read("/kubepods", "memory.min"), String(32 * MIB));
     },
   },

@@ -2,12 +2,12 @@ import { spawn } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Guest, prepareGuest } from "./build.ts";
+import { type Guest, type GuestKind, prepareGuest } from "./build.ts";
 import { cpioArchive, fileEntries } from "./cpio.ts";
 import { toolPath } from "./host.ts";
 
 export type GuestJob = {
-  /** Contents by absolute path in the guest (not below /proc, /sys and /dev); all may be executed. */
+  /** Contents by absolute path in the guest (not below /proc, /sys and /dev); all but those below /etc may be executed. */
   readonly files: Readonly<Record<string, Uint8Array | string>>;
   /** Program and arguments; `node` and busybox's programs are on the path. */
   readonly command: readonly string[];
@@ -15,6 +15,10 @@ export type GuestJob = {
   readonly timeoutMs: number;
   readonly memoryMb?: number;
   readonly cpus?: number;
+  /** Each two of them are threads of one core. */
+  readonly isHyperThreaded?: boolean;
+  /** Default `plain`. With `systemd` the command runs in a service of its own. */
+  readonly guest?: GuestKind;
 };
 
 export type GuestResult = {
@@ -36,13 +40,19 @@ function qemuArguments(guest: Guest, initramfs: string, job: GuestJob): string[]
   return [
     // Not KVM: it opens but hangs on some machines. Not a thread for each processor: QEMU 7.2 then now and then goes on
     // running code that the kernel has patched, and never ends; the first write to cpu.max patches some.
-    ...["-accel", "tcg,thread=single", "-cpu", "max"],
-    ...["-m", String(job.memoryMb ?? 512), "-smp", String(job.cpus ?? 2)],
+    ...["-accel", "tcg,thread=single", "-m", String(job.memoryMb ?? 512)],
+    ...processors(job),
     ...["-nographic", "-no-reboot", "-net", "none"],
     ...["-kernel", guest.kernel, "-initrd", initramfs, "-append", KERNEL_LINE],
     // What the guest writes to its disk is thrown away, so that many can share it.
     ...["-drive", `file=${guest.disk},format=raw,if=virtio,snapshot=on`],
   ];
+}
+
+/** Of those that QEMU calls by its own name it tells no threads. */
+function processors({ cpus = 2, isHyperThreaded = false }: GuestJob): string[] {
+  if (!isHyperThreaded) return ["-cpu", "max", "-smp", String(cpus)];
+  return ["-cpu", "max,vendor=GenuineIntel", "-smp", `${cpus},sockets=1,cores=${cpus / 2},threads=2`];
 }
 
 type Captured = { readonly text: string; readonly pid: number | undefined; readonly killed: boolean };
@@ -69,11 +79,12 @@ function lastLines(text: string): string {
 
 /**
  * Runs one command in a fresh virtual machine with a cgroup v2 hierarchy at /sys/fs/cgroup: the controllers cpu, memory,
- * cpuset, io, pids and hugetlb (8 pages of 2 MiB) are enabled below its root, and the command runs in the cgroup /leaf.
+ * cpuset, io, pids and hugetlb (8 pages of 2 MiB) are enabled below its root, and the command runs in the cgroup /leaf (with
+ * systemd: those that it enables, and where it puts services).
  * Throws, with the last lines of the console, when the machine ends without an exit code or not within `timeoutMs`.
  */
 export async function runInGuest(job: GuestJob): Promise<GuestResult> {
-  const guest = await prepareGuest();
+  const guest = await prepareGuest(job.guest);
   if (!guest.ok) throw new Error(`no guest on this machine: ${guest.error.message}`);
   if (job.command.length === 0 || job.command.some((argument) => /[\n\0]/.test(argument))) {
     throw new Error(

@@ -1,0 +1,99 @@
+import { NESTED_FIELDS } from "../../model/kubelet-configuration-fields.ts";
+import { goDuration, goQuantity } from "../eviction/go-values.ts";
+import { type SettingFault, settingFault } from "../setting-fault.ts";
+import { FIELD_TYPES } from "./field-types.ts";
+import { entryField } from "./finding.ts";
+
+const LARGEST: Readonly<Record<string, number>> = { int32: 2 ** 31, int64: 2 ** 63 };
+
+/**
+ * Values that Go cannot read into their fields, each in the words with which the kubelet gives up on its file; a kubelet
+ * names the first. kubelet 1.36: DecodeKubeletConfiguration.
+ */
+export function decodeFaults(configuration: Readonly<Record<string, unknown>>): readonly SettingFault[] {
+  return Object.entries(configuration).flatMap(([name, value]) => faultsAt({ field: name, path: name }, value));
+}
+
+/** `field`: with the places in lists; `path`: without them, as Go's errors have it. */
+interface Place {
+  readonly field: string;
+  readonly path: string;
+}
+const cannotDecode = (field: string, why: string): readonly SettingFault[] => [
+  settingFault(field, `failed to decode: ${why}`),
+];
+
+function faultsAt({ field, path }: Place, value: unknown): readonly SettingFault[] {
+  const declared = FIELD_TYPES.get(path);
+  if (declared === undefined) return [];
+  const type = declared.replace(/^\*/, "");
+  if (type === "v1.Duration") return value === null && declared !== type ? [] : durationFaults(field, path, value);
+  if (value === null) return [];
+  if (type.startsWith("[]")) {
+    if (!Array.isArray(value)) return wrongType(field, path, value, type);
+    return value.flatMap((item, i) => itemFaults({ field: `${field}[${i}]`, path }, item, type.slice(2)));
+  }
+  if (type === "v1.ResourceList") return quantityFaults(field, path, value);
+  if (!type.startsWith("map[")) return itemFaults({ field, path }, value, type);
+  if (!isObject(value)) return wrongType(field, path, value, type);
+  const inner = type.slice(type.indexOf("]") + 1);
+  return Object.entries(value).flatMap(([name, item]) =>
+    itemFaults({ field: entryField(field, name), path }, item, inner),
+  );
+}
+
+function itemFaults({ field, path }: Place, value: unknown, type: string): readonly SettingFault[] {
+  const nested = NESTED_FIELDS.get(path);
+  if (nested !== undefined) {
+    if (!isObject(value)) return value === null ? [] : wrongType(field, path, value, type);
+    return Object.entries(value).flatMap(([name, item]) =>
+      faultsAt({ field: `${field}.${name}`, path: `${path}.${name}` }, item),
+    );
+  }
+  return value === null || isOf(value, type) ? [] : wrongType(field, path, value, type);
+}
+
+function isOf(value: unknown, type: string): boolean {
+  if (type === "bool") return typeof value === "boolean";
+  if (type === "float64") return typeof value === "number";
+  if (type === "[]string") return Array.isArray(value);
+  const largest = LARGEST[type];
+  if (largest !== undefined)
+    return Number.isInteger(value) && (value as number) < largest && (value as number) >= -largest;
+  if (type === "v1.VerbosityLevel") return Number.isInteger(value) && (value as number) >= 0;
+  // what is left are texts under names of their own
+  return typeof value === "string";
+}
+
+function durationFaults(field: string, path: string, value: unknown): readonly SettingFault[] {
+  if (value !== null && typeof value !== "string") return wrongType(field, path, value, "string");
+  const read = goDuration(value ?? "");
+  return read.ok ? [] : cannotDecode(field, read.error);
+}
+
+function quantityFaults(field: string, path: string, value: unknown): readonly SettingFault[] {
+  if (!isObject(value)) return wrongType(field, path, value, "v1.ResourceList");
+  return Object.entries(value).flatMap(([name, text]) => {
+    const read = goQuantity(typeof text === "string" ? text : JSON.stringify(text));
+    return read.ok || text === null ? [] : cannotDecode(entryField(field, name), read.error);
+  });
+}
+
+/** Go: json.UnmarshalTypeError. */
+function wrongType(field: string, path: string, value: unknown, type: string): readonly SettingFault[] {
+  const above = path.split(".").slice(0, -1).join(".");
+  const owner = above === "" ? "KubeletConfiguration" : (FIELD_TYPES.get(above) ?? "").replace(/^.*\./, "");
+  return cannotDecode(
+    field,
+    `json: cannot unmarshal ${kindOf(value, type)} into Go struct field ${owner}.${path} of type ${type}`,
+  );
+}
+
+function kindOf(value: unknown, type: string): string {
+  if (Array.isArray(value)) return "array";
+  if (typeof value === "boolean") return "bool";
+  if (typeof value !== "number") return typeof value;
+  return type in LARGEST || type === "v1.VerbosityLevel" ? `number ${value}` : "number";
+}
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,0 +1,117 @@
+import { type LintFinding, note, warning } from "./finding.ts";
+import type { LintInput } from "./input.ts";
+
+interface Idle {
+  readonly code: string;
+  readonly field: string;
+  readonly isIdle: (input: LintInput) => boolean;
+  readonly why: string;
+  readonly advice: string;
+  readonly fix?: unknown;
+  /** Somebody counts on what does not happen. */
+  readonly harms?: true;
+}
+const isStatic = ({ config }: LintInput): boolean => config.cpuManagerPolicy === "static";
+const aligns = ({ config }: LintInput): boolean => (config.topologyManagerPolicy || "none") !== "none";
+const hasDevices = ({ snapshot }: LintInput): boolean =>
+  (snapshot?.devices?.length ?? 0) > 0 || Object.keys(snapshot?.devicePlugins ?? {}).length > 0;
+const topologyOption = ({ config }: LintInput, name: string): boolean =>
+  config.topologyManagerPolicyOptions?.[name] !== undefined;
+
+/** Settings without effect beside the others. kubelet 1.36: what reads each of them. */
+const IDLE: readonly Idle[] = [
+  {
+    code: "topology-without-hints",
+    field: "topologyManagerPolicy",
+    isIdle: (input) =>
+      aligns(input) && !isStatic(input) && input.config.memoryManagerPolicy !== "Static" && !hasDevices(input),
+    why: "the topology manager aligns what the static policies of CPUs and memory and device plugins give out: here only devices, if there are any",
+    advice: "set cpuManagerPolicy to static (with reserved CPUs) where pods should be aligned",
+    harms: true,
+  },
+  {
+    code: "topology-options-idle",
+    field: "topologyManagerPolicyOptions",
+    isIdle: (input) => !aligns(input) && Object.keys(input.config.topologyManagerPolicyOptions ?? {}).length > 0,
+    why: "with the topology policy none the options are not even read",
+    advice: "set a policy, or take them out",
+    fix: { topologyManagerPolicyOptions: null },
+  },
+  {
+    code: "topology-scope-idle",
+    field: "topologyManagerScope",
+    isIdle: (input) => !aligns(input) && input.config.topologyManagerScope === "pod",
+    why: "with the topology policy none the scope means nothing",
+    advice: "set a policy, or take it out",
+    fix: { topologyManagerScope: null },
+  },
+  {
+    code: "closest-nodes-idle",
+    field: 'topologyManagerPolicyOptions["prefer-closest-numa-nodes"]',
+    isIdle: (input) =>
+      input.config.topologyManagerPolicy === "single-numa-node" && topologyOption(input, "prefer-closest-numa-nodes"),
+    why: "single-numa-node takes one node, so it never asks which ones are close",
+    advice: "take it out, or use restricted or best-effort",
+    fix: { topologyManagerPolicyOptions: { "prefer-closest-numa-nodes": null } },
+  },
+  {
+    code: "reserved-cpus-without-static",
+    field: "reservedSystemCPUs",
+    isIdle: (input) => (input.config.reservedSystemCPUs ?? "") !== "" && !isStatic(input),
+    why: "without the static CPU policy only their number counts: pods run on these CPUs too",
+    advice: "set cpuManagerPolicy to static with strict-cpu-reservation to keep pods off them",
+    harms: true,
+  },
+  {
+    code: "reserved-memory-idle",
+    field: "reservedMemory",
+    isIdle: ({ config }) => (config.reservedMemory?.length ?? 0) > 0 && config.memoryManagerPolicy !== "Static",
+    why: "only the memory manager's policy Static reads it",
+    advice: "set memoryManagerPolicy to Static, or take it out",
+    fix: { reservedMemory: null },
+  },
+  {
+    code: "qos-reserved-idle",
+    field: "qosReserved",
+    isIdle: ({ config, isOn }) => Object.keys(config.qosReserved ?? {}).length > 0 && !isOn("QOSReserved"),
+    why: "the feature gate QOSReserved is off, so nothing is held back",
+    advice: "switch the gate on, or take it out",
+    fix: { featureGates: { QOSReserved: true } },
+    harms: true,
+  },
+  {
+    code: "throttling-factor-idle",
+    field: "memoryThrottlingFactor",
+    isIdle: ({ config, isOn }) =>
+      config.memoryThrottlingFactor !== undefined && config.memoryThrottlingFactor !== 0.9 && !isOn("MemoryQoS"),
+    why: "the feature gate MemoryQoS is off, so no memory.high is written",
+    advice: "switch the gate on, or take it out",
+    fix: { memoryThrottlingFactor: null },
+  },
+  {
+    code: "swap-refused-by-default",
+    field: "memorySwap.swapBehavior",
+    isIdle: ({ config }) => config.memorySwap?.swapBehavior === "LimitedSwap" && config.failSwapOn !== false,
+    why: "failSwapOn is true, so the kubelet does not start where there is swap, and without swap there is none to give",
+    advice: "set failSwapOn to false",
+    fix: { failSwapOn: false },
+    harms: true,
+  },
+  {
+    code: "quota-period-idle",
+    field: "cpuCFSQuotaPeriod",
+    isIdle: ({ config }) =>
+      config.cpuCFSQuota === false &&
+      config.cpuCFSQuotaPeriod !== undefined &&
+      config.cpuCFSQuotaPeriod.nanos !== 100e6,
+    why: "cpuCFSQuota is false, so no quota is written and its period does not matter",
+    advice: "take it out",
+    fix: { cpuCFSQuotaPeriod: null },
+  },
+];
+
+export const idleFindings = (input: LintInput): readonly LintFinding[] =>
+  IDLE.filter(({ isIdle }) => isIdle(input)).map(({ code, field, why, advice, fix = null, harms }) => {
+    const found = { code, field, message: why, advice, fix };
+    return harms === true ? warning(found) : note(found);
+  });

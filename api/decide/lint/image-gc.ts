@@ -1,0 +1,73 @@
+import { compare, value } from "../../model/amount.ts";
+import { readThresholds } from "../eviction/configuration.ts";
+import { isHard, type Threshold, thresholdQuantity } from "../eviction/threshold.ts";
+import { type LintFinding, note, warning } from "./finding.ts";
+import { SECOND, spanText } from "./given.ts";
+import { capacityOf, type LintInput } from "./input.ts";
+
+const HIGH = "imageGCHighThresholdPercent";
+const LOW = "imageGCLowThresholdPercent";
+const DEFAULT_HIGH = 85;
+const DEFAULT_LOW = 80;
+const SPACE = "imagefs.available";
+
+/** Image collection and eviction, which look at the same disk. kubelet 1.36: GarbageCollect of the image manager. */
+export function imageGcFindings(input: LintInput): readonly LintFinding[] {
+  const { config } = input;
+  const high = config.imageGCHighThresholdPercent ?? DEFAULT_HIGH;
+  const low = config.imageGCLowThresholdPercent ?? DEFAULT_LOW;
+  const found: LintFinding[] = [];
+  const maxAge = config.imageMaximumGCAge?.nanos ?? 0;
+  if (high === 100 && maxAge === 0) {
+    const message = `${HIGH} of 100 with no imageMaximumGCAge switches the collection of images off: only eviction removes some`;
+    found.push(
+      note({
+        code: "image-gc-off",
+        field: HIGH,
+        message,
+        advice: "if that is not meant, lower it",
+        fix: { [HIGH]: null },
+      }),
+    );
+  }
+  if (maxAge > 0 && maxAge < HOUR) {
+    const message = `imageMaximumGCAge of ${spanText(maxAge)} takes an image that no pod has used since the kubelet started as soon as the kubelet has run that long, whenever it was pulled`;
+    const advice = "leave time between a pull and the pod that needs it: a day or more";
+    found.push(warning({ code: "image-age-short", field: "imageMaximumGCAge", message, advice }));
+  }
+  const minAge = config.imageMinimumGCAge?.nanos ?? 0;
+  if (minAge > HOUR) {
+    const message = `imageMinimumGCAge of ${spanText(minAge)} begins anew with each start of the kubelet, for every image: for so long nothing can be collected, under eviction neither`;
+    const advice = "an hour or less; the default is 2m0s";
+    found.push(note({ code: "image-min-age-long", field: "imageMinimumGCAge", message, advice }));
+  }
+  const isFought = high < 100 && low < high && high >= 0 && low >= 0;
+  if (!isFought) return found;
+  const onDisk = readThresholds(config).thresholds.filter(({ signal }) => signal === SPACE);
+  return [...found, ...onDisk.flatMap((t) => fight(input, t, high, low))];
+}
+const HOUR = 3600 * SECOND;
+
+function fight(input: LintInput, threshold: Threshold, high: number, low: number): readonly LintFinding[] {
+  const percent = percentOf(input, threshold);
+  if (percent === null) return [];
+  // the percentage in use is rounded up, so a collection begins with less than this left; it ends above, low being lower
+  const begins = 101 - high;
+  const left = Math.round(percent * 100) / 100;
+  if (left < begins) return [];
+  const newHigh = Math.ceil(101 - left) - 1;
+  const newLow = Math.min(low, newHigh - 5);
+  const what = isHard(threshold) ? "evicts" : "counts towards a soft eviction";
+  const message = `${SPACE} below ${threshold.text} ${what} with ${left}% of the disk left, and images are collected only with less than ${begins}% left (${HIGH} ${high}): the node is under pressure first, and every unused image goes at once, then pods`;
+  const fix = newLow < 0 ? null : newLow === low ? { [HIGH]: newHigh } : { [HIGH]: newHigh, [LOW]: newLow };
+  const advice = "collect earlier: lower the high threshold below what eviction leaves";
+  return [warning({ code: "image-gc-after-eviction", field: HIGH, message, advice, fix })];
+}
+
+/** Of the disk that is to be left; null: not known. */
+function percentOf(input: LintInput, { value: at, signal }: Threshold): number | null {
+  if ("percentage" in at) return at.percentage * 100;
+  const capacity = capacityOf(input, signal);
+  if (capacity === undefined || compare(capacity, 0) <= 0) return null;
+  return (value(thresholdQuantity(at, capacity).amount) / value(capacity)) * 100;
+}

@@ -1,0 +1,79 @@
+import type { Amount } from "../../model/amount.ts";
+import { fromUnits } from "../../model/amount.ts";
+import type { EvictionSignal } from "../../model/eviction.ts";
+import { type KubeletConfiguration, kubeletConfiguration } from "../../model/kubelet-configuration.ts";
+import { withoutNulls } from "../../model/nulls.ts";
+import type { Quantity } from "../../model/quantity.ts";
+import type { Snapshot } from "../../model/snapshot.ts";
+import { nodeCapacity } from "../allocatable/capacity.ts";
+import { isGateOn } from "../gate-table.ts";
+import { Reasons } from "../reasons.ts";
+import { Given, type Members } from "./given.ts";
+
+/** What every check is given. */
+export interface LintInput {
+  readonly given: Given;
+  /** As decisions read it, without the fields that they would not take. */
+  readonly config: KubeletConfiguration;
+  /** Fields that decisions do not take, with why. */
+  readonly untaken: ReadonlyMap<string, string>;
+  readonly isOn: (gate: string) => boolean;
+  readonly gates: Readonly<Record<string, boolean>>;
+  /** With `config` in it; null: nothing is known of a node. */
+  readonly snapshot: Snapshot | null;
+  /** Empty without a snapshot. */
+  readonly capacity: ReadonlyMap<string, Quantity>;
+}
+
+export function lintInput(raw: Members, snapshot: Snapshot | undefined): LintInput {
+  const { config, untaken } = taken(raw);
+  const given = new Given(raw);
+  const named = Object.entries(given.inside("featureGates").raw);
+  const gates = Object.fromEntries(named.filter((entry): entry is [string, boolean] => typeof entry[1] === "boolean"));
+  const node = snapshot === undefined ? null : { ...snapshot, kubeletConfiguration: config };
+  const capacity = node === null ? new Map<string, Quantity>() : nodeCapacity(node, new Reasons("off"), []);
+  return { given, config, untaken, isOn: (gate) => isGateOn(gates, gate), gates, snapshot: node, capacity };
+}
+
+function taken(raw: Members): Pick<LintInput, "config" | "untaken"> {
+  const rest: Record<string, unknown> = { ...(withoutNulls(raw) as Members) };
+  // whatever it says it is, it is read as a configuration
+  delete rest["kind"];
+  const untaken = new Map<string, string>();
+  for (;;) {
+    const parsed = kubeletConfiguration.safeParse(rest);
+    if (parsed.success) return { config: parsed.data, untaken };
+    const before = untaken.size;
+    for (const { path, message } of parsed.error.issues) {
+      const field = String(path[0]);
+      if (!untaken.has(field) && Object.hasOwn(rest, field)) untaken.set(field, message);
+      delete rest[field];
+    }
+    // an issue of no field of its own would come again and again
+    if (untaken.size === before) return { config: {}, untaken };
+  }
+}
+
+/** What a signal's threshold is a share of; undefined: not known. Inodes and process ids count as units. */
+export function capacityOf({ snapshot, capacity }: LintInput, signal: EvictionSignal): Amount | undefined {
+  const node = snapshot?.stats?.node;
+  const units = (n: number | null | undefined): Amount | undefined =>
+    n === undefined || n === null || n <= 0 ? undefined : fromUnits(n);
+  switch (signal) {
+    case "memory.available":
+    case "allocatableMemory.available":
+      return capacity.get("memory")?.amount;
+    case "nodefs.available":
+      return units(node?.fs?.capacityBytes) ?? capacity.get("ephemeral-storage")?.amount;
+    case "nodefs.inodesFree":
+      return units(node?.fs?.inodes);
+    case "imagefs.available":
+      return units(node?.runtime?.imageFs?.capacityBytes);
+    case "imagefs.inodesFree":
+      return units(node?.runtime?.imageFs?.inodes);
+    case "pid.available":
+      return units(node?.rlimit?.maxpid);
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,124 @@
+import { fromUnits, isZero } from "../../model/amount.ts";
+import { quantityOf } from "../../model/quantity.ts";
+import { overReserved, totalReservation } from "../allocatable/node-allocatable.ts";
+import { evictionReservation, reservedOf } from "../allocatable/reservation.ts";
+import { staticOptions } from "../cpus/options.ts";
+import { NO_RESERVED_CPU, newStaticPolicyError, nonePolicy, unfitForTopology } from "../cpus/policy.ts";
+import { readThresholds } from "../eviction/configuration.ts";
+import { type Settings, settingsOf } from "../managers/settings.ts";
+import { startOrFaults } from "../managers/start.ts";
+import { memoryReservation, systemReservedOf } from "../memory/reserved-memory.ts";
+import { type SettingFault, settingFault } from "../setting-fault.ts";
+import { topologyOptions } from "../topology/options.ts";
+import { type LintFinding, refusal } from "./finding.ts";
+import type { LintInput } from "./input.ts";
+import { reserveField } from "./reserve-field.ts";
+
+/** What the managers refuse to start with: on the snapshot's machine where there is one, else on any. */
+export function managerFindings(input: LintInput): readonly LintFinding[] {
+  const { snapshot, config, capacity } = input;
+  const settings = settingsOf({ kubeletConfiguration: config });
+  // a reserve or a threshold that cannot be read is told by itself
+  if (!settings.ok || readThresholds(config).faults.length > 0) return [];
+  const started = snapshot === null ? null : startOrFaults(snapshot, settings.value);
+  const faults = started?.ok ? (started.value.ok ? [] : started.value.error) : onAnyMachine(input, settings.value);
+  const places = faults.map((fault) => advised(placed(fault, settings.value), settings.value));
+  const eviction = evictionReservation(config, capacity);
+  const reserved = reservedOf(config);
+  if (!eviction.ok || !reserved.ok) return places;
+  const { kube, system } = reserved.value;
+  const over = overReserved(capacity, totalReservation(capacity, kube, system, eviction.value));
+  const advice = "reserve less, or evict later: kubeReserved, systemReserved and evictionHard are taken off together";
+  return [
+    ...places,
+    ...over.map((text) => {
+      const field = reserveField(config, /Resource "([^"]*)"/.exec(text)?.[1] ?? "");
+      return refusal("reserved-above-capacity", settingFault(field, text), advice);
+    }),
+  ];
+}
+
+function onAnyMachine({ config }: LintInput, settings: Settings): readonly SettingFault[] {
+  const faults: SettingFault[] = [];
+  const topology = settings.topologyPolicy === "none" ? undefined : topologyOptions(settings.topologyOptions);
+  if (topology?.ok === false) faults.push(settingFault("topologyManagerPolicyOptions", topology.error));
+  const cpu = cpuFault(settings);
+  if (cpu !== undefined) faults.push(settingFault("cpuManagerPolicy", cpu));
+  if (settings.memoryPolicy !== "Static") return faults;
+  const memory = memoryFault(config);
+  if (memory !== undefined) faults.push(settingFault("memoryManagerPolicy", memory));
+  return faults;
+}
+
+function cpuFault({ cpuPolicy, cpuOptions, optionGates, topologyPolicy, ...reserve }: Settings): string | undefined {
+  if (cpuPolicy === "none") {
+    const none = nonePolicy(cpuOptions);
+    return none.ok ? undefined : none.error;
+  }
+  if (reserve.reservedSystemCpus === "" && isZero(reserve.reservedCpu)) return NO_RESERVED_CPU;
+  const options = staticOptions(cpuOptions, optionGates);
+  const why = !options.ok ? options.error : options.value.alignBySocket ? unfitForTopology(topologyPolicy) : undefined;
+  return why && newStaticPolicyError(why);
+}
+
+/** A threshold that is a share of the memory cannot be told without the machine. */
+function memoryFault(config: LintInput["config"]): string | undefined {
+  const hard = readThresholds(config).thresholds.find((t) => t.signal === "memory.available" && t.graceMs === 0);
+  const reserved = reservedOf(config);
+  if (!reserved.ok || (hard !== undefined && "percentage" in hard.value)) return undefined;
+  const eviction = new Map(hard !== undefined && "quantity" in hard.value ? [["memory", hard.value.quantity]] : []);
+  const any = new Map([["memory", quantityOf(fromUnits(Number.MAX_SAFE_INTEGER), "BinarySI")]]);
+  const given = config.reservedMemory ?? [];
+  const nodes = given.map(({ numaNode }) => numaNode);
+  const held = systemReservedOf(nodes, memoryReservation(any, reserved.value, eviction), given);
+  return held.ok ? undefined : held.error;
+}
+
+/** The field that a person would change. */
+function placed(fault: SettingFault, settings: Settings): SettingFault {
+  const { field, message } = fault;
+  if (field === "topologyManagerPolicy" && !topologyOptions(settings.topologyOptions).ok) {
+    return { field: "topologyManagerPolicyOptions", message };
+  }
+  if (field === "memoryManagerPolicy" && /reserved memory|system reserved|the total amount|covert/.test(message)) {
+    return { field: "reservedMemory", message };
+  }
+  if (field !== "cpuManagerPolicy") return fault;
+  if (message === NO_RESERVED_CPU || message.startsWith("reserved-cpus") || message.startsWith("unable to parse")) {
+    return { field: "reservedSystemCPUs", message };
+  }
+  return /option|incompatible|Align by socket/.test(message) ? { field: "cpuManagerPolicyOptions", message } : fault;
+}
+
+function advised(fault: SettingFault, settings: Settings): LintFinding {
+  const { field, message } = fault;
+  if (message === NO_RESERVED_CPU) {
+    return refusal(
+      "static-without-reserved-cpu",
+      fault,
+      "the static policy needs CPUs for the system: set reservedSystemCPUs, or cpu in kubeReserved or systemReserved",
+    );
+  }
+  if (field === "cpuManagerPolicyOptions") {
+    const isNone = settings.cpuPolicy === "none";
+    const advice = isNone
+      ? "options belong to the static policy: set it, or take them out"
+      : "take one of the options out";
+    return refusal("cpu-policy-options", fault, advice, isNone ? { cpuManagerPolicyOptions: null } : null);
+  }
+  if (field === "topologyManagerPolicyOptions")
+    return refusal("topology-policy-options", fault, "take the option out, or correct it");
+  if (message.startsWith("could not restore state")) {
+    return refusal("state-file", fault, "drain the node and remove the state file before the kubelet starts with this");
+  }
+  if (field === "reservedMemory") {
+    const { reserved } = wanted(message);
+    const advice = `of all NUMA nodes together it has to be what kubeReserved, systemReserved and evictionHard keep back${reserved}`;
+    return refusal("reserved-memory", fault, advice);
+  }
+  return refusal("manager-refuses", fault, "change the policy, or what it asks of the machine");
+}
+function wanted(message: string): { readonly reserved: string } {
+  const value = /the value "([^"]*)"/.exec(message)?.[1];
+  return { reserved: value === undefined ? "" : `: ${value}` };
+}

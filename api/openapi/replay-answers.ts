@@ -1,0 +1,66 @@
+import * as z from "zod";
+import { KINDS } from "../model/decision.ts";
+import { PROBLEMS } from "../routes/problem.ts";
+import { podRef } from "./manager-answers.ts";
+
+/** A page of the history decided again, as the API answers it. */
+const integer = z.number();
+const time = z.iso.datetime();
+const kind = z.enum(KINDS);
+
+export const replayCounts = z
+  .strictObject({
+    replayed: integer.describe("the sum of the others"),
+    same: integer,
+    differs: integer,
+    refused: integer.describe("cannot be decided with what is asked about"),
+    gone: integer.describe("their snapshot is no longer stored"),
+  })
+  .describe("decisions");
+const side = z.enum(["recorded", "replayed"]);
+
+export const changedDecision = z.strictObject({
+  id: z.string().describe("POST /v1/decisions/ID/replay tells all of it"),
+  kind,
+  node: z.string(),
+  decidedAt: time,
+  pod: podRef.nullable(),
+  recordedVerdict: z.string(),
+  verdict: z.string().nullable().describe("null: it is refused"),
+  differences: z
+    .array(
+      z.strictObject({
+        path: z.string(),
+        recorded: z.unknown().optional(),
+        replayed: z.unknown().optional(),
+        omitted: z.array(side).optional().describe("what is too long to be listed"),
+      }),
+    )
+    .describe("the first few"),
+  differenceCount: integer.describe("1000: or more"),
+  problem: z
+    .strictObject({ code: z.enum(Object.keys(PROBLEMS) as [keyof typeof PROBLEMS]), detail: z.string() })
+    .nullable()
+    .describe("why it is refused"),
+});
+
+export const historyReplay = z.strictObject({
+  counts: replayCounts,
+  byKind: z.partialRecord(kind, replayCounts),
+  byNode: z.record(z.string(), replayCounts),
+  verdicts: z
+    .array(
+      z.strictObject({
+        kind,
+        recorded: z.string(),
+        replayed: z.string().nullable().describe("as `recorded`: it differs below the verdict; null: it is refused"),
+        count: integer,
+      }),
+    )
+    .describe("of those that differ or are refused, the most frequent first"),
+  changed: z.array(changedDecision).describe("all that differ or are refused, oldest first"),
+  until: time.describe("the end, which stays the same from page to page"),
+  reachedAt: time.nullable().describe("when the last decision that was made again was decided"),
+  progress: z.number().describe("0 to 1, by the time between the oldest decision and the newest"),
+  nextPageToken: z.string().nullable().describe("null: this was the last page"),
+});

@@ -1,0 +1,86 @@
+import type { DecisionHead } from "../../db/store.ts";
+import type { Kind } from "../model/decision.ts";
+import type { Replayed } from "./replay-one.ts";
+
+/** How many decisions were made again, and what became of them. */
+export type Counts = { readonly replayed: number } & { readonly [State in Replayed["state"]]: number };
+
+/** Decisions that are others now: of which kind, and from which verdict to which. */
+export interface VerdictChange {
+  readonly kind: Kind;
+  readonly recorded: string;
+  /** The same as `recorded`: the decision differs below it. Null: it is refused now. */
+  readonly replayed: string | null;
+  readonly count: number;
+}
+
+/** Everything that was counted. Grows with the nodes and kinds of a history, not with its decisions. */
+export interface Tally {
+  readonly counts: Counts;
+  readonly byKind: Readonly<Partial<Record<Kind, Counts>>>;
+  readonly byNode: Readonly<Record<string, Counts>>;
+  /** The most frequent first. */
+  readonly verdicts: readonly VerdictChange[];
+}
+
+type Counting = { -readonly [Name in keyof Counts]: number };
+const nothing = (): Counting => ({ replayed: 0, same: 0, differs: 0, refused: 0, gone: 0 });
+const NAMES = Object.keys(nothing()) as readonly (keyof Counts)[];
+
+function add(to: Counting, more: Counts): void {
+  for (const name of NAMES) to[name] += more[name];
+}
+function addAt<K>(map: Map<K, Counting>, key: K, more: Counts): void {
+  const known = map.get(key) ?? nothing();
+  map.set(key, known);
+  add(known, more);
+}
+
+export class Counter {
+  readonly #counts = nothing();
+  readonly #byKind = new Map<Kind, Counting>();
+  readonly #byNode = new Map<string, Counting>();
+  readonly #verdicts = new Map<string, VerdictChange>();
+
+  get counts(): Counts {
+    return this.#counts;
+  }
+
+  /** One decision. */
+  count({ kind, node, verdict }: Pick<DecisionHead, "kind" | "node" | "verdict">, again: Replayed): void {
+    const one = { ...nothing(), replayed: 1, [again.state]: 1 };
+    add(this.#counts, one);
+    addAt(this.#byKind, kind, one);
+    addAt(this.#byNode, node, one);
+    if (again.state === "differs" || again.state === "refused") {
+      this.#change({ kind, recorded: verdict, replayed: again.verdict, count: 1 });
+    }
+  }
+
+  /** What was counted elsewhere. */
+  add({ counts, byKind, byNode, verdicts }: Tally): void {
+    add(this.#counts, counts);
+    for (const [kind, more] of Object.entries(byKind)) addAt(this.#byKind, kind as Kind, more);
+    for (const [node, more] of Object.entries(byNode)) addAt(this.#byNode, node, more);
+    for (const change of verdicts) this.#change(change);
+  }
+
+  #change(change: VerdictChange): void {
+    const key = JSON.stringify([change.kind, change.recorded, change.replayed]);
+    const count = (this.#verdicts.get(key)?.count ?? 0) + change.count;
+    this.#verdicts.set(key, { ...change, count });
+  }
+
+  tally(): Tally {
+    return {
+      counts: { ...this.#counts },
+      byKind: fromEntries(this.#byKind),
+      byNode: fromEntries(this.#byNode),
+      verdicts: [...this.#verdicts.values()].sort((a, b) => b.count - a.count || (nameOf(a) < nameOf(b) ? -1 : 1)),
+    };
+  }
+}
+
+const nameOf = ({ kind, recorded, replayed }: VerdictChange): string => `${kind} ${recorded} ${replayed ?? ""}`;
+const fromEntries = <K extends string>(map: ReadonlyMap<K, Counting>): Record<K, Counts> =>
+  Object.fromEntries([...map].map(([key, counts]) => [key, { ...counts }])) as Record<K, Counts>;

@@ -1,0 +1,91 @@
+import { requireNode } from "../auth/authorize.ts";
+import { lintConfiguration } from "../decide/lint/lint.ts";
+import { decodeSnapshot } from "../model/decode.ts";
+import { err, ok, type Result } from "../model/result.ts";
+import type { Snapshot } from "../model/snapshot.ts";
+import { readJsonBody } from "./body.ts";
+import { isId, unknownField } from "./decision-request.ts";
+import { historyProblem } from "./history-problem.ts";
+import { parseJson } from "./json.ts";
+import { touchedFindings } from "./lint-touched.ts";
+import { nodeNamed } from "./nodes.ts";
+import { inputProblem, invalid, type Problem, problem } from "./problem.ts";
+import { type Exchange, json, queryOf, type Reply } from "./route.ts";
+
+type Members = Readonly<Record<string, unknown>>;
+const isObject = (value: unknown): value is Members =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+const isGiven = (value: unknown): boolean => value !== undefined && value !== null;
+
+const FIELDS: ReadonlySet<string> = new Set(["kubeletConfiguration", "snapshot", "snapshotId", "node"]);
+const SOURCES = ["snapshot", "snapshotId", "node"] as const;
+
+/** POST /v1/lint: what is wrong with a configuration, and how many recorded decisions each fix would have changed. */
+export async function postLint(exchange: Exchange): Promise<Result<Reply, Problem>> {
+  const query = queryOf(exchange, []);
+  if (!query.ok) return query;
+  const bytes = await readJsonBody(exchange);
+  if (!bytes.ok) return bytes;
+  const input = parseJson(bytes.value);
+  if (!input.ok) return input;
+  const body = input.value;
+  if (!isObject(body)) return invalid("$", 'expected an object such as {"kubeletConfiguration": {...}}');
+  for (const name in body) if (!FIELDS.has(name)) return unknownField(name, FIELDS);
+  const given = SOURCES.filter((name) => isGiven(body[name]));
+  if (given.length > 1) return invalid(given[1] ?? "", `it is one or the other: ${given[0]} was given as well`);
+  const about = await aboutNode(exchange, body);
+  if (!about.ok) return about;
+  const { node, posted } = about.value;
+  const configuration = body["kubeletConfiguration"] ?? posted?.["kubeletConfiguration"];
+  if (!isGiven(configuration)) {
+    return invalid("kubeletConfiguration", "is needed, or a snapshot that holds one");
+  }
+  if (!isObject(configuration)) return invalid("kubeletConfiguration", 'expected an object such as {"maxPods": 110}');
+  const snapshot = posted === null ? ok(undefined) : snapshotIn(posted, isGiven(body["snapshot"]) ? "snapshot" : "");
+  if (!snapshot.ok) return snapshot;
+  const findings = lintConfiguration(configuration, snapshot.value);
+  const touched = await touchedFindings(exchange.ports.store, findings, node === null ? {} : { node });
+  return touched.ok ? json({ findings: touched.value }) : historyProblem(touched.error);
+}
+
+interface About {
+  /** Whose decisions count; null: everyone's. */
+  readonly node: string | null;
+  /** As posted or stored; null: nothing is known of a node. */
+  readonly posted: Members | null;
+}
+
+async function aboutNode(exchange: Exchange, body: Members): Promise<Result<About, Problem>> {
+  const { caller, ports } = exchange;
+  const { snapshot, snapshotId, node } = body;
+  if (isGiven(node)) {
+    if (typeof node !== "string") return invalid("node", "expected a node's name");
+    const found = await nodeNamed(exchange, node);
+    if (!found.ok) return found;
+    const latest = await ports.store.latestSnapshot(node);
+    if (!latest.ok) return historyProblem(latest.error);
+    return ok({ node, posted: latest.value === null ? null : (JSON.parse(latest.value.body) as Members) });
+  }
+  if (isGiven(snapshotId)) {
+    if (typeof snapshotId !== "string" || !isId(snapshotId)) return invalid("snapshotId", "must be 32 hex digits");
+    const stored = await ports.store.getSnapshot(snapshotId);
+    if (!stored.ok) return historyProblem(stored.error);
+    if (stored.value === null) return problem("unknown_snapshot", `there is no snapshot \`${snapshotId}\``);
+    const allowed = requireNode(caller, stored.value.node);
+    if (!allowed.ok) return allowed;
+    return ok({ node: stored.value.node, posted: JSON.parse(stored.value.body) as Members });
+  }
+  if (!isGiven(snapshot)) return ok({ node: caller.node, posted: null });
+  if (!isObject(snapshot)) return invalid("snapshot", "expected a NodeSnapshot");
+  const name = (snapshot as { node?: { metadata?: { name?: unknown } | null } | null }).node?.metadata?.name;
+  if (caller.node !== null || typeof name !== "string") return ok({ node: caller.node, posted: snapshot });
+  const known = await ports.store.getNode(name);
+  if (!known.ok) return historyProblem(known.error);
+  return ok({ node: known.value === null ? null : name, posted: snapshot });
+}
+
+/** The snapshot without its configuration, which may be as wrong as it likes. */
+function snapshotIn({ kubeletConfiguration: _linted, ...rest }: Members, at: string): Result<Snapshot, Problem> {
+  const decoded = decodeSnapshot(rest, at);
+  return decoded.ok ? decoded : err(inputProblem(decoded.error));
+}

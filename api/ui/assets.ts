@@ -1,0 +1,27 @@
+import { ok, type Result } from "../model/result.ts";
+import { type Problem, problem } from "../routes/problem.ts";
+import { type Exchange, param, type Reply } from "../routes/route.ts";
+
+const SCRIPT = "text/javascript; charset=utf-8";
+const STYLE = "text/css; charset=utf-8";
+
+/** All that pages load beside themselves, and its type. */
+export const ASSET_TYPES = {
+  "style.css": STYLE,
+  "live.js": SCRIPT,
+  "page.js": SCRIPT,
+  "plots.js": SCRIPT,
+  "uplot.css": STYLE,
+  "uplot.js": SCRIPT,
+} as const;
+export type AssetName = keyof typeof ASSET_TYPES;
+/** Their texts, from wherever this platform keeps them. */
+export type Assets = { readonly [Name in AssetName]: string };
+
+/** GET /assets/{name} */
+export function getAsset(exchange: Exchange): Result<Reply, Problem> {
+  const name = param(exchange, "name");
+  if (!Object.hasOwn(ASSET_TYPES, name)) return problem("not_found", `there is no asset \`${name.slice(0, 64)}\``);
+  const asset = name as AssetName;
+  return ok({ status: 200, type: ASSET_TYPES[asset], body: exchange.ports.assets[asset] });
+}

@@ -1,0 +1,114 @@
+import { html } from "hono/html";
+import type { DecisionRow } from "../../../db/store.ts";
+import { colorPaint } from "../../cli/style.ts";
+import { decidedText } from "../../cli/tables/index.ts";
+import type { Decided, DecisionOf, Kind } from "../../model/decision.ts";
+import { decodeSnapshot } from "../../model/decode.ts";
+import { passTimeOf } from "../../model/pass-time.ts";
+import type { Result } from "../../model/result.ts";
+import type { Snapshot } from "../../model/snapshot.ts";
+import { findDecision } from "../../routes/decisions.ts";
+import { historyProblem } from "../../routes/history-problem.ts";
+import type { Problem } from "../../routes/problem.ts";
+import type { Exchange, Reply } from "../../routes/route.ts";
+import { all, type Html, page } from "../page.ts";
+import { terminalText } from "../terminal-text.ts";
+import { ago, moment } from "../time.ts";
+import { verdictTag } from "../verdict-tag.ts";
+import { doneList } from "./done.ts";
+import { reasonsList } from "./reasons.ts";
+
+const COLUMNS = 110;
+type Answer = Omit<Decided<DecisionOf[Kind]>, "verdict">;
+
+/** GET /decisions/{id}: the verdict, why, what else there would have been, what was asked, and what was done. */
+export async function getDecisionPage(exchange: Exchange): Promise<Result<Reply, Problem>> {
+  const found = await findDecision(exchange);
+  if (!found.ok) return found;
+  const row = found.value;
+  const { store } = exchange.ports;
+  const [results, stored] = await Promise.all([
+    store.listResults(row.id),
+    row.snapshotId === null ? null : store.getSnapshot(row.snapshotId),
+  ]);
+  if (!results.ok) return historyProblem(results.error);
+  if (stored !== null && !stored.ok) return historyProblem(stored.error);
+  const text = stored?.value?.body ?? null;
+  const decoded = text === null ? null : decodeSnapshot(JSON.parse(text));
+  const snapshot = decoded?.ok === true ? decoded.value : null;
+  const answer = JSON.parse(row.body) as Answer;
+  const [head, rest] = answerParts(row, answer, snapshot);
+  return page(
+    `${row.kind} of ${row.node}`,
+    html`<p>${verdictTag(row.verdict)} ${row.pod === null ? "" : html`<strong>${row.pod.namespace}/${row.pod.name}</strong> `}<span class="soft">decided</span> ${ago(row.decidedAtMs)}</p>
+${head === "" ? "" : terminalText(head)}
+${needsNote(answer.needs)}
+<h2 id="why">Why</h2>
+${reasonsList(answer.reasons)}
+<h2 id="answer">The answer, and what else there would have been</h2>
+${terminalText(rest)}
+<h2 id="asked">What was asked</h2>
+${asked(row, text !== null)}
+<h2 id="done">What was done about it</h2>
+<div id="reports" data-live>${doneList(results.value)}</div>
+<h2 id="again">Again</h2>
+${again(exchange, row)}`,
+    { live: row.node },
+  );
+}
+
+/** What the terminal shows of it, its first paragraph apart where that is the verdict in short. */
+function answerParts(row: DecisionRow, answer: Answer, snapshot: Snapshot | null): readonly [string, string] {
+  const { kind, node, verdict, pod } = row;
+  const decided = { ...answer, reasons: [], verdict } as never;
+  const text = decidedText(
+    {
+      kind,
+      node,
+      decided,
+      explain: "full",
+      machine: snapshot?.machine,
+      ...(pod === null ? {} : { asked: pod }),
+      observedAtMs: snapshot === null ? undefined : passTimeOf(snapshot)?.atMs,
+    },
+    { paint: colorPaint, columns: COLUMNS },
+  );
+  const end = text.indexOf("\n\n");
+  const isShort = end > 0 && text.slice(0, end).split("\n").length <= MOST_HEAD_LINES;
+  return isShort ? [text.slice(0, end + 1), text.slice(end + 2)] : ["", text];
+}
+const MOST_HEAD_LINES = 8;
+
+const needsNote = (needs: readonly string[]): Html | Promise<Html> =>
+  needs.length === 0
+    ? html``
+    : html`<p class="note warn">Not known, as the snapshot lacked it: ${all(needs.map((path, i) => html`${i === 0 ? "" : ", "}<code>${path}</code>`))}</p>`;
+
+function asked(row: DecisionRow, isStored: boolean): Html | Promise<Html> {
+  const { ask, snapshotId, node, explain, policyVersion, decidedAtMs, id } = row;
+  const snapshot =
+    snapshotId === null
+      ? html`<span class="soft">none was stored</span>`
+      : isStored
+        ? html`<a href="/v1/snapshots/${snapshotId}"><code>${snapshotId}</code></a>`
+        : html`<code>${snapshotId}</code>, <span class="soft">which is no longer stored</span>`;
+  return html`<dl class="pairs">
+<dt>Node</dt><dd><a href="/nodes/${encodeURIComponent(node)}">${node}</a></dd>
+<dt>Snapshot</dt><dd>${snapshot}</dd>
+<dt>Decided</dt><dd>${moment(decidedAtMs)} as <code>${policyVersion}</code>, explain <code>${explain}</code></dd>
+<dt>Decision</dt><dd><code>${id}</code></dd>
+</dl>
+${ask === null ? html`<p class="soft">Nothing beyond the snapshot.</p>` : html`<details><summary>The ask</summary><pre>${JSON.stringify(JSON.parse(ask), null, 2)}</pre></details>`}`;
+}
+
+function again({ c }: Exchange, { id, snapshotId }: DecisionRow): Html | Promise<Html> {
+  const { origin } = new URL(c.req.url);
+  const replay =
+    snapshotId === null
+      ? ""
+      : html`<li><a href="/replay?decision=${id}">Replay it with another configuration</a></li>
+<li><a href="/what-if?snapshot=${snapshotId}">What if something of this snapshot were otherwise</a></li>`;
+  return html`<ul><li><a href="/decisions/${id}">Permalink</a>, <a href="/v1/decisions/${id}">JSON</a></li>${replay}</ul>
+<p>In a terminal:</p>
+<pre><code data-copy="the command">nodewise history show ${id} --api ${origin}</code></pre>`;
+}

@@ -1,0 +1,21 @@
+import { openApi } from "../openapi.ts";
+import { ROUTES } from "../routes/index.ts";
+import { getLive } from "../routes/live.ts";
+import type { Route } from "../routes/route.ts";
+import { getAsset } from "./assets.ts";
+import { getDecisionPage } from "./decision/decision.ts";
+import { getDocs } from "./docs.ts";
+import { getFleet } from "./fleet/fleet.ts";
+import { getDecisionsPage } from "./node/decisions-page.ts";
+import { getNodePage } from "./node/node-page.ts";
+
+/** What people look at: pages, and what they load. */
+export const PAGES: readonly Route[] = [
+  { method: "GET", path: "/", scope: "read", page: true, handle: getFleet },
+  { method: "GET", path: "/decisions/:decision", scope: "read", page: true, handle: getDecisionPage },
+  { method: "GET", path: "/nodes/:node", scope: "read", page: true, handle: getNodePage },
+  { method: "GET", path: "/nodes/:node/decisions", scope: "read", page: true, handle: getDecisionsPage },
+  { method: "GET", path: "/docs", scope: null, page: true, handle: () => getDocs(openApi(ROUTES).document) },
+  { method: "GET", path: "/live", scope: "read", handle: getLive },
+  { method: "GET", path: "/assets/:name", scope: null, handle: getAsset },
+];

@@ -1,0 +1,131 @@
+import { html } from "hono/html";
+import { countCpus, formatCpuSet, parseCpuSet } from "../../model/cpu-set.ts";
+import type { Machine } from "../../model/machine.ts";
+import type { CpuAssignment, CpusDecision } from "../../model/managers.ts";
+import { type Cell, cellGrid, ownerMark } from "../draw/cell-grid.ts";
+import type { Html } from "../page.ts";
+import type { Known } from "./decided.ts";
+import { managedNotes, podName } from "./managed.ts";
+import { notKnown, plural, refusedText, scrolling, section } from "./section.ts";
+
+type Cpu = NonNullable<Machine["cpus"]>[number];
+interface Owner {
+  readonly mark: string;
+  readonly tone: string;
+  readonly words: string;
+}
+const RESERVED: Owner = { mark: "R", tone: "reserved", words: "reserved for the system" };
+const SHARED: Owner = { mark: "·", tone: "shared", words: "shared pool" };
+const ANY: Owner = { mark: "·", tone: "shared", words: "any container may run on it" };
+const NOBODY: Owner = { mark: "–", tone: "nobody", words: "in neither pool" };
+/** Beyond that nobody looks for one CPU among them. */
+const MOST_CPUS = 1024;
+const MOST_ROWS = 150;
+
+/** Whose each CPU is: a map by socket, NUMA node, core and thread, and the same as a table. */
+export function cpusSection({ snapshot, decided }: Known): Html {
+  const { cpus: answer } = decided;
+  if (!answer.ok) return section("cpus", "CPUs", refusedText(answer.error));
+  const { decision } = answer.value;
+  const cpus = snapshot.machine?.cpus ?? [];
+  const owners = ownersOf(decision);
+  return section(
+    "cpus",
+    "CPUs by owner",
+    html`<p>${captionOf(decision, cpus)}</p>${managedNotes(decision)}
+${cpus.length === 0 ? notKnown("Not known: which CPUs the machine has", ["machine.cpus"]) : mapOf(cpus, owners)}
+${tableOf(decision, cpus, owners)}`,
+  );
+}
+
+function captionOf({ policy, options, reserved, sharedPool }: CpusDecision, cpus: readonly Cpu[]): string {
+  const all = cpus.length === 0 ? "" : `${plural(cpus.length, "CPU")}; `;
+  if (policy === "none") return `${all}cpuManagerPolicy none: every container may run on every CPU.`;
+  const given = Object.entries(options).map(([name, value]) => `${name}=${value}`);
+  const rules = given.length === 0 ? "" : ` with ${given.join(", ")}`;
+  const pool = sharedPool === "" ? "empty" : `${sharedPool} (${plural(countCpus(sharedPool) ?? 0, "CPU")})`;
+  return `${all}cpuManagerPolicy static${rules}: reserved ${reserved || "none"}, shared pool ${pool}.`;
+}
+
+interface Owners {
+  readonly of: (cpu: number) => Owner;
+  /** In the order of the assignments; a pod has one mark. */
+  readonly byPod: ReadonlyMap<string, Owner>;
+}
+function ownersOf({ policy, assignments, reserved, sharedPool }: CpusDecision): Owners {
+  const byPod = new Map<string, Owner>();
+  const byCpu = new Map<number, Owner>();
+  for (const { pod, container, cpus } of assignments) {
+    const known = byPod.get(pod.uid) ?? { ...ownerMark(byPod.size), words: podName(pod) };
+    byPod.set(pod.uid, known);
+    for (const cpu of parseCpuSet(cpus) ?? []) byCpu.set(cpu, { ...known, words: `${podName(pod)} ${container}` });
+  }
+  const kept = new Set(parseCpuSet(reserved));
+  const shared = new Set(parseCpuSet(sharedPool));
+  const rest = (cpu: number): Owner =>
+    policy === "none" ? ANY : kept.has(cpu) ? RESERVED : shared.has(cpu) ? SHARED : NOBODY;
+  return { of: (cpu) => byCpu.get(cpu) ?? rest(cpu), byPod };
+}
+
+function mapOf(cpus: readonly Cpu[], owners: Owners): Html {
+  if (cpus.length > MOST_CPUS) {
+    return html`<p class="soft">A machine of ${cpus.length} CPUs is not drawn; the table has their owners.</p>`;
+  }
+  const sockets = [...Map.groupBy(cpus, ({ socket }) => socket)].sort(([a], [b]) => a - b);
+  const used = new Map(cpus.map(({ cpu }) => owners.of(cpu)).map((owner) => [owner.tone + owner.mark, owner]));
+  const common = [RESERVED, SHARED, ANY, NOBODY].filter((owner) => used.get(owner.tone + owner.mark) === owner);
+  const legend = [...owners.byPod.values()].slice(0, MOST_LEGEND).concat(common);
+  const drawn = sockets.map(([socket, own]) => {
+    const nodes = [...Map.groupBy(own, ({ numa }) => numa)].sort(([a], [b]) => a - b);
+    return html`<div class="socket"><h3>Socket ${socket}</h3><div class="numas">${nodes.map(([numa, group]) => nodeOf(numa, group, owners))}</div></div>`;
+  });
+  return html`<div class="card map"><div class="sockets">${drawn}</div>
+<ul class="legend marks">${legend.map(({ mark, tone, words }) => html`<li class="${tone}"><b>${mark}</b> ${words}</li>`)}</ul>
+<p class="small soft">A column is a core, its threads below each other.</p></div>`;
+}
+const MOST_LEGEND = 16;
+
+function nodeOf(numa: number, group: readonly Cpu[], owners: Owners): Html {
+  const cellOf = ({ cpu, core }: Cpu): Cell => {
+    const { mark, tone, words } = owners.of(cpu);
+    return { name: `${cpu}`, mark, tone, words: `CPU ${cpu}, core ${core}: ${words}` };
+  };
+  const cores = [...Map.groupBy(group, ({ core }) => core).values()].map((threads) =>
+    threads.toSorted((a, b) => a.cpu - b.cpu).map(cellOf),
+  );
+  const list = formatCpuSet(group.map(({ cpu }) => cpu).sort((a, b) => a - b));
+  return html`<figure><figcaption>NUMA node ${numa} <span class="soft">CPUs ${list}</span></figcaption>${cellGrid(cores, `CPUs of NUMA node ${numa}: the table below tells whose they are`)}</figure>`;
+}
+
+function tableOf(decision: CpusDecision, cpus: readonly Cpu[], owners: Owners): Html {
+  const { assignments, reserved, sharedPool, policy } = decision;
+  if (policy === "none") return html``;
+  const numaOf = (list: string): string => {
+    const own = new Set(parseCpuSet(list));
+    const nodes = cpus.filter(({ cpu }) => own.has(cpu)).map(({ numa }) => numa);
+    return [...new Set(nodes)].sort((a, b) => a - b).join("+");
+  };
+  const line = (mark: string, who: string, container: string, list: string): Html =>
+    html`<tr><td>${mark}</td><td>${who}</td><td>${container}</td><td>${list || "none"}</td><td class="num">${countCpus(list) ?? ""}</td><td>${numaOf(list)}</td></tr>`;
+  const own = assignments
+    .slice(0, MOST_ROWS)
+    .map(({ pod, container, cpus: list }: CpuAssignment) =>
+      line(owners.byPod.get(pod.uid)?.mark ?? "", podName(pod), container, list),
+    );
+  const rest = assignments.length - own.length;
+  return html`${scrolling(
+    "Table of CPUs",
+    html`<table><thead><tr><th>Mark</th><th>Owner</th><th>Container</th><th>CPUs</th><th class="num">Count</th><th>NUMA</th></tr></thead>
+<tbody>${own}${line(RESERVED.mark, RESERVED.words, "", reserved)}${line(SHARED.mark, SHARED.words, "", sharedPool)}</tbody></table>`,
+  )}${rest > 0 ? html`<p class="small soft">${rest} more.</p>` : ""}${changes(decision)}`;
+}
+
+function changes({ reconcile }: CpusDecision): Html | "" {
+  if (reconcile.length === 0) return "";
+  const lines = reconcile
+    .slice(0, MOST_ROWS)
+    .map(
+      ({ pod, container, from, cpus }) => html`<li>${podName(pod)} ${container}: ${from ?? "not known"} → ${cpus}</li>`,
+    );
+  return html`<details id="cpus-changes"><summary>Cpusets to change: ${reconcile.length}</summary><ul>${lines}</ul></details>`;
+}

@@ -1,0 +1,111 @@
+import { html } from "hono/html";
+import type { DeviceResourceState, DevicesDecision } from "../../model/device-decision.ts";
+import type { Device } from "../../model/devices.ts";
+import type { PodRef } from "../../model/managers.ts";
+import { type Cell, cellGrid, ownerMark } from "../draw/cell-grid.ts";
+import type { Html } from "../page.ts";
+import type { Known } from "./decided.ts";
+import { managedNotes, podName, toldOfCpus } from "./managed.ts";
+import { notKnown, plural, refusedText, scrolling, section } from "./section.ts";
+
+interface Holder {
+  readonly pod: PodRef;
+  readonly container: string;
+}
+/** `resource id` -> who holds it, each pod with one mark. */
+interface Holders {
+  readonly of: ReadonlyMap<string, Holder>;
+  readonly marks: ReadonlyMap<string, ReturnType<typeof ownerMark>>;
+}
+const MOST_CELLS = 512;
+const MOST_ROWS = 100;
+const ACROSS = 8;
+
+/** Devices by resource and NUMA node: whose each is, and whether it is healthy. */
+export function devicesSection(known: Known): Html {
+  const { snapshot, decided } = known;
+  const { devices: answer } = decided;
+  if (!answer.ok) return section("devices", "Devices", refusedText(answer.error));
+  const { decision } = answer.value;
+  const devices = snapshot.devices ?? [];
+  if (decision.resources.length === 0 && devices.length === 0) {
+    const lacks = notKnown("No device plugin has told of any device", ["devices", "devicePlugins", "assignments"]);
+    return section("devices", "Devices", html`${managedNotes(decision, toldOfCpus(known))}${lacks}`);
+  }
+  const holders = holdersOf(decision);
+  const broken = decision.checkpointError;
+  return section(
+    "devices",
+    "Devices by owner and health",
+    html`${managedNotes(decision, toldOfCpus(known))}${broken === null ? "" : html`<p class="note bad">The checkpoint is not taken: ${broken}</p>`}
+<div class="device-cards">${decision.resources.map((state) => resourceCard(state, devices, holders))}</div>
+${holdersTable(decision, holders)}`,
+  );
+}
+
+function holdersOf({ assignments }: DevicesDecision): Holders {
+  const of = new Map<string, Holder>();
+  const marks = new Map<string, ReturnType<typeof ownerMark>>();
+  for (const { pod, container, devices } of assignments) {
+    if (!marks.has(pod.uid)) marks.set(pod.uid, ownerMark(marks.size));
+    for (const [resource, ids] of Object.entries(devices))
+      for (const id of ids) of.set(`${resource} ${id}`, { pod, container });
+  }
+  return { of, marks };
+}
+
+function resourceCard(state: DeviceResourceState, devices: readonly Device[], holders: Holders): Html {
+  const { resource, plugin, capacity, allocatable, allocated } = state;
+  const own = devices.filter((device) => device.resource === resource);
+  const sick = own.filter(isSick).length;
+  const tone = plugin === "registered" ? "good" : plugin === "removed" ? "bad" : "warn";
+  const groups = [...Map.groupBy(own.slice(0, MOST_CELLS), numaOf)].sort(([a], [b]) => (a < b ? -1 : 1));
+  return html`<div class="card"><h3>${resource} <span class="tag ${tone}">${plugin}</span></h3>
+<p>${allocated} held, ${Math.max(0, allocatable - allocated)} free of ${plural(capacity, "device")}${sick === 0 ? "" : html`, <strong class="bad-text">${sick} not healthy</strong>`}</p>
+${
+  own.length === 0
+    ? html`<p class="small soft">Its devices are not in the snapshot: <code>devices</code>.</p>`
+    : html`<div class="numas">${groups.map(([numa, list]) => groupOf(resource, numa, list, holders))}</div>`
+}
+${own.length > MOST_CELLS ? html`<p class="small soft">The first ${MOST_CELLS} of ${own.length} are drawn.</p>` : ""}</div>`;
+}
+
+const isSick = ({ health }: Device): boolean => health !== undefined && health !== "Healthy";
+const numaOf = ({ numaNodes }: Device): string =>
+  numaNodes === undefined || numaNodes.length === 0 ? "no NUMA node" : `NUMA node ${numaNodes.join("+")}`;
+
+function groupOf(resource: string, numa: string, devices: readonly Device[], { of, marks }: Holders): Html {
+  const cell = (device: Device): Cell => {
+    const { id } = device;
+    const holder = of.get(`${resource} ${id}`);
+    const own = holder === undefined ? undefined : marks.get(holder.pod.uid);
+    const health = isSick(device) ? `, ${device.health}` : "";
+    const who = holder === undefined ? "free" : `held by ${podName(holder.pod)} ${holder.container}`;
+    const tone = isSick(device) ? "sick" : (own?.tone ?? "shared");
+    return {
+      name: tail(id),
+      mark: `${own?.mark ?? ""}${isSick(device) ? "×" : ""}` || "·",
+      tone,
+      words: `${id}: ${who}${health}`,
+    };
+  };
+  const stacks = devices.map((device) => [cell(device)]);
+  return html`<figure><figcaption>${numa} <span class="soft">${devices.length}</span></figcaption>${cellGrid(stacks, `${resource} of ${numa}: ${devices.length}`, ACROSS)}</figure>`;
+}
+/** What fits into a cell: the end of an id, where ids of one plugin differ. */
+const tail = (id: string): string => (id.length <= 5 ? id : `…${id.slice(-4)}`);
+
+function holdersTable({ assignments }: DevicesDecision, { marks }: Holders): Html {
+  const rows = assignments.flatMap(({ pod, container, devices, pending }) =>
+    Object.entries(devices).map(
+      ([resource, ids]) =>
+        html`<tr><td>${marks.get(pod.uid)?.mark ?? ""}</td><td>${podName(pod)}</td><td>${container}</td><td>${resource}</td><td>${ids.join(" ")}${pending.includes(resource) ? " (its plugin has not answered)" : ""}</td></tr>`,
+    ),
+  );
+  if (rows.length === 0) return html`<p class="soft">No container holds a device.</p>`;
+  const rest = rows.length - MOST_ROWS;
+  return html`${scrolling(
+    "Table of devices",
+    html`<table><thead><tr><th>Mark</th><th>Held by</th><th>Container</th><th>Resource</th><th>Devices</th></tr></thead><tbody>${rows.slice(0, MOST_ROWS)}</tbody></table>`,
+  )}${rest > 0 ? html`<p class="small soft">${rest} more.</p>` : ""}`;
+}

@@ -1,0 +1,89 @@
+import { html } from "hono/html";
+import { IMAGE_GOES, IMAGE_STAYS } from "../../cli/sentences/garbage-collection.ts";
+import { humanBytes } from "../../cli/size.ts";
+import { agoText, mayGoText } from "../../cli/tables/age-text.ts";
+import { imageName } from "../../cli/tables/image-name.ts";
+import { durationText } from "../../cli/time-text.ts";
+import type { ImageGcDecision, ImageKept, ImageRef, ImageRemoval } from "../../model/image-gc.ts";
+import { passTimeOf } from "../../model/pass-time.ts";
+import { stackBar } from "../draw/stack-bar.ts";
+import type { Html } from "../page.ts";
+import type { Known } from "./decided.ts";
+import { fileSystemBar, fileSystemText } from "./file-system.ts";
+import { plural, refusedText, scrolling, section } from "./section.ts";
+import type { NodeView } from "./view.ts";
+
+/** The JSON has all. */
+const MOST_GO = 30;
+const MOST_STAY = 30;
+
+/** Images in the order in which they would go, with the line between those that go and those that stay. */
+export function imagesSection({ snapshot }: Known, answer: NodeView["imageGc"]): Html {
+  if (answer === null) return html``;
+  if (!answer.ok) return section("images", "Images", refusedText(answer.error));
+  const { decision } = answer.value;
+  const { remove, keep, error } = decision;
+  const now = passTimeOf(snapshot)?.atMs;
+  const total = [...remove, ...keep].reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+  return section(
+    "images",
+    "Images by size and age",
+    html`<p>${plural(remove.length + keep.length, "image")}, ${humanBytes(total)} as the runtime counts. ${fileSystemText(decision)}.</p>
+${error === null ? "" : html`<p class="note bad">${error}</p>`}
+${fileSystemBar(decision)}
+<p class="small soft">${policyText(decision)}</p>
+${remove.length + keep.length === 0 ? html`<p class="soft">The runtime lists no image.</p>` : list(decision, now)}`,
+  );
+}
+
+function policyText({ policy }: ImageGcDecision): string {
+  const { minAgeMs, maxAgeMs, timer } = policy;
+  const oldest = maxAgeMs === 0 ? "none is too old" : `unused for ${durationText(maxAgeMs)} is too old`;
+  const runs = timer ? "" : "; the kubelet runs no timer for it (high threshold 100 %, no maximum age)";
+  return `Younger than ${durationText(minAgeMs)} stays, ${oldest}${runs}.`;
+}
+
+/** Those of the order by their place, then those that only their age keeps by when that ends, then the others by size. */
+const nextAt = ({ place, oldEnoughAtMs }: ImageKept): number => place ?? oldEnoughAtMs ?? Number.MAX_SAFE_INTEGER;
+
+function list({ remove, keep, freedBytes }: ImageGcDecision, now: number | undefined): Html {
+  const goes = remove.slice(0, MOST_GO);
+  const stays = keep.toSorted((a, b) => nextAt(a) - nextAt(b) || b.sizeBytes - a.sizeBytes).slice(0, MOST_STAY);
+  const most = [...goes, ...stays].reduce((size, image) => Math.max(size, image.sizeBytes), 0);
+  const more = (shown: readonly unknown[], all: readonly unknown[], what: string): Html | "" =>
+    shown.length === all.length ? "" : lineOf(`${all.length - shown.length} more ${what}`, "soft");
+  const drawn = html`<table class="images"><thead><tr><th class="num">Place</th><th>Image</th><th class="num">Size</th><td></td><th>Last used</th><th>First seen</th><th>Why</th></tr></thead>
+<tbody>${goes.map((image) => goesRow(image, most, now))}${more(goes, remove, remove.length === 1 ? "goes" : "go")}
+${lineOf(remove.length === 0 ? "Nothing would go: all below stays" : `What is above would go (${humanBytes(freedBytes)} for space), what is below stays`, "line")}
+${stays.map((image) => staysRow(image, most, now))}${more(stays, keep, keep.length - stays.length === 1 ? "stays" : "stay")}</tbody></table>`;
+  return scrolling("Images in the order in which they would go", drawn);
+}
+const lineOf = (text: string, tone: string): Html => html`<tr class="${tone}"><td colspan="7">${text}</td></tr>`;
+
+function goesRow(image: ImageRemoval, most: number, now: number | undefined): Html {
+  const why = html`<span class="tag warn">${IMAGE_GOES[image.why]}</span>${image.tie ? " tied with another: chance decides" : ""}`;
+  return row(image, `${image.place}`, "warn", why, most, now);
+}
+
+function staysRow(image: ImageKept, most: number, now: number | undefined): Html {
+  const place = image.place === null ? "" : `${image.place}`;
+  return row(image, place, "c0", html`${whyItStays(image, now)}`, most, now);
+}
+
+function whyItStays({ why, usedBy, oldEnoughAtMs }: ImageKept, now: number | undefined): string {
+  if (why === "too-young" && oldEnoughAtMs !== null) return `${IMAGE_STAYS[why]}, ${mayGoText(oldEnoughAtMs, now)}`;
+  const [user, ...others] = usedBy;
+  if (user === undefined) return IMAGE_STAYS[why];
+  return `${IMAGE_STAYS[why]} by ${user}${others.length === 0 ? "" : ` and ${plural(others.length, "other")}`}`;
+}
+
+function row(image: ImageRef, place: string, tone: string, why: Html, most: number, now: number | undefined): Html {
+  const { sizeBytes, lastUsedAtMs, firstDetectedAtMs } = image;
+  const size = humanBytes(sizeBytes);
+  const used = lastUsedAtMs === null ? "never" : agoText(lastUsedAtMs, now);
+  const parts = [
+    { size: sizeBytes, tone, words: size },
+    { size: most - sizeBytes, tone: "none", words: "" },
+  ];
+  return html`<tr><td class="num soft">${place}</td><td class="image">${imageName(image)}</td><td class="num">${size}</td><td class="size">${stackBar(parts, size)}</td><td>${used}</td><td>${agoText(firstDetectedAtMs, now)}</td><td>${why}</td></tr>`;
+}

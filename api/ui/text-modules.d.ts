@@ -1,0 +1,21 @@
+/** What wrangler.toml names as text comes as its text. */
+declare module "*.css" {
+  const text: string;
+  export default text;
+}
+declare module "*/client/live.js" {
+  const text: string;
+  export default text;
+}
+declare module "*/client/page.js" {
+  const text: string;
+  export default text;
+}
+declare module "*/client/plots.js" {
+  const text: string;
+  export default text;
+}
+declare module "uplot/dist/uPlot.iife.min.js" {
+  const text: string;
+  export default text;
+}

@@ -1,0 +1,101 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { DECIDERS } from "../../api/decide/index.ts";
+import { type LintFinding, lintConfiguration } from "../../api/decide/lint/lint.ts";
+import { decodeSnapshot } from "../../api/model/decode.ts";
+import { MOST_TOUCHED, touchedFindings } from "../../api/routes/lint-touched.ts";
+import { openNode } from "../../db/open-node.ts";
+import type { Store } from "../../db/store.ts";
+import { decisionRow, snapshotRow, T0, value } from "../contract/store-rows.ts";
+
+const open: Store[] = [];
+afterEach(async () => {
+  for (const store of open.splice(0)) await store.close();
+});
+function history(): Store {
+  const opened = openNode({ file: ":memory:" });
+  if (!opened.ok) throw new Error(opened.error.message);
+  open.push(opened.value);
+  return opened.value;
+}
+
+const PARTIAL = { evictionHard: { "memory.available": "100Mi" } };
+const FULL = { ...PARTIAL, mergeDefaultEvictionSettings: true };
+const capacity = { cpu: "4", memory: "8Gi", "ephemeral-storage": "100Gi", pods: "110" };
+const snapshotOf = (node: string, kubeletConfiguration: object) => ({
+  node: { metadata: { name: node }, status: { capacity } },
+  kubeletConfiguration,
+});
+
+/** An allocatable decision as it would be recorded; `body`: as another version answered. */
+async function decided(store: Store, node: string, kubeletConfiguration: object, atMs: number, body?: string) {
+  const text = JSON.stringify(snapshotOf(node, kubeletConfiguration));
+  const snapshot = decodeSnapshot(JSON.parse(text));
+  if (!snapshot.ok) throw new Error(JSON.stringify(snapshot.error));
+  const answer = DECIDERS.allocatable({ snapshot: snapshot.value, facts: {}, ask: undefined, explain: "reasons" });
+  if (!answer.ok) throw new Error(answer.error.message);
+  const { decision, reasons, needs, next, verdict } = answer.value;
+  const row = snapshotRow({ node, body: text, storedAtMs: atMs });
+  const recorded = decisionRow({
+    kind: "allocatable",
+    node,
+    snapshotId: row.id,
+    decidedAtMs: atMs,
+    verdict,
+    body: body ?? JSON.stringify({ decision, reasons, needs, next }),
+  });
+  value(await store.record({ decision: recorded, snapshot: row }));
+}
+
+const touched = async (store: Store, findings: readonly LintFinding[], node?: string, budgetMs?: number) =>
+  value(await touchedFindings(store, findings, node === undefined ? {} : { node }, budgetMs));
+const dropped = lintConfiguration(PARTIAL);
+
+describe("recorded decisions that a fix would have changed", () => {
+  test("are those whose own configuration it changes, of the node that is asked about or of all", async () => {
+    const store = history();
+    for (let i = 0; i < 3; i++) await decided(store, "n1", PARTIAL, T0 + i);
+    for (let i = 0; i < 2; i++) await decided(store, "n2", FULL, T0 + i);
+    expect((await touched(store, dropped))[0]?.touched).toEqual({ decisions: 3, of: 5 });
+    expect((await touched(store, dropped, "n1"))[0]?.touched).toEqual({ decisions: 3, of: 3 });
+    expect((await touched(store, dropped, "n2"))[0]?.touched).toEqual({ decisions: 0, of: 2 });
+  });
+
+  test("what another version answered differently is no merit of the fix", async () => {
+    const store = history();
+    const other = JSON.stringify({ decision: { capacity: {} }, reasons: [], needs: [], next: null });
+    await decided(store, "n1", FULL, T0, other);
+    await decided(store, "n1", PARTIAL, T0 + 1, other);
+    expect((await touched(store, dropped, "n1"))[0]?.touched).toEqual({ decisions: 1, of: 2 });
+  });
+
+  test("what another version answered as the fix would have is changed by it today", async () => {
+    const store = history();
+    await decided(store, "n1", FULL, T0);
+    const [full] = value(await store.listDecisions({ node: "n1", limit: 1 })).items;
+    const asFixed = value(await store.getDecision(full?.id ?? ""))?.body;
+    await decided(store, "n2", PARTIAL, T0 + 1, asFixed);
+    expect((await touched(store, dropped, "n2"))[0]?.touched).toEqual({ decisions: 1, of: 1 });
+  });
+
+  test("without a fix there is nothing to try, and without a snapshot nothing to try it on", async () => {
+    const store = history();
+    value(await store.record({ decision: decisionRow({ node: "n1" }) }));
+    const [finding] = lintConfiguration({ kubeReserved: { memory: "1Gi" } });
+    expect((await touched(store, finding === undefined ? [] : [finding]))[0]).toMatchObject({
+      fix: null,
+      touched: null,
+    });
+    expect((await touched(store, dropped))[0]?.touched).toEqual({ decisions: 0, of: 0 });
+  });
+
+  test("the newest come first, at most so many, and fewer where the time is up", async () => {
+    const store = history();
+    // the older ones, which are beyond the limit, would be changed
+    for (let i = 0; i < 20; i++) await decided(store, "n1", PARTIAL, T0 + i);
+    for (let i = 0; i < MOST_TOUCHED; i++) await decided(store, "n1", FULL, T0 + 1000 + Math.floor(i / 3));
+    expect((await touched(store, dropped, "n1", 60_000))[0]?.touched).toEqual({ decisions: 0, of: MOST_TOUCHED });
+    const [hurried] = await touched(store, dropped, "n1", 0);
+    expect(hurried?.touched?.of).toBeGreaterThan(0);
+    expect(hurried?.touched?.of).toBeLessThan(MOST_TOUCHED);
+  });
+});

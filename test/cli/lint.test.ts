@@ -1,0 +1,147 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { ended, printed, realNode, run, start } from "./run.ts";
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+let scratch: string;
+beforeAll(() => {
+  scratch = mkdtempSync(join(tmpdir(), "nodewise-lint-"));
+});
+afterAll(() => rmSync(scratch, { recursive: true }));
+
+const written = (name: string, text: string): string => {
+  const file = join(scratch, name);
+  writeFileSync(file, text);
+  return file;
+};
+const codesOf = (stdout: string): readonly string[] =>
+  (JSON.parse(stdout) as { findings: { code: string }[] }).findings.map(({ code }) => code);
+
+const BROKEN = `apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+maxPods: -1
+evictionHard:
+  memory.available: 500Mi
+cpuManagerPolicyy: static
+`;
+
+describe("lint of files", () => {
+  test("a table tells where, in whose words, what to do and what mends it; the exit code that the kubelet does not start", async () => {
+    const { code, stdout, stderr } = await run(["lint", "--config", written("broken.yaml", BROKEN)]);
+    expect([code, stderr]).toEqual([5, ""]);
+    expect(stdout).toMatch(/^SEVERITY +FIELD +WHERE +CODE\n/);
+    expect(stdout).toMatch(/^refuses-start +maxPods +\S*broken\.yaml:3 +out-of-range$/m);
+    expect(stdout).toContain("kubelet: invalid configuration: maxPods (--max-pods) -1 must not be a negative number\n");
+    expect(stdout).toContain('  patch: {"maxPods":null}\n');
+    expect(stdout).toMatch(/^error +cpuManagerPolicyy +\S*:6 +unknown-field$/m);
+    expect(stdout).toMatch(/^warning +evictionHard +\S*:5 +eviction-defaults-dropped$/m);
+    expect(stdout).toMatch(/\n1 refuses-start, 1 error, 1 warning\n$/);
+  });
+
+  test.each([
+    ["maxPods: 100\n", 0, []],
+    ["kubeReserved: {memory: 1Gi}\n", 0, ["reserve-not-enforced"]],
+    ["evictionHard: {memory.available: 1Gi}\n", 1, ["eviction-defaults-dropped"]],
+    ["unheard: 1\n", 1, ["unknown-field"]],
+    ["maxPods: many\n", 5, ["wrong-type"]],
+    ['{"kubeletconfig": {"maxPods": -1}}', 5, ["out-of-range"]],
+  ])("%j ends with %i", async (text, exit, codes) => {
+    const { code, stdout, stderr } = await run(["lint", "--config", "-", "--json"], { input: text });
+    expect([code, stderr]).toEqual([exit, ""]);
+    expect(codesOf(stdout)).toEqual(codes);
+  });
+  test("nothing found is said", async () => {
+    const { code, stdout } = await run(["lint", "--config", "-"], { input: "maxPods: 100\n" });
+    expect([code, stdout]).toEqual([0, "nothing found\n"]);
+  });
+
+  test("a real node's configuration starts on its node, and not with more reserved than it has", async () => {
+    const about = ["--node", realNode("node.json"), "--config"];
+    const real = await run(["lint", "-o", "json", ...about, realNode("configz.json")]);
+    expect([real.code, real.stderr]).toEqual([1, ""]);
+    expect(codesOf(real.stdout)[0]).toBe("eviction-defaults-dropped");
+    const { kubeletconfig } = JSON.parse(readFileSync(realNode("configz.json"), "utf8"));
+    const greedy = { ...kubeletconfig, systemReserved: { memory: "900Ti" } };
+    const file = written("greedy.json", JSON.stringify(greedy));
+    const { code, stdout } = await run(["lint", "-o", "json", ...about, file]);
+    expect(code).toBe(5);
+    expect(codesOf(stdout)).toContain("reserved-above-capacity");
+    const pinned = written("pinned.yaml", "cpuManagerPolicy: static\nreservedSystemCPUs: 0-4095\n");
+    const machine = await run(["lint", "--config", pinned, "--machine", "vm-small", "--json"]);
+    expect([machine.code, codesOf(machine.stdout)]).toEqual([5, expect.arrayContaining(["reserved-cpus-absent"])]);
+  });
+
+  test.each([
+    [["lint"], /nothing to look over: give --config FILE/],
+    [["lint", "--config", "no-such-file"], /no-such-file/],
+    [["lint", "--config", "-", "--node", "-"], /standard input can be read once/],
+    [["lint", "--config", "-", "--node-name", "n1"], /name it with --data-dir or --api/],
+    [["lint", "--config", "-", "--machine", "vm-small", "--node-name", "n1"], /without files of a node/],
+    [["lint", "--config", realNode("node.json")], /is an object of kind `Node`.*--node/],
+  ])("%j is refused with what to do", async (args, told) => {
+    const { code, stdout, stderr } = await run(args, { input: "maxPods: 1\n" });
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toMatch(told);
+  });
+});
+
+describe("lint against a history", () => {
+  let child: ReturnType<typeof start>;
+  let url: string;
+  let dataDir: string;
+  beforeAll(async () => {
+    dataDir = join(scratch, "history");
+    child = start(["api", "--port", "0", "--data-dir", dataDir]);
+    url = (await printed(child, /\n/)).trim();
+    const node = JSON.parse(readFileSync(realNode("node.json"), "utf8"));
+    for (const name of ["n1", "n2"]) {
+      const kubeletConfiguration = { evictionHard: { "memory.available": "100Mi" } };
+      const snapshot = { node: { ...node, metadata: { name } }, kubeletConfiguration };
+      const body = JSON.stringify({ snapshot });
+      const headers = { "content-type": "application/json" };
+      const posted = await fetch(`${url}/v1/decisions/allocatable`, { method: "POST", headers, body });
+      expect(posted.status).toBe(200);
+    }
+  });
+  afterAll(async () => {
+    const end = ended(child);
+    child.kill("SIGTERM");
+    await end;
+  });
+  const found = async (args: readonly string[]) => {
+    const { code, stdout, stderr } = await run(["lint", "--json", ...args]);
+    expect([code, stderr]).toEqual([1, ""]);
+    const [first] = (JSON.parse(stdout) as { findings: { code: string; touched: unknown }[] }).findings;
+    expect(first?.code).toBe("eviction-defaults-dropped");
+    return first?.touched;
+  };
+
+  test("the folder and the running API tell how many recorded decisions a fix would have changed", async () => {
+    const config = written("partial.yaml", "evictionHard: {memory.available: 100Mi}\n");
+    for (const history of [
+      ["--data-dir", dataDir],
+      ["--api", url],
+    ]) {
+      expect(await found([...history, "--config", config])).toEqual({ decisions: 2, of: 2 });
+      expect(await found([...history, "--config", config, "--node-name", "n1"])).toEqual({ decisions: 1, of: 1 });
+      expect(await found([...history, "--node-name", "n2"])).toEqual({ decisions: 1, of: 1 });
+    }
+    expect(await found(["--config", config])).toBeNull();
+    const { stdout } = await run(["lint", "--data-dir", dataDir, "--config", config]);
+    expect(stdout).toMatch(/^SEVERITY +FIELD +WHERE +TOUCHED +CODE\n/);
+    expect(stdout).toMatch(/^warning +evictionHard +\S+ +2 of 2 +/m);
+    expect(stdout).toContain("of the newest 2\n");
+  });
+
+  test("a node that the history does not know is told with those that are near", async () => {
+    const here = await run(["lint", "--data-dir", dataDir, "--node-name", "n11"]);
+    expect([here.code, here.stdout]).toEqual([2, ""]);
+    expect(here.stderr).toMatch(/no such node: did you mean n1/);
+    const there = await run(["lint", "--api", url, "--node-name", "n11"]);
+    expect([there.code, there.stdout]).toEqual([4, ""]);
+    expect(there.stderr).toMatch(/unknown_node/);
+  });
+});

@@ -1,0 +1,179 @@
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { SNAPSHOT } from "../../api/openapi/examples.ts";
+import { historyFile, type RunningApi, startApi } from "../../api/server.ts";
+import { openNode } from "../../db/open-node.ts";
+import { decisionRow, T0, value } from "../contract/store-rows.ts";
+import { ended, run, start } from "./run.ts";
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+
+/** Decisions without a snapshot, behind those that can be made again: three pages of them. */
+const GONE = 2500;
+let scratch: string;
+let dataDir: string;
+let api: RunningApi;
+const file = (name: string, text: string): string => {
+  writeFileSync(join(scratch, name), text);
+  return join(scratch, name);
+};
+const silent = { info() {}, warn() {}, error() {} };
+
+beforeAll(async () => {
+  scratch = mkdtempSync(join(tmpdir(), "nodewise-replay-"));
+  dataDir = join(scratch, "history");
+  const started = await startApi({ port: 0, dataDir, log: silent, retention: { maxRowsPerNode: 1e6, maxAgeMs: 1e15 } });
+  if (!started.ok) throw new Error(started.error.message);
+  api = started.value;
+  for (const name of ["n1", "n2"]) {
+    for (const kind of ["allocatable", "cgroups"]) {
+      const snapshot = { ...SNAPSHOT, node: { ...SNAPSHOT.node, metadata: { name } } };
+      const headers = { "content-type": "application/json" };
+      const body = JSON.stringify({ snapshot });
+      const response = await fetch(`${api.url}/v1/decisions/${kind}`, { method: "POST", headers, body });
+      expect(response.status).toBe(200);
+    }
+  }
+  const store = value(openNode({ file: historyFile(dataDir) }));
+  const late = Date.now() + 1000;
+  const rows = Array.from({ length: GONE }, (_, i) => decisionRow({ node: "n3", decidedAtMs: late + i }));
+  for (const row of await Promise.all(rows.map((decision) => store.record({ decision })))) value(row);
+  await store.close();
+});
+afterAll(async () => {
+  await api?.close();
+  rmSync(scratch, { recursive: true });
+});
+
+const until = ["--until", "2999-01-01T00:00:00Z"];
+const replay = (...args: string[]) => run(["replay", "--data-dir", dataDir, ...until, ...args]);
+const linesOf = (stdout: string): Record<string, never>[] =>
+  stdout
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+
+describe("nodewise replay", () => {
+  test("of what was recorded says that all is the same, and exits with 0", async () => {
+    const ran = await replay("--node", "n1");
+    expect(ran).toMatchObject({ code: 0, stderr: "" });
+    expect(ran.stdout).toMatch(/^cgroups +1 +1 +0 +0 +0$/m);
+    expect(ran.stdout).toMatch(/^n1 +2 +2 +0 +0 +0$/m);
+  });
+
+  test("with a patch counts and lists what would have been others, and exits with 1", async () => {
+    const patch = file("patch.yaml", "kubeReserved: {cpu: 500m, memory: 1Gi}\n");
+    const ran = await replay("--patch", patch, "--limit", "1");
+    expect(ran).toMatchObject({ code: 1, stderr: "" });
+    expect(ran.stdout).toMatch(
+      /^\S+Z {2}n1 {2}allocatable {2}decided {2}[0-9a-f]{32}\n {2}allocatable.cpu: "3900m" -> "3500m", and/,
+    );
+    expect(ran.stdout).toContain("\nand 3 more: --all lists them\n");
+    expect(ran.stdout).toMatch(/^all +2,504 +0 +4 +0 +2,500$/m);
+    expect(ran.stdout).toMatch(/^allocatable +decided +2$/m);
+    const all = await replay("--patch", patch, "--all");
+    expect(all.stdout.match(/^\S+Z {2}/gm)).toHaveLength(4);
+  });
+
+  test("the folder and the running API stream the same lines of JSON, page after page", async () => {
+    const patch = file("patch.json", '{"kubeletconfig":{"kubeReserved":{"cpu":"500m","memory":"1Gi"}}}');
+    const own = await replay("--patch", patch, "--json");
+    const asked = await run(["replay", "--api", api.url, ...until, "--patch", patch, "--json"]);
+    expect([own.code, own.stderr, asked.code, asked.stderr]).toEqual([1, "", 1, ""]);
+    const lines = linesOf(own.stdout);
+    expect(linesOf(asked.stdout)).toEqual(lines);
+    expect(lines).toHaveLength(5);
+    expect(lines.at(-1)).toMatchObject({
+      summary: { counts: { replayed: GONE + 4, differs: 4, gone: GONE }, nextPageToken: null },
+    });
+  });
+
+  test("a configuration takes the place of the recorded one, a patch of both is laid over it", async () => {
+    const config = file(
+      "config.yaml",
+      "kubeReserved: {cpu: 100m, memory: 256Mi}\nevictionHard: {memory.available: 100Mi}\n",
+    );
+    expect((await replay("--kind", "allocatable", "--node", "n2", "--config", config)).code).toBe(0);
+    const patch = file("both.yaml", "kubeReserved: {cpu: null}\n");
+    const ran = await replay("--kind", "allocatable", "--node", "n2", "--config", config, "--patch", patch, "--json");
+    const cpu = { path: "allocatable.cpu", recorded: "3900m", replayed: "4" };
+    expect(linesOf(ran.stdout)[0]?.["differences"]).toContainEqual(cpu);
+  });
+
+  test("what is wrong is named, and nothing is replayed", async () => {
+    const bad = file("bad.yaml", "kubeReserved: {cpu: 500m}\nmaxPods: -1\n");
+    const cases: readonly (readonly [readonly string[], RegExp])[] = [
+      [["--config", bad], /bad\.yaml:2:10: kubeletConfiguration\.maxPods: /],
+      [["--patch", bad], /bad\.yaml:2:10: kubeletConfiguration\.maxPods: /],
+      [["--patch", file("pod.yaml", "kind: Pod\napiVersion: v1\n")], /pod\.yaml: is .*--patch takes fields/],
+      [["--config", join(scratch, "none.yaml")], /none\.yaml/],
+      [["--node", "n33"], /--node n33: the history has no such node: did you mean n[123]/],
+      [["--since", "2999-01-02T00:00:00Z"], /--since 2999-01-02T00:00:00Z: is later than --until/],
+      [["--since", "soon"], /--since: `soon` is neither a time/],
+      [["--since", "1dd"], /--since: `1dd` is neither a time/],
+      [["--page-token", "MTIz"], /--page-token: the page token is not one/],
+      [["--kind", "x"], /--kind/],
+    ];
+    for (const [args, said] of cases) {
+      const ran = await replay(...args);
+      expect([ran.code, ran.stdout], args.join(" ")).toEqual([2, ""]);
+      expect(ran.stderr).toMatch(said);
+    }
+    const empty = join(scratch, "empty");
+    mkdirSync(empty);
+    expect((await run(["replay", "--data-dir", empty])).code).toBe(4);
+    const missing = await run(["replay", "--api", api.url, "--node", "n33"]);
+    expect(missing).toMatchObject({ code: 4, stderr: expect.stringMatching(/404 unknown_node: .*n[123]/) });
+    const quiet = await replay("--since", "2998-01-01T00:00:00Z");
+    expect(quiet).toMatchObject({ code: 0, stdout: "", stderr: "no such decisions\n" });
+    const days = await run(["replay", "--data-dir", dataDir, "--since", "7d", "--node", "n1"]);
+    expect(days.stdout).toMatch(/^n1 +2 /m);
+    expect((await replay("--since", new Date(T0).toISOString(), "--node", "n1")).code).toBe(0);
+  });
+});
+
+/** The API behind a server that sends a signal when the second page is asked for. */
+async function interrupting(signal: () => void): Promise<{ url: string; close: () => Promise<void> }> {
+  let asked = 0;
+  const server = createServer(async (request, response) => {
+    const parts: Buffer[] = [];
+    for await (const part of request) parts.push(part as Buffer);
+    if (++asked === 2) signal();
+    const headers = { "content-type": "application/json" };
+    const answer = await fetch(api.url + request.url, { method: "POST", headers, body: Buffer.concat(parts) });
+    response.writeHead(answer.status, headers);
+    response.end(await answer.text());
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const close = async () => {
+    server.closeAllConnections();
+    server.close();
+    await once(server, "close");
+  };
+  return { url: `http://127.0.0.1:${port}`, close };
+}
+
+test("interrupted, it says what was counted, and goes on with the token that it prints", async () => {
+  const patch = file("on.yaml", "kubeReserved: {cpu: 500m}\n");
+  let child: ReturnType<typeof start> | undefined;
+  const { url, close } = await interrupting(() => child?.kill("SIGINT"));
+  child = start(["replay", "--api", url, ...until, "--patch", patch, "--json"]);
+  const ran = await ended(child);
+  await close();
+  expect(ran.code, ran.stderr).toBe(130);
+  const token = /decisions are counted, .*; go on with .*--page-token ([\w-]+)\n$/.exec(ran.stderr)?.[1] ?? "";
+  const first = linesOf(ran.stdout);
+  expect(first.at(-1)).toMatchObject({ summary: { nextPageToken: token, counts: { replayed: 2000, differs: 4 } } });
+  const args = ["--data-dir", dataDir, "--patch", patch, "--json", "--page-token", token];
+  const rest = linesOf((await run(["replay", ...args])).stdout);
+  expect(rest).toMatchObject([{ summary: { nextPageToken: null, counts: { replayed: GONE + 4 - 2000, differs: 0 } } }]);
+  const wrong = await run(["replay", "--data-dir", dataDir, "--page-token", token]);
+  expect(wrong).toMatchObject({ code: 2, stderr: expect.stringMatching(/belongs to another replay/) });
+});

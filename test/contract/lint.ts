@@ -1,0 +1,117 @@
+import { expect, test } from "vitest";
+import type * as z from "zod";
+import { decisionAnswer } from "../../api/openapi/answers.ts";
+import { lintAnswer } from "../../api/openapi/lint-answers.ts";
+import { type ApiSubject, answer, fresh, type Of, post, problemOf, send, snapshotOf, tokenFor } from "./api-subject.ts";
+
+type Found = z.output<typeof lintAnswer>["findings"];
+const lint = async (api: ApiSubject, body: object, headers = {}): Promise<Found> =>
+  (await answer(await post(api, "/v1/lint", body, headers), lintAnswer)).findings;
+const codes = (found: Found): readonly string[] => found.map(({ code }) => code);
+
+/** Three allocatable decisions of a node whose evictionHard drops the default of nodefs.available. */
+async function decided(api: ApiSubject, node: string): Promise<void> {
+  for (let sequence = 0; sequence < 3; sequence++) {
+    const cpu = `${100 + sequence}m`;
+    const kubeletConfiguration = { evictionHard: { "memory.available": "100Mi" }, kubeReserved: { cpu } };
+    const body = { snapshot: snapshotOf(node, { sequence, kubeletConfiguration }) };
+    await answer(await post(api, "/v1/decisions/allocatable", body), decisionAnswer);
+  }
+}
+
+export function lints(of: Of): void {
+  test("a configuration without findings, and one that keeps the kubelet from starting", async () => {
+    expect(await lint(of(), { kubeletConfiguration: {} })).toEqual([]);
+    const found = await lint(of(), { kubeletConfiguration: { maxPods: -1, cpuManagerPolicyy: "static" } });
+    expect(found).toMatchObject([
+      {
+        code: "out-of-range",
+        severity: "refuses-start",
+        field: "maxPods",
+        message: "invalid configuration: maxPods (--max-pods) -1 must not be a negative number",
+        kubelet: true,
+        fix: { maxPods: null },
+        touched: { decisions: expect.any(Number) },
+      },
+      { code: "unknown-field", severity: "error", field: "cpuManagerPolicyy" },
+    ]);
+  });
+
+  test("what is wrong on the node alone is found with its snapshot: posted, by id, and as the latest of the node", async () => {
+    const node = fresh("lint");
+    const kubeletConfiguration = { kubeReserved: { memory: "9Gi" } };
+    const stored = await send(of(), "PUT", `/v1/nodes/${node}/snapshot`, snapshotOf(node));
+    const { id } = (await stored.json()) as { id: string };
+    expect(codes(await lint(of(), { kubeletConfiguration }))).not.toContain("reserved-above-capacity");
+    for (const about of [{ snapshot: snapshotOf(node) }, { snapshotId: id }, { node }]) {
+      const [first] = await lint(of(), { kubeletConfiguration, ...about });
+      expect(first).toMatchObject({ code: "reserved-above-capacity", severity: "refuses-start", kubelet: true });
+      expect(first?.message).toContain('Resource "memory" has a reservation of');
+    }
+  });
+
+  test("without a configuration that of the snapshot is looked at, and a wrong one does not spoil the snapshot", async () => {
+    const node = fresh("lint");
+    await decided(of(), node);
+    expect(codes(await lint(of(), { node }))).toEqual(["eviction-defaults-dropped", "reserve-not-enforced"]);
+    const snapshot = snapshotOf(node, { kubeletConfiguration: { maxPods: "many" } });
+    expect(codes(await lint(of(), { snapshot }))).toEqual(["wrong-type"]);
+  });
+
+  test("a fix is told with the recorded decisions that it would have changed", async () => {
+    const node = fresh("lint");
+    await decided(of(), node);
+    const found = await lint(of(), { node });
+    expect(found).toMatchObject([
+      { code: "eviction-defaults-dropped", touched: { decisions: 3, of: 3 } },
+      { code: "reserve-not-enforced", fix: null, touched: null },
+    ]);
+    // a fix that changes nothing of them
+    const idle = { topologyManagerScope: "pod" };
+    expect(await lint(of(), { node, kubeletConfiguration: idle })).toMatchObject([
+      { code: "topology-scope-idle", touched: { decisions: 0, of: 3 } },
+    ]);
+    const other = fresh("lint");
+    await send(of(), "PUT", `/v1/nodes/${other}/snapshot`, snapshotOf(other));
+    expect(await lint(of(), { node: other, kubeletConfiguration: idle })).toMatchObject([
+      { touched: { decisions: 0, of: 0 } },
+    ]);
+  });
+}
+
+export function badLints(of: Of): void {
+  test.each<[object, string]>([
+    [[], "$"],
+    [{ configuration: {} }, "configuration"],
+    [{}, "kubeletConfiguration"],
+    [{ kubeletConfiguration: "maxPods: 1" }, "kubeletConfiguration"],
+    [{ kubeletConfiguration: {}, snapshot: {}, node: "n" }, "node"],
+    [{ kubeletConfiguration: {}, node: 1 }, "node"],
+    [{ kubeletConfiguration: {}, snapshotId: "x" }, "snapshotId"],
+    [{ kubeletConfiguration: {}, snapshot: { pods: 1 } }, "snapshot.pods"],
+  ])("%j is refused at %s", async (body, path) => {
+    const { issues } = await problemOf(await post(of(), "/v1/lint", body), "invalid_input");
+    expect(issues?.[0]?.path).toBe(path);
+  });
+
+  test("a node and a snapshot that are not there are told", async () => {
+    const node = fresh("lint");
+    await send(of(), "PUT", `/v1/nodes/${node}/snapshot`, snapshotOf(node));
+    const near = await problemOf(await post(of(), "/v1/lint", { node: `${node}x` }), "unknown_node");
+    expect(near.near).toContain(node);
+    await problemOf(await post(of(), "/v1/lint", { snapshotId: "0".repeat(32) }), "unknown_snapshot");
+  });
+
+  test("a node's token sees its own node, and its own decisions", async () => {
+    const [own, other] = [fresh("lint"), fresh("lint")];
+    for (const node of [own, other]) await decided(of(), node);
+    const token = await tokenFor(of().store, ["read"], own);
+    const headers = { authorization: `Bearer ${token}` };
+    await problemOf(await post(of(), "/v1/lint", { node: other }, headers), "forbidden_node");
+    const found = await lint(of(), { kubeletConfiguration: { evictionHard: {} } }, headers);
+    expect(found[0]?.touched).toEqual({ decisions: 3, of: 3 });
+    const decide = await tokenFor(of().store, ["decide"]);
+    const refused = await post(of(), "/v1/lint", { node: own }, { authorization: `Bearer ${decide}` });
+    await problemOf(refused, "forbidden");
+  });
+}

@@ -1,0 +1,266 @@
+import { expect, test } from "vitest";
+import type * as z from "zod";
+import { decisionAnswer, replayAnswer } from "../../api/openapi/answers.ts";
+import { historyReplay } from "../../api/openapi/replay-answers.ts";
+import { encodeResume } from "../../api/replay/resume-token.ts";
+import { type ApiSubject, answer, fresh, type Of, post, problemOf, snapshotOf, tokenFor } from "./api-subject.ts";
+import { decisionRow, snapshotRow, T0, value } from "./store-rows.ts";
+
+type Replayed = z.output<typeof historyReplay>;
+const replay = async (api: ApiSubject, body: object, headers = {}): Promise<Replayed> =>
+  answer(await post(api, "/v1/replay", body, headers), historyReplay);
+
+async function pages(api: ApiSubject, body: object): Promise<Replayed[]> {
+  const found = [await replay(api, body)];
+  for (let token = found[0]?.nextPageToken; token !== null; token = found.at(-1)?.nextPageToken) {
+    found.push(await replay(api, { ...body, pageToken: token }));
+  }
+  return found;
+}
+const sum = (found: readonly Replayed[], name: keyof Replayed["counts"]): number =>
+  found.reduce((total, { counts }) => total + counts[name], 0);
+
+/** Two NUMA nodes of four cores, two threads each. */
+const machine = {
+  cpus: Array.from({ length: 16 }, (_, cpu) => ({ cpu, core: cpu % 8, socket: 0, numa: Math.floor((cpu % 8) / 4) })),
+  numaNodes: [
+    { id: 0, memoryBytes: 2 ** 34 },
+    { id: 1, memoryBytes: 2 ** 34 },
+  ],
+};
+const resources = { cpu: "16", memory: "30Gi", pods: "110" };
+const machineOf = (name: string) => ({
+  ...snapshotOf(name),
+  machine,
+  node: { metadata: { name }, status: { capacity: resources, allocatable: resources } },
+});
+const pod = (name: string, cpu: string) => ({
+  metadata: { name, namespace: "shop", uid: `u-${name}` },
+  spec: { containers: [{ name: "app", resources: { limits: { cpu, memory: "1Gi" } } }] },
+});
+/** With it, no pod comes in whose CPUs are not all of one NUMA node. */
+const ALIGNED = {
+  cpuManagerPolicy: "static",
+  topologyManagerPolicy: "single-numa-node",
+  kubeReserved: { cpu: "1", memory: "256Mi" },
+};
+
+/** Three cgroups decisions, and two pods that come in: one asks for more CPUs than a NUMA node has, one for a part of one. */
+async function decided(api: ApiSubject, node: string): Promise<{ large: string; small: string }> {
+  for (let sequence = 0; sequence < 3; sequence++) {
+    const body = { snapshot: snapshotOf(node, { sequence }) };
+    await answer(await post(api, "/v1/decisions/cgroups", body), decisionAnswer);
+  }
+  const asks = async (name: string, cpu: string) => {
+    const body = { snapshot: machineOf(node), ask: { pod: pod(name, cpu) } };
+    return (await answer(await post(api, "/v1/decisions/admission", body), decisionAnswer)).id;
+  };
+  return { large: await asks("large", "10"), small: await asks("small", "100m") };
+}
+
+export function historyReplays(of: Of): void {
+  test("with what was recorded every decision is the same, page by page, each once", async () => {
+    const node = fresh("node");
+    await decided(of(), node);
+    const whole = await replay(of(), { node });
+    const all = { replayed: 5, same: 5, differs: 0, refused: 0, gone: 0 };
+    expect(whole).toMatchObject({ counts: all, changed: [], verdicts: [], progress: 1, nextPageToken: null });
+    expect(whole.byNode).toEqual({ [node]: all });
+    expect(whole.byKind).toEqual({
+      cgroups: { ...all, replayed: 3, same: 3 },
+      admission: { ...all, replayed: 2, same: 2 },
+    });
+    const found = await pages(of(), { node, limit: 2 });
+    expect(found.map(({ counts }) => counts.replayed)).toEqual([2, 2, 1]);
+    expect(found[0]?.progress).toBeLessThanOrEqual(found[1]?.progress ?? 0);
+    expect(new Set(found.map(({ until }) => until)).size).toBe(1);
+    expect(found.at(-1)?.reachedAt).toBe(whole.reachedAt);
+  });
+
+  test("a pod that would be refused is listed with both verdicts, and is what its own replay says", async () => {
+    const node = fresh("node");
+    const { large } = await decided(of(), node);
+    const change = { kubeletConfigurationPatch: ALIGNED };
+    const found = await replay(of(), { node, kind: "admission", ...change });
+    expect(found.counts).toEqual({ replayed: 2, same: 0, differs: 2, refused: 0, gone: 0 });
+    expect(found.verdicts).toEqual([
+      { kind: "admission", recorded: "decided", replayed: "decided", count: 1 },
+      { kind: "admission", recorded: "decided", replayed: "refused", count: 1 },
+    ]);
+    const [changed] = found.changed;
+    expect(changed).toMatchObject({
+      id: large,
+      kind: "admission",
+      node,
+      pod: { namespace: "shop", name: "large", uid: "u-large" },
+      recordedVerdict: "decided",
+      verdict: "refused",
+      problem: null,
+    });
+    const alone = await answer(await post(of(), `/v1/decisions/${large}/replay`, change), replayAnswer);
+    expect(changed?.differenceCount).toBe(alone.differences.length);
+    for (const [i, { path, recorded, omitted = [] }] of (changed?.differences ?? []).entries()) {
+      expect(path).toBe(alone.differences[i]?.path);
+      if (!omitted.includes("recorded")) expect(recorded).toEqual(alone.differences[i]?.recorded);
+    }
+    const cut = await replay(of(), { node, kind: "cgroups", ...change });
+    expect(cut.verdicts).toEqual([{ kind: "cgroups", recorded: "decided", replayed: "decided", count: 3 }]);
+    for (const { differences, differenceCount } of cut.changed) expect(differences).toHaveLength(differenceCount);
+  });
+
+  pagesOfChanges(of);
+  rangesOfTime(of);
+}
+
+function pagesOfChanges(of: Of): void {
+  test("pages of a changed configuration together are the whole", async () => {
+    const node = fresh("node");
+    await decided(of(), node);
+    const body = { node, kubeletConfiguration: { podPidsLimit: 100 } };
+    const whole = await replay(of(), body);
+    const found = await pages(of(), { ...body, limit: 1 });
+    expect(found).toHaveLength(5);
+    for (const name of ["replayed", "same", "differs", "refused", "gone"] as const) {
+      expect(sum(found, name), name).toBe(whole.counts[name]);
+    }
+    expect(found.flatMap(({ changed }) => changed)).toEqual(whole.changed);
+    expect(whole.counts.differs).toBeGreaterThan(0);
+  });
+
+  test("what is refused now is told with its reason, and a snapshot that is gone is counted", async () => {
+    const node = fresh("node");
+    const posted = await post(of(), "/v1/decisions/allocatable", { snapshot: snapshotOf(node) });
+    const { id } = await answer(posted, decisionAnswer);
+    const [gone, none] = [decisionRow({ id: hex(1), node, snapshotId: hex(2) }), decisionRow({ id: hex(3), node })];
+    for (const decision of [gone, none]) value(await of().store.record({ decision }));
+    const change = { kubeletConfigurationPatch: { evictionHard: { "memory.available": "lots" } } };
+    const found = await replay(of(), { node, ...change });
+    expect(found.counts).toEqual({ replayed: 3, same: 0, differs: 0, refused: 1, gone: 2 });
+    expect(found.verdicts).toEqual([{ kind: "allocatable", recorded: "decided", replayed: null, count: 1 }]);
+    expect(found.changed).toMatchObject([{ id, verdict: null, differences: [], differenceCount: 0 }]);
+    const alone = await post(of(), `/v1/decisions/${id}/replay`, change);
+    const code = found.changed[0]?.problem?.code ?? "internal";
+    expect((await problemOf(alone, code)).detail).toBe(found.changed[0]?.problem?.detail);
+  });
+}
+
+function rangesOfTime(of: Of): void {
+  test("times narrow it, and a history without decisions is empty", async () => {
+    const node = fresh("node");
+    value(await of().store.putSnapshot(snapshotRow({ node })));
+    const none = { replayed: 0, same: 0, differs: 0, refused: 0, gone: 0 };
+    const empty = await replay(of(), { node });
+    expect(empty).toMatchObject({ counts: none, byKind: {}, byNode: {}, progress: 1, reachedAt: null });
+    const at = (seconds: number): string => new Date(T0 + seconds * 1000).toISOString();
+    for (let i = 0; i < 5; i++) {
+      value(await of().store.record({ decision: decisionRow({ id: hex(10 + i), node, decidedAtMs: T0 + i * 1000 }) }));
+    }
+    const count = async (range: object) => (await replay(of(), { node, ...range })).counts.replayed;
+    expect(await count({ since: at(1), until: at(3) })).toBe(2);
+    expect(await count({ since: at(1) })).toBe(4);
+    expect(await count({ until: at(1) })).toBe(1);
+    expect(await count({ since: at(9) })).toBe(0);
+    expect(await count({ since: at(2), until: at(2) })).toBe(0);
+    const [first, second] = await pages(of(), { node, until: at(4), limit: 2 });
+    expect([first?.progress, second?.progress, first?.until]).toEqual([1 / 3, 1, at(4)]);
+  });
+
+  test("what is recorded meanwhile does not come in", async () => {
+    const node = fresh("node");
+    await decided(of(), node);
+    const first = await replay(of(), { node, limit: 4 });
+    const later = decisionRow({ id: hex(30), node, decidedAtMs: Date.now() + 60_000 });
+    value(await of().store.record({ decision: later }));
+    const rest = await replay(of(), { node, limit: 4, pageToken: first.nextPageToken });
+    expect([rest.counts.replayed, rest.nextPageToken]).toEqual([1, null]);
+  });
+}
+/** An id that only this test uses. */
+const hex = (n: number): string => `${n}`.padStart(4, "0").padStart(32, "e");
+
+export function badHistoryReplays(of: Of): void {
+  test("a broken configuration is named at its place before anything is decided", async () => {
+    const pathsOf = async (body: object) =>
+      (await problemOf(await post(of(), "/v1/replay", body), "invalid_input")).issues?.map(({ path }) => path);
+    expect(await pathsOf({ kubeletConfiguration: { maxPods: -1 } })).toEqual(["kubeletConfiguration.maxPods"]);
+    expect(await pathsOf({ kubeletConfigurationPatch: { maxPods: -1 } })).toEqual([
+      "kubeletConfigurationPatch.maxPods",
+    ]);
+    expect(await pathsOf({ kubeletConfigurationPatch: { kubeletconfig: { maxPods: -1 } } })).toEqual([
+      "kubeletConfigurationPatch.kubeletconfig.maxPods",
+    ]);
+    expect(await pathsOf({ kubeletConfigurationPatch: [] })).toEqual(["kubeletConfigurationPatch"]);
+    expect(await pathsOf({ kubeletConfiguration: 7 })).toEqual(["kubeletConfiguration"]);
+    expect(await pathsOf({ kubeletConfiguration: {}, kubeletConfigurationPatch: {} })).toEqual([
+      "kubeletConfigurationPatch",
+    ]);
+  });
+
+  test("bad times, kinds, limits and fields are named", async () => {
+    const pathsOf = async (body: unknown) =>
+      (await problemOf(await post(of(), "/v1/replay", body), "invalid_input")).issues?.map(({ path }) => path);
+    expect(await pathsOf({ since: "yesterday", until: 7, kind: "x", node: [] })).toEqual([
+      "until",
+      "node",
+      "since",
+      "kind",
+    ]);
+    expect(await pathsOf({ since: "2026-01-02T00:00:00Z", until: "2026-01-01T00:00:00Z" })).toEqual(["since"]);
+    for (const limit of [0, 1001, 1.5, "2"]) expect(await pathsOf({ limit })).toEqual(["limit"]);
+    expect(await pathsOf({ config: {} })).toEqual(["config"]);
+    expect(await pathsOf([])).toEqual(["$"]);
+    await problemOf(await post(of(), "/v1/replay", "{"), "malformed_json");
+    await problemOf(await post(of(), "/v1/replay?since=1", {}), "invalid_query");
+  });
+
+  test("a node that does not exist is 404, with names that are near", async () => {
+    const node = fresh("replayed-node");
+    await decided(of(), node);
+    const problem = await problemOf(await post(of(), "/v1/replay", { node: `${node}x` }), "unknown_node");
+    expect(problem.near).toContain(node);
+  });
+
+  test("a page token goes on with its own replay only", async () => {
+    const node = fresh("node");
+    await decided(of(), node);
+    const body = { node, limit: 1, kubeletConfigurationPatch: { maxPods: 50 } };
+    const { nextPageToken: pageToken } = await replay(of(), body);
+    // what was meant relative to now may have moved on
+    expect((await replay(of(), { ...body, since: "2020-01-01T00:00:00Z", pageToken })).counts.replayed).toBe(1);
+    const others: readonly object[] = [
+      { ...body, kind: "cgroups" },
+      { limit: 1, kubeletConfigurationPatch: { maxPods: 50 } },
+      { ...body, kubeletConfigurationPatch: { maxPods: 51 } },
+      { node, limit: 1 },
+    ];
+    for (const other of others) {
+      const problem = await problemOf(await post(of(), "/v1/replay", { ...other, pageToken }), "invalid_input");
+      expect(problem.issues).toMatchObject([{ path: "pageToken", message: /another replay/ }]);
+    }
+    const place = { fromMs: 0, untilMs: 1, atMs: 0, seq: 1, print: "0".repeat(16) };
+    const far = encodeResume({ ...place, untilMs: 9_000_000_000_000_000 });
+    for (const bad of ["", "x", "MTIz", "a".repeat(500), far, 7]) {
+      const problem = await problemOf(await post(of(), "/v1/replay", { ...body, pageToken: bad }), "invalid_input");
+      expect(problem.issues?.[0]?.path).toBe("pageToken");
+    }
+  });
+}
+
+export function replaysOfANodesToken(of: Of): void {
+  test("a node's token replays its own node's decisions and no others", async () => {
+    const [node, other] = [fresh("node"), fresh("node")];
+    await decided(of(), node);
+    await decided(of(), other);
+    const own = { authorization: `Bearer ${await tokenFor(of().store, ["read"], node)}` };
+    expect(Object.keys((await replay(of(), {}, own)).byNode)).toEqual([node]);
+    expect(Object.keys((await replay(of(), { node }, own)).byNode)).toEqual([node]);
+    await problemOf(await post(of(), "/v1/replay", { node: other }, own), "forbidden_node");
+    const everyones = await replay(of(), { limit: 1 });
+    const stolen = { limit: 1, pageToken: everyones.nextPageToken };
+    await problemOf(await post(of(), "/v1/replay", stolen, own), "invalid_input");
+    const decide = { authorization: `Bearer ${await tokenFor(of().store, ["decide"])}` };
+    await problemOf(await post(of(), "/v1/replay", {}, decide), "forbidden");
+    const unheard = { authorization: `Bearer ${await tokenFor(of().store, ["read"], fresh("unheard"))}` };
+    expect((await replay(of(), {}, unheard)).counts.replayed).toBe(0);
+  });
+}

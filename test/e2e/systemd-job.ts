@@ -1,0 +1,10 @@
+// Runs in the guest as a service, without a test framework, bundled into one file: does systemd keep the daemon as its unit
+// says, and does the daemon run pods so? Prints one line a check, then how many ran; exits with 1 when one failed.
+import { at, runChecks } from "./vm/checks.ts";
+import { SystemdMachine, UNIT } from "./vm/systemd-machine.ts";
+import { systemdStory } from "./vm/systemd-story.ts";
+
+process.on("exit", () => console.log(`ended after ${at()}`));
+const machine = new SystemdMachine();
+await runChecks(systemdStory(machine), () => [machine.journal(UNIT), machine.journal()]);
+process.exit();

@@ -1,0 +1,42 @@
+import { beforeAll, expect, type TestContext, test } from "vitest";
+import { containerPrograms } from "./containerd/programs.ts";
+import { prepareGuest } from "./vm/build.ts";
+import { runInGuest } from "./vm/run.ts";
+import { systemdFiles } from "./vm/systemd-files.ts";
+
+/** Generous: the guest is emulated, and other work may share the processors. An idle machine needs a sixth of it. */
+const BUILD_TIMEOUT_MS = 240_000;
+const GUEST_TIMEOUT_MS = 600_000;
+
+/** What a test cannot do here is skipped with its reason printed; in CI it fails, so that nothing is skipped unseen. */
+function skip(context: TestContext, reason: string): never {
+  if (process.env["CI"] === "true") throw new Error(`CI must run this test: ${reason}`);
+  console.warn(`skipped \`${context.task.name}\`: ${reason}`);
+  return context.skip(reason);
+}
+
+beforeAll(async () => {
+  await prepareGuest("systemd");
+}, BUILD_TIMEOUT_MS);
+
+test("systemd keeps the daemon as its unit says, and pods run, in a virtual machine", {
+  timeout: GUEST_TIMEOUT_MS + 10_000,
+}, async (context) => {
+  const guest = await prepareGuest("systemd");
+  if (!guest.ok) skip(context, guest.error.message);
+  const programs = containerPrograms();
+  if ("missing" in programs) skip(context, programs.missing);
+  const files = await systemdFiles();
+  if (typeof files === "string") skip(context, files);
+  const { exitCode, stdout } = await runInGuest({
+    guest: "systemd",
+    files,
+    command: ["node", "--jitless", "/job/main.mjs"],
+    timeoutMs: GUEST_TIMEOUT_MS,
+    memoryMb: 1024,
+    cpus: 1,
+  });
+  if (process.env["SHOW"]) console.log(stdout);
+  expect(exitCode, stdout).toBe(0);
+  expect(stdout).toMatch(/^9 checks ran$/m);
+});

@@ -1,0 +1,115 @@
+import assert from "node:assert/strict";
+import type { PassReport } from "../../../actuator/loop.ts";
+import type { PodRow } from "../../../actuator/status/node-status.ts";
+import { Gate } from "../gc/gate.ts";
+import { startPodsServer } from "../gc/pods-server.ts";
+import { podOf, SERVES } from "../pods/manifest.ts";
+import type { Check } from "./checks.ts";
+import type { GuestNode } from "./pods-ground.ts";
+
+const MIB = 2 ** 20;
+const NAME = "sized";
+const FILES = ["cpu.max", "memory.max"];
+
+/** It keeps 40 MiB that nobody can take away. */
+const sized = (cpu: string, memory: string): object =>
+  podOf(NAME, {
+    uid: NAME,
+    containers: [
+      {
+        script: `dd if=/dev/zero of=/memory/file bs=1M count=40; ${SERVES}`,
+        requests: { cpu, memory },
+        limits: { cpu, memory },
+        volumeMounts: [{ name: "memory", mountPath: "/memory" }],
+      },
+    ],
+    volumes: [{ name: "memory", emptyDir: { medium: "Memory" } }],
+  });
+
+/** `pod cpu.max`, in the order in which they were written. */
+function writes(passes: readonly PassReport[]): readonly string[] {
+  const results = passes.flatMap(({ applied }) => applied?.results ?? []);
+  return results.flatMap(({ step, status }) => {
+    if (status !== "applied" || !("file" in step) || !FILES.includes(step.file)) return [];
+    const parts = step.path.split(`/pod${NAME}`);
+    return parts.length === 2 ? [`${parts[1] === "" ? "pod" : "container"} ${step.file}`] : [];
+  });
+}
+
+/** Of a running pod: a static one has only the resources that its manifest says. Goes on where no pod is left. */
+export function resizing(node: GuestNode): readonly Check[] {
+  let before: PodRow | undefined;
+  let set: (cpu: string, memory: string) => void = () => {};
+  const id = (): string => before?.containers[0]?.id ?? "none";
+  const values = (): readonly string[] =>
+    [`/kubepods/pod${NAME}`, `/kubepods/pod${NAME}/${id()}`].flatMap((path) =>
+      FILES.map((file) => node.read(path, file)),
+    );
+  const event = (reason: string): Promise<string> =>
+    node.wait(reason, () => node.told.find((line) => line.startsWith(`${NAME} ${reason}: `)));
+  const forget = (): void => {
+    node.told.length = 0;
+    node.passes.length = 0;
+  };
+  const expectSame = async (): Promise<void> => {
+    const after = await node.running(NAME);
+    assert.deepEqual([after.containers[0]?.id, after.containers[0]?.restarts], [id(), 0]);
+  };
+  return [
+    {
+      name: "a running pod gets more: its own cgroup first, then its container's",
+      run: async () => {
+        const server = await startPodsServer(new Gate());
+        set = (cpu, memory) => server.set([sized(cpu, memory)]);
+        set("500m", "64Mi");
+        await node.stopDaemon();
+        await node.startDaemon({ evictionHard: { "memory.available": "1Mi" } }, server.url);
+        before = await node.running(NAME);
+        await node.settled(NAME);
+        await node.wait("40 MiB in use", () =>
+          Number(node.read(`/kubepods/pod${NAME}`, "memory.current")) >= 40 * MIB ? true : undefined,
+        );
+        const small = ["50000 100000", String(64 * MIB)];
+        assert.deepEqual(values(), [...small, ...small]);
+        forget();
+        set("1500m", "96Mi");
+        await event("ResizeCompleted");
+        const large = ["150000 100000", String(96 * MIB)];
+        assert.deepEqual(values(), [...large, ...large]);
+        assert.deepEqual(writes(node.passes).toSorted(byFile), [
+          "pod cpu.max",
+          "container cpu.max",
+          "pod memory.max",
+          "container memory.max",
+        ]);
+        await expectSame();
+      },
+    },
+    {
+      name: "it gets less: its container's cgroup first, and memory that is in use only when it is free",
+      run: async () => {
+        forget();
+        set("250m", "32Mi");
+        const told = await event("ResizeError");
+        assert.ok(told.includes(`attempting to set pod memory limit (${32 * MIB}) below current usage`), told);
+        const large = ["150000 100000", String(96 * MIB)];
+        assert.deepEqual(values(), [...large, ...large]);
+        await node.exec(id(), "rm /memory/file");
+        await event("ResizeCompleted");
+        const small = ["25000 100000", String(32 * MIB)];
+        assert.deepEqual(values(), [...small, ...small]);
+        assert.deepEqual(writes(node.passes).toSorted(byFile), [
+          "container cpu.max",
+          "pod cpu.max",
+          "container memory.max",
+          "pod memory.max",
+        ]);
+        await expectSame();
+      },
+    },
+  ];
+}
+
+/** The order of the writes of each file stays. */
+const byFile = (a: string, b: string): number => FILES.indexOf(fileOf(a)) - FILES.indexOf(fileOf(b));
+const fileOf = (write: string): string => write.split(" ")[1] ?? "";

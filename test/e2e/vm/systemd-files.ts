@@ -1,0 +1,30 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { imageArchive } from "../containerd/image-archive.ts";
+import { IMAGE } from "../pods/manifest.ts";
+import { bundle } from "./bundle.ts";
+import { projectFiles } from "./project.ts";
+
+const UNIT = join(import.meta.dirname, "../../../actuator/deploy/nodewise-actuator.service");
+/** Where the package of containerd has its own. */
+const RUNTIME_UNITS = ["/lib/systemd/system/containerd.service", "/usr/lib/systemd/system/containerd.service"];
+const ETC_UNITS = "/etc/systemd/system";
+/** Emulating what a compiler writes costs more than interpreting; no unit knows of it. */
+const MANAGER = `[Manager]\nDefaultEnvironment="NODE_OPTIONS=--jitless"\n`;
+const RUNTIME = `version = 2\n[plugins."io.containerd.grpc.v1.cri"]\n  sandbox_image = "${IMAGE}"\n`;
+
+/** What a machine has that runs the daemon as its unit says; a text: why it cannot be made here. */
+export async function systemdFiles(): Promise<string | Record<string, Uint8Array | string>> {
+  const runtimeUnit = RUNTIME_UNITS.find(existsSync);
+  if (runtimeUnit === undefined) return "containerd's package with its unit is not installed (.ci/apt)";
+  const image = imageArchive({ name: IMAGE, sizeBytes: 0, base: "tools", command: ["/bin/sleep", "1000000"] });
+  return {
+    ...(await projectFiles()),
+    [`${ETC_UNITS}/nodewise-actuator.service`]: readFileSync(UNIT),
+    [`${ETC_UNITS}/containerd.service`]: readFileSync(runtimeUnit),
+    "/etc/systemd/system.conf.d/guest.conf": MANAGER,
+    "/etc/containerd/config.toml": RUNTIME,
+    "/job/image.tar": image.bytes,
+    "/job/main.mjs": await bundle("systemd-job.ts"),
+  };
+}

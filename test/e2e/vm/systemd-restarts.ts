@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import type { Check } from "./checks.ts";
+import { UNIT } from "./systemd-machine.ts";
+import type { SystemdStory } from "./systemd-shared.ts";
+
+export const restarting = (story: SystemdStory): readonly Check[] => [
+  {
+    name: "a reload is told: of settings that are faulty, and of those that are taken",
+    run: async () => {
+      const { machine } = story;
+      const pid = machine.pid();
+      const told = (words: RegExp): Promise<true> =>
+        machine.wait(String(words), () => (words.test(machine.journal(UNIT)) ? true : undefined));
+      machine.configure({ syncSecond: 1 });
+      machine.systemctl("reload", UNIT);
+      await told(/settings: .*actuator\.yaml:.*syncSecond: no such setting.*; the old settings stay/);
+      machine.configure({ retrySeconds: 61 });
+      machine.systemctl("reload", UNIT);
+      await told(/settings read again: retrySeconds 60 -> 61$/m);
+      assert.deepEqual([machine.pid(), machine.property("NRestarts")], [pid, "0"]);
+    },
+  },
+  {
+    name: "a daemon that is killed is started again, and no process of its pods has ended",
+    run: async () => {
+      const { machine } = story;
+      const [processes, killed] = [story.processes(), machine.pid()];
+      process.kill(Number(killed), "SIGKILL");
+      await machine.wait("another process", () =>
+        machine.property("NRestarts") === "1" && machine.property("ActiveState") === "active" ? true : undefined,
+      );
+      assert.notEqual(machine.pid(), killed);
+      await story.finds(machine.pid());
+      assert.deepEqual(story.processes(), processes);
+    },
+  },
+  {
+    name: "a stop leaves pods alone, wrong settings are tried once, and the next start finds the pods",
+    run: async () => {
+      const { machine } = story;
+      const processes = story.processes();
+      machine.systemctl("stop", UNIT);
+      assert.equal(machine.property("ActiveState"), "inactive");
+      machine.configure({ mode: "enforced" });
+      machine.systemctl("start", UNIT);
+      await machine.wait("its end", () => (machine.property("ActiveState") === "failed" ? true : undefined));
+      // with another try ahead it would be activating
+      const ended = ["ExecMainStatus", "NRestarts", "SubState"].map((name) => machine.property(name));
+      assert.deepEqual(ended, ["2", "0", "failed"]);
+      assert.match(machine.journal(UNIT), /actuator\.yaml:.*mode: /);
+      assert.deepEqual(story.processes(), processes);
+      machine.configure();
+      machine.systemctl("start", UNIT);
+      // in its first moment a reload may end it, and must not keep it from running
+      machine.systemctl("reload", UNIT);
+      await machine.wait("its start", () => (machine.property("ActiveState") === "active" ? true : undefined));
+      await machine.until("it", ({ pid }) => (String(pid) === machine.pid() ? true : undefined));
+      await story.finds(machine.pid());
+      assert.deepEqual(story.processes(), processes);
+    },
+  },
+];

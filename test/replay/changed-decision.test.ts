@@ -1,0 +1,40 @@
+import { expect, test } from "vitest";
+import { changedDecision } from "../../api/replay/changed-decision.ts";
+import type { Replayed } from "../../api/replay/replay-one.ts";
+import type { Difference } from "../../api/routes/difference.ts";
+import { decisionRow, T0 } from "../contract/store-rows.ts";
+
+const differing = (differences: readonly Difference[]): Replayed => ({
+  state: "differs",
+  verdict: "refused",
+  differences,
+  truncated: false,
+  problem: null,
+  answer: { decision: {} as never, reasons: [], needs: [] },
+});
+const lost = { verdict: null, differences: [], truncated: false, answer: null } as const;
+
+test("the first five of many differences are listed, and what is too long of them is left out by name", () => {
+  const long = "x".repeat(300);
+  const differences = [
+    { path: "a", recorded: 1, replayed: long },
+    { path: "b", recorded: { deep: long } },
+    ...Array.from({ length: 20 }, (_, i) => ({ path: `c${i}`, recorded: i, replayed: "x".repeat(254) })),
+  ];
+  const listed = changedDecision(decisionRow({ id: "one", verdict: "decided" }), differing(differences));
+  expect(listed).toMatchObject({ id: "one", decidedAt: new Date(T0).toISOString(), differenceCount: 22 });
+  expect(listed).toMatchObject({ recordedVerdict: "decided", verdict: "refused", problem: null });
+  expect(listed?.differences).toEqual([
+    { path: "a", recorded: 1, omitted: ["replayed"] },
+    { path: "b", omitted: ["recorded"] },
+    ...differences.slice(2, 5),
+  ]);
+});
+
+test("a refusal is listed with its reason; what is the same or gone is not", () => {
+  const problem = { code: "invalid_configuration", detail: "no", needs: ["x"] } as const;
+  const listed = changedDecision(decisionRow(), { ...lost, state: "refused", problem });
+  expect(listed).toMatchObject({ verdict: null, differences: [], problem: { code: problem.code, detail: "no" } });
+  expect(changedDecision(decisionRow(), { ...lost, state: "gone", problem })).toBeNull();
+  expect(changedDecision(decisionRow(), { ...differing([]), state: "same" } as Replayed)).toBeNull();
+});

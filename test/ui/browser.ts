@@ -1,0 +1,83 @@
+import { existsSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { afterAll, beforeAll, expect } from "vitest";
+
+/** Debian's; `CHROMIUM=/path` names another. */
+const CHROMIUM = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
+export const hasBrowser = existsSync(CHROMIUM);
+export const whyNoBrowser = `there is no browser at ${CHROMIUM}; .ci/apt installs one`;
+
+/** Without what looks for hosts elsewhere. */
+const ARGS = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+  "--disable-dev-shm-usage",
+];
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** One browser for the tests of a file. Each page tells its errors, those of the policy among them, when it is closed. */
+export function aBrowser(): {
+  readonly open: (url: string, options?: BrowserContextOptions) => Promise<Watched>;
+} {
+  let browser: Browser | undefined;
+  beforeAll(async () => {
+    if (hasBrowser) browser = await chromium.launch({ executablePath: CHROMIUM, args: ARGS });
+  });
+  afterAll(() => browser?.close());
+  return {
+    open: async (url, options = {}) => {
+      if (browser === undefined) throw new Error(whyNoBrowser);
+      const context = await browser.newContext({ viewport: { width: 1200, height: 800 }, ...options });
+      const page = await context.newPage();
+      const faults: string[] = [];
+      page.on("console", (message) => {
+        if (message.type() === "error") faults.push(message.text());
+      });
+      page.on("pageerror", (error) => faults.push(error.message));
+      page.on("request", (request) => {
+        if (new URL(request.url()).origin !== new URL(url).origin && !request.url().startsWith("data:"))
+          faults.push(`it asked ${request.url()}`);
+      });
+      await page.goto(url);
+      return { page, faults, close: () => context.close() };
+    },
+  };
+}
+
+export interface Watched {
+  readonly page: Page;
+  readonly faults: readonly string[];
+  readonly close: () => Promise<void>;
+}
+
+interface AxeResult {
+  readonly violations: readonly {
+    id: string;
+    impact: string;
+    nodes: readonly { html: string; failureSummary: string }[];
+  }[];
+}
+
+/** Nothing that axe calls serious or critical. */
+export async function expectAccessible(page: Page): Promise<void> {
+  await page.evaluate(axe);
+  const { violations } = (await page.evaluate("axe.run(document, { resultTypes: ['violations'] })")) as AxeResult;
+  const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
+  const told = serious.map(({ id, nodes }) => `${id}: ${nodes[0]?.html} (${nodes[0]?.failureSummary})`);
+  expect(told).toEqual([]);
+}
+
+/** Nothing sticks out of the window but what has its own scroll bar. */
+export async function expectToFit(page: Page): Promise<void> {
+  const [scroll, inner] = (await page.evaluate("[document.documentElement.scrollWidth, innerWidth]")) as [
+    number,
+    number,
+  ];
+  expect(scroll).toBeLessThanOrEqual(inner);
+}

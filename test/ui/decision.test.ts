@@ -1,0 +1,135 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { appOver } from "../api/serving.ts";
+import { decisionRow, resultRow, snapshotRow, value } from "../contract/store-rows.ts";
+
+const CAPTURED = readFileSync(join(import.meta.dirname, "../data/real-node/snapshot.json"), "utf8");
+type App = ReturnType<typeof appOver>["app"];
+
+async function decided(app: App, kind: string, more: object = {}): Promise<string> {
+  const response = await app.request(`/v1/decisions/${kind}`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ snapshot: JSON.parse(CAPTURED), ...more }),
+  });
+  expect(response.status, await response.clone().text()).toBe(200);
+  return ((await response.json()) as { id: string }).id;
+}
+const textOf = async (app: App, path: string, status = 200): Promise<string> => {
+  const response = await app.request(path, { headers: { accept: "text/html" } });
+  const text = await response.text();
+  expect(response.status, text).toBe(status);
+  expect(text).not.toMatch(/<script>|\son\w+="|style="|<style/i);
+  return text;
+};
+
+const POD = {
+  metadata: { name: "big", namespace: "default", uid: "u-big" },
+  spec: { containers: [{ name: "c", image: "i", resources: { requests: { cpu: "500" } } }] },
+};
+
+test("a refusal: the kubelet's words, the reasons with their numbers, what would help, the ask, and the way back to it", async () => {
+  const { app } = appOver({});
+  const id = await decided(app, "admission", { ask: { pod: POD }, explain: "full" });
+  const text = await textOf(app, `/decisions/${id}`);
+  expect(text).toContain('<span class="tag bad">refused</span>');
+  expect(text).toContain("<strong>default/big</strong>");
+  expect(text).toContain("OutOfcpu");
+  expect(text.indexOf("OutOfcpu")).toBeLessThan(text.indexOf('id="why"'));
+  expect(text.indexOf('id="why"')).toBeLessThan(text.indexOf('id="answer"'));
+  expect(text).toContain("requested"); // of the counterfactual
+  expect(text).toContain("&quot;cpu&quot;: &quot;500&quot;");
+  expect(text).toContain(`nodewise history show ${id} --api http://localhost`);
+  expect(text).toMatch(/href="\/v1\/snapshots\/[0-9a-f]{32}"/);
+});
+
+test.each(["allocatable", "cgroups", "cpus", "memory", "topology", "devices", "eviction"])(
+  "%s of the captured node: every reason that the API answers is on the page",
+  async (kind) => {
+    const { app } = appOver({});
+    const id = await decided(app, kind);
+    const text = await textOf(app, `/decisions/${id}`);
+    const record = (await (await app.request(`/v1/decisions/${id}`)).json()) as {
+      reasons: { at: string; because: { code: string }[] }[];
+    };
+    for (const { because } of record.reasons)
+      for (const { code } of because) expect(text).toContain(`<code>${code}</code>`);
+    expect(text.length).toBeLessThan(1_000_000);
+  },
+);
+
+test("what the node reported is told step by step, and long reports are cut with a word", async () => {
+  const { app, store } = appOver({});
+  const id = await decided(app, "cgroups");
+  const step = {
+    op: "write",
+    path: "/kubepods",
+    file: "cpu.shares",
+    value: "2048",
+    before: "<b>9</b>",
+    status: "planned",
+  };
+  const steps = Array.from({ length: 203 }, (_, i) => ({ ...step, path: `/kubepods/${i}` }));
+  const body = JSON.stringify({ at: "2026-01-01T00:00:00Z", dryRun: true, complete: true, steps });
+  value(await store.addResults(id, [resultRow({ okCount: 203, failedCount: 0, body })]));
+  const text = await textOf(app, `/decisions/${id}`);
+  expect(text).toContain("203 to be done (it only looks)");
+  expect(text).toContain("&lt;b&gt;9&lt;/b&gt;");
+  expect(text).toContain("3 more are in the JSON");
+});
+
+test("a decision whose snapshot is gone still stands, and one that is gone says so", async () => {
+  const { app, store } = appOver({});
+  const id = await decided(app, "cpus");
+  const row = value(await store.getDecision(id));
+  if (row === null) throw new Error("it was recorded");
+  const orphan = { ...row, id: "orphan", snapshotId: "0".repeat(32) };
+  value(await store.record({ decision: orphan }));
+  expect(await textOf(app, "/decisions/orphan")).toContain("no longer stored");
+  const gone = await textOf(app, "/decisions/never", 404);
+  expect(gone).toContain("old ones are removed");
+});
+
+test("decisions of older versions, and names full of markup, stay readable text", async () => {
+  const { app, store } = appOver({});
+  const node = '<img src=x onerror="alert(1)">';
+  const flat = [{ code: "of_old", at: "/kubepods", field: "cpuShares", numbers: { n: 1 } }];
+  const decision = {
+    capacity: {},
+    allocatable: {},
+    reserved: {},
+    kubepods: { enforced: false, limits: {}, values: {} },
+    enforcement: [],
+    errors: [],
+  };
+  const body = JSON.stringify({ decision, reasons: flat, needs: ["<needs>"], next: null });
+  const snapshot = snapshotRow({ node, body: '{"node":5}' });
+  const row = decisionRow({ node, kind: "allocatable", body, snapshotId: snapshot.id });
+  value(await store.record({ decision: row, snapshot }));
+  const text = await textOf(app, `/decisions/${row.id}`);
+  expect(text).not.toContain("<img");
+  expect(text).toContain("<code>of_old</code>");
+  expect(text).toContain("&lt;needs&gt;");
+});
+
+test("a node's token sees its own decisions only", async () => {
+  const { app, store } = appOver({});
+  const mine = decisionRow({ node: "mine", kind: "cpus" });
+  value(await store.record({ decision: mine }));
+  const { newToken, webSha256 } = await import("../../api/auth/token.ts");
+  const token = newToken();
+  value(
+    await store.createToken({
+      id: token.id,
+      name: "n",
+      hash: await webSha256(token.text),
+      scopes: ["read"],
+      node: "other",
+      createdAtMs: 1,
+      revokedAtMs: null,
+    }),
+  );
+  const headers = { authorization: `Basic ${btoa(`x:${token.text}`)}` };
+  expect((await app.request(`/decisions/${mine.id}`, { headers })).status).toBe(403);
+});

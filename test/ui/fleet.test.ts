@@ -1,0 +1,89 @@
+import { expect, test } from "vitest";
+import { fleetLink } from "../../api/ui/fleet/question.ts";
+import { chosen, SILENT_MS, standingOf } from "../../api/ui/fleet/standing.ts";
+import type { FleetRow } from "../../db/fleet-row.ts";
+import { appOver } from "../api/serving.ts";
+import { decisionRow, resultRow, value } from "../contract/store-rows.ts";
+
+const NOW = 1_790_000_000_000;
+const row = (name: string, over: Partial<FleetRow> = {}): FleetRow => ({
+  name,
+  firstSeenMs: NOW,
+  lastSeenMs: NOW,
+  bootId: null,
+  lastSnapshotId: null,
+  lastSequence: null,
+  decisions: 0,
+  refused: 0,
+  pressured: 0,
+  evicted: 0,
+  removed: 0,
+  latest: {},
+  report: null,
+  ...over,
+});
+const QUESTION = { q: "", show: "all", sort: "name", order: "asc", hours: 24, page: 1 } as const;
+
+test("nodes are shown by how they stand, in the order asked for, equal ones by name", () => {
+  const evicts = { decisionId: "e", verdict: "evicts", decidedAtMs: NOW };
+  const nodes = [
+    row("a", { refused: 2 }),
+    row("b", { latest: { eviction: evicts }, evicted: 1 }),
+    row("c", { report: { okCount: 2, failedCount: 1, atMs: NOW } }),
+    row("d", { lastSeenMs: NOW - SILENT_MS - 1, refused: 2 }),
+  ].map((each) => standingOf(each, NOW));
+  const names = (over: object): string[] => chosen(nodes, { ...QUESTION, ...over }).map((node) => node.name);
+  expect(names({})).toEqual(["a", "b", "c", "d"]);
+  expect(names({ order: "desc" })).toEqual(["d", "c", "b", "a"]);
+  expect(names({ show: "pressure" })).toEqual(["b"]);
+  expect(names({ show: "drift" })).toEqual(["c"]);
+  expect(names({ show: "silent" })).toEqual(["d"]);
+  expect(names({ show: "refused", sort: "refused", order: "desc" })).toEqual(["a", "d"]);
+  expect(names({ sort: "evicted", order: "desc" })).toEqual(["b", "a", "c", "d"]);
+  expect(names({ q: "C" })).toEqual(["c"]);
+});
+
+test("a link holds all that was asked, and nothing that is so anyway", () => {
+  expect(fleetLink(QUESTION, {})).toBe("/");
+  expect(fleetLink({ ...QUESTION, page: 3 }, { sort: "seen", order: "desc" })).toBe("/?sort=seen");
+  expect(fleetLink(QUESTION, { q: "a&b=ü", show: "drift", hours: 1, page: 2 })).toBe(
+    "/?q=a%26b%3D%C3%BC&show=drift&hours=1&page=2",
+  );
+});
+
+test("the page tells what the history holds, escaped, and keeps the question in its form", async () => {
+  const { app, store } = appOver({});
+  const name = 'n-"><script>alert(1)</script>';
+  const cgroups = decisionRow({ node: name, decidedAtMs: Date.now() });
+  value(await store.record({ decision: cgroups }));
+  value(await store.addResults(cgroups.id, [resultRow({ okCount: 2, failedCount: 5 })]));
+  const body = JSON.stringify({ decision: { conditions: [{ type: "MemoryPressure" }] }, reasons: [], needs: [] });
+  const eviction = decisionRow({ node: name, kind: "eviction", verdict: "evicts", decidedAtMs: Date.now(), body });
+  value(await store.record({ decision: eviction }));
+  const text = await (await app.request(`/?q=${encodeURIComponent('n-"><s')}&show=pressure`)).text();
+  expect(text).not.toContain("<script>alert");
+  expect(text).toContain('value="n-&quot;&gt;&lt;s"');
+  expect(text).toContain("evicts: MemoryPressure");
+  expect(text).toContain(`href="/decisions/${cgroups.id}">7</a>`);
+  expect(text).toContain('<option value="pressure" selected>');
+});
+
+test("of many nodes a page has a hundred, and leads to the others", async () => {
+  const { app, store } = appOver({});
+  for (let i = 0; i < 130; i++)
+    value(await store.record({ decision: decisionRow({ node: `n${i}`, decidedAtMs: Date.now() }) }));
+  const rows = (text: string): number => text.split('<td><a href="/nodes/').length - 1;
+  const first = await (await app.request("/?sort=seen")).text();
+  expect(first).toContain('href="/?sort=seen&amp;page=2"');
+  const second = await (await app.request("/?sort=seen&page=2")).text();
+  expect([first, second].map((text) => rows(text.slice(0, text.indexOf('id="latest"'))))).toEqual([100, 30]);
+});
+
+test("a question that means nothing names the parameter", async () => {
+  const { app } = appOver({});
+  for (const query of ["show=x", "sort=y", "order=up", "hours=25", "page=0", "page=-1", "nope=1", "q=a&q=b"]) {
+    const response = await app.request(`/?${query}`);
+    expect(response.status, query).toBe(400);
+    expect(((await response.json()) as { code: string }).code).toBe("invalid_query");
+  }
+});

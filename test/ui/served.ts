@@ -1,0 +1,37 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type ApiOptions, type RunningApi, startApi } from "../../api/server.ts";
+import { keptLog } from "../api/serving.ts";
+
+const CAPTURED = join(import.meta.dirname, "../data/real-node/snapshot.json");
+
+/** The captured node as another of its kind. */
+export function snapshotOf(name: string): { node: { metadata: { name: string } } } & Record<string, unknown> {
+  const snapshot = JSON.parse(readFileSync(CAPTURED, "utf8"));
+  snapshot.node.metadata.name = name;
+  return snapshot;
+}
+
+/** The API on loopback over a history of its own, which goes when it is closed. */
+export async function served(options: Partial<ApiOptions> = {}): Promise<RunningApi> {
+  const dataDir = mkdtempSync(join(tmpdir(), "nodewise-ui-"));
+  const api = await startApi({ dataDir, port: 0, threads: 0, log: keptLog(), ...options });
+  if (!api.ok) throw new Error(api.error.message);
+  const close = async (): Promise<void> => {
+    await api.value.close();
+    rmSync(dataDir, { recursive: true, force: true });
+  };
+  return { ...api.value, close };
+}
+
+/** Decides over HTTP, and answers the decision. */
+export async function decided(url: string, kind: string, body: object): Promise<{ readonly id: string }> {
+  const response = await fetch(`${url}/v1/decisions/${kind}`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+  if (!response.ok) throw new Error(await response.text());
+  return (await response.json()) as { id: string };
+}
