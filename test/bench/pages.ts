@@ -1,0 +1,72 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startApi } from "../../api/server.ts";
+import { fillHistory, NODE } from "./pages-history.ts";
+
+export interface PageFigure {
+  readonly path: string;
+  /** Milliseconds from request to the last byte, over loopback. */
+  readonly median: number;
+  readonly worst: number;
+  readonly aimMs: number;
+  /** As it goes over the wire, and what it is then. */
+  readonly wireBytes: number;
+  readonly aimBytes: number;
+}
+
+const AIM_MS = 100;
+const AIM_BYTES = 150 * 1024;
+const TIMES = 15;
+/** `BENCH_DECISIONS=100000`: a smaller history. */
+const DECISIONS = Number(process.env["BENCH_DECISIONS"] ?? 1_000_000);
+
+/** Every page over a large history, as a browser asks for it. Throws where one is no page. */
+export async function benchPages(): Promise<readonly PageFigure[]> {
+  const dataDir = mkdtempSync(join(tmpdir(), "nodewise-pages-"));
+  try {
+    const id = await fillHistory(dataDir, DECISIONS);
+    const api = await startApi({ dataDir, port: 0, log: { info() {}, warn() {}, error() {}, debug() {} } as never });
+    if (!api.ok) throw new Error(api.error.message);
+    try {
+      const paths = [
+        "/",
+        "/?show=pressure&sort=refused",
+        "/?hours=168&page=3",
+        `/nodes/${NODE}`,
+        `/nodes/${NODE}/decisions?kind=eviction`,
+        `/decisions/${id}`,
+        // "/what-if",
+        // `/what-if?node=${NODE}`,
+        // "/replay",
+        // "/lint",
+        "/docs",
+        "/nodes/node-9999",
+      ];
+      const figures: PageFigure[] = [];
+      for (const path of paths) figures.push(await figureOf(api.value.url, path));
+      return figures;
+    } finally {
+      await api.value.close();
+    }
+  } finally {
+    rmSync(dataDir, { recursive: true });
+  }
+}
+
+async function figureOf(url: string, path: string): Promise<PageFigure> {
+  const times: number[] = [];
+  let wireBytes = 0;
+  for (let i = 0; i < TIMES; i++) {
+    const started = performance.now();
+    const response = await fetch(url + path, { headers: { accept: "text/html", "accept-encoding": "gzip" } });
+    const { length } = await response.text();
+    times.push(performance.now() - started);
+    if (!response.headers.get("content-type")?.startsWith("text/html") || length < 500)
+      throw new Error(`${path} is no page`);
+    wireBytes = Number(response.headers.get("content-length") ?? 0);
+  }
+  times.sort((a, b) => a - b);
+  const median = times[Math.floor(TIMES / 2)] as number;
+  return { path, median, worst: times.at(-1) as number, aimMs: AIM_MS, wireBytes, aimBytes: AIM_BYTES };
+}
