@@ -35,7 +35,7 @@ export type Kind = (typeof KINDS)[number];
 export const isKind = (s: string): s is Kind => (KINDS as readonly string[]).includes(s);
 
 /** Raised by every commit that changes an answer of a vector (api/README.md keeps the list). */
-export const POLICY_VERSION = "kubelet-1.36.3+4";
+export const POLICY_VERSION = "kubelet-1.36.3+5";
 
 export const EXPLAIN = ["off", "reasons", "full"] as const;
 export type Explain = (typeof EXPLAIN)[number];
