@@ -1,0 +1,79 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { historyFile, type RunningApi } from "../../api/server.ts";
+import { openNode } from "../../db/open-node.ts";
+import { value } from "../contract/store-rows.ts";
+import { testFolder } from "../db/folder.ts";
+import { aBrowser, expectAccessible, expectToFit, hasBrowser } from "./browser.ts";
+import { decided, served, snapshotOf } from "./served.ts";
+
+const POD = {
+  metadata: { name: "big", namespace: "default", uid: "u-big" },
+  spec: { containers: [{ name: "c", image: "i", resources: { requests: { cpu: "500" } } }] },
+};
+
+describe.skipIf(!hasBrowser)("a decision in a browser", () => {
+  const browser = aBrowser();
+  let api: RunningApi;
+  const paths: string[] = [];
+  beforeAll(async () => {
+    api = await served();
+    const snapshot = snapshotOf("n1");
+    for (const [kind, more] of [
+      ["admission", { ask: { pod: POD } }],
+      ["cgroups", {}],
+      ["eviction", {}],
+    ] as const) {
+      paths.push(`/decisions/${(await decided(api.url, kind, { snapshot, ...more })).id}`);
+    }
+  });
+  afterAll(() => api?.close());
+
+  test.each([
+    ["light", {}],
+    ["dark", { colorScheme: "dark" }],
+    ["on a phone", { viewport: { width: 360, height: 700 } }],
+  ] as const)(
+    "%s: verdict, reasons and answer are there, fit, and can be read by everybody",
+    async (_name, options) => {
+      for (const path of paths) {
+        const { page, faults, close } = await browser.open(api.url + path, options);
+        expect(await page.locator("h1").count()).toBe(1);
+        await expectToFit(page);
+        await expectAccessible(page);
+        expect(faults).toEqual([]);
+        await close();
+      }
+    },
+  );
+
+  test("the command is copied by its button, and opens the same decision", async () => {
+    const { page, close } = await browser.open(api.url + paths[0], {
+      permissions: ["clipboard-read", "clipboard-write"],
+    });
+    await page.getByRole("button", { name: "Copy the command" }).click();
+    await page.getByText("Copied").waitFor();
+    const text = (await page.evaluate("navigator.clipboard.readText()")) as string;
+    expect(text).toBe(`nodewise history show ${paths[0]?.split("/").at(-1)} --api ${api.url}`);
+    await close();
+  });
+
+  test("when it is pruned under the open page, the page says so and keeps what it showed", async () => {
+    const dataDir = testFolder();
+    const own = await served({ dataDir });
+    const snapshot = snapshotOf("pruned");
+    const first = await decided(own.url, "eviction", { snapshot });
+    const { page, close } = await browser.open(`${own.url}/decisions/${first.id}`);
+    await page.locator("#live-state", { hasText: "live" }).waitFor();
+    await decided(own.url, "cgroups", { snapshot });
+    const history = value(openNode({ file: historyFile(dataDir) }));
+    expect(value(await history.prune({ nowMs: Date.now(), maxRowsPerNode: 1 })).decisions).toBe(1);
+    await history.close();
+    await decided(own.url, "cpus", { snapshot });
+    await page.getByRole("alert").waitFor();
+    expect(await page.getByRole("alert").textContent()).toContain("there is no decision");
+    expect(await page.locator("#live-state").textContent()).toBe("no longer stored");
+    expect(await page.locator("#why").count()).toBe(1);
+    await close();
+    await own.close();
+  });
+});

@@ -1,0 +1,123 @@
+import { expect, test } from "vitest";
+import { cellGrid, ownerMark } from "../../api/ui/draw/cell-grid.ts";
+import { lane } from "../../api/ui/draw/lane.ts";
+import { jsonBlock, plot } from "../../api/ui/draw/plot.ts";
+import { stackBar } from "../../api/ui/draw/stack-bar.ts";
+import { lru } from "../../api/ui/node/lru.ts";
+
+const numbers = (html: unknown, attribute: string): readonly number[] =>
+  [...String(html).matchAll(new RegExp(`\\s${attribute}="(-?[\\d.]+)"`, "g"))].map((m) => Number(m[1]));
+const part = (size: number, tone = "c0") => ({ size, tone, words: `${size}` });
+
+test("a bar's parts fill it in their shares, and what is there at all is seen", () => {
+  expect(numbers(stackBar([part(1), part(3)], "w"), "width")).toEqual([250, 750]);
+  const [tiny = 0, rest = 0] = numbers(stackBar([part(1), part(1e12), part(0)], "w"), "width");
+  expect(tiny).toBeGreaterThan(3);
+  expect(tiny + rest).toBeCloseTo(1000, 0);
+  expect(numbers(stackBar([part(1), part(1), part(2)], "w"), "x")).toEqual([0, 250, 500]);
+});
+
+test("of nothing, and of what is no amount, no bar is drawn", () => {
+  for (const sizes of [[], [0], [-1, 0], [Number.NaN], [Number.POSITIVE_INFINITY]])
+    expect(
+      stackBar(
+        sizes.map((size) => part(size)),
+        "w",
+      ),
+    ).toBe("");
+});
+
+test("marks stand at their share and stay inside", () => {
+  const bar = String(
+    stackBar(
+      [part(1)],
+      "w",
+      [0.85, 2, -1].map((at) => ({ at, words: "m" })),
+    ),
+  );
+  expect([...bar.matchAll(/d="M([\d.]+) /g)].map((m) => m[1])).toEqual(["850.0", "1000.0", "0.0"]);
+});
+
+test("cells stand in stacks, rows of at most so many", () => {
+  const cell = (name: string) => ({ name, mark: "A", tone: "c1", words: `<${name}>` });
+  const stacks = Array.from({ length: 10 }, (_, i) => [cell(`${i}`), cell(`${i + 100}`)]);
+  const drawn = String(cellGrid(stacks, "w", 8));
+  const places = [...drawn.matchAll(/translate\((\d+) (\d+)\)/g)].map((m) => [Number(m[1]), Number(m[2])]);
+  expect(places).toHaveLength(20);
+  expect(places[1]).toEqual([places[0]?.[0], (places[0]?.[1] ?? 0) + 28]);
+  expect(places[16]?.[0]).toBe(places[0]?.[0]);
+  expect(new Set(places.map(String)).size).toBe(20);
+  const [width = 0] = numbers(drawn, "width");
+  expect(Math.max(...places.map(([x = 0]) => x)) + 34).toBeLessThanOrEqual(width);
+  expect(drawn).toContain("<title>&lt;109&gt;</title>");
+  expect(cellGrid([], "w")).toBe("");
+});
+
+test("owners have letters while there are letters, and eight tones in turn", () => {
+  expect([0, 7, 8, 25, 26, 52].map(ownerMark)).toEqual([
+    { mark: "A", tone: "c0" },
+    { mark: "H", tone: "c7" },
+    { mark: "I", tone: "c0" },
+    { mark: "Z", tone: "c1" },
+    { mark: "a", tone: "c2" },
+    { mark: "#", tone: "c4" },
+  ]);
+});
+
+const drawnPlot = (points: readonly (readonly [number, number])[], limit = 5) =>
+  String(
+    plot({
+      points,
+      limits: [{ value: limit, words: "hard 5", soft: false }],
+      words: "w",
+      amount: (n) => `${n}`,
+      isBytes: false,
+    }),
+  );
+const curveOf = (html: string): readonly number[] =>
+  [...(/class="curve" d="([^"]*)"/.exec(html)?.[1] ?? "").matchAll(/[\d.]+/g)].map(Number);
+
+test("a curve goes from left to right, higher values above, and the limit between them", () => {
+  const html = drawnPlot([
+    [0, 10],
+    [60_000, 0],
+  ]);
+  const [x0 = 0, y0 = 0, x1 = 0, y1 = 0] = curveOf(html);
+  expect(x0).toBeLessThan(x1);
+  expect(y0).toBeLessThan(y1);
+  const limit = Number(/class="limit" d="M\d+ ([\d.]+)/.exec(html)?.[1]);
+  expect(limit).toBeCloseTo((y0 + y1) / 2, 1);
+  expect(html).toContain(">00:00</text>");
+  expect(html).toContain(">00:01 UTC</text>");
+});
+
+test("a limit above all that was seen is still on the picture; one point is drawn, none is not", () => {
+  const html = drawnPlot([[0, 1]], 99);
+  expect(Number(/class="limit" d="M\d+ ([\d.]+)/.exec(html)?.[1])).toBeGreaterThan(0);
+  expect(html).toContain(">100</text>");
+  expect(curveOf(html).every(Number.isFinite)).toBe(true);
+  expect(drawnPlot([])).toBe("");
+});
+
+test("data for scripts cannot end its block", () => {
+  const text = String(jsonBlock({ a: "</script><b>" }));
+  expect(text.match(/</g)).toHaveLength(2);
+  expect(JSON.parse(text.slice(text.indexOf(">") + 1, text.lastIndexOf("<")))).toEqual({ a: "</script><b>" });
+});
+
+test("a lane's stretches lie where their times are, moments with a width of their own", () => {
+  const at = (fromMs: number, toMs: number | null) => ({ fromMs, toMs, tone: "good", height: 0.5 });
+  const drawn = lane([at(0, 500), at(500, null), at(1000, null)], 1000, "w");
+  expect(numbers(drawn, "x")).toEqual([0, 500, 997]);
+  expect(numbers(drawn, "width")).toEqual([500, 3, 3]);
+  expect(numbers(drawn, "y")).toEqual([8, 8, 8]);
+});
+
+test("the values used last are kept", () => {
+  const kept = lru<number>(2);
+  kept.set("a", 1);
+  kept.set("b", 2);
+  expect(kept.get("a")).toBe(1);
+  kept.set("c", 3);
+  expect([kept.get("a"), kept.get("b"), kept.get("c")]).toEqual([1, undefined, 3]);
+});

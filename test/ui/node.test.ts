@@ -1,0 +1,169 @@
+import { gzipSync } from "node:zlib";
+import { describe, expect, test } from "vitest";
+import { libraryMachine } from "../../api/cli/machines/library.ts";
+import type { CgroupsDecision } from "../../api/model/decision.ts";
+import { decisionRow, resultRow, value } from "../contract/store-rows.ts";
+import { captured, partOf, readable, runtime, subject } from "./node-subject.ts";
+
+const report = (decisionId: string, seq: number, dryRun: boolean, steps: readonly object[]) => ({
+  ...resultRow({ seq, failedCount: 1 }),
+  id: `r-${decisionId}-${seq}`,
+  body: JSON.stringify({ at: "2026-11-21T06:25:00Z", dryRun, complete: true, steps }),
+});
+
+describe("the captured node", () => {
+  test("capacity to allocatable to requested, in the node's own numbers", async () => {
+    const { decide, show } = subject();
+    await decide("allocatable", { snapshot: captured() });
+    const { text, status } = await show("/nodes/n1");
+    expect(status).toBe(200);
+    const capacity = text("capacity");
+    expect(capacity).toContain("cpu 1.8 of 1.8 requested (100 %), 0 free ; capacity 2");
+    expect(capacity).toContain("pods 11 of 20 requested (55 %), 9 free ; capacity 20");
+    expect(capacity).toContain("memory 492 MiB of 22.1 GiB requested (2 %), 21.6 GiB free ; capacity 23.5 GiB");
+    expect(text("capacity-numbers")).toContain("memory 24684092Ki 512Mi 512Mi 500Mi 23148092Ki".slice(0, 26));
+    expect(text("head")).toMatch(/Kubelet v1\.36\.3 .*Kernel 6\.18\.44-fc-v657 .*Cgroups v1, cgroupfs Pods 11/);
+    expect(text("head")).toContain("allocatable decided");
+  });
+
+  test("every file that the cgroups decision wants is there with its text", async () => {
+    const { decide, show } = subject();
+    const { decision } = await decide("cgroups", { snapshot: captured() });
+    const { html, text } = await show("/nodes/n1");
+    const { cgroups } = decision as CgroupsDecision;
+    expect(text("cgroups")).toContain(`${cgroups.length} cgroups of 11 pods`);
+    expect(text("cgroups")).toContain("no results were reported");
+    for (const { path, level, files } of cgroups) {
+      if (level === "container") continue;
+      const own = readable(partOf(html, `cgroup-${path}`));
+      for (const file of files) expect(own).toContain(`${file.path} ${file.value}`);
+    }
+  });
+
+  test("what was reported is beside what is wanted, and counted where it is closed", async () => {
+    const { decide, show, store } = subject();
+    const { id, decision } = await decide("cgroups", { snapshot: captured() });
+    const pod = (decision as CgroupsDecision).cgroups.find(({ level }) => level === "pod");
+    const [file] = pod?.files ?? [];
+    if (pod === undefined || file === undefined) throw new Error("no pod");
+    const step = { op: "write", path: pod.path, file: file.path, to: file.value, before: "7", message: "because" };
+    const other = { op: "rmdir", path: "/kubepods/podgone", status: "planned", before: null, message: "an orphan" };
+    value(await store.addResults(id, [report(id, 1, true, [{ ...step, status: "planned" }, other])]));
+    const before = await show("/nodes/n1");
+    expect(before.text("cgroups-title")).toContain("2 differ");
+    expect(before.text(`cgroup-${pod.path}`)).toMatch(/^\S+ 1 differs /);
+    expect(before.text(`cgroup-${pod.path}`)).toContain(`${file.path} ${file.value} 7 differs, left as it is because`);
+    expect(before.text("cgroup-/kubepods")).toMatch(/^\/kubepods 11 pods 1 differs /);
+    expect(before.text("cgroups-others")).toContain("/kubepods/podgone rmdir nothing differs, left as it is");
+    expect(before.text("cgroups")).toContain("by an actuator that only looks: 2 files or cgroups not as decided");
+    value(await store.addResults(id, [report(id, 2, false, [{ ...step, status: "applied" }])]));
+    const after = await show("/nodes/n1");
+    expect(after.text("cgroups-title")).toContain("1 differs");
+    expect(after.text(`cgroup-${pod.path}`)).toMatch(/^\S+ 1 put right /);
+    expect(after.text("cgroup-/kubepods")).toContain("as wanted");
+  });
+
+  test("CPUs, memory and images by owner, as the decisions tell them", async () => {
+    const { decide, show } = subject();
+    await decide("cpus", { snapshot: { ...captured(), runtime: runtime() } });
+    const { html, text } = await show("/nodes/n1");
+    expect(text("cpus")).toContain("2 CPUs; cpuManagerPolicy static: reserved 0, shared pool 0 (1 CPU).");
+    expect(text("cpus")).toContain("A default/guar-int c 1 1 0");
+    expect(partOf(html, "cpus")).toContain("<title>CPU 1, core 1: default/guar-int c</title>");
+    expect(partOf(html, "cpus")).toContain("<title>CPU 0, core 0: reserved for the system</title>");
+    expect(text("memory")).toContain("NUMA node 0 1.5 GiB reserved for the system, 212 MiB held by containers");
+    expect(text("memory")).toContain("default/guar-int c memory 128 MiB 0");
+    expect(text("images")).toMatch(/2 images, 2\.7 MiB .*Nothing would go: all below stays .*localhost\/busybox:1/);
+    expect(text("images")).toContain("in use by default/");
+  });
+});
+
+const SECTIONS: Readonly<Record<string, string>> = {
+  capacity: "the node's capacity is not known",
+  eviction: "an eviction pass needs observedAt, pods, stats",
+  cgroups: "To post in the snapshot: cgroup.version , pods",
+  cpus: "which CPUs the machine has. To post in the snapshot: machine.cpus",
+  memory: "how much memory each NUMA node has. To post in the snapshot: machine.numaNodes",
+  devices: "No device plugin has told of any device. To post in the snapshot: devices",
+  images: "an image collection needs observedAt, runtime.images, runtime.containers",
+  probes: "No dry run of a pod’s probes is recorded",
+  decisions: "None yet.",
+};
+describe("what is not known is said where the picture would be", () => {
+  test.each(Object.entries(SECTIONS))("of %s", async (id, words) => {
+    const { app, show } = subject();
+    const body = JSON.stringify({ node: { metadata: { name: "bare" } } });
+    const headers = { "content-type": "application/json" };
+    await app.request("http://localhost/v1/nodes/bare/snapshot", { method: "PUT", headers, body });
+    expect((await show("/nodes/bare")).text(id)).toContain(words);
+  });
+
+  test("a node that never posted a snapshot, and one whose snapshot is pruned", async () => {
+    const { show, store } = subject();
+    value(await store.record({ decision: decisionRow({ node: "quiet", kind: "allocatable" }) }));
+    const never = await show("/nodes/quiet");
+    expect(never.status).toBe(200);
+    expect(never.text("snapshot")).toMatch(
+      /No snapshot of this node was posted yet.*nodewise snapshot > snapshot.json/,
+    );
+    expect(never.text("decisions")).toContain("allocatable");
+    expect(never.html).not.toContain('id="capacity"');
+    const gone = subject({ store: { ...store, latestSnapshot: async () => ({ ok: true, value: null }) } });
+    await gone.decide("cgroups", { snapshot: captured() });
+    expect((await gone.show("/nodes/n1")).text("snapshot")).toContain("is no longer stored");
+  });
+
+  test("a snapshot, reports and passes that another version wrote", async () => {
+    const { decide, show, store } = subject();
+    const { id } = await decide("cgroups", { snapshot: captured() });
+    value(await store.addResults(id, [{ ...report(id, 1, true, []), body: '{"steps":[null,1,{"path":7}]}' }]));
+    value(
+      await store.record({
+        decision: decisionRow({ node: "n1", kind: "eviction", verdict: "calm", body: '{"decision":{"old":true}}' }),
+      }),
+    );
+    value(await store.record({ decision: decisionRow({ node: "n1", kind: "probes", body: '{"decision":[]}' }) }));
+    const page = await show("/nodes/n1");
+    expect(page.status).toBe(200);
+    expect(page.text("eviction")).toContain("what is recorded cannot be read by this version");
+    expect(page.text("cgroups-title")).toContain("no drift");
+    const row = value(await store.latestSnapshot("n1"));
+    if (row === null) throw new Error("no snapshot");
+    const pods = [{ metadata: {} }];
+    value(
+      await store.putSnapshot({ ...row, id: "old", storedAtMs: row.storedAtMs + 1, body: JSON.stringify({ pods }) }),
+    );
+    const old = await show("/nodes/n1");
+    expect(old.status).toBe(200);
+    expect(old.text("snapshot")).toContain("cannot be read by this version: pods[0].metadata.name");
+    value(await store.putSnapshot({ ...row, id: "broken", storedAtMs: row.storedAtMs + 2, body: "{" }));
+    expect((await show("/nodes/n1")).text("snapshot")).toContain("cannot be read by this version");
+  });
+});
+
+test("a name that there is not is answered with near ones, and another node's page is not for a node's token", async () => {
+  const { decide, show } = subject();
+  await decide("allocatable", { snapshot: captured() });
+  const page = await show("/nodes/n2");
+  expect(page.status).toBe(404);
+  expect(page.html).toContain('<a href="/nodes/n1">n1</a>');
+  expect((await show("/nodes/n1?since=yesterday")).status).toBe(400);
+});
+
+test("256 CPUs and 512 pods stay a page of less than 150 KB", async () => {
+  const { app, show } = subject();
+  const pods = Array.from({ length: 512 }, (_, i) => ({
+    metadata: { name: `pod-${i}`, namespace: "shop", uid: `00000000-0000-4000-8000-${String(i).padStart(12, "0")}` },
+    spec: { containers: [{ name: "app", resources: { requests: { cpu: `${i}m`, memory: `${i}Mi` } } }, { name: "b" }] },
+    status: { phase: "Running" },
+  }));
+  const machine = libraryMachine("epyc-2s-nps1")?.machine;
+  const cgroup = { version: 2, driver: "systemd" };
+  const body = JSON.stringify({ node: { metadata: { name: "big" } }, pods, machine, cgroup });
+  const headers = { "content-type": "application/json" };
+  await app.request("http://localhost/v1/nodes/big/snapshot", { method: "PUT", headers, body });
+  const { html, text } = await show("/nodes/big");
+  expect(text("cgroups")).toContain("of 512 pods");
+  expect(html.match(/class="cell /g)).toHaveLength(256);
+  expect(gzipSync(html).length).toBeLessThan(150_000);
+});
