@@ -5,6 +5,7 @@ import { err, ok, type Result } from "../model/result.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { inputProblem, type Problem } from "../routes/problem.ts";
 import { type Change, changed, type RecordedInput } from "./change.ts";
+import { withNewStatus } from "./new-status.ts";
 
 /** A snapshot to decide on; the new configuration is refused for it; null: it is no longer stored. */
 export type Input = Result<Snapshot, Problem> | null;
@@ -49,6 +50,13 @@ export function inputs(
 }
 
 function decoded(text: string, change: Change): Result<Snapshot, Problem> {
-  const snapshot = decodeSnapshot(changed(JSON.parse(text) as RecordedInput, change));
-  return snapshot.ok ? snapshot : err(inputProblem(snapshot.error));
+  const recorded = JSON.parse(text) as RecordedInput;
+  const snapshot = decodeSnapshot(changed(recorded, change));
+  if (!snapshot.ok) return err(inputProblem(snapshot.error));
+  if (isNothing(change)) return snapshot;
+  const before = decodeSnapshot(recorded);
+  return before.ok ? ok(withNewStatus(before.value, snapshot.value)) : snapshot;
 }
+
+const isNothing = ({ kubeletConfiguration, kubeletConfigurationPatch }: Change): boolean =>
+  kubeletConfiguration === undefined && kubeletConfigurationPatch === undefined;

@@ -80,6 +80,10 @@ export function lists(of: () => Store): void {
     },
   );
 
+  streams(of);
+}
+
+function streams(of: () => Store): void {
   test("a stream over more rows and bytes than it reads at a time gives every decision whole and in order", async () => {
     const node = fresh("node");
     const long = "y".repeat(300_000);
