@@ -13,9 +13,27 @@ interface Answer<D> {
   readonly needs: readonly string[];
 }
 
+/** A node's snapshot, and what the runtime told of it where that lies in files of its own. */
+export interface KnownNodeFiles {
+  readonly snapshot?: string;
+  readonly images?: string;
+  readonly containers?: string;
+  readonly sandboxes?: string;
+  readonly imagefs?: string;
+}
+
 /** Asks the API about a node whose snapshot is in a file, so that the dashboard has it, and shows what it answers. */
-export async function showKnownNode(file: string, api: RunningApi, terminal: Terminal): Promise<Result<void, Fault>> {
-  const read = await readSnapshot({ snapshot: file });
+export async function showKnownNode(
+  files: KnownNodeFiles,
+  api: RunningApi,
+  terminal: Terminal,
+): Promise<Result<void, Fault>> {
+  const { snapshot: file, images, containers, sandboxes, imagefs } = files;
+  const runtime = Object.entries({ images, containers, sandboxes, imagefs }).filter(([, path]) => path !== undefined);
+  const read = await readSnapshot({
+    ...(file === undefined ? {} : { snapshot: file }),
+    ...Object.fromEntries(runtime),
+  });
   if (!read.ok) return read;
   const snapshot = read.value;
   const node = snapshot.node?.metadata.name ?? "(no node given)";
@@ -27,15 +45,18 @@ export async function showKnownNode(file: string, api: RunningApi, terminal: Ter
   terminal.write(`${terminal.paint("bold", `Node ${node}`)}, as ${file} has it\n\n`);
   terminal.write(`${answerText({ ...shown, kind: "allocatable", decided: allocatable.value }, terminal)}\n`);
   terminal.write(`${answerText({ ...shown, kind: "cgroups", decided: cgroups.value }, terminal)}\n`);
+  // for the dashboard alone: what the snapshot does not suffice for is said there
+  for (const kind of ALSO) await ask(kind, snapshot, api);
   return ok(undefined);
 }
+const ALSO = ["cpus", "memory", "devices", "eviction", "image-gc", "container-gc"] as const satisfies readonly Kind[];
 
 async function ask<D>(kind: Kind, snapshot: Snapshot, api: RunningApi): Promise<Result<Answer<D>, Fault>> {
   const reply = await api.fetch(
     new Request(`${api.url}/v1/decisions/${kind}`, {
       method: "POST",
       headers: { "content-type": "application/json" },
-      body: JSON.stringify({ snapshot, explain: "off" }),
+      body: JSON.stringify({ snapshot, explain: "reasons" }),
     }),
   );
   const body = (await reply.json()) as Answer<D> & { detail?: string };

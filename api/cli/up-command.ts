@@ -11,6 +11,10 @@ export function addUp(program: Command, cli: Cli): void {
       .description("Start the API and an actuator that only observes this machine, and show what they see."),
   )
     .option("--snapshot <file>", "show another node as well: its snapshot, as `nodewise snapshot` prints one")
+    .option("--images <file>", "of that node: crictl images -o json")
+    .option("--containers <file>", "of that node: crictl ps -a -o json")
+    .option("--sandboxes <file>", "of that node: crictl pods -o json")
+    .option("--imagefs <file>", "of that node: crictl imagefsinfo -o json")
     .option("--manifests <dir>", "static pods of this machine: a directory or a file")
     .option("--config <file>", "its KubeletConfiguration (absent: the kubelet's defaults)")
     .option("--node-name <name>", "its name (default: the host's)")

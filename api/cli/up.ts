@@ -10,7 +10,7 @@ import type { ApiGiven } from "./api-options.ts";
 import type { Cli } from "./cli.ts";
 import { stateHome } from "./directories.ts";
 import { EXIT, fault, type Outcome } from "./exit.ts";
-import { showKnownNode } from "./known-node.ts";
+import { type KnownNodeFiles, showKnownNode } from "./known-node.ts";
 import { passLine } from "./pass-text.ts";
 import { startServing } from "./serve.ts";
 import { stopSignal } from "./stop-signal.ts";
@@ -18,8 +18,7 @@ import { printable } from "./style.ts";
 import { answerText } from "./tables/index.ts";
 import type { Terminal } from "./terminal.ts";
 
-export interface UpGiven extends ApiGiven {
-  readonly snapshot?: string;
+export interface UpGiven extends ApiGiven, KnownNodeFiles {
   readonly manifests?: string;
   readonly config?: string;
   readonly nodeName?: string;
@@ -42,7 +41,7 @@ export async function up(given: UpGiven, cli: Cli): Promise<Outcome> {
   if (!config.ok) return fault(EXIT.badInput, config.error);
   const api = await startServing(given, cli, quietLog(terminal));
   if (!api.ok) return api;
-  const known = given.snapshot === undefined ? ok(undefined) : await showKnownNode(given.snapshot, api.value, terminal);
+  const known = given.snapshot === undefined ? ok(undefined) : await showKnownNode(given, api.value, terminal);
   if (!known.ok) {
     await api.value.close();
     return known;

@@ -12,6 +12,7 @@ import { collectionsUnlisted } from "./api-gc-failed.ts";
 import { runtimeKept } from "./api-gc-history.ts";
 import { collectionsAskedBadly } from "./api-gc-input.ts";
 import { history, replays, results } from "./api-history.ts";
+import { pages } from "./api-pages.ts";
 import { probeRuns, probesKeptAndRefused } from "./api-probes.ts";
 import { remembering } from "./api-remembering.ts";
 import { badRemovals, decidedRemovals, removals } from "./api-removals.ts";
@@ -77,6 +78,7 @@ export function apiContract(name: string, open: () => Promise<ApiSubject>): void
     describe("tokens of a node", () => nodeTokens(of));
     describe("the surface", () => surface(of));
     describe("pages and encodings", () => pagesAndEncodings(of));
+    describe("pages", () => pages(of));
   });
 }
 

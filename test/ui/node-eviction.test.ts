@@ -57,8 +57,8 @@ test("passes that remember nothing are read one by one, and no more than a bound
   const { decide, show } = subject({ store });
   for (let i = 0; i < 60; i++) {
     // a caller's own facts: of a kubelet that has just started
-    const facts = { eviction: { ...FIRST, atMs: START + i * 10_000 - 1 } };
-    await decide("eviction", { snapshot: passAt(i, 2000 - i), facts });
+    const facts = { ...FIRST, atMs: START + i * 10_000 - 1 };
+    await decide("eviction", { snapshot: passAt(i, 2000 - i), ask: { facts } });
   }
   reads.count = 0;
   const { html } = await show("/nodes/n1");

@@ -36,7 +36,9 @@ function reportText(reports: Reports | null): Html {
   }
   const { atMs, dryRun, open, mended } = reports;
   const found =
-    open === 0 ? html`nothing differs` : html`<strong>${plural(open, "file or cgroup")}</strong> not as decided`;
+    open === 0
+      ? html`nothing differs`
+      : html`<strong>${open} ${open === 1 ? "file or cgroup" : "files or cgroups"}</strong> not as decided`;
   return html`As reported at ${moment(atMs)}${dryRun ? ", by an actuator that only looks" : ""}: ${found}${mended === 0 ? "" : `, ${mended} put right`}. What was not reported was as wanted.`;
 }
 

@@ -1,4 +1,5 @@
 import type { StoreFailure } from "../../../db/failure.ts";
+import type { LatestRow } from "../../../db/fleet-row.ts";
 import type { DecisionHead, DecisionRow, Store } from "../../../db/store.ts";
 import { EVICTION_SIGNALS, type EvictionDecision, type EvictionSignal } from "../../model/eviction.ts";
 import { ok, type Result } from "../../model/result.ts";
@@ -9,6 +10,17 @@ import { type Lru, lru } from "./lru.ts";
 const MOST_DECISIONS = 200;
 /** Bodies a page reads, at most: each tells of the passes before it as well. */
 const MOST_BODIES = 48;
+
+/** So far back points are looked for. */
+const SPAN_MS = 7 * 86_400_000;
+/**
+ * Where to look for a kind's newest decisions: a kind that is rare among a million others would else be searched for
+ * through all of them.
+ */
+export const aroundLatest = ({ decidedAtMs }: LatestRow, spanMs: number) => ({
+  sinceMs: decidedAtMs - spanMs,
+  untilMs: decidedAtMs + 1,
+});
 
 type Points = ReadonlyMap<EvictionSignal, readonly Point[]>;
 export interface EvictionHistory {
@@ -26,8 +38,14 @@ const pointsOf = new WeakMap<object, Lru<Points>>();
  * What was available of each signal at the node's last passes. A decision's `next` holds the samples of up to 32 passes, so
  * only those decisions are read that tell of earlier ones.
  */
-export async function evictionHistory(store: History, node: string): Promise<Result<EvictionHistory, StoreFailure>> {
-  const page = await store.listDecisions({ node, kind: "eviction", limit: MOST_DECISIONS });
+export async function evictionHistory(
+  store: History,
+  node: string,
+  latest: LatestRow | undefined,
+): Promise<Result<EvictionHistory, StoreFailure>> {
+  if (latest === undefined) return ok({ newest: null, points: new Map(), decisions: 0 });
+  const range = aroundLatest(latest, SPAN_MS);
+  const page = await store.listDecisions({ node, kind: "eviction", limit: MOST_DECISIONS, ...range });
   if (!page.ok) return page;
   const heads = page.value.items;
   const kept = pointsOf.get(store) ?? lru<Points>(2048);

@@ -15,7 +15,7 @@ import { moment } from "../time.ts";
 import { verdictTag } from "../verdict-tag.ts";
 import { podName } from "./managed.ts";
 import { rankings } from "./rankings.ts";
-import { notKnown, refusedText, scrolling, section } from "./section.ts";
+import { notKnown, recorded, refusedText, scrolling, section } from "./section.ts";
 import { signalPlot } from "./signal-plot.ts";
 import type { NodeView } from "./view.ts";
 
@@ -27,7 +27,8 @@ export function evictionSection(view: NodeView): Html {
     const { head, decision } = newest;
     const old = head.policyVersion === POLICY_VERSION ? "" : html` by the policy ${head.policyVersion}`;
     const from = html`${verdictTag(head.verdict)} decided ${moment(head.decidedAtMs)}${old}, <a href="/decisions/${head.id}">why</a>`;
-    return section("eviction", "Eviction", drawn(decision, eviction.points, from));
+    const drawnOf = (): Html => drawn(decision, eviction.points, from);
+    return section("eviction", "Eviction", recorded(head.policyVersion, drawnOf));
   }
   if (pass === null) return section("eviction", "Eviction", notKnown(noPass(view), ["stats", "kubeletConfiguration"]));
   if (!pass.ok) return section("eviction", "Eviction", refusedText(pass.error));

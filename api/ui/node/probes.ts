@@ -6,12 +6,17 @@ import { lane, type Stretch } from "../draw/lane.ts";
 import type { Html } from "../page.ts";
 import { moment } from "../time.ts";
 import { verdictTag } from "../verdict-tag.ts";
-import { plural, section } from "./section.ts";
+import { plural, recorded, section } from "./section.ts";
 import type { NodeView, ProbedPod } from "./view.ts";
 
 /** The dry runs of probes that were recorded, as lanes of time. */
 export function probesSection({ probed, row: { lastSnapshotId } }: NodeView): Html {
-  if (probed.length > 0) return section("probes", "Probe timelines", html`${probed.map(podLanes)}${LEGEND}`);
+  if (probed.length > 0)
+    return section(
+      "probes",
+      "Probe timelines",
+      html`${probed.map((pod) => recorded(pod.head.policyVersion, () => podLanes(pod)))}${LEGEND}`,
+    );
   const asked = { snapshotId: lastSnapshotId ?? "ID", ask: { pod: "NAMESPACE/NAME", outcomes: "ok,ok,fail*3" } };
   return section(
     "probes",

@@ -1,4 +1,4 @@
-import type { FleetRow } from "../../../db/fleet-row.ts";
+import type { FleetRow, LatestRow } from "../../../db/fleet-row.ts";
 import type { DecisionHead, NodeRow, Store } from "../../../db/store.ts";
 import type { Decided, DecisionOf, Refusal } from "../../model/decision.ts";
 import { passTimeOf } from "../../model/pass-time.ts";
@@ -9,7 +9,7 @@ import { historyProblem } from "../../routes/history-problem.ts";
 import type { Problem } from "../../routes/problem.ts";
 import { recollect } from "../../routes/remembered.ts";
 import { decideOn, knowSnapshot, type Seen } from "./decided.ts";
-import { type EvictionHistory, evictionHistory } from "./eviction-history.ts";
+import { aroundLatest, type EvictionHistory, evictionHistory } from "./eviction-history.ts";
 import { probesIn } from "./probe-decision.ts";
 import { type Reports, reportsOf } from "./reports.ts";
 
@@ -48,9 +48,9 @@ export async function nodeView(store: Store, row: NodeRow, nowMs: number): Promi
   const cgroups = latest?.latest.cgroups;
   const results = cgroups === undefined ? ok([]) : await store.listResults(cgroups.decisionId);
   if (!results.ok) return historyProblem(results.error);
-  const eviction = await evictionHistory(store, row.name);
+  const eviction = await evictionHistory(store, row.name, latest?.latest.eviction);
   if (!eviction.ok) return historyProblem(eviction.error);
-  const probed = await probedPods(store, row.name);
+  const probed = await probedPods(store, row.name, latest?.latest.probes);
   if (!probed.ok) return probed;
   const newest = await store.listDecisions({ node: row.name, limit: NEWEST });
   if (!newest.ok) return historyProblem(newest.error);
@@ -87,8 +87,13 @@ async function imagePass(store: Store, node: string, snapshot: Snapshot): Promis
 }
 
 /** The newest recorded dry run of each of a few pods. */
-async function probedPods(store: Store, node: string): Promise<Result<readonly ProbedPod[], Problem>> {
-  const page = await store.listDecisions({ node, kind: "probes", limit: PROBES });
+async function probedPods(
+  store: Store,
+  node: string,
+  latest: LatestRow | undefined,
+): Promise<Result<readonly ProbedPod[], Problem>> {
+  if (latest === undefined) return ok([]);
+  const page = await store.listDecisions({ node, kind: "probes", limit: PROBES, ...aroundLatest(latest, DAY_MS) });
   if (!page.ok) return historyProblem(page.error);
   const byPod = new Map<string, DecisionHead>();
   for (const head of page.value.items) {

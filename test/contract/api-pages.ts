@@ -1,0 +1,94 @@
+import { expect, test } from "vitest";
+import { type ApiSubject, fresh, get, type Of, post, snapshotOf, tokenFor } from "./api-subject.ts";
+
+const BROWSER = { accept: "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8" };
+
+/** A page as a browser gets it: whole, its own, nothing inline. */
+async function pageAt(api: ApiSubject, path: string, status = 200): Promise<string> {
+  const response = await get(api, path, BROWSER);
+  const text = await response.text();
+  expect(response.status, `${path}: ${text}`).toBe(status);
+  expect(response.headers.get("content-type"), path).toMatch(/^text\/html/);
+  expect(response.headers.get("content-security-policy")).toMatch(
+    /^default-src 'none'; script-src 'self'; style-src 'self'/,
+  );
+  expect(text.startsWith("<!doctype html>"), path).toBe(true);
+  expect(text.trimEnd().endsWith("</html>"), path).toBe(true);
+  expect(text.match(/<h1[ >]/g), path).toHaveLength(1);
+  const inline = text.replaceAll(/<script type="application\/json"[^>]*>[^<]*<\/script>/g, "");
+  expect(inline, path).not.toMatch(/<script(?![^>]* src="\/assets\/)|<style|\sstyle="|\son[a-z]+="/i);
+  for (const [, url] of text.matchAll(/\s(?:src|href|action)="([^"]*)"/g))
+    expect(url, path).toMatch(/^(?:\/(?!\/)|#|data:,|\?|$)/);
+  return text;
+}
+
+/** All that people look at, the same on every platform. */
+export function pages(of: Of): void {
+  test("every page stands for a node with decisions, and leads to the others", async () => {
+    const node = fresh("node");
+    const decided = await post(of(), "/v1/decisions/cgroups", { snapshot: snapshotOf(node) });
+    const { id, snapshotId } = (await decided.json()) as { id: string; snapshotId: string };
+    const fleet = await pageAt(of(), `/?q=${node}`);
+    expect(fleet).toContain(`href="/nodes/${node}"`);
+    const own = await pageAt(of(), `/nodes/${node}`);
+    expect(own).toContain(`href="/decisions/${id}"`);
+    expect(await pageAt(of(), `/nodes/${node}/decisions?kind=cgroups`)).toContain(`href="/decisions/${id}"`);
+    expect(await pageAt(of(), `/decisions/${id}`)).toContain(`href="/nodes/${node}"`);
+    for (const path of [`/what-if?node=${node}`, `/what-if?snapshot=${snapshotId}`, `/lint?node=${node}`])
+      expect(await pageAt(of(), path), path).toContain(node);
+    for (const path of ["/what-if", "/replay", `/replay?decision=${id}`, "/lint", "/docs"]) await pageAt(of(), path);
+  });
+
+  test("what is not there is a page that says so, with near names", async () => {
+    const node = fresh("some-node-of-mine");
+    await post(of(), "/v1/decisions/allocatable", { snapshot: snapshotOf(node) });
+    const near = await pageAt(of(), `/nodes/${node}x`, 404);
+    expect(near).toContain(`href="/nodes/${node}"`);
+    for (const path of ["/nodes/nobody/decisions", "/decisions/nothing", "/nowhere"]) await pageAt(of(), path, 404);
+    await pageAt(of(), "/?sort=nothing", 400);
+  });
+
+  test("a node's token sees the pages of its own node, and no others", async () => {
+    const [mine, theirs] = [fresh("node"), fresh("node")];
+    const ids: string[] = [];
+    for (const node of [mine, theirs]) {
+      const response = await post(of(), "/v1/decisions/cgroups", { snapshot: snapshotOf(node) });
+      ids.push(((await response.json()) as { id: string }).id);
+    }
+    const token = await tokenFor(of().store, ["read"], mine);
+    const asked = async (path: string): Promise<number> => {
+      const headers = { ...BROWSER, authorization: `Basic ${btoa(`anyone:${token}`)}` };
+      const response = await of().fetch(path, { headers });
+      const text = await response.text();
+      if (response.status === 200) expect(text, path).not.toContain(theirs);
+      return response.status;
+    };
+    for (const path of [
+      "/",
+      `/nodes/${mine}`,
+      `/nodes/${mine}/decisions`,
+      `/decisions/${ids[0]}`,
+      "/what-if",
+      "/replay",
+      "/lint",
+    ])
+      expect(await asked(path), path).toBe(200);
+    for (const path of [
+      `/nodes/${theirs}`,
+      `/nodes/${theirs}/decisions`,
+      `/decisions/${ids[1]}`,
+      `/live?node=${theirs}`,
+    ])
+      expect(await asked(path), path).toBe(403);
+    for (const path of [`/what-if?node=${theirs}`, `/lint?node=${theirs}`])
+      expect([403, 404], path).toContain(await asked(path));
+  });
+
+  test("the newest decision is told to whoever asks for news", async () => {
+    const node = fresh("node");
+    const response = await post(of(), "/v1/decisions/cgroups", { snapshot: snapshotOf(node) });
+    const { id } = (await response.json()) as { id: string };
+    const news = await get(of(), `/live?node=${node}`, { accept: "application/json" });
+    expect(await news.json()).toMatchObject({ id });
+  });
+}

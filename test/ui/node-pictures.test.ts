@@ -1,0 +1,77 @@
+import { expect, test } from "vitest";
+import { writeCheckpoint } from "../../api/decide/devices/checkpoint.ts";
+import { image, MI, snapshotAt } from "../contract/gc-snapshots.ts";
+import { captured, partOf, subject } from "./node-subject.ts";
+
+const GPU = "example.com/gpu";
+
+test("devices by NUMA node: who holds each, and what is not healthy", async () => {
+  const { decide, show } = subject();
+  const snapshot = captured();
+  const [first] = snapshot.pods;
+  if (first === undefined) throw new Error("no pod");
+  const container = first.spec.containers[0]?.name ?? "";
+  const device = (id: string, numa: number, health = "Healthy") => ({ resource: GPU, id, health, numaNodes: [numa] });
+  const entry = {
+    podUid: first.metadata.uid,
+    containerName: container,
+    resourceName: GPU,
+    deviceIds: new Map([[0, ["gpu-1"]]]),
+    allocResp: null,
+  };
+  await decide("allocatable", {
+    snapshot: {
+      ...snapshot,
+      devices: [device("gpu-0", 0), device("gpu-1", 0), device("gpu-2", 1, "Unhealthy")],
+      devicePlugins: [{ resource: GPU }],
+      assignments: { kubelet_internal_checkpoint: writeCheckpoint({ entries: [entry], registered: new Map() }) },
+    },
+  });
+  const { html, text } = await show("/nodes/n1");
+  const name = `default/${first.metadata.name}`;
+  expect(text("devices")).toContain(`${GPU} registered 1 held, 1 free of 3 devices, 1 not healthy`);
+  expect(text("devices")).toContain(`A ${name} ${container} ${GPU} gpu-1`);
+  const titles = [...partOf(html, "devices").matchAll(/<title>([^<]*)<\/title>/g)].map((m) => m[1]);
+  expect(titles).toEqual(["gpu-0: free", `gpu-1: held by ${name} ${container}`, "gpu-2: free, Unhealthy"]);
+  expect(text("capacity")).toContain(`${GPU} 0 of 2 requested (0 %), 2 free ; capacity 3`);
+});
+
+test("images stand in the order in which they would go, the line between those that go and those that stay", async () => {
+  const { decide, show } = subject();
+  const images = [image("old", { size: `${300 * MI}` }), image("small", { size: `${10 * MI}` })];
+  // seen first; an hour later the disk is full
+  await decide("image-gc", { snapshot: snapshotAt("node", 0, images, 500) });
+  await decide("image-gc", { snapshot: snapshotAt("node", 3600, images, 20) });
+  const { html, text } = await show("/nodes/node");
+  const told = text("images");
+  expect(told).toContain("98 % of 1000 MiB used, high threshold 85 %: 180 MiB wanted, down to the low one of 80 %");
+  const order = [
+    "localhost/old:1 300 MiB",
+    "What is above would go (300 MiB for space)",
+    "localhost/small:1 10 MiB",
+    "localhost/web:1 100 MiB",
+  ];
+  const places = order.map((words) => told.indexOf(words));
+  expect(places.every((place) => place >= 0)).toBe(true);
+  expect(places).toEqual(places.toSorted((a, b) => a - b));
+  expect(told).toMatch(/localhost\/pause:1 100 MiB never 1h ago pinned/);
+  expect(partOf(html, "images")).toContain("low threshold 80 %, high threshold 85 %");
+  expect(told).toContain("20 MiB available thresholds: low 80 %, high 85 %");
+});
+
+test("recorded dry runs of probes are lanes: the status, each attempt, and how often it failed", async () => {
+  const { decide, show } = subject();
+  const handler = { httpGet: { path: "/", port: 80 } };
+  const containers = [{ name: "app", livenessProbe: { ...handler, periodSeconds: 5 } }];
+  const pod = { metadata: { name: "web", namespace: "shop" }, spec: { containers } };
+  const ask = { pod, outcomes: "ok,ok,fail*3,ok", seconds: 60 };
+  const { id } = await decide("probes", { snapshot: captured(), ask });
+  await decide("probes", { snapshot: captured(), ask: { ...ask, pod: { ...pod, metadata: { name: "other" } } } });
+  const { html, text } = await show("/nodes/n1");
+  expect(text("probes")).toMatch(/shop\/web restarts 1 probe in 1m: 1 restart, decided .* why app status liveness/);
+  expect(text("probes")).toMatch(/httpGet: \d+ attempts, 3 failed/);
+  const lanes = partOf(html, "probes");
+  expect(lanes).toContain(`/decisions/${id}`);
+  expect(lanes).toContain("<title>ended at 20s by its liveness probe</title>");
+  expect(lanes).toMatch(/aria-label="liveness probe \(httpGet\) of app: \d+ attempts, 3 failed"/);
+});
