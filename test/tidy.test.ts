@@ -56,6 +56,10 @@ const ROOMS: readonly Room[] = [
     may: [
       "api/",
       "db/",
+      // how documents are read and told apart, without a disk: of an upload as of a file
+      "actuator/manifests/document-form.ts",
+      "actuator/manifests/parse.ts",
+      "actuator/manifests/problem.ts",
       "hono",
       "@hono/node-server",
       "zod",

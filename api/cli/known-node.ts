@@ -43,12 +43,14 @@ export async function showKnownNode(
   const cgroups = await ask<CgroupsDecision>("cgroups", snapshot, api);
   if (!cgroups.ok) return cgroups;
   terminal.write(`${terminal.paint("bold", `Node ${node}`)}, as ${file} has it\n\n`);
-  terminal.write(`${answerText({ ...shown, kind: "allocatable", decided: allocatable.value }, terminal)}\n`);
-  terminal.write(`${answerText({ ...shown, kind: "cgroups", decided: cgroups.value }, terminal)}\n`);
+  terminal.write(`${answerText({ ...shown, kind: "allocatable", decided: plain(allocatable.value) }, terminal)}\n`);
+  terminal.write(`${answerText({ ...shown, kind: "cgroups", decided: plain(cgroups.value) }, terminal)}\n`);
   // for the dashboard alone: what the snapshot does not suffice for is said there
   for (const kind of ALSO) await ask(kind, snapshot, api);
   return ok(undefined);
 }
+/** The dashboard has the reasons. */
+const plain = <D>(answer: Answer<D>): Answer<D> => ({ ...answer, reasons: [] });
 const ALSO = ["cpus", "memory", "devices", "eviction", "image-gc", "container-gc"] as const satisfies readonly Kind[];
 
 async function ask<D>(kind: Kind, snapshot: Snapshot, api: RunningApi): Promise<Result<Answer<D>, Fault>> {

@@ -49,6 +49,11 @@ export const PROBLEMS = {
     title: "the Host header names another host",
     advice: "open the API by its address, or start it with this host allowed",
   },
+  forbidden_site: {
+    status: 403,
+    title: "the form was sent by another site",
+    advice: "open the page here, and send its own form",
+  },
   not_found: { status: 404, title: "there is nothing here", advice: "/docs lists every route" },
   unknown_kind: { status: 404, title: "there is no such decision kind", advice: "use one of the kinds named" },
   unknown_snapshot: {

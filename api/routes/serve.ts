@@ -72,12 +72,20 @@ async function serve(ports: Ports, queue: Gate, route: Route, c: Context): Promi
 }
 
 async function admit(ports: Ports, route: Route, c: Context): Promise<Result<Caller, Problem>> {
+  if (route.page === true && isForeign(c))
+    return problem("forbidden_site", "a page of another site sent this form with a browser's own credentials");
   if ((c.env as { [TRUSTED]?: boolean } | undefined)?.[TRUSTED] === true) return ok(INTERNAL);
   const authorization = c.req.header("authorization");
   const caller = await identify(ports, { authorization, host: hostOf(c), basic: route.page === true });
   if (!caller.ok) return caller;
   const scoped = requireScope(caller.value, route.scope ?? "read");
   return scoped.ok ? caller : scoped;
+}
+
+/** What another site's page makes a browser send. Browsers say so themselves; links may come from anywhere. */
+function isForeign({ req }: Context): boolean {
+  const site = req.header("sec-fetch-site");
+  return req.method === "POST" && site !== undefined && site !== "same-origin" && site !== "none";
 }
 
 /** Lower case, without the port. */

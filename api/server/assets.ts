@@ -10,6 +10,8 @@ const FILES: { readonly [Name in AssetName]: URL | string } = {
   "live.js": own("live.js"),
   "page.js": own("page.js"),
   "plots.js": own("plots.js"),
+  "replay.js": own("replay.js"),
+  "what-if.js": own("what-if.js"),
   "uplot.css": packages.resolve("uplot/dist/uPlot.min.css"),
   "uplot.js": packages.resolve("uplot/dist/uPlot.iife.min.js"),
 };

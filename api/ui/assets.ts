@@ -11,6 +11,8 @@ export const ASSET_TYPES = {
   "live.js": SCRIPT,
   "page.js": SCRIPT,
   "plots.js": SCRIPT,
+  "replay.js": SCRIPT,
+  "what-if.js": SCRIPT,
   "uplot.css": STYLE,
   "uplot.js": SCRIPT,
 } as const;

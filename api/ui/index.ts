@@ -7,7 +7,10 @@ import { getDecisionPage } from "./decision/decision.ts";
 import { getDocs } from "./docs.ts";
 import { getFleet } from "./fleet/fleet.ts";
 import { getDecisionsPage } from "./node/decisions-page.ts";
+import { getLintPage, postLintPage } from "./lint/lint-page.ts";
 import { getNodePage } from "./node/node-page.ts";
+import { getReplayPage, postReplayPage } from "./replay/replay-page.ts";
+import { getWhatIf, postWhatIf } from "./what-if/what-if.ts";
 
 /** What people look at: pages, and what they load. */
 export const PAGES: readonly Route[] = [
@@ -15,6 +18,12 @@ export const PAGES: readonly Route[] = [
   { method: "GET", path: "/decisions/:decision", scope: "read", page: true, handle: getDecisionPage },
   { method: "GET", path: "/nodes/:node", scope: "read", page: true, handle: getNodePage },
   { method: "GET", path: "/nodes/:node/decisions", scope: "read", page: true, handle: getDecisionsPage },
+  { method: "GET", path: "/what-if", scope: "read", page: true, handle: getWhatIf },
+  { method: "POST", path: "/what-if", scope: "read", page: true, handle: postWhatIf },
+  { method: "GET", path: "/replay", scope: "read", page: true, handle: getReplayPage },
+  { method: "POST", path: "/replay", scope: "read", page: true, handle: postReplayPage },
+  { method: "GET", path: "/lint", scope: "read", page: true, handle: getLintPage },
+  { method: "POST", path: "/lint", scope: "read", page: true, handle: postLintPage },
   { method: "GET", path: "/docs", scope: null, page: true, handle: () => getDocs(openApi(ROUTES).document) },
   { method: "GET", path: "/live", scope: "read", handle: getLive },
   { method: "GET", path: "/assets/:name", scope: null, handle: getAsset },

@@ -15,6 +15,14 @@ declare module "*/client/plots.js" {
   const text: string;
   export default text;
 }
+declare module "*/client/replay.js" {
+  const text: string;
+  export default text;
+}
+declare module "*/client/what-if.js" {
+  const text: string;
+  export default text;
+}
 declare module "uplot/dist/uPlot.iife.min.js" {
   const text: string;
   export default text;

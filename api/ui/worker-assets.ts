@@ -4,7 +4,9 @@ import type { Assets } from "./assets.ts";
 import live from "./client/live.js";
 import page from "./client/page.js";
 import plots from "./client/plots.js";
+import replay from "./client/replay.js";
 import style from "./client/style.css";
+import whatIf from "./client/what-if.js";
 
 /** The pages' assets as part of the bundle: wrangler.toml says that these modules are text. */
 export const WORKER_ASSETS: Assets = {
@@ -12,6 +14,8 @@ export const WORKER_ASSETS: Assets = {
   "live.js": live,
   "page.js": page,
   "plots.js": plots,
+  "replay.js": replay,
+  "what-if.js": whatIf,
   "uplot.css": uplotStyle,
   "uplot.js": uplot,
 };

@@ -36,7 +36,6 @@ test("systemd keeps the daemon as its unit says, and pods run, in a virtual mach
     memoryMb: 1024,
     cpus: 1,
   });
-  if (process.env["SHOW"]) console.log(stdout);
   expect(exitCode, stdout).toBe(0);
   expect(stdout).toMatch(/^9 checks ran$/m);
 });

@@ -1,5 +1,5 @@
 import { parseDocuments } from "../../../actuator/manifests/parse.ts";
-import { problemText } from "../../../actuator/manifests/problem.ts";
+import { problemText, type ReadProblem } from "../../../actuator/manifests/problem.ts";
 import type { InputDocument } from "../../cli/inputs/read.ts";
 import { jsonFaultOf } from "../../model/json-fault.ts";
 import { err, ok, type Result } from "../../model/result.ts";
@@ -21,7 +21,7 @@ export function documentsOf({ name, text }: GivenText): Result<readonly InputDoc
     if (fault !== null) return err([fault]);
   }
   const { documents, problems } = parseDocuments(text, name);
-  if (problems.length > 0) return err(problems.map(problemText));
+  if (problems.length > 0) return err(problems.map((problem) => problemText(alone(problem, text))));
   if (documents.length === 0) return err([`${name}: holds no object: expected JSON or YAML`]);
   return ok(documents.map((document) => ({ ...document, hasPlaces })));
 }
@@ -34,6 +34,13 @@ export function documentOf(given: GivenText): Result<InputDocument, readonly str
   return first === undefined || second !== undefined
     ? err([`${given.name}: holds ${read.value.length} documents: give one`])
     : ok(first);
+}
+
+/** Which document it is, is told where there are several. */
+function alone(problem: ReadProblem, text: string): ReadProblem {
+  if (/^---/m.test(text)) return problem;
+  const { document: _only, ...rest } = problem;
+  return rest;
 }
 
 function largeFault(name: string, text: string): string | null {

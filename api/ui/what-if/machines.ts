@@ -22,9 +22,9 @@ const LAYOUTS: Readonly<Record<string, MachineLayout>> = {
   "xeon-2s": xeon,
   "xeon-2s-snc2": xeonSnc2,
 };
-export const MACHINES: readonly { readonly name: string; readonly description: string }[] = Object.entries(
-  LAYOUTS,
-).map(([name, { description }]) => ({ name, description }));
+export const MACHINES: readonly { readonly name: string; readonly description: string }[] = Object.entries(LAYOUTS).map(
+  ([name, { description }]) => ({ name, description }),
+);
 
 /** Undefined for a name that is not in the library. */
 export const machineNamed = (name: string): Machine | undefined => {

@@ -69,10 +69,17 @@ const STATES: ReadonlySet<PartOption> = new Set(Object.values(STATE_FILES));
 function partsOf(source: InputDocument, text: string | null): readonly Part[] | string {
   const { value } = source;
   const form = formOf(value);
-  const part = (name: PartName, posted: unknown = value, base: Path = []): Part => ({ part: name, posted, source, base });
+  const part = (name: PartName, posted: unknown = value, base: Path = []): Part => ({
+    part: name,
+    posted,
+    source,
+    base,
+  });
   if (form === "snapshot") return [part("snapshot")];
-  if (form === "v1.Pod") return [part("pods", [value], [])];
+  if (form === "v1.Pod") return [part("pods")];
   if (form === "list") return listParts(source);
+  if (Array.isArray(value) && value.length > 0 && value.every((item) => formOf(item) === "v1.Pod"))
+    return value.map((pod, i) => part("pods", pod, [i]));
   const option = form === undefined ? undefined : optionOfForm(form);
   if (option !== undefined) {
     const isState = STATES.has(option) && text !== null && /^\s*\{/.test(text);
@@ -96,15 +103,17 @@ function listParts(source: InputDocument): readonly Part[] | string {
   if (list.length === 0 && listKind === undefined)
     return [{ part: "sandboxes", posted: source.value, source, base: ["items"] }];
   const parts: Part[] = [];
-  const pods: unknown[] = [];
   for (const [i, item] of list.entries()) {
     const { kind = listKind === "NodeList" ? "Node" : "Pod" } = fieldsOf(item);
-    if (kind === "Node") parts.push({ part: "node", posted: item, source, base: ["items", i] });
-    else if (kind !== "Pod") return `a list with ${formText(item)}: give nodes and pods`;
-    else pods.push(item);
+    if (kind !== "Node" && kind !== "Pod") return `a list with ${formText(item)}: give nodes and pods`;
+    parts.push({ part: kind === "Node" ? "node" : "pods", posted: item, source, base: ["items", i] });
   }
-  if (parts.length > 1) return `a list of ${parts.length} nodes: give one (kubectl get node NAME -o json)`;
-  if (listKind !== "NodeList" && (pods.length > 0 || parts.length === 0))
-    parts.push({ part: "pods", posted: pods, source, base: ["items"] });
+  const nodes = parts.filter(({ part }) => part === "node").length;
+  if (nodes > 1) return `a list of ${nodes} nodes: give one (kubectl get node NAME -o json)`;
+  if (list.length === 0) return listKind === "NodeList" ? "a list without a node" : [noPods(source)];
   return parts;
 }
+
+/** A node without pods is known to have none. */
+const noPods = (source: InputDocument): Part => ({ part: "pods", posted: NO_POD, source, base: [] });
+export const NO_POD = Symbol("an empty list of pods");

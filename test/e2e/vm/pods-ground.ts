@@ -43,7 +43,10 @@ export class GuestNode extends GuestStatus {
     return new GuestNode(containerd);
   }
 
-  /** Pods come of the manifests, or of `podsUrl`. */
+  /**
+   * Pods come of the manifests, or of `podsUrl`: then it remembers nothing of the former. With the static policy of the CPU
+   * manager, which the state tells, no Guaranteed pod is resized.
+   */
   async startDaemon(configuration: object, podsUrl?: string): Promise<void> {
     const file = join(this.dir, "kubelet.json");
     const head = { apiVersion: "kubelet.config.k8s.io/v1beta1", kind: "KubeletConfiguration" };
@@ -54,7 +57,7 @@ export class GuestNode extends GuestStatus {
       pods: "enforce",
       nodeName: NODE_NAME,
       cgroupRoot: ROOT,
-      stateDir: join(this.dir, "state"),
+      stateDir: join(this.dir, podsUrl === undefined ? "state" : "state-of-url"),
       podsDirectory: join(this.dir, "pods"),
       podLogsDirectory: join(this.dir, "logs"),
       containerLogsDirectory: join(this.dir, "links"),

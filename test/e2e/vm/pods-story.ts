@@ -28,7 +28,12 @@ const coming = (story: Story): readonly Check[] => [
       for (const one of [BUSY, IDLE]) story.node.put(one as Pod);
       await story.node.startDaemon(CONFIGURATION);
       await story.settle("busy", "idle");
-      assert.equal(story.node.log(story.row("busy"), "app")[0], "left by the first");
+      // it runs a while before it has said something
+      const words = await story.node.wait(
+        "its first words",
+        () => story.node.log(story.row("busy"), "app")[0] || undefined,
+      );
+      assert.equal(words, "left by the first");
       assert.deepEqual([story.row("busy").qos, story.row("idle").qos], ["Burstable", "BestEffort"]);
     },
   },
