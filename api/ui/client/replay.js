@@ -1,0 +1,135 @@
+// Goes through a replay page by page without leaving it: posts the page's own forms, puts each answer in the place of the
+// last one, and goes on with the form that stands in it. Everything that was counted is in that form, so nothing grows here,
+// a request that failed is the same again, and what was stopped goes on from where it is.
+import { furnish } from "/assets/page.js";
+
+const FIRST_WAIT_MS = 1_000;
+const MOST_WAIT_MS = 30_000;
+const byId = (id) => document.getElementById(id);
+
+/** The replay under way; null: none. */
+let current = null;
+
+document.addEventListener("submit", (event) => {
+  const { target: form, submitter } = event;
+  if (form.id !== "question" && form.id !== "go-on") return;
+  // one decision is one page
+  if (submitter?.name === "only") return;
+  event.preventDefault();
+  const large = tooLarge(form);
+  if (large === null) run(form);
+  else say(large, "bad");
+});
+document.addEventListener("click", ({ target }) => {
+  if (target instanceof Element && target.closest("#stop") !== null) stop();
+});
+
+function tooLarge(form) {
+  const input = form.querySelector("input[type=file]");
+  const file = input?.files[0];
+  if (file === undefined || file.size <= Number(input.dataset.limit)) return null;
+  return `${file.name} has ${Math.ceil(file.size / 1024 ** 2)} MiB, and a form may have ${Number(input.dataset.limit) / 1024 ** 2}`;
+}
+
+function say(text, tone = "") {
+  byId("run").hidden = false;
+  byId("stop").hidden = current === null;
+  const state = byId("run-state");
+  const className = `tag ${tone}`.trim();
+  if (state.className !== className) state.className = className;
+  if (state.textContent !== text) state.textContent = text;
+}
+
+function stop() {
+  current?.abort();
+  current = null;
+  say("stopped: it can go on from here", "warn");
+  delete document.body.dataset.replaying;
+  byId("go-on")?.querySelector("button").focus();
+}
+
+async function run(form) {
+  current?.abort();
+  const control = new AbortController();
+  current = control;
+  const isFirst = form.id === "question";
+  if (isFirst) byId("answer").replaceChildren();
+  byId("rate").textContent = "";
+  document.body.dataset.replaying = "";
+  const began = performance.now();
+  const before = isFirst ? 0 : replayed();
+  say("replaying", "good");
+  if (isFirst) byId("run").scrollIntoView();
+  let next = form;
+  while (next !== null) {
+    const told = await ask(next, control.signal);
+    if (control.signal.aborted) return;
+    const answer = told.page.getElementById("answer");
+    if (!told.ok || answer === null) return refused(told.page);
+    replace(byId("answer"), answer);
+    next = byId("go-on");
+    const seconds = (performance.now() - began) / 1000;
+    byId("rate").textContent = `${Math.round((replayed() - before) / seconds).toLocaleString("en")} decisions a second`;
+    say("replaying", "good");
+  }
+  current = null;
+  delete document.body.dataset.replaying;
+  say("done", "good");
+}
+
+const replayed = () => Number(byId("answer").querySelector("[data-replayed]")?.dataset.replayed ?? 0);
+
+/** What was opened of the last answer is open in this one. */
+function replace(old, fresh) {
+  for (const part of old.querySelectorAll("details[id][open]")) {
+    fresh.querySelector(`details[id="${CSS.escape(part.id)}"]`)?.setAttribute("open", "");
+  }
+  old.replaceWith(document.adoptNode(fresh));
+  furnish();
+}
+
+/** The server said what is wrong: at its place in the form, or in a page of its own, of which the words are shown. */
+function refused(page) {
+  current = null;
+  delete document.body.dataset.replaying;
+  const fresh = page.getElementById("content");
+  if (page.getElementById("question") !== null) {
+    byId("content").replaceWith(document.adoptNode(fresh));
+    furnish();
+    (byId("content").querySelector("[aria-invalid]") ?? byId("content")).focus();
+    return;
+  }
+  const words = [...(fresh?.querySelectorAll("h1, h1 + p") ?? [])].map((part) => part.textContent.trim());
+  say(words.join(": ") || "the server did not answer with a page", "bad");
+}
+
+/** Tries again until there is an answer that would not be another one then. */
+async function ask(form, signal) {
+  const body = new FormData(form);
+  for (let wait = FIRST_WAIT_MS; !signal.aborted; wait = Math.min(2 * wait, MOST_WAIT_MS)) {
+    let why;
+    try {
+      const response = await fetch("/replay", { method: "POST", body, signal, headers: { accept: "text/html" } });
+      if (response.status < 500 && response.status !== 429 && response.status !== 408) {
+        const page = new DOMParser().parseFromString(await response.text(), "text/html");
+        return { ok: response.ok, page };
+      }
+      why = `the server answered ${response.status}`;
+    } catch {
+      why = "the server cannot be reached";
+    }
+    if (signal.aborted) break;
+    say(`${why}; it is tried again`, "warn");
+    await pause(wait, signal);
+  }
+  return { ok: false, page: document };
+}
+
+const pause = (ms, signal) =>
+  new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener("abort", () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });

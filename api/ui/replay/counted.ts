@@ -1,0 +1,114 @@
+import * as z from "zod";
+import { KINDS, type Kind } from "../../model/decision.ts";
+import type { ChangedDecision } from "../../replay/changed-decision.ts";
+import type { ReplayAnswer } from "../../replay/replay-answer.ts";
+import { Counter, type Counts, type Tally } from "../../replay/tally.ts";
+import { PROBLEMS, type ProblemCode } from "../../routes/problem.ts";
+
+/** Changed decisions that the page lists; the others are counted. */
+export const MOST_LISTED = 100;
+/** Differences of each that are shown. */
+export const MOST_SHOWN = 2;
+
+/** What the pages of a replay counted so far. Its size does not grow with the decisions. */
+export interface Counted {
+  readonly tally: Tally;
+  /** The first of those that changed. */
+  readonly changed: readonly ChangedDecision[];
+}
+
+export const NOTHING_COUNTED: Counted = { tally: new Counter().tally(), changed: [] };
+
+/** With one more page of the replay. */
+export function countedWith({ tally, changed }: Counted, page: ReplayAnswer): Counted {
+  const counter = new Counter();
+  counter.add(tally);
+  counter.add(page);
+  const listed = [...changed, ...page.changed].slice(0, MOST_LISTED);
+  return {
+    tally: counter.tally(),
+    changed: listed.map((one) => ({ ...one, differences: one.differences.slice(0, MOST_SHOWN) })),
+  };
+}
+
+const count = z.int().min(0);
+const text = (most: number) => z.string().max(most);
+const name = text(253);
+/** `replayed`, `same`, `differs`, `refused`, `gone`. */
+const counts = z.tuple([count, count, count, count, count]);
+const kind = z.enum(KINDS);
+const CODES = Object.keys(PROBLEMS) as [ProblemCode, ...ProblemCode[]];
+const value = z.unknown().optional();
+const changedDecision = z.object({
+  id: z.string().regex(/^[\w-]{1,64}$/),
+  kind,
+  node: name,
+  decidedAt: z.iso.datetime(),
+  pod: z.object({ namespace: name, name, uid: name }).nullable(),
+  recordedVerdict: text(64),
+  verdict: text(64).nullable(),
+  differences: z
+    .array(
+      z.object({
+        path: text(4096),
+        recorded: value,
+        replayed: value,
+        omitted: z.array(z.enum(["recorded", "replayed"])).optional(),
+      }),
+    )
+    .max(MOST_SHOWN),
+  differenceCount: count,
+  problem: z.object({ code: z.enum(CODES), detail: text(65_536) }).nullable(),
+});
+const carried = z.object({
+  all: counts,
+  kinds: z.array(z.tuple([kind, counts])).max(64),
+  nodes: z.array(z.tuple([name, counts])),
+  verdicts: z.array(z.tuple([kind, text(64), text(64).nullable(), count])).max(4096),
+  changed: z.array(changedDecision).max(MOST_LISTED),
+});
+
+const listOf = (c: Counts): [number, number, number, number, number] => [
+  c.replayed,
+  c.same,
+  c.differs,
+  c.refused,
+  c.gone,
+];
+const countsIn = ([replayed, same, differs, refused, gone]: readonly number[]): Counts =>
+  ({ replayed, same, differs, refused, gone }) as Counts;
+
+/** As a form carries it from page to page; the server keeps nothing. */
+export function countedText({ tally, changed }: Counted): string {
+  const { counts: all, byKind, byNode, verdicts } = tally;
+  return JSON.stringify({
+    all: listOf(all),
+    kinds: Object.entries(byKind).map(([of, c]) => [of, listOf(c)]),
+    nodes: Object.entries(byNode).map(([of, c]) => [of, listOf(c)]),
+    verdicts: verdicts.map((v) => [v.kind, v.recorded, v.replayed, v.count]),
+    changed,
+  });
+}
+
+/** Null: no page of ours wrote it. */
+export function countedIn(given: string): Counted | null {
+  if (given === "") return NOTHING_COUNTED;
+  let input: unknown;
+  try {
+    input = JSON.parse(given);
+  } catch {
+    return null;
+  }
+  const read = carried.safeParse(input);
+  if (!read.success) return null;
+  const { all, kinds, nodes, verdicts, changed } = read.data;
+  const byKind = Object.fromEntries(kinds.map(([of, c]) => [of, countsIn(c)])) as Readonly<Record<Kind, Counts>>;
+  const byNode = Object.fromEntries(nodes.map(([of, c]) => [of, countsIn(c)]));
+  const tally: Tally = {
+    counts: countsIn(all),
+    byKind,
+    byNode,
+    verdicts: verdicts.map(([of, recorded, replayed, n]) => ({ kind: of, recorded, replayed, count: n })),
+  };
+  return { tally, changed: changed as readonly ChangedDecision[] };
+}

@@ -1,0 +1,70 @@
+import { html } from "hono/html";
+import type { Counts, Tally } from "../../replay/tally.ts";
+import { type Segment, stackBar } from "../draw/stack-bar.ts";
+import type { Html } from "../page.ts";
+import { verdictChange } from "./verdict-change.ts";
+
+/** Nodes with the most changes; the others are counted. */
+const NODES = 20;
+const STATES = [
+  ["same", "the same", "good"],
+  ["differs", "differ", "warn"],
+  ["refused", "are refused now", "bad"],
+  ["gone", "have no snapshot any more", "rest"],
+] as const;
+
+export const number = (count: number): string => count.toLocaleString("en");
+const others = ({ differs, refused }: Counts): number => differs + refused;
+
+/** How many of each, as tiles over one bar. */
+export function countTiles(counts: Counts): Html {
+  const tiles = STATES.map(
+    ([state, words, tone]) =>
+      html`<div class="card tile"><span class="figure ${counts[state] > 0 && tone !== "rest" ? `${tone}-text` : ""}">${number(counts[state])}</span><span class="soft">${words}</span></div>`,
+  );
+  return html`<div class="cards counts" data-replayed="${counts.replayed}"><div class="card tile"><span class="figure">${number(counts.replayed)}</span><span class="soft">decisions replayed</span></div>${tiles}</div>
+${stateBar(counts)}`;
+}
+
+const stateBar = (counts: Counts): Html | "" =>
+  stackBar(
+    STATES.map(
+      ([state, words, tone]): Segment => ({ size: counts[state], tone, words: `${number(counts[state])} ${words}` }),
+    ),
+    `Of ${number(counts.replayed)} decisions ${STATES.map(([state, words]) => `${number(counts[state])} ${words}`).join(", ")}`,
+  );
+
+/** From which verdict to which, the most frequent first. */
+export function verdictsTable({ verdicts }: Tally): Html | "" {
+  if (verdicts.length === 0) return "";
+  const rows = verdicts.map(
+    ({ kind, recorded, replayed, count }) =>
+      html`<tr><td>${kind}</td><td>${verdictChange(recorded, replayed)}</td><td class="num">${number(count)}</td></tr>`,
+  );
+  return html`<div><h3>By verdict</h3><div class="scroll" tabindex="0" role="region" aria-label="Changes of verdicts"><table>
+<thead><tr><th>Kind</th><th>Verdict</th><th class="num">Decisions</th></tr></thead><tbody>${rows}</tbody></table></div></div>`;
+}
+
+export function kindsTable({ byKind, counts }: Tally): Html | "" {
+  const kinds = Object.entries(byKind);
+  return countsTable("By kind", "Kind", [...kinds, ...(kinds.length > 1 ? [["all", counts] as const] : [])]);
+}
+
+/** With links, those with the most changes first. */
+export function nodesTable({ byNode }: Tally): Html | "" {
+  const nodes = Object.entries(byNode).sort(([a, x], [b, y]) => others(y) - others(x) || (a < b ? -1 : 1));
+  if (nodes.length < 2) return "";
+  const more = nodes.length - NODES;
+  return html`<details class="by-node" id="by-node"><summary>By node: ${number(nodes.length)}</summary>
+${countsTable("", "Node", nodes.slice(0, NODES), true)}${more > 0 ? html`<p class="soft small">and ${number(more)} more nodes, with fewer changes</p>` : ""}</details>`;
+}
+
+function countsTable(title: string, head: string, rows: readonly (readonly [string, Counts])[], isNode = false): Html {
+  const cell = (count: number, tone: string): Html =>
+    html`<td class="num ${count > 0 ? tone : "soft"}">${number(count)}</td>`;
+  const row = ([name, c]: readonly [string, Counts]): Html =>
+    html`<tr><td>${isNode ? html`<a href="/nodes/${encodeURIComponent(name)}">${name}</a>` : name}</td>${cell(c.replayed, "")}${cell(c.same, "")}${cell(c.differs, "warn-text")}${cell(c.refused, "bad-text")}${cell(c.gone, "")}</tr>`;
+  return html`<div>${title === "" ? "" : html`<h3>${title}</h3>`}<div class="scroll" tabindex="0" role="region" aria-label="By ${head.toLowerCase()}"><table>
+<thead><tr><th>${head}</th><th class="num">Replayed</th><th class="num">Same</th><th class="num">Differs</th><th class="num">Refused</th><th class="num">Gone</th></tr></thead>
+<tbody>${rows.map(row)}</tbody></table></div></div>`;
+}

@@ -1,0 +1,71 @@
+import { requireNode } from "../../auth/authorize.ts";
+import { REMEMBERING } from "../../model/asks.ts";
+import { KINDS, type Kind } from "../../model/decision.ts";
+import { passTimeOf } from "../../model/pass-time.ts";
+import { ok, type Result } from "../../model/result.ts";
+import type { Snapshot } from "../../model/snapshot.ts";
+import { readAsk } from "../../routes/asked.ts";
+import { isId } from "../../routes/decision-request.ts";
+import { recollected } from "../../routes/full-request.ts";
+import { historyProblem } from "../../routes/history-problem.ts";
+import { nodeNamed } from "../../routes/nodes.ts";
+import { type Problem, problem } from "../../routes/problem.ts";
+import { recollect } from "../../routes/remembered.ts";
+import type { Exchange } from "../../routes/route.ts";
+import type { Fields } from "./assemble.ts";
+import type { Remembered } from "./plans.ts";
+
+/** A snapshot of the history. */
+export interface StoredBase {
+  readonly id: string;
+  readonly node: string;
+  readonly input: Fields;
+}
+
+/** The snapshot of this id, or the newest of the node, if it is of another; null: neither is asked for. Errors: there is none, not the caller's, the history's. */
+export async function storedBase(
+  exchange: Exchange,
+  { snapshot: id, node }: { readonly snapshot: string; readonly node: string },
+): Promise<Result<StoredBase | null, Problem>> {
+  const { ports, caller } = exchange;
+  if (id !== "") {
+    if (!isId(id)) return problem("unknown_snapshot", `\`${id.slice(0, 64)}\` is no snapshot's id: 32 hex digits`);
+    const stored = await ports.store.getSnapshot(id);
+    if (!stored.ok) return historyProblem(stored.error);
+    if (stored.value === null) return problem("unknown_snapshot", `there is no snapshot \`${id}\` any more`);
+    const allowed = requireNode(caller, stored.value.node);
+    if (!allowed.ok) return allowed;
+    const { node: whose, body } = stored.value;
+    if (node === "" || node === whose) return ok({ id, node: whose, input: JSON.parse(body) as Fields });
+  }
+  if (node === "") return ok(null);
+  const known = await nodeNamed(exchange, node);
+  if (!known.ok) return known;
+  const latest = await ports.store.latestSnapshot(node);
+  if (!latest.ok) return historyProblem(latest.error);
+  if (latest.value === null)
+    return problem("unknown_snapshot", `of node \`${node.slice(0, 253)}\` no snapshot is stored any more`);
+  return ok({ id: latest.value.id, node, input: JSON.parse(latest.value.body) as Fields });
+}
+
+/** What the history remembers of the node that a stored snapshot is of, for the kinds whose answers go on from it. */
+export async function rememberedOf(
+  { ports }: Exchange,
+  node: string,
+  snapshot: Snapshot,
+): Promise<Result<ReadonlyMap<Kind, Remembered>, Problem>> {
+  const known = new Map<Kind, Remembered>();
+  const time = passTimeOf(snapshot);
+  const bootId = snapshot.bootId ?? null;
+  for (const kind of KINDS.filter((one) => REMEMBERING.has(one))) {
+    const readsImages = kind === "eviction" && snapshot.runtime !== undefined;
+    const recollection = await recollect(ports.store, { kind, node, time, bootId, readsImages });
+    if (!recollection.ok) return recollection;
+    const asked = readAsk(kind, null);
+    if (!asked.ok) continue;
+    const request = { kind, snapshot: null, snapshotId: null, explain: "off" as const, ...asked.value };
+    const full = recollected(request, { kind, bytes: new Uint8Array(), recollection: recollection.value });
+    if (full !== null) known.set(kind, { ask: full.ask, facts: full.facts ?? {} });
+  }
+  return ok(known);
+}

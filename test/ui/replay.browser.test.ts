@@ -1,0 +1,155 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { historyFile, type RunningApi } from "../../api/server.ts";
+import { openNode } from "../../db/open-node.ts";
+import { T0, value } from "../contract/store-rows.ts";
+import { aBrowser, expectAccessible, expectToFit, hasBrowser } from "./browser.ts";
+import { decided, served, snapshotOf } from "./served.ts";
+
+const MANY = 2500;
+const PATCH = "kubeReserved:\n  cpu: 1500m\n";
+
+describe.skipIf(!hasBrowser)("a replay in a browser", () => {
+  const browser = aBrowser();
+  const dataDir = mkdtempSync(join(tmpdir(), "nodewise-replay-"));
+  let api: RunningApi;
+  let id: string;
+  beforeAll(async () => {
+    api = await served({ dataDir });
+    id = (await decided(api.url, "allocatable", { snapshot: snapshotOf("n1") })).id;
+    const store = value(openNode({ file: historyFile(dataDir) }));
+    const row = value(await store.getDecision(id));
+    if (row === null) throw new Error("not recorded");
+    for (let i = 1; i < MANY; i++)
+      value(await store.record({ decision: { ...row, id: `copy-${i}`, decidedAtMs: T0 + i } }));
+    await store.close();
+  });
+  afterAll(async () => {
+    await api?.close();
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+
+  const ask = async (page: Page, { since = "" } = {}): Promise<void> => {
+    await page.getByLabel("The configuration to decide with").fill(PATCH);
+    await page.getByLabel("Since").fill(since);
+    await page.getByRole("button", { name: "Replay", exact: true }).click();
+  };
+  const state = (page: Page, words: string): Promise<void> =>
+    page.locator("#run-state", { hasText: words }).waitFor({ timeout: 60_000 });
+  const all = `${MANY.toLocaleString("en")} of ${MANY.toLocaleString("en")} decisions would have been others.`;
+
+  test.each([
+    ["light", {}],
+    ["dark", { colorScheme: "dark" }],
+    ["on a phone", { viewport: { width: 360, height: 700 } }],
+  ] as const)("%s: form and answer fit, are accessible, and ask nobody else", async (_name, options) => {
+    const { page, faults, close } = await browser.open(`${api.url}/replay`, options);
+    expect(await page.title()).toBe("Replay · Nodewise");
+    await expectToFit(page);
+    await expectAccessible(page);
+    await ask(page);
+    await state(page, "done");
+    expect(await page.locator("#answer strong").first().textContent()).toBe(all);
+    await expectToFit(page);
+    await expectAccessible(page);
+    expect(faults).toEqual([]);
+    await close();
+  });
+
+  test("without scripts it goes on by its button until it is through", async () => {
+    const { page, faults, close } = await browser.open(`${api.url}/replay`, { javaScriptEnabled: false });
+    await ask(page);
+    const goOn = page.getByRole("button", { name: "Go on" });
+    let pages = 1;
+    for (; (await goOn.count()) > 0; pages++) await goOn.click();
+    expect(pages).toBeGreaterThanOrEqual(3);
+    expect(await page.locator("#answer").textContent()).toContain(all);
+    expect(await page.locator("progress").getAttribute("value")).toBe("100");
+    expect(faults).toEqual([]);
+    await close();
+  });
+
+  test("the bar moves, it can be stopped, and goes on from there; the page does not grow", async () => {
+    const { page, faults, close } = await browser.open(`${api.url}/replay`);
+    const seen: number[] = [];
+    let posts = 0;
+    let release: () => void = () => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    await page.route("**/replay", async (route) => {
+      if (route.request().method() !== "POST") return route.continue();
+      if (++posts === 2) await released;
+      // that one was given up meanwhile
+      await route.continue().catch(() => {});
+    });
+    await ask(page);
+    const bar = page.locator("#answer progress");
+    await bar.waitFor();
+    seen.push(Number(await bar.getAttribute("value")));
+    await state(page, "replaying");
+    await expect.poll(() => posts).toBe(2);
+    expect(await page.getByRole("button", { name: "Go on" }).isVisible()).toBe(false);
+    const before = await page.locator("[data-replayed]").getAttribute("data-replayed");
+    await page.getByRole("button", { name: "Stop" }).click();
+    await state(page, "stopped");
+    release();
+    expect(await page.evaluate("document.activeElement.textContent")).toBe("Go on");
+    expect(await page.locator("[data-replayed]").getAttribute("data-replayed")).toBe(before);
+    expect(await page.locator("#answer").textContent()).toContain("so far");
+    await expectAccessible(page);
+    await page.getByRole("button", { name: "Go on" }).click();
+    await state(page, "done");
+    seen.push(Number(await bar.getAttribute("value")));
+    expect(seen[0]).toBeLessThan(100);
+    expect(seen[1]).toBe(100);
+    expect(await page.locator("#answer").textContent()).toContain(all);
+    expect(await page.locator("#answer tr.what").count()).toBe(100);
+    expect(faults).toEqual([]);
+    await close();
+  });
+
+  test("a request that fails is tried again, and nothing is counted twice", async () => {
+    const { page, close } = await browser.open(`${api.url}/replay`);
+    let posts = 0;
+    await page.route("**/replay", async (route) => {
+      posts++;
+      if (posts === 2) return route.abort();
+      if (posts === 3) return route.fulfill({ status: 503, body: "busy" });
+      return route.continue();
+    });
+    await ask(page);
+    await state(page, "the server cannot be reached; it is tried again");
+    await state(page, "the server answered 503; it is tried again");
+    await state(page, "done");
+    expect(await page.locator("#answer").textContent()).toContain(all);
+    await close();
+  });
+
+  test("what is wrong is shown at its place without leaving the page, and what was written stays", async () => {
+    const { page, close } = await browser.open(`${api.url}/replay`);
+    await ask(page, { since: "yesterday" });
+    await page.locator("#since-fault").waitFor();
+    expect(await page.evaluate("document.activeElement.id")).toBe("since");
+    expect(await page.getByLabel("The configuration to decide with").inputValue()).toBe(PATCH);
+    await expectAccessible(page);
+    await page.getByLabel("Since").fill("");
+    await page.keyboard.press("Enter");
+    await state(page, "done");
+    await close();
+  });
+
+  test("one decision is replayed by its own button", async () => {
+    const { page, faults, close } = await browser.open(`${api.url}/decisions/${id}`);
+    await page.getByRole("link", { name: "Replay it with another configuration" }).click();
+    await page.getByLabel("The configuration to decide with").fill(PATCH);
+    await page.getByRole("button", { name: "Replay this decision" }).click();
+    await page.getByText("It would have been another one.").waitFor();
+    await expectAccessible(page);
+    expect(faults).toEqual([]);
+    await close();
+  });
+});

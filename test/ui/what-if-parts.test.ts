@@ -1,0 +1,109 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { libraryMachine, machineNames } from "../../api/cli/machines/library.ts";
+import { lineDiff } from "../../api/ui/what-if/line-diff.ts";
+import { MACHINES, machineNamed } from "../../api/ui/what-if/machines.ts";
+import { NO_POD, recognise } from "../../api/ui/what-if/recognise.ts";
+
+const DIR = join(import.meta.dirname, "../data/real-node");
+const partsOf = (name: string, text: string): readonly string[] => {
+  const { parts, faults } = recognise({ name, text });
+  expect(faults).toEqual([]);
+  return parts.map(({ part }) => part);
+};
+
+describe("what a document is", () => {
+  test.each([
+    ["node.json", "node"],
+    ["configz.json", "config"],
+    ["stats-summary.json", "stats"],
+    ["images.json", "images"],
+    ["containers.json", "containers"],
+    ["sandboxes.json", "sandboxes"],
+    ["imagefs.json", "imagefs"],
+    ["machine.json", "machine"],
+    ["cpu_manager_state", "cpu-manager-state"],
+    ["memory_manager_state", "memory-manager-state"],
+    ["allocated_pods_state", "allocated-pods"],
+    ["snapshot.json", "snapshot"],
+  ])("%s of the captured node is known by its content alone", (file, part) => {
+    expect(partsOf("upload", readFileSync(join(DIR, file), "utf8"))).toEqual([part]);
+  });
+  test("lists of kubectl hold pods, a node, or both; an empty one is no pods, one of crictl no sandboxes", () => {
+    const pods = partsOf("x", readFileSync(join(DIR, "pods.json"), "utf8"));
+    expect(new Set(pods)).toEqual(new Set(["pods"]));
+    expect(pods.length).toBeGreaterThan(5);
+    expect(partsOf("x", '{"kind":"List","items":[{"kind":"Pod"},{"kind":"Node"},{"kind":"Pod"}]}')).toEqual([
+      "pods",
+      "node",
+      "pods",
+    ]);
+    expect(partsOf("x", '{"kind":"NodeList","items":[{"metadata":{"name":"n"}}]}')).toEqual(["node"]);
+    expect(recognise({ name: "x", text: '{"kind":"PodList","items":null}' }).parts[0]?.posted).toBe(NO_POD);
+    expect(partsOf("x", '{"items":[]}')).toEqual(["sandboxes"]);
+    expect(partsOf("x", "a: 1\nmaxPods: 3")).toEqual(["config"]);
+  });
+  test("several documents of one text, each with its own place", () => {
+    const { parts, faults } = recognise({ name: "all.yaml", text: "kind: Node\n---\nkind: Secret\n---\nmaxPods: 3\n" });
+    expect(parts.map(({ part }) => part)).toEqual(["node", "config"]);
+    expect(faults).toEqual(["all.yaml:3: is an object of kind `Secret`, which is nothing that is known of a node"]);
+  });
+  test("a state file that is cut off is taken as it is, by its name: the decision says what the kubelet finds", () => {
+    const text = '{"policyName":"sta';
+    expect(recognise({ name: "cpu_manager_state", text }).parts).toMatchObject([
+      { part: "cpu-manager-state", posted: text },
+    ]);
+    expect(recognise({ name: "other", text }).faults).toHaveLength(1);
+  });
+});
+
+test("the machines that may be chosen are those of the library", () => {
+  expect(MACHINES.map(({ name }) => name)).toEqual(machineNames());
+  for (const name of machineNames()) expect(machineNamed(name), name).toEqual(libraryMachine(name)?.machine);
+  expect(machineNamed("toString")).toBeUndefined();
+});
+
+describe("the line diff", () => {
+  const sidesOf = (a: readonly string[], b: readonly string[]) => {
+    const rows = lineDiff(a.map((line) => `${line}\n`).join(""), b.map((line) => `${line}\n`).join(""));
+    return { rows, before: rows.flatMap((r) => r.before ?? []), after: rows.flatMap((r) => r.after ?? []) };
+  };
+  const lcs = (a: readonly string[], b: readonly string[]): number => {
+    const row = new Array<number>(b.length + 1).fill(0);
+    for (const x of a) {
+      let corner = 0;
+      for (let j = 1; j <= b.length; j++) {
+        const above = row[j] as number;
+        row[j] = x === b[j - 1] ? corner + 1 : Math.max(above, row[j - 1] as number);
+        corner = above;
+      }
+    }
+    return row[b.length] as number;
+  };
+  test("holds both texts, and as many common lines as there can be", () => {
+    let seed = 7;
+    const next = (n: number): number => {
+      seed = (seed * 1103515245 + 12345) % 2147483648;
+      return Math.floor((seed / 2147483648) * n);
+    };
+    for (let run = 0; run < 400; run++) {
+      const some = (): string[] => Array.from({ length: next(14) }, () => "abcd"[next(4)] as string);
+      const [a, b] = [some(), some()];
+      const { rows, before, after } = sidesOf(a, b);
+      expect(before).toEqual(a);
+      expect(after).toEqual(b);
+      expect(rows.filter((row) => row.before === row.after).length, `${a} ${b}`).toBe(lcs(a, b));
+    }
+  });
+  test("puts what came in the place of what went beside it, and gives up on what has nothing in common", () => {
+    expect(lineDiff("a\nb\nc\n", "a\nx\nc\n")).toEqual([
+      { before: "a", after: "a" },
+      { before: "b", after: "x" },
+      { before: "c", after: "c" },
+    ]);
+    const many = (letter: string): string[] => Array.from({ length: 5000 }, (_, i) => `${letter}${i}`);
+    const { before, after, rows } = sidesOf(many("a"), many("b"));
+    expect([before.length, after.length, rows.length]).toEqual([5000, 5000, 5000]);
+  });
+});

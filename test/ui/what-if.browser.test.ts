@@ -1,0 +1,115 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { RunningApi } from "../../api/server.ts";
+import { aBrowser, expectAccessible, expectToFit, hasBrowser } from "./browser.ts";
+import { decided, served, snapshotOf } from "./served.ts";
+
+const DIR = join(import.meta.dirname, "../data/real-node");
+const NAMES = ["node.json", "pods.json", "configz.json", "stats-summary.json", "machine.json", "cpu_manager_state"];
+const FILES = NAMES.map((name) => join(DIR, name));
+const compare = async (page: Page): Promise<void> => {
+  await page.getByRole("button", { name: "Compare" }).click();
+  await page.locator("#result h2").waitFor();
+};
+
+describe.skipIf(!hasBrowser)("what if, in a browser", () => {
+  const browser = aBrowser();
+  let api: RunningApi;
+  beforeAll(async () => {
+    api = await served();
+    await decided(api.url, "cgroups", { snapshot: snapshotOf("node-1") });
+  });
+  afterAll(() => api?.close());
+
+  test.each([
+    ["light", {}],
+    ["dark", { colorScheme: "dark" }],
+    ["on a phone", { viewport: { width: 360, height: 700 } }],
+    ["without scripts", { javaScriptEnabled: false }],
+  ] as const)("%s: files in, both plans out, and the form keeps them", async (_name, options) => {
+    const { page, faults, close } = await browser.open(`${api.url}/what-if`, options);
+    const hasScripts = !("javaScriptEnabled" in options);
+    if (hasScripts) await expectAccessible(page);
+    await page.getByLabel("Files").setInputFiles(FILES);
+    if (hasScripts) await page.locator("#chosen", { hasText: "pods.json (" }).waitFor();
+    await page.getByLabel("maxPods").fill("9");
+    await page.getByLabel("kubeReserved").fill("cpu=300m, memory=1Gi");
+    await compare(page);
+    expect(new URL(page.url()).hash).toBe("#result");
+    await page.locator("#allocatable del", { hasText: "20" }).first().waitFor();
+    expect(await page.locator("#cgroups .wi-ins").count()).toBeGreaterThan(0);
+    const [before, after] = await page.locator("#cgroups .wi-diff").all();
+    const [left, right] = [await before?.boundingBox(), await after?.boundingBox()];
+    if ("viewport" in options) expect(right?.y).toBeGreaterThan((left?.y ?? 0) + (left?.height ?? 0));
+    else expect(right?.y).toBe(left?.y);
+    if (hasScripts) {
+      await expectToFit(page);
+      await expectAccessible(page);
+    }
+    // the files are not asked for again
+    await page.locator("[name=change]").fill("maxPods: 8");
+    await compare(page);
+    await page.locator("#allocatable ins", { hasText: "8" }).first().waitFor();
+    expect(faults).toEqual([]);
+    await close();
+  });
+
+  test("files are dropped, and one that is too large is told before it is sent", async () => {
+    const { page, faults, close } = await browser.open(`${api.url}/what-if`);
+    const drop = async (files: readonly { name: string; text: string }[]): Promise<void> => {
+      const transfer = await page.evaluateHandle(`(() => {
+        const data = new DataTransfer();
+        for (const { name, text } of ${JSON.stringify(files)}) data.items.add(new File([text], name));
+        return data;
+      })()`);
+      await page.dispatchEvent("[data-drop]", "drop", { dataTransfer: transfer });
+    };
+    await drop([{ name: "huge.json", text: " ".repeat(9 * 1024 * 1024) }]);
+    await page.locator("#chosen", { hasText: "huge.json: 9.0 MiB together is more than 8.0 MiB" }).waitFor();
+    await page.getByRole("button", { name: "Compare" }).click();
+    expect(new URL(page.url()).hash).toBe("");
+    await drop(NAMES.map((name) => ({ name, text: readFileSync(join(DIR, name), "utf8") })));
+    await page.locator("#chosen", { hasText: "node.json" }).waitFor();
+    await compare(page);
+    await page.locator(".wi-known", { hasText: "n1" }).waitFor();
+    expect(faults).toEqual([]);
+    await close();
+  });
+
+  test("a stored node, by keyboard alone; what is wrong is told beside its field and the field says so", async () => {
+    const { page, close } = await browser.open(`${api.url}/what-if`);
+    await page.getByLabel("Node of the history").focus();
+    await page.keyboard.type("node-2");
+    await page.keyboard.press("Enter");
+    await page.locator("#told-node", { hasText: "there is no node node-2; there is node-1" }).waitFor();
+    const field = page.getByLabel("Node of the history");
+    expect(await field.getAttribute("aria-describedby")).toBe("told-node");
+    await expectAccessible(page);
+    await field.fill("node-1");
+    await page.getByLabel("maxPods").focus();
+    await page.keyboard.type("9");
+    await page.keyboard.press("Enter");
+    await page.locator(".wi-known", { hasText: "node-1" }).waitFor();
+    await page.locator("#allocatable ins", { hasText: "9" }).first().waitFor();
+    await close();
+  });
+
+  test("names full of markup are text here too", async () => {
+    const { page, faults, close } = await browser.open(`${api.url}/what-if`);
+    const evil = "<img src=x onerror=document.title='gone'>";
+    await page
+      .getByLabel("Files")
+      .setInputFiles({ name: `${evil}.json`, mimeType: "text/plain", buffer: Buffer.from(`{"kind": "${evil}"}`) });
+    await page.locator("[name=change]").fill(`"${evil}": 1`);
+    await page.getByLabel("Pods that go").fill(evil);
+    await compare(page);
+    await page.locator("#told-files", { hasText: "onerror" }).waitFor();
+    expect(await page.locator("main img").count()).toBe(0);
+    expect(await page.title()).toBe("What if · Nodewise");
+    // 422 is what it is answered with
+    expect(faults.filter((fault) => !fault.includes("422"))).toEqual([]);
+    await close();
+  });
+});

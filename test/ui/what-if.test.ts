@@ -1,0 +1,414 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { newToken, webSha256 } from "../../api/auth/token.ts";
+import { appOver } from "../api/serving.ts";
+import { value } from "../contract/store-rows.ts";
+
+const DIR = join(import.meta.dirname, "../data/real-node");
+const fileOf = (name: string): string => readFileSync(join(DIR, name), "utf8");
+const NAMES = [
+  "node.json",
+  "pods.json",
+  "configz.json",
+  "stats-summary.json",
+  "images.json",
+  "containers.json",
+  "sandboxes.json",
+  "imagefs.json",
+  "machine.json",
+  "cpu_manager_state",
+  "memory_manager_state",
+  "allocated_pods_state",
+];
+type Named = readonly (readonly [name: string, text: string])[];
+const CAPTURED: Named = NAMES.map((name) => [name, fileOf(name)]);
+const without = (...names: readonly string[]): Named => CAPTURED.filter(([name]) => !names.includes(name));
+
+type App = ReturnType<typeof appOver>["app"];
+interface Asking {
+  readonly files?: Named;
+  readonly texts?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly status?: number;
+}
+
+/** What a browser sends for the form, and the page that comes back. */
+async function asked(app: App, { files = [], texts = {}, headers = {}, status = 200 }: Asking): Promise<string> {
+  const form = new FormData();
+  for (const [name, text] of files) form.append("files", new File([text], name));
+  for (const [name, text] of Object.entries(texts)) form.append(name, text);
+  const encoded = new Response(form);
+  const type = encoded.headers.get("content-type") ?? "";
+  const response = await app.request("/what-if", {
+    method: "POST",
+    body: await encoded.arrayBuffer(),
+    headers: { accept: "text/html", "content-type": type, ...headers },
+  });
+  const text = await response.text();
+  expect(response.status, plain(text).slice(0, 3000)).toBe(status);
+  expect(text).not.toMatch(/<script>|\son\w+="|style="|<style/i);
+  return text;
+}
+const unescaped = (text: string): string =>
+  text
+    .replaceAll("&lt;", "<")
+    .replaceAll("&gt;", ">")
+    .replaceAll("&quot;", '"')
+    .replaceAll("&#39;", "'")
+    .replaceAll("&amp;", "&");
+const plain = (page: string): string => unescaped(page.replace(/<[^>]*>/g, " ")).replace(/\s+/g, " ");
+const resultIn = (page: string): string => page.slice(page.indexOf('<section id="result"'));
+const cardOf = (page: string, kind: string): string =>
+  plain(
+    new RegExp(
+      `<(?:section|details|li)[^>]* id="${kind}"[\\s\\S]*?(?=<(?:section|h3>|details class="wi-same|li id))`,
+    ).exec(resultIn(page))?.[0] ?? "",
+  );
+const keptIn = (page: string): string => unescaped(/name="kept" value="([^"]*)"/.exec(page)?.[1] ?? "");
+
+test("what kubectl, crictl and the kubelet print, as files: every kind on both sides, and what differs", async () => {
+  const { app, store } = appOver({});
+  const page = await asked(app, {
+    files: CAPTURED,
+    texts: { cgroup: "1", kubeReserved: "cpu=300m", maxPods: "9" },
+  });
+  for (const kind of [
+    "allocatable",
+    "cgroups",
+    "eviction",
+    "image-gc",
+    "container-gc",
+    "cpus",
+    "memory",
+    "topology",
+    "devices",
+  ])
+    expect(resultIn(page), kind).toContain(`id="${kind}"`);
+  const result = plain(resultIn(page));
+  expect(result).toContain("maxPods 20 9");
+  expect(result).toContain("kubeReserved.cpu 100m 300m");
+  const cgroups = cardOf(page, "cgroups");
+  expect(cgroups).toContain("1 cgroup file would change");
+  expect(cgroups).toContain("/kubepods cpu.shares 1843 1638");
+  expect(resultIn(page)).toMatch(/<del class="wi-line wi-del">[^<]*1843/);
+  expect(resultIn(page)).toMatch(/<ins class="wi-line wi-ins">[^<]*1638/);
+  expect(plain(page)).toContain("cpu_manager_state");
+  expect(page.length).toBeLessThan(400_000);
+  // nothing of it stays
+  expect(value(await store.listNodes())).toEqual([]);
+});
+
+test("what was recognised is kept in the form, so that the next question needs no files", async () => {
+  const { app } = appOver({});
+  const first = await asked(app, { files: CAPTURED, texts: { cgroup: "1" } });
+  expect(plain(resultIn(first))).toContain("Nothing was changed");
+  const kept = keptIn(first);
+  expect(JSON.parse(kept)).toMatchObject({ node: { metadata: { name: "n1" } } });
+  expect(kept).not.toContain("last-applied-configuration");
+  const second = await asked(app, { texts: { kept, cgroup: "1", change: "maxPods: 9" } });
+  expect(cardOf(second, "allocatable")).toContain("20 9");
+  expect(second).toContain(">\nmaxPods: 9</textarea>");
+  expect(keptIn(second)).toBe(kept);
+});
+
+test("a stored snapshot, by its id or as a node's newest, with what the history remembers; no file, no record", async () => {
+  const { app, store } = appOver({});
+  const kept = JSON.parse(keptIn(await asked(app, { files: CAPTURED, texts: { cgroup: "1" } })));
+  kept.runtime.images.push({ id: `sha256:${"9".repeat(64)}`, repoTags: ["unused:1"], size: "1000" });
+  // it has been there for twenty minutes
+  for (const time of ["06:04:50", "06:24:50"]) {
+    const response = await app.request("/v1/decisions/image-gc", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ snapshot: { ...kept, observedAt: `2026-11-21T${time}Z` } }),
+    });
+    expect(response.status, await response.text()).toBe(200);
+  }
+  const snapshotId = value(await store.latestSnapshot("n1"))?.id ?? "";
+  const headers = { accept: "text/html" };
+  const form = await (await app.request(`/what-if?snapshot=${snapshotId}`, { headers })).text();
+  expect(form).toContain(`value="${snapshotId}"`);
+  expect(plain(form)).toContain("n1");
+  const byId = await asked(app, {
+    texts: { snapshot: snapshotId, change: "imageGCLowThresholdPercent: 1\nimageGCHighThresholdPercent: 2" },
+  });
+  const byNode = await asked(app, {
+    texts: { node: "n1", imageGCLowThresholdPercent: "1", imageGCHighThresholdPercent: "2" },
+  });
+  for (const page of [byId, byNode]) {
+    expect(cardOf(page, "image-gc")).toContain("highThresholdPercent 85 2");
+    expect(cardOf(page, "image-gc")).toContain("Only after: images removed unused:1");
+    expect(plain(page)).not.toContain("remember nothing here");
+  }
+  // a node that is named beside another's snapshot is meant
+  const other = await asked(app, { texts: { snapshot: snapshotId, node: "n2" }, status: 422 });
+  expect(plain(other)).toContain("there is no node n2");
+  expect(value(await store.listDecisions({ limit: 9 })).items).toHaveLength(2);
+});
+
+const WEB =
+  "apiVersion: v1\nkind: Pod\nmetadata: {name: web, namespace: default}\nspec:\n  containers:\n  - {name: web, image: nginx, resources: {requests: {memory: 64Mi}}}\n";
+
+test("a pod comes in: whether it is admitted on both sides, what it is given, and its cgroups", async () => {
+  const { app } = appOver({});
+  const free = await asked(app, { files: CAPTURED, texts: { cgroup: "1", pod: WEB } });
+  expect(cardOf(free, "admission")).toContain("decided");
+  expect(cardOf(free, "cgroups")).toContain("podwhat-if cpu.shares none 2");
+  const full = await asked(app, { files: CAPTURED, texts: { cgroup: "1", pod: WEB, maxPods: "11" } });
+  expect(cardOf(full, "admission")).toContain("decided → refused");
+  expect(cardOf(full, "admission")).toContain("OutOfpods");
+  expect(cardOf(full, "cgroups")).not.toContain("podwhat-if");
+});
+
+test("a pod goes: its cgroups, stats and containers go with it; names that are not there are told with near ones", async () => {
+  const { app } = appOver({});
+  const page = await asked(app, { files: CAPTURED, texts: { cgroup: "1", remove: "default/burst-lim" } });
+  expect(cardOf(page, "cgroups")).toContain("memory.limit_in_bytes 134217728 none");
+  expect(cardOf(page, "eviction")).toContain("rankings[0].total 11 10");
+  expect(cardOf(page, "container-gc")).toContain("keep");
+  expect(cardOf(page, "container-gc")).not.toContain("containers removed");
+  const wrong = await asked(app, { files: CAPTURED, texts: { remove: "default/burst-lin" }, status: 422 });
+  expect(plain(wrong)).toContain("there is no pod default/burst-lin ; there is default/burst-lim");
+  expect(keptIn(wrong)).toContain("n1");
+});
+
+test("a kind that is refused says why and what it needs, on either side", async () => {
+  const { app } = appOver({});
+  const none = await asked(app, { files: without("stats-summary.json"), texts: { maxPods: "9" } });
+  expect(cardOf(none, "eviction")).toContain("stats");
+  expect(cardOf(none, "eviction")).toContain("the kubelet's /stats/summary");
+  const broken = await asked(app, { files: CAPTURED, texts: { cgroup: "1", imageGCHighThresholdPercent: "10" } });
+  const words = "LowThresholdPercent 80 can not be higher than HighThresholdPercent 10";
+  expect(plain(resultIn(broken))).toContain("refuses start");
+  expect(cardOf(broken, "image-gc")).toContain(words);
+});
+
+test("the whole configuration, a machine of the library, and pasted documents, YAML and JSON together", async () => {
+  const { app } = appOver({});
+  const paste = `${fileOf("node.json")}\n---\n${fileOf("pods.json")}\n---\nkind: KubeletConfiguration\nmaxPods: 30\n`;
+  const page = await asked(app, {
+    texts: {
+      paste,
+      machine: "xeon-2s",
+      change: "kind: KubeletConfiguration\nmaxPods: 31\n",
+      as: "whole",
+      cpuManagerPolicy: "static",
+    },
+  });
+  expect(plain(resultIn(page))).toContain("maxPods 30 31");
+  expect(plain(resultIn(page))).toContain("cgroup version 2, as nothing says which");
+  expect(page).toContain('<option value="xeon-2s" selected>');
+  // what the single fields said is now part of the text
+  expect(unescaped(page)).toContain('"cpuManagerPolicy": "static"');
+  expect(page).toContain('value="whole" checked');
+});
+
+test.each([
+  [
+    "half a JSON",
+    [["pods.json", '{"kind": "PodList", "items": [']],
+    "pods.json:1:31: is not JSON: expected a value; the text is cut off",
+  ],
+  [
+    "another kind",
+    [["web.yaml", "kind: Deployment\nmetadata: {name: web}"]],
+    "web.yaml: is an object of kind Deployment",
+  ],
+  ["words", [["notes.txt", "hello"]], "notes.txt: is text"],
+  ["nothing", [["empty.json", " \n"]], "empty.json: holds no object"],
+  ["bytes", [["x.bin", "\ud800"]], "x.bin: "],
+  [
+    "a wrong field",
+    [["node.json", '{"kind": "Node",\n "metadata": {"name": 5}}']],
+    "node.json:2:23: node.metadata.name",
+  ],
+  ["an alias bomb", [["a.yaml", `a: &a [x]\nb: &b [${"*a,".repeat(1100)}]`]], "a.yaml:"],
+  [
+    "two nodes",
+    [
+      ["a.json", '{"kind":"Node","metadata":{"name":"a"}}'],
+      ["b.json", '{"kind":"Node","metadata":{"name":"b"}}'],
+    ],
+    "b.json: is",
+  ],
+  [
+    "a list of nodes",
+    [["n.json", '{"kind":"List","items":[{"kind":"Node"},{"kind":"Node"}]}']],
+    "a list of 2 nodes: give one",
+  ],
+] as [string, [string, string][], string][])(
+  "%s: told with its place, and the rest of the form stays",
+  async (_name, files, words) => {
+    const { app } = appOver({});
+    const page = await asked(app, {
+      files,
+      texts: { paste: fileOf("machine.json"), change: "maxPods: 7", remove: "a/b" },
+      status: 422,
+    });
+    expect(plain(page)).toContain(words);
+    expect(page).toContain('aria-invalid="true"');
+    expect(page).toContain(">\nmaxPods: 7</textarea>");
+    expect(page).toContain('value="a/b"');
+  },
+);
+
+test("what is wrong with one part leaves the others kept", async () => {
+  const { app } = appOver({});
+  const files = [
+    ...without("pods.json"),
+    ["pods.json", '{"kind":"PodList","items":[{"metadata":{"name":"x"},"spec":{"containers":[]}}]}'] as const,
+  ];
+  const page = await asked(app, { files, status: 422 });
+  expect(plain(page)).toContain("pods.json:1:74: pods[0].spec.containers: a pod has at least one container");
+  const kept = JSON.parse(keptIn(page)) as object;
+  expect(kept).toHaveProperty("node");
+  expect(kept).toHaveProperty("stats");
+  expect(kept).not.toHaveProperty("pods");
+});
+
+test.each([
+  [{ change: "maxPods: [" }, "the change:1:"],
+  [{ change: "maxPods: x" }, "the change:1:10: kubeletConfiguration.maxPods"],
+  [{ change: "- 1" }, "expected fields of a KubeletConfiguration"],
+  [{ maxPods: "many" }, "maxPods: expected a whole number, found many"],
+  [{ kubeReserved: "cpu" }, "kubeReserved: expected pairs such as"],
+  [{ pod: "kind: Deployment" }, "the pod: expected a v1.Pod"],
+  [{ pod: "metadata: {name: x}\nspec: {containers: []}" }, "the pod:2:20: ask.pod.spec.containers"],
+  [{ machine: "abacus" }, "there is no machine abacus"],
+  [{ node: "n0" }, "there is no node n0"],
+  [{ snapshot: "f".repeat(32) }, "there is no snapshot"],
+  [{ kept: "{" }, "cannot be read: choose them again"],
+  [{ kept: `{"a":${"[".repeat(200)}${"]".repeat(200)}}` }, "cannot be read: choose them again"],
+] as const)("%o is told beside its field", async (texts, words) => {
+  const { app } = appOver({});
+  const page = await asked(app, { files: [["node.json", fileOf("node.json")]], texts, status: 422 });
+  expect(plain(page)).toContain(words);
+  expect(page).toContain(`id="told-${"kept" in texts ? "files" : Object.keys(texts)[0]}"`);
+});
+
+test("nothing given at all, and a misspelt field", async () => {
+  const { app } = appOver({});
+  expect(plain(await asked(app, { status: 422 }))).toContain("there is no node yet");
+  const page = await asked(app, { files: CAPTURED, texts: { change: "maxPod: 4" } });
+  expect(plain(page)).toContain("the change:1:9: the kubelet knows no field maxPod ; maxPods is near");
+});
+
+test("names and texts full of markup stay text", async () => {
+  const { app } = appOver({});
+  const evil = '"><img src=x onerror=alert(1)>';
+  const node = JSON.parse(fileOf("node.json"));
+  node.metadata.name = evil;
+  const page = await asked(app, {
+    files: [
+      [`${evil}.json`, JSON.stringify(node)],
+      ["b", `${evil}: [`],
+    ],
+    texts: {
+      paste: "</textarea><script>alert(1)</script>",
+      change: `${evil}: 1`,
+      remove: evil,
+      machine: evil,
+      node: evil,
+    },
+    status: 422,
+  });
+  expect(page).not.toContain("<img");
+  expect(page).not.toContain("<script>alert");
+  const images = { images: [{ id: "sha256:0", repoTags: [evil], size: "1" }] };
+  const named = await asked(app, {
+    files: [
+      ...without("images.json", "node.json"),
+      [evil, fileOf("node.json")],
+      ["images.json", JSON.stringify(images)],
+    ],
+    texts: { change: `'${evil}': 1` },
+  });
+  expect(named).not.toContain("<img");
+  expect(plain(named)).toContain("onerror=alert(1)> as node");
+  expect(cardOf(named, "image-gc")).toContain("onerror");
+});
+
+test("too large: a page that says what to do, before anything of it is read", async () => {
+  const { app, log } = appOver({});
+  const page = await asked(app, { files: [["big.json", " ".repeat(50 * 1024 * 1024)]], status: 413 });
+  expect(plain(page)).toContain("larger than 8 MiB");
+  expect(plain(page)).toContain("nodewise decide");
+  expect(log.lines.at(-1)?.fields["code"]).toBe("body_too_large");
+});
+
+test("what is too large to be kept says so, and is compared all the same", async () => {
+  const { app } = appOver({});
+  const images = Array.from({ length: 8000 }, (_, i) => ({
+    id: `sha256:${String(i).padStart(64, "0")}`,
+    repoTags: [`registry.local/some/long/name/image-${i}:v1`],
+    size: "1000",
+  }));
+  const page = await asked(app, {
+    files: [...without("images.json"), ["images.json", JSON.stringify({ images })]],
+    texts: { maxPods: "9" },
+  });
+  expect(keptIn(page)).toBe("");
+  expect(plain(page)).toContain("too much for the form to keep");
+  expect(plain(resultIn(page))).toContain("maxPods 20 9");
+  expect(page.length).toBeLessThan(500_000);
+});
+
+test("a form of another site is refused, and so is what is no form", async () => {
+  const { app } = appOver({});
+  for (const site of ["cross-site", "same-site"]) {
+    const page = await asked(app, { headers: { "sec-fetch-site": site }, status: 403 });
+    expect(plain(page)).toContain("forbidden_site");
+  }
+  await asked(app, { headers: { "sec-fetch-site": "same-origin" }, status: 422 });
+  const json = await app.request("/what-if", {
+    method: "POST",
+    body: "{}",
+    headers: { "content-type": "application/json" },
+  });
+  expect(json.status).toBe(415);
+  const torn = await app.request("/what-if", {
+    method: "POST",
+    body: "--x\r\nno",
+    headers: { "content-type": "multipart/form-data; boundary=x" },
+  });
+  expect(torn.status).toBe(400);
+  const link = await app.request("/what-if", { headers: { "sec-fetch-site": "cross-site", accept: "text/html" } });
+  expect(link.status).toBe(200);
+});
+
+test("what there is not is a page with its status, and a node's token sees its own node only", async () => {
+  const { app, store } = appOver({});
+  for (const name of ["node-a", "node-b"]) {
+    const snapshot = JSON.parse(fileOf("snapshot.json"));
+    snapshot.node.metadata.name = name;
+    await app.request(`/v1/nodes/${name}/snapshot`, {
+      method: "PUT",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(snapshot),
+    });
+  }
+  const headers = { accept: "text/html" };
+  expect(plain(await (await app.request("/what-if?node=node-c", { headers })).text())).toContain("node-a");
+  expect((await app.request("/what-if?node=node-c", { headers })).status).toBe(404);
+  expect((await app.request(`/what-if?snapshot=${"0".repeat(32)}`, { headers })).status).toBe(404);
+  expect((await app.request("/what-if?x=1", { headers })).status).toBe(400);
+  const token = newToken();
+  value(
+    await store.createToken({
+      id: token.id,
+      name: "n",
+      hash: await webSha256(token.text),
+      scopes: ["read"],
+      node: "node-a",
+      createdAtMs: 1,
+      revokedAtMs: null,
+    }),
+  );
+  const own = { accept: "text/html", authorization: `Basic ${btoa(`x:${token.text}`)}` };
+  expect((await app.request("/what-if?node=node-b", { headers: own })).status).toBe(403);
+  const page = await app.request("/what-if?node=node-a", { headers: own });
+  expect(page.status).toBe(200);
+  expect(await page.text()).not.toContain("node-b");
+  await asked(app, { texts: { node: "node-b" }, headers: own, status: 403 });
+});
