@@ -2,7 +2,7 @@ import type { ProbeGuardDecision } from "../../api/model/probe-guard.ts";
 import type { ProbeClock } from "./clock.ts";
 import type { ProbeHistory } from "./history.ts";
 import { MOST_ASKED, MOST_NAMED } from "./history-entry.ts";
-import type { Outcome } from "./live-worker.ts";
+import type { LiveWorker, Noted } from "./live-worker.ts";
 import type { ProbeChange, ProbeName } from "./probed.ts";
 import type { Guarded } from "./storm.ts";
 
@@ -20,18 +20,26 @@ export class ProbeChronicle {
     this.#clock = clock;
   }
 
-  changed(change: ProbeChange, quirk: string | undefined): void {
+  /** `byAttempt`: one led to it. */
+  changed(change: ProbeChange, { quirk, byAttempt }: { readonly quirk: string | undefined; byAttempt: boolean }): void {
     const { was: from, result: to, output, containerId } = change;
-    const more = { ...(output === "" ? {} : { output }), ...(quirk === undefined ? {} : { quirk }) };
+    const why = byAttempt ? {} : { unasked: true as const };
+    const more = { ...(output === "" ? {} : { output }), ...(quirk === undefined ? {} : { quirk }), ...why };
     this.#history.add({ ...this.#of(change), kind: "result", containerId, from, to, ...more });
   }
-  ran(name: ProbeName, { outcome, times }: { readonly outcome: Outcome; readonly times: number }): void {
-    this.#history.add({ ...this.#of(name), kind: "run", outcome, times });
+  /** The run that an attempt ended, if it did. */
+  ran(name: ProbeName, { kind, ran }: Noted): void {
+    if (ran !== null) this.#history.add({ ...this.#of(name), kind: "run", ...ran, then: kind });
+  }
+  /** An attempt that is the first of its container, and no change of what is stored. */
+  first({ name, lastOutput: output }: LiveWorker, containerId: string, outcome: Noted["kind"]): void {
+    const more = output === "" ? {} : { output };
+    this.#history.add({ ...this.#of(name), kind: "first", containerId, outcome, ...more });
   }
   overdue(name: ProbeName, seconds: number): void {
     this.#history.add({ ...this.#of(name), kind: "overdue", seconds: Math.round(seconds * 1000) / 1000 });
   }
-  guarded({ ask, decision }: Guarded): void {
+  guarded({ ask, decision, killedBefore }: Guarded): void {
     const { released, holding, message } = decision;
     this.#history.add({
       at: this.#at(),
@@ -40,6 +48,7 @@ export class ProbeChronicle {
       released: released.slice(0, MOST_NAMED).map(({ container, why }) => ({ container, why })),
       holding,
       why: message,
+      ...(killedBefore.length === 0 ? {} : { killedBefore: killedBefore.slice(0, MOST_NAMED) }),
       ...(ask.known.length + ask.failed.length > MOST_ASKED ? {} : { ask }),
     });
   }

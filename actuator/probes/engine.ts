@@ -11,6 +11,7 @@ import { Wakes } from "./wakes.ts";
 interface Cause {
   /** One of the kubelet's. */
   readonly quirk: string | undefined;
+  /** One led to it; else what is stored is a beginning, or that of a container that does not run. */
   readonly byAttempt: boolean;
 }
 
@@ -33,7 +34,8 @@ export class ProbeEngine {
       ...{ attempt, runtime, time, counters, execLimit },
       onOutcome: (worker, outcome, seconds) => this.#attempted(worker, outcome, seconds),
       onOverdue: (worker, seconds) => {
-        chronicle.overdue(worker.name, seconds);
+        if (!worker.isOverdue) chronicle.overdue(worker.name, seconds);
+        worker.isOverdue = true;
         onOverdue();
       },
     });
@@ -114,9 +116,14 @@ export class ProbeEngine {
   #attempted(worker: LiveWorker, outcome: AttemptOutcome, seconds: number): void {
     if (this.#isClosed) return;
     const atMs = this.#parts.time.now();
-    const ran = worker.note(outcome, this.#parts.ports.clock.nowMs(), seconds);
-    if (ran !== null) this.#parts.chronicle.ran(worker.name, ran);
+    const { chronicle, ports } = this.#parts;
+    const noted = worker.note(outcome, ports.clock.nowMs(), seconds);
+    chronicle.ran(worker.name, noted);
+    const { containerId = null, stored } = worker.state ?? {};
     this.#step(worker, { on: "attempted", atMs, outcome });
+    const isChange = worker.state?.stored !== stored;
+    if (noted.isFirst && noted.kind !== "success" && !isChange && containerId !== null)
+      chronicle.first(worker, containerId, noted.kind);
   }
 
   #step(worker: LiveWorker, event: WorkerEvent): void {
@@ -128,7 +135,6 @@ export class ProbeEngine {
     else this.#apply(worker, taken);
   }
 
-  /** `byAttempt`: an attempt led to it; else what is stored is a beginning, or that of a container that does not run. */
   #apply(worker: LiveWorker, { next, effects }: WorkerStep, byAttempt = false): void {
     const isStopping = worker.state?.stopping === true;
     const quirk = effects.find((effect) => effect.kind === "quirk")?.code;
@@ -156,8 +162,8 @@ export class ProbeEngine {
       case "forget":
         results.forget(effect.containerId, worker.spec.type);
         worker.resultSince(null);
-        if (worker.isFailing) storm?.gone(effect.containerId);
-        worker.isFailing = false;
+        if (worker.told !== null) storm?.gone(effect.containerId);
+        worker.told = null;
         break;
       case "event":
         ports.onEvent({ ...worker.name, reason: effect.reason, message: effect.message });
@@ -170,7 +176,8 @@ export class ProbeEngine {
     }
   }
 
-  #set(worker: LiveWorker, containerId: string, result: StoredResult, { quirk, byAttempt }: Cause): void {
+  #set(worker: LiveWorker, containerId: string, result: StoredResult, cause: Cause): void {
+    const { byAttempt } = cause;
     const { results, ports, chronicle, onStarted } = this.#parts;
     const { type, probe } = worker.spec;
     const was = results.get(containerId, type) ?? null;
@@ -180,7 +187,7 @@ export class ProbeEngine {
     const output = byAttempt && result === "Failure" ? worker.lastOutput : "";
     const change = { ...worker.name, containerId, result, was, output, probe };
     // what stands before the first attempt of a container is no news
-    if (byAttempt || was !== null) chronicle.changed(change, quirk);
+    if (byAttempt || was !== null) chronicle.changed(change, cause);
     ports.onResult(change);
     if (type === "startup" && result === "Success") onStarted(worker);
   }

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { PROBE_TYPES } from "../../api/model/probe.ts";
+import { ATTEMPT_KINDS } from "./attempt-kind.ts";
 
 /** Containers that an entry of the guard names; how many there were stands in `holding`. */
 export const MOST_NAMED = 16;
@@ -33,15 +34,27 @@ export const historyEntry = z.discriminatedUnion("kind", [
     output: z.string().optional(),
     /** Of the kubelet's quirks that which made it so. */
     quirk: z.string().optional(),
+    /** No attempt led to it: the container does not run. */
+    unasked: z.literal(true).optional(),
+  }),
+  /** The first attempt of a container did not succeed, and what is stored is as before it. */
+  z.object({
+    ...ofProbe,
+    kind: z.literal("first"),
+    containerId: z.string(),
+    outcome: z.enum(ATTEMPT_KINDS),
+    output: z.string().optional(),
   }),
   /** So many attempts in a row had ended alike when one ended otherwise. */
   z.object({
     ...ofProbe,
     kind: z.literal("run"),
-    outcome: z.enum(["success", "failure", "error"]),
+    outcome: z.enum(ATTEMPT_KINDS),
     times: z.number(),
+    /** How that one ended. */
+    then: z.enum(ATTEMPT_KINDS).optional(),
   }),
-  /** An exec waited for its turn longer than its period. */
+  /** An exec waited for its turn longer than its period, as the one before it had not. */
   z.object({ ...ofProbe, kind: z.literal("overdue"), seconds: z.number() }),
   /** The guard holds kills, or does no more. */
   z.object({
@@ -51,6 +64,8 @@ export const historyEntry = z.discriminatedUnion("kind", [
     released: z.array(z.object({ container: z.string(), why: z.string() })),
     holding: z.number(),
     why: z.string(),
+    /** When it begins to hold: whom it let be killed in the window before, for they were too few. */
+    killedBefore: named.optional(),
     /** What it was asked, as `nodewise decide probe-guard --ask` takes it; absent: too many had failed to keep it here. */
     ask: z.unknown().optional(),
   }),

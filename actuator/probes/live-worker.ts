@@ -2,14 +2,20 @@ import { type HandlerKind, handlerKind } from "../../api/decide/probes/plan.ts";
 import type { AttemptOutcome, PodSeen, Worker, WorkerSpec } from "../../api/decide/probes/worker-state.ts";
 import type { ProbeFacts } from "../status/probe-rows.ts";
 import type { AskedProbe } from "./attempt.ts";
+import { type AttemptKind, attemptKind } from "./attempt-kind.ts";
 import type { ProbeTime } from "./probe-time.ts";
 import { outputOf, type ProbedContainer, type ProbedPod, type ProbeName } from "./probed.ts";
 import type { Wake } from "./wakes.ts";
 
-/** Success that is told as a warning is a success here. */
-export type Outcome = "success" | "failure" | "error";
-export const outcomeKind = (outcome: AttemptOutcome): Outcome =>
-  "error" in outcome ? "error" : outcome.result === "failure" ? "failure" : "success";
+
+/** What there is to tell of an attempt that ended. */
+export interface Noted {
+  readonly kind: AttemptKind;
+  /** Of its container. */
+  readonly isFirst: boolean;
+  /** The run of other outcomes that it ended; null: none. */
+  readonly ran: { readonly outcome: AttemptKind; readonly times: number } | null;
+}
 
 /** One probe of one container while its pod is there: what the reducer remembers, and what people are told. */
 export class LiveWorker implements Wake {
@@ -30,13 +36,17 @@ export class LiveWorker implements Wake {
   attempt = 0;
   /** Takes the attempt back while it waits for its turn. */
   unqueue: (() => void) | null = null;
-  /** Its failures are told to the guard, until it recovers. */
-  isFailing = false;
+  /** What the guard was told of it: that attempts fail, or that so many did that its container is to be killed. */
+  told: "failing" | "failed" | null = null;
+  /** Its exec waited for its turn longer than its period, and not much less since. */
+  isOverdue = false;
+  /** The container whose first attempt has ended. */
+  #first: string | null = null;
   #asked: AskedProbe | null = null;
   #started: { readonly id: string; readonly wallMs: number; readonly atMs: number } | null = null;
   #attempts = 0;
   #failures = 0;
-  #run: { readonly outcome: Outcome; times: number } | null = null;
+  #run: { readonly outcome: AttemptKind; times: number } | null = null;
   #lastAtMs: number | null = null;
   #lastOutput = "";
   #sinceMs: number | null = null;
@@ -90,9 +100,12 @@ export class LiveWorker implements Wake {
     return { ended, deleting: this.isDeleting, container: { id, state, startedAtMs: atMs, started, willRestart } };
   }
 
-  /** An attempt ended, at this time of the wall clock; the run of other outcomes that it ends, if it does. */
-  note(outcome: AttemptOutcome, wallMs: number, seconds: number): { readonly outcome: Outcome; times: number } | null {
-    const kind = outcomeKind(outcome);
+  /** An attempt ended, at this time of the wall clock. */
+  note(outcome: AttemptOutcome, wallMs: number, seconds: number): Noted {
+    const kind = attemptKind(outcome, seconds, this.spec.probe.timeoutSeconds);
+    const containerId = this.state?.containerId ?? null;
+    const isFirst = this.#first !== containerId;
+    this.#first = containerId;
     this.#attempts++;
     this.#failures = kind === "failure" ? this.#failures + 1 : kind === "success" ? 0 : this.#failures;
     this.#lastAtMs = wallMs;
@@ -101,10 +114,10 @@ export class LiveWorker implements Wake {
     const before = this.#run;
     if (before?.outcome === kind) {
       before.times++;
-      return null;
+      return { kind, isFirst, ran: null };
     }
     this.#run = { outcome: kind, times: 1 };
-    return before;
+    return { kind, isFirst, ran: before };
   }
   /** Of the wall clock; null: nothing is stored any more. */
   resultSince(wallMs: number | null): void {
@@ -134,7 +147,7 @@ export class LiveWorker implements Wake {
     if (this.unqueue !== null) return "queued";
     if (state === null || state.at === "sleeping") return "spread";
     if (state.at === "probing") return "probing";
-    if (this.isFailing && !state.onHold) return "held";
+    if (this.told === "failed" && !state.onHold) return "held";
     return state.onHold ? "done" : "waiting";
   }
 }

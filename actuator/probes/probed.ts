@@ -58,10 +58,18 @@ export interface ProbeWarning extends ProbeName {
 /** What a person is shown of an attempt at most. */
 const MOST_OUTPUT = 1024;
 
-/** Bodies and outputs of what went well are nobody's business, and may hold secrets; empty. */
+/** What follows in a warning. kubelet 1.36: DoHTTPProbe. */
+const BODY = ", Response body: ";
+
+/**
+ * Bodies and outputs of what went well are nobody's business, and may hold secrets: empty, and of a warning what it warns
+ * of alone.
+ */
 export function outputOf(outcome: ProbeOutcome): string {
   if ("error" in outcome) return cut(outcome.error);
-  return outcome.result === "success" ? "" : cut(outcome.output);
+  const { result, output } = outcome;
+  if (result === "failure") return cut(output);
+  return result === "warning" ? cut(output.split(BODY, 1)[0] as string) : "";
 }
 /** To 1 KiB of UTF-8, between two characters. */
 function cut(text: string): string {

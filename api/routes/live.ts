@@ -21,7 +21,10 @@ const RETRY_MS = 2_000;
 const MOST_UNREAD = 8;
 const open = new WeakMap<Streams, number>();
 
-/** GET /live: the newest decision, of a node or of all; as server-sent events where the platform keeps a response open. */
+/**
+ * GET /live: the newest decision, of a node or of all; as server-sent events where the platform keeps a response open, which
+ * the answer in JSON tells beforehand.
+ */
 export async function getLive(exchange: Exchange): Promise<Result<Reply, Problem>> {
   const { ports, caller, c } = exchange;
   const query = queryOf(exchange, ["node"]);
@@ -33,8 +36,9 @@ export async function getLive(exchange: Exchange): Promise<Result<Reply, Problem
   if (!first.ok) return first;
   const { streams } = ports;
   const isAsked = /\btext\/event-stream\b/.test(c.req.header("accept") ?? "");
-  if (!isAsked || streams === undefined || (open.get(streams) ?? 0) >= streams.limit) return json(first.value);
-  return ok(eventStream(streams, first.value, () => newest(ports.store, node)));
+  const hasRoom = streams !== undefined && (open.get(streams) ?? 0) < streams.limit;
+  if (isAsked && hasRoom) return ok(eventStream(streams, first.value, () => newest(ports.store, node)));
+  return json({ ...first.value, streams: hasRoom });
 }
 
 interface Newest {

@@ -25,6 +25,6 @@ export const PAGES: readonly Route[] = [
   { method: "GET", path: "/lint", scope: "read", page: true, handle: getLintPage },
   { method: "POST", path: "/lint", scope: "read", page: true, handle: postLintPage },
   { method: "GET", path: "/docs", scope: null, page: true, handle: () => getDocs(openApi(ROUTES).document) },
-  { method: "GET", path: "/live", scope: "read", handle: getLive },
+  { method: "GET", path: "/live", scope: "read", page: true, handle: getLive },
   { method: "GET", path: "/assets/:name", scope: null, handle: getAsset },
 ];

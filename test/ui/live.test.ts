@@ -33,13 +33,13 @@ test("beyond the limit of streams, and where there are none, the newest decision
   const first = await app.request("/live", asks);
   const reader = readerOf(first);
   await next(reader);
-  expect(await (await app.request("/live", asks)).json()).toEqual({ id: null, decidedAt: null });
+  expect(await (await app.request("/live", asks)).json()).toEqual({ id: null, decidedAt: null, streams: false });
   await reader.cancel();
   const again = await app.request("/live", asks);
   expect(again.headers.get("content-type")).toBe("text/event-stream");
   await again.body?.cancel();
   const { app: without } = appOver({ store });
-  expect(await (await without.request("/live", asks)).json()).toEqual({ id: null, decidedAt: null });
+  expect(await (await without.request("/live", asks)).json()).toEqual({ id: null, decidedAt: null, streams: false });
 });
 
 test("a stream ends when the history cannot be read, so that its reader comes again", async () => {

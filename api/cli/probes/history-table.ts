@@ -1,3 +1,4 @@
+import type { AttemptKind } from "../../../actuator/probes/attempt-kind.ts";
 import type { ProbeHistoryEntry } from "../../../actuator/probes/history-entry.ts";
 import { many } from "../sentences/words.ts";
 import { type Color, clip, printable } from "../style.ts";
@@ -29,22 +30,40 @@ export function historyTable(entries: readonly ProbeHistoryEntry[], { columns: w
 function wordsOf(entry: ProbeHistoryEntry): Words {
   switch (entry.kind) {
     case "result": {
-      const { from, to, output = "", quirk } = entry;
-      const notes = [firstLine(output), quirk === undefined ? "" : `the kubelet's quirk: ${quirk}`];
-      return [`${from ?? "nothing"} -> ${to}`, to === "Success" ? "green" : "red", notes.filter((note) => note !== "")];
+      const { from, to, output, quirk } = entry;
+      const notes = [...notesOf(output), ...(quirk === undefined ? [] : [`the kubelet's quirk: ${quirk}`])];
+      return [`${from ?? "nothing"} -> ${to}`, to === "Success" ? "green" : "red", notes];
     }
-    case "run":
-      return [`${many(entry.times, "attempt")} in a row: ${entry.outcome}, then another`, "dim", []];
+    case "first":
+      return [`nothing -> ${OUTCOME[entry.outcome]}, the first attempt`, "red", notesOf(entry.output)];
+    case "run": {
+      const { then, outcome, times } = entry;
+      const next = then === undefined ? "another" : OUTCOME[then];
+      return [`${many(times, "attempt")} in a row: ${OUTCOME[outcome]}, then ${next}`, "dim", []];
+    }
     case "overdue":
       return [`waited ${entry.seconds} s for other execs`, "yellow", []];
     case "probe-guard": {
       const held = entry.held.length === 0 ? [] : [`held: ${entry.held.join(" ")}`];
       const released = entry.released.map(({ container, why }) => `${container}: ${why}`);
-      const notes = [entry.why, ...held, ...(released.length === 0 ? [] : [`let go: ${released.join(", ")}`])];
+      const { killedBefore = [] } = entry;
+      const killed = killedBefore.length === 0 ? [] : [`restarted before: ${killedBefore.join(" ")}`];
+      const notes = [entry.why, ...killed, ...held, ...(released.length === 0 ? [] : [`let go: ${released.join(", ")}`])];
       return [`the guard holds ${many(entry.holding, "kill")}`, "yellow", notes];
     }
     case "omitted":
       return [`${entry.count} more in this second`, "dim", []];
   }
 }
-const firstLine = (text: string): string => text.split(/\r?\n/).find((line) => line.trim() !== "") ?? "";
+const OUTCOME: Readonly<Record<AttemptKind, string>> = {
+  success: "success",
+  failure: "failure",
+  error: "error",
+  hang: "a body that never ends",
+  broken: "a body that breaks off",
+};
+/** The first line of it. */
+function notesOf(output = ""): readonly string[] {
+  const line = output.split(/\r?\n/).find((one) => one.trim() !== "");
+  return line === undefined ? [] : [line];
+}

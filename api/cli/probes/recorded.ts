@@ -7,7 +7,16 @@ export type RecordedOutcomes = Readonly<Partial<Record<ProbeType, readonly strin
 type Run = Extract<ProbeHistoryEntry, { readonly kind: "run" }>;
 type Change = Extract<ProbeHistoryEntry, { readonly kind: "result" }>;
 
-const WORD: Readonly<Record<Run["outcome"], OutcomeWord>> = { success: "ok", failure: "fail", error: "error" };
+type First = Extract<ProbeHistoryEntry, { readonly kind: "first" }>;
+
+/** A body that breaks off at once is one that hangs for less than the timeout. */
+const WORD: Readonly<Record<Run["outcome"], OutcomeWord | "hang@0ms">> = {
+  success: "ok",
+  failure: "fail",
+  error: "error",
+  hang: "hang",
+  broken: "hang@0ms",
+};
 
 /**
  * The outcomes of the probes of one container, by type, from the entries about it, the oldest first. A run is written when
@@ -15,7 +24,9 @@ const WORD: Readonly<Record<Run["outcome"], OutcomeWord>> = { success: "ok", fai
  * script may have the newest are taken.
  */
 export function recordedOutcomes(entries: readonly ProbeHistoryEntry[]): RecordedOutcomes {
-  const told = entries.filter((entry) => entry.kind === "run" || entry.kind === "result");
+  const told = entries.filter(
+    (entry) => entry.kind === "run" || entry.kind === "first" || (entry.kind === "result" && entry.unasked !== true),
+  );
   return Object.fromEntries(
     PROBE_TYPES.flatMap((type) => {
       const items = itemsOf(told.filter((entry) => entry.type === type));
@@ -24,10 +35,10 @@ export function recordedOutcomes(entries: readonly ProbeHistoryEntry[]): Recorde
   );
 }
 
-function itemsOf(entries: readonly (Run | Change)[]): readonly string[] {
+function itemsOf(entries: readonly (Run | Change | First)[]): readonly string[] {
   const last = lastWord(entries);
   if (last === null) return [];
-  const items = [last as string];
+  const items: string[] = [last];
   let left = MOST_OUTCOMES - 1;
   for (const run of entries.filter((entry) => entry.kind === "run").reverse()) {
     const times = Math.min(run.times, left);
@@ -39,11 +50,16 @@ function itemsOf(entries: readonly (Run | Change)[]): readonly string[] {
 }
 
 /** What the attempts end with since the last run ended; null: nobody knows anything. */
-function lastWord(entries: readonly (Run | Change)[]): OutcomeWord | null {
+function lastWord(entries: readonly (Run | Change | First)[]): string | null {
   const at = entries.findLastIndex(({ kind }) => kind === "run");
-  const change = entries.findLast((entry, i) => i > at && entry.kind === "result" && entry.to !== "Unknown");
-  if (change?.kind === "result") return change.to === "Success" ? "ok" : "fail";
   const run = entries[at];
+  if (run?.kind === "run" && run.then !== undefined) return WORD[run.then];
+  const after = entries.slice(at + 1);
+  const first = after.find(({ kind }) => kind === "first");
+  if (first?.kind === "first") return WORD[first.outcome];
+  const change = after.findLast((entry) => entry.kind === "result" && entry.to !== "Unknown");
+  if (change?.kind === "result") return change.to === "Success" ? "ok" : "fail";
+  // a run that was written by an older daemon
   if (run?.kind !== "run") return null;
   return run.outcome === "success" ? "fail" : "ok";
 }

@@ -21,10 +21,10 @@ function say(text, kind = "") {
 let shown;
 let isWaiting = false;
 /** Something was decided: the page is asked for again, once, however many decisions come together. */
-function heard(text) {
+function heard({ id }) {
   // the first time as well: something may have been decided since the page was made
-  if (text === shown) return;
-  shown = text;
+  if (id === shown) return;
+  shown = id;
   if (isWaiting) return;
   isWaiting = true;
   setTimeout(() => {
@@ -69,14 +69,13 @@ function gone(page) {
 
 const address = `/live?${new URLSearchParams(liveNode === "" ? {} : { node: liveNode })}`;
 
-/** A server without streams answers JSON, on which an event source gives up for good. */
 function listen() {
   const source = new EventSource(address);
   source.addEventListener("open", () => say("live", "good"));
-  source.addEventListener("message", ({ data }) => heard(data));
+  source.addEventListener("message", ({ data }) => heard(JSON.parse(data)));
   source.addEventListener("error", () => {
-    if (source.readyState !== EventSource.CLOSED) say("reconnecting", "warn");
-    else poll();
+    say("reconnecting", "warn");
+    if (source.readyState === EventSource.CLOSED) setTimeout(poll, POLL_MS);
   });
 }
 
@@ -85,7 +84,9 @@ async function poll() {
   try {
     const response = await fetch(address, { headers: { accept: "application/json" } });
     if (!response.ok) throw new Error(response.statusText);
-    heard(await response.text());
+    const news = await response.json();
+    heard(news);
+    if (news.streams) return listen();
     say("asks every 5 s", "good");
     pause = POLL_MS;
   } catch {
@@ -97,5 +98,5 @@ async function poll() {
 
 if (liveNode !== undefined) {
   document.querySelector("header nav").after(state);
-  listen();
+  poll();
 }

@@ -1,0 +1,68 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { newToken, webSha256 } from "../../api/auth/token.ts";
+
+const ROOT = resolve(import.meta.dirname, "../..");
+const WRANGLER = join(createRequire(import.meta.url).resolve("wrangler/package.json"), "../bin/wrangler.js");
+const LONGEST_MS = 60_000;
+
+export interface Dev {
+  readonly url: string;
+  /** An administrator's. */
+  readonly token: string;
+  close(): Promise<void>;
+}
+
+/** Runs the tool that people deploy with, without a word to its maker. Throws what it said when it failed. */
+export function wrangler(args: readonly string[]): void {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [WRANGLER, ...args], options());
+  if (status !== 0) throw new Error(`wrangler ${args.join(" ")}: ${stdout}${stderr}`);
+}
+const options = () =>
+  ({ cwd: ROOT, encoding: "utf8", env: { ...process.env, CI: "true", WRANGLER_SEND_METRICS: "false" } }) as const;
+
+/** The Worker as `wrangler dev` runs it: the built bundle in workerd, over a D1 database of its own. */
+export async function workerDev(): Promise<Dev> {
+  const folder = mkdtempSync(join(tmpdir(), "nodewise-worker-"));
+  wrangler(["d1", "migrations", "apply", "DB", "--local", "--persist-to", folder]);
+  const { text } = newToken();
+  const dev = ["dev", "--local", "--ip", "127.0.0.1", "--port", "0", "--inspector-port", "0", "--persist-to", folder];
+  const child = spawn(process.execPath, [WRANGLER, ...dev, "--var", `NODEWISE_TOKEN_SHA256:${await webSha256(text)}`], {
+    ...options(),
+    stdio: ["ignore", "pipe", "pipe"],
+    detached: true,
+  });
+  const close = async (): Promise<void> => {
+    const ended = new Promise((done) => child.once("exit", done));
+    // it starts workerd, which outlives it when it alone is killed
+    if (child.exitCode === null && child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
+    await ended;
+    rmSync(folder, { recursive: true, force: true });
+  };
+  try {
+    return { url: await addressOf(child), token: text, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+function addressOf(child: ChildProcess): Promise<string> {
+  let said = "";
+  return new Promise((done, fail) => {
+    const timer = setTimeout(() => fail(new Error(`wrangler dev does not listen: ${said}`)), LONGEST_MS);
+    const hear = (chunk: Buffer): void => {
+      said += chunk.toString();
+      const [, url] = /Ready on (http:\/\/\S+)/.exec(said) ?? [];
+      if (url === undefined) return;
+      clearTimeout(timer);
+      done(url);
+    };
+    child.stdout?.on("data", hear);
+    child.stderr?.on("data", hear);
+    child.once("exit", (code) => fail(new Error(`wrangler dev ended with ${code}: ${said}`)));
+  });
+}
