@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startApi } from "../../api/server.ts";
 import { fillHistory, NODE } from "./pages-history.ts";
+import { firstPaints } from "./paint.ts";
 
 export interface PageFigure {
   readonly path: string;
@@ -13,6 +14,8 @@ export interface PageFigure {
   /** As it goes over the wire, and what it is then. */
   readonly wireBytes: number;
   readonly aimBytes: number;
+  /** Until a browser shows something; null: there is none here. */
+  readonly paintMs: number | null;
 }
 
 const AIM_MS = 100;
@@ -36,16 +39,18 @@ export async function benchPages(): Promise<readonly PageFigure[]> {
         `/nodes/${NODE}`,
         `/nodes/${NODE}/decisions?kind=eviction`,
         `/decisions/${id}`,
-        // "/what-if",
-        // `/what-if?node=${NODE}`,
-        // "/replay",
-        // "/lint",
+        "/what-if",
+        `/what-if?node=${NODE}`,
+        "/replay",
+        "/lint",
+        `/lint?node=${NODE}`,
         "/docs",
         "/nodes/node-9999",
       ];
-      const figures: PageFigure[] = [];
+      const figures: Omit<PageFigure, "paintMs">[] = [];
       for (const path of paths) figures.push(await figureOf(api.value.url, path));
-      return figures;
+      const paints = await firstPaints(paths.map((path) => api.value.url + path));
+      return figures.map((figure, i) => ({ ...figure, paintMs: paints?.[i] ?? null }));
     } finally {
       await api.value.close();
     }
@@ -54,7 +59,7 @@ export async function benchPages(): Promise<readonly PageFigure[]> {
   }
 }
 
-async function figureOf(url: string, path: string): Promise<PageFigure> {
+async function figureOf(url: string, path: string): Promise<Omit<PageFigure, "paintMs">> {
   const times: number[] = [];
   let wireBytes = 0;
   for (let i = 0; i < TIMES; i++) {

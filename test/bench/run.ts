@@ -4,6 +4,7 @@ import { benchRealNode, benchSuites, type DecisionFigure } from "./decisions.ts"
 import { benchDevicePlugins } from "./device-plugins.ts";
 import { benchHistory } from "./history.ts";
 import { benchManagers } from "./managers.ts";
+import { benchPages } from "./pages.ts";
 import { benchPods } from "./pods.ts";
 import { benchProbes } from "./probes.ts";
 import { benchReplay } from "./replay.ts";
@@ -70,6 +71,17 @@ for (const [name, value] of Object.entries(await benchHistory()))
 console.log("\nreplaying the history of the captured node, beside deciding alone and posting; CPU time a decision");
 for (const [name, value] of Object.entries(await benchReplay()))
   row(name, value.toLocaleString("en", { maximumFractionDigits: 2 }));
+
+console.log("\npages over 500 nodes and a million decisions: from the request to the last byte, beside what they may");
+console.log(
+  "".padEnd(48) + ["median", "worst", "aim", "on the wire", "aim", "first paint"].map((c) => c.padStart(13)).join(""),
+);
+for (const { path, median, worst, aimMs, wireBytes, aimBytes, paintMs } of await benchPages()) {
+  const times = [median, worst, aimMs].map((ms) => `${ms.toFixed(0)} ms`);
+  const sizes = [wireBytes, aimBytes].map((bytes) => `${(bytes / 1024).toFixed(1)} KiB`);
+  const paint = paintMs === null ? "no browser" : `${paintMs.toFixed(0)} ms`;
+  console.log(path.padEnd(48) + [...times, ...sizes, paint].map((c) => c.padStart(13)).join(""));
+}
 
 console.log("\nPOST /v1/decisions/cgroups, the captured node, beside a server that only parses");
 for (const [name, value] of Object.entries(await benchApi()))
