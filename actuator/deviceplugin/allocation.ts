@@ -12,10 +12,15 @@ export interface Allocation {
 
 /** More than this of anything in an answer is no container's. */
 const MOST_PARTS = 4096;
+/** Of the answer for one container: it is kept in the node's checkpoint, which all plugins share. */
+export const MOST_ANSWER_BYTES = 256 * 1024;
+/** `NAME=value` and its end: no kernel starts a program with more (MAX_ARG_STRLEN). */
+const MOST_VARIABLE_BYTES = 128 * 1024;
 
 /**
  * Reads an AllocateResponse to a request for as many containers. Error: what in it is not to be used, so that none of it
- * is: another number of containers, a path that is not absolute or climbs out, a name that cannot be.
+ * is: another number of containers, more bytes than are kept of one, a path that is not absolute or climbs out, a name
+ * that cannot be.
  */
 export function readAllocations(bytes: Buffer, containers: number): Result<readonly Allocation[], string> {
   const data = bytes.toString("latin1");
@@ -28,7 +33,11 @@ export function readAllocations(bytes: Buffer, containers: number): Result<reado
   }
   const allocations: Allocation[] = [];
   for (const { slice } of answers) {
-    const base64 = Buffer.from(data.slice(slice?.start, slice?.end), "latin1").toString("base64");
+    const answer = data.slice(slice?.start, slice?.end);
+    if (answer.length > MOST_ANSWER_BYTES) {
+      return err(`the answer for a container has ${answer.length} bytes, more than ${MOST_ANSWER_BYTES}`);
+    }
+    const base64 = Buffer.from(answer, "latin1").toString("base64");
     const response = readAllocateResponse(base64);
     if (!response.ok) return err("the answer is no AllocateResponse");
     const fault = faultIn(response.value);
@@ -44,6 +53,10 @@ function faultIn({ envs, mounts, devices, annotations, cdiDevices }: AllocateRes
   for (const [name, value] of envs) {
     if (name === "" || /[=\0]/.test(name) || value.includes("\0"))
       return `the environment variable ${quoted(name)} cannot be`;
+    const bytes = Buffer.byteLength(name) + Buffer.byteLength(value) + 2;
+    if (bytes > MOST_VARIABLE_BYTES) {
+      return `the environment variable ${quoted(name)} takes ${bytes} bytes, and no program starts with one of more than ${MOST_VARIABLE_BYTES}`;
+    }
   }
   for (const { hostPath, containerPath } of mounts) {
     const fault = pathFault("the mount's path on the host", hostPath) ?? pathFault("the mount's path", containerPath);

@@ -1,6 +1,6 @@
 import { LIMITS } from "../../api/model/limits.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
-import { type DeviceEntry, type DeviceList, entryOf, listOf } from "./device-list.ts";
+import { DEVICE_BYTES, type DeviceEntry, type DeviceList, entryOf, listOf } from "./device-list.ts";
 import { devicePlaces, readDevice } from "./device-message.ts";
 import { changesSince, type ListBytes } from "./list-changes.ts";
 
@@ -14,11 +14,15 @@ function tooManyText(bytes: Buffer, most: number): string {
   return `the list holds ${count} devices, and there is room for ${most} of this one: all plugins together may list ${LIMITS.devices}, and those that are in use or came first keep theirs`;
 }
 
+/** Of a list whose devices take more than their share of bytes. */
+const tooLargeText = ({ devices, size }: DeviceList, most: number): string =>
+  `the list holds ${devices.length} devices whose ids (and NUMA nodes) take more than ${DEVICE_BYTES} bytes each, so that they count as ${size}, and there is room for ${most} of this one: all plugins together may list ${LIMITS.devices}, and those that are in use or came first keep theirs`;
+
 interface ReadList extends ListBytes {
   readonly entries: readonly DeviceEntry[];
   readonly list: DeviceList;
 }
-const NONE: ReadList = { bytes: Buffer.alloc(0), places: [], entries: [], list: { devices: [], remarks: [] } };
+const NONE: ReadList = { bytes: Buffer.alloc(0), places: [], entries: [], list: { devices: [], remarks: [], size: 0 } };
 /** So few that have changed in their places are decoded rather than looked for among those of the last list. */
 const FEW = 16;
 const NO_LIST = "the list is no ListAndWatchResponse";
@@ -47,6 +51,7 @@ export class DeviceListReader {
     const entries = this.#withThese(bytes, places, changed, [...this.#last.entries]);
     if (entries === undefined) return err(NO_LIST);
     const list = this.#changedIn(entries, changed) ?? listOf(entries);
+    if (list.size > this.#last.list.size && list.size > most()) return err(tooLargeText(list, most()));
     this.#last = { bytes, places, entries, list };
     return ok(list);
   }
@@ -59,6 +64,7 @@ export class DeviceListReader {
     const entries = this.#withThese(bytes, places, all, []);
     if (entries === undefined) return err(NO_LIST);
     const list = listOf(entries);
+    if (list.size > most) return err(tooLargeText(list, most));
     this.#last = { bytes, places, entries, list };
     return ok(list);
   }
@@ -92,15 +98,17 @@ export class DeviceListReader {
 
   /** The last list with those that changed in their places; undefined: it is to be put together anew. */
   #changedIn(entries: readonly DeviceEntry[], changed: readonly number[]): DeviceList | undefined {
-    const { devices: last, remarks } = this.#last.list;
+    const { devices: last, remarks, size } = this.#last.list;
     // without a remark each entry is a device of its own
     if (remarks.length > 0) return undefined;
     const devices = [...last];
     for (const i of changed) {
       const { device, fault, isMended } = entries[i] as DeviceEntry;
       if (fault !== undefined || isMended || device.id !== last[i]?.id) return undefined;
+      // on more nodes than before, it may take more
+      if (device.numaNodes?.length !== last[i]?.numaNodes?.length) return undefined;
       devices[i] = device;
     }
-    return { devices, remarks };
+    return { devices, remarks, size };
   }
 }

@@ -1,3 +1,4 @@
+import { jsonText } from "../../api/decide/go/checksum.ts";
 import type { Device } from "../../api/model/devices.ts";
 import { LIMITS } from "../../api/model/limits.ts";
 import { HEALTHY, type ListedDevice, UNHEALTHY } from "./messages.ts";
@@ -8,8 +9,15 @@ export interface DeviceList {
   readonly devices: readonly Device[];
   /** What of it was left out or mended, and why; empty: nothing. */
   readonly remarks: readonly string[];
+  /**
+   * The devices that it counts as: as many as it has, or more where they take more than `DEVICE_BYTES` each, since who
+   * gets them is written down with their ids.
+   */
+  readonly size: number;
 }
 
+/** Of a device, its id and NUMA nodes in JSON: of ids of up to 63 usual characters each device counts as one. */
+export const DEVICE_BYTES = 80;
 /** Remarks of one list; more say nothing new. */
 const MOST_REMARKS = 8;
 const MOST_NUMA_NODE = 1_000_000;
@@ -17,6 +25,8 @@ const MOST_NUMA_NODE = 1_000_000;
 /** A device as it was listed, in the snapshot's form. */
 export interface DeviceEntry {
   readonly device: Device;
+  /** As `DEVICE_BYTES` are counted. */
+  readonly bytes: number;
   /** Why no decision could name it. */
   readonly fault: string | undefined;
   /** It names NUMA nodes that cannot be. */
@@ -26,13 +36,18 @@ export interface DeviceEntry {
 export function entryOf(resource: string, { ID: id, health, topology }: ListedDevice): DeviceEntry {
   const device = { resource, id, health: health === HEALTHY ? HEALTHY : UNHEALTHY };
   const fault = idFault(id);
-  if (fault !== undefined || topology === null) return { device, fault, isMended: false };
+  const bytes = idBytes(id);
+  if (fault !== undefined || topology === null) return { device, bytes, fault, isMended: false };
   const told = new Set(topology.nodes.map((node) => node.ID));
   const numaNodes = numaNodesOf(told);
   // one that names no node is not the same as none: the kubelet leaves such a device out of what can be allocated
   const isPlaced = numaNodes.length > 0 || told.size === 0;
-  return { device: isPlaced ? { ...device, numaNodes } : device, fault, isMended: numaNodes.length !== told.size };
+  const isMended = numaNodes.length !== told.size;
+  if (!isPlaced) return { device, bytes, fault, isMended };
+  return { device: { ...device, numaNodes }, bytes: bytes + numaNodes.join().length + 1, fault, isMended };
 }
+/** With quotes and a comma. */
+const idBytes = (id: string): number => (/^[\w.:/-]*$/.test(id) ? id.length + 2 : Buffer.byteLength(jsonText(id))) + 1;
 
 /**
  * An id that is listed twice is one device, the last one's, as in the kubelet's map; healthy only if it is so each time.
@@ -44,19 +59,21 @@ export function listOf(entries: readonly DeviceEntry[]): DeviceList {
     if (remarks.length < MOST_REMARKS) remarks.push(text);
   };
   const devices = new Map<string, Device>();
-  for (const [i, { device, fault, isMended }] of entries.entries()) {
+  let bytes = 0;
+  for (const [i, { device, bytes: its, fault, isMended }] of entries.entries()) {
     if (fault !== undefined) {
       remark(`device ${i} is left out: its id ${fault}`);
       continue;
     }
     const { id } = device;
+    bytes += its;
     const twin = devices.get(id);
     if (twin !== undefined) remark(`device ${quoted(id)} is listed twice: it counts once`);
     const isIll = twin !== undefined && twin.health !== HEALTHY;
     devices.set(id, isIll ? { ...device, health: UNHEALTHY } : device);
     if (isMended) remark(`device ${quoted(id)} names NUMA nodes that cannot be: they are left out`);
   }
-  return { devices: [...devices.values()], remarks };
+  return { devices: [...devices.values()], remarks, size: Math.max(devices.size, Math.ceil(bytes / DEVICE_BYTES)) };
 }
 
 function idFault(id: string): string | undefined {

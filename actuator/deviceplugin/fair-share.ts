@@ -13,7 +13,7 @@ interface Claim {
 }
 
 /**
- * Devices that the plugin of a resource may list, where all plugins that list together may have as many as one snapshot
+ * Devices (as their list's bytes count, `DeviceList.size`) that the plugin of a resource may list, where all plugins that list together may have as many as one snapshot
  * takes. Those that pods hold devices of come first, then who registered first. To each half of what those before it left
  * is kept, whatever comes after it: so nobody is pushed out by many small ones, and there is always room for one more.
  * Beyond its half a plugin may list what nobody needs, until somebody does: then the last of them gives way.
@@ -39,7 +39,7 @@ export function roomFor(resource: string, plugins: Plugins, isInUse: IsInUse): n
   return Math.max(half, beyond);
 }
 
-/** The plugins that are to stop for `count` devices of a resource, within its `roomFor`. */
+/** The plugins that are to stop for a list that counts as `count` devices of a resource, within its `roomFor`. */
 export function yielding(resource: string, count: number, plugins: Plugins, isInUse: IsInUse): readonly PluginState[] {
   const own = plugins.get(resource);
   if (own !== undefined && isListing(own) && count <= sizeOf(own)) return [];
@@ -57,7 +57,7 @@ export function yielding(resource: string, count: number, plugins: Plugins, isIn
 
 /** Told of a plugin that stops for another's list. */
 export function yieldingFault({ resource, endpoint, devices }: PluginState, other: string, count: number): PluginFault {
-  const message = `it lists ${devices.length} devices, and \`${other}\` lists ${count} now: all plugins together may list ${LIMITS.devices}, of which each is kept half of what those that are in use or came before it leave`;
+  const message = `it lists ${devices.length} devices, and \`${other}\` lists as much as ${count} now: all plugins together may list ${LIMITS.devices}, of which each is kept half of what those that are in use or came before it leave`;
   return { resource, endpoint, call: "ListAndWatch", code: "TOO_MANY_DEVICES", message };
 }
 
@@ -89,4 +89,5 @@ function inOrder(resource: string, plugins: Plugins, isInUse: IsInUse): readonly
   const inUse = new Set(listing.filter((plugin) => isInUse(plugin.resource)));
   return [...inUse, ...listing.filter((plugin) => !inUse.has(plugin))];
 }
-const sizeOf = ({ devices }: PluginState): number => devices.length;
+/** Of what was listed once and gave way nothing counts. */
+const sizeOf = ({ devices, size = 0 }: PluginState): number => (devices.length === 0 ? 0 : Math.max(devices.length, size));

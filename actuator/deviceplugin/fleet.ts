@@ -157,19 +157,18 @@ export class Fleet {
   }
 
   #listed({ resource, generation, list }: StreamWatch): void {
-    const { devices = [] } = list ?? {};
-    const { length: count } = devices;
-    for (const greedy of this.#known.yielding(resource, count)) {
+    const { devices = [], size = 0 } = list ?? {};
+    for (const greedy of this.#known.yielding(resource, size)) {
       this.#endLive(greedy.resource);
-      this.#options.onFault(yieldingFault(greedy, resource, count));
+      this.#options.onFault(yieldingFault(greedy, resource, size));
       this.#reconnects.lost(greedy.resource);
     }
-    this.#known.listed({ kind: "listed", resource, generation, devices, at: this.#options.now() });
+    this.#known.listed({ kind: "listed", resource, generation, devices, size, at: this.#options.now() });
   }
   #lives(watch: StreamWatch): void {
     const { resource } = watch;
     if (this.#trials.get(resource) === watch) {
-      if (this.#registering.has(resource) || (watch.list?.devices.length ?? 0) > this.#known.roomFor(resource)) {
+      if (this.#registering.has(resource) || (watch.list?.size ?? 0) > this.#known.roomFor(resource)) {
         this.#endTrial(resource);
         this.#reconnects.lost(resource);
         return;

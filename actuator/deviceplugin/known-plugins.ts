@@ -42,8 +42,9 @@ export class KnownPlugins {
   /** A list that there is `roomFor`: those of plugins that have stopped give way to it. */
   listed(event: PluginEvent & { readonly kind: "listed" }): void {
     const before = this.#now.get(event.resource);
-    const grows = before === undefined || !isListing(before) || event.devices.length > before.devices.length;
-    for (const { resource, generation } of grows ? givingWay(event.resource, event.devices.length, this.#now) : []) {
+    const { size = event.devices.length } = event;
+    const grows = before === undefined || !isListing(before) || size > (before.size ?? before.devices.length);
+    for (const { resource, generation } of grows ? givingWay(event.resource, size, this.#now) : []) {
       this.apply({ kind: "gave-way", resource, generation });
     }
     this.apply(event);

@@ -26,6 +26,8 @@ export interface PluginState {
   readonly listed: boolean;
   /** The last list, as a snapshot has it; all unhealthy once the plugin has stopped. */
   readonly devices: readonly Device[];
+  /** The devices that its list counts as (`DeviceList.size`), where that is more than it has. */
+  readonly size?: number;
   /** How many devices a plugin that has stopped had listed, where others needed the room for theirs: `devices` is empty then. */
   readonly gaveWay?: number;
   /** Changes of health since the start, of devices that were listed before and after. */
@@ -50,6 +52,8 @@ export type PluginEvent =
       readonly resource: string;
       readonly generation: number;
       readonly devices: readonly Device[];
+      /** The devices that it counts as; absent: as it has. */
+      readonly size?: number;
       readonly at: EpochMs;
     }
   | {
@@ -86,7 +90,7 @@ export function afterEvent(plugins: Plugins, event: PluginEvent): Plugins {
   switch (event.kind) {
     case "listed": {
       if (before.state !== "registered") return plugins;
-      const after = listed(before, event.devices, event.at);
+      const after = sized(listed(before, event.devices, event.at), event.size);
       return after === before ? plugins : replaced(plugins, after);
     }
     case "ended": {
@@ -119,13 +123,20 @@ export function afterEvent(plugins: Plugins, event: PluginEvent): Plugins {
 /** Its plugin is here and says what it has. */
 export const isListing = ({ state, listed }: PluginState): boolean => state === "registered" && listed;
 const withoutGaveWay = ({ gaveWay: _, ...state }: PluginState): PluginState => state;
+/** The same state where it counts as what it did. */
+function sized(plugin: PluginState, size = 0): PluginState {
+  const { size: before, ...rest } = plugin;
+  const now = size > plugin.devices.length ? size : undefined;
+  if (now === before) return plugin;
+  return now === undefined ? rest : { ...rest, size: now };
+}
 const replaced = (plugins: Plugins, plugin: PluginState): Plugins => new Map(plugins).set(plugin.resource, plugin);
 
 /** Until it lists, its resource has what it had: unhealthy devices, if the last plugin's stream had ended. */
 function registered(before: PluginState | undefined, event: PluginEvent & { kind: "registered" }): PluginState {
   const { resource, generation, endpoint, options } = event;
-  const { devices = [], flips = 0, history = [], gaveWay } = before ?? {};
-  const had = gaveWay === undefined ? { devices } : { devices, gaveWay };
+  const { devices = [], flips = 0, history = [], gaveWay, size } = before ?? {};
+  const had = { devices, ...(gaveWay === undefined ? {} : { gaveWay }), ...(size === undefined ? {} : { size }) };
   return { resource, generation, endpoint, options, state: "registered", listed: false, ...had, flips, history };
 }
 

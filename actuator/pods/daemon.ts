@@ -25,6 +25,8 @@ export interface PodsDaemonOptions {
 }
 /** How long work that is under way may take to come to its next step at the end. */
 const REST_MS = 10_000;
+/** So long nobody is answered until the first look has ended: before it all that one could say is that nothing was seen. */
+const FIRST_LOOK_MS = 3000;
 
 /** Runs turns until told to stop, and tells people what it sees. */
 export class PodsDaemon {
@@ -52,7 +54,7 @@ export class PodsDaemon {
   /** Errors: the runtime's endpoint, the records. That nobody can be told of the status is a problem, and no error. */
   static async open(shared: PodsShared, options: PodsDaemonOptions, turns: Turns): Promise<Result<PodsDaemon, string>> {
     const { onProblem, onEvent, onPass, reclaim } = options;
-    const { counters, serve } = turns.metrics;
+    const { counters } = turns.metrics;
     let daemon: PodsDaemon | undefined;
     const ring = new EventRing(undefined, counters.eventsDropped);
     const opened = await openPods(shared, options.config, {
@@ -70,13 +72,8 @@ export class PodsDaemon {
       ...(reclaim === undefined ? {} : { reclaim }),
     });
     if (!opened.ok) return err(opened.error);
-    const made = new PodsDaemon(options, turns, opened.value, ring);
-    daemon = made;
-    made.#server = await serve(
-      () => made.status(),
-      (message) => onProblem({ from: "pods", message }),
-    );
-    return ok(made);
+    daemon = new PodsDaemon(options, turns, opened.value, ring);
+    return ok(daemon);
   }
 
   status(): NodeStatus {
@@ -100,12 +97,22 @@ export class PodsDaemon {
 
   async runUntil(stop: AbortSignal): Promise<void> {
     const { config } = this.#options;
-    while (!stop.aborted) {
-      await this.#turnOnce();
+    for (let turn = this.#firstTurn; !stop.aborted; turn = this.#turnOnce) {
+      await turn.call(this);
       await this.#turns.pace.sleep(config.syncSeconds * 1000);
     }
     if (config.drain) await drained(this.#pods.manager, () => this.#turnOnce());
     await this.#end();
+  }
+
+  /** People are answered after it, or soon if a runtime that hangs holds it up. */
+  async #firstTurn(): Promise<void> {
+    const { onProblem } = this.#options;
+    const turned = this.#turnOnce();
+    await withinMs(turned, FIRST_LOOK_MS);
+    const told = (message: string): void => onProblem({ from: "pods", message });
+    this.#server = await this.#turns.metrics.serve(() => this.status(), told);
+    await turned;
   }
 
   async #turnOnce(): Promise<void> {
@@ -129,14 +136,19 @@ export class PodsDaemon {
 
   async #end(): Promise<void> {
     this.#pods.manager.stop();
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, REST_MS);
-    });
-    await Promise.race([this.#pods.manager.rest(), late]);
-    clearTimeout(timer);
+    await withinMs(this.#pods.manager.rest(), REST_MS);
     await this.#file.close(this.status());
     await this.#server?.close();
     await this.#pods.close();
   }
+}
+
+/** Settles with the work, or after that time. */
+async function withinMs(work: Promise<unknown>, ms: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([work, late]);
+  clearTimeout(timer);
 }

@@ -4,6 +4,7 @@ import type { PodEvent } from "../lifecycle/event.ts";
 import type { DecisionClient, Problem } from "../ports.ts";
 import { attempt } from "../probes/attempt.ts";
 import { systemProbeClock } from "../probes/clock.ts";
+import { GuardMemory } from "../probes/guard-memory.ts";
 import { ProbeHistory } from "../probes/history.ts";
 import { ProbeManager } from "../probes/manager.ts";
 import type { ManagerSettings } from "../probes/ports.ts";
@@ -46,11 +47,8 @@ const GUARD = { windowSeconds: 30, least: { share: 0.5 }, holdSeconds: 120 } as 
 /** The probes of the pods that are run here. What the daemon before this one told last is read now. */
 export function openProbes(options: ProbesOptions): OpenProbes {
   const { config, runtime, hostIPs, counters, onEvent, onProblem, onChange } = options;
-  const history = new ProbeHistory({
-    stateDir: config.stateDir,
-    clock: systemProbeClock,
-    onFault: (message) => onProblem({ from: "probes", message }),
-  });
+  const onFault = (message: string): void => onProblem({ from: "probes", message });
+  const history = new ProbeHistory({ stateDir: config.stateDir, clock: systemProbeClock, onFault });
   const settings: ManagerSettings = {
     startedAtMs: Date.now(),
     strict: config.strictProbes,
@@ -66,6 +64,7 @@ export function openProbes(options: ProbesOptions): OpenProbes {
       random: Math.random,
       counters,
       history,
+      guardMemory: new GuardMemory({ stateDir: config.stateDir, nowMs: systemProbeClock.nowMs, onFault }),
       onResult: ({ podUid }) => {
         probes.changed(podUid);
         onChange();

@@ -11,12 +11,14 @@ export interface GuardListeners {
 
 /** A decision of the probe guard as all others: told, counted, and recorded by the API, now or when it is back. */
 export async function tellGuard(
-  { ask, decision }: Guarded,
+  { ask, decision, killedBefore }: Guarded,
   { nodeName, client, onProblem }: GuardListeners,
 ): Promise<void> {
   const held = newlyHeld(decision);
-  const named = held.length === 0 ? "" : `; held now: ${held.slice(0, MOST_NAMED).join(", ")}`;
-  onProblem({ from: "probes", message: decision.message + named });
+  const named = (what: string, names: readonly string[]): string =>
+    names.length === 0 ? "" : `; ${what}: ${names.slice(0, MOST_NAMED).join(", ")}`;
+  const message = `${decision.message}${named("restarted before", killedBefore)}${named("held now", held)}`;
+  onProblem({ from: "probes", message });
   const snapshot = { observedAt: new Date().toISOString(), node: { metadata: { name: nodeName } } };
   const answer = await client.decide("probe-guard", snapshot, ask);
   if (answer.ok) await client.settle(answer.value);

@@ -162,7 +162,7 @@ export class ProbeEngine {
       case "forget":
         results.forget(effect.containerId, worker.spec.type);
         worker.resultSince(null);
-        if (worker.told !== null) storm?.gone(effect.containerId);
+        if (worker.spec.type === "liveness") storm?.gone(effect.containerId);
         worker.told = null;
         break;
       case "event":

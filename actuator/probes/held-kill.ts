@@ -2,24 +2,39 @@ import type { Worker, WorkerStep } from "../../api/decide/probes/worker-state.ts
 import type { LiveWorker } from "./live-worker.ts";
 import type { Storm } from "./storm.ts";
 
-/** The step after an attempt: a liveness kill waits for the guard's word, and meanwhile the container is probed on. */
+/**
+ * The step after an attempt: the guard hears of a liveness probe that fails and of one that succeeds again; a kill waits for
+ * its word, and meanwhile the container is probed on.
+ */
 export function guarded(storm: Storm | null, worker: LiveWorker, before: Worker, taken: WorkerStep): WorkerStep {
   const { spec, pod, name } = worker;
-  if (storm === null || spec.type !== "liveness" || before.stopping) return taken;
-  const kill = taken.effects.find((effect) => effect.kind === "set" && effect.result === "Failure");
-  if (kill?.kind === "set") {
-    const { containerId } = kill;
-    worker.isFailing = true;
-    const container = `${name.namespace}/${name.pod}/${name.container}`;
-    storm.failed({ containerId, container, group: pod.owner ?? pod.uid }, worker);
+  const { containerId } = before;
+  if (storm === null || spec.type !== "liveness" || before.stopping || containerId === null) return taken;
+  worker.told ??= storm.inherited(containerId, worker);
+  const failure = {
+    containerId,
+    container: `${name.namespace}/${name.pod}/${name.container}`,
+    group: pod.owner ?? pod.uid,
+  };
+  if (taken.effects.some((effect) => effect.kind === "set" && effect.result === "Failure")) {
+    worker.told = "failed";
+    storm.failed(failure, worker);
     return killHeld(before, taken);
   }
-  if (worker.isFailing && taken.next.lastResult === "Success") {
-    worker.isFailing = false;
-    storm.recovered(before.containerId ?? "");
+  if (!isCounted(before, taken.next)) return taken;
+  if (taken.next.lastResult === "Failure") {
+    worker.told ??= "failing";
+    storm.failing(failure);
+  } else if (worker.told !== null) {
+    worker.told = null;
+    storm.recovered(containerId);
   }
   return taken;
 }
+
+/** What was thrown away changes no run. */
+const isCounted = (before: Worker, next: Worker): boolean =>
+  next.lastResult !== before.lastResult || next.resultRun !== before.resultRun;
 
 /** What was stored stays, and the run goes on, so that the next failure reaches the threshold again. */
 const killHeld = (before: Worker, { next, effects }: WorkerStep): WorkerStep => ({

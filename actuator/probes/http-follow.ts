@@ -1,5 +1,5 @@
+import { quoteBytes } from "../../api/decide/go/quote-bytes.ts";
 import { quote } from "../../api/decide/go/strconv.ts";
-import { textOf } from "../../api/decide/go/url-text.ts";
 import type { HttpHead } from "../../api/decide/probes/http-head.ts";
 import { isRedirect, redirected } from "../../api/decide/probes/http-redirect.ts";
 import type { HttpRequest } from "../../api/decide/probes/http-request.ts";
@@ -45,7 +45,7 @@ export async function follow(
     if (!sent.ok) return err(inGet(request, sent.error));
     let next: ReturnType<typeof redirected> = ok(null);
     const wanted = ({ status, location, length }: HttpHead): number => {
-      if (isRedirect(status, location)) next = redirected(first, request, textOf(location));
+      if (isRedirect(status, location)) next = redirected(first, request, location);
       if (!next.ok) return 0;
       progress.isInBody = next.value === null;
       if (next.value === null) return mostBytes;
@@ -58,7 +58,7 @@ export async function follow(
     if (!next.ok) return err(inGet(request, next.error));
     if (next.value === null) return ok({ status: head.status, body, error });
     if (asked === MOST_REQUESTS) {
-      return err(`Get ${quote(textOf(head.location))}: stopped after ${MOST_REQUESTS} redirects`);
+      return err(`Get ${quoteBytes(head.location)}: stopped after ${MOST_REQUESTS} redirects`);
     }
   }
 }

@@ -160,7 +160,9 @@ export class ProbeManager {
       settings,
       time: this.#time,
       after: this.#ports.clock.after,
-      groups: () => this.#livenessGroups(),
+      groups: () => this.#livenessGroups().size,
+      containers: () => new Set([...this.#liveness()].flatMap(({ container }) => container.id ?? [])),
+      memory: this.#ports.guardMemory,
       onKill: (worker) => this.#engine.kill(worker),
       onGuarded: (guarded) => this.#guarded(guarded),
     });
@@ -170,9 +172,10 @@ export class ProbeManager {
     this.#chronicle.guarded(guarded);
     this.#ports.onGuard(guarded);
   }
-  #livenessGroups(): number {
-    const groups = new Set<string>();
-    for (const { spec, pod } of this.#roster.workers()) if (spec.type === "liveness") groups.add(pod.owner ?? pod.uid);
-    return groups.size;
+  #livenessGroups(): ReadonlySet<string> {
+    return new Set([...this.#liveness()].map(({ pod }) => pod.owner ?? pod.uid));
+  }
+  *#liveness(): Generator<LiveWorker> {
+    for (const worker of this.#roster.workers()) if (worker.spec.type === "liveness") yield worker;
   }
 }

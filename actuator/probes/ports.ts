@@ -2,6 +2,7 @@ import type { GuardSettings } from "../../api/model/probe-guard.ts";
 import type { ProbeCounters } from "../status/probe-counters.ts";
 import type { Attempt, ProbePorts } from "./attempt.ts";
 import type { ProbeClock } from "./clock.ts";
+import type { GuardMemory } from "./guard-memory.ts";
 import type { ProbeHistory } from "./history.ts";
 import type { ProbeChange, ProbeWarning } from "./probed.ts";
 import type { Guarded } from "./storm.ts";
@@ -20,6 +21,8 @@ export interface ManagerPorts {
   readonly onEvent: (warning: ProbeWarning) => void;
   /** What the guard holds, or does no more, has changed. */
   readonly onGuard: (guarded: Guarded) => void;
+  /** Absent: a daemon that starts again does not know what the guard held. */
+  readonly guardMemory?: Pick<GuardMemory, "read" | "keep">;
 }
 export interface ManagerSettings {
   /** When the daemon started, on the wall clock. */

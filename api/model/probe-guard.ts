@@ -27,11 +27,14 @@ export interface FailedContainer {
   /** Pods of one owner are one group: what they have in common is no storm. */
   readonly group: string;
 }
-/** One that failed before, as it stands at the moment of the question. */
+/**
+ * One that failed before, as it stands at the moment of the question; one whose last attempt failed too, though it has not
+ * reached its threshold yet: who begins to fail belongs to a storm before anything is killed.
+ */
 export interface KnownFailure extends FailedContainer {
   /** Since its last failed attempt. */
   readonly failedAgoMs: number;
-  /** Null: its kill was not held. */
+  /** Null: its kill was not held, or is not due. */
   readonly heldForMs: number | null;
 }
 /** Which kills are to wait, of all that failed together. What was known before is posted: nothing is remembered. */
@@ -40,7 +43,7 @@ export interface ProbeGuardAsk {
   readonly guard: GuardSettings | null;
   /** Groups of pods that have a liveness probe. */
   readonly groups: number;
-  /** `known` of the answer before, as much later as it is. */
+  /** `known` of the answer before, as much later as it is, and what has begun to fail since then. */
   readonly known: readonly KnownFailure[];
   /** Since then; once more at each attempt that fails while the kill is held. */
   readonly failed: readonly FailedContainer[];

@@ -10,6 +10,7 @@ import { PROBE_TYPES, type ProbeType } from "./probe.ts";
 import { probesIssues } from "./probes-issues.ts";
 import { parseOutcomes } from "./probes-outcomes.ts";
 import { err, ok, type Result } from "./result.ts";
+import { unknownProbeFields } from "./unknown-probe-fields.ts";
 
 /** Whose probes are run dry, on what answers. */
 export interface ProbesAsk extends PodAsk {
@@ -75,7 +76,10 @@ export function decodeProbesAsk(input: unknown, at = "ask"): Result<ProbesAsk, r
   const parsed = rest.safeParse(withoutNulls(others));
   const issues = [...(asked.ok ? [] : asked.error), ...(parsed.success ? [] : issuesOf(parsed.error, others, at))];
   if (!asked.ok || !parsed.success) return err(issues);
-  const found = issuesOfPod(asked.value.pod, parsed.data.container, at);
+  const found = [
+    ...unknownProbeFields(pod, joinPath(at, ["pod"])),
+    ...issuesOfPod(asked.value.pod, parsed.data.container, at),
+  ];
   return found.length > 0 ? err(found) : ok({ ...asked.value, ...parsed.data });
 }
 

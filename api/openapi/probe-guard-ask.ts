@@ -54,7 +54,7 @@ export const PROBE_GUARD_ASK: Readonly<Record<string, JsonSchema>> = {
     description: "probe-guard: groups of pods that have a liveness probe",
   },
   known: list(
-    "`known` of the answer before, as much later as it is",
+    "`known` of the answer before, as much later as it is, and containers whose attempts have begun to fail since then",
     object({ ...FAILED, failedAgoMs: AGO, heldForMs: { anyOf: [AGO, { type: "null" }] } }, [
       ...Object.keys(FAILED),
       "failedAgoMs",

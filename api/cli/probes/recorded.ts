@@ -8,6 +8,7 @@ type Run = Extract<ProbeHistoryEntry, { readonly kind: "run" }>;
 type Change = Extract<ProbeHistoryEntry, { readonly kind: "result" }>;
 
 type First = Extract<ProbeHistoryEntry, { readonly kind: "first" }>;
+type Told = Run | Change | First;
 
 /** A body that breaks off at once is one that hangs for less than the timeout. */
 const WORD: Readonly<Record<Run["outcome"], OutcomeWord | "hang@0ms">> = {
@@ -24,9 +25,7 @@ const WORD: Readonly<Record<Run["outcome"], OutcomeWord | "hang@0ms">> = {
  * script may have the newest are taken.
  */
 export function recordedOutcomes(entries: readonly ProbeHistoryEntry[]): RecordedOutcomes {
-  const told = entries.filter(
-    (entry) => entry.kind === "run" || entry.kind === "first" || (entry.kind === "result" && entry.unasked !== true),
-  );
+  const told = entries.filter(isOfAttempts);
   return Object.fromEntries(
     PROBE_TYPES.flatMap((type) => {
       const items = itemsOf(told.filter((entry) => entry.type === type));
@@ -35,7 +34,10 @@ export function recordedOutcomes(entries: readonly ProbeHistoryEntry[]): Recorde
   );
 }
 
-function itemsOf(entries: readonly (Run | Change | First)[]): readonly string[] {
+const isOfAttempts = (entry: ProbeHistoryEntry): entry is Told =>
+  entry.kind === "run" || entry.kind === "first" || (entry.kind === "result" && entry.unasked !== true);
+
+function itemsOf(entries: readonly Told[]): readonly string[] {
   const last = lastWord(entries);
   if (last === null) return [];
   const items: string[] = [last];
@@ -50,7 +52,7 @@ function itemsOf(entries: readonly (Run | Change | First)[]): readonly string[] 
 }
 
 /** What the attempts end with since the last run ended; null: nobody knows anything. */
-function lastWord(entries: readonly (Run | Change | First)[]): string | null {
+function lastWord(entries: readonly Told[]): string | null {
   const at = entries.findLastIndex(({ kind }) => kind === "run");
   const run = entries[at];
   if (run?.kind === "run" && run.then !== undefined) return WORD[run.then];

@@ -13,8 +13,14 @@ export const PROBE_FINDING: Readonly<Record<ProbeFindingCode, Words>> = {
         ? `; readiness itself waits ${s(n["readyDelaySeconds"])}`
         : ""
     }`,
-  "startup-too-short": (n) =>
-    `start-up may take ${s(n["soonestSeconds"])}, and readiness waits ${s(n["readyDelaySeconds"])}: the container is restarted before it is asked whether it is ready`,
+  "startup-too-short": (n) => {
+    const budget = `start-up may take ${s(n["soonestSeconds"])}`;
+    if (Number(n["readyDelaySeconds"]) > Number(n["soonestSeconds"]))
+      return `${budget}, and readiness waits ${s(n["readyDelaySeconds"])}: the container is restarted before it is asked whether it is ready`;
+    if (Number(n["liveDelaySeconds"] ?? 0) > Number(n["soonestSeconds"]))
+      return `${budget}, and liveness waits ${s(n["liveDelaySeconds"])}: the container is restarted before the time that liveness gives it`;
+    return `${budget}: a container that once needs longer, as on a busy node, is restarted, each time anew`;
+  },
   "liveness-not-after-readiness": (n) =>
     `a container that hangs is restarted (${s(n["restartSeconds"])} at the latest) no later than it is taken out of service (${s(n["unreadySeconds"])})`,
   "same-as-readiness": (n) =>

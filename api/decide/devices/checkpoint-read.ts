@@ -113,8 +113,10 @@ const V1_MESSAGE =
 /** Padded base64, in the one form that Go writes; it may come with line ends. */
 function base64At(v: unknown, path: string, faults: Faults): string | null {
   if (isAbsent(v)) return null;
-  const text = textAt(v, path, faults).replace(/[\r\n]/g, "");
-  if (text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text)) return btoa(atob(text));
+  const text = textAt(v, path, faults).replace(/[\r\n]+/g, "");
+  // bits that no byte is made of stand at the end only
+  const end = text.slice(-4);
+  if (text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text)) return text.slice(0, -4) + btoa(atob(end));
   malformed(faults, path, "base64");
   return null;
 }

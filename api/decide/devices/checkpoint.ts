@@ -1,4 +1,6 @@
-import { fnv1a, jsonText } from "../go/checksum.ts";
+import { jsonText } from "../go/checksum.ts";
+import { dumpOf, Fnv1a } from "./checkpoint-hash.ts";
+
 /** NUMA node (-1: none) -> device ids. A null is Go's nil, which the file and the checksum tell from an empty one. */
 export type DevicesPerNuma = ReadonlyMap<number, readonly string[] | null>;
 
@@ -25,7 +27,8 @@ export function writeCheckpoint(checkpoint: DeviceCheckpoint): string {
   const data = `{"PodDeviceEntries":${list},"RegisteredDevices":${mapText(registered)}}`;
   return `{"Data":${data},"Checksum":${checksumOf(checkpoint)}}`;
 }
-const entryText = (e: PodDevicesEntry): string =>
+/** What stands in the file for an entry. */
+export const entryText = (e: PodDevicesEntry): string =>
   `{"PodUID":${jsonText(e.podUid)},"ContainerName":${jsonText(e.containerName)},"ResourceName":${jsonText(e.resourceName)},` +
   `"DeviceIDs":${mapText(e.deviceIds)},"AllocResp":${e.allocResp === null ? "null" : `"${e.allocResp}"`}}`;
 
@@ -38,25 +41,41 @@ function mapText(map: ReadonlyMap<string | number, readonly string[] | null> | n
 }
 
 /** The checksum in the file: FNV-1a of 32 bits over `hashedText`. kubelet 1.36: checksum.New. */
-export const checksumOf = (checkpoint: DeviceCheckpoint): number => fnv1a(hashedText(checkpoint));
+export function checksumOf(checkpoint: DeviceCheckpoint): number {
+  const hash = new Fnv1a();
+  for (const piece of hashedPieces(checkpoint)) {
+    if (typeof piece === "string") hash.addText(piece);
+    else hash.add(piece);
+  }
+  return hash.sum;
+}
 
 /** What the checksum is taken of: the Go value as spew prints it for hashing, maps in the order of their keys. */
-export function hashedText({ entries, registered }: DeviceCheckpoint): string {
-  const list = entries === null ? NIL : `[${entries.map(dumpEntry).join(" ")}]`;
-  return (
-    `(checkpoint.checkpointData){PodDeviceEntries:([]checkpoint.PodDevicesEntry)${list} ` +
-    `RegisteredDevices:(map[string][]string)${dumpMap(registered)}}`
-  );
+export function hashedText(checkpoint: DeviceCheckpoint): string {
+  const decoder = new TextDecoder();
+  return [...hashedPieces(checkpoint)].map((p) => (typeof p === "string" ? p : decoder.decode(p))).join("");
+}
+
+/** One after the other: what plugins answered has four characters a byte, and is never one text with the rest. */
+function* hashedPieces({ entries, registered }: DeviceCheckpoint): Generator<string | Uint8Array> {
+  yield "(checkpoint.checkpointData){PodDeviceEntries:([]checkpoint.PodDevicesEntry)";
+  if (entries === null) yield NIL;
+  else {
+    yield "[";
+    for (const [i, entry] of entries.entries()) {
+      yield `${i === 0 ? "" : " "}${dumpEntry(entry)}`;
+      yield entry.allocResp === null ? NIL : dumpOf(entry.allocResp);
+      yield "}";
+    }
+    yield "]";
+  }
+  yield ` RegisteredDevices:(map[string][]string)${dumpMap(registered)}}`;
 }
 const NIL = "<nil>";
+/** Up to what its plugin answered. */
 const dumpEntry = (e: PodDevicesEntry): string =>
   `{PodUID:(string)${e.podUid} ContainerName:(string)${e.containerName} ResourceName:(string)${e.resourceName} ` +
-  `DeviceIDs:(checkpoint.DevicesPerNUMA)${dumpMap(e.deviceIds)} AllocResp:([]uint8)${dumpBytes(e.allocResp)}}`;
-function dumpBytes(base64: string | null): string {
-  if (base64 === null) return NIL;
-  const bytes = Array.from(atob(base64), (c) => c.charCodeAt(0));
-  return `[${bytes.join(" ")}]`;
-}
+  `DeviceIDs:(checkpoint.DevicesPerNUMA)${dumpMap(e.deviceIds)} AllocResp:([]uint8)`;
 
 function dumpMap(map: ReadonlyMap<string | number, readonly string[] | null> | null): string {
   if (map === null) return NIL;

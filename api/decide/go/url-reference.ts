@@ -25,21 +25,15 @@ function resolvePath(base: string, reference: string): string {
   const full = fullPath(base, reference);
   if (full === "") return "";
   const elements = full.split("/");
-  let path = "/";
-  let isFirst = true;
+  // as a list: a text would be copied at each step back
+  const kept: string[] = [];
   for (const element of elements) {
-    if (element === ".") isFirst = false;
-    else if (element === "..") {
-      const slash = path.lastIndexOf("/");
-      path = slash > 0 ? path.slice(0, slash) : "/";
-      isFirst = path.length === 1;
-    } else {
-      path += isFirst ? element : `/${element}`;
-      isFirst = false;
-    }
+    if (element === "..") kept.pop();
+    else if (element !== ".") kept.push(element);
+    else if (kept.length === 0) kept.push("");
   }
   const last = elements.at(-1);
-  if (last === "." || last === "..") path += "/";
+  const path = `/${kept.join("/")}${last === "." || last === ".." ? "/" : ""}`;
   // one slash stood there from the start
   return path.length > 1 && path[1] === "/" ? path.slice(1) : path;
 }

@@ -1,5 +1,5 @@
 import { err, ok, type Result } from "../../model/result.ts";
-import { quote } from "./strconv.ts";
+import { quoteBytes } from "./quote-bytes.ts";
 import { escapeFault, parseUrlHost } from "./url-host.ts";
 import { bytesOf, escapeBytes, escapedAnew, textOf, unescapeBytes, wrongEscape } from "./url-text.ts";
 
@@ -34,13 +34,14 @@ export const NO_URL: GoUrl = {
 export const pathAlone = (path: string): GoUrl => ({ ...NO_URL, path: escapeBytes(bytesOf(path), "path") });
 
 /** Error: Go's words, `parse "%zz": invalid URL escape "%zz"`. Go 1.26: url.Parse. */
-export function parseUrl(text: string): Result<GoUrl, string> {
-  const all = bytesOf(text);
+export const parseUrl = (text: string): Result<GoUrl, string> => parseUrlBytes(bytesOf(text));
+/** The same of a text of bytes, which need not be UTF-8. */
+export function parseUrlBytes(all: string): Result<GoUrl, string> {
   const [url, fragment] = cut(all, "#");
   const parsed = parse(url);
-  if (!parsed.ok) return err(`parse ${quote(textOf(url))}: ${parsed.error}`);
+  if (!parsed.ok) return err(`parse ${quoteBytes(url)}: ${parsed.error}`);
   const wrong = wrongEscape(fragment);
-  if (wrong !== undefined) return err(`parse ${quote(text)}: ${escapeFault(wrong)}`);
+  if (wrong !== undefined) return err(`parse ${quoteBytes(all)}: ${escapeFault(wrong)}`);
   return ok({ ...parsed.value, fragment: escapedAnew(fragment, "fragment") });
 }
 

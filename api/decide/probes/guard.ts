@@ -17,7 +17,7 @@ interface Failure {
   readonly group: string;
   /** The last one. */
   readonly atMs: number;
-  /** Null: its kill goes ahead. */
+  /** Null: its kill goes ahead, or is not due. */
   readonly heldSinceMs: number | null;
 }
 /** By container. */
@@ -43,7 +43,8 @@ export interface GuardStep {
 
 /**
  * Holds the kills of containers whose liveness probes fail in the same window, while enough unrelated groups of pods are
- * among them. Those that failed before it was clear that they are many were killed already. A held kill ends when its
+ * among them, those with it that have not failed often enough to be killed. Who was due before it was clear that they are
+ * many was killed already: one whose first failure kills, or whose period is much shorter than others'. A held kill ends when its
  * container answers again, when the failures are too few at its next failed attempt, or at that attempt after the longest
  * hold; then it goes ahead.
  */

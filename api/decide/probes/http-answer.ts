@@ -1,17 +1,17 @@
 import { ChunkReader } from "./http-chunks.ts";
-import { type HttpHead, readHead, statusOf } from "./http-head.ts";
-import { HeadText } from "./http-head-text.ts";
+import type { HttpHead } from "./http-head.ts";
+import { HeadReader } from "./http-head-reader.ts";
 
-/** Of all heads of an answer. Go's client takes ten times as many; no server of a probe has a use for them. */
-export const MAX_HEAD_BYTES = 1 << 20;
+/** Of all heads of an answer. Go 1.26: http.Transport, MaxResponseHeaderBytes. */
+export const MAX_HEAD_BYTES = 10 << 20;
 const BROKEN = "net/http: HTTP/1.x transport connection broken: ";
 const TOO_LONG = `net/http: server response headers exceeded ${MAX_HEAD_BYTES} bytes; aborted`;
 
 /** An answer of HTTP/1 as far as it came, in texts of bytes. Errors in Go's words. Go 1.26: http.Transport. */
 export class HttpAnswer {
-  readonly #headText = new HeadText();
-  /** A first line was looked at and is right. */
-  #isStatusSeen = false;
+  #heads = new HeadReader();
+  /** Of the heads before that one. */
+  #passedBytes = 0;
   #chunks: ChunkReader | undefined;
   readonly #wanted: (head: HttpHead) => number;
   #most = 0;
@@ -30,9 +30,7 @@ export class HttpAnswer {
   push(text: string): void {
     if (this.isDone) return;
     if (this.head !== undefined) this.#readBody(text);
-    else if (this.#headText.push(text)) this.#readHeads();
-    else if (this.#headText.bytes > MAX_HEAD_BYTES) this.#finish(BROKEN + TOO_LONG);
-    else this.#lookAtStatus();
+    else this.#readHeads(text);
   }
   /** The connection ended, by its peer or by an error in Go's words. */
   end(error?: string): void {
@@ -44,41 +42,30 @@ export class HttpAnswer {
     }
   }
   #errorInHead(error: string | undefined): string {
-    if (this.#headText.bytes === 0) return error ?? "EOF";
-    // Go looks at what there is of a line
-    const head = readHead(this.#headText.linesSoFar());
-    return BROKEN + (head.ok ? (error ?? "unexpected EOF") : head.error);
+    if (this.#passedBytes + this.#heads.bytes === 0) return error ?? "EOF";
+    return BROKEN + (this.#heads.errorAtEnd() ?? error ?? "unexpected EOF");
   }
 
-  #readHeads(): void {
-    for (let lines = this.#headText.take(); lines !== undefined; lines = this.#headText.take()) {
-      const head = this.#headText.bytes > MAX_HEAD_BYTES ? ({ ok: false, error: TOO_LONG } as const) : readHead(lines);
-      if (!head.ok) {
-        this.#finish(BROKEN + head.error);
+  #readHeads(text: string): void {
+    for (let at = 0; at < text.length; ) {
+      at = this.#heads.read(text, at);
+      const { bytes, error, head } = this.#heads;
+      if (this.#passedBytes + bytes > MAX_HEAD_BYTES) this.#finish(BROKEN + TOO_LONG);
+      else if (error !== undefined) this.#finish(BROKEN + error);
+      if (head === undefined || this.isDone) return;
+      if (head.status < 100 || head.status >= 200 || head.status === 101) {
+        this.#startBody(head, text.slice(at));
         return;
       }
-      this.#isStatusSeen = false;
-      const { status } = head.value;
-      if (status >= 100 && status < 200 && status !== 101) continue;
-      this.head = head.value;
-      this.#startBody(head.value);
-      return;
+      this.#passedBytes += bytes;
+      this.#heads = new HeadReader();
     }
-    this.#lookAtStatus();
-  }
-  /** What is no HTTP is said so at once. */
-  #lookAtStatus(): void {
-    const line = this.#isStatusSeen ? undefined : this.#headText.firstLine();
-    if (line === undefined) return;
-    this.#isStatusSeen = true;
-    const status = statusOf(line);
-    if (!status.ok) this.#finish(BROKEN + status.error);
   }
 
-  #startBody(head: HttpHead): void {
+  #startBody(head: HttpHead, rest: string): void {
+    this.head = head;
     this.#most = this.#wanted(head);
     if (head.isChunked) this.#chunks = new ChunkReader();
-    const rest = this.#headText.takeRest();
     if (this.#most === 0 || head.length === 0) this.#finish();
     else if (rest !== "") this.#readBody(rest);
   }

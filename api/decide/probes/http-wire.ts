@@ -37,9 +37,16 @@ const isValue = (value: string): boolean => !/[\x00-\x08\x0a-\x1f\x7f]/.test(val
 /** The first lines of HTTP/1.1, and the empty one behind them. The connection is for this one request. */
 export function requestText({ target, host, headers }: WireRequest): string {
   const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`).join("");
-  const wants = headers.some(([name, value]) => name === "Connection" && /^upgrade$/i.test(value));
-  return `GET ${target} HTTP/1.1\r\nHost: ${host}\r\n${lines}${wants ? "" : "Connection: close\r\n"}\r\n`;
+  const isTold = wantsClose(headers) || switchesProtocol(headers);
+  return `GET ${target} HTTP/1.1\r\nHost: ${host}\r\n${lines}${isTold ? "" : "Connection: close\r\n"}\r\n`;
 }
+/** Go 1.26: Request.wantsClose, which looks at the first value alone. */
+const wantsClose = (headers: WireRequest["headers"]): boolean =>
+  /(^|[ ,\t])close($|[ ,\t])/i.test(headers.find(([name]) => name === "Connection")?.[1] ?? "");
+/** Go 1.26: isProtocolSwitchHeader. */
+const switchesProtocol = (headers: WireRequest["headers"]): boolean =>
+  (headers.find(([name]) => name === "Upgrade")?.[1] ?? "") !== "" &&
+  headers.some(([name, value]) => name === "Connection" && /(^|,)[ \t]*upgrade[ \t]*($|,)/i.test(value));
 
 const NEVER_SENT: ReadonlySet<string> = new Set(["Host", "Content-Length", "Transfer-Encoding", "Trailer"]);
 function sentHeaders(headers: HttpHeaders): readonly (readonly [string, string])[] {

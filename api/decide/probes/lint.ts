@@ -6,6 +6,8 @@ import type { ContainerSetting, ProbeSetting } from "./settings.ts";
 /** A container that is slower to start than this is nothing unusual. */
 const USUAL_START_MS = 30_000;
 const LONG_DELAY_SECONDS = 30;
+/** Few programs are sure to have started by then, and on a busy node none. */
+const TINY_START_MS = 10_000;
 /** A process in the container each time. */
 const OFTEN_SECONDS = 5;
 const LONG_GRACE_SECONDS = 60;
@@ -84,9 +86,10 @@ class ContainerLint {
     if (liveness !== undefined) this.#liveness(liveness, startup, readiness);
     if (startup === undefined) return;
     const budgetMs = this.#reach(startup).soonestFailureMs;
-    const readyDelayMs = (readiness?.timing.initialDelaySeconds ?? 0) * 1000;
-    if (budgetMs < readyDelayMs) {
-      const numbers = { soonestSeconds: budgetMs / 1000, readyDelaySeconds: readyDelayMs / 1000 };
+    const readyDelaySeconds = readiness?.timing.initialDelaySeconds ?? 0;
+    const liveDelaySeconds = liveness?.timing.initialDelaySeconds ?? 0;
+    if (budgetMs < Math.max(TINY_START_MS, readyDelaySeconds * 1000, liveDelaySeconds * 1000)) {
+      const numbers = { soonestSeconds: budgetMs / 1000, readyDelaySeconds, liveDelaySeconds };
       this.#note("startup-too-short", "warning", startup, "failureThreshold", numbers);
     }
     for (const probe of [liveness, readiness]) {

@@ -11,7 +11,7 @@ export interface ProbeSetting {
   readonly path: string;
   readonly handler: ProbeHandlerName;
   readonly timing: ProbeTiming;
-  /** Where else than to the pod it goes; empty: to the pod. */
+  /** Where else than to the pod it goes; empty: to the pod, which the node's own loopback is to one on the host's network. */
   readonly host: string;
   /** The name of a port that the container does not have; null: it has it, or needs none. */
   readonly unknownPort: string | null;
@@ -27,11 +27,12 @@ export interface ContainerSetting {
 
 /** Containers with probe workers in the order in which they start: sidecars first. kubelet 1.36: manager.AddPod. */
 export function settingsOf({ spec }: Pod): readonly ContainerSetting[] {
+  const isOnHost = spec.hostNetwork === true;
   const of = (list: string, all: readonly Container[]): readonly ContainerSetting[] =>
     all.flatMap((c, i) => {
       const sidecar = list === "initContainers";
       if (sidecar && !isSidecar(c)) return [];
-      const probes = PROBE_TYPES.flatMap((type) => settingOf(c, type, `spec.${list}[${i}]`));
+      const probes = PROBE_TYPES.flatMap((type) => settingOf(c, type, `spec.${list}[${i}]`, isOnHost));
       return [{ name: c.name, sidecar, restartPolicy: policyOf(c.restartPolicy ?? spec.restartPolicy), probes }];
     });
   return [...of("initContainers", spec.initContainers ?? []), ...of("containers", spec.containers)];
@@ -39,14 +40,15 @@ export function settingsOf({ spec }: Pod): readonly ContainerSetting[] {
 const policyOf = (policy: string | undefined): ContainerSetting["restartPolicy"] =>
   policy === "Never" || policy === "OnFailure" ? policy : "Always";
 
-function settingOf(container: Container, type: ProbeType, at: string): readonly ProbeSetting[] {
+function settingOf(container: Container, type: ProbeType, at: string, isOnHost: boolean): readonly ProbeSetting[] {
   const probe = container[PROBE_FIELD[type]];
   const [handler] = probe === undefined ? [] : handlersOf(probe);
   if (probe === undefined || handler === undefined) return [];
   const port = handler === "exec" ? undefined : probe[handler]?.port;
-  const names = (container.ports ?? []).map(({ name }) => name);
-  const isUnknown = typeof port === "string" && !names.includes(port);
-  const host = handler === "httpGet" || handler === "tcpSocket" ? (probe[handler]?.host ?? "") : "";
+  const named = container.ports?.find(({ name }) => name === port);
+  const isUnknown = typeof port === "string" && named === undefined;
+  const given = handler === "httpGet" || handler === "tcpSocket" ? (probe[handler]?.host ?? "") : "";
+  const host = isOnHost && isLoopback(given) ? "" : given;
   return [
     {
       type,
@@ -55,10 +57,24 @@ function settingOf(container: Container, type: ProbeType, at: string): readonly 
       timing: timingOf(probe),
       host,
       unknownPort: isUnknown ? port : null,
-      target: JSON.stringify([handler, port, host, probe.exec, probe.httpGet, probe.grpc]),
+      target: targetOf(probe, handler, host, named?.containerPort ?? port),
     },
   ];
 }
+/** With the defaults. kubernetes 1.36: SetDefaults_HTTPGetAction, SetDefaults_Probe. */
+const targetOf = (
+  { exec, httpGet, grpc }: PodProbe,
+  handler: ProbeHandlerName,
+  host: string,
+  port: number | string | undefined,
+): string =>
+  JSON.stringify([
+    ...[handler, port, host, exec?.print, httpGet?.scheme ?? "HTTP", httpGet?.print],
+    handler === "grpc" ? (grpc?.service ?? "") : "",
+  ]);
+/** The kubelet is on the host's network too. */
+const isLoopback = (host: string): boolean =>
+  host.toLowerCase() === "localhost" || /^127(?:\.\d{1,3}){3}$/.test(host) || host === "::1";
 /** kubernetes 1.36: SetDefaults_Probe, which takes 0 for absent. */
 const timingOf = (probe: PodProbe): ProbeTiming => ({
   initialDelaySeconds: probe.initialDelaySeconds ?? 0,

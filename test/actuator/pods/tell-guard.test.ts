@@ -23,7 +23,7 @@ const ask: ProbeGuardAsk = {
 function guarded(): Guarded {
   const decided = decideProbeGuard({ snapshot: {}, facts: {}, ask, explain: "off" });
   if (!decided.ok) throw new Error(decided.error.message);
-  return { ask, decision: decided.value.decision };
+  return { ask, decision: decided.value.decision, killedBefore: [] };
 }
 /** What is decided by whom, and what of it is a problem. */
 function listening(client: DecisionClient) {
