@@ -3,14 +3,13 @@ import { lintConfiguration } from "../decide/lint/lint.ts";
 import { decodeSnapshot } from "../model/decode.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import type { Snapshot } from "../model/snapshot.ts";
-import { readJsonBody } from "./body.ts";
 import { isId, unknownField } from "./decision-request.ts";
 import { historyProblem } from "./history-problem.ts";
-import { parseJson } from "./json.ts";
 import { touchedFindings } from "./lint-touched.ts";
 import { nodeNamed } from "./nodes.ts";
+import { postedValue } from "./posted-value.ts";
 import { inputProblem, invalid, type Problem, problem } from "./problem.ts";
-import { type Exchange, json, queryOf, type Reply } from "./route.ts";
+import { type Exchange, json, type Reply } from "./route.ts";
 
 type Members = Readonly<Record<string, unknown>>;
 const isObject = (value: unknown): value is Members =>
@@ -22,11 +21,7 @@ const SOURCES = ["snapshot", "snapshotId", "node"] as const;
 
 /** POST /v1/lint: what is wrong with a configuration, and how many recorded decisions each fix would have changed. */
 export async function postLint(exchange: Exchange): Promise<Result<Reply, Problem>> {
-  const query = queryOf(exchange, []);
-  if (!query.ok) return query;
-  const bytes = await readJsonBody(exchange);
-  if (!bytes.ok) return bytes;
-  const input = parseJson(bytes.value);
+  const input = await postedValue(exchange);
   if (!input.ok) return input;
   const body = input.value;
   if (!isObject(body)) return invalid("$", 'expected an object such as {"kubeletConfiguration": {...}}');

@@ -6,14 +6,13 @@ import { isObject } from "../replay/change.ts";
 import { type HistoryRequest, replayAnswer } from "../replay/replay-answer.ts";
 import { replayer } from "../replay/replay-one.ts";
 import { MAX_REPLAYED } from "../replay/replay-page.ts";
-import { readJsonBody } from "./body.ts";
 import { unknownField } from "./decision-request.ts";
 import { historyProblem } from "./history-problem.ts";
-import { parseJson } from "./json.ts";
 import { nodeNamed, rangeIssues, rangeOf } from "./nodes.ts";
+import { postedValue } from "./posted-value.ts";
 import { inputProblem, invalid, type Problem } from "./problem.ts";
 import { changeIn, checkedChange, isGiven, type Members } from "./replay-change.ts";
-import { type Exchange, json, queryOf, type Reply } from "./route.ts";
+import { type Exchange, json, type Reply } from "./route.ts";
 
 export const DEFAULT_REPLAYED = 500;
 const FIELDS: ReadonlySet<string> = new Set([
@@ -30,11 +29,7 @@ const FIELDS: ReadonlySet<string> = new Set([
 /** POST /v1/replay: decides a page of the history again, oldest first; records nothing. */
 export async function postReplayHistory(exchange: Exchange): Promise<Result<Reply, Problem>> {
   const { ports, caller } = exchange;
-  const query = queryOf(exchange, []);
-  if (!query.ok) return query;
-  const bytes = await readJsonBody(exchange);
-  if (!bytes.ok) return bytes;
-  const input = parseJson(bytes.value);
+  const input = await postedValue(exchange);
   if (!input.ok) return input;
   const request = historyRequest(input.value);
   if (!request.ok) return request;

@@ -4,12 +4,11 @@ import { requireNode } from "../auth/authorize.ts";
 import { issuesOf } from "../model/decode.ts";
 import { count, text, timestamp } from "../model/fields.ts";
 import { err, type Result } from "../model/result.ts";
-import { readJsonBody } from "./body.ts";
 import { idOf } from "./evaluate.ts";
 import { historyProblem } from "./history-problem.ts";
-import { parseJson } from "./json.ts";
+import { postedValue } from "./posted-value.ts";
 import { inputProblem, type Problem, problem } from "./problem.ts";
-import { type Exchange, json, queryOf, type Reply } from "./route.ts";
+import { type Exchange, json, type Reply } from "./route.ts";
 
 /** How a step of a plan ended. */
 export const STEP_STATUSES = ["planned", "applied", "unchanged", "skipped", "failed", "rolled_back"] as const;
@@ -35,11 +34,7 @@ type ResultsReport = z.output<typeof resultsReport>;
 /** POST /v1/results: the same report twice is one row. */
 export async function postResults(exchange: Exchange): Promise<Result<Reply, Problem>> {
   const { ports, caller } = exchange;
-  const query = queryOf(exchange, []);
-  if (!query.ok) return query;
-  const bytes = await readJsonBody(exchange);
-  if (!bytes.ok) return bytes;
-  const input = parseJson(bytes.value);
+  const input = await postedValue(exchange);
   if (!input.ok) return input;
   const report = resultsReport.safeParse(input.value);
   if (!report.success) return err(inputProblem(issuesOf(report.error, input.value, "")));
