@@ -4,6 +4,7 @@ import { checkId } from "./answer-check.ts";
 import { type ApiAccess, type ApiFailure, isReady, postJson } from "./api-access.ts";
 import type { Outbox, Pending } from "./outbox.ts";
 import type { Problem, ResultsReport } from "./ports.ts";
+import { toldAsk, toldSnapshot } from "./told-snapshot.ts";
 
 /** A pass reports once on its decision, and a report that is sent again must be the same one. */
 const ONLY_REPORT = 1;
@@ -68,7 +69,9 @@ export class Backlog {
   }
 
   async #send({ kind, snapshot, ask, report }: Pending): Promise<Result<unknown, ApiFailure>> {
-    const body = ask === undefined ? { snapshot } : { snapshot, ask };
+    // an older daemon kept them whole
+    const told = toldSnapshot(snapshot);
+    const body = ask === undefined ? { snapshot: told } : { snapshot: told, ask: toldAsk(ask) };
     const reply = await postJson(this.#access, `/v1/decisions/${kind}`, body);
     if (!reply.ok) return reply;
     // what was decided then was carried out then: only the record's name is wanted

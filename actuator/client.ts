@@ -10,6 +10,7 @@ import { type Asked, decideWith, keepNext } from "./local-client.ts";
 import type { Memory } from "./memory.ts";
 import type { Outbox, Pending } from "./outbox.ts";
 import type { DecisionAnswer, DecisionClient, Problem, ResultsReport } from "./ports.ts";
+import { toldAsk, toldSnapshot } from "./told-snapshot.ts";
 
 /** An API that gave no answer in time is left alone for so many times that time: decisions do not wait for it each time. */
 const REST_TIMES = 3;
@@ -85,7 +86,13 @@ export class ApiClient implements DecisionClient {
     // told as a problem when it was refused; it would only be refused again
     if (isTooLarge) return;
     try {
-      this.#outbox.add({ ...asked, report });
+      const { kind, snapshot, ask } = asked;
+      this.#outbox.add({
+        kind,
+        snapshot: toldSnapshot(snapshot),
+        ...(ask === undefined ? {} : { ask: toldAsk(ask) }),
+        report,
+      });
     } catch (e) {
       this.#onProblem({ from: "api", message: `what is to be sent later cannot be kept: ${(e as Error).message}` });
     }
@@ -154,7 +161,8 @@ export class ApiClient implements DecisionClient {
   }
 
   async #ask(kind: Kind, snapshot: unknown, ask: object | undefined): Promise<Result<DecisionAnswer, ApiFailure>> {
-    const body = ask === undefined ? { snapshot } : { snapshot, ask };
+    const told = toldSnapshot(snapshot);
+    const body = ask === undefined ? { snapshot: told } : { snapshot: told, ask: toldAsk(ask) };
     const reply = await postJson(this.#access, `/v1/decisions/${kind}`, body);
     if (!reply.ok) return reply;
     const answer = checkAnswer(kind, snapshot, reply.value, ask);

@@ -20,12 +20,15 @@ export interface Lock {
   release(): void;
 }
 
-interface Claim {
+/** Whose claim is in the way. */
+export interface Holder {
   readonly file: string;
-  /** False: its owner still looks whether it may have the root. */
-  readonly isHeld: boolean;
   readonly pid: number;
   readonly root: string;
+}
+interface Claim extends Holder {
+  /** False: its owner still looks whether it may have the root. */
+  readonly isHeld: boolean;
 }
 
 const NAME = /^nodewise-claim-[0-9a-f-]{36}\.lock$/;
@@ -47,8 +50,15 @@ export function claimsDirectory(): string {
  * the others' afterwards: of two, the later sees the earlier, and nobody ever removes a file that another may still hold.
  * Of two that look at one moment the one with the lesser name goes on. Claims of processes that are gone, or of another
  * boot, do not count; one that is being killed is waited for, for two seconds. Errors: who holds the root, or one around or inside it; the directory cannot be written.
+ * @param root without white space.
+ * @param refused words for what is no cgroup root.
  */
-export async function takeLock(directory: string, root: string, bootId: string): Promise<Result<Lock, string>> {
+export async function takeLock(
+  directory: string,
+  root: string,
+  bootId: string,
+  refused: (holder: Holder, wanted: string) => string = refusal,
+): Promise<Result<Lock, string>> {
   const file = join(directory, `nodewise-claim-${randomUUID()}.lock`);
   try {
     writeFileSync(file, `? ${process.pid} ${startOf(process.pid) ?? ""} ${bootId} ${root}\n`, {
@@ -59,7 +69,7 @@ export async function takeLock(directory: string, root: string, bootId: string):
       const others = liveClaims(directory, bootId).filter((one) => one.file !== file && overlap(one.root, root));
       const winner = others.find(({ isHeld }) => isHeld) ?? others.find((one) => one.file < file);
       if (winner !== undefined && !(round < ROUNDS - 1 && isDying(winner.pid)))
-        return give(file, refusal(winner, root));
+        return give(file, refused(winner, root));
       if (others.length === 0) {
         setHeld(file);
         return ok({ release: () => remove(file) });
@@ -77,7 +87,7 @@ function give(file: string, why: string): Result<never, string> {
   return err(why);
 }
 
-function refusal({ pid, root, file }: Claim, wanted: string): string {
+function refusal({ pid, root, file }: Holder, wanted: string): string {
   const side = inside(wanted, root) ? "inside" : "around";
   const where = root === wanted ? "here" : `below cgroup root ${root}, and ${wanted} lies ${side} it`;
   return `process ${pid} already writes ${where} (${file}): end it first`;

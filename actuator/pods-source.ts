@@ -7,7 +7,7 @@ import { type FoundPod, stepsOf } from "./manifests/pods-of.ts";
 import { problemText, type ReadProblem } from "./manifests/problem.ts";
 import { type LastGood, type Manifests, readManifests } from "./manifests/read-manifests.ts";
 import type { PodObject } from "./manifests/static-pod.ts";
-import { whyPartial } from "./partial-pods.ts";
+import { namelessItems, whyPartial } from "./partial-pods.ts";
 import type { LoopPorts, PodOrigin, PodsInForce, PodsRead } from "./ports.ts";
 
 const MOST_BYTES = 32 * 1024 * 1024;
@@ -98,6 +98,20 @@ export const listedPods = (from: string, pods: readonly unknown[], why: string |
   notices: why === null ? [] : [{ from: "pods", message: `${from}: ${why}` }],
 });
 
+/** As a person or a tool never writes them: each object of an API's has a name and a uid. */
+function fromApi(url: string, items: readonly unknown[], why: string | null): PodsRead {
+  const listed = listedPods(url, items, why);
+  const nameless = namelessItems(items);
+  if (nameless.length === 0) return listed;
+  const more = nameless.length > MOST_NAMED ? [`and ${nameless.length - MOST_NAMED} more of them`] : [];
+  const problems = [...nameless.slice(0, MOST_NAMED), ...more].map((message) => ({
+    from: "pods" as const,
+    message: `${url}: ${message}`,
+  }));
+  return { ...listed, whole: false, problems };
+}
+const MOST_NAMED = 5;
+
 async function fromUrl(url: string, config: ActuatorConfig): Promise<PodsRead> {
   const failed = (message: string): PodsRead => ({
     pods: null,
@@ -114,7 +128,7 @@ async function fromUrl(url: string, config: ActuatorConfig): Promise<PodsRead> {
     const list: unknown = JSON.parse(text);
     const items = podItems(list);
     if (items === undefined) return failed("answered JSON without `items`: this is no v1.PodList");
-    return listedPods(url, items, whyPartial(list, items));
+    return fromApi(url, items, whyPartial(list, items));
   } catch (e) {
     return failed((e as Error).message);
   }

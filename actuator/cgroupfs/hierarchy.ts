@@ -32,6 +32,8 @@ export interface Hierarchy {
   /** Supported controllers that this cgroup does not have; its identities, where they are known already. */
   lacks(path: string, identities?: Readonly<Record<string, string>>): readonly string[];
   processes(path: string): number;
+  /** Ids of those processes; 0 is one of another pid namespace. */
+  pids(path: string): readonly number[];
   /** Bare names of the files in the cgroup's directory or directories. */
   fileNames(path: string): readonly string[];
   read(path: string, file: string): Answer<string>;

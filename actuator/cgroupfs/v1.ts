@@ -57,14 +57,17 @@ export class HierarchyV1 implements Hierarchy {
     return this.#support.controllers.filter((controller) => there[controller] === undefined);
   }
 
-  /** A process counts once, although it is listed in every hierarchy. */
   processes(path: string): number {
-    const pids = new Set<string>();
+    return this.pids(path).length;
+  }
+  /** A process counts once, although it is listed in every hierarchy. */
+  pids(path: string): readonly number[] {
+    const pids = new Set<number>();
     for (const mount of this.#mountNames()) {
       const listed = this.#fs.read({ mount, path, file: "cgroup.procs" });
-      if (listed.ok) for (const pid of listed.value.split("\n")) if (pid !== "") pids.add(pid);
+      if (listed.ok) for (const pid of listed.value.split("\n")) if (pid !== "") pids.add(Number(pid));
     }
-    return pids.size;
+    return [...pids];
   }
 
   fileNames(path: string): readonly string[] {

@@ -62,8 +62,11 @@ export class HierarchyV2 implements Hierarchy {
   }
 
   processes(path: string): number {
+    return this.pids(path).length;
+  }
+  pids(path: string): readonly number[] {
     const listed = this.#fs.read({ mount: "", path, file: "cgroup.procs" });
-    return listed.ok ? words(listed.value).length : 0;
+    return listed.ok ? words(listed.value).map(Number) : [];
   }
 
   fileNames(path: string): readonly string[] {

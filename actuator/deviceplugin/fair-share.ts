@@ -57,7 +57,7 @@ export function yielding(resource: string, count: number, plugins: Plugins, isIn
 
 /** Told of a plugin that stops for another's list. */
 export function yieldingFault({ resource, endpoint, devices }: PluginState, other: string, count: number): PluginFault {
-  const message = `it lists ${devices.length} devices, and \`${other}\` lists as much as ${count} now: all plugins together may list ${LIMITS.devices}, of which each is kept half of what those that are in use or came before it leave`;
+  const message = `it lists ${devices.length} devices, and \`${other}\` lists ${count} now: all plugins together may list ${LIMITS.devices}, of which each is kept half of what those that are in use or came before it leave`;
   return { resource, endpoint, call: "ListAndWatch", code: "TOO_MANY_DEVICES", message };
 }
 
@@ -90,4 +90,5 @@ function inOrder(resource: string, plugins: Plugins, isInUse: IsInUse): readonly
   return [...inUse, ...listing.filter((plugin) => !inUse.has(plugin))];
 }
 /** Of what was listed once and gave way nothing counts. */
-const sizeOf = ({ devices, size = 0 }: PluginState): number => (devices.length === 0 ? 0 : Math.max(devices.length, size));
+const sizeOf = ({ devices, size = 0 }: PluginState): number =>
+  devices.length === 0 ? 0 : Math.max(devices.length, size);

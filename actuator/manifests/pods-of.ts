@@ -1,5 +1,6 @@
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
+import { dnsSubdomain } from "../lifecycle/spec/names.ts";
 import { podItems } from "./pod-items.ts";
 import type { ProblemCode, ReadProblem } from "./problem.ts";
 import type { SourceDocument } from "./source-document.ts";
@@ -14,7 +15,6 @@ export interface FoundPod {
 
 type Path = readonly (string | number)[];
 type Fields = Readonly<Record<string, unknown>>;
-const MISSING = "metadata.name must be text (in YAML `y`, `no` or 12 need quotes) and spec an object";
 type PodResult = Result<FoundPod, ReadProblem>;
 
 /**
@@ -39,7 +39,9 @@ function podOf(source: SourceDocument, value: unknown, at: Path, nodeName: strin
     const found = `found ${shown(apiVersion)} and ${shown(kind)}`;
     return refusal(source, "not-a-pod", at, `expected apiVersion \`v1\` and kind \`Pod\`, ${found}`);
   }
-  if (!isPodObject(value)) return refusal(source, "invalid-pod", at, MISSING);
+  const fault = formFault(value);
+  if (fault !== null) return refusal(source, "invalid-pod", [...at, ...stepsOf(fault.path)], fault.message);
+  if (!isPodObject(value)) return refusal(source, "invalid-pod", at, "is no v1.Pod");
   const pod = staticPodOf(value, nodeName, source.file);
   const decoded = decodeSnapshot({ pods: [pod] });
   if (decoded.ok) return ok({ pod, source, at });
@@ -50,6 +52,27 @@ function podOf(source: SourceDocument, value: unknown, at: Path, nodeName: strin
     [...at, ...stepsOf(path)],
     `${path}: ${decoded.error[0]?.message ?? "is refused"}`,
   );
+}
+
+/** What keeps a pod from having a uid of its own; the rest is checked with it. */
+function formFault(value: unknown): { readonly path: string; readonly message: string } | null {
+  const { metadata, spec } = fieldsOf(value);
+  if (!isFields(metadata)) return { path: "metadata", message: `metadata: expected an object, ${found(metadata)}` };
+  const { name } = metadata;
+  const fault = nameFault(name);
+  if (fault !== null) return { path: "metadata.name", message: `metadata.name: ${fault}` };
+  return isFields(spec) ? null : { path: "spec", message: `spec: expected an object, ${found(spec)}` };
+}
+
+/** kubernetes 1.36: ValidatePodName. */
+function nameFault(name: unknown): string | null {
+  if (name === undefined || name === null || name === "") return "Required value: give the pod a name";
+  if (typeof name === "string") {
+    const [says] = dnsSubdomain(name);
+    return says === undefined ? null : `Invalid value: ${shown(name)}: ${says}`;
+  }
+  const isScalar = typeof name !== "object";
+  return `must be text, ${found(name)}${isScalar ? " (in YAML y, no, 12 and 1e3 are no texts): put it in quotes" : ""}`;
 }
 
 function refusal(source: SourceDocument, code: ProblemCode, path: Path, message: string): Result<never, ReadProblem> {
@@ -63,10 +86,9 @@ export const stepsOf = (path: string): Path =>
   );
 
 const fieldsOf = (value: unknown): Fields => (typeof value === "object" && value !== null ? (value as Fields) : {});
-const isPodObject = (value: unknown): value is PodObject => {
-  const { metadata, spec } = fieldsOf(value);
-  const { name } = fieldsOf(metadata);
-  return typeof name === "string" && name !== "" && typeof spec === "object" && spec !== null && !Array.isArray(spec);
-};
+const isFields = (value: unknown): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+const isPodObject = (value: unknown): value is PodObject => formFault(value) === null;
+const found = (value: unknown): string => `found ${shown(value)}`;
 const shown = (value: unknown): string =>
   value === undefined ? "none" : `\`${String(JSON.stringify(value)).slice(0, 60)}\``;

@@ -6,6 +6,7 @@ import {
   Lexer,
   LineCounter,
   Parser,
+  type Scalar,
   type Tags,
   visit,
   type YAMLMap,
@@ -14,6 +15,7 @@ import { depthExceeds, MAX_DEPTH, tooDeep } from "./depth.ts";
 import { placeFinder, placeOf } from "./place.ts";
 import type { Place, ProblemCode, ReadProblem } from "./problem.ts";
 import type { SourceDocument } from "./source-document.ts";
+import { SCALAR_TAGS } from "./yaml-scalars.ts";
 
 export interface YamlSource {
   readonly document: Document;
@@ -23,11 +25,13 @@ export interface YamlSource {
 /** Of one anchor, and what these expand to together. */
 const MAX_EXPANSION = 100;
 const MAX_ALIASES = 1000;
-/** Not in the YAML that Kubernetes reads: `12:30` and `2026-01-31` stay text, and sets and the like are no JSON. */
-const FOREIGN_TAGS = ["timestamp", "binary", "omap", "pairs", "set"].map((name) => `tag:yaml.org,2002:${name}`);
+/** Kubernetes reads them by rules of its own (`SCALAR_TAGS`), or as text, or not at all: sets and the like are no JSON. */
+const FOREIGN_TAGS = ["null", "bool", "int", "float", "timestamp", "binary", "omap", "pairs", "set"].map(
+  (name) => `tag:yaml.org,2002:${name}`,
+);
 
 /**
- * The documents of a text in YAML 1.1, which is what Kubernetes reads: `yes` is true, `0644` is octal, `<<` merges.
+ * The documents of a text in the YAML that Kubernetes reads: 1.1 with scalars of its own (`plainScalar`), `<<` merges.
  * Throws RangeError at the first place that is nested too deep, before any recursion over it.
  */
 export function parseYaml(text: string): readonly YamlSource[] {
@@ -36,7 +40,7 @@ export function parseYaml(text: string): readonly YamlSource[] {
     version: "1.1",
     schema: "yaml-1.1",
     merge: true,
-    customTags: withoutForeign,
+    customTags: kubernetesTags,
     resolveKnownTags: false,
     uniqueKeys: false, // quadratic there; `faultOfTree` looks for twins
     lineCounter: lines,
@@ -57,8 +61,10 @@ function* tokens(text: string, lines: LineCounter): Generator<CST.Token, void> {
   yield* parser.end();
 }
 
-const withoutForeign = (tags: Tags): Tags =>
-  tags.filter((tag) => typeof tag === "object" && tag.format !== "TIME" && !FOREIGN_TAGS.includes(tag.tag));
+const kubernetesTags = (tags: Tags): Tags => [
+  ...tags.filter((tag) => typeof tag === "object" && !FOREIGN_TAGS.includes(tag.tag)),
+  ...SCALAR_TAGS,
+];
 
 /** The document as plain values; `value` is null for an empty one. */
 export function readYaml(source: YamlSource, file: string, index: number): SourceDocument | ReadProblem {
@@ -98,11 +104,19 @@ interface TreeFault {
   readonly message: string;
 }
 
-/** Twin keys, of which the last would silently win, and more aliases than are resolved in reasonable time. */
+/**
+ * Twin keys, of which the last would silently win, numbers that JSON does not have, and more aliases than are resolved in
+ * reasonable time.
+ */
 function faultOfTree(document: Document): TreeFault | undefined {
   let aliases = 0;
   let fault: TreeFault | undefined;
   visit(document, {
+    Scalar: (key, scalar) => {
+      if (key === "key") return undefined;
+      fault = notInJson(scalar);
+      return fault === undefined ? undefined : visit.BREAK;
+    },
     Alias: (_, alias) => {
       aliases++;
       if (aliases <= MAX_ALIASES) return undefined;
@@ -119,6 +133,12 @@ function faultOfTree(document: Document): TreeFault | undefined {
     },
   });
   return fault;
+}
+
+function notInJson({ value, source, range }: Scalar): TreeFault | undefined {
+  if (typeof value !== "number" || Number.isFinite(value)) return undefined;
+  const message = `\`${source ?? value}\` is a number that no JSON holds, so Kubernetes refuses it: put it in quotes, or give a number`;
+  return { code: "malformed", offset: range?.[0] ?? 0, message };
 }
 
 function twinKey(map: YAMLMap): TreeFault | undefined {

@@ -52,10 +52,16 @@ function leftOut(
   }
   if (seen.has(plan.path)) return skip("duplicate_path", `the decision names ${plan.path} twice; the first counts`);
   if (plan.level === "container" && containers === "existing" && state.cgroups[plan.path] === undefined) {
-    return skip("container_not_started", `${plan.path} is made by the container runtime and is not there yet`);
+    return skip("container_not_started", notStarted(plan));
   }
   return null;
 }
+
+/** An id comes from the runtime, or from a status of the pod: without one nobody knows whether the container runs. */
+const notStarted = ({ path, containerId, container }: CgroupPlan): string =>
+  containerId === null
+    ? `${path}: whether container ${container} runs is not known: its pod's status names no container, as of a pod that is read from a manifest while the runtime is not asked`
+    : `${path} is made by the container runtime and is not there yet`;
 
 function wantedFiles(
   plan: CgroupPlan | undefined,

@@ -5,6 +5,7 @@ import type { Problem } from "../ports.ts";
 import { type CgroupView, cgroupView } from "./cgroup-view.ts";
 import { Identities } from "./identities.ts";
 import type { ManagerPorts, ManagerSettings } from "./manager-ports.ts";
+import { OrphanProcesses } from "./orphan-processes.ts";
 import { isPassDue, type LastPass, passKey } from "./pass-due.ts";
 import { podsOfPass } from "./pass-pods.ts";
 import type { KnownPod, PodSet } from "./pod-set.ts";
@@ -15,7 +16,9 @@ export class CgroupPasses {
   readonly #settings: ManagerSettings;
   readonly #set: PodSet;
   readonly #versions = new Identities();
+  readonly #orphans: OrphanProcesses;
   #last: LastPass | null = null;
+  #isEmptied = false;
   /** What pods may have of this node, as it was last decided; null: not yet. */
   allocatable: QuantityList | null = null;
   /** By uid: the form in which the last pass saw a pod. */
@@ -31,6 +34,7 @@ export class CgroupPasses {
     this.#ports = ports;
     this.#settings = settings;
     this.#set = set;
+    this.#orphans = new OrphanProcesses(ports, settings);
   }
 
   /** What the last pass decided and did; null: none has yet. */
@@ -47,14 +51,20 @@ export class CgroupPasses {
     const filesVersion = this.#ports.files.version;
     const { intervalMs } = this.#settings;
     // without the runtime's word nobody knows which cgroups are in use
-    if (this.#set.seen === null || !isPassDue(this.#last, living, { atMs, key, filesVersion, intervalMs })) return null;
+    const isDue = this.#isEmptied || isPassDue(this.#last, living, { atMs, key, filesVersion, intervalMs });
+    if (this.#set.seen === null || !isDue) return null;
+    this.#isEmptied = false;
     const report = await runPass(this.#loopPorts(living, forms, atMs), this.#passSettings(), sequence);
     const view = cgroupView(report);
     if (view !== null) this.#forms = forms;
     this.allocatable = report.allocatable?.allocatable ?? this.allocatable;
     this.#last = { atMs, key, filesVersion, view };
     this.#ports.onPass(report);
-    return [...report.problems, ...report.notices, ...(await this.#tellRuntime(view, living))];
+    const orphans = await this.#orphans.look(report.skipped);
+    // what they ran in is empty now
+    if (orphans.killed) this.#isEmptied = true;
+    const untold = await this.#tellRuntime(view, living);
+    return [...report.problems, ...report.notices, ...orphans.problems, ...untold];
   }
 
   /** The last pass saw this very form of the pod. */

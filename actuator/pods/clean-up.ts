@@ -1,10 +1,11 @@
-import { lstatSync, readdirSync, realpathSync } from "node:fs";
+import { lstatSync, realpathSync } from "node:fs";
 import { lstat, readdir, rename, rmdir, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { codeOf, goErrorText } from "./go-error.ts";
 import type { Mounter } from "./mounter.ts";
 import { isWithin, ownMountPlaces, volumePlaces } from "./places.ts";
+import { isOfPod, MARK, NOT_OWN } from "./pod-mark.ts";
 import type { PodPlaces } from "./ports.ts";
 
 /** Something of a pod that could not be removed. */
@@ -38,28 +39,13 @@ async function removeOf(
   if (!found.ok) return [{ path: podDirectory, why: found.error }];
   if (found.value === null) return [];
   const { path, device } = found.value;
+  if (!isOfPod(podDirectory)) return [{ path: podDirectory, why: NOT_OWN }];
   const real = { ...places, podDirectory: path };
   const leftOvers = await unmountOwn(real, mounter);
   const mounts = mounter.mounts();
   if (!mounts.ok) return [{ path: podDirectory, why: mounts.error }];
   const kept = new Set(mounts.value.map(({ point }) => point));
   for (const root of treesOf(real)) await removeTree(root, { root, device, kept, leftOvers });
-  return leftOvers;
-}
-
-/** The directories of pods that are not known. What could not be removed is named. */
-export async function removeLostDirectories(
-  podsDirectory: string,
-  known: ReadonlySet<string>,
-  mounter: Mounter,
-): Promise<readonly LeftOver[]> {
-  const lost = orphanedPods(podsDirectory, known);
-  if (!lost.ok) return [{ path: podsDirectory, why: lost.error }];
-  const leftOvers: LeftOver[] = [];
-  for (const uid of lost.value) {
-    const places = { podDirectory: join(podsDirectory, uid), logDirectory: "" };
-    leftOvers.push(...(await removePodDirectory(places, mounter)));
-  }
   return leftOvers;
 }
 
@@ -129,25 +115,16 @@ async function removeTree(path: string, removal: Removal): Promise<boolean> {
       return removeTree(nearer, removal);
     }
     let isEmpty = true;
-    for (const name of await readdir(path)) isEmpty = (await removeTree(join(path, name), removal)) && isEmpty;
+    const names = await readdir(path);
+    for (const name of names.filter((one) => one !== MARK || path !== removal.root))
+      isEmpty = (await removeTree(join(path, name), removal)) && isEmpty;
+    // last, so that what a crash leaves is known for the daemon's own
+    if (isEmpty && path === removal.root && names.includes(MARK)) await removeTree(join(path, MARK), removal);
     if (isEmpty) await rmdir(path);
     return isEmpty;
   } catch (error) {
     if (codeOf(error) === "ENOENT") return true;
     leftOvers.push({ path, why: goErrorText(error) });
     return false;
-  }
-}
-
-/**
- * The uids of pods that have a directory and that the caller does not know, sorted. A directory that is not there holds
- * none. Error: what the system refused.
- */
-export function orphanedPods(podsDirectory: string, known: ReadonlySet<string>): Result<readonly string[], string> {
-  try {
-    const entries = readdirSync(podsDirectory, { withFileTypes: true });
-    return ok(entries.flatMap((entry) => (entry.isDirectory() && !known.has(entry.name) ? [entry.name] : [])).sort());
-  } catch (error) {
-    return codeOf(error) === "ENOENT" ? ok([]) : err(goErrorText(error));
   }
 }

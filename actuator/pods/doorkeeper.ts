@@ -168,7 +168,7 @@ export class Doorkeeper {
     const now = refused(record, reason, message, this.#ports.clock.nowMs(), isTold);
     const { refusal } = now;
     const isCounted = times !== undefined && refusal !== null;
-    this.#set.records.note(uid, isCounted ? { ...now, refusal: { ...refusal, tries: times } } : now);
+    this.#set.records.keep(uid, isCounted ? { ...now, refusal: { ...refusal, tries: times } } : now);
     if (isTold && record.refusal?.reason !== reason) this.#ports.counters?.refused(reason);
     if (isNew && isTold) this.#eventsOf(pod).warning(reason, message);
   }

@@ -4,6 +4,7 @@ import { removePodLogs } from "../containerd/logs.ts";
 import { mayRun } from "../lifecycle/instances.ts";
 import type { RuntimePod } from "../lifecycle/runtime-pod.ts";
 import { type LeftOver, removePodDirectory, removePodVolumes } from "./clean-up.ts";
+import { removeLost } from "./lost-directory.ts";
 import { type OwnedRuntime, ownPartOf } from "./owned-runtime.ts";
 import { type PodIdentity, placesOf } from "./places.ts";
 import type { WorkerPorts } from "./worker.ts";
@@ -13,6 +14,8 @@ export interface ForgetAsked {
   readonly seen: RuntimePod | null;
   readonly runtime: OwnedRuntime;
   readonly signal: AbortSignal;
+  /** False: nothing is known of it but what the runtime holds. */
+  readonly isRecorded: boolean;
 }
 export interface Forgotten {
   /** Nothing is left. */
@@ -24,7 +27,7 @@ export interface Forgotten {
 /** Containers, then their sandboxes, then the files: what is found again tells that the pod is not forgotten yet. */
 export async function forgetPod(
   { owner, roots, mounter, logLinks }: Pick<WorkerPorts, "owner" | "roots" | "mounter" | "logLinks">,
-  { pod, seen, runtime, signal }: ForgetAsked,
+  { pod, seen, runtime, signal, isRecorded }: ForgetAsked,
 ): Promise<Forgotten> {
   if (seen !== null) {
     const own = ownPartOf(seen, owner);
@@ -41,7 +44,9 @@ export async function forgetPod(
   if (!places.ok) return left([{ path: pod.uid, why: places.error }]);
   const { logDirectory } = places.value;
   const logs = removePodLogs(roots.podLogsDirectory, basename(logDirectory));
-  const files = await removePodDirectory(places.value, mounter);
+  const files = isRecorded
+    ? await removePodDirectory(places.value, mounter)
+    : await removeLost(places.value.podDirectory, mounter);
   return left([...(logs.ok ? [] : [{ path: logDirectory, why: logs.error }]), ...files]);
 }
 

@@ -1,4 +1,4 @@
-import { DECIDING, WAITING } from "./devices/words.ts";
+import { DECIDING, NOT_KEPT, WAITING } from "./devices/words.ts";
 import type { ManagerPorts } from "./manager-ports.ts";
 
 interface Hold {
@@ -7,8 +7,8 @@ interface Hold {
   readonly devices: number | undefined;
 }
 const HELD_MS = 10_000;
-/** Of containers that wait for a plugin, or for what is decided about them: no failure of their own. */
-export const AWAITED: ReadonlySet<string> = new Set([WAITING, DECIDING]);
+/** Of containers that wait for a plugin, for what is decided about them, or for room on a disk: no failure of their own. */
+export const AWAITED: ReadonlySet<string> = new Set([WAITING, DECIDING, NOT_KEPT]);
 
 /** Pods that are left alone for a while since their last turn of work failed. kubelet 1.36: podWorkers, backOffPeriod. */
 export class Holds {

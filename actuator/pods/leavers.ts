@@ -35,7 +35,7 @@ export class Leavers {
     if (seen === undefined) return;
     this.#errands.begin(uid, async (signal) => {
       const { worker } = this.#ports;
-      if (isStopped(seen)) return (await worker.forget(seen, seen, signal)).isGone;
+      if (isStopped(seen)) return (await worker.forgetLost(seen, signal)).isGone;
       return (await worker.end({ pod: null, seen, graceSeconds: ORPHAN_GRACE_SECONDS, signal })).isEnded;
     });
   }

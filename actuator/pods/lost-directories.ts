@@ -1,33 +1,59 @@
+import type { Problem } from "../ports.ts";
+import type { LostFound } from "./lost-directory.ts";
 import type { ManagerPorts } from "./manager-ports.ts";
 
 type ByUid = ReadonlyMap<string, unknown>;
+interface Known {
+  /** What the runtime holds under the daemon's name; null: it was not heard yet. */
+  readonly seen: ByUid | null;
+  /** What it holds under any name. */
+  readonly held: ByUid | null;
+  readonly records: ByUid;
+}
+const AGAIN_MS = 60_000;
+const MOST_NAMED = 3;
 
 /**
  * Takes away directories of pods whose records are lost, and of which the runtime holds nothing. Records are lost only
- * between two daemons, so each looks once, and again when what ran without a record is gone: its directory may have
- * stayed. kubelet 1.36: cleanupOrphanedPodDirs.
+ * between two daemons, so each looks once, again when what ran without a record is gone (its directory may have stayed), and
+ * each minute while there is something to tell. kubelet 1.36: cleanupOrphanedPodDirs.
  */
 export class LostDirectories {
-  readonly #ports: Pick<ManagerPorts, "worker" | "onProblem">;
-  #hasLooked = false;
+  readonly #ports: Pick<ManagerPorts, "worker" | "onProblem" | "clock">;
+  #lookedAtMs: number | null = null;
   #strangers: readonly string[] = [];
+  #standing: readonly Problem[] = [];
 
-  constructor(ports: Pick<ManagerPorts, "worker" | "onProblem">) {
+  constructor(ports: Pick<ManagerPorts, "worker" | "onProblem" | "clock">) {
     this.#ports = ports;
   }
 
-  /** INVARIANT: asked once all pods that are asked for have records, or run. `known`: what the runtime holds, and records. */
-  look(known: readonly (ByUid | null)[]): void {
-    const [seen, records] = known;
-    if (!seen || !records) return;
+  /**
+   * INVARIANT: asked once all pods that are asked for have records, or run. Answers what the last look met. What is
+   * removed is told at once.
+   */
+  look({ seen, held, records }: Known): readonly Problem[] {
+    if (seen === null || held === null) return this.#standing;
     const isKnown = (uid: string): boolean => seen.has(uid) || records.has(uid);
-    const isDue = !this.#hasLooked || !this.#strangers.every(isKnown);
+    const nowMs = this.#ports.clock.monotonicMs();
+    const isAgain = this.#standing.length > 0 && nowMs - (this.#lookedAtMs ?? 0) >= AGAIN_MS;
+    const isDue = this.#lookedAtMs === null || isAgain || !this.#strangers.every(isKnown);
     this.#strangers = [...seen.keys()].filter((uid) => !records.has(uid));
-    if (!isDue) return;
-    this.#hasLooked = true;
-    void this.#ports.worker.clear(new Set([...seen.keys(), ...records.keys()])).then((leftOvers) => {
-      for (const { path, why } of leftOvers)
-        this.#ports.onProblem({ from: "pods", message: `${path} of a pod that nobody knows stays: ${why}` });
+    if (!isDue) return this.#standing;
+    this.#lookedAtMs = nowMs;
+    const recorded = new Set(records.keys());
+    void this.#ports.worker.clear(new Set([...held.keys(), ...seen.keys(), ...recorded]), recorded).then((found) => {
+      this.#standing = problemsOf(found);
+      for (const path of found.removed)
+        this.#ports.onProblem({ from: "pods", message: `removed ${path}, left of a pod that nobody knows` });
     });
+    return this.#standing;
   }
+}
+
+function problemsOf({ stays, foreign }: LostFound): readonly Problem[] {
+  const left = stays.map(({ path, why }) => `${path} of a pod that nobody knows stays: ${why}`);
+  const more = foreign.length > MOST_NAMED ? ` and ${foreign.length - MOST_NAMED} more` : "";
+  const alien = `${foreign.slice(0, MOST_NAMED).join(", ")}${more} in podsDirectory: not made by this daemon, so never touched: podsDirectory is to be one of its own`;
+  return [...left, ...(foreign.length > 0 ? [alien] : [])].map((message) => ({ from: "pods", message }));
 }

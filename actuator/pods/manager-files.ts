@@ -1,3 +1,4 @@
+import { rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { LIMITS } from "../../api/model/limits.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
@@ -23,6 +24,8 @@ export class ManagerFiles {
   readonly directory: string;
   #files: StateFiles;
   #version = 1;
+  /** By file: what could not be written last. */
+  readonly #unwritten = new Map<string, Unwritten>();
 
   constructor(directory: string) {
     this.directory = directory;
@@ -67,23 +70,69 @@ export class ManagerFiles {
     const known = this.#files.assignments ?? {};
     const changed = Object.entries(assignments).filter(([name, text]) => known[name] !== text && name in PATHS);
     if (changed.length === 0) return ok(false);
-    const fault = changed.map(([name, text]) => sizeFault(name, text)).find((f) => f !== undefined);
-    if (fault !== undefined) return err(`state files in ${this.directory}: ${fault}`);
-    try {
-      for (const [name, text] of changed) {
-        const file = this.pathOf(name);
-        ownFolder(dirname(file));
-        // without a line's end, as the kubelet's own reader wants it
-        replaceText(file, text);
-      }
-    } catch (e) {
-      return err(`state files in ${this.directory}: ${(e as Error).message}`);
+    for (const [name, text] of changed) {
+      const fault = sizeFault(name, text);
+      if (fault !== undefined) return this.#failed(name, null, fault);
+    }
+    for (const [name, text] of changed) {
+      const fault = this.#write(this.pathOf(name), text);
+      if (fault !== undefined) return this.#failed(name, text, fault);
+      this.#unwritten.delete(name);
     }
     if (changed.some(([name]) => name !== DEVICE_CHECKPOINT)) this.#version++;
     this.#files = { assignments: { ...known, ...Object.fromEntries(changed) }, missing: [] };
     return ok(true);
   }
+
+  /** Why a file is not as it should be, since it could not be written last; undefined: it is. */
+  unwritten(name: string): string | undefined {
+    return this.#unwritten.get(name)?.message;
+  }
+  /** Of all files. */
+  unwrittenAll(): readonly string[] {
+    return [...this.#unwritten.values()].map(({ message }) => message);
+  }
+  /** Whether there is room by now for what could not be written: it is not written itself. True: for some of it. */
+  tryAgain(): boolean {
+    let isBetter = false;
+    for (const [name, { text, atMs }] of [...this.#unwritten]) {
+      const stays = text === null ? performance.now() - atMs < SIZE_STANDS_MS : !this.#hasRoom(name, text);
+      if (!stays) isBetter = this.#unwritten.delete(name);
+    }
+    return isBetter;
+  }
+
+  #failed(name: string, text: string | null, fault: string): Result<never, string> {
+    const message = `state files in ${this.directory}: ${fault}`;
+    this.#unwritten.set(name, { message, text, atMs: performance.now() });
+    return err(message);
+  }
+  #hasRoom(name: string, text: string): boolean {
+    const probe = `${this.pathOf(name)}.probe`;
+    const fault = this.#write(probe, text);
+    rmSync(probe, { force: true });
+    return fault === undefined;
+  }
+  /** What was in the way. */
+  #write(file: string, text: string): string | undefined {
+    try {
+      ownFolder(dirname(file));
+      // without a line's end, as the kubelet's own reader wants it
+      replaceText(file, text);
+      return undefined;
+    } catch (e) {
+      return (e as Error).message;
+    }
+  }
 }
+
+interface Unwritten {
+  readonly message: string;
+  /** Null: it is too large, and never tried again as it is. */
+  readonly text: string | null;
+  readonly atMs: number;
+}
+const SIZE_STANDS_MS = 60_000;
 
 /** As many bytes as are read of a file, and as many characters as a snapshot takes; no text has more of these. */
 function sizeFault(name: string, text: string): string | undefined {

@@ -13,6 +13,7 @@ import type { ManagerFiles } from "./manager-files.ts";
 import type { PodProbes } from "./pod-probes.ts";
 import type { CompleteContainer } from "./pod-set.ts";
 import type { OnPodEvent, PodRuntime } from "./ports.ts";
+import type { Processes } from "./processes.ts";
 import type { PodRecords } from "./records.ts";
 import type { PodWorker } from "./worker.ts";
 
@@ -21,7 +22,7 @@ export interface ManagerPorts {
   readonly clock: PodClock;
   readonly evictionClock: PassClock;
   readonly runtime: Pick<PodRuntime, "pods" | "updateContainer">;
-  readonly worker: Pick<PodWorker, "sync" | "end" | "forget" | "forgetVolumes" | "clear">;
+  readonly worker: Pick<PodWorker, "sync" | "end" | "forget" | "forgetLost" | "forgetVolumes" | "clear">;
   readonly readPods: LoopPorts["readPods"];
   readonly readConfiguration: () => Promise<Result<unknown, Problem>>;
   readonly observeMachine: () => MachineFacts;
@@ -34,6 +35,8 @@ export interface ManagerPorts {
   readonly devices?: DeviceDesk;
   /** Absent: nothing is probed. */
   readonly probes?: PodProbes;
+  /** Absent: processes that nobody accounts for are told, and never killed. */
+  readonly processes?: Processes;
   readonly complete: CompleteContainer;
   readonly hashOf: (pod: RunnablePod, container: PodContainer) => string;
   /** Statistics of the node and of its pods; absent: nothing is evicted. */

@@ -12,6 +12,7 @@ import { ResizeActuator } from "./resize/actuator.ts";
 import { Resizer } from "./resize/resizer.ts";
 import { Roster } from "./roster.ts";
 import { Settler } from "./settler.ts";
+import { StartFaults } from "./start-faults.ts";
 import { ToldNode } from "./told-node.ts";
 import { Workers } from "./workers.ts";
 
@@ -43,6 +44,7 @@ export class PodManager {
   readonly #evictor: Evictor;
   readonly #roster: Roster;
   readonly #settler: Settler;
+  readonly #startFaults: StartFaults;
   #desired: DesiredPods | null = null;
   readonly #standing: Record<"passes" | "evictor", readonly Problem[]> = { passes: [], evictor: [] };
   #sequence = 0;
@@ -54,6 +56,7 @@ export class PodManager {
     this.#workers = new Workers(ports, settings, this.set);
     this.#passes = new CgroupPasses(ports, settings, this.set);
     this.#doorkeeper = new Doorkeeper(ports, settings, this.set, () => this.allocatable);
+    this.#startFaults = new StartFaults(ports, this.set, this.#doorkeeper.look);
     this.told = new ToldNode(ports, this.set, this.#doorkeeper.look);
     this.#resizer = new Resizer(ports, settings, this.set, this.#doorkeeper, () => this.allocatable);
     this.#roster = new Roster(ports, this.set, {
@@ -103,6 +106,7 @@ export class PodManager {
     const sequence = ++this.#sequence;
     // who is let in is asked about with what the node can give
     if (this.allocatable === null) await this.#look("passes", sequence);
+    problems.push(...(await this.#startFaults.run(sequence)));
     problems.push(...(await this.#resizer.askWaiting(sequence)));
     problems.push(...(await this.#doorkeeper.admitWaiting(sequence)));
     this.#resizes.look();

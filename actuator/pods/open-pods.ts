@@ -1,4 +1,3 @@
-import { mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import type { Hierarchy } from "../cgroupfs/hierarchy.ts";
@@ -11,6 +10,7 @@ import { containerHash } from "../lifecycle/config/container-hash.ts";
 import { PassClock } from "../pass-clock.ts";
 import type { LoopPorts, Problem } from "../ports.ts";
 import type { Counters } from "../status/counters.ts";
+import { claimDirectories } from "./claims.ts";
 import { systemClock } from "./clock.ts";
 import { Images } from "./images.ts";
 import { lastWords } from "./last-words.ts";
@@ -23,6 +23,7 @@ import { NodeStats } from "./node-stats.ts";
 import { type OpenDevices, openDevices } from "./open-devices.ts";
 import { type OpenProbes, openProbes } from "./open-probes.ts";
 import type { PodRuntime } from "./ports.ts";
+import { systemProcesses } from "./processes.ts";
 import { PodRecords } from "./records.ts";
 import { configuredOf, hostAddresses, thisNode } from "./this-node.ts";
 import { PodWorker } from "./worker.ts";
@@ -56,6 +57,25 @@ export async function openPods(
   config: ActuatorConfig,
   events: PodsEvents,
 ): Promise<Result<OpenPods, string>> {
+  const { bootID: bootId = "" } = shared.observeMachine().system;
+  const claims = await claimDirectories(config, bootId);
+  if (!claims.ok) return claims;
+  const opened = await openClaimed(shared, config, events, bootId);
+  if (!opened.ok) {
+    claims.value.release();
+    return opened;
+  }
+  const { close, ...rest } = opened.value;
+  return ok({ ...rest, close: () => close().finally(claims.value.release) });
+}
+
+/** INVARIANT: no record is read, and no directory looked at, that another daemon keeps. */
+async function openClaimed(
+  shared: PodsShared,
+  config: ActuatorConfig,
+  events: PodsEvents,
+  bootId: string,
+): Promise<Result<OpenPods, string>> {
   const connection = openConnection({
     endpoint: config.runtimeEndpoint,
     timeoutMs: config.runtimeTimeoutSeconds * 1000,
@@ -63,14 +83,13 @@ export async function openPods(
   });
   if (!connection.ok) return connection;
   const runtime = podRuntimeOver(connection.value);
-  const records = openRecords(config, (message) => events.onProblem({ from: "pods", message }));
+  const records = recordsOf(config, events);
   if (!records.ok) return records;
   const first = await shared.readConfiguration();
   if (!first.ok) return err(first.error.message);
   let configuration = first.value;
   const files = new ManagerFiles(join(config.stateDir, "managers"));
   const { observeMachine, hierarchy } = shared;
-  const { bootID: bootId = "" } = observeMachine().system;
   const onChange = events.onWorked;
   const devices = await openDevices({ config, files, clock: systemClock, bootId, ...events, onChange });
   if (!devices.ok) return err(`device plugins: ${devices.error}`);
@@ -110,6 +129,7 @@ export async function openPods(
       files,
       ...keeper,
       probes: probes.probes,
+      processes: systemProcesses,
       complete: lastWords(roots),
       hashOf: containerHash,
       stats: () => stats.look(manager.set.living(), manager.view),
@@ -135,26 +155,13 @@ export async function openPods(
   });
 }
 
+const recordsOf = ({ stateDir }: ActuatorConfig, { onProblem }: PodsEvents) =>
+  PodRecords.open(join(stateDir, "pods"), (message) => onProblem({ from: "pods", message }));
+
 /** Of a pod's cgroup; null: none, or not decided yet. */
 function memoryLimitOf({ view }: PodManager, uid: string): number | null {
   const limit = view?.pods.get(uid)?.memory ?? -1;
   return limit > 0 ? limit : null;
-}
-
-/** With the directory that pods lie in. */
-function openRecords(
-  { stateDir, podsDirectory }: ActuatorConfig,
-  onProblem: (message: string) => void,
-): Result<PodRecords, string> {
-  const records = PodRecords.open(join(stateDir, "pods"), onProblem);
-  if (!records.ok) return records;
-  try {
-    // which file system the pods' is, is settled by the first look at it
-    mkdirSync(podsDirectory, { recursive: true, mode: 0o750 });
-  } catch (e) {
-    return err(`pods in ${podsDirectory}: ${(e as Error).message}`);
-  }
-  return records;
 }
 
 function imagesOf(runtime: PodRuntime, configuration: unknown): Images {

@@ -75,6 +75,10 @@ export class PodSet {
     const own = [...all].map(([uid, pod]) => [uid, this.#ownOf(pod)] as const);
     this.#seen = new Map(own.filter((entry): entry is readonly [string, RuntimePod] => entry[1] !== null));
   }
+  /** What the runtime holds under any name; null: it was never heard. INVARIANT: nothing of it is ever worked at. */
+  get held(): RuntimePods | null {
+    return this.#raw;
+  }
   /** Null: it was never heard. */
   get seen(): RuntimePods | null {
     return this.#seen;

@@ -80,6 +80,12 @@ export class PodRecords {
     });
   }
 
+  /** Kept for the next start, if the disk takes it: how long a pod has been waiting, and how often it was refused. */
+  keep(uid: string, record: PodRecord): void {
+    this.note(uid, record);
+    if (this.#write(uid, record).ok) this.#unwritten.delete(uid);
+  }
+
   /** Known until the next start, whatever the disk says: what a crash may forget. */
   note(uid: string, record: PodRecord): void {
     this.#records.set(uid, record);

@@ -50,9 +50,10 @@ export class Roster {
       const noted = this.#noteOne(change, nowMs, fileOf);
       if (noted !== null) problems.push({ from: "pods", message: noted });
     }
-    const held = changes.flatMap((change) => (change.kind === "stays" ? [nameIn(this.#set, change.uid)] : []));
-    if (held.length > 0) problems.push(heldBack(held, desired?.unread ?? []));
-    if (!isUnread && desired?.whole === true) this.#lost.look([this.#set.seen, this.#set.records.known]);
+    const stay = changes.flatMap((change) => (change.kind === "stays" ? [nameIn(this.#set, change.uid)] : []));
+    if (stay.length > 0) problems.push(heldBack(stay, desired?.unread ?? []));
+    const { seen, held, records } = this.#set;
+    if (!isUnread && desired?.whole === true) problems.push(...this.#lost.look({ seen, held, records: records.known }));
     return problems;
   }
 

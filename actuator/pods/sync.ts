@@ -115,7 +115,7 @@ async function removeDead(
 
 /** Null: they are made. */
 async function makeFiles({ ports, pod, places, events }: SyncTurn): Promise<string | null> {
-  const made = makePodDirectory(places);
+  const made = makePodDirectory(places, ports.owner);
   if (!made.ok) {
     const message = `error making pod data directories: ${made.error}`;
     events.warning("Failed", message);

@@ -7,6 +7,7 @@ import { goErrorText } from "./go-error.ts";
 import { checkHostPath } from "./host-path.ts";
 import type { Mounter } from "./mounter.ts";
 import { emptyDirAt } from "./places.ts";
+import { makeMarked } from "./pod-mark.ts";
 import type { PodPlaces } from "./ports.ts";
 
 export interface VolumeFault {
@@ -14,8 +15,13 @@ export interface VolumeFault {
   readonly message: string;
 }
 
-/** The pod's directory and what the kubelet has in it. Error: what the system refused. kubelet 1.36: makePodDataDirs. */
-export function makePodDirectory({ podDirectory }: PodPlaces): Result<null, string> {
+/**
+ * The pod's directory, with its maker's mark, and what the kubelet has in it. Error: what the system refused.
+ * kubelet 1.36: makePodDataDirs.
+ */
+export function makePodDirectory({ podDirectory }: PodPlaces, owner: string): Result<null, string> {
+  const made = makeMarked(podDirectory, owner);
+  if (!made.ok) return made;
   try {
     for (const part of ["volumes", "containers"]) mkdirSync(join(podDirectory, part), { recursive: true, mode: 0o750 });
     return ok(null);

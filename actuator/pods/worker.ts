@@ -4,12 +4,13 @@ import { stoppingMessage, stopsOf } from "../lifecycle/ending.ts";
 import { podAddresses } from "../lifecycle/env.ts";
 import type { RunnablePod } from "../lifecycle/pod.ts";
 import type { RuntimePod } from "../lifecycle/runtime-pod.ts";
-import { type LeftOver, removeLostDirectories } from "./clean-up.ts";
 import type { PodClock } from "./clock.ts";
 import type { DeviceFault, DeviceHands } from "./devices/port.ts";
 import { type Forgotten, forgetPod, forgetVolumes } from "./forget.ts";
+import { goErrorText } from "./go-error.ts";
 import type { ContainerFault, Images } from "./images.ts";
 import type { LogLinks } from "./log-link.ts";
+import { type LostFound, sweepLost } from "./lost-directory.ts";
 import type { Mounter } from "./mounter.ts";
 import { OwnedRuntime, ownPartOf } from "./owned-runtime.ts";
 import { type PodIdentity, type PodRoots, placesOf } from "./places.ts";
@@ -124,7 +125,13 @@ export class PodWorker {
    */
   async forget(pod: PodIdentity, seen: RuntimePod | null, signal: AbortSignal): Promise<Forgotten> {
     const { runtime } = this.#of(pod, seen);
-    return forgotten(pod, forgetPod(this.#ports, { pod, seen, runtime, signal }));
+    return forgotten(pod, forgetPod(this.#ports, { pod, seen, runtime, signal, isRecorded: true }));
+  }
+
+  /** The same of one that nobody has a record of: its directory stays where a volume holds something. */
+  async forgetLost(seen: RuntimePod, signal: AbortSignal): Promise<Forgotten> {
+    const { runtime } = this.#of(seen, seen);
+    return forgotten(seen, forgetPod(this.#ports, { pod: seen, seen, runtime, signal, isRecorded: false }));
   }
 
   /** Removes the volumes of a pod that has ended, and nothing else of it. INVARIANT: asked when nothing of it runs. */
@@ -132,13 +139,13 @@ export class PodWorker {
     return forgotten(pod, forgetVolumes(this.#ports, pod));
   }
 
-  /** Removes the directories of all pods but these. What stays is named. */
-  async clear(known: ReadonlySet<string>): Promise<readonly LeftOver[]> {
-    const { roots, mounter } = this.#ports;
+  /** Removes the directories that this daemon made of all pods but the known. `recorded`: those of them with records. */
+  async clear(known: ReadonlySet<string>, recorded: ReadonlySet<string>): Promise<LostFound> {
+    const { roots, mounter, owner } = this.#ports;
     try {
-      return await removeLostDirectories(roots.podsDirectory, known, mounter);
+      return await sweepLost({ podsDirectory: roots.podsDirectory, owner, known, recorded }, mounter);
     } catch (error) {
-      return [{ path: roots.podsDirectory, why: unexpected(error) }];
+      return { removed: [], stays: [{ path: roots.podsDirectory, why: goErrorText(error) }], foreign: [] };
     }
   }
 

@@ -17,9 +17,6 @@ export interface AttemptsPorts {
   readonly onOverdue: (worker: LiveWorker, seconds: number) => void;
 }
 
-/** Of its period: who waited less waits no longer too long, as who waited a little less than all of it does. */
-const IN_TIME = 0.5;
-
 /** Asks containers; of execs only so many at once. */
 export class Attempts {
   readonly #ports: AttemptsPorts;
@@ -42,7 +39,6 @@ export class Attempts {
       worker.unqueue = null;
       const waitedMs = time.now() - queuedMs;
       if (waitedMs > worker.periodMs) this.#overdue(worker, waitedMs / 1000);
-      else if (waitedMs < worker.periodMs * IN_TIME) worker.isOverdue = false;
       return this.#run(worker, containerId, number);
     });
     if (!hasBegun) worker.unqueue = unqueue;

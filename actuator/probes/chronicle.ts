@@ -29,7 +29,7 @@ export class ProbeChronicle {
   }
   /** The run that an attempt ended, if it did. */
   ran(name: ProbeName, { kind, ran }: Noted): void {
-    if (ran !== null) this.#history.add({ ...this.#of(name), kind: "run", ...ran, then: kind });
+    if (ran !== null) this.#history.add({ ...this.#of(name), kind: "run", ...ran, next: kind });
   }
   /** An attempt that is the first of its container, and no change of what is stored. */
   first({ name, lastOutput: output }: LiveWorker, containerId: string, outcome: Noted["kind"]): void {

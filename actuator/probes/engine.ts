@@ -8,6 +8,9 @@ import type { LiveWorker } from "./live-worker.ts";
 import { Phases } from "./phases.ts";
 import { Wakes } from "./wakes.ts";
 
+/** So long execs that wait are one event, and a person is told that they do. */
+export const TOLD_MS = 60_000;
+
 interface Cause {
   /** One of the kubelet's. */
   readonly quirk: string | undefined;
@@ -34,8 +37,10 @@ export class ProbeEngine {
       ...{ attempt, runtime, time, counters, execLimit },
       onOutcome: (worker, outcome, seconds) => this.#attempted(worker, outcome, seconds),
       onOverdue: (worker, seconds) => {
-        if (!worker.isOverdue) chronicle.overdue(worker.name, seconds);
-        worker.isOverdue = true;
+        const nowMs = time.now();
+        const lastsMs = Math.max(TOLD_MS, 3 * worker.periodMs);
+        if (nowMs - worker.overdueAtMs > lastsMs) chronicle.overdue(worker.name, seconds);
+        worker.overdueAtMs = nowMs;
         onOverdue();
       },
     });

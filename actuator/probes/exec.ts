@@ -2,6 +2,7 @@ import { goDurationText } from "../../api/decide/go/duration.ts";
 import { quote } from "../../api/decide/go/strconv.ts";
 import type { ProbeOutcome } from "../../api/model/probe.ts";
 import { kubeletText } from "../containerd/fault.ts";
+import type { RuntimeFault } from "../containerd/port.ts";
 import { expandAll } from "../lifecycle/expand.ts";
 import type { EnvVar } from "../lifecycle/pod.ts";
 import type { PodRuntime } from "../pods/ports.ts";
@@ -27,7 +28,7 @@ export function execProbe(
   const run = async (): Promise<ProbeOutcome> => {
     // CRI counts whole seconds, and none is without end
     const ran = await exec(target.containerId, expanded, Math.max(1, Math.ceil(timeoutMs / 1000)));
-    if (!ran.ok) return ran.error.code === "DEADLINE_EXCEEDED" ? late : { error: kubeletText(ran.error) };
+    if (!ran.ok) return ran.error.code === "DEADLINE_EXCEEDED" ? late : { error: errorOf(ran.error) };
     const { exitCode, stdout, stderr } = ran.value;
     return { result: exitCode === 0 ? "success" : "failure", output: beginning(stdout + stderr) };
   };
@@ -38,6 +39,14 @@ export function execProbe(
     (error) => ({ error: (error as Error).message }),
   );
 }
+
+/** An answer that is too large is told by the client library, which the kubelet's words differently. */
+const errorOf = (fault: RuntimeFault): string =>
+  kubeletText({
+    ...fault,
+    message: fault.message.replace(TOO_LARGE, "grpc: received message larger than max ($1 vs. $2)"),
+  });
+const TOO_LARGE = /^Received message larger than max \((\d+) vs (\d+)\).*$/;
 
 const timedOut = (command: readonly string[], timeoutMs: number): string =>
   `command timed out: ${quote(command.join(" "))} timed out after ${goDurationText(BigInt(Math.round(timeoutMs * 1e6)))}`;

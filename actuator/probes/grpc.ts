@@ -26,7 +26,7 @@ export function grpcProbe({ port, service }: Grpc, target: ProbeTarget, timeoutM
     if (session === undefined) return late();
     isConnected = true;
     const leftMs = timeoutMs - (performance.now() - startedMs);
-    const call = { path: HEALTH_PATH, authority, userAgent: "kube-probe/1.36", timeoutMs: leftMs };
+    const call = { path: HEALTH_PATH, authority, userAgent: USER_AGENT, timeoutMs: leftMs };
     const answer = await unaryCall(session, { ...call, message: healthRequest(service) });
     const status = answer.ok ? healthStatus(answer.value) : answer;
     if (!status.ok) return failure(failureWords(status.error, within));
@@ -44,6 +44,8 @@ export function grpcProbe({ port, service }: Grpc, target: ProbeTarget, timeoutM
   );
 }
 
+/** The kubelet's, and that of the gRPC that it is built with. kubelet 1.36: go.mod. */
+const USER_AGENT = "kube-probe/1.36 grpc-go/1.79.3";
 const failure = (output: string): ProbeOutcome => ({ result: "failure", output });
 const tooLate = (within: string): string => `timeout: health rpc did not complete within ${within}`;
 function failureWords(status: GrpcStatus, within: string): string {

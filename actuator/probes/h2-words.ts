@@ -1,6 +1,8 @@
 /** A stream that its server reset, in Go's words. Go 1.26: http2.StreamError. */
 export const streamFault = (code: number | undefined): string =>
-  `stream error: stream ID 1; ${ERRORS[code ?? 0] ?? `unknown error code 0x${(code ?? 0).toString(16)}`}; received from peer`;
+  `stream error: stream ID 1; ${nameOf(code ?? 0)}; received from peer`;
+
+const nameOf = (code: number): string => ERRORS[code] ?? `unknown error code 0x${code.toString(16)}`;
 
 /** By their codes. RFC 9113, 7. */
 export const ERRORS: readonly string[] = [

@@ -1,4 +1,5 @@
 import type { Worker, WorkerStep } from "../../api/decide/probes/worker-state.ts";
+import type { FailedContainer } from "../../api/model/probe-guard.ts";
 import type { LiveWorker } from "./live-worker.ts";
 import type { Storm } from "./storm.ts";
 
@@ -7,30 +8,31 @@ import type { Storm } from "./storm.ts";
  * its word, and meanwhile the container is probed on.
  */
 export function guarded(storm: Storm | null, worker: LiveWorker, before: Worker, taken: WorkerStep): WorkerStep {
-  const { spec, pod, name } = worker;
+  const { spec } = worker;
   const { containerId } = before;
   if (storm === null || spec.type !== "liveness" || before.stopping || containerId === null) return taken;
   worker.told ??= storm.inherited(containerId, worker);
-  const failure = {
-    containerId,
-    container: `${name.namespace}/${name.pod}/${name.container}`,
-    group: pod.owner ?? pod.uid,
-  };
   if (taken.effects.some((effect) => effect.kind === "set" && effect.result === "Failure")) {
     worker.told = "failed";
-    storm.failed(failure, worker);
+    storm.failed(failureOf(worker, containerId), worker);
     return killHeld(before, taken);
   }
   if (!isCounted(before, taken.next)) return taken;
   if (taken.next.lastResult === "Failure") {
     worker.told ??= "failing";
-    storm.failing(failure);
+    storm.failing(failureOf(worker, containerId));
   } else if (worker.told !== null) {
     worker.told = null;
     storm.recovered(containerId);
   }
   return taken;
 }
+
+const failureOf = ({ name, pod }: LiveWorker, containerId: string): FailedContainer => ({
+  containerId,
+  container: `${name.namespace}/${name.pod}/${name.container}`,
+  group: pod.owner ?? pod.uid,
+});
 
 /** What was thrown away changes no run. */
 const isCounted = (before: Worker, next: Worker): boolean =>

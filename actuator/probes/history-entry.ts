@@ -52,9 +52,9 @@ export const historyEntry = z.discriminatedUnion("kind", [
     outcome: z.enum(ATTEMPT_KINDS),
     times: z.number(),
     /** How that one ended. */
-    then: z.enum(ATTEMPT_KINDS).optional(),
+    next: z.enum(ATTEMPT_KINDS).optional(),
   }),
-  /** An exec waited for its turn longer than its period, as the one before it had not. */
+  /** An exec waited for its turn longer than its period, as none had for a while. */
   z.object({ ...ofProbe, kind: z.literal("overdue"), seconds: z.number() }),
   /** The guard holds kills, or does no more. */
   z.object({

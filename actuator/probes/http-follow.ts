@@ -7,6 +7,7 @@ import { shownUrl } from "../../api/decide/probes/http-wire.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import type { Opened } from "./bounded.ts";
 import { exchange } from "./http-exchange.ts";
+import type { Stage } from "./http1.ts";
 import { wired } from "./wired.ts";
 
 /** Of an answer that leads elsewhere; a longer one is not read at all. Go 1.26: Client.do. */
@@ -19,6 +20,8 @@ export interface Progress {
   request: HttpRequest;
   /** Its last answer has come, but for the body. */
   isInBody: boolean;
+  /** Undefined: an answer is waited for. */
+  stage?: Stage;
 }
 export interface LastAnswer {
   readonly status: number;
@@ -39,6 +42,9 @@ export async function follow(
   opened: Opened,
 ): Promise<Result<LastAnswer, string>> {
   const first = progress.request;
+  const onStage = (stage: Stage): void => {
+    progress.stage = stage;
+  };
   for (let asked = 1; ; asked++) {
     const { request } = progress;
     const sent = wired(request);
@@ -51,9 +57,10 @@ export async function follow(
       if (next.value === null) return mostBytes;
       // whatever comes of this body, it is the next answer that is waited for
       progress.request = next.value;
+      progress.stage = "answer";
       return length <= MOST_PASSED_BYTES ? MOST_PASSED_BYTES : 0;
     };
-    const { head, body, error } = await exchange(sent.value, { wanted }, opened);
+    const { head, body, error } = await exchange(sent.value, { wanted, onStage }, opened);
     if (head === undefined) return err(inGet(request, error ?? "EOF"));
     if (!next.ok) return err(inGet(request, next.error));
     if (next.value === null) return ok({ status: head.status, body, error });

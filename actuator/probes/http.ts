@@ -4,6 +4,7 @@ import type { ProbeHttpGet, ProbeOutcome } from "../../api/model/probe.ts";
 import type { Result } from "../../api/model/result.ts";
 import { bounded, type Opened } from "./bounded.ts";
 import { follow, inGet, type LastAnswer, type Progress } from "./http-follow.ts";
+import type { Stage } from "./http1.ts";
 import { prepared } from "./prepared.ts";
 import type { ProbeTarget } from "./target.ts";
 
@@ -28,10 +29,16 @@ function ask(request: HttpRequest, timeoutMs: number): Promise<ProbeOutcome> {
           error: "context deadline exceeded (Client.Timeout or context cancellation while reading body)",
           state: "failure",
         }
-      : { result: "failure", output: inGet(progress.request, NO_HEADERS) };
+      : { result: "failure", output: inGet(progress.request, BEFORE_HEAD[progress.stage ?? "answer"]) };
   return bounded(timeoutMs, work, late, (error) => ({ error: (error as Error).message }));
 }
+/** Go has more words for some of them, and takes now these and now those. */
 const NO_HEADERS = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
+const BEFORE_HEAD: Readonly<Record<Stage, string>> = {
+  answer: NO_HEADERS,
+  handshake: "context deadline exceeded",
+  retry: "context deadline exceeded",
+};
 
 function outcomeOf(answer: Result<LastAnswer, string>): ProbeOutcome {
   if (!answer.ok) return { result: "failure", output: answer.error };

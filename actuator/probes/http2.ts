@@ -12,13 +12,16 @@ import type { Opened } from "./bounded.ts";
 import { streamFault } from "./h2-words.ts";
 import type { Exchanged, Listening } from "./http1.ts";
 
+/** A stream that its server did not take: the same request may be sent again. */
+export const REFUSED = Symbol("refused");
+
 /** One request of HTTP/2 over a connection that the server wants to speak it on. */
 export function exchangeHttp2(
   socket: TLSSocket,
   request: WireRequest,
   { wanted }: Listening,
   opened: Opened,
-): Promise<Exchanged> {
+): Promise<Exchanged | typeof REFUSED> {
   return new Promise((resolve) => {
     const session = opened.add(
       connect("https://localhost", { createConnection: () => socket, settings: { enablePush: false } }),
@@ -26,6 +29,7 @@ export function exchangeHttp2(
     let head: HttpHead | undefined;
     let most = 0;
     let body = "";
+    let bytesSeen = 0;
     const finish = (error?: string): void => {
       resolve({ head, body, error });
       opened.close(session);
@@ -37,19 +41,32 @@ export function exchangeHttp2(
       head = headOf(headers);
       most = wanted(head);
       if (most === 0) finish();
+      // not before: what comes with the head is told before it
+      else stream.on("data", take);
     });
-    stream.on("data", (bytes: Buffer) => {
+    const take = (bytes: Buffer): void => {
+      bytesSeen += bytes.length;
       body = (body + bytes.toString("latin1")).slice(0, most);
       if (body.length === most) finish();
-    });
+    };
     // a connection that ended cancels its streams
-    const fault = (): string => (session.destroyed ? "unexpected EOF" : streamFault(stream.rstCode));
-    stream.on("error", () => finish(fault()));
+    const fault = (): string => {
+      // node's own end of a stream whose body is none of the length that was told
+      const isShort = stream.rstCode === constants.NGHTTP2_PROTOCOL_ERROR && bytesSeen < (head?.length ?? -1);
+      return session.destroyed || isShort ? "unexpected EOF" : streamFault(stream.rstCode);
+    };
+    const ended = (): void => {
+      if (head === undefined && !session.destroyed && stream.rstCode === constants.NGHTTP2_REFUSED_STREAM) {
+        resolve(REFUSED);
+      }
+      finish(fault());
+    };
+    stream.on("error", ended);
     stream.on("end", () => {
       // a reset ends it too, and is told behind it
       if (head !== undefined && stream.rstCode === constants.NGHTTP2_NO_ERROR && !stream.aborted) finish();
     });
-    stream.on("close", () => finish(fault()));
+    stream.on("close", ended);
   });
 }
 

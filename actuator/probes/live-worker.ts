@@ -7,7 +7,6 @@ import type { ProbeTime } from "./probe-time.ts";
 import { outputOf, type ProbedContainer, type ProbedPod, type ProbeName } from "./probed.ts";
 import type { Wake } from "./wakes.ts";
 
-
 /** What there is to tell of an attempt that ended. */
 export interface Noted {
   readonly kind: AttemptKind;
@@ -38,8 +37,8 @@ export class LiveWorker implements Wake {
   unqueue: (() => void) | null = null;
   /** What the guard was told of it: that attempts fail, or that so many did that its container is to be killed. */
   told: "failing" | "failed" | null = null;
-  /** Its exec waited for its turn longer than its period, and not much less since. */
-  isOverdue = false;
+  /** When its exec waited for its turn longer than its period last, on the probes' clock. */
+  overdueAtMs = Number.NEGATIVE_INFINITY;
   /** The container whose first attempt has ended. */
   #first: string | null = null;
   #asked: AskedProbe | null = null;

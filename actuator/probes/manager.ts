@@ -2,7 +2,7 @@ import { type ProbePlan, probePlan } from "../../api/decide/probes/plan.ts";
 import type { ProbeSpec, ProbeType, StoredResult } from "../../api/model/probe.ts";
 import type { ProbeFacts } from "../status/probe-rows.ts";
 import { newlyHeld, ProbeChronicle } from "./chronicle.ts";
-import { ProbeEngine } from "./engine.ts";
+import { ProbeEngine, TOLD_MS } from "./engine.ts";
 import { ExecLimit } from "./exec-limit.ts";
 import { LiveWorker } from "./live-worker.ts";
 import type { ManagerPorts, ManagerSettings } from "./ports.ts";
@@ -12,9 +12,6 @@ import { ProbeResults } from "./results.ts";
 import { ProbeRoster } from "./roster.ts";
 import { isReady, isStarted, type ProbesSeen } from "./started.ts";
 import { type Guarded, Storm } from "./storm.ts";
-
-/** So long a person is told that execs wait. */
-const TOLD_MS = 60_000;
 
 /** Probes the containers of all pods that it is told of. kubelet 1.36: prober.manager. */
 export class ProbeManager {

@@ -1,4 +1,4 @@
-import type { Socket } from "node:net";
+import { Socket } from "node:net";
 import { hostPort } from "../../api/decide/probes/http-request.ts";
 
 export interface Ends {
@@ -11,4 +11,18 @@ export function endsOf({ localAddress, localPort, remoteAddress, remotePort }: S
     local: hostPort(localAddress ?? "", localPort ?? 0),
     remote: hostPort(remoteAddress ?? "", remotePort ?? 0),
   };
+}
+
+/** A socket that is closed has forgotten its own address, which is told in errors only. */
+export class TellingSocket extends Socket {
+  #local: string | undefined;
+
+  /** Of a connection that broke. */
+  get local(): string {
+    return this.#local ?? "";
+  }
+  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+    if (error !== null) this.#local = endsOf(this).local;
+    super._destroy(error, callback);
+  }
 }

@@ -3,6 +3,7 @@ import { hostPort } from "../../api/decide/probes/http-request.ts";
 import type { ProbeHandler, ProbeOutcome } from "../../api/model/probe.ts";
 import { bounded, type Opened } from "./bounded.ts";
 import { dial } from "./dial.ts";
+import { systemNames } from "./names.ts";
 import type { ProbeTarget } from "./target.ts";
 
 type Tcp = Extract<ProbeHandler, { tcp: unknown }>["tcp"];
@@ -17,12 +18,14 @@ export async function tcpProbe(asked: Tcp, target: ProbeTarget, timeoutMs: numbe
   const host = asked.host === "" ? target.podIP : asked.host;
   const open = async (opened: Opened): Promise<ProbeOutcome> => {
     const socket = await dial(host, port.value, opened);
-    return socket.ok ? { result: "success", output: "" } : { result: "failure", output: socket.error };
+    if (!socket.ok && !socket.error.wasOpen) return { result: "failure", output: socket.error.words };
+    return { result: "success", output: "" };
   };
+  const where = (): string => (systemNames.isAsking(host) ? `: lookup ${host}` : ` ${hostPort(host, port.value)}`);
   return bounded(
     timeoutMs,
     open,
-    () => ({ result: "failure", output: `dial tcp ${hostPort(host, port.value)}: i/o timeout` }),
+    () => ({ result: "failure", output: `dial tcp${where()}: i/o timeout` }),
     (error) => ({ error: (error as Error).message }),
   );
 }

@@ -124,6 +124,7 @@ const schema: z.ZodType<NodeStatus> = z.looseObject({
       wrote: number,
       drift: number,
       decidedBy: z.enum(["api", "here"]).nullable(),
+      cgroupsAt: time.optional(),
     })
     .nullable(),
   pods: z.array(podRow),

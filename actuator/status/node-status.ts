@@ -24,6 +24,8 @@ export interface NodeStatus {
     /** Files with another value than wanted, for which no rounding or formula accounts. */
     readonly drift: number;
     readonly decidedBy: "api" | "here" | null;
+    /** When the pass over the cgroups was of which the last three tell. Absent: there was none, or an older daemon. */
+    readonly cgroupsAt?: string | undefined;
   } | null;
   readonly pods: readonly PodRow[];
   /** Devices by resource. Absent: this daemon takes no device plugins. */

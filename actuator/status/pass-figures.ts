@@ -3,11 +3,12 @@ import { isForeign, isTold } from "../plan/drift.ts";
 import type { Difference } from "../plan/find-drift.ts";
 import type { Counters } from "./counters.ts";
 
-/** What a pass over the cgroups came to, as the status tells it; null: none has been. */
+/** What a pass over the cgroups came to, as the status tells it, and when it was; null: none has been. */
 export const passFigures = (pass: PassReport | null) => ({
   wrote: pass?.applied?.results.filter(({ status }) => status === "applied").length ?? 0,
   drift: pass?.drift.filter(isForeign).length ?? 0,
   decidedBy: pass?.decidedBy ?? null,
+  ...(pass !== null && { cgroupsAt: pass.at }),
 });
 
 /** Counts what passes over the cgroups come to; drift that stands is one, however often it is seen. */

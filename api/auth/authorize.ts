@@ -29,8 +29,10 @@ export interface Credentials {
   readonly authorization: string | undefined;
   /** Without the port. */
   readonly host: string;
-  /** A browser that opens a page may send the token as the password of Basic authentication. */
+  /** A browser that looks at something may send the token as the password of Basic authentication. */
   readonly basic: boolean;
+  /** It is asked for the token itself. */
+  readonly isPage: boolean;
 }
 
 interface World {
@@ -44,17 +46,17 @@ export async function identify(
   { store, auth, sha256 }: World,
   credentials: Credentials,
 ): Promise<Result<Caller, Problem>> {
-  const { authorization, host, basic } = credentials;
+  const { authorization, host, basic, isPage } = credentials;
   if (authorization === undefined) {
-    if (auth.required) return unauthorized("this API requires a token", basic);
+    if (auth.required) return unauthorized("this API requires a token", isPage);
     const active = await store.countActiveTokens();
     if (!active.ok) return historyProblem(active.error);
-    if (active.value > 0) return unauthorized("this API requires a token, since one exists", basic);
+    if (active.value > 0) return unauthorized("this API requires a token, since one exists", isPage);
     return auth.hosts === null || auth.hosts.has(host) ? ok(ANONYMOUS) : wrongHost(host);
   }
   const token = parseToken(tokenIn(authorization, basic) ?? "");
   if (token === null)
-    return unauthorized("the Authorization header holds no token of the form `Bearer nw_ID_SECRET`", basic);
+    return unauthorized("the Authorization header holds no token of the form `Bearer nw_ID_SECRET`", isPage);
   const hash = await sha256(token.text);
   if (auth.adminTokenHash !== undefined && sameDigest(hash, auth.adminTokenHash)) {
     return ok({ id: token.id, scopes: SCOPES, node: null });
@@ -63,7 +65,7 @@ export async function identify(
   if (!found.ok) return historyProblem(found.error);
   const row = found.value;
   if (row === null || row.id !== token.id || !sameDigest(hash, row.hash)) {
-    return unauthorized("the token is not known here, or was revoked", basic);
+    return unauthorized("the token is not known here, or was revoked", isPage);
   }
   return ok({ id: row.id, scopes: row.scopes as readonly Scope[], node: row.node });
 }
@@ -97,8 +99,8 @@ function tokenIn(authorization: string, basic: boolean): string | undefined {
   }
 }
 
-function unauthorized(detail: string, basic: boolean): Result<never, Problem> {
-  const challenge = basic
+function unauthorized(detail: string, isPage: boolean): Result<never, Problem> {
+  const challenge = isPage
     ? 'Basic realm="nodewise: any user name, a token as the password"'
     : 'Bearer realm="nodewise"';
   return problem("unauthorized", detail, { headers: { "www-authenticate": challenge } });

@@ -31,7 +31,7 @@ export const withApiOptions = (command: Command): Command =>
     .option("--allow-host <name...>", "names, beside loopback's, by which requests without a token may call")
     .addOption(new Option("--max-body-bytes <n>", "largest request (default: 8 MiB)").argParser(wholeNumber(1024)))
     .addOption(
-      new Option("--max-concurrency <n>", "requests of one caller at a time (default: 64)").argParser(wholeNumber(1)),
+      new Option("--max-concurrency <n>", "requests of one caller at a time (default: 512)").argParser(wholeNumber(1)),
     )
     .addOption(
       new Option(

@@ -1,5 +1,6 @@
 import { LINT_SEVERITIES, type LintSeverity } from "../decide/lint/lint.ts";
 import type { Touched, TouchedFinding } from "../routes/lint-touched.ts";
+import { many } from "./sentences/words.ts";
 import { type Color, printable } from "./style.ts";
 import { table } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
@@ -48,7 +49,7 @@ const touchedText = (touched: Touched | null): string =>
 function countsText(findings: readonly TouchedFinding[]): string {
   const counts = LINT_SEVERITIES.map((severity) => {
     const count = findings.filter((finding) => finding.severity === severity).length;
-    return count === 0 ? "" : `${count} ${severity}`;
+    return count === 0 ? "" : severity === "refuses-start" ? `${count} ${severity}` : many(count, severity);
   });
   const tried = findings.find(({ touched }) => touched !== null)?.touched;
   const looked =

@@ -78,7 +78,7 @@ function nodesText({ byNode }: Tally, { columns: width, paint }: Terminal): stri
   const nodes = Object.entries(byNode).sort(([a, x], [b, y]) => changedCount(y) - changedCount(x) || (a < b ? -1 : 1));
   const rows = nodes.slice(0, NODES).map(([node, counts]) => ({ cells: [printable(node), ...cellsOf(counts)] }));
   const others = nodes.length - rows.length;
-  const more = others === 0 ? "" : `and ${text(others)} more nodes, with fewer changes\n`;
+  const more = others === 0 ? "" : `and ${text(others)} more nodes, with no more changes\n`;
   return table([{ title: "NODE", shrinkTo: 10 }, ...COUNT_COLUMNS], rows, width, paint) + more;
 }
 

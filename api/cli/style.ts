@@ -32,6 +32,24 @@ export const clip = (text: string, width: number): string =>
     : `${Array.from(text)
         .slice(0, Math.max(0, width - 1))
         .join("")}…`;
+/** Lines of at most `width` cells, broken between words where there are any. */
+export function wrap(text: string, width: number): readonly string[] {
+  const most = Math.max(1, width);
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(" ")) {
+    const longer = line === "" ? word : `${line} ${word}`;
+    if (widthOf(longer) <= most) {
+      line = longer;
+      continue;
+    }
+    if (line !== "") lines.push(line);
+    const characters = Array.from(word);
+    while (widthOf(characters.join("")) > most) lines.push(characters.splice(0, most).join(""));
+    line = characters.join("");
+  }
+  return line === "" ? lines : [...lines, line];
+}
 /** As `clip`, but the end stays. */
 export const clipStart = (text: string, width: number): string =>
   widthOf(text) <= width

@@ -17,6 +17,8 @@ const LOOK_MS = 1_000;
 /** Something is sent at least that often, so that nobody between takes the connection for dead. */
 const BEAT_MS = 15_000;
 const RETRY_MS = 2_000;
+/** Then its reader asks again, with a token that may be revoked meanwhile. */
+const LONGEST_MS = 300_000;
 /** Events that a slow reader may leave. */
 const MOST_UNREAD = 8;
 const open = new WeakMap<Streams, number>();
@@ -61,6 +63,7 @@ function eventStream(streams: Streams, first: Newest, look: () => Promise<Result
   const bytes = new TextEncoder();
   let told = first;
   let quietMs = 0;
+  let ageMs = 0;
   let isLooking = false;
   let timer: ReturnType<typeof setInterval> | undefined;
   let end = (): void => {};
@@ -77,6 +80,8 @@ function eventStream(streams: Streams, first: Newest, look: () => Promise<Result
   const turn = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
     // a reader that takes nothing is not written to
     if (isLooking || (controller.desiredSize ?? 0) <= -MOST_UNREAD) return;
+    ageMs += LOOK_MS;
+    if (ageMs >= LONGEST_MS) return end();
     isLooking = true;
     const found = await look();
     isLooking = false;

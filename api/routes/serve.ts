@@ -76,7 +76,12 @@ async function admit(ports: Ports, route: Route, c: Context): Promise<Result<Cal
     return problem("forbidden_site", "a page of another site sent this form with a browser's own credentials");
   if ((c.env as { [TRUSTED]?: boolean } | undefined)?.[TRUSTED] === true) return ok(INTERNAL);
   const authorization = c.req.header("authorization");
-  const caller = await identify(ports, { authorization, host: hostOf(c), basic: route.page === true });
+  const caller = await identify(ports, {
+    authorization,
+    host: hostOf(c),
+    basic: route.page === true || route.method === "GET",
+    isPage: route.page === true,
+  });
   if (!caller.ok) return caller;
   const scoped = requireScope(caller.value, route.scope ?? "read");
   return scoped.ok ? caller : scoped;

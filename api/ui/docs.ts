@@ -25,9 +25,10 @@ export function getDocs(document: OpenApiDocument): Promise<Result<Reply, never>
         .split("\n\n")
         .map((text) => html`<p>${prose(text)}</p>`),
     )}
+<h2 id="operations">Operations</h2>
 ${operations(document)}
 <h2 id="errors">Errors</h2>
-<div class="scroll"><table><thead><tr><th>Status</th><th>Code</th><th>Meaning</th><th>What to do</th></tr></thead>
+<div class="scroll" tabindex="0" role="region" aria-label="Table"><table><thead><tr><th>Status</th><th>Code</th><th>Meaning</th><th>What to do</th></tr></thead>
 <tbody>${all(Object.entries(PROBLEMS).map(([code, p]) => html`<tr id="${code}"><td class="num">${p.status}</td><td><code>${code}</code></td><td>${p.title}</td><td>${prose(p.advice)}</td></tr>`))}</tbody></table></div>
 <h2 id="schemas">Schemas</h2>
 ${all(
@@ -36,7 +37,7 @@ ${all(
       name,
       schema,
     ]) => html`<details id="schema-${name}"><summary><code>${name}</code> ${schema["description"] ?? ""}</summary>
-<pre>${JSON.stringify(schema, null, 2)}</pre></details>`,
+<pre tabindex="0">${JSON.stringify(schema, null, 2)}</pre></details>`,
   ),
 )}`,
   );
@@ -62,7 +63,7 @@ function parameters({ parameters: list = [] }: Described): Html | Promise<Html> 
     (p) =>
       html`<tr><td><code>${p.name}</code></td><td>${p.in}</td><td>${p.description}</td><td><code>${typeOf(p.schema)}</code></td></tr>`,
   );
-  return html`<div class="scroll"><table><tbody>${all(rows)}</tbody></table></div>`;
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Table"><table><tbody>${all(rows)}</tbody></table></div>`;
 }
 const typeOf = (schema: Loose): string =>
   Array.isArray(schema["enum"]) ? schema["enum"].join(" | ") : String(schema["format"] ?? schema["type"]);
@@ -72,10 +73,10 @@ function example({ requestBody }: Described): Html | Promise<Html> | "" {
   if (entry === undefined) return "";
   const [type, { example: body }] = entry;
   const text = typeof body === "string" ? body : JSON.stringify(body, null, 2);
-  return html`<details><summary>Example (${type})</summary><pre>${text}</pre></details>`;
+  return html`<details><summary>Example (${type})</summary><pre tabindex="0">${text}</pre></details>`;
 }
 
 const answers = ({
   responses,
 }: Described): Html | Promise<Html> => html`<details><summary>Answers: ${Object.keys(responses).join(", ")}</summary>
-<div class="scroll"><table><tbody>${all(Object.entries(responses).map(([status, r]) => html`<tr><td class="num">${status}</td><td>${prose(r.description)}</td></tr>`))}</tbody></table></div></details>`;
+<div class="scroll" tabindex="0" role="region" aria-label="Table"><table><tbody>${all(Object.entries(responses).map(([status, r]) => html`<tr><td class="num">${status}</td><td>${prose(r.description)}</td></tr>`))}</tbody></table></div></details>`;

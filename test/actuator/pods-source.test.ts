@@ -64,7 +64,7 @@ async function answered(answer: unknown): Promise<PodsRead> {
 test.each([
   ["a list of Go's that was never filled", { kind: "PodList", items: null }, [], false],
   ["an empty list", { kind: "PodList", items: [] }, [], false],
-  ["a list without its kind", { items: [{ metadata: { name: "a" } }] }, ["a"], true],
+  ["a list without its kind", { items: [{ metadata: { name: "a", uid: "u" } }] }, ["a"], true],
   ["null without a kind", { items: null }, null, false],
   ["no list", { kind: "Status", items: null }, null, false],
   ["no object", null, null, false],
@@ -80,6 +80,10 @@ const PLAIN = podWith();
 
 test.each([
   ["is empty", listOf([]), "is empty"],
+  ["is empty and of no version", listOf([], { resourceVersion: "" }), "is empty"],
+  ["is empty as kubectl writes it", listOf([], { resourceVersion: "0" }), "is empty"],
+  ["is empty and an API server's", listOf([], { resourceVersion: "1235" }), null],
+  ["is an API server's, empty, one page", listOf([], { resourceVersion: "1", continue: "x" }), "metadata.continue is"],
   ["has another page", listOf([PLAIN], { continue: "x" }), "metadata.continue is set"],
   ["leaves some out", listOf([PLAIN], { continue: "", remainingItemCount: 3 }), "metadata.remainingItemCount is set"],
   ["is of a kubelet's files", listOf([podWith({ [SOURCE]: "file" }), podWith({ [SOURCE]: "http" })]), "kubelet's own"],
@@ -95,3 +99,21 @@ test.each([
     expect(notices.map(({ message }) => message)).toEqual(words === null ? [] : [expect.stringContaining(words)]);
   },
 );
+
+test.each([
+  ["an empty object", {}, "no metadata.uid and no metadata.name"],
+  ["no object", null, "no metadata.uid and no metadata.name"],
+  ["empty metadata", { metadata: {} }, "no metadata.uid and no metadata.name"],
+  ["no uid", { metadata: { name: "b" } }, "no metadata.uid"],
+  ["a number for a name", { metadata: { name: 7, uid: "v" } }, "no metadata.name"],
+])("a list with %s among its pods tells of none that it is gone, and which it is", async (_, item, lacks) => {
+  const { pods, whole, problems } = await answered(listOf([PLAIN, item as object], { resourceVersion: "1" }));
+  expect([pods?.length, whole]).toEqual([2, false]);
+  expect(problems.map(({ message }) => message)).toEqual([
+    expect.stringContaining(`/pods: items[1] has ${lacks}: no pod counts as gone`),
+  ]);
+});
+test("of many such objects the first are told, and how many there are", async () => {
+  const { problems } = await answered(listOf(Array.from({ length: 9 }, () => ({}))));
+  expect([problems.length, problems.at(-1)?.message]).toEqual([6, expect.stringContaining("and 4 more of them")]);
+});

@@ -98,10 +98,10 @@ test("a fault in one line of a batch is answered on that line, and the others go
 
 test("where the history must answer and does not, it is a 503 that says when to try again", async () => {
   const down = async () => failure("unavailable", "the history failed: disk I/O error");
-  const { app } = appOver({
-    store: { ...realStore(), listNodes: down, getDecision: down, getSnapshot: down, ready: down, putSnapshot: down },
-  });
-  for (const path of ["/v1/nodes", "/v1/decisions/x", "/v1/snapshots/x", "/readyz", "/"]) {
+  const reads = { listNodes: down, listFleet: down, getNode: down, getDecision: down, getSnapshot: down };
+  const { app } = appOver({ store: { ...realStore(), ...reads, ready: down, putSnapshot: down } });
+  const pages = ["/", "/nodes/n1", "/nodes/n1/decisions", "/decisions/x", "/what-if?node=n1", "/lint?node=n1"];
+  for (const path of ["/v1/nodes", "/v1/decisions/x", "/v1/snapshots/x", "/readyz", ...pages]) {
     const response = await app.fetch(new Request(`http://localhost${path}`));
     expect(response.headers.get("retry-after"), path).toBe("5");
     await problemOf(response, "history_unavailable");

@@ -11,6 +11,15 @@ const PASSES = 200;
 const SPAN_MS = 7 * 24 * 3600 * 1000;
 const nameOf = (n: number): string => `node-${String(n).padStart(4, "0")}`;
 
+interface Captured {
+  readonly node: { readonly metadata: { name: string } };
+  readonly pods: readonly { readonly spec: { nodeName?: string } }[];
+}
+function rename({ node, pods }: Captured, name: string): void {
+  node.metadata.name = name;
+  for (const pod of pods) pod.spec.nodeName = name;
+}
+
 /**
  * A history of so many decisions by 500 nodes over a week: those of the captured node are real and come through the API, as each
  * node's snapshot does; the others are rows written at once. Answers the id of a real decision.
@@ -32,12 +41,12 @@ export async function fillHistory(dataDir: string, decisions: number): Promise<s
   try {
     for (let n = 0; n < NODES; n++) {
       const snapshot = JSON.parse(text);
-      snapshot.node.metadata.name = nameOf(n);
+      rename(snapshot, nameOf(n));
       const id = await post("cgroups", snapshot);
       if (nameOf(n) === NODE) cgroups = id;
     }
     const snapshot = JSON.parse(text);
-    snapshot.node.metadata.name = NODE;
+    rename(snapshot, NODE);
     const from = Date.parse(snapshot.observedAt ?? snapshot.stats.node.memory.time);
     for (let pass = 0; pass < PASSES; pass++) {
       const at = new Date(from + pass * 10_000).toISOString();

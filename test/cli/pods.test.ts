@@ -84,7 +84,7 @@ describe("nodewise pods", () => {
     expect(told).toContain("cpu: uses 250m, request 500m, limit 1, throttled 31.2 %\n");
     expect(told).toContain("memory: uses 240 MiB, request 256 MiB, limit 256 MiB\n");
     expect(told).toMatch(/\nsetup +init +terminated \(Completed, exit 0\) +yes +7 /);
-    expect(told).toMatch(/\n\/kubepods\/poduid-web +cpu\.shares +1024 +2 +drift\n/);
+    expect(told).toMatch(/\n\(pod\) +\/kubepods\/poduid-web +cpu\.shares +1024 +2 +drift\n/);
     expect(told).toMatch(/\n +memory\.limit_in_bytes +268435456 +268435456\n/);
     expect(told).toMatch(/\n +pids\.max +100 +– +not there\n/);
     expect(told).toMatch(/\n +cpu\.weight +17 +4 +the runtime's formula\n/);

@@ -31,11 +31,17 @@ export function tokens(of: Of): void {
       `Bearer ${wrong}`,
       "Bearer nonsense",
       "Bearer ",
-      `Basic ${btoa(`x:${token}`)}`,
+      `Basic ${btoa(`x:${wrong}`)}`,
       token,
     ]) {
       await problemOf(await get(of(), "/v1/nodes", { authorization }), "unauthorized");
     }
+    // the JSON behind a page is looked at with what the page was opened with; nothing else sends it by itself
+    const basic = { authorization: `Basic ${btoa(`x:${token}`)}` };
+    expect((await get(of(), "/v1/nodes", basic)).status).toBe(200);
+    const asked = await send(of(), "POST", "/v1/lint", { kubeletConfiguration: {} }, basic);
+    await problemOf(asked, "unauthorized");
+    expect(asked.headers.get("www-authenticate")).toMatch(/^Bearer /);
     expect(value(await revokeToken(of().store, row.id, Date.now()))).toEqual({ revoked: true });
     await problemOf(await get(of(), "/v1/nodes", bearer(token)), "unauthorized");
   });

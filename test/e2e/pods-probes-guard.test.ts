@@ -79,12 +79,24 @@ describe.skipIf(why !== undefined)("kills of a storm that are held", { timeout: 
     });
     expect(await replay.json()).toMatchObject({ same: true });
 
+    // a daemon that starts again holds on, although nobody tells it of the storm
+    const pod = kept.slice(0, kept.lastIndexOf("/"));
+    const named = pod.slice(pod.indexOf("/") + 1);
+    const name = named.slice(0, named.lastIndexOf("-"));
+    const attempt = async () => (await node.containersOf(name))[0]?.attempt;
+    expect(await attempt()).toBe(0);
+    await node.daemon.kill();
+    node.startDaemon({ probeGuard: "hold", api: url });
+    await node.daemon.until("a kill that is held on", ({ probes = [] }) =>
+      probes.find((row) => row.pod === named && row.activity === "held" && row.failures > 3),
+    );
+    expect(await attempt()).toBe(0);
+
     writeFileSync(join(shared, "ok"), "");
     await until("their release", async () =>
       (await recorded()).find(({ decision }) => decision.released.some(({ why }) => why === "recovered")),
     );
     // the pod is asked by its name, as a person does
-    const pod = kept.slice(0, kept.lastIndexOf("/"));
     const told = await until("the node's own history", async () => {
       const ran = await run(["probes", "history", "--state-dir", join(node.dir, "state"), "--pod", pod, "-o", "json"]);
       const { entries } = JSON.parse(ran.stdout) as { entries: readonly Record<string, unknown>[] };

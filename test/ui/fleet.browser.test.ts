@@ -53,6 +53,30 @@ describe.skipIf(!hasBrowser)("the fleet in a browser", () => {
     await close();
   });
 
+  test("ten pages of one browser hear of it, though it has few connections to a server", async () => {
+    const { page, close } = await browser.open(api.url);
+    const pages = [page];
+    for (const path of [
+      "/",
+      "/",
+      "/nodes/node-1",
+      "/nodes/node-1",
+      "/nodes/node-2",
+      "/?q=node",
+      "/?show=drift",
+      "/docs",
+      "/",
+    ]) {
+      const next = await page.context().newPage();
+      await next.goto(api.url + path);
+      pages.push(next);
+    }
+    await decided(api.url, "cgroups", { snapshot: snapshotOf("node-tenth") });
+    for (const one of pages.filter((each) => new URL(each.url()).pathname === "/" && !each.url().includes("drift")))
+      await one.locator("#nodes", { hasText: "node-tenth" }).waitFor({ timeout: 60_000 });
+    await close();
+  });
+
   test("a server that went away and came back is found again", async () => {
     const first = await served();
     const { page, close } = await browser.open(first.url);

@@ -9,7 +9,7 @@ import { entryOf, idsOf, withResponse } from "./held.ts";
 import type { PluginLook } from "./plugin-look.ts";
 import type { DeviceFault } from "./port.ts";
 import { wantedDevices } from "./wanted.ts";
-import { allocateFailed, goText, nothingAllocated, WAITING, waitsFor } from "./words.ts";
+import { allocateFailed, goText, nothingAllocated, notKept, WAITING, waitsFor } from "./words.ts";
 
 export interface AllocatorPorts {
   readonly host: Pick<DevicePluginHost, "allocate">;
@@ -22,7 +22,6 @@ export interface AllocatorPorts {
   readonly onLacking: (pod: RunnablePod, container: string, why: string) => DeviceFault;
   /** Its devices are given back. */
   readonly onRefused: (pod: RunnablePod, resource: string, fault: DeviceFault) => void;
-  readonly onUnwritten: (message: string) => void;
 }
 type Settled = Result<null, DeviceFault>;
 interface Pending {
@@ -65,6 +64,8 @@ export class Allocator {
     const { podUid, containerName, resourceName } = named;
     const entry = entryOf(book.now(), named);
     if (entry === undefined) {
+      const noRoom = book.whyNot(named);
+      if (noRoom !== undefined) return err(allocateFailed(noRoom));
       const why = nothingAllocated(podUid, containerName, resourceName);
       return err(this.#ports.onLacking(pod, containerName, why));
     }
@@ -91,16 +92,18 @@ export class Allocator {
     this.#ports.counters.deviceAllocated(resourceName, answer.ok);
     if (!answer.ok) return err(allocateFailed(goText(answer.error)));
     const { base64 } = answer.value;
+    const noRoom = book.shareFault({ ...entry, allocResp: base64 });
+    if (noRoom !== undefined) return err(allocateFailed(noRoom));
     const kept = book.edit((now) => withResponse(now, entry, base64));
-    if (!kept.ok) return err({ reason: WAITING, message: kept.error, keeps: true });
+    if (!kept.ok) return err(notKept(kept.error));
     // the pod's devices were taken back meanwhile, or are others
     if (kept.value) return ok(null);
     return err(allocateFailed(nothingAllocated(podUid, containerName, resourceName)));
   }
 
   #giveBack(pod: RunnablePod, resource: string, fault: DeviceFault): void {
-    const back = this.#ports.book.giveBack(pod.uid);
-    if (!back.ok) this.#ports.onUnwritten(back.error);
+    // where it cannot be written, it stands as such, and the next decision takes them back
+    this.#ports.book.giveBack(pod.uid);
     this.#ports.onRefused(pod, resource, fault);
   }
 }

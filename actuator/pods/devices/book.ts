@@ -1,12 +1,15 @@
-import type { DeviceCheckpoint } from "../../../api/decide/devices/checkpoint.ts";
+import type { DeviceCheckpoint, PodDevicesEntry } from "../../../api/decide/devices/checkpoint.ts";
 import { ok, type Result } from "../../../api/model/result.ts";
 import { type DeviceCheckpointFault, keepDeviceCheckpoint, readDeviceCheckpoint } from "../device-checkpoint.ts";
 import { DEVICE_CHECKPOINT, type ManagerFiles } from "../manager-files.ts";
-import { NOTHING_HELD, withoutNew, withoutPods, withResponsesOf } from "./held.ts";
+import { keyOf, type Named, NOTHING_HELD, newIn, without, withoutPods, withResponsesOf } from "./held.ts";
+import { shareFault, withinShare } from "./shares.ts";
 import { withCheckpoint } from "./told.ts";
 
 /** Pods that were sent back and are gone say nothing more: the oldest are forgotten. */
 const MOST_RETURNED = 1024;
+/** Containers that there was no room for. */
+const MOST_REFUSED = 1024;
 
 /** Who holds which devices: kubelet_internal_checkpoint, read again only where its text is another. */
 export class DeviceBook {
@@ -15,6 +18,8 @@ export class DeviceBook {
   readonly #returned = new Set<string>();
   /** Resources of which nothing may be given away now, whatever was decided. */
   notGiven: ReadonlySet<string> = new Set();
+  /** Of what was decided and not booked: why there is no room for it. */
+  readonly #noRoom = new Map<string, string>();
   #text: string | undefined;
   #read: Result<DeviceCheckpoint | undefined, DeviceCheckpointFault>;
 
@@ -46,7 +51,7 @@ export class DeviceBook {
   edit(change: (now: DeviceCheckpoint) => DeviceCheckpoint): Result<boolean, string> {
     const now = this.now();
     const next = change(now);
-    return next === now ? ok(false) : keepDeviceCheckpoint(this.#files, next);
+    return next === now ? ok(false) : keepDeviceCheckpoint(this.#files, withinShare(next));
   }
 
   /** Takes all devices of a pod back. True: it had some. */
@@ -60,13 +65,49 @@ export class DeviceBook {
     this.#returned.delete(podUid);
   }
 
-  /** `next` of a decision with what happened to the file since it was asked; anything else of it is as it came. */
+  /**
+   * `next` of a decision with what happened to the file since it was asked; anything else of it is as it came. Where nobody
+   * gets devices by it, nobody hangs on whether what others give back could be written.
+   */
   merged(next: unknown): unknown {
     const now = this.now();
     return withCheckpoint(next, (told) => {
-      const known = this.notGiven.size === 0 ? told : withoutNew(told, now, this.notGiven);
-      return withResponsesOf(withoutPods(known, this.#returned), now);
+      const merged = withResponsesOf(withoutPods(told, this.#returned), now);
+      const fresh = newIn(merged, now);
+      if (fresh.length > 0) return withinShare(this.#booked(merged, fresh));
+      const isSame = (merged.entries?.length ?? 0) === (now.entries?.length ?? 0);
+      const isWritten = this.#files.unwritten(DEVICE_CHECKPOINT) === undefined;
+      if (!isSame && isWritten) return withinShare(merged);
+      if (!isSame) this.edit(() => merged);
+      return null;
     });
+  }
+  /** Why a container's devices were decided and not booked; undefined: they were. */
+  whyNot(named: Named): string | undefined {
+    return this.#noRoom.get(keyOf(named));
+  }
+  /** Why what a plugin answered cannot be kept beside what the others did; undefined: it can. */
+  shareFault(entry: PodDevicesEntry): string | undefined {
+    return shareFault(this.now().entries, entry);
+  }
+
+  /** Without those that may not be given away now, or that there is no room for. */
+  #booked(next: DeviceCheckpoint, fresh: readonly PodDevicesEntry[]): DeviceCheckpoint {
+    const refused = new Set(fresh.filter(({ resourceName }) => this.notGiven.has(resourceName)));
+    const booked = [...(without(next, new Set(fresh)).entries ?? [])];
+    for (const entry of fresh) {
+      if (refused.has(entry)) continue;
+      const key = keyOf(entry);
+      this.#noRoom.delete(key);
+      const why = shareFault(booked, entry);
+      if (why === undefined) booked.push(entry);
+      else {
+        this.#noRoom.set(key, why);
+        refused.add(entry);
+      }
+    }
+    if (this.#noRoom.size > MOST_REFUSED) this.#noRoom.delete([...this.#noRoom.keys()][0] as string);
+    return refused.size === 0 ? next : without(next, refused);
   }
 
   #look(): Result<DeviceCheckpoint | undefined, DeviceCheckpointFault> {

@@ -5,7 +5,7 @@ import type { RunnablePod } from "../../lifecycle/pod.ts";
 import type { Counters } from "../../status/counters.ts";
 import type { PodClock } from "../clock.ts";
 import type { DeviceBook } from "./book.ts";
-import { changesBetween, idsOf, settledIn } from "./held.ts";
+import { changesBetween, idsOf, settledIn, withMore } from "./held.ts";
 import type { DeviceHistory } from "./history.ts";
 import { type DeviceEvent, MOST_NAMED } from "./history-entry.ts";
 import { type PluginsSeen, pluginEvents } from "./plugin-events.ts";
@@ -83,6 +83,19 @@ export class DeviceChronicle {
     // the 1st, 2nd, 4th, 8th, ...: one pod does not push out what is told of the others
     const isTold = Number.isInteger(Math.log2(times));
     this.#ports.history.add([...(isTold ? [refused] : []), ...this.#heldEvents()]);
+  }
+  /** The checkpoint was lost, or said something else than these, with which containers run. */
+  bookedAgain(entries: readonly PodDevicesEntry[]): void {
+    const before = this.#heldEvents();
+    this.#held = withMore(this.#held, entries);
+    const reason = "BookedAgain";
+    const message = "from the container that runs with them";
+    const events = entries.map((entry) => ({ ...this.#heldEvent("allocated", entry), reason, message }));
+    this.#ports.history.add([...before, ...events]);
+  }
+  /** It could not be read. */
+  lost(message: string): void {
+    this.#ports.history.add([{ kind: "refused", resource: "", reason: "CheckpointNotRead", message }]);
   }
   /** NAMESPACE/NAME where it is known, else the uid. */
   nameOf(podUid: string): string {

@@ -1,17 +1,18 @@
 import type { DeviceCheckpoint, PodDevicesEntry } from "../../../api/decide/devices/checkpoint.ts";
+import { LIMITS } from "../../../api/model/limits.ts";
 
 /** What a file without anything in it holds. */
 export const NOTHING_HELD: DeviceCheckpoint = { entries: null, registered: null };
 
-type Named = Pick<PodDevicesEntry, "podUid" | "containerName" | "resourceName">;
-const keyOf = ({ podUid, containerName, resourceName }: Named): string =>
+export type Named = Pick<PodDevicesEntry, "podUid" | "containerName" | "resourceName">;
+export const keyOf = ({ podUid, containerName, resourceName }: Named): string =>
   JSON.stringify([podUid, containerName, resourceName]);
 
 /** Ids of an entry, each once: a device of two NUMA nodes stands below both. */
 export const idsOf = ({ deviceIds }: PodDevicesEntry): readonly string[] => [
   ...new Set([...(deviceIds?.values() ?? [])].flatMap((ids) => ids ?? [])),
 ];
-const isSameDevices = (a: PodDevicesEntry, b: PodDevicesEntry): boolean =>
+export const isSameDevices = (a: PodDevicesEntry, b: PodDevicesEntry): boolean =>
   idsOf(a).toSorted().join("\0") === idsOf(b).toSorted().join("\0");
 
 /** What a pod holds; its plugins are still to be asked with Allocate where `allocResp` is null. */
@@ -57,8 +58,14 @@ export function withoutResponses(checkpoint: DeviceCheckpoint): DeviceCheckpoint
   );
 }
 
+const bare = new WeakMap<DeviceCheckpoint, DeviceCheckpoint>();
 /** As decisions are told of it: who holds what, and nothing of what plugins answered, which may be secret. */
 export function withEmptyResponses(checkpoint: DeviceCheckpoint): DeviceCheckpoint {
+  const before = bare.get(checkpoint) ?? emptied(checkpoint);
+  bare.set(checkpoint, before);
+  return before;
+}
+function emptied(checkpoint: DeviceCheckpoint): DeviceCheckpoint {
   if ((checkpoint.entries ?? []).every(({ allocResp }) => allocResp === null || allocResp === "")) return checkpoint;
   const entries = (checkpoint.entries ?? []).map((e) => (e.allocResp === null ? e : { ...e, allocResp: "" }));
   return withEntries(checkpoint, entries);
@@ -82,21 +89,23 @@ export function withResponsesOf(next: DeviceCheckpoint, current: DeviceCheckpoin
   return isSame ? next : withEntries(next, entries);
 }
 
-/** With these beside what is held already. */
-export const withMore = (checkpoint: DeviceCheckpoint, more: readonly PodDevicesEntry[]): DeviceCheckpoint =>
-  withEntries(checkpoint, [...(checkpoint.entries ?? []), ...more]);
+/** With these beside what is held already, or in the place of what their containers hold. */
+export function withMore(checkpoint: DeviceCheckpoint, more: readonly PodDevicesEntry[]): DeviceCheckpoint {
+  const keys = new Set(more.map(keyOf));
+  return withEntries(checkpoint, [...(checkpoint.entries ?? []).filter((one) => !keys.has(keyOf(one))), ...more]);
+}
 
-/** Of these resources only what is held already. */
-export function withoutNew(
-  next: DeviceCheckpoint,
-  current: DeviceCheckpoint,
-  resources: ReadonlySet<string>,
-): DeviceCheckpoint {
+/** Entries of `next` that hold other devices than those of `current`, or that are not there. */
+export function newIn(next: DeviceCheckpoint, current: DeviceCheckpoint): readonly PodDevicesEntry[] {
   const known = new Map((current.entries ?? []).map((entry) => [keyOf(entry), entry]));
-  const kept = (next.entries ?? []).filter((entry) => {
+  return (next.entries ?? []).filter((entry) => {
     const now = known.get(keyOf(entry));
-    return !resources.has(entry.resourceName) || (now !== undefined && isSameDevices(now, entry));
+    return now === undefined || !isSameDevices(now, entry);
   });
+}
+/** The same object where all stay. */
+export function without(next: DeviceCheckpoint, gone: ReadonlySet<PodDevicesEntry>): DeviceCheckpoint {
+  const kept = (next.entries ?? []).filter((entry) => !gone.has(entry));
   return kept.length === (next.entries?.length ?? 0) ? next : withEntries(next, kept);
 }
 
@@ -133,13 +142,14 @@ export function changesBetween(before: DeviceCheckpoint, after: DeviceCheckpoint
   return { allocated, givenBack: [...old.values()] };
 }
 
-/** Where other resources are known than it says: those, with what of them may be given out. kubelet 1.36: writeCheckpoint. */
+/** Where other resources are known than it says: those, no more than plugins may have, with what of them may be given out. kubelet 1.36: writeCheckpoint. */
 export function withRegistered(
   checkpoint: DeviceCheckpoint,
-  known: ReadonlySet<string>,
+  all: ReadonlySet<string>,
   healthyOf: (resource: string) => readonly string[],
 ): DeviceCheckpoint {
   const before = checkpoint.registered;
+  const known = all.size > LIMITS.deviceResources ? new Set([...all].slice(0, LIMITS.deviceResources)) : all;
   const isSame = known.size === (before?.size ?? 0) && [...known].every((resource) => before?.has(resource));
   if (isSame) return checkpoint;
   return { ...checkpoint, registered: new Map([...known].map((resource) => [resource, healthyOf(resource)])) };

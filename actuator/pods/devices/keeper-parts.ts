@@ -5,7 +5,6 @@ import type { PodClock } from "../clock.ts";
 import type { ManagerFiles } from "../manager-files.ts";
 import { Allocator } from "./allocator.ts";
 import { DeviceBook } from "./book.ts";
-import { keepBroken } from "./broken-copy.ts";
 import { PluginCalls } from "./calls.ts";
 import { DeviceChronicle } from "./chronicle.ts";
 import { Conflicts } from "./conflicts.ts";
@@ -15,6 +14,7 @@ import { ChangePace } from "./pace.ts";
 import type { PluginFaults } from "./plugin-faults.ts";
 import { PluginLook } from "./plugin-look.ts";
 import { Questions } from "./questions.ts";
+import { CheckpointUpkeep } from "./upkeep.ts";
 
 export interface DeviceKeeperPorts {
   readonly host: DevicePluginHost;
@@ -41,20 +41,24 @@ export interface KeeperParts {
   readonly calls: PluginCalls;
   readonly losses: DeviceLosses;
   readonly conflicts: Conflicts;
+  readonly upkeep: CheckpointUpkeep;
 }
 
-/** A checkpoint that cannot be read is put aside first. `onUnwritten`: it cannot be written. */
-export function keeperParts(ports: DeviceKeeperPorts, onUnwritten: (message: string) => void): KeeperParts {
-  const { host, files, clock, waitMs, history, counters, onProblem } = ports;
+/** A checkpoint that cannot be read is put aside first. */
+export function keeperParts(ports: DeviceKeeperPorts): KeeperParts {
+  const { host, files, clock, bootId, waitMs, history, counters, onProblem } = ports;
   const onTold = (message: string): void => onProblem({ from: "devices", message });
   const book = new DeviceBook(files);
   const plugins = new PluginLook({ host, book, clock, waitMs });
   const pace = new ChangePace(clock);
   const chronicle = new DeviceChronicle({ host, book, history, counters, clock });
   const calls = new PluginCalls(clock);
-  const losses = new DeviceLosses(book, onTold);
-  const broken = keepBroken(book);
-  if (broken !== null) onTold(broken);
+  const losses = new DeviceLosses(book, onTold, (entries) => chronicle.bookedAgain(entries));
+  const upkeep = new CheckpointUpkeep({ book, files, clock, bootId });
+  if (upkeep.broken !== null) {
+    onTold(upkeep.broken);
+    chronicle.lost(upkeep.broken);
+  }
   const allocator = new Allocator({
     host,
     book,
@@ -64,8 +68,8 @@ export function keeperParts(ports: DeviceKeeperPorts, onUnwritten: (message: str
     waitMs,
     counters,
     onRefused: (pod, resource, fault) => chronicle.refused(pod, resource, fault),
-    onUnwritten,
   });
   const questions = new Questions(host, () => pace.changed());
-  return { book, plugins, pace, questions, allocator, chronicle, calls, losses, conflicts: new Conflicts(onProblem) };
+  const conflicts = new Conflicts(onProblem);
+  return { book, plugins, pace, questions, allocator, chronicle, calls, losses, conflicts, upkeep };
 }

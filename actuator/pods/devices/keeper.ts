@@ -1,11 +1,10 @@
 import type { PreferredQuestion } from "../../../api/decide/devices/preferred.ts";
 import type { DeviceConflict, DeviceOptions } from "../../../api/model/device-decision.ts";
-import { err, ok, type Result } from "../../../api/model/result.ts";
+import { ok, type Result } from "../../../api/model/result.ts";
 import type { DevicePluginHost } from "../../deviceplugin/host.ts";
 import type { ResourceAmount } from "../../deviceplugin/plugin-views.ts";
 import type { PodContainer, RunnablePod } from "../../lifecycle/pod.ts";
 import type { Problem } from "../../ports.ts";
-import { settleBoot } from "./boot.ts";
 import { withRegistered } from "./held.ts";
 import { type DeviceKeeperPorts, type KeeperParts, keeperParts } from "./keeper-parts.ts";
 import { healthyOf } from "./plugin-look.ts";
@@ -16,7 +15,6 @@ import { startOf } from "./starter.ts";
 import { type Vanished, vanishedFrom } from "./vanished.ts";
 import { wantedDevices } from "./wanted.ts";
 import { isChosenByPlugin, registrationOf, whyWaits } from "./wishes.ts";
-import { WAITING } from "./words.ts";
 
 /** The node's devices: what plugins have, who holds it, and what containers get for it. */
 export class DeviceKeeper implements DeviceDesk, DeviceHands {
@@ -29,10 +27,6 @@ export class DeviceKeeper implements DeviceDesk, DeviceHands {
   /** A pod that wants devices waits, as of this turn. */
   #isAwaited = false;
   readonly #unlisten: () => void;
-  /** What plugins answered is of this boot. */
-  #isOfThisBoot = false;
-  /** Why the checkpoint is not as it should be; null: it is. */
-  #unwritten: string | null = null;
 
   /** At once: after a reboot what plugins answered is void. */
   constructor(ports: DeviceKeeperPorts) {
@@ -40,12 +34,10 @@ export class DeviceKeeper implements DeviceDesk, DeviceHands {
     this.#ports = ports;
     this.host = host;
     this.#startedAt = new Date(clock.nowMs()).toISOString();
-    this.#has = keeperParts(ports, (message) => {
-      this.#unwritten = message;
-    });
+    this.#has = keeperParts(ports);
     faults.onNew = (fault) => this.#has.chronicle.faulty(fault);
     this.#unlisten = host.onChange(() => this.#has.pace.changed());
-    this.#settleBoot();
+    this.#has.upkeep.settleBoot();
     // who waits for a plugin waits no longer then, and says why
     void clock.sleep(waitMs, this.#life.signal).then(() => this.#has.pace.changed());
   }
@@ -87,6 +79,8 @@ export class DeviceKeeper implements DeviceDesk, DeviceHands {
     if (wantedDevices(pod).size === 0) return null;
     this.#isAwaited = true;
     this.#has.chronicle.named(pod);
+    const unwritten = this.#has.upkeep.whyNot();
+    if (unwritten !== null) return { ...unwritten, isTold: false };
     return whyWaits({ plugins: this.#has.plugins, losses: this.#has.losses, waitMs: this.#ports.waitMs }, pod);
   }
 
@@ -101,8 +95,7 @@ export class DeviceKeeper implements DeviceDesk, DeviceHands {
   }
   recover(living: readonly LivingPod[]): void {
     for (const { pod } of living) if (wantedDevices(pod).size > 0) this.#has.chronicle.named(pod);
-    const fault = this.#has.losses.recover(living);
-    if (fault !== null) this.#unwritten = fault;
+    this.#has.losses.recover(living);
   }
   lacking(): ReadonlyMap<string, ReadonlySet<string>> {
     return this.#has.losses.lacking();
@@ -130,23 +123,28 @@ export class DeviceKeeper implements DeviceDesk, DeviceHands {
 
   problems(): readonly Problem[] {
     const faults = this.#ports.faults.standing().map((message): Problem => ({ from: "devices", message }));
-    const unwritten = this.#unwritten === null ? [] : [{ from: "state-files", message: this.#unwritten } as const];
     const lost = this.#has.losses.standing().map((message): Problem => ({ from: "state-files", message }));
     const gone = this.vanished().map(({ podUid, message }): Problem => {
       return { from: "devices", message: `pod ${this.#has.chronicle.nameOf(podUid)}: ${message}` };
     });
-    return [...faults, ...unwritten, ...lost, ...gone, ...bookProblems(this.#has.book, this.#has.chronicle.leaks)];
+    return [
+      ...faults,
+      ...this.#has.upkeep.problems(),
+      ...lost,
+      ...gone,
+      ...bookProblems(this.#has.book, this.#has.chronicle.leaks),
+    ];
   }
 
   look(living: ReadonlySet<string>): void {
     this.#isAwaited = false;
     this.#has.chronicle.look(living);
-    if (this.#settleBoot() !== null) return;
+    if (this.#has.upkeep.look()) this.#has.pace.changed();
+    if (this.#has.upkeep.settleBoot() !== null) return;
     // what cannot be read stays for people to look at, until something is held again
     if (this.#has.book.fault() !== null) return;
     const healthy = (resource: string) => healthyOf(this.#has.plugins.stateOf(resource));
-    const kept = this.#has.book.edit((now) => withRegistered(now, this.#has.plugins.known(), healthy));
-    this.#unwritten = kept.ok ? null : kept.error;
+    this.#has.book.edit((now) => withRegistered(now, this.#has.plugins.known(), healthy));
   }
 
   async prepare(
@@ -157,7 +155,7 @@ export class DeviceKeeper implements DeviceDesk, DeviceHands {
     if (wantedDevices(pod).size === 0) return ok(null);
     this.#has.chronicle.named(pod);
     this.#has.chronicle.note();
-    const prepared = this.#settleBoot() ?? (await this.#has.allocator.prepare(pod, signal, starting));
+    const prepared = this.#has.upkeep.settleBoot() ?? (await this.#has.allocator.prepare(pod, signal, starting));
     this.#has.chronicle.note();
     return prepared;
   }
@@ -174,7 +172,7 @@ export class DeviceKeeper implements DeviceDesk, DeviceHands {
       waitMs,
       onConflict,
     };
-    return this.#settleBoot() ?? startOf(ports, pod, container);
+    return this.#has.upkeep.settleBoot() ?? startOf(ports, pod, container);
   }
 
   /** Nobody is told of anything any more; ends all calls to plugins, and removes kubelet.sock. */
@@ -183,14 +181,5 @@ export class DeviceKeeper implements DeviceDesk, DeviceHands {
     this.#unlisten();
     this.#has.pace.close();
     this.host.close();
-  }
-
-  /** Null: answers of plugins may be used. */
-  #settleBoot(): Result<never, DeviceFault> | null {
-    if (this.#isOfThisBoot) return null;
-    const settled = settleBoot(this.#has.book, this.#ports.bootId);
-    this.#isOfThisBoot = settled.ok;
-    this.#unwritten = settled.ok ? null : settled.error;
-    return settled.ok ? null : err({ reason: WAITING, message: settled.error, keeps: true });
   }
 }

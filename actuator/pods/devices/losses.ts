@@ -1,8 +1,9 @@
+import type { PodDevicesEntry } from "../../../api/decide/devices/checkpoint.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
 import type { DeviceBook } from "./book.ts";
-import { withMore } from "./held.ts";
+import { keyOf, withMore, without } from "./held.ts";
 import type { DeviceFault } from "./port.ts";
-import { type LivingPod, notKnown, unbookedOf } from "./running.ts";
+import { type LivingPod, notKnown, otherThanBooked, type Unbooked, unbookedOf } from "./running.ts";
 import { wantedResources } from "./wanted.ts";
 import { DECIDING, NOT_KNOWN } from "./words.ts";
 
@@ -15,31 +16,46 @@ interface Lacking {
 export class DeviceLosses {
   readonly #book: DeviceBook;
   readonly #onTold: (message: string) => void;
+  readonly #onBooked: (entries: readonly PodDevicesEntry[]) => void;
   #unknown: ReadonlyMap<string, readonly string[]> = new Map();
   readonly #lacking = new Map<string, Lacking>();
 
-  constructor(book: DeviceBook, onTold: (message: string) => void) {
+  /** `onBooked`: entries that were made again from what runs. */
+  constructor(
+    book: DeviceBook,
+    onTold: (message: string) => void,
+    onBooked: (entries: readonly PodDevicesEntry[]) => void,
+  ) {
     this.#book = book;
     this.#onTold = onTold;
+    this.#onBooked = onBooked;
   }
 
-  /** Books again what containers that run say of themselves. Error: it could not be written; then nothing is given away. */
-  recover(living: readonly LivingPod[]): string | null {
-    const { found, unknown } = unbookedOf(living, this.#book.now());
-    const missing = new Map(unknown);
-    let fault: string | null = null;
+  /** Books again what containers that run say of themselves. Where it cannot be written, nothing is given away. */
+  recover(living: readonly LivingPod[]): void {
+    const unbooked = unbookedOf(living, this.#book.now());
+    const { found } = unbooked;
+    const missing = new Map(unbooked.unknown);
     if (found.length > 0) {
       for (const { podUid } of found) this.#book.mayHold(podUid);
-      const kept = this.#book.edit((now) => withMore(now, found));
+      const taken = new Set(unbooked.taken);
+      const kept = this.#book.edit((now) => withMore(without(now, taken), found));
       const uids = new Set(found.map(({ podUid }) => podUid));
-      const pods = living.flatMap(({ uid, pod }) => (uids.has(uid) ? [`${pod.namespace}/${pod.name}`] : []));
-      if (kept.ok) this.#onTold(`devices are booked again from the containers that run: ${pods.join(", ")}`);
-      else fault = kept.error;
-      if (!kept.ok) for (const { resourceName } of found) missing.set(resourceName, pods);
+      const names = new Map(living.map(({ uid, pod }) => [uid, `${pod.namespace}/${pod.name}`]));
+      const pods = [...uids].map((uid) => names.get(uid) ?? uid);
+      if (kept.ok) this.#tellBooked(unbooked, names, pods);
+      else for (const { resourceName } of found) missing.set(resourceName, pods);
     }
     this.#unknown = missing;
     this.#book.notGiven = new Set(missing.keys());
-    return fault;
+  }
+  #tellBooked({ found, wrong }: Unbooked, names: ReadonlyMap<string, string>, pods: readonly string[]): void {
+    this.#onBooked(found);
+    for (const was of wrong) {
+      const runs = found.find((entry) => keyOf(entry) === keyOf(was));
+      if (runs !== undefined) this.#onTold(otherThanBooked(names.get(was.podUid) ?? was.podUid, was, runs));
+    }
+    this.#onTold(`devices are booked again from the containers that run: ${pods.join(", ")}`);
   }
   /** Sentences for people. */
   standing(): readonly string[] {

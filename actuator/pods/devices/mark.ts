@@ -13,10 +13,22 @@ export function markOf(entries: readonly PodDevicesEntry[]): NameValue {
   return { name: DEVICES, value: JSON.stringify(Object.fromEntries(held)) };
 }
 
+type Mark = ReadonlyMap<string, DevicesPerNuma>;
+const MOST_KNOWN = 512;
+/** Each turn reads the marks of all that runs. */
+const known = new Map<string, Mark>();
+
 /** By resource. What is no such text tells nothing. */
-export function readMark(annotations: Readonly<Record<string, string>>): ReadonlyMap<string, DevicesPerNuma> {
+export function readMark(annotations: Readonly<Record<string, string>>): Mark {
+  const text = annotations[DEVICES] ?? "{}";
+  const mark = known.get(text) ?? parsed(text);
+  if (known.size >= MOST_KNOWN) known.clear();
+  known.set(text, mark);
+  return mark;
+}
+function parsed(text: string): Mark {
   try {
-    const read: unknown = JSON.parse(annotations[DEVICES] ?? "{}");
+    const read: unknown = JSON.parse(text);
     const pairs = Object.entries(read ?? {}).map(([resource, perNuma]) => [resource, perNumaOf(perNuma)] as const);
     return new Map(pairs.filter((pair): pair is readonly [string, DevicesPerNuma] => pair[1] !== null));
   } catch {

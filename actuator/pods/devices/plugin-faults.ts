@@ -5,6 +5,9 @@ import type { PodClock } from "../clock.ts";
 /** Nobody tells when what a stranger did wrong is over. */
 const STANDS_MS = 5 * 60_000;
 const MOST = 64;
+/** So many faults that differ by their plugins only are one line, which names the first of these. */
+const MOST_LINES = 3;
+const MOST_NAMED = 8;
 /** So that one that does wrong in many ways leaves the others' faults to be seen. */
 const MOST_OF_ONE = 16;
 
@@ -52,7 +55,7 @@ export class PluginFaults {
       const isOver = this.#generationOf(fault.resource) > generation;
       if (isOver || nowMs - atMs > STANDS_MS) this.#faults.delete(key);
     }
-    return [...(this.host?.standing() ?? []).map(faultText), ...this.#faults.keys()];
+    return [...(this.host?.standing() ?? []).map(faultText), ...linesOf([...this.#faults.values()])];
   }
 
   /** The oldest, of the resource that has too many, or of all. */
@@ -65,4 +68,22 @@ export class PluginFaults {
   #generationOf(resource: string): number {
     return this.host?.states().find((state) => state.resource === resource)?.generation ?? 0;
   }
+}
+
+/** A line each, and one for many plugins that met the same, as when all of them stop at once. */
+function linesOf(heard: readonly Heard[]): readonly string[] {
+  const groups = new Map<string, PluginFault[]>();
+  for (const { fault } of heard) {
+    const { call, code, message, resource, endpoint } = fault;
+    const bare = [endpoint, resource].reduce((text, own) => (own === "" ? text : text.replaceAll(own, "")), message);
+    const key = JSON.stringify([call, code, bare]);
+    groups.set(key, [...(groups.get(key) ?? []), fault]);
+  }
+  return [...groups.values()].flatMap((faults) => {
+    const resources = [...new Set(faults.map(({ resource }) => resource))];
+    if (resources.length <= MOST_LINES) return faults.map(faultText);
+    const { call, code, message } = faults[0] as PluginFault;
+    const names = `${resources.slice(0, MOST_NAMED).join(", ")}${resources.length > MOST_NAMED ? ", ..." : ""}`;
+    return [`${call} of ${resources.length} resources (${names}): ${code}: ${message}`];
+  });
 }

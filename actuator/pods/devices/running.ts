@@ -1,7 +1,8 @@
 import type { DeviceCheckpoint, PodDevicesEntry } from "../../../api/decide/devices/checkpoint.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
 import type { RuntimePod } from "../../lifecycle/runtime-pod.ts";
-import { entryOf } from "./held.ts";
+import { entryOf, idsOf, isSameDevices, keyOf } from "./held.ts";
+import { MOST_NAMED } from "./history-entry.ts";
 import { readMark } from "./mark.ts";
 import { wantedDevices } from "./wanted.ts";
 
@@ -13,35 +14,74 @@ export interface LivingPod {
   readonly seen: RuntimePod | null;
 }
 export interface Unbooked {
-  /** What containers that run tell of their devices. */
+  /** What containers that run tell of their devices, where the checkpoint says nothing, or something else. */
   readonly found: readonly PodDevicesEntry[];
+  /** Those of them of which the checkpoint says something else: what it says. */
+  readonly wrong: readonly PodDevicesEntry[];
+  /** Entries of other pods' containers that do not run, and were to have what others run with. */
+  readonly taken: readonly PodDevicesEntry[];
   /** Resource -> NAMESPACE/NAME of pods that run with devices of it, nobody knows which. */
   readonly unknown: ReadonlyMap<string, readonly string[]>;
 }
 
-/** Devices of containers that run, of which the checkpoint says nothing: it was lost, or somebody changed it. */
+/**
+ * Devices of containers that run, and that the checkpoint does not have as theirs: it was lost, or is an older one, or
+ * somebody changed it. What runs counts.
+ */
 export function unbookedOf(living: readonly LivingPod[], now: DeviceCheckpoint): Unbooked {
   const found: PodDevicesEntry[] = [];
+  const wrong: PodDevicesEntry[] = [];
   const unknown = new Map<string, string[]>();
+  const running = new Set<string>();
   for (const { uid, pod, seen } of living) {
     for (const [containerName, amounts] of wantedDevices(pod)) {
       const runs = seen?.containers.find(({ name, state }) => name === containerName && state !== "exited");
       if (runs === undefined) continue;
+      const mark = readMark(runs.annotations);
       for (const resourceName of amounts.keys()) {
         const named = { podUid: uid, containerName, resourceName };
-        if (entryOf(now, named) !== undefined) continue;
-        const deviceIds = readMark(runs.annotations).get(resourceName);
+        running.add(keyOf(named));
+        const entry = entryOf(now, named);
+        const deviceIds = mark.get(resourceName);
         // its plugin is asked again before it starts again
-        if (deviceIds !== undefined) found.push({ ...named, deviceIds, allocResp: null });
-        else if (runs.state !== "created") {
+        const told = deviceIds === undefined ? undefined : { ...named, deviceIds, allocResp: null };
+        if (told !== undefined && (entry === undefined || !isSameDevices(entry, told))) {
+          found.push(told);
+          if (entry !== undefined) wrong.push(entry);
+        } else if (entry === undefined && runs.state !== "created") {
           const name = `${pod.namespace}/${pod.name}`;
           unknown.set(resourceName, [...new Set([...(unknown.get(resourceName) ?? []), name])]);
         }
       }
     }
   }
-  return { found, unknown };
+  return { found, wrong, taken: takenFrom(now, found, running), unknown };
+}
+
+function takenFrom(now: DeviceCheckpoint, found: readonly PodDevicesEntry[], running: ReadonlySet<string>) {
+  if (found.length === 0) return [];
+  const holders = new Map(
+    found.flatMap((entry) =>
+      idsOf(entry).map((id) => [JSON.stringify([entry.resourceName, id]), entry.podUid] as const),
+    ),
+  );
+  return (now.entries ?? []).filter((entry) => {
+    if (running.has(keyOf(entry))) return false;
+    const owners = idsOf(entry).map((id) => holders.get(JSON.stringify([entry.resourceName, id])));
+    // containers of one pod may have the same, one after the other
+    return owners.some((uid) => uid !== undefined && uid !== entry.podUid);
+  });
 }
 
 export const notKnown = (resource: string, pods: readonly string[]): string =>
   `devices of ${resource} are not given away while pods run whose devices are not known: ${pods.join(", ")} (once their containers are restarted, or the pods removed, it is known)`;
+
+/** Of a container whose devices the checkpoint has as others. */
+export function otherThanBooked(pod: string, was: PodDevicesEntry, runs: PodDevicesEntry): string {
+  const { containerName, resourceName } = was;
+  return `the checkpoint had devices ${named(was)} of ${resourceName} as those of container ${containerName} of pod ${pod}, which runs with ${named(runs)}: what runs counts. Was the file put back from a copy? Leave it to the daemon`;
+}
+function named(entry: PodDevicesEntry): string {
+  const ids = idsOf(entry);
+  return `${ids.slice(0, MOST_NAMED).join(", ")}${ids.length > MOST_NAMED ? ", ..." : ""}`;
+}

@@ -1,8 +1,8 @@
-import { type DeviceCheckpoint, writeCheckpoint } from "../../../api/decide/devices/checkpoint.ts";
-import { readCheckpoint } from "../../../api/decide/devices/checkpoint-read.ts";
+import type { DeviceCheckpoint } from "../../../api/decide/devices/checkpoint.ts";
 import type { StateFiles } from "../../machine/state-files.ts";
 import { DEVICE_CHECKPOINT } from "../manager-files.ts";
 import { withEmptyResponses } from "./held.ts";
+import { checkpointOf, textOf } from "./texts.ts";
 
 const known = new WeakMap<StateFiles, StateFiles>();
 
@@ -21,23 +21,33 @@ export function toldFiles(files: StateFiles): StateFiles {
 function toldAssignments(assignments: StateFiles["assignments"]): StateFiles["assignments"] {
   const text = assignments?.[DEVICE_CHECKPOINT];
   if (assignments === undefined || text === undefined) return assignments;
-  const read = readCheckpoint(text);
+  const read = checkpointOf(text);
   if (read.ok) {
     const bare = withEmptyResponses(read.value);
-    return bare === read.value ? assignments : { ...assignments, [DEVICE_CHECKPOINT]: writeCheckpoint(bare) };
+    return bare === read.value ? assignments : { ...assignments, [DEVICE_CHECKPOINT]: textOf(bare) };
   }
   const { [DEVICE_CHECKPOINT]: _, ...rest } = assignments;
   return Object.keys(rest).length === 0 ? undefined : rest;
 }
 
-/** `next` of a decision with its checkpoint changed; anything else of it, and what is no checkpoint, is as it came. */
-export function withCheckpoint(next: unknown, change: (checkpoint: DeviceCheckpoint) => DeviceCheckpoint): unknown {
+/**
+ * `next` of a decision with its checkpoint changed, or without one where `change` answers null; anything else of it, and what
+ * is no checkpoint, is as it came.
+ */
+export function withCheckpoint(
+  next: unknown,
+  change: (checkpoint: DeviceCheckpoint) => DeviceCheckpoint | null,
+): unknown {
   const { assignments } = (next ?? {}) as { readonly assignments?: Readonly<Record<string, unknown>> };
   const text = assignments?.[DEVICE_CHECKPOINT];
   if (typeof text !== "string") return next;
-  const read = readCheckpoint(text);
+  const read = checkpointOf(text);
   if (!read.ok) return next;
   const changed = change(read.value);
   if (changed === read.value) return next;
-  return { ...(next as object), assignments: { ...assignments, [DEVICE_CHECKPOINT]: writeCheckpoint(changed) } };
+  if (changed === null) {
+    const { [DEVICE_CHECKPOINT]: _, ...rest } = assignments ?? {};
+    return { ...(next as object), assignments: rest };
+  }
+  return { ...(next as object), assignments: { ...assignments, [DEVICE_CHECKPOINT]: textOf(changed) } };
 }

@@ -8,6 +8,8 @@ export const WAITING = "WaitingForDevicePlugin";
 export const DECIDING = "DecidingDevices";
 /** Of a pod that waits since nobody knows what is free. */
 export const NOT_KNOWN = "DevicesNotKnown";
+/** Of a pod, or of a container: that it holds its devices cannot be written down. */
+export const NOT_KEPT = "DeviceCheckpointNotWritten";
 /** kubelet 1.36: admission.ErrorReasonUnexpected. */
 const UNEXPECTED = "UnexpectedAdmissionError";
 /** kubelet 1.36: kuberuntime.ErrCreateContainerConfig. */
@@ -26,6 +28,12 @@ export function waitsFor(resources: readonly string[], waitMs: number): DeviceFa
   const message = `deferred until ${plugins} of ${resources.join(", ")} ${have} registered, at most ${Math.round(waitMs / 1000)} s`;
   return { reason: WAITING, message, keeps: true };
 }
+
+export const notKept = (message: string): DeviceFault & { readonly keeps: true } => ({
+  reason: NOT_KEPT,
+  message: `who holds which devices cannot be written down: ${message}`,
+  keeps: true,
+});
 
 /** Of a pod that a kubelet would run without its devices. */
 export const notRegistered = (resources: readonly string[]): DeviceFault => ({

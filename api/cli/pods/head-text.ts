@@ -1,3 +1,4 @@
+import type { NodeStatus } from "../../../actuator/status/node-status.ts";
 import { printable } from "../style.ts";
 import type { Terminal } from "../terminal.ts";
 import { durationText } from "../time-text.ts";
@@ -14,13 +15,20 @@ export function headText({ status, file }: Seen, { paint }: Terminal): string {
       : runtime === null
         ? "no runtime answers"
         : `${runtime.name} ${runtime.version}`,
-    pass === null
-      ? "no pass yet"
-      : `pass ${pass.sequence}${agoText(pass.at, at)}: ${Math.round(pass.tookMs)} ms, ${pass.wrote} written, ${pass.drift} drifted${byText(pass.decidedBy)}`,
+    ...(pass === null ? ["no pass yet"] : passTexts(pass, at)),
   ];
   const old = file === null ? "" : paint("yellow", `${printable(oldText(status.at, status.pid, file))}\n`);
   const wrong = problems.map((problem) => paint("red", `! ${printable(problem)}\n`)).join("");
   return `${old}${printable(parts.join(" · "))}\n${wrong}\n`;
+}
+
+/** A turn that did not look at the cgroups has nothing to say of them: what is counted is said of the pass that was. */
+function passTexts(pass: NonNullable<NodeStatus["pass"]>, at: string): readonly string[] {
+  const { cgroupsAt = pass.at } = pass;
+  const turn = `pass ${pass.sequence}${agoText(pass.at, at)}: ${Math.round(pass.tookMs)} ms`;
+  const counts = `${pass.wrote} written, ${pass.drift} drifted${byText(pass.decidedBy)}`;
+  const isOfThis = Math.abs(Date.parse(pass.at) - Date.parse(cgroupsAt)) < Math.max(1000, pass.tookMs + 1000);
+  return isOfThis ? [`${turn}, ${counts}`] : [turn, `cgroups${agoText(cgroupsAt, at) || " now"}: ${counts}`];
 }
 
 function agoText(then: string, now: string): string {

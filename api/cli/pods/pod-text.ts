@@ -1,7 +1,7 @@
 import type { HarmlessCause } from "../../../actuator/plan/drift.ts";
 import type { CgroupRow, ContainerRow, FileRow, NodeStatus, PodRow } from "../../../actuator/status/node-status.ts";
 import { humanBytes } from "../size.ts";
-import { type Color, printable } from "../style.ts";
+import { type Color, printable, wrap } from "../style.ts";
 import { type Cell, table } from "../table.ts";
 import type { Terminal } from "../terminal.ts";
 import { eventsTable } from "./events-table.ts";
@@ -15,7 +15,7 @@ export function podText(pod: PodRow, { at, events }: NodeStatus, terminal: Termi
   const parts = [
     aboutText(pod, at, terminal),
     containersTable(pod.containers, terminal),
-    cgroupsTable(pod.cgroups, terminal),
+    cgroupsTable(pod, terminal),
     own.length === 0 ? paint("dim", "no events\n") : eventsTable(own, at, terminal),
   ];
   return parts.filter((part) => part !== "").join("\n");
@@ -88,7 +88,7 @@ function containersTable(containers: readonly ContainerRow[], { columns: width, 
           printable(image),
           printable((id ?? "").slice(0, 13)),
         ],
-        notes: message === "" ? [] : [paint("dim", `  ${printable(message)}`)],
+        notes: wrap(printable(message), width - 2).map((line) => paint("dim", `  ${line}`)),
       };
     },
   );
@@ -96,9 +96,10 @@ function containersTable(containers: readonly ContainerRow[], { columns: width, 
 }
 
 /** Every file with what is wanted, what it holds, and where the two differ a mark: why they may, or that they drift. */
-function cgroupsTable(cgroups: readonly CgroupRow[], { columns: width, paint }: Terminal): string {
+function cgroupsTable({ cgroups, containers }: PodRow, { columns: width, paint }: Terminal): string {
   const columns = [
-    { title: "CGROUP", shrinkTo: 20, cut: "start" },
+    { title: "OF", shrinkTo: 12 },
+    { title: "CGROUP", shrinkTo: 12, cut: "start" },
     { title: "FILE" },
     { title: "WANTED", align: "right" },
     { title: "ACTUAL", align: "right" },
@@ -107,6 +108,7 @@ function cgroupsTable(cgroups: readonly CgroupRow[], { columns: width, paint }: 
   const rows = cgroups.flatMap(({ path, files }) =>
     files.map((row, i) => ({
       cells: [
+        i === 0 ? printable(ownerOf(path, containers)) : "",
         i === 0 ? printable(path) : "",
         printable(row.file),
         printable(row.wanted),
@@ -118,6 +120,10 @@ function cgroupsTable(cgroups: readonly CgroupRow[], { columns: width, paint }: 
   );
   return rows.length === 0 ? "" : table(columns, rows, width, paint);
 }
+/** The paths of a pod and of its containers are long and differ in their middle: who it is is told by name. */
+const ownerOf = (path: CgroupRow["path"], containers: readonly ContainerRow[]): string =>
+  containers.find(({ id }) => id !== null && path.slice(path.lastIndexOf("/")).includes(id))?.name ?? "(pod)";
+
 const HARMLESS: Readonly<Record<HarmlessCause, string>> = {
   page_rounding: "whole pages",
   systemd_rounding: "systemd's rounding",

@@ -1,6 +1,6 @@
 import type { ContainerRow, NodeStatus, PodRow } from "../../../actuator/status/node-status.ts";
 import { many } from "../sentences/words.ts";
-import { type Color, clip, printable } from "../style.ts";
+import { type Color, printable, wrap } from "../style.ts";
 import { type Cell, table } from "../table.ts";
 import type { Terminal } from "../terminal.ts";
 import { durationText } from "../time-text.ts";
@@ -22,7 +22,7 @@ export function podsText({ pods, at }: NodeStatus, { columns: width, paint }: Te
     cells: cellsOf(pod, at),
     notes: noteOf(pod, at)
       .slice(0, 1)
-      .map((note) => paint("dim", `  ${clip(note, width - 2)}`)),
+      .flatMap((note) => wrap(note, width - 2).map((line) => paint("dim", `  ${line}`))),
   }));
   return table(columns, rows, width, paint);
 }

@@ -37,9 +37,9 @@ function wordsOf(entry: ProbeHistoryEntry): Words {
     case "first":
       return [`nothing -> ${OUTCOME[entry.outcome]}, the first attempt`, "red", notesOf(entry.output)];
     case "run": {
-      const { then, outcome, times } = entry;
-      const next = then === undefined ? "another" : OUTCOME[then];
-      return [`${many(times, "attempt")} in a row: ${OUTCOME[outcome]}, then ${next}`, "dim", []];
+      const { next, outcome, times } = entry;
+      const other = next === undefined ? "another" : OUTCOME[next];
+      return [`${many(times, "attempt")} in a row: ${OUTCOME[outcome]}, then ${other}`, "dim", []];
     }
     case "overdue":
       return [`waited ${entry.seconds} s for other execs`, "yellow", []];
@@ -48,7 +48,12 @@ function wordsOf(entry: ProbeHistoryEntry): Words {
       const released = entry.released.map(({ container, why }) => `${container}: ${why}`);
       const { killedBefore = [] } = entry;
       const killed = killedBefore.length === 0 ? [] : [`restarted before: ${killedBefore.join(" ")}`];
-      const notes = [entry.why, ...killed, ...held, ...(released.length === 0 ? [] : [`let go: ${released.join(", ")}`])];
+      const notes = [
+        entry.why,
+        ...killed,
+        ...held,
+        ...(released.length === 0 ? [] : [`let go: ${released.join(", ")}`]),
+      ];
       return [`the guard holds ${many(entry.holding, "kill")}`, "yellow", notes];
     }
     case "omitted":

@@ -55,7 +55,7 @@ function itemsOf(entries: readonly Told[]): readonly string[] {
 function lastWord(entries: readonly Told[]): string | null {
   const at = entries.findLastIndex(({ kind }) => kind === "run");
   const run = entries[at];
-  if (run?.kind === "run" && run.then !== undefined) return WORD[run.then];
+  if (run?.kind === "run" && run.next !== undefined) return WORD[run.next];
   const after = entries.slice(at + 1);
   const first = after.find(({ kind }) => kind === "first");
   if (first?.kind === "first") return WORD[first.outcome];

@@ -21,18 +21,20 @@ export function statusOf(line: string): Result<number, string> {
   return ok(Number(code));
 }
 
-/** The head of a first line that is right, and of its headers. Error: Go's words. Go 1.26: http.ReadResponse. */
-export function headOf(first: string, { locations, lengths, encodings }: Told): Result<HttpHead, string> {
-  const status = statusOf(first);
-  if (!status.ok) return status;
-  const isOld = /^HTTP\/(0\.\d|1\.0)/.test(first);
+/** The head of a first line, with its status, and of its headers. Error: Go's words. Go 1.26: http.ReadResponse. */
+export function headOf(
+  first: string,
+  status: number,
+  { locations, lengths, encodings }: Told,
+): Result<HttpHead, string> {
+  const isOld = first.startsWith("HTTP/0.") || first.startsWith("HTTP/1.0");
   const chunked = isOld ? ok(false) : isChunked(encodings);
   if (!chunked.ok) return chunked;
   const length = lengthOf(lengths);
   if (!length.ok) return length;
-  const isBodiless = status.value < 200 || status.value === 204 || status.value === 304;
+  const isBodiless = status < 200 || status === 204 || status === 304;
   return ok({
-    status: status.value,
+    status,
     location: locations[0] ?? "",
     length: isBodiless ? 0 : chunked.value ? -1 : length.value,
     isChunked: chunked.value && !isBodiless,

@@ -4,7 +4,9 @@ import { furnish } from "/assets/page.js";
 
 const POLL_MS = 5_000;
 const SETTLE_MS = 400;
+const SOON_MS = 3_000;
 const MOST_WAIT_MS = 60_000;
+const LOOK_MS = 60_000;
 const { liveNode } = document.body.dataset;
 
 const state = document.createElement("span");
@@ -29,17 +31,27 @@ function heard({ id }) {
   isWaiting = true;
   setTimeout(() => {
     isWaiting = false;
-    refresh().catch(() => say("cannot be refreshed", "warn"));
+    refresh();
   }, SETTLE_MS);
 }
 
+/** What could not be had is asked for again. */
 async function refresh() {
-  const response = await fetch(location.href, { headers: { accept: "text/html" } });
-  const page = new DOMParser().parseFromString(await response.text(), "text/html");
-  if (!response.ok) {
-    gone(page);
-    return;
+  try {
+    const response = await fetch(location.href, { headers: { accept: "text/html" } });
+    const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    if (response.status === 404 || response.status === 410) gone(page);
+    else if (response.ok) show(page);
+    else throw new Error(response.statusText);
+  } catch {
+    say("cannot be refreshed", "warn");
+    clearTimeout(again);
+    again = setTimeout(refresh, POLL_MS);
   }
+}
+let again;
+
+function show(page) {
   for (const old of document.querySelectorAll("[data-live]")) replace(old, page.getElementById(old.id));
   furnish();
   document.dispatchEvent(new Event("nodewise:refreshed"));
@@ -68,35 +80,91 @@ function gone(page) {
 }
 
 const address = `/live?${new URLSearchParams(liveNode === "" ? {} : { node: liveNode })}`;
+const channel = new BroadcastChannel(address);
+/** Pages of one node share what one of them hears, since a browser has few connections to a server. */
+channel.addEventListener("message", ({ data: { news, told, isNew } }) => {
+  if (news !== undefined) heard(news);
+  if (told !== undefined) say(...told);
+  if (isNew && standing !== undefined) channel.postMessage({ told: standing });
+});
+/** Of the page that hears for the others. */
+let standing;
+function tell(...told) {
+  standing = told;
+  say(...told);
+  channel.postMessage({ told });
+}
+function pass(news) {
+  heard(news);
+  channel.postMessage({ news });
+}
 
-function listen() {
-  const source = new EventSource(address);
-  source.addEventListener("open", () => say("live", "good"));
-  source.addEventListener("message", ({ data }) => heard(JSON.parse(data)));
-  source.addEventListener("error", () => {
-    say("reconnecting", "warn");
-    if (source.readyState === EventSource.CLOSED) setTimeout(poll, POLL_MS);
+/** Of all pages of this server so many have a stream; the others ask. */
+const MOST_STREAMS = 3;
+const [free, lock] =
+  navigator.locks === undefined
+    ? [(_name, work) => work(true), (_name, work) => work()]
+    : [
+        (name, work) => navigator.locks.request(name, { ifAvailable: true }, work),
+        (name, work) => navigator.locks.request(name, work),
+      ];
+
+/** Hears as long as the page is there; ends when the stream does for good. */
+function stream() {
+  return new Promise((ended) => {
+    const source = new EventSource(address);
+    source.addEventListener("open", () => tell("live", "good"));
+    source.addEventListener("message", ({ data }) => pass(JSON.parse(data)));
+    source.addEventListener("error", () => {
+      // the server itself ends a stream from time to time
+      setTimeout(() => {
+        if (source.readyState !== EventSource.OPEN) tell("reconnecting", "warn");
+      }, SOON_MS);
+      if (source.readyState === EventSource.CLOSED) ended();
+    });
   });
 }
 
-let pause = POLL_MS;
-async function poll() {
-  try {
-    const response = await fetch(address, { headers: { accept: "application/json" } });
-    if (!response.ok) throw new Error(response.statusText);
-    const news = await response.json();
-    heard(news);
-    if (news.streams) return listen();
-    say("asks every 5 s", "good");
-    pause = POLL_MS;
-  } catch {
-    say("reconnecting", "warn");
-    pause = Math.min(2 * pause, MOST_WAIT_MS);
+/** Answers whether one of the few streams was free for this page. */
+async function streamed() {
+  for (let slot = 0; slot < MOST_STREAMS; slot++) {
+    const had = await free(`nodewise stream ${slot}`, async (held) => {
+      if (held === null) return false;
+      await stream();
+      return true;
+    });
+    if (had) return;
   }
-  setTimeout(poll, pause);
+}
+
+const pauseFor = (ms) => new Promise((done) => setTimeout(done, ms));
+/** Asks again and again, until it may have a stream. */
+async function ask() {
+  let pause = POLL_MS;
+  for (;;) {
+    try {
+      const response = await fetch(address, { headers: { accept: "application/json" } });
+      if (!response.ok) throw new Error(response.statusText);
+      const news = await response.json();
+      pass(news);
+      if (news.streams) await streamed();
+      tell("asks every 5 s", "good");
+      pause = POLL_MS;
+    } catch {
+      tell("reconnecting", "warn");
+      pause = Math.min(2 * pause, MOST_WAIT_MS);
+    }
+    await pauseFor(pause);
+  }
 }
 
 if (liveNode !== undefined) {
   document.querySelector("header nav").after(state);
-  poll();
+  say("connecting");
+  channel.postMessage({ isNew: true });
+  lock(`nodewise ${address}`, ask);
+  // what is no longer stored is no news of its node
+  setInterval(() => {
+    if (!document.hidden) refresh();
+  }, LOOK_MS);
 }

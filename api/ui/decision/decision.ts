@@ -44,7 +44,7 @@ export async function getDecisionPage(exchange: Exchange): Promise<Result<Reply,
 ${head === "" ? "" : terminalText(head)}
 ${needsNote(answer.needs)}
 <h2 id="why">Why</h2>
-${reasonsList(answer.reasons)}
+${reasonsList(answer.reasons, row.explain)}
 <h2 id="answer">The answer, and what else there would have been</h2>
 ${terminalText(rest)}
 <h2 id="asked">What was asked</h2>

@@ -1,6 +1,6 @@
 import { html } from "hono/html";
 import { reasonText } from "../../cli/reason-text.ts";
-import type { PlaceReasons, Reason } from "../../model/decision.ts";
+import type { Explain, PlaceReasons, Reason } from "../../model/decision.ts";
 import { all, type Html } from "../page.ts";
 
 /** So many places are open at once; of more, each opens by itself. */
@@ -11,7 +11,9 @@ const grouped = (reasons: readonly (PlaceReasons | (Reason & { readonly at: stri
   reasons.map((reason) => ("because" in reason ? reason : { at: reason.at, because: [reason] }));
 
 /** Why the answer is what it is: each place with its reasons, and the numbers that they used. */
-export function reasonsList(reasons: readonly PlaceReasons[]): Html | Promise<Html> {
+export function reasonsList(reasons: readonly PlaceReasons[], explain: Explain): Html | Promise<Html> {
+  if (reasons.length === 0 && explain !== "off")
+    return html`<p class="soft">Nothing had to be explained: what the answer compares stands in it.</p>`;
   if (reasons.length === 0)
     return html`<p class="soft">No reasons were recorded: it was asked with <code>explain: off</code>.</p>`;
   const isOpen = reasons.length <= MOST_OPEN;

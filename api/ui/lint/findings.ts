@@ -1,4 +1,5 @@
 import { html } from "hono/html";
+import { many } from "../../cli/sentences/words.ts";
 import { LINT_SEVERITIES, type LintSeverity } from "../../decide/lint/lint.ts";
 import type { Touched, TouchedFinding } from "../../routes/lint-touched.ts";
 import { type Html, prose } from "../page.ts";
@@ -43,7 +44,7 @@ ${allFixes(findings, node)}</section>`;
 function countsText(findings: readonly TouchedFinding[]): string {
   const counts = LINT_SEVERITIES.map((severity) => {
     const count = findings.filter((finding) => finding.severity === severity).length;
-    return count === 0 ? "" : `${count} ${severity}`;
+    return count === 0 ? "" : severity === "refuses-start" ? `${count} ${severity}` : many(count, severity);
   });
   return counts.filter((count) => count !== "").join(", ");
 }
@@ -52,7 +53,7 @@ function touchedNote(findings: readonly TouchedFinding[]): Html | "" {
   const tried = findings.find(({ touched }) => touched !== null)?.touched;
   if (tried === undefined || tried === null) return "";
   if (tried.of === 0) return html`<p class="soft small">No decision is recorded that a patch could have changed.</p>`;
-  return html`<p class="soft small">Touched: recorded decisions that the patch would have changed, of the newest ${tried.of.toLocaleString("en")}.</p>`;
+  return html`<p class="soft small">Touched: recorded decisions that the patch would have changed, of the newest ${tried.of.toLocaleString("en")}, as many as there was time for; looking it over has more.</p>`;
 }
 
 function findingCard(finding: Numbered, placeOf: PlaceOf, node: string): Html {

@@ -1,6 +1,7 @@
 import { html } from "hono/html";
 import { humanBytes, isBytes, magnitude } from "../../cli/size.ts";
 import { isActive } from "../../decide/admission/counted-pods.ts";
+import { podsOfNode } from "../../decide/cgroups/node-pods.ts";
 import { podRequests } from "../../decide/resources/pod-resources.ts";
 import { unitsOf } from "../../decide/resources/pod-units.ts";
 import type { AllocatableDecision } from "../../model/decision.ts";
@@ -37,7 +38,7 @@ export function capacitySection({ snapshot, decided }: Known): Html {
   const { allocatable } = decided;
   if (!allocatable.ok) return section("capacity", "Capacity", refusedText(allocatable.error));
   const { decision } = allocatable.value;
-  const requested = requestedBy(snapshot.pods ?? []);
+  const requested = requestedBy(podsOfNode(snapshot));
   const all = Object.keys(decision.capacity).map((name) => resourceOf(name, decision, requested));
   const present = all.filter(({ capacity, requested: asked }) => capacity > 0 || asked > 0);
   const absent = all.filter((one) => !present.includes(one)).map(({ name }) => name);

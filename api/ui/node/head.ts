@@ -1,5 +1,6 @@
 import { html } from "hono/html";
 import { isActive } from "../../decide/admission/counted-pods.ts";
+import { podsOfNode } from "../../decide/cgroups/node-pods.ts";
 import { KINDS } from "../../model/decision.ts";
 import type { Html } from "../page.ts";
 import { ago, moment } from "../time.ts";
@@ -19,7 +20,7 @@ export function headOf(view: NodeView): Html {
     ["Kubelet", info?.kubeletVersion],
     ["Kernel", info?.kernelVersion],
     ["Cgroups", snapshot?.cgroup && cgroupText(snapshot.cgroup)],
-    ["Pods", snapshot?.pods && `${snapshot.pods.filter(isActive).length}`],
+    ["Pods", snapshot?.pods && `${podsOfNode(snapshot).filter(isActive).length}`],
     ["Boot", (bootId ?? info?.bootID) && html`<code>${bootId ?? info?.bootID}</code>`],
     ["Snapshot", lastSnapshotId === null ? "none" : snapshotText(view, lastSnapshotId)],
     ["Sequence", lastSequence === null ? undefined : `${lastSequence}`],

@@ -56,7 +56,7 @@ export function nodesTable({ byNode }: Tally): Html | "" {
   if (nodes.length < 2) return "";
   const more = nodes.length - NODES;
   return html`<details class="by-node" id="by-node"><summary>By node: ${number(nodes.length)}</summary>
-${countsTable("", "Node", nodes.slice(0, NODES), true)}${more > 0 ? html`<p class="soft small">and ${number(more)} more nodes, with fewer changes</p>` : ""}</details>`;
+${countsTable("", "Node", nodes.slice(0, NODES), true)}${more > 0 ? html`<p class="soft small">and ${number(more)} more nodes, with no more changes</p>` : ""}</details>`;
 }
 
 function countsTable(title: string, head: string, rows: readonly (readonly [string, Counts])[], isNode = false): Html {

@@ -85,7 +85,7 @@ const withPod = (snapshot: Snapshot, pod: Pod): Snapshot => ({
   pods: [...(snapshot.pods ?? []), { ...pod, metadata: { ...pod.metadata, uid: pod.metadata.uid ?? "what-if" } }],
 });
 
-const COLUMNS = 76;
+const COLUMNS = 120;
 function sideOf(kind: PlannedKind, snapshot: Snapshot, { ask, facts }: Remembered): Side {
   const answer = decideKind(kind, { snapshot, facts, ask, explain: "off" });
   if (!answer.ok) return { decided: null, refusal: answer.error, text: answer.error.message };

@@ -36,6 +36,16 @@ describe("an answer to Allocate", () => {
     { devices: [{ hostPath, containerPath, permissions }] },
   ];
   test.each([
+    [
+      "more than is kept",
+      [{ envs: { A: "x".repeat(100_000), B: "x".repeat(100_000), C: "x".repeat(70_000) } }],
+      "bytes, more than 262144",
+    ],
+    [
+      "a variable too long",
+      [{ envs: { A: "x".repeat(131_071) } }],
+      'the environment variable "A" takes 131074 bytes, and no program starts with one of more than 131072',
+    ],
     ["no container", [], "no containers return in allocation response"],
     ["two for one", [{}, {}], "the answer is for 2 containers, asked was for 1"],
     [

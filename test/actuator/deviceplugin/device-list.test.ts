@@ -24,6 +24,28 @@ describe("a list of devices", () => {
       expect(list.ok && list.value.devices.length).toBe(count);
     }
   });
+  test("as many as a node may have have ids of 63 characters; lists that take more count as more devices", () => {
+    const padded = (count: number, length: number) =>
+      bytesOf(Array.from({ length: count }, (_, i) => device(`${i}`.padStart(length, "d"), "Healthy", [0])));
+    const usual = readDeviceList(GPU, padded(LIMITS.devices, 63));
+    expect(usual.ok && usual.value.size).toBe(LIMITS.devices);
+    const long = readDeviceList(GPU, padded(100, 4_000));
+    expect(long.ok && long.value.size).toBe(Math.ceil((100 * 4_005) / 80));
+    expect(readDeviceList(GPU, padded(100, 4_000), 5_000)).toEqual({
+      ok: false,
+      error: expect.stringContaining("count as 5007, and there is room for 5000"),
+    });
+    // `<` takes six bytes where it is kept
+    const escaped = readDeviceList(GPU, bytesOf([device("<".repeat(1_000))]));
+    expect(escaped.ok && escaped.value.size).toBe(Math.ceil(6_003 / 80));
+  });
+  test("a list that grows in its bytes is refused as one that grows in its number", () => {
+    const reader = new DeviceListReader(GPU);
+    const first = reader.read(bytesOf([device("a"), device("b")]), () => 2);
+    expect(first.ok && first.value.size).toBe(2);
+    expect(reader.read(bytesOf([device("a"), device("b".repeat(4_000))]), () => 2).ok).toBe(false);
+    expect(reader.read(bytesOf([device("a"), device("b", "Unhealthy")]), () => 2).ok).toBe(true);
+  });
   test("a million is refused before it is decoded", () => {
     // what cannot be decoded comes last
     const bytes = Buffer.concat([Buffer.alloc(2_000_000, Buffer.from([0x0a, 0])), Buffer.from([0x0b])]);
@@ -108,6 +130,7 @@ describe("ids", () => {
         { resource: GPU, id: "unsaid", health: "Healthy" },
       ],
       remarks: [],
+      size: 2,
     });
   });
 });

@@ -37,6 +37,15 @@ describe("room for a list", () => {
     expect(stops("a/new", 10, greedy)).toEqual([]);
     expect(stops("a/new", 11, greedy)).toEqual(["a/a"]);
   });
+  test("counts lists by their bytes where they take more than their number", () => {
+    const long = { kind: "listed", resource: "a/long", generation: 1, size: 12_000, at: epochMs(1) } as const;
+    const known = afterEvent(plugins({ "a/long": NEW, "a/new": NEW }), { ...long, devices: devices("a/long", 10) });
+    expect(roomFor("a/new", known, nobody)).toBe(8_000);
+    expect(stops("a/new", 8_001, known)).toEqual(["a/long"]);
+    // the next list has usual ids
+    const short = afterEvent(known, { ...long, size: 10, devices: devices("a/long", 10) });
+    expect(roomFor("a/new", short, nobody)).toBe(19_990);
+  });
   test("many small resources that come later take nothing from those that were there", () => {
     const before = { "a/large": 4_096 };
     const known = plugins({ ...before, ...many(40, 330), "m/new": NEW });

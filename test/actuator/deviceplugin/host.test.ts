@@ -139,6 +139,11 @@ describe("a plugin that takes each call and ends its stream at once", () => {
     await until(host.states, ([state]) => state?.state === "stopped" && state.generation === 2);
     const [first] = host.states();
     await until(host.states, ([state]) => state?.state === "removed");
+    // told of at the end of that turn
+    await until(
+      () => told.at(-1),
+      (line) => line === "2 removed",
+    );
     expect(told.slice(-2)).toEqual(["2 stopped", "2 removed"]);
     expect(new Set(told.map((line) => line.split(" ")[0]))).toEqual(new Set(["1", "2"]));
     expect(first?.stoppedAt).toBeDefined();

@@ -76,12 +76,37 @@ test.each([
     "4:20",
     "spec.containers: a pod has at least one container",
   ],
-  ["a pod without a name", "metadata: {}\nspec: {containers: [{name: c}]}", "1:1", "metadata.name must be text"],
+  [
+    "a pod without a name",
+    "metadata: {}\nspec: {containers: [{name: c}]}",
+    "3:11",
+    "metadata.name: Required value: give the pod a name",
+  ],
+  [
+    "a name that YAML makes a number of",
+    "metadata: {name: 1e3}\nspec: {containers: [{name: c}]}",
+    "3:18",
+    "metadata.name: must be text, found `1000` (in YAML y, no, 12 and 1e3 are no texts): put it in quotes",
+  ],
+  ["a pod without a spec", "metadata: {name: p}\nspec: [c]", "4:7", 'spec: expected an object, found `["c"]`'],
+  ["a pod without metadata", "metadata: web\nspec: {containers: [{name: c}]}", "3:11", "metadata: expected an object"],
+  [
+    "a name of capitals",
+    "metadata: {name: BadName}\nspec: {containers: [{name: c}]}",
+    "3:18",
+    'metadata.name: Invalid value: `"BadName"`: a lowercase RFC 1123 subdomain must consist of lower case',
+  ],
+  [
+    "a name with an underscore",
+    "metadata: {name: Bad_Name}\nspec: {containers: [{name: c}]}",
+    "3:18",
+    'metadata.name: Invalid value: `"Bad_Name"`: a lowercase RFC 1123 subdomain must consist of lower case',
+  ],
   [
     "a name that would leave its directory",
     "metadata: {name: ../../etc}\nspec: {containers: [{name: c}]}",
     "3:18",
-    "metadata.name: must be letters, digits, `-` or `.`, at most 253",
+    'metadata.name: Invalid value: `"../../etc"`: a lowercase RFC 1123 subdomain',
   ],
   [
     "an amount that is none",
@@ -101,6 +126,15 @@ test.each([
   expect(problems.map((p) => `${p.place?.line}:${p.place?.column}`)).toEqual([place]);
   expect(problems[0]).toMatchObject({ code: "invalid-pod" });
   expect(problems[0]?.message).toContain(message);
+});
+
+test("what only looks like a number is a name, and a dot is a word", async () => {
+  const body = "metadata: {name: e1}\nspec: {containers: [{name: c, command: [find, .], env: [{name: a, value: e2}]}]}";
+  const { pods, problems } = await readManifests(scratch({ "p.yaml": `apiVersion: v1\nkind: Pod\n${body}\n` }), "n1");
+  expect(problems).toEqual([]);
+  expect(pods).toMatchObject([
+    { metadata: { name: "e1-n1" }, spec: { containers: [{ command: ["find", "."], env: [{ value: "e2" }] }] } },
+  ]);
 });
 
 test("a fault inside a JSON list has its place too", async () => {

@@ -52,6 +52,13 @@ describe("what a plan leaves out", () => {
       ["/kubepods/burstable", null, "duplicate_path"],
     ]);
     expect(plan.steps.map((step) => step.path)).toEqual(["/kubepods/burstable", "/kubepods/burstable/pod1"]);
+    expect(plan.skipped[0]?.message).toContain("whether container");
+    const named = decision.cgroups.map((one) => (one.level === "container" ? { ...one, containerId: "c1" } : one));
+    const known = planned({ ...decision, cgroups: named }, stateOf(world), {
+      removeOrphans: false,
+      containers: "existing",
+    });
+    expect(known.skipped[0]?.message).toContain("is made by the container runtime and is not there yet");
   });
 
   test("a container's weight that its runtime made of the same shares by its own formula, and no other's", async () => {

@@ -2,11 +2,12 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { orphanedPods, removePodDirectory, removePodVolumes } from "../../../actuator/pods/clean-up.ts";
+import { removePodDirectory, removePodVolumes } from "../../../actuator/pods/clean-up.ts";
 import { systemMounter } from "../../../actuator/pods/mounter.ts";
 import { bindSubPath } from "../../../actuator/pods/sub-path.ts";
 import { makePodDirectory, makeVolumes } from "../../../actuator/pods/volumes.ts";
 import { isRoot, mountsBelow, pod, scratch } from "./pod-kit.ts";
+import { ME } from "./worker-kit.ts";
 
 function world() {
   const dir = scratch();
@@ -14,7 +15,7 @@ function world() {
   mkdirSync(join(dir, "pods"));
   mkdirSync(join(dir, "outside"));
   writeFileSync(join(dir, "outside/kept"), "kept");
-  makePodDirectory(places);
+  makePodDirectory(places, ME);
   const remove = () => removePodDirectory(places, systemMounter);
   const mount = (...args: string[]) => execFileSync("/bin/mount", args);
   return { dir, places, remove, mount, outside: join(dir, "outside") };
@@ -72,6 +73,7 @@ describe.skipIf(!isRoot)("a pod's volumes go", () => {
     expect(await removePodVolumes(places, systemMounter)).toEqual([]);
     expect([mountsBelow(dir), readdirSync(outside)]).toEqual([[], ["kept"]]);
     expect(readdirSync(places.podDirectory, { recursive: true }).toSorted()).toEqual([
+      ".nodewise-pod.json",
       "containers",
       "containers/words",
     ]);
@@ -86,11 +88,11 @@ describe.skipIf(!isRoot)("a pod's volumes go", () => {
   test("and never through a link", async () => {
     const { places, outside } = world();
     mkdirSync(join(outside, "kubernetes.io~empty-dir/data"), { recursive: true });
-    renameSync(join(places.podDirectory, "volumes"), join(places.podDirectory, "former"));
+    renameSync(join(places.podDirectory, "volumes"), join(places.podDirectory, "plugins"));
     symlinkSync(outside, join(places.podDirectory, "volumes"));
     expect(await removePodVolumes(places, systemMounter)).toEqual([]);
     expect(readdirSync(outside)).toEqual(["kept", "kubernetes.io~empty-dir"]);
-    expect(readdirSync(places.podDirectory).toSorted()).toEqual(["containers", "former"]);
+    expect(readdirSync(places.podDirectory).toSorted()).toEqual([".nodewise-pod.json", "containers", "plugins"]);
   });
 });
 
@@ -126,18 +128,5 @@ describe.skipIf(!isRoot)("what stays is named", () => {
       { path: linked.podDirectory, why: "it is not a directory" },
     ]);
     expect(readdirSync(outside)).toEqual(["kept"]);
-  });
-});
-
-test("directories of pods that nobody knows are listed", () => {
-  const { dir } = world();
-  for (const uid of ["uid-3", "uid-2"]) mkdirSync(join(dir, "pods", uid));
-  writeFileSync(join(dir, "pods/file"), "");
-  symlinkSync("/", join(dir, "pods/link"));
-  expect(orphanedPods(join(dir, "pods"), new Set(["uid-1"]))).toEqual({ ok: true, value: ["uid-2", "uid-3"] });
-  expect(orphanedPods(join(dir, "none"), new Set())).toEqual({ ok: true, value: [] });
-  expect(orphanedPods(join(dir, "pods/file"), new Set())).toEqual({
-    ok: false,
-    error: `scandir ${join(dir, "pods/file")}: not a directory`,
   });
 });

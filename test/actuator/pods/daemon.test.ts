@@ -71,17 +71,45 @@ async function daemon(more: Partial<PodsShared> = {}) {
     const answer = await fetch(`http://127.0.0.1:${port}/metrics`);
     return (await answer.text()).split("\n");
   };
+  /** Of its address; undefined: nobody listens there. */
+  const readiness = async (): Promise<string | undefined> => {
+    try {
+      return await (await fetch(`http://127.0.0.1:${port}/readyz`)).text();
+    } catch {
+      return undefined;
+    }
+  };
   const status = () => must(opened).status();
   const turns = (count: number) => vi.waitUntil(() => (status().pass?.sequence ?? 0) >= count, PATIENT);
-  return { socket, pace, told, metrics, status, turns };
+  return { socket, pace, told, metrics, readiness, status, turns };
 }
 
+const NO_PODS = { pods: [], whole: true, problems: [], notices: [] };
+test("nobody is answered before the first look has ended, for all would seem not ready", async () => {
+  const read = Promise.withResolvers<typeof NO_PODS>();
+  const { readiness, turns } = await daemon({ readPods: () => read.promise });
+  expect(await readiness()).toBeUndefined();
+  read.resolve(NO_PODS);
+  await turns(1);
+  const first = await vi.waitUntil(readiness, PATIENT);
+  expect(JSON.parse(first)).toEqual({ ready: false, reasons: ["the container runtime does not answer"] });
+});
+
+test("a first look that hangs is told soon all the same", async () => {
+  const read = Promise.withResolvers<typeof NO_PODS>();
+  const { readiness } = await daemon({ readPods: () => read.promise });
+  const first = await vi.waitUntil(readiness, PATIENT);
+  expect(JSON.parse(first)).toMatchObject({ reasons: ["the first pass has not ended yet", expect.any(String)] });
+  read.resolve(NO_PODS);
+});
+
 test("failed calls of the runtime count by call and code, and are told once while they fail", async () => {
-  const { pace, told, metrics, status, turns } = await daemon();
+  const { pace, told, metrics, readiness, status, turns } = await daemon();
   await turns(1);
   expect(status()).toMatchObject({ runtime: null, pass: { sequence: 1 } });
   pace.wake();
   await turns(2);
+  await vi.waitUntil(readiness, PATIENT);
   const counted = await metrics();
   for (const call of ["ListPodSandbox", "ListContainers"])
     expect(counted).toContain(`nodewise_runtime_call_failures_total{call="${call}",code="UNAVAILABLE"} 2`);

@@ -1,66 +1,179 @@
-import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { LostDirectories } from "../../../actuator/pods/lost-directories.ts";
+import { markIn } from "../../../actuator/pods/pod-mark.ts";
+import { makePodDirectory } from "../../../actuator/pods/volumes.ts";
 import type { Problem } from "../../../actuator/ports.ts";
+import type { Result } from "../../../api/model/result.ts";
 import { container, pod } from "./pod-kit.ts";
-import { workerWorld } from "./worker-kit.ts";
+import { ME, workerWorld } from "./worker-kit.ts";
+
+const must = (result: Result<unknown, string>): void => {
+  if (!result.ok) throw new Error(result.error);
+};
 
 describe("directories of pods that nobody knows", () => {
-  /** A daemon that has just started over these directories. */
+  /** A daemon that has just started over these directories, as one of them made them. */
   function lost(...uids: readonly string[]) {
-    const { roots, worker, mounter } = workerWorld();
+    const { roots, worker, mounter, time } = workerWorld();
     const at = (uid: string): string => join(roots.podsDirectory, uid);
-    const make = (uid: string): void => {
-      mkdirSync(join(at(uid), "volumes/kubernetes.io~empty-dir/data"), { recursive: true });
-      writeFileSync(join(at(uid), "volumes/kubernetes.io~empty-dir/data/file"), "");
+    const make = (uid: string, owner = ME): void => {
+      must(makePodDirectory({ podDirectory: at(uid), logDirectory: "" }, owner));
+      mkdirSync(join(at(uid), VOLUME), { recursive: true });
+      writeFileSync(join(at(uid), "etc-hosts"), "");
     };
     for (const uid of uids) make(uid);
     const told: string[] = [];
     let work: Promise<unknown> = Promise.resolve();
     const clear = worker.clear.bind(worker);
-    worker.clear = (known) => {
-      const cleared = clear(known);
+    worker.clear = (known, recorded) => {
+      const cleared = clear(known, recorded);
       work = cleared;
       return cleared;
     };
-    const onProblem = ({ from, message }: Problem): void => void told.push(`${from}: ${message}`);
-    const directories = new LostDirectories({ worker, onProblem });
-    const look = async (...known: readonly (readonly string[] | null)[]) => {
-      directories.look(known.map((uids) => uids && new Map(uids.map((uid) => [uid, {}] as const))));
+    const onProblem = ({ message }: Problem): void => void told.push(message);
+    const directories = new LostDirectories({ worker, onProblem, clock: time });
+    const mapOf = (uids: readonly string[] | null) => uids && new Map(uids.map((uid) => [uid, {}] as const));
+    const ask = (seen: readonly string[] | null, records: readonly string[], held: readonly string[] | null) =>
+      directories.look({ seen: mapOf(seen), held: mapOf(held), records: new Map(mapOf(records)) });
+    /** What is there after it. */
+    const look = async (seen: readonly string[] | null, records: readonly string[] = [], held = seen) => {
+      ask(seen, records, held);
       await work;
       return readdirSync(roots.podsDirectory).sort();
     };
-    return { at, make, look, told, mounter };
+    const standing = (records: readonly string[] = []) => ask([], records, []).map(({ message }) => message);
+    return { at, make, look, told, standing, mounter, time };
   }
+  const VOLUME = "volumes/kubernetes.io~empty-dir/data";
+  const stays = (path: string, why: string): string => `${path} of a pod that nobody knows stays: ${why}`;
+  const FULL = "it holds data, and nothing is recorded of its pod: remove it by hand if it may go";
+  const removed = (path: string): string => `removed ${path}, left of a pod that nobody knows`;
+  const alien = (...paths: readonly string[]): string =>
+    `${paths.join(", ")} in podsDirectory: not made by this daemon, so never touched: podsDirectory is to be one of its own`;
 
-  test("go; those of pods with a record, and of pods that run without one, stay", async () => {
-    const { look, told } = lost("gone", "recorded", "running");
+  test("go, each told; those of pods with a record, and of pods that run without one, stay", async () => {
+    const { at, look, told, standing } = lost("gone", "recorded", "running");
     expect(await look(["running"], ["recorded"])).toEqual(["recorded", "running"]);
-    expect(told).toEqual([]);
+    expect([told, standing(["recorded", "running"])]).toEqual([[removed(at("gone"))], []]);
   });
   test("stay until the runtime has been heard, and are looked for then", async () => {
     const { look } = lost("gone", "running");
-    expect(await look(null, [])).toEqual(["gone", "running"]);
-    expect(await look(["running"], [])).toEqual(["running"]);
+    expect(await look(null)).toEqual(["gone", "running"]);
+    expect(await look(["running"])).toEqual(["running"]);
+  });
+  test("stay while the runtime holds something of the pod that another made", async () => {
+    const { look } = lost("theirs");
+    expect(await look([], [], ["theirs"])).toEqual(["theirs"]);
   });
   test("are looked for once: what comes later is another's business", async () => {
     const { look, make } = lost("gone");
-    expect(await look([], [])).toEqual([]);
+    expect(await look([])).toEqual([]);
     make("later");
-    expect(await look([], [])).toEqual(["later"]);
+    expect(await look([])).toEqual(["later"]);
   });
   test("are looked for again when what ran without a record is gone", async () => {
     const { look } = lost("recorded", "running");
     expect(await look(["running"], ["recorded"])).toEqual(["recorded", "running"]);
     expect(await look([], ["recorded"])).toEqual(["recorded"]);
   });
+  test("stay as a whole where a volume holds something, and are told as long as they do", async () => {
+    const { at, look, told, standing, time } = lost("a", "b", "c");
+    writeFileSync(join(at("b"), VOLUME, "file"), "data");
+    expect(await look([])).toEqual(["b"]);
+    expect(readdirSync(at("b")).sort()).toEqual([".nodewise-pod.json", "containers", "etc-hosts", "volumes"]);
+    expect(standing()).toEqual([stays(join(at("b"), VOLUME), FULL)]);
+    expect(told).toEqual([removed(at("a")), removed(at("c"))]);
+    rmSync(join(at("b"), VOLUME, "file"));
+    await time.pass(60_000);
+    expect(await look([])).toEqual([]);
+    expect(standing()).toEqual([]);
+  });
   test("are told where they cannot be removed, and the others go all the same", async () => {
-    const { at, look, told, mounter } = lost("a", "b", "c");
-    const point = join(at("b"), "volumes/kubernetes.io~empty-dir/data/file");
+    const { at, look, standing, mounter } = lost("a", "b", "c");
+    const point = join(at("b"), "containers");
     mounter.points.push({ point, type: "ext4" });
-    expect(await look([], [])).toEqual(["b"]);
-    expect(told).toEqual([`pods: ${point} of a pod that nobody knows stays: something is mounted there`]);
+    expect(await look([])).toEqual(["b"]);
+    expect(standing()).toEqual([stays(point, "something is mounted there")]);
+    expect(existsSync(join(at("b"), ".nodewise-pod.json")), "it is still known for the daemon's own").toBe(true);
+  });
+
+  test("and that this daemon did not make are never touched: they are told", async () => {
+    const { at, look, make, told, standing } = lost("gone");
+    mkdirSync(at("photos/2020"), { recursive: true });
+    mkdirSync(at("db/volumes/table"), { recursive: true });
+    mkdirSync(at("empty"));
+    writeFileSync(at("file"), "");
+    symlinkSync("/", at("link"));
+    make("theirs", "another");
+    mkdirSync(at("lost+found"));
+    // a mark that was copied here is of another directory
+    make("copied");
+    renameSync(at("copied"), at("moved"));
+    const all = ["db", "empty", "file", "link", "lost+found", "moved", "photos", "theirs"];
+    expect(await look([])).toEqual(all);
+    expect([existsSync(at("photos/2020")), existsSync(at("db/volumes/table"))]).toEqual([true, true]);
+    expect(told).toEqual([removed(at("gone"))]);
+    expect(standing()).toEqual([alien(at("db"), at("empty"), `${at("file")} and 4 more`)]);
+  });
+
+  test("of a version that made no marks get one while there is a record", async () => {
+    const { at, look, standing } = lost("old", "photos");
+    for (const uid of ["old", "photos"]) rmSync(join(at(uid), ".nodewise-pod.json"));
+    writeFileSync(join(at("photos"), "a.jpg"), "");
+    expect(await look([], ["old", "photos"])).toEqual(["old", "photos"]);
+    expect([existsSync(join(at("old"), ".nodewise-pod.json")), markIn(at("photos"))]).toEqual([true, null]);
+    expect(standing(["old", "photos"])).toEqual([]);
+  });
+
+  test("that were never finished go: a crash leaves none behind", async () => {
+    const { at, look, told } = lost();
+    const unfinished = ".nodewise-new-00000000-0000-4000-8000-000000000000";
+    mkdirSync(at(unfinished));
+    writeFileSync(join(at(unfinished), ".nodewise-pod.json.new"), "{");
+    expect(await look([])).toEqual([]);
+    expect(told).toEqual([removed(at(unfinished))]);
+  });
+  test("that look unfinished and hold something else stay", async () => {
+    const { at, look } = lost();
+    const unfinished = ".nodewise-new-00000000-0000-4000-8000-000000000000";
+    mkdirSync(join(at(unfinished), "x"), { recursive: true });
+    expect(await look([])).toEqual([unfinished]);
+  });
+});
+
+describe("a directory in a pod's place that is not one", () => {
+  const web = pod({ containers: [container("a")] });
+  test("keeps the pod from starting, and is not removed with it", async () => {
+    const world = workerWorld();
+    const at = join(world.roots.podsDirectory, "uid-1");
+    mkdirSync(at);
+    writeFileSync(join(at, "a.jpg"), "");
+    const why = `${at}: it holds what no pod's directory does, and this daemon did not make it`;
+    expect((await world.up(web)).error).toBe(`error making pod data directories: ${why}`);
+    expect((await world.forget(web)).isGone).toBe(false);
+    expect(readdirSync(at)).toEqual(["a.jpg"]);
+  });
+});
+
+describe("what the runtime holds of a pod without a record", () => {
+  const web = pod({
+    containers: [container("a")],
+    volumes: [{ name: "data", emptyDir: { medium: "", sizeLimitBytes: null } }],
+  });
+  test.each([true, false])("goes; its directory only if its volumes are empty (%s)", async (isEmpty) => {
+    const world = workerWorld();
+    await world.up(web);
+    const at = join(world.roots.podsDirectory, "uid-1");
+    const file = join(at, "volumes/kubernetes.io~empty-dir/data/file");
+    if (!isEmpty) writeFileSync(file, "data");
+    await world.end(null);
+    const seen = await world.seenOf();
+    if (seen === null) throw new Error("it is not there");
+    const left = await world.time.drive(world.worker.forgetLost(seen, new AbortController().signal));
+    expect([left.isGone, existsSync(at), existsSync(file)]).toEqual([isEmpty, !isEmpty, !isEmpty]);
+    expect([world.runtime.sandboxes.size, world.runtime.containers.size]).toEqual([0, 0]);
   });
 });
 

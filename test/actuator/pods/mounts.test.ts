@@ -18,7 +18,7 @@ const mount = {
 function world(mounts: readonly Partial<typeof mount>[], more: Partial<MountsAsked> = {}) {
   const dir = scratch();
   const places = { podDirectory: join(dir, "uid-1"), logDirectory: join(dir, "logs") };
-  makePodDirectory(places);
+  makePodDirectory(places, "me");
   mkdirSync(join(dir, "host"));
   const volumes = [
     { name: "data", emptyDir: { medium: "" as const, sizeLimitBytes: null } },

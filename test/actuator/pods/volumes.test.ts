@@ -31,7 +31,7 @@ describe.skipIf(!isRoot)("an empty directory", () => {
     const asked = pod({ volumes: [{ name: "data", ...empty("") }] });
     const old = process.umask(0o077);
     onTestFinished(() => void process.umask(old));
-    expect(makePodDirectory(ofDirectory(dir)).ok).toBe(true);
+    expect(makePodDirectory(ofDirectory(dir), "me").ok).toBe(true);
     expect(await makeVolumes(asked, ofDirectory(dir), null, new FakeMounter())).toEqual([]);
     expect(mode(at(dir, "data"))).toBe("777");
     expect(mode(join(dir, "uid-1/volumes"))).toBe("700");

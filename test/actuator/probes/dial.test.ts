@@ -34,7 +34,8 @@ test("an attempt that is over opens nothing any more, and closes what opens", as
   const opened = new Opened();
   const dialed = dial("127.0.0.1", port, opened);
   opened.closeAll();
-  expect(await dialed).toEqual({ ok: false, error: `dial tcp 127.0.0.1:${port}: operation was canceled` });
+  const words = `dial tcp 127.0.0.1:${port}: operation was canceled`;
+  expect(await dialed).toEqual({ ok: false, error: { words, wasOpen: false } });
   expect(opened.add(new Socket()).destroyed).toBe(true);
 });
 

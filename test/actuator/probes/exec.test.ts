@@ -44,6 +44,12 @@ describe("a command in the container", () => {
       error: "rpc error: code = Unknown desc = no such file",
     });
     expect(await probe(fault("NOT_FOUND", "gone"))).toEqual({ error: "rpc error: code = NotFound desc = gone" });
+    const large =
+      "Received message larger than max (16777300 vs 16777216); the answer is larger than this client takes";
+    expect(await probe(fault("RESOURCE_EXHAUSTED", large))).toEqual({
+      error:
+        "rpc error: code = ResourceExhausted desc = grpc: received message larger than max (16777300 vs. 16777216)",
+    });
     expect(await probe(() => Promise.reject(new Error("closed")))).toEqual({ error: "closed" });
   });
   test("has only the variables that stand in the manifest, and the runtime whole seconds", async () => {

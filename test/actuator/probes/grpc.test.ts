@@ -54,7 +54,8 @@ describe("what a server of Node's library says", () => {
     });
     await probe(server.port);
     await probe(server.port, LONG_MS, "");
-    expect(seen).toEqual(["svc", ["kube-probe/1.36"], true, "", ["kube-probe/1.36"], true]);
+    const agent = "kube-probe/1.36 grpc-go/1.79.3";
+    expect(seen).toEqual(["svc", [agent], true, "", [agent], true]);
   });
   test("nothing", async () => {
     await using server = await healthServer(() => {});

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { ProbeHistory, readProbeHistory } from "../../../actuator/probes/history.ts";
 import type { ProbeHistoryEntry } from "../../../actuator/probes/history-entry.ts";
 import { scratch } from "../pods/pod-kit.ts";
-import { BAD, container, OK, pod, probe, START, StillClock, world } from "./manager-kit.ts";
+import { BAD, container, EXEC, OK, pod, probe, START, StillClock, world } from "./manager-kit.ts";
 
 function opened(stateDir = scratch()) {
   const clock = new StillClock();
@@ -99,6 +99,9 @@ test("what is stored of a container that nobody asked yet is not kept, nor is it
   await w.clock.advance(1_000);
   expect(w.results.map(({ output }) => output)).toEqual(w.results.map(() => ""));
   expect(w.history.map((entry) => entry.kind === "result" && [entry.containerId, entry.from, entry.to])).toEqual([
+    // both failed their first attempt
+    false,
+    false,
     ["id-1", "Success", "Failure"],
     ["id-2", "Success", "Failure"],
   ]);
@@ -145,4 +148,71 @@ test("what a manager writes is read again", async () => {
   history.flush();
   expect(read()).toEqual(w.history.toReversed());
   expect(readFileSync(file, "utf8").endsWith("}\n")).toBe(true);
+});
+
+test("what fails from the start is told at its first attempt, once of each container", async () => {
+  const w = world();
+  w.answer = ({ handler }) => ("exec" in handler ? { error: "no runtime" } : BAD);
+  const of = (id: string) => {
+    const probes = {
+      readiness: probe(),
+      liveness: probe({ failureThreshold: 90 }),
+    };
+    const slow = container({ startup: probe({ handler: EXEC }) }, { name: "slow", id: `${id}-slow` });
+    return pod([container(probes, { id }), slow]);
+  };
+  w.manager.look([of("id-1")]);
+  await w.clock.advance(7_000);
+  const told = () =>
+    w.history
+      .map((entry) => entry.kind === "first" && [entry.containerId, entry.type, entry.outcome, entry.output])
+      .toSorted();
+  const first = [
+    ["id-1", "liveness", "failure", BAD.output],
+    ["id-1", "readiness", "failure", BAD.output],
+    ["id-1-slow", "startup", "error", "no runtime"],
+  ];
+  expect(told()).toEqual(first);
+  w.manager.look([of("id-2")]);
+  await w.clock.advance(3_000);
+  expect(told()).toHaveLength(6);
+  // one that begins well is no news
+  const well = world();
+  well.manager.look([pod([container({ liveness: probe() })])]);
+  await well.clock.advance(3_000);
+  expect(well.history).toEqual([]);
+});
+
+test("execs that wait longer than their period are told when that begins, not at each attempt", async () => {
+  const w = world({ execLimit: 1 });
+  const exec = (periodSeconds: number) => ({ liveness: probe({ handler: EXEC, periodSeconds }) });
+  w.answer = () => null;
+  const slow = container(exec(4), { name: "slow", id: "id-slow" });
+  w.manager.look([pod([slow, container(exec(1))])]);
+  const overdue = () => w.history.filter(({ kind }) => kind === "overdue").length;
+  /** Each exec takes so long. */
+  const run = async (times: number, ms: number): Promise<void> => {
+    for (let i = 0; i < times; i++) {
+      await w.clock.advance(ms);
+      for (const { end } of w.asked) end(OK);
+    }
+  };
+  await run(12, 1_500);
+  expect(w.counted.waited).toBeGreaterThan(3);
+  expect(overdue()).toBe(1);
+  // none waits for a while
+  await run(1_400, 50);
+  const calm = w.counted.waited;
+  await run(12, 1_500);
+  expect(w.counted.waited).toBeGreaterThan(calm);
+  expect(overdue()).toBe(2);
+});
+
+test("of a warning it is kept what it warns of, and nothing of the body", async () => {
+  const w = world();
+  w.answer = () => ({ result: "warning", output: "Probe terminated redirects, Response body: <p>secret</p>" });
+  w.manager.look([pod([container({ readiness: probe() })])]);
+  await w.clock.advance(2_500);
+  expect(w.manager.facts()).toMatchObject([{ output: "Probe terminated redirects" }]);
+  expect(JSON.stringify([w.history, w.manager.facts(), w.results])).not.toMatch(/secret/);
 });

@@ -31,8 +31,8 @@ describe("what a kubelet says of an answer", () => {
     expect(told(await httpProbe(getAt(1), TARGET, LONG_MS))).toEqual(["failure", refused]);
     const [, text] = told(await httpProbe(getAt(1, { host: "::1" }), TARGET, LONG_MS));
     expect(text).toMatch(/^Get "http:\/\/\[::1\]:1\/": dial tcp \[::1\]:1: connect: /);
-    const [, unknown] = told(await httpProbe(getAt(80, { host: "no.such.host.invalid" }), TARGET, LONG_MS));
-    expect(unknown).toBe('Get "http://no.such.host.invalid:80/": dial tcp: lookup no.such.host.invalid: no such host');
+    const [, unknown] = told(await httpProbe(getAt(80, { host: "no..name" }), TARGET, LONG_MS));
+    expect(unknown).toBe('Get "http://no..name:80/": dial tcp: lookup no..name: no such host');
   });
   test("of headers that never end", async () => {
     const port = await servers.serve((socket) => {
@@ -46,7 +46,7 @@ describe("what a kubelet says of an answer", () => {
     const [result, text] = told(await httpProbe(getAt(port), TARGET, LONG_MS));
     expect([result, text]).toEqual([
       "failure",
-      expect.stringContaining("server response headers exceeded 1048576 bytes"),
+      expect.stringContaining("server response headers exceeded 10485760 bytes"),
     ]);
   });
 });
@@ -81,6 +81,22 @@ describe("what a server is asked", () => {
       if (http_proxy === undefined) delete process.env["http_proxy"];
       else process.env["http_proxy"] = http_proxy;
     }
+  });
+  test.each([
+    [[["Connection", "upgrade"]], "upgrade, close"],
+    [[["Connection", "x, Close"]], "x, Close"],
+    [
+      [
+        ["Connection", "Upgrade"],
+        ["Upgrade", "h2c"],
+      ],
+      "Upgrade",
+    ],
+  ] as const)("to be closed behind it, but for what is to be another connection: %j", async (list, connection) => {
+    const port = await server();
+    const headers = list.map(([name, value]) => ({ name, value }));
+    await httpProbe(getAt(port, { headers }), TARGET, LONG_MS);
+    expect(seen.map((one) => one.headers.connection)).toEqual([connection]);
   });
   test("with the headers of the probe, a host of its own, and the credentials of its path", async () => {
     const port = await server();

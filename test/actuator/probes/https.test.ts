@@ -60,7 +60,11 @@ describe.skipIf(why !== undefined)("over TLS", () => {
     expect(told(await probe(await servers.raw("", "end")))).toEqual(["failure", `${GET}EOF`]);
     const reset = "read tcp HOST->HOST: read: connection reset by peer";
     expect(told(await probe(await servers.raw("", "reset")))).toEqual(["failure", `${GET}${reset}`]);
-    expect(told(await probe(await servers.serve(), SHORT_MS))).toEqual(["failure", `${GET}${LATE}`]);
+    const handshake = `${GET}context deadline exceeded`;
+    expect(told(await probe(await servers.serve(), SHORT_MS))).toEqual(["failure", handshake]);
+    const banner = await servers.serve((socket) => void socket.write("SSH-2.0-OpenSSH_9.6\r\n"));
+    const noTls = "tls: first record does not look like a TLS handshake";
+    expect(told(await probe(banner))).toEqual(["failure", `${GET}${noTls}`]);
   });
 
   describe("by HTTP/2, where a server wants that", () => {
@@ -89,6 +93,16 @@ describe.skipIf(why !== undefined)("over TLS", () => {
       expect(told(await probe(port))).toEqual(["failure", "HTTP probe failed with statuscode: 500"]);
       expect(told(await probe(port, LONG_MS, { path: "/long" }))).toEqual(["success", "x".repeat(10_240)]);
     });
+    test("a stream that is refused is asked for again", async () => {
+      let asked = 0;
+      const port = await serve(({ stream }, response) => {
+        if (asked++ < 1) stream.on("error", () => {}).close(constants.NGHTTP2_REFUSED_STREAM);
+        else response.end("ok");
+      });
+      expect(told(await probe(port))).toEqual(["success", "ok"]);
+      const never = await serve(({ stream }) => stream.on("error", () => {}).close(constants.NGHTTP2_REFUSED_STREAM));
+      expect(told(await probe(never, SHORT_MS))).toEqual(["failure", `${GET}context deadline exceeded`]);
+    });
     test("also when they break off", async () => {
       const reset = "stream error: stream ID 1; INTERNAL_ERROR; received from peer";
       const resets = await serve(({ stream }) => stream.on("error", () => {}).close(constants.NGHTTP2_INTERNAL_ERROR));
@@ -102,6 +116,8 @@ describe.skipIf(why !== undefined)("over TLS", () => {
       });
       const [word, text] = told(await probe(half));
       expect([word, text]).toEqual([expect.stringMatching(/error|failure/), expect.stringContaining(reset)]);
+      const short = await serve((_, response) => void response.writeHead(200, { "content-length": "10" }).end("x"));
+      expect(told(await probe(short))).toEqual(["error", "unexpected EOF"]);
       expect(told(await probe(await serve(() => {}), SHORT_MS))).toEqual(["failure", `${GET}${LATE}`]);
       const hangs = await serve((_, response) => void response.write("x"));
       expect(told(await probe(hangs, SHORT_MS))[0]).toBe("error");

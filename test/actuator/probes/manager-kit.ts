@@ -2,7 +2,7 @@ import type { AskedProbe, Attempt } from "../../../actuator/probes/attempt.ts";
 import type { ProbeClock } from "../../../actuator/probes/clock.ts";
 import type { ProbeHistoryEntry } from "../../../actuator/probes/history-entry.ts";
 import { ProbeManager } from "../../../actuator/probes/manager.ts";
-import type { ManagerSettings } from "../../../actuator/probes/ports.ts";
+import type { ManagerPorts, ManagerSettings } from "../../../actuator/probes/ports.ts";
 import type { ProbeChange, ProbedContainer, ProbedPod, ProbeWarning } from "../../../actuator/probes/probed.ts";
 import type { Guarded } from "../../../actuator/probes/storm.ts";
 import { type AttemptResult, noProbeCounters } from "../../../actuator/status/probe-counters.ts";
@@ -122,7 +122,11 @@ export interface World {
   readonly counted: { readonly ended: [ProbeType, AttemptResult][]; waited: number; readonly late: number[] };
 }
 /** A manager whose attempts are scripted; `spread` is off unless said. */
-export function world(more: Partial<ManagerSettings> = {}, random = () => 0): World {
+export function world(
+  more: Partial<ManagerSettings> = {},
+  random = () => 0,
+  guardMemory?: NonNullable<ManagerPorts["guardMemory"]>,
+): World {
   const clock = new StillClock();
   const counted: World["counted"] = { ended: [], waited: 0, late: [] };
   const lists = { asked: [] as Asked[], results: [] as ProbeChange[], events: [] as ProbeWarning[] };
@@ -144,6 +148,7 @@ export function world(more: Partial<ManagerSettings> = {}, random = () => 0): Wo
     {
       ...{ attempt, clock, random, counters },
       runtime: { exec: () => Promise.reject(new Error("nothing is run here")) },
+      ...(guardMemory === undefined ? {} : { guardMemory }),
       history: { add: (entry) => void told.history.push(entry), flush: () => {} },
       onResult: (change) => void lists.results.push(change),
       onEvent: (warning) => void lists.events.push(warning),

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { createServer, type Server } from "node:http";
+import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, expect, test, vi } from "vitest";
 import type { ProbePorts } from "../../../actuator/probes/attempt.ts";
@@ -9,6 +9,7 @@ import { ProbeHistory, readProbeHistory } from "../../../actuator/probes/history
 import { ProbeManager } from "../../../actuator/probes/manager.ts";
 import type { ProbeChange, ProbeWarning } from "../../../actuator/probes/probed.ts";
 import { noProbeCounters } from "../../../actuator/status/probe-counters.ts";
+import { recordedOutcomes } from "../../../api/cli/probes/recorded.ts";
 import type { ProbeHandler } from "../../../api/model/probe.ts";
 import { PATIENT } from "../../patient.ts";
 import { scratch } from "../pods/pod-kit.ts";
@@ -19,10 +20,12 @@ afterEach(() => {
   for (const cleanup of cleanups.splice(0)) cleanup();
 });
 /** Answers with a status; 0: it takes the request, and says nothing. */
-async function serverOf(status: () => number): Promise<ProbeHandler> {
-  const server: Server = createServer((_request, response) => {
+const serverOf = (status: () => number): Promise<ProbeHandler> =>
+  servedBy((response) => {
     if (status() > 0) response.writeHead(status()).end("body");
   });
+async function servedBy(answer: (response: ServerResponse) => void): Promise<ProbeHandler> {
+  const server: Server = createServer((_request, response) => answer(response));
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
   cleanups.push(() => {
     server.closeAllConnections();
@@ -99,4 +102,37 @@ test("commands that are really run, four at once of eight", async () => {
   manager.look(pods);
   await vi.waitUntil(() => pods.every(({ uid }) => manager.ready(uid, "c")), PATIENT);
   expect(most).toBe(4);
+});
+
+test("bodies that hang or break off restart nothing, and are recorded as what they are", async () => {
+  let how: "ok" | "hang" | "break" = "ok";
+  const handler = await servedBy((response) => {
+    if (how === "ok") response.end("fine");
+    else {
+      response.writeHead(200, { "content-length": 9 });
+      response.write("half", () => {
+        if (how === "break") response.destroy();
+      });
+    }
+  });
+  const { manager, stateDir, results } = opened();
+  manager.look([pod([container({ liveness: probe({ handler, failureThreshold: 1 }) })], at)]);
+  const attempts = () => manager.facts()[0]?.attempts ?? 0;
+  const more = async (): Promise<void> => {
+    const before = attempts();
+    await vi.waitUntil(() => attempts() > before + 1, PATIENT);
+  };
+  await more();
+  how = "hang";
+  await more();
+  how = "break";
+  await more();
+  how = "ok";
+  await more();
+  manager.close();
+  const read = readProbeHistory(stateDir, { limit: 100 });
+  const { liveness = [] } = recordedOutcomes(read.ok ? read.value.toReversed() : []);
+  const count = String.raw`(?:\*\d+)?`;
+  expect(liveness.join()).toMatch(new RegExp(`^ok${count},hang${count},hang@0ms${count},ok$`));
+  expect(results.map(({ result }) => result)).toEqual(["Success"]);
 });

@@ -1,8 +1,12 @@
+import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { newlyHeld } from "../../../actuator/probes/chronicle.ts";
+import { GuardMemory } from "../../../actuator/probes/guard-memory.ts";
 import { decideProbeGuard } from "../../../api/decide/probes/decide-guard.ts";
 import { decodeProbeGuardAsk, type GuardSettings } from "../../../api/model/probe-guard.ts";
-import { BAD, container, EXEC, OK, pod, probe, told, type World, world } from "./manager-kit.ts";
+import { scratch } from "../pods/pod-kit.ts";
+import { BAD, container, EXEC, OK, pod, probe, START, told, type World, world } from "./manager-kit.ts";
 
 const GUARD: GuardSettings = { windowSeconds: 5, least: { groups: 3 }, holdSeconds: 20 };
 const pods = (count: number, owner: string | null = null) =>
@@ -186,4 +190,121 @@ test("asked again from what was written down it is the same decision, with the r
     const places = again.ok ? again.value.reasons.map(({ at }) => at) : [];
     expect(places).toEqual(expect.arrayContaining(["node", ...newlyHeld(decision)]));
   }
+});
+
+/** Of a period of 3 s, and spread over it. */
+const spreadOut = (failureThreshold: number) =>
+  pods(5).map((one) => ({
+    ...one,
+    containers: [container({ liveness: probe({ periodSeconds: 3, failureThreshold }) }, { id: one.uid })],
+  }));
+const HOLDS = { guard: { ...GUARD, windowSeconds: 30 }, spread: true };
+
+test("who has begun to fail counts, so that the first of a storm that is spread out is held as well", async () => {
+  const w = world(HOLDS);
+  w.manager.look(spreadOut(2));
+  await w.clock.advance(9_000);
+  w.answer = () => BAD;
+  await w.clock.advance(15_000);
+  expect([killed(w), newest(w)?.holding]).toEqual([[], 5]);
+  expect(w.guarded.flatMap(({ killedBefore }) => killedBefore)).toEqual([]);
+});
+
+test("who fails once and answers again counts no more, and neither does what cannot be asked", async () => {
+  const w = world(HOLDS);
+  const bad = new Set(["u-0", "u-1", "u-2"]);
+  w.manager.look(spreadOut(2));
+  await w.clock.advance(9_000);
+  w.answer = ({ target }) => (bad.has(target.containerId) ? BAD : OK);
+  await w.clock.advance(3_000);
+  bad.clear();
+  await w.clock.advance(3_000);
+  w.answer = ({ target }) => (target.containerId === "u-4" ? BAD : { error: "no runtime" });
+  await w.clock.advance(6_100);
+  expect(killed(w)).toEqual(["u-4"]);
+});
+
+test("whom one failure kills is killed before it is seen that they are many, and that is said", async () => {
+  const w = world(HOLDS);
+  w.manager.look(spreadOut(1));
+  await w.clock.advance(9_000);
+  w.answer = () => BAD;
+  await w.clock.advance(6_000);
+  expect(killed(w)).toHaveLength(2);
+  const [first] = w.guarded;
+  expect(first?.killedBefore).toEqual(killed(w).map((id) => `ns/${id.replace("u", "p")}/c`));
+  expect(w.history.find(({ kind }) => kind === "probe-guard")).toMatchObject({ killedBefore: first?.killedBefore });
+});
+
+test("a daemon that starts again holds on what was held, and lets go what answers or is gone", async () => {
+  const stateDir = scratch();
+  const clockOf: { nowMs: () => number } = { nowMs: () => START };
+  const faults: string[] = [];
+  const memory = () =>
+    new GuardMemory({ stateDir, nowMs: () => clockOf.nowMs(), onFault: (message) => faults.push(message) });
+  const before = world(HOLDS, undefined, memory());
+  clockOf.nowMs = () => before.clock.wallMs;
+  before.answer = () => BAD;
+  before.manager.look(spreadOut(2));
+  await before.clock.advance(9_000);
+  expect([killed(before), newest(before)?.holding]).toEqual([[], 5]);
+  before.manager.close();
+  expect(statSync(join(stateDir, "probe-guard.json")).mode & 0o777).toBe(0o600);
+
+  // three of them answer, one is gone, and the last fails on: alone it would be killed
+  const after = world(HOLDS, undefined, memory());
+  clockOf.nowMs = () => after.clock.wallMs;
+  after.clock.wallMs = before.clock.wallMs;
+  after.answer = ({ target }) => (target.containerId === "u-0" ? BAD : null);
+  after.manager.look(spreadOut(2).slice(0, 4));
+  await after.clock.advance(8_000);
+  expect(killed(after)).toEqual([]);
+  expect(newest(after)).toMatchObject({ holding: 4, released: [{ containerId: "u-4", why: "gone" }] });
+  expect(after.manager.facts().find(({ podUid }) => podUid === "u-0")).toMatchObject({ activity: "held" });
+  for (const { end } of after.asked) end(OK);
+  after.answer = ({ target }) => (target.containerId === "u-0" ? BAD : OK);
+  await after.clock.advance(8_000);
+  expect(killed(after)).toEqual(["u-0"]);
+  expect(after.guarded.flatMap(({ decision }) => decision.released.map(({ why }) => why)).toSorted()).toEqual([
+    ...["calm", "gone", "recovered", "recovered", "recovered"],
+  ]);
+  expect(faults).toEqual([]);
+});
+
+test("without what was kept the same container would be killed, and what is too old or none is not heeded", async () => {
+  const stateDir = scratch();
+  const file = join(stateDir, "probe-guard.json");
+  const nowMs = () => START;
+  const read = () => new GuardMemory({ stateDir, nowMs, onFault: expect.fail }).read();
+  expect(read()).toEqual([]);
+  const entry = { containerId: "u-0", container: "ns/p-0/c", group: "u-0", failedAgoMs: 1, heldForMs: 5 };
+  for (const text of ["", "{", "[]", '{"atMs":1}x', `{"atMs":"1","known":[]}`, `{"atMs":1,"known":[{}]}`]) {
+    writeFileSync(file, text);
+    expect(read()).toEqual([]);
+  }
+  writeFileSync(file, JSON.stringify({ atMs: START - 1_000, known: [entry] }));
+  expect(read()).toEqual([{ ...entry, failedAgoMs: 1_001, heldForMs: 1_005 }]);
+  // a clock that was set back
+  writeFileSync(file, JSON.stringify({ atMs: START + 9_000, known: [entry] }));
+  expect(read()).toEqual([entry]);
+  const others = ["1", "2"].map((n) => ({ ...entry, containerId: `u-${n}`, group: `u-${n}` }));
+  const keptFor = async (heldForMs: number) => {
+    const known = [entry, ...others].map((one) => ({ ...one, heldForMs }));
+    const w = world(HOLDS, undefined, { read: () => known, keep() {} });
+    w.answer = ({ target }) => (target.containerId === "u-0" ? BAD : null);
+    w.manager.look(spreadOut(2));
+    await w.clock.advance(8_000);
+    return killed(w);
+  };
+  expect([await keptFor(1_000), await keptFor(GUARD.holdSeconds * 1_000)]).toEqual([[], ["u-0"]]);
+  expect(readFileSync(file, "utf8")).not.toBe("");
+});
+
+test("a file that cannot be written is told once", () => {
+  const faults: string[] = [];
+  const nowMs = () => START;
+  const memory = new GuardMemory({ stateDir: join(scratch(), "gone"), nowMs, onFault: (m) => faults.push(m) });
+  memory.keep([]);
+  memory.keep([]);
+  expect(faults).toEqual([expect.stringMatching(/probe-guard\.json: .*ENOENT.* would not know what it holds$/)]);
 });

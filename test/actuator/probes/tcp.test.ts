@@ -1,8 +1,10 @@
+import { createServer } from "node:net";
 import { afterAll, expect, test } from "vitest";
+import { httpProbe } from "../../../actuator/probes/http.ts";
 import { tcpProbe } from "../../../actuator/probes/tcp.ts";
 import { PATIENT } from "../../patient.ts";
 import { fullListener } from "./full-listener.ts";
-import { Servers, TARGET } from "./servers.ts";
+import { getAt, Servers, TARGET, told } from "./servers.ts";
 
 const servers = new Servers();
 afterAll(() => servers.close());
@@ -29,12 +31,20 @@ test("the server sees an orderly end and no reset", async () => {
   await tcpProbe({ host: "", port }, TARGET, LONG_MS);
   await expect.poll(() => ends, PATIENT).toEqual(["end"]);
 });
+test("a connection that is reset at once had opened", async () => {
+  const port = await servers.listen(createServer((socket) => socket.resetAndDestroy()));
+  for (let i = 0; i < 50; i++) {
+    expect(await tcpProbe({ host: "", port }, TARGET, LONG_MS)).toEqual({ result: "success", output: "" });
+    const [, text] = told(await httpProbe(getAt(port), TARGET, LONG_MS));
+    expect(text).toMatch(/: (read|write) tcp HOST->HOST: /);
+  }
+});
 test("nobody listens", async () => {
   expect(await tcpProbe({ host: "", port: 1 }, TARGET, LONG_MS)).toEqual(
     failure("dial tcp 127.0.0.1:1: connect: connection refused"),
   );
-  expect(await tcpProbe({ host: "no.such.host.invalid", port: 1 }, TARGET, LONG_MS)).toEqual(
-    failure("dial tcp: lookup no.such.host.invalid: no such host"),
+  expect(await tcpProbe({ host: "no..name", port: 1 }, TARGET, LONG_MS)).toEqual(
+    failure("dial tcp: lookup no..name: no such host"),
   );
 });
 test("nobody answers", async () => {

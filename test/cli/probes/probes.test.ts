@@ -88,6 +88,12 @@ const ENTRIES: readonly ProbeHistoryEntry[] = [
     ...{ released: [{ container: "ml/train/main", why: "recovered" }], why: "liveness probes of 3 unrelated groups" },
   },
   { at: second(4), kind: "omitted", count: 12 },
+  { at: second(5), ...named, kind: "first", containerId: "id-2", outcome: "failure", output: `refused ${BAD}\nmore` },
+  { at: second(6), ...named, kind: "run", outcome: "failure", times: 3, next: "hang" },
+  {
+    ...{ at: second(7), kind: "probe-guard", held: [], holding: 3, released: [], why: "liveness probes" },
+    killedBefore: ["shop/web-1/app", "shop/web-2/app"],
+  },
 ];
 
 test("what became of probes, newest first, of one pod, and as data", async () => {
@@ -98,6 +104,12 @@ test("what became of probes, newest first, of one pod, and as data", async () =>
   expect([ran.code, ran.stderr]).toEqual([0, ""]);
   expect(ran.stdout.split("\n").map((line) => line.replace(/ {2,}/g, "  "))).toEqual([
     "AT  POD  CONTAINER  PROBE  WHAT",
+    `${second(7)}  the guard holds 3 kills`,
+    "  liveness probes",
+    "  restarted before: shop/web-1/app shop/web-2/app",
+    `${second(6)}  shop/web-0  app  liveness  3 attempts in a row: failure, then a body that never ends`,
+    `${second(5)}  shop/web-0  app  liveness  nothing -> failure, the first attempt`,
+    "  refused ?[2J?",
     `${second(4)}  12 more in this second`,
     `${second(3)}  the guard holds 1 kill`,
     "  liveness probes of 3 unrelated groups",
@@ -110,8 +122,8 @@ test("what became of probes, newest first, of one pod, and as data", async () =>
     `${second(0)}  shop/web-0  app  liveness  120 attempts in a row: success, then another`,
     "",
   ]);
-  const { stdout } = await ask(...place, "--pod", "shop/web-0", "--limit", "2", "-o", "json");
-  expect(JSON.parse(stdout)).toEqual({ stateDir: at("state"), entries: [ENTRIES[3], ENTRIES[1]] });
+  const { stdout } = await ask(...place, "--pod", "shop/web-0", "--limit", "4", "-o", "json");
+  expect(JSON.parse(stdout)).toEqual({ stateDir: at("state"), entries: [6, 5, 3, 1].map((i) => ENTRIES[i]) });
   expect((await ask("history", "--state-dir", at("none"))).stdout).toBe(
     `nothing of probes happened in ${at("none")}\n`,
   );

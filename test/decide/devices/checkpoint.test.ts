@@ -9,6 +9,7 @@ import {
 } from "../../../api/decide/devices/checkpoint.ts";
 import { checkCheckpoint, readCheckpoint } from "../../../api/decide/devices/checkpoint-read.ts";
 import { sharedDevices } from "../../../api/decide/devices/shared-devices.ts";
+import { fnv1a } from "../../../api/decide/go/checksum.ts";
 
 const fileOf = (entries: string, registered: string, checksum: number | string): string =>
   `{"Data":{"PodDeviceEntries":${entries},"RegisteredDevices":${registered}},"Checksum":${checksum}}`;
@@ -69,6 +70,17 @@ describe("kubelet_internal_checkpoint", () => {
         "ResourceName:(string)a/b DeviceIDs:(checkpoint.DevicesPerNUMA)map[-1:<nil> 2:[] 10:[x y]] AllocResp:([]uint8)[0 1 255]}] " +
         "RegisteredDevices:(map[string][]string)<nil>}",
     );
+  });
+  it("has the checksum of that text, whatever bytes a plugin answered", () => {
+    const allocResp = btoa(String.fromCharCode(...Array.from({ length: 256 }, (_, i) => i)));
+    const entry = { podUid: "ü", containerName: "", resourceName: "a/b", deviceIds: null, allocResp };
+    for (const entries of [null, [], [entry], [entry, { ...entry, allocResp: "" }, { ...entry, allocResp: null }]]) {
+      const checkpoint = { entries, registered: new Map([["a/b", ["é", "x"]]]) };
+      expect(checksumOf(checkpoint)).toBe(fnv1a(hashedText(checkpoint)));
+    }
+    expect(hashedText({ entries: [entry], registered: null })).toContain("[0 1 2 3 4 5 6 7 8 9 10 11 12");
+    expect(hashedText({ entries: [entry], registered: null })).toContain(" 98 99 100 101 ");
+    expect(hashedText({ entries: [entry], registered: null })).toContain(" 199 200 201 ");
   });
   it("gives the same checksum to text in any notation", () => {
     const one = fileOf('[{"PodUID":"u","DeviceIDs":{"01":["\\u0061"]},"AllocResp":"A\\r\\nA=="}]', "{}", 0);

@@ -118,6 +118,41 @@ describe("probes that no API server takes are named with their place", () => {
   });
 });
 
+describe("fields that no probe has are named, with what was perhaps meant", () => {
+  test.each<readonly [string, Fields, readonly string[]]>([
+    [
+      "of the probe",
+      liveness({ ...HTTP, initalDelaySeconds: 5 }),
+      [`${AT}.livenessProbe.initalDelaySeconds: no such field; \`initialDelaySeconds\`?`],
+    ],
+    [
+      "of its handler",
+      liveness({ httpGet: { port: 80, paht: "/x" }, retries: 3 }),
+      [`${AT}.livenessProbe.retries: no such field`, `${AT}.livenessProbe.httpGet.paht: no such field; \`path\`?`],
+    ],
+    [
+      "of the container",
+      liveness(HTTP, { readynessProbe: HTTP, lifecycle: {}, stdin: true }),
+      [`${AT}.readynessProbe: no such field; \`readinessProbe\`?`],
+    ],
+    [
+      "of a sidecar",
+      podOf({}, { initContainers: [{ name: "s", restartPolicy: "Always", startupProbe: { tcpSocket: { prot: 1 } } }] }),
+      [
+        "ask.pod.spec.initContainers[0].startupProbe.tcpSocket.prot: no such field; `port`?",
+        "ask.pod.spec.initContainers[0].startupProbe.tcpSocket.port: must be between 1 and 65535, inclusive",
+      ],
+    ],
+    ["none", liveness({ ...HTTP, httpGet: { ...HTTP.httpGet, httpHeaders: [{ name: "A", value: "b" }] } }), []],
+  ])("%s", (_, pod, issues) => {
+    expect(issuesOf({ pod })).toEqual(issues);
+  });
+  test("what is no pod is not looked into", () => {
+    for (const pod of [null, "a/b", { spec: null }, { spec: { containers: [null, { livenessProbe: [1] }] } }])
+      expect(issuesOf({ pod }).filter((issue) => issue.includes("no such field"))).toEqual([]);
+  });
+});
+
 describe("an ask that is none", () => {
   const pod = liveness(HTTP);
   test.each<readonly [string, unknown, string]>([

@@ -118,6 +118,61 @@ const CASES: readonly Case[] = [
     { ...CALM, readinessProbe: { tcpSocket: { host: "db.example", port: 5432 } } },
     [`warning host-outside-pod ${AT}.readinessProbe.tcpSocket.host`],
   ],
+  [
+    "the node's own loopback, of a pod that is on the host's network",
+    {
+      ...CALM,
+      readinessProbe: { httpGet: { host: "127.0.0.1", port: 6443, scheme: "HTTPS" } },
+      startupProbe: { tcpSocket: { host: "::1", port: 1 }, failureThreshold: 30 },
+      livenessProbe: { tcpSocket: { host: "localhost", port: 1 }, failureThreshold: 6 },
+    },
+    [],
+    { hostNetwork: true },
+  ],
+  [
+    "the node's loopback, of a pod that has its own",
+    { ...CALM, readinessProbe: { tcpSocket: { host: "127.0.0.1", port: 80 } } },
+    [`warning host-outside-pod ${AT}.readinessProbe.tcpSocket.host`],
+  ],
+  [
+    "another host, of a pod that is on the host's network",
+    { ...CALM, readinessProbe: { tcpSocket: { host: "127.0.0.1.example", port: 80 } } },
+    [`warning host-outside-pod ${AT}.readinessProbe.tcpSocket.host`],
+    { hostNetwork: true },
+  ],
+  [
+    "start-up in no time",
+    { startupProbe: { ...HTTP, periodSeconds: 1, failureThreshold: 3 } },
+    [`warning startup-too-short ${AT}.startupProbe.failureThreshold`],
+  ],
+  ["start-up in ten seconds", { startupProbe: { ...HTTP, periodSeconds: 5, failureThreshold: 3 } }, []],
+  [
+    "start-up that ends before liveness begins",
+    { startupProbe: { ...HTTP, failureThreshold: 4 }, livenessProbe: { ...OTHER, initialDelaySeconds: 45 } },
+    [
+      `warning startup-too-short ${AT}.startupProbe.failureThreshold`,
+      `hint delay-beside-startup ${AT}.livenessProbe.initialDelaySeconds`,
+    ],
+  ],
+  [
+    "liveness that asks what readiness asks, by the port's name and without the path",
+    {
+      ...CALM,
+      ports: [{ name: "web", containerPort: 8080 }],
+      readinessProbe: { httpGet: { path: "/", port: 8080, scheme: "HTTP" } },
+      livenessProbe: { httpGet: { port: "web" }, failureThreshold: 6 },
+    },
+    [`warning same-as-readiness ${AT}.livenessProbe`],
+  ],
+  [
+    "another scheme at the same port",
+    {
+      ...CALM,
+      readinessProbe: { httpGet: { port: 8080, scheme: "HTTPS" } },
+      livenessProbe: { httpGet: { port: 8080 }, failureThreshold: 6 },
+    },
+    [],
+  ],
   ["a liveness that cannot restart", CALM, [`warning never-restarted ${AT}.livenessProbe`], { restartPolicy: "Never" }],
 ];
 

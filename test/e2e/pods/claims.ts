@@ -2,11 +2,12 @@ import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { claimsDirectory } from "../../../actuator/lock.ts";
 
-/** A process that is killed leaves its claim on a cgroup root, which the next one would remove. */
-export function removeClaims(cgroupRoot: string): void {
+/** A process that is killed leaves its claims, which the next one would remove. Of `processes` all go. */
+export function removeClaims(...processes: readonly (number | undefined)[]): void {
   for (const name of readdirSync(claimsDirectory()).filter((one) => one.startsWith("nodewise-claim-"))) {
     const file = join(claimsDirectory(), name);
-    if (textOf(file).includes(` ${cgroupRoot}\n`)) rmSync(file, { force: true });
+    const pid = / (\d+) /.exec(textOf(file))?.[1];
+    if (pid !== undefined && processes.includes(Number(pid))) rmSync(file, { force: true });
   }
 }
 

@@ -25,6 +25,9 @@ export class DaemonProcess extends DaemonChild {
     this.#url = url;
   }
 
+  get pid(): number | undefined {
+    return this.child.pid;
+  }
   /** Undefined: it does not answer, or another one does. */
   async status(): Promise<NodeStatus | undefined> {
     try {

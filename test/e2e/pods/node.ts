@@ -89,8 +89,7 @@ export class PodNode extends NodeFiles {
   async stop(): Promise<void> {
     for (const daemon of this.#daemons) await daemon.kill();
     for (const step of this.#undo.toReversed()) await step();
-    for (const claimed of [this.cgroupRoot, `/device-state${encodeURI(join(this.dir, "state"))}`])
-      removeClaims(claimed);
+    removeClaims(...this.#daemons.map(({ pid }) => pid));
     unmountBelow(this.dir);
     await until("the end of all processes", () => (this.hierarchy.processes("/") === 0 ? true : undefined));
     removeCgroups(this.cgroupRoot.slice(1));

@@ -1,8 +1,9 @@
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { RunnablePod } from "../../../../actuator/lifecycle/pod.ts";
 import type { RuntimePod } from "../../../../actuator/lifecycle/runtime-pod.ts";
+import { keepDeviceCheckpoint } from "../../../../actuator/pods/device-checkpoint.ts";
 import { DEVICES } from "../../../../actuator/pods/devices/mark.ts";
 import { healthy, until } from "../../deviceplugin/node-plugin.ts";
 import {
@@ -11,6 +12,7 @@ import {
   entriesIn,
   entry,
   GPU,
+  historyOf,
   hold,
   joined,
   letIn,
@@ -62,7 +64,7 @@ describe("a checkpoint that is lost", () => {
     expect(existsSync(`${fileOf(node)}.broken.1`)).toBe(false);
   });
 
-  test("no more than three are kept, and one that stays is kept once", async () => {
+  test("the newest three are kept, one that stays is kept once, and none for longer than a week", async () => {
     const node = await nodeWith();
     hold(node.files, entry("p", ["a"], ANSWER));
     for (let i = 0; i < 5; i++) {
@@ -71,10 +73,17 @@ describe("a checkpoint that is lost", () => {
       await node.restart();
       await node.restart();
     }
-    const kept = ["", ".1", ".2", ".3"].map((end) => existsSync(`${fileOf(node)}.broken${end}`));
-    expect(kept).toEqual([true, true, true, false]);
-    expect(readFileSync(`${fileOf(node)}.broken.1`, "utf8")).toBe("{broken 1");
-    expect(node.problems.at(-1)).toContain("no copy is kept: there are 3 already");
+    const kept = () => ["", ".1", ".2", ".3"].map((end) => existsSync(`${fileOf(node)}.broken${end}`));
+    expect(kept()).toEqual([true, true, true, false]);
+    const texts = ["", ".1", ".2"].map((end) => readFileSync(`${fileOf(node)}.broken${end}`, "utf8"));
+    expect(texts.sort()).toEqual(["{broken 2", "{broken 3", "{broken 4"]);
+    keepDeviceCheckpoint(node.files, { entries: [entry("q", ["b"])], registered: null });
+    node.clock.aheadMs = 6 * 24 * 60 * 60_000;
+    node.keeper.look(new Set());
+    expect(kept()).toEqual([true, true, true, false]);
+    node.clock.aheadMs = 8 * 24 * 60 * 60_000;
+    node.keeper.look(new Set());
+    expect(kept()).toEqual([false, false, false, false]);
   });
 
   test("nothing of a resource is given away while a pod runs with devices of it, nobody knows which", async () => {
@@ -116,12 +125,50 @@ describe("a checkpoint that is lost", () => {
     node.keeper.recover([runs(run, annotations)]);
     expect(messages(node)).toEqual([]);
     expect(node.problems.at(-1)).toBe("devices are booked again from the containers that run: default/run");
+    expect(historyOf(node).filter(({ reason }) => reason === "BookedAgain")).toMatchObject([
+      { kind: "allocated", resource: GPU, podUid: "run", container: "app", devices: ["a", "b"] },
+    ]);
     const late = podWith("late", ONE);
     letIn(node, late, [run]);
     expect(entriesIn(node).map(({ podUid, deviceIds }) => [podUid, ...(deviceIds?.values() ?? [])])).toEqual([
       ["run", ["a", "b"]],
       ["late", ["c"]],
     ]);
+  });
+
+  test("one that is another's, or older, does not give away what runs", async () => {
+    const node = await nodeWith();
+    await joined(node, { resource: GPU, devices: healthy("a", "b", "c", "d") });
+    const [run, next, twin] = [podWith("run", TWO), podWith("next", ONE), podWith("twin", ONE)];
+    hold(node.files, entry("run", ["c", "d"], ANSWER), entry("next", ["a"], ANSWER), entry("twin", ["d"], ANSWER));
+    const mark = (...ids: string[]) => ({ [DEVICES]: JSON.stringify({ [GPU]: { "-1": ids } }) });
+    const living = [runs(run, mark("a", "b")), { uid: "next", pod: next, seen: null }, runs(twin, mark("d"))];
+    node.keeper.recover(living);
+    // what is about to start is decided anew; what runs as it is booked stays
+    const after = [entry("twin", ["d"], ANSWER), entry("run", ["a", "b"])];
+    expect(entriesIn(node)).toEqual(after);
+    const words = `the checkpoint had devices c, d of ${GPU} as those of container app of pod default/run, which runs with a, b: what runs counts`;
+    expect(node.problems.join("\n")).toContain(words);
+    expect(historyOf(node).filter(({ reason }) => reason === "BookedAgain")).toHaveLength(1);
+    const told = node.problems.length;
+    node.keeper.recover(living);
+    expect(entriesIn(node)).toEqual(after);
+    expect(node.problems).toHaveLength(told);
+    const late = podWith("late", TWO);
+    expect(decided(node, late, [run, twin]).refusal).not.toBeNull();
+  });
+
+  test("one that could not be read stands for a while, and in the history", async () => {
+    const node = await nodeWith();
+    mkdirSync(dirname(fileOf(node)), { recursive: true });
+    writeFileSync(fileOf(node), "{nonsense");
+    await node.restart();
+    const copy = `the file is kept as ${fileOf(node)}.broken for 7 days`;
+    keepDeviceCheckpoint(node.files, { entries: [entry("q", ["b"])], registered: null });
+    expect(messages(node)).toEqual([expect.stringContaining(copy)]);
+    expect(historyOf(node)).toMatchObject([{ kind: "refused", reason: "CheckpointNotRead" }]);
+    node.clock.aheadMs = 11 * 60_000;
+    expect(messages(node)).toEqual([]);
   });
 
   test("a mark of another making tells nothing", async () => {

@@ -56,7 +56,23 @@ describe("faults of plugins", () => {
   });
   test("of however many resources are bounded", () => {
     const { faults } = withFaults();
-    for (let i = 0; i < 200; i++) faults.heard(refused({ resource: `example.com/r${i}` }));
+    for (let i = 0; i < 200; i++) faults.heard(refused({ message: `no ${i}`, resource: `example.com/r${i}` }));
     expect(faults.standing()).toHaveLength(64);
+  });
+  test("of many plugins that stop at once are one line, and of a few one each", () => {
+    const { faults } = withFaults();
+    const stop = (i: number) => {
+      const endpoint = `/dp/${i}.sock`;
+      const message = `Call cancelled at ${endpoint}`;
+      faults.heard(
+        refused({ resource: `example.com/${i}`, endpoint, call: "ListAndWatch", code: "CANCELLED", message }),
+      );
+    };
+    for (let i = 0; i < 3; i++) stop(i);
+    expect(faults.standing()).toHaveLength(3);
+    for (let i = 3; i < 20; i++) stop(i);
+    expect(faults.standing()).toEqual([
+      expect.stringMatching(/^ListAndWatch of 20 resources \(example\.com\/0, .*, \.\.\.\): CANCELLED: Call cancelled/),
+    ]);
   });
 });

@@ -78,6 +78,7 @@ test.each<[string, PodEnd["cause"], object]>([
 
 test("what was displaced and would start nothing again keeps its reason", async () => {
   const world = new PodsWorld();
+  world.runtime.programOf = () => ({ runsMs: null, exitCode: 143, stopsMs: 0 });
   world.pods = [fixed("job", { restartPolicy: "Never" })];
   await world.run(4);
   world.manager.end("job", endOf("preempted", "Preempting", "message", world.time.nowMs()));

@@ -5,7 +5,7 @@ import { burstable, Gi, type Measured, Mi, running, three, USAGES } from "./meas
 const stubborn = (measured: Measured, uid: string, stopsMs: number): void => {
   measured.world.runtime.programOf = (_, pod) => ({
     runsMs: null,
-    exitCode: 0,
+    exitCode: 143,
     stopsMs: pod.metadata.uid === uid ? stopsMs : 0,
   });
 };

@@ -33,6 +33,8 @@ export class Measured {
       },
     });
     this.world.pods = pods;
+    // as a program that does not handle its signal
+    this.world.runtime.programOf = () => ({ runsMs: null, exitCode: 143, stopsMs: 0 });
   }
 
   get evicted(): readonly string[] {

@@ -1,0 +1,94 @@
+import { quoteBytes } from "../go/quote-bytes.ts";
+import { headerKey, isToken } from "./http-headers.ts";
+
+/** Of one header, with what is folded to it: the rest of a longer one is looked at, and forgotten. */
+const MOST_FIELD_BYTES = 64 * 1024;
+/** Of one name: as many are shown where there should be one. */
+const MOST_VALUES = 16;
+/** What Go shows of a first line that is none, at most. */
+const MOST_INITIAL_BYTES = 80;
+const MOST_QUOTED_BYTES = 4096;
+
+/** The headers that say where an answer leads, and how it ends; values without spaces around them. */
+export interface Told {
+  readonly locations: string[];
+  readonly lengths: string[];
+  readonly encodings: string[];
+}
+
+/** Headers line by line, all of them checked, in a time that grows with their bytes. Go 1.26: textproto.Reader.ReadMIMEHeader. */
+export class HttpFields {
+  readonly told: Told = { locations: [], lengths: [], encodings: [] };
+  /** The header that the next line may go on with; undefined: none yet. */
+  #field: string | undefined;
+  /** It has a byte that none may have, perhaps behind what is kept. */
+  #isBad = false;
+  #isCut = false;
+
+  /** A line without its end, not empty; a text of bytes. Returns Go's words for what is wrong; undefined: nothing yet. */
+  push(line: string): string | undefined {
+    if (isFolded(line)) {
+      if (this.#field === undefined) return initialFault(line);
+      this.#isBad ||= BAD.test(line);
+      if (!this.#isCut) this.#keep(`${this.#field} ${trimmed(line)}`);
+      return undefined;
+    }
+    const wrong = this.end();
+    if (wrong !== undefined) return wrong;
+    if (!line.includes(":")) return `malformed MIME header: missing colon: ${quotedStart(line)}`;
+    this.#keep(trimmed(line));
+    this.#isBad = BAD.test(line);
+    return undefined;
+  }
+  /** No line follows the last one. */
+  end(): string | undefined {
+    const field = this.#field;
+    if (field === undefined) return undefined;
+    this.#field = undefined;
+    const colon = field.indexOf(":");
+    // what is kept of an endless name has none
+    const name = colon < 0 ? field : field.slice(0, colon);
+    if (colon < 0 || !isToken(name.includes(" ") ? name.replaceAll(" ", "_") : name)) {
+      return `malformed MIME header line: ${quotedStart(field)}`;
+    }
+    if (this.#isBad) return `malformed MIME header line: ${quotedStart(headerKey(name) + field.slice(colon))}`;
+    const values = WHERE.get(name.toLowerCase());
+    if (values !== undefined) {
+      const value = field.slice(colon + 1);
+      // what is cut must not look whole
+      this.#tell(this.told[values], this.#isCut ? value : trimmed(value));
+    }
+    return undefined;
+  }
+  #keep(field: string): void {
+    this.#isCut = field.length > MOST_FIELD_BYTES;
+    this.#field = this.#isCut ? field.slice(0, MOST_FIELD_BYTES) : field;
+  }
+  #tell(values: string[], value: string): void {
+    // one more where it is another: that there are two is an error by itself
+    if (values.length < MOST_VALUES || (values.length === MOST_VALUES && value !== values[0])) values.push(value);
+  }
+}
+const WHERE: ReadonlyMap<string, keyof Told> = new Map([
+  ["location", "locations"],
+  ["content-length", "lengths"],
+  ["transfer-encoding", "encodings"],
+]);
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what no header may have
+const BAD = /[\x00-\x08\x0a-\x1f\x7f]/;
+const isFolded = (line: string): boolean => isSpace(line.charCodeAt(0));
+const initialFault = (line: string): string =>
+  line.length > MOST_INITIAL_BYTES ? "message too large" : `malformed MIME header initial line: ${quoteBytes(line)}`;
+
+/** What errors show of a text that a server chose. */
+export const quotedStart = (bytes: string): string => quoteBytes(bytes.slice(0, MOST_QUOTED_BYTES));
+
+/** Without spaces and tabs around it; no expression, which would try each inner space anew. */
+function trimmed(text: string): string {
+  let start = 0;
+  let end = text.length;
+  while (start < end && isSpace(text.charCodeAt(start))) start++;
+  while (end > start && isSpace(text.charCodeAt(end - 1))) end--;
+  return end - start === text.length ? text : text.slice(start, end);
+}
+const isSpace = (code: number): boolean => code === 0x20 || code === 0x09;

@@ -1,0 +1,35 @@
+import { describe, expect, test } from "vitest";
+import { parseDocuments } from "../../../actuator/manifests/parse.ts";
+import { documentsOf } from "../../../api/ui/what-if/documents.ts";
+import answers from "./go-scalars.json" with { type: "json" };
+
+/** What sigs.k8s.io/yaml 1.6.0 (YAMLToJSON) made of `v: TEXT`; null: it refused it. */
+const OF_GO = answers as unknown as readonly (readonly [text: string, json: string | null])[];
+/** Go refuses these for what is not their spelling: no list may begin there, and `x` is no null. */
+const OTHERWISE = ["-", "!!null x"];
+
+describe("scalars, as the library reads them that Kubernetes uses", () => {
+  const rows = OF_GO.filter(([text]) => !OTHERWISE.includes(text));
+  test.each(rows)("%s -> %s", (text, json) => {
+    const { documents, problems } = parseDocuments(`v: ${text}\n`, "a.yaml");
+    if (json === null) {
+      expect(problems).toMatchObject([{ code: "malformed", place: { line: 1, column: 4 } }]);
+      return;
+    }
+    expect(problems).toEqual([]);
+    expect(documents[0]?.value).toEqual({ v: plus0(JSON.parse(json)) });
+  });
+
+  test("in a list and in a flow they are the same, and in quotes all are text", () => {
+    const [document] = parseDocuments("command: [find, ., -name, e2]\nenv: [{name: a, value: 'e2'}]\n", "a").documents;
+    expect(document?.value).toEqual({ command: ["find", ".", "-name", "e2"], env: [{ name: "a", value: "e2" }] });
+  });
+
+  test("the what-if page reads them by the same rule", () => {
+    const read = documentsOf({ name: "a", text: "a: e1\nb: 08\nc: 12:30\n" });
+    expect(read.ok && read.value[0]?.value).toEqual({ a: "e1", b: 8, c: "12:30" });
+  });
+});
+
+/** -0 and 0 are one number in JSON. */
+const plus0 = (value: unknown): unknown => (value === 0 ? expect.closeTo(0) : value);

@@ -1,0 +1,85 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readdirSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { claimDirectories } from "../../../actuator/pods/claims.ts";
+import { isRoot, scratch } from "./pod-kit.ts";
+
+/** Daemons of one machine, each with directories of its own unless it says others. */
+function machine() {
+  const dir = scratch();
+  const claims = join(dir, "run");
+  mkdirSync(claims);
+  const configOf = (name: string, settings: object) => {
+    const at = (what: string): string => join(dir, name, what);
+    mkdirSync(at("state"), { recursive: true });
+    const own = { podLogsDirectory: at("logs"), containerLogsDirectory: at("links") };
+    return { stateDir: at("state"), podsDirectory: at("pods"), ...own, ...settings };
+  };
+  const claim = async (name: string, settings: object = {}) => {
+    const claimed = await claimDirectories(configOf(name, settings), "boot", claims);
+    return claimed.ok ? { why: "", release: claimed.value.release } : { why: claimed.error, release: () => {} };
+  };
+  return { dir, claims, claim };
+}
+
+describe("a second daemon", () => {
+  test("has directories of its own", async () => {
+    const { claim, claims } = machine();
+    const [a, b] = [await claim("a"), await claim("b")];
+    expect([a.why, b.why]).toEqual(["", ""]);
+    for (const { release } of [a, b]) release();
+    expect(readdirSync(claims)).toEqual([]);
+  });
+
+  test.each([
+    ["podsDirectory", "pods"],
+    ["stateDir", "state"],
+    ["podLogsDirectory", "logs"],
+    ["containerLogsDirectory", "links"],
+  ])("with the same %s is refused with what to do, and leaves no claim", async (setting, name) => {
+    const { dir, claim, claims } = machine();
+    const first = await claim("a");
+    const before = readdirSync(claims);
+    const at = join(dir, "a", name);
+    const { why } = await claim("b", { [setting]: at });
+    expect(why).toContain(`${setting} ${at}: process ${process.pid}, another daemon, keeps it (`);
+    expect(why).toContain("give each daemon its own stateDir, podsDirectory, podLogsDirectory, containerLogsDirectory");
+    expect(readdirSync(claims)).toEqual(before);
+    first.release();
+    expect((await claim("b", { [setting]: at })).why).toBe("");
+  });
+
+  test.each([
+    ["above", "a"],
+    ["below", "a/pods/x"],
+    ["at the end of a link of", "link"],
+  ])("may have none %s the other's", async (_, path) => {
+    const { dir, claim } = machine();
+    await claim("a");
+    symlinkSync(join(dir, "a/pods"), join(dir, "link"));
+    expect((await claim("b", { podsDirectory: join(dir, path) })).why).toContain("another daemon, keeps");
+  });
+
+  test("whose directory has a space in its name is refused as well", async () => {
+    const { dir, claim } = machine();
+    const podsDirectory = join(dir, "my pods");
+    await claim("a", { podsDirectory });
+    expect((await claim("b", { podsDirectory })).why).toContain(`podsDirectory ${podsDirectory}: process`);
+  });
+
+  test.skipIf(!isRoot)("has no other path to the same directory", async () => {
+    const { dir, claim } = machine();
+    await claim("a");
+    const mounted = join(dir, "mounted");
+    mkdirSync(mounted);
+    execFileSync("/bin/mount", ["--bind", join(dir, "a/pods"), mounted]);
+    onTestFinished(() => void execFileSync("/bin/umount", [mounted]));
+    expect((await claim("b", { podsDirectory: mounted })).why).toContain(`podsDirectory ${mounted}: process`);
+  });
+});
+
+test("a directory that cannot be made is told", async () => {
+  const { claim } = machine();
+  expect((await claim("a", { podsDirectory: "/dev/null/pods" })).why).toContain("directories of pods: ");
+});

@@ -1,0 +1,120 @@
+import { mkdirSync, rmdirSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { healthy, until } from "../../deviceplugin/node-plugin.ts";
+import { entriesIn, entry, GPU, hold, joined, letIn, type Node, nodeWith, podWith, RUNNING } from "./keeper-kit.ts";
+
+const ONE = { app: { [GPU]: 1 } };
+const messages = ({ keeper }: Node) => keeper.problems().map(({ message }) => message);
+/** One variable after the other, each of as much as a program starts with. */
+const answering = (bytes: number) => () => {
+  const names = Array.from({ length: Math.ceil(bytes / 100_000) }, (_, i) => `BIG${i}`);
+  const envs = Object.fromEntries(names.map((name) => [name, "x".repeat(Math.ceil(bytes / names.length))]));
+  return { containerResponses: [{ envs }] };
+};
+
+describe("what one plugin takes", () => {
+  test("of ids is bounded: lists of long ones are refused by name, and others' pods come in", async () => {
+    const node = await nodeWith();
+    await joined(node, { resource: GPU, devices: healthy("a") });
+    const long = healthy(...Array.from({ length: 1000 }, (_, i) => `${i}`.padStart(4000, "L")));
+    for (const resource of ["hog.io/h1", "hog.io/h2"]) await node.plugin({ resource, devices: long }).start();
+    const told = await until(
+      () => messages(node).filter((message) => message.includes("hog.io")),
+      (of) => of.length === 2,
+      20_000,
+    );
+    expect(told[0]).toContain("`hog.io/h1`");
+    expect(told[0]).toContain("1000 devices whose ids (and NUMA nodes) take more than 80 bytes each");
+    node.keeper.look(new Set());
+    letIn(node, podWith("p", ONE));
+    node.keeper.look(new Set(["p"]));
+    expect(await node.keeper.prepare(podWith("p", ONE), RUNNING)).toMatchObject({ ok: true });
+    expect(messages(node).filter((message) => message.includes("state files"))).toEqual([]);
+  });
+
+  test("of answers is bounded: beyond its share its own pods are refused, and others' come in", async () => {
+    const node = await nodeWith();
+    const [ids, names] = [Array.from({ length: 8 }, (_, i) => `b${i}`), Array.from({ length: 8 }, (_, i) => `big${i}`)];
+    await joined(node, { resource: GPU, devices: healthy("a") });
+    const answers = { Allocate: answering(250_000) };
+    await joined(node, { resource: "big.io/b", devices: healthy(...ids), answers });
+    const living = [];
+    const refused = [];
+    for (const name of names) {
+      const pod = podWith(name, { app: { "big.io/b": 1 } });
+      letIn(node, pod, living);
+      const prepared = await node.keeper.prepare(pod, RUNNING);
+      if (prepared.ok) living.push(pod);
+      else refused.push(prepared.error);
+    }
+    expect(living.length).toBeGreaterThan(0);
+    expect(refused.length).toBeGreaterThan(0);
+    expect(refused[0]?.message).toMatch(/ids and answers of big.io\/b would take \d+ bytes/);
+    expect(refused[0]?.keeps).toBeUndefined();
+    const pod = podWith("p", ONE);
+    letIn(node, pod, living);
+    expect(await node.keeper.prepare(pod, RUNNING)).toMatchObject({ ok: true });
+    expect(entriesIn(node).map(({ podUid }) => podUid)).toEqual([...living.map(({ uid }) => uid), "p"]);
+  });
+
+  test("of one answer is bounded: more than a container can use is not kept", async () => {
+    const node = await nodeWith();
+    const answers = { Allocate: answering(300_000) };
+    await joined(node, { resource: GPU, devices: healthy("a"), answers });
+    letIn(node, podWith("p", ONE));
+    const prepared = await node.keeper.prepare(podWith("p", ONE), RUNNING);
+    expect(!prepared.ok && prepared.error.message).toMatch(
+      /has \d+ bytes, more than 262144 \(device plugin of example.com\/gpu at /,
+    );
+    expect(entriesIn(node)).toEqual([]);
+  });
+
+  test("of held ids is bounded too, and who has no room for them hears it", async () => {
+    const node = await nodeWith();
+    await joined(node, {
+      resource: GPU,
+      devices: healthy(...Array.from({ length: 20_000 }, (_, i) => `${i}`.padStart(60, "d"))),
+    });
+    const pod = podWith("p", { app: { [GPU]: 20_000 } });
+    letIn(node, pod);
+    expect(entriesIn(node)).toEqual([]);
+    const prepared = await node.keeper.prepare(pod, RUNNING);
+    expect(!prepared.ok && prepared.error.message).toContain(`ids and answers of ${GPU} would take`);
+    const less = podWith("less", { app: { [GPU]: 4_096 } });
+    letIn(node, less);
+    expect(await node.keeper.prepare(less, RUNNING)).toMatchObject({ ok: true });
+  });
+});
+
+test("a checkpoint that cannot be written is a fault that stands, and holds up who wants devices only", async () => {
+  const node = await nodeWith();
+  await joined(node, { resource: GPU, devices: healthy("a", "b") });
+  hold(node.files, entry("gone", ["b"], ""));
+  const inTheWay = join(node.stateDir, "managers/device-plugins/kubelet_internal_checkpoint.new");
+  const probe = join(node.stateDir, "managers/device-plugins/kubelet_internal_checkpoint.probe.new");
+  for (const path of [inTheWay, probe]) mkdirSync(path);
+  const pod = podWith("p", ONE);
+  expect(() => letIn(node, pod)).toThrow("EISDIR");
+  for (let i = 0; i < 5; i++) {
+    node.keeper.look(new Set());
+    expect(messages(node).filter((message) => message.includes("EISDIR"))).toHaveLength(1);
+  }
+  expect(node.keeper.whyWaits(pod)).toMatchObject({ reason: "DeviceCheckpointNotWritten", isTold: false });
+  // what a gone pod held is taken back with this one, and cannot be written either
+  const plain = podWith("plain", { app: {} });
+  expect(node.keeper.whyWaits(plain)).toBeNull();
+  letIn(node, plain);
+  const { version } = node.keeper;
+  for (const path of [inTheWay, probe]) rmdirSync(path);
+  node.keeper.look(new Set());
+  expect(messages(node).filter((message) => message.includes("EISDIR"))).toEqual([]);
+  expect(node.keeper.whyWaits(pod)).toBeNull();
+  await until(
+    () => node.keeper.version,
+    (now) => now > version,
+    20_000,
+  );
+  letIn(node, pod);
+  expect(entriesIn(node).map(({ podUid }) => podUid)).toEqual(["p"]);
+});

@@ -1,0 +1,85 @@
+import { describe, expect, test } from "vitest";
+import { bytesOf, ENTRIES_BYTES, shareFault, withinShare } from "../../../../actuator/pods/devices/shares.ts";
+import { entryText, type PodDevicesEntry, writeCheckpoint } from "../../../../api/decide/devices/checkpoint.ts";
+import { LIMITS } from "../../../../api/model/limits.ts";
+import { entry } from "./keeper-kit.ts";
+
+const answer = (bytes: number): string => "A".repeat(Math.floor(bytes / 4) * 4);
+/** Of pod `uid`, with an answer of so many bytes. */
+const of = (resource: string, uid: string, bytes: number) => entry(uid, ["a"], answer(bytes), "app", resource);
+/** Puts in what there is room for, of one size after the other, until there is none. */
+function filled(resource: string, before: readonly PodDevicesEntry[], sizes: readonly number[]): PodDevicesEntry[] {
+  const entries = [...before];
+  for (const size of sizes) {
+    for (let i = 0; ; i++) {
+      const one = of(resource, `${size} ${i}`, size);
+      if (shareFault(entries, one) !== undefined) break;
+      entries.push(one);
+    }
+  }
+  return entries;
+}
+
+describe("shares of the checkpoint", () => {
+  test("count what stands in the file", () => {
+    for (const one of [entry("p", ["a", "<é>"], null), entry("p", ["a"], ""), of("a/b", "p", 400)])
+      expect(bytesOf(one)).toBe(Buffer.byteLength(entryText(one)) + 1);
+  });
+
+  test("leave room for others' pods, whatever one plugin answers", () => {
+    const entries = filled("hog.io/h", [], [300_000, 8_000, 400]);
+    expect(shareFault(entries, of("hog.io/h", "one", 100))).toMatch(
+      /^ids and answers of hog.io\/h would take \d+ bytes/,
+    );
+    for (const size of [100, 4_000, 200_000]) expect(shareFault(entries, of("acme.io/gpu", "p", size))).toBeUndefined();
+  });
+
+  test("of large answers of many plugins leave room for 512 pods with usual ones, and all is written", () => {
+    let entries: readonly PodDevicesEntry[] = [];
+    for (let i = 0; i < 40; i++) entries = filled(`hog.io/h${i}`, entries, [300_000, 100_000, 10_000]);
+    for (let i = 0; i < 512; i++) {
+      const one = of("acme.io/gpu", `p${i}`, 1_000);
+      expect(shareFault(entries, one)).toBeUndefined();
+      entries = [...entries, one];
+    }
+    for (let i = 0; i < 40; i++) entries = filled(`hog.io/h${i}`, entries, [100_000, 4_000, 400]);
+    expect(entries.reduce((sum, one) => sum + bytesOf(one), 0)).toBeLessThanOrEqual(ENTRIES_BYTES);
+    const name = `${"a".repeat(63)}.${"b".repeat(63)}.${"c".repeat(63)}.${"d".repeat(61)}/`;
+    const registered = new Map(
+      Array.from({ length: LIMITS.deviceResources }, (_, i) => [
+        `${name}${`${i}`.padStart(63, "r")}`,
+        Array.from({ length: 20 }, (_, k) => `${i}-${k}-${"x".repeat(60)}`),
+      ]),
+    );
+    const kept = withinShare({ entries, registered });
+    expect(Buffer.byteLength(writeCheckpoint(kept))).toBeLessThanOrEqual(LIMITS.stateText);
+    expect(kept.entries).toBe(entries);
+    expect(kept.registered?.size).toBe(LIMITS.deviceResources);
+  });
+
+  test("an entry that takes the place of another counts alone", () => {
+    const entries = filled("acme.io/gpu", [], [300_000]);
+    const [first] = entries as [PodDevicesEntry];
+    expect(shareFault(entries, { ...first, allocResp: answer(250_000) })).toBeUndefined();
+  });
+
+  test("of registered resources leave out the ids of the longest lists only", () => {
+    const usual = Array.from({ length: 4_096 }, (_, i) => `${i}`.padStart(63, "d"));
+    const long = Array.from({ length: 400 }, (_, i) => `${i}`.padStart(4_000, "d"));
+    const checkpoint = {
+      entries: null,
+      registered: new Map([
+        ["hog.io/h", long],
+        ["acme.io/gpu", usual],
+      ]),
+    };
+    expect(withinShare(checkpoint).registered).toEqual(
+      new Map([
+        ["hog.io/h", []],
+        ["acme.io/gpu", usual],
+      ]),
+    );
+    const well = { entries: null, registered: new Map([["acme.io/gpu", usual]]) };
+    expect(withinShare(well)).toBe(well);
+  });
+});

@@ -1,0 +1,41 @@
+import { expect, test } from "vitest";
+import { PodsWorld, podWith } from "./pods-world.ts";
+
+const PLAIN = { kubeReserved: { cpu: "1", memory: "1Gi" }, failCgroupV1: false };
+
+test("a configuration that no kubelet would start with is told when it is read, with what to do, until it goes", async () => {
+  const configuration: Record<string, unknown> = { ...PLAIN };
+  const world = new PodsWorld({ configuration });
+  world.pods = [podWith("a", { cpu: "100m" })];
+  await world.run(6);
+  expect(world.pod("a").record.state).toBe("lives");
+  const told = () => world.last?.problems.filter(({ from }) => from === "configuration") ?? [];
+  expect(told()).toEqual([]);
+  // as a reload takes it
+  Object.assign(configuration, { cpuManagerPolicy: "static" });
+  await world.run(8);
+  expect(told()).toHaveLength(1);
+  const [{ message = "" } = {}] = told();
+  expect(message).toContain("a kubelet would not start with it, so no pod is let in: ");
+  expect(message).toContain(
+    `"${world.dir}/state/managers/cpu_manager_state", to be deleted while the daemon does not run`,
+  );
+  expect(message).toContain("or set the configuration back to what it was");
+  Object.assign(configuration, { cpuManagerPolicy: "none" });
+  await world.run(8);
+  expect(told()).toEqual([]);
+});
+
+test("how long a pod has been refused, and how often, is known after a restart", async () => {
+  const world = new PodsWorld({ configuration: { ...PLAIN } });
+  world.pods = [podWith("big", { cpu: "90" })];
+  await world.run(90);
+  const before = world.pod("big").record;
+  expect(before.refusal?.tries).toBeGreaterThan(1);
+  world.restart();
+  await world.run(2);
+  const after = world.pod("big").record;
+  expect(after.seenAtMs).toBe(before.seenAtMs);
+  expect(after.refusal?.sinceMs).toBe(before.refusal?.sinceMs);
+  expect(after.refusal?.tries).toBeGreaterThan(before.refusal?.tries ?? 0);
+});

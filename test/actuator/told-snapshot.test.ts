@@ -1,0 +1,98 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { ApiClient } from "../../actuator/client.ts";
+import { decideHere } from "../../actuator/decide-here.ts";
+import { Memory } from "../../actuator/memory.ts";
+import { Outbox } from "../../actuator/outbox.ts";
+import { toldAsk, toldSnapshot } from "../../actuator/told-snapshot.ts";
+import { decodeAsk } from "../../api/model/asks.ts";
+import { decodeSnapshot } from "../../api/model/decode.ts";
+import { answered, snapshot } from "./answered.ts";
+import { scratch } from "./manifests/scratch.ts";
+
+const SECRET = "hunter2secret";
+const secretive = {
+  image: "i",
+  command: ["sh", "-c", SECRET],
+  args: [SECRET],
+  env: [{ name: "PASSWORD", value: SECRET }],
+  lifecycle: { preStop: { exec: { command: [SECRET] } } },
+  volumeMounts: [{ name: "v", mountPath: `/${SECRET}` }],
+};
+const podWith = (name: string, resources: object, more: object = {}) => ({
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: { name, namespace: "a", uid: `u-${name}`, annotations: { note: SECRET }, labels: { note: SECRET } },
+  spec: { containers: [{ name: "c", resources, ...secretive }], initContainers: [{ name: "i", ...secretive }] },
+  status: {
+    phase: "Running",
+    containerStatuses: [{ name: "c", state: { terminated: { exitCode: 1, message: SECRET } } }],
+  },
+  ...more,
+});
+const pod = podWith("keeps", { requests: { cpu: "10m" } });
+const whole = {
+  ...snapshot,
+  kubeletConfiguration: { ...snapshot.kubeletConfiguration, staticPodURLHeader: { Authorization: [SECRET] } },
+  pods: [...(snapshot.pods.items ?? snapshot.pods), pod],
+};
+const ask = { pod: podWith("asks", { requests: { cpu: "20m" } }) };
+
+/** A policy API that takes down what it is posted. */
+async function listening(status: number) {
+  const bodies: string[] = [];
+  const server = createServer(async (request, response) => {
+    let body = "";
+    for await (const chunk of request) body += chunk;
+    if (body !== "") bodies.push(body);
+    const kind = request.url?.endsWith("admission") ? "admission" : "cgroups";
+    response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(answered(kind)));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { bodies, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+}
+
+test.each([200, 500])("an API that answers %d is posted no value of a pod that no decision reads", async (status) => {
+  const { bodies, url } = await listening(status);
+  const dir = scratch({});
+  const outbox = Outbox.open(join(dir, "outbox.jsonl"));
+  const access = { url, token: undefined, timeoutMs: 20_000, fetch };
+  const client = new ApiClient(access, outbox, new Memory(dir, () => {}), () => {});
+  for (const kind of ["allocatable", "cgroups"] as const) {
+    const answer = await client.decide(kind, whole);
+    if (answer.ok) await client.settle(answer.value);
+  }
+  const answer = await client.decide("admission", whole, ask);
+  if (answer.ok) await client.settle(answer.value);
+  expect(bodies.length).toBeGreaterThanOrEqual(status === 200 ? 3 : 1);
+  const files = readdirSync(dir).map((name) => readFileSync(join(dir, name), "utf8"));
+  const kept = [...bodies, ...files];
+  const holding = (text: string): number => kept.filter((one) => one.includes(text)).length;
+  expect([holding("u-keeps") > 0, holding("u-asks") > 0, holding(SECRET)]).toEqual([true, true, 0]);
+});
+
+test("what is told is stored, and so named, as the whole would be, and decides the same", () => {
+  const [told, toldOf] = [JSON.parse(JSON.stringify(toldSnapshot(whole))), JSON.parse(JSON.stringify(toldAsk(ask)))];
+  const stored = (value: unknown) => {
+    const decoded = decodeSnapshot(value);
+    return decoded.ok ? JSON.stringify(decoded.value) : decoded.error;
+  };
+  expect(stored(told)).toBe(stored(whole));
+  const asked = (value: unknown) => JSON.stringify(decodeAsk("admission", value));
+  expect(asked(toldOf)).toBe(asked(ask));
+  expect(decideHere("admission", told, { ask: toldOf })).toEqual(decideHere("admission", whole, { ask }));
+});
+
+test("a pod that decisions refuse keeps its fault, and no more of it is told", () => {
+  const faulty = podWith("bad", { limits: { memory: "1Qi" } });
+  const told = JSON.parse(JSON.stringify(toldSnapshot({ pods: [faulty] })));
+  expect(JSON.stringify(told)).not.toContain(SECRET);
+  expect(decodeSnapshot(told)).toEqual(decodeSnapshot({ pods: [faulty] }));
+});
