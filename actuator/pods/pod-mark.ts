@@ -38,6 +38,7 @@ export function makeMarked(podDirectory: string, owner: string): Result<null, st
 }
 
 function markOld(podDirectory: string, text: string): Result<null, string> {
+  if (!lstatSync(podDirectory).isDirectory()) return err(`mkdir ${podDirectory}: not a directory`);
   if (markIn(podDirectory) !== null) return ok(null);
   if (!isOfPod(podDirectory)) return err(`${podDirectory}: ${NOT_OWN}`);
   replaceText(join(podDirectory, MARK), text);

@@ -42,7 +42,7 @@ export function shareFault(entries: Entries, entry: PodDevicesEntry): string | u
     else if (one.podUid !== podUid || one.containerName !== containerName) its += bytesOf(one);
   }
   const most = Math.max(0, Math.floor((HALF - others) / 2));
-  return its <= 1e9
+  return its <= most
     ? undefined
     : `ids and answers of ${resourceName} would take ${its} bytes of kubelet_internal_checkpoint (${bytesOf(entry)} of them for container ${containerName}), and there is room for ${most}: those of one resource may take half of what the others leave of ${HALF}, where ${isSmall(entry) ? "small" : "large"} ones are kept`;
 }

@@ -11,7 +11,7 @@ const of = (resource: string, uid: string, bytes: number) => entry(uid, ["a"], a
 function filled(resource: string, before: readonly PodDevicesEntry[], sizes: readonly number[]): PodDevicesEntry[] {
   const entries = [...before];
   for (const size of sizes) {
-    for (let i = 0; ; i++) {
+    for (let i = 0; i < 20_000; i++) {
       const one = of(resource, `${size} ${i}`, size);
       if (shareFault(entries, one) !== undefined) break;
       entries.push(one);
