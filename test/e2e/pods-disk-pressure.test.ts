@@ -29,9 +29,6 @@ const writes = (
     volumes: [{ name: "data", emptyDir: emptyDir ?? {} }],
   });
 
-/** By how its containers end, as with a kubelet: who hears its signal may end well. */
-const OVER = expect.stringMatching(/^(?:Succeeded|Failed)$/);
-
 describe.skipIf(why !== undefined)("pods of a URL fill a disk", { timeout: LONG_MS }, () => {
   let node: PodNode;
   let disk: SmallFileSystem;
@@ -64,7 +61,7 @@ describe.skipIf(why !== undefined)("pods of a URL fill a disk", { timeout: LONG_
     expect(msg).toMatch(
       /^The node was low on resource: ephemeral-storage\. Threshold quantity: 32Mi, available: \d+Ki\. /,
     );
-    expect(await endOf("filler")).toMatchObject({ phase: OVER, reason: "Evicted" });
+    expect(await endOf("filler")).toMatchObject({ phase: "Failed", reason: "Evicted" });
     await daemon.until("room", () => (existsSync(join(disk.path, "pods/filler")) ? undefined : true));
     expect(existsSync(join(disk.path, "pods/within"))).toBe(true);
   });
@@ -107,7 +104,7 @@ describe.skipIf(why !== undefined)("pods of a URL fill a disk", { timeout: LONG_
     const { name } = (pod as { metadata: { name: string } }).metadata;
     node.server.set([within, pod]);
     await node.daemon.event(name, "Evicted", message);
-    expect(await endOf(name)).toMatchObject({ phase: OVER, reason: "Evicted", message });
+    expect(await endOf(name)).toMatchObject({ phase: "Failed", reason: "Evicted", message });
     await node.daemon.running("within");
   });
 });

@@ -1,7 +1,6 @@
 import { activeSandboxOf, mayRun } from "../instances.ts";
 import type { RunnablePod } from "../pod.ts";
 import { isGivenUp } from "../pod-actions.ts";
-import type { PodEnd } from "../pod-end.ts";
 import type { PodRecord } from "../record.ts";
 import type { RuntimePod } from "../runtime-pod.ts";
 import { phaseOf } from "./phase.ts";
@@ -24,11 +23,7 @@ export function hasBegun(pod: RunnablePod, seen: RuntimePod): boolean {
 export const isTerminal = ({ state }: PodRecord, seen: RuntimePod): boolean =>
   state === "ended" || (state === "ends" && !mayRun(seen));
 
-/**
- * What the containers, and the end that was ordered, make of the pod. A phase that is over is never left again. An order
- * names the reason of a failure: a pod that must go and whose containers all end well has succeeded, unless it broke its
- * own deadline. kubelet 1.36: generateAPIPodStatus after SyncTerminatingPod.
- */
+/** What the containers, and the end that was ordered, make of the pod. A phase that is over is never left again. */
 export function verdictOf(
   pod: RunnablePod,
   record: PodRecord,
@@ -37,16 +32,14 @@ export function verdictOf(
   previous: PodStatus | null,
 ): Verdict {
   const { end } = record;
-  const isDone = isTerminal(record, seen);
-  const ordered = end === null || end.reason === "" ? null : orderedBy(end);
-  if (ordered !== null && (end?.cause === "deadline" || !isDone)) return ordered;
-  if (previous !== null && isOverPhase(previous.phase))
-    return { phase: previous.phase, reason: previous.reason, message: previous.message };
-  const phase = phaseOf(pod, statuses, { isTerminal: isDone, hasBegun: hasBegun(pod, seen) });
-  return ordered === null || phase === "Succeeded" ? { phase } : ordered;
+  if (end !== null && end.reason !== "") return { phase: "Failed", reason: end.reason, message: end.message };
+  const phase = phaseOf(pod, statuses, {
+    isTerminal: isTerminal(record, seen),
+    hasBegun: hasBegun(pod, seen),
+  });
+  if (previous === null || !isOverPhase(previous.phase)) return { phase };
+  return { phase: previous.phase, reason: previous.reason, message: previous.message };
 }
-
-const orderedBy = ({ reason, message }: PodEnd): Verdict => ({ phase: "Failed", reason, message });
 
 /** As it is told: what has come to its end is told so once nothing of it runs. */
 export function lastVerdict(
