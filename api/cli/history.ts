@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { DecisionFilter } from "../../db/store.ts";
 import { isVerdict, type Kind } from "../model/decision.ts";
-import { parseDuration } from "../model/duration.ts";
+import { durationBefore } from "../model/duration.ts";
 import { ok, type Result } from "../model/result.ts";
 import type { Cli } from "./cli.ts";
 import { stateHome } from "./directories.ts";
@@ -100,12 +100,10 @@ export function timesOf(given: Pick<HistoryGiven, "since" | "until">, nowMs: num
   return ok(times);
 }
 
-const DAY_MS = 24 * 60 * 60 * 1000;
 /** Milliseconds since the epoch. A duration is Go's, and may begin with days. */
 function timeOf(text: string, nowMs: number): number | undefined {
-  const days = /^\d{1,6}(?=d)/.exec(text)?.[0];
-  const duration = parseDuration(days === undefined ? text : text.slice(days.length + 1) || "0");
-  if (duration.ok) return Math.floor(nowMs - Number(days ?? 0) * DAY_MS - duration.value.millis);
+  const before = durationBefore(text, nowMs);
+  if (before !== null) return before;
   const time = TIME.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(time) ? undefined : time;
 }

@@ -51,3 +51,11 @@ export function parseDuration(text: string): Result<Duration, string> {
   if (nanos >= MAX_NANOS) return err(`duration \`${text}\` is out of range`);
   return ok(new Duration(match[1] === "-" ? -Math.trunc(nanos) : Math.trunc(nanos), text));
 }
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+/** Milliseconds since the epoch, so long before `nowMs`: Go's durations, which may begin with days (`7d`, `1d12h`). Null: it is none. */
+export function durationBefore(text: string, nowMs: number): number | null {
+  const days = /^\d{1,6}(?=d)/.exec(text)?.[0];
+  const duration = parseDuration(days === undefined ? text : text.slice(days.length + 1) || "0");
+  return duration.ok ? Math.floor(nowMs - Number(days ?? 0) * DAY_MS - duration.value.millis) : null;
+}

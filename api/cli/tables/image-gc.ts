@@ -52,8 +52,14 @@ function fileSystemText({ fileSystem, policy, operation }: ImageGcDecision): str
       ? "asked for by the eviction manager: all that is not used goes, however full the file system is"
       : "the image file system was not looked at";
   }
-  const { capacityBytes, usagePercent, wantedBytes } = fileSystem;
-  const { highThresholdPercent: high, lowThresholdPercent: low } = policy;
+  return usageText(fileSystem, policy);
+}
+
+/** How full it is, and what of it is wanted back. */
+export function usageText(
+  { capacityBytes, usagePercent, wantedBytes }: NonNullable<ImageGcDecision["fileSystem"]>,
+  { highThresholdPercent: high, lowThresholdPercent: low }: ImageGcDecision["policy"],
+): string {
   const used = `${usagePercent} % of ${humanBytes(capacityBytes)} used`;
   if (wantedBytes === null) return `${used}: below the high threshold of ${high} %, nothing is wanted`;
   if (wantedBytes <= 0)

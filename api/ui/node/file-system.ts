@@ -1,5 +1,6 @@
 import { html } from "hono/html";
 import { humanBytes } from "../../cli/size.ts";
+import { usageText } from "../../cli/tables/image-gc.ts";
 import type { ImageGcDecision } from "../../model/image-gc.ts";
 import { stackBar } from "../draw/stack-bar.ts";
 import type { Html } from "../page.ts";
@@ -7,14 +8,7 @@ import { notKnown } from "./section.ts";
 
 /** How full the image file system is, and what of it is wanted back. */
 export function fileSystemText({ fileSystem, policy }: ImageGcDecision): string {
-  if (fileSystem === null) return "The image file system was not looked at";
-  const { capacityBytes, usagePercent, wantedBytes } = fileSystem;
-  const { highThresholdPercent: high, lowThresholdPercent: low } = policy;
-  const used = `${usagePercent} % of ${humanBytes(capacityBytes)} used`;
-  if (wantedBytes === null) return `${used}: below the high threshold of ${high} %, nothing is wanted`;
-  if (wantedBytes <= 0)
-    return `${used}, high threshold ${high} %: the low one of ${low} % is reached, and still one goes`;
-  return `${used}, high threshold ${high} %: ${humanBytes(wantedBytes)} wanted, down to the low one of ${low} %`;
+  return fileSystem === null ? "The image file system was not looked at" : usageText(fileSystem, policy);
 }
 
 /** The image file system: what stays, what would be freed, what is wanted beyond that, and where the thresholds are. */

@@ -1,6 +1,5 @@
-import { parseDuration } from "../../model/duration.ts";
+import { durationBefore } from "../../model/duration.ts";
 
-const DAY_MS = 24 * 60 * 60 * 1000;
 const TIME = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)?)?$/i;
 
 /**
@@ -8,9 +7,8 @@ const TIME = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(Z|[+-]\d\d:\
  * begin with days. Null: it is neither.
  */
 export function timeIn(text: string, nowMs: number): number | null {
-  const days = /^\d{1,6}(?=d)/.exec(text)?.[0];
-  const duration = parseDuration(days === undefined ? text : text.slice(days.length + 1) || "0");
-  if (duration.ok) return Math.floor(nowMs - Number(days ?? 0) * DAY_MS - duration.value.millis);
+  const before = durationBefore(text, nowMs);
+  if (before !== null) return before;
   const given = text.replace(/ UTC$/i, "Z").replace(" ", "T");
   const time = TIME.exec(given);
   if (time === null) return null;

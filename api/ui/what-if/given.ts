@@ -1,7 +1,7 @@
-import { err, ok, type Result } from "../../model/result.ts";
-import { bodyProblem } from "../../routes/body.ts";
-import { type Problem, problem } from "../../routes/problem.ts";
+import { ok, type Result } from "../../model/result.ts";
+import type { Problem } from "../../routes/problem.ts";
 import type { Exchange } from "../../routes/route.ts";
+import { type FormWords, fileText, formFields } from "../form-fields.ts";
 import type { GivenText } from "./documents.ts";
 
 /** The fields of the form that hold text; all of them come back with the answer. */
@@ -42,7 +42,6 @@ export interface FormFault {
 }
 
 const MOST_FILES = 64;
-const FORMS = /^(?:multipart\/form-data|application\/x-www-form-urlencoded)\b/i;
 
 /** A form that nobody has filled in. */
 export const emptyGiven = (texts: Partial<Given["texts"]> = {}): Given => ({
@@ -51,45 +50,20 @@ export const emptyGiven = (texts: Partial<Given["texts"]> = {}): Given => ({
   faults: [],
 });
 
-/** The posted form, at most as large as any body. Errors: another type, too large, cut off, no form. */
-export async function readGiven({ c, ports }: Exchange): Promise<Result<Given, Problem>> {
-  const type = c.req.header("content-type") ?? "";
-  if (!FORMS.test(type)) {
-    const found = type === "" ? "there is no Content-Type" : `\`${type.slice(0, 100)}\` is not supported here`;
-    return problem("unsupported_media_type", `${found}; this page takes a form`, {
-      advice: "use the form of /what-if",
-    });
-  }
-  const limit = ports.limits.bodyBytes;
-  const read = await ports.bodies.bytes(c.req.raw, c.env, limit);
-  if (!read.ok) return tooLarge(bodyProblem(read.error, limit), limit);
-  let form: FormData;
-  try {
-    form = await new Response(read.value as Uint8Array<ArrayBuffer>, { headers: { "content-type": type } }).formData();
-  } catch {
-    return problem("malformed_body", "the form ended early, or is not as its Content-Type says");
-  }
-  return givenIn(form);
-}
-
-function tooLarge(failed: Result<never, Problem>, limit: number): Result<never, Problem> {
-  if (failed.ok || failed.error.code !== "body_too_large") return failed;
-  return err({
-    ...failed.error,
-    detail: `what was given is larger than ${Math.floor(limit / 1024 ** 2)} MiB, and nothing of it was read`,
+const WORDS: FormWords = {
+  advice: "use the form of /what-if",
+  tooLarge: (mebibytes) => ({
+    detail: `what was given is larger than ${mebibytes} MiB, and nothing of it was read`,
     advice:
       "go back and give fewer files at a time: what has been recognised is kept in the form. `nodewise decide` takes 64 MiB a file, and nothing leaves the machine",
-  });
-}
+  }),
+};
 
-async function givenIn(form: FormData): Promise<Result<Given, Problem>> {
-  const texts = { ...emptyGiven().texts };
-  for (const name of TEXT_FIELDS) {
-    const [value, second] = form.getAll(name);
-    if (second !== undefined || (value !== undefined && typeof value !== "string"))
-      return problem("malformed_body", `the form has \`${name}\` more than once, or as a file`);
-    texts[name] = (value ?? "").replaceAll("\r\n", "\n");
-  }
+/** The posted form, at most as large as any body. Errors: another type, too large, cut off, no form. */
+export async function readGiven(exchange: Exchange): Promise<Result<Given, Problem>> {
+  const fields = await formFields(exchange, TEXT_FIELDS, WORDS);
+  if (!fields.ok) return fields;
+  const { texts, form } = fields.value;
   const files: GivenText[] = [];
   const faults: FormFault[] = [];
   for (const entry of form.getAll("files")) {
@@ -102,7 +76,7 @@ async function givenIn(form: FormData): Promise<Result<Given, Problem>> {
       });
       break;
     }
-    const text = textOf(await entry.arrayBuffer());
+    const text = await fileText(entry);
     if (text === null) faults.push({ field: "files", text: `${name}: is not UTF-8 text: expected YAML or JSON` });
     else files.push({ name, text });
   }
@@ -111,11 +85,3 @@ async function givenIn(form: FormData): Promise<Result<Given, Problem>> {
 
 /** What is shown of a file's name, which is anybody's. */
 const nameOf = (name: string): string => (name === "" ? "a file without a name" : name.slice(0, 120));
-
-function textOf(bytes: ArrayBuffer): string | null {
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-  } catch {
-    return null;
-  }
-}
