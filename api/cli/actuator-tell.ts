@@ -16,8 +16,8 @@ import {
 } from "../../actuator/status/log-entries.ts";
 import { isWanted, type LogLevel } from "../../actuator/status/log-level.ts";
 import type { Kind } from "../model/decision.ts";
+import { printable } from "../text/style.ts";
 import type { LogGiven } from "./log-options.ts";
-import { printable } from "./style.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** What a daemon tells while it works. */

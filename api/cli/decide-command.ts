@@ -1,9 +1,9 @@
 import { Argument, type Command, Option } from "commander";
+import { PARTS } from "../inputs/parts.ts";
 import { EXPLAIN, KINDS, type Kind } from "../model/decision.ts";
 import { GC_OPERATIONS } from "../model/garbage-collection.ts";
 import { type Cli, examples, finish, outputOption } from "./cli.ts";
 import type { DecideOptions } from "./decide.ts";
-import { PARTS } from "./inputs/parts.ts";
 import type { SnapshotFiles } from "./inputs/snapshot.ts";
 
 type Given = Readonly<Record<string, string | undefined>> & DecideOptions;

@@ -1,15 +1,15 @@
 import { decideKind } from "../decide/index.ts";
+import { optionFor } from "../inputs/parts.ts";
 import { askedPodRef } from "../model/asks.ts";
 import { type Explain, type Kind, POLICY_VERSION, type Refusal } from "../model/decision.ts";
 import { ok } from "../model/result.ts";
+import { answerText } from "../text/tables/index.ts";
 import { EXIT, fault, isGood, type Outcome } from "./exit.ts";
 import { type FileSystemOptions, fileSystemSize } from "./inputs/file-system.ts";
-import { optionFor } from "./inputs/parts.ts";
 import { type Question, type QuestionFiles, readQuestion } from "./inputs/question.ts";
 import { READ_ONCE, readSnapshot, readsOnce, type SnapshotFiles } from "./inputs/snapshot.ts";
 import { type WhatIf, type WhatIfOptions, whatIf } from "./inputs/what-if.ts";
 import { type Form, printData } from "./output.ts";
-import { answerText } from "./tables/index.ts";
 import type { Terminal } from "./terminal.ts";
 
 export interface DecideOptions extends WhatIfOptions, QuestionFiles, FileSystemOptions {

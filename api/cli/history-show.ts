@@ -2,14 +2,14 @@ import type { Decided, DecisionOf, Explain, Kind, Verdict } from "../model/decis
 import { decodeSnapshot } from "../model/decode.ts";
 import { passTimeOf } from "../model/pass-time.ts";
 import { ok, type Result } from "../model/result.ts";
+import { printable } from "../text/style.ts";
+import { answerText } from "../text/tables/index.ts";
 import type { Cli } from "./cli.ts";
 import { stateHome } from "./directories.ts";
 import { EXIT, type Fault, fault, type Outcome } from "./exit.ts";
 import { tokenOf } from "./history.ts";
 import type { Listed } from "./history-store.ts";
 import { type Form, printData } from "./output.ts";
-import { printable } from "./style.ts";
-import { answerText } from "./tables/index.ts";
 
 export interface ShowGiven {
   readonly dataDir?: string;

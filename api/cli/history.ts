@@ -3,13 +3,13 @@ import type { DecisionFilter } from "../../db/store.ts";
 import { isVerdict, type Kind } from "../model/decision.ts";
 import { durationBefore } from "../model/duration.ts";
 import { ok, type Result } from "../model/result.ts";
+import { type Color, printable } from "../text/style.ts";
+import { table } from "../text/table.ts";
 import type { Cli } from "./cli.ts";
 import { stateHome } from "./directories.ts";
 import { EXIT, type Fault, fault, isGood, type Outcome } from "./exit.ts";
 import type { Listed } from "./history-store.ts";
 import { type Form, printData } from "./output.ts";
-import { type Color, printable } from "./style.ts";
-import { table } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 
 export interface HistoryGiven {

@@ -1,10 +1,10 @@
 import type { Command } from "commander";
 import { KINDS, type Kind, POLICY_VERSION } from "../model/decision.ts";
 import { ok } from "../model/result.ts";
+import { table } from "../text/table.ts";
 import { type Cli, examples, finish, outputOption } from "./cli.ts";
 import { EXIT } from "./exit.ts";
 import type { Form } from "./output.ts";
-import { table } from "./table.ts";
 
 const WHAT: Readonly<Record<Kind, string>> = {
   allocatable: "capacity, what is reserved of it and why, allocatable, and the limits of kubepods",

@@ -2,9 +2,9 @@ import type { AllocatableDecision, CgroupsDecision, Kind, PlaceReasons } from ".
 import { ok, type Result } from "../model/result.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import type { RunningApi } from "../server.ts";
+import { answerText } from "../text/tables/index.ts";
 import { EXIT, type Fault, fault } from "./exit.ts";
 import { readSnapshot } from "./inputs/snapshot.ts";
-import { answerText } from "./tables/index.ts";
 import type { Terminal } from "./terminal.ts";
 
 interface Answer<D> {

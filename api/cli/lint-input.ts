@@ -1,9 +1,9 @@
+import { stepsOf } from "../inputs/origin.ts";
+import { PARTS } from "../inputs/parts.ts";
 import { ok, type Result } from "../model/result.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { EXIT, type Fault, fault } from "./exit.ts";
-import { stepsOf } from "./inputs/origin.ts";
 import { readPart } from "./inputs/part.ts";
-import { PARTS } from "./inputs/parts.ts";
 import { READ_ONCE, readSnapshot, readsOnce } from "./inputs/snapshot.ts";
 
 const OPTIONS = ["node", "pods", "stats", "machine", "cpu-manager-state", "memory-manager-state", "devices"] as const;

@@ -1,8 +1,8 @@
 import { LINT_SEVERITIES, type LintSeverity } from "../decide/lint/lint.ts";
 import type { Touched, TouchedFinding } from "../routes/lint-touched.ts";
-import { many } from "./sentences/words.ts";
-import { type Color, printable } from "./style.ts";
-import { table } from "./table.ts";
+import { many } from "../text/sentences/words.ts";
+import { type Color, printable } from "../text/style.ts";
+import { table } from "../text/table.ts";
 import type { Terminal } from "./terminal.ts";
 
 const COLORS: Readonly<Record<LintSeverity, Color>> = {

@@ -1,11 +1,11 @@
 import { ok } from "../model/result.ts";
+import { humanBytes } from "../text/size.ts";
+import { clip } from "../text/style.ts";
+import { table } from "../text/table.ts";
+import { cpuPicture } from "../text/tables/cpu-picture.ts";
 import { EXIT, fault, type Outcome } from "./exit.ts";
-import { type LibraryMachine, libraryMachine, machineNames } from "./machines/library.ts";
+import { type LibraryMachine, libraryMachine, machineNames } from "./machine-library.ts";
 import { type Form, printData } from "./output.ts";
-import { humanBytes } from "./size.ts";
-import { clip } from "./style.ts";
-import { table } from "./table.ts";
-import { cpuPicture } from "./tables/cpu-picture.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** The library as a list; of one machine its picture, or in a data form what `--machine` takes. */

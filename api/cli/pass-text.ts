@@ -2,8 +2,8 @@ import type { PassReport } from "../../actuator/loop.ts";
 import { type Drift, isTold } from "../../actuator/plan/drift.ts";
 import type { Skip } from "../../actuator/plan/step.ts";
 import type { StepResult } from "../../actuator/steps.ts";
-import { type Color, printable } from "./style.ts";
-import { type Cell, table } from "./table.ts";
+import { type Color, printable } from "../text/style.ts";
+import { type Cell, table } from "../text/table.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** What a pass saw and did in one line: `28 cgroups decided by the api; 120 steps planned; 3 files differ`. */

@@ -1,9 +1,9 @@
 import type { removalOf, summaryOf } from "../routes/removals.ts";
-import { humanBytes } from "./size.ts";
-import { type Color, printable } from "./style.ts";
-import { table } from "./table.ts";
+import { humanBytes } from "../text/size.ts";
+import { type Color, printable } from "../text/style.ts";
+import { table } from "../text/table.ts";
+import { durationText } from "../text/time-text.ts";
 import type { Terminal } from "./terminal.ts";
-import { durationText } from "./time-text.ts";
 
 /** A removal, and a summary, as the API answers them. */
 export type ListedRemoval = ReturnType<typeof removalOf>;

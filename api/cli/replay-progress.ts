@@ -1,6 +1,6 @@
 import type { ReplayAnswer } from "../replay/replay-answer.ts";
 import type { Counts } from "../replay/tally.ts";
-import { bar } from "./bar.ts";
+import { bar } from "../text/bar.ts";
 
 /** The part of standard error that a line is drawn on again and again. */
 export interface Screen {

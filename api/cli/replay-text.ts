@@ -1,9 +1,9 @@
 import { isVerdict } from "../model/decision.ts";
 import type { ChangedDecision, ShortDifference } from "../replay/changed-decision.ts";
 import type { Counts, Tally, VerdictChange } from "../replay/tally.ts";
+import { type Color, clip, type Paint, printable } from "../text/style.ts";
+import { type Column, table } from "../text/table.ts";
 import { isGood } from "./exit.ts";
-import { type Color, clip, type Paint, printable } from "./style.ts";
-import { type Column, table } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** Nodes with the most changes; the others are counted. */

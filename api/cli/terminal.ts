@@ -1,15 +1,12 @@
+import { colorPaint, plainPaint, printable, type Screen } from "../text/style.ts";
 import { EXIT } from "./exit.ts";
-import { colorPaint, type Paint, plainPaint, printable } from "./style.ts";
 
 /** Where a command writes, and how wide and colourful it may. */
-export interface Terminal {
+export interface Terminal extends Screen {
   /** Answers: standard output. */
   write(text: string): void;
   /** Everything else: standard error, one printable line. */
   warn(line: string): void;
-  /** Infinity where the output is no terminal: nothing is cut off in files and pipes. */
-  readonly columns: number;
-  readonly paint: Paint;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;

@@ -2,13 +2,13 @@ import type { TokenRow } from "../../db/store.ts";
 import type { Scope } from "../auth/token.ts";
 import { createToken, listTokens, revokeToken } from "../auth/tokens.ts";
 import { ok } from "../model/result.ts";
+import { printable } from "../text/style.ts";
+import { table } from "../text/table.ts";
 import type { Cli } from "./cli.ts";
 import { stateHome } from "./directories.ts";
 import { EXIT, fault, type Outcome } from "./exit.ts";
 import { storeFault, withHistory } from "./open-history.ts";
 import { type Form, printData } from "./output.ts";
-import { printable } from "./style.ts";
-import { table } from "./table.ts";
 
 export interface TokenGiven {
   readonly dataDir?: string;

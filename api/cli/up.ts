@@ -5,6 +5,8 @@ import { startActuator } from "../../actuator/main.ts";
 import { ok } from "../model/result.ts";
 import type { Log } from "../observe/log.ts";
 import { historyFile, type RunningApi } from "../server.ts";
+import { printable } from "../text/style.ts";
+import { answerText } from "../text/tables/index.ts";
 import { problemLine, recoveryLine } from "./actuator.ts";
 import type { ApiGiven } from "./api-options.ts";
 import type { Cli } from "./cli.ts";
@@ -14,8 +16,6 @@ import { type KnownNodeFiles, showKnownNode } from "./known-node.ts";
 import { passLine } from "./pass-text.ts";
 import { startServing } from "./serve.ts";
 import { stopSignal } from "./stop-signal.ts";
-import { printable } from "./style.ts";
-import { answerText } from "./tables/index.ts";
 import type { Terminal } from "./terminal.ts";
 
 export interface UpGiven extends ApiGiven, KnownNodeFiles {

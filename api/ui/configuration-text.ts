@@ -1,5 +1,5 @@
 import { formText, isConfiguration } from "../../actuator/manifests/document-form.ts";
-import type { InputDocument } from "../cli/inputs/read.ts";
+import type { InputDocument } from "../inputs/document.ts";
 import { configurationPath } from "../model/kubelet-configuration.ts";
 import { unknownFields } from "../model/kubelet-unknown-fields.ts";
 import { err, ok, type Result } from "../model/result.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { decisionLine, eventLine, type Telling, tellingOf } from "../../api/cli/actuator-tell.ts";
 import type { LogGiven } from "../../api/cli/log-options.ts";
-import { plainPaint } from "../../api/cli/style.ts";
+import { plainPaint } from "../../api/text/style.ts";
 import { seenEvent, WEB } from "../actuator/status/made-status.ts";
 import { ended, printed, run, start } from "./run.ts";
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import type { NodeStatus } from "../../actuator/status/node-status.ts";
 import { devicesText } from "../../api/cli/devices/devices-table.ts";
-import { plainPaint } from "../../api/cli/style.ts";
+import { plainPaint } from "../../api/text/style.ts";
 import { AT, deviceRow, nodeStatus } from "../actuator/status/made-status.ts";
 import { run } from "./run.ts";
 import { statusServer } from "./status-server.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { removalLine, settledLine, spaceLine, turnLines } from "../../api/cli/gc/removal-text.ts";
-import { plainPaint } from "../../api/cli/style.ts";
+import { plainPaint } from "../../api/text/style.ts";
 
 const TERMINAL = { columns: Number.POSITIVE_INFINITY, paint: plainPaint, write() {}, warn() {} };
 

@@ -1,10 +1,10 @@
 import { globSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { reasonText } from "../../api/cli/reason-text.ts";
 import { decideKind } from "../../api/decide/index.ts";
 import { decodeAsk } from "../../api/model/asks.ts";
 import type { Kind, Reason } from "../../api/model/decision.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
+import { reasonText } from "../../api/text/reason-text.ts";
 
 const NOW = Date.parse("2026-11-21T10:00:00Z");
 const at = (seconds: number): string => new Date(NOW + seconds * 1000).toISOString();

@@ -1,6 +1,4 @@
 import { describe, expect, test } from "vitest";
-import { plainPaint } from "../../api/cli/style.ts";
-import { answerText } from "../../api/cli/tables/index.ts";
 import {
   CONTAINER_GC_TARGETS,
   CONTAINER_GC_WHY,
@@ -11,6 +9,8 @@ import {
 } from "../../api/model/container-gc.ts";
 import type { DecisionOf, Verdict } from "../../api/model/decision.ts";
 import { IMAGE_KEEP_WHY, IMAGE_REMOVE_WHY, type ImageGcDecision } from "../../api/model/image-gc.ts";
+import { plainPaint } from "../../api/text/style.ts";
+import { answerText } from "../../api/text/tables/index.ts";
 import { CONTAINERS, goes, IMAGES, NOW, stays } from "./gc-decisions.ts";
 
 const TERMINAL = { columns: Number.POSITIVE_INFINITY, paint: plainPaint, write() {}, warn() {} };

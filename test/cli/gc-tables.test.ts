@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { colorPaint, plainPaint, widthOf } from "../../api/cli/style.ts";
-import { answerText } from "../../api/cli/tables/index.ts";
 import type { DecisionOf, Explain, PlaceReasons, Verdict } from "../../api/model/decision.ts";
+import { colorPaint, plainPaint, widthOf } from "../../api/text/style.ts";
+import { answerText } from "../../api/text/tables/index.ts";
 import { CONTAINERS, goes, IMAGES, NOW, stays } from "./gc-decisions.ts";
 
 interface Look {

@@ -1,14 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { amountText, exactAmountText } from "../../api/cli/amount-text.ts";
-import { legendText } from "../../api/cli/bar.ts";
-import { counterfactualSentences } from "../../api/cli/sentences/counterfactual.ts";
-import { listed, ordinal } from "../../api/cli/sentences/words.ts";
-import { colorPaint, plainPaint } from "../../api/cli/style.ts";
-import { answerText } from "../../api/cli/tables/index.ts";
-import { durationText, timeText } from "../../api/cli/time-text.ts";
 import { decideKind } from "../../api/decide/index.ts";
 import { decodeAsk } from "../../api/model/asks.ts";
 import type { Kind } from "../../api/model/decision.ts";
+import { amountText, exactAmountText } from "../../api/text/amount-text.ts";
+import { legendText } from "../../api/text/bar.ts";
+import { counterfactualSentences } from "../../api/text/sentences/counterfactual.ts";
+import { listed, ordinal } from "../../api/text/sentences/words.ts";
+import { colorPaint, plainPaint } from "../../api/text/style.ts";
+import { answerText } from "../../api/text/tables/index.ts";
+import { durationText, timeText } from "../../api/text/time-text.ts";
 import { CRITICAL, nodeWith, podWith } from "../decide/admission/asking.ts";
 import { decoded, type Json } from "../model/snapshots.ts";
 

@@ -2,11 +2,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { PROBE_FINDING } from "../../api/cli/sentences/probe-findings.ts";
-import { PROBES_SENTENCES } from "../../api/cli/sentences/probes.ts";
 import { QUIRKS } from "../../api/decide/probes/quirks.ts";
 import { POLICY_VERSION } from "../../api/model/decision.ts";
 import { PROBE_FINDINGS } from "../../api/model/probes-decision.ts";
+import { PROBE_FINDING } from "../../api/text/sentences/probe-findings.ts";
+import { PROBES_SENTENCES } from "../../api/text/sentences/probes.ts";
 import { manifest, run } from "./run.ts";
 
 vi.setConfig({ testTimeout: 60_000 });

@@ -1,11 +1,11 @@
 import { globSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import { reasonText } from "../../api/cli/reason-text.ts";
 import { decideKind } from "../../api/decide/index.ts";
 import { decodeAsk } from "../../api/model/asks.ts";
 import type { Facts, Kind, Reason } from "../../api/model/decision.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
+import { reasonText } from "../../api/text/reason-text.ts";
 import { realCases } from "../decide/admission/real-cases.ts";
 import { manifest, realNode } from "./run.ts";
 import { storyStep } from "./story.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { usageBar } from "../../api/cli/pods/usage-bar.ts";
 import { screenOf } from "../../api/cli/pods/watch.ts";
-import { plainPaint } from "../../api/cli/style.ts";
+import { plainPaint } from "../../api/text/style.ts";
 
 test("a picture takes the place of the last one, line by line, and is cut to the terminal's height", () => {
   expect(screenOf("a\nb\n", 24)).toBe("\u001b[Ha\u001b[K\nb\u001b[K\n\u001b[J");

@@ -1,14 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { bar } from "../../api/cli/bar.ts";
-import { humanBytes, magnitude } from "../../api/cli/size.ts";
-import { clip, clipStart, colorPaint, type Paint, plainPaint, printable, widthOf } from "../../api/cli/style.ts";
-import { table } from "../../api/cli/table.ts";
-import { cpuPicture } from "../../api/cli/tables/cpu-picture.ts";
-import { answerText } from "../../api/cli/tables/index.ts";
 import { columnsOf, isColorful } from "../../api/cli/terminal.ts";
-import { treeLines } from "../../api/cli/tree.ts";
 import type { DevicesDecision } from "../../api/model/device-decision.ts";
 import type { CpusDecision, PodRef } from "../../api/model/managers.ts";
+import { bar } from "../../api/text/bar.ts";
+import { humanBytes, magnitude } from "../../api/text/size.ts";
+import { clip, clipStart, colorPaint, type Paint, plainPaint, printable, widthOf } from "../../api/text/style.ts";
+import { table } from "../../api/text/table.ts";
+import { cpuPicture } from "../../api/text/tables/cpu-picture.ts";
+import { answerText } from "../../api/text/tables/index.ts";
+import { treeLines } from "../../api/text/tree.ts";
 
 const COLUMNS = [
   { title: "NAME", shrinkTo: 6 },

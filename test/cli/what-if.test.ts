@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { whatIf } from "../../api/cli/inputs/what-if.ts";
-import { libraryMachine, machineNames } from "../../api/cli/machines/library.ts";
+import { libraryMachine, machineNames } from "../../api/cli/machine-library.ts";
 import { decideKind } from "../../api/decide/index.ts";
 import { POLICY_VERSION } from "../../api/model/decision.ts";
 import { manifest, realNode, run } from "./run.ts";

@@ -1,7 +1,7 @@
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { createToken } from "../../api/auth/tokens.ts";
-import { libraryMachine } from "../../api/cli/machines/library.ts";
+import { libraryMachine } from "../../api/cli/machine-library.ts";
 import type { CgroupsDecision } from "../../api/model/decision.ts";
 import { decisionRow, resultRow, value } from "../contract/store-rows.ts";
 import { captured, partOf, readable, runtime, subject } from "./node-subject.ts";

@@ -1,10 +1,10 @@
 import type { DeviceHolder, DeviceRow } from "../../../actuator/status/node-status.ts";
-import { legendText } from "../bar.ts";
-import { many } from "../sentences/words.ts";
-import { printable } from "../style.ts";
-import { table } from "../table.ts";
-import { DEVICE_GLYPHS, deviceBar, PLUGIN_COLOR } from "../tables/device-bar.ts";
-import { listText } from "../tables/placements.ts";
+import { legendText } from "../../text/bar.ts";
+import { many } from "../../text/sentences/words.ts";
+import { printable } from "../../text/style.ts";
+import { table } from "../../text/table.ts";
+import { DEVICE_GLYPHS, deviceBar, PLUGIN_COLOR } from "../../text/tables/device-bar.ts";
+import { listText } from "../../text/tables/placements.ts";
 import type { Terminal } from "../terminal.ts";
 
 /** A line a resource, and below a line a container that holds devices. */

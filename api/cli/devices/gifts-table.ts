@@ -1,5 +1,5 @@
-import { printable } from "../style.ts";
-import { table } from "../table.ts";
+import { printable } from "../../text/style.ts";
+import { table } from "../../text/table.ts";
 import type { Terminal } from "../terminal.ts";
 import type { ContainerGift } from "./gifts.ts";
 

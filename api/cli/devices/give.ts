@@ -1,7 +1,7 @@
 import { readDeviceCheckpoint } from "../../../actuator/pods/device-checkpoint.ts";
 import { ok, type Result } from "../../model/result.ts";
+import { printable } from "../../text/style.ts";
 import { EXIT, type Fault, fault } from "../exit.ts";
-import { printable } from "../style.ts";
 import type { Allocating } from "./allocate.ts";
 import type { DevicesAnswer } from "./decide.ts";
 import type { KnownPod } from "./known-pods.ts";

@@ -1,6 +1,6 @@
 import type { DeviceHistoryEntry } from "../../../actuator/pods/devices/history-entry.ts";
-import { type Color, printable } from "../style.ts";
-import { table } from "../table.ts";
+import { type Color, printable } from "../../text/style.ts";
+import { table } from "../../text/table.ts";
 import type { Terminal } from "../terminal.ts";
 
 const COLOR: Readonly<Record<DeviceHistoryEntry["kind"], Color>> = {

@@ -1,8 +1,8 @@
 import type { GcKind } from "../../../actuator/gc/ports.ts";
 import type { DecisionAnswer } from "../../../actuator/ports.ts";
 import { type DecisionOf, type Explain, POLICY_VERSION } from "../../model/decision.ts";
+import { answerText } from "../../text/tables/index.ts";
 import { printData } from "../output.ts";
-import { answerText } from "../tables/index.ts";
 import type { Terminal } from "../terminal.ts";
 import type { GcGiven } from "./given.ts";
 

@@ -1,8 +1,8 @@
 import type { CollectionReport, RemovalReport, Space, TurnReport } from "../../../actuator/gc/ports.ts";
 import type { Settled } from "../../../actuator/gc/settle.ts";
-import { many } from "../sentences/words.ts";
-import { humanBytes } from "../size.ts";
-import { type Color, printable } from "../style.ts";
+import { many } from "../../text/sentences/words.ts";
+import { humanBytes } from "../../text/size.ts";
+import { type Color, printable } from "../../text/style.ts";
 import type { Terminal } from "../terminal.ts";
 
 const COLOR: Readonly<Record<RemovalReport["end"], Color>> = { removed: "green", failed: "red", stopped: "yellow" };

@@ -1,9 +1,9 @@
 import { formOf, formText, hasForm } from "../../../actuator/manifests/document-form.ts";
+import { issueText } from "../../inputs/origin.ts";
 import { decodeAsk } from "../../model/asks.ts";
 import { type AskOf, KINDS, type Kind } from "../../model/decision.ts";
 import type { Result } from "../../model/result.ts";
 import { EXIT, type Fault, fault } from "../exit.ts";
-import { issueText } from "./origin.ts";
 import { optionAt, type ProbesOptions, probesFields } from "./probes.ts";
 import { readDocument } from "./read.ts";
 

@@ -1,11 +1,12 @@
 import { existsSync } from "node:fs";
+import type { InputDocument } from "../../inputs/document.ts";
+import type { Path } from "../../inputs/origin.ts";
+import type { PartOption } from "../../inputs/parts.ts";
+import { misplaced, wrapperOf } from "../../inputs/wanted.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { EXIT, type Fault, fault } from "../exit.ts";
-import { libraryMachine } from "../machines/library.ts";
-import type { Path } from "./origin.ts";
-import type { PartOption } from "./parts.ts";
-import { type InputDocument, readDocument, readStateFile } from "./read.ts";
-import { misplaced, wrapperOf } from "./wanted.ts";
+import { libraryMachine } from "../machine-library.ts";
+import { readDocument, readStateFile } from "./read.ts";
 
 export interface ReadPart {
   /** As the snapshot takes it. */

@@ -2,11 +2,12 @@ import { formOf } from "../../../actuator/manifests/document-form.ts";
 import { podItems } from "../../../actuator/manifests/pod-items.ts";
 import { podsOf } from "../../../actuator/manifests/pods-of.ts";
 import { problemText } from "../../../actuator/manifests/problem.ts";
+import type { InputDocument } from "../../inputs/document.ts";
+import type { Origin, Path } from "../../inputs/origin.ts";
 import { LIMITS } from "../../model/limits.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { EXIT, type Fault, fault } from "../exit.ts";
-import type { Origin, Path } from "./origin.ts";
-import { type InputDocument, readDocuments } from "./read.ts";
+import { readDocuments } from "./read.ts";
 
 export interface ReadPods {
   readonly pods: readonly unknown[];

@@ -1,15 +1,16 @@
 import { formText } from "../../../actuator/manifests/document-form.ts";
+import type { InputDocument } from "../../inputs/document.ts";
+import { issueText, type Path } from "../../inputs/origin.ts";
 import { decodeAsk, decodeFacts, REMEMBERING } from "../../model/asks.ts";
 import type { AskOf, Facts, Kind } from "../../model/decision.ts";
 import type { GcOperation } from "../../model/garbage-collection.ts";
 import { ok, type Result } from "../../model/result.ts";
+import { listed } from "../../text/sentences/words.ts";
 import { EXIT, type Fault, fault } from "../exit.ts";
-import { listed } from "../sentences/words.ts";
 import { readAsk } from "./ask.ts";
-import { issueText, type Path } from "./origin.ts";
 import { withOutcomesFiles } from "./outcomes-file.ts";
 import { type ProbesOptions, probesFields } from "./probes.ts";
-import { type InputDocument, readDocument } from "./read.ts";
+import { readDocument } from "./read.ts";
 
 export interface QuestionFiles extends ProbesOptions {
   /** A file with the pod that asks, or NAMESPACE/NAME of one of the snapshot. */

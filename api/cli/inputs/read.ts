@@ -1,15 +1,10 @@
 import { parseDocuments } from "../../../actuator/manifests/parse.ts";
 import { problemText, type ReadProblem } from "../../../actuator/manifests/problem.ts";
 import { readText } from "../../../actuator/manifests/read-text.ts";
-import type { SourceDocument } from "../../../actuator/manifests/source-document.ts";
+import type { InputDocument } from "../../inputs/document.ts";
 import { faultOf } from "../../model/json-fault.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { EXIT, type Fault, fault } from "../exit.ts";
-
-/** A document of a file; in a large one places cannot be looked up. */
-export interface InputDocument extends SourceDocument {
-  readonly hasPlaces: boolean;
-}
 
 /** Of one file or of standard input; a snapshot of 512 pods is far smaller. */
 const MAX_BYTES = 64 * 1024 * 1024;

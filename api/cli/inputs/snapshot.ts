@@ -1,15 +1,15 @@
 import { formText, hasForm } from "../../../actuator/manifests/document-form.ts";
+import { issueText, type Origin } from "../../inputs/origin.ts";
+import { PARTS, type PartOption } from "../../inputs/parts.ts";
+import { otherOption } from "../../inputs/wanted.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { EXIT, type Fault, fault } from "../exit.ts";
 import type { FileSystemSize } from "./file-system.ts";
-import { issueText, type Origin } from "./origin.ts";
 import { readPart } from "./part.ts";
-import { PARTS, type PartOption } from "./parts.ts";
 import { readPods } from "./pods.ts";
 import { readDocument } from "./read.ts";
-import { otherOption } from "./wanted.ts";
 
 /** Files by option. What is given beside `snapshot` takes the place of that part of it. */
 export interface SnapshotFiles extends Partial<Readonly<Record<PartOption, string>>> {

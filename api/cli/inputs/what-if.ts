@@ -1,11 +1,11 @@
+import { assumedTime } from "../../inputs/observed-at.ts";
 import type { Kind } from "../../model/decision.ts";
 import { type KubeletConfiguration, kubeletConfiguration } from "../../model/kubelet-configuration.ts";
 import type { Machine } from "../../model/machine.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
+import { timeText } from "../../text/time-text.ts";
 import { EXIT, type Fault, fault } from "../exit.ts";
-import { timeText } from "../time-text.ts";
-import { assumedTime } from "./observed-at.ts";
 
 export interface WhatIfOptions {
   /** The policy of the kind's own manager. */

@@ -1,8 +1,8 @@
 import type { SeenEvent } from "../../../actuator/status/node-status.ts";
-import { printable } from "../style.ts";
-import { table } from "../table.ts";
+import { printable } from "../../text/style.ts";
+import { table } from "../../text/table.ts";
+import { durationText } from "../../text/time-text.ts";
 import type { Terminal } from "../terminal.ts";
-import { durationText } from "../time-text.ts";
 
 /** The newest last, as kubectl shows them. */
 export function eventsTable(events: readonly SeenEvent[], at: string, { columns: width, paint }: Terminal): string {

@@ -1,7 +1,7 @@
 import type { NodeStatus } from "../../../actuator/status/node-status.ts";
-import { printable } from "../style.ts";
+import { printable } from "../../text/style.ts";
+import { durationText } from "../../text/time-text.ts";
 import type { Terminal } from "../terminal.ts";
-import { durationText } from "../time-text.ts";
 import type { Seen } from "./read-status.ts";
 
 /** The node and its daemon in a line, how old that is where it comes from a file, and what is wrong now. */

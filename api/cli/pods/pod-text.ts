@@ -1,8 +1,8 @@
 import type { HarmlessCause } from "../../../actuator/plan/drift.ts";
 import type { CgroupRow, ContainerRow, FileRow, NodeStatus, PodRow } from "../../../actuator/status/node-status.ts";
-import { humanBytes } from "../size.ts";
-import { type Color, printable, wrap } from "../style.ts";
-import { type Cell, table } from "../table.ts";
+import { humanBytes } from "../../text/size.ts";
+import { type Color, printable, wrap } from "../../text/style.ts";
+import { type Cell, table } from "../../text/table.ts";
 import type { Terminal } from "../terminal.ts";
 import { eventsTable } from "./events-table.ts";
 import { ageText, noteOf, phaseColor, phaseText } from "./pods-table.ts";

@@ -1,9 +1,9 @@
 import type { ContainerRow, NodeStatus, PodRow } from "../../../actuator/status/node-status.ts";
-import { many } from "../sentences/words.ts";
-import { type Color, printable, wrap } from "../style.ts";
-import { type Cell, table } from "../table.ts";
+import { many } from "../../text/sentences/words.ts";
+import { type Color, printable, wrap } from "../../text/style.ts";
+import { type Cell, table } from "../../text/table.ts";
+import { durationText } from "../../text/time-text.ts";
 import type { Terminal } from "../terminal.ts";
-import { durationText } from "../time-text.ts";
 
 /** A line a pod, and below it why it is not as it should be. */
 export function podsText({ pods, at }: NodeStatus, { columns: width, paint }: Terminal): string {

@@ -1,5 +1,5 @@
 import type { NodeStatus } from "../../../actuator/status/node-status.ts";
-import { printable } from "../style.ts";
+import { printable } from "../../text/style.ts";
 import type { Terminal } from "../terminal.ts";
 
 /** Manifests that are not run: each with the fields that keep them from it, and what to do. */

@@ -1,8 +1,8 @@
 import type { PodRow } from "../../../actuator/status/node-status.ts";
-import { many } from "../sentences/words.ts";
-import { humanBytes } from "../size.ts";
-import { printable } from "../style.ts";
-import { type Cell, table } from "../table.ts";
+import { many } from "../../text/sentences/words.ts";
+import { humanBytes } from "../../text/size.ts";
+import { printable } from "../../text/style.ts";
+import { type Cell, table } from "../../text/table.ts";
 import type { Terminal } from "../terminal.ts";
 import { phaseColor, phaseText } from "./pods-table.ts";
 import { BAR_LEGEND, usageBar } from "./usage-bar.ts";

@@ -1,4 +1,4 @@
-import type { Color, Paint } from "../style.ts";
+import type { Color, Paint } from "../../text/style.ts";
 
 const WIDTH = 16;
 const [USED, FREE, REQUEST] = ["█", "·", "╎"] as const;

@@ -1,5 +1,5 @@
 import type { PodUsage } from "../../../actuator/status/node-status.ts";
-import { amountText } from "../amount-text.ts";
+import { amountText } from "../../text/amount-text.ts";
 
 /** `250m`, `1.5` CPUs as `1500m`. */
 export const milliText = (milli: number): string => amountText("cpu", Math.round(milli));

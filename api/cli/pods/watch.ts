@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ok, type Result } from "../../model/result.ts";
+import { printable } from "../../text/style.ts";
 import type { Cli } from "../cli.ts";
 import { EXIT, type Fault, type Outcome } from "../exit.ts";
 import type { Form } from "../output.ts";
 import { stopSignal } from "../stop-signal.ts";
-import { printable } from "../style.ts";
 import type { Terminal } from "../terminal.ts";
 import type { ReadStatus, Seen } from "./read-status.ts";
 

@@ -1,8 +1,8 @@
 import type { AttemptKind } from "../../../actuator/probes/attempt-kind.ts";
 import type { ProbeHistoryEntry } from "../../../actuator/probes/history-entry.ts";
-import { many } from "../sentences/words.ts";
-import { type Color, clip, printable } from "../style.ts";
-import { type Row, table } from "../table.ts";
+import { many } from "../../text/sentences/words.ts";
+import { type Color, clip, printable } from "../../text/style.ts";
+import { type Row, table } from "../../text/table.ts";
 import type { Terminal } from "../terminal.ts";
 
 type Words = readonly [what: string, color: Color, notes: readonly string[]];

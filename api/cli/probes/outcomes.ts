@@ -2,11 +2,11 @@ import { join } from "node:path";
 import { readProbeHistory } from "../../../actuator/probes/history.ts";
 import type { ProbeHistoryEntry } from "../../../actuator/probes/history-entry.ts";
 import { ok } from "../../model/result.ts";
+import { listed } from "../../text/sentences/words.ts";
+import { printable } from "../../text/style.ts";
 import type { Cli } from "../cli.ts";
 import { stateHome } from "../directories.ts";
 import { EXIT, fault, type Outcome } from "../exit.ts";
-import { listed } from "../sentences/words.ts";
-import { printable } from "../style.ts";
 import type { ProbeOutcomesGiven } from "./given.ts";
 import { recordedOutcomes } from "./recorded.ts";
 

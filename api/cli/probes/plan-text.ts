@@ -1,6 +1,6 @@
 import { HANDLERS, type ProbePlan, WINDOW_MS } from "../../decide/probes/plan.ts";
-import { many } from "../sentences/words.ts";
-import { table } from "../table.ts";
+import { many } from "../../text/sentences/words.ts";
+import { table } from "../../text/table.ts";
 import type { Terminal } from "../terminal.ts";
 
 /** Rates by handler, and how crowded it gets at worst. */

@@ -1,9 +1,9 @@
 import type { ProbeRow } from "../../../actuator/status/probe-row.ts";
-import { many } from "../sentences/words.ts";
-import { type Color, clip, printable } from "../style.ts";
-import { type Cell, table } from "../table.ts";
+import { many } from "../../text/sentences/words.ts";
+import { type Color, clip, printable } from "../../text/style.ts";
+import { type Cell, table } from "../../text/table.ts";
+import { durationText } from "../../text/time-text.ts";
 import type { Terminal } from "../terminal.ts";
-import { durationText } from "../time-text.ts";
 
 const COLOR: Readonly<Record<NonNullable<ProbeRow["result"]>, Color>> = {
   Success: "green",

@@ -1,7 +1,5 @@
 import { html } from "hono/html";
 import type { DecisionRow } from "../../../db/store.ts";
-import { colorPaint } from "../../cli/style.ts";
-import { decidedText } from "../../cli/tables/index.ts";
 import type { Decided, DecisionOf, Kind } from "../../model/decision.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import { passTimeOf } from "../../model/pass-time.ts";
@@ -11,6 +9,8 @@ import { findDecision } from "../../routes/decisions.ts";
 import { historyProblem } from "../../routes/history-problem.ts";
 import type { Problem } from "../../routes/problem.ts";
 import type { Exchange, Reply } from "../../routes/route.ts";
+import { colorPaint } from "../../text/style.ts";
+import { decidedText } from "../../text/tables/index.ts";
 import { all, type Html, page } from "../page.ts";
 import { terminalText } from "../terminal-text.ts";
 import { ago, moment } from "../time.ts";

@@ -1,6 +1,6 @@
 import { html } from "hono/html";
-import { reasonText } from "../../cli/reason-text.ts";
 import type { Explain, PlaceReasons, Reason } from "../../model/decision.ts";
+import { reasonText } from "../../text/reason-text.ts";
 import { all, type Html } from "../page.ts";
 
 /** So many places are open at once; of more, each opens by itself. */

@@ -1,7 +1,7 @@
 import { html } from "hono/html";
-import { many } from "../../cli/sentences/words.ts";
 import { LINT_SEVERITIES, type LintSeverity } from "../../decide/lint/lint.ts";
 import type { Touched, TouchedFinding } from "../../routes/lint-touched.ts";
+import { many } from "../../text/sentences/words.ts";
 import { type Html, prose } from "../page.ts";
 import { allFixes, fixLinks } from "./fixes.ts";
 

@@ -1,6 +1,6 @@
 import { html } from "hono/html";
-import { stepsOf } from "../../cli/inputs/origin.ts";
 import { lintConfiguration } from "../../decide/lint/lint.ts";
+import { stepsOf } from "../../inputs/origin.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { historyProblem } from "../../routes/history-problem.ts";
 import { touchedFindings } from "../../routes/lint-touched.ts";

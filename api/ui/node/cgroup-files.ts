@@ -1,6 +1,6 @@
 import { html, raw } from "hono/html";
-import { humanBytes } from "../../cli/size.ts";
 import type { CgroupFile, CgroupPlan } from "../../model/decision.ts";
+import { humanBytes } from "../../text/size.ts";
 import type { Html } from "../page.ts";
 import { isOpen, type Reported, type Reports } from "./reports.ts";
 import { plural, scrolling } from "./section.ts";

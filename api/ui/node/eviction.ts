@@ -1,6 +1,4 @@
 import { html } from "hono/html";
-import { thresholdText } from "../../cli/tables/thresholds.ts";
-import { timeText } from "../../cli/time-text.ts";
 import { POLICY_VERSION } from "../../model/decision.ts";
 import {
   EVICTION_SIGNALS,
@@ -9,6 +7,8 @@ import {
   type FileSystems,
   type Reclaim,
 } from "../../model/eviction.ts";
+import { thresholdText } from "../../text/tables/thresholds.ts";
+import { timeText } from "../../text/time-text.ts";
 import type { Point } from "../draw/plot.ts";
 import type { Html } from "../page.ts";
 import { moment } from "../time.ts";

@@ -1,7 +1,7 @@
 import { html } from "hono/html";
-import { humanBytes } from "../../cli/size.ts";
-import { usageText } from "../../cli/tables/image-gc.ts";
 import type { ImageGcDecision } from "../../model/image-gc.ts";
+import { humanBytes } from "../../text/size.ts";
+import { usageText } from "../../text/tables/image-gc.ts";
 import { stackBar } from "../draw/stack-bar.ts";
 import type { Html } from "../page.ts";
 import { notKnown } from "./section.ts";

@@ -1,11 +1,11 @@
 import { html } from "hono/html";
-import { IMAGE_GOES, IMAGE_STAYS } from "../../cli/sentences/garbage-collection.ts";
-import { humanBytes } from "../../cli/size.ts";
-import { agoText, mayGoText } from "../../cli/tables/age-text.ts";
-import { imageName } from "../../cli/tables/image-name.ts";
-import { durationText } from "../../cli/time-text.ts";
 import type { ImageGcDecision, ImageKept, ImageRef, ImageRemoval } from "../../model/image-gc.ts";
 import { passTimeOf } from "../../model/pass-time.ts";
+import { IMAGE_GOES, IMAGE_STAYS } from "../../text/sentences/garbage-collection.ts";
+import { humanBytes } from "../../text/size.ts";
+import { agoText, mayGoText } from "../../text/tables/age-text.ts";
+import { imageName } from "../../text/tables/image-name.ts";
+import { durationText } from "../../text/time-text.ts";
 import { stackBar } from "../draw/stack-bar.ts";
 import type { Html } from "../page.ts";
 import type { Known } from "./decided.ts";

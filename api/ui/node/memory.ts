@@ -1,6 +1,6 @@
 import { html } from "hono/html";
-import { humanBytes } from "../../cli/size.ts";
 import type { MemoryDecision, MemoryTable } from "../../model/managers.ts";
+import { humanBytes } from "../../text/size.ts";
 import { stackBar } from "../draw/stack-bar.ts";
 import type { Html } from "../page.ts";
 import type { Known } from "./decided.ts";

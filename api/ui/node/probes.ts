@@ -1,7 +1,7 @@
 import { html } from "hono/html";
-import { durationText } from "../../cli/time-text.ts";
 import type { ProbedContainer, ProbeRun, ProbesDecision } from "../../model/probes-decision.ts";
 import type { OutcomeWord } from "../../model/probes-outcomes.ts";
+import { durationText } from "../../text/time-text.ts";
 import { lane, type Stretch } from "../draw/lane.ts";
 import type { Html } from "../page.ts";
 import { moment } from "../time.ts";

@@ -1,7 +1,7 @@
 import { html } from "hono/html";
-import { amountText } from "../../cli/amount-text.ts";
-import { rankChangeSentences } from "../../cli/sentences/rank-change.ts";
 import type { EvictionDecision, RankedPod, Ranking } from "../../model/eviction.ts";
+import { amountText } from "../../text/amount-text.ts";
+import { rankChangeSentences } from "../../text/sentences/rank-change.ts";
 import type { Html } from "../page.ts";
 import { podName } from "./managed.ts";
 import { scrolling } from "./section.ts";

@@ -1,7 +1,7 @@
 import { html } from "hono/html";
-import { signalText, thresholdText } from "../../cli/tables/thresholds.ts";
-import { durationText } from "../../cli/time-text.ts";
 import type { EvictionDecision, EvictionSignal, Forecast, ThresholdState } from "../../model/eviction.ts";
+import { signalText, thresholdText } from "../../text/tables/thresholds.ts";
+import { durationText } from "../../text/time-text.ts";
 import { jsonBlock, type Point, plot } from "../draw/plot.ts";
 import type { Html } from "../page.ts";
 import { podName } from "./managed.ts";

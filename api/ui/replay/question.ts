@@ -1,5 +1,5 @@
 import type { DecisionFilter } from "../../../db/store.ts";
-import { issueText } from "../../cli/inputs/origin.ts";
+import { issueText } from "../../inputs/origin.ts";
 import { isKind, KINDS } from "../../model/decision.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import { type Change, changed } from "../../replay/change.ts";

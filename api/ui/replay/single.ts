@@ -1,9 +1,9 @@
 import { html } from "hono/html";
 import type { DecisionRow } from "../../../db/store.ts";
-import { colorPaint } from "../../cli/style.ts";
-import { decidedText } from "../../cli/tables/index.ts";
 import type { Decided, DecisionOf, Kind } from "../../model/decision.ts";
 import type { Replayed } from "../../replay/replay-one.ts";
+import { colorPaint } from "../../text/style.ts";
+import { decidedText } from "../../text/tables/index.ts";
 import type { Html } from "../page.ts";
 import { terminalText } from "../terminal-text.ts";
 import { sideText } from "./changed-table.ts";

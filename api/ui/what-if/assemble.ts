@@ -1,5 +1,5 @@
-import { issueText, type Origin, type Path } from "../../cli/inputs/origin.ts";
-import { PARTS } from "../../cli/inputs/parts.ts";
+import { issueText, type Origin, type Path } from "../../inputs/origin.ts";
+import { PARTS } from "../../inputs/parts.ts";
 import { decodeSnapshot, type InputIssue } from "../../model/decode.ts";
 import { LIMITS } from "../../model/limits.ts";
 import type { Snapshot } from "../../model/snapshot.ts";

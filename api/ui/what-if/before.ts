@@ -1,4 +1,4 @@
-import { assumedTime } from "../../cli/inputs/observed-at.ts";
+import { assumedTime } from "../../inputs/observed-at.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { parseJson } from "../../routes/json.ts";
 import { type Assembled, assemble, checked, type Fields, fieldsOf } from "./assemble.ts";

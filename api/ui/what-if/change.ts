@@ -1,4 +1,4 @@
-import type { InputDocument } from "../../cli/inputs/read.ts";
+import type { InputDocument } from "../../inputs/document.ts";
 import { unknownFields } from "../../model/kubelet-unknown-fields.ts";
 import { type Fields, fieldsOf } from "./assemble.ts";
 import { documentOf } from "./documents.ts";

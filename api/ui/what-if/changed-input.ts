@@ -1,4 +1,4 @@
-import type { Origin } from "../../cli/inputs/origin.ts";
+import type { Origin } from "../../inputs/origin.ts";
 import { configurationPath } from "../../model/kubelet-configuration.ts";
 import { nearNames } from "../../model/near-name.ts";
 import { podNamespace, podUid } from "../../model/pod.ts";

@@ -1,6 +1,6 @@
 import { html } from "hono/html";
-import { issueText } from "../../cli/inputs/origin.ts";
 import { lintConfiguration } from "../../decide/lint/lint.ts";
+import { issueText } from "../../inputs/origin.ts";
 import { askedPodRef, decodeAsk } from "../../model/asks.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import { ok, type Result } from "../../model/result.ts";

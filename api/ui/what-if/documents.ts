@@ -1,6 +1,6 @@
 import { parseDocuments } from "../../../actuator/manifests/parse.ts";
 import { problemText, type ReadProblem } from "../../../actuator/manifests/problem.ts";
-import type { InputDocument } from "../../cli/inputs/read.ts";
+import type { InputDocument } from "../../inputs/document.ts";
 import { jsonFaultOf } from "../../model/json-fault.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 

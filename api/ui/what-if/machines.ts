@@ -1,13 +1,13 @@
-import arm64OneSocket from "../../cli/machines/arm64-1s.json" with { type: "json" };
-import arm64TwoSockets from "../../cli/machines/arm64-2s.json" with { type: "json" };
-import desktopHybrid from "../../cli/machines/desktop-hybrid.json" with { type: "json" };
-import epycNps1 from "../../cli/machines/epyc-2s-nps1.json" with { type: "json" };
-import epycNps4 from "../../cli/machines/epyc-2s-nps4.json" with { type: "json" };
-import epycUncore from "../../cli/machines/epyc-uncore-split.json" with { type: "json" };
-import { expandLayout, type MachineLayout } from "../../cli/machines/layout.ts";
-import vmSmall from "../../cli/machines/vm-small.json" with { type: "json" };
-import xeon from "../../cli/machines/xeon-2s.json" with { type: "json" };
-import xeonSnc2 from "../../cli/machines/xeon-2s-snc2.json" with { type: "json" };
+import arm64OneSocket from "../../machines/arm64-1s.json" with { type: "json" };
+import arm64TwoSockets from "../../machines/arm64-2s.json" with { type: "json" };
+import desktopHybrid from "../../machines/desktop-hybrid.json" with { type: "json" };
+import epycNps1 from "../../machines/epyc-2s-nps1.json" with { type: "json" };
+import epycNps4 from "../../machines/epyc-2s-nps4.json" with { type: "json" };
+import epycUncore from "../../machines/epyc-uncore-split.json" with { type: "json" };
+import { expandLayout, type MachineLayout } from "../../machines/layout.ts";
+import vmSmall from "../../machines/vm-small.json" with { type: "json" };
+import xeon from "../../machines/xeon-2s.json" with { type: "json" };
+import xeonSnc2 from "../../machines/xeon-2s-snc2.json" with { type: "json" };
 import type { Machine } from "../../model/machine.ts";
 
 /** The machines of `nodewise machines`, as a platform without a disk has them. */

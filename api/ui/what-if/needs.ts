@@ -1,5 +1,5 @@
 import { html } from "hono/html";
-import { PARTS } from "../../cli/inputs/parts.ts";
+import { PARTS } from "../../inputs/parts.ts";
 import { all, type Html } from "../page.ts";
 
 /** What a decision could not do without, each with what holds it: `stats.node.fs`, the kubelet's /stats/summary. */

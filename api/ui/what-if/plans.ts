@@ -1,5 +1,3 @@
-import { plainPaint } from "../../cli/style.ts";
-import { decidedText } from "../../cli/tables/index.ts";
 import { decideKind } from "../../decide/index.ts";
 import { askedPodRef, decodeAsk } from "../../model/asks.ts";
 import type { AskOf, Decided, DecisionOf, Facts, Kind, Refusal } from "../../model/decision.ts";
@@ -8,6 +6,8 @@ import type { Pod } from "../../model/pod.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { type Difference, differences, MAX_DIFFERENCES } from "../../routes/difference.ts";
 import { nextTurn } from "../../routes/next-turn.ts";
+import { plainPaint } from "../../text/style.ts";
+import { decidedText } from "../../text/tables/index.ts";
 
 /** Asked about the pod that comes in, where there is one, and else about what is there. */
 const OF_A_POD = ["cpus", "memory", "topology", "devices"] as const satisfies readonly Kind[];

@@ -1,8 +1,8 @@
 import { formOf, formText } from "../../../actuator/manifests/document-form.ts";
-import type { Path } from "../../cli/inputs/origin.ts";
-import type { PartOption } from "../../cli/inputs/parts.ts";
-import type { InputDocument } from "../../cli/inputs/read.ts";
-import { optionOfForm, wrapperOf } from "../../cli/inputs/wanted.ts";
+import type { InputDocument } from "../../inputs/document.ts";
+import type { Path } from "../../inputs/origin.ts";
+import type { PartOption } from "../../inputs/parts.ts";
+import { optionOfForm, wrapperOf } from "../../inputs/wanted.ts";
 import { KUBELET_CONFIGURATION_FIELDS } from "../../model/kubelet-configuration-fields.ts";
 import { documentsOf, type GivenText } from "./documents.ts";
 

@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { expect, test, vi } from "vitest";
 import type { DeviceHistoryEntry } from "../../../actuator/pods/devices/history-entry.ts";
 import { historyTable } from "../../../api/cli/devices/history-table.ts";
-import { plainPaint } from "../../../api/cli/style.ts";
+import { plainPaint } from "../../../api/text/style.ts";
 import { deviceNode } from "./ground.ts";
 
 vi.setConfig({ testTimeout: 60_000 });

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { expandLayout, type MachineLayout } from "../../../api/cli/machines/layout.ts";
-import { libraryMachine, machineNames } from "../../../api/cli/machines/library.ts";
+import { libraryMachine, machineNames } from "../../../api/cli/machine-library.ts";
 import { startMemory } from "../../../api/decide/memory/start.ts";
 import { topologyPolicy } from "../../../api/decide/topology/policy.ts";
+import { expandLayout, type MachineLayout } from "../../../api/machines/layout.ts";
 import { resourceList } from "../../../api/model/fields.ts";
 import { machine as machineSchema } from "../../../api/model/machine.ts";
 import { machineIssues } from "../../../api/model/machine-issues.ts";

@@ -6,7 +6,7 @@ import type { NodeStatus } from "../../../actuator/status/node-status.ts";
 import type { ProbeRow } from "../../../actuator/status/probe-row.ts";
 import { historyTable } from "../../../api/cli/probes/history-table.ts";
 import { probesText } from "../../../api/cli/probes/probes-table.ts";
-import { plainPaint } from "../../../api/cli/style.ts";
+import { plainPaint } from "../../../api/text/style.ts";
 import { AT, earlier, nodeStatus } from "../../actuator/status/made-status.ts";
 import { run } from "../run.ts";
 import { statusServer } from "../status-server.ts";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { libraryMachine } from "../../../api/cli/machines/library.ts";
+import { libraryMachine } from "../../../api/cli/machine-library.ts";
 import { LINT_SEVERITIES, type LintFinding, lintConfiguration } from "../../../api/decide/lint/lint.ts";
 import { decodeSnapshot } from "../../../api/model/decode.ts";
 import { mergePatch } from "../../../api/routes/merge-patch.ts";

@@ -4,7 +4,7 @@ import { decodeStatus } from "../../../../actuator/status/decode-status.ts";
 import { daemonMetrics } from "../../../../actuator/status/metrics.ts";
 import { PassCounter, passFigures } from "../../../../actuator/status/pass-figures.ts";
 import { podText } from "../../../../api/cli/pods/pod-text.ts";
-import { plainPaint } from "../../../../api/cli/style.ts";
+import { plainPaint } from "../../../../api/text/style.ts";
 import { ROOT } from "../../cgroups/grounds.ts";
 import { nodeStatus, podRow } from "../../status/made-status.ts";
 import { PodsWorld, podWith } from "./pods-world.ts";

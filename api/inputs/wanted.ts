@@ -4,8 +4,8 @@ import {
   formText,
   hasForm,
   isConfiguration,
-} from "../../../actuator/manifests/document-form.ts";
-import { configurationPath } from "../../model/kubelet-configuration.ts";
+} from "../../actuator/manifests/document-form.ts";
+import { configurationPath } from "../model/kubelet-configuration.ts";
 import { PARTS, type PartOption } from "./parts.ts";
 
 /** The forms that an option takes; pods are told by their own reader, a configuration may be any subset. */

@@ -10,6 +10,13 @@ export type Color = keyof typeof COLORS;
 /** Wraps a text in a colour, or leaves it alone where colour is off. */
 export type Paint = (color: Color, text: string) => string;
 
+/** What a text is laid out for. */
+export interface Screen {
+  /** Infinity where the output is no terminal: nothing is cut off in files and pipes. */
+  readonly columns: number;
+  readonly paint: Paint;
+}
+
 export const plainPaint: Paint = (_, text) => text;
 export const colorPaint: Paint = (color, text) => {
   const [on, off] = COLORS[color];

@@ -1,5 +1,5 @@
-import { parseCpuSet } from "../../model/cpu-set.ts";
-import type { Machine } from "../../model/machine.ts";
+import { parseCpuSet } from "../model/cpu-set.ts";
+import type { Machine } from "../model/machine.ts";
 
 /** Cores of one socket and NUMA node: the i-th of them has the i-th CPU of each list of `threads` (`["0-3", "32-35"]`). */
 export interface CoreGroup {

@@ -1,6 +1,6 @@
-import { type Path, placedIssue } from "../../../actuator/manifests/issue-place.ts";
-import type { InputIssue } from "../../model/decode.ts";
-import type { InputDocument } from "./read.ts";
+import { type Path, placedIssue } from "../../actuator/manifests/issue-place.ts";
+import type { InputIssue } from "../model/decode.ts";
+import type { InputDocument } from "./document.ts";
 
 export type { Path };
 

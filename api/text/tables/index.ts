@@ -3,8 +3,7 @@ import { POLICY_VERSION } from "../../model/decision.ts";
 import type { Machine } from "../../model/machine.ts";
 import type { PodRef } from "../../model/managers.ts";
 import { reasonText } from "../reason-text.ts";
-import { printable } from "../style.ts";
-import type { Terminal } from "../terminal.ts";
+import { printable, type Screen } from "../style.ts";
 import { admissionTable } from "./admission.ts";
 import { allocatableTable } from "./allocatable.ts";
 import { cgroupsTable } from "./cgroups.ts";
@@ -54,7 +53,7 @@ export interface Answer<K extends Kind> {
 }
 
 /** A whole answer for a person: whose it is, the kind's table, and what would have made it fuller. */
-export function answerText<K extends Kind>(answer: Answer<K>, terminal: Pick<Terminal, "paint" | "columns">): string {
+export function answerText<K extends Kind>(answer: Answer<K>, terminal: Screen): string {
   const { paint } = terminal;
   const { kind, node, decided, advice, assumed } = answer;
   const title = `${paint("bold", printable(node))} · ${kind} · ${POLICY_VERSION}`;
@@ -67,10 +66,7 @@ export function answerText<K extends Kind>(answer: Answer<K>, terminal: Pick<Ter
 }
 
 /** The kind's table, with the reasons below what they speak of. */
-export function decidedText<K extends Kind>(
-  answer: Answer<K>,
-  { paint, columns }: Pick<Terminal, "paint" | "columns">,
-): string {
+export function decidedText<K extends Kind>(answer: Answer<K>, { paint, columns }: Screen): string {
   const { kind, decided, explain, machine, asked, observedAtMs } = answer;
   const reasons = new Map(decided.reasons.map(({ at, because }) => [at, because]));
   const told = new Set<string>();

@@ -1,6 +1,6 @@
-import type { Kind } from "../../model/decision.ts";
-import type { Snapshot } from "../../model/snapshot.ts";
-import type { Stats } from "../../model/stats.ts";
+import type { Kind } from "../model/decision.ts";
+import type { Snapshot } from "../model/snapshot.ts";
+import type { Stats } from "../model/stats.ts";
 
 /** Kinds that decide nothing without a time. */
 const TIMED: ReadonlySet<Kind> = new Set<Kind>(["eviction", "image-gc", "container-gc"]);

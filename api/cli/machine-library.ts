@@ -1,13 +1,13 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Machine } from "../../model/machine.ts";
-import { expandLayout, type MachineLayout } from "./layout.ts";
+import { expandLayout, type MachineLayout } from "../machines/layout.ts";
+import type { Machine } from "../model/machine.ts";
 
 export interface LibraryMachine extends Pick<MachineLayout, "description" | "facts"> {
   readonly name: string;
   readonly machine: Machine;
 }
-const DIR = import.meta.dirname;
+const DIR = join(import.meta.dirname, "../machines");
 const EXTENSION = ".json";
 
 /** The machines that come with this program, by name. */
