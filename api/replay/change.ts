@@ -1,4 +1,4 @@
-import { mergePatch } from "../routes/merge-patch.ts";
+import { mergePatch } from "../model/merge-patch.ts";
 
 /** What is changed of a recorded input before it is decided again. Neither: nothing. */
 export interface Change {

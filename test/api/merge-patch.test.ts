@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { mergePatch } from "../../api/routes/merge-patch.ts";
+import { mergePatch } from "../../api/model/merge-patch.ts";
 
 // RFC 7396, appendix A
 test.each<[unknown, unknown, unknown]>([

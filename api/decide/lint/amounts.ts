@@ -39,8 +39,11 @@ function doubt(field: string, text: string, fewest: number, patch: (v: string) =
   }
   if (compare(read.value.amount, fromUnits(fewest)) >= 0) return [];
   const message = `${text} is a number of bytes, and so few are next to nothing`;
+  const code = "bytes-without-unit";
+  if (field.startsWith("eviction") && /^\d{1,2}$/.test(text))
+    return [warning({ code, field, message, advice: "was Mi, Gi or % left out?" })];
   const fix = /^\d+$/.test(text) ? patch(`${text}Mi`) : null;
-  return [warning({ code: "bytes-without-unit", field, message, advice: "was Mi or Gi left out?", fix })];
+  return [warning({ code, field, message, advice: "was Mi or Gi left out?", fix })];
 }
 
 function unlimitedLog({ given }: LintInput): readonly LintFinding[] {

@@ -1,13 +1,11 @@
 import { configurationPath } from "../../model/kubelet-configuration.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import type { SettingFault } from "../setting-fault.ts";
 import { amountDoubts } from "./amounts.ts";
 import { decodeFaults } from "./decode-faults.ts";
 import { droppedDefaults } from "./dropped.ts";
 import { enforcementFindings } from "./enforcement.ts";
-import { FIELD_TYPES } from "./field-types.ts";
 import { fieldFindings } from "./fields.ts";
-import { error, inOrder, type LintFinding, refusal } from "./finding.ts";
+import { error, inOrder, type LintFinding } from "./finding.ts";
 import { gateFindings } from "./gates.ts";
 import type { Members } from "./given.ts";
 import { idleFindings } from "./idle.ts";
@@ -20,7 +18,7 @@ import { shutdownFindings } from "./shutdown.ts";
 import { swapFindings } from "./swap.ts";
 import { thresholdFaults } from "./threshold-faults.ts";
 import { thresholdFindings } from "./thresholds.ts";
-import { meantDuration } from "./units.ts";
+import { typeFindings } from "./type-fix.ts";
 import { numberFindings } from "./validate-numbers.ts";
 import { otherFindings } from "./validate-others.ts";
 import { spanFindings } from "./validate-spans.ts";
@@ -59,12 +57,14 @@ export function lintConfiguration(configuration: unknown, snapshot?: Snapshot): 
   if (typeof document !== "object" || document === null || Array.isArray(document)) return [noConfiguration(document)];
   if (isHuge(document)) return [HUGE];
   const unread = decodeFaults(document as Members);
-  const refused = unread.map((fault) =>
-    refusal("wrong-type", fault, typeAdvice(fault.message), typeFix(fault, document as Members)),
-  );
-  const input = lintInput(readable(document as Members, unread), snapshot);
-  const found = [...refused, ...CHECKS.flatMap((check) => check(input)), ...fieldFindings(input, isOfKubelet)];
-  return inOrder([...found, ...untaken(input, found)]);
+  const readFindings = (given: Members) => findingsOf(given, isOfKubelet, snapshot);
+  const refused = typeFindings(unread, document as Members, readFindings);
+  return inOrder([...refused, ...readFindings(readable(document as Members, unread))]);
+}
+function findingsOf(configuration: Members, isOfKubelet: boolean, snapshot?: Snapshot): readonly LintFinding[] {
+  const input = lintInput(configuration, snapshot);
+  const found = [...CHECKS.flatMap((check) => check(input)), ...fieldFindings(input, isOfKubelet)];
+  return [...found, ...untaken(input, found)];
 }
 
 const noConfiguration = (document: unknown): LintFinding => {
@@ -114,36 +114,6 @@ function readable(document: Members, unread: readonly { readonly field: string }
   const wrong = new Set(unread.map(({ field }) => /^\w+/.exec(field)?.[0]));
   return Object.fromEntries(Object.entries(document).filter(([name]) => !wrong.has(name)));
 }
-
-function typeAdvice(message: string): string {
-  if (message.includes("of type string")) return "put it in quotes: Go reads a text here";
-  if (/of type u?int/.test(message)) return "a whole number, without quotes";
-  if (message.includes("of type bool")) return "true or false, without quotes";
-  if (message.includes("time: ")) return "a duration such as 90s or 1m30s";
-  return "give it the form that the kubelet reads";
-}
-
-/** Where only the quotes are wrong, or the unit of a duration; in a field or in an entry of a map. */
-function typeFix({ field, message }: SettingFault, document: Members): unknown {
-  const [, name = "", entry] = /^(\w+)(?:\[("(?:[^"\\]|\\.)*")\])?$/.exec(field) ?? [];
-  if (name === "") return null;
-  const key = entry === undefined ? undefined : (JSON.parse(entry) as string);
-  const value = key === undefined ? document[name] : (document[name] as Members)[key];
-  const fixed = corrected(value, message);
-  if (fixed === null) return null;
-  return key === undefined ? { [name]: fixed } : { [name]: { [key]: fixed } };
-}
-function corrected(value: unknown, message: string): unknown {
-  const type = / of type (\w+)$/.exec(message)?.[1];
-  // of a duration the kubelet says that it wants a text, and a number has no unit
-  if (typeof value === "number")
-    return type === "string" && FIELD_TYPES.get(fieldIn(message)) === "map[string]string" ? String(value) : null;
-  if (typeof value !== "string") return null;
-  if (type === "int32" || type === "int64") return /^-?\d{1,9}$/.test(value) ? Number(value) : null;
-  if (type === "bool") return value === "true" || value === "false" ? value === "true" : null;
-  return type === undefined ? meantDuration(value) : null;
-}
-const fieldIn = (message: string): string => /KubeletConfiguration\.(\w+)/.exec(message)?.[1] ?? "";
 
 /** A field that decisions refuse, and that nothing else was said of. */
 function untaken({ untaken: fields }: LintInput, found: readonly LintFinding[]): readonly LintFinding[] {

@@ -56,7 +56,9 @@ function shutdown({ given, isOn }: LintInput): readonly LintFinding[] {
       const n = nanos[field];
       if (n === 0 || n >= SECOND) continue;
       const what = `${field} ${braced(n)} must be either zero or otherwise >= 1 sec`;
-      found.push(invalid("out-of-range", field, what, "the default is 0s: none", { [field]: null }));
+      // the last part of no period would be refused
+      const fix = field === all ? { [all]: null, [critical]: null } : { [field]: null };
+      found.push(invalid("out-of-range", field, what, "the default is 0s: none", fix));
     }
   } else if (isSet) {
     const what =

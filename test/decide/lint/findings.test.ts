@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { libraryMachine } from "../../../api/cli/machine-library.ts";
 import { LINT_SEVERITIES, type LintFinding, lintConfiguration } from "../../../api/decide/lint/lint.ts";
 import { decodeSnapshot } from "../../../api/model/decode.ts";
-import { mergePatch } from "../../../api/routes/merge-patch.ts";
+import { mergePatch } from "../../../api/model/merge-patch.ts";
 
 type Case = readonly [code: string, severity: LintFinding["severity"], field: string, configuration: object];
 const GIB = 1024 ** 3;
@@ -155,16 +155,29 @@ describe("findings of a configuration", () => {
   const all = [...CASES.map(([, , , configuration]) => configuration), ...kubelets.map((k) => k.configuration)];
   test.each(all)("a fix mends what it is for, and nothing refuses the start that did not: %j", (configuration) => {
     const before = lintConfiguration(configuration);
-    const refusing = new Set(before.filter((f) => f.severity === "refuses-start").map((f) => f.field));
+    const said = ({ field, message }: LintFinding) => `${field}: ${message}`;
+    const refusing = new Set(before.filter((f) => f.severity === "refuses-start").map(said));
     for (const { code, field, message, fix } of before.filter((f) => f.fix !== null)) {
       const after = lintConfiguration(mergePatch(configuration, fix));
       expect(
         after.find((f) => f.field === field && f.message === message),
         `${code} ${field}`,
       ).toBeUndefined();
-      const added = after.filter((f) => f.severity === "refuses-start" && !refusing.has(f.field));
+      const added = after.filter((f) => f.severity === "refuses-start" && !refusing.has(said(f)));
       expect(added, `${code} ${JSON.stringify(fix)}`).toEqual([]);
     }
+  });
+
+  test.each<[object, string, RegExp | null, unknown]>([
+    [{ kubeReserved: { cpu: -1 } }, 'kubeReserved["cpu"]', /cannot be negative: -1 \(zero or more\)$/, null],
+    [{ evictionHard: { "nodefs.available": 10 } }, 'evictionHard["nodefs.available"]', /was Mi, Gi or %/, null],
+    [{ imageGCHighThresholdPercent: "101" }, "imageGCHighThresholdPercent", /between 0 and 100/, null],
+    [{ kubeReserved: { cpu: 1, memory: "1" } }, 'kubeReserved["cpu"]', null, { kubeReserved: { cpu: "1" } }],
+  ])("what Go cannot read has a fix only where the mended value stands: %j", (configuration, field, then, fix) => {
+    const found = byCode(lintConfiguration(configuration), "wrong-type", field);
+    expect(found?.fix).toEqual(fix);
+    if (then === null) expect(found?.advice).not.toContain("and then");
+    else expect(found?.advice).toMatch(then);
   });
 
   test("the defaults have none, in a file or as /configz has them", () => {
