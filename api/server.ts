@@ -12,6 +12,7 @@ import { epochMs } from "./model/units.ts";
 import type { Log } from "./observe/log.ts";
 import { nodeMetrics } from "./observe/node-metrics.ts";
 import { pinoLog } from "./observe/pino-log.ts";
+import { plainMetrics } from "./observe/plain-metrics.ts";
 import type { ApiLimits, Ports } from "./ports.ts";
 import type { Retention } from "./retention.ts";
 import { TRUSTED } from "./routes/serve.ts";
@@ -22,6 +23,7 @@ import { openHistory } from "./server/history.ts";
 import { listen } from "./server/listen.ts";
 import { keepPruned } from "./server/pruning.ts";
 import { type Threads, threads } from "./server/threads.ts";
+import { warm } from "./server/warm.ts";
 
 export const DEFAULT_HOST = "127.0.0.1";
 export const DEFAULT_PORT = 8787;
@@ -39,6 +41,8 @@ export interface ApiOptions {
   readonly retention?: Partial<Retention>;
   /** At most so many threads decide on large snapshots, and one more writes the history; 0: the event loop does it all. Default: one for each CPU, at most 8. */
   readonly threads?: number;
+  /** Render each kind of page once after the start, so that the first visitor does not wait for it. Default: no. */
+  readonly warm?: boolean;
   /** Default: JSON lines on standard error. */
   readonly log?: Log;
 }
@@ -98,7 +102,8 @@ async function serve(
   const log = options.log ?? (ownLog as Log);
   const deciding = threads(options.threads ?? Math.min(availableParallelism(), MOST_THREADS));
   const closing = new AbortController();
-  const app = createApp(portsOf(store, log, deciding, open, closing.signal, options));
+  const ports = portsOf(store, log, deciding, open, closing.signal, options);
+  const app = createApp(ports);
   const listening = await listen(app, host, port);
   if (!listening.ok) {
     await deciding.close();
@@ -108,6 +113,7 @@ async function serve(
   const url = `http://${hostText(host)}:${listening.value.port}`;
   const requiresToken = !open || tokens.value > 0;
   log.info({ url, requiresToken }, "listening");
+  const warming = options.warm === true ? warm(createApp(unseen(ports)), closing.signal) : undefined;
   return ok({
     url,
     port: listening.value.port,
@@ -117,6 +123,7 @@ async function serve(
       pruning.stop();
       closing.abort();
       await listening.value.close(GRACE_MS);
+      await warming;
       await deciding.close();
       await store.close();
       log.info({ url }, "closed");
@@ -147,6 +154,13 @@ const portsOf = (
   streams: { closing, limit: MOST_STREAMS },
   assets: nodeAssets(),
   gzip: (text) => gzipSync(text, { level: 5 }),
+});
+
+/** For requests that nobody made: neither logged nor counted. */
+const unseen = (ports: Ports): Ports => ({
+  ...ports,
+  log: { info() {}, warn() {}, error() {} },
+  metrics: plainMetrics(),
 });
 
 const isLoopback = (host: string): boolean => /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/i.test(host);

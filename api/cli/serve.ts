@@ -14,6 +14,7 @@ export async function startServing(given: ApiGiven, { env }: Cli, log?: Log): Pr
   const { port, host, allowHost, maxBodyBytes, maxConcurrency, keepDays, keepDecisions } = given;
   const options: ApiOptions = {
     dataDir: given.dataDir ?? stateHome(env),
+    warm: true,
     ...(port === undefined ? {} : { port }),
     ...(host === undefined ? {} : { host }),
     ...(allowHost === undefined ? {} : { allowedHosts: allowHost }),

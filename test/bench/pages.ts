@@ -29,7 +29,12 @@ export async function benchPages(): Promise<readonly PageFigure[]> {
   const dataDir = mkdtempSync(join(tmpdir(), "nodewise-pages-"));
   try {
     const id = await fillHistory(dataDir, DECISIONS);
-    const api = await startApi({ dataDir, port: 0, log: { info() {}, warn() {}, error() {}, debug() {} } as never });
+    const api = await startApi({
+      dataDir,
+      port: 0,
+      warm: true,
+      log: { info() {}, warn() {}, error() {}, debug() {} } as never,
+    });
     if (!api.ok) throw new Error(api.error.message);
     try {
       const paths = [

@@ -1,0 +1,54 @@
+import { expect, test } from "vitest";
+import { warm } from "../../api/server/warm.ts";
+import { snapshotOf } from "../contract/api-subject.ts";
+import { appOver, decisionRequest, serving } from "./serving.ts";
+
+/** Of each page that is rendered: its path and whether it answered. */
+function watched(app: ReturnType<typeof appOver>["app"]) {
+  const pages: [string, number][] = [];
+  const fetch: typeof app.fetch = async (request, env) => {
+    const response = await app.fetch(request, env);
+    pages.push([new URL(request.url).pathname, response.status]);
+    return response;
+  };
+  return { pages, app: { fetch } };
+}
+
+test("every kind of page is rendered once, those of one thing for the first that is linked", async () => {
+  const { app } = appOver();
+  for (const name of ["node-a", "node-b"]) {
+    const posted = await app.fetch(decisionRequest({ snapshot: snapshotOf(name) }));
+    expect(posted.status).toBe(200);
+  }
+  const seen = watched(app);
+  await warm(seen.app, new AbortController().signal);
+  const shapes = seen.pages.map(([path, status]) => [path.replace(/node-[ab]|[0-9a-f]{16,}/, ":"), status]);
+  expect(shapes.sort()).toEqual(
+    ["/", "/decisions/:", "/docs", "/lint", "/nodes/:", "/nodes/:/decisions", "/replay", "/what-if"].map((p) => [
+      p,
+      200,
+    ]),
+  );
+});
+
+test("an empty history has the pages of none, and a closing server renders no more", async () => {
+  const { app } = appOver();
+  const seen = watched(app);
+  await warm(seen.app, new AbortController().signal);
+  expect(seen.pages.map(([path]) => path)).toEqual(["/", "/what-if", "/replay", "/lint", "/docs"]);
+  const closed = watched(app);
+  await warm(closed.app, AbortSignal.abort());
+  expect(closed.pages).toEqual([]);
+});
+
+test("what nobody asked is neither logged nor counted", async () => {
+  const { api, log } = await serving({ warm: true, threads: 0 });
+  await (await fetch(`${api.url}/lint`)).text();
+  // closing waits for what is being rendered
+  await api.close();
+  const metrics = await (await api.fetch(new Request("http://localhost/metrics"))).text();
+  const counted = metrics.split("\n").filter((line) => line.startsWith("nodewise_http_requests_total"));
+  expect(counted.join("\n")).toMatch(/^[^\n]*"\/lint"[^\n]* 1$/);
+  const lines = log.lines.map(({ message }) => message).filter((message) => !/^(?:listening|closed)$/.test(message));
+  expect(lines).toEqual(["request", "request"]);
+});
