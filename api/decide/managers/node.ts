@@ -38,8 +38,27 @@ export interface ManagedNode extends Started {
 /** The node, or why its kubelet does not start. */
 export type NodeStart = Result<ManagedNode, readonly string[]>;
 
+/** Several kinds ask the same of one snapshot, which no one changes. */
+const STARTS = new WeakMap<
+  Snapshot,
+  { readonly start: Result<NodeStart, Refusal>; readonly needs: readonly string[] }
+>();
+
 /** What a snapshot says of a node's managers; `needs` gets what would have told more. */
 export function managedNode(snapshot: Snapshot, needs: string[]): Result<NodeStart, Refusal> {
+  const known = STARTS.get(snapshot);
+  if (known !== undefined) {
+    needs.push(...known.needs);
+    return known.start;
+  }
+  const missed: string[] = [];
+  const start = startOf(snapshot, missed);
+  STARTS.set(snapshot, { start, needs: missed });
+  needs.push(...missed);
+  return start;
+}
+
+function startOf(snapshot: Snapshot, needs: string[]): Result<NodeStart, Refusal> {
   const settings = settingsOf(snapshot);
   if (!settings.ok) return settings;
   const started = startManagers(snapshot, settings.value);
