@@ -131,6 +131,16 @@ export const isSidecar = (c: Container): boolean => c.restartPolicy === "Always"
 export const isTerminal = (p: Pod): boolean => p.status?.phase === "Succeeded" || p.status?.phase === "Failed";
 
 /**
+ * Whether a pod still counts: all but the ended ones, and of those the ones whose containers are still being stopped.
+ * kubelet 1.36: filterOutInactivePods.
+ */
+export const isActive = (pod: Pod): boolean => !isTerminal(pod) || isStopping(pod);
+function isStopping({ status }: Pod): boolean {
+  const all = [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])];
+  return all.some(({ state }) => state?.running !== undefined);
+}
+
+/**
  * The uid under which the node runs the pod: a mirror pod stands for the static pod whose hash its annotation holds.
  * `undefined` where the object has none.
  */

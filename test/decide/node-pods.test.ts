@@ -32,6 +32,12 @@ describe("which pods hold something", () => {
     expect(added(pods)).toEqual([]);
     expect(valuesAt(snapshot({ pods }), "/kubepods/burstable").cpuShares).toBe(2);
   });
+  test("a failed pod whose container is still being stopped does, until that has stopped", () => {
+    const status = (state: Json) => ({ phase: "Failed", containerStatuses: [{ name: "c", state }] });
+    const pod = burstable("b", "1", "1Gi");
+    expect(added([withStatus(pod, status({ running: {} }))]).length).toBe(2);
+    expect(added([withStatus(pod, status({ terminated: { exitCode: 137 } }))])).toEqual([]);
+  });
   test.each(["Pending", "Running", "Unknown", ""])("a pod in phase `%s` does", (phase) => {
     expect(added([withStatus(burstable("b", "1", "1Gi"), { phase })])).toEqual([
       "/kubepods/burstable/podb",

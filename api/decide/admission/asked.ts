@@ -1,10 +1,9 @@
 import type { Refusal } from "../../model/decision.ts";
 import type { Toleration } from "../../model/placement.ts";
-import { type Container, isTerminal, type Pod, podNamespace, podUid } from "../../model/pod.ts";
+import { type Container, isActive, isTerminal, type Pod, podNamespace, podUid } from "../../model/pod.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import type { Reasons } from "../reasons.ts";
-import { isActive } from "./counted-pods.ts";
 
 export interface Asked {
   readonly pod: Pod;

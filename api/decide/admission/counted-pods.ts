@@ -1,26 +1,9 @@
 import type { Amounts } from "../../model/aggregate.ts";
 import { compare } from "../../model/amount.ts";
 import type { ResourceList } from "../../model/fields.ts";
-import {
-  type Container,
-  type ContainerStatus,
-  isPodLevelResource,
-  isSidecar,
-  isTerminal,
-  type Pod,
-} from "../../model/pod.ts";
+import { type Container, type ContainerStatus, isPodLevelResource, isSidecar, type Pod } from "../../model/pod.ts";
 import { statusesByName } from "../cgroups/allocated.ts";
 import { podRequests } from "../resources/pod-resources.ts";
-
-/**
- * Whether a pod still counts: all but the ended ones, and of those the ones whose containers are still being stopped.
- * kubelet 1.36: filterOutInactivePods.
- */
-export const isActive = (pod: Pod): boolean => !isTerminal(pod) || isStopping(pod);
-function isStopping({ status }: Pod): boolean {
-  const all = [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])];
-  return all.some(({ state }) => state?.running !== undefined);
-}
 
 type Maybe<T> = T | undefined;
 /** The larger of each resource in several lists. */

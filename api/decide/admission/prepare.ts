@@ -3,6 +3,7 @@ import type { Refusal } from "../../model/decision.ts";
 import type { ResourceList } from "../../model/fields.ts";
 import type { Node } from "../../model/node.ts";
 import type { Pod } from "../../model/pod.ts";
+import { isActive } from "../../model/pod.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { allocatedPod } from "../cgroups/allocated.ts";
@@ -11,7 +12,6 @@ import { configurationOf, gateOn } from "../config.ts";
 import { Reasons } from "../reasons.ts";
 import type { Admitting } from "./admitting.ts";
 import { askedPod } from "./asked.ts";
-import { isActive } from "./counted-pods.ts";
 
 /** One admission made ready. */
 export interface Prepared {

@@ -1,5 +1,5 @@
 import type { Amounts } from "../../model/aggregate.ts";
-import { isTerminal, type Pod, podUid } from "../../model/pod.ts";
+import { isActive, type Pod, podUid } from "../../model/pod.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { configurationOf, gateOn } from "../config.ts";
 import type { Reasons } from "../reasons.ts";
@@ -29,8 +29,8 @@ export function podsOfNode(snapshot: Snapshot): readonly Pod[] {
     name !== undefined && (p.spec.nodeName ?? "") !== "" && p.spec.nodeName !== name;
   return (snapshot.pods ?? []).filter((p) => !elsewhere(p));
 }
-/** Those of them that are not finished. */
-export const podsHere = (snapshot: Snapshot): readonly Pod[] => podsOfNode(snapshot).filter((p) => !isTerminal(p));
+/** Those of them that still hold what they have. */
+export const podsHere = (snapshot: Snapshot): readonly Pod[] => podsOfNode(snapshot).filter(isActive);
 
 /** The path of the first pod here without a uid, which names its cgroup; undefined when all have one. */
 export function missingUid(snapshot: Snapshot): string | undefined {

@@ -1,8 +1,7 @@
 import type { Refusal } from "../../model/decision.ts";
-import { isTerminal, type Pod, podUid } from "../../model/pod.ts";
+import { isActive, isTerminal, type Pod, podUid } from "../../model/pod.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import { isActive } from "../admission/counted-pods.ts";
 import { type CpuManager, cpuManager } from "../cpus/manager.ts";
 import type { DeviceCheckpoint } from "../devices/checkpoint.ts";
 import type { Inventories } from "../devices/inventory.ts";

@@ -1,7 +1,7 @@
 import type { PodAsk } from "../../model/ask.ts";
 import type { Refusal } from "../../model/decision.ts";
 import type { PodRef } from "../../model/managers.ts";
-import { isTerminal, type Pod, podNamespace, podRef, podUid } from "../../model/pod.ts";
+import { type Pod, podNamespace, podRef, podUid } from "../../model/pod.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 
@@ -10,10 +10,6 @@ export const withUid = (pod: Pod): Pod =>
   podUid(pod) === undefined
     ? { ...pod, metadata: { ...pod.metadata, uid: `${podNamespace(pod)}.${pod.metadata.name}` } }
     : pod;
-
-/** The pods that are not finished: they hold what they have. kubelet 1.36: GetActivePods. */
-export const activePods = (snapshot: Snapshot): readonly Pod[] =>
-  (snapshot.pods ?? []).filter((pod) => !isTerminal(pod)).map(withUid);
 
 /** The pod that is asked about; null: none. */
 export function askedPod(snapshot: Snapshot, { pod }: PodAsk): Result<Pod | null, Refusal> {
