@@ -1,7 +1,7 @@
 import { html } from "hono/html";
-import { isActive } from "../../decide/admission/counted-pods.ts";
 import { podsOfNode } from "../../decide/cgroups/node-pods.ts";
 import { KINDS } from "../../model/decision.ts";
+import { isActive } from "../../model/pod.ts";
 import type { Html } from "../page.ts";
 import { ago, moment } from "../time.ts";
 import { verdictTag } from "../verdict-tag.ts";
