@@ -10,6 +10,7 @@ import type { MachineFacts } from "./machine/facts.ts";
 import type { Drift } from "./plan/drift.ts";
 import { type Difference, differencesOf, findDrift, leftToRuntime } from "./plan/find-drift.ts";
 import { holdBack } from "./plan/hold-back.ts";
+import { lastLookOf } from "./plan/last-look.ts";
 import { planWrites } from "./plan/plan.ts";
 import type { CgroupState } from "./plan/state.ts";
 import type { Skip } from "./plan/step.ts";
@@ -98,7 +99,7 @@ export async function runPass(ports: LoopPorts, settings: Settings, sequence: nu
     ports.hierarchy,
     ports.journal,
     machine,
-    { ...settings, whole: read.whole },
+    { ...settings, whole: read.whole, lastLook: ports.lastLook ?? { current: null } },
     problems,
   );
   await reportBack(ports, answer.value, machine.observedAt, carriedOut.applied);
@@ -125,7 +126,7 @@ async function carryOut(
   hierarchy: Hierarchy,
   journal: Journal,
   machine: MachineFacts,
-  settings: Settings & { readonly whole: boolean },
+  settings: Settings & { readonly whole: boolean } & Required<Pick<LoopPorts, "lastLook">>,
   problems: Problem[],
 ): Promise<CarriedOut> {
   const decided = answer.decision as CgroupsDecision;
@@ -136,15 +137,18 @@ async function carryOut(
   const { decision, held } = settings.whole ? { decision: decided, held: [] } : holdBack(decided, state);
   const removeOrphans = settings.removeOrphans && settings.whole;
   const written = (path: string, file: string): string | null => journal.written(path, file)?.value ?? null;
-  const drift = findDrift(decision, state, written, CPU_RULES);
-  const differing = (now: CgroupState): readonly Difference[] => {
+  const { lastLook } = settings;
+  const last = lastLook.current;
+  const drift = findDrift(decision, state, written, CPU_RULES, last);
+  const leave = (now: CgroupState): readonly Difference[] => {
+    lastLook.current = lastLookOf(decided, now);
     const isSame = now === state && decision === decided;
-    return differencesOf(decided, now, isSame ? drift : findDrift(decided, now, written, CPU_RULES));
+    return differencesOf(decided, now, isSame ? drift : findDrift(decided, now, written, CPU_RULES, last));
   };
   const plan = planWrites(decision, state, { ...settings, removeOrphans, leave: leftToRuntime(decision, drift) });
   if (!plan.ok) {
     problems.push({ from: "cgroupfs", message: plan.error.message });
-    return { drift, differs: differing(state), told: heldNotice(held), skipped: [], applied: null };
+    return { drift, differs: leave(state), told: heldNotice(held), skipped: [], applied: null };
   }
   const applied = await applyPlan({
     plan: plan.value,
@@ -157,7 +161,7 @@ async function carryOut(
   if (applied.journalError !== null) problems.push({ from: "journal", message: applied.journalError.message });
   if (removeOrphans && !applied.dryRun) await hierarchy.sweep();
   const touched = applied.dryRun ? [] : applied.results.map(({ step }) => step.path);
-  const differs = differing(observeAgain(hierarchy, state, new Set(touched)));
+  const differs = leave(observeAgain(hierarchy, state, new Set(touched)));
   const told = [...heldNotice(held), ...stepNotices(applied.results, hierarchy)];
   return { drift, differs, told, skipped: plan.value.skipped, applied };
 }

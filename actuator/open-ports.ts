@@ -69,6 +69,7 @@ export async function openPorts(
     client,
     hierarchy: opened.ok ? opened.value : null,
     journal,
+    lastLook: { current: null },
   };
   const release = (): void => {
     lock?.release();

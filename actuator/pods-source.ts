@@ -78,6 +78,7 @@ function fromManifests(
     whole: unkept.length === 0,
     ...(isOfFiles && { unread: [...new Set(unkept.map(({ file }) => file))] }),
     origins,
+    undecoded: problems.flatMap(({ item }) => item ?? []),
     problems: told(faults),
     notices: [...told(problems.filter(isNotice)), ...inForce],
   };

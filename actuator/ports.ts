@@ -2,8 +2,10 @@ import type { CgroupsDecision, Kind, PlaceReasons, Verdict } from "../api/model/
 import type { Result } from "../api/model/result.ts";
 import type { Hierarchy } from "./cgroupfs/hierarchy.ts";
 import type { Journal } from "./journal.ts";
+import type { RefusedItem } from "./lifecycle/refused-item.ts";
 import type { MachineFacts } from "./machine/facts.ts";
 import type { StateFiles } from "./machine/state-files.ts";
+import type { LastLook } from "./plan/last-look.ts";
 import type { SnapshotParts } from "./snapshot.ts";
 
 /** A fault of the outside world, in one line; the pass goes on with what it has. */
@@ -47,6 +49,8 @@ export interface PodsRead {
   readonly unread?: readonly string[];
   /** By object of `pods`. */
   readonly origins?: ReadonlyMap<unknown, PodOrigin>;
+  /** Of files: what stands in them and is no pod that could be read, as far as it tells who it is. */
+  readonly undecoded?: readonly RefusedItem[];
   readonly problems: readonly Problem[];
   /** What was left out as the kubelet leaves it out: to be told, and no fault. */
   readonly notices: readonly Problem[];
@@ -105,6 +109,8 @@ export interface LoopPorts {
   /** Null where this machine has no cgroup hierarchy that could be used. */
   readonly hierarchy: Hierarchy | null;
   readonly journal: Journal | null;
+  /** What the last pass left behind, for the next one; absent: each is the first. */
+  readonly lastLook?: { current: LastLook | null };
 }
 
 export type { CgroupsDecision };

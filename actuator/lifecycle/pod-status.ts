@@ -73,7 +73,7 @@ export function podStatus(
       isTerminal(record, now) ? null : record.resize,
       now,
       [...told.init, ...told.own],
-      made.phase,
+      made.conditionsPhase,
     ).map((c) => closed(c, last.phase)),
     ...(isOverPhase(last.phase) ? [disruption(record.end)].filter((c) => c !== null) : []),
   ];

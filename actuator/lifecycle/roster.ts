@@ -2,6 +2,7 @@ import { isStopped } from "./finished.ts";
 import type { RunnablePod } from "./pod.ts";
 import type { PodEnd } from "./pod-end.ts";
 import type { PodRecord } from "./record.ts";
+import { type PodIdentity, type RefusedItem, refusedItemFinder } from "./refused-item.ts";
 import type { RuntimePods } from "./runtime-pod.ts";
 
 /** What became of the pods of a node since the last look, in the order in which it is to be noted. */
@@ -20,7 +21,9 @@ export type RosterChange =
   /** It is read from another file than its record says. */
   | { readonly kind: "moves"; readonly uid: string; readonly file: string }
   /** It would end if a file that cannot be read did not perhaps name it. */
-  | { readonly kind: "stays"; readonly uid: string };
+  | { readonly kind: "stays"; readonly uid: string }
+  /** What stands for it now cannot be it, or cannot be run: it goes on in its last good form. */
+  | { readonly kind: "keeps"; readonly uid: string; readonly why: string };
 
 export interface Roster {
   readonly desired: ReadonlyMap<string, RunnablePod>;
@@ -30,8 +33,8 @@ export interface Roster {
   readonly unread: readonly string[] | null;
   /** By uid, of pods that were read from a file. */
   readonly files: ReadonlyMap<string, string>;
-  /** `NAMESPACE/NAME` of pods whose present form cannot be run: what runs of them goes on. */
-  readonly refused: ReadonlySet<string>;
+  /** What the source holds and cannot be run as it is written: what runs of it goes on. */
+  readonly refused: readonly RefusedItem[];
   readonly records: Iterable<readonly [string, PodRecord]>;
   /** Of the daemon's own; null: the runtime does not answer. */
   readonly seen: RuntimePods | null;
@@ -46,12 +49,13 @@ export function rosterChanges(roster: Roster): readonly RosterChange[] {
   const { desired, files, records, seen, nowMs } = roster;
   const changes: RosterChange[] = [];
   const known = new Set<string>();
+  const find = refusedItemFinder(roster.refused);
   for (const [uid, record] of records) {
     known.add(uid);
     const pod = desired.get(uid);
     const file = files.get(uid);
     if (file !== undefined && file !== record.file) changes.push({ kind: "moves", uid, file });
-    const change = pod === undefined ? missing(uid, record, roster) : listed(uid, record, pod, nowMs);
+    const change = pod === undefined ? missing(uid, record, roster, find) : listed(uid, record, pod, nowMs);
     if (change !== null) changes.push(change);
   }
   for (const pod of desired.values()) {
@@ -68,9 +72,12 @@ export function rosterChanges(roster: Roster): readonly RosterChange[] {
     // without the runtime's word it may run already
     else if (seen !== null) changes.push({ kind: "comes", pod });
   }
-  for (const uid of seen?.keys() ?? []) {
+  for (const left of seen?.values() ?? []) {
+    const { uid } = left;
     if (known.has(uid) || desired.has(uid)) continue;
-    if (!mayBeNamed(undefined, roster)) changes.push({ kind: "orphan", uid });
+    const item = find(left);
+    if (item !== undefined && !isToEnd(item, uid)) changes.push(keeps(uid, item));
+    else if (item !== undefined || !mayBeNamed(undefined, roster)) changes.push({ kind: "orphan", uid });
     else if (roster.unread !== null) changes.push({ kind: "stays", uid });
   }
   return changes;
@@ -79,11 +86,20 @@ export function rosterChanges(roster: Roster): readonly RosterChange[] {
 function listed(uid: string, record: PodRecord, pod: RunnablePod, nowMs: number): RosterChange | null {
   if (record.state === "ends" || (record.state === "ended" && pod.deletion === null)) return null;
   if (pod.deletion !== null) return ending(uid, record, deleted(nowMs, pod.deletion.graceSeconds));
+  const { namespace, name } = identityOf(uid, record);
+  if (record.state === "lives" && (pod.namespace !== namespace || pod.name !== name))
+    return { kind: "keeps", uid, why: `${pod.namespace}/${pod.name} has its uid, and is another pod` };
   return sameSpec(record.pod, pod.object) ? null : { kind: "changes", uid, pod };
 }
 
-function missing(uid: string, record: PodRecord, roster: Roster): RosterChange | null {
-  if (record.state === "ends" || roster.refused.has(nameOf(record))) return null;
+type FindItem = ReturnType<typeof refusedItemFinder>;
+
+function missing(uid: string, record: PodRecord, roster: Roster, find: FindItem): RosterChange | null {
+  if (record.state === "ends") return null;
+  const item = find(identityOf(uid, record));
+  if (item !== undefined && isToEnd(item, uid))
+    return ending(uid, record, deleted(roster.nowMs, item.deletion.graceSeconds));
+  if (item !== undefined) return record.state === "lives" ? keeps(uid, item) : null;
   if (!mayBeNamed(record.file, roster)) return ending(uid, record, deleted(roster.nowMs, null));
   return roster.unread === null ? null : { kind: "stays", uid };
 }
@@ -91,6 +107,16 @@ function missing(uid: string, record: PodRecord, roster: Roster): RosterChange |
 /** Somewhere that cannot be read. `file`: where it was read last; undefined: nobody knows. */
 const mayBeNamed = (file: string | undefined, { whole, unread }: Pick<Roster, "whole" | "unread">): boolean =>
   !whole && (unread === null || file === undefined || unread.includes(file));
+
+type Leaving = RefusedItem & { readonly deletion: NonNullable<RefusedItem["deletion"]> };
+/** By its uid alone: another of its name may be the one that has to go. */
+const isToEnd = (item: RefusedItem, uid: string): item is Leaving => item.uid === uid && item.deletion !== null;
+
+const keeps = (uid: string, item: RefusedItem): RosterChange => ({
+  kind: "keeps",
+  uid,
+  why: `${item.namespace ?? "?"}/${item.name ?? "?"}${item.uid === uid ? ", of this uid," : ""} cannot be run as it is written`,
+});
 
 /** A pod that never started, or has ended, has nothing to stop. */
 const ending = (uid: string, { state }: PodRecord, end: PodEnd): RosterChange =>
@@ -105,9 +131,9 @@ const deleted = (sinceMs: number, graceSeconds: number | null): PodEnd => ({
   decisionId: null,
 });
 
-function nameOf({ pod }: PodRecord): string {
+function identityOf(uid: string, { pod }: PodRecord): PodIdentity {
   const { namespace = "default", name } = pod["metadata"] as { namespace?: string; name: string };
-  return `${namespace}/${name}`;
+  return { uid, namespace, name };
 }
 
 /** Whether the same is asked for; `status` and the rest of `metadata` are not asked for. */

@@ -1,10 +1,11 @@
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
+import { type RefusedItem, refusedItemOf } from "../lifecycle/refused-item.ts";
 import { dnsSubdomain } from "../lifecycle/spec/names.ts";
 import { podItems } from "./pod-items.ts";
 import type { ProblemCode, ReadProblem } from "./problem.ts";
 import type { SourceDocument } from "./source-document.ts";
-import { type PodObject, staticPodOf } from "./static-pod.ts";
+import { type PodObject, staticName, staticPodOf } from "./static-pod.ts";
 
 export interface FoundPod {
   readonly pod: PodObject;
@@ -25,7 +26,8 @@ export function podsOf(source: SourceDocument, nodeName: string): readonly PodRe
   const { kind } = fieldsOf(source.value);
   if (kind !== "PodList" && kind !== "List") return [podOf(source, source.value, [], nodeName)];
   const items = podItems(source.value);
-  if (items === undefined) return [refusal(source, "not-a-pod", ["items"], "expected a list of pods in `items`")];
+  if (items === undefined)
+    return [err(problemOf(source, "not-a-pod", ["items"], "expected a list of pods in `items`"))];
   return items.map((item, i) => {
     // A PodList says of its items what they are, so that they need not.
     const pod = kind === "PodList" ? { apiVersion: "v1", kind: "Pod", ...fieldsOf(item) } : item;
@@ -34,24 +36,36 @@ export function podsOf(source: SourceDocument, nodeName: string): readonly PodRe
 }
 
 function podOf(source: SourceDocument, value: unknown, at: Path, nodeName: string): PodResult {
+  const refused = (code: ProblemCode, path: Path, message: string): PodResult => {
+    const problem = problemOf(source, code, [...at, ...path], message);
+    return err(isOther ? problem : { ...problem, item: itemOf(value, nodeName) });
+  };
   const { apiVersion, kind } = fieldsOf(value);
+  // what says that it is something else names no pod
+  const isOther = typeof kind === "string" && kind !== "Pod";
   if (apiVersion !== "v1" || kind !== "Pod") {
     const found = `found ${shown(apiVersion)} and ${shown(kind)}`;
-    return refusal(source, "not-a-pod", at, `expected apiVersion \`v1\` and kind \`Pod\`, ${found}`);
+    return refused("not-a-pod", [], `expected apiVersion \`v1\` and kind \`Pod\`, ${found}`);
   }
   const fault = formFault(value);
-  if (fault !== null) return refusal(source, "invalid-pod", [...at, ...stepsOf(fault.path)], fault.message);
-  if (!isPodObject(value)) return refusal(source, "invalid-pod", at, "is no v1.Pod");
+  if (fault !== null) return refused("invalid-pod", stepsOf(fault.path), fault.message);
+  if (!isPodObject(value)) return refused("invalid-pod", [], "is no v1.Pod");
   const pod = staticPodOf(value, nodeName, source.file);
   const decoded = decodeSnapshot({ pods: [pod] });
   if (decoded.ok) return ok({ pod, source, at });
   const path = (decoded.error[0]?.path ?? "").replace(/^pods\[0\]\.?/, "");
-  return refusal(
-    source,
-    "invalid-pod",
-    [...at, ...stepsOf(path)],
-    `${path}: ${decoded.error[0]?.message ?? "is refused"}`,
-  );
+  return refused("invalid-pod", stepsOf(path), `${path}: ${decoded.error[0]?.message ?? "is refused"}`);
+}
+
+/** Who an object may be that is no pod that could be read: what can be read of it, as a static pod has it. */
+function itemOf(value: unknown, nodeName: string): RefusedItem {
+  const item = refusedItemOf(value);
+  const isPlain = fieldsOf(fieldsOf(value)["metadata"])["namespace"] === undefined;
+  return {
+    ...item,
+    namespace: isPlain ? "default" : item.namespace,
+    name: item.name === null ? null : staticName(item.name, nodeName),
+  };
 }
 
 /** What keeps a pod from having a uid of its own; the rest is checked with it. */
@@ -61,6 +75,9 @@ function formFault(value: unknown): { readonly path: string; readonly message: s
   const { name } = metadata;
   const fault = nameFault(name);
   if (fault !== null) return { path: "metadata.name", message: `metadata.name: ${fault}` };
+  for (const field of ["namespace", "uid"])
+    if (!isTextOrNone(metadata[field]))
+      return { path: `metadata.${field}`, message: `metadata.${field}: must be text, ${found(metadata[field])}` };
   return isFields(spec) ? null : { path: "spec", message: `spec: expected an object, ${found(spec)}` };
 }
 
@@ -75,9 +92,13 @@ function nameFault(name: unknown): string | null {
   return `must be text, ${found(name)}${isScalar ? " (in YAML y, no, 12 and 1e3 are no texts): put it in quotes" : ""}`;
 }
 
-function refusal(source: SourceDocument, code: ProblemCode, path: Path, message: string): Result<never, ReadProblem> {
-  return err({ code, file: source.file, document: source.document, place: source.place(path), message });
-}
+const problemOf = (source: SourceDocument, code: ProblemCode, path: Path, message: string): ReadProblem => ({
+  code,
+  file: source.file,
+  document: source.document,
+  place: source.place(path),
+  message,
+});
 
 /** `spec.containers[0].name`, `limits["a/b"]` -> its steps. */
 export const stepsOf = (path: string): Path =>
@@ -88,6 +109,7 @@ export const stepsOf = (path: string): Path =>
 const fieldsOf = (value: unknown): Fields => (typeof value === "object" && value !== null ? (value as Fields) : {});
 const isFields = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value);
+const isTextOrNone = (value: unknown): boolean => value === undefined || value === null || typeof value === "string";
 const isPodObject = (value: unknown): value is PodObject => formFault(value) === null;
 const found = (value: unknown): string => `found ${shown(value)}`;
 const shown = (value: unknown): string =>

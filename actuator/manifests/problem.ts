@@ -1,3 +1,5 @@
+import type { RefusedItem } from "../lifecycle/refused-item.ts";
+
 /** What can be wrong with a file of objects. */
 export type ProblemCode =
   | "not-found"
@@ -26,6 +28,8 @@ export interface ReadProblem {
   readonly document?: number;
   readonly place?: Place;
   readonly message: string;
+  /** Of an object that is no pod that could be read: who it may be. */
+  readonly item?: RefusedItem;
 }
 
 /** `pods/web.yaml:12:3: document 1: ...` */

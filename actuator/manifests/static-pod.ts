@@ -22,7 +22,7 @@ export function staticPodOf(pod: PodObject, nodeName: string, file: string): Pod
     kind: "Pod",
     metadata: {
       ...metadata,
-      name: `${metadata.name}-${nodeName.toLowerCase()}`,
+      name: staticName(metadata.name, nodeName),
       namespace: textOf(metadata["namespace"]) ?? "default",
       uid,
       annotations: {
@@ -35,6 +35,9 @@ export function staticPodOf(pod: PodObject, nodeName: string, file: string): Pod
     status: { phase: "Pending" },
   };
 }
+
+/** kubelet 1.36: generatePodName. */
+export const staticName = (name: string, nodeName: string): string => `${name}-${nodeName.toLowerCase()}`;
 
 /**
  * 32 hexadecimal digits that stay the same for the same pod, node and file, over restarts and whatever the order of keys.

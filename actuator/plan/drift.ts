@@ -6,19 +6,22 @@ import { amountOf, type Bandwidth, bandwidthV1, bandwidthV2, sameBandwidth, same
 /** Causes of a difference that needs no repair. */
 export const HARMLESS_CAUSES = ["page_rounding", "systemd_rounding", "weight_formula"] as const;
 export type HarmlessCause = (typeof HARMLESS_CAUSES)[number];
+/** Causes of a difference that nobody made: what is wanted has changed, or was never set. */
+const PENDING_CAUSES = ["ours", "outdated", "new_cgroup"] as const;
 /**
- * `ours` is our own earlier value, now outdated; `never_written` is what the kernel or the cgroup's maker left;
- * `other_writer` is somebody who changed what we wrote.
+ * `ours` is our own earlier value, `outdated` what the pass before wanted and another wrote, such as a container's runtime
+ * or a kubelet; `new_cgroup` is what a cgroup was made with since that pass. `never_written` is what the kernel or the
+ * cgroup's maker left, or somebody changed; `other_writer` is somebody who changed what we wrote.
  */
-export const DRIFT_CAUSES = [...HARMLESS_CAUSES, "ours", "never_written", "other_writer"] as const;
+export const DRIFT_CAUSES = [...HARMLESS_CAUSES, ...PENDING_CAUSES, "never_written", "other_writer"] as const;
 export type DriftCause = (typeof DRIFT_CAUSES)[number];
 
 /** Undefined: it is to be put right. */
 export const harmlessCause = ({ cause }: { readonly cause: DriftCause | null }): HarmlessCause | undefined =>
   HARMLESS_CAUSES.find((one) => one === cause);
 
-/** Causes that are told: our own earlier value is a change of the decision, and the plan's next step. */
-export const isTold = ({ cause }: Drift): boolean => cause !== "ours";
+/** Causes that are told: a value that was right, or that we wrote, and is another now. The rest is the plan's next step. */
+export const isTold = ({ cause }: Drift): boolean => !PENDING_CAUSES.some((one) => one === cause);
 /** Causes that another than this actuator is behind, and that no rounding explains. */
 export const isForeign = ({ cause }: Drift): boolean => cause === "never_written" || cause === "other_writer";
 
@@ -29,6 +32,10 @@ export interface DriftCase {
   readonly actual: string;
   /** The last value that we wrote, from the journal. */
   readonly written: string | null;
+  /** Its cgroup was made since the pass before. */
+  readonly isNew?: boolean;
+  /** What the pass before wanted. */
+  readonly wantedThen?: string | undefined;
   /** v1: the period that goes with a quota. */
   readonly period?: string | undefined;
   /** The shares that a wanted weight was made of. */
@@ -83,6 +90,10 @@ export function classifyDrift(drift: DriftCase, context: DriftContext): Drift | 
       `\`${actual}\` is the ${rule} weight of ${drift.shares} shares, wanted is \`${wanted}\``,
     );
   }
+  if (written === null && drift.isNew === true)
+    return found("new_cgroup", `${told(actual)} is what the cgroup was made with, wanted is ${told(wanted)}`);
+  if (written === null && drift.wantedThen !== undefined && isSame(drift, drift.wantedThen, actual, context))
+    return found("outdated", `${told(actual)} is what an earlier decision wanted, now it is ${told(wanted)}`);
   if (written === null)
     return found("never_written", `${told(actual)} is not from us, we never wrote here, wanted is ${told(wanted)}`);
   if (isSame(drift, written, actual, context)) {

@@ -1,5 +1,6 @@
 import type { CgroupsDecision } from "../../api/model/decision.ts";
 import { classifyDrift, type Drift, type DriftCause, type DriftContext } from "./drift.ts";
+import { isNewSince, type LastLook, wantedThen } from "./last-look.ts";
 import type { CpuRules } from "./milli-cpu.ts";
 import type { CgroupState } from "./state.ts";
 import { targetsOf } from "./targets.ts";
@@ -7,12 +8,16 @@ import { targetsOf } from "./targets.ts";
 /** The last value that we wrote to a file, from the journal; null: we never wrote it. */
 export type Written = (path: string, file: string) => string | null;
 
-/** Every file of every existing cgroup of the decision that does not hold what is wanted, each with its cause. */
+/**
+ * Every file of every existing cgroup of the decision that does not hold what is wanted, each with its cause. `last`: what
+ * the pass before left behind; null: there was none, so that nothing counts as new.
+ */
 export function findDrift(
   decision: CgroupsDecision,
   state: CgroupState,
   written: Written,
   cpu: CpuRules,
+  last: LastLook | null = null,
 ): readonly Drift[] {
   const shares = new Map(decision.cgroups.map((cgroup) => [cgroup.path, cgroup.values.cpuShares]));
   const context: DriftContext = { version: state.version, pageSize: state.pageSize, cpu };
@@ -20,10 +25,10 @@ export function findDrift(
   for (const { path, observed, wanted } of targetsOf(decision, state, "existing").targets.values()) {
     for (const [file, text] of wanted) {
       const actual = observed?.files[file];
-      if (actual === undefined) continue;
-      const period = observed?.files["cpu.cfs_period_us"];
-      const one = { path, file, wanted: text, actual, written: written(path, file), period, shares: shares.get(path) };
-      const drift = classifyDrift(one, context);
+      if (observed === null || actual === undefined || actual.trim() === text) continue;
+      const known = { path, file, wanted: text, actual, written: written(path, file), shares: shares.get(path) };
+      const then = { isNew: isNewSince(last, observed, file), wantedThen: wantedThen(last, path, file) };
+      const drift = classifyDrift({ ...known, ...then, period: observed.files["cpu.cfs_period_us"] }, context);
       if (drift !== null) found.push(drift);
     }
   }

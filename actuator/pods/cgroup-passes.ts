@@ -1,6 +1,7 @@
 import type { QuantityList } from "../../api/model/decision.ts";
 import { containerResources } from "../lifecycle/config/container-resources.ts";
 import { runPass } from "../loop.ts";
+import type { LastLook } from "../plan/last-look.ts";
 import type { Problem } from "../ports.ts";
 import { type CgroupView, cgroupView } from "./cgroup-view.ts";
 import { Identities } from "./identities.ts";
@@ -18,6 +19,7 @@ export class CgroupPasses {
   readonly #versions = new Identities();
   readonly #orphans: OrphanProcesses;
   #last: LastPass | null = null;
+  readonly #lastLook: { current: LastLook | null } = { current: null };
   #isEmptied = false;
   /** What pods may have of this node, as it was last decided; null: not yet. */
   allocatable: QuantityList | null = null;
@@ -90,6 +92,7 @@ export class CgroupPasses {
       client,
       hierarchy,
       journal,
+      lastLook: this.#lastLook,
       readPods: async () => ({ pods, whole: true, problems: [], notices: [] }),
       readStateFiles: () => files.told(),
       ...(devices === undefined ? {} : { readDevices: () => devices.parts() }),

@@ -1,4 +1,5 @@
 import type { RunnablePod, SpecFault } from "../lifecycle/pod.ts";
+import { type RefusedItem, refusedItemOf } from "../lifecycle/refused-item.ts";
 import { runnablePod } from "../lifecycle/spec/runnable-pod.ts";
 import type { PodOrigin, PodsRead, Problem } from "../ports.ts";
 
@@ -17,6 +18,8 @@ export interface DesiredPods {
   readonly files: ReadonlyMap<string, string>;
   /** What this daemon cannot run as it is written. */
   readonly refused: readonly RefusedManifest[];
+  /** Who they are, and what the source could not even decode, as far as it can be read. */
+  readonly refusedItems: readonly RefusedItem[];
   /** False: a pod that is missing here need not be gone. */
   readonly whole: boolean;
   /** As in PodsRead; null: what is missing may be anywhere. */
@@ -50,16 +53,19 @@ function desiredOf(read: PodsRead, checked: Checked): DesiredPods {
   const pods = new Map<string, RunnablePod>();
   const files = new Map<string, string>();
   const refused: RefusedManifest[] = [];
+  const refusedItems = [...(read.undecoded ?? [])];
   for (const [object, pod] of checked) {
-    if ("faults" in pod) refused.push(pod);
-    else {
+    if ("faults" in pod) {
+      refused.push(pod);
+      refusedItems.push(refusedItemOf(object));
+    } else {
       pods.set(pod.uid, pod);
       const file = read.origins?.get(object)?.file;
       if (file !== undefined) files.set(pod.uid, file);
     }
   }
   const { whole, unread = null, problems, notices } = read;
-  return { pods, files, refused, whole, unread, problems, notices };
+  return { pods, files, refused, refusedItems, whole, unread, problems, notices };
 }
 
 function checkedPod(object: unknown, origin: PodOrigin | undefined, nodeName: string): RunnablePod | RefusedManifest {

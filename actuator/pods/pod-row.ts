@@ -27,7 +27,9 @@ export function podRow({ known, status, cgroups, cpusets, usage }: RowParts): Po
   const { uid, pod, record } = known;
   const containers = containerRows(pod.object["spec"], status, cpusets);
   const held = containers.find(({ state, reason }) => state === "waiting" && reason !== "");
-  const why = status === null ? NOT_SEEN : status.reason ? status : (record.refusal ?? held);
+  // where all its containers ended well, its status does not say that it had to go
+  const ordered = record.state === "ended" && record.end?.reason ? record.end : null;
+  const why = status === null ? NOT_SEEN : status.reason ? status : (record.refusal ?? ordered ?? held);
   return {
     namespace: pod.namespace,
     name: pod.name,

@@ -40,7 +40,7 @@ export class Roster {
       whole: !isUnread && desired?.whole === true,
       unread: isUnread ? null : (desired?.unread ?? null),
       files: desired?.files ?? new Map(),
-      refused: new Set(desired?.refused.map(({ pod }) => pod)),
+      refused: desired?.refusedItems ?? [],
       records: this.#set.records.entries(),
       seen: this.#set.seen,
       nowMs,
@@ -80,6 +80,8 @@ export class Roster {
         return this.#move(change.uid, change.file);
       case "stays":
         return null;
+      case "keeps":
+        return `${nameIn(this.#set, change.uid)} stays as it was read last: ${change.why}`;
     }
   }
 

@@ -1,21 +1,25 @@
 import type { PassReport } from "../../actuator/loop.ts";
-import { type Drift, isTold } from "../../actuator/plan/drift.ts";
+import { type Drift, harmlessCause, isForeign, isTold } from "../../actuator/plan/drift.ts";
 import type { Skip } from "../../actuator/plan/step.ts";
 import type { StepResult } from "../../actuator/steps.ts";
 import { type Color, printable } from "../text/style.ts";
 import { type Cell, table } from "../text/table.ts";
 import type { Terminal } from "./terminal.ts";
 
-/** What a pass saw and did in one line: `28 cgroups decided by the api; 120 steps planned; 3 files differ`. */
+/**
+ * What a pass saw and did in one line: `28 cgroups decided; 120 steps applied; 1 file with another value than wanted`. Of
+ * the values those count that were right, or that we wrote, and are others now; what is set for the first time, or since
+ * the decision has changed, is a step.
+ */
 export function passLine(report: PassReport): string {
-  const { cgroups, applied, skipped, decidedBy, decisionId } = report;
-  const drift = report.drift.filter(isTold);
+  const { cgroups, applied, skipped, decidedBy, decisionId, drift } = report;
   if (cgroups === null) return `${report.at} nothing decided: ${count(report.problems.length, "problem")}`;
   const by = decidedBy === "api" ? ` by the API (${decisionId})` : "";
   const parts = [
     `${count(cgroups.cgroups.length, "cgroup")} decided${by}`,
     ...(applied === null ? [] : stepCounts(applied.results)),
-    ...(drift.length === 0 ? [] : [`${count(drift.length, "file")} with another value than wanted`]),
+    ...filesThat(drift.filter(isForeign).length, "with another value than wanted"),
+    ...filesThat(drift.filter(harmlessCause).length, "rounded by the kernel or the runtime"),
     ...(skipped.length === 0 ? [] : [`${skipped.length} left out`]),
   ];
   return `${report.at} ${parts.join("; ")}`;
@@ -26,6 +30,7 @@ function stepCounts(results: readonly StepResult[]): readonly string[] {
   const groups = Map.groupBy(results, ({ status }) => status);
   return Array.from(groups, ([status, steps]) => `${count(steps.length, "step")} ${status.replace("_", " ")}`);
 }
+const filesThat = (n: number, what: string): readonly string[] => (n === 0 ? [] : [`${count(n, "file")} ${what}`]);
 const count = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? "" : "s"}`;
 
 const STATUS_COLOR: Readonly<Record<StepResult["status"], Color | undefined>> = {

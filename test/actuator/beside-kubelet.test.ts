@@ -1,14 +1,14 @@
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { openHierarchy } from "../../actuator/cgroupfs/hierarchy.ts";
 import { type ActuatorConfig, actuatorConfig } from "../../actuator/config.ts";
 import { readConfiguration } from "../../actuator/configuration-file.ts";
 import { Journal } from "../../actuator/journal.ts";
 import { localClient } from "../../actuator/local-client.ts";
-import type { PassReport } from "../../actuator/loop.ts";
+import { type PassReport, runPass } from "../../actuator/loop.ts";
 import { observeMachine } from "../../actuator/machine/observe.ts";
 import { readStateFiles } from "../../actuator/machine/state-files.ts";
 import { Memory } from "../../actuator/memory.ts";
@@ -18,6 +18,7 @@ import { Pace } from "../../actuator/pace.ts";
 import { podsSource } from "../../actuator/pods-source.ts";
 import type { Problem } from "../../actuator/ports.ts";
 import { openMetrics } from "../../actuator/status/open-metrics.ts";
+import { passLine } from "../../api/cli/pass-text.ts";
 import { ended, printed, realNode, run, start } from "../cli/run.ts";
 import { freePort } from "../e2e/pods/port.ts";
 import { mountinfoV1 } from "./cgroups/sim-v1.ts";
@@ -65,8 +66,8 @@ async function kubelet(): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/pods`;
 }
 
-/** One pass of a daemon that only looks. */
-async function observed(cgroups: string) {
+/** What a daemon that only looks has. */
+async function portsOver(cgroups: string, onProblem: (problem: Problem) => void) {
   const files = scratch({ token: TOKEN });
   const checked = actuatorConfig({
     mode: "observe",
@@ -82,8 +83,6 @@ async function observed(cgroups: string) {
   const hierarchy = openHierarchy({ mountRoot: cgroups, root: "/", access: "read", mountinfo: mountinfoV1(cgroups) });
   const journal = Journal.open(join(config.stateDir, "journal.jsonl"), "boot");
   if (!hierarchy.ok || !journal.ok) throw new Error("no hierarchy or journal");
-  const problems: Problem[] = [];
-  const onProblem = (problem: Problem): void => void problems.push(problem);
   const machine = plantMachine("kubelet-n1");
   const ports = {
     observeMachine: () => observeMachine({ root: machine }),
@@ -93,7 +92,16 @@ async function observed(cgroups: string) {
     client: localClient(new Memory(config.stateDir, (message) => onProblem({ from: "memory", message }))),
     hierarchy: hierarchy.value,
     journal: journal.value,
+    lastLook: { current: null },
   };
+  return { config, ports };
+}
+
+/** One pass of it. */
+async function observed(cgroups: string) {
+  const problems: Problem[] = [];
+  const onProblem = (problem: Problem): void => void problems.push(problem);
+  const { config, ports } = await portsOver(cgroups, onProblem);
   const stopping = new AbortController();
   let report: PassReport | undefined;
   const onPass = (seen: PassReport): void => {
@@ -143,6 +151,33 @@ test("what somebody changed there is told with its file and both values, and lef
   expect(status.pass?.drift).toBe(1);
   const shown = status.pods.find(({ name }) => name === "burst-lim");
   expect(shown?.cgroups[0]?.files.find((f) => f.file === "cpu.shares")?.actual).toBe("77");
+});
+
+test("what is new, or was right a pass ago, is no drift for one pass; what somebody changes is at once", async () => {
+  const cgroups = plantCgroups();
+  const { config, ports } = await portsOver(cgroups, () => {});
+  const pod = join(cgroups, "cpu/kubepods/burstable/podf81371c9-58da-410f-a56f-5314242fe74f");
+  const told = async () => {
+    const report = await runPass(ports, config, 1);
+    const differing = /(\d+) files? with another value/.exec(passLine(report))?.[1] ?? "0";
+    return [Number(differing), report.drift.map(({ cause }) => cause)];
+  };
+  const { cgroups: decided } = await runPass(ports, config, 1);
+  const own = decided?.cgroups.find(({ path, level }) => level === "container" && path.includes(basename(pod)));
+  const container = join(cgroups, "cpu", own?.path ?? "none");
+  expect(readFileSync(join(container, "cpu.shares"), "utf8")).toBe("102\n");
+  rmSync(container, { recursive: true });
+  expect(await told()).toEqual([0, []]);
+  // it is started, and the kubelet has not written yet
+  mkdirSync(container);
+  writeFileSync(join(container, "cgroup.procs"), "");
+  writeFileSync(join(container, "cpu.shares"), "1024\n");
+  expect(await told()).toEqual([0, ["new_cgroup"]]);
+  expect(await told()).toEqual([1, ["never_written"]]);
+  writeFileSync(join(container, "cpu.shares"), "102\n");
+  expect(await told()).toEqual([0, []]);
+  writeFileSync(join(pod, "cpu.shares"), "77\n");
+  expect(await told()).toEqual([1, ["never_written"]]);
 });
 
 test("`nodewise pods` of a daemon that runs none shows what it compares, and says what would run them", async () => {

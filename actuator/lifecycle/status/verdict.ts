@@ -23,22 +23,36 @@ export function hasBegun(pod: RunnablePod, seen: RuntimePod): boolean {
 export const isTerminal = ({ state }: PodRecord, seen: RuntimePod): boolean =>
   state === "ended" || (state === "ends" && !mayRun(seen));
 
-/** What the containers, and the end that was ordered, make of the pod. A phase that is over is never left again. */
+/** With the phase that the conditions are made of: an order is put over a status that is made already. */
+export interface MadeVerdict extends Verdict {
+  readonly conditionsPhase: Phase;
+}
+
+/**
+ * What the containers, and the end that was ordered, make of the pod. A phase that is over is never left again. An order
+ * fails the pod while its containers are stopped (kubelet 1.36: SyncTerminatingPod's podStatusFn, put over the status
+ * before the kill, and not after it). Then the phase is made anew of what they did: where all of them ended well the pod
+ * has succeeded, and the order's words are dropped with the failure that they belong to (generateAPIPodStatus). A deadline
+ * is asked each time (ShouldEvict), so that it fails the pod whatever its containers did.
+ */
 export function verdictOf(
   pod: RunnablePod,
   record: PodRecord,
   seen: RuntimePod,
   statuses: readonly ContainerStatus[],
   previous: PodStatus | null,
-): Verdict {
+): MadeVerdict {
   const { end } = record;
-  if (end !== null && end.reason !== "") return { phase: "Failed", reason: end.reason, message: end.message };
-  const phase = phaseOf(pod, statuses, {
-    isTerminal: isTerminal(record, seen),
-    hasBegun: hasBegun(pod, seen),
-  });
-  if (previous === null || !isOverPhase(previous.phase)) return { phase };
-  return { phase: previous.phase, reason: previous.reason, message: previous.message };
+  const isStopped = isTerminal(record, seen);
+  const ordered: Verdict | null =
+    end === null || end.reason === "" ? null : { phase: "Failed", reason: end.reason, message: end.message };
+  if (ordered !== null && end?.cause === "deadline") return { ...ordered, conditionsPhase: "Failed" };
+  const before = isOverPhase(previous?.phase) ? previous : null;
+  const phase = before?.phase ?? phaseOf(pod, statuses, { isTerminal: isStopped, hasBegun: hasBegun(pod, seen) });
+  if (ordered !== null && !isStopped) return { ...ordered, conditionsPhase: phase };
+  if (before !== null) return { phase, reason: before.reason, message: before.message, conditionsPhase: phase };
+  if (ordered !== null && phase !== "Succeeded") return { ...ordered, conditionsPhase: "Failed" };
+  return { phase, conditionsPhase: phase };
 }
 
 /** As it is told: what has come to its end is told so once nothing of it runs. */

@@ -168,8 +168,10 @@ describe("a pod that is ended", () => {
     const ends = statusOf(podOf(["a"]), seenOf(instanceOf("a")), { state: "ends", end }, { previous: running });
     expect([ends.phase, ends.reason]).toEqual(["Running", undefined]);
     expect(condition(ends, "DisruptionTarget")).toBeUndefined();
+    // ready as its containers are: the order is put over a status that is made already
+    expect(condition(ends, "Ready")?.status).toBe("True");
     expect(statusOf(podOf(["a"]), seenOf(instanceOf("a")), { state: "ends", end }).phase).toBe("Running");
-    const gone = statusOf(podOf(["a"]), stopped(exited("a", 0)), { state: "ends", end }, { previous: ends });
+    const gone = statusOf(podOf(["a"]), stopped(exited("a", 143)), { state: "ends", end }, { previous: ends });
     expect([gone.phase, gone.reason, gone.message]).toEqual(["Failed", "Preempting", end.message]);
     expect(condition(gone, "DisruptionTarget")).toMatchObject({
       status: "True",
@@ -177,6 +179,24 @@ describe("a pod that is ended", () => {
       message: "Pod was preempted by Kubelet to accommodate a critical pod.",
     });
     expect(condition(gone, "Ready")).toMatchObject({ status: "False", reason: "PodFailed" });
+  });
+  test("and whose containers end well has succeeded, as a kubelet has it: only its condition tells", () => {
+    const record = { state: "ends", end } as const;
+    const gone = statusOf(podOf(["a"]), stopped(exited("a", 0)), record);
+    expect([gone.phase, gone.reason, gone.message]).toEqual(["Succeeded", undefined, undefined]);
+    expect(condition(gone, "DisruptionTarget")?.reason).toBe("TerminationByKubelet");
+    expect(condition(gone, "Ready")).toMatchObject({ status: "False", reason: "PodCompleted" });
+    const one = statusOf(podOf(["a", "b"]), stopped(exited("a", 0), exited("b", 1)), record);
+    expect([one.phase, one.reason]).toEqual(["Failed", "Preempting"]);
+    const late = { state: "ends", end: ended("deadline", "DeadlineExceeded", "m") } as const;
+    expect(statusOf(podOf(["a"]), stopped(exited("a", 0)), late)).toMatchObject({ phase: "Failed", message: "m" });
+  });
+  test("and is static has failed: it would have been started again", () => {
+    const pod = podOf(["a"]);
+    const annotations = { ...pod.metadata["annotations"], "kubernetes.io/config.source": "file" };
+    const fixed = { ...pod, metadata: { ...pod.metadata, annotations } };
+    const gone = statusOf(fixed, stopped(exited("a", 0)), { state: "ends", end });
+    expect([gone.phase, gone.reason]).toEqual(["Failed", "Preempting"]);
   });
   test("for its own deadline is not disrupted, for the node's memory it is", () => {
     const at = (e: PodEnd) => condition(statusOf(podOf(["a"]), null, { state: "ended", end: e }), "DisruptionTarget");
@@ -197,7 +217,7 @@ describe("a pod that is ended", () => {
     });
   });
   test("never lives again", () => {
-    const gone = statusOf(podOf(["a"]), stopped(exited("a", 0)), { state: "ended", end });
+    const gone = statusOf(podOf(["a"]), stopped(exited("a", 143)), { state: "ended", end });
     expect(statusOf(podOf(["a"]), seenOf(instanceOf("a")), {}, { previous: gone })).toMatchObject({
       phase: "Failed",
       reason: "Preempting",

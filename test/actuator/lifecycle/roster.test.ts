@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { PodRecord } from "../../../actuator/lifecycle/record.ts";
+import { refusedItemOf } from "../../../actuator/lifecycle/refused-item.ts";
 import { type Roster, rosterChanges } from "../../../actuator/lifecycle/roster.ts";
 import type { RuntimePod } from "../../../actuator/lifecycle/runtime-pod.ts";
 import { arrival } from "../../../actuator/pods/entrance.ts";
@@ -17,18 +18,18 @@ const seenWith = (isReady: boolean): ReadonlyMap<string, RuntimePod> =>
       { namespace: "default", name: "web", uid: web.uid, sandboxes: [{ ...sandbox, isReady }], containers: [] },
     ],
   ]);
+const NOTHING: Roster = {
+  desired: new Map(),
+  whole: true,
+  unread: null,
+  files: new Map(),
+  refused: [],
+  records: [],
+  seen: new Map(),
+  nowMs: 9,
+};
 const changes = (given: Partial<Roster>): readonly string[] =>
-  rosterChanges({
-    desired: new Map(),
-    whole: true,
-    unread: null,
-    files: new Map(),
-    refused: new Set(),
-    records: [],
-    seen: new Map(),
-    nowMs: 9,
-    ...given,
-  }).map((c) => (c.kind === "ends" ? `ends after ${c.end.graceSeconds}` : c.kind));
+  rosterChanges({ ...NOTHING, ...given }).map((c) => (c.kind === "ends" ? `ends after ${c.end.graceSeconds}` : c.kind));
 const asks = (one: typeof web) => ({ desired: new Map([[one.uid, one]]) });
 const knows = (state: PodRecord["state"]) => ({ records: [[web.uid, record(state)] as const] });
 
@@ -54,9 +55,57 @@ test("one whose end is asked for does not come, and what is left of it is taken 
 test("doubt ends nothing", () => {
   expect(changes(knows("lives"))).toEqual(["ends after null"]);
   expect(changes({ ...knows("lives"), whole: false })).toEqual([]);
-  expect(changes({ ...knows("lives"), refused: new Set(["default/web"]) })).toEqual([]);
   expect(changes({ seen: seenWith(true) })).toEqual(["orphan"]);
   expect(changes({ seen: seenWith(true), whole: false })).toEqual([]);
+});
+
+const refused = (metadata: unknown) => ({ refused: [refusedItemOf({ metadata, spec: 7 })] });
+
+test.each([
+  ["its uid and name", { namespace: "default", name: "web", uid: "uid-1" }, "default/web, of this uid, cannot"],
+  [
+    "its uid and another name",
+    { namespace: "default", name: "other", uid: "uid-1" },
+    "default/other, of this uid, cannot",
+  ],
+  ["its uid and no name", { namespace: "default", uid: "uid-1" }, "default/?, of this uid, cannot"],
+  ["its name and no uid", { namespace: "default", name: "web" }, "default/web cannot"],
+  ["its name and another uid", { namespace: "default", name: "web", uid: "uid-2" }, "default/web cannot"],
+  ["its name and no namespace that can be read", { namespace: 7, name: "web" }, "?/web cannot"],
+])("what cannot be run and has %s keeps a pod as it is, and says so", (_, metadata, why) => {
+  const told = (given: Partial<Roster>) =>
+    rosterChanges({ ...NOTHING, ...refused(metadata), ...given }).map((c) => (c.kind === "keeps" ? c.why : c.kind));
+  expect(told(knows("lives"))).toEqual([expect.stringContaining(why)]);
+  expect(told({ seen: seenWith(true) })).toEqual([expect.stringContaining(why)]);
+  // nothing of it runs, and its record stays for when it is mended
+  expect(told(knows("waits"))).toEqual([]);
+  expect(told(knows("ended"))).toEqual([]);
+});
+
+test.each([
+  ["another name", { namespace: "default", name: "other", uid: "uid-2" }],
+  ["its name in another namespace", { namespace: "kube-system", name: "web", uid: "uid-2" }],
+  ["nothing that could be read", null],
+])("what cannot be run and has %s keeps nobody", (_, metadata) => {
+  expect(changes({ ...knows("lives"), ...refused(metadata) })).toEqual(["ends after null"]);
+  expect(changes({ seen: seenWith(true), ...refused(metadata) })).toEqual(["orphan"]);
+});
+
+test("what cannot be run any more and is deleted goes, by its uid alone", () => {
+  const deletion = { deletionTimestamp: "2026-01-31T12:00:00Z", deletionGracePeriodSeconds: 3 };
+  const web = { namespace: "default", name: "web", ...deletion };
+  expect(changes({ ...knows("lives"), ...refused({ ...web, uid: "uid-1" }) })).toEqual(["ends after 3"]);
+  expect(changes({ ...knows("ends"), ...refused({ ...web, uid: "uid-1" }) })).toEqual([]);
+  expect(changes({ ...knows("waits"), ...refused({ ...web, uid: "uid-1" }) })).toEqual(["leaves"]);
+  expect(changes({ seen: seenWith(true), ...refused({ ...web, uid: "uid-1" }) })).toEqual(["orphan"]);
+  for (const more of [{ uid: "uid-2" }, { uid: "uid-1", deletionTimestamp: "soon" }])
+    expect(changes({ ...knows("lives"), ...refused({ ...web, ...more }) })).toEqual(["keeps"]);
+});
+
+test("another pod that has its uid does not take its place while it runs", () => {
+  const other = pod({}, { name: "other", object });
+  expect(changes({ ...asks(other), ...knows("lives") })).toEqual(["keeps"]);
+  expect(changes({ ...asks(other), ...knows("waits") })).toEqual([]);
 });
 
 test("a file that cannot be read holds back only what may be in it", () => {

@@ -3,6 +3,7 @@ import { observeCgroups } from "../../../actuator/cgroupfs/observe.ts";
 import { CPU_RULES } from "../../../actuator/cpu-rules.ts";
 import { classifyDrift, type DriftCase, type DriftContext } from "../../../actuator/plan/drift.ts";
 import { findDrift } from "../../../actuator/plan/find-drift.ts";
+import { lastLookOf } from "../../../actuator/plan/last-look.ts";
 import { curveWeight, linearWeight } from "../../../api/decide/cgroups/cpu-convert.ts";
 import { cpuShares } from "../../../api/model/units.ts";
 import { cgroup, decide } from "../cgroups/decisions.ts";
@@ -44,6 +45,17 @@ test.each([
     "ours",
   ],
   ["what nobody of us wrote", 1, one("cpu.shares", "5", "1024"), "never_written"],
+  ["what a cgroup was made with", 1, one("cpu.shares", "5", "1024", { isNew: true }), "new_cgroup"],
+  ["what another made of ours in it", 1, one("cpu.shares", "5", "9", { isNew: true, written: "5" }), "other_writer"],
+  ["what was wanted before", 1, one("cpuset.cpus", "0", "0-1", { wantedThen: "0,1" }), "outdated"],
+  ["neither what is wanted nor what was", 1, one("cpuset.cpus", "0", "1", { wantedThen: "0-1" }), "never_written"],
+  ["what another made of what is still wanted", 1, one("cpu.shares", "5", "9", { wantedThen: "5" }), "never_written"],
+  [
+    "what was wanted before we wrote",
+    1,
+    one("cpu.shares", "5", "4", { wantedThen: "4", written: "5" }),
+    "other_writer",
+  ],
   ["what another made of ours", 1, one("cpu.shares", "5", "9", { written: "5" }), "other_writer"],
 ] as const)("%s (v%i)", (_name, version, drift, cause) => {
   expect(classifyDrift(drift, context(version))?.cause ?? null).toBe(cause);
@@ -99,4 +111,26 @@ test("drift is found in every file of every existing cgroup of a decision", asyn
     ["/kubepods", "cpu.weight", "weight_formula"],
     ["/kubepods/burstable", "pids.max", "other_writer"],
   ]);
+});
+
+test("a cgroup that was made since the pass before is new for one pass, also where its path is an old one", async () => {
+  const { hierarchy } = simulated(1);
+  const paths = ["/", "/kubepods", "/kubepods/pod1"];
+  for (const path of paths) await hierarchy.create(path, hierarchy.support().controllers);
+  const decision = decide(1, [cgroup("/kubepods/pod1", { "cpu.shares": "512", "pids.max": "5" })]);
+  const causes = (last: ReturnType<typeof lastLookOf> | null) =>
+    findDrift(decision, observeCgroups(hierarchy, BOOT), () => null, CPU_RULES, last).map(({ cause }) => cause);
+  const look = () => lastLookOf(decision, observeCgroups(hierarchy, BOOT));
+  // nobody looked before
+  expect(causes(null)).toEqual(["never_written", "never_written"]);
+  const first = look();
+  expect(causes(first)).toEqual(["never_written", "never_written"]);
+  expect(causes(new Map([...first].filter(([path]) => path !== "/kubepods/pod1")))).toEqual([
+    "new_cgroup",
+    "new_cgroup",
+  ]);
+  await hierarchy.remove("/kubepods/pod1");
+  await hierarchy.create("/kubepods/pod1", hierarchy.support().controllers);
+  expect(causes(first)).toEqual(["new_cgroup", "new_cgroup"]);
+  expect(causes(look())).toEqual(["never_written", "never_written"]);
 });

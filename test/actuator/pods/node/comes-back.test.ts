@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import type { PodEnd } from "../../../../actuator/lifecycle/pod-end.ts";
 import { drained } from "../../../../actuator/pods/drain.ts";
 import { endOf } from "../../../../actuator/pods/pod-ends.ts";
+import { podRow } from "../../../../actuator/pods/pod-row.ts";
 import { type PodParts, PodsWorld, podWith } from "./pods-world.ts";
 
 const STATIC = { annotations: { "kubernetes.io/config.source": "file" } };
@@ -85,6 +86,18 @@ test("what was displaced and would start nothing again keeps its reason", async 
   await world.run(10);
   expect(world.pod("job").record.state).toBe("ended");
   expect(world.status("job")).toMatchObject({ phase: "Failed", reason: "Preempting" });
+});
+
+test("an ordinary pod that had to go and ended well has succeeded, and people still see why", async () => {
+  const world = new PodsWorld();
+  world.pods = [plain("web")];
+  await world.run(4);
+  world.manager.end("web", endOf("preempted", "Preempting", "message", world.time.nowMs()));
+  await world.run(10);
+  const status = world.status("web");
+  expect([world.pod("web").record.state, status.phase, status.reason]).toEqual(["ended", "Succeeded", undefined]);
+  const row = podRow({ known: world.pod("web"), status, cgroups: [], cpusets: new Map(), usage: null });
+  expect([row.phase, row.reason, row.message]).toEqual(["Succeeded", "Preempting", "message"]);
 });
 
 test("a static pod that was preempted waits for its room, and comes back to it", async () => {

@@ -1,0 +1,133 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
+import { describe, expect, test } from "vitest";
+import type { PodEnd } from "../../../actuator/lifecycle/pod-end.ts";
+import { podStatus } from "../../../actuator/lifecycle/pod-status.ts";
+import type { PodRecord } from "../../../actuator/lifecycle/record.ts";
+import type { RuntimePod } from "../../../actuator/lifecycle/runtime-pod.ts";
+import type { PodStatus } from "../../../actuator/lifecycle/status/status.ts";
+import { recordOf, runnableOf, type SmallPod } from "./pods.ts";
+
+const STAGES = ["lives", "terminating", "stopped", "terminated"] as const;
+type Stage = (typeof STAGES)[number];
+type Told = Pick<PodStatus, "phase" | "reason" | "message" | "conditions">;
+/**
+ * A pod that is ended, and what an API server heard of it from the kubelet 1.36.3's own SyncTerminatingPod (while the
+ * containers are stopped, and after that) and SyncTerminatedPod, each given what the one before it had left.
+ */
+interface Course {
+  readonly name: string;
+  readonly object: SmallPod;
+  readonly end: PodEnd;
+  readonly seen: RuntimePod;
+  readonly stopped: RuntimePod;
+  readonly told: Readonly<Record<Stage, Told>>;
+}
+const courses = gunzipSync(readFileSync(join(import.meta.dirname, "../../data/lifecycle/ends.jsonl.gz")))
+  .toString()
+  .split("\n")
+  .filter((line) => line !== "")
+  .map((line) => JSON.parse(line) as Course);
+
+const RECORDS: Readonly<Record<Stage, PodRecord["state"]>> = {
+  lives: "lives",
+  terminating: "ends",
+  stopped: "ends",
+  terminated: "ended",
+};
+
+/** What we tell at each stage, each time with what was told before. */
+function ours({ object, end, seen, stopped }: Course): Readonly<Record<string, Essence>> {
+  let previous: PodStatus | null = null;
+  const told = STAGES.map((stage) => {
+    const state = RECORDS[stage];
+    const record = recordOf(object, { state, end: state === "lives" ? null : end });
+    const now = stage === "lives" || stage === "terminating" ? seen : stopped;
+    const options = { nowMs: end.sinceMs, hostIPs: ["127.0.0.1"], qosClass: "BestEffort", previous } as const;
+    previous = podStatus(runnableOf(object), record, now, options);
+    return [stage, essence(previous)] as const;
+  });
+  return Object.fromEntries(told);
+}
+
+type Essence = ReturnType<typeof essence>;
+/** Conditions without times and words. */
+const essence = ({ phase, reason, message, conditions }: Told) => ({
+  phase,
+  reason,
+  message,
+  conditions: conditions
+    .map(({ type, status, reason: why }) => `${type} ${status} ${why ?? ""}`)
+    .toSorted((a, b) => (a < b ? -1 : 1)),
+});
+const kubelets = ({ told }: Course) => ({
+  lives: essence(told.lives),
+  terminating: essence(told.terminating),
+  stopped: essence(told.stopped),
+  terminated: essence(told.terminated),
+});
+const titleOf = ({ name, object, end }: Course): string =>
+  `${end.cause} ${object.spec.restartPolicy} ${object.metadata.annotations?.["kubernetes.io/config.source"]}: ${name}`;
+
+/** Phase and reason at each stage, as we tell them. */
+const of = (cause: PodEnd["cause"], name: string, source: "api" | "file" = "api", policy = "Always") => {
+  const course = courses.find(
+    (c) => titleOf(c) === `${cause} ${policy} ${source}: ${name}` && c.end.isDisruption !== false,
+  );
+  if (course === undefined) throw new Error(`no course ${cause} ${name}`);
+  const { terminating, stopped, terminated } = ours(course);
+  return [terminating, stopped, terminated].map((told) => [told?.phase, told?.reason]);
+};
+const disruptionOf = (course: Course, stage: Stage) =>
+  essence(course.told[stage]).conditions.some((told) => told.startsWith("DisruptionTarget True"));
+
+/** A kubelet starts no more of a static pod whose init containers are done, and calls it pending for ever; we do not. */
+const PENDING_FOR_EVER = "deleted Never file: initializing, well";
+
+test("every course is told as the kubelet tells it, at each of its stages", () => {
+  expect(courses.length).toBe(360);
+  for (const course of courses) {
+    const { terminated, ...before } = kubelets(course);
+    const isOurOwn = titleOf(course) === PENDING_FOR_EVER;
+    const told = { ...before, terminated: isOurOwn ? { ...terminated, phase: "Failed" } : terminated };
+    expect(ours(course), titleOf(course)).toEqual(told);
+  }
+});
+
+describe("a pod that has to go", () => {
+  const RUNS = ["Running", undefined];
+  test.each([
+    ["preempted", "Preempting"],
+    ["evicted", "Evicted"],
+  ] as const)(
+    "and is %s stays as it was while its containers are stopped, and then is what they made of it",
+    (cause, reason) => {
+      const succeeded = ["Succeeded", undefined];
+      const failed = ["Failed", reason];
+      expect(of(cause, "all well")).toEqual([RUNS, succeeded, succeeded]);
+      expect(of(cause, "both well")).toEqual([RUNS, succeeded, succeeded]);
+      expect(of(cause, "sidecar badly")).toEqual([RUNS, succeeded, succeeded]);
+      expect(of(cause, "one killed")).toEqual([RUNS, failed, failed]);
+      expect(of(cause, "one of two badly")).toEqual([RUNS, failed, failed]);
+      expect(of(cause, "one before, badly")).toEqual([RUNS, failed, failed]);
+      expect(of(cause, "initializing, well")).toEqual([["Pending", undefined], failed, failed]);
+      expect(of(cause, "nothing started")).toEqual([["Pending", undefined], failed, failed]);
+    },
+  );
+  test("and is static has failed also where its containers ended well, unless its policy lets it end", () => {
+    const failed = ["Failed", "Preempting"];
+    expect(of("preempted", "all well", "file")).toEqual([RUNS, failed, failed]);
+    const succeeded = ["Succeeded", undefined];
+    expect(of("preempted", "all well", "file", "OnFailure")).toEqual([RUNS, succeeded, succeeded]);
+  });
+  test("for its own deadline has failed whatever its containers did: that is asked each time", () => {
+    const failed = ["Failed", "DeadlineExceeded"];
+    expect(of("deadline", "all well")).toEqual([RUNS, failed, failed]);
+    expect(of("deadline", "one killed")).toEqual([RUNS, failed, failed]);
+  });
+  test("is told as disrupted only when nothing of it runs, also where it has succeeded", () => {
+    const course = courses.find((c) => titleOf(c) === "preempted Always api: all well");
+    expect(course && STAGES.map((stage) => disruptionOf(course, stage))).toEqual([false, false, true, true]);
+  });
+});

@@ -1,0 +1,166 @@
+import { writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { actuatorConfig } from "../../../../actuator/config.ts";
+import { refusalOf } from "../../../../actuator/pods/desired-pods.ts";
+import { podsSource } from "../../../../actuator/pods-source.ts";
+import { scratch } from "../../manifests/scratch.ts";
+import { PodsWorld, podWith } from "./pods-world.ts";
+import { SIM_SETTINGS } from "./settings.ts";
+
+const NODE = SIM_SETTINGS.nodeName;
+const sourceOf = (settings: { readonly manifests?: string; readonly podsUrl?: string }) => {
+  const config = actuatorConfig({ ...settings, nodeName: NODE, stateDir: "unused" });
+  if (!config.ok) throw new Error(config.error);
+  return podsSource(config.value);
+};
+const listText = (items: readonly unknown[]): string =>
+  JSON.stringify({ kind: "PodList", apiVersion: "v1", metadata: { resourceVersion: "7" }, items });
+interface Item {
+  readonly metadata: object;
+  readonly spec: object;
+}
+/** Its source is a URL that answers this text. */
+async function worldOfUrl(items: readonly unknown[]) {
+  const answer = { text: listText(items) };
+  const server = createServer((_request, response) => void response.end(answer.text));
+  onTestFinished(() => void server.close());
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const world = new PodsWorld({ readPods: sourceOf({ podsUrl: `http://127.0.0.1:${port}/pods` }) });
+  return { world, answer };
+}
+
+const [web, beside] = [podWith("web", {}), podWith("beside", {})] as unknown as readonly [Item, Item];
+const broken = { ...web.spec, containers: [{ name: "c", image: "busybox:1", wanted: true }] };
+const itemWith = (metadata: object, spec: object = broken): unknown => ({
+  ...web,
+  metadata: { ...web.metadata, ...metadata },
+  spec,
+});
+
+const states = (world: PodsWorld): readonly string[] =>
+  [...world.manager.set.all()].map(({ uid, record }) => `${uid} ${record.state}`).sort();
+const containersOf = (world: PodsWorld) =>
+  [...(world.manager.set.seen?.values() ?? [])]
+    .flatMap(({ containers }) => containers.map(({ id, state }) => `${id} ${state}`))
+    .sort();
+/** As `nodewise pods` and the log tell them. */
+const told = (world: PodsWorld): string =>
+  [...(world.last?.problems ?? []), ...(world.last?.refused.map(refusalOf) ?? [])]
+    .map(({ message }) => message)
+    .join("\n");
+
+test.each([
+  ["its uid and name", itemWith({}), "default/web stays as it was read last: default/web, of this uid, cannot be run"],
+  [
+    "its uid and another name",
+    itemWith({ name: "other" }),
+    "default/web stays as it was read last: default/other, of this uid, cannot be run",
+  ],
+  ["its uid and no name", itemWith({ name: undefined }), "items[0] has no metadata.name: no pod counts as gone"],
+  [
+    "its uid and a namespace that is no text",
+    itemWith({ namespace: 7 }),
+    "default/web stays as it was read last: ?/web, of this uid, cannot be run",
+  ],
+  ["its name and no uid", itemWith({ uid: undefined }), "items[0] has no metadata.uid: no pod counts as gone"],
+  [
+    "its name and another uid",
+    itemWith({ uid: "another" }),
+    "default/web stays as it was read last: default/web cannot be run",
+  ],
+  ["no spec", itemWith({}, undefined as unknown as object), "default/web, of this uid, cannot be run"],
+  ["no object", 7, "items[0] has no metadata.uid and no metadata.name: no pod counts as gone"],
+])("an item of a list with %s that cannot be run takes no pod away", async (_, item, words) => {
+  const { world, answer } = await worldOfUrl([web, beside]);
+  await world.run(5);
+  expect(states(world)).toEqual(["beside lives", "web lives"]);
+  const before = containersOf(world);
+  answer.text = listText([item, beside]);
+  await world.run(40);
+  expect(states(world)).toEqual(["beside lives", "web lives"]);
+  expect(containersOf(world)).toEqual(before);
+  expect(told(world)).toContain(words);
+  // nor when the daemon starts anew
+  world.restart();
+  await world.run(40);
+  expect(containersOf(world)).toEqual(before);
+  answer.text = listText([beside]);
+  await world.run(60);
+  expect(states(world)).toEqual(["beside lives"]);
+});
+
+test("what cannot be run harms no other pod: one that is new comes, one that leaves goes", async () => {
+  const { world, answer } = await worldOfUrl([web, beside]);
+  await world.run(5);
+  answer.text = listText([itemWith({ name: "other" }), podWith("new", {})]);
+  await world.run(60);
+  expect(states(world)).toEqual(["new lives", "web lives"]);
+  expect(told(world)).toContain("default/other is not run: spec.containers[0].wanted: no such field");
+});
+
+test("a pod whose form cannot be run any more is deleted as any other, and comes back when it is mended", async () => {
+  const { world, answer } = await worldOfUrl([web, beside]);
+  await world.run(5);
+  answer.text = listText([
+    itemWith({ deletionTimestamp: "2026-01-31T12:00:00Z", deletionGracePeriodSeconds: 1 }),
+    beside,
+  ]);
+  await world.run(60);
+  expect(states(world)).toEqual(["beside lives"]);
+  answer.text = listText([web, beside]);
+  await world.run(10);
+  expect(states(world)).toEqual(["beside lives", "web lives"]);
+});
+
+test("a list that is cut in half takes no pod away, of a URL or of a file", async () => {
+  const text = listText([web, beside]);
+  const { world, answer } = await worldOfUrl([web, beside]);
+  await world.run(5);
+  for (const length of [0, 1, text.length >> 1, text.length - 1]) {
+    answer.text = text.slice(0, length);
+    await world.run(40);
+    expect(states(world)).toEqual(["beside lives", "web lives"]);
+    expect(told(world)).toMatch(/pods: .*JSON|JSON/);
+  }
+  const file = join(scratch({ "pods.json": text }), "pods.json");
+  let readPods = sourceOf({ manifests: file });
+  const filed = new PodsWorld({ readPods: (inForce) => readPods(inForce) });
+  await filed.run(5);
+  expect(states(filed)).toEqual(["beside lives", "web lives"]);
+  for (const isRestarted of [false, true])
+    for (const length of [0, 1, text.length >> 1, text.length - 1]) {
+      writeFileSync(file, text.slice(0, length));
+      if (isRestarted) {
+        readPods = sourceOf({ manifests: file });
+        filed.restart();
+      }
+      await filed.run(40);
+      expect(states(filed)).toEqual(["beside lives", "web lives"]);
+      expect(told(filed)).toContain("pods.json");
+    }
+});
+
+test.each([
+  ["its uid and name", itemWith({})],
+  ["its uid and another name", itemWith({ name: "other" })],
+  ["its name and no uid", itemWith({ uid: undefined })],
+  ["its uid and no spec", itemWith({}, undefined as unknown as object)],
+  ["its uid and a name that is no text", itemWith({ name: 7 })],
+])("a manifest with %s that cannot be run and stands in another file than before ends nobody", async (_, item) => {
+  const directory = scratch({ "a.json": listText([web, beside]), "b.json": listText([]) });
+  const world = new PodsWorld({ readPods: sourceOf({ manifests: directory }) });
+  await world.run(5);
+  expect(states(world)).toEqual(["beside lives", "web lives"]);
+  writeFileSync(join(directory, "b.json"), listText([item]));
+  writeFileSync(join(directory, "a.json"), listText([beside]));
+  await world.run(60);
+  expect(states(world)).toEqual(["beside lives", "web lives"]);
+  expect(told(world)).toMatch(/default\/web-\S+ stays as it was read last: /);
+  writeFileSync(join(directory, "b.json"), listText([]));
+  await world.run(60);
+  expect(states(world)).toEqual(["beside lives"]);
+});

@@ -1,0 +1,66 @@
+import { expect, test } from "vitest";
+import type { PassReport } from "../../../../actuator/loop.ts";
+import { passFigures } from "../../../../actuator/status/pass-figures.ts";
+import { passLine } from "../../../../api/cli/pass-text.ts";
+import { ROOT } from "../../cgroups/grounds.ts";
+import { PodsWorld, podWith } from "./pods-world.ts";
+
+const STATIC = { cpuManagerPolicy: "static", reservedSystemCPUs: "0" };
+const exclusive = (name: string) =>
+  podWith(name, { cpu: "2", memory: "64Mi" }, { limits: { cpu: "2", memory: "64Mi" } });
+
+/** The words of each pass about values that are not as wanted, and how many it counts. */
+function listener(world: PodsWorld) {
+  const passes: { readonly report: PassReport; readonly said: string; readonly counted: number }[] = [];
+  let last: PassReport | null = null;
+  const run = async (seconds: number): Promise<void> => {
+    for (let i = 0; i < seconds; i++) {
+      await world.run(1);
+      if (world.pass === null || world.pass === last) continue;
+      last = world.pass;
+      const said = /\d+ files? with another value than wanted/.exec(passLine(last))?.[0] ?? "";
+      passes.push({ report: last, said, counted: passFigures(last).drift });
+    }
+  };
+  return { run, take: () => passes.splice(0) };
+}
+
+for (const version of [1, 2] as const) {
+  test(`pods that come, go and take CPUs for themselves make no drift (v${version})`, async () => {
+    const world = new PodsWorld({ version, configuration: STATIC });
+    const { run, take } = listener(world);
+    const causes = new Set<string>();
+    const pods = [podWith("shared", {}), podWith("other", { cpu: "100m" }), exclusive("engine")];
+    for (const count of [1, 2, 3, 2, 3, 1, 0]) {
+      world.pods = pods.slice(0, count);
+      await run(8);
+      for (const { report, said, counted } of take()) {
+        for (const { cause } of report.drift) causes.add(cause);
+        expect([said, counted]).toEqual(["", 0]);
+      }
+    }
+    // the runtime wrote what is wanted no more: it was looked at in earnest
+    expect([...causes]).toContain("outdated");
+  });
+
+  test(`what somebody changes is told by the first pass that sees it, and once (v${version})`, async () => {
+    const world = new PodsWorld({ version, configuration: STATIC });
+    const { run, take } = listener(world);
+    world.pods = [podWith("shared", {})];
+    await run(8);
+    take();
+    const [path] = [...(world.manager.view?.pods.get("shared")?.containers.values() ?? [])];
+    const files = world.kernel.find(version === 1 ? "cpuset" : "", `${ROOT}${path}`)?.files;
+    expect(files?.get("cpuset.cpus")).toBe("0-7");
+    // the runtime wrote it, and no pass has ever
+    files?.set("cpuset.cpus", "3");
+    // the very pass that sees it is one in which a pod starts
+    world.pods = [...world.pods, exclusive("engine")];
+    await run(8);
+    const told = take().filter(({ said }) => said !== "");
+    expect(told.map(({ said, counted }) => [said, counted])).toEqual([["1 file with another value than wanted", 1]]);
+    expect(told[0]?.report.drift.filter(({ cause }) => cause === "never_written")).toMatchObject([
+      { path, file: "cpuset.cpus", actual: "3" },
+    ]);
+  });
+}

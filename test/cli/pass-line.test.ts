@@ -1,0 +1,55 @@
+import { expect, test } from "vitest";
+import type { PassReport } from "../../actuator/loop.ts";
+import { DRIFT_CAUSES, type Drift, type DriftCause } from "../../actuator/plan/drift.ts";
+import { driftTable, passLine } from "../../api/cli/pass-text.ts";
+import { plainPaint } from "../../api/text/style.ts";
+
+const TERMINAL = { columns: 200, paint: plainPaint, write() {}, warn() {} };
+const drifted = (cause: DriftCause): Drift => ({
+  path: "/kubepods",
+  file: "cpu.shares",
+  wanted: "5",
+  actual: "4",
+  written: null,
+  cause,
+  message: "",
+});
+const lineOf = (...causes: readonly DriftCause[]): string => {
+  const report: PassReport = {
+    at: "2026-01-01T00:00:00Z",
+    snapshot: null,
+    allocatable: null,
+    cgroups: { version: 1, driver: "cgroupfs", cgroups: [] } as unknown as NonNullable<PassReport["cgroups"]>,
+    decisionId: null,
+    decidedBy: "here",
+    needs: [],
+    drift: causes.map(drifted),
+    differs: [],
+    skipped: [],
+    applied: null,
+    problems: [],
+    notices: [],
+  };
+  return passLine(report).replace("2026-01-01T00:00:00Z 0 cgroups decided", "");
+};
+
+test("a pass counts the files whose value was right, or ours, and is another now", () => {
+  expect(lineOf("never_written")).toBe("; 1 file with another value than wanted");
+  expect(lineOf("other_writer", "never_written")).toBe("; 2 files with another value than wanted");
+});
+
+test("not what is set for the first time, nor what the decision has outdated", () => {
+  expect(lineOf("ours", "outdated", "new_cgroup")).toBe("");
+});
+
+test("a rounding is told as one, and beside what is wrong", () => {
+  expect(lineOf("page_rounding")).toBe("; 1 file rounded by the kernel or the runtime");
+  expect(lineOf("systemd_rounding", "other_writer", "weight_formula")).toBe(
+    "; 1 file with another value than wanted; 2 files rounded by the kernel or the runtime",
+  );
+});
+
+test("every cause is told in the line and in the table, or in neither", () => {
+  for (const cause of DRIFT_CAUSES)
+    expect([cause, lineOf(cause) !== ""]).toEqual([cause, driftTable([drifted(cause)], TERMINAL).includes(cause)]);
+});
