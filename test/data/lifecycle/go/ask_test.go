@@ -1,6 +1,6 @@
 // Answers of the kubelet 1.36.3's own functions to the pods of ends.jsonl.gz and kubelet.jsonl.gz. Laid as pkg/kubelet/ask_test.go
 // into a copy of k8s.io/kubernetes v1.36.3 (its staging modules replaced by their v0.36.3), ask_export.go into pkg/kubelet/status;
-// courses without answers in, the answers out, line by line: the two files are named in the test.
+// courses without answers in, the answers out, line by line: the files that ASK_IN and ASK_OUT name.
 package kubelet
 
 import (
