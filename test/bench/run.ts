@@ -6,6 +6,7 @@ import { benchHistory } from "./history.ts";
 import { benchManagers } from "./managers.ts";
 import { benchPages } from "./pages.ts";
 import { benchPods } from "./pods.ts";
+import { benchPodsDaemon } from "./pods-daemon.ts";
 import { benchProbes } from "./probes.ts";
 import { benchReplay } from "./replay.ts";
 
@@ -35,6 +36,15 @@ console.log("".padEnd(64) + ["median", "aim", "ratio"].map((c) => c.padStart(16)
 for (const { name, cpuMs, aimMs } of await benchPods()) {
   const cells = [`${cpuMs.toFixed(1)} ms`, `${aimMs} ms`, (cpuMs / aimMs).toFixed(2)];
   console.log(name.padEnd(64) + cells.map((c) => c.padStart(16)).join(""));
+}
+
+console.log(
+  "\nthe real daemon with pods on a real containerd: its memory, beside what it may take, and its CPU time of a core",
+);
+console.log("".padEnd(64) + ["resident", "aim", "own", "peak", "all threads"].map((c) => c.padStart(16)).join(""));
+for (const { name, residentMB, aimMB, ownMB, peakMB, share } of await benchPodsDaemon()) {
+  const sizes = [residentMB, aimMB, ownMB, peakMB].map((size) => `${size.toFixed(1)} MB`);
+  console.log(name.padEnd(64) + [...sizes, `${(share * 100).toFixed(1)} %`].map((c) => c.padStart(16)).join(""));
 }
 
 console.log("\ndevice plugins: CPU time of the event loop as a part of one core, beside what it may take");

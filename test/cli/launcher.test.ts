@@ -60,7 +60,20 @@ describe("on a Node that is new enough", () => {
     const command = commandOf(String(child.pid));
     expect(command).toEqual(expect.arrayContaining(["--optimize-for-size", ...args]));
     expect(command.filter((word) => word.endsWith("/bundle-apart.js"))).toHaveLength(1);
+    expect(environmentOf(child.pid)).toEqual(expect.arrayContaining(["MALLOC_ARENA_MAX=1"]));
     expect(childrenOf(child.pid)).toEqual([]);
+    child.kill("SIGTERM");
+    expect(await end).toMatchObject({ code: 0, signal: null });
+  });
+
+  test("what somebody says of the allocator is left as it is", async () => {
+    const args = ["actuator", "--cgroup-mount", join(scratch, "none"), "--state-dir", join(scratch, "allocator")];
+    const child = start([...args, "--interval-seconds", "3600"], { env: { MALLOC_ARENA_MAX: "3" } });
+    const end = ended(child);
+    await printed(child, /cgroups? decided/);
+    expect(environmentOf(child.pid).filter((word) => word.startsWith("MALLOC_ARENA_MAX="))).toEqual([
+      "MALLOC_ARENA_MAX=3",
+    ]);
     child.kill("SIGTERM");
     expect(await end).toMatchObject({ code: 0, signal: null });
   });
@@ -68,6 +81,8 @@ describe("on a Node that is new enough", () => {
   test("what is bundled for a daemon is all of its code, and nothing of other commands", () => {
     const bundle = spawnSync(NODE, ["--no-warnings", join(ROOT, "api/cli/bundle.js")], { maxBuffer: 2 ** 26 });
     expect(String(bundle.stderr)).toBe("");
+    // one other character and V8 keeps all of it at two bytes each
+    expect(bundle.stdout.filter((byte) => byte > 0x7f)).toHaveLength(0);
     const imports = /\bimport(?:\(|[\w$*{}\s,]*from|)"([\w@./:-]+)"/g;
     const left = [...String(bundle.stdout).matchAll(imports)].map(([, name]) => String(name));
     expect(left.length).toBeGreaterThan(20);
@@ -133,9 +148,13 @@ describe.skipIf(!hasOldNode)(`on a Node that is too old${why}`, () => {
   test("a signal reaches the child, and the child's end becomes the launcher's", async () => {
     const child = start(["decide", "allocatable", "--snapshot", "-"], { node: OLD_NODE });
     const end = ended(child);
-    // The launcher first asks the candidate for its version; the child that we mean has our arguments.
+    // The launcher first asks the candidate for its version; the child that we mean has our arguments, and is no copy of the
+    // launcher any more.
     const grandchild = await vi.waitFor(() => {
-      const found = childrenOf(child.pid).find((pid) => commandOf(pid).includes("decide"));
+      const found = childrenOf(child.pid).find((pid) => {
+        const [node, ...rest] = commandOf(pid);
+        return node !== OLD_NODE && rest.includes("decide");
+      });
       if (found === undefined) throw new Error("the child has not started yet");
       return found;
     }, PATIENT);
@@ -172,3 +191,5 @@ function childrenOf(pid: number | undefined): readonly string[] {
 }
 const commandOf = (pid: string | undefined): readonly string[] =>
   readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
+const environmentOf = (pid: number | undefined): readonly string[] =>
+  readFileSync(`/proc/${pid}/environ`, "utf8").split("\0");

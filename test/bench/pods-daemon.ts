@@ -1,0 +1,87 @@
+import { readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { isUp } from "../e2e/pods/daemon.ts";
+import { podOf } from "../e2e/pods/manifest.ts";
+import { PodNode } from "../e2e/pods/node.ts";
+import { noPods } from "../e2e/pods/skip.ts";
+
+/** Megabytes are millions of bytes. */
+export interface DaemonMemoryFigure {
+  readonly name: string;
+  /** What the kernel counts as resident, the pages of Node's own program too. */
+  readonly residentMB: number;
+  /** Of that, what is backed by no file: the rest is shared with every other process of the same Node. */
+  readonly ownMB: number;
+  /** The most that was resident until then. */
+  readonly peakMB: number;
+  readonly aimMB: number;
+  /** CPU time of all threads since the figure before, as a part of one core. */
+  readonly share: number;
+}
+const PODS = 110;
+const AIM_MB = 100;
+const STARTED_MS = 180_000;
+/** All that runs by the minute has run by then. */
+const REST_MS = 120_000;
+const BUSY_MS = 60_000;
+const TICKS_PER_SECOND = 100;
+
+/** The real daemon as its launcher starts it, with its own periods, and so many pods on a real containerd. None where none can be started. */
+export async function benchPodsDaemon(): Promise<readonly DaemonMemoryFigure[]> {
+  if (noPods(`the daemon with ${PODS} pods`) !== undefined) return [];
+  const node = await PodNode.start({ settings: { syncSeconds: 1 } });
+  try {
+    const resources = { requests: { cpu: "5m", memory: "8Mi" }, limits: { cpu: "100m", memory: "32Mi" } };
+    for (let i = 0; i < PODS; i++) node.put(`pod-${i}`, podOf(`pod-${i}`, { containers: [resources] }));
+    const { pid } = await node.startDaemon().until("its status", (status) => status);
+    const used = usageOf(pid);
+    await allUp(node);
+    const figures = [used("all have started")];
+    await sleep(REST_MS);
+    figures.push(used(`at rest for ${REST_MS / 1000} s`));
+    const deadline = performance.now() + BUSY_MS;
+    for (let i = 0; performance.now() < deadline; i = (i + 1) % PODS) await restarted(node, `pod-${i}`);
+    figures.push(used(`containers killed one after another for ${BUSY_MS / 1000} s`));
+    return figures;
+  } finally {
+    await node.stop();
+  }
+}
+
+async function allUp(node: PodNode): Promise<void> {
+  const deadline = performance.now() + STARTED_MS;
+  for (;;) {
+    const up = (await node.daemon.status())?.pods.filter(isUp).length ?? 0;
+    if (up === PODS) return;
+    if (performance.now() > deadline) throw new Error(`${up} of ${PODS} pods run`);
+    await sleep(1000);
+  }
+}
+
+async function restarted(node: PodNode, name: string): Promise<void> {
+  const [newest] = await node.containersOf(name);
+  if (newest === undefined) throw new Error(`${name} has no container`);
+  await node.kill(newest.id);
+  await node.daemon.pod(name, "anew", (row) => isUp(row) && row.containers[0]?.id !== newest.id);
+}
+
+/** Of another process, as the kernel counts. */
+function usageOf(pid: number): (name: string) => DaemonMemoryFigure {
+  let before = { atMs: performance.now(), ticks: ticksOf(pid) };
+  return (name) => {
+    const status = readFileSync(`/proc/${pid}/status`, "utf8");
+    const megabytes = (field: string): number =>
+      (Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, "m").exec(status)?.[1]) * 1024) / 1e6;
+    const now = { atMs: performance.now(), ticks: ticksOf(pid) };
+    const share = (now.ticks - before.ticks) / TICKS_PER_SECOND / ((now.atMs - before.atMs) / 1000);
+    before = now;
+    const sizes = { residentMB: megabytes("VmRSS"), ownMB: megabytes("RssAnon"), peakMB: megabytes("VmHWM") };
+    return { name: `${PODS} pods, ${name}`, ...sizes, aimMB: AIM_MB, share };
+  };
+}
+/** In user mode and in the kernel: fields 14 and 15 of proc(5). */
+function ticksOf(pid: number): number {
+  const text = readFileSync(`/proc/${pid}/stat`, "utf8");
+  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
+  return Number(fields[11]) + Number(fields[12]);
+}
