@@ -1,10 +1,10 @@
 import { html } from "hono/html";
-import { isActive } from "../../decide/admission/counted-pods.ts";
 import { podsOfNode } from "../../decide/cgroups/node-pods.ts";
 import { podRequests } from "../../decide/resources/pod-resources.ts";
 import { unitsOf } from "../../decide/resources/pod-units.ts";
 import type { AllocatableDecision } from "../../model/decision.ts";
 import type { Pod } from "../../model/pod.ts";
+import { isActive } from "../../model/pod.ts";
 import { humanBytes, isBytes, magnitude } from "../../text/size.ts";
 import { type Segment, stackBar } from "../draw/stack-bar.ts";
 import type { Html } from "../page.ts";
