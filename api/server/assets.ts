@@ -1,21 +1,26 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import type { AssetName, Assets } from "../ui/assets.ts";
+import { type AssetName, type Assets, styleSheet } from "../ui/assets.ts";
 
 const packages = createRequire(import.meta.url);
-const own = (name: string): URL => new URL(`../ui/client/${name}`, import.meta.url);
+const client = (name: string): URL => new URL(`../ui/client/${name}`, import.meta.url);
 
-const FILES: { readonly [Name in AssetName]: URL | string } = {
-  "style.css": own("style.css"),
-  "live.js": own("live.js"),
-  "page.js": own("page.js"),
-  "plots.js": own("plots.js"),
-  "replay.js": own("replay.js"),
-  "what-if.js": own("what-if.js"),
+const FILES: { readonly [Name in Exclude<AssetName, "style.css">]: URL | string } = {
+  "live.js": client("live.js"),
+  "page.js": client("page.js"),
+  "plots.js": client("plots.js"),
+  "replay.js": client("replay.js"),
+  "what-if.js": client("what-if.js"),
   "uplot.css": packages.resolve("uplot/dist/uPlot.min.css"),
   "uplot.js": packages.resolve("uplot/dist/uPlot.iife.min.js"),
 };
+const textOf = (file: URL | string): string => readFileSync(file, "utf8");
 
 /** The pages' assets from the disk, read once. Throws where the installation lacks one. */
-export const nodeAssets = (): Assets =>
-  Object.fromEntries(Object.entries(FILES).map(([name, file]) => [name, readFileSync(file, "utf8")])) as Assets;
+export const nodeAssets = (): Assets => ({
+  ...(Object.fromEntries(Object.entries(FILES).map(([name, file]) => [name, textOf(file)])) as Omit<
+    Assets,
+    "style.css"
+  >),
+  "style.css": styleSheet((part) => textOf(new URL(`../ui/style/${part}`, import.meta.url))),
+});

@@ -20,6 +20,33 @@ export type AssetName = keyof typeof ASSET_TYPES;
 /** Their texts, from wherever this platform keeps them. */
 export type Assets = { readonly [Name in AssetName]: string };
 
+/** The parts of the one style sheet, a noun each, in the order in which they follow each other. */
+export const STYLES = [
+  "colours.css",
+  "page.css",
+  "boxes.css",
+  "tables.css",
+  "words.css",
+  "forms.css",
+  "pictures.css",
+  "fleet.css",
+  "decision.css",
+  "node.css",
+  "bars.css",
+  "tree.css",
+  "cells.css",
+  "plots.css",
+  "probes.css",
+  "what-if-form.css",
+  "what-if-plans.css",
+  "ask.css",
+  "replay.css",
+  "lint.css",
+] as const;
+export type StyleName = (typeof STYLES)[number];
+/** `style.css`, put together once. */
+export const styleSheet = (textOf: (part: StyleName) => string): string => STYLES.map(textOf).join("\n");
+
 /** GET /assets/{name} */
 export function getAsset(exchange: Exchange): Result<Reply, Problem> {
   const name = param(exchange, "name");

@@ -1,16 +1,16 @@
 import uplot from "uplot/dist/uPlot.iife.min.js";
 import uplotStyle from "uplot/dist/uPlot.min.css";
-import type { Assets } from "./assets.ts";
+import { type Assets, styleSheet } from "./assets.ts";
 import live from "./client/live.js";
 import page from "./client/page.js";
 import plots from "./client/plots.js";
 import replay from "./client/replay.js";
-import style from "./client/style.css";
 import whatIf from "./client/what-if.js";
+import { WORKER_STYLES } from "./worker-styles.ts";
 
 /** The pages' assets as part of the bundle: wrangler.toml says that these modules are text. */
 export const WORKER_ASSETS: Assets = {
-  "style.css": style,
+  "style.css": styleSheet((part) => WORKER_STYLES[part]),
   "live.js": live,
   "page.js": page,
   "plots.js": plots,

@@ -1,5 +1,4 @@
 import { type ChildProcess, fork } from "node:child_process";
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { deviceOf } from "../e2e/pods/devices.ts";
@@ -16,12 +15,11 @@ import {
 } from "./device-figure.ts";
 import type { FlipOrder, PluginFigures } from "./device-plugins-process.ts";
 import { asked, heard } from "./heard.ts";
+import { usedBy } from "./used.ts";
 
 const WARM_UP_MS = 4_000;
-/** The kernel counts in ticks of 10 ms. */
 const MEASURED_MS = 10_000;
 const LONGEST_MS = 60_000;
-const TICKS_PER_SECOND = 100;
 const CASES = [
   { name: "none flips", on: "all", flipsPerSecond: 0 },
   { name: "each plugin in turn", on: "all", flipsPerSecond: FLIPS_PER_SECOND },
@@ -67,42 +65,23 @@ async function measured(
   const before = usedBy(pid);
   await sleep(MEASURED_MS);
   const after = usedBy(pid);
-  const seconds = (after.atMs - before.atMs) / 1000;
+  const elapsedMs = after.atMs - before.atMs;
+  const seconds = elapsedMs / 1000;
   const sent = await flip({ ...order, flipsPerSecond: 0 });
   const stopped = performance.now();
   await node.daemon.until("the last flip", ({ devices = [] }) =>
     devices.reduce((sum, { allocatable }) => sum + allocatable, 0) === sent.healthy ? true : undefined,
   );
-  const shareOf = (field: "loopTicks" | "allTicks"): number =>
-    (after[field] - before[field]) / TICKS_PER_SECOND / seconds;
+  const shareOf = (field: "loopMs" | "allMs"): number => (after[field] - before[field]) / elapsedMs;
   return {
     name: `the whole daemon, ${PLUGINS} plugins, ${order.flipsPerSecond} flips/s, ${name}`,
-    loopShare: shareOf("loopTicks"),
+    loopShare: shareOf("loopMs"),
     aimShare: AIM_SHARE,
-    processShare: shareOf("allTicks"),
+    processShare: shareOf("allMs"),
     flipsPerSecond: (sent.flips - sentBefore.flips) / seconds,
     listsPerSecond: (sent.lists - sentBefore.lists) / seconds,
     rssGrowthBytes: after.rssBytes - before.rssBytes,
     heldGrowthBytes: after.ownBytes - before.ownBytes,
     behindMs: performance.now() - stopped,
   };
-}
-
-/** Of another process, as the kernel counts. `ownBytes`: what is backed by no file. */
-function usedBy(pid: number) {
-  const status = readFileSync(`/proc/${pid}/status`, "utf8");
-  const kilobytes = (field: string): number => Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, "m").exec(status)?.[1]);
-  return {
-    atMs: performance.now(),
-    loopTicks: ticksIn(`/proc/${pid}/task/${pid}/stat`),
-    allTicks: ticksIn(`/proc/${pid}/stat`),
-    rssBytes: kilobytes("VmRSS") * 1024,
-    ownBytes: kilobytes("RssAnon") * 1024,
-  };
-}
-/** In user mode and in the kernel: fields 14 and 15 of proc(5). */
-function ticksIn(file: string): number {
-  const text = readFileSync(file, "utf8");
-  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
-  return Number(fields[11]) + Number(fields[12]);
 }

@@ -24,6 +24,7 @@ async function pageAt(api: ApiSubject, path: string, status = 200): Promise<stri
 
 /** All that people look at, the same on every platform. */
 export function pages(of: Of): void {
+  shared(of);
   test("every page stands for a node with decisions, and leads to the others", async () => {
     const node = fresh("node");
     const decided = await post(of(), "/v1/decisions/cgroups", { snapshot: snapshotOf(node) });
@@ -90,5 +91,31 @@ export function pages(of: Of): void {
     const { id } = (await response.json()) as { id: string };
     const news = await get(of(), `/live?node=${node}`, { accept: "application/json" });
     expect(await news.json()).toMatchObject({ id });
+  });
+}
+
+/** What is shared by its address, and what all pages share. */
+function shared(of: Of): void {
+  test("a list of a node has pages, and a what-if is a link with its answer", async () => {
+    const node = fresh("node");
+    const decided = await post(of(), "/v1/decisions/cgroups", { snapshot: snapshotOf(node) });
+    type Cgroups = { id: string; decision: { cgroups: { path: string }[] } };
+    const { id, decision } = (await decided.json()) as Cgroups;
+    const list = `/nodes/${node}?list=cgroups&of=${encodeURIComponent(decision.cgroups[0]?.path ?? "")}`;
+    expect(await pageAt(of(), list)).toContain(`href="/nodes/${node}#cgroups"`);
+    for (const query of ["list=nothing", "list=cpus&page=0", "of=x"])
+      await pageAt(of(), `/nodes/${node}?${query}`, 400);
+    const change = encodeURIComponent('{"maxPods":9}');
+    for (const base of [`node=${node}`, `decision=${id}`])
+      expect(await pageAt(of(), `/what-if?${base}&as=patch&change=${change}`), base).toContain("What would change");
+    await pageAt(of(), `/what-if?node=${node}&maxPods=many`, 400);
+  });
+
+  test("all parts of the style sheet are one asset", async () => {
+    const response = await get(of(), "/assets/style.css");
+    expect(response.headers.get("content-type")).toMatch(/^text\/css/);
+    const body = await response.text();
+    // of the first, of the last and of one between
+    for (const rule of [":root {", ".plots {", ".finding {"]) expect(body).toContain(rule);
   });
 }

@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { historyFile, type RunningApi } from "../../api/server.ts";
+import { expect, test } from "vitest";
+import { historyFile } from "../../api/server.ts";
 import { openNode } from "../../db/open-node.ts";
 import { value } from "../contract/store-rows.ts";
 import { testFolder } from "../db/folder.ts";
-import { aBrowser, expectAccessible, expectToFit, hasBrowser } from "./browser.ts";
+import { expectReadable, inBrowser, LOOKS } from "./in-browser.ts";
 import { decided, served, snapshotOf } from "./served.ts";
 
 const POD = {
@@ -11,49 +11,37 @@ const POD = {
   spec: { containers: [{ name: "c", image: "i", resources: { requests: { cpu: "500" } } }] },
 };
 
-describe.skipIf(!hasBrowser)("a decision in a browser", () => {
-  const browser = aBrowser();
-  let api: RunningApi;
-  const paths: string[] = [];
-  beforeAll(async () => {
-    api = await served();
-    const snapshot = snapshotOf("n1");
-    for (const [kind, more] of [
-      ["admission", { ask: { pod: POD } }],
-      ["cgroups", {}],
-      ["eviction", {}],
-    ] as const) {
-      paths.push(`/decisions/${(await decided(api.url, kind, { snapshot, ...more })).id}`);
-    }
-  });
-  afterAll(() => api?.close());
-
-  test.each([
-    ["light", {}],
-    ["dark", { colorScheme: "dark" }],
-    ["on a phone", { viewport: { width: 360, height: 700 } }],
-  ] as const)(
+const paths: string[] = [];
+const fill = async (url: string): Promise<void> => {
+  const snapshot = snapshotOf("n1");
+  for (const [kind, more] of [
+    ["admission", { ask: { pod: POD } }],
+    ["cgroups", {}],
+    ["eviction", {}],
+  ] as const) {
+    paths.push(`/decisions/${(await decided(url, kind, { snapshot, ...more })).id}`);
+  }
+};
+inBrowser("a decision in a browser", fill, (ground) => {
+  test.each(LOOKS)(
     "%s: verdict, reasons and answer are there, fit, and can be read by everybody",
     async (_name, options) => {
-      for (const path of paths) {
-        const { page, faults, close } = await browser.open(api.url + path, options);
-        expect(await page.locator("h1").count()).toBe(1);
-        await expectToFit(page);
-        await expectAccessible(page);
-        expect(faults).toEqual([]);
-        await close();
-      }
+      for (const path of paths)
+        await ground.visit(path, options, async (page) => {
+          expect(await page.locator("h1").count()).toBe(1);
+          await expectReadable(page);
+        });
     },
   );
 
   test("the command is copied by its button, and opens the same decision", async () => {
-    const { page, close } = await browser.open(api.url + paths[0], {
+    const { page, close } = await ground.open(paths[0] ?? "", {
       permissions: ["clipboard-read", "clipboard-write"],
     });
     await page.getByRole("button", { name: "Copy the command" }).click();
     await page.getByText("Copied").waitFor();
     const text = (await page.evaluate("navigator.clipboard.readText()")) as string;
-    expect(text).toBe(`nodewise history show ${paths[0]?.split("/").at(-1)} --api ${api.url}`);
+    expect(text).toBe(`nodewise history show ${paths[0]?.split("/").at(-1)} --api ${ground.url}`);
     await close();
   });
 
@@ -62,7 +50,7 @@ describe.skipIf(!hasBrowser)("a decision in a browser", () => {
     const own = await served({ dataDir });
     const snapshot = snapshotOf("pruned");
     const first = await decided(own.url, "eviction", { snapshot });
-    const { page, close } = await browser.open(`${own.url}/decisions/${first.id}`);
+    const { page, close } = await ground.open(`${own.url}/decisions/${first.id}`);
     await page.locator("#live-state", { hasText: "live" }).waitFor();
     await decided(own.url, "cgroups", { snapshot });
     const history = value(openNode({ file: historyFile(dataDir) }));

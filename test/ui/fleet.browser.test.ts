@@ -1,36 +1,21 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { RunningApi } from "../../api/server.ts";
-import { aBrowser, expectAccessible, expectToFit, hasBrowser } from "./browser.ts";
+import { expect, test } from "vitest";
+import { expectReadable, hasScripts, inBrowser, LOOKS_AND_WITHOUT_SCRIPTS } from "./in-browser.ts";
 import { decided, served, snapshotOf } from "./served.ts";
 
-describe.skipIf(!hasBrowser)("the fleet in a browser", () => {
-  const browser = aBrowser();
-  let api: RunningApi;
-  beforeAll(async () => {
-    api = await served();
-    for (const name of ["node-1", "node-2"]) await decided(api.url, "cgroups", { snapshot: snapshotOf(name) });
-  });
-  afterAll(() => api?.close());
-
-  test.each([
-    ["light", {}],
-    ["dark", { colorScheme: "dark" }],
-    ["on a phone", { viewport: { width: 360, height: 700 } }],
-    ["without scripts", { javaScriptEnabled: false }],
-  ] as const)("%s: it is there, fits, and asks nobody else", async (_name, options) => {
-    const { page, faults, close } = await browser.open(api.url, options);
-    expect(await page.title()).toBe("Nodes · Nodewise");
-    expect(await page.locator("#nodes tbody tr").count()).toBe(2);
-    if (!("javaScriptEnabled" in options)) {
-      await expectToFit(page);
-      await expectAccessible(page);
-    }
-    expect(faults).toEqual([]);
-    await close();
+const fill = async (url: string): Promise<void> => {
+  for (const name of ["node-1", "node-2"]) await decided(url, "cgroups", { snapshot: snapshotOf(name) });
+};
+inBrowser("the fleet in a browser", fill, (ground) => {
+  test.each(LOOKS_AND_WITHOUT_SCRIPTS)("%s: it is there, fits, and asks nobody else", async (_name, options) => {
+    await ground.visit("/", options, async (page) => {
+      expect(await page.title()).toBe("Nodes · Nodewise");
+      expect(await page.locator("#nodes tbody tr").count()).toBe(2);
+      if (hasScripts(options)) await expectReadable(page);
+    });
   });
 
   test("it is filtered by its form, by keyboard alone, and the answer is a link", async () => {
-    const { page, close } = await browser.open(api.url);
+    const { page, close } = await ground.open("/");
     await page.keyboard.press("Tab");
     expect(await page.evaluate("document.activeElement.textContent")).toBe("To the content");
     await page.getByLabel("Name has").focus();
@@ -43,10 +28,10 @@ describe.skipIf(!hasBrowser)("the fleet in a browser", () => {
   });
 
   test("what is decided meanwhile appears by itself, and what somebody writes stays", async () => {
-    const { page, faults, close } = await browser.open(api.url);
+    const { page, faults, close } = await ground.open("/");
     await page.locator("#live-state", { hasText: "live" }).waitFor();
     await page.getByLabel("Name has").fill("being writ");
-    await decided(api.url, "cgroups", { snapshot: snapshotOf("node-new") });
+    await decided(ground.url, "cgroups", { snapshot: snapshotOf("node-new") });
     await page.locator("#nodes", { hasText: "node-new" }).waitFor();
     expect(await page.getByLabel("Name has").inputValue()).toBe("being writ");
     expect(faults).toEqual([]);
@@ -54,7 +39,7 @@ describe.skipIf(!hasBrowser)("the fleet in a browser", () => {
   });
 
   test("ten pages of one browser hear of it, though it has few connections to a server", async () => {
-    const { page, close } = await browser.open(api.url);
+    const { page, close } = await ground.open("/");
     const pages = [page];
     for (const path of [
       "/",
@@ -68,10 +53,10 @@ describe.skipIf(!hasBrowser)("the fleet in a browser", () => {
       "/",
     ]) {
       const next = await page.context().newPage();
-      await next.goto(api.url + path);
+      await next.goto(ground.url + path);
       pages.push(next);
     }
-    await decided(api.url, "cgroups", { snapshot: snapshotOf("node-tenth") });
+    await decided(ground.url, "cgroups", { snapshot: snapshotOf("node-tenth") });
     for (const one of pages.filter((each) => new URL(each.url()).pathname === "/" && !each.url().includes("drift")))
       await one.locator("#nodes", { hasText: "node-tenth" }).waitFor({ timeout: 60_000 });
     await close();
@@ -79,7 +64,7 @@ describe.skipIf(!hasBrowser)("the fleet in a browser", () => {
 
   test("a server that went away and came back is found again", async () => {
     const first = await served();
-    const { page, close } = await browser.open(first.url);
+    const { page, close } = await ground.open(first.url);
     await page.locator("#live-state", { hasText: "live" }).waitFor();
     await first.close();
     await page.locator("#live-state", { hasText: "reconnecting" }).waitFor();

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { hoursPicture } from "../../api/ui/fleet/hours-picture.ts";
 import { fleetLink } from "../../api/ui/fleet/question.ts";
 import { chosen, SILENT_MS, standingOf } from "../../api/ui/fleet/standing.ts";
 import type { FleetRow } from "../../db/fleet-row.ts";
@@ -72,7 +73,7 @@ test("of many nodes a page has a hundred, and leads to the others", async () => 
   const { app, store } = appOver({});
   for (let i = 0; i < 130; i++)
     value(await store.record({ decision: decisionRow({ node: `n${i}`, decidedAtMs: Date.now() }) }));
-  const rows = (text: string): number => text.split('<td><a href="/nodes/').length - 1;
+  const rows = (text: string): number => text.split('<td><a class="node-name"').length - 1;
   const first = await (await app.request("/?sort=seen")).text();
   expect(first).toContain('href="/?sort=seen&amp;page=2"');
   const second = await (await app.request("/?sort=seen&page=2")).text();
@@ -87,3 +88,25 @@ test("a question that means nothing names the parameter", async () => {
     expect(((await response.json()) as { code: string }).code).toBe("invalid_query");
   }
 });
+
+test.each([
+  [6, /^\d\d:00$/, 7, 3],
+  [24, /^(?:00|04|08|12|16|20):00$/, 6, 3],
+  [168, /^\d\d-\d\d$/, 7, 3],
+])(
+  "%i hours: names at round times, of which a phone has half, and none sticks out",
+  async (hours, pattern, all, few) => {
+    const text = String(await hoursPicture([], NOW, hours));
+    const names = [
+      ...text.matchAll(/<g class="hour( minor)?( start| end)?">.*?<text[^>]* x="([\d.]+)%"[^>]*>([^<]*)/g),
+    ];
+    expect(names.length).toBeGreaterThanOrEqual(all);
+    for (const [, , side, x, name] of names) {
+      expect(name).toMatch(pattern);
+      if (Number(x) < 4 || Number(x) > 96) expect(side).toBe(Number(x) < 50 ? " start" : " end");
+    }
+    const onPhone = names.filter(([, minor]) => minor === undefined);
+    expect(onPhone.length).toBeGreaterThanOrEqual(few);
+    expect(onPhone.length).toBeLessThanOrEqual(Math.ceil(names.length / 2));
+  },
+);

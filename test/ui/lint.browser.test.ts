@@ -1,56 +1,53 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { RunningApi } from "../../api/server.ts";
-import { aBrowser, expectAccessible, expectToFit, hasBrowser } from "./browser.ts";
-import { decided, served, snapshotOf } from "./served.ts";
+import { expect, test } from "vitest";
+import { expectReadable, hasScripts, inBrowser, LOOKS_AND_WITHOUT_SCRIPTS } from "./in-browser.ts";
+import { decided, snapshotOf } from "./served.ts";
 
 const BAD = "evictionHard:\n  nodefs.available: 110%\nkubeResreved:\n  cpu: 500m\n";
 
-describe.skipIf(!hasBrowser)("the lint in a browser", () => {
-  const browser = aBrowser();
-  let api: RunningApi;
-  beforeAll(async () => {
-    api = await served();
-    await decided(api.url, "allocatable", { snapshot: snapshotOf("n1") });
-  });
-  afterAll(() => api?.close());
-
-  test.each([
-    ["light", {}],
-    ["dark", { colorScheme: "dark" }],
-    ["on a phone", { viewport: { width: 360, height: 700 } }],
-    ["without scripts", { javaScriptEnabled: false }],
-  ] as const)("%s: a pasted configuration is looked over", async (_name, options) => {
-    const { page, faults, close } = await browser.open(`${api.url}/lint`, options);
-    expect(await page.title()).toBe("Lint · Nodewise");
-    await page.getByLabel("A KubeletConfiguration").fill(BAD);
-    await page.getByLabel("For the node").fill("n1");
-    await page.getByRole("button", { name: "Look it over" }).click();
-    await page.locator("#findings-title").waitFor();
-    expect(await page.locator("article.finding").count()).toBeGreaterThanOrEqual(3);
-    expect(await page.getByLabel("A KubeletConfiguration").inputValue()).toBe(BAD);
-    if (!("javaScriptEnabled" in options)) {
-      await expectToFit(page);
-      await expectAccessible(page);
-    }
-    expect(faults).toEqual([]);
-    await close();
+const fill = async (url: string): Promise<void> => {
+  await decided(url, "allocatable", { snapshot: snapshotOf("n1") });
+};
+inBrowser("the lint in a browser", fill, (ground) => {
+  test.each(LOOKS_AND_WITHOUT_SCRIPTS)("%s: a pasted configuration is looked over", async (_name, options) => {
+    await ground.visit("/lint", options, async (page) => {
+      expect(await page.title()).toBe("Lint · Nodewise");
+      await page.getByLabel("A KubeletConfiguration").fill(BAD);
+      await page.getByLabel("For the node").fill("n1");
+      await page.getByRole("button", { name: "Look it over" }).click();
+      await page.locator("#findings-title").waitFor();
+      expect(await page.locator("article.finding").count()).toBeGreaterThanOrEqual(3);
+      expect(await page.getByLabel("A KubeletConfiguration").inputValue()).toBe(BAD);
+      if (hasScripts(options)) await expectReadable(page);
+    });
   });
 
   test("a node's own is looked over by its link, and a finding leads to its line and back", async () => {
-    const { page, faults, close } = await browser.open(`${api.url}/lint`);
-    await page.getByRole("link", { name: "n1" }).click();
-    await page.locator("#findings-title").waitFor();
-    await page.locator("article.finding a[href^='#line-']").first().click();
-    const line = new URL(page.url()).hash.slice(1);
-    await page.locator(`[id="${line}"] a`).first().click();
-    expect(new URL(page.url()).hash).toMatch(/^#finding-\d+$/);
-    await expectAccessible(page);
-    expect(faults).toEqual([]);
-    await close();
+    await ground.visit("/lint", {}, async (page) => {
+      await page.getByRole("link", { name: "n1" }).click();
+      await page.locator("#findings-title").waitFor();
+      await page.locator("article.finding a[href^='#line-']").first().click();
+      const line = new URL(page.url()).hash.slice(1);
+      await page.locator(`[id="${line}"] a`).first().click();
+      expect(new URL(page.url()).hash).toMatch(/^#finding-\d+$/);
+      await expectReadable(page);
+    });
+  });
+
+  test("a finding's patch is tried by a plain link, which opens the comparison", async () => {
+    await ground.visit("/lint", {}, async (page) => {
+      await page.getByLabel("A KubeletConfiguration").fill(BAD);
+      await page.getByLabel("For the node").fill("n1");
+      await page.getByRole("button", { name: "Look it over" }).click();
+      const card = page.locator("article.finding", { hasText: "unknown-field" });
+      await card.getByRole("link", { name: "What if n1 had it" }).click();
+      await page.waitForURL(/what-if\?node=n1&as=patch&change=/);
+      await page.locator("#result h2", { hasText: "What would change" }).waitFor();
+      await page.locator("#result ins", { hasText: "500m" }).first().waitFor();
+    });
   });
 
   test("a patch is copied, and filled into the replay", async () => {
-    const { page, close } = await browser.open(`${api.url}/lint`, {
+    const { page, close } = await ground.open("/lint", {
       permissions: ["clipboard-read", "clipboard-write"],
     });
     await page.getByLabel("A KubeletConfiguration").fill(BAD);
@@ -66,7 +63,7 @@ describe.skipIf(!hasBrowser)("the lint in a browser", () => {
   });
 
   test("a file is chosen or dropped in the place of the text", async () => {
-    const { page, close } = await browser.open(`${api.url}/lint`);
+    const { page, close } = await ground.open("/lint");
     const dropped = `(() => {
       const data = new DataTransfer();
       data.items.add(new File([${JSON.stringify(BAD)}], "kubelet.yaml"));

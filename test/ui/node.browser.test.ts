@@ -1,8 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { RunningApi } from "../../api/server.ts";
-import { aBrowser, expectAccessible, expectToFit, hasBrowser } from "./browser.ts";
+import { expect, test } from "vitest";
+import { expectReadable, inBrowser, LOOKS } from "./in-browser.ts";
 import { captured } from "./node-subject.ts";
-import { decided, served } from "./served.ts";
+import { decided } from "./served.ts";
 
 const START = Date.parse("2026-11-21T06:24:51Z");
 /** Pass number `i`, ten seconds after the one before. */
@@ -17,49 +16,37 @@ function passAt(i: number) {
   return { snapshot: { ...snapshot, stats: { ...snapshot.stats, node: { ...snapshot.stats.node, memory } } } };
 }
 
-describe.skipIf(!hasBrowser)("a node in a browser", () => {
-  const browser = aBrowser();
-  let api: RunningApi;
-  let passes = 0;
-  beforeAll(async () => {
-    api = await served();
-    while (passes < 10) await decided(api.url, "eviction", passAt(passes++));
-    await decided(api.url, "cgroups", { snapshot: captured() });
-  });
-  afterAll(() => api?.close());
-
-  test.each([
-    ["light", {}],
-    ["dark", { colorScheme: "dark" }],
-    ["on a phone", { viewport: { width: 360, height: 700 } }],
-  ] as const)("%s: it fits, is accessible, and is drawn by the policy", async (_name, options) => {
-    const { page, faults, close } = await browser.open(`${api.url}/nodes/n1`, options);
-    await page.locator("#plot-memory\\.available.has-plot canvas").waitFor();
-    expect(await page.locator("#plot-memory\\.available svg.picture").isVisible()).toBe(false);
-    expect(await page.locator("#cpus svg.cells").boundingBox()).toMatchObject({ width: 80 });
-    await page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true");
-    await expectToFit(page);
-    await expectAccessible(page);
-    expect(faults).toEqual([]);
-    await close();
+let passes = 0;
+const fill = async (url: string): Promise<void> => {
+  while (passes < 10) await decided(url, "eviction", passAt(passes++));
+  await decided(url, "cgroups", { snapshot: captured() });
+};
+inBrowser("a node in a browser", fill, (ground) => {
+  test.each(LOOKS)("%s: it fits, is accessible, and is drawn by the policy", async (_name, options) => {
+    await ground.visit("/nodes/n1", options, async (page) => {
+      await page.locator("#plot-memory\\.available.has-plot canvas").waitFor();
+      expect(await page.locator("#plot-memory\\.available svg.picture").isVisible()).toBe(false);
+      expect(await page.locator("#cpus svg.cells").boundingBox()).toMatchObject({ width: 80 });
+      await page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true");
+      await expectReadable(page);
+    });
   });
 
   test("without scripts the pictures are there", async () => {
-    const { page, faults, close } = await browser.open(`${api.url}/nodes/n1`, { javaScriptEnabled: false });
-    expect(await page.locator("#plot-memory\\.available svg.picture path.curve").isVisible()).toBe(true);
-    await page.locator("#capacity-numbers summary").click();
-    expect(await page.locator("#capacity-numbers table").isVisible()).toBe(true);
-    expect(faults).toEqual([]);
-    await close();
+    await ground.visit("/nodes/n1", { javaScriptEnabled: false }, async (page) => {
+      expect(await page.locator("#plot-memory\\.available svg.picture path.curve").isVisible()).toBe(true);
+      await page.locator("#capacity-numbers summary").click();
+      expect(await page.locator("#capacity-numbers table").isVisible()).toBe(true);
+    });
   });
 
   test("a new pass moves the plot by itself, and what is opened stays open", async () => {
-    const { page, faults, close } = await browser.open(`${api.url}/nodes/n1`);
+    const { page, faults, close } = await ground.open("/nodes/n1");
     await page.locator("#live-state", { hasText: "live" }).waitFor();
     const pod = page.locator("#cgroups details details").first();
     await pod.locator("summary").first().click();
     await page.locator("h1").click();
-    await decided(api.url, "eviction", passAt(passes++));
+    await decided(ground.url, "eviction", passAt(passes++));
     await page.locator("#plot-memory\\.available figcaption", { hasText: "3.4 GiB" }).waitFor();
     await page.locator("#plot-memory\\.available.has-plot canvas").waitFor();
     expect(await page.locator("#plot-memory\\.available canvas").count()).toBe(1);
@@ -69,14 +56,12 @@ describe.skipIf(!hasBrowser)("a node in a browser", () => {
   });
 
   test("the list of decisions is filtered by its form", async () => {
-    const { page, faults, close } = await browser.open(`${api.url}/nodes/n1/decisions`);
-    await expectToFit(page);
-    await expectAccessible(page);
-    await page.getByLabel("Kind").selectOption("cgroups");
-    await page.getByRole("button", { name: "Show" }).click();
-    await page.waitForURL(/kind=cgroups/);
-    expect(await page.locator("#count").textContent()).toContain("1 decision.");
-    expect(faults).toEqual([]);
-    await close();
+    await ground.visit("/nodes/n1/decisions", {}, async (page) => {
+      await expectReadable(page);
+      await page.getByLabel("Kind").selectOption("cgroups");
+      await page.getByRole("button", { name: "Show" }).click();
+      await page.waitForURL(/kind=cgroups/);
+      expect(await page.locator("#count").textContent()).toContain("1 decision.");
+    });
   });
 });

@@ -1,37 +1,26 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { historyFile, type RunningApi } from "../../api/server.ts";
+import { expect, test } from "vitest";
+import { historyFile } from "../../api/server.ts";
 import { openNode } from "../../db/open-node.ts";
 import { T0, value } from "../contract/store-rows.ts";
-import { aBrowser, expectAccessible, expectToFit, hasBrowser } from "./browser.ts";
-import { decided, served, snapshotOf } from "./served.ts";
+import { expectAccessible } from "./browser.ts";
+import { expectReadable, type Ground, inBrowser, LOOKS } from "./in-browser.ts";
+import { decided, snapshotOf } from "./served.ts";
 
 const MANY = 2500;
 const PATCH = "kubeReserved:\n  cpu: 1500m\n";
 
-describe.skipIf(!hasBrowser)("a replay in a browser", () => {
-  const browser = aBrowser();
-  const dataDir = mkdtempSync(join(tmpdir(), "nodewise-replay-"));
-  let api: RunningApi;
-  let id: string;
-  beforeAll(async () => {
-    api = await served({ dataDir });
-    id = (await decided(api.url, "allocatable", { snapshot: snapshotOf("n1") })).id;
-    const store = value(openNode({ file: historyFile(dataDir) }));
-    const row = value(await store.getDecision(id));
-    if (row === null) throw new Error("not recorded");
-    for (let i = 1; i < MANY; i++)
-      value(await store.record({ decision: { ...row, id: `copy-${i}`, decidedAtMs: T0 + i } }));
-    await store.close();
-  });
-  afterAll(async () => {
-    await api?.close();
-    rmSync(dataDir, { recursive: true, force: true });
-  });
-
+let id = "";
+const fill = async (url: string, dataDir: string): Promise<void> => {
+  id = (await decided(url, "allocatable", { snapshot: snapshotOf("n1") })).id;
+  const store = value(openNode({ file: historyFile(dataDir) }));
+  const row = value(await store.getDecision(id));
+  if (row === null) throw new Error("not recorded");
+  for (let i = 1; i < MANY; i++)
+    value(await store.record({ decision: { ...row, id: `copy-${i}`, decidedAtMs: T0 + i } }));
+  await store.close();
+};
+const tests = (ground: Ground): void => {
   const ask = async (page: Page, { since = "" } = {}): Promise<void> => {
     await page.getByLabel("The configuration to decide with").fill(PATCH);
     await page.getByLabel("Since").fill(since);
@@ -41,26 +30,19 @@ describe.skipIf(!hasBrowser)("a replay in a browser", () => {
     page.locator("#run-state", { hasText: words }).waitFor({ timeout: 60_000 });
   const all = `${MANY.toLocaleString("en")} of ${MANY.toLocaleString("en")} decisions would have been others.`;
 
-  test.each([
-    ["light", {}],
-    ["dark", { colorScheme: "dark" }],
-    ["on a phone", { viewport: { width: 360, height: 700 } }],
-  ] as const)("%s: form and answer fit, are accessible, and ask nobody else", async (_name, options) => {
-    const { page, faults, close } = await browser.open(`${api.url}/replay`, options);
-    expect(await page.title()).toBe("Replay · Nodewise");
-    await expectToFit(page);
-    await expectAccessible(page);
-    await ask(page);
-    await state(page, "done");
-    expect(await page.locator("#answer strong").first().textContent()).toBe(all);
-    await expectToFit(page);
-    await expectAccessible(page);
-    expect(faults).toEqual([]);
-    await close();
+  test.each(LOOKS)("%s: form and answer fit, are accessible, and ask nobody else", async (_name, options) => {
+    await ground.visit("/replay", options, async (page) => {
+      expect(await page.title()).toBe("Replay · Nodewise");
+      await expectReadable(page);
+      await ask(page);
+      await state(page, "done");
+      expect(await page.locator("#answer strong").first().textContent()).toBe(all);
+      await expectReadable(page);
+    });
   });
 
   test("without scripts it goes on by its button until it is through", async () => {
-    const { page, faults, close } = await browser.open(`${api.url}/replay`, { javaScriptEnabled: false });
+    const { page, faults, close } = await ground.open("/replay", { javaScriptEnabled: false });
     await ask(page);
     const goOn = page.getByRole("button", { name: "Go on" });
     let pages = 1;
@@ -73,7 +55,7 @@ describe.skipIf(!hasBrowser)("a replay in a browser", () => {
   });
 
   test("the bar moves, it can be stopped, and goes on from there; the page does not grow", async () => {
-    const { page, faults, close } = await browser.open(`${api.url}/replay`);
+    const { page, faults, close } = await ground.open("/replay");
     const seen: number[] = [];
     let posts = 0;
     let release: () => void = () => {};
@@ -113,7 +95,7 @@ describe.skipIf(!hasBrowser)("a replay in a browser", () => {
   });
 
   test("a request that fails is tried again, and nothing is counted twice", async () => {
-    const { page, close } = await browser.open(`${api.url}/replay`);
+    const { page, close } = await ground.open("/replay");
     let posts = 0;
     await page.route("**/replay", async (route) => {
       posts++;
@@ -130,7 +112,7 @@ describe.skipIf(!hasBrowser)("a replay in a browser", () => {
   });
 
   test("what is wrong is shown at its place without leaving the page, and what was written stays", async () => {
-    const { page, close } = await browser.open(`${api.url}/replay`);
+    const { page, close } = await ground.open("/replay");
     await ask(page, { since: "yesterday" });
     await page.locator("#since-fault").waitFor();
     expect(await page.evaluate("document.activeElement.id")).toBe("since");
@@ -143,7 +125,7 @@ describe.skipIf(!hasBrowser)("a replay in a browser", () => {
   });
 
   test("one decision is replayed by its own button", async () => {
-    const { page, faults, close } = await browser.open(`${api.url}/decisions/${id}`);
+    const { page, faults, close } = await ground.open(`/decisions/${id}`);
     await page.getByRole("link", { name: "Replay it with another configuration" }).click();
     await page.getByLabel("The configuration to decide with").fill(PATCH);
     await page.getByRole("button", { name: "Replay this decision" }).click();
@@ -152,4 +134,5 @@ describe.skipIf(!hasBrowser)("a replay in a browser", () => {
     expect(faults).toEqual([]);
     await close();
   });
-});
+};
+inBrowser("a replay in a browser", fill, tests);

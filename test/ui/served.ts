@@ -13,16 +13,21 @@ export function snapshotOf(name: string): { node: { metadata: { name: string } }
   return snapshot;
 }
 
-/** The API on loopback over a history of its own, which goes when it is closed. */
-export async function served(options: Partial<ApiOptions> = {}): Promise<RunningApi> {
-  const dataDir = mkdtempSync(join(tmpdir(), "nodewise-ui-"));
-  const api = await startApi({ dataDir, port: 0, threads: 0, log: keptLog(), ...options });
+export interface Served extends RunningApi {
+  /** Where its history lies. */
+  readonly dataDir: string;
+}
+/** The API on loopback over a history of its own, which goes when it is closed; one that is given stays. */
+export async function served(options: Partial<ApiOptions> = {}): Promise<Served> {
+  const own = options.dataDir === undefined ? mkdtempSync(join(tmpdir(), "nodewise-ui-")) : null;
+  const dataDir = options.dataDir ?? own ?? "";
+  const api = await startApi({ port: 0, threads: 0, log: keptLog(), ...options, dataDir });
   if (!api.ok) throw new Error(api.error.message);
   const close = async (): Promise<void> => {
     await api.value.close();
-    rmSync(dataDir, { recursive: true, force: true });
+    if (own !== null) rmSync(own, { recursive: true, force: true });
   };
-  return { ...api.value, close };
+  return { ...api.value, dataDir, close };
 }
 
 /** Decides over HTTP, and answers the decision. */

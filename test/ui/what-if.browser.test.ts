@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { RunningApi } from "../../api/server.ts";
-import { aBrowser, expectAccessible, expectToFit, hasBrowser } from "./browser.ts";
-import { decided, served, snapshotOf } from "./served.ts";
+import { expect, test } from "vitest";
+import { expectAccessible } from "./browser.ts";
+import { expectReadable, hasScripts, inBrowser, LOOKS_AND_WITHOUT_SCRIPTS } from "./in-browser.ts";
+import { decided, snapshotOf } from "./served.ts";
 
 const DIR = join(import.meta.dirname, "../data/real-node");
 const NAMES = ["node.json", "pods.json", "configz.json", "stats-summary.json", "machine.json", "cpu_manager_state"];
@@ -14,50 +14,40 @@ const compare = async (page: Page): Promise<void> => {
   await page.locator("#result h2").waitFor();
 };
 
-describe.skipIf(!hasBrowser)("what if, in a browser", () => {
-  const browser = aBrowser();
-  let api: RunningApi;
-  beforeAll(async () => {
-    api = await served();
-    await decided(api.url, "cgroups", { snapshot: snapshotOf("node-1") });
-  });
-  afterAll(() => api?.close());
-
-  test.each([
-    ["light", {}],
-    ["dark", { colorScheme: "dark" }],
-    ["on a phone", { viewport: { width: 360, height: 700 } }],
-    ["without scripts", { javaScriptEnabled: false }],
-  ] as const)("%s: files in, both plans out, and the form keeps them", async (_name, options) => {
-    const { page, faults, close } = await browser.open(`${api.url}/what-if`, options);
-    const hasScripts = !("javaScriptEnabled" in options);
-    if (hasScripts) await expectAccessible(page);
-    await page.getByLabel("Files").setInputFiles(FILES);
-    if (hasScripts) await page.locator("#chosen", { hasText: "pods.json (" }).waitFor();
-    await page.getByLabel("maxPods").fill("9");
-    await page.getByLabel("kubeReserved").fill("cpu=300m, memory=1Gi");
-    await compare(page);
-    expect(new URL(page.url()).hash).toBe("#result");
-    await page.locator("#allocatable del", { hasText: "20" }).first().waitFor();
-    expect(await page.locator("#cgroups .wi-ins").count()).toBeGreaterThan(0);
-    const [before, after] = await page.locator("#cgroups .wi-diff").all();
-    const [left, right] = [await before?.boundingBox(), await after?.boundingBox()];
-    if ("viewport" in options) expect(right?.y).toBeGreaterThan((left?.y ?? 0) + (left?.height ?? 0));
-    else expect(right?.y).toBe(left?.y);
-    if (hasScripts) {
-      await expectToFit(page);
-      await expectAccessible(page);
-    }
-    // the files are not asked for again
-    await page.locator("[name=change]").fill("maxPods: 8");
-    await compare(page);
-    await page.locator("#allocatable ins", { hasText: "8" }).first().waitFor();
-    expect(faults).toEqual([]);
-    await close();
-  });
+const fill = async (url: string): Promise<void> => {
+  await decided(url, "cgroups", { snapshot: snapshotOf("node-1") });
+};
+inBrowser("what if, in a browser", fill, (ground) => {
+  test.each(LOOKS_AND_WITHOUT_SCRIPTS)(
+    "%s: files in, both plans out, and the form keeps them",
+    async (_name, options) => {
+      const { page, faults, close } = await ground.open("/what-if", options);
+      const isScripted = hasScripts(options);
+      if (isScripted) await expectAccessible(page);
+      await page.getByLabel("Files").setInputFiles(FILES);
+      if (isScripted) await page.locator("#chosen", { hasText: "pods.json (" }).waitFor();
+      await page.getByLabel("maxPods").fill("9");
+      await page.getByLabel("kubeReserved").fill("cpu=300m, memory=1Gi");
+      await compare(page);
+      expect(new URL(page.url()).hash).toBe("#result");
+      await page.locator("#allocatable del", { hasText: "20" }).first().waitFor();
+      expect(await page.locator("#cgroups .wi-ins").count()).toBeGreaterThan(0);
+      const [before, after] = await page.locator("#cgroups .wi-diff").all();
+      const [left, right] = [await before?.boundingBox(), await after?.boundingBox()];
+      if ("viewport" in options) expect(right?.y).toBeGreaterThan((left?.y ?? 0) + (left?.height ?? 0));
+      else expect(right?.y).toBe(left?.y);
+      if (isScripted) await expectReadable(page);
+      // the files are not asked for again
+      await page.locator("[name=change]").fill("maxPods: 8");
+      await compare(page);
+      await page.locator("#allocatable ins", { hasText: "8" }).first().waitFor();
+      expect(faults).toEqual([]);
+      await close();
+    },
+  );
 
   test("files are dropped, and one that is too large is told before it is sent", async () => {
-    const { page, faults, close } = await browser.open(`${api.url}/what-if`);
+    const { page, faults, close } = await ground.open("/what-if");
     const drop = async (files: readonly { name: string; text: string }[]): Promise<void> => {
       const transfer = await page.evaluateHandle(`(() => {
         const data = new DataTransfer();
@@ -79,7 +69,7 @@ describe.skipIf(!hasBrowser)("what if, in a browser", () => {
   });
 
   test("a stored node, by keyboard alone; what is wrong is told beside its field and the field says so", async () => {
-    const { page, close } = await browser.open(`${api.url}/what-if`);
+    const { page, close } = await ground.open("/what-if");
     await page.getByLabel("Node of the history").focus();
     await page.keyboard.type("node-2");
     await page.keyboard.press("Enter");
@@ -97,7 +87,7 @@ describe.skipIf(!hasBrowser)("what if, in a browser", () => {
   });
 
   test("names full of markup are text here too", async () => {
-    const { page, faults, close } = await browser.open(`${api.url}/what-if`);
+    const { page, faults, close } = await ground.open("/what-if");
     const evil = "<img src=x onerror=document.title='gone'>";
     await page
       .getByLabel("Files")

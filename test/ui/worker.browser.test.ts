@@ -2,6 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { nodeAssets } from "../../api/server/assets.ts";
 import { aBrowser, expectAccessible, expectToFit, hasBrowser } from "./browser.ts";
 import { snapshotOf } from "./served.ts";
 import { type Dev, workerDev, wrangler } from "./worker-dev.ts";
@@ -10,11 +11,14 @@ test("the bundle that is deployed holds what pages load as it is in the source",
   const folder = mkdtempSync(join(tmpdir(), "nodewise-bundle-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   wrangler(["deploy", "--dry-run", "--outdir", folder]);
-  const client = join(import.meta.dirname, "../../api/ui/client");
   const built = readdirSync(folder);
-  for (const name of readdirSync(client)) {
-    const [file = ""] = built.filter((one) => one.endsWith(`-${name}`));
-    expect(readFileSync(join(folder, file), "utf8"), name).toBe(readFileSync(join(client, name), "utf8"));
+  for (const room of ["client", "style"]) {
+    const source = join(import.meta.dirname, "../../api/ui", room);
+    for (const name of readdirSync(source)) {
+      // each text has the digest of its content before its name
+      const [file = ""] = built.filter((one) => /^[0-9a-f]+-/.test(one) && one.replace(/^[0-9a-f]+-/, "") === name);
+      expect(readFileSync(join(folder, file), "utf8"), name).toBe(readFileSync(join(source, name), "utf8"));
+    }
   }
 });
 
@@ -55,6 +59,14 @@ describe.skipIf(!hasBrowser)("the pages of workerd in a browser", () => {
       await expectAccessible(page);
       expect(faults, path).toEqual([]);
       await close();
+    }
+  });
+
+  test("what pages load is the same text as on Node, the style sheet as one", async () => {
+    const assets = nodeAssets();
+    for (const [name, text] of Object.entries(assets)) {
+      const response = await fetch(`${dev.url}/assets/${name}`);
+      expect(await response.text(), name).toBe(text);
     }
   });
 

@@ -50,12 +50,54 @@ function drawLimits(plot, limits) {
   ctx.restore();
 }
 
-function optionsOf({ signal, bytes, limits }, width) {
+const TONES = { bad: "--bad", warn: "--warn" };
+const CLOSE = 16;
+
+/** A line down the plot for each thing that was done, under the number that the list below has; close ones share a name. */
+function drawActs(plot, acts) {
+  const { ctx, bbox } = plot;
+  const ratio = devicePixelRatio;
+  const { min, max } = plot.scales.x;
+  const last = plot.data[0].at(-1);
+  // what was decided after the last point stands at the end
+  const placed = acts
+    .map((act) => ({ ...act, at: Math.min(act.at, last) }))
+    .filter(({ at }) => at >= min && at <= max)
+    .map((act) => ({ ...act, x: plot.valToPos(act.at, "x", true) }));
+  ctx.save();
+  ctx.lineWidth = 1.5 * ratio;
+  for (const { x, tone } of placed) {
+    ctx.strokeStyle = colorOf(TONES[tone] ?? `--${tone}`);
+    ctx.beginPath();
+    ctx.moveTo(x, bbox.top);
+    ctx.lineTo(x, bbox.top + bbox.height);
+    ctx.stroke();
+  }
+  const groups = [];
+  for (const act of placed) {
+    const open = groups.at(-1);
+    if (open !== undefined && act.x - open.at(-1).x < CLOSE * ratio) open.push(act);
+    else groups.push([act]);
+  }
+  ctx.fillStyle = colorOf("--ink");
+  ctx.font = `600 ${11 * ratio}px system-ui, sans-serif`;
+  ctx.textAlign = "center";
+  for (const group of groups) {
+    const [first, last] = [group[0], group.at(-1)];
+    const name = first === last ? `${first.number}` : `${first.number}–${last.number}`;
+    ctx.fillText(name, (first.x + last.x) / 2, bbox.top - 3 * ratio);
+  }
+  ctx.restore();
+}
+
+function optionsOf({ signal, bytes, limits, acts }, width) {
   const axis = { stroke: colorOf("--soft"), grid: { stroke: colorOf("--line"), width: 1 }, ticks: { show: false } };
   const most = Math.max(0, ...limits.map(({ value }) => value));
   return {
     width,
     height: HEIGHT,
+    // room for the names above
+    padding: [acts.length > 0 ? 16 : 8, null, null, null],
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
     scales: { y: { range: (_, _min, max) => [0, Math.max(max ?? 0, most) * 1.08 || 1] } },
     axes: [
@@ -82,7 +124,14 @@ function optionsOf({ signal, bytes, limits }, width) {
       },
     ],
     cursor: { drag: { x: true, y: false } },
-    hooks: { draw: [(plot) => drawLimits(plot, limits)] },
+    hooks: {
+      draw: [
+        (plot) => {
+          drawLimits(plot, limits);
+          drawActs(plot, acts);
+        },
+      ],
+    },
   };
 }
 

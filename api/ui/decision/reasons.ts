@@ -25,8 +25,14 @@ const placeReasons = ({ at, because }: PlaceReasons, isOpen: boolean): Html | Pr
     ? html`<section><h3><code>${at}</code></h3><ul>${all(because.map(reasonItem))}</ul></section>`
     : html`<details><summary><code>${at}</code> <span class="soft small">${because.length}</span></summary><ul>${all(because.map(reasonItem))}</ul></details>`;
 
+/** As many digits as one reads. */
+const numberText = (value: string | number | boolean | undefined): string =>
+  typeof value === "number" && !Number.isInteger(value) ? `${Number(value.toPrecision(6))}` : String(value);
+
 function reasonItem(reason: Reason): Html | Promise<Html> {
   const numbers = Object.entries(reason.numbers ?? {}).filter(([, value]) => value !== undefined);
-  const told = numbers.map(([name, value]) => html`<span><span class="soft">${name}</span> ${String(value)}</span> `);
+  const told = numbers.map(
+    ([name, value]) => html`<span><span class="soft">${name}</span> ${numberText(value)}</span> `,
+  );
   return html`<li>${reasonText(reason, false)} <span class="numbers small"><code>${reason.code}</code> ${all(told)}</span></li>`;
 }

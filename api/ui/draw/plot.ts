@@ -1,6 +1,7 @@
 import { html, raw } from "hono/html";
 import type { Html } from "../page.ts";
 import { utcText } from "../time.ts";
+import { type PlotMark, plotMarks } from "./plot-marks.ts";
 
 /** A moment in epoch ms and what was seen then. */
 export type Point = readonly [atMs: number, value: number];
@@ -14,6 +15,8 @@ export interface Plot {
   /** Oldest first. */
   readonly points: readonly Point[];
   readonly limits: readonly Limit[];
+  /** Oldest first, none before the first point; those after the last stand at the end. */
+  readonly marks?: readonly PlotMark[];
   readonly words: string;
   /** Beside the scale's lines. */
   readonly amount: (value: number) => string;
@@ -22,35 +25,41 @@ export interface Plot {
 }
 
 const WIDTH = 360;
-const HEIGHT = 150;
+const HEIGHT = 158;
 const LEFT = 62;
 const RIGHT = 8;
-const TOP = 10;
+/** Room for the names of marks above. */
+const TOP = 18;
 const BASE = HEIGHT - 22;
 
 /** Values over time as a curve above zero, with the limits as lines across. Nothing is drawn of fewer than one point. */
-export function plot({ points, limits, words, amount, isBytes }: Plot): Html | "" {
+export function plot({ points, limits, marks = [], words, amount, isBytes }: Plot): Html | "" {
   const [first, last] = [points[0], points.at(-1)];
   if (first === undefined || last === undefined) return "";
   const most = Math.max(1, ...points.map(([, value]) => value), ...limits.map(({ value }) => value));
   const unit = isBytes ? 1024 ** Math.floor(Math.log2(most) / 10) : 1;
   const top = niceTop(most / unit) * unit;
   const span = Math.max(1, last[0] - first[0]);
-  const x = (atMs: number): string =>
-    (points.length === 1 ? WIDTH - RIGHT : LEFT + ((atMs - first[0]) / span) * (WIDTH - RIGHT - LEFT)).toFixed(1);
+  const place = (atMs: number): number =>
+    points.length === 1 ? WIDTH - RIGHT : LEFT + Math.min(1, (atMs - first[0]) / span) * (WIDTH - RIGHT - LEFT);
+  const x = (atMs: number): string => place(atMs).toFixed(1);
   const y = (value: number): string => (BASE - (Math.max(0, value) / top) * (BASE - TOP)).toFixed(1);
   const path = points.map(([atMs, value], i) => `${i === 0 ? "M" : "L"}${x(atMs)} ${y(value)}`).join("");
   const lines = [0, top / 2, top].map(
     (value) =>
       html`<path class="line" d="M${LEFT} ${y(value)}H${WIDTH - RIGHT}"/><text class="soft end" x="${LEFT - 5}" y="${Number(y(value)) + 4}">${amount(value)}</text>`,
   );
-  const marks = limits.map(
+  const across = limits.map(
     ({ value, words: what, soft }) =>
       html`<path class="limit${soft ? " soft" : ""}" d="M${LEFT} ${y(value)}H${WIDTH - RIGHT}"><title>${what}</title></path>`,
   );
   const when = (atMs: number): string => utcText(atMs).slice(span >= 86_400_000 ? 5 : 11, 16);
   return html`<svg class="picture" viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${words}">${lines}
-<path class="curve" d="${path}"/><circle class="accent" cx="${x(last[0])}" cy="${y(last[1])}" r="3"/>${marks}
+<path class="curve" d="${path}"/><circle class="accent" cx="${x(last[0])}" cy="${y(last[1])}" r="3"/>${across}${plotMarks(
+    marks,
+    place,
+    { top: TOP, base: BASE },
+  )}
 ${points.length > 1 ? html`<text class="soft" x="${LEFT}" y="${HEIGHT - 6}">${when(first[0])}</text>` : ""}<text class="soft end" x="${WIDTH - RIGHT}" y="${HEIGHT - 6}">${when(last[0])} UTC</text></svg>`;
 }
 

@@ -1,4 +1,5 @@
 import { html, raw } from "hono/html";
+import { nodeName } from "../node-name.ts";
 import { all, type Html } from "../page.ts";
 import { ago } from "../time.ts";
 import { type FleetQuestion, fleetLink, HOURS, SHOWS, type Shows, type Sort } from "./question.ts";
@@ -83,7 +84,7 @@ export function nodesTable(
 }
 
 const nodeRow = (node: Standing, conditions: readonly string[]): Html | Promise<Html> => html`<tr>
-<td><a href="/nodes/${encodeURIComponent(node.name)}">${node.name}</a></td>
+<td>${nodeName(node.name)}</td>
 <td>${pressure(node, conditions)}</td>
 <td class="num">${counted(node.refused, "warn-text")}</td><td class="num">${counted(node.evicted, "bad-text")}</td>
 <td class="num">${drift(node)}</td><td class="num">${node.decisions}</td>

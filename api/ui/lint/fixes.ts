@@ -2,6 +2,7 @@ import { html } from "hono/html";
 import type { LintFinding } from "../../decide/lint/lint.ts";
 import { isObject } from "../../replay/change.ts";
 import type { Html } from "../page.ts";
+import { whatIfLink } from "../what-if/link.ts";
 
 /** Browsers and proxies take longer ones, but nobody shares them. */
 const LONGEST_LINK = 2000;
@@ -15,13 +16,9 @@ export function fixLinks(fix: unknown, node: string): Html {
     query.length > LONGEST_LINK
       ? html`<span class="soft">Too long for a link: copy it into <a href="/replay">replay</a>.</span>`
       : html`<a href="/replay?${query}">Replay the history with it</a>`;
-  return node === "" ? replay : html`${whatIf(change, node)} ${replay}`;
+  const whatIf = node === "" ? null : whatIfLink({ node, as: "patch", change });
+  return whatIf === null ? replay : html`<a href="${whatIf}">What if ${node} had it</a> ${replay}`;
 }
-
-/** A form, since the answer compares both plans. */
-const whatIf = (change: string, node: string): Html => html`<form method="post" action="/what-if#result">
-<input type="hidden" name="node" value="${node}"><input type="hidden" name="as" value="patch"><input type="hidden" name="change" value="${change}">
-<button class="link">What if ${node} had it</button></form>`;
 
 /** All patches as one, where there is more than one. */
 export function allFixes(findings: readonly LintFinding[], node: string): Html | "" {

@@ -2,6 +2,7 @@ import { html, raw } from "hono/html";
 import type { CgroupFile, CgroupPlan } from "../../model/decision.ts";
 import { humanBytes } from "../../text/size.ts";
 import type { Html } from "../page.ts";
+import type { Lists } from "./lists.ts";
 import { isOpen, type Reported, type Reports } from "./reports.ts";
 import { plural, scrolling } from "./section.ts";
 
@@ -71,18 +72,16 @@ const human = (file: string, value: string): Html | "" =>
     : "";
 
 /** Steps about cgroups that the newest snapshot has no more: what was removed, or should have been. */
-export function otherSteps(reports: Reports | null, known: ReadonlySet<string>): Html | "" {
+export function otherSteps(reports: Reports | null, known: ReadonlySet<string>, lists: Lists): Html | "" {
   const others = [...(reports?.byPath ?? [])].filter(([path]) => !known.has(path));
   const open = others.flatMap(([, files]) => [...files.values()]).filter(isOpen).length;
   if (others.length === 0) return "";
-  const rows = others
-    .slice(0, MOST_OTHERS)
-    .map(
-      ([path, files]) =>
-        html`<tbody><tr><th colspan="4" scope="rowgroup">${path}</th></tr>${[...files.values()].map((step) => stepRow(step, step.file || step.op))}</tbody>`,
-    );
-  const rest = others.length - rows.length;
-  return html`<details id="cgroups-others"><summary>Reported about ${plural(others.length, "cgroup")} not in the newest snapshot${open === 0 ? "" : html` <span class="tag bad">${open} differ${open === 1 ? "s" : ""}</span>`}</summary>
-${scrolling("Other cgroups", html`<table class="files"><thead>${HEAD}</thead>${rows}</table>`)}${rest > 0 ? html`<p class="small soft">${rest} more.</p>` : ""}</details>`;
+  const { shown, note } = lists.cut("cgroups-others", others);
+  const rows = shown.map(
+    ([path, files]) =>
+      html`<tbody><tr><th colspan="4" scope="rowgroup">${path}</th></tr>${[...files.values()].map((step) => stepRow(step, step.file || step.op))}</tbody>`,
+  );
+  const isAsked = lists.isAsked("cgroups-others") ? html` open` : "";
+  return html`<details id="cgroups-others"${isAsked}><summary>Reported about ${plural(others.length, "cgroup")} not in the newest snapshot${open === 0 ? "" : html` <span class="tag bad">${open} differ${open === 1 ? "s" : ""}</span>`}</summary>
+${scrolling("Other cgroups", html`<table class="files"><thead>${HEAD}</thead>${rows}</table>`)}${note}</details>`;
 }
-const MOST_OTHERS = 40;

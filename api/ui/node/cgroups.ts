@@ -5,22 +5,24 @@ import { moment } from "../time.ts";
 import { fileTable, otherSteps } from "./cgroup-files.ts";
 import { type Branch, cgroupTree } from "./cgroup-tree.ts";
 import type { Known } from "./decided.ts";
+import { LISTS, type Lists } from "./lists.ts";
 import type { Reports } from "./reports.ts";
 import { plural, refusedText, section } from "./section.ts";
 
 /** The tree of cgroups: what each should hold, and what was found where the node reported about its newest decision. */
-export function cgroupsSection({ decided }: Known, reports: Reports | null): Html {
+export function cgroupsSection({ decided }: Known, reports: Reports | null, lists: Lists): Html {
   const { cgroups } = decided;
   if (!cgroups.ok) return section("cgroups", "Cgroups", refusedText(cgroups.error));
   const { decision } = cgroups.value;
   const trees = cgroupTree(decision.cgroups, reports);
+  const roots = lists.asked?.name === "cgroups" ? branchesAt(trees, lists.asked.of) : trees;
   const known = new Set(decision.cgroups.map(({ path }) => path));
   return section(
     "cgroups",
     "Cgroups: wanted, actual and drift",
     html`<p>${captionOf(decision)}. ${reportText(reports)}</p>
-<div class="card tree">${trees.map((branch) => branchOf(branch, reports, true))}</div>
-${otherSteps(reports, known)}`,
+<div class="card tree">${roots.map((branch) => branchOf(branch, { reports, lists }, true))}</div>
+${otherSteps(reports, known, lists)}`,
     reports === null ? "" : driftTag(reports.open, 0),
   );
 }
@@ -49,17 +51,34 @@ const driftTag = (open: number, mended: number): Html =>
       ? html`<span class="tag warn">${mended} put right</span>`
       : html`<span class="tag good">no drift</span>`;
 
+/** The branch of this path, wherever it is. */
+const branchesAt = (trees: readonly Branch[], path: string): readonly Branch[] =>
+  trees.flatMap((branch) => (branch.plan.path === path ? [branch] : branchesAt(branch.children, path)));
+
+interface Told {
+  readonly reports: Reports | null;
+  readonly lists: Lists;
+}
 /** A summary counts what differs below it, so that a closed one hides nothing. */
-function branchOf(branch: Branch, reports: Reports | null, isRoot = false): Html {
+function branchOf(branch: Branch, told: Told, isRoot = false): Html {
+  const { reports } = told;
   const { plan, children, open, mended } = branch;
   const isPod = plan.level === "pod";
   const tag = open > 0 || mended > 0 ? driftTag(open, mended) : "";
   const pods = isPod ? "" : html`<span class="soft small">${plural(branch.pods, "pod")}</span>`;
   const inner = isPod
     ? fileTable([plan, ...children.map((child) => child.plan)], reports)
-    : html`${fileTable([plan], reports)}${children.map((child) => branchOf(child, reports))}`;
+    : html`${fileTable([plan], reports)}${below(branch, told)}`;
   const id = `cgroup-${plan.path.replaceAll(/\s/g, "_")}`;
   return html`<details id="${id}"${isRoot || (open > 0 && !isPod) ? html` open` : ""}><summary><span class="name">${labelOf(plan)}</span> ${pods} ${tag}<span class="soft small">${isPod ? brief(plan) : ""}</span></summary>${inner}</details>`;
+}
+
+/** Where some are left out, those that differ stand first. */
+function below({ plan, children }: Branch, told: Told): Html {
+  const isLong = children.length > LISTS.cgroups.few;
+  const inOrder = isLong ? children.toSorted((a, b) => b.open - a.open) : children;
+  const { shown, note } = told.lists.cut("cgroups", inOrder, plan.path);
+  return html`${shown.map((child) => branchOf(child, told))}${note}`;
 }
 
 const leafOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1);

@@ -5,6 +5,7 @@ import type { CpuAssignment, CpusDecision } from "../../model/managers.ts";
 import { type Cell, cellGrid, ownerMark } from "../draw/cell-grid.ts";
 import type { Html } from "../page.ts";
 import type { Known } from "./decided.ts";
+import type { Lists } from "./lists.ts";
 import { managedNotes, podName } from "./managed.ts";
 import { notKnown, plural, refusedText, scrolling, section } from "./section.ts";
 
@@ -18,12 +19,9 @@ const RESERVED: Owner = { mark: "R", tone: "reserved", words: "reserved for the 
 const SHARED: Owner = { mark: "·", tone: "shared", words: "shared pool" };
 const ANY: Owner = { mark: "·", tone: "shared", words: "any container may run on it" };
 const NOBODY: Owner = { mark: "–", tone: "nobody", words: "in neither pool" };
-/** Beyond that nobody looks for one CPU among them. */
-const MOST_CPUS = 1024;
-const MOST_ROWS = 150;
 
 /** Whose each CPU is: a map by socket, NUMA node, core and thread, and the same as a table. */
-export function cpusSection({ snapshot, decided }: Known): Html {
+export function cpusSection({ snapshot, decided }: Known, lists: Lists): Html {
   const { cpus: answer } = decided;
   if (!answer.ok) return section("cpus", "CPUs", refusedText(answer.error));
   const { decision } = answer.value;
@@ -33,8 +31,8 @@ export function cpusSection({ snapshot, decided }: Known): Html {
     "cpus",
     "CPUs by owner",
     html`<p>${captionOf(decision, cpus)}</p>${managedNotes(decision)}
-${cpus.length === 0 ? notKnown("Not known: which CPUs the machine has", ["machine.cpus"]) : mapOf(cpus, owners)}
-${tableOf(decision, cpus, owners)}`,
+${cpus.length === 0 ? notKnown("Not known: which CPUs the machine has", ["machine.cpus"]) : mapOf(cpus, owners, lists)}
+${tableOf(decision, cpus, owners, lists)}`,
   );
 }
 
@@ -67,10 +65,11 @@ function ownersOf({ policy, assignments, reserved, sharedPool }: CpusDecision): 
   return { of: (cpu) => byCpu.get(cpu) ?? rest(cpu), byPod };
 }
 
-function mapOf(cpus: readonly Cpu[], owners: Owners): Html {
-  if (cpus.length > MOST_CPUS) {
-    return html`<p class="soft">A machine of ${cpus.length} CPUs is not drawn; the table has their owners.</p>`;
-  }
+/** Threads of a core beside each other. */
+const inPlace = (a: Cpu, b: Cpu): number => a.socket - b.socket || a.numa - b.numa || a.core - b.core || a.cpu - b.cpu;
+
+function mapOf(all: readonly Cpu[], owners: Owners, lists: Lists): Html {
+  const { shown: cpus, note } = lists.cut("cpu-map", all.toSorted(inPlace));
   const sockets = [...Map.groupBy(cpus, ({ socket }) => socket)].sort(([a], [b]) => a - b);
   const used = new Map(cpus.map(({ cpu }) => owners.of(cpu)).map((owner) => [owner.tone + owner.mark, owner]));
   const common = [RESERVED, SHARED, ANY, NOBODY].filter((owner) => used.get(owner.tone + owner.mark) === owner);
@@ -81,7 +80,7 @@ function mapOf(cpus: readonly Cpu[], owners: Owners): Html {
   });
   return html`<div class="card map"><div class="sockets">${drawn}</div>
 <ul class="legend marks">${legend.map(({ mark, tone, words }) => html`<li class="${tone}"><b>${mark}</b> ${words}</li>`)}</ul>
-<p class="small soft">A column is a core, its threads below each other.</p></div>`;
+<p class="small soft">A column is a core, its threads below each other.</p></div>${note}`;
 }
 const MOST_LEGEND = 16;
 
@@ -97,7 +96,7 @@ function nodeOf(numa: number, group: readonly Cpu[], owners: Owners): Html {
   return html`<figure><figcaption>NUMA node ${numa} <span class="soft">CPUs ${list}</span></figcaption>${cellGrid(cores, `CPUs of NUMA node ${numa}: the table below tells whose they are`)}</figure>`;
 }
 
-function tableOf(decision: CpusDecision, cpus: readonly Cpu[], owners: Owners): Html {
+function tableOf(decision: CpusDecision, cpus: readonly Cpu[], owners: Owners, lists: Lists): Html {
   const { assignments, reserved, sharedPool, policy } = decision;
   if (policy === "none") return html``;
   const numaOf = (list: string): string => {
@@ -107,25 +106,23 @@ function tableOf(decision: CpusDecision, cpus: readonly Cpu[], owners: Owners): 
   };
   const line = (mark: string, who: string, container: string, list: string): Html =>
     html`<tr><td>${mark}</td><td>${who}</td><td>${container}</td><td>${list || "none"}</td><td class="num">${countCpus(list) ?? ""}</td><td>${numaOf(list)}</td></tr>`;
-  const own = assignments
-    .slice(0, MOST_ROWS)
-    .map(({ pod, container, cpus: list }: CpuAssignment) =>
-      line(owners.byPod.get(pod.uid)?.mark ?? "", podName(pod), container, list),
-    );
-  const rest = assignments.length - own.length;
+  const { shown, note } = lists.cut("cpus", assignments);
+  const own = shown.map(({ pod, container, cpus: list }: CpuAssignment) =>
+    line(owners.byPod.get(pod.uid)?.mark ?? "", podName(pod), container, list),
+  );
   return html`${scrolling(
     "Table of CPUs",
     html`<table><thead><tr><th>Mark</th><th>Owner</th><th>Container</th><th>CPUs</th><th class="num">Count</th><th>NUMA</th></tr></thead>
 <tbody>${own}${line(RESERVED.mark, RESERVED.words, "", reserved)}${line(SHARED.mark, SHARED.words, "", sharedPool)}</tbody></table>`,
-  )}${rest > 0 ? html`<p class="small soft">${rest} more.</p>` : ""}${changes(decision)}`;
+  )}${note}${changes(decision, lists)}`;
 }
 
-function changes({ reconcile }: CpusDecision): Html | "" {
+function changes({ reconcile }: CpusDecision, lists: Lists): Html | "" {
   if (reconcile.length === 0) return "";
-  const lines = reconcile
-    .slice(0, MOST_ROWS)
-    .map(
-      ({ pod, container, from, cpus }) => html`<li>${podName(pod)} ${container}: ${from ?? "not known"} → ${cpus}</li>`,
-    );
-  return html`<details id="cpus-changes"><summary>Cpusets to change: ${reconcile.length}</summary><ul>${lines}</ul></details>`;
+  const { shown, note } = lists.cut("cpu-changes", reconcile);
+  const lines = shown.map(
+    ({ pod, container, from, cpus }) => html`<li>${podName(pod)} ${container}: ${from ?? "not known"} → ${cpus}</li>`,
+  );
+  const open = lists.isAsked("cpu-changes") ? html` open` : "";
+  return html`<details id="cpus-changes"${open}><summary>Cpusets to change: ${reconcile.length}</summary><ul>${lines}</ul>${note}</details>`;
 }

@@ -1,7 +1,7 @@
 import type { SnapshotRow } from "../../../db/store.ts";
 import { decideKind } from "../../decide/index.ts";
 import { decodeAsk, decodeFacts } from "../../model/asks.ts";
-import type { Decided, DecisionOf, Kind, Refusal } from "../../model/decision.ts";
+import type { Decided, DecisionOf, Explain, Kind, Refusal } from "../../model/decision.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import type { InputIssue } from "../../model/input-issue.ts";
 import type { Result } from "../../model/result.ts";
@@ -26,12 +26,16 @@ export type Seen =
   | { readonly state: "unreadable"; readonly row: SnapshotRow; readonly issues: readonly InputIssue[] };
 
 /** A decision of a kind on the snapshot; `remembered` is what the history has of the node for it. */
-export function decideOn<K extends Kind>(kind: K, snapshot: Snapshot, remembered: unknown = null): Answer<K> {
+export function decideOn<K extends Kind>(
+  kind: K,
+  snapshot: Snapshot,
+  remembered: unknown = null,
+  explain: Explain = kind === "eviction" ? "reasons" : "off",
+): Answer<K> {
   const ask = decodeAsk(kind, undefined);
   const facts = decodeFacts(kind, remembered, "facts");
   if (!ask.ok) throw new Error(`${kind} cannot be asked nothing`);
   const known = facts.ok && facts.value !== undefined ? { [kind]: facts.value } : {};
-  const explain = kind === "eviction" ? "reasons" : "off";
   return decideKind(kind, { snapshot, facts: known, ask: ask.value, explain }) as Answer<K>;
 }
 

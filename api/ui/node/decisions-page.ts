@@ -29,7 +29,7 @@ export async function getDecisionsPage(exchange: Exchange): Promise<Result<Reply
   const list = html`<div id="list"${isFirst ? raw(" data-live") : ""}>${
     items.length === 0
       ? html`<p class="soft">No decision of this node is so${isFirst ? "" : ", or they are pruned meanwhile"}.</p>`
-      : decisionsTable(items)
+      : decisionsTable(items, { ofOneNode: true })
   }</div>`;
   return page(
     `Decisions of ${name}`,

@@ -5,6 +5,7 @@ import type { PodRef } from "../../model/managers.ts";
 import { type Cell, cellGrid, ownerMark } from "../draw/cell-grid.ts";
 import type { Html } from "../page.ts";
 import type { Known } from "./decided.ts";
+import type { Lists } from "./lists.ts";
 import { managedNotes, podName, toldOfCpus } from "./managed.ts";
 import { notKnown, plural, refusedText, scrolling, section } from "./section.ts";
 
@@ -17,12 +18,13 @@ interface Holders {
   readonly of: ReadonlyMap<string, Holder>;
   readonly marks: ReadonlyMap<string, ReturnType<typeof ownerMark>>;
 }
-const MOST_CELLS = 512;
-const MOST_ROWS = 100;
 const ACROSS = 8;
+/** Cells of one card, and of all cards of the node's page together. */
+const MOST_CELLS = 512;
+const MOST_CELLS_IN_ALL = 1536;
 
 /** Devices by resource and NUMA node: whose each is, and whether it is healthy. */
-export function devicesSection(known: Known): Html {
+export function devicesSection(known: Known, lists: Lists): Html {
   const { snapshot, decided } = known;
   const { devices: answer } = decided;
   if (!answer.ok) return section("devices", "Devices", refusedText(answer.error));
@@ -34,12 +36,15 @@ export function devicesSection(known: Known): Html {
   }
   const holders = holdersOf(decision);
   const broken = decision.checkpointError;
+  const mapped = decision.resources.filter(({ resource }) => lists.isAsked("device-map", resource));
+  const cards = mapped.length > 0 ? { shown: mapped, note: "" } : lists.cut("resources", decision.resources);
+  const few = Math.min(MOST_CELLS, Math.floor(MOST_CELLS_IN_ALL / Math.max(1, cards.shown.length)));
   return section(
     "devices",
     "Devices by owner and health",
     html`${managedNotes(decision, toldOfCpus(known))}${broken === null ? "" : html`<p class="note bad">The checkpoint is not taken: ${broken}</p>`}
-<div class="device-cards">${decision.resources.map((state) => resourceCard(state, devices, holders))}</div>
-${holdersTable(decision, holders)}`,
+<div class="device-cards">${cards.shown.map((state) => resourceCard(state, devices, { holders, lists, few }))}</div>${cards.note}
+${holdersTable(decision, holders, lists)}`,
   );
 }
 
@@ -54,12 +59,19 @@ function holdersOf({ assignments }: DevicesDecision): Holders {
   return { of, marks };
 }
 
-function resourceCard(state: DeviceResourceState, devices: readonly Device[], holders: Holders): Html {
+interface Drawing {
+  readonly holders: Holders;
+  readonly lists: Lists;
+  /** Cells of a card. */
+  readonly few: number;
+}
+function resourceCard(state: DeviceResourceState, devices: readonly Device[], { holders, lists, few }: Drawing): Html {
   const { resource, plugin, capacity, allocatable, allocated } = state;
   const own = devices.filter((device) => device.resource === resource);
   const sick = own.filter(isSick).length;
   const tone = plugin === "registered" ? "good" : plugin === "removed" ? "bad" : "warn";
-  const groups = [...Map.groupBy(own.slice(0, MOST_CELLS), numaOf)].sort(([a], [b]) => (a < b ? -1 : 1));
+  const cells = lists.cut("device-map", own, resource, few);
+  const groups = [...Map.groupBy(cells.shown, numaOf)].sort(([a], [b]) => (a < b ? -1 : 1));
   return html`<div class="card"><h3>${resource} <span class="tag ${tone}">${plugin}</span></h3>
 <p>${allocated} held, ${Math.max(0, allocatable - allocated)} free of ${plural(capacity, "device")}${sick === 0 ? "" : html`, <strong class="bad-text">${sick} not healthy</strong>`}</p>
 ${
@@ -67,7 +79,7 @@ ${
     ? html`<p class="small soft">Its devices are not in the snapshot: <code>devices</code>.</p>`
     : html`<div class="numas">${groups.map(([numa, list]) => groupOf(resource, numa, list, holders))}</div>`
 }
-${own.length > MOST_CELLS ? html`<p class="small soft">The first ${MOST_CELLS} of ${own.length} are drawn.</p>` : ""}</div>`;
+${cells.note}</div>`;
 }
 
 const isSick = ({ health }: Device): boolean => health !== undefined && health !== "Healthy";
@@ -95,7 +107,7 @@ function groupOf(resource: string, numa: string, devices: readonly Device[], { o
 /** What fits into a cell: the end of an id, where ids of one plugin differ. */
 const tail = (id: string): string => (id.length <= 5 ? id : `…${id.slice(-4)}`);
 
-function holdersTable({ assignments }: DevicesDecision, { marks }: Holders): Html {
+function holdersTable({ assignments }: DevicesDecision, { marks }: Holders, lists: Lists): Html {
   const rows = assignments.flatMap(({ pod, container, devices, pending }) =>
     Object.entries(devices).map(
       ([resource, ids]) =>
@@ -103,9 +115,9 @@ function holdersTable({ assignments }: DevicesDecision, { marks }: Holders): Htm
     ),
   );
   if (rows.length === 0) return html`<p class="soft">No container holds a device.</p>`;
-  const rest = rows.length - MOST_ROWS;
+  const { shown, note } = lists.cut("devices", rows);
   return html`${scrolling(
     "Table of devices",
-    html`<table><thead><tr><th>Mark</th><th>Held by</th><th>Container</th><th>Resource</th><th>Devices</th></tr></thead><tbody>${rows.slice(0, MOST_ROWS)}</tbody></table>`,
-  )}${rest > 0 ? html`<p class="small soft">${rest} more.</p>` : ""}`;
+    html`<table><thead><tr><th>Mark</th><th>Held by</th><th>Container</th><th>Resource</th><th>Devices</th></tr></thead><tbody>${shown}</tbody></table>`,
+  )}${note}`;
 }

@@ -9,25 +9,29 @@ import {
 } from "../../model/eviction.ts";
 import { thresholdText } from "../../text/tables/thresholds.ts";
 import { timeText } from "../../text/time-text.ts";
-import type { Point } from "../draw/plot.ts";
 import type { Html } from "../page.ts";
 import { moment } from "../time.ts";
 import { verdictTag } from "../verdict-tag.ts";
+import { spansOf } from "./acts.ts";
+import { otherActs, plotsLegend } from "./acts-list.ts";
+import type { EvictionHistory } from "./eviction-history.ts";
+import type { Lists } from "./lists.ts";
 import { podName } from "./managed.ts";
 import { rankings } from "./rankings.ts";
 import { notKnown, recorded, refusedText, scrolling, section } from "./section.ts";
-import { signalPlot } from "./signal-plot.ts";
+import { type SignalHistory, signalPlot } from "./signal-plot.ts";
 import type { NodeView } from "./view.ts";
 
 /** Every signal over time with its thresholds and forecast, the conditions, who goes and who would go first. */
-export function evictionSection(view: NodeView): Html {
-  const { eviction, pass } = view;
+export function evictionSection(view: NodeView, lists: Lists): Html {
+  const { eviction, pass, row } = view;
+  const passes = `/nodes/${encodeURIComponent(row.name)}/decisions?kind=eviction`;
   const { newest } = eviction;
   if (newest !== null) {
     const { head, decision } = newest;
     const old = head.policyVersion === POLICY_VERSION ? "" : html` by the policy ${head.policyVersion}`;
-    const from = html`${verdictTag(head.verdict)} decided ${moment(head.decidedAtMs)}${old}, <a href="/decisions/${head.id}">why</a>`;
-    const drawnOf = (): Html => drawn(decision, eviction.points, from);
+    const from = html`${verdictTag(head.verdict)} decided ${moment(head.decidedAtMs)}${old}, <a href="/decisions/${head.id}">why</a> · <a href="${passes}">all passes</a>`;
+    const drawnOf = (): Html => drawn(decision, { eviction, from, lists });
     return section("eviction", "Eviction", recorded(head.policyVersion, drawnOf));
   }
   if (pass === null) return section("eviction", "Eviction", notKnown(noPass(view), ["stats", "kubeletConfiguration"]));
@@ -38,7 +42,7 @@ export function evictionSection(view: NodeView): Html {
       ? ""
       : html`, and it lacks ${needs.map((need, i) => html`${i === 0 ? "" : ", "}<code>${need}</code>`)}`
   }`;
-  return section("eviction", "Eviction", drawn(decision, eviction.points, from));
+  return section("eviction", "Eviction", drawn(decision, { eviction, from, lists }));
 }
 
 const noPass = ({ eviction }: NodeView): string =>
@@ -52,7 +56,20 @@ const FILE_SYSTEMS: Readonly<Record<FileSystems, string>> = {
   split: "images are on a file system of their own, containers on nodefs",
 };
 
-function drawn(decision: EvictionDecision, points: ReadonlyMap<EvictionSignal, readonly Point[]>, from: Html): Html {
+interface Around {
+  readonly eviction: EvictionHistory;
+  /** Which pass it is. */
+  readonly from: Html;
+  readonly lists: Lists;
+}
+function drawn(decision: EvictionDecision, { eviction: { points, acts }, from, lists }: Around): Html {
+  if (lists.asked !== null) return html`<p>${from}.</p>${rankings(decision, lists)}`;
+  const of = (signal: EvictionSignal): SignalHistory => {
+    const own = points.get(signal) ?? [];
+    const since = own[0]?.[0] ?? Number.NEGATIVE_INFINITY;
+    const spans = spansOf(acts.filter(({ signals }) => signals.includes(signal)));
+    return { points: own, acts: spans.filter(({ atMs }) => atMs >= since) };
+  };
   const signals = EVICTION_SIGNALS.filter(
     (signal) => points.has(signal) || decision.thresholds.some((threshold) => threshold.signal === signal),
   );
@@ -63,9 +80,9 @@ ${conditions(decision)}${evicted(decision)}
 ${
   signals.length === 0
     ? notKnown("No threshold is configured and no signal was observed", ["kubeletConfiguration.evictionHard", "stats"])
-    : html`<div class="plots">${signals.map((signal) => signalPlot(signal, decision, points.get(signal) ?? []))}</div>`
+    : html`${plotsLegend(decision, acts)}<div class="plots">${signals.map((signal) => signalPlot(signal, decision, of(signal)))}</div>${otherActs(acts)}`
 }
-${rankings(decision)}`;
+${rankings(decision, lists)}`;
 }
 
 const AFTER: Readonly<Record<Reclaim["afterNodeLevel"], string>> = {

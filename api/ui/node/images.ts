@@ -10,15 +10,12 @@ import { stackBar } from "../draw/stack-bar.ts";
 import type { Html } from "../page.ts";
 import type { Known } from "./decided.ts";
 import { fileSystemBar, fileSystemText } from "./file-system.ts";
+import { LISTS, type Lists } from "./lists.ts";
 import { plural, refusedText, scrolling, section } from "./section.ts";
 import type { NodeView } from "./view.ts";
 
-/** The JSON has all. */
-const MOST_GO = 30;
-const MOST_STAY = 30;
-
 /** Images in the order in which they would go, with the line between those that go and those that stay. */
-export function imagesSection({ snapshot }: Known, answer: NodeView["imageGc"]): Html {
+export function imagesSection({ snapshot }: Known, answer: NodeView["imageGc"], lists: Lists): Html {
   if (answer === null) return html``;
   if (!answer.ok) return section("images", "Images", refusedText(answer.error));
   const { decision } = answer.value;
@@ -32,7 +29,7 @@ export function imagesSection({ snapshot }: Known, answer: NodeView["imageGc"]):
 ${error === null ? "" : html`<p class="note bad">${error}</p>`}
 ${fileSystemBar(decision)}
 <p class="small soft">${policyText(decision)}</p>
-${remove.length + keep.length === 0 ? html`<p class="soft">The runtime lists no image.</p>` : list(decision, now)}`,
+${remove.length + keep.length === 0 ? html`<p class="soft">The runtime lists no image.</p>` : list(decision, now, lists)}`,
   );
 }
 
@@ -46,17 +43,37 @@ function policyText({ policy }: ImageGcDecision): string {
 /** Those of the order by their place, then those that only their age keeps by when that ends, then the others by size. */
 const nextAt = ({ place, oldEnoughAtMs }: ImageKept): number => place ?? oldEnoughAtMs ?? Number.MAX_SAFE_INTEGER;
 
-function list({ remove, keep, freedBytes }: ImageGcDecision, now: number | undefined): Html {
-  const goes = remove.slice(0, MOST_GO);
-  const stays = keep.toSorted((a, b) => nextAt(a) - nextAt(b) || b.sizeBytes - a.sizeBytes).slice(0, MOST_STAY);
+/** The first of those that go and the first of those that stay, or the page that is asked for of all of them. */
+function list({ remove, keep, freedBytes }: ImageGcDecision, now: number | undefined, lists: Lists): Html {
+  const { few } = LISTS.images;
+  const total = remove.length + keep.length;
+  const isAsked = lists.isAsked("images");
+  const shown = Math.min(few, remove.length) + Math.min(few, keep.length);
+  const { from, to, note } = lists.span("images", total, "", shown);
+  const stay = keep.toSorted((a, b) => nextAt(a) - nextAt(b) || b.sizeBytes - a.sizeBytes);
+  const goes = remove.slice(from, isAsked ? to : few);
+  const stays = stay.slice(Math.max(0, from - remove.length), isAsked ? Math.max(0, to - remove.length) : few);
   const most = [...goes, ...stays].reduce((size, image) => Math.max(size, image.sizeBytes), 0);
-  const more = (shown: readonly unknown[], all: readonly unknown[], what: string): Html | "" =>
-    shown.length === all.length ? "" : lineOf(`${all.length - shown.length} more ${what}`, "soft");
+  const left = remove.length - goes.length;
+  const more = isAsked || left === 0 ? "" : lineOf(`${plural(left, "other")} would go`, "soft");
   const drawn = html`<table class="images"><thead><tr><th class="num">Place</th><th>Image</th><th class="num">Size</th><td></td><th>Last used</th><th>First seen</th><th>Why</th></tr></thead>
-<tbody>${goes.map((image) => goesRow(image, most, now))}${more(goes, remove, remove.length === 1 ? "goes" : "go")}
-${lineOf(remove.length === 0 ? "Nothing would go: all below stays" : `What is above would go (${humanBytes(freedBytes)} for space), what is below stays`, "line")}
-${stays.map((image) => staysRow(image, most, now))}${more(stays, keep, keep.length - stays.length === 1 ? "stays" : "stay")}</tbody></table>`;
-  return scrolling("Images in the order in which they would go", drawn);
+<tbody>${goes.map((image) => goesRow(image, most, now))}${more}
+${lineBetween({ remove, goes, stays, freedBytes })}
+${stays.map((image) => staysRow(image, most, now))}</tbody></table>`;
+  return html`${scrolling("Images in the order in which they would go", drawn)}${note}`;
+}
+
+interface Halves extends Pick<ImageGcDecision, "remove" | "freedBytes"> {
+  readonly goes: readonly ImageRemoval[];
+  readonly stays: readonly ImageKept[];
+}
+/** Where a page has but one side, which it is. */
+function lineBetween({ remove, freedBytes, goes, stays }: Halves): Html {
+  if (remove.length === 0) return lineOf("Nothing would go: all below stays", "line");
+  const goesText = `would go (${humanBytes(freedBytes)} for space${goes.length < remove.length ? ", with those not shown" : ""})`;
+  if (stays.length === 0) return lineOf(`What is above ${goesText}`, "line");
+  if (goes.length === 0) return lineOf("What is below stays", "line");
+  return lineOf(`What is above ${goesText}, what is below stays`, "line");
 }
 const lineOf = (text: string, tone: string): Html => html`<tr class="${tone}"><td colspan="7">${text}</td></tr>`;
 

@@ -4,6 +4,7 @@ import { humanBytes } from "../../text/size.ts";
 import { stackBar } from "../draw/stack-bar.ts";
 import type { Html } from "../page.ts";
 import type { Known } from "./decided.ts";
+import type { Lists } from "./lists.ts";
 import { managedNotes, podName, toldOfCpus } from "./managed.ts";
 import { notKnown, refusedText, scrolling, section } from "./section.ts";
 
@@ -12,10 +13,9 @@ const LEGEND = [
   ["c0", "held by containers"],
   ["free", "free"],
 ] as const;
-const MOST_ROWS = 100;
 
 /** The memory of each NUMA node: the system's, what containers hold, what is free. */
-export function memorySection(known: Known): Html {
+export function memorySection(known: Known, lists: Lists): Html {
   const { memory: answer } = known.decided;
   if (!answer.ok) return section("memory", "NUMA memory", refusedText(answer.error));
   const { decision } = answer.value;
@@ -34,7 +34,7 @@ ${
     ? notKnown("Not known: how much memory each NUMA node has", ["machine.numaNodes"])
     : html`<div class="card bars">${rows}<ul class="legend">${LEGEND.map(([tone, words]) => html`<li class="${tone}">${words}</li>`)}</ul></div>`
 }
-${isOff ? "" : holders(decision)}`,
+${isOff ? "" : holders(decision, lists)}`,
   );
 }
 
@@ -48,7 +48,7 @@ function rowOf(id: number, group: readonly number[], resource: string, table: Me
   return html`<div class="bar-row"><div><strong>${name}</strong> <span>${told.join(", ")}<span class="soft">; ${humanBytes(total)} in all${also}</span></span></div>${stackBar(segments, `${name}: ${told.join(", ")}`)}</div>`;
 }
 
-function holders({ assignments }: MemoryDecision): Html {
+function holders({ assignments }: MemoryDecision, lists: Lists): Html {
   const rows = assignments.flatMap(({ pod, container, blocks }) =>
     blocks.map(
       ({ resource, size, numaNodes }) =>
@@ -56,9 +56,9 @@ function holders({ assignments }: MemoryDecision): Html {
     ),
   );
   if (rows.length === 0) return html`<p class="soft">No container holds memory of one NUMA node.</p>`;
-  const rest = rows.length - MOST_ROWS;
+  const { shown, note } = lists.cut("memory", rows);
   return html`${scrolling(
     "Table of memory",
-    html`<table><thead><tr><th>Held by</th><th>Container</th><th>Resource</th><th class="num">Size</th><th>NUMA</th></tr></thead><tbody>${rows.slice(0, MOST_ROWS)}</tbody></table>`,
-  )}${rest > 0 ? html`<p class="small soft">${rest} more.</p>` : ""}`;
+    html`<table><thead><tr><th>Held by</th><th>Container</th><th>Resource</th><th class="num">Size</th><th>NUMA</th></tr></thead><tbody>${shown}</tbody></table>`,
+  )}${note}`;
 }

@@ -2,7 +2,7 @@ import { html } from "hono/html";
 import type { Result } from "../../model/result.ts";
 import { findNode } from "../../routes/nodes.ts";
 import type { Problem } from "../../routes/problem.ts";
-import { type Exchange, queryOf, type Reply } from "../../routes/route.ts";
+import type { Exchange, Reply } from "../../routes/route.ts";
 import { decisionsTable } from "../decisions-table.ts";
 import { type Html, page } from "../page.ts";
 import { moment } from "../time.ts";
@@ -14,20 +14,23 @@ import { devicesSection } from "./devices.ts";
 import { evictionSection } from "./eviction.ts";
 import { headOf } from "./head.ts";
 import { imagesSection } from "./images.ts";
+import { listPage } from "./list-page.ts";
+import { askedList, Lists } from "./lists.ts";
 import { memorySection } from "./memory.ts";
 import { probesSection } from "./probes.ts";
 import { plural, section } from "./section.ts";
 import { type NodeView, nodeView } from "./view.ts";
 
-/** GET /nodes/{node}: all that is known of a node, drawn. */
+/** GET /nodes/{node}: all that is known of a node, drawn; with `list`, a page of one of its lists. */
 export async function getNodePage(exchange: Exchange): Promise<Result<Reply, Problem>> {
-  const query = queryOf(exchange, []);
-  if (!query.ok) return query;
+  const asked = askedList(exchange);
+  if (!asked.ok) return asked;
   const found = await findNode(exchange);
   if (!found.ok) return found;
   const { store, now } = exchange.ports;
   const view = await nodeView(store, found.value, now());
   if (!view.ok) return view;
+  if (asked.value !== null) return listPage(exchange, view.value, asked.value);
   return page(found.value.name, contentOf(view.value), {
     assets: ["uplot.css", "uplot.js", "plots.js"],
     live: found.value.name,
@@ -48,13 +51,14 @@ const PARTS = [
 
 function contentOf(view: NodeView): Html {
   const { seen } = view;
+  const lists = new Lists(view.row.name);
   const known = seen.state === "known" ? seen.known : null;
   const parts = PARTS.filter(([id]) => known !== null || !FROM_SNAPSHOT.has(id));
   return html`${headOf(view)}
 <nav class="parts" aria-label="On this page">${parts.map(([id, title]) => html`<a href="#${id}">${title}</a>`)}</nav>
 ${known === null ? noSnapshot(view) : html`${capacitySection(known)}`}
-${evictionSection(view)}
-${known === null ? "" : fromSnapshot(known, view)}
+${evictionSection(view, lists)}
+${known === null ? "" : fromSnapshot(known, view, lists)}
 ${probesSection(view)}
 ${newestSection(view)}`;
 }
@@ -62,10 +66,14 @@ const FROM_SNAPSHOT: ReadonlySet<string> = new Set(["capacity", "cgroups", "cpus
 
 /** So few that their map leaves room beside it. */
 const FEW_CPUS = 32;
-const fromSnapshot = (known: Known, view: NodeView): Html => html`${cgroupsSection(known, view.reports)}
-<div class="${(known.snapshot.machine?.cpus ?? []).length > FEW_CPUS ? "" : "halves wide"}">${cpusSection(known)}${memorySection(known)}</div>
-${devicesSection(known)}
-${imagesSection(known, view.imageGc)}`;
+const fromSnapshot = (
+  known: Known,
+  view: NodeView,
+  lists: Lists,
+): Html => html`${cgroupsSection(known, view.reports, lists)}
+<div class="${(known.snapshot.machine?.cpus ?? []).length > FEW_CPUS ? "" : "halves wide"}">${cpusSection(known, lists)}${memorySection(known, lists)}</div>
+${devicesSection(known, lists)}
+${imagesSection(known, view.imageGc, lists)}`;
 
 /** Why nothing of the node itself can be drawn, and what to do about it. */
 function noSnapshot({ seen, row: { name } }: NodeView): Html {
@@ -96,5 +104,5 @@ const newestSection = ({ newest, row: { name } }: NodeView): Html =>
   section(
     "decisions",
     "Newest decisions",
-    html`${decisionsTable(newest)}<p><a href="/nodes/${encodeURIComponent(name)}/decisions">All decisions of this node, by kind, verdict, pod and time</a></p>`,
+    html`${decisionsTable(newest, { ofOneNode: true })}<p><a href="/nodes/${encodeURIComponent(name)}/decisions">All decisions of this node, by kind, verdict, pod and time</a></p>`,
   );

@@ -10,12 +10,13 @@ import { plural, recorded, section } from "./section.ts";
 import type { NodeView, ProbedPod } from "./view.ts";
 
 /** The dry runs of probes that were recorded, as lanes of time. */
-export function probesSection({ probed, row: { lastSnapshotId } }: NodeView): Html {
+export function probesSection({ probed, row: { name, lastSnapshotId } }: NodeView): Html {
   if (probed.length > 0)
     return section(
       "probes",
       "Probe timelines",
-      html`${probed.map((pod) => recorded(pod.head.policyVersion, () => podLanes(pod)))}${LEGEND}`,
+      html`${probed.map((pod) => recorded(pod.head.policyVersion, () => podLanes(pod)))}${LEGEND}
+<p class="small rest">Of each pod the newest, of the pods probed last: ${probed.length} · <a href="/nodes/${encodeURIComponent(name)}/decisions?kind=probes">all recorded dry runs</a></p>`,
     );
   const asked = { snapshotId: lastSnapshotId ?? "ID", ask: { pod: "NAMESPACE/NAME", outcomes: "ok,ok,fail*3" } };
   return section(
@@ -43,7 +44,7 @@ function podLanes({ head, decision }: ProbedPod): Html {
   const { containers, endMs } = decision;
   const name = head.pod === null ? "a pod" : `${head.pod.namespace}/${head.pod.name}`;
   return html`<div class="card lanes"><p><strong>${name}</strong> ${verdictTag(head.verdict)} ${summary(decision)}, decided ${moment(head.decidedAtMs)}, <a href="/decisions/${head.id}">why</a></p>
-${containers.map((container) => containerLanes(container, endMs))}
+${containers.map((container) => containerLanes(container, { endMs, id: head.id }))}
 <div class="lane-row scale"><span></span><span><span>0s</span><span>${durationText(endMs / 2)}</span><span>${durationText(endMs)}</span></span></div></div>`;
 }
 
@@ -53,7 +54,12 @@ function summary({ restarts, endMs, ready, containers }: ProbesDecision): string
   return `${plural(probes, "probe")} in ${durationText(endMs)}: ${plural(restarts, "restart")}${state}`;
 }
 
-function containerLanes(container: ProbedContainer, endMs: number): Html {
+interface DryRun {
+  readonly id: string;
+  readonly endMs: number;
+}
+function containerLanes(container: ProbedContainer, run: DryRun): Html {
+  const { endMs } = run;
   const { container: name, runs, started, ready, probes, restarts } = container;
   const until = (toMs: number | null): number => toMs ?? endMs;
   const spans = (list: readonly { fromMs: number; toMs: number | null }[], tone: string, words: string): Stretch[] =>
@@ -79,10 +85,10 @@ function containerLanes(container: ProbedContainer, endMs: number): Html {
     ...ends,
   ];
   const words = `${name}: ${plural(restarts, "restart")}, ${ready.length === 0 ? "never ready" : `ready from ${durationText(ready[0]?.fromMs ?? 0)}`}`;
-  return html`<h3>${name}</h3><div class="lane-row"><span>status</span>${lane(status, endMs, words)}</div>${probes.map((probe) => probeLane(probe, name, endMs))}`;
+  return html`<h3>${name}</h3><div class="lane-row"><span>status</span>${lane(status, endMs, words)}</div>${probes.map((probe) => probeLane(probe, name, run))}`;
 }
 
-function probeLane({ type, handler, attempts, onHold }: ProbeRun, container: string, endMs: number): Html {
+function probeLane({ type, handler, attempts, onHold }: ProbeRun, container: string, { id, endMs }: DryRun): Html {
   const shown = attempts.slice(0, MOST_ATTEMPTS);
   const failed = attempts.filter(({ outcome }) => OUTCOME[outcome]?.[1] === 1).length;
   const marks = shown.map(({ atMs, outcome }): Stretch => {
@@ -93,5 +99,5 @@ function probeLane({ type, handler, attempts, onHold }: ProbeRun, container: str
     ({ fromMs, toMs }): Stretch => ({ fromMs, toMs: toMs ?? endMs, tone: "faint", height: 0.25, words: "on hold" }),
   );
   const words = `${type} probe (${handler}) of ${container}: ${plural(attempts.length, "attempt")}, ${failed} failed`;
-  return html`<div class="lane-row"><span>${type}</span>${lane([...holds, ...marks], endMs, words)}</div><p class="small soft lane-note">${handler}: ${plural(attempts.length, "attempt")}, ${failed} failed${attempts.length > shown.length ? `; the first ${shown.length} are drawn` : ""}</p>`;
+  return html`<div class="lane-row"><span>${type}</span>${lane([...holds, ...marks], endMs, words)}</div><p class="small soft lane-note">${handler}: ${plural(attempts.length, "attempt")}, ${failed} failed${attempts.length > shown.length ? html`; ${shown.length} of ${attempts.length} drawn · <a href="/v1/decisions/${id}">all, as JSON</a>` : ""}</p>`;
 }

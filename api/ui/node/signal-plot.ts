@@ -4,6 +4,8 @@ import { signalText, thresholdText } from "../../text/tables/thresholds.ts";
 import { durationText } from "../../text/time-text.ts";
 import { jsonBlock, type Point, plot } from "../draw/plot.ts";
 import type { Html } from "../page.ts";
+import type { Act } from "./acts.ts";
+import { actMarks, actsList } from "./acts-list.ts";
 import { podName } from "./managed.ts";
 
 const TONE: Readonly<Record<ThresholdState["state"], string>> = {
@@ -15,18 +17,28 @@ const TONE: Readonly<Record<ThresholdState["state"], string>> = {
 };
 const isBytes = (signal: EvictionSignal): boolean => signal.endsWith(".available") && signal !== "pid.available";
 
-/** One signal: what was available over time, its thresholds, how each stands, and when it is met if it goes on. */
-export function signalPlot(signal: EvictionSignal, decision: EvictionDecision, points: readonly Point[]): Html {
+/** What is drawn of one signal. */
+export interface SignalHistory {
+  /** Oldest first. */
+  readonly points: readonly Point[];
+  /** Oldest first, those of this signal. */
+  readonly acts: readonly Act[];
+}
+
+/** One signal: what was available over time, its thresholds, what was done, how each stands, and when it is met if it goes on. */
+export function signalPlot(signal: EvictionSignal, decision: EvictionDecision, { points, acts }: SignalHistory): Html {
   const thresholds = decision.thresholds.filter((threshold) => threshold.signal === signal);
   const drawn = points.length > 0 ? points : pointNow(thresholds);
   const limits = thresholds.flatMap(({ quantity, value, graceMs }) =>
     quantity === null ? [] : [{ value: quantity, words: `${graceWords(graceMs)} ${value}`, soft: graceMs > 0 }],
   );
-  const amount = (value: number): string => signalText(signal, value);
+  const amount = (value: number): string => (isBytes(signal) ? signalText(signal, value) : value.toLocaleString("en"));
   const last = drawn.at(-1)?.[1];
   const now = last === undefined ? "not observed" : amount(last);
   const told = limits.map(({ words }) => words).join(", ");
-  const words = `${signal}: ${now}${told === "" ? ", no threshold" : `; thresholds ${told}`}`;
+  const marks = actMarks(acts);
+  const done = marks.map((mark) => `; ${mark.number}: ${mark.words}`).join("");
+  const words = `${signal}: ${now}${told === "" ? ", no threshold" : `; thresholds ${told}`}${done}`;
   const forecast = decision.forecast.filter((one) => one.threshold.signal === signal);
   const data = {
     signal,
@@ -34,10 +46,11 @@ export function signalPlot(signal: EvictionSignal, decision: EvictionDecision, p
     times: drawn.map(([atMs]) => atMs / 1000),
     values: drawn.map(([, value]) => value),
     limits,
+    acts: marks.map(({ atMs, number, tone }) => ({ at: atMs / 1000, number, tone })),
   };
   return html`<figure class="card plot" id="plot-${signal}"><figcaption><strong>${signal}</strong> <span>${now}</span></figcaption>
-${drawn.length === 0 ? html`<p class="soft small">Not observed: the passes’ stats did not have it.</p>` : plot({ points: drawn, limits, words, amount: isBytes(signal) ? amount : shortCount, isBytes: isBytes(signal) })}
-${drawn.length > 1 ? jsonBlock(data) : ""}<ul class="thresholds">${thresholds.map((threshold) => line(threshold, forecast))}</ul></figure>`;
+${drawn.length === 0 ? html`<p class="soft small">Not observed: the passes’ stats did not have it.</p>` : plot({ points: drawn, limits, marks, words, amount: isBytes(signal) ? amount : shortCount, isBytes: isBytes(signal) })}
+${drawn.length > 1 ? jsonBlock(data) : ""}${actsList(acts)}<ul class="thresholds">${thresholds.map((threshold) => line(threshold, forecast))}</ul></figure>`;
 }
 
 /** `20 M`, `32 k`: a number of inodes or process ids where there is little room. */
@@ -57,7 +70,7 @@ const graceWords = (graceMs: number): string => (graceMs === 0 ? "hard" : `soft 
 function line(threshold: ThresholdState, forecasts: readonly Forecast[]): Html {
   const { value, graceMs, state, derivedFrom, graceLeftMs } = threshold;
   const left =
-    graceLeftMs !== null && (state === "below" || state === "unreclaimed")
+    graceMs > 0 && graceLeftMs !== null && (state === "below" || state === "unreclaimed")
       ? `, ${durationText(graceLeftMs)} of its grace left`
       : "";
   const made = derivedFrom === undefined ? "" : `, made from ${derivedFrom}`;

@@ -48,7 +48,7 @@ export async function nodeView(store: Store, row: NodeRow, nowMs: number): Promi
   const cgroups = latest?.latest.cgroups;
   const results = cgroups === undefined ? ok([]) : await store.listResults(cgroups.decisionId);
   if (!results.ok) return historyProblem(results.error);
-  const eviction = await evictionHistory(store, row.name, latest?.latest.eviction);
+  const eviction = await evictionHistory(store, row.name, latest?.latest);
   if (!eviction.ok) return historyProblem(eviction.error);
   const probed = await probedPods(store, row.name, latest?.latest.probes);
   if (!probed.ok) return probed;

@@ -3,7 +3,7 @@ import type { DecisionRow } from "../../../db/store.ts";
 import { requireNode } from "../../auth/authorize.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { replayAnswer } from "../../replay/replay-answer.ts";
-import { replayer } from "../../replay/replay-one.ts";
+import { historyReplayer, replayer } from "../../replay/replay-one.ts";
 import { MAX_REPLAYED } from "../../replay/replay-page.ts";
 import { isId } from "../../routes/decision-request.ts";
 import { historyProblem } from "../../routes/history-problem.ts";
@@ -100,7 +100,7 @@ async function history(
   const node = filter.node ?? caller.node;
   const world = {
     store: ports.store,
-    replay: replayer(ports.store, change, { reasons: false }),
+    replay: historyReplayer(ports.store, change),
     nowMs: ports.now(),
     sha256: ports.sha256,
   };

@@ -5,16 +5,16 @@ import { askedPodRef, decodeAsk } from "../../model/asks.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
+import { withNewStatus } from "../../replay/new-status.ts";
 import type { Problem } from "../../routes/problem.ts";
 import type { Exchange } from "../../routes/route.ts";
 import type { Html } from "../page.ts";
-import { type Fields, fieldsOf } from "./assemble.ts";
+import { fieldsOf } from "./assemble.ts";
 import type { Before } from "./before.ts";
 import type { ReadChange } from "./change.ts";
 import { changedInput, withConfiguration } from "./changed-input.ts";
 import type { FormFault } from "./given.ts";
 import { type PodAsk, plansOf } from "./plans.ts";
-import { withNewStatus } from "./restarted.ts";
 import { type Comparison, resultOf } from "./result.ts";
 import { rememberedOf, type StoredBase } from "./stored.ts";
 
@@ -54,7 +54,8 @@ export async function compared(exchange: Exchange, asked: Asked): Promise<Result
   const remembered =
     stored === null || before.isWhole ? ok(new Map()) : await rememberedOf(exchange, stored.node, before.snapshot);
   if (!remembered.ok) return remembered;
-  const after = restarted(next.input, before.snapshot, decoded.value);
+  // after a change of the configuration the kubelet starts anew, and writes the node's status
+  const after = withNewStatus(before.snapshot, decoded.value);
   const plans = await plansOf({ before: before.snapshot, after, pod: pod.value, remembered: remembered.value });
   const configurations = [
     bare(before.configuration),
@@ -71,13 +72,6 @@ export async function compared(exchange: Exchange, asked: Asked): Promise<Result
     notes: notesOn(asked, stored !== null && !before.isWhole),
   };
   return ok({ content: resultOf(comparison), faults: [] });
-}
-
-/** After a change of the configuration the kubelet starts anew, and writes the node's status. */
-function restarted(input: Fields, before: Snapshot, after: Snapshot): Snapshot {
-  const written = withNewStatus(input, before, after);
-  const decoded = written === input ? ok(after) : decodeSnapshot(written);
-  return decoded.ok ? decoded.value : after;
 }
 
 function podAsk(pod: ReadChange["change"]["pod"]): Result<PodAsk["pod"], readonly string[]> {

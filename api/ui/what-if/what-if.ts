@@ -9,16 +9,20 @@ import { type ReadChange, readChange } from "./change.ts";
 import { compared } from "./compared.ts";
 import { type FormView, whatIfForm } from "./form.ts";
 import { emptyGiven, type FormFault, type Given, readGiven } from "./given.ts";
+import { linkedTexts, linkOf } from "./link.ts";
 import { type StoredBase, storedBase } from "./stored.ts";
 
-/** GET /what-if: the form, about a stored snapshot (`snapshot`, or the newest of `node`) or about none yet. */
+/**
+ * GET /what-if: the form as the link fills it in, about a stored snapshot (`snapshot`, that of `decision`, or the newest of
+ * `node`) or about none yet; with the answer where the link names a change too.
+ */
 export async function getWhatIf(exchange: Exchange): Promise<Result<Reply, Problem>> {
-  const query = queryOf(exchange, ["snapshot", "node"]);
-  if (!query.ok) return query;
-  const given = emptyGiven({ snapshot: query.value.snapshot ?? "", node: query.value.node ?? "" });
-  const stored = await storedBase(exchange, given.texts);
+  const linked = await linkedTexts(exchange);
+  if (!linked.ok) return linked;
+  const { texts, isAsked } = linked.value;
+  const stored = await storedBase(exchange, texts);
   if (!stored.ok) return stored;
-  return shown(exchange, { given, stored: stored.value, faults: [] });
+  return shown(exchange, { given: emptyGiven(texts), stored: stored.value, faults: [], isAsked, faultStatus: 400 });
 }
 
 /** POST /what-if: both plans beside each other, and the form as it was filled in. Nothing is stored. */
@@ -39,13 +43,15 @@ interface Showing {
   readonly given: Given;
   readonly stored: StoredBase | null;
   readonly faults: readonly FormFault[];
-  /** The form was sent. */
+  /** The form was sent, or the link says all of it. */
   readonly isAsked?: boolean;
+  /** Of a page that tells faults: a link is wrong by itself. */
+  readonly faultStatus?: 400 | 422;
 }
 
 async function shown(
   exchange: Exchange,
-  { given, stored, faults: first, isAsked = false }: Showing,
+  { given, stored, faults: first, isAsked = false, faultStatus = 422 }: Showing,
 ): Promise<Result<Reply, Problem>> {
   const before = beforeOf(given, stored?.input ?? null, exchange.ports.now());
   const change = readChange(given);
@@ -70,8 +76,8 @@ async function shown(
     "What if",
     html`<p class="soft">What would the kubelet’s decisions be if its configuration, or a pod, were otherwise.</p>
 ${whatIfForm(view)}
-<section id="result" class="wi-result">${all.length > 0 ? faultsNote(all) : (result?.value.content ?? "")}</section>`,
-    { place: "/what-if", assets: ["what-if.js"], status: all.length > 0 ? 422 : 200 },
+<section id="result" class="wi-result">${all.length > 0 ? faultsNote(all) : html`${result?.value.content ?? ""}${result === null ? "" : shareNote(view.given, stored)}`}</section>`,
+    { place: "/what-if", assets: ["what-if.js"], status: all.length > 0 ? faultStatus : 200 },
   );
 }
 
@@ -97,6 +103,14 @@ const NO_HANDY = {
   imageGCHighThresholdPercent: "",
   imageGCLowThresholdPercent: "",
 };
+
+/** How others come to see the same. */
+function shareNote(texts: Given["texts"], stored: StoredBase | null): Html | Promise<Html> {
+  const link = linkOf(texts, stored?.id ?? null);
+  return link === null
+    ? html`<p class="soft small">There is no link to it: that would have to hold files, or a text that is too long for one.</p>`
+    : html`<p class="small"><a href="${link}">Link to this question and its answer</a></p>`;
+}
 
 const faultsNote = (faults: readonly FormFault[]): Html | Promise<Html> =>
   html`<h2>Not compared</h2><p class="note bad">${faults.length === 1 ? "Something was" : `${faults.length} things were`} not as expected; it is told beside its field, and the rest of the form is as it was. The first: ${prose(faults[0]?.text ?? "")}</p>`;

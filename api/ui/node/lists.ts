@@ -1,0 +1,127 @@
+import { html } from "hono/html";
+import type { InputIssue } from "../../model/input-issue.ts";
+import { ok, type Result } from "../../model/result.ts";
+import type { Problem } from "../../routes/problem.ts";
+import { type Exchange, queryOf, queryProblem } from "../../routes/route.ts";
+import type { Html } from "../page.ts";
+
+interface Bounds {
+  /** The part of the page that it is in. */
+  readonly section: string;
+  readonly title: string;
+  /** Rows of it that the node's page shows. */
+  readonly few: number;
+  /** Rows of a page of its own. */
+  readonly rows: number;
+}
+/** Lists that may be longer than the node's page shows: each has pages of its own, at the same address. */
+export const LISTS = {
+  cgroups: { section: "cgroups", title: "Cgroups", few: 128, rows: 256 },
+  "cgroups-others": { section: "cgroups", title: "Other cgroups", few: 40, rows: 200 },
+  "cpu-map": { section: "cpus", title: "Map of CPUs", few: 1024, rows: 1024 },
+  cpus: { section: "cpus", title: "CPUs by owner", few: 100, rows: 500 },
+  "cpu-changes": { section: "cpus", title: "Cpusets to change", few: 100, rows: 500 },
+  memory: { section: "memory", title: "Holders of memory", few: 100, rows: 500 },
+  resources: { section: "devices", title: "Resources of devices", few: 24, rows: 24 },
+  "device-map": { section: "devices", title: "Map of devices", few: 512, rows: 1024 },
+  devices: { section: "devices", title: "Holders of devices", few: 100, rows: 500 },
+  images: { section: "images", title: "Images", few: 30, rows: 200 },
+  ranking: { section: "eviction", title: "Ranking", few: 5, rows: 200 },
+} as const satisfies Readonly<Record<string, Bounds>>;
+export type ListName = keyof typeof LISTS;
+
+/** A page of one list. */
+export interface AskedList {
+  readonly name: ListName;
+  /** Which of several of its sort, such as a resource; empty: there is but one. */
+  readonly of: string;
+  /** From 1. */
+  readonly page: number;
+}
+const MOST_OF = 4096;
+
+/** Which list the link asks for; null: none, but the whole page. Errors: what no list is called, what is no page. */
+export function askedList(exchange: Exchange): Result<AskedList | null, Problem> {
+  const given = queryOf(exchange, ["list", "of", "page"]);
+  if (!given.ok) return given;
+  const { list, of = "", page = "1" } = given.value;
+  const issues: InputIssue[] = [];
+  if (list === undefined) {
+    for (const path of Object.keys(given.value)) issues.push({ path, message: "goes with `list` only" });
+    return issues.length === 0 ? ok(null) : queryProblem(issues);
+  }
+  if (!Object.hasOwn(LISTS, list))
+    issues.push({ path: "list", message: `must be one of ${Object.keys(LISTS).join(", ")}` });
+  if (of.length > MOST_OF) issues.push({ path: "of", message: `has more than ${MOST_OF} characters` });
+  if (!/^[1-9]\d{0,4}$/.test(page)) issues.push({ path: "page", message: "must be a number from 1 to 99999" });
+  return issues.length === 0 ? ok({ name: list as ListName, of, page: Number(page) }) : queryProblem(issues);
+}
+
+/** Rows from `from` to before `to`, and what is said below them. */
+export interface Span {
+  readonly from: number;
+  readonly to: number;
+  readonly note: Html | "";
+}
+
+/** How the lists of one page are cut: all to their first rows, or with one of them paged. */
+export class Lists {
+  readonly node: string;
+  readonly asked: AskedList | null;
+  #found = false;
+
+  constructor(node: string, asked: AskedList | null = null) {
+    this.node = node;
+    this.asked = asked;
+  }
+
+  /** Whether the list that is asked for was among those that were cut. */
+  get found(): boolean {
+    return this.#found;
+  }
+
+  isAsked(name: ListName, of = ""): boolean {
+    return this.asked?.name === name && this.asked.of === of;
+  }
+
+  link(name: ListName, of = "", page = 1): string {
+    const query = new URLSearchParams({
+      list: name,
+      ...(of === "" ? {} : { of }),
+      ...(page === 1 ? {} : { page: `${page}` }),
+    });
+    return `/nodes/${encodeURIComponent(this.node)}?${query}`;
+  }
+
+  /** Of `total` rows: those of the page that is asked for (of the last, where there are fewer pages), else the first `few`. */
+  span(name: ListName, total: number, of = "", few: number = LISTS[name].few): Span {
+    if (!this.isAsked(name, of)) {
+      const to = Math.min(few, total);
+      const note = html`<p class="small rest">${number(to)} of ${number(total)} shown · <a href="${this.link(name, of)}">all</a></p>`;
+      return { from: 0, to, note: to === total ? "" : note };
+    }
+    this.#found = true;
+    const { rows } = LISTS[name];
+    const pages = Math.max(1, Math.ceil(total / rows));
+    const page = Math.min(pages, this.asked?.page ?? 1);
+    const from = (page - 1) * rows;
+    const to = Math.min(total, from + rows);
+    const at = (other: number, rel: string, words: string): Html | "" =>
+      other < 1 || other > pages ? "" : html`<a rel="${rel}" href="${this.link(name, of, other)}">${words}</a>`;
+    const told = total === 0 ? "none" : `${number(from + 1)} to ${number(to)} of ${number(total)}`;
+    const note = html`<nav class="pages" aria-label="Pages of the list">${at(page - 1, "prev", "← before")}<span class="soft">${told}</span>${at(page + 1, "next", "next →")}</nav>`;
+    return { from, to, note };
+  }
+
+  /** The rows themselves. */
+  cut<T>(name: ListName, all: readonly T[], of = "", few: number = LISTS[name].few): Cut<T> {
+    const { from, to, note } = this.span(name, all.length, of, few);
+    return { shown: all.slice(from, to), note };
+  }
+}
+export interface Cut<T> {
+  readonly shown: readonly T[];
+  readonly note: Html | "";
+}
+
+const number = (count: number): string => count.toLocaleString("en");

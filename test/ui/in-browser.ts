@@ -1,0 +1,59 @@
+import type { BrowserContextOptions, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect } from "vitest";
+import { aBrowser, expectAccessible, expectToFit, hasBrowser, type Watched } from "./browser.ts";
+import { type Served, served } from "./served.ts";
+
+type Look = readonly [name: string, options: BrowserContextOptions];
+/** How every page has to look well. */
+export const LOOKS: readonly Look[] = [
+  ["light", {}],
+  ["dark", { colorScheme: "dark" }],
+  ["on a phone", { viewport: { width: 360, height: 700 } }],
+];
+export const LOOKS_AND_WITHOUT_SCRIPTS: readonly Look[] = [...LOOKS, ["without scripts", { javaScriptEnabled: false }]];
+export const hasScripts = ({ javaScriptEnabled = true }: BrowserContextOptions): boolean => javaScriptEnabled;
+
+/** What the tests of a page stand on: the API with what was filled in, and a browser that looks at it. */
+export interface Ground {
+  readonly url: string;
+  /** Opens a page, which the caller closes. A whole address is opened as it is. */
+  readonly open: (path: string, options?: BrowserContextOptions) => Promise<Watched>;
+  /** Opens a page, does with it what is to be done, and expects that the browser had nothing to complain of. */
+  readonly visit: (path: string, options: BrowserContextOptions, look: (page: Page) => Promise<void>) => Promise<void>;
+}
+
+/** Tests of one page in a browser, over an API of its own; skipped where there is no browser. */
+export function inBrowser(
+  name: string,
+  fill: (url: string, dataDir: string) => Promise<void>,
+  tests: (ground: Ground) => void,
+): void {
+  describe.skipIf(!hasBrowser)(name, () => {
+    const browser = aBrowser();
+    let api: Served | undefined;
+    beforeAll(async () => {
+      api = await served();
+      await fill(api.url, api.dataDir);
+    });
+    afterAll(() => api?.close());
+    const open: Ground["open"] = (path, how) => browser.open(new URL(path, api?.url).href, how);
+    tests({
+      get url() {
+        return api?.url ?? "";
+      },
+      open,
+      visit: async (path, how, look) => {
+        const { page, faults, close } = await open(path, how);
+        await look(page);
+        expect(faults).toEqual([]);
+        await close();
+      },
+    });
+  });
+}
+
+/** It fits into the window, and everybody can use it. */
+export async function expectReadable(page: Page): Promise<void> {
+  await expectToFit(page);
+  await expectAccessible(page);
+}
