@@ -3,6 +3,7 @@ import { ok, type Result } from "../api/model/result.ts";
 import { decodeBody, type Packing, type StoredBody } from "./body.ts";
 import { failure, type StoreFailure } from "./failure.ts";
 import { texts } from "./schema.ts";
+import type { SnapshotRow } from "./store.ts";
 
 type Text = typeof texts.$inferSelect;
 interface Whole extends StoredBody {
@@ -29,11 +30,26 @@ export function grouped<R extends { readonly seq: number }>(
 /** Characters of texts that are kept unpacked. */
 const KEPT_LENGTH = 2 * 1024 * 1024;
 
-/** The inverse of `cut`: the body with its texts put back. `what` names the row in the failure. */
-export type BodyReader = (what: string, row: Whole, shared: readonly Text[]) => Promise<Result<string, StoreFailure>>;
+/** A text that rows share, where it belongs in a row's own. `id` tells its content; it is unpacked when it is read. */
+export interface SharedText {
+  readonly at: number;
+  readonly id: string;
+  readonly read: () => Promise<Result<string, StoreFailure>>;
+}
+/** A body taken apart, as `cut` made it. */
+export interface Pieces {
+  readonly rest: string;
+  /** In their order. */
+  readonly shared: readonly SharedText[];
+}
+export interface SnapshotInPieces extends Omit<SnapshotRow, "body" | "repeats"> {
+  readonly pieces: Pieces;
+}
+/** Takes bodies apart again. `what` names the row in the failure. */
+export type PiecesReader = (what: string, row: Whole, shared: readonly Text[]) => Promise<Result<Pieces, StoreFailure>>;
 
 /** Reads bodies one after the other. The last texts stay unpacked: a text never changes, and the rows that share it come together. */
-export function bodyReader(packing: Packing): BodyReader {
+export function piecesReader(packing: Packing): PiecesReader {
   const known = new Map<string, string>();
   let length = 0;
   const read = async (what: string, text: Text): Promise<Result<string, StoreFailure>> => {
@@ -52,19 +68,39 @@ export function bodyReader(packing: Packing): BodyReader {
   };
   return async (what, row, shared) => {
     const rest = await decodeBody(what, row, packing);
-    if (!rest.ok || row.parts === null) return rest;
-    let body = "";
-    let from = 0;
-    for (const [at, id] of JSON.parse(row.parts) as [number, string][]) {
-      const found = shared.find((text) => text.id === id);
-      if (found === undefined) {
+    if (!rest.ok) return rest;
+    const found: SharedText[] = [];
+    for (const [at, id] of JSON.parse(row.parts ?? "[]") as [number, string][]) {
+      const text = shared.find((one) => one.id === id);
+      if (text === undefined) {
         return failure("corrupt", `${what}: its text \`${id}\` is missing; restore the database from a backup`);
       }
-      const text = await read(what, found);
-      if (!text.ok) return text;
-      body += rest.value.slice(from, at) + text.value;
-      from = at;
+      found.push({ at, id, read: () => read(what, text) });
     }
-    return ok(body + rest.value.slice(from));
+    return ok({ rest: rest.value, shared: found });
   };
+}
+
+/** The inverse of `cut`: the body with its texts put back. `what` names the row in the failure. */
+export type BodyReader = (what: string, row: Whole, shared: readonly Text[]) => Promise<Result<string, StoreFailure>>;
+
+export function bodyReader(packing: Packing): BodyReader {
+  const piecesOf = piecesReader(packing);
+  return async (what, row, shared) => {
+    const pieces = await piecesOf(what, row, shared);
+    return pieces.ok ? joined(pieces.value) : pieces;
+  };
+}
+
+/** The body again. */
+export async function joined({ rest, shared }: Pieces): Promise<Result<string, StoreFailure>> {
+  let body = "";
+  let from = 0;
+  for (const { at, read } of shared) {
+    const text = await read();
+    if (!text.ok) return text;
+    body += rest.slice(from, at) + text.value;
+    from = at;
+  }
+  return ok(body + rest.slice(from));
 }

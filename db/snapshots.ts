@@ -4,7 +4,7 @@ import { encodeBody } from "./body.ts";
 import { type Driver, once, type Statement } from "./driver.ts";
 import { attempt, type StoreFailure } from "./failure.ts";
 import { nodeSeen } from "./nodes.ts";
-import { type BodyReader, bodyReader, grouped, textsIn } from "./parts.ts";
+import { grouped, joined, piecesReader, type SnapshotInPieces, textsIn } from "./parts.ts";
 import { nodes, snapshots, texts } from "./schema.ts";
 import type { SnapshotRow, Store } from "./store.ts";
 import { type Cut, insertWithTexts, type Texts } from "./texts.ts";
@@ -45,23 +45,14 @@ export function snapshotLookup({ db }: Driver): (id: string) => Promise<boolean>
   return async (id) => (await byId().all({ id })).length > 0;
 }
 
-async function decode(
-  joined: Parameters<typeof grouped<typeof snapshots.$inferSelect>>[0],
-  wholeBody: BodyReader,
-): Promise<Result<SnapshotRow | null, StoreFailure>> {
-  const [found] = grouped(joined);
-  if (found === undefined) return ok(null);
-  const { seq: _, bytes, encoding, body, parts, ...rest } = found.row;
-  const text = await wholeBody(`snapshot \`${rest.id}\``, { bytes, encoding, body, parts }, found.texts);
-  return text.ok ? ok({ ...rest, body: text.value }) : text;
-}
+type Joined = Parameters<typeof grouped<typeof snapshots.$inferSelect>>[0];
 
 export function snapshotsOf(
   driver: Driver,
   shared: Texts,
-): Pick<Store, "putSnapshot" | "getSnapshot" | "latestSnapshot"> {
+): Pick<Store, "putSnapshot" | "getSnapshot" | "getSnapshotPieces" | "latestSnapshot"> {
   const { db, atomic, packing } = driver;
-  const wholeBody = bodyReader(packing);
+  const piecesOf = piecesReader(packing);
   const byId = once(() =>
     db
       .select({ row: snapshots, text: texts })
@@ -89,9 +80,25 @@ export function snapshotsOf(
     cut.committed();
     return ok({ fresh });
   };
+  const pieces = async (rows: Joined): Promise<Result<SnapshotInPieces | null, StoreFailure>> => {
+    const [found] = grouped(rows);
+    if (found === undefined) return ok(null);
+    const { seq: _, bytes, encoding, body, parts, ...rest } = found.row;
+    const read = await piecesOf(`snapshot \`${rest.id}\``, { bytes, encoding, body, parts }, found.texts);
+    return read.ok ? ok({ ...rest, pieces: read.value }) : read;
+  };
+  const whole = async (rows: Joined): Promise<Result<SnapshotRow | null, StoreFailure>> => {
+    const found = await pieces(rows);
+    if (!found.ok) return found;
+    if (found.value === null) return ok(null);
+    const { pieces: parts, ...row } = found.value;
+    const body = await joined(parts);
+    return body.ok ? ok({ ...row, body: body.value }) : body;
+  };
   return {
     putSnapshot: (row) => attempt(() => put(row, false)),
-    getSnapshot: (id) => attempt(async () => decode(await byId().all({ id }), wholeBody)),
-    latestSnapshot: (node) => attempt(async () => decode(await latest().all({ node }), wholeBody)),
+    getSnapshot: (id) => attempt(async () => whole(await byId().all({ id }))),
+    getSnapshotPieces: (id) => attempt(async () => pieces(await byId().all({ id }))),
+    latestSnapshot: (node) => attempt(async () => whole(await latest().all({ node }))),
   };
 }

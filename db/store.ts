@@ -3,6 +3,7 @@ import type { Result } from "../api/model/result.ts";
 import type { StoreFailure } from "./failure.ts";
 import type { FleetRow, HourRow } from "./fleet-row.ts";
 import type { Place } from "./page-token.ts";
+import type { SnapshotInPieces } from "./parts.ts";
 import type { RemovalPage, RemovalQuery, RemovalSummary, Removals } from "./removal.ts";
 
 /** Parts of a text, from and to (exclusive) in UTF-16 units, in order and apart. */
@@ -18,7 +19,7 @@ export interface SnapshotRow {
   readonly bootId: string | null;
   readonly storedAtMs: number;
   readonly body: string;
-  /** For writing alone: ranges of the body that the node's next rows will repeat, each stored once. */
+  /** For writing alone: ranges of the body that the node's next rows will repeat, each stored once. Whole members of it, with the comma before them. */
   readonly repeats?: Ranges;
 }
 
@@ -46,7 +47,7 @@ export interface DecisionHead {
 export interface DecisionRow extends DecisionHead {
   readonly ask: string | null;
   readonly body: string;
-  /** As in a snapshot. */
+  /** Likewise, of whatever. */
   readonly repeats?: Ranges;
 }
 
@@ -164,6 +165,8 @@ export interface Store {
   record(recording: Recording): Answer<Recorded>;
   putSnapshot(snapshot: SnapshotRow): Answer<{ readonly fresh: boolean }>;
   getSnapshot(id: string): Answer<SnapshotRow | null>;
+  /** For who reads many of them, and knows what other rows share by its id. */
+  getSnapshotPieces(id: string): Answer<SnapshotInPieces | null>;
   latestSnapshot(node: string): Answer<SnapshotRow | null>;
 
   getDecision(id: string): Answer<DecisionRow | null>;

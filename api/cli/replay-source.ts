@@ -3,7 +3,7 @@ import { nearNames } from "../model/near-name.ts";
 import { ok, type Result } from "../model/result.ts";
 import type { Change } from "../replay/change.ts";
 import { type ReplayAnswer, replayAnswer } from "../replay/replay-answer.ts";
-import { replayer } from "../replay/replay-one.ts";
+import { historyReplayer, LONG_RUN_LENGTH } from "../replay/replay-one.ts";
 import { MAX_REPLAYED } from "../replay/replay-page.ts";
 import { sha256 } from "../server/digest.ts";
 import { EXIT, type Fault, fault } from "./exit.ts";
@@ -20,8 +20,8 @@ export type Pages = (pageToken: string | undefined) => Promise<Result<ReplayAnsw
 export async function pagesOfStore(store: Store, { filter, change }: Wanted): Promise<Result<Pages, Fault>> {
   const known = await checkNode(store, filter.node);
   if (!known.ok) return known;
-  // for all pages, so that it keeps the snapshots it read last
-  const replay = replayer(store, change, { reasons: false });
+  // for all pages, so that what it read last is kept
+  const replay = historyReplayer(store, change, LONG_RUN_LENGTH);
   return ok(async (pageToken) => {
     const world = { store, replay, nowMs: Date.now(), sha256 };
     const request = { filter, change, limit: MAX_REPLAYED, ...(pageToken === undefined ? {} : { pageToken }) };

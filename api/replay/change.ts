@@ -8,6 +8,10 @@ export interface Change {
   readonly kubeletConfigurationPatch?: unknown;
 }
 
+/** What was recorded is decided as it was. */
+export const isNothing = ({ kubeletConfiguration, kubeletConfigurationPatch }: Change): boolean =>
+  kubeletConfiguration === undefined && kubeletConfigurationPatch === undefined;
+
 export interface RecordedInput {
   readonly kubeletConfiguration?: unknown;
 }

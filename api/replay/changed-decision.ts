@@ -2,7 +2,7 @@ import type { DecisionRow, PodRef } from "../../db/store.ts";
 import type { Kind } from "../model/decision.ts";
 import type { Difference } from "../routes/difference.ts";
 import type { ProblemCode } from "../routes/problem.ts";
-import type { Replayed } from "./replay-one.ts";
+import type { Compared } from "./replay-one.ts";
 
 /** The first few, so that a thousand changed decisions fit in an answer. */
 export const FEW_DIFFERENCES = 5;
@@ -33,7 +33,7 @@ export interface ChangedDecision {
 }
 
 /** Null: it is the same, or nobody can tell. */
-export function changedDecision(row: DecisionRow, again: Replayed): ChangedDecision | null {
+export function changedDecision(row: DecisionRow, again: Compared): ChangedDecision | null {
   if (again.state !== "differs" && again.state !== "refused") return null;
   const { id, kind, node, decidedAtMs, pod, verdict } = row;
   return {

@@ -4,59 +4,68 @@ import { decodeSnapshot } from "../model/decode.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { inputProblem, type Problem } from "../routes/problem.ts";
-import { type Change, changed, type RecordedInput } from "./change.ts";
+import { type Change, changed, isNothing } from "./change.ts";
+import { Kept } from "./kept.ts";
 import { withNewStatus } from "./new-status.ts";
+import { parsedObject } from "./parsed.ts";
 
-/** A snapshot to decide on; the new configuration is refused for it; null: it is no longer stored. */
-export type Input = Result<Snapshot, Problem> | null;
+/** A snapshot to decide on, with the change made. */
+export interface Input {
+  readonly snapshot: Snapshot;
+  /** Those with the same key are the same in all that a steady kind reads. Null: nobody knows. */
+  readonly steady: string | null;
+}
+/** Problem: the new configuration is refused for it. Null: it is no longer stored. */
+export type FoundInput = Result<Input, Problem> | null;
+/** Reads what is stored under an id. Errors: those of the history, and a snapshot that nobody can read. */
+export type Inputs = (snapshotId: string) => Promise<Result<FoundInput, StoreFailure>>;
 
 /** Characters of the snapshots that are kept, some of the largest, and at most so many of them. */
 const KEPT_LENGTH = 2 * 1024 * 1024;
 const MOST = 128;
 
-/**
- * Reads stored snapshots with the change made. The last ones are kept decoded, since several kinds are decided on one of
- * them. Errors: those of the history.
- */
-export function inputs(
-  store: Pick<Store, "getSnapshot">,
-  change: Change,
-): (snapshotId: string) => Promise<Result<Input, StoreFailure>> {
-  const kept = new Map<string, { readonly input: Input; readonly length: number }>();
-  let length = 0;
-  const keep = (id: string, input: Input, added: number): void => {
-    kept.set(id, { input, length: added });
-    length += added;
-    for (const [oldest, entry] of kept) {
-      if (kept.size <= MOST && (length <= KEPT_LENGTH || kept.size === 1)) break;
-      kept.delete(oldest);
-      length -= entry.length;
-    }
-  };
-  return async (id) => {
+/** Reads each snapshot as a whole. */
+export function inputs(store: Pick<Store, "getSnapshot">, change: Change): Inputs {
+  const kept = keptInputs();
+  return (id) => kept(id, () => wholeInput(store, id, change));
+}
+
+/** What was found, and how long its text is. */
+export type ReadInput = Result<{ readonly input: FoundInput; readonly length: number }, StoreFailure>;
+
+/** Keeps the inputs that were read last: several kinds are decided on one, and those of some nodes take turns. */
+export function keptInputs(): (
+  id: string,
+  read: () => Promise<ReadInput>,
+) => Promise<Result<FoundInput, StoreFailure>> {
+  const kept = new Kept<{ readonly input: FoundInput }>(MOST, KEPT_LENGTH);
+  return async (id, read) => {
     const known = kept.get(id);
-    if (known !== undefined) {
-      kept.delete(id);
-      kept.set(id, known);
-      return ok(known.input);
-    }
-    const stored = await store.getSnapshot(id);
-    if (!stored.ok) return stored;
-    const text = stored.value?.body;
-    const input = text === undefined ? null : decoded(text, change);
-    keep(id, input, text?.length ?? 0);
+    if (known !== undefined) return ok(known.input);
+    const found = await read();
+    if (!found.ok) return found;
+    const { input, length } = found.value;
+    kept.set(id, { input }, length);
     return ok(input);
   };
 }
 
-function decoded(text: string, change: Change): Result<Snapshot, Problem> {
-  const recorded = JSON.parse(text) as RecordedInput;
+/** Decodes all of a stored snapshot, which tells every fault of it. */
+export async function wholeInput(store: Pick<Store, "getSnapshot">, id: string, change: Change): Promise<ReadInput> {
+  const stored = await store.getSnapshot(id);
+  if (!stored.ok) return stored;
+  if (stored.value === null) return ok({ input: null, length: 0 });
+  const { body } = stored.value;
+  const recorded = parsedObject(`snapshot \`${id}\``, body);
+  if (!recorded.ok) return recorded;
+  const snapshot = decoded(recorded.value, change);
+  return ok({ input: snapshot.ok ? ok({ snapshot: snapshot.value, steady: null }) : snapshot, length: body.length });
+}
+
+function decoded(recorded: Readonly<Record<string, unknown>>, change: Change): Result<Snapshot, Problem> {
   const snapshot = decodeSnapshot(changed(recorded, change));
   if (!snapshot.ok) return err(inputProblem(snapshot.error));
   if (isNothing(change)) return snapshot;
   const before = decodeSnapshot(recorded);
   return before.ok ? ok(withNewStatus(before.value, snapshot.value)) : snapshot;
 }
-
-const isNothing = ({ kubeletConfiguration, kubeletConfigurationPatch }: Change): boolean =>
-  kubeletConfiguration === undefined && kubeletConfigurationPatch === undefined;

@@ -1,32 +1,55 @@
 import { decideAllocatable } from "../decide/allocatable/decide.ts";
-import { parseQuantity, type Quantity } from "../model/quantity.ts";
+import type { AllocatableDecision, QuantityList } from "../model/decision.ts";
+import type { ResourceList } from "../model/fields.ts";
+import { parseQuantity } from "../model/quantity.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 
+const LISTS = ["capacity", "allocatable"] as const;
+
 /**
- * The node as it would report itself with the changed configuration: pods come in by `status.allocatable`, which a kubelet
- * writes anew when it starts. Of a resource whose recorded amount is not what the recorded configuration makes of it, somebody
- * else has a say, so it stays as recorded.
+ * The node as its kubelet reports it once it has started anew with the configuration of `after`: pods come in by
+ * `status.allocatable`. Such a kubelet writes every amount of its own again, in both lists (kubelet 1.36: nodestatus.MachineInfo),
+ * adds what it did not tell before, and takes nothing away. An amount that is not what the recorded configuration makes of it
+ * was written by somebody else, such as a webhook, or follows from what the snapshot does not hold: what it would become
+ * nobody can tell, so it stays as recorded. `after` itself where nothing becomes another amount, or where `allocatable` says that
+ * the kubelet does not start with one of both configurations: who does not run writes no status.
  */
 export function withNewStatus(before: Snapshot, after: Snapshot): Snapshot {
   const { node } = after;
-  const told = node?.status?.allocatable;
-  if (node === undefined || told === undefined) return after;
+  const status = node?.status;
+  if (node === undefined || status === undefined) return after;
   const was = allocatableOf(before);
   const is = allocatableOf(after);
-  const allocatable = Object.fromEntries(
-    Object.entries(told).map(([name, amount]) => [name, renewed(amount, was[name], is[name])]),
-  );
-  return { ...after, node: { ...node, status: { ...node.status, allocatable } } };
+  if (was === null || is === null) return after;
+  let written = status;
+  for (const list of LISTS) {
+    const told = status[list];
+    if (told === undefined) continue;
+    const others = renewed(told, was[list], is[list]);
+    if (Object.keys(others).length > 0) written = { ...written, [list]: { ...told, ...others } };
+  }
+  return written === status ? after : { ...after, node: { ...node, status: written } };
 }
 
-/** Empty where it cannot be decided. */
-function allocatableOf(snapshot: Snapshot): Readonly<Record<string, string>> {
+/** Null where it cannot be decided, or the kubelet does not start. */
+function allocatableOf(snapshot: Snapshot): AllocatableDecision | null {
   const decided = decideAllocatable({ snapshot, facts: {}, ask: undefined, explain: "off" });
-  return decided.ok ? decided.value.decision.allocatable : {};
+  return decided.ok && decided.value.verdict === "decided" ? decided.value.decision : null;
 }
 
-function renewed(told: Quantity, was: string | undefined, is: string | undefined): Quantity {
-  if (was === undefined || is === undefined || was === is) return told;
-  const [old, now] = [parseQuantity(was), parseQuantity(is)];
-  return old.ok && now.ok && old.value.amount === told.amount ? now.value : told;
+/** What becomes another amount of what is told. */
+function renewed(told: ResourceList, was: QuantityList, is: QuantityList): ResourceList {
+  const others: { [name: string]: ResourceList[string] } = {};
+  for (const [name, amount] of Object.entries(is)) {
+    if (was[name] === amount || told[name]?.amount !== amountOf(was[name])) continue;
+    const now = parseQuantity(amount);
+    if (now.ok) others[name] = now.value;
+  }
+  return others;
+}
+
+/** Of what there is none of: undefined, as of what is not told. */
+function amountOf(text: string | undefined): ResourceList[string]["amount"] | undefined {
+  const parsed = text === undefined ? undefined : parseQuantity(text);
+  return parsed?.ok === true ? parsed.value.amount : undefined;
 }

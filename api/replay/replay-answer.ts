@@ -4,7 +4,7 @@ import type { DecisionFilter, Store } from "../../db/store.ts";
 import { ok, type Result } from "../model/result.ts";
 import type { Change } from "./change.ts";
 import type { ChangedDecision } from "./changed-decision.ts";
-import type { Replayer } from "./replay-one.ts";
+import type { Compared, Replayer } from "./replay-one.ts";
 import { replayPage } from "./replay-page.ts";
 import { decodeResume, encodeResume, printOf, type Resume } from "./resume-token.ts";
 import type { Tally } from "./tally.ts";
@@ -33,7 +33,7 @@ export interface ReplayAnswer extends Tally {
 
 interface World {
   readonly store: Pick<Store, "streamDecisions" | "listDecisions">;
-  readonly replay: Replayer;
+  readonly replay: Replayer<Compared>;
   readonly nowMs: number;
   readonly sha256: (text: string) => string | Promise<string>;
 }

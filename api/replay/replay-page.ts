@@ -5,7 +5,7 @@ import { ok, type Result } from "../model/result.ts";
 import { nextTurn } from "../routes/next-turn.ts";
 import { type ChangedDecision, changedDecision } from "./changed-decision.ts";
 import { newestIn, progressAt } from "./progress.ts";
-import type { Replayer } from "./replay-one.ts";
+import type { Compared, Replayer } from "./replay-one.ts";
 import { Counter, type Tally } from "./tally.ts";
 
 /** Decisions of one page. */
@@ -41,7 +41,7 @@ export interface ReplayPage extends Tally {
 /** A page of the history decided again, oldest first. Bounded in decisions and in time. */
 export async function replayPage(
   store: Pick<Store, "streamDecisions" | "listDecisions">,
-  replay: Replayer,
+  replay: Replayer<Compared>,
   { filter, limit, after }: PageQuery,
 ): Promise<Result<ReplayPage, StoreFailure>> {
   const counter = new Counter();

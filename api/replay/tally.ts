@@ -1,9 +1,9 @@
 import type { DecisionHead } from "../../db/store.ts";
 import type { Kind } from "../model/decision.ts";
-import type { Replayed } from "./replay-one.ts";
+import type { Compared } from "./replay-one.ts";
 
 /** How many decisions were made again, and what became of them. */
-export type Counts = { readonly replayed: number } & { readonly [State in Replayed["state"]]: number };
+export type Counts = { readonly replayed: number } & { readonly [State in Compared["state"]]: number };
 
 /** Decisions that are others now: of which kind, and from which verdict to which. */
 export interface VerdictChange {
@@ -47,7 +47,7 @@ export class Counter {
   }
 
   /** One decision. */
-  count({ kind, node, verdict }: Pick<DecisionHead, "kind" | "node" | "verdict">, again: Replayed): void {
+  count({ kind, node, verdict }: Pick<DecisionHead, "kind" | "node" | "verdict">, again: Compared): void {
     const one = { ...nothing(), replayed: 1, [again.state]: 1 };
     add(this.#counts, one);
     addAt(this.#byKind, kind, one);

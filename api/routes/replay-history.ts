@@ -4,7 +4,7 @@ import type { InputIssue } from "../model/input-issue.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import { isObject } from "../replay/change.ts";
 import { type HistoryRequest, replayAnswer } from "../replay/replay-answer.ts";
-import { replayer } from "../replay/replay-one.ts";
+import { historyReplayer } from "../replay/replay-one.ts";
 import { MAX_REPLAYED } from "../replay/replay-page.ts";
 import { unknownField } from "./decision-request.ts";
 import { historyProblem } from "./history-problem.ts";
@@ -42,7 +42,7 @@ export async function postReplayHistory(exchange: Exchange): Promise<Result<Repl
   const nowMs = ports.now();
   const world = {
     store: ports.store,
-    replay: replayer(ports.store, request.value.change, { reasons: false }),
+    replay: historyReplayer(ports.store, request.value.change),
     nowMs,
     sha256: ports.sha256,
   };

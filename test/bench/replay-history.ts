@@ -8,41 +8,87 @@ import { nodeBodies } from "../../api/server/bodies.ts";
 import { sha256 } from "../../api/server/digest.ts";
 import { once } from "../../db/driver.ts";
 import type { Store } from "../../db/store.ts";
-import { realSnapshot } from "../decide/real-node.ts";
+import { captured, realSnapshot } from "../decide/real-node.ts";
 
 const START = Date.parse("2026-11-01T00:00:00Z");
 const STEP_MS = 10_000;
 /** Decided on each snapshot, as a node's daemon does. */
-const KINDS: readonly Kind[] = ["cgroups", "allocatable", "eviction", "admission"];
-/** Every so many turns a node is not as it was. */
+const EACH_TURN: readonly Kind[] = ["cgroups", "allocatable", "eviction"];
+/** One of these beside them, another one each turn. */
+const IN_TURN: readonly Kind[] = [
+  "admission",
+  "image-gc",
+  "topology",
+  "container-gc",
+  "cpus",
+  "probes",
+  "memory",
+  "probe-guard",
+  "devices",
+  "preemption",
+];
+export const KINDS_A_TURN = EACH_TURN.length + 1;
+/** Every so many turns a node's pods are not as they were. */
 const STEADY_TURNS = 10;
 const AT_A_TIME = 32;
+const GPU = "example.com/gpu";
 
-/** The captured node, as text. */
-const captured = once(() => {
-  const snapshot = realSnapshot();
-  const { name } = (snapshot["node"] as { metadata: { name: string } }).metadata;
-  return { text: JSON.stringify(snapshot), name };
+/**
+ * The captured node with its runtime and some devices, as text. `NODE` stands for its name and `MINE` for the beginning of its
+ * pods' uids, but of those that a manager's file names under a checksum.
+ */
+const template = once(() => {
+  const { assignments, ...rest } = realSnapshot();
+  const { allocated_pods_state: _, ...files } = assignments as Readonly<Record<string, string>>;
+  const runtime = {
+    images: captured("images.json"),
+    containers: captured("containers.json"),
+    sandboxes: captured("sandboxes.json"),
+    imageFilesystems: captured("imagefs.json"),
+  };
+  const devices = Array.from({ length: 8 }, (_, i) => ({ resource: GPU, id: `gpu-${i}`, numaNodes: [0] }));
+  let text = JSON.stringify({ ...rest, runtime, devices, assignments: files });
+  for (const { metadata } of captured("pods.json").items) {
+    const { uid } = metadata;
+    const isOwn = !Object.values(files).some((file) => file.includes(uid));
+    if (isOwn) text = text.replaceAll(uid, `MINE${uid.slice(4)}`);
+  }
+  return text.replaceAll(`"${captured("node.json").metadata.name}"`, '"NODE"');
 });
 
-/** It `turn` steps after the start: new stats each time, another limit now and then. `NODE` stands for its name. */
-function textAt(turn: number): string {
-  const { text, name } = captured();
-  const observedAt = new Date(START + turn * STEP_MS).toISOString();
-  const limit = `${512 + (Math.floor(turn / STEADY_TURNS) % 8)}Mi`;
-  const changed = text
+/** Node `n` as it is `turn` steps after the start: new stats each time, another limit now and then. */
+function textAt(turn: number, n: number): string {
+  const atMs = START + turn * STEP_MS;
+  const limit = `${512 + (Math.floor((turn + n) / STEADY_TURNS) % 8)}Mi`;
+  const changed = template()
     .replace(/("limits":\{(?:"cpu":"[^"]*",)?"memory":)"[^"]*"/, `$1"${limit}"`)
     .replace(/"availableBytes":(\d+)/, (_, bytes: string) => `"availableBytes":${Number(bytes) - turn * 4096}`)
-    .replaceAll(`"${name}"`, '"NODE"');
-  return `{"observedAt":"${observedAt}","sequence":${turn},${changed.slice(1)}`;
+    .replace(/"timestamp":"\d+"/, `"timestamp":"${atMs}000000"`)
+    .replaceAll('"NODE"', `"bench-${n}"`)
+    .replaceAll("MINE", n.toString(16).padStart(4, "0"));
+  return `{"observedAt":"${new Date(atMs).toISOString()}","sequence":${turn},${changed.slice(1)}`;
 }
 
-const ASK = JSON.stringify({
-  pod: {
-    metadata: { name: "asks", namespace: "bench", uid: "u-asks" },
-    spec: { containers: [{ name: "c", resources: { requests: { cpu: "10m", memory: "16Mi" } } }] },
-  },
+const resources = { requests: { cpu: "10m", memory: "16Mi" } };
+const podOf = (turn: number, container: object) => ({
+  metadata: { name: `asks-${turn}`, namespace: "bench", uid: `u-asks-${turn}` },
+  spec: { containers: [{ name: "c", resources, ...container }] },
 });
+const failedOf = (n: number) => ({ containerId: `c-${n}`, container: `bench/pod-${n}/c`, group: `g-${n}` });
+
+/** What is asked of a kind in this turn. */
+function askOf(kind: Kind, turn: number): object | undefined {
+  if (kind === "probe-guard") {
+    const guard = { windowSeconds: 60, least: { groups: 3 }, holdSeconds: 300 };
+    return { guard, groups: 11, failed: Array.from({ length: turn % 5 }, (_, n) => failedOf(n)) };
+  }
+  if (kind === "probes") {
+    const livenessProbe = { httpGet: { path: "/healthz", port: 8080 }, periodSeconds: 5 };
+    return { pod: podOf(turn, { livenessProbe }), outcomes: `ok,ok,fail*${1 + (turn % 4)},ok`, seconds: 60 };
+  }
+  if (kind === "devices") return { pod: podOf(turn, { resources: { limits: { [GPU]: "2" } } }) };
+  return kind.endsWith("-gc") || EACH_TURN.includes(kind) ? undefined : { pod: podOf(turn, {}) };
+}
 
 /** Fills a history by posting: `turns` of each of `nodes` nodes, four decisions a turn. Answers how many were recorded. */
 export async function postHistory(store: Store, nodes: number, turns: number): Promise<number> {
@@ -61,8 +107,9 @@ export async function postHistory(store: Store, nodes: number, turns: number): P
     recordDecisions: true,
     assets: nodeAssets(),
   });
-  const post = async (kind: Kind, snapshot: string): Promise<void> => {
-    const body = `{"snapshot":${snapshot}${kind === "admission" ? `,"ask":${ASK}` : ""}}`;
+  const post = async (kind: Kind, snapshot: string, turn: number): Promise<void> => {
+    const ask = askOf(kind, turn);
+    const body = `{"snapshot":${snapshot}${ask === undefined ? "" : `,"ask":${JSON.stringify(ask)}`}}`;
     const headers = { "content-type": "application/json" };
     const response = await app.fetch(
       new Request(`http://bench/v1/decisions/${kind}`, { method: "POST", headers, body }),
@@ -70,18 +117,17 @@ export async function postHistory(store: Store, nodes: number, turns: number): P
     if (response.status !== 200) throw new Error(`${kind}: ${await response.text()}`);
     await response.body?.cancel();
   };
+  const turnOf = async (turn: number, n: number): Promise<void> => {
+    const snapshot = textAt(turn, n);
+    for (const kind of EACH_TURN) await post(kind, snapshot, turn);
+    await post(IN_TURN[(turn + n) % IN_TURN.length] as Kind, snapshot, turn);
+  };
   for (let turn = 0; turn < turns; turn++) {
     now = START + turn * STEP_MS;
-    const text = textAt(turn);
     for (let from = 0; from < nodes; from += AT_A_TIME) {
-      const some = Array.from({ length: Math.min(AT_A_TIME, nodes - from) }, (_, i) => `bench-${from + i}`);
-      await Promise.all(
-        some.map(async (node) => {
-          const snapshot = text.replaceAll('"NODE"', `"${node}"`);
-          for (const kind of KINDS) await post(kind, snapshot);
-        }),
-      );
+      const some = Array.from({ length: Math.min(AT_A_TIME, nodes - from) }, (_, i) => turnOf(turn, from + i));
+      await Promise.all(some);
     }
   }
-  return nodes * turns * KINDS.length;
+  return nodes * turns * KINDS_A_TURN;
 }

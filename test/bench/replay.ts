@@ -2,35 +2,50 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { decideKind } from "../../api/decide/index.ts";
+import type { Kind } from "../../api/model/decision.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import type { Snapshot } from "../../api/model/snapshot.ts";
 import { replayAnswer } from "../../api/replay/replay-answer.ts";
-import { replayer } from "../../api/replay/replay-one.ts";
+import { historyReplayer, LONG_RUN_LENGTH } from "../../api/replay/replay-one.ts";
 import { MAX_REPLAYED } from "../../api/replay/replay-page.ts";
-import { readAsk } from "../../api/routes/asked.ts";
+import { type Ask, readAsk } from "../../api/routes/asked.ts";
+import { evaluator } from "../../api/routes/evaluate.ts";
 import { sha256 } from "../../api/server/digest.ts";
 import { openNode } from "../../db/open-node.ts";
 import type { DecisionRow, Store } from "../../db/store.ts";
-import { postHistory } from "./replay-history.ts";
+import { KINDS_A_TURN, postHistory } from "./replay-history.ts";
 
+/** CPU microseconds a decision. */
 export interface ReplayBench {
+  readonly nodes: number;
   readonly decisions: number;
-  /** CPU microseconds a decision: the core alone on decoded snapshots, with its reasons. */
+  /** The core alone, on decoded snapshots. */
   readonly decideMicros: number;
-  /** Posting it: read, checked, decided and recorded. */
+  /** What posting it takes without the history: the body read and checked, and decided as the API decides it. */
+  readonly evaluateMicros: number;
+  /** Posting it, recorded too. */
   readonly postMicros: number;
-  /** Replaying it out of a file, with what was recorded, and with another configuration (so that each differs). */
+  /** Replaying it out of a file, with what was recorded, and with another configuration. */
   readonly replayMicros: number;
   readonly changedMicros: number;
-  /** Of replaying to deciding alone, and to posting. */
+  /** Decisions of those that differ then. */
+  readonly differing: number;
+  /** Of replaying, with what was recorded and with the other configuration, to deciding as the API does. At most 1 is wanted. */
   readonly ratio: number;
-  readonly postRatio: number;
+  readonly changedRatio: number;
+  /** And to the core alone. */
+  readonly coreRatio: number;
+  readonly changedCoreRatio: number;
+  readonly decisionsPerSecond: number;
 }
 
+/** `BENCH_DECISIONS=100000`: a longer history. */
+const DECISIONS = Number(process.env["BENCH_DECISIONS"] ?? 20_000);
+const NODES = 500;
 const BATCH = 1000;
 const NEVER = Date.parse("2999-01-01T00:00:00Z");
 const CHANGED = {
-  kubeletConfigurationPatch: { kubeReserved: { cpu: "250m" }, evictionHard: { "memory.available": "1Gi" } },
+  kubeletConfigurationPatch: { kubeReserved: { cpu: "250m" }, evictionSoft: { "memory.available": "1Gi" } },
 };
 
 function cpuMicros(): number {
@@ -38,84 +53,125 @@ function cpuMicros(): number {
   return user + system;
 }
 
-async function replayMicros(store: Store, change: object): Promise<number> {
+/** As `nodewise replay` does it: page after page to the end. */
+async function replayed(
+  store: Store,
+  change: object,
+): Promise<{ readonly micros: number; readonly differing: number }> {
   const began = cpuMicros();
-  const world = { store, replay: replayer(store, change, { reasons: false }), nowMs: NEVER, sha256 };
-  let replayed = 0;
+  const world = { store, replay: historyReplayer(store, change, LONG_RUN_LENGTH), nowMs: NEVER, sha256 };
+  let count = 0;
+  let differing = 0;
   for (let token: string | null | undefined; token !== null; ) {
     const request = { filter: {}, change, limit: MAX_REPLAYED, ...(token === undefined ? {} : { pageToken: token }) };
     const page = await replayAnswer(world, request);
     if (!page.ok) throw new Error(page.error.message);
     const { counts } = page.value;
     if (counts.gone + counts.refused > 0) throw new Error(`not all could be replayed: ${JSON.stringify(counts)}`);
-    replayed += counts.replayed;
+    count += counts.replayed;
+    differing += counts.differs;
     token = page.value.nextPageToken;
   }
-  return (cpuMicros() - began) / replayed;
+  return { micros: (cpuMicros() - began) / count, differing };
 }
 
-/** The core alone: what it needs is read and decoded outside of what is measured. */
-async function decideMicros(store: Store): Promise<number> {
+/** A recorded decision with its snapshot's text. */
+interface Recorded extends DecisionRow {
+  readonly text: string;
+}
+
+/** CPU microseconds a decision of `prepare`d work; what is read and prepared for it is not measured. */
+async function microsOf(store: Store, prepare: (row: Recorded) => () => unknown): Promise<number> {
   let micros = 0;
   let count = 0;
-  let batch: DecisionRow[] = [];
-  const decideAll = async (): Promise<void> => {
-    const snapshots = new Map<string, Snapshot>();
-    const work: (() => unknown)[] = [];
-    for (const { kind, explain, ask: text, snapshotId } of batch) {
-      const id = snapshotId ?? "";
-      const snapshot = snapshots.get(id) ?? (await decodedSnapshot(store, id));
-      snapshots.set(id, snapshot);
-      const asked = readAsk(kind, text === null ? null : JSON.parse(text));
-      if (!asked.ok) throw new Error(asked.error.detail);
-      const { ask, facts } = asked.value;
-      work.push(() => decideKind(kind, { snapshot, facts: facts ?? {}, ask, explain }));
-    }
+  let batch: (() => unknown)[] = [];
+  const run = async (): Promise<void> => {
     const began = cpuMicros();
-    for (const decide of work) decide();
+    for (const work of batch) await work();
     micros += cpuMicros() - began;
-    count += work.length;
+    count += batch.length;
     batch = [];
   };
   for await (const row of store.streamDecisions({})) {
     if (!row.ok) throw new Error(row.error.message);
-    batch.push(row.value);
-    if (batch.length === BATCH) await decideAll();
+    const stored = await store.getSnapshot(row.value.snapshotId ?? "");
+    if (!stored.ok || stored.value === null) throw new Error("a snapshot cannot be read");
+    batch.push(prepare({ ...row.value, text: stored.value.body }));
+    if (batch.length === BATCH) await run();
   }
-  await decideAll();
+  await run();
   return micros / count;
 }
 
-async function decodedSnapshot(store: Store, id: string): Promise<Snapshot> {
-  const stored = await store.getSnapshot(id);
-  const decoded = stored.ok && stored.value !== null ? decodeSnapshot(JSON.parse(stored.value.body)) : null;
-  if (decoded?.ok !== true) throw new Error(`snapshot ${id} cannot be read`);
-  return decoded.value;
+/** The core alone. */
+function decideMicros(store: Store): Promise<number> {
+  let last: { readonly text: string; readonly snapshot: Snapshot } | undefined;
+  return microsOf(store, ({ kind, explain, ask: asked, text }) => {
+    if (last?.text !== text) last = { text, snapshot: decoded(text) };
+    const { snapshot } = last;
+    const { ask, facts } = asking(kind, asked);
+    return () => decideKind(kind, { snapshot, facts: facts ?? {}, ask, explain });
+  });
 }
 
-/** A history of `nodes` nodes, four decisions a turn of each, replayed out of its file. Takes some minutes for 100,000 decisions. */
-export async function benchReplay(nodes = 100, turns = 250): Promise<ReplayBench> {
+/** The API without its history, given what is recorded as it would be posted. */
+function evaluateMicros(store: Store): Promise<number> {
+  const evaluate = evaluator(sha256);
+  const recollection = { facts: null, remembers: false };
+  const encoder = new TextEncoder();
+  return microsOf(store, ({ kind, explain, ask, text }) => {
+    const bytes = encoder.encode(`{"explain":"${explain}","ask":${ask},"snapshot":${text}}`);
+    return async () => {
+      const { state } = await evaluate({ bytes, kind, recollection });
+      if (state !== "decided") throw new Error(`${kind}: ${state}`);
+    };
+  });
+}
+
+function decoded(text: string): Snapshot {
+  const snapshot = decodeSnapshot(JSON.parse(text));
+  if (!snapshot.ok) throw new Error("a snapshot cannot be read");
+  return snapshot.value;
+}
+
+function asking(kind: Kind, text: string | null): Ask {
+  const asked = readAsk(kind, text === null ? null : JSON.parse(text));
+  if (!asked.ok) throw new Error(asked.error.detail);
+  return asked.value;
+}
+
+/** A history of many nodes that post again and again, replayed out of its file. Takes minutes for 100,000 decisions. */
+export async function benchReplay(nodes = NODES, most = DECISIONS): Promise<ReplayBench> {
   const folder = mkdtempSync(join(tmpdir(), "nodewise-bench-"));
   const store = openNode({ file: join(folder, "history.db") });
   if (!store.ok) throw new Error(store.error.message);
   try {
     const began = cpuMicros();
-    const decisions = await postHistory(store.value, nodes, turns);
+    const decisions = await postHistory(store.value, nodes, Math.max(1, Math.round(most / nodes / KINDS_A_TURN)));
     const postMicros = (cpuMicros() - began) / decisions;
-    const alone = await decideMicros(store.value);
-    const same = await replayMicros(store.value, {});
-    const changed = await replayMicros(store.value, CHANGED);
-    return {
-      decisions,
-      decideMicros: alone,
-      postMicros,
-      replayMicros: same,
-      changedMicros: changed,
-      ratio: same / alone,
-      postRatio: same / postMicros,
-    };
+    return { nodes, decisions, postMicros, ...(await benchStore(store.value)) };
   } finally {
     await store.value.close();
     rmSync(folder, { recursive: true });
   }
+}
+
+/** The figures of a history that is there. */
+export async function benchStore(store: Store): Promise<Omit<ReplayBench, "nodes" | "decisions" | "postMicros">> {
+  const core = await decideMicros(store);
+  const evaluated = await evaluateMicros(store);
+  const same = await replayed(store, {});
+  const changed = await replayed(store, CHANGED);
+  return {
+    decideMicros: core,
+    evaluateMicros: evaluated,
+    replayMicros: same.micros,
+    changedMicros: changed.micros,
+    differing: changed.differing,
+    ratio: same.micros / evaluated,
+    changedRatio: changed.micros / evaluated,
+    coreRatio: same.micros / core,
+    changedCoreRatio: changed.micros / core,
+    decisionsPerSecond: 1_000_000 / same.micros,
+  };
 }

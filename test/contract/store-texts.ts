@@ -41,6 +41,24 @@ export function sharedTexts(subject: () => StoreSubject): void {
     expect(value(await of().getDecision(head?.id ?? ""))?.body).toBe(a);
   });
 
+  test("in pieces, what rows share has one id and is read by itself, and its place in what is the row's own", async () => {
+    const node = fresh("node");
+    const [a, b] = [long(fresh("a")), long(fresh("b"))];
+    const rows = [1, 2].map((sequence) => snapshotRow({ node, sequence, ...cut(`[${sequence},`, a, ",7,", b, "]") }));
+    for (const row of rows) value(await of().putSnapshot(row));
+    const [first, second] = await Promise.all(rows.map(async ({ id }) => value(await of().getSnapshotPieces(id))));
+    expect(first?.pieces.rest).toBe("[1,,7,]");
+    expect(first?.pieces.shared.map(({ at }) => at)).toEqual([3, 6]);
+    expect(second?.pieces.shared.map(({ id }) => id)).toEqual(first?.pieces.shared.map(({ id }) => id));
+    expect(await Promise.all(first?.pieces.shared.map(async ({ read }) => value(await read())) ?? [])).toEqual([a, b]);
+    const { body: _, repeats: __, ...head } = rows[0] as (typeof rows)[number];
+    expect(first).toMatchObject(head);
+    const whole = snapshotRow({ node, body: '{"whole":1}' });
+    value(await of().putSnapshot(whole));
+    expect(value(await of().getSnapshotPieces(whole.id))?.pieces).toEqual({ rest: whole.body, shared: [] });
+    expect(value(await of().getSnapshotPieces("no-such"))).toBeNull();
+  });
+
   test("short and many ranges, and one at each end, are put back in their places", async () => {
     const texts = Array.from({ length: 7 }, (_, i) => long(fresh(`t${i}`)));
     const pieces = texts.flatMap((text, i) => [i === 0 ? "" : `,${i}`, i === 3 ? "short" : text]);

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Kind } from "../../api/model/decision.ts";
 import { epochMs } from "../../api/model/units.ts";
 import { replayAnswer } from "../../api/replay/replay-answer.ts";
-import { replayer } from "../../api/replay/replay-one.ts";
+import { historyReplayer, replayer } from "../../api/replay/replay-one.ts";
 import { sha256 } from "../../api/server/digest.ts";
 import { appOver, decisionRequest } from "../api/serving.ts";
 import { image, MI, START, snapshotAt, timeAt } from "../contract/gc-snapshots.ts";
@@ -91,11 +91,11 @@ test.each([1, 2, 3, 4])("a history made by posts replays the same with what was 
     expect(again.verdict).toBe(verdict);
   }
   const request = { filter: {}, change: {}, limit: 1000 };
-  const world = { store, replay: replayer(store, {}, { reasons: false }), nowMs, sha256 };
+  const world = { store, replay: historyReplayer(store, {}), nowMs, sha256 };
   const { counts, changed } = value(await replayAnswer(world, request));
   expect([changed, counts.same, counts.replayed > 60]).toEqual([[], counts.replayed, true]);
   const other = { kubeletConfigurationPatch: { evictionHard: { "memory.available": "900Mi" } } };
-  const moved = { ...world, replay: replayer(store, other, { reasons: false }) };
+  const moved = { ...world, replay: historyReplayer(store, other) };
   const differing = value(await replayAnswer(moved, { ...request, change: other }));
   expect(differing.byKind.eviction?.differs).toBe(differing.byKind.eviction?.replayed);
 });

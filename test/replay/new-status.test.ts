@@ -58,6 +58,89 @@ test("an amount that is not what the recorded configuration makes of it stays as
   expect(now["memory"]).not.toBe(allocatable(after)["memory"]);
 });
 
+test("maxPods is a capacity too, and what does not change stays the very value", () => {
+  const before = snapshotWith(() => {});
+  const after = snapshotWith((raw) => {
+    raw.kubeletConfiguration = { ...raw.kubeletConfiguration, maxPods: 15 };
+  });
+  const { capacity, allocatable: left } = withNewStatus(before, after).node?.status ?? {};
+  expect([capacity?.["pods"]?.text, left?.["pods"]?.text]).toEqual(["15", "15"]);
+  expect(capacity?.["memory"]).toBe(after.node?.status?.capacity?.["memory"]);
+  expect(left?.["cpu"]).toBe(after.node?.status?.allocatable?.["cpu"]);
+  expect(withNewStatus(before, before)).toBe(before);
+});
+
+test("local storage is told once it is kept apart, and is not taken away when it no longer is", () => {
+  const isolation = (raw: typeof CAPTURED, localStorageCapacityIsolation: boolean): void => {
+    const { "ephemeral-storage": _, ...evictionHard } = raw.kubeletConfiguration.evictionHard;
+    for (const name of ["kubeReserved", "systemReserved"]) delete raw.kubeletConfiguration[name]["ephemeral-storage"];
+    raw.kubeletConfiguration = { ...raw.kubeletConfiguration, localStorageCapacityIsolation, evictionHard };
+  };
+  const bare = (raw: typeof CAPTURED): void => {
+    for (const list of ["capacity", "allocatable"]) delete raw.node.status[list]["ephemeral-storage"];
+  };
+  const alone = snapshotWith((raw) => {
+    isolation(raw, false);
+    bare(raw);
+  });
+  const apart = snapshotWith((raw) => {
+    isolation(raw, true);
+    bare(raw);
+  });
+  const { capacity, allocatable: left } = withNewStatus(alone, apart).node?.status ?? {};
+  const bytes = CAPTURED.stats.node.fs.capacityBytes;
+  expect(capacity?.["ephemeral-storage"]?.amount).toBe(bytes * 1000);
+  expect(left?.["ephemeral-storage"]?.amount).toBeGreaterThan(0);
+  const told = snapshotWith((raw) => isolation(raw, true));
+  const untold = snapshotWith((raw) => isolation(raw, false));
+  expect(withNewStatus(told, untold).node?.status).toEqual(untold.node?.status);
+});
+
+test("a kubelet that does not start with its new configuration writes nothing, nor does one without a status", () => {
+  const before = snapshotWith(() => {});
+  const stuck = snapshotWith((raw) => {
+    raw.kubeletConfiguration = { ...raw.kubeletConfiguration, kubeReserved: { memory: "900Gi" } };
+  });
+  expect(withNewStatus(before, stuck)).toBe(stuck);
+  const unseen = snapshotWith((raw) => {
+    more(raw);
+    delete raw.node.status.allocatable;
+    delete raw.node.status.capacity;
+  });
+  expect(withNewStatus(before, unseen)).toBe(unseen);
+});
+
+/** What the what-if page says of a pod that asks, with maxPods 9 where eleven pods run, of a node that tells this many pods. */
+async function whatIf(pods: string): Promise<string> {
+  const node = structuredClone(CAPTURED.node);
+  node.status.allocatable.pods = pods;
+  const form = new FormData();
+  const kept = JSON.stringify({ ...CAPTURED, node });
+  const pod = JSON.stringify({
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name: "asks" },
+    spec: { containers: [{ name: "c" }] },
+  });
+  for (const [name, text] of Object.entries({ kept, pod, change: "maxPods: 9" })) form.append(name, text);
+  const encoded = new Response(form);
+  const type = encoded.headers.get("content-type") ?? "";
+  const headers = { accept: "text/html", "content-type": type };
+  const { app } = appOver({});
+  const page = await app.request("/what-if", { method: "POST", body: await encoded.arrayBuffer(), headers });
+  expect(page.status).toBe(200);
+  const text = await page.text();
+  return text.slice(text.indexOf('id="admission"'), text.indexOf('id="cpus"'));
+}
+
+test("the what-if page decides on the same status", async () => {
+  expect(await whatIf("20")).toContain("OutOfpods");
+  // told by somebody else than the kubelet
+  const other = await whatIf("110");
+  expect(other).toContain("admission");
+  expect(other).not.toContain("OutOfpods");
+});
+
 test("a pod that came in is refused in the replay with a larger reserve, and comes in again with the recorded one", async () => {
   const { app } = appOver({});
   const post = async (path: string, body: object): Promise<Answer> => {
