@@ -37,6 +37,8 @@ export interface Actuator {
   stop(): Promise<void>;
   /** New settings: what may change while it runs is in force from the next turn on, which is now. */
   reload(next: ActuatorConfig): Reloaded;
+  /** New settings that cannot be taken: the old ones stay, and the status tells why until others are. */
+  refuseReload(faults: readonly Problem[]): void;
   /** Settles when it ended. */
   readonly done: Promise<void>;
 }
@@ -77,8 +79,14 @@ export async function startActuator(given: ActuatorOptions): Promise<Result<Actu
     },
     reload: (next) => {
       const reloaded = takeOver(options.config, next);
+      notices.ofSettings = [];
       for (const woken of [pace, gcPace]) woken.wake();
       return reloaded;
+    },
+    refuseReload: (faults) => {
+      notices.ofSettings = faults;
+      // the status is written at the end of a turn
+      pace.wake();
     },
   });
 }

@@ -8,6 +8,8 @@ export class Notices {
   readonly #onProblem: (problem: Problem) => void;
   /** Messages of the last look of each. */
   readonly #standing = new Map<Teller, ReadonlySet<string>>();
+  /** Why settings that were read again are not in force: it stands until others are read well. */
+  ofSettings: readonly Problem[] = [];
 
   constructor(onProblem: (problem: Problem) => void) {
     this.#onProblem = onProblem;

@@ -49,7 +49,11 @@ export class Observer {
       runtime: null,
       pass: this.#pass,
       pods: this.#pods,
-      problems: [...new Set(this.#problems.map(({ from, message }) => `${from}: ${message}`))],
+      problems: [
+        ...new Set(
+          [...this.#turns.notices.ofSettings, ...this.#problems].map(({ from, message }) => `${from}: ${message}`),
+        ),
+      ],
       refusedManifests: [],
       events: [],
     };

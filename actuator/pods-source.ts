@@ -125,7 +125,7 @@ async function fromUrl(url: string, config: ActuatorConfig): Promise<PodsRead> {
       config.podsTokenFile === undefined ? undefined : (await readFile(config.podsTokenFile, "utf8")).trim();
     const ca = config.podsCaFile === undefined ? undefined : await readFile(config.podsCaFile);
     const { status, text } = await get(url, token, ca);
-    if (status !== 200) return failed(`answered ${status}, expected a v1.PodList: check the token and its rights`);
+    if (status !== 200) return failed(`answered ${status}, expected a v1.PodList: ${whatToDo(status)}`);
     const list: unknown = JSON.parse(text);
     const items = podItems(list);
     if (items === undefined) return failed("answered JSON without `items`: this is no v1.PodList");
@@ -133,6 +133,13 @@ async function fromUrl(url: string, config: ActuatorConfig): Promise<PodsRead> {
   } catch (e) {
     return failed((e as Error).message);
   }
+}
+
+function whatToDo(status: number): string {
+  if (status === 401 || status === 403) return "check the token and its rights";
+  if (status === 404) return "check the path of podsUrl";
+  if (status === 429 || status >= 500) return "a fault of that server, which is asked again; see its log if this stays";
+  return "check podsUrl";
 }
 
 /** `fetch` takes no certificate authority of its own, so the request is made by hand. */

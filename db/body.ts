@@ -1,5 +1,5 @@
 import { ok, type Result } from "../api/model/result.ts";
-import { failure, type StoreFailure } from "./failure.ts";
+import { corruptRow, failure, type StoreFailure } from "./failure.ts";
 import type { Encoding } from "./schema.ts";
 
 /** What is stored compressed, and how; a platform that can do it at once does it for more. */
@@ -71,12 +71,12 @@ export async function decodeBody(
   if (encoding === "json" && typeof body === "string") return ok(body);
   const advice = "restore the database from a backup";
   if (encoding !== "gzip" || typeof body === "string") {
-    return failure("corrupt", `${what}: its encoding is \`${encoding}\`, its body ${typeof body}; ${advice}`);
+    return corruptRow(`${what}: its encoding is \`${encoding}\`, its body ${typeof body}; ${advice}`);
   }
   try {
     return ok(decoder.decode(await gunzip(body)));
   } catch {
-    return failure("corrupt", `${what}: its compressed body of ${bytes} bytes cannot be read; ${advice}`);
+    return corruptRow(`${what}: its compressed body of ${bytes} bytes cannot be read; ${advice}`);
   }
 }
 

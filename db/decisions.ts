@@ -25,7 +25,7 @@ const HEAD = {
 } as const;
 type HeadColumns = Pick<typeof decisions.$inferSelect, keyof typeof HEAD>;
 
-function headOf(row: HeadColumns): DecisionHead {
+export function headOf(row: HeadColumns): DecisionHead {
   const { id, kind, node, snapshotId, policyVersion, verdict, explain, decidedAtMs, podNamespace, podName, podUid } =
     row;
   const pod =

@@ -7,9 +7,15 @@ export type StoreFailureCode = (typeof STORE_FAILURE_CODES)[number];
 export interface StoreFailure {
   readonly code: StoreFailureCode;
   readonly message: string;
+  /** The damage is one row's own: the others can be read. */
+  readonly isRow?: true;
 }
 
 export const failure = (code: StoreFailureCode, message: string): Result<never, StoreFailure> => err({ code, message });
+
+/** A row that cannot be read; `message` names it. */
+export const corruptRow = (message: string): Result<never, StoreFailure> =>
+  err({ code: "corrupt", message, isRow: true });
 
 /** SQLite's result codes by their first word, as better-sqlite3 gives them in `code` and D1 in the message. */
 const BY_SQLITE_CODE: Readonly<Record<string, readonly [StoreFailureCode, string]>> = {

@@ -1,7 +1,7 @@
 import { type AnyColumn, type SQL, sql } from "drizzle-orm";
 import { ok, type Result } from "../api/model/result.ts";
 import { decodeBody, type Packing, type StoredBody } from "./body.ts";
-import { failure, type StoreFailure } from "./failure.ts";
+import { corruptRow, type StoreFailure } from "./failure.ts";
 import { texts } from "./schema.ts";
 import type { SnapshotRow } from "./store.ts";
 
@@ -73,7 +73,7 @@ export function piecesReader(packing: Packing): PiecesReader {
     for (const [at, id] of JSON.parse(row.parts ?? "[]") as [number, string][]) {
       const text = shared.find((one) => one.id === id);
       if (text === undefined) {
-        return failure("corrupt", `${what}: its text \`${id}\` is missing; restore the database from a backup`);
+        return corruptRow(`${what}: its text \`${id}\` is missing; restore the database from a backup`);
       }
       found.push({ at, id, read: () => read(what, text) });
     }

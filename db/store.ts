@@ -5,6 +5,7 @@ import type { FleetRow, HourRow } from "./fleet-row.ts";
 import type { Place } from "./page-token.ts";
 import type { SnapshotInPieces } from "./parts.ts";
 import type { RemovalPage, RemovalQuery, RemovalSummary, Removals } from "./removal.ts";
+import type { StreamedDecision, StreamFailure } from "./streamed.ts";
 
 /** Parts of a text, from and to (exclusive) in UTF-16 units, in order and apart. */
 export type Ranges = readonly (readonly [from: number, to: number])[];
@@ -49,11 +50,6 @@ export interface DecisionRow extends DecisionHead {
   readonly body: string;
   /** Likewise, of whatever. */
   readonly repeats?: Ranges;
-}
-
-/** With its number in the order of storing: the place from which a stream goes on is this and its time. */
-export interface StreamedDecision extends DecisionRow {
-  readonly seq: number;
 }
 
 /** What the node really did with a decision; `body` is JSON text. The node is the decision's own. */
@@ -171,8 +167,8 @@ export interface Store {
 
   getDecision(id: string): Answer<DecisionRow | null>;
   listDecisions(query: DecisionQuery): Answer<DecisionPage>;
-  /** Oldest first, in constant memory; with `after`, what follows that place. Ends after the first failure. */
-  streamDecisions(filter: DecisionFilter, after?: Place): AsyncIterable<Result<StreamedDecision, StoreFailure>>;
+  /** Oldest first, in constant memory; with `after`, what follows that place. A row that cannot be read is a failure of its own; any other ends it. */
+  streamDecisions(filter: DecisionFilter, after?: Place): AsyncIterable<Result<StreamedDecision, StreamFailure>>;
   findIdempotency(key: string, scope: string): Answer<IdempotencyRow | null>;
 
   /** `known`: the decision exists. A result whose id is already there is not stored again and not counted in `added`. */

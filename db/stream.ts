@@ -1,12 +1,13 @@
 import { and, asc, type SQL, sql } from "drizzle-orm";
-import { ok, type Result } from "../api/model/result.ts";
-import { conditionOf, decisionReader } from "./decisions.ts";
+import { err, ok, type Result } from "../api/model/result.ts";
+import { conditionOf, decisionReader, headOf } from "./decisions.ts";
 import type { Driver } from "./driver.ts";
-import { attempt, type StoreFailure } from "./failure.ts";
+import { attempt } from "./failure.ts";
 import type { Place } from "./page-token.ts";
 import { grouped, textsIn } from "./parts.ts";
 import { decisions, texts } from "./schema.ts";
-import type { DecisionFilter, Store, StreamedDecision } from "./store.ts";
+import type { DecisionFilter, Store } from "./store.ts";
+import type { StreamedDecision, StreamFailure } from "./streamed.ts";
 
 const PAGE_ROWS = 256;
 /** Bodies are read this many bytes at a time (before compression), or one by one where one is larger. */
@@ -72,7 +73,7 @@ export function streamOf({ db, packing }: Driver): Pick<Store, "streamDecisions"
   async function* streamDecisions(
     filter: DecisionFilter,
     after?: Place,
-  ): AsyncGenerator<Result<StreamedDecision, StoreFailure>> {
+  ): AsyncGenerator<Result<StreamedDecision, StreamFailure>> {
     let from = after;
     while (true) {
       const entries = await page(filter, from);
@@ -83,9 +84,11 @@ export function streamOf({ db, packing }: Driver): Pick<Store, "streamDecisions"
         const rows = await rowsOf(chunk);
         if (!rows.ok) return yield rows;
         for (const row of rows.value) {
+          const { seq } = row.row;
           const decision = await decodeDecision(row);
-          if (!decision.ok) return yield decision;
-          yield ok({ ...decision.value, seq: row.row.seq });
+          yield decision.ok
+            ? ok({ ...decision.value, seq })
+            : err({ ...decision.error, row: { ...headOf(row.row), seq } });
         }
       }
     }

@@ -54,12 +54,17 @@ export function faultOf(failed: FailedCall, error: Pick<ServiceError, "code" | "
 export const isOwnDeadline = ({ code, details }: Pick<ServiceError, "code" | "details">): boolean =>
   code === status.DEADLINE_EXCEEDED && details.startsWith("Deadline exceeded");
 
+/** What the client library adds to its own deadline: where the time went within it. */
+const WHERE_IT_WENT =
+  /(?:, ?(?:(?:name resolution|metadata filters|LB pick|time to current attempt start|previous attempts): ?[\d.]+s?|waiting for (?:name resolution|metadata filters)|wait_for_ready|Waiting for LB pick|remote_addr=[^,;]*))+/gi;
+
 /** One line; the client library's own frame around an errno says nothing more. */
 const wordsOf = (details: string): string =>
   details === ""
     ? "the runtime gave no reason"
     : details
         .replace(/\s+/g, " ")
+        .replace(WHERE_IT_WENT, "")
         .replace(/^No connection established\. Last error: (?:Error: )?/, "")
         .replace(/\.? ?Resolution note: ?$/, "");
 

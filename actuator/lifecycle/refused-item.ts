@@ -6,6 +6,8 @@ export interface RefusedItem {
   readonly name: string | null;
   /** Somebody asked for its end; `graceSeconds` null: the pod's own. Null: nobody did. */
   readonly deletion: { readonly graceSeconds: number | null } | null;
+  /** `NAMESPACE/NAME` of the pod that has its uid, where that is another one: then it cannot be right. */
+  readonly owner?: string;
 }
 export interface PodIdentity {
   readonly uid: string;

@@ -46,12 +46,13 @@ export interface Roster {
  * pods, a form that cannot be run, a runtime that does not answer.
  */
 export function rosterChanges(roster: Roster): readonly RosterChange[] {
-  const { desired, files, records, seen, nowMs } = roster;
+  const { files, seen, nowMs } = roster;
+  const records = new Map(roster.records);
+  const strays = strayItems(roster.desired, records, seen);
+  const desired = new Map([...roster.desired].filter(([uid]) => !strays.has(uid)));
   const changes: RosterChange[] = [];
-  const known = new Set<string>();
-  const find = refusedItemFinder(roster.refused);
+  const find = refusedItemFinder([...roster.refused, ...strays.values()]);
   for (const [uid, record] of records) {
-    known.add(uid);
     const pod = desired.get(uid);
     const file = files.get(uid);
     if (file !== undefined && file !== record.file) changes.push({ kind: "moves", uid, file });
@@ -59,7 +60,7 @@ export function rosterChanges(roster: Roster): readonly RosterChange[] {
     if (change !== null) changes.push(change);
   }
   for (const pod of desired.values()) {
-    if (known.has(pod.uid)) continue;
+    if (records.has(pod.uid)) continue;
     const left = seen?.get(pod.uid);
     if (pod.deletion !== null && left === undefined) continue;
     // what has stopped holds nothing, so that its room may be another's by now
@@ -74,9 +75,9 @@ export function rosterChanges(roster: Roster): readonly RosterChange[] {
   }
   for (const left of seen?.values() ?? []) {
     const { uid } = left;
-    if (known.has(uid) || desired.has(uid)) continue;
+    if (records.has(uid) || desired.has(uid)) continue;
     const item = find(left);
-    if (item !== undefined && !isToEnd(item, uid)) changes.push(keeps(uid, item));
+    if (item !== undefined && !isToEnd(item, left)) changes.push(keeps(uid, item));
     else if (item !== undefined || !mayBeNamed(undefined, roster)) changes.push({ kind: "orphan", uid });
     else if (roster.unread !== null) changes.push({ kind: "stays", uid });
   }
@@ -86,9 +87,6 @@ export function rosterChanges(roster: Roster): readonly RosterChange[] {
 function listed(uid: string, record: PodRecord, pod: RunnablePod, nowMs: number): RosterChange | null {
   if (record.state === "ends" || (record.state === "ended" && pod.deletion === null)) return null;
   if (pod.deletion !== null) return ending(uid, record, deleted(nowMs, pod.deletion.graceSeconds));
-  const { namespace, name } = identityOf(uid, record);
-  if (record.state === "lives" && (pod.namespace !== namespace || pod.name !== name))
-    return { kind: "keeps", uid, why: `${pod.namespace}/${pod.name} has its uid, and is another pod` };
   return sameSpec(record.pod, pod.object) ? null : { kind: "changes", uid, pod };
 }
 
@@ -96,8 +94,9 @@ type FindItem = ReturnType<typeof refusedItemFinder>;
 
 function missing(uid: string, record: PodRecord, roster: Roster, find: FindItem): RosterChange | null {
   if (record.state === "ends") return null;
-  const item = find(identityOf(uid, record));
-  if (item !== undefined && isToEnd(item, uid))
+  const identity = identityOf(uid, record);
+  const item = find(identity);
+  if (item !== undefined && isToEnd(item, identity))
     return ending(uid, record, deleted(roster.nowMs, item.deletion.graceSeconds));
   if (item !== undefined) return record.state === "lives" ? keeps(uid, item) : null;
   if (!mayBeNamed(record.file, roster)) return ending(uid, record, deleted(roster.nowMs, null));
@@ -109,14 +108,47 @@ const mayBeNamed = (file: string | undefined, { whole, unread }: Pick<Roster, "w
   !whole && (unread === null || file === undefined || unread.includes(file));
 
 type Leaving = RefusedItem & { readonly deletion: NonNullable<RefusedItem["deletion"]> };
-/** By its uid alone: another of its name may be the one that has to go. */
-const isToEnd = (item: RefusedItem, uid: string): item is Leaving => item.uid === uid && item.deletion !== null;
+/** By its uid, since another of its name may be the one that has to go; a name that is not its own is doubt. */
+const isToEnd = (item: RefusedItem, { uid, namespace, name }: PodIdentity): item is Leaving =>
+  item.uid === uid &&
+  item.deletion !== null &&
+  (item.namespace ?? namespace) === namespace &&
+  (item.name ?? name) === name;
 
-const keeps = (uid: string, item: RefusedItem): RosterChange => ({
-  kind: "keeps",
-  uid,
-  why: `${item.namespace ?? "?"}/${item.name ?? "?"}${item.uid === uid ? ", of this uid," : ""} cannot be run as it is written`,
-});
+function keeps(uid: string, item: RefusedItem): RosterChange {
+  const isOfUid = item.uid === uid;
+  const name = `${item.namespace ?? "?"}/${item.name ?? "?"}`;
+  if (item.owner === undefined)
+    return { kind: "keeps", uid, why: `${name}${isOfUid ? ", of this uid," : ""} cannot be run as it is written` };
+  const why = isOfUid
+    ? `${name} has its uid, and is another pod`
+    : `${name} stands there with the uid of ${item.owner}`;
+  return { kind: "keeps", uid, why };
+}
+
+/**
+ * What should run under the uid of a pod of another name, by uid: an API gives no uid twice, so it may be that pod or the
+ * one of its name, and neither ends for it. One that waits has no life of its own yet, and may get another name.
+ */
+function strayItems(
+  desired: Roster["desired"],
+  records: ReadonlyMap<string, PodRecord>,
+  seen: RuntimePods | null,
+): ReadonlyMap<string, RefusedItem> {
+  const known = new Map<string, PodIdentity>(seen);
+  for (const [uid, record] of records) known.set(uid, identityOf(uid, record));
+  const names = new Set(Array.from(known.values(), nameOf));
+  const strays = new Map<string, RefusedItem>();
+  for (const [uid, pod] of desired) {
+    const owner = known.get(uid);
+    if (owner === undefined || nameOf(owner) === nameOf(pod)) continue;
+    if (records.get(uid)?.state === "waits" && !names.has(nameOf(pod))) continue;
+    strays.set(uid, { uid, namespace: pod.namespace, name: pod.name, deletion: null, owner: nameOf(owner) });
+  }
+  return strays;
+}
+
+const nameOf = ({ namespace, name }: PodIdentity): string => `${namespace}/${name}`;
 
 /** A pod that never started, or has ended, has nothing to stop. */
 const ending = (uid: string, { state }: PodRecord, end: PodEnd): RosterChange =>

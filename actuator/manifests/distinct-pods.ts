@@ -1,4 +1,5 @@
 import { LIMITS } from "../../api/model/limits.ts";
+import { type RefusedItem, refusedItemOf } from "../lifecycle/refused-item.ts";
 import type { PodsInForce } from "../ports.ts";
 import type { FoundPod } from "./pods-of.ts";
 import type { ProblemCode, ReadProblem } from "./problem.ts";
@@ -14,9 +15,10 @@ export function distinctPods(
   inForce: PodsInForce = new Map(),
 ): { found: readonly FoundPod[]; problems: readonly ReadProblem[] } {
   const problems: ReadProblem[] = [];
-  const leaveOut = ({ pod, source }: FoundPod, code: ProblemCode, message: string): void => {
+  const leaveOut = ({ pod, source }: FoundPod, code: ProblemCode, message: string, item?: RefusedItem): void => {
     const { file, document } = source;
-    problems.push({ code, file, document, place: source.place([]), message: `pod ${keyOf(pod)} ${message}` });
+    const problem = { code, file, document, place: source.place([]), message: `pod ${keyOf(pod)} ${message}` };
+    problems.push(item === undefined ? problem : { ...problem, item });
   };
   const rank = ({ pod, source }: FoundPod): number => {
     const known = inForce.get(keyOf(pod));
@@ -29,9 +31,11 @@ export function distinctPods(
     const twin = names.get(keyOf(one.pod));
     const owner = owners.get(uid);
     if (twin !== undefined) leaveOut(one, "duplicate", `is also in ${twin.source.file}, which counts: rename one`);
-    else if (owner !== undefined)
-      leaveOut(one, "duplicate", `has the uid of pod ${keyOf(owner.pod)}, \`${uid}\`: remove the uid`);
-    else if (owners.size === LIMITS.pods)
+    else if (owner !== undefined) {
+      // what runs of its name does not end for a uid that is another's
+      const item = { ...refusedItemOf(one.pod), deletion: null, owner: keyOf(owner.pod) };
+      leaveOut(one, "duplicate", `has the uid of pod ${item.owner}, \`${uid}\`: remove the uid`, item);
+    } else if (owners.size === LIMITS.pods)
       leaveOut(one, "too-many", `is beyond the ${LIMITS.pods} pods of a node: remove some`);
     else {
       names.set(keyOf(one.pod), one);

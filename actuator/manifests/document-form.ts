@@ -34,8 +34,33 @@ const isSandboxes = ({ items }: Fields): boolean =>
 
 const isFileSystems = (f: Fields): boolean =>
   [f, f["status"]].some((of) => hasAny(of, "imageFilesystems", "containerFilesystems"));
+
+const NODE_SPEC = ["podCIDR", "podCIDRs", "providerID", "taints", "unschedulable"] as const;
+const NODE_STATUS = ["capacity", "allocatable", "nodeInfo", "addresses", "daemonEndpoints", "volumesAttached"] as const;
+const OBJECT_FIELDS: readonly string[] = ["apiVersion", "metadata", "spec", "status"];
+/** Whether what stands there, if anything does, has a field that a node's has. */
+const isEmptyOr = (value: unknown, ...names: readonly string[]): boolean =>
+  !isObject(value) || Object.keys(value).length === 0 || hasAny(value, ...names);
+/** Nothing beside what every object of Kubernetes has, and there a name or what only a node has. */
 const isNode = (f: Fields): boolean =>
-  hasAny(f, "metadata", "status") && !hasAny(f["spec"], "containers") && !isFileSystems(f);
+  Object.keys(f).every((name) => OBJECT_FIELDS.includes(name)) &&
+  (isObject(f["metadata"]) || hasAny(f["spec"], ...NODE_SPEC) || hasAny(f["status"], ...NODE_STATUS)) &&
+  isEmptyOr(f["spec"], ...NODE_SPEC) &&
+  isEmptyOr(f["status"], ...NODE_STATUS, "conditions", "images");
+
+/** Of one image, sandbox or container; of the runtime itself. */
+const isInspected = ({ status }: Fields): boolean => hasAny(status, "id");
+const isImage = ({ status }: Fields): boolean => hasAny(status, "repoTags", "repoDigests");
+const isSandbox = ({ status }: Fields): boolean =>
+  isObject(status) && (hasAny(status["metadata"], "uid", "namespace") || hasAny(status, "network"));
+const isRuntime = (f: Fields): boolean => {
+  const conditions = isObject(f["status"]) ? f["status"]["conditions"] : undefined;
+  if (!Array.isArray(conditions)) return false;
+  return (
+    hasAny(f, "config", "runtimeHandlers", "features") ||
+    conditions.some((one) => isObject(one) && (one["type"] === "RuntimeReady" || one["type"] === "NetworkReady"))
+  );
+};
 
 /** The documents of a node that can be told apart by their own fields; the first that fits names one. */
 const FORMS = {
@@ -43,6 +68,10 @@ const FORMS = {
   "crictl ps": bare((f) => "containers" in f && !hasAny(f, "images")),
   "crictl pods": bare(isSandboxes),
   "crictl imagefsinfo": bare(isFileSystems),
+  "crictl inspecti": bare((f) => isInspected(f) && isImage(f)),
+  "crictl inspectp": bare((f) => isInspected(f) && isSandbox(f)),
+  "crictl inspect": bare((f) => isInspected(f) && !isImage(f) && !isSandbox(f)),
+  "crictl info": bare(isRuntime),
   "v1.Node": (f) => ofKind("Node")(f) || bare(isNode)(f),
   "v1.Pod": (f) => ofKind("Pod")(f) || bare((b) => hasAny(b["spec"], "containers"))(f),
   list: (f) => ofKind("List", "PodList", "NodeList")(f) || bare(({ items }) => Array.isArray(items))(f),
@@ -106,6 +135,10 @@ const TEXT: Readonly<Record<DocumentForm, string>> = {
   "crictl ps": "what `crictl ps` prints",
   "crictl pods": "what `crictl pods` prints",
   "crictl imagefsinfo": "what `crictl imagefsinfo` prints",
+  "crictl inspecti": "what `crictl inspecti` prints",
+  "crictl inspectp": "what `crictl inspectp` prints",
+  "crictl inspect": "what `crictl inspect` prints",
+  "crictl info": "what `crictl info` prints",
   "v1.Node": "a v1.Node",
   "v1.Pod": "a v1.Pod",
   list: "a list",
@@ -127,5 +160,5 @@ export function isConfiguration(value: unknown): boolean {
   if (!isObject(value)) return false;
   const form = formOf(value);
   if (form === "KubeletConfiguration" || form === "/configz") return true;
-  return form === undefined && value["kind"] === undefined;
+  return form === undefined && !hasAny(value, "kind", "metadata", "status");
 }

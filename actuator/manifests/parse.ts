@@ -1,8 +1,9 @@
 import { jsonFaultOf } from "../../api/model/json-fault.ts";
 import { depthExceeds, MAX_DEPTH, tooDeep } from "./depth.ts";
+import { type JsonTwin, jsonTwinOf } from "./json-twin.ts";
 import type { ReadProblem } from "./problem.ts";
 import type { SourceDocument } from "./source-document.ts";
-import { parseYaml, readYaml, type YamlSource } from "./yaml.ts";
+import { parseYaml, readYaml, twinText, type YamlSource } from "./yaml.ts";
 
 export interface Parsed {
   readonly documents: readonly SourceDocument[];
@@ -18,6 +19,8 @@ export function parseDocuments(text: string, file: string): Parsed {
   const json = parseJson(text);
   if (json !== undefined) {
     if (depthExceeds(json.value, MAX_DEPTH)) return { documents: [], problems: [tooDeep(file, 0)] };
+    const twin = jsonTwinOf(text);
+    if (twin !== null) return { documents: [], problems: [twinProblem(twin, file)] };
     return { documents: [jsonDocument(json.value, text, file)], problems: [] };
   }
   const documents: SourceDocument[] = [];
@@ -40,6 +43,14 @@ function jsonProblem(text: string, file: string): ReadProblem {
   const { line, column, message } = jsonFaultOf(text);
   return { code: "malformed", file, document: 0, place: { line, column }, message: `is not JSON: ${message}` };
 }
+
+const twinProblem = ({ key, place }: JsonTwin, file: string): ReadProblem => ({
+  code: "malformed",
+  file,
+  document: 0,
+  place,
+  message: twinText(key),
+});
 
 /** `undefined` stands for a text that is nested too deep. */
 function sourcesOf(text: string): readonly (YamlSource | undefined)[] {

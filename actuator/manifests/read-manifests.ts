@@ -60,7 +60,7 @@ export async function readManifests(
       problems.push({ code: "too-many", file, message: `is not read: ${MAX_OBJECTS} objects came before it` });
       break;
     }
-    const { read, good } = await readAgain(file, nodeName, lastGood, file === resolve(path));
+    const { read, good } = await readAgain(file, nodeName, lastGood);
     if (good !== null && read.problems.length > 0) kept.push(file);
     found.push(...(good ?? read.found));
     problems.push(...read.problems);
@@ -79,17 +79,12 @@ function forgetGone(lastGood: LastGood, files: readonly string[], problems: read
   }
 }
 
-/**
- * A file that shows no change is not parsed again. Who writes one in its place shows it without anything for a moment:
- * that is no version of it, nor is it one of a file that is all there is (`isAll`).
- */
-async function readAgain(file: string, nodeName: string, lastGood: LastGood, isAll: boolean): Promise<KnownFile> {
+/** A file that shows no change is not parsed again. */
+async function readAgain(file: string, nodeName: string, lastGood: LastGood): Promise<KnownFile> {
   const before = lastGood.get(file);
   const stamp = await stampOf(file);
   if (before !== undefined && stamp !== null && stamp === before.stamp) return before;
-  const found = await readFile(file, nodeName);
-  const isMissed = found.isEmpty && (isAll || (before?.good ?? []).length > 0);
-  const read = isMissed ? { ...found, problems: [{ code: "malformed" as const, file, message: EMPTY }] } : found;
+  const read = await readFile(file, nodeName);
   const isSame = stamp !== null && stamp === (await stampOf(file));
   const good = read.problems.length === 0 ? read.found : (before?.good ?? null);
   const known: KnownFile = { stamp: isSame ? stamp : null, read, good };
@@ -106,10 +101,14 @@ async function stampOf(file: string): Promise<string | null> {
   return `${found.dev} ${found.ino} ${found.size} ${found.mtimeNs} ${found.ctimeNs}`;
 }
 
-const EMPTY = "holds no object: expected JSON or YAML";
-async function readFile(file: string, nodeName: string): Promise<FileRead & { readonly isEmpty: boolean }> {
+const EMPTY = "holds no object: expected JSON or YAML; to end its pods remove the file";
+/**
+ * One without any object is at fault, and no version of it: who writes a file in its place shows it so for a moment, and
+ * what a daemon before this one read in it is not known here.
+ */
+async function readFile(file: string, nodeName: string): Promise<FileRead> {
   const text = await readText(file, file, MAX_FILE_BYTES);
-  if (!text.ok) return { found: [], problems: [text.error], isEmpty: false };
+  if (!text.ok) return { found: [], problems: [text.error] };
   const { documents, problems } = parseDocuments(text.value, file);
   const found: FoundPod[] = [];
   const refused = [...problems];
@@ -119,7 +118,8 @@ async function readFile(file: string, nodeName: string): Promise<FileRead & { re
       else refused.push(pod.error);
     }
   }
-  return { found, problems: refused, isEmpty: documents.length + problems.length === 0 };
+  if (documents.length + problems.length === 0) refused.push({ code: "malformed", file, message: EMPTY });
+  return { found, problems: refused };
 }
 
 async function filesAt(path: string): Promise<{ files: readonly string[]; problems: ReadProblem[] }> {

@@ -141,6 +141,8 @@ function notInJson({ value, source, range }: Scalar): TreeFault | undefined {
   return { code: "malformed", offset: range?.[0] ?? 0, message };
 }
 
+export const twinText = (key: string): string => `has the key \`${key.slice(0, 60)}\` twice: keep one`;
+
 function twinKey(map: YAMLMap): TreeFault | undefined {
   const seen = new Set<unknown>();
   for (const { key } of map.items) {
@@ -149,7 +151,7 @@ function twinKey(map: YAMLMap): TreeFault | undefined {
       return {
         code: "malformed",
         offset: key.range?.[0] ?? 0,
-        message: `has the key \`${String(key.value).slice(0, 60)}\` twice: keep one`,
+        message: twinText(String(key.value)),
       };
     }
     seen.add(key.value);

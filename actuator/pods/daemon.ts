@@ -89,7 +89,13 @@ export class PodsDaemon {
       usages: stats.usages,
       probes: probes.rows(),
       devices: devices?.rows((uid) => nameIn(manager.set, uid)),
-      problems: [...faults(), ...probes.problems(), ...(this.#view?.problems ?? []), ...(this.#view?.notices ?? [])],
+      problems: [
+        ...this.#turns.notices.ofSettings,
+        ...faults(),
+        ...probes.problems(),
+        ...(this.#view?.problems ?? []),
+        ...(this.#view?.notices ?? []),
+      ],
       refused: this.#view?.refused ?? [],
       events: this.#ring.list(),
     });

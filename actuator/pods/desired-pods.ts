@@ -54,10 +54,18 @@ function desiredOf(read: PodsRead, checked: Checked): DesiredPods {
   const files = new Map<string, string>();
   const refused: RefusedManifest[] = [];
   const refusedItems = [...(read.undecoded ?? [])];
-  for (const [object, pod] of checked) {
-    if ("faults" in pod) {
-      refused.push(pod);
-      refusedItems.push(refusedItemOf(object));
+  const twins = uidTwins(read.pods ?? []);
+  for (const [index, object] of (read.pods ?? []).entries()) {
+    const pod = checked.get(object);
+    if (pod === undefined) continue;
+    const item = refusedItemOf(object);
+    const names = item.name === null ? undefined : twins.get(item.uid);
+    if (names !== undefined) {
+      refused.push(twinRefusal(object, names, pod, read.origins?.get(object)));
+      refusedItems.push({ ...item, deletion: null });
+    } else if ("faults" in pod) {
+      refused.push(item.name === null ? ofIndex(pod, index) : pod);
+      refusedItems.push(item);
     } else {
       pods.set(pod.uid, pod);
       const file = read.origins?.get(object)?.file;
@@ -79,6 +87,46 @@ function checkedPod(object: unknown, origin: PodOrigin | undefined, nodeName: st
     faults: faults.map((fault) => ({ ...fault, ...origin.place(fault.path) })),
   };
 }
+
+/** The names of different pods that one list gives one uid, by uid: which of them has it nobody can tell. */
+function uidTwins(objects: readonly unknown[]): ReadonlyMap<unknown, ReadonlySet<string>> {
+  const names = new Map<unknown, Set<string>>();
+  for (const object of objects) {
+    const { uid, name } = refusedItemOf(object);
+    if (uid === null || name === null) continue;
+    const known = names.get(uid);
+    if (known === undefined) names.set(uid, new Set([nameOf(object)]));
+    else known.add(nameOf(object));
+  }
+  return new Map([...names].filter(([, { size }]) => size > 1));
+}
+
+function twinRefusal(
+  object: unknown,
+  names: ReadonlySet<string>,
+  checked: RunnablePod | RefusedManifest,
+  origin: PodOrigin | undefined,
+): RefusedManifest {
+  const pod = nameOf(object);
+  const others = [...names].filter((name) => name !== pod).join(", ");
+  const path = "metadata.uid";
+  const fault = {
+    path,
+    message: `is also the uid of ${others}: a uid is one pod's, so none of them is changed or ended`,
+  };
+  const faults = "faults" in checked ? checked.faults : [];
+  return { pod, ...(origin && { file: origin.file }), faults: [{ ...fault, ...origin?.place(path) }, ...faults] };
+}
+
+/** Of an item of a list that does not tell its name. */
+const ofIndex = ({ faults, ...refused }: RefusedManifest, index: number): RefusedManifest => {
+  const pod = `items[${index}]`;
+  return {
+    ...refused,
+    pod,
+    faults: faults.map(({ path, ...fault }) => ({ ...fault, path: path === "$" ? pod : `${pod}.${path}` })),
+  };
+};
 
 /** A kubelet puts its own name over the one in a manifest, and runs a pod that was meant for another node. */
 const elsewhere = (asked: unknown, nodeName: string): readonly SpecFault[] =>

@@ -6,6 +6,7 @@ import { DeviceEntrance } from "./device-entrance.ts";
 import { DeviceRepair } from "./device-repair.ts";
 import type { DeviceFault } from "./devices/port.ts";
 import { admitted, FORMER_VERSION, formerOf, inTurn, refused, WAITS_FOR_VICTIMS } from "./entrance.ts";
+import { HostPorts } from "./host-ports.ts";
 import { keepNext } from "./keep-next.ts";
 import type { ManagerPorts, ManagerSettings } from "./manager-ports.ts";
 import { NodeLook } from "./node-look.ts";
@@ -26,6 +27,7 @@ export class Doorkeeper {
   readonly #repair: DeviceRepair;
   #room = 0;
   readonly #tries: Tries;
+  readonly hostPorts: HostPorts;
   /** Who ends those that make room. */
   readonly preempter: Preempter;
   /** The daemon is on its way out. */
@@ -37,6 +39,7 @@ export class Doorkeeper {
     this.look = new NodeLook(ports, settings, set, allocatable);
     this.preempter = new Preempter(ports, set);
     this.#tries = new Tries(ports, settings);
+    this.hostPorts = new HostPorts(ports, set);
     this.#takeBack = new TakeBack(ports, set, this.look);
     this.#devices = new DeviceEntrance(ports.devices, ports.client);
     this.#repair = new DeviceRepair(ports, set, this.look, this.#tries);
@@ -135,6 +138,7 @@ export class Doorkeeper {
       return null;
     }
     const fault = this.#letIn(known, asked.answer.next);
+    if (fault === null) this.hostPorts.tellMapped(known);
     const message = fault?.message ?? "";
     await this.report(asked.answer, known, "admit", fault === null ? "applied" : "skipped", message);
     return fault;

@@ -55,6 +55,10 @@ export class Leavers {
         this.#takeAway(known, () => this.#ports.worker.forgetVolumes(pod), then);
     }
   }
+  /** It is started anew, so that there will be something to take away again. */
+  reopen(uid: string): void {
+    this.#cleared.delete(uid);
+  }
   /** Nothing of an ended pod is left that `clearEnded` takes away. */
   isCleared(uid: string): boolean {
     return this.#cleared.has(uid);

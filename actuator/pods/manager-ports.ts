@@ -4,6 +4,7 @@ import type { Journal } from "../journal.ts";
 import type { PodContainer, RunnablePod } from "../lifecycle/pod.ts";
 import type { PassReport } from "../loop.ts";
 import type { MachineFacts } from "../machine/facts.ts";
+import type { ListeningPorts } from "../machine/listening-ports.ts";
 import type { PassClock } from "../pass-clock.ts";
 import type { DecisionClient, LoopPorts, Problem } from "../ports.ts";
 import type { Counters } from "../status/counters.ts";
@@ -37,6 +38,8 @@ export interface ManagerPorts {
   readonly probes?: PodProbes;
   /** Absent: processes that nobody accounts for are told, and never killed. */
   readonly processes?: Processes;
+  /** Absent: nobody looks who has the host's ports. */
+  readonly listening?: ListeningPorts;
   readonly complete: CompleteContainer;
   readonly hashOf: (pod: RunnablePod, container: PodContainer) => string;
   /** Statistics of the node and of its pods; absent: nothing is evicted. */

@@ -74,6 +74,8 @@ export class PodManager {
       leavers: this.#workers.leavers,
       end: (uid, end) => this.end(uid, end),
       roomMade: () => this.#doorkeeper.roomMade(),
+      isShort: () => this.#doorkeeper.look.conditions.length > 0,
+      retryMs: () => settings.retryMs,
     });
     this.#evictor.isCleared = (uid) => this.#workers.leavers.isCleared(uid);
   }
@@ -109,6 +111,7 @@ export class PodManager {
     problems.push(...(await this.#startFaults.run(sequence)));
     problems.push(...(await this.#resizer.askWaiting(sequence)));
     problems.push(...(await this.#doorkeeper.admitWaiting(sequence)));
+    problems.push(...this.#doorkeeper.hostPorts.look());
     this.#resizes.look();
     await this.#look("passes", sequence);
     problems.push(...this.#resizes.settle());

@@ -17,7 +17,7 @@ export function observedPods(report: PassReport): readonly PodRow[] {
   const cpusets = cpusetsOf(report);
   return listOf(fieldsOf(report.snapshot)["pods"]).map((pod) => {
     const uid = uidOf(pod);
-    return podRow(pod, uid, report.at, { cgroups: cgroups.get(uid) ?? [], cpusets: cpusets.get(uid) ?? new Map() });
+    return podRow(pod, uid, { cgroups: cgroups.get(uid) ?? [], cpusets: cpusets.get(uid) ?? new Map() });
   });
 }
 
@@ -29,12 +29,11 @@ function uidOf({ metadata }: Fields): string {
 function podRow(
   pod: Fields,
   uid: string,
-  at: string,
   { cgroups, cpusets }: Pick<PodRow, "cgroups"> & { readonly cpusets: ReadonlyMap<string, string> },
 ): PodRow {
   const { metadata, spec, status } = pod;
   const { namespace, name, creationTimestamp, annotations } = fieldsOf(metadata);
-  const told = fieldsOf(status);
+  const told = isObserved(status) ? fieldsOf(status) : {};
   const { priority } = fieldsOf(spec);
   const phase = PHASES.includes(textOf(told["phase"])) ? (told["phase"] as PodRow["phase"]) : "Unknown";
   const decoded = decodedPod(pod);
@@ -51,9 +50,9 @@ function podRow(
     priority: typeof priority === "number" ? priority : null,
     isStatic: source !== "" && source !== "api",
     ip: textOf(told["podIP"]),
-    seenAt: timeOf(creationTimestamp) ?? at,
+    seenAt: timeOf(creationTimestamp),
     startedAt: timeOf(told["startTime"]),
-    containers: containerRows(spec, told, cpusets),
+    containers: containerRows(spec, isObserved(status) ? told : null, cpusets),
     cgroups,
     resources: resourcesIn(pod),
     usage: null,
@@ -62,5 +61,8 @@ function podRow(
     resize: null,
   };
 }
+
+/** A manifest's pod is given `phase: Pending` by whoever reads it, and nobody has looked at it. */
+const isObserved = (status: unknown): boolean => Object.keys(fieldsOf(status)).some((field) => field !== "phase");
 
 const timeOf = (value: unknown): string | null => (Number.isNaN(Date.parse(textOf(value))) ? null : textOf(value));

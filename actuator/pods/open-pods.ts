@@ -7,6 +7,7 @@ import { podRuntimeOver } from "../containerd/pods.ts";
 import { KnownVersion } from "../containerd/readiness.ts";
 import type { Journal } from "../journal.ts";
 import { containerHash } from "../lifecycle/config/container-hash.ts";
+import { listeningPorts } from "../machine/listening-ports.ts";
 import { PassClock } from "../pass-clock.ts";
 import type { LoopPorts, Problem } from "../ports.ts";
 import type { Counters } from "../status/counters.ts";
@@ -50,6 +51,11 @@ export interface OpenPods {
   readonly faults: () => readonly Problem[];
   readonly close: () => Promise<void>;
 }
+
+const MACHINE: Pick<ManagerPorts, "processes" | "listening"> = {
+  processes: systemProcesses,
+  listening: listeningPorts(),
+};
 
 /** Running pods on this machine's runtime. Errors: the endpoint is none, the records cannot be read, a directory cannot be made. */
 export async function openPods(
@@ -129,7 +135,7 @@ async function openClaimed(
       files,
       ...keeper,
       probes: probes.probes,
-      processes: systemProcesses,
+      ...MACHINE,
       complete: lastWords(roots),
       hashOf: containerHash,
       stats: () => stats.look(manager.set.living(), manager.view),

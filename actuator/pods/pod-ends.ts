@@ -1,5 +1,5 @@
 import type { PodEnd } from "../lifecycle/pod-end.ts";
-import type { PodRecord } from "../lifecycle/record.ts";
+import type { PodRecord, Refusal } from "../lifecycle/record.ts";
 
 export const endOf = (cause: PodEnd["cause"], reason: string, message: string, sinceMs: number): PodEnd => ({
   cause,
@@ -11,14 +11,14 @@ export const endOf = (cause: PodEnd["cause"], reason: string, message: string, s
 });
 
 /** A pod that was ended for another's sake, and that nobody has deleted. */
-export const waitingAgain = (record: PodRecord): PodRecord => ({
+export const waitingAgain = ({ status: _, ...record }: PodRecord): PodRecord => ({
   ...record,
   state: "waits",
   admittedAtMs: null,
   backOff: {},
-  refusal:
-    record.end === null || record.end.cause === "drained"
-      ? null
-      : { reason: record.end.reason, message: record.end.message, sinceMs: record.end.sinceMs, tries: 0 },
+  refusal: record.end === null ? null : { ...whyItWaits(record.end), sinceMs: record.end.sinceMs, tries: 0 },
   end: null,
 });
+const whyItWaits = ({ cause, reason, message }: PodEnd): Pick<Refusal, "reason" | "message"> =>
+  cause === "drained" ? DRAINED : { reason, message };
+const DRAINED = { reason: "Drained", message: "drained by its daemon on the way out; the next one starts it again" };

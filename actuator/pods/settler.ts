@@ -3,6 +3,7 @@ import type { PodEnd } from "../lifecycle/pod-end.ts";
 import { finishedPhase } from "../lifecycle/pod-status.ts";
 import type { PodRecord } from "../lifecycle/record.ts";
 import { resizeRestarts } from "../lifecycle/resize-restarts.ts";
+import type { PodStatus } from "../lifecycle/status/status.ts";
 import type { Leavers } from "./leavers.ts";
 import type { ManagerPorts } from "./manager-ports.ts";
 import { endOf, waitingAgain } from "./pod-ends.ts";
@@ -10,9 +11,12 @@ import { PodEvents } from "./pod-events.ts";
 import type { KnownPod, PodSet } from "./pod-set.ts";
 
 export interface SettlerTies {
-  readonly leavers: Pick<Leavers, "forget">;
+  readonly leavers: Pick<Leavers, "forget" | "isCleared" | "reopen">;
   readonly end: (uid: string, end: PodEnd) => void;
   readonly roomMade: () => void;
+  /** The node is under pressure, by the last eviction pass. */
+  readonly isShort: () => boolean;
+  readonly retryMs: () => number;
 }
 
 /** Notes what has come to its end since the last turn, and has what is past its deadline end. */
@@ -33,6 +37,8 @@ export class Settler {
       if (known.record.state === "ends") this.#ending(known, nowMs);
       else this.#living(known, nowMs);
     }
+    for (const known of this.#set.all())
+      if (untouched(known.uid) && this.#isDueBack(known, nowMs)) this.#bringBack(known);
   }
 
   #ending(known: KnownPod, nowMs: number): void {
@@ -45,10 +51,29 @@ export class Settler {
       return;
     }
     roomMade();
-    const isBack = comesBack(known);
-    this.#set.records.hold(uid, isBack ? waitingAgain(record) : this.#endedRecord(known, nowMs));
+    if (comesBack(known)) this.#bringBack(known);
+    else this.#set.records.hold(uid, this.#endedRecord(known, nowMs));
+  }
+
+  /**
+   * What was evicted from a file: once all that it had is gone, the node is short of nothing, and the time between two
+   * tries has passed, so that one that fills the disk does not do so all the time.
+   */
+  #isDueBack({ uid, pod, record, seen }: KnownPod, nowMs: number): boolean {
+    const { state, end, file } = record;
+    if (state !== "ended" || end?.cause !== "evicted" || file === undefined) return false;
+    const { leavers, isShort, retryMs } = this.#ties;
+    if (!leavers.isCleared(uid) || !isStopped(seen) || isShort()) return false;
+    const age = nowMs - end.sinceMs;
+    if (age >= 0 && age < retryMs()) return false;
+    return finishedPhase(pod, seen, lastWords(record)) === null;
+  }
+
+  #bringBack({ uid, record }: KnownPod): void {
+    this.#ties.leavers.reopen(uid);
+    this.#set.records.hold(uid, waitingAgain(record));
     // how it ended says nothing of how it goes on
-    if (isBack) this.#set.forget(uid);
+    this.#set.forget(uid);
   }
 
   #living(known: KnownPod, nowMs: number): void {
@@ -71,9 +96,16 @@ export class Settler {
   }
 }
 
+/** What its containers said, without the end that the node put to it. */
+const lastWords = ({ status }: PodRecord): PodStatus | null =>
+  status === undefined ? null : { ...(status as unknown as PodStatus), phase: "Running" };
+
 /**
- * It was displaced, and nobody else would ever start it again. A deadline is final, and so is what its containers say:
- * none of them would be started again.
+ * It was displaced, and nobody else would ever start it again, as a controller does for a pod of an API. A deadline is
+ * final, and so is what its containers say: none of them would be started again.
  */
-const comesBack = ({ pod, record: { end }, seen }: KnownPod): boolean =>
-  end?.cause !== "deadline" && (pod.isStatic || end?.cause === "drained") && finishedPhase(pod, seen, null) === null;
+function comesBack({ pod, record: { end, file }, seen }: KnownPod): boolean {
+  const cause = end?.cause;
+  const isAlone = pod.isStatic || cause === "drained" || (file !== undefined && cause === "preempted");
+  return isAlone && cause !== "deadline" && finishedPhase(pod, seen, null) === null;
+}

@@ -18,14 +18,16 @@ const seenEvent = z.looseObject({
   pod,
   container: text.nullable(),
 });
+const containerEnd = z.looseObject({ exitCode: number, reason: text, message: text, finishedAt: time.nullable() });
 const container = z.looseObject({
   name: text,
   kind: z.enum(["init", "sidecar", "container"]),
   id: text.nullable(),
-  state: z.enum(["waiting", "running", "terminated"]),
+  state: z.enum(["waiting", "running", "terminated", "unknown"]),
   reason: text,
   message: text,
   exitCode: number.nullable(),
+  lastState: containerEnd.nullish(),
   restarts: number,
   ready: z.boolean(),
   started: z.boolean().optional(),
@@ -69,7 +71,7 @@ const podRow = z.looseObject({
   priority: number.nullable(),
   isStatic: z.boolean(),
   ip: text,
-  seenAt: time,
+  seenAt: time.nullable(),
   startedAt: time.nullable(),
   containers: z.array(container),
   cgroups: z.array(cgroup),
@@ -124,6 +126,7 @@ const schema: z.ZodType<NodeStatus> = z.looseObject({
       wrote: number,
       drift: number,
       decidedBy: z.enum(["api", "here"]).nullable(),
+      compared: z.literal(false).optional(),
       cgroupsAt: time.optional(),
     })
     .nullable(),

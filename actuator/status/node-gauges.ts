@@ -28,7 +28,9 @@ export function nodeGauges(registry: Registry): (status: NodeStatus) => void {
     runtimeUp.set(status.runtime === null ? 0 : 1);
     if (status.pass !== null) {
       lastPass.set(Date.parse(status.pass.at) / 1000);
-      lastDrift.set(status.pass.drift);
+      // no series is not the same as no drift
+      if (status.pass.compared === false) lastDrift.remove();
+      else lastDrift.set(status.pass.drift);
     }
     problems.set(status.problems.length);
     refused.set(status.refusedManifests.length);

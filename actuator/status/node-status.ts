@@ -24,7 +24,9 @@ export interface NodeStatus {
     /** Files with another value than wanted, for which no rounding or formula accounts. */
     readonly drift: number;
     readonly decidedBy: "api" | "here" | null;
-    /** When the pass over the cgroups was of which the last three tell. Absent: there was none, or an older daemon. */
+    /** False: nothing was decided, or no file was looked at, so that `drift` says nothing. Absent: they were compared. */
+    readonly compared?: false | undefined;
+    /** When the pass over the cgroups was of which these tell. Absent: there was none, or an older daemon. */
     readonly cgroupsAt?: string | undefined;
   } | null;
   readonly pods: readonly PodRow[];
@@ -104,7 +106,8 @@ export interface PodRow {
   readonly priority: number | null;
   readonly isStatic: boolean;
   readonly ip: string;
-  readonly seenAt: string;
+  /** Null: nobody has told when it came. */
+  readonly seenAt: string | null;
   readonly startedAt: string | null;
   readonly containers: readonly ContainerRow[];
   /** Of the pod's cgroup and those of its running containers; files whose value is as wanted have `actual` equal to it. */
@@ -127,16 +130,28 @@ export interface ContainerRow {
   readonly name: string;
   readonly kind: "init" | "sidecar" | "container";
   readonly id: string | null;
-  readonly state: "waiting" | "running" | "terminated";
+  /** `unknown`: nobody has looked at it, only its name, kind, image and CPUs are known. */
+  readonly state: "waiting" | "running" | "terminated" | "unknown";
   readonly reason: string;
   readonly message: string;
   readonly exitCode: number | null;
+  /** How the instance before this one ended; null: there was none. Absent: told by an older daemon. */
+  readonly lastState?: ContainerEnd | null | undefined;
   readonly restarts: number;
   readonly ready: boolean;
   /** Its startup probe has succeeded, or it has none. Absent: told by an older daemon. */
   readonly started?: boolean | undefined;
   readonly image: string;
   readonly cpuset: string | null;
+}
+/** Of v1.ContainerStateTerminated. */
+export interface ContainerEnd {
+  readonly exitCode: number;
+  /** `Error`, `OOMKilled`, `Completed`; empty: the runtime gave none. */
+  readonly reason: string;
+  /** What it left in its termination message, or why nobody knows how it ended. */
+  readonly message: string;
+  readonly finishedAt: string | null;
 }
 export interface CgroupRow {
   readonly path: string;

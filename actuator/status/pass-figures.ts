@@ -3,11 +3,15 @@ import { isForeign, isTold } from "../plan/drift.ts";
 import type { Difference } from "../plan/find-drift.ts";
 import type { Counters } from "./counters.ts";
 
-/** What a pass over the cgroups came to, as the status tells it, and when it was; null: none has been. */
+/**
+ * What a pass over the cgroups came to, as the status tells it, and when it was; null: none has been. One in which nothing
+ * was decided has looked at no file.
+ */
 export const passFigures = (pass: PassReport | null) => ({
   wrote: pass?.applied?.results.filter(({ status }) => status === "applied").length ?? 0,
   drift: pass?.drift.filter(isForeign).length ?? 0,
   decidedBy: pass?.decidedBy ?? null,
+  ...((pass === null || pass.differs === null) && { compared: false as const }),
   ...(pass !== null && { cgroupsAt: pass.at }),
 });
 

@@ -4,6 +4,13 @@ import { type Cli, examples, finish, outputOption } from "./cli.ts";
 import type { LintGiven } from "./lint.ts";
 import { LINT_PARTS } from "./lint-input.ts";
 
+const TOUCHED = `
+TOUCHED, with a history:
+  of a finding with a patch   the recorded decisions that would have been others with the patch
+  of a finding without one    those whose own configuration has the same finding (code and field), and whose answer
+                              names it, such as a start error, or would have been another without the field
+  Looked at are the newest 1,000 whose snapshot is still stored, as many as there is time for.
+`;
 const EXIT_CODES = `
 Exit codes:
   0  nothing found, or notes only
@@ -17,7 +24,7 @@ export function addLint(program: Command, cli: Cli): void {
     .command("lint")
     .summary("what is wrong with a KubeletConfiguration")
     .description(
-      "Look over a KubeletConfiguration (JSON or YAML, `-` for standard input): what keeps the kubelet from starting, in its own words; defaults that go because a field was set; settings that fight, or do nothing. With files of a node, or a node of the history, its sizes, machine and state files are looked at too; with a history, each finding that can be mended is told with the recorded decisions that would have been others.",
+      "Look over a KubeletConfiguration (JSON or YAML, `-` for standard input): what keeps the kubelet from starting, in its own words; defaults that go because a field was set; settings that fight, or do nothing. With files of a node, or a node of the history, its sizes, machine and state files are looked at too; with a history, each finding is told with how many recorded decisions it touched.",
     )
     .option("--config <file>", "KubeletConfiguration, or the kubelet's /configz; absent: that of the snapshot")
     .option("--snapshot <file>", "a whole NodeSnapshot of the node; the options below replace parts of it");
@@ -38,5 +45,5 @@ export function addLint(program: Command, cli: Cli): void {
     "nodewise lint --node-name n1 --api https://nodewise.example:8787 --token-file token",
     "nodewise lint --config kubelet.yaml --json | jq '.findings[] | select(.fix != null) | .fix'",
   );
-  command.addHelpText("after", EXIT_CODES);
+  command.addHelpText("after", TOUCHED + EXIT_CODES);
 }

@@ -26,12 +26,13 @@ export function findingsText(
   { columns, paint }: Terminal,
 ): string {
   if (findings.length === 0) return `${paint("green", "nothing found")}\n`;
+  const isCounted = findings.some(({ touched }) => touched !== null);
   const rows = findings.map(({ severity, field, message, kubelet, advice, fix, touched, code }) => ({
     cells: [
       { text: severity, color: COLORS[severity] },
       printable(field),
       printable(placeOf(field) ?? ""),
-      touchedText(touched),
+      isCounted ? touchedText(touched) : "",
       code,
     ],
     notes: [
@@ -44,7 +45,7 @@ export function findingsText(
 }
 
 const touchedText = (touched: Touched | null): string =>
-  touched === null ? "" : `${touched.decisions} of ${touched.of}`;
+  touched === null ? "not counted" : `${touched.decisions} of ${touched.of}`;
 
 function countsText(findings: readonly TouchedFinding[]): string {
   const counts = LINT_SEVERITIES.map((severity) => {
@@ -55,6 +56,6 @@ function countsText(findings: readonly TouchedFinding[]): string {
   const looked =
     tried === undefined || tried === null
       ? ""
-      : `; touched: recorded decisions that the patch would have changed, of the newest ${tried.of}`;
+      : `; touched: recorded decisions that the patch would have changed, or without one those that the same finding did something to, of the newest ${tried.of}`;
   return counts.filter((count) => count !== "").join(", ") + looked;
 }

@@ -10,12 +10,17 @@ export interface ReloadEvents {
   readonly onProblem: (problem: Problem) => void;
 }
 
-/** Reads a daemon's settings again when that is wanted, one time after the other. Faulty ones are told, and change nothing. */
+type Reloading = Pick<Actuator, "reload" | "refuseReload">;
+
+/**
+ * Reads a daemon's settings again when that is wanted, one time after the other. Faulty ones change nothing; they are told,
+ * and stand in the daemon's status.
+ */
 export class Reloads {
   readonly #given: ActuatorGiven;
   readonly #env: Cli["env"];
   readonly #events: ReloadEvents;
-  #actuator: Pick<Actuator, "reload"> | null = null;
+  #actuator: Reloading | null = null;
   #isWanted = false;
   #last: Promise<void> = Promise.resolve();
 
@@ -26,7 +31,7 @@ export class Reloads {
   }
 
   /** What was wanted while the daemon started is done now. */
-  begin(actuator: Pick<Actuator, "reload">): void {
+  begin(actuator: Reloading): void {
     this.#actuator = actuator;
     if (this.#isWanted) this.wanted();
   }
@@ -37,10 +42,13 @@ export class Reloads {
     if (actuator !== null) this.#last = this.#last.then(() => this.#reload(actuator));
   }
 
-  async #reload(actuator: Pick<Actuator, "reload">): Promise<void> {
+  async #reload(actuator: Reloading): Promise<void> {
     const config = await configOf(this.#given, this.#env);
     if (config.ok) return this.#events.onReload(actuator.reload(config.value));
-    for (const fault of config.error)
-      this.#events.onProblem({ from: "settings", message: `${fault}; the old settings stay` });
+    const faults = config.error.map(
+      (fault): Problem => ({ from: "settings", message: `${fault}; the old settings stay` }),
+    );
+    actuator.refuseReload(faults);
+    for (const fault of faults) this.#events.onProblem(fault);
   }
 }

@@ -2,9 +2,9 @@ import { formText, isConfiguration } from "../../actuator/manifests/document-for
 import { issueText, type Origin } from "../inputs/origin.ts";
 import { decodeSnapshot } from "../model/decode.ts";
 import { configurationPath } from "../model/kubelet-configuration.ts";
+import { mergePatch } from "../model/merge-patch.ts";
 import { ok, type Result } from "../model/result.ts";
 import { type Change, changed } from "../replay/change.ts";
-import { mergePatch } from "../model/merge-patch.ts";
 import { EXIT, type Fault, fault } from "./exit.ts";
 import { readPart } from "./inputs/part.ts";
 import { readDocument } from "./inputs/read.ts";

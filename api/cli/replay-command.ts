@@ -10,7 +10,8 @@ Exit codes:
   0    every decision would have been the same
   1    some would have been others, or are refused
   2    bad usage or bad input
-  4    a file, the API or the history failed
+  3    none would have been another, but not all could be decided again: their snapshot is no longer stored
+  4    a file, the API or the history failed, or some records cannot be read: they are named, and the others replayed
   130  interrupted: what was counted is printed, and the --page-token with which the same command goes on`;
 
 export function addReplay(program: Command, cli: Cli): void {
@@ -33,10 +34,12 @@ export function addReplay(program: Command, cli: Cli): void {
     )
     .option("--patch <file>", "fields to change of the recorded configuration, or of --config; null takes one away")
     .addOption(
-      new Option("--limit <n>", "list so many of the changed decisions").argParser(wholeNumber(0, 100_000)).default(20),
+      new Option("--limit <n>", "list so many of the changed decisions, and of those that cannot be read")
+        .argParser(wholeNumber(0, 100_000))
+        .default(20),
     )
     .addOption(new Option("--all", "list all of them").conflicts("json"))
-    .option("--json", "a line of JSON for each changed decision, and a last one with what was counted")
+    .option("--json", "a line of JSON for each changed or unreadable decision, and a last one with what was counted")
     .option("--page-token <token>", "go on where an interrupted run of the same command was left")
     .action((given: ReplayGiven) => finish(cli, async () => (await import("./replay.ts")).replay(given, cli)));
   examples(

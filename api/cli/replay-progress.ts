@@ -1,5 +1,5 @@
 import type { ReplayAnswer } from "../replay/replay-answer.ts";
-import type { Counts } from "../replay/tally.ts";
+import { type Counts, passedOf } from "../replay/tally.ts";
 import { bar } from "../text/bar.ts";
 
 /** The part of standard error that a line is drawn on again and again. */
@@ -42,7 +42,7 @@ export function progressOn(screen: Screen, now: () => number): Progress {
 export function progressLine(
   progress: number,
   reachedAt: string | null,
-  { replayed, differs, refused }: Counts,
+  counts: Counts,
   seconds: number,
   columns: number,
 ): string {
@@ -54,8 +54,9 @@ export function progressLine(
     ],
     width,
   );
-  const rate = seconds > 0 ? `, ${Math.round(replayed / seconds).toLocaleString("en")}/s` : "";
-  const counted = `${replayed.toLocaleString("en")} decisions, ${(differs + refused).toLocaleString("en")} others${rate}`;
+  const passed = passedOf(counts);
+  const rate = seconds > 0 ? `, ${Math.round(passed / seconds).toLocaleString("en")}/s` : "";
+  const counted = `${passed.toLocaleString("en")} decisions, ${(counts.differs + counts.refused).toLocaleString("en")} others${rate}`;
   const percent = `${Math.floor(progress * 100)} %`.padStart(5);
   const parts = [drawn, percent, counted, ...(reachedAt === null ? [] : [`at ${reachedAt}`])].filter((p) => p !== "");
   // the last column stays free: a terminal goes on to the next line behind it

@@ -1,12 +1,12 @@
 import { err, ok } from "../model/result.ts";
 import type { ReplayAnswer } from "../replay/replay-answer.ts";
-import { Counter, type Counts } from "../replay/tally.ts";
+import { Counter, type Counts, lostOf, passedOf } from "../replay/tally.ts";
 import { EXIT, type Fault, fault, type Outcome } from "./exit.ts";
-import { changedText, tallyText } from "./replay-text.ts";
+import { changedText, lostText, tallyText, unreadableText } from "./replay-text.ts";
 import type { Terminal } from "./terminal.ts";
 
 export interface ReportGiven {
-  /** Changed decisions that are listed, unless `all` of them are. */
+  /** Changed decisions that are listed, and as many that cannot be read, unless `all` of them are. */
   readonly limit: number;
   readonly all?: boolean;
   /** A line of JSON for each of them, and one for what was counted. */
@@ -20,7 +20,7 @@ export class ReplayReport {
   readonly #given: ReportGiven;
   readonly #terminal: Terminal;
   readonly #counter = new Counter();
-  #listed = 0;
+  readonly #listed = { changed: 0, unreadable: 0 };
   #last: Pick<ReplayAnswer, "until" | "reachedAt"> = { until: "", reachedAt: null };
 
   constructor(given: ReportGiven, terminal: Terminal) {
@@ -33,21 +33,28 @@ export class ReplayReport {
   }
 
   add(page: ReplayAnswer): void {
-    const { json, all, limit } = this.#given;
     this.#counter.add(page);
     this.#last = page;
-    for (const one of page.changed) {
+    this.#list("changed", page.changed, changedText);
+    this.#list("unreadable", page.unreadable, unreadableText);
+  }
+
+  #list<T>(what: "changed" | "unreadable", page: readonly T[], textOf: (one: T, terminal: Terminal) => string): void {
+    const { json, all, limit } = this.#given;
+    for (const one of page) {
       if (json === true) this.#terminal.write(`${JSON.stringify(one)}\n`);
-      else if (all === true || this.#listed < limit) this.#terminal.write(changedText(one, this.#terminal));
+      else if (all === true || this.#listed[what] < limit) this.#terminal.write(textOf(one, this.#terminal));
       else continue;
-      this.#listed++;
+      this.#listed[what]++;
     }
   }
 
   done(): Outcome {
     this.#total(null);
-    const { differs, refused } = this.counts;
-    return ok(differs + refused > 0 ? EXIT.negative : EXIT.ok);
+    const { differs, refused, gone, unreadable } = this.counts;
+    if (unreadable > 0) return ok(EXIT.failed);
+    if (differs + refused > 0) return ok(EXIT.negative);
+    return ok(gone > 0 ? EXIT.cannotRun : EXIT.ok);
   }
 
   interrupted(token: string): Outcome {
@@ -64,8 +71,7 @@ export class ReplayReport {
   }
 
   #goesOn(token: string): string {
-    const { replayed } = this.counts;
-    return `${replayed} decisions are counted, up to ${this.#last.reachedAt}; go on with the same command and --page-token ${token}`;
+    return `${passedOf(this.counts)} decisions are counted, up to ${this.#last.reachedAt}; go on with the same command and --page-token ${token}`;
   }
 
   #total(nextPageToken: string | null): void {
@@ -76,12 +82,14 @@ export class ReplayReport {
       this.#terminal.write(`${JSON.stringify({ summary: { ...tally, until, reachedAt, nextPageToken } })}\n`);
       return;
     }
-    const { replayed, differs, refused } = tally.counts;
-    const others = differs + refused - this.#listed;
+    const { differs, refused, unreadable } = tally.counts;
+    const { changed, unreadable: named } = this.#listed;
+    const others = differs + refused + unreadable - changed - named;
     if (others > 0) this.#terminal.write(`and ${others.toLocaleString("en")} more: --all lists them\n`);
-    if (differs + refused > 0) this.#terminal.write("\n");
-    if (replayed > 0) this.#terminal.write(tallyText(tally, this.#terminal));
-    else this.#terminal.warn("no such decisions");
+    if (differs + refused + unreadable > 0) this.#terminal.write("\n");
+    if (passedOf(tally.counts) === 0) this.#terminal.warn("no such decisions");
+    else this.#terminal.write(tallyText(tally, this.#terminal));
+    if (lostOf(tally.counts) > 0) this.#terminal.write(`\n${lostText(tally.counts)}\n`);
     if (pageToken !== undefined) this.#terminal.warn("counted from where --page-token goes on");
   }
 }

@@ -1,6 +1,6 @@
 import { isVerdict } from "../model/decision.ts";
-import type { ChangedDecision, ShortDifference } from "../replay/changed-decision.ts";
-import type { Counts, Tally, VerdictChange } from "../replay/tally.ts";
+import type { ChangedDecision, ShortDifference, UnreadableDecision } from "../replay/changed-decision.ts";
+import { type Counts, passedOf, type Tally, type VerdictChange } from "../replay/tally.ts";
 import { type Color, clip, type Paint, printable } from "../text/style.ts";
 import { type Column, table } from "../text/table.ts";
 import { isGood } from "./exit.ts";
@@ -18,6 +18,26 @@ export function changedText(
   const head = [decidedAt, node, kind, ...who].map(printable).join("  ");
   const line = `${head}  ${verdictsText(recordedVerdict, verdict, paint)}  ${printable(id)}`;
   return `${line}\n  ${clip(detailText(more), Math.max(20, columns - 2))}\n`;
+}
+
+/** A decision of which nothing can be said: one line, and one for what is wrong with it. */
+export function unreadableText(
+  { decidedAt, node, kind, id, unreadable }: UnreadableDecision,
+  { columns, paint }: Terminal,
+): string {
+  const head = [decidedAt, node, kind].map(printable).join("  ");
+  const why = clip(printable(unreadable), Math.max(20, columns - 2));
+  return `${head}  ${paint("red", "(unreadable)")}  ${printable(id)}\n  ${why}\n`;
+}
+
+/** What nothing is said of: `2,500 of 2,504 decisions could not be decided again: 2,500 have no snapshot any more`. */
+export function lostText(counts: Counts): string {
+  const { gone, unreadable } = counts;
+  const parts = [
+    ...(gone > 0 ? [`${text(gone)} ${gone === 1 ? "has" : "have"} no snapshot any more`] : []),
+    ...(unreadable > 0 ? [`${text(unreadable)} cannot be read`] : []),
+  ];
+  return `${text(gone + unreadable)} of ${text(passedOf(counts))} decisions could not be decided again: ${parts.join(", ")}`;
 }
 
 function detailText({
@@ -45,27 +65,28 @@ const verdictsText = (recorded: string, replayed: string | null, paint: Paint): 
     ? verdictText(recorded, paint)
     : `${verdictText(recorded, paint)} -> ${verdictText(replayed, paint)}`;
 
-const COUNT_COLUMNS: readonly Column[] = ["REPLAYED", "SAME", "DIFFERS", "REFUSED", "GONE"].map((title) => ({
-  title,
-  align: "right",
-}));
+const COUNTS = ["REPLAYED", "SAME", "DIFFERS", "REFUSED", "GONE"];
+/** What is unreadable has a column where there is any. */
+const countColumns = ({ counts }: Tally): readonly Column[] =>
+  [...COUNTS, ...(counts.unreadable > 0 ? ["UNREADABLE"] : [])].map((title) => ({ title, align: "right" }));
 const text = (n: number): string => n.toLocaleString("en");
-const cellsOf = ({ replayed, same, differs, refused, gone }: Counts) => [
+const cellsOf = ({ replayed, same, differs, refused, gone, unreadable }: Counts, { counts }: Tally) => [
   text(replayed),
   text(same),
   { text: text(differs), ...(differs > 0 && { color: "yellow" as const }) },
   { text: text(refused), ...(refused > 0 && { color: "red" as const }) },
   text(gone),
+  ...(counts.unreadable > 0 ? [{ text: text(unreadable), ...(unreadable > 0 && { color: "red" as const }) }] : []),
 ];
 const changedCount = ({ differs, refused }: Counts): number => differs + refused;
 
 /** What was counted: verdict by verdict, by kind and by node. */
 export function tallyText(tally: Tally, terminal: Terminal): string {
   const { columns: width, paint } = terminal;
-  const kinds = Object.entries(tally.byKind).map(([kind, counts]) => ({ cells: [kind, ...cellsOf(counts)] }));
-  const total = { cells: ["all", ...cellsOf(tally.counts)] };
+  const kinds = Object.entries(tally.byKind).map(([kind, counts]) => ({ cells: [kind, ...cellsOf(counts, tally)] }));
+  const total = { cells: ["all", ...cellsOf(tally.counts, tally)] };
   const byKind = table(
-    [{ title: "KIND" }, ...COUNT_COLUMNS],
+    [{ title: "KIND" }, ...countColumns(tally)],
     [...kinds, ...(kinds.length > 1 ? [total] : [])],
     width,
     paint,
@@ -74,12 +95,14 @@ export function tallyText(tally: Tally, terminal: Terminal): string {
   return parts.filter((part) => part !== "").join("\n");
 }
 
-function nodesText({ byNode }: Tally, { columns: width, paint }: Terminal): string {
-  const nodes = Object.entries(byNode).sort(([a, x], [b, y]) => changedCount(y) - changedCount(x) || (a < b ? -1 : 1));
-  const rows = nodes.slice(0, NODES).map(([node, counts]) => ({ cells: [printable(node), ...cellsOf(counts)] }));
+function nodesText(tally: Tally, { columns: width, paint }: Terminal): string {
+  const nodes = Object.entries(tally.byNode).sort(
+    ([a, x], [b, y]) => changedCount(y) - changedCount(x) || (a < b ? -1 : 1),
+  );
+  const rows = nodes.slice(0, NODES).map(([node, counts]) => ({ cells: [printable(node), ...cellsOf(counts, tally)] }));
   const others = nodes.length - rows.length;
   const more = others === 0 ? "" : `and ${text(others)} more nodes, with no more changes\n`;
-  return table([{ title: "NODE", shrinkTo: 10 }, ...COUNT_COLUMNS], rows, width, paint) + more;
+  return table([{ title: "NODE", shrinkTo: 10 }, ...countColumns(tally)], rows, width, paint) + more;
 }
 
 function verdictChanges(changes: readonly VerdictChange[], { columns: width, paint }: Terminal): string {

@@ -11,7 +11,7 @@ import { allocatableDecision, cgroupsDecision, cgroupValues } from "./node-answe
 import { probesDecision } from "./probe-answers.ts";
 import { probeGuardDecision } from "./probe-guard-answers.ts";
 import { removalList, removalSummary } from "./removal-answers.ts";
-import { changedDecision, historyReplay, replayCounts } from "./replay-answers.ts";
+import { changedDecision, historyReplay, replayCounts, unreadableDecision } from "./replay-answers.ts";
 
 /** What the API answers, as schemas: for the document, and for tests that hold real answers to them. */
 const id = z.string().regex(/^[0-9a-f]{32}$/);
@@ -187,6 +187,7 @@ export const ANSWERS = {
   ResultsStored: resultsStored,
   ReplayAnswer: replayAnswer,
   ReplayCounts: replayCounts,
+  UnreadableDecision: unreadableDecision,
   ChangedDecision: changedDecision,
   HistoryReplay: historyReplay,
   LintFinding: lintFinding,

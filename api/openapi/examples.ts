@@ -35,5 +35,16 @@ export const results = (decisionId: string) => ({
   at: "2026-01-31T12:00:01Z",
   dryRun: false,
   complete: true,
-  results: [{ status: "applied", op: "write", path: "/kubepods.slice", file: "cpu.weight", from: "100", to: "152" }],
+  results: [
+    {
+      status: "applied",
+      op: "write",
+      path: "/kubepods.slice",
+      file: "cpu.weight",
+      from: "100",
+      to: "152",
+      before: "100",
+      readBack: "152",
+    },
+  ],
 });

@@ -10,11 +10,12 @@ const kind = z.enum(KINDS);
 
 export const replayCounts = z
   .strictObject({
-    replayed: integer.describe("the sum of the others"),
+    replayed: integer.describe("`same`, `differs` and `refused` together: what could be decided again"),
     same: integer,
     differs: integer,
     refused: integer.describe("cannot be decided with what is asked about"),
-    gone: integer.describe("their snapshot is no longer stored"),
+    gone: integer.describe("not replayed: their snapshot is no longer stored"),
+    unreadable: integer.describe("not replayed: they, or what they were decided on, are damaged"),
   })
   .describe("decisions");
 const side = z.enum(["recorded", "replayed"]);
@@ -44,6 +45,14 @@ export const changedDecision = z.strictObject({
     .describe("why it is refused"),
 });
 
+export const unreadableDecision = z.strictObject({
+  id: z.string(),
+  kind,
+  node: z.string(),
+  decidedAt: time,
+  unreadable: z.string().describe("what cannot be read, and what to do about it"),
+});
+
 export const historyReplay = z.strictObject({
   counts: replayCounts,
   byKind: z.partialRecord(kind, replayCounts),
@@ -59,8 +68,9 @@ export const historyReplay = z.strictObject({
     )
     .describe("of those that differ or are refused, the most frequent first"),
   changed: z.array(changedDecision).describe("all that differ or are refused, oldest first"),
+  unreadable: z.array(unreadableDecision).describe("all that were passed because they are damaged, oldest first"),
   until: time.describe("the end, which stays the same from page to page"),
-  reachedAt: time.nullable().describe("when the last decision that was made again was decided"),
+  reachedAt: time.nullable().describe("when the last decision that was looked at was decided"),
   progress: z.number().describe("0 to 1, by the time between the oldest decision and the newest"),
   nextPageToken: z.string().nullable().describe("null: this was the last page"),
 });

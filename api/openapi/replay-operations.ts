@@ -37,7 +37,7 @@ export const REPLAY_OPERATIONS: Readonly<Record<string, Operation>> = {
     summary:
       "Decide the history again, with another configuration if one is given, and count what would have been others",
     description:
-      "Oldest first, a page at a time: go on with `nextPageToken` until it is null, and add the counts up. Decisions that remember are asked with what they were told then. Nothing is recorded.",
+      "Oldest first, a page at a time: go on with `nextPageToken` until it is null, and add the counts up. Decisions that remember are asked with what they were told then. What cannot be decided again, since its snapshot is gone or a record is damaged, is counted apart and passed. Nothing is recorded.",
     body: json(REQUEST, REPLAY_HISTORY),
     answers: { 200: "HistoryReplay" },
     problems: [...BODY, "unknown_node"],

@@ -1,4 +1,4 @@
-import type { DecisionRow, PodRef } from "../../db/store.ts";
+import type { DecisionHead, PodRef } from "../../db/store.ts";
 import type { Kind } from "../model/decision.ts";
 import type { Difference } from "../routes/difference.ts";
 import type { ProblemCode } from "../routes/problem.ts";
@@ -32,8 +32,19 @@ export interface ChangedDecision {
   readonly problem: { readonly code: ProblemCode; readonly detail: string } | null;
 }
 
+/** A decision of which nothing can be said, since it, or what it was decided on, is damaged. */
+export interface UnreadableDecision extends Pick<ChangedDecision, "id" | "kind" | "node" | "decidedAt"> {
+  /** What cannot be read, and what to do about it. */
+  readonly unreadable: string;
+}
+
+export const unreadableDecision = (
+  { id, kind, node, decidedAtMs }: DecisionHead,
+  unreadable: string,
+): UnreadableDecision => ({ id, kind, node, decidedAt: new Date(decidedAtMs).toISOString(), unreadable });
+
 /** Null: it is the same, or nobody can tell. */
-export function changedDecision(row: DecisionRow, again: Compared): ChangedDecision | null {
+export function changedDecision(row: DecisionHead, again: Compared): ChangedDecision | null {
   if (again.state !== "differs" && again.state !== "refused") return null;
   const { id, kind, node, decidedAtMs, pod, verdict } = row;
   return {

@@ -1,4 +1,5 @@
 import { decideAllocatable } from "../decide/allocatable/decide.ts";
+import { configurationOf } from "../decide/config.ts";
 import type { AllocatableDecision, QuantityList } from "../model/decision.ts";
 import type { ResourceList } from "../model/fields.ts";
 import { parseQuantity } from "../model/quantity.ts";
@@ -19,8 +20,9 @@ export function withNewStatus(before: Snapshot, after: Snapshot): Snapshot {
   const status = node?.status;
   if (node === undefined || status === undefined) return after;
   const was = allocatableOf(before);
-  const is = allocatableOf(after);
-  if (was === null || is === null) return after;
+  if (was === null) return after;
+  const is = allocatableOf(isPodsExplained(before, was) ? withoutPods(after) : after);
+  if (is === null) return after;
   let written = status;
   for (const list of LISTS) {
     const told = status[list];
@@ -29,6 +31,23 @@ export function withNewStatus(before: Snapshot, after: Snapshot): Snapshot {
     if (Object.keys(others).length > 0) written = { ...written, [list]: { ...told, ...others } };
   }
   return written === status ? after : { ...after, node: { ...node, status: written } };
+}
+
+/**
+ * Whether the recorded configuration made the node's number of pods, which then says nothing of another configuration. Where it
+ * names none, the node's own is all there is to know: it may come of the flag `--max-pods`.
+ */
+function isPodsExplained(before: Snapshot, was: AllocatableDecision): boolean {
+  const { maxPods, podsPerCore } = configurationOf(before);
+  const isNamed = (maxPods ?? null) !== null || (podsPerCore ?? 0) > 0;
+  return isNamed && before.node?.status?.capacity?.["pods"]?.amount === amountOf(was.capacity["pods"]);
+}
+
+function withoutPods(snapshot: Snapshot): Snapshot {
+  const { node } = snapshot;
+  if (node === undefined) return snapshot;
+  const { pods: _, ...capacity } = node.status?.capacity ?? {};
+  return { ...snapshot, node: { ...node, status: { ...node.status, capacity } } };
 }
 
 /** Null where it cannot be decided, or the kubelet does not start. */

@@ -1,4 +1,5 @@
-import { failure, type StoreFailure } from "../../db/failure.ts";
+import { corruptRow, type StoreFailure } from "../../db/failure.ts";
+import type { DecisionRow } from "../../db/store.ts";
 import { ok, type Result } from "../model/result.ts";
 import { isObject } from "./change.ts";
 
@@ -19,4 +20,21 @@ export function parsedObject(what: string, text: string): Result<Readonly<Record
 }
 
 const broken = (what: string, is: string): Result<never, StoreFailure> =>
-  failure("corrupt", `${what}: what is stored of it is ${is}; restore the database from a backup`);
+  corruptRow(`${what}: what is stored of it is ${is}; restore the database from a backup`);
+
+/** What a decision's body tells. */
+export interface Recorded {
+  readonly decision: Readonly<Record<string, unknown>>;
+  readonly reasons: readonly unknown[];
+  readonly needs: readonly unknown[];
+}
+
+/** The answer that was recorded. Errors: it cannot be read, and is named. */
+export function recordedAnswer({ id, body }: Pick<DecisionRow, "id" | "body">): Result<Recorded, StoreFailure> {
+  const what = `decision \`${id}\``;
+  const found = parsedObject(what, body);
+  if (!found.ok) return found;
+  const { decision, reasons, needs } = found.value;
+  if (!isObject(decision) || !Array.isArray(reasons) || !Array.isArray(needs)) return broken(what, "no answer");
+  return ok({ decision, reasons, needs });
+}

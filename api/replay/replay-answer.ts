@@ -3,7 +3,7 @@ import { failure } from "../../db/failure.ts";
 import type { DecisionFilter, Store } from "../../db/store.ts";
 import { ok, type Result } from "../model/result.ts";
 import type { Change } from "./change.ts";
-import type { ChangedDecision } from "./changed-decision.ts";
+import type { ChangedDecision, UnreadableDecision } from "./changed-decision.ts";
 import type { Compared, Replayer } from "./replay-one.ts";
 import { replayPage } from "./replay-page.ts";
 import { decodeResume, encodeResume, printOf, type Resume } from "./resume-token.ts";
@@ -22,9 +22,11 @@ export interface HistoryRequest {
 export interface ReplayAnswer extends Tally {
   /** Of this page, all of them. */
   readonly changed: readonly ChangedDecision[];
+  /** Likewise: what was passed because it cannot be read. */
+  readonly unreadable: readonly UnreadableDecision[];
   /** Times in RFC 3339; the end is the same for all pages. */
   readonly until: string;
-  /** When the last decision that was made again was decided; null: there was none. */
+  /** When the last decision that was looked at was decided; null: there was none. */
   readonly reachedAt: string | null;
   /** 0 to 1, by the time between the oldest decision and the newest. */
   readonly progress: number;

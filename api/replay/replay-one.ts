@@ -11,7 +11,7 @@ import type { Problem } from "../routes/problem.ts";
 import type { Change } from "./change.ts";
 import { type Input, type Inputs, inputs } from "./inputs.ts";
 import { Kept } from "./kept.ts";
-import { parsed, parsedObject } from "./parsed.ts";
+import { parsed, recordedAnswer } from "./parsed.ts";
 import { quickInputs } from "./quick-inputs.ts";
 
 export type { Change } from "./change.ts";
@@ -123,7 +123,7 @@ function replayed(
     return ok(refused({ code, detail: message, needs }));
   }
   const { decision, reasons, needs, verdict } = decided.value;
-  const all = differencesOf(what, body, decision);
+  const all = differencesOf(id, body, decision);
   if (!all.ok) return all;
   return ok({
     state: all.value.length === 0 ? "same" : "differs",
@@ -137,12 +137,12 @@ function replayed(
 
 /** A body is written with its decision first: of one that is spelled the same, nothing has to be parsed. */
 function differencesOf(
-  what: string,
+  id: string,
   body: string,
   decision: DecisionOf[Kind],
 ): Result<readonly Difference[], StoreFailure> {
   const text = JSON.stringify(decision);
   if (body.startsWith(`{"decision":${text},`)) return ok([]);
-  const recorded = parsedObject(what, body);
-  return recorded.ok ? ok(differences(recorded.value["decision"], JSON.parse(text))) : recorded;
+  const recorded = recordedAnswer({ id, body });
+  return recorded.ok ? ok(differences(recorded.value.decision, JSON.parse(text))) : recorded;
 }

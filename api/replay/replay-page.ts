@@ -1,12 +1,18 @@
 import type { StoreFailure } from "../../db/failure.ts";
 import type { Place } from "../../db/page-token.ts";
 import type { DecisionFilter, Store } from "../../db/store.ts";
+import type { StreamedHead } from "../../db/streamed.ts";
 import { ok, type Result } from "../model/result.ts";
 import { nextTurn } from "../routes/next-turn.ts";
-import { type ChangedDecision, changedDecision } from "./changed-decision.ts";
+import {
+  type ChangedDecision,
+  changedDecision,
+  type UnreadableDecision,
+  unreadableDecision,
+} from "./changed-decision.ts";
 import { newestIn, progressAt } from "./progress.ts";
 import type { Compared, Replayer } from "./replay-one.ts";
-import { Counter, type Tally } from "./tally.ts";
+import { Counter, passedOf, type Tally } from "./tally.ts";
 
 /** Decisions of one page. */
 export const MAX_REPLAYED = 1000;
@@ -30,6 +36,8 @@ export interface PagePlace extends Place {
 export interface ReplayPage extends Tally {
   /** At most `limit`. */
   readonly changed: readonly ChangedDecision[];
+  /** What was passed because it cannot be read. */
+  readonly unreadable: readonly UnreadableDecision[];
   /** After which the next page begins; null: this was the last. */
   readonly next: PagePlace | null;
   /** When the last one was decided; null: there was none. */
@@ -46,25 +54,32 @@ export async function replayPage(
 ): Promise<Result<ReplayPage, StoreFailure>> {
   const counter = new Counter();
   const changed: ChangedDecision[] = [];
+  const unreadable: UnreadableDecision[] = [];
   const started = performance.now();
   let turn = started;
   let place: PagePlace | undefined;
   let hasMore = false;
   for await (const row of store.streamDecisions(filter, after)) {
-    if (!row.ok) return row;
+    if (!row.ok && row.error.row === undefined) return row;
     const now = performance.now();
-    hasMore = counter.counts.replayed >= limit || (place !== undefined && now - started > BUDGET_MS);
+    hasMore = passedOf(counter.counts) >= limit || (place !== undefined && now - started > BUDGET_MS);
     if (hasMore) break;
     if (now - turn > TURN_MS) {
       await nextTurn();
       turn = performance.now();
     }
-    const again = await replay(row.value);
-    if (!again.ok) return again;
-    counter.count(row.value, again.value);
-    const listed = changedDecision(row.value, again.value);
-    if (listed !== null) changed.push(listed);
-    const { decidedAtMs, seq } = row.value;
+    const head = (row.ok ? row.value : row.error.row) as StreamedHead;
+    const again = row.ok ? await replay(row.value) : row;
+    if (again.ok) {
+      counter.count(head, again.value);
+      const listed = changedDecision(head, again.value);
+      if (listed !== null) changed.push(listed);
+    } else {
+      if (again.error.isRow !== true) return again;
+      counter.count(head, { state: "unreadable", verdict: null });
+      unreadable.push(unreadableDecision(head, again.error.message));
+    }
+    const { decidedAtMs, seq } = head;
     place = { atMs: decidedAtMs, seq, fromMs: place?.fromMs ?? after?.fromMs ?? decidedAtMs };
   }
   const next = hasMore && place !== undefined ? place : null;
@@ -73,6 +88,7 @@ export async function replayPage(
   return ok({
     ...counter.tally(),
     changed,
+    unreadable,
     next,
     reachedMs: (place ?? after)?.atMs ?? null,
     progress: next === null ? 1 : progressAt({ fromMs: next.fromMs, toMs: newest.value ?? next.atMs }, next.atMs),

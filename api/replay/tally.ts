@@ -2,8 +2,15 @@ import type { DecisionHead } from "../../db/store.ts";
 import type { Kind } from "../model/decision.ts";
 import type { Compared } from "./replay-one.ts";
 
-/** How many decisions were made again, and what became of them. */
-export type Counts = { readonly replayed: number } & { readonly [State in Compared["state"]]: number };
+/** What became of a decision; `unreadable`: it, or what it was decided on, is damaged. */
+export type Fate = Compared["state"] | "unreadable";
+/** How many decisions were made again, and what became of all. `replayed` is `same`, `differs` and `refused` together. */
+export type Counts = { readonly replayed: number } & { readonly [State in Fate]: number };
+
+/** Those of which nothing can be said. */
+export const lostOf = ({ gone, unreadable }: Counts): number => gone + unreadable;
+/** All that were looked at. */
+export const passedOf = (counts: Counts): number => counts.replayed + lostOf(counts);
 
 /** Decisions that are others now: of which kind, and from which verdict to which. */
 export interface VerdictChange {
@@ -24,7 +31,7 @@ export interface Tally {
 }
 
 type Counting = { -readonly [Name in keyof Counts]: number };
-const nothing = (): Counting => ({ replayed: 0, same: 0, differs: 0, refused: 0, gone: 0 });
+const nothing = (): Counting => ({ replayed: 0, same: 0, differs: 0, refused: 0, gone: 0, unreadable: 0 });
 const NAMES = Object.keys(nothing()) as readonly (keyof Counts)[];
 
 function add(to: Counting, more: Counts): void {
@@ -47,8 +54,12 @@ export class Counter {
   }
 
   /** One decision. */
-  count({ kind, node, verdict }: Pick<DecisionHead, "kind" | "node" | "verdict">, again: Compared): void {
-    const one = { ...nothing(), replayed: 1, [again.state]: 1 };
+  count(
+    { kind, node, verdict }: Pick<DecisionHead, "kind" | "node" | "verdict">,
+    again: { readonly state: Fate; readonly verdict: string | null },
+  ): void {
+    const isLost = again.state === "gone" || again.state === "unreadable";
+    const one = { ...nothing(), replayed: isLost ? 0 : 1, [again.state]: 1 };
     add(this.#counts, one);
     addAt(this.#byKind, kind, one);
     addAt(this.#byNode, node, one);

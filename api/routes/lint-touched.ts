@@ -2,7 +2,8 @@ import type { StoreFailure } from "../../db/failure.ts";
 import type { DecisionFilter, DecisionRow, Store } from "../../db/store.ts";
 import type { LintFinding } from "../decide/lint/lint.ts";
 import { ok, type Result } from "../model/result.ts";
-import { type Replayed, type Replayer, replayer } from "../replay/replay-one.ts";
+import { replayer } from "../replay/replay-one.ts";
+import { findingTrial, fixTrial, recordedFindings, type Trial } from "./lint-trials.ts";
 import { nextTurn } from "./next-turn.ts";
 
 /** The newest decisions that are looked at, at most. */
@@ -15,19 +16,21 @@ const BUDGET_MS = 2000;
 const TURN_MS = 5;
 
 export interface Touched {
-  /** Recorded decisions that would have been others with the fix. */
+  /** Recorded decisions that the finding touched: see `touchedFindings`. */
   readonly decisions: number;
   /** Of so many that were looked at, the newest. */
   readonly of: number;
 }
-/** Null: the finding has no fix to try. */
+/** Null: the finding is of no field, or there is no history, so nothing can be counted. */
 export type TouchedFinding = LintFinding & { readonly touched: Touched | null };
 
 export type TouchedStore = Pick<Store, "listDecisions" | "streamDecisions" | "getSnapshot">;
 
 /**
- * How many recorded decisions each fix would have changed, tried on the configuration that each was made with. What has
- * changed of this version's decisions since then does not count. Bounded in decisions and in time. Errors: the history's.
+ * How many recorded decisions each finding touched. With a patch: those that it would have changed, tried on the configuration
+ * that each was made with. Without one: those whose own configuration has the same finding, by code and field, and whose
+ * answer has its message, such as a start error, or would be another without the field. What has changed of this version's
+ * decisions since then does not count. Bounded in decisions and in time. Errors: the history's.
  */
 export async function touchedFindings(
   store: TouchedStore,
@@ -35,30 +38,41 @@ export async function touchedFindings(
   filter: Pick<DecisionFilter, "node">,
   budgetMs = BUDGET_MS,
 ): Promise<Result<readonly TouchedFinding[], StoreFailure>> {
-  const trials = new Map<string, Trial>();
-  for (const { fix } of findings) {
-    const key = JSON.stringify(fix);
-    if (fix === null || trials.has(key)) continue;
-    trials.set(key, { replay: replayer(store, { kubeletConfigurationPatch: fix }), decisions: 0 });
+  const counted = new Map<string, Counted>();
+  const recordedOf = recordedFindings(store);
+  for (const finding of findings) {
+    const key = keyOf(finding);
+    if (key === null || counted.has(key)) continue;
+    const { fix } = finding;
+    counted.set(key, {
+      trial: fix === null ? findingTrial(store, finding, recordedOf) : fixTrial(store, fix),
+      decisions: 0,
+    });
   }
-  const of = trials.size === 0 ? ok(0) : await tried(store, [...trials.values()], filter, budgetMs);
+  const of = counted.size === 0 ? ok(0) : await tried(store, [...counted.values()], filter, budgetMs);
   if (!of.ok) return of;
-  const touchedOf = (fix: unknown): Touched | null => {
-    const trial = fix === null ? undefined : trials.get(JSON.stringify(fix));
-    return trial === undefined ? null : { decisions: trial.decisions, of: of.value };
+  const touchedOf = (finding: LintFinding): Touched | null => {
+    const one = counted.get(keyOf(finding) ?? "");
+    return one === undefined ? null : { decisions: one.decisions, of: of.value };
   };
-  return ok(findings.map((finding) => ({ ...finding, touched: touchedOf(finding.fix) })));
+  return ok(findings.map((finding) => ({ ...finding, touched: touchedOf(finding) })));
 }
 
-interface Trial {
-  readonly replay: Replayer;
+/** Findings with the same touch the same. Null: of no field. */
+function keyOf({ fix, code, field }: LintFinding): string | null {
+  if (fix !== null) return JSON.stringify(fix);
+  return field === "$" ? null : `${code} ${field}`;
+}
+
+interface Counted {
+  readonly trial: Trial;
   decisions: number;
 }
 
 /** Of how many decisions. */
 async function tried(
   store: TouchedStore,
-  trials: readonly Trial[],
+  all: readonly Counted[],
   filter: Pick<DecisionFilter, "node">,
   budgetMs: number,
 ): Promise<Result<number, StoreFailure>> {
@@ -78,20 +92,13 @@ async function tried(
     if (!before.ok) return before;
     if (before.value.state === "gone") continue;
     of++;
-    for (const trial of trials) {
-      const after = await trial.replay(row.value);
-      if (!after.ok) return after;
-      if (isOther(before.value, after.value)) trial.decisions++;
+    for (const one of all) {
+      const isTouched = await one.trial(row.value, before.value);
+      if (!isTouched.ok) return isTouched;
+      if (isTouched.value) one.decisions++;
     }
   }
   return ok(of);
-}
-
-/** Compared with what would be decided today, so that a decision of an older version counts for itself. */
-function isOther(before: Replayed, after: Replayed): boolean {
-  if (before.state === "same" && after.state === "same") return false;
-  if (before.answer === null || after.answer === null) return before.answer !== after.answer;
-  return JSON.stringify(before.answer.decision) !== JSON.stringify(after.answer.decision);
 }
 
 /** By windows of time, the newest first, each oldest first: a stream reads whole rows many at a time. */

@@ -19,7 +19,7 @@ const isGiven = (value: unknown): boolean => value !== undefined && value !== nu
 const FIELDS: ReadonlySet<string> = new Set(["kubeletConfiguration", "snapshot", "snapshotId", "node"]);
 const SOURCES = ["snapshot", "snapshotId", "node"] as const;
 
-/** POST /v1/lint: what is wrong with a configuration, and how many recorded decisions each fix would have changed. */
+/** POST /v1/lint: what is wrong with a configuration, and how many recorded decisions each finding touched. */
 export async function postLint(exchange: Exchange): Promise<Result<Reply, Problem>> {
   const input = await postedValue(exchange);
   if (!input.ok) return input;

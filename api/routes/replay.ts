@@ -1,6 +1,7 @@
 import { POLICY_VERSION } from "../model/decision.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import { type Change, isObject } from "../replay/change.ts";
+import { recordedAnswer } from "../replay/parsed.ts";
 import { replayer } from "../replay/replay-one.ts";
 import { readJsonBody } from "./body.ts";
 import { unknownField } from "./decision-request.ts";
@@ -25,18 +26,14 @@ export async function postReplay(exchange: Exchange): Promise<Result<Reply, Prob
   const { answer, problem: why, state, differences, truncated } = again.value;
   if (answer === null) return err(why);
   const { decision, reasons, needs } = answer;
-  const recorded = JSON.parse(row.body) as { decision: unknown; reasons: unknown; needs: unknown };
+  const recorded = recordedAnswer(row);
+  if (!recorded.ok) return historyProblem(recorded.error);
   return json({
     id: row.id,
     kind: row.kind,
     node: row.node,
     snapshotId: row.snapshotId,
-    recorded: {
-      policyVersion: row.policyVersion,
-      decision: recorded.decision,
-      reasons: recorded.reasons,
-      needs: recorded.needs,
-    },
+    recorded: { policyVersion: row.policyVersion, ...recorded.value },
     replayed: { policyVersion: POLICY_VERSION, decision, reasons, needs },
     differences,
     truncated,

@@ -6,6 +6,7 @@ const packages = createRequire(import.meta.url);
 const client = (name: string): URL => new URL(`../ui/client/${name}`, import.meta.url);
 
 const FILES: { readonly [Name in Exclude<AssetName, "style.css">]: URL | string } = {
+  "lint.js": client("lint.js"),
   "live.js": client("live.js"),
   "page.js": client("page.js"),
   "plots.js": client("plots.js"),

@@ -8,6 +8,7 @@ const STYLE = "text/css; charset=utf-8";
 /** All that pages load beside themselves, and its type. */
 export const ASSET_TYPES = {
   "style.css": STYLE,
+  "lint.js": SCRIPT,
   "live.js": SCRIPT,
   "page.js": SCRIPT,
   "plots.js": SCRIPT,

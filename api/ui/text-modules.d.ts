@@ -3,6 +3,10 @@ declare module "*.css" {
   const text: string;
   export default text;
 }
+declare module "*/client/lint.js" {
+  const text: string;
+  export default text;
+}
 declare module "*/client/live.js" {
   const text: string;
   export default text;

@@ -1,6 +1,7 @@
 import uplot from "uplot/dist/uPlot.iife.min.js";
 import uplotStyle from "uplot/dist/uPlot.min.css";
 import { type Assets, styleSheet } from "./assets.ts";
+import lint from "./client/lint.js";
 import live from "./client/live.js";
 import page from "./client/page.js";
 import plots from "./client/plots.js";
@@ -11,6 +12,7 @@ import { WORKER_STYLES } from "./worker-styles.ts";
 /** The pages' assets as part of the bundle: wrangler.toml says that these modules are text. */
 export const WORKER_ASSETS: Assets = {
   "style.css": styleSheet((part) => WORKER_STYLES[part]),
+  "lint.js": lint,
   "live.js": live,
   "page.js": page,
   "plots.js": plots,

@@ -53,8 +53,8 @@ describe("a directory of manifests that is read again and again", () => {
   });
 });
 
-async function answered(answer: unknown): Promise<PodsRead> {
-  const server = createServer((_request, response) => void response.end(JSON.stringify(answer)));
+async function answered(answer: unknown, status = 200): Promise<PodsRead> {
+  const server = createServer((_request, response) => void response.writeHead(status).end(JSON.stringify(answer)));
   onTestFinished(() => void server.close());
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
@@ -70,6 +70,22 @@ test.each([
   ["no object", null, null, false],
 ])("a URL that answers %s", async (_, answer, names, whole) => {
   expect(namesOf(await answered(answer))).toEqual({ whole, names });
+});
+
+test.each([
+  [401, "check the token and its rights"],
+  [403, "check the token and its rights"],
+  [404, "check the path of podsUrl"],
+  [302, "check podsUrl"],
+  [429, "a fault of that server, which is asked again; see its log if this stays"],
+  [500, "a fault of that server, which is asked again; see its log if this stays"],
+  [503, "a fault of that server, which is asked again; see its log if this stays"],
+])("a URL that answers %i tells of no pods, and what to do about it", async (status, whatToDo) => {
+  const { pods, whole, problems } = await answered({ kind: "PodList", items: [] }, status);
+  expect([pods, whole]).toEqual([null, false]);
+  expect(problems.map(({ message }) => message)).toEqual([
+    expect.stringMatching(new RegExp(`/pods: answered ${status}, expected a v1\\.PodList: ${whatToDo}$`)),
+  ]);
 });
 
 const SOURCE = "kubernetes.io/config.source";

@@ -1,7 +1,9 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { DECIDERS } from "../../api/decide/index.ts";
+import { libraryMachine } from "../../api/cli/machine-library.ts";
+import { decideKind } from "../../api/decide/index.ts";
 import { type LintFinding, lintConfiguration } from "../../api/decide/lint/lint.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
+import { readAsk } from "../../api/routes/asked.ts";
 import { MOST_TOUCHED, touchedFindings } from "../../api/routes/lint-touched.ts";
 import { openNode } from "../../db/open-node.ts";
 import type { Store } from "../../db/store.ts";
@@ -26,17 +28,29 @@ const snapshotOf = (node: string, kubeletConfiguration: object) => ({
   kubeletConfiguration,
 });
 
-/** An allocatable decision as it would be recorded; `body`: as another version answered. */
-async function decided(store: Store, node: string, kubeletConfiguration: object, atMs: number, body?: string) {
-  const text = JSON.stringify(snapshotOf(node, kubeletConfiguration));
+/** A decision as it would be recorded, of allocatable if nothing else is said; `body`: as another version answered. */
+async function decided(
+  store: Store,
+  node: string,
+  kubeletConfiguration: object,
+  atMs: number,
+  body?: string,
+  kind: "allocatable" | "cpus" | "devices" = "allocatable",
+) {
+  // the managers' policies are decided on one
+  const machine = kind === "cpus" ? libraryMachine("vm-small")?.machine : undefined;
+  const text = JSON.stringify({ ...snapshotOf(node, kubeletConfiguration), machine });
   const snapshot = decodeSnapshot(JSON.parse(text));
   if (!snapshot.ok) throw new Error(JSON.stringify(snapshot.error));
-  const answer = DECIDERS.allocatable({ snapshot: snapshot.value, facts: {}, ask: undefined, explain: "reasons" });
+  const asked = readAsk(kind, null);
+  if (!asked.ok) throw new Error(asked.error.detail);
+  const { ask } = asked.value;
+  const answer = decideKind(kind, { snapshot: snapshot.value, facts: {}, ask, explain: "reasons" });
   if (!answer.ok) throw new Error(answer.error.message);
   const { decision, reasons, needs, next, verdict } = answer.value;
   const row = snapshotRow({ node, body: text, storedAtMs: atMs });
   const recorded = decisionRow({
-    kind: "allocatable",
+    kind,
     node,
     snapshotId: row.id,
     decidedAtMs: atMs,
@@ -49,6 +63,36 @@ async function decided(store: Store, node: string, kubeletConfiguration: object,
 const touched = async (store: Store, findings: readonly LintFinding[], node?: string, budgetMs?: number) =>
   value(await touchedFindings(store, findings, node === undefined ? {} : { node }, budgetMs));
 const dropped = lintConfiguration(PARTIAL);
+/** A finding that nobody but a person can mend. */
+const reserved = lintConfiguration({ kubeReserved: { memory: "1Gi" } });
+
+describe("recorded decisions that a finding without a fix touched", () => {
+  test("have the same finding in their own configuration, and would be others without the field", async () => {
+    const store = history();
+    await decided(store, "n1", { kubeReserved: { memory: "1Gi" } }, T0);
+    await decided(store, "n1", { kubeReserved: { memory: "2Gi" } }, T0 + 1);
+    // of a kind that does not read it
+    await decided(store, "n1", { kubeReserved: { memory: "1Gi" } }, T0 + 2, undefined, "devices");
+    // the field without the finding, and neither
+    const enforced = { enforceNodeAllocatable: ["pods", "kube-reserved"], kubeReservedCgroup: "/kube" };
+    await decided(store, "n1", { kubeReserved: { memory: "1Gi" }, ...enforced }, T0 + 3);
+    await decided(store, "n1", {}, T0 + 4);
+    expect(reserved).toMatchObject([{ code: "reserve-not-enforced", fix: null }]);
+    expect((await touched(store, reserved, "n1"))[0]?.touched).toEqual({ decisions: 2, of: 5 });
+    expect((await touched(store, reserved, "n2"))[0]?.touched).toEqual({ decisions: 0, of: 0 });
+  });
+
+  test("or tell the start error, where there is no field to take away", async () => {
+    const store = history();
+    const found = lintConfiguration({ cpuManagerPolicy: "static" });
+    const [first] = found;
+    expect(first).toMatchObject({ code: "static-without-reserved-cpu", field: "reservedSystemCPUs", fix: null });
+    await decided(store, "n1", { cpuManagerPolicy: "static" }, T0, undefined, "cpus");
+    await decided(store, "n1", { cpuManagerPolicy: "static" }, T0 + 1);
+    await decided(store, "n1", {}, T0 + 2, undefined, "cpus");
+    expect((await touched(store, found, "n1"))[0]?.touched).toEqual({ decisions: 1, of: 3 });
+  });
+});
 
 describe("recorded decisions that a fix would have changed", () => {
   test("are those whose own configuration it changes, of the node that is asked about or of all", async () => {
@@ -77,15 +121,12 @@ describe("recorded decisions that a fix would have changed", () => {
     expect((await touched(store, dropped, "n2"))[0]?.touched).toEqual({ decisions: 1, of: 1 });
   });
 
-  test("without a fix there is nothing to try, and without a snapshot nothing to try it on", async () => {
+  test("without a snapshot there is nothing to try it on, and of no field nothing to count", async () => {
     const store = history();
     value(await store.record({ decision: decisionRow({ node: "n1" }) }));
-    const [finding] = lintConfiguration({ kubeReserved: { memory: "1Gi" } });
-    expect((await touched(store, finding === undefined ? [] : [finding]))[0]).toMatchObject({
-      fix: null,
-      touched: null,
-    });
     expect((await touched(store, dropped))[0]?.touched).toEqual({ decisions: 0, of: 0 });
+    expect((await touched(store, reserved))[0]?.touched).toEqual({ decisions: 0, of: 0 });
+    expect(await touched(store, lintConfiguration([]))).toMatchObject([{ code: "no-configuration", touched: null }]);
   });
 
   test("the newest come first, at most so many, and fewer where the time is up", async () => {

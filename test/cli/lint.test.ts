@@ -47,6 +47,7 @@ describe("lint of files", () => {
     ["evictionHard: {memory.available: 1Gi}\n", 1, ["eviction-defaults-dropped"]],
     ["unheard: 1\n", 1, ["unknown-field"]],
     ["maxPods: many\n", 5, ["wrong-type"]],
+    ["apiVersion: kubelet.config.k8s.io/v1\nkind: KubeletConfiguration\n", 5, ["wrong-api-version"]],
     ['{"kubeletconfig": {"maxPods": -1}}', 5, ["out-of-range"]],
   ])("%j ends with %i", async (text, exit, codes) => {
     const { code, stdout, stderr } = await run(["lint", "--config", "-", "--json"], { input: text });
@@ -134,6 +135,10 @@ describe("lint against a history", () => {
     expect(stdout).toMatch(/^SEVERITY +FIELD +WHERE +TOUCHED +CODE\n/);
     expect(stdout).toMatch(/^warning +evictionHard +\S+ +2 of 2 +/m);
     expect(stdout).toContain("of the newest 2\n");
+    const bare = written("bare.yaml", "kubeReserved: {memory: 1Gi}\n");
+    const without = await run(["lint", "--data-dir", dataDir, "--config", bare]);
+    expect(without.stdout).toMatch(/^note +kubeReserved +\S+ +0 of 2 +/m);
+    expect((await run(["lint", "--help"])).stdout).toContain("of a finding without one");
   });
 
   test("a node that the history does not know is told with those that are near", async () => {

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { NodeStatus } from "../../actuator/status/node-status.ts";
 import { headText } from "../../api/cli/pods/head-text.ts";
 import { podText } from "../../api/cli/pods/pod-text.ts";
 import { podsText } from "../../api/cli/pods/pods-table.ts";
@@ -43,4 +44,22 @@ test("what a pass over the cgroups did is told of that pass, and not of each tur
     headText({ status: nodeStatus({ pass: { ...pass, cgroupsAt } }), file: null }, NARROW).split("\n")[0];
   expect(head(earlier(41))).toContain(" · pass 90 1s ago: 6 ms · cgroups 41s ago: 2 written, 1 drifted, decided here");
   expect(head(earlier(1))).toContain(" · pass 90 1s ago: 6 ms, 2 written, 1 drifted, decided here");
+});
+
+test("where nothing was decided, or no file could be looked at, the header does not say that nothing drifted", () => {
+  const pass = { sequence: 3, at: earlier(1), cpuMs: 5, tookMs: 6, wrote: 0, drift: 0 } as const;
+  const head = (told: Pick<NonNullable<NodeStatus["pass"]>, "decidedBy" | "compared">) =>
+    headText({ status: nodeStatus({ pass: { ...pass, ...told } }), file: null }, NARROW).split("\n")[0];
+  expect(head({ decidedBy: null })).toMatch(/ · pass 3 1s ago: 6 ms, nothing decided, nothing compared$/);
+  expect(head({ decidedBy: "api", compared: false })).toMatch(/, 0 written, nothing compared, decided by the API$/);
+  expect(head({ decidedBy: "here" })).toMatch(/, 0 written, 0 drifted, decided here$/);
+});
+
+test("at 80 columns each title stands over its column", () => {
+  const name = "kube-controller-manager-of-a-long-name";
+  const pod = podRow(name, { namespace: "kube-system", phase: "Pending", state: "waits", reason: "OutOfcpu" });
+  const [titles = "", row = ""] = podsText(nodeStatus({ pods: [pod] }), NARROW).split("\n");
+  expect(row).toMatch(/^kube-sys… +kube-/);
+  expect(row.indexOf("kube-con")).toBe(titles.indexOf("NAME", "NAMESPACE".length));
+  expect(row.length).toBeLessThanOrEqual(80);
 });

@@ -4,7 +4,8 @@ import { open } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { ended, start } from "./run.ts";
+import { freePort } from "../e2e/pods/port.ts";
+import { ended, run, start } from "./run.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
 
@@ -160,5 +161,41 @@ test("a token in a file that was replaced is the one that the API is asked with"
   } finally {
     child.kill("SIGKILL");
     server.close();
+  }
+});
+
+test("settings that could not be taken stand in the status with their place, until others are taken", async () => {
+  const port = await freePort();
+  const own = `intervalSeconds: 3600\nstatusListen: 127.0.0.1:${port}\n`;
+  write(own);
+  const { child, end, said, hangUp } = daemon(["--settings", settings]);
+  const shown = async (args: readonly string[] = []): Promise<string> =>
+    (await run(["pods", "--status-url", `http://127.0.0.1:${port}`, ...args])).stdout;
+  try {
+    await said(/cgroups decided/);
+    write(`${own}retrySecond: 5\n`);
+    hangUp();
+    await said(/the old settings stay\n/);
+    const place =
+      /! settings: .*actuator\.yaml:7:14: retrySecond: no such setting; retrySeconds\?; the old settings stay\n/;
+    expect(await shown()).toMatch(place);
+    // whoever looks once more has not mended it
+    await said(/cgroups decided/);
+    expect(await shown()).toMatch(place);
+    write(`${own}mode: loud\n`);
+    hangUp();
+    await said(/the old settings stay\n/);
+    const { problems } = JSON.parse(await shown(["-o", "json"])) as { problems: readonly string[] };
+    expect(problems.filter((problem) => problem.startsWith("settings: "))).toEqual([
+      expect.stringMatching(/actuator\.yaml:7:7: mode: /),
+    ]);
+    write(own);
+    hangUp();
+    await said(/settings read again: nothing is different\n/);
+    expect(await shown()).not.toContain("! settings");
+    child.kill("SIGTERM");
+    expect((await end).code).toBe(0);
+  } finally {
+    child.kill("SIGKILL");
   }
 });

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { SNAPSHOT } from "../../api/openapi/examples.ts";
 import { historyFile, type RunningApi, startApi } from "../../api/server.ts";
 import { openNode } from "../../db/open-node.ts";
-import { decisionRow, T0, value } from "../contract/store-rows.ts";
+import { decisionRow, snapshotRow, T0, value } from "../contract/store-rows.ts";
 import { ended, run, start } from "./run.ts";
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
@@ -74,10 +74,52 @@ describe("nodewise replay", () => {
       /^\S+Z {2}n1 {2}allocatable {2}decided {2}[0-9a-f]{32}\n {2}allocatable.cpu: "3900m" -> "3500m", and/,
     );
     expect(ran.stdout).toContain("\nand 3 more: --all lists them\n");
-    expect(ran.stdout).toMatch(/^all +2,504 +0 +4 +0 +2,500$/m);
+    expect(ran.stdout).toMatch(/^all +4 +0 +4 +0 +2,500$/m);
+    expect(ran.stdout).toContain(
+      "\n2,500 of 2,504 decisions could not be decided again: 2,500 have no snapshot any more\n",
+    );
     expect(ran.stdout).toMatch(/^allocatable +decided +2$/m);
     const all = await replay("--patch", patch, "--all");
     expect(all.stdout.match(/^\S+Z {2}/gm)).toHaveLength(4);
+  });
+
+  test("of decisions whose snapshots are gone it claims nothing, and exits with 3", async () => {
+    const ran = await replay("--node", "n3");
+    expect(ran).toMatchObject({ code: 3, stderr: "" });
+    expect(ran.stdout).toMatch(/^n3 +0 +0 +0 +0 +2,500$/m);
+    expect(ran.stdout).toContain("2,500 of 2,500 decisions could not be decided again");
+  });
+
+  test("broken records are named and passed, and it exits with 4", async () => {
+    const broken = join(scratch, "broken");
+    const store = value(openNode({ file: historyFile(broken) }));
+    const snapshot = snapshotRow({ node: "n1", body: JSON.stringify(SNAPSHOT) });
+    const id = (i: number) => `${i}`.padStart(32, "0");
+    for (let i = 0; i < 4; i++) {
+      const body = i === 3 ? "{}" : '{"broken';
+      const row = { id: id(i), node: "n1", snapshotId: i === 1 ? null : snapshot.id, decidedAtMs: T0 + i, body };
+      value(await store.record({ decision: decisionRow(row), snapshot }));
+    }
+    await store.close();
+    const ran = await run(["replay", "--data-dir", broken, "--limit", "2"]);
+    expect(ran).toMatchObject({ code: 4, stderr: "" });
+    for (const i of [0, 2]) {
+      const line = `n1  cgroups  (unreadable)  ${id(i)}\n  decision \`${id(i)}\`: what is stored of it is not JSON`;
+      expect(ran.stdout).toContain(line);
+    }
+    expect(ran.stdout).toContain("\nand 1 more: --all lists them\n");
+    expect(ran.stdout).toMatch(/REFUSED +GONE +UNREADABLE$/m);
+    expect(ran.stdout).toMatch(/^cgroups +0 +0 +0 +0 +1 +3$/m);
+    expect(ran.stdout).toContain(
+      "4 of 4 decisions could not be decided again: 1 has no snapshot any more, 3 cannot be read",
+    );
+    const lines = linesOf((await run(["replay", "--data-dir", broken, "--json"])).stdout);
+    expect(lines).toMatchObject([
+      { id: id(0), unreadable: expect.stringContaining("not JSON") },
+      { id: id(2) },
+      { id: id(3), unreadable: expect.stringContaining("no answer") },
+      { summary: { counts: { replayed: 0, gone: 1, unreadable: 3 } } },
+    ]);
   });
 
   test("the folder and the running API stream the same lines of JSON, page after page", async () => {
@@ -89,7 +131,7 @@ describe("nodewise replay", () => {
     expect(linesOf(asked.stdout)).toEqual(lines);
     expect(lines).toHaveLength(5);
     expect(lines.at(-1)).toMatchObject({
-      summary: { counts: { replayed: GONE + 4, differs: 4, gone: GONE }, nextPageToken: null },
+      summary: { counts: { replayed: 4, differs: 4, gone: GONE, unreadable: 0 }, nextPageToken: null },
     });
   });
 
@@ -170,10 +212,14 @@ test("interrupted, it says what was counted, and goes on with the token that it 
   expect(ran.code, ran.stderr).toBe(130);
   const token = /decisions are counted, .*; go on with .*--page-token ([\w-]+)\n$/.exec(ran.stderr)?.[1] ?? "";
   const first = linesOf(ran.stdout);
-  expect(first.at(-1)).toMatchObject({ summary: { nextPageToken: token, counts: { replayed: 2000, differs: 4 } } });
+  expect(first.at(-1)).toMatchObject({
+    summary: { nextPageToken: token, counts: { replayed: 4, differs: 4, gone: 1996 } },
+  });
   const args = ["--data-dir", dataDir, "--patch", patch, "--json", "--page-token", token];
   const rest = linesOf((await run(["replay", ...args])).stdout);
-  expect(rest).toMatchObject([{ summary: { nextPageToken: null, counts: { replayed: GONE + 4 - 2000, differs: 0 } } }]);
+  expect(rest).toMatchObject([
+    { summary: { nextPageToken: null, counts: { replayed: 0, differs: 0, gone: GONE - 1996 } } },
+  ]);
   const wrong = await run(["replay", "--data-dir", dataDir, "--page-token", token]);
   expect(wrong).toMatchObject({ code: 2, stderr: expect.stringMatching(/belongs to another replay/) });
 });

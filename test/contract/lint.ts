@@ -58,13 +58,13 @@ export function lints(of: Of): void {
     expect(codes(await lint(of(), { snapshot }))).toEqual(["wrong-type"]);
   });
 
-  test("a fix is told with the recorded decisions that it would have changed", async () => {
+  test("each finding is told with the recorded decisions that it touched", async () => {
     const node = fresh("lint");
     await decided(of(), node);
     const found = await lint(of(), { node });
     expect(found).toMatchObject([
       { code: "eviction-defaults-dropped", touched: { decisions: 3, of: 3 } },
-      { code: "reserve-not-enforced", fix: null, touched: null },
+      { code: "reserve-not-enforced", fix: null, touched: { decisions: 3, of: 3 } },
     ]);
     // a fix that changes nothing of them
     const idle = { topologyManagerScope: "pod" };

@@ -63,7 +63,7 @@ export function historyReplays(of: Of): void {
     const node = fresh("node");
     await decided(of(), node);
     const whole = await replay(of(), { node });
-    const all = { replayed: 5, same: 5, differs: 0, refused: 0, gone: 0 };
+    const all = { replayed: 5, same: 5, differs: 0, refused: 0, gone: 0, unreadable: 0 };
     expect(whole).toMatchObject({ counts: all, changed: [], verdicts: [], progress: 1, nextPageToken: null });
     expect(whole.byNode).toEqual({ [node]: all });
     expect(whole.byKind).toEqual({
@@ -82,7 +82,7 @@ export function historyReplays(of: Of): void {
     const { large } = await decided(of(), node);
     const change = { kubeletConfigurationPatch: ALIGNED };
     const found = await replay(of(), { node, kind: "admission", ...change });
-    expect(found.counts).toEqual({ replayed: 2, same: 0, differs: 2, refused: 0, gone: 0 });
+    expect(found.counts).toEqual({ replayed: 2, same: 0, differs: 2, refused: 0, gone: 0, unreadable: 0 });
     expect(found.verdicts).toEqual([
       { kind: "admission", recorded: "decided", replayed: "decided", count: 1 },
       { kind: "admission", recorded: "decided", replayed: "refused", count: 1 },
@@ -120,11 +120,34 @@ function pagesOfChanges(of: Of): void {
     const whole = await replay(of(), body);
     const found = await pages(of(), { ...body, limit: 1 });
     expect(found).toHaveLength(5);
-    for (const name of ["replayed", "same", "differs", "refused", "gone"] as const) {
+    for (const name of ["replayed", "same", "differs", "refused", "gone", "unreadable"] as const) {
       expect(sum(found, name), name).toBe(whole.counts[name]);
     }
     expect(found.flatMap(({ changed }) => changed)).toEqual(whole.changed);
     expect(whole.counts.differs).toBeGreaterThan(0);
+  });
+
+  test("a broken record is counted and named, and the replay goes on behind it", async () => {
+    const node = fresh("node");
+    const { large } = await decided(of(), node);
+    const row = value(await of().store.getDecision(large));
+    if (row === null) throw new Error("not recorded");
+    const broken = ['{"broken', "[]", "null", '{"decision":[]}'].map((body, i) => ({ ...row, body, id: hex(50 + i) }));
+    for (const decision of broken) value(await of().store.record({ decision }));
+    const last = { ...row, id: hex(60), decidedAtMs: row.decidedAtMs + 60_000 };
+    value(await of().store.record({ decision: last }));
+    const whole = await replay(of(), { node, until: new Date(last.decidedAtMs + 1).toISOString() });
+    expect(whole.counts).toEqual({ replayed: 6, same: 6, differs: 0, refused: 0, gone: 0, unreadable: 4 });
+    expect(whole.changed).toEqual([]);
+    expect(whole.unreadable.map(({ id }) => id)).toEqual(broken.map(({ id }) => id));
+    for (const { id, unreadable } of whole.unreadable) {
+      expect(unreadable).toContain(`decision \`${id}\`: what is stored of it is no`);
+      const alone = await problemOf(await post(of(), `/v1/decisions/${id}/replay`, {}), "history_unavailable");
+      expect(alone.detail).toBe(unreadable);
+    }
+    const found = await pages(of(), { node, limit: 2, until: whole.until });
+    expect(found.flatMap(({ unreadable }) => unreadable)).toEqual(whole.unreadable);
+    expect(found.map(({ counts }) => counts.replayed + counts.unreadable)).toEqual([2, 2, 2, 2, 2]);
   });
 
   test("what is refused now is told with its reason, and a snapshot that is gone is counted", async () => {
@@ -135,7 +158,7 @@ function pagesOfChanges(of: Of): void {
     for (const decision of [gone, none]) value(await of().store.record({ decision }));
     const change = { kubeletConfigurationPatch: { evictionHard: { "memory.available": "lots" } } };
     const found = await replay(of(), { node, ...change });
-    expect(found.counts).toEqual({ replayed: 3, same: 0, differs: 0, refused: 1, gone: 2 });
+    expect(found.counts).toEqual({ replayed: 1, same: 0, differs: 0, refused: 1, gone: 2, unreadable: 0 });
     expect(found.verdicts).toEqual([{ kind: "allocatable", recorded: "decided", replayed: null, count: 1 }]);
     expect(found.changed).toMatchObject([{ id, verdict: null, differences: [], differenceCount: 0 }]);
     const alone = await post(of(), `/v1/decisions/${id}/replay`, change);
@@ -148,14 +171,14 @@ function rangesOfTime(of: Of): void {
   test("times narrow it, and a history without decisions is empty", async () => {
     const node = fresh("node");
     value(await of().store.putSnapshot(snapshotRow({ node })));
-    const none = { replayed: 0, same: 0, differs: 0, refused: 0, gone: 0 };
+    const none = { replayed: 0, same: 0, differs: 0, refused: 0, gone: 0, unreadable: 0 };
     const empty = await replay(of(), { node });
     expect(empty).toMatchObject({ counts: none, byKind: {}, byNode: {}, progress: 1, reachedAt: null });
     const at = (seconds: number): string => new Date(T0 + seconds * 1000).toISOString();
     for (let i = 0; i < 5; i++) {
       value(await of().store.record({ decision: decisionRow({ id: hex(10 + i), node, decidedAtMs: T0 + i * 1000 }) }));
     }
-    const count = async (range: object) => (await replay(of(), { node, ...range })).counts.replayed;
+    const count = async (range: object) => (await replay(of(), { node, ...range })).counts.gone;
     expect(await count({ since: at(1), until: at(3) })).toBe(2);
     expect(await count({ since: at(1) })).toBe(4);
     expect(await count({ until: at(1) })).toBe(1);

@@ -1,9 +1,10 @@
 import { expect, test } from "vitest";
+import type { DecisionRow } from "../../db/store.ts";
 import { decisionRow, fresh, type StoreSubject, T0, value } from "./store-rows.ts";
 
 export function damage(subject: () => StoreSubject): void {
   const of = () => subject().store;
-  test("a body that is not what its row says is reported as corrupt, and ends a stream", async () => {
+  test("a body that is not what its row says is reported as corrupt, with its head in a stream that goes on", async () => {
     const node = fresh("node");
     const rows = [1, 2, 3].map((i) =>
       decisionRow({ node, decidedAtMs: T0 + i, body: JSON.stringify("x".repeat(70_000)) }),
@@ -16,7 +17,9 @@ export function damage(subject: () => StoreSubject): void {
     expect(await of().readFacts(node)).toMatchObject(corrupt);
     const seen: unknown[] = [];
     for await (const item of of().streamDecisions({ node })) seen.push(item);
-    expect(seen).toMatchObject([{ ok: true }, corrupt]);
+    const { id, kind, verdict } = rows[1] as DecisionRow;
+    const named = { ok: false, error: { code: "corrupt", isRow: true, row: { id, kind, verdict, node } } };
+    expect(seen).toMatchObject([{ ok: true }, named, { ok: true, value: { id: rows[2]?.id } }]);
   });
 
   test("ready writes, and says which migration the database has", async () => {

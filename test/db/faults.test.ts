@@ -62,6 +62,7 @@ test("pages that were overwritten give corrupt, from reads, lists, streams and w
   const streamed: unknown[] = [];
   for await (const item of store.streamDecisions({})) streamed.push(item);
   expect(streamed.at(-1)).toMatchObject(corrupt);
+  expect(streamed.at(-1)).not.toMatchObject({ error: { isRow: true } });
   expect(await store.prune({ nowMs: T0 * 2, maxAgeMs: 0 })).toMatchObject(corrupt);
   await store.close();
 });

@@ -1,6 +1,8 @@
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { NodeStatus } from "../../actuator/status/node-status.ts";
+import { statusFile } from "../../actuator/status/status-file.ts";
 import { podOf, STUBBORN } from "./pods/manifest.ts";
 import { PodNode } from "./pods/node.ts";
 import { noPods } from "./pods/skip.ts";
@@ -84,6 +86,12 @@ describe.skipIf(why !== undefined)("a daemon and a runtime that end", { timeout:
     expect(pods.flatMap(({ sandboxes }) => sandboxes.filter(({ isReady }) => isReady))).toEqual([]);
     const killed = daemon.events.filter(({ reason }) => reason === "Killing").map(({ pod }) => pod);
     expect(killed).toEqual(["low-e2e", "high-e2e"]);
+
+    const last = JSON.parse(readFileSync(statusFile(join(node.dir, "state")), "utf8")) as NodeStatus;
+    expect(last.pods.map(({ name, state, reason }) => [name, state, reason]).sort()).toEqual([
+      ["high-e2e", "waits", "Drained"],
+      ["low-e2e", "waits", "Drained"],
+    ]);
 
     // nobody has deleted them
     const [again] = await node.startDaemon().running("low", "high");

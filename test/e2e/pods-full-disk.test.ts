@@ -26,6 +26,8 @@ describe.skipIf(why !== undefined)("a disk that holds the daemon's records too",
   let disk: SmallFileSystem;
   const settings = (evictionPeriodSeconds: number) => ({
     manifestPods: "ordinary",
+    // an evicted pod of a manifest stays away for so long
+    retrySeconds: 600,
     stateDir: join(disk.path, "state"),
     podsDirectory: join(disk.path, "pods"),
     evictionPeriodSeconds,

@@ -59,6 +59,7 @@ describe.skipIf(why !== undefined)("containers that end by themselves", { timeou
   test("wait longer each time", async () => {
     const { daemon } = node;
     const held = await daemon.pod("crash", "held back", ({ reason }) => reason === "CrashLoopBackOff");
+    expect(held.containers[0]?.lastState).toMatchObject({ exitCode: 7, reason: "Error" });
     expect(held.message).toBe(`back-off 10s restarting failed container=app pod=crash-e2e_default(${held.uid})`);
     await daemon.event(
       "crash",

@@ -70,6 +70,48 @@ test("maxPods is a capacity too, and what does not change stays the very value",
   expect(withNewStatus(before, before)).toBe(before);
 });
 
+test("without maxPods the node takes what a kubelet takes by default, where its configuration told the number", () => {
+  const without = (raw: typeof CAPTURED): void => {
+    const { maxPods: _, ...rest } = raw.kubeletConfiguration;
+    raw.kubeletConfiguration = rest;
+  };
+  const podsOf = ({ node }: Snapshot) => [
+    node?.status?.capacity?.["pods"]?.text,
+    node?.status?.allocatable?.["pods"]?.text,
+  ];
+  const before = snapshotWith(() => {});
+  const after = snapshotWith(without);
+  expect([podsOf(before), podsOf(withNewStatus(before, after))]).toEqual([
+    ["20", "20"],
+    ["110", "110"],
+  ]);
+  // where the recorded one names none, a flag may have
+  const flagged = snapshotWith(without);
+  expect(podsOf(withNewStatus(flagged, after))).toEqual(["20", "20"]);
+  // told by somebody else
+  const other = (raw: typeof CAPTURED): void => {
+    for (const list of ["capacity", "allocatable"]) raw.node.status[list].pods = "17";
+  };
+  const changed = snapshotWith((raw) => {
+    other(raw);
+    without(raw);
+  });
+  expect(podsOf(withNewStatus(snapshotWith(other), changed))).toEqual(["17", "17"]);
+});
+
+test("podsPerCore taken away is the same", () => {
+  const perCore =
+    (podsPerCore: number) =>
+    (raw: typeof CAPTURED): void => {
+      const { maxPods: _, ...rest } = raw.kubeletConfiguration;
+      raw.kubeletConfiguration = { ...rest, podsPerCore };
+      const pods = `${Number(raw.node.status.capacity.cpu)}`;
+      for (const list of ["capacity", "allocatable"]) raw.node.status[list].pods = pods;
+    };
+  const { status } = withNewStatus(snapshotWith(perCore(1)), snapshotWith(perCore(0))).node ?? {};
+  expect(status?.capacity?.["pods"]?.text).toBe("110");
+});
+
 test("local storage is told once it is kept apart, and is not taken away when it no longer is", () => {
   const isolation = (raw: typeof CAPTURED, localStorageCapacityIsolation: boolean): void => {
     const { "ephemeral-storage": _, ...evictionHard } = raw.kubeletConfiguration.evictionHard;
@@ -111,7 +153,7 @@ test("a kubelet that does not start with its new configuration writes nothing, n
 });
 
 /** What the what-if page says of a pod that asks, with maxPods 9 where eleven pods run, of a node that tells this many pods. */
-async function whatIf(pods: string): Promise<string> {
+async function whatIf(pods: string, change = "maxPods: 9", from = 'id="admission"'): Promise<string> {
   const node = structuredClone(CAPTURED.node);
   node.status.allocatable.pods = pods;
   const form = new FormData();
@@ -122,7 +164,7 @@ async function whatIf(pods: string): Promise<string> {
     metadata: { name: "asks" },
     spec: { containers: [{ name: "c" }] },
   });
-  for (const [name, text] of Object.entries({ kept, pod, change: "maxPods: 9" })) form.append(name, text);
+  for (const [name, text] of Object.entries({ kept, pod, change })) form.append(name, text);
   const encoded = new Response(form);
   const type = encoded.headers.get("content-type") ?? "";
   const headers = { accept: "text/html", "content-type": type };
@@ -130,7 +172,7 @@ async function whatIf(pods: string): Promise<string> {
   const page = await app.request("/what-if", { method: "POST", body: await encoded.arrayBuffer(), headers });
   expect(page.status).toBe(200);
   const text = await page.text();
-  return text.slice(text.indexOf('id="admission"'), text.indexOf('id="cpus"'));
+  return text.slice(text.indexOf(from), text.indexOf('id="cpus"'));
 }
 
 test("the what-if page decides on the same status", async () => {
@@ -139,6 +181,9 @@ test("the what-if page decides on the same status", async () => {
   const other = await whatIf("110");
   expect(other).toContain("admission");
   expect(other).not.toContain("OutOfpods");
+  const without = await whatIf("20", "maxPods: null", "<main");
+  expect(without).not.toContain("No decision would be another");
+  expect(without).toContain("110");
 });
 
 test("a pod that came in is refused in the replay with a larger reserve, and comes in again with the recorded one", async () => {
@@ -159,4 +204,23 @@ test("a pod that came in is refused in the replay with a larger reserve, and com
   const again = await post(`/v1/decisions/${id}/replay`, { kubeletConfigurationPatch });
   expect(again.replayed.decision).toMatchObject({ admit: false, wouldRefuse: [{ reason: "OutOfmemory" }] });
   expect(await post(`/v1/decisions/${id}/replay`, {})).toMatchObject({ same: true });
+});
+
+test("a replay without maxPods differs in the pods, one by one and through the history", async () => {
+  const { app } = appOver({});
+  const post = async (path: string, body: object) => {
+    const headers = { "content-type": "application/json" };
+    const response = await app.request(path, { method: "POST", headers, body: JSON.stringify(body) });
+    expect(response.status, await response.clone().text()).toBe(200);
+    return response.json() as Promise<{ id: string; differences: unknown; changed: { differences: unknown }[] }>;
+  };
+  const { id } = await post("/v1/decisions/allocatable", { snapshot: CAPTURED });
+  const { maxPods, ...without } = CAPTURED.kubeletConfiguration;
+  const wanted = { path: "allocatable.pods", recorded: "20", replayed: "110" };
+  for (const change of [{ kubeletConfigurationPatch: { maxPods: null } }, { kubeletConfiguration: without }]) {
+    expect((await post(`/v1/decisions/${id}/replay`, change)).differences).toContainEqual(wanted);
+    const { changed } = await post("/v1/replay", change);
+    expect(changed[0]?.differences).toContainEqual(wanted);
+  }
+  expect(maxPods).toBe(20);
 });

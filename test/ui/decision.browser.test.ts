@@ -34,6 +34,14 @@ inBrowser("a decision in a browser", fill, (ground) => {
     },
   );
 
+  test("on a phone the verdict is read without scrolling sideways", async () => {
+    await ground.visit(paths[0] ?? "", { viewport: { width: 360, height: 740 } }, async (page) => {
+      const box = page.locator(".verdict pre");
+      expect(await box.textContent()).toContain("OutOfcpu");
+      expect(await box.evaluate((pre) => pre.scrollWidth - pre.clientWidth)).toBe(0);
+    });
+  });
+
   test("the command is copied by its button, and opens the same decision", async () => {
     const { page, close } = await ground.open(paths[0] ?? "", {
       permissions: ["clipboard-read", "clipboard-write"],

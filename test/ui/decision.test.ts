@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { results } from "../../api/openapi/examples.ts";
 import { appOver } from "../api/serving.ts";
 import { decisionRow, resultRow, snapshotRow, value } from "../contract/store-rows.ts";
 
@@ -77,6 +78,44 @@ test("what the node reported is told step by step, and long reports are cut with
   expect(text).toContain("203 to be done (it only looks)");
   expect(text).toContain("&lt;b&gt;9&lt;/b&gt;");
   expect(text).toContain("3 more are in the JSON");
+});
+
+test("what was and what was wanted is told of a report as the contract shows it, and as the actuator posts it", async () => {
+  const { app } = appOver({});
+  const id = await decided(app, "cgroups");
+  const report = results(id);
+  // a write that was only planned: nothing was looked at again
+  const planned = { id: 0, op: "write", path: "/kubepods", file: "cpu.shares", from: "11", to: "22", before: null };
+  // another wrote between plan and write
+  const raced = { ...planned, from: "33", to: "44", before: "55", readBack: "44", status: "applied" };
+  for (const [seq, body] of [
+    report,
+    { ...report, results: [{ ...planned, status: "planned" }] },
+    { ...report, results: [raced] },
+  ].entries()) {
+    const response = await app.request("/v1/results", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ ...body, seq: seq + 1 }),
+    });
+    expect(response.status, await response.text()).toBe(201);
+  }
+  const text = await textOf(app, `/decisions/${id}`);
+  for (const [was, wanted] of [
+    ["100", "152"],
+    ["11", "22"],
+    ["55", "44"],
+  ])
+    expect(text).toContain(`<td><code>${was}</code></td><td><code>${wanted}</code></td>`);
+});
+
+test.each([
+  ["cgroups", /28 cgroups for 11 pods: cgroup v1, cgroupfs driver\./],
+  ["allocatable", /Allocatable: cpu \S+ of \d+, memory [\d.]+ GiB of [\d.]+ GiB, pods 20 of 20\./],
+] as const)("%s: the verdict is a sentence before the reasons", async (kind, sentence) => {
+  const { app } = appOver({});
+  const text = await textOf(app, `/decisions/${await decided(app, kind)}`);
+  expect(text.slice(0, text.indexOf('id="why"'))).toMatch(sentence);
 });
 
 test("a decision whose snapshot is gone still stands, and one that is gone says so", async () => {

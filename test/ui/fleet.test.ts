@@ -69,6 +69,30 @@ test("the page tells what the history holds, escaped, and keeps the question in 
   expect(text).toContain('<option value="pressure" selected>');
 });
 
+test("the counts of refusals and evictions lead to those decisions", async () => {
+  const { app, store } = appOver({});
+  const now = Date.now();
+  const rows = [
+    decisionRow({ id: "r1", node: "n 1", kind: "admission", verdict: "refused", decidedAtMs: now }),
+    decisionRow({ id: "e1", node: "n 1", kind: "eviction", verdict: "evicts", decidedAtMs: now }),
+    decisionRow({ id: "c1", node: "n 1", kind: "eviction", verdict: "calm", decidedAtMs: now }),
+    decisionRow({ id: "k1", node: "n2", kind: "allocatable", verdict: "kubelet-refuses", decidedAtMs: now }),
+  ];
+  for (const decision of rows) value(await store.record({ decision }));
+  const text = await (await app.request("/?hours=1")).text();
+  const table = text.slice(text.indexOf('id="nodes"'), text.indexOf('id="latest"'));
+  const links = [...table.matchAll(/<a class="(?:warn|bad)-text" href="([^"]*)">1<\/a>/g)].map((m) => m[1] ?? "");
+  expect(links).toHaveLength(3);
+  const found: string[][] = [];
+  for (const link of links) {
+    const response = await app.request(link.replaceAll("&amp;", "&"));
+    const page = await response.text();
+    expect(response.status, page).toBe(200);
+    found.push([...page.matchAll(/href="\/decisions\/(\w+)"/g)].map((m) => m[1] ?? ""));
+  }
+  expect(found).toEqual([["r1"], ["e1"], ["k1"]]);
+});
+
 test("of many nodes a page has a hundred, and leads to the others", async () => {
   const { app, store } = appOver({});
   for (let i = 0; i < 130; i++)

@@ -62,6 +62,39 @@ inBrowser("the lint in a browser", fill, (ground) => {
     await close();
   });
 
+  test("what is larger than a form may be is told beside its field and not sent, and can be chosen again", async () => {
+    const { page, faults, close } = await ground.open("/lint");
+    const posted: string[] = [];
+    page.on("request", (request) => {
+      if (request.method() === "POST") posted.push(request.url());
+    });
+    const button = page.getByRole("button", { name: "Look it over" });
+    const input = page.locator("#change-file");
+    await page.evaluate(`(() => {
+      const data = new DataTransfer();
+      data.items.add(new File([" ".repeat(50 * 1024 * 1024)], "huge.yaml"));
+      document.querySelector("[data-drop]").dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
+    })()`);
+    const fault = page.getByRole("alert").filter({ hasText: "huge.yaml has 50.0 MiB, and a form may have 8" });
+    await fault.waitFor();
+    await button.click();
+    await page.locator("#change-file:focus").waitFor();
+    expect(posted).toEqual([]);
+    expect(await input.getAttribute("aria-describedby")).toBe(await fault.getAttribute("id"));
+    await input.setInputFiles([]);
+    await fault.waitFor({ state: "hidden" });
+    await page.evaluate(`document.getElementById("change").value = "é".repeat(5 * 1024 * 1024)`);
+    await button.click();
+    await page.getByRole("alert").filter({ hasText: "the text has 10.0 MiB" }).waitFor();
+    expect(posted).toEqual([]);
+    await page.getByLabel("A KubeletConfiguration").fill(BAD);
+    await button.click();
+    await page.locator("#findings-title").waitFor();
+    expect(posted).toHaveLength(1);
+    expect(faults).toEqual([]);
+    await close();
+  });
+
   test("a file is chosen or dropped in the place of the text", async () => {
     const { page, close } = await ground.open("/lint");
     const dropped = `(() => {

@@ -58,6 +58,52 @@ describe("what a document is", () => {
   });
 });
 
+describe("what cannot be taken is told with what to give", () => {
+  const faultsOf = (name: string, text: string): readonly string[] => {
+    const { parts, faults } = recognise({ name, text });
+    expect(parts).toEqual([]);
+    return faults;
+  };
+  test.each([
+    ["inspect", { status: { id: "x", metadata: { name: "c" } }, info: {} }, "`crictl ps -a -o json`"],
+    ["inspectp", { status: { id: "x", metadata: { name: "p", uid: "u" } }, info: {} }, "`crictl pods -o json`"],
+    ["inspecti", { status: { id: "x", repoTags: [] }, info: {} }, "`crictl images -o json`"],
+    ["info", { status: { conditions: [] }, config: {} }, "leave it out"],
+  ])("crictl %s", (command, value, advice) => {
+    const [fault = ""] = faultsOf("a.json", JSON.stringify(value));
+    expect(fault).toContain(`a.json: is what \`crictl ${command}\` prints, and no part of a node: `);
+    expect(fault).toContain(advice);
+  });
+  test.each([
+    ["NAME   STATUS   ROLES    AGE   VERSION\nn1     Ready    <none>   5d    v1.36.3\n"],
+    ["IMAGE                TAG   IMAGE ID        SIZE\nregistry.k8s.io/pause  3.9  e6f1816883972  322kB\r\n"],
+    ["NAME   CPU(cores)   CPU(%)   MEMORY(bytes)\nn1  250m  6%  1Gi\n"],
+    ["\nCONTAINER ID  POD ID\r\na: b: c"],
+  ])("a table: %j", (text) => {
+    expect(faultsOf("x.txt", text)).toEqual([
+      "x.txt:1: is a table, made for people: give what the same command prints with `-o json`",
+    ]);
+  });
+  test("YAML of a full node is read with its places; above the limits they are told, and the way out", () => {
+    const many = (count: number, text: (i: number) => string): string =>
+      Array.from({ length: count }, (_, i) => text(i)).join("");
+    const fields = many(190, (i) => `        f:someFieldOfThePod${i}: {}\n`);
+    const head = "kind: PodList\nitems:\n";
+    const full = `${head}${many(110, (i) => `- kind: Pod\n  metadata:\n    name: p${i}\n    managedFields:\n    - fieldsV1:\n${fields}`)}`;
+    expect(full.length).toBeGreaterThan(704_605);
+    const { parts, faults } = recognise({ name: "pods.yaml", text: full });
+    expect(faults).toEqual([]);
+    expect(parts).toHaveLength(110);
+    expect(parts[109]?.source.hasPlaces).toBe(true);
+    const [large = ""] = faultsOf("pods.yaml", full.repeat(2));
+    expect(large).toMatch(/^pods\.yaml: has [\d,]+ KiB, and YAML may have 1 MiB here: give it as JSON \(`-o json`\)/);
+    const [dense = ""] = faultsOf("pods.yaml", `a: [${"1,".repeat(100_000)}1]`);
+    expect(dense).toMatch(/^pods\.yaml: has 100,000 lines and commas, and YAML may have 65,536 here: give it as JSON/);
+    const [torn = ""] = faultsOf("pods.json", `{"a": "${"x".repeat(2 ** 21)}"`);
+    expect(torn).toContain("pods.json:1:2097161: is not JSON: expected");
+  });
+});
+
 test("the machines that may be chosen are those of the library", () => {
   expect(MACHINES.map(({ name }) => name)).toEqual(machineNames());
   for (const name of machineNames()) expect(machineNamed(name), name).toEqual(libraryMachine(name)?.machine);

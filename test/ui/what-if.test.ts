@@ -99,6 +99,17 @@ test("what kubectl, crictl and the kubelet print, as files: every kind on both s
   expect(value(await store.listNodes())).toEqual([]);
 });
 
+test("what is known counts as decisions count: pods of other nodes apart; image file systems are told", async () => {
+  const { app } = appOver({});
+  const pods = JSON.parse(fileOf("pods.json"));
+  for (const pod of pods.items.slice(0, 3)) pod.spec.nodeName = "n2";
+  const count = pods.items.length - 3;
+  const page = plain(await asked(app, { files: [...without("pods.json"), ["pods.json", JSON.stringify(pods)]] }));
+  expect(page).toContain(`pods ${count} of this node; 3 of others do not count`);
+  expect(page).toContain("image file systems 1 ");
+  expect(plain(await asked(app, { files: CAPTURED }))).toContain(`pods ${pods.items.length} configuration`);
+});
+
 test("what was recognised is kept in the form, so that the next question needs no files", async () => {
   const { app } = appOver({});
   const first = await asked(app, { files: CAPTURED, texts: { cgroup: "1" } });

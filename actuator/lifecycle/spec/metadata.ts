@@ -5,6 +5,7 @@ import { checkFields } from "./rule.ts";
 import { RULES } from "./rules.ts";
 
 const CONFIG_SOURCE = "kubernetes.io/config.source";
+const CONFIG_HASH = "kubernetes.io/config.hash";
 const CONFIG_MIRROR = "kubernetes.io/config.mirror";
 const SECCOMP = /^(?:container\.)?seccomp\.security\.alpha\.kubernetes\.io\//;
 const ANNOTATIONS_BYTES = 256 * 1024;
@@ -12,6 +13,9 @@ const ANNOTATIONS_BYTES = 256 * 1024;
 const UID = /^[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/;
 
 export type Identity = Pick<RunnablePod, "namespace" | "name" | "uid" | "labels" | "annotations" | "isStatic">;
+
+/** No API server has filled it in: each pod of a manifest has its hash. kubelet 1.36: config.applyDefaults. */
+export const isOfManifest = (annotations: TextMap): boolean => annotations[CONFIG_HASH] !== undefined;
 
 /** Who the pod is. kubernetes 1.36: ValidateObjectMeta; the uid is what a node needs beyond it. */
 export function identityOf(metadata: At): Identity {

@@ -2,8 +2,10 @@ import type { PodContainer, PodSpec, TextMap } from "../pod.ts";
 import type { At } from "./at.ts";
 import { containerOf } from "./container.ts";
 import { dnsOf, hostAliasesOf } from "./dns.ts";
+import { isOfManifest } from "./metadata.ts";
 import { dnsLabel, dnsSubdomain } from "./names.ts";
 import { checkHostPorts } from "./ports.ts";
+import { priorityOf } from "./priority.ts";
 import { checkPodResources } from "./resources.ts";
 import { checkFields } from "./rule.ts";
 import { RULES } from "./rules.ts";
@@ -43,7 +45,7 @@ export function podSpecOf(spec: At, annotations: TextMap): PodSpec {
     activeDeadlineSeconds: spec.field("activeDeadlineSeconds").between(1, MOST_SECONDS),
     nodeName: spec.field("nodeName").text(),
     serviceAccountName: accountOf(spec),
-    priority: spec.field("priority").between(-2_147_483_648, MOST_SECONDS),
+    priority: priorityOf(spec, isOfManifest(annotations)),
     ...host,
     hostname: labelAt(spec.field("hostname")),
     subdomain: labelAt(spec.field("subdomain")),

@@ -25,7 +25,13 @@ export function runnablePod(object: unknown): Result<RunnablePod, readonly SpecF
   const names = [...spec.containers, ...spec.initContainers].map(({ name }) => name);
   checkAppArmor(metadata.field("annotations"), new Set(names));
   if (faults.all.length > 0) return err(faults.all);
-  return ok({ ...identity, deletion, spec, object: pod.value as RunnablePod["object"] });
+  return ok({ ...identity, deletion, spec, object: withPriority(pod.value as RunnablePod["object"], spec.priority) });
+}
+
+/** As an API server would have stored it: what is decided about the pod reads the number. */
+function withPriority(object: RunnablePod["object"], priority: number | null): RunnablePod["object"] {
+  const spec = object["spec"] as { readonly priority?: unknown };
+  return priority === null || spec.priority === priority ? object : { ...object, spec: { ...spec, priority } };
 }
 
 /** A kubelet's /pods leaves both out of its items. */

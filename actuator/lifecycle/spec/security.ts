@@ -1,5 +1,6 @@
 import type { ContainerSecurity, PodSecurity, PodSpec, Profile } from "../pod.ts";
 import type { At } from "./at.ts";
+import { capabilitiesOf } from "./capabilities.ts";
 import { checkDescending } from "./path.ts";
 import { checkFields, type FieldRules } from "./rule.ts";
 import { RULES } from "./rules.ts";
@@ -38,8 +39,8 @@ export function containerSecurityOf(at: At): ContainerSecurity {
     privileged: at.field("privileged").flag() ?? false,
     readOnlyRootFilesystem: at.field("readOnlyRootFilesystem").flag() ?? false,
     allowPrivilegeEscalation: at.field("allowPrivilegeEscalation").flag(),
-    addCapabilities: capabilities.field("add").texts(),
-    dropCapabilities: capabilities.field("drop").texts(),
+    addCapabilities: capabilitiesOf(capabilities.field("add")),
+    dropCapabilities: capabilitiesOf(capabilities.field("drop")),
     seccomp: profileOf(at.field("seccompProfile"), "seccomp", RULES.SeccompProfile),
     appArmor: profileOf(at.field("appArmorProfile"), "AppArmor", RULES.AppArmorProfile),
   };

@@ -24,9 +24,13 @@ export function headText({ status, file }: Seen, { paint }: Terminal): string {
 
 /** A turn that did not look at the cgroups has nothing to say of them: what is counted is said of the pass that was. */
 function passTexts(pass: NonNullable<NodeStatus["pass"]>, at: string): readonly string[] {
-  const { cgroupsAt = pass.at } = pass;
+  const { cgroupsAt = pass.at, decidedBy } = pass;
   const turn = `pass ${pass.sequence}${agoText(pass.at, at)}: ${Math.round(pass.tookMs)} ms`;
-  const counts = `${pass.wrote} written, ${pass.drift} drifted${byText(pass.decidedBy)}`;
+  const drift = pass.compared === false ? "nothing compared" : `${pass.drift} drifted`;
+  const counts =
+    decidedBy === null
+      ? "nothing decided, nothing compared"
+      : `${pass.wrote} written, ${drift}, decided ${decidedBy === "api" ? "by the API" : "here"}`;
   const isOfThis = Math.abs(Date.parse(pass.at) - Date.parse(cgroupsAt)) < Math.max(1000, pass.tookMs + 1000);
   return isOfThis ? [`${turn}, ${counts}`] : [turn, `cgroups${agoText(cgroupsAt, at) || " now"}: ${counts}`];
 }
@@ -35,8 +39,6 @@ function agoText(then: string, now: string): string {
   const age = Date.parse(now) - Date.parse(then);
   return age < 1000 ? "" : ` ${durationText(age)} ago`;
 }
-const byText = (by: "api" | "here" | null): string =>
-  by === null ? "" : by === "api" ? ", decided by the API" : ", decided here";
 
 /** A clock that was set may make it younger than now. */
 function oldText(at: string, pid: number, file: string): string {

@@ -1,35 +1,50 @@
 import type { HarmlessCause } from "../../../actuator/plan/drift.ts";
-import type { CgroupRow, ContainerRow, FileRow, NodeStatus, PodRow } from "../../../actuator/status/node-status.ts";
+import type {
+  CgroupRow,
+  ContainerRow,
+  FileRow,
+  NodeStatus,
+  PodRow,
+  SeenEvent,
+} from "../../../actuator/status/node-status.ts";
 import { humanBytes } from "../../text/size.ts";
 import { type Color, printable, wrap } from "../../text/style.ts";
 import { type Cell, table } from "../../text/table.ts";
+import { durationText } from "../../text/time-text.ts";
 import type { Terminal } from "../terminal.ts";
 import { eventsTable } from "./events-table.ts";
-import { ageText, noteOf, phaseColor, phaseText } from "./pods-table.ts";
+import { endText } from "./last-end.ts";
+import { noteOf } from "./note-text.ts";
+import { ageText, phaseColor, phaseText } from "./pods-table.ts";
 import { milliText, pressureText, throttledText } from "./usage-text.ts";
 
 /** Everything of one pod. */
 export function podText(pod: PodRow, { at, events }: NodeStatus, terminal: Terminal): string {
   const { paint } = terminal;
-  const own = events.filter((event) => event.pod.uid === pod.uid);
+  const own = events.filter((event) => event.pod.uid === pod.uid && !isOfRefusal(event, pod));
   const parts = [
     aboutText(pod, at, terminal),
-    containersTable(pod.containers, terminal),
+    containersTable(pod.containers, at, terminal),
     cgroupsTable(pod, terminal),
     own.length === 0 ? paint("dim", "no events\n") : eventsTable(own, at, terminal),
   ];
   return parts.filter((part) => part !== "").join("\n");
 }
 
+/** It is told above, with how often and since when. */
+const isOfRefusal = ({ reason, message }: SeenEvent, { refusal, startedAt }: PodRow): boolean =>
+  startedAt === null && refusal !== null && reason === refusal.reason && message === refusal.message;
+
 function aboutText(pod: PodRow, at: string, { paint }: Terminal): string {
   const { namespace, name, uid, qos, priority, isStatic, ip } = pod;
+  const age = ageText(pod, at);
   const facts = [
     qos,
     ...(priority === null ? [] : [`priority ${priority}`]),
     ...(isStatic ? ["static"] : []),
     ...(ip === "" ? [] : [ip]),
     `uid ${uid}`,
-    `${pod.startedAt === null ? "seen" : "started"} ${ageText(pod, at)} ago`,
+    ...(age === null ? [] : [`${pod.startedAt === null ? "seen" : "started"} ${age} ago`]),
   ];
   const head = `${paint("bold", printable(`${namespace}/${name}`))}  ${paint(phaseColor(pod), printable(phaseText(pod)))}`;
   const notes = noteOf(pod, at).map((note) => paint("yellow", note));
@@ -58,9 +73,10 @@ const STATE_COLOR: Readonly<Record<ContainerRow["state"], Color>> = {
   waiting: "yellow",
   running: "green",
   terminated: "dim",
+  unknown: "dim",
 };
 
-function containersTable(containers: readonly ContainerRow[], { columns: width, paint }: Terminal): string {
+function containersTable(containers: readonly ContainerRow[], at: string, { columns: width, paint }: Terminal): string {
   if (containers.length === 0) return "";
   const columns = [
     { title: "CONTAINER", shrinkTo: 10 },
@@ -73,7 +89,9 @@ function containersTable(containers: readonly ContainerRow[], { columns: width, 
     { title: "ID", giveUp: 1 },
   ] as const;
   const rows = containers.map(
-    ({ name, kind, id, state, reason, message, exitCode, restarts, ready, image, cpuset }) => {
+    ({ name, kind, id, state, reason, message, exitCode, lastState, restarts, ready, image, cpuset }) => {
+      const isSeen = state !== "unknown";
+      const texts = [message, ...lastTexts(lastState, at)];
       const words = [reason, ...(exitCode === null || state !== "terminated" ? [] : [`exit ${exitCode}`])];
       const why = words.filter((word) => word !== "").join(", ");
       const color = state === "terminated" && exitCode !== 0 ? ("red" as const) : STATE_COLOR[state];
@@ -81,18 +99,26 @@ function containersTable(containers: readonly ContainerRow[], { columns: width, 
         cells: [
           printable(name),
           kind === "container" ? "" : kind,
-          { text: printable(why === "" ? state : `${state} (${why})`), color },
-          ready ? "yes" : "no",
-          `${restarts}`,
+          { text: isSeen ? printable(why === "" ? state : `${state} (${why})`) : "–", color },
+          isSeen ? (ready ? "yes" : "no") : "–",
+          isSeen ? `${restarts}` : "–",
           printable(cpuset ?? ""),
           printable(image),
           printable((id ?? "").slice(0, 13)),
         ],
-        notes: wrap(printable(message), width - 2).map((line) => paint("dim", `  ${line}`)),
+        notes: texts.flatMap((text) => wrap(printable(text), width - 2).map((line) => paint("dim", `  ${line}`))),
       };
     },
   );
   return table(columns, rows, width, paint);
+}
+
+/** `last state: OOMKilled, exit 137, 5s ago`, and what it said. */
+function lastTexts(last: ContainerRow["lastState"], at: string): readonly string[] {
+  if (last == null) return [];
+  const { finishedAt, message } = last;
+  const ago = finishedAt === null ? "" : `, ${durationText(Math.max(0, Date.parse(at) - Date.parse(finishedAt)))} ago`;
+  return [`last state: ${endText(last)}${ago}${message === "" ? "" : `: ${message}`}`];
 }
 
 /** Every file with what is wanted, what it holds, and where the two differ a mark: why they may, or that they drift. */

@@ -6,6 +6,7 @@ import { type Form, printData } from "../output.ts";
 import { eventsTable } from "./events-table.ts";
 import type { PodsGiven } from "./given.ts";
 import { headText } from "./head-text.ts";
+import { meantText } from "./meant-pods.ts";
 import { podText } from "./pod-text.ts";
 import { podsText } from "./pods-table.ts";
 import { type Seen, statusSource } from "./read-status.ts";
@@ -62,7 +63,7 @@ function printOne(seen: Seen, wanted: string, output: Form, terminal: Cli["termi
   if (names.size === 0 && refused.length === 0)
     return fault(
       EXIT.failed,
-      `node ${status.nodeName} has no pod \`${wanted}\`: \`nodewise pods\` lists those that it has`,
+      `node ${status.nodeName} has no pod \`${wanted}\`:${meantText(wanted, status)} \`nodewise pods\` lists those that it has`,
     );
   if (output !== "table") {
     const events = status.events.filter(({ pod }) => names.has(`${pod.namespace}/${pod.name}`));

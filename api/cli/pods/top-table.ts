@@ -1,4 +1,4 @@
-import type { PodRow } from "../../../actuator/status/node-status.ts";
+import type { PodRow, PodUsage } from "../../../actuator/status/node-status.ts";
 import { many } from "../../text/sentences/words.ts";
 import { humanBytes } from "../../text/size.ts";
 import { printable } from "../../text/style.ts";
@@ -67,9 +67,15 @@ function throttledCell(permille: number | null): string | Cell {
   return permille >= THROTTLED ? { text, color: "yellow" } : text;
 }
 
+/** What is not known of some of them is said to be of the others; `–`: it is known of none. */
 function totalText(pods: readonly PodRow[]): string {
-  const sum = (of: (pod: PodRow) => number | null | undefined): number =>
-    pods.reduce((total, pod) => total + (of(pod) ?? 0), 0);
-  const cpu = milliText(sum(({ usage }) => usage?.cpuMilli));
-  return `${many(pods.length, "pod")}: cpu ${cpu}, memory ${humanBytes(sum(({ usage }) => usage?.memoryWorkingSetBytes))}`;
+  const sum = (of: (usage: PodUsage) => number | null, text: (value: number) => string): string => {
+    const known = pods.flatMap(({ usage }) => (usage === null ? [] : (of(usage) ?? [])));
+    if (known.length === 0) return "–";
+    const some = known.length < pods.length ? ` (of ${known.length})` : "";
+    return `${text(known.reduce((total, value) => total + value, 0))}${some}`;
+  };
+  const cpu = sum(({ cpuMilli }) => cpuMilli, milliText);
+  const memory = sum(({ memoryWorkingSetBytes }) => memoryWorkingSetBytes, humanBytes);
+  return `${many(pods.length, "pod")}: cpu ${cpu}, memory ${memory}`;
 }

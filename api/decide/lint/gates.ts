@@ -16,7 +16,7 @@ export function gateFindings(named: Gates): readonly LintFinding[] {
   let sought = 0;
   const nearOf = (name: string): string | null =>
     name.length > LONGEST_NAME || ++sought > MOST_SOUGHT ? null : nearName(name, known);
-  const faults = names.flatMap((name) => faultOf(name, named[name] === true, nearOf));
+  const faults = names.flatMap((name) => faultOf(name, named, nearOf));
   return [...faults, ...(faults.length === 0 ? unmet(named) : []), ...names.flatMap((name) => leaving(name, named))];
 }
 
@@ -24,14 +24,17 @@ export function gateFindings(named: Gates): readonly LintFinding[] {
 const MOST_SOUGHT = 20;
 const LONGEST_NAME = 64;
 
-function faultOf(name: string, value: boolean, nearOf: (name: string) => string | null): readonly LintFinding[] {
+function faultOf(name: string, named: Gates, nearOf: (name: string) => string | null): readonly LintFinding[] {
   const spec = FEATURE_GATES.get(name);
+  const value = named[name] === true;
   if (spec === undefined) {
     const fault = settingFault(field(name), `${PREFIX}unrecognized feature gate: ${name}`);
     const near = nearOf(name);
     const advice =
       near === null ? "take it out: this version has no such gate, or has it no longer" : `was \`${near}\` meant?`;
-    const fix = near === null ? without(name) : { featureGates: { [name]: null, [near]: value } };
+    // what is set under the right name is not replaced
+    const isThere = near === null || named[near] !== undefined;
+    const fix = isThere ? without(name) : { featureGates: { [name]: null, [near]: value } };
     return [refusal("unknown-feature-gate", fault, advice, fix)];
   }
   if (!spec.locked || spec.isOn === value) return [];

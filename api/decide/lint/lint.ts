@@ -2,6 +2,7 @@ import { configurationPath } from "../../model/kubelet-configuration.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { amountDoubts } from "./amounts.ts";
 import { decodeFaults } from "./decode-faults.ts";
+import { headFindings } from "./document-head.ts";
 import { droppedDefaults } from "./dropped.ts";
 import { enforcementFindings } from "./enforcement.ts";
 import { fieldFindings } from "./fields.ts";
@@ -59,7 +60,11 @@ export function lintConfiguration(configuration: unknown, snapshot?: Snapshot): 
   const unread = decodeFaults(document as Members);
   const readFindings = (given: Members) => findingsOf(given, isOfKubelet, snapshot);
   const refused = typeFindings(unread, document as Members, readFindings);
-  return inOrder([...refused, ...readFindings(readable(document as Members, unread))]);
+  return inOrder([
+    ...headFindings(document as Members),
+    ...refused,
+    ...readFindings(readable(document as Members, unread)),
+  ]);
 }
 function findingsOf(configuration: Members, isOfKubelet: boolean, snapshot?: Snapshot): readonly LintFinding[] {
   const input = lintInput(configuration, snapshot);

@@ -11,17 +11,24 @@ export function thresholdFaults({ config }: LintInput): readonly LintFinding[] {
   return readThresholds(config).faults.map((fault) => {
     const [, field = "", name = ""] = /^(\w+)\["(.*)"\]$/.exec(fault.field) ?? [];
     const text = config[field as "evictionHard"]?.[name] ?? "";
-    return advised(fault, field, name, text);
+    return advised(fault, { field, signal: name, text }, config);
   });
 }
 
-function advised(fault: SettingFault, field: string, signal: string, text: string): LintFinding {
+interface Entry {
+  readonly field: string;
+  readonly signal: string;
+  readonly text: string;
+}
+function advised(fault: SettingFault, { field, signal, text }: Entry, config: LintInput["config"]): LintFinding {
   const patch = (value: unknown): unknown => ({ [field]: value });
   if (fault.message.startsWith("unsupported eviction signal")) {
     const known = EVICTION_SIGNALS.filter((name) => name !== "allocatableMemory.available");
     const near = nearName(signal, known);
     const meant = near === null ? "" : `; was \`${near}\` meant?`;
-    const fix = near === null ? patch({ [signal]: null }) : patch({ [signal]: null, [near]: text });
+    // what is there under the right name is not replaced
+    const isThere = near === null || config[field as "evictionHard"]?.[near] !== undefined;
+    const fix = patch({ [signal]: null, ...(isThere ? {} : { [near]: text }) });
     return refusal("unknown-signal", fault, `there are ${known.join(", ")}${meant}`, fix);
   }
   if (fault.message.startsWith("grace period must be specified")) {

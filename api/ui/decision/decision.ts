@@ -1,10 +1,12 @@
 import { html } from "hono/html";
+import type { StoreFailure } from "../../../db/failure.ts";
 import type { DecisionRow } from "../../../db/store.ts";
 import type { Decided, DecisionOf, Kind } from "../../model/decision.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import { passTimeOf } from "../../model/pass-time.ts";
-import type { Result } from "../../model/result.ts";
+import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
+import { parsed, recordedAnswer } from "../../replay/parsed.ts";
 import { findDecision } from "../../routes/decisions.ts";
 import { historyProblem } from "../../routes/history-problem.ts";
 import type { Problem } from "../../routes/problem.ts";
@@ -17,6 +19,7 @@ import { ago, moment } from "../time.ts";
 import { verdictTag } from "../verdict-tag.ts";
 import { doneList } from "./done.ts";
 import { reasonsList } from "./reasons.ts";
+import { verdictSentence } from "./verdict-sentence.ts";
 
 const COLUMNS = 110;
 type Answer = Omit<Decided<DecisionOf[Kind]>, "verdict">;
@@ -34,14 +37,15 @@ export async function getDecisionPage(exchange: Exchange): Promise<Result<Reply,
   if (!results.ok) return historyProblem(results.error);
   if (stored !== null && !stored.ok) return historyProblem(stored.error);
   const text = stored?.value?.body ?? null;
-  const decoded = text === null ? null : decodeSnapshot(JSON.parse(text));
-  const snapshot = decoded?.ok === true ? decoded.value : null;
-  const answer = JSON.parse(row.body) as Answer;
+  const read = readRecord(row, text);
+  if (!read.ok) return historyProblem(read.error);
+  const { answer, snapshot } = read.value;
   const [head, rest] = answerParts(row, answer, snapshot);
+  const sentence = head === "" ? verdictSentence(row.kind, answer.decision) : null;
   return page(
     `${row.kind} of ${row.node}`,
     html`<p>${verdictTag(row.verdict)} ${row.pod === null ? "" : html`<strong>${row.pod.namespace}/${row.pod.name}</strong> `}<span class="soft">decided</span> ${ago(row.decidedAtMs)}</p>
-${head === "" ? "" : terminalText(head)}
+${head === "" ? "" : html`<div class="verdict">${terminalText(head)}</div>`}${sentence === null ? "" : html`<p><strong>${sentence}</strong></p>`}
 ${needsNote(answer.needs)}
 <h2 id="why">Why</h2>
 ${reasonsList(answer.reasons, row.explain)}
@@ -55,6 +59,21 @@ ${asked(row, text !== null)}
 ${again(exchange, row)}`,
     { live: row.node },
   );
+}
+
+/** The recorded answer, and what it was decided on as far as it can be decoded. Errors: what is damaged. */
+function readRecord(
+  row: DecisionRow,
+  snapshotText: string | null,
+): Result<{ readonly answer: Answer; readonly snapshot: Snapshot | null }, StoreFailure> {
+  const recorded = recordedAnswer(row);
+  if (!recorded.ok) return recorded;
+  const ask = parsed(`ask of decision \`${row.id}\``, row.ask ?? "null");
+  if (!ask.ok) return ask;
+  const posted = parsed(`snapshot \`${row.snapshotId}\``, snapshotText ?? "null");
+  if (!posted.ok) return posted;
+  const decoded = snapshotText === null ? null : decodeSnapshot(posted.value);
+  return ok({ answer: recorded.value as unknown as Answer, snapshot: decoded?.ok === true ? decoded.value : null });
 }
 
 /** What the terminal shows of it, its first paragraph apart where that is the verdict in short. */

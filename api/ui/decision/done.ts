@@ -6,13 +6,18 @@ import { moment } from "../time.ts";
 /** Steps of a report that the page shows; the JSON has all. */
 const MOST_STEPS = 200;
 
-/** A step as the node told of it; what it is made of is the reporter's own. */
+/**
+ * A step as the node told of it; what it is made of is the reporter's own. The actuator's: `from` is what the plan took the
+ * file to hold, `before` what it held when it was written, `to` or `value` what it was to hold.
+ */
 interface Step {
   readonly status: string;
   readonly op?: unknown;
   readonly path?: unknown;
   readonly file?: unknown;
+  readonly from?: unknown;
   readonly before?: unknown;
+  readonly to?: unknown;
   readonly value?: unknown;
   readonly message?: unknown;
 }
@@ -48,7 +53,7 @@ ${rest > 0 ? html`<p class="soft small">${rest} more are in the JSON.</p>` : ""}
 
 const shown = (value: unknown): string => (typeof value === "string" || typeof value === "number" ? String(value) : "");
 
-const stepRow = ({ status, op, path, file, before, value, message }: Step): Html | Promise<Html> => html`<tr>
+const stepRow = ({ status, op, path, file, from, before, to, value, message }: Step): Html | Promise<Html> => html`<tr>
 <td><span class="tag ${TONE[status] ?? ""}">${status}</span></td>
 <td><code>${[shown(path), shown(file)].filter((part) => part !== "").join("/")}</code>${file === undefined ? html` ${shown(op)}` : ""}</td>
-<td><code>${shown(before)}</code></td><td><code>${shown(value)}</code></td><td>${shown(message)}</td></tr>`;
+<td><code>${shown(before ?? from)}</code></td><td><code>${shown(to ?? value)}</code></td><td>${shown(message)}</td></tr>`;

@@ -20,7 +20,8 @@ export async function getFleet(exchange: Exchange): Promise<Result<Reply, Proble
   const question = fleetQuestion(exchange);
   if (!question.ok) return question;
   const now = ports.now();
-  const sinceMs = now - question.value.hours * HOUR_MS;
+  // counts are kept by the hour
+  const sinceMs = Math.floor(now / HOUR_MS - question.value.hours) * HOUR_MS;
   const own = caller.node ?? undefined;
   const [rows, hours, latest] = await Promise.all([
     ports.store.listFleet(sinceMs, own),
@@ -42,7 +43,7 @@ export async function getFleet(exchange: Exchange): Promise<Result<Reply, Proble
     html`<div id="figures" data-live>${figures(nodes, question.value)}</div>
 <div id="hours" data-live>${hoursPicture(hours.value, now, question.value.hours)}</div>
 ${filters(question.value)}
-<div id="nodes" data-live>${nodesTable(shown, conditions.value, question.value)}
+<div id="nodes" data-live>${nodesTable(shown, conditions.value, question.value, sinceMs)}
 ${pager(found.length, ROWS, question.value)}</div>
 <h2 id="latest">Newest decisions</h2>
 <div id="decisions" data-live>${decisionsTable(latest.value.items)}</div>`,

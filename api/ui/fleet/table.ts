@@ -64,10 +64,12 @@ const COLUMNS: readonly (readonly [Sort, string, string])[] = [
   ["seen", "Last seen", ""],
 ];
 
+/** `sinceMs`: what is counted was decided then or later. */
 export function nodesTable(
   nodes: readonly Standing[],
   conditions: ReadonlyMap<string, readonly string[]>,
   question: FleetQuestion,
+  sinceMs: number,
 ): Html | Promise<Html> {
   if (nodes.length === 0) return html`<p>No node is like that. <a href="/">All nodes</a></p>`;
   const head = COLUMNS.map(([sort, name, tone]) => {
@@ -80,18 +82,27 @@ export function nodesTable(
   });
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Nodes"><table>
 <thead><tr>${all(head)}</tr></thead>
-<tbody>${all(nodes.map((node) => nodeRow(node, conditions.get(node.name) ?? [])))}</tbody></table></div>`;
+<tbody>${all(nodes.map((node) => nodeRow(node, conditions.get(node.name) ?? [], sinceMs)))}</tbody></table></div>`;
 }
 
-const nodeRow = (node: Standing, conditions: readonly string[]): Html | Promise<Html> => html`<tr>
+const nodeRow = (node: Standing, conditions: readonly string[], sinceMs: number): Html | Promise<Html> => html`<tr>
 <td>${nodeName(node.name)}</td>
 <td>${pressure(node, conditions)}</td>
-<td class="num">${counted(node.refused, "warn-text")}</td><td class="num">${counted(node.evicted, "bad-text")}</td>
+<td class="num">${counted(node, "refused", sinceMs)}</td><td class="num">${counted(node, "evicted", sinceMs)}</td>
 <td class="num">${drift(node)}</td><td class="num">${node.decisions}</td>
 <td>${ago(node.lastSeenMs)}${node.silent ? html` <span class="tag warn">silent</span>` : ""}</td></tr>`;
 
-const counted = (count: number, tone: string): Html | Promise<Html> =>
-  count === 0 ? html`<span class="soft">0</span>` : html`<span class="${tone}">${count}</span>`;
+const TONE = { refused: "warn-text", evicted: "bad-text" } as const;
+const REFUSALS: readonly string[] = ["refused", "kubelet-refuses"];
+
+/** A count leads to the decisions that it counts: of the two sorts of refusal to the one that was met last. */
+function counted(node: Standing, of: keyof typeof TONE, sinceMs: number): Html | Promise<Html> {
+  if (node[of] === 0) return html`<span class="soft">0</span>`;
+  const newest = Object.values(node.latest).find(({ verdict }) => REFUSALS.includes(verdict));
+  const verdict = of === "evicted" ? "evicts" : (newest?.verdict ?? "refused");
+  const query = new URLSearchParams({ verdict, since: new Date(sinceMs).toISOString() });
+  return html`<a class="${TONE[of]}" href="/nodes/${encodeURIComponent(node.name)}/decisions?${query.toString()}">${node[of]}</a>`;
+}
 
 function pressure({ latest, pressure: degree }: Standing, conditions: readonly string[]): Html | Promise<Html> {
   const { eviction } = latest;

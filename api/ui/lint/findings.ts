@@ -52,8 +52,8 @@ function countsText(findings: readonly TouchedFinding[]): string {
 function touchedNote(findings: readonly TouchedFinding[]): Html | "" {
   const tried = findings.find(({ touched }) => touched !== null)?.touched;
   if (tried === undefined || tried === null) return "";
-  if (tried.of === 0) return html`<p class="soft small">No decision is recorded that a patch could have changed.</p>`;
-  return html`<p class="soft small">Touched: recorded decisions that the patch would have changed, of the newest ${tried.of.toLocaleString("en")}, as many as there was time for; looking it over has more.</p>`;
+  if (tried.of === 0) return html`<p class="soft small">No decision is recorded that a finding could have touched.</p>`;
+  return html`<p class="soft small">Touched: recorded decisions that the patch would have changed; of a finding without a patch those whose own configuration has it too, and whose answer names it or would have been another without the field. Of the newest ${tried.of.toLocaleString("en")}, as many as there was time for; looking it over has more.</p>`;
 }
 
 function findingCard(finding: Numbered, placeOf: PlaceOf, node: string): Html {
@@ -64,12 +64,13 @@ function findingCard(finding: Numbered, placeOf: PlaceOf, node: string): Html {
 <p>${kubelet ? html`<span class="soft small">the kubelet says</span> <q class="kubelet">${message}</q>` : message}</p>
 <p class="advice"><span aria-hidden="true">→</span> ${prose(advice)}</p>
 ${fix === null ? "" : html`<div class="fix"><span class="soft small">patch</span> <pre tabindex="0" data-copy="the patch of ${field}">${JSON.stringify(fix, null, 2)}</pre></div>`}
-${fix === null ? "" : html`<div class="try small">${touchedText(touched)} ${fixLinks(fix, node)}</div>`}
+<div class="try small">${touchedText(touched)}${fix === null ? "" : html` ${fixLinks(fix, node)}`}</div>
 </article>`;
 }
 
 function touchedText(touched: Touched | null): Html | "" {
-  if (touched === null || touched.of === 0) return "";
+  if (touched === null) return html`<span class="soft">not counted: it is of no field</span>`;
+  if (touched.of === 0) return "";
   const tone = touched.decisions > 0 ? "warn" : "";
   return html`<span class="tag ${tone}">touched ${touched.decisions.toLocaleString("en")} of ${touched.of.toLocaleString("en")}</span>`;
 }

@@ -151,6 +151,6 @@ async function show(exchange: Exchange, shown: Shown): Promise<Result<Reply, Pro
 ${note}
 ${lintForm({ texts, faults, nodes, near, limit: ports.limits.bodyBytes })}
 ${answer ?? html`<div id="findings"></div>`}`,
-    { place: "/lint", status },
+    { place: "/lint", assets: ["lint.js"], status },
   );
 }

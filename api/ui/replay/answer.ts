@@ -1,6 +1,7 @@
 import { html } from "hono/html";
 import type { ReplayAnswer } from "../../replay/replay-answer.ts";
-import type { Html } from "../page.ts";
+import { lostOf, passedOf } from "../../replay/tally.ts";
+import { type Html, prose } from "../page.ts";
 import { moment } from "../time.ts";
 import { changedTable } from "./changed-table.ts";
 import { type Counted, countedText } from "./counted.ts";
@@ -24,7 +25,7 @@ export function replayedAnswer(shown: AnswerShown): Html {
   const { counts } = counted.tally;
   const isDone = last.nextPageToken === null;
   const title = isDone ? "Replayed" : "Replayed so far";
-  if (isDone && counts.replayed === 0)
+  if (isDone && passedOf(counts) === 0)
     return html`<section id="answer"><h2>${title}</h2>${warningsNote(warnings)}
 <p class="note warn">No such decisions: nothing is recorded ${scopeText(texts)}. <a href="/">The nodes</a> say what there is.</p></section>`;
   return html`<section id="answer" aria-labelledby="answer-title"><h2 id="answer-title">${title}</h2>
@@ -36,17 +37,22 @@ ${isDone ? "" : goOn(shown)}
 <div class="halves wide">${verdictsTable(counted.tally)}${kindsTable(counted.tally)}</div>
 ${nodesTable(counted.tally)}
 ${changedPart(counted)}
+${unreadablePart(counted)}
 ${elsewhere(shown)}</section>`;
 }
 
+/** What would have been otherwise, of those alone that could be decided again. */
 function headline({ counted, last }: AnswerShown): string {
-  const { replayed, differs, refused } = counted.tally.counts;
+  const { counts } = counted.tally;
+  const { replayed, differs, refused } = counts;
   const others = differs + refused;
+  const lost = lostOf(counts);
   const all = last.nextPageToken === null ? "" : " so far";
-  if (others > 0) return `${number(others)} of ${number(replayed)} decisions would have been others${all}.`;
-  return last.nextPageToken === null
-    ? "Every decision would have been the same."
-    : `All ${number(replayed)}${all} would have been the same.`;
+  if (replayed === 0) return `None of ${number(lost)} decisions could be decided again${all}.`;
+  const rest = lost === 0 ? "" : ` ${number(lost)} could not be decided again.`;
+  if (others > 0) return `${number(others)} of ${number(replayed)} decisions would have been others${all}.${rest}`;
+  if (all === "" && lost === 0) return "Every decision would have been the same.";
+  return `All ${number(replayed)}${lost === 0 ? "" : " that could be decided again"}${all} would have been the same.${rest}`;
 }
 
 /** `of node n1, of kind cpus, from … to …`. */
@@ -75,6 +81,15 @@ function changedPart({ changed, tally }: Counted): Html | "" {
   const more = differs + refused - changed.length;
   return html`<h3 id="changed">Decisions that would have been others</h3>
 ${changedTable(changed)}
+${more > 0 ? html`<p class="soft">and ${number(more)} more: in a terminal <code>--all</code> lists them.</p>` : ""}`;
+}
+
+/** What was passed, and why. */
+function unreadablePart({ unreadable, tally }: Counted): Html | "" {
+  if (unreadable.length === 0) return "";
+  const more = tally.counts.unreadable - unreadable.length;
+  return html`<h3 id="unreadable">Decisions that cannot be read</h3>
+<ul>${unreadable.map((one) => html`<li>${moment(Date.parse(one.decidedAt))} <a href="/nodes/${encodeURIComponent(one.node)}">${one.node}</a> ${one.kind} <a href="/decisions/${one.id}"><code>${one.id}</code></a>: ${prose(one.unreadable)}</li>`)}</ul>
 ${more > 0 ? html`<p class="soft">and ${number(more)} more: in a terminal <code>--all</code> lists them.</p>` : ""}`;
 }
 

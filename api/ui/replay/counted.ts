@@ -1,12 +1,14 @@
 import * as z from "zod";
 import { KINDS, type Kind } from "../../model/decision.ts";
-import type { ChangedDecision } from "../../replay/changed-decision.ts";
+import type { ChangedDecision, UnreadableDecision } from "../../replay/changed-decision.ts";
 import type { ReplayAnswer } from "../../replay/replay-answer.ts";
 import { Counter, type Counts, type Tally } from "../../replay/tally.ts";
 import { PROBLEMS, type ProblemCode } from "../../routes/problem.ts";
 
 /** Changed decisions that the page lists; the others are counted. */
 export const MOST_LISTED = 100;
+/** Those that cannot be read, likewise. */
+const MOST_NAMED = 20;
 /** Differences of each that are shown. */
 export const MOST_SHOWN = 2;
 
@@ -15,12 +17,14 @@ export interface Counted {
   readonly tally: Tally;
   /** The first of those that changed. */
   readonly changed: readonly ChangedDecision[];
+  /** The first of those that cannot be read. */
+  readonly unreadable: readonly UnreadableDecision[];
 }
 
-export const NOTHING_COUNTED: Counted = { tally: new Counter().tally(), changed: [] };
+export const NOTHING_COUNTED: Counted = { tally: new Counter().tally(), changed: [], unreadable: [] };
 
 /** With one more page of the replay. */
-export function countedWith({ tally, changed }: Counted, page: ReplayAnswer): Counted {
+export function countedWith({ tally, changed, unreadable }: Counted, page: ReplayAnswer): Counted {
   const counter = new Counter();
   counter.add(tally);
   counter.add(page);
@@ -28,22 +32,25 @@ export function countedWith({ tally, changed }: Counted, page: ReplayAnswer): Co
   return {
     tally: counter.tally(),
     changed: listed.map((one) => ({ ...one, differences: one.differences.slice(0, MOST_SHOWN) })),
+    unreadable: [...unreadable, ...page.unreadable].slice(0, MOST_NAMED),
   };
 }
 
 const count = z.int().min(0);
 const text = (most: number) => z.string().max(most);
 const name = text(253);
-/** `replayed`, `same`, `differs`, `refused`, `gone`. */
+/** `same`, `differs`, `refused`, `gone`, `unreadable`. */
 const counts = z.tuple([count, count, count, count, count]);
 const kind = z.enum(KINDS);
 const CODES = Object.keys(PROBLEMS) as [ProblemCode, ...ProblemCode[]];
 const value = z.unknown().optional();
+const id = z.string().regex(/^[\w-]{1,64}$/);
+const decidedAt = z.iso.datetime();
 const changedDecision = z.object({
-  id: z.string().regex(/^[\w-]{1,64}$/),
+  id,
   kind,
   node: name,
-  decidedAt: z.iso.datetime(),
+  decidedAt,
   pod: z.object({ namespace: name, name, uid: name }).nullable(),
   recordedVerdict: text(64),
   verdict: text(64).nullable(),
@@ -66,20 +73,27 @@ const carried = z.object({
   nodes: z.array(z.tuple([name, counts])),
   verdicts: z.array(z.tuple([kind, text(64), text(64).nullable(), count])).max(4096),
   changed: z.array(changedDecision).max(MOST_LISTED),
+  unreadable: z.array(z.object({ id, kind, node: name, decidedAt, unreadable: text(4096) })).max(MOST_NAMED),
 });
 
 const listOf = (c: Counts): [number, number, number, number, number] => [
-  c.replayed,
   c.same,
   c.differs,
   c.refused,
   c.gone,
+  c.unreadable,
 ];
-const countsIn = ([replayed, same, differs, refused, gone]: readonly number[]): Counts =>
-  ({ replayed, same, differs, refused, gone }) as Counts;
+const countsIn = ([same, differs, refused, gone, unreadable]: [number, number, number, number, number]): Counts => ({
+  replayed: same + differs + refused,
+  same,
+  differs,
+  refused,
+  gone,
+  unreadable,
+});
 
 /** As a form carries it from page to page; the server keeps nothing. */
-export function countedText({ tally, changed }: Counted): string {
+export function countedText({ tally, changed, unreadable }: Counted): string {
   const { counts: all, byKind, byNode, verdicts } = tally;
   return JSON.stringify({
     all: listOf(all),
@@ -87,6 +101,7 @@ export function countedText({ tally, changed }: Counted): string {
     nodes: Object.entries(byNode).map(([of, c]) => [of, listOf(c)]),
     verdicts: verdicts.map((v) => [v.kind, v.recorded, v.replayed, v.count]),
     changed,
+    unreadable,
   });
 }
 
@@ -101,7 +116,7 @@ export function countedIn(given: string): Counted | null {
   }
   const read = carried.safeParse(input);
   if (!read.success) return null;
-  const { all, kinds, nodes, verdicts, changed } = read.data;
+  const { all, kinds, nodes, verdicts, changed, unreadable } = read.data;
   const byKind = Object.fromEntries(kinds.map(([of, c]) => [of, countsIn(c)])) as Readonly<Record<Kind, Counts>>;
   const byNode = Object.fromEntries(nodes.map(([of, c]) => [of, countsIn(c)]));
   const tally: Tally = {
@@ -110,5 +125,5 @@ export function countedIn(given: string): Counted | null {
     byNode,
     verdicts: verdicts.map(([of, recorded, replayed, n]) => ({ kind: of, recorded, replayed, count: n })),
   };
-  return { tally, changed: changed as readonly ChangedDecision[] };
+  return { tally, changed: changed as readonly ChangedDecision[], unreadable };
 }

@@ -2,6 +2,7 @@ import { html } from "hono/html";
 import type { DecisionRow } from "../../../db/store.ts";
 import { requireNode } from "../../auth/authorize.ts";
 import { ok, type Result } from "../../model/result.ts";
+import { recordedAnswer } from "../../replay/parsed.ts";
 import { replayAnswer } from "../../replay/replay-answer.ts";
 import { historyReplayer, replayer } from "../../replay/replay-one.ts";
 import { MAX_REPLAYED } from "../../replay/replay-page.ts";
@@ -69,7 +70,12 @@ export async function postReplayPage(exchange: Exchange): Promise<Result<Reply, 
   if (row !== null && texts.only !== "") {
     const again = await replayer(exchange.ports.store, question.change)(row);
     if (!again.ok) return historyProblem(again.error);
-    return show(exchange, { ...shown, answer: singleAnswer(row, again.value, warnings) });
+    const recorded = recordedAnswer(row);
+    if (!recorded.ok) return historyProblem(recorded.error);
+    return show(exchange, {
+      ...shown,
+      answer: singleAnswer({ row, recorded: recorded.value, again: again.value, warnings }),
+    });
   }
   if (question.filter.node !== undefined) {
     const known = await nodeNamed(exchange, question.filter.node);

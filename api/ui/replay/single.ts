@@ -1,6 +1,6 @@
 import { html } from "hono/html";
 import type { DecisionRow } from "../../../db/store.ts";
-import type { Decided, DecisionOf, Kind } from "../../model/decision.ts";
+import type { Recorded } from "../../replay/parsed.ts";
 import type { Replayed } from "../../replay/replay-one.ts";
 import { colorPaint } from "../../text/style.ts";
 import { decidedText } from "../../text/tables/index.ts";
@@ -14,10 +14,16 @@ import { verdictChange } from "./verdict-change.ts";
 const COLUMNS = 76;
 /** Differences that the page shows; the JSON has more. */
 const MOST = 200;
-type Answer = Omit<Decided<DecisionOf[Kind]>, "verdict">;
+
+export interface SingleShown {
+  readonly row: DecisionRow;
+  readonly recorded: Recorded;
+  readonly again: Replayed;
+  readonly warnings: readonly string[];
+}
 
 /** One decision, as it was recorded and as it would be. */
-export function singleAnswer(row: DecisionRow, again: Replayed, warnings: readonly string[]): Html {
+export function singleAnswer({ row, recorded, again, warnings }: SingleShown): Html {
   const { state, verdict, problem } = again;
   const head =
     state === "same"
@@ -27,7 +33,7 @@ export function singleAnswer(row: DecisionRow, again: Replayed, warnings: readon
 ${warningsNote(warnings)}${head}
 ${problem === null ? "" : html`<p class="note bad"><code>${problem.code}</code> ${problem.detail}</p>`}
 ${differencesTable(again)}
-${again.answer === null ? "" : sides(row, again.answer, again.verdict ?? row.verdict)}</section>`;
+${again.answer === null ? "" : sides({ row, recorded }, again.answer, again.verdict ?? row.verdict)}</section>`;
 }
 const HEADLINES = {
   differs: "It would have been another one.",
@@ -50,8 +56,11 @@ function differencesTable({ differences, truncated }: Replayed): Html | "" {
 ${more > 0 ? html`<p class="soft small">and ${number(more)}${truncated ? " or more" : ""} others</p>` : ""}`;
 }
 
-function sides(row: DecisionRow, { decision, needs }: NonNullable<Replayed["answer"]>, verdict: string): Html {
-  const recorded = JSON.parse(row.body) as Answer;
+function sides(
+  { row, recorded }: Pick<SingleShown, "row" | "recorded">,
+  { decision, needs }: NonNullable<Replayed["answer"]>,
+  verdict: string,
+): Html {
   const before = sideOf(row, { ...recorded, reasons: [], verdict: row.verdict } as never);
   const after = sideOf(row, { decision, needs, reasons: [], verdict } as never);
   return html`<div class="halves"><div><h3>Recorded</h3>${terminalText(before)}</div>

@@ -1,5 +1,5 @@
 import { html } from "hono/html";
-import type { Counts, Tally } from "../../replay/tally.ts";
+import { type Counts, passedOf, type Tally } from "../../replay/tally.ts";
 import { type Segment, stackBar } from "../draw/stack-bar.ts";
 import type { Html } from "../page.ts";
 import { verdictChange } from "./verdict-change.ts";
@@ -11,14 +11,17 @@ const STATES = [
   ["differs", "differ", "warn"],
   ["refused", "are refused now", "bad"],
   ["gone", "have no snapshot any more", "rest"],
+  ["unreadable", "cannot be read", "bad"],
 ] as const;
+/** What is unreadable is told where there is any. */
+const statesOf = ({ unreadable }: Counts) => STATES.filter(([state]) => state !== "unreadable" || unreadable > 0);
 
 export const number = (count: number): string => count.toLocaleString("en");
 const others = ({ differs, refused }: Counts): number => differs + refused;
 
 /** How many of each, as tiles over one bar. */
 export function countTiles(counts: Counts): Html {
-  const tiles = STATES.map(
+  const tiles = statesOf(counts).map(
     ([state, words, tone]) =>
       html`<div class="card tile"><span class="figure ${counts[state] > 0 && tone !== "rest" ? `${tone}-text` : ""}">${number(counts[state])}</span><span class="soft">${words}</span></div>`,
   );
@@ -28,10 +31,12 @@ ${stateBar(counts)}`;
 
 const stateBar = (counts: Counts): Html | "" =>
   stackBar(
-    STATES.map(
+    statesOf(counts).map(
       ([state, words, tone]): Segment => ({ size: counts[state], tone, words: `${number(counts[state])} ${words}` }),
     ),
-    `Of ${number(counts.replayed)} decisions ${STATES.map(([state, words]) => `${number(counts[state])} ${words}`).join(", ")}`,
+    `Of ${number(passedOf(counts))} decisions ${statesOf(counts)
+      .map(([state, words]) => `${number(counts[state])} ${words}`)
+      .join(", ")}`,
   );
 
 /** From which verdict to which, the most frequent first. */
@@ -47,24 +52,36 @@ export function verdictsTable({ verdicts }: Tally): Html | "" {
 
 export function kindsTable({ byKind, counts }: Tally): Html | "" {
   const kinds = Object.entries(byKind);
-  return countsTable("By kind", "Kind", [...kinds, ...(kinds.length > 1 ? [["all", counts] as const] : [])]);
+  const rows = [...kinds, ...(kinds.length > 1 ? [["all", counts] as const] : [])];
+  return countsTable({ title: "By kind", head: "Kind", rows, counts });
 }
 
 /** With links, those with the most changes first. */
-export function nodesTable({ byNode }: Tally): Html | "" {
+export function nodesTable({ byNode, counts }: Tally): Html | "" {
   const nodes = Object.entries(byNode).sort(([a, x], [b, y]) => others(y) - others(x) || (a < b ? -1 : 1));
   if (nodes.length < 2) return "";
   const more = nodes.length - NODES;
   return html`<details class="by-node" id="by-node"><summary>By node: ${number(nodes.length)}</summary>
-${countsTable("", "Node", nodes.slice(0, NODES), true)}${more > 0 ? html`<p class="soft small">and ${number(more)} more nodes, with no more changes</p>` : ""}</details>`;
+${countsTable({ title: "", head: "Node", rows: nodes.slice(0, NODES), counts })}${more > 0 ? html`<p class="soft small">and ${number(more)} more nodes, with no more changes</p>` : ""}</details>`;
 }
 
-function countsTable(title: string, head: string, rows: readonly (readonly [string, Counts])[], isNode = false): Html {
+interface CountsShown {
+  readonly title: string;
+  readonly head: "Kind" | "Node";
+  readonly rows: readonly (readonly [string, Counts])[];
+  /** Of all rows together. */
+  readonly counts: Counts;
+}
+
+function countsTable({ title, head, rows, counts }: CountsShown): Html {
+  const isDamaged = counts.unreadable > 0;
   const cell = (count: number, tone: string): Html =>
     html`<td class="num ${count > 0 ? tone : "soft"}">${number(count)}</td>`;
+  const named = (name: string): Html | string =>
+    head === "Node" ? html`<a href="/nodes/${encodeURIComponent(name)}">${name}</a>` : name;
   const row = ([name, c]: readonly [string, Counts]): Html =>
-    html`<tr><td>${isNode ? html`<a href="/nodes/${encodeURIComponent(name)}">${name}</a>` : name}</td>${cell(c.replayed, "")}${cell(c.same, "")}${cell(c.differs, "warn-text")}${cell(c.refused, "bad-text")}${cell(c.gone, "")}</tr>`;
+    html`<tr><td>${named(name)}</td>${cell(c.replayed, "")}${cell(c.same, "")}${cell(c.differs, "warn-text")}${cell(c.refused, "bad-text")}${cell(c.gone, "")}${isDamaged ? cell(c.unreadable, "bad-text") : ""}</tr>`;
   return html`<div>${title === "" ? "" : html`<h3>${title}</h3>`}<div class="scroll" tabindex="0" role="region" aria-label="By ${head.toLowerCase()}"><table>
-<thead><tr><th>${head}</th><th class="num">Replayed</th><th class="num">Same</th><th class="num">Differs</th><th class="num">Refused</th><th class="num">Gone</th></tr></thead>
+<thead><tr><th>${head}</th><th class="num">Replayed</th><th class="num">Same</th><th class="num">Differs</th><th class="num">Refused</th><th class="num">Gone</th>${isDamaged ? html`<th class="num">Unreadable</th>` : ""}</tr></thead>
 <tbody>${rows.map(row)}</tbody></table></div></div>`;
 }

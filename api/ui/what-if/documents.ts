@@ -10,14 +10,20 @@ export interface GivenText {
   readonly text: string;
 }
 
-/** Beyond, a text must be JSON, and places in it are told by path alone: the YAML parser takes hundreds of bytes a character. */
-const MAX_YAML_CHARACTERS = 512 * 1024;
+/**
+ * Beyond, a text must be JSON, and places in it are told by path alone. What `kubectl get pods -o yaml` prints of a full
+ * node fits. The YAML parser takes a microsecond a character of that, and memory by the value: hence the second limit.
+ */
+export const MAX_YAML_CHARACTERS = 1024 * 1024;
+/** Lines and commas, so at least as many as there are values. */
+const MAX_YAML_VALUES = 64 * 1024;
 
 /** The documents of a text, JSON or YAML. Errors: in words, each with its place. */
 export function documentsOf({ name, text }: GivenText): Result<readonly InputDocument[], readonly string[]> {
-  const hasPlaces = text.length <= MAX_YAML_CHARACTERS;
+  const limit = limitPassed(text);
+  const hasPlaces = limit === null;
   if (!hasPlaces) {
-    const fault = largeFault(name, text);
+    const fault = largeFault(name, text, limit);
     if (fault !== null) return err([fault]);
   }
   const { documents, problems } = parseDocuments(text, name);
@@ -43,12 +49,26 @@ function alone(problem: ReadProblem, text: string): ReadProblem {
   return rest;
 }
 
-function largeFault(name: string, text: string): string | null {
+/** Which limit of YAML a text is above, in words; null: none. */
+function limitPassed(text: string): string | null {
+  if (text.length > MAX_YAML_CHARACTERS)
+    return `has ${Math.ceil(text.length / 1024).toLocaleString("en")} KiB, and YAML may have ${MAX_YAML_CHARACTERS / 1024 ** 2} MiB here`;
+  let values = 0;
+  for (const _ of text.matchAll(/[\n,]/g)) values++;
+  return values > MAX_YAML_VALUES
+    ? `has ${values.toLocaleString("en")} lines and commas, and YAML may have ${MAX_YAML_VALUES.toLocaleString("en")} here`
+    : null;
+}
+
+/** What is meant as JSON is told where it stops being that. */
+function largeFault(name: string, text: string, limit: string): string | null {
   try {
     JSON.parse(text);
     return null;
   } catch {
+    if (!/^\s*[[{]/.test(text))
+      return `${name}: ${limit}: give it as JSON (\`-o json\`), which may have more, or split it`;
     const { line, column, message } = jsonFaultOf(text);
-    return `${name}:${line}:${column}: is not JSON: ${message}; YAML may have ${MAX_YAML_CHARACTERS / 1024} KiB`;
+    return `${name}:${line}:${column}: is not JSON: ${message}`;
   }
 }

@@ -2,6 +2,7 @@ import { html, raw } from "hono/html";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { all, type Html, prose } from "../page.ts";
 import { configurationFields } from "./configuration-fields.ts";
+import { MAX_YAML_CHARACTERS } from "./documents.ts";
 import type { FieldName, FormFault, Given } from "./given.ts";
 import { knownOf } from "./known.ts";
 import { MACHINES } from "./machines.ts";
@@ -40,7 +41,7 @@ export const whatIfForm = (
 function source(view: FormView): Html | Promise<Html> {
   const { given, known, nodes } = view;
   const isGiven = known !== null;
-  return html`${isGiven ? knownOf(known, view.files) : html`<p class="wi-tight">A node of the history, or what <code>kubectl</code>, <code>crictl</code> and the kubelet print of one. JSON or YAML; each file is told by its content.</p>`}
+  return html`${isGiven ? knownOf(known, view.files) : html`<p class="wi-tight">A node of the history, or what <code>kubectl</code>, <code>crictl</code> and the kubelet print of one. JSON, or YAML of up to ${MAX_YAML_CHARACTERS / 1024 ** 2} MiB; each file is told by its content.</p>`}
 ${lostNote(view)}
 <label class="wi-label">Node of the history${told("node", view)}<input class="wi-input" name="node" value="${given.node}" list="nodes" autocomplete="off"${described("node", view)}></label>
 <datalist id="nodes">${all(nodes.map((name) => html`<option value="${name}"></option>`))}</datalist>

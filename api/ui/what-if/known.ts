@@ -1,4 +1,5 @@
 import { html } from "hono/html";
+import { podsOfNode } from "../../decide/cgroups/node-pods.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { all, type Html } from "../page.ts";
 
@@ -24,26 +25,26 @@ type Told = readonly [what: string, text: string];
 const counted = (what: string, list: readonly unknown[] | undefined): readonly Told[] =>
   list === undefined ? [] : [[what, String(list.length)]];
 
-function partsOf({
-  pods,
-  kubeletConfiguration,
-  stats,
-  machine,
-  runtime,
-  devices,
-  assignments,
-  cgroup,
-  node,
-}: Snapshot): readonly Told[] {
+/** A whole cluster's list may be given, and decisions count those of the node. */
+function podsTold(snapshot: Snapshot): readonly Told[] {
+  if (snapshot.pods === undefined) return [];
+  const here = podsOfNode(snapshot).length;
+  const others = snapshot.pods.length - here;
+  return [["pods", others === 0 ? `${here}` : `${here} of this node; ${others} of others do not count`]];
+}
+
+function partsOf(snapshot: Snapshot): readonly Told[] {
+  const { kubeletConfiguration, stats, machine, runtime, devices, assignments, cgroup, node } = snapshot;
   return [
     ...(node === undefined ? [] : [["node", ""] as const]),
-    ...counted("pods", pods),
+    ...podsTold(snapshot),
     ...(kubeletConfiguration === undefined ? [] : [["configuration", ""] as const]),
     ...(stats === undefined ? [] : [["stats", ""] as const]),
     ...(machine === undefined ? [] : [["CPUs", String(machine.cpus?.length ?? "?")] as const]),
     ...counted("images", runtime?.images),
     ...counted("containers", runtime?.containers),
     ...counted("sandboxes", runtime?.sandboxes),
+    ...counted("image file systems", runtime?.imageFilesystems?.imageFilesystems),
     ...counted("devices", devices),
     ...Object.keys(assignments ?? {}).map((file) => [file, ""] as const),
     ...(cgroup === undefined ? [] : [["cgroup", `v${cgroup.version} ${cgroup.driver ?? ""}`] as const]),

@@ -1,4 +1,4 @@
-import { formOf, formText } from "../../../actuator/manifests/document-form.ts";
+import { type DocumentForm, formOf, formText } from "../../../actuator/manifests/document-form.ts";
 import type { InputDocument } from "../../inputs/document.ts";
 import type { Path } from "../../inputs/origin.ts";
 import type { PartOption } from "../../inputs/parts.ts";
@@ -33,8 +33,24 @@ const STATE_FILES: Readonly<Record<string, PartOption>> = {
   kubelet_internal_checkpoint: "device-checkpoint",
 };
 
+/** The head of what `kubectl get` and `crictl` print without `-o`: nothing but words in capitals. */
+const TABLE =
+  /^\s*[A-Z][A-Z0-9/%_-]*(?:\([A-Za-z%]+\))?(?:[ \t]+[A-Z][A-Z0-9/%_-]*(?:\([A-Za-z%]+\))?)+[ \t]*\r?(?:\n|$)/;
+const AS_JSON = "give what the same command prints with `-o json`";
+
+/** What to give in the place of what tells of one thing only. */
+const INSTEAD: Partial<Record<DocumentForm, string>> = {
+  "crictl inspect": "give what `crictl ps -a -o json` prints",
+  "crictl inspectp": "give what `crictl pods -o json` prints",
+  "crictl inspecti": "give what `crictl images -o json` prints",
+  "crictl info":
+    "leave it out, no decision reads it; `crictl ps -a -o json`, `crictl pods -o json` and `crictl images -o json` tell what runs and what is there",
+};
+
 /** Everything that a text holds of a node, told by its content. */
 export function recognise(given: GivenText): Recognised {
+  if (TABLE.test(given.text))
+    return { parts: [], faults: [`${given.name}:1: is a table, made for people: ${AS_JSON}`] };
   const read = documentsOf(given);
   const state = STATE_FILES[given.name.replace(/^.*\//, "").replace(/\.(?:json|txt)$/, "")];
   if (!read.ok) {
@@ -86,7 +102,10 @@ function partsOf(source: InputDocument, text: string | null): readonly Part[] | 
     return [part(option, isState ? text : value, wrapperOf(option, value))];
   }
   if (form === undefined && isPartOfConfiguration(value)) return [part("config")];
-  return `${formText(value)}, which is nothing that is known of a node`;
+  const instead = form === undefined ? undefined : INSTEAD[form];
+  return instead === undefined
+    ? `${formText(value)}, which is nothing that is known of a node`
+    : `${formText(value)}, and no part of a node: ${instead}`;
 }
 
 /** Any part of a KubeletConfiguration is one, if it has a field of it. */

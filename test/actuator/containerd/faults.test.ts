@@ -122,6 +122,17 @@ describe("a fault as words", () => {
     [status.RESOURCE_EXHAUSTED, "Received message larger than max (70 vs 64)", /larger than this client takes$/],
     [status.RESOURCE_EXHAUSTED, "no space left", /^StopContainer: RESOURCE_EXHAUSTED: no space left$/],
     [status.NOT_FOUND, "", /^StopContainer: NOT_FOUND: the runtime gave no reason$/],
+    [
+      status.DEADLINE_EXCEEDED,
+      "Deadline exceeded after 0.005s,name resolution: 0.001s,metadata filters: 0.000s,time to current attempt start: 0.001s,LB pick: 0.001s,remote_addr=unix:/s.sock",
+      /^StopContainer: DEADLINE_EXCEEDED: Deadline exceeded after 0.005s; the runtime at \/s.sock gave no answer/,
+    ],
+    [
+      status.DEADLINE_EXCEEDED,
+      "Deadline exceeded after 2.000s,previous attempts: 1,Waiting for LB pick",
+      /^StopContainer: DEADLINE_EXCEEDED: Deadline exceeded after 2.000s; the runtime at/,
+    ],
+    [status.UNKNOWN, "pulling a, b: remote_addr is bad", /^StopContainer: UNKNOWN: pulling a, b: remote_addr is bad$/],
     [99 as status, "odd", /^StopContainer: CODE_99: odd$/],
   ])("%s %j", (code, details, expected) => {
     expect(faultText(faultOf(failed, { code, details }))).toMatch(expected);

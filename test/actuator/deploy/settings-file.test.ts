@@ -93,6 +93,7 @@ test("every fault of a file is told at once, with its line, the value, and what 
 test.each([
   ["a: [", /actuator\.yaml:1:\d+: is not YAML/],
   ["mode: observe\nmode: enforce", /actuator\.yaml:2:1: has the key `mode` twice/],
+  ['{\n "mode": "observe",\n "mode": "enforce"\n}', /actuator\.yaml:3:2: has the key `mode` twice/],
   ["mode: observe\n---\nmode: enforce", /actuator\.yaml:3:1: a second document/],
   ["- mode: observe", /actuator\.yaml:1:1: must be settings such as/],
 ])("a file that holds no settings is told with its place: %j", async (content, told) => {
@@ -100,4 +101,19 @@ test.each([
   writeFileSync(file, content);
   const read = await readSettingsFile(file);
   expect(read.ok ? "" : read.error.join("\n")).toMatch(told);
+});
+
+test.each([
+  ["JSON", '{\n  "nodeName": "n",\n  "mode": "enforced",\n  "manifest": "/pods"\n}', "3:11", "4:15"],
+  ["JSON in one line", '{"mode": "enforced", "manifest": "/pods"}', "1:10", "1:34"],
+  ["JSON with tabs", '{\n\t"mode": "enforced",\r\n\t"manifest": "/pods"\n}', "2:10", "3:14"],
+])("a fault of a settings file in %s is told at its field", async (_, content, mode, manifest) => {
+  const file = join(scratch({ "actuator.json": content }), "actuator.json");
+  const read = await readSettingsFile(file);
+  if (!read.ok) throw new Error(read.error.join());
+  const checked = checkSettings({ stateDir: "/s", ...read.value.settings });
+  expect(checked.ok ? [] : checked.error.map((fault) => read.value.faultText(fault)).sort()).toEqual([
+    `${file}:${mode}: mode: must be observe or enforce, not the text \`enforced\``,
+    `${file}:${manifest}: manifest: no such setting; manifests?`,
+  ]);
 });

@@ -106,6 +106,29 @@ test("another pod that has its uid does not take its place while it runs", () =>
   const other = pod({}, { name: "other", object });
   expect(changes({ ...asks(other), ...knows("lives") })).toEqual(["keeps"]);
   expect(changes({ ...asks(other), ...knows("waits") })).toEqual([]);
+  // what waits may get another name
+  const renamed = pod({}, { name: "other", object: { ...object, spec: {} } });
+  expect(changes({ ...asks(renamed), ...knows("waits") })).toEqual(["changes"]);
+  // nor is it taken for the one that runs, of which no record is left, nor ends that one
+  expect(changes({ ...asks(other), seen: seenWith(true) })).toEqual(["keeps"]);
+});
+
+test("nor does it take the place of one of its own name, which does not end for it either", () => {
+  const otherObject = { ...object, metadata: { ...object.metadata, name: "other", uid: "uid-8" } };
+  const of = (known: PodRecord["state"], deletion: typeof deleted.deletion) =>
+    rosterChanges({
+      ...NOTHING,
+      ...asks(pod({}, { name: "other", object: { ...otherObject, spec: {} }, deletion })),
+      records: [
+        [web.uid, record(known)],
+        ["uid-8", { ...record("lives"), pod: otherObject }],
+      ],
+    }).map((c) => [c.kind, "uid" in c ? c.uid : "", c.kind === "keeps" ? c.why : ""]);
+  const other = ["keeps", "uid-8", "default/other stands there with the uid of default/web"];
+  for (const deletion of [null, { atMs: 5, graceSeconds: 7 }]) {
+    expect(of("lives", deletion)).toEqual([["keeps", web.uid, "default/other has its uid, and is another pod"], other]);
+    for (const state of ["waits", "ends", "ended"] as const) expect(of(state, deletion)).toEqual([other]);
+  }
 });
 
 test("a file that cannot be read holds back only what may be in it", () => {

@@ -12,6 +12,17 @@ describe("documents that say no kind are told by their fields", () => {
     [{ containers: [] }, "crictl ps"],
     [{ items: [{ id: "a", metadata: { uid: "u" } }] }, "crictl pods"],
     [{ status: { imageFilesystems: [] } }, "crictl imagefsinfo"],
+    [{ metadata: { name: "n" } }, "v1.Node"],
+    [{ status: { allocatable: {} } }, "v1.Node"],
+    [{ spec: { podCIDR: "10.0.0.0/24" } }, "v1.Node"],
+    [{ status: { id: "x", metadata: { name: "c" } }, info: {} }, "crictl inspect"],
+    [{ status: { id: "x", metadata: { name: "p", uid: "u", namespace: "d" } }, info: {} }, "crictl inspectp"],
+    [{ status: { id: "x", repoTags: [] }, info: {} }, "crictl inspecti"],
+    [{ status: { conditions: [] }, config: {} }, "crictl info"],
+    [{ status: { conditions: [{ type: "RuntimeReady", status: true }] } }, "crictl info"],
+    [{ metadata: { name: "c" }, data: { a: "b" } }, undefined],
+    [{ metadata: { name: "d" }, spec: { replicas: 1, template: {} } }, undefined],
+    [{ status: { phase: "Running" } }, undefined],
     [{ runtime: {} }, "snapshot"],
     [{ node: { status: {} } }, "snapshot"],
     [{ pods: [] }, "snapshot"],
@@ -42,7 +53,15 @@ test("a state file of a policy that keeps nothing may be either manager's", () =
 test("any subset of a configuration is one, other documents are none", () => {
   for (const value of [{}, { port: 10250 }, { kind: "KubeletConfiguration" }, { kubeletconfig: {} }])
     expect(isConfiguration(value)).toBe(true);
-  for (const value of [{ kind: "Pod" }, { node: { fs: {} } }, { metadata: {} }, [], "text", null])
+  for (const value of [
+    { kind: "Pod" },
+    { node: { fs: {} } },
+    { metadata: {} },
+    { metadata: {}, data: {} },
+    [],
+    "text",
+    null,
+  ])
     expect(isConfiguration(value)).toBe(false);
 });
 

@@ -12,16 +12,15 @@ describe("a file that holds no object", () => {
     ["empty documents", "---\n---\n"],
     ["a byte order mark", "\ufeff"],
   ] as const;
-  const MESSAGE = "holds no object: expected JSON or YAML";
+  const MESSAGE = "holds no object: expected JSON or YAML; to end its pods remove the file";
   const namesOf = ({ pods }: Manifests) => pods.map((p) => p.metadata.name);
 
-  test.each(EMPTY)(
-    "with %s: in a directory it is no manifest yet, no fault, and its neighbours are read",
-    async (_, text) => {
-      const read = await readManifests(scratch({ "a.yaml": text, "b.yaml": podYaml("b") }), "n1");
-      expect([namesOf(read), read.problems]).toEqual([["b-n1"], []]);
-    },
-  );
+  test.each(EMPTY)("with %s: at first sight it is a fault, and its neighbours are read", async (_, text) => {
+    const directory = scratch({ "a.yaml": text, "b.yaml": podYaml("b") });
+    const read = await readManifests(directory, "n1");
+    const problem = { code: "malformed", file: join(directory, "a.yaml"), message: MESSAGE };
+    expect([namesOf(read), read.problems, read.kept]).toEqual([["b-n1"], [problem], []]);
+  });
   test.each(EMPTY)("with %s: where it is all there is to read it is a fault", async (_, text) => {
     const file = join(scratch({ "a.yaml": text }), "a.yaml");
     const { pods, problems } = await readManifests(file, "n1");

@@ -69,6 +69,21 @@ test.each([
   expect(values(text)).toEqual([]);
 });
 
+test.each([
+  ["at its top", '{"a": 1,\n "b": 2,\n  "a": 3}', "3:3", "a"],
+  ["deep in it", '[{"x": ["}", {"y": "\\"", "y": 1}]}]', "1:26", "y"],
+  ["written in two ways", '{"a": {}, "b": [], "\\u0061": 1}', "1:20", "a"],
+])("JSON with a key twice %s is refused, as YAML is, at the second", (_, text, place, key) => {
+  expect(JSON.parse(text)).toBeDefined();
+  expect(problems(text)).toEqual([`f.yaml:${place}: document 0: has the key \`${key}\` twice: keep one`]);
+  expect(values(text)).toEqual([]);
+});
+
+test("JSON whose keys and texts are alike in different places is none with a key twice", () => {
+  const value = { a: [{ a: "a" }, { a: ["a", "a", ","] }, "b"], b: { a: '{"a":1,"a":', b: "\\" }, "": { "": 1 } };
+  for (const text of [JSON.stringify(value), JSON.stringify(value, null, "\t")]) expect(values(text)).toEqual([value]);
+});
+
 test("what a file named .json holds is told in JSON's words, several documents in YAML's", () => {
   const told = (text: string, file: string) => parseDocuments(text, file).problems.map(problemText);
   expect(told("a: [", "f.json")).toEqual(["f.json:1:1: document 0: is not JSON: expected a JSON value, found `a`"]);

@@ -47,6 +47,7 @@ async function daemon(more: Partial<PodsShared> = {}) {
   );
   const told: string[] = [];
   const onProblem = ({ message }: { readonly message: string }): void => void told.push(message);
+  const notices = new Notices(onProblem);
   const stopping = new AbortController();
   const pace = new Pace(stopping.signal);
   const opened = await PodsDaemon.open(
@@ -60,7 +61,7 @@ async function daemon(more: Partial<PodsShared> = {}) {
       ...more,
     },
     { config, onPass() {}, onProblem },
-    { pace, notices: new Notices(onProblem), metrics: await openMetrics(config) },
+    { pace, notices, metrics: await openMetrics(config) },
   );
   const running = must(opened).runUntil(stopping.signal);
   onTestFinished(async () => {
@@ -81,7 +82,7 @@ async function daemon(more: Partial<PodsShared> = {}) {
   };
   const status = () => must(opened).status();
   const turns = (count: number) => vi.waitUntil(() => (status().pass?.sequence ?? 0) >= count, PATIENT);
-  return { socket, pace, told, metrics, readiness, status, turns };
+  return { socket, pace, notices, told, metrics, readiness, status, turns };
 }
 
 const NO_PODS = { pods: [], whole: true, problems: [], notices: [] };
@@ -154,4 +155,22 @@ test("what the API does wrong stands until it does right; what was left out of t
   isWrong = false;
   expect(status().problems.filter((one) => one.startsWith("api: "))).toEqual([]);
   expect(told.filter((message) => message === 'unknown field "x"')).toHaveLength(1);
+});
+
+test("what keeps new settings from being taken stands whatever turns see, until others are", async () => {
+  const { pace, notices, status, turns } = await daemon();
+  const ofSettings = () => status().problems.filter((one) => one.startsWith("settings: "));
+  await turns(1);
+  notices.ofSettings = [{ from: "settings", message: "a.yaml:5:17: intervalSecond: no such setting" }];
+  pace.wake();
+  await turns(2);
+  expect(ofSettings()).toEqual(["settings: a.yaml:5:17: intervalSecond: no such setting"]);
+  notices.ofSettings = [];
+  expect(ofSettings()).toEqual([]);
+});
+
+test("before its runtime answers it has compared nothing, and does not say that nothing drifted", async () => {
+  const { status, turns } = await daemon();
+  await turns(1);
+  expect(status().pass).toMatchObject({ decidedBy: null, compared: false });
 });

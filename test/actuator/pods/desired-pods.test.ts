@@ -26,3 +26,42 @@ test.each([
   const desired = desiredPodsReader("n1")(readOf([podWith(spec)]));
   expect([desired?.pods.size, desired?.refused.flatMap((one) => one.faults)]).toEqual([faults.length ? 0 : 1, faults]);
 });
+
+test("an item of a list that has no name is told by its index", () => {
+  const nameless = { metadata: { uid: "v" }, spec: { containers: [{ name: "c", image: "a:1" }] } };
+  const read = (pods: readonly unknown[]) => ({ pods, whole: false, problems: [], notices: [] });
+  const reader = desiredPodsReader("n1");
+  const told = (pods: readonly unknown[]) => reader(read(pods))?.refused.map((one) => refusalOf(one).message);
+  const first = told([podWith({}), 5, nameless, 5]);
+  expect(first).toEqual([
+    "items[1] is not run: items[1]: expected an object, found `5`",
+    expect.stringMatching(/^items\[2\] is not run: items\[2\]\.metadata\.name: /),
+    "items[3] is not run: items[3]: expected an object, found `5`",
+  ]);
+  // read again in another place
+  expect(told([5, podWith({}), nameless])).toEqual([
+    "items[0] is not run: items[0]: expected an object, found `5`",
+    first?.[1],
+  ]);
+});
+
+test("different pods that a list gives one uid are none of them run, and each is told by name", () => {
+  const named = (name: string, uid: string, spec: object = {}) => ({
+    ...podWith(spec),
+    metadata: { ...metadata, name, uid, deletionTimestamp: "2026-01-31T12:00:00Z" },
+  });
+  const desired = desiredPodsReader("n1")(readOf([named("a", "1"), named("b", "2"), named("e", "1", { replicas: 3 })]));
+  expect([...(desired?.pods.keys() ?? [])]).toEqual(["2"]);
+  const why = (other: string) =>
+    `metadata.uid: is also the uid of ${other}: a uid is one pod's, so none of them is changed or ended`;
+  expect(desired?.refused.map((one) => refusalOf(one).message)).toEqual([
+    `default/a is not run: ${why("default/e")}`,
+    `default/e is not run: ${why("default/a")} (and 1 more)`,
+  ]);
+  expect(desired?.refusedItems.map(({ name, uid, deletion }) => [name, uid, deletion])).toEqual([
+    ["a", "1", null],
+    ["e", "1", null],
+  ]);
+  // the same one twice is one
+  expect(desiredPodsReader("n1")(readOf([named("a", "1"), named("a", "1")]))?.refused).toEqual([]);
+});

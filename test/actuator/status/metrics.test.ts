@@ -44,6 +44,17 @@ test("counters hold what was counted", async () => {
     expect(told).toContain(line);
 });
 
+test("where nothing was compared there is no figure of drift, and not 0", async () => {
+  const metrics = daemonMetrics();
+  const { pass } = nodeStatus();
+  if (pass === null) throw new Error("no pass");
+  const isDrift = (line: string): boolean => line.startsWith("nodewise_drift_files");
+  expect((await lines(metrics)).filter(isDrift)).toEqual(["nodewise_drift_files 1"]);
+  const blind = nodeStatus({ pass: { ...pass, drift: 0, compared: false } });
+  expect((await lines(metrics, blind)).filter(isDrift)).toEqual([]);
+  expect((await lines(metrics)).filter(isDrift)).toEqual(["nodewise_drift_files 1"]);
+});
+
 test("gauges follow the status, and forget pods that are gone", async () => {
   const metrics = daemonMetrics();
   const told = await lines(metrics);

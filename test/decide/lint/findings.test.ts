@@ -126,6 +126,15 @@ const CASES: readonly Case[] = [
   ["deprecated-field", "note", "iptablesDropBit", { iptablesDropBit: 3 }],
   ["leaving-feature-gate", "note", 'featureGates["NodeSwap"]', { featureGates: { NodeSwap: true } }],
   ["wrong-type", "refuses-start", "maxPods", { maxPods: "110" }],
+  [
+    "wrong-api-version",
+    "refuses-start",
+    "apiVersion",
+    { apiVersion: "kubelet.config.k8s.io/v1", kind: "KubeletConfiguration" },
+  ],
+  ["wrong-kind", "refuses-start", "kind", { apiVersion: "kubelet.config.k8s.io/v1beta1", kind: "KubeletConfig" }],
+  ["wrong-kind", "refuses-start", "kind", { kind: "kubeletConfiguration" }],
+  ["kind-missing", "refuses-start", "apiVersion", { apiVersion: "kubelet.config.k8s.io/v1beta1" }],
   ["wrong-type", "refuses-start", 'kubeReserved["cpu"]', { kubeReserved: { cpu: 1 } }],
   ["wrong-type", "refuses-start", "imageMinimumGCAge", { imageMinimumGCAge: "5 min" }],
   ["cannot-parse", "refuses-start", 'kubeReserved["memory"]', { kubeReserved: { memory: "1Gb" } }],
@@ -178,6 +187,40 @@ describe("findings of a configuration", () => {
     expect(found?.fix).toEqual(fix);
     if (then === null) expect(found?.advice).not.toContain("and then");
     else expect(found?.advice).toMatch(then);
+  });
+
+  test.each<[object, string, unknown]>([
+    // what is there under the right name stays as it is
+    [
+      { evictionHard: { "memory.available": "500Mi", "memory.avail": "1Gi" } },
+      'evictionHard["memory.avail"]',
+      { evictionHard: { "memory.avail": null } },
+    ],
+    [
+      { evictionHard: { "memory.availabel": "1Gi" } },
+      'evictionHard["memory.availabel"]',
+      { evictionHard: { "memory.availabel": null, "memory.available": "1Gi" } },
+    ],
+    [
+      { featureGates: { MemoryQos: true, MemoryQoS: false } },
+      'featureGates["MemoryQos"]',
+      { featureGates: { MemoryQos: null } },
+    ],
+    // the one word that begins so
+    [{ topologyManagerPolicy: "single-numa" }, "topologyManagerPolicy", { topologyManagerPolicy: "single-numa-node" }],
+    [{ hairpinMode: "hairpin" }, "hairpinMode", { hairpinMode: "hairpin-veth" }],
+    [{ topologyManagerPolicy: "x" }, "topologyManagerPolicy", { topologyManagerPolicy: null }],
+  ])("what was meant is given its place, if nothing has it: %j", (configuration, field, fix) => {
+    expect(lintConfiguration(configuration).find((f) => f.field === field)?.fix).toEqual(fix);
+  });
+
+  test("what is no file needs no apiVersion: the fields of a request, and a snapshot, which keeps the kind", () => {
+    const refused = (head: object) => lintConfiguration(head).map(({ severity }) => severity);
+    for (const head of [{}, { kind: "KubeletConfiguration" }, { apiVersion: "", kind: "" }, { apiVersion: null }]) {
+      expect(refused(head), JSON.stringify(head)).toEqual([]);
+    }
+    const kubeletconfig = { apiVersion: "kubelet.config.k8s.io/v1beta1", kind: "KubeletConfiguration" };
+    expect(lintConfiguration({ kubeletconfig })).toEqual([]);
   });
 
   test("the defaults have none, in a file or as /configz has them", () => {

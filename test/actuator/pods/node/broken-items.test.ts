@@ -164,3 +164,55 @@ test.each([
   await world.run(60);
   expect(states(world)).toEqual(["beside lives"]);
 });
+
+const named = (name: string, uid: string, metadata: object = {}) =>
+  podWith(uid, {}, { metadata: { name, ...metadata } });
+const [a, b, e] = [named("a", "1"), named("b", "2"), named("e", "8")];
+const GOES = { deletionTimestamp: "2026-01-31T12:00:00Z", deletionGracePeriodSeconds: 1 };
+
+test.each([
+  ["beside it", [a, b, named("e", "1")]],
+  ["before it", [named("e", "1"), a, b]],
+  ["in its place", [b, named("e", "1")]],
+  ["of which both are to go, beside it", [named("a", "1", GOES), b, named("e", "1", GOES)]],
+  ["that is to go, in its place", [b, named("e", "1", GOES)]],
+  ["that is to go and cannot be run, in its place", [b, itemWith({ name: "e", uid: "1", ...GOES })]],
+  ["that cannot be run, beside it", [a, b, itemWith({ name: "e", uid: "1" })]],
+])("an item with a pod's name and another pod's uid, %s, ends neither, and both are told", async (_, items) => {
+  const { world, answer } = await worldOfUrl([a, b, e]);
+  await world.run(5);
+  const all = ["1 lives", "2 lives", "8 lives"];
+  expect(states(world)).toEqual(all);
+  const before = containersOf(world);
+  answer.text = listText(items);
+  for (const isRestarted of [false, true]) {
+    if (isRestarted) world.restart();
+    await world.run(40);
+    expect([states(world), containersOf(world)]).toEqual([all, before]);
+    expect(told(world)).toContain("default/a");
+    expect(told(world)).toMatch(/^default\/e stays as it was read last: /m);
+  }
+  // what is right again is followed again
+  answer.text = listText([a, b]);
+  await world.run(60);
+  expect(states(world)).toEqual(["1 lives", "2 lives"]);
+});
+
+test("a manifest that is given another pod's uid ends neither, and both are told", async () => {
+  const text = (name: string, uid: string) => JSON.stringify(named(name, uid));
+  const directory = scratch({ "a.json": text("a", "1"), "e.json": text("e", "8") });
+  const world = new PodsWorld({ readPods: sourceOf({ manifests: directory }) });
+  await world.run(5);
+  const [all, before] = [states(world), containersOf(world)];
+  expect(all).toEqual(["1 lives", "8 lives"]);
+  writeFileSync(join(directory, "e.json"), text("e", "1"));
+  for (const isRestarted of [false, true]) {
+    if (isRestarted) world.restart();
+    await world.run(40);
+    expect([states(world), containersOf(world)]).toEqual([all, before]);
+    expect(told(world)).toMatch(
+      /default\/e-\S+ stays as it was read last: default\/e-\S+ stands there with the uid of default\/a-/,
+    );
+    expect((world.last?.notices ?? []).map(({ message }) => message).join()).toContain("has the uid of pod default/a-");
+  }
+});

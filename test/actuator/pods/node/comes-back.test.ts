@@ -129,3 +129,18 @@ test("a drain ends when the cgroups of its pods are gone", async () => {
   await drain(world);
   expect(shares()).toEqual([undefined, undefined]);
 });
+
+test("of a pod that a drain stopped the last status says so, until the next daemon starts it", async () => {
+  const world = new PodsWorld();
+  world.runtime.programOf = () => ({ runsMs: null, exitCode: 0, stopsMs: 100 });
+  world.pods = [fixed("web", {})];
+  await world.run(6);
+  await drain(world);
+  const row = () =>
+    podRow({ known: world.pod("web"), status: world.status("web"), cgroups: [], cpusets: new Map(), usage: null });
+  expect(row()).toMatchObject({ state: "waits", phase: "Pending", reason: "Drained", refusal: { tries: 0 } });
+  expect(row().message).toMatch(/^drained /);
+  world.restart();
+  await world.run(10);
+  expect(row()).toMatchObject({ state: "lives", phase: "Running", reason: "", refusal: null });
+});

@@ -95,6 +95,35 @@ test("what was read last from a broken file stays, and a notice says so; what is
   expect(node.pods()).toEqual(lives("edited"));
 });
 
+test.each([
+  ["no byte", ""],
+  ["a comment", "# soon\n"],
+  ["an empty document", "---\n"],
+])("a manifest emptied to %s keeps its pod over restarts, and says so, until the file is removed", async (_, text) => {
+  const node = new ManifestsWorld({ "db.yaml": yaml("db"), "web.yaml": yaml("web") });
+  await node.world.run(5);
+  const before = [node.uidOf("db"), node.world.idOf(node.uidOf("db") ?? "", "c")];
+  expect(before[1]).not.toBe("none");
+  node.put("db.yaml", text);
+  for (let i = 0; i < 2; i++) {
+    node.restart();
+    await node.world.run(60);
+    expect(node.pods()).toEqual(lives("db", "web"));
+    expect([node.uidOf("db"), node.world.idOf(node.uidOf("db") ?? "", "c")]).toEqual(before);
+    expect(node.problems()).toContain(
+      "db.yaml: holds no object: expected JSON or YAML; to end its pods remove the file",
+    );
+    expect(node.problems()).toContain(`not ended, since db.yaml cannot be read and may name them: default/db-${NODE}`);
+  }
+  // it holds back no pod of another file
+  node.remove("web.yaml");
+  await node.world.run(60);
+  expect(node.pods()).toEqual(lives("db"));
+  node.remove("db.yaml");
+  await node.world.run(60);
+  expect(node.pods()).toEqual([]);
+});
+
 test("a second manifest of a pod changes nothing, nor does its end, nor a restart", async () => {
   const node = new ManifestsWorld({ "m.yaml": yaml("twin") });
   await node.world.run(5);

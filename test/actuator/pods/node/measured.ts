@@ -22,10 +22,16 @@ export class Measured {
   onReclaim: () => void = () => {};
   readonly world: PodsWorld;
 
-  constructor(pods: readonly object[], configuration: object = CONFIGURATION, client?: WorldOptions["client"]) {
+  constructor(
+    pods: readonly object[],
+    configuration: object = CONFIGURATION,
+    client?: WorldOptions["client"],
+    readPods?: WorldOptions["readPods"],
+  ) {
     this.world = new PodsWorld({
       configuration,
       ...(client === undefined ? {} : { client }),
+      ...(readPods === undefined ? {} : { readPods }),
       stats: async () => this.#stats(),
       reclaim: async (functions) => {
         this.reclaimed.push([...functions]);

@@ -49,6 +49,7 @@ export interface WorldOptions {
   readonly stats?: () => Promise<Readonly<Record<string, unknown>>>;
   readonly reclaim?: ManagerPorts["reclaim"];
   readonly counters?: ManagerPorts["counters"];
+  readonly listening?: ManagerPorts["listening"];
   readonly machine?: (machine: MachineFacts) => MachineFacts;
   readonly client?: (client: DecisionClient) => DecisionClient;
   /** Device plugins. */
@@ -181,7 +182,14 @@ export class PodsWorld {
       },
       memoryBytes: () => null,
     });
-    const { configuration = {}, stats, reclaim, counters, machine = (facts: MachineFacts) => facts } = this.#options;
+    const {
+      configuration = {},
+      stats,
+      reclaim,
+      counters,
+      listening,
+      machine = (facts: MachineFacts) => facts,
+    } = this.#options;
     manager = new PodManager(
       {
         clock,
@@ -202,6 +210,7 @@ export class PodsWorld {
         ...(stats === undefined ? {} : { stats }),
         ...(reclaim === undefined ? {} : { reclaim }),
         ...(counters === undefined ? {} : { counters }),
+        ...(listening === undefined ? {} : { listening }),
         onEvent,
         onProblem: ({ message }) => this.problems.push(message),
         onPass: (report) => {

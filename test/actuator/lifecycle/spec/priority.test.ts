@@ -1,0 +1,49 @@
+import { expect, test } from "vitest";
+import { isCritical } from "../../../../actuator/pods/decoded-pod.ts";
+import { type Fields, linesOf, podObject, podOf } from "./sample.ts";
+
+/** As the reader of manifests leaves a pod; `source`: `file`, or `api` where they are ordinary pods. */
+const manifest = (spec: Fields, source = "file"): Fields =>
+  podObject(spec, {
+    annotations: { "kubernetes.io/config.hash": "3f2b", "kubernetes.io/config.source": source },
+  });
+
+test.each([
+  ["system-node-critical", 2_000_001_000],
+  ["system-cluster-critical", 2_000_000_000],
+])("a manifest of the class %s has its priority, %d, for whoever reads it", (priorityClassName, priority) => {
+  for (const source of ["file", "api"]) {
+    const pod = podOf(manifest({ priorityClassName }, source));
+    expect(pod.spec.priority).toBe(priority);
+    expect(pod.object["spec"]).toMatchObject({ priorityClassName, priority });
+    expect(isCritical(pod)).toBe(true);
+    // its record holds what was made of it, and is read again
+    expect(podOf(pod.object as Fields).object).toBe(pod.object);
+  }
+});
+
+test("what cannot be known, or contradicts itself, is refused by name", () => {
+  expect(linesOf(manifest({ priorityClassName: "shop-high" }))).toEqual([
+    'spec.priorityClassName: "shop-high" needs the API server, only system-cluster-critical and system-node-critical are ' +
+      "known here: write the class's value in `priority`",
+  ]);
+  expect(linesOf(manifest({ priorityClassName: "system-node-critical", priority: 5 }, "api"))).toEqual([
+    "spec.priority: Invalid value: 5: contradicts `priorityClassName` system-node-critical, which is 2000001000: remove it",
+  ]);
+  expect(linesOf(manifest({ priorityClassName: 7 }))).toEqual([
+    "spec.priorityClassName: expected text, found `7` (in YAML it needs quotes)",
+  ]);
+});
+
+test("a class with its value, and none at all, stay as they are", () => {
+  for (const spec of [{ priorityClassName: "shop-high", priority: 5 }, { priority: 5 }, { priorityClassName: "" }]) {
+    const object = manifest(spec);
+    const pod = podOf(object);
+    expect([pod.spec.priority, pod.object]).toEqual([(spec as { priority?: number }).priority ?? null, object]);
+  }
+});
+
+test("a pod of an API keeps what its server made of the class", () => {
+  for (const spec of [{ priorityClassName: "shop-high" }, { priorityClassName: "system-node-critical", priority: 7 }])
+    expect(podOf(podObject(spec)).spec.priority).toBe((spec as { priority?: number }).priority ?? null);
+});

@@ -1,0 +1,114 @@
+import { expect, test } from "vitest";
+import { endOf } from "../../../../actuator/pods/pod-ends.ts";
+import { Gi, Measured, Mi, three, USAGES } from "./measured.ts";
+import { PodsWorld, podWith } from "./pods-world.ts";
+import { SIM_SETTINGS } from "./settings.ts";
+
+const RETRY = SIM_SETTINGS.retryMs / 1000;
+/** As `manifestPods: ordinary` reads them: of files, and neither critical nor spared. */
+const readFrom = (pods: () => readonly object[]) => async () => ({
+  pods: pods(),
+  whole: true,
+  problems: [],
+  notices: [],
+  origins: new Map(
+    pods().map((pod) => [pod, { file: "/m/all.yaml", nodeName: "", place: () => ({ line: 1, column: 1 }) }]),
+  ),
+});
+function worldOf(pods: readonly object[], isOfFiles: boolean): PodsWorld {
+  const world: PodsWorld = new PodsWorld(isOfFiles ? { readPods: readFrom(() => world.pods) } : {});
+  world.pods = pods;
+  world.runtime.programOf = () => ({ runsMs: null, exitCode: 143, stopsMs: 0 });
+  return world;
+}
+const end = (world: PodsWorld, cause: "preempted" | "evicted"): void =>
+  world.manager.end("web", endOf(cause, "Reason", "message", world.time.nowMs()));
+const web = (spec: object = {}): object => podWith("web", { cpu: "5" }, { spec: { priority: 1, ...spec } });
+
+test("an ordinary pod of a manifest that was preempted waits for its room, and comes back to it", async () => {
+  const world = worldOf([web()], true);
+  await world.run(4);
+  const critical = podWith("high", { cpu: "5" }, { spec: { priority: 2_000_000_000 } });
+  world.pods = [...world.pods, critical];
+  await world.run(20);
+  expect(world.status("high")).toMatchObject({ phase: "Running" });
+  expect(world.status("web")).toMatchObject({ phase: "Pending", reason: "OutOfcpu" });
+  world.pods = world.pods.slice(0, 1);
+  await world.run(10);
+  expect(world.status("web")).toMatchObject({ phase: "Running" });
+});
+
+for (const isRestarted of [false, true])
+  test(`one that was evicted comes back anew, not at once${isRestarted ? ", and over a restart" : ""}`, async () => {
+    const world = worldOf([web()], true);
+    await world.run(4);
+    const before = world.idOf("web");
+    end(world, "evicted");
+    await world.run(RETRY - 5);
+    expect(world.status("web")).toMatchObject({ phase: "Failed", reason: "Reason" });
+    expect(world.pod("web").seen).toBeNull();
+    if (isRestarted) world.restart();
+    await world.run(15);
+    expect(world.status("web")).toMatchObject({ phase: "Running" });
+    expect(world.status("web").reason).toBeUndefined();
+    expect(["none", before]).not.toContain(world.idOf("web"));
+    expect(world.pod("web").record.status).toBeUndefined();
+    // what it leaves the second time is taken away too
+    end(world, "evicted");
+    await world.run(5);
+    expect(world.pod("web").seen).toBeNull();
+    await world.run(RETRY + 10);
+    expect(world.status("web")).toMatchObject({ phase: "Running" });
+  });
+
+test.each<["preempted" | "evicted", boolean, string]>([
+  ["preempted", false, "Always"],
+  ["evicted", false, "Always"],
+  ["preempted", true, "Never"],
+  ["evicted", true, "Never"],
+])("%s, of a file: %s, restartPolicy %s: it stays failed", async (cause, isOfFiles, restartPolicy) => {
+  const world = worldOf([web({ restartPolicy })], isOfFiles);
+  await world.run(4);
+  end(world, cause);
+  await world.run(2 * RETRY);
+  expect(world.pod("web").record.state).toBe("ended");
+  expect(world.status("web")).toMatchObject({ phase: "Failed", reason: "Reason" });
+});
+
+test("it comes back only once all that it had is gone", async () => {
+  const world = worldOf([web()], true);
+  await world.run(4);
+  world.runtime.on = ({ call }) =>
+    call === "RemoveContainer" ? { effect: false, answer: { call, code: "UNKNOWN", message: "not now" } } : undefined;
+  end(world, "evicted");
+  await world.run(2 * RETRY);
+  expect(world.pod("web").record.state).toBe("ended");
+  world.runtime.on = () => undefined;
+  await world.run(2 * RETRY);
+  expect(world.status("web")).toMatchObject({ phase: "Running" });
+  expect(world.pod("web").seen?.containers).toHaveLength(1);
+});
+
+test("nobody comes back while the node is short", async () => {
+  const configuration = { evictionHard: { "memory.available": "1Gi" }, evictionPressureTransitionPeriod: "90s" };
+  const measured: Measured = new Measured(
+    [],
+    configuration,
+    undefined,
+    readFrom(() => measured.world.pods),
+  );
+  measured.world.pods = three;
+  await measured.world.run(6);
+  Object.assign(measured.usages, USAGES);
+  measured.memory = 900 * Mi;
+  for (let i = 0; i < 30 && measured.evicted.length === 0; i++) await measured.world.run(1);
+  measured.memory = 4 * Gi;
+  const starts = (): number =>
+    measured.world.events.filter(({ reason, pod }) => reason === "Started" && pod.name === "most").length;
+  // the signal is gone, and the condition stands
+  await measured.world.run(2 * RETRY);
+  expect([measured.evicted, measured.state("most"), starts()]).toEqual([["most"], "ended", 1]);
+  expect(measured.world.status("most")).toMatchObject({ phase: "Failed", reason: "Evicted" });
+  await measured.world.run(2 * RETRY);
+  expect([measured.evicted, measured.state("most"), starts()]).toEqual([["most"], "lives", 2]);
+});

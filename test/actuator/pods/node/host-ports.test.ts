@@ -1,0 +1,104 @@
+import { createServer } from "node:net";
+import { expect, onTestFinished, test } from "vitest";
+import { type ListeningPorts, listeningPorts, type SocketOwner } from "../../../../actuator/machine/listening-ports.ts";
+import { PodsWorld, podWith } from "./pods-world.ts";
+
+const web = (ports: readonly object[], hostNetwork = true): object =>
+  podWith("web", { cpu: "100m" }, { container: { ports }, spec: { hostNetwork } });
+const problems = (world: PodsWorld): readonly string[] =>
+  (world.last?.problems ?? []).map(({ message }) => message).filter((message) => message.includes("hostPort"));
+const crashes = (world: PodsWorld): void => {
+  world.runtime.programOf = () => ({ runsMs: 500, exitCode: 1, stopsMs: 0 });
+};
+const AT = "spec.containers[0].ports[0].hostPort";
+
+/** One socket at 18085, of a process that the test says. */
+const socket = (owner: () => SocketOwner | undefined, ip = "0.0.0.0"): ListeningPorts => ({
+  list: () => [{ protocol: "TCP", ip, port: 18_085, inode: "1" }],
+  ownerOf: owner,
+});
+
+test("a port that another process of the machine has is named until it is free, and its pod is let in", async () => {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as { readonly port: number };
+  const world = new PodsWorld({ listening: listeningPorts() });
+  crashes(world);
+  world.pods = [web([{ containerPort: port }])];
+  await world.run(8);
+  expect(world.pod("web").record.state).toBe("lives");
+  const told = new RegExp(
+    `^default/web: ${AT.replaceAll(/[[\].]/g, "\\$&")}: ${port} is taken by .+ \\(pid ${process.pid}\\)$`,
+  );
+  expect(problems(world)).toEqual([expect.stringMatching(told)]);
+  expect(world.events.filter(({ reason }) => reason === "HostPortTaken")).toHaveLength(1);
+  await new Promise((resolve) => server.close(resolve));
+  await world.run(1);
+  expect(problems(world)).toEqual([]);
+});
+
+test("a port that is taken after the pod was let in is named when its container has failed", async () => {
+  let owner: SocketOwner = { pid: 9, name: "app", cgroup: "0::/kubepods/podweb/c" };
+  const world = new PodsWorld({ listening: socket(() => owner) });
+  world.pods = [web([{ containerPort: 18_085 }])];
+  await world.run(4);
+  expect(problems(world)).toEqual([]);
+  // of systemd's driver
+  owner = { ...owner, cgroup: "0::/kubepods.slice/kubepods-podweb.slice/cri-c.scope" };
+  world.restart();
+  await world.run(2);
+  expect(problems(world)).toEqual([]);
+  owner = { pid: 4711, name: "python3", cgroup: "0::/kubepods/podwebby/c" };
+  await world.run(4);
+  expect(problems(world)).toEqual([]);
+  world.runtime.exit(world.idOf("web"), 1);
+  crashes(world);
+  await world.run(3);
+  expect(problems(world)).toEqual([`default/web: ${AT}: 18085 is taken by python3 (pid 4711)`]);
+});
+
+test("a process that nobody can see is named only while the pod's own container cannot be it", async () => {
+  const world = new PodsWorld({ listening: socket(() => undefined) });
+  world.pods = [web([{ containerPort: 18_085 }])];
+  // one turn alone: it is let in, and nothing of it runs yet
+  world.last = await world.time.drive(world.manager.turn());
+  expect(problems(world)).toEqual([
+    `default/web: ${AT}: 18085 is taken by a process that cannot be seen, which listens on 0.0.0.0`,
+  ]);
+  await world.run(5);
+  expect(world.idOf("web")).not.toBe("none");
+  expect(problems(world)).toEqual([]);
+});
+
+test.each<[string, object, string]>([
+  ["of another protocol", { containerPort: 18_085, protocol: "UDP" }, "0.0.0.0"],
+  ["of another address", { containerPort: 18_085, hostIP: "192.168.0.1" }, "127.0.0.1"],
+  ["of another number", { containerPort: 18_086 }, "0.0.0.0"],
+])("a socket %s takes nothing", async (_, port, ip) => {
+  const world = new PodsWorld({ listening: socket(() => ({ pid: 9, name: "x", cgroup: "0::/" }), ip) });
+  world.pods = [web([port])];
+  await world.run(2);
+  expect(problems(world)).toEqual([]);
+});
+
+test("a host port of a pod with its own network: once, that the CNI has to map it", async () => {
+  const world = new PodsWorld();
+  world.pods = [web([{ containerPort: 80, hostPort: 18_085 }], false)];
+  await world.run(10);
+  world.restart();
+  await world.run(3);
+  expect(world.told(/^HostPort/)).toEqual([
+    `HostPortByCNI: ${AT}: 18085 is mapped by the node's CNI plugins (portmap) only; without one nothing listens there`,
+  ]);
+});
+
+test("the other pods' ports are nobody's word", async () => {
+  const world = new PodsWorld();
+  world.pods = [
+    web([{ containerPort: 80 }], false),
+    podWith("host", {}, { container: { ports: [{ containerPort: 81 }] } }),
+  ];
+  await world.run(4);
+  expect(world.told(/^HostPort/)).toEqual([]);
+});

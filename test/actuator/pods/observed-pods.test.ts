@@ -1,0 +1,28 @@
+import { expect, test } from "vitest";
+import type { PassReport } from "../../../actuator/loop.ts";
+import { observedPods } from "../../../actuator/pods/observed-pods.ts";
+
+const object = (status: object | undefined, metadata: object = {}) => ({
+  metadata: { name: "web", namespace: "shop", uid: "u", ...metadata },
+  spec: { containers: [{ name: "app", image: "i", resources: { requests: { cpu: "1" } } }] },
+  status,
+});
+const rowOf = (pod: object) => {
+  const report = { at: "2026-11-22T12:00:00.000Z", snapshot: { pods: [pod] }, cgroups: null };
+  return observedPods(report as unknown as PassReport)[0];
+};
+
+test.each([
+  ["as the reader of a directory gives it", { phase: "Pending" }],
+  ["with no status", undefined],
+])("of a pod %s only its manifest is known", (_, status) => {
+  const row = rowOf(object(status));
+  expect(row).toMatchObject({ state: "lives", phase: "Unknown", qos: "Burstable", seenAt: null, startedAt: null });
+  expect(row?.containers).toMatchObject([{ name: "app", state: "unknown", image: "i", ready: false, lastState: null }]);
+});
+
+test("what a kubelet tells is taken, also of a pod that is pending", () => {
+  const creationTimestamp = "2026-11-22T11:00:00Z";
+  const row = rowOf(object({ phase: "Pending", qosClass: "Burstable" }, { creationTimestamp }));
+  expect(row).toMatchObject({ phase: "Pending", seenAt: creationTimestamp, containers: [{ state: "waiting" }] });
+});

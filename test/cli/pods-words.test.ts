@@ -1,0 +1,76 @@
+import { expect, test } from "vitest";
+import type { PodRow, SeenEvent } from "../../actuator/status/node-status.ts";
+import { meantText } from "../../api/cli/pods/meant-pods.ts";
+import { podText } from "../../api/cli/pods/pod-text.ts";
+import { podsText } from "../../api/cli/pods/pods-table.ts";
+import { topText } from "../../api/cli/pods/top-table.ts";
+import type { Terminal } from "../../api/cli/terminal.ts";
+import { containerRow, earlier, nodeStatus, podRow, seenEvent, WEB } from "../actuator/status/made-status.ts";
+
+const WIDE = { columns: 200, paint: (_: string, text: string) => text } as unknown as Terminal;
+const listed = (...pods: readonly PodRow[]): string => podsText(nodeStatus({ pods }), WIDE);
+const waiting = (reason: string, message: string, tries: number, told = message): PodRow =>
+  podRow("web", {
+    state: "waits",
+    phase: "Pending",
+    startedAt: null,
+    reason,
+    message: told,
+    refusal: { reason, message, tries, sinceMs: Date.parse(earlier(5)) },
+  });
+
+test.each([
+  ["WaitingForVictims", "comes in once shop/low ended"],
+  ["FormerVersionEnding", "waits for the end of its former version, uid-1"],
+])("%s is no refusal", (reason, message) => {
+  const text = listed(waiting(reason, message, 0));
+  expect(text).toContain(`\n  waits for 5s: ${reason}: ${message}\n`);
+  expect(text).not.toContain("refused");
+});
+
+test("a refusal is told once of its pod: with how often, and not again as its status and its event", () => {
+  const message = "Node didn't have enough resource: cpu";
+  const pod = waiting("OutOfcpu", message, 2, `Pod was rejected: ${message} (after 2 tries; it is tried again)`);
+  const events: readonly SeenEvent[] = [
+    seenEvent("OutOfcpu", pod, { type: "Warning", message }),
+    seenEvent("OutOfcpu", pod, { type: "Warning", message: "another" }),
+  ];
+  const text = podText(pod, nodeStatus({ pods: [pod], events }), WIDE);
+  expect(text.split(message)).toHaveLength(2);
+  expect(text).toContain(`\nrefused 2 times in 5s, tried again when it could fit: OutOfcpu: ${message}\n`);
+  expect(text).toContain("another");
+});
+
+test("what nobody has looked at is unknown, and not pending, unready and new", () => {
+  const unseen = podRow("a", {
+    phase: "Unknown",
+    seenAt: null,
+    startedAt: null,
+    containers: [containerRow("app", { state: "unknown", ready: false, id: null })],
+  });
+  expect(listed(unseen)).toMatch(/\nshop +a +– +– +– +Burstable +–\n/);
+  const text = podText(unseen, nodeStatus({ pods: [unseen] }), WIDE);
+  expect(text).toMatch(/^shop\/a {2}–\n/);
+  expect(text).toMatch(/\napp +– +– +– /);
+  expect(text).not.toMatch(/seen|ago/);
+});
+
+test("the sum of what nobody has measured yet is unknown, and of some it says so", () => {
+  const unmeasured = podRow("new");
+  expect(topText([unmeasured], WIDE)).toContain("\n1 pod: cpu –, memory –\n");
+  expect(topText([unmeasured, WEB], WIDE)).toContain("\n2 pods: cpu 250m (of 1), memory 240 MiB (of 1)\n");
+  expect(topText([WEB], WIDE)).toContain("\n1 pod: cpu 250m, memory 240 MiB\n");
+});
+
+test("a name that no pod has is answered with those that may be meant", () => {
+  const names = ["oomer-n1", "web-0", "web-1", "web", "db-primary-n1"];
+  const status = nodeStatus({ nodeName: "N1", pods: names.map((name) => podRow(name)) });
+  const meant = (wanted: string) => meantText(wanted, status);
+  expect(meant("oomer")).toBe(" is it `oomer-n1`?");
+  expect(meant("shop/oomer")).toBe(" is it `shop/oomer-n1`?");
+  expect(meant("db")).toBe(" is it `db-primary-n1`?");
+  expect(meant("db-primry")).toBe(" is it `db-primary-n1`?");
+  expect(meant("web-9")).toBe(" is it `web-0` or `web-1`?");
+  expect(meant("nothing-like-it")).toBe("");
+  expect(meant("")).toBe("");
+});

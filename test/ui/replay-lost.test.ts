@@ -1,0 +1,104 @@
+import { describe, expect, test } from "vitest";
+import { appOver } from "../api/serving.ts";
+import { decisionRow, snapshotRow, T0, value } from "../contract/store-rows.ts";
+import { goOnOf, openPage, postForm } from "./replay-forms.ts";
+import { snapshotOf } from "./served.ts";
+
+const ID = "d".repeat(32);
+
+/** A decision that is the same again, when there is one, and others that nobody can decide again. */
+async function historyOf(lost: { readonly gone?: number; readonly bodies?: readonly string[] }, isKept = true) {
+  const { app, store } = appOver();
+  const posted = await app.request("/v1/decisions/allocatable", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ snapshot: snapshotOf("n1") }),
+  });
+  const { id } = (await posted.json()) as { id: string };
+  const row = value(await store.getDecision(id));
+  if (row === null) throw new Error("not recorded");
+  const late = isKept ? row.decidedAtMs + 1 : T0;
+  for (let i = 0; i < (lost.gone ?? 0); i++) {
+    value(await store.record({ decision: { ...row, id: `gone-${i}`, snapshotId: null, decidedAtMs: late + i } }));
+  }
+  for (const [i, body] of (lost.bodies ?? []).entries()) {
+    value(await store.record({ decision: { ...row, id: `broken-${i}`, body, decidedAtMs: late + i } }));
+  }
+  const until = isKept ? "2999-01-01" : new Date(row.decidedAtMs - 1).toISOString();
+  const replay = (change = "") => postForm(app, "/replay", { as: "patch", until, change });
+  return { app, store, replay };
+}
+
+describe("nothing is claimed of what could not be decided again", () => {
+  test("when none could", async () => {
+    const page = await (await historyOf({ gone: 33 }, false)).replay();
+    expect(page.words).toContain("None of 33 decisions could be decided again.");
+    expect(page.words).toContain("0 decisions replayed 0 the same");
+    expect(page.words).toContain("33 have no snapshot any more");
+    expect(page.words).not.toContain("would have been the same");
+  });
+
+  test("when some could, whatever became of them", async () => {
+    const { replay } = await historyOf({ gone: 3 });
+    expect((await replay()).words).toContain(
+      "All 1 that could be decided again would have been the same. 3 could not be decided again.",
+    );
+    expect((await replay("kubeReserved: {cpu: 1500m}")).words).toContain(
+      "1 of 1 decisions would have been others. 3 could not be decided again.",
+    );
+  });
+
+  test("what cannot be read is counted, named with a link, and passed", async () => {
+    const { replay } = await historyOf({ bodies: ['{"broken', "[]"] });
+    const page = await replay();
+    expect(page.status).toBe(200);
+    expect(page.words).toContain("2 cannot be read");
+    expect(page.words).toContain("allocatable 1 1 0 0 0 2");
+    for (const id of ["broken-0", "broken-1"]) {
+      expect(page.html).toContain(`href="/decisions/${id}"`);
+      expect(page.words).toContain(`decision ${id}: what is stored of it is no`);
+    }
+  });
+
+  test("the names are carried to the next page, the first of them", async () => {
+    const { app, store } = await historyOf({ bodies: Array.from({ length: 25 }, () => "null") });
+    for (let i = 0; i < 1000; i++) {
+      value(await store.record({ decision: decisionRow({ node: "n1", decidedAtMs: Date.now() + 60_000 + i }) }));
+    }
+    let page = await postForm(app, "/replay", { as: "patch", until: "2999-01-01" });
+    for (let next = goOnOf(page); next !== null; next = goOnOf(page)) page = await postForm(app, "/replay", next);
+    expect(page.words).toContain("25 cannot be read");
+    expect(page.html.match(/href="\/decisions\/broken-/g)).toHaveLength(20);
+    expect(page.words).toContain("and 5 more");
+    expect(page.words).toContain("1,000 have no snapshot any more");
+  });
+});
+
+test.each(['{"broken', "[]", "null", "7", "{}"])(
+  "a record whose body is %s is a 503 with its id on every page",
+  async (body) => {
+    const { app, store } = appOver();
+    const snapshot = snapshotRow({ node: "n1", body: JSON.stringify(snapshotOf("n1")) });
+    value(
+      await store.record({ decision: decisionRow({ id: ID, node: "n1", snapshotId: snapshot.id, body }), snapshot }),
+    );
+    for (const page of [
+      await openPage(app, `/decisions/${ID}`),
+      await postForm(app, "/replay", { as: "patch", decision: ID, only: "yes" }),
+    ]) {
+      expect(page.status).toBe(503);
+      expect(page.words).toContain(`decision ${ID}: what is stored of it is`);
+    }
+  },
+);
+
+test("so is one whose ask or snapshot is damaged", async () => {
+  const { app, store } = appOver();
+  const snapshot = snapshotRow({ node: "n1", body: '{"node":' });
+  value(await store.record({ decision: decisionRow({ id: ID, node: "n1", snapshotId: snapshot.id }), snapshot }));
+  value(await store.record({ decision: decisionRow({ id: "e".repeat(32), node: "n1", ask: "{" }) }));
+  const damaged = await openPage(app, `/decisions/${ID}`);
+  expect([damaged.status, damaged.words.includes(`snapshot ${snapshot.id}`)]).toEqual([503, true]);
+  const asked = await openPage(app, `/decisions/${"e".repeat(32)}`);
+  expect([asked.status, asked.words.includes(`ask of decision ${"e".repeat(32)}`)]).toEqual([503, true]);
+});
