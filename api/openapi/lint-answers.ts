@@ -14,11 +14,15 @@ export const lintFinding = z.strictObject({
   fix: z.unknown().describe("a merge patch (RFC 7396) of the configuration; null: a person must choose"),
   touched: z
     .strictObject({
-      decisions: z.number().describe("recorded decisions that would have been others with the fix"),
+      decisions: z
+        .number()
+        .describe(
+          "recorded decisions that it touched: with a fix those that would have been others with it; without one those whose own configuration has the same finding, and whose answer names it or would be another without the field",
+        ),
       of: z.number().describe("of so many that were tried, the newest"),
     })
     .nullable()
-    .describe("null: there is no fix to try"),
+    .describe("null: the finding is of no field"),
 });
 export const lintAnswer = z.strictObject({
   findings: z.array(lintFinding).describe("by severity, then field"),

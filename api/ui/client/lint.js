@@ -19,13 +19,12 @@ function told(field) {
 }
 const FAULTS = [file, text].map((field) => ({ field, fault: told(field) }));
 
-/** A text has a byte a character at least. */
-const bytesOf = (field) =>
-  field === file
-    ? (file.files[0]?.size ?? 0)
-    : field.value.length > LIMIT
-      ? field.value.length
-      : new TextEncoder().encode(field.value).length;
+/** A character has one byte to three, so most texts need not be counted. */
+function bytesOf(field) {
+  if (field === file) return file.files[0]?.size ?? 0;
+  const { length } = field.value;
+  return length > LIMIT || length * 3 <= LIMIT ? length : new TextEncoder().encode(field.value).length;
+}
 
 function tell({ field, fault }) {
   const bytes = bytesOf(field);
@@ -45,7 +44,9 @@ function tell({ field, fault }) {
   return isLarge;
 }
 
-for (const one of FAULTS) one.field.addEventListener("change", () => tell(one));
+// not at "change", which a text has at the click on the button: what is told would move that away from under the pointer
+for (const one of FAULTS) one.field.addEventListener("input", () => tell(one));
+file.addEventListener("change", () => tell(FAULTS[0]));
 form.addEventListener("submit", (event) => {
   const large = FAULTS.filter(tell);
   if (large.length === 0) return;
