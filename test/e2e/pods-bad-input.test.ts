@@ -76,6 +76,12 @@ describe.skipIf(why !== undefined)("manifests that are wrong", { timeout: LONG_M
     expect(await problem(/other\.yaml/)).toContain("expected apiVersion `v1` and kind `Pod`");
     await turns(2);
     await unharmed("steady", "edited", "grown");
+    // nor does a daemon that has never read it whole
+    await node.daemon.kill();
+    node.startDaemon();
+    expect(await problem(/edited\.yaml: holds no/)).toContain("to end its pods remove the file");
+    await turns(2);
+    await unharmed("steady", "edited", "grown");
   });
 
   test("of two pods of one name the one in force counts, and both are named", async () => {
