@@ -20,7 +20,10 @@ export interface RawPod {
     resources?: Resources;
     nodeName?: string;
   };
-  status?: { phase?: string };
+  status?: { phase?: string; containerStatuses?: RawStatus[]; initContainerStatuses?: RawStatus[] };
+}
+interface RawStatus {
+  state?: { running?: unknown };
 }
 export const rawPods = (input: Json): RawPod[] => input["pods"] as RawPod[];
 
@@ -80,8 +83,13 @@ export function slowClass(pod: RawPod): "Guaranteed" | "Burstable" | "BestEffort
   return limited && names.every((n) => sum("requests", n) === sum("limits", n)) ? "Guaranteed" : "Burstable";
 }
 
-export const holds = (pod: RawPod): boolean =>
-  !["Succeeded", "Failed"].includes(pod.status?.phase ?? "") && ["", "node"].includes(pod.spec.nodeName ?? "");
+/** Here, and not over: what has ended holds as long as a container of it is still being stopped. */
+export function holds({ status, spec }: RawPod): boolean {
+  const all = [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])];
+  const isStopping = all.some(({ state }) => state?.running !== undefined);
+  const isOver = ["Succeeded", "Failed"].includes(status?.phase ?? "") && !isStopping;
+  return !isOver && ["", "node"].includes(spec.nodeName ?? "");
+}
 
 /** floor(milli * 1024 / 1000) between 2 and 262144. */
 export function slowShares(milli: bigint): number {
