@@ -1,11 +1,7 @@
+import { SYSTEM_PRIORITY_CLASSES } from "../../../api/model/priority-classes.ts";
 import type { At } from "./at.ts";
 import { shown } from "./at.ts";
 
-/** scheduling.SystemPriorityClasses: those that every cluster has. */
-const SYSTEM_CLASSES: ReadonlyMap<string, number> = new Map([
-  ["system-cluster-critical", 2_000_000_000],
-  ["system-node-critical", 2_000_001_000],
-]);
 const MOST = 2_147_483_647;
 
 /**
@@ -19,10 +15,10 @@ export function priorityOf(spec: At, isManifest: boolean): number | null {
   const named = spec.field("priorityClassName");
   const name = named.text();
   if (!isManifest || name === "") return priority;
-  const ofClass = SYSTEM_CLASSES.get(name);
+  const ofClass = SYSTEM_PRIORITY_CLASSES.get(name);
   if (ofClass === undefined) {
     if (at.isAbsent) {
-      const known = [...SYSTEM_CLASSES.keys()].join(" and ");
+      const known = [...SYSTEM_PRIORITY_CLASSES.keys()].join(" and ");
       named.fault(
         `${shown(name)} needs the API server, only ${known} are known here: write the class's value in \`priority\``,
       );

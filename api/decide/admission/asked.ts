@@ -1,6 +1,7 @@
 import type { Refusal } from "../../model/decision.ts";
 import type { Toleration } from "../../model/placement.ts";
 import { type Container, isActive, isTerminal, type Pod, podNamespace, podUid } from "../../model/pod.ts";
+import { SYSTEM_PRIORITY_CLASSES } from "../../model/priority-classes.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import type { Reasons } from "../reasons.ts";
@@ -38,10 +39,6 @@ export function askedPod(
   return ok({ pod: asCreated(pod, reasons), known });
 }
 
-const SYSTEM_CLASSES: ReadonlyMap<string, number> = new Map([
-  ["system-cluster-critical", 2_000_000_000],
-  ["system-node-critical", 2_000_001_000],
-]);
 /** kubernetes 1.36: the admission plugin DefaultTolerationSeconds. */
 const DEFAULT_TOLERATIONS: readonly Toleration[] = ["not-ready", "unreachable"].map((condition) => ({
   key: `node.kubernetes.io/${condition}`,
@@ -56,7 +53,7 @@ function asCreated(pod: Pod, reasons: Reasons): Pod {
   const missing = DEFAULT_TOLERATIONS.filter(
     ({ key }) => !tolerations.some((t) => (t.key || key) === key && (t.effect || "NoExecute") === "NoExecute"),
   );
-  const ofClass = priority ?? SYSTEM_CLASSES.get(priorityClassName ?? "");
+  const ofClass = priority ?? SYSTEM_PRIORITY_CLASSES.get(priorityClassName ?? "");
   if (ofClass !== priority) {
     reasons.add("priority_of_class", nameOf(pod), "critical", { priorityClassName, priority: ofClass });
   }
