@@ -1,7 +1,7 @@
 import type { Explain, Kind } from "../api/model/decision.ts";
 import type { Result } from "../api/model/result.ts";
 import type { StoreFailure } from "./failure.ts";
-import type { FleetRow, HourRow } from "./fleet-row.ts";
+import type { FleetRow, HourRow, Tally } from "./fleet-row.ts";
 import type { Place } from "./page-token.ts";
 import type { SnapshotInPieces } from "./parts.ts";
 import type { RemovalPage, RemovalQuery, RemovalSummary, Removals } from "./removal.ts";
@@ -191,6 +191,8 @@ export interface Store {
   listFleet(sinceMs: number, node?: string): Answer<readonly FleetRow[]>;
   /** Oldest first; hours in which nothing was decided are left out. Of one node, or of all together. */
   listHours(sinceMs: number, node?: string): Answer<readonly HourRow[]>;
+  /** What was decided about a node since the hour that `sinceMs` is in. */
+  tallyOf(node: string, sinceMs: number): Answer<Tally>;
 
   /** All, or those of these keys. */
   readFacts(node: string, keys?: readonly string[]): Answer<Readonly<Record<string, unknown>>>;

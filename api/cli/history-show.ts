@@ -45,6 +45,7 @@ export async function showDecision(id: string, given: ShowGiven, cli: Cli): Prom
   const { withHistory } = await import("./open-history.ts");
   return withHistory(given.dataDir ?? stateHome(cli.env), false, async (store) => {
     const { recordText } = await import("../routes/decisions.ts");
+    const { postedSnapshot } = await import("../replay/parsed.ts");
     const row = await store.getDecision(id);
     if (!row.ok) return fault(EXIT.failed, row.error.message);
     if (row.value === null)
@@ -54,10 +55,13 @@ export async function showDecision(id: string, given: ShowGiven, cli: Cli): Prom
       );
     const results = await store.listResults(id);
     if (!results.ok) return fault(EXIT.failed, results.error.message);
-    const record = JSON.parse(recordText(row.value, results.value)) as Shown;
+    const text = recordText(row.value, results.value);
+    if (!text.ok) return fault(EXIT.failed, text.error.message);
+    const record = JSON.parse(text.value) as Shown;
     const snapshot = record.snapshotId === null ? ok(null) : await store.getSnapshot(record.snapshotId);
     if (!snapshot.ok) return fault(EXIT.failed, snapshot.error.message);
-    return print(ok({ record, snapshot: JSON.parse(snapshot.value?.body ?? "null") }));
+    const posted = snapshot.value === null ? ok(null) : postedSnapshot(snapshot.value);
+    return posted.ok ? print(ok({ record, snapshot: posted.value })) : fault(EXIT.failed, posted.error.message);
   });
 }
 

@@ -4,6 +4,7 @@ import { decodeSnapshot } from "../model/decode.ts";
 import { nearNames } from "../model/near-name.ts";
 import { ok, type Result } from "../model/result.ts";
 import type { Snapshot } from "../model/snapshot.ts";
+import { postedSnapshot } from "../replay/parsed.ts";
 import { type TouchedFinding, touchedFindings } from "../routes/lint-touched.ts";
 import type { Cli } from "./cli.ts";
 import { EXIT, type ExitCode, type Fault, fault, type Outcome } from "./exit.ts";
@@ -92,7 +93,9 @@ async function latestOf(
   }
   const latest = await store.latestSnapshot(name);
   if (!latest.ok) return fault(EXIT.failed, latest.error.message);
-  const body = latest.value === null ? null : (JSON.parse(latest.value.body) as Record<string, unknown>);
+  const posted = latest.value === null ? ok(null) : postedSnapshot(latest.value);
+  if (!posted.ok) return fault(EXIT.failed, posted.error.message);
+  const body = posted.value;
   const { kubeletConfiguration, ...rest } = body ?? {};
   const snapshot = body === null ? undefined : decodeSnapshot(rest);
   if (snapshot?.ok === false) return fault(EXIT.failed, `the latest snapshot of ${name} cannot be read`);

@@ -40,15 +40,27 @@ const isEmptyList = (value: unknown): boolean => {
   return kind === undefined && Array.isArray(items) && items.length === 0;
 };
 
-/** `: give it with --stats`, where an option takes such a document. */
+/** What to give in the place of what no option takes, as it tells of one thing only. */
+export const INSTEAD: Partial<Record<DocumentForm, string>> = {
+  "crictl inspect": "give what `crictl ps -a -o json` prints",
+  "crictl inspectp": "give what `crictl pods -o json` prints",
+  "crictl inspecti": "give what `crictl images -o json` prints",
+  "crictl info":
+    "leave it out, no decision reads it; `crictl ps -a -o json`, `crictl pods -o json` and `crictl images -o json` tell what runs and what is there",
+};
+
+/** `: give it with --stats`, where an option takes such a document; what to give instead, where none does. */
 export function otherOption(value: unknown): string {
   const form = formOf(value);
   if (form === "snapshot") return ": give it with --snapshot";
   const { kind } = (value ?? {}) as { kind?: unknown };
   if (form === "v1.Pod" || (form === "list" && kind !== "NodeList")) return ": give it with --pods";
   if (form === "list") return ": give it with --node";
-  const option = form === undefined ? undefined : optionOfForm(form);
-  return option === undefined ? "" : `: give it with --${option}`;
+  if (form === undefined) return "";
+  const option = optionOfForm(form);
+  if (option !== undefined) return `: give it with --${option}`;
+  const instead = INSTEAD[form];
+  return instead === undefined ? "" : `: ${instead}`;
 }
 
 /** The option that takes documents of a form; `undefined` for pods, lists and whole snapshots, which are told by their own readers. */

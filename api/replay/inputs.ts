@@ -7,7 +7,7 @@ import { inputProblem, type Problem } from "../routes/problem.ts";
 import { type Change, changed, isNothing } from "./change.ts";
 import { Kept } from "./kept.ts";
 import { withNewStatus } from "./new-status.ts";
-import { parsedObject } from "./parsed.ts";
+import { postedSnapshot } from "./parsed.ts";
 
 /** A snapshot to decide on, with the change made. */
 export interface Input {
@@ -55,11 +55,13 @@ export async function wholeInput(store: Pick<Store, "getSnapshot">, id: string, 
   const stored = await store.getSnapshot(id);
   if (!stored.ok) return stored;
   if (stored.value === null) return ok({ input: null, length: 0 });
-  const { body } = stored.value;
-  const recorded = parsedObject(`snapshot \`${id}\``, body);
+  const recorded = postedSnapshot(stored.value);
   if (!recorded.ok) return recorded;
   const snapshot = decoded(recorded.value, change);
-  return ok({ input: snapshot.ok ? ok({ snapshot: snapshot.value, steady: null }) : snapshot, length: body.length });
+  return ok({
+    input: snapshot.ok ? ok({ snapshot: snapshot.value, steady: null }) : snapshot,
+    length: stored.value.body.length,
+  });
 }
 
 function decoded(recorded: Readonly<Record<string, unknown>>, change: Change): Result<Snapshot, Problem> {

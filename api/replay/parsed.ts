@@ -1,5 +1,5 @@
 import { corruptRow, type StoreFailure } from "../../db/failure.ts";
-import type { DecisionRow } from "../../db/store.ts";
+import type { DecisionRow, SnapshotRow } from "../../db/store.ts";
 import { ok, type Result } from "../model/result.ts";
 import { isObject } from "./change.ts";
 
@@ -21,6 +21,10 @@ export function parsedObject(what: string, text: string): Result<Readonly<Record
 
 const broken = (what: string, is: string): Result<never, StoreFailure> =>
   corruptRow(`${what}: what is stored of it is ${is}; restore the database from a backup`);
+
+/** A stored snapshot's own text as what was posted. Errors: it cannot be read, and is named. */
+export const postedSnapshot = ({ id, body }: Pick<SnapshotRow, "id" | "body">): ReturnType<typeof parsedObject> =>
+  parsedObject(`snapshot \`${id}\``, body);
 
 /** What a decision's body tells. */
 export interface Recorded {

@@ -1,7 +1,9 @@
+import type { StoreFailure } from "../../db/failure.ts";
 import type { DecisionHead, DecisionRow, ResultRow } from "../../db/store.ts";
 import { requireNode } from "../auth/authorize.ts";
 import { isKind } from "../model/decision.ts";
 import { ok, type Result } from "../model/result.ts";
+import { parsed, parsedObject, recordedAnswer } from "../replay/parsed.ts";
 import { readJsonBody } from "./body.ts";
 import { decide, spliced } from "./decide.ts";
 import { unknownKind } from "./decision-request.ts";
@@ -37,16 +39,25 @@ export async function getDecision(exchange: Exchange): Promise<Result<Reply, Pro
   if (!found.ok) return found;
   const row = found.value;
   const results = await store.listResults(row.id);
-  return results.ok ? jsonText(recordText(row, results.value)) : historyProblem(results.error);
+  if (!results.ok) return historyProblem(results.error);
+  const text = recordText(row, results.value);
+  return text.ok ? jsonText(text.value) : historyProblem(text.error);
 }
 
-/** A decision with what was asked, answered and done, as JSON text. */
-export function recordText(row: DecisionRow, results: readonly ResultRow[]): string {
-  const listed = results.map(({ id, seq, okCount, failedCount, atMs, body }) =>
-    spliced(JSON.stringify({ id, seq, okCount, failedCount, reportedAt: timeText(atMs) }), body),
-  );
-  const head = JSON.stringify({ ...headOf(row), ask: row.ask === null ? null : JSON.parse(row.ask) });
-  return `${spliced(head, row.body).slice(0, -1)},"results":[${listed.join(",")}]}`;
+/** A decision with what was asked, answered and done, as JSON text. Errors: some of it cannot be read, and is named. */
+export function recordText(row: DecisionRow, results: readonly ResultRow[]): Result<string, StoreFailure> {
+  const recorded = recordedAnswer(row);
+  if (!recorded.ok) return recorded;
+  const ask = parsed(`the ask of decision \`${row.id}\``, row.ask ?? "null");
+  if (!ask.ok) return ask;
+  const listed: string[] = [];
+  for (const { id, seq, okCount, failedCount, atMs, body } of results) {
+    const report = parsedObject(`report \`${id}\` of decision \`${row.id}\``, body);
+    if (!report.ok) return report;
+    listed.push(spliced(JSON.stringify({ id, seq, okCount, failedCount, reportedAt: timeText(atMs) }), body));
+  }
+  const head = JSON.stringify({ ...headOf(row), ask: ask.value });
+  return ok(`${spliced(head, row.body).slice(0, -1)},"results":[${listed.join(",")}]}`);
 }
 
 /** The decision that the path names, when the caller may see it. */

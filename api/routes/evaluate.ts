@@ -8,10 +8,12 @@ import { passTimeOf } from "../model/pass-time.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { snapshotDecoder } from "../model/snapshot-decoder.ts";
+import { postedSnapshot } from "../replay/parsed.ts";
 import { canonical } from "./canonical.ts";
 import { type DecisionRequest, decisionRequest } from "./decision-request.ts";
 import type { DecodedSnapshot, Evaluate, Evaluation, StoredSnapshot } from "./evaluation.ts";
 import { type FullRequest, recollected } from "./full-request.ts";
+import { storeProblem } from "./history-problem.ts";
 import { parseJson } from "./json.ts";
 import { jsonReader } from "./json-reader.ts";
 import { inputProblem, type Problem } from "./problem.ts";
@@ -33,7 +35,9 @@ export function evaluator(sha256: Sha256): Evaluate {
   return async (job) => {
     if ("stored" in job) {
       const { request, stored } = job;
-      const snapshot = decodeSnapshot(JSON.parse(stored.text), "snapshot");
+      const posted = postedSnapshot({ id: stored.id, body: stored.text });
+      if (!posted.ok) return { state: "invalid", problem: storeProblem(posted.error) };
+      const snapshot = decodeSnapshot(posted.value, "snapshot");
       if (!snapshot.ok) return { state: "invalid", problem: inputProblem(snapshot.error) };
       const asked = recollected(request, job);
       const pass = passOf(request.kind, stored.node, snapshot.value);

@@ -81,6 +81,8 @@ async function tried(
   let turn = started;
   let of = 0;
   for await (const row of newestFirst(store, filter)) {
+    // what cannot be read is passed, as what has no snapshot any more
+    if (!row.ok && row.error.isRow) continue;
     if (!row.ok) return row;
     const now = performance.now();
     if (of >= MOST_TOUCHED || (of > 0 && now - started > budgetMs)) break;
@@ -89,13 +91,14 @@ async function tried(
       turn = performance.now();
     }
     const before = await asIs(row.value);
+    if (!before.ok && before.error.isRow) continue;
     if (!before.ok) return before;
     if (before.value.state === "gone") continue;
     of++;
     for (const one of all) {
       const isTouched = await one.trial(row.value, before.value);
-      if (!isTouched.ok) return isTouched;
-      if (isTouched.value) one.decisions++;
+      if (!isTouched.ok && !isTouched.error.isRow) return isTouched;
+      if (isTouched.ok && isTouched.value) one.decisions++;
     }
   }
   return ok(of);

@@ -5,7 +5,7 @@ import { type Path, stepsOf } from "../inputs/origin.ts";
 import { decodeSnapshot } from "../model/decode.ts";
 import { ok, type Result } from "../model/result.ts";
 import { isObject } from "../replay/change.ts";
-import { parsedObject } from "../replay/parsed.ts";
+import { postedSnapshot } from "../replay/parsed.ts";
 import { type Replayed, type Replayer, replayer } from "../replay/replay-one.ts";
 
 type Snapshots = Pick<Store, "getSnapshot">;
@@ -56,7 +56,7 @@ export function recordedFindings(store: Snapshots): RecordedFindings {
     if (id === last.id || id === null) return ok(id === null ? NOTHING : last.recorded);
     const stored = await store.getSnapshot(id);
     if (!stored.ok) return stored;
-    const body = stored.value === null ? ok({}) : parsedObject(`snapshot \`${id}\``, stored.value.body);
+    const body = stored.value === null ? ok({}) : postedSnapshot(stored.value);
     if (!body.ok) return body;
     last = { id, recorded: findingsIn(body.value) };
     return ok(last.recorded);

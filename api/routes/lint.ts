@@ -1,8 +1,10 @@
+import type { SnapshotRow } from "../../db/store.ts";
 import { requireNode } from "../auth/authorize.ts";
 import { lintConfiguration } from "../decide/lint/lint.ts";
 import { decodeSnapshot } from "../model/decode.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import type { Snapshot } from "../model/snapshot.ts";
+import { postedSnapshot } from "../replay/parsed.ts";
 import { isId, unknownField } from "./decision-request.ts";
 import { historyProblem } from "./history-problem.ts";
 import { touchedFindings } from "./lint-touched.ts";
@@ -43,6 +45,11 @@ export async function postLint(exchange: Exchange): Promise<Result<Reply, Proble
   return touched.ok ? json({ findings: touched.value }) : historyProblem(touched.error);
 }
 
+function aboutStored(row: SnapshotRow): Result<About, Problem> {
+  const posted = postedSnapshot(row);
+  return posted.ok ? ok({ node: row.node, posted: posted.value }) : historyProblem(posted.error);
+}
+
 interface About {
   /** Whose decisions count; null: everyone's. */
   readonly node: string | null;
@@ -59,7 +66,7 @@ async function aboutNode(exchange: Exchange, body: Members): Promise<Result<Abou
     if (!found.ok) return found;
     const latest = await ports.store.latestSnapshot(node);
     if (!latest.ok) return historyProblem(latest.error);
-    return ok({ node, posted: latest.value === null ? null : (JSON.parse(latest.value.body) as Members) });
+    return latest.value === null ? ok({ node, posted: null }) : aboutStored(latest.value);
   }
   if (isGiven(snapshotId)) {
     if (typeof snapshotId !== "string" || !isId(snapshotId)) return invalid("snapshotId", "must be 32 hex digits");
@@ -68,7 +75,7 @@ async function aboutNode(exchange: Exchange, body: Members): Promise<Result<Abou
     if (stored.value === null) return problem("unknown_snapshot", `there is no snapshot \`${snapshotId}\``);
     const allowed = requireNode(caller, stored.value.node);
     if (!allowed.ok) return allowed;
-    return ok({ node: stored.value.node, posted: JSON.parse(stored.value.body) as Members });
+    return aboutStored(stored.value);
   }
   if (!isGiven(snapshot)) return ok({ node: caller.node, posted: null });
   if (!isObject(snapshot)) return invalid("snapshot", "expected a NodeSnapshot");

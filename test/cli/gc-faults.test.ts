@@ -85,6 +85,15 @@ describe.concurrent("collections that are asked badly", () => {
     expect(ran.stderr.trimEnd().split("\n")[0]).toMatch(message);
   });
 
+  test("what tells of one thing is named, with the command that lists them all", async () => {
+    const one = bad('{"status": {"id": "x", "repoTags": []}, "info": {}}');
+    const ran = await run(["decide", "image-gc", "--images", one]);
+    expect(ran).toMatchObject({ code: 2, stdout: "" });
+    expect(ran.stderr).toMatch(
+      /: is what `crictl inspecti` prints, and --images takes .*: give what `crictl images -o json` prints\n$/,
+    );
+  });
+
   test("a fault in a list names file, line and path, also inside of what crictl prints", async () => {
     const images = '{"images": [\n  {"id": "a", "size": "1"},\n  {"id": "b", "size": -1}\n]}';
     const ran = await run(["decide", "image-gc", "--images", bad(images)]);

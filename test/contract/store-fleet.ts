@@ -38,10 +38,14 @@ export function fleet(of: () => Store): void {
     const removes = decisionRow({ node, kind: "image-gc", verdict: "removes", decidedAtMs: FROM + 2 * HOUR_MS - 1 });
     await record(refused, refused, evicts, reclaims, removes, evicts);
     expect(value(await of().listHours(FROM, node))).toEqual([
-      { hourMs: FROM, decisions: 2, refused: 1, pressured: 1, evicted: 1, removed: 0 },
-      { hourMs: FROM + HOUR_MS, decisions: 2, refused: 0, pressured: 1, evicted: 0, removed: 1 },
+      { hourMs: FROM, decisions: 2, refused: 1, evicted: 1 },
+      { hourMs: FROM + HOUR_MS, decisions: 2, refused: 0, evicted: 0 },
     ]);
-    expect(await only(node)).toMatchObject({ decisions: 4, refused: 1, pressured: 2, evicted: 1, removed: 1 });
+    expect(await only(node)).toMatchObject({ decisions: 4, refused: 1, evicted: 1 });
+    const all = { decisions: 4, refused: 1, pressured: 2, evicted: 1, removed: 1 };
+    expect(value(await of().tallyOf(node, FROM + 1))).toEqual(all);
+    const second = { decisions: 2, refused: 0, pressured: 1, evicted: 0, removed: 1 };
+    expect(value(await of().tallyOf(node, FROM + HOUR_MS + 5))).toEqual(second);
     expect(await only(node, FROM + HOUR_MS + 5)).toMatchObject({ decisions: 2, refused: 0, evicted: 0 });
     const together = value(await of().listHours(FROM)).find((row) => row.hourMs === FROM + HOUR_MS);
     expect(together?.decisions).toBeGreaterThanOrEqual(2);
@@ -61,7 +65,9 @@ export function fleet(of: () => Store): void {
     expect(value(await of().listFleet(FROM, fresh("nobody")))).toEqual([]);
     const node = fresh("node");
     await record(decisionRow({ node, decidedAtMs: FROM - 5 * HOUR_MS }));
-    expect(await only(node)).toMatchObject({ decisions: 0, refused: 0, pressured: 0, evicted: 0, removed: 0 });
+    expect(await only(node)).toMatchObject({ decisions: 0, refused: 0, evicted: 0 });
+    const nothing = { decisions: 0, refused: 0, pressured: 0, evicted: 0, removed: 0 };
+    expect(value(await of().tallyOf(node, FROM))).toEqual(nothing);
   });
 
   test("hours go with the retention's age, when all of them is too old", async () => {

@@ -1,6 +1,10 @@
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { newToken, webSha256 } from "../../api/auth/token.ts";
+import { ok } from "../../api/model/result.ts";
+import type { ReplayAnswer } from "../../api/replay/replay-answer.ts";
+import { NOTHING_COUNTED } from "../../api/ui/replay/counted.ts";
+import { replayedPages } from "../../api/ui/replay/pages.ts";
 import { appOver } from "../api/serving.ts";
 import { decisionRow, snapshotRow, T0, value } from "../contract/store-rows.ts";
 import { type App, goOnOf, openPage, postForm, type Shown, writtenIn } from "./replay-forms.ts";
@@ -120,6 +124,35 @@ describe("a history of more than a page", () => {
     // what is carried does not grow with what was counted
     expect(Math.max(...sizes) - Math.min(...sizes)).toBeLessThan(64);
     expect(gzipSync(page.html).length).toBeLessThan(150_000);
+  });
+
+  test("a browser without scripts gets all that fits into some seconds at one press", async () => {
+    const { app } = await long();
+    const page = await replay(app, { change: PATCH, long: "yes" });
+    expect(goOnOf(page)).toBeNull();
+    expect(page.words).toContain("2,300 of 2,300 decisions would have been others.");
+    expect(page.html.match(/class="what"/g)).toHaveLength(100);
+  });
+
+  test("no page more is begun when the time is up, or when nobody waits any more", async () => {
+    const { app } = await long();
+    const change = { kubeletConfigurationPatch: { kubeReserved: { cpu: "1500m" } } };
+    const read = async (pageToken: string) => {
+      const token = pageToken === "" ? {} : { pageToken };
+      return ok((await asked(app, { ...change, limit: 1000, ...token })) as unknown as ReplayAnswer);
+    };
+    const begin = { counted: NOTHING_COUNTED, pageToken: "", signal: new AbortController().signal };
+    const one = value(await replayedPages(read, { ...begin, budgetMs: 0 }));
+    const { replayed } = one.counted.tally.counts;
+    expect(replayed).toBeGreaterThan(0);
+    expect(replayed).toBeLessThanOrEqual(1000);
+    expect(one.last.nextPageToken).not.toBeNull();
+    const left = value(await replayedPages(read, { ...begin, budgetMs: 60_000, signal: AbortSignal.abort() }));
+    expect(left.last.nextPageToken).not.toBeNull();
+    const rest = { counted: one.counted, pageToken: one.last.nextPageToken ?? "", budgetMs: 60_000 };
+    const all = value(await replayedPages(read, { ...begin, ...rest }));
+    expect(all.last.nextPageToken).toBeNull();
+    expect(all.counted.tally.counts.replayed).toBe(MANY);
   });
 
   test("what was counted cannot be made up, and a token goes on with its own question alone", async () => {

@@ -41,13 +41,12 @@ const tests = (ground: Ground): void => {
     });
   });
 
-  test("without scripts it goes on by its button until it is through", async () => {
+  test("without scripts one press goes through as much as fits into some seconds, and its button through the rest", async () => {
     const { page, faults, close } = await ground.open("/replay", { javaScriptEnabled: false });
     await ask(page);
     const goOn = page.getByRole("button", { name: "Go on" });
-    let pages = 1;
-    for (; (await goOn.count()) > 0; pages++) await goOn.click();
-    expect(pages).toBeGreaterThanOrEqual(3);
+    expect(Number(await page.locator("[data-passed]").getAttribute("data-passed"))).toBeGreaterThan(1000);
+    while ((await goOn.count()) > 0) await goOn.click();
     expect(await page.locator("#answer").textContent()).toContain(all);
     expect(await page.locator("progress").getAttribute("value")).toBe("100");
     expect(faults).toEqual([]);
@@ -75,12 +74,12 @@ const tests = (ground: Ground): void => {
     await state(page, "replaying");
     await expect.poll(() => posts).toBe(2);
     expect(await page.getByRole("button", { name: "Go on" }).isVisible()).toBe(false);
-    const before = await page.locator("[data-replayed]").getAttribute("data-replayed");
+    const before = await page.locator("[data-passed]").getAttribute("data-passed");
     await page.getByRole("button", { name: "Stop" }).click();
     await state(page, "stopped");
     release();
     expect(await page.evaluate("document.activeElement.textContent")).toBe("Go on");
-    expect(await page.locator("[data-replayed]").getAttribute("data-replayed")).toBe(before);
+    expect(await page.locator("[data-passed]").getAttribute("data-passed")).toBe(before);
     expect(await page.locator("#answer").textContent()).toContain("so far");
     await expectAccessible(page);
     await page.getByRole("button", { name: "Go on" }).click();

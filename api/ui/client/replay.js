@@ -57,7 +57,7 @@ async function run(form) {
   byId("rate").textContent = "";
   document.body.dataset.replaying = "";
   const began = performance.now();
-  const before = isFirst ? 0 : replayed();
+  const before = isFirst ? 0 : passed();
   say("replaying", "good");
   if (isFirst) byId("run").scrollIntoView();
   let next = form;
@@ -69,7 +69,7 @@ async function run(form) {
     replace(byId("answer"), answer);
     next = byId("go-on");
     const seconds = (performance.now() - began) / 1000;
-    byId("rate").textContent = `${Math.round((replayed() - before) / seconds).toLocaleString("en")} decisions a second`;
+    byId("rate").textContent = `${Math.round((passed() - before) / seconds).toLocaleString("en")} decisions a second`;
     say("replaying", "good");
   }
   current = null;
@@ -77,7 +77,7 @@ async function run(form) {
   say("done", "good");
 }
 
-const replayed = () => Number(byId("answer").querySelector("[data-replayed]")?.dataset.replayed ?? 0);
+const passed = () => Number(byId("answer").querySelector("[data-passed]")?.dataset.passed ?? 0);
 
 /** What was opened of the last answer is open in this one. */
 function replace(old, fresh) {

@@ -1,6 +1,7 @@
 import { html } from "hono/html";
 import type { ResultRow } from "../../../db/store.ts";
-import { all, type Html } from "../page.ts";
+import { parsedObject } from "../../replay/parsed.ts";
+import { all, type Html, prose } from "../page.ts";
 import { moment } from "../time.ts";
 
 /** Steps of a report that the page shows; the JSON has all. */
@@ -36,8 +37,10 @@ export function doneList(results: readonly ResultRow[]): Html | Promise<Html> {
   return all(results.map(report));
 }
 
-function report({ body, okCount, failedCount, atMs }: ResultRow): Html | Promise<Html> {
-  const { dryRun, complete, steps } = JSON.parse(body) as Report;
+function report({ id, body, okCount, failedCount, atMs }: ResultRow): Html | Promise<Html> {
+  const read = parsedObject(`report \`${id}\``, body);
+  if (!read.ok) return html`<h3>${moment(atMs)}</h3><p class="note bad">${prose(read.error.message)}</p>`;
+  const { dryRun, complete, steps } = read.value as unknown as Report;
   const words = [
     `${okCount} ${dryRun ? "to be done (it only looks)" : "done"}`,
     `${failedCount} failed`,

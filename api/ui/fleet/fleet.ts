@@ -1,5 +1,7 @@
 import { html } from "hono/html";
+import type { EvictionDecision } from "../../model/eviction.ts";
 import { ok, type Result } from "../../model/result.ts";
+import { recordedAnswer } from "../../replay/parsed.ts";
 import { historyProblem } from "../../routes/history-problem.ts";
 import type { Problem } from "../../routes/problem.ts";
 import type { Exchange, Reply } from "../../routes/route.ts";
@@ -71,8 +73,10 @@ async function conditionsOf(
   );
   for (const [i, row] of rows.entries()) {
     if (!row.ok) return historyProblem(row.error);
-    const { decision } = JSON.parse(row.value?.body ?? "{}") as { decision?: { conditions?: { type: string }[] } };
-    told.set(pressed[i]?.name ?? "", decision?.conditions?.map(({ type }) => type) ?? []);
+    // one that was pruned, or that cannot be read, leaves the node without the names of its conditions
+    const recorded = row.value === null ? null : recordedAnswer(row.value);
+    const decision = recorded?.ok ? (recorded.value.decision as Partial<EvictionDecision>) : {};
+    told.set(pressed[i]?.name ?? "", decision.conditions?.map(({ type }) => type) ?? []);
   }
   return ok(told);
 }

@@ -10,7 +10,7 @@ import type { NodeView } from "./view.ts";
 
 /** Who the node is, how it stands by its newest decision of each kind, and how often it was refused or evicted in a day. */
 export function headOf(view: NodeView): Html {
-  const { row, fleet, seen } = view;
+  const { row, fleet, day, seen } = view;
   const { name, lastSeenMs, firstSeenMs, bootId, lastSequence, lastSnapshotId } = row;
   const snapshot = seen.state === "known" ? seen.known.snapshot : undefined;
   const info = snapshot?.node?.status?.nodeInfo;
@@ -30,7 +30,7 @@ export function headOf(view: NodeView): Html {
   return html`<section id="head" data-live aria-label="The node">
 ${verdicts(view)}
 <dl class="facts">${told.map(([what, value]) => html`<div><dt>${what}</dt><dd>${value}</dd></div>`)}</dl>
-${fleet === null ? "" : dayText(fleet)}</section>`;
+${fleet === null ? "" : dayText(day)}</section>`;
 }
 
 const cgroupText = ({ version, driver }: { version: 1 | 2; driver?: string | undefined }): string =>
@@ -54,7 +54,7 @@ function verdicts({ fleet }: NodeView): Html {
   )}</ul>`;
 }
 
-function dayText({ decisions, refused, pressured, evicted, removed }: NonNullable<NodeView["fleet"]>): Html {
+function dayText({ decisions, refused, pressured, evicted, removed }: NodeView["day"]): Html {
   const counts = [
     [refused, "refused"],
     [pressured, "under pressure"],

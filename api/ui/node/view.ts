@@ -1,4 +1,4 @@
-import type { FleetRow, LatestRow } from "../../../db/fleet-row.ts";
+import type { FleetRow, LatestRow, Tally } from "../../../db/fleet-row.ts";
 import type { DecisionHead, NodeRow, Store } from "../../../db/store.ts";
 import type { Decided, DecisionOf, Refusal } from "../../model/decision.ts";
 import { passTimeOf } from "../../model/pass-time.ts";
@@ -26,8 +26,10 @@ export interface ProbedPod {
 /** All that a node's page shows. */
 export interface NodeView {
   readonly row: NodeRow;
-  /** Its newest decisions, counted over a day. */
+  /** Its newest decisions; null: none. */
   readonly fleet: FleetRow | null;
+  /** What was decided about it in a day. */
+  readonly day: Tally;
   readonly seen: Seen;
   readonly reports: Reports | null;
   readonly eviction: EvictionHistory;
@@ -43,6 +45,8 @@ export async function nodeView(store: Store, row: NodeRow, nowMs: number): Promi
   const fleet = await store.listFleet(nowMs - DAY_MS, row.name);
   if (!fleet.ok) return historyProblem(fleet.error);
   const latest = fleet.value[0] ?? null;
+  const day = await store.tallyOf(row.name, nowMs - DAY_MS);
+  if (!day.ok) return historyProblem(day.error);
   const seen = await seenOf(store, row);
   if (!seen.ok) return seen;
   const cgroups = latest?.latest.cgroups;
@@ -58,6 +62,7 @@ export async function nodeView(store: Store, row: NodeRow, nowMs: number): Promi
   return ok({
     row,
     fleet: latest,
+    day: day.value,
     seen: seen.value,
     reports: reportsOf(results.value),
     eviction: eviction.value,

@@ -6,6 +6,7 @@ import { moment } from "../time.ts";
 import { changedTable } from "./changed-table.ts";
 import { type Counted, countedText } from "./counted.ts";
 import { warningsNote } from "./form.ts";
+import { LONG_SECONDS } from "./pages.ts";
 import type { ReplayTexts } from "./question.ts";
 import { countTiles, kindsTable, nodesTable, number, verdictsTable } from "./tally-tables.ts";
 
@@ -72,7 +73,8 @@ function goOn({ counted, last, texts }: AnswerShown): Html {
   const fields = { ...texts, pageToken: last.nextPageToken ?? "", counted: countedText(counted) };
   return html`<form id="go-on" class="row" method="post" action="/replay#answer" enctype="multipart/form-data" aria-label="Go on">
 ${Object.entries(fields).map(([name, text]) => html`<input type="hidden" name="${name}" value="${text}">`)}
-<button class="main">Go on</button></form>`;
+<button class="main" name="long" value="yes">Go on</button></form>
+<noscript><p class="soft small">Each time for up to ${LONG_SECONDS} seconds.</p></noscript>`;
 }
 
 function changedPart({ changed, tally }: Counted): Html | "" {

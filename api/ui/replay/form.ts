@@ -42,8 +42,8 @@ ${timeField("until", "Until", texts.until, "now", faults)}
 ${faultsOf(faults, "decision")}
 <p class="actions">${
     decision === null
-      ? html`<button class="main">Replay</button>`
-      : html`<button class="main" name="only" value="yes">Replay this decision</button> <button>Replay the history</button>`
+      ? html`<button class="main" name="long" value="yes">Replay</button>`
+      : html`<button class="main" name="only" value="yes">Replay this decision</button> <button name="long" value="yes">Replay the history</button>`
   } <a href="/replay">reset</a></p>
 </form>`;
 }

@@ -15,12 +15,13 @@ import type { FormFault } from "../form-fault.ts";
 import { type Html, page } from "../page.ts";
 import { type PostedForm, postedForm } from "../posted-form.ts";
 import { replayedAnswer } from "./answer.ts";
-import { countedIn, countedWith } from "./counted.ts";
+import { countedIn } from "./counted.ts";
 import { questionForm } from "./form.ts";
+import { LONG_SECONDS, replayedPages } from "./pages.ts";
 import { LINK_FIELDS, type ReplayQuestion, type ReplayTexts, readQuestion } from "./question.ts";
 import { singleAnswer } from "./single.ts";
 
-const FIELDS = [...LINK_FIELDS, "only", "pageToken", "counted"] as const;
+const FIELDS = [...LINK_FIELDS, "only", "long", "pageToken", "counted"] as const;
 type Posted = PostedForm<(typeof FIELDS)[number]>;
 
 /** GET /replay: the form; what a link says is filled in. */
@@ -52,7 +53,10 @@ export async function getReplayPage(exchange: Exchange): Promise<Result<Reply, P
 }
 const EMPTY = html`<section id="answer"><p class="note warn">No decision is recorded yet, so there is nothing to replay. <a href="/docs">The API</a> says how to post a snapshot; <a href="/what-if">what if</a> decides without one.</p></section>`;
 
-/** POST /replay: a page of the history decided again, added to what the form carries of those before; or the one decision. */
+/**
+ * POST /replay: a page of the history decided again, added to what the form carries of those before; or the one decision.
+ * A button that a browser without scripts presses sends `long`: then it is as many pages as fit into some seconds.
+ */
 export async function postReplayPage(exchange: Exchange): Promise<Result<Reply, Problem>> {
   const query = queryOf(exchange, []);
   if (!query.ok) return query;
@@ -110,27 +114,22 @@ async function history(
     nowMs: ports.now(),
     sha256: ports.sha256,
   };
-  const { pageToken } = posted;
-  const answer = await replayAnswer(world, {
-    filter: { ...filter, ...(node !== null && { node }) },
-    change,
-    limit: MAX_REPLAYED,
-    ...(pageToken === "" ? {} : { pageToken }),
-  });
-  if (!answer.ok && answer.error.code === "bad_page_token") return startAgain(answer.error.message);
-  if (!answer.ok) return historyProblem(answer.error);
+  const request = { filter: { ...filter, ...(node !== null && { node }) }, change, limit: MAX_REPLAYED };
+  const pages = await replayedPages(
+    (pageToken) => replayAnswer(world, pageToken === "" ? request : { ...request, pageToken }),
+    {
+      counted,
+      pageToken: posted.pageToken,
+      budgetMs: posted.long === "" ? 0 : LONG_SECONDS * 1000,
+      signal: c.req.raw.signal,
+    },
+  );
+  if (!pages.ok && pages.error.code === "bad_page_token") return startAgain(pages.error.message);
+  if (!pages.ok) return historyProblem(pages.error);
   const since = filter.sinceMs === undefined ? "" : timeText(filter.sinceMs);
-  const texts = { ...shown.texts, since, until: answer.value.until, node: node ?? "" };
-  return show(exchange, {
-    ...shown,
-    answer: replayedAnswer({
-      counted: countedWith(counted, answer.value),
-      last: answer.value,
-      texts,
-      warnings,
-      origin: new URL(c.req.url).origin,
-    }),
-  });
+  const texts = { ...shown.texts, since, until: pages.value.last.until, node: node ?? "" };
+  const answer = replayedAnswer({ ...pages.value, texts, warnings, origin: new URL(c.req.url).origin });
+  return show(exchange, { ...shown, answer });
 }
 
 /** The decision of this id, when the caller may see it; null: none is asked for. */

@@ -25,7 +25,7 @@ export function countTiles(counts: Counts): Html {
     ([state, words, tone]) =>
       html`<div class="card tile"><span class="figure ${counts[state] > 0 && tone !== "rest" ? `${tone}-text` : ""}">${number(counts[state])}</span><span class="soft">${words}</span></div>`,
   );
-  return html`<div class="cards counts" data-replayed="${counts.replayed}"><div class="card tile"><span class="figure">${number(counts.replayed)}</span><span class="soft">decisions replayed</span></div>${tiles}</div>
+  return html`<div class="cards counts" data-passed="${passedOf(counts)}"><div class="card tile"><span class="figure">${number(counts.replayed)}</span><span class="soft">decisions replayed</span></div>${tiles}</div>
 ${stateBar(counts)}`;
 }
 

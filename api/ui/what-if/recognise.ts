@@ -1,8 +1,8 @@
-import { type DocumentForm, formOf, formText } from "../../../actuator/manifests/document-form.ts";
+import { formOf, formText } from "../../../actuator/manifests/document-form.ts";
 import type { InputDocument } from "../../inputs/document.ts";
 import type { Path } from "../../inputs/origin.ts";
 import type { PartOption } from "../../inputs/parts.ts";
-import { optionOfForm, wrapperOf } from "../../inputs/wanted.ts";
+import { INSTEAD, optionOfForm, wrapperOf } from "../../inputs/wanted.ts";
 import { KUBELET_CONFIGURATION_FIELDS } from "../../model/kubelet-configuration-fields.ts";
 import { documentsOf, type GivenText } from "./documents.ts";
 
@@ -37,15 +37,6 @@ const STATE_FILES: Readonly<Record<string, PartOption>> = {
 const TABLE =
   /^\s*[A-Z][A-Z0-9/%_-]*(?:\([A-Za-z%]+\))?(?:[ \t]+[A-Z][A-Z0-9/%_-]*(?:\([A-Za-z%]+\))?)+[ \t]*\r?(?:\n|$)/;
 const AS_JSON = "give what the same command prints with `-o json`";
-
-/** What to give in the place of what tells of one thing only. */
-const INSTEAD: Partial<Record<DocumentForm, string>> = {
-  "crictl inspect": "give what `crictl ps -a -o json` prints",
-  "crictl inspectp": "give what `crictl pods -o json` prints",
-  "crictl inspecti": "give what `crictl images -o json` prints",
-  "crictl info":
-    "leave it out, no decision reads it; `crictl ps -a -o json`, `crictl pods -o json` and `crictl images -o json` tell what runs and what is there",
-};
 
 /** Everything that a text holds of a node, told by its content. */
 export function recognise(given: GivenText): Recognised {

@@ -1,9 +1,11 @@
+import type { SnapshotRow } from "../../../db/store.ts";
 import { requireNode } from "../../auth/authorize.ts";
 import { REMEMBERING } from "../../model/asks.ts";
 import { KINDS, type Kind } from "../../model/decision.ts";
 import { passTimeOf } from "../../model/pass-time.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
+import { postedSnapshot } from "../../replay/parsed.ts";
 import { readAsk } from "../../routes/asked.ts";
 import { isId } from "../../routes/decision-request.ts";
 import { recollected } from "../../routes/full-request.ts";
@@ -35,8 +37,7 @@ export async function storedBase(
     if (stored.value === null) return problem("unknown_snapshot", `there is no snapshot \`${id}\` any more`);
     const allowed = requireNode(caller, stored.value.node);
     if (!allowed.ok) return allowed;
-    const { node: whose, body } = stored.value;
-    if (node === "" || node === whose) return ok({ id, node: whose, input: JSON.parse(body) as Fields });
+    if (node === "" || node === stored.value.node) return baseOf(stored.value);
   }
   if (node === "") return ok(null);
   const known = await nodeNamed(exchange, node);
@@ -45,7 +46,12 @@ export async function storedBase(
   if (!latest.ok) return historyProblem(latest.error);
   if (latest.value === null)
     return problem("unknown_snapshot", `of node \`${node.slice(0, 253)}\` no snapshot is stored any more`);
-  return ok({ id: latest.value.id, node, input: JSON.parse(latest.value.body) as Fields });
+  return baseOf(latest.value);
+}
+
+function baseOf(row: SnapshotRow): Result<StoredBase, Problem> {
+  const posted = postedSnapshot(row);
+  return posted.ok ? ok({ id: row.id, node: row.node, input: posted.value }) : historyProblem(posted.error);
 }
 
 /** What the history remembers of the node that a stored snapshot is of, for the kinds whose answers go on from it. */
