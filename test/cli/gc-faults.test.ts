@@ -86,7 +86,7 @@ describe.concurrent("collections that are asked badly", () => {
   });
 
   test("what tells of one thing is named, with the command that lists them all", async () => {
-    const one = bad('{"status": {"id": "x", "repoTags": []}, "info": {}}');
+    const one = file("one.json", { status: { id: "x", repoTags: [] }, info: {} });
     const ran = await run(["decide", "image-gc", "--images", one]);
     expect(ran).toMatchObject({ code: 2, stdout: "" });
     expect(ran.stderr).toMatch(
