@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-pool-workers";
 import { defineConfig } from "vitest/config";
@@ -13,8 +14,8 @@ const PATIENCE = { testTimeout: 60_000, hookTimeout: 60_000, expect: { poll: { t
 export default defineConfig({
   test: {
     reporters: ["default", "./test/closing-line.ts"],
-    // much of the time is spent waiting for other processes: no processor is left free for them
-    maxWorkers: "100%",
+    // much of the time is spent waiting for other processes: one file more than there are processors
+    maxWorkers: availableParallelism() + 1,
     onConsoleLog: (text) => !text.startsWith('{"level":'),
     projects: [
       { test: { name: "node", include: ["test/**/*.test.ts"], exclude: [WORKERS], ...PATIENCE } },

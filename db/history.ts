@@ -18,7 +18,7 @@ import { textsOf } from "./texts.ts";
 import { tokensOf } from "./tokens.ts";
 
 /** The newest file of migrations/ (a test keeps it so). Code that cannot read that folder compares the database with it. */
-export const LATEST_MIGRATION = "0003_latest_and_hours.sql";
+export const LATEST_MIGRATION = "0004_hours_by_key.sql";
 
 const CHECK_WRITE = `INSERT INTO health (id, checked_at_ms) VALUES (1, ?)
 ON CONFLICT (id) DO UPDATE SET checked_at_ms = excluded.checked_at_ms WHERE abs(excluded.checked_at_ms - health.checked_at_ms) >= 1000`;

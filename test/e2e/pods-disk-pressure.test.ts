@@ -60,7 +60,7 @@ describe.skipIf(why !== undefined)("pods of a URL fill a disk", { timeout: LONG_
     node.server.set([within, filler]);
     const { msg } = await daemon.event("filler", "Evicted", /low on resource/);
     expect(msg).toMatch(
-      /^The node was low on resource: ephemeral-storage\. Threshold quantity: 32Mi, available: \d+Ki\. /,
+      /^The node was low on resource: ephemeral-storage\. Threshold quantity: 32Mi, available: \d+[KM]i\. /,
     );
     const ended = await endOf("filler");
     expect(ended).toMatchObject({ phase: endPhase(ended), reason: "Evicted" });

@@ -57,7 +57,7 @@ describe.skipIf(why !== undefined)("pods of a URL run short of memory", { timeou
     node.server.set([within, small, eater]);
     const { msg } = await daemon.event("eater", "Evicted");
     expect(msg).toMatch(
-      /^The node was low on resource: memory\. Threshold quantity: 64Mi, available: \d+Ki\. Container app was using \d+Ki, request is 16Mi, has larger consumption of memory\. $/,
+      /^The node was low on resource: memory\. Threshold quantity: 64Mi, available: \d+[KM]i\. Container app was using \d+[KM]i, request is 16Mi, has larger consumption of memory\. $/,
     );
     const ended = await daemon.pod("eater", "ended", ({ state }) => state === "ended");
     expect(ended).toMatchObject({ phase: endPhase(ended), reason: "Evicted", message: msg });
