@@ -24,8 +24,8 @@ const DROP_OLD_REMOVALS = `DELETE FROM removals WHERE seq IN
 const DROP_REMOVALS_OF_NODE = `DELETE FROM removals WHERE seq IN
 (SELECT seq FROM removals WHERE node = ? AND kind = ? AND (at_ms, seq) <= (?, ?) ORDER BY at_ms, seq LIMIT ${BATCH}) RETURNING seq`;
 /** Whole hours: one that has begun to be too old stays until all of it is. */
-const DROP_OLD_HOURS = `DELETE FROM hours WHERE rowid IN
-(SELECT rowid FROM hours WHERE hour_ms < ? - 3600000 ORDER BY hour_ms LIMIT ${BATCH}) RETURNING hour_ms`;
+const DROP_OLD_HOURS = `DELETE FROM hours WHERE (hour_ms, node) IN
+(SELECT hour_ms, node FROM hours WHERE hour_ms < ? - 3600000 ORDER BY hour_ms, node LIMIT ${BATCH}) RETURNING hour_ms`;
 const DROP_UNUSED = `DELETE FROM snapshots WHERE seq IN (SELECT value FROM json_each(?))
 AND NOT EXISTS (SELECT 1 FROM decisions WHERE snapshot_id = snapshots.id)
 AND NOT EXISTS (SELECT 1 FROM nodes WHERE name = snapshots.node AND last_snapshot_id = snapshots.id) RETURNING seq`;

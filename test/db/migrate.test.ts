@@ -149,30 +149,33 @@ test("two opens of one fresh file at once both succeed and apply each migration 
   expect(applied(file)).toEqual(ownNames);
 }, 30_000);
 
-test.each(["0003", "0004"])("a database from before %s has its decisions counted when it is brought up to date", async (first) => {
-  const folder = testFolder();
-  const file = join(folder, "history.db");
-  const node = "old";
-  const older = new Sqlite(file);
-  for (const { sql } of readMigrations(own).filter(({ name }) => name < first)) older.exec(sql);
-  older.exec("CREATE TABLE d1_migrations(id INTEGER PRIMARY KEY, name TEXT UNIQUE, applied_at TIMESTAMP)");
-  for (const name of ownNames.filter((n) => n < first))
-    older.prepare("INSERT INTO d1_migrations (name) VALUES (?)").run(name);
-  const insert = older.prepare(
-    "INSERT INTO decisions (id, kind, node, policy_version, verdict, explain, decided_at_ms, bytes, encoding, body) VALUES (?, ?, ?, 'p', ?, 'off', ?, 2, 'json', '{}')",
-  );
-  insert.run("a", "eviction", node, "evicts", T0);
-  insert.run("b", "eviction", node, "calm", T0 + 1);
-  insert.run("c", "admission", node, "refused", T0 - 3_600_000);
-  older.prepare("INSERT INTO nodes (name, first_seen_ms, last_seen_ms) VALUES (?, ?, ?)").run(node, T0, T0);
-  older.close();
-  const store = value(openNode({ file }));
-  const [row] = value(await store.listFleet(T0 - 3_600_000, node));
-  expect(row).toMatchObject({ decisions: 3, refused: 1, evicted: 1 });
-  expect(value(await store.tallyOf(node, T0 - 3_600_000))).toMatchObject({ decisions: 3, pressured: 1, removed: 0 });
-  expect(row?.latest.eviction?.decisionId).toBe("b");
-  expect(value(await store.listHours(T0, node)).map((hour) => hour.decisions)).toEqual([2]);
-  value(await store.record({ decision: decisionRow({ node, decidedAtMs: T0 + 2 }) }));
-  expect(value(await store.listHours(T0, node)).map((hour) => hour.decisions)).toEqual([3]);
-  await store.close();
-});
+test.each(["0003", "0004"])(
+  "a database from before %s has its decisions counted when it is brought up to date",
+  async (first) => {
+    const folder = testFolder();
+    const file = join(folder, "history.db");
+    const node = "old";
+    const older = new Sqlite(file);
+    for (const { sql } of readMigrations(own).filter(({ name }) => name < first)) older.exec(sql);
+    older.exec("CREATE TABLE d1_migrations(id INTEGER PRIMARY KEY, name TEXT UNIQUE, applied_at TIMESTAMP)");
+    for (const name of ownNames.filter((n) => n < first))
+      older.prepare("INSERT INTO d1_migrations (name) VALUES (?)").run(name);
+    const insert = older.prepare(
+      "INSERT INTO decisions (id, kind, node, policy_version, verdict, explain, decided_at_ms, bytes, encoding, body) VALUES (?, ?, ?, 'p', ?, 'off', ?, 2, 'json', '{}')",
+    );
+    insert.run("a", "eviction", node, "evicts", T0);
+    insert.run("b", "eviction", node, "calm", T0 + 1);
+    insert.run("c", "admission", node, "refused", T0 - 3_600_000);
+    older.prepare("INSERT INTO nodes (name, first_seen_ms, last_seen_ms) VALUES (?, ?, ?)").run(node, T0, T0);
+    older.close();
+    const store = value(openNode({ file }));
+    const [row] = value(await store.listFleet(T0 - 3_600_000, node));
+    expect(row).toMatchObject({ decisions: 3, refused: 1, evicted: 1 });
+    expect(value(await store.tallyOf(node, T0 - 3_600_000))).toMatchObject({ decisions: 3, pressured: 1, removed: 0 });
+    expect(row?.latest.eviction?.decisionId).toBe("b");
+    expect(value(await store.listHours(T0, node)).map((hour) => hour.decisions)).toEqual([2]);
+    value(await store.record({ decision: decisionRow({ node, decidedAtMs: T0 + 2 }) }));
+    expect(value(await store.listHours(T0, node)).map((hour) => hour.decisions)).toEqual([3]);
+    await store.close();
+  },
+);

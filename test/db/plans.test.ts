@@ -162,3 +162,14 @@ test("a summary reads one node's time, containers in the index alone", async () 
   );
   expect(plans).not.toMatch(/SCAN removals/);
 });
+
+test("hours are pruned, and a fleet counted by the hour, in the order of their key", async () => {
+  const { store, plansOf } = listening();
+  for (let i = 0; i < 300; i++)
+    value(await store.record({ decision: decisionRow({ node: "n", decidedAtMs: T0 + i * 3_600_000 }) }));
+  const pruned = (await plansOf((s) => s.prune({ nowMs: T0 + 9e8, maxAgeMs: 0 }))).filter((plan) => /hours/.test(plan));
+  expect(pruned).toContain("SEARCH hours USING PRIMARY KEY (hour_ms=? AND node=?)");
+  expect(pruned.filter((plan) => /SCAN/.test(plan))).toEqual([]);
+  const listed = await plansOf((s) => s.listHours(T0));
+  expect(listed).toEqual([expect.stringMatching(/^SEARCH hours USING PRIMARY KEY \(hour_ms>/)]);
+});
