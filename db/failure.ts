@@ -1,4 +1,4 @@
-import { err, type Result } from "../api/model/result.ts";
+import { err, ok, type Result } from "../api/model/result.ts";
 
 export const STORE_FAILURE_CODES = ["unavailable", "too_large", "corrupt", "not_migrated", "bad_page_token"] as const;
 export type StoreFailureCode = (typeof STORE_FAILURE_CODES)[number];
@@ -16,6 +16,10 @@ export const failure = (code: StoreFailureCode, message: string): Result<never, 
 /** A row that cannot be read; `message` names it. */
 export const corruptRow = (message: string): Result<never, StoreFailure> =>
   err({ code: "corrupt", message, isRow: true });
+
+/** What is damaged by itself, as if it were not there: for whoever can tell the rest without it. */
+export const unlessDamaged = <T>(read: Result<T, StoreFailure>): Result<T | null, StoreFailure> =>
+  !read.ok && read.error.isRow === true ? ok(null) : read;
 
 /** SQLite's result codes by their first word, as better-sqlite3 gives them in `code` and D1 in the message. */
 const BY_SQLITE_CODE: Readonly<Record<string, readonly [StoreFailureCode, string]>> = {

@@ -1,5 +1,5 @@
 import { and, asc, eq, gte, sql } from "drizzle-orm";
-import type { Kind } from "../api/model/decision.ts";
+import { isKind, type Kind } from "../api/model/decision.ts";
 import { ok } from "../api/model/result.ts";
 import type { Driver } from "./driver.ts";
 import { attempt } from "./failure.ts";
@@ -48,6 +48,8 @@ export function fleetOf({ db }: Driver): Pick<Store, "listFleet" | "listHours" |
     const countedOf = new Map(tallies.map(({ node: name, ...tally }) => [name, tally]));
     const latestOf = new Map<string, Partial<Record<Kind, LatestRow>>>();
     for (const { node: name, kind, ...row } of await newest(node)) {
+      // another version may know more of them
+      if (!isKind(kind)) continue;
       const known = latestOf.get(name) ?? {};
       known[kind] = row;
       latestOf.set(name, known);

@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import { customType, index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
-import type { Explain, Kind } from "../api/model/decision.ts";
+import type { Explain } from "../api/model/decision.ts";
 import type { GcOperation } from "../api/model/garbage-collection.ts";
 import type { RemovalEnd, RemovalKind, RemovalTarget } from "./removal.ts";
 
@@ -63,7 +63,7 @@ export const decisions = sqliteTable(
   {
     seq: integer("seq").primaryKey(),
     id: text("id").notNull(),
-    kind: text("kind").$type<Kind>().notNull(),
+    kind: text("kind").notNull(),
     node: text("node").notNull(),
     snapshotId: text("snapshot_id"),
     policyVersion: text("policy_version").notNull(),
@@ -147,7 +147,7 @@ export const latest = sqliteTable(
   "latest",
   {
     node: text("node").notNull(),
-    kind: text("kind").$type<Kind>().notNull(),
+    kind: text("kind").notNull(),
     decisionId: text("decision_id").notNull(),
     verdict: text("verdict").notNull(),
     decidedAtMs: integer("decided_at_ms").notNull(),

@@ -33,7 +33,8 @@ export interface PodRef {
 /** What a list shows of a decision. */
 export interface DecisionHead {
   readonly id: string;
-  readonly kind: Kind;
+  /** A `Kind`, unless another version wrote it: who decides by it or draws it looks first (`isKind`). */
+  readonly kind: string;
   readonly node: string;
   readonly snapshotId: string | null;
   readonly policyVersion: string;

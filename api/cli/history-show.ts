@@ -1,4 +1,4 @@
-import type { Decided, DecisionOf, Explain, Kind, Verdict } from "../model/decision.ts";
+import { type Decided, type DecisionOf, type Explain, isKind, type Kind, type Verdict } from "../model/decision.ts";
 import { decodeSnapshot } from "../model/decode.ts";
 import { passTimeOf } from "../model/pass-time.ts";
 import { ok, type Result } from "../model/result.ts";
@@ -10,6 +10,7 @@ import { EXIT, type Fault, fault, type Outcome } from "./exit.ts";
 import { tokenOf } from "./history.ts";
 import type { Listed } from "./history-store.ts";
 import { type Form, printData } from "./output.ts";
+import type { Terminal } from "./terminal.ts";
 
 export interface ShowGiven {
   readonly dataDir?: string;
@@ -79,22 +80,43 @@ async function ofApi(id: string, url: string, given: ShowGiven, cli: Cli): Promi
   return ok({ record: record.value, snapshot: stored?.ok === true ? stored.value.snapshot : null });
 }
 
+/** As a person reads it; as it is stored where this version has no table for it. */
+function drawnOrStored(
+  { kind, node, verdict, decision }: Shown,
+  draw: (kind: Kind) => string,
+  terminal: Terminal,
+): string {
+  let why = "is of a kind that this version does not know";
+  try {
+    if (isKind(kind)) return draw(kind);
+  } catch (error) {
+    // a reader is told as much as a log would be
+    why = `has not the form that this version writes (${error instanceof Error ? error.message : error})`;
+  }
+  const title = [node, kind, verdict].map(printable).join(" · ");
+  const note = terminal.paint("yellow", `what is recorded ${printable(why)}; as it is stored:`);
+  const lines = JSON.stringify(decision, null, 2).split("\n").map(printable);
+  return `${title}\n${note}\n${lines.join("\n")}\n`;
+}
+
 function shownText({ record, snapshot }: Found, explain: Explain, { terminal }: Cli): string {
-  const { kind, node, verdict, pod, decision, reasons, needs, results, decidedAt, policyVersion, id } = record;
+  const { node, verdict, pod, decision, reasons, needs, results, decidedAt, policyVersion, id } = record;
   const decoded = snapshot === null ? null : decodeSnapshot(snapshot);
   const known = decoded?.ok === true ? decoded.value : undefined;
-  const text = answerText(
-    {
-      kind,
-      node,
-      decided: { decision, reasons, needs, verdict: verdict as Verdict },
-      explain,
-      machine: known?.machine,
-      ...(pod === null ? {} : { asked: pod }),
-      observedAtMs: known === undefined ? undefined : passTimeOf(known)?.atMs,
-    },
-    terminal,
-  );
+  const draw = (ofKind: Kind): string =>
+    answerText(
+      {
+        kind: ofKind,
+        node,
+        decided: { decision, reasons, needs, verdict: verdict as Verdict },
+        explain,
+        machine: known?.machine,
+        ...(pod === null ? {} : { asked: pod }),
+        observedAtMs: known === undefined ? undefined : passTimeOf(known)?.atMs,
+      },
+      terminal,
+    );
+  const text = drawnOrStored(record, draw, terminal);
   const told = results.map(
     ({ reportedAt, okCount, failedCount, dryRun }) =>
       `reported ${reportedAt}: ${okCount} ${dryRun ? "to be done" : "done"}, ${failedCount} failed\n`,

@@ -131,7 +131,7 @@ function decisionsTable(decisions: readonly Listed[], { columns: width, paint }:
     cells: [
       decidedAt,
       printable(node),
-      kind,
+      printable(kind),
       { text: printable(verdict), color: color(verdict) },
       pod === null ? "" : printable(`${pod.namespace}/${pod.name}`),
       printable(policyVersion),

@@ -18,6 +18,8 @@ var DAEMON_FLAGS = [
   "--no-opt",
   "--no-maglev",
 ];
+/** A replay keeps some 100 MB, whatever the history has, beside garbage that V8 would let grow with the machine's memory too. */
+var REPLAY_FLAGS = ["--max-semi-space-size=8", "--max-old-space-size=512"];
 /** glibc gives back at once what is large, such as what compiling the daemon took, and has no arena a thread: 5 MB less. */
 var DAEMON_ENVIRONMENT = { MALLOC_ARENA_MAX: "1", MALLOC_MMAP_THRESHOLD_: "16384" };
 
@@ -53,6 +55,20 @@ function findBundled(from, modules) {
   }
 }
 
+/** In the child's environment: it has a channel to us, and nothing to do without us. */
+var LAUNCHED = "NODEWISE_LAUNCHED";
+
+/** Ends as asked to when the launcher is gone, which SIGKILL lets tell nobody. */
+function endWithLauncher() {
+  if (process.env[LAUNCHED] === undefined) return;
+  delete process.env[LAUNCHED];
+  if (!process.connected) return process.kill(process.pid, "SIGTERM");
+  process.on("disconnect", function () {
+    process.kill(process.pid, "SIGTERM");
+  });
+  process.channel.unref();
+}
+
 /** Signals go on to the child; its end becomes ours: an exit code, or the signal that ended it. */
 function runWith(node, flags, environment, modules) {
   var child;
@@ -61,7 +77,10 @@ function runWith(node, flags, environment, modules) {
   };
   // Before the child is there: a signal that comes while it starts must not leave it behind.
   for (var i = 0; i < SIGNALS.length; i++) process.on(SIGNALS[i], forward);
-  child = modules.process.spawn(node, flags.concat(process.argv.slice(1)), { stdio: "inherit", env: environment });
+  child = modules.process.spawn(node, flags.concat(process.argv.slice(1)), {
+    stdio: ["inherit", "inherit", "inherit", "ipc"],
+    env: Object.assign({}, environment, { NODEWISE_LAUNCHED: "1" }),
+  });
   child.on("error", function (error) {
     fail("cannot start " + node + ": " + error.message + "; install the packages again with `npm install`");
   });
@@ -107,9 +126,9 @@ function isReadAgain(argv) {
 }
 
 /** Without those that somebody gave, who knows better. */
-function ownFlags() {
+function ownFlags(wanted) {
   var given = process.execArgv.concat((process.env.NODE_OPTIONS || "").split(" "));
-  return DAEMON_FLAGS.filter(function (flag) {
+  return wanted.filter(function (flag) {
     var name = flag.split("=")[0];
     return !given.some(function (one) {
       return one.split("=")[0] === name;
@@ -141,13 +160,16 @@ function start(loaded) {
   if (isDaemon(argv)) {
     environment = Object.assign({}, DAEMON_ENVIRONMENT, process.env);
     var first = isReadAgain(argv) ? ["--import", urlOf("hang-up.js")] : [];
-    flags = ownFlags().concat(first, flags, ["--import", urlOf("bundle-apart.js")]);
-  }
+    flags = ownFlags(DAEMON_FLAGS).concat(first, flags, ["--import", urlOf("bundle-apart.js")]);
+  } else if (argv[0] === "replay") flags = ownFlags(REPLAY_FLAGS).concat(flags);
   var isHere = isEnough(process.versions.node);
   var isMissing = function (flag) {
     return process.execArgv.indexOf(flag) < 0;
   };
-  if (isHere && !flags.some(isMissing)) return run(urlOf("main.ts"), root);
+  if (isHere && !flags.some(isMissing)) {
+    endWithLauncher();
+    return run(urlOf("main.ts"), root);
+  }
   var node = isHere ? process.execPath : findBundled(home, modules);
   return node === undefined ? explainMissing(root) : becomeWith(node, flags, environment, modules);
 }

@@ -39,7 +39,10 @@ export function addReplay(program: Command, cli: Cli): void {
         .default(20),
     )
     .addOption(new Option("--all", "list all of them").conflicts("json"))
-    .option("--json", "a line of JSON for each changed or unreadable decision, and a last one with what was counted")
+    .option(
+      "--json",
+      "a line of JSON for each changed or unreadable decision, one with the page token after each page, and a last one with what was counted",
+    )
     .option("--page-token <token>", "go on where an interrupted run of the same command was left")
     .action((given: ReplayGiven) => finish(cli, async () => (await import("./replay.ts")).replay(given, cli)));
   examples(

@@ -9,7 +9,7 @@ export interface ReportGiven {
   /** Changed decisions that are listed, and as many that cannot be read, unless `all` of them are. */
   readonly limit: number;
   readonly all?: boolean;
-  /** A line of JSON for each of them, and one for what was counted. */
+  /** A line of JSON for each of them, for where each page ended, and for what was counted. */
   readonly json?: boolean;
   /** Where an earlier run was left. */
   readonly pageToken?: string;
@@ -37,6 +37,13 @@ export class ReplayReport {
     this.#last = page;
     this.#list("changed", page.changed, changedText);
     this.#list("unreadable", page.unreadable, unreadableText);
+    if (this.#given.json === true && page.nextPageToken !== null) this.#going(page);
+  }
+
+  /** From where it can go on though it is killed: what was told before that line is told. */
+  #going({ progress, reachedAt, nextPageToken }: ReplayAnswer): void {
+    const going = { counts: this.counts, progress, reachedAt, nextPageToken };
+    this.#terminal.write(`${JSON.stringify({ going })}\n`);
   }
 
   #list<T>(what: "changed" | "unreadable", page: readonly T[], textOf: (one: T, terminal: Terminal) => string): void {

@@ -83,7 +83,9 @@ const changedCount = ({ differs, refused }: Counts): number => differs + refused
 /** What was counted: verdict by verdict, by kind and by node. */
 export function tallyText(tally: Tally, terminal: Terminal): string {
   const { columns: width, paint } = terminal;
-  const kinds = Object.entries(tally.byKind).map(([kind, counts]) => ({ cells: [kind, ...cellsOf(counts, tally)] }));
+  const kinds = Object.entries(tally.byKind).map(([kind, counts]) => ({
+    cells: [printable(kind), ...cellsOf(counts, tally)],
+  }));
   const total = { cells: ["all", ...cellsOf(tally.counts, tally)] };
   const byKind = table(
     [{ title: "KIND" }, ...countColumns(tally)],

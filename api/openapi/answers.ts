@@ -52,6 +52,8 @@ const explained = {
   reasons: z.array(placeReasons),
   needs: z.array(z.string()).describe("inputs that would have made the answer fuller"),
 };
+/** Of what was recorded; other versions may know other kinds. */
+const recordedKind = z.string().describe("one of the kinds, unless another version wrote it");
 const identity = { id, kind, node: z.string(), policyVersion: z.string(), snapshotId: id.nullable(), decidedAt: time };
 
 export const decisionAnswer = z.strictObject({
@@ -64,6 +66,7 @@ export const decisionAnswer = z.strictObject({
 });
 export const decisionHead = z.strictObject({
   ...identity,
+  kind: recordedKind,
   verdict: z.string(),
   explain: z.enum(EXPLAIN),
   pod: podRef.nullable(),

@@ -47,7 +47,7 @@ export const changedDecision = z.strictObject({
 
 export const unreadableDecision = z.strictObject({
   id: z.string(),
-  kind,
+  kind: z.string().describe("may be one that this version does not know"),
   node: z.string(),
   decidedAt: time,
   unreadable: z.string().describe("what cannot be read, and what to do about it"),
@@ -55,7 +55,7 @@ export const unreadableDecision = z.strictObject({
 
 export const historyReplay = z.strictObject({
   counts: replayCounts,
-  byKind: z.partialRecord(kind, replayCounts),
+  byKind: z.record(z.string(), replayCounts),
   byNode: z.record(z.string(), replayCounts),
   verdicts: z
     .array(

@@ -1,5 +1,4 @@
 import type { DecisionHead, PodRef } from "../../db/store.ts";
-import type { Kind } from "../model/decision.ts";
 import type { Difference } from "../routes/difference.ts";
 import type { ProblemCode } from "../routes/problem.ts";
 import type { Compared } from "./replay-one.ts";
@@ -18,7 +17,7 @@ export interface ShortDifference extends Difference {
 /** A decision that would be another one, for lists. */
 export interface ChangedDecision {
   readonly id: string;
-  readonly kind: Kind;
+  readonly kind: string;
   readonly node: string;
   readonly decidedAt: string;
   readonly pod: PodRef | null;

@@ -1,5 +1,6 @@
 import { corruptRow, type StoreFailure } from "../../db/failure.ts";
-import type { DecisionRow, SnapshotRow } from "../../db/store.ts";
+import type { DecisionHead, DecisionRow, SnapshotRow } from "../../db/store.ts";
+import { isKind, type Kind } from "../model/decision.ts";
 import { ok, type Result } from "../model/result.ts";
 import { isObject } from "./change.ts";
 
@@ -25,6 +26,17 @@ const broken = (what: string, is: string): Result<never, StoreFailure> =>
 /** A stored snapshot's own text as what was posted. Errors: it cannot be read, and is named. */
 export const postedSnapshot = ({ id, body }: Pick<SnapshotRow, "id" | "body">): ReturnType<typeof parsedObject> =>
   parsedObject(`snapshot \`${id}\``, body);
+
+/** Characters of a name that is damaged. */
+const MOST_NAMED = 64;
+
+/** Of which kind a decision is. Errors: of one that only another version knows, or none; it is named. */
+export const knownKind = ({ id, kind }: Pick<DecisionHead, "id" | "kind">): Result<Kind, StoreFailure> =>
+  isKind(kind)
+    ? ok(kind)
+    : corruptRow(
+        `decision \`${id}\` is of a kind that this version does not know: \`${kind.slice(0, MOST_NAMED)}\`; read it with the version that wrote it, or restore the database from a backup`,
+      );
 
 /** What a decision's body tells. */
 export interface Recorded {

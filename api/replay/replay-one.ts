@@ -11,7 +11,7 @@ import type { Problem } from "../routes/problem.ts";
 import type { Change } from "./change.ts";
 import { type Input, type Inputs, inputs } from "./inputs.ts";
 import { Kept } from "./kept.ts";
-import { parsed, recordedAnswer } from "./parsed.ts";
+import { knownKind, parsed, recordedAnswer } from "./parsed.ts";
 import { quickInputs } from "./quick-inputs.ts";
 
 export type { Change } from "./change.ts";
@@ -83,17 +83,24 @@ export function historyReplayer(
   });
 }
 
+/** Of a kind that there is. */
+interface KnownRow extends DecisionRow {
+  readonly kind: Kind;
+}
+
 function replayerOf<R extends Compared>(
   inputOf: Inputs,
-  decide: (row: DecisionRow, input: Input) => Result<R, StoreFailure>,
+  decide: (row: KnownRow, input: Input) => Result<R, StoreFailure>,
 ): Replayer<R | Replayed> {
   return async (row) => {
     const { id, snapshotId } = row;
+    const known = knownKind(row);
+    if (!known.ok) return known;
     if (snapshotId === null) return ok(gone(`decision \`${id}\` was made without a stored snapshot`));
     const input = await inputOf(snapshotId);
     if (!input.ok) return input;
     if (input.value === null) return ok(gone(`snapshot \`${snapshotId}\` of decision \`${id}\` is no longer stored`));
-    return input.value.ok ? decide(row, input.value.value) : ok(refused(input.value.error));
+    return input.value.ok ? decide(row as KnownRow, input.value.value) : ok(refused(input.value.error));
   };
 }
 
@@ -107,7 +114,7 @@ const gone = (why: string): Replayed => ({
 
 /** Errors: an ask or an answer that nobody can read. */
 function replayed(
-  { id, kind, ask: askText, body }: DecisionRow,
+  { id, kind, ask: askText, body }: KnownRow,
   snapshot: Snapshot,
   explain: Explain,
 ): Result<Replayed, StoreFailure> {

@@ -1,5 +1,4 @@
 import type { DecisionHead } from "../../db/store.ts";
-import type { Kind } from "../model/decision.ts";
 import type { Compared } from "./replay-one.ts";
 
 /** What became of a decision; `unreadable`: it, or what it was decided on, is damaged. */
@@ -14,7 +13,7 @@ export const passedOf = (counts: Counts): number => counts.replayed + lostOf(cou
 
 /** Decisions that are others now: of which kind, and from which verdict to which. */
 export interface VerdictChange {
-  readonly kind: Kind;
+  readonly kind: string;
   readonly recorded: string;
   /** The same as `recorded`: the decision differs below it. Null: it is refused now. */
   readonly replayed: string | null;
@@ -24,7 +23,7 @@ export interface VerdictChange {
 /** Everything that was counted. Grows with the nodes and kinds of a history, not with its decisions. */
 export interface Tally {
   readonly counts: Counts;
-  readonly byKind: Readonly<Partial<Record<Kind, Counts>>>;
+  readonly byKind: Readonly<Record<string, Counts>>;
   readonly byNode: Readonly<Record<string, Counts>>;
   /** The most frequent first. */
   readonly verdicts: readonly VerdictChange[];
@@ -37,7 +36,7 @@ const NAMES = Object.keys(nothing()) as readonly (keyof Counts)[];
 function add(to: Counting, more: Counts): void {
   for (const name of NAMES) to[name] += more[name];
 }
-function addAt<K>(map: Map<K, Counting>, key: K, more: Counts): void {
+function addAt(map: Map<string, Counting>, key: string, more: Counts): void {
   const known = map.get(key) ?? nothing();
   map.set(key, known);
   add(known, more);
@@ -45,7 +44,7 @@ function addAt<K>(map: Map<K, Counting>, key: K, more: Counts): void {
 
 export class Counter {
   readonly #counts = nothing();
-  readonly #byKind = new Map<Kind, Counting>();
+  readonly #byKind = new Map<string, Counting>();
   readonly #byNode = new Map<string, Counting>();
   readonly #verdicts = new Map<string, VerdictChange>();
 
@@ -71,7 +70,7 @@ export class Counter {
   /** What was counted elsewhere. */
   add({ counts, byKind, byNode, verdicts }: Tally): void {
     add(this.#counts, counts);
-    for (const [kind, more] of Object.entries(byKind)) addAt(this.#byKind, kind as Kind, more);
+    for (const [kind, more] of Object.entries(byKind)) addAt(this.#byKind, kind, more);
     for (const [node, more] of Object.entries(byNode)) addAt(this.#byNode, node, more);
     for (const change of verdicts) this.#change(change);
   }
@@ -93,5 +92,5 @@ export class Counter {
 }
 
 const nameOf = ({ kind, recorded, replayed }: VerdictChange): string => `${kind} ${recorded} ${replayed ?? ""}`;
-const fromEntries = <K extends string>(map: ReadonlyMap<K, Counting>): Record<K, Counts> =>
-  Object.fromEntries([...map].map(([key, counts]) => [key, { ...counts }])) as Record<K, Counts>;
+const fromEntries = (map: ReadonlyMap<string, Counting>): Record<string, Counts> =>
+  Object.fromEntries([...map].map(([key, counts]) => [key, { ...counts }]));

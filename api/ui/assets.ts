@@ -13,6 +13,7 @@ export const ASSET_TYPES = {
   "page.js": SCRIPT,
   "plots.js": SCRIPT,
   "replay.js": SCRIPT,
+  "sizes.js": SCRIPT,
   "what-if.js": SCRIPT,
   "uplot.css": STYLE,
   "uplot.js": SCRIPT,

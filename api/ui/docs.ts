@@ -28,7 +28,7 @@ export function getDocs(document: OpenApiDocument): Promise<Result<Reply, never>
 <h2 id="operations">Operations</h2>
 ${operations(document)}
 <h2 id="errors">Errors</h2>
-<div class="scroll" tabindex="0" role="region" aria-label="Table"><table><thead><tr><th>Status</th><th>Code</th><th>Meaning</th><th>What to do</th></tr></thead>
+<div class="scroll" tabindex="0" role="region" aria-label="Errors"><table><thead><tr><th>Status</th><th>Code</th><th>Meaning</th><th>What to do</th></tr></thead>
 <tbody>${all(Object.entries(PROBLEMS).map(([code, p]) => html`<tr id="${code}"><td class="num">${p.status}</td><td><code>${code}</code></td><td>${p.title}</td><td>${prose(p.advice)}</td></tr>`))}</tbody></table></div>
 <h2 id="schemas">Schemas</h2>
 ${all(
@@ -57,13 +57,13 @@ const section = (method: string, path: string, operation: Described): Html | Pro
 <p>${operation.summary}. ${prose(operation.description ?? "")} ${operation["x-scope"] === undefined ? "" : html`<span class="soft">Scope: ${operation["x-scope"]}.</span>`}</p>
 ${parameters(operation)}${example(operation)}${answers(operation)}`;
 
-function parameters({ parameters: list = [] }: Described): Html | Promise<Html> | "" {
+function parameters({ operationId, parameters: list = [] }: Described): Html | Promise<Html> | "" {
   if (list.length === 0) return "";
   const rows = list.map(
     (p) =>
       html`<tr><td><code>${p.name}</code></td><td>${p.in}</td><td>${p.description}</td><td><code>${typeOf(p.schema)}</code></td></tr>`,
   );
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="Table"><table><tbody>${all(rows)}</tbody></table></div>`;
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Parameters of ${operationId}"><table><tbody>${all(rows)}</tbody></table></div>`;
 }
 const typeOf = (schema: Loose): string =>
   Array.isArray(schema["enum"]) ? schema["enum"].join(" | ") : String(schema["format"] ?? schema["type"]);
@@ -77,6 +77,7 @@ function example({ requestBody }: Described): Html | Promise<Html> | "" {
 }
 
 const answers = ({
+  operationId,
   responses,
 }: Described): Html | Promise<Html> => html`<details><summary>Answers: ${Object.keys(responses).join(", ")}</summary>
-<div class="scroll" tabindex="0" role="region" aria-label="Table"><table><tbody>${all(Object.entries(responses).map(([status, r]) => html`<tr><td class="num">${status}</td><td>${prose(r.description)}</td></tr>`))}</tbody></table></div></details>`;
+<div class="scroll" tabindex="0" role="region" aria-label="Answers of ${operationId}"><table><tbody>${all(Object.entries(responses).map(([status, r]) => html`<tr><td class="num">${status}</td><td>${prose(r.description)}</td></tr>`))}</tbody></table></div></details>`;

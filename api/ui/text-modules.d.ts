@@ -23,6 +23,10 @@ declare module "*/client/replay.js" {
   const text: string;
   export default text;
 }
+declare module "*/client/sizes.js" {
+  const text: string;
+  export default text;
+}
 declare module "*/client/what-if.js" {
   const text: string;
   export default text;

@@ -6,6 +6,7 @@ import live from "./client/live.js";
 import page from "./client/page.js";
 import plots from "./client/plots.js";
 import replay from "./client/replay.js";
+import sizes from "./client/sizes.js";
 import whatIf from "./client/what-if.js";
 import { WORKER_STYLES } from "./worker-styles.ts";
 
@@ -17,6 +18,7 @@ export const WORKER_ASSETS: Assets = {
   "page.js": page,
   "plots.js": plots,
   "replay.js": replay,
+  "sizes.js": sizes,
   "what-if.js": whatIf,
   "uplot.css": uplotStyle,
   "uplot.js": uplot,

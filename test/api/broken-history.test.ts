@@ -1,8 +1,15 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import Database from "better-sqlite3";
 import { expect, test } from "vitest";
+import type * as z from "zod";
+import { decisionList, fullDecision } from "../../api/openapi/answers.ts";
+import { historyReplay } from "../../api/openapi/replay-answers.ts";
+import { historyFile } from "../../api/server.ts";
 import { problemOf } from "../contract/api-subject.ts";
 import { decisionRow, resultRow, snapshotRow, value } from "../contract/store-rows.ts";
 import { snapshotOf } from "../ui/served.ts";
-import { appOver } from "./serving.ts";
+import { appOver, type Serving, serving } from "./serving.ts";
 
 const SNAPSHOT = "5".repeat(32);
 const json = { "content-type": "application/json" };
@@ -59,4 +66,92 @@ test("a finding is counted over what can be read", async () => {
   expect(answer.status).toBe(200);
   const { findings } = (await answer.json()) as { findings: { touched: { of: number } | null }[] };
   expect(findings.filter(({ touched }) => touched !== null).map(({ touched }) => touched?.of)).toContain(1);
+});
+
+const CAPTURED = JSON.parse(readFileSync(join(import.meta.dirname, "../data/real-node/snapshot.json"), "utf8"));
+const KINDS_DECIDED = ["allocatable", "cgroups", "eviction"] as const;
+
+/** A server of which the history's file is changed beneath it, and the ids of its three decisions of node n1. */
+async function changedBeneath(...statements: readonly ((ids: readonly string[]) => readonly [string, ...string[]])[]) {
+  const server = await serving();
+  const ids: string[] = [];
+  for (const kind of KINDS_DECIDED) {
+    const answer = await fetch(`${server.api.url}/v1/decisions/${kind}`, post({ snapshot: CAPTURED }));
+    expect(answer.status, await answer.clone().text()).toBe(200);
+    ids.push(((await answer.json()) as { id: string }).id);
+  }
+  const file = new Database(historyFile(server.dataDir));
+  for (const of of statements) {
+    const [sql, ...params] = of(ids);
+    expect(file.prepare(sql).run(...params).changes).toBeGreaterThan(0);
+  }
+  file.close();
+  return { ...server, ids };
+}
+const read = async <S extends z.ZodType>({ api }: Serving, path: string, shape: S, request: RequestInit = {}) => {
+  const answer = await fetch(api.url + path, request);
+  const body = await answer.text();
+  expect(answer.status, `${path}: ${body}`).toBe(200);
+  return shape.parse(JSON.parse(body)) as z.output<S>;
+};
+const pageOf = async ({ api }: Serving, path: string, request: RequestInit = {}): Promise<string> => {
+  const page = await fetch(api.url + path, { ...request, headers: { accept: "text/html" } });
+  const text = await page.text();
+  expect(page.status, `${path}: ${text.slice(-600)}`).toBe(200);
+  return text;
+};
+
+test("a decision of a kind that another version knows is named, counted as unreadable, and shown as it is stored", async () => {
+  const server = await changedBeneath(
+    ([id = ""]) => ["UPDATE decisions SET kind = 'foo' WHERE id = ?", id],
+    ([id = ""]) => ["UPDATE latest SET kind = 'foo' WHERE decision_id = ?", id],
+  );
+  const id = server.ids[0] ?? "";
+  const why = new RegExp(`decision \`${id}\` is of a kind that this version does not know: \`foo\`; .*backup$`);
+  const replayed = await read(server, "/v1/replay", historyReplay, post({}));
+  expect(replayed.counts).toMatchObject({ replayed: 2, same: 2, unreadable: 1 });
+  expect(replayed.byKind["foo"]).toMatchObject({ replayed: 0, unreadable: 1 });
+  expect(replayed.unreadable).toMatchObject([{ id, kind: "foo", unreadable: expect.stringMatching(why) }]);
+  const again = await fetch(`${server.api.url}/v1/decisions/${id}/replay`, post({}));
+  expect((await problemOf(again, "history_unavailable")).detail).toMatch(why);
+
+  const listed = await read(server, "/v1/nodes/n1/decisions", decisionList);
+  expect(listed.decisions.map(({ kind }) => kind).sort()).toEqual(["cgroups", "eviction", "foo"]);
+  const full = await read(server, `/v1/decisions/${id}`, fullDecision);
+  expect([full.kind, full.decision]).toMatchObject(["foo", { allocatable: expect.anything() }]);
+  for (const path of ["/", "/nodes/n1", "/nodes/n1/decisions"])
+    expect(await pageOf(server, path)).toContain("<td>foo</td>");
+  for (const path of ["/lint?node=n1", `/replay?decision=${id}`, "/what-if?node=n1"]) await pageOf(server, path);
+  const page = await pageOf(server, `/decisions/${id}`);
+  expect(page).toContain("is of a kind that this version does not know: <code>foo</code>");
+  expect(page).toContain("As it is stored");
+  expect(page).not.toContain("/replay?decision=");
+  const linted = await fetch(`${server.api.url}/v1/lint`, post({ kubeletConfiguration: { maxPods: -1 }, node: "n1" }));
+  const { findings } = (await linted.json()) as { findings: { touched: { of: number } | null }[] };
+  expect(findings.flatMap(({ touched }) => touched?.of ?? [])).toContain(2);
+
+  const form = new FormData();
+  form.append("as", "patch");
+  const answer = await pageOf(server, "/replay", { method: "POST", body: form });
+  expect(answer).toContain('1</span><span class="soft">cannot be read');
+  expect(answer).toContain("<td>foo</td>");
+});
+
+test("a decision and a snapshot whose compressed bodies are damaged leave the pages the rest", async () => {
+  const broken = "SET encoding = 'gzip', body = x'1f8b0800deadbeef'";
+  const server = await changedBeneath(
+    ([, , id = ""]) => [`UPDATE decisions ${broken} WHERE id = ?`, id],
+    ([, , id = ""]) => ["UPDATE latest SET verdict = 'evicts' WHERE decision_id = ?", id],
+  );
+  expect(await pageOf(server, "/")).toContain(
+    `<a href="/decisions/${server.ids[2]}"><span class="tag bad">evicts</span>`,
+  );
+  expect(await pageOf(server, "/nodes/n1")).toContain("what is recorded cannot be read by this version");
+  const file = new Database(historyFile(server.dataDir));
+  file.prepare(`UPDATE snapshots ${broken}`).run();
+  file.close();
+  expect(await pageOf(server, "/lint?node=n1")).toContain("the newest snapshot of node <code>n1</code> is damaged");
+  expect(await pageOf(server, "/nodes/n1")).toMatch(
+    /The newest snapshot of this node cannot be read: snapshot <code>[0-9a-f]{32}<\/code>: its compressed body/,
+  );
 });

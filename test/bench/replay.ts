@@ -5,6 +5,7 @@ import { decideKind } from "../../api/decide/index.ts";
 import type { Kind } from "../../api/model/decision.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import type { Snapshot } from "../../api/model/snapshot.ts";
+import { knownKind } from "../../api/replay/parsed.ts";
 import { replayAnswer } from "../../api/replay/replay-answer.ts";
 import { historyReplayer, LONG_RUN_LENGTH } from "../../api/replay/replay-one.ts";
 import { MAX_REPLAYED } from "../../api/replay/replay-page.ts";
@@ -77,6 +78,7 @@ async function replayed(
 
 /** A recorded decision with its snapshot's text. */
 interface Recorded extends DecisionRow {
+  readonly kind: Kind;
   readonly text: string;
 }
 
@@ -96,7 +98,9 @@ async function microsOf(store: Store, prepare: (row: Recorded) => () => unknown)
     if (!row.ok) throw new Error(row.error.message);
     const stored = await store.getSnapshot(row.value.snapshotId ?? "");
     if (!stored.ok || stored.value === null) throw new Error("a snapshot cannot be read");
-    batch.push(prepare({ ...row.value, text: stored.value.body }));
+    const kind = knownKind(row.value);
+    if (!kind.ok) throw new Error(kind.error.message);
+    batch.push(prepare({ ...row.value, kind: kind.value, text: stored.value.body }));
     if (batch.length === BATCH) await run();
   }
   await run();

@@ -9,6 +9,7 @@ import {
   realpathSync,
   rmSync,
   symlinkSync,
+  writeFileSync,
 } from "node:fs";
 import { isBuiltin } from "node:module";
 import { tmpdir } from "node:os";
@@ -64,6 +65,18 @@ describe("on a Node that is new enough", () => {
     expect(childrenOf(child.pid)).toEqual([]);
     child.kill("SIGTERM");
     expect(await end).toMatchObject({ code: 0, signal: null });
+  });
+
+  test("a replay has a heap that does not grow with the machine, unless somebody says otherwise", async () => {
+    const tell = join(scratch, "tell.cjs");
+    writeFileSync(tell, 'process.on("exit", () => console.error("flags:", ...process.execArgv));\n');
+    const flagsOf = async (more: string) => {
+      const env = { NODE_OPTIONS: `--require=${tell} ${more}` };
+      const { stderr } = await run(["replay", "--data-dir", join(scratch, "no-history")], { env });
+      return /^flags: (.*)$/m.exec(stderr)?.[1];
+    };
+    expect(await flagsOf("")).toBe("--max-semi-space-size=8 --max-old-space-size=512");
+    expect(await flagsOf("--max-old-space-size=900")).toBe("--max-semi-space-size=8");
   });
 
   test("what somebody says of the allocator is left as it is", async () => {
@@ -161,6 +174,16 @@ describe.skipIf(!hasOldNode)(`on a Node that is too old${why}`, () => {
     child.kill("SIGTERM");
     expect(await end).toMatchObject({ code: null, signal: "SIGTERM", stderr: "" });
     expect(existsSync(`/proc/${grandchild}`)).toBe(false);
+  });
+
+  test("the child ends when the launcher is killed, which can tell it nothing", async () => {
+    const child = start(["api", "--port", "0", "--data-dir", join(scratch, "killed")], { node: OLD_NODE });
+    const url = (await printed(child, /\n/)).trim();
+    expect((await fetch(`${url}/readyz`)).status).toBe(200);
+    const [own] = childrenOf(child.pid);
+    expect(environmentOf(Number(own))).toContain("NODEWISE_LAUNCHED=1");
+    child.kill("SIGKILL");
+    await expect.poll(() => existsSync(`/proc/${own}`)).toBe(false);
   });
 
   test("without a bundled Node it says what to do, in one line, and ends with 3", async () => {

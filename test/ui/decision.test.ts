@@ -1,9 +1,11 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { POLICY_VERSION } from "../../api/model/decision.ts";
 import { results } from "../../api/openapi/examples.ts";
 import { appOver } from "../api/serving.ts";
 import { decisionRow, resultRow, snapshotRow, value } from "../contract/store-rows.ts";
+import { postForm } from "./replay-forms.ts";
 
 const CAPTURED = readFileSync(join(import.meta.dirname, "../data/real-node/snapshot.json"), "utf8");
 type App = ReturnType<typeof appOver>["app"];
@@ -171,4 +173,61 @@ test("a node's token sees its own decisions only", async () => {
   );
   const headers = { authorization: `Basic ${btoa(`x:${token.text}`)}` };
   expect((await app.request(`/decisions/${mine.id}`, { headers })).status).toBe(403);
+});
+
+test.each([
+  ["eviction", '{"decision":{"conditions":[]},"reasons":[],"needs":[],"next":null}', "conditions"],
+  ["admission", '{"decision":{"pod":null},"reasons":[],"needs":[],"next":null}', "pod"],
+  ["probes", '{"decision":{"containers":[{}]},"reasons":[],"needs":[],"next":null}', "containers"],
+] as const)(
+  "%s whose record has not its form: said in the place of the answer, with what is stored, and logged",
+  async (kind, body, name) => {
+    const { app, store, log } = appOver({});
+    const row = decisionRow({ kind, node: "n1", body, policyVersion: POLICY_VERSION });
+    value(await store.record({ decision: row }));
+    const text = await textOf(app, `/decisions/${row.id}`);
+    const answer = text.slice(text.indexOf('id="answer"'), text.indexOf('id="asked"'));
+    expect(answer).toContain("This part of the record cannot be shown");
+    expect(answer).toContain(`href="/v1/decisions/${row.id}"`);
+    expect(answer).toContain(`&quot;${name}&quot;: `);
+    expect(text.slice(text.indexOf('id="asked"'))).toContain(row.id);
+    const faults = log.lines.filter(({ level }) => level === "error");
+    expect(faults).toMatchObject([{ message: "a record cannot be drawn", fields: { decision: row.id } }]);
+    expect(faults[0]?.fields["stack"]).toMatch(/\.ts:\d+/);
+  },
+);
+
+test("reasons and reports that have not their form are said in their place, and the rest is shown", async () => {
+  const { app, store, log } = appOver({});
+  const id = await decided(app, "allocatable");
+  const row = value(await store.getDecision(id));
+  if (row === null) throw new Error("not recorded");
+  const body = JSON.stringify({ ...JSON.parse(row.body), reasons: [null, 7] });
+  const broken = { ...row, id: "b".repeat(32), body };
+  value(await store.record({ decision: broken }));
+  value(await store.addResults(broken.id, [resultRow({ body: "{}" })]));
+  const text = await textOf(app, `/decisions/${broken.id}`);
+  const part = (from: string, to: string) => text.slice(text.indexOf(`id="${from}"`), text.indexOf(`id="${to}"`));
+  expect(part("why", "answer")).toContain("This part of the record cannot be shown");
+  expect(part("answer", "asked")).toContain("terminal");
+  expect(part("answer", "asked")).not.toContain("cannot be shown");
+  expect(part("done", "again")).toContain("This part of the record cannot be shown");
+  expect(log.lines.filter(({ level }) => level === "error")).toHaveLength(2);
+});
+
+test("a record without its form is replayed, and its own side says that it cannot be shown", async () => {
+  const { app, store } = appOver({});
+  const id = await decided(app, "eviction");
+  const row = value(await store.getDecision(id));
+  if (row === null) throw new Error("not recorded");
+  const broken = {
+    ...row,
+    id: "c".repeat(32),
+    body: '{"decision":{"conditions":[]},"reasons":[],"needs":[],"next":null}',
+  };
+  value(await store.record({ decision: broken }));
+  const page = await postForm(app, "/replay", { as: "patch", decision: broken.id, only: "yes" });
+  expect(page.status).toBe(200);
+  expect(page.words).toContain("It would have been another one.");
+  expect(page.words).toContain("Recorded This part of the record cannot be shown");
 });

@@ -53,15 +53,20 @@ test("cells stand in stacks, rows of at most so many", () => {
   expect(cellGrid([], "w")).toBe("");
 });
 
-test("owners have letters while there are letters, and eight tones in turn", () => {
-  expect([0, 7, 8, 25, 26, 52].map(ownerMark)).toEqual([
+test("owners have letters, none of them that of the system, each its own, and eight tones in turn", () => {
+  expect([0, 7, 8, 17, 24, 25, 649, 650].map(ownerMark)).toEqual([
     { mark: "A", tone: "c0" },
     { mark: "H", tone: "c7" },
     { mark: "I", tone: "c0" },
-    { mark: "Z", tone: "c1" },
-    { mark: "a", tone: "c2" },
-    { mark: "#", tone: "c4" },
+    { mark: "S", tone: "c1" },
+    { mark: "Z", tone: "c0" },
+    { mark: "AA", tone: "c1" },
+    { mark: "ZZ", tone: "c1" },
+    { mark: "AAA", tone: "c2" },
   ]);
+  const marks = Array.from({ length: 4096 }, (_, i) => ownerMark(i).mark);
+  expect(new Set(marks).size).toBe(marks.length);
+  expect(marks).not.toContain("R");
 });
 
 const drawnPlot = (points: readonly (readonly [number, number])[], limit = 5) =>

@@ -38,6 +38,38 @@ inBrowser("the fleet in a browser", fill, (ground) => {
     await close();
   });
 
+  test("a table in which a link has the focus is brought up to date too, and the link keeps the focus", async () => {
+    const { page, close } = await ground.open("/");
+    await page.locator("#live-state", { hasText: "live" }).waitFor();
+    const link = page.locator("#nodes").getByRole("link", { name: "node-1", exact: true });
+    await link.focus();
+    await decided(ground.url, "cgroups", { snapshot: snapshotOf("node-focus") });
+    await page.locator("#nodes", { hasText: "node-focus" }).waitFor();
+    expect(await page.evaluate("document.activeElement.textContent")).toBe("node-1");
+    await page.getByRole("region", { name: "Nodes" }).focus();
+    const before = await page.locator(".tile .figure").first().textContent();
+    await decided(ground.url, "cgroups", { snapshot: snapshotOf("node-later") });
+    await expect.poll(() => page.locator(".tile .figure").first().textContent()).not.toBe(before);
+    expect(await page.locator("#nodes", { hasText: "node-later" }).count()).toBe(0);
+    await page.getByLabel("Name has").focus();
+    await page.locator("#nodes", { hasText: "node-later" }).waitFor();
+    await close();
+  });
+
+  test("one refresh that fails is told, and taken back with the next", async () => {
+    const { page, close } = await ground.open("/");
+    await page.locator("#live-state", { hasText: "live" }).waitFor();
+    let asked = 0;
+    await page.route(`${ground.url}/`, (route) =>
+      ++asked === 1 ? route.fulfill({ status: 503, body: "busy" }) : route.continue(),
+    );
+    await decided(ground.url, "cgroups", { snapshot: snapshotOf("node-busy") });
+    await page.locator("#live-state", { hasText: "cannot be refreshed" }).waitFor();
+    await page.locator("#nodes", { hasText: "node-busy" }).waitFor();
+    await page.locator("#live-state", { hasText: /^live$/ }).waitFor();
+    await close();
+  });
+
   test("ten pages of one browser hear of it, though it has few connections to a server", async () => {
     const { page, close } = await ground.open("/");
     const pages = [page];

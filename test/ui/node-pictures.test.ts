@@ -5,29 +5,35 @@ import { captured, partOf, subject } from "./node-subject.ts";
 
 const GPU = "example.com/gpu";
 
-test("devices by NUMA node: who holds each, and what is not healthy", async () => {
+const device = (id: string, numa: number, health = "Healthy") => ({ resource: GPU, id, health, numaNodes: [numa] });
+/** The captured node with those devices, gpu-1 held by its first pod. */
+async function withDevices(devices: readonly ReturnType<typeof device>[]) {
   const { decide, show } = subject();
   const snapshot = captured();
   const [first] = snapshot.pods;
   if (first === undefined) throw new Error("no pod");
   const container = first.spec.containers[0]?.name ?? "";
-  const device = (id: string, numa: number, health = "Healthy") => ({ resource: GPU, id, health, numaNodes: [numa] });
-  const entry = {
-    podUid: first.metadata.uid,
-    containerName: container,
-    resourceName: GPU,
-    deviceIds: new Map([[0, ["gpu-1"]]]),
-    allocResp: null,
+  const deviceIds = new Map([[0, ["gpu-1"]]]);
+  const entry = { podUid: first.metadata.uid, containerName: container, resourceName: GPU, deviceIds, allocResp: null };
+  const assignments = {
+    kubelet_internal_checkpoint: writeCheckpoint({ entries: [entry], registered: new Map() }),
   };
-  await decide("allocatable", {
-    snapshot: {
-      ...snapshot,
-      devices: [device("gpu-0", 0), device("gpu-1", 0), device("gpu-2", 1, "Unhealthy")],
-      devicePlugins: [{ resource: GPU }],
-      assignments: { kubelet_internal_checkpoint: writeCheckpoint({ entries: [entry], registered: new Map() }) },
-    },
-  });
-  const { html, text } = await show("/nodes/n1");
+  await decide("allocatable", { snapshot: { ...snapshot, devices, devicePlugins: [{ resource: GPU }], assignments } });
+  return { first, container, ...(await show("/nodes/n1")) };
+}
+
+test("one that is held and not healthy takes none from those that are free", async () => {
+  const { text } = await withDevices([device("gpu-0", 0), device("gpu-1", 0, "Unhealthy")]);
+  expect(text("devices")).toContain(`${GPU} registered 1 held, 1 free of 2 devices, 1 not healthy`);
+});
+
+test("devices by NUMA node: who holds each, and what is not healthy", async () => {
+  const { first, container, html, text } = await withDevices([
+    device("gpu-0", 0),
+    device("gpu-1", 0),
+    device("gpu-2", 1, "Unhealthy"),
+  ]);
+  expect(text("devices")).toMatch(/NUMA node 0 2 devices .*NUMA node 1 1 device /);
   const name = `default/${first.metadata.name}`;
   expect(text("devices")).toContain(`${GPU} registered 1 held, 1 free of 3 devices, 1 not healthy`);
   expect(text("devices")).toContain(`A ${name} ${container} ${GPU} gpu-1`);

@@ -67,9 +67,25 @@ describe("the captured node", () => {
     expect(before.text("cgroups")).toContain("by an actuator that only looks: 2 files or cgroups not as decided");
     value(await store.addResults(id, [report(id, 2, false, [{ ...step, status: "applied" }])]));
     const after = await show("/nodes/n1");
-    expect(after.text("cgroups-title")).toContain("1 differs");
+    expect(after.text("cgroups-title")).toContain("no drift");
     expect(after.text(`cgroup-${pod.path}`)).toMatch(/^\S+ 1 put right /);
     expect(after.text("cgroup-/kubepods")).toContain("as wanted");
+  });
+
+  test("the newest report counts, as in the fleet, and of a cgroup that is not there nothing is as wanted", async () => {
+    const { decide, show, store } = subject();
+    const { id, decision } = await decide("cgroups", { snapshot: captured() });
+    const pod = (decision as CgroupsDecision).cgroups.find(({ level }) => level === "pod");
+    if (pod === undefined) throw new Error("no pod");
+    const failed = { op: "write", path: "/kubepods", file: "cpu.shares", to: "2", status: "failed", message: "no" };
+    const mkdir = { op: "mkdir", path: pod.path, status: "planned", before: null, message: "missing" };
+    value(await store.addResults(id, [report(id, 1, false, [failed, { ...failed, file: "memory.limit_in_bytes" }])]));
+    value(await store.addResults(id, [{ ...report(id, 2, true, [mkdir]), okCount: 1, failedCount: 0 }]));
+    const { text } = await show("/nodes/n1");
+    expect(text("cgroups-title")).toContain("1 differs");
+    expect(text(`cgroup-${pod.path}`)).toContain("nothing: its cgroup is not there");
+    expect(text(`cgroup-${pod.path}`).split(pod.files[0]?.path ?? "")[1]).not.toMatch(/^ \S+ as wanted/);
+    expect(value(await store.listFleet(0, "n1"))[0]?.report).toMatchObject({ okCount: 1, failedCount: 0 });
   });
 
   test("CPUs, memory and images by owner, as the decisions tell them", async () => {

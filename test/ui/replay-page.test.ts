@@ -7,7 +7,7 @@ import { NOTHING_COUNTED } from "../../api/ui/replay/counted.ts";
 import { replayedPages } from "../../api/ui/replay/pages.ts";
 import { appOver } from "../api/serving.ts";
 import { decisionRow, snapshotRow, T0, value } from "../contract/store-rows.ts";
-import { type App, goOnOf, openPage, postForm, type Shown, writtenIn } from "./replay-forms.ts";
+import { type App, goOnOf, openPage, postForm, type Shown, unescaped, writtenIn } from "./replay-forms.ts";
 import { snapshotOf } from "./served.ts";
 
 const PATCH = "kubeReserved:\n  cpu: 1500m\n";
@@ -82,6 +82,20 @@ describe("the history with another configuration", () => {
     expect(none.words).toContain(
       "No such decisions: nothing is recorded of all nodes, from 2018-12-31 23:00:00 UTC, to 2020-01-01 12:00:00 UTC",
     );
+  });
+
+  test("the answer's link opens the form with the same question, however it was sent", async () => {
+    const { app } = await fleet();
+    for (const since of ["", "2026-01-01"]) {
+      const page = await replay(app, { change: PATCH, kind: "cgroups", since, long: "yes", decision: "" });
+      const link = unescaped(/<a href="([^"]*)">A link to this question/.exec(page.html)?.[1] ?? "");
+      expect(page.html).toContain(`data-link="${link.replaceAll("&", "&amp;")}"`);
+      const opened = await openPage(app, link);
+      expect(opened.status, link).toBe(200);
+      expect(writtenIn(opened)).toBe(PATCH);
+      expect(opened.html).toContain(`name="since" value="${since === "" ? "" : "2026-01-01T00:00:00.000Z"}"`);
+      expect(opened.html).toContain("<option selected>cgroups</option>");
+    }
   });
 
   test("what is misspelt is said with its place", async () => {

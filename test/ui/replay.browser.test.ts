@@ -123,6 +123,70 @@ const tests = (ground: Ground): void => {
     await close();
   });
 
+  test("what is larger than a form may be is told beside its field at once, and not sent", async () => {
+    const { page, close } = await ground.open("/replay");
+    const posted: string[] = [];
+    page.on("request", (request) => {
+      if (request.method() === "POST") posted.push(request.url());
+    });
+    const choose = (): Promise<unknown> =>
+      page.evaluate(`(() => {
+        const data = new DataTransfer();
+        data.items.add(new File([" ".repeat(50 * 1024 * 1024)], "big.yaml"));
+        document.querySelector("[data-drop]").dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
+      })()`);
+    const words = "big.yaml has 50.0 MiB, and a form may have 8: give the KubeletConfiguration alone";
+    const fault = page.getByRole("alert").filter({ hasText: words });
+    const input = page.locator("#change-file");
+    await choose();
+    await fault.waitFor();
+    expect(await input.getAttribute("aria-describedby")).toBe(await fault.getAttribute("id"));
+    const button = page.getByRole("button", { name: "Replay", exact: true });
+    await button.click();
+    await page.locator("#change-file:focus").waitFor();
+    expect(posted).toEqual([]);
+    expect(await page.locator("#run").isVisible()).toBe(false);
+    await expectAccessible(page);
+    await input.setInputFiles([]);
+    await fault.waitFor({ state: "hidden" });
+    // the form that an answer with faults brought is watched as well
+    await ask(page, { since: "yesterday" });
+    await page.locator("#since-fault").waitFor();
+    const before = posted.length;
+    await page.evaluate(`document.getElementById("change").value = "é".repeat(5 * 1024 * 1024)`);
+    await button.click();
+    await page.getByRole("alert").filter({ hasText: "the text has 10.0 MiB" }).waitFor();
+    expect(posted).toHaveLength(before);
+    await close();
+  });
+
+  test("the address is the question's once it is answered, and brings it back; a long one is not kept", async () => {
+    const { page, faults, close } = await ground.open("/replay?kind=cgroups");
+    await page.getByLabel("Kind").selectOption("allocatable");
+    await ask(page);
+    await state(page, "done");
+    const address = new URL(page.url());
+    expect(address.searchParams.get("change")).toBe(PATCH);
+    expect(address.searchParams.get("kind")).toBe("allocatable");
+    expect(await page.locator("#elsewhere a").getAttribute("href")).toBe(address.pathname + address.search);
+    await page.goto(address.href);
+    expect(await page.getByLabel("The configuration to decide with").inputValue()).toBe(PATCH);
+    expect(await page.getByLabel("Since").inputValue()).toBe("");
+    expect(await page.getByLabel("Kind").inputValue()).toBe("allocatable");
+    await page.getByLabel("The configuration to decide with").fill(`${PATCH}# ${"x".repeat(3000)}`);
+    await page.getByRole("button", { name: "Replay", exact: true }).click();
+    await state(page, "done");
+    expect(new URL(page.url()).search).toBe("");
+    await page.goto(new URL(`/replay?decision=${id}`, ground.url).href);
+    await page.getByLabel("The configuration to decide with").fill(PATCH);
+    await page.getByRole("button", { name: "Replay this decision" }).click();
+    await page.getByText("It would have been another one.").waitFor();
+    await expect.poll(() => new URL(page.url()).searchParams.get("decision")).toBe(id);
+    expect(new URL(page.url()).searchParams.get("change")).toBe(PATCH);
+    expect(faults).toEqual([]);
+    await close();
+  });
+
   test("one decision is replayed by its own button", async () => {
     const { page, faults, close } = await ground.open(`/decisions/${id}`);
     await page.getByRole("link", { name: "Replay it with another configuration" }).click();

@@ -14,6 +14,21 @@ state.id = "live-state";
 state.setAttribute("role", "status");
 state.className = "tag";
 
+const LOST = "reconnecting";
+const FAILED = "cannot be refreshed";
+/** How the page hears of news; what is wrong with the page itself goes before it. */
+let standing = ["connecting"];
+let fault = null;
+function found(wrong) {
+  fault = wrong;
+  say(...(fault ?? standing));
+}
+function stand(...told) {
+  // what was pruned meanwhile is no news
+  if (standing[0] === LOST && told[0] !== LOST) refresh();
+  standing = told;
+  found(told[0] === LOST && fault?.[0] === FAILED ? null : fault);
+}
 function say(text, kind = "") {
   if (state.textContent === text) return;
   state.textContent = text;
@@ -44,7 +59,7 @@ async function refresh() {
     else if (response.ok) show(page);
     else throw new Error(response.statusText);
   } catch {
-    say("cannot be refreshed", "warn");
+    if (standing[0] !== LOST) found([FAILED, "warn"]);
     clearTimeout(again);
     again = setTimeout(refresh, POLL_MS);
   }
@@ -52,23 +67,40 @@ async function refresh() {
 let again;
 
 function show(page) {
+  found(null);
+  isBehind = false;
   for (const old of document.querySelectorAll("[data-live]")) replace(old, page.getElementById(old.id));
   furnish();
   document.dispatchEvent(new Event("nodewise:refreshed"));
 }
 
-/** What somebody writes in, or reads with its parts opened, stays as it is. */
+/** What had the focus was left as it was: it is made up for as soon as the focus goes elsewhere. */
+let isBehind = false;
+document.addEventListener("focusout", () => {
+  if (isBehind) setTimeout(refresh);
+});
+
+/** What somebody writes in, or reads with its parts opened, stays as it is; a link keeps the focus. */
 function replace(old, fresh) {
-  if (fresh === null || old.contains(document.activeElement)) return;
+  if (fresh === null || old.isEqualNode(fresh)) return;
+  const focused = old.contains(document.activeElement) ? document.activeElement : null;
+  const href = focused?.getAttribute("href") ?? null;
+  const twin = href === null ? undefined : fresh.querySelector(`a[href="${CSS.escape(href)}"]`);
+  if (focused !== null && !twin) {
+    isBehind = true;
+    return;
+  }
   for (const part of old.querySelectorAll("details[id][open]")) {
     fresh.querySelector(`details[id="${CSS.escape(part.id)}"]`)?.setAttribute("open", "");
   }
-  if (!old.isEqualNode(fresh)) old.replaceWith(document.adoptNode(fresh));
+  if (old.isEqualNode(fresh)) return;
+  old.replaceWith(document.adoptNode(fresh));
+  twin?.focus({ preventScroll: true });
 }
 
 /** What the page shows is no longer stored: said above it, and what was seen stays. */
 function gone(page) {
-  say("no longer stored", "bad");
+  found(["no longer stored", "bad"]);
   if (document.getElementById("gone") !== null) return;
   const note = document.createElement("p");
   note.id = "gone";
@@ -84,14 +116,14 @@ const channel = new BroadcastChannel(address);
 /** Pages of one node share what one of them hears, since a browser has few connections to a server. */
 channel.addEventListener("message", ({ data: { news, told, isNew } }) => {
   if (news !== undefined) heard(news);
-  if (told !== undefined) say(...told);
-  if (isNew && standing !== undefined) channel.postMessage({ told: standing });
+  if (told !== undefined) stand(...told);
+  if (isNew && isHearing) channel.postMessage({ told: standing });
 });
-/** Of the page that hears for the others. */
-let standing;
+/** This page hears for the others. */
+let isHearing = false;
 function tell(...told) {
-  standing = told;
-  say(...told);
+  isHearing = true;
+  stand(...told);
   channel.postMessage({ told });
 }
 function pass(news) {
@@ -118,14 +150,14 @@ function stream() {
     source.addEventListener("error", () => {
       // the server itself ends a stream from time to time
       setTimeout(() => {
-        if (source.readyState !== EventSource.OPEN) tell("reconnecting", "warn");
+        if (source.readyState !== EventSource.OPEN) tell(LOST, "warn");
       }, SOON_MS);
       if (source.readyState === EventSource.CLOSED) ended();
     });
   });
 }
 
-/** Answers whether one of the few streams was free for this page. */
+/** Answers whether one of the few streams was free for this page, when that has ended. */
 async function streamed() {
   for (let slot = 0; slot < MOST_STREAMS; slot++) {
     const had = await free(`nodewise stream ${slot}`, async (held) => {
@@ -133,8 +165,9 @@ async function streamed() {
       await stream();
       return true;
     });
-    if (had) return;
+    if (had) return true;
   }
+  return false;
 }
 
 const pauseFor = (ms) => new Promise((done) => setTimeout(done, ms));
@@ -147,11 +180,11 @@ async function ask() {
       if (!response.ok) throw new Error(response.statusText);
       const news = await response.json();
       pass(news);
-      if (news.streams) await streamed();
-      tell("asks every 5 s", "good");
+      // what follows a stream is seen when it is asked for
+      if (!(news.streams && (await streamed()))) tell("asks every 5 s", "good");
       pause = POLL_MS;
     } catch {
-      tell("reconnecting", "warn");
+      tell(LOST, "warn");
       pause = Math.min(2 * pause, MOST_WAIT_MS);
     }
     await pauseFor(pause);
@@ -160,7 +193,7 @@ async function ask() {
 
 if (liveNode !== undefined) {
   document.querySelector("header nav").after(state);
-  say("connecting");
+  found(null);
   channel.postMessage({ isNew: true });
   lock(`nodewise ${address}`, ask);
   // what is no longer stored is no news of its node

@@ -96,8 +96,8 @@ function optionsOf({ signal, bytes, limits, acts }, width) {
   return {
     width,
     height: HEIGHT,
-    // room for the names above
-    padding: [acts.length > 0 ? 16 : 8, null, null, null],
+    // room for the names above, and for half of the last time
+    padding: [acts.length > 0 ? 16 : 8, 28, null, null],
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
     scales: { y: { range: (_, _min, max) => [0, Math.max(max ?? 0, most) * 1.08 || 1] } },
     axes: [

@@ -2,6 +2,7 @@
 // last one, and goes on with the form that stands in it. Everything that was counted is in that form, so nothing grows here,
 // a request that failed is the same again, and what was stopped goes on from where it is.
 import { furnish } from "/assets/page.js";
+import { watchSizes } from "/assets/sizes.js";
 
 const FIRST_WAIT_MS = 1_000;
 const MOST_WAIT_MS = 30_000;
@@ -15,20 +16,25 @@ document.addEventListener("submit", (event) => {
   if (form.id !== "question" && form.id !== "go-on") return;
   // one decision is one page
   if (submitter?.name === "only") return;
+  // too large
+  if (event.defaultPrevented) return;
   event.preventDefault();
-  const large = tooLarge(form);
-  if (large === null) run(form);
-  else say(large, "bad");
+  run(form);
 });
 document.addEventListener("click", ({ target }) => {
   if (target instanceof Element && target.closest("#stop") !== null) stop();
 });
 
-function tooLarge(form) {
-  const input = form.querySelector("input[type=file]");
-  const file = input?.files[0];
-  if (file === undefined || file.size <= Number(input.dataset.limit)) return null;
-  return `${file.name} has ${Math.ceil(file.size / 1024 ** 2)} MiB, and a form may have ${Number(input.dataset.limit) / 1024 ** 2}`;
+watchSizes(byId("question"));
+tellAddress();
+
+/** The address that one copies brings the question of the answer back, where it is short enough. */
+function tellAddress() {
+  const { link } = byId("answer").dataset;
+  if (link === undefined) return;
+  const address = new URL((link || "/replay") + location.hash, location.href).href;
+  // browsers take only so many in a while
+  if (address !== location.href) history.replaceState(history.state, "", address);
 }
 
 function say(text, tone = "") {
@@ -86,6 +92,7 @@ function replace(old, fresh) {
   }
   old.replaceWith(document.adoptNode(fresh));
   furnish();
+  tellAddress();
 }
 
 /** The server said what is wrong: at its place in the form, or in a page of its own, of which the words are shown. */
@@ -96,6 +103,7 @@ function refused(page) {
   if (page.getElementById("question") !== null) {
     byId("content").replaceWith(document.adoptNode(fresh));
     furnish();
+    watchSizes(byId("question"));
     (byId("content").querySelector("[aria-invalid]") ?? byId("content")).focus();
     return;
   }

@@ -2,7 +2,7 @@ import { html } from "hono/html";
 import type { ResultRow } from "../../../db/store.ts";
 import { parsedObject } from "../../replay/parsed.ts";
 import { all, type Html, prose } from "../page.ts";
-import { moment } from "../time.ts";
+import { moment, utcText } from "../time.ts";
 
 /** Steps of a report that the page shows; the JSON has all. */
 const MOST_STEPS = 200;
@@ -48,7 +48,7 @@ function report({ id, body, okCount, failedCount, atMs }: ResultRow): Html | Pro
   ];
   const rest = steps.length - MOST_STEPS;
   return html`<h3>${moment(atMs)}: ${words.join(", ")}</h3>
-<div class="scroll" tabindex="0" role="region" aria-label="Steps"><table>
+<div class="scroll" tabindex="0" role="region" aria-label="Steps reported ${utcText(atMs)}"><table>
 <thead><tr><th>Status</th><th>Where</th><th>Was</th><th>Wanted</th><th>Told</th></tr></thead>
 <tbody>${all(steps.slice(0, MOST_STEPS).map(stepRow))}</tbody></table></div>
 ${rest > 0 ? html`<p class="soft small">${rest} more are in the JSON.</p>` : ""}`;

@@ -34,10 +34,13 @@ export function cellGrid(stacks: readonly (readonly Cell[])[], words: string, co
 const cellAt = ({ name, mark, tone, words }: Cell, x: number, y: number): Html | Promise<Html> =>
   html`<g transform="translate(${x} ${y})"><title>${words}</title><rect class="cell ${tone}" x=".5" y=".5" width="${WIDTH - 1}" height="${HEIGHT - 2}" rx="2"/><text x="3" y="10">${name}</text><text class="owner" x="${WIDTH - 4}" y="23">${mark}</text></g>`;
 
-const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+/** Without R: that is the system's. */
+const LETTERS = "ABCDEFGHIJKLMNOPQSTUVWXYZ";
 const TONES = 8;
-/** What tells owner number `i` apart: a letter while there are letters, and a colour. */
-export const ownerMark = (i: number): { readonly mark: string; readonly tone: string } => ({
-  mark: LETTERS[i] ?? "#",
-  tone: `c${i % TONES}`,
-});
+/** What tells owner number `i` apart: a letter, or two or three where there are more owners, and a colour. */
+export const ownerMark = (i: number): { readonly mark: string; readonly tone: string } => {
+  let mark = "";
+  for (let rest = i; rest >= 0; rest = Math.floor(rest / LETTERS.length) - 1)
+    mark = `${LETTERS[rest % LETTERS.length]}${mark}`;
+  return { mark, tone: `c${i % TONES}` };
+};

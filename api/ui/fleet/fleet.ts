@@ -1,6 +1,7 @@
 import { html } from "hono/html";
-import type { EvictionDecision } from "../../model/eviction.ts";
+import { unlessDamaged } from "../../../db/failure.ts";
 import { ok, type Result } from "../../model/result.ts";
+import { isObject } from "../../replay/change.ts";
 import { recordedAnswer } from "../../replay/parsed.ts";
 import { historyProblem } from "../../routes/history-problem.ts";
 import type { Problem } from "../../routes/problem.ts";
@@ -9,7 +10,7 @@ import { decisionsTable } from "../decisions-table.ts";
 import { type Html, page } from "../page.ts";
 import { hoursPicture } from "./hours-picture.ts";
 import { fleetQuestion } from "./question.ts";
-import { chosen, type Standing, standingOf } from "./standing.ts";
+import { chosen, named, type Standing, standingOf } from "./standing.ts";
 import { figures, filters, nodesTable, pager } from "./table.ts";
 
 const HOUR_MS = 3_600_000;
@@ -42,12 +43,12 @@ export async function getFleet(exchange: Exchange): Promise<Result<Reply, Proble
   if (!conditions.ok) return conditions;
   return page(
     "Nodes",
-    html`<div id="figures" data-live>${figures(nodes, question.value)}</div>
+    html`<div id="figures" data-live>${figures(named(nodes, question.value.q), question.value)}</div>
 <div id="hours" data-live>${hoursPicture(hours.value, now, question.value.hours)}</div>
 ${filters(question.value)}
 <div id="nodes" data-live>${nodesTable(shown, conditions.value, question.value, sinceMs)}
 ${pager(found.length, ROWS, question.value)}</div>
-<h2 id="latest">Newest decisions</h2>
+<h2 id="latest">Newest decisions${found.length === nodes.length ? "" : " of all nodes"}</h2>
 <div id="decisions" data-live>${decisionsTable(latest.value.items)}</div>`,
     { place: "/", live: caller.node ?? "" },
   );
@@ -71,12 +72,19 @@ async function conditionsOf(
   const rows = await Promise.all(
     pressed.map((node) => ports.store.getDecision(node.latest.eviction?.decisionId ?? "")),
   );
-  for (const [i, row] of rows.entries()) {
+  for (const [i, row] of rows.map(unlessDamaged).entries()) {
     if (!row.ok) return historyProblem(row.error);
     // one that was pruned, or that cannot be read, leaves the node without the names of its conditions
     const recorded = row.value === null ? null : recordedAnswer(row.value);
-    const decision = recorded?.ok ? (recorded.value.decision as Partial<EvictionDecision>) : {};
-    told.set(pressed[i]?.name ?? "", decision.conditions?.map(({ type }) => type) ?? []);
+    const conditions = recorded?.ok ? recorded.value.decision["conditions"] : [];
+    const types = Array.isArray(conditions) ? conditions.map((condition: unknown) => typeIn(condition)) : [];
+    told.set(
+      pressed[i]?.name ?? "",
+      types.filter((type) => type !== null),
+    );
   }
   return ok(told);
 }
+
+const typeIn = (condition: unknown): string | null =>
+  isObject(condition) && typeof condition["type"] === "string" ? condition["type"] : null;

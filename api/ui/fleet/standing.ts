@@ -39,10 +39,14 @@ const VALUE: { readonly [S in Exclude<Sort, "name">]: (node: Standing) => number
   seen: (node) => node.lastSeenMs,
 };
 
+export function named(nodes: readonly Standing[], part: string): readonly Standing[] {
+  const wanted = part.toLowerCase();
+  return wanted === "" ? nodes : nodes.filter((node) => node.name.toLowerCase().includes(wanted));
+}
+
 /** Those that were asked for, in the order that was asked for; equal ones by name. */
 export function chosen(nodes: readonly Standing[], { q, show, sort, order }: FleetQuestion): readonly Standing[] {
-  const wanted = q.toLowerCase();
-  const found = nodes.filter((node) => SHOWN[show](node) && node.name.toLowerCase().includes(wanted));
+  const found = named(nodes, q).filter(SHOWN[show]);
   const sign = order === "asc" ? 1 : -1;
   if (sort === "name") return sign === 1 ? found : found.toReversed();
   const value = VALUE[sort];

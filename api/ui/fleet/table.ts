@@ -20,14 +20,14 @@ const SHOWS_WORD: { readonly [S in Shows]: string } = {
   silent: "silent",
 };
 
-/** How many nodes there are of each sort; each leads to them. */
+/** How many of the nodes with that name stand in which way; each leads to them. */
 export function figures(nodes: readonly Standing[], question: FleetQuestion): Promise<Html> {
   const cards = SHOWS.map((show) => {
     const count = nodes.filter(SHOWN[show]).length;
     const tone =
       show === "all" || count === 0 ? "" : show === "pressure" || show === "evicted" ? "bad-text" : "warn-text";
     const here = show === question.show ? raw(' aria-current="true"') : "";
-    return html`<a class="card tile" href="${fleetLink(question, { show })}"${here}><span class="figure ${tone}">${count}</span><span class="soft">${SHOWS_WORD[show]}</span></a>`;
+    return html`<a class="card tile" href="${fleetLink(question, { show })}"${here}><span class="figure ${tone}">${count}</span><span class="soft">${SHOWS_WORD[show]}${show === "all" && question.q !== "" ? ` with “${question.q}”` : ""}</span></a>`;
   });
   return all([html`<nav class="cards" aria-label="Nodes by how they stand">${all(cards)}</nav>`]);
 }

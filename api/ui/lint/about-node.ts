@@ -21,8 +21,10 @@ export async function aboutNode(exchange: Exchange, name: string): Promise<Resul
   const found = await nodeNamed(exchange, name);
   if (!found.ok) return found;
   const latest = await exchange.ports.store.latestSnapshot(name);
-  if (!latest.ok) return historyProblem(latest.error);
   const nothing = { snapshot: undefined, configuration: null };
+  if (!latest.ok && latest.error.isRow === true)
+    return ok({ ...nothing, lacks: `the newest snapshot of node \`${name}\` is damaged` });
+  if (!latest.ok) return historyProblem(latest.error);
   if (latest.value === null) {
     const { lastSnapshotId } = found.value;
     const why = lastSnapshotId === null ? "no snapshot was posted yet" : "the newest snapshot is no longer stored";

@@ -15,11 +15,13 @@ const HEAD = raw("<tr><th>File</th><th>Wanted</th><th>Found</th><th>State</th></
 const WANTED = raw("<tr><th>File</th><th>Wanted</th></tr>");
 /** Closing tags that HTML does without are left out: on a large node there are ten thousand such rows. */
 const AS_WANTED = raw('<td class="soft">as wanted<td>');
+const NOT_THERE = raw('<td class="soft">nothing: its cgroup is not there<td>');
 
 function groupOf(plan: CgroupPlan, reports: Reports | null, name: string): Html {
   const told = reports?.byPath.get(plan.path);
-  const rest = reports === null ? "" : AS_WANTED;
   const own = told?.get("");
+  const isMissing = own !== undefined && own.op === "mkdir" && isOpen(own);
+  const rest = reports === null ? "" : isMissing ? NOT_THERE : AS_WANTED;
   const title =
     name === ""
       ? ""

@@ -23,6 +23,8 @@ export type Seen =
   | { readonly state: "known"; readonly row: SnapshotRow; readonly known: Known }
   | { readonly state: "never" }
   | { readonly state: "gone"; readonly snapshotId: string }
+  /** In the history. */
+  | { readonly state: "damaged"; readonly fault: string }
   | { readonly state: "unreadable"; readonly row: SnapshotRow; readonly issues: readonly InputIssue[] };
 
 /** A decision of a kind on the snapshot; `remembered` is what the history has of the node for it. */

@@ -19,6 +19,8 @@ interface Holders {
   readonly marks: ReadonlyMap<string, ReturnType<typeof ownerMark>>;
 }
 const ACROSS = 8;
+/** Cells of one picture: as many pictures stand beside each other as there is room for. */
+const BLOCK = 8 * ACROSS;
 /** Cells of one card, and of all cards of the node's page together. */
 const MOST_CELLS = 512;
 const MOST_CELLS_IN_ALL = 1536;
@@ -67,17 +69,29 @@ interface Drawing {
 }
 function resourceCard(state: DeviceResourceState, devices: readonly Device[], { holders, lists, few }: Drawing): Html {
   const { resource, plugin, capacity, allocatable, allocated } = state;
-  const own = devices.filter((device) => device.resource === resource);
+  const own = devices
+    .filter((device) => device.resource === resource)
+    .toSorted((a, b) => inOrder(numaOf(a), numaOf(b)));
   const sick = own.filter(isSick).length;
+  // one that is not healthy may be held: what is allocatable less what is held would count it twice
+  const free =
+    own.length === 0
+      ? Math.max(0, allocatable - allocated)
+      : own.filter((device) => !isSick(device) && !holders.of.has(`${resource} ${device.id}`)).length;
   const tone = plugin === "registered" ? "good" : plugin === "removed" ? "bad" : "warn";
   const cells = lists.cut("device-map", own, resource, few);
-  const groups = [...Map.groupBy(cells.shown, numaOf)].sort(([a], [b]) => (a < b ? -1 : 1));
+  const drawn = Map.groupBy(cells.shown, numaOf);
+  const groups = [...Map.groupBy(own, numaOf)].map(([numa, { length }]) => ({
+    numa,
+    length,
+    cells: drawn.get(numa) ?? [],
+  }));
   return html`<div class="card"><h3>${resource} <span class="tag ${tone}">${plugin}</span></h3>
-<p>${allocated} held, ${Math.max(0, allocatable - allocated)} free of ${plural(capacity, "device")}${sick === 0 ? "" : html`, <strong class="bad-text">${sick} not healthy</strong>`}</p>
+<p>${allocated} held, ${free} free of ${plural(capacity, "device")}${sick === 0 ? "" : html`, <strong class="bad-text">${sick} not healthy</strong>`}</p>
 ${
   own.length === 0
     ? html`<p class="small soft">Its devices are not in the snapshot: <code>devices</code>.</p>`
-    : html`<div class="numas">${groups.map(([numa, list]) => groupOf(resource, numa, list, holders))}</div>`
+    : html`<div class="numas">${groups.map((group) => groupOf(resource, group, holders))}</div>`
 }
 ${cells.note}</div>`;
 }
@@ -86,7 +100,17 @@ const isSick = ({ health }: Device): boolean => health !== undefined && health !
 const numaOf = ({ numaNodes }: Device): string =>
   numaNodes === undefined || numaNodes.length === 0 ? "no NUMA node" : `NUMA node ${numaNodes.join("+")}`;
 
-function groupOf(resource: string, numa: string, devices: readonly Device[], { of, marks }: Holders): Html {
+/** So that 10 comes after 9. */
+const inOrder = new Intl.Collator("en", { numeric: true }).compare;
+
+interface Group {
+  readonly numa: string;
+  /** All devices of it. */
+  readonly length: number;
+  /** Those that are drawn. */
+  readonly cells: readonly Device[];
+}
+function groupOf(resource: string, { numa, length, cells }: Group, { of, marks }: Holders): Html {
   const cell = (device: Device): Cell => {
     const { id } = device;
     const holder = of.get(`${resource} ${id}`);
@@ -101,8 +125,19 @@ function groupOf(resource: string, numa: string, devices: readonly Device[], { o
       words: `${id}: ${who}${health}`,
     };
   };
-  const stacks = devices.map((device) => [cell(device)]);
-  return html`<figure><figcaption>${numa} <span class="soft">${devices.length}</span></figcaption>${cellGrid(stacks, `${resource} of ${numa}: ${devices.length}`, ACROSS)}</figure>`;
+  const all = plural(length, "device");
+  const words = cells.length === length ? all : `${cells.length === 0 ? "none" : cells.length} of ${all} drawn here`;
+  const blocks = Array.from({ length: Math.ceil(cells.length / BLOCK) }, (_, i) =>
+    cells.slice(i * BLOCK, (i + 1) * BLOCK),
+  );
+  const grids = blocks.map((block) =>
+    cellGrid(
+      block.map((device) => [cell(device)]),
+      `${resource} of ${numa}: ${plural(block.length, "device")}`,
+      ACROSS,
+    ),
+  );
+  return html`<figure><figcaption>${numa} <span class="soft">${words}</span></figcaption><div class="blocks">${grids}</div></figure>`;
 }
 /** What fits into a cell: the end of an id, where ids of one plugin differ. */
 const tail = (id: string): string => (id.length <= 5 ? id : `…${id.slice(-4)}`);

@@ -1,4 +1,4 @@
-import type { StoreFailure } from "../../../db/failure.ts";
+import { type StoreFailure, unlessDamaged } from "../../../db/failure.ts";
 import type { FleetRow, LatestRow } from "../../../db/fleet-row.ts";
 import type { DecisionHead, Store } from "../../../db/store.ts";
 import { EVICTION_SIGNALS, type EvictionDecision, type EvictionSignal } from "../../model/eviction.ts";
@@ -57,9 +57,9 @@ export async function evictionHistory(
   const heads = page.value.items;
   const [first] = heads;
   if (first === undefined) return ok(NONE);
-  const row = await store.getDecision(first.id);
+  const row = unlessDamaged(await store.getDecision(first.id));
   if (!row.ok) return row;
-  // pruned meanwhile, or of another version
+  // pruned meanwhile, damaged, or of another version
   const { pass, ...told } = toldByPass(row.value);
   const all = new Map<EvictionSignal, Map<number, number>>();
   let skip = Math.max(1, addTo(all, told.points));
@@ -89,7 +89,7 @@ export async function evictionHistory(
 async function keptOrRead(store: History, head: DecisionHead): Promise<Result<Kept, StoreFailure>> {
   const known = keptOf.get(store)?.get(head.id);
   if (known !== undefined) return ok(known);
-  const row = await store.getDecision(head.id);
+  const row = unlessDamaged(await store.getDecision(head.id));
   if (!row.ok) return row;
   const { points, acts } =
     head.kind === "eviction" ? toldByPass(row.value) : { points: new Map(), acts: toldByAdmission(head, row.value) };

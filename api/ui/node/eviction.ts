@@ -10,6 +10,7 @@ import {
 import { thresholdText } from "../../text/tables/thresholds.ts";
 import { timeText } from "../../text/time-text.ts";
 import type { Html } from "../page.ts";
+import { recordPart } from "../record-part.ts";
 import { moment } from "../time.ts";
 import { verdictTag } from "../verdict-tag.ts";
 import { spansOf } from "./acts.ts";
@@ -18,7 +19,7 @@ import type { EvictionHistory } from "./eviction-history.ts";
 import type { Lists } from "./lists.ts";
 import { podName } from "./managed.ts";
 import { rankings } from "./rankings.ts";
-import { notKnown, recorded, refusedText, scrolling, section } from "./section.ts";
+import { notKnown, refusedText, scrolling, section } from "./section.ts";
 import { type SignalHistory, signalPlot } from "./signal-plot.ts";
 import type { NodeView } from "./view.ts";
 
@@ -32,7 +33,7 @@ export function evictionSection(view: NodeView, lists: Lists): Html {
     const old = head.policyVersion === POLICY_VERSION ? "" : html` by the policy ${head.policyVersion}`;
     const from = html`${verdictTag(head.verdict)} decided ${moment(head.decidedAtMs)}${old}, <a href="/decisions/${head.id}">why</a> · <a href="${passes}">all passes</a>`;
     const drawnOf = (): Html => drawn(decision, { eviction, from, lists });
-    return section("eviction", "Eviction", recorded(head.policyVersion, drawnOf));
+    return section("eviction", "Eviction", html`${recordPart(head, view.undrawn, drawnOf)}`);
   }
   if (pass === null) return section("eviction", "Eviction", notKnown(noPass(view), ["stats", "kubeletConfiguration"]));
   if (!pass.ok) return section("eviction", "Eviction", refusedText(pass.error));

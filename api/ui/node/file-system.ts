@@ -8,7 +8,11 @@ import { notKnown } from "./section.ts";
 
 /** How full the image file system is, and what of it is wanted back. */
 export function fileSystemText({ fileSystem, policy }: ImageGcDecision): string {
-  return fileSystem === null ? "The image file system was not looked at" : usageText(fileSystem, policy);
+  if (fileSystem === null) return "The image file system was not looked at";
+  const { capacityBytes, availableBytes } = fileSystem;
+  const percent = (100 * (capacityBytes - availableBytes)) / capacityBytes;
+  const isWhole = !Number.isFinite(percent) || Number.isInteger(percent);
+  return `${usageText(fileSystem, policy)}${isWhole ? "" : `; the kubelet rounds up, the bar shows ${percent.toFixed(2)} %`}`;
 }
 
 /** The image file system: what stays, what would be freed, what is wanted beyond that, and where the thresholds are. */

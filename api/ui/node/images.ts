@@ -56,7 +56,7 @@ function list({ remove, keep, freedBytes }: ImageGcDecision, now: number | undef
   const most = [...goes, ...stays].reduce((size, image) => Math.max(size, image.sizeBytes), 0);
   const left = remove.length - goes.length;
   const more = isAsked || left === 0 ? "" : lineOf(`${plural(left, "other")} would go`, "soft");
-  const drawn = html`<table class="images"><thead><tr><th class="num">Place</th><th>Image</th><th class="num">Size</th><td></td><th>Last used</th><th>First seen</th><th>Why</th></tr></thead>
+  const drawn = html`<table class="images"><thead><tr><th class="num">Place</th><th>Image</th><th colspan="2">Size</th><th>Last used</th><th>First seen</th><th>Why</th></tr></thead>
 <tbody>${goes.map((image) => goesRow(image, most, now))}${more}
 ${lineBetween({ remove, goes, stays, freedBytes })}
 ${stays.map((image) => staysRow(image, most, now))}</tbody></table>`;

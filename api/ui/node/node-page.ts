@@ -4,7 +4,8 @@ import { findNode } from "../../routes/nodes.ts";
 import type { Problem } from "../../routes/problem.ts";
 import type { Exchange, Reply } from "../../routes/route.ts";
 import { decisionsTable } from "../decisions-table.ts";
-import { type Html, page } from "../page.ts";
+import { type Html, page, prose } from "../page.ts";
+import { undrawnIn } from "../record-part.ts";
 import { moment } from "../time.ts";
 import { capacitySection } from "./capacity.ts";
 import { cgroupsSection } from "./cgroups.ts";
@@ -28,7 +29,7 @@ export async function getNodePage(exchange: Exchange): Promise<Result<Reply, Pro
   const found = await findNode(exchange);
   if (!found.ok) return found;
   const { store, now } = exchange.ports;
-  const view = await nodeView(store, found.value, now());
+  const view = await nodeView(store, found.value, now(), undrawnIn(exchange));
   if (!view.ok) return view;
   if (asked.value !== null) return listPage(exchange, view.value, asked.value);
   return page(found.value.name, contentOf(view.value), {
@@ -92,6 +93,8 @@ function whyOf(seen: NodeView["seen"]): Html {
       return html`No snapshot of this node was posted yet.`;
     case "gone":
       return html`The newest snapshot of this node (<code>${seen.snapshotId.slice(0, 12)}</code>) is no longer stored: old ones are removed with the decisions that they belong to.`;
+    case "damaged":
+      return html`The newest snapshot of this node cannot be read: ${prose(seen.fault)}.`;
     case "unreadable": {
       const [first] = seen.issues;
       const more = seen.issues.length > 1 ? `, and ${plural(seen.issues.length - 1, "more fault")}` : "";

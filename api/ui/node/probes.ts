@@ -4,18 +4,19 @@ import type { OutcomeWord } from "../../model/probes-outcomes.ts";
 import { durationText } from "../../text/time-text.ts";
 import { lane, type Stretch } from "../draw/lane.ts";
 import type { Html } from "../page.ts";
+import { recordPart } from "../record-part.ts";
 import { moment } from "../time.ts";
 import { verdictTag } from "../verdict-tag.ts";
-import { plural, recorded, section } from "./section.ts";
+import { plural, section } from "./section.ts";
 import type { NodeView, ProbedPod } from "./view.ts";
 
 /** The dry runs of probes that were recorded, as lanes of time. */
-export function probesSection({ probed, row: { name, lastSnapshotId } }: NodeView): Html {
+export function probesSection({ probed, row: { name, lastSnapshotId }, undrawn }: NodeView): Html {
   if (probed.length > 0)
     return section(
       "probes",
       "Probe timelines",
-      html`${probed.map((pod) => recorded(pod.head.policyVersion, () => podLanes(pod)))}${LEGEND}
+      html`${probed.map((pod) => recordPart(pod.head, undrawn, () => podLanes(pod)))}${LEGEND}
 <p class="small rest">Of each pod the newest, of the pods probed last: ${probed.length} · <a href="/nodes/${encodeURIComponent(name)}/decisions?kind=probes">all recorded dry runs</a></p>`,
     );
   const asked = { snapshotId: lastSnapshotId ?? "ID", ask: { pod: "NAMESPACE/NAME", outcomes: "ok,ok,fail*3" } };

@@ -1,6 +1,6 @@
 import type { ResultRow } from "../../../db/store.ts";
 
-/** What was last reported of one file of a cgroup, or (file "") of the cgroup itself. */
+/** What was reported of one file of a cgroup, or (file "") of the cgroup itself. */
 export interface Reported {
   readonly path: string;
   readonly file: string;
@@ -27,21 +27,18 @@ export const isOpen = ({ status }: Reported): boolean => !AS_DECIDED.has(status)
 
 const textOf = (value: unknown): string | null => (typeof value === "string" ? value : null);
 
-/** The reports of one decision put together, each file as it was told of last; null: none was made. */
+/** The newest report of one decision, which is of all its steps, as the fleet counts it; null: none was made. */
 export function reportsOf(rows: readonly ResultRow[]): Reports | null {
   const last = rows.at(-1);
   if (last === undefined) return null;
   const byPath = new Map<string, Map<string, Reported>>();
-  let dryRun = false;
-  for (const row of rows) {
-    const body = bodyOf(row.body);
-    dryRun = body.dryRun === true;
-    for (const step of Array.isArray(body.steps) ? body.steps : []) {
-      const told = reported(step as Record<string, unknown> | null);
-      if (told === null) continue;
-      const files = byPath.get(told.path) ?? new Map<string, Reported>();
-      byPath.set(told.path, files.set(told.file, told));
-    }
+  const body = bodyOf(last.body);
+  const dryRun = body.dryRun === true;
+  for (const step of Array.isArray(body.steps) ? body.steps : []) {
+    const told = reported(step as Record<string, unknown> | null);
+    if (told === null) continue;
+    const files = byPath.get(told.path) ?? new Map<string, Reported>();
+    byPath.set(told.path, files.set(told.file, told));
   }
   const all = [...byPath.values()].flatMap((files) => [...files.values()]);
   const open = all.filter(isOpen).length;

@@ -1,5 +1,5 @@
 import { html } from "hono/html";
-import { POLICY_VERSION, type Refusal } from "../../model/decision.ts";
+import type { Refusal } from "../../model/decision.ts";
 import type { Html } from "../page.ts";
 
 /** A part of the page that is made anew when something was decided about the node. */
@@ -14,16 +14,6 @@ export const notKnown = (what: string, needs: readonly string[] = [], more: Html
       ? ""
       : html`<p class="small">To post in the snapshot: ${needs.map((need, i) => html`${i === 0 ? "" : ", "}<code>${need}</code>`)}</p>`
   }${more}</div>`;
-
-/** What was recorded, drawn; where another version wrote it in a form that this one does not know, that is said instead. */
-export function recorded(policyVersion: string, draw: () => Html): Html {
-  if (policyVersion === POLICY_VERSION) return draw();
-  try {
-    return draw();
-  } catch {
-    return notKnown(`What the policy ${policyVersion} decided cannot be drawn by this version`);
-  }
-}
 
 /** A kind's refusal, in its own words. */
 export const refusedText = ({ message, needs }: Refusal): Html =>

@@ -1,3 +1,4 @@
+import { unlessDamaged } from "../../../db/failure.ts";
 import type { FleetRow, LatestRow, Tally } from "../../../db/fleet-row.ts";
 import type { DecisionHead, NodeRow, Store } from "../../../db/store.ts";
 import type { Decided, DecisionOf, Refusal } from "../../model/decision.ts";
@@ -8,6 +9,7 @@ import type { Snapshot } from "../../model/snapshot.ts";
 import { historyProblem } from "../../routes/history-problem.ts";
 import type { Problem } from "../../routes/problem.ts";
 import { recollect } from "../../routes/remembered.ts";
+import type { Undrawn } from "../record-part.ts";
 import { decideOn, knowSnapshot, type Seen } from "./decided.ts";
 import { aroundLatest, type EvictionHistory, evictionHistory } from "./eviction-history.ts";
 import { probesIn } from "./probe-decision.ts";
@@ -38,10 +40,16 @@ export interface NodeView {
   readonly imageGc: Result<Decided<DecisionOf["image-gc"]>, Refusal> | null;
   readonly probed: readonly ProbedPod[];
   readonly newest: readonly DecisionHead[];
+  readonly undrawn: Undrawn;
 }
 
 /** Reads what the page of a node shows: a few rows by index, never all. */
-export async function nodeView(store: Store, row: NodeRow, nowMs: number): Promise<Result<NodeView, Problem>> {
+export async function nodeView(
+  store: Store,
+  row: NodeRow,
+  nowMs: number,
+  undrawn: Undrawn,
+): Promise<Result<NodeView, Problem>> {
   const fleet = await store.listFleet(nowMs - DAY_MS, row.name);
   if (!fleet.ok) return historyProblem(fleet.error);
   const latest = fleet.value[0] ?? null;
@@ -70,12 +78,14 @@ export async function nodeView(store: Store, row: NodeRow, nowMs: number): Promi
     imageGc: snapshot === null ? null : await imagePass(store, row.name, snapshot),
     probed: probed.value,
     newest: newest.value.items,
+    undrawn,
   });
 }
 
 async function seenOf(store: Store, { name, lastSnapshotId }: NodeRow): Promise<Result<Seen, Problem>> {
   if (lastSnapshotId === null) return ok({ state: "never" });
   const found = await store.latestSnapshot(name);
+  if (!found.ok && found.error.isRow === true) return ok({ state: "damaged", fault: found.error.message });
   if (!found.ok) return historyProblem(found.error);
   const row = found.value;
   if (row === null) return ok({ state: "gone", snapshotId: lastSnapshotId });
@@ -107,7 +117,7 @@ async function probedPods(
   }
   const pods: ProbedPod[] = [];
   for (const head of [...byPod.values()].slice(0, PROBED_PODS)) {
-    const found = await store.getDecision(head.id);
+    const found = unlessDamaged(await store.getDecision(head.id));
     if (!found.ok) return historyProblem(found.error);
     const decision = found.value === null ? null : probesIn(found.value.body);
     if (decision !== null) pods.push({ head, decision });

@@ -6,6 +6,7 @@ import { moment } from "../time.ts";
 import { changedTable } from "./changed-table.ts";
 import { type Counted, countedText } from "./counted.ts";
 import { warningsNote } from "./form.ts";
+import { linkAttribute, questionLink } from "./link.ts";
 import { LONG_SECONDS } from "./pages.ts";
 import type { ReplayTexts } from "./question.ts";
 import { countTiles, kindsTable, nodesTable, number, verdictsTable } from "./tally-tables.ts";
@@ -27,9 +28,9 @@ export function replayedAnswer(shown: AnswerShown): Html {
   const isDone = last.nextPageToken === null;
   const title = isDone ? "Replayed" : "Replayed so far";
   if (isDone && passedOf(counts) === 0)
-    return html`<section id="answer"><h2>${title}</h2>${warningsNote(warnings)}
+    return html`<section id="answer"${linkAttribute(linkOf(texts))}><h2>${title}</h2>${warningsNote(warnings)}
 <p class="note warn">No such decisions: nothing is recorded ${scopeText(texts)}. <a href="/">The nodes</a> say what there is.</p></section>`;
-  return html`<section id="answer" aria-labelledby="answer-title"><h2 id="answer-title">${title}</h2>
+  return html`<section id="answer"${linkAttribute(linkOf(texts))} aria-labelledby="answer-title"><h2 id="answer-title">${title}</h2>
 ${warningsNote(warnings)}
 ${progressBar(shown)}
 <p><strong>${headline(shown)}</strong> <span class="soft">Decisions ${scopeText(texts)}.</span></p>
@@ -101,12 +102,12 @@ function elsewhere({ texts, last, origin }: AnswerShown): Html {
   const file = texts.change.trim() === "" ? "" : option(texts.as === "whole" ? "config" : "patch", "kubelet.yaml");
   const scope = `${option("since", texts.since)}${option("until", texts.until)}${option("node", texts.node)}${option("kind", texts.kind)}`;
   const command = `nodewise replay --api ${origin}${scope}${file}${option("page-token", last.nextPageToken ?? "")}`;
-  const given = Object.entries(texts).filter(([name, text]) => text !== "" && name !== "decision");
-  const link = `/replay?${new URLSearchParams(Object.fromEntries(given))}`;
-  return html`<details class="elsewhere" id="elsewhere"><summary>In a terminal${link.length > LONGEST_LINK ? "" : ", or as a link"}</summary>
+  const link = linkOf(texts);
+  return html`<details class="elsewhere" id="elsewhere"><summary>In a terminal${link === null ? "" : ", or as a link"}</summary>
 <p class="soft small">${file === "" ? "" : html`With what was pasted in <code>kubelet.yaml</code>. `}${last.nextPageToken === null ? "" : "It goes on where this page is."}</p>
 <div class="fix"><pre tabindex="0" data-copy="the command">${command}</pre></div>
-${link.length > LONGEST_LINK ? "" : html`<p><a href="${link}">A link to this question</a></p>`}</details>`;
+${link === null ? "" : html`<p><a href="${link}">A link to this question</a></p>`}</details>`;
 }
-const LONGEST_LINK = 2000;
+/** Of the history, whichever decision the form was opened with. */
+const linkOf = ({ decision: _, ...texts }: ReplayTexts): string | null => questionLink(texts);
 const quoted = (text: string): string => (/^[\w.:/-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);

@@ -1,5 +1,4 @@
 import * as z from "zod";
-import { KINDS, type Kind } from "../../model/decision.ts";
 import type { ChangedDecision, UnreadableDecision } from "../../replay/changed-decision.ts";
 import type { ReplayAnswer } from "../../replay/replay-answer.ts";
 import { Counter, type Counts, type Tally } from "../../replay/tally.ts";
@@ -41,7 +40,8 @@ const text = (most: number) => z.string().max(most);
 const name = text(253);
 /** `same`, `differs`, `refused`, `gone`, `unreadable`. */
 const counts = z.tuple([count, count, count, count, count]);
-const kind = z.enum(KINDS);
+/** Of what cannot be read, it may be whatever stands there. */
+const kind = text(4096);
 const CODES = Object.keys(PROBLEMS) as [ProblemCode, ...ProblemCode[]];
 const value = z.unknown().optional();
 const id = z.string().regex(/^[\w-]{1,64}$/);
@@ -69,7 +69,7 @@ const changedDecision = z.object({
 });
 const carried = z.object({
   all: counts,
-  kinds: z.array(z.tuple([kind, counts])).max(64),
+  kinds: z.array(z.tuple([kind, counts])).max(4096),
   nodes: z.array(z.tuple([name, counts])),
   verdicts: z.array(z.tuple([kind, text(64), text(64).nullable(), count])).max(4096),
   changed: z.array(changedDecision).max(MOST_LISTED),
@@ -117,7 +117,7 @@ export function countedIn(given: string): Counted | null {
   const read = carried.safeParse(input);
   if (!read.success) return null;
   const { all, kinds, nodes, verdicts, changed, unreadable } = read.data;
-  const byKind = Object.fromEntries(kinds.map(([of, c]) => [of, countsIn(c)])) as Readonly<Record<Kind, Counts>>;
+  const byKind = Object.fromEntries(kinds.map(([of, c]) => [of, countsIn(c)]));
   const byNode = Object.fromEntries(nodes.map(([of, c]) => [of, countsIn(c)]));
   const tally: Tally = {
     counts: countsIn(all),

@@ -12,6 +12,10 @@ import { timeIn } from "./times.ts";
 export const LINK_FIELDS = ["since", "until", "node", "kind", "as", "change", "decision"] as const;
 export type ReplayTexts = Readonly<Record<(typeof LINK_FIELDS)[number], string>>;
 
+/** Of all that a form or a link holds, the question. */
+export const linkTexts = (given: Partial<ReplayTexts>): ReplayTexts =>
+  Object.fromEntries(LINK_FIELDS.map((name) => [name, given[name] ?? ""])) as ReplayTexts;
+
 /** What is to be decided again, and with what. */
 export interface ReplayQuestion {
   readonly filter: Pick<DecisionFilter, "node" | "kind" | "sinceMs" | "untilMs">;

@@ -14,11 +14,13 @@ import { type Exchange, queryOf, type Reply, timeText } from "../../routes/route
 import type { FormFault } from "../form-fault.ts";
 import { type Html, page } from "../page.ts";
 import { type PostedForm, postedForm } from "../posted-form.ts";
+import { undrawnIn } from "../record-part.ts";
 import { replayedAnswer } from "./answer.ts";
 import { countedIn } from "./counted.ts";
 import { questionForm } from "./form.ts";
+import { questionLink } from "./link.ts";
 import { LONG_SECONDS, replayedPages } from "./pages.ts";
-import { LINK_FIELDS, type ReplayQuestion, type ReplayTexts, readQuestion } from "./question.ts";
+import { LINK_FIELDS, linkTexts, type ReplayQuestion, type ReplayTexts, readQuestion } from "./question.ts";
 import { singleAnswer } from "./single.ts";
 
 const FIELDS = [...LINK_FIELDS, "only", "long", "pageToken", "counted"] as const;
@@ -28,7 +30,7 @@ type Posted = PostedForm<(typeof FIELDS)[number]>;
 export async function getReplayPage(exchange: Exchange): Promise<Result<Reply, Problem>> {
   const given = queryOf(exchange, LINK_FIELDS);
   if (!given.ok) return given;
-  const linked = Object.fromEntries(LINK_FIELDS.map((name) => [name, given.value[name] ?? ""])) as ReplayTexts;
+  const linked = linkTexts(given.value);
   const decision = await decisionOf(exchange, linked.decision);
   if (!decision.ok) return decision;
   const row = decision.value;
@@ -63,23 +65,28 @@ export async function postReplayPage(exchange: Exchange): Promise<Result<Reply, 
   const form = await postedForm(exchange, FIELDS);
   if (!form.ok) return form;
   const { texts: posted, file, fileFault } = form.value;
-  const { decision, ...texts } = { ...posted, change: file?.text ?? posted.change };
-  const found = await decisionOf(exchange, decision);
+  const texts = linkTexts({ ...posted, change: file?.text ?? posted.change });
+  const found = await decisionOf(exchange, texts.decision);
   if (!found.ok) return found;
   const row = found.value;
-  const shown = { texts: { ...texts, decision }, row };
+  const shown = { texts, row };
   const { question, faults, warnings } = readQuestion(shown.texts, file, exchange.ports.now());
   const wrong = fileFault === null ? faults : [{ field: "file", text: fileFault }, ...faults];
   if (question === null || fileFault !== null) return show(exchange, { ...shown, faults: wrong, status: 400 });
-  if (row !== null && texts.only !== "") {
+  if (row !== null && posted.only !== "") {
     const again = await replayer(exchange.ports.store, question.change)(row);
     if (!again.ok) return historyProblem(again.error);
     const recorded = recordedAnswer(row);
     if (!recorded.ok) return historyProblem(recorded.error);
-    return show(exchange, {
-      ...shown,
-      answer: singleAnswer({ row, recorded: recorded.value, again: again.value, warnings }),
+    const answer = singleAnswer({
+      row,
+      recorded: recorded.value,
+      again: again.value,
+      warnings,
+      undrawn: undrawnIn(exchange),
+      link: questionLink(shown.texts),
     });
+    return show(exchange, { ...shown, answer });
   }
   if (question.filter.node !== undefined) {
     const known = await nodeNamed(exchange, question.filter.node);

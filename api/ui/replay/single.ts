@@ -1,13 +1,16 @@
 import { html } from "hono/html";
 import type { DecisionRow } from "../../../db/store.ts";
+import type { Kind } from "../../model/decision.ts";
 import type { Recorded } from "../../replay/parsed.ts";
 import type { Replayed } from "../../replay/replay-one.ts";
 import { colorPaint } from "../../text/style.ts";
 import { decidedText } from "../../text/tables/index.ts";
 import type { Html } from "../page.ts";
+import { recordPart, type Undrawn } from "../record-part.ts";
 import { terminalText } from "../terminal-text.ts";
 import { sideText } from "./changed-table.ts";
 import { warningsNote } from "./form.ts";
+import { linkAttribute } from "./link.ts";
 import { number } from "./tally-tables.ts";
 import { verdictChange } from "./verdict-change.ts";
 
@@ -20,20 +23,23 @@ export interface SingleShown {
   readonly recorded: Recorded;
   readonly again: Replayed;
   readonly warnings: readonly string[];
+  readonly undrawn: Undrawn;
+  /** To this question; null: it is too long to be one. */
+  readonly link: string | null;
 }
 
 /** One decision, as it was recorded and as it would be. */
-export function singleAnswer({ row, recorded, again, warnings }: SingleShown): Html {
+export function singleAnswer({ row, recorded, again, warnings, undrawn, link }: SingleShown): Html {
   const { state, verdict, problem } = again;
   const head =
     state === "same"
       ? html`<p>${verdictChange(row.verdict, verdict)} <strong>It would have been the same.</strong></p>`
       : html`<p>${verdictChange(row.verdict, verdict)} <strong>${HEADLINES[state]}</strong></p>`;
-  return html`<section id="answer" aria-labelledby="answer-title"><h2 id="answer-title">This decision again</h2>
+  return html`<section id="answer"${linkAttribute(link)} aria-labelledby="answer-title"><h2 id="answer-title">This decision again</h2>
 ${warningsNote(warnings)}${head}
 ${problem === null ? "" : html`<p class="note bad"><code>${problem.code}</code> ${problem.detail}</p>`}
 ${differencesTable(again)}
-${again.answer === null ? "" : sides({ row, recorded }, again.answer, again.verdict ?? row.verdict)}</section>`;
+${again.answer === null ? "" : sides({ row, recorded, undrawn }, again.answer, again.verdict ?? row.verdict)}</section>`;
 }
 const HEADLINES = {
   differs: "It would have been another one.",
@@ -57,17 +63,19 @@ ${more > 0 ? html`<p class="soft small">and ${number(more)}${truncated ? " or mo
 }
 
 function sides(
-  { row, recorded }: Pick<SingleShown, "row" | "recorded">,
+  { row, recorded, undrawn }: Pick<SingleShown, "row" | "recorded" | "undrawn">,
   { decision, needs }: NonNullable<Replayed["answer"]>,
   verdict: string,
 ): Html {
-  const before = sideOf(row, { ...recorded, reasons: [], verdict: row.verdict } as never);
+  const before = { ...recorded, reasons: [], verdict: row.verdict } as never;
   const after = sideOf(row, { decision, needs, reasons: [], verdict } as never);
-  return html`<div class="halves"><div><h3>Recorded</h3>${terminalText(before)}</div>
+  return html`<div class="halves"><div><h3>Recorded</h3>${recordPart(row, undrawn, () => terminalText(sideOf(row, before)))}</div>
 <div><h3>Replayed</h3>${terminalText(after)}</div></div>`;
 }
 
-function sideOf({ kind, node, pod }: DecisionRow, decided: never): string {
+function sideOf({ kind: known, node, pod }: DecisionRow, decided: never): string {
+  // it was decided again, so there is such a kind
+  const kind = known as Kind;
   const shown = { kind, node, decided, explain: "off" as const, machine: undefined, observedAtMs: undefined };
   return decidedText({ ...shown, ...(pod === null ? {} : { asked: pod }) }, { paint: colorPaint, columns: COLUMNS });
 }

@@ -50,7 +50,7 @@ ${given.snapshot === "" ? "" : html`<label class="wi-label">Its snapshot, by id$
 ${told("files", view)}<input type="file" class="wi-file" id="files" name="files" multiple${described("files", view)}>
 <p class="soft small wi-tight" id="chosen" aria-live="polite"></p></div>
 <details${given.paste === "" && isGiven ? "" : raw(" open")}><summary>Paste</summary>
-<label class="wi-label">What was printed, several documents with <code>---</code> between them${told("paste", view)}<textarea class="wi-input wi-text" name="paste" spellcheck="false" rows="5"${described("paste", view)}>
+<label class="wi-label"><span>What was printed, several documents with <code>---</code> between them</span>${told("paste", view)}<textarea class="wi-input wi-text" name="paste" spellcheck="false" rows="5"${described("paste", view)}>
 ${given.paste}</textarea></label></details>
 <details><summary>What each is printed by</summary>${commands()}</details>
 <div class="wi-fields">${machineChoice(view)}${cgroupChoice(given.cgroup)}</div>

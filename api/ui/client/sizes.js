@@ -1,0 +1,57 @@
+// A file or a text that is larger than a form may be is told beside its field as soon as it is there, and is not sent.
+
+const MIB = 1024 ** 2;
+
+/** Watches the configuration field of a form. */
+export function watchSizes(form) {
+  const file = form.querySelector("input[type=file]");
+  const text = form.querySelector("textarea");
+  const limit = Number(file.dataset.limit);
+  const faults = [file, text].map((field) => ({ field, fault: placeOf(field), limit }));
+  // not at "change", which a text has at the click on the button: what is told would move that away from under the pointer
+  for (const one of faults) one.field.addEventListener("input", () => tell(one));
+  file.addEventListener("change", () => tell(faults[0]));
+  form.addEventListener("submit", (event) => {
+    const large = faults.filter(tell);
+    if (large.length === 0) return;
+    event.preventDefault();
+    large[0].field.focus();
+  });
+}
+
+/** Where a fault of a field is told, below it. */
+function placeOf(field) {
+  const fault = document.createElement("div");
+  fault.id = `${field.id}-large`;
+  fault.className = "note bad small";
+  fault.setAttribute("role", "alert");
+  fault.hidden = true;
+  (field.closest("label") ?? field).after(fault);
+  return fault;
+}
+
+/** A character has one byte to three, so most texts need not be counted. */
+function bytesOf(field, limit) {
+  if (field.type === "file") return field.files[0]?.size ?? 0;
+  const { length } = field.value;
+  return length > limit || length * 3 <= limit ? length : new TextEncoder().encode(field.value).length;
+}
+
+/** Whether it is too large. */
+function tell({ field, fault, limit }) {
+  const bytes = bytesOf(field, limit);
+  const isLarge = bytes > limit;
+  const name = field.type === "file" ? (field.files[0]?.name ?? "") : "the text";
+  fault.textContent = isLarge
+    ? `${name} has ${(bytes / MIB).toFixed(1)} MiB, and a form may have ${limit / MIB}: give the KubeletConfiguration alone`
+    : "";
+  fault.hidden = !isLarge;
+  if (isLarge) {
+    field.setAttribute("aria-invalid", "true");
+    field.setAttribute("aria-describedby", fault.id);
+  } else if (field.getAttribute("aria-describedby") === fault.id) {
+    field.removeAttribute("aria-invalid");
+    field.removeAttribute("aria-describedby");
+  }
+  return isLarge;
+}
