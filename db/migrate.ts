@@ -29,7 +29,8 @@ export function migrate(client: Sqlite.Database, migrations: readonly Migration[
   const own = new Set(migrations.map(({ name }) => name));
   const insert = "INSERT INTO d1_migrations (name) VALUES (?)";
   client.exec(CREATE_TABLE);
-  const newer = appliedNames(client).find((name) => !own.has(name));
+  const applied = new Set(appliedNames(client));
+  const newer = [...applied].find((name) => !own.has(name));
   if (newer !== undefined) {
     return failure(
       "not_migrated",
@@ -42,7 +43,8 @@ export function migrate(client: Sqlite.Database, migrations: readonly Migration[
     client.exec(sql);
     client.prepare(insert).run(name);
   }).immediate;
-  for (const migration of migrations) {
+  // whoever has nothing to write waits for nobody's lock
+  for (const migration of migrations.filter(({ name }) => !applied.has(name))) {
     try {
       apply(migration);
     } catch (error) {

@@ -25,6 +25,8 @@ export interface NodeOptions {
 const MIGRATIONS_DIR = fileURLToPath(new URL("../migrations", import.meta.url));
 /** SQLite waits for another process's lock without giving the event loop back, so not for long. */
 const BUSY_TIMEOUT_MS = 500;
+/** Another process may be making the same tables, on a slow disk. */
+const OPEN_TIMEOUT_MS = 10_000;
 
 /** An answer shrinks to a tenth in less time than its pages take to the disk. */
 const PACKING: Packing = { above: 2048, gzip: (plain) => gzipSync(plain, { level: 1 }), gunzip: gunzipSync };
@@ -72,10 +74,11 @@ export function openNode({ file, migrationsDir = MIGRATIONS_DIR }: NodeOptions):
   let client: Sqlite.Database | undefined;
   try {
     createFile(file);
-    client = new Sqlite(file, { timeout: BUSY_TIMEOUT_MS });
+    client = new Sqlite(file, { timeout: OPEN_TIMEOUT_MS });
     configure(client);
     const migrated = migrate(client, migrations);
     if (migrated.ok) {
+      client.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
       const db = drizzle({ client, schema }) as unknown as Database;
       return ok(createStore({ db, packing: PACKING, digest, ...groupCommit(client) }));
     }

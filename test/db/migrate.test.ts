@@ -149,6 +149,18 @@ test("two opens of one fresh file at once both succeed and apply each migration 
   expect(applied(file)).toEqual(ownNames);
 }, 30_000);
 
+test("whoever finds nothing to apply waits for nobody who writes", async () => {
+  const file = join(testFolder(), "history.db");
+  await value(openNode({ file })).close();
+  const holder = new Sqlite(file);
+  holder.exec("BEGIN IMMEDIATE");
+  const store = value(openNode({ file }));
+  expect(value(await store.listNodes())).toEqual([]);
+  holder.exec("ROLLBACK");
+  holder.close();
+  await store.close();
+});
+
 test.each(["0003", "0004"])(
   "a database from before %s has its decisions counted when it is brought up to date",
   async (first) => {
