@@ -5,10 +5,10 @@ import type { LintGiven } from "./lint.ts";
 import { LINT_PARTS } from "./lint-input.ts";
 
 const TOUCHED = `
-TOUCHED, with a history:
-  of a finding with a patch   the recorded decisions that would have been others with the patch
-  of a finding without one    those whose own configuration has the same finding (code and field), and whose answer
-                              names it, such as a start error, or would have been another without the field
+TOUCHED, with a history: the recorded decisions whose own configuration has the same finding (code and field), and
+  of a finding with a patch   that would have been others with the patch
+  of a finding without one    whose answer names it, such as a start error, or would have been another without the
+                              field
   Looked at are the newest 1,000 whose snapshot is still stored, as many as there is time for.
 `;
 const EXIT_CODES = `

@@ -56,6 +56,6 @@ function countsText(findings: readonly TouchedFinding[]): string {
   const looked =
     tried === undefined || tried === null
       ? ""
-      : `; touched: recorded decisions that the patch would have changed, or without one those that the same finding did something to, of the newest ${tried.of}`;
+      : `; touched: recorded decisions whose own configuration has the finding too, and that the patch would have changed, or without one that it did something to, of the newest ${tried.of}`;
   return counts.filter((count) => count !== "").join(", ") + looked;
 }

@@ -17,7 +17,7 @@ export const lintFinding = z.strictObject({
       decisions: z
         .number()
         .describe(
-          "recorded decisions that it touched: with a fix those that would have been others with it; without one those whose own configuration has the same finding, and whose answer names it or would be another without the field",
+          "recorded decisions that it touched: of those whose own configuration has the same finding (code and field), with a fix those that would have been others with it; without one those whose answer names it or would be another without the field",
         ),
       of: z.number().describe("of so many that were tried, the newest"),
     })

@@ -1,82 +1,101 @@
 import type { StoreFailure } from "../../db/failure.ts";
-import type { DecisionRow, Store } from "../../db/store.ts";
-import { type LintFinding, lintConfiguration } from "../decide/lint/lint.ts";
+import type { DecisionRow } from "../../db/store.ts";
+import type { LintFinding } from "../decide/lint/lint.ts";
 import { type Path, stepsOf } from "../inputs/origin.ts";
-import { decodeSnapshot } from "../model/decode.ts";
 import { ok, type Result } from "../model/result.ts";
 import { isObject } from "../replay/change.ts";
-import { postedSnapshot } from "../replay/parsed.ts";
-import { type Replayed, type Replayer, replayer } from "../replay/replay-one.ts";
+import { recordedAnswer } from "../replay/parsed.ts";
+import { type Compared, historyReplayer, type Replayed, type Replayer, replayer } from "../replay/replay-one.ts";
+import type { Recorded, Snapshots } from "./lint-recorded.ts";
 
-type Snapshots = Pick<Store, "getSnapshot">;
-/** Whether a finding touched a recorded decision. `before`: as it would be decided today. Errors: the history's. */
-export type Trial = (row: DecisionRow, before: Replayed) => Promise<Result<boolean, StoreFailure>>;
+type Asked<T> = Promise<Result<T, StoreFailure>>;
 
-/** With the finding's patch it would have been another. */
-export function fixTrial(store: Snapshots, fix: unknown): Trial {
-  const replay = replayer(store, { kubeletConfigurationPatch: fix });
-  return async (row, before) => {
-    const after = await replay(row);
-    return after.ok ? ok(isOther(before, after.value)) : after;
+/** Tries one finding on recorded decisions. Errors: the history's. */
+export interface Trial {
+  /** Whether what a decision was made with has the finding too, by code and field: else it had no part in it. */
+  readonly isIn: (recorded: Recorded) => boolean;
+  /** Whether the finding, which is in it, touched the decision: see `touchedFindings`. */
+  readonly isTouched: (row: DecisionRow, recorded: Recorded, today: Today) => Asked<boolean>;
+}
+
+export function trialOf(store: Snapshots, { code, field, fix }: LintFinding): Trial {
+  const path = namesIn(field);
+  const changes = changesBy(store, fix ?? withoutAt(path));
+  const same = (finding: LintFinding): boolean => finding.code === code && finding.field === field;
+  return {
+    isIn: ({ findings }) => findings.some(same),
+    isTouched: async (row, { configuration, findings }, today) => {
+      if (fix !== null) return changes(row, today);
+      const message = findings.find(same)?.message ?? "";
+      const isSaid = await today.says(row, message);
+      if (!isSaid.ok || isSaid.value) return isSaid;
+      return isThere(configuration, path) ? changes(row, today) : ok(false);
+    },
   };
 }
 
 /**
- * Its own configuration has the finding too, by code and field, and its answer either has the finding's message, such as a
- * start error, or would be another without the field.
+ * Recorded decisions as they would be decided today with nothing changed, so that one of an older version counts for itself.
+ * Several findings ask about one after the other: the last is kept.
  */
-export function findingTrial(store: Snapshots, { code, field }: LintFinding, recordedOf: RecordedFindings): Trial {
-  const path = namesIn(field);
-  const replay: Replayer = replayer(store, { kubeletConfigurationPatch: withoutAt(path) });
-  return async (row, before) => {
-    const recorded = await recordedOf(row);
-    if (!recorded.ok) return recorded;
-    const { configuration, findings } = recorded.value;
-    const same = findings.find((finding) => finding.code === code && finding.field === field);
-    if (same === undefined) return ok(false);
-    if (says(before, same.message)) return ok(true);
-    if (!isThere(configuration, path)) return ok(false);
-    const after = await replay(row);
-    return after.ok ? ok(isOther(before, after.value)) : after;
+export class Today {
+  readonly #compared: Replayer<Compared>;
+  readonly #whole: Replayer;
+  constructor(store: Snapshots) {
+    this.#compared = lastKept(historyReplayer(store, {}));
+    this.#whole = lastKept(replayer(store, {}));
+  }
+  compared(row: DecisionRow): Asked<Compared> {
+    return this.#compared(row);
+  }
+  whole(row: DecisionRow): Asked<Replayed> {
+    return this.#whole(row);
+  }
+  /** Whether the answer has a message, such as a start error. */
+  async says(row: DecisionRow, message: string): Asked<boolean> {
+    const text = JSON.stringify(message).slice(1, -1);
+    const now = await this.#compared(row);
+    if (!now.ok) return now;
+    if (now.value.state === "same") {
+      // most have it nowhere, which takes no parsing to see
+      if (!row.body.includes(text)) return ok(false);
+      const recorded = recordedAnswer(row);
+      return recorded.ok ? ok(JSON.stringify(recorded.value.decision).includes(text)) : recorded;
+    }
+    const again = await this.#whole(row);
+    if (!again.ok) return again;
+    const { answer, problem } = again.value;
+    return ok(JSON.stringify(answer?.decision ?? problem).includes(text));
+  }
+}
+
+function lastKept<R extends Compared>(replay: Replayer<R>): Replayer<R> {
+  let last: { readonly id: string; readonly found: Result<R, StoreFailure> } | null = null;
+  return async (row) => {
+    if (last?.id !== row.id) last = { id: row.id, found: await replay(row) };
+    return last.found;
   };
 }
 
-/** The configuration that a decision was made with, and what is found in it on its node. Errors: the history's. */
-export type RecordedFindings = (row: DecisionRow) => Promise<Result<Recorded, StoreFailure>>;
-interface Recorded {
-  readonly configuration: unknown;
-  readonly findings: readonly LintFinding[];
-}
-const NOTHING: Recorded = { configuration: undefined, findings: [] };
-
-/** Keeps the last: several kinds are decided on one snapshot. */
-export function recordedFindings(store: Snapshots): RecordedFindings {
-  let last: { readonly id: string | null; readonly recorded: Recorded } = { id: null, recorded: NOTHING };
-  return async ({ snapshotId: id }) => {
-    if (id === last.id || id === null) return ok(id === null ? NOTHING : last.recorded);
-    const stored = await store.getSnapshot(id);
-    if (!stored.ok) return stored;
-    const body = stored.value === null ? ok({}) : postedSnapshot(stored.value);
-    if (!body.ok) return body;
-    last = { id, recorded: findingsIn(body.value) };
-    return ok(last.recorded);
+/** Whether with the patch a decision would be another than without. */
+function changesBy(store: Snapshots, patch: unknown): (row: DecisionRow, today: Today) => Asked<boolean> {
+  const change = { kubeletConfigurationPatch: patch };
+  const compared = historyReplayer(store, change);
+  const whole = replayer(store, change);
+  return async (row, today) => {
+    const before = await today.compared(row);
+    if (!before.ok) return before;
+    const after = await compared(row);
+    if (!after.ok) return after;
+    if (before.value.state !== "differs" || after.value.state !== "differs")
+      return ok(before.value.state !== after.value.state);
+    // both are other than what was recorded: only the answers tell whether they are the same
+    const [was, is] = [await today.whole(row), await whole(row)];
+    if (!was.ok) return was;
+    if (!is.ok) return is;
+    return ok(JSON.stringify(was.value.answer?.decision) !== JSON.stringify(is.value.answer?.decision));
   };
 }
-
-function findingsIn({ kubeletConfiguration: configuration, ...rest }: Readonly<Record<string, unknown>>): Recorded {
-  if (!isObject(configuration)) return NOTHING;
-  const snapshot = decodeSnapshot(rest);
-  return { configuration, findings: lintConfiguration(configuration, snapshot.ok ? snapshot.value : undefined) };
-}
-
-/** Compared with what would be decided today, so that a decision of an older version counts for itself. */
-function isOther(before: Replayed, after: Replayed): boolean {
-  if (before.state === "same" && after.state === "same") return false;
-  if (before.answer === null || after.answer === null) return before.answer !== after.answer;
-  return JSON.stringify(before.answer.decision) !== JSON.stringify(after.answer.decision);
-}
-const says = ({ answer, problem }: Replayed, message: string): boolean =>
-  JSON.stringify(answer?.decision ?? problem).includes(JSON.stringify(message).slice(1, -1));
 
 /** A list is taken away as a whole: a merge patch does not reach into one. */
 function namesIn(field: string): readonly string[] {

@@ -4,6 +4,7 @@ import { decideKind } from "../../api/decide/index.ts";
 import { type LintFinding, lintConfiguration } from "../../api/decide/lint/lint.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import { readAsk } from "../../api/routes/asked.ts";
+import { recordedFindings } from "../../api/routes/lint-recorded.ts";
 import { MOST_TOUCHED, touchedFindings } from "../../api/routes/lint-touched.ts";
 import { openNode } from "../../db/open-node.ts";
 import type { Store } from "../../db/store.ts";
@@ -95,6 +96,46 @@ describe("recorded decisions that a finding without a fix touched", () => {
 });
 
 describe("recorded decisions that a fix would have changed", () => {
+  test("do not count where they were not made with the finding", async () => {
+    const store = history();
+    await decided(store, "n1", { maxPods: 20 }, T0);
+    await decided(store, "n1", { maxPods: 2000, podsPerCore: 1 }, T0 + 1);
+    const negative = lintConfiguration({ maxPods: -5 });
+    expect(negative).toMatchObject([{ code: "out-of-range", field: "maxPods", fix: { maxPods: null } }]);
+    // without maxPods the first would have 110 pods, but it never had -5
+    expect((await touched(store, negative, "n1"))[0]?.touched).toEqual({ decisions: 0, of: 2 });
+  });
+
+  test("count where they were, unless their kind does not read it", async () => {
+    const store = history();
+    const misspelt = { kubeReserved: { memory: "512" } };
+    const found = lintConfiguration(misspelt).filter(({ code }) => code === "bytes-without-unit");
+    expect(found).toMatchObject([{ field: 'kubeReserved["memory"]', fix: { kubeReserved: { memory: "512Mi" } } }]);
+    await decided(store, "n1", misspelt, T0);
+    await decided(store, "n1", misspelt, T0 + 1, undefined, "devices");
+    await decided(store, "n1", { kubeReserved: { memory: "512Mi" } }, T0 + 2);
+    expect((await touched(store, found, "n1"))[0]?.touched).toEqual({ decisions: 1, of: 3 });
+  });
+
+  test("are looked up with one reading of each snapshot, whatever is asked about it", async () => {
+    const store = history();
+    const both = { ...PARTIAL, kubeReserved: { memory: "1Gi" }, maxPods: 20 };
+    for (let i = 0; i < 4; i++)
+      for (const kind of ["allocatable", "cpus", "devices"] as const) {
+        await decided(store, `n${i}`, both, T0 + i, undefined, kind);
+      }
+    const reads: string[] = [];
+    const counting: Store = {
+      ...store,
+      getSnapshotPieces: (id) => store.getSnapshotPieces(id).finally(() => reads.push(id)),
+    };
+    const found = lintConfiguration(both);
+    expect(found.length).toBeGreaterThan(1);
+    for (const one of await touched(counting, found)) expect(one.touched?.of).toBe(12);
+    expect(reads).toHaveLength(12);
+    expect(new Set(reads).size).toBe(12);
+  });
+
   test("are those whose own configuration it changes, of the node that is asked about or of all", async () => {
     const store = history();
     for (let i = 0; i < 3; i++) await decided(store, "n1", PARTIAL, T0 + i);
@@ -129,6 +170,13 @@ describe("recorded decisions that a fix would have changed", () => {
     expect(await touched(store, lintConfiguration([]))).toMatchObject([{ code: "no-configuration", touched: null }]);
   });
 
+  test("the newest is the first that is looked at, however short the time", async () => {
+    const store = history();
+    for (let i = 0; i < 40; i++) await decided(store, "n1", FULL, T0 + i);
+    await decided(store, "n1", PARTIAL, T0 + 40);
+    expect((await touched(store, dropped, "n1", 0))[0]?.touched).toEqual({ decisions: 1, of: 1 });
+  });
+
   test("the newest come first, at most so many, and fewer where the time is up", async () => {
     const store = history();
     // the older ones, which are beyond the limit, would be changed
@@ -139,4 +187,41 @@ describe("recorded decisions that a fix would have changed", () => {
     expect(hurried?.touched?.of).toBeGreaterThan(0);
     expect(hurried?.touched?.of).toBeLessThan(MOST_TOUCHED);
   });
+});
+
+const fs = (capacityBytes: number) => ({ capacityBytes, availableBytes: capacityBytes / 2, inodes: 1000 });
+const GIB = 1024 ** 3;
+const STATS = [
+  {},
+  { fs: fs(100 * GIB), rlimit: { maxpid: 4096, curproc: 10 } },
+  { fs: fs(100 * GIB), runtime: { imageFs: fs(100 * GIB) } },
+  { fs: fs(100 * GIB), runtime: { imageFs: { ...fs(100 * GIB), availableBytes: 90 * GIB } } },
+  { fs: fs(100 * GIB), runtime: { imageFs: fs(40 * GIB) } },
+  { fileSystems: "one" },
+];
+test("what is found in a recorded configuration is what would be found in it on its node", async () => {
+  const store = history();
+  const recordedOf = recordedFindings(store);
+  const configuration = {
+    evictionHard: { "nodefs.available": "25Gi", "imagefs.available": "20%", "nodefs.inodesFree": "1000" },
+    podPidsLimit: 5000,
+    evictionSoft: { "nodefs.available": "25%" },
+    evictionSoftGracePeriod: { "nodefs.available": "1m" },
+  };
+  const codes = new Set<string>();
+  for (const [i, node] of [...STATS, ...STATS].entries()) {
+    const observedAt = new Date(T0 + i * 1000).toISOString();
+    const posted = { ...snapshotOf("n1", configuration), observedAt, bootId: "b", stats: { node } };
+    const row = snapshotRow({ node: "n1", body: JSON.stringify(posted), storedAtMs: T0 + i });
+    value(await store.putSnapshot(row));
+    const { kubeletConfiguration: _, ...rest } = posted;
+    const snapshot = decodeSnapshot(rest);
+    if (!snapshot.ok) throw new Error(JSON.stringify(snapshot.error));
+    const found = lintConfiguration(configuration, snapshot.value);
+    expect(value(await recordedOf(row.id))?.findings, JSON.stringify(node)).toEqual(found);
+    codes.add(found.map(({ code, message }) => code + message).join());
+  }
+  expect(codes.size).toBeGreaterThan(3);
+  expect(value(await recordedOf(null))).toBeNull();
+  expect(value(await recordedOf("0".repeat(32)))).toBeNull();
 });

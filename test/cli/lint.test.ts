@@ -47,6 +47,9 @@ describe("lint of files", () => {
     ["evictionHard: {memory.available: 1Gi}\n", 1, ["eviction-defaults-dropped"]],
     ["unheard: 1\n", 1, ["unknown-field"]],
     ["maxPods: many\n", 5, ["wrong-type"]],
+    ["allowedUnsafeSysctls: [foo.bar]\n", 5, ["sysctl-of-node"]],
+    ["registerWithTaints: [{key: a, effect: Foo}]\n", 5, ["invalid-taint"]],
+    ["tlsMinVersion: foo\ntlsCipherSuites: [x]\n", 5, ["unknown-value", "unknown-value"]],
     ["apiVersion: kubelet.config.k8s.io/v1\nkind: KubeletConfiguration\n", 5, ["wrong-api-version"]],
     ['{"kubeletconfig": {"maxPods": -1}}', 5, ["out-of-range"]],
   ])("%j ends with %i", async (text, exit, codes) => {
@@ -138,7 +141,7 @@ describe("lint against a history", () => {
     const bare = written("bare.yaml", "kubeReserved: {memory: 1Gi}\n");
     const without = await run(["lint", "--data-dir", dataDir, "--config", bare]);
     expect(without.stdout).toMatch(/^note +kubeReserved +\S+ +0 of 2 +/m);
-    expect((await run(["lint", "--help"])).stdout).toContain("of a finding without one");
+    expect((await run(["lint", "--help"])).stdout).toContain("whose own configuration has the same finding");
   });
 
   test("a node that the history does not know is told with those that are near", async () => {

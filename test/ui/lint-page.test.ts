@@ -29,6 +29,7 @@ async function withNode() {
   for (const [kind, node] of [
     ["allocatable", "n1"],
     ["cgroups", "n1"],
+    ["eviction", "n1"],
     ["allocatable", "elsewhere"],
   ] as const) {
     const body = JSON.stringify({ snapshot: snapshotOf(node) });
@@ -63,7 +64,8 @@ describe("what is wrong with a configuration", () => {
       if (touched !== null) expect(cards[i]).toContain(`touched ${touched.decisions} of ${touched.of}`);
     }
     expect(page.words).toContain("1 error, 1 warning");
-    expect(findings.some(({ touched }) => (touched?.decisions ?? 0) > 0)).toBe(true);
+    // the node has dropped its defaults as well
+    expect(findings.find(({ code }) => code === "eviction-defaults-dropped")?.touched).toEqual({ decisions: 1, of: 3 });
   });
 
   test("is marked at its line, a map at the line of its name", async () => {
@@ -103,6 +105,18 @@ describe("what is wrong with a configuration", () => {
     expect(whatIf.status, whatIf.words).toBe(200);
     expect(unescaped(whatIf.html)).toContain(fields.get("change"));
     expect(whatIf.words).toContain("What would change");
+  });
+
+  test("a signal that nobody can guess stays as it is in all patches together", async () => {
+    const { app } = appOver();
+    const change = "evictionHard:\n  disk.available: 10%\n  foo.available: 1Gi\nnope: 1\n";
+    const { html } = await postForm(app, "/lint", { change });
+    const [, all = ""] = /id="all"[\s\S]*?<pre[^>]*>([\s\S]*?)<\/pre>/.exec(html) ?? [];
+    expect(JSON.parse(unescaped(all))).toEqual({
+      evictionHard: { "disk.available": null, "nodefs.available": "10%" },
+      mergeDefaultEvictionSettings: true,
+      nope: null,
+    });
   });
 
   test("nothing wrong says so, also of /configz", async () => {

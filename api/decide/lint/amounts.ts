@@ -1,11 +1,14 @@
 import { compare, fromUnits, isZero, milliValue } from "../../model/amount.ts";
 import { goQuantity } from "../eviction/go-values.ts";
+import { isSignal } from "../eviction/signals.ts";
 import { entryField, error, type LintFinding, note, warning } from "./finding.ts";
 import type { LintInput } from "./input.ts";
 
-/** Name of an entry -> whether bytes are counted there. */
+/** Whether bytes are counted at a resource or a signal; of a signal that there is not nobody knows. */
 const isBytes = (name: string): boolean =>
-  /^(?:memory|ephemeral-storage)$|\.available$/.test(name) && name !== "pid.available";
+  name === "memory" ||
+  name === "ephemeral-storage" ||
+  (isSignal(name) && name.endsWith(".available") && name !== "pid.available");
 const MAPS = ["kubeReserved", "systemReserved", "evictionHard", "evictionSoft", "evictionMinimumReclaim"] as const;
 /** Nobody means less than this of memory or of a disk. */
 const FEWEST_BYTES = 64 * 1024;

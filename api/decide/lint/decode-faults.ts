@@ -1,10 +1,14 @@
 import { NESTED_FIELDS } from "../../model/kubelet-configuration-fields.ts";
 import { goDuration, goQuantity } from "../eviction/go-values.ts";
+import { quote } from "../go/strconv.ts";
 import { type SettingFault, settingFault } from "../setting-fault.ts";
 import { FIELD_TYPES } from "./field-types.ts";
 import { entryField } from "./finding.ts";
 
 const LARGEST: Readonly<Record<string, number>> = { int32: 2 ** 31, int64: 2 ** 63 };
+const LARGEST_LEVEL = 2 ** 32;
+/** A list that has a name of its own. */
+const LIST_NAMES: Readonly<Record<string, string>> = { "[]v1.VModuleItem": "v1.VModuleConfiguration" };
 
 /**
  * Values that Go cannot read into their fields, each in the words with which the kubelet gives up on its file; a kubelet
@@ -29,8 +33,12 @@ function faultsAt({ field, path }: Place, value: unknown): readonly SettingFault
   const type = declared.replace(/^\*/, "");
   if (type === "v1.Duration") return value === null && declared !== type ? [] : durationFaults(field, path, value);
   if (value === null) return [];
+  // what is no time is told with the taint, in which none may stand
+  if (type === "v1.Time") return typeof value === "string" ? [] : wrongType(field, path, value, "string");
+  if (type === "v1.TimeOrMetaDuration") return flushFaults(field, path, value);
+  if (type === "resource.QuantityValue") return quantityFault(field, value);
   if (type.startsWith("[]")) {
-    if (!Array.isArray(value)) return wrongType(field, path, value, type);
+    if (!Array.isArray(value)) return wrongType(field, path, value, LIST_NAMES[type] ?? type);
     return value.flatMap((item, i) => itemFaults({ field: `${field}[${i}]`, path }, item, type.slice(2)));
   }
   if (type === "v1.ResourceList") return quantityFaults(field, path, value);
@@ -60,7 +68,8 @@ function isOf(value: unknown, type: string): boolean {
   const largest = LARGEST[type];
   if (largest !== undefined)
     return Number.isInteger(value) && (value as number) < largest && (value as number) >= -largest;
-  if (type === "v1.VerbosityLevel") return Number.isInteger(value) && (value as number) >= 0;
+  if (type === "v1.VerbosityLevel")
+    return Number.isInteger(value) && (value as number) >= 0 && (value as number) < LARGEST_LEVEL;
   // what is left are texts under names of their own
   return typeof value === "string";
 }
@@ -73,19 +82,34 @@ function durationFaults(field: string, path: string, value: unknown): readonly S
 
 function quantityFaults(field: string, path: string, value: unknown): readonly SettingFault[] {
   if (!isObject(value)) return wrongType(field, path, value, "v1.ResourceList");
-  return Object.entries(value).flatMap(([name, text]) => {
-    const read = goQuantity(typeof text === "string" ? text : JSON.stringify(text));
-    return read.ok || text === null ? [] : cannotDecode(entryField(field, name), read.error);
-  });
+  return Object.entries(value).flatMap(([name, text]) => quantityFault(entryField(field, name), text));
+}
+function quantityFault(field: string, value: unknown): readonly SettingFault[] {
+  const read = goQuantity(typeof value === "string" ? value : JSON.stringify(value));
+  return read.ok || value === null ? [] : cannotDecode(field, read.error);
+}
+
+/** A number is nanoseconds there. k8s.io/component-base: TimeOrMetaDuration.UnmarshalJSON. */
+function flushFaults(field: string, path: string, value: unknown): readonly SettingFault[] {
+  if (typeof value === "string") return durationFaults(field, path, value);
+  if (isOf(value, "int64")) return [];
+  const text = JSON.stringify(value);
+  const what = typeof value === "number" ? `number ${text}` : kindOf(value, "");
+  return cannotDecode(
+    field,
+    `invalid duration ${quote(text)}: json: cannot unmarshal ${what} into Go value of type time.Duration`,
+  );
 }
 
 /** Go: json.UnmarshalTypeError. */
 function wrongType(field: string, path: string, value: unknown, type: string): readonly SettingFault[] {
   const above = path.split(".").slice(0, -1).join(".");
   const owner = above === "" ? "KubeletConfiguration" : (FIELD_TYPES.get(above) ?? "").replace(/^.*\./, "");
+  // a struct inside another, which JSON does not show
+  const goPath = path.replace(/\.splitStream$/, ".OutputRoutingOptions.splitStream");
   return cannotDecode(
     field,
-    `json: cannot unmarshal ${kindOf(value, type)} into Go struct field ${owner}.${path} of type ${type}`,
+    `json: cannot unmarshal ${kindOf(value, type)} into Go struct field ${owner}.${goPath} of type ${type}`,
   );
 }
 

@@ -16,16 +16,18 @@ export const FIELD_TYPES: ReadonlyMap<string, string> = new Map(
   *int64: podPidsLimit userNamespaces.idsPerPod
   *string: resolvConf tracing.endpoint
   *v1.Duration: containerLogMonitorInterval cpuCFSQuotaPeriod crashLoopBackOff.maxContainerRestartPeriod
+  *v1.Time: registerWithTaints.timeAdded
   *v1.TracingConfiguration: tracing
   *v1beta1.UserNamespaces: userNamespaces
   []int32: tlsCurvePreferences
   []string: allowedUnsafeSysctls clusterDNS enforceNodeAllocatable preloadedImagesVerificationAllowlist
     tlsCipherSuites
   []v1.Taint: registerWithTaints
+  []v1.VModuleItem: logging.vmodule
   []v1beta1.MemoryReservation: reservedMemory
   []v1beta1.ShutdownGracePeriodByPodPriority: shutdownGracePeriodByPodPriority
-  bool: enableContentionProfiling kernelMemcgNotification protectKernelDefaults rotateCertificates runOnce
-    serverTLSBootstrap
+  bool: enableContentionProfiling kernelMemcgNotification logging.options.json.splitStream
+    logging.options.text.splitStream protectKernelDefaults rotateCertificates runOnce serverTLSBootstrap
   int32: eventBurst evictionMaxPodGracePeriod kubeAPIBurst maxPods nodeLeaseDurationSeconds podsPerCore port
     readOnlyPort registryBurst reservedMemory.numaNode shutdownGracePeriodByPodPriority.priority
   int64: maxOpenFiles shutdownGracePeriodByPodPriority.shutdownGracePeriodSeconds
@@ -33,9 +35,10 @@ export const FIELD_TYPES: ReadonlyMap<string, string> = new Map(
   map[string]bool: featureGates
   map[string]string: cpuManagerPolicyOptions evictionHard evictionMinimumReclaim evictionSoft
     evictionSoftGracePeriod kubeReserved qosReserved systemReserved topologyManagerPolicyOptions
+  resource.QuantityValue: logging.options.json.infoBufferSize logging.options.text.infoBufferSize
   string: address authentication.x509.clientCAFile cgroupDriver cgroupRoot clusterDomain containerLogMaxSize
     containerRuntimeEndpoint contentType cpuManagerPolicy hairpinMode healthzBindAddress imageServiceEndpoint
-    kubeReservedCgroup kubeletCgroups logging.format memoryManagerPolicy
+    kubeReservedCgroup kubeletCgroups logging.format logging.vmodule.filePattern memoryManagerPolicy
     memorySwap.swapBehavior podCIDR podLogsDir providerID registerWithTaints.key registerWithTaints.value
     reservedSystemCPUs showHiddenMetricsForVersion staticPodPath staticPodURL systemCgroups systemReservedCgroup
     tlsCertFile tlsMinVersion tlsPrivateKeyFile topologyManagerPolicy topologyManagerScope volumePluginDir
@@ -45,10 +48,13 @@ export const FIELD_TYPES: ReadonlyMap<string, string> = new Map(
     nodeStatusUpdateFrequency runtimeRequestTimeout shutdownGracePeriod shutdownGracePeriodCriticalPods
     streamingConnectionIdleTimeout syncFrequency volumeStatsAggPeriod
   v1.FormatOptions: logging.options
+  v1.JSONOptions: logging.options.json
   v1.LoggingConfiguration: logging
   v1.ResourceList: reservedMemory.limits
   v1.TaintEffect: registerWithTaints.effect
-  v1.VerbosityLevel: logging.verbosity
+  v1.TextOptions: logging.options.text
+  v1.TimeOrMetaDuration: logging.flushFrequency
+  v1.VerbosityLevel: logging.verbosity logging.vmodule.verbosity
   v1beta1.CrashLoopBackOffConfig: crashLoopBackOff
   v1beta1.ImagePullCredentialsVerificationPolicy: imagePullCredentialsVerificationPolicy
   v1beta1.KubeletAnonymousAuthentication: authentication.anonymous

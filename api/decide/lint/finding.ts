@@ -55,5 +55,15 @@ export function inOrder(findings: readonly LintFinding[]): readonly LintFinding[
   );
 }
 
+/** Of those with the same code and field the first. */
+export function oncePerField(findings: readonly LintFinding[]): readonly LintFinding[] {
+  const first = new Map<string, LintFinding>();
+  for (const finding of findings) {
+    const key = `${finding.code}\n${finding.field}`;
+    if (!first.has(key)) first.set(key, finding);
+  }
+  return [...first.values()];
+}
+
 /** `evictionHard["memory.available"]`. */
 export const entryField = (field: string, name: string): string => `${field}[${JSON.stringify(name)}]`;

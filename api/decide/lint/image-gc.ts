@@ -1,5 +1,6 @@
 import { compare, value } from "../../model/amount.ts";
 import { readThresholds } from "../eviction/configuration.ts";
+import { fileSystemsOf } from "../eviction/file-systems.ts";
 import { isHard, type Threshold, thresholdQuantity } from "../eviction/threshold.ts";
 import { type LintFinding, note, warning } from "./finding.ts";
 import { SECOND, spanText } from "./given.ts";
@@ -9,7 +10,8 @@ const HIGH = "imageGCHighThresholdPercent";
 const LOW = "imageGCLowThresholdPercent";
 const DEFAULT_HIGH = 85;
 const DEFAULT_LOW = 80;
-const SPACE = "imagefs.available";
+/** Of the disk with the images, whoever else is on it. */
+const [IMAGES, NODE] = ["imagefs.available", "nodefs.available"];
 
 /** Image collection and eviction, which look at the same disk. kubelet 1.36: GarbageCollect of the image manager. */
 export function imageGcFindings(input: LintInput): readonly LintFinding[] {
@@ -43,14 +45,28 @@ export function imageGcFindings(input: LintInput): readonly LintFinding[] {
   }
   const isFought = high < 100 && low < high && high >= 0 && low >= 0;
   if (!isFought) return found;
-  const onDisk = readThresholds(config).thresholds.filter(({ signal }) => signal === SPACE);
-  return [...found, ...onDisk.flatMap((t) => fight(input, t, high, low))];
+  const signals = [IMAGES, ...(isOneDisk(input) ? [NODE] : [])];
+  const onDisk = readThresholds(config).thresholds.filter(({ signal }) => signals.includes(signal));
+  return [...found, ...fight(input, onDisk, high, low)];
 }
 const HOUR = 3600 * SECOND;
 
-function fight(input: LintInput, threshold: Threshold, high: number, low: number): readonly LintFinding[] {
-  const percent = percentOf(input, threshold);
-  if (percent === null) return [];
+/** The stats tell that images lie on the node's own disk, where two signals watch the same space. */
+function isOneDisk({ snapshot }: LintInput): boolean {
+  const node = snapshot?.stats?.node;
+  const isTold = node?.fileSystems !== undefined || (node?.fs !== undefined && node.runtime?.imageFs !== undefined);
+  return isTold && fileSystemsOf(node) === "one";
+}
+
+/** Of several thresholds on the disk the one that is met first tells it, and what mends it mends the others. */
+function fight(input: LintInput, onDisk: readonly Threshold[], high: number, low: number): readonly LintFinding[] {
+  const met = onDisk
+    .map((threshold) => ({ threshold, percent: percentOf(input, threshold) }))
+    .reduce<Met | null>((a, { threshold, percent }) => {
+      return percent === null || (a !== null && a.percent >= percent) ? a : { threshold, percent };
+    }, null);
+  if (met === null) return [];
+  const { threshold, percent } = met;
   // the percentage in use is rounded up, so a collection begins with less than this left; it ends above, low being lower
   const begins = 101 - high;
   const left = Math.round(percent * 100) / 100;
@@ -58,10 +74,14 @@ function fight(input: LintInput, threshold: Threshold, high: number, low: number
   const newHigh = Math.ceil(101 - left) - 1;
   const newLow = Math.min(low, newHigh - 5);
   const what = isHard(threshold) ? "evicts" : "counts towards a soft eviction";
-  const message = `${SPACE} below ${threshold.text} ${what} with ${left}% of the disk left, and images are collected only with less than ${begins}% left (${HIGH} ${high}): the node is under pressure first, and every unused image goes at once, then pods`;
+  const message = `${threshold.signal} below ${threshold.text} ${what} with ${left}% of the disk left, and images are collected only with less than ${begins}% left (${HIGH} ${high}): the node is under pressure first, and every unused image goes at once, then pods`;
   const fix = newLow < 0 ? null : newLow === low ? { [HIGH]: newHigh } : { [HIGH]: newHigh, [LOW]: newLow };
   const advice = "collect earlier: lower the high threshold below what eviction leaves";
   return [warning({ code: "image-gc-after-eviction", field: HIGH, message, advice, fix })];
+}
+interface Met {
+  readonly threshold: Threshold;
+  readonly percent: number;
 }
 
 /** Of the disk that is to be left; null: not known. */

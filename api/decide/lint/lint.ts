@@ -16,13 +16,20 @@ import { managerFindings } from "./managers.ts";
 import { podFindings } from "./pods.ts";
 import { amountFindings } from "./reserves.ts";
 import { shutdownFindings } from "./shutdown.ts";
+import { standingRenames } from "./signal-fix.ts";
 import { swapFindings } from "./swap.ts";
 import { thresholdFaults } from "./threshold-faults.ts";
 import { thresholdFindings } from "./thresholds.ts";
 import { typeFindings } from "./type-fix.ts";
+import { imageFindings } from "./validate-images.ts";
+import { loggingFindings } from "./validate-logging.ts";
 import { numberFindings } from "./validate-numbers.ts";
 import { otherFindings } from "./validate-others.ts";
 import { spanFindings } from "./validate-spans.ts";
+import { sysctlFindings } from "./validate-sysctls.ts";
+import { taintFindings } from "./validate-taints.ts";
+import { telemetryFindings } from "./validate-telemetry.ts";
+import { tlsFindings } from "./validate-tls.ts";
 import { wordFindings } from "./validate-words.ts";
 
 export { LINT_SEVERITIES, type LintFinding, type LintSeverity } from "./finding.ts";
@@ -33,6 +40,12 @@ const CHECKS: readonly ((input: LintInput) => readonly LintFinding[])[] = [
   wordFindings,
   spanFindings,
   otherFindings,
+  taintFindings,
+  imageFindings,
+  loggingFindings,
+  telemetryFindings,
+  tlsFindings,
+  sysctlFindings,
   amountFindings,
   thresholdFaults,
   managerFindings,
@@ -67,6 +80,10 @@ export function lintConfiguration(configuration: unknown, snapshot?: Snapshot): 
   ]);
 }
 function findingsOf(configuration: Members, isOfKubelet: boolean, snapshot?: Snapshot): readonly LintFinding[] {
+  const checked = (given: Members) => checkedBy(given, isOfKubelet, snapshot);
+  return standingRenames(checked(configuration), configuration, checked);
+}
+function checkedBy(configuration: Members, isOfKubelet: boolean, snapshot?: Snapshot): readonly LintFinding[] {
   const input = lintInput(configuration, snapshot);
   const found = [...CHECKS.flatMap((check) => check(input)), ...fieldFindings(input, isOfKubelet)];
   return [...found, ...untaken(input, found)];

@@ -1,7 +1,7 @@
 import { add, compare, isZero } from "../../model/amount.ts";
 import { readThresholds } from "../eviction/configuration.ts";
 import { isHard, type Threshold, thresholdQuantity } from "../eviction/threshold.ts";
-import { entryField, error, type LintFinding, note, warning } from "./finding.ts";
+import { entryField, error, type LintFinding, note, oncePerField, warning } from "./finding.ts";
 import { capacityOf, type LintInput } from "./input.ts";
 
 type Field = "evictionHard" | "evictionSoft";
@@ -12,7 +12,9 @@ const fieldOf = (threshold: Threshold): string =>
 export function thresholdFindings(input: LintInput): readonly LintFinding[] {
   const { thresholds } = readThresholds(input.config);
   return [
-    ...thresholds.flatMap((t) => [...pastCapacity(input, t), ...softFight(input, t, thresholds)]),
+    // a reclaim is of a signal, which may have two thresholds
+    ...oncePerField(thresholds.flatMap((t) => pastCapacity(input, t))),
+    ...thresholds.flatMap((t) => softFight(input, t, thresholds)),
     ...withoutThreshold(input, thresholds),
     ...ignored(input),
     ...timing(input, thresholds),

@@ -1,6 +1,6 @@
 import type { SettingFault } from "../setting-fault.ts";
 import { FIELD_TYPES } from "./field-types.ts";
-import { type LintFinding, refusal } from "./finding.ts";
+import { inOrder, type LintFinding, refusal } from "./finding.ts";
 import type { Members } from "./given.ts";
 import { meantDuration } from "./units.ts";
 
@@ -23,7 +23,8 @@ export function typeFindings(
   const meant = unread.map((fault) => meantBy(fault, document));
   const known = meant.filter((one) => one !== null);
   const after = known.length === 0 ? [] : findingsOf(mended(document, known));
-  const next = new Map(after.map((finding) => [finding.field, finding]));
+  // of several at a field the worst
+  const next = new Map([...inOrder(after)].reverse().map((finding) => [finding.field, finding]));
   return unread.map((fault, i) => {
     const advice = typeAdvice(fault.message);
     const one = meant[i] ?? null;

@@ -17,7 +17,7 @@ const either = (words: readonly string[]): string =>
     .join(", ")
     .replace(/, ("[^"]*")$/, " or $1");
 
-/** kubelet 1.36: ValidateKubeletConfiguration; of the CPU and memory manager their NewManager. */
+/** kubelet 1.36: ValidateKubeletConfiguration; of the managers their NewManager, BuildAuthz, NewMainKubelet. */
 const RULES: readonly Rule[] = [
   {
     path: ["topologyManagerPolicy"],
@@ -44,6 +44,21 @@ const RULES: readonly Rule[] = [
     words: ["None", "Static"],
     says: (g) =>
       g === "BestEffort" ? `policy "BestEffort" is not available for platform "linux"` : `unknown policy: ${quote(g)}`,
+  },
+  {
+    path: ["logging", "format"],
+    words: ["text", "json"],
+    says: (g) => `logging.format: Invalid value: ${quote(g)}: Unsupported log format`,
+  },
+  {
+    path: ["authorization", "mode"],
+    words: ["AlwaysAllow", "Webhook"],
+    says: (g) => `unknown authorization mode ${g}`,
+  },
+  {
+    path: ["configMapAndSecretChangeDetectionStrategy"],
+    words: ["Get", "Cache", "Watch"],
+    says: (g) => `unknown configmap and secret manager mode: ${g}`,
   },
 ];
 

@@ -1,6 +1,7 @@
 // Answers of the kubelet's own functions to the configurations of kubelet-1.36.3.json: what they say is what the lint has to
-// say. Built in a module that requires k8s.io/kubernetes v1.36.3 with its staging modules replaced by their v0.36.3;
-// [{name, configuration}] in, the same with the answers out.
+// say. Built in a module that requires k8s.io/kubernetes v1.36.3 with its staging modules replaced by their v0.36.3, and with
+// -ldflags "-X k8s.io/component-base/version.gitVersion=v1.36.3", as a released kubelet is; [{name, configuration}] in, the same
+// with the answers out.
 package main
 
 import (
@@ -17,7 +18,10 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/featuregate"
+	_ "k8s.io/component-base/logs/json/register" // as the kubelet's own main does
 	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/cmd/kubelet/app"
+	"k8s.io/kubernetes/cmd/kubelet/app/options"
 	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
 	"k8s.io/kubernetes/pkg/kubelet/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/kubelet/apis/config/validation"
@@ -27,6 +31,7 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/eviction"
 	"k8s.io/kubernetes/pkg/kubelet/kubeletconfig/util/codec"
 	"k8s.io/kubernetes/pkg/kubelet/logs"
+	"k8s.io/kubernetes/pkg/kubelet/sysctl"
 )
 
 type Case struct {
@@ -42,7 +47,7 @@ type Answer struct {
 	Strict []string `json:"strict"`
 	// ValidateKubeletConfiguration
 	Errors []string `json:"errors"`
-	// ParseThresholdConfig, ParseQOSReserved, ParseQuantity of containerLogMaxSize
+	// ParseThresholdConfig, ParseQOSReserved, ParseQuantity of containerLogMaxSize, InitializeTLS, BuildAuthz, NewAllowlist
 	Later []string `json:"later"`
 }
 
@@ -124,6 +129,7 @@ func answer(c Case) (a Answer) {
 		}
 	}
 	a.Later = append(a.Later, later(kc)...)
+	a.Later = append(a.Later, eachAlone(kc)...)
 	for name := range kc.FeatureGates {
 		_ = g.(featuregate.MutableVersionedFeatureGate).ResetFeatureValueToDefault(featuregate.Feature(name))
 	}
@@ -177,6 +183,34 @@ func later(kc *kubeletconfig.KubeletConfiguration) (l []string) {
 		}
 	} else if _, err := cpumanager.NewStaticPolicyOptions(kc.CPUManagerPolicyOptions); err != nil && kc.CPUManagerPolicy == "static" {
 		l = append(l, fmt.Errorf("new static policy error: %w", err).Error())
+	}
+	return l
+}
+
+// What stops at the first is asked about each on its own.
+func eachAlone(kc *kubeletconfig.KubeletConfiguration) (l []string) {
+	tls := func(one kubeletconfig.KubeletConfiguration) {
+		// no certificate is written then
+		one.ServerTLSBootstrap = true
+		if _, err := app.InitializeTLS(context.Background(), options.NewKubeletFlags(), &one); err != nil {
+			l = append(l, err.Error())
+		}
+	}
+	for _, name := range kc.TLSCipherSuites {
+		tls(kubeletconfig.KubeletConfiguration{TLSCipherSuites: []string{name}})
+	}
+	tls(kubeletconfig.KubeletConfiguration{TLSMinVersion: kc.TLSMinVersion})
+	tls(kubeletconfig.KubeletConfiguration{TLSCurvePreferences: kc.TLSCurvePreferences})
+	for _, pattern := range kc.AllowedUnsafeSysctls {
+		if _, err := sysctl.NewAllowlist([]string{pattern}); err != nil {
+			l = append(l, err.Error())
+		}
+	}
+	// a webhook wants the API server, which the test has not
+	if kc.Authorization.Mode != kubeletconfig.KubeletAuthorizationModeWebhook {
+		if _, err := app.BuildAuthz(nil, kc.Authorization); err != nil {
+			l = append(l, err.Error())
+		}
 	}
 	return l
 }

@@ -1,0 +1,151 @@
+import { describe, expect, test } from "vitest";
+import { lintConfiguration } from "../../../api/decide/lint/lint.ts";
+import { decodeSnapshot } from "../../../api/model/decode.ts";
+import { mergePatch } from "../../../api/model/merge-patch.ts";
+
+const GIB = 1024 ** 3;
+const unknown = (configuration: object) =>
+  lintConfiguration(configuration).filter(({ code }) => code === "unknown-signal");
+const hard = (entries: object) => ({ evictionHard: entries });
+
+describe("a signal that there is not", () => {
+  test.each([
+    ["disk.available", "10%", "nodefs.available"],
+    ["disk", "10Gi", "nodefs.available"],
+    ["ram.available", "500Mi", "memory.available"],
+    ["memory", "500Mi", "memory.available"],
+    ["mem.avail", "500Mi", "memory.available"],
+    ["memroy.available", "500Mi", "memory.available"],
+    ["memory_available", "500Mi", "memory.available"],
+    ["memoryAvailable", "500Mi", "memory.available"],
+    ["Memory.Available", "500Mi", "memory.available"],
+    ["nodefs.inodes", "5%", "nodefs.inodesFree"],
+    ["nodes.inodesfree", "5%", "nodefs.inodesFree"],
+    ["images.available", "15%", "imagefs.available"],
+    ["pids.available", "500", "pid.available"],
+  ])("%s %s gives its value to %s", (name, text, meant) => {
+    const [found, ...more] = unknown(hard({ [name]: text }));
+    expect(more).toEqual([]);
+    expect(found?.fix).toEqual(hard({ [name]: null, [meant]: text }));
+    expect(found?.advice).toContain(`was \`${meant}\` meant?`);
+  });
+
+  test.each([
+    ["foo.available", "1Gi", null],
+    ["available", "1Gi", null],
+    ["pod.available", "500", null],
+    ["rootfs.available", "10%", null],
+    ["memory.free", "1Gi", null],
+    // of space or of inodes
+    ["nodefs", "10%", null],
+    // bytes, which are no process ids and no inodes
+    ["pids.available", "500Mi", "500Mi is none of it"],
+    ["nodefs.inodes", "1Gi", "1Gi is none of it"],
+    // what would not stand there either
+    ["ram.available", "10GB", "10GB is none of it"],
+    ["ram.available", "500", "then with another value"],
+    ["ram.available", "-1Gi", "then with another value"],
+  ])("%s %s has no patch, but the names that there are", (name, text, why) => {
+    const [found] = unknown(hard({ [name]: text }));
+    expect(found?.fix).toBeNull();
+    expect(found?.advice).toContain("there are memory.available, nodefs.available");
+    if (why === null) expect(found?.advice).not.toContain("meant?");
+    else expect(found?.advice).toContain(why);
+  });
+
+  test("is renamed in all four fields at once, and is only taken away where the right one is set", () => {
+    const soft = {
+      evictionSoft: { "mem.available": "1Gi" },
+      evictionSoftGracePeriod: { "mem.available": "1m" },
+      evictionMinimumReclaim: { "mem.available": "200Mi", "memory.available": "100Mi" },
+    };
+    const found = unknown(soft);
+    expect(found.map(({ field }) => field)).toEqual(
+      [
+        'evictionMinimumReclaim["mem.available"]',
+        'evictionSoftGracePeriod["mem.available"]',
+        'evictionSoft["mem.available"]',
+      ].sort(),
+    );
+    for (const { fix } of found) {
+      expect(mergePatch(soft, fix)).toEqual({
+        evictionSoft: { "memory.available": "1Gi" },
+        evictionSoftGracePeriod: { "memory.available": "1m" },
+        evictionMinimumReclaim: { "memory.available": "100Mi" },
+      });
+      expect(unknown(mergePatch(soft, fix) as object)).toEqual([]);
+    }
+  });
+  test("two that mean the same are for a person", () => {
+    const found = unknown(hard({ disk: "10%", "disk.available": "15%" }));
+    expect(found.map(({ fix }) => fix)).toEqual([null, null]);
+    expect(found[0]?.advice).toContain("keep one");
+  });
+  test("in a number without quotes is said to be none, and not to be a number of bytes", () => {
+    const [found] = lintConfiguration(hard({ "pod.available": 500 }));
+    expect(found?.advice).toContain("and then: unsupported eviction signal pod.available");
+    expect(lintConfiguration(hard({ "foo.available": "500" })).map(({ code }) => code)).not.toContain(
+      "bytes-without-unit",
+    );
+  });
+});
+
+const fs = (capacityBytes: number, availableBytes = capacityBytes / 2) => ({ capacityBytes, availableBytes });
+const on = (configuration: object, stats: object) => {
+  const decoded = decodeSnapshot({
+    node: { metadata: { name: "n1" }, status: { capacity: { cpu: "4", memory: "8Gi" } } },
+    stats: { node: stats },
+  });
+  if (!decoded.ok) throw new Error(JSON.stringify(decoded.error));
+  return lintConfiguration(configuration, decoded.value);
+};
+
+describe("images are collected after eviction", () => {
+  const late = { evictionHard: { "nodefs.available": "25%" }, mergeDefaultEvictionSettings: true };
+  const codes = (configuration: object, stats: object) => on(configuration, stats).map(({ code }) => code);
+  const own = { fs: fs(100 * GIB), runtime: { imageFs: fs(100 * GIB) } };
+  const other = { fs: fs(100 * GIB), runtime: { imageFs: fs(50 * GIB) } };
+
+  test("by nodefs.available, where images lie on the node's own disk", () => {
+    const [found, ...more] = on(late, own);
+    expect(more).toEqual([]);
+    expect(found).toMatchObject({
+      code: "image-gc-after-eviction",
+      severity: "warning",
+      field: "imageGCHighThresholdPercent",
+      fix: { imageGCHighThresholdPercent: 75, imageGCLowThresholdPercent: 70 },
+    });
+    expect(found?.message).toMatch(/^nodefs\.available below 25% evicts with 25% of the disk left/);
+    expect(on(mergePatch(late, found?.fix) as object, own)).toEqual([]);
+    expect(codes(late, { ...other, fileSystems: "one" })).toEqual(["image-gc-after-eviction"]);
+  });
+  test("and not where they lie on another, or nobody knows", () => {
+    expect(codes(late, other)).toEqual([]);
+    expect(codes(late, { ...own, fileSystems: "dedicated" })).toEqual([]);
+    expect(codes(late, {})).toEqual([]);
+    expect(codes(late, { fs: fs(100 * GIB) })).toEqual([]);
+    expect(lintConfiguration(late)).toEqual([]);
+  });
+  test("is told once, by the threshold that is met first, and mended for all", () => {
+    const both = { ...late, evictionHard: { "nodefs.available": "25%", "imagefs.available": "30Gi" } };
+    const found = on(both, own);
+    expect(found.map(({ code }) => code)).toEqual(["image-gc-after-eviction"]);
+    expect(found[0]?.message).toMatch(/^imagefs\.available below 30Gi/);
+    expect(on(mergePatch(both, found[0]?.fix) as object, own)).toEqual([]);
+  });
+});
+
+test("a reclaim beyond capacity is told once, though soft and hard thresholds have it", () => {
+  const found = on(
+    {
+      evictionHard: { "memory.available": "500Mi" },
+      evictionSoft: { "memory.available": "1Gi" },
+      evictionSoftGracePeriod: { "memory.available": "1m" },
+      evictionMinimumReclaim: { "memory.available": "24Gi" },
+    },
+    {},
+  ).filter(({ code }) => code === "reclaim-above-capacity");
+  expect(found.map(({ field, fix }) => [field, fix])).toEqual([
+    ['evictionMinimumReclaim["memory.available"]', { evictionMinimumReclaim: { "memory.available": null } }],
+  ]);
+});

@@ -1,0 +1,81 @@
+import { describe, expect, test } from "vitest";
+import { lintConfiguration } from "../../../api/decide/lint/lint.ts";
+
+const POLICY = "imagePullCredentialsVerificationPolicy";
+const LIST = "preloadedImagesVerificationAllowlist";
+const OF_LIST = "NeverVerifyAllowlistedImages";
+
+/** The kubelet's words are held in kubelet-words.test.ts; here: where, and what mends it. */
+describe("a kubelet does not start", () => {
+  test.each<[object, string, string, unknown]>([
+    [{ allowedUnsafeSysctls: ["net.*", "foo.bar"] }, "sysctl-of-node", "allowedUnsafeSysctls[1]", null],
+    [{ allowedUnsafeSysctls: ["net.*.x"] }, "cannot-parse", "allowedUnsafeSysctls[0]", null],
+    [{ logging: { format: "xml" } }, "unknown-value", "logging.format", { logging: { format: null } }],
+    [{ logging: { format: "JSON" } }, "unknown-value", "logging.format", { logging: { format: "json" } }],
+    [
+      { logging: { flushFrequency: "-5s" } },
+      "out-of-range",
+      "logging.flushFrequency",
+      { logging: { flushFrequency: null } },
+    ],
+    [{ logging: { vmodule: [{ filePattern: "a,b" }] } }, "cannot-parse", "logging.vmodule[0]", null],
+    [{ tlsMinVersion: "foo" }, "unknown-value", "tlsMinVersion", null],
+    // one letter from four others
+    [{ tlsMinVersion: "VersionTLS14" }, "unknown-value", "tlsMinVersion", null],
+    [{ tlsMinVersion: "TLSv1.2" }, "unknown-value", "tlsMinVersion", { tlsMinVersion: "VersionTLS12" }],
+    [{ tlsCipherSuites: ["x"] }, "unknown-value", "tlsCipherSuites[0]", null],
+    [{ tlsCurvePreferences: [29, 29] }, "unknown-value", "tlsCurvePreferences[1]", null],
+    [
+      { showHiddenMetricsForVersion: "1.0" },
+      "unknown-value",
+      "showHiddenMetricsForVersion",
+      { showHiddenMetricsForVersion: null },
+    ],
+    [{ registerWithTaints: [{ key: "a", effect: "Foo" }] }, "invalid-taint", "registerWithTaints[0].effect", null],
+    [{ registerWithTaints: [{ key: "a b" }] }, "invalid-taint", "registerWithTaints[0].key", null],
+    [
+      { registerWithTaints: [{ key: "a", timeAdded: "2024-01-02T03:04:05Z" }] },
+      "taint-time",
+      "registerWithTaints[0].timeAdded",
+      null,
+    ],
+    [{ [LIST]: ["registry.io/a"] }, "allowlist-without-policy", LIST, null],
+    [{ [POLICY]: OF_LIST, [LIST]: ["a", "b:1"] }, "cannot-parse", `${LIST}[1]`, null],
+    [{ [POLICY]: "neververify" }, "unknown-value", POLICY, null],
+    [
+      { tracing: { endpoint: "http://localhost:4317" } },
+      "cannot-parse",
+      "tracing.endpoint",
+      { tracing: { endpoint: "localhost:4317" } },
+    ],
+    [
+      { authorization: { mode: "webhook" } },
+      "unknown-value",
+      "authorization.mode",
+      { authorization: { mode: "Webhook" } },
+    ],
+  ])("with %j", (configuration, code, field, fix) => {
+    const [found, ...more] = lintConfiguration(configuration);
+    expect(more).toEqual([]);
+    expect(found).toMatchObject({ code, severity: "refuses-start", field, kubelet: true, fix });
+  });
+
+  // NewMainKubelet has no function of its own for it that could be asked
+  test("with a way to watch config maps that there is not", () => {
+    const field = "configMapAndSecretChangeDetectionStrategy";
+    expect(lintConfiguration({ [field]: "watch" })).toMatchObject([
+      { field, message: "unknown configmap and secret manager mode: watch", fix: { [field]: "Watch" } },
+    ]);
+    for (const known of ["Get", "Cache", "Watch", ""]) expect(lintConfiguration({ [field]: known })).toEqual([]);
+  });
+  test("with a time that is none, in our words", () => {
+    const [found] = lintConfiguration({ registerWithTaints: [{ key: "a", timeAdded: "yesterday" }] });
+    expect(found).toMatchObject({ code: "taint-time", severity: "refuses-start", kubelet: false });
+  });
+  test("which is told in time, however long a pattern is", () => {
+    for (const text of ["a", "a-", "a.", "a_", "a/", "A"].map((part) => `${part.repeat(20_000)}!`)) {
+      const found = lintConfiguration({ [POLICY]: OF_LIST, [LIST]: [text] });
+      expect(found[0]?.message).toContain("invalid reference format");
+    }
+  }, 5000);
+});
