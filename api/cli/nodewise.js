@@ -19,7 +19,7 @@ var DAEMON_FLAGS = [
   "--no-maglev",
 ];
 /** A replay keeps some 100 MB, whatever the history has, beside garbage that V8 would let grow with the machine's memory too. */
-var REPLAY_FLAGS = ["--max-semi-space-size=8", "--max-old-space-size=512"];
+var REPLAY_FLAGS = ["--max-semi-space-size=16", "--max-old-space-size=512"];
 /** glibc gives back at once what is large, such as what compiling the daemon took, and has no arena a thread: 5 MB less. */
 var DAEMON_ENVIRONMENT = { MALLOC_ARENA_MAX: "1", MALLOC_MMAP_THRESHOLD_: "16384" };
 

@@ -75,8 +75,8 @@ describe("on a Node that is new enough", () => {
       const { stderr } = await run(["replay", "--data-dir", join(scratch, "no-history")], { env });
       return /^flags: (.*)$/m.exec(stderr)?.[1];
     };
-    expect(await flagsOf("")).toBe("--max-semi-space-size=8 --max-old-space-size=512");
-    expect(await flagsOf("--max-old-space-size=900")).toBe("--max-semi-space-size=8");
+    expect(await flagsOf("")).toBe("--max-semi-space-size=16 --max-old-space-size=512");
+    expect(await flagsOf("--max-old-space-size=900")).toBe("--max-semi-space-size=16");
   });
 
   test("what somebody says of the allocator is left as it is", async () => {
