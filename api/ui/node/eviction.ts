@@ -8,7 +8,6 @@ import {
   type Reclaim,
 } from "../../model/eviction.ts";
 import { thresholdText } from "../../text/tables/thresholds.ts";
-import { timeText } from "../../text/time-text.ts";
 import type { Html } from "../page.ts";
 import { recordPart } from "../record-part.ts";
 import { moment } from "../time.ts";
@@ -102,7 +101,7 @@ function conditions({ conditions: list }: EvictionDecision): Html {
   if (list.length === 0) return html`<p>No pressure condition holds.</p>`;
   return html`<ul class="conditions">${list.map(
     ({ type, observed, lastObservedAtMs, untilMs }) =>
-      html`<li><span class="tag warn">${type}</span> ${observed ? "observed now" : `last observed at ${timeText(lastObservedAtMs)}`}, true until ${timeText(untilMs)} at least</li>`,
+      html`<li><span class="tag warn">${type}</span> ${observed ? "observed now" : html`last observed at ${moment(lastObservedAtMs)}`}, true until ${moment(untilMs)} at least</li>`,
   )}</ul>`;
 }
 
