@@ -12,7 +12,21 @@ interface Whole extends StoredBody {
 
 /** The texts of a row, to be joined to it: a row is so read together with them, whatever `prune` does meanwhile. */
 export const textsIn = (parts: AnyColumn): SQL =>
-  sql`${texts.id} IN (SELECT json_extract(value, '$[1]') FROM json_each(${parts}))`;
+  sql`${texts.id} IN (SELECT CASE type WHEN 'array' THEN json_extract(value, '$[1]') END
+    FROM json_each(CASE WHEN json_valid(${parts}) THEN ${parts} ELSE '[]' END))`;
+
+const DAMAGED = "the places of its texts are damaged; restore the database from a backup";
+/** Where which texts belong. Null: nobody wrote that. */
+function placesIn(parts: string | null): readonly (readonly [at: number, id: string])[] | null {
+  try {
+    const places = JSON.parse(parts ?? "[]") as unknown;
+    const isPlace = (one: unknown): boolean =>
+      Array.isArray(one) && Number.isInteger(one[0]) && typeof one[1] === "string";
+    return Array.isArray(places) && places.every(isPlace) ? (places as [number, string][]) : null;
+  } catch {
+    return null;
+  }
+}
 
 /** The joined rows of a query, one entry a row of its own, in their order. */
 export function grouped<R extends { readonly seq: number }>(
@@ -70,7 +84,9 @@ export function piecesReader(packing: Packing): PiecesReader {
     const rest = await decodeBody(what, row, packing);
     if (!rest.ok) return rest;
     const found: SharedText[] = [];
-    for (const [at, id] of JSON.parse(row.parts ?? "[]") as [number, string][]) {
+    const places = placesIn(row.parts);
+    if (places === null) return corruptRow(`${what}: ${DAMAGED}`);
+    for (const [at, id] of places) {
       const text = shared.find((one) => one.id === id);
       if (text === undefined) {
         return corruptRow(`${what}: its text \`${id}\` is missing; restore the database from a backup`);

@@ -37,7 +37,8 @@ AND NOT EXISTS (SELECT 1 FROM nodes WHERE name = snapshots.node AND last_snapsho
 const MARGIN_MS = 4 * USE_MS;
 const OLDEST = `min(?, coalesce((SELECT min(decided_at_ms) FROM decisions), ${Number.MAX_SAFE_INTEGER}))`;
 const DROP_TEXTS = `DELETE FROM texts WHERE id IN (SELECT id FROM texts WHERE used_at_ms < ${OLDEST} - ${MARGIN_MS}
-  AND id NOT IN (SELECT json_extract(json_each.value, '$[1]') FROM snapshots, json_each(snapshots.parts)
+  AND id NOT IN (SELECT coalesce(CASE json_each.type WHEN 'array' THEN json_extract(json_each.value, '$[1]') END, '')
+    FROM snapshots, json_each(CASE WHEN json_valid(snapshots.parts) THEN snapshots.parts ELSE '[]' END)
     WHERE stored_at_ms < ${OLDEST})
   ORDER BY used_at_ms LIMIT ${BATCH}) RETURNING id`;
 

@@ -1,6 +1,7 @@
 import type { DecisionHead, PodRef } from "../../db/store.ts";
 import type { Difference } from "../routes/difference.ts";
 import type { ProblemCode } from "../routes/problem.ts";
+import { timeText } from "../routes/route.ts";
 import type { Compared } from "./replay-one.ts";
 
 /** The first few, so that a thousand changed decisions fit in an answer. */
@@ -40,7 +41,7 @@ export interface UnreadableDecision extends Pick<ChangedDecision, "id" | "kind" 
 export const unreadableDecision = (
   { id, kind, node, decidedAtMs }: DecisionHead,
   unreadable: string,
-): UnreadableDecision => ({ id, kind, node, decidedAt: new Date(decidedAtMs).toISOString(), unreadable });
+): UnreadableDecision => ({ id, kind, node, decidedAt: timeText(decidedAtMs), unreadable });
 
 /** Null: it is the same, or nobody can tell. */
 export function changedDecision(row: DecisionHead, again: Compared): ChangedDecision | null {
@@ -50,7 +51,7 @@ export function changedDecision(row: DecisionHead, again: Compared): ChangedDeci
     id,
     kind,
     node,
-    decidedAt: new Date(decidedAtMs).toISOString(),
+    decidedAt: timeText(decidedAtMs),
     pod,
     recordedVerdict: verdict,
     verdict: again.verdict,

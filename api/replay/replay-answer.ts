@@ -2,6 +2,7 @@ import type { StoreFailure } from "../../db/failure.ts";
 import { failure } from "../../db/failure.ts";
 import type { DecisionFilter, Store } from "../../db/store.ts";
 import { ok, type Result } from "../model/result.ts";
+import { timeText } from "../routes/route.ts";
 import type { Change } from "./change.ts";
 import type { ChangedDecision, UnreadableDecision } from "./changed-decision.ts";
 import type { Compared, Replayer } from "./replay-one.ts";
@@ -65,8 +66,6 @@ export async function replayAnswer(
     nextPageToken: next === null ? null : encodeResume({ ...next, untilMs, print }),
   });
 }
-
-const timeText = (ms: number): string => new Date(ms).toISOString();
 
 function resumeOf(token: string, print: string): Result<Resume, StoreFailure> {
   const resume = decodeResume(token);

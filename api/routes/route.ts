@@ -66,5 +66,6 @@ export function queryOf<Name extends string>(
 export const queryProblem = (issues: readonly InputIssue[]): Result<never, Problem> =>
   problem("invalid_query", `${issues[0]?.path}: ${issues[0]?.message}`, { issues });
 
-/** Milliseconds since the epoch as RFC 3339. */
-export const timeText = (ms: number): string => new Date(ms).toISOString();
+const [FIRST_MS, LAST_MS] = [Date.parse("0000-01-01T00:00:00Z"), Date.parse("9999-12-31T23:59:59.999Z")];
+/** Milliseconds since the epoch as RFC 3339; what is damaged and no time, as the first or the last that it can tell. */
+export const timeText = (ms: number): string => new Date(Math.max(FIRST_MS, Math.min(LAST_MS, ms))).toISOString();

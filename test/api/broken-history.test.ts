@@ -155,3 +155,42 @@ test("a decision and a snapshot whose compressed bodies are damaged leave the pa
     /The newest snapshot of this node cannot be read: snapshot <code>[0-9a-f]{32}<\/code>: its compressed body/,
   );
 });
+
+test.each(["[[0,", '{"a":1}', '["x"]', "7"])(
+  "places of shared texts that are %s take nothing else with them",
+  async (parts) => {
+    const server = await changedBeneath(([id = ""]) => ["UPDATE decisions SET parts = ? WHERE id = ?", parts, id]);
+    const id = server.ids[0] ?? "";
+    const named = await fetch(`${server.api.url}/v1/decisions/${id}`);
+    expect((await problemOf(named, "history_unavailable")).detail).toContain(`decision \`${id}\``);
+    const replayed = await read(server, "/v1/replay", historyReplay, post({}));
+    expect(replayed.counts).toMatchObject({ replayed: 2, unreadable: 1 });
+    expect(replayed.unreadable).toMatchObject([{ id }]);
+    const file = new Database(historyFile(server.dataDir));
+    file.prepare("UPDATE snapshots SET parts = ?").run(parts);
+    file.close();
+    expect((await read(server, "/v1/replay", historyReplay, post({}))).counts).toMatchObject({
+      replayed: 0,
+      unreadable: 3,
+    });
+    for (const path of ["/", "/nodes/n1", "/lint?node=n1"]) await pageOf(server, path);
+    expect(value(await server.store.prune({ nowMs: Date.now() + 1e9, maxAgeMs: 1 })).decisions).toBe(3);
+  },
+);
+
+test("a time that is none leaves the pages the rest", async () => {
+  const far = "9000000000000000";
+  const server = await changedBeneath(
+    ([id = ""]) => [`UPDATE decisions SET decided_at_ms = ${far} WHERE id = ?`, id],
+    ([id = ""]) => [`UPDATE latest SET decided_at_ms = ${far} WHERE decision_id = ?`, id],
+    () => [`UPDATE nodes SET last_seen_ms = ${far}`],
+  );
+  for (const path of ["/", "/nodes/n1", "/nodes/n1/decisions", `/decisions/${server.ids[0]}`])
+    await pageOf(server, path);
+  await read(server, "/v1/nodes/n1/decisions", decisionList);
+});
+
+test("a newest snapshot that is half there leaves its node's page the rest", async () => {
+  const server = await changedBeneath(() => ["UPDATE snapshots SET parts = NULL, body = x'7b22', encoding = 'json'"]);
+  expect(await pageOf(server, "/nodes/n1")).toContain(`/decisions/${server.ids[0]}`);
+});

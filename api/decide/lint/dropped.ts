@@ -1,3 +1,4 @@
+import { nearName } from "../../model/near-name.ts";
 import { DEFAULT_EVICTION_HARD, evictionHardOf } from "../eviction/configuration.ts";
 import { entryField, type LintFinding, note, warning } from "./finding.ts";
 import type { LintInput } from "./input.ts";
@@ -55,9 +56,20 @@ function enforcement({ config }: LintInput): readonly LintFinding[] {
       field: "enforceNodeAllocatable",
       message: `enforceNodeAllocatable ${what}: the default, pods, does not hold, so pods together may use what is reserved`,
       advice: "add pods; if that is meant, say so with none",
-      fix: { enforceNodeAllocatable: ["pods", ...keys] },
+      fix: withPods(keys),
     }),
   ];
+}
+
+/** kubelet 1.36: ValidateKubeletConfiguration. */
+const ENFORCEABLE = ["system-reserved", "system-reserved-compressible", "kube-reserved", "kube-reserved-compressible"];
+/** Each word once, as it was meant. Null: a list that the kubelet takes cannot be told from these words. */
+function withPods(keys: readonly string[]): unknown {
+  const meant = keys.map((key) => nearName(key, ["pods", "none", ...ENFORCEABLE]));
+  if (meant.some((word) => word === null || word === "none")) return null;
+  const list = [...new Set(["pods", ...meant])];
+  const isTwice = list.some((word) => list.includes(`${word}-compressible`));
+  return isTwice ? null : { enforceNodeAllocatable: list };
 }
 
 const FREQUENCY = "nodeStatusUpdateFrequency";

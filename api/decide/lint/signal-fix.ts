@@ -63,32 +63,60 @@ function isOf(field: string, signal: EvictionSignal, text: string): boolean {
 
 /**
  * Keeps the renaming of a signal only where the mended configuration has no finding there that it did not have before, and no
- * new refusal anywhere. `findingsOf`: of a whole configuration.
+ * new refusal that comes of it. A wrong name also hides refusals of other settings: those that are there without the wrong
+ * names too do not come of the renaming. `findingsOf`: of a whole configuration.
  */
 export function standingRenames(
   found: readonly LintFinding[],
   configuration: Members,
   findingsOf: (mended: Members) => readonly LintFinding[],
 ): readonly LintFinding[] {
-  const before = new Set(found.flatMap(keysOf));
-  const known = new Map<string, boolean>();
+  if (!found.some(isRename)) return found;
+  const before = new Set([...found, ...findingsOf(withoutWrongNames(configuration)).filter(isRefusal)].map(keyOf));
+  const known = new Map<string, string | null>();
   return found.map((finding) => {
-    if (finding.code !== UNKNOWN_SIGNAL || finding.fix === null) return finding;
+    if (!isRename(finding)) return finding;
     const text = JSON.stringify(finding.fix);
-    const stands = known.get(text) ?? isClean(findingsOf(mergePatch(configuration, finding.fix) as Members), before);
-    known.set(text, stands);
-    return stands ? finding : { ...finding, fix: null, advice: `${finding.advice} ${ANOTHER_VALUE}` };
+    let harm = known.get(text);
+    if (harm === undefined) {
+      const after = findingsOf(mergePatch(configuration, finding.fix) as Members);
+      harm = harmIn(after, before);
+      known.set(text, harm);
+    }
+    return harm === null ? finding : { ...finding, fix: null, advice: `${finding.advice} ${harm}` };
   });
 }
 
-const ANOTHER_VALUE = "then with another value";
-const keysOf = ({ code, field, message, severity }: LintFinding): readonly string[] =>
-  severity === "refuses-start" ? [`${code} ${field}`, message] : [`${code} ${field}`];
+const isRename = ({ code, fix }: LintFinding): boolean => code === UNKNOWN_SIGNAL && fix !== null;
+const isRefusal = ({ severity }: LintFinding): boolean => severity === "refuses-start";
+
+function withoutWrongNames(configuration: Members): Members {
+  const maps = FIELDS.flatMap((field) => {
+    const map = configuration[field];
+    if (typeof map !== "object" || map === null) return [];
+    return [[field, Object.fromEntries(Object.entries(map).filter(([name]) => isSignal(name)))] as const];
+  });
+  return { ...configuration, ...Object.fromEntries(maps) };
+}
+
+/** Of an exact sum, which thresholds are part of: that it is another does not tell that it would be wrong anyway. */
+const SUM = "reserved-memory";
+const keyOf = ({ code, field, message }: LintFinding): string =>
+  code === SUM ? `${code} ${message}` : `${code} ${field}`;
 const PLACES: ReadonlySet<string> = new Set(
   FIELDS.flatMap((field) => [field, ...NAMED_SIGNALS.map((signal) => entryField(field, signal))]),
 );
-const isClean = (after: readonly LintFinding[], before: ReadonlySet<string>): boolean =>
-  after.every(({ code, field, message, severity }) => {
-    if (severity === "refuses-start" && !before.has(message)) return false;
-    return !PLACES.has(field) || before.has(`${code} ${field}`);
-  });
+/** An entry that goes with it is missing, or the sum is wrong: any value has that. */
+const OF_ANY_VALUE: ReadonlySet<string> = new Set([
+  "soft-without-grace",
+  "grace-without-soft",
+  "reclaim-without-threshold",
+  SUM,
+]);
+/** Why the mended configuration is not to be offered, in words. Null: it is. */
+function harmIn(after: readonly LintFinding[], before: ReadonlySet<string>): string | null {
+  const harm = after.filter((one) => (isRefusal(one) || PLACES.has(one.field)) && !before.has(keyOf(one)));
+  const other = harm.find(({ code }) => OF_ANY_VALUE.has(code));
+  if (other !== undefined) return `and then: ${other.message} (${other.advice})`;
+  return harm.length > 0 ? "then with another value" : null;
+}

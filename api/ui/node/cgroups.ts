@@ -23,7 +23,7 @@ export function cgroupsSection({ decided }: Known, reports: Reports | null, list
     html`<p>${captionOf(decision)}. ${reportText(reports)}</p>
 <div class="card tree">${roots.map((branch) => branchOf(branch, { reports, lists }, true))}</div>
 ${otherSteps(reports, known, lists)}`,
-    reports === null ? "" : driftTag(reports.open, 0),
+    reports === null ? "" : driftTag(reports.open, reports.mended),
   );
 }
 
@@ -39,7 +39,7 @@ function reportText(reports: Reports | null): Html {
   const { atMs, dryRun, open, mended } = reports;
   const found =
     open === 0
-      ? html`nothing differs`
+      ? html`nothing differs${mended === 0 ? "" : " any more"}`
       : html`<strong>${open} ${open === 1 ? "file or cgroup" : "files or cgroups"}</strong> not as decided`;
   return html`As reported at ${moment(atMs)}${dryRun ? ", by an actuator that only looks" : ""}: ${found}${mended === 0 ? "" : `, ${mended} put right`}. What was not reported was as wanted.`;
 }

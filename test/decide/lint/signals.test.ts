@@ -1,9 +1,11 @@
+import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { lintConfiguration } from "../../../api/decide/lint/lint.ts";
 import { decodeSnapshot } from "../../../api/model/decode.ts";
 import { mergePatch } from "../../../api/model/merge-patch.ts";
 
 const GIB = 1024 ** 3;
+const SNAPSHOT = new URL("../../data/real-node/snapshot.json", import.meta.url);
 const unknown = (configuration: object) =>
   lintConfiguration(configuration).filter(({ code }) => code === "unknown-signal");
 const hard = (entries: object) => ({ evictionHard: entries });
@@ -75,6 +77,28 @@ describe("a signal that there is not", () => {
       });
       expect(unknown(mergePatch(soft, fix) as object)).toEqual([]);
     }
+  });
+  test("is renamed though the node's state files refuse, which the wrong name only hid", () => {
+    const decoded = decodeSnapshot(JSON.parse(readFileSync(SNAPSHOT, "utf8")));
+    if (!decoded.ok) throw new Error(JSON.stringify(decoded.error));
+    const lint = (configuration: object) => lintConfiguration(configuration, decoded.value);
+    const fixOf = (text: string) => {
+      const given = { ...hard({ "memory.avilable": text }), failCgroupV1: false };
+      const found = lint(given).find(({ code }) => code === "unknown-signal");
+      return { fix: found?.fix, isOfValue: found?.advice.includes("another value") };
+    };
+    const renamed = (text: string) => hard({ "memory.avilable": null, "memory.available": text });
+    for (const text of ["1Gi", "100Mi"]) expect(fixOf(text)).toEqual({ fix: renamed(text), isOfValue: false });
+    expect(fixOf("500")).toEqual({ fix: null, isOfValue: true });
+    expect(fixOf("4000Gi")).toEqual({ fix: null, isOfValue: true });
+    const mended = lint({ ...hard({ "memory.available": "1Gi" }), failCgroupV1: false });
+    expect(mended.map(({ code }) => code)).toContain("state-file");
+  });
+  test("is not blamed on its value where its grace period is missing", () => {
+    const [found] = unknown({ evictionSoft: { "mem.available": "1Gi" } });
+    expect(found?.fix).toBeNull();
+    expect(found?.advice).toContain("and then: grace period must be specified");
+    expect(found?.advice).not.toContain("another value");
   });
   test("two that mean the same are for a person", () => {
     const found = unknown(hard({ disk: "10%", "disk.available": "15%" }));

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { lintConfiguration } from "../../../api/decide/lint/lint.ts";
+import { mergePatch } from "../../../api/model/merge-patch.ts";
 
 const POLICY = "imagePullCredentialsVerificationPolicy";
 const LIST = "preloadedImagesVerificationAllowlist";
@@ -78,4 +79,24 @@ describe("a kubelet does not start", () => {
       expect(found[0]?.message).toContain("invalid reference format");
     }
   }, 5000);
+});
+
+test.each([
+  [["pod"], ["pods"]],
+  [["pod", "Pods"], ["pods"]],
+  [["system-reservd"], ["pods", "system-reserved"]],
+  [
+    ["kube-reserved", "kube-reserved"],
+    ["pods", "kube-reserved"],
+  ],
+  [["foo"], null],
+  [["non"], null],
+  [["kube-reserved", "kube-reserved-compressible"], null],
+])("enforceNodeAllocatable %j is mended to a list that the kubelet takes, %j, or not at all", (given, wanted) => {
+  const configuration = { enforceNodeAllocatable: given };
+  const found = lintConfiguration(configuration).find(({ code }) => code === "pods-not-enforced");
+  expect(found?.fix).toEqual(wanted && { enforceNodeAllocatable: wanted });
+  if (wanted === null) return;
+  const after = lintConfiguration(mergePatch(configuration, found?.fix) as object);
+  expect(after.filter(({ field }) => field === "enforceNodeAllocatable")).toEqual([]);
 });
