@@ -67,7 +67,7 @@ describe("the captured node", () => {
     expect(before.text("cgroups")).toContain("by an actuator that only looks: 2 files or cgroups not as decided");
     value(await store.addResults(id, [report(id, 2, false, [{ ...step, status: "applied" }])]));
     const after = await show("/nodes/n1");
-    expect(after.text("cgroups-title")).toContain("no drift");
+    expect(after.text("cgroups-title")).toContain("1 put right");
     expect(after.text(`cgroup-${pod.path}`)).toMatch(/^\S+ 1 put right /);
     expect(after.text("cgroup-/kubepods")).toContain("as wanted");
   });
