@@ -4,6 +4,7 @@ import { lintConfiguration } from "../decide/lint/lint.ts";
 import { decodeSnapshot } from "../model/decode.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import type { Snapshot } from "../model/snapshot.ts";
+import { isObject } from "../replay/change.ts";
 import { postedSnapshot } from "../replay/parsed.ts";
 import { isId, unknownField } from "./decision-request.ts";
 import { historyProblem } from "./history-problem.ts";
@@ -11,13 +12,10 @@ import { touchedFindings } from "./lint-touched.ts";
 import { nodeNamed } from "./nodes.ts";
 import { postedValue } from "./posted-value.ts";
 import { inputProblem, invalid, type Problem, problem } from "./problem.ts";
+import { isGiven } from "./replay-change.ts";
 import { type Exchange, json, type Reply } from "./route.ts";
 
 type Members = Readonly<Record<string, unknown>>;
-const isObject = (value: unknown): value is Members =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-const isGiven = (value: unknown): boolean => value !== undefined && value !== null;
-
 const FIELDS: ReadonlySet<string> = new Set(["kubeletConfiguration", "snapshot", "snapshotId", "node"]);
 const SOURCES = ["snapshot", "snapshotId", "node"] as const;
 

@@ -5,7 +5,8 @@ import { cfsPeriod, gateOn } from "../config.ts";
 import { type SettingFault, settingFault } from "../setting-fault.ts";
 
 const FLAG = "enforceNodeAllocatable (--enforce-node-allocatable)";
-const VALID = [
+/** Words of enforceNodeAllocatable. kubelet 1.36: ValidateKubeletConfiguration. */
+export const ENFORCEABLE = [
   "pods",
   "system-reserved",
   "system-reserved-compressible",
@@ -44,12 +45,14 @@ function keyErrors(keys: readonly string[], cgroupsPerQos: boolean): readonly st
   for (const key of keys) {
     if (seen.has(key)) errors.push(`invalid configuration: duplicated enforcements "${key}" in ${FLAG}`);
     seen.add(key);
-    if (!VALID.includes(key)) {
-      errors.push(`invalid configuration: option "${key}" specified for ${FLAG}. Valid options are ${quoted(VALID)}`);
+    if (!ENFORCEABLE.includes(key)) {
+      errors.push(
+        `invalid configuration: option "${key}" specified for ${FLAG}. Valid options are ${quoted(ENFORCEABLE)}`,
+      );
     }
   }
   for (const key of cgroupsPerQos ? [] : seen) {
-    if (key === "none" || !VALID.includes(key)) continue;
+    if (key === "none" || !ENFORCEABLE.includes(key)) continue;
     errors.push(
       `invalid configuration: cgroupsPerQOS (--cgroups-per-qos) must be set to true when "${key}" contained in ${FLAG}`,
     );

@@ -1,4 +1,5 @@
 import { nearName } from "../../model/near-name.ts";
+import { ENFORCEABLE } from "../allocatable/start-errors.ts";
 import { DEFAULT_EVICTION_HARD, evictionHardOf } from "../eviction/configuration.ts";
 import { entryField, type LintFinding, note, warning } from "./finding.ts";
 import type { LintInput } from "./input.ts";
@@ -61,11 +62,9 @@ function enforcement({ config }: LintInput): readonly LintFinding[] {
   ];
 }
 
-/** kubelet 1.36: ValidateKubeletConfiguration. */
-const ENFORCEABLE = ["system-reserved", "system-reserved-compressible", "kube-reserved", "kube-reserved-compressible"];
 /** Each word once, as it was meant. Null: a list that the kubelet takes cannot be told from these words. */
 function withPods(keys: readonly string[]): unknown {
-  const meant = keys.map((key) => nearName(key, ["pods", "none", ...ENFORCEABLE]));
+  const meant = keys.map((key) => nearName(key, ENFORCEABLE));
   if (meant.some((word) => word === null || word === "none")) return null;
   const list = [...new Set(["pods", ...meant])];
   const isTwice = list.some((word) => list.includes(`${word}-compressible`));
