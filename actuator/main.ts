@@ -1,37 +1,125 @@
-import type { Kind } from "../api/model/decision.ts";
 import { err, ok, type Result } from "../api/model/result.ts";
-import type { ApiAccess } from "./api-access.ts";
-import type { ActuatorConfig } from "./config.ts";
-import type { Collector } from "./gc/collector.ts";
-import type { CollectionEvents } from "./gc/open.ts";
-import type { GcKind, TurnReport } from "./gc/ports.ts";
-import { collectUntil } from "./gc/timers.ts";
-import type { PodEvent } from "./lifecycle/event.ts";
-import { type PassReport, runPass } from "./loop.ts";
-import { Notices } from "./notices.ts";
-import { Observer } from "./observer.ts";
-import { openPorts } from "./open-ports.ts";
-import { Pace } from "./pace.ts";
+import { openHierarchy } from "./cgroupfs/open.ts";
+import { redactingClient } from "./client/client.ts";
+import type { ActuatorConfig } from "./core/config.ts";
+import { Notices, Pace } from "./core/pace.ts";
+import type { Problem } from "./core/ports.ts";
+import { type Reloaded, takeOver } from "./core/reload.ts";
+import { clientOf } from "./daemon/client-of.ts";
+import { readConfiguration } from "./daemon/configuration-file.ts";
+import { openMetrics } from "./daemon/open-metrics.ts";
+import type { ActuatorOptions } from "./daemon/options.ts";
+import { openState, StateLook } from "./daemon/own-state.ts";
+import type { Turns } from "./daemon/ticker.ts";
+import { type Collector, collectUntil } from "./gc/collector.ts";
+import type { GcKind } from "./gc/journal.ts";
+import { type OpenCollector, openCollector, podsOrNone, type Shared } from "./gc/open.ts";
+import type { TurnReport } from "./gc/ports.ts";
+import { observeMachine } from "./machine/observe.ts";
+import { readStateFiles } from "./machine/state-files.ts";
+import { livePodsSource } from "./manifests/pods-source.ts";
+import { type PassReport, runPass } from "./pass/loop.ts";
+import type { LoopPorts } from "./pass/ports.ts";
 import { PodsDaemon } from "./pods/daemon.ts";
-import type { DecisionAnswer, LoopPorts, Problem } from "./ports.ts";
-import type { Recovery } from "./recover.ts";
-import { type Reloaded, takeOver } from "./reload.ts";
-import { noCounters } from "./status/counters.ts";
-import { openMetrics } from "./status/open-metrics.ts";
-import type { Turns } from "./turns.ts";
+import { redactFiles } from "./pods/devices/redacted-checkpoint.ts";
+import { observedPods } from "./pods/status/observed-pods.ts";
+import {
+  type Counters,
+  driftNotices,
+  measured,
+  noCounters,
+  PassCounter,
+  passFigures,
+  type TurnFigures,
+} from "./status/counters.ts";
+import type { NodeStatus, PodRow } from "./status/node-status.ts";
+import type { StatusServer } from "./status/server.ts";
+import { StatusFile } from "./status/status-file.ts";
 
-export interface ActuatorOptions extends CollectionEvents {
-  readonly config: ActuatorConfig;
-  /** An API in this process: asked instead of `config.api`. */
-  readonly api?: Pick<ApiAccess, "url" | "fetch" | "token">;
-  readonly onPass: (report: PassReport) => void;
-  readonly onProblem: (problem: Problem) => void;
-  readonly onRecovery: (recovery: Recovery) => void;
-  /** What happens to pods that this daemon runs. */
-  readonly onEvent?: (event: PodEvent) => void;
-  /** Each answer of the API, or of the core here. */
-  readonly onDecision?: (kind: Kind, answer: DecisionAnswer) => void;
+type Options = Pick<ActuatorOptions, "config" | "onPass" | "onProblem">;
+
+/** Passes over the cgroups of pods that others run, again and again, and tells people what it sees. */
+export class Observer {
+  readonly #ports: LoopPorts;
+  readonly #options: Options;
+  readonly #turns: Turns;
+  readonly #counter: PassCounter;
+  readonly #file: StatusFile;
+  readonly #state: StateLook;
+  #server: Pick<StatusServer, "close"> | null = null;
+  #pass: NodeStatus["pass"] = null;
+  #pods: readonly PodRow[] = [];
+  #problems: readonly Problem[] = [];
+
+  private constructor(ports: LoopPorts, options: Options, turns: Turns) {
+    this.#ports = ports;
+    this.#options = options;
+    this.#turns = turns;
+    this.#counter = new PassCounter(turns.metrics.counters);
+    const onProblem = (message: string): void => options.onProblem({ from: "pods", message });
+    this.#state = new StateLook([options.config.stateDir], ports.journal);
+    this.#file = new StatusFile({ stateDir: options.config.stateDir, onProblem });
+  }
+
+  static async open(ports: LoopPorts, options: Options, turns: Turns): Promise<Observer> {
+    const observer = new Observer(ports, options, turns);
+    const told = (message: string): void => options.onProblem({ from: "pods", message });
+    observer.#server = await turns.metrics.serve(() => observer.status(), told);
+    return observer;
+  }
+
+  status(): NodeStatus {
+    const { nodeName, mode, runtimeEndpoint } = this.#options.config;
+    return {
+      at: new Date().toISOString(),
+      nodeName,
+      pid: process.pid,
+      mode,
+      runsPods: false,
+      runtimeEndpoint,
+      runtime: null,
+      pass: this.#pass,
+      pods: this.#pods,
+      unwritable: this.#state.faults(),
+      problems: [
+        ...new Set(
+          [...this.#turns.notices.ofSettings, ...this.#state.problems(), ...this.#problems].map(
+            ({ from, message }) => `${from}: ${message}`,
+          ),
+        ),
+      ],
+      refusedManifests: [],
+      events: [],
+    };
+  }
+
+  async runUntil(stop: AbortSignal): Promise<void> {
+    const { config, onPass, onProblem } = this.#options;
+    const { notices, pace } = this.#turns;
+    for (let sequence = 1; !stop.aborted; sequence++) {
+      const { value: report, ...times } = await measured(() => runPass(this.#ports, config, sequence));
+      this.#note(report, { sequence, at: report.at, ...times });
+      for (const problem of report.problems) onProblem(problem);
+      const told = [...report.notices, ...this.#state.problems(), ...driftNotices(report)];
+      notices.tell("pass", told, report.problems);
+      onPass(report);
+      this.#file.offer(() => this.status());
+      await pace.sleep(config.intervalSeconds * 1000);
+    }
+    await this.#file.close(this.status());
+    await this.#server?.close();
+  }
+
+  #note(report: PassReport, turn: TurnFigures): void {
+    this.#pass = { ...turn, ...passFigures(report) };
+    this.#problems = [...report.problems, ...report.notices];
+    // what could not be read is not gone
+    if (report.snapshot !== null) this.#pods = observedPods(report);
+    this.#turns.metrics.counters.pass(turn.tookMs, turn.cpuMs);
+    this.#counter.count(report);
+  }
 }
+
 export interface Actuator {
   /** Ends after the pass that is under way. */
   stop(): Promise<void>;
@@ -133,4 +221,90 @@ function tellTurn(turn: TurnReport, notices: Notices, { onProblem, onTurn }: Act
   for (const problem of turn.problems) onProblem(problem);
   notices.tell("turn", turn.notices, turn.problems);
   onTurn?.(turn);
+}
+
+interface OpenPorts {
+  readonly ports: LoopPorts;
+  /** Null: garbage collection is off. */
+  readonly collector: Collector | null;
+  readonly release: () => void;
+}
+
+/** Errors: this machine or its state directory cannot be used, with why. */
+async function openPorts(
+  options: ActuatorOptions,
+  stop: AbortSignal,
+  counters: Counters,
+): Promise<Result<OpenPorts, string>> {
+  const { config, onProblem } = options;
+  const bootId = observeMachine().system.bootID ?? "";
+  const access = config.mode === "observe" ? "read" : "write";
+  const opened = openHierarchy({ mountRoot: config.cgroupMount, root: config.cgroupRoot, access });
+  if (!opened.ok && config.mode === "enforce") return err(`mode enforce needs cgroups: ${opened.error.message}`);
+  if (!opened.ok) {
+    onProblem({ from: "cgroupfs", message: `${opened.error.message}; deciding without looking at cgroups` });
+  }
+  const state = await openState(options, opened.ok ? opened.value : null, bootId);
+  if (!state.ok) return state;
+  const { journal, lock } = state.value;
+  let configurationNotices: readonly Problem[] = [];
+  let lastConfiguration: Result<unknown, Problem> | null = null;
+  const shared = {
+    // where pods are run, the node's disk is the one that their volumes lie on
+    observeMachine: () =>
+      observeMachine({ kubeletDirectory: config.pods === "off" ? config.kubeletDir : config.podsDirectory }),
+    readPods: livePodsSource(config),
+    readConfiguration: async () => {
+      const read = await readConfiguration(config.kubeletConfiguration, (notices) => {
+        configurationNotices = notices;
+      });
+      if (read.ok) lastConfiguration = read;
+      if (read.ok || lastConfiguration === null) return read;
+      const message = `${read.error.message}; the last good configuration stays in force`;
+      configurationNotices = [{ ...read.error, message }];
+      return lastConfiguration;
+    },
+    configurationNotices: () => configurationNotices,
+  };
+  const parties = await openParties(options, shared, stop, counters);
+  if (!parties.ok) {
+    lock?.release();
+    return parties;
+  }
+  const { client, collecting } = parties.value;
+  const ports: LoopPorts = {
+    ...shared,
+    readStateFiles: () => redactFiles(readStateFiles(config.kubeletDir)),
+    client,
+    hierarchy: opened.ok ? opened.value : null,
+    journal,
+    lastLook: { current: null },
+  };
+  const release = (): void => {
+    lock?.release();
+    collecting?.release();
+  };
+  return ok({ ports, collector: collecting?.collector ?? null, release });
+}
+
+interface Parties {
+  readonly client: LoopPorts["client"];
+  readonly collecting: OpenCollector | null;
+}
+/** Opens the decision client and the collector, which share their facts. */
+async function openParties(
+  options: ActuatorOptions,
+  shared: Omit<Shared, "client">,
+  stop: AbortSignal,
+  counters: Counters,
+): Promise<Result<Parties, string>> {
+  const { config } = options;
+  const opened = clientOf(options);
+  if (!opened.ok) return opened;
+  const client = redactingClient(opened.value, counters, options.onDecision);
+  if (config.garbageCollection === "off") return ok({ client, collecting: null });
+  const ofCollector = { ...shared, readPods: podsOrNone(config, shared.readPods), client };
+  const how = { stop, joinsEviction: config.pods === "off", onFault: counters.runtimeCallFailed };
+  const collecting = await openCollector(ofCollector, options, how);
+  return collecting.ok ? ok({ client, collecting: collecting.value }) : collecting;
 }

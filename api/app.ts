@@ -1,22 +1,31 @@
 import { type Context, Hono } from "hono";
+import { apartRoutes } from "./http/apart.ts";
+import { ROUTES } from "./http/index.ts";
+import type { Route } from "./http/route.ts";
+import { server } from "./http/serve.ts";
 import type { Ports } from "./ports.ts";
-import { ROUTES } from "./routes/index.ts";
-import type { Route } from "./routes/route.ts";
-import { server } from "./routes/serve.ts";
 import { PAGES } from "./ui/index.ts";
+import { problemPage } from "./ui/page.ts";
 
 const ALL: readonly Route[] = [...ROUTES, ...PAGES];
 
 /** The HTTP API and its pages over its ports: the same on Node and on Workers. There are these routes and no others. */
 export function createApp(ports: Ports): Hono {
   const app = new Hono();
-  const serve = server(ports);
+  const serve = server(ports, problemPage);
   for (const route of ALL) app.on(route.method, route.path, (c: Context) => serve.route(route, c));
   for (const [path, methods] of methodsByPath(ALL)) app.all(path, (c: Context) => serve.wrongMethod(methods, c));
   app.notFound((c) => serve.notFound(c));
   app.onError((error, c) => serve.fault(error, c));
   return app;
 }
+
+/** Builds the part of the app that is answered in threads. */
+export const appApart = (ports: Ports): ReturnType<typeof apartRoutes> =>
+  apartRoutes(
+    ports,
+    ALL.filter(({ apart }) => apart === true),
+  );
 
 function methodsByPath(routes: readonly Route[]): ReadonlyMap<string, string> {
   const methods = new Map<string, string>();

@@ -1,32 +1,30 @@
 import { isIPv6 } from "node:net";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
-import { gzipSync } from "node:zlib";
-import { openNode } from "../db/open-node.ts";
+import type { StoreFailure } from "../db/failure.ts";
+import { openNode } from "../db/sqlite/open.ts";
 import type { Store } from "../db/store.ts";
 import { createApp } from "./app.ts";
-import type { AuthSettings } from "./auth/authorize.ts";
+import { TRUSTED } from "./http/serve.ts";
+import { prepareDecoding } from "./model/decode.ts";
 import { LIMITS } from "./model/limits.ts";
 import { err, ok, type Result } from "./model/result.ts";
 import { epochMs } from "./model/units.ts";
 import type { Log } from "./observe/log.ts";
 import { nodeMetrics } from "./observe/node-metrics.ts";
 import { pinoLog } from "./observe/pino-log.ts";
-import { plainMetrics } from "./observe/plain-metrics.ts";
-import type { ApiLimits, Ports } from "./ports.ts";
-import type { Retention } from "./retention.ts";
-import { TRUSTED } from "./routes/serve.ts";
-import { nodeAssets } from "./server/assets.ts";
-import { nodeBodies } from "./server/bodies.ts";
+import { type Metrics, plainMetrics } from "./observe/plain-metrics.ts";
+import type { ApiLimits, AuthSettings, Ports } from "./ports.ts";
+import { DEFAULT_RETENTION, type Retention } from "./retention.ts";
+import { gzip, nodeAssets, nodeBodies } from "./server/assets.ts";
 import { sha256 } from "./server/digest.ts";
-import { openHistory } from "./server/history.ts";
-import { listen } from "./server/listen.ts";
-import { keepPruned } from "./server/pruning.ts";
-import { type Threads, threads } from "./server/threads.ts";
-import { warm } from "./server/warm.ts";
+import { type History, keepPruned, openHistory } from "./server/history.ts";
+import { listen, whenSent } from "./server/listen.ts";
+import { type Threads, threads, warm } from "./server/threads.ts";
+import { inTurns, type Turns } from "./service/turns.ts";
 
-export const DEFAULT_HOST = "127.0.0.1";
-export const DEFAULT_PORT = 8787;
+const DEFAULT_HOST = "127.0.0.1";
+const DEFAULT_PORT = 8787;
 /** The history's file in a data directory. */
 export const historyFile = (dataDir: string): string => join(dataDir, "history.db");
 
@@ -37,6 +35,8 @@ export interface ApiOptions {
   readonly dataDir: string;
   /** Names, beside the loopback's own, by which requests without a token may call this API. */
   readonly allowedHosts?: readonly string[];
+  /** A reverse proxy in front sets X-Forwarded-Host, which then is the host that Origin is compared with. Default: no. */
+  readonly trustForwardedHost?: boolean;
   readonly limits?: Partial<ApiLimits>;
   readonly retention?: Partial<Retention>;
   /** At most so many threads decide on large snapshots, and one more writes the history; 0: the event loop does it all. Default: one for each CPU, at most 8. */
@@ -61,9 +61,10 @@ export interface RunningApi {
 
 const DEFAULT_LIMITS: ApiLimits = { bodyBytes: LIMITS.bodyBytes, concurrency: 512 };
 const GRACE_MS = 10_000;
-const MOST_THREADS = 8;
+const DAY_MS = 24 * 3600 * 1000;
+const MAX_THREADS = 8;
 /** Pages that are told of news at a time; further ones ask. */
-const MOST_STREAMS = 256;
+const MAX_STREAMS = 256;
 
 /** Why the API does not start. */
 export interface StartFailure {
@@ -78,41 +79,66 @@ const failed = (message: string): Result<never, StartFailure> => err({ code: "fa
 export async function startApi(options: ApiOptions): Promise<Result<RunningApi, StartFailure>> {
   const { host = DEFAULT_HOST, port = DEFAULT_PORT, dataDir } = options;
   const file = historyFile(dataDir);
-  const store = options.threads === 0 ? openNode({ file }) : await openHistory(file);
-  if (!store.ok) return failed(store.error.message);
-  const started = await serve(store.value, host, port, options);
-  if (!started.ok) await store.value.close();
+  const turns = inTurns();
+  const history = options.threads === 0 ? withoutThread(openNode({ file })) : await openHistory(file, turns);
+  if (!history.ok) return failed(history.error.message);
+  const started = await serve(history.value, turns, host, port, options);
+  if (!started.ok) await history.value.store.close();
   return started;
 }
 
+const withoutThread = (store: Result<Store, StoreFailure>): Result<Pick<History, "store">, StoreFailure> =>
+  store.ok ? ok({ store: store.value }) : store;
+
 async function serve(
-  store: Store,
+  { store, connect }: Pick<History, "store"> & Partial<History>,
+  turns: Turns,
   host: string,
   port: number,
   options: ApiOptions,
 ): Promise<Result<RunningApi, StartFailure>> {
   const open = isLoopback(host);
-  const tokens = await store.countActiveTokens();
+  const tokens = await store.countTokens();
   if (!tokens.ok) return failed(tokens.error.message);
-  if (!open && tokens.value === 0) {
+  const { active, revoked } = tokens.value;
+  if (!open && active === 0) {
     const way = `run \`nodewise token create --data-dir ${options.dataDir}\` first, or listen on ${DEFAULT_HOST}`;
-    return err({ code: "usage", message: `listening on ${host} needs a token, and there is none: ${way}` });
+    return err({
+      code: "usage",
+      message: `listening on ${host} needs a token, and there is none${revoked > 0 ? " that is not revoked" : ""}: ${way}`,
+    });
   }
   const ownLog = options.log === undefined ? pinoLog() : null;
   const log = options.log ?? (ownLog as Log);
-  const deciding = threads(options.threads ?? Math.min(availableParallelism(), MOST_THREADS));
+  const limits = { ...DEFAULT_LIMITS, ...options.limits };
+  const most = options.threads ?? Math.min(availableParallelism(), MAX_THREADS);
+  const metrics = nodeMetrics();
+  const deciding = threads(most, {
+    server: connect === undefined ? null : { historyFile: historyFile(options.dataDir), limits, connect },
+    log,
+    metrics,
+    turns,
+  });
   const closing = new AbortController();
-  const ports = portsOf(store, log, deciding, open, closing.signal, options);
+  const ports = portsOf(store, log, metrics, deciding, open, closing.signal, options);
   const app = createApp(ports);
-  const listening = await listen(app, host, port);
+  prepareDecoding();
+  const listening = await listen(app, host, port, turns);
   if (!listening.ok) {
     await deciding.close();
     return failed(listening.error);
   }
-  const pruning = keepPruned(store, now, log, options.retention);
+  const { retention = {}, dataDir } = options;
+  const days = Math.ceil((retention.maxAgeMs ?? DEFAULT_RETENTION.maxAgeMs) / DAY_MS);
+  const pruning = keepPruned(store, now, log, {
+    retention,
+    metrics,
+    confirm: `nodewise history prune --confirm --keep-days ${days} --data-dir ${dataDir}`,
+  });
   const url = `http://${hostText(host)}:${listening.value.port}`;
-  const requiresToken = !open || tokens.value > 0;
+  const requiresToken = !open || active + revoked > 0;
   log.info({ url, requiresToken }, "listening");
+  if (active === 0 && revoked > 0) log.warn({ url, revoked }, "all tokens are revoked: nobody may call");
   const warming = options.warm === true ? warm(createApp(unseen(ports)), closing.signal) : undefined;
   return ok({
     url,
@@ -136,6 +162,7 @@ const now = () => epochMs(Date.now());
 const portsOf = (
   store: Store,
   log: Log,
+  metrics: Metrics,
   deciding: Threads,
   open: boolean,
   closing: AbortSignal,
@@ -144,16 +171,18 @@ const portsOf = (
   store,
   now,
   log,
-  metrics: nodeMetrics(),
+  metrics,
   bodies: nodeBodies,
+  whenSent,
   evaluate: deciding.evaluate,
+  apart: deciding.apart,
   sha256,
   auth: authSettings(open, options),
   limits: { ...DEFAULT_LIMITS, ...options.limits },
   recordDecisions: true,
-  streams: { closing, limit: MOST_STREAMS },
+  streams: { closing, limit: MAX_STREAMS },
   assets: nodeAssets(),
-  gzip: (text) => gzipSync(text, { level: 5 }),
+  gzip,
 });
 
 /** For requests that nobody made: neither logged nor counted. */
@@ -166,8 +195,11 @@ const unseen = (ports: Ports): Ports => ({
 const isLoopback = (host: string): boolean => /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/i.test(host);
 const hostText = (host: string): string => (isIPv6(host) ? `[${host}]` : host);
 
-/** Beyond loopback everyone must show a token; on it, everyone may ask by its own name until the first token is made. */
-function authSettings(open: boolean, { host = DEFAULT_HOST, allowedHosts = [] }: ApiOptions): AuthSettings {
+/** Beyond loopback everyone must show a token; on it, everyone may ask by its own name until the first token is made, and not again after it. */
+function authSettings(
+  open: boolean,
+  { host = DEFAULT_HOST, allowedHosts = [], trustForwardedHost = false }: ApiOptions,
+): AuthSettings {
   const names = ["localhost", "127.0.0.1", "[::1]", hostText(host), ...allowedHosts];
-  return { required: !open, hosts: open ? new Set(names.map((name) => name.toLowerCase())) : null };
+  return { required: !open, trustForwardedHost, hosts: open ? new Set(names.map((name) => name.toLowerCase())) : null };
 }

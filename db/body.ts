@@ -1,8 +1,11 @@
 import { ok, type Result } from "../api/model/result.ts";
 import { corruptRow, failure, type StoreFailure } from "./failure.ts";
-import type { Encoding } from "./schema.ts";
 
-/** What is stored compressed, and how; a platform that can do it at once does it for more. */
+export const ENCODINGS = ["json", "gzip"] as const;
+
+export type Encoding = (typeof ENCODINGS)[number];
+
+/** Which bodies are stored compressed, and how; a platform that can compress at once does it for more of them. */
 export interface Packing {
   /** Bodies above this many bytes are compressed. */
   readonly above: number;
@@ -12,8 +15,11 @@ export interface Packing {
 }
 /** A body that may cost milliseconds to compress. */
 const LARGE = 64 * 1024;
-/** The most that one row may hold, in bytes as stored; D1 refuses rows a little above. Both drivers keep to it, so a history can move. */
+/** The most that one row may hold of long texts, in bytes as stored; D1 refuses rows a little above. Both drivers keep to it, so a history can move. */
 export const MAX_ROW_BYTES = 1_000_000;
+
+/** UTF-16 units of one text, whatever it takes of rows: more than any answer to what a request may hold. */
+export const MAX_BODY_LENGTH = 32 * 1024 * 1024;
 
 export interface StoredBody {
   readonly encoding: Encoding;
@@ -42,23 +48,50 @@ export const WEB_PACKING: Packing = {
   gunzip: async (packed) => new Uint8Array(await pipe(new Uint8Array(packed), new DecompressionStream("gzip"))),
 };
 
-/** JSON text -> what a row holds. `what` names the row in the failure; `beside` is the size of its other long texts, in bytes. */
-export async function encodeBody(
+/** The part of a body that a row holds, and the parts that do not fit, which are to be stored beside it and belong behind. */
+export interface SlicedBody extends StoredBody {
+  readonly slices: readonly Uint8Array[];
+}
+
+const tooLarge = (what: string, found: string, most: string): Result<never, StoreFailure> =>
+  failure("too_large", `${what}: ${found}, the history takes ${most}; send less`);
+
+/** JSON text -> what a row holds, and what does not fit into one. `what` names the row in the failure; `beside` is the size of its other long texts, in bytes. */
+export async function encodeSliced(
   what: string,
   text: string,
   packing: Packing,
   beside = 0,
-): Promise<Result<StoredBody, StoreFailure>> {
+): Promise<Result<SlicedBody, StoreFailure>> {
+  if (text.length > MAX_BODY_LENGTH) {
+    return tooLarge(what, `${text.length} characters of JSON`, `${MAX_BODY_LENGTH}`);
+  }
   const plain = encoder.encode(text);
   const bytes = plain.byteLength;
-  if (bytes <= packing.above && beside + bytes <= MAX_ROW_BYTES) return ok({ encoding: "json", bytes, body: text });
+  if (bytes <= packing.above && beside + bytes <= MAX_ROW_BYTES) {
+    return ok({ encoding: "json", bytes, body: text, slices: [] });
+  }
   const packed = await packing.gzip(plain);
-  const stored = packed.byteLength + beside;
-  if (stored <= MAX_ROW_BYTES) return ok({ encoding: "gzip", bytes, body: packed });
-  return failure(
-    "too_large",
-    `${what}: ${bytes} bytes of JSON are ${stored} bytes with compression, the history takes ${MAX_ROW_BYTES} a row; send less`,
-  );
+  if (packed.byteLength + beside <= MAX_ROW_BYTES) return ok({ encoding: "gzip", bytes, body: packed, slices: [] });
+  const slices: Uint8Array[] = [];
+  for (let from = 0; from < packed.byteLength; from += MAX_ROW_BYTES) {
+    slices.push(packed.slice(from, from + MAX_ROW_BYTES));
+  }
+  return ok({ encoding: "gzip", bytes, body: new Uint8Array(0), slices });
+}
+
+/** As `encodeSliced`, for what has to fit into its row. */
+export async function encodeBody(
+  what: string,
+  text: string,
+  packing: Packing,
+): Promise<Result<StoredBody, StoreFailure>> {
+  const encoded = await encodeSliced(what, text, packing);
+  if (!encoded.ok) return encoded;
+  const { slices, ...whole } = encoded.value;
+  if (slices.length === 0) return ok(whole);
+  const stored = slices.reduce((sum, slice) => sum + slice.byteLength, 0);
+  return tooLarge(what, `${whole.bytes} bytes of JSON are ${stored} bytes with compression`, `${MAX_ROW_BYTES} a row`);
 }
 
 /** The inverse of `encodeBody`. A body that is not what its row says is `corrupt`. */
@@ -80,7 +113,7 @@ export async function decodeBody(
   }
 }
 
-/** What it takes up in a row. */
+/** The bytes that it takes up in a row. */
 export const storedBytes = ({ body, bytes }: StoredBody): number =>
   typeof body === "string" ? bytes : body.byteLength;
 

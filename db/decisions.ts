@@ -4,9 +4,10 @@ import { decodeBody, type Packing } from "./body.ts";
 import { type Driver, once } from "./driver.ts";
 import { attempt, failure, type StoreFailure } from "./failure.ts";
 import { decodePageToken, encodePageToken, type Place } from "./page-token.ts";
-import { bodyReader, grouped, textsIn } from "./parts.ts";
+import { bodyReader, grouped, textsIn, withSlices } from "./parts.ts";
+import type { DecisionHead, DecisionRow } from "./rows.ts";
 import { decisions, idempotency, texts } from "./schema.ts";
-import { type DecisionFilter, type DecisionHead, type DecisionRow, MAX_PAGE, type Store } from "./store.ts";
+import { type DecisionFilter, MAX_PAGE, type Store } from "./store.ts";
 
 /** Everything but the ask and the body, which may be long. */
 const HEAD = {
@@ -42,19 +43,22 @@ export function decisionReader(packing: Packing): (found: Found) => Promise<Resu
     const what = `decision \`${row.id}\``;
     const body = await wholeBody(what, row, shared);
     if (!body.ok) return body;
-    const ask = await readAsk(`ask of ${what}`, row.ask, packing);
+    const ask = await readAsk(`ask of ${what}`, row, shared, packing);
     return ask.ok ? ok({ ...headOf(row), ask: ask.value, body: body.value }) : ask;
   };
 }
 
-const readAsk = async (
+async function readAsk(
   what: string,
-  ask: string | Uint8Array | null,
+  { ask, parts }: Found["row"],
+  shared: Found["texts"],
   packing: Packing,
-): Promise<Result<string | null, StoreFailure>> =>
-  ask === null || typeof ask === "string"
-    ? ok(ask)
-    : decodeBody(what, { encoding: "gzip", bytes: ask.byteLength, body: ask }, packing);
+): Promise<Result<string | null, StoreFailure>> {
+  if (ask === null || typeof ask === "string") return ok(ask);
+  const stored = { encoding: "gzip", bytes: ask.byteLength, body: ask } as const;
+  const whole = withSlices(what, stored, parts, shared, "ask");
+  return whole.ok ? decodeBody(what, whole.value, packing) : whole;
+}
 
 /** As a set of rows, because SQLite would rather walk the whole time index than combine two pod indexes with OR. */
 function ofPod(pod: string): SQL {

@@ -2,6 +2,7 @@ import { getTableColumns, getTableName } from "drizzle-orm";
 import type { BaseSQLiteDatabase, SQLiteTable } from "drizzle-orm/sqlite-core";
 import type { Packing } from "./body.ts";
 import type * as schema from "./schema.ts";
+import type { Vacuumed } from "./vacuum.ts";
 
 export type Value = string | number | null | Uint8Array;
 
@@ -20,13 +21,20 @@ export interface Outcome {
 /** drizzle's asynchronous database; better-sqlite3's synchronous one fits under it as long as every query is awaited. */
 export type Database = BaseSQLiteDatabase<"async", unknown, typeof schema>;
 
-/** What the store needs from a database: typed reads, and all-or-nothing writes without a read in between (D1 has no other). */
+/**
+ * The operations that the store needs from a database: typed reads, and all-or-nothing writes without a read in between (D1 has
+ * no other).
+ */
 export interface Driver {
   readonly db: Database;
   readonly packing: Packing;
   /** sha256 of the text's UTF-8, lower case hex. */
   readonly digest: (text: string) => string | Promise<string>;
   atomic(statements: readonly Statement[]): Promise<readonly Outcome[]>;
+  /** Rows that one transaction of a sweep removes or looks at: where they hold up others, a few milliseconds' worth. Default: 200. */
+  readonly sliceRows?: number;
+  /** Gives back what is free in the file; absent: the database does so by itself. */
+  vacuum?(): Promise<Vacuumed>;
   close(): Promise<void>;
 }
 

@@ -1,17 +1,57 @@
-import { and, eq, ne, sql } from "drizzle-orm";
+import { type SQL, sql } from "drizzle-orm";
 import { ok, type Result } from "../api/model/result.ts";
-import { byteLength, MAX_ROW_BYTES } from "./body.ts";
-import { type Driver, once, type Statement, type Value } from "./driver.ts";
+import { byteLength, MAX_BODY_LENGTH, MAX_ROW_BYTES } from "./body.ts";
+import type { Driver, Statement, Value } from "./driver.ts";
 import { attempt, failure, type StoreFailure } from "./failure.ts";
-import { facts } from "./schema.ts";
 import type { Store } from "./store.ts";
+
+/** UTF-16 units of a value that one row holds: in whatever letters, as many are less than a row's bytes. */
+const PIECE = 250_000;
 
 const upsert = (guard: string): string => `INSERT INTO facts (node, key, value, updated_at_ms)
 SELECT ?, json_extract(value, '$[0]'), json_extract(value, '$[1]'), ? FROM json_each(?) WHERE ${guard}
 ON CONFLICT (node, key) DO UPDATE SET value = excluded.value, updated_at_ms = excluded.updated_at_ms
 WHERE excluded.updated_at_ms >= facts.updated_at_ms`;
+/** Deletes the parts that a longer value left, unless they are newer than this one. */
+const dropParts = (guard: string): string => `DELETE FROM fact_parts
+WHERE node = ? AND key IN (SELECT value FROM json_each(?)) AND updated_at_ms <= ? AND ${guard}`;
+/** Only behind a first piece of the same time: an older value leaves a newer one as it is. */
+const insertParts = (guard: string): string => `INSERT INTO fact_parts (node, key, part, value, updated_at_ms)
+SELECT ?, json_extract(one.value, '$[0]'), json_extract(one.value, '$[2]'), json_extract(one.value, '$[1]'), ?
+FROM json_each(?) AS one WHERE ${guard} AND EXISTS
+  (SELECT 1 FROM facts WHERE node = ? AND key = json_extract(one.value, '$[0]') AND updated_at_ms = ?)
+ON CONFLICT (node, key, part) DO UPDATE SET value = excluded.value, updated_at_ms = excluded.updated_at_ms`;
 
-/** What sets all facts given, in as few statements as their size allows. `guard` is an SQL condition for doing so, with its parameters. */
+/** A text -> pieces that one row each can hold, none ending within a character. */
+function piecesOf(text: string): readonly string[] {
+  const pieces: string[] = [];
+  for (let from = 0; from < text.length; ) {
+    let to = Math.min(from + PIECE, text.length);
+    if (to < text.length && /[\uD800-\uDBFF]/.test(text[to - 1] ?? "")) to--;
+    pieces.push(text.slice(from, to));
+    from = to;
+  }
+  return pieces;
+}
+
+/** Rows as JSON -> texts of JSON arrays of them, each as large as one statement takes. */
+function batchesOf(rows: readonly string[]): readonly string[] {
+  const batches: { bytes: number; readonly rows: string[] }[] = [];
+  for (const row of rows) {
+    const bytes = byteLength(row) + 1;
+    const last = batches.at(-1);
+    if (last !== undefined && last.bytes + bytes <= MAX_ROW_BYTES) {
+      last.bytes += bytes;
+      last.rows.push(row);
+    } else batches.push({ bytes, rows: [row] });
+  }
+  return batches.map((batch) => `[${batch.rows.join(",")}]`);
+}
+
+/**
+ * The statements that set all facts given, as few as their size allows. `guard` is an SQL condition for doing so, with its
+ * parameters.
+ */
 export function factsStatements(
   node: string,
   values: Readonly<Record<string, unknown>>,
@@ -19,35 +59,51 @@ export function factsStatements(
   guard = "true",
   guardParams: readonly Value[] = [],
 ): Result<readonly Statement[], StoreFailure> {
-  const batches: { bytes: number; readonly pairs: string[] }[] = [];
+  const keys: string[] = [];
+  const firsts: string[] = [];
+  const others: string[] = [];
   for (const [key, value] of Object.entries(values)) {
     if (value === undefined) continue;
-    const pair = JSON.stringify([key, JSON.stringify(value)]);
-    const bytes = byteLength(pair) + 1;
-    if (bytes > MAX_ROW_BYTES) {
+    const text = JSON.stringify(value);
+    if (key.length + text.length > MAX_BODY_LENGTH || key.length > PIECE / 10) {
+      const found = `${key.length + text.length} characters of JSON`;
       return failure(
         "too_large",
-        `fact \`${key}\` of node \`${node}\`: ${bytes} bytes of JSON, the history takes ${MAX_ROW_BYTES} at a time; keep less`,
+        `fact \`${key.slice(0, 64)}\` of node \`${node}\`: ${found}, the history takes ${MAX_BODY_LENGTH} at a time, and names of ${PIECE / 10}; keep less`,
       );
     }
-    const last = batches.at(-1);
-    if (last !== undefined && last.bytes + bytes <= MAX_ROW_BYTES) {
-      last.bytes += bytes;
-      last.pairs.push(pair);
-    } else batches.push({ bytes, pairs: [pair] });
+    keys.push(key);
+    for (const [part, piece] of piecesOf(text).entries())
+      if (part === 0) firsts.push(JSON.stringify([key, piece]));
+      else others.push(JSON.stringify([key, piece, part]));
   }
-  const sql = upsert(guard);
-  return ok(batches.map(({ pairs }) => ({ sql, params: [node, nowMs, `[${pairs.join(",")}]`, ...guardParams] })));
+  if (keys.length === 0) return ok([]);
+  const [setSql, partsSql] = [upsert(guard), insertParts(guard)];
+  return ok([
+    { sql: dropParts(guard), params: [node, JSON.stringify(keys), nowMs, ...guardParams] },
+    ...batchesOf(firsts).map((rows) => ({ sql: setSql, params: [node, nowMs, rows, ...guardParams] })),
+    ...batchesOf(others).map((rows) => ({ sql: partsSql, params: [node, nowMs, rows, ...guardParams, node, nowMs] })),
+  ]);
 }
 
-function parse(
-  node: string,
-  rows: readonly { key: string; value: string }[],
-): Result<Record<string, unknown>, StoreFailure> {
+interface Piece {
+  readonly key: string;
+  readonly part: number;
+  readonly value: string;
+}
+
+function parse(node: string, pieces: readonly Piece[]): Result<Record<string, unknown>, StoreFailure> {
+  const texts = new Map<string, string[]>();
+  for (const { key, part, value } of pieces) {
+    const known = texts.get(key) ?? [];
+    known[part] = value;
+    texts.set(key, known);
+  }
   const values: [string, unknown][] = [];
-  for (const { key, value } of rows) {
+  for (const [key, parts] of texts) {
     try {
-      values.push([key, JSON.parse(value)]);
+      const value: unknown = JSON.parse(parts.join(""));
+      if (value !== null) values.push([key, value]);
     } catch {
       return failure("corrupt", `fact \`${key}\` of node \`${node}\` is not JSON; restore the database from a backup`);
     }
@@ -56,31 +112,16 @@ function parse(
 }
 
 export function factsOf({ db, atomic }: Driver): Pick<Store, "readFacts" | "writeFacts"> {
-  const byNode = once(() =>
-    db
-      .select({ key: facts.key, value: facts.value })
-      .from(facts)
-      .where(and(eq(facts.node, sql.placeholder("node")), ne(facts.value, "null")))
-      .prepare(),
-  );
-  const byKeys = once(() =>
-    db
-      .select({ key: facts.key, value: facts.value })
-      .from(facts)
-      .where(
-        and(
-          eq(facts.node, sql.placeholder("node")),
-          sql`${facts.key} IN (SELECT value FROM json_each(${sql.placeholder("keys")}))`,
-          ne(facts.value, "null"),
-        ),
-      )
-      .prepare(),
-  );
+  /** Both tables in one statement, so that no write comes between them. */
+  const read = (node: string, wanted: SQL) =>
+    db.all<Piece>(sql`SELECT key, 0 AS part, value FROM facts WHERE node = ${node} ${wanted}
+      UNION ALL SELECT key, part, value FROM fact_parts WHERE node = ${node} ${wanted}`);
   return {
     readFacts: (node, keys) =>
       attempt(async () => {
-        const wanted = keys === undefined ? byNode().all({ node }) : byKeys().all({ node, keys: JSON.stringify(keys) });
-        return parse(node, await wanted);
+        const wanted =
+          keys === undefined ? sql`` : sql`AND key IN (SELECT value FROM json_each(${JSON.stringify(keys)}))`;
+        return parse(node, await read(node, wanted));
       }),
     writeFacts: (node, values, nowMs) =>
       attempt(async () => {

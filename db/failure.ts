@@ -1,6 +1,6 @@
 import { err, ok, type Result } from "../api/model/result.ts";
 
-export const STORE_FAILURE_CODES = ["unavailable", "too_large", "corrupt", "not_migrated", "bad_page_token"] as const;
+const STORE_FAILURE_CODES = ["unavailable", "too_large", "corrupt", "not_migrated", "bad_page_token"] as const;
 export type StoreFailureCode = (typeof STORE_FAILURE_CODES)[number];
 
 /** An expected fault of the history, with one line that says what to do about it. */
@@ -17,7 +17,7 @@ export const failure = (code: StoreFailureCode, message: string): Result<never, 
 export const corruptRow = (message: string): Result<never, StoreFailure> =>
   err({ code: "corrupt", message, isRow: true });
 
-/** What is damaged by itself, as if it were not there: for whoever can tell the rest without it. */
+/** Reads a row that is damaged by itself as if it were not there: for callers that can tell the rest without it. */
 export const unlessDamaged = <T>(read: Result<T, StoreFailure>): Result<T | null, StoreFailure> =>
   !read.ok && read.error.isRow === true ? ok(null) : read;
 
@@ -37,6 +37,24 @@ const BY_SQLITE_CODE: Readonly<Record<string, readonly [StoreFailureCode, string
   NOTADB: ["corrupt", "restore the database from a backup, or move it away to start a new one"],
   TOOBIG: ["too_large", "send less in one row"],
 };
+/**
+ * The messages of D1 and the Workers runtime where SQLite itself did nothing wrong, with or without `D1_ERROR` before them
+ * (D1's list of errors).
+ */
+const BY_D1_WORDS: readonly (readonly [RegExp, string])[] = [
+  [/D1 DB is overloaded/i, "send less at a time, then try again"],
+  [/Too many (?:API requests|subrequests)/i, "send less in one request"],
+  [/D1 DB(?:'s isolate)? exceeded its (?:memory|CPU time) limit/i, "send less at a time, then try again"],
+  [/D1 DB storage operation exceeded timeout/i, "send less at a time, then try again"],
+  [/exceeded (?:the )?maximum (?:DB|database|account storage)|exceeded D1's|maximum DB size/i, "keep less history"],
+  [/long-running (?:export|import)/i, "try again when the export has ended"],
+  [/Network connection lost/i, "try again"],
+  [/Cannot resolve D1 DB/i, "try again"],
+  [/Internal error (?:in|while starting up) D1 DB storage/i, "try again"],
+  [/caused object to be reset|reset because its code was updated|Durable Object's code has been updated/i, "try again"],
+  [/Can't read from request stream/i, "try again"],
+  [/^(?:D1_ERROR: )?internal error(?:; reference = \w+)?/i, "try again"],
+];
 const ADVICE_MIGRATE = "apply the migrations (`wrangler d1 migrations apply DB`; on Node they are applied at start)";
 
 const oneLine = (text: string): string => text.replace(/\s+/g, " ").trim();
@@ -53,16 +71,23 @@ function classify(error: Error & { code?: unknown }): StoreFailure | null {
   const known = BY_SQLITE_CODE[sqliteCode ?? ""];
   if (known !== undefined)
     return { code: known[0], message: `the history failed: ${found} (SQLITE_${sqliteCode}); ${known[1]}` };
-  if (sqliteCode === undefined && message.startsWith("D1_ERROR")) {
-    return { code: "unavailable", message: `the history failed: ${found}; try again` };
+  const advice = BY_D1_WORDS.find(([words]) => words.test(message))?.[1];
+  if (sqliteCode === undefined && (advice !== undefined || message.startsWith("D1_ERROR"))) {
+    return {
+      code: "unavailable",
+      message: `the history failed: ${found.replace(/\.$/, "")}; ${advice ?? "try again"}`,
+    };
   }
   return null;
 }
 
+/** drizzle's own message is the statement with its parameters, which hold what callers wrote; its `cause` says what went wrong. */
+const isWrapping = (error: Error): boolean => /^Failed query/.test(error.message) && error.cause instanceof Error;
+
 /** The failure behind what a driver threw; null when it is a mistake of this program. drizzle and D1 wrap errors as `cause`. */
 export function failureOf(error: unknown): StoreFailure | null {
   for (let at = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++) {
-    const found = classify(at);
+    const found = isWrapping(at) ? null : classify(at);
     if (found !== null) return found;
   }
   return null;

@@ -2,8 +2,9 @@ import { type AnyColumn, type SQL, sql } from "drizzle-orm";
 import { ok, type Result } from "../api/model/result.ts";
 import { decodeBody, type Packing, type StoredBody } from "./body.ts";
 import { corruptRow, type StoreFailure } from "./failure.ts";
+import type { SnapshotRow } from "./rows.ts";
 import { texts } from "./schema.ts";
-import type { SnapshotRow } from "./store.ts";
+import { type SliceOf, sliceOf } from "./texts.ts";
 
 type Text = typeof texts.$inferSelect;
 interface Whole extends StoredBody {
@@ -39,6 +40,40 @@ export function grouped<R extends { readonly seq: number }>(
     if (text !== null) entry.texts.push(text);
   }
   return [...rows.values()];
+}
+
+/** A row's own text with the slices of it that are stored beside it. `corrupt`: one is missing, or the places are damaged. */
+export function withSlices<B extends StoredBody>(
+  what: string,
+  stored: B,
+  parts: string | null,
+  shared: readonly Text[],
+  of: SliceOf,
+): Result<B, StoreFailure> {
+  if (parts === null || typeof stored.body === "string" || !parts.includes("/")) return ok(stored);
+  const places = placesIn(parts);
+  if (places === null) return corruptRow(`${what}: ${DAMAGED}`);
+  const slices: Uint8Array[] = [stored.body];
+  for (const [, id] of places) {
+    if (sliceOf(id) !== of) continue;
+    const body = shared.find((one) => one.id === id)?.body;
+    if (!(body instanceof Uint8Array)) return missing(what, id);
+    slices.push(body);
+  }
+  return ok(slices.length === 1 ? stored : { ...stored, body: concat(slices) });
+}
+
+const missing = (what: string, id: string): Result<never, StoreFailure> =>
+  corruptRow(`${what}: its text \`${id}\` is missing; restore the database from a backup`);
+
+function concat(parts: readonly Uint8Array[]): Uint8Array {
+  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.byteLength, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.byteLength;
+  }
+  return whole;
 }
 
 /** Characters of texts that are kept unpacked. */
@@ -81,16 +116,17 @@ export function piecesReader(packing: Packing): PiecesReader {
     return decoded;
   };
   return async (what, row, shared) => {
-    const rest = await decodeBody(what, row, packing);
-    if (!rest.ok) return rest;
-    const found: SharedText[] = [];
     const places = placesIn(row.parts);
     if (places === null) return corruptRow(`${what}: ${DAMAGED}`);
+    const whole = withSlices(what, row, row.parts, shared, "body");
+    if (!whole.ok) return whole;
+    const rest = await decodeBody(what, whole.value, packing);
+    if (!rest.ok) return rest;
+    const found: SharedText[] = [];
     for (const [at, id] of places) {
+      if (sliceOf(id) !== null) continue;
       const text = shared.find((one) => one.id === id);
-      if (text === undefined) {
-        return corruptRow(`${what}: its text \`${id}\` is missing; restore the database from a backup`);
-      }
+      if (text === undefined) return missing(what, id);
       found.push({ at, id, read: () => read(what, text) });
     }
     return ok({ rest: rest.value, shared: found });

@@ -1,34 +1,152 @@
-import { and, asc, desc, eq, lt, type SQL, sql } from "drizzle-orm";
+import { type SQL, sql } from "drizzle-orm";
 import { ok } from "../api/model/result.ts";
 import type { Driver, Statement } from "./driver.ts";
 import { attempt } from "./failure.ts";
-import type { Place } from "./page-token.ts";
-import { REMOVAL_KINDS, type RemovalKind } from "./removal.ts";
-import { decisions, nodes, removals, snapshots } from "./schema.ts";
-import type { Retention, Store } from "./store.ts";
+import { REMOVAL_KINDS } from "./removal.ts";
+import type { Held, Pruned, Retention, Store } from "./store.ts";
 import { USE_MS } from "./texts.ts";
 
-/** Rows that one transaction removes or looks at. */
-const BATCH = 200;
+/** Rows that one transaction removes or looks at, unless the driver says it, and bytes of their bodies. */
+const SLICE_ROWS = 200;
+const SLICE_BYTES = 4_000_000;
+/** Nodes that go in one transaction, with all that is remembered of them. */
+const MAX_NODES = 100;
 /** A snapshot without a decision stays this long: its sender may be about to ask for one. */
 export const SNAPSHOT_GRACE_MS = 10 * 60 * 1000;
+/** A node that was heard of within this time stays, however short its history is kept. */
+export const NODE_GRACE_MS = 7 * 24 * 3600 * 1000;
+/** Statements that a call runs at most for each of its `mostSlices`, over all kinds of rows, and those that it runs beside them. */
+export const STATEMENTS_A_SLICE = 17;
+export const STATEMENTS_BESIDE = 3;
+/** Rows that are counted for a message; beyond, it says so many. */
+const MAX_COUNTED = 100_000;
 
-/** Results and idempotency keys go with their decision (ON DELETE CASCADE); RETURNING counts the decisions alone. */
-const DROP_OLD = `DELETE FROM decisions WHERE seq IN
-(SELECT seq FROM decisions WHERE decided_at_ms < ? ORDER BY decided_at_ms, seq LIMIT ${BATCH}) RETURNING seq`;
-const DROP_OF_NODE = `DELETE FROM decisions WHERE seq IN
-(SELECT seq FROM decisions WHERE node = ? AND (decided_at_ms, seq) <= (?, ?) ORDER BY decided_at_ms, seq LIMIT ${BATCH}) RETURNING seq`;
+interface Sized {
+  readonly seq: number;
+  readonly size: number;
+}
+/** One transaction's work: how many rows are gone, and whether these were the last. */
+type Slice = () => Promise<{ readonly removed: number; readonly isLast: boolean }>;
+
+/** Those at the beginning that together are small enough for one transaction; a larger one goes alone. */
+function firstOf(rows: readonly Sized[]): readonly number[] {
+  let bytes = 0;
+  const seqs: number[] = [];
+  for (const { seq, size } of rows) {
+    bytes += size;
+    if (seqs.length > 0 && bytes > SLICE_BYTES) break;
+    seqs.push(seq);
+  }
+  return seqs;
+}
+
+/** Results and idempotency keys go with their decision (ON DELETE CASCADE); RETURNING counts the rows alone. */
+const drop = (table: "decisions" | "removals"): string =>
+  `DELETE FROM ${table} WHERE seq IN (SELECT value FROM json_each(?)) RETURNING seq`;
+const dropAll =
+  (
+    { atomic, sliceRows = SLICE_ROWS }: Driver,
+    table: "decisions" | "removals",
+    find: () => Promise<readonly Sized[]>,
+  ): Slice =>
+  async () => {
+    const found = await find();
+    const seqs = firstOf(found);
+    if (seqs.length === 0) return { removed: 0, isLast: true };
+    const [dropped] = await atomic([{ sql: drop(table), params: [JSON.stringify(seqs)] }]);
+    return { removed: dropped?.rows.length ?? 0, isLast: seqs.length === found.length && found.length < sliceRows };
+  };
+/** The statement's last parameter is how many. */
+const dropSlice =
+  ({ atomic, sliceRows = SLICE_ROWS }: Driver, { sql, params }: Statement): Slice =>
+  async () => {
+    const removed = (await atomic([{ sql, params: [...params, sliceRows] }]))[0]?.rows.length ?? 0;
+    return { removed, isLast: removed < sliceRows };
+  };
+
+const oldDecisions = ({ db, sliceRows = SLICE_ROWS }: Driver, beforeMs: number) =>
+  db.all<Sized>(sql`SELECT seq, octet_length(body) AS size FROM decisions WHERE decided_at_ms < ${beforeMs}
+    ORDER BY decided_at_ms, seq LIMIT ${sliceRows}`);
 /** By their own age and number: what was collected last month is asked for when its decisions are long gone. */
-const DROP_OLD_REMOVALS = `DELETE FROM removals WHERE seq IN
-(SELECT seq FROM removals WHERE at_ms < ? ORDER BY at_ms, seq LIMIT ${BATCH}) RETURNING seq`;
-const DROP_REMOVALS_OF_NODE = `DELETE FROM removals WHERE seq IN
-(SELECT seq FROM removals WHERE node = ? AND kind = ? AND (at_ms, seq) <= (?, ?) ORDER BY at_ms, seq LIMIT ${BATCH}) RETURNING seq`;
+const oldRemovals = ({ db, sliceRows = SLICE_ROWS }: Driver, beforeMs: number) =>
+  db.all<Sized>(
+    sql`SELECT seq, 0 AS size FROM removals WHERE at_ms < ${beforeMs} ORDER BY at_ms, seq LIMIT ${sliceRows}`,
+  );
+
+/**
+ * The oldest rows of every node that has more than `keep`, for all nodes at once: first the oldest of each, then each one's
+ * next, until its surplus is counted down.
+ */
+const surplusOf = (
+  { db, sliceRows = SLICE_ROWS }: Driver,
+  what: string,
+  keep: number,
+  rows: SQL,
+  at: SQL,
+  of: SQL,
+  size: SQL,
+) =>
+  db.all<Sized>(sql`WITH RECURSIVE surplus(node, remaining, at_ms, seq) AS (
+    SELECT counted.node, counted.rows - ${keep}, first.${at}, first.seq
+    FROM row_counts AS counted CROSS JOIN ${rows} AS first
+    WHERE counted.what = ${what} AND counted.rows > ${keep}
+      AND first.seq = (SELECT seq FROM ${rows} WHERE node = counted.node ${of} ORDER BY ${at}, seq LIMIT 1)
+    UNION ALL
+    SELECT surplus.node, surplus.remaining - 1, next.${at}, next.seq
+    FROM surplus CROSS JOIN ${rows} AS next
+    WHERE surplus.remaining > 1 AND next.seq = (SELECT seq FROM ${rows}
+      WHERE node = surplus.node ${of} AND (${at}, seq) > (surplus.at_ms, surplus.seq) ORDER BY ${at}, seq LIMIT 1)
+    LIMIT ${sliceRows}
+  ) SELECT row.seq, ${size} AS size FROM surplus CROSS JOIN ${rows} AS row ON row.seq = surplus.seq`);
+const surplusDecisions = (driver: Driver, keep: number) =>
+  surplusOf(driver, "decisions", keep, sql`decisions`, sql`decided_at_ms`, sql``, sql`octet_length(row.body)`);
+/** Each kind for itself: a pod that restarts without end must not push out what is known of images. */
+const surplusRemovals = (driver: Driver, kind: string, keep: number) =>
+  surplusOf(driver, kind, keep, sql`removals`, sql`at_ms`, sql`AND kind = ${kind}`, sql`0`);
+
 /** Whole hours: one that has begun to be too old stays until all of it is. */
 const DROP_OLD_HOURS = `DELETE FROM hours WHERE (hour_ms, node) IN
-(SELECT hour_ms, node FROM hours WHERE hour_ms < ? - 3600000 ORDER BY hour_ms, node LIMIT ${BATCH}) RETURNING hour_ms`;
-const DROP_UNUSED = `DELETE FROM snapshots WHERE seq IN (SELECT value FROM json_each(?))
+(SELECT hour_ms, node FROM hours WHERE hour_ms < ? - 3600000 ORDER BY hour_ms, node LIMIT ?) RETURNING hour_ms`;
+
+/** Nodes without decisions that nobody heard of: a trigger takes what is remembered of them along. */
+const DROP_NODES = `DELETE FROM nodes WHERE name IN (SELECT row_counts.node FROM row_counts INDEXED BY row_counts_none CROSS JOIN nodes AS known
+  ON known.name = row_counts.node WHERE what = 'decisions' AND rows = 0 AND known.last_seen_ms < ? LIMIT ?) RETURNING name`;
+
+const SOME_UNCHECKED = `SELECT seq FROM unchecked_snapshots WHERE seq > ? ORDER BY seq LIMIT ?`;
+const USELESS_SNAPSHOTS = `SELECT seq, octet_length(body) AS size FROM snapshots WHERE seq IN (${SOME_UNCHECKED}) AND stored_at_ms < ?
+AND NOT EXISTS (SELECT 1 FROM decisions WHERE snapshot_id = snapshots.id)
+AND NOT EXISTS (SELECT 1 FROM nodes WHERE name = snapshots.node AND last_snapshot_id = snapshots.id)`;
+const DROP_SNAPSHOTS = `DELETE FROM snapshots WHERE seq IN (SELECT value FROM json_each(?))
 AND NOT EXISTS (SELECT 1 FROM decisions WHERE snapshot_id = snapshots.id)
 AND NOT EXISTS (SELECT 1 FROM nodes WHERE name = snapshots.node AND last_snapshot_id = snapshots.id) RETURNING seq`;
+/** One that is in use is looked at again when its decision goes, or its node has a newer one. */
+const DROP_CHECKED = `DELETE FROM unchecked_snapshots WHERE seq IN (${SOME_UNCHECKED})
+AND (NOT EXISTS (SELECT 1 FROM snapshots WHERE seq = unchecked_snapshots.seq)
+  OR EXISTS (SELECT 1 FROM snapshots AS used CROSS JOIN decisions ON snapshot_id = used.id WHERE used.seq = unchecked_snapshots.seq)
+  OR EXISTS (SELECT 1 FROM snapshots AS used CROSS JOIN nodes ON name = used.node AND last_snapshot_id = used.id WHERE used.seq = unchecked_snapshots.seq))`;
+
+/** Looks at the snapshots that may be useless. Those that are, and too young to go, are looked at again in the next call. */
+function snapshotSlices({ atomic, sliceRows = SLICE_ROWS }: Driver, olderThanMs: number): Slice {
+  let after = -1;
+  return async () => {
+    const [looked, useless] = await atomic([
+      { sql: SOME_UNCHECKED, params: [after, sliceRows] },
+      { sql: USELESS_SNAPSHOTS, params: [after, sliceRows, olderThanMs] },
+    ]);
+    const end = looked?.rows.at(-1)?.["seq"];
+    if (typeof end !== "number") return { removed: 0, isLast: true };
+    const found = (useless?.rows ?? []) as unknown as readonly Sized[];
+    const seqs = firstOf(found);
+    const [dropped] = await atomic([
+      { sql: DROP_SNAPSHOTS, params: [JSON.stringify(seqs)] },
+      { sql: DROP_CHECKED, params: [after, sliceRows] },
+    ]);
+    // the rest of these is for the next slice
+    const isWhole = seqs.length === found.length;
+    if (isWhole) after = end;
+    return { removed: dropped?.rows.length ?? 0, isLast: isWhole && looked?.rows.length !== sliceRows };
+  };
+}
 
 /**
  * Every decision and almost every snapshot older than the oldest decision is gone, and with them all that referred to a text
@@ -40,100 +158,106 @@ const DROP_TEXTS = `DELETE FROM texts WHERE id IN (SELECT id FROM texts WHERE us
   AND id NOT IN (SELECT coalesce(CASE json_each.type WHEN 'array' THEN json_extract(json_each.value, '$[1]') END, '')
     FROM snapshots, json_each(CASE WHEN json_valid(snapshots.parts) THEN snapshots.parts ELSE '[]' END)
     WHERE stored_at_ms < ${OLDEST})
-  ORDER BY used_at_ms LIMIT ${BATCH}) RETURNING id`;
+  ORDER BY used_at_ms LIMIT ?) RETURNING id`;
 
-async function drain({ atomic }: Driver, statement: Statement): Promise<number> {
-  let removed = 0;
-  for (let batch = BATCH; batch === BATCH; removed += batch) {
-    const [outcome] = await atomic([statement]);
-    batch = outcome?.rows.length ?? 0;
+const noteSweep = (at: string): string =>
+  `INSERT INTO sweeps (id, at_ms) VALUES (1, ${at}) ON CONFLICT (id) DO UPDATE SET at_ms = excluded.at_ms`;
+const NOTE_SWEEP = noteSweep("?");
+/** For whoever has no program at the database: the word that its clock is right. */
+export const CONFIRM_SWEEP = noteSweep("unixepoch() * 1000");
+/** Else the next sweep would compare with what the wrong clock has written since. */
+const NOTE_TRUSTED = "INSERT INTO sweeps (id, at_ms) VALUES (1, ?) ON CONFLICT (id) DO NOTHING";
+
+/**
+ * A clock that is wrong, once, would make everything too old: where it has leapt since the last sweep, or since the newest
+ * decision before the first, nothing goes by age, and that time stays the one to compare with. Null: it has not, or there is nothing
+ * that would go.
+ */
+async function heldBack(
+  { db, atomic }: Driver,
+  nowMs: number,
+  maxAgeMs: number,
+  mostLeapMs: number,
+): Promise<Held | null> {
+  const [last] = await db.all<{ atMs: number | null }>(
+    sql`SELECT coalesce((SELECT at_ms FROM sweeps WHERE id = 1), (SELECT max(decided_at_ms) FROM decisions)) AS "atMs"`,
+  );
+  const sinceMs = last?.atMs ?? nowMs;
+  if (nowMs - sinceMs <= mostLeapMs) return null;
+  const [count] = await db.all<{ decisions: number; of: number }>(sql`SELECT (SELECT count(*) FROM
+      (SELECT 1 FROM decisions WHERE decided_at_ms < ${nowMs - maxAgeMs} LIMIT ${MAX_COUNTED})) AS decisions,
+    (SELECT coalesce(sum(rows), 0) FROM row_counts WHERE what = 'decisions') AS of`);
+  if (count === undefined || count.decisions === 0) return null;
+  await atomic([{ sql: NOTE_TRUSTED, params: [sinceMs] }]);
+  return { sinceMs, ...count };
+}
+
+/** Slice after slice until the last, or as many as one call may. */
+class Drains {
+  readonly #mostSlices: number;
+  isDone = true;
+  constructor(mostSlices: number) {
+    this.#mostSlices = mostSlices;
   }
-  return removed;
-}
-
-/** The newest decision of the node that is one too many. */
-async function firstTooMany({ db }: Driver, node: string, keep: number): Promise<Place | undefined> {
-  const [place] = await db
-    .select({ atMs: decisions.decidedAtMs, seq: decisions.seq })
-    .from(decisions)
-    .where(eq(decisions.node, node))
-    .orderBy(desc(decisions.decidedAtMs), desc(decisions.seq))
-    .limit(1)
-    .offset(keep);
-  return place;
-}
-
-async function firstRemovalTooMany(
-  { db }: Driver,
-  node: string,
-  kind: RemovalKind,
-  keep: number,
-): Promise<Place | undefined> {
-  const [place] = await db
-    .select({ atMs: removals.atMs, seq: removals.seq })
-    .from(removals)
-    .where(and(eq(removals.node, node), eq(removals.kind, kind)))
-    .orderBy(desc(removals.atMs), desc(removals.seq))
-    .limit(1)
-    .offset(keep);
-  return place;
-}
-
-/** Each kind for itself: a pod that restarts without end must not push out what is known of images. */
-async function pruneRemovals(driver: Driver, keep: number): Promise<number> {
-  let removed = 0;
-  for (const { name } of await driver.db.select({ name: nodes.name }).from(nodes).orderBy(asc(nodes.name))) {
-    for (const kind of REMOVAL_KINDS) {
-      const place = await firstRemovalTooMany(driver, name, kind, keep);
-      if (place === undefined) continue;
-      removed += await drain(driver, { sql: DROP_REMOVALS_OF_NODE, params: [name, kind, place.atMs, place.seq] });
+  async drain(slice: Slice): Promise<number> {
+    let removed = 0;
+    for (let slices = 0; slices < this.#mostSlices; slices++) {
+      const done = await slice();
+      removed += done.removed;
+      if (done.isLast) return removed;
     }
+    this.isDone = false;
+    return removed;
   }
-  return removed;
 }
 
-async function pruneNodes(driver: Driver, keep: number): Promise<number> {
-  let removed = 0;
-  for (const { name } of await driver.db.select({ name: nodes.name }).from(nodes).orderBy(asc(nodes.name))) {
-    const place = await firstTooMany(driver, name, keep);
-    if (place === undefined) continue;
-    removed += await drain(driver, { sql: DROP_OF_NODE, params: [name, place.atMs, place.seq] });
-  }
-  return removed;
+/** Deletes the rows that are older than the rules allow. */
+async function pruneByAge(driver: Driver, drains: Drains, nowMs: number, maxAgeMs: number) {
+  const beforeMs = nowMs - maxAgeMs;
+  await driver.atomic([{ sql: NOTE_SWEEP, params: [nowMs] }]);
+  const decisions = await drains.drain(dropAll(driver, "decisions", () => oldDecisions(driver, beforeMs)));
+  const removals = await drains.drain(dropAll(driver, "removals", () => oldRemovals(driver, beforeMs)));
+  await drains.drain(dropSlice(driver, { sql: DROP_OLD_HOURS, params: [beforeMs] }));
+  const nodes: string[] = [];
+  const goneMs = nowMs - Math.max(maxAgeMs, NODE_GRACE_MS);
+  await drains.drain(async () => {
+    const [dropped] = await driver.atomic([{ sql: DROP_NODES, params: [goneMs, MAX_NODES] }]);
+    const names = (dropped?.rows ?? []).map(({ name }) => String(name));
+    nodes.push(...names);
+    return { removed: names.length, isLast: names.length < MAX_NODES };
+  });
+  return { decisions, removals, nodes };
 }
 
-const afterSnapshot = (place: Place): SQL =>
-  sql`(${snapshots.storedAtMs}, ${snapshots.seq}) > (${place.atMs}, ${place.seq})`;
-
-/** Walks all snapshots by age, a batch at a time, and removes those that neither a decision nor their node holds on to. */
-async function pruneSnapshots({ db, atomic }: Driver, olderThanMs: number): Promise<number> {
-  let removed = 0;
-  let from: Place | undefined;
-  while (true) {
-    const batch: readonly Place[] = await db
-      .select({ atMs: snapshots.storedAtMs, seq: snapshots.seq })
-      .from(snapshots)
-      .where(and(lt(snapshots.storedAtMs, olderThanMs), from && afterSnapshot(from)))
-      .orderBy(asc(snapshots.storedAtMs), asc(snapshots.seq))
-      .limit(BATCH);
-    from = batch.at(-1);
-    if (from === undefined) return removed;
-    const [outcome] = await atomic([{ sql: DROP_UNUSED, params: [JSON.stringify(batch.map((place) => place.seq))] }]);
-    removed += outcome?.rows.length ?? 0;
-  }
+/** Deletes the rows beyond the number that each node may have. */
+async function pruneByNumber(driver: Driver, drains: Drains, { maxRowsPerNode, maxRemovalsPerNode }: Retention) {
+  let [decisions, removals] = [0, 0];
+  if (maxRowsPerNode !== undefined)
+    decisions = await drains.drain(dropAll(driver, "decisions", () => surplusDecisions(driver, maxRowsPerNode)));
+  if (maxRemovalsPerNode !== undefined)
+    for (const kind of REMOVAL_KINDS)
+      removals += await drains.drain(
+        dropAll(driver, "removals", () => surplusRemovals(driver, kind, maxRemovalsPerNode)),
+      );
+  return { decisions, removals };
 }
 
 export function pruneOf(driver: Driver): Pick<Store, "prune"> {
-  const prune = async ({ nowMs, maxAgeMs, maxRowsPerNode, maxRemovalsPerNode: most }: Retention) => {
-    const old = maxAgeMs === undefined ? 0 : await drain(driver, { sql: DROP_OLD, params: [nowMs - maxAgeMs] });
-    if (maxAgeMs !== undefined) await drain(driver, { sql: DROP_OLD_HOURS, params: [nowMs - maxAgeMs] });
-    const surplus = maxRowsPerNode === undefined ? 0 : await pruneNodes(driver, maxRowsPerNode);
+  const sweep = async (retention: Retention): Promise<Pruned> => {
+    const { nowMs, maxAgeMs, mostLeapMs = Number.POSITIVE_INFINITY, mostSlices = Number.POSITIVE_INFINITY } = retention;
+    const drains = new Drains(mostSlices);
+    const held = maxAgeMs === undefined ? null : await heldBack(driver, nowMs, maxAgeMs, mostLeapMs);
     const aged =
-      maxAgeMs === undefined ? 0 : await drain(driver, { sql: DROP_OLD_REMOVALS, params: [nowMs - maxAgeMs] });
-    const crowded = most === undefined ? 0 : await pruneRemovals(driver, most);
-    const unused = await pruneSnapshots(driver, nowMs - SNAPSHOT_GRACE_MS);
-    await drain(driver, { sql: DROP_TEXTS, params: [nowMs, nowMs] });
-    return ok({ decisions: old + surplus, removals: aged + crowded, snapshots: unused });
+      maxAgeMs === undefined || held !== null
+        ? { decisions: 0, removals: 0, nodes: [] }
+        : await pruneByAge(driver, drains, nowMs, maxAgeMs);
+    const surplus = await pruneByNumber(driver, drains, retention);
+    const snapshots = await drains.drain(snapshotSlices(driver, nowMs - SNAPSHOT_GRACE_MS));
+    await drains.drain(dropSlice(driver, { sql: DROP_TEXTS, params: [nowMs, nowMs] }));
+    const file = (await driver.vacuum?.()) ?? { freedBytes: 0, stuckBytes: 0 };
+    const decisions = aged.decisions + surplus.decisions;
+    const removals = aged.removals + surplus.removals;
+    return { decisions, removals, snapshots, nodes: aged.nodes, isDone: drains.isDone, held, ...file };
   };
-  return { prune: (retention) => attempt(() => prune(retention)) };
+  return { prune: (retention) => attempt(async () => ok(await sweep(retention))) };
 }

@@ -1,6 +1,5 @@
-import type { ContainerGcTarget } from "../api/model/container-gc.ts";
-import type { GcOperation, RemovalState } from "../api/model/garbage-collection.ts";
-import type { PodRef } from "./store.ts";
+import type { ContainerGcTarget, GcOperation, RemovalState } from "../api/model/container-gc.ts";
+import type { PodRef } from "./rows.ts";
 
 /** Decision kinds that remove things. */
 export const REMOVAL_KINDS = ["image-gc", "container-gc"] as const;
@@ -17,7 +16,7 @@ export interface Removal {
   readonly target: RemovalTarget;
   /** CRI id; of logs and links the name. */
   readonly id: string;
-  /** Of an image that is kept for one; empty: none. */
+  /** Runtime handler of an image that is kept for one; empty: none. */
   readonly runtimeHandler: string;
   /** Tags, or digests, of an image. */
   readonly names: readonly string[];
@@ -37,7 +36,7 @@ export interface Return {
   readonly runtimeHandler: string;
   readonly againAtMs: number;
 }
-/** What a decision tells of one pass; the same pass may be told of again, and then more of it. */
+/** A decision's account of one pass; the same pass may be told of again, and then more of it. */
 export interface Removals {
   readonly kind: RemovalKind;
   readonly operation: GcOperation;
@@ -80,14 +79,14 @@ export interface RemovalPage {
   readonly nextPageToken: string | null;
 }
 
-/** What collecting a node's images brought and cost. */
+/** The gain and cost of collecting a node's images. */
 export interface ImageTotals {
   readonly removed: number;
   readonly failed: number;
   readonly stopped: number;
-  /** Of what was removed: the kubelet's own sum. */
+  /** Bytes of the removed images: the kubelet's own sum. */
   readonly bytes: number;
-  /** Of those removals, after how many the image came back, with how many bytes. */
+  /** Number of those removals after which the image came back, and its bytes. */
   readonly pulledAgain: number;
   readonly pulledAgainBytes: number;
   /** How long such an image was away; null: none came back. */
@@ -102,7 +101,7 @@ export interface ImageCost {
   readonly sizeBytes: number;
   readonly times: number;
   readonly again: number;
-  /** Of all times that it came back. */
+  /** Bytes of all times that it came back. */
   readonly againBytes: number;
   readonly lastRemovedAtMs: number;
   readonly lastAgainAtMs: number | null;
@@ -114,9 +113,9 @@ export interface TargetCount {
 }
 export interface RemovalSummary {
   readonly totals: ImageTotals;
-  /** Those that cost most first, at most `MOST_COSTS`. */
+  /** Those that cost most first, at most `MAX_COSTS`. */
   readonly images: readonly ImageCost[];
-  /** Of all other targets. */
+  /** The counts of all other targets. */
   readonly others: readonly TargetCount[];
 }
-export const MOST_COSTS = 50;
+export const MAX_COSTS = 50;

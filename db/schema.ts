@@ -1,7 +1,8 @@
 import { sql } from "drizzle-orm";
 import { customType, index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import type { GcOperation } from "../api/model/container-gc.ts";
 import type { Explain } from "../api/model/decision.ts";
-import type { GcOperation } from "../api/model/garbage-collection.ts";
+import { ENCODINGS } from "./body.ts";
 import type { RemovalEnd, RemovalKind, RemovalTarget } from "./removal.ts";
 
 /** JSON as text, or its gzip, which SQLite keeps in a column of any type. D1 hands blobs out as arrays of numbers. */
@@ -13,9 +14,6 @@ const packable = (dataType: "blob" | "text") =>
   });
 const body = packable("blob");
 const longText = packable("text");
-
-export const ENCODINGS = ["json", "gzip"] as const;
-export type Encoding = (typeof ENCODINGS)[number];
 
 export const nodes = sqliteTable("nodes", {
   name: text("name").primaryKey(),
@@ -109,7 +107,7 @@ export const results = sqliteTable(
   (t) => [index("results_by_decision").on(t.decisionId, t.seq, t.id)],
 );
 
-/** What was collected of a node. It outlives the decision that it came from, so nothing refers to that. */
+/** The removals by collections on a node. A removal outlives the decision that it came from, so nothing refers to that. */
 export const removals = sqliteTable(
   "removals",
   {
@@ -184,6 +182,43 @@ export const facts = sqliteTable(
   (t) => [primaryKey({ columns: [t.node, t.key] })],
 );
 
+/** The parts of a fact's value that do not fit into its own row, in pieces of its text. */
+export const factParts = sqliteTable(
+  "fact_parts",
+  {
+    node: text("node").notNull(),
+    key: text("key").notNull(),
+    /** From 1; the fact's own row has the first piece. */
+    part: integer("part").notNull(),
+    value: text("value").notNull(),
+    updatedAtMs: integer("updated_at_ms").notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.node, t.key, t.part] })],
+);
+
+/** How many rows each node has, of `decisions` and of removals by their kind. Triggers keep it. */
+export const rowCounts = sqliteTable(
+  "row_counts",
+  {
+    what: text("what").$type<"decisions" | RemovalKind>().notNull(),
+    node: text("node").notNull(),
+    rows: integer("rows").notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.what, t.node] }),
+    index("row_counts_none").on(t.node).where(sql`what = 'decisions' AND rows = 0`),
+  ],
+);
+
+/** Snapshots that may be useless: new ones, and those that a decision or a node no longer refers to. Triggers add to it. */
+export const uncheckedSnapshots = sqliteTable("unchecked_snapshots", { seq: integer("seq").primaryKey() });
+
+/** One row: when history was last removed by age, or the time that a clock was found too far ahead of before it ever was. */
+export const sweeps = sqliteTable("sweeps", {
+  id: integer("id").primaryKey(),
+  atMs: integer("at_ms").notNull(),
+});
+
 export const tokens = sqliteTable(
   "tokens",
   {
@@ -216,4 +251,6 @@ export const idempotency = sqliteTable(
 export const health = sqliteTable("health", {
   id: integer("id").primaryKey(),
   checkedAtMs: integer("checked_at_ms").notNull(),
+  /** As large as the last write that failed. */
+  filler: body("filler"),
 });

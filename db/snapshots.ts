@@ -1,13 +1,52 @@
-import { eq, sql } from "drizzle-orm";
+import { asc, desc, eq, gt, lt, sql } from "drizzle-orm";
 import { ok, type Result } from "../api/model/result.ts";
-import { encodeBody } from "./body.ts";
+import { encodeSliced } from "./body.ts";
 import { type Driver, once, type Statement } from "./driver.ts";
 import { attempt, type StoreFailure } from "./failure.ts";
-import { nodeSeen } from "./nodes.ts";
 import { grouped, joined, piecesReader, type SnapshotInPieces, textsIn } from "./parts.ts";
+import type { SnapshotRow } from "./rows.ts";
 import { nodes, snapshots, texts } from "./schema.ts";
-import type { SnapshotRow, Store } from "./store.ts";
-import { type Cut, insertWithTexts, type Texts } from "./texts.ts";
+import type { Store } from "./store.ts";
+import { type Cut, insertWithTexts, placeSlices, type Texts } from "./texts.ts";
+
+/** A late or repeated snapshot of the same boot does not replace a newer one; across boots the clock of the store decides. */
+const IS_NEWER = `excluded.last_snapshot_id IS NOT NULL AND excluded.last_seen_ms >= last_seen_ms
+  AND (excluded.boot_id IS NOT boot_id OR last_sequence IS NULL OR excluded.last_sequence IS NULL OR excluded.last_sequence >= last_sequence)`;
+
+const SEEN = `INSERT INTO nodes (name, first_seen_ms, last_seen_ms, boot_id, last_snapshot_id, last_sequence) VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (name) DO UPDATE SET
+  first_seen_ms = min(first_seen_ms, excluded.first_seen_ms),
+  last_seen_ms = max(last_seen_ms, excluded.last_seen_ms),
+  boot_id = CASE WHEN ${IS_NEWER} THEN excluded.boot_id ELSE boot_id END,
+  last_snapshot_id = CASE WHEN ${IS_NEWER} THEN excluded.last_snapshot_id ELSE last_snapshot_id END,
+  last_sequence = CASE WHEN ${IS_NEWER} THEN excluded.last_sequence ELSE last_sequence END`;
+
+/** The node was heard of at `atMs`, with a snapshot or without one. */
+export function nodeSeen(node: string, atMs: number, snapshot: SnapshotRow | undefined): Statement {
+  const latest = snapshot === undefined ? [null, null, null] : [snapshot.bootId, snapshot.id, snapshot.sequence];
+  return { sql: SEEN, params: [node, atMs, atMs, ...latest] };
+}
+
+export function nodesOf({ db }: Driver): Pick<Store, "listNodes" | "getNode"> {
+  const byName = once(() =>
+    db
+      .select()
+      .from(nodes)
+      .where(eq(nodes.name, sql.placeholder("name")))
+      .prepare(),
+  );
+  return {
+    listNodes: (range) =>
+      attempt(async () => {
+        const all = db.select().from(nodes).$dynamic();
+        if (range === undefined) return ok(await all.orderBy(asc(nodes.name)));
+        if ("before" in range) all.where(lt(nodes.name, range.before)).orderBy(desc(nodes.name));
+        else all.where(range.after === undefined ? undefined : gt(nodes.name, range.after)).orderBy(asc(nodes.name));
+        return ok(await all.limit(range.limit));
+      }),
+    getNode: (name) => attempt(async () => ok((await byName().all({ name }))[0] ?? null)),
+  };
+}
 
 const insert = insertWithTexts(snapshots);
 
@@ -17,7 +56,7 @@ export interface Placed {
   readonly statement: Statement;
 }
 
-/** What stores a snapshot unless it is there. Costs a compression when what is new of the body is large. */
+/** The statement that stores a snapshot unless it is there. Costs a compression when the new part of the body is large. */
 export async function placeSnapshot(
   row: SnapshotRow,
   { packing }: Driver,
@@ -27,13 +66,15 @@ export async function placeSnapshot(
   const cut = await shared.cut(`snapshot of ${row.node}`, what, row.body, row.repeats, row.storedAtMs);
   if (!cut.ok) return cut;
   const { rest, parts, ids } = cut.value;
-  const body = await encodeBody(what, rest, packing);
+  const body = await encodeSliced(what, rest, packing);
   if (!body.ok) return body;
   const bytes = body.value.bytes + cut.value.bytes;
-  return ok({ cut: cut.value, statement: insert({ ...row, ...body.value, bytes, parts }, ids) });
+  const placed = placeSlices("snapshot", row.id, parts, { body: body.value.slices }, row.storedAtMs);
+  const statement = insert({ ...row, ...body.value, bytes, parts: placed.parts }, ids);
+  return ok({ cut: { ...cut.value, statements: [...cut.value.statements, ...placed.statements] }, statement });
 }
 
-/** Whether a snapshot is stored: cheaper than compressing it again. */
+/** Checks that a snapshot is stored: cheaper than compressing it again. */
 export function snapshotLookup({ db }: Driver): (id: string) => Promise<boolean> {
   const byId = once(() =>
     db
@@ -50,7 +91,7 @@ type Joined = Parameters<typeof grouped<typeof snapshots.$inferSelect>>[0];
 export function snapshotsOf(
   driver: Driver,
   shared: Texts,
-): Pick<Store, "putSnapshot" | "getSnapshot" | "getSnapshotPieces" | "latestSnapshot"> {
+): Pick<Store, "putSnapshot" | "getSnapshot" | "snapshotBytes" | "getSnapshotPieces" | "latestSnapshot"> {
   const { db, atomic, packing } = driver;
   const piecesOf = piecesReader(packing);
   const byId = once(() =>
@@ -58,6 +99,13 @@ export function snapshotsOf(
       .select({ row: snapshots, text: texts })
       .from(snapshots)
       .leftJoin(texts, textsIn(snapshots.parts))
+      .where(eq(snapshots.id, sql.placeholder("id")))
+      .prepare(),
+  );
+  const bytesOf = once(() =>
+    db
+      .select({ bytes: snapshots.bytes })
+      .from(snapshots)
       .where(eq(snapshots.id, sql.placeholder("id")))
       .prepare(),
   );
@@ -75,7 +123,7 @@ export function snapshotsOf(
     if (!placed.ok) return placed;
     const { cut, statement } = placed.value;
     const outcomes = await atomic([...cut.statements, statement, nodeSeen(row.node, row.storedAtMs, row)]);
-    const fresh = outcomes[cut.statements.length]?.changes === 1;
+    const fresh = outcomes[cut.statements.length]?.changes !== 0;
     if (!fresh && !isAgain && !(await shared.areStored(cut.ids))) return put(row, true);
     cut.committed();
     return ok({ fresh });
@@ -98,6 +146,7 @@ export function snapshotsOf(
   return {
     putSnapshot: (row) => attempt(() => put(row, false)),
     getSnapshot: (id) => attempt(async () => whole(await byId().all({ id }))),
+    snapshotBytes: (id) => attempt(async () => ok((await bytesOf().all({ id }))[0]?.bytes ?? null)),
     getSnapshotPieces: (id) => attempt(async () => pieces(await byId().all({ id }))),
     latestSnapshot: (node) => attempt(async () => whole(await latest().all({ node }))),
   };

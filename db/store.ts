@@ -1,59 +1,24 @@
-import type { Explain, Kind } from "../api/model/decision.ts";
+import type { Kind } from "../api/model/decision.ts";
 import type { Result } from "../api/model/result.ts";
 import type { StoreFailure } from "./failure.ts";
-import type { FleetRow, HourRow, Tally } from "./fleet-row.ts";
 import type { Place } from "./page-token.ts";
 import type { SnapshotInPieces } from "./parts.ts";
 import type { RemovalPage, RemovalQuery, RemovalSummary, Removals } from "./removal.ts";
-import type { StreamedDecision, StreamFailure } from "./streamed.ts";
+import type {
+  DecisionHead,
+  DecisionRow,
+  FleetRow,
+  HourRow,
+  NodeRow,
+  SnapshotRow,
+  StreamedDecision,
+  StreamFailure,
+  Tally,
+} from "./rows.ts";
+import type { TokenStore } from "./tokens.ts";
+import type { Vacuumed } from "./vacuum.ts";
 
-/** Parts of a text, from and to (exclusive) in UTF-16 units, in order and apart. */
-export type Ranges = readonly (readonly [from: number, to: number])[];
-
-/** A node's state as posted. Times are milliseconds since the epoch; `body` is JSON text, which the store never parses. */
-export interface SnapshotRow {
-  /** The hash of the canonical form: the same snapshot twice is one row. */
-  readonly id: string;
-  readonly node: string;
-  readonly observedAtMs: number | null;
-  readonly sequence: number | null;
-  readonly bootId: string | null;
-  readonly storedAtMs: number;
-  readonly body: string;
-  /** For writing alone: ranges of the body that the node's next rows will repeat, each stored once. Whole members of it, with the comma before them. */
-  readonly repeats?: Ranges;
-}
-
-export interface PodRef {
-  readonly namespace: string;
-  readonly name: string;
-  readonly uid: string;
-}
-
-/** What a list shows of a decision. */
-export interface DecisionHead {
-  readonly id: string;
-  /** A `Kind`, unless another version wrote it: who decides by it or draws it looks first (`isKind`). */
-  readonly kind: string;
-  readonly node: string;
-  readonly snapshotId: string | null;
-  readonly policyVersion: string;
-  readonly verdict: string;
-  readonly explain: Explain;
-  readonly decidedAtMs: number;
-  /** The pod that the ask spoke of, or that the decision chose. */
-  readonly pod: PodRef | null;
-}
-
-/** `ask` and `body` (decision, reasons, needs, next) are JSON text. */
-export interface DecisionRow extends DecisionHead {
-  readonly ask: string | null;
-  readonly body: string;
-  /** Likewise, of whatever. */
-  readonly repeats?: Ranges;
-}
-
-/** What the node really did with a decision; `body` is JSON text. The node is the decision's own. */
+/** A node's report of what it really did with a decision; `body` is JSON text. The node is the decision's own. */
 export interface ResultRow {
   readonly id: string;
   /** The actuator's counter: results of one decision are listed in its order. */
@@ -64,27 +29,12 @@ export interface ResultRow {
   readonly body: string;
 }
 
-export interface NodeRow {
-  readonly name: string;
-  readonly firstSeenMs: number;
-  readonly lastSeenMs: number;
-  /** The three of the node's latest snapshot. */
-  readonly bootId: string | null;
-  readonly lastSnapshotId: string | null;
-  readonly lastSequence: number | null;
-}
-
-export interface TokenRow {
-  readonly id: string;
-  readonly name: string;
-  /** sha256 of the secret, in hex. The secret itself is never stored. */
-  readonly hash: string;
-  readonly scopes: readonly string[];
-  /** The only node that the token may speak for; null: any. */
-  readonly node: string | null;
-  readonly createdAtMs: number;
-  readonly revokedAtMs: number | null;
-}
+/** A part of the nodes, at most `limit` of them. */
+export type NodeRange =
+  /** Those behind a name, or the first of all. */
+  | { readonly limit: number; readonly after?: string }
+  /** Those in front of a name, the nearest first. */
+  | { readonly limit: number; readonly before: string };
 
 /** `scope` is the token's id, or `anonymous`: two callers never share a key. */
 export interface IdempotencyKey {
@@ -101,7 +51,7 @@ export interface Recording {
   readonly snapshot?: SnapshotRow;
   /** Facts of the decision's node: see `writeFacts`. A repeated decision does not write them again. */
   readonly facts?: Readonly<Record<string, unknown>>;
-  /** What the decision tells of removals. A repeated decision does not tell it again. */
+  /** The decision's account of removals. A repeated decision does not tell it again. */
   readonly removals?: Removals;
   readonly idempotency?: IdempotencyKey;
 }
@@ -143,25 +93,45 @@ export interface Retention {
   readonly nowMs: number;
   /** Decisions older than this go. */
   readonly maxAgeMs?: number;
-  /** Of each node's decisions, only this many of the newest stay. */
+  /** Only this many of each node's newest decisions stay. */
   readonly maxRowsPerNode?: number;
   /** Removals go by the same age; of each node's, only this many of the newest of each kind stay. */
   readonly maxRemovalsPerNode?: number;
+  /** By age nothing goes when the clock is further than this ahead of the last sweep: see `Pruned.held`. Default: however far. */
+  readonly mostLeapMs?: number;
+  /** Transactions that each kind of row is given; what is left is for the next call. Default: as many as it takes. */
+  readonly mostSlices?: number;
 }
-export interface Pruned {
+/** The rows that `prune` removed, and the part of the file that it gave back. */
+export interface Pruned extends Vacuumed {
   readonly decisions: number;
   readonly removals: number;
   readonly snapshots: number;
+  /** Names of the nodes that were not heard of for so long, and of which nothing is left. */
+  readonly nodes: readonly string[];
+  /** False: `mostSlices` were used up, and more is to go. */
+  readonly isDone: boolean;
+  /** Why nothing went by age; null: it did, or nothing is too old. */
+  readonly held: Held | null;
+}
+/** The clock has leapt further than `mostLeapMs` since `sinceMs`: it, or the one before, is wrong, or nobody swept for long. */
+export interface Held {
+  readonly sinceMs: number;
+  /** Number of decisions (out of `of`) that are too old by this clock. At most 100,000 are counted. */
+  readonly decisions: number;
+  readonly of: number;
 }
 
 type Answer<T> = Promise<Result<T, StoreFailure>>;
 
 /** The history. Every method answers a value, also when the disk is full, the file locked or broken, or the network gone. */
-export interface Store {
+export interface Store extends TokenStore {
   /** One atomic write. When it answers, the rows survive a crash. */
   record(recording: Recording): Answer<Recorded>;
   putSnapshot(snapshot: SnapshotRow): Answer<{ readonly fresh: boolean }>;
   getSnapshot(id: string): Answer<SnapshotRow | null>;
+  /** Bytes of its body, which is not read for it. */
+  snapshotBytes(id: string): Answer<number | null>;
   /** For who reads many of them, and knows what other rows share by its id. */
   getSnapshotPieces(id: string): Answer<SnapshotInPieces | null>;
   latestSnapshot(node: string): Answer<SnapshotRow | null>;
@@ -186,13 +156,14 @@ export interface Store {
     range: { readonly sinceMs?: number; readonly untilMs?: number },
   ): Answer<RemovalSummary>;
 
-  listNodes(): Answer<readonly NodeRow[]>;
+  /** By name; without a range all of them, which may be many. */
+  listNodes(range?: NodeRange): Answer<readonly NodeRow[]>;
   getNode(name: string): Answer<NodeRow | null>;
   /** All nodes by name, or one, with their newest decisions, counted since the hour that `sinceMs` is in. */
   listFleet(sinceMs: number, node?: string): Answer<readonly FleetRow[]>;
   /** Oldest first; hours in which nothing was decided are left out. Of one node, or of all together. */
   listHours(sinceMs: number, node?: string): Answer<readonly HourRow[]>;
-  /** What was decided about a node since the hour that `sinceMs` is in. */
+  /** Counts the decisions about a node since the hour that `sinceMs` is in. */
   tallyOf(node: string, sinceMs: number): Answer<Tally>;
 
   /** All, or those of these keys. */
@@ -200,16 +171,7 @@ export interface Store {
   /** Sets the facts given and leaves the others. `null` forgets a fact; a write older than the fact's last one is ignored. */
   writeFacts(node: string, facts: Readonly<Record<string, unknown>>, nowMs: number): Answer<null>;
 
-  /** `fresh` is false when the id or the hash is already taken. */
-  createToken(token: TokenRow): Answer<{ readonly fresh: boolean }>;
-  listTokens(): Answer<readonly TokenRow[]>;
-  /** `revoked` is false when there is no such active token. */
-  revokeToken(id: string, nowMs: number): Answer<{ readonly revoked: boolean }>;
-  /** Active tokens only. */
-  findTokenByHash(hash: string): Answer<TokenRow | null>;
-  countActiveTokens(): Answer<number>;
-
-  /** Works in small batches, each its own transaction. A failure leaves what was already removed removed. */
+  /** Removes what is too old or too much, in slices of a few milliseconds, each its own transaction; a failure leaves removed what was. */
   prune(retention: Retention): Answer<Pruned>;
   /** Writes one row (at most once a second) and checks that the migrations of this version are applied. */
   ready(nowMs: number): Answer<{ readonly migration: string }>;

@@ -4,8 +4,8 @@ import { ok, type Result } from "../api/model/result.ts";
 import { byteLength, encodeBody } from "./body.ts";
 import { type Driver, insertInto, once, type Statement, type Value } from "./driver.ts";
 import type { StoreFailure } from "./failure.ts";
+import type { Ranges } from "./rows.ts";
 import { texts } from "./schema.ts";
-import type { Ranges } from "./store.ts";
 
 /** A body taken apart: what is its own, and the texts that it shares with other rows. */
 export interface Cut {
@@ -13,7 +13,7 @@ export interface Cut {
   /** JSON of `[[place in the rest, id of the text], ...]`; null when nothing was cut out. */
   readonly parts: string | null;
   readonly ids: readonly string[];
-  /** Of the texts that were cut out, in UTF-8. */
+  /** Bytes of the texts that were cut out, in UTF-8. */
   readonly bytes: number;
   /** To run before the row is inserted: they store the texts, or note that they are in use. */
   readonly statements: readonly Statement[];
@@ -36,9 +36,9 @@ export interface Texts {
 
 /** Shorter ones cost less where they are. */
 const SHORTEST = 1024;
-/** Of one body; what is beyond stays in it. */
-const MOST_PARTS = 4;
-/** Of these the last are kept in memory, to know them again without a hash. */
+/** Texts cut out of one body; what is beyond stays in it. */
+const MAX_PARTS = 4;
+/** This many texts, the last ones, are kept in memory, to be recognized without a hash. */
 const KNOWN = 256;
 const LONGEST_KNOWN = 128 * 1024;
 /** INVARIANT: no row that refers to a text is younger than its `used_at_ms` by more than this. */
@@ -100,9 +100,11 @@ export function textsOf({ db, packing, digest }: Pick<Driver, "db" | "packing" |
       const statements: Statement[] = [];
       const used: [string, Known][] = [];
       for (const [i, [start, end]] of ranges.entries()) {
-        if (end - start < SHORTEST || parts.length === MOST_PARTS) continue;
+        if (end - start < SHORTEST || parts.length === MAX_PARTS) continue;
         const text = body.slice(start, end);
         const placed = await place(`${owner} ${i}`, what, text, atMs);
+        // one that no row can hold stays in the body, which may be sliced
+        if (!placed.ok && placed.error.code === "too_large") continue;
         if (!placed.ok) return placed;
         const { statement, ...entry } = placed.value;
         rest += body.slice(from, start);
@@ -135,12 +137,45 @@ export function textsOf({ db, packing, digest }: Pick<Driver, "db" | "packing" |
   };
 }
 
+/** Whose slices: a trigger removes them with the row. */
+type Owner = "decision" | "snapshot";
+/** INVARIANT: what begins with this belongs to that row alone; the ids of shared texts are hashes. */
+const sliceId = (owner: Owner, id: string, of: SliceOf, n: number): string => `${owner}/${id}/${of}/${n}`;
+/** Which of a row's own texts a slice continues. */
+export type SliceOf = "body" | "ask";
+/** What the text of this id continues; null: it is a shared one. */
+export const sliceOf = (id: string): SliceOf | null =>
+  id.includes("/") ? (id.split("/").at(-2) === "ask" ? "ask" : "body") : null;
+
+/** The statements that store slices of a row's texts, and the row's `parts` with the slices behind its shared texts. */
+export function placeSlices(
+  owner: Owner,
+  id: string,
+  parts: string | null,
+  slices: Readonly<Partial<Record<SliceOf, readonly Uint8Array[]>>>,
+  atMs: number,
+): { readonly statements: readonly Statement[]; readonly parts: string | null } {
+  const statements: Statement[] = [];
+  const places: [number, string][] = [];
+  for (const [of, own] of Object.entries(slices) as [SliceOf, readonly Uint8Array[]][])
+    for (const [n, body] of own.entries()) {
+      const slice = sliceId(owner, id, of, n);
+      places.push([0, slice]);
+      statements.push(insert({ id: slice, usedAtMs: atMs, bytes: body.byteLength, encoding: "gzip", body }));
+    }
+  if (places.length === 0) return { statements, parts };
+  return {
+    statements,
+    parts: JSON.stringify([...(parts === null ? [] : (JSON.parse(parts) as unknown[])), ...places]),
+  };
+}
+
 /** As `insertInto`, for rows that refer to texts: nothing is inserted where one of them is gone. */
 export function insertWithTexts<T extends SQLiteTable>(
   table: T,
   guard = "true",
 ): (row: T["$inferInsert"], ids: readonly string[], guardParams?: readonly Value[]) => Statement {
-  const inserts = Array.from({ length: MOST_PARTS + 1 }, (_, count) =>
+  const inserts = Array.from({ length: MAX_PARTS + 1 }, (_, count) =>
     insertInto(table, [guard, ...Array<string>(count).fill("EXISTS (SELECT 1 FROM texts WHERE id = ?)")].join(" AND ")),
   );
   return (row, ids, guardParams = []) =>

@@ -1,11 +1,88 @@
-import { constants, lstatSync, mkdirSync, readdirSync, realpathSync, rmdirSync } from "node:fs";
+import {
+  constants,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmdirSync,
+  statfsSync,
+} from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { ruleOf } from "../plan/cgroup-files.ts";
-import { isBelow, isCgroupPath } from "../plan/tree.ts";
+import { isBelow, isCgroupPath } from "../plan/step.ts";
 import { type Attempt, type CgroupFsError, kernelError, ownError } from "./errors.ts";
-import { type Mounted, mountsBelow, readText } from "./mounted.ts";
+
+const TRIES = 6;
+const FIRST_WAIT_MS = 5;
+
+/**
+ * Removes a directory. A process that has just ended keeps its cgroup busy for a moment, so EBUSY is tried again, six
+ * times within 155 ms; with a child cgroup it would stay busy. A directory that is not there counts as removed.
+ */
+export async function removeDir(fs: CgroupFs, dir: Dir): Promise<Result<void, CgroupFsError>> {
+  for (let attempt = 1; ; attempt++) {
+    const removed = fs.rmdir(dir);
+    if (removed.ok || removed.error.code === "not_found") return ok(undefined);
+    if (removed.error.code !== "busy" || attempt === TRIES || hasChildren(fs, dir)) return removed;
+    await sleep(FIRST_WAIT_MS * 2 ** (attempt - 1));
+  }
+}
+
+/** Removes what is empty of a tree of directories; what is in use stays, with those above it. */
+export async function removeTree(fs: CgroupFs, mount: string, path: string): Promise<void> {
+  const childrenOf = (at: string): readonly string[] => {
+    const children = fs.children({ mount, path: at });
+    return children.ok ? children.value : [];
+  };
+  for (const at of walk(childrenOf, path).toReversed()) await removeDir(fs, { mount, path: at });
+}
+
+function hasChildren(fs: CgroupFs, dir: Dir): boolean {
+  const listing = fs.list(dir);
+  return listing.ok && listing.value.dirs.length > 0;
+}
+
+/** A path, by default the root, and those below it that `children` lists, parents first. */
+export function walk(children: (path: string) => readonly string[], from = "/"): string[] {
+  const found = [from];
+  for (const path of found)
+    found.push(...children(path).map((name) => (path === "/" ? `/${name}` : `${path}/${name}`)));
+  return found;
+}
+
+/** Where a hierarchy is, with and without links on the way. */
+interface Mounted {
+  readonly base: string;
+  readonly realBase: string;
+  readonly isCgroupfs: boolean;
+}
+
+/** statfs(2): magic numbers of cgroup v1 and v2. */
+const CGROUPFS: ReadonlySet<number> = new Set([0x27e0eb, 0x63677270]);
+
+/** Looks each mount up once. Throws what the kernel answers. */
+function mountsBelow(mountRoot: string): (mount: string) => Mounted {
+  const known = new Map<string, Mounted>();
+  return (mount) => {
+    const seen = known.get(mount);
+    if (seen !== undefined) return seen;
+    const base = join(mountRoot, mount);
+    const found = { base, realBase: realpathSync.native(base), isCgroupfs: CGROUPFS.has(statfsSync(base).type) };
+    known.set(mount, found);
+    return found;
+  };
+}
+
+/** Never follows a link in the last segment; the final line end is dropped. */
+function readText(file: string): string {
+  return readFileSync(file, { encoding: "utf8", flag: PLAIN }).trimEnd();
+}
+// open(2)'s own numbers are taken as well, which the types do not tell
+const PLAIN = (constants.O_RDONLY | constants.O_NOFOLLOW) as unknown as string;
 
 /** A cgroup's directory: the mount it is in, by its place below the mount root (`cpu,cpuacct`; empty for v2), and its path below the own root. */
 export interface Dir {

@@ -1,13 +1,11 @@
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { controllerOf, settableControllers } from "../plan/cgroup-files.ts";
 import { isPodCgroup } from "../plan/orphans.ts";
-import { isCgroupPath, parentOf } from "../plan/tree.ts";
-import { type CgroupFsError, explained, ownError } from "./errors.ts";
-import { explainWrite } from "./explain.ts";
-import type { CgroupFs } from "./files.ts";
+import { isCgroupPath, parentOf } from "../plan/step.ts";
+import { type CgroupFsError, explained, explainWrite, ownError } from "./errors.ts";
+import { type CgroupFs, removeDir, removeTree, walk } from "./files.ts";
 import type { Hierarchy, ReadOnly, Support } from "./hierarchy.ts";
 import { type CgroupMounts, readOnlyMount } from "./mounts.ts";
-import { removeDir, removeTree, walk } from "./remove.ts";
 
 type Answer<T> = Result<T, CgroupFsError>;
 const CPUSET_FILES = ["cpuset.mems", "cpuset.cpus"] as const;

@@ -1,12 +1,10 @@
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { settableControllers } from "../plan/cgroup-files.ts";
-import { ancestorsOf, isCgroupPath, parentOf } from "../plan/tree.ts";
-import { type CgroupFsError, explained, ownError } from "./errors.ts";
-import { explainWrite } from "./explain.ts";
-import type { CgroupFs } from "./files.ts";
+import { ancestorsOf, isCgroupPath, parentOf } from "../plan/step.ts";
+import { type CgroupFsError, explained, explainWrite, ownError } from "./errors.ts";
+import { type CgroupFs, removeDir, walk } from "./files.ts";
 import type { Hierarchy, ReadOnly, Support } from "./hierarchy.ts";
 import { type CgroupMounts, readOnlyMount } from "./mounts.ts";
-import { removeDir, walk } from "./remove.ts";
 
 type Answer<T> = Result<T, CgroupFsError>;
 const words = (text: string): string[] => text.split(/\s+/).filter((word) => word !== "");
@@ -24,7 +22,7 @@ export class HierarchyV2 implements Hierarchy {
     this.readOnly = v2?.writable === false ? [readOnlyMount("cgroup2", mountRoot)] : [];
   }
 
-  /** What the root's parent hands down. INVARIANT: we never enable a controller above our own root. */
+  /** Controllers that the root's parent passes on. INVARIANT: no controller above our own root is enabled. */
   support(): Support {
     const above = parentOf(this.root) ?? "/";
     const enabled = this.#fs.readAbove("", above, "cgroup.subtree_control");

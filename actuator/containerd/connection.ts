@@ -2,13 +2,15 @@ import { join } from "node:path";
 import { Client, credentials, Metadata, type MethodDefinition, type ServiceError, status } from "@grpc/grpc-js";
 import { type MethodDefinition as LoadedMethod, loadSync } from "@grpc/proto-loader";
 import { err, ok, type Result } from "../../api/model/result.ts";
-import { socketPathOf } from "./endpoint.ts";
+import { NEWEST } from "../../api/profiles/index.ts";
+import { millisIn } from "../../api/profiles/profile.ts";
+import { socketPathOf } from "../core/socket-path.ts";
 import { faultOf, isOwnDeadline } from "./fault.ts";
 import type { Blob, CriAnswer, CriMethod, CriRequest } from "./messages.ts";
 import type { Answered, RuntimeFault } from "./port.ts";
 
 /** The kubelet's runtimeRequestTimeout. */
-export const DEFAULT_TIMEOUT_MS = 120_000;
+const DEFAULT_TIMEOUT_MS = millisIn(NEWEST.defaults.runtimeRequestTimeout);
 /** A list of 10,000 containers with their labels and annotations is beyond the 16 MB of other clients. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 const CHANNEL = {
@@ -19,13 +21,13 @@ const CHANNEL = {
 /** The content service only refines an estimate: nobody waits long for it. */
 const LONGEST_BLOBS_MS = 10_000;
 const CONTENT_LIST = "/containerd.services.content.v1.Content/List";
-/** Of everything that containerd keeps for CRI. */
+/** containerd's namespace for everything of CRI. */
 const NAMESPACE = "k8s.io";
 
 export interface ConnectionOptions {
   /** `unix:///run/containerd/containerd.sock`, or the path alone. */
   readonly endpoint: string;
-  /** Of each call; 2 minutes if absent. */
+  /** Deadline of each call; 2 minutes if absent. */
   readonly timeoutMs?: number;
   /** Told of each call that failed. */
   readonly onFault?: (fault: RuntimeFault) => void;
@@ -33,7 +35,7 @@ export interface ConnectionOptions {
 
 /** The one door to a container runtime's socket: every call has a deadline, every failure is a fault that says what to do. */
 export interface Connection {
-  /** Of each call. */
+  /** Deadline of each call. */
   readonly timeoutMs: number;
   /** `extraMs`: on top of the deadline, for calls that wait for a process. */
   call<M extends CriMethod>(method: M, request: CriRequest<M>, extraMs?: number): Answered<CriAnswer<M>>;

@@ -1,5 +1,32 @@
 import { type ServiceError, status } from "@grpc/grpc-js";
+import type { Result } from "../../api/model/result.ts";
 import type { RuntimeFault } from "./port.ts";
+
+/** A runtime answers no sooner when it is asked more at a time. */
+const AT_ONCE = 32;
+
+/** Asks about each; the first fault that `ask` returns ends it, and is returned. */
+export async function askEach<T>(
+  items: Iterable<T>,
+  ask: (item: T) => Promise<RuntimeFault | undefined>,
+): Promise<RuntimeFault | undefined> {
+  let fault: RuntimeFault | undefined;
+  const queue = items[Symbol.iterator]();
+  const worker = async (): Promise<void> => {
+    for (let next = queue.next(); !next.done && fault === undefined; next = queue.next()) {
+      const failed = await ask(next.value);
+      fault ??= failed;
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  return fault;
+}
+
+/** Null where the thing that was asked about is not there. */
+export async function nullIfGone<T>(asked: Promise<Result<T, RuntimeFault>>): Promise<Result<T | null, RuntimeFault>> {
+  const answer = await asked;
+  return !answer.ok && answer.error.code === "NOT_FOUND" ? { ok: true, value: null } : answer;
+}
 
 export interface FailedCall {
   readonly call: string;
@@ -33,8 +60,8 @@ const GO_NAMES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Whether the runtime itself gave no answer: what it was asked for may have been done, or may still be. containerd wraps
- * its own refusals in UNKNOWN as well, so of the codes that both use the client library's words tell.
+ * True: the runtime itself gave no answer, so the request may have been carried out, or may still be. containerd returns
+ * UNKNOWN for its own refusals too; for the codes that both use, the client library's words decide.
  */
 export const isUnanswered = ({ code, message }: RuntimeFault): boolean =>
   NEVER_ANSWERED.has(code) || ((code === "UNKNOWN" || code === "INTERNAL") && OF_THE_TRANSPORT.test(message));
@@ -50,11 +77,11 @@ export function faultOf(failed: FailedCall, error: Pick<ServiceError, "code" | "
   return { call: failed.call, code, message: advice === undefined ? words : `${words}; ${advice}` };
 }
 
-/** Whether a call ended at this client's deadline. A runtime answers with the same code for a process that took too long. */
+/** True: a call ended at this client's deadline. A runtime returns the same code for a process that took too long. */
 export const isOwnDeadline = ({ code, details }: Pick<ServiceError, "code" | "details">): boolean =>
   code === status.DEADLINE_EXCEEDED && details.startsWith("Deadline exceeded");
 
-/** What the client library adds to its own deadline: where the time went within it. */
+/** The suffix by which the client library tells where the time of its deadline went. */
 const WHERE_IT_WENT =
   /(?:, ?(?:(?:name resolution|metadata filters|LB pick|time to current attempt start|previous attempts): ?[\d.]+s?|waiting for (?:name resolution|metadata filters)|wait_for_ready|Waiting for LB pick|remote_addr=[^,;]*))+/gi;
 

@@ -28,7 +28,7 @@ export interface ImageFileSystems {
   readonly missing: readonly Missing[];
 }
 
-/** Of `runtime` in a NodeSnapshot. */
+/** Mount points, by the `runtime` of a NodeSnapshot. */
 export function mountPointsOf(lists: RuntimeLists): MountPoints {
   const { imageFilesystems = [], containerFilesystems = [] } = (lists["imageFilesystems"] ?? {}) as {
     readonly imageFilesystems?: readonly Usage[];

@@ -1,10 +1,11 @@
 import { type Dirent, lstatSync, readdirSync, rmSync, statSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import { err, ok, type Result } from "../../api/model/result.ts";
+import { NEWEST } from "../../api/profiles/index.ts";
 import type { Missing } from "../machine/files.ts";
 
 /** Where a kubelet has the logs of its pods, and the links to them by container. */
-export const POD_LOGS = "/var/log/pods";
+export const POD_LOGS = NEWEST.defaults.podLogsDir;
 export const CONTAINER_LOGS = "/var/log/containers";
 
 /** Names, sorted; undefined: the directory could not be read, and `missing` says why. */

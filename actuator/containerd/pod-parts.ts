@@ -1,6 +1,13 @@
-import type { RuntimeContainer, RuntimePod, RuntimePods, RuntimeSandbox } from "../lifecycle/runtime-pod.ts";
-import { POD_NAME, POD_NAMESPACE, POD_UID } from "../lifecycle/runtime-pod.ts";
 import type { Container, ContainerStatus, Sandbox, SandboxStatus } from "./messages.ts";
+import {
+  POD_NAME,
+  POD_NAMESPACE,
+  POD_UID,
+  type RuntimeContainer,
+  type RuntimePod,
+  type RuntimePods,
+  type RuntimeSandbox,
+} from "./runtime-pod.ts";
 
 /** CRI's nanoseconds since 1970 as milliseconds; nought is no time. */
 export const timeMs = (nanoseconds: string): number | null =>
@@ -38,7 +45,7 @@ const STATES: Readonly<Record<string, RuntimeContainer["state"]>> = {
   CONTAINER_EXITED: "exited",
 };
 
-/** What the status tells is newer than what the list told. kubelet 1.36: toKubeContainerStatus; its imageID is ImageRef. */
+/** The status is newer than the list, so it wins. kubelet 1.36: toKubeContainerStatus; its imageID is ImageRef. */
 export function containerOf(listed: Container, status: ContainerStatus): RuntimeContainer {
   return {
     ...identityOf(listed),

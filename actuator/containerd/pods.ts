@@ -1,11 +1,118 @@
-import { map, ok, type Result } from "../../api/model/result.ts";
-import type { Exec, LocalImage, PodRuntime } from "../pods/ports.ts";
-import { nullIfGone } from "./at-once.ts";
-import { cdiServed } from "./cdi.ts";
+import { err, map, ok, type Result } from "../../api/model/result.ts";
 import { type Connection, type ConnectionOptions, openConnection } from "./connection.ts";
-import type { CriMethod, CriRequest } from "./messages.ts";
-import { podLister } from "./pod-list.ts";
-import type { Answered } from "./port.ts";
+import { askEach, faultText, isUnanswered, nullIfGone } from "./fault.ts";
+import type {
+  Container,
+  ContainerConfig,
+  CriMethod,
+  CriRequest,
+  RuntimeCondition,
+  Sandbox,
+  TextMap,
+} from "./messages.ts";
+import { containerOf, type PodSandbox, podSandboxOf, podsOf, READY, timeMs, untoldContainerOf } from "./pod-parts.ts";
+import type { Answered, Exec, LocalImage, PodRuntime, RuntimeFault } from "./port.ts";
+import type { RuntimeContainer, RuntimePods } from "./runtime-pod.ts";
+
+/** Name and version of the runtime. */
+interface RuntimeVersion {
+  readonly name: string;
+  readonly version: string;
+  readonly apiVersion: string;
+}
+/** And whether it says that it can run pods. */
+interface RuntimeReadiness extends RuntimeVersion {
+  readonly runtime: Readiness;
+  /** Pods on the machine's own network need none. */
+  readonly network: Readiness;
+}
+interface Readiness {
+  readonly isReady: boolean;
+  readonly reason: string;
+  readonly message: string;
+}
+type Asking = Pick<Connection, "call">;
+
+export async function runtimeVersion(connection: Asking): Answered<RuntimeVersion> {
+  const answer = await connection.call("Version", {});
+  if (!answer.ok) return answer;
+  const { runtimeName: name, runtimeVersion: version, runtimeApiVersion: apiVersion } = answer.value;
+  return ok({ name, version, apiVersion });
+}
+
+export async function runtimeReadiness(connection: Asking): Answered<RuntimeReadiness> {
+  const [version, status] = await Promise.all([
+    runtimeVersion(connection),
+    connection.call("Status", { verbose: false }),
+  ]);
+  if (!version.ok) return version;
+  if (!status.ok) return status;
+  const conditions = status.value.status?.conditions ?? [];
+  return ok({
+    ...version.value,
+    runtime: readinessOf(conditions, "RuntimeReady"),
+    network: readinessOf(conditions, "NetworkReady"),
+  });
+}
+
+/** Asks once for as long as the runtime answers: one that was away may come back as another. */
+export class KnownVersion {
+  readonly #connection: Asking;
+  /** Null: it does not answer. */
+  current: Pick<RuntimeVersion, "name" | "version"> | null = null;
+
+  constructor(connection: Asking) {
+    this.#connection = connection;
+  }
+
+  /** `hears`: it has just answered other calls. */
+  async look(hears: boolean): Promise<void> {
+    if (hears && this.current !== null) return;
+    const asked = hears ? await runtimeVersion(this.#connection) : null;
+    this.current = asked?.ok ? { name: asked.value.name, version: asked.value.version } : null;
+  }
+}
+
+/** How often readiness is asked, as by the kubelet. */
+const READINESS_MS = 5000;
+/** By condition: the kubelet's words, and what follows for a person. kubelet 1.36: updateRuntimeUp. */
+const NOT_READY = {
+  RuntimeReady: ["container runtime not ready", "see the runtime's own log"],
+  NetworkReady: [
+    "container runtime network not ready",
+    "pods with a network of their own do not start until CNI plugins and a configuration for them are installed, in the conf_dir of the runtime's configuration (usually /etc/cni/net.d); those on the machine's network do",
+  ],
+} as const;
+
+/** Reasons of the runtime for not running pods, as of the last look. */
+export class KnownReadiness {
+  readonly #connection: Asking;
+  #lookedAtMs = Number.NEGATIVE_INFINITY;
+  faults: readonly string[] = [];
+
+  constructor(connection: Asking) {
+    this.#connection = connection;
+  }
+
+  /** `hears`: it has just answered other calls; that it does not is told by whoever made them. */
+  async look(hears: boolean): Promise<void> {
+    if (hears && performance.now() - this.#lookedAtMs < READINESS_MS) return;
+    const asked = hears ? await this.#connection.call("Status", { verbose: false }) : null;
+    this.#lookedAtMs = asked === null ? Number.NEGATIVE_INFINITY : performance.now();
+    const conditions = asked?.ok ? (asked.value.status?.conditions ?? []) : [];
+    this.faults = conditions.flatMap(({ type, status, reason, message }) => {
+      if (status || (type !== "RuntimeReady" && type !== "NetworkReady")) return [];
+      const [words, advice] = NOT_READY[type];
+      return [`${words}: ${type}=false reason:${reason} message:${message}; ${advice}`];
+    });
+  }
+}
+
+function readinessOf(conditions: readonly RuntimeCondition[], type: string): Readiness {
+  const told = conditions.find((condition) => condition.type === type);
+  if (told === undefined) return { isReady: false, reason: "Untold", message: `the runtime does not tell ${type}` };
+  return { isReady: told.status, reason: told.reason, message: told.message };
+}
 
 /** Large images over slow lines: the kubelet waits without an end, and the runtime gives up where nothing comes. */
 const LONGEST_PULL_MS = 60 * 60 * 1000;
@@ -24,7 +131,7 @@ export function podRuntimeOver(connection: Connection): PodRuntime {
     const done = await connection.call(method, request);
     return done.ok ? ok(null) : done;
   };
-  /** What is not there need not be ended. */
+  /** An object that is not there need not be stopped. */
   const end = async <M extends CriMethod>(method: M, request: CriRequest<M>, extraMs?: number): Answered<null> => {
     const done = await nullIfGone(connection.call(method, request, extraMs));
     return done.ok ? ok(null) : done;
@@ -45,6 +152,7 @@ export function podRuntimeOver(connection: Connection): PodRuntime {
     stopContainer: (containerId, timeout) => end("StopContainer", { containerId, timeout }, timeout * 1000),
     removeContainer: (containerId) => end("RemoveContainer", { containerId }),
     updateContainer: (containerId, linux) => run("UpdateContainerResources", { containerId, linux }),
+    reopenLog: (containerId) => run("ReopenContainerLog", { containerId }),
     exec: (id, command, timeoutSeconds) => exec(connection, id, command, timeoutSeconds),
     image: (name) => imageOf(connection, name),
     pull: async (image) =>
@@ -72,4 +180,182 @@ async function imageOf(connection: Connection, name: string): Answered<LocalImag
   if (image === null) return ok(null);
   const { id, uid, username, size } = image;
   return ok({ id, user: uid?.value ?? (username || null), ...(size === "0" ? {} : { sizeBytes: Number(size) }) });
+}
+
+/**
+ * Checks that a container may be created with its CDI devices. containerd before 1.7 leaves them out silently, and so does a
+ * later one whose configuration disables them (1.7's default does): both are a fault of CreateContainer that names the devices.
+ * Other runtimes are trusted. Without CDI devices nothing is asked.
+ */
+export async function cdiServed(
+  connection: Pick<Connection, "call">,
+  { CDIDevices = [] }: Pick<ContainerConfig, "CDIDevices">,
+): Answered<null> {
+  if (CDIDevices.length === 0) return ok(null);
+  const [version, status] = await Promise.all([
+    runtimeVersion(connection),
+    connection.call("Status", { verbose: true }),
+  ]);
+  if (!version.ok) return version;
+  if (!status.ok) return status;
+  if (version.value.name !== "containerd") return ok(null);
+  const why = whyNot(version.value.version, status.value.info);
+  if (why === null) return ok(null);
+  const message = `CDI devices (${CDIDevices.map(({ name }) => name).join(", ")}): containerd ${version.value.version} ${why}`;
+  return err({ call: "CreateContainer", code: "FAILED_PRECONDITION", message });
+}
+
+function whyNot(version: string, info: TextMap): string | null {
+  const isOn = enableCdi(info);
+  // 2.3 tells null for its default, later ones have no such option: on in both
+  if (isOn ?? isSinceCdi(version)) return null;
+  return isOn === false
+    ? "has them off: set `enable_cdi = true` in its config.toml"
+    : "does not know them, and would start the container without: 1.7 does";
+}
+
+/** Undefined: it does not tell. */
+function enableCdi({ config = "null" }: TextMap): boolean | undefined {
+  try {
+    const told = (JSON.parse(config) as { readonly enableCDI?: unknown } | null)?.enableCDI;
+    return typeof told === "boolean" ? told : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** `1.7.27`, `v2.1.4`, `1.6.20~ds1`; one that cannot be read is not. */
+function isSinceCdi(version: string): boolean {
+  const [, major, minor] = /^v?(\d+)\.(\d+)\b/.exec(version) ?? [];
+  return Number(major) > 1 || (Number(major) === 1 && Number(minor) >= 7);
+}
+
+/** An object's last status, and the state it had then; no state: its status must be asked again. */
+interface Known<T> {
+  readonly state: string | null;
+  readonly told: T;
+}
+type Seen<T> = Map<string, Known<T>>;
+
+/**
+ * Everything that a runtime holds, by pod. Only the lists are asked each time. What they do not tell (times, exit codes,
+ * logs, addresses) is asked once for each state that a thing is seen in, so an idle node costs two calls; while nothing
+ * changes, the very same pods are the answer.
+ *
+ * A fault of a list, and a question without an answer, are the fault of the whole. What is gone when it is asked about is
+ * left out. Where the runtime refuses to tell of one thing, what was known of it stays, and it is asked about again.
+ */
+function podLister(connection: Connection): () => Answered<RuntimePods> {
+  let sandboxes: Seen<PodSandbox> = new Map();
+  let containers: Seen<RuntimeContainer> = new Map();
+  /** INVARIANT: what the two hold, or undefined. */
+  let last: RuntimePods | undefined;
+
+  return async () => {
+    const [sandboxList, containerList] = await Promise.all([
+      connection.call("ListPodSandbox", {}),
+      connection.call("ListContainers", {}),
+    ]);
+    if (!sandboxList.ok) return sandboxList;
+    if (!containerList.ok) return containerList;
+    const ofSandboxes = compare(sandboxList.value.items, sandboxes);
+    const ofContainers = compare(containerList.value.containers, containers);
+    if (last !== undefined && ofSandboxes.isSame && ofContainers.isSame) return ok(last);
+
+    const fault =
+      (await askEach(ofSandboxes.changed, (sandbox) => askSandbox(connection, sandbox, ofSandboxes.seen))) ??
+      (await askEach(ofContainers.changed, (container) =>
+        askContainer(connection, container, ofContainers.seen, containers.get(container.id)),
+      ));
+    if (fault !== undefined) {
+      // nothing is asked twice for what others did not answer
+      for (const [id, known] of ofSandboxes.seen) sandboxes.set(id, known);
+      for (const [id, known] of ofContainers.seen) containers.set(id, known);
+      last = undefined;
+      return { ok: false, error: fault };
+    }
+    sandboxes = ofSandboxes.seen;
+    containers = ofContainers.seen;
+    last = podsOf(toldOf(sandboxes), toldOf(containers));
+    return ok(last);
+  };
+}
+
+/** Splits a list's objects into those whose status is known for their state, and those to be asked. */
+function compare<L extends { readonly id: string; readonly state: string }, T>(listed: readonly L[], known: Seen<T>) {
+  const seen: Seen<T> = new Map();
+  const changed: L[] = [];
+  for (const one of listed) {
+    const before = known.get(one.id);
+    if (before?.state === one.state) seen.set(one.id, before);
+    else changed.push(one);
+  }
+  return { seen, changed, isSame: changed.length === 0 && seen.size === known.size };
+}
+
+function* toldOf<T>(seen: Seen<T>): Generator<T> {
+  for (const { told } of seen.values()) yield told;
+}
+
+/** Only a ready one has addresses to ask for. */
+async function askSandbox(
+  connection: Connection,
+  listed: Sandbox,
+  seen: Seen<PodSandbox>,
+): Promise<RuntimeFault | undefined> {
+  const tell = (state: string | null, told: PodSandbox): undefined => {
+    seen.set(listed.id, { state, told });
+  };
+  if (listed.state !== READY) return tell(listed.state, podSandboxOf(listed, null));
+  const answer = await nullIfGone(connection.call("PodSandboxStatus", { podSandboxId: listed.id }));
+  if (!answer.ok) {
+    if (isUnanswered(answer.error)) return answer.error;
+    return tell(null, podSandboxOf(listed, null));
+  }
+  const status = answer.value?.status ?? null;
+  if (status === null) return undefined;
+  const { state, network } = status;
+  return tell(state, podSandboxOf(listed, state === READY ? network : null, state));
+}
+
+async function askContainer(
+  connection: Connection,
+  listed: Container,
+  seen: Seen<RuntimeContainer>,
+  before: Known<RuntimeContainer> | undefined,
+): Promise<RuntimeFault | undefined> {
+  const tell = (state: string | null, told: RuntimeContainer): undefined => {
+    seen.set(listed.id, { state, told });
+  };
+  const answer = await nullIfGone(connection.call("ContainerStatus", { containerId: listed.id }));
+  if (!answer.ok) {
+    if (isUnanswered(answer.error)) return answer.error;
+    return tell(null, before?.told ?? untoldContainerOf(listed, faultText(answer.error)));
+  }
+  const status = answer.value?.status ?? null;
+  return status === null ? undefined : tell(status.state, containerOf(listed, status));
+}
+
+/** Bytes that a container wrote on top of its image, as the runtime measured them last. */
+interface LayerUsage {
+  readonly usedBytes: number;
+  readonly inodesUsed: number;
+  readonly measuredAtMs: number;
+}
+
+/** Container id -> its writable layer, of those that ended too. A new one is told after the runtime's next measurement: 10 s in containerd. */
+export async function containerLayers(connection: Connection): Answered<ReadonlyMap<string, LayerUsage>> {
+  const answer = await connection.call("ListContainerStats", {});
+  if (!answer.ok) return answer;
+  const layers = new Map<string, LayerUsage>();
+  for (const { attributes, writableLayer } of answer.value.stats) {
+    const measuredAtMs = timeMs(writableLayer?.timestamp ?? "");
+    if (attributes === null || writableLayer === null || measuredAtMs === null) continue;
+    layers.set(attributes.id, {
+      usedBytes: Number(writableLayer.usedBytes?.value ?? 0),
+      inodesUsed: Number(writableLayer.inodesUsed?.value ?? 0),
+      measuredAtMs,
+    });
+  }
+  return ok(layers);
 }

@@ -1,6 +1,45 @@
 import type { Result } from "../../api/model/result.ts";
+import type { ContainerConfig, LinuxContainerResources, SandboxConfig } from "./messages.ts";
+import type { RuntimePods } from "./runtime-pod.ts";
 
-/** What a call to the runtime came to when it did not work: gRPC's code by name, and the runtime's words. */
+export interface Exec {
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface LocalImage {
+  readonly id: string;
+  /** The name or number of the image's user; null: root. */
+  readonly user: string | null;
+  /** Absent: the runtime does not tell. */
+  readonly sizeBytes?: number;
+}
+
+/** A container runtime as pods need it; over CRI v1, and a fake one for simulations. */
+export interface PodRuntime {
+  /** Everything that it holds, of one moment. What has ended is asked about once, and remembered. */
+  pods(): Answered<RuntimePods>;
+  runSandbox(config: SandboxConfig): Answered<string>;
+  stopSandbox(id: string): Answered<null>;
+  removeSandbox(id: string): Answered<null>;
+  createContainer(sandboxId: string, config: ContainerConfig, sandbox: SandboxConfig): Answered<string>;
+  startContainer(id: string): Answered<null>;
+  /** The stop signal, and the kill after so many seconds. Gone already: it is stopped. */
+  stopContainer(id: string, graceSeconds: number): Answered<null>;
+  removeContainer(id: string): Answered<null>;
+  updateContainer(id: string, resources: LinuxContainerResources): Answered<null>;
+  /** The container's log is begun anew at its place. */
+  reopenLog(id: string): Answered<null>;
+  exec(id: string, command: readonly string[], timeoutSeconds: number): Answered<Exec>;
+  /** Null: it is not there. */
+  image(name: string): Answered<LocalImage | null>;
+  /** The id of what came. */
+  pull(name: string): Answered<string>;
+  close(): void;
+}
+
+/** A failed call to the runtime: gRPC's code by name, and the runtime's words. */
 export interface RuntimeFault {
   readonly call: string;
   readonly code: string;

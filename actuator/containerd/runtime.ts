@@ -1,11 +1,118 @@
 import { map, ok, type Result } from "../../api/model/result.ts";
-import { nullIfGone } from "./at-once.ts";
 import { type Connection, type ConnectionOptions, openConnection } from "./connection.ts";
-import { type ImageMounts, imageMounts } from "./image-mounts.ts";
-import { layersOf } from "./layers.ts";
-import { runtimeListsOf } from "./lists.ts";
-import type { Container, CriMethod, CriRequest, Mount } from "./messages.ts";
-import type { Answered, ContainerNow, ImageNow, Runtime, RuntimeLists, SandboxNow } from "./port.ts";
+import { askEach, nullIfGone } from "./fault.ts";
+import type {
+  Blob,
+  Container,
+  CriMethod,
+  CriRequest,
+  FileSystemUsage,
+  Image,
+  ImageSpec,
+  Mount,
+  Sandbox,
+  TextMap,
+} from "./messages.ts";
+import type { Answered, ContainerNow, ImageNow, Runtime, RuntimeFault, RuntimeLists, SandboxNow } from "./port.ts";
+
+/** A layer of an image: its digest, and the bytes of the blob as it was pulled, where that is still there. */
+interface Layer {
+  readonly digest: string;
+  readonly sizeBytes?: number;
+}
+
+/** `containerd.io/gc.ref.content.config`, `...content.l.0`; `...content.0` of an image that was imported. */
+const REFERENCE = /^containerd\.io\/gc\.ref\.content(?:\.(.*))?$/;
+
+/**
+ * The layers of each image, lowest first, from the labels of containerd's blobs: a manifest refers to its config, whose
+ * digest is the image's id, and to its layers. An image with several manifests (the same layers, packed differently) has
+ * those of the one with the lowest digest. Absent: an image that no manifest tells of.
+ */
+function layersOf(imageIds: ReadonlySet<string>, blobs: readonly Blob[]): ReadonlyMap<string, readonly Layer[]> {
+  const sizes = new Map(blobs.map(({ digest, size }) => [digest, Number(size)]));
+  const layers = new Map<string, readonly Layer[]>();
+  for (const manifest of blobs.toSorted((a, b) => (a.digest < b.digest ? -1 : 1))) {
+    const references = referencesOf(manifest);
+    const config = references.find((digest) => imageIds.has(digest));
+    if (config === undefined || layers.has(config)) continue;
+    const digests = [...new Set(references)].filter((digest) => digest !== config);
+    layers.set(
+      config,
+      digests.map((digest) => {
+        const sizeBytes = sizes.get(digest);
+        return sizeBytes === undefined ? { digest } : { digest, sizeBytes };
+      }),
+    );
+  }
+  return layers;
+}
+
+function referencesOf({ labels }: Blob): readonly string[] {
+  return Object.entries(labels)
+    .flatMap(([label, digest]) => {
+      const place = REFERENCE.exec(label);
+      return place === null ? [] : [{ digest, at: Number(/\d+$/.exec(place[1] ?? "")?.[0] ?? -1) }];
+    })
+    .sort((a, b) => a.at - b.at)
+    .map(({ digest }) => digest);
+}
+
+interface ImageMounts {
+  /** Container id -> its image volumes, of those that have any. */
+  of(containers: readonly Container[]): Answered<ReadonlyMap<string, readonly Mount[]>>;
+}
+
+/**
+ * The image volumes of containers, which only ContainerStatus tells. The mounts of a container never change, so each
+ * container is asked about once in the life of this client, and none where the runtime cannot mount images.
+ */
+function imageMounts(connection: Connection): ImageMounts {
+  let known = new Map<string, readonly Mount[]>();
+  return {
+    async of(containers) {
+      if (containers.length === 0) return ok(known);
+      const version = await connection.call("Version", {});
+      if (!version.ok) return version;
+      if (!mountsImages(version.value)) return ok(new Map());
+      const next = new Map<string, readonly Mount[]>();
+      const asked: string[] = [];
+      for (const { id } of containers) {
+        const mounts = known.get(id);
+        if (mounts === undefined) asked.push(id);
+        else next.set(id, mounts);
+      }
+      const fault = await askAll(connection, asked, next);
+      if (fault !== undefined) return { ok: false, error: fault };
+      known = next;
+      return ok(new Map([...known].filter(([, mounts]) => mounts.length > 0)));
+    },
+  };
+}
+
+/** Answers go into `found`; a container that is gone by now has none. */
+const askAll = (
+  connection: Connection,
+  ids: readonly string[],
+  found: Map<string, readonly Mount[]>,
+): Promise<RuntimeFault | undefined> =>
+  askEach(ids, async (containerId) => {
+    const answer = await nullIfGone(connection.call("ContainerStatus", { containerId }));
+    if (!answer.ok) return answer.error;
+    if (answer.value !== null)
+      found.set(
+        containerId,
+        (answer.value.status?.mounts ?? []).filter(({ image }) => image !== null),
+      );
+    return undefined;
+  });
+
+/** containerd mounts images since 2.1; any other runtime may. */
+function mountsImages({ runtimeName, runtimeVersion }: { runtimeName: string; runtimeVersion: string }): boolean {
+  const [, major, minor] = /^v?(\d+)\.(\d+)/.exec(runtimeVersion) ?? [];
+  if (runtimeName !== "containerd" || major === undefined) return true;
+  return Number(major) > 2 || (Number(major) === 2 && Number(minor) >= 1);
+}
 
 /** A container runtime over CRI v1. Connects at the first call. The error says what is wrong with the endpoint. */
 export const openRuntime = (options: ConnectionOptions): Result<Runtime, string> =>
@@ -122,4 +229,92 @@ function imagesOf(container: Container, mounted: ReadonlyMap<string, readonly Mo
   const { imageId, imageRef, image } = container;
   const volumes = (mounted.get(container.id) ?? []).map((mount) => mount.image?.image ?? "");
   return [...new Set([imageId, imageRef, image?.image ?? "", ...volumes])].filter((name) => name !== "");
+}
+
+/** All lists of a runtime, of one moment. */
+interface Listed {
+  readonly images: readonly Image[];
+  readonly containers: readonly Container[];
+  readonly sandboxes: readonly Sandbox[];
+  readonly fileSystems: {
+    readonly imageFilesystems: readonly FileSystemUsage[];
+    readonly containerFilesystems: readonly FileSystemUsage[];
+  };
+  /** `info` of a verbose Status. */
+  readonly info: TextMap;
+  /** Container id -> its image volumes. */
+  readonly imageMounts: ReadonlyMap<string, readonly Mount[]>;
+  /** Image id -> its layers. */
+  readonly layers: ReadonlyMap<string, readonly Layer[]>;
+}
+
+/** `runtime` of a NodeSnapshot: crictl's JSON, less what no decision reads and what the runtime did not tell. */
+function runtimeListsOf(listed: Listed): RuntimeLists {
+  const sandboxImage = sandboxImageOf(listed.info);
+  return {
+    images: listed.images.map((image) => imageOf(image, listed.layers.get(image.id))),
+    containers: listed.containers.map((container) => containerOf(container, listed.imageMounts.get(container.id))),
+    sandboxes: listed.sandboxes.map(({ id, metadata, state, createdAt }) => ({
+      id,
+      metadata: metadata ?? { name: "", uid: "" },
+      state,
+      createdAt,
+    })),
+    imageFilesystems: {
+      imageFilesystems: listed.fileSystems.imageFilesystems.map(usageOf),
+      containerFilesystems: listed.fileSystems.containerFilesystems.map(usageOf),
+    },
+    ...(sandboxImage === undefined ? {} : { sandboxImage }),
+  };
+}
+
+const told = <K extends string>(key: K, value: string) => (value === "" ? {} : { [key]: value });
+const specOf = (spec: ImageSpec | null) =>
+  spec === null ? {} : { ...told("image", spec.image), ...told("runtimeHandler", spec.runtimeHandler) };
+
+function imageOf(image: Image, layers: readonly Layer[] | undefined) {
+  return {
+    id: image.id,
+    repoTags: image.repoTags,
+    repoDigests: image.repoDigests,
+    size: image.size,
+    pinned: image.pinned,
+    spec: specOf(image.spec),
+    ...(layers === undefined ? {} : { layers }),
+  };
+}
+
+function containerOf(container: Container, mounts: readonly Mount[] | undefined) {
+  const labels = Object.entries(container.labels).filter(([key]) => key.startsWith("io.kubernetes."));
+  return {
+    id: container.id,
+    ...told("podSandboxId", container.podSandboxId),
+    metadata: container.metadata ?? { name: "" },
+    image: specOf(container.image),
+    ...told("imageRef", container.imageRef),
+    ...told("imageId", container.imageId),
+    state: container.state,
+    createdAt: container.createdAt,
+    labels: Object.fromEntries(labels),
+    ...(mounts === undefined || mounts.length === 0
+      ? {}
+      : { mounts: mounts.map(({ containerPath, image }) => ({ containerPath, image: specOf(image) })) }),
+  };
+}
+
+const usageOf = ({ fsId, usedBytes, inodesUsed }: FileSystemUsage) => ({
+  ...(fsId === null ? {} : { fsId }),
+  ...(usedBytes === null ? {} : { usedBytes }),
+  ...(inodesUsed === null ? {} : { inodesUsed }),
+});
+
+/** containerd 1.x tells its configuration as a JSON text under `config`; no other form is known, none is an error. */
+function sandboxImageOf(info: TextMap): string | undefined {
+  try {
+    const config: unknown = JSON.parse(info["config"] ?? "null");
+    const image = (config as { readonly sandboxImage?: unknown } | null)?.sandboxImage;
+    return typeof image === "string" && image !== "" ? image : undefined;
+  } catch {
+    return undefined;
+  }
 }

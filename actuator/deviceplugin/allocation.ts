@@ -3,7 +3,7 @@ import { fieldsOf } from "../../api/decide/devices/wire.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { quoted } from "./names.ts";
 
-/** What a plugin gives one container for its devices. */
+/** A plugin's answer for the devices of one container. */
 export interface Allocation {
   readonly response: AllocateResponse;
   /** The same as the plugin sent it: v1beta1.ContainerAllocateResponse in base64, as a checkpoint keeps it. */
@@ -11,11 +11,11 @@ export interface Allocation {
 }
 
 /** More than this of anything in an answer is no container's. */
-const MOST_PARTS = 4096;
-/** Of the answer for one container: it is kept in the node's checkpoint, which all plugins share. */
-export const MOST_ANSWER_BYTES = 256 * 1024;
+const MAX_PARTS = 4096;
+/** Limit of the answer for one container: it is stored in the node's checkpoint, which all plugins share. */
+export const MAX_ANSWER_BYTES = 256 * 1024;
 /** `NAME=value` and its end: no kernel starts a program with more (MAX_ARG_STRLEN). */
-const MOST_VARIABLE_BYTES = 128 * 1024;
+const MAX_VARIABLE_BYTES = 128 * 1024;
 
 /**
  * Reads an AllocateResponse to a request for as many containers. Error: what in it is not to be used, so that none of it
@@ -34,8 +34,8 @@ export function readAllocations(bytes: Buffer, containers: number): Result<reado
   const allocations: Allocation[] = [];
   for (const { slice } of answers) {
     const answer = data.slice(slice?.start, slice?.end);
-    if (answer.length > MOST_ANSWER_BYTES) {
-      return err(`the answer for a container has ${answer.length} bytes, more than ${MOST_ANSWER_BYTES}`);
+    if (answer.length > MAX_ANSWER_BYTES) {
+      return err(`the answer for a container has ${answer.length} bytes, more than ${MAX_ANSWER_BYTES}`);
     }
     const base64 = Buffer.from(answer, "latin1").toString("base64");
     const response = readAllocateResponse(base64);
@@ -49,13 +49,13 @@ export function readAllocations(bytes: Buffer, containers: number): Result<reado
 
 function faultIn({ envs, mounts, devices, annotations, cdiDevices }: AllocateResponse): string | undefined {
   const parts = envs.size + mounts.length + devices.length + annotations.size + cdiDevices.length;
-  if (parts > MOST_PARTS) return `the answer has ${parts} parts, more than ${MOST_PARTS}`;
+  if (parts > MAX_PARTS) return `the answer has ${parts} parts, more than ${MAX_PARTS}`;
   for (const [name, value] of envs) {
     if (name === "" || /[=\0]/.test(name) || value.includes("\0"))
       return `the environment variable ${quoted(name)} cannot be`;
     const bytes = Buffer.byteLength(name) + Buffer.byteLength(value) + 2;
-    if (bytes > MOST_VARIABLE_BYTES) {
-      return `the environment variable ${quoted(name)} takes ${bytes} bytes, and no program starts with one of more than ${MOST_VARIABLE_BYTES}`;
+    if (bytes > MAX_VARIABLE_BYTES) {
+      return `the environment variable ${quoted(name)} takes ${bytes} bytes, and no program starts with one of more than ${MAX_VARIABLE_BYTES}`;
     }
   }
   for (const { hostPath, containerPath } of mounts) {

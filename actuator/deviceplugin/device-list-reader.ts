@@ -1,10 +1,189 @@
 import { LIMITS } from "../../api/model/limits.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { DEVICE_BYTES, type DeviceEntry, type DeviceList, entryOf, listOf } from "./device-list.ts";
-import { devicePlaces, readDevice } from "./device-message.ts";
-import { changesSince, type ListBytes } from "./list-changes.ts";
+import type { ListedDevice } from "./names.ts";
 
-/** Of a list that is refused: how many it holds is counted for those who are to mend it. */
+const VARINT = 0;
+const FIXED64 = 1;
+const LENGTH = 2;
+const FIXED32 = 5;
+const MAX_BYTES = 10;
+
+/** The fields of a protobuf message, one after the other. Nothing is made for a field: of lists there are thousands. */
+class Fields {
+  readonly #bytes: Buffer;
+  readonly #end: number;
+  #at: number;
+  #isBroken = false;
+  /** Number and type of the field that was read last. */
+  tag = 0;
+  /** Where what it holds stands, without its own tag and length. */
+  begin = 0;
+  /** Value of a varint field. */
+  value = 0;
+
+  constructor(bytes: Buffer, begin: number, end: number) {
+    this.#bytes = bytes;
+    this.#at = begin;
+    this.#end = end;
+  }
+
+  /** The end of the field that was read last. */
+  get end(): number {
+    return this.#at;
+  }
+  /** It was cut short or malformed: what was read before stands. */
+  get isBroken(): boolean {
+    return this.#isBroken;
+  }
+  /** From there on. */
+  moveTo(at: number): void {
+    this.#at = at;
+  }
+
+  /** False: there is none, or none that can be read. */
+  next(): boolean {
+    if (this.#isBroken || this.#at >= this.#end) return false;
+    this.tag = this.#varint();
+    const type = this.tag % 8;
+    this.value = type === VARINT || type === LENGTH ? this.#varint() : 0;
+    this.begin = this.#at;
+    if (type === LENGTH) this.#at += this.value;
+    else if (type === FIXED64) this.#at += 8;
+    else if (type === FIXED32) this.#at += 4;
+    else if (type !== VARINT) this.#isBroken = true;
+    if (this.tag < 8 || this.#at > this.#end || (type === LENGTH && this.value < 0)) this.#isBroken = true;
+    return !this.#isBroken;
+  }
+
+  /** A negative number has as many bytes as there can be; all of them are -1 here. Past the end where it is cut short. */
+  #varint(): number {
+    let value = 0;
+    for (let i = 0; i < MAX_BYTES; i++) {
+      const byte = this.#bytes[this.#at++];
+      if (byte === undefined) break;
+      value += i === 0 ? byte & 0x7f : (byte & 0x7f) * 2 ** (7 * i);
+      if (byte < 0x80) return i === MAX_BYTES - 1 ? -1 : value;
+    }
+    this.#at = Number.MAX_SAFE_INTEGER;
+    return 0;
+  }
+}
+
+/** Tags: a field's number and its type. */
+const DEVICES = 0x0a;
+const ID = 0x0a;
+const HEALTH = 0x12;
+const TOPOLOGY = 0x1a;
+const NODES = 0x0a;
+const NODE_ID = 0x08;
+
+/**
+ * Where the devices of a v1beta1.ListAndWatchResponse stand in its bytes: beginnings and ends of what they say, by turns,
+ * without tags and lengths; not all of them, once they are more than `most`. Undefined: it is cut short or malformed.
+ */
+function devicePlaces(bytes: Buffer, most: number): number[] | undefined {
+  const places: number[] = [];
+  const fields = new Fields(bytes, 0, bytes.length);
+  while (fields.next()) {
+    if (fields.tag !== DEVICES) continue;
+    places.push(fields.begin, fields.end);
+    if (places.length > 2 * most) return places;
+  }
+  return fields.isBroken ? undefined : places;
+}
+
+/** A v1beta1.Device; undefined: it is cut short or malformed. What is not known of it is skipped, as Go does. */
+function readDevice(bytes: Buffer, begin: number, end: number): ListedDevice | undefined {
+  let id = "";
+  let health = "";
+  let nodes: { readonly ID: number }[] | null = null;
+  const fields = new Fields(bytes, begin, end);
+  while (fields.next()) {
+    const { tag } = fields;
+    if (tag === ID) id = bytes.toString("utf8", fields.begin, fields.end);
+    else if (tag === HEALTH) health = bytes.toString("utf8", fields.begin, fields.end);
+    else if (tag === TOPOLOGY) {
+      nodes ??= [];
+      if (!readNodes(bytes, fields, nodes)) return undefined;
+    }
+  }
+  return fields.isBroken ? undefined : { ID: id, health, topology: nodes && { nodes } };
+}
+
+/** Reads a v1beta1.TopologyInfo. */
+function readNodes(bytes: Buffer, { begin, end }: Fields, nodes: { readonly ID: number }[]): boolean {
+  const fields = new Fields(bytes, begin, end);
+  while (fields.next()) {
+    if (fields.tag !== NODES) continue;
+    let id = 0;
+    const node = new Fields(bytes, fields.begin, fields.end);
+    while (node.next()) if (node.tag === NODE_ID) id = node.value;
+    if (node.isBroken) return false;
+    nodes.push({ ID: id });
+  }
+  return !fields.isBroken;
+}
+
+/** The bytes of a list, and where its devices stand in them (`devicePlaces`). */
+interface ListBytes {
+  readonly bytes: Buffer;
+  readonly places: readonly number[];
+}
+interface ListChanges {
+  readonly places: readonly number[];
+  /** Indexes of the devices whose bytes have changed. */
+  readonly changed: readonly number[];
+}
+/** Devices that are compared at once: of thousands few change. */
+const GROUP = 8;
+/** Pieces shorter than this are compared faster without a call. */
+const SHORT = 64;
+
+/**
+ * Which devices of a list are not as they were, at the same places in the order: it costs as much as changed, beside
+ * comparing bytes. Undefined: it is not made of as many devices and the same other fields, and is to be read anew.
+ */
+function changesSince({ bytes: last, places: old }: ListBytes, bytes: Buffer): ListChanges | undefined {
+  const count = old.length / 2;
+  const places: number[] = [];
+  const changed: number[] = [];
+  const fields = new Fields(bytes, 0, bytes.length);
+  let from = 0;
+  let at = 0;
+  for (let i = 0; i < count; i += GROUP) {
+    const stop = Math.min(i + GROUP, count);
+    const to = old[2 * stop - 1] as number;
+    const isAsItWas = isSame(last, from, to, bytes, at);
+    for (let k = i; k < stop; k++) {
+      const begin = old[2 * k] as number;
+      const end = old[2 * k + 1] as number;
+      if (isAsItWas) {
+        places.push(begin + at - from, end + at - from);
+        continue;
+      }
+      fields.moveTo(at);
+      if (!fields.next() || fields.tag !== DEVICES) return undefined;
+      places.push(fields.begin, fields.end);
+      if (fields.end - fields.begin !== end - begin || !isSame(last, begin, end, bytes, fields.begin)) changed.push(k);
+      at = fields.end;
+    }
+    if (isAsItWas) at += to - from;
+    from = to;
+  }
+  const isWhole = bytes.length - at === last.length - from && isSame(last, from, last.length, bytes, at);
+  return isWhole ? { places, changed } : undefined;
+}
+
+/** True: the same bytes stand in both places. */
+function isSame(a: Buffer, begin: number, end: number, b: Buffer, at: number): boolean {
+  if (at + end - begin > b.length) return false;
+  if (end - begin > SHORT) return a.compare(b, at, at + end - begin, begin, end) === 0;
+  for (let i = begin, k = at; i < end; i++, k++) if (a[i] !== b[k]) return false;
+  return true;
+}
+
+/** A refused list: its devices are counted, so that the plugin's maintainers see the number. */
 function tooManyText(bytes: Buffer, most: number): string {
   const places = devicePlaces(bytes, LIMITS.devices);
   if (places === undefined) return NO_LIST;
@@ -14,7 +193,7 @@ function tooManyText(bytes: Buffer, most: number): string {
   return `the list holds ${count} devices, and there is room for ${most} of this one: all plugins together may list ${LIMITS.devices}, and those that are in use or came first keep theirs`;
 }
 
-/** Of a list whose devices take more than their share of bytes. */
+/** A list whose devices take more than their share of bytes. */
 const tooLargeText = ({ devices, size }: DeviceList, most: number): string =>
   `the list holds ${devices.length} devices whose ids (and NUMA nodes) take more than ${DEVICE_BYTES} bytes each, so that they count as ${size}, and there is room for ${most} of this one: all plugins together may list ${LIMITS.devices}, and those that are in use or came first keep theirs`;
 
@@ -23,7 +202,7 @@ interface ReadList extends ListBytes {
   readonly list: DeviceList;
 }
 const NONE: ReadList = { bytes: Buffer.alloc(0), places: [], entries: [], list: { devices: [], remarks: [], size: 0 } };
-/** So few that have changed in their places are decoded rather than looked for among those of the last list. */
+/** Up to this many changed devices are decoded in place; with more, they are matched by id. */
 const FEW = 16;
 const NO_LIST = "the list is no ListAndWatchResponse";
 

@@ -1,8 +1,7 @@
-import { jsonText } from "../../api/decide/go/checksum.ts";
-import type { Device } from "../../api/model/devices.ts";
+import { jsonText } from "../../api/decide/go/json.ts";
 import { LIMITS } from "../../api/model/limits.ts";
-import { HEALTHY, type ListedDevice, UNHEALTHY } from "./messages.ts";
-import { quoted } from "./names.ts";
+import type { Device } from "../../api/model/machine.ts";
+import { HEALTHY, type ListedDevice, quoted, UNHEALTHY } from "./names.ts";
 
 /** A list as a plugin sent it, in the snapshot's form. */
 export interface DeviceList {
@@ -16,11 +15,11 @@ export interface DeviceList {
   readonly size: number;
 }
 
-/** Of a device, its id and NUMA nodes in JSON: of ids of up to 63 usual characters each device counts as one. */
+/** Bytes of a device, with its id and NUMA nodes in JSON: ids of up to 63 ordinary characters count as one device. */
 export const DEVICE_BYTES = 80;
 /** Remarks of one list; more say nothing new. */
-const MOST_REMARKS = 8;
-const MOST_NUMA_NODE = 1_000_000;
+const MAX_REMARKS = 8;
+const MAX_NUMA_NODE = 1_000_000;
 
 /** A device as it was listed, in the snapshot's form. */
 export interface DeviceEntry {
@@ -56,7 +55,7 @@ const idBytes = (id: string): number => (/^[\w.:/-]*$/.test(id) ? id.length + 2 
 export function listOf(entries: readonly DeviceEntry[]): DeviceList {
   const remarks: string[] = [];
   const remark = (text: string): void => {
-    if (remarks.length < MOST_REMARKS) remarks.push(text);
+    if (remarks.length < MAX_REMARKS) remarks.push(text);
   };
   const devices = new Map<string, Device>();
   let bytes = 0;
@@ -85,6 +84,6 @@ function idFault(id: string): string | undefined {
 /** Some plugins say -1 for none. */
 const numaNodesOf = (told: ReadonlySet<number>): number[] =>
   [...told]
-    .filter((n) => n >= 0 && n <= MOST_NUMA_NODE)
+    .filter((n) => n >= 0 && n <= MAX_NUMA_NODE)
     .slice(0, LIMITS.numaNodes)
     .sort((a, b) => a - b);

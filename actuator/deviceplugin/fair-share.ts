@@ -2,7 +2,7 @@ import { LIMITS } from "../../api/model/limits.ts";
 import type { PluginFault } from "./fault.ts";
 import { isListing, type PluginState, type Plugins } from "./plugins.ts";
 
-/** What a pod holds devices of. */
+/** True: a pod holds devices of the resource. */
 export type IsInUse = (resource: string) => boolean;
 
 interface Claim {
@@ -89,6 +89,6 @@ function inOrder(resource: string, plugins: Plugins, isInUse: IsInUse): readonly
   const inUse = new Set(listing.filter((plugin) => isInUse(plugin.resource)));
   return [...inUse, ...listing.filter((plugin) => !inUse.has(plugin))];
 }
-/** Of what was listed once and gave way nothing counts. */
+/** Lists that were received once and then gave way count as nothing. */
 const sizeOf = ({ devices, size = 0 }: PluginState): number =>
   devices.length === 0 ? 0 : Math.max(devices.length, size);

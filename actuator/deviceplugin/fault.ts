@@ -1,8 +1,8 @@
 import { type ServiceError, status } from "@grpc/grpc-js";
 import type { Result } from "../../api/model/result.ts";
-import { MAX_MESSAGE_BYTES } from "./messages.ts";
+import { MAX_MESSAGE_BYTES } from "./names.ts";
 
-/** What went wrong between a plugin and this node: gRPC's code by name, or one of this room's own. */
+/** A failure between a plugin and this node: gRPC's code by name, or a code of this folder. */
 export interface PluginFault {
   readonly resource: string;
   /** The plugin's socket, a path; empty: none was named. */
@@ -30,7 +30,7 @@ export function faultText({ resource, endpoint, call, code, message }: PluginFau
 /** One that this side finds in what a plugin says. */
 export const nonsense = (of: PluginCall, message: string): PluginFault => ({ ...of, code: "INVALID_ANSWER", message });
 
-/** Of a call that gRPC ended. */
+/** The fault of a call that gRPC ended. */
 export function faultOf(of: PluginCall, error: Pick<ServiceError, "code" | "details">, timeoutMs: number): PluginFault {
   const words = wordsOf(error.details);
   return {

@@ -1,16 +1,161 @@
 import { STOP_GRACE_MS } from "../../api/decide/devices/inventory.ts";
 import { err, ok } from "../../api/model/result.ts";
-import { type Endpoint, openEndpoint } from "./endpoint.ts";
-import { yieldingFault } from "./fair-share.ts";
+import type { EpochMs } from "../../api/model/units.ts";
+import { socketIdentity } from "../core/socket-path.ts";
+import { type Endpoint, openEndpoint, type PluginTimeouts } from "./endpoint.ts";
+import { type IsInUse, yieldingFault } from "./fair-share.ts";
 import type { Answered, PluginFault } from "./fault.ts";
-import type { FleetOptions } from "./fleet-options.ts";
-import { Graces } from "./graces.ts";
-import { KnownPlugins, pushedOut } from "./known-plugins.ts";
-import { LookLoad } from "./look-load.ts";
+import { KnownPlugins, MAX_RESOURCES, pushedOut } from "./known-plugins.ts";
+import { ListThrottle } from "./look-load.ts";
 import type { Plugins } from "./plugins.ts";
-import { Reconnects } from "./reconnects.ts";
-import { Registering } from "./registering.ts";
 import { StreamWatch } from "./stream-watch.ts";
+
+const FIRST_MS = 1_000;
+const LONGEST_MS = 60_000;
+
+interface Known {
+  readonly path: string;
+  /** The socket as it was when the plugin registered. */
+  readonly identity: string | undefined;
+  readonly connectedAt: number;
+  /** Before the next try, ms. */
+  delayMs: number;
+  timer?: NodeJS.Timeout;
+}
+
+/**
+ * Brings back plugins whose stream ended while they live on: the same socket, not another at its path, since that one may
+ * be a plugin of another resource, and registers itself. The kubelet waits for the plugin to register anew.
+ */
+class Reconnects {
+  readonly #known = new Map<string, Known>();
+  readonly #connect: (resource: string, path: string) => Promise<boolean>;
+
+  constructor(connect: (resource: string, path: string) => Promise<boolean>) {
+    this.#connect = connect;
+  }
+
+  connected(resource: string, path: string): void {
+    const before = this.#known.get(resource);
+    clearTimeout(before?.timer);
+    const identity = socketIdentity(path);
+    const isSame = before?.path === path && before.identity === identity;
+    const delayMs = isSame ? before.delayMs : FIRST_MS;
+    this.#known.set(resource, { path, identity, connectedAt: performance.now(), delayMs });
+  }
+
+  lost(resource: string): void {
+    const known = this.#known.get(resource);
+    if (known === undefined) return;
+    // one that ends each of its streams at once is asked less and less often
+    if (performance.now() - known.connectedAt > LONGEST_MS) known.delayMs = FIRST_MS;
+    this.#retry(resource, known);
+  }
+
+  forget(resource: string): void {
+    clearTimeout(this.#known.get(resource)?.timer);
+    this.#known.delete(resource);
+  }
+  close(): void {
+    for (const resource of [...this.#known.keys()]) this.forget(resource);
+  }
+
+  #retry(resource: string, known: Known): void {
+    clearTimeout(known.timer);
+    const { path, identity, delayMs } = known;
+    known.delayMs = Math.min(delayMs * 2, LONGEST_MS);
+    const attempt = async (): Promise<void> => {
+      if (identity === undefined || socketIdentity(path) !== identity) return;
+      const isBack = await this.#connect(resource, path);
+      if (!isBack && this.#known.get(resource) === known) this.#retry(resource, known);
+    };
+    known.timer = setTimeout(() => void attempt(), delayMs).unref();
+  }
+}
+
+interface Away {
+  readonly since: EpochMs;
+  readonly timer: NodeJS.Timeout;
+  ends: number;
+  isOver: boolean;
+}
+
+/**
+ * The grace of each resource whose plugin is not well: it counts from the first end of a stream, until one has lived for
+ * a while. One that takes the node's call and ends each stream at once has no other end of its grace than one that is gone.
+ */
+class StopGracePeriods {
+  readonly #graceMs: number;
+  readonly #onOver: (resource: string) => void;
+  readonly #away = new Map<string, Away>();
+
+  constructor(graceMs: number, onOver: (resource: string) => void) {
+    this.#graceMs = graceMs;
+    this.#onOver = onOver;
+  }
+
+  /** A stream ended now. The value: when the first did. */
+  ended(resource: string, now: EpochMs): EpochMs {
+    const away = this.#away.get(resource) ?? { since: now, timer: this.#timer(resource), ends: 0, isOver: false };
+    away.ends++;
+    this.#away.set(resource, away);
+    return away.since;
+  }
+  /** Streams that ended since the plugin was well. */
+  ends(resource: string): number {
+    return this.#away.get(resource)?.ends ?? 0;
+  }
+  isOver(resource: string): boolean {
+    return this.#away.get(resource)?.isOver === true;
+  }
+  /** A stream has lived for a while, or nobody waits for one any more. */
+  clear(resource: string): void {
+    clearTimeout(this.#away.get(resource)?.timer);
+    this.#away.delete(resource);
+  }
+  close(): void {
+    for (const resource of [...this.#away.keys()]) this.clear(resource);
+  }
+
+  #timer(resource: string): NodeJS.Timeout {
+    const over = (): void => {
+      const away = this.#away.get(resource);
+      if (away !== undefined) away.isOver = true;
+      this.#onOver(resource);
+    };
+    return setTimeout(over, this.#graceMs).unref();
+  }
+}
+
+const MAX_REGISTERING = 128;
+
+/** The registrations that are under way. */
+class Registering {
+  readonly #open = new Set<{ readonly resource: string }>();
+
+  /** Why one more cannot begin; undefined: it can. */
+  whyNot(resource: string, known: KnownPlugins): string | undefined {
+    if (!known.makesRoom(resource, this.#open.size)) {
+      return `\`${resource}\` is one resource too many: device plugins have ${MAX_RESOURCES} already, the most that a node takes`;
+    }
+    return this.#open.size >= MAX_REGISTERING ? `${MAX_REGISTERING} plugins are registering already` : undefined;
+  }
+  get count(): number {
+    return this.#open.size;
+  }
+  has(resource: string): boolean {
+    return [...this.#open].some((registration) => registration.resource === resource);
+  }
+  async during<T>(resource: string, work: () => Promise<T>): Promise<T> {
+    const registration = { resource };
+    this.#open.add(registration);
+    try {
+      return await work();
+    } finally {
+      this.#open.delete(registration);
+    }
+  }
+}
 
 /** A stream that has lived so long after its first list is no part of a row of failures. */
 const LIVES_MS = 5_000;
@@ -18,31 +163,31 @@ const LIVES_MS = 5_000;
 const ENDS_AT_ONCE = 2;
 
 /** The plugins that are connected, and what is known of all: each by its generation, so that no end is another's. */
-export class Fleet {
-  readonly #options: FleetOptions;
+export class PluginRegistry {
+  readonly #options: PluginRegistryOptions;
   readonly #live = new Map<string, StreamWatch>();
   /** Streams of plugins that ended the ones before at once: not shown until they live. */
   readonly #trials = new Map<string, StreamWatch>();
   /** Resource -> the generation of the last registration that its plugin made itself. */
   readonly #origins = new Map<string, number>();
   readonly #registering = new Registering();
-  readonly #graces: Graces;
+  readonly #graces: StopGracePeriods;
   readonly #reconnects = new Reconnects((resource, path) => this.#reconnect(resource, path));
-  readonly #load = new LookLoad();
+  readonly #load = new ListThrottle();
   readonly #life = new AbortController();
   readonly #known: KnownPlugins;
   #lastGeneration = 0;
 
-  constructor(options: FleetOptions) {
+  constructor(options: PluginRegistryOptions) {
     this.#options = options;
     this.#known = new KnownPlugins(options.onChange, options.isInUse);
-    this.#graces = new Graces(options.graceMs ?? STOP_GRACE_MS, (resource) => this.#remove(resource));
+    this.#graces = new StopGracePeriods(options.graceMs ?? STOP_GRACE_MS, (resource) => this.#remove(resource));
   }
 
   get plugins(): Plugins {
     return this.#known.now;
   }
-  /** What is wrong for as long as it is said here. */
+  /** Faults that stand as long as they are reported here. */
   standing(): readonly PluginFault[] {
     return [...this.#live.values()].flatMap(({ leftOut }) => leftOut ?? []);
   }
@@ -77,7 +222,7 @@ export class Fleet {
     return ok(generation);
   }
 
-  /** What its plugin says itself is not waited for, as when its socket in plugins_registry is gone. */
+  /** Unregisters a resource without waiting for its plugin, as when its socket in plugins_registry is gone. */
   leave(resource: string, generation: number): void {
     if (this.#origins.get(resource) !== generation) return;
     this.#origins.delete(resource);
@@ -213,4 +358,17 @@ export class Fleet {
     this.#endTrial(resource);
     this.#known.apply({ kind: "removed", resource, generation: plugin.generation });
   }
+}
+
+/** Limits and listeners of the connected plugins. */
+interface PluginRegistryOptions {
+  readonly timeouts: PluginTimeouts;
+  /** From the end of a stream until its resource has no devices any more. */
+  readonly graceMs?: number;
+  /** From the first list of a stream until it counts as one that lives. */
+  readonly livesMs?: number;
+  readonly isInUse: IsInUse;
+  readonly now: () => EpochMs;
+  readonly onChange: () => void;
+  readonly onFault: (fault: PluginFault) => void;
 }

@@ -1,15 +1,145 @@
-import type { Device, DevicePlugin } from "../../api/model/devices.ts";
-import { err, ok, type Result } from "../../api/model/result.ts";
+import { readdirSync, unlinkSync } from "node:fs";
+import { join } from "node:path";
+import { status } from "@grpc/grpc-js";
+import type { Device, DevicePlugin } from "../../api/model/machine.ts";
+import { err, map, ok, type Result } from "../../api/model/result.ts";
 import { type EpochMs, epochMs } from "../../api/model/units.ts";
+import { Connections } from "../grpc/connections.ts";
+import { listenRebinding } from "../grpc/lasting-listener.ts";
+import { vacancyAt } from "../grpc/listener.ts";
+import { authorityFixSocket } from "../grpc/mended-socket.ts";
+import { type AcceptedConnection, type Refusal, unaryMethod, unaryServer } from "../grpc/unary-server.ts";
 import type { Allocation } from "./allocation.ts";
 import { type Endpoint, PLUGIN_TIMEOUTS, type PluginTimeouts, type PreferredQuestion } from "./endpoint.ts";
 import type { IsInUse } from "./fair-share.ts";
 import type { Answered, PluginFault } from "./fault.ts";
-import { Fleet } from "./fleet.ts";
-import { amountsOf, devicePluginsOf, devicesOf, type ResourceAmount } from "./plugin-views.ts";
-import type { PluginState } from "./plugins.ts";
-import { openRegistration } from "./registration.ts";
+import { PluginRegistry } from "./fleet.ts";
+import { endpointPath, type RegisterRequest, resourceFault, SOCKET_NAME, versionFault } from "./names.ts";
+import { amountsOf, devicePluginsOf, devicesOf, type PluginState, type ResourceAmount } from "./plugins.ts";
+import { methodAt } from "./protocol.ts";
 import { openPluginWatcher } from "./watcher.ts";
+
+const REGISTER = "/v1beta1.Registration/Register";
+/** Connections at a time; a plugin needs one, for as long as it registers. */
+const MAX_CONNECTIONS = 128;
+/** Without a byte a connection ends. */
+const IDLE_MS = 60_000;
+/** A name, a socket's name and a version are a few hundred. */
+const MAX_REQUEST_BYTES = 16 * 1024;
+
+interface RegistrationOptions {
+  readonly dir: string;
+  /** Answers when the plugin was dialed; the error is what the plugin hears. */
+  readonly register: (resource: string, socketPath: string) => Promise<Result<unknown, PluginFault>>;
+  /** Told of each request that is refused, of connections that are no gRPC, and of a kubelet.sock that was taken away. */
+  readonly onFault: (fault: PluginFault) => void;
+}
+interface RegistrationServer {
+  readonly path: string;
+  /** Sockets that were removed at the start. */
+  readonly removed: readonly string[];
+  /** Faults that stand as long as they are reported here: kubelet.sock is lost. */
+  standing(): readonly PluginFault[];
+  close(): void;
+}
+
+/**
+ * Clears the directory and serves v1beta1.Registration on a new kubelet.sock, which is what tells plugins to come back.
+ * The error says why not, and then nothing of others was touched. kubelet 1.36: server.Start, server.Register.
+ */
+async function openRegistration(options: RegistrationOptions): Promise<Result<RegistrationServer, string>> {
+  const { dir } = options;
+  const path = join(dir, SOCKET_NAME);
+  const cleared = await clearSocketDir(dir);
+  if (!cleared.ok) return cleared;
+
+  const server = unaryServer({
+    handlers: { [REGISTER]: unaryMethod(methodAt(REGISTER), registrar(options)) },
+    mostMessageBytes: MAX_REQUEST_BYTES,
+    mostStreams: 8,
+    sessionMegabytes: 1,
+  });
+  const lost = (message: string): PluginFault => ({ ...refusal("", path, message), code: "SOCKET_LOST" });
+  const connections = new Connections({
+    most: MAX_CONNECTIONS,
+    onFull: (message) => options.onFault({ ...refusal("", path, message), code: "TOO_MANY_CONNECTIONS" }),
+  });
+  const listening = await listenRebinding({
+    path,
+    // one that is to go is counted until it has gone
+    mostConnections: 2 * MAX_CONNECTIONS,
+    onFault: (message, stands) => options.onFault({ ...lost(message), ...(stands ? { stands } : {}) }),
+    onConnection: (socket) => {
+      let accepted: AcceptedConnection | undefined;
+      if (!connections.admit(socket, () => accepted?.isBusy() === true)) return;
+      socket.setTimeout(IDLE_MS, () => socket.destroy());
+      accepted = server.accept(authorityFixSocket(socket, (reason) => options.onFault(refusal("", path, reason))));
+    },
+  });
+  return map(listening, ({ close, fault }) => ({
+    path,
+    removed: cleared.value.removed,
+    standing: () => [fault()].flatMap((message) => (message === undefined ? [] : { ...lost(message), stands: true })),
+    close: () => void close(),
+  }));
+}
+
+/** Longer texts of strangers are cut. */
+const LONGEST_TOLD = 256;
+const refusal = (resource: string, endpoint: string, message: string): PluginFault => ({
+  resource: resource.slice(0, LONGEST_TOLD),
+  endpoint: endpoint.slice(0, LONGEST_TOLD),
+  call: "Register",
+  code: "REFUSED",
+  message,
+});
+
+/** Go's servers answer every plain error as UNKNOWN. */
+const registrar =
+  ({ dir, register, onFault }: RegistrationOptions) =>
+  async (request: object): Promise<Result<object, Refusal>> => {
+    const { version, resourceName, endpoint } = request as RegisterRequest;
+    const refused = (message: string) => err({ code: status.UNKNOWN, message });
+    const path = endpointPath(dir, endpoint);
+    const wrong = versionFault(version) ?? resourceFault(resourceName) ?? (path.ok ? undefined : path.error);
+    if (wrong !== undefined || !path.ok) {
+      onFault(refusal(resourceName, endpoint, wrong ?? ""));
+      return refused(wrong ?? "");
+    }
+    const done = await register(resourceName, path.value);
+    if (done.ok) return ok({});
+    onFault({ ...done.error, call: "Register" });
+    return refused(done.error.message);
+  };
+
+/**
+ * Makes the directory ready for a new kubelet.sock: the sockets of plugins that knew the last one go, which tells them to
+ * come back. Only sockets go, and none while somebody answers at kubelet.sock. kubelet 1.36: CleanupPluginDirectory.
+ */
+async function clearSocketDir(dir: string): Promise<Result<{ readonly removed: readonly string[] }, string>> {
+  const vacancy = await vacancyAt(join(dir, SOCKET_NAME));
+  if (!vacancy.ok) return vacancy;
+  const removed: string[] = [];
+  try {
+    for (const entry of readdirSync(dir, { withFileTypes: true }).filter((e) => e.isSocket())) {
+      if (isRemoved(join(dir, entry.name))) removed.push(entry.name);
+    }
+  } catch (error) {
+    return err(`cannot clear the directory of device plugins: ${(error as Error).message}`);
+  }
+  return ok({ removed });
+}
+
+/** False: somebody was quicker. */
+function isRemoved(path: string): boolean {
+  try {
+    unlinkSync(path);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return false;
+    throw error;
+  }
+}
 
 export interface DevicePluginHostOptions {
   /** Where plugins find kubelet.sock and put their own. */
@@ -39,11 +169,11 @@ export interface DevicePluginHost {
   devices(): readonly Device[];
   /** `devicePlugins` of a snapshot. */
   plugins(): readonly DevicePlugin[];
-  /** What the node's status says, by resource. */
+  /** Amounts in the node's status, by resource. */
   amounts(): ReadonlyMap<string, ResourceAmount>;
   /** Each resource with its endpoint, its generation and its latest changes of health. */
   states(): readonly PluginState[];
-  /** What is wrong for as long as it is said here: a lost kubelet.sock, devices that are left out. */
+  /** Faults that stand as long as they are reported here: a lost kubelet.sock, devices that are left out. */
   standing(): readonly PluginFault[];
   /** `ids` for one container. kubelet 1.36: endpoint.allocate. */
   allocate(resource: string, ids: readonly string[]): Answered<Allocation>;
@@ -72,7 +202,7 @@ export async function openDevicePluginHost(
     if (isTold) setImmediate(tell);
     isTold = false;
   };
-  const fleet = new Fleet({
+  const fleet = new PluginRegistry({
     timeouts: { ...PLUGIN_TIMEOUTS, ...options.timeouts },
     ...(options.graceMs === undefined ? {} : { graceMs: options.graceMs }),
     ...(options.livesMs === undefined ? {} : { livesMs: options.livesMs }),
@@ -127,7 +257,7 @@ export async function openDevicePluginHost(
 }
 
 /** kubelet 1.36: errEndpointStopped, and allocateContainerResources where nothing is known. */
-function absence(fleet: Fleet, call: string, resource: string): PluginFault {
+function absence(fleet: PluginRegistry, call: string, resource: string): PluginFault {
   const known = fleet.plugins.get(resource);
   return known === undefined
     ? { resource, endpoint: "", call, code: "NOT_REGISTERED", message: `unknown Device Plugin ${resource}` }

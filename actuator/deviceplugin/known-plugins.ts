@@ -4,15 +4,15 @@ import type { PluginFault } from "./fault.ts";
 import { afterEvent, isListing, NO_PLUGINS, type PluginEvent, type PluginState, type Plugins } from "./plugins.ts";
 
 /** A snapshot's node has room for them beside its own. */
-export const MOST_RESOURCES = LIMITS.deviceResources;
+export const MAX_RESOURCES = LIMITS.deviceResources;
 
 /** Told of a plugin that goes for another, of which pods hold devices. */
 export function pushedOut({ resource, endpoint }: PluginState, other: string): PluginFault {
-  const message = `it gives way to \`${other}\`, of which pods hold devices: device plugins have ${MOST_RESOURCES} resources already, the most that a node takes`;
+  const message = `it gives way to \`${other}\`, of which pods hold devices: device plugins have ${MAX_RESOURCES} resources already, the most that a node takes`;
   return { resource, endpoint, call: "Register", code: "RESOURCE_EXHAUSTED", message };
 }
 
-/** What is known of all plugins now, within what one snapshot takes. */
+/** The state of all plugins, within what one snapshot takes. */
 export class KnownPlugins {
   readonly #onChange: () => void;
   readonly #isInUse: IsInUse;
@@ -51,19 +51,19 @@ export class KnownPlugins {
   }
 
   /**
-   * Whether there is room for a resource while so many others register. Nothing is kept any more of such as are gone for
-   * good, where it needs theirs.
+   * True: there is room for one more resource while so many others register. Resources that are gone for good are forgotten if
+   * their room is needed.
    */
   makesRoom(resource: string, registering: number): boolean {
     if (this.#now.has(resource)) return true;
-    const isFull = (): boolean => this.#now.size + registering >= MOST_RESOURCES;
+    const isFull = (): boolean => this.#now.size + registering >= MAX_RESOURCES;
     for (const { resource: gone, state } of this.#now.values()) {
       if (!isFull()) break;
       if (state === "removed") this.forget(gone);
     }
     return !isFull();
   }
-  /** Of one that is removed. */
+  /** Forgets a resource that was removed. */
   forget(resource: string): void {
     const generation = this.#now.get(resource)?.generation;
     if (generation !== undefined) this.apply({ kind: "forgotten", resource, generation });

@@ -3,7 +3,7 @@ const SHORTEST_REST_MS = 200;
 const LONGEST_REST_MS = 2_000;
 /** Longer than its last rest, where a list has waited for the end of that. */
 const GROWTH = 1.5;
-/** So many times as long as a look took is rested: what all looks together may take of the loop is 1 of so many. */
+/** After a look the loop rests this many times as long as the look took, so all looks together take one part in so many. */
 const REST_PER_LOOK = 25;
 
 interface Look {
@@ -16,7 +16,7 @@ interface Look {
  * How long a plugin whose list was looked at rests. Plugins that send little are looked at at once; who goes on sending
  * rests longer and longer, and the more of them there are the less often is each.
  */
-export class LookLoad {
+export class ListThrottle {
   /** When each was looked at last, the newest last. */
   readonly #looks = new Map<object, Look>();
 

@@ -2,8 +2,62 @@ import { join } from "node:path";
 import { quote } from "../../api/decide/go/strconv.ts";
 import { isExtendedResource } from "../../api/model/resource-name.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
-import { isSocketPath, LONGEST_SOCKET_PATH } from "../grpc/socket-path.ts";
-import { SUPPORTED_VERSIONS } from "./messages.ts";
+import { isSocketPath, LONGEST_SOCKET_PATH } from "../core/socket-path.ts";
+
+/** The API that plugins must speak. kubelet 1.36: pluginapi.SupportedVersions. */
+export const SUPPORTED_VERSIONS: readonly string[] = ["v1beta1"];
+/** The largest message that a plugin may send: gRPC's default, which the kubelet uses. */
+export const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
+export const HEALTHY = "Healthy";
+export const UNHEALTHY = "Unhealthy";
+
+export interface DevicePluginOptions {
+  readonly preStartRequired: boolean;
+  readonly getPreferredAllocationAvailable: boolean;
+}
+export interface RegisterRequest {
+  readonly version: string;
+  readonly endpoint: string;
+  readonly resourceName: string;
+}
+/** v1beta1.Device as it comes from the wire. */
+export interface ListedDevice {
+  readonly ID: string;
+  readonly health: string;
+  readonly topology: { readonly nodes: readonly { readonly ID: number }[] } | null;
+}
+
+interface Ids {
+  readonly devicesIds: readonly string[];
+}
+/** Method -> its request and its answer; a method that is called is a line here. `Buffer`: decoded elsewhere. */
+export interface PluginCalls {
+  "/v1beta1.DevicePlugin/GetDevicePluginOptions": [object, DevicePluginOptions];
+  "/v1beta1.DevicePlugin/GetPreferredAllocation": [
+    {
+      readonly containerRequests: readonly {
+        readonly availableDeviceIDs: readonly string[];
+        readonly mustIncludeDeviceIDs: readonly string[];
+        readonly allocationSize: number;
+      }[];
+    },
+    { readonly containerResponses: readonly { readonly deviceIDs: readonly string[] }[] },
+  ];
+  "/v1beta1.DevicePlugin/Allocate": [{ readonly containerRequests: readonly Ids[] }, Buffer];
+  "/v1beta1.DevicePlugin/PreStartContainer": [Ids, object];
+  "/pluginregistration.Registration/GetInfo": [object, PluginInfo];
+  "/pluginregistration.Registration/NotifyRegistrationStatus": [
+    { readonly pluginRegistered: boolean; readonly error: string },
+    object,
+  ];
+}
+export type PluginMethod = keyof PluginCalls;
+export interface PluginInfo {
+  readonly type: string;
+  readonly name: string;
+  readonly endpoint: string;
+  readonly supportedVersions: readonly string[];
+}
 
 /** Where plugins look for the node. kubelet 1.36: KubeletSocket. */
 export const SOCKET_NAME = "kubelet.sock";

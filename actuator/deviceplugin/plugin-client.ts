@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
 import { err, ok } from "../../api/model/result.ts";
 import { type Answered, faultOf, type PluginCall } from "./fault.ts";
-import { MAX_MESSAGE_BYTES, type PluginCalls, type PluginMethod } from "./messages.ts";
+import { MAX_MESSAGE_BYTES, type PluginCalls, type PluginMethod } from "./names.ts";
 import { codecOf } from "./protocol.ts";
 
 const CHANNEL = {

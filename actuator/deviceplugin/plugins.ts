@@ -1,7 +1,7 @@
-import type { Device } from "../../api/model/devices.ts";
+import type { Device, DevicePlugin } from "../../api/model/machine.ts";
 import { unreachable } from "../../api/model/result.ts";
 import type { EpochMs } from "../../api/model/units.ts";
-import { type DevicePluginOptions, HEALTHY, UNHEALTHY } from "./messages.ts";
+import { type DevicePluginOptions, HEALTHY, UNHEALTHY } from "./names.ts";
 
 /** A device that changed its health, that came, or that vanished (`to` is null). */
 export interface HealthFlip {
@@ -10,10 +10,10 @@ export interface HealthFlip {
   readonly to: string | null;
   readonly at: EpochMs;
 }
-/** What is known of one resource and of the plugin that has it. */
+/** The state of one resource and of its plugin. */
 export interface PluginState {
   readonly resource: string;
-  /** Of its last registration: each has a higher one than all before it, of whatever resource. */
+  /** Number of its last registration: higher than that of any earlier registration of any resource. */
   readonly generation: number;
   /** Its socket, a path. */
   readonly endpoint: string;
@@ -22,7 +22,7 @@ export interface PluginState {
   readonly state: "registered" | "stopped" | "removed";
   /** When a stream of it ended, the first since it was well; absent while it is registered. */
   readonly stoppedAt?: EpochMs;
-  /** Whether it has sent a list since it registered. */
+  /** True: it has sent a list since it registered. */
   readonly listed: boolean;
   /** The last list, as a snapshot has it; all unhealthy once the plugin has stopped. */
   readonly devices: readonly Device[];
@@ -164,7 +164,7 @@ function listed(before: PluginState, devices: readonly Device[], at: EpochMs): P
   return { ...withoutGaveWay(before), listed: true, devices, flips, history };
 }
 
-/** What is the same object at the same place is neither fresh nor gone: of thousands few change. */
+/** The same object at the same index is neither added nor removed: few of thousands change. */
 function differing(before: readonly Device[], now: readonly Device[]) {
   const fresh: Device[] = [];
   const gone = new Map<string, Device>();
@@ -182,3 +182,37 @@ function differing(before: readonly Device[], now: readonly Device[]) {
 type Nodes = Device["numaNodes"];
 const isSamePlace = (a: Nodes, b: Nodes): boolean =>
   a === b || (a !== undefined && b !== undefined && `${a}` === `${b}`);
+
+export interface ResourceAmount {
+  readonly capacity: number;
+  /** Those that are healthy. */
+  readonly allocatable: number;
+}
+
+/** `devices` of a snapshot: those of all resources. */
+export const devicesOf = (plugins: Plugins): readonly Device[] =>
+  [...plugins.values()].flatMap(({ devices }) => devices);
+
+/** `devicePlugins` of a snapshot, without what they prefer. */
+export const devicePluginsOf = (plugins: Plugins): readonly DevicePlugin[] =>
+  [...plugins.values()].map(({ resource, state, stoppedAt, options }) => ({
+    resource,
+    registered: state === "registered",
+    ...(stoppedAt === undefined ? {} : { stoppedAt: new Date(stoppedAt).toISOString() }),
+    options,
+  }));
+
+/**
+ * The node status's amount of each resource; a removed resource stays with 0. kubelet 1.36: GetCapacity and, for removed ones,
+ * MachineInfo.
+ */
+export const amountsOf = (plugins: Plugins): ReadonlyMap<string, ResourceAmount> =>
+  new Map(
+    [...plugins.values()].map(({ resource, devices, gaveWay = 0 }) => [
+      resource,
+      {
+        capacity: devices.length + gaveWay,
+        allocatable: devices.filter(({ health = HEALTHY }) => health === HEALTHY).length,
+      },
+    ]),
+  );

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { MethodDefinition, ServiceDefinition, UntypedServiceImplementation } from "@grpc/grpc-js";
 import { loadSync, type PackageDefinition } from "@grpc/proto-loader";
-import type { PluginCalls, PluginMethod } from "./messages.ts";
+import type { PluginCalls, PluginMethod } from "./names.ts";
 
 type Loaded = MethodDefinition<object, object>;
 let loaded: PackageDefinition | undefined;

@@ -1,12 +1,12 @@
 import type { DeviceList } from "./device-list.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { PluginFault } from "./fault.ts";
-import type { LookLoad } from "./look-load.ts";
+import type { ListThrottle } from "./look-load.ts";
 
 export interface StreamWatchOptions {
   /** From its first list until the stream counts as one that lives, ms. */
   readonly livesMs: number;
-  readonly load: LookLoad;
+  readonly load: ListThrottle;
   /** Devices that it may list. */
   readonly most: () => number;
   readonly onList: () => void;
@@ -19,7 +19,7 @@ export class StreamWatch {
   readonly resource: string;
   readonly socketPath: string;
   readonly endpoint: Endpoint;
-  /** Of the plugin while it is registered by this stream; 0: it is not. */
+  /** The plugin's generation while this stream has it registered; 0: it is not registered. */
   generation = 0;
   #list: DeviceList | undefined;
   #lives: NodeJS.Timeout | undefined;

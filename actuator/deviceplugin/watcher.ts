@@ -1,10 +1,82 @@
 import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { Alarm } from "../grpc/alarm.ts";
-import { isSocketPath, socketIdentity } from "../grpc/socket-path.ts";
-import { WatchedDirectory } from "../grpc/watched-directory.ts";
-import type { Answered, PluginFault } from "./fault.ts";
-import { type Introduced, introduce } from "./introduction.ts";
+import { err, map } from "../../api/model/result.ts";
+import { isSocketPath, socketIdentity } from "../core/socket-path.ts";
+import { CoalescedTimer, WatchedDirectory } from "../grpc/watched-directory.ts";
+import type { Answered, PluginCall, PluginFault } from "./fault.ts";
+import { type PluginInfo, quoted, resourceFault, SUPPORTED_VERSIONS, toldEndpoint } from "./names.ts";
+import { callOnce, dial } from "./plugin-client.ts";
+
+/** A plugin that is registered and was told so. */
+interface Introduced {
+  readonly resource: string;
+  readonly generation: number;
+}
+interface Introduction extends Pick<WatcherOptions, "register" | "leave"> {
+  /** The socket where the plugin tells its identity. */
+  readonly path: string;
+  readonly signal: AbortSignal;
+}
+
+/** kubelet 1.36: dialTimeoutDuration, notifyTimeoutDuration; GetInfo has a second. */
+const DIAL_MS = 10_000;
+const INFO_MS = 1_000;
+const NOTIFY_MS = 5_000;
+const TYPE = "DevicePlugin";
+
+/**
+ * Asks a plugin who it is, registers it, and tells it what came of that: the fault that the node answers with is what the
+ * plugin hears. kubelet 1.36: GenerateRegisterPluginFunc, ValidatePlugin.
+ */
+async function introduce({ path, register, leave, signal }: Introduction): Answered<Introduced> {
+  const of = (call: string, resource = ""): PluginCall => ({ resource, endpoint: path, call });
+  const calling = { of: of("GetInfo"), timeoutMs: INFO_MS, signal };
+  const dialed = await dial(calling, DIAL_MS, "/pluginregistration.Registration/GetInfo", {});
+  if (!dialed.ok) return dialed;
+  const { client, answer } = dialed.value;
+  const notify = (pluginRegistered: boolean, error: string) =>
+    callOnce(
+      client,
+      { of: of("NotifyRegistrationStatus", answer.name), timeoutMs: NOTIFY_MS, signal },
+      "/pluginregistration.Registration/NotifyRegistrationStatus",
+      { pluginRegistered, error },
+    );
+  try {
+    const refused = async (message: string, fault: Partial<PluginFault> = {}): Answered<Introduced> => {
+      const told = `RegisterPlugin error -- ${message}`;
+      await notify(false, told);
+      return err({ ...of("Register", quoted(answer.name).slice(1, -1)), code: "REFUSED", ...fault, message: told });
+    };
+    if (answer.type !== TYPE) {
+      return await refused(
+        `no handler registered for plugin type: ${quoted(answer.type).slice(1, -1)} at socket ${path}`,
+      );
+    }
+    const endpoint = toldEndpoint(answer.endpoint, path);
+    const wrong = validationFault(answer) ?? (endpoint.ok ? undefined : endpoint.error);
+    if (wrong !== undefined || !endpoint.ok) return await refused(`plugin validation failed with err: ${wrong}`);
+    const registered = await register(answer.name, endpoint.value);
+    if (!registered.ok) {
+      const { code, message } = registered.error;
+      return await refused(`plugin registration failed with err: ${message}`, { code, endpoint: endpoint.value });
+    }
+    const told = await notify(true, "");
+    if (!told.ok) leave(answer.name, registered.value);
+    return map(told, () => ({ resource: answer.name, generation: registered.value }));
+  } finally {
+    client.close();
+  }
+}
+
+function validationFault({ name, supportedVersions }: PluginInfo): string | undefined {
+  if (!supportedVersions.some((version) => SUPPORTED_VERSIONS.includes(version))) {
+    const versions = supportedVersions.slice(0, MAX_VERSIONS).map((v) => quoted(v).slice(1, -1));
+    return `manager version, ${SUPPORTED_VERSIONS.at(-1)}, is not among plugin supported versions [${versions.join(" ")}]`;
+  }
+  const fault = resourceFault(name);
+  return fault === undefined ? undefined : `invalid name of device plugin socket: ${fault}`;
+}
+const MAX_VERSIONS = 16;
 
 export interface WatcherOptions {
   readonly dir: string;
@@ -26,9 +98,9 @@ interface Found {
 }
 
 const RESCAN_MS = 10_000;
-/** What a plugin does with its socket comes in several events. */
+/** One action of a plugin on its socket comes as several events. */
 const SETTLE_MS = 50;
-const MOST_SOCKETS = 1024;
+const MAX_SOCKETS = 1024;
 const DEEPEST = 4;
 const FIRST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 120_000;
@@ -41,7 +113,7 @@ const LONGEST_RETRY_MS = 120_000;
 export function openPluginWatcher(options: WatcherOptions): { readonly close: () => void } {
   const { dir, register, leave, onFault, rescanMs = RESCAN_MS } = options;
   const found = new Map<string, Found>();
-  const next = new Alarm(scan);
+  const next = new CoalescedTimer(scan);
   const watched = new WatchedDirectory(dir, () => next.in(SETTLE_MS));
 
   const ask = async (path: string, socket: Found): Promise<void> => {
@@ -114,7 +186,7 @@ function socketsBelow(root: string): ReadonlyMap<string, string> {
     }
     for (const entry of entries) {
       const path = join(dir, entry.name);
-      if (entry.name.startsWith(".") || sockets.size >= MOST_SOCKETS) continue;
+      if (entry.name.startsWith(".") || sockets.size >= MAX_SOCKETS) continue;
       if (entry.isDirectory() && depth < DEEPEST) walk(path, depth + 1);
       const identity = entry.isSocket() && isSocketPath(path) ? socketIdentity(path) : undefined;
       if (identity !== undefined) sockets.set(path, identity);

@@ -1,11 +1,253 @@
-import type { GcOperation } from "../../api/model/garbage-collection.ts";
-import type { Problem } from "../ports.ts";
-import { collect } from "./collect.ts";
-import { type Look, type LookSettings, look, type Unlisted } from "./look.ts";
-import type { CollectionReport, GcKind, GcPorts, ReclaimReport, RemovalReport, TurnReport } from "./ports.ts";
-import { reclaim } from "./reclaim.ts";
+import type { ContainerGcDecision, Done, GcOperation } from "../../api/model/container-gc.ts";
+import type { EvictionDecision, NodeReclaimFunction } from "../../api/model/eviction.ts";
+import type { ImageGcDecision } from "../../api/model/image-gc.ts";
+import type { Result } from "../../api/model/result.ts";
+import type { ActuatorConfig } from "../core/config.ts";
+import type { Pace } from "../core/pace.ts";
+import type { DecisionAnswer, Problem } from "../core/ports.ts";
+import type { JournalError } from "../core/record-file.ts";
+import { type GcJournal, type GcKind, keyOf, type Space } from "./journal.ts";
+import { type Look, type LookSettings, look, spaceOf, type Unlisted } from "./look.ts";
+import type { CollectionReport, GcPorts, ReclaimReport, RemovalReport, TurnReport } from "./ports.ts";
+import { guard, type Removal, removalsOf, remove } from "./remove.ts";
 import { type Settled, settleCutShort } from "./settle.ts";
-import { failUnlisted } from "./unlisted.ts";
+
+interface Order {
+  readonly kind: GcKind;
+  readonly operation: GcOperation;
+  readonly look: Look;
+  readonly dryRun: boolean;
+  /** Set: the removal under way is the last. */
+  readonly stop: AbortSignal;
+  readonly onRemoval: (removal: RemovalReport) => void;
+}
+
+/** A failed removal makes the next one go in its place; a pass that never came to its end would. */
+const MAX_ROUNDS = 64;
+/** The longest message that an ask takes. */
+const LONGEST_MESSAGE = 4096;
+const TOLD_TO_STOP = "not tried: the pass was told to stop";
+const NOT_WRITTEN = "not tried: the journal cannot be written";
+/** Errors of a disk that takes no more. */
+const FULL: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT"]);
+
+/** Asks, carries out, asks again with what came of it, until nothing is left to do. Never throws for what the world does. */
+const collect = (ports: GcPorts, order: Order): Promise<CollectionReport> => new Pass(ports, order).run();
+
+class Pass {
+  readonly #ports: GcPorts;
+  readonly #order: Order;
+  readonly #done: Done[] = [];
+  readonly #removals: RemovalReport[] = [];
+  readonly #problems: Problem[] = [];
+  /** Of the images, after those that were too old are gone. */
+  #space: Space | null = null;
+  #isBegun = false;
+  /** A surprise, a fault, or a signal: nothing more is removed. */
+  #isEnded = false;
+
+  constructor(ports: GcPorts, order: Order) {
+    this.#ports = ports;
+    this.#order = order;
+  }
+
+  async run(): Promise<CollectionReport> {
+    const { dryRun } = this.#order;
+    let answer = await this.#ask();
+    for (let round = 0; answer !== null && !dryRun && !this.#isEnded && round < MAX_ROUNDS; round++) {
+      const batch = this.#batchOf(answer);
+      if (batch.length === 0) break;
+      if (this.#begin(answer)) {
+        await this.#carryOut(batch);
+        await this.#measureAfter(batch);
+      } else this.#stopAt(batch[0] as Removal, NOT_WRITTEN);
+      answer = await this.#ask();
+    }
+    // without an answer that knows its ends a pass stays in the journal, and the next turn settles it
+    if (answer !== null) await this.#settle(answer);
+    return this.#report(answer);
+  }
+
+  async #ask(): Promise<DecisionAnswer | null> {
+    const { kind, operation, look, dryRun } = this.#order;
+    // a plan ends nothing: without it the end of a pass that had nothing to do would not be known either
+    const ends = dryRun ? {} : { done: this.#done };
+    const space = this.#space === null ? {} : { fileSystem: this.#space };
+    const answer = await this.#ports.client.decide(kind, look.snapshot, { operation, ...ends, ...space });
+    if (answer.ok) return answer.value;
+    this.#problems.push(answer.error);
+    this.#isEnded = true;
+    return null;
+  }
+
+  /**
+   * The removals that are carried out before the decision is asked again: images that are too old in one go, containers one
+   * target at a time.
+   */
+  #batchOf(answer: DecisionAnswer): readonly Removal[] {
+    const { kind } = this.#order;
+    if (this.#isTimerOff(answer)) return [];
+    const ended = new Set(this.#done.map(keyOf));
+    const open = removalsOf(kind, answer).filter((removal) => !ended.has(keyOf(removal)));
+    const [first] = open;
+    if (kind === "container-gc") return open.filter(({ target }) => target === first?.target);
+    const isFirstOld = first?.why === "too-old";
+    return isFirstOld ? open.filter(({ why }) => why === "too-old") : open;
+  }
+
+  /** kubelet 1.36: StartGarbageCollection runs no timer for images that nothing could make too many or too old. */
+  #isTimerOff({ decision }: DecisionAnswer): boolean {
+    const { kind, operation } = this.#order;
+    return kind === "image-gc" && operation === "garbage-collect" && !(decision as ImageGcDecision).policy.timer;
+  }
+
+  /** The pass is on disk before its first removal. */
+  #begin(answer: DecisionAnswer): boolean {
+    if (this.#isBegun) return true;
+    const { kind, operation, look } = this.#order;
+    const planned = removalsOf(kind, answer).map(({ id }) => id);
+    this.#isBegun = this.#journaled((journal) => journal.begin({ kind, operation, snapshot: look.snapshot, planned }));
+    return this.#isBegun;
+  }
+
+  async #carryOut(batch: readonly Removal[]): Promise<void> {
+    for (const removal of batch) {
+      if (this.#isEnded) return;
+      if (this.#order.stop.aborted) this.#stopAt(removal, TOLD_TO_STOP);
+      else await this.#carryOutOne(removal);
+    }
+  }
+
+  async #carryOutOne(removal: Removal): Promise<void> {
+    const guarded = await guard(removal, this.#order.look, this.#ports);
+    if (guarded.state === "fault") {
+      const message = `${removal.target} ${removal.name} is left: what became of it is not known: ${guarded.message}`;
+      this.#problems.push({ from: removal.target === "pod-logs" ? "pods" : "runtime", message });
+      return this.#stopAt(removal, `what became of it is not known: ${guarded.message}`);
+    }
+    if (guarded.state === "surprise") return this.#stopAt(removal, guarded.found);
+    if (!this.#journaled((journal) => journal.intend(removal))) return this.#stopAt(removal, NOT_WRITTEN);
+    const { end, message = "" } = await remove(removal, guarded, this.#ports);
+    if (end === "stopped") return this.#stopAt(removal, message);
+    this.#end(removal, end, message === "" ? undefined : message);
+  }
+
+  /** The pass ends at this one. INVARIANT: an end is told of it, or the rest of the plan would count as what came of it. */
+  #stopAt(removal: Removal, words: string): void {
+    this.#isEnded = true;
+    this.#end(removal, "stopped", words);
+  }
+
+  #end(removal: Removal, end: Done["end"], words?: string): void {
+    const { id, runtimeHandler, kind, target, name, bytes, why } = { ...removal, kind: this.#order.kind };
+    const message = words === undefined ? {} : { message: words.slice(0, LONGEST_MESSAGE) };
+    const done: Done = { id, ...(runtimeHandler === "" ? {} : { runtimeHandler }), end, ...message };
+    this.#done.push(done);
+    this.#journaled((journal) => journal.end(done));
+    const report: RemovalReport = { kind, target, id, name, bytes, why, end, ...message };
+    this.#removals.push(report);
+    this.#order.onRemoval(report);
+  }
+
+  /** kubelet 1.36: GarbageCollect measures the disk after the images that were too old. */
+  async #measureAfter(batch: readonly Removal[]): Promise<void> {
+    if (batch[0]?.why !== "too-old" || !this.#removals.some(({ end }) => end === "removed")) return;
+    const space = this.#measure();
+    if (space === null) return;
+    this.#space = space;
+    this.#journaled((journal) => journal.fileSystem(space));
+  }
+  #measure = (): Space | null => spaceOf(this.#ports.observeDisks(this.#order.look.lists));
+
+  /** The answer is sent and stored before the journal forgets the removal. */
+  async #settle(answer: DecisionAnswer): Promise<void> {
+    await this.#ports.client.settle(answer, this.#isBegun || this.#order.kind === "image-gc");
+    if (this.#isBegun) this.#journaled((journal) => journal.close());
+  }
+
+  /**
+   * Writes to the journal; false: nothing may be removed without it. INVARIANT: a full disk is what a collection is for,
+   * and never keeps one from running: it then goes on, told as a problem, and only a crash would lose what ended.
+   */
+  #journaled(write: (journal: GcJournal) => Result<unknown, JournalError>): boolean {
+    if (this.#ports.journal === null) throw new Error("a collection without a journal removes nothing");
+    const written = write(this.#ports.journal);
+    if (written.ok) return true;
+    const isFull = FULL.has(written.error.errno ?? "");
+    const effect = isFull
+      ? "a collection goes on, since it makes room; a crash in it would lose which removals ended"
+      : "nothing more is removed";
+    const message = `${written.error.message}; ${effect}`;
+    if (!this.#problems.some((known) => known.message === message)) this.#problems.push({ from: "journal", message });
+    this.#isEnded ||= !isFull;
+    return isFull;
+  }
+
+  #report(answer: DecisionAnswer | null): CollectionReport {
+    const { kind, operation, look, dryRun } = this.#order;
+    const hasRemoved = this.#removals.some(({ end }) => end === "removed");
+    const after = hasRemoved && kind === "image-gc" ? this.#measure() : null;
+    const decision = answer?.decision as ImageGcDecision | ContainerGcDecision | undefined;
+    const isLeft = decision?.remove.some(({ end }) => end !== "removed") === true;
+    const isDone = dryRun || (answer !== null && this.#isTimerOff(answer)) || (!isLeft && decision?.error === null);
+    return {
+      at: look.at,
+      kind,
+      operation,
+      dryRun,
+      answer,
+      removals: this.#removals,
+      fileSystem: { before: look.space, after },
+      complete: answer !== null && this.#problems.length === 0 && isDone,
+      problems: this.#problems,
+    };
+  }
+}
+
+const RUNS: Readonly<Record<NodeReclaimFunction, GcKind>> = {
+  "delete-unused-containers": "container-gc",
+  "delete-unused-images": "image-gc",
+};
+
+interface Reclaimed {
+  readonly report: ReclaimReport | null;
+  readonly problems: readonly Problem[];
+}
+
+/**
+ * kubelet 1.36: reclaimNodeLevelResources. Asks `eviction` whether a disk signal is below its threshold, runs what it
+ * names, containers first, and asks again with the disks as they are then. Pods are nobody's business here.
+ */
+async function reclaim(
+  { client, evictionClock }: GcPorts,
+  { snapshot: seen, space, moment }: Look,
+  dryRun: boolean,
+  run: (kind: GcKind) => Promise<void>,
+  lookAgain: () => Promise<Look | null>,
+): Promise<Reclaimed> {
+  if (space === null) return { report: null, problems: [] };
+  // by how much the clock was set since the last pass over images is another kind's
+  const otherwise = { clockSteppedMs: undefined, clockSteppedSince: undefined };
+  const snapshot = { ...seen, ...otherwise, ...evictionClock.told(moment) };
+  const settle = async (answer: DecisionAnswer, isNews: boolean): Promise<Problem[]> => {
+    await client.settle(answer, isNews);
+    const kept = evictionClock.keep(moment);
+    return kept.ok ? [] : [{ from: "memory", message: kept.error.message }];
+  };
+  const asked = await client.decide("eviction", snapshot);
+  if (!asked.ok) return { report: null, problems: [asked.error] };
+  const ran = (asked.value.decision as EvictionDecision).reclaim?.nodeLevel ?? [];
+  for (const name of ran) await run(RUNS[name]);
+  const after = ran.length === 0 || dryRun ? null : await lookAgain();
+  if (after === null) {
+    const problems = await settle(asked.value, ran.length > 0);
+    return { report: { answer: asked.value, ran }, problems };
+  }
+  const again = await client.decide("eviction", snapshot, { statsAfterReclaim: after.snapshot["stats"] });
+  if (!again.ok) return { report: { answer: asked.value, ran }, problems: [again.error] };
+  const problems = await settle(again.value, true);
+  return { report: { answer: again.value, ran }, problems };
+}
 
 export interface CollectOptions {
   readonly settings: LookSettings;
@@ -38,7 +280,10 @@ export class Collector {
     this.#options = options;
   }
 
-  /** What is due, containers before the images that they keep, after the turn before. Never throws for what the world does. */
+  /**
+   * Runs the due collections after the former turn has ended, containers before the images that they keep in use. Never throws
+   * for faults of the world.
+   */
   turn(due: ReadonlySet<GcKind>, operation: GcOperation = "garbage-collect"): Promise<TurnReport> {
     const turn = this.#last.then(() => this.#turn(due, operation));
     this.#last = turn.catch(() => {});
@@ -122,3 +367,58 @@ export class Collector {
   }
   #notice = (notice: Problem): void => void this.#notices.set(notice.message, notice);
 }
+
+/**
+ * A pass over a runtime that lists nothing: it has failed, which the history, the next pass and the kubelet's events are to
+ * know. Removes nothing. The runtime's fault itself is told by whoever looked.
+ */
+async function failUnlisted(
+  { client }: GcPorts,
+  kind: GcKind,
+  operation: GcOperation,
+  { at, snapshot, error }: Unlisted,
+): Promise<CollectionReport> {
+  const answer = await client.decide(kind, snapshot, { operation, done: [], error });
+  if (answer.ok) await client.settle(answer.value);
+  return {
+    at,
+    kind,
+    operation,
+    dryRun: false,
+    answer: answer.ok ? answer.value : null,
+    removals: [],
+    fileSystem: { before: null, after: null },
+    complete: false,
+    problems: answer.ok ? [] : [answer.error],
+  };
+}
+
+type Periods = Pick<ActuatorConfig, "containerGCPeriodSeconds" | "imageGCPeriodSeconds">;
+
+/**
+ * Runs what is due until told to stop, everything at once to begin with. A turn that takes longer than a period puts the
+ * next one off: two never run at a time. Periods are read at each turn.
+ */
+export async function collectUntil(
+  stop: AbortSignal,
+  collector: Collector,
+  periods: Periods,
+  onTurn: (report: TurnReport) => void,
+  pace: Pace,
+): Promise<void> {
+  const kinds = ["container-gc", "image-gc"] as const;
+  const ranAt = new Map<GcKind, number>();
+  const dueAt = (kind: GcKind): number => (ranAt.get(kind) ?? Number.NEGATIVE_INFINITY) + periodMs(periods, kind);
+  while (!stop.aborted) {
+    const now = performance.now();
+    const due = kinds.filter((kind) => dueAt(kind) <= now);
+    for (const kind of due) ranAt.set(kind, now);
+    // a timer may go off a moment early
+    if (due.length > 0) onTurn(await collector.turn(new Set(due)));
+    const next = Math.min(...kinds.map(dueAt));
+    await pace.sleep(Math.max(1, next - performance.now()));
+  }
+}
+
+const periodMs = ({ containerGCPeriodSeconds, imageGCPeriodSeconds }: Periods, kind: GcKind): number =>
+  (kind === "container-gc" ? containerGCPeriodSeconds : imageGCPeriodSeconds) * 1000;

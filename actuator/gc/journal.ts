@@ -1,9 +1,15 @@
-import type { Done, GcOperation } from "../../api/model/garbage-collection.ts";
+import type { Done, GcOperation } from "../../api/model/container-gc.ts";
 import { map, type Result } from "../../api/model/result.ts";
-import { appendLine, type JournalError, readLines, replaceFile } from "../journal-file.ts";
-import type { GcKind, Space } from "./ports.ts";
+import { appendLine, type JournalError, readLines, replaceFile } from "../core/record-file.ts";
 
-/** What is to be removed, as a decision names it; of an image kept for a runtime handler with that. */
+export type GcKind = "container-gc" | "image-gc";
+
+export interface Space {
+  readonly capacityBytes: number;
+  readonly availableBytes: number;
+}
+
+/** An object to be removed, as a decision names it; an image kept for a runtime handler carries the handler. */
 export interface Entry {
   readonly id: string;
   readonly runtimeHandler: string;
@@ -12,7 +18,7 @@ export interface Entry {
 export const keyOf = ({ id, runtimeHandler }: { readonly id: string; readonly runtimeHandler?: string | undefined }) =>
   `${id},${runtimeHandler ?? ""}`;
 
-export interface OpenPass {
+export interface UnfinishedPass {
   readonly kind: GcKind;
   readonly operation: GcOperation;
   readonly snapshot: unknown;
@@ -20,14 +26,14 @@ export interface OpenPass {
   readonly planned: readonly string[];
 }
 /** A pass that was cut short: what was begun, what ended, and what nobody knows the end of. */
-export interface CutShort extends OpenPass {
+export interface InterruptedPass extends UnfinishedPass {
   readonly done: readonly Done[];
   readonly fileSystem: Space | null;
   readonly unknown: readonly Entry[];
 }
 
 type Line =
-  | ({ readonly type: "begin" } & OpenPass)
+  | ({ readonly type: "begin" } & UnfinishedPass)
   | { readonly type: "intent"; readonly entry: Entry }
   | { readonly type: "end"; readonly done: Done }
   | { readonly type: "file-system"; readonly space: Space };
@@ -44,11 +50,11 @@ export class GcJournal {
   }
 
   /** The pass that was not closed; null: there is none. Errors: the file cannot be read or made. */
-  unclosed(): Result<CutShort | null, JournalError> {
+  unclosed(): Result<InterruptedPass | null, JournalError> {
     return map(readLines(this.#file), ({ lines }) => passIn(lines));
   }
 
-  begin(pass: OpenPass): Result<unknown, JournalError> {
+  begin(pass: UnfinishedPass): Result<unknown, JournalError> {
     return replaceFile(this.#file, [textOf({ type: "begin", ...pass })]);
   }
   intend({ id, runtimeHandler, target }: Entry): Result<unknown, JournalError> {
@@ -68,7 +74,7 @@ export class GcJournal {
 
 const textOf = (line: Line): string => JSON.stringify(line);
 
-function passIn(texts: readonly string[]): CutShort | null {
+function passIn(texts: readonly string[]): InterruptedPass | null {
   const lines = texts.map(parse).filter((line) => line !== null);
   const begin = lines.find((line) => line.type === "begin");
   if (begin === undefined) return null;

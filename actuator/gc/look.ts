@@ -1,20 +1,21 @@
 import { err, ok, type Result } from "../../api/model/result.ts";
-import type { ActuatorConfig } from "../config.ts";
 import { faultText, kubeletText } from "../containerd/fault.ts";
 import type { ImageFileSystems } from "../containerd/file-systems.ts";
 import type { ObservedLogs } from "../containerd/logs.ts";
 import type { RuntimeLists } from "../containerd/port.ts";
-import type { Moment } from "../pass-clock.ts";
-import type { Problem } from "../ports.ts";
-import { driverOf, snapshotOf } from "../snapshot.ts";
-import type { GcPorts, Space } from "./ports.ts";
+import type { ActuatorConfig } from "../core/config.ts";
+import type { Moment } from "../core/pass-clock.ts";
+import type { Problem } from "../core/ports.ts";
+import { driverOf, snapshotOf } from "../pass/snapshot.ts";
+import type { Space } from "./journal.ts";
+import type { GcPorts } from "./ports.ts";
 
 export type LookSettings = Pick<ActuatorConfig, "nodeName" | "cgroupMount"> & {
   /** The kubelet's flags for dead containers, as a snapshot has them. */
   readonly flags: Readonly<Record<string, number>>;
 };
 export type LookPorts = Omit<GcPorts, "client" | "journal">;
-/** What one listing of the runtime, with pods, logs, disks and configuration of the same moment, showed. */
+/** One listing of the runtime, with pods, logs, disks and configuration of the same moment. */
 export interface Look {
   readonly at: string;
   readonly moment: Moment;
@@ -33,7 +34,7 @@ export interface Look {
 
 /** A runtime that lists nothing: a snapshot without lists, and its answer as the kubelet prints it. */
 export type Unlisted = Pick<Look, "at" | "moment" | "snapshot"> & { readonly error: string };
-/** What keeps a look from being one. */
+/** The reason why a look failed. */
 export interface Blind extends Problem {
   readonly unlisted?: Unlisted;
 }

@@ -1,14 +1,14 @@
 import { realpathSync } from "node:fs";
 import { join, normalize } from "node:path";
 import { err, ok, type Result } from "../../api/model/result.ts";
-import type { ActuatorConfig } from "../config.ts";
 import type { ConnectionOptions } from "../containerd/connection.ts";
-import { socketPathOf } from "../containerd/endpoint.ts";
 import { mountPointsOf, observeImageFileSystems } from "../containerd/file-systems.ts";
 import { observeLogs, removeLogLink, removePodLogs } from "../containerd/logs.ts";
 import { openRuntime } from "../containerd/runtime.ts";
-import { claimsDirectory, type Lock, takeLock } from "../lock.ts";
-import { PassClock } from "../pass-clock.ts";
+import type { ActuatorConfig } from "../core/config.ts";
+import { claimsDirectory, type Lock, takeLock } from "../core/lock.ts";
+import { PassClock } from "../core/pass-clock.ts";
+import { socketPathOf } from "../core/socket-path.ts";
 import { type CollectOptions, Collector } from "./collector.ts";
 import { removeContainerLog } from "./container-log.ts";
 import { GcJournal } from "./journal.ts";
@@ -16,7 +16,7 @@ import type { LookPorts, LookSettings } from "./look.ts";
 import type { GcPorts, LogFiles, RemovalReport, TurnReport } from "./ports.ts";
 import type { Settled } from "./settle.ts";
 
-/** What a collector tells while it works. */
+/** Events of a collector while it works. */
 export interface CollectionEvents {
   readonly onTurn?: (report: TurnReport) => void;
   readonly onRemoval?: (removal: RemovalReport) => void;
@@ -116,7 +116,7 @@ function realPathOf(path: string): string {
   }
 }
 
-/** What of the settings a look needs. */
+/** The settings that a look needs. */
 export const lookSettings = (config: ActuatorConfig): LookSettings => ({
   nodeName: config.nodeName,
   cgroupMount: config.cgroupMount,

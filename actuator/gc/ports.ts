@@ -1,14 +1,12 @@
-import type { GcOperation } from "../../api/model/garbage-collection.ts";
+import type { GcOperation } from "../../api/model/container-gc.ts";
 import type { Result } from "../../api/model/result.ts";
 import type { ImageFileSystems } from "../containerd/file-systems.ts";
 import type { LogRemoval, ObservedLogs } from "../containerd/logs.ts";
 import type { Runtime, RuntimeLists } from "../containerd/port.ts";
+import type { PassClock } from "../core/pass-clock.ts";
+import type { DecisionAnswer, DecisionClient, PodsRead, Problem } from "../core/ports.ts";
 import type { MachineFacts } from "../machine/facts.ts";
-import type { PassClock } from "../pass-clock.ts";
-import type { DecisionAnswer, DecisionClient, PodsRead, Problem } from "../ports.ts";
-import type { GcJournal } from "./journal.ts";
-
-export type GcKind = "container-gc" | "image-gc";
+import type { GcJournal, GcKind, Space } from "./journal.ts";
 
 /** The files of containers' logs, whose directories are the kubelet's. */
 export interface LogFiles {
@@ -28,7 +26,7 @@ export interface GcPorts {
   readonly readPods: () => Promise<PodsRead>;
   readonly readConfiguration: () => Promise<Result<unknown, Problem>>;
   readonly observeDisks: (lists: RuntimeLists) => ImageFileSystems;
-  /** Of the passes over images. */
+  /** The clock of the passes over images. */
   readonly clock: PassClock;
   readonly evictionClock: PassClock;
   readonly client: DecisionClient;
@@ -36,16 +34,12 @@ export interface GcPorts {
   readonly journal: GcJournal | null;
 }
 
-export interface Space {
-  readonly capacityBytes: number;
-  readonly availableBytes: number;
-}
 /** How one removal ended, for a person and a log. */
 export interface RemovalReport {
   readonly kind: GcKind;
   readonly target: "image" | "container" | "sandbox" | "pod-logs" | "log-link";
   readonly id: string;
-  /** What a person calls it: an image's tag, `NAMESPACE/POD CONTAINER`. */
+  /** Its name for people: an image's tag, `NAMESPACE/POD CONTAINER`. */
   readonly name: string;
   /** Of an image, as the runtime counts it; null: of other targets it is not told. */
   readonly bytes: number | null;
@@ -53,7 +47,7 @@ export interface RemovalReport {
   readonly end: "removed" | "failed" | "stopped";
   readonly message?: string;
 }
-/** What one collection saw, decided and did. */
+/** Observations, decisions and actions of one collection. */
 export interface CollectionReport {
   readonly at: string;
   readonly kind: GcKind;

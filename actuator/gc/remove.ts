@@ -1,15 +1,25 @@
-import type { Done } from "../../api/model/garbage-collection.ts";
+import { indexed } from "../../api/decide/image-gc/image-names.ts";
+import type { ContainerGcDecision, ContainerRemoval, Done } from "../../api/model/container-gc.ts";
+import type { ImageGcDecision, ImageRemoval } from "../../api/model/image-gc.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
-import { isUnanswered, kubeletText } from "../containerd/fault.ts";
+import { faultText, isUnanswered, kubeletText } from "../containerd/fault.ts";
 import type { LogRemoval } from "../containerd/logs.ts";
-import type { Answered } from "../containerd/port.ts";
-import type { Removal } from "./entries.ts";
-import { guardContainer, guardLogLink, guardPodLogs, guardSandbox } from "./guard-container.ts";
-import { guardImage } from "./guard-image.ts";
-import { GONE, type Guarded } from "./guarded.ts";
-import { isGone } from "./is-gone.ts";
+import type { Answered, Runtime, RuntimeFault } from "../containerd/port.ts";
+import type { DecisionAnswer } from "../core/ports.ts";
+import type { Entry, GcKind } from "./journal.ts";
 import type { Look } from "./look.ts";
-import type { GcPorts } from "./ports.ts";
+import type { GcPorts, RemovalReport } from "./ports.ts";
+
+/** The result of the look right before a removal. A surprise is described in words; after a fault nothing is known. */
+type Guarded =
+  | { readonly state: "as-planned"; readonly stopFirst: boolean; readonly logPath: string | null }
+  | { readonly state: "surprise"; readonly found: string }
+  | { readonly state: "fault"; readonly message: string };
+
+const AS_PLANNED: Guarded = { state: "as-planned", stopFirst: false, logPath: null };
+const GONE = "it is not there any more";
+const surprise = (found: string): Guarded => ({ state: "surprise", found });
+const faulty = (fault: RuntimeFault): Guarded => ({ state: "fault", message: faultText(fault) });
 
 /** The least grace that the kubelet gives a container of unknown state. */
 const STOP_SECONDS = 2;
@@ -97,4 +107,164 @@ const ofFiles = (removed: Awaited<LogRemoval>): Tried => (removed.ok ? removed :
 async function worded(answer: Answered<null>): Promise<Tried> {
   const done = await answer;
   return done.ok ? REMOVED : refused(kubeletText(done.error), isUnanswered(done.error));
+}
+
+/** The image is still there under its id, not pinned, and no container of any state holds it. */
+export async function guardImage({ id, runtimeHandler, names }: ImageRemoval, runtime: Runtime): Promise<Guarded> {
+  const now = await runtime.imageNow(id, runtimeHandler);
+  if (!now.ok) return faulty(now.error);
+  if (now.value === null) return surprise(GONE);
+  if (now.value.id !== id) return surprise(`its id is ${now.value.id} now`);
+  if (now.value.pinned) return surprise("it is pinned now");
+  const used = await runtime.imagesInUse();
+  if (!used.ok) return faulty(used.error);
+  const own = new Set([id, ...names, ...now.value.names].flatMap(meanings));
+  for (const [container, images] of used.value) {
+    if (images.some((image) => meanings(image).some((one) => own.has(one))))
+      return surprise(`container ${container} uses it now`);
+  }
+  return AS_PLANNED;
+}
+
+/** An id may lack its `sha256:`, a name its registry or tag; a digest means the same in every repository. */
+const meanings = (reference: string): readonly string[] => [reference.replace(/^sha256:/, ""), indexed(reference)];
+
+/** The container is still the same one and does not run; of unknown state it is stopped first. */
+export async function guardContainer(
+  { id, stopFirst }: ContainerRemoval,
+  { createdAt }: Look,
+  runtime: Runtime,
+): Promise<Guarded> {
+  const now = await runtime.containerNow(id);
+  if (!now.ok) return faulty(now.error);
+  if (now.value === null) return surprise(GONE);
+  const { state, logPath } = now.value;
+  if (now.value.id !== id || now.value.createdAt !== createdAt.get(id)) return surprise("another one has its id now");
+  if (state === "CONTAINER_RUNNING") return surprise("it is running now");
+  return { state: "as-planned", stopFirst: stopFirst || state === "CONTAINER_UNKNOWN", logPath };
+}
+
+/** The sandbox is still the same one, not ready, and no container is in it. */
+export async function guardSandbox({ id }: ContainerRemoval, look: Look, runtime: Runtime): Promise<Guarded> {
+  const now = await runtime.sandboxNow(id);
+  if (!now.ok) return faulty(now.error);
+  if (now.value === null) return surprise(GONE);
+  if (now.value.id !== id || now.value.createdAt !== look.createdAt.get(id))
+    return surprise("another one has its id now");
+  if (now.value.state !== "SANDBOX_NOTREADY") return surprise("it is ready now");
+  const containers = await runtime.imagesInUse();
+  if (!containers.ok) return faulty(containers.error);
+  for (const container of containers.value.keys()) {
+    const sandbox = await sandboxOf(container, look, runtime);
+    if (!sandbox.ok) return faulty(sandbox.error);
+    if (sandbox.value === id) return surprise(`container ${container} is in it now`);
+  }
+  return AS_PLANNED;
+}
+
+/** A container never changes its sandbox; one that came after the list is asked about. */
+async function sandboxOf(container: string, look: Look, runtime: Runtime): Answered<string | null> {
+  const listed = look.sandboxOf.get(container);
+  if (listed !== undefined) return { ok: true, value: listed };
+  const now = await runtime.containerNow(container);
+  return now.ok ? { ok: true, value: now.value?.sandboxId ?? null } : now;
+}
+
+/** The directory's pod is still gone, or as ended as it was, and the runtime runs nothing of it. */
+export async function guardPodLogs(
+  { id }: ContainerRemoval,
+  look: Look,
+  readPods: GcPorts["readPods"],
+): Promise<Guarded> {
+  const uid = podUidOf(id);
+  if (uid === null) return surprise("its name is not NAMESPACE_NAME_UID");
+  if (look.livingPods.has(uid)) return surprise("its pod runs, though it is not among the pods: are those all?");
+  const { pods, whole, problems, notices } = await readPods();
+  if (pods === null || !whole) {
+    const why = [...problems, ...notices][0]?.message ?? "no source";
+    return { state: "fault", message: `the pods could not be read whole: ${why}` };
+  }
+  return lifeOf(uid, pods) === lifeOf(uid, look.pods) ? AS_PLANNED : surprise("its pod is not as it was");
+}
+
+/** One part of a path: nothing outside the directory is ever named. */
+export const guardLogLink = ({ id }: ContainerRemoval): Guarded =>
+  isOnePart(id) && id.endsWith(".log") ? AS_PLANNED : surprise("its name is no log file's");
+
+/** A name that does not consist of dots alone; both callers make sure of that. */
+const isOnePart = (name: string): boolean => !/[/\0]/.test(name);
+function podUidOf(directory: string): string | null {
+  const uid = directory.split("_").at(-1) ?? "";
+  return isOnePart(directory) && directory.includes("_") && uid !== "" ? uid : null;
+}
+
+interface Pod {
+  readonly metadata?: { readonly uid?: string; readonly deletionTimestamp?: string };
+  readonly status?: { readonly phase?: string; readonly reason?: string };
+}
+/** The parts of a pod that decide whether its content may be removed, as one text. */
+function lifeOf(uid: string, pods: readonly unknown[]): string {
+  const { metadata, status } = (pods.find((one) => (one as Pod | null)?.metadata?.uid === uid) ?? {}) as Pod;
+  return JSON.stringify([metadata?.uid, metadata?.deletionTimestamp, status?.phase, status?.reason]);
+}
+
+/** True: the object that was to be removed is gone. Errors: why that cannot be found out. */
+export async function isGone(
+  { target, id, runtimeHandler }: Entry,
+  { runtime, logs }: GcPorts,
+): Promise<Result<boolean, string>> {
+  if (target === "pod-logs" || target === "log-link") {
+    const { podLogDirectories, danglingLogLinks, missing } = logs.observe();
+    const names = target === "pod-logs" ? podLogDirectories : danglingLogLinks;
+    return names === undefined
+      ? err(missing.map(({ path, why }) => `${path}: ${why}`).join("; "))
+      : ok(!names.includes(id));
+  }
+  const now = await statusOf(target, id, runtimeHandler, runtime);
+  return now.ok ? ok(now.value === null) : err(faultText(now.error));
+}
+
+function statusOf(target: "image" | "container" | "sandbox", id: string, runtimeHandler: string, runtime: Runtime) {
+  if (target === "image") return runtime.imageNow(id, runtimeHandler);
+  return target === "container" ? runtime.containerNow(id) : runtime.sandboxNow(id);
+}
+
+/** A removal that a decision names, with what the guards compare it to. */
+export type Removal = Entry &
+  Pick<RemovalReport, "name" | "bytes" | "why"> &
+  (
+    | { readonly target: "image"; readonly image: ImageRemoval }
+    | { readonly target: "container" | "sandbox" | "pod-logs" | "log-link"; readonly container: ContainerRemoval }
+  );
+
+/** `remove` of an answer, in its order. */
+export function removalsOf(kind: GcKind, { decision }: DecisionAnswer): readonly Removal[] {
+  if (kind === "image-gc") return (decision as ImageGcDecision).remove.map(ofImage);
+  return (decision as ContainerGcDecision).remove.map(ofContainer);
+}
+
+const ofImage = (image: ImageRemoval): Removal => ({
+  target: "image",
+  id: image.id,
+  runtimeHandler: image.runtimeHandler,
+  name: image.names[0] ?? image.id,
+  bytes: image.sizeBytes,
+  why: image.why,
+  image,
+});
+
+const ofContainer = (container: ContainerRemoval): Removal => ({
+  target: container.target,
+  id: container.id,
+  runtimeHandler: "",
+  name: nameOf(container),
+  bytes: null,
+  why: container.why,
+  container,
+});
+
+/** `NAMESPACE/POD CONTAINER`; of logs their own name, which says it. */
+function nameOf({ target, id, pod, name }: ContainerRemoval): string {
+  if (target === "pod-logs" || target === "log-link" || pod === null) return name ?? id;
+  return `${pod.namespace}/${pod.name}${name === null ? "" : ` ${name}`}`;
 }

@@ -1,15 +1,15 @@
-import type { Done } from "../../api/model/garbage-collection.ts";
+import type { Done } from "../../api/model/container-gc.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
-import type { DecisionAnswer, Problem } from "../ports.ts";
-import { isGone } from "./is-gone.ts";
-import type { CutShort, Entry } from "./journal.ts";
-import type { GcKind, GcPorts } from "./ports.ts";
+import type { DecisionAnswer, Problem } from "../core/ports.ts";
+import type { Entry, GcKind, InterruptedPass } from "./journal.ts";
+import type { GcPorts } from "./ports.ts";
+import { isGone } from "./remove.ts";
 
 /** A pass that a crash cut short, as it ended after all. */
 export interface Settled {
   readonly kind: GcKind;
   readonly done: readonly Done[];
-  /** Whose removal was begun and which are still there: they count as not tried. */
+  /** Objects whose removal was begun and which are still there: they count as not tried. */
   readonly left: readonly string[];
   readonly answer: DecisionAnswer;
 }
@@ -40,7 +40,7 @@ export async function settleCutShort(ports: GcPorts): Promise<Result<Settled | n
 }
 
 async function lookAfter(
-  { done, unknown }: CutShort,
+  { done, unknown }: InterruptedPass,
   ports: GcPorts,
 ): Promise<Result<{ readonly done: readonly Done[]; readonly left: readonly string[] }, string>> {
   const all = [...done];

@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 
 export interface ConnectionsOptions {
   readonly most: number;
-  /** What is told of it comes so seldom, ms. */
+  /** Faults of a connection are reported at most this often, ms. */
   readonly tellMs?: number;
   /** A sentence. */
   readonly onFull: (message: string) => void;

@@ -1,14 +1,13 @@
 import { basename, dirname } from "node:path";
 import type { Result } from "../../api/model/result.ts";
-import { Alarm } from "./alarm.ts";
 import { type BoundListener, type Listener, type Listening, listenOn } from "./listener.ts";
-import { WatchedDirectory } from "./watched-directory.ts";
+import { CoalescedTimer, WatchedDirectory } from "./watched-directory.ts";
 
-export interface LastingSocket extends Listener {
+export interface RebindingSocket extends Listener {
   /** Why the socket is lost now; undefined: it is not, or nobody has tried to bind it again yet. */
   fault(): string | undefined;
 }
-export interface Lasting extends Listening {
+export interface RebindingListener extends Listening {
   /** Told, as a sentence, when the socket was lost and came back, and once of each reason why it does not, which stands. */
   readonly onFault: (message: string, stands: boolean) => void;
   /** Between two looks that nothing asked for, ms. */
@@ -18,7 +17,7 @@ export interface Lasting extends Listening {
 }
 
 const LOOK_MS = 10_000;
-/** What happens to a name comes in several events. */
+/** One change of a name comes as several events. */
 const SETTLE_MS = 50;
 /** A kubelet that starts removes the socket and binds its own: it is not to be beaten to it. */
 const FIRST_DELAY_MS = 1_000;
@@ -28,7 +27,7 @@ const LONGEST_DELAY_MS = 60_000;
  * As `listenOn`, and a socket that somebody removes is bound again: its clients wait for its creation. Where the same
  * hand removes it again and again, that is done less and less often; another's socket in its place is left alone.
  */
-export async function listenLastingly(options: Lasting): Promise<Result<LastingSocket, string>> {
+export async function listenRebinding(options: RebindingListener): Promise<Result<RebindingSocket, string>> {
   const listening = await listenOn(options);
   if (!listening.ok) return listening;
   const lasting = new LastingListener(options, listening.value);
@@ -36,9 +35,9 @@ export async function listenLastingly(options: Lasting): Promise<Result<LastingS
 }
 
 class LastingListener {
-  readonly #options: Lasting;
+  readonly #options: RebindingListener;
   readonly #directory: WatchedDirectory;
-  readonly #looking = new Alarm(() => this.#look());
+  readonly #looking = new CoalescedTimer(() => this.#look());
   #listener: BoundListener;
   #boundAt = performance.now();
   #delayMs: number;
@@ -47,7 +46,7 @@ class LastingListener {
   #said = "";
   #isClosed = false;
 
-  constructor(options: Lasting, listener: BoundListener) {
+  constructor(options: RebindingListener, listener: BoundListener) {
     this.#options = options;
     this.#listener = listener;
     this.#delayMs = this.#firstDelayMs;

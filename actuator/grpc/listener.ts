@@ -4,7 +4,7 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 import { dirname, join } from "node:path";
 import { type Disk, makeFolder } from "../../api/model/make-folder.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
-import { socketIdentity, socketPathFault } from "./socket-path.ts";
+import { socketIdentity, socketPathFault } from "../core/socket-path.ts";
 
 const DISK: Disk = { exists: existsSync, parentOf: dirname, make: (path) => mkdirSync(path, { mode: 0o750 }) };
 
@@ -21,7 +21,7 @@ export interface Listener {
   close(): Promise<void>;
 }
 export interface BoundListener extends Listener {
-  /** Whether its socket is still the one at its path. */
+  /** True: its socket is still the one at its path. */
   stands(): boolean;
 }
 
@@ -76,8 +76,8 @@ async function bind(server: Server, path: string, stale: string | undefined): Pr
 }
 
 /**
- * Whether a socket can be made at a path, whose directory is made if it is not there; `stale`: the identity of one there
- * that nobody listens on. The error is a sentence, and nothing was removed.
+ * Checks that a socket can be created at a path, and creates its directory if it is missing; `stale`: the identity of a socket
+ * there that nobody listens on. The error is a sentence, and nothing was removed.
  */
 export async function vacancyAt(path: string): Promise<Result<{ readonly stale: string | undefined }, string>> {
   const fault = socketPathFault(path);

@@ -1,27 +1,47 @@
 import { createServer, type Http2Session, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import type { Duplex } from "node:stream";
-import { status } from "@grpc/grpc-js";
-import { err, ok, type Result } from "../../api/model/result.ts";
+import { type MethodDefinition, status } from "@grpc/grpc-js";
+import { err, map, ok, type Result } from "../../api/model/result.ts";
+
+/** A method over its messages; bytes that are none, and an answer that throws, end as grpc-js ends them. */
+export const unaryMethod =
+  <Q, A>(
+    { requestDeserialize, responseSerialize }: MethodDefinition<Q, A>,
+    answer: (request: Q) => Result<A, Refusal> | Promise<Result<A, Refusal>>,
+  ): UnaryHandler =>
+  async (message) => {
+    let request: Q;
+    try {
+      request = requestDeserialize(message);
+    } catch (error) {
+      return err({ code: status.INTERNAL, message: `Error deserializing request: ${(error as Error).message}` });
+    }
+    try {
+      return map(await answer(request), responseSerialize);
+    } catch (error) {
+      return err({ code: status.UNKNOWN, message: `Server method handler threw error ${(error as Error).message}` });
+    }
+  };
 
 /** gRPC's code, and the words. */
 export interface Refusal {
   readonly code: status;
   readonly message: string;
 }
-/** What a method answers to the bytes of a message; it is never rejected (`unaryMethod`). */
+/** A method's answer to a message's bytes; its promise is never rejected (`unaryMethod`). */
 export type UnaryHandler = (message: Buffer) => Promise<Result<Buffer, Refusal>>;
 
 export interface UnaryServerOptions {
   /** By path, `/v1beta1.Registration/Register`. */
   readonly handlers: Readonly<Record<string, UnaryHandler>>;
-  /** Of a request. */
+  /** Limit of a request's message. */
   readonly mostMessageBytes: number;
   /** Calls at a time of one connection. */
   readonly mostStreams: number;
-  /** What a connection may hold, answers that its client does not read with it; beyond, it gets no new calls. */
+  /** Memory of a connection, including answers that its client does not read; beyond it the connection gets no new calls. */
   readonly sessionMegabytes: number;
 }
-/** Of a message: whether it is compressed, and its length. */
+/** Prefix of a message: whether it is compressed, and its length. */
 const PREFIX_BYTES = 5;
 
 /**

@@ -1,11 +1,26 @@
-/** What a pod needs now, in the kubelet's order: kill, make a sandbox, start. kubelet 1.36: podActions. */
+import type { ProbeType, StoredResult } from "../../api/model/probe.ts";
+
+/** The result of one type of probe for a container id; undefined: none yet, or it has no such probe. */
+export type ProbeResults = (containerId: string, type: ProbeType) => StoredResult | undefined;
+
+/** Results of a pod's probes for a running container that has such a probe. */
+export interface PodSays {
+  isStarted(container: string, id: string): boolean;
+  isReady(container: string, id: string): boolean;
+}
+
+/** Nobody probes. */
+export const NO_RESULTS: ProbeResults = () => undefined;
+export const SAYS_NOTHING: PodSays = { isStarted: () => false, isReady: () => false };
+
+/** Actions that a pod needs now, in the kubelet's order: kill, create a sandbox, start. kubelet 1.36: podActions. */
 export interface PodActions {
   /** Everything of it is stopped first, its sandbox too. */
   readonly killPod: boolean;
   readonly createSandbox: boolean;
   /** The one to start containers in; null: it is yet to be made. */
   readonly sandboxId: string | null;
-  /** Of the sandbox that is to be made. */
+  /** Attempt of the sandbox to be created. */
   readonly attempt: number;
   /** Init containers to start, in order. */
   readonly initToStart: readonly StartContainer[];
@@ -24,7 +39,7 @@ export interface StartContainer {
 export interface KillContainer {
   readonly containerId: string;
   readonly name: string;
-  /** Of the event `Killing`. */
+  /** Message of the event `Killing`. */
   readonly message: string;
   /** The probe that failed, whose own grace counts; absent: none did. */
   readonly probe?: "liveness" | "startup";

@@ -1,11 +1,13 @@
+import { NEWEST } from "../../api/profiles/index.ts";
+import { millisIn } from "../../api/profiles/profile.ts";
+import { CONTAINER_HASH, type RuntimeContainer, type RuntimePod } from "../containerd/runtime-pod.ts";
 import type { HeldBack } from "./actions.ts";
 import { latestExitedOf } from "./instances.ts";
 import type { PodContainer, RunnablePod } from "./pod.ts";
 import type { BackOff, PodRecord } from "./record.ts";
-import { CONTAINER_HASH, type RuntimeContainer, type RuntimePod } from "./runtime-pod.ts";
 
 const FIRST_MS = 10_000;
-const LONGEST_MS = 300_000;
+const LONGEST_MS = millisIn(NEWEST.defaults.crashLoopBackOff.maxContainerRestartPeriod);
 /** A container that lived for so long since its back-off was last raised starts from the first delay again. */
 const RESET_MS = 2 * LONGEST_MS;
 
@@ -20,10 +22,10 @@ const isOver = (backOff: BackOff, finishedAtMs: number): boolean => finishedAtMs
  */
 export function heldBack(
   container: PodContainer,
-  seen: RuntimePod,
+  runtimePod: RuntimePod,
   { nowMs, backOff, hashOf }: { nowMs: number; backOff: PodRecord["backOff"]; hashOf: HashOf },
 ): HeldBack | null {
-  const dead = latestExitedOf(seen, container.name);
+  const dead = latestExitedOf(runtimePod, container.name);
   const entry = backOff[container.name];
   if (dead === undefined || entry === undefined || isChanged(container, dead, hashOf)) return null;
   const finishedAtMs = dead.finishedAtMs ?? 0;
@@ -39,19 +41,19 @@ export function nextBackOff(backOff: BackOff | undefined, finishedAtMs: number, 
 }
 
 /**
- * The back-offs to record before containers of these names are started; `seen` is what the actions were computed from.
+ * The back-offs to record before containers of these names are started; `runtimePod` is what the actions were computed from.
  * Nothing changes for one that never ended.
  */
 export function backOffOfStarts(
   pod: RunnablePod,
-  seen: RuntimePod | null,
+  runtimePod: RuntimePod | null,
   names: readonly string[],
   { nowMs, backOff, hashOf }: { nowMs: number; backOff: PodRecord["backOff"]; hashOf: HashOf },
 ): PodRecord["backOff"] {
   const next: Record<string, BackOff> = { ...backOff };
-  if (seen === null) return next;
+  if (runtimePod === null) return next;
   for (const container of [...pod.spec.initContainers, ...pod.spec.containers]) {
-    const dead = names.includes(container.name) ? latestExitedOf(seen, container.name) : undefined;
+    const dead = names.includes(container.name) ? latestExitedOf(runtimePod, container.name) : undefined;
     if (dead === undefined) continue;
     const known = isChanged(container, dead, hashOf) ? undefined : backOff[container.name];
     next[container.name] = nextBackOff(known, dead.finishedAtMs ?? 0, nowMs);
@@ -68,11 +70,11 @@ export function isChanged(container: PodContainer, instance: RuntimeContainer, h
 /** `name_namespace(uid)`, as the kubelet's messages name a pod. kubelet 1.36: format.Pod. */
 export const podWords = ({ namespace, name, uid }: RunnablePod): string => `${name}_${namespace}(${uid})`;
 
-/** Of the waiting reason CrashLoopBackOff. */
+/** Message of the waiting reason CrashLoopBackOff. */
 export const backOffMessage = (pod: RunnablePod, { name, delayMs }: HeldBack): string =>
   `back-off ${goSeconds(delayMs / 1000)} restarting failed container=${name} pod=${podWords(pod)}`;
 
-/** Of the event BackOff, a warning. */
+/** Message of the event BackOff, a warning. */
 export const backOffEventMessage = (pod: RunnablePod, container: string): string =>
   `Back-off restarting failed container ${container} in pod ${podWords(pod)}`;
 

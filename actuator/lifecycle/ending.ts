@@ -1,7 +1,7 @@
 import type { ProbeSpec } from "../../api/model/probe.ts";
+import type { RuntimeContainer, RuntimePod } from "../containerd/runtime-pod.ts";
 import type { PodContainer, RunnablePod } from "./pod.ts";
-import type { PodEnd } from "./pod-end.ts";
-import type { RuntimeContainer, RuntimePod } from "./runtime-pod.ts";
+import type { PodEnd } from "./record.ts";
 
 /** Between the stop signal and the kill nobody gets less. */
 const LEAST_SECONDS = 2;
@@ -10,7 +10,7 @@ const LEAST_SECONDS = 2;
 export interface StopContainer {
   readonly containerId: string;
   readonly name: string;
-  /** Of the event `Killing`. */
+  /** Message of the event `Killing`. */
   readonly message: string;
   /** Names of running containers that end first, or whose end it awaits for as long as its own grace lasts. */
   readonly waitsFor: readonly string[];
@@ -23,8 +23,8 @@ export interface StopContainer {
  * one first. A sidecar waits for the one right behind it only; if that one does not run, for none of those further
  * behind. kubelet 1.36: killContainersWithSyncResult, newTerminationOrdering.
  */
-export function stopsOf(pod: RunnablePod, seen: RuntimePod): readonly StopContainer[] {
-  const running = seen.containers.filter((c) => c.state === "running");
+export function stopsOf(pod: RunnablePod, runtimePod: RuntimePod): readonly StopContainer[] {
+  const running = runtimePod.containers.filter((c) => c.state === "running");
   const runs = new Set(running.map((c) => c.name));
   const sidecars = pod.spec.initContainers.filter((c) => c.isSidecar);
   const own = pod.spec.containers.map((c) => c.name);

@@ -1,13 +1,136 @@
-import type { QuantityList } from "../../api/model/decision.ts";
+import type { QuantityList } from "../../api/model/allocatable.ts";
+import { type Amount, exactMilliValue, exactValue, fromUnits, isZero, ZERO } from "../../api/model/amount.ts";
 import { own } from "../../api/model/own.ts";
+import { parseQuantity } from "../../api/model/quantity.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
-import { type EnvPair, expand, knownOrItself } from "./expand.ts";
 import { fieldPathFault, isFieldPath, subscriptOf } from "./field-path.ts";
 import type { EnvVar, PodContainer, RunnablePod } from "./pod.ts";
-import { resourceText } from "./resource-text.ts";
-import { isIPv4, isIPv6 } from "./spec/ip.ts";
+import { isIPv4, isIPv6 } from "./spec/names.ts";
 
-/** What a variable can tell that the pod's object does not. */
+/** A variable with its value, as CRI takes it. */
+export interface EnvPair {
+  readonly key: string;
+  readonly value: string;
+}
+
+/**
+ * `$(NAME)` by its value, `$$` by one dollar; what is no reference stays as it is.
+ * kubernetes 1.36: third_party/forked/golang/expansion, Expand.
+ */
+export function expand(text: string, look: (name: string) => string): string {
+  let out = "";
+  for (let i = 0; i < text.length; i++) {
+    const next = text[i + 1];
+    if (text[i] !== "$" || next === undefined) {
+      out += text[i];
+    } else if (next === "(") {
+      const end = text.indexOf(")", i + 2);
+      out += end < 0 ? "$(" : look(text.slice(i + 2, end));
+      i = end < 0 ? i + 1 : end;
+    } else {
+      out += next === "$" ? "$" : `$${next}`;
+      i++;
+    }
+  }
+  return out;
+}
+
+/** A reference to an unset variable stays as it is. */
+const knownOrItself =
+  (known: ReadonlyMap<string, string>) =>
+  (name: string): string =>
+    known.get(name) ?? `$(${name})`;
+
+const pairsToMap = (env: readonly EnvPair[]): ReadonlyMap<string, string> =>
+  new Map(env.map(({ key, value }) => [key, value]));
+
+/** A command or its arguments. kubelet 1.36: ExpandContainerCommandAndArgs. */
+export function expandAll(texts: readonly string[], env: readonly EnvPair[]): readonly string[] {
+  const look = knownOrItself(pairsToMap(env));
+  return texts.map((text) => expand(text, look));
+}
+
+/** A `subPathExpr`, which needs a value of every variable. kubelet 1.36: ExpandContainerVolumeMounts. */
+export function expandSubPath(expression: string, env: readonly EnvPair[]): Result<string, string> {
+  const known = pairsToMap(env);
+  const missing = new Set<string>();
+  const expanded = expand(expression, (name) => {
+    const value = known.get(name) ?? "";
+    if (value === "") missing.add(name);
+    return value;
+  });
+  return missing.size > 0 ? err(`missing value for ${[...missing].sort().join(", ")}`) : ok(expanded);
+}
+
+type Asked = Extract<EnvVar, { resource: string }>;
+type Fields = Readonly<Record<string, unknown>>;
+const isFields = (v: unknown): v is Fields => typeof v === "object" && v !== null && !Array.isArray(v);
+const fieldsOf = (v: unknown, name: string): Fields => {
+  const field = isFields(v) ? own(v, name) : undefined;
+  return isFields(field) ? field : {};
+};
+const listOf = (v: Fields, name: string): readonly unknown[] => {
+  const list = own(v, name);
+  return Array.isArray(list) ? list : [];
+};
+const named = (list: readonly unknown[], name: string): Fields | undefined =>
+  list.filter(isFields).find((c) => c["name"] === name);
+
+const ONE = fromUnits(1);
+/** Divisors whose thousandths leave int64, which no amount of a pod does. */
+const EXA: Readonly<Record<string, number>> = { "1E": 1e18, "1Ei": 2 ** 60 };
+const OVERCOMMITTED = ["cpu", "memory", "ephemeral-storage"];
+
+/**
+ * A request or limit in units of the divisor, rounded up. A limit that nobody set is the pod's, else what the node has to
+ * give; not so of another init container, as in the kubelet. kubelet 1.36: containerResourceRuntimeValue,
+ * defaultPodLimitsForDownwardAPI, ExtractContainerResourceValue.
+ */
+function resourceText(asked: Asked, self: string, pod: RunnablePod, allocatable: QuantityList): Result<string, string> {
+  const spec = fieldsOf(pod.object, "spec");
+  const regular = listOf(spec, "containers");
+  const name = asked.containerName === "" ? self : asked.containerName;
+  const container = named(regular, name) ?? named(listOf(spec, "initContainers"), name);
+  if (container === undefined) return err(`container ${name} not found`);
+  const [list = "", ...rest] = asked.resource.split(".");
+  const resource = rest.join(".");
+  const known = OVERCOMMITTED.includes(resource) || resource.startsWith("hugepages-");
+  if ((list !== "requests" && list !== "limits") || !known) {
+    return err(`unsupported container resource : ${asked.resource}`);
+  }
+  const limits = fieldsOf(fieldsOf(container, "resources"), "limits");
+  const requests = fieldsOf(fieldsOf(container, "resources"), "requests");
+  let amount = amountOf(own(limits, resource));
+  // The API server makes a request of a limit.
+  if (list === "requests") amount = Object.hasOwn(requests, resource) ? amountOf(own(requests, resource)) : amount;
+  const isFilled = asked.containerName === "" || named(regular, name) !== undefined;
+  if (list === "limits" && isZero(amount) && isFilled && OVERCOMMITTED.includes(resource)) {
+    amount = amountOf(nodeLimit(spec, resource, allocatable));
+  }
+  return ok(unitsText(amount, asked.divisor, resource === "cpu"));
+}
+
+function nodeLimit(spec: Fields, resource: string, allocatable: QuantityList): unknown {
+  const ofNode = own(allocatable, resource);
+  const ofPod = own(fieldsOf(fieldsOf(spec, "resources"), "limits"), resource);
+  const isPods = resource !== "ephemeral-storage" && ofNode !== undefined && !isZero(amountOf(ofPod));
+  return isPods ? ofPod : ofNode;
+}
+
+/** Floats, as in Go: a last digit of a very large amount may differ from the exact one. */
+function unitsText(amount: Amount, divisor: string, isCpu: boolean): string {
+  const parsed = amountOf(divisor);
+  const value = isCpu ? exactMilliValue : exactValue;
+  const unit = own(EXA, divisor) ?? Number(value(isZero(parsed) ? ONE : parsed));
+  return BigInt(Math.ceil(Number(value(amount)) / unit)).toString();
+}
+
+function amountOf(value: unknown): Amount {
+  const parsed = typeof value === "string" || typeof value === "number" ? parseQuantity(String(value)) : undefined;
+  return parsed?.ok === true ? parsed.value.amount : ZERO;
+}
+
+/** Values for variables that the pod's object does not have. */
 export interface EnvFacts {
   /** The node's, its first family first. */
   readonly hostIPs: readonly string[];

@@ -1,7 +1,7 @@
 import { qualifiedName } from "./spec/names.ts";
 
 /** The fields of a pod that a variable can hold. kubernetes 1.36: validEnvDownwardAPIFieldPathExpressions. */
-export const FIELD_PATHS = [
+const FIELD_PATHS = [
   "metadata.name",
   "metadata.namespace",
   "metadata.uid",

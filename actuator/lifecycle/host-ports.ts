@@ -1,6 +1,6 @@
+import type { RuntimePod } from "../containerd/runtime-pod.ts";
 import { latestOf } from "./instances.ts";
 import type { ContainerPort, PodContainer, RunnablePod } from "./pod.ts";
-import type { RuntimePod } from "./runtime-pod.ts";
 
 /** A port of the host that a container asks for, and its place in the pod. */
 export interface HostPort {
@@ -24,17 +24,20 @@ export function hostPortsOf({ spec }: RunnablePod): readonly HostPort[] {
   return [...of("initContainers", spec.initContainers), ...of("containers", spec.containers)];
 }
 
-/** Whether a socket keeps another one from the port. `hostIP` in the form that `ip` has. Linux: an address and any address exclude each other. */
+/**
+ * True: a socket keeps another one from the port. `hostIP` has the form that `ip` has. Linux: an address and any address
+ * exclude each other.
+ */
 export const isTakenBy = ({ protocol, hostPort, hostIP }: ContainerPort, taken: Taken): boolean =>
   protocol === taken.protocol &&
   hostPort === taken.port &&
   (WILDCARDS.has(hostIP) || WILDCARDS.has(taken.ip) || hostIP === taken.ip);
 
 /** Another text whenever it is worth a look who holds a pod's ports: it was let in, or one of its containers has ended. */
-export function portOccasion(admittedAtMs: number | null, seen: RuntimePod | null): string {
-  const ended = seen?.containers.filter(({ state }) => state === "exited").map(({ id }) => id) ?? [];
+export function portOccasion(admittedAtMs: number | null, runtimePod: RuntimePod | null): string {
+  const ended = runtimePod?.containers.filter(({ state }) => state === "exited").map(({ id }) => id) ?? [];
   return JSON.stringify([admittedAtMs, ended]);
 }
 
-export const isRunning = (seen: RuntimePod | null, container: string): boolean =>
-  seen !== null && latestOf(seen, container)?.state === "running";
+export const isRunning = (runtimePod: RuntimePod | null, container: string): boolean =>
+  runtimePod !== null && latestOf(runtimePod, container)?.state === "running";

@@ -1,19 +1,21 @@
-import type { HeldBack, KillContainer, PodActions, StartContainer } from "./actions.ts";
-import { heldBack } from "./back-off.ts";
-import { containerActions } from "./container-actions.ts";
-import { initActions } from "./init-actions.ts";
-import { latestOf, nothingSeen } from "./instances.ts";
-import { leftoverContainers } from "./leftovers.ts";
+import { CONTAINER_HASH, type RuntimeContainer, type RuntimePod } from "../containerd/runtime-pod.ts";
+import {
+  type HeldBack,
+  type KillContainer,
+  NO_RESULTS,
+  type PodActions,
+  type ProbeResults,
+  type StartContainer,
+} from "./actions.ts";
+import { heldBack, isChanged } from "./back-off.ts";
+import { initFailed, latestOf, nothingSeen, shouldStart } from "./instances.ts";
 import type { PodContainer, RunnablePod } from "./pod.ts";
-import { NO_RESULTS, type ProbeResults } from "./probe-results.ts";
 import type { PodRecord } from "./record.ts";
-import { CONTAINER_HASH, type RuntimePod } from "./runtime-pod.ts";
-import { type SandboxNeed, sandboxNeed } from "./sandbox-change.ts";
 
 export interface ActionOptions {
   readonly nowMs: number;
   readonly backOff: PodRecord["backOff"];
-  /** What the annotation CONTAINER_HASH of a container of this definition says. */
+  /** The value of the annotation CONTAINER_HASH for a container of this definition. */
   readonly hashOf: (container: PodContainer) => string;
   /** Running containers whose resize policy wants a restart. */
   readonly resizeRestarts?: ReadonlySet<string>;
@@ -24,7 +26,7 @@ export interface ActionOptions {
   /** Container's name -> restart count for its next start where the runtime knows no instance: from its old log files. */
   readonly attempts?: Readonly<Record<string, number>>;
 }
-/** What is wanted before back-offs are looked at. */
+/** A wanted start, before back-offs are considered. */
 interface Wish {
   readonly killPod: boolean;
   readonly createSandbox: boolean;
@@ -34,11 +36,11 @@ interface Wish {
 }
 
 /**
- * What a pod that lives needs now. `seen`: what the runtime holds of it; null: nothing. `killPod` without `createSandbox`
+ * What a pod that lives needs now. `runtimePod`: what the runtime holds of it; null: nothing. `killPod` without `createSandbox`
  * means that it is over: nothing of it is to run again. kubelet 1.36: computePodActions, and the back-offs of SyncPod.
  */
-export function podActions(pod: RunnablePod, seen: RuntimePod | null, options: ActionOptions): PodActions {
-  const now = seen ?? nothingSeen(pod);
+export function podActions(pod: RunnablePod, runtimePod: RuntimePod | null, options: ActionOptions): PodActions {
+  const now = runtimePod ?? nothingSeen(pod);
   const sandbox = sandboxNeed(pod, now);
   const wish = sandbox.isNew ? fromTheStart(pod, now, sandbox) : goOn(pod, now, options);
   return {
@@ -56,37 +58,37 @@ export function podActions(pod: RunnablePod, seen: RuntimePod | null, options: A
  * Nothing of it is to run again, whether or not all of it had its turn: its sandbox was lost after something of a pod ran
  * that must not run twice, or an init container failed for good.
  */
-export function isGivenUp(pod: RunnablePod, seen: RuntimePod | null): boolean {
+export function isGivenUp(pod: RunnablePod, runtimePod: RuntimePod | null): boolean {
   // another definition starts nothing that runs no more
   const hashOf = ({ name }: PodContainer): string =>
-    (seen === null ? undefined : latestOf(seen, name))?.annotations[CONTAINER_HASH] ?? "";
-  const { killPod, createSandbox } = podActions(pod, seen, { nowMs: 0, backOff: {}, hashOf });
+    (runtimePod === null ? undefined : latestOf(runtimePod, name))?.annotations[CONTAINER_HASH] ?? "";
+  const { killPod, createSandbox } = podActions(pod, runtimePod, { nowMs: 0, backOff: {}, hashOf });
   return killPod && !createSandbox;
 }
 
 /** Everything is killed and begins again with the first init container, unless it has done its work. */
-function fromTheStart(pod: RunnablePod, seen: RuntimePod, { attempt }: SandboxNeed): Wish {
+function fromTheStart(pod: RunnablePod, runtimePod: RuntimePod, { attempt }: SandboxNeed): Wish {
   const over: Wish = { killPod: true, createSandbox: false, init: [], regular: [], kill: [] };
   const { restartPolicy, initContainers, containers } = pod.spec;
-  if (restartPolicy === "Never" && attempt !== 0 && seen.containers.length > 0) return over;
-  const due = containers.filter((c) => restartPolicy !== "OnFailure" || !hasSucceeded(seen, c));
+  if (restartPolicy === "Never" && attempt !== 0 && runtimePod.containers.length > 0) return over;
+  const due = containers.filter((c) => restartPolicy !== "OnFailure" || !hasSucceeded(runtimePod, c));
   if (due.length === 0) return over;
   const isInit = initContainers.length > 0;
   return { ...over, createSandbox: true, init: initContainers.slice(0, 1), regular: isInit ? [] : due };
 }
 
-function hasSucceeded(seen: RuntimePod, { name }: PodContainer): boolean {
-  const latest = latestOf(seen, name);
+function hasSucceeded(runtimePod: RuntimePod, { name }: PodContainer): boolean {
+  const latest = latestOf(runtimePod, name);
   return latest?.state === "exited" && latest.exitCode === 0;
 }
 
-function goOn(pod: RunnablePod, seen: RuntimePod, options: ActionOptions): Wish {
+function goOn(pod: RunnablePod, runtimePod: RuntimePod, options: ActionOptions): Wish {
   const { hashOf, resizeRestarts = new Set(), stoppedForResize = new Set(), resultOf = NO_RESULTS } = options;
   const wanted = { hashOf, resizeRestarts, stoppedForResize, resultOf };
-  const init = initActions(pod, seen, wanted);
+  const init = initActions(pod, runtimePod, wanted);
   const wish: Wish = { killPod: init.killPod, createSandbox: false, init: init.start, regular: [], kill: init.kill };
   if (init.killPod || !init.isDone) return wish;
-  const own = containerActions(pod, seen, wanted);
+  const own = containerActions(pod, runtimePod, wanted);
   const isOver = own.kept === 0 && own.start.length === 0;
   // sidecars alone keep no pod alive
   return {
@@ -99,15 +101,15 @@ function goOn(pod: RunnablePod, seen: RuntimePod, options: ActionOptions): Wish 
 }
 
 /** A back-off holds one container back; one of an init container that others wait for holds back all that follow it. */
-function dueOf(wish: Wish, seen: RuntimePod, options: ActionOptions) {
+function dueOf(wish: Wish, runtimePod: RuntimePod, options: ActionOptions) {
   const held: HeldBack[] = [];
   const isFree = (c: PodContainer): boolean => {
-    const hold = options.stoppedForResize?.has(c.name) === true ? null : heldBack(c, seen, options);
+    const hold = options.stoppedForResize?.has(c.name) === true ? null : heldBack(c, runtimePod, options);
     if (hold !== null) held.push(hold);
     return hold === null;
   };
   const startOf = ({ name }: PodContainer): StartContainer => {
-    const latest = latestOf(seen, name);
+    const latest = latestOf(runtimePod, name);
     return { name, attempt: latest === undefined ? (options.attempts?.[name] ?? 0) : latest.attempt + 1 };
   };
   const initToStart: StartContainer[] = [];
@@ -116,4 +118,217 @@ function dueOf(wish: Wish, seen: RuntimePod, options: ActionOptions) {
     else if (!container.isSidecar) return { initToStart, toStart: [], heldBack: held };
   }
   return { initToStart, toStart: wish.regular.filter(isFree).map(startOf), heldBack: held };
+}
+
+/**
+ * Ids of instances that nobody needs any more. Of each container the newest one that does not run stays: it tells the
+ * last state, the restart count and the back-off. Init containers all go with their sandbox, so that they run again.
+ * kubelet 1.36: purgeInitContainers, pruneInitContainersBeforeStart, evictContainers with one dead instance a container.
+ */
+function leftoverContainers(pod: RunnablePod, runtimePod: RuntimePod, isNewSandbox: boolean): readonly string[] {
+  const ofInit = pod.spec.initContainers.flatMap(({ name }) => {
+    const instances = runtimePod.containers.filter((c) => c.name === name);
+    return isNewSandbox ? instances : instances.filter(isDead).slice(1);
+  });
+  const ofRegular = pod.spec.containers.flatMap(({ name }) => {
+    const dead = runtimePod.containers.filter((c) => c.name === name && c.state !== "running");
+    const lastEnd = dead.find((c) => c.state === "exited");
+    return dead.slice(1).filter((c) => c !== lastEnd);
+  });
+  return [...ofInit, ...ofRegular].map((c) => c.id);
+}
+
+const isDead = (c: RuntimeContainer): boolean => c.state === "exited" || c.state === "unknown";
+
+/**
+ * Ids of sandboxes that nothing is in and that are neither ready nor the newest one. `removed`: containers that are gone
+ * by now. kubelet 1.36: evictSandboxes.
+ */
+export function leftoverSandboxes(runtimePod: RuntimePod, removed: readonly string[] = []): readonly string[] {
+  const used = new Set(runtimePod.containers.filter((c) => !removed.includes(c.id)).map((c) => c.sandboxId));
+  return runtimePod.sandboxes
+    .slice(1)
+    .filter((s) => !s.isReady && !used.has(s.id))
+    .map((s) => s.id);
+}
+
+interface InitActions {
+  /** The pod's own containers may start. */
+  readonly isDone: boolean;
+  /** One failed for good. */
+  readonly killPod: boolean;
+  /** In their order. */
+  readonly start: readonly PodContainer[];
+  readonly kill: readonly KillContainer[];
+}
+interface Wanted {
+  readonly hashOf: (container: PodContainer) => string;
+  readonly resizeRestarts: ReadonlySet<string>;
+  readonly resultOf: ProbeResults;
+}
+/** The actions for one init container. */
+interface Step {
+  readonly start?: boolean;
+  readonly startNext?: boolean;
+  readonly kill?: KillContainer;
+  readonly killPod?: boolean;
+}
+
+/**
+ * Looks at init containers from the last to the first: the last one that the runtime knows tells how far the pod has
+ * come, since earlier ones may have been removed. From there back only sidecars matter, which are kept running.
+ * kubelet 1.36: computeInitContainerActions.
+ */
+function initActions(pod: RunnablePod, runtimePod: RuntimePod, wanted: Wanted): InitActions {
+  const containers = pod.spec.initContainers;
+  let isDone = containers.length === 0 || hasBegun(pod, runtimePod);
+  let isPast = isDone;
+  const start: PodContainer[] = [];
+  const kill: KillContainer[] = [];
+  for (const [i, container] of [...containers.entries()].reverse()) {
+    const latest = latestOf(runtimePod, container.name);
+    if (isPast && !container.isSidecar) continue;
+    if (latest === undefined) {
+      if (isPast) start.unshift(container);
+      continue;
+    }
+    const step = container.isSidecar ? sidecarStep(container, latest, wanted) : initStep(pod, container, latest);
+    if (step.killPod) return { isDone: false, killPod: true, start: [], kill };
+    if (step.startNext) {
+      const next = containers[i + 1];
+      if (next === undefined) isDone = true;
+      else if (!isPast) start.unshift(next);
+    }
+    if (step.kill !== undefined) kill.push(step.kill);
+    if (step.start) start.unshift(container);
+    isPast = true;
+  }
+  const first = containers[0];
+  if (!isPast && first !== undefined) start.push(first);
+  return { isDone, killPod: false, start, kill };
+}
+
+/** One of the pod's own containers is there, and not left over from before a reboot: init containers are not run again. */
+const hasBegun = (pod: RunnablePod, runtimePod: RuntimePod): boolean =>
+  pod.spec.containers.some((c) => {
+    const state = latestOf(runtimePod, c.name)?.state;
+    return state === "created" || state === "running";
+  });
+
+function initStep(pod: RunnablePod, container: PodContainer, latest: RuntimeContainer): Step {
+  switch (latest.state) {
+    case "created":
+      return { start: true };
+    case "running":
+      return {};
+    case "exited":
+      if (!initFailed(latest)) return { startNext: true };
+      return shouldStart(pod, container, latest) ? { start: true } : { killPod: true };
+    case "unknown":
+      return pod.spec.restartPolicy === "Never" ? { killPod: true } : { start: true, kill: killUnknown(latest) };
+  }
+}
+
+function sidecarStep(container: PodContainer, latest: RuntimeContainer, wanted: Wanted): Step {
+  if (latest.state === "unknown") return { start: true, kill: killUnknown(latest) };
+  if (latest.state !== "running") return { start: true };
+  const { name, probes } = container;
+  const kill = (message: string, probe?: FailedProbe): Step => ({
+    startNext: probe !== "startup",
+    start: true,
+    kill: { containerId: latest.id, name, message, ...(probe !== undefined && { probe }) },
+  });
+  const startup = probes.startup === null ? "Success" : wanted.resultOf(latest.id, "startup");
+  if (startup === "Failure") return kill(`Init container ${name} failed startup probe`, "startup");
+  // those behind it wait until it has started
+  if (startup !== "Success") return {};
+  if (isChanged(container, latest, wanted.hashOf)) return kill(`Init container ${name} definition changed`);
+  const liveness = probes.liveness === null ? "Success" : wanted.resultOf(latest.id, "liveness");
+  if (liveness === undefined) return { startNext: true };
+  if (liveness === "Failure") return kill(`Init container ${name} failed liveness probe`, "liveness");
+  if (wanted.resizeRestarts.has(name)) return kill(`Container ${name} resize requires restart`);
+  return { startNext: true };
+}
+
+const killUnknown = ({ id, name }: RuntimeContainer): KillContainer => ({
+  containerId: id,
+  name,
+  message: `Init container is in "unknown" state, try killing it before restart`,
+});
+
+interface ContainerActions {
+  readonly start: readonly PodContainer[];
+  readonly kill: readonly KillContainer[];
+  /** Running ones that stay as they are. */
+  readonly kept: number;
+}
+
+/** The actions for a pod whose init containers are done. kubelet 1.36: the second half of computePodActions. */
+function containerActions(
+  pod: RunnablePod,
+  runtimePod: RuntimePod,
+  wanted: {
+    readonly hashOf: (container: PodContainer) => string;
+    readonly resizeRestarts: ReadonlySet<string>;
+    readonly stoppedForResize: ReadonlySet<string>;
+    readonly resultOf: ProbeResults;
+  },
+): ContainerActions {
+  const start: PodContainer[] = [];
+  const kill: KillContainer[] = [];
+  let kept = 0;
+  for (const container of pod.spec.containers) {
+    const { name } = container;
+    const latest = latestOf(runtimePod, name);
+    const probe = latest === undefined ? null : failedProbe(latest, wanted.resultOf);
+    if (latest?.state !== "running") {
+      if (!wanted.stoppedForResize.has(name) && !shouldStart(pod, container, latest)) continue;
+      start.push(container);
+      if (latest?.state === "unknown")
+        kill.push(killOf(latest, `Container is in "unknown" state, try killing it before restart`));
+    } else if (isChanged(container, latest, wanted.hashOf)) {
+      start.push(container);
+      kill.push(killOf(latest, `Container ${name} definition changed, will be restarted`));
+    } else if (probe !== null) {
+      const isAgain = pod.spec.restartPolicy !== "Never";
+      if (isAgain) start.push(container);
+      const message = `Container ${name} failed ${probe} probe${isAgain ? ", will be restarted" : ""}`;
+      kill.push({ ...killOf(latest, message), probe });
+    } else if (wanted.resizeRestarts.has(name)) {
+      start.push(container);
+      kill.push(killOf(latest, `Container ${name} resize requires restart`));
+    } else kept++;
+  }
+  return { start, kill, kept };
+}
+
+type FailedProbe = "liveness" | "startup";
+/** Null: none has. */
+const failedProbe = ({ id }: RuntimeContainer, resultOf: ProbeResults): FailedProbe | null =>
+  (["liveness", "startup"] as const).find((type) => resultOf(id, type) === "Failure") ?? null;
+
+const killOf = ({ id, name }: RuntimeContainer, message: string): KillContainer => ({ containerId: id, name, message });
+
+interface SandboxNeed {
+  /** The newest sandbox cannot be used, or there is none. */
+  readonly isNew: boolean;
+  /** Attempt of the sandbox that is to be created, or of the one in use. */
+  readonly attempt: number;
+  /** The one that is used; null: it is yet to be made. */
+  readonly sandboxId: string | null;
+}
+
+/**
+ * Decides whether a pod needs another sandbox: there is none, more than one is ready, the newest is not ready, or its network
+ * is not the pod's. A sandbox has addresses only on a network of its own, so one without an address does not suit a pod off the
+ * host's network, and one with an address does not suit a pod on it. kubelet 1.36: PodSandboxChanged.
+ */
+export function sandboxNeed(pod: RunnablePod, runtimePod: RuntimePod): SandboxNeed {
+  const newest = runtimePod.sandboxes[0];
+  if (newest === undefined) return { isNew: true, attempt: 0, sandboxId: null };
+  const ready = runtimePod.sandboxes.filter((s) => s.isReady).length;
+  const isOnHost = newest.ips.length === 0;
+  if (ready > 1 || !newest.isReady || isOnHost !== pod.spec.hostNetwork)
+    return { isNew: true, attempt: newest.attempt + 1, sandboxId: null };
+  return { isNew: false, attempt: newest.attempt, sandboxId: newest.id };
 }

@@ -1,21 +1,19 @@
-import type { HeldBack } from "./actions.ts";
+import type { RuntimePod } from "../containerd/runtime-pod.ts";
+import { type HeldBack, type PodSays, SAYS_NOTHING } from "./actions.ts";
 import { backOffMessage } from "./back-off.ts";
-import { nothingSeen } from "./instances.ts";
+import { latestOf, nothingSeen } from "./instances.ts";
 import type { RunnablePod } from "./pod.ts";
 import { isGivenUp } from "./pod-actions.ts";
-import { type PodSays, SAYS_NOTHING } from "./probe-results.ts";
 import type { PodRecord } from "./record.ts";
-import { resizeRestarts } from "./resize-restarts.ts";
-import type { RuntimePod } from "./runtime-pod.ts";
-import { addressesOf } from "./status/addresses.ts";
-import { generationOf, withResources } from "./status/allocated.ts";
 import { conditionsOf, disruption, withTimes } from "./status/conditions.ts";
 import { containerStatuses, type StartError } from "./status/containers.ts";
-import { cutMessages } from "./status/cut.ts";
-import { endedStatuses } from "./status/lost.ts";
+import { endedStatuses } from "./status/instance.ts";
 import { phaseOf } from "./status/phase.ts";
 import {
+  addressesOf,
   type ContainerStatus,
+  cutMessages,
+  generationOf,
   isOverPhase,
   type Phase,
   type PodCondition,
@@ -23,8 +21,20 @@ import {
   type QosClass,
   type Resources,
   timeOf,
+  withResources,
 } from "./status/status.ts";
 import { hasBegun, isTerminal, lastVerdict, verdictOf } from "./status/verdict.ts";
+
+/**
+ * Containers that a resize starts anew: those of which the instance that is to be stopped is still the newest one, whether
+ * it runs or not. kubelet 1.36: computePodResizeAction, policy RestartContainer.
+ */
+export function resizeRestarts({ resize }: PodRecord, runtimePod: RuntimePod | null): ReadonlySet<string> {
+  const restarts = Object.entries(resize?.actuation?.restarts ?? {});
+  if (runtimePod === null || restarts.length === 0) return NONE;
+  return new Set(restarts.filter(([name, id]) => latestOf(runtimePod, name)?.id === id).map(([name]) => name));
+}
+const NONE: ReadonlySet<string> = new Set();
 
 export interface StatusOptions {
   readonly nowMs: number;
@@ -35,7 +45,7 @@ export interface StatusOptions {
   readonly previous: PodStatus | null;
   /** Container's name -> why its last start failed: `ErrImagePull`, `CreateContainerError`, `RunContainerError`. */
   readonly errors?: Readonly<Record<string, StartError>>;
-  /** Of the pod's actions: what waits in CrashLoopBackOff. */
+  /** The part of the pod's actions that waits in CrashLoopBackOff. */
   readonly heldBack?: readonly HeldBack[];
   /** Containers whose postStart hook still runs: not started, not ready. */
   readonly starting?: ReadonlySet<string>;
@@ -58,14 +68,14 @@ interface Statuses {
 export function podStatus(
   pod: RunnablePod,
   record: PodRecord,
-  seen: RuntimePod | null,
+  runtimePod: RuntimePod | null,
   options: StatusOptions,
 ): PodStatus {
-  const now = seen ?? nothingSeen(pod);
+  const now = runtimePod ?? nothingSeen(pod);
   const { previous, nowMs } = options;
-  const told = statusesOf(pod, now, options, resizeRestarts(record, seen));
+  const told = statusesOf(pod, now, options, resizeRestarts(record, runtimePod));
   const made = verdictOf(pod, record, now, [...told.own, ...told.init], previous);
-  const statuses = record.state === "ended" ? endedStatuses(pod, told.init, told.own) : told;
+  const statuses = record.state === "terminated" ? endedStatuses(pod, told.init, told.own) : told;
   const last = lastVerdict(pod, record, now, statuses.own, made, previous);
   const conditions = [
     ...conditionsOf(
@@ -102,18 +112,19 @@ export function podStatus(
  */
 export const finishedPhase = (
   pod: RunnablePod,
-  seen: RuntimePod | null,
+  runtimePod: RuntimePod | null,
   previous: PodStatus | null,
-): "Succeeded" | "Failed" | null => naturalPhase(pod, seen, previous) ?? (isGivenUp(pod, seen) ? "Failed" : null);
+): "Succeeded" | "Failed" | null =>
+  naturalPhase(pod, runtimePod, previous) ?? (isGivenUp(pod, runtimePod) ? "Failed" : null);
 
 /** The same as a kubelet has it. kubelet 1.36: SyncPod's `isTerminal`. */
 export function naturalPhase(
   pod: RunnablePod,
-  seen: RuntimePod | null,
+  runtimePod: RuntimePod | null,
   previous: PodStatus | null,
 ): "Succeeded" | "Failed" | null {
   if (isOverPhase(previous?.phase)) return previous.phase;
-  const now = seen ?? nothingSeen(pod);
+  const now = runtimePod ?? nothingSeen(pod);
   const { init, own } = statusesOf(pod, now, { previous });
   const phase = phaseOf(pod, [...own, ...init], { isTerminal: false, hasBegun: hasBegun(pod, now) });
   return isOverPhase(phase) ? phase : null;
@@ -123,7 +134,7 @@ type StatusesInput = Pick<StatusOptions, "previous" | "errors" | "heldBack" | "s
 
 function statusesOf(
   pod: RunnablePod,
-  seen: RuntimePod,
+  runtimePod: RuntimePod,
   options: StatusesInput,
   restarting: ReadonlySet<string> = new Set(),
 ): Statuses {
@@ -132,7 +143,7 @@ function statusesOf(
   );
   const input = {
     pod,
-    seen,
+    runtimePod,
     errors: { ...options.errors, ...Object.fromEntries(held) },
     runtimeName: options.runtimeName ?? "containerd",
     starting: options.starting ?? new Set<string>(),

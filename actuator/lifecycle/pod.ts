@@ -65,7 +65,7 @@ export interface PodContainer {
   readonly stdin: boolean;
   readonly stdinOnce: boolean;
   readonly tty: boolean;
-  /** Of an init container: it is restarted for ever, and the next one starts as soon as it runs. */
+  /** An init container that is restarted for ever; the next one starts as soon as it runs. */
   readonly isSidecar: boolean;
   readonly probes: Readonly<Record<ProbeType, ProbeSpec | null>>;
 }

@@ -1,8 +1,35 @@
-import type { PodEnd } from "./pod-end.ts";
+/**
+ * Where a pod is in its life on this node: it waits to be admitted; it was; its containers are being stopped; nothing of it runs
+ * any more. kubelet 1.36: the last three are podSyncStatus of the pod workers; a kubelet has no pod that waits.
+ */
+export type PodState = "pending" | "active" | "terminating" | "terminated";
 
 /**
- * What the daemon itself knows of a pod, in a file a pod: what the runtime cannot tell after a crash. A pod is started
- * only after its record lies on the disk.
+ * The words that a record's file and a node's status (`nodewise pods -o json`, nodewise_pods) have for the states. They are older
+ * than Kubernetes' words here, and stay: people read them, and a daemon that was put back to a former version reads the files.
+ */
+export const STATE_WORDS = { pending: "waits", active: "lives", terminating: "ends", terminated: "ended" } as const;
+type StateWord = (typeof STATE_WORDS)[PodState];
+
+/** By either of its words; undefined: it is none. */
+export const podStateOf = (word: unknown): PodState | undefined =>
+  (Object.keys(STATE_WORDS) as PodState[]).find((state) => state === word || STATE_WORDS[state] === word);
+
+/** A record as its file has it. */
+export interface StoredRecord extends Omit<PodRecord, "state"> {
+  readonly state: StateWord;
+}
+export const storedRecord = (record: PodRecord): StoredRecord => ({ ...record, state: STATE_WORDS[record.state] });
+
+/** Null: it is of another version, or none. */
+export function recordOfStored(stored: Omit<PodRecord, "state"> & { readonly state: string }): PodRecord | null {
+  const state = podStateOf(stored.state);
+  return stored.version !== 1 || state === undefined ? null : { ...stored, state };
+}
+
+/**
+ * The daemon's own knowledge of a pod, in a file for each pod: what the runtime cannot tell after a crash. A pod is started
+ * only after its record is on the disk.
  */
 export interface PodRecord {
   readonly version: 1;
@@ -10,8 +37,7 @@ export interface PodRecord {
   readonly pod: Readonly<Record<string, unknown>>;
   /** Where it was read last. Absent: of no file, or an older record. */
   readonly file?: string;
-  /** `waits`: refused now, tried again; `lives`; `ends`: its containers are being stopped; `ended`: nothing of it runs any more. */
-  readonly state: "waits" | "lives" | "ends" | "ended";
+  readonly state: PodState;
   /** When it was first seen. */
   readonly seenAtMs: number;
   readonly admittedAtMs: number | null;
@@ -25,6 +51,8 @@ export interface PodRecord {
   readonly status?: Readonly<Record<string, unknown>>;
   /** A change of resources that is not in force yet. */
   readonly resize: PendingResize | null;
+  /** How often a container of it was stopped by somebody else. Absent: never, or an older record. */
+  readonly stoppedByOthers?: number;
 }
 export interface Refusal {
   readonly reason: string;
@@ -42,14 +70,29 @@ export interface PendingResize {
   readonly reason: "Deferred" | "Infeasible" | "InProgress";
   readonly message: string;
   readonly sinceMs: number;
-  /** Of a change that was let in and is not in force everywhere; also while another one is not let in. */
+  /** A resize that was admitted and is not in force everywhere; it stays while a later one is not admitted. */
   readonly actuation?: Actuation;
 }
 export interface Actuation {
-  /** What was in force before: `resources` by container's name, the pod's own under the empty name. */
+  /** The values in force before: `resources` by container's name, the pod's own under the empty name. */
   readonly former: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   /** Containers that are started anew for it: name -> the instance that is stopped. Survives a crash in between. */
   readonly restarts: Readonly<Record<string, string>>;
   /** Why it is not in force yet; empty: nothing went wrong. */
   readonly error: string;
+}
+
+/** Why a pod is being ended before its containers ended by themselves. */
+export interface PodEnd {
+  readonly cause: "deleted" | "preempted" | "evicted" | "deadline" | "drained";
+  /** Reason in its status: `Preempting`, `Evicted`, `DeadlineExceeded`; empty for a pod that was deleted. */
+  readonly reason: string;
+  readonly message: string;
+  readonly sinceMs: number;
+  /** From the stop signal to the kill, for the containers; null: the pod's own. */
+  readonly graceSeconds: number | null;
+  /** The decision that ordered it; null: a person or the manifest did. */
+  readonly decisionId: string | null;
+  /** False: of an eviction that is no disruption by the kubelet's lights, since the pod broke a limit of its own. */
+  readonly isDisruption?: boolean;
 }

@@ -1,19 +1,4 @@
-/** What can be read of an item of a source that cannot be run as it is written. */
-export interface RefusedItem {
-  /** Null, of each: it cannot be read. */
-  readonly uid: string | null;
-  readonly namespace: string | null;
-  readonly name: string | null;
-  /** Somebody asked for its end; `graceSeconds` null: the pod's own. Null: nobody did. */
-  readonly deletion: { readonly graceSeconds: number | null } | null;
-  /** `NAMESPACE/NAME` of the pod that has its uid, where that is another one: then it cannot be right. */
-  readonly owner?: string;
-}
-export interface PodIdentity {
-  readonly uid: string;
-  readonly namespace: string;
-  readonly name: string;
-}
+import type { PodIdentity, RefusedItem } from "../../api/documents/problem.ts";
 
 export function refusedItemOf(object: unknown): RefusedItem {
   const metadata = fieldsOf(fieldsOf(object)["metadata"]);

@@ -59,7 +59,7 @@ export interface CgroupMounts {
   readonly root: string | undefined;
   /** Where the memory controller's hierarchy is mounted. */
   readonly memory: string | undefined;
-  /** Whether the hugetlb controller is there for the version in use. */
+  /** True: the hugetlb controller exists for the cgroup version in use. */
   readonly hugetlb: boolean;
 }
 

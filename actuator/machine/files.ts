@@ -1,5 +1,6 @@
 import { closeSync, constants, openSync, readdirSync, readSync, type StatsFsBase, statfsSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { missingRight } from "../core/missing-right.ts";
 
 /** A file of the machine that could not be read or understood; `path` is the machine's own, without the observed root. */
 export interface Missing {
@@ -74,7 +75,7 @@ function readBounded(path: string): Buffer {
 }
 
 /** Digits that a number holds exactly; `onOdd` hears of any other text. */
-export function wholeNumberOf(text: string | undefined, onOdd: (found: string) => undefined): number | undefined {
+function wholeNumberOf(text: string | undefined, onOdd: (found: string) => undefined): number | undefined {
   if (text === undefined) return undefined;
   const value = /^-?\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
   return Number.isSafeInteger(value) ? value : onOdd(quoted(text));
@@ -89,5 +90,6 @@ function reasonOf(error: unknown): string {
   const code = codeOf(error);
   if (code === undefined) return (error as Error).message;
   if (isAbsent(error)) return `not found (${code})`;
-  return code === "EACCES" || code === "EPERM" ? `permission denied (${code})` : `not readable (${code})`;
+  const isDenied = code === "EACCES" || code === "EPERM";
+  return isDenied ? `permission denied (${code})${missingRight(error, "read")}` : `not readable (${code})`;
 }

@@ -16,7 +16,7 @@ export interface SocketOwner {
   /** Text of `/proc/PID/cgroup`. */
   readonly cgroup: string;
 }
-/** Who holds the ports of the network that the daemon is in. */
+/** Tells who holds the ports of the daemon's network. */
 export interface ListeningPorts {
   /** Empty where they cannot be read. */
   list(): readonly Listener[];
@@ -32,7 +32,7 @@ const TABLES = [
 ] as const;
 /** TCP_LISTEN; a UDP socket that waits for anybody's datagrams is TCP_CLOSE. Linux: net/tcp_states.h. */
 const WAITS = { TCP: "0A", UDP: "07" } as const;
-const MOST_HOLDERS = 100;
+const MAX_HOLDERS = 100;
 const MAPPED = /^::ffff:([\da-f]{1,4}):([\da-f]{1,4})$/;
 
 /** `root`: where the machine's /proc is; what cannot be read is taken as not there. */
@@ -53,14 +53,14 @@ export function listeningPorts(root = "/"): ListeningPorts {
       holders.delete(inode);
       const pid = before !== undefined && isHolder(before) ? before : pidsIn(files).find(isHolder);
       if (pid === undefined) return undefined;
-      if (holders.size >= MOST_HOLDERS) holders.clear();
+      if (holders.size >= MAX_HOLDERS) holders.clear();
       holders.set(inode, pid);
       return ownerOf(files, pid);
     },
   };
 }
 
-/** Of a table such as /proc/net/tcp: `sl local_address rem_address st ... inode`. */
+/** Parses a table such as /proc/net/tcp: `sl local_address rem_address st ... inode`. */
 export function listenersIn(table: string, protocol: Listener["protocol"]): readonly Listener[] {
   return table.split("\n").flatMap((line) => {
     const [, local = "", , state, , , , , , inode = ""] = line.trim().split(/\s+/);

@@ -1,6 +1,29 @@
-import type { KubeletConfiguration } from "../../api/model/kubelet-configuration.ts";
-import { capacityOf } from "./capacity.ts";
+import { podCapacity } from "../../api/decide/allocatable/capacity.ts";
+import { unitsQuantity } from "../../api/model/quantity.ts";
+import type { EffectiveConfiguration } from "../../api/profiles/effective.ts";
 import type { MachineFacts } from "./facts.ts";
+import { pageBytes } from "./meminfo.ts";
+
+/**
+ * `node.status.capacity` in the kubelet's canonical texts (kubelet 1.36: nodestatus.MachineInfo). A resource whose size is
+ * not known is left out.
+ */
+function capacityOf(machine: MachineFacts, configuration: EffectiveConfiguration): Record<string, string> {
+  const capacity: Record<string, string> = {};
+  const put = (name: string, units: number | undefined, format: "DecimalSI" | "BinarySI"): void => {
+    if (units !== undefined) capacity[name] = unitsQuantity(units, format).text;
+  };
+  const cpus = machine.cpus.length;
+  put("cpu", cpus === 0 ? undefined : cpus, "DecimalSI");
+  if (configuration.localStorageCapacityIsolation) {
+    put("ephemeral-storage", machine.nodeFs?.capacityBytes, "BinarySI");
+  }
+  for (const [size, pages] of Object.entries(machine.hugepages))
+    put(`hugepages-${size}`, pages * pageBytes(size), "BinarySI");
+  put("memory", machine.memory.totalBytes, "BinarySI");
+  put("pods", podCapacity(cpus, configuration), "DecimalSI");
+  return capacity;
+}
 
 /** The name a kubelet gives its node (kubelet 1.36: nodeutil.GetHostname); `undefined` for a machine without one. */
 export function nodeNameOf(machine: MachineFacts): string | undefined {
@@ -12,7 +35,7 @@ export function nodeNameOf(machine: MachineFacts): string | undefined {
  * or an API server knows (uid, conditions, taints, allocatable) is not there; versions of programs that were not asked
  * are empty, as v1.NodeSystemInfo requires the fields.
  */
-export function nodeOf(machine: MachineFacts, name: string, configuration: KubeletConfiguration) {
+export function nodeOf(machine: MachineFacts, name: string, configuration: EffectiveConfiguration) {
   const { system, memory } = machine;
   const swap = memory.swapTotalBytes ?? 0;
   return {

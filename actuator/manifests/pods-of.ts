@@ -1,10 +1,10 @@
+import { podItems } from "../../api/documents/pod-items.ts";
+import type { ProblemCode, ReadProblem, RefusedItem } from "../../api/documents/problem.ts";
+import type { SourceDocument } from "../../api/documents/source-document.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
-import { type RefusedItem, refusedItemOf } from "../lifecycle/refused-item.ts";
+import { refusedItemOf } from "../lifecycle/refused-item.ts";
 import { dnsSubdomain } from "../lifecycle/spec/names.ts";
-import { podItems } from "./pod-items.ts";
-import type { ProblemCode, ReadProblem } from "./problem.ts";
-import type { SourceDocument } from "./source-document.ts";
 import { type PodObject, staticName, staticPodOf } from "./static-pod.ts";
 
 export interface FoundPod {
@@ -57,7 +57,7 @@ function podOf(source: SourceDocument, value: unknown, at: Path, nodeName: strin
   return refused("invalid-pod", stepsOf(path), `${path}: ${decoded.error[0]?.message ?? "is refused"}`);
 }
 
-/** Who an object may be that is no pod that could be read: what can be read of it, as a static pod has it. */
+/** The possible identity of an object that could not be read as a pod: everything readable of it, as a static pod has it. */
 function itemOf(value: unknown, nodeName: string): RefusedItem {
   const item = refusedItemOf(value);
   const isPlain = fieldsOf(fieldsOf(value)["metadata"])["namespace"] === undefined;
@@ -68,7 +68,7 @@ function itemOf(value: unknown, nodeName: string): RefusedItem {
   };
 }
 
-/** What keeps a pod from having a uid of its own; the rest is checked with it. */
+/** The fault that keeps a pod from having a uid of its own; the other fields are checked with it. */
 function formFault(value: unknown): { readonly path: string; readonly message: string } | null {
   const { metadata, spec } = fieldsOf(value);
   if (!isFields(metadata)) return { path: "metadata", message: `metadata: expected an object, ${found(metadata)}` };

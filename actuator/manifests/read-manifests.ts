@@ -1,11 +1,12 @@
 import { readdir, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import type { PodsInForce } from "../ports.ts";
-import { distinctPods } from "./distinct-pods.ts";
-import { parseDocuments } from "./parse.ts";
+import { parseDocuments } from "../../api/documents/parse.ts";
+import type { ProblemCode, ReadProblem, RefusedItem } from "../../api/documents/problem.ts";
+import { LIMITS } from "../../api/model/limits.ts";
+import type { PodsInForce } from "../core/ports.ts";
+import { readText, reasonOf } from "../core/read-text.ts";
+import { refusedItemOf } from "../lifecycle/refused-item.ts";
 import { type FoundPod, podsOf } from "./pods-of.ts";
-import type { ReadProblem } from "./problem.ts";
-import { readText, reasonOf } from "./read-text.ts";
 import type { PodObject } from "./static-pod.ts";
 
 export interface Manifests {
@@ -13,7 +14,7 @@ export interface Manifests {
   readonly pods: readonly PodObject[];
   /** The same, with where each stands. */
   readonly found: readonly FoundPod[];
-  /** What was left out, and why. */
+  /** Omitted objects, and why. */
   readonly problems: readonly ReadProblem[];
   /** Files that cannot be read whole now, of which the version before stays in force. */
   readonly kept: readonly string[];
@@ -30,7 +31,7 @@ interface KnownFile {
   /** What its last good version holds; null: there was none. */
   readonly good: readonly FoundPod[] | null;
 }
-/** What each file holds, and its last good version held; whoever reads again and again keeps one. */
+/** The pods of each file and of its last good version; a caller that reads repeatedly keeps one map. */
 export type LastGood = Map<string, KnownFile>;
 
 const MAX_FILE_BYTES = 1024 * 1024;
@@ -158,3 +159,46 @@ async function filesIn(directory: string): Promise<{ files: readonly string[]; p
   }
   return { files, problems };
 }
+
+/**
+ * Of pods with one namespace and name, or with one uid, which would own the same cgroup, the one in force is taken, then its
+ * next version in the same file, then the first. At most `LIMITS.pods`. Omitted pods are problems. kubelet 1.36:
+ * allowStaticPodStart.
+ */
+function distinctPods(
+  found: readonly FoundPod[],
+  inForce: PodsInForce = new Map(),
+): { found: readonly FoundPod[]; problems: readonly ReadProblem[] } {
+  const problems: ReadProblem[] = [];
+  const leaveOut = ({ pod, source }: FoundPod, code: ProblemCode, message: string, item?: RefusedItem): void => {
+    const { file, document } = source;
+    const problem = { code, file, document, place: source.place([]), message: `pod ${keyOf(pod)} ${message}` };
+    problems.push(item === undefined ? problem : { ...problem, item });
+  };
+  const rank = ({ pod, source }: FoundPod): number => {
+    const known = inForce.get(keyOf(pod));
+    return known?.uid === pod.metadata["uid"] ? 0 : known?.file === source.file ? 1 : 2;
+  };
+  const names = new Map<string, FoundPod>();
+  const owners = new Map<unknown, FoundPod>();
+  for (const one of found.toSorted((a, b) => rank(a) - rank(b))) {
+    const uid = one.pod.metadata["uid"];
+    const twin = names.get(keyOf(one.pod));
+    const owner = owners.get(uid);
+    if (twin !== undefined) leaveOut(one, "duplicate", `is also in ${twin.source.file}, which counts: rename one`);
+    else if (owner !== undefined) {
+      // what runs of its name does not end for a uid that is another's
+      const item = { ...refusedItemOf(one.pod), deletion: null, owner: keyOf(owner.pod) };
+      leaveOut(one, "duplicate", `has the uid of pod ${item.owner}, \`${uid}\`: remove the uid`, item);
+    } else if (owners.size === LIMITS.pods)
+      leaveOut(one, "too-many", `is beyond the ${LIMITS.pods} pods of a node: remove some`);
+    else {
+      names.set(keyOf(one.pod), one);
+      owners.set(uid, one);
+    }
+  }
+  const counting = new Set(owners.values());
+  return { found: found.filter((one) => counting.has(one)), problems };
+}
+
+const keyOf = ({ metadata }: PodObject): string => `${String(metadata["namespace"])}/${metadata.name}`;

@@ -1,13 +1,13 @@
+import { parseDocuments } from "../../api/documents/parse.ts";
+import type { ReadProblem } from "../../api/documents/problem.ts";
+import type { SourceDocument } from "../../api/documents/source-document.ts";
 import { LIMITS } from "../../api/model/limits.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
-import { parseDocuments } from "./parse.ts";
-import type { ReadProblem } from "./problem.ts";
-import { readText } from "./read-text.ts";
-import type { SourceDocument } from "./source-document.ts";
+import { readText } from "../core/read-text.ts";
 
 export interface ReadObjectsOptions {
   readonly maxBytes?: number;
-  /** What `-` reads. */
+  /** The stream that `-` reads. */
   readonly stdin?: AsyncIterable<Buffer>;
 }
 

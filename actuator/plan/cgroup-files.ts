@@ -1,5 +1,5 @@
 /** How the text of a file compares: what grows, what shrinks, what is merely different. */
-export const FILE_KINDS = ["share", "quota", "period", "cpu_max", "amount", "cpuset", "text"] as const;
+const FILE_KINDS = ["share", "quota", "period", "cpu_max", "amount", "cpuset", "text"] as const;
 export type FileKind = (typeof FILE_KINDS)[number];
 
 /** A file that the actuator may set, and nothing else: the list is also what the door to the files lets through. */
@@ -7,7 +7,7 @@ export interface FileRule {
   readonly file: string;
   readonly controller: string;
   readonly kind: FileKind;
-  /** What the kernel puts into it when the cgroup is made. */
+  /** The kernel's value in a new cgroup. */
   readonly fresh: string;
   /** `amount`: the kernel rounds down to a whole number of these; `page` is the machine's page. */
   readonly unit: "page" | "one" | bigint;

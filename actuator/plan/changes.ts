@@ -1,7 +1,5 @@
-import { bandwidthWrites } from "./bandwidth.ts";
 import { type FileRule, fixedRules, knobOf, ruleOf } from "./cgroup-files.ts";
 import type { CgroupState } from "./state.ts";
-import { roundedBySystemd } from "./systemd-rounding.ts";
 import { type Target, textBefore } from "./targets.ts";
 import {
   amountOf,
@@ -9,8 +7,10 @@ import {
   bandwidthV1,
   bandwidthV2,
   compareBandwidth,
+  roundedBySystemd,
   sameBandwidth,
   sameValue,
+  UNLIMITED,
 } from "./values.ts";
 
 export interface Write {
@@ -18,7 +18,7 @@ export interface Write {
   readonly to: string;
 }
 
-/** One limit of one cgroup that has to change; cpusets have their own way (cpuset-moves.ts). */
+/** One limit of one cgroup that has to change; cpusets have their own way (plan.ts). */
 export interface Change {
   readonly path: string;
   readonly knob: string;
@@ -28,7 +28,7 @@ export interface Change {
   readonly group: string | null;
 }
 
-/** What differs between a target and what is there, in the order in which the files may be widened. */
+/** Differences between a target and the current state, in the order in which the files may be widened. */
 export function changesOf(target: Target, state: CgroupState, driver: "cgroupfs" | "systemd"): readonly Change[] {
   const changes: Change[] = [];
   const done = new Set<string>();
@@ -126,3 +126,33 @@ function together(changes: readonly Change[]): readonly Change[] {
   if (pair.length < 2 || pair[0]?.way !== pair[1]?.way) return changes;
   return changes.map((change) => (pair.includes(change) ? { ...change, group: `${change.path} memory` } : change));
 }
+
+interface BandwidthWrite {
+  readonly file: "cpu.cfs_quota_us" | "cpu.cfs_period_us";
+  readonly to: string;
+}
+
+/**
+ * cgroup v1: the writes that take quota and period from one value to another. The kernel tests each single write
+ * against parent and children, so what stands between two writes must lie between the old and the new bandwidth.
+ * Where neither order gives that, the quota is lifted first: none means "as the parent", which is always accepted.
+ */
+export function bandwidthWrites(before: Bandwidth, wanted: Bandwidth): readonly BandwidthWrite[] {
+  const quota: BandwidthWrite = { file: "cpu.cfs_quota_us", to: quotaText(wanted.quota) };
+  const period: BandwidthWrite = { file: "cpu.cfs_period_us", to: wanted.period.toString() };
+  const sameQuota = before.quota === wanted.quota;
+  if (before.period === wanted.period) return sameQuota ? [] : [quota];
+  if (sameQuota) return [period];
+  if (before.quota === UNLIMITED) return [period, quota];
+  if (wanted.quota === UNLIMITED) return [quota, period];
+  if (isBetween({ quota: wanted.quota, period: before.period }, before, wanted)) return [quota, period];
+  if (isBetween({ quota: before.quota, period: wanted.period }, before, wanted)) return [period, quota];
+  return [{ file: "cpu.cfs_quota_us", to: quotaText(UNLIMITED) }, period, quota];
+}
+
+function isBetween(middle: Bandwidth, a: Bandwidth, b: Bandwidth): boolean {
+  const [low, high] = compareBandwidth(a, b) <= 0 ? [a, b] : [b, a];
+  return compareBandwidth(low, middle) <= 0 && compareBandwidth(middle, high) <= 0;
+}
+
+const quotaText = (quota: bigint): string => (quota === UNLIMITED ? "-1" : quota.toString());

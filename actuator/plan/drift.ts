@@ -1,7 +1,18 @@
+import type { CgroupsDecision } from "../../api/model/cgroups.ts";
 import { ruleOf } from "./cgroup-files.ts";
-import { type CpuRules, milliCpuText } from "./milli-cpu.ts";
-import { roundedBySystemd } from "./systemd-rounding.ts";
-import { amountOf, type Bandwidth, bandwidthV1, bandwidthV2, sameBandwidth, sameValue } from "./values.ts";
+import { type CgroupState, isNewSince, type LastLook, wantedThen } from "./state.ts";
+import { targetsOf } from "./targets.ts";
+import {
+  amountOf,
+  type Bandwidth,
+  bandwidthV1,
+  bandwidthV2,
+  type CpuRules,
+  milliCpuText,
+  roundedBySystemd,
+  sameBandwidth,
+  sameValue,
+} from "./values.ts";
 
 /** Causes of a difference that needs no repair. */
 export const HARMLESS_CAUSES = ["page_rounding", "systemd_rounding", "weight_formula"] as const;
@@ -21,7 +32,7 @@ export const harmlessCause = ({ cause }: { readonly cause: DriftCause | null }):
   HARMLESS_CAUSES.find((one) => one === cause);
 
 /** Causes that are told: a value that was right, or that we wrote, and is another now. The rest is the plan's next step. */
-export const isTold = ({ cause }: Drift): boolean => !PENDING_CAUSES.some((one) => one === cause);
+export const isTold = ({ cause }: Pick<Drift, "cause">): boolean => !PENDING_CAUSES.some((one) => one === cause);
 /** Causes that another than this actuator is behind, and that no rounding explains. */
 export const isForeign = ({ cause }: Drift): boolean => cause === "never_written" || cause === "other_writer";
 
@@ -136,4 +147,70 @@ function weightRule({ file, wanted, actual, shares }: DriftCase, { cpu }: DriftC
   if (wanted.trim() === linear && actual.trim() === curve) return "curve";
   if (wanted.trim() === curve && actual.trim() === linear) return "linear";
   return null;
+}
+
+/** The last value that we wrote to a file, from the journal; null: we never wrote it. */
+type Written = (path: string, file: string) => string | null;
+
+/**
+ * Every file of every existing cgroup of the decision that does not hold what is wanted, each with its cause. `last`: what
+ * the pass before left behind; null: there was none, so that nothing counts as new.
+ */
+export function findDrift(
+  decision: CgroupsDecision,
+  state: CgroupState,
+  written: Written,
+  cpu: CpuRules,
+  last: LastLook | null = null,
+): readonly Drift[] {
+  const shares = new Map(decision.cgroups.map((cgroup) => [cgroup.path, cgroup.values.cpuShares]));
+  const context: DriftContext = { version: state.version, pageSize: state.pageSize, cpu };
+  const found: Drift[] = [];
+  for (const { path, observed, wanted } of targetsOf(decision, state, "existing").targets.values()) {
+    for (const [file, text] of wanted) {
+      const actual = observed?.files[file];
+      if (observed === null || actual === undefined || actual.trim() === text) continue;
+      const known = { path, file, wanted: text, actual, written: written(path, file), shares: shares.get(path) };
+      const then = { isNew: isNewSince(last, observed, file), wantedThen: wantedThen(last, path, file) };
+      const drift = classifyDrift({ ...known, ...then, period: observed.files["cpu.cfs_period_us"] }, context);
+      if (drift !== null) found.push(drift);
+    }
+  }
+  return found;
+}
+
+/** A file that does not hold what is wanted, letter by letter. */
+export interface Difference {
+  readonly path: string;
+  readonly file: string;
+  /** Null: it is not there, or cannot be read. */
+  readonly actual: string | null;
+  /** Null with `actual`. */
+  readonly cause: DriftCause | null;
+}
+
+/** Every file of the decision that differs: those of its drift, and those that cannot be read, of containers that run only. */
+export function differencesOf(
+  decision: CgroupsDecision,
+  state: CgroupState,
+  drift: readonly Drift[],
+): readonly Difference[] {
+  const unread = decision.cgroups.flatMap(({ path, level, containerId, files }) => {
+    if (level === "container" && containerId === null) return [];
+    const seen = state.cgroups[path]?.files ?? {};
+    const missing = files.filter(({ path: file }) => seen[file] === undefined);
+    return missing.map(({ path: file }) => ({ path, file, actual: null, cause: null }));
+  });
+  return [...drift.map(({ path, file, actual, cause }) => ({ path, file, actual, cause })), ...unread];
+}
+
+/**
+ * Files of containers that stay as they are, as `path file`: weights that the runtime made of the same shares by its own
+ * formula. It would write them again whenever it is told of the container, against us each time.
+ */
+export function leftToRuntime(decision: CgroupsDecision, drift: readonly Drift[]): ReadonlySet<string> {
+  const weights = drift.filter(({ cause }) => cause === "weight_formula");
+  if (weights.length === 0) return new Set();
+  const containers = new Set(decision.cgroups.filter(({ level }) => level === "container").map(({ path }) => path));
+  return new Set(weights.filter(({ path }) => containers.has(path)).map(({ path, file }) => `${path} ${file}`));
 }

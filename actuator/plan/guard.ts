@@ -3,7 +3,7 @@ import { ruleOf } from "./cgroup-files.ts";
 import type { MkdirStep, RmdirStep, WriteStep } from "./step.ts";
 import { sameValue } from "./values.ts";
 
-export const GUARD_CODES = [
+const GUARD_CODES = [
   "boot_changed",
   "root_changed",
   "value_changed",

@@ -1,8 +1,7 @@
-import type { CgroupsDecision } from "../../api/model/decision.ts";
+import type { CgroupsDecision } from "../../api/model/cgroups.ts";
 import type { CgroupState, ObservedCgroup } from "./state.ts";
-import type { Skip } from "./step.ts";
+import { isBelow, lastSegment, parentOf, type Skip } from "./step.ts";
 import type { Containers } from "./targets.ts";
-import { isBelow, lastSegment, parentOf } from "./tree.ts";
 
 /** A pod's directory: `pod<uid>` (cgroupfs) or `kubepods-burstable-pod<uid with _>.slice` (systemd). */
 const POD = /^(pod[0-9A-Za-z-]+|[0-9A-Za-z_-]+-pod[0-9A-Za-z_]+\.slice)$/;

@@ -1,13 +1,133 @@
-import type { CgroupsDecision } from "../../api/model/decision.ts";
+import type { CgroupLevel, CgroupsDecision } from "../../api/model/cgroups.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
+import { ruleOf } from "./cgroup-files.ts";
 import { type Change, changesOf } from "./changes.ts";
-import { cpusetMoves } from "./cpuset-moves.ts";
-import { CPUSET_FILES } from "./cpuset-nodes.ts";
-import { orderSteps } from "./order.ts";
 import { orphansOf } from "./orphans.ts";
-import type { CgroupState } from "./state.ts";
-import type { WritePlan } from "./step.ts";
-import { type Containers, targetsOf } from "./targets.ts";
+import type { CgroupState, ObservedCgroup } from "./state.ts";
+import { parentOf, parentsFirst, type Step, type WritePlan } from "./step.ts";
+import { type Draft, StepList } from "./step-list.ts";
+import { type Containers, type Target, targetsOf, textBefore } from "./targets.ts";
+import { amountOf, type CpuSet, formatCpuset, NONE, overlaps, parseCpuset, shareOf, without } from "./values.ts";
+
+/**
+ * Files whose value follows from all pods together. `sum`: more pods make it more; `rest`: what the pods leave, more pods
+ * make it less. kubelet 1.36: setCPUCgroupConfig, setMemoryReserve, setMemoryQoS.
+ */
+const FOLLOWS: Partial<Readonly<Record<CgroupLevel, Readonly<Record<string, "sum" | "rest">>>>> = {
+  node: { "memory.min": "sum", "memory.low": "sum" },
+  qos: {
+    "cpu.shares": "sum",
+    "cpu.weight": "sum",
+    "memory.min": "sum",
+    "memory.low": "sum",
+    "memory.limit_in_bytes": "rest",
+    "memory.max": "rest",
+  },
+};
+
+interface HeldBack {
+  /** Without the values that are held back. */
+  readonly decision: CgroupsDecision;
+  /** `/kubepods/burstable cpu.shares`, in the decision's order. */
+  readonly held: readonly string[];
+}
+
+/**
+ * Limits what is written while some pods could not be read: a value that follows from all pods moves only the way in which the
+ * missing ones would move it too; otherwise it stays. A cgroup that is not there yet gets the decided values.
+ */
+export function holdBack(decision: CgroupsDecision, state: CgroupState): HeldBack {
+  const held: string[] = [];
+  const cgroups = decision.cgroups.map((cgroup) => {
+    const follows = FOLLOWS[cgroup.level] ?? {};
+    const files = cgroup.files.filter(({ path: file, value }) => {
+      const now = state.cgroups[cgroup.path]?.files[file];
+      const how = follows[file];
+      if (how === undefined || now === undefined || !movesBack(state, file, how, now, value)) return true;
+      held.push(`${cgroup.path} ${file}`);
+      return false;
+    });
+    return { ...cgroup, files };
+  });
+  return { decision: { ...decision, cgroups }, held };
+}
+
+function movesBack({ version, pageSize }: CgroupState, file: string, how: "sum" | "rest", now: string, to: string) {
+  const rule = ruleOf(version, file);
+  if (rule === null) return false;
+  const sizeOf = (text: string) => (rule.kind === "share" ? shareOf(rule, text) : amountOf(rule, text, pageSize));
+  const [old, next] = [sizeOf(now), sizeOf(to)];
+  if (old === null || next === null) return false;
+  return how === "sum" ? next < old : next > old;
+}
+
+const CPUSET_FILES = ["cpuset.mems", "cpuset.cpus"] as const;
+type CpusetFile = (typeof CPUSET_FILES)[number];
+
+/** A cgroup's current and wanted CPU set. */
+interface CpusetNode {
+  readonly path: string;
+  readonly old: CpuSet;
+  readonly next: CpuSet;
+}
+
+/**
+ * Every cgroup that has a say in the order of cpuset writes, parents first: those of the decision, and those that
+ * stay beside them. What another made and the decision does not name keeps its set, whatever that forbids.
+ */
+function cpusetNodes(
+  targets: ReadonlyMap<string, Target>,
+  state: CgroupState,
+  removed: ReadonlySet<string>,
+  file: CpusetFile,
+): ReadonlyMap<string, CpusetNode> {
+  const staying = Object.values(state.cgroups).filter((c) => !removed.has(c.path) && c.files[file] !== undefined);
+  const paths = parentsFirst([...targets.keys(), ...staying.map((c) => c.path)]);
+  const needed = neededBelow(paths, targets, file);
+  const nodes = new Map<string, CpusetNode>();
+  for (const path of paths) {
+    const old = setBefore(state, path, file);
+    const target = targets.get(path);
+    const above = nodes.get(parentOf(path) ?? "")?.next;
+    const wanted = wantedOf(target, file);
+    const follows = wanted === NONE && target !== undefined && state.version === 1;
+    const next = follows ? followed(target, old, above, needed.get(path) ?? NONE) : wanted === NONE ? old : wanted;
+    nodes.set(path, { path, old, next });
+  }
+  return nodes;
+}
+
+/**
+ * v1 has no "as the parent": a cgroup of the decision without a set of its own keeps what it has of its parent's, and
+ * gets what its children are to have. A new one gets all of its parent's.
+ */
+function followed(target: Target, old: CpuSet, above: CpuSet | undefined, needed: CpuSet): CpuSet {
+  const limit = above ?? old;
+  if (target.observed === null) return limit | needed;
+  const kept = (old & limit) | needed;
+  return kept === NONE ? limit : kept;
+}
+
+/** The CPUs that the cgroups below want. */
+function neededBelow(paths: readonly string[], targets: ReadonlyMap<string, Target>, file: CpusetFile) {
+  const needed = new Map<string, CpuSet>();
+  for (const path of paths.toReversed()) {
+    const parent = parentOf(path);
+    if (parent === null) continue;
+    const wanted = wantedOf(targets.get(path), file);
+    const own = wanted === NONE ? (needed.get(path) ?? NONE) : wanted;
+    needed.set(parent, (needed.get(parent) ?? NONE) | own);
+  }
+  return needed;
+}
+
+const wantedOf = (target: Target | undefined, file: CpusetFile): CpuSet =>
+  parseCpuset(target?.wanted.get(file) ?? "") ?? NONE;
+
+function setBefore(state: CgroupState, path: string, file: CpusetFile): CpuSet {
+  const rule = ruleOf(state.version, file);
+  return rule === null ? NONE : (parseCpuset(textBefore(state, path, rule)) ?? NONE);
+}
 
 export interface PlanOptions {
   /** Remove the cgroups of pods that the decision does not name, if nothing runs in them. */
@@ -56,3 +176,126 @@ const mismatch = (decided: number, observed: number): PlanRefusal => ({
   code: "version_mismatch",
   message: `the decision is for cgroup v${decided}, this machine runs v${observed}: decide again with cgroup.version ${observed}`,
 });
+
+interface Unordered {
+  /** Leaves first. */
+  readonly remove: readonly ObservedCgroup[];
+  /** Parents first; so are the next two. */
+  readonly targets: readonly Target[];
+  readonly changes: readonly Change[];
+  readonly moves: readonly Move[];
+}
+
+/**
+ * Puts everything into one order that the kernel accepts, and says for each step which others it cannot do without:
+ * orphans go, leaves first; new cgroups come, parents first; cpusets are released from the bottom and claimed from the
+ * top; what grows is written from the top; what shrinks from the bottom.
+ */
+function orderSteps(work: Unordered, state: CgroupState): readonly Step[] {
+  const list = new StepList(state);
+  for (const cgroup of work.remove) list.remove(cgroup);
+  for (const target of work.targets) list.create(target);
+
+  const released = list.bottomUp(work.moves.flatMap(releaseOf));
+  const givers = work.moves.filter((move) => released.has(move));
+  const claimed = list.topDown(work.moves.flatMap((move) => claimOf(move, givers, released)));
+
+  list.topDown(work.changes.filter((change) => change.way !== "narrow").map(draftOf));
+  const narrow = work.changes.filter((change) => change.way === "narrow").map(draftOf);
+  // v1: the memory limit comes down before memsw, the reverse of the way up; v2: swap first, as always.
+  list.bottomUp(state.version === 1 ? narrow.toReversed() : narrow);
+  list.bottomUp(work.moves.map((move) => settleOf(move, claimed.get(move) ?? released.get(move) ?? [])));
+  return list.steps;
+}
+
+type Ids = ReadonlyMap<unknown, readonly number[]>;
+
+const draftOf = (change: Change): Draft => ({ ...change, of: change, why: change.way, needs: [] });
+
+const moveDraft = (move: Move, why: Draft["why"], to: string | null, needs: readonly number[]): Draft => ({
+  of: move,
+  path: move.path,
+  knob: move.file,
+  why,
+  writes: to === null ? [] : [{ file: move.file, to }],
+  group: null,
+  needs,
+});
+
+const releaseOf = (move: Move): Draft[] =>
+  move.release === null ? [] : [moveDraft(move, "release", move.release, [])];
+
+function claimOf(move: Move, givers: readonly Move[], released: Ids): Draft[] {
+  if (move.claim === null) return [];
+  const needs = [...(released.get(move) ?? [])];
+  for (const giver of givers) {
+    if (giver !== move && givesTo(giver, move.file, move.takes)) needs.push(...(released.get(giver) ?? []));
+  }
+  return [moveDraft(move, "claim", move.claim, needs)];
+}
+
+const givesTo = (giver: Move, file: string, takes: CpuSet): boolean =>
+  giver.file === file && overlaps(giver.gives, takes);
+
+/** Also without a write of its own a move passes on its last step: the parent may only settle after it. */
+const settleOf = (move: Move, last: readonly number[]): Draft => moveDraft(move, "settle", move.settle, last);
+
+/** How one cgroup's cpuset gets from what it is to what it shall be, in at most three writes; null: no such write. */
+interface Move {
+  readonly path: string;
+  readonly file: CpusetFile;
+  /** Bottom-up: down to what old and new have in common. */
+  readonly release: string | null;
+  /** Top-down, after every release: up to the new set, and what the children still hold. */
+  readonly claim: string | null;
+  /** Bottom-up: down to exactly the new set. */
+  readonly settle: string | null;
+  readonly gives: CpuSet;
+  readonly takes: CpuSet;
+}
+
+/**
+ * Release before claim: no cgroup takes a CPU before the cgroup that gives it up has let go, and at every moment a
+ * child's set lies within its parent's. A cgroup whose old and new sets share nothing changes over in one write.
+ * Parents first.
+ */
+function cpusetMoves(
+  targets: ReadonlyMap<string, Target>,
+  state: CgroupState,
+  removed: ReadonlySet<string>,
+  file: CpusetFile,
+): readonly Move[] {
+  const nodes = cpusetNodes(targets, state, removed, file);
+  const held = new Map<string, CpuSet>();
+  const heldBelow = new Map<string, CpuSet>();
+  for (const node of [...nodes.values()].reverse()) {
+    const own = heldAfterRelease(node, heldBelow.get(node.path) ?? NONE);
+    held.set(node.path, own);
+    const parent = parentOf(node.path);
+    // v2 takes any set and intersects it with the parent's by itself: nothing has to be held for children there.
+    if (parent !== null && state.version === 1) heldBelow.set(parent, (heldBelow.get(parent) ?? NONE) | own);
+  }
+  const moves = [...nodes.values()].map((node) =>
+    moveOf(node, held.get(node.path) ?? NONE, heldBelow.get(node.path) ?? NONE, file),
+  );
+  return moves.filter((move) => move !== null);
+}
+
+function heldAfterRelease({ old, next }: CpusetNode, childrenHold: CpuSet): CpuSet {
+  const common = old & (next | childrenHold);
+  return common === NONE ? old : common;
+}
+
+function moveOf({ path, old, next }: CpusetNode, held: CpuSet, childrenHold: CpuSet, file: CpusetFile): Move | null {
+  const claimed = next | childrenHold;
+  if (held === old && claimed === held && next === claimed) return null;
+  return {
+    path,
+    file,
+    release: held === old ? null : formatCpuset(held),
+    claim: claimed === held ? null : formatCpuset(claimed),
+    settle: next === claimed ? null : formatCpuset(next),
+    gives: without(old, held),
+    takes: without(claimed, held),
+  };
+}

@@ -1,4 +1,7 @@
-/** What the actuator's own tree of cgroups held at one moment; a plain value, so that a plan is a function of it. */
+import type { CgroupPlan, CgroupsDecision } from "../../api/model/cgroups.ts";
+import { controllerOf } from "./cgroup-files.ts";
+
+/** The actuator's own tree of cgroups at one moment, as a plain value, so that a plan is a function of it. */
 export interface CgroupState {
   readonly version: 1 | 2;
   readonly bootId: string;
@@ -29,3 +32,27 @@ export interface ObservedCgroup {
   /** 0 also where they were not counted, of a cgroup that stays. */
   readonly processes: number;
 }
+
+/** A cgroup as the last pass left it: its directories and the values wanted in it. */
+interface LeftCgroup extends Pick<ObservedCgroup, "identities"> {
+  readonly wanted: CgroupPlan["files"];
+}
+/** By path, of every cgroup that was there at the end of the pass. */
+export type LastLook = ReadonlyMap<string, LeftCgroup>;
+
+export function lastLookOf(decision: CgroupsDecision, state: CgroupState): LastLook {
+  const plans = new Map(decision.cgroups.map(({ path, files }) => [path, files]));
+  return new Map(
+    Object.values(state.cgroups).map(({ path, identities }) => [path, { identities, wanted: plans.get(path) ?? [] }]),
+  );
+}
+
+/** Whether a file's cgroup was made since; false also where nobody looked before. */
+export function isNewSince(last: LastLook | null, { path, identities }: ObservedCgroup, file: string): boolean {
+  const controller = controllerOf(file);
+  return last !== null && last.get(path)?.identities[controller] !== identities[controller];
+}
+
+/** What was wanted in a file then; undefined: nothing. */
+export const wantedThen = (last: LastLook | null, path: string, file: string): string | undefined =>
+  last?.get(path)?.wanted.find((one) => one.path === file)?.value;

@@ -1,13 +1,12 @@
 import { controllerOf } from "./cgroup-files.ts";
 import type { Write } from "./changes.ts";
 import type { CgroupState, ObservedCgroup } from "./state.ts";
-import type { Step, Why } from "./step.ts";
+import { nearestAncestor, parentOf, type Step, type Why } from "./step.ts";
 import type { Target } from "./targets.ts";
-import { nearestAncestor, parentOf } from "./tree.ts";
 
 /** Writes of one knob of one cgroup, before they have their place. */
 export interface Draft {
-  /** What the ids are kept under. */
+  /** The object that the ids are numbered under. */
   readonly of: unknown;
   readonly path: string;
   readonly knob: string;

@@ -1,11 +1,10 @@
-import type { CgroupPlan, CgroupsDecision } from "../../api/model/decision.ts";
+import type { CgroupPlan, CgroupsDecision } from "../../api/model/cgroups.ts";
 import { controllerOf, type FileRule, ruleOf } from "./cgroup-files.ts";
 import type { CgroupState, ObservedCgroup } from "./state.ts";
-import type { Skip } from "./step.ts";
-import { isCgroupPath, parentOf, parentsFirst } from "./tree.ts";
+import { isCgroupPath, parentOf, parentsFirst, type Skip } from "./step.ts";
 import { isValue } from "./values.ts";
 
-/** What a cgroup shall hold, beside what it holds. */
+/** The wanted values of a cgroup, beside its current ones. */
 export interface Target {
   readonly path: string;
   /** Null: still to be made. */

@@ -1,5 +1,60 @@
 import type { FileRule } from "./cgroup-files.ts";
-import { parseCpuset } from "./cpuset.ts";
+
+const MICROS_PER_SECOND = 1_000_000n;
+const STEP = 10_000n;
+
+/**
+ * A quota as systemd rounds it: CPUQuotaPerSecUSec is rounded up to whole 10 ms, so 41700 of 100000 becomes 42000.
+ * opencontainers/cgroups: addCPUQuota.
+ */
+export function roundedBySystemd({ quota, period }: Bandwidth): Bandwidth {
+  if (quota === UNLIMITED) return { quota, period };
+  const perSecond = (quota * MICROS_PER_SECOND) / period;
+  const rounded = ((perSecond + STEP - 1n) / STEP) * STEP;
+  return { quota: (rounded * period) / MICROS_PER_SECOND, period };
+}
+
+/** A set of CPUs or memory nodes: bit n is member n. */
+export type CpuSet = bigint;
+export const NONE: CpuSet = 0n;
+
+/** Above what any kernel is built for (NR_CPUS is at most 8192). */
+const MAX_ID = 8191;
+const PART = /^(\d{1,5})(?:-(\d{1,5}))?$/;
+
+/** `0-3,7`; an empty text is the empty set; null when it is no list. */
+export function parseCpuset(text: string): CpuSet | null {
+  const trimmed = text.trim();
+  if (trimmed === "") return NONE;
+  let set = NONE;
+  for (const part of trimmed.split(",")) {
+    const found = PART.exec(part.trim());
+    if (found === null) return null;
+    const first = Number(found[1]);
+    const last = Number(found[2] ?? found[1]);
+    if (last < first || last > MAX_ID) return null;
+    set |= ((1n << BigInt(last - first + 1)) - 1n) << BigInt(first);
+  }
+  return set;
+}
+
+/** As the kernel prints it: ascending, runs joined by a dash. */
+export function formatCpuset(set: CpuSet): string {
+  const parts: string[] = [];
+  let start = -1;
+  const bits = set.toString(2);
+  for (let id = 0; id <= bits.length; id++) {
+    const inside = bits[bits.length - 1 - id] === "1";
+    if (inside && start < 0) start = id;
+    if (inside || start < 0) continue;
+    parts.push(start === id - 1 ? `${start}` : `${start}-${id - 1}`);
+    start = -1;
+  }
+  return parts.join(",");
+}
+
+export const overlaps = (a: CpuSet, b: CpuSet): boolean => (a & b) !== NONE;
+export const without = (a: CpuSet, b: CpuSet): CpuSet => a & ~b;
 
 /** "No limit", however a file spells it: `max`, -1, or the largest number its counter holds. */
 export const UNLIMITED = 1n << 63n;
@@ -65,7 +120,7 @@ const sign = (a: bigint, b: bigint, top: bigint): number => (a === b ? 0 : a ===
 
 export const sameBandwidth = (a: Bandwidth, b: Bandwidth): boolean => a.quota === b.quota && a.period === b.period;
 
-/** Whether two texts of one file mean the same to the kernel. `wanted` is ours, `found` is what the file holds. */
+/** True: two texts of one file mean the same to the kernel. `wanted` is ours, `found` is the file's. */
 export function sameValue(rule: FileRule, wanted: string, found: string, pageSize: number): boolean {
   const equal = (a: bigint | null, b: bigint | null): boolean => a !== null && a === b;
   switch (rule.kind) {
@@ -94,7 +149,40 @@ function quotaOf(text: string): bigint | null {
   return n !== null && n < 0n ? UNLIMITED : n;
 }
 
-/** Whether a text is one that this file can take at all. */
+/** True: this file can take the text at all. */
 export function isValue(rule: FileRule, text: string): boolean {
   return text.length <= 4095 && !/[\n\0]/.test(text) && sameValue(rule, text, text, 4096);
+}
+
+/** The kubelet's and the runtimes' conversions of CPU values, handed in because the plan knows no policy. */
+export interface CpuRules {
+  /** cpu.weight of shares: the kubelet's line and the runtimes' curve. */
+  linear(shares: number): number;
+  curve(shares: number): number;
+  /** Back to thousandths of a CPU; a weight by the line. */
+  sharesToMilliCpu(shares: number): number;
+  weightToMilliCpu(weight: number): number;
+  quotaToMilliCpu(quota: number, period: number): number;
+}
+
+interface CpuText {
+  readonly file: string;
+  readonly text: string;
+  /** v1: the period that goes with a quota. */
+  readonly period?: string | undefined;
+  /** True: the cgroup's weight follows the line; the curve cannot be inverted. */
+  readonly isLinear: boolean;
+}
+
+/** `76m` for `77` shares: what a CPU value means in thousandths of a CPU; undefined for any other file, and for no limit. */
+export function milliCpuText({ file, text, period, isLinear }: CpuText, rules: CpuRules): string | undefined {
+  if (file === "cpu.cfs_quota_us" || file === "cpu.max") {
+    const bandwidth = file === "cpu.max" ? bandwidthV2(text) : bandwidthV1(text, period ?? "100000");
+    if (bandwidth === null || bandwidth.quota === UNLIMITED) return undefined;
+    return `${rules.quotaToMilliCpu(Number(bandwidth.quota), Number(bandwidth.period))}m`;
+  }
+  const number = /^\d{1,9}$/.test(text.trim()) ? Number(text) : undefined;
+  if (number === undefined) return undefined;
+  if (file === "cpu.shares") return `${rules.sharesToMilliCpu(number)}m`;
+  return file === "cpu.weight" && isLinear ? `${rules.weightToMilliCpu(number)}m` : undefined;
 }

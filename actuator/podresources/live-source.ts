@@ -1,8 +1,14 @@
-import { managedNode } from "../../api/decide/managers/node.ts";
+import type { CpuPolicy } from "../../api/decide/cpus/policy.ts";
+import { minus, NO_CPUS } from "../../api/decide/cpus/sets.ts";
+import type { DevicesPerNuma } from "../../api/decide/devices/checkpoint.ts";
+import { deviceState } from "../../api/decide/devices/device-state.ts";
+import type { Inventories, Inventory } from "../../api/decide/devices/inventory.ts";
+import { type ManagedNode, managedNode, withUid } from "../../api/decide/managers/node.ts";
+import type { Block, MemoryState } from "../../api/decide/memory/machine-memory.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
+import { type Pod, podUid } from "../../api/model/pod.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
-import { sourceOf } from "./node-source.ts";
-import type { PodResourcesSource } from "./source.ts";
+import { effectiveSnapshot } from "../../api/profiles/effective.ts";
 
 export interface LiveNode {
   /** Another one whenever pods, state files, devices or the machine may have changed. */
@@ -34,7 +40,7 @@ export function liveSource({ version, snapshot }: LiveNode): () => Result<PodRes
 function sourceIn(posted: unknown): Result<PodResourcesSource, string> {
   const decoded = decodeSnapshot(posted);
   if (!decoded.ok) return err(`what is known of the node cannot be used: ${firstOf(decoded.error)}`);
-  const node = managedNode(decoded.value, []);
+  const node = managedNode(effectiveSnapshot(decoded.value), []);
   if (!node.ok) return err(`who holds what on the node is not known: ${node.error.message}`);
   if (!node.value.ok) return err(`a kubelet would not start on this node: ${node.value.error.join("; ")}`);
   return ok(sourceOf(node.value.value));
@@ -44,3 +50,92 @@ const firstOf = (issues: readonly { readonly path: string; readonly message: str
   const more = issues.length > 1 ? ` (and ${issues.length - 1} more)` : "";
   return issues.slice(0, 1).map(({ path, message }) => `${path}: ${message}${more}`)[0] ?? "";
 };
+
+/** The parts of a `ManagedNode` that are told. */
+type PublishedSnapshot = Pick<
+  ManagedNode,
+  "snapshot" | "active" | "cpuPolicy" | "cpuState" | "memory" | "inventories" | "checkpoint"
+>;
+
+/** The core's managers as a source of the podresources API. */
+export function sourceOf(node: PublishedSnapshot): PodResourcesSource {
+  const { snapshot, active, cpuPolicy, cpuState, memory, inventories } = node;
+  const held = deviceState(inventories, node.checkpoint).pods;
+  // kubelet 1.36: UpdateAllocatedDevices, which comes before every list
+  const isPurged = snapshot.kubelet?.sourcesReady ?? true;
+  const activeUids = new Set(active.map((pod) => podUid(pod) ?? ""));
+  return {
+    pods: (snapshot.pods ?? []).map(withUid),
+    activePods: active,
+    devices: (uid, container) => {
+      if (isPurged && !activeUids.has(uid)) return [];
+      return Array.from(held.get(uid)?.get(container) ?? [], ([resource, { perNuma }]) => ({ resource, perNuma }));
+    },
+    cpus: (uid, container) => cpuState.assignments.get(uid)?.get(container) ?? NO_CPUS,
+    memory: (uid, container) => memory.state.entries.get(uid)?.get(container) ?? [],
+    allocatable: {
+      devices: allocatableDevices(inventories),
+      cpus: allocatableCpus(cpuPolicy),
+      memory: allocatableMemory(memory.state),
+    },
+  };
+}
+
+/** kubelet 1.36: GetAllocatableDevices. */
+const allocatableDevices = (inventories: Inventories) =>
+  Array.from(inventories.values(), (inventory: Inventory) => ({
+    resource: inventory.resource,
+    devices: [...inventory.devices.values()]
+      .filter(({ id }) => inventory.healthy.has(id))
+      .map(({ id, numaNodes }) => ({ id, numaNodes })),
+  }));
+
+/** The policy `none` gives no CPU to one container alone. kubelet 1.36: GetAllocatableCPUs. */
+const allocatableCpus = (policy: CpuPolicy) =>
+  policy.name === "static" ? minus(policy.topology.all, policy.reserved) : NO_CPUS;
+
+/** A block for each kind of memory of each NUMA node, by node and kind; the policy `None` has none. kubelet 1.36: staticPolicy.GetAllocatableMemory. */
+const allocatableMemory = ({ machineState }: MemoryState): readonly Block[] =>
+  [...machineState]
+    .sort(([a], [b]) => a - b)
+    .flatMap(([node, { memoryMap }]) =>
+      [...memoryMap]
+        .sort(([a], [b]) => (a < b ? -1 : 1))
+        .flatMap(([type, { allocatable }]) =>
+          allocatable === 0 ? [] : [{ numaAffinity: [node], type, size: allocatable }],
+        ),
+    );
+
+/** What a container holds of one resource; under -1 are devices that are on no NUMA node. */
+export interface HeldDevices {
+  readonly resource: string;
+  readonly perNuma: DevicesPerNuma;
+}
+/** What may be given out of one resource. */
+interface AllocatableDevices {
+  readonly resource: string;
+  /** `numaNodes` absent: its plugin does not say where it is; empty: it says so, and names no node. */
+  readonly devices: readonly { readonly id: string; readonly numaNodes?: readonly number[] | undefined }[];
+}
+
+/**
+ * What the podresources API tells, of one moment: a source does not change once it is made. kubelet 1.36: PodsProvider,
+ * DevicesProvider, CPUsProvider, MemoryProvider.
+ */
+export interface PodResourcesSource {
+  /** All that the node knows, each with its uid: ended and refused ones too. kubelet 1.36: podManager.GetPods. */
+  readonly pods: readonly Pod[];
+  /** Those that are active, each with its uid; a pod that was refused is none. kubelet 1.36: GetActivePods. */
+  readonly activePods: readonly Pod[];
+  devices(podUid: string, container: string): readonly HeldDevices[];
+  /** CPUs that the container has alone; none of a shared pool. */
+  cpus(podUid: string, container: string): Iterable<number>;
+  memory(podUid: string, container: string): readonly Block[];
+  readonly allocatable: {
+    /** The healthy ones, held or not. */
+    readonly devices: readonly AllocatableDevices[];
+    /** Those that the policy may give to one container alone. */
+    readonly cpus: Iterable<number>;
+    readonly memory: readonly Block[];
+  };
+}

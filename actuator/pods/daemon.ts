@@ -1,20 +1,22 @@
 import { err, ok, type Result } from "../../api/model/result.ts";
-import type { ActuatorConfig } from "../config.ts";
+import type { ActuatorConfig } from "../core/config.ts";
+import type { Problem } from "../core/ports.ts";
+import { StateLook } from "../daemon/own-state.ts";
+import type { Turns } from "../daemon/ticker.ts";
 import type { PodEvent } from "../lifecycle/event.ts";
-import type { PassReport } from "../loop.ts";
-import type { Problem } from "../ports.ts";
+import type { PassReport } from "../pass/loop.ts";
+import { driftNotices, measured, PassCounter, type TurnFigures } from "../status/counters.ts";
 import { EventRing } from "../status/events.ts";
 import type { NodeStatus } from "../status/node-status.ts";
-import { measured, PassCounter, type TurnFigures } from "../status/pass-figures.ts";
 import type { StatusServer } from "../status/server.ts";
 import { StatusFile } from "../status/status-file.ts";
-import type { Turns } from "../turns.ts";
-import { refusalOf } from "./desired-pods.ts";
-import { drained } from "./drain.ts";
+import { drained } from "./eviction/drain.ts";
 import type { TurnView } from "./manager.ts";
-import { nodeView } from "./node-view.ts";
 import { type OpenPods, openPods, type PodsShared } from "./open-pods.ts";
-import { nameIn } from "./pod-set.ts";
+import { refusalOf } from "./records/desired-pods.ts";
+import { nameIn } from "./records/pod-set.ts";
+import { recordsIn } from "./records/records.ts";
+import { nodeView } from "./status/node-view.ts";
 
 export interface PodsDaemonOptions {
   readonly config: ActuatorConfig;
@@ -25,7 +27,7 @@ export interface PodsDaemonOptions {
 }
 /** How long work that is under way may take to come to its next step at the end. */
 const REST_MS = 10_000;
-/** So long nobody is answered until the first look has ended: before it all that one could say is that nothing was seen. */
+/** Requests wait this long for the end of the first look: before that, the only answer would be that nothing was seen. */
 const FIRST_LOOK_MS = 3000;
 
 /** Runs turns until told to stop, and tells people what it sees. */
@@ -36,17 +38,19 @@ export class PodsDaemon {
   readonly #ring: EventRing;
   readonly #counter: PassCounter;
   readonly #file: StatusFile;
+  readonly #state: StateLook;
   #server: Pick<StatusServer, "close"> | null = null;
   #pass: PassReport | null = null;
   #view: TurnView | null = null;
   #turn: TurnFigures | null = null;
 
-  private constructor(options: PodsDaemonOptions, turns: Turns, pods: OpenPods, ring: EventRing) {
+  private constructor(options: PodsDaemonOptions, turns: Turns, pods: OpenPods, ring: EventRing, state: StateLook) {
     this.#options = options;
     this.#turns = turns;
     this.#counter = new PassCounter(turns.metrics.counters);
     this.#pods = pods;
     this.#ring = ring;
+    this.#state = state;
     const onProblem = (message: string): void => options.onProblem({ from: "pods", message });
     this.#file = new StatusFile({ stateDir: options.config.stateDir, onProblem });
   }
@@ -72,26 +76,32 @@ export class PodsDaemon {
       ...(reclaim === undefined ? {} : { reclaim }),
     });
     if (!opened.ok) return err(opened.error);
-    daemon = new PodsDaemon(options, turns, opened.value, ring);
+    const { stateDir } = options.config;
+    const state = new StateLook([stateDir, recordsIn(stateDir)], shared.journal);
+    daemon = new PodsDaemon(options, turns, opened.value, ring, state);
     return ok(daemon);
   }
 
   status(): NodeStatus {
     const { config } = this.#options;
-    const { manager, stats, version, devices, probes, faults } = this.#pods;
+    const { manager, stats, version, readiness, devices, probes, faults, otherKubelet } = this.#pods;
     return nodeView({
       nowMs: Date.now(),
       nodeName: config.nodeName,
       set: manager.set,
-      runtime: version.current,
+      runtimeEndpoint: config.runtimeEndpoint,
+      runtime: version.current === null ? null : { ...version.current, ...notReadyOf(readiness.faults) },
       turn: this.#turn,
       pass: this.#pass,
       usages: stats.usages,
       probes: probes.rows(),
+      otherKubelet: otherKubelet.view,
       devices: devices?.rows((uid) => nameIn(manager.set, uid)),
+      unwritable: this.#state.faults(),
       problems: [
         ...this.#turns.notices.ofSettings,
         ...faults(),
+        ...this.#state.problems(),
         ...probes.problems(),
         ...(this.#view?.problems ?? []),
         ...(this.#view?.notices ?? []),
@@ -122,15 +132,25 @@ export class PodsDaemon {
   }
 
   async #turnOnce(): Promise<void> {
-    const { manager, version } = this.#pods;
+    const { manager, version, readiness, notices: standing } = this.#pods;
     const { notices, metrics } = this.#turns;
     const { value: turned, ...times } = await measured(() => manager.turn());
-    const view = { ...turned, notices: [...turned.notices, ...this.#pods.notices()] };
-    await version.look(view.hears);
+    await Promise.all([version.look(turned.hears), readiness.look(turned.hears)]);
+    // what is remembered lies in the state directory: where nothing can be written there, that says it
+    const isKept = this.#state.faults().length === 0;
+    const problems = turned.problems.filter(({ from }) => isKept || from !== "memory");
+    const view = { ...turned, problems, notices: [...turned.notices, ...standing()] };
     this.#view = view;
     this.#turn = { sequence: view.sequence, at: new Date().toISOString(), ...times };
     metrics.counters.pass(times.tookMs, times.cpuMs);
-    notices.tell("pass", [...view.problems, ...view.notices, ...view.refused.map(refusalOf)]);
+    notices.tell("pass", [
+      ...view.problems,
+      ...view.notices,
+      ...readiness.faults.map((message) => ({ from: "runtime" as const, message })),
+      ...this.#state.problems(),
+      ...driftNotices(this.#pass),
+      ...view.refused.map(refusalOf),
+    ]);
     this.#file.offer(() => this.status());
   }
 
@@ -148,6 +168,8 @@ export class PodsDaemon {
     await this.#pods.close();
   }
 }
+
+const notReadyOf = (faults: readonly string[]) => (faults.length === 0 ? {} : { notReady: faults });
 
 /** Settles with the work, or after that time. */
 async function withinMs(work: Promise<unknown>, ms: number): Promise<void> {

@@ -1,63 +1,107 @@
 import type { Result } from "../../api/model/result.ts";
+import type { Journal } from "../apply/journal.ts";
 import type { Hierarchy } from "../cgroupfs/hierarchy.ts";
-import type { Journal } from "../journal.ts";
+import type { PodRuntime } from "../containerd/port.ts";
+import type { PassClock } from "../core/pass-clock.ts";
+import type { DecisionClient, Problem } from "../core/ports.ts";
 import type { PodContainer, RunnablePod } from "../lifecycle/pod.ts";
-import type { PassReport } from "../loop.ts";
 import type { MachineFacts } from "../machine/facts.ts";
 import type { ListeningPorts } from "../machine/listening-ports.ts";
-import type { PassClock } from "../pass-clock.ts";
-import type { DecisionClient, LoopPorts, Problem } from "../ports.ts";
+import type { PassReport } from "../pass/loop.ts";
+import type { LoopPorts } from "../pass/ports.ts";
 import type { Counters } from "../status/counters.ts";
-import type { PodClock } from "./clock.ts";
+import type { GivenDevices } from "./admission/foreign-sandboxes.ts";
+import type { OtherKubelet } from "./admission/other-kubelet.ts";
+import type { CgroupView, CurrentCgroups } from "./cgroups/cgroup-view.ts";
 import type { DeviceDesk } from "./devices/port.ts";
-import type { ManagerFiles } from "./manager-files.ts";
-import type { PodProbes } from "./pod-probes.ts";
-import type { CompleteContainer } from "./pod-set.ts";
-import type { OnPodEvent, PodRuntime } from "./ports.ts";
-import type { Processes } from "./processes.ts";
-import type { PodRecords } from "./records.ts";
-import type { PodWorker } from "./worker.ts";
+import type { Processes } from "./eviction/orphan-processes.ts";
+import type { OnPodEvent, PodClock } from "./ports.ts";
+import type { ManagerFiles } from "./records/manager-files.ts";
+import type { CompleteContainer, KnownPod, PodProbes } from "./records/pod-set.ts";
+import type { PodRecords } from "./records/records.ts";
+import type { PodWorker } from "./sync/pod-worker.ts";
 
-/** Everything of the world that running pods touches. */
-export interface ManagerPorts {
+/** What running pods touches of the world, by what it is of. Each part of the manager takes what it needs of these. */
+export interface PodManagerPorts {
   readonly clock: PodClock;
-  readonly evictionClock: PassClock;
-  readonly runtime: Pick<PodRuntime, "pods" | "updateContainer">;
-  readonly worker: Pick<PodWorker, "sync" | "end" | "forget" | "forgetLost" | "forgetVolumes" | "clear">;
+  readonly pods: PodPorts;
+  readonly runtime: RuntimePorts;
+  readonly node: NodePorts;
+  readonly decisions: DecisionPorts;
+  readonly eviction: EvictionPorts;
+  readonly observers: ObserverPorts;
+}
+
+/** Which pods are to run, and which were known before. */
+export interface PodPorts {
   readonly readPods: LoopPorts["readPods"];
-  readonly readConfiguration: () => Promise<Result<unknown, Problem>>;
-  readonly observeMachine: () => MachineFacts;
-  readonly client: DecisionClient;
-  readonly hierarchy: Hierarchy;
-  readonly journal: Journal;
   readonly records: PodRecords;
-  readonly files: ManagerFiles;
-  /** Device plugins; absent: none are served. */
-  readonly devices?: DeviceDesk;
+}
+
+/** The container runtime, and who works at pods in it. */
+export interface RuntimePorts {
+  readonly runtime: Pick<PodRuntime, "pods" | "updateContainer">;
+  readonly worker: Pick<
+    PodWorker,
+    "sync" | "link" | "pruneLinks" | "end" | "forget" | "forgetLost" | "forgetVolumes" | "clear"
+  >;
+  readonly complete: CompleteContainer;
+  readonly hashOf: (pod: RunnablePod, container: PodContainer) => string;
   /** Absent: nothing is probed. */
   readonly probes?: PodProbes;
+  /** Absent: nobody looks whether another kubelet uses the runtime. */
+  readonly otherKubelet?: Pick<OtherKubelet, "look" | "view" | "problems">;
+}
+
+/** The machine and its configuration. */
+export interface NodePorts {
+  readonly observeMachine: () => MachineFacts;
+  readonly readConfiguration: () => Promise<Result<unknown, Problem>>;
+  readonly hierarchy: Hierarchy;
+  readonly journal: Journal;
+  /** The manager keeps it current. */
+  readonly cgroups: CurrentCgroups;
   /** Absent: processes that nobody accounts for are told, and never killed. */
   readonly processes?: Processes;
   /** Absent: nobody looks who has the host's ports. */
   readonly listening?: ListeningPorts;
-  readonly complete: CompleteContainer;
-  readonly hashOf: (pod: RunnablePod, container: PodContainer) => string;
-  /** Statistics of the node and of its pods; absent: nothing is evicted. */
+}
+
+/** Whom decisions are asked of, and the state files that they are told and leave. */
+export interface DecisionPorts {
+  readonly client: DecisionClient;
+  readonly files: ManagerFiles;
+  /** Device plugins; absent: none are served. */
+  readonly devices?: DeviceDesk;
+  /** The devices that pods hold according to what a kubelet left behind. Absent: nobody holds any. */
+  readonly kubeletsDevices?: () => Result<readonly GivenDevices[], string>;
+}
+
+export interface EvictionPorts {
+  readonly evictionClock: PassClock;
+  /** Absent: nothing is evicted. */
   readonly stats?: StatsSource;
-  /** What the last of them could not see. */
-  readonly unseen?: () => readonly Problem[];
   /** Frees what the node itself can free; answers whether anything was. */
   readonly reclaim?: (functions: readonly string[]) => Promise<void>;
-  /** What happens to pods is counted; absent: nowhere. */
-  readonly counters?: Pick<Counters, "restarted" | "refused" | "evicted" | "preempted">;
+}
+/** Statistics of the node and of its pods. */
+export interface StatsSource {
+  /** `stats` of a snapshot, of this moment. `view`: their cgroups; null: not decided yet. */
+  look(pods: readonly KnownPod[], view: CgroupView | null): Promise<Readonly<Record<string, unknown>>>;
+  /** What the last look could not see. */
+  readonly unseen: readonly Problem[];
+}
+
+/** Who hears what happens. */
+export interface ObserverPorts {
   readonly onEvent: OnPodEvent;
   readonly onProblem: (problem: Problem) => void;
   readonly onPass: (report: PassReport) => void;
   /** A piece of work has ended: there is something new to see. */
   readonly onWorked: () => void;
+  /** What happens to pods is counted; absent: nowhere. */
+  readonly counters?: Pick<Counters, "restarted" | "refused" | "evicted" | "preempted">;
 }
-/** `stats` of a snapshot, of this moment. */
-export type StatsSource = () => Promise<Readonly<Record<string, unknown>>>;
 
 export interface ManagerSettings {
   readonly nodeName: string;

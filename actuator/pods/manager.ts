@@ -1,24 +1,31 @@
-import type { QuantityList } from "../../api/model/decision.ts";
-import type { PodEnd } from "../lifecycle/pod-end.ts";
-import type { Problem } from "../ports.ts";
-import { CgroupPasses } from "./cgroup-passes.ts";
-import type { CgroupView } from "./cgroup-view.ts";
-import { type DesiredPods, desiredPodsReader, type RefusedManifest } from "./desired-pods.ts";
-import { Doorkeeper } from "./doorkeeper.ts";
-import { Evictor } from "./evictor.ts";
-import type { ManagerPorts, ManagerSettings } from "./manager-ports.ts";
-import { PodSet } from "./pod-set.ts";
+import type { QuantityList } from "../../api/model/allocatable.ts";
+import type { Problem } from "../core/ports.ts";
+import { observedEvent } from "../lifecycle/pod-observation.ts";
+import { AdmissionBackoff, Capacity } from "./admission/admission-backoff.ts";
+import { ForeignSandboxes } from "./admission/foreign-sandboxes.ts";
+import { HostPorts } from "./admission/host-ports.ts";
+import { NodeSnapshotter } from "./admission/node-snapshotter.ts";
+import { PodAdmitter } from "./admission/pod-admitter.ts";
+import { PublishedSnapshot, StartRefusals } from "./admission/published-snapshot.ts";
+import { CgroupPasses } from "./cgroups/cgroup-passes.ts";
+import type { CgroupView } from "./cgroups/cgroup-view.ts";
+import { Evictor } from "./eviction/evictor.ts";
+import { PodCleanup } from "./eviction/pod-cleanup.ts";
+import type { ManagerSettings, PodManagerPorts } from "./manager-ports.ts";
+import { PodLifecycle } from "./pod-lifecycle.ts";
+import { type DesiredPods, desiredPodsReader, type RefusedManifest } from "./records/desired-pods.ts";
+import { PodReconciler } from "./records/pod-reconciler.ts";
+import { PodSet } from "./records/pod-set.ts";
+import { podEventRecorder } from "./records/records.ts";
 import { ResizeActuator } from "./resize/actuator.ts";
+import { ResizeEvents } from "./resize/resize-events.ts";
 import { Resizer } from "./resize/resizer.ts";
-import { Roster } from "./roster.ts";
-import { Settler } from "./settler.ts";
-import { StartFaults } from "./start-faults.ts";
-import { ToldNode } from "./told-node.ts";
-import { Workers } from "./workers.ts";
+import { PodDispatcher } from "./sync/pod-dispatcher.ts";
+import { PodWorkQueue } from "./sync/pod-work-queue.ts";
 
-/** What a turn saw that a person should know. */
+/** The findings of a turn that a person should know. */
 export interface TurnView {
-  /** Of the manager's turns, from 1. */
+  /** Number of the manager's turn, from 1. */
   readonly sequence: number;
   readonly refused: readonly RefusedManifest[];
   readonly problems: readonly Problem[];
@@ -27,136 +34,177 @@ export interface TurnView {
   readonly hears: boolean;
 }
 
+/** The parts of the manager, each made of those above it. */
+function partsOf(ports: PodManagerPorts, settings: ManagerSettings) {
+  const { clock, pods, runtime, node, decisions, eviction, observers } = ports;
+  const eventsOf = podEventRecorder(clock, observers.onEvent);
+  const set = new PodSet(pods.records, settings, runtime.complete, runtime.probes);
+  const capacity = new Capacity();
+  const backOff = new AdmissionBackoff({ clock, ...decisions }, capacity, settings);
+  const queue = new PodWorkQueue(observers);
+  const cleanup = new PodCleanup({ ...runtime, ...observers }, set, queue);
+  const lifecycle = new PodLifecycle({ clock, eventsOf, ...observers }, { set, queue, cleanup, capacity, backOff });
+  const passes = new CgroupPasses({ clock, ...node, ...decisions, ...runtime, ...observers }, settings, set);
+  const snapshotter = new NodeSnapshotter(
+    { clock, ...node, ...decisions, ...eviction },
+    settings,
+    set,
+    () => node.cgroups.allocatable,
+  );
+  const shared = { set, lifecycle, capacity, snapshotter, cleanup };
+  const foreign = new ForeignSandboxes({ clock, eventsOf }, set);
+  const hostPorts = new HostPorts({ eventsOf, ...node }, set);
+  const admitter = new PodAdmitter(
+    { clock, eventsOf, ...decisions, ...runtime },
+    { ...shared, backOff, hostPorts, foreign },
+  );
+  const events = new ResizeEvents(eventsOf);
+  const resizer = new Resizer({ clock, ...node, ...decisions }, settings, { ...shared, admitter, events });
+  const resizes = new ResizeActuator(node.hierarchy, { ...shared, passes, events });
+  return {
+    ...shared,
+    queue,
+    passes,
+    foreign,
+    hostPorts,
+    admitter,
+    resizer,
+    resizes,
+    dispatcher: new PodDispatcher({ clock, eventsOf, ...runtime, ...decisions, ...observers }, settings, {
+      ...shared,
+      queue,
+      admitter,
+      foreign,
+      resizes,
+    }),
+    reconciler: new PodReconciler({ clock, ...runtime, ...observers }, { ...shared, resizer }),
+    evictor: new Evictor({ clock, eventsOf, ...decisions, ...eviction }, settings, { ...shared, passes }),
+    startRefusals: new StartRefusals({ clock, ...node, ...decisions }, set, snapshotter),
+    published: new PublishedSnapshot(decisions, set, snapshotter),
+  };
+}
+
 /**
  * Brings pods up, keeps them as decided and takes them down: look, compare, ask, plan, apply, one turn after the other.
  * Work at a pod goes on beside the turns, one piece at a time a pod.
  */
 export class PodManager {
-  readonly set: PodSet;
-  readonly told: ToldNode;
-  readonly #ports: ManagerPorts;
+  readonly #ports: PodManagerPorts;
+  readonly #settings: ManagerSettings;
+  readonly #parts: ReturnType<typeof partsOf>;
   readonly #read: ReturnType<typeof desiredPodsReader>;
-  readonly #workers: Workers;
-  readonly #passes: CgroupPasses;
-  readonly #doorkeeper: Doorkeeper;
-  readonly #resizer: Resizer;
-  readonly #resizes: ResizeActuator;
-  readonly #evictor: Evictor;
-  readonly #roster: Roster;
-  readonly #settler: Settler;
-  readonly #startFaults: StartFaults;
   #desired: DesiredPods | null = null;
   readonly #standing: Record<"passes" | "evictor", readonly Problem[]> = { passes: [], evictor: [] };
   #sequence = 0;
 
-  constructor(ports: ManagerPorts, settings: ManagerSettings) {
+  constructor(ports: PodManagerPorts, settings: ManagerSettings) {
     this.#ports = ports;
+    this.#settings = settings;
     this.#read = desiredPodsReader(settings.nodeName);
-    this.set = new PodSet(ports.records, settings.owner, settings.hostIPs, ports.complete, ports.probes);
-    this.#workers = new Workers(ports, settings, this.set);
-    this.#passes = new CgroupPasses(ports, settings, this.set);
-    this.#doorkeeper = new Doorkeeper(ports, settings, this.set, () => this.allocatable);
-    this.#startFaults = new StartFaults(ports, this.set, this.#doorkeeper.look);
-    this.told = new ToldNode(ports, this.set, this.#doorkeeper.look);
-    this.#resizer = new Resizer(ports, settings, this.set, this.#doorkeeper, () => this.allocatable);
-    this.#roster = new Roster(ports, this.set, {
-      leavers: this.#workers.leavers,
-      doorkeeper: this.#doorkeeper,
-      resizer: this.#resizer,
-      end: (uid, end) => this.end(uid, end),
-    });
-    this.#resizes = new ResizeActuator(ports, this.set, this.#passes, () => this.#doorkeeper.roomMade());
-    this.#workers.mayRestart = (known) => this.#resizes.mayRestart(known);
-    this.#workers.onRefused = (uid, refusal) => this.#doorkeeper.sendBack(uid, refusal);
-    this.#doorkeeper.preempter.onEnd = (uid, end) => this.end(uid, end);
-    this.#evictor = new Evictor(ports, settings, this.set, this.#doorkeeper);
-    this.#settler = new Settler(ports, this.set, {
-      leavers: this.#workers.leavers,
-      end: (uid, end) => this.end(uid, end),
-      roomMade: () => this.#doorkeeper.roomMade(),
-      isShort: () => this.#doorkeeper.look.conditions.length > 0,
-      retryMs: () => settings.retryMs,
-    });
-    this.#evictor.isCleared = (uid) => this.#workers.leavers.isCleared(uid);
+    this.#parts = partsOf(ports, settings);
   }
 
+  get set(): PodSet {
+    return this.#parts.set;
+  }
+  /** Whoever has something to tell of a pod's life tells it. */
+  get lifecycle(): PodLifecycle {
+    return this.#parts.lifecycle;
+  }
+  /** The node as others may ask about it at any time. */
+  get published(): PublishedSnapshot {
+    return this.#parts.published;
+  }
   /** Of the last pass over the cgroups; null: there was none yet. */
   get view(): CgroupView | null {
-    return this.#passes.current;
+    return this.#ports.node.cgroups.view;
   }
   /** What pods may have of this node; null: it was not decided yet. */
   get allocatable(): QuantityList | null {
-    return this.#passes.allocatable;
+    return this.#ports.node.cgroups.allocatable;
   }
 
   /** INVARIANT: never throws for what the world does. */
   async turn(): Promise<TurnView> {
+    const { pods, runtime, clock, decisions, eviction } = this.#ports;
+    const { set, queue, foreign, startRefusals, resizer, resizes, admitter, hostPorts, dispatcher } = this.#parts;
     const problems: Problem[] = [];
-    const untouched = this.#workers.idle();
-    const read = await this.#ports.readPods(this.set.inForce());
+    const untouched = queue.idle();
+    const read = await pods.readPods(set.inForce());
     this.#desired = this.#read(read) ?? this.#desired;
-    const looked = await this.#ports.runtime.pods();
-    if (looked.ok) this.set.see(looked.value);
-    else problems.push({ from: "runtime", message: `${looked.error.call}: ${looked.error.message}` });
-    problems.push(...read.problems);
-    const nowMs = this.#ports.clock.nowMs();
-    if (looked.ok) {
-      problems.push(...this.#roster.note(this.#desired, read.pods === null, nowMs));
-      this.#settler.settle(untouched, nowMs);
-      this.#tellPods(nowMs);
-    }
+    const listed = await runtime.runtime.pods();
+    if (listed.ok) set.update(listed.value);
+    else problems.push({ from: "runtime", message: `${listed.error.call}: ${listed.error.message}` });
+    runtime.otherKubelet?.look(listed.ok ? listed.value : null);
+    problems.push(...(runtime.otherKubelet?.problems() ?? []), ...read.problems);
+    if (listed.ok) problems.push(...this.#reconcile(read.pods === null, untouched, clock.nowMs()));
+    problems.push(...foreign.look());
     const sequence = ++this.#sequence;
-    // who is let in is asked about with what the node can give
+    // who is admitted is asked about with what the node can give
     if (this.allocatable === null) await this.#look("passes", sequence);
-    problems.push(...(await this.#startFaults.run(sequence)));
-    problems.push(...(await this.#resizer.askWaiting(sequence)));
-    problems.push(...(await this.#doorkeeper.admitWaiting(sequence)));
-    problems.push(...this.#doorkeeper.hostPorts.look());
-    this.#resizes.look();
+    problems.push(...(await startRefusals.run(sequence)));
+    problems.push(...(await resizer.askWaiting(sequence)));
+    problems.push(...(await admitter.admitWaiting(sequence)));
+    problems.push(...hostPorts.look());
+    resizes.look();
     await this.#look("passes", sequence);
-    problems.push(...this.#resizes.settle());
-    if (looked.ok) this.#workers.putToWork(untouched, this.view);
+    problems.push(...resizes.settle());
+    if (listed.ok) dispatcher.putToWork(untouched, this.view);
     await this.#look("evictor", sequence);
-    problems.push(...this.#standing.passes, ...this.#standing.evictor, ...(this.#ports.devices?.problems() ?? []));
-    problems.push(...(this.#ports.unseen?.() ?? []));
-    for (const message of this.set.records.writeLate()) problems.push({ from: "pods", message });
+    problems.push(...this.#standing.passes, ...this.#standing.evictor, ...(decisions.devices?.problems() ?? []));
+    problems.push(...(eviction.stats?.unseen ?? []));
+    for (const message of set.records.writeLate()) problems.push({ from: "pods", message });
     const { refused = [], notices = [] } = this.#desired ?? {};
-    return { sequence, refused, problems, notices, hears: looked.ok };
+    return { sequence, refused, problems, notices, hears: listed.ok };
   }
 
-  /** Before anything is decided, those who work beside the turns hear which pods are on the node. */
-  #tellPods(nowMs: number): void {
-    const { devices, probes } = this.#ports;
-    const living = this.set.living();
-    probes?.look(living, (known) => this.set.statusOf(known, nowMs));
+  /** Before anything is decided: who came, left and ended, and those who work beside the turns hear which pods are on the node. */
+  #reconcile(isUnread: boolean, untouched: (uid: string) => boolean, nowMs: number): readonly Problem[] {
+    const { set, reconciler } = this.#parts;
+    const problems = reconciler.reconcile(this.#desired, isUnread, nowMs);
+    this.#observe(untouched, nowMs);
+    const { devices } = this.#ports.decisions;
+    const living = set.living();
+    this.#ports.runtime.probes?.look(living, (known) => set.statusOf(known, nowMs));
     devices?.recover(living);
     devices?.look(new Set(living.map(({ uid }) => uid)));
+    return problems;
+  }
+
+  /** What has come to its end since the last turn, what is past its deadline, and who may come back. */
+  #observe(untouched: (uid: string) => boolean, nowMs: number): void {
+    const { set, lifecycle, cleanup, snapshotter } = this.#parts;
+    const { retryMs } = this.#settings;
+    const isUnderPressure = snapshotter.conditions.length > 0;
+    for (const known of [...set.all()].filter(({ uid }) => untouched(uid))) {
+      const { uid } = known;
+      const status = () => set.statusOf(known, nowMs);
+      const isCleared = cleanup.isCleared(uid);
+      const event = observedEvent({ ...known, nowMs, status, isCleared, isUnderPressure, retryMs });
+      if (event !== null) lifecycle.handle(uid, event);
+    }
   }
 
   /** What a look met stands until the next one. */
   async #look(by: "passes" | "evictor", sequence: number): Promise<void> {
-    const looks = { passes: this.#passes, evictor: this.#evictor };
-    this.#standing[by] = (await looks[by].runIfDue(sequence)) ?? this.#standing[by];
+    const { passes, evictor, resizes } = this.#parts;
+    const problems =
+      by === "passes"
+        ? await passes.runIfDue(sequence, (known) => resizes.formOf(known))
+        : await evictor.runIfDue(sequence);
+    this.#standing[by] = problems ?? this.#standing[by];
   }
 
   /** Ends when no work at any pod is under way. */
   rest(): Promise<void> {
-    return this.#workers.rest();
+    return this.#parts.queue.rest();
   }
-  /** From now on nobody comes in any more. */
+  /** From now on nobody is admitted any more. */
   drain(): void {
-    this.#doorkeeper.isClosed = true;
+    this.#parts.admitter.close();
   }
   /** Work that is under way ends at its next step. */
   stop(): void {
-    this.#workers.stop();
-  }
-
-  /** INVARIANT: that a pod is to end is in its record before anything of it is stopped. */
-  end(uid: string, end: PodEnd): void {
-    const record = this.set.records.get(uid);
-    if (record === undefined) return;
-    this.#workers.interrupt(uid);
-    this.set.records.hold(uid, { ...record, state: "ends", end });
+    this.#parts.queue.stop();
   }
 }

@@ -1,61 +1,74 @@
 import { dirname, join } from "node:path";
 import { err, ok, type Result } from "../../api/model/result.ts";
+import { effectiveDocument } from "../../api/profiles/effective.ts";
+import { NEWEST } from "../../api/profiles/index.ts";
+import type { Journal } from "../apply/journal.ts";
 import type { Hierarchy } from "../cgroupfs/hierarchy.ts";
-import type { ActuatorConfig } from "../config.ts";
-import { openConnection } from "../containerd/connection.ts";
-import { podRuntimeOver } from "../containerd/pods.ts";
-import { KnownVersion } from "../containerd/readiness.ts";
-import type { Journal } from "../journal.ts";
-import { containerHash } from "../lifecycle/config/container-hash.ts";
+import { type Connection, openConnection } from "../containerd/connection.ts";
+import { KnownReadiness, KnownVersion, podRuntimeOver } from "../containerd/pods.ts";
+import type { PodRuntime } from "../containerd/port.ts";
+import type { ActuatorConfig } from "../core/config.ts";
+import { PassClock } from "../core/pass-clock.ts";
+import type { Problem } from "../core/ports.ts";
+import type { Listener } from "../grpc/listener.ts";
+import { containerHash } from "../lifecycle/config/labels.ts";
+import { kubeletsOn } from "../machine/kubelets.ts";
 import { listeningPorts } from "../machine/listening-ports.ts";
-import { PassClock } from "../pass-clock.ts";
-import type { LoopPorts, Problem } from "../ports.ts";
+import type { LoopPorts } from "../pass/ports.ts";
+import { liveSource } from "../podresources/live-source.ts";
+import { servePodResources } from "../podresources/server.ts";
 import type { Counters } from "../status/counters.ts";
-import { claimDirectories } from "./claims.ts";
-import { systemClock } from "./clock.ts";
-import { Images } from "./images.ts";
-import { lastWords } from "./last-words.ts";
-import { logLinksIn } from "./log-link.ts";
+import { deviceRows } from "../status/device-rows.ts";
+import type { DeviceRow } from "../status/node-status.ts";
+import { kubeletsDevices } from "./admission/foreign-sandboxes.ts";
+import { OtherKubelet } from "./admission/other-kubelet.ts";
+import type { PublishedSnapshot } from "./admission/published-snapshot.ts";
+import { CurrentCgroups } from "./cgroups/cgroup-view.ts";
+import type { DeviceManager } from "./devices/device-manager.ts";
+import { claimDevices, openDeviceManager } from "./devices/open.ts";
+import { systemProcesses } from "./eviction/orphan-processes.ts";
+import { LogRotation, type RotationPorts } from "./logs/rotation.ts";
 import { PodManager } from "./manager.ts";
-import { ManagerFiles } from "./manager-files.ts";
-import type { ManagerPorts, ManagerSettings } from "./manager-ports.ts";
-import { systemMounter } from "./mounter.ts";
-import { NodeStats } from "./node-stats.ts";
-import { type OpenDevices, openDevices } from "./open-devices.ts";
-import { type OpenProbes, openProbes } from "./open-probes.ts";
-import type { PodRuntime } from "./ports.ts";
-import { systemProcesses } from "./processes.ts";
-import { PodRecords } from "./records.ts";
-import { configuredOf, hostAddresses, thisNode } from "./this-node.ts";
-import { PodWorker } from "./worker.ts";
-import { cgroupParentOf } from "./workers.ts";
+import type { ManagerSettings, ObserverPorts, PodManagerPorts } from "./manager-ports.ts";
+import { hostAddresses, thisNode } from "./networking/node-addresses.ts";
+import { type PodClock, systemClock } from "./ports.ts";
+import { type OpenProbes, openProbes } from "./probing/open-probes.ts";
+import { ManagerFiles, readDeviceCheckpoint } from "./records/manager-files.ts";
+import { PodRecords, recordsIn } from "./records/records.ts";
+import { NodeStats } from "./status/node-stats.ts";
+import { incarnationOf, watchedRuntime } from "./sync/foreign-stops.ts";
+import { Images } from "./sync/images.ts";
+import { logLinksIn } from "./sync/log-link.ts";
+import { PodWorker } from "./sync/pod-worker.ts";
+import { waitFor } from "./sync/sync-context.ts";
+import { terminationMessages } from "./sync/termination-message.ts";
+import { claimDirectories } from "./volumes/claims.ts";
+import { systemMounter } from "./volumes/mounter.ts";
 
 export interface PodsShared
   extends Pick<LoopPorts, "client" | "readPods" | "readConfiguration" | "configurationNotices" | "observeMachine"> {
   readonly hierarchy: Hierarchy;
   readonly journal: Journal;
 }
-export interface PodsEvents extends Pick<ManagerPorts, "onEvent" | "onProblem" | "onPass" | "onWorked" | "reclaim"> {
+export interface PodsEvents extends ObserverPorts {
+  readonly reclaim?: (functions: readonly string[]) => Promise<void>;
   readonly counters: Counters;
 }
 export interface OpenPods {
   readonly manager: PodManager;
   readonly stats: NodeStats;
   readonly version: KnownVersion;
-  /** What was left out of the configuration. */
+  readonly readiness: KnownReadiness;
+  /** The parts of the configuration that were left out. */
   readonly notices: () => readonly Problem[];
   /** As people see them; undefined: no device plugins are served. */
   readonly devices: OpenDevices | undefined;
   readonly probes: OpenProbes;
-  /** What the API does wrong. */
+  readonly otherKubelet: OtherKubelet;
+  /** The API's faults, and the reasons why logs cannot be rotated. */
   readonly faults: () => readonly Problem[];
   readonly close: () => Promise<void>;
 }
-
-const MACHINE: Pick<ManagerPorts, "processes" | "listening"> = {
-  processes: systemProcesses,
-  listening: listeningPorts(),
-};
 
 /** Running pods on this machine's runtime. Errors: the endpoint is none, the records cannot be read, a directory cannot be made. */
 export async function openPods(
@@ -82,15 +95,11 @@ async function openClaimed(
   events: PodsEvents,
   bootId: string,
 ): Promise<Result<OpenPods, string>> {
-  const connection = openConnection({
-    endpoint: config.runtimeEndpoint,
-    timeoutMs: config.runtimeTimeoutSeconds * 1000,
-    onFault: events.counters.runtimeCallFailed,
-  });
-  if (!connection.ok) return connection;
-  const runtime = podRuntimeOver(connection.value);
   const records = recordsOf(config, events);
   if (!records.ok) return records;
+  const opened = await openRuntime(config, records.value, events);
+  if (!opened.ok) return opened;
+  const { connection, runtime, otherKubelet } = opened.value;
   const first = await shared.readConfiguration();
   if (!first.ok) return err(first.error.message);
   let configuration = first.value;
@@ -103,6 +112,7 @@ async function openClaimed(
   const { podsDirectory, podLogsDirectory, nodeName } = config;
   const probes = openProbes({ config, runtime, hostIPs: hostAddresses(), client: shared.client, ...events, onChange });
   const roots = { podsDirectory, podLogsDirectory };
+  const cgroups = new CurrentCgroups();
   const worker = new PodWorker({
     runtime,
     images: imagesOf(runtime, first.value),
@@ -113,72 +123,117 @@ async function openClaimed(
     roots,
     logLinks: logLinksIn(config.containerLogsDirectory, (message) => events.onProblem({ from: "logs", message })),
     ...keeper,
-    node: () => thisNode(configuration, hierarchy.version, manager.allocatable ?? {}, dirname(podsDirectory)),
-    cgroupParentOf: ({ uid }) => (manager.view === null ? "" : cgroupParentOf(manager.view, uid, config.cgroupRoot)),
-    memoryBytes: ({ uid }) => memoryLimitOf(manager, uid),
+    node: () => thisNode(configuration, hierarchy.version, cgroups.allocatable ?? {}, dirname(podsDirectory)),
+    cgroupParentOf: ({ uid }) => cgroups.parentOf(uid, config.cgroupRoot),
+    memoryBytes: ({ uid }) => cgroups.memoryLimitOf(uid),
   });
-  const stats = new NodeStats({ connection: connection.value, hierarchy, observeMachine, roots, nodeName });
-  const manager: PodManager = new PodManager(
-    {
-      ...shared,
-      ...events,
-      readConfiguration: async () => {
-        const read = await shared.readConfiguration();
-        if (read.ok) configuration = read.value;
-        return read;
-      },
-      clock: systemClock,
-      evictionClock: new PassClock(config.stateDir, "eviction"),
+  const stats = new NodeStats({ connection, hierarchy, observeMachine, roots, nodeName });
+  const readConfiguration = async () => {
+    const read = await shared.readConfiguration();
+    if (read.ok) configuration = read.value;
+    return read;
+  };
+  const { reclaim } = events;
+  const ports: PodManagerPorts = {
+    clock: systemClock,
+    pods: { readPods: shared.readPods, records: records.value },
+    runtime: {
       runtime,
       worker,
-      records: records.value,
+      complete: terminationMessages(roots),
+      hashOf: containerHash,
+      probes: probes.probes,
+      otherKubelet,
+    },
+    node: { ...shared, cgroups, readConfiguration, processes: systemProcesses, listening: listeningPorts() },
+    decisions: {
+      client: shared.client,
       files,
       ...keeper,
-      probes: probes.probes,
-      ...MACHINE,
-      complete: lastWords(roots),
-      hashOf: containerHash,
-      stats: () => stats.look(manager.set.living(), manager.view),
-      unseen: () => stats.unseen,
+      kubeletsDevices: () => kubeletsDevices(join(config.kubeletDir, "device-plugins")),
     },
-    settingsOf(config),
-  );
-  await devices.value?.tell(manager.told);
+    eviction: { evictionClock: new PassClock(config.stateDir, "eviction"), stats, ...(reclaim && { reclaim }) },
+    observers: events,
+  };
+  const manager = new PodManager(ports, settingsOf(config));
+  await devices.value?.tell(manager.published);
+  const rotation = rotationOf(manager, { runtime, configuration: () => configuration, podLogsDirectory, ...events });
   return ok({
     manager,
     stats,
     devices: devices.value,
     probes,
-    version: new KnownVersion(connection.value),
+    ...knownOf(connection),
+    otherKubelet,
     notices: () => shared.configurationNotices?.() ?? [],
-    faults: () => (shared.client.fault ? [shared.client.fault] : []),
-    close: async () => {
-      probes.close();
-      await devices.value?.close();
-      await stats.close();
-      runtime.close();
-    },
+    faults: () => [...(shared.client.fault ? [shared.client.fault] : []), ...rotation.problems()],
+    close: () => closeAll([rotation, probes, devices.value, stats, runtime, { close: () => rotation.rest() }]),
   });
 }
 
-const recordsOf = ({ stateDir }: ActuatorConfig, { onProblem }: PodsEvents) =>
-  PodRecords.open(join(stateDir, "pods"), (message) => onProblem({ from: "pods", message }));
+const knownOf = (connection: Connection): Pick<OpenPods, "version" | "readiness"> => ({
+  version: new KnownVersion(connection),
+  readiness: new KnownReadiness(connection),
+});
 
-/** Of a pod's cgroup; null: none, or not decided yet. */
-function memoryLimitOf({ view }: PodManager, uid: string): number | null {
-  const limit = view?.pods.get(uid)?.memory ?? -1;
-  return limit > 0 ? limit : null;
+/** The runtime, watched for what others do in it. Errors: the endpoint is none; another kubelet uses it. */
+async function openRuntime(config: ActuatorConfig, records: PodRecords, events: PodsEvents) {
+  const { runtimeEndpoint, runtimeTimeoutSeconds, kubeletDir, cgroupRoot, podLogsDirectory } = config;
+  const connection = openConnection({
+    endpoint: runtimeEndpoint,
+    timeoutMs: runtimeTimeoutSeconds * 1000,
+    onFault: events.counters.runtimeCallFailed,
+  });
+  if (!connection.ok) return connection;
+  const kubelets = kubeletsOn({ runtimeEndpoint, kubeletDir, podLogsDirectory });
+  const otherKubelet = new OtherKubelet({
+    ...events,
+    kubelets,
+    records,
+    clock: systemClock,
+    runtimeEndpoint,
+    podLogsDirectory,
+  });
+  const runtime = watchedRuntime(
+    podRuntimeOver(connection.value),
+    cgroupRoot,
+    (stop) => otherKubelet.recordStop(stop),
+    () => incarnationOf(runtimeEndpoint),
+  );
+  if (otherKubelet.look(null) === null && otherKubelet.isSuspected) {
+    // one that is slow to answer is looked at in each turn
+    const looked = runtime.pods().then((listed) => listed.ok && otherKubelet.look(listed.value));
+    await waitFor(looked, FIRST_LIST_MS, systemClock, new AbortController().signal);
+  }
+  if (otherKubelet.view === null) return ok({ connection: connection.value, runtime, otherKubelet });
+  runtime.close();
+  return err(`pods: ${otherKubelet.view.message}`);
+}
+const FIRST_LIST_MS = 3000;
+
+/** One after the other. */
+async function closeAll(all: readonly ({ close(): unknown } | undefined)[]): Promise<void> {
+  for (const one of all) await one?.close();
 }
 
+function rotationOf({ set }: PodManager, ports: Omit<RotationPorts, "runtimePods">): LogRotation {
+  const rotation = new LogRotation({ ...ports, runtimePods: () => set.runtimePods });
+  rotation.start();
+  return rotation;
+}
+
+const recordsOf = ({ stateDir }: ActuatorConfig, { onProblem }: PodsEvents) =>
+  PodRecords.open(recordsIn(stateDir), (message) => onProblem({ from: "pods", message }));
+
 function imagesOf(runtime: PodRuntime, configuration: unknown): Images {
-  const { serializeImagePulls, maxParallelImagePulls } = configuredOf(configuration);
+  const { serializeImagePulls, maxParallelImagePulls } = effectiveDocument(NEWEST, configuration);
   return new Images(runtime, systemClock, {
-    serializeImagePulls: serializeImagePulls !== false,
+    serializeImagePulls,
     maxParallelImagePulls: typeof maxParallelImagePulls === "number" ? maxParallelImagePulls : null,
   });
 }
 
-/** What may change while the daemon runs is read when it is used. */
+/** Settings that may change while the daemon runs are read when they are used. */
 const settingsOf = (config: ActuatorConfig): ManagerSettings => ({
   nodeName: config.nodeName,
   owner: config.cgroupRoot,
@@ -199,3 +254,76 @@ const settingsOf = (config: ActuatorConfig): ManagerSettings => ({
   },
   mostAtOnce: 8,
 });
+
+interface DevicesOptions {
+  readonly config: ActuatorConfig;
+  readonly files: ManagerFiles;
+  readonly clock: PodClock;
+  readonly bootId: string;
+  readonly counters: Pick<Counters, "deviceAllocated" | "devicePluginRegistered">;
+  /** Problems that are reported once and do not stand. */
+  readonly onProblem: (problem: Problem) => void;
+  /** Plugins came or went, or what pods wait for has changed. */
+  readonly onChange: () => void;
+}
+/** The node's devices while the daemon runs. */
+interface OpenDevices {
+  readonly keeper: DeviceManager;
+  /** As people see them. `nameOf`: a pod's name by its uid, or the uid. */
+  rows(nameOf: (uid: string) => string): readonly DeviceRow[];
+  /** Tells exporters who has what. That it cannot is a problem, and no more: pods run without. */
+  tell(node: PublishedSnapshot): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Device plugins, where the settings want them served; undefined: they do not. The error says what is in the way. */
+async function openDevices(options: DevicesOptions): Promise<Result<OpenDevices | undefined, string>> {
+  const { config, files, clock, bootId, counters, onProblem, onChange } = options;
+  if (config.devicePlugins === "off") return ok(undefined);
+  const claim = await claimDevices(config.stateDir, bootId);
+  if (!claim.ok) return claim;
+  const opened = await openDeviceManager({
+    pluginDir: config.devicePluginsDirectory,
+    registryDir: config.pluginsRegistryDirectory,
+    stateDir: config.stateDir,
+    files,
+    clock,
+    bootId,
+    waitMs: config.deviceWaitSeconds * 1000,
+    counters,
+    onProblem,
+  });
+  if (!opened.ok) {
+    claim.value.release();
+    return opened;
+  }
+  const keeper = opened.value;
+  const unlisten = keeper.onChange(() => {
+    if (keeper.isWorthATurn()) onChange();
+  });
+  let exporters: Listener | undefined;
+  return ok({
+    keeper,
+    rows: (nameOf) => {
+      const checkpoint = readDeviceCheckpoint(files);
+      return deviceRows({
+        states: keeper.host.states(),
+        checkpoint: checkpoint.ok ? checkpoint.value : undefined,
+        nameOf,
+      });
+    },
+    tell: async (node) => {
+      const onFault = (message: string): void => onProblem({ from: "devices", message });
+      const source = liveSource({ version: () => node.version(), snapshot: () => node.snapshot() });
+      const served = await servePodResources({ directory: config.podResourcesDirectory, source, onFault });
+      if (served.ok) exporters = served.value;
+      else onFault(`the podresources API is not served: ${served.error}`);
+    },
+    close: async () => {
+      unlisten();
+      exporters?.close();
+      keeper.close();
+      claim.value.release();
+    },
+  });
+}

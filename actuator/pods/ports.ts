@@ -1,43 +1,23 @@
-import type { ContainerConfig, LinuxContainerResources, SandboxConfig } from "../containerd/messages.ts";
-import type { Answered } from "../containerd/port.ts";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { PodEvent } from "../lifecycle/event.ts";
-import type { RuntimePods } from "../lifecycle/runtime-pod.ts";
 
-export interface Exec {
-  readonly exitCode: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-export interface LocalImage {
-  readonly id: string;
-  /** The name or number of the image's user; null: root. */
-  readonly user: string | null;
-  /** Absent: the runtime does not tell. */
-  readonly sizeBytes?: number;
+/** Time as the pods' workers use it; a simulation brings its own. */
+export interface PodClock {
+  /** Wall clock, milliseconds since 1970. */
+  nowMs(): number;
+  /** A clock that nobody sets: grace periods and back-offs are measured by it. */
+  monotonicMs(): number;
+  /** Returns early, and never throws, once `signal` is aborted. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
-/** A container runtime as pods need it; over CRI v1, and a fake one for simulations. */
-export interface PodRuntime {
-  /** Everything that it holds, of one moment. What has ended is asked about once, and remembered. */
-  pods(): Answered<RuntimePods>;
-  runSandbox(config: SandboxConfig): Answered<string>;
-  stopSandbox(id: string): Answered<null>;
-  removeSandbox(id: string): Answered<null>;
-  createContainer(sandboxId: string, config: ContainerConfig, sandbox: SandboxConfig): Answered<string>;
-  startContainer(id: string): Answered<null>;
-  /** The stop signal, and the kill after so many seconds. Gone already: it is stopped. */
-  stopContainer(id: string, graceSeconds: number): Answered<null>;
-  removeContainer(id: string): Answered<null>;
-  updateContainer(id: string, resources: LinuxContainerResources): Answered<null>;
-  exec(id: string, command: readonly string[], timeoutSeconds: number): Answered<Exec>;
-  /** Null: it is not there. */
-  image(name: string): Answered<LocalImage | null>;
-  /** The id of what came. */
-  pull(name: string): Answered<string>;
-  close(): void;
-}
+export const systemClock: PodClock = {
+  nowMs: () => Date.now(),
+  monotonicMs: () => performance.now(),
+  sleep: (ms, signal) => sleep(ms, undefined, signal === undefined ? {} : { signal }).catch(() => {}),
+};
 
-/** Of a pod on the machine's own disk. */
+/** A pod's places on the machine's own disk. */
 export interface PodPlaces {
   readonly podDirectory: string;
   readonly logDirectory: string;

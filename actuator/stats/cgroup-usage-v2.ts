@@ -1,5 +1,15 @@
-import { type CgroupText, memoryOf, numberIn, numberOf, processesIn, throttlingOf } from "./counters.ts";
-import type { CgroupLook, CgroupMemory, CgroupUsage, Pressure } from "./usage.ts";
+import {
+  type CgroupLook,
+  type CgroupMemory,
+  type CgroupText,
+  type CgroupUsage,
+  memoryOf,
+  numberIn,
+  numberOf,
+  type Pressure,
+  processesIn,
+  throttlingOf,
+} from "./usage.ts";
 
 type Level = CgroupLook["level"];
 const MICRO = 1000;

@@ -1,6 +1,48 @@
+import { readFileSync, statfsSync } from "node:fs";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { NEWEST } from "../../api/profiles/index.ts";
+import { millisIn } from "../../api/profiles/profile.ts";
+import type { FileSystem } from "../machine/facts.ts";
+import { fileSystemOf } from "../machine/file-system.ts";
 import { type DiskPlace, DiskWalk } from "./disk-walk.ts";
-import { mountPoints } from "./mount-points.ts";
+
+/** Share of what a file system can hold. */
+const NOTABLE = 0.01;
+
+/** Tells when a file system fills faster than the usage on it is counted. */
+export class DiskFill {
+  readonly #path: string;
+  /** As it was when it last said so, or since had the most room. */
+  #before: FileSystem | null = null;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /**
+   * Checks that so much was written since the last true answer that the count made then no longer gives anybody's share. True
+   * at first.
+   */
+  hasFilled(): boolean {
+    const now = this.#look();
+    if (now === null) return false;
+    const { availableBytes, inodesFree } = this.#before ?? now;
+    const [bytes, inodes] = [availableBytes - now.availableBytes, inodesFree - now.inodesFree];
+    const isFilled = this.#before === null || bytes > NOTABLE * now.capacityBytes || inodes > NOTABLE * now.inodes;
+    // what is given back may be taken again
+    if (isFilled || bytes < 0 || inodes < 0) this.#before = now;
+    return isFilled;
+  }
+
+  #look(): FileSystem | null {
+    try {
+      return fileSystemOf(statfsSync(this.#path, { bigint: true }));
+    } catch {
+      // what cannot be looked at is told by who works with it
+      return null;
+    }
+  }
+}
 
 export interface DiskFigure {
   readonly usedBytes: number;
@@ -13,7 +55,7 @@ export interface DiskFigure {
 export interface DiskUsageOptions {
   /** Between two walks of a tree; the kubelet's volumeStatsAggPeriod. */
   readonly treePeriodMs?: number;
-  /** Of the files of one directory (logs), which the kubelet counts at each look. */
+  /** Time between two counts of the files in one directory (logs), which the kubelet counts at each look. */
   readonly filesPeriodMs?: number;
   /** Files and directories looked at in one call. */
   readonly entriesPerLook?: number;
@@ -23,7 +65,7 @@ export interface DiskUsageOptions {
 }
 export interface DiskLook {
   readonly entries: number;
-  /** Places whose walk is to go on with the next call. */
+  /** Places that the next call is to go on with. */
   readonly unfinished: number;
 }
 
@@ -42,7 +84,7 @@ interface Counted {
 const SLICE = 512;
 /** After this everybody else has a turn. */
 const SLICE_MS = 4;
-const TREE_PERIOD_MS = 60_000;
+const TREE_PERIOD_MS = millisIn(NEWEST.defaults.volumeStatsAggPeriod);
 const FILES_PERIOD_MS = 10_000;
 const ENTRIES_PER_LOOK = 10_000;
 
@@ -50,6 +92,8 @@ const ENTRIES_PER_LOOK = 10_000;
 export class DiskUsage {
   readonly #options: Required<DiskUsageOptions>;
   readonly #counted = new Map<string, Counted>();
+  /** What was begun before it is due. */
+  #againMs = Number.NEGATIVE_INFINITY;
   #running: Promise<DiskLook> | null = null;
   #turn = 0;
 
@@ -71,30 +115,25 @@ export class DiskUsage {
 
   /** Counts what is due of these places and forgets all others: all with an empty list. While one call runs, another is the same one. */
   look(places: readonly DiskPlace[]): Promise<DiskLook> {
-    return this.#running ?? this.#run(places, Number.POSITIVE_INFINITY);
-  }
-
-  /** As `look`, after the one that runs, and counts again what was counted longer ago than that. */
-  async lookAgain(places: readonly DiskPlace[], mostAgeMs: number): Promise<DiskLook> {
-    while (this.#running !== null) await this.#running;
-    return this.#run(places, mostAgeMs);
-  }
-
-  #run(places: readonly DiskPlace[], mostAgeMs: number): Promise<DiskLook> {
-    this.#running = this.#look(places, mostAgeMs).finally(() => {
+    this.#running ??= this.#look(places).finally(() => {
       this.#running = null;
     });
     return this.#running;
   }
 
-  async #look(places: readonly DiskPlace[], mostAgeMs: number): Promise<DiskLook> {
+  /** As `look`, after the one that runs. What was begun before this moment is counted again, with the next calls of `look` where it is much. */
+  async lookAgain(places: readonly DiskPlace[]): Promise<DiskLook> {
+    this.#againMs = this.#options.monotonicMs();
+    while (this.#running !== null) await this.#running;
+    return this.look(places);
+  }
+
+  async #look(places: readonly DiskPlace[]): Promise<DiskLook> {
     this.#keepOnly(places);
     const mounted = mountPoints();
     const { monotonicMs } = this.#options;
     const nowMs = monotonicMs();
-    const queue = [...this.#counted.values()]
-      .filter(({ walk, dueMs, walkedMs }) => walk !== null || nowMs >= dueMs || nowMs - walkedMs > mostAgeMs)
-      .sort((a, b) => a.turn - b.turn);
+    const queue = [...this.#counted.values()].filter((one) => this.#isDue(one, nowMs)).sort((a, b) => a.turn - b.turn);
     let left = this.#options.entriesPerLook;
     let sliceEndMs = nowMs + SLICE_MS;
     for (let one = queue.shift(); one !== undefined; one = left > 0 ? queue.shift() : undefined) {
@@ -105,8 +144,12 @@ export class DiskUsage {
       left -= this.#walkOn(one, Math.min(SLICE, left), mounted, sliceEndMs);
       if (one.walk !== null) queue.push(one);
     }
-    const unfinished = [...this.#counted.values()].filter(({ walk }) => walk !== null).length;
+    const unfinished = [...this.#counted.values()].filter((one) => this.#isDue(one, nowMs)).length;
     return { entries: this.#options.entriesPerLook - left, unfinished };
+  }
+
+  #isDue({ walk, dueMs, walkedMs }: Counted, nowMs: number): boolean {
+    return walk !== null || nowMs >= dueMs || walkedMs < this.#againMs;
   }
 
   #keepOnly(places: readonly DiskPlace[]): void {
@@ -146,3 +189,20 @@ export class DiskUsage {
     return what === "tree" ? this.#options.treePeriodMs : this.#options.filesPeriodMs;
   }
 }
+
+/** Where something is mounted, of proc_pid_mountinfo(5); nothing where that cannot be read. */
+function mountPoints(mountinfo = "/proc/self/mountinfo"): ReadonlySet<string> {
+  let text: string;
+  try {
+    text = readFileSync(mountinfo, "utf8");
+  } catch {
+    return new Set();
+  }
+  return new Set(text.split("\n").flatMap((line) => withoutEscapes(line.split(" ", 5)[4])));
+}
+
+/** Blanks and backslashes are octal there. */
+const withoutEscapes = (path: string | undefined): readonly string[] =>
+  path === undefined
+    ? []
+    : [path.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)))];

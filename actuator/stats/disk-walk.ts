@@ -7,13 +7,13 @@ export interface DiskPlace {
   readonly what: "tree" | "files";
 }
 
-/** What stat(2) calls a block, whatever the file system's are. */
+/** Size of a block in stat(2), whatever the file system's blocks are. */
 const BLOCK_BYTES = 512;
 /** Read of a directory at a time. */
 const NAMES_AT_ONCE = 128;
-/** What is remembered of one tree at a time; of one that needs more the sum is a lower bound. */
-const MOST_PENDING = 65_536;
-const MOST_LINKED = 262_144;
+/** The most entries remembered of one tree at a time; of a tree that needs more the sum is a lower bound. */
+const MAX_PENDING = 65_536;
+const MAX_LINKED = 262_144;
 
 /**
  * Adds up one place as `du -x` does: allocated blocks, a file of several names once, nothing of other file systems, links
@@ -53,7 +53,7 @@ export class DiskWalk {
     return looked;
   }
 
-  /** Of a walk that is not needed any more. */
+  /** Ends a walk that is not needed any more. */
   close(): void {
     this.#reading?.dir.closeSync();
     this.#reading = null;
@@ -111,7 +111,7 @@ export class DiskWalk {
     }
     if (this.#place.what === "files") return;
     this.#add(stat, path);
-    if (this.#pending.length < MOST_PENDING) this.#pending.push(path);
+    if (this.#pending.length < MAX_PENDING) this.#pending.push(path);
     else this.isWhole = false;
   }
 
@@ -122,14 +122,14 @@ export class DiskWalk {
     this.inodesUsed++;
   }
 
-  /** Whether a file of several names is met for the first time. */
+  /** Checks that a file with several names is met for the first time. */
   #isNew(stat: Stats, path: string): boolean {
     // A number that a double cannot hold is asked for again: two files must not look like one.
     const ino = Number.isSafeInteger(stat.ino)
       ? BigInt(stat.ino)
       : this.#attempt(() => lstatSync(path, { bigint: true }))?.ino;
     if (ino === undefined || this.#linked.has(ino)) return false;
-    const hasRoom = this.#linked.size < MOST_LINKED;
+    const hasRoom = this.#linked.size < MAX_LINKED;
     if (hasRoom) this.#linked.add(ino);
     else this.isWhole = false;
     return hasRoom;

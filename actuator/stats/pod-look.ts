@@ -7,7 +7,7 @@ export interface PodLook {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
-  /** Of its sandbox. */
+  /** When its sandbox was created. */
   readonly createdAtMs: number;
   /** Below the hierarchy's root. */
   readonly cgroup: string;
@@ -29,11 +29,11 @@ export interface ContainerLook {
 export interface VolumeLook {
   readonly name: string;
   readonly path: string;
-  /** Of the medium Memory: measured, and no part of what the pod takes up of the disk. */
+  /** True: its medium is Memory. It is measured, but is no part of the pod's disk usage. */
   readonly inMemory: boolean;
 }
 
-/** What to read of cgroups; `podsCgroup` is that of all pods together. */
+/** Lists what to read of cgroups; `podsCgroup` is that of all pods together. */
 export const cgroupLooks = (podsCgroup: string, pods: readonly PodLook[]): readonly CgroupLook[] => [
   { path: podsCgroup, level: "pods" },
   ...pods.flatMap(({ cgroup, containers }): readonly CgroupLook[] => [
@@ -42,7 +42,7 @@ export const cgroupLooks = (podsCgroup: string, pods: readonly PodLook[]): reado
   ]),
 ];
 
-/** What to count on disks. */
+/** Lists the places to count on disks. */
 export const diskPlaces = (pods: readonly PodLook[]): readonly DiskPlace[] =>
   pods.flatMap((pod): readonly DiskPlace[] => [
     ...pod.volumes.map(({ path }): DiskPlace => ({ path, what: "tree" })),

@@ -1,9 +1,89 @@
 import type { Kind } from "../../api/model/decision.ts";
 import type { RuntimeFault } from "../containerd/port.ts";
-import type { DriftCause } from "../plan/drift.ts";
+import type { Problem } from "../core/ports.ts";
+import type { PassReport } from "../pass/loop.ts";
+import { type Difference, type DriftCause, isForeign, isTold } from "../plan/drift.ts";
+import type { DriftRow } from "./node-status.ts";
 import { noProbeCounters, type ProbeCounters } from "./probe-counters.ts";
 
-/** What the daemon counts while it works; everything else that is measured is read from its NodeStatus. */
+/** Rows in a status: a kubelet of another configuration may differ in every file. */
+const MAX_ROWS = 100;
+/** Lines that one pass may put into the log. */
+const MAX_LINES = 20;
+
+/**
+ * What a pass over the cgroups came to, as the status tells it, and when it was; null: none has been. One in which nothing
+ * was decided has looked at no file.
+ */
+export const passFigures = (pass: PassReport | null) => {
+  const drift = driftRows(pass);
+  return {
+    wrote: pass?.applied?.results.filter(({ status }) => status === "applied").length ?? 0,
+    drift: drift.length,
+    ...(drift.length > 0 && { drifted: drift.slice(0, MAX_ROWS) }),
+    decidedBy: pass?.decidedBy ?? null,
+    ...((pass === null || pass.differs === null) && { compared: false as const }),
+    ...(pass !== null && { cgroupsAt: pass.at }),
+  };
+};
+
+const driftRows = (pass: PassReport | null): readonly DriftRow[] =>
+  (pass?.drift ?? [])
+    .filter(isForeign)
+    .map(({ path, file, actual, wanted, cause }) => ({ path, file, actual, wanted, cause }));
+
+/** What of it drifted, a line a file, for the log: told once while it stands. */
+export function driftNotices(pass: PassReport | null): readonly Problem[] {
+  const rows = driftRows(pass);
+  const lines = rows
+    .slice(0, MAX_LINES)
+    .map(
+      ({ path, file, actual, wanted, cause }) => `drift: ${path} ${file}: found ${actual}, wanted ${wanted} (${cause})`,
+    );
+  const left = rows.length - lines.length;
+  const more = left > 0 ? [`drift: ${left} more files have another value than wanted: see \`nodewise pods\``] : [];
+  return [...lines, ...more].map((message) => ({ from: "cgroupfs", message }));
+}
+
+/** Counts what passes over the cgroups come to; drift that stands is one, however often it is seen. */
+export class PassCounter {
+  readonly #counters: Pick<Counters, "wrote" | "drifted">;
+  /** The differences that remained after the last pass that looked. */
+  #standing: ReadonlySet<string> = new Set();
+
+  constructor(counters: Pick<Counters, "wrote" | "drifted">) {
+    this.#counters = counters;
+  }
+
+  count(pass: PassReport): void {
+    this.#counters.wrote(passFigures(pass).wrote);
+    // what could not be looked at still stands
+    if (pass.differs === null) return;
+    for (const drift of pass.drift)
+      if (isTold(drift) && !this.#standing.has(keyOf(drift))) this.#counters.drifted(drift.cause, 1);
+    this.#standing = new Set(pass.differs.map(keyOf));
+  }
+}
+const keyOf = ({ path, file, cause }: Difference): string => `${path} ${file} ${cause}`;
+
+/** When a turn was, how long it took and how much of a processor. */
+export interface TurnFigures {
+  readonly sequence: number;
+  readonly at: string;
+  readonly cpuMs: number;
+  readonly tookMs: number;
+}
+interface Measured<T> extends Pick<TurnFigures, "cpuMs" | "tookMs"> {
+  readonly value: T;
+}
+export async function measured<T>(work: () => Promise<T>): Promise<Measured<T>> {
+  const [from, cpu] = [performance.now(), process.cpuUsage()];
+  const value = await work();
+  const { user, system } = process.cpuUsage(cpu);
+  return { value, tookMs: performance.now() - from, cpuMs: (user + system) / 1000 };
+}
+
+/** The counts that the daemon makes while it works; everything else that is measured is read from its NodeStatus. */
 export interface Counters extends ProbeCounters {
   pass(tookMs: number, cpuMs: number): void;
   decided(kind: Kind, by: "api" | "here"): void;
@@ -14,17 +94,22 @@ export interface Counters extends ProbeCounters {
   runtimeCallFailed(fault: Pick<RuntimeFault, "call" | "code">): void;
   /** Containers that were started again. */
   restarted(containers: number): void;
+  /** Containers that somebody else stopped: with their sandbox, by removing them, or by a signal. */
+  stoppedByOthers(how: "sandbox" | "removed" | "signal", containers: number): void;
   /** A pod was not let in: the reason of its status. One that is tried again for the same reason is counted once. */
   refused(reason: string): void;
   /** The signal that ordered it, or which of its own limits the pod broke. */
   evicted(signal: string): void;
   preempted(): void;
+  /** A container's log. */
+  logRotated(): void;
+  logRotationFailed(): void;
   eventsDropped(events: number): void;
   /** A device plugin was asked for what comes with a container's devices. */
   deviceAllocated(resource: string, isDone: boolean): void;
   /** A device plugin wanted to register. */
   devicePluginRegistered(isTaken: boolean): void;
-  /** What waits to be sent to the API. */
+  /** Counts the entries that wait to be sent to the API. */
   outbox(entries: number): void;
 }
 
@@ -36,9 +121,12 @@ export const noCounters: Counters = {
   drifted() {},
   runtimeCallFailed() {},
   restarted() {},
+  stoppedByOthers() {},
   refused() {},
   evicted() {},
   preempted() {},
+  logRotated() {},
+  logRotationFailed() {},
   eventsDropped() {},
   deviceAllocated() {},
   devicePluginRegistered() {},

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { err, ok, type Result } from "../../api/model/result.ts";
-import { HARMLESS_CAUSES } from "../plan/drift.ts";
+import { DRIFT_CAUSES, HARMLESS_CAUSES } from "../plan/drift.ts";
 import type { NodeStatus } from "./node-status.ts";
 import { probeRow } from "./probe-row.ts";
 
@@ -87,6 +87,7 @@ const podRow = z.looseObject({
   resize: z
     .looseObject({ reason: z.enum(["Deferred", "Infeasible", "InProgress"]), message: text, sinceMs: number })
     .nullable(),
+  stoppedByOthers: number.optional(),
 });
 const count = number.int().nonnegative();
 const deviceRow = z.looseObject({
@@ -110,13 +111,15 @@ const deviceRow = z.looseObject({
   ),
   pending: count,
 });
+const driftRow = z.looseObject({ path: text, file: text, actual: text, wanted: text, cause: z.enum(DRIFT_CAUSES) });
 const schema: z.ZodType<NodeStatus> = z.looseObject({
   at: time,
   nodeName: text,
   pid: number,
   mode: z.enum(["observe", "enforce"]),
   runsPods: z.literal(false).optional(),
-  runtime: z.looseObject({ name: text, version: text }).nullable(),
+  runtimeEndpoint: text.optional(),
+  runtime: z.looseObject({ name: text, version: text, notReady: z.array(text).optional() }).nullable(),
   pass: z
     .looseObject({
       sequence: number,
@@ -125,14 +128,23 @@ const schema: z.ZodType<NodeStatus> = z.looseObject({
       tookMs: number,
       wrote: number,
       drift: number,
+      drifted: z.array(driftRow).optional(),
       decidedBy: z.enum(["api", "here"]).nullable(),
       compared: z.literal(false).optional(),
       cgroupsAt: time.optional(),
     })
     .nullable(),
   pods: z.array(podRow),
+  otherKubelet: z
+    .looseObject({
+      since: time,
+      signs: z.array(z.enum(["process", "sandboxes", "stops", "listener"])),
+      message: text,
+    })
+    .optional(),
   devices: z.array(deviceRow).optional(),
   probes: z.array(probeRow).optional(),
+  unwritable: z.array(text).optional(),
   problems: z.array(text),
   refusedManifests: z.array(
     z.looseObject({

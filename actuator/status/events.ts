@@ -2,11 +2,11 @@ import type { PodEvent } from "../lifecycle/event.ts";
 import type { SeenEvent } from "./node-status.ts";
 
 /** client-go 1.36: NewEventCorrelator, whose rules the kubelet's events go through. */
-const MOST_ALIKE = 10;
+const MAX_ALIKE = 10;
 const ALIKE_MS = 600_000;
 const COMBINED = "(combined from similar events): ";
-const MOST_GROUPS = 4096;
-const MOST_EVENTS = 1000;
+const MAX_GROUPS = 4096;
+const MAX_EVENTS = 1000;
 const LONGEST_MESSAGE = 4096;
 
 /** Events that differ in their message only. */
@@ -29,10 +29,10 @@ export class EventRing {
   /** `earlier` are those of an earlier process, oldest first; `onDropped` is told of what had to make room. */
   constructor(earlier: readonly SeenEvent[] = [], onDropped: (count: number) => void = () => {}) {
     this.#onDropped = onDropped;
-    for (const event of earlier.slice(-MOST_EVENTS)) this.#events.set(keyOf(event, event.message), event);
+    for (const event of earlier.slice(-MAX_EVENTS)) this.#events.set(keyOf(event, event.message), event);
   }
 
-  /** What it became: counted, and perhaps combined. */
+  /** Adds an event and returns what it became: counted, and perhaps combined. */
   add(event: PodEvent): SeenEvent {
     const message = event.message.slice(0, LONGEST_MESSAGE);
     const isCombined = this.#isOneOfMany(event, message);
@@ -46,7 +46,7 @@ export class EventRing {
     };
     this.#events.delete(key);
     this.#events.set(key, seen);
-    if (this.#events.size > MOST_EVENTS) {
+    if (this.#events.size > MAX_EVENTS) {
       dropFirst(this.#events);
       this.#onDropped(1);
     }
@@ -68,8 +68,8 @@ export class EventRing {
     group.lastMs = atMs;
     this.#groups.delete(key);
     this.#groups.set(key, group);
-    if (this.#groups.size > MOST_GROUPS) dropFirst(this.#groups);
-    if (group.messages.size < MOST_ALIKE) return false;
+    if (this.#groups.size > MAX_GROUPS) dropFirst(this.#groups);
+    if (group.messages.size < MAX_ALIKE) return false;
     const [oldest = ""] = group.messages;
     group.messages.delete(oldest);
     return true;

@@ -1,13 +1,13 @@
 import type { Kind, Verdict } from "../../api/model/decision.ts";
+import type { Recovery } from "../apply/recover.ts";
+import type { DecisionAnswer, Problem } from "../core/ports.ts";
+import type { Reloaded } from "../core/reload.ts";
 import type { RemovalReport, TurnReport } from "../gc/ports.ts";
 import type { Settled } from "../gc/settle.ts";
 import type { PodEvent } from "../lifecycle/event.ts";
-import type { PassReport } from "../loop.ts";
-import type { DecisionAnswer, Problem } from "../ports.ts";
-import type { Recovery } from "../recover.ts";
-import type { Reloaded } from "../reload.ts";
+import type { PassReport } from "../pass/loop.ts";
+import { passFigures } from "./counters.ts";
 import type { LogEntry } from "./log.ts";
-import { passFigures } from "./pass-figures.ts";
 
 export const problemEntry = ({ from, message }: Problem): LogEntry => ({
   level: "warn",
@@ -15,7 +15,7 @@ export const problemEntry = ({ from, message }: Problem): LogEntry => ({
   fields: { about: "problem", from },
 });
 
-/** Of the tenth like it, `message` is the newest. */
+/** Makes the log entry of an event. At the tenth event alike, `message` is the newest one. */
 export const eventEntry = ({ at, type, reason, message, pod, container }: PodEvent): LogEntry => ({
   level: type === "Warning" ? "warn" : "info",
   message,
@@ -98,7 +98,7 @@ export const settledEntry = ({ kind, done, left }: Settled): LogEntry => ({
   fields: { about: "recovery", kind, done: done.length, left: left.length },
 });
 
-/** What a person changed and is not in force is to be seen. */
+/** Makes the log entry of a reload. A person must see their changes that are not in force. */
 export const reloadEntry = ({ taken, left }: Reloaded): LogEntry => ({
   level: left.length > 0 ? "warn" : "info",
   message: left.length > 0 ? "settings read again, and some wait for a restart" : "settings read again",

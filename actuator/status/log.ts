@@ -1,6 +1,14 @@
 import { createRequire } from "node:module";
 import type { pino as Pino } from "pino";
-import type { LogLevel } from "./log-level.ts";
+import { redacted } from "../core/redact.ts";
+
+/** Least first. */
+export const LOG_LEVELS = ["silent", "error", "warn", "info", "debug"] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/** Checks that a line of this level is wanted. */
+export const isWanted = (level: LogLevel, wanted: LogLevel): boolean =>
+  LOG_LEVELS.indexOf(level) <= LOG_LEVELS.indexOf(wanted);
 
 const LONGEST_FLUSH_MS = 1_000;
 const require = createRequire(import.meta.url);
@@ -39,13 +47,6 @@ export function jsonLog(level: LogLevel, fd = 2): DaemonLog {
 }
 
 const LONGEST_TEXT = 4096;
-
-/** Passwords in addresses, bearer tokens and the API's own: errors of other parties may repeat them. */
-export const redacted = (text: string): string =>
-  text
-    .replace(/(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/@"'`]+@/gi, "$1***@")
-    .replace(/\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]+/gi, "$1 ***")
-    .replace(/\bnw_[0-9a-f]+_[0-9a-f]+\b/gi, "nw_***");
 
 /** Every text, however deep, without secrets and of a bounded length. */
 function clean(value: unknown): unknown {

@@ -1,8 +1,155 @@
 import type { Counters } from "./counters.ts";
-import { nodeGauges } from "./node-gauges.ts";
-import type { NodeStatus } from "./node-status.ts";
+import type { DeviceRow, NodeStatus, PodRow } from "./node-status.ts";
 import { probeCountersIn } from "./probe-counters.ts";
 import { Counter, Gauge, Histogram, Registry } from "./prom-parts.ts";
+
+/** Resources with series of their own; those whose plugins are there come first. */
+const MAX_RESOURCES = 256;
+
+/** Makes gauges of the devices in a NodeStatus. INVARIANT: the number of series is bounded, whatever registers. */
+function deviceGauges(registry: Registry): (rows: readonly DeviceRow[]) => void {
+  const registers = [registry];
+  const labelNames = ["resource"] as const;
+  const gauge = (name: string, help: string) => new Gauge({ name, help, labelNames, registers });
+  const capacity = gauge("nodewise_device_capacity", "Devices that a plugin lists");
+  const allocatable = gauge("nodewise_device_allocatable", "Those of them that are healthy");
+  const allocated = gauge("nodewise_device_allocated", "Devices that containers hold");
+  const pending = gauge("nodewise_device_pending", "Containers with devices and without their plugin's answer");
+  const up = gauge("nodewise_device_plugin_up", "1: the resource's plugin is registered");
+  const help = "Changes of devices' health";
+  const flips = new Counter({ name: "nodewise_device_health_flips_total", help, labelNames, registers });
+  const omitted = new Gauge({
+    name: "nodewise_device_resources_without_series",
+    help: "Resources beyond the limit",
+    registers,
+  });
+  return (rows) => {
+    for (const one of [capacity, allocatable, allocated, pending, up, flips]) one.reset();
+    const shown = [...rows.filter(isUp), ...rows.filter((row) => !isUp(row))].slice(0, MAX_RESOURCES);
+    omitted.set(rows.length - shown.length);
+    for (const row of shown) {
+      const labels = { resource: row.resource };
+      capacity.set(labels, row.capacity);
+      allocatable.set(labels, row.allocatable);
+      allocated.set(labels, row.allocated);
+      pending.set(labels, row.pending);
+      up.set(labels, Number(isUp(row)));
+      flips.inc(labels, row.flips);
+    }
+  };
+}
+const isUp = ({ plugin }: DeviceRow): boolean => plugin === "registered";
+
+const PHASES = ["Pending", "Running", "Succeeded", "Failed", "Unknown"] as const;
+const STATES = ["waits", "lives", "ends", "ended"] as const;
+const SIGNS = ["process", "sandboxes", "stops", "listener"] as const;
+/** Pods with series of their own; those that live come first. */
+const MAX_PODS = 256;
+/** Drifted files with series of their own; how many there are in all is another one. */
+const MAX_FILES = 50;
+
+/** Makes a registry's gauges of a NodeStatus; the returned function fills them anew. */
+function nodeGauges(registry: Registry): (status: NodeStatus) => void {
+  const registers = [registry];
+  const gauge = <L extends string>(name: string, help: string, ...labelNames: readonly L[]) =>
+    new Gauge({ name, help, labelNames, registers });
+  const info = gauge("nodewise_node_info", "The node, and what its daemon does", "node", "mode", "runtime", "version");
+  const runtimeUp = gauge("nodewise_runtime_up", "1: the container runtime answers");
+  const notReady = gauge(
+    "nodewise_runtime_not_ready",
+    "What the runtime says that keeps it from running pods, such as its network",
+  );
+  const lastPass = gauge("nodewise_last_pass_timestamp_seconds", "When the last pass was");
+  const lastDrift = gauge("nodewise_drift_files", "Files with another value than wanted in the last pass");
+  const drifted = gauge(
+    "nodewise_drifted_file",
+    "A file of those, and the cause; at most 50",
+    "cgroup",
+    "file",
+    "cause",
+  );
+  const unwritable = gauge("nodewise_unwritable_files", "Own files and directories that cannot be written now");
+  const problems = gauge("nodewise_problems", "Faults and notices that hold now");
+  const otherKubelet = gauge("nodewise_other_kubelet", "1: another kubelet uses this runtime, by that sign", "sign");
+  const refused = gauge("nodewise_refused_manifests", "Manifests that are not run");
+  const pods = gauge("nodewise_pods", "Pods by phase, and by what the daemon does with them", "phase", "state");
+  const fillPods = podGauges(registry);
+  const fillDevices = deviceGauges(registry);
+  return (status) => {
+    info.reset();
+    const { name: runtime, version } = status.runtime ?? { name: "", version: "" };
+    info.set({ node: status.nodeName, mode: status.mode, runtime, version }, 1);
+    runtimeUp.set(status.runtime === null ? 0 : 1);
+    notReady.set(status.runtime?.notReady?.length ?? 0);
+    if (status.pass !== null) {
+      lastPass.set(Date.parse(status.pass.at) / 1000);
+      // no series is not the same as no drift
+      if (status.pass.compared === false) lastDrift.remove();
+      else lastDrift.set(status.pass.drift);
+    }
+    drifted.reset();
+    for (const { path: cgroup, file, cause } of (status.pass?.drifted ?? []).slice(0, MAX_FILES))
+      drifted.set({ cgroup, file, cause }, 1);
+    unwritable.set(status.unwritable?.length ?? 0);
+    problems.set(status.problems.length);
+    refused.set(status.refusedManifests.length);
+    if (status.runsPods !== false)
+      for (const sign of SIGNS) otherKubelet.set({ sign }, status.otherKubelet?.signs.includes(sign) ? 1 : 0);
+    for (const phase of PHASES) for (const state of STATES) pods.set({ phase, state }, 0);
+    for (const { phase, state } of status.pods) pods.inc({ phase, state });
+    fillPods(status.pods);
+    fillDevices(status.devices ?? []);
+  };
+}
+
+/** INVARIANT: the number of series is bounded, whatever the node runs. */
+function podGauges(registry: Registry): (pods: readonly PodRow[]) => void {
+  const registers = [registry];
+  const labelNames = ["namespace", "pod"] as const;
+  const gauge = (name: string, help: string) => new Gauge({ name, help, labelNames, registers });
+  const help = "Restarts of a pod's containers";
+  const restarts = new Counter({ name: "nodewise_pod_restarts_total", help, labelNames, registers });
+  const cpu = gauge("nodewise_pod_cpu_usage_cores", "CPU that a pod uses");
+  const memory = gauge("nodewise_pod_memory_working_set_bytes", "Memory of a pod that cannot be taken back easily");
+  const pids = gauge("nodewise_pod_processes", "Processes and threads of a pod");
+  const throttled = gauge("nodewise_pod_cpu_throttled_ratio", "Periods in which its quota held a pod back");
+  const pressure = new Gauge({
+    name: "nodewise_pod_pressure_ratio",
+    help: "Time of the last ten seconds in which some of a pod's tasks waited",
+    labelNames: [...labelNames, "resource"],
+    registers,
+  });
+  const omitted = new Gauge({ name: "nodewise_pods_without_series", help: "Pods beyond the limit", registers });
+  return (pods) => {
+    for (const one of [restarts, cpu, memory, pids, throttled, pressure]) one.reset();
+    const shown = [...pods.filter(isLiving), ...pods.filter((pod) => !isLiving(pod))].slice(0, MAX_PODS);
+    omitted.set(pods.length - shown.length);
+    for (const { namespace, name: pod, containers, usage } of shown) {
+      const labels = { namespace, pod };
+      restarts.inc(
+        labels,
+        containers.reduce((sum, { restarts }) => sum + restarts, 0),
+      );
+      if (usage === null) continue;
+      setKnown(cpu, labels, usage.cpuMilli, 1000);
+      setKnown(memory, labels, usage.memoryWorkingSetBytes, 1);
+      setKnown(pids, labels, usage.pids, 1);
+      setKnown(throttled, labels, usage.throttledPermille, 1000);
+      for (const [resource, percent] of Object.entries(usage.pressure ?? {}))
+        pressure.set({ ...labels, resource }, percent / 100);
+    }
+  };
+}
+const isLiving = ({ state }: PodRow): boolean => state === "lives" || state === "ends";
+
+function setKnown(
+  gauge: Gauge<"namespace" | "pod">,
+  labels: { readonly namespace: string; readonly pod: string },
+  value: number | null,
+  divisor: number,
+): void {
+  if (value !== null) gauge.set(labels, value / divisor);
+}
 
 export interface Rendered {
   readonly type: string;
@@ -14,8 +161,8 @@ export interface DaemonMetrics {
   render(status: NodeStatus): Promise<Rendered>;
 }
 
-/** Of one label: callers' words (`OutOfexample.com/gpu`) are not bounded by themselves. */
-const MOST_VALUES = 64;
+/** The most values of one label: callers' words (`OutOfexample.com/gpu`) have no bound of their own. */
+const MAX_VALUES = 64;
 
 /** Counters and gauges in a registry of their own. Nothing runs while nobody asks. */
 export function daemonMetrics(): DaemonMetrics {
@@ -43,9 +190,17 @@ function countersIn(registers: Registry[]): Counters {
   const drifted = counter("nodewise_drift_total", "Files found with another value than wanted, by cause", "cause");
   const failed = counter("nodewise_runtime_call_failures_total", "Failed calls of the runtime", "call", "code");
   const restarted = counter("nodewise_restarts_total", "Containers started again");
+  const stopped = counter(
+    "nodewise_containers_stopped_by_others_total",
+    "Containers that somebody else stopped",
+    "how",
+  );
+  for (const how of ["sandbox", "removed", "signal"]) stopped.inc({ how }, 0);
   const refused = counter("nodewise_pod_refusals_total", "Pods not let in, by reason", "reason");
   const evicted = counter("nodewise_evictions_total", "Pods evicted, by signal", "signal");
   const preempted = counter("nodewise_preemptions_total", "Pods ended to make room for a critical one");
+  const rotated = counter("nodewise_container_log_rotations_total", "Logs of containers that were rotated");
+  const unrotated = counter("nodewise_container_log_rotation_failures_total", "What went wrong at rotating them");
   const dropped = counter("nodewise_events_dropped_total", "Events that had to make room for newer ones");
   const asked = counter("nodewise_device_allocations_total", "Allocate calls to device plugins", "resource", "result");
   const came = counter("nodewise_device_plugin_registrations_total", "Registrations of device plugins", "result");
@@ -61,9 +216,12 @@ function countersIn(registers: Registry[]): Counters {
     drifted: (cause, files) => drifted.inc({ cause }, files),
     runtimeCallFailed: (fault) => failed.inc({ call: call(fault.call), code: code(fault.code) }),
     restarted: (containers) => restarted.inc(containers),
+    stoppedByOthers: (how, containers) => stopped.inc({ how }, containers),
     refused: (reasonName) => refused.inc({ reason: reason(reasonName) }),
     evicted: (signalName) => evicted.inc({ signal: signal(signalName) }),
     preempted: () => preempted.inc(),
+    logRotated: () => rotated.inc(),
+    logRotationFailed: () => unrotated.inc(),
     eventsDropped: (events) => dropped.inc(events),
     deviceAllocated: (resource, isDone) =>
       asked.inc({ resource: device(resource), result: isDone ? "allocated" : "failed" }),
@@ -77,7 +235,7 @@ function countersIn(registers: Registry[]): Counters {
 function bounded(): (value: string) => string {
   const known = new Set<string>();
   return (value) => {
-    if (known.size < MOST_VALUES) known.add(value);
+    if (known.size < MAX_VALUES) known.add(value);
     return known.has(value) ? value : "other";
   };
 }

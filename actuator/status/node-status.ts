@@ -1,10 +1,10 @@
 import type { PodEvent } from "../lifecycle/event.ts";
-import type { PodEnd } from "../lifecycle/pod-end.ts";
-import type { PendingResize, Refusal } from "../lifecycle/record.ts";
-import type { HarmlessCause } from "../plan/drift.ts";
+import type { PendingResize, PodEnd, Refusal } from "../lifecycle/record.ts";
+import type { DriftCause, HarmlessCause } from "../plan/drift.ts";
+import type { PodUsage } from "../stats/usage.ts";
 import type { ProbeRow } from "./probe-row.ts";
 
-/** What a person sees of the daemon: answered on its own address, and kept in a file for when it does not run. */
+/** The daemon's state as a person sees it: answered on its own address, and kept in a file for when it does not run. */
 export interface NodeStatus {
   readonly at: string;
   readonly nodeName: string;
@@ -13,7 +13,14 @@ export interface NodeStatus {
   readonly mode: "observe" | "enforce";
   /** False: it only compares the cgroups of pods that others run. Absent: it runs them. */
   readonly runsPods?: false | undefined;
-  readonly runtime: { readonly name: string; readonly version: string } | null;
+  /** Its setting of that name, the socket of the runtime that its pods are in. Absent: an older daemon. */
+  readonly runtimeEndpoint?: string | undefined;
+  readonly runtime: {
+    readonly name: string;
+    readonly version: string;
+    /** What it says that keeps it from running pods, or those with a network of their own. Absent: nothing. */
+    readonly notReady?: readonly string[] | undefined;
+  } | null;
   /** How the last pass went. */
   readonly pass: {
     readonly sequence: number;
@@ -23,6 +30,8 @@ export interface NodeStatus {
     readonly wrote: number;
     /** Files with another value than wanted, for which no rounding or formula accounts. */
     readonly drift: number;
+    /** The first of those files, as the pass found them, at most 100. Absent: there are none, or an older daemon. */
+    readonly drifted?: readonly DriftRow[] | undefined;
     readonly decidedBy: "api" | "here" | null;
     /** False: nothing was decided, or no file was looked at, so that `drift` says nothing. Absent: they were compared. */
     readonly compared?: false | undefined;
@@ -30,10 +39,14 @@ export interface NodeStatus {
     readonly cgroupsAt?: string | undefined;
   } | null;
   readonly pods: readonly PodRow[];
+  /** Another kubelet uses this runtime, so nobody is let in. Absent: none is known to. */
+  readonly otherKubelet?: OtherKubeletView | undefined;
   /** Devices by resource. Absent: this daemon takes no device plugins. */
   readonly devices?: readonly DeviceRow[] | undefined;
   /** By pod, container and type. Absent: this daemon probes nothing. */
   readonly probes?: readonly ProbeRow[] | undefined;
+  /** What of the daemon's own files cannot be written now, in one line each. Absent: an older daemon. */
+  readonly unwritable?: readonly string[] | undefined;
   /** Faults and notices that hold now, in one line each. */
   readonly problems: readonly string[];
   /** Manifests that are not run, with the fields that keep them from it. */
@@ -51,6 +64,27 @@ export interface NodeStatus {
   }[];
   /** The newest last. */
   readonly events: readonly SeenEvent[];
+}
+
+/** A file of a cgroup with another value than wanted. */
+export interface DriftRow {
+  /** The cgroup's path, below the daemon's root. */
+  readonly path: string;
+  readonly file: string;
+  /** As the pass found it. */
+  readonly actual: string;
+  readonly wanted: string;
+  readonly cause: DriftCause;
+}
+/** By which signs, and since when. */
+export interface OtherKubeletView {
+  readonly since: string;
+  /**
+   * `process`: a kubelet's, that uses or may use this runtime; `sandboxes`: of a kubelet, in this runtime; `stops`: this daemon's
+   * own pods were stopped by somebody else; `listener`: a kubelet's port or socket is in use.
+   */
+  readonly signs: readonly ("process" | "sandboxes" | "stops" | "listener")[];
+  readonly message: string;
 }
 
 /** Equal events are one: `at` is when it was seen last. */
@@ -73,7 +107,7 @@ export interface DeviceRow {
   readonly allocated: number;
   /** Changes of health since the start. */
   readonly flips: number;
-  /** Of what is listed, by NUMA node; -1: the plugin does not say where. A device of several nodes counts at each. */
+  /** The listed devices by NUMA node; -1: the plugin does not say where. A device of several nodes counts at each. */
   readonly numa: readonly { readonly node: number; readonly devices: number; readonly allocated: number }[];
   readonly holders: readonly DeviceHolder[];
   /** Containers that have ids, and no answer of the plugin to them yet. */
@@ -110,7 +144,7 @@ export interface PodRow {
   readonly seenAt: string | null;
   readonly startedAt: string | null;
   readonly containers: readonly ContainerRow[];
-  /** Of the pod's cgroup and those of its running containers; files whose value is as wanted have `actual` equal to it. */
+  /** Files of the pod's cgroup and those of its running containers; those with the wanted value have `actual` equal to it. */
   readonly cgroups: readonly CgroupRow[];
   readonly resources: PodResources;
   readonly usage: PodUsage | null;
@@ -118,8 +152,10 @@ export interface PodRow {
   readonly refusal: Refusal | null;
   readonly end: PodEnd | null;
   readonly resize: PendingResize | null;
+  /** How often a container of it was stopped by somebody else, not by this daemon. Absent: never. */
+  readonly stoppedByOthers?: number | undefined;
 }
-/** Of the pod as a whole, as its cgroup has them; null: none. */
+/** Resources of the pod as a whole, as its cgroup has them; null: none. */
 export interface PodResources {
   readonly cpuRequestMilli: number | null;
   readonly cpuLimitMilli: number | null;
@@ -144,12 +180,12 @@ export interface ContainerRow {
   readonly image: string;
   readonly cpuset: string | null;
 }
-/** Of v1.ContainerStateTerminated. */
+/** The end of a container, from v1.ContainerStateTerminated. */
 export interface ContainerEnd {
   readonly exitCode: number;
   /** `Error`, `OOMKilled`, `Completed`; empty: the runtime gave none. */
   readonly reason: string;
-  /** What it left in its termination message, or why nobody knows how it ended. */
+  /** The container's termination message, or why nobody knows how it ended. */
   readonly message: string;
   readonly finishedAt: string | null;
 }
@@ -166,14 +202,4 @@ export interface FileRow {
   readonly harmless?: HarmlessCause | undefined;
   /** Why it could not be written. Absent: it was, or needed not to be. */
   readonly fault?: string | undefined;
-}
-/** Null: the kernel does not tell, or it was looked at only once. */
-export interface PodUsage {
-  readonly cpuMilli: number | null;
-  readonly memoryWorkingSetBytes: number | null;
-  readonly pids: number | null;
-  /** Periods in which its quota held it back, of those since the last look, in thousandths. */
-  readonly throttledPermille: number | null;
-  /** Percent of the last ten seconds in which some of its tasks waited. */
-  readonly pressure: { readonly cpu: number; readonly memory: number; readonly io: number } | null;
 }

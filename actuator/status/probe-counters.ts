@@ -1,7 +1,7 @@
 import type { ProbeType, StoredResult } from "../../api/model/probe.ts";
 import { Counter, Histogram, type Registry } from "./prom-parts.ts";
 
-/** What the daemon counts of its probes. */
+/** The daemon's counts of its probes. */
 export interface ProbeCounters {
   /** An attempt ended. `error`: the container could not be asked. */
   probed(type: ProbeType, result: AttemptResult, seconds: number): void;

@@ -3,7 +3,8 @@ import type * as client from "prom-client";
 
 const require = createRequire(import.meta.url);
 
-// Of prom-client what counts and renders: its whole also loads clients for HTTPS and clusters, some MB of a small daemon.
+// The parts of prom-client that count and render: the whole also loads clients for HTTPS and clusters, some MB of a small
+// daemon.
 export const Counter = require("prom-client/lib/counter.js") as typeof client.Counter;
 export const Gauge = require("prom-client/lib/gauge.js") as typeof client.Gauge;
 export const Histogram = require("prom-client/lib/histogram.js") as typeof client.Histogram;

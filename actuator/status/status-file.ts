@@ -1,9 +1,24 @@
 import { constants } from "node:fs";
-import { open, rename } from "node:fs/promises";
+import { open, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { faultText } from "../core/missing-right.ts";
 import type { NodeStatus } from "./node-status.ts";
 
 export const statusFile = (stateDir: string): string => join(stateDir, "status.json");
+
+/** Why the last start in a state directory came to nothing, beside the status of the daemon that ran before. */
+export const refusalFile = (stateDir: string): string => join(stateDir, "refused.json");
+export interface Refused {
+  readonly at: string;
+  readonly message: string;
+}
+/** Null: it has started. What cannot be written is left: the log has it too. */
+export async function keepRefusal(stateDir: string, message: string | null): Promise<void> {
+  const refused: Refused = { at: new Date().toISOString(), message: message ?? "" };
+  const file = refusalFile(stateDir);
+  const kept = message === null ? rm(file, { force: true }) : replace(file, `${JSON.stringify(refused)}\n`, true);
+  await kept.catch(() => {});
+}
 
 const EVERY_MS = 5000;
 const AT_LEAST_EVERY_MS = 60_000;
@@ -27,7 +42,7 @@ export class StatusFile {
   readonly #now: () => number;
   #lookedMs = Number.NEGATIVE_INFINITY;
   #writtenMs = Number.NEGATIVE_INFINITY;
-  /** Of the one that was written last. */
+  /** The state that was written last. */
   #state = "";
   #under: Promise<void> = Promise.resolve();
   #isUnderWay = false;
@@ -66,7 +81,7 @@ export class StatusFile {
       await replace(this.#file, `${JSON.stringify(status)}\n`, sync);
       this.#isBroken = false;
     } catch (error) {
-      if (!this.#isBroken) this.#onProblem(`${this.#file}: ${(error as Error).message}`);
+      if (!this.#isBroken) this.#onProblem(`${this.#file}: ${faultText(error, "write")}`);
       this.#isBroken = true;
     }
   }

@@ -1,25 +1,37 @@
-import { type Command, Option } from "commander";
-import { wholeNumber } from "./whole-number.ts";
+import { homedir } from "node:os";
+import { isAbsolute, join } from "node:path";
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { wholeNumber } from "./cli.ts";
 
-/** What `api` and `up` take of commander. */
+/** The options that `api` and `up` take from commander. */
 export interface ApiGiven {
   readonly port?: number;
   readonly host?: string;
   readonly dataDir?: string;
   readonly allowHost?: readonly string[];
+  readonly trustForwardedHost?: boolean;
   readonly maxBodyBytes?: number;
   readonly maxConcurrency?: number;
+  readonly maxBytesInFlight?: number;
+  readonly minBodyRate?: number;
   readonly keepDays?: number;
   readonly keepDecisions?: number;
 }
 
-export const dataDirOption = (): Option =>
+/** `below`: the folder below the usual one where a command keeps its own. */
+export const dataDirOption = (below = ""): Option =>
   new Option(
     "--data-dir <dir>",
-    "where the history is (default: $XDG_STATE_HOME/nodewise or ~/.local/state/nodewise)",
+    `where the history is (default: $XDG_STATE_HOME/nodewise${below} or ~/.local/state/nodewise${below})`,
   ).env("NODEWISE_DATA_DIR");
 
-export const withApiOptions = (command: Command): Command =>
+/** As the Host header has it without its port: what holds a scheme, a port or a path is never equal to one. */
+function hosts(text: string, before: readonly string[] = []): readonly string[] {
+  if (/^(?:[\w-]+(?:\.[\w-]+)*|\[[\da-f:.]+\])$/i.test(text)) return [...before, text];
+  throw new InvalidArgumentError("Expected the name of a host alone, such as nodewise.example, 10.0.0.1 or [fd00::1].");
+}
+
+export const withApiOptions = (command: Command, below = ""): Command =>
   command
     .addOption(
       new Option("--port <n>", "0: any free one (default: 8787)")
@@ -27,9 +39,27 @@ export const withApiOptions = (command: Command): Command =>
         .argParser(wholeNumber(0, 65_535)),
     )
     .addOption(new Option("--host <address>", "address to listen on (default: 127.0.0.1)").env("NODEWISE_HOST"))
-    .addOption(dataDirOption())
-    .option("--allow-host <name...>", "names, beside loopback's, by which requests without a token may call")
+    .addOption(dataDirOption(below))
+    .addOption(
+      new Option(
+        "--allow-host <name...>",
+        "names, beside loopback's, by which requests without a token may call",
+      ).argParser(hosts),
+    )
+    .option("--trust-forwarded-host", "a reverse proxy sets X-Forwarded-Host, and that is whom browsers asked for")
     .addOption(new Option("--max-body-bytes <n>", "largest request (default: 8 MiB)").argParser(wholeNumber(1024)))
+    .addOption(
+      new Option(
+        "--max-bytes-in-flight <n>",
+        "bytes of all requests' bodies at a time; more are answered 503 (default: 32 of the largest)",
+      ).argParser(wholeNumber(1024)),
+    )
+    .addOption(
+      new Option(
+        "--min-body-rate <n>",
+        "bytes a second below which a body on its way is given up; 0: never (default: 4096)",
+      ).argParser(wholeNumber(0)),
+    )
     .addOption(
       new Option("--max-concurrency <n>", "requests of one caller at a time (default: 512)").argParser(wholeNumber(1)),
     )
@@ -45,3 +75,15 @@ export const withApiOptions = (command: Command): Command =>
         "decisions kept of each node; more go at the same times (default: 10000)",
       ).argParser(wholeNumber(1)),
     );
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Where `nodewise up` does: what is tried out there never mixes with the history and the state of a node. */
+export const tryoutHome = (env: Environment): string => join(stateHome(env), "up");
+
+/** Where nodewise keeps its state by default: `$XDG_STATE_HOME/nodewise`, else `~/.local/state/nodewise`. */
+export function stateHome(env: Environment): string {
+  const base = env["XDG_STATE_HOME"] ?? "";
+  // The base directory specification: a relative one is to be ignored.
+  return join(isAbsolute(base) ? base : join(homedir(), ".local", "state"), "nodewise");
+}

@@ -1,14 +1,42 @@
-import { type Command, Option } from "commander";
-import { EXIT, type Outcome } from "./exit.ts";
-import type { Terminal } from "./terminal.ts";
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { DEFAULT_STATUS_LISTEN } from "../../actuator/core/listen.ts";
+import { LOG_LEVELS, type LogLevel } from "../../actuator/status/log.ts";
+import { EXIT, type Outcome, type Terminal, warnAll } from "./terminal.ts";
 
-/** What every command gets from the process. */
+export const DEFAULT_STATUS_URL = `http://${DEFAULT_STATUS_LISTEN}`;
+
+/** Where the status of a daemon is read from. */
+export const sourceOptions = (command: Command): Command =>
+  command
+    .option("--status-url <url>", "the daemon's own address, its statusListen", DEFAULT_STATUS_URL)
+    .addOption(
+      new Option("--state-dir <dir>", "or what the daemon last wrote into its state directory").conflicts("statusUrl"),
+    );
+
+export const watchOption = (): Option =>
+  new Option("-w, --watch [seconds]", "again and again until Ctrl-C").argParser(watchSeconds).preset("2");
+
+function watchSeconds(text: string): number {
+  const number = Number(text);
+  if (number >= 0.1 && number <= 3600) return number;
+  throw new InvalidArgumentError("Expected seconds from 0.1 to 3600.");
+}
+
+/** For commander: a whole number from `min` to `max`, in digits. */
+export const wholeNumber =
+  (min: number, max = Number.MAX_SAFE_INTEGER) =>
+  (text: string): number => {
+    const number = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
+    if (number >= min && number <= max) return number;
+    const range = max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`;
+    throw new InvalidArgumentError(`Expected a whole number ${range}.`);
+  };
+
+/** The things that every command gets from the process. */
 export interface Cli {
   readonly terminal: Terminal;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
-
-const MAX_LINES = 20;
 
 /** Runs a command's work and turns its end into lines on standard error and the exit code. */
 export async function finish({ terminal }: Cli, work: () => Promise<Outcome>): Promise<void> {
@@ -17,9 +45,7 @@ export async function finish({ terminal }: Cli, work: () => Promise<Outcome>): P
   try {
     const outcome = await work();
     process.exitCode = outcome.ok ? outcome.value : outcome.error.exit;
-    const lines = outcome.ok ? [] : outcome.error.lines;
-    for (const line of lines.slice(0, MAX_LINES)) terminal.warn(`nodewise: ${line}`);
-    if (lines.length > MAX_LINES) terminal.warn(`nodewise: and ${lines.length - MAX_LINES} more like these`);
+    if (!outcome.ok) warnAll(terminal, outcome.error.lines);
   } catch (error) {
     process.exitCode = reportCrash(terminal, error);
   }
@@ -45,3 +71,15 @@ export const outputOption = (choices: readonly string[] = ["table", "json", "yam
 
 export const examples = (command: Command, ...lines: readonly string[]): Command =>
   command.addHelpText("after", `\nExamples:\n${lines.map((line) => `  ${line}`).join("\n")}`);
+
+export interface LogGiven {
+  readonly logFormat: "text" | "json";
+  readonly logLevel: LogLevel;
+}
+
+export const logFormatOption = (): Option =>
+  new Option("--log-format <format>", "json: a line each of what happens, on standard error")
+    .choices(["text", "json"])
+    .default("text");
+export const logLevelOption = (): Option =>
+  new Option("--log-level <level>", "the least that is told").choices(LOG_LEVELS).default("info");

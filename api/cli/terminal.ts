@@ -1,5 +1,56 @@
+import { stringify } from "yaml";
+import type { Verdict } from "../model/decision.ts";
+import { err, type Result } from "../model/result.ts";
 import { colorPaint, plainPaint, printable, type Screen } from "../text/style.ts";
-import { EXIT } from "./exit.ts";
+
+/** Ctrl-C in a terminal reaches the launcher and its child, so one keystroke may come twice. */
+const SAME_KEYSTROKE_MS = 500;
+/** The exit code that shells give for SIGINT. */
+const INTERRUPTED = 130;
+
+const ENDING: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGHUP"];
+
+/** Settles at the first of these signals; a later one ends the process at once. */
+export function stopSignal(signals = ENDING): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    let first: number | undefined;
+    const onSignal = (signal: NodeJS.Signals): void => {
+      const now = performance.now();
+      first ??= now;
+      if (now - first > SAME_KEYSTROKE_MS) process.exit(INTERRUPTED);
+      resolve(signal);
+    };
+    for (const signal of signals) process.on(signal, onSignal);
+  });
+}
+
+/** The exit codes that a script can tell apart; `nodewise --help` states them. */
+export const EXIT = {
+  ok: 0,
+  negative: 1,
+  badInput: 2,
+  cannotRun: 3,
+  failed: 4,
+  /** The kubelet does not start with the configuration. */
+  refusesStart: 5,
+  /** The exit code that shells give for SIGINT: a person ended work that can go on. */
+  interrupted: 130,
+} as const;
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+/** Why a command ends without its answer: lines for a person, each with its place and what to do next. */
+export interface Fault {
+  readonly exit: number;
+  readonly lines: readonly string[];
+}
+/** How a command ends: one of those, or the exit code of what it ran. */
+export type Outcome = Result<number, Fault>;
+
+export const fault = (exit: number, ...lines: readonly string[]): Result<never, Fault> => err({ exit, lines });
+
+/** Verdicts that nobody has to act on. */
+const GOOD: ReadonlySet<Verdict> = new Set<Verdict>(["decided", "calm", "keeps"]);
+export const isGood = (verdict: Verdict): boolean => GOOD.has(verdict);
 
 /** Where a command writes, and how wide and colourful it may. */
 export interface Terminal extends Screen {
@@ -7,6 +58,14 @@ export interface Terminal extends Screen {
   write(text: string): void;
   /** Everything else: standard error, one printable line. */
   warn(line: string): void;
+}
+
+const MAX_LINES = 20;
+
+/** Each line on standard error; of very many the first ones, and how many there are more. */
+export function warnAll(terminal: Terminal, lines: readonly string[]): void {
+  for (const line of lines.slice(0, MAX_LINES)) terminal.warn(`nodewise: ${line}`);
+  if (lines.length > MAX_LINES) terminal.warn(`nodewise: and ${lines.length - MAX_LINES} more like these`);
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -43,3 +102,15 @@ export function columnsOf(env: Environment, terminal: number | undefined): numbe
 /** no-color.org: any NO_COLOR that is not empty. */
 export const isColorful = (env: Environment, isTerminal: boolean): boolean =>
   isTerminal && (env["NO_COLOR"] ?? "") === "" && env["TERM"] !== "dumb";
+
+export type Form = "table" | "json" | "yaml";
+
+/** Prints a value whole, in a form that nodewise (and Kubernetes' tools) read back as the same value. */
+export function printData(terminal: Terminal, value: unknown, form: "json" | "yaml"): void {
+  const json = JSON.stringify(value, null, 2);
+  terminal.write(form === "json" ? `${json}\n` : yamlOf(JSON.parse(json)));
+}
+
+/** Kubernetes reads YAML 1.1, where `yes`, `0644` and `12:30` need quotes. */
+const yamlOf = (value: unknown): string =>
+  stringify(value, { version: "1.1", lineWidth: 0, aliasDuplicateObjects: false });

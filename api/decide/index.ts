@@ -1,5 +1,6 @@
-import type { Asked, AskOf, Decided, Decider, DecisionOf, Kind, Refusal } from "../model/decision.ts";
-import type { Result } from "../model/result.ts";
+import type { Asked, AskOf, Decided, DecidedOf, DecisionOf, Kind, Refusal } from "../model/decision.ts";
+import { err, ok, type Result } from "../model/result.ts";
+import { type EffectiveAsked, effectiveSnapshot } from "../profiles/effective.ts";
 import { decideWithManagers } from "./admission/with-managers.ts";
 import { decideAllocatable } from "./allocatable/decide.ts";
 import { decideCgroups } from "./cgroups/decide.ts";
@@ -12,7 +13,12 @@ import { decideMemory } from "./memory/decide.ts";
 import { decidePreemption } from "./preemption/decide.ts";
 import { decideProbes } from "./probes/decide.ts";
 import { decideProbeGuard } from "./probes/decide-guard.ts";
+import { unknownOverheads } from "./resources/overhead.ts";
 import { decideTopology } from "./topology/decide.ts";
+import { othersPods, podsLeftOut } from "./whose-pods.ts";
+
+/** INVARIANT: a pure function of its argument. Same input, same answer, same reasons. */
+type Decider<K extends Kind> = (asked: EffectiveAsked<AskOf[K]>) => Result<DecidedOf<K>, Refusal>;
 
 /** The one register: a kind that is not here does not exist. */
 export const DECIDERS: { readonly [K in Kind]: Decider<K> } = {
@@ -31,8 +37,22 @@ export const DECIDERS: { readonly [K in Kind]: Decider<K> } = {
   "probe-guard": decideProbeGuard,
 };
 
-/** A kind's decision, for a caller that has kind and ask from outside; `ask` is what `decodeAsk` made for this kind. */
+/**
+ * A kind's decision under the profile of the snapshot's kubelet, for a caller that has kind and ask from outside; `ask` is what
+ * `decodeAsk` made for this kind. Whoever asks several kinds about one snapshot makes it effective once and for all. What
+ * holds of every kind that looks at pods is told here: whose pods they are, and which of them lack their overhead.
+ */
 export function decideKind(kind: Kind, asked: Asked<AskOf[Kind]>): Result<Decided<DecisionOf[Kind]>, Refusal> {
-  const decider = DECIDERS[kind] as (asked: Asked<AskOf[Kind]>) => Result<Decided<DecisionOf[Kind]>, Refusal>;
-  return decider(asked);
+  const { snapshot, ask, explain } = asked;
+  const others = othersPods(kind, snapshot);
+  if (others !== undefined) return err(others);
+  const decider = DECIDERS[kind] as (asked: EffectiveAsked<AskOf[Kind]>) => Result<Decided<DecisionOf[Kind]>, Refusal>;
+  const answer = decider({ ...asked, snapshot: effectiveSnapshot(snapshot) });
+  if (!answer.ok) return answer;
+  const { reasons, needs } = answer.value;
+  const left = explain === "off" ? undefined : podsLeftOut(kind, snapshot);
+  const unknown = unknownOverheads(kind, snapshot, ask);
+  if (left === undefined && unknown.length === 0) return answer;
+  const told = left === undefined ? reasons : [{ at: "snapshot.pods", because: [left] }, ...reasons];
+  return ok({ ...answer.value, reasons: told, needs: [...needs, ...unknown] });
 }

@@ -13,11 +13,11 @@ export const ALWAYS_NEW = [
 
 /** Kinds whose answer stays the same while the node does: no clock and no usage is among what they read. */
 const STEADY: ReadonlySet<Kind> = new Set<Kind>(["allocatable", "cgroups"]);
-export const isSteady = (kind: Kind): boolean => STEADY.has(kind);
+export const isCacheable = (kind: Kind): boolean => STEADY.has(kind);
 
 /** A snapshot with nothing of `ALWAYS_NEW` but the sizes that such kinds read; null for the other kinds. What is gone cannot matter. */
-export function steadyInput(kind: Kind, snapshot: Snapshot): Snapshot | null {
-  if (!isSteady(kind)) return null;
+export function cacheableInput(kind: Kind, snapshot: Snapshot): Snapshot | null {
+  if (!isCacheable(kind)) return null;
   const rest: { -readonly [K in keyof Snapshot]: Snapshot[K] } = { ...snapshot };
   for (const part of ALWAYS_NEW) delete rest[part];
   const node = snapshot.stats?.node;

@@ -1,6 +1,6 @@
 import { isBeforeStep, type PassTime } from "../model/pass-time.ts";
 
-/** What is remembered, and by how many ms its times were moved onto the clock as it is now. */
+/** The remembered facts, and by how many ms their times were moved onto the clock as it is now. */
 export interface OnThisClock<F> {
   readonly facts: F | undefined;
   readonly shiftedMs: number;
@@ -9,8 +9,8 @@ export interface OnThisClock<F> {
 export type Move<F> = (facts: F, moved: (ms: number) => number) => F;
 
 /**
- * What was remembered before the node's clock was set, with all its times as that clock would have shown them. What this
- * very pass remembers, or one after the clock was set, is left as it is.
+ * Returns what was remembered before the node's clock was set, with all its times as that clock would have shown them. Facts of
+ * this same pass, or of one after the clock was set, are left as they are.
  */
 export function onThisClock<F extends { readonly atMs: number }>(
   facts: F | undefined,

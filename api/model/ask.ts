@@ -1,19 +1,18 @@
-import { amountsOfPods } from "./amount-issues.ts";
-import { issuesOf } from "./decode.ts";
+import { amountsOfPods, issuesOf, podIssues } from "./decode.ts";
 import { type InputIssue, joinPath } from "./input-issue.ts";
 import { withoutNulls } from "./nulls.ts";
 import { type Pod, pod as podSchema } from "./pod.ts";
 import { withDefaultRequests } from "./pod-defaults.ts";
-import { podIssues } from "./pod-issues.ts";
 import { err, ok, type Result } from "./result.ts";
 
-/** What a kind that decides about one pod is asked. */
+/** The ask of a kind that decides about one pod. */
 export interface PodAsk {
   /** A pod that asks to come in, `NAMESPACE/NAME` of one of the snapshot, or null: what is there already. */
   readonly pod: Pod | string | null;
 }
 
-const POD_NAME = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\/[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/;
+/** NAMESPACE/NAME. */
+export const POD_NAME = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\/[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/;
 const fault = (path: string, message: string): Result<never, readonly InputIssue[]> => err([{ path, message }]);
 
 /** Checks a posted ask for a pod and parses it once. Errors: every issue with its path. */

@@ -1,13 +1,13 @@
 import { decodePodAsk } from "./ask.ts";
 import { decodeContainerGcAsk } from "./container-gc.ts";
 import type { AskOf, Kind } from "./decision.ts";
-import { decodeEvictionAsk, decodeEvictionFacts } from "./eviction-facts.ts";
-import { decodeImageGcAsk } from "./image-gc.ts";
-import { decodeImageGcFacts } from "./image-gc-facts.ts";
+import { decodeEvictionAsk, decodeEvictionFacts } from "./eviction.ts";
+import type { PodRef } from "./forms.ts";
+import { decodeImageGcAsk, decodeImageGcFacts } from "./image-gc.ts";
 import type { InputIssue } from "./input-issue.ts";
-import type { PodRef } from "./managers.ts";
-import { podRef } from "./pod.ts";
-import { decodePreemptionAsk } from "./preemption-ask.ts";
+import { type Pod, podRef } from "./pod.ts";
+import { type Assumed, assumedRequests } from "./pod-defaults.ts";
+import { decodePreemptionAsk } from "./preemption.ts";
 import { decodeProbeGuardAsk } from "./probe-guard.ts";
 import { decodeProbesAsk } from "./probes-ask.ts";
 import { err, ok, type Result } from "./result.ts";
@@ -61,4 +61,23 @@ export function askedPodRef(ask: AskOf[Kind]): PodRef | null {
   }
   const [namespace, name] = pod.split("/") as [string, string];
   return { namespace, name, uid: "" };
+}
+
+/** Kinds that count what pods request. */
+const COUNTING: ReadonlySet<Kind> = new Set<Kind>([
+  "cgroups",
+  "cpus",
+  "memory",
+  "topology",
+  "devices",
+  "admission",
+  "preemption",
+  "eviction",
+]);
+/** The requests that decoding filled in, of the pod that is asked about and of the snapshot's. */
+export function assumedIn(kind: Kind, pods: readonly Pod[], ask: AskOf[Kind]): readonly Assumed[] {
+  if (!COUNTING.has(kind)) return [];
+  const pod = ask !== undefined && "pod" in ask ? ask.pod : null;
+  const asked = pod !== null && typeof pod === "object" ? [pod] : [];
+  return [...assumedRequests(asked, () => "ask.pod"), ...assumedRequests(pods, (i) => `snapshot.pods[${i}]`)];
 }

@@ -33,7 +33,10 @@ const memoryManagerState = z.object({
 });
 export type MemoryManagerState = z.output<typeof memoryManagerState>;
 
-/** Who has which CPUs, of the text of a cpu_manager_state; its checksum is not looked at. The error names the place. */
+/**
+ * Reads which containers have which CPUs from the text of a cpu_manager_state; its checksum is not looked at. The error names
+ * the place.
+ */
 export const readCpuManagerState = (text: string): Result<CpuManagerState, InputIssue> =>
   readState("cpu_manager_state", cpuManagerState, text);
 /** The same of a memory_manager_state. */

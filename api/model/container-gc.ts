@@ -1,25 +1,86 @@
 import * as z from "zod";
-import {
-  type Done,
-  decodeGcAsk,
-  type GcOperation,
-  gcAsk,
-  type NodeEvent,
-  type RemovalState,
-} from "./garbage-collection.ts";
+import { issuesOf } from "./decode.ts";
+import { count, optional, text } from "./fields.ts";
+import { answerText, epochTime, type Form, integer, milliseconds, podRef, REASONS_OF_PODS } from "./forms.ts";
 import type { InputIssue } from "./input-issue.ts";
-import type { PodRef } from "./managers.ts";
-import { map, type Result } from "./result.ts";
-import type { CONTAINER_STATES, SANDBOX_STATES } from "./runtime.ts";
-import type { EpochMs } from "./units.ts";
+import { LIMITS } from "./limits.ts";
+import { withoutNulls } from "./nulls.ts";
+import { err, map, ok, type Result } from "./result.ts";
+import { CONTAINER_STATES, SANDBOX_STATES } from "./runtime.ts";
 
-/** What a pass of the container collection is asked beside the snapshot. */
+/** The reasons to run a collection: its timer (`garbage-collect`), or a disk signal that the eviction manager reclaims. */
+export const GC_OPERATIONS = ["garbage-collect", "delete-unused"] as const;
+export type GcOperation = (typeof GC_OPERATIONS)[number];
+
+/**
+ * How a removal ended: `removed`; `failed`: the runtime refused, with its words in `message`; `stopped`: the pass ended
+ * there, since what was found was no longer what the decision saw, nothing could be found out, or it was told to stop.
+ */
+export const REMOVAL_ENDS = ["removed", "failed", "stopped"] as const;
+const doneEntry = z.strictObject({
+  id: text,
+  /** The runtime handler that an image is kept for. */
+  runtimeHandler: optional(text),
+  end: z.enum(REMOVAL_ENDS),
+  message: optional(text),
+});
+export type Done = Readonly<z.output<typeof doneEntry>>;
+export const doneList = z.array(doneEntry).max(LIMITS.images + 4 * LIMITS.runtimeContainers);
+
+const nodeEvent = () =>
+  z
+    .strictObject({ type: z.enum(["Normal", "Warning"]), reason: z.string(), message: z.string() })
+    .describe("as the kubelet records it for its node");
+/** An event as the kubelet records it for its node. */
+export type NodeEvent = Form<typeof nodeEvent>;
+
+/** What a decision says of the end of a removal. */
+export const removalEnd = () => ({
+  end: z.enum(["planned", ...REMOVAL_ENDS]).describe("planned: ask.done does not speak of it"),
+  message: z.string().describe("the runtime's words where it refused").exactOptional(),
+});
+export type RemovalState = ContainerRemoval["end"];
+/** What the forms of both collections have alike. */
+export const gcForms = () => ({
+  operation: z.enum(GC_OPERATIONS),
+  place: count.describe("in the order, from 1"),
+  tie: z
+    .boolean()
+    .describe("equal to a neighbour in all that the kubelet sorts by: the id decides here, chance decides there"),
+  oldEnoughAtMs: epochTime.nullable().describe("when its age allows it; null: age is not what keeps it"),
+  error: z
+    .string()
+    .nullable()
+    .describe("the kubelet's words, if all that is planned works out, and with ask.done as it did"),
+  events: z.array(nodeEvent()),
+});
+
+const operation = optional(z.enum(GC_OPERATIONS));
+export const gcAsk = {
+  operation,
+  done: optional(doneList),
+  /** The runtime's error instead of its lists: the pass failed before it began, and nothing of the runtime is read. */
+  error: optional(text),
+};
+
+/** Checks an ask; a null counts as lacking. Errors: every issue with its path. */
+export function decodeGcAsk<S extends z.ZodType>(
+  schema: S,
+  input: unknown,
+  at: string,
+): Result<z.output<S>, readonly InputIssue[]> {
+  const first = schema.safeParse(input ?? {});
+  const parsed = first.success ? first : schema.safeParse(withoutNulls(input ?? {}));
+  return parsed.success ? ok(parsed.data) : err(issuesOf(parsed.error, input, at));
+}
+
+/** The ask of a container collection pass, beside the snapshot. */
 export interface ContainerGcAsk {
   /** `delete-unused`: DeleteAllUnusedContainers, which the eviction manager runs. */
   readonly operation: GcOperation;
   /** How the removals of this very pass ended; null: it is only a plan. */
   readonly done: readonly Done[] | null;
-  /** What the runtime answered instead of its lists, which are then not read. */
+  /** The runtime's error instead of its lists, which are then not read. */
   readonly error?: string;
 }
 const ask = z.strictObject(gcAsk);
@@ -56,52 +117,89 @@ export const CONTAINER_KEEP_WHY = [
   "newest-sandbox",
   "pod-exists",
   "sources-not-ready",
-  /** Of a link: its log may only be in rotation. */
+  /** For a link: its log may only be in rotation. */
   "container-not-exited",
-  /** Of a directory among the pods' logs: its name is not NAMESPACE_NAME_UID. The kubelet takes it. */
+  /** For a directory among the pods' logs: its name is not NAMESPACE_NAME_UID. The kubelet removes it. */
   "not-pod-logs",
   /** The pass stopped before it came to this. */
   "not-reached",
 ] as const;
 
-interface Target {
-  readonly target: ContainerGcTarget;
-  /** CRI id; of logs and links the name. */
-  readonly id: string;
-  readonly pod: PodRef | null;
-  /** Of a container: its name and attempt. */
-  readonly name: string | null;
-  readonly attempt: number | null;
-  readonly state: (typeof CONTAINER_STATES)[number] | (typeof SANDBOX_STATES)[number] | null;
-  readonly createdAtMs: EpochMs | null;
-}
-export interface ContainerRemoval extends Target {
-  readonly place: number;
-  readonly why: (typeof CONTAINER_GC_WHY)[number];
-  /** Its state is unknown: it is stopped before. A sandbox is always stopped before. */
-  readonly stopFirst: boolean;
-  /** Made at the same moment as a neighbour: the id decides here, chance decides in the kubelet. */
-  readonly tie: boolean;
-  readonly end: RemovalState;
-  readonly message?: string;
-}
-export interface ContainerKept extends Target {
-  readonly why: (typeof CONTAINER_KEEP_WHY)[number];
-  /** When its age allows it; null: age is not what keeps it. */
-  readonly oldEnoughAtMs: EpochMs | null;
-}
-export interface ContainerGcDecision {
-  readonly operation: GcOperation;
-  readonly policy: {
-    readonly minAgeMs: number;
-    readonly maxPerPodContainer: number;
-    readonly maxContainers: number;
-  };
-  /** False: nothing of a pod that is not known is taken. */
-  readonly allSourcesReady: boolean;
-  readonly remove: readonly ContainerRemoval[];
-  readonly keep: readonly ContainerKept[];
-  /** What the kubelet's log and its event ContainerGCFailed would say. */
-  readonly error: string | null;
-  readonly events: readonly NodeEvent[];
-}
+/** Of what a runtime, or a file system, is to remove. */
+export const gcId = z.string().min(1).max(4096);
+const target = () => ({
+  target: z.enum(CONTAINER_GC_TARGETS),
+  id: gcId.describe("CRI id; of logs and links the name"),
+  pod: podRef.nullable(),
+  name: answerText.nullable().describe("of a container"),
+  attempt: count.nullable(),
+  state: z.enum([...CONTAINER_STATES, ...SANDBOX_STATES]).nullable(),
+  createdAtMs: epochTime.nullable(),
+});
+
+const removal = () => {
+  const { place, tie } = gcForms();
+  return z.strictObject({
+    ...target(),
+    place,
+    why: z.enum(CONTAINER_GC_WHY),
+    stopFirst: z.boolean().describe("its state is unknown: it is stopped before, as a sandbox always is"),
+    tie,
+    ...removalEnd(),
+  });
+};
+export type ContainerRemoval = Form<typeof removal>;
+const kept = () =>
+  z.strictObject({ ...target(), why: z.enum(CONTAINER_KEEP_WHY), oldEnoughAtMs: gcForms().oldEnoughAtMs });
+export type ContainerKept = Form<typeof kept>;
+
+export const CONTAINER_GC_REASONS = [
+  ...REASONS_OF_PODS,
+  "attempt_missing",
+  "container_not_exited",
+  "created_in_future",
+  "done_without_plan",
+  "link_leads_nowhere",
+  "newest_sandbox",
+  "not_pod_logs",
+  "not_reached",
+  "older_sandbox",
+  "over_container_limit",
+  "over_total_limit",
+  "over_total_share",
+  "pass_stopped",
+  "pod_ended",
+  "pod_ended_and_deleted",
+  "pod_evicted",
+  "pod_exists",
+  "pod_not_posted",
+  "pod_not_posted_still_runs",
+  "removal_failed",
+  "running",
+  "runtime_list_failed",
+  "sandbox_has_containers",
+  "sandbox_not_listed",
+  "sandbox_ready",
+  "sources_not_ready",
+  "too_young",
+  "within_limits",
+] as const;
+
+/** The decision of the kind `container-gc`. */
+export const containerGcDecision = z.lazy(() => {
+  const { operation, error, events } = gcForms();
+  return z.strictObject({
+    operation,
+    policy: z.strictObject({
+      minAgeMs: milliseconds,
+      maxPerPodContainer: integer,
+      maxContainers: integer,
+    }),
+    allSourcesReady: z.boolean().describe("false: nothing of a pod that is not known is taken"),
+    remove: z.array(removal()).describe("in the order of a pass"),
+    keep: z.array(kept()),
+    error,
+    events,
+  });
+});
+export type ContainerGcDecision = Form<typeof containerGcDecision>;

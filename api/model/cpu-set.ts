@@ -1,6 +1,8 @@
 /** Above any machine's. */
 const LARGEST_CPU = 65_535;
 
+/** The form of every text that `parseCpuSet` takes. */
+export const CPU_LIST = /^(?:\d{1,6}(?:-\d{1,6})?(?:,\d{1,6}(?:-\d{1,6})?)*)?$/;
 /** CPUs of a list such as `0-3,8`, ascending; undefined for what is no list. kubernetes 1.36: cpuset.Parse. */
 export function parseCpuSet(text: string, largest = LARGEST_CPU): readonly number[] | undefined {
   if (text === "") return [];

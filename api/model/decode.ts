@@ -1,16 +1,129 @@
 import * as z from "zod";
-import { amountIssues } from "./amount-issues.ts";
-import { deviceIssues } from "./devices.ts";
+import { milliValue, value } from "./amount.ts";
+import { parseCpuSet } from "./cpu-set.ts";
+import { pathPart, type ResourceList } from "./fields.ts";
 import { type InputIssue, joinPath } from "./input-issue.ts";
 import { LIMITS } from "./limits.ts";
-import { machineIssues } from "./machine-issues.ts";
+import { deviceIssues, type Machine } from "./machine.ts";
 import { withoutNulls } from "./nulls.ts";
+import {
+  type ContainerStatus,
+  MIRROR_ANNOTATION,
+  type Pod,
+  podNamespace,
+  podUid,
+  type ResourceRequirements,
+} from "./pod.ts";
 import { withDefaultRequests } from "./pod-defaults.ts";
-import { podIssues } from "./pod-issues.ts";
+import { pageField } from "./pod-page.ts";
+import { parseQuantity } from "./quantity.ts";
 import { err, ok, type Result } from "./result.ts";
 import { isPodList, type Snapshot, snapshot as snapshotSchema } from "./snapshot.ts";
+import { othersStats } from "./whose-stats.ts";
 
-export type { InputIssue } from "./input-issue.ts";
+type Members = Readonly<Record<string, unknown>>;
+const NAMES = Object.keys(snapshotSchema.shape) as readonly (keyof Snapshot)[];
+
+/**
+ * `decodeSnapshot` for one snapshot after the other: a member that is the very object it was in an earlier one is not
+ * checked again. INVARIANT: each member is checked by itself, so that all are right when each is; only whose the stats are
+ * is asked of the whole.
+ */
+export function snapshotDecoder(): typeof decodeSnapshot {
+  const known = new WeakMap<object, { readonly name: string; readonly decoded: unknown }>();
+  return (input, at): Result<Snapshot, readonly InputIssue[]> => {
+    if (!isObject(input) || Array.isArray(input)) return decodeSnapshot(input, at);
+    const posted = input as Members;
+    const anew: Record<string, unknown> = {};
+    const snapshot: Record<string, unknown> = {};
+    for (const name of NAMES) {
+      if (!Object.hasOwn(posted, name)) continue;
+      const member = posted[name];
+      const found = isObject(member) ? known.get(member) : undefined;
+      if (found?.name !== name) anew[name] = member;
+      // its place in the order is the same in any case
+      snapshot[name] = found?.decoded;
+    }
+    const decoded = decodeSnapshot(anew, at);
+    // its issues are told as those of the whole are
+    if (!decoded.ok || othersStats(input, "") !== undefined) return decodeSnapshot(input, at);
+    for (const name in anew) {
+      const member = posted[name];
+      const value = decoded.value[name as keyof Snapshot];
+      snapshot[name] = value;
+      if (value === undefined) delete snapshot[name];
+      else if (isObject(member)) known.set(member, { name, decoded: value });
+    }
+    return ok(snapshot);
+  };
+}
+
+const isObject = (value: unknown): value is object => typeof value === "object" && value !== null;
+
+/** Whole units and thousandths of a CPU; beyond the limits they need not be exact, only large. */
+type Total = { units: number; milliCpu: number };
+
+/** Amounts that are fine one by one and together leave exact arithmetic. INVARIANT: after this no sum of a decision does. */
+function amountIssues(snapshot: Snapshot, at: string, podsAt: string): readonly InputIssue[] {
+  const allocated: Total = { units: 0, milliCpu: 0 };
+  for (const entry of Object.values(snapshot.assignments?.allocated_pods_state?.entries ?? {})) {
+    addRequirements(allocated, entry.PodLevelResources);
+    for (const resources of Object.values(entry.ContainerResources ?? {})) addRequirements(allocated, resources);
+  }
+  const found: InputIssue[] = [...amountsOfPods(snapshot.pods ?? [], podsAt)];
+  if (isTooMuch(allocated)) found.push({ path: joinPath(at, ["assignments", "allocated_pods_state"]), message });
+  if (snapshot.machine !== undefined && machineUnits(snapshot.machine) > LIMITS.units) {
+    found.push({ path: joinPath(at, ["machine", "numaNodes"]), message });
+  }
+  return found;
+}
+/** The same of pods alone; `at`: their path. */
+export function amountsOfPods(pods: readonly Pod[], at: string): readonly InputIssue[] {
+  const total: Total = { units: 0, milliCpu: 0 };
+  for (const pod of pods) addPod(total, pod);
+  return isTooMuch(total) ? [{ path: at, message }] : [];
+}
+const message = "the amounts add up to more than exact arithmetic holds";
+const isTooMuch = (t: Total): boolean => t.units > LIMITS.units || t.milliCpu > LIMITS.milliCpu;
+
+function addPod(total: Total, pod: Pod): void {
+  for (const c of pod.spec.containers) addRequirements(total, c.resources);
+  for (const c of pod.spec.initContainers ?? []) addRequirements(total, c.resources);
+  addRequirements(total, pod.spec.resources);
+  addList(total, pod.spec.overhead);
+  for (const s of pod.status?.containerStatuses ?? []) addStatus(total, s);
+  for (const s of pod.status?.initContainerStatuses ?? []) addStatus(total, s);
+  addList(total, pod.status?.allocatedResources);
+  addRequirements(total, pod.status?.resources);
+}
+function addStatus(total: Total, status: ContainerStatus): void {
+  addList(total, status.allocatedResources);
+  addRequirements(total, status.resources);
+}
+function addRequirements(total: Total, r: ResourceRequirements | undefined): void {
+  addList(total, r?.requests);
+  addList(total, r?.limits);
+}
+function addList(total: Total, list: ResourceList | undefined): void {
+  for (const name in list) {
+    const amount = (list[name] as ResourceList[string]).amount;
+    if (name === "cpu") total.milliCpu += milliValue(amount);
+    else total.units += value(amount);
+  }
+}
+
+/** Bytes of memory, and of huge pages of every size. */
+function machineUnits({ numaNodes }: Machine): number {
+  let units = 0;
+  for (const { memoryBytes, hugepages } of numaNodes ?? []) {
+    units += memoryBytes ?? 0;
+    for (const [page, pages] of Object.entries(hugepages ?? {})) {
+      const size = parseQuantity(page);
+      if (size.ok) units += value(size.value.amount) * pages;
+    }
+  }
+  return units;
+}
 
 /** Checks a posted snapshot and parses it once. Errors: every issue with its path, at most `LIMITS.issues`. */
 export function decodeSnapshot(input: unknown, at = ""): Result<Snapshot, readonly InputIssue[]> {
@@ -20,13 +133,26 @@ export function decodeSnapshot(input: unknown, at = ""): Result<Snapshot, readon
   const snapshot: Snapshot = pods === undefined ? parsed.data : { ...parsed.data, pods };
   const podsAt = podsPath(input, at);
   const machineAt = joinPath(at, ["machine"]);
+  const ofOthers = othersStats(input, at);
   const issues = [
     ...podIssues(pods ?? [], (i) => `${podsAt}[${i}]`),
     ...(snapshot.machine === undefined ? [] : machineIssues(snapshot.machine, machineAt)),
     ...deviceIssues(snapshot.devices ?? [], joinPath(at, ["devices"])),
     ...amountIssues(snapshot, at, podsAt),
+    ...(ofOthers === undefined ? [] : [ofOthers]),
+    ...pageIssues(input, at),
   ];
   return issues.length > 0 ? err(issues.slice(0, LIMITS.issues)) : ok(snapshot);
+}
+
+/** Decided on, one page of a list would be a node with some of its pods. */
+function pageIssues(input: unknown, at: string): readonly InputIssue[] {
+  const { pods } = input as { readonly pods?: unknown };
+  const field = isPodList(pods) ? pageField(pods) : null;
+  if (field === null) return [];
+  const message =
+    "the list is one page of several, and each pod of the node counts: post the whole list, as an API server answers it when it is asked without `limit`";
+  return [{ path: joinPath(at, ["pods", "metadata", field]), message }];
 }
 
 /** Go reads null as absent. Nulls are rare where a decision looks, so they are taken out only when the check stumbles. */
@@ -48,12 +174,21 @@ function quickest(): typeof snapshotSchema {
   return compiled;
 }
 
+/** Compiles the schema, which takes some 50 ms, rather than in the middle of somebody's second answer. */
+export function prepareDecoding(): void {
+  isFirst = false;
+  quickest().safeParse({});
+}
+
 export function issuesOf(error: z.ZodError, input: unknown, at: string): readonly InputIssue[] {
   return error.issues.slice(0, LIMITS.issues).map((issue) => ({
     path: pathText(issue.path, input, at),
-    message: lowerFirst(issue.message),
+    message: cut(lowerFirst(issue.message)),
   }));
 }
+/** Unknown members are listed by name, and there may be a million of them. */
+const LONGEST_MESSAGE = 1000;
+const cut = (s: string): string => (s.length > LONGEST_MESSAGE ? `${s.slice(0, LONGEST_MESSAGE)}…` : s);
 const lowerFirst = (s: string): string => s.charAt(0).toLowerCase() + s.slice(1);
 
 /** The path as the caller posted it: a PodList keeps its `items`. */
@@ -64,3 +199,141 @@ function pathText(path: readonly PropertyKey[], input: unknown, at: string): str
 }
 const podsPath = (input: unknown, at: string): string =>
   joinPath(at, isPodList((input as { pods?: unknown }).pods) ? ["pods", "items"] : ["pods"]);
+
+/**
+ * Lists faults that the schema of one field cannot see: pods with one uid, containers with one name, an annotation that serves
+ * as uid. `place`: the path of a pod.
+ */
+export function podIssues(pods: readonly Pod[], place: (i: number) => string): readonly InputIssue[] {
+  const issues: InputIssue[] = [];
+  const seen = new Map<string, number>();
+  for (const [i, pod] of pods.entries()) {
+    const here = place(i);
+    const uid = podUid(pod);
+    const first = uid === undefined ? undefined : seen.get(uid);
+    if (first !== undefined) {
+      const other = `${place(first)} (${nameOf(pods[first])})`;
+      issues.push({ path: `${here}.metadata.uid`, message: `uid \`${uid}\` is also that of ${other}` });
+    } else if (uid !== undefined) seen.set(uid, i);
+    if (pod.metadata.annotations?.[MIRROR_ANNOTATION] !== undefined && !pathPart.safeParse(uid).success) {
+      const path = joinPath(`${here}.metadata.annotations`, [MIRROR_ANNOTATION]);
+      issues.push({ path, message: "names the pod's cgroup: must be letters, digits, `-` or `.`, at most 253" });
+    }
+    const id = repeatedContainerId(pod);
+    if (id !== undefined) issues.push({ path: `${here}.status`, message: `two containers have the id \`${id}\`` });
+    const twin = repeatedName(pod);
+    if (twin !== undefined) issues.push({ path: `${here}.spec`, message: `two containers are named \`${twin}\`` });
+    if (issues.length >= LIMITS.issues) break;
+  }
+  return issues;
+}
+const nameOf = (p: Pod | undefined): string => (p === undefined ? "" : `${podNamespace(p)}/${p.metadata.name}`);
+
+function repeatedContainerId(pod: Pod): string | undefined {
+  const ids = new Set<string>();
+  for (const { containerID = "" } of [
+    ...(pod.status?.initContainerStatuses ?? []),
+    ...(pod.status?.containerStatuses ?? []),
+  ]) {
+    if (containerID !== "" && ids.has(containerID)) return containerID;
+    ids.add(containerID);
+  }
+  return undefined;
+}
+
+function repeatedName(pod: Pod): string | undefined {
+  const init = pod.spec.initContainers ?? [];
+  if (pod.spec.containers.length + init.length === 1) return undefined;
+  const names = new Set<string>();
+  for (const c of [...init, ...pod.spec.containers]) {
+    if (names.has(c.name)) return c.name;
+    names.add(c.name);
+  }
+  return undefined;
+}
+
+/** Lists faults that the schema of one field cannot see: a topology that no machine has. `at`: the path of the machine. */
+export function machineIssues(machine: Machine, at: string): readonly InputIssue[] {
+  const issues = [...cpuIssues(machine, at), ...numaIssues(machine, at), ...distanceIssues(machine, at)];
+  return issues.slice(0, LIMITS.issues);
+}
+
+type Cpu = NonNullable<Machine["cpus"]>[number];
+
+function cpuIssues({ cpus = [], offlineCpus }: Machine, at: string): readonly InputIssue[] {
+  const issues: InputIssue[] = [];
+  const seen = new Map<number, number>();
+  const cores = new Map<string, Cpu>();
+  for (const [i, cpu] of cpus.entries()) {
+    const first = seen.get(cpu.cpu);
+    if (first === undefined) seen.set(cpu.cpu, i);
+    else issues.push({ path: `${at}.cpus[${i}].cpu`, message: `CPU ${cpu.cpu} is also ${at}.cpus[${first}]` });
+    const core = `${cpu.socket}/${cpu.core}`;
+    const sibling = cores.get(core);
+    if (sibling === undefined) cores.set(core, cpu);
+    else if (sibling.numa !== cpu.numa) {
+      const message = `core ${cpu.core} is on NUMA node ${sibling.numa} (CPU ${sibling.cpu}) and on ${cpu.numa}`;
+      issues.push({ path: `${at}.cpus[${i}].numa`, message });
+    } else if (sibling.uncoreCache !== cpu.uncoreCache) {
+      const message = `core ${cpu.core} has two uncore caches, ${sibling.uncoreCache ?? "none"} (CPU ${sibling.cpu}) and ${cpu.uncoreCache ?? "none"}`;
+      issues.push({ path: `${at}.cpus[${i}].uncoreCache`, message });
+    }
+  }
+  const offline = parseCpuSet(offlineCpus ?? "");
+  const both = offline?.find((cpu) => seen.has(cpu));
+  if (offline === undefined) issues.push({ path: `${at}.offlineCpus`, message: "must be a CPU list such as 0-3,8" });
+  if (both !== undefined) {
+    issues.push({ path: `${at}.offlineCpus`, message: `CPU ${both} is also ${at}.cpus[${seen.get(both)}]` });
+  }
+  return [...issues, ...holes(seen, new Set(offline ?? []), at)];
+}
+
+/** CPUs are numbered from 0; one that is left out is offline or forgotten, and only the sender knows which. */
+function holes(seen: ReadonlyMap<number, number>, offline: ReadonlySet<number>, at: string): readonly InputIssue[] {
+  const last = Math.max(-1, ...seen.keys());
+  for (let cpu = 0; cpu < last; cpu++) {
+    if (seen.has(cpu) || offline.has(cpu)) continue;
+    return [
+      {
+        path: `${at}.cpus`,
+        message: `CPU ${cpu} is missing below CPU ${last}; list it, or name it in ${at}.offlineCpus if it is offline`,
+      },
+    ];
+  }
+  return [];
+}
+
+function numaIssues({ cpus = [], numaNodes }: Machine, at: string): readonly InputIssue[] {
+  if (numaNodes === undefined) return [];
+  const issues: InputIssue[] = [];
+  const seen = new Map<number, number>();
+  for (const [i, { id }] of numaNodes.entries()) {
+    const first = seen.get(id);
+    if (first === undefined) seen.set(id, i);
+    else
+      issues.push({ path: `${at}.numaNodes[${i}].id`, message: `NUMA node ${id} is also ${at}.numaNodes[${first}]` });
+  }
+  for (const [i, { cpu, numa }] of cpus.entries()) {
+    if (seen.has(numa)) continue;
+    issues.push({
+      path: `${at}.cpus[${i}].numa`,
+      message: `CPU ${cpu} is on NUMA node ${numa}, which ${at}.numaNodes does not list`,
+    });
+    if (issues.length >= LIMITS.issues) break;
+  }
+  return issues;
+}
+
+function distanceIssues({ cpus = [], numaNodes, distances }: Machine, at: string): readonly InputIssue[] {
+  if (distances === undefined) return [];
+  const nodes = numaNodes?.length ?? new Set(cpus.map((cpu) => cpu.numa)).size;
+  const issues: InputIssue[] = [];
+  if (nodes > 0 && distances.length !== nodes) {
+    issues.push({ path: `${at}.distances`, message: `has ${distances.length} rows for ${nodes} NUMA nodes` });
+  }
+  for (const [i, row] of distances.entries()) {
+    if (row.length === distances.length) continue;
+    issues.push({ path: `${at}.distances[${i}]`, message: `has ${row.length} entries in ${distances.length} rows` });
+  }
+  return issues;
+}

@@ -30,16 +30,20 @@ const UNIT_NANOS: Readonly<Record<string, number>> = {
   m: 60e9,
   h: 3600e9,
 };
+
 const MAX_NANOS = 2 ** 63;
 
-const LONGEST = 64;
+export const LONGEST_DURATION = 64;
+
+export const DURATION = /^([+-]?)((?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|0)$/;
+
 const malformed = (text: string): Result<never, string> =>
-  err(`\`${text.slice(0, LONGEST)}\` is not a duration (such as 100ms, 10s, 5m0s)`);
+  err(`\`${text.slice(0, LONGEST_DURATION)}\` is not a duration (such as 100ms, 10s, 5m0s)`);
 
 /** Parses what Go's `time.ParseDuration` takes. Error: not a duration, or one that leaves int64 nanoseconds. */
 export function parseDuration(text: string): Result<Duration, string> {
-  if (text.length > LONGEST) return malformed(text);
-  const match = /^([+-]?)((?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|0)$/.exec(text);
+  if (text.length > LONGEST_DURATION) return malformed(text);
+  const match = DURATION.exec(text);
   if (match === null) return malformed(text);
   let nanos = 0;
   for (const part of (match[2] as string).matchAll(/(\d*)\.?(\d*)(ns|us|µs|μs|ms|s|m|h)/g)) {
@@ -52,7 +56,8 @@ export function parseDuration(text: string): Result<Duration, string> {
   return ok(new Duration(match[1] === "-" ? -Math.trunc(nanos) : Math.trunc(nanos), text));
 }
 
-const DAY_MS = 24 * 60 * 60 * 1000;
+export const DAY_MS = 24 * 60 * 60 * 1000;
+
 /** Milliseconds since the epoch, so long before `nowMs`: Go's durations, which may begin with days (`7d`, `1d12h`). Null: it is none. */
 export function durationBefore(text: string, nowMs: number): number | null {
   const days = /^\d{1,6}(?=d)/.exec(text)?.[0];

@@ -1,7 +1,13 @@
-import type { ContainerGcDecision } from "./container-gc.ts";
-import type { ImageGcDecision } from "./image-gc.ts";
-import type { PodRef } from "./managers.ts";
-import type { EpochMs } from "./units.ts";
+import * as z from "zod";
+import { containerGcDecision } from "./container-gc.ts";
+import { issuesOf } from "./decode.ts";
+import { count, optional, text, wholeNumber } from "./fields.ts";
+import { answerText, epochTime, type Form, integer, milliseconds, podRef, REASONS_OF_PODS } from "./forms.ts";
+import { type ImageGcFacts, imageGcDecision, imageGcFacts } from "./image-gc.ts";
+import { type InputIssue, joinPath } from "./input-issue.ts";
+import { withoutNulls } from "./nulls.ts";
+import { err, ok, type Result } from "./result.ts";
+import { type Stats, stats } from "./units.ts";
 
 /** In the order in which the kubelet's choice is told where it has none: of two memory signals the pods' own is first. */
 export const EVICTION_SIGNALS = [
@@ -18,152 +24,277 @@ export const EVICTION_SIGNALS = [
 export type EvictionSignal = (typeof EVICTION_SIGNALS)[number];
 export const PRESSURE_CONDITIONS = ["MemoryPressure", "DiskPressure", "PIDPressure"] as const;
 export type PressureCondition = (typeof PRESSURE_CONDITIONS)[number];
-export type StarvedResource = "memory" | "ephemeral-storage" | "inodes" | "pids";
 /** Where images and containers lie: on the kubelet's own disk, together on another, or each on its own. */
 export const FILE_SYSTEMS = ["one", "dedicated", "split"] as const;
 export type FileSystems = (typeof FILE_SYSTEMS)[number];
 
-/** A threshold as it is named in answers and remembered between passes: the texts of the configuration. */
-export interface ThresholdRef {
-  readonly signal: EvictionSignal;
-  /** `100Mi`, `10%`. */
-  readonly value: string;
-  /** 0: hard. */
-  readonly graceMs: number;
-  readonly minReclaim?: string | undefined;
-}
-export interface ThresholdState extends ThresholdRef {
-  /** Of a containerfs threshold: the signal that it was made from. */
-  readonly derivedFrom?: EvictionSignal;
-  /** Bytes, inodes or process ids below which it is met; null where nothing was observed. */
-  readonly quantity: number | null;
-  readonly available: number | null;
-  readonly capacity: number | null;
-  /** When the stats were taken. */
-  readonly statsAtMs: EpochMs | null;
-  /** `below`: met; `unreclaimed`: met before, its minimum reclaim is not reached; `unwatched`: not in a kubelet's first pass. */
-  readonly state: "above" | "below" | "unreclaimed" | "unobserved" | "unwatched";
-  /** Since when it is below or unreclaimed. */
-  readonly firstObservedAtMs: EpochMs | null;
-  /** What is left of its grace period; 0: it drives evictions. */
-  readonly graceLeftMs: number | null;
-  /** False: its stats are those of the last pass, so it does not drive this one. */
-  readonly newerStats: boolean;
-}
-export interface ConditionState {
-  readonly type: PressureCondition;
-  /** False: no threshold is met any more, the transition period has not passed. */
-  readonly observed: boolean;
-  readonly lastObservedAtMs: EpochMs;
-  /** When it becomes False if nothing is observed any more. */
-  readonly untilMs: EpochMs;
-}
-
 export const NODE_RECLAIM = ["delete-unused-containers", "delete-unused-images"] as const;
 export type NodeReclaimFunction = (typeof NODE_RECLAIM)[number];
-/** What one pass tries to get back. */
-export interface Reclaim {
-  readonly threshold: ThresholdRef;
-  /** Other thresholds that the kubelet, whose order is random there, could have taken instead. */
-  readonly orElse: readonly ThresholdRef[];
-  readonly resource: StarvedResource;
-  readonly event: { readonly reason: "EvictionThresholdMet"; readonly message: string };
-  /** Run before any pod goes. */
-  readonly nodeLevel: readonly NodeReclaimFunction[];
-  /** `enough`: no pod must go; `not-enough`; `unknown`: post ask.statsAfterReclaim, until then nothing is taken to be freed. */
-  readonly afterNodeLevel: "enough" | "not-enough" | "unknown" | "nothing-run";
-  /** What each signal that is too low must reach for no pod to go. */
-  readonly mustReach: readonly { readonly signal: EvictionSignal; readonly available: number }[];
-  /** Null: nothing is run, or what the runtime holds was not posted. */
-  readonly takes: ReclaimTakes | null;
-}
-/** What the node-level functions would throw away: dead containers first, then the images that nothing uses any more. */
-export interface ReclaimTakes {
-  /** Null: not run here, or refused (the reasons say why). */
-  readonly containers: ContainerGcDecision | null;
-  readonly images: ImageGcDecision | null;
+
+/** The limit for one signal: enough samples for a slope, few enough to pair them all. */
+export const SAMPLES_PER_SIGNAL = 32;
+const THRESHOLDS = 64;
+
+const signal = z.enum(EVICTION_SIGNALS);
+const atMs = wholeNumber(0, 8.64e15);
+const threshold = z.object({
+  signal,
+  value: text,
+  graceMs: z.number().min(0).max(Number.MAX_SAFE_INTEGER),
+  minReclaim: optional(text),
+});
+
+/**
+ * The facts that a kubelet remembers from pass to pass; it loses them when it restarts, history does not. Times in epoch ms.
+ */
+export const evictionFacts = z.object({
+  /** The time of the last pass. */
+  atMs,
+  /** Looked at once in a kubelet's life. */
+  fileSystems: z.enum(FILE_SYSTEMS),
+  thresholdsFirstObservedAt: z.array(z.object({ threshold, atMs })).max(THRESHOLDS),
+  thresholdsMet: z.array(threshold).max(THRESHOLDS),
+  nodeConditionsLastObservedAt: z
+    .array(z.object({ condition: z.enum(PRESSURE_CONDITIONS), atMs }))
+    .max(PRESSURE_CONDITIONS.length),
+  /** `atMs` null: the stats had no time. */
+  lastObservations: z.array(z.object({ signal, atMs: z.nullable(atMs) })).max(EVICTION_SIGNALS.length),
+  /** The amounts available at earlier passes, for the forecast; in any order. */
+  samples: z
+    .array(z.object({ atMs, signal, available: wholeNumber(-Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER) }))
+    .max(SAMPLES_PER_SIGNAL * EVICTION_SIGNALS.length),
+});
+export type EvictionFacts = Readonly<z.output<typeof evictionFacts>>;
+
+/** Checks what history remembers of the kind (`facts.eviction`); absent: a kubelet's first pass. Errors: every issue with its path. */
+export function decodeEvictionFacts(
+  input: unknown,
+  at = "facts.eviction",
+): Result<EvictionFacts | undefined, readonly InputIssue[]> {
+  if (input === undefined || input === null) return ok(undefined);
+  const parsed = evictionFacts.safeParse(input);
+  return parsed.success ? ok(parsed.data) : err(issuesOf(parsed.error, input, at));
 }
 
-export interface DisruptionTarget {
-  readonly type: "DisruptionTarget";
-  readonly status: "True";
-  readonly reason: "TerminationByKubelet";
-  readonly message: string;
+/** The ask of an eviction pass, beside the snapshot. */
+export interface EvictionAsk {
+  /** `NAMESPACE/NAME` of a pod whose counterfactuals are wanted beside those of the next victim. */
+  readonly pod: string | null;
+  /** The Summary after the node-level reclaim functions ran; null: they have not. */
+  readonly statsAfterReclaim: Stats | null;
+  /** The `next` of the node's last image-gc: what is old enough to be reclaimed; null: every image is first seen now. */
+  readonly images: ImageGcFacts | null;
 }
-export interface Eviction {
-  readonly pod: PodRef;
-  readonly cause: "threshold" | "emptyDir" | "pod-ephemeral-storage" | "container-ephemeral-storage";
-  /** Of the status and of the event. */
-  readonly reason: "Evicted";
-  readonly message: string;
-  /** Of the event. */
-  readonly annotations: Readonly<Record<string, string>>;
-  readonly gracePeriodSeconds: number;
-  readonly condition: DisruptionTarget | null;
+const NOTHING_ASKED: EvictionAsk = { pod: null, statsAfterReclaim: null, images: null };
+const ask = z.strictObject({ pod: optional(text), statsAfterReclaim: optional(stats), images: optional(imageGcFacts) });
+
+/** Checks a posted ask. Errors: every issue with its path. */
+export function decodeEvictionAsk(input: unknown, at = "ask"): Result<EvictionAsk, readonly InputIssue[]> {
+  if (input === undefined || input === null) return ok(NOTHING_ASKED);
+  const first = ask.safeParse(input);
+  const parsed = first.success ? first : ask.safeParse(withoutNulls(input));
+  if (!parsed.success) return err(issuesOf(parsed.error, input, at));
+  const { pod, statsAfterReclaim, images } = parsed.data;
+  if (pod !== undefined && !/^[^/]+\/[^/]+$/.test(pod)) {
+    return err([{ path: joinPath(at, ["pod"]), message: "must be NAMESPACE/NAME of a pod of the snapshot" }]);
+  }
+  return ok({ pod: pod ?? null, statsAfterReclaim: statsAfterReclaim ?? null, images: images ?? null });
 }
 
-export interface RankedPod {
-  readonly place: number;
-  readonly pod: PodRef;
-  /** Ranked, and passed over. */
-  readonly critical: boolean;
-  readonly priority: number;
-  /** Null: no stats were found, which ranks before all that have some. */
-  readonly usage: number | null;
-  readonly request: number;
-  /** Null for process ids, which have no request. */
-  readonly exceedsRequest: boolean | null;
-  readonly aboveRequest: number | null;
-  /** Equal to a neighbour in all that the kubelet looks at: the uid decides here, chance decides there. */
-  readonly tie: boolean;
-}
-/** The least change of one value that moves a pod to another place. */
-export interface Counterfactual {
-  readonly pod: PodRef;
-  readonly change: "request" | "usage" | "priority";
-  readonly from: number;
-  readonly to: number;
-  /** Of a request: as one would write it. */
-  readonly quantity?: string;
-  readonly place: number;
-  /** Who would be the first to go then; null: nobody. */
-  readonly victim: PodRef | null;
-}
-export interface Ranking {
-  readonly signals: readonly EvictionSignal[];
-  readonly resource: StarvedResource;
-  readonly total: number;
-  /** The first of them; all with `explain: full`. */
-  readonly pods: readonly RankedPod[];
-  readonly counterfactuals: readonly Counterfactual[];
-}
-export interface Forecast {
-  readonly threshold: ThresholdRef;
-  /** Available less the threshold; negative: so much is missing. */
-  readonly distance: number;
-  /** Of what is available, per second; null: fewer observations than a slope takes. */
-  readonly slopePerSecond: number | null;
-  readonly observations: number;
-  /** Until it is below; 0: it is; null: it is not falling, or not known. */
-  readonly belowInMs: number | null;
-  /** The same with its grace period. */
-  readonly evictsInMs: number | null;
-  /** The pods that would go first, what each takes up, and how long that lasts at this slope. */
-  readonly victims: readonly { readonly pod: PodRef; readonly usage: number; readonly buysMs: number | null }[];
-}
+/** The texts of the configuration. */
+const thresholdRef = () => ({
+  signal: z.enum(EVICTION_SIGNALS),
+  value: z.string().describe("such as 100Mi or 10%"),
+  graceMs: milliseconds.describe("milliseconds; 0: hard"),
+  minReclaim: z.string().optional(),
+});
+const namedThreshold = () => z.strictObject(thresholdRef());
+/** A threshold as it is named in answers and remembered between passes. */
+export type ThresholdRef = Form<typeof namedThreshold>;
+const thresholdState = () =>
+  z.strictObject({
+    ...thresholdRef(),
+    derivedFrom: z
+      .enum(EVICTION_SIGNALS)
+      .describe("of a containerfs threshold: the signal that it was made from")
+      .exactOptional(),
+    quantity: z
+      .number()
+      .nullable()
+      .describe("bytes, inodes or process ids below which it is met; null where nothing was observed"),
+    available: integer.nullable(),
+    capacity: integer.nullable(),
+    statsAtMs: epochTime.nullable().describe("when the stats were taken"),
+    state: z
+      .enum(["above", "below", "unreclaimed", "unobserved", "unwatched"])
+      .describe(
+        "below: met; unreclaimed: met before, its minimum reclaim is not reached; unwatched: not in a kubelet's first pass",
+      ),
+    firstObservedAtMs: epochTime.nullable().describe("since when it is below or unreclaimed"),
+    graceLeftMs: milliseconds.nullable().describe("what is left of its grace period; 0: it drives evictions"),
+    newerStats: z.boolean().describe("false: its stats are those of the last pass, so it does not drive this one"),
+  });
+export type ThresholdState = Form<typeof thresholdState>;
+const condition = () =>
+  z.strictObject({
+    type: z.enum(PRESSURE_CONDITIONS),
+    observed: z.boolean().describe("false: no threshold is met any more, the transition period has not passed"),
+    lastObservedAtMs: epochTime,
+    untilMs: epochTime.describe("when it becomes False if nothing is observed any more"),
+  });
+export type ConditionState = Form<typeof condition>;
 
-export interface EvictionDecision {
-  readonly fileSystems: FileSystems;
-  readonly thresholds: readonly ThresholdState[];
-  /** What the kubelet says of thresholds that it overrides. */
-  readonly warnings: readonly string[];
-  /** Those that are True. */
-  readonly conditions: readonly ConditionState[];
-  readonly reclaim: Reclaim | null;
-  /** In the kubelet's order. With `afterNodeLevel: unknown` only if the node-level reclaim is not enough. */
-  readonly evicted: readonly Eviction[];
-  /** Critical pods that would have gone first. */
-  readonly spared: readonly PodRef[];
-  readonly rankings: readonly Ranking[];
-  readonly forecast: readonly Forecast[];
-}
+const starvedResource = () => z.enum(["memory", "ephemeral-storage", "inodes", "pids"]);
+export type StarvedResource = Form<typeof starvedResource>;
+const takes = () =>
+  z.strictObject({
+    containers: containerGcDecision.nullable(),
+    images: imageGcDecision.nullable().describe("those that nothing uses any more once the containers are gone"),
+  });
+/** What the node-level functions would throw away; null: not run here, or refused (the reasons say why). */
+export type ReclaimTakes = Form<typeof takes>;
+const reclaim = () =>
+  z.strictObject({
+    threshold: namedThreshold(),
+    orElse: z
+      .array(namedThreshold())
+      .describe("others that the kubelet, whose order is random there, could have taken instead"),
+    resource: starvedResource(),
+    event: z.strictObject({ reason: z.literal("EvictionThresholdMet"), message: answerText }),
+    nodeLevel: z.array(z.enum(NODE_RECLAIM)).describe("run before any pod goes"),
+    afterNodeLevel: z
+      .enum(["enough", "not-enough", "unknown", "nothing-run"])
+      .describe("enough: no pod must go; unknown: post ask.statsAfterReclaim, until then nothing is taken to be freed"),
+    mustReach: z
+      .array(z.strictObject({ signal: z.enum(EVICTION_SIGNALS), available: z.number() }))
+      .describe("what each signal that is too low must reach for no pod to go"),
+    takes: takes()
+      .nullable()
+      .describe(
+        "what the node-level reclaim would throw away; null: nothing is run, or what the runtime holds was not posted",
+      ),
+  });
+/** The resources that one pass tries to get back. */
+export type Reclaim = Form<typeof reclaim>;
+
+const eviction = () =>
+  z.strictObject({
+    pod: podRef,
+    cause: z.enum(["threshold", "emptyDir", "pod-ephemeral-storage", "container-ephemeral-storage"]),
+    reason: z.literal("Evicted").describe("of the status and of the event"),
+    message: answerText.describe("the kubelet's words"),
+    annotations: z.record(z.string(), z.string()).describe("of the event"),
+    gracePeriodSeconds: wholeNumber(0, 2 ** 31),
+    condition: z
+      .strictObject({
+        type: z.literal("DisruptionTarget"),
+        status: z.literal("True"),
+        reason: z.literal("TerminationByKubelet"),
+        message: z.string(),
+      })
+      .nullable(),
+  });
+export type Eviction = Form<typeof eviction>;
+export type DisruptionTarget = NonNullable<Eviction["condition"]>;
+
+const rankedPod = () =>
+  z.strictObject({
+    place: count,
+    pod: podRef,
+    critical: z.boolean().describe("ranked, and passed over"),
+    priority: integer,
+    usage: integer.nullable().describe("null: no stats were found, which ranks before all that have some"),
+    request: integer,
+    exceedsRequest: z.boolean().nullable().describe("null for process ids, which have no request"),
+    aboveRequest: integer.nullable(),
+    tie: z
+      .boolean()
+      .describe("equal to a neighbour in all that the kubelet looks at: the uid decides here, chance decides there"),
+  });
+export type RankedPod = Form<typeof rankedPod>;
+const counterfactual = () =>
+  z
+    .strictObject({
+      pod: podRef,
+      change: z.enum(["request", "usage", "priority"]),
+      from: integer,
+      to: integer,
+      quantity: z.string().describe("of a request: as one would write it").exactOptional(),
+      place: count,
+      victim: podRef.nullable().describe("who would be the first to go then; null: nobody"),
+    })
+    .describe("the least change of one value that moves a pod to another place");
+export type Counterfactual = Form<typeof counterfactual>;
+const ranking = () =>
+  z.strictObject({
+    signals: z.array(z.enum(EVICTION_SIGNALS)),
+    resource: starvedResource(),
+    total: count,
+    pods: z.array(rankedPod()).describe("the first of them; all with explain full"),
+    counterfactuals: z.array(counterfactual()),
+  });
+export type Ranking = Form<typeof ranking>;
+const forecast = () =>
+  z.strictObject({
+    threshold: namedThreshold(),
+    distance: z.number().describe("available less the threshold; negative: so much is missing"),
+    slopePerSecond: z
+      .number()
+      .nullable()
+      .describe("of what is available, per second; null: fewer observations than a slope takes"),
+    observations: count,
+    belowInMs: milliseconds.nullable().describe("until it is below; 0: it is; null: it is not falling, or not known"),
+    evictsInMs: milliseconds.nullable().describe("the same with its grace period"),
+    victims: z
+      .array(z.strictObject({ pod: podRef, usage: integer, buysMs: milliseconds.nullable() }))
+      .describe("the pods that would go first, what each takes up, and how long that lasts at this slope"),
+  });
+export type Forecast = Form<typeof forecast>;
+
+export const EVICTION_REASONS = [
+  ...REASONS_OF_PODS,
+  "available_above_capacity",
+  "below_threshold",
+  "clock_ran_backwards",
+  "clock_stepped",
+  "containerfs_overridden",
+  "critical_pod",
+  "first_in_rank",
+  "in_grace_period",
+  "in_transition_period",
+  "local_storage_limit",
+  "min_reclaim_not_reached",
+  "no_stats_of_signal",
+  "node_level_first",
+  "order_is_chance",
+  "pod_without_stats",
+  "pressure_observed",
+  "reclaim_not_told",
+  "reclaims_first",
+  "samples_after_now",
+  "soft_not_above_hard",
+  "stats_newer_than_snapshot",
+  "stats_not_newer",
+  "stats_older_than_snapshot",
+  "stats_ran_backwards",
+  "threshold_above_capacity",
+  "threshold_forgotten",
+] as const;
+
+/** The decision of the kind `eviction`. Amounts are bytes, inodes or process ids. */
+export const evictionDecision = z.lazy(() =>
+  z.strictObject({
+    fileSystems: z.enum(FILE_SYSTEMS),
+    thresholds: z.array(thresholdState()),
+    warnings: z.array(z.string()).describe("what the kubelet says of thresholds that it overrides"),
+    conditions: z.array(condition()).describe("those that are True"),
+    reclaim: reclaim().nullable(),
+    evicted: z
+      .array(eviction())
+      .describe("in the kubelet's order; with afterNodeLevel unknown only if the node-level reclaim is not enough"),
+    spared: z.array(podRef).describe("critical pods that would have gone first"),
+    rankings: z.array(ranking()),
+    forecast: z.array(forecast()),
+  }),
+);
+export type EvictionDecision = Form<typeof evictionDecision>;

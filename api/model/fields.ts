@@ -1,9 +1,9 @@
 import * as z from "zod";
 import { isNegative, milliValue, value } from "./amount.ts";
-import { type Duration, parseDuration } from "./duration.ts";
+import { DURATION, type Duration, LONGEST_DURATION, parseDuration } from "./duration.ts";
 import { LIMITS } from "./limits.ts";
 import { memo } from "./memo.ts";
-import { parseQuantity, type Quantity } from "./quantity.ts";
+import { LONGEST_QUANTITY, parseQuantity, QUANTITY_PATTERN, type Quantity } from "./quantity.ts";
 import { err, type Result } from "./result.ts";
 
 /** Resource name -> quantity, as `resources.requests` and `status.capacity` have it. */
@@ -21,29 +21,41 @@ export const pathPart = z
 export const nodeName = z
   .string()
   .regex(/^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$/, "must be letters, digits, `-`, `.` or `_`, at most 253");
+const PATH_PART = "(?:\\.{0,2}[^./\\u0000-\\u001f\\u007f-\\u009f]|\\.{3})[^/\\u0000-\\u001f\\u007f-\\u009f]*";
 /** A place of the file system, from its root. */
 export const absolutePath = z
   .string()
   .max(4096)
-  .refine((s) => /^\/[^\p{Cc}]*$/u.test(s) && !s.split("/").some((part) => part === "." || part === ".."), {
-    message: "must be a path from `/`, such as /sys/fs/cgroup, without `.` and `..`",
-  });
+  .regex(
+    new RegExp(`^(?:/(?:${PATH_PART})?)+$`),
+    "must be a path from `/`, such as /sys/fs/cgroup, without `.` and `..`",
+  );
+const CGROUP_PART = "(?:\\.{0,2}[A-Za-z0-9_:@-]|\\.{3})[A-Za-z0-9._:@-]*";
 /** A cgroup named in a configuration: it must not lead out of the hierarchy. */
 export const cgroupPath = z
   .string()
   .max(1024)
-  .refine((s) => s.split("/").every((part) => part !== ".." && part !== "." && /^[A-Za-z0-9._:@-]*$/.test(part)), {
-    message: "must be a cgroup path such as /system or /system.slice, without `.` and `..`",
-  });
+  .regex(
+    new RegExp(`^(?:${CGROUP_PART})?(?:/(?:${CGROUP_PART})?)*$`),
+    "must be a cgroup path such as /system or /system.slice, without `.` and `..`",
+  );
 export const wholeNumber = (min: number, max: number) => z.number().int().min(min).max(max);
 export const count = wholeNumber(0, Number.MAX_SAFE_INTEGER);
+const RFC3339 =
+  /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])[Tt](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
+/** Whether a text is a time of RFC 3339, on a day that its month has, to the nanosecond at most. */
+export const isTimestamp = (text: string): boolean => RFC3339.test(text) && isDay(text);
+/** `Date.parse` takes the 30th of February for the 2nd of March. */
+const isDay = (text: string): boolean => {
+  const day = Number(text.slice(8, 10));
+  return day <= 28 || new Date(`${text.slice(0, 10)}T00:00:00Z`).getUTCDate() === day;
+};
+/** How a schema tells of such a text. */
+export const timestampMeta = { format: "date-time", pattern: RFC3339.source } as const;
 export const timestamp = z
   .string()
-  .refine(
-    (s) => RFC3339.test(s) && !Number.isNaN(Date.parse(s)),
-    "must be an RFC 3339 time such as 2026-01-31T12:00:00Z",
-  );
-const RFC3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)$/;
+  .refine(isTimestamp, "must be an RFC 3339 time such as 2026-01-31T12:00:00Z")
+  .meta(timestampMeta);
 
 const issue = (ctx: z.RefinementCtx, message: string, path: (string | number)[] = []): never => {
   ctx.addIssue({ code: "custom", message, path });
@@ -113,23 +125,51 @@ function sorted(names: string[]): string[] {
 
 /** A map with its keys in order, which is its canonical form, and at most `most` of them. */
 export const sortedRecord = <V extends z.ZodType>(key: z.ZodType<string, string>, entry: V, most: number) =>
-  z.record(key, entry).transform((map, ctx): Readonly<Record<string, z.output<V>>> => {
-    const keys = Object.keys(map);
-    if (keys.length > most) return issue(ctx, `more than ${most} entries`);
-    const order = sorted(keys);
-    const entries = map as Readonly<Record<string, z.output<V>>>;
-    return order === keys ? entries : Object.fromEntries(order.map((k) => [k, entries[k] as z.output<V>]));
-  });
+  z
+    .record(key, entry)
+    .transform((map, ctx): Readonly<Record<string, z.output<V>>> => {
+      const keys = Object.keys(map);
+      if (keys.length > most) return issue(ctx, `more than ${most} entries`);
+      const order = sorted(keys);
+      const entries = map as Readonly<Record<string, z.output<V>>>;
+      return order === keys ? entries : Object.fromEntries(order.map((k) => [k, entries[k] as z.output<V>]));
+    })
+    .meta({ maxProperties: most });
 
-const quantityMeta = { type: ["string", "number"], description: "a Kubernetes quantity: 500m, 1.5, 64Mi, 1e3" };
-const listMeta = { type: "object", description: "resource name to quantity", additionalProperties: quantityMeta };
+/** How schemas tell of a quantity; that a text stands for too large an amount is beyond them. */
+const quantityMeta = {
+  type: ["string", "number"],
+  description: "a Kubernetes quantity: 500m, 1.5, 64Mi, 1e3",
+  pattern: QUANTITY_PATTERN,
+  minLength: 1,
+  maxLength: LONGEST_QUANTITY,
+  minimum: 0,
+};
+const numberUpTo = (maximum: number) => ({ ...quantityMeta, maximum });
+/** The same of a schema. */
+export const resourceNameMeta = {
+  pattern: RESOURCE_NAME.source,
+  not: { enum: Object.getOwnPropertyNames(Object.prototype).filter((name) => RESOURCE_NAME.test(name)) },
+};
+const listMeta = ({ observed, most }: ResourceListForm) => ({
+  type: "object",
+  description: "resource name to quantity",
+  maxProperties: most,
+  propertyNames: resourceNameMeta,
+  ...(observed
+    ? { additionalProperties: quantityMeta }
+    : {
+        properties: { cpu: numberUpTo(LIMITS.milliCpu / 1000) },
+        additionalProperties: numberUpTo(LIMITS.units),
+      }),
+});
 const resourceListOf = (form: ResourceListForm) =>
   z
     .unknown()
     .transform((v, ctx) => readResourceList(v, ctx, form))
-    .meta(listMeta);
+    .meta(listMeta(form));
 export const resourceList = resourceListOf({ observed: false, most: LIMITS.resourcesPerList });
-/** Of a node: what its device plugins have, too. */
+/** A node's resource list, which includes the resources of its device plugins. */
 export const nodeResourceList = resourceListOf({ observed: false, most: LIMITS.nodeResources });
 /** A list of a status, which a kubelet filled from what the kernel told it. */
 export const observedResourceList = resourceListOf({ observed: true, most: LIMITS.resourcesPerList });
@@ -139,7 +179,7 @@ export const quantity = z
     const read = readQuantity(v, "this field");
     return read.ok ? read.value : issue(ctx, read.error.message);
   })
-  .meta(quantityMeta);
+  .meta(numberUpTo(LIMITS.units));
 
 export const duration = z
   .string()
@@ -147,20 +187,28 @@ export const duration = z
     const parsed = v.length > LONGEST_REPEATED ? parseDuration(v) : knownDuration(v);
     return parsed.ok ? parsed.value : issue(ctx, parsed.error);
   })
-  .meta({ type: "string", description: "a Go duration: 100ms, 10s, 5m0s" });
+  .meta({
+    type: "string",
+    description: "a Go duration: 100ms, 10s, 5m0s",
+    pattern: DURATION.source,
+    maxLength: LONGEST_DURATION,
+  });
 
-/** Text to text (labels, annotations, policy options), keys in order; `keep` drops what no decision reads. */
-export const textMap = (keep: (key: string) => boolean = () => true) =>
+/** Of a regular expression for a text of letters, digits, dots, dashes and slashes. */
+export const literally = (text: string): string => text.replaceAll(".", "[.]");
+
+/** Text to text (labels, annotations, policy options), keys in order; what no decision reads is dropped, where `kept` tells what one does. */
+export const textMap = (kept?: RegExp) =>
   z
     .unknown()
     .transform((v, ctx): Readonly<Record<string, string>> => {
       if (typeof v !== "object" || v === null || Array.isArray(v)) {
         return issue(ctx, `expected an object of texts, received ${typeName(v)}`);
       }
-      const kept = Object.keys(v).filter(keep);
-      if (kept.length > LIMITS.labels) return issue(ctx, `more than ${LIMITS.labels} entries`);
+      const keys = kept === undefined ? Object.keys(v) : Object.keys(v).filter((key) => kept.test(key));
+      if (keys.length > LIMITS.labels) return issue(ctx, `more than ${LIMITS.labels} entries`);
       const map: Record<string, string> = {};
-      for (const key of sorted(kept)) {
+      for (const key of sorted(keys)) {
         const entry = (v as Record<string, unknown>)[key];
         if (typeof entry !== "string") ctx.addIssue({ code: "custom", message: "expected text", path: [key] });
         else if (key === "__proto__") ctx.addIssue({ code: "custom", message: "not a usable key", path: [key] });
@@ -168,4 +216,12 @@ export const textMap = (keep: (key: string) => boolean = () => true) =>
       }
       return map;
     })
-    .meta({ type: "object", additionalProperties: { type: "string" } });
+    .meta(
+      kept === undefined
+        ? {
+            type: "object",
+            maxProperties: LIMITS.labels,
+            additionalProperties: { type: "string" },
+          }
+        : { type: "object", patternProperties: { [kept.source]: { type: "string" } } },
+    );

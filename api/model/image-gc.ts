@@ -1,26 +1,98 @@
 import * as z from "zod";
-import { count, optional } from "./fields.ts";
-import {
-  type Done,
-  decodeGcAsk,
-  type GcOperation,
-  gcAsk,
-  type NodeEvent,
-  type RemovalState,
-} from "./garbage-collection.ts";
+import { type Done, decodeGcAsk, type GcOperation, gcAsk, gcForms, gcId, removalEnd } from "./container-gc.ts";
+import { issuesOf } from "./decode.ts";
+import { count, optional, text, wholeNumber } from "./fields.ts";
+import { answerText, epochTime, type Form, integer, milliseconds, REASONS_OF_PODS, texts } from "./forms.ts";
 import type { InputIssue } from "./input-issue.ts";
-import { map, type Result } from "./result.ts";
-import type { EpochMs } from "./units.ts";
+import { LIMITS } from "./limits.ts";
+import { err, map, ok, type Result } from "./result.ts";
 
-/** What a pass of the image collection is asked beside the snapshot. */
+const REMOVED_KEPT = 1024;
+const LATEST_MS = 8.64e15;
+const atMs = wholeNumber(0, LATEST_MS);
+
+/**
+ * The facts that a kubelet remembers of its images from pass to pass and loses when it restarts; history does not lose them.
+ * Epoch ms.
+ */
+export const imageGcFacts = z.object({
+  /** The time of the last pass. */
+  atMs,
+  /** Since when this node is watched: no image is too old before imageMaximumGCAge has passed since. */
+  beganAtMs: atMs,
+  /** True: the last pass ended in an error; the next one that does is told in an event. */
+  failed: z.boolean(),
+  /** [image id, first detected, last used or null, runtime handler if any], in the order of the list. */
+  records: z.array(z.tuple([text, atMs, z.nullable(atMs)]).rest(text)).max(LIMITS.images),
+  /** The collected images, newest last; `again`: how often one has come back since. */
+  removed: z
+    .array(
+      z.object({
+        id: text,
+        runtimeHandler: optional(text),
+        names: z.array(text).max(LIMITS.imageNames),
+        sizeBytes: count,
+        atMs,
+        times: count,
+        again: count,
+        /** True while it is not on the node. */
+        away: z.boolean(),
+        /** When it last came back. */
+        againAtMs: optional(atMs),
+        /** The facts remembered of the image, so that the same pass can be told again. */
+        firstDetectedAtMs: optional(atMs),
+        lastUsedAtMs: optional(atMs),
+      }),
+    )
+    .max(REMOVED_KEPT),
+});
+export type ImageGcFacts = Readonly<z.output<typeof imageGcFacts>>;
+
+type Records = ImageGcFacts["records"];
+
+/**
+ * Checks what history remembers of the kind (`facts["image-gc"]`); absent: a kubelet's first pass. Errors: every issue with
+ * its path. Thousands of records that are plainly right are not put through the schema one by one, which takes ten times as
+ * long; with any that is not, all of it is.
+ */
+export function decodeImageGcFacts(
+  input: unknown,
+  at = 'facts["image-gc"]',
+): Result<ImageGcFacts | undefined, readonly InputIssue[]> {
+  if (input === undefined || input === null) return ok(undefined);
+  const records = plainRecords(input);
+  if (records !== undefined) {
+    const rest = imageGcFacts.safeParse({ ...(input as object), records: [] });
+    if (rest.success) return ok({ ...rest.data, records });
+  }
+  const parsed = imageGcFacts.safeParse(input);
+  return parsed.success ? ok(parsed.data) : err(issuesOf(parsed.error, input, at));
+}
+
+function plainRecords(input: unknown): Records | undefined {
+  if (typeof input !== "object" || input === null || Array.isArray(input) || !("records" in input)) return undefined;
+  const { records } = input;
+  return Array.isArray(records) && records.length <= LIMITS.images && records.every(isPlain) ? records : undefined;
+}
+
+function isPlain(record: unknown): boolean {
+  if (!Array.isArray(record) || record.length < 3) return false;
+  if (!isText(record[0]) || !isTime(record[1]) || !(record[2] === null || isTime(record[2]))) return false;
+  for (let i = 3; i < record.length; i++) if (!isText(record[i])) return false;
+  return true;
+}
+const isText = (v: unknown): boolean => typeof v === "string" && v.length <= LIMITS.textLength;
+const isTime = (v: unknown): boolean => Number.isSafeInteger(v) && (v as number) >= 0 && (v as number) <= LATEST_MS;
+
+/** The ask of an image collection pass, beside the snapshot. */
 export interface ImageGcAsk {
   /** `delete-unused`: DeleteUnusedImages, which the eviction manager runs. */
   readonly operation: GcOperation;
   /** How the removals of this very pass ended so far; null: it is only a plan, and nothing of it counts as removed. */
   readonly done: readonly Done[] | null;
-  /** What the runtime answered instead of its lists, which are then not read. */
+  /** The runtime's error instead of its lists, which are then not read. */
   readonly error?: string;
-  /** Of the image file system after the images that were too old are gone; null: as in the snapshot's stats. */
+  /** The size of the image file system after the images that were too old are gone; null: as in the snapshot's stats. */
   readonly fileSystem: { readonly capacityBytes: number; readonly availableBytes: number } | null;
   /** Takes the containers for gone that a `container-gc` of the same operation would remove first. */
   readonly afterContainerGc: boolean;
@@ -66,84 +138,161 @@ export const IMAGE_KEEP_WHY = [
   "too-young",
   /** Nothing is wanted: the file system is below the high threshold. */
   "enough-space",
-  /** What goes before it is enough. */
+  /** The images that go before it are enough. */
   "not-needed",
   /** The pass ended in an error before it came to this image. */
   "not-reached",
 ] as const;
 
-export interface ImageRef {
-  readonly id: string;
-  readonly runtimeHandler: string;
-  /** Its tags; without any, its digests. */
-  readonly names: readonly string[];
-  /** What the runtime tells; 0 where it does not, as the kubelet counts it. */
-  readonly sizeBytes: number;
-  readonly firstDetectedAtMs: EpochMs;
-  /** Null: never seen in use. */
-  readonly lastUsedAtMs: EpochMs | null;
-}
-export interface ImageRemoval extends ImageRef {
-  readonly place: number;
-  readonly why: (typeof IMAGE_REMOVE_WHY)[number];
-  /** Equal to a neighbour in all that the kubelet sorts by: the id decides here, chance decides there. */
-  readonly tie: boolean;
-  /** Bytes that really come back with it and all before it gone, layers of others not counted; null: layers are not known. */
-  readonly exclusiveBytes: number | null;
-  readonly end: RemovalState;
-  readonly message?: string;
-}
-export interface ImageKept extends ImageRef {
-  readonly why: (typeof IMAGE_KEEP_WHY)[number];
-  /** Where it stands in the order of eviction; null: it is not in it. */
-  readonly place: number | null;
-  /** Who uses it: `NAMESPACE/POD CONTAINER (state)`, the first few. */
-  readonly usedBy: readonly string[];
-  /** When its age allows it; null: age is not what keeps it. */
-  readonly oldEnoughAtMs: EpochMs | null;
-}
+const byteSum = integer.describe("bytes");
+const imageNames = () => ({
+  id: answerText,
+  runtimeHandler: answerText,
+  names: texts.describe("its tags; without any, its digests"),
+  sizeBytes: count.describe("bytes, as the runtime tells; 0 where it does not, as the kubelet counts it"),
+});
+const image = () => ({
+  ...imageNames(),
+  firstDetectedAtMs: epochTime,
+  lastUsedAtMs: epochTime.nullable().describe("null: never seen in use"),
+});
+export type ImageRef = Pick<ImageKept, keyof ReturnType<typeof image>>;
+
+const removal = () => {
+  const { place, tie } = gcForms();
+  return z.strictObject({
+    place,
+    ...image(),
+    id: gcId,
+    why: z.enum(IMAGE_REMOVE_WHY),
+    tie,
+    exclusiveBytes: byteSum
+      .nullable()
+      .describe(
+        "what really comes back with it and all before it gone, layers of others not counted; null: layers are not known",
+      ),
+    ...removalEnd(),
+  });
+};
+export type ImageRemoval = Form<typeof removal>;
+const kept = () => {
+  const { place, oldEnoughAtMs } = gcForms();
+  return z.strictObject({
+    ...image(),
+    why: z.enum(IMAGE_KEEP_WHY),
+    place: place.nullable().describe("in the order of eviction; null: it is not in it"),
+    usedBy: z.array(z.string()).describe("the first few of NAMESPACE/POD CONTAINER (state)"),
+    oldEnoughAtMs,
+  });
+};
+export type ImageKept = Form<typeof kept>;
+
+const pulledAgain = () =>
+  z.strictObject({
+    ...imageNames(),
+    removedAtMs: epochTime,
+    againAtMs: epochTime.describe("when it was seen again"),
+    times: count.describe("how often it was collected"),
+    again: count.describe("how often it came back"),
+  });
 /** An image that was collected and is on the node again: what a wrong threshold costs. */
-export interface PulledAgain {
-  readonly id: string;
-  readonly runtimeHandler: string;
-  readonly names: readonly string[];
-  readonly sizeBytes: number;
-  readonly removedAtMs: EpochMs;
-  /** When it was seen again. */
-  readonly againAtMs: EpochMs;
-  /** How often it was collected, and how often it came back. */
-  readonly times: number;
-  readonly again: number;
+export type PulledAgain = Form<typeof pulledAgain>;
+
+export const IMAGE_GC_REASONS = [
+  ...REASONS_OF_PODS,
+  "available_above_capacity",
+  "below_high_threshold",
+  "capacity_zero",
+  "clock_stepped",
+  "container_image_not_listed",
+  "image_frees_space",
+  "image_id_invalid",
+  "image_in_use",
+  "image_listed_twice",
+  "image_mounted",
+  "image_not_needed",
+  "image_not_reached",
+  "image_not_wanted",
+  "image_of_sandboxes",
+  "image_pinned",
+  "image_remembered",
+  "image_removal_failed",
+  "image_removal_stopped",
+  "image_size_not_told",
+  "image_too_old",
+  "image_too_young",
+  "image_unused",
+  "image_used_now",
+  "maximum_age_waits",
+  "minimum_age_zero",
+  "not_enough_to_free",
+  "order_is_chance",
+  "over_high_threshold",
+  "runtime_handler_differs",
+  "runtime_list_failed",
+  "timer_off",
+] as const;
+
+/** The decision of the kind `image-gc`. */
+export const imageGcDecision = z.lazy(() => {
+  const { operation, error, events } = gcForms();
+  return z.strictObject({
+    operation,
+    policy: z.strictObject({
+      highThresholdPercent: integer,
+      lowThresholdPercent: integer,
+      minAgeMs: milliseconds,
+      maxAgeMs: milliseconds.describe("0: no image is too old"),
+      timer: z.boolean().describe("false: high is 100 and there is no maximum age, so the kubelet runs no timer"),
+    }),
+    fileSystem: z
+      .strictObject({
+        capacityBytes: byteSum,
+        availableBytes: byteSum,
+        usagePercent: integer,
+        wantedBytes: byteSum
+          .nullable()
+          .describe(
+            "down to the low threshold; null: below the high one, nothing is wanted; may be 0 or less, and still takes one image",
+          ),
+      })
+      .nullable()
+      .describe("null: it was not looked at"),
+    remove: z.array(removal()).describe("in the kubelet's order"),
+    keep: z.array(kept()),
+    freedBytes: byteSum.describe(
+      "the kubelet's own sum over images that are or would be gone for space: shared layers count with each",
+    ),
+    freedOnceBytes: byteSum
+      .nullable()
+      .describe(
+        "the same over all of remove, each layer once and none that a kept image needs; null: layers are not known",
+      ),
+    error,
+    events,
+    pulledAgain: z.array(pulledAgain()).describe("collected before, and seen on the node again since the last pass"),
+  });
+});
+export type ImageGcDecision = Form<typeof imageGcDecision>;
+
+type Known = Pick<ImageGcFacts, "beganAtMs" | "records" | "removed">;
+
+/**
+ * Checks that an answer's `next` was made without what is remembered here, forgotten or never known: the node is watched for
+ * longer, an image was first seen earlier or last used later, one was collected more often.
+ */
+export function knowsLess(next: Known, here: Known): boolean {
+  if (next.beganAtMs > here.beganAtMs || next.removed.length < here.removed.length) return true;
+  const records = new Map(next.records.map((record) => [keyOf(record[0], record[3]), record]));
+  const isForgotten = here.records.some(([id, firstMs, usedMs, handler]) => {
+    const record = records.get(keyOf(id, handler));
+    return record !== undefined && (record[1] > firstMs || (record[2] ?? -1) < (usedMs ?? -1));
+  });
+  const times = new Map(next.removed.map((one) => [keyOf(one.id, one.runtimeHandler), one.times]));
+  const isUncounted = here.removed.some((one) => {
+    const known = times.get(keyOf(one.id, one.runtimeHandler));
+    return known !== undefined && known < one.times;
+  });
+  return isForgotten || isUncounted;
 }
-export interface ImageGcDecision {
-  readonly operation: GcOperation;
-  readonly policy: {
-    readonly highThresholdPercent: number;
-    readonly lowThresholdPercent: number;
-    readonly minAgeMs: number;
-    /** 0: no image is too old. */
-    readonly maxAgeMs: number;
-    /** False: high is 100 and there is no maximum age, so the kubelet runs no timer. */
-    readonly timer: boolean;
-  };
-  /** Null where it was not looked at. */
-  readonly fileSystem: {
-    readonly capacityBytes: number;
-    readonly availableBytes: number;
-    readonly usagePercent: number;
-    /** Down to the low threshold; null: below the high one, nothing is wanted. May be 0 or less, and still takes one image. */
-    readonly wantedBytes: number | null;
-  } | null;
-  /** In the kubelet's order. */
-  readonly remove: readonly ImageRemoval[];
-  readonly keep: readonly ImageKept[];
-  /** The kubelet's own sum over images that are or would be gone for space: shared layers count with each. */
-  readonly freedBytes: number;
-  /** The same over all of `remove`, each layer once and none that a kept image needs; null: layers are not known. */
-  readonly freedOnceBytes: number | null;
-  /** The kubelet's words, if all that is planned works out, and with `ask.done` as it did. */
-  readonly error: string | null;
-  readonly events: readonly NodeEvent[];
-  /** Seen since the last pass. */
-  readonly pulledAgain: readonly PulledAgain[];
-}
+const keyOf = (id: string, handler: string | undefined): string => `${id},${handler ?? ""}`;

@@ -13,7 +13,7 @@ import {
 import { LIMITS } from "./limits.ts";
 
 const thresholds = optional(textMap());
-/** What is no percentage is refused by the decision that reads it, in the kubelet's words. */
+/** A value that is no percentage is refused by the decision that reads it, in the kubelet's words. */
 const percent = wholeNumber(-2147483648, 2147483647);
 
 /** The fields of kubelet.config.k8s.io/v1beta1 KubeletConfiguration that a decision reads; any subset may be posted. */

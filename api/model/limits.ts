@@ -8,11 +8,11 @@ export const LIMITS = {
   /** Resources of device plugins; whoever takes plugins' registrations takes no more. */
   deviceResources: 1024,
   /**
-   * Of a node's capacity, and of its allocatable: its own, and those of device plugins, with room for such as were there
-   * before a restart and have not come back.
+   * The limit for a node's capacity and for its allocatable: its own resources and those of device plugins, with room for
+   * plugins that were there before a restart and have not come back.
    */
   nodeResources: 4096,
-  /** Of a kubelet's state file; it may still name pods that are gone. */
+  /** The limit for pods in a kubelet's state file, which may still name pods that are gone. */
   statePods: 2048,
   /** Characters of a state file. */
   stateText: 4 * 1024 * 1024,

@@ -1,6 +1,7 @@
 import * as z from "zod";
-import { formatCpuSet, gapsIn } from "./cpu-set.ts";
-import { count, optional, sortedRecord, text, wholeNumber } from "./fields.ts";
+import { CPU_LIST, formatCpuSet, gapsIn } from "./cpu-set.ts";
+import { count, optional, sortedRecord, text, timestamp, wholeNumber } from "./fields.ts";
+import type { InputIssue } from "./input-issue.ts";
 import { LIMITS } from "./limits.ts";
 
 const id = wholeNumber(0, 1_000_000);
@@ -16,12 +17,12 @@ export const numaNode = z.object({
 const ownForm = z.object({
   cpus: optional(z.array(cpu).max(LIMITS.cpus)),
   /** CPUs that are there and not in use, so that a gap in the numbers is none: `4-7`. */
-  offlineCpus: optional(text),
+  offlineCpus: optional(text.meta({ pattern: CPU_LIST.source })),
   numaNodes: optional(z.array(numaNode).max(LIMITS.numaNodes)),
   distances: optional(z.array(z.array(count).max(LIMITS.numaNodes)).max(LIMITS.numaNodes)),
   memoryBytes: optional(count),
   swapBytes: optional(count),
-  /** Whether the kernel has a huge page controller; absent: taken as present where the capacity names huge pages. */
+  /** True: the kernel has a huge page controller; absent: taken as present where the capacity names huge pages. */
   hugetlb: optional(z.boolean()),
   pageSizeBytes: optional(wholeNumber(1, 1 << 30)),
 });
@@ -54,7 +55,9 @@ interface Misshapen {
   readonly path: readonly (string | number)[];
   readonly message: string;
 }
-/** What would be lost on the way to our form: members that are no objects, and what should be a list and is none. */
+/**
+ * Lists what would be lost when converting to our form: members that are not objects, and non-lists where a list is expected.
+ */
 function misshapen(topology: readonly unknown[]): readonly Misshapen[] {
   const faults: Misshapen[] = [];
   const isArray = (v: unknown, path: Misshapen["path"]): v is readonly unknown[] => {
@@ -104,3 +107,54 @@ export function pageSizeName(bytes: number): string {
   if (bytes % 2 ** 20 === 0) return `${bytes / 2 ** 20}Mi`;
   return `${bytes / 2 ** 10}Ki`;
 }
+
+const resource = z.string().regex(/^[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,315}[A-Za-z0-9])?$/, "not a resource name");
+const ids = z.array(text.min(1)).max(LIMITS.devices);
+
+/** A device as a plugin lists it. */
+const device = z.object({
+  resource,
+  id: text.min(1),
+  health: optional(text),
+  numaNodes: optional(z.array(wholeNumber(0, 1_000_000)).max(LIMITS.numaNodes)),
+});
+export const devices = z.array(device).max(LIMITS.devices);
+export type Device = z.output<typeof device>;
+
+/** Devices that are listed twice. `at`: the path of the list. */
+export function deviceIssues(list: readonly Device[], at: string): readonly InputIssue[] {
+  const issues: InputIssue[] = [];
+  const seen = new Map<string, number>();
+  for (const [i, { resource, id }] of list.entries()) {
+    const first = seen.get(`${resource} ${id}`);
+    if (first === undefined) seen.set(`${resource} ${id}`, i);
+    else issues.push({ path: `${at}[${i}].id`, message: `device \`${id}\` is also ${at}[${first}]` });
+    if (issues.length >= LIMITS.issues) break;
+  }
+  return issues;
+}
+
+/** A question that the plugin was asked (GetPreferredAllocation), and its answer. */
+const preferred = z.object({
+  available: ids,
+  mustInclude: optional(ids),
+  size: wholeNumber(0, LIMITS.devices),
+  /** Best first. */
+  deviceIds: optional(ids),
+  /** The error of the call, where it failed. */
+  error: optional(text),
+});
+/** The kubelet's knowledge of a plugin beside its devices; without an entry the plugin is registered, with no options. */
+const devicePlugin = z.object({
+  resource,
+  /** True: its stream is open; absent: it is open. */
+  registered: optional(z.boolean()),
+  /** When its stream ended; a plugin that has not come back since the kubelet started has none. */
+  stoppedAt: optional(timestamp),
+  options: optional(
+    z.object({ getPreferredAllocationAvailable: optional(z.boolean()), preStartRequired: optional(z.boolean()) }),
+  ),
+  preferred: optional(z.array(preferred).max(1024)),
+});
+export const devicePlugins = z.array(devicePlugin).max(LIMITS.deviceResources);
+export type DevicePlugin = z.output<typeof devicePlugin>;

@@ -1,8 +1,8 @@
-/** What making a folder needs of a file system. */
+/** The file system operations that making a folder needs. */
 export interface Disk {
   exists(path: string): boolean;
   parentOf(path: string): string;
-  /** Of one level; throws. */
+  /** Makes one level; throws. */
   make(path: string): void;
 }
 

@@ -1,37 +1,55 @@
-/** What somebody may have meant: the name that the fewest changed letters away is, if those are few; null: none is near. */
+/**
+ * Finds the name that somebody may have meant: the one that is the fewest changed letters away, if those are few; null: none is
+ * near.
+ */
 export const nearName = (given: string, names: readonly string[]): string | null =>
   nearNames(given, names, 1)[0] ?? null;
 
 /** No name that one looks for is longer. */
-const LONGEST = 253;
+export const LONGEST = 253;
+
+/** However long it is, nobody misspells so many letters of a name. */
+const MAX_CHANGED = 16;
 
 /** The nearest of those that few changed letters lead to, at most `limit`, the nearest first. */
 export function nearNames(given: string, names: readonly string[], limit = 3): readonly string[] {
   if (given.length > LONGEST) return [];
-  const most = Math.max(1, Math.floor(given.length / 3));
+  const most = Math.min(MAX_CHANGED, Math.max(1, Math.floor(given.length / 3)));
+  const lower = given.toLowerCase();
   return names
     .filter((name) => Math.abs(name.length - given.length) <= most)
-    .map((name) => ({ name, distance: distanceOf(given.toLowerCase(), name.toLowerCase()) }))
+    .map((name) => ({ name, distance: distanceOf(lower, name.toLowerCase(), most) }))
     .filter(({ distance }) => distance <= most)
     .sort((a, b) => a.distance - b.distance || (a.name < b.name ? -1 : 1))
     .slice(0, limit)
     .map(({ name }) => name);
 }
 
-/** Letters to add, to take away, to change, or to swap with their neighbour. */
-function distanceOf(a: string, b: string): number {
-  let before: number[] = [];
-  let last = Array.from({ length: b.length + 1 }, (_, j) => j);
-  for (let i = 1; i <= a.length; i++) {
-    const now = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const changed = (last[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      const best = Math.min((last[j] ?? 0) + 1, (now[j - 1] ?? 0) + 1, changed);
-      const isSwap = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
-      now.push(isSwap ? Math.min(best, (before[j - 2] ?? 0) + 1) : best);
+/** Letters to add, to take away, to change, or to swap with their neighbour; more than `most` are not counted on. */
+function distanceOf(a: string, b: string, most: number): number {
+  let from = 0;
+  while (from < a.length && from < b.length && a[from] === b[from]) from++;
+  let [aEnd, bEnd] = [a.length, b.length];
+  for (; aEnd > from && bEnd > from && a[aEnd - 1] === b[bEnd - 1]; aEnd--) bEnd--;
+  const width = bEnd - from;
+  let before = new Uint16Array(width + 1);
+  let last = Uint16Array.from({ length: width + 1 }, (_, j) => j);
+  let now = new Uint16Array(width + 1);
+  const at = (row: Uint16Array, j: number): number => row[j] as number;
+  for (let i = 1; i <= aEnd - from; i++) {
+    let least = i;
+    now[0] = i;
+    const [c, previous] = [a[from + i - 1], a[from + i - 2]];
+    for (let j = 1; j <= width; j++) {
+      const d = b[from + j - 1];
+      let best = Math.min(at(last, j) + 1, at(now, j - 1) + 1, at(last, j - 1) + (c === d ? 0 : 1));
+      const isSwap = i > 1 && j > 1 && c === b[from + j - 2] && previous === d;
+      if (isSwap) best = Math.min(best, at(before, j - 2) + 1);
+      now[j] = best;
+      least = Math.min(least, best);
     }
-    before = last;
-    last = now;
+    if (least > most) return least;
+    [before, last, now] = [last, now, before];
   }
-  return last[b.length] ?? 0;
+  return at(last, width);
 }

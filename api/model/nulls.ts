@@ -1,17 +1,18 @@
 /** Nothing that a decision reads lies deeper. */
-const DEEPEST = 32;
-/** A List tells by this member that it is one; Go writes an empty one as null. */
-const EMPTY_LIST = "items";
+export const DEEPEST = 32;
 
-/** A copy without the object members that are null, `items` apart; nulls in lists stay, they keep the others' places. */
-export function withoutNulls(v: unknown, depth = 0): unknown {
+/** A List tells by this member that it is one; Go writes an empty one as null. */
+const ITEMS = "items";
+
+/** A copy without the object members that are null, but for those that hold a list: `items`, and the `images` of `images` as crictl has it. Nulls in lists stay, they keep the others' places. */
+export function withoutNulls(v: unknown, depth = 0, name = ITEMS): unknown {
   if (typeof v !== "object" || v === null || depth > DEEPEST) return v;
   if (Array.isArray(v)) return v.map((item) => withoutNulls(item, depth + 1));
   const copy: Record<string, unknown> = {};
   for (const key of Object.keys(v)) {
     const member = (v as Record<string, unknown>)[key];
-    if (key === "__proto__" || (member === null && key !== EMPTY_LIST)) continue;
-    copy[key] = withoutNulls(member, depth + 1);
+    if (key === "__proto__" || (member === null && key !== ITEMS && key !== name)) continue;
+    copy[key] = withoutNulls(member, depth + 1, key);
   }
   return copy;
 }

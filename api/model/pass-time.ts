@@ -6,7 +6,7 @@ export interface PassTime {
   /** Of the pass since which, by the clock as it was then; null: not told. */
   readonly sinceMs: number | null;
 }
-/** What a snapshot tells of it, checked or as it is posted. */
+/** The fields of a snapshot that tell its time, checked or as posted. */
 export interface TimedSnapshot {
   readonly observedAt?: string | undefined;
   readonly clockSteppedMs?: number | undefined;
@@ -20,7 +20,7 @@ export function passTimeOf({ observedAt, clockSteppedMs = 0, clockSteppedSince }
   return { atMs: Date.parse(observedAt), steppedMs: clockSteppedMs, sinceMs };
 }
 
-/** Whether what is remembered of a pass has its times by the clock as it was before it was set. */
+/** Checks that the remembered times of a pass are by the clock as it was before it was set. */
 export function isBeforeStep(knownMs: number, { atMs, steppedMs, sinceMs }: PassTime): boolean {
   if (steppedMs === 0 || knownMs === atMs || knownMs > atMs - steppedMs) return false;
   // a pass after that, of which whoever measured the step has no memory: its daemon died before it had one

@@ -1,12 +1,13 @@
 import { aggregateContainers } from "./aggregate.ts";
 import type { ResourceList } from "./fields.ts";
+import { joinPath } from "./input-issue.ts";
 import { type Container, isPodLevelResource, type Pod, type ResourceRequirements } from "./pod.ts";
 import { quantityOf } from "./quantity.ts";
 
 /**
- * What the API server fills in, for objects made by hand or by older versions: a container with a limit and no request of
- * a resource requests its limit, and so does a pod with pod-level limits, unless its containers' requests say less.
- * kubernetes 1.36: SetDefaults_Pod.
+ * Fills in what the API server does, for objects made by hand or by older versions: a container with a limit and no request of
+ * a resource requests its limit, and so does a pod with pod-level limits, unless its containers' requests say less. kubernetes
+ * 1.36: SetDefaults_Pod.
  */
 export function withDefaultRequests(pod: Pod): Pod {
   const containers = defaulted(pod.spec.containers);
@@ -14,8 +15,37 @@ export function withDefaultRequests(pod: Pod): Pod {
   const initContainers = init === undefined ? undefined : defaulted(init);
   const same = containers === pod.spec.containers && initContainers === init;
   const filled = same ? pod : withContainers(pod, containers, initContainers);
-  return lacksRequest(filled.spec.resources) ? withPodLevelRequests(filled) : filled;
+  const whole = lacksRequest(filled.spec.resources) ? withPodLevelRequests(filled) : filled;
+  if (whole !== pod) FILLED.set(whole, filledIn(pod, whole));
+  return whole;
 }
+
+/** A value that nobody posted and that was put there as the API server would put it. */
+export interface Assumed {
+  readonly path: string;
+  readonly value: string;
+}
+/** By the very object, since what is stored of a pod no longer tells what was posted. */
+const FILLED = new WeakMap<Pod, readonly Assumed[]>();
+/** Lists the requests that `withDefaultRequests` gave to pods, below `at` of each; at most `MAX_TOLD`. */
+export function assumedRequests(pods: readonly Pod[], at: (index: number) => string): readonly Assumed[] {
+  const all = pods.flatMap((pod, i) =>
+    (FILLED.get(pod) ?? []).map(({ path, value }) => ({ path: `${at(i)}.${path}`, value })),
+  );
+  return all.slice(0, MAX_TOLD);
+}
+const MAX_TOLD = 256;
+
+function filledIn({ spec: before }: Pod, { spec: after }: Pod): readonly Assumed[] {
+  const missing = (path: string, is: Maybe, was: Maybe): readonly Assumed[] =>
+    Object.entries(is?.requests ?? {})
+      .filter(([name]) => was?.requests?.[name] === undefined)
+      .map(([name, { text }]) => ({ path: joinPath(path, ["resources", "requests", name]), value: text }));
+  const of = (field: "containers" | "initContainers") =>
+    (after[field] ?? []).flatMap((c, i) => missing(`spec.${field}[${i}]`, c.resources, before[field]?.[i]?.resources));
+  return [...of("initContainers"), ...of("containers"), ...missing("spec", after.resources, before.resources)];
+}
+type Maybe = ResourceRequirements | undefined;
 
 const withContainers = (pod: Pod, containers: readonly Container[], init: readonly Container[] | undefined): Pod => ({
   ...pod,

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import {
+  literally,
   observedResourceList,
   optional,
   pathPart,
@@ -10,8 +11,8 @@ import {
   timestamp,
   wholeNumber,
 } from "./fields.ts";
+import type { PodRef } from "./forms.ts";
 import { LIMITS } from "./limits.ts";
-import type { PodRef } from "./managers.ts";
 import {
   APP_ARMOR_ANNOTATION,
   affinity,
@@ -22,7 +23,13 @@ import {
   podSecurityContext,
   tolerations,
 } from "./placement.ts";
-import { podProbe } from "./probes-field.ts";
+import { podProbe } from "./probe.ts";
+
+/** The priority classes that every cluster has, and their values. kubernetes 1.36: scheduling.SystemPriorityClasses. */
+export const SYSTEM_PRIORITY_CLASSES: ReadonlyMap<string, number> = new Map([
+  ["system-cluster-critical", 2_000_000_000],
+  ["system-node-critical", 2_000_001_000],
+]);
 
 /** `resources` of a container, of a pod, or of a container's status. */
 export const resourceRequirements = z.object({ requests: optional(resourceList), limits: optional(resourceList) });
@@ -57,14 +64,17 @@ export const containerStatus = z.object({
   state: optional(containerState),
   /** Requests that the kubelet has allocated; differs from the spec while a resize is pending. */
   allocatedResources: optional(observedResourceList),
-  /** What is in force on the node. */
+  /** The resources in force on the node. */
   resources: optional(observedRequirements),
 });
 export type ContainerStatus = z.output<typeof containerStatus>;
 
 const containers = z.array(container).max(LIMITS.containersPerPod);
 const statuses = z.array(containerStatus).max(LIMITS.containersPerPod);
-/** Of a volume only what makes it local storage, and the image that it mounts; a source that is there is an empty object. */
+/**
+ * A volume, with only the fields that make it local storage, and the image that it mounts. A source that is present is an empty
+ * object.
+ */
 const volume = z.object({
   name: text,
   emptyDir: optional(z.object({ medium: optional(text), sizeLimit: optional(quantity) })),
@@ -77,6 +87,7 @@ const condition = z.object({ type: text, status: optional(text), reason: optiona
 /** Extended resources that a claim holds, so that the node need not list them. */
 const claimMappings = z.array(z.object({ containerName: text, resourceName: text })).max(LIMITS.resourcesPerList);
 const CONFIG_ANNOTATION = "kubernetes.io/config.";
+const ANNOTATIONS = new RegExp(`^(?:${[CONFIG_ANNOTATION, APP_ARMOR_ANNOTATION].map(literally).join("|")})`);
 /** On the API's image of a static pod: the uid that the node knows the pod by. */
 export const MIRROR_ANNOTATION = "kubernetes.io/config.mirror";
 
@@ -87,14 +98,15 @@ export const pod = z.object({
     namespace: optional(pathPart),
     uid: optional(pathPart),
     creationTimestamp: optional(timestamp),
-    annotations: optional(textMap((key) => key.startsWith(CONFIG_ANNOTATION) || key.startsWith(APP_ARMOR_ANNOTATION))),
+    annotations: optional(textMap(ANNOTATIONS)),
     deletionTimestamp: optional(timestamp),
-    labels: optional(textMap((key) => key === OS_LABEL)),
+    labels: optional(textMap(new RegExp(`^${literally(OS_LABEL)}$`))),
   }),
   spec: z.object({
     containers: containers.min(1, "a pod has at least one container"),
     initContainers: optional(containers),
     overhead: optional(resourceList),
+    runtimeClassName: optional(text),
     resources: optional(resourceRequirements),
     priority: optional(wholeNumber(-2147483648, 2147483647)),
     priorityClassName: optional(text),
@@ -118,7 +130,7 @@ export const pod = z.object({
       containerStatuses: optional(statuses),
       initContainerStatuses: optional(statuses),
       conditions: optional(z.array(condition).max(64)),
-      /** Of a pod with pod-level resources: what the kubelet has allocated, and what is in force. */
+      /** For a pod with pod-level resources: those that the kubelet has allocated, and those in force. */
       allocatedResources: optional(observedResourceList),
       resources: optional(observedRequirements),
       extendedResourceClaimStatus: optional(z.object({ requestMappings: optional(claimMappings) })),

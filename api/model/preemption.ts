@@ -1,111 +1,274 @@
-import type { Numbers } from "./decision.ts";
-import type { PodRef } from "./managers.ts";
+import * as z from "zod";
+import { decodePodAsk, type PodAsk } from "./ask.ts";
+import { issuesOf } from "./decode.ts";
+import { optional, resourceName, text, wholeNumber } from "./fields.ts";
+import { answerText, type Form, integer, numbers, podRef, REASONS_OF_PODS, texts } from "./forms.ts";
+import { type InputIssue, joinPath } from "./input-issue.ts";
+import { LIMITS } from "./limits.ts";
+import { managersAssigned } from "./managers.ts";
+import { withoutNulls } from "./nulls.ts";
+import { err, ok, type Result } from "./result.ts";
+
+/** A resource that is short (thousandths of a CPU, else whole units), or a predicate that nobody's end can help. */
+type FailureReason =
+  | { readonly resourceName: string; readonly requested: number; readonly used: number; readonly capacity: number }
+  | { readonly predicateName: string };
+
+/** A pod that is to fit, and why it does not. */
+export interface PreemptionAsk extends PodAsk {
+  /** The failures of the kubelet's predicates; absent: the predicates are asked. */
+  readonly failureReasons?: readonly FailureReason[];
+}
+
+/** The sum of such amounts is exact. */
+export const LARGEST_FAILURE_AMOUNT = Math.floor(LIMITS.units / 4);
+const amount = optional(wholeNumber(0, LARGEST_FAILURE_AMOUNT));
+const failureReason = z
+  .strictObject({
+    resourceName: optional(resourceName),
+    requested: amount,
+    used: amount,
+    capacity: amount,
+    predicateName: optional(text),
+  })
+  .transform((r, ctx): FailureReason => {
+    const { resourceName, requested, used, capacity, predicateName } = r;
+    const named = resourceName !== undefined && requested !== undefined && used !== undefined && capacity !== undefined;
+    if (named && predicateName === undefined) return { resourceName, requested, used, capacity };
+    if (predicateName !== undefined && Object.keys(r).length === 1) return { predicateName };
+    ctx.addIssue({
+      code: "custom",
+      message: "must be a resourceName with requested, used and capacity, or a predicateName alone",
+    });
+    return z.NEVER;
+  });
+const failureReasons = z.array(failureReason).max(LIMITS.resourcesPerList);
+
+/** Checks a posted ask and parses it once. Errors: every issue with its path. */
+export function decodePreemptionAsk(input: unknown, at = "ask"): Result<PreemptionAsk, readonly InputIssue[]> {
+  if (!isObject(input)) return decodePodAsk(input, at);
+  const { failureReasons: posted, ...rest } = input;
+  const ask = decodePodAsk(rest, at);
+  if (!ask.ok || posted === undefined || posted === null) return ask;
+  const parsed = failureReasons.safeParse(withoutNulls(posted));
+  if (!parsed.success) return err(issuesOf(parsed.error, posted, joinPath(at, ["failureReasons"])));
+  return ok({ ...ask.value, failureReasons: parsed.data });
+}
+const isObject = (v: unknown): v is Readonly<Record<string, unknown>> =>
+  typeof v === "object" && v !== null && !Array.isArray(v);
+
+/** The kubelet's admission handlers in their order; the one for resizes is not asked for a pod that comes in. */
+const ADMISSION_HANDLERS = [
+  "eviction",
+  "sysctl",
+  "resources",
+  "predicates",
+  "app-armor",
+  "pod-features",
+  "declared-features",
+  "shutdown",
+] as const;
+export type AdmissionHandler = (typeof ADMISSION_HANDLERS)[number];
 
 /** Amounts are thousandths of a CPU for `cpu`, a number of pods for `pods`, and else whole units (bytes, devices). */
-
-export type PodQos = "Guaranteed" | "Burstable" | "BestEffort";
-
+const amounts = () => z.array(z.strictObject({ resource: z.string(), quantity: integer }));
+export type ResourceAmount = Form<typeof amounts>[number];
+const shortage = () => z.strictObject({ resource: z.string(), requested: integer, used: integer, capacity: integer });
 /** A resource that the asked pod lacks: `requested` is more than `capacity` less `used`. */
-export interface Shortage {
-  readonly resource: string;
-  readonly requested: number;
-  readonly used: number;
-  readonly capacity: number;
-}
-export interface ResourceAmount {
-  readonly resource: string;
-  readonly quantity: number;
-}
+export type Shortage = Form<typeof shortage>;
 
+const qosClass = () => z.enum(["Guaranteed", "Burstable", "BestEffort"]);
+export type PodQos = Form<typeof qosClass>;
+
+const victim = () =>
+  z.strictObject({
+    ...podRef.shape,
+    qos: qosClass(),
+    priority: integer.nullable().describe("null: the object has none, which is not the same as 0"),
+    frees: amounts().describe("of each resource that is short, what its end frees as the kubelet reckons"),
+  });
 /** A pod whose end would free something. */
-export interface Victim extends PodRef {
-  readonly qos: PodQos;
-  /** Null: the object has none, which is not the same as 0. */
-  readonly priority: number | null;
-  /** Of each resource that is short, what its end frees as the kubelet reckons. */
-  readonly frees: readonly ResourceAmount[];
-}
+export type Victim = Form<typeof victim>;
 
-/** A pod of a round, with what breaks a tie: less memory, then less CPU, then the last listed. */
-export interface PreemptionCandidate extends PodRef {
-  readonly memory: number;
-  readonly cpu: number;
-}
-/** The choice of one victim. */
-export interface PreemptionPick {
-  /** What was still to be freed. */
-  readonly open: readonly ResourceAmount[];
-  readonly chosen: PodRef;
-  /** The sum over `open` of (what would stay open / what is open)^2; 0: it frees all of it. */
-  readonly distance: number;
-  /** Others that only the order of the list puts behind the chosen one: the kubelet's own order is that of a Go map. */
-  readonly tied: readonly PodRef[];
-  /** Of each candidate of the round, null once it is chosen. Null: more than `MOST_DISTANCES` were told before. */
-  readonly distances: readonly (number | null)[] | null;
-}
 /** How many distances one answer tells. */
-export const MOST_DISTANCES = 10_000;
-export interface PreemptionRound {
-  readonly qos: PodQos;
-  /** The tiers that this round takes as gone as a whole. */
-  readonly assumedGone: readonly PodQos[];
-  /** What the round had to free. */
-  readonly need: readonly ResourceAmount[];
-  /** Empty where there was nothing to free. */
-  readonly candidates: readonly PreemptionCandidate[];
-  readonly picks: readonly PreemptionPick[];
-}
+export const MAX_DISTANCES = 10_000;
+const pick = () =>
+  z
+    .strictObject({
+      open: amounts().describe("what was still to be freed"),
+      chosen: podRef,
+      distance: z
+        .number()
+        .describe("the sum over open of (what would stay open / what is open)^2; 0: it frees all of it"),
+      tied: z
+        .array(podRef)
+        .describe(
+          "others that only the order of the list puts behind the chosen one: the kubelet's own order is that of a Go map",
+        ),
+      distances: z
+        .array(z.number().nullable())
+        .nullable()
+        .describe(
+          `of each candidate of the round, null once it is chosen; null: more than ${MAX_DISTANCES} were told before`,
+        ),
+    })
+    .describe("the choice of one victim");
+export type PreemptionPick = Form<typeof pick>;
+const round = () =>
+  z.strictObject({
+    qos: qosClass(),
+    assumedGone: z.array(qosClass()).describe("the tiers that this round takes as gone as a whole"),
+    need: amounts().describe("what the round had to free"),
+    candidates: z
+      .array(z.strictObject({ ...podRef.shape, memory: integer, cpu: integer }))
+      .describe(
+        "empty where there was nothing to free; a tie is broken by less memory, then less CPU, then the last listed",
+      ),
+    picks: z.array(pick()),
+  });
+export type PreemptionRound = Form<typeof round>;
+export type PreemptionCandidate = PreemptionRound["candidates"][number];
 
-export interface VictimSet {
-  readonly pods: readonly Victim[];
-  /** Over all of them. */
-  readonly frees: readonly ResourceAmount[];
-  /** The sum over the needed resources, `pods` aside, of freed / needed: what the set costs in requests. */
-  readonly cost: number;
-}
-/** What a chooser without tiers would take; null where it does no better than the kubelet. */
-export interface BetterSets {
-  /** Fewest pods, then the least cost. */
-  readonly fewestPods: VictimSet | null;
-  /** The least cost, then the fewest pods. */
-  readonly leastRequests: VictimSet | null;
-  /** False: the search was cut short after `bound` steps, and a better set may exist. */
-  readonly exact: { readonly fewestPods: boolean; readonly leastRequests: boolean };
-  readonly bound: number;
-}
+const victimSet = () =>
+  z.strictObject({
+    pods: z.array(victim()),
+    frees: amounts().describe("over all of them"),
+    cost: z
+      .number()
+      .describe("the sum over the needed resources, pods aside, of freed / needed: what the set costs in requests"),
+  });
+export type VictimSet = Form<typeof victimSet>;
+const betterSets = () =>
+  z
+    .strictObject({
+      fewestPods: victimSet().nullable().describe("fewest pods, then the least cost"),
+      leastRequests: victimSet().nullable().describe("the least cost, then the fewest pods"),
+      exact: z
+        .strictObject({ fewestPods: z.boolean(), leastRequests: z.boolean() })
+        .describe("false: the search was cut short after `bound` steps, and a better set may exist"),
+      bound: integer,
+    })
+    .describe("what a chooser without tiers would take; null where it does no better than the kubelet");
+export type BetterSets = Form<typeof betterSets>;
 
-/** What would change the answer: a stable code and its numbers. */
-export interface Counterfactual {
-  readonly code:
-    | "fewer_pods_would_do"
-    | "smaller_pods_would_do"
-    | "lower_request_admits"
-    | "lower_request_spares_all"
-    | "no_request_helps";
-  readonly numbers: Numbers;
-}
+const counterfactuals = () =>
+  z
+    .array(
+      z.strictObject({
+        code: z.enum([
+          "fewer_pods_would_do",
+          "smaller_pods_would_do",
+          "lower_request_admits",
+          "lower_request_spares_all",
+          "no_request_helps",
+        ]),
+        numbers,
+      }),
+    )
+    .describe("what would change the answer");
+/** A change that would change the answer: a stable code and its numbers. */
+export type Counterfactual = Form<typeof counterfactuals>[number];
 
+export const PREEMPTION_REASONS = [
+  ...REASONS_OF_PODS,
+  "asked_again",
+  "candidates",
+  "ended_pods",
+  "extended_resource_not_counted",
+  "host_port_taken",
+  "nearest",
+  "not_critical",
+  "pod_has_ended",
+  "priority_of_class",
+  "resource_fits",
+  "resource_short",
+  "search_cut_short",
+  "taint_not_tolerated",
+  "tied",
+] as const;
+export const ADMISSION_REASONS = [
+  ...PREEMPTION_REASONS,
+  "kubelet_does_not_start",
+  "node_under_pressure",
+  "preempted_in_vain",
+  "safe_since_kernel",
+] as const;
+
+const preemption = () =>
+  z.strictObject({
+    critical: z.boolean(),
+    need: amounts(),
+    preempt: z.array(victim()).describe("in kill order: BestEffort, Burstable, Guaranteed; empty with an error"),
+    error: z.string().nullable().describe("the kubelet's words when not enough can be freed"),
+    unmet: amounts().describe("what stays open when every candidate is gone"),
+    candidates: integer.describe("how many pods may be preempted at all"),
+    rounds: z.array(round()),
+    better: betterSets().nullable(),
+  });
 /** How the kubelet makes room for a critical pod. */
-export interface Preemption {
-  readonly critical: boolean;
-  readonly need: readonly ResourceAmount[];
-  /** In kill order: BestEffort, Burstable, Guaranteed. Empty with an `error`. */
-  readonly preempt: readonly Victim[];
-  /** The kubelet's words when not enough can be freed, or null. */
-  readonly error: string | null;
-  /** What stays open when every candidate is gone. */
-  readonly unmet: readonly ResourceAmount[];
-  /** How many pods may be preempted at all. */
-  readonly candidates: number;
-  readonly rounds: readonly PreemptionRound[];
-  readonly better: BetterSets | null;
-}
+export type Preemption = Form<typeof preemption>;
 
-export interface PreemptionDecision extends Preemption {
-  readonly pod: PodRef;
-  readonly admit: boolean;
-  readonly shortages: readonly Shortage[];
-  /** Why the pod is refused whatever is freed; all reasons for a pod that is not critical. */
-  readonly remainingReasons: readonly string[];
-  readonly counterfactuals: readonly Counterfactual[];
-}
+/** The decision of the kind `preemption`. */
+export const preemptionDecision = z.lazy(() =>
+  z.strictObject({
+    ...preemption().shape,
+    pod: podRef,
+    admit: z.boolean(),
+    shortages: z.array(shortage()),
+    remainingReasons: z
+      .array(z.string())
+      .describe("why the pod is refused whatever is freed; all reasons for a pod that is not critical"),
+    counterfactuals: counterfactuals(),
+  }),
+);
+export type PreemptionDecision = Form<typeof preemptionDecision>;
+
+const wouldRefuse = () =>
+  z.strictObject({
+    handler: z.enum(ADMISSION_HANDLERS),
+    reason: z.string(),
+    message: z
+      .string()
+      .describe("the kubelet's words, as in the pod's event; the status puts `Pod was rejected: ` before them"),
+    shown: z.boolean().describe("it is the one that the kubelet shows: the first"),
+  });
+export type WouldRefuse = Form<typeof wouldRefuse>;
+const testedResource = () => z.strictObject({ ...shortage().shape, insufficient: integer.describe("0: it fits") });
+/** A resource that was tested. */
+export type TestedResource = Form<typeof testedResource>;
+
+/** The decision of the kind `admission`. */
+export const admissionDecision = z.lazy(() =>
+  z.strictObject({
+    pod: podRef,
+    onNode: z
+      .boolean()
+      .describe(
+        "it is on the node already: answered as at the kubelet's restart, with its allocated resources, and not counted twice",
+      ),
+    startErrors: texts.describe(
+      "why a kubelet with these managers would not start, in its words; then nobody is admitted",
+    ),
+    critical: z.boolean(),
+    admit: z.boolean(),
+    reason: answerText.describe("of the pod's status and event; empty when it is admitted"),
+    message: answerText.describe("the kubelet's words; empty when it is admitted"),
+    preempt: z
+      .array(victim())
+      .describe("pods that are ended for it, in kill order; also where a later handler refuses it all the same"),
+    wouldRefuse: z
+      .array(wouldRefuse())
+      .describe("every reason of every handler, in the kubelet's order; each of them alone refuses"),
+    resources: z.array(testedResource()),
+    preemption: preemption()
+      .nullable()
+      .describe(
+        "how room was made, or why it could not be; null for a pod that is not critical, and where nothing is short",
+      ),
+    counterfactuals: counterfactuals(),
+    assigned: managersAssigned()
+      .nullable()
+      .describe("what the resource managers would give its containers; null where they were not asked, or refuse"),
+  }),
+);
+export type AdmissionDecision = Form<typeof admissionDecision>;

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { issuesOf } from "./decode.ts";
 import { count, text, wholeNumber } from "./fields.ts";
+import type { Form } from "./forms.ts";
 import type { InputIssue } from "./input-issue.ts";
 import { LIMITS } from "./limits.ts";
 import { withoutNulls } from "./nulls.ts";
@@ -53,43 +54,64 @@ export interface ProbeGuardAsk {
   readonly gone: readonly string[];
 }
 
-export const GUARD_RELEASES = ["recovered", "gone", "calm", "held long enough"] as const;
+const GUARD_RELEASES = ["recovered", "gone", "calm", "held long enough"] as const;
 export type GuardRelease = (typeof GUARD_RELEASES)[number];
 
-type Named = Pick<FailedContainer, "containerId" | "container">;
-export interface ProbeGuardDecision {
-  /** So many unrelated groups failed within the window that kills are held. */
-  readonly storm: boolean;
-  readonly groups: number;
-  readonly failingGroups: number;
-  /** From so many on it is a storm. */
-  readonly leastGroups: number;
-  /** What a person is told of it. */
-  readonly message: string;
-  /** Of `failed`: those whose kill goes ahead. */
-  readonly kill: readonly Named[];
-  /** Of `failed`: those whose kill waits; 0: from now on. */
-  readonly hold: readonly (Named & { readonly heldForMs: number })[];
-  /** Kills that were held and are not any more; after `calm` and `held long enough` they go ahead. */
-  readonly released: readonly (Named & { readonly why: GuardRelease })[];
-  /** All that are held now. */
-  readonly holding: number;
-  /** What the next question is to be told. */
-  readonly known: readonly KnownFailure[];
-}
+export const PROBE_GUARD_REASONS = [
+  "kill_held",
+  "kill_held_on",
+  "kill_not_held",
+  "no_probe_storm",
+  "probe_storm",
+  "released_calm",
+  "released_gone",
+  "released_held_long_enough",
+  "released_recovered",
+] as const;
 
-const MOST_SECONDS = 86_400;
+const ms = z.number().min(0).max(Number.MAX_SAFE_INTEGER);
+const named = () => ({ containerId: z.string(), container: z.string().describe("NAMESPACE/POD/CONTAINER") });
+/** The decision of the kind `probe-guard`: which liveness kills wait. */
+export const probeGuardDecision = z.lazy(() =>
+  z.strictObject({
+    storm: z.boolean().describe("so many unrelated groups failed within the window that kills are held"),
+    groups: count,
+    failingGroups: count,
+    leastGroups: count.describe("from so many on it is a storm"),
+    message: z.string().describe("what a person is told of it"),
+    kill: z.array(z.strictObject(named())).describe("of those that failed: whose kill goes ahead"),
+    hold: z
+      .array(z.strictObject({ ...named(), heldForMs: ms.describe("0: from now on") }))
+      .describe("of those that failed: whose kill waits"),
+    released: z
+      .array(z.strictObject({ ...named(), why: z.enum(GUARD_RELEASES) }))
+      .describe("kills that were held and are not any more; after `calm` and `held long enough` they go ahead"),
+    holding: count.describe("all that are held now"),
+    known: z
+      .array(
+        z.strictObject({
+          ...named(),
+          group: z.string().describe("pods of one owner"),
+          failedAgoMs: ms,
+          heldForMs: ms.nullable(),
+        }),
+      )
+      .describe("what the next question is to be told"),
+  }),
+);
+export type ProbeGuardDecision = Form<typeof probeGuardDecision>;
+
+const MAX_SECONDS = 86_400;
 const list = <S extends z.ZodType>(of: S) => z.array(of).max(LIMITS.runtimeContainers).default([]);
 const failed = z.strictObject({ containerId: text.min(1), container: text, group: text });
 const guard = z.strictObject({
-  windowSeconds: z.number().positive().max(MOST_SECONDS),
+  windowSeconds: z.number().positive().max(MAX_SECONDS),
   least: z.union([
     z.strictObject({ groups: wholeNumber(1, LIMITS.runtimeContainers) }),
     z.strictObject({ share: z.number().min(0).max(1) }),
   ]),
-  holdSeconds: z.number().positive().max(MOST_SECONDS),
+  holdSeconds: z.number().positive().max(MAX_SECONDS),
 });
-const ms = z.number().min(0).max(Number.MAX_SAFE_INTEGER);
 const schema = z.strictObject({
   guard: guard.nullable().default(null),
   groups: count.default(0),

@@ -1,81 +1,49 @@
-import type { PodRef } from "./managers.ts";
-import type { ProbeSpec, ProbeType, StoredResult } from "./probe.ts";
-import type { OutcomeWord } from "./probes-outcomes.ts";
+import * as z from "zod";
+import { count } from "./fields.ts";
+import { type Form, integer, milliseconds, podRef } from "./forms.ts";
+import { PROBE_TYPES, type ProbeSpec } from "./probe.ts";
+import { err, ok, type Result } from "./result.ts";
+
+/** How an attempt may end. `timeout`: no answer in time, a failure; `hang`: an HTTP body that never ends, an error. */
+export const OUTCOME_WORDS = ["ok", "fail", "error", "warn", "timeout", "hang"] as const;
+export type OutcomeWord = (typeof OUTCOME_WORDS)[number];
+export interface ScriptedOutcome {
+  readonly word: OutcomeWord;
+  /** Null: at once, and for `timeout` and `hang` the probe's whole timeout. */
+  readonly tookMs: number | null;
+}
+/** Answers of successive attempts; the last repeats. */
+export type OutcomeScript = readonly ScriptedOutcome[];
+
+/** Outcomes of one script. */
+export const MAX_OUTCOMES = 10_000;
+const ITEM = /^([a-z]+)(?:@(\d{1,7}(?:\.\d{1,3})?)(ms|s))?(?:\*(\d{1,6}))?$/;
+const WANTED = `one of ${OUTCOME_WORDS.join(", ")}, with @TIME for how long it takes and *N for how often, such as fail@200ms*3`;
+
+/** `ok,ok,fail*3,error`, or a list of such items. Error: which item is none, and what one is. */
+export function parseOutcomes(input: string | readonly string[]): Result<OutcomeScript, string> {
+  const items = typeof input === "string" ? input.split(",") : input;
+  const script: ScriptedOutcome[] = [];
+  for (const item of items) {
+    const [, word, amount, unit, times = "1"] = ITEM.exec(item.trim()) ?? [];
+    if (word === undefined || !isWord(word)) return err(`\`${item.trim().slice(0, 40)}\` is no outcome: ${WANTED}`);
+    if (Number(times) === 0 || script.length + Number(times) > MAX_OUTCOMES) {
+      return err(`\`${item.trim()}\`: an outcome comes once at least, and ${MAX_OUTCOMES} of them are enough`);
+    }
+    const tookMs = amount === undefined ? null : Math.round(Number(amount) * (unit === "s" ? 1000 : 1));
+    const outcome: ScriptedOutcome = { word, tookMs };
+    for (let i = 0; i < Number(times); i++) script.push(outcome);
+  }
+  return ok(script);
+}
+const isWord = (word: string): word is OutcomeWord => (OUTCOME_WORDS as readonly string[]).includes(word);
 
 /** When a probe is asked and what counts; all but how it asks. */
 export type ProbeTiming = Omit<ProbeSpec, "handler">;
 export const PROBE_HANDLERS = ["exec", "httpGet", "tcpSocket", "grpc"] as const;
 export type ProbeHandlerName = (typeof PROBE_HANDLERS)[number];
 
-/** Times of a dry run: milliseconds since the pod's workers began. */
-export interface Span {
-  readonly fromMs: number;
-  /** Null: it still holds at the end. */
-  readonly toMs: number | null;
-}
-export interface ProbeAttempt {
-  readonly atMs: number;
-  /** `c0` is the first container of its name, `c1` that after one restart. */
-  readonly containerId: string;
-  readonly outcome: OutcomeWord;
-  readonly tookMs: number;
-}
-export interface ProbeResultChange {
-  readonly atMs: number;
-  readonly containerId: string;
-  readonly result: StoredResult;
-}
-/** What the settings alone say. */
-export interface ProbeReach {
-  /** The soonest that it can fail after the container's start, when every attempt fails at once. */
-  readonly soonestFailureMs: number;
-  /** The longest that it may take to notice, from the moment that nothing answers any more. */
-  readonly slowestFailureMs: number;
-  /** The longest that it may take to notice that all is well again. */
-  readonly slowestSuccessMs: number;
-  /** With a restart: until the container is ended for sure. Null: it ends none. */
-  readonly slowestEndMs: number | null;
-}
-export interface ProbeRun extends ProbeTiming {
-  readonly type: ProbeType;
-  readonly handler: ProbeHandlerName;
-  readonly reach: ProbeReach;
-  readonly attempts: readonly ProbeAttempt[];
-  /** In order, the initial value first: told on change only. */
-  readonly results: readonly ProbeResultChange[];
-  /** When it waited for another container. */
-  readonly onHold: readonly Span[];
-}
-export interface ContainerRun {
-  readonly id: string;
-  readonly startedAtMs: number;
-  readonly endedAtMs: number | null;
-  /** Which probe ended it. */
-  readonly endedBy: ProbeType | null;
-}
-export interface ProbedContainer {
-  readonly container: string;
-  readonly sidecar: boolean;
-  readonly restarts: number;
-  readonly firstRestartAtMs: number | null;
-  readonly runs: readonly ContainerRun[];
-  /** status.started. */
-  readonly started: readonly Span[];
-  readonly ready: readonly Span[];
-  readonly probes: readonly ProbeRun[];
-}
-
-export const FINDING_LEVELS = ["error", "warning", "hint"] as const;
-/** What of the settings is likely to go wrong. */
-export interface ProbeFinding {
-  readonly code: ProbeFindingCode;
-  readonly level: (typeof FINDING_LEVELS)[number];
-  /** Of the pod: `spec.containers[0].livenessProbe.timeoutSeconds`. */
-  readonly path: string;
-  readonly container: string;
-  readonly type: ProbeType;
-  readonly numbers: Readonly<Record<string, string | number>>;
-}
+const FINDING_LEVELS = ["error", "warning", "hint"] as const;
 export const PROBE_FINDINGS = [
   "unknown-port-name",
   "liveness-before-started",
@@ -97,39 +65,147 @@ export const PROBE_FINDINGS = [
 ] as const;
 export type ProbeFindingCode = (typeof PROBE_FINDINGS)[number];
 
-/** A kubelet's quirk that this dry run went by. */
-export interface QuirkHit {
-  readonly code: string;
-  readonly what: string;
-  readonly issues: readonly number[];
-  readonly container: string;
-  readonly type: ProbeType;
-  readonly times: number;
-  readonly firstAtMs: number;
-}
-/** As the kubelet records it for the container, the same ones counted together. */
-export interface ProbeNodeEvent {
-  readonly type: "Normal" | "Warning";
-  readonly reason: string;
-  readonly message: string;
-  readonly container: string;
-  readonly count: number;
-  readonly firstAtMs: number;
-  readonly lastAtMs: number;
-}
-export interface ProbesDecision {
-  readonly pod: PodRef;
-  readonly strict: boolean;
-  /** How far the dry run went. */
-  readonly endMs: number;
-  /** It stopped there, before its end, for it had become too long. */
-  readonly truncated: boolean;
-  readonly restarts: number;
-  readonly firstRestartAtMs: number | null;
-  /** When all containers were ready. */
-  readonly ready: readonly Span[];
-  readonly containers: readonly ProbedContainer[];
-  readonly events: readonly ProbeNodeEvent[];
-  readonly quirks: readonly QuirkHit[];
-  readonly findings: readonly ProbeFinding[];
-}
+const at = () => z.number().describe("milliseconds since the pod's probe workers began");
+const span = () => z.strictObject({ fromMs: at(), toMs: at().nullable().describe("null: it still holds at the end") });
+export type Span = Form<typeof span>;
+const containerId = () => z.string().describe("c0: the first container of its name; c1: that after one restart");
+const probeType = () => z.enum(PROBE_TYPES);
+
+const attempt = () =>
+  z.strictObject({
+    atMs: at(),
+    containerId: containerId(),
+    outcome: z.enum(OUTCOME_WORDS).describe("as scripted"),
+    tookMs: milliseconds,
+  });
+export type ProbeAttempt = Form<typeof attempt>;
+const resultChange = () =>
+  z.strictObject({ atMs: at(), containerId: containerId(), result: z.enum(["Unknown", "Success", "Failure"]) });
+export type ProbeResultChange = Form<typeof resultChange>;
+const reach = () =>
+  z
+    .strictObject({
+      soonestFailureMs: milliseconds.describe(
+        "milliseconds; after the container's start, when every attempt fails at once",
+      ),
+      slowestFailureMs: milliseconds.describe(
+        "milliseconds; the longest from the moment that nothing answers any more until it is noticed",
+      ),
+      slowestSuccessMs: milliseconds.describe(
+        "milliseconds; the longest from the moment that all is well again until it is noticed",
+      ),
+      slowestEndMs: milliseconds.nullable().describe("until the container is ended for sure; null: it ends none"),
+    })
+    .describe("what the settings alone say");
+export type ProbeReach = Form<typeof reach>;
+const probeRun = () =>
+  z.strictObject({
+    type: probeType(),
+    handler: z.enum(PROBE_HANDLERS),
+    initialDelaySeconds: integer,
+    timeoutSeconds: integer,
+    periodSeconds: integer,
+    successThreshold: integer,
+    failureThreshold: integer,
+    terminationGracePeriodSeconds: integer.nullable().describe("null: the pod's"),
+    reach: reach(),
+    attempts: z.array(attempt()),
+    results: z.array(resultChange()).describe("told on change only, the initial value first"),
+    onHold: z.array(span()).describe("when it waited for another container"),
+  });
+export type ProbeRun = Form<typeof probeRun>;
+const containerRun = () =>
+  z.strictObject({
+    id: containerId(),
+    startedAtMs: at(),
+    endedAtMs: at().nullable(),
+    endedBy: probeType().nullable().describe("the probe that ended it"),
+  });
+export type ContainerRun = Form<typeof containerRun>;
+const probedContainer = () =>
+  z.strictObject({
+    container: z.string(),
+    sidecar: z.boolean(),
+    restarts: count,
+    firstRestartAtMs: at().nullable(),
+    runs: z.array(containerRun()),
+    started: z.array(span()).describe("status.started"),
+    ready: z.array(span()),
+    probes: z.array(probeRun()),
+  });
+export type ProbedContainer = Form<typeof probedContainer>;
+
+const finding = () =>
+  z.strictObject({
+    code: z.enum(PROBE_FINDINGS),
+    level: z.enum(FINDING_LEVELS),
+    path: z.string().describe("of the pod: spec.containers[0].livenessProbe.timeoutSeconds"),
+    container: z.string(),
+    type: probeType(),
+    numbers: z.record(z.string(), z.union([z.string(), z.number()])),
+  });
+/** A setting that is likely to go wrong. */
+export type ProbeFinding = Form<typeof finding>;
+/** What the kubelet does otherwise than its documentation, as far as a dry run can meet it. */
+export const PROBE_QUIRKS = [
+  "sleep-ignores-stop",
+  "counters-carry-over",
+  "hang-discarded",
+  "error-discarded",
+  "ready-kept-on-restart",
+] as const;
+export type ProbeQuirk = (typeof PROBE_QUIRKS)[number];
+const quirk = () =>
+  z
+    .strictObject({
+      code: z.enum(PROBE_QUIRKS),
+      what: z.string(),
+      issues: z.array(integer).describe("of kubernetes/kubernetes"),
+      container: z.string(),
+      type: probeType(),
+      times: count,
+      firstAtMs: at(),
+    })
+    .describe("what the kubelet does otherwise than its documentation, and this dry run went by");
+export type QuirkHit = Form<typeof quirk>;
+const event = () =>
+  z.strictObject({
+    type: z.enum(["Normal", "Warning"]),
+    reason: z.string(),
+    message: z.string(),
+    container: z.string(),
+    count,
+    firstAtMs: at(),
+    lastAtMs: at(),
+  });
+export type ProbeNodeEvent = Form<typeof event>;
+
+export const PROBES_REASONS = [
+  "ended_by_probe",
+  "ready_once_started",
+  "slowest_detection",
+  "started_at_once",
+  "quirk_sleep_ignores_stop",
+  "quirk_counters_carry_over",
+  "quirk_hang_discarded",
+  "quirk_error_discarded",
+  "quirk_ready_kept_on_restart",
+] as const;
+
+/** The decision of the kind `probes`. */
+export const probesDecision = z.lazy(() =>
+  z.strictObject({
+    pod: podRef,
+    strict: z.boolean(),
+    endMs: at().describe("how far the dry run went"),
+    truncated: z.boolean().describe("true: it stopped at endMs, for there were too many attempts"),
+    restarts: count,
+    firstRestartAtMs: at().nullable(),
+    ready: z.array(span()).describe("when all containers were ready"),
+    containers: z.array(probedContainer()).describe("those that a kubelet probes, sidecars first"),
+    events: z.array(event()).describe("as the kubelet records them for the container, the same ones counted together"),
+    quirks: z.array(quirk()),
+    findings: z.array(finding()).describe("what of the settings is likely to go wrong, the worst first"),
+  }),
+);
+export type ProbesDecision = Form<typeof probesDecision>;

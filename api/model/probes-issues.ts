@@ -1,11 +1,10 @@
 import { type InputIssue, joinPath } from "./input-issue.ts";
 import { LIMITS } from "./limits.ts";
 import { type Container, isSidecar, type Pod } from "./pod.ts";
-import { PROBE_TYPES, type ProbeType } from "./probe.ts";
+import { type PodProbe, PROBE_TYPES, type ProbeType } from "./probe.ts";
 import { PROBE_HANDLERS } from "./probes-decision.ts";
-import type { PodProbe } from "./probes-field.ts";
 
-/** Of v1.Container, by what it probes. */
+/** The field of v1.Container for each type of probe. */
 export const PROBE_FIELD = {
   startup: "startupProbe",
   liveness: "livenessProbe",

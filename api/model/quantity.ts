@@ -13,7 +13,7 @@ export class Quantity {
     this.format = format;
     this.#text = text;
   }
-  /** What was posted, so that what is stored reads as it came; the canonical text of what was worked out. */
+  /** The text as it was posted, so that what is stored reads as it came; for a computed quantity, the canonical text. */
   get text(): string {
     this.#text ??= canonicalText(this.amount, this.format);
     return this.#text;
@@ -51,7 +51,9 @@ export interface QuantityFault {
   readonly message: string;
 }
 
-const MAX_LENGTH = 64;
+export const LONGEST_QUANTITY = 64;
+/** Of the texts that `parseQuantity` reads as an amount of at least zero, if it is not out of range. */
+export const QUANTITY_PATTERN = "^(?:[+]?[0-9]*[.]?[0-9]*|-0*[.]?0*)(?:[numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,9})?$";
 const MAX_MILLI_NANOS = (2n ** 63n - 1n) * 1_000_000n;
 const MINUS = 45;
 const DOT = 46;
@@ -63,8 +65,8 @@ const TENS = Array.from({ length: 16 }, (_, i) => 10 ** i);
  * Errors: not a quantity; or an amount whose thousandths leave int64 (Go would overflow silently there).
  */
 export function parseQuantity(text: string): Result<Quantity, QuantityFault> {
-  if (text.length > MAX_LENGTH)
-    return err({ code: "malformed", message: `quantity is longer than ${MAX_LENGTH} characters` });
+  if (text.length > LONGEST_QUANTITY)
+    return err({ code: "malformed", message: `quantity is longer than ${LONGEST_QUANTITY} characters` });
   // Go reads a sign, a dot or a suffix without digits as zero, but not the empty text.
   if (text === "") return malformed(text);
   const first = text.charCodeAt(0);
@@ -134,7 +136,7 @@ const outOfRange = (text: string): Result<never, QuantityFault> =>
 /** `e3`, `E-2`: a power of ten. Below 1e-9 the power is carried as a negative `milli`, a divisor of the exact path. */
 function exponentSuffix(s: string): Suffix | undefined {
   if (!/^[eE][+-]?\d{1,9}$/.test(s)) return undefined;
-  const exponent = Math.max(-MAX_LENGTH * 2, Math.min(MAX_LENGTH, Number(s.slice(1))));
+  const exponent = Math.max(-LONGEST_QUANTITY * 2, Math.min(LONGEST_QUANTITY, Number(s.slice(1))));
   if (exponent < -9) return { format: "DecimalExponent", milli: exponent + 9, nanos: 1n };
   return { ...decimalSuffix(exponent), format: "DecimalExponent" };
 }
@@ -146,7 +148,7 @@ export const unitsQuantity = (units: number, format: QuantityFormat): Quantity =
 const BINARY = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 const DECIMAL = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
 const EXPONENT = ["e-9", "e-6", "e-3", "", "e3", "e6", "e9", "e12", "e15", "e18"];
-/** Of DECIMAL and EXPONENT: where thousandths stand. */
+/** Index of thousandths in DECIMAL and EXPONENT. */
 const MILLI = 2;
 
 /** The text that Go's `Quantity.String()` prints: the largest suffix that keeps the mantissa whole. */

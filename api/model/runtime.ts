@@ -1,26 +1,43 @@
 import * as z from "zod";
-import { count, optional, text, textMap, wholeNumber } from "./fields.ts";
+import { count, isTimestamp, optional, text, textMap, timestampMeta, wholeNumber } from "./fields.ts";
 import { LIMITS } from "./limits.ts";
 
 const names = optional(z.array(text).max(LIMITS.imageNames));
 const DIGITS = /^\d{1,19}$/;
 
 /** A uint64 of protobuf's JSON is a text of digits; what is beyond exact arithmetic is refused. */
-const uint64 = z.union([z.number(), z.string().regex(DIGITS, "must be a whole number").transform(Number)]).pipe(count);
+const uint64 = z
+  .union([z.number(), z.string().regex(DIGITS, "must be a whole number").transform(Number)])
+  .pipe(count)
+  .meta({
+    anyOf: [
+      { type: "integer", minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
+      { type: "string", pattern: DIGITS.source },
+    ],
+  });
 /** Nanoseconds since 1970, as digits (they exceed what a number holds exactly); `crictl inspect` writes RFC 3339 instead. */
-const unixNanos = z.union([z.string(), z.number()]).transform((v, ctx): string => {
-  const digits = typeof v === "number" ? nanosOfNumber(v) : DIGITS.test(v) ? v : nanosOfTime(v);
-  if (digits !== undefined) return digits.replace(/^0+(?=\d)/, "");
-  ctx.addIssue({ code: "custom", message: "must be nanoseconds since 1970, or an RFC 3339 time" });
-  return z.NEVER;
-});
+const unixNanos = z
+  .union([z.string(), z.number()])
+  .transform((v, ctx): string => {
+    const digits = typeof v === "number" ? nanosOfNumber(v) : DIGITS.test(v) ? v : nanosOfTime(v);
+    if (digits !== undefined) return digits.replace(/^0+(?=\d)/, "");
+    ctx.addIssue({ code: "custom", message: "must be nanoseconds since 1970, or an RFC 3339 time" });
+    return z.NEVER;
+  })
+  .meta({
+    anyOf: [
+      { type: "integer", minimum: 0 },
+      { type: "string", pattern: DIGITS.source },
+      { type: "string", ...timestampMeta, not: { pattern: "^(?:0|1[0-8]|19[0-6])" } },
+    ],
+  });
 const nanosOfNumber = (v: number): string | undefined =>
   Number.isInteger(v) && v >= 0 ? BigInt(v).toString() : undefined;
 function nanosOfTime(text: string): string | undefined {
-  const parts = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)$/.exec(text);
-  if (parts === null) return undefined;
-  const seconds = Date.parse(`${parts[1]}${parts[3]}`) / 1000;
-  return seconds >= 0 ? `${seconds}${(parts[2] ?? "").padEnd(9, "0")}` : undefined;
+  if (!isTimestamp(text)) return undefined;
+  const [, whole, fraction = "", zone] = /^(.{19})(?:[.](\d+))?(.+)$/.exec(text) ?? [];
+  const seconds = Date.parse(`${whole}${zone}`) / 1000;
+  return seconds >= 0 ? `${seconds}${fraction.padEnd(9, "0")}` : undefined;
 }
 
 const imageSpec = z.object({ image: optional(text), runtimeHandler: optional(text) });
@@ -34,7 +51,7 @@ const image = z.object({
   size: optional(uint64),
   pinned: optional(z.boolean()),
   spec: optional(imageSpec),
-  /** What it is made of, where the runtime tells; a layer of two images lies on the disk once. */
+  /** The image's layers, where the runtime tells them; a layer that two images share lies on the disk once. */
   layers: optional(z.array(z.object({ digest: text, sizeBytes: optional(count) })).max(LIMITS.imageLayers)),
 });
 export type RuntimeImage = z.output<typeof image>;
@@ -55,7 +72,7 @@ const container = z.object({
   imageId: optional(text),
   state: z.enum(CONTAINER_STATES),
   createdAt: unixNanos,
-  labels: optional(textMap((key) => key.startsWith("io.kubernetes."))),
+  labels: optional(textMap(/^io[.]kubernetes[.]/)),
   mounts: optional(
     z.array(z.object({ containerPath: optional(text), image: optional(imageSpec) })).max(LIMITS.volumesPerPod),
   ),
@@ -90,10 +107,10 @@ const listed = <S extends z.ZodType>(key: string, entry: S, most: number) =>
     z.array(entry).max(most),
   );
 
-/** What a container runtime answers over CRI v1, in the JSON of `crictl images|ps -a|pods|imagefsinfo -o json`. */
+/** The answers of a container runtime over CRI v1, in the JSON of `crictl images|ps -a|pods|imagefsinfo -o json`. */
 export const runtime = z.object({
   images: optional(listed("images", image, LIMITS.images)),
-  /** Of every state: `crictl ps -a`. */
+  /** Containers in every state: `crictl ps -a`. */
   containers: optional(listed("containers", container, LIMITS.runtimeContainers)),
   sandboxes: optional(listed("items", sandbox, LIMITS.runtimeContainers)),
   imageFilesystems: optional(z.preprocess((v) => (v as { status?: unknown } | null)?.status ?? v, fileSystems)),

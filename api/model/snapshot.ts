@@ -1,14 +1,13 @@
 import * as z from "zod";
 import { assignments } from "./assignments.ts";
-import { devicePlugins, devices } from "./devices.ts";
 import { absolutePath, count, optional, sortedRecord, text, timestamp, wholeNumber } from "./fields.ts";
 import { kubeletConfiguration } from "./kubelet-configuration.ts";
 import { LIMITS } from "./limits.ts";
-import { machine } from "./machine.ts";
-import { node } from "./node.ts";
+import { devicePlugins, devices, machine } from "./machine.ts";
+import { node } from "./placement.ts";
 import { pod } from "./pod.ts";
 import { containerGcFlags, runtime } from "./runtime.ts";
-import { stats } from "./stats.ts";
+import { stats } from "./units.ts";
 
 export const cgroup = z.object({
   version: z.literal([1, 2], "must be 1 or 2"),
@@ -22,15 +21,17 @@ export const cgroup = z.object({
 });
 export type Cgroup = z.output<typeof cgroup>;
 
-/** What the kubelet's managers know of their own life. */
+/** The kubelet's managers' knowledge of their own life. */
 export const kubelet = z.object({
   /** When this kubelet started; what it learnt of plugins before is gone. */
   startedAt: optional(timestamp),
-  /** Whether every source of pods has been heard since; absent: they have. Until then nothing of a pod is taken back. */
+  /**
+   * True: every source of pods has been heard since the start; absent: they have. Until then nothing of a pod is taken back.
+   */
   sourcesReady: optional(z.boolean()),
   /** systemd has announced a shutdown: nothing more comes in. */
   shuttingDown: optional(z.boolean()),
-  /** Whether the host enforces AppArmor profiles; the kubelet looks once, when it starts. */
+  /** True: the host enforces AppArmor profiles. The kubelet looks once, when it starts. */
   appArmor: optional(z.boolean()),
   ...containerGcFlags,
 });
@@ -42,7 +43,7 @@ const podItems = (v: unknown): unknown => (isPodList(v) ? (v.items ?? []) : v);
 export const isPodList = (v: unknown): v is { items: unknown } =>
   typeof v === "object" && v !== null && !Array.isArray(v) && "items" in v;
 
-/** What is known of a node at one moment. Field order is the canonical order of the stored form. */
+/** The known state of a node at one moment. Field order is the canonical order of the stored form. */
 export const snapshot = z.object({
   observedAt: optional(timestamp),
   bootId: optional(text),

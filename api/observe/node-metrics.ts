@@ -1,5 +1,5 @@
 import { Counter, collectDefaultMetrics, Histogram, Registry } from "prom-client";
-import { METRICS, type Metrics } from "./metrics.ts";
+import { METRICS, type Metrics } from "./plain-metrics.ts";
 
 const counter = <L extends string>(registry: Registry, of: { name: string; help: string; labels: readonly L[] }) =>
   new Counter({ name: of.name, help: of.help, labelNames: of.labels, registers: [registry] });
@@ -19,6 +19,8 @@ export function nodeMetrics(): Metrics {
   const refused = counter(registry, METRICS.refused);
   const recorded = counter(registry, METRICS.recorded);
   const historyFailed = counter(registry, METRICS.historyFailed);
+  const removed = counter(registry, METRICS.removed);
+  const sweeps = counter(registry, METRICS.sweeps);
   return {
     request: (route, method, status, seconds) => {
       requests.inc({ route, method, status }, 1);
@@ -28,6 +30,10 @@ export function nodeMetrics(): Metrics {
     refused: (kind, code) => refused.inc({ kind, code }),
     recorded: (table, rows) => recorded.inc({ table }, rows),
     historyFailed: (code) => historyFailed.inc({ code }),
+    swept: (outcome, rows) => {
+      sweeps.inc({ outcome });
+      for (const [table, count] of Object.entries(rows)) removed.inc({ table }, count);
+    },
     render: async () => ({ type: registry.contentType, text: await registry.metrics() }),
   };
 }

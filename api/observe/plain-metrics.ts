@@ -1,4 +1,52 @@
-import { METRICS, type Metrics } from "./metrics.ts";
+import type { Kind } from "../model/decision.ts";
+
+/** The counted metrics; names and help are the same on every platform. */
+export const METRICS = {
+  requests: {
+    name: "nodewise_http_requests_total",
+    help: "Requests by route, method and status",
+    labels: ["route", "method", "status"],
+  },
+  duration: {
+    name: "nodewise_http_request_duration_seconds",
+    help: "Time from a request's first byte to its answer, by route",
+    labels: ["route"],
+  },
+  decided: {
+    name: "nodewise_decision_duration_seconds",
+    help: "Time that the core took for one decision, by kind",
+    labels: ["kind"],
+  },
+  refused: { name: "nodewise_refusals_total", help: "Decisions refused, by kind and code", labels: ["kind", "code"] },
+  recorded: { name: "nodewise_history_rows_total", help: "Rows written to the history, by table", labels: ["table"] },
+  historyFailed: {
+    name: "nodewise_history_failures_total",
+    help: "Uses of the history that failed, by code",
+    labels: ["code"],
+  },
+  removed: {
+    name: "nodewise_history_removed_rows_total",
+    help: "Rows that the retention removed from the history, by table",
+    labels: ["table"],
+  },
+  sweeps: {
+    name: "nodewise_history_sweeps_total",
+    help: "Sweeps of the history: done, partial (more is left), held (the clock has leapt: see the log), failed",
+    labels: ["outcome"],
+  },
+} as const;
+
+export interface Metrics {
+  request(route: string, method: string, status: number, seconds: number): void;
+  decided(kind: Kind, seconds: number): void;
+  refused(kind: Kind, code: string): void;
+  recorded(table: "decisions" | "snapshots" | "results", rows: number): void;
+  historyFailed(code: string): void;
+  /** `rows` by table. */
+  swept(outcome: "done" | "partial" | "held" | "failed", rows: Readonly<Record<string, number>>): void;
+  /** The Prometheus text format. */
+  render(): Promise<{ readonly type: string; readonly text: string }>;
+}
 
 const quoted = (value: string): string =>
   `"${value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n")}"`;
@@ -43,7 +91,9 @@ export function plainMetrics(): Metrics {
   const refused = new Family(METRICS.refused, "counter");
   const recorded = new Family(METRICS.recorded, "counter");
   const historyFailed = new Family(METRICS.historyFailed, "counter");
-  const all = [requests, duration, decided, refused, recorded, historyFailed];
+  const removed = new Family(METRICS.removed, "counter");
+  const sweeps = new Family(METRICS.sweeps, "counter");
+  const all = [requests, duration, decided, refused, recorded, historyFailed, removed, sweeps];
   return {
     request: (route, method, status, seconds) => {
       requests.add([route, method, String(status)], 1);
@@ -53,6 +103,10 @@ export function plainMetrics(): Metrics {
     refused: (kind, code) => refused.add([kind, code], 1),
     recorded: (table, rows) => recorded.add([table], rows),
     historyFailed: (code) => historyFailed.add([code], 1),
+    swept: (outcome, rows) => {
+      sweeps.add([outcome], 1);
+      for (const [table, count] of Object.entries(rows)) removed.add([table], count);
+    },
     render: async () => ({ type: "text/plain; version=0.0.4; charset=utf-8", text: all.map((f) => f.text()).join("") }),
   };
 }

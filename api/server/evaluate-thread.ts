@@ -1,30 +1,172 @@
-import { parentPort, workerData } from "node:worker_threads";
-import { errorFields } from "../observe/log.ts";
-import { evaluator } from "../routes/evaluate.ts";
-import type { Evaluation, Job } from "../routes/evaluation.ts";
+import { getHeapStatistics } from "node:v8";
+import { type MessagePort, parentPort, workerData } from "node:worker_threads";
+import type { StoreFailure } from "../../db/failure.ts";
+import { openNode } from "../../db/sqlite/open.ts";
+import type { Store } from "../../db/store.ts";
+import { type Counts, type DecidingStore, decide } from "../http/decide.ts";
+import { readReport } from "../http/results.ts";
+import { err, ok, type Result } from "../model/result.ts";
+import { epochMs } from "../model/units.ts";
+import { errorFields, type Log } from "../observe/log.ts";
+import { plainMetrics } from "../observe/plain-metrics.ts";
+import type { ApiLimits, AskedApart, HandedOver } from "../ports.ts";
+import { evaluateSnapshot, evaluator } from "../service/evaluate.ts";
+import { historyProblem, type Problem } from "../service/problem.ts";
 import { sha256 } from "./digest.ts";
+import { writesOver } from "./history.ts";
+import { movable } from "./movable.ts";
 
-/** The entry of a thread that evaluates the jobs that it is sent, each for itself. It says when it is ready. */
-export interface Order {
-  readonly number: number;
-  readonly job: Job;
-}
+/** The entry of a thread that works for the event loop: it does the orders that it is sent, and says when it is ready. */
+export type Task =
+  | { readonly of: "decide"; readonly asked: AskedApart }
+  | { readonly of: "snapshot"; readonly bytes: Uint8Array }
+  | { readonly of: "report"; readonly bytes: Uint8Array }
+  | { readonly of: "route"; readonly request: HandedOver };
+export type Order = { readonly number: number; readonly task: Task } | { readonly abandoned: number };
 export type Delivery =
   | "ready"
-  | { readonly number: number; readonly evaluation: Evaluation }
-  | { readonly number: number; readonly fault: string };
+  | { readonly number: number; readonly done: unknown; readonly heapBytes: number }
+  | { readonly number: number; readonly fault: string; readonly heapBytes: number }
+  /** It is decided, and waits for the disk. */
+  | { readonly number: number; readonly isWaiting: true }
+  | { readonly log: keyof Log; readonly fields: Readonly<Record<string, unknown>>; readonly message: string }
+  | { readonly counted: keyof Counts; readonly args: readonly (string | number)[] };
 
-if (parentPort !== null && workerData?.evaluates === true) serve(parentPort);
+/** The server's values that the routes need. */
+export interface RoutesOf {
+  readonly historyFile: string;
+  readonly limits: ApiLimits;
+}
+/** What a thread is given. */
+export interface ThreadData {
+  readonly evaluates: true;
+  /** `writes`: a port of the history's `connect`. Null: the thread has no history, and neither decides nor answers routes. */
+  readonly server: (RoutesOf & { readonly writes: MessagePort }) | null;
+}
 
-function serve(port: NonNullable<typeof parentPort>): void {
-  const evaluate = evaluator(sha256);
-  const deliver = (delivery: Delivery): void => port.postMessage(delivery);
-  port.on("message", async ({ number, job }: Order) => {
+if (parentPort !== null && workerData?.evaluates === true) serve(parentPort, workerData as ThreadData);
+
+type Do<T> = (task: T, number: number, signal: AbortSignal) => Promise<unknown>;
+
+function serve(port: MessagePort, { server }: ThreadData): void {
+  const deliver = (delivery: Delivery, moved: readonly ArrayBuffer[] = []): void => port.postMessage(delivery, moved);
+  const withHistory = server === null ? null : workOf(server, deliver);
+  const work: Do<Task> = async (task, number, signal) => {
+    if (task.of === "snapshot") return evaluateSnapshot(task.bytes, sha256);
+    if (task.of === "report") return readReport(task.bytes, sha256);
+    if (withHistory === null) throw new Error("this thread has no history");
+    return withHistory(task, number, signal);
+  };
+  const underWay = new Map<number, AbortController>();
+  port.on("message", async (order: Order) => {
+    if ("abandoned" in order) return underWay.get(order.abandoned)?.abort();
+    const { number, task } = order;
+    const gone = new AbortController();
+    underWay.set(number, gone);
     try {
-      deliver({ number, evaluation: await evaluate(job) });
+      const done = await work(task, number, gone.signal);
+      deliver({ number, done, heapBytes: heapBytes() }, movedIn(done));
     } catch (error) {
-      deliver({ number, fault: String(errorFields(error)["stack"] ?? error) });
+      deliver({ number, fault: String(errorFields(error)["stack"] ?? error), heapBytes: heapBytes() });
     }
+    underWay.delete(number);
   });
   deliver("ready");
+}
+
+/** What needs the history. */
+function workOf(
+  { historyFile, limits, writes }: NonNullable<ThreadData["server"]>,
+  deliver: (delivery: Delivery) => void,
+): Do<Exclude<Task, { readonly bytes: Uint8Array }>> {
+  const said = (level: keyof Log) => (fields: Readonly<Record<string, unknown>>, message: string) =>
+    deliver({ log: level, fields, message });
+  const log: Log = { info: said("info"), warn: said("warn"), error: said("error") };
+  const counted =
+    (name: keyof Counts) =>
+    (...args: (string | number)[]) =>
+      deliver({ counted: name, args });
+  const metrics: Counts = {
+    decided: counted("decided"),
+    refused: counted("refused"),
+    recorded: counted("recorded"),
+    historyFailed: counted("historyFailed"),
+  };
+  const evaluate = evaluator(sha256);
+  const open = opener(historyFile);
+  const written = writesOver(writes);
+  let routes: ReturnType<typeof routesOf> | undefined;
+
+  const answered = async (asked: AskedApart, number: number, signal: AbortSignal) => {
+    const opened = open();
+    const record: Store["record"] = (recording) => {
+      deliver({ number, isWaiting: true });
+      return written.record(recording);
+    };
+    const store = { ...(opened.ok ? opened.value : unread(opened.error)), record };
+    const ports = { store, now, log, metrics, evaluate, sha256, recordDecisions: true };
+    return inBytes(await decide({ ...asked, ports, signal }));
+  };
+  return async (task, number, signal) => {
+    if (task.of === "decide") return answered(task.asked, number, signal);
+    const opened = open();
+    if (!opened.ok) return historyProblem(opened.error);
+    routes ??= routesOf(opened.value, limits, log);
+    const reply = await (await routes)(task.request, signal);
+    if (!reply.ok) return reply;
+    const body = inBytes(ok(reply.value.body));
+    return body.ok ? ok({ ...reply.value, body: body.value }) : body;
+  };
+}
+
+const now = () => epochMs(Date.now());
+
+/** Opens the history when it is needed first; where that fails, again the next time. */
+function opener(file: string): () => Result<Store, StoreFailure> {
+  let opened: Result<Store, StoreFailure> | undefined;
+  return () => {
+    if (opened?.ok !== true) opened = openNode({ file });
+    return opened;
+  };
+}
+/** A history that cannot be opened for reading. */
+function unread(failure: StoreFailure): Omit<DecidingStore, "record"> {
+  const fails = async (): Promise<Result<never, StoreFailure>> => err(failure);
+  return { getSnapshot: fails, snapshotBytes: fails, getDecision: fails, readFacts: fails };
+}
+
+/** Texts in UTF-8: bytes are handed to the event loop, where a text would be copied. */
+const inBytes = <T>(made: Result<string | T, Problem>): Result<Uint8Array<ArrayBuffer> | T, Problem> =>
+  made.ok && typeof made.value === "string" ? ok(new TextEncoder().encode(made.value)) : (made as Result<T, Problem>);
+
+/** The buffers that a result hands over: its bytes', or its body's. */
+function movedIn(done: unknown): ArrayBuffer[] {
+  const { value } = done as { readonly value?: unknown };
+  const bytes = value instanceof Uint8Array ? value : (value as { readonly body?: unknown } | undefined)?.body;
+  return bytes instanceof Uint8Array && bytes.length > 0 ? [bytes.buffer as ArrayBuffer] : [];
+}
+
+function heapBytes(): number {
+  const { total_heap_size: heap, external_memory: external } = getHeapStatistics();
+  return heap + external;
+}
+
+/** Loaded when the first is asked for: most threads only decide. */
+async function routesOf(store: Store, limits: ApiLimits, log: Log) {
+  const { appApart } = await import("../app.ts");
+  const { nodeAssets, gzip, nodeBodies } = await import("./assets.ts");
+  return appApart({
+    store,
+    now,
+    log,
+    metrics: plainMetrics(),
+    bodies: nodeBodies,
+    evaluate: evaluator(sha256),
+    sha256,
+    auth: { required: true, hosts: null },
+    limits,
+    recordDecisions: false,
+    assets: nodeAssets(),
+    gzip: (text) => movable(gzip(text)),
+  });
 }

@@ -1,6 +1,6 @@
-import { parentPort, workerData } from "node:worker_threads";
+import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import type { StoreFailure } from "../../db/failure.ts";
-import { openNode } from "../../db/open-node.ts";
+import { openNode } from "../../db/sqlite/open.ts";
 import type { Store } from "../../db/store.ts";
 import type { Result } from "../model/result.ts";
 import { errorFields } from "../observe/log.ts";
@@ -18,28 +18,28 @@ export const WRITES = [
 ] as const satisfies readonly (keyof Store)[];
 export type Write = (typeof WRITES)[number];
 
-export interface Order {
-  readonly number: number;
-  readonly method: Write | "close";
-  readonly args: readonly unknown[];
-}
+export type Order =
+  | { readonly number: number; readonly method: Write | "close"; readonly args: readonly unknown[] }
+  /** Orders come by this port too. */
+  | { readonly connect: MessagePort };
 export type Delivery =
   | { readonly number: number; readonly result: Result<unknown, StoreFailure> }
   | { readonly number: number; readonly fault: string };
 
 if (parentPort !== null && typeof workerData?.historyFile === "string") serve(parentPort, workerData.historyFile);
 
-function serve(port: NonNullable<typeof parentPort>, file: string): void {
-  const deliver = (delivery: Delivery): void => port.postMessage(delivery);
+function serve(parent: MessagePort, file: string): void {
   const opened = openNode({ file });
-  deliver({ number: 0, result: opened.ok ? { ok: true, value: null } : opened });
+  parent.postMessage({ number: 0, result: opened.ok ? { ok: true, value: null } : opened } satisfies Delivery);
   if (!opened.ok) return;
   const store = opened.value;
-  port.on("message", async ({ number, method, args }: Order) => {
+  const take = async (order: Order, from: MessagePort): Promise<void> => {
+    if ("connect" in order) return takeFrom(order.connect).unref();
+    const deliver = (delivery: Delivery): void => from.postMessage(delivery);
+    const { number, method, args } = order;
     if (method === "close") {
       await store.close();
-      port.close();
-      return;
+      return parent.close();
     }
     const write = store[method] as (...args: readonly unknown[]) => Promise<Result<unknown, StoreFailure>>;
     try {
@@ -47,5 +47,7 @@ function serve(port: NonNullable<typeof parentPort>, file: string): void {
     } catch (error) {
       deliver({ number, fault: String(errorFields(error)["stack"] ?? error) });
     }
-  });
+  };
+  const takeFrom = (port: MessagePort): MessagePort => port.on("message", (order: Order) => void take(order, port));
+  takeFrom(parent);
 }

@@ -1,9 +1,34 @@
-import { Worker } from "node:worker_threads";
+import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
 import { failure, type StoreFailure } from "../../db/failure.ts";
-import { openNode } from "../../db/open-node.ts";
+import { openNode } from "../../db/sqlite/open.ts";
 import type { Store } from "../../db/store.ts";
 import { ok, type Result } from "../model/result.ts";
+import type { EpochMs } from "../model/units.ts";
+import { errorFields, type Log } from "../observe/log.ts";
+import { pruneOnce, type Sweep } from "../retention.ts";
+import { inTurns, type Turns } from "../service/turns.ts";
 import { type Delivery, type Order, WRITES, type Write } from "./history-thread.ts";
+
+const EVERY_MS = 10 * 60 * 1000;
+
+/** Prunes now and every ten minutes. */
+export function keepPruned(store: Store, now: () => EpochMs, log: Log, sweep: Sweep): { stop(): void } {
+  let running = false;
+  const prune = async (): Promise<void> => {
+    if (running) return;
+    running = true;
+    try {
+      await pruneOnce(store, now(), log, sweep);
+    } catch (error) {
+      log.error(errorFields(error), "internal fault");
+    }
+    running = false;
+  };
+  const timer = setInterval(prune, EVERY_MS);
+  timer.unref();
+  void prune();
+  return { stop: () => clearInterval(timer) };
+}
 
 const ENTRY = new URL("./history-thread.ts", import.meta.url);
 
@@ -13,81 +38,96 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
+/** The history of a file, written in a thread of its own. */
+export interface History {
+  readonly store: Store;
+  /** A port for another thread of this process, which reads the same file: see `writesOver`. */
+  connect(): MessagePort;
+}
+
 /**
  * The history of a file, which it reads here and writes in a thread: a commit waits for the disk, and would hold up every
- * request meanwhile. INVARIANT: as in the store itself, what a write answers is on disk, and reads here see it.
+ * request meanwhile. INVARIANT: as in the store itself, what a write answers is on disk, and reads here see it. Those whose
+ * writes were committed together go on one after the other, in `turns`.
  */
-export async function openHistory(file: string): Promise<Result<Store, StoreFailure>> {
+export async function openHistory(file: string, turns: Turns = inTurns()): Promise<Result<History, StoreFailure>> {
   const reader = openNode({ file });
   if (!reader.ok) return reader;
-  const writer = new Writer(file);
+  const worker = new Worker(ENTRY, { workerData: { historyFile: file } });
+  const writer = new Writer((order) => worker.postMessage(order));
+  const inOrder = (work: () => void): void => void turns(async () => work(), false);
+  worker.on("message", (delivery: Delivery) => inOrder(() => writer.settle(delivery)));
+  worker.on("error", (error) => inOrder(() => writer.lose(error instanceof Error ? error.message : String(error))));
+  const ended = new Promise<void>((resolve) => worker.on("exit", () => inOrder(resolve)));
+  void ended.then(() => writer.lose("it ended"));
   const opened = await writer.opened;
   if (!opened.ok) {
     await reader.value.close();
-    return opened;
+    return opened as Result<never, StoreFailure>;
   }
-  const writes = Object.fromEntries(
-    WRITES.map((method) => [method, (...args: unknown[]) => writer.send(method, args)]),
-  );
-  return ok({
-    ...reader.value,
-    ...(writes as unknown as Pick<Store, Write>),
-    close: async () => {
-      await writer.close();
-      await reader.value.close();
-    },
-  });
+  worker.unref();
+  const close = async (): Promise<void> => {
+    // ends the thread when all that was sent is written
+    void writer.send("close", []);
+    writer.isClosed = true;
+    worker.ref();
+    await ended;
+    await reader.value.close();
+  };
+  const connect = (): MessagePort => {
+    const { port1, port2 } = new MessageChannel();
+    worker.postMessage({ connect: port1 } satisfies Order, [port1]);
+    return port2;
+  };
+  return ok({ store: { ...reader.value, ...writer.writes, close }, connect });
+}
+
+/** A history's writes through a port of its `connect`. */
+export function writesOver(port: MessagePort): Pick<Store, Write> {
+  const writer = new Writer((order) => port.postMessage(order));
+  port.on("message", (delivery: Delivery) => writer.settle(delivery));
+  port.on("close", () => writer.lose("it ended"));
+  port.unref();
+  return writer.writes;
 }
 
 class Writer {
-  readonly #worker: Worker;
+  readonly #post: (order: Order) => void;
   readonly #waiting = new Map<number, Waiting>();
-  readonly #ended: Promise<unknown>;
+  /** Whether the history's thread could open it. */
   readonly opened: Promise<Answer>;
   #number = 1;
-  #gone = false;
+  isClosed = false;
 
-  constructor(file: string) {
-    this.#worker = new Worker(ENTRY, { workerData: { historyFile: file } });
+  constructor(post: (order: Order) => void) {
+    this.#post = post;
     this.opened = new Promise((resolve, reject) => this.#waiting.set(0, { resolve, reject }));
-    this.#worker.on("message", (delivery: Delivery) => this.#settle(delivery));
-    this.#worker.on("error", (error) => this.#lose(error instanceof Error ? error.message : String(error)));
-    this.#ended = new Promise<void>((resolve) => {
-      this.#worker.on("exit", () => {
-        this.#lose("it ended");
-        resolve();
-      });
-    });
-    void this.opened.then(() => this.#worker.unref());
   }
 
-  send(method: Write, args: readonly unknown[]): Promise<Answer> {
-    if (this.#gone) return Promise.resolve(failure("unavailable", "the history is closed"));
-    const order: Order = { number: this.#number++, method, args };
+  get writes(): Pick<Store, Write> {
+    const sent = WRITES.map((method) => [method, (...args: unknown[]) => this.send(method, args)] as const);
+    return Object.fromEntries(sent) as unknown as Pick<Store, Write>;
+  }
+
+  send(method: Write | "close", args: readonly unknown[]): Promise<Answer> {
+    if (this.isClosed) return Promise.resolve(failure("unavailable", "the history is closed"));
+    const number = this.#number++;
     return new Promise((resolve, reject) => {
-      this.#waiting.set(order.number, { resolve, reject });
-      this.#worker.postMessage(order);
+      this.#waiting.set(number, { resolve, reject });
+      this.#post({ number, method, args });
     });
   }
 
-  /** Ends the thread when all that was sent is written. */
-  async close(): Promise<void> {
-    if (!this.#gone) this.#worker.postMessage({ number: this.#number++, method: "close", args: [] } satisfies Order);
-    this.#gone = true;
-    this.#worker.ref();
-    await this.#ended;
-  }
-
-  #settle(delivery: Delivery): void {
+  settle(delivery: Delivery): void {
     const waiting = this.#waiting.get(delivery.number);
     this.#waiting.delete(delivery.number);
     if ("result" in delivery) waiting?.resolve(delivery.result);
     else waiting?.reject(new Error(`the history's thread failed: ${delivery.fault}`));
   }
 
-  /** What was under way may or may not be on disk: the caller hears that it is not. */
-  #lose(reason: string): void {
-    this.#gone = true;
+  /** Fails all calls under way. Their writes may or may not be on disk: the caller hears that they are not. */
+  lose(reason: string): void {
+    this.isClosed = true;
     for (const { resolve } of this.#waiting.values())
       resolve(failure("unavailable", `the history's thread is gone: ${reason}; start again`));
     this.#waiting.clear();

@@ -1,10 +1,14 @@
-import { createServer, type Server, STATUS_CODES } from "node:http";
-import type { AddressInfo } from "node:net";
+import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { getRequestListener } from "@hono/node-server";
 import type { Hono } from "hono";
+import { PROBLEMS } from "../http/problem.ts";
+import { problemResponse } from "../http/respond.ts";
 import { err, ok, type Result } from "../model/result.ts";
-import { PROBLEM_TYPE, PROBLEMS, type ProblemCode, problemText } from "../routes/problem.ts";
+import type { WhenSent } from "../ports.ts";
+import type { ProblemCode } from "../service/problem.ts";
+import { inTurns, type Turns } from "../service/turns.ts";
 
 export interface Listening {
   readonly host: string;
@@ -17,17 +21,57 @@ export interface Listening {
 const HEADERS_MS = 30_000;
 const REQUEST_MS = 300_000;
 const KEEP_ALIVE_MS = 65_000;
+/** Time for who was answered for the last time to hang up. */
+const HANG_UP_MS = 1_000;
+/** Its reader takes nothing of an answer for so long: it is cut. */
+const UNREAD_MS = 60_000;
 
-/** Serves the app over HTTP/1.1. Errors: the address cannot be listened on. */
-export function listen(app: Hono, host: string, port: number): Promise<Result<Listening, string>> {
+/** Serves the app over HTTP/1.1; requests begin in `turns`, however many come at once. Errors: the address cannot be listened on. */
+export function listen(
+  app: Hono,
+  host: string,
+  port: number,
+  turns: Turns = inTurns(),
+  unreadMs: number = UNREAD_MS,
+): Promise<Result<Listening, string>> {
   const listener = getRequestListener(app.fetch, {
-    errorHandler: () => badRequest("the request line or the Host header is not valid"),
+    errorHandler: () =>
+      new Response(...problemOf("bad_request", "the request line is not valid, or the Host header is not, or missing")),
   });
   const server = createServer(
-    { headersTimeout: HEADERS_MS, requestTimeout: REQUEST_MS, keepAliveTimeout: KEEP_ALIVE_MS },
-    listener,
+    {
+      headersTimeout: HEADERS_MS,
+      requestTimeout: REQUEST_MS,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      // the listener answers a request without one, and not with an empty body
+      requireHostHeader: false,
+    },
+    (request, response) =>
+      void turns(async () => {
+        // its sender may be gone meanwhile, and is not waited for
+        if (!response.destroyed) void listener(request, response);
+      }, false),
   );
+  server.timeout = unreadMs;
+  server.on("connection", tellPipelined);
+  server.on("request", (request, response) => {
+    openOn.get(request.socket)?.add(response);
+    response.once("close", () => openOn.get(request.socket)?.delete(response));
+    // nothing moved either way; a slow reader that takes some moves it
+    response.on("timeout", (socket: Socket) => {
+      if (socket.writableLength > 0) socket.destroy();
+      else socket.setTimeout(unreadMs);
+    });
+  });
+  server.on("connect", (_request, socket) => {
+    const detail = "CONNECT is not possible here: this is not a proxy";
+    // the socket is no longer watched by the server
+    socket.on("error", () => socket.destroy()).resume();
+    endWith(socket, problemOf("method_not_allowed", detail, { allow: "GET, HEAD, POST, PUT" }));
+    (socket as Socket).setTimeout(HANG_UP_MS, () => socket.destroy());
+  });
   server.on("clientError", answerBroken);
+  server.on("checkExpectation", answerExpectation);
   return new Promise((resolve) => {
     server.once("error", (error: NodeJS.ErrnoException) => resolve(err(startFault(error, host, port))));
     server.listen(port, host, () => {
@@ -37,9 +81,36 @@ export function listen(app: Hono, host: string, port: number): Promise<Result<Li
   });
 }
 
-function badRequest(detail: string): Response {
-  const text = problemText({ code: "bad_request", detail }, crypto.randomUUID());
-  return new Response(text, { status: 400, headers: { "content-type": PROBLEM_TYPE } });
+/** Calls `onSent` when the answer has been handed to the system whole, or its connection is gone. */
+export const whenSent: WhenSent = (env, onSent) => {
+  const outgoing = (env as { outgoing?: ServerResponse } | undefined)?.outgoing;
+  if (outgoing === undefined || outgoing.destroyed || outgoing.writableFinished) onSent();
+  else outgoing.once("close", onSent);
+};
+
+const openOn = new WeakMap<Socket, Set<ServerResponse>>();
+/** Node tells only the answer whose turn it is that its connection is gone; those pipelined behind it are told here. */
+function tellPipelined(socket: Socket): void {
+  const open = new Set<ServerResponse>();
+  openOn.set(socket, open);
+  socket.once("close", () => {
+    for (const response of open) {
+      if (response.socket !== null) continue;
+      response.destroy();
+      response.emit("close");
+    }
+  });
+}
+
+type Headers = Readonly<Record<string, string>>;
+const problemOf = (code: ProblemCode, detail: string = PROBLEMS[code].title, headers: Headers = {}) =>
+  problemResponse({ code, detail, headers }, crypto.randomUUID());
+
+/** RFC 9110 10.1.1: an Expect that is not `100-continue`. Its body is not read. */
+function answerExpectation(request: IncomingMessage, response: ServerResponse): void {
+  const found = String(request.headers.expect).slice(0, 100);
+  const [body, { status, headers }] = problemOf("expectation_failed", `\`${found}\` is not \`100-continue\``);
+  response.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body), connection: "close" }).end(body);
 }
 
 const CODES: Readonly<Record<string, ProblemCode>> = {
@@ -47,16 +118,18 @@ const CODES: Readonly<Record<string, ProblemCode>> = {
   ERR_HTTP_REQUEST_TIMEOUT: "request_timeout",
 };
 
-/** What never became a request is answered on the bare connection. */
-function answerBroken(error: NodeJS.ErrnoException, socket: Duplex): void {
-  if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
-  const code = CODES[error.code ?? ""] ?? "bad_request";
-  const { status, title } = PROBLEMS[code];
-  const body = problemText({ code, detail: title }, crypto.randomUUID());
-  socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: ${PROBLEM_TYPE}\r\n` +
-      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-  );
+/** Answers on the bare connection where the bytes never became a request. */
+function answerBroken(error: NodeJS.ErrnoException & { readonly rawPacket?: Buffer }, socket: Duplex): void {
+  // what waits to be sent is an answer, in the middle of which there is no other
+  if (error.code === "ECONNRESET" || !socket.writable || socket.writableLength > 0) return void socket.destroy();
+  const isHead = error.rawPacket?.subarray(0, 5).toString("latin1") === "HEAD ";
+  endWith(socket, problemOf(CODES[error.code ?? ""] ?? "bad_request"), isHead);
+}
+
+function endWith(socket: Duplex, [body, { status, headers }]: ReturnType<typeof problemOf>, isHead = false): void {
+  const all = { ...headers, "content-length": Buffer.byteLength(body), connection: "close" };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join("")}\r\n${isHead ? "" : body}`);
 }
 
 function startFault(error: NodeJS.ErrnoException, host: string, port: number): string {

@@ -1,109 +1,301 @@
 import { setFlagsFromString } from "node:v8";
 import { Worker } from "node:worker_threads";
-import { evaluator } from "../routes/evaluate.ts";
-import type { Evaluate, Evaluation, Job } from "../routes/evaluation.ts";
+import type { Hono } from "hono";
+import type { Counts } from "../http/decide.ts";
+import { TRUSTED } from "../http/serve.ts";
+import { err } from "../model/result.ts";
+import type { Log } from "../observe/log.ts";
+import type { Apart } from "../ports.ts";
+import { evaluator } from "../service/evaluate.ts";
+import type { Evaluate } from "../service/evaluation.ts";
+import type { Problem } from "../service/problem.ts";
+import { inTurns, type Turns } from "../service/turns.ts";
 import { sha256 } from "./digest.ts";
-import type { Delivery, Order } from "./evaluate-thread.ts";
+import type { Delivery, Order, RoutesOf, Task, ThreadData } from "./evaluate-thread.ts";
+import type { History } from "./history.ts";
+import { movable } from "./movable.ts";
+
+const FIRST = ["/", "/what-if", "/replay", "/lint", "/docs"];
+/** Pages of one thing: the first that the others link to stands for all. */
+const OF_ONE = [
+  /href="(\/nodes\/[^"?/#]+)"/,
+  /href="(\/nodes\/[^"?/#]+\/decisions)[^"]*"/,
+  /href="(\/decisions\/[^"?/#]+)"/,
+];
+
+/**
+ * Renders each kind of page once, one after the other with room for requests between them, so that the first visitor does not
+ * wait for code that has never run. Ends early when `closing` says so; what a page answers is of no interest here.
+ */
+export async function warm(app: Pick<Hono, "fetch">, closing: AbortSignal): Promise<void> {
+  const seen = new Set<string>();
+  const queue = [...FIRST];
+  for (let path = queue.shift(); path !== undefined && !closing.aborted; path = queue.shift()) {
+    seen.add(path);
+    const request = new Request(`http://localhost${path}`, { headers: { accept: "text/html" }, signal: closing });
+    const text = await (await app.fetch(request, { [TRUSTED]: true })).text();
+    for (const kind of OF_ONE) {
+      if ([...seen, ...queue].some((known) => kind.test(`href="${known}"`))) continue;
+      const linked = kind.exec(text)?.[1];
+      if (linked !== undefined) queue.push(linked.replaceAll("&amp;", "&"));
+    }
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
 
 /** Smaller bodies are decided here: handing them over would cost as much. */
 const INLINE_BELOW = 32 * 1024;
 /** MiB in which a thread's objects begin. A request leaves nothing behind, so the larger this is, the less is ever looked at. */
 const NURSERY = 32;
+/** MiB of a thread's heap: a thread that needs more ends, and nothing else does. */
+const HEAP = 1024;
+/** Orders that a thread works on at a time. A replay gives turns to others, and what is not begun can be given up. */
+const DEPTH = 4;
+/** A thread that has had nothing to do for so long ends, except one that is as small as it began. */
+const IDLE_MS = 15_000;
+const LOOK_MS = 5_000;
+/** Bytes of a heap that is kept. */
+const SMALL = 192 * 1024 * 1024;
 const ENTRY = new URL("./evaluate-thread.ts", import.meta.url);
 
 interface Waiting {
-  readonly resolve: (evaluation: Evaluation) => void;
+  readonly number: number;
+  readonly task: Task;
+  readonly resolve: (done: never) => void;
   readonly reject: (error: Error) => void;
+  /** Answers a problem in the task's own form. */
+  readonly refuse: (problem: Problem) => void;
 }
 interface Thread {
   readonly worker: Worker;
-  readonly waiting: Map<number, Waiting>;
-  /** It has loaded its code, and takes jobs. */
+  readonly orders: Map<number, Waiting>;
+  /** Those that are decided and wait for the disk. */
+  readonly waiting: Set<number>;
+  /** It has loaded its code, and takes orders. */
   isReady: boolean;
+  heapBytes: number;
+  idleSinceMs: number;
 }
 export interface Threads {
   readonly evaluate: Evaluate;
+  readonly apart: Apart;
   /** Ends the threads; what they still work on fails. */
   close(): Promise<void>;
 }
 
-/**
- * Evaluates large jobs in up to `most` threads, so that they neither hold up the event loop nor wait for one core. A thread is
- * started when none is idle; until it is ready, and with `most` 0, this thread does the work.
- */
-export function threads(most: number): Threads {
-  const inline = evaluator(sha256);
-  const all: Thread[] = [];
-  let number = 0;
-  let allowed = most;
+export interface ThreadsOptions {
+  /** Null: no thread decides or answers routes. */
+  readonly server: (RoutesOf & Pick<History, "connect">) | null;
+  readonly log?: Log;
+  /** Counts what is decided in threads. */
+  readonly metrics?: Counts;
+  /** In which the event loop decides, and goes on with what threads have done. */
+  readonly turns?: Turns;
+}
 
-  const start = (): void => {
+/**
+ * Does what would hold up the event loop in up to `most` threads. One is started when none is free, and work waits for it;
+ * with `most` 0, or where threads cannot be had, the event loop does it all by itself.
+ */
+export function threads(most: number, options: ThreadsOptions = { server: null }): Threads {
+  const { server, turns = inTurns() } = options;
+  const pool = new Pool(most, { ...options, turns });
+  const inline = evaluator(sha256);
+  const problemResult = (problem: Problem): never => err(problem) as never;
+  const isApart = (bytes: number): boolean => pool.isOpen && bytes >= INLINE_BELOW;
+  return {
+    evaluate: (job) => turns(async () => inline(job), job.kind === null),
+    apart: {
+      decide: (asked, bytes, signal) =>
+        server !== null && isApart(bytes)
+          ? pool.order({ of: "decide", asked: { ...asked, bytes: movable(asked.bytes) } }, signal, problemResult)
+          : null,
+      route: (request, signal) => {
+        if (!pool.isOpen || server === null) return null;
+        const { body } = request;
+        const moved = body.ok ? { ...request, body: { ok: true as const, value: movable(body.value) } } : request;
+        return pool.order({ of: "route", request: moved }, signal, problemResult);
+      },
+      snapshot: (bytes, signal) =>
+        isApart(bytes.length) ? pool.order({ of: "snapshot", bytes: movable(bytes) }, signal, problemResult) : null,
+      report: (bytes, signal) =>
+        isApart(bytes.length) ? pool.order({ of: "report", bytes: movable(bytes) }, signal, problemResult) : null,
+    },
+    close: () => pool.close(),
+  };
+}
+
+class Pool {
+  readonly #options: ThreadsOptions & { readonly turns: Turns };
+  readonly #threads: Thread[] = [];
+  readonly #waiting: Waiting[] = [];
+  readonly #looking: ReturnType<typeof setInterval>;
+  #most: number;
+  #number = 0;
+  #unanswered = 0;
+
+  constructor(most: number, options: ThreadsOptions & { readonly turns: Turns }) {
+    this.#most = most;
+    this.#options = options;
+    this.#looking = setInterval(() => this.#endIdle(), LOOK_MS);
+    this.#looking.unref();
+  }
+
+  get isOpen(): boolean {
+    return this.#most > 0;
+  }
+
+  order<T>(task: Task, signal: AbortSignal | undefined, problemIn: (problem: Problem) => T): Promise<T> {
+    const number = this.#number++;
+    // a batch has one signal for all of its lines
+    const onGone = (): void => this.#abandon(number);
+    const answer = new Promise<T>((resolve, reject) => {
+      const refuse = (problem: Problem): void => resolve(problemIn(problem));
+      if (signal?.aborted === true) return refuse(GONE);
+      this.#waiting.push({ number, task, resolve: resolve as Waiting["resolve"], reject, refuse });
+      signal?.addEventListener("abort", onGone, { once: true });
+      this.#hand();
+    });
+    // threads keep no process alive, but whoever waits for one does
+    if (this.#unanswered++ === 0) this.#looking.ref();
+    return answer.finally(() => {
+      signal?.removeEventListener("abort", onGone);
+      if (--this.#unanswered === 0) this.#looking.unref();
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#most = 0;
+    clearInterval(this.#looking);
+    await Promise.all(this.#threads.map(({ worker }) => worker.terminate()));
+    for (const { reject } of this.#waiting.splice(0)) reject(new Error("the server has ended"));
+  }
+
+  #start(): void {
     // read when a heap is made, so this thread keeps its own
     setFlagsFromString(`--min-semi-space-size=${NURSERY}`);
     setFlagsFromString(`--max-semi-space-size=${NURSERY}`);
-    const thread: Thread = {
-      worker: new Worker(ENTRY, { workerData: { evaluates: true } }),
-      waiting: new Map(),
-      isReady: false,
+    const { server } = this.#options;
+    const writes = server?.connect();
+    const given = server === null ? null : { historyFile: server.historyFile, limits: server.limits };
+    const workerData: ThreadData = {
+      evaluates: true,
+      server: given === null || writes === undefined ? null : { ...given, writes },
     };
-    thread.worker.on("message", (delivery: Delivery) => settle(thread, delivery));
-    thread.worker.on("error", (error) => lose(thread, error instanceof Error ? error : new Error(String(error))));
-    thread.worker.on("exit", () => lose(thread, new Error("a deciding thread ended")));
+    const transferList = writes === undefined ? [] : [writes];
+    const thread: Thread = {
+      worker: new Worker(ENTRY, { workerData, transferList, resourceLimits: { maxOldGenerationSizeMb: HEAP } }),
+      orders: new Map(),
+      waiting: new Set(),
+      isReady: false,
+      heapBytes: 0,
+      idleSinceMs: performance.now(),
+    };
+    thread.worker.on("message", (delivery: Delivery) => this.#take(thread, delivery));
+    thread.worker.on("error", (error) => this.#lose(thread, error instanceof Error ? error : new Error(String(error))));
+    thread.worker.on("exit", () => this.#lose(thread, new Error("a deciding thread ended")));
     thread.worker.unref();
-    all.push(thread);
-  };
-  /** Its jobs fail; another takes its place when it is needed, unless threads cannot be had here at all. */
-  const lose = (thread: Thread, error: Error): void => {
-    const at = all.indexOf(thread);
-    if (at < 0) return;
-    all.splice(at, 1);
-    if (!thread.isReady) allowed = 0;
-    for (const { reject } of thread.waiting.values()) reject(error);
-  };
-  const idlest = (): Thread | undefined => {
-    const ready = all.filter((thread) => thread.isReady);
-    const [first] = ready;
-    if (first === undefined) return undefined;
-    return ready.reduce((a, b) => (b.waiting.size < a.waiting.size ? b : a), first);
-  };
-  const evaluate: Evaluate = (job) => {
-    if (sizeOf(job) < INLINE_BELOW) return inline(job);
-    const thread = idlest();
-    const starting = all.some(({ isReady }) => !isReady);
-    if ((thread === undefined || thread.waiting.size > 0) && all.length < allowed && !starting) start();
-    return thread === undefined ? inline(job) : send(thread, number++, job);
-  };
-  return {
-    evaluate,
-    close: async () => {
-      allowed = 0;
-      await Promise.all(all.map(({ worker }) => worker.terminate()));
-    },
-  };
-}
-
-function send(thread: Thread, number: number, job: Job): Promise<Evaluation> {
-  const moved = "bytes" in job ? { ...job, bytes: movable(job.bytes) } : job;
-  const order: Order = { number, job: moved };
-  return new Promise((resolve, reject) => {
-    thread.waiting.set(number, { resolve, reject });
-    thread.worker.postMessage(order, "bytes" in moved ? [moved.bytes.buffer as ArrayBuffer] : []);
-  });
-}
-
-const sizeOf = (job: Job): number => ("bytes" in job ? job.bytes.length : job.stored.text.length);
-
-function settle(thread: Thread, delivery: Delivery): void {
-  if (delivery === "ready") {
-    thread.isReady = true;
-    return;
+    this.#threads.push(thread);
   }
-  const job = thread.waiting.get(delivery.number);
-  thread.waiting.delete(delivery.number);
-  if ("evaluation" in delivery) job?.resolve(delivery.evaluation);
-  else job?.reject(new Error(`a deciding thread failed: ${delivery.fault}`));
+
+  /** Hands what waits to the threads that have the least to do. */
+  #hand(): void {
+    for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {
+      const ready = this.#threads.filter(({ isReady }) => isReady);
+      const thread = ready.reduce<Thread | undefined>(
+        (a, b) => (a === undefined || load(b) < load(a) ? b : a),
+        undefined,
+      );
+      const isStarting = ready.length < this.#threads.length;
+      const isBusy = thread === undefined || load(thread) > 0;
+      if (isBusy && !isStarting && this.#threads.length < this.#most) this.#start();
+      if (thread === undefined || load(thread) >= DEPTH) return;
+      this.#waiting.shift();
+      thread.orders.set(next.number, next);
+      thread.worker.postMessage({ number: next.number, task: next.task } satisfies Order, movedIn(next.task));
+    }
+  }
+
+  #take(thread: Thread, delivery: Delivery): void {
+    if (delivery === "ready") thread.isReady = true;
+    else if ("log" in delivery) this.#options.log?.[delivery.log](delivery.fields, delivery.message);
+    else if ("counted" in delivery) this.#count(delivery.counted, delivery.args);
+    else if ("isWaiting" in delivery) thread.waiting.add(delivery.number);
+    else {
+      const order = thread.orders.get(delivery.number);
+      thread.orders.delete(delivery.number);
+      thread.waiting.delete(delivery.number);
+      thread.heapBytes = delivery.heapBytes;
+      thread.idleSinceMs = performance.now();
+      // what comes of an answer on the event loop is work too
+      if ("done" in delivery) void this.#options.turns(async () => order?.resolve(delivery.done as never), false);
+      else order?.reject(new Error(`a deciding thread failed: ${delivery.fault}`));
+    }
+    this.#hand();
+  }
+
+  #count(name: keyof Counts, args: readonly (string | number)[]): void {
+    const count = this.#options.metrics?.[name] as ((...args: readonly (string | number)[]) => void) | undefined;
+    count?.(...args);
+  }
+
+  /** Nobody waits for it any more: what has not begun never does, what has is told. */
+  #abandon(number: number): void {
+    const at = this.#waiting.findIndex((waiting) => waiting.number === number);
+    if (at >= 0) this.#waiting.splice(at, 1)[0]?.refuse(GONE);
+    for (const { worker, orders } of this.#threads) {
+      if (orders.has(number)) worker.postMessage({ abandoned: number } satisfies Order);
+    }
+  }
+
+  /** Its orders fail; another takes its place when it is needed, unless threads cannot be had here at all. */
+  #lose(thread: Thread, error: Error): void {
+    const at = this.#threads.indexOf(thread);
+    if (at < 0) return;
+    this.#threads.splice(at, 1);
+    const isFull = "code" in error && error.code === "ERR_WORKER_OUT_OF_MEMORY";
+    if (!thread.isReady) this.#most = 0;
+    const lost = [...thread.orders.values(), ...(thread.isReady ? [] : this.#waiting.splice(0))];
+    for (const order of lost) {
+      if (isFull) order.refuse(FULL);
+      else order.reject(error);
+    }
+    this.#hand();
+  }
+
+  /** Gives memory back: what a heap once held it keeps. */
+  #endIdle(): void {
+    const idle = performance.now() - IDLE_MS;
+    for (const thread of [...this.#threads]) {
+      const isOnly = this.#threads.length === 1;
+      if (!thread.isReady || thread.orders.size > 0 || thread.idleSinceMs > idle) continue;
+      if (isOnly && thread.heapBytes <= SMALL) continue;
+      this.#threads.splice(this.#threads.indexOf(thread), 1);
+      void thread.worker.terminate();
+      // whoever comes next does not wait for its start
+      if (isOnly) this.#start();
+    }
+  }
 }
 
-/** Bytes with a buffer of their own, which is handed over rather than copied; small Buffers share one, and are copied. */
-const movable = (bytes: Uint8Array): Uint8Array =>
-  bytes.byteLength === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes);
+const GONE: Problem = { code: "bad_request", detail: "the sender was gone before it was answered" };
+const FULL: Problem = {
+  code: "overloaded",
+  detail: `deciding took more than ${HEAP} MiB of memory, with what else was decided at the time`,
+  headers: { "retry-after": "2" },
+};
+
+/** How much a thread has to do. */
+const load = ({ orders, waiting }: Thread): number => orders.size - waiting.size;
+
+/** The buffers that a task hands over. */
+function movedIn(task: Task): ArrayBuffer[] {
+  const bytes =
+    task.of === "decide"
+      ? task.asked.bytes
+      : task.of === "route"
+        ? task.request.body.ok && task.request.body.value
+        : task.bytes;
+  // of none the buffer may be anybody's
+  return bytes === false || bytes.length === 0 ? [] : [bytes.buffer as ArrayBuffer];
+}

@@ -1,12 +1,9 @@
-import type { Numbers, Reason } from "../model/decision.ts";
+import type { Numbers, Reason } from "../model/forms.ts";
 import { own } from "../model/own.ts";
-import { ADMISSION_SENTENCES } from "./sentences/admission.ts";
-import { CONTAINER_GC_SENTENCES } from "./sentences/container-gc.ts";
 import { EVICTION_SENTENCES } from "./sentences/eviction.ts";
-import { IMAGE_GC_SENTENCES } from "./sentences/image-gc.ts";
-import { PROBE_GUARD_SENTENCES } from "./sentences/probe-guard.ts";
-import { PROBES_SENTENCES } from "./sentences/probes.ts";
-import { many, type Sentences, type Words } from "./sentences/words.ts";
+import { CONTAINER_GC_SENTENCES, IMAGE_GC_SENTENCES } from "./sentences/garbage-collection.ts";
+import { PROBE_GUARD_SENTENCES, PROBES_SENTENCES } from "./sentences/probes.ts";
+import { ADMISSION_SENTENCES, many, type Sentences, type Words } from "./sentences/words.ts";
 import { humanBytes } from "./size.ts";
 
 const size = (n: Numbers, name: string): string =>
@@ -27,7 +24,7 @@ const DEVICE_SOURCE: Readonly<Record<string, string>> = {
   "no-affinity": "no NUMA affinity bears on them",
 };
 
-/** Who refused, what was asked of it and what it had. */
+/** Says who refused, what was asked of it and what it had. */
 const refusedText: Words = ({ reason, manager, ...numbers }) => {
   const told = Object.entries(numbers).map(([name, value]) => `${name} ${value}`);
   return [`nothing is given: ${reason} of ${manager}`, ...told].join("; ");
@@ -71,7 +68,7 @@ const SENTENCES: Sentences = {
     `throttled at ${n["factor"]} of the way from request ${size(n, "request")} to ${size(n, "ceiling")}`,
   memory_manager: (n) => `the memory manager assigned NUMA node ${n["numaNodes"]}`,
   memory_not_managed: (n) => `nobody looks which NUMA node memory is of: ${because(n)}`,
-  memory_reservation: (n) => `memoryReservationPolicy ${n["policy"]}: request ${size(n, "request")}`,
+  memory_reservation: (n) => `memoryReservationPolicy ${n["policy"]}: request ${size(n, "bytes")}`,
   memory_table: (n) =>
     `${size(n, "total")} less ${size(n, "systemReserved")} for the system is ${size(n, "allocatable")}, of which containers hold ${size(n, "reserved")}`,
   memory_unset: (n) => `unlimited: ${because(n)}`,
@@ -87,6 +84,8 @@ const SENTENCES: Sentences = {
   pods_enforced: () => "enforceNodeAllocatable names pods: capacity less the reserves",
   pods_from_configuration: (n) => `maxPods ${n["maxPods"]}, podsPerCore ${n["podsPerCore"]}`,
   pods_not_enforced: () => "enforceNodeAllocatable does not name pods: the whole capacity",
+  pods_of_other_nodes: (n) =>
+    `${many(n["left"], "pod")} of other nodes left out (${n["nodes"]}), ${n["counted"]} of this node counted`,
   qos_reserved: (n) =>
     `qosReserved keeps ${n["percent"]} % of the better tiers' requests out of ${size(n, "allocatable")}`,
   quota_from_limit: (n) => `${whose(n)} cpu limit of ${n["milliCpu"]}m in every ${n["periodMicros"]} µs`,

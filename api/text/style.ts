@@ -10,7 +10,7 @@ export type Color = keyof typeof COLORS;
 /** Wraps a text in a colour, or leaves it alone where colour is off. */
 export type Paint = (color: Color, text: string) => string;
 
-/** What a text is laid out for. */
+/** The output that a text is laid out for. */
 export interface Screen {
   /** Infinity where the output is no terminal: nothing is cut off in files and pipes. */
   readonly columns: number;
@@ -23,9 +23,29 @@ export const colorPaint: Paint = (color, text) => {
   return text === "" ? "" : `\u001b[${on}m${text}\u001b[${off}m`;
 };
 
-/** Names come from callers: what would move the cursor, colour the screen or turn the writing direction shows as `?`. */
-export const printable = (text: string): string => text.replace(UNPRINTABLE, "?");
+/**
+ * Names come from callers: what would move the cursor, colour the screen, turn the writing direction or not be seen at all shows
+ * as its picture (`␛`, `␊`), or as its code (`\u202e`) where it has none. One line stays one line.
+ */
+export const printable = (text: string): string => text.replace(UNPRINTABLE, picture);
+/** The same of a text that may have several lines: tabs and line ends stay. */
+export const visible = (text: string): string => text.replace(UNSEEN, picture);
+/** The same of what was laid out already: lines and colours stay. For values that are no names, and may yet come from a damaged record. */
+export const steady = (drawn: string): string => drawn.replace(STEERING, picture);
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
+const UNSEEN = /(?![\t\n\r])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the escape that starts a colour
+const STEERING = /(?!\n|\u001b\[\d+m)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
+
+/** Unicode's control pictures stand in the order of what they show. */
+const PICTURES = 0x2400;
+function picture(character: string): string {
+  const code = character.codePointAt(0) as number;
+  if (code < 0x20) return String.fromCodePoint(PICTURES + code);
+  if (code === 0x7f) return "␡";
+  const hex = code.toString(16);
+  return hex.length > 4 ? `\\u{${hex}}` : `\\u${hex.padStart(4, "0")}`;
+}
 
 /** Columns that a text takes, its colours aside. */
 export const widthOf = (text: string): number => Array.from(text.replace(ESCAPES, "")).length;

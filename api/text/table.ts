@@ -7,7 +7,7 @@ export interface Column {
   readonly giveUp?: number;
   /** May be cut down to this many cells once no column is left to give up. */
   readonly shrinkTo?: number;
-  /** Of a path the end says more. */
+  /** Side that is cut off. The end of a path says more than its start. */
   readonly cut?: "start";
 }
 export interface Cell {
@@ -90,4 +90,82 @@ const textOf = (cell: string | Cell | undefined): string => (typeof cell === "ob
 function pad(text: string, width: number, align: "right" | undefined): string {
   const space = " ".repeat(Math.max(0, width - widthOf(text)));
   return align === "right" ? space + text : text + space;
+}
+
+export interface BarPart {
+  readonly size: number;
+  readonly draw: (cells: number) => string;
+}
+
+/**
+ * A bar of `width` cells, divided among the parts by size: the largest remainders win the last cells, and a part that is
+ * there at all gets a cell of the largest one. Empty when nothing has a size.
+ */
+export function bar(parts: readonly BarPart[], width: number): string {
+  const total = parts.reduce((sum, part) => sum + Math.max(0, part.size), 0);
+  if (!(total > 0) || !Number.isFinite(total)) return "";
+  const exact = parts.map((part) => (Math.max(0, part.size) / total) * width);
+  const cells = exact.map((n) => (n > 0 ? Math.max(1, Math.floor(n)) : 0));
+  const remainders = exact
+    .map((n, i) => ({ i, rest: n - (cells[i] ?? 0) }))
+    .sort((a, b) => b.rest - a.rest || a.i - b.i);
+  let free = width - cells.reduce((a, b) => a + b, 0);
+  for (const { i } of remainders) {
+    if (free <= 0) break;
+    if ((exact[i] ?? 0) === 0) continue;
+    cells[i] = (cells[i] ?? 0) + 1;
+    free--;
+  }
+  while (free < 0) {
+    const largest = cells.indexOf(Math.max(...cells));
+    cells[largest] = (cells[largest] ?? 0) - 1;
+    free++;
+  }
+  return parts.map((part, i) => part.draw(cells[i] ?? 0)).join("");
+}
+
+/** The look of a bar's part: its colour, its character and its meaning. */
+export type Glyph = readonly [color: Color, glyph: string, meaning: string];
+
+/** A line that tells what the characters mean that stand in what was drawn; in a narrow terminal there are no bars. */
+export function legendText(glyphs: readonly Glyph[], drawn: string, paint: Paint): string {
+  const seen = glyphs.filter(([, glyph]) => drawn.includes(glyph));
+  if (seen.length === 0) return "";
+  return `${seen.map(([color, glyph, meaning]) => `${paint(color, glyph)} ${meaning}`).join("   ")}\n`;
+}
+
+interface TreeLine<T> {
+  readonly item: T;
+  /** The text before the item's label: `│  └─ `. */
+  readonly branch: string;
+  /** The text before further lines of the item, so that the drawing goes on: `│     │  `. */
+  readonly below: string;
+}
+
+/** Draws items as a forest, depth first, each parent's children in the order given. An item whose parent is not there is a root. */
+export function treeLines<T>(
+  items: readonly T[],
+  keyOf: (item: T) => string,
+  parentOf: (item: T) => string,
+): TreeLine<T>[] {
+  const keys = new Set(items.map(keyOf));
+  const children = new Map<string | undefined, T[]>();
+  for (const item of items) {
+    const key = parentOf(item);
+    const parent = keys.has(key) && key !== keyOf(item) ? key : undefined;
+    const siblings = children.get(parent);
+    if (siblings === undefined) children.set(parent, [item]);
+    else siblings.push(item);
+  }
+  const lines: TreeLine<T>[] = [];
+  const draw = (item: T, branch: string, indent: string): void => {
+    const own = children.get(keyOf(item)) ?? [];
+    lines.push({ item, branch, below: own.length > 0 ? `${indent}│  ` : `${indent}   ` });
+    for (const [i, child] of own.entries()) {
+      const isLast = i === own.length - 1;
+      draw(child, `${indent}${isLast ? "└─ " : "├─ "}`, `${indent}${isLast ? "   " : "│  "}`);
+    }
+  };
+  for (const root of children.get(undefined) ?? []) draw(root, "", "");
+  return lines;
 }

@@ -1,26 +1,7 @@
+import { type Exchange, param } from "../http/route.ts";
 import { ok, type Result } from "../model/result.ts";
-import { type Problem, problem } from "../routes/problem.ts";
-import { type Exchange, param, type Reply } from "../routes/route.ts";
-
-const SCRIPT = "text/javascript; charset=utf-8";
-const STYLE = "text/css; charset=utf-8";
-
-/** All that pages load beside themselves, and its type. */
-export const ASSET_TYPES = {
-  "style.css": STYLE,
-  "lint.js": SCRIPT,
-  "live.js": SCRIPT,
-  "page.js": SCRIPT,
-  "plots.js": SCRIPT,
-  "replay.js": SCRIPT,
-  "sizes.js": SCRIPT,
-  "what-if.js": SCRIPT,
-  "uplot.css": STYLE,
-  "uplot.js": SCRIPT,
-} as const;
-export type AssetName = keyof typeof ASSET_TYPES;
-/** Their texts, from wherever this platform keeps them. */
-export type Assets = { readonly [Name in AssetName]: string };
+import { ASSET_TYPES, type AssetName, type Reply } from "../ports.ts";
+import { type Problem, problem } from "../service/problem.ts";
 
 /** The parts of the one style sheet, a noun each, in the order in which they follow each other. */
 export const STYLES = [

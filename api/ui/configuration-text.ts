@@ -1,9 +1,12 @@
-import { formText, isConfiguration } from "../../actuator/manifests/document-form.ts";
-import type { InputDocument } from "../inputs/document.ts";
+import { formText, isConfiguration } from "../documents/document-form.ts";
+import type { InputDocument } from "../documents/inputs/origin.ts";
 import { configurationPath } from "../model/kubelet-configuration.ts";
-import { unknownFields } from "../model/kubelet-unknown-fields.ts";
 import { err, ok, type Result } from "../model/result.ts";
-import { documentOf, type GivenText } from "./what-if/documents.ts";
+import { unknownFields } from "../profiles/unknown-fields.ts";
+import { described, FILE_FIELD, type FormFault, faultsOf } from "./form-fields.ts";
+import { asTyped, html } from "./html.ts";
+import type { Html } from "./page.ts";
+import { documentOf, type GivenText } from "./what-if/recognise.ts";
 
 /** A KubeletConfiguration, or some of its fields, that somebody pasted or chose as a file. Its values are not looked at. */
 export interface ConfigurationText {
@@ -15,14 +18,14 @@ export interface ConfigurationText {
 }
 
 /** No configuration comes near. */
-export const MOST_CHARACTERS = 128 * 1024;
+export const MAX_CHARACTERS = 128 * 1024;
 
 /** Reads YAML or JSON, /configz too. Errors: what it is instead, or where it stops being that, in words with line and column. */
 export function readConfigurationText(given: GivenText): Result<ConfigurationText, readonly string[]> {
   const { name, text } = given;
-  if (text.length > MOST_CHARACTERS)
+  if (text.length > MAX_CHARACTERS)
     return err([
-      `${name}: has ${text.length.toLocaleString("en")} characters, and no KubeletConfiguration has more than ${MOST_CHARACTERS.toLocaleString("en")}: give it alone`,
+      `${name}: has ${text.length.toLocaleString("en")} characters, and no KubeletConfiguration has more than ${MAX_CHARACTERS.toLocaleString("en")}: give it alone`,
     ]);
   const read = documentOf(given);
   if (!read.ok) return read;
@@ -36,10 +39,32 @@ export function readConfigurationText(given: GivenText): Result<ConfigurationTex
   return ok({ value, source, base });
 }
 
-/** What is misspelt changes nothing: each such field with its place. */
+/** Lists the misspelt fields, each with its place; they change nothing. */
 export const misspelt = ({ value, source, base }: ConfigurationText): readonly string[] =>
   unknownFields(value).map(({ path, near }) => {
     const { line, column } = source.place([...base, ...path]);
     const meant = near === null ? "" : `; \`${near}\` is near`;
     return `${source.file}:${line}:${column}: the kubelet knows no field \`${path.join(".").slice(0, 100)}\`${meant}`;
   });
+
+interface Shown {
+  readonly name: string;
+  readonly label: string;
+  readonly text: string;
+  readonly placeholder: string;
+  readonly faults: readonly FormFault[];
+  /** Bytes that a posted form may have. */
+  readonly limit: number;
+}
+
+/** A text area for a configuration, and a file that may be chosen or dropped in its place. */
+export const configurationField = ({ name, label, text, placeholder, faults, limit }: Shown): Html => html`
+<div class="drop" data-drop="${name}-file">
+<label for="${name}">${label}</label>
+<textarea id="${name}" name="${name}" rows="${rowsOf(text)}" spellcheck="false" autocomplete="off" placeholder="${placeholder}"${described(faults, name)}>
+${asTyped(text)}</textarea>
+${faultsOf(faults, name)}
+<label class="file" for="${name}-file">or a file in its place; drop it here<input id="${name}-file" type="file" name="${FILE_FIELD}" accept=".yaml,.yml,.json,application/json,text/plain" data-limit="${limit}"${described(faults, FILE_FIELD)}></label>
+${faultsOf(faults, FILE_FIELD)}</div>`;
+
+const rowsOf = (text: string): number => Math.max(9, Math.min(24, text.split("\n").length + 1));

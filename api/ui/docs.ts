@@ -1,8 +1,9 @@
-import { html } from "hono/html";
+import type { OpenApi } from "../http/openapi/contract.ts";
+import type { OpenApiDocument } from "../http/openapi/document.ts";
+import { PROBLEMS } from "../http/problem.ts";
 import type { Result } from "../model/result.ts";
-import type { OpenApiDocument } from "../openapi/document.ts";
-import { PROBLEMS } from "../routes/problem.ts";
-import type { Reply } from "../routes/route.ts";
+import type { Reply } from "../ports.ts";
+import { html } from "./html.ts";
 import { all, type Html, page, prose } from "./page.ts";
 
 type Loose = Readonly<Record<string, unknown>>;
@@ -16,8 +17,17 @@ interface Described {
   readonly "x-scope"?: string;
 }
 
-/** GET /docs: the OpenAPI document for reading. Every problem's `type` leads to its line here. */
-export function getDocs(document: OpenApiDocument): Promise<Result<Reply, never>> {
+const known = new WeakMap<Promise<OpenApi>, Promise<Result<Reply, never>>>();
+
+/** GET /docs: the OpenAPI document for reading, the same for everybody. Every problem's `type` leads to its line here. */
+export function getDocs(described: Promise<OpenApi>): Promise<Result<Reply, never>> {
+  const found = known.get(described) ?? docsPage(described);
+  known.set(described, found);
+  return found;
+}
+
+async function docsPage(described: Promise<OpenApi>): Promise<Result<Reply, never>> {
+  const { document } = await described;
   return page(
     "API",
     html`${all(

@@ -1,15 +1,18 @@
+import { bodyProblem, boundsOf } from "../http/body.ts";
+import type { Exchange } from "../http/route.ts";
 import { ok, type Result } from "../model/result.ts";
-import { bodyProblem } from "../routes/body.ts";
-import { type Problem, problem } from "../routes/problem.ts";
-import type { Exchange } from "../routes/route.ts";
+import { type Problem, problem } from "../service/problem.ts";
+import { html, raw } from "./html.ts";
+import { type Html, prose } from "./page.ts";
+import type { GivenText } from "./what-if/recognise.ts";
 
 const FORMS = /^(?:multipart\/form-data|application\/x-www-form-urlencoded)\b/i;
 
-/** What a page says of its own form where it cannot be taken. */
+/** A page's words about its own form where it cannot be taken. */
 export interface FormWords {
-  /** What to send in its place. */
+  /** Says what to send in its place. */
   readonly advice: string;
-  /** Of a form above the limit of a body, in whole MiB. */
+  /** The words for a form above the limit of a body, in whole MiB. */
   readonly tooLarge: (mebibytes: number) => { readonly detail: string; readonly advice: string };
 }
 
@@ -22,17 +25,18 @@ export interface FormFields<Name extends string> {
 
 /** The posted form, at most as large as any body. Errors: another type, too large, cut off, a field given twice. */
 export async function formFields<Name extends string>(
-  { c, ports }: Exchange,
+  exchange: Exchange,
   names: readonly Name[],
   words: FormWords,
 ): Promise<Result<FormFields<Name>, Problem>> {
+  const { c, ports } = exchange;
   const type = c.req.header("content-type") ?? "";
   if (!FORMS.test(type)) {
     const found = type === "" ? "there is no Content-Type" : `\`${type.slice(0, 100)}\` is not supported here`;
     return problem("unsupported_media_type", `${found}; this page takes a form`, { advice: words.advice });
   }
   const limit = ports.limits.bodyBytes;
-  const read = await ports.bodies.bytes(c.req.raw, c.env, limit);
+  const read = await ports.bodies.bytes(c.req.raw, c.env, boundsOf(exchange));
   if (!read.ok) {
     if (read.error !== "too_large") return bodyProblem(read.error, limit);
     const { detail, advice } = words.tooLarge(Math.floor(limit / 1024 ** 2));
@@ -61,4 +65,67 @@ export async function fileText(file: File): Promise<string | null> {
   } catch {
     return null;
   }
+}
+
+/** A fault of a form's field, in words with the place in it. */
+export interface FormFault<Name extends string = string> {
+  readonly field: Name;
+  readonly text: string;
+}
+
+/** The faults of a field, below it. Their element has the id that `described` names. */
+export function faultsOf(faults: readonly FormFault[], field: string): Html | "" {
+  const found = faults.filter((fault) => fault.field === field);
+  if (found.length === 0) return "";
+  return html`<div class="note bad" id="${field}-fault" role="alert">${found.map(({ text }) => html`<p class="small">${prose(text)}</p>`)}</div>`;
+}
+
+/** Attributes of an input that has faults. */
+export const described = (faults: readonly FormFault[], field: string): Html | "" =>
+  faults.some((fault) => fault.field === field)
+    ? html`${raw(' aria-invalid="true"')} aria-describedby="${field}-fault"`
+    : "";
+
+/** The contents that somebody wrote into a form of a page. */
+export interface PostedForm<Name extends string> {
+  /** Every field, empty where it was not sent; lines end in `\n`. */
+  readonly texts: Readonly<Record<Name, string>>;
+  /** The one file that was chosen; null: none. */
+  readonly file: GivenText | null;
+  /** Why the file was not read, in words. */
+  readonly fileFault: string | null;
+}
+
+/** The file input's name in all of these forms. */
+export const FILE_FIELD = "file";
+
+/** The posted form, at most as large as any body. Errors: another type, too large, cut off, a field given twice. */
+export async function postedForm<Name extends string>(
+  exchange: Exchange,
+  names: readonly Name[],
+): Promise<Result<PostedForm<Name>, Problem>> {
+  const fields = await formFields(exchange, names, WORDS);
+  if (!fields.ok) return fields;
+  const { texts, form } = fields.value;
+  return ok({ texts, ...(await fileIn(form)) });
+}
+
+const WORDS: FormWords = {
+  advice: "use the form of the page",
+  tooLarge: (mebibytes) => ({
+    detail: `the form has more than ${mebibytes} MiB; nothing of it was read or stored`,
+    advice: "go back, where all is as it was, and choose a smaller file: a KubeletConfiguration has a few KiB",
+  }),
+};
+
+async function fileIn(form: FormData): Promise<Omit<PostedForm<string>, "texts">> {
+  const file = form.get(FILE_FIELD);
+  if (file === null || typeof file === "string" || (file.name === "" && file.size === 0))
+    return { file: null, fileFault: null };
+  // a file's name is anybody's
+  const name = file.name.slice(0, 120) || "the file";
+  const text = await fileText(file);
+  return text === null
+    ? { file: null, fileFault: `${name}: is not UTF-8 text: expected YAML or JSON` }
+    : { file: { name, text: text.replaceAll("\r\n", "\n") }, fileFault: null };
 }

@@ -1,7 +1,7 @@
-import { openApi } from "../openapi.ts";
-import { ROUTES } from "../routes/index.ts";
-import { getLive } from "../routes/live.ts";
-import type { Route } from "../routes/route.ts";
+import { ROUTES } from "../http/index.ts";
+import { getLive } from "../http/live.ts";
+import { openApi } from "../http/openapi/contract.ts";
+import type { Route } from "../http/route.ts";
 import { getAsset } from "./assets.ts";
 import { getDecisionPage } from "./decision/decision.ts";
 import { getDocs } from "./docs.ts";
@@ -12,19 +12,19 @@ import { getNodePage } from "./node/node-page.ts";
 import { getReplayPage, postReplayPage } from "./replay/replay-page.ts";
 import { getWhatIf, postWhatIf } from "./what-if/what-if.ts";
 
-/** What people look at: pages, and what they load. */
+/** The pages that people look at, and the files that those load. */
 export const PAGES: readonly Route[] = [
-  { method: "GET", path: "/", scope: "read", page: true, handle: getFleet },
-  { method: "GET", path: "/decisions/:decision", scope: "read", page: true, handle: getDecisionPage },
-  { method: "GET", path: "/nodes/:node", scope: "read", page: true, handle: getNodePage },
-  { method: "GET", path: "/nodes/:node/decisions", scope: "read", page: true, handle: getDecisionsPage },
-  { method: "GET", path: "/what-if", scope: "read", page: true, handle: getWhatIf },
-  { method: "POST", path: "/what-if", scope: "read", page: true, handle: postWhatIf },
-  { method: "GET", path: "/replay", scope: "read", page: true, handle: getReplayPage },
-  { method: "POST", path: "/replay", scope: "read", page: true, handle: postReplayPage },
-  { method: "GET", path: "/lint", scope: "read", page: true, handle: getLintPage },
-  { method: "POST", path: "/lint", scope: "read", page: true, handle: postLintPage },
-  { method: "GET", path: "/docs", scope: null, page: true, handle: () => getDocs(openApi(ROUTES).document) },
+  { method: "GET", path: "/", scope: "read", page: true, apart: true, handle: getFleet },
+  { method: "GET", path: "/decisions/:decision", scope: "read", page: true, apart: true, handle: getDecisionPage },
+  { method: "GET", path: "/nodes/:node", scope: "read", page: true, apart: true, handle: getNodePage },
+  { method: "GET", path: "/nodes/:node/decisions", scope: "read", page: true, apart: true, handle: getDecisionsPage },
+  { method: "GET", path: "/what-if", scope: "read", page: true, apart: true, handle: getWhatIf },
+  { method: "POST", path: "/what-if", scope: "read", page: true, apart: true, handle: postWhatIf },
+  { method: "GET", path: "/replay", scope: "read", page: true, apart: true, handle: getReplayPage },
+  { method: "POST", path: "/replay", scope: "read", page: true, apart: true, handle: postReplayPage },
+  { method: "GET", path: "/lint", scope: "read", page: true, apart: true, handle: getLintPage },
+  { method: "POST", path: "/lint", scope: "read", page: true, apart: true, handle: postLintPage },
+  { method: "GET", path: "/docs", scope: null, page: true, handle: () => getDocs(openApi(ROUTES)) },
   { method: "GET", path: "/live", scope: "read", page: true, handle: getLive },
   { method: "GET", path: "/assets/:name", scope: null, handle: getAsset },
 ];

@@ -1,15 +1,16 @@
-import { html, raw } from "hono/html";
+import { adviceOf, statusOf, titleOf } from "../http/problem.ts";
 import { ok, type Result } from "../model/result.ts";
-import type { Reply } from "../routes/route.ts";
-import type { AssetName } from "./assets.ts";
+import type { AssetName, Reply } from "../ports.ts";
+import type { Problem } from "../service/problem.ts";
+import { type Html, html, raw } from "./html.ts";
 
-export type Html = ReturnType<typeof html>;
+export type { Html };
 
 /** Own style sheet and scripts, no frame, nothing inline, nothing from elsewhere. */
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
-/** What stands in every page's head line. */
+/** The links in every page's head line. */
 const PLACES = [
   ["/", "Nodes"],
   ["/what-if", "What if"],
@@ -25,7 +26,7 @@ export interface PageOptions {
   readonly status?: number;
   /** Beside the style sheet and `live.js`, which every page has; `page.js` comes with it. */
   readonly assets?: readonly AssetName[];
-  /** What the page shows changes when something is decided: about this node, or (empty) about any. Absent: it stays as it is. */
+  /** The page changes when something is decided: about this node, or (empty) about any. Absent: it stays as it is. */
   readonly live?: string;
 }
 
@@ -69,7 +70,7 @@ ${await content}
     headers: { "content-security-policy": POLICY, "x-frame-options": "DENY" },
   });
 }
-export const PAGE_TYPE = "text/html; charset=utf-8";
+const PAGE_TYPE = "text/html; charset=utf-8";
 
 /** Templates beside each other. */
 export const all = async (parts: readonly (Html | Promise<Html>)[]): Promise<Html> =>
@@ -78,3 +79,27 @@ export const all = async (parts: readonly (Html | Promise<Html>)[]): Promise<Htm
 /** Prose whose `names` stand in back-ticks. */
 export const prose = (text: string): Promise<Html> =>
   all(text.split("`").map((part, i) => (i % 2 === 1 ? html`<code>${part}</code>` : html`${part}`)));
+
+/** Shows a problem in a browser: the same as the JSON says. */
+export function problemPage(problem: Problem, requestId: string): Promise<Result<Reply, never>> {
+  const title = titleOf(problem);
+  return page(
+    `${title.slice(0, 1).toUpperCase()}${title.slice(1)}`,
+    html`<p>${prose(problem.detail)}</p>
+${near(problem)}${issues(problem)}
+<p class="soft">${prose(adviceOf(problem))}</p>
+<p class="soft small">Code <a href="/docs#${problem.code}"><code>${problem.code}</code></a>, status ${statusOf(problem)}, request <code>${requestId}</code>.</p>`,
+    { status: statusOf(problem) },
+  );
+}
+
+function near({ code, near: names = [] }: Problem): Html | Promise<Html> | "" {
+  if (names.length === 0 || code !== "unknown_node") return "";
+  const links = names.map((name) => html`<li><a href="/nodes/${encodeURIComponent(name)}">${name}</a></li>`);
+  return html`<p>Did you mean</p><ul>${all(links)}</ul>`;
+}
+
+function issues({ issues: list = [] }: Problem): Html | Promise<Html> | "" {
+  if (list.length < 2) return "";
+  return html`<ul>${all(list.map(({ path, message }) => html`<li><code>${path}</code>: ${message}</li>`))}</ul>`;
+}

@@ -1,9 +1,31 @@
-import { html } from "hono/html";
-import type { DecisionHead } from "../../db/store.ts";
-import { POLICY_VERSION } from "../model/decision.ts";
+import type { DecisionHead } from "../../db/rows.ts";
+import type { Exchange } from "../http/route.ts";
 import { errorFields, type Log } from "../observe/log.ts";
-import type { Exchange } from "../routes/route.ts";
-import type { Html } from "./page.ts";
+import { NEWEST } from "../profiles/index.ts";
+import { html, raw } from "./html.ts";
+import { all, type Html } from "./page.ts";
+
+/** The style sheet's names for the terminal's colours. */
+const CLASSES: Readonly<Record<string, string>> = {
+  1: "t-bold",
+  2: "t-dim",
+  31: "t-bad",
+  32: "t-good",
+  33: "t-warn",
+  36: "t-accent",
+};
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the escape that starts a colour
+const ESCAPE = /\u001b\[(\d+)m/;
+
+/** A text as the terminal would show it. INVARIANT: its escapes are those of `colorPaint`, which nest. */
+export function terminalText(text: string): Html | Promise<Html> {
+  const parts = text.split(ESCAPE).map((part, i) => {
+    if (i % 2 === 0) return html`${part}`;
+    const name = CLASSES[part];
+    return name === undefined ? raw("</span>") : raw(`<span class="${name}">`);
+  });
+  return html`<pre class="terminal" tabindex="0">${all(parts)}</pre>`;
+}
 
 type Drawn = Pick<DecisionHead, "id" | "policyVersion">;
 /** Is told of a record that could not be drawn, and why. */
@@ -12,14 +34,14 @@ export type Undrawn = (record: Drawn, error: unknown) => void;
 /** Writes it to the log: what is damaged and a mistake of this program look the same. */
 export function undrawnIn({ ports, requestId }: Pick<Exchange, "ports" | "requestId">): Undrawn {
   return ({ id, policyVersion }, error) => {
-    const level: keyof Log = policyVersion === POLICY_VERSION ? "error" : "warn";
+    const level: keyof Log = policyVersion === NEWEST.policyVersion ? "error" : "warn";
     ports.log[level]({ requestId, decision: id, policyVersion, ...errorFields(error) }, "a record cannot be drawn");
   };
 }
 
 /**
- * What is made of a recorded decision; null: it has not the form that it needs. The one place that catches this: of a record
- * only the outermost form is checked when it is read, and each kind has its own.
+ * Draws a recorded decision; null: it does not have the form that this needs. Only this place catches that: when a record is
+ * read, only its outermost form is checked, and each kind has its own.
  */
 export async function tryDrawing<T>(record: Drawn, undrawn: Undrawn, draw: () => T): Promise<Awaited<T> | null> {
   try {
@@ -35,10 +57,10 @@ export async function recordPart(record: Drawn, undrawn: Undrawn, draw: () => Ht
   return (await tryDrawing(record, undrawn, draw)) ?? notDrawn(record);
 }
 
-/** What stands in the place of a part that cannot be drawn. */
+/** The note in the place of a part that cannot be drawn. */
 export const notDrawn = ({ id, policyVersion }: Drawn): Html =>
   html`<div class="note warn"><p>${
-    policyVersion === POLICY_VERSION
+    policyVersion === NEWEST.policyVersion
       ? "This part of the record cannot be shown: it has not the form that this version writes, so it is damaged."
       : `What the policy ${policyVersion} decided cannot be drawn by this version.`
   } <a href="/v1/decisions/${id}">The JSON</a> has all that is stored.</p></div>`;

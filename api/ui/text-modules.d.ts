@@ -1,4 +1,4 @@
-/** What wrangler.toml names as text comes as its text. */
+/** A file that wrangler.toml names as text is imported as its text. */
 declare module "*.css" {
   const text: string;
   export default text;

@@ -1,6 +1,28 @@
-import { html } from "hono/html";
+import type { DecisionHead } from "../../db/rows.ts";
 import { isVerdict, type Verdict } from "../model/decision.ts";
-import type { Html } from "./page.ts";
+import { html } from "./html.ts";
+import { nodeName } from "./node-link.ts";
+import { all, type Html } from "./page.ts";
+import { moment } from "./time.ts";
+
+/** Decisions, a line each; on the page of one node its name is left out. */
+export function decisionsTable(
+  decisions: readonly DecisionHead[],
+  { ofOneNode = false }: { readonly ofOneNode?: boolean } = {},
+): Html | Promise<Html> {
+  if (decisions.length === 0) return html`<p class="soft">None yet.</p>`;
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Decisions"><table>
+<thead><tr><th>When</th>${ofOneNode ? "" : html`<th>Node</th>`}<th>Kind</th><th>Verdict</th><th>Pod</th><th>Decision</th></tr></thead>
+<tbody>${all(decisions.map((head) => decisionRow(head, ofOneNode)))}</tbody></table></div>`;
+}
+
+const decisionRow = (
+  { id, node, kind, verdict, pod, decidedAtMs }: DecisionHead,
+  ofOneNode: boolean,
+): Html | Promise<Html> => html`<tr>
+<td>${moment(decidedAtMs)}</td>${ofOneNode ? "" : html`<td>${nodeName(node)}</td>`}
+<td>${kind}</td><td>${verdictTag(verdict)}</td><td>${pod === null ? "" : `${pod.namespace}/${pod.name}`}</td>
+<td><a href="/decisions/${id}"><code>${id.slice(0, 12)}</code></a></td></tr>`;
 
 const TONE: { readonly [V in Verdict]: "good" | "warn" | "bad" | "" } = {
   decided: "good",

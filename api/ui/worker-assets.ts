@@ -1,6 +1,7 @@
 import uplot from "uplot/dist/uPlot.iife.min.js";
 import uplotStyle from "uplot/dist/uPlot.min.css";
-import { type Assets, styleSheet } from "./assets.ts";
+import type { Assets } from "../ports.ts";
+import { styleSheet } from "./assets.ts";
 import lint from "./client/lint.js";
 import live from "./client/live.js";
 import page from "./client/page.js";

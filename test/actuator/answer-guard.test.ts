@@ -1,8 +1,9 @@
 import { describe, expect, test, vi } from "vitest";
-import { checkAnswer } from "../../actuator/answer-check.ts";
-import { decideHere } from "../../actuator/decide-here.ts";
-import type { AdmissionDecision } from "../../api/model/admission.ts";
-import type { CgroupsDecision, Kind } from "../../api/model/decision.ts";
+import { checkAnswer } from "../../actuator/client/client.ts";
+import { decideHere } from "../../actuator/client/local-client.ts";
+import type { CgroupsDecision } from "../../api/model/cgroups.ts";
+import type { Kind } from "../../api/model/decision.ts";
+import type { AdmissionDecision } from "../../api/model/preemption.ts";
 import { snapshot } from "./answered.ts";
 
 vi.setConfig({ testTimeout: 60_000 });

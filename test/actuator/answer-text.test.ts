@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { answerText, MOST_ANSWER_BYTES } from "../../actuator/answer-text.ts";
+import { answerText, MAX_ANSWER_BYTES } from "../../actuator/client/api-access.ts";
 
 const CHUNK = new Uint8Array(2 ** 20).fill("x".charCodeAt(0));
 /** An answer of so many MiB, and how many of them were read. */
@@ -17,7 +17,7 @@ function answerOf(count: number) {
   );
   return { response: new Response(body), read: () => read };
 }
-const MOST = MOST_ANSWER_BYTES / CHUNK.length;
+const MOST = MAX_ANSWER_BYTES / CHUNK.length;
 
 test("an answer is read whole, a character that came in two parts as well", async () => {
   const [head, tail] = [Uint8Array.of(0x22, 0xc3), Uint8Array.of(0xa4, 0x22)];
@@ -29,13 +29,20 @@ test("an answer is read whole, a character that came in two parts as well", asyn
   });
   expect(await answerText(new Response(body))).toBe('"ä"');
   expect(await answerText(new Response(null))).toBe("");
-  expect((await answerText(answerOf(MOST).response))?.length).toBe(MOST_ANSWER_BYTES);
+  expect((await answerText(answerOf(MOST).response))?.length).toBe(MAX_ANSWER_BYTES);
 });
 
 test("of one without an end no more is read than any answer has", async () => {
   const { response, read } = answerOf(Number.POSITIVE_INFINITY);
   expect(await answerText(response)).toBe(null);
   expect(read()).toBe(MOST + 1);
+});
+
+test("one that says how long it is, and is too long, is not read at all", async () => {
+  const { response, read } = answerOf(3);
+  const told = new Response(response.body, { headers: { "content-length": `${3 * CHUNK.length}` } });
+  expect(await answerText(told, 2 * CHUNK.length)).toBe(null);
+  expect(read()).toBe(0);
 });
 
 test("one that is cut off is no answer", async () => {

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { decideHere } from "../../actuator/decide-here.ts";
+import { decideHere } from "../../actuator/client/local-client.ts";
 import type { Kind } from "../../api/model/decision.ts";
 import { realNode } from "../cli/run.ts";
 

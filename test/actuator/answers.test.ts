@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { checkAnswer } from "../../actuator/answer-check.ts";
+import { checkAnswer } from "../../actuator/client/client.ts";
 import type { Kind } from "../../api/model/decision.ts";
 import { answered, type Reply, snapshot } from "./answered.ts";
 
@@ -21,6 +21,13 @@ function with_(reply: Reply, path: readonly (string | number)[], value: unknown)
   at[path.at(-1) as string] = value;
   return copy;
 }
+test.each([["decision"], ["decision", "cgroups", 1], ["decision", "cgroups", 1, "values"]])(
+  "a field that a newer API tells at %j is no fault",
+  (...path) => {
+    const checked = checkAnswer("cgroups", snapshot, with_(answered("cgroups"), [...path, "more"], 1));
+    expect(checked.ok ? "" : checked.error).toBe("");
+  },
+);
 const STRANGER = { namespace: "x", name: "y", uid: "nobody" };
 const EVICTS = { pod: STRANGER, cause: "threshold", reason: "Evicted", message: "", gracePeriodSeconds: 0 };
 

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, onTestFinished, test } from "vitest";
-import { isReady, postJson } from "../../actuator/api-access.ts";
+import { isReady, postJson } from "../../actuator/client/api-access.ts";
 
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;

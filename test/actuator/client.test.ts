@@ -2,10 +2,11 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { ApiClient } from "../../actuator/client.ts";
-import { Memory } from "../../actuator/memory.ts";
-import { Outbox } from "../../actuator/outbox.ts";
-import type { Problem } from "../../actuator/ports.ts";
+import { ApiClient } from "../../actuator/client/client.ts";
+import { decideHere } from "../../actuator/client/local-client.ts";
+import { Outbox } from "../../actuator/client/outbox.ts";
+import { Memory } from "../../actuator/core/facts-file.ts";
+import type { Problem } from "../../actuator/core/ports.ts";
 import { answered, snapshot } from "./answered.ts";
 import { scratch } from "./manifests/scratch.ts";
 
@@ -56,6 +57,51 @@ test.each<readonly [string, string, string, RegExp]>([
   // that it answers at all does not make it the API: nothing is thrown away
   for (let i = 0; i < 8; i++) await world.client.decide("cgroups", snapshot);
   expect(world.outbox.size).toBe(1);
+});
+
+test("an answer that is far longer than any about this snapshot is not read to its end, and decided here", async () => {
+  const MOST = 3 * 2 ** 20;
+  let sent = 0;
+  const url = await serving((_request, _body, response) => {
+    response.writeHead(200, { "content-type": "application/json" });
+    const chunk = Buffer.alloc(2 ** 16, " ");
+    const more = (): void => {
+      while (!response.destroyed && sent < 30 * 2 ** 20) {
+        sent += chunk.length;
+        if (!response.write(chunk)) return void response.once("drain", more);
+      }
+      response.end();
+    };
+    more();
+  });
+  const { client, told, outbox } = clientFor(url);
+  const answer = await client.decide("cgroups", snapshot);
+  if (!answer.ok) throw new Error(answer.error.message);
+  expect(answer.value.decidedBy).toBe("here");
+  expect(told()).toEqual([
+    expect.stringMatching(/answered 200 with more than \d+ bytes, which no answer to this has: is this/),
+  ]);
+  // what lies in sockets on its way comes on top
+  expect(sent).toBeLessThan(MOST + 12 * 2 ** 20);
+  await client.report(REPORT, answer.value);
+  expect(outbox.size).toBe(1);
+});
+
+test("the answer about a node of the leanest pods is not too long", async () => {
+  const containers = Array.from({ length: 16 }, (_, i) => ({ name: `c${i}`, resources: { requests: { cpu: "1m" } } }));
+  const pods = Array.from({ length: 64 }, (_, i) => ({
+    metadata: { name: `p${i}`, uid: `u${i}` },
+    spec: { containers },
+  }));
+  const lean = { ...snapshot, pods };
+  const url = await serving((_request, _body, response) => {
+    const decided = decideHere("cgroups", lean);
+    json(response, 200, decided.ok ? { ...decided.value, id: "0123456789abcdef0123456789abcdef" } : {});
+  });
+  const { client, told } = clientFor(url);
+  const answer = await client.decide("cgroups", lean);
+  expect(told()).toEqual([]);
+  expect(answer.ok && answer.value.decidedBy).toBe("api");
 });
 
 test("an entry to which a ready API has no answer keeps the others back for so long, and no longer", async () => {
@@ -120,6 +166,18 @@ test("a decision made here is kept before it is carried out, and sent once with 
   await client.decide("cgroups", { ...snapshot, observedAt: "2026-01-03T00:00:00Z" });
   expect(outbox.size).toBe(0);
   expect(api.sent).toEqual(["/v1/decisions/cgroups", "/v1/results", "/v1/decisions/cgroups"]);
+});
+
+test("a look that found nothing to do is sent later too, and is known to be such", async () => {
+  const { api, client, outbox } = await comingBack();
+  const answer = await client.decide("eviction", snapshot);
+  if (!answer.ok) throw new Error(answer.error.message);
+  await client.settle(answer.value, false);
+  expect(outbox.size).toBe(1);
+  api.isAway = false;
+  await client.decide("cgroups", { ...snapshot, observedAt: "2026-01-03T00:00:00Z" });
+  expect(outbox.size).toBe(0);
+  expect(api.sent).toEqual(["/v1/decisions/eviction", "/v1/decisions/cgroups"]);
 });
 
 test("what came of a decision is told although the decision itself was sent meanwhile", async () => {

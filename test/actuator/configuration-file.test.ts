@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { readConfiguration } from "../../actuator/configuration-file.ts";
+import { readConfiguration } from "../../actuator/daemon/configuration-file.ts";
 import { kubeletConfiguration } from "../../api/model/kubelet-configuration.ts";
-import { KUBELET_CONFIGURATION_FIELDS, NESTED_FIELDS } from "../../api/model/kubelet-configuration-fields.ts";
+import { NEWEST } from "../../api/profiles/index.ts";
 import { scratch } from "./manifests/scratch.ts";
 
 async function read(text: string) {
@@ -75,17 +75,20 @@ test.each([
 });
 
 test("the fields of the kubelet hold all that a decision reads, each once", async () => {
-  expect(new Set(KUBELET_CONFIGURATION_FIELDS).size).toBe(KUBELET_CONFIGURATION_FIELDS.length);
+  const { fieldNames } = NEWEST;
+  const top = fieldNames.get("") ?? [];
+  expect(new Set(top).size).toBe(top.length);
   const readByDecisions = Object.keys(kubeletConfiguration.out.shape);
-  expect(KUBELET_CONFIGURATION_FIELDS).toEqual(expect.arrayContaining(readByDecisions));
+  expect(top).toEqual(expect.arrayContaining(readByDecisions));
   const shape = kubeletConfiguration.out.shape;
   for (const [path, inner] of [
     ["memorySwap", shape.memorySwap.unwrap().shape],
     ["reservedMemory", shape.reservedMemory.unwrap().element.shape],
   ] as const)
-    expect(NESTED_FIELDS.get(path), path).toEqual(expect.arrayContaining(Object.keys(inner)));
-  for (const path of NESTED_FIELDS.keys()) {
+    expect(fieldNames.get(path), path).toEqual(expect.arrayContaining(Object.keys(inner)));
+  for (const path of fieldNames.keys()) {
+    if (path === "") continue;
     const [name = "", above = ""] = [path.split(".").at(-1), path.split(".").slice(0, -1).join(".")];
-    expect(above === "" ? KUBELET_CONFIGURATION_FIELDS : NESTED_FIELDS.get(above), path).toContain(name);
+    expect(fieldNames.get(above), path).toContain(name);
   }
 });

@@ -1,9 +1,9 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { actuatorConfig } from "../../actuator/config.ts";
-import type { PassReport } from "../../actuator/loop.ts";
+import { actuatorConfig } from "../../actuator/core/config.ts";
 import { startActuator } from "../../actuator/main.ts";
+import type { PassReport } from "../../actuator/pass/loop.ts";
 import { podYaml, scratch } from "./manifests/scratch.ts";
 
 test("the last good KubeletConfiguration stays in force while its file is broken or away, which is told once", async () => {

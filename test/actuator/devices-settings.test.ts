@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { type ActuatorConfig, checkSettings } from "../../actuator/config.ts";
-import { takeOver } from "../../actuator/reload.ts";
+import { type ActuatorConfig, checkSettings } from "../../actuator/core/config.ts";
+import { takeOver } from "../../actuator/core/reload.ts";
 
 const DEFAULT_PLUGIN_DIR = "/var/lib/kubelet/device-plugins";
 const DEFAULT_REGISTRY_DIR = "/var/lib/kubelet/plugins_registry";

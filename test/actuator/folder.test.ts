@@ -1,10 +1,10 @@
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { ownFolder } from "../../actuator/folder.ts";
-import { Journal } from "../../actuator/journal.ts";
-import { Outbox } from "../../actuator/outbox.ts";
-import { openState } from "../../actuator/own-state.ts";
+import { Journal } from "../../actuator/apply/journal.ts";
+import { Outbox } from "../../actuator/client/outbox.ts";
+import { ownFolder } from "../../actuator/core/record-file.ts";
+import { openState } from "../../actuator/daemon/own-state.ts";
 import { makeFolder } from "../../api/model/make-folder.ts";
 import { scratch } from "./manifests/scratch.ts";
 

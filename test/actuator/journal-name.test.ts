@@ -1,8 +1,7 @@
 import { existsSync } from "node:fs";
 import { basename, join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { Journal } from "../../actuator/journal.ts";
-import { journalFile } from "../../actuator/journal-name.ts";
+import { Journal, journalFile } from "../../actuator/apply/journal.ts";
 import { scratch } from "./manifests/scratch.ts";
 
 const BEGUN = { planId: "p", decisionId: "d", bootId: "boot", version: 1, pageSize: 4096, steps: [] } as const;

@@ -12,9 +12,9 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { Journal } from "../../actuator/journal.ts";
+import { Journal } from "../../actuator/apply/journal.ts";
+import type { StepResult } from "../../actuator/apply/steps.ts";
 import type { WriteStep } from "../../actuator/plan/step.ts";
-import type { StepResult } from "../../actuator/steps.ts";
 
 const BOOT = "boot-1";
 let directory: string;

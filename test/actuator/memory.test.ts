@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { Memory } from "../../actuator/memory.ts";
+import { Memory } from "../../actuator/core/facts-file.ts";
 
 const START = Date.parse("2026-01-01T10:00:00Z");
 const HOUR = 3_600_000;

@@ -1,8 +1,8 @@
 import { mkdirSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { Notices } from "../../actuator/notices.ts";
-import type { Problem } from "../../actuator/ports.ts";
+import { Notices } from "../../actuator/core/pace.ts";
+import type { Problem } from "../../actuator/core/ports.ts";
 import { container, fullOfImages, gcWorld, put, sandbox } from "./gc/world.ts";
 
 const pods = (message: string): Problem => ({ from: "pods", message });

@@ -2,9 +2,9 @@ import { copyFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { ApiClient } from "../../actuator/client.ts";
-import { Memory } from "../../actuator/memory.ts";
-import { Outbox, type Pending } from "../../actuator/outbox.ts";
+import { ApiClient } from "../../actuator/client/client.ts";
+import { Outbox, type Pending } from "../../actuator/client/outbox.ts";
+import { Memory } from "../../actuator/core/facts-file.ts";
 import { serving } from "../api/serving.ts";
 import { realNode } from "../cli/run.ts";
 

@@ -2,7 +2,7 @@ import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileS
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { Outbox } from "../../actuator/outbox.ts";
+import { Outbox } from "../../actuator/client/outbox.ts";
 
 let dir: string;
 let file: string;
@@ -102,4 +102,41 @@ test("taking everything leaves an empty file, and a crash in between only repeat
 test("only its owner may read it", () => {
   Outbox.open(file).add(entry(1));
   expect(statSync(file).mode & 0o777).toBe(0o600);
+});
+
+const calm = (n: number) => ({ ...entry(n), isCalm: true });
+const sequences = (outbox: Outbox): readonly number[] => {
+  const found: number[] = [];
+  for (let next = outbox.first(); next !== undefined; next = outbox.first()) {
+    found.push((next.snapshot as { sequence: number }).sequence);
+    outbox.shift();
+  }
+  return found;
+};
+
+test("of calm looks the newest quarter is kept, in their order, and they make room for what was done", () => {
+  const bounds = { entries: 20, bytes: 100_000 };
+  const outbox = Outbox.open(file, bounds);
+  outbox.add(entry(100));
+  for (let n = 0; n < 9; n++) outbox.add(calm(n));
+  outbox.add(entry(101));
+  expect(sequences(Outbox.open(file, bounds))).toEqual([100, 4, 5, 6, 7, 8, 101]);
+  const again = Outbox.open(file, bounds);
+  expect(again.size).toBe(0);
+  for (const n of [1, 2, 3]) again.add(calm(n));
+  for (let n = 100; n < 119; n++) again.add(entry(n));
+  // full: the calm ones went first, and a new one finds no room
+  expect(again.size).toBe(20);
+  again.add(entry(119));
+  again.add(calm(4));
+  const all = Array.from({ length: 20 }, (_, i) => 100 + i);
+  expect(sequences(Outbox.open(file, bounds))).toEqual(all);
+});
+
+test("whether a look was calm is known after a restart", () => {
+  Outbox.open(file).add(calm(1));
+  const after = Outbox.open(file, { entries: 4, bytes: 100_000 });
+  expect(after.first()).toEqual(entry(1));
+  after.add(calm(2));
+  expect(sequences(after)).toEqual([2]);
 });

@@ -2,8 +2,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { Memory } from "../../actuator/memory.ts";
-import { PassClock } from "../../actuator/pass-clock.ts";
+import { Memory } from "../../actuator/core/facts-file.ts";
+import { PassClock } from "../../actuator/core/pass-clock.ts";
 
 const START = Date.parse("2026-01-01T00:00:00Z");
 const HOUR = 3_600_000;

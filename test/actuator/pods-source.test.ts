@@ -1,14 +1,16 @@
-import { rmSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { actuatorConfig } from "../../actuator/config.ts";
-import { podsSource } from "../../actuator/pods-source.ts";
-import type { PodsRead } from "../../actuator/ports.ts";
+import { type ActuatorSettings, actuatorConfig } from "../../actuator/core/config.ts";
+import type { PodsRead } from "../../actuator/core/ports.ts";
+import { podsSource } from "../../actuator/manifests/pods-source.ts";
 import { podYaml, scratch } from "./manifests/scratch.ts";
 
-function sourceOf(settings: { readonly manifests?: string; readonly podsUrl?: string }): () => Promise<PodsRead> {
+function sourceOf(settings: Partial<ActuatorSettings>): () => Promise<PodsRead> {
   const config = actuatorConfig({ ...settings, nodeName: "n", stateDir: "unused" });
   if (!config.ok) throw new Error(config.error);
   return podsSource(config.value);
@@ -53,12 +55,12 @@ describe("a directory of manifests that is read again and again", () => {
   });
 });
 
-async function answered(answer: unknown, status = 200): Promise<PodsRead> {
+async function answered(answer: unknown, status = 200, more: Partial<ActuatorSettings> = {}): Promise<PodsRead> {
   const server = createServer((_request, response) => void response.writeHead(status).end(JSON.stringify(answer)));
   onTestFinished(() => void server.close());
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
-  return sourceOf({ podsUrl: `http://127.0.0.1:${port}/pods` })();
+  return sourceOf({ podsUrl: `http://127.0.0.1:${port}/pods`, ...more })();
 }
 
 test.each([
@@ -132,4 +134,90 @@ test.each([
 test("of many such objects the first are told, and how many there are", async () => {
   const { problems } = await answered(listOf(Array.from({ length: 9 }, () => ({}))));
   expect([problems.length, problems.at(-1)?.message]).toEqual([6, expect.stringContaining("and 4 more of them")]);
+});
+
+describe("a kubelet that has no API server", () => {
+  const ofFiles = listOf([podWith({ [SOURCE]: "file" }), podWith({ [SOURCE]: "http" })]);
+  const standalone = { standaloneKubelet: true };
+
+  test("has its own static pods and no others, where the settings say so", async () => {
+    const { whole, notices } = await answered(ofFiles, 200, standalone);
+    expect([whole, notices]).toEqual([true, []]);
+  });
+  test("is named by the setting where they do not", async () => {
+    const { whole, notices } = await answered(ofFiles);
+    expect([whole, notices.map(({ message }) => message)]).toEqual([
+      false,
+      [expect.stringContaining("no pod counts as gone; of a kubelet that has no API server set standaloneKubelet")],
+    ]);
+  });
+  test("may still have to read its files: a list that is empty, or one page of several, is not whole", async () => {
+    expect((await answered(listOf([]), 200, standalone)).whole).toBe(false);
+    expect((await answered({ ...ofFiles, metadata: { continue: "x" } }, 200, standalone)).whole).toBe(false);
+  });
+  test("is one that podsUrl asks", () => {
+    const checked = actuatorConfig({ nodeName: "n", stateDir: "unused", ...standalone });
+    expect(checked.ok ? "" : checked.error).toMatch(/^standaloneKubelet: .*set podsUrl to its \/pods/);
+  });
+});
+
+test("what a server that refuses says besides is not read", async () => {
+  const { problems } = await answered("x".repeat(40 * 2 ** 20), 503);
+  expect(problems.map(({ message }) => message)).toEqual([
+    expect.stringContaining("answered 503, expected a v1.PodList"),
+  ]);
+});
+
+test("a list that is larger than any is refused", async () => {
+  const { pods, problems } = await answered({ kind: "PodList", items: [], words: "x".repeat(33 * 2 ** 20) });
+  expect([pods, problems.map(({ message }) => message)]).toEqual([
+    null,
+    [expect.stringMatching(/answers more than 33554432 bytes/)],
+  ]);
+});
+
+describe("a kubelet with a certificate of its own making", () => {
+  const made = spawnSync("openssl", ["version"]).status === 0;
+  test.skipIf(!made)(
+    "is told with what to do, by an address that it is not for too, and read with its certificate",
+    async () => {
+      const dir = scratch({});
+      const [key, cert] = [join(dir, "kubelet.key"), join(dir, "kubelet.crt")];
+      const names = ["-subj", "/CN=n1@1700000000", "-addext", "subjectAltName=DNS:localhost"];
+      const args = [
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-days",
+        "2",
+        "-keyout",
+        key,
+        "-out",
+        cert,
+        ...names,
+      ];
+      expect(spawnSync("openssl", args).status).toBe(0);
+      const server = createTlsServer({ key: readFileSync(key), cert: readFileSync(cert) }, (_request, response) =>
+        response.end(JSON.stringify(listOf([PLAIN]))),
+      );
+      onTestFinished(() => void server.close());
+      await new Promise<void>((resolve) => server.listen(0, "localhost", resolve));
+      const { port } = server.address() as AddressInfo;
+      const told = async (settings: Partial<ActuatorSettings>) =>
+        (await sourceOf(settings)()).problems.map(({ message }) => message);
+      const podsUrl = `https://localhost:${port}/pods`;
+      expect(await told({ podsUrl })).toEqual([
+        expect.stringMatching(
+          /self-signed, or of an authority that is not known \(DEPTH_ZERO_SELF_SIGNED_CERT\): .*podsCaFile.*kubelet\.crt/,
+        ),
+      ]);
+      expect(await told({ podsUrl, podsCaFile: cert })).toEqual([]);
+      const byAddress = { podsUrl: podsUrl.replace("localhost", "127.0.0.1"), podsCaFile: cert };
+      expect(await told(byAddress)).toEqual([
+        expect.stringMatching(/its certificate is for DNS:localhost and not for this address: ask by/),
+      ]);
+    },
+  );
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { type ActuatorConfig, actuatorConfig } from "../../actuator/config.ts";
-import { takeOver } from "../../actuator/reload.ts";
+import { type ActuatorConfig, actuatorConfig } from "../../actuator/core/config.ts";
+import { takeOver } from "../../actuator/core/reload.ts";
 import { nearName } from "../../api/model/near-name.ts";
 
 const configOf = (settings: Readonly<Record<string, unknown>>): ActuatorConfig => {

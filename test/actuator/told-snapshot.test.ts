@@ -3,11 +3,10 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { ApiClient } from "../../actuator/client.ts";
-import { decideHere } from "../../actuator/decide-here.ts";
-import { Memory } from "../../actuator/memory.ts";
-import { Outbox } from "../../actuator/outbox.ts";
-import { toldAsk, toldSnapshot } from "../../actuator/told-snapshot.ts";
+import { ApiClient, redactAsk, redactSnapshot } from "../../actuator/client/client.ts";
+import { decideHere } from "../../actuator/client/local-client.ts";
+import { Outbox } from "../../actuator/client/outbox.ts";
+import { Memory } from "../../actuator/core/facts-file.ts";
 import { decodeAsk } from "../../api/model/asks.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import { answered, snapshot } from "./answered.ts";
@@ -79,7 +78,10 @@ test.each([200, 500])("an API that answers %d is posted no value of a pod that n
 });
 
 test("what is told is stored, and so named, as the whole would be, and decides the same", () => {
-  const [told, toldOf] = [JSON.parse(JSON.stringify(toldSnapshot(whole))), JSON.parse(JSON.stringify(toldAsk(ask)))];
+  const [told, toldOf] = [
+    JSON.parse(JSON.stringify(redactSnapshot(whole))),
+    JSON.parse(JSON.stringify(redactAsk(ask))),
+  ];
   const stored = (value: unknown) => {
     const decoded = decodeSnapshot(value);
     return decoded.ok ? JSON.stringify(decoded.value) : decoded.error;
@@ -92,7 +94,7 @@ test("what is told is stored, and so named, as the whole would be, and decides t
 
 test("a pod that decisions refuse keeps its fault, and no more of it is told", () => {
   const faulty = podWith("bad", { limits: { memory: "1Qi" } });
-  const told = JSON.parse(JSON.stringify(toldSnapshot({ pods: [faulty] })));
+  const told = JSON.parse(JSON.stringify(redactSnapshot({ pods: [faulty] })));
   expect(JSON.stringify(told)).not.toContain(SECRET);
   expect(decodeSnapshot(told)).toEqual(decodeSnapshot({ pods: [faulty] }));
 });

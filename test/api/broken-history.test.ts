@@ -1,15 +1,17 @@
-import { readFileSync } from "node:fs";
+import { closeSync, openSync, readFileSync, statSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { expect, test } from "vitest";
 import type * as z from "zod";
-import { decisionList, fullDecision } from "../../api/openapi/answers.ts";
-import { historyReplay } from "../../api/openapi/replay-answers.ts";
+import { decisionList, fullDecision, historyReplay } from "../../api/http/openapi/answers.ts";
 import { historyFile } from "../../api/server.ts";
+import { failure } from "../../db/failure.ts";
+import { openNode } from "../../db/sqlite/open.ts";
+import type { Store } from "../../db/store.ts";
 import { problemOf } from "../contract/api-subject.ts";
-import { decisionRow, resultRow, snapshotRow, value } from "../contract/store-rows.ts";
+import { decisionRow, noise, resultRow, snapshotRow, value } from "../contract/store-rows.ts";
 import { snapshotOf } from "../ui/served.ts";
-import { appOver, type Serving, serving } from "./serving.ts";
+import { appOver, dataDirectory, type Serving, serving } from "./serving.ts";
 
 const SNAPSHOT = "5".repeat(32);
 const json = { "content-type": "application/json" };
@@ -193,4 +195,42 @@ test("a time that is none leaves the pages the rest", async () => {
 test("a newest snapshot that is half there leaves its node's page the rest", async () => {
   const server = await changedBeneath(() => ["UPDATE snapshots SET parts = NULL, body = x'7b22', encoding = 'json'"]);
   expect(await pageOf(server, "/nodes/n1")).toContain(`/decisions/${server.ids[0]}`);
+});
+
+test("a file whose pages are damaged is not ready once somebody met it, and nobody is told to try again", async () => {
+  const dataDir = dataDirectory();
+  const file = historyFile(dataDir);
+  const whole = value(openNode({ file }));
+  const rows = Array.from({ length: 400 }, () => decisionRow({ decidedAtMs: Date.now(), body: noise(2000) }));
+  await Promise.all(rows.map((decision) => whole.record({ decision })));
+  await whole.close();
+  const fd = openSync(file, "r+");
+  for (let at = 4096 * 60; at < statSync(file).size; at += 4096) writeSync(fd, Buffer.alloc(4096, 0xa5), 0, 4096, at);
+  closeSync(fd);
+  const { api } = await serving({ dataDir });
+  const ready = () => fetch(`${api.url}/readyz`);
+  expect((await ready()).status).toBe(200);
+  const met = await fetch(`${api.url}/v1/decisions/${rows[200]?.id}`);
+  expect(met.headers.get("retry-after")).toBeNull();
+  const { detail, advice } = await problemOf(met, "history_unavailable");
+  expect(detail).toMatch(/SQLITE_CORRUPT.*restore the database from a backup/);
+  expect(advice).toMatch(/^(?!.*try again).*restore the history from a backup/);
+  for (let i = 0; i < 2; i++)
+    expect((await problemOf(await ready(), "history_unavailable")).detail).toContain("SQLITE_CORRUPT");
+});
+
+test("it is ready again when what could not be read can be, and a row that is damaged by itself takes it from nobody", async () => {
+  const { app: one, evicts } = await halved();
+  expect((await one.request(`/v1/decisions/${evicts.id}`)).status).toBe(503);
+  expect((await one.request("/readyz")).status).toBe(200);
+  const store = value(openNode({ file: ":memory:" }));
+  let isDamaged = true;
+  const listNodes: Store["listNodes"] = (range) =>
+    isDamaged ? Promise.resolve(failure("corrupt", "the file is damaged; restore it")) : store.listNodes(range);
+  const { app } = appOver({ store: { ...store, listNodes } });
+  const status = async (path: string): Promise<number> => (await app.request(path)).status;
+  expect([await status("/readyz"), await status("/v1/nodes"), await status("/readyz")]).toEqual([200, 503, 503]);
+  isDamaged = false;
+  expect([await status("/v1/removals"), await status("/readyz")]).toContain(503);
+  expect([await status("/v1/nodes"), await status("/readyz")]).toEqual([200, 200]);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { differences, MAX_DIFFERENCES } from "../../api/routes/difference.ts";
+import { differences, MAX_DIFFERENCES } from "../../api/service/difference.ts";
 
 test("equal values have no differences, in whatever order their members come", () => {
   expect(differences({ a: [1, { b: null }], c: "x" }, { c: "x", a: [1, { b: null }] })).toEqual([]);

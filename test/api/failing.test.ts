@@ -1,12 +1,15 @@
+import { readFileSync, rmSync } from "node:fs";
 import Sqlite from "better-sqlite3";
 import { expect, test } from "vitest";
-import { createToken } from "../../api/auth/tokens.ts";
+import { createToken } from "../../api/http/auth/tokens.ts";
 import { historyFile } from "../../api/server.ts";
 import { failure } from "../../db/failure.ts";
-import { openNode } from "../../db/open-node.ts";
+import { openNode } from "../../db/sqlite/open.ts";
 import type { Store } from "../../db/store.ts";
 import { problemOf, snapshotOf } from "../contract/api-subject.ts";
 import { value } from "../contract/store-rows.ts";
+import { smallDisk } from "../db/folder.ts";
+import { renamed } from "../ui/served.ts";
 import { appOver, decisionRequest, serving } from "./serving.ts";
 
 const realStore = (): Store => value(openNode({ file: ":memory:" }));
@@ -115,7 +118,7 @@ test("where the history must answer and does not, it is a 503 that says when to 
 });
 
 test("without knowing whether tokens exist nobody is let in", async () => {
-  const { app } = appOver({ store: { ...realStore(), countActiveTokens: async () => failure("unavailable", "gone") } });
+  const { app } = appOver({ store: { ...realStore(), countTokens: async () => failure("unavailable", "gone") } });
   await problemOf(await app.fetch(new Request("http://localhost/v1/nodes")), "history_unavailable");
 });
 
@@ -166,4 +169,31 @@ test("the log has one line for each request, and no token, body or query in it",
   expect(text).not.toContain(token.slice(-48));
   expect(text).not.toContain("name-in-the-body");
   expect(requests[0]?.["caller"]).toBe(token.split("_")[1]);
+});
+
+test("while decisions are not recorded because the disk is full, the API is not ready; with room for them it is", async ({
+  skip,
+}) => {
+  const disk = smallDisk();
+  if (disk === null) return skip("mounting a small tmpfs needs root");
+  const { folder, ballast } = disk;
+  const { api } = await serving({ dataDir: folder });
+  const captured = JSON.parse(readFileSync(new URL("../data/real-node/snapshot.json", import.meta.url), "utf8"));
+  const post = async (i: number): Promise<boolean> => {
+    const snapshot = renamed(structuredClone(captured), `n${i}`);
+    const headers = { "content-type": "application/json" };
+    const answer = await fetch(`${api.url}/v1/decisions/eviction`, {
+      method: "POST",
+      headers,
+      body: JSON.stringify({ snapshot }),
+    });
+    return ((await answer.json()) as { recorded: boolean }).recorded;
+  };
+  const ready = async (): Promise<number> => (await fetch(`${api.url}/readyz`)).status;
+  expect(await ready()).toBe(200);
+  let posts = 0;
+  while (await post(posts)) expect(++posts).toBeLessThan(1000);
+  for (let i = 0; i < 5; i++) expect([await ready(), await post(1000 + i)]).toEqual([503, false]);
+  rmSync(ballast);
+  expect([await ready(), await post(2000), await ready()]).toEqual([200, true, 200]);
 });

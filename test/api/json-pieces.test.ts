@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { MAX_DEPTH } from "../../api/routes/json.ts";
-import { type Piece, readPieces } from "../../api/routes/json-pieces.ts";
+import { MAX_DEPTH } from "../../api/service/json.ts";
+import { type Piece, readPieces } from "../../api/service/json-reader.ts";
 import { capturedSnapshot } from "../contract/captured.ts";
 
 const read = (text: string, last: string | null = null): Piece | null =>

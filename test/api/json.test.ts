@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { faultOf } from "../../api/model/json-fault.ts";
-import { MAX_DEPTH, parseJson } from "../../api/routes/json.ts";
+import { LIMITS } from "../../api/model/limits.ts";
+import { MAX_DEPTH, parseJson } from "../../api/service/json.ts";
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const nested = (levels: number): string => `${'{"a":['.repeat(levels / 2)}1${"]}".repeat(levels / 2)}`;
@@ -117,4 +118,43 @@ test("a byte order mark is passed over, and what is not UTF-8 is refused", () =>
   ]) {
     expect(parseJson(Uint8Array.from(wrong))).toMatchObject({ ok: false, error: { detail: "the body is not UTF-8" } });
   }
+});
+
+describe("how many values a body has", () => {
+  const many = (item: string, length: number): string => `[${`${item},`.repeat(length)}${item}]`;
+
+  test.each(["[]", "{}", "1", '""'])("millions of %s are refused before they are made", (item) => {
+    const text = many(item, Math.floor(8_000_000 / (item.length + 1)));
+    expect(parseJson(bytes(text))).toMatchObject({ ok: false, error: { code: "body_too_large" } });
+    expect(parseJson(bytes(many(item, 100_000)))).toMatchObject({ ok: true });
+  });
+
+  test("commas and brackets within texts are none", () => {
+    const text = JSON.stringify([",[{".repeat(1_000_000), '\\",'.repeat(500_000)]);
+    expect(parseJson(bytes(text))).toMatchObject({ ok: true });
+  });
+
+  test("the largest snapshots with the shortest objects that a decision reads are taken", () => {
+    const { pods, containersPerPod, images, runtimeContainers, cpus, devices } = LIMITS;
+    const list = <T>(length: number, item: (i: number) => T): T[] => Array.from({ length }, (_, i) => item(i));
+    const snapshot = {
+      pods: list(pods, (i) => ({
+        metadata: { name: `p${i}`, namespace: "a", uid: `${i}` },
+        spec: { containers: list(containersPerPod, (j) => ({ name: `c${j}`, resources: { limits: { cpu: "1" } } })) },
+      })),
+      runtime: {
+        images: list(images, (i) => ({ id: `${i}`, repoTags: ["a"], repoDigests: [], size: "1" })),
+        containers: list(runtimeContainers, (i) => ({ id: `${i}`, podSandboxId: "1", metadata: { name: "c" } })),
+        sandboxes: list(runtimeContainers, (i) => ({ id: `${i}`, metadata: { name: "c", uid: "1" } })),
+      },
+      machine: { cpus: list(cpus, (i) => ({ cpu: i, core: i, socket: 0, numa: 0 })) },
+      devices: list(devices, (i) => ({ resource: "a/b", id: `${i}`, health: "Healthy", numaNodes: [0] })),
+    };
+    for (const part of [
+      { snapshot },
+      { snapshot: { pods: snapshot.pods } },
+      { snapshot: { runtime: snapshot.runtime } },
+    ])
+      expect(parseJson(bytes(JSON.stringify(part)))).toMatchObject({ ok: true });
+  });
 });

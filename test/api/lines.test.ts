@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { lines } from "../../api/routes/lines.ts";
+import { lines } from "../../api/http/batch.ts";
 
 async function read(chunks: readonly Uint8Array[], limit = 1000, broken = false) {
   const stream = new ReadableStream<Uint8Array>({

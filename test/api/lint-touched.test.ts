@@ -1,12 +1,12 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { libraryMachine } from "../../api/cli/machine-library.ts";
+import { libraryMachine } from "../../api/cli/machines/machine-library.ts";
 import { decideKind } from "../../api/decide/index.ts";
-import { type LintFinding, lintConfiguration } from "../../api/decide/lint/lint.ts";
+import type { LintFinding } from "../../api/decide/lint/finding.ts";
+import { lintConfiguration } from "../../api/decide/lint/lint.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
-import { readAsk } from "../../api/routes/asked.ts";
-import { recordedFindings } from "../../api/routes/lint-recorded.ts";
-import { MOST_TOUCHED, touchedFindings } from "../../api/routes/lint-touched.ts";
-import { openNode } from "../../db/open-node.ts";
+import { readAsk } from "../../api/service/decision-request.ts";
+import { MAX_TOUCHED, recordedFindings, touchedFindings } from "../../api/service/lint-touched.ts";
+import { openNode } from "../../db/sqlite/open.ts";
 import type { Store } from "../../db/store.ts";
 import { decisionRow, snapshotRow, T0, value } from "../contract/store-rows.ts";
 
@@ -181,11 +181,11 @@ describe("recorded decisions that a fix would have changed", () => {
     const store = history();
     // the older ones, which are beyond the limit, would be changed
     for (let i = 0; i < 20; i++) await decided(store, "n1", PARTIAL, T0 + i);
-    for (let i = 0; i < MOST_TOUCHED; i++) await decided(store, "n1", FULL, T0 + 1000 + Math.floor(i / 3));
-    expect((await touched(store, dropped, "n1", 60_000))[0]?.touched).toEqual({ decisions: 0, of: MOST_TOUCHED });
+    for (let i = 0; i < MAX_TOUCHED; i++) await decided(store, "n1", FULL, T0 + 1000 + Math.floor(i / 3));
+    expect((await touched(store, dropped, "n1", 60_000))[0]?.touched).toEqual({ decisions: 0, of: MAX_TOUCHED });
     const [hurried] = await touched(store, dropped, "n1", 0);
     expect(hurried?.touched?.of).toBeGreaterThan(0);
-    expect(hurried?.touched?.of).toBeLessThan(MOST_TOUCHED);
+    expect(hurried?.touched?.of).toBeLessThan(MAX_TOUCHED);
   });
 });
 

@@ -1,11 +1,14 @@
 import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { type IncomingMessage, request } from "node:http";
+import { connect } from "node:net";
 import { join } from "node:path";
-import { expect, test } from "vitest";
-import { createToken } from "../../api/auth/tokens.ts";
+import { Hono } from "hono";
+import { expect, onTestFinished, test } from "vitest";
+import { createToken, openToEveryone, revokeToken } from "../../api/http/auth/tokens.ts";
+import { listen } from "../../api/server/listen.ts";
 import { historyFile, startApi } from "../../api/server.ts";
-import { openNode } from "../../db/open-node.ts";
+import { openNode } from "../../db/sqlite/open.ts";
 import { snapshotOf } from "../contract/api-subject.ts";
 import { value } from "../contract/store-rows.ts";
 import { dataDirectory, keptLog, raw, serving } from "./serving.ts";
@@ -14,6 +17,30 @@ const CLOSE = "Connection: close\r\n";
 const bodyOf = (text: string): { code: string; requestId: string } =>
   JSON.parse(text.slice(text.indexOf("\r\n\r\n") + 4));
 
+test("requests that come at once begin in turns, and those whose sender is gone meanwhile never", async () => {
+  const app = new Hono();
+  let begun = 0;
+  app.get("/", (c) => {
+    begun++;
+    for (const end = performance.now() + 5; performance.now() < end; );
+    return c.text("x");
+  });
+  const listening = await listen(app, "127.0.0.1", 0);
+  if (!listening.ok) throw new Error(listening.error);
+  onTestFinished(() => listening.value.close(0));
+  const socket = connect(listening.value.port, "127.0.0.1");
+  socket.write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(200));
+  await once(socket, "data");
+  expect(begun).toBeLessThan(50);
+  socket.destroy();
+  await once(socket, "close");
+  for (let before = -1; before !== begun; ) {
+    before = begun;
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+  expect(begun).toBeLessThan(100);
+});
+
 test("on loopback everyone may ask, until the first token exists", async () => {
   const { api, store } = await serving();
   expect(api.requiresToken).toBe(false);
@@ -21,6 +48,30 @@ test("on loopback everyone may ask, until the first token exists", async () => {
   const { token } = value(await createToken(store, { name: "first", scopes: ["read"], node: null, now: 1 }));
   expect((await fetch(`${api.url}/v1/nodes`)).status).toBe(401);
   expect((await fetch(`${api.url}/v1/nodes`, { headers: { authorization: `Bearer ${token}` } })).status).toBe(200);
+});
+
+test("an API whose last token was revoked stays closed, over a restart too, until it is opened by the word for it", async () => {
+  const first = await serving();
+  const { dataDir, store } = first;
+  const statusOf = async ({ api }: typeof first) => {
+    const answer = await fetch(`${api.url}/v1/nodes`);
+    return answer.ok ? "open" : ((await answer.json()) as { advice: string }).advice;
+  };
+  expect(await statusOf(first)).toBe("open");
+  const { row } = value(await createToken(store, { name: "first", scopes: ["read"], node: null, now: 1 }));
+  value(await revokeToken(store, row.id, 2));
+  expect(await statusOf(first)).toContain("nodewise token open --to-everyone");
+  const second = await serving({ dataDir });
+  expect(second.api.requiresToken).toBe(true);
+  expect(second.log.lines.filter(({ level }) => level === "warn")).toMatchObject([
+    { message: "all tokens are revoked: nobody may call" },
+  ]);
+  expect(await statusOf(second)).toContain("nodewise token open --to-everyone");
+  expect(value(await openToEveryone(store))).toEqual({ active: 0, forgotten: 1 });
+  expect([await statusOf(first), await statusOf(second)]).toEqual(["open", "open"]);
+  value(await createToken(store, { name: "again", scopes: ["read"], node: null, now: 3 }));
+  expect(value(await openToEveryone(store))).toEqual({ active: 1, forgotten: 0 });
+  expect(await statusOf(first)).not.toBe("open");
 });
 
 test("an open API answers to its own names only, so that no web page can reach it under another", async () => {
@@ -116,6 +167,15 @@ test("what is not HTTP is answered with a problem, and the connection closed", a
     [`GET /\\..\\x HTTP/1.1\r\nHost: localhost\r\n${CLOSE}\r\n`, 400, "bad_request"],
     [`GET / HTTP/1.1\r\nHost: a b\r\n${CLOSE}\r\n`, 400, "bad_request"],
     ["GET / HTTP/1.0\r\n\r\n", 400, "bad_request"],
+    [`GET /healthz HTTP/1.1\r\n${CLOSE}\r\n`, 400, "bad_request"],
+    [`GET /healthz HTTP/1.1\r\nHost: \r\n${CLOSE}\r\n`, 400, "bad_request"],
+    [
+      "POST /v1/lint HTTP/1.1\r\nHost: localhost\r\nExpect: tea\r\nContent-Length: 2\r\n\r\n{}",
+      417,
+      "expectation_failed",
+    ],
+    [`GET /healthz HTTP/1.1\r\nHost: localhost\r\nExpect: \r\n${CLOSE}\r\n`, 417, "expectation_failed"],
+    ["CONNECT elsewhere.example:443 HTTP/1.1\r\nHost: localhost\r\n\r\n", 405, "method_not_allowed"],
     [
       "POST /v1/decisions/cgroups HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
       400,
@@ -126,8 +186,20 @@ test("what is not HTTP is answered with a problem, and the connection closed", a
     const answer = await raw(api.port, text);
     expect(answer.slice(0, 12), text.slice(0, 40)).toBe(`HTTP/1.1 ${status}`);
     expect(answer).toContain("application/problem+json");
-    expect(bodyOf(answer).code).toBe(code);
+    const { requestId, ...problem } = bodyOf(answer);
+    expect(problem.code).toBe(code);
+    const headers = answer.slice(0, answer.indexOf("\r\n\r\n")).toLowerCase();
+    expect(headers).toContain(`x-request-id: ${requestId}`);
+    expect(headers).toContain("cross-origin-resource-policy: same-origin");
+    expect(headers).toContain("x-content-type-options: nosniff");
   }
+});
+
+test("a HEAD with too large headers is answered without a body", async () => {
+  const { api } = await serving();
+  const answer = await raw(api.port, `HEAD / HTTP/1.1\r\nHost: x\r\nX: ${"x".repeat(20_000)}\r\n\r\n`);
+  expect(answer).toMatch(/^HTTP\/1\.1 431 /);
+  expect(answer).toMatch(/\r\n\r\n$/);
 });
 
 test("closing lets a request under way end, refuses new ones, and does not wait for idle connections", async () => {

@@ -1,15 +1,15 @@
 import { describe, expect, test } from "vitest";
 import { createApp } from "../../api/app.ts";
+import { ROUTES } from "../../api/http/index.ts";
+import { ANSWERS } from "../../api/http/openapi/answers.ts";
+import { openApi } from "../../api/http/openapi/contract.ts";
+import { OPERATIONS } from "../../api/http/openapi/operations.ts";
+import { PROBLEMS } from "../../api/http/problem.ts";
 import { LIMITS } from "../../api/model/limits.ts";
-import { ANSWERS } from "../../api/openapi/answers.ts";
-import { OPERATIONS } from "../../api/openapi/operations.ts";
-import { openApi } from "../../api/openapi.ts";
 import type { Ports } from "../../api/ports.ts";
-import { ROUTES } from "../../api/routes/index.ts";
-import { PROBLEMS } from "../../api/routes/problem.ts";
 import { PAGES } from "../../api/ui/index.ts";
 
-const { document, text } = openApi(ROUTES);
+const { document, text } = await openApi(ROUTES);
 type Loose = Readonly<Record<string, unknown>>;
 const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({ path, method, operation: operation as Loose })),
@@ -44,6 +44,16 @@ describe("the OpenAPI document", () => {
     expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(document)));
     expect(Object.keys(document)).toEqual(["openapi", "info", "tags", "paths", "components"]);
     expect(document.info).toMatchObject({ title: "Nodewise", version: expect.any(String) });
+  });
+
+  test("is made in turns, between which others have theirs", async () => {
+    let turns = 0;
+    const count = (): unknown => turns++ < 10_000 && setImmediate(count);
+    count();
+    // of routes that it was not made of before
+    await openApi([...ROUTES]);
+    expect(turns).toBeGreaterThan(Object.keys(document.components.schemas).length);
+    turns = 10_000;
   });
 
   test("refers only to what it has", () => {
@@ -99,7 +109,7 @@ describe("the OpenAPI document", () => {
       expect(Object.keys(responses), path).toContain("500");
       for (const [status, response] of Object.entries(responses)) {
         expect(response["description"], `${method} ${path} ${status}`).toBeTruthy();
-        expect(Object.keys(response["content"] as object)).toHaveLength(1);
+        expect(Object.keys((response["content"] ?? {}) as object)).toHaveLength(status === "304" ? 0 : 1);
       }
       if (operation["requestBody"] !== undefined)
         expect(Object.keys(responses), path).toEqual(

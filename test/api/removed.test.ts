@@ -3,8 +3,8 @@ import type { ContainerGcDecision, ContainerRemoval } from "../../api/model/cont
 import type { Kind } from "../../api/model/decision.ts";
 import type { ImageGcDecision, ImageRemoval, PulledAgain } from "../../api/model/image-gc.ts";
 import { epochMs } from "../../api/model/units.ts";
-import type { Decision } from "../../api/routes/evaluation.ts";
-import { removalsIn } from "../../api/routes/removed.ts";
+import { NEWEST } from "../../api/profiles/index.ts";
+import { type Decision, removalsIn } from "../../api/service/evaluation.ts";
 import { T0, value } from "../contract/store-rows.ts";
 import { appOver, decisionRequest } from "./serving.ts";
 
@@ -157,7 +157,10 @@ function answering(decisions: readonly ImageGcDecision[], observedAtMs: number |
       explain: "off",
       ask: null,
       pod: null,
+      policyVersion: NEWEST.policyVersion,
       verdict: "removes",
+      assumed: [],
+      leftOut: [],
       pass,
       remember: null,
       told: removalsIn(kind, decision),

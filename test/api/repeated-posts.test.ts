@@ -1,10 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { decodeSnapshot } from "../../api/model/decode.ts";
-import { snapshotDecoder } from "../../api/model/snapshot-decoder.ts";
-import { evaluator } from "../../api/routes/evaluate.ts";
-import { parseJson } from "../../api/routes/json.ts";
-import { jsonReader } from "../../api/routes/json-reader.ts";
+import { decodeSnapshot, snapshotDecoder } from "../../api/model/decode.ts";
 import { sha256 } from "../../api/server/digest.ts";
+import { evaluator } from "../../api/service/evaluate.ts";
+import { parseJson } from "../../api/service/json.ts";
+import { jsonReader } from "../../api/service/json-reader.ts";
 import { capturedSnapshot } from "../contract/captured.ts";
 
 const bytesOf = (value: unknown): Uint8Array =>
@@ -34,6 +33,7 @@ const POSTS = [
   "[]",
   '{"snapshot":[]}',
   '{"snapshot":null}',
+  body({ node: { metadata: { name: "n2" } } }),
   body({ sequence: 4 }),
 ];
 
@@ -48,6 +48,17 @@ describe("a node that posts again and again", () => {
       states.add(again.state);
     }
     expect([...states].sort()).toEqual(["decided", "invalid", "refused"]);
+  });
+  test("is told that the stats which it has posted before are another node's", () => {
+    const decode = snapshotDecoder();
+    const own = capturedSnapshot();
+    expect(decode(own, "snapshot").ok).toBe(true);
+    const message = "the stats are of node n1, the snapshot is of node n2: post the /stats/summary of n2's kubelet";
+    expect(decode({ ...own, node: { metadata: { name: "n2" } } }, "snapshot")).toEqual({
+      ok: false,
+      error: [{ path: "snapshot.stats.node.nodeName", message }],
+    });
+    expect(decode(own, "snapshot").ok).toBe(true);
   });
   test("is read and checked as if it were the first time", () => {
     const [read, decode] = [jsonReader(), snapshotDecoder()];

@@ -8,12 +8,11 @@ import { epochMs } from "../../api/model/units.ts";
 import type { Log } from "../../api/observe/log.ts";
 import { plainMetrics } from "../../api/observe/plain-metrics.ts";
 import type { Ports } from "../../api/ports.ts";
-import { evaluator } from "../../api/routes/evaluate.ts";
-import { nodeAssets } from "../../api/server/assets.ts";
-import { nodeBodies } from "../../api/server/bodies.ts";
+import { nodeAssets, nodeBodies } from "../../api/server/assets.ts";
 import { sha256 } from "../../api/server/digest.ts";
 import { type ApiOptions, historyFile, type RunningApi, startApi } from "../../api/server.ts";
-import { openNode } from "../../db/open-node.ts";
+import { evaluator } from "../../api/service/evaluate.ts";
+import { openNode } from "../../db/sqlite/open.ts";
 import type { Store } from "../../db/store.ts";
 import { value } from "../contract/store-rows.ts";
 

@@ -1,35 +1,133 @@
+import { MessageChannel, type MessagePort } from "node:worker_threads";
 import zlib from "node:zlib";
-import { expect, onTestFinished, test } from "vitest";
-import { evaluator } from "../../api/routes/evaluate.ts";
-import { sha256 } from "../../api/server/digest.ts";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { ANONYMOUS } from "../../api/http/auth/authorize.ts";
+import { plainMetrics } from "../../api/observe/plain-metrics.ts";
+import { openHistory } from "../../api/server/history.ts";
 import { threads } from "../../api/server/threads.ts";
+import { historyFile } from "../../api/server.ts";
+import type { Store } from "../../db/store.ts";
 import { problemOf, snapshotOf } from "../contract/api-subject.ts";
 import { capturedSnapshot } from "../contract/captured.ts";
-import { serving } from "./serving.ts";
+import { value } from "../contract/store-rows.ts";
+import { appOver, dataDirectory, decisionRequest, serving } from "./serving.ts";
 
 const bytesOf = (value: unknown): Uint8Array => Buffer.from(JSON.stringify(value));
 const headers = { "content-type": "application/json" };
 
-test("threads answer what this thread would, large or small, right or wrong", async () => {
-  const pool = threads(2);
-  onTestFinished(() => pool.close());
-  const inline = evaluator(sha256);
-  const padding = " ".repeat(20_000);
-  const bodies = [
-    bytesOf({ snapshot: capturedSnapshot() }),
-    bytesOf({ snapshot: snapshotOf("n1") }),
-    bytesOf({ snapshot: {}, padding }),
-    bytesOf({ snapshot: { observedAt: padding } }),
-    Buffer.from(`{"snapshot": ${padding}`),
-    bytesOf({ snapshotId: "0".repeat(32), explain: "off" }),
+test("decisions are made by threads as here, large or small, right or wrong, alone or in a batch", async () => {
+  const [here, there] = [await serving({ threads: 0 }), await serving({ threads: 2 })];
+  const padding = " ".repeat(40_000);
+  const large = capturedSnapshot();
+  const bodies: [kind: string, body: string][] = [
+    ["cgroups", JSON.stringify({ snapshot: large })],
+    ["cgroups", JSON.stringify({ snapshot: large })],
+    ["eviction", JSON.stringify({ snapshot: large })],
+    ["eviction", JSON.stringify({ snapshot: { ...large, sequence: 7 } })],
+    ["cgroups", JSON.stringify({ snapshot: snapshotOf("n1") })],
+    ["cgroups", JSON.stringify({ snapshot: {}, padding })],
+    ["cgroups", JSON.stringify({ snapshot: { observedAt: padding } })],
+    ["cgroups", `{"snapshot": ${padding}`],
+    ["cgroups", `{"snapshotId": "${"0".repeat(32)}" ${padding}}`],
+    ["image-gc", JSON.stringify({ snapshot: { ...snapshotOf("n1"), padding } })],
   ];
-  const both = bodies.map(async (bytes) => {
-    const here = await inline({ bytes: Uint8Array.from(bytes), kind: "cgroups" });
-    const there = await pool.evaluate({ bytes, kind: "cgroups" });
-    expect({ ...there, seconds: 0 }).toEqual({ ...here, seconds: 0 });
-    return here.state;
+  const lines = bodies.map(([kind, body]) => body.replace("{", `{"kind": "${kind}", `));
+  const answers = await Promise.all(
+    [here, there].map(async ({ api }) => {
+      const answered: [number, string | null, string][] = [];
+      const post = async (path: string, body: string, type = "application/json") => {
+        const sent = { method: "POST", headers: { "content-type": type, "x-request-id": "r1" }, body };
+        const response = await fetch(api.url + path, sent);
+        const text = (await response.text()).replaceAll(/"decidedAt":"[^"]*"/g, "");
+        answered.push([response.status, response.headers.get("content-type"), text]);
+      };
+      for (const [kind, body] of bodies) await post(`/v1/decisions/${kind}`, body);
+      await post("/v1/batch", lines.join("\n"), "application/x-ndjson");
+      const counted = (await (await fetch(`${api.url}/metrics`)).text()).split("\n");
+      const kept = /^nodewise_(?:decision_duration_seconds_count|history_rows_total|refusals_total)/;
+      return { answered, counted: counted.filter((line) => kept.test(line)).sort() };
+    }),
+  );
+  expect(answers[1]).toEqual(answers[0]);
+  expect(answers[0]?.counted.join()).toMatch(/refusals.*rows_total|rows_total.*refusals/);
+  expect(there.log.lines.filter(({ level }) => level === "error")).toEqual([]);
+});
+
+/** A history, and one thread that decides with it. */
+async function deciding(connect?: () => MessagePort) {
+  const file = historyFile(dataDirectory());
+  const history = value(await openHistory(file));
+  const metrics = plainMetrics();
+  const limits = { bodyBytes: 8 * 1024 * 1024, concurrency: 64 };
+  const server = { historyFile: file, limits, connect: connect ?? history.connect };
+  const pool = threads(1, { server, metrics });
+  onTestFinished(async () => {
+    await pool.close();
+    await history.store.close();
   });
-  expect(await Promise.all(both)).toEqual(["decided", "decided", "invalid", "invalid", "invalid", "wants_snapshot"]);
+  return { pool, metrics, store: history.store };
+}
+
+/** The app over a pool of threads, and the calls of its own store, by name. */
+async function watchedApp() {
+  const { pool, metrics, store } = await deciding();
+  const touched: string[] = [];
+  const watched = Object.entries(store).map(([name, method]) => {
+    const watching = (...args: readonly never[]) => {
+      touched.push(name);
+      return (method as (...args: readonly never[]) => unknown)(...args);
+    };
+    return [name, watching] as const;
+  });
+  const { app } = appOver({ store: Object.fromEntries(watched) as unknown as Store, metrics, ...pool });
+  return { app, metrics, store, touched };
+}
+
+test("a large snapshot of the history is read by a thread, and its decision recorded, past the one that listens", async () => {
+  const { app, metrics, store, touched } = await watchedApp();
+  const snapshot = capturedSnapshot();
+  const put = await app.fetch(
+    new Request("http://localhost/v1/nodes/n1/snapshot", { method: "PUT", headers, body: JSON.stringify(snapshot) }),
+  );
+  const { id } = (await put.json()) as { id: string };
+  touched.length = 0;
+  const answer = await (await app.fetch(decisionRequest({ snapshotId: id }))).json();
+  expect(answer).toMatchObject({ snapshotId: id, recorded: true, verdict: "decided" });
+  expect(touched).toEqual(["countTokens", "snapshotBytes"]);
+  expect(value(await store.getDecision((answer as { id: string }).id))).toMatchObject({ snapshotId: id });
+  expect((await metrics.render()).text).toContain('nodewise_history_rows_total{table="decisions"} 1');
+});
+
+test.each(["", "/decisions?pod=web", "/removals", "/removals/summary"])(
+  "what may walk all rows of a node is read by a thread: /v1/nodes/n1%s",
+  async (path) => {
+    const { app, touched } = await watchedApp();
+    const body = JSON.stringify({ snapshot: capturedSnapshot() });
+    await app.fetch(new Request("http://localhost/v1/decisions/cgroups", { method: "POST", headers, body }));
+    touched.length = 0;
+    expect((await app.fetch(new Request(`http://localhost/v1/nodes/n1${path}`, { headers }))).status).toBe(200);
+    expect(touched).toEqual(["countTokens"]);
+  },
+);
+
+test("what is decided and waits for the disk keeps a thread from nothing", async () => {
+  const { port1, port2 } = new MessageChannel();
+  onTestFinished(() => port1.close());
+  const { pool } = await deciding(() => port2);
+  const written: number[] = [];
+  port1.on("message", ({ number }: { number: number }) => written.push(number));
+  const bytes = () => new Uint8Array(bytesOf({ snapshot: capturedSnapshot() }));
+  const ask = () => {
+    const asked = { caller: ANONYMOUS, requestId: "r1", bytes: bytes(), kind: "cgroups" as const, key: undefined };
+    return pool.apart.decide(asked, asked.bytes.length, new AbortController().signal);
+  };
+  const answers = Array.from({ length: 12 }, ask);
+  await expect.poll(() => written.length, { timeout: 20_000 }).toBe(12);
+  const recorded = { fresh: true, decisionId: "x", conflict: false };
+  for (const number of written) port1.postMessage({ number, result: { ok: true, value: recorded } });
+  for (const answer of await Promise.all(answers)) {
+    expect(answer).toMatchObject({ ok: true, value: expect.any(Uint8Array) });
+  }
 });
 
 test("a stored snapshot is decided on, also when the request that names it is large", async () => {
@@ -48,6 +146,101 @@ test("a stored snapshot is decided on, also when the request that names it is la
     });
     expect(await response.json()).toMatchObject({ snapshotId: id, node: "n1" });
   }
+});
+
+test("the first large decision waits for a thread, and is not made on the event loop meanwhile", async () => {
+  const pool = threads(1);
+  onTestFinished(() => pool.close());
+  const bytes = new Uint8Array(bytesOf({ padding: " ".repeat(40_000) }));
+  const answer = pool.apart.snapshot(bytes, new AbortController().signal);
+  let turns = 0;
+  const count = (): unknown => turns++ < 1e9 && setImmediate(count);
+  count();
+  expect(await answer).toMatchObject({ ok: true });
+  expect(turns).toBeGreaterThan(1);
+  turns = 1e9;
+  // it was handed over whole
+  expect(bytes.length).toBe(0);
+});
+
+test("what nobody waits for any more is not begun", async () => {
+  const pool = threads(1);
+  onTestFinished(() => pool.close());
+  const ask = ({ signal }: AbortController) => pool.apart.snapshot(new Uint8Array(bytesOf(capturedSnapshot())), signal);
+  const gone = new AbortController();
+  const kept = [ask(new AbortController())];
+  // more than a thread takes at a time
+  const left = Array.from({ length: 8 }, () => ask(gone));
+  gone.abort();
+  for (const answer of [...left, ask(gone)])
+    expect(await answer).toMatchObject({
+      ok: false,
+      error: { detail: "the sender was gone before it was answered" },
+    });
+  for (const answer of kept) expect(await answer).toMatchObject({ ok: true, value: { node: "n1" } });
+});
+
+test("a thread whose heap has grown ends when it is idle, and another is there for who comes next", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  let started = 0;
+  const onWorker = (): void => void started++;
+  process.on("worker", onWorker);
+  onTestFinished(() => void process.off("worker", onWorker));
+  const pool = threads(1);
+  onTestFinished(() => pool.close());
+  const read = (bytes: Uint8Array) => pool.apart.snapshot(bytes, new AbortController().signal);
+  await read(bytesOf(capturedSnapshot()));
+  vi.advanceTimersByTime(60_000);
+  expect(started).toBe(1);
+  const members = Array.from({ length: 700_000 }, (_, i) => `"${i.toString(36)}":1`).join();
+  expect(await read(Buffer.from(`{"x":{${members}}}`))).toMatchObject({ ok: true });
+  vi.advanceTimersByTime(60_000);
+  expect(started).toBe(2);
+  expect(await read(bytesOf(capturedSnapshot()))).toMatchObject({ ok: true });
+});
+
+test("pages, and what reads the history at length, are answered by threads as here", async () => {
+  const [here, there] = [await serving({ threads: 0 }), await serving({ threads: 1 })];
+  const post = (api: { url: string }, path: string, body: string) =>
+    fetch(api.url + path, { method: "POST", headers: { ...headers, "x-request-id": "r1" }, body });
+  const decision = JSON.stringify({ snapshot: capturedSnapshot() });
+  const ids: unknown[] = [];
+  for (const { api } of [here, there])
+    ids.push(((await (await post(api, "/v1/decisions/cgroups", decision)).json()) as { id: string }).id);
+  expect(ids[0]).toBe(ids[1]);
+  const asked: [string, string?][] = [
+    ["/what-if"],
+    [`/v1/decisions/${"0".repeat(32)}`],
+    ["/nodes/n2"],
+    [`/v1/snapshots/${"0".repeat(32)}`],
+    [`/v1/decisions/${ids[0]}/replay`, '{"kubeletConfiguration": {"maxPods": 5}}'],
+    ["/v1/replay", '{"limit": 1, "kubeletConfigurationPatch": {"maxPods": "x"}}'],
+    ["/v1/lint", '{"kubeletConfiguration": {"maxPods": -5}}'],
+    ["/v1/lint", "{"],
+    ["/v1/results", `{"decisionId": 5, "x": "${"y".repeat(50_000)}"}`],
+    ["/v1/lint?x=1", "{}"],
+  ];
+  for (const [path, body] of asked) {
+    const answers = await Promise.all(
+      [here, there].map(async ({ api }) => {
+        const response = await (body === undefined
+          ? fetch(api.url + path, { headers: { accept: "text/html", "x-request-id": "r1" } })
+          : post(api, path, body));
+        const told = ["content-type", "content-encoding", "vary", "etag", "cache-control"].map((name) =>
+          response.headers.get(name),
+        );
+        const text = await response.text();
+        const tag = response.headers.get("etag");
+        if (tag === null) return [response.status, told, text];
+        const again = await fetch(api.url + path, { headers: { accept: "text/html", "if-none-match": tag } });
+        expect([again.status, again.headers.get("content-type"), await again.text()], path).toEqual([304, null, ""]);
+        return [response.status, told, text];
+      }),
+    );
+    expect(answers[1], path).toEqual(answers[0]);
+  }
+  expect(there.log.lines.filter(({ level }) => level === "error")).toEqual([]);
 });
 
 test("a zstd body is taken on Node, its size bounded after decompression", async () => {

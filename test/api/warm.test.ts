@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { warm } from "../../api/server/warm.ts";
+import { warm } from "../../api/server/threads.ts";
 import { snapshotOf } from "../contract/api-subject.ts";
 import { appOver, decisionRequest, serving } from "./serving.ts";
 

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { DECIDERS } from "../../api/decide/index.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
+import { effectiveSnapshot } from "../../api/profiles/effective.ts";
 import { readCases, suiteFiles } from "../conformance/run.ts";
 import type { Suite } from "../conformance/suite.ts";
 import { SUITES } from "../conformance/suites.ts";
@@ -41,7 +42,7 @@ const figure = (name: string, t: { decide: number; parse: number }): DecisionFig
 
 /** Every vector suite: deciding the checked input, beside JSON.parse of the same input. */
 export function benchSuites(): readonly DecisionFigure[] {
-  return suiteFiles(join(import.meta.dirname, "..", "vectors")).map(({ suite, path }) => {
+  return suiteFiles(join(import.meta.dirname, "..", "vectors")).files.map(({ suite, path }) => {
     const inputs = readCases(path).map((c) => c.in);
     const texts = inputs.map((input) => JSON.stringify(input));
     const { read, decide } = SUITES[suite] as Suite;
@@ -62,7 +63,10 @@ export function benchRealNode(): readonly DecisionFigure[] {
   const text = JSON.stringify(raw);
   const decoded = decodeSnapshot(raw);
   if (!decoded.ok) throw new Error(JSON.stringify(decoded.error));
-  const asked = { snapshot: decoded.value, facts: {}, ask: undefined, explain: "reasons" } as const;
+  const { value: snapshot } = decoded;
+  // the defaults are applied for each decision
+  const asked = () =>
+    ({ snapshot: effectiveSnapshot(snapshot), facts: {}, ask: undefined, explain: "reasons" }) as const;
   const CALLS = 50;
   const times = (run: () => void) => () => {
     for (let i = 0; i < CALLS; i++) run();
@@ -80,7 +84,7 @@ export function benchRealNode(): readonly DecisionFigure[] {
     figure(
       "decide cgroups",
       compare(
-        times(() => DECIDERS.cgroups(asked)),
+        times(() => DECIDERS.cgroups(asked())),
         parse,
         CALLS,
       ),
@@ -88,7 +92,7 @@ export function benchRealNode(): readonly DecisionFigure[] {
     figure(
       "decide allocatable",
       compare(
-        times(() => DECIDERS.allocatable(asked)),
+        times(() => DECIDERS.allocatable(asked())),
         parse,
         CALLS,
       ),

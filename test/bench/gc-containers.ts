@@ -1,6 +1,7 @@
 import { decideContainerGc } from "../../api/decide/container-gc/decide.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import type { Snapshot } from "../../api/model/snapshot.ts";
+import { effectiveSnapshot } from "../../api/profiles/effective.ts";
 
 interface BenchCase {
   readonly name: string;
@@ -59,7 +60,7 @@ const benchCase = (name: string, perUnit: number): BenchCase => {
     name: `${DEAD.toLocaleString("en")} dead containers, ${name}`,
     run: () => {
       const ask = { operation: "garbage-collect", done: null } as const;
-      const decided = decideContainerGc({ snapshot, facts: {}, ask, explain: "reasons" });
+      const decided = decideContainerGc({ snapshot: effectiveSnapshot(snapshot), facts: {}, ask, explain: "reasons" });
       if (!decided.ok || decided.value.verdict !== "removes") throw new Error("nothing goes");
     },
   };

@@ -1,8 +1,8 @@
 import { decideImageGc } from "../../api/decide/image-gc/decide.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
-import type { ImageGcAsk } from "../../api/model/image-gc.ts";
-import type { ImageGcFacts } from "../../api/model/image-gc-facts.ts";
+import type { ImageGcAsk, ImageGcFacts } from "../../api/model/image-gc.ts";
 import type { Snapshot } from "../../api/model/snapshot.ts";
+import { effectiveSnapshot } from "../../api/profiles/effective.ts";
 
 interface BenchCase {
   readonly name: string;
@@ -75,7 +75,12 @@ function gcCase(name: string, snapshot: Snapshot, more: Partial<ImageGcAsk>, exp
   return {
     name: `${IMAGES} images, ${CONTAINERS} containers: ${name}`,
     run: () => {
-      const answer = decideImageGc({ snapshot, facts: { "image-gc": before }, ask, explain });
+      const answer = decideImageGc({
+        snapshot: effectiveSnapshot(snapshot),
+        facts: { "image-gc": before },
+        ask,
+        explain,
+      });
       if (!answer.ok || answer.value.decision.remove.length === 0) throw new Error("nothing goes");
     },
   };

@@ -2,8 +2,9 @@ import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openNode } from "../../db/open-node.ts";
-import type { DecisionRow, Store } from "../../db/store.ts";
+import type { DecisionRow } from "../../db/rows.ts";
+import { openNode } from "../../db/sqlite/open.ts";
+import type { Store } from "../../db/store.ts";
 
 export interface HistoryBench {
   readonly rows: number;

@@ -1,7 +1,8 @@
-import { decideAdmission } from "../../api/decide/admission/decide.ts";
+import { decideAdmission } from "../../api/decide/admission/with-managers.ts";
 import { decidePreemption } from "../../api/decide/preemption/decide.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import type { Snapshot } from "../../api/model/snapshot.ts";
+import { effectiveSnapshot } from "../../api/profiles/effective.ts";
 
 interface BenchCase {
   readonly name: string;
@@ -72,21 +73,21 @@ export const ADMISSION_CASES: readonly BenchCase[] = [
   {
     name: "admission beside 250 pods",
     run: () => {
-      if (!decideAdmission({ snapshot: alike, facts: {}, ask: plain, explain: "reasons" }).ok)
+      if (!decideAdmission({ snapshot: effectiveSnapshot(alike), facts: {}, ask: plain, explain: "reasons" }).ok)
         throw new Error("no answer");
     },
   },
   {
     name: "preemption, 250 candidates",
     run: () => {
-      if (!decidePreemption({ snapshot: alike, facts: {}, ask: critical, explain: "reasons" }).ok)
+      if (!decidePreemption({ snapshot: effectiveSnapshot(alike), facts: {}, ask: critical, explain: "reasons" }).ok)
         throw new Error("no answer");
     },
   },
   {
     name: "the same, no two alike",
     run: () => {
-      if (!decidePreemption({ snapshot: unlike, facts: {}, ask: critical, explain: "reasons" }).ok)
+      if (!decidePreemption({ snapshot: effectiveSnapshot(unlike), facts: {}, ask: critical, explain: "reasons" }).ok)
         throw new Error("no answer");
     },
   },

@@ -1,6 +1,6 @@
 import { inventoriesOf } from "../../api/decide/devices/inventory.ts";
 import { deviceManager } from "../../api/decide/devices/manager.ts";
-import { numaNodes } from "../../api/decide/topology/numa-nodes.ts";
+import { numaNodes } from "../../api/decide/topology/hint.ts";
 import { type Container, pod as podSchema } from "../../api/model/pod.ts";
 import { epochMs } from "../../api/model/units.ts";
 

@@ -7,6 +7,7 @@ import { decodeSnapshot } from "../../api/model/decode.ts";
 import type { EvictionSignal } from "../../api/model/eviction.ts";
 import type { Snapshot } from "../../api/model/snapshot.ts";
 import { epochMs } from "../../api/model/units.ts";
+import { effectiveSnapshot } from "../../api/profiles/effective.ts";
 
 interface BenchCase {
   readonly name: string;
@@ -68,7 +69,7 @@ function rankCase(signal: EvictionSignal): BenchCase {
   };
 }
 function passInput(): PassInput {
-  const config = snapshot.kubeletConfiguration ?? {};
+  const config = effectiveSnapshot(snapshot).kubeletConfiguration;
   const thresholds = evictionThresholds(config);
   if (!thresholds.ok) throw new Error(thresholds.error.message);
   const stats = snapshot.stats ?? {};
@@ -99,7 +100,8 @@ export const EVICTION_CASES: readonly BenchCase[] = [
   {
     name: "the whole answer",
     run: () => {
-      if (!decideEviction({ snapshot, facts: {}, ask, explain: "reasons" }).ok) throw new Error("refused");
+      if (!decideEviction({ snapshot: effectiveSnapshot(snapshot), facts: {}, ask, explain: "reasons" }).ok)
+        throw new Error("refused");
     },
   },
 ];

@@ -1,7 +1,6 @@
-import { machineMemory } from "../../api/decide/memory/machine-memory.ts";
+import { EMPTY_STATE, type MemoryState, machineMemory } from "../../api/decide/memory/machine-memory.ts";
 import { type MemoryManager, memoryManager } from "../../api/decide/memory/manager.ts";
 import { memoryStateFile, startMemory } from "../../api/decide/memory/start.ts";
-import { EMPTY_STATE, type MemoryState } from "../../api/decide/memory/state.ts";
 import { ANY_NODE } from "../../api/decide/topology/hint.ts";
 import { resourceList } from "../../api/model/fields.ts";
 import { type Container, type Pod, pod as podSchema } from "../../api/model/pod.ts";

@@ -1,6 +1,5 @@
-import type { ResourceHints, TopologyHint } from "../../api/decide/topology/hint.ts";
+import { countNodes, numaNodes, type ResourceHints, type TopologyHint } from "../../api/decide/topology/hint.ts";
 import { mergeHints } from "../../api/decide/topology/merge.ts";
-import { countNodes, numaNodes } from "../../api/decide/topology/numa-nodes.ts";
 import type { AligningPolicy } from "../../api/decide/topology/policy.ts";
 
 interface BenchCase {

@@ -14,10 +14,12 @@ const nameOf = (n: number): string => `node-${String(n).padStart(4, "0")}`;
 interface Captured {
   readonly node: { readonly metadata: { name: string } };
   readonly pods: readonly { readonly spec: { nodeName?: string } }[];
+  readonly stats: { readonly node: { nodeName?: string } };
 }
-function rename({ node, pods }: Captured, name: string): void {
+function rename({ node, pods, stats }: Captured, name: string): void {
   node.metadata.name = name;
   for (const pod of pods) pod.spec.nodeName = name;
+  stats.node.nodeName = name;
 }
 
 /**

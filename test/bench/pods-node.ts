@@ -1,24 +1,25 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Journal } from "../../actuator/apply/journal.ts";
 import type { Hierarchy } from "../../actuator/cgroupfs/hierarchy.ts";
-import { decideHere } from "../../actuator/decide-here.ts";
-import { Journal } from "../../actuator/journal.ts";
-import { containerHash } from "../../actuator/lifecycle/config/container-hash.ts";
+import { decideHere } from "../../actuator/client/local-client.ts";
 import {
   CONTAINER_HASH,
   OWNER,
   POD_UID,
   type RuntimeContainer,
   type RuntimePod,
-} from "../../actuator/lifecycle/runtime-pod.ts";
-import type { PassReport } from "../../actuator/loop.ts";
-import { PassClock } from "../../actuator/pass-clock.ts";
+} from "../../actuator/containerd/runtime-pod.ts";
+import { PassClock } from "../../actuator/core/pass-clock.ts";
+import type { PodsRead } from "../../actuator/core/ports.ts";
+import { containerHash } from "../../actuator/lifecycle/config/labels.ts";
+import type { PassReport } from "../../actuator/pass/loop.ts";
+import { CurrentCgroups } from "../../actuator/pods/cgroups/cgroup-view.ts";
 import { PodManager } from "../../actuator/pods/manager.ts";
-import { ManagerFiles } from "../../actuator/pods/manager-files.ts";
-import { PodRecords } from "../../actuator/pods/records.ts";
-import type { SyncAsked, Synced } from "../../actuator/pods/worker.ts";
-import type { PodsRead } from "../../actuator/ports.ts";
+import { ManagerFiles } from "../../actuator/pods/records/manager-files.ts";
+import { PodRecords } from "../../actuator/pods/records/records.ts";
+import type { SyncAsked, Synced } from "../../actuator/pods/sync/worker-ports.ts";
 import { ok, type Result } from "../../api/model/result.ts";
 import { BOOT, ROOT, simulated } from "../actuator/cgroups/grounds.ts";
 import { SIM_SETTINGS } from "../actuator/pods/node/settings.ts";
@@ -50,34 +51,47 @@ export class PodsNode {
     this.manager = new PodManager(
       {
         clock: { nowMs: () => this.#nowMs, monotonicMs: () => this.#nowMs, sleep: async () => {} },
-        evictionClock: new PassClock(at(""), "eviction", () => this.#nowMs),
-        runtime: { pods: async () => ok(this.#runs), updateContainer: async () => ok(null) },
-        worker: {
-          sync: (asked) => this.#sync(asked),
-          end: async () => ({ isEnded: true, error: null }),
-          forget: async () => ({ isGone: true, leftOvers: [] }),
-          forgetVolumes: async () => ({ isGone: true, leftOvers: [] }),
-          forgetLost: async () => ({ isGone: true, leftOvers: [] }),
-          clear: async () => ({ removed: [], stays: [], foreign: [] }),
+        pods: {
+          readPods: async () => this.#read,
+          records: must(PodRecords.open(at("pods"), (message) => this.problems.push(message))),
         },
-        readPods: async () => this.#read,
-        readConfiguration: async () => ok(CONFIGURATION),
-        observeMachine: () => machineAt(new Date(this.#nowMs).toISOString(), BOOT.bootId, version),
-        client: {
-          decide: async (kind, snapshot, ask) => decideHere(kind, snapshot, { ask }),
-          settle: async () => {},
-          report: async () => {},
+        runtime: {
+          runtime: { pods: async () => ok(this.#runs), updateContainer: async () => ok(null) },
+          worker: {
+            sync: (asked) => this.#sync(asked),
+            link: () => {},
+            pruneLinks: () => {},
+            end: async () => ({ isEnded: true, error: null }),
+            forget: async () => ({ isGone: true, leftOvers: [] }),
+            forgetVolumes: async () => ({ isGone: true, leftOvers: [] }),
+            forgetLost: async () => ({ isGone: true, leftOvers: [] }),
+            clear: async () => ({ removed: [], stays: [], foreign: [] }),
+          },
+          complete: (_, container) => container,
+          hashOf: containerHash,
         },
-        hierarchy: this.#hierarchy,
-        journal: must(Journal.open(at("journal.jsonl"), BOOT.bootId)),
-        records: must(PodRecords.open(at("pods"), (message) => this.problems.push(message))),
-        files: new ManagerFiles(at("managers")),
-        complete: (_, container) => container,
-        hashOf: containerHash,
-        onEvent: () => {},
-        onProblem: ({ message }) => this.problems.push(message),
-        onPass: (report) => this.passes.push(report),
-        onWorked: () => {},
+        node: {
+          readConfiguration: async () => ok(CONFIGURATION),
+          observeMachine: () => machineAt(new Date(this.#nowMs).toISOString(), BOOT.bootId, version),
+          hierarchy: this.#hierarchy,
+          cgroups: new CurrentCgroups(),
+          journal: must(Journal.open(at("journal.jsonl"), BOOT.bootId)),
+        },
+        decisions: {
+          client: {
+            decide: async (kind, snapshot, ask) => decideHere(kind, snapshot, { ask }),
+            settle: async () => {},
+            report: async () => {},
+          },
+          files: new ManagerFiles(at("managers")),
+        },
+        eviction: { evictionClock: new PassClock(at(""), "eviction", () => this.#nowMs) },
+        observers: {
+          onEvent: () => {},
+          onProblem: ({ message }) => this.problems.push(message),
+          onPass: (report) => this.passes.push(report),
+          onWorked: () => {},
+        },
       },
       { ...SIM_SETTINGS, mostAtOnce: 256 },
     );

@@ -1,15 +1,15 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { attempt } from "../../actuator/probes/attempt.ts";
-import { systemProbeClock } from "../../actuator/probes/clock.ts";
+import { DEFAULT_EXEC_LIMIT } from "../../actuator/core/config.ts";
 import { Compilers } from "../../actuator/probes/compilers.ts";
-import { ProbeHistory } from "../../actuator/probes/history.ts";
-import { ProbeManager } from "../../actuator/probes/manager.ts";
-import { DEFAULT_EXEC_LIMIT } from "../../actuator/probes/ports.ts";
-import type { ProbedContainer, ProbedPod } from "../../actuator/probes/probed.ts";
+import { attempt } from "../../actuator/probes/engine/attempt.ts";
+import { ProbeHistory } from "../../actuator/probes/engine/history.ts";
+import { ProbeManager } from "../../actuator/probes/engine/probe-manager.ts";
+import { systemProbeClock } from "../../actuator/probes/engine/probe-time.ts";
+import type { ProbedContainer, ProbedPod } from "../../actuator/probes/engine/probed.ts";
 import { daemonMetrics } from "../../actuator/status/metrics.ts";
-import { probeRows } from "../../actuator/status/probe-rows.ts";
+import { probeRows } from "../../actuator/status/probe-row.ts";
 import type { ProbeSpec } from "../../api/model/probe.ts";
 
 /** What the daemon's process tells each time that it is asked, of the time since it told last and had settled. */

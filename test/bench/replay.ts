@@ -5,15 +5,16 @@ import { decideKind } from "../../api/decide/index.ts";
 import type { Kind } from "../../api/model/decision.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import type { Snapshot } from "../../api/model/snapshot.ts";
-import { knownKind } from "../../api/replay/parsed.ts";
-import { replayAnswer } from "../../api/replay/replay-answer.ts";
-import { historyReplayer, LONG_RUN_LENGTH } from "../../api/replay/replay-one.ts";
-import { MAX_REPLAYED } from "../../api/replay/replay-page.ts";
-import { type Ask, readAsk } from "../../api/routes/asked.ts";
-import { evaluator } from "../../api/routes/evaluate.ts";
 import { sha256 } from "../../api/server/digest.ts";
-import { openNode } from "../../db/open-node.ts";
-import type { DecisionRow, Store } from "../../db/store.ts";
+import { type Ask, readAsk } from "../../api/service/decision-request.ts";
+import { evaluator } from "../../api/service/evaluate.ts";
+import { knownKind } from "../../api/service/replay/parsed.ts";
+import { replayAnswer } from "../../api/service/replay/replay-answer.ts";
+import { historyReplayer, LONG_RUN_LENGTH } from "../../api/service/replay/replay-one.ts";
+import { MAX_REPLAYED } from "../../api/service/replay/replay-page.ts";
+import type { DecisionRow } from "../../db/rows.ts";
+import { openNode } from "../../db/sqlite/open.ts";
+import type { Store } from "../../db/store.ts";
 import { KINDS_A_TURN, postHistory } from "./replay-history.ts";
 
 /** CPU microseconds a decision. */

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { POLICY_VERSION } from "../../api/model/decision.ts";
+import { NEWEST } from "../../api/profiles/index.ts";
 import { realCases } from "../decide/admission/real-cases.ts";
 import { manifest, realNode, run } from "./run.ts";
 
@@ -45,7 +45,8 @@ describe.concurrent("decide admission", () => {
   test("is told in the first line, with the kubelet's words, from what kubectl prints and nothing else", async () => {
     const ran = await run(["decide", "admission", ...REAL, ...TRADER]);
     expect(ran).toMatchObject({ code: 1, stderr: "" });
-    expect(ran.stdout).toBe(`n1 · admission · ${POLICY_VERSION}
+    expect(ran.stdout).toBe(`n1 · admission · ${NEWEST.policyVersion}
+assumed: the kubelet's default configuration; --config takes another; requests from limits, as the API server does: ask.pod.spec.initContainers[0] (cpu 2, memory 1Gi), ask.pod.spec.containers[0] (cpu 6, memory 8Gi) and ask.pod.spec.containers[1] (cpu 500m, memory 1Gi)
 REFUSED  prod/trader: OutOfcpu
 Node didn't have enough resource: cpu, requested: 6500, used: 1800, capacity: 1800
 
@@ -147,7 +148,7 @@ describe.concurrent("decide preemption", () => {
   test("shows the rounds with each candidate's distance, and the better sets beside what the kubelet does", async () => {
     const ran = await run(["decide", "preemption", ...filesOf("real-preemption", "crit-600m-needs-guaranteed")]);
     expect(ran).toMatchObject({ code: 0, stderr: "" });
-    expect(ran.stdout).toBe(`n1 · preemption · ${POLICY_VERSION}
+    expect(ran.stdout).toBe(`n1 · preemption · ${NEWEST.policyVersion}
 ADMITTED  default/crit: 1 pod ended for it
 critical: 8 pods may be ended for it; to be freed: cpu 600m
 

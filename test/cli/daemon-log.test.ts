@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { decisionLine, eventLine, type Telling, tellingOf } from "../../api/cli/actuator-tell.ts";
-import type { LogGiven } from "../../api/cli/log-options.ts";
+import { decisionLine, eventLine, type Telling, tellingOf } from "../../api/cli/actuator/actuator.ts";
+import type { LogGiven } from "../../api/cli/cli.ts";
 import { plainPaint } from "../../api/text/style.ts";
 import { seenEvent, WEB } from "../actuator/status/made-status.ts";
 import { ended, printed, run, start } from "./run.ts";
@@ -90,7 +90,7 @@ test("text for people is told by its level", () => {
 test("events and decisions as lines", () => {
   const terminal = { write() {}, warn() {}, columns: 80, paint: plainPaint };
   const event = seenEvent("BackOff", WEB, { type: "Warning", container: "app", message: "no\u001b[2J http://a:b@c/d" });
-  expect(eventLine(event, terminal)).toBe(`${event.at} Warning BackOff shop/web app: no?[2J http://***@c/d\n`);
+  expect(eventLine(event, terminal)).toBe(`${event.at} Warning BackOff shop/web app: no␛[2J http://***@c/d\n`);
   const answer = {
     id: "d-1",
     decidedBy: "api",

@@ -39,6 +39,28 @@ describe.concurrent("decide that cannot answer", () => {
     expect(ran.stdout).toMatch(/^the kubelet does not start: .*kubeReservedCgroup/m);
   });
 
+  test("fields of the configuration that no kubelet knows are told with the near name, and the rest is decided", async () => {
+    const config = file(
+      "misspelt.yaml",
+      "kubeReserved: {cpu: 100m}\nsystemReservd: {cpu: 100m}\nlogging: {formatt: json}\n",
+    );
+    const node = ["decide", "allocatable", "--node", manifest("node.yaml"), "--config"];
+    const right = await run([...node, file("right.yaml", "kubeReserved: {cpu: 100m}\n")]);
+    const ran = await run([...node, config]);
+    expect([ran.code, ran.stdout]).toEqual([right.code, right.stdout]);
+    expect(right.stderr).toBe("");
+    const told = [
+      /^nodewise: .*misspelt\.yaml:2:\d+: .*unknown field "systemReservd" \(systemReserved\?\): left out/,
+      /^nodewise: .*misspelt\.yaml:3:\d+: .*unknown field "logging\.formatt" \(format\?\): left out/,
+      /^$/,
+    ];
+    expect(ran.stderr.split("\n")).toEqual(told.map((line) => expect.stringMatching(line)));
+    const many = Array.from({ length: 30 }, (_, i) => `zzzz${i}: 1\n`).join("");
+    expect((await run([...node, file("many.yaml", many)])).stderr).toMatch(/\nnodewise: and 10 more like these\n$/);
+    const configz = await run([...node, file("of-kubelet.json", '{"kubeletconfig": {"ofANewerOne": 1}}')]);
+    expect(configz.stderr).toBe("");
+  });
+
   test("a fault of the input names file, line, column and JSON path, and ends with 2", async () => {
     const node = file(
       "node.yaml",
@@ -86,6 +108,11 @@ describe.concurrent("decide that cannot answer", () => {
       "a configuration as the node",
       ["--node", realNode("configz.json")],
       /is the kubelet's \/configz, and --node takes v1\.Node .*: give it with --config$/,
+    ],
+    [
+      "a list of pods as the node",
+      ["--node", realNode("pods.json")],
+      /pods\.json: holds 11 pods, and --node takes one node: give it with --pods$/,
     ],
     ["an unknown option", ["--nodes", "x"], /^nodewise: unknown option '--nodes'$/],
     [

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { parse } from "yaml";
-import { POLICY_VERSION } from "../../api/model/decision.ts";
+import { NEWEST } from "../../api/profiles/index.ts";
 import { ended, manifest, realNode, run, start } from "./run.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
@@ -39,7 +39,7 @@ describe.concurrent("decide over a captured node", () => {
     expect(answer).toMatchObject({
       kind: "cgroups",
       node: "n1",
-      policyVersion: POLICY_VERSION,
+      policyVersion: NEWEST.policyVersion,
       verdict: "decided",
       needs: ["machine.hugetlb"],
     });
@@ -73,7 +73,7 @@ describe.concurrent("decide over a captured node", () => {
     const { stdout } = await run(["decide", "cgroups", ...CAPTURED], { env: { COLUMNS: "80" } });
     const lines = stdout.trimEnd().split("\n");
     expect(lines.slice(0, 6)).toEqual([
-      `n1 · cgroups · ${POLICY_VERSION}`,
+      `n1 · cgroups · ${NEWEST.policyVersion}`,
       "cgroup v1, cgroupfs driver: 28 cgroups, 11 pods",
       "CGROUP                        SHARES  CPU LIMIT       MEMORY   PIDS  CPUSET",
       "/kubepods                       1843             24202768384  31768",
@@ -92,7 +92,7 @@ describe.concurrent("decide over files made by hand", () => {
   test("allocatable shows what is reserved, and the kubepods limits", async () => {
     const ran = await run(["decide", "allocatable", ...SMALL]);
     expect(ran).toMatchObject({ code: 0, stderr: "" });
-    expect(ran.stdout).toBe(`small · allocatable · ${POLICY_VERSION}
+    expect(ran.stdout).toBe(`small · allocatable · ${NEWEST.policyVersion}
 RESOURCE           CAPACITY  kubeReserved  systemReserved  evictionHard  ALLOCATABLE
 cpu                       4          200m            300m             –        3500m  █████████████████████▓▒▒  87 %
 ephemeral-storage     100Gi             –               –   10737418400  96636764000  ██████████████████████░░  89 %
@@ -110,7 +110,8 @@ not known: stats.node.rlimit.maxpid (give --stats)
 
   test("pods of a manifest get the node's name and a uid, as a kubelet gives static pods", async () => {
     const { stdout } = await run(["decide", "cgroups", ...SMALL, ...PODS]);
-    const [, caption, ...lines] = stdout.split("\n");
+    const [, assumed, caption, ...lines] = stdout.split("\n");
+    expect(assumed).toMatch(/^assumed: requests from limits, as the API server does: snapshot\.pods\[\d\]/);
     expect(caption).toBe("cgroup v2, cgroupfs driver: 7 cgroups, 2 pods");
     expect(lines.map((line) => line.slice(0, 40).trimEnd())).toEqual([
       "CGROUP                   WEIGHT  CPU LIM",

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import type { NodeStatus } from "../../actuator/status/node-status.ts";
-import { devicesText } from "../../api/cli/devices/devices-table.ts";
+import { devicesText } from "../../api/cli/devices/devices.ts";
 import { plainPaint } from "../../api/text/style.ts";
 import { AT, deviceRow, nodeStatus } from "../actuator/status/made-status.ts";
 import { run } from "./run.ts";
@@ -80,7 +80,8 @@ test("what plugins call themselves and their devices cannot move the cursor", ()
   const row = deviceRow(`evil.com/${BAD}`, { endpoint: `/p/${BAD}`, holders: [holder] });
   const terminal = { columns: 400, paint: plainPaint, write: () => {}, warn: () => {} };
   const text = devicesText([row], terminal);
-  for (const shown of ["evil.com/?[2J?", "/p/?[2J?", "a/b?[2J?", "c?[2J?", "id?[2J?"]) expect(text).toContain(shown);
+  for (const shown of ["evil.com/␛[2J\\u202e", "/p/␛[2J\\u202e", "a/b␛[2J\\u202e", "c␛[2J\\u202e", "id␛[2J\\u202e"])
+    expect(text).toContain(shown);
   expect(text).not.toContain("\u001b");
 });
 

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { POLICY_VERSION } from "../../api/model/decision.ts";
+import { NEWEST } from "../../api/profiles/index.ts";
 import { manifest, realNode, run } from "./run.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
@@ -40,7 +40,7 @@ describe.concurrent("decide eviction", () => {
   test("a calm node ends with 0, and shows how far off each threshold is and who would be next", async () => {
     const ran = await run(["decide", "eviction", ...CALM]);
     expect(ran).toMatchObject({ code: 0, stderr: "" });
-    expect(ran.stdout.split("\n").slice(0, 24).join("\n")).toBe(`(no node given) · eviction · ${POLICY_VERSION}
+    expect(ran.stdout.split("\n").slice(0, 24).join("\n")).toBe(`(no node given) · eviction · ${NEWEST.policyVersion}
 assumed: observedAt 2026-11-21T06:24:50Z (the latest time in the stats); --observed-at takes another
 CALM  no condition holds, no pod goes
 nodefs, imagefs and containerfs are one file system

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { removalLine, settledLine, spaceLine, turnLines } from "../../api/cli/gc/removal-text.ts";
+import { removalLine, settledLine, spaceLine, turnLines } from "../../api/cli/gc/pass.ts";
 import { plainPaint } from "../../api/text/style.ts";
 
 const TERMINAL = { columns: Number.POSITIVE_INFINITY, paint: plainPaint, write() {}, warn() {} };
@@ -17,7 +17,7 @@ describe("lines of a pass while it runs", () => {
   test("one removal a line, with what was said", () => {
     expect(removalLine({ ...removal, end: "removed" }, TERMINAL)).toBe("removed  image a:1 (1.5 KiB), space\n");
     expect(removalLine({ ...removal, bytes: null, end: "stopped", message: "pinned\u001b[0m" }, TERMINAL)).toBe(
-      "stopped  image a:1, space: pinned?[0m\n",
+      "stopped  image a:1, space: pinned␛[0m\n",
     );
   });
 

@@ -2,8 +2,9 @@ import { globSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { decideKind } from "../../api/decide/index.ts";
 import { decodeAsk } from "../../api/model/asks.ts";
-import type { Kind, Reason } from "../../api/model/decision.ts";
+import type { Kind } from "../../api/model/decision.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
+import type { Reason } from "../../api/model/forms.ts";
 import { reasonText } from "../../api/text/reason-text.ts";
 
 const NOW = Date.parse("2026-11-21T10:00:00Z");

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { DecisionOf, Explain, PlaceReasons, Verdict } from "../../api/model/decision.ts";
+import type { DecisionOf, Explain, Verdict } from "../../api/model/decision.ts";
+import type { PlaceReasons } from "../../api/model/forms.ts";
 import { colorPaint, plainPaint, widthOf } from "../../api/text/style.ts";
 import { answerText } from "../../api/text/tables/index.ts";
 import { CONTAINERS, goes, IMAGES, NOW, stays } from "./gc-decisions.ts";
@@ -111,10 +112,10 @@ localhost/next:1 (+1)  5 MiB   1h ago  3m20s ago  removed 3 times, back twice
     expect(drawn("image-gc", { ...IMAGES, events: repeated, error: "wanted it" }, "fails")).toContain(
       "space\nevent ImageGCFailed in these words\n",
     );
-    expect(text).toContain("\nevent FreeDiskSpaceFailed: Insufficient ?[31mspace\n");
+    expect(text).toContain("\nevent FreeDiskSpaceFailed: Insufficient ␛[31mspace\n");
     expect(text).toContain("\nfreed 30 MiB as the kubelet counts, ");
     expect(text).toMatch(
-      /^1 .* for space {2}removed\n2 .* for space {2}failed\n {2}conflict:\?it is in use\n3 .* stopped, tie$/m,
+      /^1 .* for space {2}removed\n2 .* for space {2}failed\n {2}conflict:␊it is in use\n3 .* stopped, tie$/m,
     );
     const done = { ...IMAGES, remove: remove.slice(0, 1) };
     expect(lines(drawn("image-gc", done, "removes"))[0]).toBe("REMOVED  1 image, 10 MiB");

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { assumeSeen } from "../../api/cli/gc/seen.ts";
+import { assumeSeen } from "../../api/cli/gc/preview.ts";
 import { container, image, pod, put, sandbox } from "../actuator/gc/world.ts";
 import { serveCri } from "../sim/cri-server.ts";
 import { FakeRuntime, faultOf } from "../sim/fake-runtime.ts";

@@ -172,7 +172,13 @@ describe("history and tokens", () => {
     };
     const revoke = (which: string) => run(["token", "revoke", which], { env });
     const ci = await create("ci");
-    expect(await revoke("ci")).toMatchObject({ code: 0, stdout: "", stderr: `token ${ci} (ci) is revoked\n` });
+    expect(await revoke("ci")).toMatchObject({
+      code: 0,
+      stdout: "",
+      stderr: expect.stringMatching(
+        new RegExp(`^token ${ci} \\(ci\\) is revoked\nno token is active: .*token open --to-everyone.*\n$`),
+      ),
+    });
     expect(await revoke("ci")).toMatchObject({ code: 2, stdout: "" });
     const twins = [await create("ci"), await create("ci")];
     const refused = await revoke("ci");
@@ -184,7 +190,19 @@ describe("history and tokens", () => {
     const named = await create(twins[1] as string);
     expect((await revoke(twins[1] as string)).stderr).toBe(`token ${twins[1]} (ci) is revoked\n`);
     expect((await revoke("ci")).code).toBe(2);
+    const open = (...args: string[]) => run(["token", "open", ...args], { env });
+    expect(await open("--to-everyone")).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^nodewise: 1 token is active/),
+    });
     expect((await revoke(named)).code).toBe(0);
+    expect(await open()).toMatchObject({ code: 2, stderr: expect.stringContaining("say --to-everyone") });
+    expect((await run(["token", "list"], { env })).stderr).toMatch(/^no token is active: /);
+    expect(await open("--to-everyone")).toMatchObject({
+      code: 0,
+      stderr: expect.stringMatching(/^4 revoked tokens are/),
+    });
+    expect((await run(["token", "list"], { env })).stderr).toMatch(/^no tokens: on loopback everyone/);
     rmSync(env.NODEWISE_DATA_DIR, { recursive: true });
   });
 });

@@ -1,19 +1,16 @@
-import { spawnSync } from "node:child_process";
 import {
   cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
-  readdirSync,
   readFileSync,
   realpathSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { isBuiltin } from "node:module";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { PATIENT } from "../patient.ts";
@@ -53,14 +50,13 @@ describe("on a Node that is new enough", () => {
     expect((await run(["decide"])).code).toBe(2);
   });
 
-  test("a daemon goes on in the same process with flags that save memory, and loads one module", async () => {
+  test("a daemon goes on in the same process with flags that save memory", async () => {
     const args = ["actuator", "--cgroup-mount", join(scratch, "none"), "--state-dir", join(scratch, "daemon")];
     const child = start([...args, "--interval-seconds", "3600"]);
     const end = ended(child);
     await printed(child, /cgroups? decided/);
     const command = commandOf(String(child.pid));
     expect(command).toEqual(expect.arrayContaining(["--optimize-for-size", ...args]));
-    expect(command.filter((word) => word.endsWith("/bundle-apart.js"))).toHaveLength(1);
     expect(environmentOf(child.pid)).toEqual(expect.arrayContaining(["MALLOC_ARENA_MAX=1"]));
     expect(childrenOf(child.pid)).toEqual([]);
     child.kill("SIGTERM");
@@ -91,22 +87,6 @@ describe("on a Node that is new enough", () => {
     expect(await end).toMatchObject({ code: 0, signal: null });
   });
 
-  test("what is bundled for a daemon is all of its code, and nothing of other commands", () => {
-    const bundle = spawnSync(NODE, ["--no-warnings", join(ROOT, "api/cli/bundle.js")], { maxBuffer: 2 ** 26 });
-    expect(String(bundle.stderr)).toBe("");
-    // one other character and V8 keeps all of it at two bytes each
-    expect(bundle.stdout.filter((byte) => byte > 0x7f)).toHaveLength(0);
-    const imports = /\bimport(?:\(|[\w$*{}\s,]*from|)"([\w@./:-]+)"/g;
-    const left = [...String(bundle.stdout).matchAll(imports)].map(([, name]) => String(name));
-    expect(left.length).toBeGreaterThan(20);
-    const isKept = (name: string) => isBuiltin(name) || name === "better-sqlite3" || name.startsWith("file:");
-    expect(left.filter((name) => !isKept(name))).toEqual([]);
-    const files = left.filter((name) => name.startsWith("file:"));
-    expect(files.filter((url) => !existsSync(new URL(url)))).toEqual([]);
-    expect(files.map((url) => basename(url))).toEqual(expect.arrayContaining(["serve.ts", "decide.ts"]));
-    expect(files.map((url) => basename(url))).not.toContain("actuator.ts");
-  });
-
   test("without packages it says what to install and ends with 3", async () => {
     const launcher = copyTo(join(scratch, "no-packages"));
     const ran = await run(["kinds"], { launcher });
@@ -114,28 +94,6 @@ describe("on a Node that is new enough", () => {
     expect(ran.stderr).toMatch(
       /^nodewise: its packages are not installed \(.*commander.*\): run `npm install` in .*no-packages\n$/,
     );
-  });
-
-  test("installed below node_modules, where Node strips no types, it runs all the same", async () => {
-    const project = join(scratch, "project");
-    copyTo(join(project, "node_modules/nodewise"));
-    for (const name of readdirSync(join(ROOT, "node_modules"))) {
-      if (!name.startsWith(".")) symlinkSync(join(ROOT, "node_modules", name), join(project, "node_modules", name));
-    }
-    mkdirSync(join(project, "node_modules/.bin"));
-    const bin = join(project, "node_modules/.bin/nodewise");
-    symlinkSync("../nodewise/api/cli/nodewise.js", bin);
-    const kinds = await run(["kinds", "-o", "json"], { launcher: bin });
-    expect(kinds).toMatchObject({ code: 0, stderr: "" });
-    expect(JSON.parse(kinds.stdout)).toEqual(JSON.parse((await run(["kinds", "-o", "json"])).stdout));
-    // The API has threads of its own, which strip no types either.
-    const child = start(["api", "--port", "0", "--data-dir", join(scratch, "installed")], { launcher: bin });
-    const end = ended(child);
-    const url = (await printed(child, /\n/)).trim();
-    const ready = await fetch(`${url}/readyz`);
-    expect([ready.status, await ready.json()]).toMatchObject([200, { status: "ready" }]);
-    child.kill("SIGTERM");
-    expect(await end).toMatchObject({ code: 0, signal: null });
   });
 });
 

@@ -92,6 +92,13 @@ describe("lint of files", () => {
   });
 });
 
+test("the help tells what --node-name does: without --data-dir or --api there is no history", async () => {
+  const { stdout } = await run(["lint", "--help"]);
+  const option = /--data-dir <dir>[\s\S]*?(?=\n\s+--api)/.exec(stdout)?.[0] ?? "";
+  expect(option.replace(/\s+/g, " ")).toContain("(default: none is read)");
+  expect(option).not.toContain("nodewise");
+});
+
 describe("lint against a history", () => {
   let child: ReturnType<typeof start>;
   let url: string;

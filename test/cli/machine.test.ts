@@ -41,8 +41,38 @@ describe("nodewise snapshot", () => {
     expect(yaml.observedAt).toEqual(expect.any(String));
   });
 
+  test("has no pods and no configuration that nobody gave, and says so: what needs pods is refused, and not calm", async () => {
+    const bare = await run(["snapshot"]);
+    expect(bare.code).toBe(0);
+    expect(bare.stderr).toMatch(/^nodewise: the snapshot has no pods, .*--pods FILE or --manifests DIR/m);
+    expect(bare.stderr).toMatch(/^nodewise: the snapshot has no kubeletConfiguration, .*--config FILE/m);
+    const fields = Object.keys(JSON.parse(bare.stdout));
+    expect(fields).toContain("stats");
+    expect(fields).not.toContain("pods");
+    expect(fields).not.toContain("kubeletConfiguration");
+    const eviction = await run(["decide", "eviction", "--snapshot", "-"], { input: bare.stdout });
+    expect(eviction).toMatchObject({ code: 1, stdout: "" });
+    expect(eviction.stderr).toMatch(/^nodewise: eviction refused \(needs_input\): .*; here: --pods\n$/);
+    expect((await run(["decide", "allocatable", "--snapshot", "-"], { input: bare.stdout })).stdout).toMatch(
+      /allocatable/,
+    );
+    const none = await run(["snapshot", "--pods", "-"], { input: '{"kind":"PodList","apiVersion":"v1","items":[]}' });
+    expect(JSON.parse(none.stdout).pods).toEqual([]);
+    expect(none.stderr).not.toContain("has no pods");
+  });
+
+  test("fields of its configuration that no kubelet knows are told", async () => {
+    const ran = await run(["snapshot", "--config", file("misspelt.yaml", "maxPodss: 9\n")]);
+    expect(ran.code).toBe(0);
+    expect(ran.stderr).toMatch(
+      /^nodewise: .*misspelt\.yaml:1:\d+: .*unknown field "maxPodss" \(maxPods\?\): left out/m,
+    );
+  });
+
   test("can be decided on through a pipe", async () => {
-    const snapshot = await run(["snapshot", "-o", "yaml", "--cgroup-driver", "systemd", "--node-name", "me"]);
+    const pods = ["--pods", file("none.json", '{"kind":"PodList","apiVersion":"v1","items":[]}')];
+    const given = [...pods, "--config", file("some.yaml", "maxPods: 110\n")];
+    const snapshot = await run(["snapshot", "-o", "yaml", "--cgroup-driver", "systemd", "--node-name", "me", ...given]);
     const ran = await run(["decide", "cgroups", "--snapshot", "-"], { input: snapshot.stdout });
     expect(ran).toMatchObject({ code: 0, stderr: "" });
     expect(ran.stdout).toMatch(/^me · cgroups · .*\ncgroup v[12], systemd driver: \d+ cgroups, 0 pods\n/);
@@ -75,7 +105,7 @@ describe("nodewise snapshot", () => {
     mkdirSync(join(folder, "device-plugins"));
     writeFileSync(join(folder, "device-plugins", "kubelet_internal_checkpoint"), CHECKPOINT);
     mkdirSync(join(folder, "not", "memory_manager_state"), { recursive: true });
-    const full = await run(["snapshot", "--kubelet-dir", folder]);
+    const full = await run(["snapshot", "--kubelet-dir", folder, "--pods", manifest("two-pods.yaml")]);
     const { assignments } = JSON.parse(full.stdout);
     expect(Object.keys(assignments)).toEqual([
       "cpu_manager_state",

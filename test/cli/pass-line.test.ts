@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import type { PassReport } from "../../actuator/loop.ts";
+import type { PassReport } from "../../actuator/pass/loop.ts";
 import { DRIFT_CAUSES, type Drift, type DriftCause } from "../../actuator/plan/drift.ts";
-import { driftTable, passLine } from "../../api/cli/pass-text.ts";
+import { driftTable, passLine } from "../../api/cli/actuator/pass-text.ts";
 import { plainPaint } from "../../api/text/style.ts";
 
 const TERMINAL = { columns: 200, paint: plainPaint, write() {}, warn() {} };

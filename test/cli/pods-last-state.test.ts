@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { decodeStatus } from "../../actuator/status/decode-status.ts";
 import type { ContainerEnd, PodRow } from "../../actuator/status/node-status.ts";
-import { podText } from "../../api/cli/pods/pod-text.ts";
+import { podText } from "../../api/cli/pods/pods.ts";
 import { podsText } from "../../api/cli/pods/pods-table.ts";
 import type { Terminal } from "../../api/cli/terminal.ts";
 import { containerRow, earlier, nodeStatus, podRow } from "../actuator/status/made-status.ts";
@@ -40,10 +40,10 @@ test("what it said at its end is told too: in the list in one line, of the pod w
   const line = listed(pod, 80)
     .split("\n")
     .find((one) => one.startsWith("  app: "));
-  expect(line).toMatch(/^ {2}app: exit 7: cannot open \/etc\/app\.conf\?\[2J x+…$/);
+  expect(line).toMatch(/^ {2}app: exit 7: cannot open \/etc\/app\.conf␛\[2J x+…$/);
   expect(line?.length).toBeLessThanOrEqual(80);
   const text = shown(pod);
-  expect(text).toContain("  last state: exit 7: cannot open /etc/app.conf?[2J");
+  expect(text).toContain("  last state: exit 7: cannot open /etc/app.conf␛[2J");
   expect(text).toContain("end\n");
 });
 

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import type { PodRow, SeenEvent } from "../../actuator/status/node-status.ts";
-import { meantText } from "../../api/cli/pods/meant-pods.ts";
-import { podText } from "../../api/cli/pods/pod-text.ts";
+import { meantText, podText } from "../../api/cli/pods/pods.ts";
 import { podsText } from "../../api/cli/pods/pods-table.ts";
-import { topText } from "../../api/cli/pods/top-table.ts";
+import { headText } from "../../api/cli/pods/read-status.ts";
+import { topText } from "../../api/cli/pods/top.ts";
 import type { Terminal } from "../../api/cli/terminal.ts";
 import { containerRow, earlier, nodeStatus, podRow, seenEvent, WEB } from "../actuator/status/made-status.ts";
 
@@ -26,6 +26,30 @@ test.each([
   const text = listed(waiting(reason, message, 0));
   expect(text).toContain(`\n  waits for 5s: ${reason}: ${message}\n`);
   expect(text).not.toContain("refused");
+});
+
+test("a network that is not ready is a line of the node", () => {
+  const runtime = { name: "containerd", version: "1.6", notReady: ["container runtime network not ready: no cni"] };
+  const told = headText({ status: nodeStatus({ runtime }), file: null }, WIDE);
+  expect(told).toMatch(/^n1 · enforce · containerd 1\.6 .*\n! container runtime network not ready: no cni\n/);
+});
+
+test("that another kubelet uses the runtime is the first of all faults", () => {
+  const runtime = { name: "containerd", version: "1.6", notReady: ["container runtime network not ready: no cni"] };
+  const otherKubelet = { since: "2026-11-23T14:04:47Z", signs: ["process"], message: "one is here" } as const;
+  const problems = ["manifests: one is wrong", "pods: one is here"];
+  const lines = headText({ status: nodeStatus({ runtime, otherKubelet, problems }), file: null }, WIDE).split("\n");
+  expect(lines.slice(1, 4)).toEqual([
+    "! pods: one is here",
+    "! container runtime network not ready: no cni",
+    "! manifests: one is wrong",
+  ]);
+});
+
+test("a pod that nobody was asked about yet says that it waits for it", () => {
+  const pod = podRow("web", { state: "waits", phase: "Pending", startedAt: null });
+  expect(listed(pod)).toMatch(/\n {2}waits to be asked about: /);
+  expect(podText(pod, nodeStatus({ pods: [pod] }), WIDE)).toMatch(/\nwaits to be asked about: /);
 });
 
 test("a refusal is told once of its pod: with how often, and not again as its status and its event", () => {
@@ -73,4 +97,14 @@ test("a name that no pod has is answered with those that may be meant", () => {
   expect(meant("web-9")).toBe(" is it `web-0` or `web-1`?");
   expect(meant("nothing-like-it")).toBe("");
   expect(meant("")).toBe("");
+});
+
+test("containers that somebody else stopped have a column of their own, where there are any", () => {
+  const text = listed(podRow("db"), podRow("web", { stoppedByOthers: 3 }));
+  expect(text).toMatch(/ RESTARTS +BY OTHERS +QOS /);
+  expect(text).toMatch(/ web .* 3 +\w+/);
+  expect(text).toMatch(/ db .* 0 +\w+/);
+  expect(listed(podRow("db"))).not.toContain("BY OTHERS");
+  const one = podRow("web", { stoppedByOthers: 3 });
+  expect(podText(one, nodeStatus({ pods: [one] }), WIDE)).toContain(" · containers stopped by others: 3 · ");
 });

@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, utimesSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -54,7 +54,7 @@ describe("nodewise pods", () => {
   test("a line a pod, why it is not as it should be, and the manifests that are not run", async () => {
     expect(await lines("pods")).toEqual([
       "n1 · enforce · containerd 2.1.4 · pass 12 2s ago: 48 ms, 2 written, 1 drifted, decided here",
-      "! runtime: slow ?[2J?",
+      "! runtime: slow ␛[2J\\u202e",
       "",
       "NAMESPACE  NAME      PHASE                       READY  RESTARTS  QOS         CPUS     AGE",
       "jobs       batch     Pending, waits (OutOfcpu)     0/1         0  Burstable            10m",
@@ -65,9 +65,29 @@ describe("nodewise pods", () => {
       "shop       web       Running                       2/2         2  Guaranteed  0-1 2-3   5m",
       "",
       "refused shop/db",
-      "  /m/db.yaml:9:5: spec.containers[0].livenessProbe: probes are not run here ?[2J?",
+      "  /m/db.yaml:9:5: spec.containers[0].livenessProbe: probes are not run here ␛[2J\\u202e",
       "",
     ]);
+  });
+
+  test("files that drifted, whosever they are, by name with both values", async () => {
+    const row = {
+      path: "/kubepods",
+      file: `cpu.shares${BAD}`,
+      actual: "77",
+      wanted: "2048",
+      cause: "never_written",
+    } as const;
+    now = nodeStatus({
+      pods: [],
+      pass: { ...(STATUS.pass as NonNullable<NodeStatus["pass"]>), drift: 3, drifted: [row] },
+    });
+    const told = (await lines("pods")).join("\n");
+    now = STATUS;
+    expect(told).toMatch(
+      /\nCGROUP +FILE +FOUND +WANTED +CAUSE\n\/kubepods +cpu\.shares␛\[2J\\u202e +77 +2048 +never_written\n/,
+    );
+    expect(told).toContain("\nand 2 files more\n");
   });
 
   test("of a namespace, with the events", async () => {
@@ -75,7 +95,7 @@ describe("nodewise pods", () => {
     expect(told.filter((line) => /^(?:jobs|shop|refused)/.test(line))).toHaveLength(2);
     expect(told.at(-2)).toBe("no events");
     const all = await lines("pods", "--events");
-    expect(all.at(-2)).toBe("5s (x9 over 5s)  Warning  BackOff  shop/crashing             Back-off ?[2J?");
+    expect(all.at(-2)).toBe("5s (x9 over 5s)  Warning  BackOff  shop/crashing             Back-off ␛[2J\\u202e");
   });
 
   test("everything of one pod: containers, cgroup values with drift, its events", async () => {
@@ -93,6 +113,20 @@ describe("nodewise pods", () => {
     expect((await lines("pods", "db")).join("\n")).toContain(
       "refused shop/db\n  /m/db.yaml:9:5: spec.containers[0].livenessProbe: ",
     );
+  });
+
+  test("a refused pod by the name in its manifest too, and one whose manifest is none by what is told of it", async () => {
+    const fault = { path: "spec.containers[0].image", message: "Required value", line: 5, column: 3 };
+    const problems = ["pods: /m/db.yaml:3:1: is no YAML", "pods: /m/db-2.yaml:1:1: is empty"];
+    now = nodeStatus({ problems, refusedManifests: [{ pod: "shop/web-9-n1", file: "/m/w.yaml", faults: [fault] }] });
+    const refused = (await lines("pods", "web-9")).join("\n");
+    const whole = (await lines("pods", "shop/web-9-n1")).join("\n");
+    const none = await ask("pods", "db");
+    now = STATUS;
+    for (const text of [refused, whole])
+      expect(text).toContain("refused shop/web-9-n1\n  /m/w.yaml:5:3: spec.containers[0].image: Required value");
+    expect(none.code).toBe(4);
+    expect(none.stderr).toMatch(/node n1 has no pod `db`:.*\n.*! pods: \/m\/db\.yaml:3:1: is no YAML\n$/);
   });
 
   test("a pod that is being ended, and one whose resize waits", async () => {
@@ -132,11 +166,11 @@ describe("nodewise pods", () => {
     const topped = (await ask("top")).stdout;
     now = STATUS;
     for (const text of [listed, one, topped]) {
-      expect(text).toContain("evil?[2J?");
+      expect(text).toContain("evil␛[2J\\u202e");
       expect(text).not.toContain("\u001b");
       expect(text).not.toContain("\u202e");
     }
-    expect(listed).toContain("  line?break?[2J?\n");
+    expect(listed).toContain("  line␊break␛[2J\\u202e\n");
   });
 
   test("what the daemon last wrote, and how old that is", async () => {
@@ -276,4 +310,34 @@ describe("what cannot be shown is one line with what to do", () => {
       async (url) => expect(await run(["pods", "--status-url", url])).toMatchObject({ code: 4, stdout: "" }),
     );
   });
+});
+
+test("why the last start of the daemon was refused is told beside what it last wrote, until it has started", {
+  timeout: 60_000,
+}, async () => {
+  const home = join(daemon.scratch, "refusing");
+  const dir = join(home, "nodewise/actuator");
+  mkdirSync(dir, { recursive: true });
+  const env = { XDG_STATE_HOME: home };
+  // a directory in which no cgroups are: exit 3
+  const begin = ["actuator", "--mode", "enforce", "--state-dir", dir, "--cgroup-mount", daemon.scratch];
+  const manifests = join(home, "manifests");
+  mkdirSync(manifests);
+  const refused = await run([...begin, "--manifests", manifests], { env });
+  const why = /^nodewise: (.*)/.exec(refused.stderr.split("\n").filter(Boolean).at(-1) ?? "")?.[1] ?? "none";
+  expect([refused.code, why]).toEqual([3, expect.stringContaining("no cgroup hierarchy")]);
+  const told = expect.stringMatching(/the last start of the daemon, at \S+, was refused: /);
+  const missing = await run(["pods", "--state-dir", dir]);
+  expect([missing.code, missing.stderr]).toEqual([4, told]);
+  expect(missing.stderr).toContain(why);
+  const gone = `http://127.0.0.1:${await freePort()}`;
+  expect((await run(["pods", "--status-url", gone], { env })).stderr).toContain(why);
+  const old = new Date(Date.now() - 60_000);
+  const file = join(dir, "status.json");
+  writeFileSync(file, JSON.stringify({ ...STATUS, at: old.toISOString() }));
+  utimesSync(file, old, old);
+  expect((await run(["pods", "--state-dir", dir])).stdout).toContain(why);
+  // and it has started since
+  utimesSync(file, new Date(Date.now() + 1000), new Date(Date.now() + 1000));
+  expect((await run(["pods", "--state-dir", dir])).stdout).not.toContain(why);
 });

@@ -2,11 +2,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { QUIRKS } from "../../api/decide/probes/quirks.ts";
-import { POLICY_VERSION } from "../../api/model/decision.ts";
-import { PROBE_FINDINGS } from "../../api/model/probes-decision.ts";
-import { PROBE_FINDING } from "../../api/text/sentences/probe-findings.ts";
-import { PROBES_SENTENCES } from "../../api/text/sentences/probes.ts";
+import { QUIRKS } from "../../api/decide/probes/worker-state.ts";
+import { PROBE_FINDINGS, PROBE_QUIRKS } from "../../api/model/probes-decision.ts";
+import { NEWEST } from "../../api/profiles/index.ts";
+import { PROBE_FINDING, PROBES_SENTENCES } from "../../api/text/sentences/probes.ts";
 import { manifest, run } from "./run.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
@@ -31,7 +30,7 @@ describe.concurrent("decide probes", () => {
     const ran = await run(["decide", "probes", "--pod", PROBED, ...scripts, "--seconds", "40"]);
     expect(ran).toMatchObject({ code: 1, stderr: "" });
     const [drawn] = ran.stdout.split("\nevents\n");
-    expect(drawn).toBe(`(no node given) · probes · ${POLICY_VERSION}
+    expect(drawn).toBe(`(no node given) · probes · ${NEWEST.policyVersion}
 RESTARTS  shop/web in 40s: 1 restart, the first at 25s
 
             |0s       |10s      |20s      |30s      |40s
@@ -69,6 +68,17 @@ a cell is 1s
 26s  app        status     ready
 30s  app        liveness   Success (c1)
 `);
+  });
+
+  test("outcomes that nobody gave are told as assumed", async () => {
+    const { stdout } = await run(["decide", "probes", "--pod", PROBED, "--liveness", "ok"]);
+    expect(stdout.split("\n")[1]).toBe(
+      "assumed: each attempt of startup and readiness succeeds; --outcomes, or --startup and --readiness, take others",
+    );
+    const none = await run(["decide", "probes", "--pod", PROBED, "-o", "json"]);
+    expect(JSON.parse(none.stdout).assumed).toEqual({
+      outcomes: { startup: ["ok"], liveness: ["ok"], readiness: ["ok"] },
+    });
   });
 
   test("the same as data, for programs", async () => {
@@ -147,8 +157,10 @@ a cell is 1s
 test("every finding and every quirk that a worker tells has a sentence", () => {
   const numbers = { strict: false, times: 2 };
   for (const code of PROBE_FINDINGS) expect(PROBE_FINDING[code]({})).not.toBe("");
-  const ofManager = ["later-containers-unprobed", "ticks-together", "readiness-out-of-turn", "sleep-ignores-stop"];
-  for (const { code } of QUIRKS.filter((q) => !ofManager.includes(q.code))) {
-    expect(PROBES_SENTENCES[`quirk_${code.replaceAll("-", "_")}`]?.(numbers), code).toMatch(/\(2 times\)$/);
+  const ofManager = ["later-containers-unprobed", "ticks-together", "readiness-out-of-turn"];
+  expect(QUIRKS.map(({ code }) => code).sort()).toEqual([...ofManager, ...PROBE_QUIRKS].sort());
+  const sentences: Readonly<Record<string, (n: typeof numbers) => string>> = PROBES_SENTENCES;
+  for (const code of PROBE_QUIRKS) {
+    expect(sentences[`quirk_${code.replaceAll("-", "_")}`]?.(numbers), code).toMatch(/\(2 times\)$/);
   }
 });

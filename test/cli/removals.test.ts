@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { historyFile } from "../../api/server.ts";
-import { openNode } from "../../db/open-node.ts";
+import { openNode } from "../../db/sqlite/open.ts";
 import {
   cameBack,
   containerPass,
@@ -96,7 +96,7 @@ describe("history removals", () => {
     const [header, failed, message, removed] = listed.stdout.split("\n");
     expect(header).toMatch(/^AT +TARGET +WHAT +SIZE +WHY +OPERATION +END +BACK AFTER +ID$/);
     expect(failed).toMatch(/^\S+Z +image +sha256:b2 +100 B +space +garbage-collect +failed +sha256:b2$/);
-    expect(message).toBe("  busy?[2J");
+    expect(message).toBe("  busy␛[2J");
     expect(removed).toMatch(
       / image +registry\.example\/app:1 \+1 +700 MiB +space +garbage-collect +removed +1h30m +sha256:a1$/,
     );

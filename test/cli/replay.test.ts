@@ -1,15 +1,16 @@
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { SNAPSHOT } from "../../api/openapi/examples.ts";
+import { SNAPSHOT } from "../../api/http/openapi/operation.ts";
 import { historyFile, type RunningApi, startApi } from "../../api/server.ts";
-import { openNode } from "../../db/open-node.ts";
+import { openNode } from "../../db/sqlite/open.ts";
 import { decisionRow, snapshotRow, T0, value } from "../contract/store-rows.ts";
+import { PATIENT } from "../patient.ts";
 import { ended, run, start } from "./run.ts";
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
@@ -182,6 +183,23 @@ describe("nodewise replay", () => {
     expect(linesOf(ran.stdout)[0]?.["differences"]).toContainEqual(cpu);
   });
 
+  test("a configuration is told to replace the whole, and fields that no kubelet knows are told with the near name", async () => {
+    const config = file("misspelt.yaml", "maxPods: 20\nkubeReservedd: {cpu: 500m}\n");
+    const same = ["--kind", "cgroups", "--node", "n3"];
+    const whole = await replay(...same, "--config", config);
+    expect(whole.code).toBe(3);
+    expect(whole.stderr).toMatch(/^nodewise: --config takes the place of the whole recorded kubeletConfiguration: /);
+    expect(whole.stderr.split("\n")[1]).toMatch(
+      /^nodewise: .*misspelt\.yaml:2:\d+: .*unknown field "kubeReservedd" \(kubeReserved\?\): left out/,
+    );
+    const patch = await replay(...same, "--patch", config);
+    expect(patch.code).toBe(3);
+    expect(patch.stderr).toMatch(/^nodewise: [^\n]*unknown field "kubeReservedd" \(kubeReserved\?\)[^\n]*\n$/);
+    // one that was recorded can be taken away
+    const away = await replay(...same, "--patch", file("away.yaml", "kubeReservedd: null\nmaxPods: 20\n"));
+    expect(away).toMatchObject({ code: 3, stderr: "" });
+  });
+
   test("what is wrong is named, and nothing is replayed", async () => {
     const bad = file("bad.yaml", "kubeReserved: {cpu: 500m}\nmaxPods: -1\n");
     const cases: readonly (readonly [readonly string[], RegExp])[] = [
@@ -207,7 +225,7 @@ describe("nodewise replay", () => {
     const missing = await run(["replay", "--api", api.url, "--node", "n33"]);
     expect(missing).toMatchObject({ code: 4, stderr: expect.stringMatching(/404 unknown_node: .*n[123]/) });
     const quiet = await replay("--since", "2998-01-01T00:00:00Z");
-    expect(quiet).toMatchObject({ code: 0, stdout: "", stderr: "no such decisions\n" });
+    expect(quiet).toMatchObject({ code: 3, stdout: "", stderr: "no such decisions\n" });
     const days = await run(["replay", "--data-dir", dataDir, "--since", "7d", "--node", "n1"]);
     expect(days.stdout).toMatch(/^n1 +2 /m);
     expect((await replay("--since", new Date(T0).toISOString(), "--node", "n1")).code).toBe(0);
@@ -215,12 +233,12 @@ describe("nodewise replay", () => {
 });
 
 /** The API behind a server that sends a signal when the second page is asked for. */
-async function interrupting(signal: () => void): Promise<{ url: string; close: () => Promise<void> }> {
+async function interrupting(signal: () => unknown): Promise<{ url: string; close: () => Promise<void> }> {
   let asked = 0;
   const server = createServer(async (request, response) => {
     const parts: Buffer[] = [];
     for await (const part of request) parts.push(part as Buffer);
-    if (++asked === 2) signal();
+    if (++asked === 2) await signal();
     const headers = { "content-type": "application/json" };
     const answer = await fetch(api.url + request.url, { method: "POST", headers, body: Buffer.concat(parts) });
     response.writeHead(answer.status, headers);
@@ -237,10 +255,18 @@ async function interrupting(signal: () => void): Promise<{ url: string; close: (
   return { url: `http://127.0.0.1:${port}`, close };
 }
 
+/** It has heard it, and sleeps again: an answer that is there as well would be read before. */
+async function interrupted(pid: number): Promise<void> {
+  const status = (): string => readFileSync(`/proc/${pid}/status`, "utf8");
+  process.kill(pid, "SIGINT");
+  await vi.waitUntil(() => /^ShdPnd:\s*0+$/m.test(status()), PATIENT);
+  await vi.waitUntil(() => /^State:\s*S/m.test(status()), PATIENT);
+}
+
 test("interrupted, it says what was counted, and goes on with the token that it prints", async () => {
   const patch = file("on.yaml", "kubeReserved: {cpu: 500m}\n");
   let child: ReturnType<typeof start> | undefined;
-  const { url, close } = await interrupting(() => child?.kill("SIGINT"));
+  const { url, close } = await interrupting(() => interrupted(child?.pid as number));
   child = start(["replay", "--api", url, ...until, "--patch", patch, "--json"]);
   const ran = await ended(child);
   await close();

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { usageBar } from "../../api/cli/pods/usage-bar.ts";
+import { usageBar } from "../../api/cli/pods/top.ts";
 import { screenOf } from "../../api/cli/pods/watch.ts";
 import { plainPaint } from "../../api/text/style.ts";
 

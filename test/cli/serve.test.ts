@@ -1,4 +1,5 @@
-import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -38,8 +39,12 @@ describe("nodewise api", () => {
     const serve = async (...args: string[]) => {
       const child = start(["api", "--port", "0", "--data-dir", dataDir, ...args]);
       const end = ended(child);
+      let logged = "";
+      child.stderr.on("data", (chunk: Buffer) => {
+        logged += chunk;
+      });
       const url = (await printed(child, /\n/)).trim();
-      return { child, end, url };
+      return { child, end, url, logged: () => logged };
     };
     const first = await serve();
     for (const cpu of ["1", "2", "3"]) {
@@ -55,8 +60,9 @@ describe("nodewise api", () => {
     const stored = async () =>
       ((await (await fetch(`${second.url}/v1/nodes/n/decisions`)).json()) as { decisions: unknown[] }).decisions.length;
     await vi.waitUntil(async () => (await stored()) === 1, PATIENT);
+    await expect.poll(second.logged, PATIENT).toContain('"msg":"history pruned"');
     second.child.kill("SIGTERM");
-    expect((await second.end).stderr).toContain('"msg":"history pruned"');
+    await second.end;
   });
 
   test("a taken port, a host beyond loopback without a token, and an unusable folder are one line each", async () => {
@@ -97,6 +103,60 @@ describe("nodewise api", () => {
 });
 
 describe("nodewise up", () => {
+  test("keeps its history apart from the usual one, and says where it is and how it is read and closed", async () => {
+    const state = join(scratch, "state");
+    const child = start(["up", "--port", "0", "--node-name", "here"], { env: { XDG_STATE_HOME: state } });
+    const end = ended(child);
+    const text = await printed(child, /Ctrl-C/);
+    const dir = join(state, "nodewise", "up");
+    expect(text).toContain(`History    ${join(dir, "history.db")} (\`nodewise history --data-dir ${dir}\` lists it)\n`);
+    expect(text).toContain(`\`nodewise token create NAME --data-dir ${dir}\` closes it`);
+    child.kill("SIGINT");
+    expect((await end).code).toBe(0);
+    expect(readdirSync(join(state, "nodewise"))).toEqual(["up"]);
+    const usual = await run(["history"], { env: { XDG_STATE_HOME: state } });
+    expect(usual).toMatchObject({ code: 4, stderr: expect.stringContaining("there is no history at") });
+  });
+
+  test("refuses a history that it did not make, and leaves it as it is; goes on with its own", async () => {
+    const real = join(scratch, "real");
+    const made = await run(["token", "create", "ci", "--data-dir", real]);
+    expect(made.code, made.stderr).toBe(0);
+    const before = readdirSync(real).map((name) => [name, readFileSync(join(real, name), "base64")]);
+    for (const [args, env] of [
+      [["--data-dir", real], {}],
+      [[], { NODEWISE_DATA_DIR: real }],
+    ] as const) {
+      const ran = await run(["up", "--port", "0", "--node-name", "here", ...args], { env });
+      expect(ran).toMatchObject({ code: 2, stdout: "" });
+      expect(ran.stderr).toContain(`nodewise: ${real} holds a history that \`nodewise up\` did not make`);
+      expect(ran.stderr).toMatch(/another --data-dir .* `nodewise api --data-dir .*real`\n$/);
+    }
+    expect(readdirSync(real).map((name) => [name, readFileSync(join(real, name), "base64")])).toEqual(before);
+
+    const own = join(scratch, "own");
+    const args = ["up", "--port", "0", "--node-name", "here", "--data-dir", own];
+    // makes its history, and then does not listen without a token
+    const closed = await run([...args, "--host", "0.0.0.0"]);
+    expect([closed.code, readdirSync(own)]).toEqual([2, expect.arrayContaining(["history.db", "made-by-nodewise-up"])]);
+    const child = start(args);
+    const end = ended(child);
+    await printed(child, /Ctrl-C/);
+    child.kill("SIGINT");
+    expect((await end).code).toBe(0);
+  });
+
+  test("npm start keeps the demo in a folder of the checkout that git ignores, or in the one that is named", () => {
+    const root = join(import.meta.dirname, "..", "..");
+    const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+    const command = scripts.start.replace(/^node /, "printf '%s\\n' ");
+    const said = (env: Record<string, string>) =>
+      execFileSync("/bin/sh", ["-c", command], { cwd: root, env }).toString();
+    expect(said({})).toContain("--data-dir\ndata\n");
+    expect(said({ NODEWISE_DATA_DIR: "/tmp/a b" })).toContain("--data-dir\n/tmp/a b\n");
+    expect(readFileSync(join(root, ".gitignore"), "utf8").split("\n")).toContain("/data/");
+  });
+
   test("shows this machine's allocatable and cgroups, says where to look, and ends with 0 on Ctrl-C", async () => {
     const dataDir = join(scratch, "up");
     const args = [

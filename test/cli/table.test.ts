@@ -1,14 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { columnsOf, isColorful } from "../../api/cli/terminal.ts";
-import type { DevicesDecision } from "../../api/model/device-decision.ts";
-import type { CpusDecision, PodRef } from "../../api/model/managers.ts";
-import { bar } from "../../api/text/bar.ts";
+import type { PodRef } from "../../api/model/forms.ts";
+import type { CpusDecision, DevicesDecision } from "../../api/model/managers.ts";
 import { humanBytes, magnitude } from "../../api/text/size.ts";
 import { clip, clipStart, colorPaint, type Paint, plainPaint, printable, widthOf } from "../../api/text/style.ts";
-import { table } from "../../api/text/table.ts";
+import { bar, table, treeLines } from "../../api/text/table.ts";
 import { cpuPicture } from "../../api/text/tables/cpu-picture.ts";
 import { answerText } from "../../api/text/tables/index.ts";
-import { treeLines } from "../../api/text/tree.ts";
 
 const COLUMNS = [
   { title: "NAME", shrinkTo: 6 },
@@ -55,8 +53,8 @@ describe("a table", () => {
 });
 
 describe("texts", () => {
-  test("what could steer a terminal shows as a question mark", () => {
-    expect(printable("a\u001b[31mb\u0007\r\n\u202ec\u2028d")).toBe("a?[31mb????c?d");
+  test("what could steer a terminal is shown by its picture or its code", () => {
+    expect(printable("a\u001b[31mb\u0007\r\n\u202ec\u2028d")).toBe("a␛[31mb␇␍␊\\u202ec\\u2028d");
     expect(printable("pod-1.ü→│")).toBe("pod-1.ü→│");
   });
 

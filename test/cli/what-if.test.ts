@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { whatIf } from "../../api/cli/inputs/what-if.ts";
-import { libraryMachine, machineNames } from "../../api/cli/machine-library.ts";
+import { libraryMachine, machineNames } from "../../api/cli/machines/machine-library.ts";
 import { decideKind } from "../../api/decide/index.ts";
-import { POLICY_VERSION } from "../../api/model/decision.ts";
+import { NEWEST } from "../../api/profiles/index.ts";
 import { manifest, realNode, run } from "./run.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
@@ -27,8 +27,8 @@ describe.concurrent("a machine of the library", () => {
     const ran = await run(["decide", "topology", "--machine", "xeon-2s", "--policy", "single-numa-node", ...POD]);
     expect(ran).toMatchObject({ code: 0, stderr: "" });
     expect(ran.stdout.split("\n").slice(0, 4)).toEqual([
-      `xeon-2s · topology · ${POLICY_VERSION}`,
-      "assumed: cpuManagerPolicy static, reservedSystemCPUs 0, memoryManagerPolicy Static, topologyManagerPolicy single-numa-node, reservedMemory 100Mi of NUMA node 0 (evictionHard's default); --config takes another",
+      `xeon-2s · topology · ${NEWEST.policyVersion}`,
+      "assumed: cpuManagerPolicy static, reservedSystemCPUs 0, memoryManagerPolicy Static, topologyManagerPolicy single-numa-node, reservedMemory 100Mi of NUMA node 0 (evictionHard's default); --config takes another; requests from limits, as the API server does: ask.pod.spec.initContainers[0] (cpu 2, memory 1Gi), ask.pod.spec.containers[0] (cpu 6, memory 8Gi) and ask.pod.spec.containers[1] (cpu 500m, memory 1Gi)",
       "admitted: prod/trader",
       "topologyManagerPolicy single-numa-node, scope container",
     ]);
@@ -63,7 +63,7 @@ describe.concurrent("a machine of the library", () => {
     const config = file("config.yaml", "cpuManagerPolicy: static\nkubeReserved: { cpu: 500m }\n");
     const args = ["decide", "topology", "--machine", "xeon-2s", "--config", config, ...POD];
     const as = await run(args);
-    expect(as.stdout).not.toContain("assumed");
+    expect(as.stdout.match(/^assumed: .*$/gm)).toEqual([expect.stringMatching(/^assumed: requests from limits/)]);
     expect(as.stdout).toContain("topologyManagerPolicy none, scope container");
     const changed = await run([...args, "--policy", "best-effort", "--scope", "pod"]);
     expect(changed.stdout).toContain("topologyManagerPolicy best-effort, scope pod");
@@ -98,7 +98,7 @@ describe.concurrent("a machine of the library", () => {
     const ran = await run(["decide", "cpus", "--machine", "vm-small", "--config", config, "--policy", "static"]);
     expect(ran).toMatchObject({ code: 1, stderr: "" });
     expect(ran.stdout).toBe(
-      `vm-small · cpus · ${POLICY_VERSION}\nthe kubelet does not start: [cpumanager] unable to determine reserved CPU resources for static policy\n`,
+      `vm-small · cpus · ${NEWEST.policyVersion}\nthe kubelet does not start: [cpumanager] unable to determine reserved CPU resources for static policy\n`,
     );
   });
 

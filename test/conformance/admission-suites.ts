@@ -1,9 +1,10 @@
-import { decideAdmission } from "../../api/decide/admission/decide.ts";
+import { decideAdmission } from "../../api/decide/admission/with-managers.ts";
 import { preemptFor } from "../../api/decide/preemption/handler.ts";
-import { isCriticalPod } from "../../api/decide/resources/critical.ts";
-import { node as nodeSchema } from "../../api/model/node.ts";
+import { isCriticalPod } from "../../api/decide/resources/qos.ts";
+import { node as nodeSchema } from "../../api/model/placement.ts";
 import { type Pod, pod as podSchema } from "../../api/model/pod.ts";
 import type { Snapshot } from "../../api/model/snapshot.ts";
+import { effectiveSnapshot } from "../../api/profiles/effective.ts";
 import { type Suite, suite } from "./suite.ts";
 
 interface FailureReason {
@@ -53,11 +54,16 @@ const admission = suite({
     pod: readPod(pod),
   }),
   decide: ({ snapshot, pod }) => {
-    const answer = decideAdmission({ snapshot, facts: {}, ask: { pod }, explain: "off" });
+    const answer = decideAdmission({ snapshot: effectiveSnapshot(snapshot), facts: {}, ask: { pod }, explain: "off" });
     if (!answer.ok) throw new Error(answer.error.message);
     return answer.value.decision;
   },
   show: ({ admit, reason, message, preempt }) => ({ admit, message, preempted: preempt.map(nameOf), reason }),
 });
 
-export const ADMISSION_SUITES: Readonly<Record<string, Suite>> = { admission, preemption };
+export const ADMISSION_SUITES: Readonly<Record<string, Suite>> = {
+  admission,
+  preemption,
+  // beside pods that are being resized in place
+  "x-admission-status": admission,
+};

@@ -1,6 +1,7 @@
 import { decideContainerGc } from "../../api/decide/container-gc/decide.ts";
+import type { GcOperation } from "../../api/model/container-gc.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
-import type { GcOperation } from "../../api/model/garbage-collection.ts";
+import { effectiveSnapshot } from "../../api/profiles/effective.ts";
 import { type Suite, suite } from "./suite.ts";
 
 interface PassCase {
@@ -51,7 +52,12 @@ function readPass(input: PassCase) {
   });
   if (!snapshot.ok) throw new Error(JSON.stringify(snapshot.error));
   const operation: GcOperation = input.evictNonDeletedPods ? "delete-unused" : "garbage-collect";
-  return { snapshot: snapshot.value, facts: {}, ask: { operation, done: null }, explain: "off" as const };
+  return {
+    snapshot: effectiveSnapshot(snapshot.value),
+    facts: {},
+    ask: { operation, done: null },
+    explain: "off" as const,
+  };
 }
 
 const containerGc = suite({

@@ -1,11 +1,17 @@
-import { checkpointOf, hashedV2, writeCpuState } from "../../api/decide/cpus/checkpoint.ts";
+import { type CpuState, checkpointOf, hashedV2, writeCpuState } from "../../api/decide/cpus/checkpoint.ts";
 import { type CpuManager, cpuManager } from "../../api/decide/cpus/manager.ts";
 import { type StaticPolicy, staticPolicy } from "../../api/decide/cpus/policy.ts";
 import { cpuText } from "../../api/decide/cpus/sets.ts";
-import { freshState } from "../../api/decide/cpus/start.ts";
+import { freshState, startState } from "../../api/decide/cpus/start.ts";
 import { cpuTopology } from "../../api/decide/cpus/topology.ts";
-import { ANY_NODE, type ResourceHints, type TopologyHint } from "../../api/decide/topology/hint.ts";
-import { idsOf, maskOf, type NumaNodes } from "../../api/decide/topology/numa-nodes.ts";
+import {
+  ANY_NODE,
+  idsOf,
+  maskOf,
+  type NumaNodes,
+  type ResourceHints,
+  type TopologyHint,
+} from "../../api/decide/topology/hint.ts";
 import { formatCpuSet, gapsIn, parseCpuSet } from "../../api/model/cpu-set.ts";
 import { machine } from "../../api/model/machine.ts";
 import { containersOf, type Pod, pod as podSchema } from "../../api/model/pod.ts";
@@ -22,7 +28,7 @@ interface RemoveOp {
   readonly podUID: string;
   readonly container: string;
 }
-interface CpuInput {
+export interface CpuInput {
   readonly topology: readonly { readonly cpu: number }[];
   readonly numReservedCPUs: number;
   readonly reservedSystemCPUs?: string;
@@ -37,6 +43,14 @@ interface CpuRead {
 }
 
 function read(input: CpuInput): CpuRead {
+  const { policy, numa } = readPolicy(input);
+  return { policy, ops: input.ops.map((op) => readOp(op, numa)) };
+}
+/** Also the machine's NUMA nodes. `topologyPolicy`: with which the manager runs. */
+export function readPolicy(
+  input: Omit<CpuInput, "ops">,
+  topologyPolicy = "none",
+): Pick<CpuRead, "policy"> & { readonly numa: NumaNodes } {
   const offlineCpus = formatCpuSet(gapsIn(input.topology.map(({ cpu }) => cpu)));
   const topology = cpuTopology(machine.parse({ cpus: input.topology, offlineCpus }));
   if (!topology.ok) throw new Error(topology.error.map((issue) => `${issue.path}: ${issue.message}`).join("; "));
@@ -44,12 +58,11 @@ function read(input: CpuInput): CpuRead {
     topology: topology.value,
     options: input.policyOptions,
     gates: { alpha: true, beta: true },
-    topologyPolicy: "none",
+    topologyPolicy,
     numReserved: input.numReservedCPUs,
     reserved: new Set(parseCpuSet(input.reservedSystemCPUs ?? "")),
   });
-  const { numa } = topology.value;
-  return { policy: policy.ok ? policy.value : policy.error, ops: input.ops.map((op) => readOp(op, numa)) };
+  return { policy: policy.ok ? policy.value : policy.error, numa: topology.value.numa };
 }
 function readOp(op: AddOp | RemoveOp, numa: NumaNodes): Op {
   if (op.op === "remove") return op;
@@ -74,14 +87,17 @@ function apply(manager: CpuManager, op: Op): string | undefined {
   }
   return undefined;
 }
-function stepOf(manager: CpuManager, error: string | undefined): Step {
-  const { assignments, defaultCpus } = manager.state();
+const stepOf = (manager: CpuManager, error: string | undefined): Step => ({
+  ...(error === undefined ? {} : { error }),
+  ...shownCpus(manager.state()),
+});
+/** Pod uid to container to its CPUs, and the shared pool. */
+export function shownCpus({ assignments, defaultCpus }: CpuState): Omit<Step, "error"> {
   const shown = Array.from(assignments, ([uid, containers]) => [
     uid,
     Object.fromEntries(Array.from(containers, ([name, cpus]) => [name, cpuText(cpus)])),
   ]);
   return {
-    ...(error === undefined ? {} : { error }),
     assignments: Object.fromEntries(shown) as Step["assignments"],
     defaultCPUSet: cpuText(defaultCpus),
   };
@@ -141,9 +157,21 @@ const stateFile = suite({
   show: (decided) => decided,
 });
 
+type StartInput = Omit<CpuInput, "ops"> & { readonly file: string };
+/** A kubelet's start on a state file. */
+const start = suite({
+  read: (input: StartInput) => ({ ...readPolicy(input), file: input.file }),
+  decide: ({ policy, file }) => {
+    if (typeof policy === "string") throw new Error(policy);
+    return startState({ policy, file });
+  },
+  show: (state) => (state.ok ? shownCpus(state.value) : { error: state.error }),
+});
+
 export const CPU_SUITES: Readonly<Record<string, Suite>> = {
   "cpu-manager": steps,
   "cpu-manager-affinity": steps,
   "cpu-hints": hints,
   "cpu-state-file": stateFile,
+  "x-cpu-start": start,
 };

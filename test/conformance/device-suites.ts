@@ -1,5 +1,9 @@
 import { type DeviceCheckpoint, hashedText, writeCheckpoint } from "../../api/decide/devices/checkpoint.ts";
 import { readCheckpoint } from "../../api/decide/devices/checkpoint-read.ts";
+import { type Inventory, inventoriesOf } from "../../api/decide/devices/inventory.ts";
+import { deviceHints } from "../../api/decide/devices/resource-hints.ts";
+import { idsOf, numaNodes } from "../../api/decide/topology/hint.ts";
+import { epochMs } from "../../api/model/units.ts";
 import { type Suite, suite } from "./suite.ts";
 
 interface CheckpointInput {
@@ -36,4 +40,35 @@ const deviceCheckpoint = suite({
   show: (decided) => decided,
 });
 
-export const DEVICE_SUITES: Readonly<Record<string, Suite>> = { "device-checkpoint": deviceCheckpoint };
+interface HintsInput {
+  readonly numaCount: number;
+  readonly devices: readonly { readonly id: string; readonly numaNodes: readonly number[] | null }[];
+  readonly available: readonly string[];
+  readonly reusable: readonly string[];
+  readonly request: number;
+}
+const resource = "r";
+const hints = suite({
+  read: ({ numaCount, devices, ...asked }: HintsInput) => ({
+    ...asked,
+    numa: numaNodes(Array.from({ length: numaCount }, (_, id) => id)),
+    inventory: inventoriesOf({
+      resources: [{ resource, devices: devices.map((d) => ({ id: d.id, numaNodes: d.numaNodes ?? undefined })) }],
+      checkpointed: [],
+      now: epochMs(0),
+      kubeletStartedAt: undefined,
+    }).get(resource) as Inventory,
+  }),
+  decide: ({ inventory, available, reusable, request, numa }) => ({
+    numa,
+    list: deviceHints(inventory, available, reusable, request, numa),
+  }),
+  show: ({ numa, list }) => ({
+    hints: list.map(({ nodes, preferred }) => ({ numaNodes: idsOf(numa, nodes as number), preferred })),
+  }),
+});
+
+export const DEVICE_SUITES: Readonly<Record<string, Suite>> = {
+  "device-checkpoint": deviceCheckpoint,
+  "x-dev-hints": hints,
+};

@@ -1,15 +1,22 @@
 import { evictionThresholds } from "../../api/decide/eviction/configuration.ts";
+import { remembered, samplesWith } from "../../api/decide/eviction/decide.ts";
 import { type PassInput, synchronise } from "../../api/decide/eviction/synchronise.ts";
-import type { Threshold, ThresholdValue } from "../../api/decide/eviction/threshold.ts";
+import { isHard, SIGNALS, type Threshold, type ThresholdValue } from "../../api/decide/eviction/threshold.ts";
 import { value } from "../../api/model/amount.ts";
+import { decodeSnapshot } from "../../api/model/decode.ts";
+import { decodeEvictionAsk, type EvictionFacts, type FileSystems } from "../../api/model/eviction.ts";
+import type { InputIssue } from "../../api/model/input-issue.ts";
 import type { KubeletConfiguration } from "../../api/model/kubelet-configuration.ts";
 import { pod as podSchema } from "../../api/model/pod.ts";
+import type { Result } from "../../api/model/result.ts";
 import { epochMs } from "../../api/model/units.ts";
+import { effectiveConfiguration } from "../../api/profiles/effective.ts";
+import { NEWEST } from "../../api/profiles/index.ts";
 import { type Suite, suite } from "./suite.ts";
 
 const thresholds = suite({
   read: (input: KubeletConfiguration) => input,
-  decide: evictionThresholds,
+  decide: (config) => evictionThresholds(effectiveConfiguration(NEWEST, config)),
   show: (parsed) => {
     if (!parsed.ok) return { error: true };
     const shown = parsed.value.map(showThreshold).sort((a, b) => (sortText(a) < sortText(b) ? -1 : 1));
@@ -62,7 +69,7 @@ const fileSystem = ([availableBytes, capacityBytes, inodesFree, inodes]: FileSys
 /** With one disk the images lie where the pods do. A pod's first container has all of its usage. The node-level reclaim of the suite frees nothing. */
 function readPass(input: PassCase): PassInput {
   const { evictionHard, evictionMinimumReclaim } = input;
-  const config = { evictionHard, evictionMinimumReclaim, enforceNodeAllocatable: [] };
+  const config = effectiveConfiguration(NEWEST, { evictionHard, evictionMinimumReclaim, enforceNodeAllocatable: [] });
   const configured = evictionThresholds(config);
   if (!configured.ok) throw new Error(configured.error.message);
   const pods = input.pods.map((p) => podSchema.parse(p.pod));
@@ -121,4 +128,85 @@ const eviction = suite({
   }),
 });
 
-export const EVICTION_SUITES: Readonly<Record<string, Suite>> = { "eviction-thresholds": thresholds, eviction };
+interface PassesInput extends Pick<PassCase, "evictionHard" | "evictionMinimumReclaim"> {
+  readonly evictionSoft: Readonly<Record<string, string>>;
+  readonly evictionSoftGracePeriod: Readonly<Record<string, string>>;
+  readonly enforceNodeAllocatable: readonly string[];
+  readonly transitionS: number;
+  readonly maxPodGraceS: number;
+  readonly layout: FileSystems;
+  readonly pods: readonly unknown[];
+  readonly passes: readonly {
+    readonly atS: number;
+    readonly stats: { readonly node: object };
+    readonly after: { readonly node: object };
+  }[];
+}
+
+interface PassesRead extends Pick<PassInput, "config" | "thresholds"> {
+  readonly inputs: readonly Pick<PassInput, "stats" | "statsAfterReclaim" | "pods" | "now">[];
+}
+const checked = <T>(decoded: Result<T, readonly InputIssue[]>): T => {
+  if (!decoded.ok) throw new Error(decoded.error.map((i) => `${i.path}: ${i.message}`).join("; "));
+  return decoded.value;
+};
+
+/** As they would be posted: a snapshot for each pass, and the stats after the node-level reclaim with its question. */
+function readPasses({ transitionS, maxPodGraceS, layout, pods, passes, ...settings }: PassesInput): PassesRead {
+  const kubeletConfiguration = {
+    ...settings,
+    evictionPressureTransitionPeriod: `${transitionS}s`,
+    evictionMaxPodGracePeriod: maxPodGraceS,
+  };
+  const onDisks = (summary: { readonly node: object }) => ({
+    ...summary,
+    node: { ...summary.node, fileSystems: layout },
+  });
+  const config = effectiveConfiguration(NEWEST, checked(decodeSnapshot({ kubeletConfiguration })).kubeletConfiguration);
+  const thresholds = evictionThresholds(config);
+  if (!thresholds.ok) throw new Error(thresholds.error.message);
+  const inputs = passes.map(({ atS, stats, after }) => {
+    const snapshot = checked(decodeSnapshot({ pods, stats: onDisks(stats) }));
+    const { statsAfterReclaim } = checked(decodeEvictionAsk({ statsAfterReclaim: onDisks(after) }));
+    return { stats: snapshot.stats ?? {}, statsAfterReclaim, pods: snapshot.pods ?? [], now: epochMs(atS * 1000) };
+  });
+  return { config, thresholds: thresholds.value, inputs };
+}
+
+const passes = suite({
+  read: readPasses,
+  decide: ({ config, thresholds, inputs }) => {
+    let before: EvictionFacts | undefined;
+    return inputs.map((input) => {
+      const pass = synchronise({ config, thresholds, ...input, before });
+      before = remembered(pass, samplesWith(before, pass.seen, input.now), input.now);
+      return pass;
+    });
+  },
+  show: (list) => ({
+    passes: list.map(({ pressure, reclaim, evicted }) => ({
+      calls: reclaim?.nodeLevel ?? [],
+      conditions: pressure.conditions.map((c) => c.type),
+      events: reclaim === null ? [] : [reclaim.event.message],
+      evicted: evicted.map(({ pod, message, reason, gracePeriodSeconds }) => ({
+        Pod: `${pod.namespace}/${pod.name}`,
+        Msg: message,
+        Reason: reason,
+        Grace: gracePeriodSeconds,
+      })),
+    })),
+  }),
+  // The kubelet walks through evictionHard as a Go map, which begins anywhere; memory goes first in each order.
+  alike: (read) => {
+    const isDisk = (t: Threshold): boolean => isHard(t) && SIGNALS[t.signal].resource !== "memory";
+    const disks = read.thresholds.filter(isDisk);
+    const others = read.thresholds.filter((t) => !isDisk(t));
+    return disks.map((_, i) => ({ ...read, thresholds: [...disks.slice(i), ...disks.slice(0, i), ...others] }));
+  },
+});
+
+export const EVICTION_SUITES: Readonly<Record<string, Suite>> = {
+  "eviction-thresholds": thresholds,
+  eviction,
+  "x-evict-passes": passes,
+};

@@ -1,10 +1,11 @@
 import { decideImageGc } from "../../api/decide/image-gc/decide.ts";
+import type { Done, GcOperation } from "../../api/model/container-gc.ts";
 import type { Decided, Refusal } from "../../api/model/decision.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
-import type { Done, GcOperation } from "../../api/model/garbage-collection.ts";
 import type { ImageGcDecision } from "../../api/model/image-gc.ts";
 import type { Result } from "../../api/model/result.ts";
 import type { Snapshot } from "../../api/model/snapshot.ts";
+import { effectiveSnapshot } from "../../api/profiles/effective.ts";
 import { type Suite, suite } from "./suite.ts";
 
 interface Step {
@@ -85,7 +86,12 @@ function decideSteps(steps: readonly ReadStep[]): { policyError: string } | { st
     const snapshot = without(step.snapshot, removed);
     const decide = (done: readonly Done[] | null): Result<Decided<ImageGcDecision>, Refusal> => {
       const ask = { operation: step.operation, done, fileSystem: null, afterContainerGc: false };
-      return decideImageGc({ snapshot, facts: { "image-gc": facts }, ask, explain: "off" });
+      return decideImageGc({
+        snapshot: effectiveSnapshot(snapshot),
+        facts: { "image-gc": facts },
+        ask,
+        explain: "off",
+      });
     };
     const plan = decide(null);
     if (!plan.ok) return { policyError: plan.error.message };

@@ -1,10 +1,19 @@
 import { hashedText } from "../../api/decide/memory/checkpoint.ts";
-import { machineMemory } from "../../api/decide/memory/machine-memory.ts";
+import {
+  EMPTY_STATE,
+  type MachineMemory,
+  type MemoryState,
+  machineMemory,
+} from "../../api/decide/memory/machine-memory.ts";
 import { type MemoryManager, memoryManager } from "../../api/decide/memory/manager.ts";
 import { memoryStateFile } from "../../api/decide/memory/start.ts";
-import { EMPTY_STATE, type MachineMemory, type MemoryState } from "../../api/decide/memory/state.ts";
-import { ANY_NODE, type ResourceHints } from "../../api/decide/topology/hint.ts";
-import { idsOf } from "../../api/decide/topology/numa-nodes.ts";
+import {
+  ANY_NODE,
+  idsOf,
+  type NumaNodes,
+  type ResourceHints,
+  type TopologyHint,
+} from "../../api/decide/topology/hint.ts";
 import { type Container, type Pod, pod as podSchema } from "../../api/model/pod.ts";
 import { type Suite, suite } from "./suite.ts";
 
@@ -15,19 +24,25 @@ interface NodeInput {
   readonly systemReservedBytes: number;
 }
 type OpInput =
-  | { readonly op: "add"; readonly pod: unknown }
+  | { readonly op: "add"; readonly pod: unknown; readonly pick?: number }
   | { readonly op: "remove"; readonly podUID: string; readonly container: string };
 interface Input {
   readonly numaNodes: readonly NodeInput[];
   readonly ops: readonly OpInput[];
 }
-type Op = Exclude<OpInput, { op: "add" }> | { readonly op: "add"; readonly pod: Pod };
+type Op = Exclude<OpInput, { op: "add" }> | { readonly op: "add"; readonly pod: Pod; readonly pick?: number };
 interface Read {
   readonly machine: MachineMemory;
   readonly ops: readonly Op[];
 }
 
 function read({ numaNodes, ops }: Input): Read {
+  return {
+    machine: readMachine(numaNodes),
+    ops: ops.map((op) => (op.op === "add" ? { ...op, pod: podSchema.parse(op.pod) } : op)),
+  };
+}
+export function readMachine(numaNodes: readonly NodeInput[]): MachineMemory {
   const nodes = numaNodes.map(({ id, memoryBytes, hugepages2Mi }) => ({
     id,
     memoryBytes,
@@ -38,34 +53,35 @@ function read({ numaNodes, ops }: Input): Read {
     new Map(numaNodes.map((node) => [node.id, new Map([["memory", node.systemReservedBytes]])])),
   );
   if (!machine.ok) throw new Error(machine.error.message);
-  return {
-    machine: machine.value,
-    ops: ops.map((op) => (op.op === "add" ? { ...op, pod: podSchema.parse(op.pod) } : op)),
-  };
+  return machine.value;
 }
 
 const containersOf = ({ spec }: Pod): readonly Container[] => [...(spec.initContainers ?? []), ...spec.containers];
-const managerOf = ({ machine }: Read): MemoryManager =>
+export const managerOf = ({ machine }: Pick<Read, "machine">): MemoryManager =>
   memoryManager({ policy: "Static", state: { ...EMPTY_STATE, machineState: machine }, podLevel: false });
 
 /** The kubelet's text where a container gets nothing, which ends its pod's turn. */
-function apply(manager: MemoryManager, op: Op): string | undefined {
+function apply(manager: MemoryManager, op: Op, affinity: Affinity = () => ANY_NODE): string | undefined {
   if (op.op === "remove") {
     manager.removeContainer(op.podUID, op.container);
     return undefined;
   }
   for (const container of containersOf(op.pod)) {
-    const allocated = manager.allocate(op.pod, container, ANY_NODE);
+    const allocated = manager.allocate(op.pod, container, affinity(container, op));
     if (!allocated.ok) return allocated.error.message;
   }
   return undefined;
 }
+type Affinity = (container: Container, op: Extract<Op, { op: "add" }>) => TopologyHint;
 
 const showMaps = <V>(map: ReadonlyMap<string | number, V>, show: (value: V) => unknown): Record<string, unknown> =>
   Object.fromEntries([...map].map(([key, value]) => [key, show(value)]));
-const shown = ({ entries, machineState }: MemoryState) => ({
-  assignments: showMaps(entries, (containers) => showMaps(containers, (blocks) => [...blocks])),
-  free: showMaps(machineState, ({ memoryMap }) => showMaps(memoryMap, ({ free }) => free)),
+/** Pod uid to container to its memory. */
+export const shownBlocks = ({ entries }: MemoryState): Record<string, unknown> =>
+  showMaps(entries, (containers) => showMaps(containers, (blocks) => [...blocks]));
+const shown = (state: MemoryState) => ({
+  assignments: shownBlocks(state),
+  free: showMaps(state.machineState, ({ memoryMap }) => showMaps(memoryMap, ({ free }) => free)),
 });
 
 const manager = suite({
@@ -85,14 +101,15 @@ const hints = suite({
     const containers = containersOf(input.pod).map((c) => [c.name, working.containerHints(input.pod, c)] as const);
     return { numa: working.numa, containers, pod: working.podHints(input.pod) };
   },
-  show: ({ numa, containers, pod }) => {
-    const list = (hints: ResourceHints) =>
-      showMaps(hints, (ways) =>
-        (ways ?? []).map(({ nodes, preferred }) => ({ numaNodes: idsOf(numa, nodes as number), preferred })),
-      );
-    return { containerHints: Object.fromEntries(containers.map(([name, h]) => [name, list(h)])), podHints: list(pod) };
-  },
+  show: ({ numa, containers, pod }) => ({
+    containerHints: Object.fromEntries(containers.map(([name, h]) => [name, shownHints(numa, h)])),
+    podHints: shownHints(numa, pod),
+  }),
 });
+const shownHints = (numa: NumaNodes, hints: ResourceHints) =>
+  showMaps(hints, (ways) =>
+    (ways ?? []).map(({ nodes, preferred }) => ({ numaNodes: idsOf(numa, nodes as number), preferred })),
+  );
 
 const stateFile = suite({
   read,
@@ -105,8 +122,45 @@ const stateFile = suite({
   show: ({ file, checkpoint }) => ({ file, hashed: hashedText(checkpoint, "v1") }),
 });
 
+/** Each container in turn is asked for its hints and given its memory near one of them, or with `pick` 0 anywhere. */
+function affinityStep(manager: MemoryManager, op: Op): Record<string, unknown> {
+  const { numa, state } = manager;
+  const hints: unknown[] = [];
+  const podHints = op.op === "add" ? shownHints(numa, manager.podHints(op.pod)) : undefined;
+  const error = apply(manager, op, (container, { pod, pick = 0 }) => {
+    const found = manager.containerHints(pod, container);
+    hints.push(shownHints(numa, found));
+    const ways = pick === 0 ? [] : (found.get("memory") ?? []);
+    return ways[(pick - 1) % ways.length] ?? { nodes: null, preferred: true };
+  });
+  const free = showMaps(state.machineState, ({ cells, memoryMap }) => ({
+    ...showMaps(memoryMap, (table) => table.free),
+    cells: cells.length,
+  }));
+  return { assignments: shownBlocks(state), free, ...(podHints && { podHints, hints }), ...(error && { error }) };
+}
+interface AffinityStep {
+  readonly hints?: readonly unknown[];
+  readonly podHints?: unknown;
+}
+const underAffinity = suite({
+  read,
+  decide: (input) => {
+    const working = managerOf(input);
+    return input.ops.map((op) => affinityStep(working, op));
+  },
+  show: (steps) => ({ steps }),
+  // to the topology manager no hints and none of any resource are the same
+  expected: ({ steps }: { steps: readonly AffinityStep[] }) => ({
+    steps: steps.map(({ hints, podHints, ...step }) =>
+      hints === undefined ? step : { ...step, podHints: podHints ?? {}, hints: hints.map((h) => h ?? {}) },
+    ),
+  }),
+});
+
 export const MEMORY_SUITES: Readonly<Record<string, Suite>> = {
   "memory-manager": manager,
   "memory-hints": hints,
   "memory-state-file": stateFile,
+  "x-mem-affinity": underAffinity,
 };

@@ -1,8 +1,9 @@
 import { decideAllocatable } from "../../api/decide/allocatable/decide.ts";
-import type { AllocatableDecision } from "../../api/model/decision.ts";
+import type { AllocatableDecision } from "../../api/model/allocatable.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import { unitsQuantity } from "../../api/model/quantity.ts";
 import type { Snapshot } from "../../api/model/snapshot.ts";
+import { effectiveSnapshot } from "../../api/profiles/effective.ts";
 
 interface NodeStatusInput {
   readonly cpus: number;
@@ -51,7 +52,12 @@ export function readNodeStatus(input: NodeStatusInput): Snapshot {
 }
 
 export function decideNodeStatus(snapshot: Snapshot): AllocatableDecision {
-  const answer = decideAllocatable({ snapshot, facts: {}, ask: undefined, explain: "off" });
+  const answer = decideAllocatable({
+    snapshot: effectiveSnapshot(snapshot),
+    facts: {},
+    ask: undefined,
+    explain: "off",
+  });
   if (!answer.ok) throw new Error(answer.error.message);
   return answer.value.decision;
 }

@@ -1,7 +1,6 @@
-import { httpProbe } from "../../actuator/probes/http.ts";
+import { httpProbe } from "../../actuator/probes/http/http.ts";
 import { requestUri, urlText } from "../../api/decide/go/url.ts";
-import type { NamedPort } from "../../api/decide/probes/container-port.ts";
-import { type AskedFor, httpRequest } from "../../api/decide/probes/http-request.ts";
+import { type AskedFor, httpRequest, type NamedPort } from "../../api/decide/probes/http-request.ts";
 import type { ProbeHttpGet, ProbeOutcome } from "../../api/model/probe.ts";
 import { probeServer, type ServerCase } from "./probe-server.ts";
 import { type Suite, suite } from "./suite.ts";

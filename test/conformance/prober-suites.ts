@@ -1,5 +1,5 @@
-import { timelineOf } from "../../api/decide/probes/timeline.ts";
-import type { ScriptedAttempt, Timeline, TimelineInput } from "../../api/decide/probes/timeline-input.ts";
+import { timelineOf } from "../../api/decide/probes/decide.ts";
+import type { ScriptedAttempt, Timeline, TimelineInput } from "../../api/decide/probes/sim-lane.ts";
 import type { ProbeType, StoredResult } from "../../api/model/probe.ts";
 import { type Suite, suite } from "./suite.ts";
 

@@ -3,6 +3,8 @@ interface SuiteOf<Input, Read, Decided> {
   readonly read: (input: Input) => Read;
   readonly decide: (read: Read) => Decided | Promise<Decided>;
   readonly show: (decided: Decided) => unknown;
+  /** The expected answer written in the same way, where the file has it in another notation. */
+  readonly expected?: (out: never) => unknown;
   /** The same question, where the kubelet's answer hung on chance: a case is passed when one of them has its answer. */
   readonly alike?: (read: Read) => readonly Read[];
 }

@@ -1,21 +1,20 @@
-import { containerValues } from "../../api/decide/cgroups/container-config.ts";
 import { curveWeight, milliCpuToQuota, milliCpuToShares } from "../../api/decide/cgroups/cpu-convert.ts";
+import { containerValues } from "../../api/decide/cgroups/decide.ts";
 import { parseSystemd, toCgroupfs, toSystemd } from "../../api/decide/cgroups/names.ts";
 import { podCgroupValues } from "../../api/decide/cgroups/pod-config.ts";
 import { tierRequests, tierValues } from "../../api/decide/cgroups/qos-config.ts";
 import { pageSizeUnit } from "../../api/decide/hugepages.ts";
 import { Reasons } from "../../api/decide/reasons.ts";
-import { isCriticalPod, isMirrorPod, isStaticPod } from "../../api/decide/resources/critical.ts";
-import { oomScoreAdjuster } from "../../api/decide/resources/oom-score.ts";
-import { podLimits, podRequests } from "../../api/decide/resources/pod-resources.ts";
-import { computeQosClass } from "../../api/decide/resources/qos.ts";
+import { oomScoreAdjuster, podLimits, podRequests } from "../../api/decide/resources/pod-resources.ts";
+import { computeQosClass, isCriticalPod, isMirrorPod, isStaticPod } from "../../api/decide/resources/qos.ts";
 import type { Amounts } from "../../api/model/aggregate.ts";
 import { exactMilliValue, exactValue, value } from "../../api/model/amount.ts";
-import type { CgroupValues } from "../../api/model/decision.ts";
+import type { CgroupValues } from "../../api/model/cgroups.ts";
 import { type Pod, pod as podSchema } from "../../api/model/pod.ts";
 import { canonicalText, parseQuantity } from "../../api/model/quantity.ts";
 import { micros } from "../../api/model/units.ts";
 import { ADMISSION_SUITES } from "./admission-suites.ts";
+import { CGROUP_TREE_SUITES } from "./cgroup-tree-suites.ts";
 import { CONTAINER_GC_SUITES } from "./container-gc-suites.ts";
 import { CPU_SUITES } from "./cpu-suites.ts";
 import { DEVICE_SUITES } from "./device-suites.ts";
@@ -100,7 +99,19 @@ const podResources = suite({
     podCgroup: resourceConfig(d.podCgroup),
     oomScoreAdj: Object.fromEntries(d.oomScoreAdj),
   }),
+  expected: (out: { requests: Record<string, string>; limits: Record<string, string> }) => ({
+    ...out,
+    requests: canonical(out.requests),
+    limits: canonical(out.limits),
+  }),
 });
+const canonical = (list: Record<string, string>): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(list).map(([name, text]) => {
+      const q = parseQuantity(text);
+      return [name, q.ok ? canonicalText(q.value.amount, "DecimalSI") : text];
+    }),
+  );
 
 type ContainerInput = {
   pod: unknown;
@@ -183,6 +194,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
     show: ({ allocatable, capacity }) => ({ allocatable, capacity }),
   }),
   ...ADMISSION_SUITES,
+  ...CGROUP_TREE_SUITES,
   ...CONTAINER_GC_SUITES,
   ...CPU_SUITES,
   ...EVICTION_SUITES,
@@ -193,17 +205,3 @@ export const SUITES: Readonly<Record<string, Suite>> = {
   ...TOPOLOGY_SUITES,
   ...DEVICE_SUITES,
 };
-
-/** What the suite's expected answer looks like once written the same way (amounts, not their notation). */
-export function normaliseExpected(suite: string, out: unknown): unknown {
-  if (suite !== "pod-resources") return out;
-  const o = out as { requests: Record<string, string>; limits: Record<string, string> };
-  return { ...o, requests: canonical(o.requests), limits: canonical(o.limits) };
-}
-const canonical = (list: Record<string, string>): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(list).map(([name, text]) => {
-      const q = parseQuantity(text);
-      return [name, q.ok ? canonicalText(q.value.amount, "DecimalSI") : text];
-    }),
-  );

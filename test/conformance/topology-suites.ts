@@ -1,7 +1,12 @@
-import type { ResourceHints, TopologyHint } from "../../api/decide/topology/hint.ts";
+import { cpuManager } from "../../api/decide/cpus/manager.ts";
+import { freshState } from "../../api/decide/cpus/start.ts";
+import { admitPod } from "../../api/decide/topology/admit.ts";
+import { idsOf, maskOf, type ResourceHints, type TopologyHint } from "../../api/decide/topology/hint.ts";
 import { mergeHints } from "../../api/decide/topology/merge.ts";
-import { idsOf, maskOf } from "../../api/decide/topology/numa-nodes.ts";
 import { type AligningPolicy, topologyPolicy } from "../../api/decide/topology/policy.ts";
+import { containersOf, type Pod, pod as podSchema, podUid } from "../../api/model/pod.ts";
+import { type CpuInput, readPolicy, shownCpus } from "./cpu-suites.ts";
+import { managerOf, readMachine, shownBlocks } from "./memory-suites.ts";
 import { type Suite, suite } from "./suite.ts";
 
 interface Hint {
@@ -46,4 +51,67 @@ const topologyMerge = suite({
   },
 });
 
-export const TOPOLOGY_SUITES: Readonly<Record<string, Suite>> = { "topology-merge": topologyMerge };
+type AdmitOp =
+  | { readonly op: "add"; readonly pod: unknown; readonly clean?: boolean }
+  | { readonly op: "remove"; readonly pod: unknown };
+interface AdmitInput {
+  readonly topology: CpuInput["topology"];
+  readonly distances: readonly (readonly number[])[];
+  readonly memoryBytesPerNode: number;
+  readonly numReservedCPUs: number;
+  readonly cpuOptions: Readonly<Record<string, string>>;
+  readonly policy: string;
+  readonly scope: string;
+  readonly topologyOptions: Readonly<Record<string, string>>;
+  readonly ops: readonly AdmitOp[];
+}
+const SYSTEM_RESERVED = 2 ** 28;
+
+function readAdmit(input: AdmitInput) {
+  const { policy, scope, topologyOptions: options, distances, memoryBytesPerNode: memoryBytes } = input;
+  const ids = distances.map((row, id) => ({ id, distances: row }));
+  return {
+    topology: topologyPolicy({ policy, scope, options, nodes: ids }),
+    cpus: readPolicy({ ...input, policyOptions: input.cpuOptions }, policy).policy,
+    machine: readMachine(
+      ids.map(({ id }) => ({ id, memoryBytes, hugepages2Mi: 0, systemReservedBytes: SYSTEM_RESERVED })),
+    ),
+    ops: input.ops.map((op) => ({ clean: false, ...op, pod: podSchema.parse(op.pod) })),
+  };
+}
+
+/** Pods come and go at the CPU and the memory manager under one topology manager. */
+function decideAdmit({ topology, cpus: cpuPolicy, machine, ops }: ReturnType<typeof readAdmit>) {
+  if (!topology.ok) return { startError: topology.error.message };
+  if (typeof cpuPolicy === "string") return { policyError: cpuPolicy };
+  const cpus = cpuManager(cpuPolicy, freshState(cpuPolicy));
+  const memory = managerOf({ machine });
+  const providers = [
+    { name: "cpus", provider: cpus },
+    { name: "memory", provider: memory },
+  ];
+  const remove = (pod: Pod): void => {
+    for (const { name } of containersOf(pod)) {
+      cpus.removeContainer(podUid(pod) ?? "", name);
+      memory.removeContainer(podUid(pod) ?? "", name);
+    }
+  };
+  const steps = ops.map(({ op, pod, clean }) => {
+    const admission = op === "add" ? admitPod(topology.value, providers, pod) : null;
+    if (admission?.ok === false) throw new Error(admission.error.message);
+    const refusal = admission?.value.refusal ?? null;
+    if (admission === null || (refusal !== null && clean)) remove(pod);
+    const { assignments, defaultCPUSet } = shownCpus(cpus.state());
+    const told = { admit: refusal === null, reason: refusal?.reason ?? "", message: refusal?.message ?? "" };
+    return {
+      ...(admission === null ? {} : told),
+      cpus: assignments,
+      default: defaultCPUSet,
+      memory: shownBlocks(memory.state),
+    };
+  });
+  return { steps };
+}
+const admit = suite({ read: readAdmit, decide: decideAdmit, show: (decided) => decided });
+
+export const TOPOLOGY_SUITES: Readonly<Record<string, Suite>> = { "topology-merge": topologyMerge, "x-admit": admit };

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { decisionAnswer, decisionList, fullDecision, replayAnswer } from "../../api/openapi/answers.ts";
+import { decisionAnswer, decisionList, fullDecision, replayAnswer } from "../../api/http/openapi/answers.ts";
 import { answer, fresh, get, type Of, post, problemOf, snapshotOf } from "./api-subject.ts";
 import { capturedSnapshot } from "./captured.ts";
 

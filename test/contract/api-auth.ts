@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { createToken, listTokens, revokeToken } from "../../api/auth/tokens.ts";
-import { decisionAnswer, nodeList } from "../../api/openapi/answers.ts";
-import { results } from "../../api/openapi/examples.ts";
+import { createToken, listTokens, revokeToken } from "../../api/http/auth/tokens.ts";
+import { decisionAnswer, nodeList } from "../../api/http/openapi/answers.ts";
+import { results } from "../../api/http/openapi/operation.ts";
 import { admin, answer, fresh, get, type Of, post, problemOf, send, snapshotOf, tokenFor } from "./api-subject.ts";
 import { value } from "./store-rows.ts";
 
@@ -79,18 +79,10 @@ export function nodeTokens(of: Of): void {
       await post(of(), "/v1/decisions/cgroups", { snapshot: snapshotOf(mine) }, own),
       decisionAnswer,
     );
-    const other = await answer(
-      await post(of(), "/v1/decisions/cgroups", { snapshot: snapshotOf(theirs) }),
-      decisionAnswer,
-    );
+    await post(of(), "/v1/decisions/cgroups", { snapshot: snapshotOf(theirs) });
     const attempts = [
       post(of(), "/v1/decisions/allocatable", { snapshot: snapshotOf(theirs) }, own),
-      post(of(), "/v1/decisions/cgroups", { snapshotId: other.snapshotId }, own),
       send(of(), "PUT", `/v1/nodes/${theirs}/snapshot`, snapshotOf(theirs), own),
-      post(of(), "/v1/results", results(other.id), own),
-      post(of(), `/v1/decisions/${other.id}/replay`, {}, own),
-      get(of(), `/v1/decisions/${other.id}`, own),
-      get(of(), `/v1/snapshots/${other.snapshotId}`, own),
       get(of(), `/v1/nodes/${theirs}`, own),
       get(of(), `/v1/nodes/${theirs}/decisions`, own),
     ];
@@ -131,5 +123,46 @@ export function nodeTokens(of: Of): void {
     expect(page.status).toBe(200);
     expect(text).toContain(mine);
     expect(text).not.toContain(theirs);
+  });
+}
+
+export function otherNodesIds(of: Of): void {
+  test("what is of another node is for a node's token not there: the same answer as to an id that nothing has", async () => {
+    const [mine, theirs] = [fresh("node"), fresh("node")];
+    const own = bearer(await tokenFor(of().store, ["decide", "read"], mine));
+    const other = await answer(
+      await post(of(), "/v1/decisions/cgroups", { snapshot: snapshotOf(theirs) }),
+      decisionAnswer,
+    );
+    const nothing = "0123456789abcdef0123456789abcdef";
+    const page = { ...own, authorization: `Basic ${btoa(`x:${own.authorization.slice(7)}`)}` };
+    const asked = {
+      decision: [
+        (id: string) => post(of(), "/v1/results", results(id), own),
+        (id: string) => post(of(), `/v1/decisions/${id}/replay`, {}, own),
+        (id: string) => get(of(), `/v1/decisions/${id}`, own),
+        (id: string) => get(of(), `/decisions/${id}`, page),
+        (id: string) => get(of(), `/what-if?decision=${id}`, page),
+        (id: string) => get(of(), `/replay?decision=${id}`, page),
+      ],
+      snapshot: [
+        (id: string) => post(of(), "/v1/decisions/cgroups", { snapshotId: id }, own),
+        (id: string) => post(of(), "/v1/lint", { snapshotId: id }, own),
+        (id: string) => get(of(), `/v1/snapshots/${id}`, own),
+        (id: string) => get(of(), `/what-if?snapshot=${id}`, page),
+      ],
+    };
+    for (const [what, asks] of Object.entries(asked)) {
+      const theirId = what === "decision" ? other.id : (other.snapshotId as string);
+      for (const ask of asks) {
+        const [there, absent] = [await ask(theirId), await ask(nothing)];
+        expect([there.status, absent.status], ask.toString()).toEqual([404, 404]);
+        const told = (await there.text()).replaceAll(theirId, nothing);
+        const { requestId: _, ...problem } = JSON.parse(told) as Record<string, unknown>;
+        const { requestId: __, ...same } = JSON.parse(await absent.text()) as Record<string, unknown>;
+        expect(problem).toEqual(same);
+        expect(told).not.toContain(theirs);
+      }
+    }
   });
 }

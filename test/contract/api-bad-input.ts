@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { LIMITS } from "../../api/model/limits.ts";
-import type { ProblemCode } from "../../api/routes/problem.ts";
+import type { ProblemCode } from "../../api/service/problem.ts";
 import { admin, fresh, get, type Of, post, problemOf, send, snapshotOf } from "./api-subject.ts";
 import { value } from "./store-rows.ts";
 

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { batchLine } from "../../api/http/openapi/answers.ts";
+import { BATCH } from "../../api/http/openapi/operation.ts";
 import { LIMITS } from "../../api/model/limits.ts";
-import { batchLine } from "../../api/openapi/answers.ts";
-import { BATCH } from "../../api/openapi/examples.ts";
 import { type ApiSubject, admin, fresh, type Of, problemOf, snapshotOf } from "./api-subject.ts";
 import { value } from "./store-rows.ts";
 

@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
+import { decisionAnswer, fullDecision, snapshotStored, storedSnapshot } from "../../api/http/openapi/answers.ts";
+import { DECISION } from "../../api/http/openapi/operation.ts";
 import { REMEMBERING } from "../../api/model/asks.ts";
-import { KINDS, type Kind, POLICY_VERSION, type Verdict } from "../../api/model/decision.ts";
-import { decisionAnswer, fullDecision, snapshotStored, storedSnapshot } from "../../api/openapi/answers.ts";
-import { DECISION } from "../../api/openapi/examples.ts";
+import { KINDS, type Kind, type Verdict } from "../../api/model/decision.ts";
+import { NEWEST } from "../../api/profiles/index.ts";
 import realCgroups from "../data/real-node/cgroups.json" with { type: "json" };
 import { answer, fresh, get, type Of, post, problemOf, send, snapshotOf } from "./api-subject.ts";
 import { capturedSnapshot } from "./captured.ts";
@@ -34,7 +35,7 @@ export function decisions(of: Of): void {
       await post(of(), `/v1/decisions/${kind}`, { snapshot: capturedSnapshot(), ...ASKS[kind] }),
       decisionAnswer,
     );
-    expect(answered).toMatchObject({ kind, node: "n1", policyVersion: POLICY_VERSION, recorded: true });
+    expect(answered).toMatchObject({ kind, node: "n1", policyVersion: NEWEST.policyVersion, recorded: true });
     // this node has no device plugins, and says so
     if (kind === "devices") expect(answered.needs).toContain("devices");
     // and nothing presses on it
@@ -113,6 +114,87 @@ export function decisions(of: Of): void {
 
   test("the documented example is answered", async () => {
     await answer(await post(of(), "/v1/decisions/allocatable", DECISION), decisionAnswer);
+  });
+}
+
+/** What the caller did not post as it counts. */
+export function told(of: Of): void {
+  test("requests that were filled in from limits are told as assumed, and nothing where all was posted", async () => {
+    const resources = { requests: { cpu: "10m" }, limits: { cpu: "20m", memory: "64Mi" } };
+    const pod = { metadata: { name: "p", uid: "u" }, spec: { containers: [{ name: "c", resources }] } };
+    const snapshot = snapshotOf(fresh("limited"), { pods: [pod] });
+    const path = "snapshot.pods[0].spec.containers[0].resources.requests.memory";
+    // a repetition is answered from the history
+    for (const _ of [1, 2]) {
+      const { assumed } = await answer(await post(of(), "/v1/decisions/cgroups", { snapshot }), decisionAnswer);
+      expect(assumed).toEqual([{ path, value: "64Mi" }]);
+    }
+    const captured = await answer(
+      await post(of(), "/v1/decisions/cgroups", { snapshot: capturedSnapshot() }),
+      decisionAnswer,
+    );
+    expect(captured).not.toHaveProperty("assumed");
+  });
+
+  test("fields of the configuration that no kubelet knows are named, by the place they were posted to", async () => {
+    const configured = (kubeletConfiguration: object) => ({
+      snapshot: { ...snapshotOf(fresh("misspelt")), kubeletConfiguration },
+    });
+    const misspelt = configured({ kubeReservd: { cpu: "1" }, logging: { formatt: "json" }, x: 1 });
+    // a repetition is answered from the history
+    for (const _ of [1, 2]) {
+      const { leftOut } = await answer(await post(of(), "/v1/decisions/allocatable", misspelt), decisionAnswer);
+      expect(leftOut).toEqual([
+        {
+          path: "snapshot.kubeletConfiguration.kubeReservd",
+          message: 'strict decoding error: unknown field "kubeReservd"; `kubeReserved`?',
+        },
+        {
+          path: "snapshot.kubeletConfiguration.logging.formatt",
+          message: 'strict decoding error: unknown field "logging.formatt"; `format`?',
+        },
+        { path: "snapshot.kubeletConfiguration.x", message: 'strict decoding error: unknown field "x"' },
+      ]);
+    }
+    const many = configured(Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`field${i}`, i])));
+    const told = await answer(await post(of(), "/v1/decisions/allocatable", many), decisionAnswer);
+    expect(told.leftOut).toHaveLength(20);
+    // what a kubelet of another version tells of itself
+    for (const one of [{ maxPods: 60 }, { kubeletconfig: { maxPods: 60, ofAnotherVersion: true } }]) {
+      const known = await answer(await post(of(), "/v1/decisions/allocatable", configured(one)), decisionAnswer);
+      expect(known).not.toHaveProperty("leftOut");
+    }
+  });
+
+  test.each([
+    ["continue", { continue: "next" }],
+    ["remainingItemCount", { remainingItemCount: 3 }],
+  ])("one page of a list of pods is refused by its metadata.%s, a whole list is not", async (field, metadata) => {
+    const page = snapshotOf(fresh("paged"), { pods: { kind: "PodList", metadata, items: [] } });
+    const refused = await problemOf(await post(of(), "/v1/decisions/cgroups", { snapshot: page }), "invalid_input");
+    expect(refused.issues).toMatchObject([{ path: `snapshot.pods.metadata.${field}` }]);
+    const node = fresh("paged");
+    const put = await send(of(), "PUT", `/v1/nodes/${node}/snapshot`, { ...page, ...snapshotOf(node, page) });
+    expect(put.status).toBe(400);
+    const whole = { kind: "PodList", metadata: { resourceVersion: "7", continue: "" }, items: [] };
+    const snapshot = snapshotOf(fresh("whole"), { pods: whole });
+    await answer(await post(of(), "/v1/decisions/cgroups", { snapshot }), decisionAnswer);
+  });
+
+  test("pods of another node alone are refused, and of a whole cluster's list those of the node are taken", async () => {
+    const pod = (uid: string, nodeName: string) => ({
+      metadata: { name: uid, uid },
+      spec: { nodeName, containers: [{ name: "c", resources: { requests: { cpu: "10m" } } }] },
+    });
+    const name = fresh("mixed");
+    const others = { snapshot: snapshotOf(name, { pods: [pod("a", "other"), pod("b", "other")] }) };
+    const problem = await problemOf(await post(of(), "/v1/decisions/cgroups", others), "needs_input");
+    expect(problem.detail).toContain(`2 pods belong to other, the node is ${name}: post the pods of ${name}`);
+    const cluster = { snapshot: snapshotOf(name, { pods: [pod("a", "other"), pod("b", name)] }) };
+    const { decision, reasons } = await answer(await post(of(), "/v1/decisions/cgroups", cluster), decisionAnswer);
+    const pods = "cgroups" in decision ? decision.cgroups.filter(({ level }) => level === "pod") : [];
+    expect(pods.map((plan) => plan.pod?.uid)).toEqual(["b"]);
+    expect(reasons[0]).toMatchObject({ at: "snapshot.pods", because: [{ code: "pods_of_other_nodes" }] });
   });
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { fullDecision, replayAnswer } from "../../api/http/openapi/answers.ts";
 import type { ContainerGcDecision } from "../../api/model/container-gc.ts";
-import { fullDecision, replayAnswer } from "../../api/openapi/answers.ts";
 import { asker } from "./api-gc.ts";
 import { answer, fresh, get, type Of, post, problemOf } from "./api-subject.ts";
 import { idOf, image, START, snapshotAt } from "./gc-snapshots.ts";

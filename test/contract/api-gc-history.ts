@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { ImageGcFacts } from "../../api/model/image-gc-facts.ts";
-import { replayAnswer, storedSnapshot } from "../../api/openapi/answers.ts";
+import { replayAnswer, storedSnapshot } from "../../api/http/openapi/answers.ts";
+import type { ImageGcFacts } from "../../api/model/image-gc.ts";
 import { asker } from "./api-gc.ts";
 import { answer, fresh, get, type Of, post } from "./api-subject.ts";
 import { container, idOf, image, manyImages, START, sandbox, snapshotAt } from "./gc-snapshots.ts";
@@ -50,5 +50,18 @@ export function runtimeKept(of: Of): void {
       const replayed = await answer(await post(of(), `/v1/decisions/${pass.id}/replay`, {}), replayAnswer);
       expect(replayed.same).toBe(true);
     }
+  });
+
+  test("20,000 images, the most that a snapshot may have, are recorded, remembered and replayed", async () => {
+    const node = fresh("node");
+    const many = manyImages(19_998);
+    await ask("image-gc", { snapshot: snapshotAt(node, 0, many), explain: "off" });
+    const pass = await ask("image-gc", { snapshot: snapshotAt(node, 100, many), explain: "off" });
+    expect(pass.recorded).toBe(true);
+    const { records } = pass.next as ImageGcFacts;
+    expect(records).toHaveLength(20_000);
+    expect(records.find(([id]) => id === many[0]?.id)?.[1]).toBe(START);
+    const replayed = await answer(await post(of(), `/v1/decisions/${pass.id}/replay`, {}), replayAnswer);
+    expect(replayed.same).toBe(true);
   });
 }

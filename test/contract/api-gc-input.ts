@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { decisionAnswer } from "../../api/http/openapi/answers.ts";
 import type { Kind } from "../../api/model/decision.ts";
-import { decisionAnswer } from "../../api/openapi/answers.ts";
 import { answer, fresh, type Of, post, problemOf } from "./api-subject.ts";
 import { container, image, sandbox, snapshotAt } from "./gc-snapshots.ts";
 

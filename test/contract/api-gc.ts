@@ -1,11 +1,9 @@
 import { expect, test } from "vitest";
+import { decisionAnswer, fullDecision, replayAnswer } from "../../api/http/openapi/answers.ts";
 import type { ContainerGcDecision } from "../../api/model/container-gc.ts";
 import type { Kind } from "../../api/model/decision.ts";
-import type { EvictionDecision } from "../../api/model/eviction.ts";
-import type { EvictionAsk } from "../../api/model/eviction-facts.ts";
-import type { ImageGcDecision } from "../../api/model/image-gc.ts";
-import type { ImageGcFacts } from "../../api/model/image-gc-facts.ts";
-import { decisionAnswer, fullDecision, replayAnswer } from "../../api/openapi/answers.ts";
+import type { EvictionAsk, EvictionDecision } from "../../api/model/eviction.ts";
+import type { ImageGcDecision, ImageGcFacts } from "../../api/model/image-gc.ts";
 import { answer, fresh, get, type Of, post } from "./api-subject.ts";
 import { capturedSnapshot } from "./captured.ts";
 import { container, idOf, image, MI, nanosAt, START, sandbox, snapshotAt, timeAt } from "./gc-snapshots.ts";

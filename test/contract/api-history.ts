@@ -1,17 +1,17 @@
 import { expect, test } from "vitest";
 import type * as z from "zod";
-import { VERDICTS } from "../../api/model/decision.ts";
-import type { decisionHead } from "../../api/openapi/answers.ts";
 import {
   decisionAnswer,
+  type decisionHead,
   decisionList,
   fullDecision,
   nodeAnswer,
   nodeList,
   replayAnswer,
   resultsStored,
-} from "../../api/openapi/answers.ts";
-import { REPLAY, results as report } from "../../api/openapi/examples.ts";
+} from "../../api/http/openapi/answers.ts";
+import { REPLAY, results as report } from "../../api/http/openapi/operation.ts";
+import { VERDICTS } from "../../api/model/decision.ts";
 import {
   type ApiSubject,
   admin,
@@ -99,6 +99,31 @@ export function history(of: Of): void {
     const changed = await get(of(), `/v1/decisions/${id}`, { "if-none-match": etag });
     expect(changed.status).toBe(200);
     expect((await changed.text()).length).toBeGreaterThan(length);
+  });
+}
+
+export function fleets(of: Of): void {
+  test("nodes come in pages by name, each once, and a name that is near is found in any of them", async () => {
+    const prefix = fresh("fleet");
+    const names = Array.from({ length: 7 }, (_, i) => `${prefix}-${i} ü`);
+    for (const node of names)
+      value(await of().store.putSnapshot(snapshotRow({ id: crypto.randomUUID().replaceAll("-", ""), node })));
+    const seen: string[] = [];
+    for (let next: string | null = ""; next !== null; ) {
+      const token: string = next === "" ? "" : `&pageToken=${next}`;
+      const page = await answer(await get(of(), `/v1/nodes?limit=3${token}`), nodeList);
+      expect(page.nodes.length).toBeLessThanOrEqual(3);
+      seen.push(...page.nodes.map(({ name }) => name));
+      next = page.nextPageToken;
+    }
+    expect(new Set(seen).size).toBe(seen.length);
+    expect(seen.filter((name) => name.startsWith(prefix))).toEqual(names);
+    expect((await answer(await get(of(), "/v1/nodes"), nodeList)).nodes.length).toBeGreaterThanOrEqual(names.length);
+    for (const query of ["limit=0", "limit=501", "limit=x", "pageToken=*", "pageToken=_w", "q=x"])
+      await problemOf(await get(of(), `/v1/nodes?${query}`), "invalid_query");
+    const typo = encodeURIComponent(`x${names[3]}`);
+    const { near } = await problemOf(await get(of(), `/v1/nodes/${typo}`), "unknown_node");
+    expect(near?.[0]).toBe(names[3]);
   });
 }
 

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { historyFile, startApi } from "../../api/server.ts";
-import { openNode } from "../../db/open-node.ts";
+import { openNode } from "../../db/sqlite/open.ts";
 import { apiContract } from "./api.ts";
 import { value } from "./store-rows.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { decisionAnswer, fullDecision, replayAnswer, storedSnapshot } from "../../api/openapi/answers.ts";
+import { decisionAnswer, fullDecision, replayAnswer, storedSnapshot } from "../../api/http/openapi/answers.ts";
 import { answer, fresh, get, type Of, post, problemOf, snapshotOf } from "./api-subject.ts";
 
 const HTTP = { httpGet: { path: "/healthz", port: 8080 } };

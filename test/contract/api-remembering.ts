@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { decisionAnswer, decisionList, fullDecision, replayAnswer } from "../../api/http/openapi/answers.ts";
 import type { EvictionDecision } from "../../api/model/eviction.ts";
-import { decisionAnswer, decisionList, fullDecision, replayAnswer } from "../../api/openapi/answers.ts";
 import { answer, fresh, get, type Of, post, problemOf } from "./api-subject.ts";
 
 const MI = 2 ** 20;

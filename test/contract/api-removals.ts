@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import type * as z from "zod";
-import { decisionAnswer } from "../../api/openapi/answers.ts";
-import { type removal, removalList, removalSummary } from "../../api/openapi/removal-answers.ts";
+import { decisionAnswer, type removal, removalList, removalSummary } from "../../api/http/openapi/answers.ts";
 import { answer, fresh, get, type Of, post, problemOf, tokenFor } from "./api-subject.ts";
 import {
   cameBack,

@@ -1,10 +1,11 @@
 import { expect } from "vitest";
 import type * as z from "zod";
-import type { Scope } from "../../api/auth/token.ts";
-import { createToken } from "../../api/auth/tokens.ts";
-import { problemAnswer } from "../../api/openapi/answers.ts";
-import { SNAPSHOT } from "../../api/openapi/examples.ts";
-import { PROBLEMS, type ProblemCode } from "../../api/routes/problem.ts";
+import { createToken } from "../../api/http/auth/tokens.ts";
+import { problemAnswer } from "../../api/http/openapi/answers.ts";
+import { SNAPSHOT } from "../../api/http/openapi/operation.ts";
+import { PROBLEMS } from "../../api/http/problem.ts";
+import type { Scope } from "../../api/ports.ts";
+import type { ProblemCode } from "../../api/service/problem.ts";
 import type { Store } from "../../db/store.ts";
 import { value } from "./store-rows.ts";
 

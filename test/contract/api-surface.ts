@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { health, ready } from "../../api/openapi/answers.ts";
-import { PROBLEMS } from "../../api/routes/problem.ts";
-import { ASSET_TYPES } from "../../api/ui/assets.ts";
-import { admin, answer, fresh, get, type Of, post, problemOf, snapshotOf } from "./api-subject.ts";
+import { health, ready } from "../../api/http/openapi/answers.ts";
+import { PROBLEMS } from "../../api/http/problem.ts";
+import { ASSET_TYPES } from "../../api/ports.ts";
+import { admin, answer, fresh, get, type Of, post, problemOf, send, snapshotOf } from "./api-subject.ts";
 import { snapshotRow, value } from "./store-rows.ts";
 
 const gzip = async (text: string): Promise<Uint8Array> =>
@@ -46,6 +46,23 @@ export function surface(of: Of): void {
       expect(headers.get("content-security-policy")).toMatch(/^default-src 'none';.*frame-ancestors 'none'/);
       expect(headers.get("access-control-allow-origin")).toBeNull();
     }
+    const etag = (await of().fetch("/openapi.json")).headers.get("etag") ?? "";
+    const same = await of().fetch("/openapi.json", { headers: { "if-none-match": etag } });
+    expect(same.status).toBe(304);
+    const answers = [same, await get(of(), "/"), await get(of(), "/v1/nodes"), await of().fetch("/assets/style.css")];
+    for (const { url, headers } of [...answers, await of().fetch("/nowhere"), await of().fetch("/v1/nodes")]) {
+      expect(headers.get("cross-origin-resource-policy"), url).toBe("same-origin");
+      expect(headers.get("cross-origin-opener-policy"), url).toBe("same-origin");
+      expect(headers.get("referrer-policy"), url).toBe("same-origin");
+      expect(headers.get("x-request-id"), url).toMatch(/^[0-9a-f-]{36}$/);
+    }
+  });
+
+  test("what another site's page makes a browser send is refused, whatever token it has", async () => {
+    const headers = { origin: "https://elsewhere.example" };
+    await problemOf(await post(of(), "/v1/lint", { kubeletConfiguration: {} }, headers), "forbidden_site");
+    await problemOf(await post(of(), "/lint", "change=a", { origin: "null" }), "forbidden_site");
+    expect((await post(of(), "/v1/lint", { kubeletConfiguration: {} })).status).toBe(200);
   });
 }
 
@@ -126,6 +143,23 @@ export function pagesAndEncodings(of: Of): void {
         if (response.status === 404) expect(await response.text()).toMatch(/"code":"unknown_/);
         else await response.body?.cancel();
       }
+    }
+  });
+}
+
+export function cutOffBodies(of: Of): void {
+  test("gzip that is cut off anywhere is a body that cannot be read, in a batch too", async () => {
+    const node = fresh("node");
+    const request = JSON.stringify({ kind: "cgroups", snapshot: snapshotOf(node) });
+    const whole = await gzip(request);
+    const headers = { "content-encoding": "gzip" };
+    for (const length of [0, 1, 2, 9, 10, 11, 40, whole.length - 9, whole.length - 8, whole.length - 1]) {
+      const cut = whole.slice(0, length);
+      await problemOf(await send(of(), "PUT", `/v1/nodes/${node}/snapshot`, cut, headers), "malformed_body");
+      await problemOf(await post(of(), "/v1/lint", cut, headers), "malformed_body");
+      const ndjson = { ...headers, "content-type": "application/x-ndjson" };
+      const lines = (await (await post(of(), "/v1/batch", cut, ndjson)).text()).trim().split("\n");
+      expect(lines.at(-1), `${length} bytes`).toContain('"malformed_body"');
     }
   });
 }

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import type * as z from "zod";
-import { decisionAnswer } from "../../api/openapi/answers.ts";
-import { lintAnswer } from "../../api/openapi/lint-answers.ts";
+import { decisionAnswer, lintAnswer } from "../../api/http/openapi/answers.ts";
 import { type ApiSubject, answer, fresh, type Of, post, problemOf, send, snapshotOf, tokenFor } from "./api-subject.ts";
 
 type Found = z.output<typeof lintAnswer>["findings"];

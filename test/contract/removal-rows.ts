@@ -1,5 +1,6 @@
 import type { Removal, RemovalQuery, RemovalRow, Removals, Return } from "../../db/removal.ts";
-import type { DecisionRow, Recording, Store } from "../../db/store.ts";
+import type { DecisionRow } from "../../db/rows.ts";
+import type { Recording, Store } from "../../db/store.ts";
 import { decisionRow, fresh, T0, value } from "./store-rows.ts";
 
 export const imageRemoval = (id: string, over: Partial<Removal> = {}): Removal => ({

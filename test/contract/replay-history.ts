@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 import type * as z from "zod";
-import { decisionAnswer, replayAnswer } from "../../api/openapi/answers.ts";
-import { historyReplay } from "../../api/openapi/replay-answers.ts";
-import { encodeResume } from "../../api/replay/resume-token.ts";
+import { decisionAnswer, historyReplay, replayAnswer } from "../../api/http/openapi/answers.ts";
+import { encodeResume } from "../../api/service/replay/replay-answer.ts";
 import { type ApiSubject, answer, fresh, type Of, post, problemOf, snapshotOf, tokenFor } from "./api-subject.ts";
 import { decisionRow, snapshotRow, T0, value } from "./store-rows.ts";
 

@@ -7,11 +7,13 @@ import { promisify } from "node:util";
 import type { D1Database } from "@cloudflare/workers-types";
 import { expect, test } from "vitest";
 import { getPlatformProxy } from "wrangler";
+import { openD1 } from "../../db/d1/open.ts";
 import { LATEST_MIGRATION } from "../../db/history.ts";
-import { openD1 } from "../../db/open-d1.ts";
-import { openNode } from "../../db/open-node.ts";
+import { STATEMENTS_A_SLICE, STATEMENTS_BESIDE } from "../../db/prune.ts";
+import { openNode } from "../../db/sqlite/open.ts";
 import { storeContract } from "./store.ts";
 import { decisionRow, type StoreSubject, T0, value } from "./store-rows.ts";
+import { manyRows } from "./store-sweeps.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const configPath = join(root, "wrangler.toml");
@@ -58,6 +60,60 @@ const subject = async (): Promise<StoreSubject> => {
   };
 };
 storeContract("the store over D1", subject, { retry: PROXY_CUT });
+
+/** The database, counting each statement that it is given, alone or in a batch. */
+function counting(d1: D1Database): { readonly d1: D1Database; readonly ran: () => number } {
+  let statements = 0;
+  const counted = new Proxy(d1, {
+    get: (target, name) => {
+      if (name === "prepare") {
+        return (sql: string) => {
+          statements++;
+          return target.prepare(sql);
+        };
+      }
+      const found = Reflect.get(target, name);
+      return typeof found === "function" ? found.bind(target) : found;
+    },
+  });
+  return {
+    d1: counted,
+    ran: () => {
+      const ran = statements;
+      statements = 0;
+      return ran;
+    },
+  };
+}
+
+test("a sweep of 400 nodes fits into one invocation, and into several small ones that go on", async () => {
+  const { d1, dispose } = await openProxy(true);
+  try {
+    const { d1: counted, ran } = counting(d1);
+    const store = openD1(counted);
+    const rules = { nowMs: T0 + 86_400_000, maxAgeMs: 30 * 86_400_000, maxRowsPerNode: 2, maxRemovalsPerNode: 100 };
+    const most = (statements: number) => Math.floor((statements - STATEMENTS_BESIDE) / STATEMENTS_A_SLICE);
+    for (const sql of manyRows("fleet", 400, 4, T0)) await d1.prepare(sql).run();
+    expect(value(await store.prune({ ...rules, mostSlices: most(900) }))).toMatchObject({
+      isDone: true,
+      decisions: 800,
+      snapshots: 800,
+    });
+    expect(ran()).toBeLessThan(100);
+    for (const sql of manyRows("more", 400, 8, T0)) await d1.prepare(sql).run();
+    let [removed, calls] = [0, 0];
+    for (let isDone = false; !isDone; calls++) {
+      const pruned = value(await store.prune({ ...rules, mostSlices: most(50) }));
+      expect(ran()).toBeLessThanOrEqual(50);
+      isDone = pruned.isDone;
+      removed += pruned.snapshots;
+    }
+    expect(removed).toBe(2400);
+    expect(calls).toBeGreaterThan(1);
+  } finally {
+    await dispose();
+  }
+}, 180_000);
 
 test("a D1 database without the migrations is reported as such, by reads, writes and ready", async () => {
   const { d1, dispose } = await openProxy(false);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { DecisionRow } from "../../db/store.ts";
+import type { DecisionRow } from "../../db/rows.ts";
 import { decisionRow, fresh, type StoreSubject, T0, value } from "./store-rows.ts";
 
 export function damage(subject: () => StoreSubject): void {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { FleetRow } from "../../db/fleet-row.ts";
-import type { DecisionRow, Store } from "../../db/store.ts";
+import type { DecisionRow, FleetRow } from "../../db/rows.ts";
+import type { Store } from "../../db/store.ts";
 import { decisionRow, fresh, resultRow, T0, value } from "./store-rows.ts";
 
 const HOUR_MS = 3_600_000;

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { MAX_BODY_LENGTH } from "../../db/body.ts";
 import type { Store } from "../../db/store.ts";
 import { decisionRow, fresh, noise, resultRow, snapshotRow, T0, value } from "./store-rows.ts";
 
@@ -34,7 +35,7 @@ export function resultsFactsTokens(of: () => Store): void {
   });
 
   test("tokens are found by their hash until they are revoked", async () => {
-    const before = value(await of().countActiveTokens());
+    const before = value(await of().countTokens());
     const token = {
       id: fresh("token"),
       name: "ci",
@@ -47,12 +48,20 @@ export function resultsFactsTokens(of: () => Store): void {
     expect(value(await of().createToken(token)).fresh).toBe(true);
     expect(value(await of().createToken({ ...token, id: fresh("token") })).fresh).toBe(false);
     expect(value(await of().findTokenByHash(token.hash))).toEqual(token);
-    expect(value(await of().countActiveTokens())).toBe(before + 1);
+    expect(value(await of().countTokens())).toEqual({ ...before, active: before.active + 1 });
     expect(value(await of().revokeToken(token.id, T0 + 1))).toEqual({ revoked: true });
     expect(value(await of().revokeToken(token.id, T0 + 2))).toEqual({ revoked: false });
     expect(value(await of().findTokenByHash(token.hash))).toBeNull();
-    expect(value(await of().countActiveTokens())).toBe(before);
+    expect(value(await of().countTokens())).toEqual({ ...before, revoked: before.revoked + 1 });
     expect(value(await of().listTokens())).toContainEqual({ ...token, revokedAtMs: T0 + 1 });
+    const other = { ...token, id: fresh("token"), hash: fresh("hash") };
+    expect(value(await of().createToken(other)).fresh).toBe(true);
+    expect(value(await of().forgetRevokedTokens())).toEqual({ forgotten: 0 });
+    for (const { id } of value(await of().listTokens())) await of().revokeToken(id, T0 + 3);
+    const { revoked } = value(await of().countTokens());
+    expect(value(await of().forgetRevokedTokens())).toEqual({ forgotten: revoked });
+    expect(value(await of().countTokens())).toEqual({ active: 0, revoked: 0 });
+    expect(value(await of().listTokens())).toEqual([]);
   });
 }
 
@@ -76,12 +85,40 @@ export function largeBodies(of: () => Store): void {
     );
   });
 
-  test("nearly a megabyte that does not compress fits, more is refused as too large and leaves no trace", async () => {
+  test("megabytes that do not compress come back, as decision, ask and snapshot, and beside texts that rows share", async () => {
+    const node = fresh("node");
+    const body = noise(2_200_000);
+    const shared = JSON.stringify("shared ".repeat(1000));
+    const snapshot = snapshotRow({ node, body: `[${shared},${body}]` });
+    const repeats = [[1, 1 + shared.length]] as const;
+    const decision = decisionRow({ node, snapshotId: snapshot.id, body, ask: `[${body}]` });
+    expect(value(await of().record({ snapshot: { ...snapshot, repeats }, decision })).fresh).toBe(true);
+    expect(value(await of().record({ snapshot: { ...snapshot, repeats }, decision })).fresh).toBe(false);
+    expect(value(await of().getDecision(decision.id))).toEqual(decision);
+    for await (const item of of().streamDecisions({ node })) expect(value(item)).toMatchObject(decision);
+    expect(value(await of().latestSnapshot(node))).toEqual(snapshot);
+  });
+
+  test("facts of megabytes come back whole, are replaced by shorter ones, and never go back in time", async () => {
+    const node = fresh("node");
+    // a piece would end within one of these letters
+    const large = { list: ["😀".repeat(400_001), noise(1_200_000)] };
+    value(await of().writeFacts(node, { large, other: large }, T0));
+    expect(value(await of().readFacts(node))).toEqual({ large, other: large });
+    const longer = { list: [noise(2_600_000), '"\\'.repeat(200_000)] };
+    value(await of().writeFacts(node, { large: longer }, T0 - 1));
+    value(await of().writeFacts(node, { other: "short" }, T0 + 1));
+    expect(value(await of().readFacts(node))).toEqual({ large, other: "short" });
+    value(await of().writeFacts(node, { large: longer, other: null }, T0 + 2));
+    expect(value(await of().readFacts(node, ["large", "other"]))).toEqual({ large: longer });
+  });
+
+  test("nearly a megabyte that does not compress fits; what no rows can hold is refused as too large and leaves no trace", async () => {
     const node = fresh("node");
     const fits = decisionRow({ node, body: noise(1_700_000) });
     value(await of().record({ decision: fits }));
     expect(value(await of().getDecision(fits.id))?.body).toBe(fits.body);
-    const tooLarge = noise(2_600_000);
+    const tooLarge = JSON.stringify("x".repeat(MAX_BODY_LENGTH));
     const refusal = { ok: false, error: { code: "too_large" } };
     const decision = decisionRow({ node, body: tooLarge });
     expect(await of().record({ decision, snapshot: snapshotRow({ node }) })).toMatchObject(refusal);
@@ -90,7 +127,7 @@ export function largeBodies(of: () => Store): void {
     );
     expect(await of().record({ decision: decisionRow({ ask: tooLarge }) })).toMatchObject(refusal);
     expect(await of().putSnapshot(snapshotRow({ body: tooLarge }))).toMatchObject(refusal);
-    expect(await of().addResults(fits.id, [resultRow({ body: tooLarge })])).toMatchObject(refusal);
+    expect(await of().addResults(fits.id, [resultRow({ body: noise(2_600_000) })])).toMatchObject(refusal);
     expect(await of().writeFacts(node, { tooLarge }, T0)).toMatchObject(refusal);
     expect(value(await of().getDecision(decision.id))).toBeNull();
     expect(value(await of().getNode(node))?.lastSnapshotId).toBeNull();

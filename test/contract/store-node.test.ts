@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Sqlite from "better-sqlite3";
 import { expect, test } from "vitest";
-import { openNode } from "../../db/open-node.ts";
+import { openNode } from "../../db/sqlite/open.ts";
 import { storeContract } from "./store.ts";
 import { decisionRow, T0, value } from "./store-rows.ts";
 

@@ -1,6 +1,7 @@
 import type { Result } from "../../api/model/result.ts";
 import type { StoreFailure } from "../../db/failure.ts";
-import type { DecisionRow, ResultRow, SnapshotRow, Store } from "../../db/store.ts";
+import type { DecisionRow, SnapshotRow } from "../../db/rows.ts";
+import type { ResultRow, Store } from "../../db/store.ts";
 
 /** A store under test: empty and migrated, with a back door for damage that the store itself would never do. */
 export interface StoreSubject {

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import type { Ranges, Store } from "../../db/store.ts";
+import type { Ranges } from "../../db/rows.ts";
+import type { Store } from "../../db/store.ts";
 import { decisionRow, fresh, type StoreSubject, snapshotRow, T0, value } from "./store-rows.ts";
 
 /** A text that no other test shares. */
@@ -32,6 +33,7 @@ export function sharedTexts(subject: () => StoreSubject): void {
     }
     for (const { repeats: _, ...snapshot } of snapshots) {
       expect(value(await of().getSnapshot(snapshot.id))).toEqual(snapshot);
+      expect(value(await of().snapshotBytes(snapshot.id))).toBe(new TextEncoder().encode(snapshot.body).length);
     }
     expect(value(await of().latestSnapshot(node))?.body).toBe(snapshots[2]?.body);
     const streamed: string[] = [];

@@ -49,6 +49,7 @@ export function recording(of: () => Store): void {
   test("what is not there is null or empty, not a failure", async () => {
     expect(value(await of().getDecision("no-such"))).toBeNull();
     expect(value(await of().getSnapshot("no-such"))).toBeNull();
+    expect(value(await of().snapshotBytes("no-such"))).toBeNull();
     expect(value(await of().latestSnapshot("no-such"))).toBeNull();
     expect(value(await of().getNode("no-such"))).toBeNull();
     expect(value(await of().readFacts("no-such"))).toEqual({});

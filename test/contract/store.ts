@@ -9,6 +9,7 @@ import { manyRemovals, removalLists } from "./store-removal-lists.ts";
 import { removals, returns } from "./store-removals.ts";
 import { retention } from "./store-retention.ts";
 import type { StoreSubject } from "./store-rows.ts";
+import { goneNodes, leapingClocks, sweepsInParts } from "./store-sweeps.ts";
 import { sharedTexts } from "./store-texts.ts";
 import { idempotencyKeys, nodesAndSnapshots, recording } from "./store-writes.ts";
 
@@ -43,6 +44,11 @@ export function storeContract(name: string, open: () => Promise<StoreSubject>, o
     });
     describe("retention", () => retention(of));
     describe("retention of removals", () => removalRetention(of));
+    describe("sweeps", () => {
+      goneNodes(() => subject);
+      leapingClocks(() => subject);
+      sweepsInParts(() => subject);
+    });
     describe("damage", () => damage(() => subject));
   });
 }

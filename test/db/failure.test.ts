@@ -22,6 +22,43 @@ describe("what a driver throws", () => {
   });
 
   test.each([
+    "Network connection lost.",
+    "D1 DB is overloaded. Requests queued for too long.",
+    "D1 DB is overloaded. Too many requests queued.",
+    "D1 DB reset because its code was updated.",
+    "D1 DB storage operation exceeded timeout which caused object to be reset.",
+    "D1 DB's isolate exceeded its memory limit and was reset.",
+    "D1 DB exceeded its CPU time limit and was reset.",
+    "Internal error in D1 DB storage caused object to be reset.",
+    "Internal error while starting up D1 DB storage caused object to be reset.",
+    "Cannot resolve D1 DB due to transient issue on remote node.",
+    "Can't read from request stream because client disconnected.",
+    "Exceeded maximum DB size",
+    "Your account has exceeded D1's maximum account storage limit, please contact Cloudflare to raise your limit",
+    "Currently processing a long-running export.",
+    "Too many API requests by single worker invocation.",
+    "Too many subrequests.",
+    "Too many subrequests by single Worker invocation.",
+    "The Durable Object's code has been updated, this version can no longer access storage.",
+    "internal error; reference = 3kq2",
+  ])("is `unavailable` when D1 says so, with its prefix, without it and wrapped: %s", (words) => {
+    for (const message of [words, `D1_ERROR: ${words}`]) {
+      const wrapped = new Error("Failed query: select 1\nparams: no such table", { cause: new Error(message) });
+      for (const error of [new Error(message), wrapped])
+        expect(failureOf(error)).toMatchObject({
+          code: "unavailable",
+          message: expect.stringMatching(/^the history failed: [^\n]*[^.]; [a-z][^\n]+$/),
+        });
+    }
+  });
+
+  test("what a caller wrote into a statement's parameters is no fault of the history", () => {
+    const mistake = coded("SQLITE_ERROR", 'near "SELEC": syntax error');
+    for (const written of ["Network connection lost.", "no such table: x", "SQLITE_BUSY"])
+      expect(failureOf(new Error(`Failed query: selec 1\nparams: ${written}`, { cause: mistake }))).toBeNull();
+  });
+
+  test.each([
     coded("SQLITE_CONSTRAINT_NOTNULL", "NOT NULL constraint failed"),
     coded("SQLITE_ERROR", 'near "SELEC": syntax error'),
     new Error("D1_ERROR: NOT NULL constraint failed: t.y: SQLITE_CONSTRAINT"),

@@ -1,12 +1,21 @@
-import { execFileSync } from "node:child_process";
-import { closeSync, mkdirSync, openSync, readFileSync, rmSync, statSync, writeFileSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { join } from "node:path";
 import Sqlite from "better-sqlite3";
 import { expect, onTestFinished, test } from "vitest";
-import { openNode } from "../../db/open-node.ts";
+import { openNode } from "../../db/sqlite/open.ts";
 import type { Store } from "../../db/store.ts";
 import { decisionRow, noise, T0, value } from "../contract/store-rows.ts";
-import { testFolder } from "./folder.ts";
+import { smallDisk, testFolder } from "./folder.ts";
 
 const unavailable = { ok: false, error: { code: "unavailable", message: expect.stringMatching(/^[a-z].*; [a-z]/) } };
 const corrupt = { ok: false, error: { code: "corrupt", message: expect.stringMatching(/^[a-z].*; [a-z]/) } };
@@ -19,6 +28,26 @@ test("the folder and the files are for their owner only", async () => {
   expect(statSync(folder).mode & 0o777).toBe(0o700);
   for (const name of [file, `${file}-wal`, `${file}-shm`]) expect(statSync(name).mode & 0o777).toBe(0o600);
   await store.close();
+});
+
+test("a file that is there is not opened by hand, and one that a link names is made for its owner only", async () => {
+  const folder = testFolder();
+  symlinkSync(join(folder, "elsewhere.db"), join(folder, "link.db"));
+  await value(openNode({ file: join(folder, "link.db") })).close();
+  expect(statSync(join(folder, "elsewhere.db")).mode & 0o777).toBe(0o600);
+  const file = join(folder, "history.db");
+  const first = value(openNode({ file }));
+  const { ino } = statSync(file);
+  const locks = () =>
+    readFileSync("/proc/locks", "utf8")
+      .split("\n")
+      .filter((line) => line.includes(`:${ino} `) && line.includes(` ${process.pid} `));
+  expect(locks()).not.toEqual([]);
+  const second = value(openNode({ file }));
+  expect(locks()).not.toEqual([]);
+  await second.close();
+  expect(locks()).not.toEqual([]);
+  await first.close();
 });
 
 test("a file that is no database is refused as corrupt, and left as it is", () => {
@@ -63,7 +92,11 @@ test("pages that were overwritten give corrupt, from reads, lists, streams and w
   for await (const item of store.streamDecisions({})) streamed.push(item);
   expect(streamed.at(-1)).toMatchObject(corrupt);
   expect(streamed.at(-1)).not.toMatchObject({ error: { isRow: true } });
+  expect(await store.ready(T0)).toMatchObject({ ok: true });
   expect(await store.prune({ nowMs: T0 * 2, maxAgeMs: 0 })).toMatchObject(corrupt);
+  // ready's own row is whole
+  expect(await store.record({ decision: decisionRow({ id: rows[200]?.id ?? "" }) })).toMatchObject(corrupt);
+  expect(await store.ready(T0 + 2000)).toMatchObject(corrupt);
   await store.close();
 });
 
@@ -87,21 +120,6 @@ test("a database that another process has locked is unavailable for writing, rea
   await store.close();
 });
 
-/** A file system of three megabytes; null where this user may not mount one. */
-function smallDisk(): string | null {
-  const folder = join(testFolder(), "disk");
-  mkdirSync(folder);
-  try {
-    execFileSync("mount", ["-t", "tmpfs", "-o", "size=3m,mode=0700", "nodewise-test", folder], { stdio: "ignore" });
-  } catch {
-    return null;
-  }
-  onTestFinished(() => {
-    execFileSync("umount", [folder]);
-  });
-  return folder;
-}
-
 async function recordUntilFull(store: Store): Promise<{ written: string[]; answer: unknown }> {
   const written: string[] = [];
   for (let i = 0; i < 1000; i++) {
@@ -116,10 +134,9 @@ async function recordUntilFull(store: Store): Promise<{ written: string[]; answe
 test("a full disk is unavailable, keeps what was acknowledged, and works again when there is room", async ({
   skip,
 }) => {
-  const folder = smallDisk();
-  if (folder === null) return skip("mounting a small tmpfs needs root");
-  const ballast = join(folder, "ballast");
-  writeFileSync(ballast, Buffer.alloc(1_000_000));
+  const disk = smallDisk();
+  if (disk === null) return skip("mounting a small tmpfs needs root");
+  const { folder, ballast } = disk;
   const store = value(openNode({ file: join(folder, "history.db") }));
   onTestFinished(() => store.close());
   const { written, answer } = await recordUntilFull(store);
@@ -133,4 +150,29 @@ test("a full disk is unavailable, keeps what was acknowledged, and works again w
   rmSync(ballast);
   expect(value(await store.record({ decision: decisionRow() })).fresh).toBe(true);
   expect(await store.ready(T0)).toMatchObject({ ok: true });
+});
+
+test("ready is unavailable as soon as a write was, although a smaller one would still fit, and ready again with room for it", async ({
+  skip,
+}) => {
+  const disk = smallDisk();
+  if (disk === null) return skip("mounting a small tmpfs needs root");
+  const { folder, ballast } = disk;
+  const store = value(openNode({ file: join(folder, "history.db") }));
+  onTestFinished(() => store.close());
+  let atMs = T0;
+  const ready = () => {
+    atMs += 2000;
+    return store.ready(atMs);
+  };
+  expect(await ready()).toMatchObject({ ok: true });
+  expect((await recordUntilFull(store)).answer).toMatchObject(unavailable);
+  for (let i = 0; i < 5; i++) {
+    expect(await ready()).toMatchObject(unavailable);
+    expect(await store.record({ decision: decisionRow({ body: noise(30_000) }) })).toMatchObject(unavailable);
+  }
+  rmSync(ballast);
+  expect(await ready()).toMatchObject({ ok: true });
+  expect(await ready()).toMatchObject({ ok: true });
+  value(await store.record({ decision: decisionRow({ body: noise(30_000) }) }));
 });

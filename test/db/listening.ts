@@ -4,10 +4,9 @@ import { drizzle } from "drizzle-orm/better-sqlite3";
 import { onTestFinished } from "vitest";
 import { WEB_PACKING } from "../../db/body.ts";
 import type { Database, Driver } from "../../db/driver.ts";
-import { groupCommit } from "../../db/group-commit.ts";
 import { createStore } from "../../db/history.ts";
 import { migrate } from "../../db/migrate.ts";
-import { readMigrations } from "../../db/open-node.ts";
+import { groupCommit, readMigrations } from "../../db/sqlite/open.ts";
 import { value } from "../contract/store-rows.ts";
 
 /** A store in memory whose statements are written down as SQLite ran them; `around` may put itself between it and the driver. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { USE_MS } from "../../db/texts.ts";
-import { decisionRow, snapshotRow, T0, value } from "../contract/store-rows.ts";
+import { decisionRow, noise, snapshotRow, T0, value } from "../contract/store-rows.ts";
 import { listeningStore } from "./listening.ts";
 
 const HOUR = 3_600_000;
@@ -57,4 +57,22 @@ test("prune removes the texts that no row refers to any more, and no other", asy
   expect(value(await store.getSnapshot(latest.id))?.body).toBe(latest.body);
   value(await store.prune({ nowMs: T0 + 30 * HOUR, maxAgeMs: 0 }));
   expect(texts()).toBe(1);
+});
+
+test("slices of a body go with their row, and a slice that is missing is told as the row's damage", async () => {
+  const { store, client, texts } = counting();
+  const snapshot = snapshotRow({ node: "other", storedAtMs: T0, body: noise(2_500_000) });
+  const decision = decisionRow({ node: "n", decidedAtMs: T0, body: noise(2_500_000), ask: noise(2_500_000) });
+  value(await store.record({ decision, snapshot }));
+  const all = Number(texts());
+  expect(all).toBeGreaterThanOrEqual(6);
+  value(await store.prune({ nowMs: T0 + HOUR, maxAgeMs: 1 }));
+  expect(value(await store.getDecision(decision.id))).toBeNull();
+  expect(texts()).toBe(0);
+  value(await store.record({ decision }));
+  client.exec("DELETE FROM texts WHERE id LIKE '%/ask/1'");
+  expect(await store.getDecision(decision.id)).toMatchObject({
+    ok: false,
+    error: { code: "corrupt", isRow: true, message: expect.stringContaining("/ask/1` is missing") },
+  });
 });

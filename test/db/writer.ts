@@ -1,9 +1,9 @@
 import { writeSync } from "node:fs";
-import { openNode } from "../../db/open-node.ts";
+import { openNode } from "../../db/sqlite/open.ts";
 import { imageRemoval, pass } from "../contract/removal-rows.ts";
 import { decisionRow, snapshotRow } from "../contract/store-rows.ts";
 
-// The program that crash.test.ts kills: records without end into argv[2] and prints each id (prefix argv[3]) once acknowledged.
+// The program that crash.process.test.ts kills: records without end into argv[2] and prints each id (prefix argv[3]) once acknowledged.
 const [, , file = "", prefix = ""] = process.argv;
 const opened = openNode({ file });
 if (!opened.ok) throw new Error(opened.error.message);

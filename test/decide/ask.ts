@@ -1,25 +1,25 @@
 import { DECIDERS } from "../../api/decide/index.ts";
-import type {
-  AllocatableDecision,
-  CgroupPlan,
-  CgroupsDecision,
-  CgroupValues,
-  Decided,
-  Explain,
-  Reason,
-  Refusal,
-} from "../../api/model/decision.ts";
+import type { AllocatableDecision } from "../../api/model/allocatable.ts";
+import type { CgroupPlan, CgroupsDecision, CgroupValues } from "../../api/model/cgroups.ts";
+import type { Decided, Explain, Refusal } from "../../api/model/decision.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
+import type { Reason } from "../../api/model/forms.ts";
+import { effectiveSnapshot } from "../../api/profiles/effective.ts";
 import { decoded, type Json } from "../model/snapshots.ts";
 
 /** Answers; a refusal fails the test with its message. */
 export function cgroupsOf(input: unknown, explain: Explain = "reasons"): Decided<CgroupsDecision> {
-  const answer = DECIDERS.cgroups({ snapshot: decoded(input), facts: {}, ask: undefined, explain });
+  const answer = DECIDERS.cgroups({ snapshot: effectiveSnapshot(decoded(input)), facts: {}, ask: undefined, explain });
   if (!answer.ok) throw new Error(`refused: ${answer.error.message}`);
   return answer.value;
 }
 export function allocatableOf(input: unknown, explain: Explain = "reasons"): Decided<AllocatableDecision> {
-  const answer = DECIDERS.allocatable({ snapshot: decoded(input), facts: {}, ask: undefined, explain });
+  const answer = DECIDERS.allocatable({
+    snapshot: effectiveSnapshot(decoded(input)),
+    facts: {},
+    ask: undefined,
+    explain,
+  });
   if (!answer.ok) throw new Error(`refused: ${answer.error.message}`);
   return answer.value;
 }
@@ -28,7 +28,12 @@ export const reasonsOf = ({ reasons }: Pick<Decided<unknown>, "reasons">): (Reas
   reasons.flatMap(({ at, because }) => because.map((reason) => ({ at, ...reason })));
 /** The refusal of an input that must be refused. */
 export function refusalOf(kind: "cgroups" | "allocatable", input: unknown): Refusal {
-  const answer = DECIDERS[kind]({ snapshot: decoded(input), facts: {}, ask: undefined, explain: "off" });
+  const answer = DECIDERS[kind]({
+    snapshot: effectiveSnapshot(decoded(input)),
+    facts: {},
+    ask: undefined,
+    explain: "off",
+  });
   if (answer.ok) throw new Error("answered");
   return answer.error;
 }
@@ -87,7 +92,8 @@ export const running = (name: string, id: string): Json => ({
 export function outcome(kind: "cgroups" | "allocatable", input: unknown): "bad input" | "refused" | "answered" {
   const snapshot = decodeSnapshot(input);
   if (!snapshot.ok) return "bad input";
-  return DECIDERS[kind]({ snapshot: snapshot.value, facts: {}, ask: undefined, explain: "reasons" }).ok
+  return DECIDERS[kind]({ snapshot: effectiveSnapshot(snapshot.value), facts: {}, ask: undefined, explain: "reasons" })
+    .ok
     ? "answered"
     : "refused";
 }

@@ -63,6 +63,16 @@ describe("memory.min and memory.low under TieredReservation", () => {
     });
     expect(valuesAt(configured(TIERED, { pods: [pod] }), "/kubepods/burstable/podu").memoryLow).toBe(220 * Mi);
   });
+  test("the overhead of a BestEffort pod is protected as well, and the tiers do not count it", () => {
+    const pod = podOf([c("c")], { overhead: { memory: "20Mi" } });
+    const input = configured(TIERED, { pods: [pod] });
+    expect(valuesAt(input, "/kubepods/besteffort/podu").memoryLow).toBe(20 * Mi);
+    expect(valuesAt(input, "/kubepods/besteffort/podu")).not.toHaveProperty("memoryMin");
+    expect(filesAt(input, "/kubepods/besteffort/podu")["memory.low"]).toBe(String(20 * Mi));
+    expect(valuesAt(input, "/kubepods/besteffort/podu/c")).toMatchObject({ memoryMin: 0, memoryLow: 0 });
+    expect(valuesAt(input, "/kubepods")).toMatchObject({ memoryMin: 0 });
+    expect(valuesAt(input, "/kubepods/burstable")).toMatchObject({ memoryLow: 0 });
+  });
   test("files carry them", () => {
     expect(filesAt(configured(TIERED, { pods }), "/kubepods/podg")["memory.min"]).toBe(String(Gi));
     expect(filesAt(configured(TIERED, { pods }), "/kubepods/burstable")["memory.low"]).toBe(String(512 * Mi));

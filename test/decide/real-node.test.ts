@@ -1,13 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { DECIDERS } from "../../api/decide/index.ts";
-import type { CgroupPlan } from "../../api/model/decision.ts";
+import type { CgroupPlan } from "../../api/model/cgroups.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
+import { effectiveSnapshot } from "../../api/profiles/effective.ts";
 import { reasonsOf } from "./ask.ts";
 import { captured, realSnapshot } from "./real-node.ts";
 
 const decoded = decodeSnapshot(realSnapshot());
 if (!decoded.ok) throw new Error(JSON.stringify(decoded.error));
-const snapshot = decoded.value;
+const snapshot = effectiveSnapshot(decoded.value);
 const asked = { snapshot, facts: {}, ask: undefined, explain: "reasons" } as const;
 
 describe("the captured node of a real kubelet 1.36.3", () => {

@@ -1,7 +1,7 @@
 import { rmSync } from "node:fs";
 import { describe, expect, test, vi } from "vitest";
-import type { PassReport } from "../../actuator/loop.ts";
 import { passOnce, startActuator } from "../../actuator/main.ts";
+import type { PassReport } from "../../actuator/pass/loop.ts";
 import { run } from "../cli/run.ts";
 import { ground, openOwn, POD } from "./own-cgroups.ts";
 
@@ -73,7 +73,7 @@ describe.skipIf(!opened.ok)(`from pass to pass, and from daemon to daemon${why}`
   test("a run on a root inside a daemon's is refused with the daemon's process id", async () => {
     const first = await startActuator(options());
     if (!first.ok) throw new Error(first.error);
-    const inner = await passOnce(options({ cgroupRoot: `${root}/kubepods`, stateDir: inDir("another") }));
+    const inner = await passOnce(options({ cgroupRoot: `${root}/inner`, stateDir: inDir("another") }));
     await first.value.stop();
     expect(inner.ok ? "" : inner.error).toContain(`process ${process.pid} already writes below cgroup root ${root},`);
   });

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
-import type { CgroupsDecision } from "../../api/model/decision.ts";
+import type { CgroupsDecision } from "../../api/model/cgroups.ts";
 import { applyTo, assertAllApplied, type Ground, withJournal } from "../actuator/cgroups/contract-kit.ts";
 import { bigTree } from "../actuator/cgroups/contract-trees.ts";
 import { cgroup, decide } from "../actuator/cgroups/decisions.ts";

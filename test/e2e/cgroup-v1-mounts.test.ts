@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Hierarchy } from "../../actuator/cgroupfs/hierarchy.ts";
-import type { PassReport } from "../../actuator/loop.ts";
+import type { PassReport } from "../../actuator/pass/loop.ts";
 import { removeAll } from "../actuator/cgroups/contract-kit.ts";
 import { LAUNCHER, NODE } from "../cli/run.ts";
 import { cgroupsBelow, removeCgroups } from "./containerd/leftovers.ts";

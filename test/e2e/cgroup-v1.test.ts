@@ -4,11 +4,12 @@ import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type Hierarchy, openHierarchy } from "../../actuator/cgroupfs/hierarchy.ts";
+import { recover } from "../../actuator/apply/recover.ts";
+import type { Hierarchy } from "../../actuator/cgroupfs/hierarchy.ts";
 import { observeCgroups } from "../../actuator/cgroupfs/observe.ts";
-import { CPU_RULES } from "../../actuator/cpu-rules.ts";
-import { findDrift } from "../../actuator/plan/find-drift.ts";
-import { recover } from "../../actuator/recover.ts";
+import { openHierarchy } from "../../actuator/cgroupfs/open.ts";
+import { CPU_RULES } from "../../actuator/pass/loop.ts";
+import { findDrift } from "../../actuator/plan/drift.ts";
 import {
   applyTo,
   assertAllApplied,

@@ -1,15 +1,15 @@
-// Runs without a test framework, bundled into one file: does the actuator keep its contract on a real cgroup v2?
-// Argument: where cgroup2 is mounted (default /sys/fs/cgroup). Prints one line a check, then how many ran; exits with 1
-// when one failed. Its root is a cgroup of its own, removed after every check.
-import { openHierarchy } from "../../actuator/cgroupfs/hierarchy.ts";
+import { openHierarchy } from "../../actuator/cgroupfs/open.ts";
 import { machineFiles } from "../../actuator/machine/files.ts";
 import { readMemory } from "../../actuator/machine/meminfo.ts";
-import { readSystem } from "../../actuator/machine/system.ts";
+import { readSystem } from "../../actuator/machine/observe.ts";
 import { CONTRACT } from "../actuator/cgroups/contract.ts";
 import { removeAll } from "../actuator/cgroups/contract-kit.ts";
 import { KERNEL_CHECKS, type KernelGround } from "./cgroup-enforcement.ts";
 import { SIM_CHECK } from "./cgroup-sim-check.ts";
 
+// Runs without a test framework, bundled into one file: does the actuator keep its contract on a real cgroup v2?
+// Argument: where cgroup2 is mounted (default /sys/fs/cgroup). Prints one line a check, then how many ran; exits with 1
+// when one failed. Its root is a cgroup of its own, removed after every check.
 const mountRoot = process.argv[2] ?? "/sys/fs/cgroup";
 const root = `/nodewise-job-${process.pid}`;
 const checks = [...CONTRACT, ...KERNEL_CHECKS, SIM_CHECK];

@@ -6,11 +6,12 @@ export abstract class DaemonChild {
   protected isEnded = false;
   /** Of a line that has not come to its end. */
   protected rest = "";
-  readonly #ended: Promise<Ran>;
+  /** What it said, once it has come to an end by itself or was told to. */
+  readonly ended: Promise<Ran>;
 
   constructor(args: readonly string[], stream: "stdout" | "stderr") {
     this.child = start(["actuator", ...args]);
-    this.#ended = ended(this.child);
+    this.ended = ended(this.child);
     this.child[stream].on("data", (chunk: Buffer) => {
       const lines = (this.rest + chunk).split("\n");
       this.rest = lines.pop() ?? "";
@@ -21,16 +22,20 @@ export abstract class DaemonChild {
     });
   }
 
+  get pid(): number | undefined {
+    return this.child.pid;
+  }
+
   protected abstract read(line: string): void;
 
   /** At once, as a crash or the kernel's memory killer does. */
   async kill(): Promise<void> {
     this.child.kill("SIGKILL");
-    await this.#ended;
+    await this.ended;
   }
   /** To its clean end. */
   stop(): Promise<Ran> {
     this.child.kill("SIGTERM");
-    return this.#ended;
+    return this.ended;
   }
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { ImageGcFacts } from "../../api/model/image-gc-facts.ts";
+import type { ImageGcFacts } from "../../api/model/image-gc.ts";
 import { imageDecision, removedBy } from "./gc/daemon.ts";
 import { ImageStory, tag } from "./gc/image-story.ts";
 import { GcNode } from "./gc/node.ts";

@@ -2,10 +2,11 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect } from "vitest";
-import { openHierarchy } from "../../actuator/cgroupfs/hierarchy.ts";
-import { actuatorConfig } from "../../actuator/config.ts";
-import type { PassReport } from "../../actuator/loop.ts";
-import { type ActuatorOptions, passOnce } from "../../actuator/main.ts";
+import { openHierarchy } from "../../actuator/cgroupfs/open.ts";
+import { actuatorConfig } from "../../actuator/core/config.ts";
+import type { ActuatorOptions } from "../../actuator/daemon/options.ts";
+import { passOnce } from "../../actuator/main.ts";
+import type { PassReport } from "../../actuator/pass/loop.ts";
 
 type Opened = ReturnType<typeof openHierarchy> & { readonly root: string };
 

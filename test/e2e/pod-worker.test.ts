@@ -1,14 +1,14 @@
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import type { RuntimePod } from "../../actuator/containerd/runtime-pod.ts";
 import type { PodEvent } from "../../actuator/lifecycle/event.ts";
-import type { RuntimePod } from "../../actuator/lifecycle/runtime-pod.ts";
-import { systemClock } from "../../actuator/pods/clock.ts";
-import { Images } from "../../actuator/pods/images.ts";
-import { systemMounter } from "../../actuator/pods/mounter.ts";
-import { placesOf } from "../../actuator/pods/places.ts";
-import { withLastWords } from "../../actuator/pods/termination-message.ts";
-import { PodWorker } from "../../actuator/pods/worker.ts";
+import { systemClock } from "../../actuator/pods/ports.ts";
+import { Images } from "../../actuator/pods/sync/images.ts";
+import { PodWorker } from "../../actuator/pods/sync/pod-worker.ts";
+import { withTerminationMessage } from "../../actuator/pods/sync/termination-message.ts";
+import { systemMounter } from "../../actuator/pods/volumes/mounter.ts";
+import { placesOf } from "../../actuator/pods/volumes/places.ts";
 import { container, mountsBelow, pod, scratch } from "../actuator/pods/pod-kit.ts";
 import { NO_ACTIONS } from "../actuator/pods/worker-kit.ts";
 import { APP, PodRuntimeGround } from "./containerd/pod-ground.ts";
@@ -99,7 +99,7 @@ describe.skipIf(why !== undefined)("a pod on a real containerd", { timeout: LONG
     };
 
     const actions = { ...NO_ACTIONS, createSandbox: true, toStart: [{ name: "app", attempt: 0 }] };
-    const turn = await worker.sync({ pod: web, seen: null, actions, valuesOf: () => ({}), signal });
+    const turn = await worker.sync({ pod: web, runtimePod: null, actions, valuesOf: () => ({}), signal });
     expect([turn.error, turn.faults, turn.started]).toEqual([null, {}, ["app"]]);
     expect(events.map(({ reason }) => reason)).toEqual(["Pulled", "Created", "Started"]);
     const log = join(roots.podLogsDirectory, "default_web_uid-1/app/0.log");
@@ -114,14 +114,18 @@ describe.skipIf(why !== undefined)("a pod on a real containerd", { timeout: LONG
     expect(printed).toMatch(/drwxrwxrwt .* \/fast\n/);
     expect(mountsBelow(dir).length).toBe(2);
 
-    expect(await worker.end({ pod: web, seen: await seenNow(), graceSeconds: 20, signal })).toEqual({
+    expect(await worker.end({ pod: web, runtimePod: await seenNow(), graceSeconds: 20, signal })).toEqual({
       isEnded: true,
       error: null,
     });
     const places = placesOf(roots, web);
     const [ended] = (await seenNow()).containers;
     if (!places.ok || ended === undefined) throw new Error("the container is gone");
-    expect(withLastWords(ended, places.value)).toMatchObject({ state: "exited", exitCode: 3, message: "bye hooked" });
+    expect(withTerminationMessage(ended, places.value)).toMatchObject({
+      state: "exited",
+      exitCode: 3,
+      message: "bye hooked",
+    });
 
     expect(await worker.forget(web, await seenNow(), signal)).toEqual({ isGone: true, leftOvers: [] });
     expect((await must(runtime.pods())).get(web.uid)).toBeUndefined();

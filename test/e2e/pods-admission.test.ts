@@ -100,10 +100,7 @@ describe.skipIf(why !== undefined)("admission on the node", { timeout: LONG_MS }
     await daemon.running("beside");
     await node.closeServer();
     await daemon.until("the server's absence", ({ problems }) => problems.find((one) => one.includes("ECONNREFUSED")));
-    const { pass } = (await daemon.status()) ?? {};
-    await daemon.until("three turns more", (s) =>
-      (s.pass?.sequence ?? 0) > (pass?.sequence ?? 0) + 3 ? true : undefined,
-    );
+    await daemon.turns(3);
     await daemon.running("beside");
   });
 });

@@ -5,6 +5,7 @@ import { run } from "../cli/run.ts";
 import { podOf } from "./pods/manifest.ts";
 import { PodNode } from "./pods/node.ts";
 import { noPods } from "./pods/skip.ts";
+import { holds, until, WAITS } from "./pods/until.ts";
 
 const LONG_MS = 180_000;
 const why = noPods("manifests that are wrong");
@@ -27,12 +28,7 @@ describe.skipIf(why !== undefined)("manifests that are wrong", { timeout: LONG_M
       expect([name, one?.state, one?.attempt, other]).toEqual([name, "running", 0, undefined]);
     }
   };
-  const turns = async (count: number): Promise<void> => {
-    const { pass } = (await node.daemon.status()) ?? {};
-    await node.daemon.until(`${count} turns`, (status) =>
-      (status.pass?.sequence ?? 0) > (pass?.sequence ?? 0) + count ? true : undefined,
-    );
-  };
+  const turns = (count: number): Promise<void> => node.daemon.turns(count);
 
   test("what is not supported is refused by name, with every field", async () => {
     const secret = { env: [{ name: "KEY", valueFrom: { secretKeyRef: { name: "key", key: "key" } } }] };
@@ -54,9 +50,10 @@ describe.skipIf(why !== undefined)("manifests that are wrong", { timeout: LONG_M
     const shown = await run(["pods", "--status-url", node.statusUrl]);
     expect(shown.stdout).toContain("default/asks-e2e");
     expect(shown.stdout).toMatch(/asks\.yaml:\d+:\d+: spec\.containers\[0\]\.envFrom: config maps and secrets need/);
+    const logged = () => node.daemon.lines.filter((line) => line.includes("default/asks-e2e is not run"));
+    await until("its line in the log", () => holds(logged().length > 0));
     await turns(2);
-    const logged = node.daemon.lines.filter((line) => line.includes("default/asks-e2e is not run"));
-    expect(logged).toEqual([expect.stringMatching(/asks\.yaml:\d+:\d+: default\/asks-e2e is not run: spec\./)]);
+    expect(logged()).toEqual([expect.stringMatching(/asks\.yaml:\d+:\d+: default\/asks-e2e is not run: spec\./)]);
     // a pod that runs is not ended because its new form cannot be run
     node.put("grown", podOf("grown", { containers: [maps] }));
     await node.daemon.until("both refusals", ({ refusedManifests }) =>
@@ -103,7 +100,7 @@ describe.skipIf(why !== undefined)("manifests that are wrong", { timeout: LONG_M
     await turns(2);
     expect(await runs("1")).toBe(true);
     node.remove("twin-1");
-    await expect.poll(() => runs("0"), { timeout: 60_000 }).toBe(true);
+    await expect.poll(() => runs("0"), WAITS).toBe(true);
     node.remove("twin-0");
     await node.daemon.gone("twin");
   });
@@ -121,7 +118,7 @@ describe.skipIf(why !== undefined)("manifests that are wrong", { timeout: LONG_M
       const [one] = await node.containersOf("renewed");
       return one?.state === "running" && (await node.exec(one.id, "echo $N")) === "2";
     };
-    await expect.poll(isRenewed, { timeout: 60_000 }).toBe(true);
+    await expect.poll(isRenewed, WAITS).toBe(true);
     node.remove("half", "renewed");
     await node.daemon.gone("renewed");
   });

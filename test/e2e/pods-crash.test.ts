@@ -90,6 +90,7 @@ describe.skipIf(why !== undefined)("a daemon that is killed", { timeout: LONG_MS
       const daemon = node.startDaemon();
       await sleep(ms);
       await daemon.kill();
+      await node.runtimeAtRest();
     }
     await node.startDaemon().running(...MANY);
     for (const name of MANY) {
@@ -103,6 +104,7 @@ describe.skipIf(why !== undefined)("a daemon that is killed", { timeout: LONG_MS
       const daemon = node.startDaemon();
       await sleep(ms);
       await daemon.kill();
+      await node.runtimeAtRest();
     }
     await node.startDaemon().gone(...MANY);
     await until("nothing left", async () => ((await node.leftovers()).length === 0 ? true : undefined));

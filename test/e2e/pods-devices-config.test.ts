@@ -2,16 +2,15 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { cdiServed } from "../../actuator/containerd/cdi.ts";
-import { runtimeVersion } from "../../actuator/containerd/readiness.ts";
-import { containerHash } from "../../actuator/lifecycle/config/container-hash.ts";
+import { cdiServed, runtimeVersion } from "../../actuator/containerd/pods.ts";
+import { CONTAINER_HASH } from "../../actuator/containerd/runtime-pod.ts";
+import { containerHash } from "../../actuator/lifecycle/config/labels.ts";
 import type { PodContainer, RunnablePod } from "../../actuator/lifecycle/pod.ts";
-import { CONTAINER_HASH } from "../../actuator/lifecycle/runtime-pod.ts";
-import { systemClock } from "../../actuator/pods/clock.ts";
 import type { DeviceHands } from "../../actuator/pods/devices/port.ts";
-import { Images } from "../../actuator/pods/images.ts";
-import { systemMounter } from "../../actuator/pods/mounter.ts";
-import { PodWorker } from "../../actuator/pods/worker.ts";
+import { systemClock } from "../../actuator/pods/ports.ts";
+import { Images } from "../../actuator/pods/sync/images.ts";
+import { PodWorker } from "../../actuator/pods/sync/pod-worker.ts";
+import { systemMounter } from "../../actuator/pods/volumes/mounter.ts";
 import { ok } from "../../api/model/result.ts";
 import { hands, options, wanting } from "../actuator/pods/device-kit.ts";
 import { container, pod, scratch } from "../actuator/pods/pod-kit.ts";
@@ -69,16 +68,16 @@ describe.skipIf(why !== undefined)("what a container gets for its devices", { ti
     const seenNow = async () => (await must(runtime.pods())).get(web.uid) ?? null;
     onTestFinished(async () => {
       const seen = await seenNow();
-      if (seen !== null) await worker.end({ pod: web, seen, graceSeconds: 5, signal });
+      if (seen !== null) await worker.end({ pod: web, runtimePod: seen, graceSeconds: 5, signal });
       await worker.forget(web, await seenNow(), signal);
     });
-    const turn = await worker.sync({ pod: web, seen: null, actions, valuesOf: () => ({}), signal });
+    const turn = await worker.sync({ pod: web, runtimePod: null, actions, valuesOf: () => ({}), signal });
     expect([turn.error, turn.faults, turn.refusal]).toEqual([null, {}, null]);
     return new Map((await seenNow())?.containers.map(({ name, id }) => [name, id]));
   }
   /** What a script prints inside, in either stream. */
   const inside = async (id: string, script: string): Promise<string> => {
-    const { stdout, stderr } = await must(ground.runtime.exec(id, ["/bin/busybox", "sh", "-c", script], 10));
+    const { stdout, stderr } = await must(ground.runtime.exec(id, ["/bin/busybox", "sh", "-c", script], 60));
     return `${stdout}${stderr}`.trim();
   };
 

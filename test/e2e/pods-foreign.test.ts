@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { OWNER } from "../../actuator/lifecycle/runtime-pod.ts";
+import { OWNER } from "../../actuator/containerd/runtime-pod.ts";
 import { must } from "./containerd/pods.ts";
 import { IMAGE, podOf } from "./pods/manifest.ts";
 import { PodNode } from "./pods/node.ts";
@@ -20,9 +20,10 @@ describe.skipIf(why !== undefined)("what others started in the same runtime", { 
     // as a person makes them with crictl, running and dead
     const running = await containerd.runPod({ name: "by-hand", uid: "uid-by-hand", image: IMAGE });
     const dead = await containerd.exitPod({ name: "dead", uid: "uid-dead", image: IMAGE });
-    // under the very uid and name of a pod of the daemon's, of a former attempt
+    // under the very uid and name of a pod of the daemon's, of a former attempt; one that runs would hold ours
     const same = await containerd.runSandbox({ name: "ours-e2e", uid: UID, attempt: 9 });
     foreign.push(same.sandboxId, await containerd.addContainer(same, { name: "other", image: IMAGE }));
+    await must(containerd.connection.call("StopPodSandbox", { podSandboxId: same.sandboxId }));
     for (const { sandboxId, containerId } of [running, dead]) foreign.push(sandboxId, containerId);
     // of another daemon, with another name
     const { config } = running.pod;

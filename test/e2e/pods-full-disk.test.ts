@@ -6,6 +6,7 @@ import { type SmallFileSystem, smallFileSystem } from "./containerd/small-file-s
 import { podOf, SERVES } from "./pods/manifest.ts";
 import { PodNode } from "./pods/node.ts";
 import { noPods } from "./pods/skip.ts";
+import { holds, until, WAITS } from "./pods/until.ts";
 
 const LONG_MS = 240_000;
 const Mi = 2 ** 20;
@@ -58,10 +59,14 @@ describe.skipIf(why !== undefined)("a disk that holds the daemon's records too",
     });
     return Object.fromEntries(records) as Record<string, string>;
   };
-  /** It takes all that there is. */
+  /** It takes all that there is, for as long as nobody evicts it: that may be shorter than the daemon takes to answer. */
   const full = async (name: string) => {
+    let least = Number.POSITIVE_INFINITY;
+    const looking = setInterval(() => {
+      least = Math.min(least, availableBytes());
+    }, 5);
     node.put(name, writes(name, 100));
-    await node.daemon.until("a full disk", () => (availableBytes() < Mi ? true : undefined));
+    await until("a full disk", () => holds(least < Mi)).finally(() => clearInterval(looking));
   };
 
   test("a pod that fills it is evicted, the disk is free again, and the records are whole", async () => {
@@ -75,7 +80,8 @@ describe.skipIf(why !== undefined)("a disk that holds the daemon's records too",
     await daemon.until("an end of the problems", ({ problems }) =>
       problems.some((one) => one.includes("ENOSPC")) ? undefined : true,
     );
-    expect(states()).toEqual({ small: "lives", filler: "ended evicted" });
+    // what could not be written is written at the end of a turn
+    await expect.poll(states, WAITS).toEqual({ small: "lives", filler: "ended evicted" });
     expect(daemon.eventsOf("small", "Evicted")).toEqual([]);
     await daemon.kill();
     const again = node.startDaemon(settings(1));
@@ -99,11 +105,28 @@ describe.skipIf(why !== undefined)("a disk that holds the daemon's records too",
     await daemon.until("an end of the problems", ({ problems }) =>
       problems.some((one) => one.includes("ENOSPC")) ? undefined : true,
     );
-    expect(daemon.lines.join("\n")).toMatch(/the record of pod [^ ]+ cannot be written yet \(ENOSPC\)/);
+    const told = /the record of pod [^ ]+ cannot be written yet \(ENOSPC\)/;
+    await expect.poll(() => daemon.lines.join("\n"), WAITS).toMatch(told);
+    await expect.poll(states, WAITS).toEqual({ small: "lives", found: "ended evicted" });
+    await daemon.event("found", "Evicted");
     expect(daemon.eventsOf("found", "Evicted")).toHaveLength(1);
-    expect(states()).toEqual({ small: "lives", found: "ended evicted" });
     node.remove("found");
     await daemon.gone("found");
+    await daemon.kill();
+  });
+
+  test("a daemon whose disk is full is not ready, and is once there is room", async () => {
+    const daemon = node.startDaemon(settings(3600));
+    await daemon.running("small");
+    await full("held");
+    const readiness = async (): Promise<unknown> => (await fetch(`${node.statusUrl}/readyz`)).json();
+    await expect.poll(readiness, WAITS).toMatchObject({
+      ready: false,
+      reasons: expect.arrayContaining([expect.stringMatching(/^its own files cannot be written: .*: ENOSPC/)]),
+    });
+    node.remove("held");
+    await expect.poll(readiness, WAITS).toEqual({ ready: true, reasons: [] });
+    await daemon.gone("held");
     await daemon.kill();
   });
 

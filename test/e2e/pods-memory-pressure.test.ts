@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { isNamed } from "./pods/daemon.ts";
 import { endPhase } from "./pods/end-phase.ts";
 import { podOf } from "./pods/manifest.ts";
 import { PodNode } from "./pods/node.ts";
 import { noPods } from "./pods/skip.ts";
+import { WAITS } from "./pods/until.ts";
 
 const LONG_MS = 240_000;
 const Mi = 2 ** 20;
@@ -84,11 +84,11 @@ describe.skipIf(why !== undefined)("pods of a URL run short of memory", { timeou
     const { daemon } = node;
     const victims = daemon.events.filter(({ reason, msg }) => reason === "Evicted" && msg.includes("low on resource"));
     expect(victims.map(({ pod }) => pod)).toEqual(["eater"]);
-    await daemon.running("within", "small", "late", "asking");
-    expect(
-      (await daemon.status())?.pods.filter((row) => !isNamed(row, "eater")).map((row) => row.containers[0]?.restarts),
-    ).toEqual([0, 0, 0, 0]);
-    expect((await node.leftovers()).filter((path) => /eater\//.test(path) || path.endsWith("pods/eater"))).toEqual([]);
-    expect(await node.containersOf("eater")).toEqual([]);
+    const others = await daemon.running("within", "small", "late", "asking");
+    expect(others.map((row) => row.containers[0]?.restarts)).toEqual([0, 0, 0, 0]);
+    const left = async () =>
+      (await node.leftovers()).filter((path) => /eater\//.test(path) || path.endsWith("pods/eater"));
+    await expect.poll(left, WAITS).toEqual([]);
+    await expect.poll(() => node.containersOf("eater"), WAITS).toEqual([]);
   });
 });

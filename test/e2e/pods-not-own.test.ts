@@ -2,13 +2,13 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { DEFAULT_MOUNT_ROOT } from "../../actuator/cgroupfs/hierarchy.ts";
+import { DEFAULT_MOUNT_ROOT } from "../../actuator/cgroupfs/open.ts";
 import { removeCgroups } from "./containerd/leftovers.ts";
 import { podOf, SERVES } from "./pods/manifest.ts";
 import { PodNode } from "./pods/node.ts";
 import { freePort } from "./pods/port.ts";
 import { noPods } from "./pods/skip.ts";
-import { until } from "./pods/until.ts";
+import { until, WAITS } from "./pods/until.ts";
 
 const LONG_MS = 180_000;
 const UID = "0f1e2d3c-1111-4222-8333-444444444444";
@@ -83,22 +83,27 @@ describe.skipIf(why !== undefined)("what is not a daemon's own", { timeout: LONG
     node.startDaemon();
     await until("its cgroups", () => (node.hierarchy.processes("/") === 0 && tiers().length > 0 ? true : undefined));
     const cgroup = `/kubepods/besteffort/pod${UID}`;
-    const made = await node.hierarchy.create(cgroup, node.hierarchy.support().controllers);
-    expect(made).toMatchObject({ ok: true });
     const child = spawn("sleep", ["1000"], { stdio: "ignore" });
     left.push(child);
     const ended = new Promise((resolve) => child.on("exit", (_, signal) => resolve(signal)));
-    const mounts = node.hierarchy.version === 2 ? [""] : ["memory", "cpu", "pids"];
-    for (const mount of mounts) {
-      const procs = join(DEFAULT_MOUNT_ROOT, mount, node.cgroupRoot, cgroup, "cgroup.procs");
-      if (existsSync(procs)) writeFileSync(procs, String(child.pid));
-    }
+    const mounts = (node.hierarchy.version === 2 ? [""] : ["memory", "cpu", "pids"])
+      .map((mount) => join(DEFAULT_MOUNT_ROOT, mount, node.cgroupRoot))
+      .filter(existsSync);
+    const joins = async (): Promise<boolean> => {
+      const made = await node.hierarchy.create(cgroup, node.hierarchy.support().controllers);
+      expect(made).toMatchObject({ ok: true });
+      for (const mount of mounts) writeFileSync(join(mount, cgroup, "cgroup.procs"), String(child.pid));
+      return true;
+    };
+    // the daemon may remove what is empty still
+    await expect.poll(joins, WAITS).toBe(true);
     await node.daemon.until("the problem", ({ problems }) =>
       problems.find((one) => JSON.stringify(one).includes(`pod${UID} holds processes ${child.pid} (sleep)`)),
     );
     expect(await ended).toBe("SIGKILL");
     await until("its cgroup's end", () => (node.hierarchy.paths().includes(cgroup) ? undefined : true));
-    expect(node.daemon.lines.join("\n")).toContain(`killed process ${child.pid} (sleep) in cgroup ${node.cgroupRoot}`);
+    const told = `killed process ${child.pid} (sleep) in cgroup ${node.cgroupRoot}`;
+    await expect.poll(() => node.daemon.lines.join("\n"), WAITS).toContain(told);
   });
   const tiers = (): readonly string[] => node.hierarchy.paths().filter((path) => path === "/kubepods/besteffort");
 });

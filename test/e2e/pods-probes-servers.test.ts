@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { connect, createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -38,6 +38,11 @@ describe.skipIf(why !== undefined)("servers in containers", { timeout: LONG_MS }
     for (const [file, text] of Object.entries(files)) writeFileSync(join(directory, file), text);
     return directory;
   };
+  /** Replaced whole: the server may read it at any moment. */
+  const say = (served: string, file: string, word: string): void => {
+    writeFileSync(join(served, ".fresh"), word);
+    renameSync(join(served, ".fresh"), join(served, file));
+  };
   /** From loopback, where the probes ask, to the container's socket: its own network is nobody's. */
   async function forward(path: string): Promise<number> {
     const port = await freePort();
@@ -70,10 +75,10 @@ describe.skipIf(why !== undefined)("servers in containers", { timeout: LONG_MS }
     node.put("tls", podOf("tls", { volumes, containers: [{ ...container, ports, ...both }] }));
     await readyOf("tls", true);
     const failed = (message: string) => node.daemon.event("tls", "Unhealthy", `Readiness probe ${message}`);
-    writeFileSync(join(served, "http"), "503");
+    say(served, "http", "503");
     await failed("failed: HTTP probe failed with statuscode: 503");
     await readyOf("tls", false);
-    writeFileSync(join(served, "http"), "302");
+    say(served, "http", "302");
     await node.daemon.event(
       "tls",
       "ProbeWarning",
@@ -81,7 +86,7 @@ describe.skipIf(why !== undefined)("servers in containers", { timeout: LONG_MS }
     );
     await readyOf("tls", true);
     // an error: nothing is counted, and it stays ready
-    writeFileSync(join(served, "http"), "breaks");
+    say(served, "http", "breaks");
     await failed("errored and resulted in failure state: unexpected EOF");
     await readyOf("tls", true);
     // TLS asked of who speaks none, and HTTP of who speaks TLS
@@ -111,20 +116,20 @@ describe.skipIf(why !== undefined)("servers in containers", { timeout: LONG_MS }
     await readyOf("rpc", true);
     const failed = (type: string, message: string) =>
       node.daemon.event("rpc", "Unhealthy", `${type} probe failed: ${message}`);
-    writeFileSync(join(served, "grpc-front"), "NOT_SERVING");
+    say(served, "grpc-front", "NOT_SERVING");
     await failed("Readiness", 'service unhealthy (responded with "NOT_SERVING")');
     await readyOf("rpc", false);
-    writeFileSync(join(served, "grpc-front"), "SERVING");
+    say(served, "grpc-front", "SERVING");
     await readyOf("rpc", true);
     const rows = await node.daemon.until("its rows", ({ probes: all = [] }) => {
       const its = all.filter(({ pod }) => pod.startsWith("rpc"));
       return its.length === 3 ? its : undefined;
     });
     expect(new Set(rows.map(({ handler }) => handler))).toEqual(new Set(["grpc"]));
-    writeFileSync(join(served, "grpc-all"), "UNKNOWN");
+    say(served, "grpc-all", "UNKNOWN");
     await failed("Liveness", 'service unhealthy (responded with "UNKNOWN")');
     await node.daemon.event("rpc", "Killing", "Container app failed liveness probe, will be restarted");
-    writeFileSync(join(served, "grpc-all"), "SERVING");
+    say(served, "grpc-all", "SERVING");
     await until("another instance", async () => {
       const [newest] = await node.containersOf("rpc");
       return (newest?.attempt ?? 0) >= 1 && newest?.state === "running" ? true : undefined;

@@ -1,13 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { podOf, SERVES, STUBBORN, type TestContainer } from "./pods/manifest.ts";
 import { PodNode } from "./pods/node.ts";
+import { freePort } from "./pods/port.ts";
 import { noPods } from "./pods/skip.ts";
 import { until } from "./pods/until.ts";
 
 const LONG_MS = 240_000;
 const why = noPods("containers that are probed");
 const exec = (command: string, more: object = {}) => ({ exec: { command: ["sh", "-c", command] }, ...more });
-const QUICK = { periodSeconds: 1 };
+/** A timeout that a loaded machine keeps. */
+const QUICK = { periodSeconds: 1, timeoutSeconds: 30 };
 const probed = (name: string, container: TestContainer, spec: object = {}): object =>
   podOf(name, { ...spec, containers: [container] });
 
@@ -60,11 +62,11 @@ describe.skipIf(why !== undefined)("containers that are probed", { timeout: LONG
     );
     await until("another instance", async () => {
       const [newest] = await node.containersOf("dies");
-      return newest?.attempt === 1 && newest.state === "running" ? true : undefined;
+      return newest !== undefined && newest.attempt > 0 && newest.state === "running" ? true : undefined;
     });
     const started = await until("its event", () => node.daemon.eventsOf("dies", "Started")[1]);
-    // twenty seconds without the probe's own
-    expect(Date.parse(started.at) - Date.parse(killing.at)).toBeLessThan(15_000);
+    // at least twenty seconds without the probe's own
+    expect(Date.parse(started.at) - Date.parse(killing.at)).toBeLessThan(20_000);
     expect(node.daemon.eventsOf("dies", "Unhealthy")[0]?.msg).toBe("Liveness probe failed: ");
     node.remove("dies");
     await node.daemon.gone("dies");
@@ -114,7 +116,7 @@ describe.skipIf(why !== undefined)("containers that are probed", { timeout: LONG
   });
 
   test("stay ready over a restart of the daemon", async () => {
-    const readinessProbe = exec("cat /ok", { periodSeconds: 30, failureThreshold: 1 });
+    const readinessProbe = exec("cat /ok", { ...QUICK, periodSeconds: 30, failureThreshold: 1 });
     const script = `touch /ok; ${SERVES}`;
     node.put("steady", probed("steady", { script, readinessProbe }));
     await readyOf("steady", true);
@@ -133,7 +135,7 @@ describe.skipIf(why !== undefined)("containers that are probed", { timeout: LONG
   });
 
   test("over http and tcp on the node's network", async () => {
-    const port = 20_000 + (process.pid % 10_000);
+    const port = await freePort();
     const script = `mkdir -p /www; echo up > /www/up; httpd -f -p 127.0.0.1:${port} -h /www & trap 'exit 0' TERM; while :; do sleep 1; done`;
     const httpGet = { host: "127.0.0.1", port, path: "/up" };
     const container = {

@@ -20,7 +20,7 @@ const sized = (name: string, cpu: string, memory: string, more: TestContainer = 
 describe.skipIf(why !== undefined)("running pods of a URL are given other resources", { timeout: LONG_MS }, () => {
   let node: PodNode;
   beforeAll(async () => {
-    node = await PodNode.start({ hasServer: true, settings: { retrySeconds: 1 } });
+    node = await PodNode.start({ hasServer: true, isMeddled: true, settings: { retrySeconds: 1 } });
     node.startDaemon();
   }, LONG_MS);
   afterAll(() => node?.stop(), LONG_MS);
@@ -73,9 +73,13 @@ describe.skipIf(why !== undefined)("running pods of a URL are given other resour
     const policy = { resizePolicy: [{ resourceName: "memory", restartPolicy: "RestartContainer" }] };
     node.server.set([sized("restarts", "100m", "64Mi", policy, { restartPolicy: "OnFailure" })]);
     const [row] = await node.daemon.running("restarts");
+    // it is stopped by then, and not made anew
+    const reached = node.hangAt("CreateContainer", "before");
     node.server.set([sized("restarts", "100m", "32Mi", policy, { restartPolicy: "OnFailure" })]);
     await node.daemon.event("restarts", "ResizeStarted");
+    await Promise.race([reached, node.daemon.untilEnd("its next start")]);
     await node.daemon.kill();
+    node.meddling = {};
     const daemon = node.startDaemon();
     await daemon.pod(
       "restarts",

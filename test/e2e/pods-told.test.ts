@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { runtimeReadiness } from "../../actuator/containerd/readiness.ts";
+import { runtimeReadiness } from "../../actuator/containerd/pods.ts";
 import { must } from "./containerd/pods.ts";
 import { podOf } from "./pods/manifest.ts";
 import { PodNode } from "./pods/node.ts";

@@ -3,13 +3,13 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { PodRecord } from "../../actuator/lifecycle/record.ts";
 import type { PodStatus } from "../../actuator/lifecycle/status/status.ts";
-import type { CgroupsDecision } from "../../api/model/decision.ts";
+import type { CgroupsDecision } from "../../api/model/cgroups.ts";
 import { run } from "../cli/run.ts";
 import { NODE_NAME } from "./pods/manifest.ts";
 import { PodNode } from "./pods/node.ts";
 import { freePort } from "./pods/port.ts";
 import { noPods } from "./pods/skip.ts";
-import { until } from "./pods/until.ts";
+import { until, WAITS } from "./pods/until.ts";
 
 const LONG_MS = 180_000;
 const DATA = join(import.meta.dirname, "../data/pods");
@@ -37,10 +37,9 @@ describe.skipIf(why !== undefined)("ten pods of a manifest directory", { timeout
   /** As soon as somebody listens there. */
   const page = (port: number, path = "/"): Promise<string> =>
     until(`port ${port}`, () =>
-      fetch(`http://127.0.0.1:${port}${path}`).then(
-        (a) => a.text(),
-        () => undefined,
-      ),
+      fetch(`http://127.0.0.1:${port}${path}`)
+        .then((answer) => answer.text())
+        .catch(() => undefined),
     );
   const print = async (pod: string, container: string, script: string): Promise<string> => {
     const [newest] = await node.containersOf(pod, container);
@@ -69,15 +68,18 @@ describe.skipIf(why !== undefined)("ten pods of a manifest directory", { timeout
     expect(await print("database", "db", "df -k /tmp | tail -n 1 | awk '{print $1, $2}'; id -G")).toBe(
       "tmpfs 16384\n0 1000",
     );
-    expect(await print("pipeline", "print", "hostname; ps -o args | grep -c '[i]n.tmp'")).toBe("pipeline\n1");
+    // now and then a program that it starts is seen beside it
+    const beside = () => print("pipeline", "print", "hostname; ps -o args | grep -c '[i]n.tmp'");
+    await expect.poll(beside, WAITS).toBe("pipeline\n1");
     expect(await print("node-agent", "agent", "grep collector /etc/hosts")).toBe("127.0.0.1\tcollector.local");
     expect(await print("cleanup-loop", "cleanup", "grep ' /spool ' /proc/mounts | wc -l; echo $NAMESPACE")).toBe(
       "1\nbatch",
     );
     expect(await print("exporter", "exporter", "id -u; touch /x 2>&1")).toMatch(/^exit 1/);
 
-    const job = await daemon.pod("batch-job", "done", ({ phase }) => phase === "Succeeded");
-    expect(job).toMatchObject({ state: "ended", containers: [{ restarts: 1, exitCode: 0 }] });
+    // one that has done its work is noted as ended by the next turn, with its record
+    const job = await daemon.pod("batch-job", "done", ({ state }) => state === "ended");
+    expect(job).toMatchObject({ phase: "Succeeded", containers: [{ restarts: 1, exitCode: 0 }] });
     const { record } = JSON.parse(readFileSync(join(node.dir, "state/pods", `${job.uid}.pod.json`), "utf8")) as {
       record: PodRecord;
     };
@@ -107,7 +109,12 @@ describe.skipIf(why !== undefined)("ten pods of a manifest directory", { timeout
       compared += read.length;
     }
     expect(compared).toBeGreaterThan(60);
-    const rows = (await node.daemon.status())?.pods.flatMap((row) => row.cgroups) ?? [];
+    // a pass has been since the job came to its end
+    const { pods } = await node.daemon.until("its rows", (status) =>
+      status.pods.every(({ state, cgroups }) => state !== "ended" || cgroups.length === 0) ? status : undefined,
+    );
+    const rows = pods.flatMap(({ cgroups }) => cgroups);
+    expect(rows.length).toBeGreaterThan(NAMES.length);
     for (const { path, files } of rows)
       for (const { file, wanted, actual } of files) {
         expect([path, file, actual]).toEqual([path, file, wanted]);
@@ -131,9 +138,9 @@ describe.skipIf(why !== undefined)("ten pods of a manifest directory", { timeout
     );
     const journal = readFileSync(join(node.dir, "host/database/journal"), "utf8").trimEnd().split("\n");
     expect(journal.filter((line) => !/^\d+$/.test(line))).toEqual(["stopping", "closed"]);
-    const killed = daemon.eventsOf("sidecar", "Killing").map(({ container }) => container);
-    expect(killed).toEqual(["orders", "ship-logs"]);
-    expect((await daemon.status())?.problems).toEqual([]);
+    const killed = () => daemon.eventsOf("sidecar", "Killing").map(({ container }) => container);
+    await expect.poll(killed, WAITS).toEqual(["orders", "ship-logs"]);
+    await expect.poll(async () => (await daemon.status())?.problems, WAITS).toEqual([]);
     expect(await daemon.stop()).toMatchObject({ code: 0 });
   });
 });

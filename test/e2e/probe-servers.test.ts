@@ -1,28 +1,20 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { attempt } from "../../actuator/probes/attempt.ts";
+import { attempt } from "../../actuator/probes/engine/attempt.ts";
 import type { ProbeHandler, ProbeOutcome } from "../../api/model/probe.ts";
 import { noPrograms, selfSigned } from "../actuator/probes/certificate.ts";
 import { getAt, TARGET } from "../actuator/probes/servers.ts";
 import { PATIENT } from "../patient.ts";
+import { freePort } from "./pods/port.ts";
 
 const why = noPrograms("probes of servers that others wrote", "nginx", "redis-server", "etcd", "openssl");
 const SERVING = { result: "success", output: "service healthy" };
 const ask = (handler: ProbeHandler, timeoutMs = 20_000): Promise<ProbeOutcome> =>
   attempt({ handler, timeoutMs, target: TARGET }, { exec: () => Promise.reject(new Error("no runtime here")) });
-
-async function freePorts(count: number): Promise<readonly number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"));
-  await Promise.all(servers.map((server) => once(server, "listening")));
-  const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map((server) => once(server.close(), "close")));
-  return ports;
-}
 
 describe.skipIf(why !== undefined)("servers that others wrote", () => {
   const directory = mkdtempSync(join(tmpdir(), "nodewise-probed-"));
@@ -44,7 +36,7 @@ describe.skipIf(why !== undefined)("servers that others wrote", () => {
   });
 
   test("nginx: pages, redirects, TLS with HTTP/2, and its end", async () => {
-    const [plain = 0, secure = 0] = await freePorts(2);
+    const [plain, secure] = [await freePort(), await freePort()];
     const { key, cert } = selfSigned(2048);
     writeFileSync(join(directory, "key.pem"), key, { mode: 0o600 });
     writeFileSync(join(directory, "cert.pem"), cert);
@@ -87,7 +79,7 @@ describe.skipIf(why !== undefined)("servers that others wrote", () => {
   });
 
   test("redis: a connection, and none when it has ended", async () => {
-    const [port = 0] = await freePorts(1);
+    const port = await freePort();
     const redis = start(
       "redis-server",
       "--port",
@@ -111,7 +103,7 @@ describe.skipIf(why !== undefined)("servers that others wrote", () => {
   });
 
   test("etcd: its health by gRPC and HTTP, and none when it has ended", async () => {
-    const [client = 0, peer = 0] = await freePorts(2);
+    const [client, peer] = [await freePort(), await freePort()];
     const urls = (port: number) => `http://127.0.0.1:${port}`;
     const etcd = start(
       "etcd",

@@ -37,5 +37,5 @@ test("systemd keeps the daemon as its unit says, and pods run, in a virtual mach
     cpus: 1,
   });
   expect(exitCode, stdout).toBe(0);
-  expect(stdout).toMatch(/^9 checks ran$/m);
+  expect(stdout).toMatch(/^11 checks ran$/m);
 });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { readCpuManagerState } from "../../api/model/assignments.ts";
+import { decodeSnapshot } from "../../api/model/decode.ts";
 import { captured, realSnapshot } from "../decide/real-node.ts";
 import { container, decoded, fromJson, issuePaths, issues, type Json, pod, stored } from "./snapshots.ts";
 
@@ -13,6 +14,29 @@ describe("forms that a caller has at hand", () => {
     const stumbling = { node: { metadata: { name: null } }, pods: { kind: "PodList", items: null } };
     expect(decoded(stumbling).pods).toEqual([]);
     expect(decoded({ pods: null }).pods).toBeUndefined();
+  });
+  test("an empty list of crictl's is one beside other nulls, too", () => {
+    const lists = { images: { images: null }, containers: { containers: null }, sandboxes: { items: null } };
+    const empty = { images: [], containers: [], sandboxes: [] };
+    expect(decoded({ runtime: lists }).runtime).toEqual(empty);
+    expect(decoded({ bootId: null, runtime: lists }).runtime).toEqual(empty);
+  });
+  test.each([
+    ["2024-02-29T23:59:59.123456789Z", true],
+    ["2026-02-28t00:00:00z", true],
+    ["0000-01-01T00:00:00-00:00", true],
+    ["2026-12-31T23:59:59+23:59", true],
+    // what `Date.parse` takes for a day of the next month, or for the next day
+    ["2026-02-29T00:00:00Z", false],
+    ["2026-02-30T00:00:00Z", false],
+    ["2026-06-31T00:00:00Z", false],
+    ["2026-01-01T24:00:00Z", false],
+    ["2026-01-01T00:00:60Z", false],
+    ["2026-01-01T00:00:00.1234567890Z", false],
+    ["2026-01-01T00:00:00+24:00", false],
+    ["2026-01-01 00:00:00Z", false],
+  ])("whether %s is a time: %s", (observedAt, isTime) => {
+    expect(decodeSnapshot({ observedAt }).ok).toBe(isTime);
   });
   test("/configz is taken with and without its wrapper", () => {
     const wrapped = captured("configz.json") as { kubeletconfig: Json };

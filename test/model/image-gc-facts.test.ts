@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { decodeImageGcFacts, imageGcFacts } from "../../api/model/image-gc-facts.ts";
+import { decodeImageGcFacts, imageGcFacts } from "../../api/model/image-gc.ts";
 import { LIMITS } from "../../api/model/limits.ts";
 
 const facts = (records: unknown): Record<string, unknown> => ({

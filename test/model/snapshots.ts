@@ -1,4 +1,5 @@
-import { decodeSnapshot, type InputIssue } from "../../api/model/decode.ts";
+import { decodeSnapshot } from "../../api/model/decode.ts";
+import type { InputIssue } from "../../api/model/input-issue.ts";
 import type { Snapshot } from "../../api/model/snapshot.ts";
 
 export type Json = Record<string, unknown>;

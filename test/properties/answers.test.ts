@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { describe, expect, test } from "vitest";
 import { DECIDERS } from "../../api/decide/index.ts";
+import { effectiveSnapshot } from "../../api/profiles/effective.ts";
 import { allocatableOf, cgroupsOf, reasonsOf } from "../decide/ask.ts";
 import { decoded, fromJson } from "../model/snapshots.ts";
 import { forNodes } from "./random-node.ts";
@@ -19,7 +20,7 @@ describe(`answers over ${COUNT} random nodes from seed ${SEED}`, PATIENT, () => 
       const snapshot = deepFreeze(decoded(input));
       for (const kind of ["cgroups", "allocatable"] as const) {
         const ask = (explain: "off" | "reasons" | "full") =>
-          DECIDERS[kind]({ snapshot, facts: {}, ask: undefined, explain });
+          DECIDERS[kind]({ snapshot: effectiveSnapshot(snapshot), facts: {}, ask: undefined, explain });
         const [first, again, off, full] = [ask("reasons"), ask("reasons"), ask("off"), ask("full")];
         if (!first.ok || !off.ok || !full.ok) return expect.fail(`${kind} is refused`);
         must(isDeepStrictEqual(first, again), () => `${kind} differs from itself`);

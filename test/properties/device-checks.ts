@@ -1,12 +1,13 @@
 import { expect } from "vitest";
-import { filterByAffinity } from "../../api/decide/devices/affinity.ts";
-import { SOURCES } from "../../api/decide/devices/assign.ts";
-import { deviceCapacity, sanitizeNodeAllocatable } from "../../api/decide/devices/capacity.ts";
-import type { Inventory } from "../../api/decide/devices/inventory.ts";
+import { filterByAffinity, SOURCES } from "../../api/decide/devices/assign.ts";
+import {
+  deviceCapacity,
+  type Inventory,
+  sanitizeNodeAllocatable,
+  sharedDevices,
+} from "../../api/decide/devices/inventory.ts";
 import type { DeviceManager } from "../../api/decide/devices/manager.ts";
-import { sharedDevices } from "../../api/decide/devices/shared-devices.ts";
-import type { TopologyHint } from "../../api/decide/topology/hint.ts";
-import { numaNodes } from "../../api/decide/topology/numa-nodes.ts";
+import { numaNodes, type TopologyHint } from "../../api/decide/topology/hint.ts";
 import { value } from "../../api/model/amount.ts";
 import { type Container, isSidecar, type Pod } from "../../api/model/pod.ts";
 import type { Met } from "./draws.ts";

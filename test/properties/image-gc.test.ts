@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Done } from "../../api/model/garbage-collection.ts";
+import type { Done } from "../../api/model/container-gc.ts";
 import type { ImageGcDecision, ImageRef } from "../../api/model/image-gc.ts";
 import { type Answer, answer, attempt, next, START } from "../decide/image-gc/asking.ts";
 import type { Json } from "../model/snapshots.ts";

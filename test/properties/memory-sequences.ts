@@ -1,5 +1,9 @@
-import { machineMemory } from "../../api/decide/memory/machine-memory.ts";
-import type { Block, MachineMemory, MemoryState } from "../../api/decide/memory/state.ts";
+import {
+  type Block,
+  type MachineMemory,
+  type MemoryState,
+  machineMemory,
+} from "../../api/decide/memory/machine-memory.ts";
 import { type Pod, pod as podSchema } from "../../api/model/pod.ts";
 import type { Json } from "../model/snapshots.ts";
 import type { Draws } from "./draws.ts";

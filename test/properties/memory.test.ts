@@ -1,12 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { writeCheckpoint } from "../../api/decide/memory/checkpoint.ts";
-import { readCheckpoint } from "../../api/decide/memory/checkpoint-read.ts";
 import { nodeSets } from "../../api/decide/memory/hints.ts";
+import { EMPTY_STATE, type MachineMemory } from "../../api/decide/memory/machine-memory.ts";
 import { type MemoryManager, memoryManager } from "../../api/decide/memory/manager.ts";
 import { restoreState } from "../../api/decide/memory/restore.ts";
-import { EMPTY_STATE, type MachineMemory } from "../../api/decide/memory/state.ts";
-import { ANY_NODE, type TopologyHint } from "../../api/decide/topology/hint.ts";
-import { countNodes, idsOf } from "../../api/decide/topology/numa-nodes.ts";
+import { readCheckpoint } from "../../api/decide/memory/start.ts";
+import { ANY_NODE, countNodes, idsOf, type TopologyHint } from "../../api/decide/topology/hint.ts";
 import type { Container, Pod } from "../../api/model/pod.ts";
 import { type Draws, draws, Met } from "./draws.ts";
 import { brokenGroups, brokenIn, lostIn, mixedNodes, randomGuaranteed, randomMachine } from "./memory-sequences.ts";

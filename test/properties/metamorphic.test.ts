@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { describe, expect, test } from "vitest";
-import type { CgroupPlan } from "../../api/model/decision.ts";
+import type { CgroupPlan } from "../../api/model/cgroups.ts";
 import { bestEffort, cgroupsOf, guaranteed } from "../decide/ask.ts";
 import type { Json } from "../model/snapshots.ts";
 import { draws, Met, shuffled } from "./draws.ts";

@@ -2,87 +2,19 @@ import { describe, expect, test } from "vitest";
 import { decideKind } from "../../api/decide/index.ts";
 import { decodeAsk } from "../../api/model/asks.ts";
 import { KINDS, type Kind } from "../../api/model/decision.ts";
-import { decodeSnapshot, type InputIssue } from "../../api/model/decode.ts";
+import { decodeSnapshot } from "../../api/model/decode.ts";
+import type { InputIssue } from "../../api/model/input-issue.ts";
 import { LIMITS } from "../../api/model/limits.ts";
 import type { Snapshot } from "../../api/model/snapshot.ts";
 import { realSnapshot } from "../decide/real-node.ts";
 import { fromJson, type Json, stored } from "../model/snapshots.ts";
-import { type Draws, draws, Met } from "./draws.ts";
+import { changed, drawn, type Path, places } from "./changes.ts";
+import { draws, Met } from "./draws.ts";
 
 const SEED = 99;
 const ROUNDS = 5000;
 /** Others may use the machine: this is no measure of speed. */
 const PATIENT = { timeout: 120_000 };
-type Path = readonly (string | number)[];
-
-/** Every place of a JSON value, itself excepted. */
-function places(v: unknown, at: Path = [], found: Path[] = []): Path[] {
-  if (typeof v !== "object" || v === null) return found;
-  for (const [key, member] of Object.entries(v)) {
-    const path = [...at, Array.isArray(v) ? Number(key) : key];
-    found.push(path);
-    places(member, path, found);
-  }
-  return found;
-}
-/** A copy in which one place holds something else (`GONE`: nothing); all that is not on the way is shared. */
-const GONE = Symbol("gone");
-function changed(v: unknown, [key, ...rest]: Path, to: unknown): unknown {
-  if (key === undefined) return to;
-  if (Array.isArray(v)) {
-    const copy = [...v];
-    if (rest.length === 0 && to === GONE) copy.splice(Number(key), 1);
-    else copy[Number(key)] = changed(v[Number(key)], rest, to);
-    return copy;
-  }
-  const copy = { ...(v as Json) };
-  if (rest.length === 0 && to === GONE) delete copy[key];
-  else copy[key] = changed(copy[key], rest, to);
-  return copy;
-}
-function nested(depth: number): unknown {
-  let v: unknown = "x";
-  for (let i = 0; i < depth; i++) v = i % 2 === 0 ? [v] : { a: v };
-  return v;
-}
-
-const ODD: readonly unknown[] = [
-  null,
-  true,
-  false,
-  0,
-  -1,
-  1.5,
-  1e300,
-  -1e300,
-  Number.MAX_SAFE_INTEGER,
-  "",
-  " ",
-  "0",
-  "-1",
-  "1e999",
-  "9".repeat(40),
-  "9007199254740991",
-];
-const ODDER: readonly unknown[] = [
-  [],
-  {},
-  [null],
-  [[]],
-  { a: 1 },
-  "\u0000",
-  "../..",
-  "constructor",
-  "é".repeat(100),
-  "x".repeat(100_000),
-  fromJson('{"__proto__":{"a":1}}'),
-];
-const drawn = (d: Draws): unknown => {
-  if (d.chance(5)) return GONE;
-  if (d.chance(12)) return nested(1 + d.below(1000));
-  return d.pick(d.chance(2) ? ODD : ODDER);
-};
-
 const withParsedStates = (): Json => {
   const real = realSnapshot();
   const states = Object.entries(real["assignments"] as Record<string, string>).map(([k, text]) => [k, fromJson(text)]);

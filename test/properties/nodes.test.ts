@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { CgroupPlan } from "../../api/model/decision.ts";
+import type { CgroupPlan } from "../../api/model/cgroups.ts";
 import { cgroupsOf } from "../decide/ask.ts";
 import type { Json } from "../model/snapshots.ts";
 import { Met } from "./draws.ts";

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { decideAdmission } from "../../api/decide/admission/decide.ts";
+import { decideAdmission } from "../../api/decide/admission/with-managers.ts";
 import { preemptFor } from "../../api/decide/preemption/handler.ts";
-import { isCriticalPod } from "../../api/decide/resources/critical.ts";
-import type { WouldRefuse } from "../../api/model/admission.ts";
+import { isCriticalPod } from "../../api/decide/resources/qos.ts";
 import { type Pod, pod as podSchema } from "../../api/model/pod.ts";
-import type { Preemption, Shortage } from "../../api/model/preemption.ts";
+import type { Preemption, Shortage, WouldRefuse } from "../../api/model/preemption.ts";
+import { effectiveSnapshot } from "../../api/profiles/effective.ts";
 import { decoded, type Json } from "../model/snapshots.ts";
 import { type Draws, draws, Met, shuffled } from "./draws.ts";
 import { randomPod } from "./random-pod.ts";
@@ -142,7 +142,7 @@ function question(faults: readonly Fault[]): Question {
 function wouldRefuse(faults: readonly Fault[]): readonly WouldRefuse[] {
   const { snapshot, pod } = question(faults);
   const answer = decideAdmission({
-    snapshot: decoded(snapshot),
+    snapshot: effectiveSnapshot(decoded(snapshot)),
     facts: {},
     ask: { pod: podSchema.parse(pod) },
     explain: "off",

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { timelineOf } from "../../api/decide/probes/timeline.ts";
+import { timelineOf } from "../../api/decide/probes/decide.ts";
 import type {
   ContainerTrace,
   LaneTrace,
   ScriptedAttempt,
   TimelineContainer,
   TimelineInput,
-} from "../../api/decide/probes/timeline-input.ts";
+} from "../../api/decide/probes/sim-lane.ts";
 import { PROBE_TYPES } from "../../api/model/probe.ts";
 import type { ProbeTiming, Span } from "../../api/model/probes-decision.ts";
 import { type Draws, draws } from "./draws.ts";

@@ -8,7 +8,7 @@ import {
 } from "../../api/decide/devices/inventory.ts";
 import { type DeviceManager, deviceManager } from "../../api/decide/devices/manager.ts";
 import type { PreferredAllocation } from "../../api/decide/devices/preferred.ts";
-import { numaNodes } from "../../api/decide/topology/numa-nodes.ts";
+import { numaNodes } from "../../api/decide/topology/hint.ts";
 import type { Pod } from "../../api/model/pod.ts";
 import { err, ok } from "../../api/model/result.ts";
 import { epochMs } from "../../api/model/units.ts";

@@ -1,10 +1,11 @@
 import { isDeepStrictEqual } from "node:util";
 import { expect, test } from "vitest";
 import { DECIDERS } from "../../api/decide/index.ts";
-import { isSteady, steadyInput } from "../../api/decide/input.ts";
+import { cacheableInput, isCacheable } from "../../api/decide/input.ts";
 import { KINDS } from "../../api/model/decision.ts";
 import type { Snapshot } from "../../api/model/snapshot.ts";
-import { canonical } from "../../api/routes/canonical.ts";
+import { effectiveSnapshot } from "../../api/profiles/effective.ts";
+import { canonical } from "../../api/service/canonical.ts";
 import { realSnapshot } from "../decide/real-node.ts";
 import { decoded, type Json } from "../model/snapshots.ts";
 import { forNodes } from "./random-node.ts";
@@ -18,15 +19,15 @@ const withUsage = (input: Json): Json => ({ stats: { node: USAGE }, ...input, ..
 /** Every kind whose answers are kept while a node is as it was. */
 const answers = (snapshot: Snapshot, of: (kind: "allocatable" | "cgroups") => Snapshot): unknown =>
   (["allocatable", "cgroups"] as const).map((kind) =>
-    DECIDERS[kind]({ snapshot: of(kind) ?? snapshot, facts: {}, ask: undefined, explain: "full" }),
+    DECIDERS[kind]({ snapshot: effectiveSnapshot(of(kind) ?? snapshot), facts: {}, ask: undefined, explain: "full" }),
   );
 
 test(`over ${COUNT} random nodes, what a steady kind is not given does not matter to it`, () => {
-  expect(KINDS.filter(isSteady)).toEqual(["allocatable", "cgroups"]);
+  expect(KINDS.filter(isCacheable)).toEqual(["allocatable", "cgroups"]);
   forNodes(SEED, COUNT, (input) => {
     const snapshot = decoded(withUsage(input));
     const steady = answers(snapshot, (kind) => {
-      const given = steadyInput(kind, snapshot);
+      const given = cacheableInput(kind, snapshot);
       if (given === null) throw new Error(`${kind} is not steady`);
       for (const name of ["observedAt", "bootId", "sequence"]) expect(given).not.toHaveProperty(name);
       return given;

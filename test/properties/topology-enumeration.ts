@@ -1,6 +1,5 @@
-import type { NumaMask, ResourceHints, TopologyHint } from "../../api/decide/topology/hint.ts";
+import { countNodes, type NumaMask, type ResourceHints, type TopologyHint } from "../../api/decide/topology/hint.ts";
 import type { Merged } from "../../api/decide/topology/merge.ts";
-import { countNodes } from "../../api/decide/topology/numa-nodes.ts";
 import type { AligningPolicy } from "../../api/decide/topology/policy.ts";
 
 interface Pair {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { admitPod, type NamedProvider } from "../../api/decide/topology/admit.ts";
+import { numaNodes } from "../../api/decide/topology/hint.ts";
 import { type LargestAsk, largestPod, largestPodOn } from "../../api/decide/topology/largest-pod.ts";
-import { numaNodes } from "../../api/decide/topology/numa-nodes.ts";
 import type { TopologyPolicy } from "../../api/decide/topology/policy.ts";
 import type { PodSize } from "../../api/model/managers.ts";
 import { pod as podSchema } from "../../api/model/pod.ts";

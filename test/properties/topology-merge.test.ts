@@ -1,9 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { ResourceHints, TopologyHint } from "../../api/decide/topology/hint.ts";
-import { type Merged, mergeHints } from "../../api/decide/topology/merge.ts";
-import { countNodes, numaNodes } from "../../api/decide/topology/numa-nodes.ts";
+import { countNodes, numaNodes, type ResourceHints, type TopologyHint } from "../../api/decide/topology/hint.ts";
+import { intersections, type Merged, mergeHints } from "../../api/decide/topology/merge.ts";
 import type { AligningPolicy } from "../../api/decide/topology/policy.ts";
-import { intersections } from "../../api/decide/topology/reachable.ts";
 import { type Draws, draws, Met, shuffled } from "./draws.ts";
 import { mergeByEnumeration } from "./topology-enumeration.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { changedDecision } from "../../api/replay/changed-decision.ts";
-import type { Replayed } from "../../api/replay/replay-one.ts";
-import type { Difference } from "../../api/routes/difference.ts";
+import type { Difference } from "../../api/service/difference.ts";
+import type { Replayed } from "../../api/service/replay/replay-one.ts";
+import { changedDecision } from "../../api/service/replay/tally.ts";
 import { decisionRow, T0 } from "../contract/store-rows.ts";
 
 const differing = (differences: readonly Difference[]): Replayed => ({

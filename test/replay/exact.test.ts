@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import type { Kind } from "../../api/model/decision.ts";
 import { epochMs } from "../../api/model/units.ts";
-import { replayAnswer } from "../../api/replay/replay-answer.ts";
-import { historyReplayer, replayer } from "../../api/replay/replay-one.ts";
 import { sha256 } from "../../api/server/digest.ts";
+import { replayAnswer } from "../../api/service/replay/replay-answer.ts";
+import { historyReplayer, replayer } from "../../api/service/replay/replay-one.ts";
 import { appOver, decisionRequest } from "../api/serving.ts";
 import { image, MI, START, snapshotAt, timeAt } from "../contract/gc-snapshots.ts";
 import { value } from "../contract/store-rows.ts";

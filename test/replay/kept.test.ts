@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Kept } from "../../api/replay/kept.ts";
+import { Kept } from "../../api/service/replay/snapshot-parts.ts";
 
 const kept = (most: number, length: number, ...entries: readonly (readonly [string, number])[]): Kept<string> => {
   const found = new Kept<string>(most, length);

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { decideKind } from "../../api/decide/index.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import type { Snapshot } from "../../api/model/snapshot.ts";
-import { withNewStatus } from "../../api/replay/new-status.ts";
+import { withNewStatus } from "../../api/service/replay/new-status.ts";
 import { appOver } from "../api/serving.ts";
 
 interface Answer {

@@ -1,7 +1,6 @@
 import type { ContainerConfig, SandboxConfig } from "../../actuator/containerd/messages.ts";
-import type { RuntimeFault } from "../../actuator/containerd/port.ts";
-import type { RuntimeContainer, RuntimePod, RuntimePods } from "../../actuator/lifecycle/runtime-pod.ts";
-import type { Exec } from "../../actuator/pods/ports.ts";
+import type { Exec, RuntimeFault } from "../../actuator/containerd/port.ts";
+import type { RuntimeContainer, RuntimePod, RuntimePods } from "../../actuator/containerd/runtime-pod.ts";
 
 /** What a container does once it is started. */
 export interface Program {

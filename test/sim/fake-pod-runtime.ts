@@ -1,7 +1,6 @@
 import type { ContainerConfig, LinuxContainerResources, SandboxConfig } from "../../actuator/containerd/messages.ts";
-import type { Answered, RuntimeFault } from "../../actuator/containerd/port.ts";
-import type { RuntimePods } from "../../actuator/lifecycle/runtime-pod.ts";
-import type { Exec, LocalImage, PodRuntime } from "../../actuator/pods/ports.ts";
+import type { Answered, Exec, LocalImage, PodRuntime, RuntimeFault } from "../../actuator/containerd/port.ts";
+import type { RuntimePods } from "../../actuator/containerd/runtime-pod.ts";
 import { err, ok } from "../../api/model/result.ts";
 import { FakeCalls } from "./fake-pod-calls.ts";
 import {
@@ -155,6 +154,9 @@ export class FakePodRuntime extends FakeCalls implements PodRuntime {
       this.updates.push({ id, resources });
       return ok(null);
     });
+  }
+  reopenLog(id: string): Answered<null> {
+    return this.call("ReopenContainerLog", id, () => ok(null));
   }
   exec(id: string, command: readonly string[], timeoutSeconds: number): Answered<Exec> {
     return this.call("ExecSync", id, async () => {

@@ -1,16 +1,16 @@
 import { join } from "node:path";
-import { ApiClient } from "../../actuator/client.ts";
+import { ApiClient } from "../../actuator/client/client.ts";
+import { Outbox } from "../../actuator/client/outbox.ts";
 import type { LogRemoval, ObservedLogs } from "../../actuator/containerd/logs.ts";
+import { Memory } from "../../actuator/core/facts-file.ts";
+import { PassClock } from "../../actuator/core/pass-clock.ts";
+import type { DecisionClient, Problem } from "../../actuator/core/ports.ts";
 import { Collector } from "../../actuator/gc/collector.ts";
-import { GcJournal } from "../../actuator/gc/journal.ts";
-import type { GcKind, GcPorts, LogFiles, RemovalReport, TurnReport } from "../../actuator/gc/ports.ts";
+import { GcJournal, type GcKind } from "../../actuator/gc/journal.ts";
+import type { GcPorts, LogFiles, RemovalReport, TurnReport } from "../../actuator/gc/ports.ts";
 import type { Settled } from "../../actuator/gc/settle.ts";
 import type { MachineFacts } from "../../actuator/machine/facts.ts";
-import { Memory } from "../../actuator/memory.ts";
-import { Outbox } from "../../actuator/outbox.ts";
-import { PassClock } from "../../actuator/pass-clock.ts";
-import type { DecisionClient, Problem } from "../../actuator/ports.ts";
-import type { GcOperation } from "../../api/model/garbage-collection.ts";
+import type { GcOperation } from "../../api/model/container-gc.ts";
 import { ok } from "../../api/model/result.ts";
 import type { SimClock } from "./clock.ts";
 import { FakeRuntime } from "./fake-runtime.ts";
@@ -128,9 +128,9 @@ export class GcNode {
         for (const { id } of remove) this.planned.add(id);
         return answer;
       },
-      settle: async (answer, isTold) => {
+      settle: async (answer, isNews) => {
         live();
-        await client.settle(answer, isTold);
+        await client.settle(answer, isNews);
         live();
       },
       report: (report, answer) => client.report(report, answer),

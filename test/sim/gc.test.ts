@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import type { ImageGcFacts } from "../../api/model/image-gc-facts.ts";
+import type { ImageGcFacts } from "../../api/model/image-gc.ts";
 import { draws } from "../actuator/cgroups/draws.ts";
 import { SimApi } from "./api.ts";
 import { SimClock } from "./clock.ts";

@@ -45,7 +45,7 @@ export class Checks {
 
   look(): void {
     for (const [uid, { state, pod, resize }] of this.#node.daemon?.manager.set.records.known ?? []) {
-      const has = state === "lives" ? JSON.stringify(sizesOf(pod).containers) : undefined;
+      const has = state === "active" ? JSON.stringify(sizesOf(pod).containers) : undefined;
       const had = this.#has.get(uid);
       if (has !== undefined && had !== undefined && had !== has) this.resized.add(uid);
       this.#has.set(uid, has);
@@ -60,7 +60,8 @@ export class Checks {
   #onBegin(uid: string, parent: string): void {
     if (uid.startsWith("foreign")) return;
     const record = recordOf(this.#node, uid);
-    if (record?.state !== "lives") this.wrongs.push(`${uid} is started, its record says ${record?.state ?? "nothing"}`);
+    if (record?.state !== "active")
+      this.wrongs.push(`${uid} is started, its record says ${record?.state ?? "nothing"}`);
     const made = this.#made.get(uid);
     if (made === undefined) return;
     const unfilled = this.#unfilled(record, uid, parent);
@@ -73,7 +74,7 @@ export class Checks {
       this.wrongs.push(`${uid} is started beside ${sizes.map(([one, milli]) => `${one} (${milli}m)`).join(", ")}`);
     const asked = this.#node.asked.findLast((one) => one.uid === uid && !one.life.isOver);
     if (asked?.isSettled === false) this.wrongs.push(`${uid} is started, and it may be forgotten that it was let in`);
-    if (made.isCritical && record?.state === "lives") this.criticalStarts++;
+    if (made.isCritical && record?.state === "active") this.criticalStarts++;
   }
 
   #onStart(one: FakePodContainer): void {

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import { ApiClient } from "../../actuator/client.ts";
-import { Memory } from "../../actuator/memory.ts";
-import { Outbox } from "../../actuator/outbox.ts";
-import type { DecisionAnswer, DecisionClient, Problem } from "../../actuator/ports.ts";
+import { ApiClient } from "../../actuator/client/client.ts";
+import { Outbox } from "../../actuator/client/outbox.ts";
+import { Memory } from "../../actuator/core/facts-file.ts";
+import type { DecisionAnswer, DecisionClient, Problem } from "../../actuator/core/ports.ts";
 import type { SimApi } from "./api.ts";
 import type { WatchedDisk } from "./pods-disk.ts";
 import { counted, type Life, never } from "./pods-life.ts";
@@ -61,8 +61,8 @@ export function watchedClient({ api, life, disk, stateDir, asked, unheard, onPro
         asked.push({ uid: pod.metadata.uid, answer: answer.value, ...noted });
       return answer;
     },
-    settle: async (answer, isTold) => {
-      await client.settle(answer, isTold);
+    settle: async (answer, isNews) => {
+      await client.settle(answer, isNews);
       const one = ofAnswer(answer);
       if (one !== undefined) Object.assign(one, { isSettled: true, isKept: !disk.isFull });
     },

@@ -76,7 +76,7 @@ test.each(Object.keys(MEANWHILE).flatMap((what) => [-HOURS, HOURS].map((ms) => [
     await node.run(75_000);
     story.api.reachable = true;
     await node.run(10_000);
-    expect(stateOf("best")?.state).toBe("lives");
+    expect(stateOf("best")?.state).toBe("active");
     expect(unsettled(node, wanted)).toEqual([]);
   },
 );

@@ -1,15 +1,15 @@
 import { join } from "node:path";
-import { Journal } from "../../actuator/journal.ts";
-import { containerHash } from "../../actuator/lifecycle/config/container-hash.ts";
-import { PassClock } from "../../actuator/pass-clock.ts";
-import { Images } from "../../actuator/pods/images.ts";
+import { Journal } from "../../actuator/apply/journal.ts";
+import { recover } from "../../actuator/apply/recover.ts";
+import { PassClock } from "../../actuator/core/pass-clock.ts";
+import type { Problem } from "../../actuator/core/ports.ts";
+import { containerHash } from "../../actuator/lifecycle/config/labels.ts";
+import { CurrentCgroups } from "../../actuator/pods/cgroups/cgroup-view.ts";
 import { PodManager } from "../../actuator/pods/manager.ts";
-import { ManagerFiles } from "../../actuator/pods/manager-files.ts";
-import { PodRecords } from "../../actuator/pods/records.ts";
-import { PodWorker } from "../../actuator/pods/worker.ts";
-import { cgroupParentOf } from "../../actuator/pods/workers.ts";
-import type { Problem } from "../../actuator/ports.ts";
-import { recover } from "../../actuator/recover.ts";
+import { ManagerFiles } from "../../actuator/pods/records/manager-files.ts";
+import { PodRecords } from "../../actuator/pods/records/records.ts";
+import { Images } from "../../actuator/pods/sync/images.ts";
+import { PodWorker } from "../../actuator/pods/sync/pod-worker.ts";
 import { ok } from "../../api/model/result.ts";
 import { ROOT } from "../actuator/cgroups/grounds.ts";
 import { SIM_SETTINGS } from "../actuator/pods/node/settings.ts";
@@ -40,7 +40,7 @@ export async function openDaemon(node: PodsNode, life: Life, onWorked: () => voi
   const records = PodRecords.open(join(stateDir, "pods"), (message) => onProblem({ from: "pods", message }));
   if (!records.ok) return null;
   const client = watchedClient({ ...node, life, onProblem });
-  let manager: PodManager | undefined;
+  const cgroups = new CurrentCgroups();
   const worker = new PodWorker({
     runtime,
     images: new Images(runtime, clock, { serializeImagePulls: true, maxParallelImagePulls: null }),
@@ -50,35 +50,28 @@ export async function openDaemon(node: PodsNode, life: Life, onWorked: () => voi
     owner: ROOT,
     roots: node.roots,
     node: () => ({ ...HOST, allocatable: {}, cgroupVersion: hierarchy.version }),
-    cgroupParentOf: ({ uid }) => {
-      const view = manager?.view ?? null;
-      return view === null ? "" : cgroupParentOf(view, uid, ROOT);
-    },
+    cgroupParentOf: ({ uid }) => cgroups.parentOf(uid, ROOT),
     memoryBytes: () => null,
   });
-  manager = new PodManager(
+  return new PodManager(
     {
       clock,
-      evictionClock: new PassClock(stateDir, "eviction", () => clock.monotonicMs()),
-      runtime,
-      worker,
-      readPods: async () => node.source.read(),
-      readConfiguration: async () => ok(CONFIGURATION),
-      observeMachine: () => machineAt(new Date(clock.nowMs()).toISOString(), bootId, hierarchy.version),
-      client,
-      hierarchy,
-      journal: journal.value,
-      records: records.value,
-      files: new ManagerFiles(join(stateDir, "managers")),
-      stats: async () => node.memory.look(manager?.set.living() ?? [], clock.nowMs()),
-      complete: (_, container) => container,
-      hashOf: containerHash,
-      onEvent: () => {},
-      onProblem,
-      onPass: () => {},
-      onWorked,
+      pods: { readPods: async () => node.source.read(), records: records.value },
+      runtime: { runtime, worker, complete: (_, container) => container, hashOf: containerHash },
+      node: {
+        readConfiguration: async () => ok(CONFIGURATION),
+        observeMachine: () => machineAt(new Date(clock.nowMs()).toISOString(), bootId, hierarchy.version),
+        hierarchy,
+        cgroups,
+        journal: journal.value,
+      },
+      decisions: { client, files: new ManagerFiles(join(stateDir, "managers")) },
+      eviction: {
+        evictionClock: new PassClock(stateDir, "eviction", () => clock.monotonicMs()),
+        stats: { look: async (pods) => node.memory.look(pods, clock.nowMs()), unseen: [] },
+      },
+      observers: { onEvent: () => {}, onProblem, onPass: () => {}, onWorked },
     },
     SIM_SETTINGS,
   );
-  return manager;
 }

@@ -1,7 +1,6 @@
-import { containerHash } from "../../actuator/lifecycle/config/container-hash.ts";
-import type { PodEnd } from "../../actuator/lifecycle/pod-end.ts";
-import type { PodRecord } from "../../actuator/lifecycle/record.ts";
-import { CONTAINER_HASH } from "../../actuator/lifecycle/runtime-pod.ts";
+import { CONTAINER_HASH } from "../../actuator/containerd/runtime-pod.ts";
+import { containerHash } from "../../actuator/lifecycle/config/labels.ts";
+import type { PodEnd, PodRecord } from "../../actuator/lifecycle/record.ts";
 import type { FakePodContainer } from "./fake-pod-parts.ts";
 import { recordOf, recordsOf } from "./pods-records.ts";
 import type { Story } from "./pods-story.ts";
@@ -64,7 +63,7 @@ export class Ends {
       const notedMs = this.#notedMs.get(`${other} evicted ${end?.sinceMs}`) ?? Number.NEGATIVE_INFINITY;
       return node.time.monotonicMs() - notedMs < ONE_VICTIM_MS;
     };
-    const other = [...records].find(([one, r]) => one !== uid && r.state === "ends" && isFresh(one, r));
+    const other = [...records].find(([one, r]) => one !== uid && r.state === "terminating" && isFresh(one, r));
     return other === undefined ? node.memory.whyNoVictim(uid) : `${other[0]} is still on its way`;
   }
 
@@ -75,10 +74,10 @@ export class Ends {
     const record = recordOf(node, uid);
     if (node.isDraining) return this.#whyNotDrained(uid);
     // an end holds though a full disk did not take it
-    if (node.disk.refused > 0 && recordsOf(node).get(uid)?.state === "ends") return null;
+    if (node.disk.refused > 0 && recordsOf(node).get(uid)?.state === "terminating") return null;
     if (record === null) return wanted.has(uid) ? "it has no record" : null;
-    if (record.state === "ends") return null;
-    if (record.state !== "lives") return `its record says ${record.state}`;
+    if (record.state === "terminating") return null;
+    if (record.state !== "active") return `its record says ${record.state}`;
     return this.#isReplaced(one, record) ? null : "nobody chose it";
   }
 

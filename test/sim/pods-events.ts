@@ -42,7 +42,7 @@ export const EVENTS: Readonly<Record<string, Event>> = {
     return one !== null && ask(s, withImage(one, imageOf(s)));
   },
   "a pod is resized": (s) => {
-    const isLiving = ({ uid }: MadePod) => s.node.daemon?.manager.set.get(uid)?.record.state === "lives";
+    const isLiving = ({ uid }: MadePod) => s.node.daemon?.manager.set.get(uid)?.record.state === "active";
     const living = [...s.wanted.values()].filter(isLiving).flatMap((one) => resized(one, s.d) ?? []);
     return living.length > 0 && ask(s, s.d.pick(living));
   },

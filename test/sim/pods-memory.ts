@@ -1,5 +1,5 @@
-import { isCritical } from "../../actuator/pods/decoded-pod.ts";
-import type { KnownPod } from "../../actuator/pods/pod-set.ts";
+import { isCritical } from "../../actuator/pods/admission/decoded-pod.ts";
+import type { KnownPod } from "../../actuator/pods/records/pod-set.ts";
 import type { PodsRuntime } from "./pods-runtime.ts";
 import { sizesOf } from "./pods-sizes.ts";
 
@@ -57,7 +57,7 @@ export class PodsMemory {
         }));
       const workingSetBytes = containers.reduce((sum, { memory }) => sum + memory.workingSetBytes, 0);
       const overRequest = workingSetBytes - sizesOf(record.pod).memoryRequest;
-      const isActive = record.state === "lives" && !isCritical(pod) && !pod.isStatic;
+      const isActive = record.state === "active" && !isCritical(pod) && !pod.isStatic;
       if (isActive) this.#measured = [...this.#measured, { uid, priority: pod.spec.priority ?? 0, overRequest }];
       return {
         podRef: { name: pod.name, namespace: pod.namespace, uid },

@@ -1,9 +1,9 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Hierarchy } from "../../actuator/cgroupfs/hierarchy.ts";
-import { drained } from "../../actuator/pods/drain.ts";
+import type { Problem } from "../../actuator/core/ports.ts";
+import { drained } from "../../actuator/pods/eviction/drain.ts";
 import type { PodManager, TurnView } from "../../actuator/pods/manager.ts";
-import type { Problem } from "../../actuator/ports.ts";
 import { ROOT, simulated } from "../actuator/cgroups/grounds.ts";
 import type { SimKernel } from "../actuator/cgroups/sim-kernel.ts";
 import { FakeMounter } from "../actuator/pods/pod-kit.ts";
@@ -20,7 +20,7 @@ import { PodsSource } from "./pods-source.ts";
 
 const RESTART_MS = 2_000;
 /** Turns at one moment: work that ends at once wakes the daemon again. */
-const MOST_SPINS = 100;
+const MAX_SPINS = 100;
 
 /** One daemon from its start to its end. */
 interface Daemon {
@@ -104,7 +104,7 @@ export class PodsNode {
     this.turns++;
     this.#spins = this.time.monotonicMs() === this.#turnedAtMs ? this.#spins + 1 : 0;
     this.#turnedAtMs = this.time.monotonicMs();
-    if (this.#spins > MOST_SPINS)
+    if (this.#spins > MAX_SPINS)
       throw new Error(`turn follows turn without end: ${JSON.stringify(this.last?.problems)}`);
     const turned = daemon.life.run(() => daemon.manager.turn());
     const view = await this.#unlessOver(daemon.life, turned);

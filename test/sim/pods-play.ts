@@ -19,7 +19,7 @@ const DISK = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 const STEPS = 30;
 /** Back-offs, of containers and of images, last five minutes at most. */
 const LEAST_SETTLE_MS = 330_000;
-const MOST_SETTLE_MS = 1_800_000;
+const MAX_SETTLE_MS = 1_800_000;
 
 /** By name: what may happen between two looks at a node. */
 export const HAPPENINGS = { ...EVENTS, ...FAULTS };
@@ -77,7 +77,7 @@ async function calm(story: Story, checks: Checks): Promise<string[] | null> {
   const { node, wanted } = story;
   heal(story);
   node.syncMs = 10_000;
-  for (let ms = 0; ms < LEAST_SETTLE_MS || (ms < MOST_SETTLE_MS && unsettled(node, wanted).length > 0); ms += 30_000)
+  for (let ms = 0; ms < LEAST_SETTLE_MS || (ms < MAX_SETTLE_MS && unsettled(node, wanted).length > 0); ms += 30_000)
     await node.run(30_000);
   checks.look();
   const wrongs = [...checks.wrongs, ...unsettled(node, wanted), ...(await misrecorded(node, story.api.store))];

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { PodRecord } from "../../actuator/lifecycle/record.ts";
+import { type PodRecord, recordOfStored, type StoredRecord } from "../../actuator/lifecycle/record.ts";
 import type { PodsNode } from "./pods-node.ts";
 
 const SUFFIX = ".pod.json";
@@ -8,7 +8,8 @@ const SUFFIX = ".pod.json";
 /** As it lies on the disk; null: there is none. */
 export function recordOf(node: PodsNode, uid: string): PodRecord | null {
   const file = join(node.stateDir, "pods", `${uid}${SUFFIX}`);
-  return existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as { record: PodRecord }).record : null;
+  if (!existsSync(file)) return null;
+  return recordOfStored((JSON.parse(readFileSync(file, "utf8")) as { record: StoredRecord }).record);
 }
 
 /** By uid: those that the daemon knows, or that lie on the disk while there is none. */

@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
+import { Outbox } from "../../actuator/client/outbox.ts";
 import type { PodRecord } from "../../actuator/lifecycle/record.ts";
-import { Outbox } from "../../actuator/outbox.ts";
 import type { SimCgroup } from "../actuator/cgroups/sim-kernel.ts";
 import { unfilledContainer, unfilledPod } from "./pods-cgroups.ts";
 import { CAPACITY_MILLI, nameOf } from "./pods-checks.ts";
@@ -21,24 +21,24 @@ export function unsettled(node: PodsNode, wanted: ReadonlyMap<string, MadePod>):
     if (!wanted.has(one.sandbox.metadata.uid)) found.push(`${nameOf(one)} runs, and nobody asked for it`);
   }
   const records = new Map([...wanted.keys()].map((uid) => [uid, node.daemon?.manager.set.get(uid)?.record ?? null]));
-  const held = [...records.values()].reduce((sum, r) => sum + (r?.state === "lives" ? cpuOf(r.pod) : 0), 0);
+  const held = [...records.values()].reduce((sum, r) => sum + (r?.state === "active" ? cpuOf(r.pod) : 0), 0);
   for (const [uid, made] of wanted) {
     const record = records.get(uid) ?? null;
     const names = made.object.spec.containers.map(({ name }) => `${uid}/${name}`);
     if (record === null) found.push(`${uid} is not known`);
-    else if (record.state === "ends") found.push(`${uid} does not come to its end`);
-    else if (record.state === "ended" && record.end === null && !made.isJob) found.push(`${uid} ended of nothing`);
-    else if (record.state === "ended" && !OVER.has(record.status?.["phase"]))
+    else if (record.state === "terminating") found.push(`${uid} does not come to its end`);
+    else if (record.state === "terminated" && record.end === null && !made.isJob) found.push(`${uid} ended of nothing`);
+    else if (record.state === "terminated" && !OVER.has(record.status?.["phase"]))
       found.push(`${uid} ended ${record.status?.["phase"]}`);
-    else if (record.state === "waits" && held + cpuOf(made.object) <= CAPACITY_MILLI)
+    else if (record.state === "pending" && held + cpuOf(made.object) <= CAPACITY_MILLI)
       found.push(`${uid} waits, and would fit: ${JSON.stringify(record.refusal)}`);
-    else if (record.state === "lives") {
+    else if (record.state === "active") {
       if (made.isJob) found.push(`${uid} does not come to its end`);
       for (const name of names) if (runs.get(name) !== 1) found.push(`${name} runs ${runs.get(name) ?? 0} times`);
       // one that was taken as it ran may have the CPUs of a form that nobody remembers
       found.push(...unresized(made, record, held), ...(node.lost.has(uid) ? [] : misplaced(node, uid, record)));
     }
-    if (record?.state !== "lives")
+    if (record?.state !== "active")
       for (const name of names) if (runs.has(name)) found.push(`${name} runs, its pod is ${record?.state}`);
   }
   return [...found, ...leftOver(node, wanted)];

@@ -1,4 +1,4 @@
-import type { PodsRead } from "../../actuator/ports.ts";
+import type { PodsRead } from "../../actuator/core/ports.ts";
 
 /** Where a simulated node hears which pods it is to run. */
 export class PodsSource {

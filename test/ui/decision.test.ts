@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { POLICY_VERSION } from "../../api/model/decision.ts";
-import { results } from "../../api/openapi/examples.ts";
+import { results } from "../../api/http/openapi/operation.ts";
+import { NEWEST } from "../../api/profiles/index.ts";
 import { appOver } from "../api/serving.ts";
 import { decisionRow, resultRow, snapshotRow, value } from "../contract/store-rows.ts";
 import { postForm } from "./replay-forms.ts";
@@ -158,7 +158,7 @@ test("a node's token sees its own decisions only", async () => {
   const { app, store } = appOver({});
   const mine = decisionRow({ node: "mine", kind: "cpus" });
   value(await store.record({ decision: mine }));
-  const { newToken, webSha256 } = await import("../../api/auth/token.ts");
+  const { newToken, webSha256 } = await import("../../api/http/auth/token.ts");
   const token = newToken();
   value(
     await store.createToken({
@@ -172,7 +172,7 @@ test("a node's token sees its own decisions only", async () => {
     }),
   );
   const headers = { authorization: `Basic ${btoa(`x:${token.text}`)}` };
-  expect((await app.request(`/decisions/${mine.id}`, { headers })).status).toBe(403);
+  expect((await app.request(`/decisions/${mine.id}`, { headers })).status).toBe(404);
 });
 
 test.each([
@@ -183,7 +183,7 @@ test.each([
   "%s whose record has not its form: said in the place of the answer, with what is stored, and logged",
   async (kind, body, name) => {
     const { app, store, log } = appOver({});
-    const row = decisionRow({ kind, node: "n1", body, policyVersion: POLICY_VERSION });
+    const row = decisionRow({ kind, node: "n1", body, policyVersion: NEWEST.policyVersion });
     value(await store.record({ decision: row }));
     const text = await textOf(app, `/decisions/${row.id}`);
     const answer = text.slice(text.indexOf('id="answer"'), text.indexOf('id="asked"'));

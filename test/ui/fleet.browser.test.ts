@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { freePort } from "../e2e/pods/port.ts";
 import { expectReadable, hasScripts, inBrowser, LOOKS_AND_WITHOUT_SCRIPTS } from "./in-browser.ts";
 import { decided, served, snapshotOf } from "./served.ts";
 
@@ -95,7 +96,8 @@ inBrowser("the fleet in a browser", fill, (ground) => {
   });
 
   test("a server that went away and came back is found again", async () => {
-    const first = await served();
+    // one that nobody else is given meanwhile
+    const first = await served({ port: await freePort() });
     const { page, close } = await ground.open(first.url);
     await page.locator("#live-state", { hasText: "live" }).waitFor();
     await first.close();

@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
+import { chosen, fleetLink, SILENT_MS, standingOf } from "../../api/ui/fleet/fleet.ts";
 import { hoursPicture } from "../../api/ui/fleet/hours-picture.ts";
-import { fleetLink } from "../../api/ui/fleet/question.ts";
-import { chosen, SILENT_MS, standingOf } from "../../api/ui/fleet/standing.ts";
-import type { FleetRow } from "../../db/fleet-row.ts";
+import type { FleetRow } from "../../db/rows.ts";
 import { appOver } from "../api/serving.ts";
 import { decisionRow, resultRow, value } from "../contract/store-rows.ts";
 

@@ -1,13 +1,11 @@
-import { libraryMachine } from "../../api/cli/machine-library.ts";
+import { libraryMachine } from "../../api/cli/machines/machine-library.ts";
 import { writeCpuState } from "../../api/decide/cpus/checkpoint.ts";
 import { writeCheckpoint } from "../../api/decide/devices/checkpoint.ts";
-import { machineMemory } from "../../api/decide/memory/machine-memory.ts";
+import { EMPTY_STATE, machineMemory } from "../../api/decide/memory/machine-memory.ts";
 import { memoryManager } from "../../api/decide/memory/manager.ts";
 import { memoryStateFile } from "../../api/decide/memory/start.ts";
-import { EMPTY_STATE } from "../../api/decide/memory/state.ts";
 import { ANY_NODE } from "../../api/decide/topology/hint.ts";
-import type { Container } from "../../api/model/pod.ts";
-import { pod as podSchema } from "../../api/model/pod.ts";
+import { type Container, pod as podSchema } from "../../api/model/pod.ts";
 import { container, manyImages, sandbox, timeAt } from "../contract/gc-snapshots.ts";
 
 export const PODS = 512;

@@ -1,6 +1,6 @@
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import type { TouchedFinding } from "../../api/routes/lint-touched.ts";
+import type { TouchedFinding } from "../../api/service/lint-touched.ts";
 import { appOver } from "../api/serving.ts";
 import { snapshotRow, value } from "../contract/store-rows.ts";
 import { type App, openPage, postForm, unescaped, writtenIn } from "./replay-forms.ts";

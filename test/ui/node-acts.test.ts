@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type Act, actsOfAdmission, actsOfPass, spansOf } from "../../api/ui/node/acts.ts";
-import { openNode } from "../../db/open-node.ts";
+import { openNode } from "../../db/sqlite/open.ts";
 import { value } from "../contract/store-rows.ts";
 import { captured, partOf, plotData, readable, subject } from "./node-subject.ts";
 

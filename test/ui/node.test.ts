@@ -1,10 +1,11 @@
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { createToken } from "../../api/auth/tokens.ts";
-import { libraryMachine } from "../../api/cli/machine-library.ts";
-import type { CgroupsDecision } from "../../api/model/decision.ts";
+import { libraryMachine } from "../../api/cli/machines/machine-library.ts";
+import { createToken } from "../../api/http/auth/tokens.ts";
+import type { CgroupsDecision } from "../../api/model/cgroups.ts";
 import { decisionRow, resultRow, value } from "../contract/store-rows.ts";
 import { captured, partOf, readable, runtime, subject } from "./node-subject.ts";
+import { renamed } from "./served.ts";
 
 const report = (decisionId: string, seq: number, dryRun: boolean, steps: readonly object[]) => ({
   ...resultRow({ seq, failedCount: 1 }),
@@ -196,9 +197,7 @@ test("a name that there is not is answered with near ones", async () => {
 test("a node's token sees its own pages alone", async () => {
   const { app, decide, store } = subject();
   for (const name of ["n1", "n2"]) {
-    const snapshot = captured();
-    snapshot.node.metadata.name = name;
-    await decide("allocatable", { snapshot });
+    await decide("allocatable", { snapshot: renamed(captured(), name) });
   }
   const { token } = value(await createToken(store, { name: "own", scopes: ["read"], node: "n1", now: Date.now() }));
   const headers = { accept: "text/html", authorization: `Bearer ${token}` };

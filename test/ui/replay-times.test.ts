@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "vitest";
-import { timeIn } from "../../api/ui/replay/times.ts";
+import { timeIn } from "../../api/ui/replay/question.ts";
 
 const NOW = Date.parse("2026-03-01T12:00:00Z");
 const zone = process.env["TZ"];

@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { historyFile } from "../../api/server.ts";
-import { openNode } from "../../db/open-node.ts";
+import { openNode } from "../../db/sqlite/open.ts";
 import { T0, value } from "../contract/store-rows.ts";
 import { expectAccessible } from "./browser.ts";
 import { expectReadable, type Ground, inBrowser, LOOKS } from "./in-browser.ts";
@@ -96,15 +96,23 @@ const tests = (ground: Ground): void => {
   test("a request that fails is tried again, and nothing is counted twice", async () => {
     const { page, close } = await ground.open("/replay");
     let posts = 0;
+    const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    // what is told of one stands until the next is answered
     await page.route("**/replay", async (route) => {
       posts++;
       if (posts === 2) return route.abort();
-      if (posts === 3) return route.fulfill({ status: 503, body: "busy" });
+      if (posts === 3) {
+        await first.promise;
+        return route.fulfill({ status: 503, body: "busy" });
+      }
+      if (posts === 4) await second.promise;
       return route.continue();
     });
     await ask(page);
     await state(page, "the server cannot be reached; it is tried again");
+    first.resolve();
     await state(page, "the server answered 503; it is tried again");
+    second.resolve();
     await state(page, "done");
     expect(await page.locator("#answer").textContent()).toContain(all);
     await close();
@@ -165,8 +173,8 @@ const tests = (ground: Ground): void => {
     await page.getByLabel("Kind").selectOption("allocatable");
     await ask(page);
     await state(page, "done");
+    await expect.poll(() => new URL(page.url()).searchParams.get("change")).toBe(PATCH);
     const address = new URL(page.url());
-    expect(address.searchParams.get("change")).toBe(PATCH);
     expect(address.searchParams.get("kind")).toBe("allocatable");
     expect(await page.locator("#elsewhere a").getAttribute("href")).toBe(address.pathname + address.search);
     await page.goto(address.href);
@@ -176,7 +184,7 @@ const tests = (ground: Ground): void => {
     await page.getByLabel("The configuration to decide with").fill(`${PATCH}# ${"x".repeat(3000)}`);
     await page.getByRole("button", { name: "Replay", exact: true }).click();
     await state(page, "done");
-    expect(new URL(page.url()).search).toBe("");
+    await expect.poll(() => new URL(page.url()).search).toBe("");
     await page.goto(new URL(`/replay?decision=${id}`, ground.url).href);
     await page.getByLabel("The configuration to decide with").fill(PATCH);
     await page.getByRole("button", { name: "Replay this decision" }).click();

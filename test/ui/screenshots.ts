@@ -32,7 +32,7 @@ function snapshotOf(name: string, atMs: number, availableBytes: number | null): 
     runtime,
     observedAt: time,
     node: own,
-    stats: { ...captured.stats, node: { ...node, memory } },
+    stats: { ...captured.stats, node: { ...node, nodeName: name, memory } },
   };
 }
 

@@ -6,12 +6,21 @@ import { keptLog } from "../api/serving.ts";
 
 const CAPTURED = join(import.meta.dirname, "../data/real-node/snapshot.json");
 
-/** The captured node as another of its kind. */
-export function snapshotOf(name: string): { node: { metadata: { name: string } } } & Record<string, unknown> {
-  const snapshot = JSON.parse(readFileSync(CAPTURED, "utf8"));
+interface NodeAndPods {
+  node: { metadata: { name: string } };
+  pods?: { spec: object }[];
+  stats?: { node?: object };
+}
+/** The same snapshot under another node's name, its pods and stats included. */
+export function renamed<S extends NodeAndPods>(snapshot: S, name: string): S {
   snapshot.node.metadata.name = name;
+  for (const pod of snapshot.pods ?? []) pod.spec = { ...pod.spec, nodeName: name };
+  if (snapshot.stats?.node !== undefined) snapshot.stats.node = { ...snapshot.stats.node, nodeName: name };
   return snapshot;
 }
+/** The captured node as another of its kind. */
+export const snapshotOf = (name: string): NodeAndPods & Record<string, unknown> =>
+  renamed(JSON.parse(readFileSync(CAPTURED, "utf8")), name);
 
 export interface Served extends RunningApi {
   /** Where its history lies. */

@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
-import { createToken } from "../../api/auth/tokens.ts";
-import { MOST_LINKED, whatIfLink } from "../../api/ui/what-if/link.ts";
+import { createToken } from "../../api/http/auth/tokens.ts";
+import { MAX_LINKED, whatIfLink } from "../../api/ui/what-if/change.ts";
 import { decisionRow, value } from "../contract/store-rows.ts";
 import { captured, readable, subject } from "./node-subject.ts";
+import { renamed } from "./served.ts";
 
 const resultIn = (html: string): string => readable(html.slice(html.indexOf('<section id="result"')));
 const query = (texts: Readonly<Record<string, string>>): string => `/what-if?${new URLSearchParams(texts)}`;
@@ -71,8 +72,8 @@ test.each([
   [{ node: "n1", changes: "x" }, "changes: there is no such parameter; there are node, snapshot,"],
   [{ node: "n1", kept: "{}" }, "kept: there is no such parameter"],
   [
-    { node: "n1", change: "x".repeat(MOST_LINKED + 1) },
-    `change: has ${MOST_LINKED + 1} of the ${MOST_LINKED + 3} characters`,
+    { node: "n1", change: "x".repeat(MAX_LINKED + 1) },
+    `change: has ${MAX_LINKED + 1} of the ${MAX_LINKED + 3} characters`,
   ],
   [{ decision: "0".repeat(32), node: "n1" }, "node: goes without decision"],
   [{ node: "n1", maxPods: "many" }, "maxPods: expected a whole number, found many"],
@@ -125,8 +126,7 @@ test("what a link says stays text, in the form and in the answer", async () => {
 
 test("a node's token opens links about its own node alone", async () => {
   const { app, decide, store } = subject();
-  const theirs = captured();
-  theirs.node.metadata.name = "n2";
+  const theirs = renamed(captured(), "n2");
   const { id } = await decide("cgroups", { snapshot: theirs });
   await decide("cgroups", { snapshot: captured() });
   const { token } = value(await createToken(store, { name: "own", scopes: ["read"], node: "n1", now: Date.now() }));
@@ -135,7 +135,7 @@ test("a node's token opens links about its own node alone", async () => {
     (await app.request(`http://localhost${query({ change: PATCH, ...texts })}`, { headers })).status;
   expect(await statusOf({ node: "n1" })).toBe(200);
   expect(await statusOf({ node: "n2" })).toBe(403);
-  expect(await statusOf({ decision: id })).toBe(403);
+  expect(await statusOf({ decision: id })).toBe(404);
 });
 
 test("a link holds what is given, in the words of the form, and is none where it would be too long", () => {

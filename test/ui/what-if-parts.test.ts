@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { libraryMachine, machineNames } from "../../api/cli/machine-library.ts";
-import { lineDiff } from "../../api/ui/what-if/line-diff.ts";
-import { MACHINES, machineNamed } from "../../api/ui/what-if/machines.ts";
+import { libraryMachine, machineNames } from "../../api/cli/machines/machine-library.ts";
+import { lineDiff } from "../../api/ui/what-if/diff-view.ts";
+import { MACHINES, machineNamed } from "../../api/ui/what-if/given.ts";
 import { NO_POD, recognise } from "../../api/ui/what-if/recognise.ts";
 
 const DIR = join(import.meta.dirname, "../data/real-node");

@@ -1,9 +1,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { newToken, webSha256 } from "../../api/auth/token.ts";
+import { newToken, webSha256 } from "../../api/http/auth/token.ts";
 import { appOver } from "../api/serving.ts";
 import { value } from "../contract/store-rows.ts";
+import { renamed } from "./served.ts";
 
 const DIR = join(import.meta.dirname, "../data/real-node");
 const fileOf = (name: string): string => readFileSync(join(DIR, name), "utf8");
@@ -391,8 +392,7 @@ test("a form of another site is refused, and so is what is no form", async () =>
 test("what there is not is a page with its status, and a node's token sees its own node only", async () => {
   const { app, store } = appOver({});
   for (const name of ["node-a", "node-b"]) {
-    const snapshot = JSON.parse(fileOf("snapshot.json"));
-    snapshot.node.metadata.name = name;
+    const snapshot = renamed(JSON.parse(fileOf("snapshot.json")), name);
     await app.request(`/v1/nodes/${name}/snapshot`, {
       method: "PUT",
       headers: { "content-type": "application/json" },

@@ -1,18 +1,21 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { newToken, webSha256 } from "../../api/auth/token.ts";
+import { newToken, webSha256 } from "../../api/http/auth/token.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const WRANGLER = join(createRequire(import.meta.url).resolve("wrangler/package.json"), "../bin/wrangler.js");
-const LONGEST_MS = 60_000;
+const LONGEST_MS = 120_000;
 
 export interface Dev {
   readonly url: string;
   /** An administrator's. */
   readonly token: string;
+  /** What it has written so far. */
+  said(): string;
   close(): Promise<void>;
 }
 
@@ -35,34 +38,36 @@ export async function workerDev(): Promise<Dev> {
     stdio: ["ignore", "pipe", "pipe"],
     detached: true,
   });
+  let said = "";
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (said += chunk));
   const close = async (): Promise<void> => {
-    const ended = new Promise((done) => child.once("exit", done));
-    // it starts workerd, which outlives it when it alone is killed
-    if (child.exitCode === null && child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
-    await ended;
+    if (child.exitCode === null && child.signalCode === null && child.pid !== undefined) {
+      const ended = once(child, "exit");
+      // it starts workerd, which outlives it when it alone is killed
+      process.kill(-child.pid, "SIGKILL");
+      await ended;
+    }
     rmSync(folder, { recursive: true, force: true });
   };
   try {
-    return { url: await addressOf(child), token: text, close };
+    return { url: await addressOf(child, () => said), token: text, said: () => said, close };
   } catch (error) {
     await close();
     throw error;
   }
 }
 
-function addressOf(child: ChildProcess): Promise<string> {
-  let said = "";
+function addressOf(child: ChildProcess, said: () => string): Promise<string> {
   return new Promise((done, fail) => {
-    const timer = setTimeout(() => fail(new Error(`wrangler dev does not listen: ${said}`)), LONGEST_MS);
-    const hear = (chunk: Buffer): void => {
-      said += chunk.toString();
-      const [, url] = /Ready on (http:\/\/\S+)/.exec(said) ?? [];
+    const timer = setTimeout(() => fail(new Error(`wrangler dev does not listen: ${said()}`)), LONGEST_MS);
+    const hear = (): void => {
+      const [, url] = /Ready on (http:\/\/\S+)\s/.exec(said()) ?? [];
       if (url === undefined) return;
       clearTimeout(timer);
       done(url);
     };
     child.stdout?.on("data", hear);
     child.stderr?.on("data", hear);
-    child.once("exit", (code) => fail(new Error(`wrangler dev ended with ${code}: ${said}`)));
+    child.once("exit", (code) => fail(new Error(`wrangler dev ended with ${code}: ${said()}`)));
   });
 }

@@ -1,12 +1,13 @@
 import { applyD1Migrations, env, SELF } from "cloudflare:test";
-import { beforeAll, expect, test } from "vitest";
-import { newToken, webSha256 } from "../../api/auth/token.ts";
+import type { D1PreparedStatement } from "@cloudflare/workers-types";
+import { beforeAll, expect, test, vi } from "vitest";
+import { newToken, webSha256 } from "../../api/http/auth/token.ts";
 import { DEFAULT_RETENTION } from "../../api/retention.ts";
 import worker from "../../api/worker.ts";
-import { openD1 } from "../../db/open-d1.ts";
+import { openD1 } from "../../db/d1/open.ts";
 import { SNAPSHOT_GRACE_MS } from "../../db/prune.ts";
 import { apiContract } from "../contract/api.ts";
-import { problemOf } from "../contract/api-subject.ts";
+import { problemOf, snapshotOf } from "../contract/api-subject.ts";
 import { decisionRow, snapshotRow, value } from "../contract/store-rows.ts";
 
 beforeAll(() => applyD1Migrations(env.DB, env.MIGRATIONS));
@@ -28,6 +29,67 @@ test("the token whose hash is bound as a secret is an administrator's, before th
   expect((await ask(text)).status).toBe(200);
   await problemOf(await ask(newToken().text), "unauthorized");
 });
+
+/** A database that reads as the real one does until `fails`, which takes the statement or its batch; then it throws these words. */
+function failing(words: string, fails: (sql: string) => boolean): typeof env.DB {
+  const refuse = () => Promise.reject(new Error(words));
+  const broken = new WeakSet<object>();
+  const statement = (real: D1PreparedStatement, isBroken: boolean): D1PreparedStatement => {
+    if (isBroken) broken.add(real);
+    return new Proxy(real, {
+      get: (target, name) => {
+        if (name === "bind") return (...values: unknown[]) => statement(target.bind(...values), isBroken);
+        if (name === "target") return target;
+        if (isBroken && ["all", "raw", "run", "first"].includes(String(name))) return refuse;
+        const found = Reflect.get(target, name);
+        return typeof found === "function" ? found.bind(target) : found;
+      },
+    });
+  };
+  return new Proxy(env.DB, {
+    get: (target, name) => {
+      if (name === "prepare") return (sql: string) => statement(target.prepare(sql), fails(sql));
+      if (name === "batch")
+        return (list: (D1PreparedStatement & { target: D1PreparedStatement })[]) =>
+          list.some((one) => broken.has(one.target)) ? refuse() : target.batch(list.map((one) => one.target));
+      const found = Reflect.get(target, name);
+      return typeof found === "function" ? found.bind(target) : found;
+    },
+  });
+}
+
+test.each([
+  "Network connection lost.",
+  "D1_ERROR: D1 DB is overloaded. Requests queued for too long.",
+  "D1_ERROR: Internal error in D1 DB storage caused object to be reset.",
+  "Cannot resolve D1 DB due to transient issue on remote node.",
+  "Too many API requests by single worker invocation.",
+])(
+  "what D1 says when it cannot answer is a 503 that says when to come back, or a decision not recorded: %s",
+  async (words) => {
+    const { text } = newToken();
+    const bound = (fails: (sql: string) => boolean) => ({
+      DB: failing(words, fails),
+      NODEWISE_TOKEN_SHA256: hash,
+    });
+    const hash = await webSha256(text);
+    const headers = { authorization: `Bearer ${text}`, "content-type": "application/json" };
+    const read = await worker.fetch(
+      new Request("https://nodewise.test/v1/nodes", { headers }),
+      bound(() => true),
+    );
+    expect(read.headers.get("retry-after")).toBe("5");
+    expect((await problemOf(read, "history_unavailable")).detail).toContain(words.replace(/\.$/, ""));
+    const body = JSON.stringify({ snapshot: snapshotOf("overloaded") });
+    const post = new Request("https://nodewise.test/v1/decisions/allocatable", { method: "POST", headers, body });
+    const decided = await worker.fetch(
+      post,
+      bound((sql) => /^\s*INSERT/i.test(sql)),
+    );
+    expect(decided.status).toBe(200);
+    expect(await decided.json()).toMatchObject({ recorded: false, kind: "allocatable" });
+  },
+);
 
 test("zstd bodies, which workerd cannot undo, are refused with what it can", async () => {
   const { text } = newToken();
@@ -53,4 +115,20 @@ test("the cron trigger removes what is too old", async () => {
   await worker.scheduled(null, { DB: env.DB });
   expect(value(await store.getDecision("gone"))).toBeNull();
   expect(value(await store.getDecision("kept"))).not.toBeNull();
+});
+
+test("the sweep keeps what the variables say, in at most so many statements, and removes nothing where one is no number", async () => {
+  const store = openD1(env.DB);
+  const old = decisionRow({ id: "two-days", node: "kept-days", decidedAtMs: Date.now() - 2 * 86_400_000 });
+  value(await store.record({ decision: old }));
+  const logged: string[] = [];
+  const listening = vi.spyOn(console, "log").mockImplementation((line) => void logged.push(String(line)));
+  const failed = vi.spyOn(console, "error").mockImplementation((line) => void logged.push(String(line)));
+  await worker.scheduled(null, { DB: env.DB, NODEWISE_KEEP_DAYS: "one" });
+  expect(logged.join("\n")).toMatch(/NODEWISE_KEEP_DAYS: `one` is not a whole number/);
+  expect(value(await store.getDecision("two-days"))).toEqual(old);
+  await worker.scheduled(null, { DB: env.DB, NODEWISE_KEEP_DAYS: 1, NODEWISE_SWEEP_STATEMENTS: "45" });
+  expect(value(await store.getDecision("two-days"))).toBeNull();
+  listening.mockRestore();
+  failed.mockRestore();
 });

@@ -1,4 +1,4 @@
-import type { CgroupValues } from "../../../api/model/decision.ts";
+import type { CgroupValues } from "../../../api/model/cgroups.ts";
 import { type Bytes, NO_PAGE_LIMIT } from "../../../api/model/units.ts";
 import type { LinuxContainerResources } from "../../containerd/messages.ts";
 
@@ -6,7 +6,7 @@ type Writable<T> = { -readonly [K in keyof T]: T[K] };
 type Pages = NonNullable<LinuxContainerResources["hugepageLimits"]>;
 
 const UNITS = ["B", "KB", "MB", "GB", "TB", "PB"];
-/** What the kubelet has for none: 1 << 62. */
+/** The kubelet's value for "no limit": 1 << 62. */
 const NO_PAGES = 2 ** 62;
 
 /**
@@ -33,7 +33,7 @@ export function containerResources(values: CgroupValues, version: 1 | 2): LinuxC
 }
 const limit = (bytes: Bytes | undefined): number | undefined => (bytes === undefined || bytes <= 0 ? undefined : bytes);
 
-/** What has no field in CRI goes by the name of its file. */
+/** Values without a field in CRI go by the name of their file. */
 function unifiedOf(v: CgroupValues): Readonly<Record<string, string>> {
   const unified: Record<string, string> = {};
   const put = (file: string, bytes: Bytes | undefined): void => {

@@ -1,6 +1,6 @@
-import type { DeviceOptions } from "../../../api/model/device-decision.ts";
+import type { DeviceOptions } from "../../../api/model/managers.ts";
 import type { AskedMount, ContainerConfig } from "../../containerd/messages.ts";
-import type { EnvPair } from "../expand.ts";
+import type { EnvPair } from "../env.ts";
 
 /** The parts of a container's configuration that its devices bring. */
 type DeviceParts = Pick<ContainerConfig, "devices" | "CDIDevices"> & { readonly mounts: readonly AskedMount[] };

@@ -1,5 +1,5 @@
-import type { NameValue } from "../../../api/model/device-decision.ts";
-import type { LifecycleHandler, PodContainer, RunnablePod, TextMap } from "../pod.ts";
+import type { NameValue } from "../../../api/model/managers.ts";
+import { err, ok, type Result } from "../../../api/model/result.ts";
 import {
   CONTAINER_HASH,
   CONTAINER_NAME,
@@ -11,10 +11,63 @@ import {
   POD_UID,
   TERMINATION_MESSAGE_PATH,
   TERMINATION_MESSAGE_POLICY,
-} from "../runtime-pod.ts";
-import { containerHash } from "./container-hash.ts";
+} from "../../containerd/runtime-pod.ts";
+import type { LifecycleHandler, PodContainer, RunnablePod, TextMap } from "../pod.ts";
 
-/** Of a container of a pod whose end was asked for. */
+const HOSTNAME_LENGTH = 63;
+const FQDN_LENGTH = 64;
+
+/** Of a pod's directory below the one of all logs. kubelet 1.36: BuildPodLogsDirectory. */
+export const logDirectoryName = (pod: Pick<RunnablePod, "namespace" | "name" | "uid">): string =>
+  `${pod.namespace}_${pod.name}_${pod.uid}`;
+/** Below the pod's log directory. kubelet 1.36: buildContainerLogsPath. */
+export const logPathOf = (container: Pick<PodContainer, "name">, attempt: number): string =>
+  `${container.name}/${attempt}.log`;
+
+/** The short name, and the domain behind it; empty: none. kubelet 1.36: GeneratePodHostNameAndDomain. */
+export function hostNameOf(
+  pod: RunnablePod,
+  clusterDomain: string,
+): { readonly hostname: string; readonly domain: string } {
+  const { hostname, subdomain } = pod.spec;
+  const name = hostname ?? pod.name;
+  return {
+    hostname: name.length <= HOSTNAME_LENGTH ? name : name.slice(0, HOSTNAME_LENGTH).replace(/[-.]+$/, ""),
+    domain: subdomain === null ? "" : `${subdomain}.${pod.namespace}.svc.${clusterDomain}`,
+  };
+}
+
+/** The host name for the kernel. Errors: the kubelet's words. kubelet 1.36: GetNodenameForKernel. */
+export function kernelHostName(pod: RunnablePod, clusterDomain: string): Result<string, string> {
+  const { hostname, domain } = hostNameOf(pod, clusterDomain);
+  if (domain === "" || !pod.spec.setHostnameAsFQDN) return ok(hostname);
+  const fqdn = `${hostname}.${domain}`;
+  if (fqdn.length <= FQDN_LENGTH) return ok(fqdn);
+  return err(
+    `failed to construct FQDN from pod hostname and cluster domain, FQDN ${fqdn} is too long ` +
+      `(${FQDN_LENGTH} characters is the max, ${fqdn.length} characters requested)`,
+  );
+}
+
+const OFFSET = 0x811c9dc5;
+const PRIME = 0x01000193;
+
+/**
+ * Changes when a running container must be started anew: with its name and its image, as all else of a pod is fixed or
+ * changes in place. Equal to the kubelet's own, hexadecimal. kubelet 1.36: HashContainer (FNV-1a of the dump of a JSON).
+ */
+export function containerHash(_pod: RunnablePod, container: Pick<PodContainer, "name" | "image">): string {
+  const json = JSON.stringify({ image: container.image, name: container.name }).replace(
+    /[<>&\u2028\u2029]/g,
+    (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+  const dump = `([]uint8)[${new TextEncoder().encode(json).join(" ")}]`;
+  let hash = OFFSET;
+  for (let i = 0; i < dump.length; i++) hash = Math.imul(hash ^ dump.charCodeAt(i), PRIME) >>> 0;
+  return hash.toString(16);
+}
+
+/** Annotation of a container whose pod is being deleted. */
 const DELETION_GRACE_PERIOD = "io.kubernetes.pod.deletionGracePeriod";
 const PRE_STOP_HANDLER = "io.kubernetes.container.preStopHandler";
 const CONTAINER_PORTS = "io.kubernetes.container.ports";

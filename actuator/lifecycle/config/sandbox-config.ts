@@ -1,9 +1,8 @@
 import { map, type Result } from "../../../api/model/result.ts";
 import type { SandboxConfig } from "../../containerd/messages.ts";
-import type { RunnablePod } from "../pod.ts";
-import { sandboxLabels } from "./labels.ts";
-import { kernelHostName } from "./names.ts";
-import { portMappingsOf } from "./port-mappings.ts";
+import type { ContainerPort, RunnablePod } from "../pod.ts";
+import { isIPv6 } from "../spec/names.ts";
+import { kernelHostName, sandboxLabels } from "./labels.ts";
 import { groupsOf, namespacesOf } from "./security.ts";
 
 export interface SandboxAsked {
@@ -15,13 +14,13 @@ export interface SandboxAsked {
   /** The pod's cgroup, absolute. */
   readonly cgroupParent: string;
   readonly dns: NonNullable<SandboxConfig["dnsConfig"]>;
-  /** Of names of pods in a subdomain. */
+  /** Suffix of the names of pods in a subdomain. */
   readonly clusterDomain: string;
 }
 
 /**
- * What RunPodSandbox is asked. On the host's network the runtime takes the host's name.
- * Errors: the kubelet's words. kubelet 1.36: generatePodSandboxConfig.
+ * The request of RunPodSandbox. On the host's network the runtime uses the host's name. Errors: the kubelet's words. kubelet
+ * 1.36: generatePodSandboxConfig.
  */
 export function sandboxConfigOf(pod: RunnablePod, asked: SandboxAsked): Result<SandboxConfig, string> {
   const { hostNetwork } = pod.spec;
@@ -56,4 +55,26 @@ function linuxOf(pod: RunnablePod, cgroupParent: string): NonNullable<SandboxCon
       seccomp: { profileType: "RuntimeDefault" },
     },
   };
+}
+
+type PortMappings = NonNullable<SandboxConfig["portMappings"]>;
+
+/** Port mappings of the regular containers; a port's name counts once per container. kubelet 1.36: MakePortMappings. */
+const portMappingsOf = (pod: RunnablePod): PortMappings =>
+  pod.spec.containers.flatMap(({ ports }) => {
+    const names = new Set<string>();
+    return ports
+      .filter((port) => {
+        const name = nameOf(port);
+        const isFirst = !names.has(name);
+        names.add(name);
+        return isFirst;
+      })
+      .map(({ protocol, containerPort, hostPort, hostIP }) => ({ protocol, containerPort, hostPort, hostIp: hostIP }));
+  });
+
+function nameOf({ name, protocol, hostIP, containerPort, hostPort }: ContainerPort): string {
+  if (name !== "") return name;
+  const family = hostIP === "" ? "any" : isIPv6(hostIP) ? "v6" : "v4";
+  return `${family}-${protocol}-${hostIP}:${containerPort}:${hostPort}`;
 }

@@ -1,13 +1,13 @@
 import type { ContainerSecurityContext, NamespaceOptions, SecurityProfile } from "../../containerd/messages.ts";
 import type { PodContainer, Profile, RunnablePod } from "../pod.ts";
 
-/** What the node adds to what pods say. */
+/** The node's additions to a pod's security settings. */
 export interface NodeSecurity {
   /** Containers without a seccomp profile get the runtime's. kubelet: seccompDefault. */
   readonly seccompDefault: boolean;
   /** Where `Localhost` profiles of seccomp lie. */
   readonly seccompDirectory: string;
-  /** Of this machine, beyond those of every one: /sys/devices/system/cpu/cpuN/thermal_throttle where it is there. */
+  /** Paths of this machine beyond those of every machine: /sys/devices/system/cpu/cpuN/thermal_throttle where it exists. */
   readonly maskedPaths: readonly string[];
 }
 

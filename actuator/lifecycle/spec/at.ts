@@ -1,5 +1,28 @@
 import { joinPath } from "../../../api/model/input-issue.ts";
-import type { Faults } from "./faults.ts";
+import type { SpecFault } from "../pod.ts";
+
+const MOST = 100;
+
+/** The faults of one object, each once. */
+export class Faults {
+  readonly all: SpecFault[] = [];
+  readonly #mistyped = new Set<string>();
+
+  /** More would not be told. */
+  get areFull(): boolean {
+    return this.all.length >= MOST;
+  }
+  add(at: string, message: string): void {
+    const path = at === "" ? "$" : at;
+    if (this.areFull || this.#mistyped.has(path)) return;
+    if (!this.all.some((f) => f.path === path && f.message === message)) this.all.push({ path, message });
+  }
+  /** A value of another type; nothing more is said about it. */
+  mistyped(path: string, message: string): void {
+    this.add(path, message);
+    this.#mistyped.add(path === "" ? "$" : path);
+  }
+}
 
 /** A value of a manifest, where it stands, and what takes the faults of all of them. */
 export class At {

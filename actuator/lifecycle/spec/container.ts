@@ -1,19 +1,190 @@
-import type { PodContainer, TextMap } from "../pod.ts";
+import type { ProbePort } from "../../../api/model/probe.ts";
+import { canonicalText } from "../../../api/model/quantity.ts";
+import { fieldPathFault } from "../field-path.ts";
+import type { ContainerPort, EnvVar, LifecycleHandler, PodContainer, TextMap, VolumeMount } from "../pod.ts";
 import { annotatedProfile } from "./app-armor-annotation.ts";
-import type { At } from "./at.ts";
-import { envVarsOf } from "./env-vars.ts";
-import { pullPolicyOf } from "./image.ts";
-import { hooksOf } from "./lifecycle-hooks.ts";
-import { mountsOf } from "./mounts.ts";
-import { dnsLabel } from "./names.ts";
-import { portsOf } from "./ports.ts";
-import { probesOf } from "./probes.ts";
-import { checkResources } from "./resources.ts";
+import { type At, shown } from "./at.ts";
+import { checkDescending, dnsLabel, envName, portName } from "./names.ts";
+import { execOf, httpGetOf, probesOf } from "./probes.ts";
+import { checkResources, quantityAt } from "./resources.ts";
 import { checkFields } from "./rule.ts";
 import { RULES } from "./rules.ts";
 import { containerSecurityOf } from "./security.ts";
 
-/** What a container takes from its pod. */
+const MOST = 65_535;
+
+/** On the host's network a port is the host's too. kubernetes 1.36: validateContainerPorts, defaultHostNetworkPorts. */
+function portsOf(list: At, hostNetwork: boolean): readonly ContainerPort[] {
+  const names = new Set<string>();
+  return list.items().map((at) => {
+    checkFields(at, RULES.ContainerPort);
+    const name = at.field("name");
+    if (!name.isEmpty) {
+      const says = portName(name.text());
+      name.invalids(says);
+      if (says.length === 0 && names.has(name.text())) name.duplicate();
+      names.add(name.text());
+    }
+    const containerPort = portAt(at.field("containerPort"), true);
+    const hostPort = portAt(at.field("hostPort"), false);
+    if (hostNetwork && hostPort !== 0 && hostPort !== containerPort) {
+      at.field("hostPort").invalid("must match `containerPort` when `hostNetwork` is true");
+    }
+    return {
+      name: name.text(),
+      containerPort,
+      hostPort: hostNetwork ? containerPort : hostPort,
+      hostIP: at.field("hostIP").text(),
+      protocol: at.field("protocol").choice(["SCTP", "TCP", "UDP"], "TCP"),
+    };
+  });
+}
+function portAt(at: At, isRequired: boolean): number {
+  const port = at.whole() ?? 0;
+  if (port !== 0) at.between(1, MOST);
+  else if (isRequired && (at.isAbsent || at.value === 0)) at.required();
+  return port;
+}
+
+/** One port of the host for one container; init containers run one after the other. kubernetes 1.36: AccumulateUniqueHostPorts. */
+export function checkHostPorts(
+  containers: readonly { readonly at: At; readonly ports: readonly ContainerPort[] }[],
+): void {
+  const taken = new Set<string>();
+  for (const { at, ports } of containers) {
+    for (const [i, port] of ports.entries()) {
+      if (port.hostPort === 0) continue;
+      const key = `${port.protocol}/${port.hostIP}/${port.hostPort}`;
+      if (taken.has(key)) at.field("ports").items()[i]?.field("hostPort").duplicate(key);
+      taken.add(key);
+    }
+  }
+}
+
+const RESOURCES = ["cpu", "ephemeral-storage", "memory"].flatMap((name) => [`limits.${name}`, `requests.${name}`]);
+const HUGE_PAGES = /^(?:limits|requests)\.hugepages-/;
+const SIZES = ["1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"];
+
+/** kubernetes 1.36: ValidateEnv. */
+function envVarsOf(list: At): readonly EnvVar[] {
+  return list.items().flatMap((at) => {
+    checkFields(at, RULES.EnvVar);
+    const name = at.field("name");
+    if (name.isEmpty) name.required();
+    else name.invalids(envName(name.text()));
+    const value = at.field("value");
+    const from = at.field("valueFrom");
+    if (from.isAbsent) return [{ name: name.text(), value: value.text() }];
+    return sourceOf(name.text(), from, value);
+  });
+}
+
+function sourceOf(name: string, from: At, value: At): readonly EnvVar[] {
+  if (!checkFields(from, RULES.EnvVarSource)) return [];
+  const sources = from.keys.filter((key) => !from.field(key).isAbsent);
+  if (sources.length === 0) {
+    from.fault('Invalid value: "": must specify one of: `fieldRef` or `resourceFieldRef`');
+  } else if (!value.isEmpty) {
+    from.fault('Invalid value: "": may not be specified when `value` is not empty');
+  } else if (sources.length > 1) {
+    from.fault('Invalid value: "": may not have more than one field specified at a time');
+  }
+  const field = from.field("fieldRef");
+  const resource = from.field("resourceFieldRef");
+  if (!field.isAbsent) return [{ name, fieldPath: fieldPathOf(field) }];
+  return resource.isAbsent ? [] : [{ name, ...resourceOf(resource) }];
+}
+
+function fieldPathOf(at: At): string {
+  checkFields(at, RULES.ObjectFieldSelector);
+  const version = at.field("apiVersion");
+  const fieldPath = at.field("fieldPath");
+  if (!version.isEmpty && version.text() !== "v1") version.invalid("only v1 is supported");
+  const path = fieldPath.text();
+  if (fieldPath.isEmpty) fieldPath.required();
+  else {
+    const fault = fieldPathFault(path);
+    if (fault !== null) fieldPath.invalid(fault);
+  }
+  return path === "spec.host" ? "spec.nodeName" : path;
+}
+
+function resourceOf(at: At): { resource: string; containerName: string; divisor: string } {
+  checkFields(at, RULES.ResourceFieldSelector);
+  const resource = at.field("resource");
+  const name = resource.text();
+  const isKnown = RESOURCES.includes(name) || HUGE_PAGES.test(name);
+  if (resource.isEmpty) resource.required();
+  else if (!isKnown) {
+    const supported = RESOURCES.toSorted().map(shown).join(", ");
+    resource.fault(`Unsupported value: ${shown(name)}: supported values: ${supported}`);
+  }
+  const divisor = divisorOf(at.field("divisor"), isKnown ? name : "");
+  return { resource: name, containerName: at.field("containerName").text(), divisor };
+}
+
+/** As Go writes it; null: it is no quantity. Thousandths of an exa leave int64, so it is no amount elsewhere. */
+function canonical(at: At): string | null {
+  if (at.value === "1E" || at.value === "1Ei") return at.value;
+  const quantity = quantityAt(at);
+  return quantity === null ? null : canonicalText(quantity.amount, quantity.format);
+}
+
+/** Zero, like nothing, is one. kubernetes 1.36: validateContainerResourceDivisor. */
+function divisorOf(at: At, resource: string): string {
+  if (at.isAbsent) return "1";
+  const text = canonical(at);
+  if (text === null || text === "0") return "1";
+  const isCpu = resource.endsWith(".cpu");
+  const allowed = isCpu ? ["1m", "1"] : SIZES;
+  const [, kind = ""] = resource.split(".");
+  if (kind !== "" && !allowed.includes(text)) {
+    const what = kind.startsWith("hugepages-") ? "hugepages" : kind === "ephemeral-storage" ? `local ${kind}` : kind;
+    const values = isCpu ? "1m and 1" : SIZES.join(", ");
+    const says = `only divisor's values ${values} are supported with the ${what.replace("-", " ")} resource`;
+    at.fault(`Invalid value: ${shown(resource)}: ${says}`);
+  }
+  return text;
+}
+
+const HOST = "[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?";
+const domain = new RegExp(`^(?:${HOST}(?:\\.${HOST})*|\\[[0-9A-Fa-f:]+\\])(?::\\d+)?$`);
+const COMPONENT = /^[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*$/;
+const TAG = /^\w[\w.-]{0,127}$/;
+const DIGEST = /^[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9A-Fa-f]{32,}$/;
+/** An image's id, which is no name. */
+const ID = /^[0-9a-f]{64}$/;
+const MAX_LENGTH = 255;
+
+/**
+ * The tag of an image's name: `latest` where it says neither tag nor digest, empty where it says only a digest, or is no
+ * name at all. kubernetes 1.36: parsers.ParseImageName.
+ */
+function tagOf(image: string): string {
+  const [name = "", digest, ...more] = image.split("@");
+  if (more.length > 0 || (digest !== undefined && !DIGEST.test(digest))) return "";
+  const colon = name.indexOf(":", name.lastIndexOf("/") + 1);
+  const tag = colon < 0 ? undefined : name.slice(colon + 1);
+  if (!isRepository(colon < 0 ? name : name.slice(0, colon)) || (tag !== undefined && !TAG.test(tag))) return "";
+  return tag ?? (digest === undefined ? "latest" : "");
+}
+
+/** kubernetes 1.36: SetDefaults_Container. */
+const pullPolicyOf = (image: string): "Always" | "IfNotPresent" =>
+  tagOf(image) === "latest" ? "Always" : "IfNotPresent";
+
+function isRepository(name: string): boolean {
+  if (ID.test(name)) return false;
+  const parts = name.split("/");
+  const first = parts[0] as string;
+  const hasDomain = parts.length > 1 && (first === "localhost" || /[.:A-Z]/.test(first));
+  const full = hasDomain ? name : `docker.io/${parts.length > 1 ? "" : "library/"}${name}`;
+  // The grammar has another try at what looks like a domain and is none.
+  const path = hasDomain && domain.test(first) ? parts.slice(1) : parts;
+  return full.length <= MAX_LENGTH && path.every((part) => COMPONENT.test(part));
+}
+
+/** The part of a pod that its containers depend on. */
 export interface Around {
   readonly volumes: ReadonlySet<string>;
   readonly hostNetwork: boolean;
@@ -80,4 +251,99 @@ function messagePathOf(at: At): string {
   if (!at.text().startsWith("/")) at.invalid("must be an absolute path");
   else if (at.text().split("/").includes("..")) at.invalid("must not contain '..'");
   return at.text();
+}
+
+/** `volumes`: the names that there are, of refused ones too. kubernetes 1.36: ValidateVolumeMounts. */
+function mountsOf(list: At, volumes: ReadonlySet<string>, privileged: boolean): readonly VolumeMount[] {
+  const places = new Set<string>();
+  return list.items().map((at) => {
+    checkFields(at, RULES.VolumeMount);
+    const name = at.field("name");
+    if (name.isEmpty) name.required();
+    else if (!volumes.has(name.text())) name.fault(`Not found: ${JSON.stringify(name.text())}`);
+    const mountPath = at.field("mountPath");
+    checkPlace(mountPath, places);
+    const subPath = at.field("subPath");
+    const expression = at.field("subPathExpr");
+    if (!subPath.isEmpty) checkDescending(subPath);
+    if (!expression.isEmpty) {
+      if (!subPath.isEmpty) expression.invalid("subPathExpr and subPath are mutually exclusive");
+      checkDescending(expression);
+    }
+    const propagation = at.field("mountPropagation");
+    const word = propagation.choice(["Bidirectional", "HostToContainer", "None"], "None");
+    if (word === "Bidirectional" && !privileged) {
+      propagation.fault("Forbidden: Bidirectional mount propagation is available only to privileged containers");
+    }
+    return {
+      volume: name.text(),
+      mountPath: mountPath.text(),
+      readOnly: at.field("readOnly").flag() ?? false,
+      subPath: expression.isEmpty ? subPath.text() : expression.text(),
+      isExpression: !expression.isEmpty,
+      propagation: word,
+    };
+  });
+}
+
+/** The API server takes relative paths; a kubelet puts a `/` before them, which hides that two are the same. */
+function checkPlace(at: At, places: Set<string>): void {
+  const path = at.text();
+  if (at.isEmpty) at.required();
+  else if (path !== "" && !path.startsWith("/")) at.invalid("must be an absolute path");
+  else if (path.split("/").includes("..")) at.invalid("must not contain '..'");
+  if (places.has(path)) at.invalid("must be unique");
+  places.add(path);
+}
+
+interface Hooks {
+  readonly postStart: LifecycleHandler | null;
+  readonly preStop: LifecycleHandler | null;
+}
+type Http = Extract<LifecycleHandler, { http: unknown }>["http"];
+
+/** `grace`: the pod's termination grace period; null: it is wrong itself. kubernetes 1.36: validateLifecycle. */
+function hooksOf(at: At, ports: readonly ContainerPort[], grace: number | null): Hooks {
+  if (at.isAbsent || !checkFields(at, RULES.Lifecycle)) return { postStart: null, preStop: null };
+  return {
+    postStart: handlerOf(at.field("postStart"), ports, grace),
+    preStop: handlerOf(at.field("preStop"), ports, grace),
+  };
+}
+
+function handlerOf(at: At, ports: readonly ContainerPort[], grace: number | null): LifecycleHandler | null {
+  if (at.isAbsent || !checkFields(at, RULES.LifecycleHandler)) return null;
+  const kinds = at.keys.filter((key) => !at.field(key).isAbsent);
+  if (kinds.length === 0) at.required("must specify a handler type");
+  for (const kind of kinds.slice(1)) at.field(kind).fault("Forbidden: may not specify more than 1 handler type");
+  const exec = at.field("exec");
+  if (!exec.isAbsent) return execOf(exec);
+  const http = at.field("httpGet");
+  if (!http.isAbsent) return { http: httpOf(http, ports) };
+  const sleep = at.field("sleep");
+  return sleep.isAbsent ? null : { sleepSeconds: sleepOf(sleep, grace) };
+}
+
+function sleepOf(at: At, grace: number | null): number {
+  checkFields(at, RULES.SleepAction);
+  const seconds = at.field("seconds").whole() ?? 0;
+  if (grace !== null && (seconds < 0 || seconds > grace)) {
+    at.field("seconds").invalid(`must be non-negative and less than terminationGracePeriodSeconds (${grace})`);
+  }
+  return seconds;
+}
+
+function httpOf(at: At, ports: readonly ContainerPort[]): Http {
+  const get = httpGetOf(at);
+  const scheme = get.scheme === "HTTPS" ? "https" : "http";
+  return { ...get, scheme, port: portNumber(at.field("port"), get.port, ports) };
+}
+
+/** A hook is run at once, so a name must be one of the container's ports. */
+function portNumber(at: At, port: ProbePort, ports: readonly ContainerPort[]): number {
+  if (typeof port === "number") return port;
+  const named = ports.find(({ name }) => name === port);
+  if (named !== undefined) return named.containerPort;
+  if (portName(port).length === 0) at.invalid("no port of this container has that name");
+  return 0;
 }

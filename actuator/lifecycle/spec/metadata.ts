@@ -17,7 +17,7 @@ export type Identity = Pick<RunnablePod, "namespace" | "name" | "uid" | "labels"
 /** No API server has filled it in: each pod of a manifest has its hash. kubelet 1.36: config.applyDefaults. */
 export const isOfManifest = (annotations: TextMap): boolean => annotations[CONFIG_HASH] !== undefined;
 
-/** Who the pod is. kubernetes 1.36: ValidateObjectMeta; the uid is what a node needs beyond it. */
+/** The pod's identity. kubernetes 1.36: ValidateObjectMeta; a node needs the uid beyond that. */
 export function identityOf(metadata: At): Identity {
   checkFields(metadata, RULES.ObjectMeta);
   const name = metadata.field("name");

@@ -1,4 +1,17 @@
-/** What the API server says against a name; empty: nothing. kubernetes 1.36: apimachinery/pkg/util/validation. */
+import type { At } from "./at.ts";
+
+const BYTE = "(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)";
+const v4 = new RegExp(`^${BYTE}(?:\\.${BYTE}){3}$`);
+
+export const isIPv4 = (text: string): boolean => v4.test(text);
+/** Without a zone, as Kubernetes takes it. */
+export const isIPv6 = (text: string): boolean => /^[0-9A-Fa-f:.]+$/.test(text) && URL.canParse(`http://[${text}]/`);
+
+/** The API server's faults of an address; empty: none. */
+export const ipAddress = (text: string): readonly string[] =>
+  isIPv4(text) || isIPv6(text) ? [] : ["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"];
+
+/** The API server's faults of a name; empty: none. kubernetes 1.36: apimachinery/pkg/util/validation. */
 type Says = readonly string[];
 
 const LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
@@ -34,7 +47,7 @@ export function dnsSubdomain(name: string, unit?: Unit): Says {
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character";
   return [...says, pattern(rule, SUBDOMAIN, "example.com")];
 }
-/** Of a search list: underscores too, and a dot at its end. */
+/** A search domain may have underscores, and a dot at its end. */
 export function dnsSearch(search: string): Says {
   if (search === ".") return [];
   const name = search.replace(/\.$/, "");
@@ -90,4 +103,14 @@ export function labelValue(value: string): Says {
   const rule =
     "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
   return [...says, pattern(rule, `(${KEY})?`, "MyValue", "my_value", "12345")];
+}
+
+/** A path that may not lead upwards. kubernetes 1.36: validatePathNoBacksteps. */
+export function checkNoBacksteps(at: At): void {
+  if (at.text().split("/").includes("..")) at.invalid("must not contain '..'");
+}
+/** kubernetes 1.36: validateLocalDescendingPath. */
+export function checkDescending(at: At): void {
+  if (at.text().startsWith("/")) at.invalid("must be a relative path");
+  checkNoBacksteps(at);
 }

@@ -1,18 +1,171 @@
-import type { PodContainer, PodSpec, TextMap } from "../pod.ts";
-import type { At } from "./at.ts";
-import { containerOf } from "./container.ts";
-import { dnsOf, hostAliasesOf } from "./dns.ts";
+import { exactValue, isNegative } from "../../../api/model/amount.ts";
+import { SYSTEM_PRIORITY_CLASSES } from "../../../api/model/pod.ts";
+import type { DnsConfig, HostPathType, PodContainer, PodSpec, PodVolume, TextMap } from "../pod.ts";
+import { type At, shown } from "./at.ts";
+import { checkHostPorts, containerOf } from "./container.ts";
 import { isOfManifest } from "./metadata.ts";
-import { dnsLabel, dnsSubdomain } from "./names.ts";
-import { checkHostPorts } from "./ports.ts";
-import { priorityOf } from "./priority.ts";
-import { checkPodResources } from "./resources.ts";
+import { checkNoBacksteps, dnsLabel, dnsSearch, dnsSubdomain, ipAddress } from "./names.ts";
+import { checkPodResources, quantityAt } from "./resources.ts";
 import { checkFields } from "./rule.ts";
 import { RULES } from "./rules.ts";
 import { podSecurityOf } from "./security.ts";
-import { volumesOf } from "./volumes.ts";
 
-const MOST_SECONDS = 2_147_483_647;
+const HOST_PATH_TYPES = [
+  "",
+  "BlockDevice",
+  "CharDevice",
+  "Directory",
+  "DirectoryOrCreate",
+  "File",
+  "FileOrCreate",
+  "Socket",
+] as const satisfies readonly HostPathType[];
+const TOKEN_VOLUME = /^kube-api-access-/;
+
+/** kubernetes 1.36: ValidateVolumes, SetDefaults_Volume. */
+function volumesOf(list: At): readonly PodVolume[] {
+  const names = new Set<string>();
+  return list.items().flatMap((at) => {
+    const volume = volumeOf(at);
+    const name = at.field("name");
+    if (name.isEmpty) name.required();
+    else name.invalids(dnsLabel(name.text()));
+    if (names.has(name.text())) name.duplicate();
+    names.add(name.text());
+    return volume === null ? [] : [volume];
+  });
+}
+
+function volumeOf(at: At): PodVolume | null {
+  if (isToken(at)) {
+    at.field("projected").fault(
+      "a service account's token, which an API server put in: leave out this volume and its mounts; " +
+        "`automountServiceAccountToken: false` in the pod keeps it out",
+    );
+    return null;
+  }
+  if (!checkFields(at, RULES.Volume)) return null;
+  const name = at.field("name").text();
+  const sources = at.keys.filter((key) => key !== "name" && !at.field(key).isAbsent);
+  for (const source of sources.slice(1)) at.field(source).fault("Forbidden: may not specify more than 1 volume type");
+  const hostPath = at.field("hostPath");
+  const emptyDir = at.field("emptyDir");
+  const ofEmptyDir = emptyDir.isAbsent ? null : emptyDirOf(emptyDir);
+  if (!hostPath.isAbsent) return { name, hostPath: hostPathOf(hostPath) };
+  if (ofEmptyDir !== null) return { name, emptyDir: ofEmptyDir };
+  return sources.length > 0 ? null : { name, emptyDir: { medium: "", sizeLimitBytes: null } };
+}
+const isToken = (at: At): boolean =>
+  at.keys.length === 2 && !at.field("projected").isAbsent && TOKEN_VOLUME.test(String(at.field("name").value));
+
+function hostPathOf(at: At): { readonly path: string; readonly type: HostPathType } {
+  checkFields(at, RULES.HostPathVolumeSource);
+  const path = at.field("path");
+  if (path.isEmpty) path.required();
+  else checkNoBacksteps(path);
+  // A relative one would be below whatever directory the daemon was started in.
+  if (!path.isEmpty && !path.text().startsWith("/")) path.invalid("must be an absolute path");
+  return { path: path.text(), type: at.field("type").choice(HOST_PATH_TYPES, "") };
+}
+
+function emptyDirOf(at: At): { readonly medium: "" | "Memory"; readonly sizeLimitBytes: number | null } {
+  checkFields(at, RULES.EmptyDirVolumeSource);
+  const medium = at.field("medium");
+  const sizeLimit = at.field("sizeLimit");
+  if (medium.text().startsWith("HugePages")) {
+    medium.fault("huge pages are not mounted by this daemon: remove it, or set it to Memory");
+    return { medium: "", sizeLimitBytes: null };
+  }
+  const size = sizeLimit.isAbsent ? null : quantityAt(sizeLimit);
+  if (size !== null && isNegative(size.amount)) {
+    sizeLimit.fault("Forbidden: SizeLimit field must be a valid resource quantity");
+  }
+  return {
+    medium: medium.choice(["Memory"], ""),
+    sizeLimitBytes: size === null ? null : Number(exactValue(size.amount)),
+  };
+}
+
+const MAX_SERVERS = 3;
+const MAX_SEARCHES = 32;
+const SEARCH_CHARACTERS = 2048;
+
+/** kubernetes 1.36: validatePodDNSConfig. */
+function dnsOf(spec: At): Pick<PodSpec, "dnsPolicy" | "dnsConfig"> {
+  const policies = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"] as const;
+  const dnsPolicy = spec.field("dnsPolicy").choice(policies, "ClusterFirst");
+  const at = spec.field("dnsConfig");
+  if (dnsPolicy === "None") {
+    const servers = at.field("nameservers");
+    if (at.isAbsent) at.required("must provide `dnsConfig` when `dnsPolicy` is None");
+    else if (servers.isEmpty) servers.required("must provide at least one DNS nameserver when `dnsPolicy` is None");
+  }
+  return { dnsPolicy, dnsConfig: at.isAbsent ? null : configOf(at) };
+}
+
+function configOf(at: At): DnsConfig {
+  checkFields(at, RULES.PodDNSConfig);
+  const servers = at.field("nameservers");
+  const searches = at.field("searches");
+  const nameservers = servers.texts();
+  const domains = searches.texts();
+  if (nameservers.length > MAX_SERVERS) servers.invalid(`must not have more than ${MAX_SERVERS} nameservers`);
+  for (const server of servers.items()) server.invalids(ipAddress(server.text()));
+  if (domains.length > MAX_SEARCHES) searches.invalid(`must not have more than ${MAX_SEARCHES} search paths`);
+  if (domains.join(" ").length > SEARCH_CHARACTERS) {
+    searches.invalid(`must not have more than ${SEARCH_CHARACTERS} characters (including spaces) in the search list`);
+  }
+  for (const search of searches.items()) search.invalids(dnsSearch(search.text()));
+  return { nameservers, searches: domains, options: at.field("options").items().map(optionOf) };
+}
+function optionOf(at: At): DnsConfig["options"][number] {
+  checkFields(at, RULES.PodDNSConfigOption);
+  const value = at.field("value");
+  if (at.field("name").isEmpty) at.required("must not be empty");
+  return { name: at.field("name").text(), value: value.isAbsent ? null : value.text() };
+}
+
+/** kubernetes 1.36: ValidateHostAliases. */
+function hostAliasesOf(list: At): PodSpec["hostAliases"] {
+  return list.items().map((at) => {
+    checkFields(at, RULES.HostAlias);
+    const ip = at.field("ip");
+    const hostnames = at.field("hostnames");
+    ip.invalids(ipAddress(ip.text()));
+    for (const name of hostnames.items()) name.invalids(dnsSubdomain(name.text()));
+    return { ip: ip.text(), hostnames: hostnames.texts() };
+  });
+}
+
+const MOST = 2_147_483_647;
+
+/**
+ * A pod's priority; null: it has none. `isManifest`: no API server has made one of its class, so the two classes that are
+ * the same everywhere give it here, and any other needs the number beside it. kubernetes 1.36: priority admission,
+ * computePodPriority.
+ */
+function priorityOf(spec: At, isManifest: boolean): number | null {
+  const at = spec.field("priority");
+  const priority = at.between(-MOST - 1, MOST);
+  const named = spec.field("priorityClassName");
+  const name = named.text();
+  if (!isManifest || name === "") return priority;
+  const ofClass = SYSTEM_PRIORITY_CLASSES.get(name);
+  if (ofClass === undefined) {
+    if (at.isAbsent) {
+      const known = [...SYSTEM_PRIORITY_CLASSES.keys()].join(" and ");
+      named.fault(
+        `${shown(name)} needs the API server, only ${known} are known here: write the class's value in \`priority\``,
+      );
+    }
+    return priority;
+  }
+  if (priority !== null && priority !== ofClass)
+    at.invalid(`contradicts \`priorityClassName\` ${name}, which is ${ofClass}: remove it`);
+  return at.isAbsent ? ofClass : priority;
+}
+
+const MAX_SECONDS = 2_147_483_647;
 const DEFAULT_GRACE = 30;
 
 /** kubernetes 1.36: ValidatePodSpec, with what SetDefaults_Pod and SetDefaults_PodSpec fill in. */
@@ -42,7 +195,7 @@ export function podSpecOf(spec: At, annotations: TextMap): PodSpec {
     volumes,
     restartPolicy: spec.field("restartPolicy").choice(["Always", "Never", "OnFailure"], "Always"),
     terminationGracePeriodSeconds: grace ?? DEFAULT_GRACE,
-    activeDeadlineSeconds: spec.field("activeDeadlineSeconds").between(1, MOST_SECONDS),
+    activeDeadlineSeconds: spec.field("activeDeadlineSeconds").between(1, MAX_SECONDS),
     nodeName: spec.field("nodeName").text(),
     serviceAccountName: accountOf(spec),
     priority: priorityOf(spec, isOfManifest(annotations)),

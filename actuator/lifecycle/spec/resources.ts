@@ -1,18 +1,65 @@
 import { compare, isNegative, isWhole, isZero } from "../../../api/model/amount.ts";
 import { own } from "../../../api/model/own.ts";
-import type { Quantity } from "../../../api/model/quantity.ts";
+import { parseQuantity, type Quantity } from "../../../api/model/quantity.ts";
 import { isExtendedResource } from "../../../api/model/resource-name.ts";
-import type { At } from "./at.ts";
-import { quantityAt } from "./quantity.ts";
-import { isHugePages, isOfKubernetes, mayOvercommit, type NameCheck, ofContainers, ofPods } from "./resource-names.ts";
+import { type At, shown } from "./at.ts";
+import { qualifiedName } from "./names.ts";
 import { checkFields } from "./rule.ts";
 import { RULES } from "./rules.ts";
 
+const OF_CONTAINERS = ["cpu", "memory", "ephemeral-storage"];
+const COUNTED = ["pods", "services", "replicationcontrollers", "resourcequotas", "secrets", "configmaps"];
+/** Names without a domain, of quotas most of them. kubernetes 1.36: standardResources. */
+const STANDARD: ReadonlySet<string> = new Set([
+  ...[...OF_CONTAINERS, "storage"].flatMap((name) => [name, `requests.${name}`]),
+  ...OF_CONTAINERS.map((name) => `limits.${name}`),
+  ...[...COUNTED, "persistentvolumeclaims", "services.nodeports", "services.loadbalancers"],
+]);
+const OF_PODS = ["cpu", "hugepages-", "memory"];
+
+const isHugePages = (name: string): boolean => name.startsWith("hugepages-");
+/** Of Kubernetes' own domain, which is also that of names without one. kubernetes 1.36: IsNativeResource. */
+const isNative = (name: string): boolean => !name.includes("/") || isOfKubernetes(name);
+const isOfKubernetes = (name: string): boolean => name.includes("kubernetes.io/");
+/** A request may be less than its limit, and be without one. kubernetes 1.36: IsOvercommitAllowed. */
+const mayOvercommit = (name: string): boolean => isNative(name) && !isHugePages(name);
+
+/** The API server's faults of a resource's name; empty: none. */
+type NameCheck = (name: string) => readonly string[];
+const invalid = (name: string, message: string): string => `Invalid value: ${shown(name)}: ${message}`;
+
+/** kubernetes 1.36: validateContainerResourceName. */
+const ofContainers: NameCheck = (name) => {
+  const faults = [...ofAnything(name)];
+  if (!name.includes("/")) {
+    const isGiven = OF_CONTAINERS.includes(name) || isHugePages(name);
+    if (!isGiven) faults.push(invalid(name, "must be a standard resource for containers"));
+  } else if (!isNative(name) && !isExtendedResource(name)) {
+    faults.push(invalid(name, "doesn't follow extended resource name standard"));
+  }
+  return faults;
+};
+
+/** kubernetes 1.36: validatePodResourceName. */
+const ofPods: NameCheck = (name) => {
+  const faults = ofAnything(name);
+  if (faults.length > 0 || OF_PODS.includes(name) || isHugePages(name)) return faults;
+  return [`Unsupported value: ${shown(name)}: supported values: ${OF_PODS.map(shown).join(", ")}`];
+};
+
+/** kubernetes 1.36: validateResourceName. */
+function ofAnything(name: string): readonly string[] {
+  const says = qualifiedName(name);
+  if (says.length > 0) return says.map((message) => invalid(name, message));
+  const isKnown = name.includes("/") || STANDARD.has(name) || isHugePages(name.replace(/^requests\./, ""));
+  return isKnown ? [] : [invalid(name, "must be a standard resource type or fully qualified")];
+}
+
 type Amounts = Readonly<Record<string, Quantity>>;
 
-/** Of a container; devices of plugins among them. */
+/** Checks a container's resources, devices of plugins among them. */
 export const checkResources = (at: At): void => check(at, ofContainers);
-/** Of a whole pod, which has no devices. kubernetes 1.36: validatePodResources. */
+/** Checks the resources of a whole pod, which has no devices. kubernetes 1.36: validatePodResources. */
 export const checkPodResources = (at: At): void => check(at, ofPods);
 
 /**
@@ -56,3 +103,16 @@ function amountsOf(list: At, names: NameCheck): Amounts {
   );
 }
 const NOBODYS = "no device plugin may have a name of kubernetes.io, and nothing else gives it to containers: remove it";
+
+/** Null, with its fault told: it is none. */
+export function quantityAt(at: At): Quantity | null {
+  const { value } = at;
+  if (typeof value !== "string" && typeof value !== "number") {
+    at.fault("expected a quantity, such as 500m or 64Mi");
+    return null;
+  }
+  const parsed = parseQuantity(String(value));
+  if (parsed.ok) return parsed.value;
+  at.fault(parsed.error.message);
+  return null;
+}

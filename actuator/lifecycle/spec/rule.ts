@@ -1,7 +1,45 @@
 import type { At } from "./at.ts";
-import { nearName } from "./near.ts";
 
-/** What becomes of a field of v1: it is done, it needs nothing done here, or the pod is refused for it. */
+const LONGEST = 64;
+
+/** The one of `known` that `name` was likely meant to be; undefined: none is near. Ties go to the first. */
+export function nearName(name: string, known: readonly string[]): string | undefined {
+  if (name.length > LONGEST) return undefined;
+  const most = Math.max(1, Math.floor(name.length / 4));
+  let best: string | undefined;
+  let fewest = most + 1;
+  for (const candidate of known) {
+    if (Math.abs(candidate.length - name.length) >= fewest) continue;
+    const changes = distance(name.toLowerCase(), candidate.toLowerCase());
+    if (changes < fewest) {
+      best = candidate;
+      fewest = changes;
+    }
+  }
+  return best;
+}
+
+/** How many letters are put in, left out, changed, or swapped with their neighbour. */
+function distance(a: string, b: string): number {
+  let before: number[] = [];
+  let last = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const change = (last[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      let least = Math.min(change, (last[j] as number) + 1, (row[j - 1] as number) + 1);
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) {
+        least = Math.min(least, (before[j - 2] as number) + 1);
+      }
+      row.push(least);
+    }
+    before = last;
+    last = row;
+  }
+  return last[b.length] as number;
+}
+
+/** The treatment of a field of v1: it is supported, it needs nothing here, or the pod is refused because of it. */
 export type Rule =
   | { readonly kind: "done" }
   | { readonly kind: "accepted"; readonly why: string }

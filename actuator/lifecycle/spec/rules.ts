@@ -1,7 +1,82 @@
 import { CONTAINER_RULES } from "./container-rules.ts";
-import { POD_RULES } from "./pod-rules.ts";
-import type { FieldRules } from "./rule.ts";
-import { VOLUME_RULES } from "./volume-rules.ts";
+import { accepted, done, each, type FieldRules, refused } from "./rule.ts";
+
+const SCHEDULERS = accepted("a scheduler reads it, and the pod has its node already");
+const ADMISSION = accepted("the `admission` decision compares it with the node");
+const OBJECT = accepted("the API server's own bookkeeping");
+
+const POD_RULES = {
+  Pod: {
+    ...each("apiVersion kind metadata spec", done),
+    status: accepted("what somebody saw of it; the runtime says how it is"),
+  },
+  ObjectMeta: {
+    ...each("name namespace uid labels annotations deletionTimestamp deletionGracePeriodSeconds", done),
+    ...each("generateName selfLink resourceVersion generation creationTimestamp ownerReferences", OBJECT),
+    ...each("finalizers managedFields", OBJECT),
+  },
+  PodSpec: {
+    ...each("volumes initContainers containers restartPolicy terminationGracePeriodSeconds", done),
+    ...each("activeDeadlineSeconds dnsPolicy serviceAccountName serviceAccount nodeName", done),
+    ...each("hostNetwork hostPID hostIPC shareProcessNamespace securityContext hostname subdomain", done),
+    ...each("hostAliases priority priorityClassName dnsConfig setHostnameAsFQDN", done),
+    ...each("schedulerName topologySpreadConstraints preemptionPolicy schedulingGroup", SCHEDULERS),
+    ...each("nodeSelector affinity tolerations os", ADMISSION),
+    overhead: accepted("the decisions add it to what the pod requests"),
+    resources: accepted("the `cgroups` and `admission` decisions read it"),
+    enableServiceLinks: accepted("services are told by an API server only; there are none to link"),
+    ephemeralContainers: refused("ephemeral containers are not run by this daemon: remove them"),
+    automountServiceAccountToken: refused(
+      "no API server gives this daemon tokens: remove it, or set it to false",
+      false,
+    ),
+    imagePullSecrets: refused(
+      "secrets need the API server: remove it, and let the runtime's registry configuration hold the login",
+    ),
+    readinessGates: refused("others set these conditions through the API server: remove it"),
+    runtimeClassName: refused("runtime classes need the API server: remove it for the runtime's default"),
+    hostUsers: refused("user namespaces are not made by this daemon: remove it, or set it to true", true),
+    schedulingGates: refused("a gated pod has no node yet: remove the gates"),
+    resourceClaims: refused("claims need the API server: remove it"),
+    hostnameOverride: refused("not done by this daemon: remove it, and set `hostname`"),
+  },
+  PodSecurityContext: {
+    ...each("runAsUser runAsGroup runAsNonRoot supplementalGroups fsGroup sysctls", done),
+    ...each("seccompProfile appArmorProfile", done),
+    fsGroupChangePolicy: accepted("emptyDir volumes are new with their group, and no others get one"),
+    seLinuxChangePolicy: accepted("labels are refused where they are asked for, in `seLinuxOptions`"),
+    seLinuxOptions: refused("SELinux labels are not set by this daemon: remove it"),
+    windowsOptions: refused("this is a Linux node: remove it"),
+    supplementalGroupsPolicy: refused(
+      "groups are merged with those of the image's user: remove it, or set it to Merge",
+      "Merge",
+    ),
+  },
+  Sysctl: each("name value", done),
+  PodDNSConfig: each("nameservers searches options", done),
+  PodDNSConfigOption: each("name value", done),
+  HostAlias: each("ip hostnames", done),
+} as const;
+
+const NEEDS_API = refused("its content comes from the API server: use emptyDir, or a hostPath with the files");
+const NETWORK = refused("this daemon mounts emptyDir and hostPath only: mount it on the node, and use a hostPath");
+const CLAIM = refused("claims need the API server: use a hostPath, or an emptyDir where the data may go with the pod");
+
+const VOLUME_RULES = {
+  Volume: {
+    ...each("name hostPath emptyDir", done),
+    ...each("configMap secret projected", NEEDS_API),
+    ...each("persistentVolumeClaim ephemeral", CLAIM),
+    downwardAPI: refused("files about the pod are not written by this daemon: use `env` with `fieldRef`"),
+    image: refused("image volumes are not mounted by this daemon: copy from the image in an init container"),
+    gitRepo: refused("no longer part of Kubernetes: clone into an emptyDir in an init container"),
+    ...each("gcePersistentDisk awsElasticBlockStore nfs iscsi glusterfs rbd flexVolume cinder cephfs", NETWORK),
+    ...each("flocker fc azureFile vsphereVolume quobyte azureDisk photonPersistentDisk", NETWORK),
+    ...each("portworxVolume scaleIO storageos csi", NETWORK),
+  },
+  EmptyDirVolumeSource: each("medium sizeLimit", done),
+  HostPathVolumeSource: each("path type", done),
+} as const;
 
 /** Every field of a v1.Pod that can be written in a manifest, by the name of its Go type. kubernetes 1.36: core/v1/types.go. */
 export const RULES = { ...POD_RULES, ...CONTAINER_RULES, ...VOLUME_RULES } as const satisfies Readonly<

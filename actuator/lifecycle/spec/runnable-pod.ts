@@ -1,8 +1,7 @@
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import type { RunnablePod, SpecFault } from "../pod.ts";
 import { checkAppArmor } from "./app-armor-annotation.ts";
-import { At } from "./at.ts";
-import { Faults } from "./faults.ts";
+import { At, Faults } from "./at.ts";
 import { deletionOf, identityOf } from "./metadata.ts";
 import { podSpecOf } from "./pod-spec.ts";
 import { checkFields } from "./rule.ts";

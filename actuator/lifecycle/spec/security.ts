@@ -1,26 +1,85 @@
-import type { ContainerSecurity, PodSecurity, PodSpec, Profile } from "../pod.ts";
+import type { ContainerSecurity, PodSecurity, PodSpec, Profile, TextMap } from "../pod.ts";
 import type { At } from "./at.ts";
-import { capabilitiesOf } from "./capabilities.ts";
-import { checkDescending } from "./path.ts";
-import { checkFields, type FieldRules } from "./rule.ts";
+import { checkDescending } from "./names.ts";
+import { checkFields, type FieldRules, nearName } from "./rule.ts";
 import { RULES } from "./rules.ts";
-import { sysctlsOf } from "./sysctls.ts";
 
-const MOST_ID = 2_147_483_647;
+const MAX_LENGTH = 253;
+const NAME = "([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?";
+const IPC = /^(?:kernel\.(?:sem|shm(?:all|max|mni|_rmid_forced)?|msg(?:max|mnb|mni)?)$|fs\.mqueue\.)/;
+const namePattern = new RegExp(`^${NAME}$`);
+
+/** Kernel settings of the pod's own namespaces. kubernetes 1.36: validateSysctls, ValidateHostSysctl. */
+function sysctlsOf(list: At, host: Pick<PodSpec, "hostNetwork" | "hostIPC">): TextMap {
+  const sysctls = new Map<string, string>();
+  for (const at of list.items()) {
+    checkFields(at, RULES.Sysctl);
+    const name = at.field("name");
+    const text = name.text();
+    if (name.isEmpty) name.required();
+    else if (text.length > MAX_LENGTH || !namePattern.test(text)) {
+      name.invalid(`must have at most ${MAX_LENGTH} characters and match regex ^${NAME}$`);
+    } else if (sysctls.has(text)) name.duplicate();
+    const namespace = namespaceOf(text);
+    if (host.hostNetwork && namespace === "net") name.invalid("may not be specified when 'hostNetwork' is true");
+    if (host.hostIPC && namespace === "ipc") name.invalid("may not be specified when 'hostIPC' is true");
+    sysctls.set(text, at.field("value").text());
+  }
+  return Object.fromEntries(sysctls);
+}
+
+/** A name with slashes has dots inside its parts. kubernetes 1.36: component-helpers/node/util/sysctl, GetNamespace. */
+function namespaceOf(name: string): "net" | "ipc" | null {
+  const dotted = /^[^.]*\//.test(name) ? name.replaceAll("/", ".") : name;
+  if (dotted.startsWith("net.")) return "net";
+  return IPC.test(dotted) ? "ipc" : null;
+}
+
+/** capabilities(7), Linux 6.12: all that there are. */
+const KNOWN = (
+  "AUDIT_CONTROL AUDIT_READ AUDIT_WRITE BLOCK_SUSPEND BPF CHECKPOINT_RESTORE CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER " +
+  "FSETID IPC_LOCK IPC_OWNER KILL LEASE LINUX_IMMUTABLE MAC_ADMIN MAC_OVERRIDE MKNOD NET_ADMIN NET_BIND_SERVICE " +
+  "NET_BROADCAST NET_RAW PERFMON SETFCAP SETGID SETPCAP SETUID SYSLOG SYS_ADMIN SYS_BOOT SYS_CHROOT SYS_MODULE SYS_NICE " +
+  "SYS_PACCT SYS_PTRACE SYS_RAWIO SYS_RESOURCE SYS_TIME SYS_TTY_CONFIG WAKE_ALARM"
+).split(" ");
+const PREFIX = "CAP_";
+
+/**
+ * Names of capabilities as the runtime takes them: in any case, `ALL`, and without `CAP_`, which containerd puts before each.
+ * What it does not know it would leave out without a word, so it is a fault.
+ */
+function capabilitiesOf(list: At): readonly string[] {
+  const names = list.texts();
+  for (const at of list.items()) if (typeof at.value === "string") checkName(at, at.value.toUpperCase());
+  return names;
+}
+
+function checkName(at: At, name: string): void {
+  if (name === "ALL" || KNOWN.includes(name)) return;
+  const bare = name.startsWith(PREFIX) ? name.slice(PREFIX.length) : name;
+  if (bare !== name && (bare === "ALL" || KNOWN.includes(bare))) {
+    at.invalid(`the runtime puts ${PREFIX} before each name: write ${bare}`);
+    return;
+  }
+  const near = nearName(bare, KNOWN);
+  at.invalid(`Linux has no such capability${near === undefined ? "" : `; \`${near}\`?`}`);
+}
+
+const MAX_ID = 2_147_483_647;
 const PROFILES = ["Localhost", "RuntimeDefault", "Unconfined"] as const;
 
 /** kubernetes 1.36: validatePodSpecSecurityContext. */
 export function podSecurityOf(at: At, host: Pick<PodSpec, "hostNetwork" | "hostIPC">): PodSecurity {
   if (!at.isAbsent) checkFields(at, RULES.PodSecurityContext);
   return {
-    runAsUser: at.field("runAsUser").between(0, MOST_ID),
-    runAsGroup: at.field("runAsGroup").between(0, MOST_ID),
+    runAsUser: at.field("runAsUser").between(0, MAX_ID),
+    runAsGroup: at.field("runAsGroup").between(0, MAX_ID),
     runAsNonRoot: at.field("runAsNonRoot").flag() ?? false,
     supplementalGroups: at
       .field("supplementalGroups")
       .items()
-      .map((group) => group.between(0, MOST_ID) ?? 0),
-    fsGroup: at.field("fsGroup").between(0, MOST_ID),
+      .map((group) => group.between(0, MAX_ID) ?? 0),
+    fsGroup: at.field("fsGroup").between(0, MAX_ID),
     seccomp: profileOf(at.field("seccompProfile"), "seccomp", RULES.SeccompProfile),
     appArmor: profileOf(at.field("appArmorProfile"), "AppArmor", RULES.AppArmorProfile),
     sysctls: sysctlsOf(at.field("sysctls"), host),
@@ -33,8 +92,8 @@ export function containerSecurityOf(at: At): ContainerSecurity {
   const capabilities = at.field("capabilities");
   if (!capabilities.isAbsent) checkFields(capabilities, RULES.Capabilities);
   const security: ContainerSecurity = {
-    runAsUser: at.field("runAsUser").between(0, MOST_ID),
-    runAsGroup: at.field("runAsGroup").between(0, MOST_ID),
+    runAsUser: at.field("runAsUser").between(0, MAX_ID),
+    runAsGroup: at.field("runAsGroup").between(0, MAX_ID),
     runAsNonRoot: at.field("runAsNonRoot").flag(),
     privileged: at.field("privileged").flag() ?? false,
     readOnlyRootFilesystem: at.field("readOnlyRootFilesystem").flag() ?? false,

@@ -1,8 +1,7 @@
+import type { RuntimePod } from "../../containerd/runtime-pod.ts";
 import type { RunnablePod } from "../pod.ts";
-import type { PodEnd } from "../pod-end.ts";
-import type { PendingResize } from "../record.ts";
-import type { RuntimePod } from "../runtime-pod.ts";
-import { sandboxNeed } from "../sandbox-change.ts";
+import { sandboxNeed } from "../pod-actions.ts";
+import type { PendingResize, PodEnd } from "../record.ts";
 import { type ContainerStatus, isOverPhase, type Phase, type PodCondition } from "./status.ts";
 
 interface Told {
@@ -16,12 +15,12 @@ const TRUE: Told = { status: "True" };
 export function conditionsOf(
   pod: RunnablePod,
   resize: PendingResize | null,
-  seen: RuntimePod,
+  runtimePod: RuntimePod,
   statuses: readonly ContainerStatus[],
   phase: Phase,
 ): readonly PodCondition[] {
   const ready = containersReady(pod, statuses, phase);
-  const isReadyToStart = !sandboxNeed(pod, seen).isNew;
+  const isReadyToStart = !sandboxNeed(pod, runtimePod).isNew;
   return [
     ...resizeConditions(resize),
     { type: "PodReadyToStartContainers", status: isReadyToStart ? "True" : "False" },

@@ -1,8 +1,7 @@
-import { hasRegularContainer, latestOf } from "../instances.ts";
+import type { RuntimePod } from "../../containerd/runtime-pod.ts";
+import type { PodSays } from "../actions.ts";
+import { hasRegularContainer, latestOf, shouldStart } from "../instances.ts";
 import type { PodContainer, RunnablePod } from "../pod.ts";
-import type { PodSays } from "../probe-results.ts";
-import { shouldStart } from "../restart.ts";
-import type { RuntimePod } from "../runtime-pod.ts";
 import { LOST, LOST_CODE, statusOfInstance } from "./instance.ts";
 import type { ContainerState, ContainerStatus } from "./status.ts";
 
@@ -13,7 +12,7 @@ export interface StartError {
 }
 export interface ContainersInput {
   readonly pod: RunnablePod;
-  readonly seen: RuntimePod;
+  readonly runtimePod: RuntimePod;
   readonly errors: Readonly<Record<string, StartError>>;
   readonly runtimeName: string;
   /** Containers whose postStart hook still runs. */
@@ -51,7 +50,7 @@ function seenStatus(
   container: PodContainer,
   old: ContainerStatus | undefined,
 ): ContainerStatus {
-  const [newest, before] = input.seen.containers.filter((c) => c.name === container.name);
+  const [newest, before] = input.runtimePod.containers.filter((c) => c.name === container.name);
   if (newest === undefined) return unseenStatus(input.pod, container, old);
   if (newest.state === "exited" && input.restarting.has(container.name)) return betweenStatus(container, old);
   const status = statusOfInstance(newest, old, input.runtimeName);
@@ -90,15 +89,15 @@ const GONE_MESSAGE = "The container could not be located when the pod was delete
 
 /** One that is to be started and could not be waits, and tells why. */
 function withStart(
-  { pod, seen, errors }: ContainersInput,
+  { pod, runtimePod, errors }: ContainersInput,
   container: PodContainer,
   isInit: boolean,
   status: ContainerStatus,
 ): ContainerStatus {
-  const latest = latestOf(seen, container.name);
+  const latest = latestOf(runtimePod, container.name);
   if (isInit && latest?.state === "exited" && latest.exitCode === 0) return status;
   const isForgotten = latest === undefined && status.state.waiting !== undefined;
-  if (isInit && isForgotten && !container.isSidecar && hasRegularContainer(pod, seen))
+  if (isInit && isForgotten && !container.isSidecar && hasRegularContainer(pod, runtimePod))
     return { ...status, state: FORGOTTEN };
   const error = shouldStart(pod, container, latest) ? errors[container.name] : undefined;
   if (error === undefined) return status;
@@ -125,12 +124,12 @@ const FORGOTTEN: ContainerState = {
  * its readiness probe says so. kubelet 1.36: UpdatePodStatus, isContainerStarted.
  */
 function withReadiness(
-  { starting, restarting, seen, says }: ContainersInput,
+  { starting, restarting, runtimePod, says }: ContainersInput,
   { name, isSidecar, probes }: PodContainer,
   isInit: boolean,
   status: ContainerStatus,
 ): ContainerStatus {
-  const latest = latestOf(seen, name);
+  const latest = latestOf(runtimePod, name);
   const isBetween = restarting.has(name) && latest?.state !== "running";
   const runs = status.state.running !== undefined && !starting.has(name) && !isBetween;
   const id = latest?.id ?? "";

@@ -1,11 +1,11 @@
-import type { RuntimeContainer } from "../runtime-pod.ts";
-import type { ContainerState, ContainerStatus } from "./status.ts";
-import { timeOf } from "./status.ts";
+import type { RuntimeContainer } from "../../containerd/runtime-pod.ts";
+import type { RunnablePod } from "../pod.ts";
+import { type ContainerState, type ContainerStatus, timeOf } from "./status.ts";
 
-/** Of a container of which nobody knows how it ended. */
+/** Reason of a container whose end nobody observed. */
 export const LOST = "ContainerStatusUnknown";
 export const LOST_CODE = 137;
-export const LOST_MESSAGE = "The container could not be located when the pod was terminated";
+const LOST_MESSAGE = "The container could not be located when the pod was terminated";
 
 /**
  * One instance as a container's status, given the status that was told before. A restart count never falls, and an end
@@ -67,4 +67,35 @@ function restartsOf(c: RuntimeContainer, old: ContainerStatus | undefined): numb
   if (c.state === "running" && old.state.terminated !== undefined && old.restartCount >= c.attempt)
     return old.restartCount + 1;
   return Math.max(c.attempt, old.restartCount);
+}
+
+/**
+ * The statuses of a pod that is over: what did not tell its end counts as failed, except what never had its turn.
+ * kubelet 1.36: TerminatePod.
+ */
+export function endedStatuses(
+  pod: RunnablePod,
+  init: readonly ContainerStatus[],
+  own: readonly ContainerStatus[],
+): { readonly init: readonly ContainerStatus[]; readonly own: readonly ContainerStatus[] } {
+  const lastTried = init.findLastIndex((s) => s.state.waiting === undefined || s.lastState.terminated !== undefined);
+  const tried = Math.max(0, lastTried);
+  return {
+    init: init.map((s, i) => (i <= tried ? lost(s) : s)),
+    own: hasInitialized(pod, init, own) ? own.map(lost) : own,
+  };
+}
+
+const lost = (s: ContainerStatus): ContainerStatus =>
+  s.state.terminated === undefined
+    ? { ...s, state: { terminated: { exitCode: LOST_CODE, reason: LOST, message: LOST_MESSAGE } } }
+    : s;
+
+/** Its own containers had their turn. kubelet 1.36: hasPodInitialized. */
+function hasInitialized(pod: RunnablePod, init: readonly ContainerStatus[], own: readonly ContainerStatus[]): boolean {
+  const last = init.at(-1);
+  if (last === undefined || own.some((s) => s.lastState.terminated !== undefined || s.state.waiting === undefined))
+    return true;
+  if (pod.spec.initContainers.at(-1)?.isSidecar === true) return last.started && last.state.running !== undefined;
+  return last.lastState.terminated?.exitCode === 0 || last.state.terminated?.exitCode === 0;
 }

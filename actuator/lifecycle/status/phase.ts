@@ -1,5 +1,5 @@
+import { restartsAfter } from "../instances.ts";
 import type { PodContainer, RunnablePod } from "../pod.ts";
-import { restartsAfter } from "../restart.ts";
 import type { ContainerStatus, Phase } from "./status.ts";
 
 interface Counts {

@@ -1,3 +1,29 @@
+import type { RuntimePod } from "../../containerd/runtime-pod.ts";
+import { activeSandboxOf, latestOf } from "../instances.ts";
+import type { RunnablePod } from "../pod.ts";
+
+/** Limit of all termination messages of a pod together. */
+const MAX_BYTES = 12 * 1024;
+
+/** Cuts each container's share of what a pod may say at its end. kubelet 1.36: normalizeStatus. */
+export function cutMessages(statuses: readonly ContainerStatus[], containers: number): readonly ContainerStatus[] {
+  const most = Math.trunc(MAX_BYTES / Math.max(1, containers));
+  return statuses.map((s) => ({ ...s, state: cutState(s.state, most), lastState: cutState(s.lastState, most) }));
+}
+
+function cutState(state: ContainerState, most: number): ContainerState {
+  const message = state.terminated?.message;
+  if (state.terminated === undefined || message === undefined || message.length * 3 <= most) return state;
+  return { terminated: { ...state.terminated, message: cutText(message, most) } };
+}
+
+/** The beginning of a text, in whole characters, of at most so many bytes of UTF-8. */
+function cutText(text: string, most: number): string {
+  const bytes = new TextEncoder().encode(text);
+  if (bytes.length <= most) return text;
+  return new TextDecoder().decode(bytes.subarray(0, most), { stream: true });
+}
+
 /** v1.PodStatus as JSON; what is not there is absent. Times are RFC 3339, in whole seconds, UTC. */
 export interface PodStatus {
   readonly observedGeneration?: number;
@@ -61,3 +87,61 @@ export const isOverPhase = (phase: string | undefined): phase is "Succeeded" | "
 
 /** As v1.Time is written: whole seconds, cut. */
 export const timeOf = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`;
+
+type Addresses = Pick<PodStatus, "hostIP" | "hostIPs" | "podIP" | "podIPs">;
+
+const isV6 = (ip: string): boolean => ip.includes(":");
+
+/**
+ * `hostIPs`: the node's, the preferred family first, two at most. A pod has one address of each family, in the node's
+ * order; on the host's network it has the node's. kubelet 1.36: sortPodIPs, generateAPIPodStatus.
+ */
+export function addressesOf(pod: RunnablePod, runtimePod: RuntimePod, hostIPs: readonly string[]): Addresses {
+  const host = hostIPs.slice(0, 2);
+  const own = activeSandboxOf(runtimePod)?.ips ?? [];
+  const isV6First = host[0] !== undefined && isV6(host[0]);
+  const sorted = [own.find((ip) => isV6(ip) === isV6First), own.find((ip) => isV6(ip) !== isV6First)];
+  const ips = pod.spec.hostNetwork ? host : sorted.filter((ip) => ip !== undefined);
+  const listOf = (list: readonly string[]): readonly { ip: string }[] => list.map((ip) => ({ ip }));
+  return {
+    ...(host[0] !== undefined && { hostIP: host[0], hostIPs: listOf(host) }),
+    ...(ips[0] !== undefined && { podIP: ips[0], podIPs: listOf(ips) }),
+  };
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+const fieldsOf = (value: unknown): Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : {};
+
+/**
+ * Adds the resources that are allocated to a container, by the v1.Pod that was admitted, and those in force: `inForce` by
+ * container where they are known to differ. Only a container with an instance has resources. kubelet 1.36:
+ * convertContainerStatusResources.
+ */
+export function withResources(
+  statuses: readonly ContainerStatus[],
+  object: Fields,
+  runtimePod: RuntimePod,
+  inForce: Readonly<Record<string, Resources>>,
+): readonly ContainerStatus[] {
+  const spec = fieldsOf(object["spec"]);
+  const containers = [spec["initContainers"], spec["containers"]].flatMap((list) => (Array.isArray(list) ? list : []));
+  return statuses.map((status) => {
+    const latest = latestOf(runtimePod, status.name);
+    const container = containers.find((c) => fieldsOf(c)["name"] === status.name);
+    if (latest === undefined || container === undefined) return status;
+    const allocated = fieldsOf(fieldsOf(container)["resources"]);
+    const requests = fieldsOf(allocated["requests"]);
+    return {
+      ...status,
+      ...(Object.keys(requests).length > 0 && { allocatedResources: requests }),
+      resources: (latest.state === "running" ? inForce[status.name] : undefined) ?? allocated,
+    };
+  });
+}
+
+/** The generation of the pod's object; 0: it has none. */
+export function generationOf(object: Fields): number {
+  const generation = fieldsOf(object["metadata"])["generation"];
+  return typeof generation === "number" ? generation : 0;
+}

@@ -1,27 +1,27 @@
+import type { RuntimePod } from "../../containerd/runtime-pod.ts";
 import { activeSandboxOf, mayRun } from "../instances.ts";
 import type { RunnablePod } from "../pod.ts";
 import { isGivenUp } from "../pod-actions.ts";
 import type { PodRecord } from "../record.ts";
-import type { RuntimePod } from "../runtime-pod.ts";
 import { phaseOf } from "./phase.ts";
 import { type ContainerStatus, isOverPhase, type Phase, type PodStatus } from "./status.ts";
 
-/** What a pod's status says of the whole of it. */
+/** Phase, reason and message of a pod. */
 export interface Verdict {
   readonly phase: Phase;
   readonly reason?: string | undefined;
   readonly message?: string | undefined;
 }
 /** One of the pod's own containers is in the sandbox that is used. kubelet 1.36: HasAnyActiveRegularContainerStarted. */
-export function hasBegun(pod: RunnablePod, seen: RuntimePod): boolean {
-  const sandbox = activeSandboxOf(seen);
+export function hasBegun(pod: RunnablePod, runtimePod: RuntimePod): boolean {
+  const sandbox = activeSandboxOf(runtimePod);
   const names = new Set(pod.spec.containers.map((c) => c.name));
-  return sandbox !== undefined && seen.containers.some((c) => c.sandboxId === sandbox.id && names.has(c.name));
+  return sandbox !== undefined && runtimePod.containers.some((c) => c.sandboxId === sandbox.id && names.has(c.name));
 }
 
 /** Nothing of it is started any more, and nothing runs. */
-export const isTerminal = ({ state }: PodRecord, seen: RuntimePod): boolean =>
-  state === "ended" || (state === "ends" && !mayRun(seen));
+export const isTerminal = ({ state }: PodRecord, runtimePod: RuntimePod): boolean =>
+  state === "terminated" || (state === "terminating" && !mayRun(runtimePod));
 
 /** With the phase that the conditions are made of: an order is put over a status that is made already. */
 export interface MadeVerdict extends Verdict {
@@ -38,17 +38,17 @@ export interface MadeVerdict extends Verdict {
 export function verdictOf(
   pod: RunnablePod,
   record: PodRecord,
-  seen: RuntimePod,
+  runtimePod: RuntimePod,
   statuses: readonly ContainerStatus[],
   previous: PodStatus | null,
 ): MadeVerdict {
   const { end } = record;
-  const isStopped = isTerminal(record, seen);
+  const isStopped = isTerminal(record, runtimePod);
   const ordered: Verdict | null =
     end === null || end.reason === "" ? null : { phase: "Failed", reason: end.reason, message: end.message };
   if (ordered !== null && end?.cause === "deadline") return { ...ordered, conditionsPhase: "Failed" };
   const before = isOverPhase(previous?.phase) ? previous : null;
-  const phase = before?.phase ?? phaseOf(pod, statuses, { isTerminal: isStopped, hasBegun: hasBegun(pod, seen) });
+  const phase = before?.phase ?? phaseOf(pod, statuses, { isTerminal: isStopped, hasBegun: hasBegun(pod, runtimePod) });
   if (ordered !== null && !isStopped) return { ...ordered, conditionsPhase: phase };
   if (before !== null) return { phase, reason: before.reason, message: before.message, conditionsPhase: phase };
   if (ordered !== null && phase !== "Succeeded") return { ...ordered, conditionsPhase: "Failed" };
@@ -59,17 +59,17 @@ export function verdictOf(
 export function lastVerdict(
   pod: RunnablePod,
   record: PodRecord,
-  seen: RuntimePod,
+  runtimePod: RuntimePod,
   own: readonly ContainerStatus[],
   made: Verdict,
   previous: PodStatus | null,
 ): Verdict {
-  if (record.state === "waits") return refused(record);
-  if (record.state === "ended") {
-    const isKept = isOverPhase(made.phase) || (pod.isStatic && !isGivenUp(pod, seen));
+  if (record.state === "pending") return refused(record);
+  if (record.state === "terminated") {
+    const isKept = isOverPhase(made.phase) || (pod.isStatic && !isGivenUp(pod, runtimePod));
     return isKept ? made : { ...made, phase: "Failed" };
   }
-  if (!isOverPhase(made.phase) || isOverPhase(previous?.phase) || !mayRun(seen)) return made;
+  if (!isOverPhase(made.phase) || isOverPhase(previous?.phase) || !mayRun(runtimePod)) return made;
   if (previous !== null) return { phase: previous.phase };
   return { phase: own.some((s) => s.state.waiting === undefined) ? "Running" : "Pending" };
 }

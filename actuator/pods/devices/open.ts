@@ -1,34 +1,36 @@
+import { realpathSync } from "node:fs";
 import { ok, type Result } from "../../../api/model/result.ts";
 import { epochMs } from "../../../api/model/units.ts";
+import { claimsDirectory, type Lock, takeLock } from "../../core/lock.ts";
 import type { PluginTimeouts } from "../../deviceplugin/endpoint.ts";
 import { openDevicePluginHost } from "../../deviceplugin/host.ts";
 import { noCounters } from "../../status/counters.ts";
-import { DeviceBook } from "./book.ts";
+import { DeviceAssignments } from "./device-assignments.ts";
+import { DeviceManager } from "./device-manager.ts";
+import type { DeviceManagerPorts } from "./device-manager-parts.ts";
 import { DeviceHistory } from "./history.ts";
-import { DeviceKeeper } from "./keeper.ts";
-import type { DeviceKeeperPorts } from "./keeper-parts.ts";
 import { PluginFaults } from "./plugin-faults.ts";
 
-export interface DeviceKeeperOptions
-  extends Pick<DeviceKeeperPorts, "files" | "clock" | "bootId" | "waitMs" | "onProblem"> {
+export interface DeviceManagerOptions
+  extends Pick<DeviceManagerPorts, "files" | "clock" | "bootId" | "waitMs" | "onProblem"> {
   /** Where plugins find kubelet.sock. */
   readonly pluginDir: string;
   /** Where plugins of the watcher form put their sockets; null: they are not looked for. */
   readonly registryDir: string | null;
   /** Absent: nobody counts. */
-  readonly counters?: DeviceKeeperPorts["counters"];
-  /** Of the history. */
+  readonly counters?: DeviceManagerPorts["counters"];
+  /** Directory of the history. */
   readonly stateDir: string;
   readonly timeouts?: Partial<PluginTimeouts>;
   readonly graceMs?: number;
 }
 
 /** Serves kubelet.sock, and keeps who holds what. The error says what is in the way; then nothing was touched. */
-export async function openDeviceKeeper(options: DeviceKeeperOptions): Promise<Result<DeviceKeeper, string>> {
+export async function openDeviceManager(options: DeviceManagerOptions): Promise<Result<DeviceManager, string>> {
   const { pluginDir, registryDir, stateDir, files, clock, bootId, waitMs, timeouts, graceMs, onProblem } = options;
   const { counters = noCounters } = options;
   const faults = new PluginFaults(clock);
-  const book = new DeviceBook(files);
+  const book = new DeviceAssignments(files);
   const opened = await openDevicePluginHost({
     dir: pluginDir,
     ...(registryDir === null ? {} : { registryDir }),
@@ -43,5 +45,9 @@ export async function openDeviceKeeper(options: DeviceKeeperOptions): Promise<Re
   faults.host = host;
   const onFault = (message: string): void => onProblem({ from: "devices", message });
   const history = new DeviceHistory({ stateDir, clock, onFault });
-  return ok(new DeviceKeeper({ host, files, clock, bootId, waitMs, history, faults, counters, onProblem }));
+  return ok(new DeviceManager({ host, files, clock, bootId, waitMs, history, faults, counters, onProblem }));
 }
+
+/** Claims the devices of a state directory: one process allocates them. Error: who holds the claim. */
+export const claimDevices = (stateDir: string, bootId: string): Promise<Result<Lock, string>> =>
+  takeLock(claimsDirectory(), `/device-state${encodeURI(realpathSync(stateDir))}`, bootId);

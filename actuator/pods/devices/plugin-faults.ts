@@ -1,20 +1,64 @@
+import type { DeviceCheckpoint } from "../../../api/decide/devices/checkpoint.ts";
+import { sharedDevices } from "../../../api/decide/devices/inventory.ts";
+import type { DeviceConflict } from "../../../api/model/managers.ts";
+import type { Problem } from "../../core/ports.ts";
 import { faultText, type PluginFault } from "../../deviceplugin/fault.ts";
 import type { DevicePluginHost } from "../../deviceplugin/host.ts";
-import type { PodClock } from "../clock.ts";
+import type { RunnablePod } from "../../lifecycle/pod.ts";
+import type { PodClock } from "../ports.ts";
+import { entriesOf, idsOf } from "./checkpoint-entries.ts";
+import type { DeviceAssignments } from "./device-assignments.ts";
+
+/** Faults of the allocations. `leaks`: uids of pods that were gone when the daemon started. */
+export function bookProblems(book: DeviceAssignments, leaks: ReadonlySet<string>): readonly Problem[] {
+  const problem = (message: string): Problem => ({ from: "state-files", message });
+  const fault = book.fault();
+  if (fault !== null) {
+    const place = fault.code === "unreadable" ? "" : `${book.file}: `;
+    return [problem(`${place}${fault.message}; no device counts as held, until one is given out again`)];
+  }
+  const now = book.now();
+  return [...overlapsOf(now), ...[...leaks].flatMap((uid) => leaksOf(now, uid))].map(problem);
+}
+
+const known = new WeakMap<DeviceCheckpoint, readonly string[]>();
+function overlapsOf(now: DeviceCheckpoint): readonly string[] {
+  const before = known.get(now);
+  if (before !== undefined) return before;
+  const overlaps = sharedDevices(now.entries).map(
+    ({ resource, id, podUids }) => `device \`${id}\` of ${resource} is held by pods ${podUids.join(" and ")} at once`,
+  );
+  known.set(now, overlaps);
+  return overlaps;
+}
+
+const leaksOf = (now: DeviceCheckpoint, uid: string): readonly string[] =>
+  entriesOf(now, uid).map((entry) => {
+    const { containerName, resourceName } = entry;
+    const devices = `${idsOf(entry).length} devices of ${resourceName}`;
+    return `${devices} are held by container ${containerName} of pod ${uid}, which is not on the node: they are taken back with the next decision`;
+  });
+
+/** Text for a starting container for which two plugins want different things; the first one wins. */
+export function conflictText({ namespace, name }: RunnablePod, container: string, conflict: DeviceConflict): string {
+  const { kind, name: what, kept, dropped } = conflict;
+  // values may be secret
+  return `container ${container} of pod ${namespace}/${name}: ${kind} \`${what}\` is that of ${kept.resource}, and not that of ${dropped.resource}`;
+}
 
 /** Nobody tells when what a stranger did wrong is over. */
 const STANDS_MS = 5 * 60_000;
 const MOST = 64;
-/** So many faults that differ by their plugins only are one line, which names the first of these. */
-const MOST_LINES = 3;
-const MOST_NAMED = 8;
-/** So that one that does wrong in many ways leaves the others' faults to be seen. */
-const MOST_OF_ONE = 16;
+/** Faults that differ only by their plugin are one line from this number on; it names the first of these. */
+const MAX_LINES = 3;
+const MAX_NAMED = 8;
+/** Limit per plugin, so that one with many faults does not hide the others'. */
+const MAX_OF_ONE = 16;
 
 interface Heard {
   readonly fault: PluginFault;
   readonly atMs: number;
-  /** Of the plugin that the resource had then. */
+  /** Generation of the plugin that the resource had then. */
   readonly generation: number;
 }
 
@@ -62,7 +106,7 @@ export class PluginFaults {
   #forget(): void {
     const { fault } = [...this.#faults.values()].at(-1) as Heard;
     const its = [...this.#faults].filter(([, other]) => other.fault.resource === fault.resource);
-    const oldest = its.length > MOST_OF_ONE ? its[0] : this.#faults.size > MOST ? [...this.#faults][0] : undefined;
+    const oldest = its.length > MAX_OF_ONE ? its[0] : this.#faults.size > MOST ? [...this.#faults][0] : undefined;
     if (oldest !== undefined) this.#faults.delete(oldest[0]);
   }
   #generationOf(resource: string): number {
@@ -81,9 +125,9 @@ function linesOf(heard: readonly Heard[]): readonly string[] {
   }
   return [...groups.values()].flatMap((faults) => {
     const resources = [...new Set(faults.map(({ resource }) => resource))];
-    if (resources.length <= MOST_LINES) return faults.map(faultText);
+    if (resources.length <= MAX_LINES) return faults.map(faultText);
     const { call, code, message } = faults[0] as PluginFault;
-    const names = `${resources.slice(0, MOST_NAMED).join(", ")}${resources.length > MOST_NAMED ? ", ..." : ""}`;
+    const names = `${resources.slice(0, MAX_NAMED).join(", ")}${resources.length > MAX_NAMED ? ", ..." : ""}`;
     return [`${call} of ${resources.length} resources (${names}): ${code}: ${message}`];
   });
 }

@@ -1,12 +1,70 @@
 import type { PreferredQuestion } from "../../../api/decide/devices/preferred.ts";
-import type { DeviceOptions } from "../../../api/model/device-decision.ts";
-import type { Device, DevicePlugin } from "../../../api/model/devices.ts";
+import type { Device, DevicePlugin } from "../../../api/model/machine.ts";
+import type { DeviceOptions } from "../../../api/model/managers.ts";
 import type { Result } from "../../../api/model/result.ts";
-import type { ResourceAmount } from "../../deviceplugin/plugin-views.ts";
+import { kubeletText } from "../../containerd/fault.ts";
+import type { Problem } from "../../core/ports.ts";
+import type { PluginFault } from "../../deviceplugin/fault.ts";
+import type { ResourceAmount } from "../../deviceplugin/plugins.ts";
 import type { PodContainer, RunnablePod } from "../../lifecycle/pod.ts";
-import type { Problem } from "../../ports.ts";
-import type { LivingPod } from "./running.ts";
-import type { Vanished } from "./vanished.ts";
+import type { LivingPod, Vanished } from "./booked-devices.ts";
+
+/** Reason of a pod, or of a container, whose plugin has not come (back) yet. */
+export const WAITING = "WaitingForDevicePlugin";
+/** Reason of a container whose devices were lost while its pod is active: kubelet 1.36: needsReAllocate. */
+export const DECIDING = "DecidingDevices";
+/** Reason of a pod that waits because nobody knows which devices are free. */
+export const NOT_KNOWN = "DevicesNotKnown";
+/** Reason of a pod, or of a container, whose allocation cannot be stored. */
+export const NOT_KEPT = "DeviceCheckpointNotWritten";
+/** kubelet 1.36: admission.ErrorReasonUnexpected. */
+const UNEXPECTED = "UnexpectedAdmissionError";
+/** kubelet 1.36: kuberuntime.ErrCreateContainerConfig. */
+const NOT_CONFIGURED = "CreateContainerConfigError";
+
+/** kubelet 1.36: unexpectedAdmissionError. */
+export const allocateFailed = (why: string): DeviceFault => ({
+  reason: UNEXPECTED,
+  message: `Allocate failed due to ${why}, which is unexpected`,
+});
+export const notStarted = (message: string): DeviceFault => ({ reason: NOT_CONFIGURED, message, keeps: true });
+
+export function waitsFor(resources: readonly string[], waitMs: number): DeviceFault & { readonly keeps: true } {
+  const plugins = resources.length === 1 ? "the device plugin" : "the device plugins";
+  const have = resources.length === 1 ? "has" : "have";
+  const message = `deferred until ${plugins} of ${resources.join(", ")} ${have} registered, at most ${Math.round(waitMs / 1000)} s`;
+  return { reason: WAITING, message, keeps: true };
+}
+
+export const notKept = (message: string): DeviceFault & { readonly keeps: true } => ({
+  reason: NOT_KEPT,
+  message: `who holds which devices cannot be written down: ${message}`,
+  keeps: true,
+});
+
+/** Fault of a pod that a kubelet would run without its devices. */
+export const notRegistered = (resources: readonly string[]): DeviceFault => ({
+  reason: "DevicePluginNotRegistered",
+  message: `no device plugin has registered ${resources.join(", ")}: start the plugin, or take the resource out of the pod's limits`,
+});
+
+/** Fault of a container. kubelet 1.36: callPreStartContainerIfNeeded. */
+export const nothingAllocated = (podUid: string, container: string, resource: string): string =>
+  `no devices found allocated in local cache for pod ${podUid}, container ${container}, resource ${resource}`;
+
+/** Faults that a plugin's own words say nothing of: those that this side made. */
+const OWN_CODES: ReadonlySet<string> = new Set(["STOPPED", "NOT_REGISTERED"]);
+
+/**
+ * A call's fault as Go prints the error: what gRPC ended in its form, what this side says as it is. An answer that is of
+ * no use names its plugin, since the kubelet has no words for it.
+ */
+export function goText(fault: PluginFault): string {
+  const { resource, endpoint, code, message } = fault;
+  if (OWN_CODES.has(code)) return message;
+  if (code === "INVALID_ANSWER") return `${message} (device plugin of ${resource} at ${endpoint})`;
+  return kubeletText(fault).replace(/code = CODE_(\d+) /, "code = Code($1) ");
+}
 
 /** Why a pod does not come in, or a container does not start, for want of its devices. */
 export interface DeviceFault {
@@ -15,7 +73,7 @@ export interface DeviceFault {
   /** The pod keeps its devices and is tried again; absent: it holds none of them any more. */
   readonly keeps?: true;
 }
-/** Of a snapshot. */
+/** The devices' part of a snapshot. */
 export interface DeviceParts {
   readonly devices: readonly Device[];
   readonly devicePlugins: readonly DevicePlugin[];
@@ -37,7 +95,7 @@ export interface DeviceDesk {
   whyWaits(pod: RunnablePod): (DeviceFault & { readonly isTold: boolean }) | null;
   /** A plugin of one of its resources offers to choose. */
   isChosenByPlugin(pod: RunnablePod): boolean;
-  /** What plugins were asked last about the pod met an error. */
+  /** True: the last request to plugins about the pod failed. */
   hasFailed(podUid: string): boolean;
   /** Another text once a plugin of its resources has registered anew. */
   registrationOf(pod: RunnablePod): string;
@@ -57,7 +115,9 @@ export interface DeviceDesk {
   forget(podUid: string): void;
   /** `next` of a decision, with what plugins have answered since it was asked. */
   merged(next: unknown): unknown;
-  /** What stands now: faults of plugins, devices that two pods hold, or nobody knows who, or that are listed no more. */
+  /**
+   * Current problems: faults of plugins, devices that two pods hold, that have no known holder, or that are no longer listed.
+   */
   problems(): readonly Problem[];
   /** To be told once a turn: which pods are on the node. Keeps registered resources in the checkpoint, and the history. */
   look(living: ReadonlySet<string>): void;

@@ -1,47 +1,132 @@
+import { podCgroupValues } from "../../../api/decide/cgroups/pod-config.ts";
+import { Reasons } from "../../../api/decide/reasons.ts";
+import { podRequests } from "../../../api/decide/resources/pod-resources.ts";
+import { computeQosClass } from "../../../api/decide/resources/qos.ts";
+import { value, ZERO } from "../../../api/model/amount.ts";
+import { containersOf, type Pod } from "../../../api/model/pod.ts";
+import { micros } from "../../../api/model/units.ts";
 import type { Hierarchy } from "../../cgroupfs/hierarchy.ts";
-import type { PendingResize, PodRecord } from "../../lifecycle/record.ts";
-import { resizeRestarts } from "../../lifecycle/resize-restarts.ts";
-import type { Problem } from "../../ports.ts";
-import type { CgroupPasses } from "../cgroup-passes.ts";
-import { decodedPod } from "../decoded-pod.ts";
-import type { ManagerPorts } from "../manager-ports.ts";
-import type { KnownPod, PodSet } from "../pod-set.ts";
+import type { RuntimePod } from "../../containerd/runtime-pod.ts";
+import type { Problem } from "../../core/ports.ts";
+import { resizeRestarts } from "../../lifecycle/pod-status.ts";
+import type { PendingResize } from "../../lifecycle/record.ts";
+import type { Capacity } from "../admission/admission-backoff.ts";
+import { decodedPod } from "../admission/decoded-pod.ts";
+import type { CgroupPasses } from "../cgroups/cgroup-passes.ts";
+import type { PodCgroups } from "../cgroups/cgroup-view.ts";
+import type { PodLifecycle } from "../pod-lifecycle.ts";
+import type { KnownPod, PodSet } from "../records/pod-set.ts";
 import { withResources } from "./forms.ts";
-import { memoryInUse } from "./memory-in-use.ts";
-import { ResizeEvents } from "./resize-events.ts";
+import type { ResizeEvents } from "./resize-events.ts";
+
+/** File names of cgroup v1 and v2. */
+const FILES = {
+  1: { limit: "memory.limit_in_bytes", usage: "memory.usage_in_bytes", cache: "total_cache" },
+  2: { limit: "memory.max", usage: "memory.current", cache: "file" },
+} as const;
+
+/**
+ * Why a pod cannot have the memory limits of `pod` now: more than that is in use. Null: nothing is in the way. The kernel
+ * of v1 would refuse, that of v2 would kill. Only what comes down is looked at. kubelet 1.36: validateMemoryResizeAction.
+ * `sparesCache` false: what the kernel can drop is not counted.
+ */
+function memoryInUse(
+  hierarchy: Hierarchy,
+  pod: Pod,
+  cgroups: PodCgroups,
+  runtimePod: RuntimePod | null,
+  options: { readonly sparesCache: boolean } = { sparesCache: true },
+): string | null {
+  const errors: string[] = [];
+  const ofPod = podLimit(pod);
+  const inPod = ofPod === null ? null : usageAbove(hierarchy, cgroups.path, ofPod, options);
+  if (inPod !== null) errors.push(`attempting to set pod memory limit (${ofPod}) below current usage (${inPod})`);
+  for (const { name, resources } of containersOf(pod)) {
+    const id = runtimePod?.containers.find((c) => c.name === name && c.state === "running")?.id ?? "";
+    const path = cgroups.containers.get(id);
+    const limit = value(resources?.limits?.["memory"]?.amount ?? ZERO);
+    const used = path === undefined || limit === 0 ? null : usageAbove(hierarchy, path, limit, options);
+    if (used !== null)
+      errors.push(`attempting to set container "${name}" memory limit (${limit}) below current usage (${used})`);
+  }
+  if (errors.length === 0) return null;
+  return `cannot decrease memory limits: ${errors.length === 1 ? errors[0] : `[${errors.join(", ")}]`}`;
+}
+
+/** In bytes; null: the pod's cgroup has none. */
+function podLimit(pod: Pod): number | null {
+  const options = {
+    requests: podRequests(pod),
+    qos: computeQosClass(pod),
+    quotaOff: undefined,
+    period: micros(100_000),
+  };
+  const { memory = 0 } = podCgroupValues(pod, options, "", new Reasons("off"));
+  return memory > 0 ? memory : null;
+}
+
+/** Reads the memory usage if the limit would come down to it or below; null: it would not, or the kernel does not tell. */
+function usageAbove(
+  hierarchy: Hierarchy,
+  path: string,
+  limit: number,
+  { sparesCache }: { readonly sparesCache: boolean },
+): bigint | null {
+  const files = FILES[hierarchy.version];
+  const [now, all] = [numberIn(hierarchy, path, files.limit), numberIn(hierarchy, path, files.usage)];
+  if (now === null || BigInt(limit) >= now || all === null) return null;
+  const usage = sparesCache ? all : all - cacheIn(hierarchy, path, files.cache);
+  return usage >= BigInt(limit) ? usage : null;
+}
+
+function cacheIn(hierarchy: Hierarchy, path: string, name: string): bigint {
+  const stat = hierarchy.read(path, "memory.stat");
+  const found = stat.ok ? new RegExp(`^${name} (\\d+)$`, "m").exec(stat.value)?.[1] : undefined;
+  return BigInt(found ?? 0);
+}
+
+/** `max` is more than any number. */
+function numberIn(hierarchy: Hierarchy, path: string, file: string): bigint | null {
+  const text = hierarchy.read(path, file);
+  if (!text.ok) return null;
+  const trimmed = text.value.trim();
+  if (trimmed === "max") return 2n ** 63n;
+  return /^\d+$/.test(trimmed) ? BigInt(trimmed) : null;
+}
 
 type Form = Readonly<Record<string, unknown>>;
+interface Parts {
+  readonly set: PodSet;
+  readonly passes: CgroupPasses;
+  readonly lifecycle: PodLifecycle;
+  readonly capacity: Capacity;
+  readonly events: ResizeEvents;
+}
 
 /**
  * Brings resizes that were let in into force: containers that have to go are stopped first, and memory that is in use is
  * not taken away; until then the cgroups stay as they were. kubelet 1.36: doPodResizeAction.
  */
 export class ResizeActuator {
-  readonly #set: PodSet;
-  readonly #passes: CgroupPasses;
   readonly #hierarchy: Hierarchy;
-  readonly #events: ResizeEvents;
-  readonly #onDone: () => void;
+  readonly #parts: Parts;
   readonly #formers = new WeakMap<object, Form>();
   /** Pods that keep their former form for now: why, or "" while containers of them are being stopped. */
   #held: ReadonlyMap<string, string> = new Map();
 
-  constructor(ports: ManagerPorts, set: PodSet, passes: CgroupPasses, onDone: () => void) {
-    this.#set = set;
-    this.#passes = passes;
-    this.#hierarchy = ports.hierarchy;
-    this.#events = new ResizeEvents(ports);
-    this.#onDone = onDone;
-    passes.formOf = (known) => this.formOf(known);
+  constructor(hierarchy: Hierarchy, parts: Parts) {
+    this.#hierarchy = hierarchy;
+    this.#parts = parts;
   }
 
   /** Looks which pods may have their new form, before the next pass over the cgroups. */
   look(): void {
-    const resized = this.#set.living().filter(({ record }) => record.resize?.actuation !== undefined);
+    const resized = this.#parts.set.living().filter(({ record }) => record.resize?.actuation !== undefined);
     const whys = resized.map((known) => [known.uid, this.#whyHeld(known)] as const);
     this.#held = new Map(whys.filter((entry): entry is readonly [string, string] => entry[1] !== null));
   }
 
+  /** A pod as its cgroups are to be: while it is resized, its former form may stand for a while. */
   formOf({ uid, record }: KnownPod): Form {
     const former = this.#held.has(uid) ? record.resize?.actuation?.former : undefined;
     if (former === undefined) return record.pod;
@@ -54,28 +139,28 @@ export class ResizeActuator {
 
   /** A container that was stopped for it may start again: its cgroups are ready. */
   mayRestart({ uid, record }: KnownPod): boolean {
-    return this.#passes.hasSeen(uid, record.pod);
+    return this.#parts.passes.hasSeen(uid, record.pod);
   }
 
-  /** What the last pass came to. */
+  /** Settles the resizes and returns the problems of the last pass. */
   settle(): readonly Problem[] {
-    const faults = this.#set.living().map((known) => this.#settleOne(known));
+    const faults = this.#parts.set.living().map((known) => this.#settleOne(known));
     return faults.flatMap((fault) => (fault === null ? [] : [{ from: "pods" as const, message: fault }]));
   }
 
   #settleOne(known: KnownPod): string | null {
-    const { uid, pod, record, seen } = known;
+    const { uid, pod, record, runtimePod } = known;
     const { resize } = record;
-    if (record.state !== "lives" || resize?.actuation === undefined) return null;
+    if (record.state !== "active" || resize?.actuation === undefined) return null;
     const held = this.#held.get(uid);
-    const error = held ?? this.#passes.whyNotInForce(uid, record.pod);
+    const error = held ?? this.#parts.passes.whyNotInForce(uid, record.pod);
     if (error !== null && error !== "") return this.#fail(known, error);
-    if (error === "" || resizeRestarts(record, seen).size > 0) return null;
+    if (error === "" || resizeRestarts(record, runtimePod).size > 0) return null;
     const { actuation: _done, ...pending } = resize;
-    const fault = this.#put(uid, { ...record, resize: pending.reason === "InProgress" ? null : pending });
+    const fault = this.#update(uid, pending.reason === "InProgress" ? null : pending);
     if (fault !== null) return fault;
-    this.#events.completed(pod);
-    this.#onDone();
+    this.#parts.events.completed(pod);
+    this.#parts.capacity.free();
     return null;
   }
 
@@ -85,25 +170,24 @@ export class ResizeActuator {
     if (resize?.actuation === undefined || shapeOf(resize.actuation.error) === shapeOf(error)) return null;
     const message = resize.reason === "InProgress" ? error : resize.message;
     const next: PendingResize = { ...resize, message, actuation: { ...resize.actuation, error } };
-    this.#events.failed(pod, error);
-    return this.#put(uid, { ...record, resize: next });
+    this.#parts.events.failed(pod, error);
+    return this.#update(uid, next);
   }
 
   /** Null: nothing does. */
-  #whyHeld({ uid, record, seen }: KnownPod): string | null {
-    const going = resizeRestarts(record, seen);
+  #whyHeld({ uid, record, runtimePod }: KnownPod): string | null {
+    const going = resizeRestarts(record, runtimePod);
     const ids = new Set(Object.values(record.resize?.actuation?.restarts ?? {}));
-    if (seen?.containers.some(({ id, state }) => state === "running" && ids.has(id)) === true) return "";
-    const place = this.#passes.current?.pods.get(uid);
+    if (runtimePod?.containers.some(({ id, state }) => state === "running" && ids.has(id)) === true) return "";
+    const place = this.#parts.passes.current?.pods.get(uid);
     const decoded = decodedPod(record.pod);
     if (place === undefined || decoded === null) return null;
     // what a stopped container has left in the page cache is nobody's any more
-    return memoryInUse(this.#hierarchy, decoded, place, seen, { sparesCache: going.size === 0 });
+    return memoryInUse(this.#hierarchy, decoded, place, runtimePod, { sparesCache: going.size === 0 });
   }
 
-  #put(uid: string, record: PodRecord): string | null {
-    const put = this.#set.records.put(uid, record);
-    return put.ok ? null : put.error;
+  #update(uid: string, resize: PendingResize | null): string | null {
+    return this.#parts.lifecycle.handle(uid, { kind: "ResizeUpdated", resize });
   }
 }
 

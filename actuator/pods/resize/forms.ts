@@ -1,14 +1,14 @@
 import { type Amount, compare } from "../../../api/model/amount.ts";
 import { parseQuantity } from "../../../api/model/quantity.ts";
 import type { Actuation } from "../../lifecycle/record.ts";
-import { type Fields, fieldsOf, listOf } from "../fields.ts";
+import { type Fields, fieldsOf, listOf } from "../status/pod-row.ts";
 
 /** `resources` by container's name; the pod's own under the empty name. */
 export type ResourcesByName = Actuation["former"];
 const LISTS = ["initContainers", "containers"] as const;
 const POD = "";
 
-/** Of a v1.Pod. What a container does not ask for is empty. kubelet 1.36: allocationFromPod. */
+/** Reads the resources of a v1.Pod. Anything that a container does not ask for is empty. kubelet 1.36: allocationFromPod. */
 export function resourcesIn(object: Fields): ResourcesByName {
   const spec = fieldsOf(object["spec"]);
   const containers = LISTS.flatMap((list) => listOf(spec[list]));
@@ -37,7 +37,7 @@ export function withResources(object: Fields, resources: ResourcesByName): Field
 }
 
 export interface Split {
-  /** What is taken at once: everything but the resources, which stay as they are allocated. */
+  /** The part that takes effect at once: everything but the resources, which stay as they are allocated. */
   readonly atOnce: Fields;
   /** It asks for other resources. */
   readonly isResize: boolean;
@@ -56,7 +56,7 @@ export function split(wanted: Fields, allocated: Fields): Split {
   return { atOnce: withResources(base, kept), isResize: changed.length > 0 || isAdded };
 }
 
-/** Whether all amounts of both are equal. */
+/** Checks that all amounts of both are equal. */
 export function sameResources(one: Fields, other: Fields): boolean {
   return (["requests", "limits"] as const).every((part) => {
     const [a, b] = [amountsOf(one[part]), amountsOf(other[part])];
@@ -64,7 +64,7 @@ export function sameResources(one: Fields, other: Fields): boolean {
   });
 }
 
-/** Whether what it asks for of one resource differs. */
+/** Checks that the two ask for different amounts of one resource. */
 export function differsIn(resource: string, one: Fields, other: Fields): boolean {
   return (["requests", "limits"] as const).some(
     (part) => !sameAmount(amountsOf(one[part]).get(resource), amountsOf(other[part]).get(resource)),

@@ -1,12 +1,12 @@
 import { podRequests } from "../../../api/decide/resources/pod-resources.ts";
 import { computeQosClass } from "../../../api/decide/resources/qos.ts";
+import type { QuantityList } from "../../../api/model/allocatable.ts";
 import { type Amount, compare, isZero, milliValue, value, ZERO } from "../../../api/model/amount.ts";
-import type { QuantityList } from "../../../api/model/decision.ts";
 import type { ResourceList } from "../../../api/model/fields.ts";
 import { type Container, containersOf, type Pod } from "../../../api/model/pod.ts";
 import { parseQuantity } from "../../../api/model/quantity.ts";
 
-/** What of a node a resize meets. */
+/** The facts about a node that matter to a resize. */
 export interface ResizeNode {
   /** `static` keeps CPUs for containers, `Static` memory. */
   readonly cpuPolicy: string;

@@ -1,16 +1,17 @@
+import type { ResourceList } from "../../../api/model/fields.ts";
+import type { Container, Pod } from "../../../api/model/pod.ts";
+import { canonicalText } from "../../../api/model/quantity.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
-import { generationOf } from "../../lifecycle/status/allocated.ts";
-import { decodedPod } from "../decoded-pod.ts";
-import type { ManagerPorts } from "../manager-ports.ts";
-import { PodEvents } from "../pod-events.ts";
-import { resizeText } from "./texts.ts";
+import { generationOf } from "../../lifecycle/status/status.ts";
+import { decodedPod } from "../admission/decoded-pod.ts";
+import type { PodEventRecorder } from "../records/records.ts";
 
-/** What is told of a resize. kubelet 1.36: events/resize.go. */
+/** The events about a resize. kubelet 1.36: events/resize.go. */
 export class ResizeEvents {
-  readonly #ports: Pick<ManagerPorts, "clock" | "onEvent">;
+  readonly #of: PodEventRecorder;
 
-  constructor(ports: Pick<ManagerPorts, "clock" | "onEvent">) {
-    this.#ports = ports;
+  constructor(eventsOf: PodEventRecorder) {
+    this.#of = eventsOf;
   }
 
   started(pod: RunnablePod): void {
@@ -26,13 +27,43 @@ export class ResizeEvents {
   pending(pod: RunnablePod, kind: "Deferred" | "Infeasible", reason: string, message: string): void {
     this.#of(pod).warning(`Resize${kind}`, textOf(pod, reason, message));
   }
-
-  #of(pod: RunnablePod): PodEvents {
-    return new PodEvents(pod, this.#ports.clock, this.#ports.onEvent);
-  }
 }
 
 function textOf({ object }: RunnablePod, what: string, error = ""): string {
   const decoded = decodedPod(object);
   return decoded === null ? `Pod resize ${what}` : resizeText(what, decoded, generationOf(object), error);
 }
+
+/**
+ * Builds the text of an event about a resize: `Pod resize started: {"containers":[...],"generation":2}`. kubelet 1.36:
+ * podResizeMessage.
+ */
+export function resizeText(what: string, pod: Pod, generation: number, error = ""): string {
+  const { initContainers = [], containers } = pod.spec;
+  const summary = {
+    ...(initContainers.length > 0 && { initContainers: initContainers.map(allocationOf) }),
+    containers: containers.map(allocationOf),
+    generation,
+    ...(error !== "" && { error }),
+  };
+  return `Pod resize ${what}: ${goText(JSON.stringify(summary))}`;
+}
+
+const allocationOf = ({ name, resources }: Container): object => ({
+  name,
+  resources: {
+    ...listOf("limits", resources?.limits),
+    ...listOf("requests", resources?.requests),
+  },
+});
+
+/** In the order of names, as Go writes a map, and each amount in its shortest form. */
+function listOf(part: string, list: ResourceList | null | undefined): object {
+  const entries = Object.entries(list ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
+  if (entries.length === 0) return {};
+  return { [part]: Object.fromEntries(entries.map(([name, q]) => [name, canonicalText(q.amount, q.format)])) };
+}
+
+/** Go's JSON keeps these three out of a web page's way. */
+const goText = (json: string): string =>
+  json.replace(/[<>&]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);

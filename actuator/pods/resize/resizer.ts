@@ -1,27 +1,84 @@
-import type { QuantityList } from "../../../api/model/decision.ts";
+import { podRequests } from "../../../api/decide/resources/pod-resources.ts";
+import type { QuantityList } from "../../../api/model/allocatable.ts";
+import { compare, ZERO } from "../../../api/model/amount.ts";
+import { type Gate, gateOn } from "../../../api/profiles/effective.ts";
+import type { Problem } from "../../core/ports.ts";
 import { latestOf } from "../../lifecycle/instances.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
-import type { Actuation, PodRecord } from "../../lifecycle/record.ts";
-import { sameSpec } from "../../lifecycle/roster.ts";
-import type { Problem } from "../../ports.ts";
-import { type Admitted, admit } from "../admit.ts";
-import { classOf, decodedPod, isCritical } from "../decoded-pod.ts";
-import type { Doorkeeper } from "../doorkeeper.ts";
-import { WAITS_FOR_VICTIMS } from "../entrance.ts";
-import { keepNext } from "../keep-next.ts";
-import type { ManagerPorts, ManagerSettings } from "../manager-ports.ts";
-import type { KnownPod, PodSet } from "../pod-set.ts";
-import { resourcesIn, split } from "./forms.ts";
-import { resizesInTurn, type Wanted } from "./in-turn.ts";
-import { whyInfeasible } from "./infeasible.ts";
-import { nodeOf } from "./node.ts";
-import { restartsFor, restartsForMemory } from "./policy.ts";
-import { ResizeEvents } from "./resize-events.ts";
+import { sameSpec } from "../../lifecycle/pod-source-diff.ts";
+import type { Actuation, PendingResize, PodRecord } from "../../lifecycle/record.ts";
+import type { QosClass } from "../../lifecycle/status/status.ts";
+import { configurationOf } from "../../pass/snapshot.ts";
+import type { Capacity } from "../admission/admission-backoff.ts";
+import { type Admitted, admit, preemptAll, WAITS_FOR_VICTIMS } from "../admission/admission-queue.ts";
+import { classOf, decodedPod, isCritical } from "../admission/decoded-pod.ts";
+import { persistNext } from "../admission/device-repair.ts";
+import type { NodeSnapshotter } from "../admission/node-snapshotter.ts";
+import type { PodAdmitter } from "../admission/pod-admitter.ts";
+import type { DecisionPorts, ManagerSettings, NodePorts } from "../manager-ports.ts";
+import type { PodLifecycle } from "../pod-lifecycle.ts";
+import type { PodClock } from "../ports.ts";
+import type { KnownPod, PodSet } from "../records/pod-set.ts";
+import { differsIn, type ResourcesByName, resourcesIn, split } from "./forms.ts";
+import { type ResizeNode, whyInfeasible } from "./infeasible.ts";
+import type { ResizeEvents } from "./resize-events.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+const RESIZABLE = ["cpu", "memory"] as const;
+
+/**
+ * The running instances that have to go before a container may have other resources, by container's name.
+ * kubelet 1.36: determineContainerResize.
+ */
+export function restartsFor(
+  wanted: Fields,
+  inForce: ResourcesByName,
+  runningOf: (container: string) => string | null,
+): Actuation["restarts"] {
+  const resources = resourcesIn(wanted);
+  const restarts = containersOf(wanted).flatMap((container) => {
+    const name = String(container["name"]);
+    const [now, then, id] = [inForce[name], resources[name], runningOf(name)];
+    if (now === undefined || then === undefined || id === null) return [];
+    const mustGo = RESIZABLE.some((one) => differsIn(one, now, then) && isRestarted(container, one));
+    return mustGo ? [[name, id] as const] : [];
+  });
+  return Object.fromEntries(restarts);
+}
+
+export const restartsForMemory = (object: Fields, name: string): boolean =>
+  containersOf(object).some((container) => container["name"] === name && isRestarted(container, "memory"));
+
+function isRestarted(container: Fields, resource: string): boolean {
+  const policies = container["resizePolicy"];
+  const found = (Array.isArray(policies) ? (policies as readonly Fields[]) : []).find(
+    (policy) => policy?.["resourceName"] === resource,
+  );
+  return found?.["restartPolicy"] === "RestartContainer";
+}
+
+function containersOf(object: Fields): readonly Fields[] {
+  const { initContainers = [], containers = [] } = object["spec"] as {
+    readonly initContainers?: readonly Fields[];
+    readonly containers?: readonly Fields[];
+  };
+  // one that only runs at the start has no other resources to wait for
+  return [...initContainers.filter((c) => c["restartPolicy"] === "Always"), ...containers];
+}
 
 interface Tried {
   readonly object: object;
-  readonly room: number;
+  readonly generation: number;
   readonly atMs: number;
+}
+type Ports = Pick<NodePorts, "readConfiguration" | "hierarchy"> & DecisionPorts & { readonly clock: PodClock };
+interface Parts {
+  readonly set: PodSet;
+  readonly lifecycle: PodLifecycle;
+  readonly admitter: PodAdmitter;
+  readonly snapshotter: NodeSnapshotter;
+  readonly capacity: Capacity;
+  readonly events: ResizeEvents;
 }
 
 /**
@@ -29,50 +86,41 @@ interface Tried {
  * kubelet 1.36: the allocation manager.
  */
 export class Resizer {
-  readonly #ports: ManagerPorts;
-  readonly #settings: ManagerSettings;
-  readonly #set: PodSet;
-  readonly #door: Doorkeeper;
-  readonly #allocatable: () => QuantityList | null;
-  readonly #events: ResizeEvents;
+  readonly #ports: Ports;
+  readonly #settings: Pick<ManagerSettings, "retryMs">;
+  readonly #parts: Parts;
+  /** By uid: what is asked for now. */
   readonly #wanted = new Map<string, RunnablePod>();
   readonly #tried = new Map<string, Tried>();
 
-  constructor(
-    ports: ManagerPorts,
-    settings: ManagerSettings,
-    set: PodSet,
-    door: Doorkeeper,
-    allocatable: () => QuantityList | null,
-  ) {
+  constructor(ports: Ports, settings: Pick<ManagerSettings, "retryMs">, parts: Parts) {
     this.#ports = ports;
     this.#settings = settings;
-    this.#set = set;
-    this.#door = door;
-    this.#allocatable = allocatable;
-    this.#events = new ResizeEvents(ports);
+    this.#parts = parts;
   }
 
-  /** What is asked for is compared anew from here on. */
+  /** Starts comparing anew what is asked for. */
   begin(): void {
     this.#wanted.clear();
-    for (const uid of this.#tried.keys()) if (this.#set.records.get(uid) === undefined) this.#tried.delete(uid);
+    for (const uid of this.#tried.keys()) if (this.#parts.set.records.get(uid) === undefined) this.#tried.delete(uid);
   }
 
   /**
-   * A living pod that is asked for in another form: its image, labels and the like are taken at once, its resources are
-   * asked about. Answers what keeps it from being noted.
+   * An active pod that is asked for in another form: its image, labels and the like are taken at once, its resources are
+   * asked about. Answers what keeps it from being persisted.
    */
   change({ uid, record }: KnownPod, pod: RunnablePod): string | null {
     const { atOnce, isResize } = split(pod.object, record.pod);
     if (isResize) this.#wanted.set(uid, pod);
-    return sameSpec(atOnce, record.pod) ? null : this.#put(uid, { ...record, pod: atOnce });
+    if (sameSpec(atOnce, record.pod)) return null;
+    return this.#parts.lifecycle.handle(uid, { kind: "SpecUpdated", pod: atOnce });
   }
 
   /** Asks about each that was not asked about yet, or not since there was more room. */
   async askWaiting(sequence: number): Promise<readonly Problem[]> {
-    const problems: Problem[] = this.#takeBack();
-    if (this.#set.seen === null || this.#door.isClosed || this.#door.whyShut() !== null) return problems;
+    const problems: Problem[] = this.#withdraw();
+    const { set, admitter } = this.#parts;
+    if (set.runtimePods === null || admitter.isClosed || admitter.whyBlocked() !== null) return problems;
     for (const wanted of resizesInTurn(this.#waiting(), classOf)) {
       if (!this.#isDue(wanted)) continue;
       const fault = await this.#ask(wanted, sequence);
@@ -83,69 +131,75 @@ export class Resizer {
 
   #waiting(): readonly Wanted[] {
     return [...this.#wanted].flatMap(([uid, pod]) => {
-      const known = this.#set.get(uid);
-      return known?.record.state === "lives" ? [{ known, pod }] : [];
+      const known = this.#parts.set.get(uid);
+      return known?.record.state === "active" ? [{ known, pod }] : [];
     });
   }
 
   /** Nobody asks for other resources any more. kubelet 1.36: ClearPodResizePendingCondition. */
-  #takeBack(): Problem[] {
+  #withdraw(): Problem[] {
     const problems: Problem[] = [];
-    for (const { uid, record } of this.#set.living()) {
+    for (const { uid, record } of this.#parts.set.living()) {
       if (this.#wanted.has(uid) || record.resize === null || record.resize.reason === "InProgress") continue;
       this.#tried.delete(uid);
-      const fault = this.#put(uid, { ...record, resize: onlyActuation(record) });
+      const fault = this.#update(uid, onlyActuation(record));
       if (fault !== null) problems.push({ from: "pods", message: fault });
     }
     return problems;
   }
 
-  /** What can never be is asked about again only because the node's configuration may have changed. */
+  /**
+   * Checks that a resize is due. One that can never be is asked about again only because the node's configuration may have
+   * changed.
+   */
   #isDue({ known: { uid, record }, pod }: Wanted): boolean {
     const tried = this.#tried.get(uid);
     if (tried === undefined || tried.object !== pod.object) return true;
-    if (tried.room !== this.#door.room && record.resize?.reason !== "Infeasible") return true;
+    if (tried.generation !== this.#parts.capacity.generation && record.resize?.reason !== "Infeasible") return true;
     const age = this.#ports.clock.nowMs() - tried.atMs;
     return age >= this.#settings.retryMs || age < 0;
   }
 
   async #ask(wanted: Wanted, sequence: number): Promise<Problem | null> {
     const { known, pod } = wanted;
-    const allocatable = this.#allocatable();
+    const { set, snapshotter, admitter, capacity } = this.#parts;
+    const allocatable = snapshotter.allocatable();
     const [now, then] = [decodedPod(known.record.pod), decodedPod(pod.object)];
     const configuration = await this.#ports.readConfiguration();
     if (!configuration.ok) return configuration.error;
     if (allocatable === null || now === null || then === null) return null;
     const atMs = this.#ports.clock.nowMs();
-    this.#tried.set(known.uid, { object: pod.object, room: this.#door.room, atMs });
+    this.#tried.set(known.uid, { object: pod.object, generation: capacity.generation, atMs });
     const node = nodeOf(configuration.value, allocatable, this.#ports.hierarchy.version);
     const never = whyInfeasible(then, now, node, {
       isCritical: isCritical(pod),
       restartsForMemory: (name) => restartsForMemory(known.record.pod, name),
     });
     if (never !== null) return this.#refuse(wanted, "Infeasible", "Infeasible", never);
-    const snapshot = await this.#door.look.snapshot(this.#set.living(), sequence);
+    const snapshot = await snapshotter.snapshot(set.living(), sequence);
     if (!snapshot.ok) return snapshot.error;
     // as it would be: what its status tells is of what it has
     const { status: _status, ...object } = pod.object;
     const asked = await admit(this.#ports.client, snapshot.value, { ...pod, object });
     if (!asked.ok) return asked.error;
     const [fault, message] = this.#carryOut(wanted, asked.value);
-    await this.#door.report(asked.value.answer, known, "resize", message === "" ? "applied" : "skipped", message);
+    await admitter.report(asked.value.answer, known, "resize", message === "" ? "applied" : "skipped", message);
     return fault;
   }
 
-  /** Answers what keeps it from being noted, and why the resize is not let in; empty: it is. */
+  /** Answers what keeps it from being persisted, and why the resize is not let in; empty: it is. */
   #carryOut(wanted: Wanted, asked: Admitted): readonly [Problem | null, string] {
     if (asked.kind === "refused") {
       const { reason, message } = asked;
       return [this.#refuse(wanted, "Deferred", reason, message), message || reason];
     }
     if (asked.kind === "after") {
-      const message = `comes in once ${this.#door.preempter.preemptAll(asked.victims, asked.answer.id)} ended`;
+      const { victims, answer } = asked;
+      const names = preemptAll(this.#parts.lifecycle, victims, answer.id, this.#ports.clock.nowMs());
+      const message = `comes in once ${names} ended`;
       return [this.#refuse(wanted, "Deferred", WAITS_FOR_VICTIMS, message), message];
     }
-    const kept = keepNext(this.#ports, asked.answer.next);
+    const kept = persistNext(this.#ports, asked.answer.next);
     const fault: Problem | null = kept.ok ? this.#accept(wanted) : { from: "state-files", message: kept.error };
     return [fault, fault?.message ?? ""];
   }
@@ -157,33 +211,32 @@ export class Resizer {
     const isSame = before?.reason === kind;
     const sinceMs = isSame ? before.sinceMs : this.#ports.clock.nowMs();
     const actuation = before?.actuation === undefined ? {} : { actuation: before.actuation };
-    const fault = this.#put(uid, { ...record, resize: { reason: kind, message, sinceMs, ...actuation } });
+    const fault = this.#update(uid, { reason: kind, message, sinceMs, ...actuation });
     // another figure in the same words is not told again
-    if (!isSame) this.#events.pending(pod, kind, reason, message);
+    if (!isSame) this.#parts.events.pending(pod, kind, reason, message);
     return fault === null ? null : { from: "pods", message: fault };
   }
 
   /** INVARIANT: what is in force, and which containers are to be stopped for it, lies on the disk before anything is done. */
   #accept({ known, pod }: Wanted): Problem | null {
-    const { uid, record, seen } = known;
+    const { uid, record, runtimePod } = known;
     const former = record.resize?.actuation?.former ?? resourcesIn(record.pod);
     const running = (name: string): string | null => {
-      const latest = seen === null ? undefined : latestOf(seen, name);
+      const latest = runtimePod === null ? undefined : latestOf(runtimePod, name);
       return latest?.state === "running" ? latest.id : null;
     };
     const restarts = restartsFor(pod.object, former, running);
     const actuation: Actuation = { former, restarts, error: "" };
     const sinceMs = this.#ports.clock.nowMs();
     const resize = { reason: "InProgress", message: "", sinceMs, actuation } as const;
-    const fault = this.#put(uid, { ...record, pod: pod.object, resize });
+    const fault = this.#update(uid, resize, pod.object);
     if (fault !== null) return { from: "pods", message: fault };
-    this.#events.started(pod);
+    this.#parts.events.started(pod);
     return null;
   }
 
-  #put(uid: string, record: PodRecord): string | null {
-    const put = this.#set.records.put(uid, record);
-    return put.ok ? null : put.error;
+  #update(uid: string, resize: PendingResize | null, pod?: RunnablePod["object"]): string | null {
+    return this.#parts.lifecycle.handle(uid, { kind: "ResizeUpdated", resize, ...(pod !== undefined && { pod }) });
   }
 }
 
@@ -191,3 +244,48 @@ const onlyActuation = ({ resize }: PodRecord): PodRecord["resize"] =>
   resize?.actuation === undefined
     ? null
     : { reason: "InProgress", message: resize.actuation.error, sinceMs: resize.sinceMs, actuation: resize.actuation };
+
+/** Reads the parts of a KubeletConfiguration that matter to a resize. */
+export function nodeOf(configuration: unknown, allocatable: QuantityList, cgroupVersion: 1 | 2): ResizeNode {
+  const config = configurationOf(configuration);
+  const unless = (gate: Gate, policy: string): string => (gateOn(config, gate) ? "" : policy);
+  return {
+    cpuPolicy: unless("InPlacePodVerticalScalingExclusiveCPUs", config.cpuManagerPolicy),
+    memoryPolicy: unless("InPlacePodVerticalScalingExclusiveMemory", config.memoryManagerPolicy),
+    hasSwap: cgroupVersion === 2 && config.memorySwap.swapBehavior === "LimitedSwap",
+    allocatable,
+  };
+}
+
+/** A pod that is asked for with other resources than it has. */
+interface Wanted {
+  readonly known: KnownPod;
+  readonly pod: RunnablePod;
+}
+
+/**
+ * In the order in which they are asked about: what takes no more first, then by priority, then Guaranteed ones, then those
+ * that wait the longest. kubelet 1.36: sortPendingResizes.
+ */
+export function resizesInTurn(wanted: readonly Wanted[], classOf: (pod: RunnablePod) => QosClass): readonly Wanted[] {
+  const ranked = wanted.map((one) => ({
+    one,
+    rank: [
+      takesMore(one) ? 1 : 0,
+      -(one.pod.spec.priority ?? 0),
+      classOf(one.known.pod) === "Guaranteed" ? 0 : 1,
+      one.known.record.resize?.sinceMs ?? Number.MAX_SAFE_INTEGER,
+    ],
+  }));
+  const first = (a: readonly number[], b: readonly number[]): number =>
+    a.map((n, i) => n - (b[i] as number)).find((difference) => difference !== 0) ?? 0;
+  return ranked.toSorted((a, b) => first(a.rank, b.rank)).map(({ one }) => one);
+}
+
+/** kubelet 1.36: isResizeIncreasingRequests. */
+function takesMore({ known, pod }: Wanted): boolean {
+  const [now, then] = [decodedPod(known.record.pod), decodedPod(pod.object)];
+  if (now === null || then === null) return true;
+  const [before, after] = [podRequests(now), podRequests(then)];
+  return ["cpu", "memory"].some((name) => compare(after.get(name) ?? ZERO, before.get(name) ?? ZERO) > 0);
+}

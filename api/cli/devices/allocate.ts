@@ -1,35 +1,138 @@
 import { join } from "node:path";
-import { clientOf } from "../../../actuator/client-of.ts";
-import { readConfiguration } from "../../../actuator/configuration-file.ts";
+import type { DecisionAnswer, DecisionClient, Problem } from "../../../actuator/core/ports.ts";
+import { clientOf } from "../../../actuator/daemon/client-of.ts";
+import { readConfiguration } from "../../../actuator/daemon/configuration-file.ts";
 import { SOCKET_NAME } from "../../../actuator/deviceplugin/names.ts";
+import type { PodContainer, RunnablePod } from "../../../actuator/lifecycle/pod.ts";
+import { runnablePod } from "../../../actuator/lifecycle/spec/runnable-pod.ts";
 import type { MachineFacts } from "../../../actuator/machine/facts.ts";
 import { observeMachine } from "../../../actuator/machine/observe.ts";
-import { systemClock } from "../../../actuator/pods/clock.ts";
-import { readDeviceCheckpoint } from "../../../actuator/pods/device-checkpoint.ts";
-import type { DeviceKeeper } from "../../../actuator/pods/devices/keeper.ts";
-import { openDeviceKeeper } from "../../../actuator/pods/devices/open.ts";
-import type { Problem } from "../../../actuator/ports.ts";
+import { type PodObject, staticPodOf } from "../../../actuator/manifests/static-pod.ts";
+import { driverOf, snapshotOf } from "../../../actuator/pass/snapshot.ts";
+import { kubeletsDevices } from "../../../actuator/pods/admission/foreign-sandboxes.ts";
+import { DEVICE_CHECKPOINT } from "../../../actuator/pods/devices/checkpoint-entries.ts";
+import type { DeviceManager } from "../../../actuator/pods/devices/device-manager.ts";
+import { deviceRequirements } from "../../../actuator/pods/devices/device-requirements.ts";
+import { openDeviceManager } from "../../../actuator/pods/devices/open.ts";
+import { systemClock } from "../../../actuator/pods/ports.ts";
+import { readDeviceCheckpoint } from "../../../actuator/pods/records/manager-files.ts";
+import type { DevicesDecision } from "../../model/managers.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { printable } from "../../text/style.ts";
+import { table } from "../../text/table.ts";
 import type { Cli } from "../cli.ts";
-import { EXIT, type Fault, fault, type Outcome } from "../exit.ts";
-import { printData } from "../output.ts";
-import { stopSignal } from "../stop-signal.ts";
-import type { Terminal } from "../terminal.ts";
-import { type AskedPod, readAskedPod } from "./asked-pod.ts";
-import { decideDevices } from "./decide.ts";
-import { type ContainerGift, giftsOf } from "./gifts.ts";
-import { giftsTable } from "./gifts-table.ts";
-import { give } from "./give.ts";
-import type { AllocateGiven } from "./given.ts";
+import { readPods } from "../inputs/pods.ts";
+import { EXIT, type Fault, fault, type Outcome, printData, stopSignal, type Terminal } from "../terminal.ts";
+import { type AllocateGiven, type ContainerGift, giftsOf } from "./given.ts";
+import type { KnownPod } from "./known-pods.ts";
 import { type DevicePlace, openPlace } from "./place.ts";
-import { Waiting } from "./waiting.ts";
+
+const FILE = "kubelet_internal_checkpoint";
+
+/**
+ * Carries a decision out: the pod is known, then its devices are in the checkpoint, then plugins are asked what they bring. A
+ * crash in between leaves what the same command goes on with. Errors: the decision refuses; a plugin does, and then the
+ * devices are given back.
+ */
+async function give(work: Allocating, { decision, next }: DevicesAnswer): Promise<Result<null, Fault>> {
+  const { asked, place, keeper, waiting } = work;
+  const { pods, files } = place;
+  const { pod } = asked;
+  const name = `${pod.namespace}/${pod.name}`;
+  if (decision.startErrors.length > 0)
+    return fault(
+      EXIT.negative,
+      ...decision.startErrors.map((error) => `the kubelet does not start: ${printable(error)}`),
+    );
+  if (decision.refusal !== null) return refused(name, decision.refusal);
+  if (waiting.isStopped) return waiting.stopped();
+  const { namespace, uid, object } = pod;
+  const known: KnownPod = { namespace, name: pod.name, uid, isReady: isReady(work), pod: { ...object } };
+  const noted = pods.put(known);
+  if (!noted.ok) return fault(EXIT.failed, noted.error);
+  // CPUs and memory of the same decision are nobody's: this command runs no pod
+  const text = (keeper.merged(next) as { readonly assignments?: Readonly<Record<string, string>> } | null)
+    ?.assignments?.[FILE];
+  const kept = files.persist({ assignments: text === undefined ? {} : { [FILE]: text } });
+  if (!kept.ok) return fault(EXIT.failed, kept.error);
+  keeper.look(pods.uids);
+  const prepared = await keeper.prepare(pod, waiting.signal);
+  if (!prepared.ok) {
+    if (prepared.error.keeps === true)
+      return fault(
+        EXIT.failed,
+        `${printable(prepared.error.message)}: ${name} keeps its devices: run the command again`,
+      );
+    const removed = pods.remove(uid);
+    return removed.ok ? refused(name, prepared.error) : fault(EXIT.failed, removed.error);
+  }
+  return known.isReady ? ok(null) : makeReady(work, known);
+}
+
+/** The calls that plugins want before containers start. They may reset devices, so they are made once. */
+async function makeReady({ asked, place, keeper }: Allocating, known: KnownPod): Promise<Result<null, Fault>> {
+  for (const container of asked.containers) {
+    const started = await keeper.startOf(asked.pod, container);
+    if (started.ok) continue;
+    const why = `container ${container.name}: ${started.error.message}`;
+    return fault(EXIT.failed, `${printable(why)}: the pod keeps its devices: run the command again, or free them`);
+  }
+  const noted = place.pods.put({ ...known, isReady: true });
+  return noted.ok ? ok(null) : fault(EXIT.failed, noted.error);
+}
+
+/** It was before, and nothing of it is to be asked for again, as after a reboot. */
+function isReady({ asked, place }: Allocating): boolean {
+  const { uid } = asked.pod;
+  const read = readDeviceCheckpoint(place.files);
+  const own = (read.ok ? (read.value?.entries ?? []) : []).filter(({ podUid }) => podUid === uid);
+  return place.pods.byHand.get(uid)?.isReady === true && own.length > 0 && own.every((e) => e.allocResp !== null);
+}
+
+const refused = (name: string, { reason, message }: { readonly reason: string; readonly message: string }) =>
+  fault(EXIT.negative, `refused: ${printable(`${name}: ${reason}: ${message}`)}`);
+
+/** Nothing tells that a time is over. */
+const LOOK_MS = 500;
+
+/** Waits for what plugins do, until a signal. */
+class Waiting {
+  readonly #keeper: Pick<DeviceManager, "version" | "onChange">;
+  /** A person has enough. */
+  readonly signal: AbortSignal;
+
+  constructor(keeper: Pick<DeviceManager, "version" | "onChange">, signal: AbortSignal) {
+    this.#keeper = keeper;
+    this.signal = signal;
+  }
+
+  get isStopped(): boolean {
+    return this.signal.aborted;
+  }
+  stopped(): Result<never, Fault> {
+    return fault(EXIT.failed, "stopped: the pod was given no device");
+  }
+
+  /** Until something is different from `version`, or half a second has gone. */
+  async change(version: number): Promise<void> {
+    if (this.#keeper.version !== version || this.isStopped) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const done = (): void => resolve();
+    const timer = setTimeout(done, LOOK_MS);
+    const unlisten = this.#keeper.onChange(done);
+    this.signal.addEventListener("abort", done, { once: true });
+    await promise;
+    this.signal.removeEventListener("abort", done);
+    clearTimeout(timer);
+    unlisten();
+  }
+}
 
 /** One allocation. */
 export interface Allocating {
   readonly asked: AskedPod;
   readonly place: DevicePlace;
-  readonly keeper: DeviceKeeper;
+  readonly keeper: DeviceManager;
   readonly waiting: Waiting;
   readonly machine: () => MachineFacts;
 }
@@ -73,9 +176,9 @@ async function openHost(
   place: DevicePlace,
   waitSeconds: number,
   terminal: Terminal,
-): Promise<Result<DeviceKeeper, Fault>> {
+): Promise<Result<DeviceManager, Fault>> {
   const { config, files, bootId } = place;
-  const opened = await openDeviceKeeper({
+  const opened = await openDeviceManager({
     pluginDir: config.devicePluginsDirectory,
     registryDir: config.pluginsRegistryDirectory,
     stateDir: config.stateDir,
@@ -98,7 +201,7 @@ const tellTo =
 async function allocateWith(
   asked: AskedPod,
   place: DevicePlace,
-  keeper: DeviceKeeper,
+  keeper: DeviceManager,
   stop: AbortSignal,
   given: AllocateGiven,
   terminal: Terminal,
@@ -115,6 +218,7 @@ async function allocateWith(
   if (!came.ok) return came;
   const answer = await decideDevices(work, client.value, configuration.value);
   if (!answer.ok) return answer;
+  warnOfKubelets(asked, config.devicePluginsDirectory, terminal);
   const done = await give(work, answer.value);
   keeper.look(pods.uids);
   for (const problem of keeper.problems()) tellTo(terminal)(problem);
@@ -125,6 +229,19 @@ async function allocateWith(
   const gifts = read.value === undefined ? [] : giftsOf(read.value, asked.pod.uid, names);
   print(asked, config.nodeName, gifts, given, terminal);
   return ok(EXIT.ok);
+}
+
+/** No runtime is asked here, so nobody can tell whether pods that a kubelet gave devices to still run. */
+function warnOfKubelets({ resources }: AskedPod, pluginsDirectory: string, terminal: Terminal): void {
+  const given = kubeletsDevices(pluginsDirectory);
+  if (!given.ok) terminal.warn(`nodewise: what a kubelet's pods hold is not known: ${given.error}`);
+  const held = given.ok ? given.value.filter(({ resourceName }) => resources.includes(resourceName)) : [];
+  if (held.length === 0) return;
+  const pods = [...new Set(held.map(({ podUid }) => podUid))];
+  const named = [...new Set(held.map(({ resourceName }) => resourceName))].join(", ");
+  terminal.warn(
+    `nodewise: a kubelet gave devices of ${named} to pods ${pods.join(", ")} (${join(pluginsDirectory, DEVICE_CHECKPOINT)}): where these still run, the same may be given twice; end them first`,
+  );
 }
 
 /** Waits until the plugins of all its resources have said what they have. Errors: one did not in time; a stop. */
@@ -163,4 +280,149 @@ function print(
   }
   terminal.write(terminal.paint("green", `allocated: ${printable(`${namespace}/${name}`)}\n\n`));
   terminal.write(giftsTable(containers, terminal));
+}
+
+/** Each container's devices, and below them what comes with them, as the runtime is to be given it. */
+function giftsTable(gifts: readonly ContainerGift[], { columns: width, paint }: Terminal): string {
+  const columns = [
+    { title: "CONTAINER", shrinkTo: 10 },
+    { title: "GETS" },
+    { title: "", shrinkTo: 14 },
+    { title: "", shrinkTo: 14 },
+    { title: "" },
+  ] as const;
+  const rows = gifts.flatMap((gift) =>
+    linesOf(gift).map((line, i) => ({
+      cells: [i === 0 ? printable(gift.container) : "", ...line.map(printable)],
+      notes: [],
+    })),
+  );
+  const conflicts = gifts.flatMap(({ container, conflicts: found }) =>
+    found.map(({ kind, name, kept, dropped }) =>
+      paint(
+        "yellow",
+        `${printable(`container ${container}: ${kind} ${name} of ${kept.resource} stays, that of ${dropped.resource} (${dropped.value}) is dropped`)}\n`,
+      ),
+    ),
+  );
+  return table(columns, rows, width, paint) + conflicts.join("");
+}
+
+type Line = readonly [what: string, name: string, value: string, more: string];
+const linesOf = ({ resources, devices, mounts, envs, annotations, cdiDevices }: ContainerGift): readonly Line[] => [
+  ...resources.map(({ resource, ids, numa }): Line => {
+    return ["devices", resource, ids.join(" "), numa.length === 0 ? "" : `NUMA ${numa.join("+")}`];
+  }),
+  ...devices.map(({ pathInContainer, pathOnHost, permissions }): Line => {
+    return ["device node", pathInContainer, `from ${pathOnHost}`, permissions];
+  }),
+  ...mounts.map(({ containerPath, hostPath, readOnly }): Line => {
+    return ["mount", containerPath, `from ${hostPath}`, readOnly ? "read-only" : ""];
+  }),
+  ...envs.map(({ name, value }): Line => ["env", name, value, ""]),
+  ...annotations.map(({ name, value }): Line => ["annotation", name, value, ""]),
+  ...cdiDevices.map((name): Line => ["CDI device", name, "", ""]),
+];
+
+interface AskedPod {
+  readonly pod: RunnablePod;
+  /** Init containers first, as they start. */
+  readonly containers: readonly PodContainer[];
+  /** Names of the extended resources that the pod asks for. */
+  readonly resources: readonly string[];
+}
+type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * The one pod of a file. Of what nodewise would not do for a pod that it runs itself (probes, secrets) nothing is refused:
+ * another one starts the containers. Errors: no pod, several, or one that asks for no device.
+ */
+async function readAskedPod(file: string, nodeName: string): Promise<Result<AskedPod, Fault>> {
+  const read = await readPods(file, nodeName, { mayBePage: true });
+  if (!read.ok) return read;
+  const [written, second] = read.value.written;
+  if (written === undefined || second !== undefined)
+    return fault(EXIT.badInput, `--pod: ${file} holds ${read.value.pods.length} pods: give a file with one`);
+  const object = named(written as PodObject, nodeName);
+  const checked = runnablePod(withDevicesOnly(object));
+  if (!checked.ok)
+    return fault(EXIT.badInput, ...checked.error.map(({ path, message }) => `${file}: ${path}: ${message}`));
+  const pod = { ...checked.value, object };
+  const resources = new Set([...deviceRequirements(pod).values()].flatMap((amounts) => [...amounts.keys()]));
+  if (resources.size === 0) {
+    const advice = "give a container `resources: {limits: {vendor.com/gpu: 1}}`";
+    return fault(EXIT.badInput, `${file}: ${pod.namespace}/${pod.name} asks for no device: ${advice}`);
+  }
+  const { initContainers, containers } = pod.spec;
+  return ok({ pod, containers: [...initContainers, ...containers], resources: [...resources].sort() });
+}
+
+/** A manifest under the name that it has there, and with a uid that is the same wherever its file lies. */
+function named(written: PodObject, nodeName: string): Fields {
+  const { namespace, uid } = staticPodOf(written, nodeName, "").metadata;
+  return { apiVersion: "v1", kind: "Pod", ...written, metadata: { ...written.metadata, namespace, uid } };
+}
+
+/**
+ * Keeps the parts of a v1.Pod that concern devices; any part that does not have the right form stays, so that it is reported.
+ */
+function withDevicesOnly(object: Fields): unknown {
+  const { apiVersion, kind, metadata, spec } = object;
+  const of = (value: unknown, ...names: readonly string[]): unknown =>
+    isFields(value) ? Object.fromEntries(names.flatMap((name) => (name in value ? [[name, value[name]]] : []))) : value;
+  const each = (list: unknown, ...names: readonly string[]): unknown =>
+    Array.isArray(list) ? list.map((container) => of(container, "name", "image", "resources", ...names)) : list;
+  if (!isFields(spec)) return { apiVersion, kind, metadata, spec };
+  const containers = each(spec["containers"]);
+  const initContainers = each(spec["initContainers"], "restartPolicy");
+  return { apiVersion, kind, metadata: of(metadata, "name", "namespace", "uid"), spec: { containers, initContainers } };
+}
+const isFields = (value: unknown): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+interface DevicesAnswer extends DecisionAnswer {
+  readonly decision: DevicesDecision;
+}
+
+/**
+ * Asks `devices` about the pod until plugins have answered what they are asked meanwhile (GetPreferredAllocation). Errors: no
+ * answer at all; a stop. kubelet 1.36: devicesToAllocate.
+ */
+async function decideDevices(
+  work: Allocating,
+  client: DecisionClient,
+  configuration: unknown,
+): Promise<Result<DevicesAnswer, Fault>> {
+  const { asked, keeper, waiting } = work;
+  const { pod } = asked;
+  for (;;) {
+    const version = keeper.version;
+    const asks = await client.decide("devices", snapshotFor(work, configuration), { pod: pod.object });
+    if (!asks.ok) return fault(EXIT.failed, asks.error.message);
+    const answer = asks.value as DevicesAnswer;
+    const { unanswered } = answer.decision;
+    const goesOn = unanswered.length > 0 && keeper.isChosenByPlugin(pod) && keeper.ask(pod.uid, unanswered);
+    if (!goesOn) {
+      keeper.forget(pod.uid);
+      await client.settle(answer);
+      return ok(answer);
+    }
+    await waiting.change(version);
+    if (waiting.isStopped) return waiting.stopped();
+  }
+}
+
+function snapshotFor({ asked, keeper, place, machine }: Allocating, kubeletConfiguration: unknown) {
+  const { config, files, pods } = place;
+  const { uid } = asked.pod;
+  const { assignments } = files.read();
+  return snapshotOf({
+    machine: machine(),
+    kubeletConfiguration,
+    pods: pods.objectsBut(uid),
+    nodeName: config.nodeName,
+    cgroup: { driver: driverOf(kubeletConfiguration), root: config.cgroupMount },
+    ...keeper.parts(uid),
+    ...(assignments === undefined ? {} : { assignments }),
+  });
 }

@@ -1,18 +1,14 @@
-import { systemClock } from "../../../actuator/pods/clock.ts";
-import { keepDeviceCheckpoint, readDeviceCheckpoint } from "../../../actuator/pods/device-checkpoint.ts";
-import { withoutPods } from "../../../actuator/pods/devices/held.ts";
-import { DeviceHistory } from "../../../actuator/pods/devices/history.ts";
-import { type DeviceEvent, MOST_NAMED } from "../../../actuator/pods/devices/history-entry.ts";
+import { withoutPods } from "../../../actuator/pods/devices/checkpoint-entries.ts";
+import { type DeviceEvent, DeviceHistory, MAX_NAMED } from "../../../actuator/pods/devices/history.ts";
+import { systemClock } from "../../../actuator/pods/ports.ts";
+import { persistDeviceCheckpoint, readDeviceCheckpoint } from "../../../actuator/pods/records/manager-files.ts";
 import type { PodDevicesEntry } from "../../decide/devices/checkpoint.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { many } from "../../text/sentences/words.ts";
 import { printable } from "../../text/style.ts";
 import type { Cli } from "../cli.ts";
-import { EXIT, type Fault, fault, type Outcome } from "../exit.ts";
-import { printData } from "../output.ts";
-import type { Terminal } from "../terminal.ts";
-import { heldOf } from "./gifts.ts";
-import type { FreeGiven } from "./given.ts";
+import { EXIT, type Fault, fault, type Outcome, printData, type Terminal } from "../terminal.ts";
+import { type FreeGiven, heldOf } from "./given.ts";
 import { type DevicePlace, openPlace } from "./place.ts";
 
 /** `nodewise devices free`: what a pod holds goes back. No plugin is asked: the device plugin API has no such call. */
@@ -38,7 +34,7 @@ function freeIn(place: DevicePlace, wanted: string, { output }: FreeGiven, termi
   const held = (read.value?.entries ?? []).filter(({ podUid }) => podUid === uid);
   // in this order: what a crash leaves is a pod that holds nothing, and not devices of nobody
   if (read.value !== undefined && held.length > 0) {
-    const kept = keepDeviceCheckpoint(files, withoutPods(read.value, new Set([uid])));
+    const kept = persistDeviceCheckpoint(files, withoutPods(read.value, new Set([uid])));
     if (!kept.ok) return fault(EXIT.failed, kept.error);
   }
   const removed = pods.remove(uid);
@@ -60,11 +56,11 @@ const lineOf = ({ container, resource, ids }: { readonly container: string } & R
 function eventOf(entry: PodDevicesEntry, pod: string): DeviceEvent {
   const { resource, ids } = heldOf(entry);
   const { podUid, containerName: container } = entry;
-  const devices = ids.slice(0, MOST_NAMED);
+  const devices = ids.slice(0, MAX_NAMED);
   return { kind: "given-back", resource, count: ids.length, devices, podUid, pod, container };
 }
 
-/** Of a pod by NAMESPACE/NAME or uid; also of one that nobody knows and that holds something all the same. */
+/** Finds the uid of a pod by NAMESPACE/NAME or uid, even if nobody knows the pod and it still holds something. */
 function uidOf({ pods }: DevicePlace, wanted: string, entries: readonly PodDevicesEntry[]): Result<string, Fault> {
   const known = [...pods.byHand.values()].filter(
     ({ namespace, name, uid }) => wanted === uid || wanted === `${namespace}/${name}`,

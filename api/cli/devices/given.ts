@@ -1,5 +1,10 @@
-import type { Form } from "../output.ts";
-import type { SourceGiven } from "../pods/given.ts";
+import { readAllocateResponse } from "../../decide/devices/allocate-response.ts";
+import type { DeviceCheckpoint, PodDevicesEntry } from "../../decide/devices/checkpoint.ts";
+import { containerOptions } from "../../decide/devices/container-options.ts";
+import { naturalOrder } from "../../decide/devices/natural-order.ts";
+import type { DeviceOptions } from "../../model/managers.ts";
+import type { SourceGiven } from "../pods/read-status.ts";
+import type { Form } from "../terminal.ts";
 
 export interface DevicesGiven extends SourceGiven {
   /** Seconds; absent: once. */
@@ -30,3 +35,42 @@ export interface AllocateGiven extends PlaceGiven {
   readonly apiTokenFile?: string;
 }
 export type FreeGiven = PlaceGiven;
+
+/** A container's devices, and what comes with them. */
+export interface ContainerGift extends DeviceOptions {
+  readonly container: string;
+  readonly resources: readonly HeldResource[];
+}
+interface HeldResource {
+  readonly resource: string;
+  /** In natural order. */
+  readonly ids: readonly string[];
+  /** Empty: the plugin does not say where they are. */
+  readonly numa: readonly number[];
+}
+
+/** Lists what a pod's containers have, in the order of `containers`; those without devices are left out. */
+export function giftsOf(
+  { entries }: DeviceCheckpoint,
+  podUid: string,
+  containers: readonly string[],
+): readonly ContainerGift[] {
+  const own = (entries ?? []).filter((entry) => entry.podUid === podUid);
+  return containers.flatMap((container) => {
+    const held = own
+      .filter(({ containerName }) => containerName === container)
+      .sort((a, b) => (a.resourceName < b.resourceName ? -1 : 1));
+    if (held.length === 0) return [];
+    const responses = held.flatMap(({ resourceName, allocResp }) => {
+      const response = allocResp === null ? undefined : readAllocateResponse(allocResp);
+      return response?.ok ? [{ resource: resourceName, response: response.value }] : [];
+    });
+    return [{ container, resources: held.map(heldOf), ...containerOptions(responses) }];
+  });
+}
+
+export const heldOf = ({ resourceName, deviceIds }: PodDevicesEntry): HeldResource => ({
+  resource: resourceName,
+  ids: [...new Set([...(deviceIds?.values() ?? [])].flatMap((ids) => ids ?? []))].sort(naturalOrder),
+  numa: [...(deviceIds?.keys() ?? [])].filter((node) => node >= 0).sort((a, b) => a - b),
+});

@@ -1,12 +1,59 @@
 import { join } from "node:path";
-import { readDeviceHistory } from "../../../actuator/pods/devices/history.ts";
+import { type DeviceHistoryEntry, readDeviceHistory } from "../../../actuator/pods/devices/history.ts";
 import { ok } from "../../model/result.ts";
+import { type Color, printable } from "../../text/style.ts";
+import { table } from "../../text/table.ts";
+import { stateHome } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
-import { stateHome } from "../directories.ts";
-import { EXIT, fault, type Outcome } from "../exit.ts";
-import { printData } from "../output.ts";
+import { EXIT, fault, type Outcome, printData, type Terminal } from "../terminal.ts";
 import type { DeviceHistoryGiven } from "./given.ts";
-import { historyTable } from "./history-table.ts";
+
+const COLOR: Readonly<Record<DeviceHistoryEntry["kind"], Color>> = {
+  registered: "green",
+  ended: "yellow",
+  removed: "red",
+  flips: "yellow",
+  allocated: "green",
+  "given-back": "dim",
+  refused: "red",
+  leak: "red",
+};
+
+/** A line an entry, in their order. */
+export function historyTable(entries: readonly DeviceHistoryEntry[], { columns: width, paint }: Terminal): string {
+  const columns = [
+    { title: "AT" },
+    { title: "WHAT" },
+    { title: "RESOURCE", shrinkTo: 14 },
+    { title: "COUNT", align: "right", giveUp: 1 },
+    { title: "DEVICES", shrinkTo: 10 },
+    { title: "POD", shrinkTo: 16 },
+    { title: "CONTAINER", shrinkTo: 10, giveUp: 2 },
+  ] as const;
+  const rows = entries.map((entry) => ({
+    cells: [
+      printable(entry.at),
+      { text: entry.kind, color: COLOR[entry.kind] },
+      printable(entry.resource),
+      entry.count === undefined ? "" : `${entry.count}`,
+      printable(entry.flips === undefined ? (entry.devices ?? []).join(" ") : flipsText(entry.flips)),
+      printable(entry.pod ?? entry.podUid ?? ""),
+      printable(entry.container ?? ""),
+    ],
+    notes: wordsOf(entry).map((words) => paint("dim", `  ${printable(words)}`)),
+  }));
+  return table(columns, rows, width, paint);
+}
+
+/** `gpu-0 Healthy -> Unhealthy, gpu-1 new -> Healthy`. */
+const flipsText = (flips: NonNullable<DeviceHistoryEntry["flips"]>): string =>
+  flips.map(({ id, from, to }) => `${id} ${from ?? "new"} -> ${to ?? "gone"}`).join(", ");
+
+function wordsOf({ reason, message, endpoint }: DeviceHistoryEntry): readonly string[] {
+  const words = [reason, message].filter((text) => text !== undefined && text !== "").join(": ");
+  const where = endpoint === undefined || endpoint === "" ? "" : `at ${endpoint}`;
+  return [words, where].filter((text) => text !== "");
+}
 
 /** Prints what happened to a node's devices, newest first. */
 export async function deviceHistory(given: DeviceHistoryGiven, { terminal, env }: Cli): Promise<Outcome> {

@@ -1,9 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod";
-import { ownFolder } from "../../../actuator/folder.ts";
-import { PodRecords } from "../../../actuator/pods/records.ts";
-import { replaceText } from "../../../actuator/replace-text.ts";
+import { ownFolder, replaceText } from "../../../actuator/core/record-file.ts";
+import { PodRecords } from "../../../actuator/pods/records/records.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 
 const knownPod = z.object({
@@ -26,7 +25,7 @@ const content = z.object({ version: z.literal(1), pods: z.array(knownPod) });
 export class KnownPods {
   readonly #file: string;
   readonly #byHand: Map<string, KnownPod>;
-  /** Of the daemon's pods: uid -> the v1.Pod. */
+  /** The daemon's pods: uid -> the v1.Pod. */
   readonly ofDaemon: ReadonlyMap<string, Readonly<Record<string, unknown>>>;
 
   private constructor(file: string, pods: readonly KnownPod[], ofDaemon: KnownPods["ofDaemon"]) {
@@ -101,6 +100,6 @@ function readRecords(directory: string): Result<KnownPods["ofDaemon"], string> {
   const [problem] = problems;
   if (problem !== undefined)
     return err(`${problem}, and the devices of its pod would be given away: mend or remove it`);
-  const living = [...records.value.entries()].filter(([, { state }]) => state === "lives" || state === "ends");
+  const living = [...records.value.entries()].filter(([, { state }]) => state === "active" || state === "terminating");
   return ok(new Map(living.map(([uid, { pod }]) => [uid, pod])));
 }

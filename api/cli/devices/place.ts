@@ -1,14 +1,14 @@
 import { join } from "node:path";
-import { type ActuatorConfig, checkSettings } from "../../../actuator/config.ts";
-import { ownFolder } from "../../../actuator/folder.ts";
-import { claimsDirectory, takeLock } from "../../../actuator/lock.ts";
+import { type ActuatorConfig, checkSettings } from "../../../actuator/core/config.ts";
+import { claimsDirectory, takeLock } from "../../../actuator/core/lock.ts";
+import { ownFolder } from "../../../actuator/core/record-file.ts";
 import { observeMachine } from "../../../actuator/machine/observe.ts";
-import { claimDevices } from "../../../actuator/pods/devices/claim.ts";
-import { ManagerFiles } from "../../../actuator/pods/manager-files.ts";
+import { claimDevices } from "../../../actuator/pods/devices/open.ts";
+import { ManagerFiles } from "../../../actuator/pods/records/manager-files.ts";
 import { ok, type Result } from "../../model/result.ts";
+import { stateHome } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
-import { stateHome } from "../directories.ts";
-import { EXIT, type Fault, fault } from "../exit.ts";
+import { EXIT, type Fault, fault } from "../terminal.ts";
 import type { AllocateGiven } from "./given.ts";
 import { KnownPods } from "./known-pods.ts";
 

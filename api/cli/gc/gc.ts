@@ -1,8 +1,14 @@
-import type { GcKind } from "../../../actuator/gc/ports.ts";
+import type { ActuatorConfig } from "../../../actuator/core/config.ts";
+import type { PodsRead } from "../../../actuator/core/ports.ts";
+import { readConfiguration } from "../../../actuator/daemon/configuration-file.ts";
+import type { GcKind } from "../../../actuator/gc/journal.ts";
+import { podsOrNone, type Shared } from "../../../actuator/gc/open.ts";
+import { observeMachine } from "../../../actuator/machine/observe.ts";
+import { listedPods, podsSource, whyPartial } from "../../../actuator/manifests/pods-source.ts";
 import type { Cli } from "../cli.ts";
-import { EXIT, fault, type Outcome } from "../exit.ts";
+import { readPods } from "../inputs/pods.ts";
+import { EXIT, fault, type Outcome } from "../terminal.ts";
 import { configOf, type GcGiven, isPreview } from "./given.ts";
-import { worldOf } from "./world.ts";
 
 const KIND: Readonly<Record<"images" | "containers", GcKind>> = { images: "image-gc", containers: "container-gc" };
 
@@ -20,4 +26,26 @@ export async function gc(what: "images" | "containers", given: GcGiven, cli: Cli
   const job = { kind: KIND[what], given, config: config.value, terminal: cli.terminal };
   if (!isPreview(given)) return (await import("./pass.ts")).pass({ ...job, world });
   return (await import("./preview.ts")).preview({ ...job, world: { ...world, readPods: async () => pods } });
+}
+
+/** This machine with pods from a file, a directory or nowhere, but for who decides. */
+function worldOf(config: ActuatorConfig, podsFile: string | undefined): Omit<Shared, "client"> {
+  const fromFile = podsFile === undefined ? undefined : () => podsOf(podsFile, config.nodeName);
+  return {
+    observeMachine: () => observeMachine({ kubeletDirectory: config.kubeletDir }),
+    readPods: fromFile ?? podsOrNone(config, podsSource(config)),
+    readConfiguration: () => readConfiguration(config.kubeletConfiguration),
+  };
+}
+
+/** Read anew each time: what a person changed in it since the plan counts. */
+async function podsOf(file: string, nodeName: string): Promise<PodsRead> {
+  const read = await readPods(file, nodeName, { mayBePage: true });
+  if (read.ok) {
+    const { pods, written, documents } = read.value;
+    const why = documents.map((one) => whyPartial(one, written)).find((partial) => partial !== null) ?? null;
+    return listedPods(file, pods, why);
+  }
+  const problems = read.error.lines.map((message) => ({ from: "pods" as const, message }));
+  return { pods: null, whole: false, problems, notices: [] };
 }

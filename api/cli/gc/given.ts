@@ -1,15 +1,13 @@
 import { join, resolve } from "node:path";
-import { type ActuatorConfig, actuatorConfig } from "../../../actuator/config.ts";
+import { type ActuatorConfig, actuatorConfig } from "../../../actuator/core/config.ts";
+import type { GcKind } from "../../../actuator/gc/journal.ts";
 import type { Shared } from "../../../actuator/gc/open.ts";
-import type { GcKind } from "../../../actuator/gc/ports.ts";
+import type { GcOperation } from "../../model/container-gc.ts";
 import type { Explain } from "../../model/decision.ts";
-import type { GcOperation } from "../../model/garbage-collection.ts";
 import { ok, type Result } from "../../model/result.ts";
+import { stateHome } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
-import { stateHome } from "../directories.ts";
-import { EXIT, type Fault, fault } from "../exit.ts";
-import type { Form } from "../output.ts";
-import type { Terminal } from "../terminal.ts";
+import { EXIT, type Fault, type Form, fault, type Terminal } from "../terminal.ts";
 
 /** Flags under commander's names. */
 export interface GcGiven {

@@ -1,14 +1,17 @@
-import { decideHere } from "../../../actuator/decide-here.ts";
+import { decideHere } from "../../../actuator/client/local-client.ts";
+import { factsOf, Memory } from "../../../actuator/core/facts-file.ts";
+import type { DecisionAnswer } from "../../../actuator/core/ports.ts";
+import type { GcKind } from "../../../actuator/gc/journal.ts";
 import { type Look, look } from "../../../actuator/gc/look.ts";
 import { gcPorts, lookSettings } from "../../../actuator/gc/open.ts";
-import { factsOf, Memory } from "../../../actuator/memory.ts";
-import type { ImageGcFacts } from "../../model/image-gc-facts.ts";
-import { ok, type Result } from "../../model/result.ts";
-import { EXIT, type Fault, fault, type Outcome } from "../exit.ts";
-import type { Terminal } from "../terminal.ts";
-import { explainOf, printAnswer } from "./answer.ts";
+import type { DecisionOf, Explain } from "../../model/decision.ts";
+import { parseDuration } from "../../model/duration.ts";
+import type { ImageGcFacts } from "../../model/image-gc.ts";
+import { err, ok, type Result } from "../../model/result.ts";
+import { NEWEST } from "../../profiles/index.ts";
+import { answerText } from "../../text/tables/index.ts";
+import { EXIT, type Fault, fault, type Outcome, printData, type Terminal } from "../terminal.ts";
 import type { GcGiven, GcJob } from "./given.ts";
-import { assumeSeen } from "./seen.ts";
 
 /** Lists and decides with what is remembered; removes nothing, remembers nothing. */
 export async function preview({ kind, given, config, world, terminal }: GcJob): Promise<Outcome> {
@@ -59,4 +62,77 @@ function rememberedOf(
     terminal.warn(`nodewise: nothing is remembered in ${stateDir}: every image counts as first seen now (${advice})`);
   }
   return ok(facts === undefined ? {} : { facts });
+}
+
+interface Listed {
+  readonly id: string;
+  readonly spec?: { readonly runtimeHandler?: string };
+}
+
+/**
+ * Adds to what is remembered every image that nobody remembers, as first seen `seen` (a Go duration) before `nowMs`. Errors: no
+ * duration, or one that has not passed yet.
+ */
+export function assumeSeen(
+  remembered: ImageGcFacts | undefined,
+  images: readonly Listed[],
+  nowMs: number,
+  seen: string,
+): Result<ImageGcFacts, string> {
+  const parsed = parseDuration(seen);
+  if (!parsed.ok) return err(`--seen: ${parsed.error}`);
+  const thenMs = nowMs - Math.round(parsed.value.millis);
+  if (thenMs > nowMs || thenMs < 0) return err(`--seen: \`${seen}\` is not how long ago something was`);
+  const known = new Set((remembered?.records ?? []).map(([id, , , handler]) => `${id},${handler ?? ""}`));
+  const assumed = images.flatMap(({ id, spec }): ImageGcFacts["records"] => {
+    const handler = spec?.runtimeHandler ?? "";
+    if (known.has(`${id},${handler}`)) return [];
+    return [[id, thenMs, null, ...(handler === "" ? [] : [handler])]];
+  });
+  return ok({
+    atMs: remembered?.atMs ?? thenMs,
+    beganAtMs: remembered?.beganAtMs ?? thenMs,
+    failed: remembered?.failed ?? false,
+    records: [...(remembered?.records ?? []), ...assumed],
+    removed: remembered?.removed ?? [],
+  });
+}
+
+interface Printed {
+  readonly kind: GcKind;
+  readonly node: string;
+  /** RFC 3339 */
+  readonly at: string;
+  readonly answer: DecisionAnswer;
+  readonly assumed?: string | undefined;
+}
+
+/** As `nodewise decide` has it: tables without reasons, data with them. */
+const explainOf = ({ output, explain }: Pick<GcGiven, "output" | "explain">): Explain =>
+  explain ?? (output === "table" ? "off" : "reasons");
+
+/** An answer as `nodewise decide` prints it; `more` joins it in JSON and YAML. */
+export function printAnswer(
+  { kind, node, at, answer, assumed }: Printed,
+  given: Pick<GcGiven, "output" | "explain">,
+  terminal: Terminal,
+  more: object = {},
+): void {
+  const { output } = given;
+  const explain = explainOf(given);
+  const { verdict, needs, next } = answer;
+  const reasons = explain === "off" ? [] : answer.reasons;
+  if (output === "table") {
+    const decided = { decision: answer.decision as DecisionOf[GcKind], verdict, reasons, needs };
+    terminal.write(answerText({ kind, node, decided, explain, assumed, observedAtMs: Date.parse(at) }, terminal));
+    return;
+  }
+  const head = {
+    kind,
+    node,
+    policyVersion: NEWEST.policyVersion,
+    observedAt: at,
+    ...(assumed === undefined ? {} : { assumed }),
+  };
+  printData(terminal, { ...head, ...more, decision: answer.decision, verdict, reasons, needs, next }, output);
 }

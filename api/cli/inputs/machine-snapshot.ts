@@ -1,15 +1,16 @@
 import { resolve } from "node:path";
+import { KUBELET_DIRECTORY } from "../../../actuator/core/setting-dangers.ts";
 import { nodeNameOf } from "../../../actuator/machine/node.ts";
-import { KUBELET_DIRECTORY, observeMachine } from "../../../actuator/machine/observe.ts";
+import { observeMachine } from "../../../actuator/machine/observe.ts";
 import { readStateFiles } from "../../../actuator/machine/state-files.ts";
-import { problemText } from "../../../actuator/manifests/problem.ts";
 import { readManifests } from "../../../actuator/manifests/read-manifests.ts";
-import { driverOf, snapshotOf } from "../../../actuator/snapshot.ts";
-import { issueText, type Origin } from "../../inputs/origin.ts";
+import { driverOf, snapshotOf } from "../../../actuator/pass/snapshot.ts";
+import { issueText, type Origin } from "../../documents/inputs/origin.ts";
+import { problemText } from "../../documents/problem.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
 import { ok, type Result } from "../../model/result.ts";
-import { EXIT, type Fault, fault } from "../exit.ts";
-import { readPart } from "./part.ts";
+import { EXIT, type Fault, fault } from "../terminal.ts";
+import { type ReadPart, readPart } from "./part.ts";
 import { readPods } from "./pods.ts";
 import type { RuntimeParts } from "./runtime.ts";
 
@@ -26,7 +27,10 @@ export interface MachineSnapshotOptions {
 }
 export interface MachineSnapshot {
   readonly snapshot: Readonly<Record<string, unknown>>;
-  /** What could not be read of the machine or of a manifest; the snapshot lacks it. */
+  /**
+   * The parts that were not given, or could not be read of the machine, the configuration or a manifest; the snapshot lacks
+   * them.
+   */
   readonly missing: readonly string[];
 }
 
@@ -46,9 +50,9 @@ export async function readMachine(options: MachineSnapshotOptions): Promise<Resu
   const { missing: unreadOfRuntime = [], ...runtimeParts } = runtime.value;
   const snapshot = snapshotOf({
     machine,
-    kubeletConfiguration: configuration.value,
-    pods: pods.value.pods,
-    cgroup: { driver: options.cgroupDriver ?? driverOf(configuration.value) },
+    kubeletConfiguration: configuration.value.posted,
+    ...(pods.value === undefined ? {} : { pods: pods.value.pods }),
+    cgroup: { driver: options.cgroupDriver ?? driverOf(configuration.value.posted) },
     nodeName,
     ...(assignments === undefined ? {} : { assignments }),
     ...runtimeParts,
@@ -58,8 +62,18 @@ export async function readMachine(options: MachineSnapshotOptions): Promise<Resu
   const unread = [...machine.missing, ...missing, ...unreadOfRuntime].map(
     ({ path, why }) => `not known of this machine: ${path}: ${why}`,
   );
-  return ok({ snapshot, missing: [...unread, ...pods.value.problems] });
+  const notGiven = [
+    ...(pods.value === undefined ? [NO_PODS] : []),
+    ...(options.config === undefined ? [NO_CONFIGURATION] : []),
+  ];
+  const { leftOut = [] } = configuration.value;
+  return ok({ snapshot, missing: [...notGiven, ...leftOut, ...unread, ...(pods.value?.problems ?? [])] });
 }
+
+const NO_PODS =
+  "the snapshot has no pods, and decisions that need them refuse: --pods FILE or --manifests DIR gives them";
+const NO_CONFIGURATION =
+  "the snapshot has no kubeletConfiguration, and decisions take the kubelet's defaults: --config FILE gives it";
 
 /** The client of the runtime is loaded only where one is named. */
 async function readRuntimeOf(
@@ -71,13 +85,16 @@ async function readRuntimeOf(
   return readRuntime(endpoint, kubeletDirectory);
 }
 
-async function readConfiguration(file: string | undefined, origins: Origin[]): Promise<Result<unknown, Fault>> {
+async function readConfiguration(
+  file: string | undefined,
+  origins: Origin[],
+): Promise<Result<Partial<Pick<ReadPart, "posted" | "leftOut">>, Fault>> {
   if (file === undefined) return ok({});
   const read = await readPart("config", file);
   if (!read.ok) return read;
-  const { posted, document, base } = read.value;
+  const { document, base } = read.value;
   if (document !== null) origins.push({ at: ["kubeletConfiguration"], source: document, base });
-  return ok(posted);
+  return read;
 }
 
 interface PodsAndProblems {
@@ -85,18 +102,19 @@ interface PodsAndProblems {
   readonly problems: readonly string[];
 }
 
+/** Undefined: none were given. */
 async function readPodsOf(
   { pods, manifests }: MachineSnapshotOptions,
   nodeName: string,
   origins: Origin[],
-): Promise<Result<PodsAndProblems, Fault>> {
+): Promise<Result<PodsAndProblems | undefined, Fault>> {
   if (pods !== undefined) {
     const read = await readPods(pods, nodeName);
     if (!read.ok) return read;
     origins.push(...read.value.origins);
-    return ok({ pods: read.value.pods, problems: [] });
+    return ok({ pods: read.value.pods, problems: read.value.leftOut });
   }
-  if (manifests === undefined) return ok({ pods: [], problems: [] });
+  if (manifests === undefined) return ok(undefined);
   const read = await readManifests(manifests, nodeName);
   const unreadable = read.problems.find(({ file, document }) => file === resolve(manifests) && document === undefined);
   if (unreadable !== undefined) return fault(EXIT.badInput, problemText(unreadable));

@@ -1,11 +1,14 @@
 import { existsSync } from "node:fs";
-import type { InputDocument } from "../../inputs/document.ts";
-import type { Path } from "../../inputs/origin.ts";
-import type { PartOption } from "../../inputs/parts.ts";
-import { misplaced, wrapperOf } from "../../inputs/wanted.ts";
+import { unknownFieldLines } from "../../../actuator/daemon/configuration-file.ts";
+import { POD_FIELDS } from "../../../actuator/lifecycle/spec/pod-fields.ts";
+import { hasForm } from "../../documents/document-form.ts";
+import type { InputDocument, Path } from "../../documents/inputs/origin.ts";
+import type { PartOption } from "../../documents/inputs/parts.ts";
+import { misplaced, wrapperOf } from "../../documents/inputs/wanted.ts";
 import { err, ok, type Result } from "../../model/result.ts";
-import { EXIT, type Fault, fault } from "../exit.ts";
-import { libraryMachine } from "../machine-library.ts";
+import { unknownFields } from "../../profiles/unknown-fields.ts";
+import { libraryMachine } from "../machines/machine-library.ts";
+import { EXIT, type Fault, fault } from "../terminal.ts";
 import { readDocument, readStateFile } from "./read.ts";
 
 export interface ReadPart {
@@ -15,6 +18,8 @@ export interface ReadPart {
   readonly document: InputDocument | null;
   /** Where the part stands in its document. */
   readonly base: Path;
+  /** For a configuration: a line for each field that a kubelet leaves out. */
+  readonly leftOut?: readonly string[];
 }
 type Option = Exclude<PartOption, "pods">;
 const STATE_FILES: readonly Option[] = ["cpu-manager-state", "memory-manager-state", "device-checkpoint"];
@@ -33,7 +38,24 @@ export async function readPart(option: Option, path: string): Promise<Result<Rea
   const { value, base } = single.value;
   const why = misplaced(value, option);
   if (why !== undefined) return fault(EXIT.badInput, `${document.file}: ${why}`);
-  return ok({ posted: value, document, base: [...base, ...wrapperOf(option, value)] });
+  const wrapper = wrapperOf(option, value);
+  const leftOut = option === "config" ? { leftOut: leftOutOf(document, base, value) } : {};
+  return ok({ posted: value, document, base: [...base, ...wrapper], ...leftOut });
+}
+
+/** A line for each field of a configuration that a kubelet leaves out; what one tells of its own has the fields of its version. */
+export const leftOutOf = (document: InputDocument, base: Path, configuration: unknown): readonly string[] =>
+  wrapperOf("config", configuration).length > 0 || !document.hasPlaces
+    ? []
+    : unknownFieldLines(document, base, unknownFields(configuration));
+
+/** The same of a pod that somebody wrote: one with a uid was stored by an API server, and has the fields of its version. */
+export const leftOutOfPod = (document: InputDocument, base: Path, pod: unknown): readonly string[] =>
+  hasUid(pod) || !document.hasPlaces ? [] : unknownFieldLines(document, base, unknownFields(pod, POD_FIELDS));
+
+export function hasUid(pod: unknown): boolean {
+  const { metadata } = (pod ?? {}) as { readonly metadata?: { readonly uid?: unknown } | null };
+  return typeof metadata?.uid === "string" && metadata.uid !== "";
 }
 
 async function readState(option: Option, path: string): Promise<Result<ReadPart, Fault>> {
@@ -52,6 +74,8 @@ const NO_MACHINE = "is neither a file nor a machine of the library (`nodewise ma
 function singleNode(value: unknown): Result<{ value: unknown; base: Path }, string> {
   const { kind, items } = (value ?? {}) as { kind?: unknown; items?: unknown };
   if ((kind !== "List" && kind !== "NodeList") || !Array.isArray(items)) return ok({ value, base: [] });
+  const isPods = items.length > 0 && items.every((item) => hasForm(item, "v1.Pod"));
+  if (isPods) return err(`holds ${items.length} pods, and --node takes one node: give it with --pods`);
   if (items.length !== 1) return err(`holds ${items.length} nodes: give one (kubectl get node NAME -o json)`);
   return ok({ value: items[0] as unknown, base: ["items", 0] });
 }

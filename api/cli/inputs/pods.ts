@@ -1,28 +1,44 @@
-import { formOf } from "../../../actuator/manifests/document-form.ts";
-import { podItems } from "../../../actuator/manifests/pod-items.ts";
 import { podsOf } from "../../../actuator/manifests/pods-of.ts";
-import { problemText } from "../../../actuator/manifests/problem.ts";
-import type { InputDocument } from "../../inputs/document.ts";
-import type { Origin, Path } from "../../inputs/origin.ts";
+import { formOf } from "../../documents/document-form.ts";
+import type { InputDocument, Origin, Path } from "../../documents/inputs/origin.ts";
+import { podItems } from "../../documents/pod-items.ts";
+import { problemText } from "../../documents/problem.ts";
 import { LIMITS } from "../../model/limits.ts";
+import { pageField } from "../../model/pod-page.ts";
 import { ok, type Result } from "../../model/result.ts";
-import { EXIT, type Fault, fault } from "../exit.ts";
+import { EXIT, type Fault, fault } from "../terminal.ts";
+import { hasUid, leftOutOfPod } from "./part.ts";
 import { readDocuments } from "./read.ts";
 
+/** A manifest that became a static pod of the node. */
+export interface MadeStatic {
+  readonly index: number;
+  readonly written: string;
+  readonly name: string;
+}
 export interface ReadPods {
   readonly pods: readonly unknown[];
   /** The same as they are written: a manifest is no static pod yet. */
   readonly written: readonly unknown[];
-  /** What the file holds, a document each. */
+  /** For pods that were manifests: where in `pods`, and the names before and after. */
+  readonly madeStatic: readonly MadeStatic[];
+  /** The file's content, one entry for each document. */
   readonly documents: readonly unknown[];
   readonly origins: readonly Origin[];
+  /** Of those that were manifests: a line for each field that v1.Pod does not have. */
+  readonly leftOut: readonly string[];
 }
 
 /**
  * The pods of a file: a PodList, a List, an array, one Pod, or manifests with any number of documents. A pod with a uid
  * is taken as it is, with its status; one without is a manifest and becomes a static pod of the node, as a kubelet does it.
+ * `mayBePage`: whoever asks can do with some of the node's pods; else one page of a list is refused.
  */
-export async function readPods(path: string, nodeName: string): Promise<Result<ReadPods, Fault>> {
+export async function readPods(
+  path: string,
+  nodeName: string,
+  { mayBePage = false }: { readonly mayBePage?: boolean } = {},
+): Promise<Result<ReadPods, Fault>> {
   const documents = await readDocuments(path);
   if (!documents.ok) return documents;
   const count = documents.value.reduce((sum, { value }) => sum + placesOf(value).length, 0);
@@ -33,29 +49,41 @@ export async function readPods(path: string, nodeName: string): Promise<Result<R
     );
   const pods: unknown[] = [];
   const written: unknown[] = [];
+  const madeStatic: MadeStatic[] = [];
   const origins: Origin[] = [];
   const lines: string[] = [];
+  const leftOut: string[] = [];
   for (const source of documents.value) {
     if (formOf(source.value) === "crictl pods") return fault(EXIT.badInput, `${source.file}: ${NO_PODS}`);
+    const page = mayBePage || Array.isArray(source.value) ? null : pageField(source.value);
+    if (page !== null) return fault(EXIT.badInput, `${source.file}: ${pageText(page)}`);
     for (const base of placesOf(source.value)) {
       const [pod, problem] = podAt(source, base, nodeName);
+      const before = valueAt(source, base);
       if (problem !== undefined) lines.push(problem);
+      else if (pod !== before) madeStatic.push({ index: pods.length, written: nameOf(before), name: nameOf(pod) });
+      leftOut.push(...leftOutOfPod(source, base, before));
       origins.push({ at: ["pods", pods.length], source, base });
       pods.push(pod);
-      written.push(valueAt(source, base));
+      written.push(before);
     }
   }
   return lines.length > 0
     ? fault(EXIT.badInput, ...lines)
-    : ok({ pods, written, documents: documents.value.map((d) => d.value), origins });
+    : ok({ pods, written, madeStatic, documents: documents.value.map((d) => d.value), origins, leftOut });
 }
 
 const NO_PODS =
   "is what `crictl pods` prints, and --pods takes v1.Pods (kubectl get pods -A -o json): give it with --sandboxes";
 const SELECT = "give those of one node (kubectl get pods -A --field-selector spec.nodeName=NAME -o json)";
 
+const pageText = (field: string): string =>
+  `the list of pods is one page of several (metadata.${field} is set), and each pod of the node counts: give the whole list: \`kubectl get pods -A -o json\` prints it, an API server answers with it when it is asked without \`limit\``;
+
 type Fields = Readonly<Record<string, unknown>>;
 const fieldsOf = (value: unknown): Fields => (typeof value === "object" && value !== null ? (value as Fields) : {});
+
+const nameOf = (pod: unknown): string => String(fieldsOf(fieldsOf(pod)["metadata"])["name"]);
 
 /** Where the pods of a document are. */
 function placesOf(value: unknown): readonly Path[] {
@@ -68,10 +96,8 @@ const valueAt = ({ value }: InputDocument, base: Path): unknown =>
 
 function podAt(source: InputDocument, base: Path, nodeName: string): [pod: unknown, problem?: string] {
   const value = valueAt(source, base);
-  const { kind, metadata } = fieldsOf(value);
-  const { uid } = fieldsOf(metadata);
-  if (typeof uid === "string" && uid !== "" && (kind ?? "Pod") === "Pod") return [value];
-  // What its list says of its items, they need not say themselves.
+  if (hasUid(value) && (fieldsOf(value)["kind"] ?? "Pod") === "Pod") return [value];
+  // Items need not state themselves what their list says of them.
   const isListed = base.length > 0 && fieldsOf(source.value)["kind"] !== "List";
   const pod = isListed ? { apiVersion: "v1", kind: "Pod", ...fieldsOf(value) } : value;
   const place = (path: Path) => (source.hasPlaces ? source.place([...base, ...path]) : { line: 1, column: 1 });

@@ -1,6 +1,6 @@
 import type { Kind } from "../../model/decision.ts";
 import { ok, type Result } from "../../model/result.ts";
-import { EXIT, type Fault, fault } from "../exit.ts";
+import { EXIT, type Fault, fault } from "../terminal.ts";
 
 export interface ProbesOptions {
   /** Of probes of every type that has no list of its own; `@FILE`, until that is read. */
@@ -25,7 +25,10 @@ const NUMBERS = {
 };
 const TYPES = ["startup", "liveness", "readiness"] as const;
 
-/** What the options say of the ask of `probes`; undefined without any. Errors: another kind, what is no number. */
+/**
+ * Builds the ask of `probes` from the options; undefined without any. Errors: options for another kind, or one that is no
+ * number.
+ */
 export function probesFields(kind: Kind, options: ProbesOptions): Result<Fields | undefined, Fault> {
   const { outcomes, container, strict, backOff } = options;
   const fields: Record<string, unknown> = {};

@@ -1,16 +1,129 @@
-import { formText } from "../../../actuator/manifests/document-form.ts";
-import type { InputDocument } from "../../inputs/document.ts";
-import { issueText, type Path } from "../../inputs/origin.ts";
+import { formOf, formText, hasForm } from "../../documents/document-form.ts";
+import { type InputDocument, issueText, type Path } from "../../documents/inputs/origin.ts";
 import { decodeAsk, decodeFacts, REMEMBERING } from "../../model/asks.ts";
-import type { AskOf, Facts, Kind } from "../../model/decision.ts";
-import type { GcOperation } from "../../model/garbage-collection.ts";
+import type { GcOperation } from "../../model/container-gc.ts";
+import { type AskOf, type Facts, KINDS, type Kind } from "../../model/decision.ts";
+import { PROBE_TYPES, type ProbeType } from "../../model/probe.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { listed } from "../../text/sentences/words.ts";
-import { EXIT, type Fault, fault } from "../exit.ts";
-import { readAsk } from "./ask.ts";
-import { withOutcomesFiles } from "./outcomes-file.ts";
-import { type ProbesOptions, probesFields } from "./probes.ts";
+import { EXIT, type Fault, fault } from "../terminal.ts";
+import { leftOutOfPod } from "./part.ts";
+import { optionAt, type ProbesOptions, probesFields } from "./probes.ts";
 import { readDocument } from "./read.ts";
+
+/**
+ * `--pod`: a file with one Pod, or NAMESPACE/NAME of a pod of the snapshot; `probes`: what is asked beside it. `onLeftOut`:
+ * a line for each field of it that v1.Pod does not have. Errors name file, line and path, or the option.
+ */
+async function readAsk(
+  kind: Kind,
+  pod: string | undefined,
+  probes: ProbesOptions,
+  onLeftOut: (lines: readonly string[]) => void,
+): Promise<Result<AskOf[Kind], Fault>> {
+  const fields = probesFields(kind, probes);
+  if (!fields.ok) return fields;
+  const ask = (given: unknown): ReturnType<typeof decodeAsk> => decodeAsk(kind, { pod: given, ...fields.value });
+  const named = (path: string, message: string): string => `${optionAt(path, probes) ?? path}: ${message}`;
+  if (pod === undefined) return refused(fields.value === undefined ? decodeAsk(kind, null) : ask(null), named);
+  if (!takesPod(kind)) {
+    const others = KINDS.filter(takesPod).join(", ");
+    return fault(EXIT.badInput, `--pod: ${kind} asks about no single pod: leave it out; ${others} take it`);
+  }
+  if (isPodName(pod)) {
+    return refused(ask(pod), (path, message) => `${optionAt(path, probes) ?? `--pod ${pod}`}: ${message}`);
+  }
+  if (NAME_ONLY.has(kind)) {
+    return fault(EXIT.badInput, `--pod ${pod}: ${kind} takes NAMESPACE/NAME of a pod of the snapshot`);
+  }
+  const source = await readDocument(pod);
+  if (!source.ok) return source;
+  const { value, file } = source.value;
+  if (isOther(value)) {
+    const wanted = "a file with one v1.Pod, or NAMESPACE/NAME of a pod of the snapshot";
+    return fault(EXIT.badInput, `${file}: is ${formText(value)}, and --pod takes ${wanted}`);
+  }
+  onLeftOut(leftOutOfPod(source.value, [], value));
+  const origins = [{ at: ["ask", "pod"], source: source.value, base: [] }];
+  return refused(ask(value), (path, message) =>
+    path.startsWith("ask.pod") ? issueText({ path, message }, origins) : named(path, message),
+  );
+}
+
+function takesPod(kind: Kind): boolean {
+  const ask = decodeAsk(kind, { pod: null });
+  return ask.ok && ask.value !== undefined && "pod" in ask.value;
+}
+
+/** Kinds that ask about a pod that is there. */
+const NAME_ONLY: ReadonlySet<Kind> = new Set<Kind>(["eviction"]);
+
+/** A file that has such a name is given as `./NAMESPACE/NAME`. */
+const isPodName = (text: string): boolean =>
+  /^[a-z0-9][a-z0-9-]*\/[a-z0-9][a-z0-9.-]*$/.test(text) && !/\.(?:json|ya?ml)$/.test(text);
+
+/** Checks that a value is clearly no pod. If it may be a bad one, the schema says what is wrong. */
+function isOther(value: unknown): boolean {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return true;
+  if (hasForm(value, "v1.Pod")) return false;
+  const form = formOf(value);
+  return "kind" in value || (form !== undefined && form !== "v1.Node");
+}
+
+function refused(
+  decoded: ReturnType<typeof decodeAsk>,
+  text: (path: string, message: string) => string,
+): Result<AskOf[Kind], Fault> {
+  if (decoded.ok) return decoded;
+  // one option may give several places
+  return fault(EXIT.badInput, ...new Set(decoded.error.map(({ path, message }) => text(path, message))));
+}
+
+type Script = string | readonly string[];
+const WANTED =
+  'outcomes such as ok,fail*3, a list of them, or one by type: {"liveness": ["ok*5", "fail"]}, as `nodewise probes outcomes` prints it';
+
+/** The options with what stands in the files that they name: `--outcomes @FILE`, `--liveness @FILE`. Errors: the file's. */
+async function withOutcomesFiles<O extends ProbesOptions>(options: O): Promise<Result<O, Fault>> {
+  let all: O = options;
+  for (const name of ["outcomes", ...PROBE_TYPES] as const) {
+    const given = options[name];
+    if (typeof given !== "string" || !given.startsWith("@")) continue;
+    const read = await scriptsIn(given.slice(1));
+    if (!read.ok) return read;
+    const { own, byType } = read.value;
+    if (own !== undefined) all = { ...all, [name]: own };
+    else if (name !== "outcomes") {
+      const script = byType[name];
+      if (script === undefined) return fault(EXIT.badInput, `--${name} ${given}: the file has no ${name}`);
+      all = { ...all, [name]: script };
+    } else {
+      const others = Object.entries(byType).filter(([type]) => options[type as ProbeType] === undefined);
+      all = { ...all, ...Object.fromEntries(others), outcomes: undefined };
+    }
+  }
+  return ok(all);
+}
+
+interface Scripts {
+  /** Of whichever probe asks for it; undefined: it is by type. */
+  readonly own: Script | undefined;
+  readonly byType: Readonly<Partial<Record<string, Script>>>;
+}
+async function scriptsIn(path: string): Promise<Result<Scripts, Fault>> {
+  const source = await readDocument(path);
+  if (!source.ok) return source;
+  const { value, file } = source.value;
+  if (isScript(value)) return ok({ own: value, byType: {} });
+  const types: readonly string[] = PROBE_TYPES;
+  const fields = typeof value === "object" && value !== null ? Object.entries(value) : [];
+  const wrong = fields.find(([name, script]) => !types.includes(name) || !isScript(script));
+  if (fields.length > 0 && wrong === undefined) return ok({ own: undefined, byType: Object.fromEntries(fields) });
+  const where = wrong === undefined || Array.isArray(value) ? "" : `: ${wrong[0]}`;
+  return fault(EXIT.badInput, `${file}${where}: expected ${WANTED}`);
+}
+const isScript = (value: unknown): value is Script =>
+  typeof value === "string" || (Array.isArray(value) && value.every((item) => typeof item === "string"));
 
 export interface QuestionFiles extends ProbesOptions {
   /** A file with the pod that asks, or NAMESPACE/NAME of one of the snapshot. */
@@ -19,21 +132,30 @@ export interface QuestionFiles extends ProbesOptions {
   readonly ask?: string;
   /** A file with the `next` of an earlier answer, or the whole answer. */
   readonly facts?: string;
-  /** What a collection is run for. */
+  /** The operation that a collection is run for. */
   readonly operation?: GcOperation;
 }
-/** What is asked of a kind beside the snapshot. */
+/** The question to a kind, beside the snapshot. */
 export interface Question {
   readonly ask: AskOf[Kind];
   readonly facts: Facts;
+  /** Of the pod that asks: a line for each field that v1.Pod does not have. */
+  readonly leftOut: readonly string[];
 }
 const COLLECTIONS: readonly Kind[] = ["image-gc", "container-gc"];
 type Fields = Readonly<Record<string, unknown>>;
 const isFields = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Reads what is asked and what is remembered. Errors: options that exclude each other, and faults with file, line and path. */
-export async function readQuestion(kind: Kind, given: QuestionFiles): Promise<Result<Question, Fault>> {
+/**
+ * Reads what is asked and what is remembered of `node`; null: no node is given. Errors: options that exclude each other, what
+ * is remembered of another node, and faults with file, line and path.
+ */
+export async function readQuestion(
+  kind: Kind,
+  given: QuestionFiles,
+  node: string | null,
+): Promise<Result<Question, Fault>> {
   const scripted = await withOutcomesFiles(given);
   if (!scripted.ok) return scripted;
   const files = scripted.value;
@@ -50,17 +172,18 @@ export async function readQuestion(kind: Kind, given: QuestionFiles): Promise<Re
   if (!asked.ok || facts === undefined) return asked;
   if (asked.value.facts[kind] !== undefined)
     return fault(EXIT.badInput, "--ask holds facts too: leave --facts out, or the facts out of the ask");
-  const remembered = await readFacts(kind, facts);
-  return remembered.ok ? ok({ ask: asked.value.ask, facts: { [kind]: remembered.value } }) : remembered;
+  const remembered = await readFacts(kind, facts, node);
+  return remembered.ok ? ok({ ...asked.value, facts: { [kind]: remembered.value } }) : remembered;
 }
 
 async function withoutFacts(kind: Kind, files: QuestionFiles): Promise<Result<Question, Fault>> {
   const { pod, operation } = files;
-  const ask = await readAsk(kind, pod, files);
+  const leftOut: string[] = [];
+  const ask = await readAsk(kind, pod, files, (lines) => leftOut.push(...lines));
   if (!ask.ok) return ask;
   // the option is given to no kind without one
   const asked = operation === undefined ? ask.value : ({ ...ask.value, operation } as AskOf[Kind]);
-  return ok({ ask: asked, facts: {} });
+  return ok({ ask: asked, facts: {}, leftOut });
 }
 
 /** With kinds that remember, `facts` in it is what is remembered, as with the API. */
@@ -81,14 +204,14 @@ async function readWholeAsk(kind: Kind, path: string, options: ProbesOptions): P
   const remembers = REMEMBERING.has(kind);
   const ask = decodeAsk(kind, remembers ? rest : value);
   if (!ask.ok) return faultOf(ask.error, ["ask"], source.value, []);
-  if (!remembers || facts === undefined || facts === null) return ok({ ask: ask.value, facts: {} });
+  if (!remembers || facts === undefined || facts === null) return ok({ ask: ask.value, facts: {}, leftOut: [] });
   const remembered = decodeFacts(kind, facts, "ask.facts");
   if (!remembered.ok) return faultOf(remembered.error, ["ask"], source.value, []);
-  return ok({ ask: ask.value, facts: { [kind]: facts } });
+  return ok({ ask: ask.value, facts: { [kind]: facts }, leftOut: [] });
 }
 
 /** The facts as they were given: the decision checks them once more. */
-async function readFacts(kind: Kind, path: string): Promise<Result<unknown, Fault>> {
+async function readFacts(kind: Kind, path: string, node: string | null): Promise<Result<unknown, Fault>> {
   const source = await readDocument(path);
   if (!source.ok) return source;
   const { value, file } = source.value;
@@ -100,6 +223,12 @@ async function readFacts(kind: Kind, path: string): Promise<Result<unknown, Faul
     const wanted = `an earlier answer of ${kind}, or its \`next\``;
     return fault(EXIT.badInput, `${file}: is ${found}, and --facts takes ${wanted}`);
   }
+  const whose = isAnswer ? value["node"] : undefined;
+  if (typeof whose === "string" && node !== null && whose !== node)
+    return fault(
+      EXIT.badInput,
+      `${file}: is of node ${whose}, and the snapshot is of node ${node}: give ${node}'s last answer`,
+    );
   const decoded = decodeFacts(kind, facts, "facts");
   return decoded.ok ? ok(facts) : faultOf(decoded.error, ["facts"], source.value, isAnswer ? ["next"] : []);
 }

@@ -1,12 +1,12 @@
-import { parseDocuments } from "../../../actuator/manifests/parse.ts";
-import { problemText, type ReadProblem } from "../../../actuator/manifests/problem.ts";
-import { readText } from "../../../actuator/manifests/read-text.ts";
-import type { InputDocument } from "../../inputs/document.ts";
+import { readText } from "../../../actuator/core/read-text.ts";
+import type { InputDocument } from "../../documents/inputs/origin.ts";
+import { parseDocuments } from "../../documents/parse.ts";
+import { problemText, type ReadProblem } from "../../documents/problem.ts";
 import { faultOf } from "../../model/json-fault.ts";
 import { ok, type Result } from "../../model/result.ts";
-import { EXIT, type Fault, fault } from "../exit.ts";
+import { EXIT, type Fault, fault } from "../terminal.ts";
 
-/** Of one file or of standard input; a snapshot of 512 pods is far smaller. */
+/** The largest size of one file or of standard input; a snapshot of 512 pods is far smaller. */
 const MAX_BYTES = 64 * 1024 * 1024;
 /** The YAML parser, which also finds the places in JSON, takes some 350 bytes of memory for each character. */
 const MAX_YAML_CHARACTERS = 4 * 1024 * 1024;

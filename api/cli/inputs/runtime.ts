@@ -8,7 +8,7 @@ import { CONTAINER_LOGS, observeLogs, POD_LOGS } from "../../../actuator/contain
 import { openRuntime } from "../../../actuator/containerd/runtime.ts";
 import type { Missing } from "../../../actuator/machine/files.ts";
 import { ok, type Result } from "../../model/result.ts";
-import { EXIT, type Fault, fault } from "../exit.ts";
+import { EXIT, type Fault, fault } from "../terminal.ts";
 
 /** A person waits for it; the daemon has the kubelet's patience. */
 const TIMEOUT_MS = 10_000;
@@ -20,7 +20,10 @@ export interface RuntimeParts {
   readonly missing: readonly Missing[];
 }
 
-/** What the container runtime of this machine has, with its logs and file systems. Errors: the endpoint, or the first call that failed. */
+/**
+ * Reads what this machine's container runtime has, with its logs and file systems. Errors: the endpoint, or the first call that
+ * failed.
+ */
 export async function readRuntime(endpoint: string, kubeletDirectory: string): Promise<Result<RuntimeParts, Fault>> {
   const opened = openRuntime({ endpoint, timeoutMs: TIMEOUT_MS });
   if (!opened.ok) return fault(EXIT.badInput, opened.error);

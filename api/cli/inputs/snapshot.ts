@@ -1,14 +1,18 @@
-import { formText, hasForm } from "../../../actuator/manifests/document-form.ts";
-import { issueText, type Origin } from "../../inputs/origin.ts";
-import { PARTS, type PartOption } from "../../inputs/parts.ts";
-import { otherOption } from "../../inputs/wanted.ts";
+import { formText, hasForm } from "../../documents/document-form.ts";
+import { issueText, type Origin } from "../../documents/inputs/origin.ts";
+import { PARTS, type PartOption } from "../../documents/inputs/parts.ts";
+import { otherOption } from "../../documents/inputs/wanted.ts";
+import { value } from "../../model/amount.ts";
+import type { Kind } from "../../model/decision.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
+import { type KubeletConfiguration, kubeletConfiguration } from "../../model/kubelet-configuration.ts";
+import { LIMITS } from "../../model/limits.ts";
+import { parseQuantity } from "../../model/quantity.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import { EXIT, type Fault, fault } from "../exit.ts";
-import type { FileSystemSize } from "./file-system.ts";
-import { readPart } from "./part.ts";
-import { readPods } from "./pods.ts";
+import { EXIT, type Fault, fault } from "../terminal.ts";
+import { leftOutOf, readPart } from "./part.ts";
+import { type MadeStatic, readPods } from "./pods.ts";
 import { readDocument } from "./read.ts";
 
 /** Files by option. What is given beside `snapshot` takes the place of that part of it. */
@@ -18,19 +22,32 @@ export interface SnapshotFiles extends Partial<Readonly<Record<PartOption, strin
   readonly cgroupDriver?: "cgroupfs" | "systemd";
   /** When it was so. */
   readonly observedAt?: string;
-  /** Of the image file system, in the place of what the stats say. */
+  /** Size of the image file system, in place of the one from the stats. */
   readonly imageFs?: FileSystemSize;
 }
 type Fields = Readonly<Record<string, unknown>>;
 const fieldsOf = (value: unknown): Fields => (typeof value === "object" && value !== null ? (value as Fields) : {});
-/** Of pods from a manifest when no node is given. */
+const FIELD = "kubeletConfiguration";
+/** Node name of pods from a manifest when no node is given. */
 const UNKNOWN_NODE = "node";
 
 export const READ_ONCE = "standard input can be read once: give `-` to one option and files to the others";
 export const readsOnce = (paths: readonly unknown[]): boolean => paths.filter((path) => path === "-").length <= 1;
 
+export interface ReadSnapshot {
+  readonly snapshot: Snapshot;
+  /** Fields of the configuration in `--snapshot` that the one given beside it does not set. */
+  readonly dropped: readonly string[];
+  /** Manifests in `--pods`. */
+  readonly madeStatic: readonly MadeStatic[];
+  /** A line for each field of the configuration that a kubelet does not know, and of manifests in `--pods` that v1.Pod does not have. */
+  readonly leftOut: readonly string[];
+  /** As it is written, with what a kubelet does not know. */
+  readonly configuration: unknown;
+}
+
 /** Reads the files, puts them together and checks them. Errors name file, line and JSON path. */
-export async function readSnapshot(files: SnapshotFiles): Promise<Result<Snapshot, Fault>> {
+export async function readSnapshot(files: SnapshotFiles): Promise<Result<ReadSnapshot, Fault>> {
   const paths = [files.snapshot, ...PARTS.map(({ option }) => files[option])].filter((path) => path !== undefined);
   if (paths.length === 0)
     return fault(EXIT.badInput, "nothing to decide on: give --snapshot FILE, or --node FILE and the other parts");
@@ -39,6 +56,8 @@ export async function readSnapshot(files: SnapshotFiles): Promise<Result<Snapsho
   const base = await readBase(files.snapshot, origins);
   if (!base.ok) return base;
   const input: Record<string, unknown> = { ...base.value };
+  const { config } = files;
+  const leftOut = config === undefined ? origins.flatMap(({ source }) => leftOutOf(source, [FIELD], input[FIELD])) : [];
   const read = await readParts(files, input, origins);
   if (!read.ok) return read;
   const cgroup = { version: files.cgroupVersion, driver: files.cgroupDriver };
@@ -47,8 +66,20 @@ export async function readSnapshot(files: SnapshotFiles): Promise<Result<Snapsho
   if (files.observedAt !== undefined) input["observedAt"] = files.observedAt;
   if (files.imageFs !== undefined) input["stats"] = withImageFs(input["stats"], files.imageFs);
   const decoded = decodeSnapshot(input);
-  if (decoded.ok) return decoded;
+  if (decoded.ok) {
+    const was = config === undefined ? undefined : base.value[FIELD];
+    const dropped = droppedFields(was, decoded.value.kubeletConfiguration);
+    const { madeStatic } = read.value;
+    const lines = [...leftOut, ...read.value.leftOut];
+    return ok({ snapshot: decoded.value, dropped, madeStatic, leftOut: lines, configuration: input[FIELD] });
+  }
   return fault(EXIT.badInput, ...decoded.error.map((issue) => issueText(issue, origins)));
+}
+
+/** Lists the dropped fields among those that a decision reads. */
+function droppedFields(was: unknown, is: KubeletConfiguration = {}): readonly string[] {
+  const before = kubeletConfiguration.safeParse(was);
+  return before.success ? Object.keys(before.data).filter((field) => field !== "kind" && !(field in is)) : [];
 }
 
 function withImageFs(stats: unknown, imageFs: FileSystemSize): Fields {
@@ -69,26 +100,68 @@ async function readBase(path: string | undefined, origins: Origin[]): Promise<Re
   return ok(value as Fields);
 }
 
+/** Into `input` and `origins`; answers the lines about what is left out. */
 async function readParts(
   files: SnapshotFiles,
   input: Record<string, unknown>,
   origins: Origin[],
-): Promise<Result<null, Fault>> {
+): Promise<Result<Pick<ReadSnapshot, "leftOut" | "madeStatic">, Fault>> {
+  const leftOut: string[] = [];
   for (const { option, path } of PARTS) {
     const file = files[option];
     if (file === undefined || option === "pods") continue;
     const part = await readPart(option, file);
     if (!part.ok) return part;
     const { posted, document, base } = part.value;
+    leftOut.push(...(part.value.leftOut ?? []));
     const [field, inner] = path;
     input[field] = inner === undefined ? posted : { ...fieldsOf(input[field]), [inner]: posted };
     if (document !== null) origins.push({ at: path, source: document, base });
   }
-  if (files.pods === undefined) return ok(null);
+  if (files.pods === undefined) return ok({ leftOut, madeStatic: [] });
   const { name } = fieldsOf(fieldsOf(input["node"])["metadata"]);
   const pods = await readPods(files.pods, typeof name === "string" && name !== "" ? name : UNKNOWN_NODE);
   if (!pods.ok) return pods;
   input["pods"] = pods.value.pods;
   origins.push(...pods.value.origins);
-  return ok(null);
+  return ok({ leftOut: [...leftOut, ...pods.value.leftOut], madeStatic: pods.value.madeStatic });
+}
+
+export interface FileSystemOptions {
+  /** Bytes or a quantity. */
+  readonly capacity?: string;
+  readonly available?: string;
+}
+/** The image file system's size as `df` tells it, in bytes. */
+interface FileSystemSize {
+  readonly capacityBytes: number;
+  readonly availableBytes: number;
+}
+
+/** `--capacity` and `--available`; undefined without them. Errors: one without the other, no size, a kind that reads neither. */
+export function fileSystemSize(
+  kind: Kind,
+  { capacity, available }: FileSystemOptions,
+): Result<FileSystemSize | undefined, Fault> {
+  if (capacity === undefined && available === undefined) return ok(undefined);
+  if (kind !== "image-gc") {
+    return fault(EXIT.badInput, `--capacity and --available: ${kind} reads no image file system; image-gc does`);
+  }
+  if (capacity === undefined || available === undefined) {
+    const [given, other] = capacity === undefined ? ["--available", "--capacity"] : ["--capacity", "--available"];
+    return fault(EXIT.badInput, `${given} says half of it: give ${other} too (df -B1 prints both)`);
+  }
+  const capacityBytes = bytesOf("--capacity", capacity);
+  if (!capacityBytes.ok) return capacityBytes;
+  const availableBytes = bytesOf("--available", available);
+  if (!availableBytes.ok) return availableBytes;
+  return ok({ capacityBytes: capacityBytes.value, availableBytes: availableBytes.value });
+}
+
+function bytesOf(option: string, text: string): Result<number, Fault> {
+  const wanted = "give bytes or a quantity, such as 270553174016 or 252Gi";
+  const parsed = parseQuantity(text);
+  if (!parsed.ok) return fault(EXIT.badInput, `${option} ${text}: ${parsed.error.message}: ${wanted}`);
+  const bytes = Number(value(parsed.value.amount));
+  return bytes >= 0 && bytes <= LIMITS.units ? ok(bytes) : fault(EXIT.badInput, `${option} ${text}: ${wanted}`);
 }

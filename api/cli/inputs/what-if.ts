@@ -1,11 +1,13 @@
-import { assumedTime } from "../../inputs/observed-at.ts";
+import { assumedTime } from "../../documents/inputs/origin.ts";
 import type { Kind } from "../../model/decision.ts";
 import { type KubeletConfiguration, kubeletConfiguration } from "../../model/kubelet-configuration.ts";
 import type { Machine } from "../../model/machine.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
+import { NEWEST } from "../../profiles/index.ts";
+import { bytesIn } from "../../profiles/profile.ts";
 import { timeText } from "../../text/time-text.ts";
-import { EXIT, type Fault, fault } from "../exit.ts";
+import { EXIT, type Fault, fault } from "../terminal.ts";
 
 export interface WhatIfOptions {
   /** The policy of the kind's own manager. */
@@ -14,8 +16,13 @@ export interface WhatIfOptions {
 }
 export interface WhatIf {
   readonly snapshot: Snapshot;
-  /** What was put in the place of a configuration or a time that nobody gave, for a person and as parts of the snapshot. */
-  readonly assumed?: { readonly text: string; readonly data: Readonly<Record<string, unknown>> };
+  /** The values assumed in place of those that nobody gave. */
+  readonly assumed: readonly Assumption[];
+}
+/** For a person, and as parts of the snapshot. */
+export interface Assumption {
+  readonly text: string;
+  readonly data: Readonly<Record<string, unknown>>;
 }
 
 /** The field of each manager's policy, and what it may be. */
@@ -29,6 +36,12 @@ const POLICIES = {
 } as const;
 const MANAGED: readonly Kind[] = ["cpus", "memory", "topology", "devices"];
 const SCOPED: readonly Kind[] = [...MANAGED, "admission"];
+/** Kinds that answer by the kubelet's defaults where no configuration is given. */
+const CONFIGURED: ReadonlySet<Kind> = new Set<Kind>([...SCOPED, "allocatable", "cgroups", "eviction", "image-gc"]);
+const DEFAULTS: Assumption = {
+  text: "the kubelet's default configuration; --config takes another",
+  data: { kubeletConfiguration: {} },
+};
 type Configuration = Readonly<Record<string, unknown>>;
 
 /**
@@ -50,18 +63,21 @@ export function whatIf(
     const text = assumptionText(kubeletConfiguration);
     return ok({
       snapshot: withConfiguration(snapshot, kubeletConfiguration),
-      assumed: { text, data: { kubeletConfiguration } },
+      assumed: [{ text, data: { kubeletConfiguration } }],
     });
   }
+  const assumed: Assumption[] = [];
+  if (given === undefined && CONFIGURED.has(kind)) assumed.push(DEFAULTS);
   const observedAt = assumedTime(kind, snapshot);
   if (observedAt !== undefined) {
     const text = `observedAt ${timeText(Date.parse(observedAt))} (the latest time in the stats); --observed-at takes another`;
-    return ok({ snapshot: { ...snapshot, observedAt }, assumed: { text, data: { observedAt } } });
+    assumed.push({ text, data: { observedAt } });
   }
-  if (Object.keys(changes.value).length === 0) return ok({ snapshot });
+  const timed = observedAt === undefined ? snapshot : { ...snapshot, observedAt };
+  if (Object.keys(changes.value).length === 0) return ok({ snapshot: timed, assumed });
   // the changes are values that the schema takes as they are
   const changed = { ...given, ...changes.value } as KubeletConfiguration;
-  return ok({ snapshot: { ...snapshot, kubeletConfiguration: changed } });
+  return ok({ snapshot: { ...timed, kubeletConfiguration: changed }, assumed });
 }
 
 const withConfiguration = (snapshot: Snapshot, input: Configuration): Snapshot => ({
@@ -93,8 +109,8 @@ function changesOf(kind: Kind, { policy, scope }: WhatIfOptions): Result<Configu
 }
 
 /** The kubelet's default evictionHard keeps this much memory, and reservedMemory must be exactly what is kept. */
-const EVICTION_HARD = "100Mi";
-const EVICTION_HARD_BYTES = 100 * 2 ** 20;
+const EVICTION_HARD = NEWEST.defaults.evictionHard["memory.available"];
+const EVICTION_HARD_BYTES = bytesIn(EVICTION_HARD);
 
 /** Every manager on, with the least reserve that lets a kubelet start. */
 function assumedFor({ cpus = [], numaNodes = [] }: Machine, changes: Configuration): Configuration {

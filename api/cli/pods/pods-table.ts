@@ -1,27 +1,95 @@
-import type { ContainerRow, NodeStatus, PodRow } from "../../../actuator/status/node-status.ts";
+import type { ContainerEnd, ContainerRow, NodeStatus, PodRow } from "../../../actuator/status/node-status.ts";
+import { many } from "../../text/sentences/words.ts";
 import { type Color, clip, printable, wrap } from "../../text/style.ts";
-import { type Cell, table } from "../../text/table.ts";
+import { type Cell, type Column, table } from "../../text/table.ts";
 import { durationText } from "../../text/time-text.ts";
 import type { Terminal } from "../terminal.ts";
-import { endText, lastEndOf, shortEndText } from "./last-end.ts";
-import { noteOf } from "./note-text.ts";
+
+/** Why a pod waits, ends or is not as it should be, each cause once; printable. */
+export function noteOf(
+  { state, refusal, end, resize, reason, message, startedAt }: PodRow,
+  at: string,
+): readonly string[] {
+  const since = (ms: number): string => durationText(Math.max(0, Date.parse(at) - ms));
+  const isRefused = refusal !== null && startedAt === null;
+  const notes = [
+    ...(isRefused ? [refusalNote(refusal, since(refusal.sinceMs))] : []),
+    ...(state === "waits" && refusal === null ? [NOT_ASKED] : []),
+    ...(end === null
+      ? []
+      : [`${end.cause} ${since(end.sinceMs)} ago${after(end.message)}${byDecision(end.decisionId)}`]),
+    ...(resize === null ? [] : [`resize ${resize.reason} for ${since(resize.sinceMs)}${after(resize.message)}`]),
+  ];
+  // the status wraps a refusal in words of its own
+  const isTold = notes.some((note) => note.includes(message)) || (isRefused && message.includes(refusal.message));
+  return [...notes, ...(message === "" || isTold ? [] : [reason === "" ? message : `${reason}: ${message}`])].map(
+    printable,
+  );
+}
+
+const NOT_ASKED =
+  "waits to be asked about: it is its turn after pods before it, or when the node's problems (`!` above) allow it";
+
+/** One that waits for something was not refused. */
+function refusalNote({ reason, message, tries }: NonNullable<PodRow["refusal"]>, since: string): string {
+  const what =
+    tries === 0 ? `waits for ${since}` : `refused ${many(tries, "time")} in ${since}, tried again when it could fit`;
+  return `${what}: ${reason}: ${message}`;
+}
+const after = (message: string): string => (message === "" ? "" : `: ${message}`);
+const byDecision = (id: string | null): string => (id === null ? "" : ` (decision ${id})`);
+
+/** How a container ended, and when: of an end that has no time 0, of its present state later than any. */
+interface LastEnd {
+  readonly name: string;
+  readonly end: ContainerEnd;
+  readonly atMs: number;
+}
+
+/** Of a pod's containers the end that was last, its own or that of the instance before; null: all did their work, or run for the first time. */
+const lastEndOf = (containers: readonly ContainerRow[]): LastEnd | null =>
+  containers
+    .flatMap(endOf)
+    .reduce<LastEnd | null>((last, one) => (last === null || one.atMs > last.atMs ? one : last), null);
+
+function endOf({ name, state, exitCode, reason, message, lastState }: ContainerRow): readonly LastEnd[] {
+  if (state === "terminated")
+    return exitCode === null || exitCode === 0
+      ? []
+      : [{ name, end: { exitCode, reason, message, finishedAt: null }, atMs: Number.POSITIVE_INFINITY }];
+  if (lastState == null) return [];
+  return [{ name, end: lastState, atMs: lastState.finishedAt === null ? 0 : Date.parse(lastState.finishedAt) }];
+}
+
+/** The runtime's words that say no more than the exit code does. */
+const PLAIN: readonly string[] = ["", "Error", "Completed"];
+
+/** `exit 7`; where the runtime says more than that it failed or ended well, that too: `OOMKilled, exit 137`. */
+export const endText = ({ exitCode, reason }: ContainerEnd): string =>
+  PLAIN.includes(reason) ? `exit ${exitCode}` : `${reason}, exit ${exitCode}`;
+/** `exit 7`, `OOMKilled`. */
+const shortEndText = ({ exitCode, reason }: ContainerEnd): string =>
+  PLAIN.includes(reason) ? `exit ${exitCode}` : reason;
 
 /** A line a pod, and below it why it is not as it should be. */
 export function podsText({ pods, at }: NodeStatus, { columns: width, paint }: Terminal): string {
   if (pods.length === 0) return paint("dim", "no pods\n");
-  const columns = [
+  // a column that is empty on every sound node is shown where it is not
+  const isStopped = pods.some(({ stoppedByOthers = 0 }) => stoppedByOthers > 0);
+  const columns: readonly Column[] = [
     { title: "NAMESPACE", shrinkTo: 9 },
     { title: "NAME", shrinkTo: 12 },
     { title: "PHASE", shrinkTo: 9 },
     { title: "READY", align: "right" },
     { title: "RESTARTS", align: "right", giveUp: 3 },
+    ...(isStopped ? [{ title: "BY OTHERS", align: "right" } as const] : []),
     { title: "QOS", giveUp: 1 },
     { title: "CPUS", giveUp: 2, shrinkTo: 8 },
     { title: "AGE", align: "right", giveUp: 4 },
     { title: "LAST", shrinkTo: 9 },
-  ] as const;
+  ];
   const rows = [...pods].sort(byName).map((pod) => ({
-    cells: cellsOf(pod, at),
+    cells: cellsOf(pod, at, isStopped),
     notes: [
       ...noteOf(pod, at)
         .slice(0, 1)
@@ -36,7 +104,7 @@ export const byName = (a: PodRow, b: PodRow): number =>
   compare(a.namespace, b.namespace) || compare(a.name, b.name) || compare(a.uid, b.uid);
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-function cellsOf(pod: PodRow, at: string): readonly (string | Cell)[] {
+function cellsOf(pod: PodRow, at: string, isStopped: boolean): readonly (string | Cell)[] {
   const { namespace, name, qos, containers } = pod;
   const isSeen = containers.every(({ state }) => state !== "unknown");
   const ready = served(containers).filter((one) => one.ready).length;
@@ -47,17 +115,22 @@ function cellsOf(pod: PodRow, at: string): readonly (string | Cell)[] {
     { text: printable(phaseText(pod)), color: phaseColor(pod) },
     isSeen ? `${ready}/${served(containers).length}` : UNKNOWN,
     isSeen ? (restarts === 0 ? "0" : { text: `${restarts}`, color: "yellow" }) : UNKNOWN,
+    ...(isStopped ? [stoppedCell(pod)] : []),
     qos,
     printable(cpusText(containers)),
     ageText(pod, at) ?? UNKNOWN,
     lastCell(pod),
   ];
 }
+/** Containers that somebody else stopped. */
+const stoppedCell = ({ stoppedByOthers = 0 }: PodRow): string | Cell =>
+  stoppedByOthers === 0 ? "0" : { text: `${stoppedByOthers}`, color: "red" };
+
 /** As kubectl counts them: sidecars too, other init containers not. */
 const served = (containers: readonly ContainerRow[]): readonly ContainerRow[] =>
   containers.filter(({ kind }) => kind !== "init");
 
-/** What nobody has looked at. */
+/** Text for what nobody has looked at. */
 const UNKNOWN = "–";
 
 /** `Running`, `Pending, waits (OutOfcpu)`, `Running, ends (Preempting)`; `–`: nobody has looked. */

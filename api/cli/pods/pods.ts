@@ -1,17 +1,199 @@
-import type { NodeStatus, PodRow } from "../../../actuator/status/node-status.ts";
+import type { HarmlessCause } from "../../../actuator/plan/drift.ts";
+import type {
+  CgroupRow,
+  ContainerRow,
+  FileRow,
+  NodeStatus,
+  PodRow,
+  SeenEvent,
+} from "../../../actuator/status/node-status.ts";
+import { nearNames } from "../../model/near-name.ts";
 import { ok, type Result } from "../../model/result.ts";
+import { many } from "../../text/sentences/words.ts";
+import { humanBytes } from "../../text/size.ts";
+import { type Color, printable, wrap } from "../../text/style.ts";
+import { type Cell, table } from "../../text/table.ts";
+import { durationText } from "../../text/time-text.ts";
+import { driftTable } from "../actuator/pass-text.ts";
 import type { Cli } from "../cli.ts";
-import { EXIT, type Fault, fault, type Outcome } from "../exit.ts";
-import { type Form, printData } from "../output.ts";
-import { eventsTable } from "./events-table.ts";
-import type { PodsGiven } from "./given.ts";
-import { headText } from "./head-text.ts";
-import { meantText } from "./meant-pods.ts";
-import { podText } from "./pod-text.ts";
-import { podsText } from "./pods-table.ts";
-import { type Seen, statusSource } from "./read-status.ts";
-import { refusedText } from "./refused-text.ts";
+import { EXIT, type Fault, type Form, fault, type Outcome, printData, type Terminal } from "../terminal.ts";
+import { ageText, endText, noteOf, phaseColor, phaseText, podsText } from "./pods-table.ts";
+import { headText, type PodsGiven, type Seen, statusSource } from "./read-status.ts";
+import { milliText, pressureText, throttledText } from "./top.ts";
 import { showOften } from "./watch.ts";
+
+/** Everything of one pod. */
+export function podText(pod: PodRow, { at, events }: NodeStatus, terminal: Terminal): string {
+  const { paint } = terminal;
+  const own = events.filter((event) => event.pod.uid === pod.uid && !isOfRefusal(event, pod));
+  const parts = [
+    aboutText(pod, at, terminal),
+    containersTable(pod.containers, at, terminal),
+    cgroupsTable(pod, terminal),
+    own.length === 0 ? paint("dim", "no events\n") : eventsTable(own, at, terminal),
+  ];
+  return parts.filter((part) => part !== "").join("\n");
+}
+
+/** It is told above, with how often and since when. */
+const isOfRefusal = ({ reason, message }: SeenEvent, { refusal, startedAt }: PodRow): boolean =>
+  startedAt === null && refusal !== null && reason === refusal.reason && message === refusal.message;
+
+function aboutText(pod: PodRow, at: string, { paint }: Terminal): string {
+  const { namespace, name, uid, qos, priority, isStatic, ip } = pod;
+  const age = ageText(pod, at);
+  const facts = [
+    qos,
+    ...(priority === null ? [] : [`priority ${priority}`]),
+    ...(isStatic ? ["static"] : []),
+    ...(ip === "" ? [] : [ip]),
+    ...(pod.stoppedByOthers ? [`containers stopped by others: ${pod.stoppedByOthers}`] : []),
+    `uid ${uid}`,
+    ...(age === null ? [] : [`${pod.startedAt === null ? "seen" : "started"} ${age} ago`]),
+  ];
+  const head = `${paint("bold", printable(`${namespace}/${name}`))}  ${paint(phaseColor(pod), printable(phaseText(pod)))}`;
+  const notes = noteOf(pod, at).map((note) => paint("yellow", note));
+  return `${[head, printable(facts.join(" · ")), ...notes, ...usageLines(pod)].join("\n")}\n`;
+}
+
+function usageLines({ usage, resources }: PodRow): readonly string[] {
+  const { cpuRequestMilli, cpuLimitMilli, memoryRequestBytes, memoryLimitBytes } = resources;
+  const bounds = (request: string | null, limit: string | null): string =>
+    `request ${request ?? "none"}, limit ${limit ?? "none"}`;
+  const text = <T>(value: T | null, of: (value: T) => string): string | null => (value === null ? null : of(value));
+  const cpu = [
+    ...(usage?.cpuMilli == null ? [] : [`uses ${milliText(usage.cpuMilli)}`]),
+    bounds(text(cpuRequestMilli, milliText), text(cpuLimitMilli, milliText)),
+    ...(usage?.throttledPermille == null ? [] : [`throttled ${throttledText(usage.throttledPermille)}`]),
+  ];
+  const memory = [
+    ...(usage?.memoryWorkingSetBytes == null ? [] : [`uses ${humanBytes(usage.memoryWorkingSetBytes)}`]),
+    bounds(text(memoryRequestBytes, humanBytes), text(memoryLimitBytes, humanBytes)),
+  ];
+  const pressure = usage?.pressure == null ? [] : [`pressure (cpu/memory/io): ${pressureText(usage.pressure)}`];
+  return [`cpu: ${cpu.join(", ")}`, `memory: ${memory.join(", ")}`, ...pressure];
+}
+
+const STATE_COLOR: Readonly<Record<ContainerRow["state"], Color>> = {
+  waiting: "yellow",
+  running: "green",
+  terminated: "dim",
+  unknown: "dim",
+};
+
+function containersTable(containers: readonly ContainerRow[], at: string, { columns: width, paint }: Terminal): string {
+  if (containers.length === 0) return "";
+  const columns = [
+    { title: "CONTAINER", shrinkTo: 10 },
+    { title: "KIND", giveUp: 3 },
+    { title: "STATE" },
+    { title: "READY" },
+    { title: "RESTARTS", align: "right" },
+    { title: "CPUS" },
+    { title: "IMAGE", shrinkTo: 16, cut: "start", giveUp: 2 },
+    { title: "ID", giveUp: 1 },
+  ] as const;
+  const rows = containers.map(
+    ({ name, kind, id, state, reason, message, exitCode, lastState, restarts, ready, image, cpuset }) => {
+      const isSeen = state !== "unknown";
+      const texts = [message, ...lastTexts(lastState, at)];
+      const words = [reason, ...(exitCode === null || state !== "terminated" ? [] : [`exit ${exitCode}`])];
+      const why = words.filter((word) => word !== "").join(", ");
+      const color = state === "terminated" && exitCode !== 0 ? ("red" as const) : STATE_COLOR[state];
+      return {
+        cells: [
+          printable(name),
+          kind === "container" ? "" : kind,
+          { text: isSeen ? printable(why === "" ? state : `${state} (${why})`) : "–", color },
+          isSeen ? (ready ? "yes" : "no") : "–",
+          isSeen ? `${restarts}` : "–",
+          printable(cpuset ?? ""),
+          printable(image),
+          printable((id ?? "").slice(0, 13)),
+        ],
+        notes: texts.flatMap((text) => wrap(printable(text), width - 2).map((line) => paint("dim", `  ${line}`))),
+      };
+    },
+  );
+  return table(columns, rows, width, paint);
+}
+
+/** `last state: OOMKilled, exit 137, 5s ago`, and what it said. */
+function lastTexts(last: ContainerRow["lastState"], at: string): readonly string[] {
+  if (last == null) return [];
+  const { finishedAt, message } = last;
+  const ago = finishedAt === null ? "" : `, ${durationText(Math.max(0, Date.parse(at) - Date.parse(finishedAt)))} ago`;
+  return [`last state: ${endText(last)}${ago}${message === "" ? "" : `: ${message}`}`];
+}
+
+/** Every file with what is wanted, what it holds, and where the two differ a mark: why they may, or that they drift. */
+function cgroupsTable({ cgroups, containers }: PodRow, { columns: width, paint }: Terminal): string {
+  const columns = [
+    { title: "OF", shrinkTo: 12 },
+    { title: "CGROUP", shrinkTo: 12, cut: "start" },
+    { title: "FILE" },
+    { title: "WANTED", align: "right" },
+    { title: "ACTUAL", align: "right" },
+    { title: "" },
+  ] as const;
+  const rows = cgroups.flatMap(({ path, files }) =>
+    files.map((row, i) => ({
+      cells: [
+        i === 0 ? printable(ownerOf(path, containers)) : "",
+        i === 0 ? printable(path) : "",
+        printable(row.file),
+        printable(row.wanted),
+        printable(row.actual ?? "–"),
+        driftCell(row),
+      ],
+      notes: row.fault === undefined ? [] : [paint("red", `  ${printable(row.fault)}`)],
+    })),
+  );
+  return rows.length === 0 ? "" : table(columns, rows, width, paint);
+}
+/** The paths of a pod and of its containers are long and differ in their middle: who it is is told by name. */
+const ownerOf = (path: CgroupRow["path"], containers: readonly ContainerRow[]): string =>
+  containers.find(({ id }) => id !== null && path.slice(path.lastIndexOf("/")).includes(id))?.name ?? "(pod)";
+
+const HARMLESS: Readonly<Record<HarmlessCause, string>> = {
+  page_rounding: "whole pages",
+  systemd_rounding: "systemd's rounding",
+  weight_formula: "the runtime's formula",
+};
+const driftCell = ({ wanted, actual, harmless }: FileRow): Cell | string => {
+  if (actual === wanted) return "";
+  if (harmless !== undefined) return { text: HARMLESS[harmless], color: "dim" };
+  return actual === null ? { text: "not there", color: "yellow" } : { text: "drift", color: "red" };
+};
+
+const MOST = 3;
+
+/** ` is it `web-n1` or `web-n2`?`; empty: no pod has a name like that. */
+export function meantText(wanted: string, status: NodeStatus): string {
+  const names = meantPods(wanted, status);
+  return names.length === 0 ? "" : ` is it ${names.map((name) => `\`${printable(name)}\``).join(" or ")}?`;
+}
+
+/**
+ * The pods, at most three, that somebody may have meant: the one that its manifest names so, which has the node's name
+ * behind its own; else those whose name begins so; else those that few changed letters lead to.
+ */
+function meantPods(wanted: string, { pods, refusedManifests, nodeName }: NodeStatus): readonly string[] {
+  const all = [...pods.map(({ namespace, name }) => `${namespace}/${name}`), ...refusedManifests.map(({ pod }) => pod)];
+  const isWhole = wanted.includes("/");
+  const names = [...new Set(all.map((name) => (isWhole ? name : name.slice(name.indexOf("/") + 1))))].sort();
+  const suffix = `-${nodeName.toLowerCase()}`;
+  if (names.includes(`${wanted}${suffix}`)) return [`${wanted}${suffix}`];
+  const begin = wanted === "" ? [] : names.filter((name) => name.startsWith(`${wanted}-`));
+  if (begin.length > 0) return begin.slice(0, MOST);
+  // the suffix is long, and would count as letters that somebody left out
+  const byOwn = new Map(names.map((name) => [name.endsWith(suffix) ? name.slice(0, -suffix.length) : name, name]));
+  const near = [
+    ...nearNames(wanted, names),
+    ...nearNames(wanted, [...byOwn.keys()]).map((own) => byOwn.get(own) ?? own),
+  ];
+  return [...new Set(near)].slice(0, MOST);
+}
 
 /** Prints the pods of a node, or everything of one. */
 export async function pods(wanted: string | undefined, given: PodsGiven, cli: Cli): Promise<Outcome> {
@@ -45,6 +227,7 @@ function printAll(seen: Seen, { output, events }: PodsGiven, terminal: Cli["term
     const parts = [
       podsText(status, terminal),
       refusedText(status.refusedManifests, terminal),
+      driftText(status, terminal),
       status.runsPods === false ? terminal.paint("dim", NOT_RUN) : "",
       events === true ? eventsTable(status.events, status.at, terminal) : "",
     ];
@@ -53,10 +236,39 @@ function printAll(seen: Seen, { output, events }: PodsGiven, terminal: Cli["term
   return ok(null);
 }
 
+function ofName(wanted: string, { pods, refusedManifests }: NodeStatus) {
+  const found = pods.filter(({ namespace, name }) => wanted === `${namespace}/${name}` || wanted === name);
+  const refused = refusedManifests.filter(({ pod }) => pod === wanted || pod.endsWith(`/${wanted}`));
+  return { found, refused, isNone: found.length === 0 && refused.length === 0 };
+}
+
+/**
+ * Lists the node's problems with a manifest that could not even be read as a pod: those that contain its name, or a file of its
+ * name.
+ */
+function problemsOf(wanted: string, { problems }: NodeStatus): readonly string[] {
+  const name = wanted.slice(wanted.indexOf("/") + 1);
+  if (name === "") return [];
+  const isNamed = (word: string): boolean => word === name || word.startsWith(`${name}.`);
+  return problems
+    .filter((problem) => problem.split(/[^A-Za-z0-9.-]+/).some(isNamed))
+    .map((problem) => `! ${printable(problem)}`);
+}
+
+/** Which files drifted; where the status holds the first of them only, how many others there are. */
+function driftText({ pass }: NodeStatus, terminal: Cli["terminal"]): string {
+  const { drift = 0, drifted = [] } = pass ?? {};
+  const left = drift - drifted.length;
+  const more = drifted.length > 0 && left > 0 ? terminal.paint("dim", `and ${many(left, "file")} more\n`) : "";
+  return driftTable(drifted, terminal) + more;
+}
+
 function printOne(seen: Seen, wanted: string, output: Form, terminal: Cli["terminal"]): Result<null, Fault> {
   const { status } = seen;
-  const found = status.pods.filter(({ namespace, name }) => wanted === `${namespace}/${name}` || wanted === name);
-  const refused = status.refusedManifests.filter(({ pod }) => pod === wanted || pod.endsWith(`/${wanted}`));
+  const exact = ofName(wanted, status);
+  // a manifest's pod has the node's name behind its own
+  const ofManifest = exact.isNone ? ofName(`${wanted}-${status.nodeName.toLowerCase()}`, status) : exact;
+  const { found, refused } = ofManifest.isNone ? exact : ofManifest;
   const names = new Set(found.map(({ namespace, name }) => `${namespace}/${name}`));
   if (names.size > 1)
     return fault(EXIT.badInput, `\`${wanted}\` is the name of ${[...names].join(" and of ")}: name one of them`);
@@ -64,6 +276,7 @@ function printOne(seen: Seen, wanted: string, output: Form, terminal: Cli["termi
     return fault(
       EXIT.failed,
       `node ${status.nodeName} has no pod \`${wanted}\`:${meantText(wanted, status)} \`nodewise pods\` lists those that it has`,
+      ...problemsOf(wanted, status),
     );
   if (output !== "table") {
     const events = status.events.filter(({ pod }) => names.has(`${pod.namespace}/${pod.name}`));
@@ -78,4 +291,47 @@ function printOne(seen: Seen, wanted: string, output: Form, terminal: Cli["termi
     terminal.write(headText(seen, terminal) + parts.join("\n"));
   }
   return ok(null);
+}
+
+/** Manifests that are not run: each with the fields that keep them from it, and what to do. */
+function refusedText(refused: NodeStatus["refusedManifests"], { paint }: Terminal): string {
+  if (refused.length === 0) return "";
+  const lines = refused.flatMap(({ pod, file, faults }) => [
+    `${paint("red", "refused")} ${printable(pod)}`,
+    ...faults.map(({ path, message, line, column }) => {
+      const where = file === undefined ? "" : `${file}:${line}:${column}: `;
+      return `  ${printable(where)}${printable(path)}: ${printable(message)}`;
+    }),
+  ]);
+  return `${lines.join("\n")}\n`;
+}
+
+/** The newest last, as kubectl shows them. */
+function eventsTable(events: readonly SeenEvent[], at: string, { columns: width, paint }: Terminal): string {
+  if (events.length === 0) return paint("dim", "no events\n");
+  const columns = [
+    { title: "LAST SEEN", align: "right" },
+    { title: "TYPE", giveUp: 1 },
+    { title: "REASON" },
+    { title: "POD", shrinkTo: 12 },
+    { title: "CONTAINER", giveUp: 2 },
+    { title: "MESSAGE", shrinkTo: 24 },
+  ] as const;
+  const rows = events.map(({ type, reason, message, pod, container, ...event }) => ({
+    cells: [
+      seenText(event, at),
+      type === "Warning" ? { text: type, color: "yellow" as const } : type,
+      printable(reason),
+      printable(`${pod.namespace}/${pod.name}`),
+      printable(container ?? ""),
+      printable(message),
+    ],
+  }));
+  return table(columns, rows, width, paint);
+}
+
+/** `5s`; of more than one `5s (x3 over 2m)`. */
+function seenText({ at, firstAt, count }: Pick<SeenEvent, "at" | "firstAt" | "count">, now: string): string {
+  const since = (then: string): string => durationText(Math.max(0, Date.parse(now) - Date.parse(then)));
+  return count > 1 ? `${since(at)} (x${count} over ${since(firstAt)})` : since(at);
 }

@@ -1,15 +1,37 @@
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
-import { answerText, MOST_ANSWER_BYTES } from "../../../actuator/answer-text.ts";
+import { answerText, MAX_ANSWER_BYTES } from "../../../actuator/client/api-access.ts";
 import { decodeStatus } from "../../../actuator/status/decode-status.ts";
 import type { NodeStatus } from "../../../actuator/status/node-status.ts";
-import { statusFile } from "../../../actuator/status/status-file.ts";
+import { type Refused, refusalFile, statusFile } from "../../../actuator/status/status-file.ts";
 import { ok, type Result } from "../../model/result.ts";
+import { printable } from "../../text/style.ts";
+import { durationText } from "../../text/time-text.ts";
+import { stateHome } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
-import { stateHome } from "../directories.ts";
-import { EXIT, type Fault, fault } from "../exit.ts";
-import type { SourceGiven } from "./given.ts";
+import { EXIT, type Fault, type Form, fault, type Terminal } from "../terminal.ts";
+
+/** Where a status is read from. */
+export interface SourceGiven {
+  readonly statusUrl: string;
+  readonly stateDir?: string;
+}
+interface ShownGiven extends SourceGiven {
+  readonly namespace?: string;
+  /** Seconds; absent: once. */
+  readonly watch?: number;
+  readonly output: Form;
+}
+export interface PodsGiven extends ShownGiven {
+  readonly events?: boolean;
+}
+
+export const SORTS = ["cpu", "memory", "name"] as const;
+export type Sort = (typeof SORTS)[number];
+export interface TopGiven extends ShownGiven {
+  readonly sort: Sort;
+}
 
 export interface Seen {
   readonly status: NodeStatus;
@@ -22,8 +44,11 @@ export type ReadStatus = () => Promise<Result<Seen, Fault>>;
 const TIMEOUT_MS = 10_000;
 
 /** How a status is read: from a state directory where one is named, else of the running daemon. Errors: no address. */
-export function statusSource({ statusUrl, stateDir }: SourceGiven, { env }: Cli): Result<ReadStatus, Fault> {
-  if (stateDir !== undefined) return ok(() => readFile(statusFile(stateDir)));
+export function statusSource(
+  { statusUrl, stateDir }: SourceGiven,
+  { env }: Pick<Cli, "env">,
+): Result<ReadStatus, Fault> {
+  if (stateDir !== undefined) return ok(() => readFile(stateDir));
   const url = URL.parse(statusUrl);
   if (url === null || !/^https?:$/.test(url.protocol) || url.username !== "")
     return fault(EXIT.badInput, `--status-url: \`${statusUrl}\` is not an address such as http://127.0.0.1:10260`);
@@ -47,16 +72,34 @@ async function ask(base: URL, env: Cli["env"]): Promise<Result<Seen, Fault>> {
       name: string;
     };
     const why = name === "TimeoutError" ? `in ${TIMEOUT_MS / 1000} s` : (cause?.code ?? cause?.message ?? message);
-    return fault(EXIT.failed, `${base.origin} does not answer (${why}): ${adviceWhenAway(env)}`);
+    return fault(EXIT.failed, `${base.origin} does not answer (${why}): ${await adviceWhenAway(env)}`);
   }
 }
 
-function adviceWhenAway(env: Cli["env"]): string {
+async function adviceWhenAway(env: Cli["env"]): Promise<string> {
   const start =
     "is `nodewise actuator` running there, with pods to run or statusListen set? Name that address with --status-url";
   const usual = join(stateHome(env), "actuator");
   const file = existsSync(statusFile(usual)) ? usual : "DIR";
-  return `${start}, or see what it last wrote with --state-dir ${file}`;
+  const refused = await refusedIn(usual);
+  const why = refused === null ? "" : `. ${refusedText(refused)}`;
+  return `${start}, or see what it last wrote with --state-dir ${file}${why}`;
+}
+
+const refusedText = ({ at, message }: Refused): string =>
+  `the last start of the daemon, at ${at}, was refused: ${message}`;
+
+/** Null: its last start came to something, nobody can say, or a daemon has written its status since. */
+async function refusedIn(stateDir: string): Promise<Refused | null> {
+  try {
+    const { at, message } = JSON.parse((await textOf(refusalFile(stateDir))) ?? "null") as Partial<Refused>;
+    const isOne = typeof at === "string" && !Number.isNaN(Date.parse(at)) && typeof message === "string";
+    if (!isOne) return null;
+    const written = statSync(statusFile(stateDir), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+    return written > Date.parse(at) ? null : { at, message };
+  } catch {
+    return null;
+  }
 }
 
 /** ` wrong_host: …` of a problem; empty for anything else. */
@@ -69,17 +112,22 @@ function detailIn(text: string): string {
   }
 }
 
-async function readFile(file: string): Promise<Result<Seen, Fault>> {
+async function readFile(stateDir: string): Promise<Result<Seen, Fault>> {
+  const file = statusFile(stateDir);
+  const refused = await refusedIn(stateDir);
   try {
     const text = await textOf(file);
     if (text === null) return fault(EXIT.failed, `${file} is larger than any status`);
     const status = decodeStatus(text);
-    return status.ok ? ok({ status: status.value, file }) : fault(EXIT.failed, `${file}: ${status.error}`);
+    if (!status.ok) return fault(EXIT.failed, `${file}: ${status.error}`);
+    const problems = [...(refused === null ? [] : [refusedText(refused)]), ...status.value.problems];
+    return ok({ status: { ...status.value, problems }, file });
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     const advice =
       code === "ENOENT" ? "no daemon wrote there: --state-dir is the daemon's own" : "is it another user's daemon?";
-    return fault(EXIT.failed, `${file}: ${code ?? message}: ${advice}`);
+    const why = refused === null ? [] : [refusedText(refused)];
+    return fault(EXIT.failed, `${file}: ${code ?? message}: ${advice}`, ...why);
   }
 }
 
@@ -88,8 +136,56 @@ async function textOf(file: string): Promise<string | null> {
   const handle = await open(file, "r");
   try {
     const { size } = await handle.stat();
-    return size > MOST_ANSWER_BYTES ? null : await handle.readFile("utf8");
+    return size > MAX_ANSWER_BYTES ? null : await handle.readFile("utf8");
   } finally {
     await handle.close();
   }
+}
+
+/** The node and its daemon in a line, how old that is where it comes from a file, and what is wrong now. */
+export function headText({ status, file }: Seen, { paint }: Terminal): string {
+  const { nodeName, mode, runsPods, runtime, pass, problems, otherKubelet, at } = status;
+  const parts = [
+    nodeName,
+    mode === "observe" ? "observe: nothing is started or written" : mode,
+    runsPods === false
+      ? "runs no pods"
+      : runtime === null
+        ? "no runtime answers"
+        : `${runtime.name} ${runtime.version}`,
+    ...(pass === null ? ["no pass yet"] : passTexts(pass, at)),
+  ];
+  const old = file === null ? "" : paint("yellow", `${printable(oldText(status.at, status.pid, file))}\n`);
+  const notReady = (runtime?.notReady ?? []).map((fault) => paint("yellow", `! ${printable(fault)}\n`));
+  // nothing goes well before it is settled who the runtime belongs to
+  const isFirst = (problem: string): boolean => otherKubelet !== undefined && problem.endsWith(otherKubelet.message);
+  const lines = (some: readonly string[]) => some.map((problem) => paint("red", `! ${printable(problem)}\n`));
+  const rest = problems.filter((problem) => !isFirst(problem));
+  const wrong = [...lines(problems.filter(isFirst)), ...notReady, ...lines(rest)].join("");
+  return `${old}${printable(parts.join(" · "))}\n${wrong}\n`;
+}
+
+/** A turn that did not look at the cgroups has nothing to say of them: what is counted is said of the pass that was. */
+function passTexts(pass: NonNullable<NodeStatus["pass"]>, at: string): readonly string[] {
+  const { cgroupsAt = pass.at, decidedBy } = pass;
+  const turn = `pass ${pass.sequence}${agoText(pass.at, at)}: ${Math.round(pass.tookMs)} ms`;
+  const drift = pass.compared === false ? "nothing compared" : `${pass.drift} drifted`;
+  const counts =
+    decidedBy === null
+      ? "nothing decided, nothing compared"
+      : `${pass.wrote} written, ${drift}, decided ${decidedBy === "api" ? "by the API" : "here"}`;
+  const isOfThis = Math.abs(Date.parse(pass.at) - Date.parse(cgroupsAt)) < Math.max(1000, pass.tookMs + 1000);
+  return isOfThis ? [`${turn}, ${counts}`] : [turn, `cgroups${agoText(cgroupsAt, at) || " now"}: ${counts}`];
+}
+
+function agoText(then: string, now: string): string {
+  const age = Date.parse(now) - Date.parse(then);
+  return age < 1000 ? "" : ` ${durationText(age)} ago`;
+}
+
+/** A clock that was set may make it younger than now. */
+function oldText(at: string, pid: number, file: string): string {
+  const age = Date.now() - Date.parse(at);
+  const told = age < 0 ? `${durationText(-age)} in the future` : `${durationText(age)} old`;
+  return `as process ${pid} last wrote it, ${told}: ${file}`;
 }

@@ -1,14 +1,118 @@
+import type { PodUsage } from "../../../actuator/stats/usage.ts";
 import type { PodRow } from "../../../actuator/status/node-status.ts";
 import { ok } from "../../model/result.ts";
+import { many } from "../../text/sentences/words.ts";
+import { amountText, humanBytes } from "../../text/size.ts";
+import { type Color, type Paint, printable } from "../../text/style.ts";
+import { type Cell, table } from "../../text/table.ts";
 import type { Cli } from "../cli.ts";
-import type { Outcome } from "../exit.ts";
-import { printData } from "../output.ts";
-import type { Sort, TopGiven } from "./given.ts";
-import { headText } from "./head-text.ts";
-import { byName } from "./pods-table.ts";
-import { statusSource } from "./read-status.ts";
-import { topText } from "./top-table.ts";
+import { type Outcome, printData, type Terminal } from "../terminal.ts";
+import { byName, phaseColor, phaseText } from "./pods-table.ts";
+import { headText, type Sort, statusSource, type TopGiven } from "./read-status.ts";
 import { showOften } from "./watch.ts";
+
+const WIDTH = 16;
+const [USED, FREE, REQUEST] = ["█", "·", "╎"] as const;
+/** From this share of what it may have on. */
+const HIGH = 0.9;
+const RAISED = 0.7;
+
+/**
+ * What is used, of the limit with a mark at the request; without a limit of the request. Empty: it has neither, or the use
+ * is not known.
+ */
+export function usageBar(used: number | null, request: number | null, limit: number | null, paint: Paint): string {
+  const whole = limit ?? request;
+  if (used === null || whole === null || !(whole > 0)) return "";
+  const share = Math.min(1, Math.max(0, used / whole));
+  const cells = share === 0 ? 0 : Math.max(1, Math.round(share * WIDTH));
+  const markAt =
+    limit === null || request === null || request >= limit
+      ? null
+      : Math.min(WIDTH - 1, Math.round((request / limit) * WIDTH));
+  const all = USED.repeat(cells) + FREE.repeat(WIDTH - cells);
+  const marked = markAt === null ? all : `${all.slice(0, markAt)}${REQUEST}${all.slice(markAt + 1)}`;
+  return paint(limit === null ? "cyan" : colorOf(share), marked.slice(0, cells)) + paint("dim", marked.slice(cells));
+}
+const colorOf = (share: number): Color => (share >= HIGH ? "red" : share >= RAISED ? "yellow" : "green");
+
+/** The meaning of the characters. */
+const BAR_LEGEND = `${USED} used of the limit, or of the request without one   ${REQUEST} request`;
+
+/** Thousandths of its periods in which a pod may be held back before that is coloured. */
+const THROTTLED = 50;
+const THROTTLED_MUCH = 250;
+
+/** A line a pod: what it uses, of what. */
+export function topText(pods: readonly PodRow[], { columns: width, paint }: Terminal): string {
+  if (pods.length === 0) return paint("dim", "no pod runs\n");
+  const columns = [
+    { title: "POD", shrinkTo: 14 },
+    { title: "PHASE", giveUp: 3, shrinkTo: 9 },
+    { title: "QOS", giveUp: 2 },
+    { title: "CPU", align: "right" },
+    { title: "OF", giveUp: 5 },
+    { title: "", giveUp: 6 },
+    { title: "MEMORY", align: "right" },
+    { title: "OF", giveUp: 5 },
+    { title: "", giveUp: 6 },
+    { title: "THROTTLED", align: "right", giveUp: 4 },
+    { title: "PRESSURE cpu/memory/io", align: "right", giveUp: 1 },
+  ] as const;
+  const rows = pods.map((pod) => {
+    const { namespace, name, qos, usage, resources } = pod;
+    const { cpuRequestMilli, cpuLimitMilli, memoryRequestBytes, memoryLimitBytes } = resources;
+    const cpu = usage?.cpuMilli ?? null;
+    const memory = usage?.memoryWorkingSetBytes ?? null;
+    return {
+      cells: [
+        printable(`${namespace}/${name}`),
+        { text: printable(phaseText(pod)), color: phaseColor(pod) },
+        qos,
+        cpu === null ? "–" : milliText(cpu),
+        ofText(cpuRequestMilli, cpuLimitMilli, milliText),
+        usageBar(cpu, cpuRequestMilli, cpuLimitMilli, paint),
+        memory === null ? "–" : humanBytes(memory),
+        ofText(memoryRequestBytes, memoryLimitBytes, humanBytes),
+        usageBar(memory, memoryRequestBytes, memoryLimitBytes, paint),
+        throttledCell(usage?.throttledPermille ?? null),
+        usage?.pressure == null ? "" : pressureText(usage.pressure),
+      ],
+    };
+  });
+  const drawn = table(columns, rows, width, paint);
+  const legend = drawn.includes("█") || drawn.includes("·") ? `${paint("dim", BAR_LEGEND)}\n` : "";
+  return `${drawn}${totalText(pods)}\n${legend}`;
+}
+
+/** `limit 500m`, `request 100m`; empty: neither. */
+function ofText(request: number | null, limit: number | null, text: (value: number) => string): string {
+  if (limit !== null) return `limit ${text(limit)}`;
+  return request === null ? "" : `request ${text(request)}`;
+}
+
+function throttledCell(permille: number | null): string | Cell {
+  if (permille === null) return "";
+  const text = throttledText(permille);
+  if (permille >= THROTTLED_MUCH) return { text, color: "red" };
+  return permille >= THROTTLED ? { text, color: "yellow" } : text;
+}
+
+/**
+ * Builds the row of totals. If usage is not known of some pods, it says that the total is of the others; `–`: it is known of
+ * none.
+ */
+function totalText(pods: readonly PodRow[]): string {
+  const sum = (of: (usage: PodUsage) => number | null, text: (value: number) => string): string => {
+    const known = pods.flatMap(({ usage }) => (usage === null ? [] : (of(usage) ?? [])));
+    if (known.length === 0) return "–";
+    const some = known.length < pods.length ? ` (of ${known.length})` : "";
+    return `${text(known.reduce((total, value) => total + value, 0))}${some}`;
+  };
+  const cpu = sum(({ cpuMilli }) => cpuMilli, milliText);
+  const memory = sum(({ memoryWorkingSetBytes }) => memoryWorkingSetBytes, humanBytes);
+  return `${many(pods.length, "pod")}: cpu ${cpu}, memory ${memory}`;
+}
 
 /** Prints what pods use; those that have ended, or never began, use nothing. */
 export async function top(given: TopGiven, cli: Cli): Promise<Outcome> {
@@ -45,3 +149,11 @@ const usageOf = ({ namespace, name, uid, phase, qos, resources, usage }: PodRow)
   resources,
   usage,
 });
+
+/** `250m`, `1.5` CPUs as `1500m`. */
+export const milliText = (milli: number): string => amountText("cpu", Math.round(milli));
+/** `12.5 %` of the periods. */
+export const throttledText = (permille: number): string => `${Math.round(permille) / 10} %`;
+/** `3.1/0/12 %` */
+export const pressureText = ({ cpu, memory, io }: NonNullable<PodUsage["pressure"]>): string =>
+  `${[cpu, memory, io].map((percent) => Math.round(percent * 10) / 10).join("/")} %`;

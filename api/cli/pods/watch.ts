@@ -2,10 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { ok, type Result } from "../../model/result.ts";
 import { printable } from "../../text/style.ts";
 import type { Cli } from "../cli.ts";
-import { EXIT, type Fault, type Outcome } from "../exit.ts";
-import type { Form } from "../output.ts";
-import { stopSignal } from "../stop-signal.ts";
-import type { Terminal } from "../terminal.ts";
+import { EXIT, type Fault, type Form, type Outcome, stopSignal, type Terminal } from "../terminal.ts";
 import type { ReadStatus, Seen } from "./read-status.ts";
 
 type Draw = (seen: Seen, terminal: Terminal) => Result<null, Fault>;

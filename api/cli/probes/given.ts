@@ -1,5 +1,5 @@
-import type { Form } from "../output.ts";
-import type { SourceGiven } from "../pods/given.ts";
+import type { SourceGiven } from "../pods/read-status.ts";
+import type { Form } from "../terminal.ts";
 
 export interface ProbesGiven extends SourceGiven {
   readonly namespace?: string;

@@ -1,12 +1,82 @@
 import { join } from "node:path";
-import { readProbeHistory } from "../../../actuator/probes/history.ts";
+import { readProbeHistory } from "../../../actuator/probes/engine/history.ts";
+import type { AttemptKind, ProbeHistoryEntry } from "../../../actuator/probes/engine/history-entry.ts";
 import { ok } from "../../model/result.ts";
+import { many } from "../../text/sentences/words.ts";
+import { type Color, clip, printable } from "../../text/style.ts";
+import { type Row, table } from "../../text/table.ts";
+import { stateHome } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
-import { stateHome } from "../directories.ts";
-import { EXIT, fault, type Outcome } from "../exit.ts";
-import { printData } from "../output.ts";
+import { EXIT, fault, type Outcome, printData, type Terminal } from "../terminal.ts";
 import type { ProbeHistoryGiven } from "./given.ts";
-import { historyTable } from "./history-table.ts";
+
+type Words = readonly [what: string, color: Color, notes: readonly string[]];
+
+/** A line an entry, in their order. */
+export function historyTable(entries: readonly ProbeHistoryEntry[], { columns: width, paint }: Terminal): string {
+  const columns = [
+    { title: "AT" },
+    { title: "POD", shrinkTo: 16 },
+    { title: "CONTAINER", shrinkTo: 8 },
+    { title: "PROBE" },
+    { title: "WHAT", shrinkTo: 20 },
+  ] as const;
+  const rows = entries.map((entry): Row => {
+    const [what, color, notes] = wordsOf(entry);
+    const named = "pod" in entry ? [printable(entry.pod), printable(entry.container), entry.type] : ["", "", ""];
+    return {
+      cells: [printable(entry.at), ...named, { text: printable(what), color }],
+      notes: notes.map((note) => paint("dim", clip(`  ${printable(note)}`, width))),
+    };
+  });
+  return table(columns, rows, width, paint);
+}
+
+function wordsOf(entry: ProbeHistoryEntry): Words {
+  switch (entry.kind) {
+    case "result": {
+      const { from, to, output, quirk } = entry;
+      const notes = [...notesOf(output), ...(quirk === undefined ? [] : [`the kubelet's quirk: ${quirk}`])];
+      return [`${from ?? "nothing"} -> ${to}`, to === "Success" ? "green" : "red", notes];
+    }
+    case "first":
+      return [`nothing -> ${OUTCOME[entry.outcome]}, the first attempt`, "red", notesOf(entry.output)];
+    case "run": {
+      const { next, outcome, times } = entry;
+      const other = next === undefined ? "another" : OUTCOME[next];
+      return [`${many(times, "attempt")} in a row: ${OUTCOME[outcome]}, then ${other}`, "dim", []];
+    }
+    case "overdue":
+      return [`waited ${entry.seconds} s for other execs`, "yellow", []];
+    case "probe-guard": {
+      const held = entry.held.length === 0 ? [] : [`held: ${entry.held.join(" ")}`];
+      const released = entry.released.map(({ container, why }) => `${container}: ${why}`);
+      const { killedBefore = [] } = entry;
+      const killed = killedBefore.length === 0 ? [] : [`restarted before: ${killedBefore.join(" ")}`];
+      const notes = [
+        entry.why,
+        ...killed,
+        ...held,
+        ...(released.length === 0 ? [] : [`let go: ${released.join(", ")}`]),
+      ];
+      return [`the guard holds ${many(entry.holding, "kill")}`, "yellow", notes];
+    }
+    case "omitted":
+      return [`${entry.count} more in this second`, "dim", []];
+  }
+}
+const OUTCOME: Readonly<Record<AttemptKind, string>> = {
+  success: "success",
+  failure: "failure",
+  error: "error",
+  hang: "a body that never ends",
+  broken: "a body that breaks off",
+};
+/** The first line of it. */
+function notesOf(output = ""): readonly string[] {
+  const line = output.split(/\r?\n/).find((one) => one.trim() !== "");
+  return line === undefined ? [] : [line];
+}
 
 /** Prints what became of a node's probes, newest first. */
 export async function probeHistory(given: ProbeHistoryGiven, { terminal, env }: Cli): Promise<Outcome> {

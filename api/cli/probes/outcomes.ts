@@ -1,14 +1,79 @@
 import { join } from "node:path";
-import { readProbeHistory } from "../../../actuator/probes/history.ts";
-import type { ProbeHistoryEntry } from "../../../actuator/probes/history-entry.ts";
+import { readProbeHistory } from "../../../actuator/probes/engine/history.ts";
+import type { ProbeHistoryEntry } from "../../../actuator/probes/engine/history-entry.ts";
+import { PROBE_TYPES, type ProbeType } from "../../model/probe.ts";
+import { MAX_OUTCOMES, type OutcomeWord } from "../../model/probes-decision.ts";
 import { ok } from "../../model/result.ts";
 import { listed } from "../../text/sentences/words.ts";
 import { printable } from "../../text/style.ts";
+import { stateHome } from "../api-options.ts";
 import type { Cli } from "../cli.ts";
-import { stateHome } from "../directories.ts";
-import { EXIT, fault, type Outcome } from "../exit.ts";
+import { EXIT, fault, type Outcome } from "../terminal.ts";
 import type { ProbeOutcomesGiven } from "./given.ts";
-import { recordedOutcomes } from "./recorded.ts";
+
+/** The outcomes of one container's attempts, as `--outcomes` takes them. */
+export type RecordedOutcomes = Readonly<Partial<Record<ProbeType, readonly string[]>>>;
+type Run = Extract<ProbeHistoryEntry, { readonly kind: "run" }>;
+type Change = Extract<ProbeHistoryEntry, { readonly kind: "result" }>;
+
+type First = Extract<ProbeHistoryEntry, { readonly kind: "first" }>;
+type Told = Run | Change | First;
+
+/** A body that breaks off at once is one that hangs for less than the timeout. */
+const WORD: Readonly<Record<Run["outcome"], OutcomeWord | "hang@0ms">> = {
+  success: "ok",
+  failure: "fail",
+  error: "error",
+  hang: "hang",
+  broken: "hang@0ms",
+};
+
+/**
+ * The outcomes of the probes of one container, by type, from the entries about it, the oldest first. A run is written when
+ * it has ended, so how long the last one has lasted is not known: it stands as one outcome, which repeats. Of more than a
+ * script may have the newest are taken.
+ */
+export function recordedOutcomes(entries: readonly ProbeHistoryEntry[]): RecordedOutcomes {
+  const told = entries.filter(isOfAttempts);
+  return Object.fromEntries(
+    PROBE_TYPES.flatMap((type) => {
+      const items = itemsOf(told.filter((entry) => entry.type === type));
+      return items.length === 0 ? [] : [[type, items]];
+    }),
+  );
+}
+
+const isOfAttempts = (entry: ProbeHistoryEntry): entry is Told =>
+  entry.kind === "run" || entry.kind === "first" || (entry.kind === "result" && entry.unasked !== true);
+
+function itemsOf(entries: readonly Told[]): readonly string[] {
+  const last = lastWord(entries);
+  if (last === null) return [];
+  const items: string[] = [last];
+  let left = MAX_OUTCOMES - 1;
+  for (const run of entries.filter((entry) => entry.kind === "run").reverse()) {
+    const times = Math.min(run.times, left);
+    if (times === 0) break;
+    left -= times;
+    items.unshift(times === 1 ? WORD[run.outcome] : `${WORD[run.outcome]}*${times}`);
+  }
+  return items;
+}
+
+/** What the attempts end with since the last run ended; null: nobody knows anything. */
+function lastWord(entries: readonly Told[]): string | null {
+  const at = entries.findLastIndex(({ kind }) => kind === "run");
+  const run = entries[at];
+  if (run?.kind === "run" && run.next !== undefined) return WORD[run.next];
+  const after = entries.slice(at + 1);
+  const first = after.find(({ kind }) => kind === "first");
+  if (first?.kind === "first") return WORD[first.outcome];
+  const change = after.findLast((entry) => entry.kind === "result" && entry.to !== "Unknown");
+  if (change?.kind === "result") return change.to === "Success" ? "ok" : "fail";
+  // a run that was written by an older daemon
+  if (run?.kind !== "run") return null;
+  return run.outcome === "success" ? "fail" : "ok";
+}
 
 type OfContainer = Extract<ProbeHistoryEntry, { readonly container: string }>;
 

@@ -1,15 +1,61 @@
-import { type PlannedProbe, probePlan } from "../../decide/probes/plan.ts";
+import { hostname } from "node:os";
+import { readManifests } from "../../../actuator/manifests/read-manifests.ts";
+import {
+  HANDLERS,
+  type HandlerKind,
+  type PlannedProbe,
+  type ProbePlan,
+  probePlan,
+  WINDOW_MS,
+} from "../../decide/probes/plan.ts";
+import { settingsOf } from "../../decide/probes/settings.ts";
+import { problemText } from "../../documents/problem.ts";
+import { decodePodAsk } from "../../model/ask.ts";
+import type { ProbeHandlerName } from "../../model/probes-decision.ts";
+import { probesIssues } from "../../model/probes-issues.ts";
 import { ok, type Result } from "../../model/result.ts";
+import { many } from "../../text/sentences/words.ts";
+import { table } from "../../text/table.ts";
 import type { Cli } from "../cli.ts";
-import { EXIT, type Fault, fault, type Outcome } from "../exit.ts";
-import { printData } from "../output.ts";
 import { statusSource } from "../pods/read-status.ts";
+import { EXIT, type Fault, fault, type Outcome, printData, type Terminal } from "../terminal.ts";
 import type { ProbePlanGiven } from "./given.ts";
-import { planText } from "./plan-text.ts";
-import { plannedOf } from "./planned.ts";
 import { NOTHING_PROBED } from "./probes.ts";
 
-/** Of an exec of which nobody knows better. */
+const KIND: Readonly<Record<ProbeHandlerName, HandlerKind>> = {
+  exec: "exec",
+  httpGet: "http",
+  tcpSocket: "tcp",
+  grpc: "grpc",
+};
+
+/** The probes of a manifest file, or of all in a directory. Errors: whatever of it cannot be run, with its place. */
+async function plannedOf(path: string, execMs: number): Promise<Result<readonly PlannedProbe[], Fault>> {
+  const { found, problems } = await readManifests(path, hostname().toLowerCase());
+  const lines = problems.map(problemText);
+  const planned: PlannedProbe[] = [];
+  for (const { pod, source } of found) {
+    const asked = decodePodAsk({ pod }, "");
+    if (!asked.ok) {
+      lines.push(...asked.error.map(({ path: at, message }) => `${source.file}: ${at}: ${message}`));
+      continue;
+    }
+    const decoded = asked.value.pod;
+    if (decoded === null || typeof decoded === "string") continue;
+    lines.push(...probesIssues(decoded, "pod").map(({ path: at, message }) => `${source.file}: ${at}: ${message}`));
+    for (const { probes } of settingsOf(decoded))
+      for (const { handler, timing } of probes) planned.push(plannedProbe(handler, timing, execMs));
+  }
+  return lines.length > 0 ? fault(EXIT.badInput, ...lines) : ok(planned);
+}
+
+const plannedProbe = (
+  handler: ProbeHandlerName,
+  { periodSeconds, timeoutSeconds }: Pick<PlannedProbe, "periodSeconds" | "timeoutSeconds">,
+  execMs: number,
+): PlannedProbe => ({ handler: KIND[handler], periodSeconds, timeoutSeconds, seconds: execMs / 1000 });
+
+/** Duration of an exec for which no better value is known. */
 const EXEC_MS = 100;
 
 /** Prints what the probes of manifests, or of the running daemon, do to a node. */
@@ -37,3 +83,25 @@ async function ofDaemon(given: ProbePlanGiven, cli: Cli): Promise<Result<readonl
     })),
   );
 }
+
+/** Rates by handler, and how crowded it gets at worst. */
+function planText(plan: ProbePlan, { columns, paint }: Terminal): string {
+  const { probes, perSecond, mostAtOnce, execsAtOnce } = plan;
+  if (probes === 0) return paint("dim", "nothing is probed\n");
+  const rows = HANDLERS.filter((handler) => perSecond[handler] > 0).map((handler) => ({
+    cells: [handler, numberText(perSecond[handler])],
+  }));
+  const sum = HANDLERS.reduce((all, handler) => all + perSecond[handler], 0);
+  const drawn = table(
+    [{ title: "HANDLER" }, { title: "ATTEMPTS/S", align: "right" }],
+    [...rows, { cells: ["all", numberText(sum)] }],
+    columns,
+    paint,
+  );
+  const crowd = `at worst ${mostAtOnce.spread} begin within ${WINDOW_MS} ms when they are spread, ${mostAtOnce.unspread} when nobody spreads them`;
+  const execs = `execs at the same time: ${numberText(execsAtOnce.expected)} on the average, ${numberText(execsAtOnce.hanging)} if each lasts until its timeout`;
+  const lines = [many(probes, "probe"), crowd, ...(perSecond.exec > 0 ? [execs] : [])];
+  return `${drawn}\n${lines.map((line) => `${line}\n`).join("")}`;
+}
+
+const numberText = (number: number): string => `${Math.round(number * 100) / 100}`;

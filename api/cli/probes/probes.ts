@@ -1,13 +1,90 @@
 import type { ProbeRow } from "../../../actuator/status/probe-row.ts";
 import { ok } from "../../model/result.ts";
+import { many } from "../../text/sentences/words.ts";
+import { type Color, clip, printable } from "../../text/style.ts";
+import { type Cell, table } from "../../text/table.ts";
+import { durationText } from "../../text/time-text.ts";
 import type { Cli } from "../cli.ts";
-import type { Outcome } from "../exit.ts";
-import { printData } from "../output.ts";
-import { headText } from "../pods/head-text.ts";
-import { statusSource } from "../pods/read-status.ts";
+import { headText, statusSource } from "../pods/read-status.ts";
 import { showOften } from "../pods/watch.ts";
+import { type Outcome, printData, type Terminal } from "../terminal.ts";
 import type { ProbesGiven } from "./given.ts";
-import { isWell, probesText } from "./probes-table.ts";
+
+const COLOR: Readonly<Record<NonNullable<ProbeRow["result"]>, Color>> = {
+  Success: "green",
+  Failure: "red",
+  Unknown: "yellow",
+};
+
+/** Its result is a success, and so was its last attempt. */
+const isWell = ({ result, output }: ProbeRow): boolean => result === "Success" && output === "";
+
+/** A line a probe, and below what its last attempt said where it did not succeed. `at`: when it was so. */
+export function probesText(rows: readonly ProbeRow[], at: string, { columns: width, paint }: Terminal): string {
+  if (rows.length === 0) return paint("dim", "no such probe\n");
+  const columns = [
+    { title: "POD", shrinkTo: 14 },
+    { title: "CONTAINER", shrinkTo: 8 },
+    { title: "PROBE" },
+    { title: "BY", giveUp: 3 },
+    { title: "EVERY", align: "right", giveUp: 2 },
+    { title: "RESULT" },
+    { title: "FOR", align: "right" },
+    { title: "FAILED", align: "right" },
+    { title: "ATTEMPTS", align: "right", giveUp: 5 },
+    { title: "TOOK", align: "right", giveUp: 1 },
+    { title: "LAST", align: "right", giveUp: 4 },
+    { title: "NOW", giveUp: 6 },
+  ] as const;
+  const ago = (time: string | null): string => (time === null ? "" : durationText(Date.parse(at) - Date.parse(time)));
+  const drawn = table(
+    columns,
+    rows.map((row, i) => {
+      const before = rows[i - 1];
+      const isSamePod = before?.uid === row.uid;
+      return {
+        cells: [
+          isSamePod ? "" : printable(`${row.namespace}/${row.pod}`),
+          isSamePod && before.container === row.container ? "" : printable(row.container),
+          row.type,
+          row.handler,
+          durationText(row.periodSeconds * 1000),
+          resultCell(row),
+          ago(row.since),
+          row.failures === 0 ? "" : `${row.failures}`,
+          `${row.attempts}`,
+          row.tookMs === null ? "" : durationText(row.tookMs),
+          ago(row.lastAt),
+          NOW[row.activity],
+        ],
+        notes: notesOf(row, width).map((note) => paint("yellow", note)),
+      };
+    }),
+    width,
+    paint,
+  );
+  const bad = rows.filter((row) => !isWell(row)).length;
+  const sum = bad === 0 ? "" : `, ${bad} not well`;
+  return `${drawn}\n${paint("dim", `${many(rows.length, "probe")}${sum}`)}\n`;
+}
+
+const resultCell = ({ result }: ProbeRow): Cell | string =>
+  result === null ? "" : { text: result, color: COLOR[result] };
+
+const NOW: Readonly<Record<ProbeRow["activity"], string>> = {
+  spread: "waits for its first turn",
+  waiting: "",
+  queued: "waits for other execs",
+  probing: "asks",
+  held: "the guard holds the kill",
+  done: "until a new container",
+};
+
+/** The lines of an output that hold something, three at most. */
+function notesOf({ output }: ProbeRow, width: number): readonly string[] {
+  const lines = output.split(/\r?\n/).filter((line) => line.trim() !== "");
+  return lines.slice(0, 3).map((line) => clip(`  ${printable(line)}`, width));
+}
 
 export const NOTHING_PROBED =
   "This daemon probes nothing: with `pods: enforce` in its settings it does, for the pods that it runs.\n";

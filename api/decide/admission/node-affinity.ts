@@ -6,7 +6,7 @@ import { parseWhole } from "../go/strconv.ts";
 
 export type Labels = Readonly<Record<string, string>>;
 
-/** Whether a node is one that the pod selects. `name`: the node's. kubernetes 1.36: RequiredNodeAffinity.Match. */
+/** Checks that the pod selects a node. `name`: the node's. kubernetes 1.36: RequiredNodeAffinity.Match. */
 export function selectsNode({ spec }: Pod, labels: Labels, name: string | undefined): boolean {
   const selector = Object.entries(spec.nodeSelector ?? {});
   if (!selector.every(([key, value]) => own(labels, key) === value)) return false;

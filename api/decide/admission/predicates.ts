@@ -1,17 +1,232 @@
-import type { TestedResource } from "../../model/admission.ts";
+import type { Amounts } from "../../model/aggregate.ts";
+import { compare } from "../../model/amount.ts";
 import type { ResourceList } from "../../model/fields.ts";
-import type { Preemption, Shortage } from "../../model/preemption.ts";
-import { gateOn } from "../config.ts";
+import { own } from "../../model/own.ts";
+import { OS_LABEL, type Taint, type Toleration } from "../../model/placement.ts";
+import {
+  type Container,
+  type ContainerStatus,
+  isPodLevelResource,
+  isSidecar,
+  type Pod,
+  podNamespace,
+} from "../../model/pod.ts";
+import type { Preemption, Shortage, TestedResource } from "../../model/preemption.ts";
+import { isExtendedResource } from "../../model/resource-name.ts";
+import { gateOn } from "../../profiles/effective.ts";
+import { statusesByName } from "../cgroups/node-pods.ts";
+import { parseWhole } from "../go/strconv.ts";
+import { isHugePage } from "../hugepages.ts";
 import { preemptFor } from "../preemption/handler.ts";
-import { isCriticalPod } from "../resources/critical.ts";
-import { podRequests } from "../resources/pod-resources.ts";
+import { podRequests, unitsOf } from "../resources/pod-resources.ts";
+import { isCriticalPod, isStaticPod } from "../resources/qos.ts";
 import type { Admitting, Refused } from "./admitting.ts";
-import { withoutMissingResources } from "./extended-resources.ts";
-import { mismatches } from "./node-match.ts";
-import { incompatibilities } from "./operating-system.ts";
-import { nodeRoom, testResources } from "./resource-fit.ts";
+import { type Labels, selectsNode } from "./node-affinity.ts";
 
-/** What fails of the predicates, each part in the kubelet's order. */
+/** Nodewise speaks of Linux nodes. */
+const OS = "linux";
+
+/**
+ * Lists what preempting others cannot help: the wrong operating system, or groups that the runtime cannot set. kubelet 1.36:
+ * predicateAdmitHandler.Admit.
+ */
+function incompatibilities({ pod, node, needs }: Admitting): readonly Refused[] {
+  const refused: Refused[] = [];
+  const label = own(pod.metadata.labels, OS_LABEL);
+  if (label !== undefined && label !== OS) {
+    refused.push({
+      reason: "PodOSSelectorNodeLabelDoesNotMatch",
+      message: "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label",
+    });
+  }
+  if (pod.spec.os !== undefined && pod.spec.os.name !== OS) {
+    refused.push({
+      reason: "PodOSNotSupported",
+      message: "Failed to admit pod as the OS field doesn't match node OS",
+    });
+  }
+  const strict = pod.spec.securityContext?.supplementalGroupsPolicy === "Strict";
+  // the kubelet asks its node object, where nothing said is no; one made by hand may only be silent
+  if (strict && node.status?.features === undefined) needs.add("node.status.features");
+  if (strict && node.status?.features?.supplementalGroupsPolicy !== true) {
+    refused.push({
+      reason: "SupplementalGroupsPolicyNotSupported",
+      message: "SupplementalGroupsPolicy=Strict is not supported in this node",
+    });
+  }
+  return refused;
+}
+
+/** The kubelet corrects the label of its own copy of the node before it looks at affinity. kubelet 1.36: rejectPodAdmissionBasedOnOSSelector. */
+const correctedLabels = (labels: Labels): Labels =>
+  Object.keys(labels).length === 0 ? labels : { ...labels, [OS_LABEL]: OS };
+
+/** `comparing`: the gate TaintTolerationComparisonOperators is on. kubernetes 1.36: TolerationsTolerateTaint. */
+export const tolerates = (tolerations: readonly Toleration[], taint: Taint, comparing: boolean): boolean =>
+  tolerations.some((t) => toleratesOne(t, taint, comparing));
+
+/** An empty effect or key is any; an empty operator is Equal. */
+function toleratesOne({ key, operator, value, effect }: Toleration, taint: Taint, comparing: boolean): boolean {
+  if (isSet(effect) && effect !== taint.effect) return false;
+  if (isSet(key) && key !== taint.key) return false;
+  switch (operator ?? "") {
+    case "":
+    case "Equal":
+      return (value ?? "") === (taint.value ?? "");
+    case "Exists":
+      return true;
+    case "Lt":
+    case "Gt":
+      return comparing && compares(operator === "Lt", taint.value ?? "", value ?? "");
+    default:
+      return false;
+  }
+}
+const isSet = (text: string | undefined): boolean => text !== undefined && text !== "";
+
+const DECIMAL = /^(?:0|-?[1-9]\d*)$/;
+function compares(less: boolean, taint: string, toleration: string): boolean {
+  const [a, b] = [parseWhole(taint), parseWhole(toleration)];
+  if (!DECIMAL.test(taint) || !DECIMAL.test(toleration) || !a.ok || !b.ok) return false;
+  return less ? a.value < b.value : a.value > b.value;
+}
+
+/** A port of the host that a pod binds. */
+interface HostPort {
+  readonly ip: string;
+  readonly protocol: string;
+  readonly port: number;
+}
+const ANY_IP = "0.0.0.0";
+
+/** Lists the host ports of containers that run as long as the pod. kubernetes 1.36: GetHostPorts. */
+function hostPorts({ spec }: Pod): readonly HostPort[] {
+  const containers = [...(spec.initContainers ?? []).filter(isSidecar), ...spec.containers];
+  return containers.flatMap(({ ports = [] }) =>
+    ports.flatMap(({ hostPort = 0, hostIP, protocol }) =>
+      hostPort > 0 ? [{ ip: hostIP || ANY_IP, protocol: protocol || "TCP", port: hostPort }] : [],
+    ),
+  );
+}
+
+/** The same port and protocol, on one address or where either is on all. kubernetes 1.36: HostPortInfo.CheckConflict. */
+export const conflicts = (a: HostPort, b: HostPort): boolean =>
+  a.port === b.port && a.protocol === b.protocol && (a.ip === b.ip || a.ip === ANY_IP || b.ip === ANY_IP);
+
+const failed = (name: string, what: string): Refused => ({
+  reason: name,
+  message: `Predicate ${name} failed: ${what}`,
+});
+const AFFINITY = failed("NodeAffinity", "node(s) didn't match Pod's node affinity/selector");
+const NAME = failed("NodeName", "node(s) didn't match the requested node name");
+const PORTS = failed("NodePorts", "node(s) didn't have free ports for the requested pod ports");
+const TAINTS = failed("TaintToleration", "node(s) had taints that the pod didn't tolerate");
+
+/**
+ * Lists why the node is not one for this pod, whatever its room. `onlyThis`: nothing else fails. Then the kubelet reads the
+ * node anew when it is the affinity, so its labels are as they are and not as it corrected them. kubelet 1.36: generalFilter.
+ */
+function mismatches(admitting: Admitting, onlyThis: boolean): readonly Refused[] {
+  const labels = admitting.node.metadata.labels ?? {};
+  const found = withLabels(admitting, correctedLabels(labels));
+  return onlyThis && found.length === 1 && found[0] === AFFINITY ? withLabels(admitting, labels) : found;
+}
+
+function withLabels(admitting: Admitting, labels: Labels): readonly Refused[] {
+  const { pod, node } = admitting;
+  const name = node.metadata.name;
+  const wanted = pod.spec.nodeName ?? "";
+  return [
+    ...(selectsNode(pod, labels, name) ? [] : [AFFINITY]),
+    ...(wanted === "" || name === undefined || wanted === name ? [] : [NAME]),
+    ...(portTaken(admitting) ? [PORTS] : []),
+    ...(untolerated(admitting) ? [TAINTS] : []),
+  ];
+}
+
+/** Each holder is told with the address that it has: the pod may ask for all of them, or for one where it holds all. */
+function portTaken({ pod, others, reasons }: Admitting): boolean {
+  const wanted = hostPorts(pod);
+  if (wanted.length === 0) return false;
+  let taken = false;
+  for (const other of others) {
+    for (const held of hostPorts(other)) {
+      if (!wanted.some((port) => conflicts(port, held))) continue;
+      taken = true;
+      const by = `${podNamespace(other)}/${other.metadata.name}`;
+      reasons.add("host_port_taken", "predicates", "NodePorts", { ...held, by });
+    }
+  }
+  return taken;
+}
+
+/** NoExecute only, and not for static pods. */
+function untolerated({ pod, node, config, reasons }: Admitting): boolean {
+  if (isStaticPod(pod)) return false;
+  const comparing = gateOn(config, "TaintTolerationComparisonOperators");
+  const taints = (node.spec?.taints ?? []).filter(
+    (taint) => taint.effect === "NoExecute" && !tolerates(pod.spec.tolerations ?? [], taint, comparing),
+  );
+  for (const { key, value, effect } of taints) {
+    reasons.add("taint_not_tolerated", "predicates", "TaintToleration", { key, value, effect });
+  }
+  return taints.length > 0;
+}
+
+/** Resource -> thousandths of a CPU, or whole units. */
+type Units = ReadonlyMap<string, number>;
+
+const FIRST = ["cpu", "memory", "ephemeral-storage"];
+
+/** Counted beside cpu, memory and ephemeral-storage; other names are not looked at. kubernetes 1.36: IsScalarResourceName. */
+const isScalar = (name: string): boolean =>
+  isExtendedResource(name) ||
+  isHugePage(name) ||
+  name.includes("kubernetes.io/") ||
+  name.startsWith("attachable-volumes-");
+
+/** The amounts that a node can give, and those that are taken. */
+interface NodeRoom {
+  /** May be raised to what is allocated already. */
+  readonly allocatable: Map<string, number>;
+  readonly used: Units;
+  readonly pods: number;
+}
+
+/** `pods`: those that count on the node. `podLevel`: see `countedRequests`. kubernetes 1.36: NodeInfo. */
+function nodeRoom(allocatable: ResourceList, pods: readonly Pod[], podLevel: boolean): NodeRoom {
+  const used = new Map<string, number>();
+  for (const pod of pods) {
+    for (const [name, amount] of countedRequests(pod, podLevel)) {
+      used.set(name, (used.get(name) ?? 0) + unitsOf(name, amount));
+    }
+  }
+  const units = Object.entries(allocatable).map(([name, { amount }]) => [name, unitsOf(name, amount)] as const);
+  return { allocatable: new Map(units), used, pods: pods.length };
+}
+
+/**
+ * Every resource that is tested, in the kubelet's order: the number of pods always, others where they are asked for. Of
+ * the other resources the kubelet's own order is that of a Go map; here it is that of their names.
+ * kubernetes 1.36: noderesources.Fits.
+ */
+function testResources(requests: Amounts, room: NodeRoom): readonly TestedResource[] {
+  const tested = (resource: string, requested: number, used: number, capacity: number): TestedResource => ({
+    resource,
+    requested,
+    used,
+    capacity,
+    insufficient: Math.max(0, requested - (capacity - used)),
+  });
+  const names = [...requests.keys()].filter((name) => !FIRST.includes(name) && isScalar(name)).sort();
+  const asked = [...FIRST, ...names].flatMap((name) => {
+    const requested = unitsOf(name, requests.get(name) ?? 0);
+    return requested === 0 ? [] : [tested(name, requested, room.used.get(name) ?? 0, room.allocatable.get(name) ?? 0)];
+  });
+  return [tested("pods", 1, room.pods, room.allocatable.get("pods") ?? 0), ...asked];
+}
+
+/** The failed predicates, each part in the kubelet's order. */
 export interface Failures {
   /** Found before anything else; nobody is ended for such a pod. */
   readonly incompatible: readonly Refused[];
@@ -20,7 +235,7 @@ export interface Failures {
   /** The node is not one for this pod. */
   readonly unmatched: readonly Refused[];
 }
-/** What the predicate handler found. */
+/** The findings of the predicate handler. */
 export interface Predicates {
   /** In the kubelet's order. */
   readonly refusals: readonly Refused[];
@@ -46,7 +261,7 @@ export function findFailures(
   return { incompatible, resources, short, unmatched: mismatches(admitting, short.length === 0) };
 }
 
-/** What the handler makes of the failures: room for a critical pod, else a refusal for each. */
+/** Tells what the handler makes of the failures: room for a critical pod, else a refusal for each. */
 export function checkPredicates({ pod, others }: Admitting, failures: Failures): Predicates {
   const { incompatible, resources, short, unmatched } = failures;
   if (!isCriticalPod(pod) || short.length === 0) {
@@ -92,3 +307,92 @@ const notRecovered = (error: string): Refused => ({
   reason: NOT_RECOVERED,
   message: `Unexpected error while attempting to recover from admission failure: ${error}`,
 });
+
+/**
+ * The pod without requests for extended resources that the node does not list, which are a cluster's or a claim's affair;
+ * `drop` hears of each. `claims`: the gate DRAExtendedResource is on. kubelet 1.36: removeMissingExtendedResources.
+ */
+function withoutMissingResources(
+  pod: Pod,
+  listed: (resource: string) => boolean,
+  claims: boolean,
+  drop: (resource: string) => void,
+): Pod {
+  const mappings = claims ? (pod.status?.extendedResourceClaimStatus?.requestMappings ?? []) : [];
+  const keep = (c: Container, name: string): boolean => {
+    if (!isExtendedResource(name)) return true;
+    return listed(name) && !mappings.some((m) => m.resourceName === name && m.containerName === c.name);
+  };
+  const filtered = (c: Container): Container => {
+    const requests = c.resources?.requests;
+    const dropped = Object.keys(requests ?? {}).filter((name) => !keep(c, name));
+    if (requests === undefined || dropped.length === 0) return c;
+    for (const name of dropped) drop(name);
+    const kept: ResourceList = Object.fromEntries(Object.entries(requests).filter(([name]) => !dropped.includes(name)));
+    return { ...c, resources: { ...c.resources, requests: kept } };
+  };
+  const { containers, initContainers } = pod.spec;
+  return {
+    ...pod,
+    spec: { ...pod.spec, containers: containers.map(filtered), initContainers: initContainers?.map(filtered) },
+  };
+}
+
+type Maybe<T> = T | undefined;
+/** The larger of each resource in several lists. */
+function largest(lists: readonly Maybe<ResourceList>[]): ResourceList {
+  const result: Record<string, ResourceList[string]> = {};
+  for (const list of lists) {
+    for (const name in list) {
+      const quantity = list[name] as ResourceList[string];
+      const before = result[name];
+      if (before === undefined || compare(before.amount, quantity.amount) < 0) result[name] = quantity;
+    }
+  }
+  return result;
+}
+
+/**
+ * Counts what a pod on the node takes of it: while the pod is resized, the largest of what is allocated, of what its status
+ * says is allocated, and of what is in force. `podLevel`: the gate InPlacePodLevelResourcesVerticalScaling is on. kubernetes
+ * 1.36: PodInfo.CalculateResource.
+ */
+function countedRequests(pod: Pod, podLevel: boolean): Amounts {
+  const statuses = pod.status?.containerStatuses ?? pod.status?.initContainerStatuses;
+  if (statuses === undefined && pod.status?.resources === undefined) return podRequests(pod);
+  const byName = statusesByName(pod);
+  const infeasible = pod.status?.conditions?.find((c) => c.type === "PodResizePending")?.reason === "Infeasible";
+  const effective = (spec: Maybe<ResourceList>, status: Pick<ContainerStatus, "resources" | "allocatedResources">) =>
+    largest([...(infeasible ? [] : [spec]), status.resources?.requests, status.allocatedResources]);
+  const counted = (c: Container): Container => {
+    const status = byName.get(c.name);
+    if (status?.resources === undefined) return c;
+    return { ...c, resources: { ...c.resources, requests: effective(c.resources?.requests, status) } };
+  };
+  const { containers, initContainers, resources } = pod.spec;
+  const status = pod.status;
+  const sums = podRequests({
+    ...pod,
+    spec: {
+      ...pod.spec,
+      containers: containers.map(counted),
+      initContainers: initContainers?.map((c) => (isSidecar(c) ? counted(c) : c)),
+      ...(podLevel && status?.resources !== undefined && resources?.requests !== undefined
+        ? {
+            resources: {
+              ...resources,
+              requests: atPodLevel(resources.requests, effective(resources.requests, status)),
+            },
+          }
+        : {}),
+    },
+  });
+  return sums;
+}
+/** Only what the pod asks for at its level is replaced. */
+const atPodLevel = (spec: ResourceList, effective: ResourceList): ResourceList =>
+  Object.fromEntries(
+    Object.entries(spec).flatMap(([name, quantity]) =>
+      isPodLevelResource(name) ? [[name, effective[name] ?? quantity] as const] : [],
+    ),
+  );

@@ -1,17 +1,90 @@
 import type { PodAsk } from "../../model/ask.ts";
-import type { Refusal } from "../../model/decision.ts";
+import type { ReasonCode, Refusal } from "../../model/decision.ts";
 import type { ResourceList } from "../../model/fields.ts";
-import type { Node } from "../../model/node.ts";
-import type { Pod } from "../../model/pod.ts";
-import { isActive } from "../../model/pod.ts";
+import type { Node, Toleration } from "../../model/placement.ts";
+import {
+  type Container,
+  isActive,
+  isTerminal,
+  type Pod,
+  podNamespace,
+  podUid,
+  SYSTEM_PRIORITY_CLASSES,
+} from "../../model/pod.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import { allocatedPod } from "../cgroups/allocated.ts";
-import { podsOfNode, withoutPodLevel } from "../cgroups/node-pods.ts";
-import { configurationOf, gateOn } from "../config.ts";
+import { type EffectiveSnapshot, gateOn } from "../../profiles/effective.ts";
+import { allocatedPod, podsOfNode, withoutPodLevel } from "../cgroups/node-pods.ts";
 import { Reasons } from "../reasons.ts";
 import type { Admitting } from "./admitting.ts";
-import { askedPod } from "./asked.ts";
+
+interface Asked {
+  readonly pod: Pod;
+  /** The active pod of the snapshot that it is. */
+  readonly known: Pod | undefined;
+}
+const nameOf = (pod: Pod): string => `${podNamespace(pod)}/${pod.metadata.name}`;
+
+/**
+ * The pod of the ask, as the API server would have made it where it never was there. `here`: the pods of the node.
+ * Errors: no pod in the ask, or a name that the snapshot does not have.
+ */
+function askedPod(
+  snapshot: Snapshot,
+  ask: Pod | string | null,
+  here: readonly Pod[],
+  reasons: Reasons<ReasonCode<"admission">>,
+): Result<Asked, Refusal> {
+  if (ask === null) {
+    const message = "which pod is to come in? post it, or name one of the snapshot";
+    return err({ code: "needs_input", message, needs: ["ask.pod"] });
+  }
+  const pod = typeof ask === "string" ? snapshot.pods?.find((p) => nameOf(p) === ask) : ask;
+  if (pod === undefined) {
+    return err({ code: "no_such_pod", message: `the snapshot has no pod \`${ask}\``, needs: ["pods"] });
+  }
+  const uid = podUid(pod);
+  const isIt = (p: Pod): boolean => (uid === undefined ? nameOf(p) === nameOf(pod) : podUid(p) === uid);
+  const known = here.find((p) => isActive(p) && isIt(p));
+  if (known !== undefined) reasons.add("asked_again", nameOf(pod), "onNode");
+  else if (isTerminal(pod)) reasons.add("pod_has_ended", nameOf(pod), "onNode", { phase: pod.status?.phase });
+  return ok({ pod: asCreated(pod, reasons), known });
+}
+
+/** kubernetes 1.36: the admission plugin DefaultTolerationSeconds. */
+const DEFAULT_TOLERATIONS: readonly Toleration[] = ["not-ready", "unreachable"].map((condition) => ({
+  key: `node.kubernetes.io/${condition}`,
+  operator: "Exists",
+  effect: "NoExecute",
+}));
+
+/**
+ * Adds to a pod what the API server adds when it is created. A pod with a uid has been there; a static one never goes there.
+ */
+function asCreated(pod: Pod, reasons: Reasons<ReasonCode<"admission">>): Pod {
+  if (podUid(pod) !== undefined || pod.metadata.annotations?.["kubernetes.io/config.source"] !== undefined) return pod;
+  const { priority, priorityClassName, tolerations = [] } = pod.spec;
+  const missing = DEFAULT_TOLERATIONS.filter(
+    ({ key }) => !tolerations.some((t) => (t.key || key) === key && (t.effect || "NoExecute") === "NoExecute"),
+  );
+  const ofClass = priority ?? SYSTEM_PRIORITY_CLASSES.get(priorityClassName ?? "");
+  if (ofClass !== priority) {
+    reasons.add("priority_of_class", nameOf(pod), "critical", { priorityClassName, priority: ofClass });
+  }
+  const spec = { ...pod.spec, ...portsOnHost(pod), tolerations: [...tolerations, ...missing] };
+  return { ...pod, spec: ofClass === undefined ? spec : { ...spec, priority: ofClass } };
+}
+/** On the host's network a port of a container, of an init container too, is one of the host. kubernetes 1.36: SetDefaults_Pod. */
+function portsOnHost({ spec: { hostNetwork, containers, initContainers } }: Pod): Partial<Pod["spec"]> {
+  if (hostNetwork !== true) return {};
+  const init = initContainers?.map(onHostPorts);
+  return { containers: containers.map(onHostPorts), ...(init && { initContainers: init }) };
+}
+/** kubernetes 1.36: defaultHostNetworkPorts. */
+const onHostPorts = (c: Container): Container =>
+  c.ports === undefined
+    ? c
+    : { ...c, ports: c.ports.map((p) => ({ ...p, hostPort: p.hostPort || (p.containerPort ?? 0) })) };
 
 /** One admission made ready. */
 export interface Prepared {
@@ -25,18 +98,22 @@ export interface Prepared {
  * Finds the asked pod and those that count beside it, with what the kubelet has allocated to each.
  * Errors: no pod in the ask, or one that is not there; the node's pods are not known.
  */
-export function prepare(snapshot: Snapshot, ask: PodAsk, reasons: Reasons): Result<Prepared, Refusal> {
+export function prepare(
+  snapshot: EffectiveSnapshot,
+  ask: PodAsk,
+  reasons: Reasons<ReasonCode<"admission">>,
+): Result<Prepared, Refusal> {
   if (snapshot.pods === undefined) {
     const message = "which pods are on the node? post them; an empty list says that there are none";
     return err({ code: "needs_input", message, needs: ["pods"] });
   }
-  const config = configurationOf(snapshot);
+  const config = snapshot.kubeletConfiguration;
   const here = podsOfNode(snapshot);
   const found = askedPod(snapshot, ask.pod, here, reasons);
   if (!found.ok) return found;
   const { pod: asked, known } = found.value;
   const podLevel = gateOn(config, "PodLevelResources");
-  const quiet = new Reasons("off");
+  const quiet = new Reasons<string>("off");
   const allocated = (pod: Pod): Pod =>
     allocatedPod(podLevel ? pod : withoutPodLevel(pod), snapshot.assignments?.allocated_pods_state, "", quiet);
   const counted = here.filter(isActive);
@@ -55,7 +132,7 @@ export function prepare(snapshot: Snapshot, ask: PodAsk, reasons: Reasons): Resu
   return ok({ admitting, asked, onNode: known !== undefined });
 }
 
-/** What the node can give to pods. Error: it does not say. */
+/** Reads what the node can give to pods. Error: it does not say. */
 export function allocatableOf({ status }: Node): Result<ResourceList, Refusal> {
   const allocatable = status?.allocatable;
   if (allocatable !== undefined) return ok(allocatable);

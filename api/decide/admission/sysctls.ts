@@ -1,10 +1,41 @@
-import type { KubeletConfiguration } from "../../model/kubelet-configuration.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { quote } from "../go/strconv.ts";
 import type { Admitting, Refused } from "./admitting.ts";
-import { kernelAtLeast, namespaceOf, normalized, SAFE_SYSCTLS, type SysctlNamespace } from "./sysctl-names.ts";
 
-/** What the administrator allows beside the safe ones. */
+type SysctlNamespace = "IPC" | "Net";
+
+const IPC = [
+  "kernel.sem",
+  "kernel.shmall",
+  "kernel.shmmax",
+  "kernel.shmmni",
+  "kernel.shm_rmid_forced",
+  "kernel.shm",
+  "kernel.msgmax",
+  "kernel.msgmnb",
+  "kernel.msgmni",
+  "kernel.msg",
+];
+
+/** The kernel namespace of a sysctl or of the beginning of one; undefined: not known to have one. */
+function namespaceOf(name: string): SysctlNamespace | undefined {
+  if (IPC.includes(name) || name.startsWith("fs.mqueue.")) return "IPC";
+  return name.startsWith("net.") ? "Net" : undefined;
+}
+
+/** `net/ipv4/conf/eth0.1/x` and `net.ipv4.conf.eth0/1.x` are one name: the first separator decides. kubernetes 1.36: NormalizeName. */
+export function normalized(name: string): string {
+  const first = /[./]/.exec(name)?.[0];
+  return first === "/" ? name.replace(/[./]/g, (c) => (c === "/" ? "." : "/")) : name;
+}
+
+/** Checks that a kernel (`6.18.44-lts`) is at least the given version; a text that is no version is older than all. */
+export function kernelAtLeast(kernel: string, [major, minor]: readonly [number, number]): boolean {
+  const [, a, b] = /^\s*v?(0|[1-9]\d*)\.(\d+)/.exec(kernel) ?? [];
+  return a !== undefined && (Number(a) > major || (Number(a) === major && Number(b) >= minor));
+}
+
+/** The sysctls that the administrator allows beside the safe ones. */
 export interface UnsafeSysctls {
   readonly names: ReadonlyMap<string, SysctlNamespace>;
   readonly prefixes: ReadonlyMap<string, SysctlNamespace>;
@@ -15,7 +46,7 @@ const PATTERN = `(${SEGMENT}[\\./])*([a-z0-9][-_a-z0-9]*)?[a-z0-9*]`;
 const IS_PATTERN = new RegExp(`^${PATTERN}$`);
 
 /** Parses allowedUnsafeSysctls; the error is what the kubelet says when it does not start. kubelet 1.36: NewAllowlist. */
-export function unsafeSysctls({ allowedUnsafeSysctls = [] }: KubeletConfiguration): Result<UnsafeSysctls, string> {
+export function unsafeSysctls(allowedUnsafeSysctls: readonly string[]): Result<UnsafeSysctls, string> {
   const names = new Map<string, SysctlNamespace>();
   const prefixes = new Map<string, SysctlNamespace>();
   for (const text of allowedUnsafeSysctls) {
@@ -45,8 +76,8 @@ export function sysctlRefusals(admitting: Admitting, unsafe: UnsafeSysctls): rea
 }
 const forbidden = (what: string): Refused => ({ reason: "SysctlForbidden", message: `forbidden sysctl: ${what}` });
 
-function safeNamespace(name: string, { node, reasons, needs }: Admitting): SysctlNamespace | undefined {
-  const since = SAFE_SYSCTLS.get(name);
+function safeNamespace(name: string, { node, config, reasons, needs }: Admitting): SysctlNamespace | undefined {
+  const since = config.profile.behaviour.safeSysctls.get(name);
   if (since === undefined) return undefined;
   if (since === null) return namespaceOf(name);
   const kernel = node.status?.nodeInfo?.kernelVersion;

@@ -1,27 +1,32 @@
+import type { NodeLevelReason } from "../../model/allocatable.ts";
 import { isZero, milliValue } from "../../model/amount.ts";
 import { pageSizeName } from "../../model/machine.ts";
 import { type Quantity, unitsQuantity } from "../../model/quantity.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import { configurationOf } from "../config.ts";
+import type { EffectiveConfiguration, EffectiveSnapshot } from "../../profiles/effective.ts";
 import { pageSizeOf } from "../hugepages.ts";
-import type { Reasons } from "../reasons.ts";
+import type { ReasonRecorder } from "../reasons.ts";
 
 export type Quantities = Map<string, Quantity>;
-const DEFAULT_MAX_PODS = 110;
 /** Resources with a domain come from device plugins; the others are the kubelet's own, or of a driver that is not asked here. */
 export const isExtended = (name: string): boolean => name.includes("/");
 
-/** Whether the snapshot says what device plugins have, so that the node's status need not. */
+/** Checks that the snapshot says what device plugins have, so that the node's status need not. */
 export const tellsDevices = ({ devices, devicePlugins }: Snapshot): boolean =>
   devices !== undefined || devicePlugins !== undefined;
 
-/** How many pods the node takes. kubelet 1.36: nodestatus.MachineInfo. */
-export function podCapacity(cpus: number, maxPods: number, podsPerCore: number): number {
-  return podsPerCore > 0 ? Math.min(cpus * podsPerCore, maxPods) : maxPods;
-}
+/** How many pods a node of whole `cpus` takes. kubelet 1.36: nodestatus.MachineInfo. */
+export const podCapacity = (
+  cpus: number,
+  { maxPods, podsPerCore }: Pick<EffectiveConfiguration, "maxPods" | "podsPerCore">,
+): number => (podsPerCore > 0 ? Math.min(cpus * podsPerCore, maxPods) : maxPods);
 
 /** The machine's resources as the kubelet would put them into status.capacity; `needs` gets what is not known. */
-export function nodeCapacity(snapshot: Snapshot, reasons: Reasons, needs: string[]): Quantities {
+export function nodeCapacity(
+  snapshot: EffectiveSnapshot,
+  reasons: ReasonRecorder<NodeLevelReason>,
+  needs: string[],
+): Quantities {
   const capacity: Quantities = new Map();
   const status = snapshot.node?.status?.capacity;
   for (const name in status) {
@@ -30,7 +35,7 @@ export function nodeCapacity(snapshot: Snapshot, reasons: Reasons, needs: string
   }
   fillFromMachine(capacity, snapshot);
   // without isolation the kubelet neither reports nor reserves local storage
-  if (configurationOf(snapshot).localStorageCapacityIsolation === false) capacity.delete("ephemeral-storage");
+  if (!snapshot.kubeletConfiguration.localStorageCapacityIsolation) capacity.delete("ephemeral-storage");
   for (const name of ["cpu", "memory"]) {
     const quantity = capacity.get(name);
     // a machine without CPUs or memory runs nothing: 0 is "not known"
@@ -42,7 +47,7 @@ export function nodeCapacity(snapshot: Snapshot, reasons: Reasons, needs: string
   return capacity;
 }
 
-function fillFromMachine(capacity: Quantities, snapshot: Snapshot): void {
+function fillFromMachine(capacity: Quantities, snapshot: EffectiveSnapshot): void {
   const machine = snapshot.machine;
   if (machine === null || machine === undefined) return;
   const cpus = machine.cpus?.length ?? 0;
@@ -60,7 +65,7 @@ function fillFromMachine(capacity: Quantities, snapshot: Snapshot): void {
 const sum = (list: readonly number[] | undefined): number => (list ?? []).reduce((a, b) => a + b, 0);
 
 /** `hugepages-2Mi` -> bytes, over all NUMA nodes. */
-function hugePagesOf(snapshot: Snapshot): Map<string, number> {
+function hugePagesOf(snapshot: EffectiveSnapshot): Map<string, number> {
   const total = new Map<string, number>();
   for (const numa of snapshot.machine?.numaNodes ?? []) {
     for (const [page, pages] of Object.entries(numa.hugepages ?? {})) {
@@ -73,18 +78,18 @@ function hugePagesOf(snapshot: Snapshot): Map<string, number> {
   return total;
 }
 
-function addPods(capacity: Quantities, snapshot: Snapshot, reasons: Reasons): void {
-  const { maxPods, podsPerCore } = configurationOf(snapshot);
-  const unnamed = (maxPods ?? null) === null && (podsPerCore ?? 0) === 0;
-  if (unnamed && capacity.has("pods")) return;
+function addPods(
+  capacity: Quantities,
+  { kubeletConfiguration }: EffectiveSnapshot,
+  reasons: ReasonRecorder<NodeLevelReason>,
+): void {
+  const { maxPods, podsPerCore, given } = kubeletConfiguration;
+  // the node tells its number, which may come of the flag `--max-pods`
+  if (given.maxPods === undefined && podsPerCore === 0 && capacity.has("pods")) return;
   const cpus = Math.floor(milliValue(capacity.get("cpu")?.amount ?? 0) / 1000);
-  const pods = podCapacity(cpus, maxPods ?? DEFAULT_MAX_PODS, podsPerCore ?? 0);
+  const pods = podCapacity(cpus, kubeletConfiguration);
   capacity.set("pods", unitsQuantity(pods, "DecimalSI"));
-  reasons.add("pods_from_configuration", "pods", "capacity", {
-    maxPods: maxPods ?? DEFAULT_MAX_PODS,
-    podsPerCore: podsPerCore ?? 0,
-    pods,
-  });
+  reasons.add("pods_from_configuration", "pods", "capacity", { maxPods, podsPerCore, pods });
 }
 
 /** The page sizes that the node has, in bytes, ascending. */

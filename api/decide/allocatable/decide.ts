@@ -1,26 +1,30 @@
-import type { AllocatableDecision, Asked, CgroupValues, Decided, QuantityList, Refusal } from "../../model/decision.ts";
-import { canonicalText, type Quantity } from "../../model/quantity.ts";
+import type { AllocatableDecision, QuantityList } from "../../model/allocatable.ts";
+import { fromUnits, ZERO } from "../../model/amount.ts";
+import type { CgroupValues } from "../../model/cgroups.ts";
+import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
+import { canonicalText, type Quantity, quantityOf } from "../../model/quantity.ts";
 import { err, ok, type Result } from "../../model/result.ts";
+import type { EffectiveAsked, EffectiveSnapshot } from "../../profiles/effective.ts";
+import { deviceCapacity } from "../devices/inventory.ts";
 import { isHugePage } from "../hugepages.ts";
+import { checkpointOf, pluginsOf } from "../managers/node.ts";
 import { Reasons } from "../reasons.ts";
-import { addDevices } from "./devices.ts";
-import { nodeCgroupValues, reservedEnforcements } from "./enforcement.ts";
-import { allocatableOf, overReserved, totalReservation } from "./node-allocatable.ts";
-import { type NodeLevel, nodeLevelOf } from "./node-level.ts";
-import { evictionReservation } from "./reservation.ts";
+import { isExtended, tellsDevices } from "./capacity.ts";
+import { allocatableOf, type NodeLevel, nodeLevelOf, overReserved, totalReservation } from "./node-allocatable.ts";
+import { evictionReservation, nodeCgroupValues, reservedEnforcements } from "./reservation.ts";
 import { startFaults } from "./start-errors.ts";
 
 /** Capacity, what is taken off and why, allocatable, and the limits of the node-level cgroups. */
-export function decideAllocatable(asked: Asked<undefined>): Result<Decided<AllocatableDecision>, Refusal> {
+export function decideAllocatable(asked: EffectiveAsked<undefined>): Result<DecidedOf<"allocatable">, Refusal> {
   const { snapshot } = asked;
-  const reasons = new Reasons(asked.explain);
+  const reasons = new Reasons<ReasonCode<"allocatable">>(asked.explain);
   const needs: string[] = [];
   const level = nodeLevelOf(snapshot, reasons, needs);
   if (!level.ok) return level;
   const { config, capacity, reserved, kubepods, enforced } = level.value;
   const eviction = evictionReservation(config, capacity);
   if (!eviction.ok) return err({ code: "invalid_configuration", message: eviction.error, needs: [] });
-  if (!capacity.has("ephemeral-storage") && config.localStorageCapacityIsolation !== false)
+  if (!capacity.has("ephemeral-storage") && config.localStorageCapacityIsolation)
     needs.push("node.status.capacity.ephemeral-storage");
   const reservation = totalReservation(capacity, reserved.kube, reserved.system, eviction.value);
   const allocatable = allocatableOf(capacity, reservation);
@@ -68,7 +72,7 @@ function texts(list: ReadonlyMap<string, Quantity>): QuantityList {
 }
 
 function explain(
-  reasons: Reasons,
+  reasons: Reasons<ReasonCode<"allocatable">>,
   level: NodeLevel,
   eviction: ReadonlyMap<string, Quantity>,
   allocatable: ReadonlyMap<string, Quantity>,
@@ -81,5 +85,54 @@ function explain(
       evictionHard: eviction.get(name)?.text ?? "0",
       allocatable: allocatable.get(name)?.text,
     });
+  }
+}
+
+interface Status {
+  readonly capacity: Map<string, Quantity>;
+  readonly allocatable: Map<string, Quantity>;
+}
+
+/** Plugins' devices; where none are posted the node's own allocatable of them stands. kubelet 1.36: nodestatus.MachineInfo. */
+function addDevices(
+  snapshot: EffectiveSnapshot,
+  status: Status,
+  reasons: Reasons<ReasonCode<"allocatable">>,
+  needs: string[],
+): void {
+  if (!tellsDevices(snapshot)) {
+    addObserved(snapshot, status, reasons);
+    return;
+  }
+  const { capacity, allocatable, removed } = deviceCapacity(pluginsOf(snapshot, checkpointOf(snapshot).value, needs));
+  for (const [name, count] of capacity) {
+    const healthy = allocatable.get(name) ?? 0;
+    put(status, name, count, healthy);
+    if (healthy < count) reasons.add("unhealthy_devices", name, "allocatable");
+  }
+  const listed = Object.keys(snapshot.node?.status?.capacity ?? {});
+  for (const name of [...removed, ...listed.filter((n) => isExtended(n) && !capacity.has(n) && !removed.includes(n))]) {
+    put(status, name, 0, 0);
+    reasons.add("device_plugin_removed", name, "allocatable");
+  }
+}
+
+/** A resource whose plugin is gone stays in the status with 0, it is not taken out. */
+function put({ capacity, allocatable }: Status, name: string, count: number, healthy: number): void {
+  capacity.set(name, quantityOf(count === 0 ? ZERO : fromUnits(count), "DecimalSI"));
+  allocatable.set(name, quantityOf(healthy === 0 ? ZERO : fromUnits(healthy), "DecimalSI"));
+}
+
+function addObserved(
+  snapshot: EffectiveSnapshot,
+  { capacity, allocatable }: Status,
+  reasons: Reasons<ReasonCode<"allocatable">>,
+): void {
+  const observed = snapshot.node?.status?.allocatable;
+  for (const name of capacity.keys()) {
+    const seen = observed?.[name];
+    if (!isExtended(name) || seen === undefined) continue;
+    allocatable.set(name, seen);
+    reasons.add("devices_as_observed", name, "allocatable", { quantity: seen.text });
   }
 }

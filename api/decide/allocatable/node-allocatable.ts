@@ -1,7 +1,14 @@
-import { type Amount, add, isNegative, isZero, sub, subToZero, ZERO } from "../../model/amount.ts";
+import type { NodeLevelReason } from "../../model/allocatable.ts";
+import { type Amount, add, fromUnits, isNegative, isZero, sub, subToZero, ZERO } from "../../model/amount.ts";
+import type { Refusal } from "../../model/decision.ts";
 import type { ResourceList } from "../../model/fields.ts";
 import { type Quantity, quantityOf } from "../../model/quantity.ts";
+import { err, ok, type Result } from "../../model/result.ts";
+import type { EffectiveConfiguration, EffectiveSnapshot } from "../../profiles/effective.ts";
 import { isHugePage } from "../hugepages.ts";
+import type { ReasonRecorder } from "../reasons.ts";
+import { nodeCapacity } from "./capacity.ts";
+import { type Reserved, reservedOf } from "./reservation.ts";
 
 type Known = ReadonlyMap<string, Quantity>;
 
@@ -42,12 +49,11 @@ export function allocatableOf(capacity: Known, reservation: ReadonlyMap<string, 
   return allocatable;
 }
 
-/** What kubepods may use when `pods` is enforced: hard eviction and huge pages stay inside. kubelet 1.36: getNodeAllocatableAbsolute. */
-export function nodeAllocatableAbsolute(
-  capacity: Known,
-  kube: ResourceList,
-  system: ResourceList,
-): Map<string, Quantity> {
+/**
+ * Computes what kubepods may use when `pods` is enforced: hard eviction and huge pages stay inside. kubelet 1.36:
+ * getNodeAllocatableAbsolute.
+ */
+function nodeAllocatableAbsolute(capacity: Known, kube: ResourceList, system: ResourceList): Map<string, Quantity> {
   const result = new Map<string, Quantity>();
   for (const [name, q] of capacity) {
     const held = add(system[name]?.amount ?? ZERO, kube[name]?.amount ?? ZERO);
@@ -68,4 +74,60 @@ export function overReserved(capacity: Known, reservation: ReadonlyMap<string, A
     );
   }
   return errors.length === 0 ? [] : [`invalid Node Allocatable configuration. ${errors.join(" ")}`];
+}
+
+/** The values that every node-level answer starts from. */
+export interface NodeLevel {
+  readonly config: EffectiveConfiguration;
+  readonly capacity: ReadonlyMap<string, Quantity>;
+  readonly reserved: Reserved;
+  /** Capacity less the reserves, without hard eviction. */
+  readonly absolute: ReadonlyMap<string, Quantity>;
+  /** True: `pods` is enforced. */
+  readonly enforced: boolean;
+  /** The limits of the kubepods cgroup: `absolute` when enforced, else the capacity; with `pid` where the node tells it. */
+  readonly kubepods: ReadonlyMap<string, Quantity>;
+}
+
+const refusal = (code: Refusal["code"], message: string, needs: readonly string[] = []): Result<never, Refusal> =>
+  err({ code, message, needs });
+
+/** Errors: the machine's size is not known, or a reserve cannot be read. */
+export function nodeLevelOf(
+  snapshot: EffectiveSnapshot,
+  reasons: ReasonRecorder<NodeLevelReason>,
+  needs: string[],
+): Result<NodeLevel, Refusal> {
+  const config = snapshot.kubeletConfiguration;
+  const missing: string[] = [];
+  const capacity = nodeCapacity(snapshot, reasons, missing);
+  if (missing.length > 0) {
+    return refusal(
+      "needs_input",
+      `the node's capacity is not known: post ${missing.join(" and ")}, or snapshot.machine`,
+      missing,
+    );
+  }
+  const reserved = reservedOf(config);
+  if (!reserved.ok) return refusal("invalid_configuration", reserved.error);
+  const { kube, system } = reserved.value;
+  const internal = withProcessIds(capacity, snapshot, needs);
+  const enforced = config.enforceNodeAllocatable.includes("pods") && config.cgroupsPerQOS;
+  const kubepods = enforced ? nodeAllocatableAbsolute(internal, kube, system) : internal;
+  const absolute = nodeAllocatableAbsolute(capacity, kube, system);
+  return ok({ config, capacity, reserved: reserved.value, absolute, enforced, kubepods });
+}
+
+/** Process ids are limited on the kubepods cgroup but are no resource of the node's status. */
+function withProcessIds(
+  capacity: Map<string, Quantity>,
+  snapshot: EffectiveSnapshot,
+  needs: string[],
+): Map<string, Quantity> {
+  const maxPid = snapshot.stats?.node?.rlimit?.maxpid;
+  if (maxPid === null || maxPid === undefined) {
+    needs.push("stats.node.rlimit.maxpid");
+    return capacity;
+  }
+  return new Map(capacity).set("pid", quantityOf(fromUnits(maxPid), "DecimalSI"));
 }

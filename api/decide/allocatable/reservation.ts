@@ -1,10 +1,16 @@
+import type { NodeLevelReason } from "../../model/allocatable.ts";
+import { milliValue, value } from "../../model/amount.ts";
+import type { CgroupValues } from "../../model/cgroups.ts";
 import { countCpus, cpuSetFault } from "../../model/cpu-set.ts";
 import type { ResourceList } from "../../model/fields.ts";
-import type { KubeletConfiguration } from "../../model/kubelet-configuration.ts";
 import { type Quantity, unitsQuantity } from "../../model/quantity.ts";
 import { err, ok, type Result } from "../../model/result.ts";
-import { evictionHardOf } from "../eviction/configuration.ts";
+import { type Bytes, bytes } from "../../model/units.ts";
+import type { EffectiveConfiguration } from "../../profiles/effective.ts";
+import { milliCpuToShares } from "../cgroups/cpu-convert.ts";
 import { parseThreshold, thresholdQuantity } from "../eviction/threshold.ts";
+import { hugePageLimits } from "../hugepages.ts";
+import type { ReasonRecorder } from "../reasons.ts";
 
 export interface Reserved {
   readonly kube: ResourceList;
@@ -17,9 +23,8 @@ export const RESERVABLE: readonly string[] = ["cpu", "memory", "ephemeral-storag
 export const cannotReserve = (name: string): string => `cannot reserve "${name}" resource`;
 
 /** kubeReserved and systemReserved; reservedSystemCPUs replaces the cpu of both. kubelet 1.36: cmd/kubelet/app run. */
-export function reservedOf(config: KubeletConfiguration): Result<Reserved, string> {
-  const kube = config.kubeReserved ?? {};
-  const system = config.systemReserved ?? {};
+export function reservedOf(config: EffectiveConfiguration): Result<Reserved, string> {
+  const { kubeReserved: kube, systemReserved: system, reservedSystemCPUs: list } = config;
   for (const [field, reserve] of [
     ["kubeReserved", kube],
     ["systemReserved", system],
@@ -27,7 +32,6 @@ export function reservedOf(config: KubeletConfiguration): Result<Reserved, strin
     const odd = Object.keys(reserve).find((name) => !RESERVABLE.includes(name));
     if (odd !== undefined) return err(`kubeletConfiguration.${field}: ${cannotReserve(odd)}`);
   }
-  const list = config.reservedSystemCPUs ?? "";
   if (list === "") return ok({ kube, system });
   const cpus = countCpus(list);
   if (cpus === undefined) {
@@ -42,13 +46,13 @@ const EVICTION_RESOURCE: Readonly<Record<string, string>> = {
   "nodefs.available": "ephemeral-storage",
 };
 
-/** What hard eviction keeps back of memory and ephemeral-storage. kubelet 1.36: hardEvictionReservation. */
+/** Computes the memory and ephemeral-storage that hard eviction keeps back. kubelet 1.36: hardEvictionReservation. */
 export function evictionReservation(
-  config: KubeletConfiguration,
+  config: EffectiveConfiguration,
   capacity: ReadonlyMap<string, Quantity>,
 ): Result<Map<string, Quantity>, string> {
   const reserved = new Map<string, Quantity>();
-  for (const [signal, text] of Object.entries(evictionHardOf(config))) {
+  for (const [signal, text] of Object.entries(config.evictionHard)) {
     const threshold = parseThreshold(signal, text);
     if (!threshold.ok) return err(`kubeletConfiguration.evictionHard: ${threshold.error}`);
     const resource = EVICTION_RESOURCE[signal];
@@ -56,4 +60,64 @@ export function evictionReservation(
     reserved.set(resource, thresholdQuantity(threshold.value, capacity.get(resource)?.amount ?? 0));
   }
   return ok(reserved);
+}
+
+type Quantities = ReadonlyMap<string, Quantity>;
+
+/** The cgroup values of a list of node-level resources. kubelet 1.36: getCgroupConfigInternal. */
+export function nodeCgroupValues(
+  list: Quantities,
+  compressibleOnly: boolean,
+  at: string,
+  reasons: ReasonRecorder<NodeLevelReason>,
+): CgroupValues {
+  const values: { -readonly [K in keyof CgroupValues]: CgroupValues[K] } = {};
+  const cpu = list.get("cpu");
+  if (cpu !== undefined) {
+    values.cpuShares = milliCpuToShares(milliValue(cpu.amount));
+    reasons.add("shares_from_cpu", at, "cpuShares", { milliCpu: milliValue(cpu.amount), cpuShares: values.cpuShares });
+  }
+  if (compressibleOnly) return values;
+  const memory = list.get("memory");
+  if (memory !== undefined) {
+    values.memory = bytes(value(memory.amount));
+    reasons.add("limit_from_memory", at, "memory", { bytes: values.memory });
+  }
+  const pid = list.get("pid");
+  if (pid !== undefined) {
+    values.pidsLimit = value(pid.amount);
+    reasons.add("limit_from_process_ids", at, "pidsLimit", { pidsLimit: values.pidsLimit });
+  }
+  const hugePages: Record<string, Bytes> | undefined = hugePageLimits(
+    new Map([...list].map(([n, q]) => [n, q.amount])),
+  );
+  if (hugePages !== undefined) values.hugePageLimit = hugePages;
+  return values;
+}
+
+interface Enforcement {
+  readonly key: string;
+  /** As configured: a cgroupfs path, or a slice under the systemd driver. */
+  readonly cgroup: string;
+  readonly values: CgroupValues;
+}
+
+/** The kube-reserved and system-reserved cgroups that enforceNodeAllocatable asks for. kubelet 1.36: enforceNodeAllocatableCgroups. */
+export function reservedEnforcements(
+  config: EffectiveConfiguration,
+  reserved: Reserved,
+  reasons: ReasonRecorder<NodeLevelReason>,
+  pathOf: (cgroup: string) => string = (cgroup) => cgroup,
+): readonly Enforcement[] {
+  const keys = new Set(config.enforceNodeAllocatable);
+  const result: Enforcement[] = [];
+  for (const who of ["system-reserved", "kube-reserved"] as const) {
+    const cgroup = who === "system-reserved" ? config.systemReservedCgroup : config.kubeReservedCgroup;
+    const list = new Map(Object.entries(who === "system-reserved" ? reserved.system : reserved.kube));
+    for (const key of [who, `${who}-compressible`]) {
+      if (!keys.has(key) || cgroup === "") continue;
+      result.push({ key, cgroup, values: nodeCgroupValues(list, key !== who, pathOf(cgroup), reasons) });
+    }
+  }
+  return result;
 }

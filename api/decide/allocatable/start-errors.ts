@@ -1,7 +1,7 @@
 import { formatCpuSet, parseCpuSet } from "../../model/cpu-set.ts";
-import type { KubeletConfiguration } from "../../model/kubelet-configuration.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import { cfsPeriod, gateOn } from "../config.ts";
+import { type EffectiveConfiguration, gateOn } from "../../profiles/effective.ts";
+import { cfsPeriod } from "../cgroups/cpu-convert.ts";
 import { type SettingFault, settingFault } from "../setting-fault.ts";
 
 const FLAG = "enforceNodeAllocatable (--enforce-node-allocatable)";
@@ -16,14 +16,12 @@ export const ENFORCEABLE = [
 ];
 
 /** Settings with which the kubelet does not start, in its own words. kubelet 1.36: ValidateKubeletConfiguration. */
-export function startFaults(config: KubeletConfiguration, snapshot: Snapshot): readonly SettingFault[] {
-  const keys = config.enforceNodeAllocatable ?? ["pods"];
-  const faults = keyErrors(keys, config.cgroupsPerQOS !== false).map((text) =>
-    settingFault("enforceNodeAllocatable", text),
-  );
+export function startFaults(config: EffectiveConfiguration, snapshot: Snapshot): readonly SettingFault[] {
+  const keys = config.enforceNodeAllocatable;
+  const faults = keyErrors(keys, config.cgroupsPerQOS).map((text) => settingFault("enforceNodeAllocatable", text));
   for (const who of ["system", "kube"] as const) faults.push(...reservedFaults(config, keys, who));
-  const grouped = (config.systemReservedCgroup ?? "") !== "" || (config.kubeReservedCgroup ?? "") !== "";
-  if ((config.reservedSystemCPUs ?? "") !== "" && grouped) {
+  const grouped = config.systemReservedCgroup !== "" || config.kubeReservedCgroup !== "";
+  if (config.reservedSystemCPUs !== "" && grouped) {
     const text =
       "invalid configuration: can't use reservedSystemCPUs (--reserved-cpus) with systemReservedCgroup (--system-reserved-cgroup) or kubeReservedCgroup (--kube-reserved-cgroup)";
     faults.push(settingFault("reservedSystemCPUs", text));
@@ -64,9 +62,9 @@ function keyErrors(keys: readonly string[], cgroupsPerQos: boolean): readonly st
 }
 
 /** reservedSystemCPUs names CPUs that the machine does not have. kubelet 1.36: getReservedCPUs. */
-function absentCpus(config: KubeletConfiguration, snapshot: Snapshot): readonly string[] {
+function absentCpus(config: EffectiveConfiguration, snapshot: Snapshot): readonly string[] {
   const online = new Set((snapshot.machine?.cpus ?? []).map((c) => c.cpu));
-  const reserved = parseCpuSet(config.reservedSystemCPUs ?? "") ?? [];
+  const reserved = parseCpuSet(config.reservedSystemCPUs) ?? [];
   if (online.size === 0 || reserved.every((cpu) => online.has(cpu))) return [];
   const list = formatCpuSet([...online].sort((a, b) => a - b));
   return [`reserved-cpus: ${config.reservedSystemCPUs} is not a subset of online-cpus: ${list}`];
@@ -79,7 +77,7 @@ const quoted = (words: readonly string[]): string =>
     .join(", ")} or "${words.at(-1)}"`;
 
 function reservedFaults(
-  config: KubeletConfiguration,
+  config: EffectiveConfiguration,
   keys: readonly string[],
   who: "system" | "kube",
 ): readonly SettingFault[] {
@@ -89,7 +87,7 @@ function reservedFaults(
   if (asked.length === 0) return [];
   const field = `${who}ReservedCgroup` as const;
   const faults: SettingFault[] = [];
-  if ((config[field] ?? "") === "") {
+  if (config[field] === "") {
     const text = `invalid configuration: ${field} (--${who}-reserved-cgroup) must be specified when "${plain}" or "${compressible}" included in ${FLAG}`;
     faults.push(settingFault(field, text));
   }
@@ -100,19 +98,15 @@ function reservedFaults(
   return faults;
 }
 
-/** failCgroupV1 is true unless it is set: this kubelet is the last but one that runs on cgroup v1 at all. */
-function v1Faults(config: KubeletConfiguration): readonly SettingFault[] {
+/** A kubelet on a machine with cgroup v1. */
+function v1Faults(config: EffectiveConfiguration): readonly SettingFault[] {
   const faults: SettingFault[] = [];
-  if (config.failCgroupV1 !== false) {
-    const text =
-      "kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is unsupported and will be removed in a future release";
-    faults.push(settingFault("failCgroupV1", text));
-  }
+  if (config.failCgroupV1) faults.push(settingFault("failCgroupV1", config.profile.words.cgroupV1Refused));
   if (config.singleProcessOOMKill === false) {
     const text = "invalid configuration: singleProcessOOMKill must not be explicitly set to false when using cgroup v1";
     faults.push(settingFault("singleProcessOOMKill", text));
   }
-  if (config.memorySwap?.swapBehavior === "LimitedSwap") {
+  if (config.memorySwap.swapBehavior === "LimitedSwap") {
     const text = "swap feature is enabled and LimitedSwap but it is only supported with cgroupv2";
     faults.push(settingFault("memorySwap.swapBehavior", text));
   }

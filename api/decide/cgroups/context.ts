@@ -1,23 +1,106 @@
 import { value, ZERO } from "../../model/amount.ts";
-import type { Refusal } from "../../model/decision.ts";
-import type { KubeletConfiguration } from "../../model/kubelet-configuration.ts";
+import {
+  type CpuManagerState,
+  type MemoryManagerState,
+  readCpuManagerState,
+  readMemoryManagerState,
+} from "../../model/assignments.ts";
+import { formatCpuSet } from "../../model/cpu-set.ts";
+import type { ReasonCode, Refusal } from "../../model/decision.ts";
+import type { InputIssue } from "../../model/input-issue.ts";
+import { own } from "../../model/own.ts";
 import { err, ok, type Result } from "../../model/result.ts";
-import type { Snapshot } from "../../model/snapshot.ts";
 import type { Micros } from "../../model/units.ts";
+import { type EffectiveConfiguration, type EffectiveSnapshot, gateOn } from "../../profiles/effective.ts";
 import { pageSizes } from "../allocatable/capacity.ts";
-import { type NodeLevel, nodeLevelOf } from "../allocatable/node-level.ts";
-import { cfsPeriod, gateOn } from "../config.ts";
-import type { Reasons } from "../reasons.ts";
-import { type CpuSets, cpuSetsOf } from "./cpuset.ts";
+import { type NodeLevel, nodeLevelOf } from "../allocatable/node-allocatable.ts";
+import type { ReasonRecorder } from "../reasons.ts";
+import { cfsPeriod } from "./cpu-convert.ts";
 import type { MemoryQos } from "./memory-qos.ts";
 import { missingUid, type NodePod, nodePods } from "./node-pods.ts";
 import { type Driver, type Paths, pathsOf } from "./paths.ts";
-import type { Swap } from "./swap.ts";
+import type { Swap } from "./pod-config.ts";
 
-/** What every level of the tree needs, worked out once a node. */
+/** The CPUs and NUMA nodes of each container, as the kubelet's state files have them. */
+interface CpuSets {
+  readonly cpusOf: (
+    uid: string,
+    container: string,
+  ) => { readonly cpus: string; readonly exclusive: boolean } | undefined;
+  readonly memsOf: (uid: string, container: string) => string | undefined;
+  readonly hasExclusive: (uid: string) => boolean;
+  /** All CPUs of the machine where no CPU manager keeps them; the kubepods cgroup then gets the whole list. */
+  readonly allCpus: string | undefined;
+}
+
+const none = (): undefined => undefined;
+
+/** `needs` gets the state file of a manager that is on and that was not posted. Errors: a state file that cannot be read. */
+function cpuSetsOf(snapshot: EffectiveSnapshot, needs: string[]): Result<CpuSets, Refusal> {
+  const { cpu_manager_state: cpuFile, memory_manager_state: memoryFile } = snapshot.assignments ?? {};
+  const cpuState = cpuFile === undefined ? NO_FILE : readCpuManagerState(cpuFile);
+  if (!cpuState.ok) return unreadable(cpuState.error);
+  const memoryState = memoryFile === undefined ? NO_FILE : readMemoryManagerState(memoryFile);
+  if (!memoryState.ok) return unreadable(memoryState.error);
+  return ok(setsOf(snapshot, cpuState.value, memoryState.value, needs));
+}
+const NO_FILE = ok(undefined);
+const unreadable = ({ path, message }: InputIssue): Result<never, Refusal> =>
+  err({
+    code: "invalid_state",
+    message: `${path}: ${message}; decide \`cpus\` or \`memory\` to see what the kubelet makes of it, or leave it out`,
+    needs: [path],
+  });
+
+function setsOf(
+  snapshot: EffectiveSnapshot,
+  cpuState: CpuManagerState | undefined,
+  memoryState: MemoryManagerState | undefined,
+  needs: string[],
+): CpuSets {
+  // a state file tells the policy where no configuration does
+  const { given: config } = snapshot.kubeletConfiguration;
+  const isStatic =
+    config.cpuManagerPolicy === "static" ||
+    (config.cpuManagerPolicy === undefined && cpuState?.policyName === "static");
+  const isStaticMemory =
+    config.memoryManagerPolicy === "Static" ||
+    (config.memoryManagerPolicy === undefined && memoryState?.policyName === "Static");
+  if (isStatic && cpuState === undefined) needs.push("assignments.cpu_manager_state");
+  if (isStaticMemory && memoryState === undefined) needs.push("assignments.memory_manager_state");
+  const entries = isStatic ? cpuState?.entries : undefined;
+  const shared = (isStatic ? cpuState?.defaultCpuSet : undefined) || undefined; // an empty pool is never written
+  const blocks = isStaticMemory ? memoryState?.entries : undefined;
+  return {
+    cpusOf: !isStatic
+      ? none
+      : (uid, container) => {
+          const exclusive = own(own(entries, uid), container);
+          // an empty entry is neither exclusive nor ever written
+          if (exclusive === "") return undefined;
+          if (exclusive !== undefined) return { cpus: exclusive, exclusive: true };
+          return shared === undefined ? undefined : { cpus: shared, exclusive: false };
+        },
+    memsOf: (uid, container) => {
+      const held = own(own(blocks, uid), container);
+      if (held === undefined || held.length === 0) return undefined;
+      return formatCpuSet([...new Set(held.flatMap((block) => block.numaAffinity))].sort((a, b) => a - b));
+    },
+    hasExclusive: (uid) => Object.values(own(entries, uid) ?? {}).some((cpus) => cpus !== ""),
+    allCpus: isStatic ? undefined : allCpusOf(snapshot),
+  };
+}
+
+function allCpusOf(snapshot: EffectiveSnapshot): string | undefined {
+  const cpus = snapshot.machine?.cpus;
+  if (cpus === null || cpus === undefined || cpus.length === 0) return undefined;
+  return formatCpuSet(cpus.map((c) => c.cpu).sort((a, b) => a - b));
+}
+
+/** The values that every level of the tree needs, worked out once for each node. */
 export interface TreeContext {
-  readonly snapshot: Snapshot;
-  readonly config: KubeletConfiguration;
+  readonly snapshot: EffectiveSnapshot;
+  readonly config: EffectiveConfiguration;
   readonly level: NodeLevel;
   readonly version: 1 | 2;
   readonly driver: Driver;
@@ -25,6 +108,8 @@ export interface TreeContext {
   readonly pods: readonly NodePod[];
   readonly cpuSets: CpuSets;
   readonly cfsQuota: boolean;
+  /** Exclusive CPUs have no quota: the gate DisableCPUQuotaWithExclusiveCPUs is on. */
+  readonly exclusiveWithoutQuota: boolean;
   readonly period: Micros;
   readonly pageSizes: readonly number[];
   /** Bytes. */
@@ -32,21 +117,24 @@ export interface TreeContext {
   readonly memoryQos: MemoryQos | undefined;
   readonly swap: Swap;
   readonly reservedMemoryPercent: number | undefined;
-  readonly reasons: Reasons;
+  readonly reasons: ReasonRecorder<ReasonCode<"cgroups">>;
   readonly needs: string[];
 }
 
-const DEFAULT_THROTTLING_FACTOR = 0.9;
 const DEFAULT_PAGE_SIZE = 4096;
 
 /** Errors: what the tree cannot do without is missing. */
-export function treeContext(snapshot: Snapshot, reasons: Reasons, needs: string[]): Result<TreeContext, Refusal> {
+export function treeContext(
+  snapshot: EffectiveSnapshot,
+  reasons: ReasonRecorder<ReasonCode<"cgroups">>,
+  needs: string[],
+): Result<TreeContext, Refusal> {
   const version = snapshot.cgroup?.version;
   if (version === undefined || snapshot.pods === undefined) return err(unknownTree(snapshot));
   const level = nodeLevelOf(snapshot, reasons, needs);
   if (!level.ok) return level;
   const { config, capacity, absolute } = level.value;
-  const driver = snapshot.cgroup?.driver ?? (config.cgroupDriver === "systemd" ? "systemd" : "cgroupfs");
+  const driver = snapshot.cgroup?.driver ?? config.cgroupDriver;
   const period = cfsPeriod(config);
   if (!period.ok) {
     const message = `kubeletConfiguration.cpuCFSQuotaPeriod: ${period.error}`;
@@ -62,7 +150,7 @@ export function treeContext(snapshot: Snapshot, reasons: Reasons, needs: string[
       needs: [path],
     });
   }
-  const paths = pathsOf(driver, config.cgroupRoot ?? "");
+  const paths = pathsOf(driver, config.cgroupRoot);
   const taken = misplacedReserve(config, paths);
   if (taken !== undefined) return err({ code: "invalid_configuration", message: taken, needs: [] });
   const cpuSets = cpuSetsOf(snapshot, needs);
@@ -76,7 +164,8 @@ export function treeContext(snapshot: Snapshot, reasons: Reasons, needs: string[
     paths,
     pods: nodePods(snapshot, paths, reasons),
     cpuSets: cpuSets.value,
-    cfsQuota: config.cpuCFSQuota ?? true,
+    cfsQuota: config.cpuCFSQuota,
+    exclusiveWithoutQuota: gateOn(config, "DisableCPUQuotaWithExclusiveCPUs"),
     period: period.value,
     pageSizes: pageSizesOf(snapshot, capacity, needs),
     memoryCapacity: value(capacity.get("memory")?.amount ?? ZERO),
@@ -88,8 +177,10 @@ export function treeContext(snapshot: Snapshot, reasons: Reasons, needs: string[
   });
 }
 
-/** What cannot be done without, all of it at once. A node whose pods nobody names has some, for all that is known. */
-function unknownTree({ cgroup, pods }: Snapshot): Refusal {
+/**
+ * Refuses with everything that is missing and indispensable, all at once. A node whose pods nobody names may still have some.
+ */
+function unknownTree({ cgroup, pods }: EffectiveSnapshot): Refusal {
   const missing: (readonly [path: string, why: string])[] = [];
   if (cgroup?.version === undefined) {
     const example = '{"version": 2, "driver": "systemd"}';
@@ -108,7 +199,7 @@ function unknownTree({ cgroup, pods }: Snapshot): Refusal {
 }
 
 /** In bytes; none where the kernel has no controller for them, which the node's status does not tell. */
-function pageSizesOf(snapshot: Snapshot, capacity: NodeLevel["capacity"], needs: string[]): readonly number[] {
+function pageSizesOf(snapshot: EffectiveSnapshot, capacity: NodeLevel["capacity"], needs: string[]): readonly number[] {
   if (snapshot.machine?.hugetlb === false) return [];
   const sizes = pageSizes(capacity);
   if (sizes.length > 0 && snapshot.machine?.hugetlb === undefined) needs.push("machine.hugetlb");
@@ -116,9 +207,9 @@ function pageSizesOf(snapshot: Snapshot, capacity: NodeLevel["capacity"], needs:
 }
 
 /** A reserve's limits on the root, on kubepods or on a tier would hold the pods themselves. */
-function misplacedReserve(config: KubeletConfiguration, paths: Paths): string | undefined {
+function misplacedReserve(config: EffectiveConfiguration, paths: Paths): string | undefined {
   for (const field of ["systemReservedCgroup", "kubeReservedCgroup"] as const) {
-    const name = config[field] ?? "";
+    const name = config[field];
     const path = name === "" ? undefined : paths.configured(name);
     if (path === undefined) continue;
     const isRoot = path === "/" || path.includes("/.slice");
@@ -130,28 +221,28 @@ function misplacedReserve(config: KubeletConfiguration, paths: Paths): string | 
 }
 
 function memoryQosOf(
-  snapshot: Snapshot,
-  config: KubeletConfiguration,
+  snapshot: EffectiveSnapshot,
+  config: EffectiveConfiguration,
   version: 1 | 2,
   allocatableMemory: number,
 ): MemoryQos | undefined {
   if (version !== 2 || !gateOn(config, "MemoryQoS")) return undefined;
   return {
-    policy: config.memoryReservationPolicy === "TieredReservation" ? "TieredReservation" : "None",
-    throttlingFactor: config.memoryThrottlingFactor ?? DEFAULT_THROTTLING_FACTOR,
+    policy: config.memoryReservationPolicy,
+    throttlingFactor: config.memoryThrottlingFactor,
     allocatableMemory,
     pageSize: snapshot.machine?.pageSizeBytes ?? DEFAULT_PAGE_SIZE,
   };
 }
 
 function swapOf(
-  snapshot: Snapshot,
-  config: KubeletConfiguration,
+  snapshot: EffectiveSnapshot,
+  config: EffectiveConfiguration,
   version: 1 | 2,
   nodeMemory: number,
   needs: string[],
 ): Swap {
-  const asked = version === 2 && config.memorySwap?.swapBehavior === "LimitedSwap";
+  const asked = version === 2 && config.memorySwap.swapBehavior === "LimitedSwap";
   const stats = snapshot.stats?.node?.swap;
   const fromStats = stats ? (stats.swapAvailableBytes ?? 0) + (stats.swapUsageBytes ?? 0) : undefined;
   const fromNode = snapshot.node?.status?.nodeInfo?.swap?.capacity;
@@ -161,8 +252,8 @@ function swapOf(
 }
 
 /** `qosReserved: {memory: "50%"}`, behind the alpha gate QOSReserved. kubelet 1.36: ParseQOSReserved. */
-function reservedMemoryPercent(config: KubeletConfiguration): Result<number | undefined, string> {
-  for (const [resource, text] of Object.entries(config.qosReserved ?? {})) {
+function reservedMemoryPercent(config: EffectiveConfiguration): Result<number | undefined, string> {
+  for (const [resource, text] of Object.entries(config.qosReserved)) {
     const match = /^(\d{1,3})%$/.exec(text);
     if (resource !== "memory")
       return err(`kubeletConfiguration.qosReserved: resource \`${resource}\` is not supported, only memory`);

@@ -1,3 +1,4 @@
+import { err, ok, type Result } from "../../model/result.ts";
 import {
   type CpuShares,
   type CpuWeight,
@@ -7,6 +8,16 @@ import {
   micros,
   quotient,
 } from "../../model/units.ts";
+import type { EffectiveConfiguration } from "../../profiles/effective.ts";
+import { goDurationText } from "../go/strconv.ts";
+
+/** kubelet 1.36: ValidateKubeletConfiguration. */
+export function cfsPeriod({ cpuCFSQuotaPeriod: period }: EffectiveConfiguration): Result<Micros, string> {
+  if (period.nanos >= 1e6 && period.nanos <= 1e9) return ok(micros(period.micros));
+  return err(
+    `invalid configuration: cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {${goDurationText(BigInt(period.nanos))}} must be between 1ms and 1sec, inclusive`,
+  );
+}
 
 const MIN_SHARES = 2;
 const MAX_SHARES = 262_144;

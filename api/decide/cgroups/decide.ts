@@ -1,20 +1,421 @@
-import type { Asked, CgroupsDecision, Decided, Refusal } from "../../model/decision.ts";
+import { type Amount, isZero, milliValue, value, ZERO } from "../../model/amount.ts";
+import type { CgroupFile, CgroupLevel, CgroupPlan, CgroupValues } from "../../model/cgroups.ts";
+import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
+import type { ResourceList } from "../../model/fields.ts";
+import {
+  type Container,
+  type ContainerStatus,
+  containersOf,
+  isSidecar,
+  type Pod,
+  podNamespace,
+} from "../../model/pod.ts";
 import { ok, type Result } from "../../model/result.ts";
-import { Reasons } from "../reasons.ts";
-import { treeContext } from "./context.ts";
-import { nodeTree } from "./node-tree.ts";
-import { podTree } from "./pod-tree.ts";
+import { type Bytes, bytes, type Micros, NO_PAGE_LIMIT } from "../../model/units.ts";
+import type { EffectiveAsked } from "../../profiles/effective.ts";
+import { nodeCgroupValues, reservedEnforcements } from "../allocatable/reservation.ts";
+import { isHugePage, limitEach, pageSizeOf, pageSizeUnit } from "../hugepages.ts";
+import { type ReasonRecorder, Reasons } from "../reasons.ts";
+import { isPodLevelResourcesSet, oomScoreAdjuster } from "../resources/pod-resources.ts";
+import { type TreeContext, treeContext } from "./context.ts";
+import { curveWeight, linearWeight, milliCpuToQuota, milliCpuToShares, NO_QUOTA } from "./cpu-convert.ts";
+import { containerMemoryQos, podMemoryQos, tierMemoryQos } from "./memory-qos.ts";
+import { type NodePod, statusesByName } from "./node-pods.ts";
+import { keepNodePages, limitAllPages } from "./page-sizes.ts";
+import { containerIdOf, containerLeaf } from "./paths.ts";
+import { containerSwap, podCgroupValues, type Writable } from "./pod-config.ts";
+import { tierRequests, tierValues } from "./qos-config.ts";
+
+/** The files of one cgroup with the exact text to write, in an order in which they can be written. */
+export const filesOf = (values: CgroupValues, version: 1 | 2): readonly CgroupFile[] =>
+  version === 1 ? v1(values) : v2(values);
+
+type Files = CgroupFile[];
+function put(files: Files, path: string, value: number | string | undefined): void {
+  if (value !== undefined) files.push({ path, value: String(value) });
+}
+/** A value of 0 is "leave it alone" in the kubelet's Set. opencontainers/cgroups 0.0.6: fs, fs2. */
+const unlessZero = (n: number | undefined): number | undefined => (n === 0 ? undefined : n);
+
+function v1(v: CgroupValues): readonly CgroupFile[] {
+  const files: Files = [];
+  put(files, "cpu.shares", v.cpuShares);
+  put(files, "cpu.cfs_period_us", unlessZero(v.cpuPeriod));
+  put(files, "cpu.cfs_quota_us", unlessZero(v.cpuQuota));
+  put(files, "cpuset.cpus", v.cpusetCpus);
+  put(files, "cpuset.mems", v.cpusetMems);
+  put(files, "memory.limit_in_bytes", unlessZero(v.memory));
+  put(files, "memory.memsw.limit_in_bytes", unlessZero(v.memorySwap));
+  put(files, "pids.max", pidsText(v.pidsLimit));
+  return v.hugePageLimit === undefined ? files : files.concat(pagesV1(v.hugePageLimit));
+}
+
+function v2(v: CgroupValues): readonly CgroupFile[] {
+  const files: Files = [];
+  put(files, "cpu.weight", unlessZero(v.cpuWeight));
+  put(files, "cpu.max", cpuMax(v));
+  put(files, "cpuset.cpus", v.cpusetCpus);
+  put(files, "cpuset.mems", v.cpusetMems);
+  put(files, "memory.swap.max", maxText(v.memorySwap));
+  put(files, "memory.max", v.memory === undefined || v.memory === 0 ? undefined : maxText(v.memory));
+  put(files, "memory.min", v.memoryMin);
+  put(files, "memory.low", v.memoryLow);
+  put(files, "memory.high", v.memoryHigh);
+  if (v.memoryOomGroup === true) put(files, "memory.oom.group", "1");
+  put(files, "pids.max", pidsText(v.pidsLimit));
+  return v.hugePageLimit === undefined ? files : files.concat(pagesV2(v.hugePageLimit));
+}
+
+type Limits = NonNullable<CgroupValues["hugePageLimit"]>;
+/** Most cgroups of a node share one object of limits, and so its files. */
+function pageFiles(ending: string): (limits: Limits) => Files {
+  const known = new WeakMap<Limits, Files>();
+  return (limits) => {
+    let files = known.get(limits);
+    if (files !== undefined) return files;
+    files = [];
+    for (const [size, limit] of Object.entries(limits)) {
+      const page = `hugetlb.${pageSizeUnit(Number(size))}`;
+      put(files, `${page}.${ending}`, pagesText(limit));
+      put(files, `${page}.rsvd.${ending}`, pagesText(limit));
+    }
+    known.set(limits, files);
+    return files;
+  };
+}
+/** 2^62 for none, as the kubelet writes it. */
+const pagesText = (limit: Bytes): string => (limit === NO_PAGE_LIMIT ? "4611686018427387904" : String(limit));
+const pagesV1 = pageFiles("limit_in_bytes");
+const pagesV2 = pageFiles("max");
+
+/** -1 is no limit. Less than that (qosReserved of more than the node has) is for the kernel to refuse, never "no limit". */
+const maxText = (n: number | undefined): string | undefined =>
+  n === undefined ? undefined : n === -1 ? "max" : String(n);
+
+/** `cpu.max` is one line, "quota period". */
+function cpuMax(v: CgroupValues): string | undefined {
+  const quota = v.cpuQuota ?? 0;
+  const period = v.cpuPeriod ?? 0;
+  if (quota === 0 && period === 0) return undefined;
+  return `${quota > 0 ? String(quota) : "max"} ${String(period === 0 ? 100_000 : period)}`;
+}
+
+/** -1 is none; 0 would stop the pod's first process, so it becomes 1. */
+function pidsText(limit: number | undefined): string | undefined {
+  if (limit === undefined) return undefined;
+  if (limit < 0) return "max";
+  return String(limit === 0 ? 1 : limit);
+}
 
 /** The node's whole cgroup tree, parents before children, with the text of every file and the reason of every value. */
-export function decideCgroups(asked: Asked<undefined>): Result<Decided<CgroupsDecision>, Refusal> {
-  const reasons = new Reasons(asked.explain);
+export function decideCgroups(asked: EffectiveAsked<undefined>): Result<DecidedOf<"cgroups">, Refusal> {
+  const reasons = new Reasons<ReasonCode<"cgroups">>(asked.explain);
   const needs: string[] = [];
   const context = treeContext(asked.snapshot, reasons, needs);
   if (!context.ok) return context;
   const cgroups = nodeTree(context.value);
-  if (context.value.config.cgroupsPerQOS !== false) {
+  if (context.value.config.cgroupsPerQOS) {
     for (const pod of context.value.pods) cgroups.push(...podTree(context.value, pod));
   }
   const { version, driver } = context.value;
   return ok({ decision: { version, driver, cgroups }, verdict: "decided", reasons: reasons.list, needs, next: null });
+}
+
+interface PodContext extends NodePod {
+  readonly identity: NonNullable<CgroupPlan["pod"]>;
+  readonly oomScoreAdj: (c: Container) => number;
+  readonly status: ReadonlyMap<string, ContainerStatus>;
+}
+
+/** A pod's cgroup and those of its containers that run or will run. */
+function podTree(context: TreeContext, nodePod: NodePod): CgroupPlan[] {
+  const { pod, qos, uid } = nodePod;
+  const own: PodContext = {
+    ...nodePod,
+    identity: { namespace: podNamespace(pod), name: pod.metadata.name, uid },
+    oomScoreAdj: oomScoreAdjuster(pod, qos, context.memoryCapacity),
+    status: statusesByName(pod),
+  };
+  const containers = containersOf(pod);
+  return [podPlan(context, own), ...containers.flatMap((c) => containerPlan(context, own, c))];
+}
+
+function podPlan(context: TreeContext, own: PodContext): CgroupPlan {
+  const values = podCgroupValues(
+    own.pod,
+    { qos: own.qos, requests: own.requests, quotaOff: quotaOff(context, own.uid), period: context.period },
+    own.path,
+    context.reasons,
+  );
+  const limit = context.config.podPidsLimit;
+  if (limit > 0) {
+    values.pidsLimit = limit;
+    context.reasons.add("pod_pids_limit", own.path, "pidsLimit", { podPidsLimit: limit });
+  }
+  if (context.memoryQos !== undefined) {
+    const request = value(own.requests.get("memory") ?? ZERO);
+    podMemoryQos(values, own.qos, request, context.memoryQos, own.path, context.reasons);
+  }
+  return { ...planOf(context, own.path, "pod", finishOwn(values, context, own.path, bytes(0))), pod: own.identity };
+}
+
+/** A quota on the pod would throttle the containers that own their CPUs. kubelet 1.36: podContainerManager EnsureExists. */
+function quotaOff(context: TreeContext, uid: string): string | undefined {
+  if (!context.cfsQuota) return "cpuCFSQuota is false";
+  const exclusive = context.exclusiveWithoutQuota && context.cpuSets.hasExclusive(uid);
+  return exclusive ? "the pod has exclusive CPUs" : undefined;
+}
+
+/** A finished container has no cgroup; one that does not run yet is shown under its name. */
+function containerPlan(context: TreeContext, own: PodContext, c: Container): CgroupPlan[] {
+  const status = own.status.get(c.name);
+  const state = status?.state;
+  const finished = state?.terminated !== null && state?.terminated !== undefined;
+  const passedInit = !finished && !isSidecar(c) && isInit(own.pod, c) && started(own);
+  if (finished || passedInit) return [];
+  const running = state?.running !== null && state?.running !== undefined;
+  const id = running ? containerIdOf(status?.containerID) : undefined;
+  const path = context.paths.container(own.path, containerLeaf(context.driver, id ?? c.name));
+  const values = valuesOf(context, own, c, path);
+  return [
+    {
+      path,
+      level: "container",
+      pod: own.identity,
+      container: c.name,
+      containerId: id ?? null,
+      values,
+      files: filesOf(values, context.version),
+    },
+  ];
+}
+const isInit = (pod: Pod, c: Container): boolean => pod.spec.initContainers?.includes(c) === true;
+/** Some regular container runs, so every init container has done its work (its status may be missing). */
+const started = (own: PodContext): boolean =>
+  own.pod.spec.containers.some((c) => (own.status.get(c.name)?.state?.running ?? null) !== null);
+
+function valuesOf(context: TreeContext, own: PodContext, c: Container, path: string): CgroupValues {
+  const { reasons } = context;
+  const cpus = context.cpuSets.cpusOf(own.uid, c.name);
+  const exclusiveCpus = cpus?.exclusive === true && context.exclusiveWithoutQuota;
+  const options = { cfsQuota: context.cfsQuota, period: context.period, exclusiveCpus, pageSizes: context.pageSizes };
+  const values: Writable<CgroupValues> = containerValues(own.pod, c, options, path, reasons);
+  keepNodePages(values, context, path);
+  if (context.version === 2) addRuntimeWeight(values, context, path);
+  containerSwap(values, own.pod, c, own.qos, context.version, context.swap, path, reasons);
+  if (context.memoryQos !== undefined) containerMemoryQos(values, c, own.qos, context.memoryQos, path, reasons);
+  if (cpus !== undefined) {
+    values.cpusetCpus = cpus.cpus;
+    reasons.add(cpus.exclusive ? "exclusive_cpus" : "shared_pool", path, "cpusetCpus", { cpus: cpus.cpus });
+  }
+  const mems = context.cpuSets.memsOf(own.uid, c.name);
+  if (mems !== undefined) {
+    values.cpusetMems = mems;
+    reasons.add("memory_manager", path, "cpusetMems", { numaNodes: mems });
+  }
+  if (context.version === 2 && context.config.singleProcessOOMKill === false) {
+    values.memoryOomGroup = true;
+    reasons.add("oom_group", path, "memoryOomGroup", { because: "singleProcessOOMKill is false" });
+  }
+  values.oomScoreAdj = own.oomScoreAdj(c);
+  reasons.add("oom_score_adj", path, "oomScoreAdj", { qosClass: own.qos, memoryCapacity: context.memoryCapacity });
+  return values;
+}
+
+/** Containers' weights are the runtime's work, and its rule is not the kubelet's. */
+function addRuntimeWeight(values: Writable<CgroupValues>, context: TreeContext, at: string): void {
+  const rule = context.snapshot.cgroup?.runtimeCpuWeight ?? "curve";
+  const shares = values.cpuShares ?? 0;
+  values.cpuWeight = rule === "linear" ? linearWeight(shares) : curveWeight(shares);
+  context.reasons.add("weight_from_shares", at, "cpuWeight", { rule, cpuShares: shares });
+}
+
+interface ContainerOptions {
+  readonly cfsQuota: boolean;
+  readonly period: Micros;
+  /** The CPU manager gave it CPUs of its own, so a quota would only throttle it. */
+  readonly exclusiveCpus: boolean;
+  /** Page sizes of the node in bytes: those that the container does not name are limited to 0. */
+  readonly pageSizes: readonly number[];
+}
+
+const amountOf = (list: ResourceList | null | undefined, name: string): Amount => list?.[name]?.amount ?? ZERO;
+
+/** The container's own limit, or the pod's where it has none. kubelet 1.36: getCPULimit, getMemoryLimit. */
+function limitOf(pod: Pod, c: Container, name: "cpu" | "memory"): { amount: Amount; fromPod: boolean } {
+  const ownLimit = amountOf(c.resources?.limits, name);
+  if (!isZero(ownLimit) || !isPodLevelResourcesSet(pod)) return { amount: ownLimit, fromPod: false };
+  return { amount: amountOf(pod.spec.resources?.limits, name), fromPod: true };
+}
+
+/**
+ * Computes the values that the kubelet sends to the runtime for a container. Quota is left out when there is no limit; a memory
+ * limit of 0 is none. kubelet 1.36: generateLinuxContainerResources.
+ */
+export function containerValues(
+  pod: Pod,
+  c: Container,
+  options: ContainerOptions,
+  at: string,
+  reasons: ReasonRecorder<ReasonCode<"cgroups">>,
+): Writable<CgroupValues> {
+  const values: Writable<CgroupValues> = {};
+  const cpuLimit = limitOf(pod, c, "cpu");
+  const limitMilli = milliValue(cpuLimit.amount);
+  addShares(values, c, limitMilli, at, reasons);
+  if (options.cfsQuota) {
+    values.cpuPeriod = options.period;
+    reasons.add("cfs_period", at, "cpuPeriod", { periodMicros: options.period });
+    const quota = options.exclusiveCpus ? NO_QUOTA : milliCpuToQuota(limitMilli, options.period);
+    if (quota !== 0) values.cpuQuota = quota;
+    if (options.exclusiveCpus) reasons.add("quota_off", at, "cpuQuota", { because: "exclusive CPUs" });
+    else if (quota === 0) reasons.add("quota_unset", at, "cpuQuota", { because: "no cpu limit" });
+    else
+      reasons.add("quota_from_limit", at, "cpuQuota", {
+        milliCpu: limitMilli,
+        periodMicros: options.period,
+        cpuQuota: quota,
+        fromPod: cpuLimit.fromPod,
+      });
+  } else reasons.add("quota_off", at, "cpuQuota", { because: "cpuCFSQuota is false" });
+  const memory = limitOf(pod, c, "memory");
+  if (isZero(memory.amount)) reasons.add("memory_unset", at, "memory", { because: "no memory limit" });
+  else {
+    values.memory = bytes(value(memory.amount));
+    reasons.add("memory_from_limit", at, "memory", { bytes: values.memory, fromPod: memory.fromPod });
+  }
+  const hugePages = hugePageLimitOf(pod, c, options.pageSizes);
+  if (hugePages !== undefined) {
+    values.hugePageLimit = hugePages;
+    reasons.add("hugepages_from_limits", at, "hugePageLimit", { unnamed: "0" });
+  }
+  return values;
+}
+
+function addShares(
+  values: Writable<CgroupValues>,
+  c: Container,
+  limitMilli: number,
+  at: string,
+  reasons: ReasonRecorder<ReasonCode<"cgroups">>,
+): void {
+  const request = c.resources?.requests?.["cpu"];
+  const milliCpu = request === undefined ? limitMilli : milliValue(request.amount);
+  values.cpuShares = milliCpuToShares(milliCpu);
+  const code = request === undefined && limitMilli > 0 ? "shares_from_limit" : "shares_from_request";
+  reasons.add(code, at, "cpuShares", { milliCpu, cpuShares: values.cpuShares });
+}
+
+/** Limits per page size; a container that names none has the pod's. kubelet 1.36: GetHugepageLimitsFromResources. */
+function hugePageLimitOf(
+  pod: Pod,
+  c: Container,
+  pageSizes: readonly number[],
+): Readonly<Record<string, Bytes>> | undefined {
+  const ofPod = pod.spec.resources?.limits;
+  const ownLimits = c.resources?.limits;
+  if (!namesHugePages(ofPod) && !namesHugePages(ownLimits)) {
+    return pageSizes.length === 0 ? undefined : limitEach(pageSizes, bytes(0));
+  }
+  const limits: Record<string, Bytes> = { ...limitEach(pageSizes, bytes(0)) };
+  addHugePages(limits, ofPod);
+  addHugePages(limits, ownLimits);
+  return Object.keys(limits).length === 0 ? undefined : limits;
+}
+function namesHugePages(list: ResourceList | null | undefined): boolean {
+  for (const name in list) if (isHugePage(name)) return true;
+  return false;
+}
+function addHugePages(limits: Record<string, Bytes>, list: ResourceList | null | undefined): void {
+  for (const name in list) {
+    const size = pageSizeOf(name);
+    if (size !== undefined) limits[String(size)] = bytes(value(amountOf(list, name)));
+  }
+}
+
+type Values = Writable<CgroupValues>;
+
+/** Adds what the kubelet's own cgroups get beyond their level's rule: the weight on v2, and each page size of the node. */
+function finishOwn(values: Values, context: TreeContext, at: string, unnamedPages: Bytes): CgroupValues {
+  if (context.version === 2 && values.cpuShares !== undefined) {
+    values.cpuWeight = linearWeight(values.cpuShares);
+    context.reasons.add("weight_from_shares", at, "cpuWeight", { rule: "linear", cpuShares: values.cpuShares });
+  }
+  limitAllPages(values, context, at, unnamedPages);
+  return values;
+}
+
+const planOf = (context: TreeContext, path: string, level: CgroupLevel, values: CgroupValues): CgroupPlan => ({
+  path,
+  level,
+  pod: null,
+  container: null,
+  containerId: null,
+  values,
+  files: filesOf(values, context.version),
+});
+
+/** kubepods, the reserved cgroups that are enforced, and the two QoS tiers. */
+function nodeTree(context: TreeContext): CgroupPlan[] {
+  if (!context.config.cgroupsPerQOS) return [...rootWithoutTiers(context), ...reservedPlans(context)];
+  const { paths, level, reasons } = context;
+  const kubepods: Values = nodeCgroupValues(level.kubepods, false, paths.kubepods, reasons);
+  allCpus(kubepods, context, paths.kubepods);
+  reasons.add(level.enforced ? "pods_enforced" : "pods_not_enforced", paths.kubepods, "memory");
+  const tiers = tierPlans(context, kubepods);
+  // the tiers' refresh takes kubepods for the tier of Guaranteed pods, and lifts its page limits with theirs
+  delete kubepods.hugePageLimit;
+  const root = planOf(context, paths.kubepods, "node", finishOwn(kubepods, context, paths.kubepods, NO_PAGE_LIMIT));
+  return [root, ...reservedPlans(context), ...tiers];
+}
+
+/** Without tiers pods run directly below cgroupRoot, which gets the whole node. */
+function rootWithoutTiers(context: TreeContext): CgroupPlan[] {
+  const root = context.config.cgroupRoot;
+  if (root === "" || root === "/") return [];
+  const path = context.paths.configured(root);
+  const values: Values = nodeCgroupValues(context.level.kubepods, false, path, context.reasons);
+  allCpus(values, context, path);
+  return [planOf(context, path, "node", finishOwn(values, context, path, bytes(0)))];
+}
+
+/** One cgroup may be named for both; the kubelet then writes system-reserved first, kube-reserved over it. */
+function reservedPlans(context: TreeContext): CgroupPlan[] {
+  const { config, level, reasons, paths } = context;
+  const values = new Map<string, Values>();
+  for (const e of reservedEnforcements(config, level.reserved, reasons, paths.configured)) {
+    const path = paths.configured(e.cgroup);
+    const together: Values = { ...values.get(path), ...e.values };
+    values.set(path, together);
+    allCpus(together, context, path);
+    reasons.add("enforce_node_allocatable", path, "cpuShares", { key: e.key });
+    if (context.memoryQos === undefined || together.memory === undefined) continue;
+    together.memoryMin = together.memory;
+    reasons.add("memory_reservation", path, "memoryMin", { policy: context.memoryQos.policy, bytes: together.memory });
+  }
+  return [...values].map(([path, v]) => planOf(context, path, "node", finishOwn(v, context, path, bytes(0))));
+}
+
+/** Without a CPU manager the kubelet names all CPUs, so that systemd knows of the cpuset. kubelet 1.36: getCgroupConfig. */
+function allCpus(values: Values, context: TreeContext, at: string): void {
+  const { allCpus: cpus } = context.cpuSets;
+  if (cpus === undefined) return;
+  values.cpusetCpus = cpus;
+  context.reasons.add("all_cpus", at, "cpusetCpus", { because: "the CPU manager policy is none" });
+}
+
+function tierPlans(context: TreeContext, kubepods: Values): CgroupPlan[] {
+  const { paths, reasons } = context;
+  const requests = tierRequests(context.pods);
+  const options = {
+    reservedMemoryPercent: context.reservedMemoryPercent,
+    allocatableMemory: value(context.level.absolute.get("memory")?.amount ?? ZERO),
+  };
+  const tiers = tierValues(requests, options, paths, reasons);
+  if (context.memoryQos !== undefined) {
+    tierMemoryQos(kubepods, tiers.burstable, requests, context.memoryQos, [paths.kubepods, paths.burstable], reasons);
+  }
+  return (["burstable", "besteffort"] as const).map((tier) =>
+    planOf(context, paths[tier], "qos", finishOwn(tiers[tier], context, paths[tier], NO_PAGE_LIMIT)),
+  );
 }

@@ -1,8 +1,9 @@
 import { value, ZERO } from "../../model/amount.ts";
-import type { CgroupValues } from "../../model/decision.ts";
+import type { CgroupValues } from "../../model/cgroups.ts";
+import type { ReasonCode } from "../../model/decision.ts";
 import type { Container } from "../../model/pod.ts";
 import { bytes } from "../../model/units.ts";
-import type { Reasons } from "../reasons.ts";
+import type { ReasonRecorder } from "../reasons.ts";
 import type { QosClass } from "../resources/qos.ts";
 import type { Writable } from "./pod-config.ts";
 import type { TierRequests } from "./qos-config.ts";
@@ -16,14 +17,14 @@ export interface MemoryQos {
 }
 type Values = Writable<CgroupValues>;
 
-/** Under TieredReservation Guaranteed memory is never reclaimed (min), Burstable memory is protected (low). */
+/** Under TieredReservation Guaranteed memory is never reclaimed (min), that of all others is protected (low). */
 function reserve(
   values: Values,
   field: "memoryMin" | "memoryLow",
   amount: number,
   qos: MemoryQos,
   at: string,
-  reasons: Reasons,
+  reasons: ReasonRecorder<ReasonCode<"cgroups">>,
 ): void {
   values[field] = bytes(amount);
   reasons.add("memory_reservation", at, field, { policy: qos.policy, bytes: amount });
@@ -36,7 +37,7 @@ export function tierMemoryQos(
   requests: TierRequests,
   qos: MemoryQos,
   at: readonly [string, string],
-  reasons: Reasons,
+  reasons: ReasonRecorder<ReasonCode<"cgroups">>,
 ): void {
   const { Guaranteed, Burstable } = requests.memory;
   const tiered = qos.policy === "TieredReservation";
@@ -44,16 +45,16 @@ export function tierMemoryQos(
   reserve(burstable, "memoryLow", tiered ? Burstable : 0, qos, at[1], reasons);
 }
 
-/** Reserves a request where policy and class do; true when it did. kubelet 1.36: ResourceConfigForPod with Memory QoS. */
+/** Reserves a request under that policy, also the overhead of a BestEffort pod; true when it did. kubelet 1.36: ResourceConfigForPod with Memory QoS. */
 export function podMemoryQos(
   values: Values,
   podQos: QosClass,
   request: number,
   qos: MemoryQos,
   at: string,
-  reasons: Reasons,
+  reasons: ReasonRecorder<ReasonCode<"cgroups">>,
 ): boolean {
-  if (qos.policy !== "TieredReservation" || request === 0 || podQos === "BestEffort") return false;
+  if (qos.policy !== "TieredReservation" || request === 0) return false;
   reserve(values, podQos === "Guaranteed" ? "memoryMin" : "memoryLow", request, qos, at, reasons);
   return true;
 }
@@ -65,7 +66,7 @@ export function containerMemoryQos(
   podQos: QosClass,
   qos: MemoryQos,
   at: string,
-  reasons: Reasons,
+  reasons: ReasonRecorder<ReasonCode<"cgroups">>,
 ): void {
   const request = value(c.resources?.requests?.["memory"]?.amount ?? ZERO);
   const limit = value(c.resources?.limits?.["memory"]?.amount ?? ZERO);

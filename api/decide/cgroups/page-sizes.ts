@@ -1,4 +1,4 @@
-import type { CgroupValues } from "../../model/decision.ts";
+import type { CgroupValues } from "../../model/cgroups.ts";
 import type { Bytes } from "../../model/units.ts";
 import { limitEach, pageSizeUnit } from "../hugepages.ts";
 import type { TreeContext } from "./context.ts";

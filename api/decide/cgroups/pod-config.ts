@@ -1,16 +1,17 @@
 import type { Amounts } from "../../model/aggregate.ts";
-import { isZero, milliValue, value, ZERO } from "../../model/amount.ts";
-import type { CgroupValues } from "../../model/decision.ts";
-import type { Pod } from "../../model/pod.ts";
+import { compare, isZero, milliValue, value, ZERO } from "../../model/amount.ts";
+import type { CgroupValues } from "../../model/cgroups.ts";
+import type { ReasonCode } from "../../model/decision.ts";
+import type { Container, Pod } from "../../model/pod.ts";
 import { bytes, type Micros } from "../../model/units.ts";
 import { hugePageLimits } from "../hugepages.ts";
-import type { Reasons } from "../reasons.ts";
+import type { ReasonRecorder } from "../reasons.ts";
 import { isPodLevelResourcesSet, podLimits } from "../resources/pod-resources.ts";
-import type { QosClass } from "../resources/qos.ts";
+import { isCriticalPod, type QosClass } from "../resources/qos.ts";
 import { BEST_EFFORT_SHARES, milliCpuToQuota, milliCpuToShares, NO_QUOTA } from "./cpu-convert.ts";
 
 export interface PodCgroupOptions {
-  /** Of the pod: `podRequests`. */
+  /** Requests of the pod: `podRequests`. */
   readonly requests: Amounts;
   readonly qos: QosClass;
   /** Why CPU limits are not enforced (cpuCFSQuota off, exclusive CPUs); undefined when they are. */
@@ -43,7 +44,7 @@ export function podCgroupValues(
   pod: Pod,
   options: PodCgroupOptions,
   at: string,
-  reasons: Reasons,
+  reasons: ReasonRecorder<ReasonCode<"cgroups">>,
 ): Writable<CgroupValues> {
   const { requests } = options;
   const values: Writable<CgroupValues> = {};
@@ -69,7 +70,7 @@ function addLimits(
   pod: Pod,
   options: PodCgroupOptions,
   at: string,
-  reasons: Reasons,
+  reasons: ReasonRecorder<ReasonCode<"cgroups">>,
 ): void {
   const { limits, cpu, memory } = declaredLimits(pod);
   const guaranteed = options.qos === "Guaranteed";
@@ -90,4 +91,64 @@ function addLimits(
     values.memory = bytes(value(limits.get("memory") ?? ZERO));
     reasons.add("memory_from_limit", at, "memory", { bytes: values.memory });
   } else reasons.add("memory_unset", at, "memory", { because: "a container has no memory limit" });
+}
+
+type Values = Writable<CgroupValues>;
+
+export interface Swap {
+  readonly limited: boolean;
+  readonly nodeMemory: number;
+  readonly swapCapacity: number;
+}
+
+/**
+ * Swap of a container. LimitedSwap gives Burstable containers a share by their memory request; everything else gets none.
+ * kubelet 1.36: configureContainerSwapResources.
+ */
+export function containerSwap(
+  values: Values,
+  pod: Pod,
+  c: Container,
+  podQos: QosClass,
+  version: 1 | 2,
+  swap: Swap,
+  at: string,
+  reasons: ReasonRecorder<ReasonCode<"cgroups">>,
+): void {
+  if (version === 1) {
+    if (values.memory === undefined) return;
+    values.memorySwap = values.memory;
+    reasons.add("no_swap", at, "memorySwap", { because: "memory plus swap equals the memory limit" });
+    return;
+  }
+  const request = c.resources?.requests?.["memory"]?.amount ?? ZERO;
+  const limit = c.resources?.limits?.["memory"]?.amount ?? ZERO;
+  const because =
+    noSwapBecause(swap.limited, pod, podQos, isZero(request), compare(request, limit) === 0) ??
+    (value(request) > swap.nodeMemory ? "memory request above the node's memory" : undefined);
+  if (because !== undefined) {
+    values.memorySwap = bytes(0);
+    reasons.add("no_swap", at, "memorySwap", { because });
+    return;
+  }
+  values.memorySwap = bytes(Math.trunc((value(request) / swap.nodeMemory) * swap.swapCapacity));
+  reasons.add("limited_swap", at, "memorySwap", {
+    request: value(request),
+    nodeMemory: swap.nodeMemory,
+    swapCapacity: swap.swapCapacity,
+  });
+}
+
+function noSwapBecause(
+  limited: boolean,
+  pod: Pod,
+  qos: QosClass,
+  noRequest: boolean,
+  equal: boolean,
+): string | undefined {
+  if (!limited) return "swapBehavior is not LimitedSwap";
+  if (isCriticalPod(pod)) return "critical pod";
+  if (qos !== "Burstable") return `${qos} pod`;
+  if (noRequest) return "no memory request";
+  return equal ? "memory request equals the limit" : undefined;
 }

@@ -1,12 +1,13 @@
 import { milliValue, value, ZERO } from "../../model/amount.ts";
-import type { CgroupValues } from "../../model/decision.ts";
+import type { CgroupValues } from "../../model/cgroups.ts";
+import type { ReasonCode } from "../../model/decision.ts";
 import { bytes, mulDiv } from "../../model/units.ts";
-import type { Reasons } from "../reasons.ts";
+import type { ReasonRecorder } from "../reasons.ts";
 import { BEST_EFFORT_SHARES, milliCpuToShares } from "./cpu-convert.ts";
 import type { NodePod } from "./node-pods.ts";
 import type { Writable } from "./pod-config.ts";
 
-/** What the pods of each tier request together. */
+/** The sums of what the pods of each tier request. */
 export interface TierRequests {
   readonly burstableMilliCpu: number;
   /** Bytes. */
@@ -38,7 +39,12 @@ export interface TierValues {
 type Paths = { readonly burstable: string; readonly besteffort: string };
 
 /** Values of the two tiers; Guaranteed pods have none of their own. kubelet 1.36: QOSContainerManager UpdateCgroups. */
-export function tierValues(requests: TierRequests, options: TierOptions, at: Paths, reasons: Reasons): TierValues {
+export function tierValues(
+  requests: TierRequests,
+  options: TierOptions,
+  at: Paths,
+  reasons: ReasonRecorder<ReasonCode<"cgroups">>,
+): TierValues {
   const burstable: Writable<CgroupValues> = { cpuShares: milliCpuToShares(requests.burstableMilliCpu) };
   const besteffort: Writable<CgroupValues> = { cpuShares: BEST_EFFORT_SHARES };
   reasons.add("shares_from_burstable_requests", at.burstable, "cpuShares", {

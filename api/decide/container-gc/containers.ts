@@ -21,7 +21,7 @@ export interface ContainerPass {
 /** The containers of one name in one pod, what the limit per container counts. kubelet 1.36: evictUnit. */
 interface Unit {
   readonly pod: PodState;
-  /** Of every state, oldest first. */
+  /** Containers of every state, oldest first. */
   readonly containers: readonly ContainerTarget[];
   /** Those that may go, oldest first; the first `taken` of them do. */
   readonly dead: readonly ContainerTarget[];

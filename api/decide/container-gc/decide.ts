@@ -1,16 +1,189 @@
 import type { ContainerGcAsk, ContainerGcDecision } from "../../model/container-gc.ts";
-import type { Asked, Decided, Refusal } from "../../model/decision.ts";
-import { ok, type Result } from "../../model/result.ts";
+import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
+import { podUid } from "../../model/pod.ts";
+import { err, ok, type Result } from "../../model/result.ts";
+import type { Runtime, RuntimeContainer, RuntimeSandbox } from "../../model/runtime.ts";
+import type { Snapshot } from "../../model/snapshot.ts";
+import type { EffectiveAsked, EffectiveSnapshot } from "../../profiles/effective.ts";
+import { podsOfNode } from "../cgroups/node-pods.ts";
+import { goDurationText } from "../go/strconv.ts";
 import { Reasons } from "../reasons.ts";
 import { evictContainers } from "./containers.ts";
-import { doubts } from "./doubts.ts";
-import { inputOf } from "./input.ts";
-import { Ledger } from "./ledger.ts";
-import { evictLogLinks, evictPodLogs } from "./logs.ts";
-import { podFates } from "./pod-fates.ts";
-import { evictSandboxes } from "./sandboxes.ts";
-import { newestOldEnough } from "./unix-nanos.ts";
-import { unlisted } from "./unlisted.ts";
+import { type Keeping, Ledger } from "./ledger.ts";
+import { goneBecause, type PodState, podFates } from "./pod-fates.ts";
+import { isPodLogsName, logLinkTarget, podLogsTarget, type SandboxTarget, sandboxTarget } from "./targets.ts";
+import { byAge, isAfter, isTied, nanosOf, newestOldEnough } from "./unix-nanos.ts";
+
+interface GcInput {
+  readonly now: bigint;
+  readonly runtime: Runtime;
+  readonly containers: readonly RuntimeContainer[];
+  readonly sandboxes: readonly RuntimeSandbox[];
+  readonly sandboxIds: ReadonlySet<string>;
+  readonly minAgeMs: number;
+  readonly maxPerPodContainer: number;
+  readonly maxContainers: number;
+}
+
+interface WithId {
+  readonly id: string;
+}
+const NOTHING_LISTED: Pick<Snapshot, "runtime" | "pods"> = { runtime: { containers: [], sandboxes: [] }, pods: [] };
+
+/** What no pass can do without; half of the runtime's lists decides nothing. */
+function inputOf(snapshot: EffectiveSnapshot, isListed = true): Result<GcInput, Refusal> {
+  const { observedAt, kubelet } = snapshot;
+  const { flags } = snapshot.kubeletConfiguration.profile;
+  const { runtime, pods } = isListed ? snapshot : NOTHING_LISTED;
+  const { containers, sandboxes } = runtime ?? {};
+  const needs: string[] = [];
+  if (observedAt === undefined) needs.push("observedAt");
+  if (pods === undefined) needs.push("pods");
+  if (containers === undefined) needs.push("runtime.containers");
+  if (sandboxes === undefined) needs.push("runtime.sandboxes");
+  const nameless = podsOfNode({ ...snapshot, pods }).find((p) => podUid(p) === undefined);
+  if (nameless !== undefined) needs.push(`pods[${pods?.indexOf(nameless)}].metadata.uid`);
+  if (
+    observedAt === undefined ||
+    runtime === undefined ||
+    containers === undefined ||
+    sandboxes === undefined ||
+    needs.length > 0
+  ) {
+    return err({ code: "needs_input", message: `a pass over containers needs ${needs.join(", ")}`, needs });
+  }
+  const sandboxIds = new Set(sandboxes.map(({ id }) => id));
+  const twin =
+    repeated("containers", containers, differentIds(containers)) ?? repeated("sandboxes", sandboxes, sandboxIds.size);
+  if (twin !== undefined) return err({ code: "invalid_state", message: twin, needs: [] });
+  const minAgeMs = kubelet?.minimumContainerTTLMs ?? flags.minimumContainerTTLMs;
+  if (minAgeMs < 0) {
+    // kubelet 1.36: NewContainerGC
+    const message = `invalid minimum garbage collection age: ${goDurationText(BigInt(minAgeMs) * 1_000_000n)}`;
+    return err({ code: "invalid_configuration", message, needs: [] });
+  }
+  return ok({
+    now: nanosOf(observedAt),
+    runtime,
+    containers,
+    sandboxes,
+    sandboxIds,
+    minAgeMs,
+    maxPerPodContainer: kubelet?.maximumDeadContainersPerContainer ?? flags.maximumDeadContainersPerContainer,
+    maxContainers: kubelet?.maximumDeadContainers ?? flags.maximumDeadContainers,
+  });
+}
+
+function repeated(list: string, entries: readonly WithId[], count: number): string | undefined {
+  if (count === entries.length) return undefined;
+  const seen = new Map<string, number>();
+  for (const [i, { id }] of entries.entries()) {
+    const first = seen.get(id);
+    if (first !== undefined) return `runtime.${list}[${i}].id \`${id}\` is also that of runtime.${list}[${first}]`;
+    seen.set(id, i);
+  }
+  return undefined;
+}
+
+/** How many different ids. A number made of each tells most often that all are, sooner than a set of ten thousand texts. */
+function differentIds(entries: readonly WithId[]): number {
+  const prints = new Int32Array(entries.length);
+  for (let i = 0; i < prints.length; i++) prints[i] = printOf((entries[i] as WithId).id);
+  prints.sort();
+  for (let i = 1; i < prints.length; i++) {
+    if (prints[i] === prints[i - 1]) return new Set(entries.map(({ id }) => id)).size;
+  }
+  return entries.length;
+}
+/** FNV-1a of its end. */
+function printOf(id: string): number {
+  let print = 0x811c9dc5;
+  for (let i = Math.max(0, id.length - PRINTED); i < id.length; i++) {
+    print = Math.imul(print ^ id.charCodeAt(i), 0x01000193);
+  }
+  return print;
+}
+const PRINTED = 24;
+
+const byText = (a: string, b: string): number => (a < b ? -1 : 1);
+const sortedOnce = (names: readonly string[] | undefined): readonly string[] => [...new Set(names)].sort(byText);
+
+/**
+ * The log directories of pods that are gone, by name; none before all sources of pods are ready. A pod that has only
+ * ended keeps its logs, under pressure too. A directory of another form (`backup`, `lost+found`) stays: the kubelet takes
+ * all of its name for a uid that no pod has, and removes it. kubelet 1.36: evictPodLogsDirectories.
+ */
+function evictPodLogs(
+  { podLogDirectories }: Runtime,
+  fateOf: (uid: string) => PodState,
+  allSourcesReady: boolean,
+  ledger: Ledger,
+): void {
+  for (const directory of sortedOnce(podLogDirectories)) {
+    const target = podLogsTarget(directory);
+    const { fate, because: code } = fateOf(target.pod.uid);
+    if (!isPodLogsName(directory)) ledger.leave(target, { why: "not-pod-logs", code: "not_pod_logs" });
+    else if (!allSourcesReady) ledger.leave(target, { why: "sources-not-ready", code: "sources_not_ready" });
+    else if (fate === "removed") ledger.take(target, { why: "pod-removed", code }, false, false);
+    else ledger.leave(target, { why: "pod-exists", code });
+  }
+}
+
+/**
+ * The links that lead nowhere, by name; `left`: the containers that the pass leaves. While a log is rotated its link does so for a moment, so a container that the
+ * runtime still lists, and not as exited, keeps its link. What has another name than a link to a container's log goes.
+ * kubelet 1.36: evictPodLogsDirectories.
+ */
+function evictLogLinks({ danglingLogLinks }: Runtime, left: readonly RuntimeContainer[], ledger: Ledger): void {
+  if (danglingLogLinks === undefined) return;
+  const containerOf = finder(left);
+  for (const link of sortedOnce(danglingLogLinks)) {
+    const container = containerOf(containerIdOf(link));
+    const target = logLinkTarget(link, container);
+    if (container === undefined || container.state === "CONTAINER_EXITED") {
+      ledger.take(target, { why: "dangling", code: "link_leads_nowhere" }, false, false);
+    } else ledger.leave(target, { why: "container-not-exited", code: "container_not_exited" });
+  }
+}
+
+const SHORTEST_ID = 6;
+/** Undefined: the name holds none. kubelet 1.36: getContainerIDFromLegacyLogSymlink. */
+function containerIdOf(link: string): string | undefined {
+  const last = link.slice(link.lastIndexOf("-") + 1);
+  if (!last.endsWith(".log")) return undefined;
+  const id = last.slice(0, -".log".length);
+  return id.length < SHORTEST_ID ? undefined : id;
+}
+
+/** By id, or by its beginning: a long name of a link is cut. Of several with one beginning the first that has not exited. */
+function finder(containers: readonly RuntimeContainer[]): (id: string | undefined) => RuntimeContainer | undefined {
+  const byId = new Map<string, RuntimeContainer>();
+  const others: RuntimeContainer[] = [];
+  const exited: RuntimeContainer[] = [];
+  for (const c of containers) {
+    byId.set(c.id, c);
+    if (c.state === "CONTAINER_EXITED") exited.push(c);
+    else others.push(c);
+  }
+  for (const list of [others, exited]) list.sort((a, b) => byText(a.id, b.id));
+  return (id) => {
+    if (id === undefined) return undefined;
+    return byId.get(id) ?? beginning(others, id) ?? beginning(exited, id);
+  };
+}
+
+/** The first whose id begins so. */
+function beginning(sorted: readonly RuntimeContainer[], id: string): RuntimeContainer | undefined {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((sorted[middle] as RuntimeContainer).id < id) low = middle + 1;
+    else high = middle;
+  }
+  const found = sorted[low];
+  return found?.id.startsWith(id) ? found : undefined;
+}
 
 /**
  * One pass over dead containers, then sandboxes, log directories and dangling log links; with `delete-unused` what
@@ -19,13 +192,13 @@ import { unlisted } from "./unlisted.ts";
  * where the ask tells that the runtime listed nothing: the kubelet only logs single failures.
  * kubelet 1.36: containerGC.GarbageCollect, realContainerGC.DeleteAllUnusedContainers.
  */
-export function decideContainerGc(asked: Asked<ContainerGcAsk>): Result<Decided<ContainerGcDecision>, Refusal> {
+export function decideContainerGc(asked: EffectiveAsked<ContainerGcAsk>): Result<DecidedOf<"container-gc">, Refusal> {
   const { snapshot, ask } = asked;
   const given = inputOf(snapshot, ask.error === undefined);
   if (!given.ok) return given;
   if (ask.error !== undefined) return ok(unlisted(asked, given.value, ask.error));
   const { now, runtime, containers, sandboxes, minAgeMs, maxPerPodContainer, maxContainers } = given.value;
-  const reasons = new Reasons(asked.explain);
+  const reasons = new Reasons<ReasonCode<"container-gc">>(asked.explain);
   const needs: string[] = [];
   const allSourcesReady = snapshot.kubelet?.sourcesReady ?? true;
   const underPressure = ask.operation === "delete-unused";
@@ -49,4 +222,112 @@ export function decideContainerGc(asked: Asked<ContainerGcAsk>): Result<Decided<
   };
   const verdict = ledger.remove.some(({ end }) => end === "planned" || end === "removed") ? "removes" : "keeps";
   return ok({ decision, verdict, reasons: reasons.list, needs, next: null });
+}
+
+/** Lists the impossible or incomplete parts of the runtime's lists, each by name. None of them is a reason to remove more. */
+function doubts(
+  { now, containers, sandboxes, sandboxIds, runtime }: GcInput,
+  reasons: Reasons<ReasonCode<"container-gc">>,
+  needs: string[],
+): void {
+  const nowText = now < 0n ? "0" : now.toString();
+  // those of a sandbox mostly follow each other
+  let listed: string | undefined;
+  for (const { id, podSandboxId, metadata, createdAt } of containers) {
+    if (podSandboxId !== undefined && (podSandboxId === listed || sandboxIds.has(podSandboxId))) listed = podSandboxId;
+    else reasons.add("sandbox_not_listed", id, "podSandboxId", { podSandboxId });
+    if (metadata.attempt === undefined) reasons.add("attempt_missing", id, "attempt");
+    if (isAfter(createdAt, nowText)) reasons.add("created_in_future", id, "createdAt", { createdAt });
+  }
+  for (const { id, metadata, createdAt } of sandboxes) {
+    if (metadata.attempt === undefined) reasons.add("attempt_missing", id, "attempt");
+    if (isAfter(createdAt, nowText)) reasons.add("created_in_future", id, "createdAt", { createdAt });
+  }
+  for (const list of ["podLogDirectories", "danglingLogLinks"] as const) {
+    if (runtime[list] === undefined) needs.push(`runtime.${list}`);
+  }
+}
+
+/**
+ * A pass that ended before it began, since the runtime did not list what it has: nothing goes, and the timer's pass tells of
+ * it in an event each time. kubelet 1.36: StartGarbageCollection.
+ */
+function unlisted(
+  { snapshot, ask: { operation }, explain }: EffectiveAsked<ContainerGcAsk>,
+  { minAgeMs, maxPerPodContainer, maxContainers }: GcInput,
+  error: string,
+): DecidedOf<"container-gc"> {
+  const reasons = new Reasons<ReasonCode<"container-gc">>(explain);
+  reasons.add("runtime_list_failed", "container-gc", "error", { message: error });
+  const isTimed = operation === "garbage-collect";
+  const decision: ContainerGcDecision = {
+    operation,
+    policy: { minAgeMs, maxPerPodContainer, maxContainers },
+    allSourcesReady: snapshot.kubelet?.sourcesReady ?? true,
+    remove: [],
+    keep: [],
+    error,
+    events: isTimed ? [{ type: "Warning", reason: "ContainerGCFailed", message: error }] : [],
+  };
+  return { decision, verdict: "fails", reasons: reasons.list, needs: [], next: null };
+}
+
+interface SandboxPass {
+  readonly sandboxes: readonly RuntimeSandbox[];
+  /** That the pass has left. */
+  readonly containers: readonly RuntimeContainer[];
+  readonly fateOf: (uid: string) => PodState;
+  readonly underPressure: boolean;
+}
+
+/**
+ * The sandboxes that are not ready and hold no container any more: all of a pod that is gone, else all but the pod's
+ * newest, which stays whatever its state. Each is stopped first. That all sources are ready is not asked for here, but
+ * without it no pod that is not posted counts as gone.
+ *
+ * Order where Go's maps have none: pods by uid; in a pod oldest first, of one moment the smaller id.
+ * kubelet 1.36: evictSandboxes.
+ */
+function evictSandboxes(pass: SandboxPass, ledger: Ledger): void {
+  const holding = new Map<string, number>();
+  for (const { podSandboxId } of pass.containers) {
+    if (podSandboxId !== undefined) holding.set(podSandboxId, (holding.get(podSandboxId) ?? 0) + 1);
+  }
+  const kept: (readonly [SandboxTarget, Keeping])[] = [];
+  for (const [uid, list] of byPod(pass.sandboxes)) {
+    const pod = pass.fateOf(uid);
+    const gone = goneBecause(pod, pass.underPressure);
+    for (let i = 0; i < list.length; i++) {
+      const entry = list[i] as SandboxTarget;
+      const newer = list.length - 1 - i;
+      const keeping =
+        inUse(entry.made, holding.get(entry.made.id) ?? 0) ?? (gone === null && newer === 0 ? newest(pod) : null);
+      if (keeping !== null) {
+        kept.push([entry, keeping]);
+        continue;
+      }
+      const because = gone ?? ({ why: "older-sandbox", code: "older_sandbox", numbers: { newer } } as const);
+      ledger.take(entry, because, true, isTied(list, i));
+    }
+  }
+  for (const [entry, because] of kept) ledger.leave(entry, because);
+}
+
+function inUse(s: RuntimeSandbox, containers: number): Keeping | null {
+  if (s.state === "SANDBOX_READY") return { why: "sandbox-ready", code: "sandbox_ready" };
+  if (containers === 0) return null;
+  return { why: "sandbox-has-containers", code: "sandbox_has_containers", numbers: { containers } };
+}
+const newest = ({ fate, because }: PodState): Keeping =>
+  fate === "unsynced" ? { why: "sources-not-ready", code: because } : { why: "newest-sandbox", code: "newest_sandbox" };
+
+function byPod(sandboxes: readonly RuntimeSandbox[]): readonly (readonly [string, readonly SandboxTarget[]])[] {
+  const byUid = new Map<string, SandboxTarget[]>();
+  for (const s of sandboxes) {
+    const list = byUid.get(s.metadata.uid);
+    if (list === undefined) byUid.set(s.metadata.uid, [sandboxTarget(s)]);
+    else list.push(sandboxTarget(s));
+  }
+  for (const list of byUid.values()) list.sort(byAge);
+  return [...byUid].sort(([a], [b]) => (a < b ? -1 : 1));
 }

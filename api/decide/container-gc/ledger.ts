@@ -1,6 +1,6 @@
-import type { ContainerGcDecision, ContainerKept, ContainerRemoval } from "../../model/container-gc.ts";
-import type { Numbers } from "../../model/decision.ts";
-import type { Done } from "../../model/garbage-collection.ts";
+import type { ContainerGcDecision, ContainerKept, ContainerRemoval, Done } from "../../model/container-gc.ts";
+import type { ReasonCode } from "../../model/decision.ts";
+import type { Numbers } from "../../model/forms.ts";
 import type { EpochMs } from "../../model/units.ts";
 import type { Reasons } from "../reasons.ts";
 
@@ -8,7 +8,7 @@ export type Target = Omit<ContainerKept, "why" | "oldEnoughAtMs">;
 /** Why, in the answer and in the reasons. */
 export interface Because<W> {
   readonly why: W;
-  readonly code: string;
+  readonly code: ReasonCode<"container-gc">;
   readonly numbers?: Numbers | undefined;
 }
 export type Removing = Because<ContainerRemoval["why"]>;
@@ -19,9 +19,9 @@ export class Ledger implements Pick<ContainerGcDecision, "remove" | "keep"> {
   readonly remove: ContainerRemoval[] = [];
   readonly keep: ContainerKept[] = [];
   readonly #done: Map<string, Done>;
-  readonly #reasons: Reasons;
+  readonly #reasons: Reasons<ReasonCode<"container-gc">>;
   #stoppedAt: string | undefined;
-  constructor(done: readonly Done[] | null, reasons: Reasons) {
+  constructor(done: readonly Done[] | null, reasons: Reasons<ReasonCode<"container-gc">>) {
     this.#done = new Map((done ?? []).map((d) => [d.id, d]));
     this.#reasons = reasons;
   }

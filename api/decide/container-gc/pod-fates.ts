@@ -1,3 +1,4 @@
+import type { ReasonCode } from "../../model/decision.ts";
 import { isTerminal, type Pod, podUid } from "../../model/pod.ts";
 import type { RuntimeContainer, RuntimeSandbox } from "../../model/runtime.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
@@ -12,7 +13,7 @@ export type PodFate = "exists" | "terminated" | "removed" | "unsynced";
 export interface PodState {
   readonly fate: PodFate;
   /** Code of the reason. */
-  readonly because: string;
+  readonly because: ReasonCode<"container-gc">;
 }
 const NOT_POSTED: PodState = { fate: "removed", because: "pod_not_posted" };
 const UNSYNCED: PodState = { fate: "unsynced", because: "sources_not_ready" };
@@ -52,7 +53,7 @@ export function podFates(
   const unknown = kubelet?.sourcesReady === false ? UNSYNCED : NOT_POSTED;
   return (uid) => known.get(uid) ?? (parts.running.has(uid) ? STILL_RUNS : unknown);
 }
-/** Of a static pod, on its mirror too: the uid that the runtime knows. */
+/** Annotation of a static pod, and of its mirror, with the uid that the runtime knows. */
 const HASH_ANNOTATION = "kubernetes.io/config.hash";
 
 const isDisrupted = ({ status }: Pod): boolean =>

@@ -1,11 +1,11 @@
-import type { PodRef } from "../../model/managers.ts";
+import type { PodRef } from "../../model/forms.ts";
 import type { RuntimeContainer, RuntimeSandbox } from "../../model/runtime.ts";
 import type { EpochMs } from "../../model/units.ts";
 import type { Target } from "./ledger.ts";
 import { uidOf } from "./pod-fates.ts";
 import { type Aged, nanosToMs } from "./unix-nanos.ts";
 
-/** What the answer tells of a container, and what it was made from: worked out once, since it goes or stays in any case. */
+/** A container in the answer, with what it was made from: worked out once, since it goes or stays in any case. */
 export interface ContainerTarget extends Target, Aged<RuntimeContainer> {
   readonly name: string;
   readonly createdAtMs: EpochMs;

@@ -4,7 +4,7 @@ import { sortedBy } from "../sorted-by.ts";
 /** Nanoseconds since 1970 stay the digits that the runtime sent (they exceed an exact number); none has a leading zero. */
 
 /** Negative: `a` is before `b`. */
-export function compareNanos(a: string, b: string): number {
+function compareNanos(a: string, b: string): number {
   if (a === b) return 0;
   if (a.length !== b.length) return a.length - b.length;
   return a < b ? -1 : 1;
@@ -32,7 +32,7 @@ const compareText = (a: string, b: string): number => (a < b ? -1 : Number(a > b
 export const sortedByAge = <T extends Aged>(list: readonly T[]): readonly T[] => sortedBy(list, msOf, inOneMs);
 const msOf = ({ createdAtMs }: Aged): number => createdAtMs;
 
-/** Whether a neighbour in the order was made at the same moment. */
+/** Checks that a neighbour in the order was made at the same moment. */
 export const isTied = (sorted: readonly Aged[], i: number): boolean =>
   isOfOneMoment(sorted[i - 1], sorted[i] as Aged) || isOfOneMoment(sorted[i + 1], sorted[i] as Aged);
 const isOfOneMoment = (a: Aged | undefined, b: Aged): boolean =>
@@ -52,14 +52,17 @@ export function oldEnoughAt(nanos: string, ageMs: number): EpochMs {
   return epochMs(Math.min(nanosToMs(nanos) + begun + ageMs, Number.MAX_SAFE_INTEGER));
 }
 
-/** Of an RFC 3339 time, exact to its nanoseconds. */
+/** Converts an RFC 3339 time, exact to its nanoseconds. */
 export function nanosOf(time: string): bigint {
   const fraction = /\.(\d+)/.exec(time)?.[1] ?? "";
   const seconds = Date.parse(time.replace(/\.\d+/, ""));
   return BigInt(seconds) * 1_000_000n + BigInt(fraction.padEnd(9, "0"));
 }
 
-/** What is made at or before this is old enough; null: nothing can be. kubelet 1.36: newestGCTime. */
+/**
+ * Computes the time at or before which a container must have been made to be old enough; null: none can be. kubelet 1.36:
+ * newestGCTime.
+ */
 export function newestOldEnough(now: bigint, minAgeMs: number): string | null {
   const newest = now - BigInt(minAgeMs) * 1_000_000n;
   return newest < 0n ? null : newest.toString();

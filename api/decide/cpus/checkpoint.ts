@@ -1,7 +1,6 @@
 import { formatCpuSet } from "../../model/cpu-set.ts";
-import { fnv1a, jsonText } from "../go/checksum.ts";
-import { ascending, cpuText } from "./sets.ts";
-import { type CpuState, sorted } from "./state.ts";
+import { fnv1a, jsonText } from "../go/json.ts";
+import { ascending, type CpuSet, common, cpuText } from "./sets.ts";
 
 type Entries = ReadonlyMap<string, ReadonlyMap<string, string> | null>;
 
@@ -50,7 +49,10 @@ function jsonMap<V>(map: ReadonlyMap<string, V>, show: (value: V) => string): st
     .join(",")}}`;
 }
 
-/** What the checksum of version 2 is taken of: the Go value as spew prints it for hashing, maps in the order of their keys. */
+/**
+ * Builds the text that the checksum of version 2 is taken of: the Go value as spew prints it for hashing, maps in the order of
+ * their keys.
+ */
 export const hashedV2 = (checkpoint: CheckpointV2, type = "CPUManagerCheckpoint"): string =>
   hashed(type, checkpoint, `(map[string]map[string]string)${dump(checkpoint.entries, (c) => dump(c, asIs))}`);
 
@@ -81,3 +83,48 @@ function dump<V>(map: ReadonlyMap<string, V> | null, show: (value: V) => string)
     .map(([key, value]) => `${key}:${show(value)}`)
     .join(" ")}]`;
 }
+
+/** Pod uid -> container -> its own CPUs. */
+export type CpuAssignments = ReadonlyMap<string, ReadonlyMap<string, CpuSet>>;
+
+/** The state that the CPU manager remembers. kubelet 1.36: state.State. */
+export interface CpuState {
+  /** The shared pool, reserved CPUs with it; empty: not yet known. */
+  readonly defaultCpus: CpuSet;
+  readonly assignments: CpuAssignments;
+  /** Pod uid -> CPUs of the pod as a whole; only with the gate PodLevelResourceManagers. */
+  readonly podCpus: ReadonlyMap<string, CpuSet>;
+}
+
+/** CPUs that two containers of different pods hold alone: the kubelet takes such a state without a word. */
+interface SharedCpus {
+  readonly cpus: CpuSet;
+  readonly holders: readonly [Holder, Holder];
+}
+export interface Holder {
+  readonly uid: string;
+  readonly container: string;
+}
+/** Containers of one pod may share, since an init container leaves its CPUs to the next. In the order of uids and names. */
+export function sharedCpus(assignments: CpuAssignments): readonly SharedCpus[] {
+  const first = new Map<number, Holder>();
+  const shared = new Map<string, SharedCpus>();
+  for (const [uid, containers] of sorted(assignments)) {
+    for (const [container, cpus] of sorted(containers)) {
+      for (const cpu of cpus) {
+        const holder = first.get(cpu);
+        if (holder === undefined) first.set(cpu, { uid, container });
+        else if (holder.uid !== uid) {
+          const other = assignments.get(holder.uid)?.get(holder.container) ?? cpus;
+          const key = JSON.stringify([holder.uid, holder.container, uid, container]);
+          shared.set(key, { cpus: common(other, cpus), holders: [holder, { uid, container }] });
+        }
+      }
+    }
+  }
+  return [...shared.values()];
+}
+
+/** By key, as Go sorts what it prints; where Go walks a map in any order, this is the order. */
+export const sorted = <V>(map: ReadonlyMap<string, V>): readonly (readonly [string, V])[] =>
+  [...map].sort(([a], [b]) => (a < b ? -1 : 1));

@@ -1,17 +1,17 @@
 import { milliValue } from "../../model/amount.ts";
+import type { ReasonCode } from "../../model/decision.ts";
 import { type Container, containersOf, type Pod, podUid } from "../../model/pod.ts";
 import type { Answered } from "../managers/desk.ts";
 import type { ManagedNode } from "../managers/node.ts";
-import type { Reasons } from "../reasons.ts";
+import type { ReasonRecorder } from "../reasons.ts";
 import { isPodLevelResourcesSet } from "../resources/pod-resources.ts";
 import { qosClass } from "../resources/qos.ts";
-import type { TopologyHint } from "../topology/hint.ts";
-import { idsOf } from "../topology/numa-nodes.ts";
+import { idsOf, type TopologyHint } from "../topology/hint.ts";
 import { exclusiveCpus } from "./request.ts";
 import { common, cpuText, NO_CPUS } from "./sets.ts";
 
 /** Why each container of the asked pod has the CPUs that it has, under its name. */
-export function explainCpus(answered: Answered, reasons: Reasons): void {
+export function explainCpus(answered: Answered, reasons: ReasonRecorder<ReasonCode<"cpus">>): void {
   const { node, pod, before, after, admission, refusal } = answered;
   explainReserve(answered, reasons);
   if (pod === null) return;
@@ -44,7 +44,7 @@ export function explainCpus(answered: Answered, reasons: Reasons): void {
   }
 }
 
-function explainReserve({ node }: Answered, reasons: Reasons): void {
+function explainReserve({ node }: Answered, reasons: ReasonRecorder<ReasonCode<"cpus">>): void {
   const { cpuPolicy, settings } = node;
   if (cpuPolicy.name === "none") {
     reasons.add("no_exclusive_cpus", "node", "sharedPool", { because: "cpuManagerPolicy is none" });

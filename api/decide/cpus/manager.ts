@@ -1,17 +1,98 @@
-import { type Container, containersOf, type Pod, podUid } from "../../model/pod.ts";
-import { ok, type Result } from "../../model/result.ts";
+import { type Container, containersOf, isSidecar, type Pod, podUid } from "../../model/pod.ts";
+import { err, ok, type Result } from "../../model/result.ts";
 import { isPodLevelResourcesSet } from "../resources/pod-resources.ts";
-import type { AllocateError, HintProvider, ResourceHints, TopologyHint } from "../topology/hint.ts";
-import { allocateContainer } from "./allocate.ts";
-import { allocatePod } from "./allocate-pod.ts";
-import { cpuHints } from "./hints.ts";
-import type { CpuPolicy, StaticPolicy } from "./policy.ts";
+import {
+  type AllocateError,
+  countNodes,
+  type HintProvider,
+  type NumaMask,
+  type ResourceHints,
+  type TopologyHint,
+} from "../topology/hint.ts";
+import type { CpuState } from "./checkpoint.ts";
+import { type CpuPolicy, type StaticPolicy, takeCpus } from "./policy.ts";
 import { exclusiveCpus, podExclusiveCpus, sharedPoolFault } from "./request.ts";
-import { type CpuSet, minus, NO_CPUS, union } from "./sets.ts";
-import type { CpuState } from "./state.ts";
-import { release, reusable, standing, type WorkingState, workingState } from "./working-state.ts";
+import { type CpuSet, filtered, minus, NO_CPUS, union } from "./sets.ts";
+import type { CpuTopology } from "./topology.ts";
 
-/** Who has which CPUs. kubelet 1.36: cpumanager.Manager. */
+/** The sums that a hint is weighed by, for each NUMA node with CPUs. */
+interface NodeSum {
+  readonly bit: NumaMask;
+  readonly cpus: number;
+  /** Available and reusable. */
+  readonly matching: number;
+  /** Bits of the sockets that have CPUs in it. */
+  readonly sockets: number;
+}
+
+/**
+ * The sets of NUMA nodes that have room for `request` CPUs, fewest nodes first; all of them hold every reusable CPU.
+ * Preferred are those of as few nodes as an empty machine would need. At most 2^n hints: `MAX_ALIGNED_NODES` bounds n.
+ * kubelet 1.36: generateCPUTopologyHints.
+ */
+function cpuHints(policy: StaticPolicy, available: CpuSet, reusable: CpuSet, request: number): readonly TopologyHint[] {
+  const { topology } = policy;
+  const nodes = nodeSums(topology, available, reusable);
+  const must = nodesOf(topology, reusable);
+  const found: { readonly mask: NumaMask; readonly sockets: number }[] = [];
+  let fewest = nodes.length;
+  const extend = (from: number, left: number, sum: NodeSum): void => {
+    if (left === 0) {
+      if (sum.cpus >= request) fewest = Math.min(fewest, countNodes(sum.bit));
+      if ((sum.bit & must) === must && sum.matching >= request) found.push({ mask: sum.bit, sockets: sum.sockets });
+      return;
+    }
+    for (let i = from; i <= nodes.length - left; i++) extend(i + 1, left - 1, plus(sum, nodes[i] as NodeSum));
+  };
+  for (let size = 1; size <= nodes.length; size++) extend(0, size, NONE);
+  const fewestSockets = policy.options.alignBySocket ? socketsFor(topology, fewest) : -1;
+  return found.map(({ mask, sockets }) => ({
+    nodes: mask,
+    preferred: countNodes(mask) === fewest || countNodes(sockets) === fewestSockets,
+  }));
+}
+const NONE: NodeSum = { bit: 0, cpus: 0, matching: 0, sockets: 0 };
+const plus = (a: NodeSum, b: NodeSum): NodeSum => ({
+  bit: a.bit | b.bit,
+  cpus: a.cpus + b.cpus,
+  matching: a.matching + b.matching,
+  sockets: a.sockets | b.sockets,
+});
+
+function nodeSums({ nodes, numa, sockets, positionOf }: CpuTopology, ...matching: CpuSet[]): readonly NodeSum[] {
+  const counts = nodes.ids.map(() => 0);
+  for (const cpu of matching.flatMap((set) => [...set])) {
+    const node = nodes.of[positionOf.get(cpu) as number] as number;
+    counts[node] = (counts[node] as number) + 1;
+  }
+  return nodes.ids.map((id, i) => {
+    const members = nodes.members[i] as readonly number[];
+    return {
+      bit: numa.bitOf.get(id) as NumaMask,
+      cpus: members.length,
+      matching: counts[i] as number,
+      // only read with align-by-socket, which wants no more sockets than nodes
+      sockets: members.reduce((bits, position) => bits | (1 << (sockets.of[position] as number)), 0),
+    };
+  });
+}
+
+function nodesOf({ nodes, numa, positionOf }: CpuTopology, cpus: CpuSet): NumaMask {
+  let mask = 0;
+  for (const cpu of cpus) {
+    const node = nodes.of[positionOf.get(cpu) as number] as number;
+    mask |= numa.bitOf.get(nodes.ids[node] as number) as NumaMask;
+  }
+  return mask;
+}
+
+/** The sockets that so many NUMA nodes are on at least; -1: sockets tell nothing. kubelet 1.36: isHintSocketAligned. */
+function socketsFor({ nodes, sockets }: CpuTopology, fewestNodes: number): number {
+  const nodesPerSocket = Math.floor(nodes.ids.length / sockets.ids.length);
+  return nodesPerSocket === 0 ? -1 : Math.ceil(fewestNodes / nodesPerSocket);
+}
+
+/** Tracks which container has which CPUs. kubelet 1.36: cpumanager.Manager. */
 export interface CpuManager extends HintProvider {
   /** False with policy `none`. */
   readonly isManaging: boolean;
@@ -19,7 +100,9 @@ export interface CpuManager extends HintProvider {
   cpusOf(uid: string, container: string): CpuSet | undefined;
   /** The assignments and the shared pool as they are now. */
   state(): CpuState;
-  /** What may still be given to one container: the shared pool without the reserved CPUs. None with policy `none`. */
+  /**
+   * Returns the CPUs that one container may still be given: the shared pool without the reserved CPUs. None with policy `none`.
+   */
   available(): CpuSet;
   /** Gives a container's CPUs back; what other containers of the pod hold stays theirs. */
   removeContainer(uid: string, container: string): void;
@@ -126,3 +209,194 @@ function podHints(
   const available = minus(state.pool, policy.reserved);
   return hints(cpuHints(policy, available, union(reusable(state, uid), assigned), count));
 }
+
+/**
+ * Gives a pod with pod-level resources its CPUs as a whole, and shares them out: to a container what it asks for itself, to
+ * the others what is left. Only with pod scope and the gate PodLevelResourceManagers. After an error the pod's CPUs are
+ * out of the pool all the same, if there were enough. kubelet 1.36: staticPolicy.AllocatePod.
+ */
+function allocatePod(
+  policy: StaticPolicy,
+  state: WorkingState,
+  uid: string,
+  pod: Pod,
+  affinity: TopologyHint,
+): Result<void, AllocateError> {
+  const count = podExclusiveCpus(pod, true);
+  if (count === 0) return ok(undefined);
+  const empty = sharedPoolFault(pod);
+  if (empty !== undefined) return err({ reason: "EmptyPodSharedPoolError", message: empty });
+  const fault = smtFault(policy, state.pool, count);
+  if (fault !== undefined) return err(fault);
+  const whole = takeFromPool(policy, state, NO_CPUS, count, affinity);
+  if (!whole.ok) return whole;
+  state.podCpus.set(uid, whole.value);
+  const shares = sharesOf(policy, pod, whole.value);
+  if (!shares.ok) return err({ message: shares.error });
+  for (const { name } of containersOf(pod)) {
+    assign(state, uid, name, shares.value.own.get(name) ?? shares.value.shared);
+  }
+  return ok(undefined);
+}
+
+interface Shares {
+  readonly own: ReadonlyMap<string, CpuSet>;
+  /** The CPUs of all other containers, while the pod runs. */
+  readonly shared: CpuSet;
+}
+function sharesOf(policy: StaticPolicy, pod: Pod, whole: CpuSet): Result<Shares, string> {
+  const own = new Map<string, CpuSet>();
+  let left = whole;
+  for (const container of pod.spec.initContainers ?? []) {
+    const count = exclusiveCpus(pod, container, true);
+    const cpus = count > 0 ? takeCpus(policy, left, count) : ok(left);
+    if (!cpus.ok) return cpus;
+    // one that ends before the others begin has all that the sidecars so far have not
+    if (count > 0 || !isSidecar(container)) own.set(container.name, cpus.value);
+    if (count > 0 && isSidecar(container)) left = minus(left, cpus.value);
+  }
+  for (const container of pod.spec.containers) {
+    const count = exclusiveCpus(pod, container, true);
+    if (count === 0) continue;
+    const cpus = takeCpus(policy, left, count);
+    if (!cpus.ok) return cpus;
+    own.set(container.name, cpus.value);
+    left = minus(left, cpus.value);
+  }
+  return ok({ own, shared: left });
+}
+
+/** One container's request for CPUs. */
+interface CpuAsk {
+  readonly uid: string;
+  readonly pod: Pod;
+  readonly container: Container;
+  readonly count: number;
+  readonly affinity: TopologyHint;
+}
+
+/** Gives a container `count` CPUs, unless it has its CPUs already. kubelet 1.36: staticPolicy.Allocate. */
+function allocateContainer(policy: StaticPolicy, state: WorkingState, ask: CpuAsk): Result<void, AllocateError> {
+  const { uid, pod, container, count, affinity } = ask;
+  // before it is looked whether the container has its CPUs already: after a restart it may fail where it ran
+  const fault = smtFault(policy, state.pool, count);
+  if (fault !== undefined) return err(fault);
+  const left = reusable(state, uid);
+  let cpus = state.held.get(uid)?.get(container.name);
+  if (cpus === undefined) {
+    const given = takeFromPool(policy, state, left, count, affinity);
+    if (!given.ok) return given;
+    cpus = given.value;
+    assign(state, uid, container.name, cpus);
+  }
+  state.reuse = { uid, cpus: isOnlyInit(pod, container) ? union(left, cpus) : minus(left, cpus) };
+  return ok(undefined);
+}
+/** A sidecar runs on beside those that come after it. */
+const isOnlyInit = ({ spec }: Pod, { name }: Container): boolean => {
+  const init = spec.initContainers?.find((c) => c.name === name);
+  return init !== undefined && !isSidecar(init);
+};
+
+/**
+ * Takes CPUs from the pool and from `left`: as many as possible near the affinity, the rest anywhere. kubelet 1.36:
+ * allocateCPUs.
+ */
+function takeFromPool(
+  policy: StaticPolicy,
+  state: WorkingState,
+  left: CpuSet,
+  count: number,
+  { nodes }: TopologyHint,
+): Result<CpuSet, AllocateError> {
+  const allocatable = union(minus(state.pool, policy.reserved), left);
+  const near = nodes === null ? NO_CPUS : nearCpus(policy, nodes, allocatable);
+  const aligned = takeCpus(policy, near, Math.min(count, near.size));
+  if (!aligned.ok) return err({ message: aligned.error });
+  const rest = takeCpus(policy, minus(allocatable, aligned.value), count - aligned.value.size);
+  if (!rest.ok) return err({ message: rest.error });
+  const cpus = union(aligned.value, rest.value);
+  state.pool = minus(state.pool, cpus);
+  return ok(cpus);
+}
+
+/** With align-by-socket: all on the sockets of these nodes. kubelet 1.36: getAlignedCPUs. */
+function nearCpus({ topology, options }: StaticPolicy, mask: NumaMask, allocatable: CpuSet): CpuSet {
+  const { nodes, sockets, numa, positionOf } = topology;
+  const bits = nodes.ids.map((id) => numa.bitOf.get(id) as NumaMask);
+  const isNear = (position: number): boolean => ((bits[nodes.of[position] as number] as NumaMask) & mask) !== 0;
+  const at = (cpu: number): number => positionOf.get(cpu) as number;
+  if (!options.alignBySocket) return filtered(allocatable, (cpu) => isNear(at(cpu)));
+  const near = new Set(sockets.of.filter((_, position) => isNear(position)));
+  return filtered(allocatable, (cpu) => near.has(sockets.of[at(cpu)] as number));
+}
+
+/**
+ * Why full-pcpus-only refuses so many CPUs; undefined where it does not. Cores that hold a reserved CPU do not count as
+ * free. kubelet 1.36: enforceSMTAlignment.
+ */
+function smtFault({ options, topology, reservedCores }: StaticPolicy, pool: CpuSet, count: number) {
+  if (!options.fullPcpusOnly) return undefined;
+  const perCore = topology.cpusPerCore;
+  if (count % perCore !== 0) return fault(`requested ${count} cpus not multiple cpus per core = ${perCore}`);
+  const free = minus(pool, reservedCores).size;
+  if (count <= free) return undefined;
+  return fault(
+    `not enough free physical CPUs: available physical CPUs = ${free}, requested CPUs = ${count}, CPUs per core = ${perCore}`,
+  );
+}
+const fault = (what: string): AllocateError => ({
+  message: `SMT Alignment Error: ${what}`,
+  reason: "SMTAlignmentError",
+});
+
+/** A `CpuState` that one decision works on, and what is only remembered while it does. */
+interface WorkingState {
+  pool: CpuSet;
+  readonly held: Map<string, Map<string, CpuSet>>;
+  readonly podCpus: Map<string, CpuSet>;
+  /** The CPUs that init containers of the current pod leave to later ones; nothing is remembered for other pods. */
+  reuse: { readonly uid: string; readonly cpus: CpuSet };
+}
+
+/** A copy to work on. */
+const workingState = ({ defaultCpus, assignments, podCpus }: CpuState): WorkingState => ({
+  pool: defaultCpus,
+  held: new Map(Array.from(assignments, ([uid, containers]) => [uid, new Map(containers)])),
+  podCpus: new Map(podCpus),
+  reuse: { uid: "", cpus: NO_CPUS },
+});
+/** A copy of how it stands. */
+const standing = ({ pool, held, podCpus }: WorkingState): CpuState => ({
+  defaultCpus: pool,
+  assignments: new Map(Array.from(held, ([uid, containers]) => [uid, new Map(containers)])),
+  podCpus: new Map(podCpus),
+});
+
+/** Notes that these are the container's CPUs; taken out of the pool they must be before. */
+function assign({ held }: WorkingState, uid: string, container: string, cpus: CpuSet): void {
+  const containers = held.get(uid) ?? new Map<string, CpuSet>();
+  held.set(uid, containers.set(container, cpus));
+}
+
+/**
+ * Gives a container's CPUs back, but for those that others of its pod hold. A pod that has its CPUs as a whole gives them
+ * back with its last container. kubelet 1.36: RemoveContainer.
+ */
+function release(state: WorkingState, uid: string, container: string): void {
+  const { held, podCpus } = state;
+  const containers = held.get(uid);
+  const cpus = containers?.get(container);
+  if (containers === undefined || cpus === undefined) return;
+  containers.delete(container);
+  if (containers.size === 0) held.delete(uid);
+  const whole = podCpus.get(uid);
+  if (whole === undefined) state.pool = union(state.pool, [...containers.values()].reduce(minus, cpus));
+  else if (containers.size === 0) {
+    state.pool = union(state.pool, whole);
+    podCpus.delete(uid);
+  }
+}
+
+/** Reads the CPUs that the pod's init containers have left. */
+const reusable = ({ reuse }: WorkingState, uid: string): CpuSet => (reuse.uid === uid ? reuse.cpus : NO_CPUS);

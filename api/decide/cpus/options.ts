@@ -1,4 +1,7 @@
+import { own } from "../../model/own.ts";
 import { err, ok, type Result } from "../../model/result.ts";
+import { NEWEST } from "../../profiles/index.ts";
+import type { Behaviour } from "../../profiles/profile.ts";
 import { parseBool, quote } from "../go/strconv.ts";
 
 /** `cpuManagerPolicyOptions` of the static policy. kubelet 1.36: StaticPolicyOptions. */
@@ -14,6 +17,8 @@ export interface StaticOptions {
 export interface OptionGates {
   readonly alpha: boolean;
   readonly beta: boolean;
+  /** How far each option is, of the kubelet's version; absent: of the newest. */
+  readonly levels?: Behaviour["cpuManagerPolicyOptions"];
 }
 
 const FULL_PCPUS = "full-pcpus-only";
@@ -22,17 +27,13 @@ export const BY_SOCKET = "align-by-socket";
 const ACROSS_CORES = "distribute-cpus-across-cores";
 const BY_CACHE = "prefer-align-cpus-by-uncorecache";
 
-interface Option {
-  readonly field: keyof StaticOptions;
-  readonly level: "alpha" | "beta" | "stable";
-}
-const OPTIONS: ReadonlyMap<string, Option> = new Map([
-  [FULL_PCPUS, { field: "fullPcpusOnly", level: "stable" }],
-  [ACROSS_NUMA, { field: "distributeAcrossNuma", level: "beta" }],
-  [BY_SOCKET, { field: "alignBySocket", level: "alpha" }],
-  [ACROSS_CORES, { field: "distributeAcrossCores", level: "alpha" }],
-  ["strict-cpu-reservation", { field: "strictReservation", level: "stable" }],
-  [BY_CACHE, { field: "preferUncoreCache", level: "stable" }],
+const OPTIONS: ReadonlyMap<string, keyof StaticOptions> = new Map([
+  [FULL_PCPUS, "fullPcpusOnly"],
+  [ACROSS_NUMA, "distributeAcrossNuma"],
+  [BY_SOCKET, "alignBySocket"],
+  [ACROSS_CORES, "distributeAcrossCores"],
+  ["strict-cpu-reservation", "strictReservation"],
+  [BY_CACHE, "preferUncoreCache"],
 ]);
 
 /**
@@ -43,17 +44,20 @@ export function staticOptions(
   values: Readonly<Record<string, string>>,
   gates: OptionGates,
 ): Result<StaticOptions, string> {
+  const { levels = NEWEST.behaviour.cpuManagerPolicyOptions } = gates;
   const set = new Set<keyof StaticOptions>();
   for (const name of Object.keys(values).sort()) {
     const option = OPTIONS.get(name);
-    if (option === undefined) return err(`unknown CPU Manager Policy option: ${quote(name)}`);
-    if (option.level !== "stable" && !gates[option.level]) {
-      const level = option.level === "alpha" ? "Alpha" : "Beta";
-      return err(`CPU Manager Policy ${level}-level Options not enabled, but option ${quote(name)} provided`);
+    const level = own(levels, name);
+    if (option === undefined || level === undefined) return err(`unknown CPU Manager Policy option: ${quote(name)}`);
+    if (level !== "stable" && !gates[level]) {
+      return err(
+        `CPU Manager Policy ${level === "alpha" ? "Alpha" : "Beta"}-level Options not enabled, but option ${quote(name)} provided`,
+      );
     }
     const value = parseBool(values[name] as string);
     if (!value.ok) return err(`bad value for option ${quote(name)}: ${value.error}`);
-    if (value.value) set.add(option.field);
+    if (value.value) set.add(option);
   }
   const options: StaticOptions = {
     fullPcpusOnly: set.has("fullPcpusOnly"),

@@ -1,11 +1,9 @@
 import { type Amount, isZero, milliValue } from "../../model/amount.ts";
 import { err, ok, type Result } from "../../model/result.ts";
-import { parseCpus } from "./go-cpu-set.ts";
 import { BY_SOCKET, type OptionGates, type StaticOptions, staticOptions } from "./options.ts";
-import { type CpuSet, cpuText, holdsAll, minus, NO_CPUS } from "./sets.ts";
-import { takeDistributed } from "./take-distributed.ts";
-import { takePacked } from "./take-packed.ts";
-import { type CpuTopology, cpusAt } from "./topology.ts";
+import { type CpuSet, cpuText, holdsAll, minus, NO_CPUS, parseCpus } from "./sets.ts";
+import { neverDone, type Spread, spreadSearch } from "./spread.ts";
+import { type CpuGroups, type CpuTopology, cpusAt } from "./topology.ts";
 
 export interface StaticPolicy {
   readonly name: "static";
@@ -134,4 +132,254 @@ export function takeCpus(
   }
   const group = options.fullPcpusOnly ? topology.cpusPerCore : 1;
   return takeDistributed(topology, available, count, { group, spread });
+}
+
+interface Distribution {
+  /** CPUs are handed out in groups of this size. */
+  readonly group: number;
+  readonly spread: boolean;
+}
+
+/**
+ * `count` of the available CPUs from as few NUMA nodes as can be, the same share from each of them; packed where that
+ * cannot be. kubelet 1.36: takeByTopologyNUMADistributed.
+ */
+function takeDistributed(
+  topology: CpuTopology,
+  available: CpuSet,
+  count: number,
+  { group, spread }: Distribution,
+): Result<CpuSet, string> {
+  const packed = () => takePacked(topology, available, count, { spread, byCache: false });
+  if (count % group !== 0) return packed();
+  if (count < 1) return ok(NO_CPUS);
+  const taking = startTaking(topology, available, count);
+  if (freeCount(taking) < count) return err(notEnough(count, available));
+  const nodes = inOrder(taking, topology.nodes);
+  const search = spreadSearch({ nodes, free: freeIn(taking, topology.nodes), count, group });
+  const groups = Math.ceil(count / group);
+  const groupsPerNode = Math.ceil(Math.ceil(topology.cpus.length / group) / topology.nodes.ids.length);
+  const most = Math.min(groups, new Set(nodes).size);
+  for (let size = Math.ceil(groups / groupsPerNode); size <= most; size++) {
+    const found = search(size);
+    if (!found.ok) return found;
+    if (found.value !== undefined) return takeSpread(taking, found.value, { group, spread });
+  }
+  return packed();
+}
+
+function takeSpread(taking: Taking, { nodes, share, remainder }: Spread, how: Distribution): Result<CpuSet, string> {
+  let rest = taking.needed - share * nodes.length;
+  for (const node of nodes) takeOfNode(taking, node, share, how.spread);
+  while (rest > 0) {
+    const before = rest;
+    for (const node of remainder) {
+      if (rest === 0) break;
+      if (freeOf(taking, taking.topology.nodes.members[node] as readonly number[]).length < how.group) continue;
+      takeOfNode(taking, node, how.group, how.spread);
+      rest -= how.group;
+    }
+    if (rest === before) return err(neverDone(rest, how.group));
+  }
+  if (taking.needed === 0) return ok(taking.taken);
+  const fault = taking.needed > 0 ? "not enough" : "too many";
+  return err(`accounting error, ${fault} CPUs allocated, remaining: ${taking.needed}`);
+}
+
+/** Where the node has too few, nothing is taken, and the sum will not come out. */
+function takeOfNode(taking: Taking, node: number, count: number, spread: boolean): void {
+  const { topology } = taking;
+  const free = freeOf(taking, topology.nodes.members[node] as readonly number[]);
+  const cpus = takePacked(topology, cpusAt(topology, free), count, { spread, byCache: false });
+  if (!cpus.ok) return;
+  take(
+    taking,
+    [...cpus.value].map((cpu) => topology.positionOf.get(cpu) as number),
+  );
+}
+
+interface Packing {
+  /** Threads one by one, over as many cores as there are, instead of whole cores. */
+  readonly spread: boolean;
+  /** Whole uncore caches before whole cores, then one that has room for the rest. */
+  readonly byCache: boolean;
+}
+
+/**
+ * `count` of the available CPUs, close together: whole sockets and NUMA nodes, then whole cores, then threads; of each
+ * those that lie where the fewest are free. The error is the kubelet's. kubelet 1.36: takeByTopologyNUMAPacked.
+ */
+function takePacked(
+  topology: CpuTopology,
+  available: CpuSet,
+  count: number,
+  { spread, byCache }: Packing,
+): Result<CpuSet, string> {
+  if (count < 1) return ok(NO_CPUS);
+  const taking = startTaking(topology, available, count);
+  if (freeCount(taking) < count) return err(notEnough(count, available));
+  const { outer, inner } = levelsOf(topology);
+  takeWhole(taking, outer, outerInOrder);
+  takeWhole(taking, inner, innerInOrder);
+  if (taking.needed > 0 && byCache) takeCaches(taking);
+  if (!spread) takeWhole(taking, topology.cores, coresInOrder);
+  if (taking.needed > 0) takeRest(taking, spread);
+  return taking.needed > 0 ? err("failed to allocate cpus") : ok(taking.taken);
+}
+/** The kubelet's words for more CPUs than there are. */
+const notEnough = (requested: number, available: CpuSet): string =>
+  `not enough cpus available to satisfy request: requested=${requested}, available=${available.size}`;
+
+/**
+ * Whole groups, as many as are needed. Where cores or sockets differ in size the kubelet takes a group that has as many
+ * free CPUs as the average one for a free one, and then takes all its CPUs, those of others with them.
+ */
+function takeWhole(taking: Taking, groups: CpuGroups, order: (taking: Taking) => readonly number[]): void {
+  const counts = freeIn(taking, groups);
+  const sizeOf = (group: number): number => (groups.members[group] as readonly number[]).length;
+  const isWhole = (group: number): boolean => counts[group] === groups.whole[group] && sizeOf(group) <= taking.needed;
+  // an order is work
+  if (!counts.some((_, group) => isWhole(group))) return;
+  for (const group of order(taking).filter(isWhole)) {
+    if (sizeOf(group) <= taking.needed) take(taking, groups.members[group] as readonly number[]);
+  }
+}
+
+/** kubelet 1.36: takeUncoreCache. */
+function takeCaches(taking: Taking): void {
+  const { caches, cpusPerCache } = taking.topology;
+  const order = cachesInOrder(taking);
+  if (taking.needed >= cpusPerCache) takeWhole(taking, caches, () => order);
+  for (const cache of order) {
+    if (taking.needed < 1) return;
+    takeInCache(taking, cache);
+  }
+}
+
+/** All the rest from one cache, by cores of lowest number, or nothing. kubelet 1.36: takePartialUncore. */
+function takeInCache(taking: Taking, cache: number): void {
+  const { caches, cores, cpusPerCore } = taking.topology;
+  const inCache = freeOf(taking, caches.members[cache] as readonly number[]);
+  const coresThere = [...new Set(inCache.map((position) => cores.of[position] as number))].sort((a, b) => a - b);
+  const chosen = coresThere.slice(0, Math.ceil(taking.needed / cpusPerCore));
+  let cpus = chosen.flatMap((core) => freeOf(taking, cores.members[core] as readonly number[]));
+  if (taking.needed % 2 !== 0 && cpusPerCore > 1 && cpus.length > taking.needed) {
+    cpus = cpus.sort((a, b) => a - b).slice(0, -1);
+  }
+  if (cpus.length === taking.needed) take(taking, cpus);
+}
+
+function takeRest(taking: Taking, spread: boolean): void {
+  for (const position of cpusInOrder(taking, spread)) {
+    take(taking, [position]);
+    if (taking.needed < 1) return;
+  }
+}
+
+/** CPUs being taken for one request. kubelet 1.36: cpuAccumulator. */
+interface Taking {
+  readonly topology: CpuTopology;
+  /** By position: 1 while the CPU is there to take. */
+  readonly free: Uint8Array;
+  /** By id. */
+  readonly taken: Set<number>;
+  /** How many are still to take. */
+  needed: number;
+}
+
+/** Begins to take `needed` CPUs; `available` by id, those that the machine lacks are passed over. */
+function startTaking(topology: CpuTopology, available: CpuSet, needed: number): Taking {
+  const free = new Uint8Array(topology.cpus.length);
+  for (const cpu of available) {
+    const position = topology.positionOf.get(cpu);
+    if (position !== undefined) free[position] = 1;
+  }
+  return { topology, free, taken: new Set(), needed };
+}
+/** How many CPUs are there to take. */
+function freeCount({ free }: Taking): number {
+  let count = 0;
+  for (const one of free) count += one;
+  return count;
+}
+
+/** INVARIANT: as in the kubelet, what was taken before counts again. */
+function take(taking: Taking, positions: readonly number[]): void {
+  for (const position of positions) {
+    taking.free[position] = 0;
+    taking.taken.add(taking.topology.cpus[position] as number);
+  }
+  taking.needed -= positions.length;
+}
+
+/** Free CPUs of each group. */
+function freeIn({ free }: Taking, { members }: CpuGroups): number[] {
+  return members.map((positions) => {
+    let count = 0;
+    for (const position of positions) count += free[position] as number;
+    return count;
+  });
+}
+/** Those of the positions that are free, in their order. */
+const freeOf = ({ free }: Taking, positions: readonly number[]): number[] =>
+  positions.filter((position) => free[position] === 1);
+
+/** The kubelet's order of groups: fewest free CPUs first, then the lower id. `groups` ascending. */
+const fewestFirst = (counts: readonly number[], groups: number[]): number[] =>
+  groups.sort((a, b) => (counts[a] as number) - (counts[b] as number));
+
+/** For each group of `outer`, in order, those of `inner` that share a free CPU with it. One that spans two comes twice. */
+function nested(taking: Taking, outer: CpuGroups, inner: CpuGroups): number[][] {
+  const inside: number[][] = outer.ids.map(() => []);
+  for (const [group, positions] of inner.members.entries()) {
+    for (const position of positions) {
+      if (taking.free[position] === 0) continue;
+      const groups = inside[outer.of[position] as number] as number[];
+      if (groups.at(-1) !== group) groups.push(group);
+    }
+  }
+  const counts = freeIn(taking, inner);
+  return inside.map((groups) => fewestFirst(counts, groups));
+}
+function within(taking: Taking, outer: CpuGroups, order: readonly number[], inner: CpuGroups): number[] {
+  const inside = nested(taking, outer, inner);
+  return order.flatMap((group) => inside[group] as number[]);
+}
+
+/** Sockets hold NUMA nodes, or NUMA nodes sockets: the fewer ones are the outer ones. */
+const levelsOf = ({ sockets, nodes }: CpuTopology): { outer: CpuGroups; inner: CpuGroups } =>
+  sockets.ids.length >= nodes.ids.length ? { outer: nodes, inner: sockets } : { outer: sockets, inner: nodes };
+
+/** Groups of the outer level with free CPUs, in the kubelet's order. kubelet 1.36: sortAvailableNUMANodes, -Sockets. */
+function outerInOrder(taking: Taking): number[] {
+  const counts = freeIn(taking, levelsOf(taking.topology).outer);
+  const there = [...counts.keys()].filter((group) => counts[group] !== 0);
+  return fewestFirst(counts, there);
+}
+/** Groups of the inner level, outer group by outer group. */
+function innerInOrder(taking: Taking): number[] {
+  const { outer, inner } = levelsOf(taking.topology);
+  return within(taking, outer, outerInOrder(taking), inner);
+}
+/** Indexes into `nodes`, or into `sockets`, whichever level they are. */
+const inOrder = (taking: Taking, groups: CpuGroups): number[] =>
+  groups === levelsOf(taking.topology).outer ? outerInOrder(taking) : innerInOrder(taking);
+
+/** Uncore caches, NUMA node by NUMA node. kubelet 1.36: sortAvailableUncoreCaches. */
+function cachesInOrder(taking: Taking): number[] {
+  const { nodes, caches } = taking.topology;
+  return within(taking, nodes, inOrder(taking, nodes), caches);
+}
+/** Cores, inner group by inner group. kubelet 1.36: sortAvailableCores. */
+function coresInOrder(taking: Taking): number[] {
+  const { topology } = taking;
+  return within(taking, levelsOf(topology).inner, innerInOrder(taking), topology.cores);
+}
+
+/** Free positions, core by core; with `spread` socket by socket and by number, which is across the cores of most machines. */
+function cpusInOrder(taking: Taking, spread: boolean): number[] {
+  const { cores, sockets } = taking.topology;
+  const groups = spread ? sockets : cores;
+  const order = spread ? inOrder(taking, sockets) : coresInOrder(taking);
+  return order.flatMap((group) => freeOf(taking, groups.members[group] as readonly number[]));
 }

@@ -1,7 +1,6 @@
 import { err, ok, type Result } from "../../model/result.ts";
-import { combinations } from "./combinations.ts";
 
-/** What the distribution over NUMA nodes is looked for in. Nodes are indexes. */
+/** The input of a search for a distribution over NUMA nodes. Nodes are indexes. */
 export interface SpreadAsk {
   /** Nodes with free CPUs, in the kubelet's order. */
   readonly nodes: readonly number[];
@@ -18,8 +17,11 @@ export interface Spread {
   readonly remainder: readonly number[];
 }
 
-/** Of one search; a step is less than a microsecond. Twelve nodes stay below, and sixteen but in the worst cases. */
-export const MOST_SPREAD_STEPS = 2 ** 22;
+/**
+ * The limit for one search; a step is less than a microsecond. Twelve nodes stay below it, and so do sixteen except in the
+ * worst cases.
+ */
+const MAX_SPREAD_STEPS = 2 ** 22;
 
 interface Search extends SpreadAsk {
   /** Without those that come twice because they span two sockets. */
@@ -43,7 +45,7 @@ export function spreadSearch(ask: SpreadAsk): (size: number) => Result<Spread | 
   const distinct = [...new Set(ask.nodes)];
   const free = distinct.reduce((sum, node) => sum + (ask.free[node] as number), 0);
   const mean = thousandths((free - ask.count) / distinct.length);
-  const search: Search = { ...ask, distinct, mean, steps: { left: MOST_SPREAD_STEPS } };
+  const search: Search = { ...ask, distinct, mean, steps: { left: MAX_SPREAD_STEPS } };
   return (size) => bestSpread(search, size);
 }
 
@@ -78,7 +80,10 @@ function isRoomIn({ free, count, group }: Search, nodes: readonly number[], shar
   return cpus >= count && groups * group >= count;
 }
 
-/** Who gives what is left after the even share: as many nodes as can be, and among those the choice of best balance. */
+/**
+ * Chooses the nodes that give what is left after the even share: as many nodes as possible, and among those the choice of best
+ * balance.
+ */
 function bestRemainder(search: Search, nodes: readonly number[], share: number): Result<Remainder, string> {
   let best = NOTHING;
   const left = search.free.slice();
@@ -122,7 +127,7 @@ function handOut(free: number[], nodes: readonly number[], rest: number, group: 
 export const neverDone = (rest: number, group: number): string =>
   `the kubelet would not come back: it looks for ${rest} more CPUs in groups of ${group} on NUMA nodes that have none left`;
 const tooLong = ({ nodes, count }: SpreadAsk): string =>
-  `distributing ${count} CPUs over ${nodes.length} NUMA nodes takes more than ${MOST_SPREAD_STEPS} steps`;
+  `distributing ${count} CPUs over ${nodes.length} NUMA nodes takes more than ${MAX_SPREAD_STEPS} steps`;
 
 function sumOf(values: readonly number[], of: readonly number[]): number {
   let sum = 0;
@@ -139,3 +144,33 @@ function deviation({ distinct, mean }: Search, values: readonly number[]): numbe
   return thousandths(Math.sqrt(squares / distinct.length));
 }
 const thousandths = (n: number): number => Math.round(n * 1000) / 1000;
+
+/**
+ * Visits every choice of `size` of the list, in lexicographic order, until `visit` returns true.
+ *
+ * INVARIANT: a list that `visit` keeps may change under it later, exactly as in the kubelet: Go's `append` writes into a
+ * list that has room, and lists have room up to the next power of two. A kept choice of four so ends as its first three
+ * and the last fourth that was tried, and the kubelet allocates from that. kubelet 1.36: iterateCombinations.
+ */
+export function combinations(
+  list: readonly number[],
+  size: number,
+  visit: (choice: readonly number[]) => boolean,
+): void {
+  const extend = (start: number, chosen: number[], length: number): boolean => {
+    if (length === size) return visit(chosen);
+    for (let i = start; i <= list.length - (size - length); i++) {
+      if (extend(i + 1, append(chosen, length, list[i] as number), length + 1)) return true;
+    }
+    return false;
+  };
+  if (size > 0) extend(0, [], 0);
+}
+
+/** Go's `append` to the first `length` of the list. */
+function append(chosen: number[], length: number, value: number): number[] {
+  const isFull = (length & (length - 1)) === 0;
+  const room = isFull ? chosen.slice(0, length) : chosen;
+  room[length] = value;
+  return room;
+}

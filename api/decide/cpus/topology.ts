@@ -1,9 +1,8 @@
+import { machineIssues } from "../../model/decode.ts";
 import type { InputIssue } from "../../model/input-issue.ts";
 import type { Machine } from "../../model/machine.ts";
-import { machineIssues } from "../../model/machine-issues.ts";
 import { err, ok, type Result } from "../../model/result.ts";
-import { MOST_NUMA_NODES } from "../topology/hint.ts";
-import { type NumaNodes, numaNodes } from "../topology/numa-nodes.ts";
+import { MAX_NUMA_NODES, type NumaNodes, numaNodes } from "../topology/hint.ts";
 import type { CpuSet } from "./sets.ts";
 
 /** Cores, sockets, NUMA nodes or uncore caches. A CPU goes by its position in `CpuTopology.cpus`, a group by its index here. */
@@ -48,9 +47,9 @@ export function cpuTopology(machine: Machine, at = "machine"): Result<CpuTopolog
   // the kubelet's own words
   if (rows.length === 0) return err([{ path: `${at}.cpus`, message: "could not detect number of cpus" }]);
   const numa = numaNodes(new Set(machine.numaNodes?.map(({ id }) => id) ?? rows.map((row) => row.numa)));
-  if (numa.ids.length > MOST_NUMA_NODES) {
+  if (numa.ids.length > MAX_NUMA_NODES) {
     const path = machine.numaNodes === undefined ? `${at}.cpus` : `${at}.numaNodes`;
-    return err([{ path, message: `has ${numa.ids.length} NUMA nodes; answered are at most ${MOST_NUMA_NODES}` }]);
+    return err([{ path, message: `has ${numa.ids.length} NUMA nodes; answered are at most ${MAX_NUMA_NODES}` }]);
   }
   return ok(fromRows(rows, numa));
 }

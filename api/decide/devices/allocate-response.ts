@@ -9,7 +9,7 @@ export interface Mount {
 export interface DeviceSpec {
   readonly containerPath: string;
   readonly hostPath: string;
-  /** Of the cgroup: some of `r`, `w` and `m`. */
+  /** Permissions in the devices cgroup: some of `r`, `w` and `m`. */
   readonly permissions: string;
 }
 /** v1beta1.ContainerAllocateResponse: what a plugin wants a container to have for its devices. */

@@ -1,15 +1,50 @@
 import { value } from "../../model/amount.ts";
-import type { Container, Pod } from "../../model/pod.ts";
+import { type Container, isSidecar, type Pod, podUid } from "../../model/pod.ts";
 import { ok, type Result } from "../../model/result.ts";
-import type { AllocateError, TopologyHint } from "../topology/hint.ts";
-import type { NumaNodes } from "../topology/numa-nodes.ts";
+import type { AllocateError, NumaNodes, TopologyHint } from "../topology/hint.ts";
 import { devicesToAllocate, type Taken } from "./assign.ts";
 import type { DeviceState } from "./device-state.ts";
 import type { Inventories, Inventory } from "./inventory.ts";
-import { limitsOf, uidOf } from "./limits.ts";
 import { holdingOf, perNumaOf } from "./pod-devices.ts";
 import type { PreferredAllocation } from "./preferred.ts";
-import type { Reusable } from "./reusable.ts";
+import { limitsOf, uidOf } from "./wire.ts";
+
+const NONE: ReadonlySet<string> = new Set();
+
+/**
+ * The devices that init containers of the current pod leave to those that start after them. kubelet 1.36: PodReusableDevices.
+ */
+interface Reusable {
+  /** Returns nothing for any pod but the current one. */
+  of(podUid: string, resource: string): ReadonlySet<string>;
+  /** Takes a pod in hand, before any container of it is served. */
+  begin(podUid: string): void;
+  /**
+   * To be told of each container that got what it asked for: an init container leaves all that it holds, any other one (a sidecar
+   * too) takes what it holds away. What is left after the last container stays with the pod. kubelet 1.36: Allocate.
+   */
+  settle(pod: Pod, container: Container, state: DeviceState): void;
+}
+
+export function reusableDevices(): Reusable {
+  let inHand: string | undefined;
+  let left = new Map<string, ReadonlySet<string>>();
+  return {
+    of: (podUid, resource) => (podUid === inHand ? left.get(resource) : undefined) ?? NONE,
+    begin: (podUid) => {
+      if (podUid !== inHand) left = new Map();
+      inHand = podUid;
+    },
+    settle: (pod, container, state) => {
+      const init = pod.spec.initContainers?.find((c) => c.name === container.name);
+      const leaves = init !== undefined && !isSidecar(init);
+      for (const [resource, { ids }] of state.pods.get(podUid(pod) as string)?.get(container.name) ?? []) {
+        const before = [...(left.get(resource) ?? NONE)];
+        left.set(resource, new Set(leaves ? [...before, ...ids] : before.filter((id) => !ids.has(id))));
+      }
+    },
+  };
+}
 
 /** Devices given to a container in this decision; its plugin is still to be asked with Allocate. */
 export interface GivenDevices {

@@ -1,8 +1,6 @@
 import { err, ok, type Result } from "../../model/result.ts";
-import type { AllocateError, NumaMask } from "../topology/hint.ts";
-import type { NumaNodes } from "../topology/numa-nodes.ts";
-import { type Filtered, filterByAffinity } from "./affinity.ts";
-import { type Inventory, isKnown } from "./inventory.ts";
+import { type AllocateError, maskOf, type NumaMask, type NumaNodes } from "../topology/hint.ts";
+import { type Device, hasTopology, type Inventory, isKnown } from "./inventory.ts";
 import { naturalOrder } from "./natural-order.ts";
 import type { PreferredAllocation } from "./preferred.ts";
 
@@ -14,7 +12,7 @@ export interface DeviceRequest {
   readonly required: number;
   /** What the container holds of the resource; undefined: nothing is written of it. */
   readonly held: ReadonlySet<string> | undefined;
-  /** What init containers of the pod have left. */
+  /** The devices that init containers of the pod have left. */
   readonly reusable: ReadonlySet<string>;
   /** Every device of the resource that any container holds. */
   readonly inUse: ReadonlySet<string>;
@@ -157,4 +155,38 @@ function picking(required: number): Picking {
     return needed() === 0;
   };
   return { ids, taken, needed, take: takeFrom };
+}
+
+/** The available devices by where they are, each list in the order of `available`. */
+interface Filtered {
+  /** On a node of the affinity. */
+  readonly aligned: readonly string[];
+  /** On other nodes only. */
+  readonly unaligned: readonly string[];
+  /** On no known node, or nothing was said of where to take them from. */
+  readonly noAffinity: readonly string[];
+}
+
+/**
+ * Sorts devices by the affinity; null: none was given. One of several nodes counts as aligned when any of them is.
+ * The kubelet sorts the nodes by their devices first, but puts the result into sets, so nothing of that is left.
+ * kubelet 1.36: filterByAffinity.
+ */
+export function filterByAffinity(
+  inventory: Inventory,
+  available: readonly string[],
+  affinity: NumaMask | null,
+  nodes: NumaNodes,
+): Filtered {
+  if (affinity === null || !hasTopology(inventory)) return { aligned: [], unaligned: [], noAffinity: available };
+  const aligned: string[] = [];
+  const unaligned: string[] = [];
+  const noAffinity: string[] = [];
+  for (const id of available) {
+    const { numaNodes } = inventory.devices.get(id) as Device;
+    if (numaNodes === undefined || numaNodes.length === 0) noAffinity.push(id);
+    else if ((maskOf(nodes, numaNodes) & affinity) !== 0) aligned.push(id);
+    else unaligned.push(id);
+  }
+  return { aligned, unaligned, noAffinity };
 }

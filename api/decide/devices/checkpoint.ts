@@ -1,10 +1,52 @@
-import { jsonText } from "../go/checksum.ts";
-import { dumpOf, Fnv1a } from "./checkpoint-hash.ts";
+import { jsonText } from "../go/json.ts";
+
+const OFFSET = 0x811c9dc5;
+const PRIME = 0x01000193;
+const UTF8 = new TextEncoder();
+const SPACE = 0x20;
+const OPEN = 0x5b;
+const CLOSE = 0x5d;
+const ZERO = 0x30;
+
+/** FNV-1a of 32 bits over one piece after the other. */
+class Fnv1a {
+  #hash = OFFSET;
+
+  get sum(): number {
+    return this.#hash >>> 0;
+  }
+  /** In UTF-8. */
+  addText(text: string): void {
+    this.add(UTF8.encode(text));
+  }
+  add(bytes: Uint8Array): void {
+    let hash = this.#hash;
+    for (let i = 0; i < bytes.length; i++) hash = Math.imul(hash ^ (bytes[i] as number), PRIME);
+    this.#hash = hash;
+  }
+}
+
+/** Bytes of base64 as Go's spew prints them, `[0 1 255]`: digits are written in place, since there may be millions. */
+function dumpOf(base64: string): Uint8Array {
+  const data = atob(base64);
+  const dump = new Uint8Array(4 * data.length + 2);
+  let at = 0;
+  dump[at++] = OPEN;
+  for (let i = 0; i < data.length; i++) {
+    const byte = data.charCodeAt(i);
+    if (i > 0) dump[at++] = SPACE;
+    if (byte >= 100) dump[at++] = ZERO + Math.floor(byte / 100);
+    if (byte >= 10) dump[at++] = ZERO + (Math.floor(byte / 10) % 10);
+    dump[at++] = ZERO + (byte % 10);
+  }
+  dump[at++] = CLOSE;
+  return dump.subarray(0, at);
+}
 
 /** NUMA node (-1: none) -> device ids. A null is Go's nil, which the file and the checksum tell from an empty one. */
 export type DevicesPerNuma = ReadonlyMap<number, readonly string[] | null>;
 
-/** What one container holds of one resource. kubelet 1.36: checkpoint.PodDevicesEntry. */
+/** The devices of one resource that one container holds. kubelet 1.36: checkpoint.PodDevicesEntry. */
 export interface PodDevicesEntry {
   readonly podUid: string;
   readonly containerName: string;
@@ -27,7 +69,7 @@ export function writeCheckpoint(checkpoint: DeviceCheckpoint): string {
   const data = `{"PodDeviceEntries":${list},"RegisteredDevices":${mapText(registered)}}`;
   return `{"Data":${data},"Checksum":${checksumOf(checkpoint)}}`;
 }
-/** What stands in the file for an entry. */
+/** Returns the text that stands in the file for an entry. */
 export const entryText = (e: PodDevicesEntry): string =>
   `{"PodUID":${jsonText(e.podUid)},"ContainerName":${jsonText(e.containerName)},"ResourceName":${jsonText(e.resourceName)},` +
   `"DeviceIDs":${mapText(e.deviceIds)},"AllocResp":${e.allocResp === null ? "null" : `"${e.allocResp}"`}}`;
@@ -50,7 +92,9 @@ export function checksumOf(checkpoint: DeviceCheckpoint): number {
   return hash.sum;
 }
 
-/** What the checksum is taken of: the Go value as spew prints it for hashing, maps in the order of their keys. */
+/**
+ * Returns the text that the checksum is taken of: the Go value as spew prints it for hashing, maps in the order of their keys.
+ */
 export function hashedText(checkpoint: DeviceCheckpoint): string {
   const decoder = new TextDecoder();
   return [...hashedPieces(checkpoint)].map((p) => (typeof p === "string" ? p : decoder.decode(p))).join("");

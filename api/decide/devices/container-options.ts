@@ -1,4 +1,4 @@
-import type { DeviceConflict, DeviceOptions, NameValue } from "../../model/device-decision.ts";
+import type { DeviceConflict, DeviceOptions, NameValue } from "../../model/managers.ts";
 import type { AllocateResponse, Mount } from "./allocate-response.ts";
 
 export interface ResourceResponse {

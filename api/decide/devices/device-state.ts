@@ -22,16 +22,16 @@ export interface DroppedEntry {
   readonly resource: string;
   readonly fault: WireFault;
 }
-/** Who holds what: a working copy of one decision, made from a checkpoint. */
+/** A record of which container holds which devices: a working copy for one decision, made from a checkpoint. */
 export interface DeviceState {
   readonly pods: PodDevices;
   readonly dropped: readonly DroppedEntry[];
   /** Known now, or held by a container. kubelet 1.36: isDevicePluginResource. */
   isDeviceResource(resource: string): boolean;
   holding(podUid: string, container: string, resource: string): Holding | undefined;
-  /** What all containers of the pod hold. */
+  /** Returns the devices that all containers of the pod hold. */
   podHolds(podUid: string, resource: string): ReadonlySet<string>;
-  /** What all containers of the node hold. */
+  /** Returns the devices that all containers of the node hold. */
   inUse(resource: string): ReadonlySet<string>;
   /** Resource -> how many of its devices are held. */
   allocated(): ReadonlyMap<string, number>;

@@ -1,4 +1,5 @@
 import type { EpochMs } from "../../model/units.ts";
+import type { PodDevicesEntry } from "./checkpoint.ts";
 import { naturalOrder } from "./natural-order.ts";
 
 /** A device as its plugin lists it. */
@@ -14,7 +15,7 @@ export interface PluginOptions {
   readonly preStartRequired?: boolean | undefined;
 }
 export interface DevicePlugin {
-  /** Whether its stream is open now. */
+  /** True: its stream is open now. */
   readonly registered: boolean;
   /** When the stream ended. Absent with `registered` false: it has not registered since the kubelet started. */
   readonly stoppedAt?: EpochMs | undefined;
@@ -29,7 +30,7 @@ export interface DeviceResource {
 }
 
 export type PluginState = "registered" | "stopped" | "unregistered" | "removed";
-/** What the kubelet knows of one resource. */
+/** The kubelet's knowledge of one resource. */
 export interface Inventory {
   readonly resource: string;
   /** `unregistered`: known from the checkpoint only; `removed`: stopped for longer than the grace. */
@@ -101,4 +102,72 @@ export function hasTopology(inventory: Inventory | undefined): boolean {
     if ((device.numaNodes?.length ?? 0) > 0) return true;
   }
   return false;
+}
+
+/** A device that containers of two pods or more hold. */
+interface SharedDevice {
+  readonly resource: string;
+  readonly id: string;
+  readonly podUids: readonly string[];
+}
+
+/**
+ * The devices that a checkpoint gives to several pods, in the order of the file. The kubelet takes such a file without a
+ * word. Containers of one pod may share: an init container leaves its devices to the next.
+ */
+export function sharedDevices(entries: readonly PodDevicesEntry[] | null): readonly SharedDevice[] {
+  const holders = new Map<string, SharedDevice & { readonly podUids: string[] }>();
+  for (const { podUid, resourceName: resource, deviceIds } of entries ?? []) {
+    for (const id of [...(deviceIds?.values() ?? [])].flatMap((ids) => ids ?? [])) {
+      const key = JSON.stringify([resource, id]);
+      const holder = holders.get(key) ?? { resource, id, podUids: [] };
+      if (!holder.podUids.includes(podUid)) holder.podUids.push(podUid);
+      holders.set(key, holder);
+    }
+  }
+  return [...holders.values()].filter((holder) => holder.podUids.length > 1);
+}
+
+/** The node status's values for plugins' resources, in whole devices. */
+interface DeviceCapacity {
+  readonly capacity: ReadonlyMap<string, number>;
+  readonly allocatable: ReadonlyMap<string, number>;
+  /** Stopped for longer than the grace: the status keeps them with a capacity and an allocatable of 0. */
+  readonly removed: readonly string[];
+}
+
+/** All devices, and the healthy ones, of each resource. kubelet 1.36: devicemanager GetCapacity. */
+export function deviceCapacity(inventories: Inventories): DeviceCapacity {
+  const capacity = new Map<string, number>();
+  const allocatable = new Map<string, number>();
+  const removed: string[] = [];
+  for (const [resource, { state, devices, healthy }] of inventories) {
+    if (state === "removed") {
+      removed.push(resource);
+    } else {
+      capacity.set(resource, devices.size);
+      allocatable.set(resource, healthy.size);
+    }
+  }
+  return { capacity, allocatable, removed };
+}
+
+/**
+ * Raises what the node can allocate to what is allocated already, so that a pod whose device is gone is not refused for it;
+ * `allocatable` and `allocated` in whole devices. A new map; the resources raised are in its second part. The kubelet does
+ * so only for a pod that holds devices. kubelet 1.36: sanitizeNodeAllocatable.
+ */
+export function sanitizeNodeAllocatable(
+  allocatable: ReadonlyMap<string, number>,
+  allocated: ReadonlyMap<string, number>,
+): { readonly allocatable: Map<string, number>; readonly raised: readonly string[] } {
+  const result = new Map(allocatable);
+  const raised: string[] = [];
+  for (const [resource, needed] of allocated) {
+    const before = result.get(resource);
+    if (before !== undefined && before >= needed) continue;
+    result.set(resource, needed);
+    raised.push(resource);
+  }
+  return { allocatable: result, raised };
 }

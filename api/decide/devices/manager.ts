@@ -1,29 +1,27 @@
 import { aggregateContainers } from "../../model/aggregate.ts";
 import type { Pod } from "../../model/pod.ts";
-import type { HintProvider } from "../topology/hint.ts";
-import type { NumaNodes } from "../topology/numa-nodes.ts";
-import { allocateContainer, type GivenDevices } from "./allocate.ts";
+import type { HintProvider, NumaNodes } from "../topology/hint.ts";
+import { allocateContainer, type GivenDevices, reusableDevices } from "./allocate.ts";
 import type { DeviceCheckpoint } from "./checkpoint.ts";
 import { type DeviceState, deviceState } from "./device-state.ts";
 import { type Inventories, isKnown } from "./inventory.ts";
-import { limitsOf, uidOf } from "./limits.ts";
 import { toEntries } from "./pod-devices.ts";
 import type { PreferredAllocation, PreferredQuestion } from "./preferred.ts";
 import { hintsOf } from "./resource-hints.ts";
-import { reusableDevices } from "./reusable.ts";
+import { limitsOf, uidOf } from "./wire.ts";
 
 export interface DeviceManagerInput {
   readonly inventories: Inventories;
   /** Undefined: the kubelet has no checkpoint, or could not read it. */
   readonly checkpoint: DeviceCheckpoint | undefined;
   readonly nodes: NumaNodes;
-  /** Whether every source of pods has been heard since the kubelet started. */
+  /** True: every source of pods has been heard since the kubelet started. */
   readonly sourcesReady: boolean;
   /** The uids of the pods that are not finished. One that is asked about joins them, unless it is refused its devices. */
   readonly activePods: ReadonlySet<string>;
   /**
-   * Whether the runtime had the container running when the kubelet started: then only the kubelet restarted. After a reboot of
-   * the node none was.
+   * True: the runtime had the container running when the kubelet started, so only the kubelet restarted. After a reboot of the
+   * node no container was running.
    */
   readonly runningAtStart: (podUid: string, container: string) => boolean;
   readonly prefer: PreferredAllocation;
@@ -33,7 +31,7 @@ export interface DeviceManager extends HintProvider {
   readonly state: DeviceState;
   readonly inventories: Inventories;
   readonly given: readonly GivenDevices[];
-  /** What plugins were to be asked and no answer was known to; the natural order decided. */
+  /** The questions to plugins whose answers were not known; the natural order decided. */
   readonly unanswered: readonly PreferredQuestion[];
   /** The uids of the pods that were purged so far. */
   readonly purged: readonly string[];
@@ -42,7 +40,7 @@ export interface DeviceManager extends HintProvider {
    * when it is asked for hints or devices, and not else. kubelet 1.36: UpdateAllocatedDevices.
    */
   purge(asking?: Pod): void;
-  /** What the kubelet writes once the containers that asked have their devices. */
+  /** Returns what the kubelet writes once the containers that asked have their devices. */
   checkpoint(): DeviceCheckpoint;
 }
 

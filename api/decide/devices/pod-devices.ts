@@ -1,7 +1,7 @@
 import type { DevicesPerNuma, PodDevicesEntry } from "./checkpoint.ts";
 import type { Inventory } from "./inventory.ts";
 
-/** What one container holds of one resource. */
+/** One container's devices of one resource. */
 export interface Holding {
   readonly perNuma: DevicesPerNuma;
   readonly ids: ReadonlySet<string>;

@@ -1,7 +1,7 @@
 import { err, ok, type Result } from "../../model/result.ts";
 import { naturalOrder } from "./natural-order.ts";
 
-/** What the kubelet would ask a plugin with GetPreferredAllocation. Ids in natural order. */
+/** A question that the kubelet would ask a plugin with GetPreferredAllocation. Ids are in natural order. */
 export interface PreferredQuestion {
   readonly resource: string;
   readonly available: readonly string[];

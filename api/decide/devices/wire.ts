@@ -1,3 +1,5 @@
+import type { Amount } from "../../model/amount.ts";
+import { type Container, type Pod, podUid } from "../../model/pod.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 
 /** Why bytes are no protobuf message; `at`: the byte's offset in the whole input. */
@@ -14,9 +16,9 @@ export interface Slice {
 /** One field of a message; of types that no message here uses only the number is told. */
 export interface Field {
   readonly number: number;
-  /** Of a varint: whether it is anything but 0. */
+  /** For a varint. True: its value is not 0. */
   readonly flag?: boolean;
-  /** Of a length-delimited field. */
+  /** Value of a length-delimited field. */
   readonly slice?: Slice;
 }
 
@@ -26,8 +28,8 @@ const LENGTH = 2;
 const GROUP_START = 3;
 const GROUP_END = 4;
 const FIXED32 = 5;
-const MOST_VARINT_BYTES = 10;
-const MOST_FIELD_NUMBER = 2 ** 29 - 1;
+const MAX_VARINT_BYTES = 10;
+const MAX_FIELD_NUMBER = 2 ** 29 - 1;
 
 /** Where a reader stands. It is changed in place, since a node's checkpoint holds thousands of messages. */
 interface Cursor {
@@ -48,7 +50,7 @@ export function fieldsOf({ data, start, end }: Slice): Result<readonly Field[], 
     const number = Math.floor(tag / 8);
     const type = tag % 8;
     if (cursor.fault !== undefined) break;
-    if (number === 0 || number > MOST_FIELD_NUMBER) cursor.fault = { code: "bad_field", at };
+    if (number === 0 || number > MAX_FIELD_NUMBER) cursor.fault = { code: "bad_field", at };
     else if (type === GROUP_START) groups.push(number);
     else if (type === GROUP_END) {
       if (groups.pop() !== number) cursor.fault = { code: "bad_group", at };
@@ -61,7 +63,7 @@ export function fieldsOf({ data, start, end }: Slice): Result<readonly Field[], 
   return groups.length === 0 ? ok(fields) : err({ code: "truncated", at: end });
 }
 
-/** What follows a tag; `at`: where the tag stands. */
+/** Reads what follows a tag; `at`: where the tag stands. */
 function bodyOf(cursor: Cursor, number: number, type: number, at: number): Field {
   if (type === VARINT) return { number, flag: varint(cursor) !== 0 };
   if (type === LENGTH) {
@@ -84,14 +86,14 @@ function skip(cursor: Cursor, size: number): void {
 function varint(cursor: Cursor): number {
   const start = cursor.at;
   let value = 0;
-  for (let i = 0; i < MOST_VARINT_BYTES; i++) {
+  for (let i = 0; i < MAX_VARINT_BYTES; i++) {
     if (cursor.at >= cursor.end) {
       cursor.fault = { code: "truncated", at: cursor.end };
       return 0;
     }
     const byte = cursor.data.charCodeAt(cursor.at++);
     // the tenth byte holds the last of 64 bits
-    if (i === MOST_VARINT_BYTES - 1 && byte > 1) break;
+    if (i === MAX_VARINT_BYTES - 1 && byte > 1) break;
     value += (byte & 0x7f) * 2 ** (7 * i);
     if (byte < 0x80) return value;
   }
@@ -112,3 +114,14 @@ export function textOf({ data, start, end }: Slice): Result<string, WireFault> {
     return err({ code: "bad_utf8", at: start });
   }
 }
+
+/** A container's limits in the order of their names. Of extended resources the request is the same, so limits say all. */
+export const limitsOf = (container: Container): ReadonlyMap<string, Amount> =>
+  new Map(
+    Object.entries(container.resources?.limits ?? {})
+      .map(([name, quantity]) => [name, quantity.amount] as const)
+      .sort(([a], [b]) => (a < b ? -1 : 1)),
+  );
+
+/** INVARIANT: every pod that a device manager is asked about has a uid. */
+export const uidOf = (pod: Pod): string => podUid(pod) as string;

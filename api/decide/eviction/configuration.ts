@@ -1,34 +1,19 @@
-import type { KubeletConfiguration } from "../../model/kubelet-configuration.ts";
 import { err, ok, type Result } from "../../model/result.ts";
-import { enforcementOf } from "../config.ts";
+import type { EffectiveConfiguration } from "../../profiles/effective.ts";
 import { type SettingFault, settingFault } from "../setting-fault.ts";
-import { goDuration } from "./go-values.ts";
-import { isSignal, signalOrder } from "./signals.ts";
 import {
+  goDuration,
   isHard,
+  isSignal,
   parseMinReclaim,
   parseThreshold,
+  signalOrder,
   type Threshold,
   type ThresholdValue,
   unsupported,
 } from "./threshold.ts";
 
 type Texts = Readonly<Record<string, string>>;
-
-export const DEFAULT_EVICTION_HARD: Texts = {
-  "imagefs.available": "15%",
-  "imagefs.inodesFree": "5%",
-  "memory.available": "100Mi",
-  "nodefs.available": "10%",
-  "nodefs.inodesFree": "5%",
-};
-
-/** evictionHard in force: any key set drops the other defaults unless mergeDefaultEvictionSettings. kubelet 1.36: cmd/kubelet/app. */
-export function evictionHardOf(config: KubeletConfiguration): Texts {
-  const own = config.evictionHard;
-  if (own === undefined) return DEFAULT_EVICTION_HARD;
-  return config.mergeDefaultEvictionSettings === true ? { ...DEFAULT_EVICTION_HARD, ...own } : own;
-}
 
 const FIELDS = ["evictionHard", "evictionSoft", "evictionSoftGracePeriod", "evictionMinimumReclaim"] as const;
 type Field = (typeof FIELDS)[number];
@@ -63,25 +48,25 @@ function parseGrace(signal: string, text: string): Result<number, string> {
  * The thresholds of a configuration: hard, soft, then those that node allocatable adds. Error: the first setting that keeps
  * the kubelet from starting. kubelet 1.36: ParseThresholdConfig.
  */
-export function evictionThresholds(config: KubeletConfiguration): Result<readonly Threshold[], SettingFault> {
+export function evictionThresholds(config: EffectiveConfiguration): Result<readonly Threshold[], SettingFault> {
   const { thresholds, faults } = readThresholds(config);
   const [first] = faults;
   if (first !== undefined) return err(first);
-  return ok(enforcementOf(config).has("pods") ? [...thresholds, ...thresholds.flatMap(ofAllPods)] : thresholds);
+  return ok(
+    config.enforceNodeAllocatable.includes("pods") ? [...thresholds, ...thresholds.flatMap(ofAllPods)] : thresholds,
+  );
 }
 
 /** All thresholds that can be read, hard then soft, and every fault of the four fields; a kubelet names the first. */
-export function readThresholds(config: KubeletConfiguration): {
+export function readThresholds(config: EffectiveConfiguration): {
   readonly thresholds: readonly Threshold[];
   readonly faults: readonly SettingFault[];
 } {
-  const hardTexts = evictionHardOf(config);
-  const softTexts = config.evictionSoft ?? {};
-  const reclaimTexts = config.evictionMinimumReclaim ?? {};
+  const { evictionHard: hardTexts, evictionSoft: softTexts, evictionMinimumReclaim: reclaimTexts } = config;
   const faults: SettingFault[] = [];
   const hard = readAll("evictionHard", hardTexts, parseThreshold, faults);
   const soft = readAll("evictionSoft", softTexts, parseThreshold, faults);
-  const graces = readAll("evictionSoftGracePeriod", config.evictionSoftGracePeriod ?? {}, parseGrace, faults);
+  const graces = readAll("evictionSoftGracePeriod", config.evictionSoftGracePeriod, parseGrace, faults);
   const reclaims = readAll("evictionMinimumReclaim", reclaimTexts, parseMinReclaim, faults);
   const thresholds: Threshold[] = [];
   const add = (signal: string, value: ThresholdValue | null, text: string, graceMs: number): void => {
@@ -94,7 +79,7 @@ export function readThresholds(config: KubeletConfiguration): {
   for (const [signal, value] of inOrder(hard)) add(signal, value, hardTexts[signal] as string, 0);
   for (const [signal, value] of inOrder(soft)) {
     const grace = graces.get(signal);
-    if (value !== null && grace === undefined && config.evictionSoftGracePeriod?.[signal] === undefined) {
+    if (value !== null && grace === undefined && config.evictionSoftGracePeriod[signal] === undefined) {
       const message = `grace period must be specified for the soft eviction threshold ${signal}`;
       faults.push(settingFault(entry("evictionSoft", signal), message));
     } else add(signal, value, softTexts[signal] as string, grace ?? 0);
@@ -109,8 +94,3 @@ const inOrder = <V>(entries: ReadonlyMap<string, V>): readonly (readonly [string
 /** A hard threshold of the node's memory holds for the memory of all pods as well. kubelet 1.36: addAllocatableThresholds. */
 const ofAllPods = (t: Threshold): readonly Threshold[] =>
   t.signal === "memory.available" && isHard(t) ? [{ ...t, signal: "allocatableMemory.available" }] : [];
-
-const DEFAULT_TRANSITION_MS = 300_000;
-/** How long a condition stays True after it was last observed; nothing and zero are 5 minutes. */
-export const transitionMs = (config: KubeletConfiguration): number =>
-  config.evictionPressureTransitionPeriod?.millis || DEFAULT_TRANSITION_MS;

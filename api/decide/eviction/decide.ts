@@ -1,34 +1,240 @@
-import type { Asked, Decided, Refusal, Verdict } from "../../model/decision.ts";
-import type { EvictionDecision, EvictionSignal } from "../../model/eviction.ts";
-import { decodeEvictionFacts, type EvictionAsk } from "../../model/eviction-facts.ts";
+import { fromUnits, value } from "../../model/amount.ts";
+import type { Decided, DecidedOf, ReasonCode, Refusal, Verdict } from "../../model/decision.ts";
+import {
+  decodeEvictionFacts,
+  EVICTION_SIGNALS,
+  type EvictionAsk,
+  type EvictionDecision,
+  type EvictionFacts,
+  type EvictionSignal,
+  type Forecast,
+  NODE_RECLAIM,
+  type NodeReclaimFunction,
+  type Ranking,
+  type ReclaimTakes,
+  SAMPLES_PER_SIGNAL,
+} from "../../model/eviction.ts";
 import { type PassTime, passTimeOf } from "../../model/pass-time.ts";
-import { podRef } from "../../model/pod.ts";
+import { type Pod, podNamespace, podRef } from "../../model/pod.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import type { Stats } from "../../model/stats.ts";
-import { epochMs } from "../../model/units.ts";
+import { type EpochMs, epochMs, type Stats } from "../../model/units.ts";
+import { type EffectiveAsked, gateOn } from "../../profiles/effective.ts";
 import { missingUid, podsHere, withoutPodLevel } from "../cgroups/node-pods.ts";
-import { configurationOf, gateOn } from "../config.ts";
+import { decideContainerGc } from "../container-gc/decide.ts";
+import { decideImageGc } from "../image-gc/decide.ts";
 import { Reasons } from "../reasons.ts";
-import { onThisClock } from "../this-clock.ts";
-import { movePasses } from "./clock-step.ts";
+import { type Move, onThisClock } from "../this-clock.ts";
 import { evictionThresholds } from "./configuration.ts";
+import { counterfactuals } from "./counterfactual.ts";
 import { doubts } from "./doubts.ts";
-import { forecasts } from "./forecast.ts";
-import { reclaimTakes } from "./node-reclaim.ts";
-import { rankings } from "./rankings.ts";
-import { remembered } from "./remember.ts";
-import { samplesWith } from "./samples.ts";
+import type { Observation, Observations } from "./observe.ts";
+import { type Candidate, measureOf, rank, rankedPods } from "./rank.ts";
 import { type Pass, synchronise } from "./synchronise.ts";
+import { refOf, SIGNALS, type Threshold, thresholdQuantity } from "./threshold.ts";
 import { thresholdStates } from "./threshold-states.ts";
+import { diskParts } from "./usage.ts";
+
+/** The amount available at a time. */
+interface Point {
+  readonly atMs: number;
+  readonly available: number;
+}
+/** Fewer say nothing: two points are a line through whatever noise is in them. */
+const FEWEST = 3;
+/** The last so many count: a trend that has turned is told after half of them. */
+const LATEST = 12;
+
+/**
+ * How fast an amount changes now, per second; null with fewer than three times. The median of the slopes between every two
+ * points (Theil and Sen): a node's free disk jumps when images go and its free memory when a pod goes, and one jump must
+ * not turn a forecast round, as it does with least squares. Up to 29 % of the points may be off.
+ */
+export function slopePerSecond(points: readonly Point[]): number | null {
+  const byTime = [...new Map(points.map((p) => [p.atMs, p])).values()].sort((a, b) => a.atMs - b.atMs);
+  if (byTime.length < FEWEST) return null;
+  const latest = byTime.slice(-LATEST);
+  const slopes: number[] = [];
+  for (const [i, a] of latest.entries()) {
+    for (const b of latest.slice(i + 1)) slopes.push(((b.available - a.available) * 1000) / (b.atMs - a.atMs));
+  }
+  slopes.sort((a, b) => a - b);
+  const middle = slopes.length >> 1;
+  const upper = slopes[middle] as number;
+  return slopes.length % 2 === 1 ? upper : ((slopes[middle - 1] as number) + upper) / 2;
+}
+
+/** Milliseconds until an amount has fallen by `distance`; null where it does not fall. */
+export function msToFall(distance: number, perSecond: number | null): number | null {
+  if (perSecond === null || perSecond >= 0) return null;
+  return Math.round((distance * 1000) / -perSecond);
+}
+
+const NEXT_VICTIMS = 5;
+
+/** For every threshold whose signal was observed: how far off it is, when it will be met at the present slope, and who buys how much time. */
+function forecasts(
+  { watched, seen, pressure }: Pass,
+  samples: ReturnType<typeof samplesWith>,
+  rankedFor: (signal: EvictionSignal) => readonly Candidate[],
+  now: EpochMs,
+): readonly Forecast[] {
+  const slopes = new Map([...samples].map(([signal, points]) => [signal, slopePerSecond(points)]));
+  return watched.all.flatMap((t) => {
+    const observed = seen.get(t.signal);
+    if (observed === undefined) return [];
+    const slope = slopes.get(t.signal) ?? null;
+    const distance = distanceTo(t, observed);
+    const open = pressure.open.find((o) => o.threshold === t);
+    const belowInMs = distance < 0 ? 0 : msToFall(distance, slope);
+    const graceLeft = Math.max(0, t.graceMs - (open === undefined ? 0 : now - open.firstObservedAt));
+    return [
+      {
+        threshold: refOf(t),
+        distance,
+        slopePerSecond: slope,
+        observations: samples.get(t.signal)?.length ?? 0,
+        belowInMs,
+        evictsInMs: open === undefined ? plus(belowInMs, graceLeft) : graceLeft,
+        victims: nextVictims(rankedFor(t.signal), slope),
+      },
+    ];
+  });
+}
+const plus = (ms: number | null, more: number): number | null => (ms === null ? null : ms + more);
+
+/** Available less the threshold, in whole units. */
+const distanceTo = (t: Threshold, { available, capacity }: Observation): number =>
+  available - value(thresholdQuantity(t.value, fromUnits(capacity)).amount);
+
+/** What a pod takes up is what its going gives back at most: what it wrote to a hostPath stays. */
+function nextVictims(ranked: readonly Candidate[], slope: number | null): Forecast["victims"] {
+  return ranked
+    .filter((c) => !c.critical && c.usage !== undefined)
+    .slice(0, NEXT_VICTIMS)
+    .map(({ pod, usage = 0 }) => ({ pod: podRef(pod), usage, buysMs: msToFall(usage, slope) }));
+}
+
+/** The number of pods of a longer ranking that are reported unless all are asked for. */
+const FIRST = 20;
+
+interface Ranked {
+  readonly ranking: Ranking;
+  readonly candidates: readonly Candidate[];
+}
+
+/** The pods in their order for every signal with a threshold, told once for signals that measure the same. `asked`: `NAMESPACE/NAME`. */
+function rankings(pass: Pass, pods: readonly Pod[], asked: string | null, whole: boolean): readonly Ranked[] {
+  const groups = new Map<string, EvictionSignal[]>();
+  const inForce = new Set(pass.watched.all.map((t) => t.signal));
+  for (const signal of EVICTION_SIGNALS) {
+    if (!inForce.has(signal) || !pass.seen.has(signal)) continue;
+    const { resource } = SIGNALS[signal];
+    const isDisk = resource === "ephemeral-storage" || resource === "inodes";
+    const same = isDisk ? `${resource} ${JSON.stringify(diskParts(signal, pass.layout))}` : resource;
+    groups.set(same, [...(groups.get(same) ?? []), signal]);
+  }
+  return [...groups.values()].map((signals) => {
+    const measure = measureOf(signals[0] as EvictionSignal, pass.layout);
+    const candidates = rank(pods, pass.statsOf, measure);
+    const { resource } = measure;
+    const ranking = {
+      signals,
+      resource,
+      total: candidates.length,
+      pods: rankedPods(candidates, resource, whole ? candidates.length : FIRST),
+      counterfactuals: subjects(candidates, asked).flatMap((c) => counterfactuals(candidates, c, resource)),
+    };
+    return { ranking, candidates };
+  });
+}
+
+/** The next victim, and the pod that was asked about. */
+function subjects(candidates: readonly Candidate[], asked: string | null): readonly Candidate[] {
+  const victim = candidates.find((c) => !c.critical);
+  const named = candidates.find(({ pod }) => `${podNamespace(pod)}/${pod.metadata.name}` === asked);
+  return [...new Set([victim, named])].filter((c) => c !== undefined);
+}
+
+const [CONTAINERS, IMAGES] = NODE_RECLAIM;
+const DELETE_UNUSED = { operation: "delete-unused", done: null } as const;
+
+/**
+ * Lists what the node-level functions would take now, each in its order, and the images' bytes. Images that only containers of
+ * the first function use are free for the second. `ask.images` holds what is known of the images. kubelet 1.36:
+ * reclaimNodeLevelResources, with DeleteAllUnusedContainers and DeleteUnusedImages.
+ */
+function reclaimTakes(
+  { snapshot, ask }: EffectiveAsked<EvictionAsk>,
+  nodeLevel: readonly NodeReclaimFunction[],
+  reasons: Reasons<ReasonCode<"eviction">>,
+  needs: string[],
+): ReclaimTakes | null {
+  if (nodeLevel.length === 0) return null;
+  if (snapshot.runtime === undefined) {
+    needs.push("runtime");
+    return null;
+  }
+  const runsContainers = nodeLevel.includes(CONTAINERS);
+  const taken = <D>(name: NodeReclaimFunction, decided: () => Result<Decided<D>, Refusal>): D | null => {
+    if (!nodeLevel.includes(name)) return null;
+    const result = decided();
+    if (result.ok) return result.value.decision;
+    const { code, message } = result.error;
+    reasons.add("reclaim_not_told", name, "reclaim.takes", { code, message });
+    for (const path of result.error.needs) if (!needs.includes(path)) needs.push(path);
+    return null;
+  };
+  const asked = { snapshot, facts: { "image-gc": ask.images }, explain: "off" } as const;
+  return {
+    containers: taken(CONTAINERS, () => decideContainerGc({ ...asked, ask: DELETE_UNUSED })),
+    images: taken(IMAGES, () =>
+      decideImageGc({ ...asked, ask: { ...DELETE_UNUSED, fileSystem: null, afterContainerGc: runsContainers } }),
+    ),
+  };
+}
+
+/** Returns what the next pass must be given: all that the kubelet keeps in memory, and the observations for the forecast. */
+export const remembered = (
+  { layout, seen, pressure }: Pass,
+  samples: ReturnType<typeof samplesWith>,
+  now: EpochMs,
+): EvictionFacts => ({
+  atMs: now,
+  fileSystems: layout,
+  thresholdsFirstObservedAt: pressure.open.map((o) => ({ threshold: refOf(o.threshold), atMs: o.firstObservedAt })),
+  thresholdsMet: pressure.pastGrace.map(refOf),
+  nodeConditionsLastObservedAt: [...pressure.lastObserved].map(([condition, atMs]) => ({ condition, atMs })),
+  lastObservations: EVICTION_SIGNALS.flatMap((signal) => {
+    const observed = seen.get(signal);
+    return observed === undefined ? [] : [{ signal, atMs: observed.atMs }];
+  }),
+  samples: storedSamples(samples),
+});
+
+/** Grace periods and conditions last as long as they do, whatever is done to the clock: the kubelet's is one that nobody sets. */
+const movePasses: Move<EvictionFacts> = (facts, moved) => {
+  const movedAt = <T extends { readonly atMs: number }>(one: T): T => ({ ...one, atMs: moved(one.atMs) });
+  return {
+    ...facts,
+    atMs: moved(facts.atMs),
+    thresholdsFirstObservedAt: facts.thresholdsFirstObservedAt.map(movedAt),
+    nodeConditionsLastObservedAt: facts.nodeConditionsLastObservedAt.map(movedAt),
+    lastObservations: facts.lastObservations.map(({ signal, atMs }) => ({
+      signal,
+      atMs: atMs === null ? null : moved(atMs),
+    })),
+    samples: facts.samples.map(movedAt),
+  };
+};
 
 /**
  * One pass of the eviction manager, what comes next and when. Facts: `eviction`, the `next` of the last pass; without it
  * this is a kubelet's first. Refused: a configuration that the kubelet does not start with (its words), no stats, no time.
  */
-export function decideEviction(asked: Asked<EvictionAsk>): Result<Decided<EvictionDecision>, Refusal> {
+export function decideEviction(asked: EffectiveAsked<EvictionAsk>): Result<DecidedOf<"eviction">, Refusal> {
   const { snapshot, ask } = asked;
-  const config = configurationOf(snapshot);
+  const config = snapshot.kubeletConfiguration;
   const thresholds = evictionThresholds(config);
   if (!thresholds.ok) {
     const { field, message } = thresholds.error;
@@ -52,7 +258,7 @@ export function decideEviction(asked: Asked<EvictionAsk>): Result<Decided<Evicti
   const { facts: before, shiftedMs } = onThisClock(facts.value, time, movePasses);
   const statsAfterReclaim = ask.statsAfterReclaim;
   const pass = synchronise({ config, thresholds: thresholds.value, stats, statsAfterReclaim, pods, before, now });
-  const reasons = new Reasons(asked.explain);
+  const reasons = new Reasons<ReasonCode<"eviction">>(asked.explain);
   const needs: string[] = [];
   if (shiftedMs !== 0) reasons.add("clock_stepped", "facts.eviction", "atMs", { steppedMs: shiftedMs });
   const states = thresholdStates(pass, before, now, reasons);
@@ -77,7 +283,7 @@ export function decideEviction(asked: Asked<EvictionAsk>): Result<Decided<Evicti
   return ok({ decision, verdict: verdictOf(pass), reasons: reasons.list, needs, next: remembered(pass, samples, now) });
 }
 
-/** What no pass can do without; nothing of it is guessed. */
+/** Reads the input that every pass needs; nothing of it is guessed. */
 function inputOf(snapshot: Snapshot): Result<{ readonly stats: Stats; readonly time: PassTime }, Refusal> {
   const { stats, pods } = snapshot;
   const time = passTimeOf(snapshot);
@@ -100,7 +306,7 @@ function verdictOf({ evicted, reclaim, pressure }: Pass): Verdict {
   return pressure.conditions.length > 0 ? "under-pressure" : "calm";
 }
 
-function explain({ pressure, reclaim, evicted, spared }: Pass, reasons: Reasons): void {
+function explain({ pressure, reclaim, evicted, spared }: Pass, reasons: Reasons<ReasonCode<"eviction">>): void {
   for (const { type, observed, untilMs } of pressure.conditions) {
     reasons.add(observed ? "pressure_observed" : "in_transition_period", type, "condition", { untilMs });
   }
@@ -122,3 +328,26 @@ function explain({ pressure, reclaim, evicted, spared }: Pass, reasons: Reasons)
   }
 }
 const nameOf = (pod: { readonly namespace: string; readonly name: string }): string => `${pod.namespace}/${pod.name}`;
+
+type Samples = ReadonlyMap<EvictionSignal, readonly Point[]>;
+
+/** The remembered observations and those of this pass, oldest first, the latest of each signal. Those of a later time than now are left out. */
+export function samplesWith(before: EvictionFacts | undefined, seen: Observations, now: EpochMs): Samples {
+  const all = new Map<EvictionSignal, readonly Point[]>();
+  for (const signal of EVICTION_SIGNALS) {
+    const points = new Map<number, Point>();
+    for (const { signal: of, atMs, available } of before?.samples ?? []) {
+      if (of === signal && atMs <= now) points.set(atMs, { atMs, available });
+    }
+    const observed = seen.get(signal);
+    if (observed !== undefined) {
+      const atMs = Math.min(observed.atMs ?? now, now);
+      points.set(atMs, { atMs, available: observed.available });
+    }
+    if (points.size === 0) continue;
+    all.set(signal, [...points.values()].sort((a, b) => a.atMs - b.atMs).slice(-SAMPLES_PER_SIGNAL));
+  }
+  return all;
+}
+const storedSamples = (samples: Samples): EvictionFacts["samples"] =>
+  [...samples].flatMap(([signal, points]) => points.map(({ atMs, available }) => ({ atMs, signal, available })));

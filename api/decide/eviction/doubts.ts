@@ -1,23 +1,22 @@
 import { compare, fromUnits, value } from "../../model/amount.ts";
-import { EVICTION_SIGNALS } from "../../model/eviction.ts";
-import type { EvictionFacts } from "../../model/eviction-facts.ts";
+import type { ReasonCode } from "../../model/decision.ts";
+import { EVICTION_SIGNALS, type EvictionFacts } from "../../model/eviction.ts";
 import { type Pod, podNamespace } from "../../model/pod.ts";
 import type { EpochMs } from "../../model/units.ts";
 import type { Reasons } from "../reasons.ts";
-import { SIGNALS } from "./signals.ts";
 import type { Pass } from "./synchronise.ts";
-import { isHard, keyOf, refOf, type Threshold, thresholdQuantity } from "./threshold.ts";
+import { isHard, keyOf, refOf, SIGNALS, type Threshold, thresholdQuantity } from "./threshold.ts";
 
 /** A kubelet looks at file systems once a minute; what is older than two looks does not come from a running one. */
 const STALE_MS = 120_000;
 
-/** What of the input contradicts itself or is not there: each by name, in the reasons, and in `needs` where a better input would help. */
+/** Lists contradictory and missing input, each by name, in the reasons, and in `needs` where a better input would help. */
 export function doubts(
   pass: Pass,
   pods: readonly Pod[],
   before: EvictionFacts | undefined,
   now: EpochMs,
-  reasons: Reasons,
+  reasons: Reasons<ReasonCode<"eviction">>,
   needs: string[],
 ): void {
   for (const t of pass.watched.all) {
@@ -47,7 +46,7 @@ function observationDoubts(
   { seen }: Pass,
   before: EvictionFacts | undefined,
   now: EpochMs,
-  reasons: Reasons,
+  reasons: Reasons<ReasonCode<"eviction">>,
   needs: string[],
 ): void {
   for (const signal of EVICTION_SIGNALS) {
@@ -70,7 +69,7 @@ function observationDoubts(
 }
 
 /** The kubelet takes these as they are, and they do nothing or too much. */
-function thresholdDoubts({ watched, seen }: Pass, reasons: Reasons): void {
+function thresholdDoubts({ watched, seen }: Pass, reasons: Reasons<ReasonCode<"eviction">>): void {
   for (const warning of watched.warnings)
     reasons.add("containerfs_overridden", "containerfs", "thresholds", { warning });
   for (const t of watched.all) {

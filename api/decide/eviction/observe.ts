@@ -1,10 +1,9 @@
 import { add, compare, fromUnits } from "../../model/amount.ts";
 import type { EvictionSignal } from "../../model/eviction.ts";
-import type { Stats } from "../../model/stats.ts";
-import { type EpochMs, epochMs } from "../../model/units.ts";
+import { type EpochMs, epochMs, type Stats } from "../../model/units.ts";
 import { type Threshold, thresholdQuantity } from "./threshold.ts";
 
-/** What a Summary says of one signal, in bytes, inodes or process ids. */
+/** A Summary's values for one signal, in bytes, inodes or process ids. */
 export interface Observation {
   readonly available: number;
   readonly capacity: number;
@@ -51,7 +50,10 @@ export function observe(stats: Stats | undefined): Observations {
   return seen;
 }
 
-/** Whether strictly less is available than the threshold, with its minimum reclaim on top if asked. kubelet 1.36: thresholdsMet. */
+/**
+ * Checks that strictly less is available than the threshold, with its minimum reclaim added if asked. kubelet 1.36:
+ * thresholdsMet.
+ */
 export function isMet(t: Threshold, seen: Observations, withReclaim: boolean): boolean {
   const observed = seen.get(t.signal);
   if (observed === undefined) return false;
@@ -60,7 +62,7 @@ export function isMet(t: Threshold, seen: Observations, withReclaim: boolean): b
 }
 const goalOf = (t: Threshold, { capacity }: Observation) => thresholdQuantity(t.value, fromUnits(capacity)).amount;
 
-/** What must be available for a threshold that was met to be over. */
+/** Returns the amount that must be available for a threshold that was met to be over. */
 export function reclaimGoal(t: Threshold, observed: Observation) {
   const goal = goalOf(t, observed);
   if (t.minReclaim === undefined) return goal;

@@ -1,10 +1,16 @@
 import { compare } from "../../model/amount.ts";
-import { type ConditionState, PRESSURE_CONDITIONS, type PressureCondition } from "../../model/eviction.ts";
-import type { EvictionFacts } from "../../model/eviction-facts.ts";
+import {
+  type ConditionState,
+  type EvictionFacts,
+  PRESSURE_CONDITIONS,
+  type PressureCondition,
+} from "../../model/eviction.ts";
+import type { Toleration } from "../../model/placement.ts";
+import type { Pod } from "../../model/pod.ts";
 import { type EpochMs, epochMs } from "../../model/units.ts";
+import { isCriticalPod, qosClass } from "../resources/qos.ts";
 import { isMet, type Observations } from "./observe.ts";
-import { SIGNALS } from "./signals.ts";
-import { keyOf, refOf, type Threshold, type ThresholdValue } from "./threshold.ts";
+import { keyOf, refOf, SIGNALS, type Threshold, type ThresholdValue } from "./threshold.ts";
 
 interface PressureInput {
   readonly watched: readonly Threshold[];
@@ -107,4 +113,33 @@ function conditionsOf(
     conditions.push({ type, observed: observed.has(type), lastObservedAtMs, untilMs });
   }
   return { conditions, lastObserved };
+}
+
+interface PressureRefusal {
+  readonly reason: "Evicted";
+  readonly message: string;
+}
+
+/**
+ * Decides if a node under pressure admits a pod: null, or what the pod's status would say. The kubelet names several conditions
+ * in the order of a Go map; the order here is memory, disk, process ids. kubelet 1.36: the eviction manager's Admit.
+ */
+export function refusalUnderPressure(pod: Pod, conditions: readonly PressureCondition[]): PressureRefusal | null {
+  const present = PRESSURE_CONDITIONS.filter((c) => conditions.includes(c));
+  if (present.length === 0 || isCriticalPod(pod)) return null;
+  const onlyMemory = present.length === 1 && present[0] === "MemoryPressure";
+  if (onlyMemory && (qosClass(pod) !== "BestEffort" || (pod.spec.tolerations ?? []).some(toleratesMemoryPressure))) {
+    return null;
+  }
+  return { reason: "Evicted", message: `The node had condition: [${present.join(" ")}]. ` };
+}
+
+/**
+ * Checks that a toleration covers the taint node.kubernetes.io/memory-pressure:NoSchedule, which has no value. kubernetes 1.36:
+ * ToleratesTaint.
+ */
+function toleratesMemoryPressure({ key = "", operator = "", value = "", effect = "" }: Toleration): boolean {
+  if (effect !== "" && effect !== "NoSchedule") return false;
+  if (key !== "" && key !== "node.kubernetes.io/memory-pressure") return false;
+  return operator === "Exists" || ((operator === "" || operator === "Equal") && value === "");
 }

@@ -1,13 +1,12 @@
 import { type Amount, compare, fromUnits, isNegative, isZero, sub, value, ZERO } from "../../model/amount.ts";
 import type { EvictionSignal, FileSystems, RankedPod, StarvedResource } from "../../model/eviction.ts";
 import { type Pod, podRef, podUid } from "../../model/pod.ts";
-import type { PodStats } from "../../model/stats.ts";
-import { isCriticalPod } from "../resources/critical.ts";
-import { diskParts } from "./file-systems.ts";
-import { SIGNALS } from "./signals.ts";
-import { diskUsage, requestOf, type StatsOf } from "./usage.ts";
+import type { PodStats } from "../../model/units.ts";
+import { isCriticalPod } from "../resources/qos.ts";
+import { SIGNALS } from "./threshold.ts";
+import { diskParts, diskUsage, requestOf, type StatsOf } from "./usage.ts";
 
-/** What the kubelet compares pods by. */
+/** The values that the kubelet compares pods by. */
 export interface RankKey {
   /** 0: no stats; 1: above its request; 2: not above it. Process ids have no request: 1 for all that have stats. */
   readonly group: 0 | 1 | 2;
@@ -102,7 +101,7 @@ export function rank(pods: readonly Pod[], statsOf: StatsOf, measure: RankMeasur
   return candidates.sort((a, b) => order(a, b) || (a.uid < b.uid ? -1 : 1));
 }
 
-/** Whether a goes before b whatever the kubelet leaves to chance. */
+/** Checks that a goes before b, whatever the kubelet leaves to chance. */
 export const isBefore = (a: RankKey, b: RankKey, resource: StarvedResource): boolean => byKey(resource)(a, b) < 0;
 const isTie = (a: RankKey, b: RankKey | undefined): boolean => b !== undefined && compareKeys(a, b) === 0;
 

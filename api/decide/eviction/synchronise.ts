@@ -1,25 +1,165 @@
-import { value } from "../../model/amount.ts";
-import type { Eviction, EvictionSignal, FileSystems, Reclaim } from "../../model/eviction.ts";
-import type { EvictionFacts } from "../../model/eviction-facts.ts";
-import type { KubeletConfiguration } from "../../model/kubelet-configuration.ts";
-import { type Pod, podRef } from "../../model/pod.ts";
-import type { Stats } from "../../model/stats.ts";
-import type { EpochMs } from "../../model/units.ts";
-import { transitionMs } from "./configuration.ts";
-import { type WatchedThresholds, withContainerFs } from "./container-fs.ts";
-import { fileSystemsOf, nodeReclaim } from "./file-systems.ts";
-import { localStorageEvictions } from "./local-storage.ts";
-import { evictionMessage } from "./message.ts";
+import { add, compare, fromUnits, isZero, value, ZERO } from "../../model/amount.ts";
+import type {
+  Eviction,
+  EvictionFacts,
+  EvictionSignal,
+  FileSystems,
+  Reclaim,
+  StarvedResource,
+} from "../../model/eviction.ts";
+import { type Container, containersOf, isSidecar, type Pod, podRef } from "../../model/pod.ts";
+import { canonicalText, type Quantity, quantityOf } from "../../model/quantity.ts";
+import type { EpochMs, PodStats, Stats } from "../../model/units.ts";
+import type { EffectiveConfiguration } from "../../profiles/effective.ts";
+import { quote } from "../go/strconv.ts";
+import { isPodLevelResourcesSet } from "../resources/pod-resources.ts";
+import { isCriticalPod } from "../resources/qos.ts";
 import { isMet, type Observation, type Observations, observe, reclaimGoal } from "./observe.ts";
 import { type Pressure, pressureOf } from "./pressure.ts";
 import { type Candidate, measureOf, rank } from "./rank.ts";
-import { SIGNALS, signalOrder } from "./signals.ts";
-import { isHard, refOf, type Threshold } from "./threshold.ts";
-import { type StatsOf, statsByUid } from "./usage.ts";
+import { isHard, refOf, SIGNALS, signalOrder, type Threshold, thresholdQuantity } from "./threshold.ts";
+import { fileSystemsOf, nodeReclaim, type StatsOf, statsByUid } from "./usage.ts";
+
+const RESOURCE = "ephemeral-storage";
+const GRACE_SECONDS = 1;
+const text = (q: Quantity): string => canonicalText(q.amount, q.format);
+
+interface Excess {
+  readonly cause: Exclude<Eviction["cause"], "threshold">;
+  readonly message: string;
+}
+
+/** Every pod that takes more local storage than it may; they go whatever the node has left. kubelet 1.36: localStorageEviction. */
+function localStorageEvictions(
+  pods: readonly Pod[],
+  statsOf: StatsOf,
+  layout: FileSystems,
+): { readonly evicted: readonly Eviction[]; readonly spared: readonly Pod[] } {
+  const evicted: Eviction[] = [];
+  const spared: Pod[] = [];
+  for (const pod of pods) {
+    const stats = statsOf(pod);
+    if (stats === undefined) continue;
+    const excess = emptyDirExcess(pod, stats) ?? podExcess(pod, stats) ?? containerExcess(pod, stats, layout);
+    if (excess === undefined) continue;
+    if (isCriticalPod(pod)) spared.push(pod);
+    else {
+      const fixed = { annotations: {}, gracePeriodSeconds: GRACE_SECONDS, condition: null } as const;
+      evicted.push({ pod: podRef(pod), cause: excess.cause, reason: "Evicted", message: excess.message, ...fixed });
+    }
+  }
+  return { evicted, spared };
+}
+
+function emptyDirExcess(pod: Pod, stats: PodStats): Excess | undefined {
+  for (const { name, emptyDir } of pod.spec.volumes ?? []) {
+    const limit = emptyDir?.sizeLimit;
+    const used = stats.volume?.findLast((v) => v.name === name)?.usedBytes;
+    if (limit === undefined || used === undefined || isZero(limit.amount)) continue;
+    if (compare(fromUnits(used), limit.amount) <= 0) continue;
+    const message = `Usage of EmptyDir volume ${quote(name)} exceeds the limit ${quote(text(limit))}. `;
+    return { cause: "emptyDir", message };
+  }
+  return undefined;
+}
+
+/** The limits of the containers that have one, against what the whole pod takes. */
+function podExcess(pod: Pod, stats: PodStats): Excess | undefined {
+  const limit = podLimit(pod);
+  if (limit === undefined || compare(fromUnits(stats[RESOURCE]?.usedBytes ?? 0), limit.amount) <= 0) return undefined;
+  const message = `Pod ephemeral local storage usage exceeds the total limit of containers ${text(limit)}. `;
+  return { cause: "pod-ephemeral-storage", message };
+}
+
+/** As `podLimits`, and in the form in which Go writes the sum. kubernetes 1.36: PodLimits. */
+function podLimit(pod: Pod): Quantity | undefined {
+  const limitOf = (c: Container): readonly Quantity[] => {
+    const limit = c.resources?.limits?.[RESOURCE];
+    return limit === undefined ? [] : [limit];
+  };
+  const init = pod.spec.initContainers ?? [];
+  let limit = sumOf([...pod.spec.containers, ...init.filter(isSidecar)].flatMap(limitOf));
+  const sidecars: Quantity[] = [];
+  for (const c of init) {
+    if (isSidecar(c)) sidecars.push(...limitOf(c));
+    const peak = sumOf(isSidecar(c) ? sidecars : [...limitOf(c), ...sidecars]);
+    if (peak !== undefined && (limit === undefined || compare(peak.amount, limit.amount) > 0)) limit = peak;
+  }
+  const overhead = pod.spec.overhead?.[RESOURCE];
+  return limit === undefined || overhead === undefined || isZero(limit.amount) ? limit : sumOf([limit, overhead]);
+}
+/** A Go sum is written as its first part that is not 0. */
+function sumOf(parts: readonly Quantity[]): Quantity | undefined {
+  const [first] = parts;
+  if (first === undefined || parts.length === 1) return first;
+  const { format } = parts.find((q) => !isZero(q.amount)) ?? first;
+  return quantityOf(
+    parts.reduce((sum, q) => add(sum, q.amount), ZERO),
+    format,
+  );
+}
+
+/** Finds a container over its limit: its logs count, and its layer where that lies on the kubelet's disk. */
+function containerExcess(pod: Pod, stats: PodStats, layout: FileSystems): Excess | undefined {
+  for (const c of stats.containers ?? []) {
+    const limit = pod.spec.containers.find((spec) => spec.name === c.name)?.resources?.limits?.[RESOURCE];
+    if (limit === undefined || value(limit.amount) === 0) continue;
+    const used = (c.logs?.usedBytes ?? 0) + (layout === "one" ? (c.rootfs?.usedBytes ?? 0) : 0);
+    if (compare(limit.amount, fromUnits(used)) >= 0) continue;
+    const message = `Container ${c.name} exceeded its local ephemeral storage limit ${quote(text(limit))}. `;
+    return { cause: "container-ephemeral-storage", message };
+  }
+  return undefined;
+}
+
+interface WatchedThresholds {
+  /** The thresholds that a kubelet's first pass looks at: the derived ones are not among them yet. */
+  readonly first: readonly Threshold[];
+  readonly all: readonly Threshold[];
+  /** The kubelet's words for thresholds that it overrides. */
+  readonly warnings: readonly string[];
+}
+const PAIRS = [
+  { container: "containerfs.available", node: "nodefs.available", image: "imagefs.available" },
+  { container: "containerfs.inodesFree", node: "nodefs.inodesFree", image: "imagefs.inodesFree" },
+] as const;
+
+/**
+ * containerfs thresholds are those of the file system that holds the containers' layers, whatever was configured: with one
+ * disk and with split ones nodefs, with a dedicated one imagefs. Where a soft threshold has no grace period it counts as
+ * the hard one. kubelet 1.36: UpdateContainerFsThresholds, whose result the pass that calls it does not use.
+ */
+function withContainerFs(configured: readonly Threshold[], layout: FileSystems): WatchedThresholds {
+  const first: (Threshold | null)[] = [...configured];
+  const appended: Threshold[] = [];
+  const warnings: string[] = [];
+  for (const { container, node, image } of PAIRS) {
+    for (const hard of [true, false]) {
+      const source = lastOf(configured, layout === "dedicated" ? image : node, hard);
+      const derived = source === undefined ? null : derive(configured[source] as Threshold, container);
+      const own = lastOf(configured, container, hard);
+      if (own !== undefined) {
+        first[own] = derived;
+        warnings.push(`found ${container} for ${hard ? "hard" : "soft"} eviction. ignoring`);
+      } else if (derived !== null) appended.push(derived);
+    }
+  }
+  const kept = first.filter((t) => t !== null);
+  return { first: kept, all: [...kept, ...appended], warnings };
+}
+const derive = (source: Threshold, signal: EvictionSignal): Threshold => ({
+  ...source,
+  signal,
+  derivedFrom: source.signal,
+});
+function lastOf(thresholds: readonly Threshold[], signal: EvictionSignal, hard: boolean): number | undefined {
+  const at = thresholds.findLastIndex((t) => t.signal === signal && isHard(t) === hard);
+  return at < 0 ? undefined : at;
+}
 
 export interface PassInput {
-  readonly config: KubeletConfiguration;
-  /** Of `evictionThresholds`. */
+  readonly config: EffectiveConfiguration;
+  /** The result of `evictionThresholds`. */
   readonly thresholds: readonly Threshold[];
   readonly stats: Stats;
   readonly statsAfterReclaim: Stats | null;
@@ -54,11 +194,11 @@ export function synchronise(input: PassInput): Pass {
     seen,
     before,
     now,
-    transitionMs: transitionMs(config),
+    transitionMs: config.evictionPressureTransitionPeriod.millis,
   });
   const statsOf = statsByUid(stats);
   const pass = { layout, watched, isFirst, seen, statsOf, pressure };
-  if (config.localStorageCapacityIsolation !== false) {
+  if (config.localStorageCapacityIsolation) {
     const local = localStorageEvictions(input.pods, statsOf, layout);
     if (local.evicted.length > 0) return { ...pass, reclaim: null, ...local };
   }
@@ -109,7 +249,7 @@ function goals(thresholds: readonly Threshold[], seen: Observations): Reclaim["m
 
 const IMMEDIATE_SECONDS = 1;
 /** With hard thresholds at once, with soft ones as long as the pod asks and evictionMaxPodGracePeriod allows. */
-function graceSeconds(threshold: Threshold, pod: Pod, { evictionMaxPodGracePeriod: most = 0 }: KubeletConfiguration) {
+function graceSeconds(threshold: Threshold, pod: Pod, { evictionMaxPodGracePeriod: most }: EffectiveConfiguration) {
   if (isHard(threshold)) return IMMEDIATE_SECONDS;
   return Math.min(most, pod.spec.terminationGracePeriodSeconds ?? most);
 }
@@ -120,7 +260,7 @@ function evictOne(
   threshold: Threshold,
   observed: Observation,
   statsOf: StatsOf,
-  config: KubeletConfiguration,
+  config: EffectiveConfiguration,
 ): Pick<Pass, "evicted" | "spared"> {
   const at = ranked.findIndex((c) => !c.critical);
   const spared = ranked.slice(0, at < 0 ? ranked.length : at).map((c) => c.pod);
@@ -137,4 +277,67 @@ function evictOne(
     condition: { type: "DisruptionTarget", status: "True", reason: "TerminationByKubelet", message },
   };
   return { evicted: [eviction], spared };
+}
+
+interface EvictionMessage {
+  readonly message: string;
+  readonly annotations: Readonly<Record<string, string>>;
+}
+const bytesText = (bytes: number): string => canonicalText(fromUnits(bytes), "BinarySI");
+const quantityText = (q: Quantity | undefined): string => (q === undefined ? "0" : canonicalText(q.amount, q.format));
+
+/** Why a pod goes, to the byte, and what the event says beside it. kubelet 1.36: evictionMessage. */
+function evictionMessage(
+  threshold: Threshold,
+  { available, capacity }: Observation,
+  pod: Pod,
+  stats: PodStats | undefined,
+): EvictionMessage {
+  const { resource, format } = SIGNALS[threshold.signal];
+  const quantity = thresholdQuantity(threshold.value, fromUnits(capacity));
+  const left = canonicalText(fromUnits(available), format);
+  let message = `The node was low on resource: ${resource}. Threshold quantity: ${quantityText(quantity)}, available: ${left}. `;
+  // the kubelet says nothing of a pod that it knows nothing of, not even what was starved
+  if (stats === undefined) return { message, annotations: {} };
+  const annotations: Record<string, string> = {};
+  const podRequest = pod.spec.resources?.requests?.["memory"];
+  if (resource === "memory" && isPodLevelResourcesSet(pod) && podRequest !== undefined && stats.memory !== undefined) {
+    const usage = bytesText(stats.memory.workingSetBytes ?? 0);
+    message += `Pod ${pod.metadata.name} was using ${usage}, request is ${quantityText(podRequest)}, has larger consumption of memory. `;
+    annotations["offending_pod"] = pod.metadata.name;
+    annotations["offending_pod_usage"] = usage;
+  }
+  const offenders = offendingContainers(pod, stats, resource);
+  for (const { name, usage, request } of offenders) {
+    message += `Container ${name} was using ${usage}, request is ${request}, has larger consumption of ${resource}. `;
+  }
+  annotations["offending_containers"] = offenders.map((o) => o.name).join(",");
+  annotations["offending_containers_usage"] = offenders.map((o) => o.usage).join(",");
+  annotations["starved_resource"] = resource;
+  return { message, annotations };
+}
+
+interface Offender {
+  readonly name: string;
+  readonly usage: string;
+  readonly request: string;
+}
+/** In the order of the stats. Inodes and process ids are not counted by container. */
+function offendingContainers(pod: Pod, stats: PodStats, resource: StarvedResource): readonly Offender[] {
+  const byName = new Map<string, Container>();
+  for (const c of containersOf(pod)) byName.set(c.name, c);
+  return (stats.containers ?? []).flatMap((s) => {
+    const container = byName.get(s.name);
+    const usage = usageOf(s, resource);
+    if (container === undefined || usage === undefined) return [];
+    const request = container.resources?.requests?.[resource];
+    if (compare(fromUnits(usage), request?.amount ?? 0) <= 0) return [];
+    return [{ name: s.name, usage: bytesText(usage), request: quantityText(request) }];
+  });
+}
+function usageOf(s: NonNullable<PodStats["containers"]>[number], resource: StarvedResource): number | undefined {
+  if (resource === "memory") return s.memory?.workingSetBytes;
+  const rootfs = s.rootfs?.usedBytes;
+  const logs = s.logs?.usedBytes;
+  return resource === "ephemeral-storage" && rootfs !== undefined && logs !== undefined ? rootfs + logs : undefined;
 }

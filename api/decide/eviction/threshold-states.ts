@@ -1,6 +1,6 @@
 import { fromUnits, value } from "../../model/amount.ts";
-import type { ThresholdState } from "../../model/eviction.ts";
-import type { EvictionFacts } from "../../model/eviction-facts.ts";
+import type { ReasonCode } from "../../model/decision.ts";
+import type { EvictionFacts, ThresholdState } from "../../model/eviction.ts";
 import type { EpochMs } from "../../model/units.ts";
 import type { Reasons } from "../reasons.ts";
 import { reclaimGoal } from "./observe.ts";
@@ -13,7 +13,7 @@ export function thresholdStates(
   pass: Pass,
   before: EvictionFacts | undefined,
   now: EpochMs,
-  reasons: Reasons,
+  reasons: Reasons<ReasonCode<"eviction">>,
 ): readonly ThresholdState[] {
   return pass.watched.all.map((t) => {
     const state = stateOf(t, pass, before, now);
@@ -43,7 +43,7 @@ function stateOf(t: Threshold, pass: Pass, before: EvictionFacts | undefined, no
   };
 }
 
-function explain(t: Threshold, s: ThresholdState, { seen }: Pass, reasons: Reasons): void {
+function explain(t: Threshold, s: ThresholdState, { seen }: Pass, reasons: Reasons<ReasonCode<"eviction">>): void {
   if (s.state !== "below" && s.state !== "unreclaimed") return;
   const observed = seen.get(t.signal);
   const numbers = { available: s.available ?? undefined, quantity: s.quantity ?? undefined };

@@ -1,9 +1,127 @@
 import { type Amount, isNegative, isZero, value } from "../../model/amount.ts";
-import type { EvictionSignal, ThresholdRef } from "../../model/eviction.ts";
-import { canonicalText, type Quantity, unitsQuantity } from "../../model/quantity.ts";
+import { type Duration, parseDuration } from "../../model/duration.ts";
+import {
+  EVICTION_SIGNALS,
+  type EvictionSignal,
+  type PressureCondition,
+  type StarvedResource,
+  type ThresholdRef,
+} from "../../model/eviction.ts";
+import {
+  canonicalText,
+  parseQuantity,
+  type Quantity,
+  type QuantityFormat,
+  unitsQuantity,
+} from "../../model/quantity.ts";
 import { err, ok, type Result } from "../../model/result.ts";
-import { goPercentage, goQuantity } from "./go-values.ts";
-import { isSignal } from "./signals.ts";
+import { quote } from "../go/strconv.ts";
+
+interface SignalFacts {
+  readonly resource: StarvedResource;
+  readonly condition: PressureCondition;
+  /** How amounts of it are written. */
+  readonly format: QuantityFormat;
+  /** Where a Summary holds it. */
+  readonly stats: string;
+}
+const memory = (stats: string): SignalFacts => ({
+  resource: "memory",
+  condition: "MemoryPressure",
+  format: "BinarySI",
+  stats,
+});
+const disk = (stats: string): SignalFacts => ({
+  resource: "ephemeral-storage",
+  condition: "DiskPressure",
+  format: "BinarySI",
+  stats,
+});
+const inodes = (stats: string): SignalFacts => ({
+  resource: "inodes",
+  condition: "DiskPressure",
+  format: "DecimalSI",
+  stats,
+});
+
+/** kubelet 1.36: signalToNodeCondition, signalToResource. */
+export const SIGNALS: Readonly<Record<EvictionSignal, SignalFacts>> = {
+  "allocatableMemory.available": memory("stats.node.systemContainers"),
+  "memory.available": memory("stats.node.memory"),
+  "nodefs.available": disk("stats.node.fs"),
+  "nodefs.inodesFree": inodes("stats.node.fs"),
+  "imagefs.available": disk("stats.node.runtime.imageFs"),
+  "imagefs.inodesFree": inodes("stats.node.runtime.imageFs"),
+  "containerfs.available": disk("stats.node.runtime.containerFs"),
+  "containerfs.inodesFree": inodes("stats.node.runtime.containerFs"),
+  "pid.available": { resource: "pids", condition: "PIDPressure", format: "DecimalSI", stats: "stats.node.rlimit" },
+};
+export const isSignal = (s: string): s is EvictionSignal => (EVICTION_SIGNALS as readonly string[]).includes(s);
+/** The place of a signal among others where the kubelet has no order: memory is first there too. */
+export const signalOrder = (s: EvictionSignal): number => EVICTION_SIGNALS.indexOf(s);
+
+/** Values of the eviction settings as Go reads them; every error is Go's own text, which the kubelet passes on. */
+
+const FORMAT_WRONG = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+const SUFFIX_WRONG = "unable to parse quantity's suffix";
+const QUANTITY_FORM = /^[+-]?\d*(?:\.\d*)?[eEinumkKMGTP]*(?:[-+]\d*|\d+)?$/;
+
+/** Go: resource.ParseQuantity. An amount whose thousandths leave int64 is refused in this project's own words: Go overflows. */
+export function goQuantity(text: string): Result<Quantity, string> {
+  const parsed = parseQuantity(text);
+  if (parsed.ok) return parsed;
+  if (parsed.error.code === "out_of_range") return err(parsed.error.message);
+  return err(text !== "" && QUANTITY_FORM.test(text) ? SUFFIX_WRONG : FORMAT_WRONG);
+}
+
+const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
+const INFINITE = /^([+-]?)inf(?:inity)?$/i;
+const MAX_FLOAT32 = 3.4028234663852886e38;
+const parsing = (text: string, what: string): Result<never, string> =>
+  err(`strconv.ParseFloat: parsing ${quote(text)}: ${what}`);
+
+/** A float32 hundredth of the number before the `%`. Go: parsePercentage of the kubelet; NaN and hexadecimal are refused. */
+function goPercentage(text: string): Result<number, string> {
+  const number = text.replace(/%+$/, "");
+  const infinite = INFINITE.exec(number);
+  if (infinite !== null) return ok(infinite[1] === "-" ? -Infinity : Infinity);
+  if (!NUMBER.test(number)) return parsing(number, "invalid syntax");
+  const value = Math.fround(Number(number));
+  if (Math.abs(value) > MAX_FLOAT32) return parsing(number, "value out of range");
+  return ok(Math.fround(value / 100));
+}
+
+/** Go: time.ParseDuration. */
+export function goDuration(text: string): Result<Duration, string> {
+  const parsed = parseDuration(text);
+  return parsed.ok ? parsed : err(durationFault(text));
+}
+const UNITS: ReadonlySet<string> = new Set(["ns", "us", "µs", "μs", "ms", "s", "m", "h"]);
+
+/** Go reads from the left, a number and its unit at a time, and names what it stumbles over. */
+function durationFault(text: string): string {
+  const invalid = `time: invalid duration ${quoted(text)}`;
+  let rest = text.replace(/^[+-]/, "");
+  while (rest !== "") {
+    const number = /^(?:\d+(?:\.\d*)?|\.\d+)/.exec(rest)?.[0];
+    if (number === undefined) return invalid;
+    const unit = /^[^.\d]*/.exec(rest.slice(number.length))?.[0] ?? "";
+    if (unit === "") return `time: missing unit in duration ${quoted(text)}`;
+    if (!UNITS.has(unit)) return `time: unknown unit ${quoted(unit)} in duration ${quoted(text)}`;
+    rest = rest.slice(number.length + unit.length);
+  }
+  return invalid;
+}
+
+/** Printable ASCII as it is, all else by its bytes. Go: quote of package time. */
+function quoted(text: string): string {
+  const bytes = [...text].map((char) =>
+    char >= " " && char < "\x80" ? char.replace(/["\\]/, "\\$&") : [...utf8(char)].map(hexByte).join(""),
+  );
+  return `"${bytes.join("")}"`;
+}
+const hexByte = (byte: number): string => `\\x${byte.toString(16).padStart(2, "0")}`;
+const utf8 = (char: string): Uint8Array => new TextEncoder().encode(char);
 
 /** An amount, or a share of a capacity (a float32 between 0 and 1). */
 export type ThresholdValue = { readonly quantity: Quantity } | { readonly percentage: number };
@@ -18,7 +136,7 @@ export interface Threshold {
   readonly graceMs: number;
   readonly minReclaim?: ThresholdValue;
   readonly minReclaimText?: string;
-  /** Of a containerfs threshold: the signal that the kubelet made it from. */
+  /** For a containerfs threshold: the signal that the kubelet made it from. */
   readonly derivedFrom?: EvictionSignal;
 }
 export const isHard = (t: Threshold): boolean => t.graceMs === 0;
@@ -60,7 +178,7 @@ export function parseMinReclaim(signal: string, text: string): Result<ThresholdV
   return err(`negative eviction minimum reclaim specified for ${signal}`);
 }
 
-/** What a value comes to with this capacity. kubelet 1.36: GetThresholdQuantity. */
+/** Computes the amount of a value with this capacity. kubelet 1.36: GetThresholdQuantity. */
 export function thresholdQuantity(threshold: ThresholdValue, capacity: Amount): Quantity {
   if ("quantity" in threshold) return threshold.quantity;
   // only a minimum reclaim may be more than all there is; Go overflows where this stops

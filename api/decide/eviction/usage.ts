@@ -1,9 +1,65 @@
 import { aggregateContainers } from "../../model/aggregate.ts";
 import { type Amount, add, isZero, ZERO } from "../../model/amount.ts";
+import { type EvictionSignal, type FileSystems, NODE_RECLAIM, type NodeReclaimFunction } from "../../model/eviction.ts";
 import { isPodLevelResource, type Pod, podUid } from "../../model/pod.ts";
-import type { PodStats, Stats } from "../../model/stats.ts";
+import type { PodStats, Stats } from "../../model/units.ts";
 import { isPodLevelResourcesSet } from "../resources/pod-resources.ts";
-import type { DiskParts } from "./file-systems.ts";
+
+type StatsOfNode = NonNullable<Stats["node"]>;
+type FileSystem = NonNullable<StatsOfNode["fs"]>;
+
+/**
+ * Where images and containers lie. The kubelet compares devices, which a Summary does not name, so unless the stats say it
+ * two file systems of the same size with as much left count as the same. kubelet 1.36: HasDedicatedImageFs, HasDedicatedContainerFs.
+ */
+export function fileSystemsOf(node: StatsOfNode | undefined): FileSystems {
+  if (node?.fileSystems !== undefined) return node.fileSystems;
+  const { imageFs, containerFs } = node?.runtime ?? {};
+  if (imageFs !== undefined && containerFs !== undefined && !isSame(imageFs, containerFs)) return "split";
+  if (imageFs === undefined || node?.fs === undefined || isSame(imageFs, node.fs)) return "one";
+  return "dedicated";
+}
+
+/** The allowed difference for one file system asked twice: the free space may differ by what was written in between. */
+const DRIFT = 0.01;
+function isSame(a: FileSystem, b: FileSystem): boolean {
+  if (a.capacityBytes !== b.capacityBytes || a.inodes !== b.inodes) return false;
+  const drift = Math.abs((a.availableBytes ?? 0) - (b.availableBytes ?? 0));
+  return drift <= DRIFT * (a.capacityBytes ?? 0);
+}
+
+/** The parts of a pod that count on a file system; images belong to no pod. */
+interface DiskParts {
+  readonly rootfs: boolean;
+  readonly logs: boolean;
+  readonly volumes: boolean;
+}
+const ALL: DiskParts = { rootfs: true, logs: true, volumes: true };
+const LAYERS: DiskParts = { rootfs: true, logs: false, volumes: false };
+const LOGS_AND_VOLUMES: DiskParts = { rootfs: false, logs: true, volumes: true };
+const NOTHING: DiskParts = { rootfs: false, logs: false, volumes: false };
+
+const fileSystemOf = (signal: EvictionSignal): string => signal.slice(0, signal.indexOf("."));
+
+/** kubelet 1.36: buildSignalToRankFunc. */
+export function diskParts(signal: EvictionSignal, layout: FileSystems): DiskParts {
+  if (layout === "one") return ALL;
+  const fs = fileSystemOf(signal);
+  if (layout === "dedicated") return fs === "nodefs" ? LOGS_AND_VOLUMES : LAYERS;
+  return fs === "imagefs" ? NOTHING : ALL;
+}
+
+const [CONTAINERS, IMAGES] = NODE_RECLAIM;
+/**
+ * Lists what is tried before a pod is evicted; memory and process ids have nothing. kubelet 1.36:
+ * buildSignalToNodeReclaimFuncs.
+ */
+export function nodeReclaim(signal: EvictionSignal, layout: FileSystems): readonly NodeReclaimFunction[] {
+  const fs = fileSystemOf(signal);
+  if (!["nodefs", "imagefs", "containerfs"].includes(fs)) return [];
+  if (layout === "split") return fs === "imagefs" ? [IMAGES] : [CONTAINERS];
+  return layout === "dedicated" && fs === "nodefs" ? [] : [CONTAINERS, IMAGES];
+}
 
 /** The stats of a pod by its uid; of two with one uid the last counts. kubelet 1.36: cachedStatsFunc. */
 export type StatsOf = (pod: Pod) => PodStats | undefined;
@@ -16,7 +72,7 @@ export interface DiskUsage {
   readonly bytes: number;
   readonly inodes: number;
 }
-/** What a pod takes up of a file system. kubelet 1.36: podDiskUsage. */
+/** Computes how much of a file system a pod takes up. kubelet 1.36: podDiskUsage. */
 export function diskUsage(pod: Pod, stats: PodStats, parts: DiskParts): DiskUsage {
   let bytes = 0;
   let inodes = 0;
@@ -46,8 +102,8 @@ const localVolumes = (pod: Pod): readonly string[] =>
     .map((v) => v.name);
 
 /**
- * What a pod requests of one resource. Pod-level resources stand in for those of all containers, also where they cannot
- * name the resource, which then counts 0; overhead joins only what is not 0. kubelet 1.36: GetResourceRequestQuantity.
+ * Computes a pod's request of one resource. Pod-level resources stand in for those of all containers, even where they cannot
+ * name the resource, which then counts 0. Overhead is added only to what is not 0. kubelet 1.36: GetResourceRequestQuantity.
  */
 export function requestOf(pod: Pod, resource: string): Amount {
   const asked = isPodLevelResourcesSet(pod) ? podLevelRequest(pod, resource) : containerRequest(pod, resource);

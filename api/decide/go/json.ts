@@ -30,7 +30,7 @@ interface Reader {
 /** Reads one token and says what comes next; undefined at the end. */
 type Step = (reader: Reader) => Step | undefined;
 
-const MOST_DEPTH = 10_000;
+const MAX_DEPTH = 10_000;
 const SPACE_CODE = 32;
 const CUT = "unexpected end of JSON input";
 const SPACE = /[ \t\r\n]*/y;
@@ -72,7 +72,7 @@ const value: Step = (reader) => {
 function open(reader: Reader, c: "{" | "["): Step {
   const node: GoJson = c === "{" ? { kind: "object", members: [] } : { kind: "array", items: [] };
   attach(reader, node);
-  if (reader.open.push(node) > MOST_DEPTH) unexpected(reader, reader.at, "exceeded max depth");
+  if (reader.open.push(node) > MAX_DEPTH) unexpected(reader, reader.at, "exceeded max depth");
   reader.at++;
   if (skipSpace(reader) === (c === "{" ? "}" : "]")) return close(reader);
   return c === "{" ? key : value;
@@ -176,4 +176,17 @@ function escapeEnd(reader: Reader, at: number): number {
     if (!/^[0-9a-fA-F]$/.test(text[i] ?? "")) unexpected(reader, i, "in \\u hexadecimal character escape");
   }
   return at + 5;
+}
+
+/** FNV-1a, 32 bits, of the text in UTF-8: the checksum of the kubelet's state files. kubelet 1.36: checksum.New. */
+export function fnv1a(text: string): number {
+  let hash = 0x811c9dc5;
+  for (const byte of new TextEncoder().encode(text)) hash = Math.imul(hash ^ byte, 0x01000193);
+  return hash >>> 0;
+}
+
+/** A text as Go's encoding/json writes it: also `<`, `>`, `&` and two line separators are escaped. */
+export function jsonText(text: string): string {
+  const escaped = (c: string): string => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return JSON.stringify(text.toWellFormed()).replace(/[<>&\u2028\u2029]/g, escaped);
 }

@@ -1,12 +1,131 @@
 import { err, ok, type Result } from "../../model/result.ts";
-import { quoteBytes } from "./quote-bytes.ts";
-import { escapeFault, parseUrlHost } from "./url-host.ts";
-import { bytesOf, escapeBytes, escapedAnew, textOf, unescapeBytes, wrongEscape } from "./url-text.ts";
+import { quoteBytes } from "./strconv.ts";
+
+/**
+ * Parts of a URL as Go escapes them. A text is a text of bytes here (each character is one byte of its UTF-8), so that
+ * what is escaped and what is not may stand side by side. Go 1.26: net/url.
+ */
+type UrlPart = keyof typeof PLAIN;
+
+const ALWAYS = "A-Za-z0-9\\-_.~";
+/** The characters that stay as they are in each part. */
+const PLAIN = {
+  path: byteSet("$&+,/:;=@"),
+  fragment: byteSet("$&+,/:;=?@!()*"),
+  user: byteSet("$&+,;="),
+  host: byteSet("!\"$&'()*+,:;<=>\\[\\]"),
+  /** More is let through in a part that was escaped by somebody else. */
+  given: byteSet("$&+,/:;=@!'()*%\\[\\]"),
+  givenFragment: byteSet("$&+,/:;=?@!'()*%\\[\\]"),
+} as const;
+function byteSet(more: string): RegExp {
+  return new RegExp(`^[${ALWAYS}${more}]*$`);
+}
+
+/** UTF-8, a character a byte. */
+export function bytesOf(text: string): string {
+  if (isAscii(text)) return text;
+  let bytes = "";
+  for (const byte of new TextEncoder().encode(text)) bytes += String.fromCharCode(byte);
+  return bytes;
+}
+export const textOf = (bytes: string): string =>
+  isAscii(bytes) ? bytes : new TextDecoder().decode(Uint8Array.from(bytes, (c) => c.charCodeAt(0)));
+// biome-ignore lint/suspicious/noControlCharactersInRegex: all of ASCII
+const isAscii = (text: string): boolean => /^[\x00-\x7f]*$/.test(text);
+
+const isPlain = (bytes: string, part: UrlPart): boolean => PLAIN[part].test(bytes);
+
+/** Go: url.escape. */
+function escapeBytes(bytes: string, part: UrlPart): string {
+  if (isPlain(bytes, part)) return bytes;
+  return Array.from(bytes, (c) => (isPlain(c, part) ? c : `%${hex(c)}`)).join("");
+}
+const hex = (c: string): string => c.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0");
+
+/** The escape that is wrong, of three characters at most; undefined: all are right. */
+function wrongEscape(bytes: string): string | undefined {
+  const at = bytes.search(/%(?![0-9A-Fa-f]{2})/);
+  return at < 0 ? undefined : bytes.slice(at, at + 3);
+}
+/** Decodes the escapes of a text that has no wrong ones. */
+const unescapeBytes = (bytes: string): string =>
+  bytes.replace(/%([0-9A-Fa-f]{2})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)));
+
+/** As Go escapes a path, unless somebody did so in another way that is right too. Go: URL.EscapedPath. */
+function escapedAnew(bytes: string, part: "path" | "fragment"): string {
+  const given = part === "path" ? "given" : "givenFragment";
+  return isPlain(bytes, given) ? bytes : escapeBytes(unescapeBytes(bytes), part);
+}
+
+/** A host with or without a port, checked and unescaped. Error: Go's words. Go 1.26: net/url, parseHost. */
+function parseUrlHost(scheme: string, host: string): Result<string, string> {
+  const open = host.lastIndexOf("[");
+  if (open > 0) return err("invalid IP-literal");
+  if (open === 0) return bracketed(host);
+  const first = host.indexOf(":");
+  if (first >= 0) {
+    const colon = scheme === "http" || scheme === "https" ? first : host.lastIndexOf(":");
+    const port = host.slice(colon);
+    if (!isPort(port)) return err(wrongPort(port));
+  }
+  return unescapeHost(host);
+}
+
+function bracketed(host: string): Result<string, string> {
+  const close = host.lastIndexOf("]");
+  if (close < 0) return err("missing ']' in host");
+  const port = host.slice(close + 1);
+  if (!isPort(port)) return err(wrongPort(port));
+  const literal = host.slice(1, close);
+  const zoneAt = literal.indexOf("%25");
+  const address = unescapeHost(zoneAt < 0 ? literal : literal.slice(0, zoneAt));
+  if (!address.ok) return address;
+  const zone = zoneAt < 0 ? "" : literal.slice(zoneAt);
+  const wrong = wrongEscape(zone);
+  if (wrong !== undefined) return err(escapeFault(wrong));
+  if (IPV4.test(address.value)) return err("invalid IP-literal");
+  if (!isIPv6(address.value)) return err(`invalid host: ParseAddr(${quoteBytes(address.value)}): unable to parse IP`);
+  return ok(`[${address.value}${unescapeBytes(zone)}]${port}`);
+}
+const isPort = (text: string): boolean => text === "" || /^:\d*$/.test(text);
+const wrongPort = (port: string): string => `invalid port ${quoteBytes(port)} after host`;
+const escapeFault = (part: string): string => `invalid URL escape ${quoteBytes(part)}`;
+
+/** Only bytes beyond ASCII may be escaped in a host. */
+function unescapeHost(host: string): Result<string, string> {
+  for (let i = 0; i < host.length; i++) {
+    const c = host[i] as string;
+    if (c === "%") {
+      const part = host.slice(i, i + 3);
+      if (!/^%([89A-Fa-f][0-9A-Fa-f]|25)$/.test(part)) return err(escapeFault(part));
+      i += 2;
+    } else if (c < "\x80" && !isPlain(c, "host")) return err(`invalid character ${quoteBytes(c)} in host name`);
+  }
+  return ok(unescapeBytes(host));
+}
+
+const IPV4 = /^(\d{1,3})(\.\d{1,3}){3}$/;
+const isIPv4 = (text: string): boolean =>
+  IPV4.test(text) && text.split(".").every((n) => String(Number(n)) === n && Number(n) < 256);
+/** Go: netip.ParseAddr, without a zone. */
+function isIPv6(text: string): boolean {
+  const halves = text.split("::");
+  if (halves.length > 2) return false;
+  const groups = halves.flatMap((half) => (half === "" ? [] : half.split(":")));
+  const last = groups.at(-1) ?? "";
+  const endsIPv4 = last.includes(".");
+  if (endsIPv4 && (!isIPv4(last) || text.endsWith("::"))) return false;
+  const hextets = endsIPv4 ? groups.slice(0, -1) : groups;
+  if (!hextets.every((group) => /^[0-9A-Fa-f]{1,4}$/.test(group))) return false;
+  const count = hextets.length + (endsIPv4 ? 2 : 0);
+  return halves.length === 2 ? count < 8 : count === 8;
+}
 
 /** A URL as Go keeps it, but path and fragment escaped; texts of bytes. Go 1.26: net/url, URL. */
 export interface GoUrl {
   readonly scheme: string;
-  /** What follows the scheme where no slash does; empty: none. */
+  /** The text that follows the scheme where no slash does; empty: none. */
   readonly opaque: string;
   readonly user: { readonly name: string; readonly password: string | null } | null;
   /** With the port, if there is one; an IPv6 address in brackets. */
@@ -19,7 +138,7 @@ export interface GoUrl {
   /** A slash follows the scheme, but no host. */
   readonly omitHost: boolean;
 }
-export const NO_URL: GoUrl = {
+const NO_URL: GoUrl = {
   scheme: "",
   opaque: "",
   user: null,
@@ -105,14 +224,14 @@ const userText = ({ name, password }: NonNullable<GoUrl["user"]>): string =>
   escapeBytes(name, "user") + (password === null ? "" : `:${escapeBytes(password, "user")}`);
 const queryOf = ({ forceQuery, query }: GoUrl): string => (forceQuery || query !== "" ? `?${query}` : "");
 
-/** What a request's first line has. Go 1.26: URL.RequestURI. */
+/** Returns the target in a request's first line. Go 1.26: URL.RequestURI. */
 export function requestUri(url: GoUrl): string {
   const { scheme, opaque, path } = url;
   const target = opaque === "" ? path || "/" : opaque.startsWith("//") ? `${scheme}:${opaque}` : opaque;
   return textOf(target + queryOf(url));
 }
 
-/** Of `[::1]:80` and `a:80`. Go 1.26: URL.Hostname, URL.Port. */
+/** Splits a host such as `[::1]:80` or `a:80`. Go 1.26: URL.Hostname, URL.Port. */
 export function hostAndPort({ host }: GoUrl): { readonly hostname: string; readonly port: string } {
   const [, name = host, port = ""] = /^(.*):(\d*)$/s.exec(host) ?? [];
   const bare = name.startsWith("[") && name.endsWith("]") ? name.slice(1, -1) : name;
@@ -123,4 +242,46 @@ export function hostAndPort({ host }: GoUrl): { readonly hostname: string; reado
 function cut(text: string, mark: string): readonly [string, string] {
   const at = text.indexOf(mark);
   return at < 0 ? [text, ""] : [text.slice(0, at), text.slice(at + 1)];
+}
+
+/** A reference as it is meant on a page. Go 1.26: URL.ResolveReference. */
+export function resolveReference(base: GoUrl, reference: GoUrl): GoUrl {
+  const scheme = reference.scheme === "" ? base.scheme : reference.scheme;
+  if (reference.scheme !== "" || reference.host !== "" || reference.user !== null) {
+    return { ...reference, scheme, path: resolvePath(reference.path, "") };
+  }
+  if (reference.opaque !== "") return { ...reference, scheme, user: null, host: "", path: "" };
+  const isSamePage = reference.path === "" && !reference.forceQuery && reference.query === "";
+  const url = {
+    ...reference,
+    scheme,
+    query: isSamePage ? base.query : reference.query,
+    fragment: isSamePage && reference.fragment === "" ? base.fragment : reference.fragment,
+  };
+  if (reference.path === "" && base.opaque !== "") {
+    return { ...url, opaque: base.opaque, user: null, host: "", path: "" };
+  }
+  return { ...url, host: base.host, user: base.user, path: resolvePath(base.path, reference.path) };
+}
+
+/** Without its dots. RFC 3986, 5.2.4; Go 1.26: net/url, resolvePath. */
+function resolvePath(base: string, reference: string): string {
+  const full = fullPath(base, reference);
+  if (full === "") return "";
+  const elements = full.split("/");
+  // as a list: a text would be copied at each step back
+  const kept: string[] = [];
+  for (const element of elements) {
+    if (element === "..") kept.pop();
+    else if (element !== ".") kept.push(element);
+    else if (kept.length === 0) kept.push("");
+  }
+  const last = elements.at(-1);
+  const path = `/${kept.join("/")}${last === "." || last === ".." ? "/" : ""}`;
+  // one slash stood there from the start
+  return path.length > 1 && path[1] === "/" ? path.slice(1) : path;
+}
+function fullPath(base: string, reference: string): string {
+  if (reference === "") return base;
+  return reference.startsWith("/") ? reference : base.slice(0, base.lastIndexOf("/") + 1) + reference;
 }

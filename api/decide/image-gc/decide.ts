@@ -1,31 +1,250 @@
-import type { Asked, Decided, Refusal, Verdict } from "../../model/decision.ts";
-import type { NodeEvent } from "../../model/garbage-collection.ts";
-import type { ImageGcAsk, ImageGcDecision } from "../../model/image-gc.ts";
-import { ok, type Result } from "../../model/result.ts";
+import type { NodeEvent } from "../../model/container-gc.ts";
+import type { DecidedOf, ReasonCode, Refusal, Verdict } from "../../model/decision.ts";
+import type {
+  ImageGcAsk,
+  ImageGcDecision,
+  ImageGcFacts,
+  ImageKept,
+  ImageRemoval,
+  PulledAgain,
+} from "../../model/image-gc.ts";
+import { map, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import { configurationOf, gateOn } from "../config.ts";
+import { type EpochMs, epochMs } from "../../model/units.ts";
+import { type EffectiveAsked, gateOn } from "../../profiles/effective.ts";
+import { decideContainerGc } from "../container-gc/decide.ts";
 import { Reasons } from "../reasons.ts";
-import { containersGone } from "./after-container-gc.ts";
-import { imageLists } from "./answer.ts";
 import { type Collected, collect } from "./collect.ts";
-import { type DetectedImage, detectImages } from "./detect.ts";
-import { type EvictionOrder, evictionOrder } from "./eviction-order.ts";
+import { type Ends, type EvictionOrder, endsOf, evictionOrder, isGone } from "./eviction-order.ts";
 import { explainImages, explainPass } from "./explain.ts";
 import { ImageNames } from "./image-names.ts";
-import { imagesInUse } from "./images-in-use.ts";
-import { type ImageGcInput, imageGcInput } from "./input.ts";
-import { nextLedger } from "./ledger.ts";
-import { listedImages } from "./listed-images.ts";
-import { remembered } from "./remember.ts";
-import { type Ends, endsOf, isGone } from "./removals.ts";
-import { unlisted } from "./unlisted.ts";
+import { type DetectedImage, detectImages, imagesInUse, type Use } from "./images-in-use.ts";
+import { type ImageGcInput, type ImageGcPolicy, imageGcInput } from "./input.ts";
+import { imageKey, type ListedImage, listedImages } from "./listed-images.ts";
+
+type Lists = Pick<ImageGcDecision, "remove" | "keep" | "freedOnceBytes">;
+
+/** Field by field: ten thousand times, that costs far less than to spread. */
+const kept = (
+  image: DetectedImage,
+  why: ImageKept["why"],
+  place: number | null,
+  usedBy: readonly string[],
+  oldEnoughAtMs: EpochMs | null,
+): ImageKept => ({
+  id: image.id,
+  runtimeHandler: image.runtimeHandler,
+  names: image.names,
+  sizeBytes: image.sizeBytes,
+  firstDetectedAtMs: image.firstDetectedAtMs,
+  lastUsedAtMs: image.lastUsedAtMs,
+  why,
+  place,
+  usedBy,
+  oldEnoughAtMs,
+});
+const NOBODY: readonly string[] = [];
+
+/**
+ * Lists the images that go, by place, and those that stay: first those in the order, by place, then the others as they are
+ * listed.
+ */
+function imageLists(
+  { taken, left }: Collected,
+  { barred }: EvictionOrder,
+  uses: ReadonlyMap<string, Use>,
+  policy: ImageGcPolicy,
+): Lists {
+  const staying = [...left, ...barred].map(({ image }) => image);
+  const own = exclusiveBytes(
+    staying,
+    taken.map((t) => ({ image: t.image, gone: isGone(t) })),
+  );
+  const remove = taken.map(
+    ({ image, place, tie, why, end, message }, i): ImageRemoval => ({
+      place,
+      id: image.id,
+      runtimeHandler: image.runtimeHandler,
+      names: image.names,
+      sizeBytes: image.sizeBytes,
+      firstDetectedAtMs: image.firstDetectedAtMs,
+      lastUsedAtMs: image.lastUsedAtMs,
+      why,
+      tie,
+      exclusiveBytes: own === null ? null : (own[i] as number),
+      end,
+      ...(message !== undefined && { message }),
+    }),
+  );
+  const keep: ImageKept[] = [];
+  for (const { image, place, why } of left) {
+    const oldEnough = why === "too-young" ? epochMs(Math.ceil(image.firstDetectedAtMs + policy.minAgeMs)) : null;
+    keep.push(kept(image, why, place, NOBODY, oldEnough));
+  }
+  keep.sort((a, b) => Number(a.place) - Number(b.place));
+  for (const { image, why } of barred) {
+    keep.push(kept(image, why, null, uses.get(image.key)?.by ?? NOBODY, null));
+  }
+  return { remove, keep, freedOnceBytes: own === null ? null : own.reduce((sum, n) => sum + n, 0) };
+}
+
+interface Removed {
+  readonly image: ListedImage;
+  /** False: it stays all the same. */
+  readonly gone: boolean;
+}
+interface Layer {
+  readonly sizeBytes: number;
+  /** How often images that are not gone hold it: an empty one is often listed several times in one. */
+  holders: number;
+}
+type Listed = NonNullable<ListedImage["layers"]>[number];
+
+/**
+ * Computes the bytes that removals really free, one after the other: a layer's bytes are freed with the last image that holds
+ * it. Null where any image, removed or in `stay`, does not tell its layers with their sizes: it may hold those of the others.
+ */
+function exclusiveBytes(stay: Iterable<ListedImage>, removals: readonly Removed[]): readonly number[] | null {
+  // only layers of what goes are counted: an image that stays has but to be asked for them
+  const layers = new Map<string, Layer>();
+  const going: Layer[][] = [];
+  for (const { image, gone } of removals) {
+    const held: Layer[] = [];
+    if (gone && !hold(image, layers, held)) return null;
+    going.push(held);
+  }
+  for (const { image, gone } of removals) if (!gone && !need(image, layers)) return null;
+  for (const image of stay) if (!need(image, layers)) return null;
+  return going.map((held) => {
+    let bytes = 0;
+    for (const layer of held) if (--layer.holders === 0) bytes += layer.sizeBytes;
+    return bytes;
+  });
+}
+
+/** Counts the layers of an image that goes, into `held` too; false: it does not tell them. */
+function hold({ layers: listed }: ListedImage, layers: Map<string, Layer>, held: Layer[]): boolean {
+  if (listed === undefined) return false;
+  for (let i = 0; i < listed.length; i++) {
+    const { digest, sizeBytes } = listed[i] as Listed;
+    if (sizeBytes === undefined) return false;
+    let layer = layers.get(digest);
+    if (layer === undefined) {
+      layer = { sizeBytes, holders: 0 };
+      layers.set(digest, layer);
+    }
+    layer.holders++;
+    held.push(layer);
+  }
+  return true;
+}
+
+/** Counts what an image that stays holds of them; false: it does not tell its layers. */
+function need({ layers: listed }: ListedImage, layers: Map<string, Layer>): boolean {
+  if (listed === undefined) return false;
+  for (let i = 0; i < listed.length; i++) {
+    const { digest, sizeBytes } = listed[i] as Listed;
+    if (sizeBytes === undefined) return false;
+    const layer = layers.get(digest);
+    if (layer !== undefined) layer.holders++;
+  }
+  return true;
+}
+
+type Entry = ImageGcFacts["removed"][number];
+const MOST = 1024;
+
+interface Ledger {
+  /** Newest last. */
+  readonly removed: readonly Entry[];
+  readonly pulledAgain: readonly PulledAgain[];
+}
+
+/**
+ * Updates the record of collected images with those that came back and those in `gone`. An image is back when a later pass
+ * lists it under its id and runtime handler, or lists another one with one of its names: whoever needed the name had to pull
+ * again. An image removed a second time, under any id, is the same entry. Telling the same pass twice changes nothing.
+ */
+function nextLedger(
+  before: readonly Entry[],
+  images: readonly DetectedImage[],
+  gone: readonly DetectedImage[],
+  now: EpochMs,
+): Ledger {
+  const here = before.length === 0 ? undefined : whatIsHere(images);
+  const entries = before.map((entry) => {
+    const isBack = entry.away && entry.atMs < now && here !== undefined && isHere(entry, here);
+    return isBack ? { ...entry, again: entry.again + 1, againAtMs: now, away: false } : entry;
+  });
+  const ledger = new Map(entries.map((e) => [keyOf(e), e]));
+  const namesakes = new Map(entries.flatMap((e) => (e.away ? [] : e.names.map((name) => [name, keyOf(e)] as const))));
+  for (const image of gone) {
+    const name = image.names.find((n) => namesakes.has(n));
+    record(ledger, image, ledger.get(image.key) ?? ledger.get(namesakes.get(name ?? "") ?? ""), now);
+  }
+  const all = [...ledger.values()];
+  const pulledAgain = all.filter((e) => e.againAtMs === now).map((e) => toldOf(e, now));
+  return { removed: all.slice(-MOST), pulledAgain };
+}
+const keyOf = (e: Entry): string => imageKey(e.id, e.runtimeHandler);
+
+interface Here {
+  readonly keys: ReadonlySet<string>;
+  readonly names: ReadonlySet<string>;
+}
+const whatIsHere = (images: readonly DetectedImage[]): Here => ({
+  keys: new Set(images.map((i) => i.key)),
+  names: new Set(images.flatMap((i) => [...i.names, ...i.digests])),
+});
+const isHere = (entry: Entry, { keys, names }: Here): boolean =>
+  keys.has(keyOf(entry)) || entry.names.some((n) => names.has(n));
+
+/** `known`: the same image's entry, or that of what came back under its name and another id. */
+function record(ledger: Map<string, Entry>, image: DetectedImage, known: Entry | undefined, now: EpochMs): void {
+  if (known?.away === true && known.atMs === now) return;
+  if (known !== undefined) ledger.delete(keyOf(known));
+  ledger.set(image.key, {
+    id: image.id,
+    ...(image.runtimeHandler !== "" && { runtimeHandler: image.runtimeHandler }),
+    names: [...image.names],
+    sizeBytes: image.sizeBytes,
+    atMs: now,
+    times: (known?.times ?? 0) + 1,
+    again: known?.again ?? 0,
+    away: true,
+    ...(known?.againAtMs !== undefined && { againAtMs: known.againAtMs }),
+    firstDetectedAtMs: image.firstDetectedAtMs,
+    ...(image.lastUsedAtMs !== null && { lastUsedAtMs: image.lastUsedAtMs }),
+  });
+}
+const toldOf = (e: Entry, now: EpochMs): PulledAgain => ({
+  id: e.id,
+  runtimeHandler: e.runtimeHandler ?? "",
+  names: e.names,
+  sizeBytes: e.sizeBytes,
+  removedAtMs: epochMs(e.atMs),
+  againAtMs: now,
+  times: e.times,
+  again: e.again,
+});
+
+const NONE: ReadonlySet<string> = new Set();
+
+/** Ids of the containers that a `container-gc` of the same operation would remove first; none, where that is not asked. */
+function containersGone({ snapshot, facts, ask }: EffectiveAsked<ImageGcAsk>): Result<ReadonlySet<string>, Refusal> {
+  if (!ask.afterContainerGc) return ok(NONE);
+  const { operation } = ask;
+  return map(decideContainerGc({ snapshot, facts, ask: { operation, done: null }, explain: "off" }), ({ decision }) => {
+    return new Set(decision.remove.filter((r) => r.target === "container").map((r) => r.id));
+  });
+}
 
 /**
  * One pass of the image collection: what goes in the kubelet's order, and what stays and why. Facts: `image-gc`, the `next` of
  * the last pass; without it this is a kubelet's first. Refused: thresholds that no kubelet starts with (its words), no time,
  * half of the runtime's lists (unless the ask tells that there are none), no file system where one is looked at. kubelet 1.36: images.ImageGCManager.
  */
-export function decideImageGc(asked: Asked<ImageGcAsk>): Result<Decided<ImageGcDecision>, Refusal> {
+export function decideImageGc(asked: EffectiveAsked<ImageGcAsk>): Result<DecidedOf<"image-gc">, Refusal> {
   const { snapshot, ask } = asked;
   const read = imageGcInput(asked);
   if (!read.ok) return read;
@@ -34,9 +253,9 @@ export function decideImageGc(asked: Asked<ImageGcAsk>): Result<Decided<ImageGcD
   if (ask.error !== undefined) return ok(unlisted(asked, input, ask.error));
   const removedFirst = containersGone(asked);
   if (!removedFirst.ok) return removedFirst;
-  const reasons = new Reasons(asked.explain);
+  const reasons = new Reasons<ReasonCode<"image-gc">>(asked.explain);
   const needs: string[] = [];
-  const byHandler = gateOn(configurationOf(snapshot), "RuntimeClassInImageCriApi");
+  const byHandler = gateOn(snapshot.kubeletConfiguration, "RuntimeClassInImageCriApi");
   const inventory = listedImages(input.images, byHandler, reasons, needs);
   const names = new ImageNames(inventory);
   const gone = removedFirst.value;
@@ -96,7 +315,7 @@ function eventsOf(
 }
 const warning = (reason: string, message: string): NodeEvent => ({ type: "Warning", reason, message });
 
-/** What would make the answer surer. */
+/** Lists what would make the answer surer. */
 function doubts(snapshot: Snapshot, input: ImageGcInput, ask: ImageGcAsk, { taken }: Collected): readonly string[] {
   const needs: string[] = [];
   if (input.policy.maxAgeMs > 0 && input.beganAtMs === null) needs.push("kubelet.startedAt");
@@ -110,4 +329,74 @@ function doubts(snapshot: Snapshot, input: ImageGcInput, ask: ImageGcAsk, { take
 function verdictOf({ error, taken }: Collected): Verdict {
   if (error !== null) return "fails";
   return taken.some(isGone) ? "removes" : "keeps";
+}
+
+/**
+ * Returns what the next pass must be given: the records of what is listed and not removed, and how the pass ended. A plan, or a
+ * pass that is not at its end, leaves the last pass's end as it was. kubelet 1.36: imageRecords, prevImageGCFailed, beganGC.
+ */
+function remembered(
+  { now, before, beganAtMs, policy }: ImageGcInput,
+  { operation, done }: ImageGcAsk,
+  images: readonly DetectedImage[],
+  ends: Ends,
+  { taken, stopped, error }: Collected,
+  { removed }: Ledger,
+): ImageGcFacts {
+  const isPass = operation === "garbage-collect" && policy.timer && done !== null;
+  const atItsEnd = !stopped && taken.every((t) => t.end !== "planned");
+  return {
+    atMs: now,
+    beganAtMs: beganAtMs ?? now,
+    failed: isPass && atItsEnd ? error !== null : (before?.failed ?? false),
+    records: recordsOf(images, ends),
+    removed: [...removed],
+  };
+}
+
+function recordsOf(images: readonly DetectedImage[], ends: Ends): ImageGcFacts["records"] {
+  const records: ImageGcFacts["records"] = [];
+  for (const { key, id, runtimeHandler, firstDetectedAtMs, lastUsedAtMs } of images) {
+    if (ends.get(key)?.end === "removed") continue;
+    if (runtimeHandler === "") records.push([id, firstDetectedAtMs, lastUsedAtMs]);
+    else records.push([id, firstDetectedAtMs, lastUsedAtMs, runtimeHandler]);
+  }
+  return records;
+}
+
+/**
+ * A pass that ended before it began, since the runtime did not list what it has: nothing goes, nothing is forgotten, and
+ * from the second failure in a row on there is an event. kubelet 1.36: GarbageCollect, StartGarbageCollection.
+ */
+function unlisted(
+  { ask: { operation }, explain }: EffectiveAsked<ImageGcAsk>,
+  { policy, before, beganAtMs, now }: ImageGcInput,
+  error: string,
+): DecidedOf<"image-gc"> {
+  const { maxAgeNanos: _, ...told } = policy;
+  const isTimed = operation === "garbage-collect" && policy.timer;
+  const isRepeated = isTimed && before?.failed === true;
+  const reasons = new Reasons<ReasonCode<"image-gc">>(explain);
+  reasons.add("runtime_list_failed", "image-gc", "error", { message: error });
+  const decision: ImageGcDecision = {
+    operation,
+    policy: told,
+    fileSystem: null,
+    remove: [],
+    keep: [],
+    freedBytes: 0,
+    freedOnceBytes: null,
+    error,
+    events: isRepeated ? [{ type: "Warning", reason: "ImageGCFailed", message: error }] : [],
+    pulledAgain: [],
+  };
+  const next: ImageGcFacts = {
+    beganAtMs: beganAtMs ?? now,
+    records: [],
+    removed: [],
+    ...before,
+    atMs: now,
+    failed: isTimed || (before?.failed ?? false),
+  };
+  return { decision, verdict: "fails", reasons: reasons.list, needs: [], next };
 }

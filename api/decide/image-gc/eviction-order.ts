@@ -1,7 +1,55 @@
-import type { ImageKept } from "../../model/image-gc.ts";
+import type { Done, RemovalState } from "../../model/container-gc.ts";
+import type { ImageKept, ImageRemoval } from "../../model/image-gc.ts";
 import { sortedBy } from "../sorted-by.ts";
-import type { DetectedImage } from "./detect.ts";
-import type { Use } from "./images-in-use.ts";
+import type { DetectedImage, Use } from "./images-in-use.ts";
+import { imageKey } from "./listed-images.ts";
+
+export interface Taken extends Ordered {
+  readonly why: ImageRemoval["why"];
+  readonly end: RemovalState;
+  readonly message?: string;
+}
+export interface Left extends Ordered {
+  readonly why: Extract<ImageKept["why"], "used-now" | "too-young" | "enough-space" | "not-needed" | "not-reached">;
+}
+
+/** How removals ended, by image key. */
+export type Ends = ReadonlyMap<string, Done>;
+export const endsOf = (done: readonly Done[] | null): Ends =>
+  new Map((done ?? []).map((d) => [imageKey(d.id, d.runtimeHandler), d]));
+
+/** One pass over the order: what is taken, what is left, and what the runtime refused. What no end is told of counts as if it works. */
+export class Removals {
+  readonly taken: Taken[] = [];
+  readonly left: Left[] = [];
+  /** A removal was stopped: nothing new is begun after it. */
+  stopped = false;
+  readonly #ends: Ends;
+  constructor(ends: Ends) {
+    this.#ends = ends;
+  }
+  /** Checks that the image's removal has already ended; no rule changes that. */
+  isDone({ image }: Ordered): boolean {
+    return this.#ends.has(image.key);
+  }
+  /** Takes one; the runtime's words if it refused, else undefined. kubelet 1.36: freeImage. */
+  take(candidate: Ordered, why: Taken["why"]): string | undefined {
+    const done = this.#ends.get(candidate.image.key);
+    const end = done?.end ?? "planned";
+    const message = done?.message ?? (end === "failed" ? UNTOLD : undefined);
+    const { image, place, tie } = candidate;
+    this.taken.push(message === undefined ? { image, place, tie, why, end } : { image, place, tie, why, end, message });
+    if (end === "stopped") this.stopped = true;
+    return end === "failed" ? message : undefined;
+  }
+  leave({ image, place, tie }: Ordered, why: Left["why"]): void {
+    this.left.push({ image, place, tie, why });
+  }
+}
+const UNTOLD = "unknown error";
+
+/** Checks that an image is gone, or will be if all works out. */
+export const isGone = ({ end }: { readonly end: RemovalState }): boolean => end === "planned" || end === "removed";
 
 /** Why an image is in no order of eviction at all. */
 export type Barred = Extract<ImageKept["why"], "in-use" | "image-volume" | "pinned" | "sandbox-image" | "invalid-id">;
@@ -57,4 +105,4 @@ function barredBy(image: DetectedImage, use: Use | undefined, sandboxImages: Rea
   return isValidId(image) ? undefined : "invalid-id";
 }
 /** Nothing can be removed by an empty id, and what stands before a comma may be another image's. */
-export const isValidId = ({ id }: { readonly id: string }): boolean => id !== "" && !id.includes(",");
+const isValidId = ({ id }: { readonly id: string }): boolean => id !== "" && !id.includes(",");

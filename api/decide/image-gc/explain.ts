@@ -1,4 +1,5 @@
-import type { Numbers } from "../../model/decision.ts";
+import type { ReasonCode } from "../../model/decision.ts";
+import type { Numbers } from "../../model/forms.ts";
 import type { ImageGcDecision, ImageKept, ImageRef, ImageRemoval } from "../../model/image-gc.ts";
 import { unreachable } from "../../model/result.ts";
 import type { EpochMs } from "../../model/units.ts";
@@ -7,18 +8,18 @@ import type { Use } from "./images-in-use.ts";
 import type { ImageGcInput } from "./input.ts";
 import { imageKey } from "./listed-images.ts";
 
-/** Of the pass as a whole. */
+/** The place of reasons about the pass as a whole. */
 const PASS = "image-gc";
 
 /** How the pass came to be as it is: its policy, and the disk. */
 export function explainPass(
-  { policy, disk, now, beganAtMs, clockShiftedMs }: ImageGcInput,
+  { policy, defaultMinAgeMs, disk, now, beganAtMs, clockShiftedMs }: ImageGcInput,
   { operation, fileSystem, freedBytes, events }: ImageGcDecision,
-  reasons: Reasons,
+  reasons: Reasons<ReasonCode<"image-gc">>,
 ): void {
   const { highThresholdPercent, lowThresholdPercent, minAgeMs, maxAgeMs } = policy;
   if (clockShiftedMs !== 0) reasons.add("clock_stepped", PASS, "keep", { steppedMs: clockShiftedMs });
-  if (minAgeMs === 0) reasons.add("minimum_age_zero", PASS, "policy", { defaultMs: 120_000 });
+  if (minAgeMs === 0) reasons.add("minimum_age_zero", PASS, "policy", { defaultMs: defaultMinAgeMs });
   if (operation === "garbage-collect" && !policy.timer)
     reasons.add("timer_off", PASS, "policy", { highThresholdPercent });
   const began = beganAtMs ?? now;
@@ -47,7 +48,7 @@ export function explainImages(
   uses: ReadonlyMap<string, Use>,
   { policy, now }: ImageGcInput,
   full: boolean,
-  reasons: Reasons,
+  reasons: Reasons<ReasonCode<"image-gc">>,
 ): void {
   // of most images nothing was said yet
   const told = new Set(reasons.list.map((r) => r.at));
@@ -65,14 +66,20 @@ export function explainImages(
     if (full) remember(k, reasons);
   }
 }
-type Say = Reasons["add"];
+type Say = Reasons<ReasonCode<"image-gc">>["add"];
 const keyOf = (i: ImageRef): string => imageKey(i.id, i.runtimeHandler);
-const remember = (i: ImageRef, reasons: Reasons): void => {
+const remember = (i: ImageRef, reasons: Reasons<ReasonCode<"image-gc">>): void => {
   const { firstDetectedAtMs, lastUsedAtMs } = i;
   reasons.add("image_remembered", keyOf(i), "image", { firstDetectedAtMs, lastUsedAtMs: lastUsedAtMs ?? undefined });
 };
 
-function explainRemoval(r: ImageRemoval, maxAgeMs: number, now: EpochMs, first: Say, reasons: Reasons): void {
+function explainRemoval(
+  r: ImageRemoval,
+  maxAgeMs: number,
+  now: EpochMs,
+  first: Say,
+  reasons: Reasons<ReasonCode<"image-gc">>,
+): void {
   const at = keyOf(r);
   const unusedMs = r.lastUsedAtMs === null ? undefined : now - r.lastUsedAtMs;
   const { place, sizeBytes } = r;
@@ -91,7 +98,7 @@ function reasonToKeep(
   use: Use | undefined,
   minAgeMs: number,
   now: EpochMs,
-): readonly [code: string, numbers?: Numbers] {
+): readonly [code: ReasonCode<"image-gc">, numbers?: Numbers] {
   switch (k.why) {
     case "in-use":
       return ["image_in_use", { users: use?.count }];

@@ -1,11 +1,13 @@
-import type { Pod } from "../../model/pod.ts";
-import { podRef } from "../../model/pod.ts";
+import type { ReasonCode } from "../../model/decision.ts";
+import type { ImageGcFacts } from "../../model/image-gc.ts";
+import { type Pod, podRef } from "../../model/pod.ts";
 import type { RuntimeContainer, RuntimeSandbox } from "../../model/runtime.ts";
+import { type EpochMs, epochMs } from "../../model/units.ts";
 import type { Reasons } from "../reasons.ts";
 import type { ImageNames } from "./image-names.ts";
-import type { ListedImage } from "./listed-images.ts";
+import { type Inventory, imageKey, type ListedImage } from "./listed-images.ts";
 
-/** Of one image: who keeps it, the first few by name. */
+/** The users of one image, the first few by name. */
 export interface Use {
   readonly why: "in-use" | "image-volume";
   readonly by: readonly string[];
@@ -25,17 +27,17 @@ export interface UseInput {
   readonly sandboxes: readonly RuntimeSandbox[];
   readonly pods: readonly Pod[];
   readonly names: ImageNames;
-  /** Whether images are kept apart by runtime handler. */
+  /** True: images are kept apart by runtime handler. */
   readonly byHandler: boolean;
 }
 
 /**
- * What containers of any state were made from or mount, by image key. The kubelet compares ids: imageId, of older runtimes
- * imageRef. Beyond it, and only to keep more: an older runtime's names are looked up too, an image that is not listed for the
- * container's runtime handler is in use for every other, and a pod's image volumes count where mounts are not told.
- * kubelet 1.36: detectImages, handleImageVolumes, toKubeContainer.
+ * Finds the images that containers of any state were made from or mount, by image key. The kubelet compares ids: imageId, or
+ * imageRef with older runtimes. Beyond that, and only to keep more: names from an older runtime are looked up too, an image
+ * that is not listed for the container's runtime handler is in use for every other, and a pod's image volumes count where
+ * mounts are not told. kubelet 1.36: detectImages, handleImageVolumes, toKubeContainer.
  */
-export function imagesInUse(input: UseInput, reasons: Reasons): ReadonlyMap<string, Use> {
+export function imagesInUse(input: UseInput, reasons: Reasons<ReasonCode<"image-gc">>): ReadonlyMap<string, Use> {
   const { containers, names } = input;
   const uses = new Map<string, Growing>();
   const sandboxes = new Map(input.sandboxes.map((s) => [s.id, s]));
@@ -68,11 +70,15 @@ export function imagesInUse(input: UseInput, reasons: Reasons): ReadonlyMap<stri
   return uses;
 }
 
-/** Whether the runtime says at all which image a container is of; where it does not, nothing may go. */
+/** Checks that the runtime says which image a container is of; where it does not, nothing may be removed. */
 export const imageIsTold = (c: RuntimeContainer): boolean => askedImage(c) !== "";
 const askedImage = (c: RuntimeContainer): string => c.imageId || c.imageRef || c.image?.image || "";
 
-function imagesOf(c: RuntimeContainer, { names, byHandler }: UseInput, reasons: Reasons): readonly ListedImage[] {
+function imagesOf(
+  c: RuntimeContainer,
+  { names, byHandler }: UseInput,
+  reasons: Reasons<ReasonCode<"image-gc">>,
+): readonly ListedImage[] {
   const handler = c.image?.runtimeHandler ?? "";
   const found = names.byId(c.imageId || c.imageRef || "");
   if (found.length > 0) return byHandler ? withHandler(found, handler, reasons) : found;
@@ -81,8 +87,15 @@ function imagesOf(c: RuntimeContainer, { names, byHandler }: UseInput, reasons: 
   const byRef = names.find(c.imageRef ?? "");
   return byRef.length > 0 ? byRef : names.find(c.image?.image ?? "");
 }
-/** Of the container's own runtime handler; where none is listed for that, all of the id: a removal knows no handler. */
-function withHandler(found: readonly ListedImage[], handler: string, reasons: Reasons): readonly ListedImage[] {
+/**
+ * Picks the images of the container's own runtime handler. Where none is listed for it, picks all with the id: a removal knows
+ * no handler.
+ */
+function withHandler(
+  found: readonly ListedImage[],
+  handler: string,
+  reasons: Reasons<ReasonCode<"image-gc">>,
+): readonly ListedImage[] {
   const exact = found.filter((image) => image.runtimeHandler === handler);
   if (exact.length > 0) return exact;
   for (const { key } of found) reasons.add("runtime_handler_differs", key, "inUse", { handler });
@@ -119,4 +132,51 @@ function podsInDoubt({ containers, pods }: UseInput, sandboxes: ReadonlyMap<stri
     if (c.mounts === undefined) silent.add(c.labels?.[POD_UID] ?? sandboxes.get(c.podSandboxId ?? "")?.metadata.uid);
   }
   return mounting.filter((p) => silent.has(undefined) || silent.has(podRef(p).uid));
+}
+
+/** An image with what the kubelet remembers of it. */
+export interface DetectedImage extends ListedImage {
+  readonly firstDetectedAtMs: EpochMs;
+  /** Null: never seen in use. */
+  readonly lastUsedAtMs: EpochMs | null;
+}
+
+type ImageRecord = Readonly<ImageGcFacts["records"][number]>;
+
+/**
+ * The records of all listed images, in the order of the list: what is new was first seen now, what is in use was last used
+ * now. An image that this very pass removed, by an earlier answer of it, is still listed and has not lost its times.
+ * kubelet 1.36: detectImages.
+ */
+export function detectImages(
+  { images }: Inventory,
+  uses: ReadonlyMap<string, Use>,
+  before: ImageGcFacts | undefined,
+  now: EpochMs,
+): readonly DetectedImage[] {
+  const records = new Map<string, ImageRecord>();
+  for (const { id, runtimeHandler, atMs, firstDetectedAtMs, lastUsedAtMs } of before?.removed ?? []) {
+    if (atMs === now && firstDetectedAtMs !== undefined) {
+      records.set(imageKey(id, runtimeHandler), [id, firstDetectedAtMs, lastUsedAtMs ?? null]);
+    }
+  }
+  for (const record of before?.records ?? []) records.set(imageKey(record[0], record[3]), record);
+  const detected: DetectedImage[] = [];
+  for (const image of images.values()) {
+    const known = records.get(image.key);
+    const lastUsed = uses.has(image.key) ? now : (known?.[2] ?? null);
+    detected.push({
+      key: image.key,
+      id: image.id,
+      runtimeHandler: image.runtimeHandler,
+      names: image.names,
+      digests: image.digests,
+      sizeBytes: image.sizeBytes,
+      pinned: image.pinned,
+      layers: image.layers,
+      firstDetectedAtMs: epochMs(known?.[1] ?? now),
+      lastUsedAtMs: lastUsed === null ? null : epochMs(lastUsed),
+    });
+  }
+  return detected;
 }

@@ -1,16 +1,71 @@
-import type { Asked, Refusal } from "../../model/decision.ts";
-import type { ImageGcAsk } from "../../model/image-gc.ts";
-import { decodeImageGcFacts, type ImageGcFacts } from "../../model/image-gc-facts.ts";
+import type { Refusal } from "../../model/decision.ts";
+import { decodeImageGcFacts, type ImageGcAsk, type ImageGcDecision, type ImageGcFacts } from "../../model/image-gc.ts";
 import { passTimeOf } from "../../model/pass-time.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Runtime, RuntimeContainer, RuntimeImage } from "../../model/runtime.ts";
-import { type EpochMs, epochMs } from "../../model/units.ts";
-import { configurationOf } from "../config.ts";
-import { onThisClock } from "../this-clock.ts";
-import { moveImages } from "./clock-step.ts";
-import type { DiskNumbers } from "./disk.ts";
+import { type EpochMs, epochMs, mulDiv } from "../../model/units.ts";
+import type { EffectiveAsked, EffectiveConfiguration } from "../../profiles/effective.ts";
+import { goDurationText } from "../go/strconv.ts";
+import { type Move, onThisClock } from "../this-clock.ts";
 import { imageIsTold } from "./images-in-use.ts";
-import { type ImageGcPolicy, imageGcPolicy } from "./policy.ts";
+
+/** The settings that a pass follows. */
+export interface ImageGcPolicy {
+  readonly highThresholdPercent: number;
+  readonly lowThresholdPercent: number;
+  readonly minAgeMs: number;
+  /** Nanoseconds, since an error names it; 0: no image is too old. */
+  readonly maxAgeNanos: number;
+  readonly maxAgeMs: number;
+  /** False: the kubelet starts no timer for it, and only the eviction manager collects. */
+  readonly timer: boolean;
+}
+
+/**
+ * The thresholds and ages of a configuration. An age of 0 is taken as it is posted. Error: the
+ * text with which the kubelet refuses. kubelet 1.36: NewImageGCManager; of the ages ValidateKubeletConfiguration.
+ */
+function imageGcPolicy(config: EffectiveConfiguration): Result<ImageGcPolicy, string> {
+  const { imageGCHighThresholdPercent: high, imageGCLowThresholdPercent: low } = config;
+  if (!isPercent(high)) return err(`invalid HighThresholdPercent ${high}, must be in range [0-100]`);
+  if (!isPercent(low)) return err(`invalid LowThresholdPercent ${low}, must be in range [0-100]`);
+  if (low > high) return err(`LowThresholdPercent ${low} can not be higher than HighThresholdPercent ${high}`);
+  const minAge = config.imageMinimumGCAge.nanos;
+  const maxAge = config.imageMaximumGCAge.nanos;
+  if (minAge < 0)
+    return err(`invalid configuration: imageMinimumGCAge ${goDurationText(BigInt(minAge))} must not be negative`);
+  if (maxAge < 0)
+    return err(`invalid configuration: imageMaximumGCAge ${goDurationText(BigInt(maxAge))} must not be negative`);
+  return ok({
+    highThresholdPercent: high,
+    lowThresholdPercent: low,
+    minAgeMs: minAge / 1e6,
+    maxAgeNanos: maxAge,
+    maxAgeMs: maxAge / 1e6,
+    timer: high !== 100 || maxAge !== 0,
+  });
+}
+const isPercent = (n: number): boolean => n >= 0 && n <= 100;
+
+/** An image is as old as it is, whatever is done to the clock. The kubelet takes the clock as it is. */
+const moveImages: Move<ImageGcFacts> = (facts, moved) => ({
+  ...facts,
+  atMs: moved(facts.atMs),
+  beganAtMs: moved(facts.beganAtMs),
+  records: facts.records.map(([id, first, last, ...handler]) => [
+    id,
+    moved(first),
+    last === null ? null : moved(last),
+    ...handler,
+  ]),
+  removed: facts.removed.map((one) => ({
+    ...one,
+    atMs: moved(one.atMs),
+    ...(one.againAtMs !== undefined && { againAtMs: moved(one.againAtMs) }),
+    ...(one.firstDetectedAtMs !== undefined && { firstDetectedAtMs: moved(one.firstDetectedAtMs) }),
+    ...(one.lastUsedAtMs !== undefined && { lastUsedAtMs: moved(one.lastUsedAtMs) }),
+  })),
+});
 
 export interface ImageGcInput {
   readonly now: EpochMs;
@@ -21,6 +76,8 @@ export interface ImageGcInput {
   readonly disk: DiskNumbers | null;
   /** On the clock of `now`. */
   readonly before: ImageGcFacts | undefined;
+  /** What imageMinimumGCAge is where nobody sets it. */
+  readonly defaultMinAgeMs: number;
   /** By how much its times were moved for that. */
   readonly clockShiftedMs: number;
   /** Null: neither the kubelet's start nor an earlier pass is known. */
@@ -29,9 +86,9 @@ export interface ImageGcInput {
 
 const NOTHING_LISTED: Pick<Runtime, "images" | "containers"> = { images: [], containers: [] };
 
-/** What no pass can do without. Nothing of it is guessed: with half of the lists, what is in use would look unused. */
-export function imageGcInput({ snapshot, facts, ask }: Asked<ImageGcAsk>): Result<ImageGcInput, Refusal> {
-  const policy = imageGcPolicy(configurationOf(snapshot));
+/** Reads the input that every pass needs. Nothing of it is guessed: with half of the lists, images in use would look unused. */
+export function imageGcInput({ snapshot, facts, ask }: EffectiveAsked<ImageGcAsk>): Result<ImageGcInput, Refusal> {
+  const policy = imageGcPolicy(snapshot.kubeletConfiguration);
   if (!policy.ok) return err({ code: "invalid_configuration", message: policy.error, needs: [] });
   const before = decodeImageGcFacts(facts["image-gc"]);
   if (!before.ok) {
@@ -64,7 +121,28 @@ export function imageGcInput({ snapshot, facts, ask }: Asked<ImageGcAsk>): Resul
     containers,
     disk,
     before: known,
+    defaultMinAgeMs: snapshot.kubeletConfiguration.profile.configuration.imageMinimumGCAge.millis,
     clockShiftedMs: shiftedMs,
     beganAtMs: began === undefined ? null : epochMs(began),
   });
+}
+
+export interface DiskNumbers {
+  readonly capacityBytes?: number | undefined;
+  readonly availableBytes?: number | undefined;
+}
+export type DiskState = NonNullable<ImageGcDecision["fileSystem"]>;
+
+/**
+ * The image file system against the thresholds; a number that is not told is 0, and what is free beyond the capacity is not
+ * there. With a capacity of 0 nothing else is worked out. kubelet 1.36: GarbageCollect.
+ */
+export function diskState(disk: DiskNumbers, policy: ImageGcPolicy): DiskState {
+  const capacityBytes = disk.capacityBytes ?? 0;
+  const availableBytes = Math.min(disk.availableBytes ?? 0, capacityBytes);
+  if (capacityBytes === 0) return { capacityBytes, availableBytes, usagePercent: 0, wantedBytes: null };
+  const usagePercent = 100 - mulDiv(availableBytes, 100, capacityBytes);
+  const isOver = usagePercent >= policy.highThresholdPercent;
+  const wantedBytes = isOver ? mulDiv(capacityBytes, 100 - policy.lowThresholdPercent, 100) - availableBytes : null;
+  return { capacityBytes, availableBytes, usagePercent, wantedBytes };
 }

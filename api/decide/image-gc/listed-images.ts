@@ -1,9 +1,10 @@
+import type { ReasonCode } from "../../model/decision.ts";
 import type { RuntimeImage } from "../../model/runtime.ts";
 import type { Reasons } from "../reasons.ts";
 
 /** An image of the runtime's list, or all entries of one id where the runtime handler does not tell them apart. */
 export interface ListedImage {
-  /** What the kubelet keeps its record under. */
+  /** The key of the kubelet's record. */
   readonly key: string;
   readonly id: string;
   /** Empty, unless images are kept apart by it. */
@@ -30,7 +31,7 @@ export const imageKey = (id: string, runtimeHandler: string | undefined): string
 export function listedImages(
   list: readonly RuntimeImage[],
   byHandler: boolean,
-  reasons: Reasons,
+  reasons: Reasons<ReasonCode<"image-gc">>,
   needs: string[],
 ): Inventory {
   const images = new Map<string, ListedImage>();

@@ -1,10 +1,9 @@
 import { compare, fromUnits, isZero, milliValue } from "../../model/amount.ts";
-import { goQuantity } from "../eviction/go-values.ts";
-import { isSignal } from "../eviction/signals.ts";
+import { goQuantity, isSignal } from "../eviction/threshold.ts";
 import { entryField, error, type LintFinding, note, warning } from "./finding.ts";
 import type { LintInput } from "./input.ts";
 
-/** Whether bytes are counted at a resource or a signal; of a signal that there is not nobody knows. */
+/** Checks that a resource or a signal is counted in bytes; for a signal that does not exist this is unknown. */
 const isBytes = (name: string): boolean =>
   name === "memory" ||
   name === "ephemeral-storage" ||
@@ -49,9 +48,9 @@ function doubt(field: string, text: string, fewest: number, patch: (v: string) =
   return [warning({ code, field, message, advice: "was Mi or Gi left out?", fix })];
 }
 
-function unlimitedLog({ given }: LintInput): readonly LintFinding[] {
+function unlimitedLog({ given, profile: { defaults } }: LintInput): readonly LintFinding[] {
   const field = "containerLogMaxSize";
-  const read = goQuantity(given.text(field) || "10Mi");
+  const read = goQuantity(given.text(field) || defaults.containerLogMaxSize);
   if (!read.ok || read.value.amount >= 0) return [];
   const message = "a negative size switches the rotation of container logs off: they grow until the disk is full";
   return [
@@ -59,7 +58,7 @@ function unlimitedLog({ given }: LintInput): readonly LintFinding[] {
       code: "logs-not-rotated",
       field,
       message,
-      advice: "give a size; the default is 10Mi",
+      advice: `give a size; the default is ${defaults.containerLogMaxSize}`,
       fix: { [field]: null },
     }),
   ];
@@ -67,9 +66,9 @@ function unlimitedLog({ given }: LintInput): readonly LintFinding[] {
 
 /** kubelet 1.36: NewManager of the CPU manager. */
 function roundedCpus({ config }: LintInput): readonly LintFinding[] {
-  if (config.cpuManagerPolicy !== "static" || (config.reservedSystemCPUs ?? "") !== "") return [];
+  if (config.cpuManagerPolicy !== "static" || config.reservedSystemCPUs !== "") return [];
   const milli = (["kubeReserved", "systemReserved"] as const).reduce(
-    (sum, list) => sum + milliValue(config[list]?.["cpu"]?.amount ?? 0),
+    (sum, list) => sum + milliValue(config[list]["cpu"]?.amount ?? 0),
     0,
   );
   if (milli === 0 || milli % 1000 === 0) return [];
@@ -81,7 +80,7 @@ function roundedCpus({ config }: LintInput): readonly LintFinding[] {
 
 const SMALL = 32 * 1024 * 1024;
 function smallThreshold({ config }: LintInput): readonly LintFinding[] {
-  const text = config.evictionHard?.["memory.available"];
+  const text = config.evictionHard["memory.available"];
   if (text === undefined || text.endsWith("%")) return [];
   const read = goQuantity(text);
   const isSmall = read.ok && compare(read.value.amount, fromUnits(SMALL)) < 0;
@@ -91,7 +90,7 @@ function smallThreshold({ config }: LintInput): readonly LintFinding[] {
       code: "memory-threshold-small",
       field: entryField("evictionHard", "memory.available"),
       message: `with ${text} left the kernel has begun to kill before the kubelet looks, which it does every 10s`,
-      advice: "the default is 100Mi; large nodes want more",
+      advice: `the default is ${config.profile.defaults.evictionHard["memory.available"]}; large nodes want more`,
     }),
   ];
 }

@@ -1,8 +1,7 @@
-import { NESTED_FIELDS } from "../../model/kubelet-configuration-fields.ts";
-import { goDuration, goQuantity } from "../eviction/go-values.ts";
+import type { Profile } from "../../profiles/profile.ts";
+import { goDuration, goQuantity } from "../eviction/threshold.ts";
 import { quote } from "../go/strconv.ts";
 import { type SettingFault, settingFault } from "../setting-fault.ts";
-import { FIELD_TYPES } from "./field-types.ts";
 import { entryField } from "./finding.ts";
 
 const LARGEST: Readonly<Record<string, number>> = { int32: 2 ** 31, int64: 2 ** 63 };
@@ -14,51 +13,57 @@ const LIST_NAMES: Readonly<Record<string, string>> = { "[]v1.VModuleItem": "v1.V
  * Values that Go cannot read into their fields, each in the words with which the kubelet gives up on its file; a kubelet
  * names the first. kubelet 1.36: DecodeKubeletConfiguration.
  */
-export function decodeFaults(configuration: Readonly<Record<string, unknown>>): readonly SettingFault[] {
-  return Object.entries(configuration).flatMap(([name, value]) => faultsAt({ field: name, path: name }, value));
+export function decodeFaults(
+  configuration: Readonly<Record<string, unknown>>,
+  profile: Profile,
+): readonly SettingFault[] {
+  return Object.entries(configuration).flatMap(([name, value]) =>
+    faultsAt({ field: name, path: name, profile }, value),
+  );
 }
 
 /** `field`: with the places in lists; `path`: without them, as Go's errors have it. */
 interface Place {
   readonly field: string;
   readonly path: string;
+  readonly profile: Profile;
 }
 const cannotDecode = (field: string, why: string): readonly SettingFault[] => [
   settingFault(field, `failed to decode: ${why}`),
 ];
 
-function faultsAt({ field, path }: Place, value: unknown): readonly SettingFault[] {
-  const declared = FIELD_TYPES.get(path);
+function faultsAt(at: Place, value: unknown): readonly SettingFault[] {
+  const { field } = at;
+  const declared = at.profile.fields.get(at.path);
   if (declared === undefined) return [];
   const type = declared.replace(/^\*/, "");
-  if (type === "v1.Duration") return value === null && declared !== type ? [] : durationFaults(field, path, value);
+  if (type === "v1.Duration") return value === null && declared !== type ? [] : durationFaults(at, value);
   if (value === null) return [];
   // what is no time is told with the taint, in which none may stand
-  if (type === "v1.Time") return typeof value === "string" ? [] : wrongType(field, path, value, "string");
-  if (type === "v1.TimeOrMetaDuration") return flushFaults(field, path, value);
+  if (type === "v1.Time") return typeof value === "string" ? [] : wrongType(at, value, "string");
+  if (type === "v1.TimeOrMetaDuration") return flushFaults(at, value);
   if (type === "resource.QuantityValue") return quantityFault(field, value);
   if (type.startsWith("[]")) {
-    if (!Array.isArray(value)) return wrongType(field, path, value, LIST_NAMES[type] ?? type);
-    return value.flatMap((item, i) => itemFaults({ field: `${field}[${i}]`, path }, item, type.slice(2)));
+    if (!Array.isArray(value)) return wrongType(at, value, LIST_NAMES[type] ?? type);
+    return value.flatMap((item, i) => itemFaults({ ...at, field: `${field}[${i}]` }, item, type.slice(2)));
   }
-  if (type === "v1.ResourceList") return quantityFaults(field, path, value);
-  if (!type.startsWith("map[")) return itemFaults({ field, path }, value, type);
-  if (!isObject(value)) return wrongType(field, path, value, type);
+  if (type === "v1.ResourceList") return quantityFaults(at, value);
+  if (!type.startsWith("map[")) return itemFaults(at, value, type);
+  if (!isObject(value)) return wrongType(at, value, type);
   const inner = type.slice(type.indexOf("]") + 1);
   return Object.entries(value).flatMap(([name, item]) =>
-    itemFaults({ field: entryField(field, name), path }, item, inner),
+    itemFaults({ ...at, field: entryField(field, name) }, item, inner),
   );
 }
 
-function itemFaults({ field, path }: Place, value: unknown, type: string): readonly SettingFault[] {
-  const nested = NESTED_FIELDS.get(path);
-  if (nested !== undefined) {
-    if (!isObject(value)) return value === null ? [] : wrongType(field, path, value, type);
+function itemFaults(at: Place, value: unknown, type: string): readonly SettingFault[] {
+  if (at.profile.fieldNames.has(at.path)) {
+    if (!isObject(value)) return value === null ? [] : wrongType(at, value, type);
     return Object.entries(value).flatMap(([name, item]) =>
-      faultsAt({ field: `${field}.${name}`, path: `${path}.${name}` }, item),
+      faultsAt({ ...at, field: `${at.field}.${name}`, path: `${at.path}.${name}` }, item),
     );
   }
-  return value === null || isOf(value, type) ? [] : wrongType(field, path, value, type);
+  return value === null || isOf(value, type) ? [] : wrongType(at, value, type);
 }
 
 function isOf(value: unknown, type: string): boolean {
@@ -74,15 +79,15 @@ function isOf(value: unknown, type: string): boolean {
   return typeof value === "string";
 }
 
-function durationFaults(field: string, path: string, value: unknown): readonly SettingFault[] {
-  if (value !== null && typeof value !== "string") return wrongType(field, path, value, "string");
+function durationFaults(at: Place, value: unknown): readonly SettingFault[] {
+  if (value !== null && typeof value !== "string") return wrongType(at, value, "string");
   const read = goDuration(value ?? "");
-  return read.ok ? [] : cannotDecode(field, read.error);
+  return read.ok ? [] : cannotDecode(at.field, read.error);
 }
 
-function quantityFaults(field: string, path: string, value: unknown): readonly SettingFault[] {
-  if (!isObject(value)) return wrongType(field, path, value, "v1.ResourceList");
-  return Object.entries(value).flatMap(([name, text]) => quantityFault(entryField(field, name), text));
+function quantityFaults(at: Place, value: unknown): readonly SettingFault[] {
+  if (!isObject(value)) return wrongType(at, value, "v1.ResourceList");
+  return Object.entries(value).flatMap(([name, text]) => quantityFault(entryField(at.field, name), text));
 }
 function quantityFault(field: string, value: unknown): readonly SettingFault[] {
   const read = goQuantity(typeof value === "string" ? value : JSON.stringify(value));
@@ -90,21 +95,21 @@ function quantityFault(field: string, value: unknown): readonly SettingFault[] {
 }
 
 /** A number is nanoseconds there. k8s.io/component-base: TimeOrMetaDuration.UnmarshalJSON. */
-function flushFaults(field: string, path: string, value: unknown): readonly SettingFault[] {
-  if (typeof value === "string") return durationFaults(field, path, value);
+function flushFaults(at: Place, value: unknown): readonly SettingFault[] {
+  if (typeof value === "string") return durationFaults(at, value);
   if (isOf(value, "int64")) return [];
   const text = JSON.stringify(value);
   const what = typeof value === "number" ? `number ${text}` : kindOf(value, "");
   return cannotDecode(
-    field,
+    at.field,
     `invalid duration ${quote(text)}: json: cannot unmarshal ${what} into Go value of type time.Duration`,
   );
 }
 
 /** Go: json.UnmarshalTypeError. */
-function wrongType(field: string, path: string, value: unknown, type: string): readonly SettingFault[] {
+function wrongType({ field, path, profile }: Place, value: unknown, type: string): readonly SettingFault[] {
   const above = path.split(".").slice(0, -1).join(".");
-  const owner = above === "" ? "KubeletConfiguration" : (FIELD_TYPES.get(above) ?? "").replace(/^.*\./, "");
+  const owner = above === "" ? "KubeletConfiguration" : (profile.fields.get(above) ?? "").replace(/^.*\./, "");
   // a struct inside another, which JSON does not show
   const goPath = path.replace(/\.splitStream$/, ".OutputRoutingOptions.splitStream");
   return cannotDecode(

@@ -1,12 +1,12 @@
 import { nearName } from "../../model/near-name.ts";
+import type { Profile } from "../../profiles/profile.ts";
 import { quote } from "../go/strconv.ts";
 import { settingFault } from "../setting-fault.ts";
-import { type LintFinding, refusal } from "./finding.ts";
-import type { Members } from "./given.ts";
+import { type LintFinding, type Members, refusal } from "./finding.ts";
 
 const KIND = "KubeletConfiguration";
 const VERSION = "kubelet.config.k8s.io/v1beta1";
-/** What a kubelet reads of its group beside its configuration. kubelet 1.36: config/v1beta1, config/v1. */
+/** The kinds of its group that a kubelet reads beside its configuration. kubelet 1.36: config/v1beta1, config/v1. */
 const OTHER_KINDS: ReadonlyMap<string, readonly string[]> = new Map([
   [VERSION, ["SerializedNodeConfigSource", "CredentialProviderConfig", "ImagePullIntent", "ImagePulledRecord"]],
   ["kubelet.config.k8s.io/v1", ["CredentialProviderConfig"]],
@@ -18,13 +18,13 @@ const SCHEME = "pkg/kubelet/apis/config/scheme/scheme.go:33";
  * An apiVersion or a kind by which a kubelet does not know its file as a configuration, in its own words. What has neither is
  * no file, such as the fields of a request; a recorded snapshot keeps the kind alone. kubelet 1.36: DecodeKubeletConfiguration.
  */
-export function headFindings(document: Members): readonly LintFinding[] {
+export function headFindings(document: Members, { version: ofKubelet }: Profile): readonly LintFinding[] {
   const wrong = wrongType(document);
   if (wrong !== null) return [wrong];
   const [version, kind] = [textOf(document, "apiVersion"), textOf(document, "kind")];
   if (version === "") return kind === "" || kind === KIND ? [] : [kindAlone(kind)];
   const slashes = version.split("/").length - 1;
-  if (slashes > 1) return [wrongVersion(`unexpected GroupVersion string: ${version}`, kind)];
+  if (slashes > 1) return [wrongVersion(`unexpected GroupVersion string: ${version}`, kind, ofKubelet)];
   if (kind === "") return [versionAlone(version)];
   const registered = version.replace(/^\//, "");
   if (kind === KIND && (registered === VERSION || registered === "kubelet.config.k8s.io/__internal")) return [];
@@ -35,7 +35,7 @@ export function headFindings(document: Members): readonly LintFinding[] {
     ];
   }
   const what = `no kind ${quote(kind)} is registered for version ${quote(registered)} in scheme ${quote(SCHEME)}`;
-  return [registered === VERSION ? wrongKind(what, kind) : wrongVersion(what, kind)];
+  return [registered === VERSION ? wrongKind(what, kind) : wrongVersion(what, kind, ofKubelet)];
 }
 
 /** Go reads a name in any case here, and of several the last; `/` and a group alone are no version. */
@@ -61,9 +61,9 @@ function wrongType(document: Members): LintFinding | null {
   return null;
 }
 
-function wrongVersion(why: string, kind: string): LintFinding {
+function wrongVersion(why: string, kind: string, ofKubelet: string): LintFinding {
   const head = { apiVersion: VERSION, ...(kind === KIND ? {} : { kind: KIND }) };
-  const advice = `a kubelet of 1.36 reads its configuration as \`${VERSION}\` alone`;
+  const advice = `a kubelet of ${ofKubelet} reads its configuration as \`${VERSION}\` alone`;
   const isMeant = isNear(kind) || kind === "";
   return refusal(
     "wrong-api-version",

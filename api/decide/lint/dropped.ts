@@ -1,8 +1,85 @@
 import { nearName } from "../../model/near-name.ts";
+import { type GateSpec, isGateOn, type Profile } from "../../profiles/profile.ts";
 import { ENFORCEABLE } from "../allocatable/start-errors.ts";
-import { DEFAULT_EVICTION_HARD, evictionHardOf } from "../eviction/configuration.ts";
-import { entryField, type LintFinding, note, warning } from "./finding.ts";
+import { settingFault } from "../setting-fault.ts";
+import { entryField, type LintFinding, note, refusal, warning } from "./finding.ts";
 import type { LintInput } from "./input.ts";
+
+type Gates = Readonly<Record<string, boolean>>;
+// it is a panic: the defaults cannot be set without the gates
+const PREFIX = "failed to merge global and in-flight KubeletConfiguration while setting defaults, error: ";
+const field = (gate: string): string => entryField("featureGates", gate);
+const without = (gate: string): unknown => ({ featureGates: { [gate]: null } });
+
+/** Gates that cannot be set so, and those that will go. Of several a kubelet names any. kubelet 1.36: SetDefaults_KubeletConfiguration. */
+export function gateFindings({ profile, gates: named }: LintInput): readonly LintFinding[] {
+  const names = Object.keys(named).sort();
+  const known = [...profile.gates.keys()];
+  let sought = 0;
+  const nearOf = (name: string): string | null =>
+    name.length > LONGEST_NAME || ++sought > MAX_SOUGHT ? null : nearName(name, known);
+  const faults = names.flatMap((name) => faultOf(name, profile.gates.get(name), named, nearOf));
+  return [
+    ...faults,
+    ...(faults.length === 0 ? unmet(profile, named) : []),
+    ...names.flatMap((name) => leaving(name, profile.gates.get(name), named)),
+  ];
+}
+
+/** The most names to look up among all gates for what was meant, since the sender may send any number. */
+const MAX_SOUGHT = 20;
+const LONGEST_NAME = 64;
+
+function faultOf(
+  name: string,
+  spec: GateSpec | undefined,
+  named: Gates,
+  nearOf: (name: string) => string | null,
+): readonly LintFinding[] {
+  const value = named[name] === true;
+  if (spec === undefined) {
+    const fault = settingFault(field(name), `${PREFIX}unrecognized feature gate: ${name}`);
+    const near = nearOf(name);
+    const advice =
+      near === null ? "take it out: this version has no such gate, or has it no longer" : `was \`${near}\` meant?`;
+    // what is set under the right name is not replaced
+    const isThere = near === null || named[near] !== undefined;
+    const fix = isThere ? without(name) : { featureGates: { [name]: null, [near]: value } };
+    return [refusal("unknown-feature-gate", fault, advice, fix)];
+  }
+  if (!spec.locked || spec.isOn === value) return [];
+  const why = `cannot set feature gate ${name} to ${value}, feature is locked to ${spec.isOn}`;
+  const advice = "take it out: in this version it cannot be changed any more";
+  return [refusal("locked-feature-gate", settingFault(field(name), PREFIX + why), advice, without(name))];
+}
+
+function unmet(profile: Profile, named: Gates): readonly LintFinding[] {
+  const isOn = (gate: string): boolean => isGateOn(profile, named, gate);
+  return [...profile.gates].flatMap(([name, { wants }]) => {
+    const off = isOn(name) ? wants.filter((gate) => !isOn(gate)) : [];
+    if (off.length === 0) return [];
+    const why = `${name} is enabled, but depends on features that are disabled: [${off.join(" ")}]`;
+    const at = [name, ...off].find((gate) => named[gate] !== undefined) ?? name;
+    const fault = settingFault(field(at), PREFIX + why);
+    const advice = `switch ${name} off as well, or ${off.join(" and ")} on`;
+    return [refusal("feature-gate-dependency", fault, advice, { featureGates: { [name]: false } })];
+  });
+}
+
+/** kubelet 1.36: it logs so, and goes on. */
+function leaving(name: string, spec: GateSpec | undefined, named: Gates): readonly LintFinding[] {
+  if (spec === undefined || (spec.locked && spec.isOn !== named[name])) return [];
+  if (spec.stage !== "stable" && spec.stage !== "deprecated") return [];
+  const what = spec.stage === "stable" ? "GA" : "deprecated";
+  const found = note({
+    code: "leaving-feature-gate",
+    field: field(name),
+    message: `Warning: setting ${what} feature gate. It will be removed in a future release.`,
+    advice: "take it out before the version that does not know it, with which the kubelet would not start",
+    fix: spec.isOn === named[name] ? without(name) : null,
+  });
+  return [{ ...found, kubelet: true }];
+}
 
 /** Defaults that go because a field was set. */
 export function droppedDefaults(input: LintInput): readonly LintFinding[] {
@@ -11,9 +88,10 @@ export function droppedDefaults(input: LintInput): readonly LintFinding[] {
 
 /** kubelet 1.36: loadConfigFile of cmd/kubelet/app. */
 function evictionDefaults({ config }: LintInput): readonly LintFinding[] {
-  const own = config.evictionHard;
+  const own = config.given.evictionHard;
+  const { evictionHard: defaults } = config.profile.defaults;
   if (own === undefined) {
-    if (config.mergeDefaultEvictionSettings !== true) return [];
+    if (!config.mergeDefaultEvictionSettings) return [];
     const message =
       "mergeDefaultEvictionSettings has nothing to merge into: without evictionHard the defaults hold as they are";
     const fix = { mergeDefaultEvictionSettings: null };
@@ -27,10 +105,9 @@ function evictionDefaults({ config }: LintInput): readonly LintFinding[] {
       }),
     ];
   }
-  const inForce = evictionHardOf(config);
-  const lost = Object.keys(DEFAULT_EVICTION_HARD).filter((signal) => inForce[signal] === undefined);
+  const lost = Object.keys(defaults).filter((signal) => config.evictionHard[signal] === undefined);
   if (lost.length === 0) return [];
-  const list = lost.map((signal) => `${signal} ${DEFAULT_EVICTION_HARD[signal]}`).join(", ");
+  const list = lost.map((signal) => `${signal} ${defaults[signal]}`).join(", ");
   const named = Object.keys(own).sort();
   const message =
     named.length === 0
@@ -48,8 +125,8 @@ function evictionDefaults({ config }: LintInput): readonly LintFinding[] {
 }
 
 function enforcement({ config }: LintInput): readonly LintFinding[] {
-  const keys = config.enforceNodeAllocatable;
-  if (keys === undefined || keys.includes("pods") || keys.includes("none") || config.cgroupsPerQOS === false) return [];
+  const keys = config.given.enforceNodeAllocatable;
+  if (keys === undefined || keys.includes("pods") || keys.includes("none") || !config.cgroupsPerQOS) return [];
   const what = keys.length === 0 ? "is empty" : `names ${keys.join(", ")} and not pods`;
   return [
     warning({
@@ -73,25 +150,25 @@ function withPods(keys: readonly string[]): unknown {
 
 const FREQUENCY = "nodeStatusUpdateFrequency";
 /** kubelet 1.36: SetDefaults_KubeletConfiguration. */
-function reportFrequency({ given }: LintInput): readonly LintFinding[] {
-  const update = given.nanos(FREQUENCY, 0);
-  if (update <= 0 || given.nanos("nodeStatusReportFrequency", 0) !== 0) return [];
+function reportFrequency({ given, profile: { defaults } }: LintInput): readonly LintFinding[] {
+  const update = given.nanos(FREQUENCY);
+  if (update <= 0 || given.nanos("nodeStatusReportFrequency") !== 0) return [];
   return [
     note({
       code: "report-frequency-dropped",
       field: "nodeStatusReportFrequency",
-      message: `nodeStatusReportFrequency is ${given.text(FREQUENCY)} like ${FREQUENCY}: its default of 5m0s goes when that one is set`,
+      message: `nodeStatusReportFrequency is ${given.text(FREQUENCY)} like ${FREQUENCY}: its default of ${defaults.nodeStatusReportFrequency} goes when that one is set`,
       advice: "set it too: a node whose status is as it was need not be written so often",
-      fix: { nodeStatusReportFrequency: "5m0s" },
+      fix: { nodeStatusReportFrequency: defaults.nodeStatusReportFrequency },
     }),
   ];
 }
 
 /** kubelet 1.36: run of cmd/kubelet/app. */
 function replacedCpu({ config }: LintInput): readonly LintFinding[] {
-  if ((config.reservedSystemCPUs ?? "") === "") return [];
+  if (config.reservedSystemCPUs === "") return [];
   return (["kubeReserved", "systemReserved"] as const).flatMap((field) => {
-    const cpu = config[field]?.["cpu"];
+    const cpu = config[field]["cpu"];
     if (cpu === undefined) return [];
     const message = `reservedSystemCPUs ${config.reservedSystemCPUs} takes the place of ${field}'s cpu ${cpu.text}, which counts for nothing`;
     const advice = "take it out, so that nobody reads it as true";

@@ -1,10 +1,60 @@
+import { goDuration } from "../eviction/threshold.ts";
+import { goDurationText } from "../go/strconv.ts";
 import type { SettingFault } from "../setting-fault.ts";
+
+export type Members = Readonly<Record<string, unknown>>;
+
+/** A configuration as posted, read as Go reads it. What Go cannot read counts as absent, and what is absent is Go's zero. */
+export class Given {
+  readonly raw: Members;
+  constructor(raw: Members) {
+    this.raw = raw;
+  }
+  has(name: string): boolean {
+    return this.raw[name] !== undefined && this.raw[name] !== null;
+  }
+  number(name: string): number {
+    const value = this.raw[name];
+    return typeof value === "number" ? value : 0;
+  }
+  text(name: string): string {
+    const value = this.raw[name];
+    return typeof value === "string" ? value : "";
+  }
+  flag(name: string): boolean {
+    return this.raw[name] === true;
+  }
+  list(name: string): readonly unknown[] {
+    const value = this.raw[name];
+    return Array.isArray(value) ? value : [];
+  }
+  inside(name: string): Given {
+    const value = this.raw[name];
+    return new Given(typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Members) : {});
+  }
+  /** The entries of a map of texts. */
+  texts(name: string): readonly (readonly [string, string])[] {
+    return Object.entries(this.inside(name).raw)
+      .filter((entry): entry is [string, string] => typeof entry[1] === "string")
+      .sort(([a], [b]) => (a < b ? -1 : 1));
+  }
+  /** Nanoseconds. */
+  nanos(name: string): number {
+    const value = this.raw[name];
+    const read = typeof value === "string" ? goDuration(value) : undefined;
+    return read?.ok ? read.value.nanos : 0;
+  }
+}
+
+/** As Go prints a duration. */
+export const spanText = (nanos: number): string => goDurationText(BigInt(Math.trunc(nanos)));
+export const SECOND = 1e9;
 
 /** The worst first. */
 export const LINT_SEVERITIES = ["refuses-start", "error", "warning", "note"] as const;
 export type LintSeverity = (typeof LINT_SEVERITIES)[number];
 
-/** What is wrong with one setting of a KubeletConfiguration, or likely to be. */
+/** A fault, or likely fault, of one setting of a KubeletConfiguration. */
 export interface LintFinding {
   /** Stable, in kebab-case. */
   readonly code: string;
@@ -15,7 +65,7 @@ export interface LintFinding {
   readonly message: string;
   /** The message is the kubelet's, byte for byte. */
   readonly kubelet: boolean;
-  /** What to do. */
+  /** The advice on what to do. */
   readonly advice: string;
   /** A merge patch (RFC 7396) of the configuration that mends it; null: a person must choose. */
   readonly fix: unknown;
@@ -55,7 +105,7 @@ export function inOrder(findings: readonly LintFinding[]): readonly LintFinding[
   );
 }
 
-/** Of those with the same code and field the first. */
+/** Keeps the first of the findings with the same code and field. */
 export function oncePerField(findings: readonly LintFinding[]): readonly LintFinding[] {
   const first = new Map<string, LintFinding>();
   for (const finding of findings) {

@@ -12,11 +12,11 @@ interface Idle {
   readonly harms?: true;
 }
 const isStatic = ({ config }: LintInput): boolean => config.cpuManagerPolicy === "static";
-const aligns = ({ config }: LintInput): boolean => (config.topologyManagerPolicy || "none") !== "none";
+const aligns = ({ config }: LintInput): boolean => config.topologyManagerPolicy !== "none";
 const hasDevices = ({ snapshot }: LintInput): boolean =>
   (snapshot?.devices?.length ?? 0) > 0 || Object.keys(snapshot?.devicePlugins ?? {}).length > 0;
 const topologyOption = ({ config }: LintInput, name: string): boolean =>
-  config.topologyManagerPolicyOptions?.[name] !== undefined;
+  config.topologyManagerPolicyOptions[name] !== undefined;
 
 /** Settings without effect beside the others. kubelet 1.36: what reads each of them. */
 const IDLE: readonly Idle[] = [
@@ -32,7 +32,7 @@ const IDLE: readonly Idle[] = [
   {
     code: "topology-options-idle",
     field: "topologyManagerPolicyOptions",
-    isIdle: (input) => !aligns(input) && Object.keys(input.config.topologyManagerPolicyOptions ?? {}).length > 0,
+    isIdle: (input) => !aligns(input) && Object.keys(input.config.topologyManagerPolicyOptions).length > 0,
     why: "with the topology policy none the options are not even read",
     advice: "set a policy, or take them out",
     fix: { topologyManagerPolicyOptions: null },
@@ -57,7 +57,7 @@ const IDLE: readonly Idle[] = [
   {
     code: "reserved-cpus-without-static",
     field: "reservedSystemCPUs",
-    isIdle: (input) => (input.config.reservedSystemCPUs ?? "") !== "" && !isStatic(input),
+    isIdle: (input) => input.config.reservedSystemCPUs !== "" && !isStatic(input),
     why: "without the static CPU policy only their number counts: pods run on these CPUs too",
     advice: "set cpuManagerPolicy to static with strict-cpu-reservation to keep pods off them",
     harms: true,
@@ -65,7 +65,7 @@ const IDLE: readonly Idle[] = [
   {
     code: "reserved-memory-idle",
     field: "reservedMemory",
-    isIdle: ({ config }) => (config.reservedMemory?.length ?? 0) > 0 && config.memoryManagerPolicy !== "Static",
+    isIdle: ({ config }) => config.reservedMemory.length > 0 && config.memoryManagerPolicy !== "Static",
     why: "only the memory manager's policy Static reads it",
     advice: "set memoryManagerPolicy to Static, or take it out",
     fix: { reservedMemory: null },
@@ -73,7 +73,7 @@ const IDLE: readonly Idle[] = [
   {
     code: "qos-reserved-idle",
     field: "qosReserved",
-    isIdle: ({ config, isOn }) => Object.keys(config.qosReserved ?? {}).length > 0 && !isOn("QOSReserved"),
+    isIdle: ({ config, isOn }) => Object.keys(config.qosReserved).length > 0 && !isOn("QOSReserved"),
     why: "the feature gate QOSReserved is off, so nothing is held back",
     advice: "switch the gate on, or take it out",
     fix: { featureGates: { QOSReserved: true } },
@@ -83,7 +83,7 @@ const IDLE: readonly Idle[] = [
     code: "throttling-factor-idle",
     field: "memoryThrottlingFactor",
     isIdle: ({ config, isOn }) =>
-      config.memoryThrottlingFactor !== undefined && config.memoryThrottlingFactor !== 0.9 && !isOn("MemoryQoS"),
+      config.memoryThrottlingFactor !== config.profile.configuration.memoryThrottlingFactor && !isOn("MemoryQoS"),
     why: "the feature gate MemoryQoS is off, so no memory.high is written",
     advice: "switch the gate on, or take it out",
     fix: { memoryThrottlingFactor: null },
@@ -91,7 +91,7 @@ const IDLE: readonly Idle[] = [
   {
     code: "swap-refused-by-default",
     field: "memorySwap.swapBehavior",
-    isIdle: ({ config }) => config.memorySwap?.swapBehavior === "LimitedSwap" && config.failSwapOn !== false,
+    isIdle: ({ config }) => config.memorySwap.swapBehavior === "LimitedSwap" && config.failSwapOn,
     why: "failSwapOn is true, so the kubelet does not start where there is swap, and without swap there is none to give",
     advice: "set failSwapOn to false",
     fix: { failSwapOn: false },
@@ -101,9 +101,7 @@ const IDLE: readonly Idle[] = [
     code: "quota-period-idle",
     field: "cpuCFSQuotaPeriod",
     isIdle: ({ config }) =>
-      config.cpuCFSQuota === false &&
-      config.cpuCFSQuotaPeriod !== undefined &&
-      config.cpuCFSQuotaPeriod.nanos !== 100e6,
+      !config.cpuCFSQuota && config.cpuCFSQuotaPeriod.nanos !== config.profile.configuration.cpuCFSQuotaPeriod?.nanos,
     why: "cpuCFSQuota is false, so no quota is written and its period does not matter",
     advice: "take it out",
     fix: { cpuCFSQuotaPeriod: null },

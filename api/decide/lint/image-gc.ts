@@ -1,25 +1,21 @@
 import { compare, value } from "../../model/amount.ts";
 import { readThresholds } from "../eviction/configuration.ts";
-import { fileSystemsOf } from "../eviction/file-systems.ts";
 import { isHard, type Threshold, thresholdQuantity } from "../eviction/threshold.ts";
-import { type LintFinding, note, warning } from "./finding.ts";
-import { SECOND, spanText } from "./given.ts";
+import { fileSystemsOf } from "../eviction/usage.ts";
+import { type LintFinding, note, SECOND, spanText, warning } from "./finding.ts";
 import { capacityOf, type LintInput } from "./input.ts";
 
 const HIGH = "imageGCHighThresholdPercent";
 const LOW = "imageGCLowThresholdPercent";
-const DEFAULT_HIGH = 85;
-const DEFAULT_LOW = 80;
-/** Of the disk with the images, whoever else is on it. */
+/** The signals of the disk with the images, whatever else is on it. */
 const [IMAGES, NODE] = ["imagefs.available", "nodefs.available"];
 
 /** Image collection and eviction, which look at the same disk. kubelet 1.36: GarbageCollect of the image manager. */
 export function imageGcFindings(input: LintInput): readonly LintFinding[] {
   const { config } = input;
-  const high = config.imageGCHighThresholdPercent ?? DEFAULT_HIGH;
-  const low = config.imageGCLowThresholdPercent ?? DEFAULT_LOW;
+  const { imageGCHighThresholdPercent: high, imageGCLowThresholdPercent: low } = config;
   const found: LintFinding[] = [];
-  const maxAge = config.imageMaximumGCAge?.nanos ?? 0;
+  const maxAge = config.imageMaximumGCAge.nanos;
   if (high === 100 && maxAge === 0) {
     const message = `${HIGH} of 100 with no imageMaximumGCAge switches the collection of images off: only eviction removes some`;
     found.push(
@@ -37,10 +33,10 @@ export function imageGcFindings(input: LintInput): readonly LintFinding[] {
     const advice = "leave time between a pull and the pod that needs it: a day or more";
     found.push(warning({ code: "image-age-short", field: "imageMaximumGCAge", message, advice }));
   }
-  const minAge = config.imageMinimumGCAge?.nanos ?? 0;
+  const minAge = config.imageMinimumGCAge.nanos;
   if (minAge > HOUR) {
     const message = `imageMinimumGCAge of ${spanText(minAge)} begins anew with each start of the kubelet, for every image: for so long nothing can be collected, under eviction neither`;
-    const advice = "an hour or less; the default is 2m0s";
+    const advice = `an hour or less; the default is ${config.profile.defaults.imageMinimumGCAge}`;
     found.push(note({ code: "image-min-age-long", field: "imageMinimumGCAge", message, advice }));
   }
   const isFought = high < 100 && low < high && high >= 0 && low >= 0;
@@ -58,7 +54,7 @@ function isOneDisk({ snapshot }: LintInput): boolean {
   return isTold && fileSystemsOf(node) === "one";
 }
 
-/** Of several thresholds on the disk the one that is met first tells it, and what mends it mends the others. */
+/** Reports the threshold on the disk that is met first; what mends it mends the others. */
 function fight(input: LintInput, onDisk: readonly Threshold[], high: number, low: number): readonly LintFinding[] {
   const met = onDisk
     .map((threshold) => ({ threshold, percent: percentOf(input, threshold) }))
@@ -84,7 +80,7 @@ interface Met {
   readonly percent: number;
 }
 
-/** Of the disk that is to be left; null: not known. */
+/** Computes the percentage of the disk that must be left free; null: not known. */
 function percentOf(input: LintInput, { value: at, signal }: Threshold): number | null {
   if ("percentage" in at) return at.percentage * 100;
   const capacity = capacityOf(input, signal);

@@ -1,41 +1,51 @@
-import type { Amount } from "../../model/amount.ts";
-import { fromUnits } from "../../model/amount.ts";
+import { type Amount, fromUnits } from "../../model/amount.ts";
 import type { EvictionSignal } from "../../model/eviction.ts";
 import { type KubeletConfiguration, kubeletConfiguration } from "../../model/kubelet-configuration.ts";
 import { withoutNulls } from "../../model/nulls.ts";
 import type { Quantity } from "../../model/quantity.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
+import {
+  type EffectiveConfiguration,
+  type EffectiveSnapshot,
+  effectiveConfiguration,
+} from "../../profiles/effective.ts";
+import { isGateOn, type Profile } from "../../profiles/profile.ts";
 import { nodeCapacity } from "../allocatable/capacity.ts";
-import { isGateOn } from "../gate-table.ts";
 import { Reasons } from "../reasons.ts";
-import { Given, type Members } from "./given.ts";
+import { Given, type Members } from "./finding.ts";
 
-/** What every check is given. */
+/** The input of every check. */
 export interface LintInput {
   readonly given: Given;
-  /** As decisions read it, without the fields that they would not take. */
-  readonly config: KubeletConfiguration;
+  readonly profile: Profile;
+  /** The profile's defaults, to be read as the given fields are. */
+  readonly defaults: Given;
+  /** As decisions go by it, without the fields that they would not take. */
+  readonly config: EffectiveConfiguration;
   /** Fields that decisions do not take, with why. */
   readonly untaken: ReadonlyMap<string, string>;
   readonly isOn: (gate: string) => boolean;
   readonly gates: Readonly<Record<string, boolean>>;
   /** With `config` in it; null: nothing is known of a node. */
-  readonly snapshot: Snapshot | null;
+  readonly snapshot: EffectiveSnapshot | null;
   /** Empty without a snapshot. */
   readonly capacity: ReadonlyMap<string, Quantity>;
 }
 
-export function lintInput(raw: Members, snapshot: Snapshot | undefined): LintInput {
-  const { config, untaken } = taken(raw);
+export function lintInput(raw: Members, profile: Profile, snapshot: Snapshot | undefined): LintInput {
+  const { config: own, untaken } = taken(raw);
+  const config = effectiveConfiguration(profile, own);
+  const defaults = new Given(profile.defaults);
   const given = new Given(raw);
   const named = Object.entries(given.inside("featureGates").raw);
   const gates = Object.fromEntries(named.filter((entry): entry is [string, boolean] => typeof entry[1] === "boolean"));
   const node = snapshot === undefined ? null : { ...snapshot, kubeletConfiguration: config };
-  const capacity = node === null ? new Map<string, Quantity>() : nodeCapacity(node, new Reasons("off"), []);
-  return { given, config, untaken, isOn: (gate) => isGateOn(gates, gate), gates, snapshot: node, capacity };
+  const capacity = node === null ? new Map<string, Quantity>() : nodeCapacity(node, new Reasons<string>("off"), []);
+  const isOn = (gate: string): boolean => isGateOn(profile, gates, gate);
+  return { given, profile, defaults, config, untaken, isOn, gates, snapshot: node, capacity };
 }
 
-function taken(raw: Members): Pick<LintInput, "config" | "untaken"> {
+function taken(raw: Members): { readonly config: KubeletConfiguration } & Pick<LintInput, "untaken"> {
   const rest: Record<string, unknown> = { ...(withoutNulls(raw) as Members) };
   // whatever it says it is, it is read as a configuration
   delete rest["kind"];
@@ -54,7 +64,9 @@ function taken(raw: Members): Pick<LintInput, "config" | "untaken"> {
   }
 }
 
-/** What a signal's threshold is a share of; undefined: not known. Inodes and process ids count as units. */
+/**
+ * Returns the capacity that a signal's threshold is a share of; undefined: not known. Inodes and process ids count as units.
+ */
 export function capacityOf({ snapshot, capacity }: LintInput, signal: EvictionSignal): Amount | undefined {
   const node = snapshot?.stats?.node;
   const units = (n: number | null | undefined): Amount | undefined =>

@@ -1,41 +1,269 @@
+import { joinPath } from "../../model/input-issue.ts";
 import { configurationPath } from "../../model/kubelet-configuration.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
+import { profileIn } from "../../profiles/index.ts";
+import type { Profile } from "../../profiles/profile.ts";
+import { unknownFields } from "../../profiles/unknown-fields.ts";
+import { unsafeSysctls } from "../admission/sysctls.ts";
+import { readThresholds } from "../eviction/configuration.ts";
+import { quote } from "../go/strconv.ts";
+import { parseUrl } from "../go/url.ts";
+import { type SettingFault, settingFault } from "../setting-fault.ts";
 import { amountDoubts } from "./amounts.ts";
 import { decodeFaults } from "./decode-faults.ts";
 import { headFindings } from "./document-head.ts";
-import { droppedDefaults } from "./dropped.ts";
-import { enforcementFindings } from "./enforcement.ts";
-import { fieldFindings } from "./fields.ts";
-import { error, inOrder, type LintFinding } from "./finding.ts";
-import { gateFindings } from "./gates.ts";
-import type { Members } from "./given.ts";
+import { droppedDefaults, gateFindings } from "./dropped.ts";
+import { error, inOrder, type LintFinding, type Members, note, refusal, spanText, warning } from "./finding.ts";
 import { idleFindings } from "./idle.ts";
 import { imageGcFindings } from "./image-gc.ts";
 import { type LintInput, lintInput } from "./input.ts";
-import { managerFindings } from "./managers.ts";
-import { podFindings } from "./pods.ts";
+import { managerFindings, podFindings } from "./managers.ts";
 import { amountFindings } from "./reserves.ts";
-import { shutdownFindings } from "./shutdown.ts";
-import { standingRenames } from "./signal-fix.ts";
-import { swapFindings } from "./swap.ts";
-import { thresholdFaults } from "./threshold-faults.ts";
+import { NAMED_SIGNALS, Renames, standingRenames, UNKNOWN_SIGNAL } from "./signal-fix.ts";
 import { thresholdFindings } from "./thresholds.ts";
 import { typeFindings } from "./type-fix.ts";
+import { meantDuration, meantQuantity } from "./units.ts";
 import { imageFindings } from "./validate-images.ts";
 import { loggingFindings } from "./validate-logging.ts";
 import { numberFindings } from "./validate-numbers.ts";
-import { otherFindings } from "./validate-others.ts";
+import { otherFindings, taintFindings } from "./validate-others.ts";
 import { spanFindings } from "./validate-spans.ts";
-import { sysctlFindings } from "./validate-sysctls.ts";
-import { taintFindings } from "./validate-taints.ts";
-import { telemetryFindings } from "./validate-telemetry.ts";
-import { tlsFindings } from "./validate-tls.ts";
-import { wordFindings } from "./validate-words.ts";
+import { tlsFindings, wordFindings } from "./validate-words.ts";
 
-export { LINT_SEVERITIES, type LintFinding, type LintSeverity } from "./finding.ts";
+/** Metrics and traces. kubelet 1.36: ValidateShowHiddenMetricsVersion, ValidateTracingConfiguration. */
+function telemetryFindings(input: LintInput): readonly LintFinding[] {
+  return [...hiddenMetrics(input), ...sampling(input), ...endpoint(input)];
+}
+
+const HIDDEN = "showHiddenMetricsForVersion";
+
+function hiddenMetrics({ given, profile: { version, previousVersion: before } }: LintInput): readonly LintFinding[] {
+  const text = given.text(HIDDEN);
+  if (text === "" || text === before) return [];
+  const why = `must be omitted or have the value '${before}'; only the previous minor version is allowed`;
+  const fault = settingFault(HIDDEN, `invalid ${HIDDEN}: ${HIDDEN}: Invalid value: ${quote(text)}: ${why}`);
+  const advice = `${before} shows the metrics that ${version} has hidden; else take it out`;
+  return [refusal("unknown-value", fault, advice, { [HIDDEN]: null })];
+}
+
+const MAX_SAMPLES = 1_000_000;
+
+function sampling({ given }: LintInput): readonly LintFinding[] {
+  const field = "tracing.samplingRatePerMillion";
+  const rate = given.inside("tracing").number("samplingRatePerMillion");
+  if (rate >= 0 && rate <= MAX_SAMPLES) return [];
+  const why =
+    rate < 0 ? "sampling rate must be positive" : "sampling rate per million must be less than or equal to one million";
+  const fault = settingFault(field, `${field}: Invalid value: ${rate}: ${why}`);
+  const fix = { tracing: { samplingRatePerMillion: null } };
+  return [refusal("out-of-range", fault, `0 to ${MAX_SAMPLES}; the default is 0`, fix)];
+}
+
+const SCHEMES = ["dns", "unix", "unix-abstract"];
+
+function endpoint({ given }: LintInput): readonly LintFinding[] {
+  const field = "tracing.endpoint";
+  const tracing = given.inside("tracing");
+  if (!tracing.has("endpoint")) return [];
+  const text = tracing.text("endpoint");
+  const whole = text.includes("//") ? text : `dns://${text}`;
+  const url = parseUrl(whole);
+  if (url.ok && SCHEMES.includes(url.value.scheme)) return [];
+  const why = url.ok
+    ? `unsupported scheme: ${url.value.scheme}.  Options are none, dns, unix, or unix-abstract.  See https://github.com/grpc/grpc/blob/master/doc/naming.md`
+    : url.error;
+  const fault = settingFault(field, `${field}: Invalid value: ${quote(whole)}: ${why}`);
+  // behind http:// stands what gRPC takes alone, with or without TLS
+  const bare = /^https?:\/\/([^/?#@]+)\/?$/.exec(text)?.[1];
+  const advice = "a host and port without http://, as gRPC names them: localhost:4317";
+  const stands = bare !== undefined && parseUrl(`dns://${bare}`).ok;
+  return [refusal("cannot-parse", fault, advice, stands ? { tracing: { endpoint: bare } } : null)];
+}
+
+/** Thresholds that cannot be read, and soft ones without a grace period. kubelet 1.36: ParseThresholdConfig. */
+function thresholdFaults({ config, given }: LintInput): readonly LintFinding[] {
+  const renames = new Renames(given);
+  return readThresholds(config).faults.map((fault) => {
+    const [, field = "", name = ""] = /^(\w+)\["(.*)"\]$/.exec(fault.field) ?? [];
+    const text = config[field as "evictionHard"][name] ?? "";
+    return advised(fault, { field, signal: name, text }, renames);
+  });
+}
+
+interface Entry {
+  readonly field: string;
+  readonly signal: string;
+  readonly text: string;
+}
+function advised(fault: SettingFault, { field, signal, text }: Entry, renames: Renames): LintFinding {
+  const patch = (value: unknown): unknown => ({ [field]: value });
+  if (fault.message.startsWith("unsupported eviction signal")) return unknownSignal(fault, signal, renames);
+  if (fault.message.startsWith("grace period must be specified")) {
+    const advice = "say in evictionSoftGracePeriod how long the threshold has to be met, such as 1m30s";
+    return refusal("soft-without-grace", fault, advice);
+  }
+  if (field === "evictionSoftGracePeriod") {
+    const meant = meantDuration(text);
+    return refusal("cannot-parse", fault, "a duration such as 90s or 1m30s", meant && patch({ [signal]: meant }));
+  }
+  const meant = meantQuantity(text);
+  const isRange = /must be|negative/.test(fault.message);
+  const advice = "an amount such as 500Mi, or a share such as 10%; 0% is no threshold";
+  return refusal(isRange ? "out-of-range" : "cannot-parse", fault, advice, meant && patch({ [signal]: meant }));
+}
+
+/** Without a signal that is meant there is no patch: with its entry gone nothing would take the threshold's place. */
+function unknownSignal(fault: SettingFault, name: string, renames: Renames): LintFinding {
+  const meant = renames.meantBy(name);
+  const known = `there are ${NAMED_SIGNALS.join(", ")}`;
+  if (meant === null) return refusal(UNKNOWN_SIGNAL, fault, `${known}: name the one that is meant`);
+  const fix = renames.patchOf(name, meant);
+  const advice = `${known}; was \`${meant}\` meant?`;
+  return fix.ok
+    ? refusal(UNKNOWN_SIGNAL, fault, advice, fix.value)
+    : refusal(UNKNOWN_SIGNAL, fault, `${advice} ${fix.error}`);
+}
+
+/** Fields that the kubelet still takes and no longer reads. kubelet 1.36: config/v1beta1. */
+const IDLE_FIELDS: readonly string[] = ["iptablesDropBit", "iptablesMasqueradeBit", "streamingConnectionIdleTimeout"];
+/** With these values a /configz or a file of kubeadm holds them. */
+const USUAL: Readonly<Record<string, readonly unknown[]>> = {
+  iptablesDropBit: [15],
+  iptablesMasqueradeBit: [14],
+  streamingConnectionIdleTimeout: ["4h0m0s", "4h", "0s"],
+};
+
+/** Fields that a kubelet does not know, which it logs and leaves out, and those that do nothing. */
+function fieldFindings({ given, profile }: LintInput, isOfKubelet: boolean): readonly LintFinding[] {
+  // what a kubelet itself tells of its configuration has the fields of its version
+  const unknown = isOfKubelet ? [] : unknownFields(given.raw, profile.fieldNames);
+  const deprecated = IDLE_FIELDS.filter((name) => given.has(name) && !USUAL[name]?.includes(given.raw[name]));
+  return [
+    ...unknown.map(({ path, fault, near }): LintFinding => {
+      const found = error({
+        code: "unknown-field",
+        field: joinPath("", path),
+        message: fault,
+        advice:
+          near === null
+            ? "the kubelet logs it and leaves it out: take it out"
+            : `the kubelet logs it and leaves it out; was \`${near}\` meant?`,
+        fix: path.every((step) => typeof step === "string")
+          ? patched(path as readonly string[], near, given.raw)
+          : null,
+      });
+      return { ...found, kubelet: true };
+    }),
+    ...deprecated.map((field) => {
+      const message = `${field} has no effect any more`;
+      return note({ code: "deprecated-field", field, message, advice: "take it out", fix: { [field]: null } });
+    }),
+  ];
+}
+
+/** Takes the field away, and gives its value to the one that was meant, if that is not there. */
+function patched(path: readonly string[], near: string | null, raw: unknown): unknown {
+  const [name = "", ...rest] = path;
+  const at = (raw ?? {}) as Readonly<Record<string, unknown>>;
+  if (rest.length > 0) return { [name]: patched(rest, near, at[name]) };
+  return near === null || at[near] !== undefined ? { [name]: null } : { [name]: null, [near]: at[name] };
+}
+
+/** Reserves that nobody is held to, and the other way round. kubelet 1.36: enforceNodeAllocatableCgroups. */
+function enforcementFindings(input: LintInput): readonly LintFinding[] {
+  return [...(["kube", "system"] as const).flatMap((who) => ofReserve(input, who)), ...kubeletCgroup(input)];
+}
+
+function ofReserve({ config }: LintInput, who: "kube" | "system"): readonly LintFinding[] {
+  const keys = new Set(config.enforceNodeAllocatable);
+  const [reserve, group] = [`${who}Reserved`, `${who}ReservedCgroup`] as const;
+  const isEnforced = keys.has(`${who}-reserved`) || keys.has(`${who}-reserved-compressible`);
+  const list = Object.keys(config[reserve]).filter((name) => name !== "ephemeral-storage");
+  const cgroup = config[group];
+  const key = `${who}-reserved`;
+  if (isEnforced && list.length === 0 && cgroup !== "") {
+    const message = `enforceNodeAllocatable names ${key}, and ${reserve} reserves nothing: ${cgroup} gets no limit`;
+    const advice = `say in ${reserve} what these daemons may use`;
+    return [warning({ code: "enforced-without-reserve", field: reserve, message, advice })];
+  }
+  if (isEnforced) return [];
+  if (cgroup !== "") {
+    const message = `${group} ${cgroup} does nothing: enforceNodeAllocatable does not name ${key}`;
+    const advice = `add ${key} to enforceNodeAllocatable, or take it out`;
+    return [note({ code: "reserved-cgroup-idle", field: group, message, advice, fix: { [group]: null } })];
+  }
+  if (list.length === 0) return [];
+  const message = `${reserve} is taken off what pods get, and does not limit the daemons it is for: ${key} is not in enforceNodeAllocatable`;
+  const advice = "nothing, unless they should be limited: that needs their cgroup, and a wrong one starves them";
+  return [note({ code: "reserve-not-enforced", field: reserve, message, advice })];
+}
+
+/** kubelet 1.36: it logs so, and goes on. */
+function kubeletCgroup({ given }: LintInput): readonly LintFinding[] {
+  const own = given.text("kubeletCgroups");
+  const reserved = given.text("kubeReservedCgroup");
+  if (own === "" || reserved === "" || own.startsWith(reserved)) return [];
+  const found = warning({
+    code: "kubelet-outside-reserve",
+    field: "kubeletCgroups",
+    message: "unsupported configuration:KubeletCgroups is not within KubeReservedCgroup",
+    advice: `put the kubelet into a cgroup below ${reserved}`,
+  });
+  return [{ ...found, kubelet: true }];
+}
+
+const ALL = "shutdownGracePeriod";
+const CRITICAL = "shutdownGracePeriodCriticalPods";
+
+/** How a graceful shutdown's time is shared: the last part is of critical pods alone. kubelet 1.36: migrateConfig of nodeshutdown. */
+function shutdownFindings({ given, isOn }: LintInput): readonly LintFinding[] {
+  const all = given.nanos(ALL);
+  const critical = given.nanos(CRITICAL);
+  if (all <= 0 || !isOn("GracefulNodeShutdown")) return [];
+  if (critical === all) {
+    const message = `${CRITICAL} is all of ${ALL} ${spanText(all)}: other pods get no time to end`;
+    const advice = `leave a part to them: ${CRITICAL} is taken off the end of ${ALL}`;
+    return [warning({ code: "shutdown-without-others", field: CRITICAL, message, advice })];
+  }
+  if (critical !== 0) return [];
+  const message = `without ${CRITICAL} all of ${ALL} ${spanText(all)} is of the other pods: critical ones get no time to end`;
+  return [
+    note({
+      code: "shutdown-without-critical",
+      field: CRITICAL,
+      message,
+      advice: "set it to a part of it, such as a third",
+    }),
+  ];
+}
+
+const FIELD = "allowedUnsafeSysctls";
+
+/** Each entry that the kubelet does not start with; it names the first. kubelet 1.36: NewAllowlist. */
+function sysctlFindings({ given }: LintInput): readonly LintFinding[] {
+  return given.list(FIELD).flatMap((item, i) => {
+    const text = item ?? "";
+    const read = typeof text === "string" ? unsafeSysctls([text]) : null;
+    if (read === null || read.ok) return [];
+    const isKnown = read.error.startsWith("the sysctls ");
+    const advice = isKnown
+      ? "the kernel has it once for the whole node, so no pod can have its own: set it on the node, and take it out here"
+      : "a name such as net.core.somaxconn, or the beginning of some with a `*` at the end: net.ipv4.*";
+    const fault = settingFault(`${FIELD}[${i}]`, read.error);
+    return [refusal(isKnown ? "sysctl-of-node" : "cannot-parse", fault, advice)];
+  });
+}
+
+/** kubelet 1.36: NewContainerManager. */
+function swapFindings({ config, snapshot }: LintInput): readonly LintFinding[] {
+  if (!config.failSwapOn || (snapshot?.machine?.swapBytes ?? 0) === 0) return [];
+  const message = "running with swap on is not supported, please disable swap or set --fail-swap-on flag to false";
+  const advice = "switch swap off on this node, or let the kubelet run with it";
+  return [refusal("swap-on", settingFault("failSwapOn", message), advice, { failSwapOn: false })];
+}
 
 const CHECKS: readonly ((input: LintInput) => readonly LintFinding[])[] = [
-  ({ gates }) => gateFindings(gates),
+  gateFindings,
   numberFindings,
   wordFindings,
   spanFindings,
@@ -61,7 +289,7 @@ const CHECKS: readonly ((input: LintInput) => readonly LintFinding[])[] = [
 ];
 
 /**
- * What is wrong with a KubeletConfiguration, or likely to be: what keeps a kubelet of 1.36.3 from starting (in its own words),
+ * What is wrong with a KubeletConfiguration, or likely to be: what keeps the kubelet of the node's version from starting (in its own words),
  * what does not do what is written, and what fights. `configuration`: as a file or /configz has it, JSON already; with a
  * `snapshot` the node's sizes, machine and state files are looked at too. By severity, then field; defaults have no finding.
  */
@@ -70,21 +298,27 @@ export function lintConfiguration(configuration: unknown, snapshot?: Snapshot): 
   const document = isOfKubelet ? (configuration as Members)["kubeletconfig"] : configuration;
   if (typeof document !== "object" || document === null || Array.isArray(document)) return [noConfiguration(document)];
   if (isHuge(document)) return [HUGE];
-  const unread = decodeFaults(document as Members);
-  const readFindings = (given: Members) => findingsOf(given, isOfKubelet, snapshot);
-  const refused = typeFindings(unread, document as Members, readFindings);
+  const profile = profileIn(snapshot);
+  const unread = decodeFaults(document as Members, profile);
+  const readFindings = (given: Members) => findingsOf(given, { profile, isOfKubelet, snapshot });
+  const refused = typeFindings(unread, document as Members, profile, readFindings);
   return inOrder([
-    ...headFindings(document as Members),
+    ...headFindings(document as Members, profile),
     ...refused,
     ...readFindings(readable(document as Members, unread)),
   ]);
 }
-function findingsOf(configuration: Members, isOfKubelet: boolean, snapshot?: Snapshot): readonly LintFinding[] {
-  const checked = (given: Members) => checkedBy(given, isOfKubelet, snapshot);
+interface Checked {
+  readonly profile: Profile;
+  readonly isOfKubelet: boolean;
+  readonly snapshot: Snapshot | undefined;
+}
+function findingsOf(configuration: Members, by: Checked): readonly LintFinding[] {
+  const checked = (given: Members) => checkedBy(given, by);
   return standingRenames(checked(configuration), configuration, checked);
 }
-function checkedBy(configuration: Members, isOfKubelet: boolean, snapshot?: Snapshot): readonly LintFinding[] {
-  const input = lintInput(configuration, snapshot);
+function checkedBy(configuration: Members, { profile, isOfKubelet, snapshot }: Checked): readonly LintFinding[] {
+  const input = lintInput(configuration, profile, snapshot);
   const found = [...CHECKS.flatMap((check) => check(input)), ...fieldFindings(input, isOfKubelet)];
   return [...found, ...untaken(input, found)];
 }
@@ -105,12 +339,12 @@ const noConfiguration = (document: unknown): LintFinding => {
 };
 
 /** No configuration comes near; what was meant by a name is looked for among many. */
-const MOST_ENTRIES = 2000;
-const MOST_CHARACTERS = 128 * 1024;
+const MAX_ENTRIES = 2000;
+const MAX_CHARACTERS = 128 * 1024;
 const HUGE = error({
   code: "too-large",
   field: "$",
-  message: `this has more than ${MOST_ENTRIES} entries or ${MOST_CHARACTERS} characters, which no KubeletConfiguration has`,
+  message: `this has more than ${MAX_ENTRIES} entries or ${MAX_CHARACTERS} characters, which no KubeletConfiguration has`,
   advice: "give the configuration alone",
 });
 function isHuge(document: object): boolean {
@@ -120,13 +354,16 @@ function isHuge(document: object): boolean {
   for (let value = queue.pop(); value !== undefined; value = queue.pop()) {
     if (typeof value === "string") characters += value.length;
     if (typeof value === "object" && value !== null) {
-      for (const [name, inner] of Object.entries(value)) {
+      if (Array.isArray(value) && value.length > MAX_ENTRIES) return true;
+      // counted as they are met: a list of all of them would be made first
+      for (const name in value) {
         characters += name.length;
-        if (++entries > MOST_ENTRIES) return true;
+        if (++entries > MAX_ENTRIES) return true;
+        const inner = (value as Members)[name];
         if (inner !== undefined) queue.push(inner);
       }
     }
-    if (characters > MOST_CHARACTERS) return true;
+    if (characters > MAX_CHARACTERS) return true;
   }
   return false;
 }

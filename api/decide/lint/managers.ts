@@ -1,20 +1,88 @@
-import { fromUnits, isZero } from "../../model/amount.ts";
+import { fromUnits, isZero, milliValue, value } from "../../model/amount.ts";
 import { quantityOf } from "../../model/quantity.ts";
-import { overReserved, totalReservation } from "../allocatable/node-allocatable.ts";
+import type { EffectiveConfiguration } from "../../profiles/effective.ts";
+import { podCapacity } from "../allocatable/capacity.ts";
+import { allocatableOf, overReserved, totalReservation } from "../allocatable/node-allocatable.ts";
 import { evictionReservation, reservedOf } from "../allocatable/reservation.ts";
 import { staticOptions } from "../cpus/options.ts";
 import { NO_RESERVED_CPU, newStaticPolicyError, nonePolicy, unfitForTopology } from "../cpus/policy.ts";
 import { readThresholds } from "../eviction/configuration.ts";
-import { type Settings, settingsOf } from "../managers/settings.ts";
-import { startOrFaults } from "../managers/start.ts";
+import { type Settings, settingsOf, startOrFaults } from "../managers/start.ts";
 import { memoryReservation, systemReservedOf } from "../memory/reserved-memory.ts";
 import { type SettingFault, settingFault } from "../setting-fault.ts";
-import { topologyOptions } from "../topology/options.ts";
-import { type LintFinding, refusal } from "./finding.ts";
-import type { LintInput } from "./input.ts";
-import { reserveField } from "./reserve-field.ts";
+import { topologyOptions } from "../topology/policy.ts";
+import { error, type LintFinding, note, refusal, warning } from "./finding.ts";
+import { capacityOf, type LintInput } from "./input.ts";
 
-/** What the managers refuse to start with: on the snapshot's machine where there is one, else on any. */
+/** How many pods there may be, and what is left for them. */
+export function podFindings(input: LintInput): readonly LintFinding[] {
+  return [...processIds(input), ...podCount(input), ...nothingLeft(input)];
+}
+
+function processIds(input: LintInput): readonly LintFinding[] {
+  const { config } = input;
+  const perPod = config.podPidsLimit;
+  const all = capacityOf(input, "pid.available");
+  if (perPod <= 0 || all === undefined) return [];
+  const pids = value(all);
+  const field = "podPidsLimit";
+  if (perPod >= pids) {
+    const message = `a pod may have ${perPod} processes, and the whole node has ${pids} at most: the limit stops nobody`;
+    return [warning({ code: "pod-pids-above-node", field, message, advice: "lower it well below the node's number" })];
+  }
+  const most = config.maxPods || config.profile.defaults.maxPods;
+  if (perPod * most <= pids || config.evictionHard["pid.available"] !== undefined) return [];
+  const reserved = ["kubeReserved", "systemReserved"] as const;
+  if (reserved.some((list) => config[list]["pid"] !== undefined)) return [];
+  const message = `${most} pods of ${perPod} processes each may use up the node's ${pids}, and nothing holds any back: neither a reserve of pid nor a threshold of pid.available`;
+  const advice = "reserve pid in systemReserved, or set a threshold of pid.available";
+  return [note({ code: "pod-pids-exhaust-node", field, message, advice })];
+}
+
+function podCount({ config, capacity }: LintInput): readonly LintFinding[] {
+  const { podsPerCore: perCore } = config;
+  const cpus = Math.floor(milliValue(capacity.get("cpu")?.amount ?? 0) / 1000);
+  if (perCore <= 0 || cpus <= 0) return [];
+  const most = config.maxPods || config.profile.defaults.maxPods;
+  const taken = podCapacity(cpus, { maxPods: most, podsPerCore: perCore });
+  const field = "podsPerCore";
+  if (taken < most && config.given.maxPods !== undefined) {
+    const message = `${perCore} pods for each of ${cpus} cores are ${taken}: maxPods ${most} is never reached`;
+    return [note({ code: "max-pods-not-reached", field, message, advice: "the lower of both counts" })];
+  }
+  if (perCore * cpus <= most) return [];
+  const message = `${perCore} pods for each of ${cpus} cores would be ${perCore * cpus}: maxPods ${most} is lower, so podsPerCore does nothing here`;
+  return [
+    note({ code: "pods-per-core-idle", field, message, advice: "the lower of both counts", fix: { [field]: null } }),
+  ];
+}
+
+/** Reports reservations that equal the capacity; larger ones keep the kubelet from starting. */
+function nothingLeft({ config, capacity }: LintInput): readonly LintFinding[] {
+  const eviction = evictionReservation(config, capacity);
+  const reserved = reservedOf(config);
+  if (!eviction.ok || !reserved.ok) return [];
+  const { kube, system } = reserved.value;
+  const total = totalReservation(capacity, kube, system, eviction.value);
+  const left = allocatableOf(capacity, total);
+  return ["cpu", "memory", "ephemeral-storage"].flatMap((name) => {
+    const has = capacity.get(name);
+    if (has === undefined || isZero(has.amount) || total.get(name) === undefined) return [];
+    const { amount } = left.get(name) ?? { amount: 0 };
+    if (!isZero(amount)) return [];
+    const message = `kubeReserved, systemReserved and evictionHard keep back all ${has.text} of ${name}: nothing is left for pods`;
+    return [error({ code: "nothing-allocatable", field: reserveField(config, name), message, advice: "reserve less" })];
+  });
+}
+
+/** The field that keeps most people's share of a resource back: where to begin when it is too much. */
+function reserveField(config: EffectiveConfiguration, resource: string): string {
+  if (resource === "cpu" && config.reservedSystemCPUs !== "") return "reservedSystemCPUs";
+  const has = (field: "kubeReserved" | "systemReserved"): boolean => config[field][resource] !== undefined;
+  return has("kubeReserved") ? "kubeReserved" : has("systemReserved") ? "systemReserved" : "evictionHard";
+}
+
+/** Lists the settings that the managers refuse to start with: on the snapshot's machine if there is one, else on any. */
 export function managerFindings(input: LintInput): readonly LintFinding[] {
   const { snapshot, config, capacity } = input;
   const settings = settingsOf({ kubeletConfiguration: config });
@@ -68,7 +136,7 @@ function memoryFault(config: LintInput["config"]): string | undefined {
   if (!reserved.ok || (hard !== undefined && "percentage" in hard.value)) return undefined;
   const eviction = new Map(hard !== undefined && "quantity" in hard.value ? [["memory", hard.value.quantity]] : []);
   const any = new Map([["memory", quantityOf(fromUnits(Number.MAX_SAFE_INTEGER), "BinarySI")]]);
-  const given = config.reservedMemory ?? [];
+  const given = config.reservedMemory;
   const nodes = given.map(({ numaNode }) => numaNode);
   const held = systemReservedOf(nodes, memoryReservation(any, reserved.value, eviction), given);
   return held.ok ? undefined : held.error;

@@ -1,5 +1,5 @@
 import { cannotReserve, RESERVABLE } from "../allocatable/reservation.ts";
-import { goQuantity } from "../eviction/go-values.ts";
+import { goQuantity } from "../eviction/threshold.ts";
 import { quote } from "../go/strconv.ts";
 import { isInt64 } from "../memory/reserved-memory.ts";
 import { settingFault } from "../setting-fault.ts";
@@ -73,9 +73,9 @@ function percentFault(text: string): string | undefined {
 }
 
 /** kubelet 1.36: NewContainerLogManager. */
-function logSizeFindings({ given }: LintInput): readonly LintFinding[] {
+function logSizeFindings({ given, profile }: LintInput): readonly LintFinding[] {
   const field = "containerLogMaxSize";
-  const text = given.text(field) || "10Mi";
+  const text = given.text(field) || profile.defaults.containerLogMaxSize;
   const read = goQuantity(text);
   const why = !read.ok ? read.error : isInt64({ text }) ? undefined : "invalid max log size";
   if (why === undefined) return [];

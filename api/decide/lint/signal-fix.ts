@@ -1,17 +1,66 @@
 import { value } from "../../model/amount.ts";
-import type { EvictionSignal } from "../../model/eviction.ts";
+import { EVICTION_SIGNALS, type EvictionSignal } from "../../model/eviction.ts";
 import { mergePatch } from "../../model/merge-patch.ts";
+import { nearName } from "../../model/near-name.ts";
 import { err, ok, type Result } from "../../model/result.ts";
-import { goQuantity } from "../eviction/go-values.ts";
-import { isSignal } from "../eviction/signals.ts";
-import { entryField, type LintFinding } from "./finding.ts";
-import type { Given, Members } from "./given.ts";
-import { meantSignal, NAMED_SIGNALS } from "./signal-meant.ts";
+import { goQuantity, isSignal } from "../eviction/threshold.ts";
+import { entryField, type Given, type LintFinding, type Members } from "./finding.ts";
+
+/** Those that a configuration names with sense. */
+export const NAMED_SIGNALS: readonly EvictionSignal[] = EVICTION_SIGNALS.filter(
+  (name) => name !== "allocatableMemory.available",
+);
+const partsAt = (i: 0 | 1): readonly string[] => [...new Set(NAMED_SIGNALS.map((name) => name.split(".")[i] ?? ""))];
+const THINGS = partsAt(0);
+const ENDS = partsAt(1);
+/** The names that people write for a signal and cannot have meant otherwise. */
+const ALSO: ReadonlyMap<string, string> = new Map([
+  ["disk", "nodefs"],
+  ["mem", "memory"],
+  ["ram", "memory"],
+  ["pids", "pid"],
+]);
+const LONGEST = 64;
+
+/**
+ * The signal that was meant by a name that is none. What tells signals apart stands before the point, so that is compared on
+ * its own: nearly all of them end the same. Null: none is near, or more than one could be meant.
+ */
+function meantSignal(name: string): EvictionSignal | null {
+  if (name.length > LONGEST) return null;
+  const [, before = name, after = ""] =
+    /^([^._\s-]+)[._\s-](.*)$/.exec(name) ?? /^([a-z]+)([A-Z]\w*)$/.exec(name) ?? [];
+  const first = before.toLowerCase();
+  const thing = ALSO.get(first) ?? THINGS.find((one) => one === first || isOneOff(first, one));
+  const signals = NAMED_SIGNALS.filter((signal) => signal.startsWith(`${thing}.`));
+  // of a file system alone it may be the space or the inodes; a disk is space
+  if (after === "") return signals.length === 1 || first === "disk" ? (signals[0] ?? null) : null;
+  const end = meantEnd(after.toLowerCase());
+  return signals.find((signal) => signal.endsWith(`.${end}`)) ?? null;
+}
+
+const FEWEST = 4;
+function meantEnd(text: string): string | undefined {
+  const begun = ENDS.find((end) => text.length >= FEWEST && end.toLowerCase().startsWith(text));
+  return begun ?? nearName(text, ENDS) ?? undefined;
+}
+
+/** The fewest letters of a name that may have one wrong: `pod` is not a misspelled `pid`. */
+const SURE = 6;
+/** One letter more, less or another, or two that changed places. */
+function isOneOff(text: string, name: string): boolean {
+  if (name.length < SURE || Math.abs(text.length - name.length) > 1) return false;
+  let from = 0;
+  while (from < Math.min(text.length, name.length) && text[from] === name[from]) from++;
+  const [a, b] = [text.slice(from), name.slice(from)];
+  const isSwap = a[0] === b[1] && a[1] === b[0] && a.slice(2) === b.slice(2);
+  return isSwap || a.slice(1) === b.slice(1) || a.slice(1) === b || a === b.slice(1);
+}
 
 const FIELDS = ["evictionHard", "evictionSoft", "evictionSoftGracePeriod", "evictionMinimumReclaim"] as const;
 export const UNKNOWN_SIGNAL = "unknown-signal";
 
-/** What was meant by each name that is no signal, in any of the four fields. */
+/** The signals that were meant by names that are no signals, in any of the four fields. */
 export class Renames {
   readonly #maps: readonly (readonly [string, Members])[];
   readonly #meant = new Map<string, EvictionSignal | null>();
@@ -51,13 +100,13 @@ export class Renames {
 }
 
 /** No kernel has more of them. Linux: PID_MAX_LIMIT. */
-const MOST_PIDS = 2 ** 22;
+const MAX_PIDS = 2 ** 22;
 /** Bytes are no process ids, and nobody counts inodes by 1024. */
 function isOf(field: string, signal: EvictionSignal, text: string): boolean {
   if (field === "evictionSoftGracePeriod" || text.endsWith("%")) return true;
   const read = goQuantity(text);
   if (!read.ok) return false;
-  if (signal === "pid.available") return value(read.value.amount) < MOST_PIDS;
+  if (signal === "pid.available") return value(read.value.amount) < MAX_PIDS;
   return !signal.endsWith(".inodesFree") || !text.endsWith("i");
 }
 
@@ -99,7 +148,10 @@ function withoutWrongNames(configuration: Members): Members {
   return { ...configuration, ...Object.fromEntries(maps) };
 }
 
-/** Of an exact sum, which thresholds are part of: that it is another does not tell that it would be wrong anyway. */
+/**
+ * The code of findings about an exact sum that thresholds are part of: a different sum does not mean that it would be wrong
+ * anyway.
+ */
 const SUM = "reserved-memory";
 const keyOf = ({ code, field, message }: LintFinding): string =>
   code === SUM ? `${code} ${message}` : `${code} ${field}`;

@@ -77,10 +77,10 @@ const LISTS = [
 
 function withoutThreshold({ config }: LintInput, all: readonly Threshold[]): readonly LintFinding[] {
   return LISTS.flatMap(([field, code, what]) =>
-    Object.keys(config[field] ?? {}).flatMap((signal) => {
+    Object.keys(config[field]).flatMap((signal) => {
       const isUsed = all.some((t) => t.signal === signal && (field === "evictionMinimumReclaim" || !isHard(t)));
       // a soft threshold with a grace of zero is a hard one
-      if (isUsed || config.evictionSoft?.[signal] !== undefined) return [];
+      if (isUsed || config.evictionSoft[signal] !== undefined) return [];
       const kind = field === "evictionMinimumReclaim" ? "threshold" : "soft threshold";
       const message = `${signal} has a ${what} and no ${kind}: it does nothing`;
       const advice = `give it a ${kind}, or take it out`;
@@ -93,7 +93,7 @@ function withoutThreshold({ config }: LintInput, all: readonly Threshold[]): rea
 
 function ignored({ config }: LintInput): readonly LintFinding[] {
   return (["evictionHard", "evictionSoft"] as const).flatMap((field) =>
-    Object.entries(config[field] ?? {}).flatMap(([signal, text]) => {
+    Object.entries(config[field]).flatMap(([signal, text]) => {
       if (text !== "100%") return [];
       const message = `100% of ${signal} is read as no threshold at all, like 0%`;
       const advice = "say 0% if none is wanted, or a share below 100%";
@@ -107,10 +107,11 @@ const TRANSITION = "evictionPressureTransitionPeriod";
 
 function timing(input: LintInput, all: readonly Threshold[]): readonly LintFinding[] {
   const { config, given } = input;
-  const period = config.evictionPressureTransitionPeriod?.millis;
+  const period = config.given.evictionPressureTransitionPeriod?.millis;
+  const byDefault = config.profile.defaults.evictionPressureTransitionPeriod;
   const found: LintFinding[] = [];
   if (period === 0) {
-    const message = `${TRANSITION} of zero is the default of 5m0s, and not none`;
+    const message = `${TRANSITION} of zero is the default of ${byDefault}, and not none`;
     found.push(
       note({
         code: "transition-zero",
@@ -122,7 +123,7 @@ function timing(input: LintInput, all: readonly Threshold[]): readonly LintFindi
     );
   } else if (period !== undefined && period < MONITORING_MS) {
     const message = `${TRANSITION} of ${given.text(TRANSITION)} is shorter than the 10s between two passes: a condition may change with each of them`;
-    const advice = "30s or more keeps pods from being sent to a node that is about to refuse them; the default is 5m0s";
+    const advice = `30s or more keeps pods from being sent to a node that is about to refuse them; the default is ${byDefault}`;
     found.push(warning({ code: "transition-short", field: TRANSITION, message, advice, fix: { [TRANSITION]: null } }));
   }
   const hasSoft = all.some((t) => !isHard(t));
@@ -135,19 +136,19 @@ const DEFAULT_GRACE_SECONDS = 30;
 function podGrace({ config, snapshot }: LintInput, hasSoft: boolean): readonly LintFinding[] {
   const seconds = config.evictionMaxPodGracePeriod;
   if (!hasSoft) {
-    if ((seconds ?? 0) === 0) return [];
+    if (seconds === 0) return [];
     const message = `${POD_GRACE} counts for soft thresholds alone, and there is none: a hard one ends pods after one second`;
     const advice = "give it a soft threshold, or take it out";
     return [note({ code: "pod-grace-without-soft", field: POD_GRACE, message, advice, fix: { [POD_GRACE]: null } })];
   }
-  if ((seconds ?? 0) === 0) {
+  if (seconds === 0) {
     const message = `without ${POD_GRACE} a soft eviction gives pods no time to end, whatever their own grace period`;
     const advice = "set it to the seconds that pods may take";
     const fix = { [POD_GRACE]: DEFAULT_GRACE_SECONDS };
     return [warning({ code: "soft-without-pod-grace", field: POD_GRACE, message, advice, fix })];
   }
   const longer = (snapshot?.pods ?? []).filter(
-    (pod) => (pod.spec.terminationGracePeriodSeconds ?? DEFAULT_GRACE_SECONDS) > (seconds ?? 0),
+    (pod) => (pod.spec.terminationGracePeriodSeconds ?? DEFAULT_GRACE_SECONDS) > seconds,
   ).length;
   if (longer === 0) return [];
   const message = `${longer} of the node's pods want longer than ${seconds}s to end, and would get that of a soft eviction`;

@@ -1,7 +1,6 @@
+import type { Profile } from "../../profiles/profile.ts";
 import type { SettingFault } from "../setting-fault.ts";
-import { FIELD_TYPES } from "./field-types.ts";
-import { inOrder, type LintFinding, refusal } from "./finding.ts";
-import type { Members } from "./given.ts";
+import { inOrder, type LintFinding, type Members, refusal } from "./finding.ts";
 import { meantDuration } from "./units.ts";
 
 /** The value that was meant: of a field, or of an entry of a map. */
@@ -12,15 +11,17 @@ interface Meant {
 }
 
 /**
- * What Go cannot read, each with the value that was meant where only the quotes are wrong, or the unit of a duration.
- * `findingsOf`: of a whole configuration. A value that is found fault with once it can be read is no fix: both are said then.
+ * Lists the values that Go cannot read, each with the value that was meant where only the quotes or the unit of a duration are
+ * wrong. `findingsOf`: checks a whole configuration. A value that has a fault of its own once it can be read is no fix: both
+ * faults are told then.
  */
 export function typeFindings(
   unread: readonly SettingFault[],
   document: Members,
+  profile: Profile,
   findingsOf: (mended: Members) => readonly LintFinding[],
 ): readonly LintFinding[] {
-  const meant = unread.map((fault) => meantBy(fault, document));
+  const meant = unread.map((fault) => meantBy(fault, document, profile));
   const known = meant.filter((one) => one !== null);
   const after = known.length === 0 ? [] : findingsOf(mended(document, known));
   // of several at a field the worst
@@ -43,18 +44,18 @@ function typeAdvice(message: string): string {
   return "give it the form that the kubelet reads";
 }
 
-function meantBy({ field, message }: SettingFault, document: Members): Meant | null {
+function meantBy({ field, message }: SettingFault, document: Members, profile: Profile): Meant | null {
   const [, name = "", entry] = /^(\w+)(?:\[("(?:[^"\\]|\\.)*")\])?$/.exec(field) ?? [];
   if (name === "") return null;
   const key = entry === undefined ? undefined : (JSON.parse(entry) as string);
-  const value = corrected(key === undefined ? document[name] : (document[name] as Members)[key], message);
+  const value = corrected(key === undefined ? document[name] : (document[name] as Members)[key], message, profile);
   return value === null ? null : { name, key, value };
 }
-function corrected(value: unknown, message: string): unknown {
+function corrected(value: unknown, message: string, { fields }: Profile): unknown {
   const type = / of type (\w+)$/.exec(message)?.[1];
   // of a duration the kubelet says that it wants a text, and a number has no unit
   if (typeof value === "number")
-    return type === "string" && FIELD_TYPES.get(fieldIn(message)) === "map[string]string" ? String(value) : null;
+    return type === "string" && fields.get(fieldIn(message)) === "map[string]string" ? String(value) : null;
   if (typeof value !== "string") return null;
   if (type === "int32" || type === "int64") return /^-?\d{1,9}$/.test(value) ? Number(value) : null;
   if (type === "bool") return value === "true" || value === "false" ? value === "true" : null;

@@ -1,8 +1,8 @@
-import { goQuantity } from "../eviction/go-values.ts";
+import type { Defaults } from "../../profiles/profile.ts";
+import { goQuantity } from "../eviction/threshold.ts";
 import { quote } from "../go/strconv.ts";
 import { settingFault } from "../setting-fault.ts";
-import { type LintFinding, refusal } from "./finding.ts";
-import { Given, type Members, spanText } from "./given.ts";
+import { Given, type LintFinding, type Members, refusal, spanText } from "./finding.ts";
 import type { LintInput } from "./input.ts";
 
 const MOST = 2 ** 31 - 1;
@@ -10,27 +10,37 @@ const GATE = "LoggingAlphaOptions";
 const invalid = (field: string, value: string, why: string) =>
   settingFault(field, `${field}: Invalid value: ${value}: ${why}`);
 
-/** What the kubelet does not begin to log with; the format is among the words. k8s.io/component-base: logs/api/v1 Validate. */
-export function loggingFindings({ given, isOn }: LintInput): readonly LintFinding[] {
+/**
+ * Lists the logging settings that the kubelet does not start with; the format is among the words. k8s.io/component-base:
+ * logs/api/v1 Validate.
+ */
+export function loggingFindings({ given, profile: { defaults }, isOn }: LintInput): readonly LintFinding[] {
   const logging = given.inside("logging");
-  return [...flush(logging), ...levels(logging), ...modules(logging), ...(isOn(GATE) ? [] : alpha(logging))];
+  return [
+    ...flush(logging, defaults.logging),
+    ...levels(logging, defaults.logging),
+    ...modules(logging),
+    ...(isOn(GATE) ? [] : alpha(logging)),
+  ];
 }
 
 /** A text is a duration, a number nanoseconds; zero is the default. */
-function flush(logging: Given): readonly LintFinding[] {
+function flush(logging: Given, { flushFrequency }: Defaults["logging"]): readonly LintFinding[] {
   const value = logging.raw["flushFrequency"];
-  const nanos = typeof value === "number" ? value : logging.nanos("flushFrequency", 0);
+  const nanos = typeof value === "number" ? value : logging.nanos("flushFrequency");
   if (nanos >= 0) return [];
   const text = typeof value === "number" ? String(value) : quote(spanText(nanos));
   const fault = invalid("logging.flushFrequency", text, "Must be greater than zero");
-  return [refusal("out-of-range", fault, "the default is 5s", { logging: { flushFrequency: null } })];
+  return [refusal("out-of-range", fault, `the default is ${flushFrequency}`, { logging: { flushFrequency: null } })];
 }
 
-function levels(logging: Given): readonly LintFinding[] {
-  const level = logging.number("verbosity", 0);
+function levels(logging: Given, { verbosity }: Defaults["logging"]): readonly LintFinding[] {
+  const level = logging.number("verbosity");
   if (level <= MOST) return [];
   const fault = invalid("logging.verbosity", String(level), `Must be <= ${MOST}`);
-  return [refusal("out-of-range", fault, "0 to 10 are used; the default is 0", { logging: { verbosity: null } })];
+  return [
+    refusal("out-of-range", fault, `0 to 10 are used; the default is ${verbosity}`, { logging: { verbosity: null } }),
+  ];
 }
 
 function modules(logging: Given): readonly LintFinding[] {
@@ -46,7 +56,7 @@ function modules(logging: Given): readonly LintFinding[] {
   for (const [i, item] of items.entries()) {
     const at = `${field}[${i}]`;
     const pattern = item.text("filePattern");
-    const level = item.number("verbosity", 0);
+    const level = item.number("verbosity");
     const advice = "a file's name without .go, or a pattern of one";
     if (pattern === "") {
       const fault = settingFault(at, `${at}: Required value: File pattern must not be empty`);
@@ -66,7 +76,7 @@ function alpha(logging: Given): readonly LintFinding[] {
   return ["text", "json"].flatMap((format) => {
     const options = logging.inside("options").inside(format);
     const set = [
-      ...(options.flag("splitStream", false) ? ["splitStream"] : []),
+      ...(options.flag("splitStream") ? ["splitStream"] : []),
       ...(isSome(options.raw["infoBufferSize"]) ? ["infoBufferSize"] : []),
     ];
     return set.map((name) => {

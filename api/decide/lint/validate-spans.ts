@@ -1,6 +1,5 @@
 import { settingFault } from "../setting-fault.ts";
-import { type LintFinding, refusal } from "./finding.ts";
-import { SECOND, spanText } from "./given.ts";
+import { type LintFinding, refusal, SECOND, spanText } from "./finding.ts";
 import type { LintInput } from "./input.ts";
 
 const invalid = (code: string, field: string, what: string, advice: string, fix: unknown = null): LintFinding =>
@@ -12,12 +11,12 @@ export function spanFindings(input: LintInput): readonly LintFinding[] {
   return [...imageAges(input), ...shutdown(input), ...backOff(input), ...others(input)];
 }
 
-function imageAges({ given }: LintInput): readonly LintFinding[] {
+function imageAges({ given, defaults }: LintInput): readonly LintFinding[] {
   // Go's zero becomes the default
-  const least = given.nanos("imageMinimumGCAge", 0) || 120 * SECOND;
-  const most = given.nanos("imageMaximumGCAge", 0);
+  const least = given.nanos("imageMinimumGCAge") || defaults.nanos("imageMinimumGCAge");
+  const most = given.nanos("imageMaximumGCAge");
   const found = [
-    ["imageMinimumGCAge", least, "2m0s"],
+    ["imageMinimumGCAge", least, defaults.text("imageMinimumGCAge")],
     ["imageMaximumGCAge", most, "none"],
   ] as const;
   const negative = found.flatMap(([field, nanos, byDefault]) =>
@@ -41,9 +40,9 @@ function imageAges({ given }: LintInput): readonly LintFinding[] {
   return [...negative, invalid("image-ages-crossed", "imageMaximumGCAge", what, advice)];
 }
 
-function shutdown({ given, isOn }: LintInput): readonly LintFinding[] {
+function shutdown({ given, defaults, isOn }: LintInput): readonly LintFinding[] {
   const [all, critical] = ["shutdownGracePeriod", "shutdownGracePeriodCriticalPods"] as const;
-  const nanos = { [all]: given.nanos(all, 0), [critical]: given.nanos(critical, 0) };
+  const nanos = { [all]: given.nanos(all), [critical]: given.nanos(critical) };
   const found: LintFinding[] = [];
   const isSet = nanos[all] > 0 || nanos[critical] > 0;
   const byPriority = given.list("shutdownGracePeriodByPodPriority").length > 0;
@@ -58,7 +57,7 @@ function shutdown({ given, isOn }: LintInput): readonly LintFinding[] {
       const what = `${field} ${braced(n)} must be either zero or otherwise >= 1 sec`;
       // the last part of no period would be refused
       const fix = field === all ? { [all]: null, [critical]: null } : { [field]: null };
-      found.push(invalid("out-of-range", field, what, "the default is 0s: none", fix));
+      found.push(invalid("out-of-range", field, what, `the default is ${defaults.text(field)}: none`, fix));
     }
   } else if (isSet) {
     const what =
@@ -81,9 +80,9 @@ function shutdown({ given, isOn }: LintInput): readonly LintFinding[] {
 
 const GATE = "KubeletCrashLoopBackOffMax";
 const LEAST_MS = 1000;
-const MOST_MS = 300_000;
+const MAX_MS = 300_000;
 
-function backOff({ given, isOn }: LintInput): readonly LintFinding[] {
+function backOff({ given, defaults, isOn }: LintInput): readonly LintFinding[] {
   const field = "crashLoopBackOff.maxContainerRestartPeriod";
   const name = "CrashLoopBackOff.MaxContainerRestartPeriod";
   const set = given.inside("crashLoopBackOff");
@@ -93,17 +92,26 @@ function backOff({ given, isOn }: LintInput): readonly LintFinding[] {
     const what = `FeatureGate ${GATE} not enabled, ${name} must not be set`;
     return [invalid("needs-feature-gate", field, what, "take the field out, or the gate", fix)];
   }
-  const nanos = set.nanos("maxContainerRestartPeriod", 300 * SECOND);
+  const nanos = set.nanos("maxContainerRestartPeriod");
   const ms = Math.trunc(nanos / 1e6);
-  if (ms >= LEAST_MS && ms <= MOST_MS) return [];
+  if (ms >= LEAST_MS && ms <= MAX_MS) return [];
   const what = `${name} (got: ${nanos / SECOND} seconds) must be set between 1s and 300s`;
-  return [invalid("out-of-range", field, what, "the default is 300s", fix)];
+  return [
+    invalid(
+      "out-of-range",
+      field,
+      what,
+      `the default is ${defaults.inside("crashLoopBackOff").nanos("maxContainerRestartPeriod") / SECOND}s`,
+      fix,
+    ),
+  ];
 }
 
-function others({ given, isOn }: LintInput): readonly LintFinding[] {
+function others({ given, defaults, isOn }: LintInput): readonly LintFinding[] {
   const found: LintFinding[] = [];
-  const period = given.nanos("cpuCFSQuotaPeriod", 100e6);
-  if (!isOn("CustomCPUCFSQuotaPeriod") && period !== 100e6) {
+  const isSet = given.has("cpuCFSQuotaPeriod");
+  const period = given.nanos("cpuCFSQuotaPeriod");
+  if (!isOn("CustomCPUCFSQuotaPeriod") && isSet && period !== defaults.nanos("cpuCFSQuotaPeriod")) {
     const what = `cpuCFSQuotaPeriod (--cpu-cfs-quota-period) ${braced(period)} requires feature gate CustomCPUCFSQuotaPeriod`;
     found.push(
       invalid("needs-feature-gate", "cpuCFSQuotaPeriod", what, "take the field out, or the gate", {
@@ -111,16 +119,18 @@ function others({ given, isOn }: LintInput): readonly LintFinding[] {
       }),
     );
   }
-  if (given.nanos("containerLogMonitorInterval", 10 * SECOND) < 3 * SECOND) {
-    const field = "containerLogMonitorInterval";
+  const field = "containerLogMonitorInterval";
+  if (given.has(field) && given.nanos(field) < 3 * SECOND) {
     const what = `${field} must be a positive time duration greater than or equal to 3s`;
-    found.push(invalid("out-of-range", field, what, "the default is 10s", { [field]: null }));
+    found.push(invalid("out-of-range", field, what, `the default is ${defaults.text(field)}`, { [field]: null }));
   }
-  const sync = given.nanos("syncFrequency", 0);
+  const sync = given.nanos("syncFrequency");
   if (sync < 0) {
     // kubelet 1.36: NewMainKubelet, which prints the nanoseconds
     const fault = settingFault("syncFrequency", `invalid sync frequency ${sync}`);
-    found.push(refusal("out-of-range", fault, "the default is 1m0s", { syncFrequency: null }));
+    found.push(
+      refusal("out-of-range", fault, `the default is ${defaults.text("syncFrequency")}`, { syncFrequency: null }),
+    );
   }
   return found;
 }

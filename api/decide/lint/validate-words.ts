@@ -5,6 +5,82 @@ import { TOPOLOGY_POLICIES, TOPOLOGY_SCOPES } from "../topology/policy.ts";
 import { type LintFinding, refusal } from "./finding.ts";
 import type { LintInput } from "./input.ts";
 
+/** The server's TLS settings, each in the kubelet's words. kubelet 1.36: InitializeTLS of cmd/kubelet/app. */
+export function tlsFindings(input: LintInput): readonly LintFinding[] {
+  return [...suites(input), ...version(input), ...curves(input)];
+}
+
+const SUITES = "tlsCipherSuites";
+/** Those of Go 1.26 with which kubelet 1.36.3 is built, and two old names: after TLS_. k8s.io/component-base: TLSCipherPossibleValues. */
+const KNOWN_SUITES: ReadonlySet<string> = new Set(
+  `
+  AES_128_GCM_SHA256 AES_256_GCM_SHA384 CHACHA20_POLY1305_SHA256 ECDHE_ECDSA_WITH_AES_128_CBC_SHA
+  ECDHE_ECDSA_WITH_AES_128_CBC_SHA256 ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 ECDHE_ECDSA_WITH_AES_256_CBC_SHA
+  ECDHE_ECDSA_WITH_AES_256_GCM_SHA384 ECDHE_ECDSA_WITH_CHACHA20_POLY1305 ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256
+  ECDHE_ECDSA_WITH_RC4_128_SHA ECDHE_RSA_WITH_3DES_EDE_CBC_SHA ECDHE_RSA_WITH_AES_128_CBC_SHA
+  ECDHE_RSA_WITH_AES_128_CBC_SHA256 ECDHE_RSA_WITH_AES_128_GCM_SHA256 ECDHE_RSA_WITH_AES_256_CBC_SHA
+  ECDHE_RSA_WITH_AES_256_GCM_SHA384 ECDHE_RSA_WITH_CHACHA20_POLY1305 ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256
+  ECDHE_RSA_WITH_RC4_128_SHA RSA_WITH_3DES_EDE_CBC_SHA RSA_WITH_AES_128_CBC_SHA RSA_WITH_AES_128_CBC_SHA256
+  RSA_WITH_AES_128_GCM_SHA256 RSA_WITH_AES_256_CBC_SHA RSA_WITH_AES_256_GCM_SHA384 RSA_WITH_RC4_128_SHA
+`
+    .trim()
+    .split(/\s+/)
+    .map((name) => `TLS_${name}`),
+);
+
+/** A patch cannot reach into a list: who chose the suites chooses again. */
+function suites({ given }: LintInput): readonly LintFinding[] {
+  return given.list(SUITES).flatMap((item, i) => {
+    const name = item ?? "";
+    if (typeof name !== "string" || KNOWN_SUITES.has(name)) return [];
+    const fault = settingFault(`${SUITES}[${i}]`, `Cipher suite ${name} not supported or doesn't exist`);
+    const meant = name.toUpperCase().replaceAll("-", "_");
+    const advice = KNOWN_SUITES.has(meant)
+      ? `was \`${meant}\` meant?`
+      : "a name of Go's crypto/tls, such as TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256";
+    return [refusal("unknown-value", fault, advice)];
+  });
+}
+
+const VERSION = "tlsMinVersion";
+const VERSIONS = ["VersionTLS10", "VersionTLS11", "VersionTLS12", "VersionTLS13"];
+
+function version({ given }: LintInput): readonly LintFinding[] {
+  const text = given.text(VERSION);
+  if (text === "" || VERSIONS.includes(text)) return [];
+  // `1.2`, `TLSv1.2`, `versiontls12`; of what is none of them nobody knows how old it was meant to be
+  const [, minor] = /^(?:version)?(?:tls)?v?1[._]?([0-3])$/i.exec(text) ?? [];
+  const meant = minor === undefined ? null : `VersionTLS1${minor}`;
+  const advice = `one of ${VERSIONS.join(", ")}${meant === null ? "" : `; was \`${meant}\` meant?`}`;
+  const fault = settingFault(VERSION, `unknown tls version ${quote(text)}`);
+  return [refusal("unknown-value", fault, advice, meant === null ? null : { [VERSION]: meant })];
+}
+
+const CURVES = "tlsCurvePreferences";
+const MOST = 65_535;
+/** P-256, P-384, P-521, X25519, and three with ML-KEM: those of Go 1.26. */
+const KNOWN_CURVES: ReadonlySet<unknown> = new Set([23, 24, 25, 29, 4587, 4588, 4589]);
+
+/** Reports the first faulty curve, as the kubelet does. k8s.io/component-base: TLSCurvePreferences. */
+function curves({ given }: LintInput): readonly LintFinding[] {
+  const ids = given.list(CURVES).map((id) => id ?? 0);
+  for (const [i, id] of ids.entries()) {
+    const why =
+      typeof id !== "number" || id <= 0 || id > MOST
+        ? [`curve preference ${id} is out of range (must be 1-${MOST})`]
+        : ids.indexOf(id) < i
+          ? [`duplicate curve preference ${id}`]
+          : KNOWN_CURVES.has(id)
+            ? []
+            : [`curve preference ${id} is not supported by the current Go version`];
+    const [first] = why;
+    if (first === undefined) continue;
+    const advice = `each once, of ${[...KNOWN_CURVES].join(", ")}`;
+    return [refusal("unknown-value", settingFault(`${CURVES}[${i}]`, first), advice)];
+  }
+  return [];
+}
+
 interface Rule {
   readonly path: readonly [string, string?];
   readonly words: readonly string[];

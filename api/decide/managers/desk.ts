@@ -1,17 +1,57 @@
+import { milliValue, value } from "../../model/amount.ts";
 import type { PodAsk } from "../../model/ask.ts";
-import type { Asked, Decided, Refusal } from "../../model/decision.ts";
-import type { Placement, PodRefusal } from "../../model/managers.ts";
-import type { Pod } from "../../model/pod.ts";
+import type { Decided, DecisionOf, ReasonCode, Refusal } from "../../model/decision.ts";
+import type { Numbers, PodRef } from "../../model/forms.ts";
+import type { ManagerReason, Placement, PodRefusal } from "../../model/managers.ts";
+import { type Container, containersOf, type Pod } from "../../model/pod.ts";
 import { err, ok, type Result } from "../../model/result.ts";
-import { Reasons } from "../reasons.ts";
-import type { Admission } from "../topology/admit.ts";
+import type { Snapshot } from "../../model/snapshot.ts";
+import type { EffectiveAsked } from "../../profiles/effective.ts";
+import { type CheckpointV2, type CpuState, hashedV2, sharedCpus, writeCpuState } from "../cpus/checkpoint.ts";
+import { exclusiveCpus } from "../cpus/request.ts";
+import { common, cpuText } from "../cpus/sets.ts";
+import { startState } from "../cpus/start.ts";
+import { writeCheckpoint } from "../devices/checkpoint.ts";
+import { sharedDevices } from "../devices/inventory.ts";
+import { fnv1a } from "../go/json.ts";
+import { memoryStateFile } from "../memory/start.ts";
+import { type ReasonRecorder, Reasons } from "../reasons.ts";
+import type { Admission, Turn } from "../topology/admit.ts";
+import { mergeHints } from "../topology/merge.ts";
 import { placementOf } from "../topology/placement.ts";
-import { tooManyHints } from "./hint-bound.ts";
-import { nextState } from "./next-state.ts";
-import { admit, type ManagedNode, type Managers, managedNode, managersOf } from "./node.ts";
-import { askedPod, podNames } from "./pods.ts";
-import { explainRefusal } from "./refusal.ts";
-import { fileWarnings, warningsOf } from "./warnings.ts";
+import type { AligningPolicy } from "../topology/policy.ts";
+import {
+  admit,
+  askedPod,
+  type ManagedNode,
+  type Managers,
+  managedNode,
+  managersOf,
+  podNames,
+  providersOf,
+  tooManyHints,
+} from "./node.ts";
+
+/** The CPU manager's file as the kubelet would write it now. */
+const nextFiles = (policyName: string, state: CpuState, podLevel: boolean): { readonly cpu_manager_state: string } => ({
+  cpu_manager_state: writeCpuState(policyName, state, podLevel),
+});
+
+/** The kubelet's state files as it would write them now, to post back as `assignments`. */
+export function nextState(
+  node: ManagedNode,
+  after: Managers,
+): { readonly assignments: Readonly<Record<string, string>> } {
+  const { podLevel } = node.settings;
+  const files: Record<string, string> = {
+    ...nextFiles(node.cpuPolicy.name, after.cpus.state(), podLevel),
+    memory_manager_state: memoryStateFile(node.memory.policy, after.memory.state, podLevel),
+  };
+  if (node.inventories.size > 0 || node.checkpoint !== undefined) {
+    files["kubelet_internal_checkpoint"] = writeCheckpoint(after.devices.checkpoint());
+  }
+  return { assignments: files };
+}
 
 /** One question to a node's managers, answered once for all kinds that show a part of it. */
 export interface Answered {
@@ -32,7 +72,7 @@ export interface Answered {
 type Answer = Result<Answered, readonly string[]>;
 
 /** Errors: what cannot be answered at all. */
-function askManagers({ snapshot, ask }: Asked<PodAsk>, needs: string[]): Result<Answer, Refusal> {
+function askManagers({ snapshot, ask }: EffectiveAsked<PodAsk>, needs: string[]): Result<Answer, Refusal> {
   const pod = askedPod(snapshot, ask);
   if (!pod.ok) return pod;
   const started = managedNode(snapshot, needs);
@@ -58,17 +98,25 @@ function askManagers({ snapshot, ask }: Asked<PodAsk>, needs: string[]): Result<
   return ok(ok({ ...answered, warnings }));
 }
 
-/** What a kind makes of an answer of the managers. */
-interface Forms<D> {
+type ManagerKind = "cpus" | "memory" | "topology" | "devices";
+/** The ways a kind turns an answer of the managers into its decision. */
+interface Forms<K extends ManagerKind> {
   /** Errors: what cannot be answered at all. */
-  readonly decided: (answered: Answered, reasons: Reasons, needs: string[]) => Result<D, Refusal>;
-  /** Of a node whose kubelet does not start. */
-  readonly notStarted: (startErrors: readonly string[], warnings: readonly string[]) => D;
+  readonly decided: (
+    answered: Answered,
+    reasons: Reasons<ReasonCode<K> | ManagerReason>,
+    needs: string[],
+  ) => Result<DecisionOf[K], Refusal>;
+  /** Builds the decision for a node whose kubelet does not start. */
+  readonly notStarted: (startErrors: readonly string[], warnings: readonly string[]) => DecisionOf[K];
 }
 
 /** The decision of a kind that shows a part of what the managers answer. */
-export function decideWith<D>(asked: Asked<PodAsk>, forms: Forms<D>): Result<Decided<D>, Refusal> {
-  const reasons = new Reasons(asked.explain);
+export function decideWith<K extends ManagerKind>(
+  asked: EffectiveAsked<PodAsk>,
+  forms: Forms<K>,
+): Result<Decided<DecisionOf[K], ReasonCode<K> | ManagerReason>, Refusal> {
+  const reasons = new Reasons<ReasonCode<K> | ManagerReason>(asked.explain);
   const needs: string[] = [];
   const answer = askManagers(asked, needs);
   if (!answer.ok) return answer;
@@ -91,3 +139,161 @@ export function decideWith<D>(asked: Asked<PodAsk>, forms: Forms<D>): Result<Dec
     next: nextState(answered.node, answered.after),
   });
 }
+
+/** Why the pod was refused, as data: whose turn it was, who refused, and what was asked and left. */
+function explainRefusal(
+  { node, pod, admission, refusal, tried }: Answered,
+  reasons: ReasonRecorder<ManagerReason>,
+): void {
+  if (pod === null || refusal === null || admission === null) return;
+  const at = refusal.container ?? pod.metadata.name;
+  const turn = admission.turns.at(-1);
+  if (turn !== undefined && !turn.admitted && node.topology.name !== "none") {
+    const blocking = blockingResources(node.topology, turn).join(",");
+    reasons.add("refused", at, "placement", { reason: refusal.reason, manager: "topology", blocking });
+    return;
+  }
+  const done = admission.allocated.at(-1)?.by ?? [];
+  const manager = providersOf(tried)[done.length]?.name ?? "managers";
+  const container = containersOf(pod).find((c) => c.name === at);
+  const numbers = container === undefined ? {} : numbersOf(manager, tried, node.settings.podLevel, pod, container);
+  reasons.add("refused", at, manager, { reason: refusal.reason, manager, ...numbers });
+}
+
+function numbersOf(
+  manager: string,
+  tried: Answered["tried"],
+  podLevel: boolean,
+  pod: Pod,
+  container: Container,
+): Numbers {
+  const requests = container.resources?.requests ?? {};
+  if (manager === "cpus") {
+    const { defaultCpus } = tried.cpus.state();
+    return {
+      requested: exclusiveCpus(pod, container, podLevel),
+      free: tried.cpus.available().size,
+      sharedPool: defaultCpus.size,
+      requestedMilliCpu: milliValue(requests["cpu"]?.amount ?? 0),
+    };
+  }
+  if (manager === "memory") {
+    const free = [...tried.memory.state.machineState].map(([id, { memoryMap }]) => {
+      const tables = [...memoryMap].map(([name, table]) => `${name} ${table.free}`);
+      return `node ${id}: ${tables.join(", ")}`;
+    });
+    return { requested: value(requests["memory"]?.amount ?? 0), free: free.join("; ") };
+  }
+  const asked = Object.entries(container.resources?.limits ?? {}).filter(([name]) =>
+    tried.devices.inventories.has(name),
+  );
+  const inUse = asked.map(([name]) => `${name} ${tried.devices.state.inUse(name).size}`);
+  return {
+    requested: asked.map(([name, quantity]) => `${name} ${value(quantity.amount)}`).join(", "),
+    healthy: asked.map(([name]) => `${name} ${tried.devices.inventories.get(name)?.healthy.size ?? 0}`).join(", "),
+    inUse: inUse.join(", "),
+  };
+}
+
+/** Resources that cannot be placed at all; else those without which the others could be placed together. */
+function blockingResources(policy: AligningPolicy, { hints }: Turn): readonly string[] {
+  const lists = hints.flatMap((of) => [...of]);
+  const impossible = lists.filter(([, list]) => list !== null && list.length === 0).map(([name]) => name);
+  if (impossible.length > 0) return impossible;
+  const alone = lists.filter(([left]) => {
+    const others = hints.map((of) => new Map([...of].filter(([name]) => name !== left)));
+    const merged = mergeHints(policy, others);
+    return merged.ok && merged.value.admitted;
+  });
+  return (alone.length > 0 ? alone : lists).map(([name]) => name);
+}
+
+/** Lists what the kubelet accepts silently on a node as it will be; each warning names the file that it is about. */
+function warningsOf(
+  node: ManagedNode,
+  before: Managers,
+  after: Managers,
+  nameOf: (uid: string) => PodRef,
+): readonly string[] {
+  const name = (uid: string): string => {
+    const { namespace, name: pod } = nameOf(uid);
+    return pod === "" ? `pod ${uid}` : `${namespace}/${pod}`;
+  };
+  const warnings = [...fileWarnings(node.snapshot)];
+  if (node.checkpointError !== null) {
+    const lost = "the kubelet logs it, goes on as if no container held a device, and writes it anew";
+    warnings.push(`kubelet_internal_checkpoint: ${node.checkpointError}: ${lost}; keep a copy`);
+  }
+  for (const { cpus, holders } of sharedCpus(before.cpus.state().assignments)) {
+    const who = holders.map(({ uid, container }) => `${name(uid)} (${container})`).join(" and ");
+    warnings.push(`cpu_manager_state: CPUs ${cpuText(cpus)} belong to ${who} at once`);
+  }
+  for (const { resource, id, podUids } of sharedDevices(before.devices.checkpoint().entries)) {
+    warnings.push(
+      `kubelet_internal_checkpoint: ${resource} ${id} belongs to ${podUids.map(name).join(" and ")} at once`,
+    );
+  }
+  return [...warnings, ...restartWarnings(node, after, name)];
+}
+
+/** Reserved CPUs that are given away, and a file with which the kubelet would not start again. */
+function restartWarnings({ cpuPolicy, settings }: ManagedNode, { cpus }: Managers, name: (uid: string) => string) {
+  if (cpuPolicy.name === "none") return [];
+  const warnings: string[] = [];
+  const state = cpus.state();
+  for (const [uid, containers] of state.assignments) {
+    for (const [container, own] of containers) {
+      const reserved = common(own, cpuPolicy.reserved);
+      if (reserved.size === 0) continue;
+      warnings.push(
+        `reserved CPUs ${cpuText(reserved)} are given to ${name(uid)} (${container}): the kubelet takes a core for free where as many of its threads are free as cores have on average`,
+      );
+    }
+  }
+  const { cpu_manager_state: file } = nextFiles(cpuPolicy.name, state, settings.podLevel);
+  const again = startState({ policy: cpuPolicy, file, podLevelManagers: settings.podLevel });
+  if (!again.ok) warnings.push(`cpu_manager_state: with the next one the kubelet does not start again: ${again.error}`);
+  return warnings;
+}
+
+type Loose = Readonly<Record<string, unknown>>;
+const parsed = (text: string | undefined): Loose | undefined => {
+  try {
+    const value = JSON.parse(text ?? "") as unknown;
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Loose) : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+/** Old versions, and checksums that are missing or wrong, whatever the kubelet says of them. */
+function fileWarnings({ assignments = {} }: Snapshot): readonly string[] {
+  const warnings: string[] = [];
+  for (const file of ["cpu_manager_state", "memory_manager_state"] as const) {
+    const state = parsed(assignments[file]);
+    if (state !== undefined && (state["checksum"] ?? 0) === 0) {
+      warnings.push(`${file}: it has no checksum, and the kubelet takes it as it is`);
+    }
+  }
+  const cpus = parsed(assignments.cpu_manager_state);
+  const entries = Object.entries((cpus?.["entries"] ?? {}) as Loose);
+  if (entries.some(([, of]) => typeof of === "string")) {
+    warnings.push(
+      "cpu_manager_state: version 1, which knows containers by their ids; the kubelet writes it anew as version 2",
+    );
+  } else if (cpus !== undefined && typeof cpus["checksum"] === "number" && cpus["checksum"] !== 0) {
+    const actual = fnv1a(hashedV2(fieldsOf(cpus, entries)));
+    if (actual !== cpus["checksum"] && cpus["podEntries"] === undefined) {
+      warnings.push(`cpu_manager_state: its checksum is ${cpus["checksum"]}, its content gives ${actual}`);
+    }
+  }
+  return warnings;
+}
+
+const fieldsOf = (file: Loose, entries: readonly (readonly [string, unknown])[]): CheckpointV2 => ({
+  policyName: String(file["policyName"] ?? ""),
+  defaultCpuSet: String(file["defaultCpuSet"] ?? ""),
+  entries: new Map(
+    entries.map(([uid, of]) => [uid, new Map(Object.entries((of ?? {}) as Loose).map(([c, v]) => [c, String(v)]))]),
+  ),
+});

@@ -1,20 +1,55 @@
+import type { PodAsk } from "../../model/ask.ts";
 import type { Refusal } from "../../model/decision.ts";
-import { isActive, isTerminal, type Pod, podUid } from "../../model/pod.ts";
+import type { PodRef } from "../../model/forms.ts";
+import { containersOf, isTerminal, type Pod, podNamespace, podRef, podUid } from "../../model/pod.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
+import { type EpochMs, epochMs } from "../../model/units.ts";
+import type { EffectiveSnapshot } from "../../profiles/effective.ts";
+import { podsHere } from "../cgroups/node-pods.ts";
 import { type CpuManager, cpuManager } from "../cpus/manager.ts";
 import type { DeviceCheckpoint } from "../devices/checkpoint.ts";
-import type { Inventories } from "../devices/inventory.ts";
+import { readCheckpoint } from "../devices/checkpoint-read.ts";
+import { type DeviceResource, type Inventories, inventoriesOf } from "../devices/inventory.ts";
 import { type DeviceManager, deviceManager } from "../devices/manager.ts";
+import { type PreferredAllocation, recordedAnswers } from "../devices/preferred.ts";
 import { type MemoryManager, memoryManager } from "../memory/manager.ts";
+import { qosClass } from "../resources/qos.ts";
 import { type Admission, admitPod, type NamedProvider } from "../topology/admit.ts";
-import { type NumaNodes, numaNodes } from "../topology/numa-nodes.ts";
-import type { MergeRefusal } from "../topology/reachable.ts";
-import { tooManyHints } from "./hint-bound.ts";
-import { answersOf, checkpointOf, pluginsOf } from "./plugins.ts";
-import { withUid } from "./pods.ts";
-import { type Settings, settingsOf } from "./settings.ts";
-import { type Started, startManagers } from "./start.ts";
+import { type NumaNodes, numaNodes } from "../topology/hint.ts";
+import type { MergeRefusal } from "../topology/merge.ts";
+import type { TopologyPolicy } from "../topology/policy.ts";
+import { type Settings, type Started, settingsOf, startManagers } from "./start.ts";
+
+/** Sets of NUMA nodes that one pod's hints may name, over all its containers and resources: below half a second. */
+const MAX_SETS_OF_POD = 2 ** 17;
+/** The same of the pods that a restarted kubelet lets in again. */
+const MAX_SETS_OF_NODE = 2 ** 18;
+
+/** Why hinting for these pods would take too long: each resource of each container is hinted at with every of 2^n sets. */
+export function tooManyHints(
+  topology: TopologyPolicy,
+  numa: NumaNodes,
+  pods: readonly Pod[],
+  whose: "pod" | "node",
+): string | undefined {
+  if (topology.name === "none") return undefined;
+  const lists = pods.reduce((sum, pod) => sum + listsOf(pod, topology.scope === "pod"), 0);
+  const most = whose === "pod" ? MAX_SETS_OF_POD : MAX_SETS_OF_NODE;
+  if (lists * 2 ** numa.ids.length <= most) return undefined;
+  const sets = `${lists} lists of hints at the sets of ${numa.ids.length} NUMA nodes are more than ${most} sets`;
+  return whose === "pod" ? sets : `${sets}: post the managers' state files, so that nobody is let in again`;
+}
+
+/** Lists of hints that the managers make for a pod; devices are hinted at whatever its class. */
+function listsOf(pod: Pod, wholePod: boolean): number {
+  const isGuaranteed = qosClass(pod) === "Guaranteed";
+  const containers = containersOf(pod);
+  const named = containers.map(({ resources }) =>
+    Object.keys({ ...resources?.limits, ...resources?.requests }).filter((name) => isGuaranteed || name.includes("/")),
+  );
+  return wholePod ? new Set(named.flat()).size : named.reduce((sum, names) => sum + names.length, 0);
+}
 
 /** The managers of a node in working copies of their own. */
 export interface Managers {
@@ -24,7 +59,7 @@ export interface Managers {
 }
 /** A node whose kubelet runs, with all that its managers know. */
 export interface ManagedNode extends Started {
-  readonly snapshot: Snapshot;
+  readonly snapshot: EffectiveSnapshot;
   readonly settings: Settings;
   readonly numa: NumaNodes;
   /** Those that hold what they have: one that has failed holds it until its containers have stopped. kubelet 1.36: GetActivePods. */
@@ -39,12 +74,12 @@ export type NodeStart = Result<ManagedNode, readonly string[]>;
 
 /** Several kinds ask the same of one snapshot, which no one changes. */
 const STARTS = new WeakMap<
-  Snapshot,
+  EffectiveSnapshot,
   { readonly start: Result<NodeStart, Refusal>; readonly needs: readonly string[] }
 >();
 
-/** What a snapshot says of a node's managers; `needs` gets what would have told more. */
-export function managedNode(snapshot: Snapshot, needs: string[]): Result<NodeStart, Refusal> {
+/** Reads a node's managers from a snapshot; `needs` gets what would have told more. */
+export function managedNode(snapshot: EffectiveSnapshot, needs: string[]): Result<NodeStart, Refusal> {
   const known = STARTS.get(snapshot);
   if (known !== undefined) {
     needs.push(...known.needs);
@@ -57,7 +92,7 @@ export function managedNode(snapshot: Snapshot, needs: string[]): Result<NodeSta
   return start;
 }
 
-function startOf(snapshot: Snapshot, needs: string[]): Result<NodeStart, Refusal> {
+function startOf(snapshot: EffectiveSnapshot, needs: string[]): Result<NodeStart, Refusal> {
   const settings = settingsOf(snapshot);
   if (!settings.ok) return settings;
   const started = startManagers(snapshot, settings.value);
@@ -70,7 +105,7 @@ function startOf(snapshot: Snapshot, needs: string[]): Result<NodeStart, Refusal
     snapshot,
     settings: settings.value,
     numa: numaNodes(new Set(listed?.map(({ id }) => id) ?? cpus.map(({ numa }) => numa))),
-    active: (snapshot.pods ?? []).filter(isActive).map(withUid),
+    active: podsHere(snapshot).map(withUid),
     inventories: pluginsOf(snapshot, checkpoint.value, needs),
     checkpoint: checkpoint.value,
     checkpointError: checkpoint.error,
@@ -156,4 +191,74 @@ function withReadmitted(node: ManagedNode, needs: string[]): Result<NodeStart, R
 function byCreation(pods: readonly Pod[]): readonly Pod[] {
   const at = (pod: Pod): number => Date.parse(pod.metadata.creationTimestamp ?? "") || 0;
   return pods.toSorted((a, b) => at(a) - at(b));
+}
+
+/** The managers know pods by uid; a pod that no API server has seen goes by its name. */
+export const withUid = (pod: Pod): Pod =>
+  podUid(pod) === undefined
+    ? { ...pod, metadata: { ...pod.metadata, uid: `${podNamespace(pod)}.${pod.metadata.name}` } }
+    : pod;
+
+/** The pod that is asked about; null: none. */
+export function askedPod(snapshot: Snapshot, { pod }: PodAsk): Result<Pod | null, Refusal> {
+  if (pod === null) return ok(null);
+  if (typeof pod !== "string") return ok(withUid(pod));
+  const found = (snapshot.pods ?? []).find((p) => `${podNamespace(p)}/${p.metadata.name}` === pod);
+  if (found !== undefined) return ok(withUid(found));
+  return err({ code: "no_such_pod", message: `the snapshot has no pod \`${pod}\``, needs: ["pods"] });
+}
+
+/** Finds the pod of a uid; a pod that is gone from the snapshot has no name any more. */
+export function podNames(pods: readonly Pod[]): (uid: string) => PodRef {
+  const refs = new Map(pods.map((pod) => [podUid(pod) ?? "", podRef(pod)]));
+  return (uid) => refs.get(uid) ?? { namespace: "", name: "", uid };
+}
+
+/** Devices and plugins of a snapshot, together by resource, in the order of the names. */
+function deviceResources({ devices = [], devicePlugins = [] }: Snapshot): readonly DeviceResource[] {
+  const listed = Map.groupBy(devices, ({ resource }) => resource);
+  const plugins = new Map(devicePlugins.map((plugin) => [plugin.resource, plugin]));
+  return [...new Set([...listed.keys(), ...plugins.keys()])].sort().map((resource) => {
+    const plugin = plugins.get(resource);
+    const state = plugin && {
+      registered: plugin.registered ?? true,
+      stoppedAt: timeOf(plugin.stoppedAt),
+      options: plugin.options,
+    };
+    return { resource, devices: listed.get(resource) ?? [], plugin: state };
+  });
+}
+const timeOf = (time: string | undefined): EpochMs | undefined =>
+  time === undefined ? undefined : epochMs(Date.parse(time));
+
+/** Returns what the kubelet knows of the node's plugins at the time of the snapshot; without a time nothing has expired. */
+export function pluginsOf(snapshot: Snapshot, checkpoint: DeviceCheckpoint | undefined, needs: string[]): Inventories {
+  const now = timeOf(snapshot.observedAt);
+  const isStopped = (snapshot.devicePlugins ?? []).some(({ stoppedAt }) => stoppedAt !== undefined);
+  if (isStopped && now === undefined) needs.push("observedAt");
+  return inventoriesOf({
+    resources: deviceResources(snapshot),
+    checkpointed: checkpoint?.registered?.keys() ?? [],
+    now: now ?? epochMs(0),
+    kubeletStartedAt: timeOf(snapshot.kubelet?.startedAt),
+  });
+}
+
+const answersOf = ({ devicePlugins = [] }: Snapshot): PreferredAllocation =>
+  recordedAnswers(
+    devicePlugins.flatMap(({ resource, preferred = [] }) =>
+      preferred.map((answered) => ({ ...answered, resource, mustInclude: answered.mustInclude ?? [] })),
+    ),
+  );
+
+/** The content of kubelet_internal_checkpoint, or why it was not taken; neither: there is no such file. */
+interface KeptCheckpoint {
+  readonly value: DeviceCheckpoint | undefined;
+  readonly error: string | null;
+}
+export function checkpointOf({ assignments }: Snapshot): KeptCheckpoint {
+  const file = assignments?.kubelet_internal_checkpoint;
+  if (file === undefined) return { value: undefined, error: null };
+  const read = readCheckpoint(file);
+  return read.ok ? { value: read.value, error: null } : { value: undefined, error: read.error.message };
 }

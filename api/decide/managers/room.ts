@@ -7,21 +7,23 @@ import { type Bytes, bytes } from "../../model/units.ts";
 import { nodeCapacity } from "../allocatable/capacity.ts";
 import { allocatableOf, totalReservation } from "../allocatable/node-allocatable.ts";
 import { evictionReservation, reservedOf } from "../allocatable/reservation.ts";
-import { configurationOf } from "../config.ts";
-import { Reasons } from "../reasons.ts";
+import { type ReasonRecorder, Reasons } from "../reasons.ts";
 import { podRequests } from "../resources/pod-resources.ts";
-import { fragmentation } from "../topology/fragmentation.ts";
-import { type LargestAsk, largestPod, largestPodOn } from "../topology/largest-pod.ts";
+import { fragmentation, type LargestAsk, largestPod, largestPodOn } from "../topology/largest-pod.ts";
 import type { Answered } from "./desk.ts";
 import { managersOf, providersOf } from "./node.ts";
 
 /** Each of some 200 trials hints at 2^n sets of nodes: on more nodes the largest pod is not searched for. */
-const MOST_SEARCHED_NODES = 8;
+const MAX_SEARCHED_NODES = 8;
 
 type Room = Pick<TopologyDecision, "numaNodes" | "node">;
 
 /** How free CPUs and memory lie about once the asked pod is in, and the largest Guaranteed pod that would come in next. */
-export function roomOf(answered: Answered, reasons: Reasons, needs: string[]): Result<Room, Refusal> {
+export function roomOf(
+  answered: Answered,
+  reasons: ReasonRecorder<"largest_pod_not_searched">,
+  needs: string[],
+): Result<Room, Refusal> {
   const { node, after } = answered;
   const cpus = node.snapshot.machine?.cpus ?? [];
   const isStatic = node.cpuPolicy.name === "static";
@@ -32,8 +34,8 @@ export function roomOf(answered: Answered, reasons: Reasons, needs: string[]): R
     freeMemory: memoryOf(answered, (table) => table.free),
     wholeCores,
   });
-  const ask = node.numa.ids.length > MOST_SEARCHED_NODES ? null : largestAsk(answered, wholeCores, needs);
-  if (node.numa.ids.length > MOST_SEARCHED_NODES) {
+  const ask = node.numa.ids.length > MAX_SEARCHED_NODES ? null : largestAsk(answered, wholeCores, needs);
+  if (node.numa.ids.length > MAX_SEARCHED_NODES) {
     reasons.add("largest_pod_not_searched", "node", "largestPod", { numaNodes: node.numa.ids.length });
   }
   const largest = ask === null ? ok(null) : largestPod(ask);
@@ -85,11 +87,13 @@ function largestAsk(answered: Answered, wholeCores: boolean, needs: string[]): L
   };
 }
 
-/** What the node's allocatable leaves beside the requests of its pods, the asked one among them when it came in. */
+/**
+ * Computes what the node's allocatable leaves beside the requests of its pods, including the asked one when it was admitted.
+ */
 function freeOf({ node, pod, refusal }: Answered, needs: string[]): PodSize | null {
   const { snapshot } = node;
-  const config = configurationOf(snapshot);
-  const capacity = nodeCapacity(snapshot, new Reasons("off"), needs);
+  const config = snapshot.kubeletConfiguration;
+  const capacity = nodeCapacity(snapshot, new Reasons<string>("off"), needs);
   const reserved = reservedOf(config);
   const eviction = evictionReservation(config, capacity);
   if (!reserved.ok || !eviction.ok || !capacity.has("cpu") || !capacity.has("memory")) return null;

@@ -1,22 +1,23 @@
+import { type Amount, add, ZERO } from "../../model/amount.ts";
 import type { Refusal } from "../../model/decision.ts";
 import type { Machine } from "../../model/machine.ts";
 import { podUid } from "../../model/pod.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
+import { type EffectiveSnapshot, gateOn } from "../../profiles/effective.ts";
 import { nodeCapacity } from "../allocatable/capacity.ts";
 import { evictionReservation, reservedOf } from "../allocatable/reservation.ts";
-import { configurationOf } from "../config.ts";
+import type { CpuState, Holder } from "../cpus/checkpoint.ts";
+import type { OptionGates } from "../cpus/options.ts";
 import { type CpuPolicy, cpuPolicy, nonePolicy } from "../cpus/policy.ts";
 import { startState } from "../cpus/start.ts";
-import type { CpuState, Holder } from "../cpus/state.ts";
 import { cpuTopology } from "../cpus/topology.ts";
+import type { MemoryFault } from "../memory/machine-memory.ts";
 import { memoryReservation, reservedMemoryIssues } from "../memory/reserved-memory.ts";
 import { type StartedMemory, startMemory } from "../memory/start.ts";
-import type { MemoryFault } from "../memory/state.ts";
 import { Reasons } from "../reasons.ts";
 import { type SettingFault, settingFault } from "../setting-fault.ts";
 import { type PolicyError, type TopologyPolicy, topologyPolicy } from "../topology/policy.ts";
-import { missingMachine, type Settings } from "./settings.ts";
 
 /** Policies and states with which a kubelet starts. */
 export interface Started {
@@ -31,7 +32,7 @@ export type Start = Result<Started, readonly string[]>;
 const NO_MACHINE: Machine = {};
 
 /** Starts the managers of a node. Errors of the outer result: what this cannot answer at all. */
-export function startManagers(snapshot: Snapshot, settings: Settings): Result<Start, Refusal> {
+export function startManagers(snapshot: EffectiveSnapshot, settings: Settings): Result<Start, Refusal> {
   const started = startOrFaults(snapshot, settings);
   if (!started.ok || started.value.ok) return started as Result<Start, Refusal>;
   return ok(err(started.value.error.map(({ message }) => message)));
@@ -39,7 +40,7 @@ export function startManagers(snapshot: Snapshot, settings: Settings): Result<St
 
 /** The same, with the setting that each error is about. */
 export function startOrFaults(
-  snapshot: Snapshot,
+  snapshot: EffectiveSnapshot,
   settings: Settings,
 ): Result<Result<Started, readonly SettingFault[]>, Refusal> {
   const machine = snapshot.machine ?? NO_MACHINE;
@@ -81,7 +82,7 @@ function startTopology(
 }
 
 function startCpus(
-  snapshot: Snapshot,
+  snapshot: EffectiveSnapshot,
   machine: Machine,
   settings: Settings,
   errors: SettingFault[],
@@ -130,18 +131,18 @@ function cpuPolicyOf(machine: Machine, settings: Settings): Result<CpuPolicy, st
 }
 
 function startMemoryManager(
-  snapshot: Snapshot,
+  snapshot: EffectiveSnapshot,
   machine: Machine,
   { memoryPolicy: policy, podLevel }: Settings,
   errors: SettingFault[],
 ): Result<StartedMemory | undefined, Refusal> {
-  const config = configurationOf(snapshot);
-  const capacity = nodeCapacity(snapshot, new Reasons("off"), []);
+  const config = snapshot.kubeletConfiguration;
+  const capacity = nodeCapacity(snapshot, new Reasons<string>("off"), []);
   const eviction = evictionReservation(config, capacity);
   const reserved = reservedOf(config);
   if (!eviction.ok) return err({ code: "invalid_configuration", message: eviction.error, needs: [] });
   if (!reserved.ok) return err({ code: "invalid_configuration", message: reserved.error, needs: [] });
-  const reservedMemory = config.reservedMemory ?? [];
+  const reservedMemory = config.reservedMemory;
   errors.push(...reservedMemoryIssues(reservedMemory).map((text) => settingFault("reservedMemory", text)));
   const started = startMemory({
     policy,
@@ -152,4 +153,56 @@ function startMemoryManager(
     file: snapshot.assignments?.memory_manager_state,
   });
   return started.ok ? started : faultOf("memoryManagerPolicy", started.error, errors);
+}
+
+/** What the managers read of a kubelet's configuration. */
+export interface Settings {
+  readonly cpuPolicy: string;
+  readonly cpuOptions: Readonly<Record<string, string>>;
+  readonly optionGates: OptionGates;
+  /** CPUs of systemReserved and kubeReserved together. */
+  readonly reservedCpu: Amount;
+  readonly reservedSystemCpus: string;
+  readonly memoryPolicy: string;
+  readonly topologyPolicy: string;
+  readonly topologyScope: string;
+  readonly topologyOptions: Readonly<Record<string, string>>;
+  /** The gate PodLevelResourceManagers is on. */
+  readonly podLevel: boolean;
+}
+
+/** Errors: a reserve that cannot be read. */
+export function settingsOf(snapshot: EffectiveSnapshot): Result<Settings, Refusal> {
+  const config = snapshot.kubeletConfiguration;
+  const reserved = reservedOf(config);
+  if (!reserved.ok) return err({ code: "invalid_configuration", message: reserved.error, needs: [] });
+  const { kube, system } = reserved.value;
+  return ok({
+    cpuPolicy: config.cpuManagerPolicy,
+    cpuOptions: config.cpuManagerPolicyOptions,
+    optionGates: {
+      alpha: gateOn(config, "CPUManagerPolicyAlphaOptions"),
+      beta: gateOn(config, "CPUManagerPolicyBetaOptions"),
+      levels: config.profile.behaviour.cpuManagerPolicyOptions,
+    },
+    reservedCpu: add(kube["cpu"]?.amount ?? ZERO, system["cpu"]?.amount ?? ZERO),
+    reservedSystemCpus: config.reservedSystemCPUs,
+    memoryPolicy: config.memoryManagerPolicy,
+    topologyPolicy: config.topologyManagerPolicy,
+    topologyScope: config.topologyManagerScope,
+    topologyOptions: config.topologyManagerPolicyOptions,
+    podLevel: gateOn(config, "PodLevelResourceManagers"),
+  });
+}
+
+/** The parts of the machine that the policies in force cannot do without and that were not posted. */
+function missingMachine({ cpuPolicy, memoryPolicy, topologyPolicy }: Settings, machine: Machine): string[] {
+  const missing: string[] = [];
+  const hasCpus = (machine.cpus ?? []).length > 0;
+  const hasNodes = (machine.numaNodes ?? []).length > 0;
+  if (cpuPolicy === "static" && !hasCpus) missing.push("machine.cpus");
+  if (memoryPolicy === "Static" && !(machine.numaNodes ?? []).some(({ memoryBytes }) => memoryBytes !== undefined)) {
+    missing.push("machine.numaNodes");
+  } else if (topologyPolicy !== "none" && !hasNodes && !hasCpus) missing.push("machine.numaNodes");
+  return missing;
 }

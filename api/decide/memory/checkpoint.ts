@@ -1,5 +1,5 @@
-import { fnv1a, jsonText } from "../go/checksum.ts";
-import type { MemoryState } from "./state.ts";
+import { fnv1a, jsonText } from "../go/json.ts";
+import type { MemoryState } from "./machine-memory.ts";
 
 /** Bytes of a file: more than a number holds exactly may stand in one. */
 export type Amount64 = number | bigint;
@@ -63,7 +63,9 @@ function objectText<V>(map: ReadonlyMap<string | number, V>, show: (value: V) =>
 /** The checksum in the file: FNV-1a of 32 bits over `hashedText`. kubelet 1.36: checksum.New. */
 export const checksumOf = (checkpoint: Checkpoint, version: Version): number => fnv1a(hashedText(checkpoint, version));
 
-/** What the checksum is taken of: the Go value as spew prints it for hashing, maps in the order of their keys. */
+/**
+ * Returns the text that the checksum is taken of: the Go value as spew prints it for hashing, maps in the order of their keys.
+ */
 export function hashedText({ policyName, machineState, entries, podEntries }: Checkpoint, version: Version): string {
   const type = version === "v1 by its type's name" ? "MemoryManagerCheckpointV1" : "MemoryManagerCheckpoint";
   const containers = dumpMap(entries, (list) => dumpMap(list, dumpBlocks));

@@ -1,20 +1,20 @@
 import type { PodAsk } from "../../model/ask.ts";
-import type { Asked, Decided, Refusal } from "../../model/decision.ts";
+import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
 import type { MemoryBlock, MemoryDecision, MemoryTable } from "../../model/managers.ts";
 import { containersOf, podUid } from "../../model/pod.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { bytes } from "../../model/units.ts";
-import { configurationOf } from "../config.ts";
+import type { EffectiveAsked } from "../../profiles/effective.ts";
 import { type Answered, decideWith } from "../managers/desk.ts";
-import { podNames } from "../managers/pods.ts";
-import type { Reasons } from "../reasons.ts";
-import { explainMemory } from "./explain.ts";
-import type { Block, Table } from "./state.ts";
+import { podNames } from "../managers/node.ts";
+import type { ReasonRecorder } from "../reasons.ts";
+import { qosClass } from "../resources/qos.ts";
+import type { Block, Table } from "./machine-memory.ts";
 
-/** Who has memory and huge pages of which NUMA nodes, and what the asked pod would get or why not. */
-export function decideMemory(asked: Asked<PodAsk>): Result<Decided<MemoryDecision>, Refusal> {
-  const policy = configurationOf(asked.snapshot).memoryManagerPolicy === "Static" ? "Static" : "None";
-  return decideWith<MemoryDecision>(asked, {
+/** Decides which pods have memory and huge pages of which NUMA nodes, and what the asked pod would get or why not. */
+export function decideMemory(asked: EffectiveAsked<PodAsk>): Result<DecidedOf<"memory">, Refusal> {
+  const { memoryManagerPolicy: policy } = asked.snapshot.kubeletConfiguration;
+  return decideWith<"memory">(asked, {
     decided: (answered, reasons) => ok({ policy, ...decided(answered, reasons) }),
     notStarted: (startErrors, warnings) => ({ policy, ...NOTHING, startErrors, warnings }),
   });
@@ -28,7 +28,7 @@ const NOTHING = {
   placements: [],
 } as const;
 
-function decided(answered: Answered, reasons: Reasons): Omit<MemoryDecision, "policy"> {
+function decided(answered: Answered, reasons: ReasonRecorder<ReasonCode<"memory">>): Omit<MemoryDecision, "policy"> {
   const { node, pod, after, placements, refusal } = answered;
   const { machineState, entries } = after.memory.state;
   const uid = pod === null ? "" : (podUid(pod) ?? "");
@@ -64,3 +64,28 @@ const tableOf = ({ total, systemReserved, allocatable, reserved, free }: Table):
 });
 export const blocksOf = (blocks: readonly Block[]): readonly MemoryBlock[] =>
   blocks.map(({ numaAffinity, type, size }) => ({ numaNodes: numaAffinity, resource: type, size: bytes(size) }));
+
+/** Why each container of the asked pod has the memory that it has, under its name. */
+export function explainMemory(
+  { node, pod, after, refusal }: Answered,
+  reasons: ReasonRecorder<ReasonCode<"memory">>,
+): void {
+  for (const [id, { memoryMap }] of after.memory.state.machineState) {
+    const table = memoryMap.get("memory");
+    if (table !== undefined) reasons.add("memory_table", `NUMA node ${id}`, "memory", { ...table });
+  }
+  if (node.memory.policy === "None") {
+    reasons.add("memory_not_managed", "node", "memory", { because: "memoryManagerPolicy is None" });
+  }
+  if (pod === null) return;
+  if (refusal !== null) return;
+  const qos = qosClass(pod);
+  const because = node.memory.policy === "None" ? "memoryManagerPolicy is None" : `the pod is ${qos}`;
+  for (const { name } of containersOf(pod)) {
+    const blocks = after.memory.blocks(podUid(pod) ?? "", name);
+    if (blocks.length === 0) reasons.add("memory_anywhere", name, "memory", { because });
+    for (const { numaAffinity, type, size } of blocks) {
+      reasons.add("memory_given", name, type, { numaNodes: numaAffinity.join(","), size });
+    }
+  }
+}

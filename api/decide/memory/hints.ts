@@ -1,7 +1,13 @@
-import type { NumaMask, ResourceHints, TopologyHint } from "../topology/hint.ts";
-import { countNodes, idsOf, maskOf, type NumaNodes } from "../topology/numa-nodes.ts";
-import type { Requests } from "./requests.ts";
-import type { Block, MachineMemory, NodeMemory, Table } from "./state.ts";
+import {
+  countNodes,
+  idsOf,
+  maskOf,
+  type NumaMask,
+  type NumaNodes,
+  type ResourceHints,
+  type TopologyHint,
+} from "../topology/hint.ts";
+import type { Block, MachineMemory, NodeMemory, Requests, Table } from "./machine-memory.ts";
 
 const known: (readonly NumaMask[])[] = [];
 /**
@@ -27,7 +33,7 @@ export interface Ground {
   readonly sets: readonly NumaMask[];
   readonly machine: MachineMemory;
 }
-/** What the pod's init containers held on exactly these nodes and its next container may have, in bytes. */
+/** The bytes that the pod's init containers held on exactly these nodes and its next container may have. */
 export type Reusable = (set: NumaMask, type: string) => number;
 
 const NO_PREFERENCE: ResourceHints = new Map();
@@ -90,7 +96,10 @@ function groupTest(ground: Ground): (set: NumaMask) => boolean {
 const maskWhere = <T>(list: readonly T[], test: (item: T) => boolean): NumaMask =>
   list.reduce((mask, item, i) => (test(item) ? mask | (1 << i) : mask), 0);
 
-/** Whether blocks on these nodes would break their groups; a single node never does here. kubelet 1.36: isAffinityViolatingNUMAAllocations. */
+/**
+ * Checks that blocks on these nodes would break their groups; a single node never does here. kubelet 1.36:
+ * isAffinityViolatingNUMAAllocations.
+ */
 export function breaksGroups(ground: Ground, set: NumaMask): boolean {
   if (countNodes(set) === 1) return false;
   return idsOf(ground.numa, set).some((id) => {
@@ -99,7 +108,7 @@ export function breaksGroups(ground: Ground, set: NumaMask): boolean {
   });
 }
 
-/** Whether the nodes have it free, what can be used again left aside. kubelet 1.36: isAffinitySatisfyRequest. */
+/** Checks that the nodes have the amounts free, without counting what can be reused. kubelet 1.36: isAffinitySatisfyRequest. */
 export const hasFree = ({ numa, machine }: Ground, set: NumaMask, asked: Requests): boolean =>
   [...asked].every(([type, size]) => {
     const free = idsOf(numa, set).map((id) => machine.get(id)?.memoryMap.get(type)?.free ?? 0);
@@ -118,7 +127,7 @@ function isBetter(hint: TopologyHint, than: TopologyHint): boolean {
   return (countNodes(mine) - countNodes(theirs) || mine - theirs) < 0;
 }
 
-/** What holds already is the only hint; none when it is not what is asked for. kubelet 1.36: regenerateHints. */
+/** Returns the present allocation as the only hint; none when it is not what is asked for. kubelet 1.36: regenerateHints. */
 export function hintsOfBlocks(numa: NumaNodes, blocks: readonly Block[], asked: Requests): ResourceHints {
   if (blocks.length !== asked.size || blocks.some(({ type, size }) => asked.get(type) !== size)) return NO_PREFERENCE;
   return new Map(

@@ -1,11 +1,151 @@
+import { isWhole, value, ZERO } from "../../model/amount.ts";
+import type { ResourceList } from "../../model/fields.ts";
 import { pageSizeName } from "../../model/machine.ts";
+import { type Container, isSidecar, type Pod } from "../../model/pod.ts";
 import { err, ok, type Result } from "../../model/result.ts";
-import { pageSizeOf } from "../hugepages.ts";
-import { MOST_ALIGNED_NODES } from "../topology/policy.ts";
+import { isHugePage, pageSizeOf } from "../hugepages.ts";
+import { isPodLevelResourcesSet } from "../resources/pod-resources.ts";
+import { isGuaranteedAlone } from "../resources/qos.ts";
+import { MAX_ALIGNED_NODES } from "../topology/policy.ts";
 import type { SystemReserved } from "./reserved-memory.ts";
-import type { Block, MachineMemory, MemoryFault, NodeMemory, Table } from "./state.ts";
 
-/** What a NUMA node has: its own meminfo, which on a whole machine may sum up to less than /proc/meminfo. */
+/** Kind of memory -> bytes, in the order of the names, where the kubelet has Go's order of maps. */
+export type Requests = ReadonlyMap<string, number>;
+/** The kubelet's words for a request that is no whole number of bytes. */
+export const NOT_INT64 = "[memorymanager] failed to represent quantity as int64";
+
+const NONE: Requests = new Map();
+
+/** Requests for memory and huge pages; undefined when one is no whole number of bytes. */
+function memoryOf(list: ResourceList | undefined): Map<string, number> | undefined {
+  const asked = new Map<string, number>();
+  for (const name of Object.keys(list ?? {}).sort()) {
+    if (name !== "memory" && !isHugePage(name)) continue;
+    const amount = list?.[name]?.amount ?? ZERO;
+    if (!isWhole(amount)) return undefined;
+    asked.set(name, value(amount));
+  }
+  return asked;
+}
+
+/**
+ * Computes what a container asks for. In a pod with pod-level resources only containers that would be Guaranteed alone have
+ * memory of their own. `podLevel`: the gate PodLevelResourceManagers is on. kubelet 1.36: getContainerRequestedResources.
+ */
+export function containerRequests(pod: Pod, container: Container, podLevel: boolean): Requests | undefined {
+  if (podLevel && isPodLevelResourcesSet(pod) && !isGuaranteedAlone(container)) return NONE;
+  return memoryOf(container.resources?.requests);
+}
+
+/**
+ * What a pod needs at once: its pod-level request, or the larger of (containers + sidecars) and the peak of its init
+ * containers, of kinds that a container asks for. kubelet 1.36: getPodRequestedResources.
+ */
+export function podRequests(pod: Pod, podLevel: boolean): Requests | undefined {
+  if (podLevel && isPodLevelResourcesSet(pod)) {
+    const asked = memoryOf(pod.spec.resources?.requests);
+    return asked && new Map([...asked].filter(([, size]) => size > 0));
+  }
+  const sidecars = new Map<string, number>();
+  const peak = new Map<string, number>();
+  for (const c of pod.spec.initContainers ?? []) {
+    const asked = containerRequests(pod, c, podLevel);
+    if (asked === undefined) return undefined;
+    for (const [type, size] of asked) {
+      const together = (sidecars.get(type) ?? 0) + size;
+      if (isSidecar(c)) sidecars.set(type, together);
+      else peak.set(type, Math.max(peak.get(type) ?? 0, together));
+    }
+  }
+  const sum = new Map<string, number>();
+  for (const c of pod.spec.containers) {
+    const asked = containerRequests(pod, c, podLevel);
+    if (asked === undefined) return undefined;
+    for (const [type, size] of asked) sum.set(type, (sum.get(type) ?? 0) + size);
+  }
+  const sorted = [...sum].sort(([a], [b]) => (a < b ? -1 : 1));
+  return new Map(sorted.map(([type, size]) => [type, Math.max(size + (sidecars.get(type) ?? 0), peak.get(type) ?? 0)]));
+}
+
+/**
+ * With pod-level resources, containers without memory of their own share what is left. The kubelet's words where nothing is;
+ * undefined where all is well. kubelet 1.36: validatePodScopeResources.
+ */
+export function sharedPoolFault(pod: Pod): string | undefined {
+  const whole = podRequests(pod, true);
+  if (whole === undefined) return NOT_INT64;
+  const exclusive = new Map<string, number>();
+  const used = (): string | undefined => [...whole].find(([type, size]) => (exclusive.get(type) ?? 0) >= size)?.[0];
+  let sharing = false;
+  const inits = pod.spec.initContainers ?? [];
+  for (const c of [...inits, ...pod.spec.containers]) {
+    const asked = containerRequests(pod, c, true);
+    if (asked === undefined) return NOT_INT64;
+    if (inits.includes(c) && !isSidecar(c)) {
+      const type = asked.size === 0 ? used() : undefined;
+      if (type !== undefined) return `pod rejected, pod has shared init containers but no ${type} available for them`;
+      continue;
+    }
+    sharing ||= asked.size === 0;
+    for (const [type, size] of asked) exclusive.set(type, (exclusive.get(type) ?? 0) + size);
+  }
+  const type = sharing ? used() : undefined;
+  if (type === undefined) return undefined;
+  return `pod rejected, sum of exclusive container ${type} requests equals pod budget, leaving no memory for shared containers`;
+}
+
+/** `size` bytes of `type` (`memory`, `hugepages-2Mi`) from all of `numaAffinity` (ids, ascending) together. kubelet 1.36: state.Block. */
+export interface Block {
+  readonly numaAffinity: readonly number[];
+  readonly type: string;
+  readonly size: number;
+}
+
+/** One kind of memory of a NUMA node, in bytes; free + reserved = allocatable. kubelet 1.36: state.MemoryTable. */
+export interface Table {
+  readonly total: number;
+  readonly systemReserved: number;
+  readonly allocatable: number;
+  readonly reserved: number;
+  readonly free: number;
+}
+/** kubelet 1.36: state.NUMANodeState. */
+export interface NodeMemory {
+  /** Blocks that lie on this node, wholly or in part: a container with memory and huge pages counts twice. */
+  readonly numberOfAssignments: number;
+  /** By kind of memory. */
+  readonly memoryMap: ReadonlyMap<string, Table>;
+  /** The nodes that share blocks with this one, itself among them. */
+  readonly cells: readonly number[];
+}
+/** By NUMA node id. */
+export type MachineMemory = ReadonlyMap<number, NodeMemory>;
+
+/** Pod uid -> container name -> blocks. */
+export type ContainerBlocks = ReadonlyMap<string, ReadonlyMap<string, readonly Block[]>>;
+/** Pod uid -> what a pod with pod-level resources holds as a whole. */
+export type PodBlocks = ReadonlyMap<string, readonly Block[]>;
+
+/** The memory manager's state, and what memory_manager_state keeps of it. */
+export interface MemoryState {
+  readonly machineState: MachineMemory;
+  readonly entries: ContainerBlocks;
+  readonly podEntries: PodBlocks;
+}
+export const EMPTY_STATE: MemoryState = { machineState: new Map(), entries: new Map(), podEntries: new Map() };
+
+/**
+ * Why there is no memory manager. `start`: the kubelet would not start, and says so in these words. `panic`: it would fall
+ * over. `bound`: more than this answers.
+ */
+export interface MemoryFault {
+  readonly code: "start" | "panic" | "bound";
+  readonly message: string;
+}
+/** Go's words when the kubelet crashes on a table or a node that is not there. */
+export const NIL_POINTER = "runtime error: invalid memory address or nil pointer dereference";
+
+/** A NUMA node's own meminfo, which on a whole machine may sum up to less than /proc/meminfo. */
 export interface NumaNodeMemory {
   readonly id: number;
   readonly memoryBytes: number;
@@ -19,21 +159,21 @@ export type OpenNode = Writable<Omit<NodeMemory, "memoryMap">> & { memoryMap: Ma
 /** A working copy. */
 export type OpenMachine = Map<number, OpenNode>;
 
-const MOST_BIT = 63;
+const MAX_BIT = 63;
 
 /** The memory of a machine on which nothing is assigned. kubelet 1.36: getDefaultMachineState. */
 export function machineMemory(
   nodes: readonly NumaNodeMemory[],
   reserved: SystemReserved,
 ): Result<OpenMachine, MemoryFault> {
-  if (nodes.length > MOST_ALIGNED_NODES) {
-    const message = `${nodes.length} NUMA nodes have 2^${nodes.length} sets to hint at; answered are at most ${MOST_ALIGNED_NODES} nodes`;
+  if (nodes.length > MAX_ALIGNED_NODES) {
+    const message = `${nodes.length} NUMA nodes have 2^${nodes.length} sets to hint at; answered are at most ${MAX_ALIGNED_NODES} nodes`;
     return err({ code: "bound", message });
   }
   const machine: OpenMachine = new Map();
   for (const node of [...nodes].sort((a, b) => a.id - b.id)) {
-    if (node.id > MOST_BIT) {
-      const message = `NUMA node ${node.id} is above ${MOST_BIT}, the last that the kubelet can name`;
+    if (node.id > MAX_BIT) {
+      const message = `NUMA node ${node.id} is above ${MAX_BIT}, the last that the kubelet can name`;
       return err({ code: "panic", message });
     }
     const memoryMap = nodeTables(node, reserved.get(node.id) ?? new Map());

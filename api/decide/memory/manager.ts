@@ -1,20 +1,47 @@
 import { type Container, containersOf, isSidecar, type Pod, podUid } from "../../model/pod.ts";
-import { ok, type Result } from "../../model/result.ts";
+import { err, ok, type Result } from "../../model/result.ts";
 import { isPodLevelResourcesSet } from "../resources/pod-resources.ts";
-import type { AllocateError, HintProvider, ResourceHints, TopologyHint } from "../topology/hint.ts";
-import { type NumaNodes, numaNodes } from "../topology/numa-nodes.ts";
-import { allocateContainer, type Desk, isManaged } from "./allocate.ts";
-import { allocatePod } from "./allocate-pod.ts";
-import { hintsOfBlocks, memoryHints, nodeSets } from "./hints.ts";
-import { giveBack } from "./machine-memory.ts";
-import { containerRequests, podRequests, sharedPoolFault } from "./requests.ts";
-import { reusableMemory } from "./reuse.ts";
-import type { Block, MemoryState } from "./state.ts";
-import { takeBlocks, workingState } from "./working-state.ts";
+import { qosClass } from "../resources/qos.ts";
+import {
+  type AllocateError,
+  type HintProvider,
+  idsOf,
+  maskOf,
+  type NumaMask,
+  type NumaNodes,
+  numaNodes,
+  type ResourceHints,
+  type TopologyHint,
+} from "../topology/hint.ts";
+import {
+  bestHint,
+  breaksGroups,
+  type Ground,
+  hasFree,
+  hintsOfBlocks,
+  memoryHints,
+  nodeSets,
+  type Reusable,
+  unknownType,
+} from "./hints.ts";
+import {
+  type Block,
+  containerRequests,
+  copyMachine,
+  giveBack,
+  type MemoryState,
+  NIL_POINTER,
+  NOT_INT64,
+  type OpenMachine,
+  podRequests,
+  type Requests,
+  sharedPoolFault,
+  take,
+} from "./machine-memory.ts";
 
 export interface MemoryManagerInput {
   readonly policy: "None" | "Static";
-  /** What it starts from: of `startMemory`, or `state` of another manager. It is not changed. */
+  /** The state that it starts from: the one of `startMemory`, or `state` of another manager. It is not changed. */
   readonly state: MemoryState;
   /** The gate PodLevelResourceManagers is on. */
   readonly podLevel: boolean;
@@ -26,7 +53,7 @@ export interface Removed {
 }
 export interface MemoryManager extends HintProvider {
   readonly numa: NumaNodes;
-  /** What it is now; a working copy that later calls change. */
+  /** The present state; a working copy that later calls change. */
   readonly state: MemoryState;
   /** Gives a pod with pod-level resources its memory at once: with pod scope and the gate, instead of `allocate`. */
   allocatePod(pod: Pod, affinity: TopologyHint): Result<void, AllocateError>;
@@ -121,4 +148,223 @@ function remove({ state, podLevel }: Desk, uid: string, container: string): void
     giveBack(state.machineState, whole);
     state.podEntries.delete(uid);
   }
+}
+
+/**
+ * Gives a pod with pod-level resources its memory as a whole, and lists it by container: what a container asks for itself,
+ * what is left for those that share it, and for an init container that shares all that the sidecars before it leave. Only
+ * with pod scope and the gate PodLevelResourceManagers. A pod that has its memory is given it once more: the kubelet does not
+ * look. kubelet 1.36: staticPolicy.AllocatePod.
+ */
+function allocatePod(desk: Desk, pod: Pod, affinity: TopologyHint): Result<void, AllocateError> {
+  const { ground, state } = desk;
+  if (qosClass(pod) !== "Guaranteed") return ok(undefined);
+  const whole = podRequests(pod, desk.podLevel);
+  if (whole === undefined) return ok(undefined);
+  const fault = sharedPoolFault(pod);
+  if (fault !== undefined) return err({ reason: "EmptyPodSharedPoolError", message: fault });
+  const placed = placeMemory(ground, whole, affinity, (set, type) => desk.reusable.of(pod, set, type));
+  if (!placed.ok) return err({ message: placed.error });
+  const uid = podUid(pod) as string;
+  const numaAffinity = idsOf(ground.numa, placed.value);
+  const blocksOf = (sizes: Requests): readonly Block[] =>
+    [...sizes].filter(([, size]) => size > 0).map(([type, size]) => ({ numaAffinity, type, size }));
+  state.podEntries.set(uid, blocksOf(whole));
+  for (const [type, size] of whole) take(state.machineState, numaAffinity, type, size);
+  for (const [name, sizes] of shares(pod, whole)) setBlocks(state, uid, name, blocksOf(sizes));
+  return ok(undefined);
+}
+
+/** By container, init containers first. The API lets no container ask for more than its pod, so nothing falls below zero. */
+function shares(pod: Pod, whole: Requests): ReadonlyMap<string, Requests> {
+  const own = (name: string): Requests => asked.get(name) ?? new Map();
+  const inits = pod.spec.initContainers ?? [];
+  const all = [...inits, ...pod.spec.containers];
+  const asked = new Map(all.map((c) => [c.name, containerRequests(pod, c, true) ?? new Map<string, number>()]));
+  const shared = new Map<string, Requests>();
+  let left = whole;
+  for (const c of inits) {
+    if (own(c.name).size > 0 && isSidecar(c)) left = minus(left, own(c.name));
+    else if (!isSidecar(c)) shared.set(c.name, left);
+  }
+  for (const c of pod.spec.containers) left = minus(left, own(c.name));
+  return new Map(all.map((c) => [c.name, own(c.name).size > 0 ? own(c.name) : (shared.get(c.name) ?? left)]));
+}
+const minus = (sizes: Requests, less: Requests): Requests =>
+  new Map([...sizes].map(([type, size]) => [type, Math.max(0, size - (less.get(type) ?? 0))]));
+
+/** The Static policy's working data. */
+interface Desk {
+  readonly ground: Ground;
+  /** Its `machineState` is the ground's machine. */
+  readonly state: WorkingState;
+  readonly reusable: ReusableMemory;
+  /** The gate PodLevelResourceManagers is on (PodLevelResources with it, or the kubelet would not start). */
+  readonly podLevel: boolean;
+}
+
+/** Checks that the policy handles a pod: Guaranteed, and with pod-level resources only under the gate. */
+const isManaged = (pod: Pod, podLevel: boolean): boolean =>
+  qosClass(pod) === "Guaranteed" && (podLevel || !isPodLevelResourcesSet(pod));
+
+/**
+ * Gives a container its memory. The kubelet's state lists the kinds of memory of a container in the order of a Go map; here
+ * they stand in the order of their names. kubelet 1.36: staticPolicy.Allocate.
+ */
+function allocateContainer(
+  desk: Desk,
+  pod: Pod,
+  container: Container,
+  affinity: TopologyHint,
+): Result<void, AllocateError> {
+  const { ground, state, reusable, podLevel } = desk;
+  if (!isManaged(pod, podLevel)) return ok(undefined);
+  const uid = podUid(pod) as string;
+  const held = state.entries.get(uid)?.get(container.name);
+  if (held !== undefined) {
+    reusable.settle(pod, container, held);
+    return ok(undefined);
+  }
+  const asked = containerRequests(pod, container, podLevel);
+  if (asked === undefined) return err({ message: NOT_INT64 });
+  const placed = placeMemory(ground, asked, affinity, (set, type) => reusable.of(pod, set, type));
+  if (!placed.ok) return err({ message: placed.error });
+  const numaAffinity = idsOf(ground.numa, placed.value);
+  const blocks = [...asked].map(([type, size]) => ({ numaAffinity, type, size }));
+  for (const { type, size } of blocks) {
+    take(state.machineState, numaAffinity, type, Math.max(0, size - reusable.of(pod, placed.value, type)));
+  }
+  reusable.settle(pod, container, blocks);
+  setBlocks(state, uid, container.name, blocks);
+  shrinkInitBlocks(state, ground.numa, pod, container, blocks);
+  return ok(undefined);
+}
+
+const fail = (what: string): Result<never, string> => err(`[memorymanager] ${what}`);
+
+/**
+ * The nodes for what is asked: those of `affinity`, of the best hint where it names none, and more where it has too little.
+ * Errors, in the kubelet's words: no nodes have it; only with more nodes than was preferred; groups would break.
+ */
+function placeMemory(
+  ground: Ground,
+  asked: Requests,
+  affinity: TopologyHint,
+  reusable: Reusable,
+): Result<NumaMask, string> {
+  if (unknownType(ground, asked) !== undefined) return err(NIL_POINTER);
+  const hints = () => memoryHints(ground, asked, reusable);
+  let chosen = affinity;
+  if (chosen.nodes === null) {
+    const found = hints();
+    if (found.size === 0) {
+      return fail("failed to get the default NUMA affinity, no NUMA nodes with enough memory is available");
+    }
+    // every kind of memory has the same hints, and the kubelet looks at those for memory
+    const best = bestHint(found.get("memory") ?? []);
+    if (best === undefined) return err(NIL_POINTER);
+    if (!best.preferred && chosen.preferred) return fail("failed to find the default preferred hint");
+    chosen = best;
+  }
+  const wanted = chosen.nodes as NumaMask;
+  if (!hasFree(ground, wanted, asked)) {
+    const wider = (hints().get("memory") ?? []).filter(({ nodes }) => ((nodes as NumaMask) & wanted) === wanted);
+    const best = bestHint(wider);
+    if (best === undefined) return fail("failed to find NUMA nodes to extend the current topology hint");
+    if (!best.preferred && chosen.preferred) return fail("failed to find the extended preferred hint");
+    chosen = best;
+  }
+  const set = chosen.nodes as NumaMask;
+  return breaksGroups(ground, set) ? fail("preferred hint violates NUMA node allocation") : ok(set);
+}
+
+/**
+ * The memory that init containers of the current pod hold and its next containers may have, on the same nodes. Sidecars keep
+ * theirs. kubelet 1.36: initContainersReusableMemory.
+ */
+interface ReusableMemory {
+  /** Bytes of `type` on exactly these nodes. */
+  of(pod: Pod, set: NumaMask, type: string): number;
+  /** After a container got its blocks: an init container's can be used again, another's use up what there is. */
+  settle(pod: Pod, container: Container, blocks: readonly Block[]): void;
+}
+
+function reusableMemory(numa: NumaNodes): ReusableMemory {
+  const left = new Map<string, number>();
+  let owner: string | undefined;
+  const keyOf = (set: NumaMask, type: string): string => `${set} ${type}`;
+  const of = (pod: Pod, set: NumaMask, type: string): number =>
+    podUid(pod) === owner ? (left.get(keyOf(set, type)) ?? 0) : 0;
+  return {
+    of,
+    settle: (pod, container, blocks) => {
+      if (podUid(pod) !== owner) left.clear();
+      owner = podUid(pod);
+      const init = pod.spec.initContainers?.some(({ name }) => name === container.name) && !isSidecar(container);
+      for (const { numaAffinity, type, size } of blocks) {
+        const set = maskOf(numa, numaAffinity);
+        const before = of(pod, set, type);
+        left.set(keyOf(set, type), init ? Math.max(before, size) : Math.max(0, before - size));
+      }
+    },
+  };
+}
+
+/**
+ * Shrinks the blocks of the init containers before `container` by what it uses of them, so that the blocks of a pod sum up to
+ * what was taken off the nodes. kubelet 1.36: updateInitContainersMemoryBlocks.
+ */
+function shrinkInitBlocks(
+  state: WorkingState,
+  numa: NumaNodes,
+  pod: Pod,
+  container: Container,
+  blocks: readonly Block[],
+): void {
+  const uid = podUid(pod) as string;
+  const inits = pod.spec.initContainers ?? [];
+  const own = inits.findIndex(({ name }) => name === container.name);
+  const before = own < 0 ? inits : inits.slice(0, own);
+  for (const { numaAffinity, type, size } of blocks) {
+    const set = maskOf(numa, numaAffinity);
+    let left = size;
+    for (const init of before) {
+      const held = state.entries.get(uid)?.get(init.name);
+      if (isSidecar(init) || held === undefined || held.length === 0) continue;
+      const shrunk = held.map((block) => {
+        if (block.type !== type || maskOf(numa, block.numaAffinity) !== set) return block;
+        const used = Math.min(left, block.size);
+        left -= used;
+        return { ...block, size: block.size - used };
+      });
+      setBlocks(state, uid, init.name, shrunk);
+    }
+  }
+}
+
+/** A working copy of a MemoryState. kubelet 1.36: state.State. */
+interface WorkingState {
+  readonly machineState: OpenMachine;
+  readonly entries: Map<string, Map<string, readonly Block[]>>;
+  readonly podEntries: Map<string, readonly Block[]>;
+}
+
+const workingState = (state: MemoryState): WorkingState => ({
+  machineState: copyMachine(state.machineState),
+  entries: new Map([...state.entries].map(([uid, containers]) => [uid, new Map(containers)])),
+  podEntries: new Map(state.podEntries),
+});
+
+function setBlocks({ entries }: WorkingState, uid: string, container: string, blocks: readonly Block[]): void {
+  const containers = entries.get(uid) ?? new Map<string, readonly Block[]>();
+  entries.set(uid, containers.set(container, blocks));
+}
+
+/** The container's blocks, which it no longer has. A pod without containers is no longer there. */
+function takeBlocks({ entries }: WorkingState, uid: string, container: string): readonly Block[] | undefined {
+  const containers = entries.get(uid);
+  const blocks = containers?.get(container);
+  containers?.delete(container);
+  if (containers?.size === 0) entries.delete(uid);
+  return blocks;
 }

@@ -15,7 +15,10 @@ const isMemory = (name: string): boolean => name === "memory" || isHugePage(name
 const byName = <V>(list: Readonly<Record<string, V>> | undefined): [string, V][] =>
   Object.entries(list ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
 
-/** What the kubelet says at its start of the field alone, whatever the policy. kubelet 1.36: validateReservedMemoryConfiguration. */
+/**
+ * Returns what the kubelet says at its start of the field alone, whatever the policy. kubelet 1.36:
+ * validateReservedMemoryConfiguration.
+ */
 export function reservedMemoryIssues(reserved: ReservedMemory): readonly string[] {
   const issues: string[] = [];
   const seen = new Set<string>();
@@ -36,9 +39,9 @@ export function reservedMemoryIssues(reserved: ReservedMemory): readonly string[
 }
 
 /**
- * What the node keeps back of memory and huge pages: systemReserved, kubeReserved and hard eviction (`eviction`: their sum
- * by resource), of the resources of its capacity. Each amount has the notation that the kubelet prints it in.
- * kubelet 1.36: GetNodeAllocatableReservation.
+ * Computes what the node reserves of memory and huge pages: systemReserved, kubeReserved and hard eviction (`eviction`: their
+ * sum by resource), for the resources of its capacity. Each amount has the notation that the kubelet prints it in. kubelet
+ * 1.36: GetNodeAllocatableReservation.
  */
 export function memoryReservation(
   capacity: ReadonlyMap<string, Quantity>,
@@ -103,10 +106,10 @@ const quantityText = (q: Quantity | undefined): string => (q === undefined ? "0"
 
 const BINARY = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 const DECIMAL = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
-const MOST_DIGITS = 18;
+const MAX_DIGITS = 18;
 /**
- * Whether Go holds the posted text as an int64 of whole units, which is a matter of notation: `1536Mi` is held so, and
- * `1.5Gi` is not. kubernetes 1.36: Quantity.AsInt64 after ParseQuantity.
+ * Checks that Go holds the posted text as an int64 of whole units, which depends on notation: `1536Mi` is held so, and `1.5Gi`
+ * is not. kubernetes 1.36: Quantity.AsInt64 after ParseQuantity.
  */
 export function isInt64({ text }: Pick<Quantity, "text">): boolean {
   const parts = /^[+-]?0*(\d*)\.?(\d*)([A-Za-z]*)([+-]?\d*)$/.exec(text);
@@ -115,5 +118,5 @@ export function isInt64({ text }: Pick<Quantity, "text">): boolean {
   const power = BINARY.indexOf(suffix) + 1;
   if (power > 0) return fraction === "" && Math.max(1, whole.length) + 3 * power + 1 <= 15;
   const tens = exponent === "" ? DECIMAL.indexOf(suffix) * 3 - 9 : Number(exponent);
-  return whole.length + fraction.length <= MOST_DIGITS && tens - fraction.length >= 0;
+  return whole.length + fraction.length <= MAX_DIGITS && tens - fraction.length >= 0;
 }

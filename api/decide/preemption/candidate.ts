@@ -1,14 +1,11 @@
 import { type Amounts, addList, aggregateContainers } from "../../model/aggregate.ts";
 import { add, isZero, ZERO } from "../../model/amount.ts";
-import type { PodRef } from "../../model/managers.ts";
+import type { PodRef } from "../../model/forms.ts";
 import { own } from "../../model/own.ts";
 import { isPodLevelResource, type Pod, podRef } from "../../model/pod.ts";
-import type { PodQos, Victim } from "../../model/preemption.ts";
-import { isCriticalPod } from "../resources/critical.ts";
-import { isPodLevelResourcesSet } from "../resources/pod-resources.ts";
-import { unitsOf } from "../resources/pod-units.ts";
-import { qosClass } from "../resources/qos.ts";
-import type { Requirement } from "./requirement.ts";
+import type { PodQos, ResourceAmount, Shortage, Victim } from "../../model/preemption.ts";
+import { isPodLevelResourcesSet, unitsOf } from "../resources/pod-resources.ts";
+import { isCriticalPod, qosClass } from "../resources/qos.ts";
 
 /** A pod that may be preempted, with what its end would free worked out once. */
 export interface Candidate {
@@ -51,8 +48,8 @@ export function candidatesFor(
 }
 
 /**
- * What a pod requests of a resource, as preemption reckons: overhead counts only beside a request, and of a pod with
- * pod-level resources only those count, so that its end is thought to free no device. kubernetes 1.36: GetResourceRequest.
+ * Returns a pod's requests as preemption counts them: overhead counts only beside a request. For a pod with pod-level resources
+ * only those count, so its end is thought to free no device. kubernetes 1.36: GetResourceRequest.
  */
 function requestsOf(pod: Pod): (resource: string) => number {
   const sums = isPodLevelResourcesSet(pod) ? podLevelRequests(pod) : aggregateContainers(pod, "requests");
@@ -77,3 +74,54 @@ export const victimOf = ({ pod, ref, qos, frees }: Candidate, need: readonly Req
   priority: pod.spec.priority ?? null,
   frees: need.map(({ resource, index }) => ({ resource, quantity: frees[index] as number })),
 });
+
+/** A resource of which something is still to be freed. `index`: its place in the need, and in what candidates free. */
+export interface Requirement extends ResourceAmount {
+  readonly index: number;
+}
+/** The amounts of resources that something frees, in the order of the need. */
+interface Freeing {
+  readonly frees: readonly number[];
+}
+
+/** How much must be freed of each resource. kubelet 1.36: InsufficientResourceError.GetInsufficientAmount. */
+export const requirementsOf = (shortages: readonly Shortage[]): readonly Requirement[] =>
+  shortages.map(({ resource, requested, used, capacity }, index) => ({
+    resource,
+    quantity: requested - (capacity - used),
+    index,
+  }));
+
+/** Returns what is still needed when the given pods are gone. kubelet 1.36: admissionRequirementList.subtract. */
+export function subtract(open: readonly Requirement[], gone: readonly Freeing[]): readonly Requirement[] {
+  const left: Requirement[] = [];
+  for (const { resource, quantity, index } of open) {
+    let rest = quantity;
+    for (const { frees } of gone) {
+      rest -= frees[index] as number;
+      if (rest <= 0) break;
+    }
+    if (rest > 0) left.push({ resource, quantity: rest, index });
+  }
+  return left;
+}
+
+/**
+ * How far a pod is from freeing all that is open: each resource counts by the square of the share that would stay open.
+ * kubelet 1.36: admissionRequirementList.distance.
+ */
+export function distance(open: readonly Requirement[], { frees }: Freeing): number {
+  let sum = 0;
+  for (const { quantity, index } of open) {
+    const rest = quantity - (frees[index] as number);
+    if (rest > 0) sum += (rest / quantity) * (rest / quantity);
+  }
+  return sum;
+}
+
+/** As the kubelet writes a list of requirements, the last comma with it. */
+export const requirementsText = (open: readonly Requirement[]): string =>
+  `[${open.map(({ resource, quantity }) => `(res: ${resource}, q: ${quantity}), `).join("")}]`;
+
+export const amountsOf = (open: readonly Requirement[]): readonly ResourceAmount[] =>
+  open.map(({ resource, quantity }) => ({ resource, quantity }));

@@ -2,8 +2,8 @@ import { ZERO } from "../../model/amount.ts";
 import { own } from "../../model/own.ts";
 import type { Pod } from "../../model/pod.ts";
 import type { Counterfactual, Preemption, Shortage, Victim, VictimSet } from "../../model/preemption.ts";
-import { unitsOf } from "../resources/pod-units.ts";
-import { requirementsOf } from "./requirement.ts";
+import { unitsOf } from "../resources/pod-resources.ts";
+import { requirementsOf } from "./candidate.ts";
 
 /**
  * The smallest changes that turn the answer: lower requests that admit a pod or spare all victims, and other victims.

@@ -1,15 +1,15 @@
-import type { Asked, Decided, Refusal } from "../../model/decision.ts";
+import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
+import type { PodRef } from "../../model/forms.ts";
 import { podRef } from "../../model/pod.ts";
-import type { PreemptionDecision, Shortage } from "../../model/preemption.ts";
-import type { PreemptionAsk } from "../../model/preemption-ask.ts";
+import type { Preemption, PreemptionAsk, PreemptionDecision, Shortage } from "../../model/preemption.ts";
 import { ok, type Result } from "../../model/result.ts";
+import type { EffectiveAsked } from "../../profiles/effective.ts";
 import type { Admitting } from "../admission/admitting.ts";
 import { findFailures, outOf } from "../admission/predicates.ts";
 import { allocatableOf, type Prepared, prepare } from "../admission/prepare.ts";
-import { Reasons } from "../reasons.ts";
-import { isCriticalPod } from "../resources/critical.ts";
+import { type ReasonRecorder, Reasons } from "../reasons.ts";
+import { isCriticalPod } from "../resources/qos.ts";
 import { counterfactualsOf } from "./counterfactuals.ts";
-import { explainVictims } from "./explain.ts";
 import { preemptFor } from "./handler.ts";
 
 /** Why a pod does not fit as it is. */
@@ -20,16 +20,16 @@ interface Failures {
 }
 
 /**
- * Whom the kubelet ends so that a pod fits: by the failures in the ask, or by those that the predicates find.
- * Errors: no pod in the ask, one that is not there; without failures a node that does not say what it can give.
+ * Chooses the pods that the kubelet terminates so that a pod fits: by the failures in the ask, or by those that the predicates
+ * find. Errors: no pod in the ask, or one that is not there; without failures, a node that does not say what it can give.
  * kubelet 1.36: CriticalPodAdmissionHandler.HandleAdmissionFailure.
  */
 export function decidePreemption({
   snapshot,
   ask,
   explain,
-}: Asked<PreemptionAsk>): Result<Decided<PreemptionDecision>, Refusal> {
-  const reasons = new Reasons(explain);
+}: EffectiveAsked<PreemptionAsk>): Result<DecidedOf<"preemption">, Refusal> {
+  const reasons = new Reasons<ReasonCode<"preemption">>(explain);
   const prepared = prepare(snapshot, ask, reasons);
   if (!prepared.ok) return prepared;
   const { admitting } = prepared.value;
@@ -79,4 +79,27 @@ function answer({ admitting, asked }: Prepared, { shortages, others }: Failures)
     remainingReasons: remaining,
     counterfactuals: counterfactualsOf(pod, shortages, critical ? preemption : null, others.length),
   };
+}
+
+const nameOf = ({ namespace, name }: PodRef): string => `${namespace}/${name}`;
+
+/** Why each victim was taken, in the order of the choices. */
+export function explainVictims(
+  { critical, candidates, rounds, better }: Preemption,
+  reasons: ReasonRecorder<ReasonCode<"preemption">>,
+): void {
+  if (!critical) {
+    reasons.add("not_critical", "preemption", "preempt");
+    return;
+  }
+  reasons.add("candidates", "preemption", "preempt", { candidates });
+  for (const { qos, picks, candidates: tier } of rounds) {
+    for (const [i, { chosen, distance, tied, open }] of picks.entries()) {
+      const needed = open.map(({ resource, quantity }) => `${resource} ${quantity}`).join(", ");
+      reasons.add("nearest", nameOf(chosen), "preempt", { qos, open: needed, distance, among: tier.length - i });
+      if (tied.length > 0) reasons.add("tied", nameOf(chosen), "preempt", { tied: tied.map(nameOf).join(" ") });
+    }
+  }
+  const cut = better !== null && !(better.exact.fewestPods && better.exact.leastRequests);
+  if (cut) reasons.add("search_cut_short", "preemption", "better", { bound: better.bound });
 }

@@ -1,22 +1,221 @@
-import type { Asked, Decided, Refusal } from "../../model/decision.ts";
-import { type Pod, podRef } from "../../model/pod.ts";
+import type { Asked, DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
+import { containersOf, type Pod, podNamespace, podRef } from "../../model/pod.ts";
+import type { ProbeType } from "../../model/probe.ts";
 import type { ProbesAsk } from "../../model/probes-ask.ts";
-import type { ProbedContainer, ProbeRun, ProbesDecision, QuirkHit } from "../../model/probes-decision.ts";
-import { ok, type Result } from "../../model/result.ts";
+import {
+  type OutcomeScript,
+  type OutcomeWord,
+  type ProbedContainer,
+  type ProbeFinding,
+  type ProbeFindingCode,
+  type ProbeQuirk,
+  type ProbeRun,
+  type ProbesDecision,
+  type ProbeTiming,
+  parseOutcomes,
+  type QuirkHit,
+  type ScriptedOutcome,
+} from "../../model/probes-decision.ts";
+import { probesIssues } from "../../model/probes-issues.ts";
+import { err, ok, type Result } from "../../model/result.ts";
+import type { Snapshot } from "../../model/snapshot.ts";
+import { goDurationText } from "../go/strconv.ts";
 import { Reasons } from "../reasons.ts";
-import { askedProbes } from "./asked-pod.ts";
-import { explain } from "./explain.ts";
-import { lint } from "./lint.ts";
-import { QUIRKS } from "./quirks.ts";
-import { reachOf } from "./reach.ts";
-import { attemptsOf } from "./script.ts";
-import { type ContainerSetting, settingsOf } from "./settings.ts";
-import { timelineOf } from "./timeline.ts";
-import type { ContainerTrace, Timeline, TimelineInput } from "./timeline-input.ts";
+import { containerPort } from "./http-request.ts";
+import { type ContainerSetting, LEAST_GRACE_SECONDS, type ProbeSetting, reachOf, settingsOf } from "./settings.ts";
+import type { ContainerTrace, ScriptedAttempt, Timeline, TimelineInput } from "./sim-lane.ts";
+import { SimPod } from "./sim-pod.ts";
+import { type AttemptOutcome, QUIRKS } from "./worker-state.ts";
+
+/** A container that is slower to start than this is nothing unusual. */
+const USUAL_START_MS = 30_000;
+const LONG_DELAY_SECONDS = 30;
+/** Few programs are sure to have started by then, and on a busy node none. */
+const TINY_START_MS = 10_000;
+/** A process in the container each time. */
+const OFTEN_SECONDS = 5;
+const LONG_GRACE_SECONDS = 60;
+
+/** Lists what is likely to go wrong with the settings, the worst first; `graceSeconds` is the pod's. */
+function lint(containers: readonly ContainerSetting[], graceSeconds: number): readonly ProbeFinding[] {
+  const findings = containers.flatMap((container) => {
+    const lint = new ContainerLint(container, graceSeconds);
+    for (const probe of container.probes) lint.alone(probe);
+    lint.together();
+    return lint.findings;
+  });
+  const rank = (f: ProbeFinding): number => ["error", "warning", "hint"].indexOf(f.level);
+  return findings.sort((a, b) => rank(a) - rank(b));
+}
+
+class ContainerLint {
+  readonly findings: ProbeFinding[] = [];
+  readonly #container: ContainerSetting;
+  readonly #graceSeconds: number;
+  readonly #by: Readonly<Partial<Record<ProbeType, ProbeSetting>>>;
+  constructor(container: ContainerSetting, graceSeconds: number) {
+    this.#container = container;
+    this.#graceSeconds = graceSeconds;
+    this.#by = Object.fromEntries(container.probes.map((probe) => [probe.type, probe]));
+  }
+
+  /** Reports the faults of one probe by itself. */
+  alone(probe: ProbeSetting): void {
+    const { type, timing, handler, unknownPort, host } = probe;
+    const { failureThreshold, periodSeconds, timeoutSeconds, successThreshold } = timing;
+    const restarts = type !== "readiness";
+    if (unknownPort !== null) this.#note("unknown-port-name", "error", probe, `${handler}.port`, { port: unknownPort });
+    if (timeoutSeconds > periodSeconds) {
+      this.#note("timeout-over-period", "warning", probe, "timeoutSeconds", { timeoutSeconds, periodSeconds });
+    }
+    if (failureThreshold === 1 && restarts) {
+      this.#note("one-failure-restarts", "warning", probe, "failureThreshold", { timeoutSeconds });
+    } else if (failureThreshold === 1) {
+      this.#note("one-failure-unready", "hint", probe, "failureThreshold", { timeoutSeconds });
+    }
+    if (handler === "exec" && periodSeconds < OFTEN_SECONDS) {
+      const perMinute = Math.round(60 / periodSeconds);
+      this.#note("exec-often", "hint", probe, "periodSeconds", { periodSeconds, perMinute });
+    }
+    if (type === "readiness" && successThreshold > 1) {
+      this.#note("success-threshold-carries", "hint", probe, "successThreshold", { successThreshold });
+    }
+    if (host !== "") this.#note("host-outside-pod", "warning", probe, `${handler}.host`, { host });
+    if (restarts) this.#grace(probe);
+    if (type === "liveness" && this.#container.restartPolicy === "Never") {
+      this.#note("never-restarted", "warning", probe, "", {});
+    }
+  }
+
+  #grace(probe: ProbeSetting): void {
+    const own = probe.timing.terminationGracePeriodSeconds;
+    const podSeconds = this.#graceSeconds;
+    const field = "terminationGracePeriodSeconds";
+    if (own !== null && own > podSeconds) this.#note("grace-over-pod", "hint", probe, field, { own, podSeconds });
+    if (own !== null && own < LEAST_GRACE_SECONDS) {
+      this.#note("grace-below-least", "hint", probe, field, { own, least: LEAST_GRACE_SECONDS });
+    }
+    if ((own ?? podSeconds) >= LONG_GRACE_SECONDS) {
+      const { slowestEndMs } = reachOf(probe.type, probe.timing, podSeconds);
+      this.#note("long-grace", "hint", probe, field, {
+        graceSeconds: own ?? podSeconds,
+        slowestEndSeconds: (slowestEndMs ?? 0) / 1000,
+      });
+    }
+  }
+
+  /** Reports the faults of the container's probes in combination. */
+  together(): void {
+    const { startup, liveness, readiness } = this.#by;
+    if (liveness !== undefined) this.#liveness(liveness, startup, readiness);
+    if (startup === undefined) return;
+    const budgetMs = this.#reach(startup).soonestFailureMs;
+    const readyDelaySeconds = readiness?.timing.initialDelaySeconds ?? 0;
+    const liveDelaySeconds = liveness?.timing.initialDelaySeconds ?? 0;
+    if (budgetMs < Math.max(TINY_START_MS, readyDelaySeconds * 1000, liveDelaySeconds * 1000)) {
+      const numbers = { soonestSeconds: budgetMs / 1000, readyDelaySeconds, liveDelaySeconds };
+      this.#note("startup-too-short", "warning", startup, "failureThreshold", numbers);
+    }
+    for (const probe of [liveness, readiness]) {
+      const delaySeconds = probe?.timing.initialDelaySeconds ?? 0;
+      if (probe === undefined || delaySeconds === 0) continue;
+      this.#note("delay-beside-startup", "hint", probe, "initialDelaySeconds", { delaySeconds });
+    }
+  }
+
+  #liveness(liveness: ProbeSetting, startup: ProbeSetting | undefined, readiness: ProbeSetting | undefined): void {
+    const { soonestFailureMs, slowestFailureMs } = this.#reach(liveness);
+    const { initialDelaySeconds } = liveness.timing;
+    const readyDelayMs = (readiness?.timing.initialDelaySeconds ?? 0) * 1000;
+    if (startup === undefined && soonestFailureMs < Math.max(USUAL_START_MS, readyDelayMs)) {
+      const numbers = { soonestSeconds: soonestFailureMs / 1000, readyDelaySeconds: readyDelayMs / 1000 };
+      this.#note("liveness-before-started", "warning", liveness, "initialDelaySeconds", numbers);
+    }
+    if (startup === undefined && initialDelaySeconds >= LONG_DELAY_SECONDS) {
+      this.#note("long-delay", "hint", liveness, "initialDelaySeconds", { delaySeconds: initialDelaySeconds });
+    }
+    if (readiness === undefined) return;
+    const unreadyMs = this.#reach(readiness).slowestFailureMs;
+    const numbers = { restartSeconds: slowestFailureMs / 1000, unreadySeconds: unreadyMs / 1000 };
+    if (liveness.target === readiness.target) this.#note("same-as-readiness", "warning", liveness, "", numbers);
+    else if (slowestFailureMs <= unreadyMs) {
+      this.#note("liveness-not-after-readiness", "warning", liveness, "failureThreshold", numbers);
+    }
+  }
+
+  #reach({ type, timing }: ProbeSetting) {
+    return reachOf(type, timing, this.#graceSeconds);
+  }
+  #note(
+    code: ProbeFindingCode,
+    level: ProbeFinding["level"],
+    { path, type }: ProbeSetting,
+    field: string,
+    numbers: ProbeFinding["numbers"],
+  ): void {
+    const at = field === "" ? path : `${path}.${field}`;
+    this.findings.push({ code, level, path: at, container: this.#container.name, type, numbers });
+  }
+}
+
+/** Where the kubelet's text is the same whoever is asked, it is that; else it is one that tells what was scripted. */
+const OUTCOME: Readonly<Record<Exclude<OutcomeWord, "timeout">, AttemptOutcome>> = {
+  ok: { result: "success", output: "" },
+  warn: { result: "warning", output: "" },
+  fail: { result: "failure", output: "" },
+  error: { error: "the container could not be asked" },
+  hang: {
+    error: "context deadline exceeded (Client.Timeout or context cancellation while reading body)",
+    state: "failure",
+  },
+};
+/** The outcome for a body that ends too soon. Go: io.ErrUnexpectedEOF. */
+const BROKEN_OFF: AttemptOutcome = { error: "unexpected EOF", state: "failure" };
+const ALWAYS_OK: OutcomeScript = [{ word: "ok", tookMs: null }];
+
+type ScriptedProbe = Pick<ProbeSetting, "handler" | "timing" | "unknownPort">;
+
+/**
+ * The script of one probe from the items of an ask, which were checked with it; `ok` for ever without any. Nothing lasts
+ * longer than the timeout: what would is one. Where the port has no number there is nobody to ask. Only HTTP has a body
+ * that may hang: of every other handler it is a timeout.
+ */
+function attemptsOf(items: readonly string[] | undefined, probe: ScriptedProbe): readonly ScriptedAttempt[] {
+  const { unknownPort } = probe;
+  const port = unknownPort === null ? null : containerPort(unknownPort, []);
+  if (port?.ok === false) return [{ word: "error", outcome: { error: port.error }, tookMs: 0 }];
+  const script = items === undefined ? undefined : parseOutcomes(items);
+  const given = script?.ok === true && script.value.length > 0 ? script.value : ALWAYS_OK;
+  const known = new Map<ScriptedOutcome, ScriptedAttempt>();
+  return given.map((scripted) => {
+    const made = known.get(scripted) ?? attemptOf(scripted, probe);
+    known.set(scripted, made);
+    return made;
+  });
+}
+
+function attemptOf({ word, tookMs }: ScriptedOutcome, { handler, timing }: ScriptedProbe): ScriptedAttempt {
+  const timeoutMs = timing.timeoutSeconds * 1000;
+  const isHang = word === "hang" && handler === "httpGet";
+  const isTimeout = word === "timeout" || (word === "hang" && !isHang);
+  const took = tookMs ?? (isHang || isTimeout ? timeoutMs : 0);
+  if (isHang && took < timeoutMs) return { word, outcome: BROKEN_OFF, tookMs: took };
+  if (isHang) return { word, outcome: OUTCOME.hang, tookMs: timeoutMs };
+  if (isTimeout) return { word: "timeout", outcome: timedOut(handler, timing), tookMs: Math.min(took, timeoutMs) };
+  if (took < timeoutMs) return { word, outcome: OUTCOME[word as keyof typeof OUTCOME], tookMs: took };
+  return { word: "timeout", outcome: timedOut(handler, timing), tookMs: timeoutMs };
+}
+
+/** All other handlers name whom they asked, which a dry run does not know. kubelet 1.36: pkg/probe/grpc. */
+function timedOut(handler: ProbeSetting["handler"], { timeoutSeconds }: ProbeTiming): AttemptOutcome {
+  const within = goDurationText(BigInt(timeoutSeconds) * 1_000_000_000n);
+  const output = handler === "grpc" ? `timeout: health rpc did not complete within ${within}` : "no answer in time";
+  return { result: "failure", output };
+}
 
 /** kubernetes 1.36: DefaultTerminationGracePeriodSeconds. */
 const DEFAULT_GRACE_SECONDS = 30;
-/** Of a container that ends when it is asked to. */
+/** The exit code of a container that ends when it is asked to. */
 const EXIT_CODE = 0;
 
 /**
@@ -24,7 +223,7 @@ const EXIT_CODE = 0;
  * the snapshot is read but a pod that the ask names. Refused: no pod, or one that is not there; of a named one probes that
  * no API server takes, or a container that it does not have. kubelet 1.36: prober.manager, prober.worker.
  */
-export function decideProbes(asked: Asked<ProbesAsk>): Result<Decided<ProbesDecision>, Refusal> {
+export function decideProbes(asked: Asked<ProbesAsk>): Result<DecidedOf<"probes">, Refusal> {
   const { ask } = asked;
   const found = askedProbes(asked.snapshot, ask);
   if (!found.ok) return found;
@@ -33,7 +232,7 @@ export function decideProbes(asked: Asked<ProbesAsk>): Result<Decided<ProbesDeci
   const graceSeconds = pod.spec.terminationGracePeriodSeconds ?? DEFAULT_GRACE_SECONDS;
   const timeline = timelineOf(inputOf(settings, ask, graceSeconds));
   const decision = decisionOf(pod, ask, settings, graceSeconds, timeline);
-  const reasons = new Reasons(asked.explain);
+  const reasons = new Reasons<ReasonCode<"probes">>(asked.explain);
   explain(decision, reasons);
   const isCalm = timeline.containers.every(({ runs }) => runs.length <= 1 && runs.every((r) => r.endedAtMs === null));
   return ok({ decision, verdict: isCalm ? "decided" : "restarts", reasons: reasons.list, needs: [], next: null });
@@ -107,4 +306,64 @@ function containerOf(trace: ContainerTrace, setting: ContainerSetting, graceSeco
       return { type, handler, ...timing, reach: reachOf(type, timing, graceSeconds), attempts, results, onHold };
     }),
   };
+}
+
+/**
+ * Simulates the probes of one pod on scripted answers: attempts, results, restarts, and when it was ready. It ends early after
+ * 20,000 attempts (`truncated`). The same input has the same answer.
+ */
+export const timelineOf = (input: TimelineInput): Timeline => new SimPod(input).run();
+
+/** The pod of the ask. A posted one was checked with it; one that is named is checked here. */
+function askedProbes({ pods }: Snapshot, { pod: asked, container }: ProbesAsk): Result<Pod, Refusal> {
+  if (asked === null) {
+    const message = "whose probes are to be run dry? post the pod, or name one of the snapshot";
+    return err({ code: "needs_input", message, needs: ["ask.pod"] });
+  }
+  if (typeof asked !== "string") return ok(asked);
+  const at = pods?.findIndex((p) => `${podNamespace(p)}/${p.metadata.name}` === asked) ?? -1;
+  const pod = pods?.[at];
+  if (pod === undefined) {
+    return err({ code: "no_such_pod", message: `the snapshot has no pod \`${asked}\``, needs: ["pods"] });
+  }
+  const [issue] = probesIssues(pod, `pods[${at}]`);
+  if (issue !== undefined) return err({ code: "invalid_state", message: `${issue.path}: ${issue.message}`, needs: [] });
+  const names = containersOf(pod).map(({ name }) => name);
+  if (container === null || names.includes(container)) return ok(pod);
+  const message = `ask.container: \`${asked}\` has no container \`${container}\`; it has ${names.join(", ")}`;
+  return err({ code: "invalid_state", message, needs: [] });
+}
+
+/** Why each container is started and ready when it is, how late a failure is noticed, and which quirks played a part. */
+function explain(decision: ProbesDecision, reasons: Reasons<ReasonCode<"probes">>): void {
+  for (const container of decision.containers) explainContainer(container, reasons);
+  for (const { code, container, type, times } of decision.quirks) {
+    reasons.add(QUIRK_REASON[code], container, type, { times, strict: decision.strict });
+  }
+}
+
+const QUIRK_REASON: Readonly<Record<ProbeQuirk, ReasonCode<"probes">>> = {
+  "sleep-ignores-stop": "quirk_sleep_ignores_stop",
+  "counters-carry-over": "quirk_counters_carry_over",
+  "hang-discarded": "quirk_hang_discarded",
+  "error-discarded": "quirk_error_discarded",
+  "ready-kept-on-restart": "quirk_ready_kept_on_restart",
+};
+
+function explainContainer({ container, probes, runs }: ProbedContainer, reasons: Reasons<ReasonCode<"probes">>): void {
+  const has = (type: string): boolean => probes.some((probe) => probe.type === type);
+  if (!has("startup")) reasons.add("started_at_once", container, "started");
+  if (!has("readiness")) reasons.add("ready_once_started", container, "ready");
+  for (const { type, failureThreshold, periodSeconds, timeoutSeconds, reach } of probes) {
+    const { slowestFailureMs } = reach;
+    reasons.add("slowest_detection", container, type, {
+      slowestFailureMs,
+      failureThreshold,
+      periodSeconds,
+      timeoutSeconds,
+    });
+  }
+  for (const { id, endedBy, endedAtMs } of runs) {
+    if (endedBy !== null) reasons.add("ended_by_probe", container, "runs", { id, endedBy, endedAtMs: endedAtMs ?? "" });
+  }
 }

@@ -1,13 +1,13 @@
-import { quoteBytes } from "../go/quote-bytes.ts";
-import { headerKey, isToken } from "./http-headers.ts";
+import { quoteBytes } from "../go/strconv.ts";
+import { headerKey, isToken } from "./http-request.ts";
 
-/** Of one header, with what is folded to it: the rest of a longer one is looked at, and forgotten. */
-const MOST_FIELD_BYTES = 64 * 1024;
-/** Of one name: as many are shown where there should be one. */
-const MOST_VALUES = 16;
-/** What Go shows of a first line that is none, at most. */
-const MOST_INITIAL_BYTES = 80;
-const MOST_QUOTED_BYTES = 4096;
+/** The limit for one header with its folded lines: the rest of a longer one is checked, then forgotten. */
+const MAX_FIELD_BYTES = 64 * 1024;
+/** The limit for values of one name: so many are shown where there should be one. */
+const MAX_VALUES = 16;
+/** The most that Go shows of a malformed first line. */
+const MAX_INITIAL_BYTES = 80;
+const MAX_QUOTED_BYTES = 4096;
 
 /** The headers that say where an answer leads, and how it ends; values without spaces around them. */
 export interface Told {
@@ -61,12 +61,12 @@ export class HttpFields {
     return undefined;
   }
   #keep(field: string): void {
-    this.#isCut = field.length > MOST_FIELD_BYTES;
-    this.#field = this.#isCut ? field.slice(0, MOST_FIELD_BYTES) : field;
+    this.#isCut = field.length > MAX_FIELD_BYTES;
+    this.#field = this.#isCut ? field.slice(0, MAX_FIELD_BYTES) : field;
   }
   #tell(values: string[], value: string): void {
     // one more where it is another: that there are two is an error by itself
-    if (values.length < MOST_VALUES || (values.length === MOST_VALUES && value !== values[0])) values.push(value);
+    if (values.length < MAX_VALUES || (values.length === MAX_VALUES && value !== values[0])) values.push(value);
   }
 }
 const WHERE: ReadonlyMap<string, keyof Told> = new Map([
@@ -78,10 +78,10 @@ const WHERE: ReadonlyMap<string, keyof Told> = new Map([
 const BAD = /[\x00-\x08\x0a-\x1f\x7f]/;
 const isFolded = (line: string): boolean => isSpace(line.charCodeAt(0));
 const initialFault = (line: string): string =>
-  line.length > MOST_INITIAL_BYTES ? "message too large" : `malformed MIME header initial line: ${quoteBytes(line)}`;
+  line.length > MAX_INITIAL_BYTES ? "message too large" : `malformed MIME header initial line: ${quoteBytes(line)}`;
 
-/** What errors show of a text that a server chose. */
-export const quotedStart = (bytes: string): string => quoteBytes(bytes.slice(0, MOST_QUOTED_BYTES));
+/** Returns the part that errors show of a text that a server chose. */
+export const quotedStart = (bytes: string): string => quoteBytes(bytes.slice(0, MAX_QUOTED_BYTES));
 
 /** Without spaces and tabs around it; no expression, which would try each inner space anew. */
 function trimmed(text: string): string {

@@ -1,14 +1,14 @@
-import type { ProbeHttpGet } from "../../model/probe.ts";
-import { ok, type Result } from "../../model/result.ts";
-import { type GoUrl, parseUrl, pathAlone, urlText } from "../go/url.ts";
-import { bytesOf } from "../go/url-text.ts";
-import { containerPort, type NamedPort } from "./container-port.ts";
-import { firstOf, type HttpHeaders, headersOf } from "./http-headers.ts";
+import type { ProbeHttpGet, ProbePort } from "../../model/probe.ts";
+import { err, ok, type Result } from "../../model/result.ts";
+import { NEWEST } from "../../profiles/index.ts";
+import type { Profile } from "../../profiles/profile.ts";
+import { parseWhole } from "../go/strconv.ts";
+import { bytesOf, type GoUrl, parseUrl, pathAlone, urlText } from "../go/url.ts";
 
 /** A GET as Go's client is given it. */
 export interface HttpRequest {
   readonly url: GoUrl;
-  /** Of a `Host` header; empty: the URL's. */
+  /** The value of a `Host` header; empty: the URL's host is used. */
   readonly host: string;
   readonly headers: HttpHeaders;
 }
@@ -24,6 +24,7 @@ export function httpRequest(
   ports: readonly NamedPort[],
   podIP: string,
   askedFor: AskedFor,
+  { words }: Profile = NEWEST,
 ): Result<HttpRequest, string> {
   const port = containerPort(get.port, ports);
   if (!port.ok) return port;
@@ -37,7 +38,7 @@ export function httpRequest(
   const url = parseUrl(urlText(formatted));
   if (!url.ok) return url;
   const headers = headersOf(get.headers);
-  if (!headers.has("User-Agent")) headers.set("User-Agent", [`kube-${askedFor}/1.36`]);
+  if (!headers.has("User-Agent")) headers.set("User-Agent", [words.httpUserAgent(askedFor)]);
   if (!headers.has("Accept")) headers.set("Accept", ["*/*"]);
   else if (firstOf(headers, "Accept") === "") headers.delete("Accept");
   return ok({ url: url.value, host: firstOf(headers, "Host"), headers });
@@ -46,3 +47,44 @@ export function httpRequest(
 /** Go: net.JoinHostPort. */
 export const hostPort = (host: string, port: number): string =>
   /[:%]/.test(host) ? `[${host}]:${port}` : `${host}:${port}`;
+
+export interface NamedPort {
+  readonly name: string;
+  readonly containerPort: number;
+}
+
+/**
+ * A port by its number, by a name of the container's ports, or by a number that was written as text.
+ * Error: the kubelet's words. kubelet 1.36: probe.ResolveContainerPort.
+ */
+export function containerPort(port: ProbePort, ports: readonly NamedPort[]): Result<number, string> {
+  if (typeof port === "number") return inRange(BigInt(port));
+  const named = ports.find(({ name }) => name === port);
+  if (named !== undefined) return inRange(BigInt(named.containerPort));
+  const number = parseWhole(port);
+  return number.ok ? inRange(number.value) : number;
+}
+const inRange = (port: bigint): Result<number, string> =>
+  port > 0n && port < 65_536n ? ok(Number(port)) : err(`invalid port number: ${port}`);
+
+/** Go's canonical name of a header -> its values, in their order. */
+export type HttpHeaders = ReadonlyMap<string, readonly string[]>;
+
+/** `x-test` as `X-Test`; what is no header's name stays as it is. Go: textproto.CanonicalMIMEHeaderKey. */
+export const headerKey = (name: string): string =>
+  isToken(name) ? name.toLowerCase().replace(/(^|-)[a-z]/g, (start) => start.toUpperCase()) : name;
+export const isToken = (name: string): boolean => /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(name);
+
+/** Go: http.Header.Add of each. */
+function headersOf(list: readonly { readonly name: string; readonly value: string }[]): Map<string, string[]> {
+  const headers = new Map<string, string[]>();
+  for (const { name, value } of list) {
+    const key = headerKey(name);
+    const known = headers.get(key);
+    if (known === undefined) headers.set(key, [value]);
+    else known.push(value);
+  }
+  return headers;
+}
+/** The first value; empty: there is none. Go: http.Header.Get, of a canonical name. */
+export const firstOf = (headers: HttpHeaders, key: string): string => headers.get(key)?.[0] ?? "";

@@ -1,11 +1,41 @@
 import { err, ok, type Result } from "../../model/result.ts";
-import { quote } from "../go/strconv.ts";
-import { type GoUrl, requestUri, urlText } from "../go/url.ts";
-import { textOf } from "../go/url-text.ts";
-import { firstOf, type HttpHeaders, isToken } from "./http-headers.ts";
-import type { HttpRequest } from "./http-request.ts";
+import { quote, quoteBytes } from "../go/strconv.ts";
+import { type GoUrl, hostAndPort, parseUrlBytes, requestUri, resolveReference, textOf, urlText } from "../go/url.ts";
+import { firstOf, type HttpHeaders, type HttpRequest, isToken } from "./http-request.ts";
 
-/** What a request is on the wire, whatever the version of HTTP. */
+const FOLLOWED: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+/** Go 1.26: redirectBehavior; without a location an answer is the last one. */
+export const isRedirect = (status: number, location: string): boolean => FOLLOWED.has(status) && location !== "";
+
+/** The longest location that is kept to be followed. */
+const MAX_LOCATION_BYTES = 32 * 1024;
+
+/**
+ * The request that an answer leads to. Null: it leads to another host, where a probe does not go.
+ * Error: Go's words for a location that is none. `location`: a text of bytes. kubelet 1.36: RedirectChecker; Go 1.26: Client.do.
+ */
+export function redirected(
+  first: HttpRequest,
+  last: HttpRequest,
+  location: string,
+): Result<HttpRequest | null, string> {
+  if (location.length > MAX_LOCATION_BYTES) {
+    return err(`the Location header is longer than the ${MAX_LOCATION_BYTES} bytes that are followed`);
+  }
+  const reference = parseUrlBytes(location);
+  if (!reference.ok) return err(`failed to parse Location header ${quoteBytes(location)}: ${reference.error}`);
+  const url = resolveReference(last.url, reference.value);
+  if (hostAndPort(url).hostname !== hostAndPort(first.url).hostname) return ok(null);
+  const keepsHost = last.host !== "" && last.host !== last.url.host && reference.value.scheme === "";
+  return ok({ url, host: keepsHost ? last.host : "", headers: withReferer(first, last.url, url) });
+}
+
+function withReferer({ headers }: HttpRequest, from: GoUrl, to: GoUrl): HttpRequest["headers"] {
+  if ((from.scheme === "https" && to.scheme === "http") || firstOf(headers, "Referer") !== "") return headers;
+  return new Map(headers).set("Referer", [refererOf(from)]);
+}
+
+/** An HTTP request as it is sent, whatever the version of HTTP. */
 export interface WireRequest {
   readonly target: string;
   readonly host: string;
@@ -68,4 +98,4 @@ export const shownUrl = (url: GoUrl): string =>
     : urlText({ ...url, user: { name: url.user.name, password: "***" } }).replace("%2A%2A%2A@", "***@");
 
 /** The URL as `Referer`: without anything of its user. */
-export const refererOf = (url: GoUrl): string => urlText({ ...url, user: null });
+const refererOf = (url: GoUrl): string => urlText({ ...url, user: null });

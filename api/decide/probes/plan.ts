@@ -1,7 +1,26 @@
 import type { ProbeHandler } from "../../model/probe.ts";
-import { phaseOf } from "./spread.ts";
 
-/** Of the time in which attempts are counted as one crowd. */
+/** Steps of this part of a circle leave gaps that differ by less than a factor of three, however many are made. */
+const STEP = (Math.sqrt(5) - 1) / 2;
+/** Probes of another period begin elsewhere on the circle. */
+const SHIFT = Math.SQRT2 - 1;
+
+/**
+ * When in its period the probe with this number (0, 1, 2, … among those of the same period) is due: milliseconds from 0
+ * to below the period, counted from any moment that all probes share.
+ */
+export function phaseOf(index: number, periodMs: number): number {
+  const turns = index * STEP + (periodMs / 1000) * SHIFT;
+  return (turns - Math.floor(turns)) * periodMs;
+}
+
+/** The first such moment that is not before `nowMs`; `epochMs` is the moment that all probes share. */
+export function nextAtPhase(phaseMs: number, periodMs: number, epochMs: number, nowMs: number): number {
+  const first = epochMs + phaseMs;
+  return first + Math.max(0, Math.ceil((nowMs - first) / periodMs)) * periodMs;
+}
+
+/** The length of time in which attempts are counted as one crowd. */
 export const WINDOW_MS = 100;
 /** Periods that meet more seldom are taken as if they met at their worst. */
 const LONGEST_MEETING_MS = 3_600_000;
@@ -15,11 +34,11 @@ export interface PlannedProbe {
   readonly handler: HandlerKind;
   readonly periodSeconds: number;
   readonly timeoutSeconds: number;
-  /** What one attempt takes; of execs only. */
+  /** The time that one attempt takes; for execs only. */
   readonly seconds: number;
 }
 
-/** What all probes of a node do to it once their containers have started; a startup probe counts as if it never ended. */
+/** The load of all probes on a node once their containers have started; a startup probe counts as if it never ended. */
 export interface ProbePlan {
   readonly probes: number;
   /** Attempts a second by handler. */

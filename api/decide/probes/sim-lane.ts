@@ -1,14 +1,78 @@
 import type { ProbeType, StoredResult } from "../../model/probe.ts";
-import type { Span } from "../../model/probes-decision.ts";
-import type { SimClock } from "./sim-clock.ts";
-import type { AttemptMade, LaneTrace, ScriptedAttempt, TimelineProbe } from "./timeline-input.ts";
+import type {
+  ContainerRun,
+  OutcomeWord,
+  ProbeNodeEvent,
+  ProbeQuirk,
+  ProbeTiming,
+  Span,
+} from "../../model/probes-decision.ts";
 import { startWorker, step } from "./worker.ts";
-import type { PodSeen, TimedWorkerSpec, Worker, WorkerEffect, WorkerEvent, WorkerStep } from "./worker-state.ts";
+import type {
+  AttemptOutcome,
+  PodSeen,
+  TimedWorkerSpec,
+  Worker,
+  WorkerEffect,
+  WorkerEvent,
+  WorkerStep,
+} from "./worker-state.ts";
 
-/** What a lane needs of the pod around it. */
+interface Due {
+  readonly atMs: number;
+  readonly order: number;
+  readonly run: () => void;
+}
+
+/** Time that moves only from one due thing to the next; things of one moment keep the order in which they were asked for. */
+export class SimClock {
+  nowMs = 0;
+  readonly #due: Due[] = [];
+  #order = 0;
+
+  at(atMs: number, run: () => void): void {
+    const due = { atMs: Math.max(atMs, this.nowMs), order: this.#order++, run };
+    let i = this.#due.push(due) - 1;
+    while (i > 0) {
+      const parent = (i - 1) >> 1;
+      if (isSooner(this.#due[parent] as Due, due)) break;
+      this.#due[i] = this.#due[parent] as Due;
+      i = parent;
+    }
+    this.#due[i] = due;
+  }
+
+  /** Runs what is due until `endMs`, that moment included, or until `isOver`. */
+  runUntil(endMs: number, isOver: () => boolean): void {
+    for (let next = this.#due[0]; next !== undefined && next.atMs <= endMs; next = this.#due[0]) {
+      if (isOver()) return;
+      this.#takeFirst();
+      this.nowMs = next.atMs;
+      next.run();
+    }
+    this.nowMs = endMs;
+  }
+
+  #takeFirst(): void {
+    const last = this.#due.pop() as Due;
+    const { length } = this.#due;
+    if (length === 0) return;
+    let i = 0;
+    for (let child = 1; child < length; child = 2 * i + 1) {
+      if (child + 1 < length && isSooner(this.#due[child + 1] as Due, this.#due[child] as Due)) child++;
+      if (isSooner(last, this.#due[child] as Due)) break;
+      this.#due[i] = this.#due[child] as Due;
+      i = child;
+    }
+    this.#due[i] = last;
+  }
+}
+const isSooner = (a: Due, b: Due): boolean => a.atMs < b.atMs || (a.atMs === b.atMs && a.order < b.order);
+
+/** The parts of its pod that a lane needs. */
 export interface LanePod {
   readonly clock: SimClock;
-  /** What this worker sees of the pod now. */
+  /** Returns what this worker sees of the pod now. */
   seen(): PodSeen;
   told(lane: Lane, effect: Extract<WorkerEffect, { kind: "set" | "event" | "quirk" }>): void;
   attempted(): void;
@@ -23,7 +87,7 @@ export class Lane implements LaneTrace {
   readonly #script: readonly ScriptedAttempt[];
   #spec: TimedWorkerSpec;
   #worker: Worker | null = null;
-  /** Of what it waits for; what was asked for before is not heeded. */
+  /** The number of the wait in progress; answers to earlier ones are ignored. */
   #wait = 0;
   #asked = 0;
 
@@ -100,3 +164,79 @@ export class Lane implements LaneTrace {
 }
 /** Longer than any period. */
 const LONG_AGO = -1e12;
+
+/** One answer of a script, as the worker gets it. */
+export interface ScriptedAttempt {
+  readonly word: OutcomeWord;
+  readonly outcome: AttemptOutcome;
+  readonly tookMs: number;
+}
+interface TimelineProbe {
+  readonly type: ProbeType;
+  readonly timing: ProbeTiming;
+  /** The outcomes of successive attempts, whatever the container; the last repeats. At least one. */
+  readonly script: readonly ScriptedAttempt[];
+}
+export interface TimelineContainer {
+  readonly name: string;
+  readonly sidecar: boolean;
+  readonly restartPolicy: "Always" | "OnFailure" | "Never";
+  readonly probes: readonly TimelineProbe[];
+}
+/** A pod and what befalls it. All times in ms since its workers began. */
+export interface TimelineInput {
+  /** Sidecars first: the others start when these have. */
+  readonly containers: readonly TimelineContainer[];
+  readonly endMs: number;
+  readonly strict: boolean;
+  /** The pod's grace period, in seconds. */
+  readonly graceSeconds: number;
+  /** How long a container takes to end when it is asked to, and with which exit code. */
+  readonly stopMs: number;
+  readonly exitCode: number;
+  readonly backOff: boolean;
+  /** True: computing the pod's status probes readiness out of turn, as it does in a kubelet. */
+  readonly statusTriggers: boolean;
+  readonly kubeletRestartMs: number | null;
+  readonly jitter: number;
+}
+
+interface AttemptMade {
+  readonly atMs: number;
+  readonly containerId: string;
+  readonly outcome: OutcomeWord;
+  readonly tookMs: number;
+}
+export interface QuirkMet {
+  readonly code: ProbeQuirk;
+  readonly container: string;
+  readonly type: ProbeType;
+  times: number;
+  readonly firstAtMs: number;
+}
+export interface LaneTrace {
+  readonly type: ProbeType;
+  readonly attempts: readonly AttemptMade[];
+  readonly results: readonly {
+    readonly atMs: number;
+    readonly containerId: string;
+    readonly result: "Unknown" | "Success" | "Failure";
+  }[];
+  readonly onHold: readonly Span[];
+}
+export interface ContainerTrace {
+  readonly name: string;
+  readonly restarts: number;
+  readonly runs: readonly ContainerRun[];
+  readonly started: readonly Span[];
+  readonly ready: readonly Span[];
+  readonly lanes: readonly LaneTrace[];
+}
+export interface Timeline {
+  readonly endMs: number;
+  readonly truncated: boolean;
+  readonly containers: readonly ContainerTrace[];
+  readonly ready: readonly Span[];
+  readonly events: readonly ProbeNodeEvent[];
+  readonly quirks: readonly QuirkMet[];
+}

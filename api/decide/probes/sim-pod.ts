@@ -1,14 +1,132 @@
 import type { ProbeType } from "../../model/probe.ts";
-import type { ProbeNodeEvent } from "../../model/probes-decision.ts";
-import { LEAST_GRACE_SECONDS } from "./reach.ts";
-import { SimClock } from "./sim-clock.ts";
-import { SimContainer, Spans } from "./sim-container.ts";
-import type { Lane } from "./sim-lane.ts";
-import { updateStatus } from "./sim-status.ts";
-import type { QuirkMet, Timeline, TimelineInput } from "./timeline-input.ts";
-import type { WorkerEffect } from "./worker-state.ts";
+import type { ContainerRun, ProbeNodeEvent, Span } from "../../model/probes-decision.ts";
+import { LEAST_GRACE_SECONDS } from "./settings.ts";
+import {
+  type ContainerTrace,
+  Lane,
+  type LanePod,
+  type QuirkMet,
+  SimClock,
+  type Timeline,
+  type TimelineContainer,
+  type TimelineInput,
+} from "./sim-lane.ts";
+import { RESTART_GRACE_MS } from "./worker.ts";
+import type { ContainerSeen, PodSeen, WorkerEffect } from "./worker-state.ts";
 
-const MOST_ATTEMPTS = 20_000;
+const FIRST_MS = 10_000;
+const LONGEST_MS = 300_000;
+/** A container that lived for so long since its back-off was last raised starts from the first delay again. */
+const RESET_MS = 2 * LONGEST_MS;
+
+/** CrashLoopBackOff of one container. kubelet 1.36: doBackOff, flowcontrol.Backoff. */
+class RestartBackOff {
+  #entry: { readonly delayMs: number; readonly updatedAtMs: number } | null = null;
+
+  /** When it may start again; `endedAtMs` is the end of the newest dead one that is known. */
+  untilMs(endedAtMs: number, nowMs: number): number {
+    const entry = this.#entry;
+    if (entry === null || endedAtMs - entry.updatedAtMs > RESET_MS) return nowMs;
+    return Math.max(nowMs, endedAtMs + entry.delayMs);
+  }
+  /** One more start. */
+  raise(endedAtMs: number, nowMs: number): void {
+    const isFirst = this.#entry === null || endedAtMs - this.#entry.updatedAtMs > RESET_MS;
+    const delayMs = isFirst ? FIRST_MS : Math.min((this.#entry?.delayMs ?? 0) * 2, LONGEST_MS);
+    this.#entry = { delayMs, updatedAtMs: nowMs };
+  }
+}
+
+type Open<T> = { -readonly [K in keyof T]: T[K] };
+/** The moments at which something began and ceased to hold. */
+class Spans {
+  readonly list: Open<Span>[] = [];
+  note(holds: boolean, atMs: number): void {
+    const last = this.list.at(-1);
+    const isOpen = last !== undefined && last.toMs === null;
+    if (holds === isOpen) return;
+    if (holds) this.list.push({ fromMs: atMs, toMs: null });
+    else if (last !== undefined) last.toMs = atMs;
+  }
+}
+
+/** One container of the dry run: its instances, its status as the kubelet has it, its probes. */
+class SimContainer implements ContainerTrace {
+  readonly spec: TimelineContainer;
+  readonly runs: Open<ContainerRun>[] = [];
+  readonly lanes: readonly Lane[];
+  readonly backOff = new RestartBackOff();
+  state: ContainerSeen["state"] = "waiting";
+  /** It is being ended. */
+  isStopping = false;
+  /** The container's `started` in the status. */
+  isStarted = false;
+  isReady = false;
+  willRestart = true;
+  readonly #started = new Spans();
+  readonly #ready = new Spans();
+  #seen: PodSeen = NOT_THERE;
+
+  constructor(spec: TimelineContainer, pod: Omit<LanePod, "seen">, strict: boolean) {
+    this.spec = spec;
+    const here: LanePod = {
+      clock: pod.clock,
+      seen: () => this.#seen,
+      told: (lane, effect) => pod.told(lane, effect),
+      attempted: () => pod.attempted(),
+    };
+    this.lanes = spec.probes.map((probe) => new Lane(here, probe, spec.sidecar, strict));
+  }
+  get name(): string {
+    return this.spec.name;
+  }
+  get restarts(): number {
+    return Math.max(0, this.runs.length - 1);
+  }
+  get started(): readonly Span[] {
+    return this.#started.list;
+  }
+  get ready(): readonly Span[] {
+    return this.#ready.list;
+  }
+  get run(): Open<ContainerRun> | undefined {
+    return this.runs.at(-1);
+  }
+  lane(type: ProbeType): Lane | undefined {
+    return this.lanes.find((lane) => lane.type === type);
+  }
+  storedBy(type: ProbeType): string | null {
+    return this.run === undefined ? null : (this.lane(type)?.storedFor(this.run.id) ?? null);
+  }
+
+  begin(nowMs: number): void {
+    this.runs.push({ id: `c${this.runs.length}`, startedAtMs: nowMs, endedAtMs: null, endedBy: null });
+    this.state = "running";
+    this.isStopping = false;
+    this.isStarted = this.lane("startup") === undefined;
+  }
+  end(nowMs: number): void {
+    const { run } = this;
+    if (run !== undefined) run.endedAtMs = nowMs;
+    this.state = "terminated";
+    this.isStopping = false;
+  }
+  /** After each change: what the workers see of it, and the record. */
+  settle(isPodEnded: boolean, nowMs: number): void {
+    const isRunning = this.state === "running";
+    if (!isRunning) this.isStarted = false;
+    if (!this.isStarted) this.isReady = false;
+    this.#started.note(this.isStarted, nowMs);
+    this.#ready.note(this.isReady, nowMs);
+    const { run, state, isStarted: started, willRestart } = this;
+    const startedAtMs = isRunning ? (run?.startedAtMs ?? null) : null;
+    const container = run === undefined ? null : { id: run.id, state, startedAtMs, started, willRestart };
+    this.#seen = { ended: isPodEnded, deleting: false, container };
+  }
+}
+const NOT_THERE: PodSeen = { ended: false, deleting: false, container: null };
+
+const MAX_ATTEMPTS = 20_000;
 const KILLED = 137;
 
 /** One pod of the dry run: starts, ends and restarts its containers as the results of their probes say. */
@@ -48,7 +166,7 @@ export class SimPod {
     for (const { lanes } of this.#containers) for (const lane of lanes) lane.begin(null, 0);
     this.#sync();
     if (kubeletRestartMs !== null) this.clock.at(kubeletRestartMs, () => this.#restartKubelet());
-    this.clock.runUntil(endMs, () => this.#attempts >= MOST_ATTEMPTS);
+    this.clock.runUntil(endMs, () => this.#attempts >= MAX_ATTEMPTS);
     const { nowMs } = this.clock;
     return {
       endMs: nowMs,
@@ -186,4 +304,44 @@ export class SimPod {
     if (known === undefined) this.#quirks.set(key, { code, container, type, times: 1, firstAtMs: this.clock.nowMs });
     else known.times++;
   }
+}
+
+interface StatusInput {
+  /** When the kubelet restarted; null: it has long run. */
+  readonly managerStartMs: number | null;
+  /** The pod's condition Ready as it was before. */
+  readonly wasPodReady: boolean;
+  readonly triggers: boolean;
+}
+
+/**
+ * Computes one container's status, and probes readiness out of turn if it is not ready. kubelet 1.36: manager.UpdatePodStatus.
+ */
+function updateStatus(container: SimContainer, input: StatusInput): void {
+  container.isStarted = isStarted(container);
+  if (!container.isStarted) return;
+  if (container.storedBy("readiness") === "Success") {
+    container.isReady = true;
+    return;
+  }
+  const lane = container.lane("readiness");
+  const hasWorker = lane?.isRunning === true;
+  let isReady = !hasWorker;
+  const startedAtMs = container.run?.startedAtMs ?? 0;
+  const { managerStartMs, wasPodReady } = input;
+  // what ran before the kubelet did stays as it was until it is probed
+  if (managerStartMs !== null && startedAtMs < managerStartMs - RESTART_GRACE_MS) {
+    isReady ||= container.storedBy("readiness") === null;
+    if (lane !== undefined && !wasPodReady) isReady = false;
+  }
+  container.isReady = isReady;
+  if (hasWorker && input.triggers) lane?.trigger();
+}
+
+/** kubelet 1.36: manager.isContainerStarted. */
+function isStarted(container: SimContainer): boolean {
+  if (container.state !== "running") return false;
+  const stored = container.storedBy("startup");
+  if (stored !== null) return stored === "Success";
+  return container.isStarted || container.lane("startup")?.isRunning !== true;
 }

@@ -1,8 +1,69 @@
 import type { ProbeOutcome, ProbeSpec, ProbeType, StoredResult } from "../../model/probe.ts";
-import type { ProbeTiming } from "../../model/probes-decision.ts";
-import type { QuirkCode } from "./quirks.ts";
+import type { ProbeQuirk, ProbeTiming } from "../../model/probes-decision.ts";
 
-/** What never changes for one worker. Times here and below are milliseconds since 1970, all of one clock. */
+/** A behaviour of the kubelet's probe workers that users report as a bug; `strict` says what that option does instead. */
+interface Quirk {
+  readonly code: string;
+  readonly what: string;
+  /** Issue numbers in kubernetes/kubernetes. */
+  readonly issues: readonly number[];
+  /** Null: what it does is what is documented, or nothing is. */
+  readonly strict: string | null;
+}
+
+/** In the order in which a worker meets them. kubelet 1.36: prober.manager, prober.worker, prober.prober. */
+export const QUIRKS = [
+  {
+    code: "later-containers-unprobed",
+    what: "when a pod is added again, the first container that is probed already ends the loop: containers after it get no workers",
+    issues: [],
+    strict: null,
+  },
+  {
+    code: "ticks-together",
+    what: "probes are spread by chance only right after the kubelet's start; later all workers of a pod probe at the same moment",
+    issues: [],
+    strict: null,
+  },
+  {
+    code: "sleep-ignores-stop",
+    what: "a worker that is stopped in its start jitter sleeps on, and may still probe once",
+    issues: [],
+    strict: "it ends at once",
+  },
+  {
+    code: "counters-carry-over",
+    what: "a new container keeps the run of equal results of the old one, so its first answers can reach a threshold too soon",
+    issues: [53530, 46371, 62853],
+    strict: "a new container starts with no run",
+  },
+  {
+    code: "hang-discarded",
+    what: "an HTTP answer whose body breaks off or never ends is an error, not a failure: the threshold is not touched, liveness never fires",
+    issues: [122591, 113938],
+    strict: "after three tries it counts as a failure",
+  },
+  {
+    code: "error-discarded",
+    what: "when the container cannot be asked at all (the runtime's exec fails, no such port name) three tries are thrown away and the result stays as it was",
+    issues: [106682],
+    strict: "after three tries it counts as a failure",
+  },
+  {
+    code: "readiness-out-of-turn",
+    what: "readiness is probed out of turn each time the pod's status is made while the container is not ready, and its period starts anew",
+    issues: [118815],
+    strict: null,
+  },
+  {
+    code: "ready-kept-on-restart",
+    what: "when the kubelet restarts, containers started more than 10 s before keep their readiness unprobed; those started later are unready at once",
+    issues: [100277],
+    strict: null,
+  },
+] as const satisfies readonly Quirk[];
+
+/** The part of a worker that never changes. Times here and below are milliseconds since 1970, all of one clock. */
 export interface WorkerSpec<P extends ProbeTiming = ProbeSpec> {
   readonly type: ProbeType;
   readonly probe: P;
@@ -30,7 +91,10 @@ export interface ContainerSeen {
   readonly startedAtMs: number | null;
   /** status.started. */
   readonly started: boolean;
-  /** Of a terminated one: by its restart policy and rules, or because all containers of the pod restart. */
+  /**
+   * For a terminated container. True: it restarts, by its restart policy and rules, or because all containers of the pod
+   * restart.
+   */
   readonly willRestart: boolean;
 }
 
@@ -57,18 +121,18 @@ export type WorkerEffect =
   /** An event of type Warning, of the container, in the kubelet's words. */
   | { readonly kind: "event"; readonly reason: "Unhealthy" | "ProbeWarning"; readonly message: string }
   /** This step went by one of the kubelet's quirks. */
-  | { readonly kind: "quirk"; readonly code: QuirkCode }
+  | { readonly kind: "quirk"; readonly code: ProbeQuirk }
   /** The worker has ended; it answers no event any more. */
   | { readonly kind: "stop" };
 
-/** What `step` reads of it: not how the probe asks. */
+/** The part of the spec that `step` reads: not how the probe asks. */
 export type TimedWorkerSpec = WorkerSpec<ProbeTiming>;
 
 /** All that a worker remembers; plain data, to be kept or sent as it is. */
 export interface Worker {
   /** `sleeping`: before its first turn, for the start jitter. */
   readonly at: "sleeping" | "waiting" | "probing" | "ended";
-  /** Of the period's ticker; while sleeping, the end of the sleep. */
+  /** The next tick of the period's ticker; while sleeping, the end of the sleep. */
   readonly nextTickMs: number;
   readonly containerId: string | null;
   /** Null: none is stored for that container. */

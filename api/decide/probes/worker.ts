@@ -1,7 +1,6 @@
 import type { ProbeType, StoredResult } from "../../model/probe.ts";
-import { attempted } from "./attempted.ts";
-import { ended, stored, waits } from "./settle.ts";
 import type {
+  AttemptOutcome,
   ContainerSeen,
   PodSeen,
   TimedWorkerSpec,
@@ -11,8 +10,81 @@ import type {
   WorkerStep,
 } from "./worker-state.ts";
 
-/** What stands before the first result. kubelet 1.36: worker.initialValue. */
-export const INITIAL_RESULT: Readonly<Record<ProbeType, StoredResult>> = {
+const TITLE: Readonly<Record<ProbeType, string>> = { startup: "Startup", liveness: "Liveness", readiness: "Readiness" };
+
+/** Builds the kubelet's event for an attempt, in its words; null for a plain success. kubelet 1.36: prober.probe. */
+export function probeEvent(
+  type: ProbeType,
+  outcome: AttemptOutcome,
+): Extract<WorkerEffect, { readonly kind: "event" }> | null {
+  const title = TITLE[type];
+  if ("error" in outcome) {
+    const message = `${title} probe errored and resulted in ${outcome.state ?? "unknown"} state: ${outcome.error}`;
+    return { kind: "event", reason: "Unhealthy", message };
+  }
+  if (outcome.result === "success") return null;
+  if (outcome.result === "warning") {
+    return { kind: "event", reason: "ProbeWarning", message: `${title} probe warning: ${outcome.output}` };
+  }
+  return { kind: "event", reason: "Unhealthy", message: `${title} probe failed: ${outcome.output}` };
+}
+
+/** Attempts of one tick while they end in errors. kubelet 1.36: maxProbeRetries. */
+const MAX_TRIES = 3;
+
+/** The turn after its attempt: try again, throw away, or count. kubelet 1.36: prober.probe, worker.doProbe. */
+export function attempted(
+  spec: TimedWorkerSpec,
+  worker: Worker,
+  { atMs, outcome }: { readonly atMs: number; readonly outcome: AttemptOutcome },
+): WorkerStep {
+  const effects: WorkerEffect[] = [];
+  const { containerId, tries } = worker;
+  if ("error" in outcome && tries < MAX_TRIES && containerId !== null) {
+    effects.push({ kind: "attempt", containerId, tries: tries + 1 });
+    return { next: { ...worker, tries: tries + 1 }, effects };
+  }
+  const event = probeEvent(spec.type, outcome);
+  if (event !== null) effects.push(event);
+  const result = resultOf(spec, outcome, effects);
+  return waits(result === null ? worker : counted(spec, worker, result, effects), atMs, effects);
+}
+
+/** Null: thrown away. */
+function resultOf(
+  { strict }: TimedWorkerSpec,
+  outcome: AttemptOutcome,
+  effects: WorkerEffect[],
+): "Success" | "Failure" | null {
+  if (!("error" in outcome)) return outcome.result === "failure" ? "Failure" : "Success";
+  if (strict) return "Failure";
+  effects.push({ kind: "quirk", code: outcome.state === "failure" ? "hang-discarded" : "error-discarded" });
+  return null;
+}
+
+function counted(
+  spec: TimedWorkerSpec,
+  worker: Worker,
+  result: "Success" | "Failure",
+  effects: WorkerEffect[],
+): Worker {
+  const { type, probe } = spec;
+  const goesOn = worker.lastResult === result;
+  const resultRun = goesOn ? worker.resultRun + 1 : 1;
+  const carried = goesOn ? worker.carried : 0;
+  const next: Worker = { ...worker, lastResult: result, resultRun, carried };
+  const threshold = result === "Failure" ? probe.failureThreshold : probe.successThreshold;
+  if (resultRun < threshold) return next;
+  if (resultRun - carried < threshold && worker.stored !== result) {
+    effects.push({ kind: "quirk", code: "counters-carry-over" });
+  }
+  const told = stored(next, result, effects);
+  const holds = type === "startup" || (type === "liveness" && result === "Failure");
+  return holds ? { ...told, onHold: true, resultRun: 0, carried: 0 } : told;
+}
+
+/** The results that count before the first one. kubelet 1.36: worker.initialValue. */
+const INITIAL_RESULT: Readonly<Record<ProbeType, StoredResult>> = {
   startup: "Unknown",
   liveness: "Success",
   readiness: "Failure",
@@ -44,9 +116,9 @@ export function startWorker(spec: TimedWorkerSpec, nowMs: number, jitter: number
 }
 
 /**
- * What one worker does at one event: exactly what the kubelet's does, or with `strict` what is documented. After each
- * step it waits for one thing: a `wake`, an attempt, or nothing (`stop`). Where the kubelet picks by chance among what
- * came while it probed, a stop goes before a trigger and a trigger before a tick. kubelet 1.36: worker.run, worker.doProbe.
+ * Computes what one worker does at one event: exactly what the kubelet's does, or with `strict` what is documented. After each
+ * step it waits for one thing: a `wake`, an attempt, or nothing (`stop`). Where the kubelet picks by chance among what came
+ * while it probed, a stop goes before a trigger and a trigger before a tick. kubelet 1.36: worker.run, worker.doProbe.
  */
 export function step(spec: TimedWorkerSpec, worker: Worker, event: WorkerEvent): WorkerStep {
   if (worker.at === "ended") return { next: worker, effects: [] };
@@ -134,3 +206,24 @@ function isDue({ type, probe }: TimedWorkerSpec, { startedAtMs, started }: Conta
 }
 
 const periodMs = ({ probe }: TimedWorkerSpec): number => probe.periodSeconds * 1000;
+
+/** Stores a result, and tells it when it is another. kubelet 1.36: results.manager.Set. */
+function stored(worker: Worker, result: StoredResult, effects: WorkerEffect[]): Worker {
+  if (worker.stored === result || worker.containerId === null) return worker;
+  effects.push({ kind: "set", containerId: worker.containerId, result });
+  return { ...worker, stored: result };
+}
+
+/** Until the next tick, or no longer if something came in the meantime. */
+function waits(worker: Worker, atMs: number, effects: WorkerEffect[]): WorkerStep {
+  if (worker.stopping) return ended(worker, effects);
+  effects.push({ kind: "wake", atMs: worker.triggered ? atMs : worker.nextTickMs });
+  return { next: worker.at === "waiting" ? worker : { ...worker, at: "waiting" }, effects };
+}
+
+/** The worker is done with; its result goes with it. */
+function ended(worker: Worker, effects: WorkerEffect[]): WorkerStep {
+  if (worker.containerId !== null) effects.push({ kind: "forget", containerId: worker.containerId });
+  effects.push({ kind: "stop" });
+  return { next: { ...worker, at: "ended", stored: null }, effects };
+}

@@ -1,14 +1,53 @@
 import { type Amounts, addList, aggregateContainers } from "../../model/aggregate.ts";
-import { type Amount, add, isZero } from "../../model/amount.ts";
+import { type Amount, add, isZero, milliValue, sub, value, ZERO } from "../../model/amount.ts";
 import type { ResourceList } from "../../model/fields.ts";
-import { isPodLevelResource, type Pod } from "../../model/pod.ts";
+import { type Container, isPodLevelResource, isSidecar, type Pod } from "../../model/pod.ts";
+import { mulDiv, quotient } from "../../model/units.ts";
+import { isNodeCriticalPod, type QosClass } from "./qos.ts";
+
+const GUARANTEED = -997;
+const BEST_EFFORT = 1000;
+const LOWEST_BURSTABLE = 1000 + GUARANTEED;
+
+const memoryRequest = (c: Container): number => value(c.resources?.requests?.["memory"]?.amount ?? ZERO);
+
+/**
+ * Computes each container's share of the pod-level memory request that no container asked for, divided among all containers,
+ * init containers included. Negative when the containers ask for more than the pod. kubelet 1.36:
+ * remainingPodMemReqPerContainer.
+ */
+function remainingMemoryPerContainer(pod: Pod): number {
+  const podRequest: Amount = pod.spec.resources?.requests?.["memory"]?.amount ?? ZERO;
+  if (podRequest === 0) return 0;
+  const containers = pod.spec.containers.length + (pod.spec.initContainers ?? []).length;
+  const asked = aggregateContainers(pod, "requests").get("memory") ?? ZERO;
+  return quotient(value(sub(podRequest, asked)), containers);
+}
+
+/**
+ * oom_score_adj for each container of a pod, given its QoS class and the node's memory capacity in bytes.
+ * kubelet 1.36: GetContainerOOMScoreAdjust.
+ */
+export function oomScoreAdjuster(pod: Pod, qos: QosClass, memoryCapacity: number): (c: Container) => number {
+  if (isNodeCriticalPod(pod) || qos === "Guaranteed") return () => GUARANTEED;
+  if (qos === "BestEffort") return () => BEST_EFFORT;
+  const extra = isPodLevelRequestsSet(pod) ? remainingMemoryPerContainer(pod) : 0;
+  const score = (request: number): number => 1000 - mulDiv(1000, request + extra, memoryCapacity);
+  const sidecarCeiling = score(Math.min(...pod.spec.containers.map(memoryRequest)));
+  return (c) => {
+    const own = score(memoryRequest(c));
+    const adjusted = isSidecar(c) ? Math.min(own, sidecarCeiling) : own;
+    if (adjusted < LOWEST_BURSTABLE) return LOWEST_BURSTABLE;
+    return adjusted === BEST_EFFORT ? BEST_EFFORT - 1 : adjusted;
+  };
+}
 
 const hasPodLevel = (list: ResourceList | null | undefined): boolean => {
   for (const name in list) if (isPodLevelResource(name)) return true;
   return false;
 };
 /** kubernetes 1.36: IsPodLevelRequestsSet. */
-export const isPodLevelRequestsSet = (pod: Pod): boolean => hasPodLevel(pod.spec.resources?.requests);
+const isPodLevelRequestsSet = (pod: Pod): boolean => hasPodLevel(pod.spec.resources?.requests);
 /** kubernetes 1.36: IsPodLevelResourcesSet. */
 export const isPodLevelResourcesSet = (pod: Pod): boolean =>
   isPodLevelRequestsSet(pod) || hasPodLevel(pod.spec.resources?.limits);
@@ -38,3 +77,7 @@ export function podLimits(pod: Pod, seen?: (amountOf: (name: string) => Amount) 
   }
   return sum;
 }
+
+/** An amount as admission and preemption count it: thousandths of a CPU, else whole units; each rounded up. */
+export const unitsOf = (resource: string, amount: Amount): number =>
+  resource === "cpu" ? milliValue(amount) : value(amount);

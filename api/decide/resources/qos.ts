@@ -2,6 +2,24 @@ import { type Amount, add, compare, isZero, ZERO } from "../../model/amount.ts";
 import type { ResourceList } from "../../model/fields.ts";
 import type { Container, Pod } from "../../model/pod.ts";
 
+const SYSTEM_CRITICAL_PRIORITY = 2_000_000_000;
+const annotation = (pod: Pod, name: string): string | undefined =>
+  pod.metadata.annotations?.[`kubernetes.io/config.${name}`];
+
+/** Comes from a manifest file or URL, not from the API. kubelet 1.36: IsStaticPod. */
+export function isStaticPod(pod: Pod): boolean {
+  const source = annotation(pod, "source");
+  return source !== undefined && source !== "api";
+}
+/** The API's image of a static pod. kubelet 1.36: IsMirrorPod. */
+export const isMirrorPod = (pod: Pod): boolean => annotation(pod, "mirror") !== undefined;
+/** kubelet 1.36: IsCriticalPod. */
+export const isCriticalPod = (pod: Pod): boolean =>
+  isStaticPod(pod) || isMirrorPod(pod) || (pod.spec.priority ?? -1) >= SYSTEM_CRITICAL_PRIORITY;
+/** kubelet 1.36: IsNodeCriticalPod. */
+export const isNodeCriticalPod = (pod: Pod): boolean =>
+  isCriticalPod(pod) && pod.spec.priorityClassName === "system-node-critical";
+
 export type QosClass = "Guaranteed" | "Burstable" | "BestEffort";
 
 /** cpu and memory sums; undefined where nothing above zero was asked. */
@@ -63,7 +81,7 @@ export const qosClass = (pod: Pod): QosClass => {
   return settled === undefined || settled === null || settled === "" ? computeQosClass(pod) : settled;
 };
 
-/** Whether a container by itself asks as a Guaranteed pod does. kubelet 1.36: IsContainerEquivalentQOSGuaranteed. */
+/** Checks that a container by itself asks as a Guaranteed pod does. kubelet 1.36: IsContainerEquivalentQOSGuaranteed. */
 export const isGuaranteedAlone = ({ resources }: Container): boolean =>
   ["cpu", "memory"].every((name) => {
     const request = resources?.requests?.[name]?.amount ?? ZERO;

@@ -3,9 +3,8 @@ import { type Container, containersOf, type Pod } from "../../model/pod.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { isPodLevelResourcesSet } from "../resources/pod-resources.ts";
 import { type AllocateError, ANY_NODE, type HintProvider, type ResourceHints, type TopologyHint } from "./hint.ts";
-import { type Merged, mergeHints } from "./merge.ts";
+import { type Merged, type MergeRefusal, mergeHints } from "./merge.ts";
 import type { AligningPolicy, TopologyPolicy } from "./policy.ts";
-import type { MergeRefusal } from "./reachable.ts";
 
 /** A manager under the name by which a decision shows it: `devices`, `cpus`, `memory`, asked in this order by the kubelet. */
 export interface NamedProvider {
@@ -15,7 +14,7 @@ export interface NamedProvider {
 /** One merge: of a container, or with pod scope of the whole pod (`container` null). */
 export interface Turn {
   readonly container: string | null;
-  /** Of the providers, in their order. */
+  /** The providers' hints, in the providers' order. */
   readonly hints: readonly ResourceHints[];
   readonly merged: TopologyHint;
   readonly admitted: boolean;
@@ -54,7 +53,7 @@ export function admitPod(
   return policy.scope === "pod" ? admitWhole(policy, desk) : admitEach(policy, desk);
 }
 
-/** What one admission has come to so far. */
+/** The interim result of one admission. */
 interface Desk {
   readonly providers: readonly NamedProvider[];
   readonly pod: Pod;
@@ -139,7 +138,7 @@ const refused = ({ turns, allocated }: Desk, container: string | null, text: Ref
 type RefusalText = Pick<PodRefusal, "reason" | "message">;
 const affinityError = (message: string): RefusalText => ({ reason: "TopologyAffinityError", message });
 const AFFINITY = affinityError("Resources cannot be allocated with Topology locality");
-/** Of pods with pod-level resources; the kubelet begins both alike. */
+/** The refusal for pods with pod-level resources; the kubelet begins both alike. */
 const AFFINITY_OF_CONTAINER = affinityError(
   "Pod Scope pod with pod-level resources failed admission with a container-level topology manager",
 );

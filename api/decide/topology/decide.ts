@@ -1,24 +1,29 @@
 import type { PodAsk } from "../../model/ask.ts";
-import type { Asked, Decided, Refusal } from "../../model/decision.ts";
+import type { DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
 import type { TopologyDecision } from "../../model/managers.ts";
+import { containersOf, type Pod, podUid } from "../../model/pod.ts";
 import { ok, type Result } from "../../model/result.ts";
-import { configurationOf } from "../config.ts";
+import type { EffectiveAsked } from "../../profiles/effective.ts";
 import { explainCpus } from "../cpus/explain.ts";
+import { cpuText } from "../cpus/sets.ts";
 import { type Answered, decideWith } from "../managers/desk.ts";
+import type { Managers } from "../managers/node.ts";
 import { roomOf } from "../managers/room.ts";
-import { explainMemory } from "../memory/explain.ts";
+import { blocksOf, explainMemory } from "../memory/decide.ts";
 import type { Reasons } from "../reasons.ts";
-import { assignedOf } from "./assigned.ts";
 
-/** Whether the asked pod comes in and where it is put, how the rest of the node lies about, and what would still come in. */
-export function decideTopology(asked: Asked<PodAsk>): Result<Decided<TopologyDecision>, Refusal> {
-  const config = configurationOf(asked.snapshot);
+/**
+ * Decides if the asked pod is admitted and where it is placed. Also tells how the rest of the node is placed and what would
+ * still be admitted.
+ */
+export function decideTopology(asked: EffectiveAsked<PodAsk>): Result<DecidedOf<"topology">, Refusal> {
+  const config = asked.snapshot.kubeletConfiguration;
   const head = {
-    policy: config.topologyManagerPolicy || "none",
-    scope: config.topologyManagerScope || "container",
-    options: config.topologyManagerPolicyOptions ?? {},
-  } as const;
-  return decideWith<TopologyDecision>(asked, {
+    policy: config.topologyManagerPolicy,
+    scope: config.topologyManagerScope,
+    options: config.topologyManagerPolicyOptions,
+  };
+  return decideWith<"topology">(asked, {
     decided: (answered, reasons, needs) => {
       const room = roomOf(answered, reasons, needs);
       if (!room.ok) return room;
@@ -48,7 +53,7 @@ const NOTHING = {
   node: { ...NO_ROOM, scattered: 0, largestPod: null } as TopologyDecision["node"],
 } as const;
 
-function explain(answered: Answered, reasons: Reasons): void {
+function explain(answered: Answered, reasons: Reasons<ReasonCode<"topology">>): void {
   const { pod, placements, node } = answered;
   reasons.add("topology_policy", "node", "policy", {
     policy: node.topology.name,
@@ -66,4 +71,21 @@ function explain(answered: Answered, reasons: Reasons): void {
   }
   explainCpus(answered, reasons);
   if (answered.refusal === null) explainMemory(answered, reasons);
+}
+
+/** Lists what the managers have allocated to a pod's containers, init containers first. */
+export function assignedOf(managers: Managers, pod: Pod): TopologyDecision["assigned"] {
+  const uid = podUid(pod) ?? "";
+  const shared = cpuText(managers.cpus.state().defaultCpus);
+  return containersOf(pod).map(({ name }) => {
+    const own = managers.cpus.cpusOf(uid, name);
+    const held = managers.devices.state.pods.get(uid)?.get(name) ?? new Map();
+    return {
+      container: name,
+      cpus: own === undefined ? shared : cpuText(own),
+      exclusive: own !== undefined,
+      memory: blocksOf(managers.memory.blocks(uid, name)),
+      devices: Object.fromEntries([...held].map(([resource, { ids }]) => [resource, [...ids]])),
+    };
+  });
 }

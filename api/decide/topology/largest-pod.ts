@@ -1,13 +1,81 @@
-import type { PodSize } from "../../model/managers.ts";
+import type { Machine } from "../../model/machine.ts";
+import type { Fragments, PodSize } from "../../model/managers.ts";
 import type { Container, Pod } from "../../model/pod.ts";
 import { unitsQuantity } from "../../model/quantity.ts";
 import { err, ok, type Result } from "../../model/result.ts";
-import { bytes } from "../../model/units.ts";
+import { type Bytes, bytes } from "../../model/units.ts";
 import { admitPod, type NamedProvider } from "./admit.ts";
 import type { TopologyHint } from "./hint.ts";
+import type { MergeRefusal } from "./merge.ts";
 import type { TopologyPolicy } from "./policy.ts";
-import type { MergeRefusal } from "./reachable.ts";
-import { largestBoth, type Range, rangesOf } from "./search.ts";
+
+type Cpu = NonNullable<Machine["cpus"]>[number];
+
+export interface Room {
+  readonly cpus: readonly Cpu[];
+  /** CPUs that may be given away exclusively, by number. */
+  readonly free: ReadonlySet<number>;
+  /** NUMA node -> memory that may be given away. */
+  readonly freeMemory: ReadonlyMap<number, Bytes>;
+  /** True: exclusive CPUs are given by the core (full-pcpus-only). */
+  readonly wholeCores: boolean;
+}
+interface Fragmentation extends Fragments {
+  /** Ascending by id. */
+  readonly nodes: readonly (Fragments & { readonly numaNode: number })[];
+  /** The share of the free CPUs that the largest block leaves out: 0, all in one block; near 1, crumbs everywhere. */
+  readonly scattered: number;
+}
+
+/** How the free CPUs and the free memory of a machine lie about: per NUMA node, and in all. */
+export function fragmentation(room: Room): Fragmentation {
+  const ids = new Set([...room.cpus.map((cpu) => cpu.numa), ...room.freeMemory.keys()]);
+  const counts = [...ids].sort((a, b) => a - b).map((numaNode) => ({ numaNode, count: countOf(room, numaNode) }));
+  const total = counts.reduce((sum, { count }) => together(sum, count), NOTHING);
+  return {
+    ...fragmentsOf(total),
+    nodes: counts.map(({ numaNode, count }) => ({ numaNode, ...fragmentsOf(count) })),
+    scattered: share(total.freeCpus - total.largestBlock, total.freeCpus),
+  };
+}
+
+interface Count extends Omit<Fragments, "splitShare"> {
+  readonly splitCpus: number;
+}
+const NOTHING: Count = { freeCpus: 0, freeCores: 0, freeMemory: bytes(0), largestBlock: 0, splitCpus: 0 };
+
+function countOf({ cpus, free, freeMemory, wholeCores }: Room, numaNode: number): Count {
+  const cores = new Map<string, { cpus: number; free: number }>();
+  for (const { cpu, core, socket, numa } of cpus) {
+    if (numa !== numaNode) continue;
+    const key = `${socket}/${core}`;
+    const seen = cores.get(key) ?? { cpus: 0, free: 0 };
+    cores.set(key, { cpus: seen.cpus + 1, free: seen.free + (free.has(cpu) ? 1 : 0) });
+  }
+  const all = [...cores.values()];
+  const whole = all.filter((core) => core.free === core.cpus);
+  const freeCpus = all.reduce((sum, core) => sum + core.free, 0);
+  const inWhole = whole.reduce((sum, core) => sum + core.free, 0);
+  return {
+    freeCpus,
+    freeCores: whole.length,
+    freeMemory: freeMemory.get(numaNode) ?? bytes(0),
+    largestBlock: wholeCores ? inWhole : freeCpus,
+    splitCpus: freeCpus - inWhole,
+  };
+}
+const together = (a: Count, b: Count): Count => ({
+  freeCpus: a.freeCpus + b.freeCpus,
+  freeCores: a.freeCores + b.freeCores,
+  freeMemory: bytes(a.freeMemory + b.freeMemory),
+  largestBlock: Math.max(a.largestBlock, b.largestBlock),
+  splitCpus: a.splitCpus + b.splitCpus,
+});
+const fragmentsOf = ({ splitCpus, ...count }: Count): Fragments => ({
+  ...count,
+  splitShare: share(splitCpus, count.freeCpus),
+});
+const share = (part: number, whole: number): number => (whole === 0 ? 0 : part / whole);
 
 export interface LargestAsk {
   readonly policy: TopologyPolicy;
@@ -58,7 +126,10 @@ export function largestPodOn(ask: LargestAsk, node: number): PodSize | null {
   return search(ask, ask.nodes.slice(node, node + 1), fits);
 }
 
-/** What is asked of the NUMA nodes changes with every node more that a pod must span, so each such range is searched alone. */
+/**
+ * Searches one range of sizes: the demand on the NUMA nodes changes with every further node that a pod must span, so each such
+ * range is searched alone.
+ */
 function search(
   { free, cpuStep }: LargestAsk,
   nodes: readonly PodSize[],
@@ -86,4 +157,61 @@ function guaranteedPod({ cpus, memory }: PodSize): Pod {
   const list = { cpu: unitsQuantity(cpus, "DecimalSI"), memory: unitsQuantity(memory, "BinarySI") };
   const containers = [{ name: "largest", resources: { requests: list, limits: list } }];
   return { metadata: { name: "largest", namespace: "default", uid: "largest" }, spec: { containers } };
+}
+
+/** Whole numbers from `least` to `most`. */
+interface Range {
+  readonly least: number;
+  readonly most: number;
+}
+
+/**
+ * The amounts up to `free`, in units of `step`, by how many of the sizes they need at least: those that one can hold, those
+ * that take two, and so on. Ascending; ranges without a number are left out.
+ */
+function rangesOf(sizes: readonly number[], free: number, step: number): readonly Range[] {
+  const ranges: Range[] = [];
+  let below = 0;
+  let sum = 0;
+  for (const size of [...sizes].sort((a, b) => b - a)) {
+    sum += size;
+    const most = Math.floor(Math.min(sum, free) / step);
+    if (most > below) ranges.push({ least: below + 1, most });
+    below = Math.max(below, most);
+  }
+  return ranges;
+}
+
+/** The largest number that holds, given that the least does, and that none holds above one that does not. */
+function largestThat({ least, most }: Range, holds: (n: number) => boolean): number {
+  let yes = least;
+  let no = most + 1;
+  while (no - yes > 1) {
+    const middle = yes + Math.floor((no - yes) / 2);
+    if (holds(middle)) yes = middle;
+    else no = middle;
+  }
+  return yes;
+}
+
+interface Both {
+  readonly first: number;
+  readonly second: number;
+}
+/** The largest `first` that holds with any `second`, and with it the largest `second`; ranges ascending. */
+function largestBoth(
+  firsts: readonly Range[],
+  seconds: readonly Range[],
+  holds: (first: number, second: number) => boolean,
+): Both | undefined {
+  for (const range of [...firsts].reverse()) {
+    const tops = seconds.map(({ least }) =>
+      holds(range.least, least) ? largestThat(range, (n) => holds(n, least)) : 0,
+    );
+    const first = tops.reduce((a, b) => Math.max(a, b), 0);
+    const second = seconds[tops.lastIndexOf(first)];
+    if (first === 0 || second === undefined) continue;
+    return { first, second: largestThat(second, (n) => holds(first, n)) };
+  }
+  return undefined;
 }

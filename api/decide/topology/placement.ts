@@ -1,15 +1,14 @@
 import type { Hint, Placement } from "../../model/managers.ts";
 import type { Turn } from "./admit.ts";
-import type { TopologyHint } from "./hint.ts";
-import { idsOf, type NumaNodes } from "./numa-nodes.ts";
+import { idsOf, type NumaNodes, type TopologyHint } from "./hint.ts";
 
 /** Hints that are told of one resource: all the sets of eight nodes. */
-const MOST_TOLD = 255;
-/** Of a longer list the preferred ones first. */
+const MAX_TOLD = 255;
+/** Shortens a longer list, the preferred hints first. */
 const told = (list: readonly TopologyHint[]): readonly TopologyHint[] =>
-  list.length <= MOST_TOLD
+  list.length <= MAX_TOLD
     ? list
-    : [...list.filter((h) => h.preferred), ...list.filter((h) => !h.preferred)].slice(0, MOST_TOLD);
+    : [...list.filter((h) => h.preferred), ...list.filter((h) => !h.preferred)].slice(0, MAX_TOLD);
 
 /** A turn as a decision shows it: masks become lists of node ids. */
 export function placementOf(numa: NumaNodes, { container, hints, merged, admitted }: Turn): Placement {
@@ -18,7 +17,7 @@ export function placementOf(numa: NumaNodes, { container, hints, merged, admitte
     preferred: hint.preferred,
   });
   const lists = hints.flatMap((provider) => [...provider]);
-  const long = lists.flatMap(([resource, list]) => (list !== null && list.length > MOST_TOLD ? [resource] : []));
+  const long = lists.flatMap(([resource, list]) => (list !== null && list.length > MAX_TOLD ? [resource] : []));
   return {
     container,
     hints: Object.fromEntries(lists.map(([resource, list]) => [resource, list === null ? null : told(list).map(show)])),

@@ -1,6 +1,54 @@
 import { err, ok, type Result } from "../../model/result.ts";
-import { type NumaNodes, numaNodes } from "./numa-nodes.ts";
-import { type TopologyOptions, topologyOptions } from "./options.ts";
+import { parseBool, parseWhole, quote } from "../go/strconv.ts";
+import { type NumaNodes, numaNodes } from "./hint.ts";
+
+interface TopologyOptions {
+  readonly preferClosest: boolean;
+  /** A machine with more NUMA nodes than this does not get a kubelet with a topology policy. */
+  readonly maxNodes: number;
+}
+const DEFAULT_MAX_NODES = 8;
+const DEFAULT_OPTIONS: TopologyOptions = { preferClosest: false, maxNodes: DEFAULT_MAX_NODES };
+
+type Read = (options: TopologyOptions, value: string, name: string) => Result<TopologyOptions, string>;
+
+const preferClosest: Read = (options, value, name) => {
+  const parsed = parseBool(value);
+  if (!parsed.ok) return err(`bad value for option ${quote(name)}: ${parsed.error}`);
+  return ok({ ...options, preferClosest: parsed.value });
+};
+const maxNodes: Read = (options, value, name) => {
+  const parsed = parseWhole(value);
+  if (!parsed.ok) return err(`unable to convert policy option to integer ${quote(name)}: ${parsed.error}`);
+  const most = Number(parsed.value);
+  if (most >= DEFAULT_MAX_NODES) return ok({ ...options, maxNodes: most });
+  return err(`the minimum value of ${quote(name)} should not be less than ${DEFAULT_MAX_NODES}`);
+};
+
+/**
+ * All are stable in 1.36, so the gates TopologyManagerPolicyAlphaOptions and ...BetaOptions have nothing to let through,
+ * and TopologyManagerPolicyOptions is locked on.
+ */
+const OPTIONS: ReadonlyMap<string, Read> = new Map([
+  ["prefer-closest-numa-nodes", preferClosest],
+  ["max-allowable-numa-nodes", maxNodes],
+]);
+
+/**
+ * `topologyManagerPolicyOptions`; the error is the kubelet's. Of several faults the kubelet names any one, this the first
+ * by the option's name. kubelet 1.36: topologymanager.NewPolicyOptions.
+ */
+export function topologyOptions(values: Readonly<Record<string, string>>): Result<TopologyOptions, string> {
+  let options = DEFAULT_OPTIONS;
+  for (const name of Object.keys(values).sort()) {
+    const read = OPTIONS.get(name);
+    if (read === undefined) return err(`unknown Topology Manager Policy option: ${quote(name)}`);
+    const next = read(options, values[name] as string, name);
+    if (!next.ok) return next;
+    options = next.value;
+  }
+  return ok(options);
+}
 
 export const TOPOLOGY_POLICIES = ["none", "best-effort", "restricted", "single-numa-node"] as const;
 type PolicyName = (typeof TOPOLOGY_POLICIES)[number];
@@ -40,8 +88,8 @@ export interface PolicyError {
 }
 
 /** Managers hint at each of 2^n sets of nodes, for each container. The kubelet's default is 8; real machines have up to 16. */
-export const MOST_ALIGNED_NODES = 16;
-const MOST_BIT = 63;
+export const MAX_ALIGNED_NODES = 16;
+const MAX_BIT = 63;
 
 /** The policy of a kubelet's configuration on a machine. kubelet 1.36: topologymanager.NewManager. */
 export function topologyPolicy({ policy, scope, options, nodes }: PolicySetting): Result<TopologyPolicy, PolicyError> {
@@ -64,15 +112,15 @@ const isPolicy = (name: string): name is AligningPolicy["name"] =>
 const isScope = (name: string): name is ScopeName => (TOPOLOGY_SCOPES as readonly string[]).includes(name);
 
 function unanswered(nodes: readonly NumaNode[]): Result<never, PolicyError> | undefined {
-  const far = nodes.find(({ id }) => id > MOST_BIT);
+  const far = nodes.find(({ id }) => id > MAX_BIT);
   if (far !== undefined) {
     return err({
       code: "panic",
-      message: `NUMA node ${far.id} is above ${MOST_BIT}, the last that the kubelet can name`,
+      message: `NUMA node ${far.id} is above ${MAX_BIT}, the last that the kubelet can name`,
     });
   }
-  if (nodes.length <= MOST_ALIGNED_NODES) return undefined;
-  const message = `${nodes.length} NUMA nodes have 2^${nodes.length} sets to hint at; answered are at most ${MOST_ALIGNED_NODES} nodes`;
+  if (nodes.length <= MAX_ALIGNED_NODES) return undefined;
+  const message = `${nodes.length} NUMA nodes have 2^${nodes.length} sets to hint at; answered are at most ${MAX_ALIGNED_NODES} nodes`;
   return err({ code: "bound", message });
 }
 

@@ -1,5 +1,5 @@
 import type { Counterfactual } from "../../model/preemption.ts";
-import { amountText, exactAmountText } from "../amount-text.ts";
+import { amountText, exactAmountText } from "../size.ts";
 import { listed, many } from "./words.ts";
 
 /** The smallest changes that turn an admission or a preemption, a sentence each; those that only help together are one. */
@@ -11,11 +11,11 @@ export function counterfactualSentences(all: readonly Counterfactual[]): readonl
   return [...better.map(betterSet), ...(lower.length === 0 ? [] : [lowerRequests(lower)])];
 }
 
-const MOST_NAMES = 6;
+const MAX_NAMES = 6;
 function podNames(text: unknown): string {
   const all = String(text).split(" ");
-  const rest = all.length - MOST_NAMES;
-  return listed(rest > 0 ? [...all.slice(0, MOST_NAMES), `${rest} more`] : all);
+  const rest = all.length - MAX_NAMES;
+  return listed(rest > 0 ? [...all.slice(0, MAX_NAMES), `${rest} more`] : all);
 }
 
 function betterSet({ code, numbers: n }: Counterfactual): string {

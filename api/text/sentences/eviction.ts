@@ -1,5 +1,8 @@
+import type { Counterfactual, Ranking, StarvedResource } from "../../model/eviction.ts";
+import type { PodRef } from "../../model/forms.ts";
+import { exactAmountText } from "../size.ts";
 import { durationText, timeText } from "../time-text.ts";
-import { many, type Sentences } from "./words.ts";
+import { many, ordinal, type Sentences } from "./words.ts";
 
 const duration = (ms: unknown): string => durationText(Number(ms));
 const time = (ms: unknown): string => timeText(Number(ms));
@@ -14,8 +17,8 @@ const CAUSE: Readonly<Record<string, string>> = {
   "container-ephemeral-storage": "a container takes more local storage than its limit",
 };
 
-/** What the reasons of `eviction` say. */
-export const EVICTION_SENTENCES: Sentences = {
+/** The sentences for the reasons of `eviction`. */
+export const EVICTION_SENTENCES = {
   available_above_capacity: (n) =>
     `${n["available"] ?? n["told"]} available of ${n["capacity"] ?? n["capacityBytes"]}: these stats contradict themselves`,
   below_threshold: (n) => `${n["available"]} available is less than ${n["quantity"]}`,
@@ -50,4 +53,26 @@ export const EVICTION_SENTENCES: Sentences = {
     `the stats are of ${time(n["statsAtMs"])}, and those of the last pass of ${time(n["lastAtMs"])}`,
   threshold_above_capacity: (n) => `${n["quantity"]} is more than the capacity of ${n["capacity"]}: it is always met`,
   threshold_forgotten: () => "it was met at the last pass and is no longer configured: forgotten",
-};
+} satisfies Partial<Sentences>;
+
+/** For each pod and each value: the change after which another pod goes first, otherwise the smallest change there is. */
+export function rankChangeSentences({ counterfactuals, resource }: Ranking): readonly string[] {
+  const groups = Map.groupBy(counterfactuals, ({ pod, change }) => `${pod.uid} ${change}`);
+  return [...groups.values()].map((group) => {
+    const saving = group.find(({ pod, victim }) => victim !== null && victim.uid !== pod.uid);
+    return sentence(saving ?? (group[0] as Counterfactual), resource);
+  });
+}
+
+function sentence({ pod, change, from, to, place, victim }: Counterfactual, resource: StarvedResource): string {
+  const isOther = victim !== null && victim.uid !== pod.uid;
+  const then = victim === null ? "nobody" : isOther ? nameOf(victim) : "still the same pod";
+  const amount = (units: number): string => exactAmountText(resource, units);
+  const how = {
+    request: `with a request of ${amount(to)} for ${resource}`,
+    usage: `if it took up ${amount(to)} instead of ${amount(from)}`,
+    priority: `with a priority of ${to}`,
+  }[change];
+  return `${how}, ${nameOf(pod)} would rank ${ordinal(place)}: ${then} would go first`;
+}
+const nameOf = ({ namespace, name }: PodRef): string => `${namespace}/${name}`;

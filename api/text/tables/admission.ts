@@ -1,16 +1,17 @@
-import type { AdmissionDecision } from "../../model/admission.ts";
+import type { AdmissionDecision } from "../../model/preemption.ts";
 import { counterfactualSentences } from "../sentences/counterfactual.ts";
 import { many } from "../sentences/words.ts";
 import { printable } from "../style.ts";
 import { table } from "../table.ts";
-import { outcome, sentenceList } from "./outcome.ts";
-import { resourcesTable } from "./shortages.ts";
-import { type Shown, sections } from "./shown.ts";
+import { outcome, type Shown, sections, sentenceList } from "./shown.ts";
 import { assignedTable } from "./topology.ts";
 import { podName } from "./verdict.ts";
-import { victimsTable } from "./victims.ts";
+import { resourcesTable, victimsTable } from "./victims.ts";
 
-/** Whether the pod comes in and why not, what it takes of each resource, who goes for it, and what would turn the answer. */
+/**
+ * Shows whether the pod is admitted and why not, what it takes of each resource, which pods go for it, and what would change
+ * the answer.
+ */
 export function admissionTable(shown: Shown<AdmissionDecision>): string {
   const { decision, paint, notesAt } = shown;
   const { preempt, counterfactuals, resources } = decision;
@@ -72,7 +73,7 @@ function refusalsTable({ decision, columns, paint, notesAt }: Shown<AdmissionDec
 }
 const SHOWN = "▶";
 
-/** Of a node without managers there is nothing to tell. */
+/** Shows what the managers would give; for a node without managers there is nothing to tell. */
 function givenTable(shown: Shown<AdmissionDecision>): string {
   const given = (shown.decision.assigned ?? []).filter(
     ({ cpus, memory, devices }) => cpus !== "" || memory.length > 0 || Object.keys(devices).length > 0,

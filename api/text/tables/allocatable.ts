@@ -1,8 +1,8 @@
-import type { AllocatableDecision, CgroupValues, QuantityList } from "../../model/decision.ts";
-import { type BarPart, bar } from "../bar.ts";
+import type { AllocatableDecision, QuantityList } from "../../model/allocatable.ts";
+import type { CgroupValues } from "../../model/cgroups.ts";
 import { humanBytes, isBytes, magnitude } from "../size.ts";
 import { type Color, printable } from "../style.ts";
-import { type Column, type Row, table } from "../table.ts";
+import { type BarPart, bar, type Column, type Row, table } from "../table.ts";
 import type { Shown } from "./shown.ts";
 
 const BAR_WIDTH = 24;

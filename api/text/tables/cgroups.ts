@@ -1,9 +1,8 @@
-import type { CgroupPlan, CgroupsDecision, CgroupValues } from "../../model/decision.ts";
+import type { CgroupPlan, CgroupsDecision, CgroupValues } from "../../model/cgroups.ts";
 import { pageSizeName } from "../../model/machine.ts";
 import { humanBytes } from "../size.ts";
 import { type Color, printable } from "../style.ts";
-import { type Cell, type Column, table } from "../table.ts";
-import { treeLines } from "../tree.ts";
+import { type Cell, type Column, table, treeLines } from "../table.ts";
 import type { Shown } from "./shown.ts";
 
 interface ValueColumn extends Column {

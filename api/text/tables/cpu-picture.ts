@@ -6,7 +6,7 @@ import { type Cell, table } from "../table.ts";
 export type Cpu = NonNullable<Machine["cpus"]>[number];
 
 /** Beyond that nobody looks for one CPU among them. */
-const MOST_CPUS = 1024;
+const MAX_CPUS = 1024;
 const WIDEST = 104;
 const LABELS = "SOCKET  NUMA  ".length;
 const NARROWEST = 12;
@@ -20,7 +20,7 @@ export function cpuPicture(
   draw: (cpu: Cpu) => string,
   { columns, paint }: { readonly columns: number; readonly paint: Paint },
 ): string {
-  if (cpus.length === 0 || cpus.length > MOST_CPUS) return "";
+  if (cpus.length === 0 || cpus.length > MAX_CPUS) return "";
   const width = Math.max(NARROWEST, Math.min(WIDEST, columns - LABELS));
   const groups = Map.groupBy(cpus, ({ socket, numa }) => `${socket}/${numa}`);
   const rows = [...groups.values()].sort(byPlace).flatMap((group) => {

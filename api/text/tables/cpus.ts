@@ -4,11 +4,10 @@ import type { CpuAssignment, CpusDecision } from "../../model/managers.ts";
 import { type Color, type Paint, printable } from "../style.ts";
 import { table } from "../table.ts";
 import { type Cpu, cpuPicture } from "./cpu-picture.ts";
-import { placementsTable } from "./placements.ts";
 import { caption, type Shown, sections } from "./shown.ts";
-import { isSamePod, podName, verdictText } from "./verdict.ts";
+import { isSamePod, placementsTable, podName, verdictText } from "./verdict.ts";
 
-/** Who has which CPUs: a picture of the machine, the exclusive ones by pod, the asked pod's, and what must change. */
+/** Shows who has which CPUs: a picture of the machine, the exclusive CPUs by pod, the asked pod's, and what must change. */
 export function cpusTable(shown: Shown<CpusDecision>): string {
   const { decision } = shown;
   const verdict = verdictText(shown);

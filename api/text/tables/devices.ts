@@ -1,10 +1,41 @@
-import type { DeviceOptions, DevicesDecision } from "../../model/device-decision.ts";
-import { printable } from "../style.ts";
-import { table } from "../table.ts";
-import { DEVICE_GLYPHS, deviceBar, PLUGIN_COLOR } from "./device-bar.ts";
-import { listText, placementsTable } from "./placements.ts";
+import type { DeviceOptions, DevicesDecision } from "../../model/managers.ts";
+import { type Color, type Paint, printable } from "../style.ts";
+import { bar, type Glyph, table } from "../table.ts";
 import { type Shown, sections } from "./shown.ts";
-import { podName, verdictText } from "./verdict.ts";
+import { listText, placementsTable, podName, verdictText } from "./verdict.ts";
+
+/** The counts of one resource, in whole devices. */
+interface Counts {
+  readonly capacity: number;
+  readonly allocatable: number;
+  readonly allocated: number;
+}
+const BAR_WIDTH = 24;
+
+export const DEVICE_GLYPHS: readonly Glyph[] = [
+  ["green", "█", "held"],
+  ["dim", "·", "free"],
+  ["red", "×", "not healthy"],
+];
+
+/** A cell a device while there are few. */
+export function deviceBar({ capacity, allocatable, allocated }: Counts, paint: Paint): string {
+  const all = Math.max(capacity, allocated);
+  const free = Math.max(0, allocatable - allocated);
+  const sizes = [allocated, free, all - allocated - free];
+  const parts = DEVICE_GLYPHS.map(([color, glyph], i) => ({
+    size: sizes[i] as number,
+    draw: (cells: number) => paint(color, glyph.repeat(cells)),
+  }));
+  return bar(parts, Math.min(BAR_WIDTH, all));
+}
+
+export const PLUGIN_COLOR: Readonly<Record<"registered" | "stopped" | "unregistered" | "removed", Color>> = {
+  registered: "green",
+  stopped: "yellow",
+  unregistered: "yellow",
+  removed: "red",
+};
 
 /** Plugins' resources, who holds which devices, what the asked pod gets, and what is not settled yet. */
 export function devicesTable(shown: Shown<DevicesDecision>): string {

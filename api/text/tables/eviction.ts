@@ -2,23 +2,140 @@ import {
   type Eviction,
   type EvictionDecision,
   type FileSystems,
+  type Forecast,
   NODE_RECLAIM,
+  type RankedPod,
+  type Ranking,
   type Reclaim,
+  type ReclaimTakes,
 } from "../../model/eviction.ts";
-import type { PodRef } from "../../model/managers.ts";
+import type { PodRef } from "../../model/forms.ts";
+import { rankChangeSentences } from "../sentences/eviction.ts";
 import { listed, many } from "../sentences/words.ts";
-import type { Color } from "../style.ts";
-import { printable } from "../style.ts";
-import { table } from "../table.ts";
-import { timeText } from "../time-text.ts";
-import { forecastTable } from "./forecast.ts";
-import { nodeReclaimText } from "./node-reclaim.ts";
-import { outcome } from "./outcome.ts";
-import { listText } from "./placements.ts";
-import { rankingTables } from "./rankings.ts";
-import { type Shown, sections } from "./shown.ts";
+import { amountText, humanBytes } from "../size.ts";
+import { type Color, printable } from "../style.ts";
+import { type Cell, type Row, table } from "../table.ts";
+import { durationText, timeText } from "../time-text.ts";
+import { countsText } from "./gc-targets.ts";
+import { outcome, type Shown, sections } from "./shown.ts";
 import { signalText, thresholdsTable, thresholdText } from "./thresholds.ts";
-import { podName } from "./verdict.ts";
+import { isSamePod, listText, podName } from "./verdict.ts";
+
+/** Pods shown of the ranking that is acted on, and (`MOST`) of the others; the JSON has more. */
+const MAX_DRIVING = 10;
+const MOST = 5;
+
+/** Shows which pods would go first for each resource, and what would change that; the ranking that is acted on comes first. */
+function rankingTables(shown: Shown<EvictionDecision>): readonly string[] {
+  const { rankings, reclaim } = shown.decision;
+  const drives = ({ signals }: Ranking): boolean => reclaim !== null && signals.includes(reclaim.threshold.signal);
+  const inOrder = [...rankings.filter(drives), ...rankings.filter((ranking) => !drives(ranking))];
+  return inOrder
+    .filter(({ pods }) => pods.length > 0)
+    .map((ranking) => rankingTable(ranking, drives(ranking) ? MAX_DRIVING : MOST, shown));
+}
+
+function rankingTable(ranking: Ranking, most: number, { asked, columns, paint }: Shown<EvictionDecision>): string {
+  const { resource, signals, pods, total } = ranking;
+  const first = pods.slice(0, most);
+  const own = asked === undefined ? undefined : pods.slice(most).find(({ pod }) => isSamePod(pod, asked));
+  const rest = total - first.length - (own === undefined ? 0 : 1);
+  const rows = [...first, ...(own === undefined ? [] : [own])].map((one) => rowOf(one, ranking));
+  const drawn = table(
+    [
+      { title: "", align: "right" },
+      { title: `FIRST TO GO FOR ${resource.toUpperCase()}`, shrinkTo: 12 },
+      { title: "PRIORITY", align: "right", giveUp: 2 },
+      { title: "USAGE", align: "right" },
+      { title: "REQUEST", align: "right", giveUp: 1 },
+      { title: "ABOVE REQUEST", align: "right" },
+      { title: "" },
+    ],
+    rows,
+    columns,
+    paint,
+  );
+  const sentences = rankChangeSentences(ranking).map((text) => `- ${printable(text)}\n`);
+  const more = rest > 0 ? `${rest} more; ` : "";
+  return `${drawn}${paint("dim", `${more}by ${signals.join(", ")}`)}\n${sentences.join("")}`;
+}
+
+function rowOf({ place, pod, priority, usage, request, aboveRequest, critical, tie }: RankedPod, of: Ranking): Row {
+  const amount = (units: number): string => amountText(of.resource, units);
+  const marks = [
+    ...(critical ? ["critical, stays"] : []),
+    ...(usage === null ? ["no stats"] : []),
+    ...(tie ? ["tie"] : []),
+  ];
+  return {
+    cells: [
+      `${place}`,
+      podName(pod),
+      `${priority}`,
+      usage === null ? "" : amount(usage),
+      of.resource === "pids" ? "" : amount(request),
+      aboveRequest === null ? "" : amount(aboveRequest),
+      { text: marks.join(", "), color: critical ? "dim" : "yellow" },
+    ],
+  };
+}
+
+const MAX_VICTIMS = 3;
+
+/** When each threshold is met if it goes on like this, and how long each pod that would go puts it off. */
+function forecastTable({ decision, columns, paint }: Shown<EvictionDecision>): string {
+  const known = decision.forecast.filter(({ slopePerSecond }) => slopePerSecond !== null);
+  if (known.length === 0) {
+    const why =
+      "no forecast: it takes three observations at least; give the `next` of each answer with --facts to the next";
+    return decision.forecast.length === 0 ? "" : paint("dim", `${why}\n`);
+  }
+  const falling = known.filter(({ belowInMs }) => belowInMs !== null);
+  if (falling.length === 0) return paint("dim", "no forecast: nothing that has a threshold is falling\n");
+  const others = known.length - falling.length;
+  const rest = others === 0 ? "" : paint("dim", `${many(others, "other threshold")} not coming nearer\n`);
+  const drawn = table(
+    [
+      { title: "FORECAST", shrinkTo: 22 },
+      { title: "CHANGES BY", align: "right", giveUp: 2 },
+      { title: "MET IN", align: "right" },
+      { title: "EVICTS IN", align: "right" },
+      { title: "GOES FIRST, AND BUYS", shrinkTo: 12 },
+      { title: "FROM", align: "right", giveUp: 1 },
+    ],
+    falling.map((forecast) => ({
+      cells: [
+        printable(thresholdText(forecast.threshold)),
+        changeText(forecast),
+        whenCell(forecast.belowInMs),
+        whenCell(forecast.evictsInMs),
+        victimsText(forecast),
+        `${forecast.observations} obs.`,
+      ],
+    })),
+    columns,
+    paint,
+  );
+  return `${drawn}${rest}`;
+}
+
+function changeText({ threshold: { signal }, slopePerSecond }: Forecast): string {
+  const perMinute = Math.round((slopePerSecond ?? 0) * 60);
+  return perMinute === 0 ? "nothing" : `${perMinute > 0 ? "+" : ""}${signalText(signal, perMinute)}/min`;
+}
+
+const HOUR = 3_600_000;
+function whenCell(ms: number | null): Cell {
+  if (ms === null) return { text: "not falling", color: "dim" };
+  if (ms === 0) return { text: "now", color: "red" };
+  return ms < HOUR ? { text: durationText(ms), color: "yellow" } : { text: durationText(ms) };
+}
+
+const victimsText = ({ victims }: Forecast): string =>
+  victims
+    .slice(0, MAX_VICTIMS)
+    .flatMap(({ pod, buysMs }) => (buysMs === null ? [] : [`${podName(pod)} ${durationText(buysMs)}`]))
+    .join(", ");
 
 /** One pass of the eviction manager: how far off each threshold is, who goes and why, who would be next, and when. */
 export function evictionTable(shown: Shown<EvictionDecision>): string {
@@ -56,7 +173,7 @@ function headOf({ decision, verdict, paint, notesAt }: Shown<EvictionDecision>):
   ].join("");
 }
 
-/** Whether the pod that goes is only the first of equals. */
+/** Checks that the pod that goes is only the first of equals. */
 function isTied({ evicted, rankings, reclaim }: EvictionDecision): boolean {
   const driving = rankings.find(({ signals }) => reclaim !== null && signals.includes(reclaim.threshold.signal));
   return evicted.some((one) => driving?.pods.some(({ pod, tie }) => tie && pod.uid === one.pod.uid) === true);
@@ -140,4 +257,19 @@ function conditionsTable({ decision, columns, paint, notesAt }: Shown<EvictionDe
     columns,
     paint,
   );
+}
+
+/** What the node-level functions would throw away, in a line; empty where it is not known. */
+function nodeReclaimText(takes: ReclaimTakes | null): string {
+  if (takes === null || (takes.containers === null && takes.images === null)) return "";
+  const { containers, images } = takes;
+  const parts = [
+    ...(containers === null || containers.remove.length === 0 ? [] : [countsText(containers.remove)]),
+    ...(images === null || images.remove.length === 0
+      ? []
+      : [`${many(images.remove.length, "image")} (${humanBytes(images.freedBytes)})`]),
+  ];
+  const young = images?.keep.filter(({ why }) => why === "too-young").length ?? 0;
+  const rest = young === 0 ? "" : `; too young to go: ${many(young, "image")}`;
+  return `node-level: ${parts.length === 0 ? "nothing" : parts.join(", then ")} would go${rest}`;
 }

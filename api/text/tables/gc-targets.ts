@@ -1,9 +1,53 @@
-import { CONTAINER_GC_TARGETS, type ContainerGcTarget, type ContainerRemoval } from "../../model/container-gc.ts";
+import {
+  CONTAINER_GC_TARGETS,
+  type ContainerGcTarget,
+  type ContainerRemoval,
+  type NodeEvent,
+  type RemovalState,
+} from "../../model/container-gc.ts";
 import { listed } from "../sentences/words.ts";
-import { printable } from "../style.ts";
+import { type Color, type Paint, printable } from "../style.ts";
+import type { Cell } from "../table.ts";
 import { podName } from "./verdict.ts";
 
-/** What a container collection takes, in a word or two. */
+const END_COLOR: Readonly<Record<RemovalState, Color>> = {
+  planned: "dim",
+  removed: "green",
+  failed: "red",
+  stopped: "yellow",
+};
+interface Removal {
+  readonly tie: boolean;
+  readonly end: RemovalState;
+  readonly message?: string;
+}
+
+/** The marks of a removal beside its reason; that a removal is only planned goes without saying. */
+export function removalMarks({ tie, end }: Removal, ...others: readonly string[]): Cell {
+  const marks = [...(end === "planned" ? [] : [end]), ...others, ...(tie ? ["tie"] : [])];
+  return { text: marks.join(", "), color: end === "planned" && tie ? "yellow" : END_COLOR[end] };
+}
+
+/** The runtime's words, as a line below the row. */
+export const removalNotes = ({ message }: Removal): readonly string[] =>
+  message === undefined ? [] : [`  ${printable(message)}`];
+
+/** Lists the events that the kubelet would record for its node, a line each; `told`: words that already stand above. */
+export const eventLines = (events: readonly NodeEvent[], paint: Paint, told: string | null): string =>
+  events
+    .map(({ type, reason, message }) => {
+      const text = message === told ? `${reason} in these words` : `${reason}: ${message}`;
+      return paint(type === "Warning" ? "yellow" : "dim", `event ${printable(text)}\n`);
+    })
+    .join("");
+
+/** Says whether chance decides somewhere in the kubelet's order. */
+export const tieLine = (removals: readonly Removal[], paint: Paint): string =>
+  removals.some(({ tie }) => tie)
+    ? paint("dim", "tie: equal in all that the kubelet sorts by; there chance decides, here the id\n")
+    : "";
+
+/** The targets of a container collection, in a word or two. */
 export const TARGET: Readonly<Record<ContainerGcTarget, string>> = {
   container: "container",
   sandbox: "sandbox",

@@ -1,13 +1,180 @@
-import type { ImageGcDecision } from "../../model/image-gc.ts";
+import type { ImageGcDecision, ImageKept, ImageRemoval, PulledAgain } from "../../model/image-gc.ts";
+import { IMAGE_GOES, IMAGE_STAYS } from "../sentences/garbage-collection.ts";
 import { many } from "../sentences/words.ts";
 import { humanBytes } from "../size.ts";
 import { type Color, printable } from "../style.ts";
-import { durationText } from "../time-text.ts";
-import { eventLines } from "./collection.ts";
-import { fileSystemBar } from "./file-system-bar.ts";
-import { goesTable, pulledAgainTable, staysTable } from "./image-lists.ts";
-import { outcome } from "./outcome.ts";
-import { type Shown, sections } from "./shown.ts";
+import { bar, type Column, type Glyph, legendText, table } from "../table.ts";
+import { agoText, durationText, mayGoText } from "../time-text.ts";
+import { eventLines, removalMarks, removalNotes, tieLine } from "./gc-targets.ts";
+import { imageName, imagePlace } from "./image-name.ts";
+import { outcome, type Shown, sections, shortened, swallowNotes } from "./shown.ts";
+
+/** The JSON, and `--explain full`, have all. */
+const MAX_GO = 25;
+const MAX_STAY = 10;
+const right = (title: string, giveUp?: number): Column =>
+  giveUp === undefined ? { title, align: "right" } : { title, align: "right", giveUp };
+const nameColumn = (title: string): Column => ({ title, shrinkTo: 16, cut: "start" });
+
+/** Images that go, in the kubelet's order. */
+function goesTable(shown: Shown<ImageGcDecision>): string {
+  const { decision, columns, paint, notesAt } = shown;
+  const { remove, freedOnceBytes } = decision;
+  if (remove.length === 0) return "";
+  const { first, more } = shortened(remove, MAX_GO, shown, ({ why }) => IMAGE_GOES[why]);
+  swallowNotes(shown, remove.slice(first.length).map(imagePlace));
+  const once = ({ exclusiveBytes, sizeBytes }: ImageRemoval): string =>
+    freedOnceBytes === null || exclusiveBytes === null || exclusiveBytes === sizeBytes
+      ? ""
+      : humanBytes(exclusiveBytes);
+  const drawn = table(
+    [
+      right(""),
+      nameColumn("GOES, IN ORDER"),
+      right("SIZE"),
+      right("ITS OWN", 2),
+      right("LAST USED", 3),
+      right("FIRST SEEN", 1),
+      { title: "WHY" },
+      { title: "" },
+    ],
+    first.map((image) => ({
+      cells: [
+        `${image.place}`,
+        imageName(image),
+        humanBytes(image.sizeBytes),
+        once(image),
+        lastUsed(image, shown),
+        firstSeen(image, shown),
+        IMAGE_GOES[image.why],
+        removalMarks(image),
+      ],
+      notes: [...removalNotes(image), ...notesAt(imagePlace(image)).map((note) => `  ${note}`)],
+    })),
+    columns,
+    paint,
+  );
+  return `${drawn}${more}${tieLine(first, paint)}`;
+}
+
+/** Images that stay, those first that would be the next to go. */
+function staysTable(shown: Shown<ImageGcDecision>): string {
+  const { decision, columns, paint, notesAt } = shown;
+  if (decision.keep.length === 0) return "";
+  const inOrder = [...decision.keep].sort((a, b) => nextAt(a) - nextAt(b));
+  const { first, more } = shortened(inOrder, MAX_STAY, shown, ({ why }) => IMAGE_STAYS[why]);
+  swallowNotes(shown, inOrder.slice(first.length).map(imagePlace));
+  const drawn = table(
+    [
+      right(""),
+      nameColumn("STAYS"),
+      right("SIZE", 3),
+      right("LAST USED", 2),
+      right("FIRST SEEN", 1),
+      { title: "WHY", shrinkTo: 24 },
+    ],
+    first.map((image) => ({
+      cells: [
+        image.place === null ? "" : `${image.place}`,
+        imageName(image),
+        humanBytes(image.sizeBytes),
+        lastUsed(image, shown),
+        firstSeen(image, shown),
+        whyItStays(image, shown),
+      ],
+      notes: notesAt(imagePlace(image)).map((note) => `  ${note}`),
+    })),
+    columns,
+    paint,
+  );
+  return `${drawn}${more}`;
+}
+
+/** Those of the order by their place, then those that only their age keeps by when that ends, then the others. */
+const nextAt = ({ place, oldEnoughAtMs }: ImageKept): number => place ?? oldEnoughAtMs ?? Number.MAX_SAFE_INTEGER;
+
+function whyItStays({ why, usedBy, oldEnoughAtMs, firstDetectedAtMs }: ImageKept, shown: Shown<unknown>): string {
+  const now = shown.observedAtMs;
+  if (why === "too-young" && oldEnoughAtMs !== null)
+    return `first seen ${agoText(firstDetectedAtMs, now)}, ${mayGoText(oldEnoughAtMs, now)}`;
+  const [user, ...others] = usedBy;
+  if (user === undefined) return IMAGE_STAYS[why];
+  return `${IMAGE_STAYS[why]} by ${printable(user)}${others.length === 0 ? "" : " and others"}`;
+}
+const lastUsed = ({ lastUsedAtMs }: ImageRemoval | ImageKept, { observedAtMs }: Shown<unknown>): string =>
+  lastUsedAtMs === null ? "never" : agoText(lastUsedAtMs, observedAtMs);
+const firstSeen = ({ firstDetectedAtMs }: ImageRemoval | ImageKept, { observedAtMs }: Shown<unknown>): string =>
+  agoText(firstDetectedAtMs, observedAtMs);
+
+/** Images that were collected and are there again. */
+function pulledAgainTable({ decision, columns, paint, observedAtMs }: Shown<ImageGcDecision>): string {
+  if (decision.pulledAgain.length === 0) return "";
+  return table(
+    [nameColumn("PULLED AGAIN"), right("SIZE"), right("REMOVED"), right("BACK", 1), { title: "SO FAR" }],
+    decision.pulledAgain.map((image: PulledAgain) => ({
+      cells: [
+        imageName(image),
+        humanBytes(image.sizeBytes),
+        agoText(image.removedAtMs, observedAtMs),
+        agoText(image.againAtMs, observedAtMs),
+        `removed ${timesText(image.times)}, back ${timesText(image.again)}`,
+      ],
+    })),
+    columns,
+    paint,
+  );
+}
+const timesText = (count: number): string => (count === 1 ? "once" : count === 2 ? "twice" : `${count} times`);
+
+const WIDEST = 64;
+const NARROWEST = 16;
+const [STAYS, MISSING, FREED, FREE, LOW, HIGH] = ["█", "×", "▒", "·", "╎", "│"] as const;
+
+/** The image file system: what stays, what would be freed, what is wanted beyond that, and where the thresholds are. */
+function fileSystemBar({ decision, columns, paint }: Shown<ImageGcDecision>): string {
+  const { fileSystem, policy, freedBytes } = decision;
+  if (fileSystem === null || fileSystem.capacityBytes <= 0) return "";
+  const { capacityBytes, availableBytes, wantedBytes } = fileSystem;
+  const { lowThresholdPercent: low, highThresholdPercent: high } = policy;
+  const glyphs = [
+    ["cyan", STAYS, "used"],
+    ["red", MISSING, "wanted, and nothing there to free"],
+    ["yellow", FREED, "would be freed"],
+    ["dim", FREE, "available"],
+    ["bold", LOW, `low ${low} %`],
+    ["bold", HIGH, `high ${high} %`],
+  ] as const satisfies readonly Glyph[];
+  const used = Math.max(0, capacityBytes - availableBytes);
+  const freed = Math.min(used, freedBytes);
+  const missing = Math.min(used - freed, Math.max(0, (wantedBytes ?? 0) - freed));
+  const sizes = [used - freed - missing, missing, freed, capacityBytes - used];
+  const width = Math.max(NARROWEST, Math.min(WIDEST, columns) - 2);
+  const cells = bar(
+    sizes.map((size, i) => ({ size, draw: (n: number) => (glyphs[i]?.[1] ?? "").repeat(n) })),
+    width,
+  );
+  const marks = [
+    [low, LOW],
+    [high, HIGH],
+  ] as const;
+  const marked = withMarks(
+    cells,
+    marks.map(([percent, mark]) => ({ at: Math.round((percent / 100) * width), mark })),
+  );
+  const drawn = marked.replace(/(.)\1*/gu, (run) => paint(colorOf(glyphs, run), run));
+  return `${drawn}\n${legendText(glyphs, drawn, paint)}`;
+}
+
+const colorOf = (glyphs: readonly Glyph[], run: string) =>
+  glyphs.find(([, glyph]) => run.startsWith(glyph))?.[0] ?? "dim";
+
+/** A mark stands before the cell at its place, so that it takes none away. */
+function withMarks(cells: string, marks: readonly { readonly at: number; readonly mark: string }[]): string {
+  const all = Array.from(cells);
+  return [...all, ""]
+    .map((cell, i) => [...marks.filter(({ at }) => at === i).map((m) => m.mark), cell].join(""))
+    .join("");
+}
 
 /** How full the file system is, which images go for it in order, which stay and why, and what a person would hear of it. */
 export function imageGcTable(shown: Shown<ImageGcDecision>): string {

@@ -1,9 +1,9 @@
 import type { Decided, DecisionOf, Explain, Kind, Verdict } from "../../model/decision.ts";
-import { POLICY_VERSION } from "../../model/decision.ts";
+import type { PodRef, Reason } from "../../model/forms.ts";
 import type { Machine } from "../../model/machine.ts";
-import type { PodRef } from "../../model/managers.ts";
+import { NEWEST } from "../../profiles/index.ts";
 import { reasonText } from "../reason-text.ts";
-import { printable, type Screen } from "../style.ts";
+import { printable, type Screen, steady } from "../style.ts";
 import { admissionTable } from "./admission.ts";
 import { allocatableTable } from "./allocatable.ts";
 import { cgroupsTable } from "./cgroups.ts";
@@ -42,10 +42,14 @@ export interface Answer<K extends Kind> {
   readonly decided: Pick<Decided<DecisionOf[K]>, "decision" | "reasons" | "needs"> & { readonly verdict?: Verdict };
   /** How much of each reason is shown. */
   readonly explain: Explain;
-  /** What a person can do about an input that was not there: `give --stats`. */
+  /** Absent: that of the newest profile. */
+  readonly policyVersion?: string;
+  /** Advice to a person about an input that was missing: `give --stats`. */
   readonly advice?: (path: string) => string;
   /** What was decided on and was not given. */
   readonly assumed?: string | undefined;
+  /** Why some of the pods that were given do not count. */
+  readonly leftOut?: Reason | undefined;
   readonly machine?: Machine | undefined;
   readonly asked?: PodRef | undefined;
   /** When it was so, in epoch ms. */
@@ -55,14 +59,15 @@ export interface Answer<K extends Kind> {
 /** A whole answer for a person: whose it is, the kind's table, and what would have made it fuller. */
 export function answerText<K extends Kind>(answer: Answer<K>, terminal: Screen): string {
   const { paint } = terminal;
-  const { kind, node, decided, advice, assumed } = answer;
-  const title = `${paint("bold", printable(node))} · ${kind} · ${POLICY_VERSION}`;
+  const { kind, node, decided, policyVersion = NEWEST.policyVersion, advice, assumed, leftOut } = answer;
+  const title = `${paint("bold", printable(node))} · ${kind} · ${policyVersion}`;
   const assumption = assumed === undefined ? "" : paint("dim", `assumed: ${printable(assumed)}\n`);
+  const others = leftOut === undefined ? "" : paint("yellow", `${printable(reasonText(leftOut, false))}\n`);
   const missing = decided.needs.map((path) => {
     const hint = advice === undefined ? "" : ` (${advice(path)})`;
-    return paint("yellow", `not known: ${path}${hint}\n`);
+    return paint("yellow", `not known: ${printable(path)}${hint}\n`);
   });
-  return `${title}\n${assumption}${decidedText(answer, terminal)}${missing.join("")}`;
+  return `${title}\n${assumption}${others}${decidedText(answer, terminal)}${missing.join("")}`;
 }
 
 /** The kind's table, with the reasons below what they speak of. */
@@ -84,5 +89,5 @@ export function decidedText<K extends Kind>(answer: Answer<K>, { paint, columns 
         .map((note) => `  ${note}\n`)
         .join("")}`,
   );
-  return `${body}${rest.join("")}`;
+  return steady(`${body}${rest.join("")}`);
 }

@@ -1,11 +1,9 @@
 import type { MemoryBlock, MemoryDecision, MemoryTable } from "../../model/managers.ts";
-import { bar } from "../bar.ts";
 import { humanBytes } from "../size.ts";
 import { type Paint, printable } from "../style.ts";
-import { type Column, table } from "../table.ts";
-import { placementsTable } from "./placements.ts";
+import { bar, type Column, table } from "../table.ts";
 import { caption, type Shown, sections } from "./shown.ts";
-import { podName, verdictText } from "./verdict.ts";
+import { placementsTable, podName, verdictText } from "./verdict.ts";
 
 const BAR_WIDTH = 24;
 

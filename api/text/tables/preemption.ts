@@ -1,18 +1,108 @@
-import type { Preemption, PreemptionDecision, Victim } from "../../model/preemption.ts";
-import { amountsText } from "../amount-text.ts";
+import type { PodRef } from "../../model/forms.ts";
+import type {
+  Preemption,
+  PreemptionCandidate,
+  PreemptionDecision,
+  PreemptionPick,
+  PreemptionRound,
+  Victim,
+} from "../../model/preemption.ts";
 import { counterfactualSentences } from "../sentences/counterfactual.ts";
-import { many } from "../sentences/words.ts";
+import { listed, many } from "../sentences/words.ts";
+import { amountsText, amountText, distanceText } from "../size.ts";
 import { type Paint, printable } from "../style.ts";
-import { table } from "../table.ts";
-import { outcome, sentenceList } from "./outcome.ts";
-import { listText } from "./placements.ts";
-import { roundsTable } from "./rounds.ts";
-import { resourcesTable } from "./shortages.ts";
-import { type Shown, sections } from "./shown.ts";
-import { podName } from "./verdict.ts";
-import { victimsTable } from "./victims.ts";
+import { type Cell, type Row, table } from "../table.ts";
+import { outcome, type Shown, sections, sentenceList } from "./shown.ts";
+import { isSamePod, listText, podName } from "./verdict.ts";
+import { resourcesTable, victimsTable } from "./victims.ts";
 
-/** Who is ended so that the pod fits and how each was chosen, who else would have done, and what would spare them. */
+/** Candidates shown for one choice (the nearest), and picks for one round (the first). The JSON has them all. */
+const MAX_CANDIDATES = 5;
+const MAX_PICKS = 4;
+
+/** Tier by tier what was to be freed, and of each choice the nearest candidates with their distances. */
+function roundsTable({ decision, columns, paint }: Shown<Preemption>): string {
+  if (decision.rounds.length === 0) return "";
+  return table(
+    [
+      { title: "ROUND" },
+      { title: "TO FREE", shrinkTo: 10 },
+      { title: "DISTANCE", align: "right" },
+      { title: "" },
+      { title: "CANDIDATE", shrinkTo: 10 },
+      { title: "MEMORY", align: "right", giveUp: 2 },
+      { title: "CPU", align: "right", giveUp: 1 },
+    ],
+    decision.rounds.flatMap((round) => roundRows(round, decision.preempt.length > 0 ? "ended" : "would go")),
+    columns,
+    paint,
+  );
+}
+
+function roundRows(round: PreemptionRound, chosenIs: string): readonly Row[] {
+  const { qos, picks, assumedGone } = round;
+  if (picks.length === 0) {
+    const enough = assumedGone.length === 0 ? "nothing is left" : `${listed(assumedGone)} free enough`;
+    return [{ cells: [qos, { text: enough, color: "dim" }] }];
+  }
+  const rows = picks.slice(0, MAX_PICKS).flatMap((pick, i) => pickRows(pick, round, [i === 0 ? qos : "", chosenIs]));
+  const rest = picks.length - MAX_PICKS;
+  return rest > 0 ? [...rows, { cells: ["", { text: `(${rest} more choices)`, color: "dim" }] }] : rows;
+}
+
+/** The chosen one, then the others as near to far. */
+function pickRows(
+  pick: PreemptionPick,
+  { candidates }: PreemptionRound,
+  [title, chosenIs]: readonly [string, string],
+): readonly Row[] {
+  const { open, chosen, distance, distances, tied } = pick;
+  const isTied = (ref: PodRef): boolean => tied.some((one) => isSamePod(one, ref));
+  const others = candidates
+    .flatMap((candidate, i) => {
+      const away = distances?.[i] ?? null;
+      return away === null || isSamePod(candidate, chosen) ? [] : [{ candidate, away }];
+    })
+    .sort((a, b) => a.away - b.away);
+  const row = (first: readonly string[], away: string, mark: Cell, of: PreemptionCandidate | undefined): Row => ({
+    cells: [
+      ...first,
+      away,
+      mark,
+      of === undefined ? "" : podName(of),
+      of === undefined ? "" : amountText("memory", of.memory),
+      of === undefined ? "" : amountText("cpu", of.cpu),
+    ],
+  });
+  const own = candidates.find((one) => isSamePod(one, chosen));
+  const rest = others.length - (MAX_CANDIDATES - 1);
+  return [
+    row([title, amountsText(open)], distanceText(distance), { text: chosenIs, color: "red" }, own),
+    ...others
+      .slice(0, MAX_CANDIDATES - 1)
+      .map(({ candidate, away }) =>
+        row(["", ""], distanceText(away), { text: isTied(candidate) ? "tied" : "", color: "yellow" }, candidate),
+      ),
+    ...(rest > 0
+      ? [
+          {
+            cells: [
+              "",
+              "",
+              "",
+              "",
+              { text: `(${rest} more, up to ${distanceText(others.at(-1)?.away ?? 0)})`, color: "dim" as const },
+            ],
+          },
+        ]
+      : []),
+  ];
+}
+
+/**
+ * Shows which pods are ended so that the pod fits and how each was chosen, which others would have done, and what would spare
+ * them.
+ */
 export function preemptionTable(shown: Shown<PreemptionDecision>): string {
   const { decision, paint } = shown;
   const sentences = counterfactualSentences(decision.counterfactuals);
@@ -49,7 +139,7 @@ function whyNot({ error, remainingReasons, unmet, critical }: PreemptionDecision
   return printable(`${remainingReasons.join(", ")}${short}`);
 }
 
-/** What other choosers would take, beside what the kubelet does. */
+/** Shows the pods that other choosers would take, beside what the kubelet does. */
 function betterTable({ decision, columns, paint }: Shown<Preemption>): string {
   const { better, preempt, need } = decision;
   if (better === null) return "";

@@ -3,12 +3,11 @@ import { many } from "../sentences/words.ts";
 import { type Color, printable } from "../style.ts";
 import { type Row, table } from "../table.ts";
 import { durationText } from "../time-text.ts";
-import { outcome } from "./outcome.ts";
-import { caption, type Shown, sections } from "./shown.ts";
+import { caption, outcome, type Shown, sections } from "./shown.ts";
 
 const RESTARTS: ReadonlySet<string> = new Set(["calm", "held long enough"]);
 
-/** Whose kill waits and whose does not, a line a container. */
+/** Shows whose kill waits and whose does not, a line for each container. */
 export function probeGuardTable(shown: Shown<ProbeGuardDecision>): string {
   const { decision, columns, paint, notesAt } = shown;
   const { kill, hold, released, message } = decision;

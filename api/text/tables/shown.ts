@@ -1,7 +1,7 @@
 import type { Explain, Verdict } from "../../model/decision.ts";
+import type { PodRef } from "../../model/forms.ts";
 import type { Machine } from "../../model/machine.ts";
-import type { PodRef } from "../../model/managers.ts";
-import type { Paint } from "../style.ts";
+import type { Color, Paint } from "../style.ts";
 
 /** A decision with what its table needs of the terminal, and of the question. */
 export interface Shown<D> {
@@ -32,3 +32,31 @@ export const sections = (...parts: readonly string[]): string => parts.filter((p
 /** A caption with the reasons of the node as a whole. */
 export const caption = ({ paint, notesAt }: Shown<unknown>, text: string): string =>
   `${[paint("dim", text), ...notesAt("node").map((note) => `  ${note}`)].join("\n")}\n`;
+
+/** How it ended, to be seen from afar: a coloured word in capitals, and of what it speaks. */
+export const outcome = (paint: Paint, color: Color, word: string, text: string): string =>
+  `${paint("bold", paint(color, word))}  ${text}\n`;
+
+/** Sentences below a title; empty without any. The texts must be printable. */
+export const sentenceList = (paint: Paint, title: string, sentences: readonly string[]): string =>
+  sentences.length === 0 ? "" : [paint("bold", title), ...sentences.map((text) => `- ${text}`), ""].join("\n");
+
+interface Shortened<T> {
+  readonly first: readonly T[];
+  /** `and 212 more (in use 210, pinned 2)`; empty where all are shown. */
+  readonly more: string;
+}
+
+/** The first `most` of a list, unless everything is asked for, and what the rest are, counted by a word of each. */
+export function shortened<T>(
+  all: readonly T[],
+  most: number,
+  { explain, paint }: Pick<Shown<unknown>, "explain" | "paint">,
+  wordOf: (one: T) => string,
+): Shortened<T> {
+  if (explain === "full" || all.length <= most) return { first: all, more: "" };
+  const rest = all.slice(most);
+  const counts = [...Map.groupBy(rest, wordOf)].map(([word, { length }]) => [word, length] as const);
+  const told = counts.sort((a, b) => b[1] - a[1]).map(([word, count]) => `${word} ${count}`);
+  return { first: all.slice(0, most), more: paint("dim", `and ${rest.length} more (${told.join(", ")})\n`) };
+}

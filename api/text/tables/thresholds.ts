@@ -1,8 +1,7 @@
 import type { EvictionDecision, EvictionSignal, ThresholdRef, ThresholdState } from "../../model/eviction.ts";
-import { bar, type Glyph, legendText } from "../bar.ts";
 import { humanBytes } from "../size.ts";
 import { type Color, type Paint, printable } from "../style.ts";
-import { type Cell, type Column, table } from "../table.ts";
+import { bar, type Cell, type Column, type Glyph, legendText, table } from "../table.ts";
 import { durationText } from "../time-text.ts";
 import type { Shown } from "./shown.ts";
 

@@ -4,11 +4,12 @@ import { humanBytes } from "../size.ts";
 import { printable } from "../style.ts";
 import { table } from "../table.ts";
 import { blockText } from "./memory.ts";
-import { listText, placementsTable } from "./placements.ts";
 import { caption, type Shown, sections } from "./shown.ts";
-import { verdictText } from "./verdict.ts";
+import { listText, placementsTable, verdictText } from "./verdict.ts";
 
-/** Whether the asked pod comes in and where, how the rest lies about, and the largest pod that would still come in. */
+/**
+ * Shows whether the asked pod is admitted and where, how the rest is placed, and the largest pod that would still be admitted.
+ */
 export function topologyTable(shown: Shown<TopologyDecision>): string {
   const { decision } = shown;
   const verdict = verdictText(shown);
@@ -26,7 +27,7 @@ function captionOf({ policy, scope, options }: TopologyDecision): string {
   return [`topologyManagerPolicy ${policy}`, `scope ${scope}`, ...given].join(", ");
 }
 
-/** What each container of the asked pod would be given. */
+/** Shows what each container of the asked pod would be given. */
 export function assignedTable({
   decision,
   columns,

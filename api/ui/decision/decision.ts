@@ -1,26 +1,144 @@
-import { html } from "hono/html";
 import type { StoreFailure } from "../../../db/failure.ts";
-import type { DecisionRow } from "../../../db/store.ts";
-import type { Decided, DecisionOf, Kind } from "../../model/decision.ts";
+import type { DecisionRow } from "../../../db/rows.ts";
+import type { ResultRow } from "../../../db/store.ts";
+import { findDecision } from "../../http/decisions.ts";
+import type { Exchange } from "../../http/route.ts";
+import type { AllocatableDecision } from "../../model/allocatable.ts";
+import type { CgroupsDecision } from "../../model/cgroups.ts";
+import type { Decided, DecisionOf, Explain, Kind } from "../../model/decision.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
+import type { PlaceReasons, Reason } from "../../model/forms.ts";
 import { passTimeOf } from "../../model/pass-time.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import { knownKind, parsed, recordedAnswer } from "../../replay/parsed.ts";
-import { findDecision } from "../../routes/decisions.ts";
-import { historyProblem } from "../../routes/history-problem.ts";
-import type { Problem } from "../../routes/problem.ts";
-import type { Exchange, Reply } from "../../routes/route.ts";
+import type { Reply } from "../../ports.ts";
+import { historyProblem, type Problem } from "../../service/problem.ts";
+import { knownKind, parsed, parsedObject, recordedAnswer } from "../../service/replay/parsed.ts";
+import { reasonText } from "../../text/reason-text.ts";
+import { humanBytes, isBytes, magnitude } from "../../text/size.ts";
 import { colorPaint } from "../../text/style.ts";
 import { decidedText } from "../../text/tables/index.ts";
+import { html } from "../html.ts";
+import { plural } from "../node/section.ts";
 import { all, type Html, page, prose } from "../page.ts";
-import { notDrawn, recordPart, tryDrawing, undrawnIn } from "../record-part.ts";
-import { terminalText } from "../terminal-text.ts";
-import { ago, moment } from "../time.ts";
+import { notDrawn, recordPart, terminalText, tryDrawing, undrawnIn } from "../record-part.ts";
+import { ago, moment, utcText } from "../time.ts";
 import { verdictTag } from "../verdict-tag.ts";
-import { doneList } from "./done.ts";
-import { reasonsList } from "./reasons.ts";
-import { verdictSentence } from "./verdict-sentence.ts";
+
+/** Steps of a report that the page shows; the JSON has all. */
+const MAX_STEPS = 200;
+
+/**
+ * A step as the node told of it; what it is made of is the reporter's own. The actuator's: `from` is what the plan took the
+ * file to hold, `before` what it held when it was written, `to` or `value` what it was to hold.
+ */
+interface Step {
+  readonly status: string;
+  readonly op?: unknown;
+  readonly path?: unknown;
+  readonly file?: unknown;
+  readonly from?: unknown;
+  readonly before?: unknown;
+  readonly to?: unknown;
+  readonly value?: unknown;
+  readonly message?: unknown;
+}
+interface Report {
+  readonly dryRun: boolean;
+  readonly complete: boolean;
+  readonly steps: readonly Step[];
+}
+
+const TONE: Readonly<Record<string, string>> = { applied: "good", planned: "warn", failed: "bad", rolled_back: "bad" };
+
+/** What the node did about it, report by report. */
+function doneList(results: readonly ResultRow[]): Html | Promise<Html> {
+  if (results.length === 0)
+    return html`<p class="soft">The node has reported nothing: there was nothing to do, or nobody who does it.</p>`;
+  return all(results.map(report));
+}
+
+function report({ id, body, okCount, failedCount, atMs }: ResultRow): Html | Promise<Html> {
+  const read = parsedObject(`report \`${id}\``, body);
+  if (!read.ok) return html`<h3>${moment(atMs)}</h3><p class="note bad">${prose(read.error.message)}</p>`;
+  const { dryRun, complete, steps } = read.value as unknown as Report;
+  const words = [
+    `${okCount} ${dryRun ? "to be done (it only looks)" : "done"}`,
+    `${failedCount} failed`,
+    ...(complete ? [] : ["not all was tried"]),
+  ];
+  const rest = steps.length - MAX_STEPS;
+  return html`<h3>${moment(atMs)}: ${words.join(", ")}</h3>
+<div class="scroll" tabindex="0" role="region" aria-label="Steps reported ${utcText(atMs)}"><table>
+<thead><tr><th>Status</th><th>Where</th><th>Was</th><th>Wanted</th><th>Told</th></tr></thead>
+<tbody>${all(steps.slice(0, MAX_STEPS).map(stepRow))}</tbody></table></div>
+${rest > 0 ? html`<p class="soft small">${rest} more are in the JSON.</p>` : ""}`;
+}
+
+const shown = (value: unknown): string => (typeof value === "string" || typeof value === "number" ? String(value) : "");
+
+const stepRow = ({ status, op, path, file, from, before, to, value, message }: Step): Html | Promise<Html> => html`<tr>
+<td><span class="tag ${TONE[status] ?? ""}">${status}</span></td>
+<td><code>${[shown(path), shown(file)].filter((part) => part !== "").join("/")}</code>${file === undefined ? html` ${shown(op)}` : ""}</td>
+<td><code>${shown(before ?? from)}</code></td><td><code>${shown(to ?? value)}</code></td><td>${shown(message)}</td></tr>`;
+
+/** Up to this many places are shown open; with more, each is to be opened by itself. */
+const MAX_OPEN = 12;
+
+/** Decisions of an older version have a flat list. */
+const grouped = (reasons: readonly (PlaceReasons | (Reason & { readonly at: string }))[]): readonly PlaceReasons[] =>
+  reasons.map((reason) => ("because" in reason ? reason : { at: reason.at, because: [reason] }));
+
+/** Why the answer is what it is: each place with its reasons, and the numbers that they used. */
+function reasonsList(reasons: readonly PlaceReasons[], explain: Explain): Html | Promise<Html> {
+  if (reasons.length === 0 && explain !== "off")
+    return html`<p class="soft">Nothing had to be explained: what the answer compares stands in it.</p>`;
+  if (reasons.length === 0)
+    return html`<p class="soft">No reasons were recorded: it was asked with <code>explain: off</code>.</p>`;
+  const isOpen = reasons.length <= MAX_OPEN;
+  return html`<div class="reasons">${all(grouped(reasons).map((place) => placeReasons(place, isOpen)))}</div>`;
+}
+
+const placeReasons = ({ at, because }: PlaceReasons, isOpen: boolean): Html | Promise<Html> =>
+  isOpen
+    ? html`<section><h3><code>${at}</code></h3><ul>${all(because.map(reasonItem))}</ul></section>`
+    : html`<details><summary><code>${at}</code> <span class="soft small">${because.length}</span></summary><ul>${all(because.map(reasonItem))}</ul></details>`;
+
+/** As many digits as one reads. */
+const numberText = (value: string | number | boolean | undefined): string =>
+  typeof value === "number" && !Number.isInteger(value) ? `${Number(value.toPrecision(6))}` : String(value);
+
+function reasonItem(reason: Reason): Html | Promise<Html> {
+  const numbers = Object.entries(reason.numbers ?? {}).filter(([, value]) => value !== undefined);
+  const told = numbers.map(
+    ([name, value]) => html`<span><span class="soft">${name}</span> ${numberText(value)}</span> `,
+  );
+  return html`<li>${reasonText(reason, false)} <span class="numbers small"><code>${reason.code}</code> ${all(told)}</span></li>`;
+}
+
+/** The verdict in a sentence, of the kinds whose text begins with a table; null: the text says it itself. */
+function verdictSentence(kind: Kind, decision: unknown): string | null {
+  if (kind === "cgroups") return ofCgroups(decision as CgroupsDecision);
+  return kind === "allocatable" ? ofAllocatable(decision as AllocatableDecision) : null;
+}
+
+function ofCgroups({ cgroups, version, driver }: CgroupsDecision): string {
+  const pods = new Set(cgroups.flatMap(({ pod }) => (pod === null ? [] : [pod.uid]))).size;
+  return `${plural(cgroups.length, "cgroup")} for ${plural(pods, "pod")}: cgroup v${version}, ${driver} driver.`;
+}
+
+/** The resources that a person asks for first. */
+const NAMES = ["cpu", "memory", "pods"] as const;
+
+function ofAllocatable({ capacity, allocatable, errors }: AllocatableDecision): string {
+  if (errors.length > 0) return "The kubelet does not start with this configuration.";
+  const told = NAMES.filter((name) => allocatable[name] !== undefined && capacity[name] !== undefined).map(
+    (name) => `${name} ${amount(name, allocatable[name])} of ${amount(name, capacity[name])}`,
+  );
+  return told.length === 0 ? "No capacity is known, so nothing is allocatable." : `Allocatable: ${told.join(", ")}.`;
+}
+
+const amount = (name: string, quantity = ""): string => (isBytes(name) ? humanBytes(magnitude(quantity)) : quantity);
 
 const COLUMNS = 110;
 type Answer = Omit<Decided<DecisionOf[Kind]>, "verdict">;
@@ -101,14 +219,14 @@ function drawnAnswer(
 }
 
 /** Characters of a decision that are shown as they are stored. */
-const MOST_STORED = 32 * 1024;
+const MAX_STORED = 32 * 1024;
 function storedText(decision: unknown): Html {
   const text = JSON.stringify(decision, null, 2);
-  return html`<details open><summary>As it is stored</summary><pre tabindex="0">${text.slice(0, MOST_STORED)}${text.length > MOST_STORED ? "…" : ""}</pre></details>`;
+  return html`<details open><summary>As it is stored</summary><pre tabindex="0">${text.slice(0, MAX_STORED)}${text.length > MAX_STORED ? "…" : ""}</pre></details>`;
 }
 const sentenceOf = (message: string): string => `${message.slice(0, 1).toUpperCase()}${message.slice(1)}.`;
 
-/** What the terminal shows of it, its first paragraph apart where that is the verdict in short. */
+/** The terminal's text of the decision; its first paragraph is apart where that is the verdict in short. */
 function answerParts(row: DecisionRow, kind: Kind, { answer, snapshot }: RecordRead): readonly [string, string] {
   const { node, verdict, pod } = row;
   const decided = { ...answer, reasons: [], verdict } as never;
@@ -125,10 +243,10 @@ function answerParts(row: DecisionRow, kind: Kind, { answer, snapshot }: RecordR
     { paint: colorPaint, columns: COLUMNS },
   );
   const end = text.indexOf("\n\n");
-  const isShort = end > 0 && text.slice(0, end).split("\n").length <= MOST_HEAD_LINES;
+  const isShort = end > 0 && text.slice(0, end).split("\n").length <= MAX_HEAD_LINES;
   return isShort ? [text.slice(0, end + 1), text.slice(end + 2)] : ["", text];
 }
-const MOST_HEAD_LINES = 8;
+const MAX_HEAD_LINES = 8;
 
 const needsNote = (needs: readonly string[]): Html | Promise<Html> =>
   needs.length === 0

@@ -1,4 +1,4 @@
-import { html } from "hono/html";
+import { html } from "../html.ts";
 import type { Html } from "../page.ts";
 
 /** One of many: its name above, a mark of its owner below, both in the owner's tone (a class of the style sheet). */
@@ -37,7 +37,7 @@ const cellAt = ({ name, mark, tone, words }: Cell, x: number, y: number): Html |
 /** Without R: that is the system's. */
 const LETTERS = "ABCDEFGHIJKLMNOPQSTUVWXYZ";
 const TONES = 8;
-/** What tells owner number `i` apart: a letter, or two or three where there are more owners, and a colour. */
+/** The sign that tells owner number `i` apart: a letter, or two or three where there are more owners, and a colour. */
 export const ownerMark = (i: number): { readonly mark: string; readonly tone: string } => {
   let mark = "";
   for (let rest = i; rest >= 0; rest = Math.floor(rest / LETTERS.length) - 1)

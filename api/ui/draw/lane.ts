@@ -1,4 +1,4 @@
-import { html } from "hono/html";
+import { html } from "../html.ts";
 import type { Html } from "../page.ts";
 
 /** A stretch of time, or with `toMs` null a moment of it; its tone is a class of the style sheet. */

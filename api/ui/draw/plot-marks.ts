@@ -1,4 +1,4 @@
-import { html } from "hono/html";
+import { html } from "../html.ts";
 import type { Html } from "../page.ts";
 
 /** Something that happened at a moment of a plot; its tone is a class of the style sheet. */
@@ -10,7 +10,7 @@ export interface PlotMark {
   readonly words: string;
 }
 
-/** So close that their numbers would lie on each other. */
+/** Marks this close would have their numbers lie on each other. */
 const CLOSE = 16;
 
 /** Lines down the plot from `top` to `base`, numbered above; those close to each other under one name: `2–4`. */

@@ -1,4 +1,5 @@
-import { html, raw } from "hono/html";
+import { visible } from "../../text/style.ts";
+import { html, raw } from "../html.ts";
 import type { Html } from "../page.ts";
 import { utcText } from "../time.ts";
 import { type PlotMark, plotMarks } from "./plot-marks.ts";
@@ -72,4 +73,5 @@ function niceTop(most: number): number {
 
 /** Data for a script of the page, as a block that is never run. */
 export const jsonBlock = (data: unknown): Html =>
-  raw(`<script type="application/json">${JSON.stringify(data).replaceAll("<", "\\u003c")}</script>`);
+  raw(`<script type="application/json">${JSON.stringify(data, shown).replaceAll("<", "\\u003c")}</script>`);
+const shown = (_: string, value: unknown): unknown => (typeof value === "string" ? visible(value) : value);

@@ -1,4 +1,4 @@
-import { html } from "hono/html";
+import { html } from "../html.ts";
 import type { Html } from "../page.ts";
 
 /** A part of a whole; its tone is a class of the style sheet, its words are told where one points at it. */
@@ -15,7 +15,7 @@ export interface Mark {
 
 const WIDTH = 1000;
 const HEIGHT = 20;
-/** What is there at all is seen. */
+/** Least width of a part, so that every part that exists is seen. */
 const LEAST = 4;
 
 /** Parts of a whole beside each other, as wide as there is room. `words` say what is drawn; nothing is drawn of nothing. */

@@ -1,17 +1,202 @@
-import { html } from "hono/html";
 import { unlessDamaged } from "../../../db/failure.ts";
+import type { FleetRow } from "../../../db/rows.ts";
+import { type Exchange, queryOf, queryProblem } from "../../http/route.ts";
+import type { InputIssue } from "../../model/input-issue.ts";
 import { ok, type Result } from "../../model/result.ts";
-import { isObject } from "../../replay/change.ts";
-import { recordedAnswer } from "../../replay/parsed.ts";
-import { historyProblem } from "../../routes/history-problem.ts";
-import type { Problem } from "../../routes/problem.ts";
-import type { Exchange, Reply } from "../../routes/route.ts";
-import { decisionsTable } from "../decisions-table.ts";
-import { type Html, page } from "../page.ts";
+import type { Reply } from "../../ports.ts";
+import { historyProblem, type Problem } from "../../service/problem.ts";
+import { isObject, recordedAnswer } from "../../service/replay/parsed.ts";
+import { html, raw } from "../html.ts";
+import { nodeName } from "../node-link.ts";
+import { all, type Html, page } from "../page.ts";
+import { ago } from "../time.ts";
+import { decisionsTable } from "../verdict-tag.ts";
 import { hoursPicture } from "./hours-picture.ts";
-import { fleetQuestion } from "./question.ts";
-import { chosen, named, type Standing, standingOf } from "./standing.ts";
-import { figures, filters, nodesTable, pager } from "./table.ts";
+
+const SHOWS = ["all", "pressure", "refused", "evicted", "drift", "silent"] as const;
+type Shows = (typeof SHOWS)[number];
+const SORTS = ["name", "pressure", "refused", "evicted", "drift", "decisions", "seen"] as const;
+type Sort = (typeof SORTS)[number];
+const HOURS = [1, 6, 24, 168] as const;
+const PARAMETERS = ["q", "show", "sort", "order", "hours", "page"] as const;
+
+/** The part of the fleet that is to be seen; the link holds all of it. */
+interface FleetQuestion {
+  /** Part of the node's name. */
+  readonly q: string;
+  readonly show: Shows;
+  readonly sort: Sort;
+  readonly order: "asc" | "desc";
+  /** Counts go back so far. */
+  readonly hours: number;
+  /** From 1. */
+  readonly page: number;
+}
+
+const MAX_PAGES = 9_999;
+
+function fleetQuestion(exchange: Exchange): Result<FleetQuestion, Problem> {
+  const given = queryOf(exchange, PARAMETERS);
+  if (!given.ok) return given;
+  const { q = "", show = "all", sort = "name", order, hours = "24", page = "1" } = given.value;
+  const issues: InputIssue[] = [];
+  const among = <T extends string>(path: string, value: string, words: readonly T[]): T => {
+    const found = words.find((word) => word === value);
+    if (found === undefined) issues.push({ path, message: `must be one of ${words.join(", ")}` });
+    return found ?? (words[0] as T);
+  };
+  const hour = among("hours", hours, HOURS.map(String));
+  const place = /^\d{1,4}$/.test(page) ? Number(page) : 0;
+  if (place < 1) issues.push({ path: "page", message: `must be a number from 1 to ${MAX_PAGES}` });
+  const by = among("sort", sort, SORTS);
+  const question: FleetQuestion = {
+    q: q.trim().slice(0, 253),
+    show: among("show", show, SHOWS),
+    sort: by,
+    order: among("order", order ?? (by === "name" ? "asc" : "desc"), ["asc", "desc"]),
+    hours: Number(hour),
+    page: place,
+  };
+  return issues.length === 0 ? ok(question) : queryProblem(issues);
+}
+
+/** The link to the same with some of it changed; what is as it would be anyway is left out. */
+export function fleetLink(question: FleetQuestion, change: Partial<FleetQuestion>): string {
+  const { q, show, sort, order, hours, page } = { ...question, page: 1, ...change };
+  const query = new URLSearchParams();
+  if (q !== "") query.set("q", q);
+  if (show !== "all") query.set("show", show);
+  if (sort !== "name") query.set("sort", sort);
+  if (order !== (sort === "name" ? "asc" : "desc")) query.set("order", order);
+  if (hours !== 24) query.set("hours", String(hours));
+  if (page !== 1) query.set("page", String(page));
+  const text = query.toString();
+  return text === "" ? "/" : `/?${text}`;
+}
+
+const HOURS_WORD: Readonly<Record<number, string>> = {
+  1: "last hour",
+  6: "last 6 hours",
+  24: "last day",
+  168: "last week",
+};
+const SHOWS_WORD: { readonly [S in Shows]: string } = {
+  all: "all nodes",
+  pressure: "under pressure",
+  refused: "with refusals",
+  evicted: "with evictions",
+  drift: "with drift",
+  silent: "silent",
+};
+
+/** How many of the nodes with that name stand in which way; each leads to them. */
+function figures(nodes: readonly Standing[], question: FleetQuestion): Promise<Html> {
+  const cards = SHOWS.map((show) => {
+    const count = nodes.filter(SHOWN[show]).length;
+    const tone =
+      show === "all" || count === 0 ? "" : show === "pressure" || show === "evicted" ? "bad-text" : "warn-text";
+    const here = show === question.show ? raw(' aria-current="true"') : "";
+    return html`<a class="card tile" href="${fleetLink(question, { show })}"${here}><span class="figure ${tone}">${count}</span><span class="soft">${SHOWS_WORD[show]}${show === "all" && question.q !== "" ? ` with “${question.q}”` : ""}</span></a>`;
+  });
+  return all([html`<nav class="cards" aria-label="Nodes by how they stand">${all(cards)}</nav>`]);
+}
+
+/** Plain form fields: the answer is a link that can be shared. */
+function filters({ q, show, sort, order, hours }: FleetQuestion): Html | Promise<Html> {
+  const options = (values: readonly (readonly [string, string])[], now: string): Promise<Html> =>
+    all(
+      values.map(
+        ([value, word]) => html`<option value="${value}"${value === now ? raw(" selected") : ""}>${word}</option>`,
+      ),
+    );
+  return html`<form class="row" action="/" method="get" role="search">
+<label>Name has<input name="q" type="search" value="${q}" maxlength="253"></label>
+<label>Show<select name="show">${options(
+    SHOWS.map((word) => [word, SHOWS_WORD[word]] as const),
+    show,
+  )}</select></label>
+<label>Counted over the<select name="hours">${options(
+    HOURS.map((n) => [String(n), HOURS_WORD[n] ?? ""] as const),
+    String(hours),
+  )}</select></label>
+<input type="hidden" name="sort" value="${sort}"><input type="hidden" name="order" value="${order}">
+<button>Show</button> <a href="/">reset</a></form>`;
+}
+
+const COLUMNS: readonly (readonly [Sort, string, string])[] = [
+  ["name", "Node", ""],
+  ["pressure", "Pressure", ""],
+  ["refused", "Refused", "num"],
+  ["evicted", "Evicted", "num"],
+  ["drift", "Drift", "num"],
+  ["decisions", "Decisions", "num"],
+  ["seen", "Last seen", ""],
+];
+
+/** `sinceMs`: what is counted was decided then or later. */
+function nodesTable(
+  nodes: readonly Standing[],
+  conditions: ReadonlyMap<string, readonly string[]>,
+  question: FleetQuestion,
+  sinceMs: number,
+): Html | Promise<Html> {
+  if (nodes.length === 0) return html`<p>No node is like that. <a href="/">All nodes</a></p>`;
+  const head = COLUMNS.map(([sort, name, tone]) => {
+    const isSorted = sort === question.sort;
+    const turned = question.order === "asc" ? "desc" : "asc";
+    const order = isSorted ? turned : sort === "name" ? "asc" : "desc";
+    const aria = isSorted ? raw(` aria-sort="${question.order}ending"`) : "";
+    const arrow = !isSorted ? "" : question.order === "asc" ? " ▲" : " ▼";
+    return html`<th class="${tone}"${aria}><a href="${fleetLink(question, { sort, order })}">${name}${arrow}</a></th>`;
+  });
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Nodes"><table>
+<thead><tr>${all(head)}</tr></thead>
+<tbody>${all(nodes.map((node) => nodeRow(node, conditions.get(node.name) ?? [], sinceMs)))}</tbody></table></div>`;
+}
+
+const nodeRow = (node: Standing, conditions: readonly string[], sinceMs: number): Html | Promise<Html> => html`<tr>
+<td>${nodeName(node.name)}</td>
+<td>${pressure(node, conditions)}</td>
+<td class="num">${counted(node, "refused", sinceMs)}</td><td class="num">${counted(node, "evicted", sinceMs)}</td>
+<td class="num">${drift(node)}</td><td class="num">${node.decisions}</td>
+<td>${ago(node.lastSeenMs)}${node.silent ? html` <span class="tag warn">silent</span>` : ""}</td></tr>`;
+
+const TONE = { refused: "warn-text", evicted: "bad-text" } as const;
+const REFUSALS: readonly string[] = ["refused", "kubelet-refuses"];
+
+/** A count leads to the decisions that it counts: of the two sorts of refusal to the one that was met last. */
+function counted(node: Standing, of: keyof typeof TONE, sinceMs: number): Html | Promise<Html> {
+  if (node[of] === 0) return html`<span class="soft">0</span>`;
+  const newest = Object.values(node.latest).find(({ verdict }) => REFUSALS.includes(verdict));
+  const verdict = of === "evicted" ? "evicts" : (newest?.verdict ?? "refused");
+  const query = new URLSearchParams({ verdict, since: new Date(sinceMs).toISOString() });
+  return html`<a class="${TONE[of]}" href="/nodes/${encodeURIComponent(node.name)}/decisions?${query.toString()}">${node[of]}</a>`;
+}
+
+function pressure({ latest, pressure: degree }: Standing, conditions: readonly string[]): Html | Promise<Html> {
+  const { eviction } = latest;
+  if (eviction === undefined) return html`<span class="soft">not known</span>`;
+  const word = conditions.length === 0 ? eviction.verdict : `${eviction.verdict}: ${conditions.join(", ")}`;
+  const tone = degree === 0 ? "good" : degree === 3 ? "bad" : "warn";
+  return html`<a href="/decisions/${eviction.decisionId}"><span class="tag ${tone}">${word}</span></a>`;
+}
+
+function drift({ latest, drift: files, report }: Standing): Html | Promise<Html> {
+  const { cgroups } = latest;
+  if (cgroups === undefined) return html`<span class="soft">–</span>`;
+  if (files === 0) return html`<span class="soft">0</span>`;
+  const tone = report !== null && report.failedCount > 0 ? "bad-text" : "warn-text";
+  return html`<a class="${tone}" href="/decisions/${cgroups.decisionId}">${files}</a>`;
+}
+
+function pager(found: number, rows: number, question: FleetQuestion): Html | Promise<Html> {
+  const pages = Math.max(1, Math.ceil(found / rows));
+  if (pages === 1) return html`<p class="soft small">${found} ${found === 1 ? "node" : "nodes"}</p>`;
+  const { page } = question;
+  const link = (to: number, word: string): Html | Promise<Html> | "" =>
+    to < 1 || to > pages ? "" : html`<a href="${fleetLink(question, { page: to })}">${word}</a> `;
+  return html`<p class="small">${link(page - 1, "← before")}<span class="soft">page ${page} of ${pages}, ${found} nodes</span> ${link(page + 1, "next →")}</p>`;
+}
 
 const HOUR_MS = 3_600_000;
 const LATEST = 15;
@@ -88,3 +273,55 @@ async function conditionsOf(
 
 const typeIn = (condition: unknown): string | null =>
   isObject(condition) && typeof condition["type"] === "string" ? condition["type"] : null;
+
+/** A node as a row of the fleet. */
+interface Standing extends FleetRow {
+  /** 0: none; 1: some; 2: it reclaims; 3: it evicts. Of the newest eviction pass. */
+  readonly pressure: number;
+  /** Files that were not as decided at the newest pass. */
+  readonly drift: number;
+  readonly silent: boolean;
+}
+
+const PRESSURE: Readonly<Record<string, number>> = { "under-pressure": 1, reclaims: 2, evicts: 3 };
+/** A node that was not heard of for this long may be gone: passes come every few seconds to minutes. */
+export const SILENT_MS = 15 * 60_000;
+
+export const standingOf = (row: FleetRow, nowMs: number): Standing => ({
+  ...row,
+  pressure: PRESSURE[row.latest.eviction?.verdict ?? ""] ?? 0,
+  drift: row.report === null ? 0 : row.report.okCount + row.report.failedCount,
+  silent: nowMs - row.lastSeenMs > SILENT_MS,
+});
+
+const SHOWN: { readonly [S in Shows]: (node: Standing) => boolean } = {
+  all: () => true,
+  pressure: (node) => node.pressure > 0,
+  refused: (node) => node.refused > 0,
+  evicted: (node) => node.evicted > 0,
+  drift: (node) => node.drift > 0,
+  silent: (node) => node.silent,
+};
+
+const VALUE: { readonly [S in Exclude<Sort, "name">]: (node: Standing) => number } = {
+  pressure: (node) => node.pressure,
+  refused: (node) => node.refused,
+  evicted: (node) => node.evicted,
+  drift: (node) => node.drift,
+  decisions: (node) => node.decisions,
+  seen: (node) => node.lastSeenMs,
+};
+
+function named(nodes: readonly Standing[], part: string): readonly Standing[] {
+  const wanted = part.toLowerCase();
+  return wanted === "" ? nodes : nodes.filter((node) => node.name.toLowerCase().includes(wanted));
+}
+
+/** Those that were asked for, in the order that was asked for; equal ones by name. */
+export function chosen(nodes: readonly Standing[], { q, show, sort, order }: FleetQuestion): readonly Standing[] {
+  const found = named(nodes, q).filter(SHOWN[show]);
+  const sign = order === "asc" ? 1 : -1;
+  if (sort === "name") return sign === 1 ? found : found.toReversed();
+  const value = VALUE[sort];
+  return found.toSorted((a, b) => sign * (value(a) - value(b)));
+}

@@ -1,5 +1,5 @@
-import { html } from "hono/html";
-import type { HourRow } from "../../../db/fleet-row.ts";
+import type { HourRow } from "../../../db/rows.ts";
+import { html } from "../html.ts";
 import { all, type Html } from "../page.ts";
 import { utcText } from "../time.ts";
 
@@ -7,7 +7,7 @@ const HOUR_MS = 3_600_000;
 /** Pixels down; across all is in shares of the width, so that the hours' type is as large on a phone. */
 const TOP = 6;
 const BASE = 62;
-/** So near to an edge, in percent, that a name has to stand beside its hour. */
+/** Distance to an edge, in percent, below which a name has to stand beside its hour. */
 const EDGE = 4;
 const DAYS = 48;
 

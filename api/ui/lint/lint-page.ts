@@ -1,20 +1,157 @@
-import { html } from "hono/html";
+import { LINT_SEVERITIES, type LintFinding, type LintSeverity } from "../../decide/lint/finding.ts";
 import { lintConfiguration } from "../../decide/lint/lint.ts";
-import { stepsOf } from "../../inputs/origin.ts";
+import { stepsOf } from "../../documents/inputs/origin.ts";
+import { nodeNamed } from "../../http/nodes.ts";
+import { type Exchange, queryOf } from "../../http/route.ts";
+import { decodeSnapshot } from "../../model/decode.ts";
 import { ok, type Result } from "../../model/result.ts";
-import { historyProblem } from "../../routes/history-problem.ts";
-import { touchedFindings } from "../../routes/lint-touched.ts";
-import type { Problem } from "../../routes/problem.ts";
-import { type Exchange, queryOf, type Reply } from "../../routes/route.ts";
+import type { Snapshot } from "../../model/snapshot.ts";
+import type { Reply } from "../../ports.ts";
+import { NEWEST } from "../../profiles/index.ts";
+import { type Touched, type TouchedFinding, touchedFindings } from "../../service/lint-touched.ts";
+import { historyProblem, type Problem } from "../../service/problem.ts";
+import { isObject } from "../../service/replay/parsed.ts";
+import { many } from "../../text/sentences/words.ts";
 import { type ConfigurationText, readConfigurationText } from "../configuration-text.ts";
-import type { FormFault } from "../form-fault.ts";
+import { type FormFault, postedForm } from "../form-fields.ts";
+import { html } from "../html.ts";
+import { MAX_OFFERED } from "../node-link.ts";
 import { type Html, page, prose } from "../page.ts";
-import { postedForm } from "../posted-form.ts";
-import type { GivenText } from "../what-if/documents.ts";
-import { type AboutNode, aboutNode } from "./about-node.ts";
-import { findingsList, numbered, type PlaceOf } from "./findings.ts";
+import { whatIfLink } from "../what-if/change.ts";
+import type { GivenText } from "../what-if/recognise.ts";
 import { type LintTexts, lintForm } from "./form.ts";
-import { listing } from "./listing.ts";
+
+/** Browsers and proxies take longer ones, but nobody shares them. */
+const LONGEST_LINK = 2000;
+
+/** Where a patch can be tried: on the whole history, filled in, and on the newest snapshot of a node, which is answered at once. */
+function fixLinks(fix: unknown, node: string): Html {
+  const change = JSON.stringify(fix);
+  const of = node === "" ? {} : { node };
+  const query = new URLSearchParams({ ...of, as: "patch", change }).toString();
+  const replay =
+    query.length > LONGEST_LINK
+      ? html`<span class="soft">Too long for a link: copy it into <a href="/replay">replay</a>.</span>`
+      : html`<a href="/replay?${query}">Replay the history with it</a>`;
+  const whatIf = node === "" ? null : whatIfLink({ node, as: "patch", change });
+  return whatIf === null ? replay : html`<a href="${whatIf}">What if ${node} had it</a> ${replay}`;
+}
+
+/** All patches as one, where there is more than one. */
+function allFixes(findings: readonly LintFinding[], node: string): Html | "" {
+  const fixes = new Map<string, unknown>(
+    findings.flatMap(({ fix }) => (fix === null ? [] : [[JSON.stringify(fix), fix]])),
+  );
+  if (fixes.size < 2) return "";
+  const all = [...fixes.values()].reduce<unknown>(joined, {});
+  return html`<h3 id="all">All patches together</h3>
+<div class="card"><div class="fix"><pre tabindex="0" data-copy="all patches">${JSON.stringify(all, null, 2)}</pre></div><div class="try small">${fixLinks(all, node)}</div></div>`;
+}
+
+/** One merge patch that does what both do; a null stays, since it takes a field away. */
+function joined(first: unknown, second: unknown): unknown {
+  if (!isObject(first) || !isObject(second)) return second;
+  const more = Object.entries(second).map(([name, value]) => [
+    name,
+    Object.hasOwn(first, name) ? joined(first[name], value) : value,
+  ]);
+  return { ...first, ...Object.fromEntries(more) };
+}
+
+/** The line in what was given, from 1; null: not known. */
+type PlaceOf = (field: string) => number | null;
+/** Each with its number on the page. */
+type Numbered = TouchedFinding & { readonly id: string };
+
+const TONE: { readonly [S in LintSeverity]: "bad" | "warn" | "info" } = {
+  "refuses-start": "bad",
+  error: "bad",
+  warning: "warn",
+  note: "info",
+};
+const MEANS: { readonly [S in LintSeverity]: string } = {
+  "refuses-start": "the kubelet does not start with it",
+  error: "it does not do what is written",
+  warning: "it does, and harms",
+  note: "good to know",
+};
+
+const numbered = (findings: readonly TouchedFinding[]): readonly Numbered[] =>
+  findings.map((finding, i) => ({ ...finding, id: `finding-${i + 1}` }));
+
+/** Lists the findings by severity, each with what to do. */
+function findingsList(findings: readonly Numbered[], placeOf: PlaceOf, node: string): Html {
+  if (findings.length === 0)
+    return html`<section id="findings" aria-label="Findings"><p class="note good"><strong>Nothing found.</strong> A kubelet of ${NEWEST.release} would start with it.</p></section>`;
+  const groups = LINT_SEVERITIES.map((severity) => {
+    const some = findings.filter((finding) => finding.severity === severity);
+    if (some.length === 0) return "";
+    return html`<h3><span class="tag ${TONE[severity]}">${severity}</span> <span class="soft small">${some.length}: ${MEANS[severity]}</span></h3>
+${some.map((finding) => findingCard(finding, placeOf, node))}`;
+  });
+  return html`<section id="findings" aria-labelledby="findings-title"><h2 id="findings-title">${countsText(findings)}</h2>
+${touchedNote(findings)}${groups}
+${allFixes(findings, node)}</section>`;
+}
+
+function countsText(findings: readonly TouchedFinding[]): string {
+  const counts = LINT_SEVERITIES.map((severity) => {
+    const count = findings.filter((finding) => finding.severity === severity).length;
+    return count === 0 ? "" : severity === "refuses-start" ? `${count} ${severity}` : many(count, severity);
+  });
+  return counts.filter((count) => count !== "").join(", ");
+}
+
+function touchedNote(findings: readonly TouchedFinding[]): Html | "" {
+  const tried = findings.find(({ touched }) => touched !== null)?.touched;
+  if (tried === undefined || tried === null) return "";
+  if (tried.of === 0) return html`<p class="soft small">No decision is recorded that a finding could have touched.</p>`;
+  return html`<p class="soft small">Touched: recorded decisions whose own configuration has the finding too, and that the patch would have changed; of a finding without a patch those of them whose answer names it or would have been another without the field. Of the newest ${tried.of.toLocaleString("en")}, as many as there was time for; looking it over has more.</p>`;
+}
+
+function findingCard(finding: Numbered, placeOf: PlaceOf, node: string): Html {
+  const { id, code, severity, field, message, kubelet, advice, fix, touched } = finding;
+  const line = placeOf(field);
+  return html`<article class="card finding ${TONE[severity]}" id="${id}" aria-labelledby="${id}-field">
+<h4 id="${id}-field"><code>${field}</code> ${line === null ? "" : html`<a class="small" href="#line-${line}">line ${line}</a>`} <code class="soft small code">${code}</code></h4>
+<p>${kubelet ? html`<span class="soft small">the kubelet says</span> <q class="kubelet">${message}</q>` : message}</p>
+<p class="advice"><span aria-hidden="true">→</span> ${prose(advice)}</p>
+${fix === null ? "" : html`<div class="fix"><span class="soft small">patch</span> <pre tabindex="0" data-copy="the patch of ${field}">${JSON.stringify(fix, null, 2)}</pre></div>`}
+<div class="try small">${touchedText(touched)}${fix === null ? "" : html` ${fixLinks(fix, node)}`}</div>
+</article>`;
+}
+
+function touchedText(touched: Touched | null): Html | "" {
+  if (touched === null) return html`<span class="soft">not counted: it is of no field</span>`;
+  if (touched.of === 0) return "";
+  const tone = touched.decisions > 0 ? "warn" : "";
+  return html`<span class="tag ${tone}">touched ${touched.decisions.toLocaleString("en")} of ${touched.of.toLocaleString("en")}</span>`;
+}
+
+/** Lines that the page shows; of longer texts the findings alone. */
+const MAX_LINES = 1000;
+const MAX_CHARACTERS = 2000;
+
+/** Lists the text that was looked over, line by line, with the findings of each line beside it. */
+function listing(text: string, findings: readonly Numbered[], placeOf: PlaceOf): Html | "" {
+  const lines = text.replace(/\n$/, "").split("\n");
+  if (text.trim() === "" || lines.length > MAX_LINES) return "";
+  const byLine = new Map<number, Numbered[]>();
+  for (const finding of findings) {
+    const line = placeOf(finding.field);
+    if (line !== null) byLine.set(line, [...(byLine.get(line) ?? []), finding]);
+  }
+  return html`<section aria-labelledby="listing-title"><h2 id="listing-title">What was looked over</h2>
+<div class="scroll" tabindex="0" role="region" aria-label="The configuration, line by line"><table class="listing"><tbody>${lines.map((line, i) => row(line, i + 1, byLine.get(i + 1) ?? []))}</tbody></table></div></section>`;
+}
+
+function row(line: string, at: number, findings: readonly Numbered[]): Html {
+  const worst = LINT_SEVERITIES.find((severity) => findings.some((finding) => finding.severity === severity));
+  const marks = findings.map(
+    ({ id, severity, code }) => html`<a class="tag ${TONE[severity]}" href="#${id}">${severity}: ${code}</a> `,
+  );
+  return html`<tr id="line-${at}"${worst === undefined ? "" : html` class="${TONE[worst]}"`}><td class="part num soft">${at}</td><td class="part"><code class="source">${line.slice(0, MAX_CHARACTERS)}</code></td><td class="part">${marks}</td></tr>`;
+}
 
 /** A page that is only opened waits no longer for the counts; the button counts as far as POST /v1/lint does. */
 const OPENING_BUDGET_MS = 30;
@@ -102,7 +239,7 @@ async function looked(
   const { store } = exchange.ports;
   const node = texts.node || exchange.caller.node;
   const found = lintConfiguration(read.value.source.value, about?.snapshot);
-  const touched = await touchedFindings(store, found, node === null ? {} : { node }, budgetMs);
+  const touched = await touchedFindings(store, found, node === null ? {} : { node }, budgetMs, exchange.signal);
   if (!touched.ok) return historyProblem(touched.error);
   const findings = numbered(touched.value);
   const placeOf = placesIn(read.value, source.text);
@@ -110,7 +247,7 @@ async function looked(
   return show(exchange, { texts, note, answer });
 }
 
-/** Of a field of the configuration in the text: the line of its name. What is absent has no place. */
+/** Finds the place of a configuration's field in the text: the line of its name. An absent field has no place. */
 function placesIn({ source, base, value }: ConfigurationText, text: string): PlaceOf {
   const lines = text.split("\n");
   return (field) => {
@@ -142,9 +279,9 @@ interface Shown {
 async function show(exchange: Exchange, shown: Shown): Promise<Result<Reply, Problem>> {
   const { texts, faults = [], near = [], status = 200, note = "", answer } = shown;
   const { ports, caller } = exchange;
-  const rows = await ports.store.listNodes();
+  const rows = await ports.store.listNodes({ limit: MAX_OFFERED });
   if (!rows.ok) return historyProblem(rows.error);
-  const nodes = rows.value.map(({ name }) => name).filter((name) => caller.node === null || name === caller.node);
+  const nodes = caller.node === null ? rows.value.map(({ name }) => name) : [caller.node];
   return page(
     "Lint",
     html`<p class="soft">What is wrong with a KubeletConfiguration before a kubelet reads it: what it would refuse to start with, what does not do what is written, and what fights.</p>
@@ -153,4 +290,43 @@ ${lintForm({ texts, faults, nodes, near, limit: ports.limits.bodyBytes })}
 ${answer ?? html`<div id="findings"></div>`}`,
     { place: "/lint", assets: ["lint.js"], status },
   );
+}
+
+/** The history's knowledge of a node that its configuration is held against. */
+interface AboutNode {
+  /** Without its configuration; undefined: there is none that can be read. */
+  readonly snapshot: Snapshot | undefined;
+  /** As it was recorded; null: the snapshot holds none. */
+  readonly configuration: unknown;
+  /** What is not known, in words; null: nothing is lacking. */
+  readonly lacks: string | null;
+}
+
+/** The node's newest snapshot. Errors: there is no such node, not the caller's, the history's. */
+async function aboutNode(exchange: Exchange, name: string): Promise<Result<AboutNode, Problem>> {
+  const found = await nodeNamed(exchange, name);
+  if (!found.ok) return found;
+  const latest = await exchange.ports.store.latestSnapshot(name);
+  const nothing = { snapshot: undefined, configuration: null };
+  if (!latest.ok && latest.error.isRow === true)
+    return ok({ ...nothing, lacks: `the newest snapshot of node \`${name}\` is damaged` });
+  if (!latest.ok) return historyProblem(latest.error);
+  if (latest.value === null) {
+    const { lastSnapshotId } = found.value;
+    const why = lastSnapshotId === null ? "no snapshot was posted yet" : "the newest snapshot is no longer stored";
+    return ok({ ...nothing, lacks: `of node \`${name}\` ${why}` });
+  }
+  const { kubeletConfiguration = null, ...rest } = bodyOf(latest.value.body);
+  const decoded = decodeSnapshot(rest);
+  if (!decoded.ok)
+    return ok({ ...nothing, lacks: `the newest snapshot of node \`${name}\` cannot be read by this version` });
+  return ok({ snapshot: decoded.value, configuration: kubeletConfiguration, lacks: null });
+}
+
+function bodyOf(text: string): { readonly kubeletConfiguration?: unknown } {
+  try {
+    return (JSON.parse(text) ?? {}) as { readonly kubeletConfiguration?: unknown };
+  } catch {
+    return {};
+  }
 }

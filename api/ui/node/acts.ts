@@ -1,12 +1,16 @@
-import type { AdmissionDecision } from "../../model/admission.ts";
 import type { EvictionDecision, EvictionSignal } from "../../model/eviction.ts";
-import type { PodRef } from "../../model/managers.ts";
+import type { PodRef } from "../../model/forms.ts";
+import type { AdmissionDecision } from "../../model/preemption.ts";
 import { thresholdText } from "../../text/tables/thresholds.ts";
+import type { PlotMark } from "../draw/plot-marks.ts";
+import { html } from "../html.ts";
+import type { Html } from "../page.ts";
+import { utcText } from "../time.ts";
 
-export const ACT_KINDS = ["evicted", "reclaimed", "preempted"] as const;
+const ACT_KINDS = ["evicted", "reclaimed", "preempted"] as const;
 export type ActKind = (typeof ACT_KINDS)[number];
 
-/** What a decision did about what was short, as a plot marks it. */
+/** A decision's act against a shortage, as a plot marks it. */
 export interface Act {
   readonly kind: ActKind;
   readonly decisionId: string;
@@ -34,7 +38,7 @@ const CAUSES = {
   "container-ephemeral-storage": "a container’s limit of ephemeral-storage",
 } as const;
 
-/** What an eviction pass did: the pods that go, or what it ran on the node where that was enough. */
+/** Lists what an eviction pass did: the pods that go, or what it ran on the node where that was enough. */
 export function actsOfPass({ reclaim, evicted, thresholds }: EvictionDecision, { id, decidedAtMs }: Head): Act[] {
   const of = reclaim?.threshold;
   const own = thresholds.find(({ signal, value }) => signal === of?.signal && value === of.value);
@@ -66,8 +70,8 @@ export function actsOfAdmission(
   { id, decidedAtMs }: Head,
 ): Act[] {
   if (preempt.length === 0) return [];
-  const others = preempt.length - MOST_NAMES;
-  const names = preempt.slice(0, MOST_NAMES).map(nameOf).join(", ");
+  const others = preempt.length - MAX_NAMES;
+  const names = preempt.slice(0, MAX_NAMES).map(nameOf).join(", ");
   const freed = preempt.flatMap(({ frees }) => frees.flatMap(({ resource }) => FREED[resource] ?? []));
   return [
     {
@@ -82,7 +86,7 @@ export function actsOfAdmission(
     },
   ];
 }
-const MOST_NAMES = 3;
+const MAX_NAMES = 3;
 
 /** The same done by passes that follow each other, told as one. Oldest first. */
 export function spansOf(acts: readonly Act[]): readonly Act[] {
@@ -97,10 +101,60 @@ export function spansOf(acts: readonly Act[]): readonly Act[] {
   return spans;
 }
 
-/** What a run of passes did, of which the first and the last are read. */
+/** The acts of a run of passes, of which the first and the last are read. */
 export const actsOfRun = (first: readonly Act[], last: readonly Act[], passes: number): readonly Act[] =>
   first.map((act) => {
     const end = last.find(({ kind, what }) => kind === act.kind && what === act.what) ?? act;
     const why = end.why === act.why ? act.why : `${act.why}, then ${end.why}`;
     return { ...act, why, untilMs: Math.max(act.atMs, end.atMs), times: passes };
   });
+
+const TONE: { readonly [K in ActKind]: string } = { evicted: "bad", reclaimed: "warn", preempted: "c3" };
+const MEANS: { readonly [K in ActKind]: string } = {
+  evicted: "a pod is evicted",
+  reclaimed: "space is freed, no pod goes",
+  preempted: "a pod makes room for a critical one",
+};
+/** Marks on one plot; more would hide its curve. */
+const MOST = 9;
+
+const hourOf = (ms: number): string => utcText(ms).slice(11, 19);
+const timesText = ({ atMs, untilMs, times }: Act): string =>
+  times === 1 ? `at ${hourOf(atMs)}` : `by ${times} passes from ${hourOf(atMs)} to ${hourOf(untilMs)}`;
+const whatText = ({ kind, what, why }: Act): string => `${kind} ${what}${why === "" ? "" : ` for ${why}`}`;
+
+/** The newest of them, as marks with the numbers that the list has. */
+export const actMarks = (acts: readonly Act[]): readonly PlotMark[] =>
+  acts.slice(-MOST).map((act, i) => ({
+    atMs: act.atMs,
+    number: i + 1,
+    tone: TONE[act.kind],
+    words: `${whatText(act)} ${timesText(act)}`,
+  }));
+
+/** What the numbers of a plot stand for, each with its decision. */
+export function actsList(acts: readonly Act[]): Html | "" {
+  if (acts.length === 0) return "";
+  const older = acts.length - MOST;
+  return html`<ol class="acts">${acts.slice(-MOST).map(item)}</ol>${older > 0 ? html`<p class="small soft">and ${older} before</p>` : ""}`;
+}
+const item = (act: Act): Html | Promise<Html> =>
+  html`<li class="${TONE[act.kind]}"><a href="/decisions/${act.decisionId}">${whatText(act)}</a> <span class="soft">${timesText(act)} UTC</span></li>`;
+
+/** What was done for what has no plot: CPUs, or a number of pods. */
+export function otherActs(acts: readonly Act[]): Html | "" {
+  const others = spansOf(acts.filter(({ signals }) => signals.length === 0));
+  if (others.length === 0) return "";
+  return html`<p class="small soft">Without a plot of its own:</p>${actsList(others)}`;
+}
+
+/** Explains the lines of the plots. */
+export function plotsLegend({ thresholds }: EvictionDecision, acts: readonly Act[]): Html {
+  const lines = [
+    ["curve", "available", true],
+    ["hard", "hard threshold", thresholds.some(({ graceMs }) => graceMs === 0)],
+    ["soft-line", "soft threshold", thresholds.some(({ graceMs }) => graceMs > 0)],
+  ] as const;
+  const kinds = ACT_KINDS.filter((kind) => acts.some((act) => act.kind === kind));
+  return html`<ul class="legend lines">${lines.filter(([, , isThere]) => isThere).map(([tone, words]) => html`<li class="${tone}">${words}</li>`)}${kinds.map((kind) => html`<li class="act ${TONE[kind]}">${kind}: ${MEANS[kind]}</li>`)}</ul>`;
+}

@@ -1,12 +1,10 @@
-import { html } from "hono/html";
 import { podsOfNode } from "../../decide/cgroups/node-pods.ts";
-import { podRequests } from "../../decide/resources/pod-resources.ts";
-import { unitsOf } from "../../decide/resources/pod-units.ts";
-import type { AllocatableDecision } from "../../model/decision.ts";
-import type { Pod } from "../../model/pod.ts";
-import { isActive } from "../../model/pod.ts";
+import { podRequests, unitsOf } from "../../decide/resources/pod-resources.ts";
+import type { AllocatableDecision } from "../../model/allocatable.ts";
+import { isActive, type Pod } from "../../model/pod.ts";
 import { humanBytes, isBytes, magnitude } from "../../text/size.ts";
 import { type Segment, stackBar } from "../draw/stack-bar.ts";
+import { html } from "../html.ts";
 import type { Html } from "../page.ts";
 import type { Known } from "./decided.ts";
 import { refusedText, scrolling, section } from "./section.ts";
@@ -29,7 +27,7 @@ interface Resource {
   readonly capacity: number;
   readonly allocatable: number;
   readonly requested: number;
-  /** What is taken off, as in `TAKEN`. */
+  /** The amounts that are taken off, as in `TAKEN`. */
   readonly taken: readonly number[];
 }
 
@@ -54,7 +52,7 @@ ${absent.length === 0 ? "" : html`<p class="small soft">The node has none of ${a
   );
 }
 
-/** What pods that still count ask for together, in units (a CPU is 1). */
+/** Sums what the pods that still count ask for, in units (a CPU is 1). */
 function requestedBy(pods: readonly Pod[]): ReadonlyMap<string, number> {
   const sums = new Map<string, number>([["pods", 0]]);
   for (const pod of pods) {

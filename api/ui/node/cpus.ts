@@ -1,13 +1,12 @@
-import { html } from "hono/html";
 import { countCpus, formatCpuSet, parseCpuSet } from "../../model/cpu-set.ts";
 import type { Machine } from "../../model/machine.ts";
 import type { CpuAssignment, CpusDecision } from "../../model/managers.ts";
 import { type Cell, cellGrid, ownerMark } from "../draw/cell-grid.ts";
+import { html } from "../html.ts";
 import type { Html } from "../page.ts";
 import type { Known } from "./decided.ts";
 import type { Lists } from "./lists.ts";
-import { managedNotes, podName } from "./managed.ts";
-import { notKnown, plural, refusedText, scrolling, section } from "./section.ts";
+import { managedNotes, notKnown, plural, podName, refusedText, scrolling, section } from "./section.ts";
 
 type Cpu = NonNullable<Machine["cpus"]>[number];
 interface Owner {
@@ -20,7 +19,7 @@ const SHARED: Owner = { mark: "·", tone: "shared", words: "shared pool" };
 const ANY: Owner = { mark: "·", tone: "shared", words: "any container may run on it" };
 const NOBODY: Owner = { mark: "–", tone: "nobody", words: "in neither pool" };
 
-/** Whose each CPU is: a map by socket, NUMA node, core and thread, and the same as a table. */
+/** Shows whose each CPU is: a map by socket, NUMA node, core and thread, and the same as a table. */
 export function cpusSection({ snapshot, decided }: Known, lists: Lists): Html {
   const { cpus: answer } = decided;
   if (!answer.ok) return section("cpus", "CPUs", refusedText(answer.error));
@@ -73,7 +72,7 @@ function mapOf(all: readonly Cpu[], owners: Owners, lists: Lists): Html {
   const sockets = [...Map.groupBy(cpus, ({ socket }) => socket)].sort(([a], [b]) => a - b);
   const used = new Map(cpus.map(({ cpu }) => owners.of(cpu)).map((owner) => [owner.tone + owner.mark, owner]));
   const common = [RESERVED, SHARED, ANY, NOBODY].filter((owner) => used.get(owner.tone + owner.mark) === owner);
-  const legend = [...owners.byPod.values()].slice(0, MOST_LEGEND).concat(common);
+  const legend = [...owners.byPod.values()].slice(0, MAX_LEGEND).concat(common);
   const drawn = sockets.map(([socket, own]) => {
     const nodes = [...Map.groupBy(own, ({ numa }) => numa)].sort(([a], [b]) => a - b);
     return html`<div class="socket"><h3>Socket ${socket}</h3><div class="numas">${nodes.map(([numa, group]) => nodeOf(numa, group, owners))}</div></div>`;
@@ -82,7 +81,7 @@ function mapOf(all: readonly Cpu[], owners: Owners, lists: Lists): Html {
 <ul class="legend marks">${legend.map(({ mark, tone, words }) => html`<li class="${tone}"><b>${mark}</b> ${words}</li>`)}</ul>
 <p class="small soft">A column is a core, its threads below each other.</p></div>${note}`;
 }
-const MOST_LEGEND = 16;
+const MAX_LEGEND = 16;
 
 function nodeOf(numa: number, group: readonly Cpu[], owners: Owners): Html {
   const cellOf = ({ cpu, core }: Cpu): Cell => {

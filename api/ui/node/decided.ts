@@ -1,4 +1,4 @@
-import type { SnapshotRow } from "../../../db/store.ts";
+import type { SnapshotRow } from "../../../db/rows.ts";
 import { decideKind } from "../../decide/index.ts";
 import { decodeAsk, decodeFacts } from "../../model/asks.ts";
 import type { Decided, DecisionOf, Explain, Kind, Refusal } from "../../model/decision.ts";
@@ -6,7 +6,31 @@ import { decodeSnapshot } from "../../model/decode.ts";
 import type { InputIssue } from "../../model/input-issue.ts";
 import type { Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import { type Lru, lru } from "./lru.ts";
+import { effectiveSnapshot } from "../../profiles/effective.ts";
+
+/** The values used last by their keys, at most so many. */
+export interface Lru<V> {
+  get(key: string): V | undefined;
+  set(key: string, value: V): void;
+}
+
+export function lru<V>(most: number): Lru<V> {
+  const kept = new Map<string, V>();
+  return {
+    get: (key) => {
+      const value = kept.get(key);
+      if (value === undefined) return undefined;
+      kept.delete(key);
+      kept.set(key, value);
+      return value;
+    },
+    set: (key, value) => {
+      kept.delete(key);
+      kept.set(key, value);
+      if (kept.size > most) kept.delete(kept.keys().next().value as string);
+    },
+  };
+}
 
 type Answer<K extends Kind> = Result<Decided<DecisionOf[K]>, Refusal>;
 
@@ -45,11 +69,12 @@ function know(text: string): Result<Known, readonly InputIssue[]> {
   const decoded = decodeSnapshot(parsed(text));
   if (!decoded.ok) return decoded;
   const snapshot = decoded.value;
-  const decided = Object.fromEntries(FROM_SNAPSHOT.map((kind) => [kind, decideOn(kind, snapshot)]));
+  const effective = effectiveSnapshot(snapshot);
+  const decided = Object.fromEntries(FROM_SNAPSHOT.map((kind) => [kind, decideOn(kind, effective)]));
   return { ok: true, value: { snapshot, decided: decided as Known["decided"] } };
 }
 
-/** What is no JSON is no snapshot either, and said in the same way. */
+/** Parses JSON. A text that is no JSON is no snapshot either, and is reported in the same way. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -59,12 +84,15 @@ function parsed(text: string): unknown {
 }
 
 /** Each takes the time of a few requests to work out, and the memory of some megabytes on a large node. */
-const MOST_KNOWN = 8;
+const MAX_KNOWN = 8;
 const knownOf = new WeakMap<object, Lru<Result<Known, readonly InputIssue[]>>>();
 
-/** What the page needs of a stored snapshot, worked out once as long as it is among the last of this app (`owner`). */
+/**
+ * The page's knowledge of a stored snapshot. It is worked out once as long as the snapshot is among the last of this app
+ * (`owner`).
+ */
 export function knowSnapshot(owner: object, { id, body }: Pick<SnapshotRow, "id" | "body">): ReturnType<typeof know> {
-  const kept = knownOf.get(owner) ?? lru(MOST_KNOWN);
+  const kept = knownOf.get(owner) ?? lru(MAX_KNOWN);
   knownOf.set(owner, kept);
   const found = kept.get(id) ?? know(body);
   kept.set(id, found);

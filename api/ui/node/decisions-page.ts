@@ -1,12 +1,12 @@
-import { html, raw } from "hono/html";
+import { DECISION_FILTERS, decisionQuery, findNode } from "../../http/nodes.ts";
+import { type Exchange, queryOf } from "../../http/route.ts";
 import { KINDS, VERDICTS } from "../../model/decision.ts";
 import type { Result } from "../../model/result.ts";
-import { historyProblem } from "../../routes/history-problem.ts";
-import { DECISION_FILTERS, decisionQuery, findNode } from "../../routes/nodes.ts";
-import type { Problem } from "../../routes/problem.ts";
-import { type Exchange, queryOf, type Reply } from "../../routes/route.ts";
-import { decisionsTable } from "../decisions-table.ts";
+import type { Reply } from "../../ports.ts";
+import { historyProblem, type Problem } from "../../service/problem.ts";
+import { html, raw } from "../html.ts";
 import { type Html, page } from "../page.ts";
+import { decisionsTable } from "../verdict-tag.ts";
 import { plural } from "./section.ts";
 
 type Filters = Readonly<Partial<Record<(typeof DECISION_FILTERS)[number], string>>>;

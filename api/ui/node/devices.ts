@@ -1,13 +1,69 @@
-import { html } from "hono/html";
-import type { DeviceResourceState, DevicesDecision } from "../../model/device-decision.ts";
-import type { Device } from "../../model/devices.ts";
-import type { PodRef } from "../../model/managers.ts";
+import type { PodRef } from "../../model/forms.ts";
+import type { Device } from "../../model/machine.ts";
+import type { DeviceResourceState, DevicesDecision, MemoryDecision, MemoryTable } from "../../model/managers.ts";
+import { humanBytes } from "../../text/size.ts";
 import { type Cell, cellGrid, ownerMark } from "../draw/cell-grid.ts";
+import { stackBar } from "../draw/stack-bar.ts";
+import { html } from "../html.ts";
 import type { Html } from "../page.ts";
 import type { Known } from "./decided.ts";
 import type { Lists } from "./lists.ts";
-import { managedNotes, podName, toldOfCpus } from "./managed.ts";
-import { notKnown, plural, refusedText, scrolling, section } from "./section.ts";
+import { managedNotes, notKnown, plural, podName, refusedText, scrolling, section, toldOfCpus } from "./section.ts";
+
+const LEGEND = [
+  ["c4", "reserved for the system"],
+  ["c0", "held by containers"],
+  ["free", "free"],
+] as const;
+
+/** The memory of each NUMA node: the system's, what containers hold, what is free. */
+export function memorySection(known: Known, lists: Lists): Html {
+  const { memory: answer } = known.decided;
+  if (!answer.ok) return section("memory", "NUMA memory", refusedText(answer.error));
+  const { decision } = answer.value;
+  const rows = decision.numaNodes.flatMap(({ id, group, memory }) =>
+    Object.entries(memory)
+      .filter(([, { total }]) => total > 0)
+      .map(([resource, table]) => rowOf(id, group, resource, table)),
+  );
+  const isOff = decision.policy === "None";
+  return section(
+    "memory",
+    "NUMA memory",
+    html`<p>memoryManagerPolicy ${decision.policy}${isOff ? ": memory is taken from any NUMA node" : ""}.</p>${managedNotes(decision, toldOfCpus(known))}
+${
+  rows.length === 0
+    ? notKnown("Not known: how much memory each NUMA node has", ["machine.numaNodes"])
+    : html`<div class="card bars">${rows}<ul class="legend">${LEGEND.map(([tone, words]) => html`<li class="${tone}">${words}</li>`)}</ul></div>`
+}
+${isOff ? "" : holders(decision, lists)}`,
+  );
+}
+
+function rowOf(id: number, group: readonly number[], resource: string, table: MemoryTable): Html {
+  const { total, systemReserved, reserved, free } = table;
+  const sizes = [systemReserved, reserved, free];
+  const told = LEGEND.map(([, words], i) => `${humanBytes(sizes[i] as number)} ${words}`);
+  const segments = LEGEND.map(([tone], i) => ({ size: sizes[i] as number, tone, words: told[i] as string }));
+  const name = `NUMA node ${id}${resource === "memory" ? "" : `, ${resource}`}`;
+  const also = group.length > 1 ? `, in a group with ${group.filter((other) => other !== id).join(" and ")}` : "";
+  return html`<div class="bar-row"><div><strong>${name}</strong> <span>${told.join(", ")}<span class="soft">; ${humanBytes(total)} in all${also}</span></span></div>${stackBar(segments, `${name}: ${told.join(", ")}`)}</div>`;
+}
+
+function holders({ assignments }: MemoryDecision, lists: Lists): Html {
+  const rows = assignments.flatMap(({ pod, container, blocks }) =>
+    blocks.map(
+      ({ resource, size, numaNodes }) =>
+        html`<tr><td>${podName(pod)}</td><td>${container}</td><td>${resource}</td><td class="num">${humanBytes(size)}</td><td>${numaNodes.join("+")}</td></tr>`,
+    ),
+  );
+  if (rows.length === 0) return html`<p class="soft">No container holds memory of one NUMA node.</p>`;
+  const { shown, note } = lists.cut("memory", rows);
+  return html`${scrolling(
+    "Table of memory",
+    html`<table><thead><tr><th>Held by</th><th>Container</th><th>Resource</th><th class="num">Size</th><th>NUMA</th></tr></thead><tbody>${shown}</tbody></table>`,
+  )}${note}`;
+}
 
 interface Holder {
   readonly pod: PodRef;
@@ -22,8 +78,8 @@ const ACROSS = 8;
 /** Cells of one picture: as many pictures stand beside each other as there is room for. */
 const BLOCK = 8 * ACROSS;
 /** Cells of one card, and of all cards of the node's page together. */
-const MOST_CELLS = 512;
-const MOST_CELLS_IN_ALL = 1536;
+const MAX_CELLS = 512;
+const MAX_CELLS_IN_ALL = 1536;
 
 /** Devices by resource and NUMA node: whose each is, and whether it is healthy. */
 export function devicesSection(known: Known, lists: Lists): Html {
@@ -40,7 +96,7 @@ export function devicesSection(known: Known, lists: Lists): Html {
   const broken = decision.checkpointError;
   const mapped = decision.resources.filter(({ resource }) => lists.isAsked("device-map", resource));
   const cards = mapped.length > 0 ? { shown: mapped, note: "" } : lists.cut("resources", decision.resources);
-  const few = Math.min(MOST_CELLS, Math.floor(MOST_CELLS_IN_ALL / Math.max(1, cards.shown.length)));
+  const few = Math.min(MAX_CELLS, Math.floor(MAX_CELLS_IN_ALL / Math.max(1, cards.shown.length)));
   return section(
     "devices",
     "Devices by owner and health",
@@ -100,7 +156,7 @@ const isSick = ({ health }: Device): boolean => health !== undefined && health !
 const numaOf = ({ numaNodes }: Device): string =>
   numaNodes === undefined || numaNodes.length === 0 ? "no NUMA node" : `NUMA node ${numaNodes.join("+")}`;
 
-/** So that 10 comes after 9. */
+/** Sorts 10 after 9. */
 const inOrder = new Intl.Collator("en", { numeric: true }).compare;
 
 interface Group {
@@ -139,7 +195,7 @@ function groupOf(resource: string, { numa, length, cells }: Group, { of, marks }
   );
   return html`<figure><figcaption>${numa} <span class="soft">${words}</span></figcaption><div class="blocks">${grids}</div></figure>`;
 }
-/** What fits into a cell: the end of an id, where ids of one plugin differ. */
+/** The part of an id that fits into a cell: its end, where ids of one plugin differ. */
 const tail = (id: string): string => (id.length <= 5 ? id : `…${id.slice(-4)}`);
 
 function holdersTable({ assignments }: DevicesDecision, { marks }: Holders, lists: Lists): Html {

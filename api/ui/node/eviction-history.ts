@@ -1,21 +1,88 @@
 import { type StoreFailure, unlessDamaged } from "../../../db/failure.ts";
-import type { FleetRow, LatestRow } from "../../../db/fleet-row.ts";
-import type { DecisionHead, Store } from "../../../db/store.ts";
+import type { DecisionHead, DecisionRow, FleetRow, LatestRow } from "../../../db/rows.ts";
+import type { Store } from "../../../db/store.ts";
 import { EVICTION_SIGNALS, type EvictionDecision, type EvictionSignal } from "../../model/eviction.ts";
+import type { AdmissionDecision } from "../../model/preemption.ts";
 import { ok, type Result } from "../../model/result.ts";
-import { type Act, actsOfRun } from "./acts.ts";
-import { type Lru, lru } from "./lru.ts";
-import { type Points, type Told, toldByAdmission, toldByPass } from "./told-passes.ts";
+import type { Point } from "../draw/plot.ts";
+import { type Act, actsOfAdmission, actsOfPass, actsOfRun } from "./acts.ts";
+import { type Lru, lru } from "./decided.ts";
+
+type Points = ReadonlyMap<EvictionSignal, readonly Point[]>;
+/** The contents of a recorded decision about the signals; a pass also tells of those before it. */
+interface Told {
+  readonly points: Points;
+  readonly acts: readonly Act[];
+  /** Null: it is none, or another version wrote it. */
+  readonly pass: EvictionDecision | null;
+}
+const NOTHING: Told = { points: new Map(), acts: [], pass: null };
+
+interface Body {
+  readonly decision: unknown;
+  readonly next: unknown;
+}
+function bodyOf(text: string): Body | null {
+  try {
+    return JSON.parse(text) as Body | null;
+  } catch {
+    return null;
+  }
+}
+
+/** Reads an eviction pass; another version may have written it, and then only what is known is taken. */
+function toldByPass(row: DecisionRow | null): Told {
+  const body = row === null ? null : bodyOf(row.body);
+  if (row === null || body === null) return NOTHING;
+  const pass = isEviction(body.decision) ? body.decision : null;
+  return { points: pointsIn(body), acts: pass === null ? [] : told(() => actsOfPass(pass, row)), pass };
+}
+
+/** The pods that an admission, or a preemption that was asked for by itself, ends. */
+function toldByAdmission(head: DecisionHead, row: DecisionRow | null): readonly Act[] {
+  const decision = row === null ? undefined : (bodyOf(row.body)?.decision as Partial<AdmissionDecision> | undefined);
+  const { pod, preempt } = decision ?? {};
+  return pod === undefined || !Array.isArray(preempt) ? [] : told(() => actsOfAdmission({ pod, preempt }, head));
+}
+function told(read: () => Act[]): readonly Act[] {
+  try {
+    return read();
+  } catch {
+    return [];
+  }
+}
+
+function pointsIn({ next }: Body): Points {
+  const samples = (next as { samples?: unknown } | null)?.samples;
+  const points = new Map<EvictionSignal, Point[]>();
+  for (const sample of Array.isArray(samples) ? samples : []) {
+    const { atMs, signal, available } = (sample ?? {}) as Record<string, unknown>;
+    if (!Number.isFinite(atMs) || !Number.isFinite(available)) continue;
+    const known = EVICTION_SIGNALS.find((name) => name === signal);
+    if (known === undefined) continue;
+    const own = points.get(known) ?? [];
+    own.push([atMs as number, available as number]);
+    points.set(known, own);
+  }
+  return points;
+}
+
+const LISTS = ["thresholds", "conditions", "evicted", "rankings", "forecast", "spared", "warnings"] as const;
+const isEviction = (decision: unknown): decision is EvictionDecision =>
+  typeof decision === "object" &&
+  decision !== null &&
+  "reclaim" in decision &&
+  LISTS.every((name) => Array.isArray((decision as Record<string, unknown>)[name]));
 
 /** Points a signal are drawn of, at most. */
-const MOST_DECISIONS = 200;
+const MAX_DECISIONS = 200;
 /** Bodies a page reads, at most: each tells of the passes before it as well. */
-const MOST_BODIES = 48;
+const MAX_BODIES = 48;
 
 /** Runs of passes that did the same, and admissions, that are read for what they did. */
-const MOST_ACTS = 12;
+const MAX_ACTS = 12;
 
-/** So far back points are looked for. */
+/** Points are looked for this far back. */
 const SPAN_MS = 7 * 86_400_000;
 /**
  * Where to look for a kind's newest decisions: a kind that is rare among a million others would else be searched for
@@ -31,7 +98,7 @@ export interface EvictionHistory {
   readonly newest: { readonly head: DecisionHead; readonly decision: EvictionDecision } | null;
   /** Oldest first. */
   readonly points: Points;
-  /** What those passes did, and what admissions between them ended; the newest of each. */
+  /** The acts of those passes, and of admissions between them that ended pods; the newest of each. */
   readonly acts: readonly Act[];
   readonly decisions: number;
 }
@@ -42,7 +109,7 @@ type Kept = Omit<Told, "pass">;
 const keptOf = new WeakMap<object, Lru<Kept>>();
 
 /**
- * What was available of each signal at the node's last passes, and what was done about it. A decision's `next` holds the
+ * Reads what was available of each signal at the node's last passes, and what was done about it. A decision's `next` holds the
  * samples of up to 32 passes, so only those decisions are read that tell of earlier ones, or that did something.
  */
 export async function evictionHistory(
@@ -52,7 +119,7 @@ export async function evictionHistory(
 ): Promise<Result<EvictionHistory, StoreFailure>> {
   if (latest?.eviction === undefined) return ok(NONE);
   const range = aroundLatest(latest.eviction, SPAN_MS);
-  const page = await store.listDecisions({ node, kind: "eviction", limit: MOST_DECISIONS, ...range });
+  const page = await store.listDecisions({ node, kind: "eviction", limit: MAX_DECISIONS, ...range });
   if (!page.ok) return page;
   const heads = page.value.items;
   const [first] = heads;
@@ -63,7 +130,7 @@ export async function evictionHistory(
   const { pass, ...told } = toldByPass(row.value);
   const all = new Map<EvictionSignal, Map<number, number>>();
   let skip = Math.max(1, addTo(all, told.points));
-  for (let i = skip, read = 1; i < heads.length && read < MOST_BODIES; i += skip, read++) {
+  for (let i = skip, read = 1; i < heads.length && read < MAX_BODIES; i += skip, read++) {
     const earlier = await keptOrRead(store, heads[i] as DecisionHead);
     if (!earlier.ok) return earlier;
     skip = Math.max(1, addTo(all, earlier.value.points));
@@ -74,7 +141,7 @@ export async function evictionHistory(
   const preempted = await preemptionsOf(store, node, latest, heads.at(-1)?.decidedAtMs ?? 0);
   if (!preempted.ok) return preempted;
   const sorted = EVICTION_SIGNALS.flatMap((signal) => {
-    const own = [...(all.get(signal) ?? [])].sort(([a], [b]) => a - b).slice(-MOST_DECISIONS);
+    const own = [...(all.get(signal) ?? [])].sort(([a], [b]) => a - b).slice(-MAX_DECISIONS);
     return own.length === 0 ? [] : [[signal, own] as const];
   });
   return ok({
@@ -85,7 +152,7 @@ export async function evictionHistory(
   });
 }
 
-/** What is recorded never changes, so it is read once as long as it is among the last. */
+/** Reads a recorded decision. It never changes, so it is read once as long as it is among the last. */
 async function keptOrRead(store: History, head: DecisionHead): Promise<Result<Kept, StoreFailure>> {
   const known = keptOf.get(store)?.get(head.id);
   if (known !== undefined) return ok(known);
@@ -103,13 +170,15 @@ function remember(store: History, { id }: DecisionHead, told: Kept): void {
 }
 
 const ACTED: ReadonlySet<string> = new Set(["evicts", "reclaims"]);
-/** Of each run of passes that ended alike, for the same pod, what its first and its last did; the newest runs. */
+/**
+ * The acts of the newest runs of passes that ended alike, for the same pod: what the first and the last pass of each run did.
+ */
 async function actsOf(store: History, heads: readonly DecisionHead[]): Promise<Result<readonly Act[], StoreFailure>> {
   const runs: DecisionHead[][] = [];
   for (const head of heads.filter(({ verdict }) => ACTED.has(verdict))) {
     const open = runs.at(-1);
     if (open !== undefined && open[0]?.verdict === head.verdict && open[0].pod?.uid === head.pod?.uid) open.push(head);
-    else if (runs.length === MOST_ACTS) break;
+    else if (runs.length === MAX_ACTS) break;
     else runs.push([head]);
   }
   const acts: Act[] = [];
@@ -132,7 +201,7 @@ async function actsIn(store: History, heads: readonly DecisionHead[]): Promise<R
   return ok(acts);
 }
 
-/** Of the newest admissions since then: those that ended pods, which only their bodies tell. */
+/** Finds, among the newest admissions since then, those that ended pods; only their bodies tell that. */
 async function preemptionsOf(
   store: History,
   node: string,
@@ -144,7 +213,7 @@ async function preemptionsOf(
     const last = latest[kind];
     if (last === undefined || last.decidedAtMs < sinceMs) continue;
     const range = { sinceMs, untilMs: last.decidedAtMs + 1 };
-    const page = await store.listDecisions({ node, kind, limit: MOST_ACTS, ...range });
+    const page = await store.listDecisions({ node, kind, limit: MAX_ACTS, ...range });
     if (!page.ok) return page;
     const told = await actsIn(store, page.value.items);
     if (!told.ok) return told;

@@ -1,26 +1,160 @@
-import { html } from "hono/html";
-import { POLICY_VERSION } from "../../model/decision.ts";
 import {
   EVICTION_SIGNALS,
   type EvictionDecision,
   type EvictionSignal,
   type FileSystems,
+  type Forecast,
+  type RankedPod,
+  type Ranking,
   type Reclaim,
+  type ThresholdState,
 } from "../../model/eviction.ts";
-import { thresholdText } from "../../text/tables/thresholds.ts";
+import { NEWEST } from "../../profiles/index.ts";
+import { rankChangeSentences } from "../../text/sentences/eviction.ts";
+import { amountText } from "../../text/size.ts";
+import { signalText, thresholdText } from "../../text/tables/thresholds.ts";
+import { durationText } from "../../text/time-text.ts";
+import { jsonBlock, type Point, plot } from "../draw/plot.ts";
+import { html } from "../html.ts";
 import type { Html } from "../page.ts";
 import { recordPart } from "../record-part.ts";
 import { moment } from "../time.ts";
 import { verdictTag } from "../verdict-tag.ts";
-import { spansOf } from "./acts.ts";
-import { otherActs, plotsLegend } from "./acts-list.ts";
+import { type Act, actMarks, actsList, otherActs, plotsLegend, spansOf } from "./acts.ts";
 import type { EvictionHistory } from "./eviction-history.ts";
-import type { Lists } from "./lists.ts";
-import { podName } from "./managed.ts";
-import { rankings } from "./rankings.ts";
-import { notKnown, refusedText, scrolling, section } from "./section.ts";
-import { type SignalHistory, signalPlot } from "./signal-plot.ts";
+import { LISTS, type Lists } from "./lists.ts";
+import { notKnown, podName, refusedText, scrolling, section } from "./section.ts";
 import type { NodeView } from "./view.ts";
+
+const TONE: Readonly<Record<ThresholdState["state"], string>> = {
+  above: "good",
+  below: "bad",
+  unreclaimed: "warn",
+  unobserved: "warn",
+  unwatched: "",
+};
+const isBytes = (signal: EvictionSignal): boolean => signal.endsWith(".available") && signal !== "pid.available";
+
+/** The drawn values of one signal. */
+interface SignalHistory {
+  /** Oldest first. */
+  readonly points: readonly Point[];
+  /** Oldest first, those of this signal. */
+  readonly acts: readonly Act[];
+}
+
+/** One signal: what was available over time, its thresholds, what was done, how each stands, and when it is met if it goes on. */
+function signalPlot(signal: EvictionSignal, decision: EvictionDecision, { points, acts }: SignalHistory): Html {
+  const thresholds = decision.thresholds.filter((threshold) => threshold.signal === signal);
+  const drawn = points.length > 0 ? points : pointNow(thresholds);
+  const limits = thresholds.flatMap(({ quantity, value, graceMs }) =>
+    quantity === null ? [] : [{ value: quantity, words: `${graceWords(graceMs)} ${value}`, soft: graceMs > 0 }],
+  );
+  const amount = (value: number): string => (isBytes(signal) ? signalText(signal, value) : value.toLocaleString("en"));
+  const last = drawn.at(-1)?.[1];
+  const now = last === undefined ? "not observed" : amount(last);
+  const told = limits.map(({ words }) => words).join(", ");
+  const marks = actMarks(acts);
+  const done = marks.map((mark) => `; ${mark.number}: ${mark.words}`).join("");
+  const words = `${signal}: ${now}${told === "" ? ", no threshold" : `; thresholds ${told}`}${done}`;
+  const forecast = decision.forecast.filter((one) => one.threshold.signal === signal);
+  const data = {
+    signal,
+    bytes: isBytes(signal),
+    times: drawn.map(([atMs]) => atMs / 1000),
+    values: drawn.map(([, value]) => value),
+    limits,
+    acts: marks.map(({ atMs, number, tone }) => ({ at: atMs / 1000, number, tone })),
+  };
+  return html`<figure class="card plot" id="plot-${signal}"><figcaption><strong>${signal}</strong> <span>${now}</span></figcaption>
+${drawn.length === 0 ? html`<p class="soft small">Not observed: the passes’ stats did not have it.</p>` : plot({ points: drawn, limits, marks, words, amount: isBytes(signal) ? amount : shortCount, isBytes: isBytes(signal) })}
+${drawn.length > 1 ? jsonBlock(data) : ""}${actsList(acts)}<ul class="thresholds">${thresholds.map((threshold) => line(threshold, forecast))}</ul></figure>`;
+}
+
+/** `20 M`, `32 k`: a number of inodes or process ids where there is little room. */
+const shortCount = (count: number): string => {
+  if (count >= 1e6) return `${Math.round(count / 1e5) / 10} M`;
+  return count >= 1e4 ? `${Math.round(count / 100) / 10} k` : `${count}`;
+};
+
+/** Without a history the pass itself is one. */
+function pointNow(thresholds: readonly ThresholdState[]): readonly Point[] {
+  const seen = thresholds.find(({ available }) => available !== null);
+  return seen === undefined || seen.available === null ? [] : [[seen.statsAtMs ?? 0, seen.available]];
+}
+
+const graceWords = (graceMs: number): string => (graceMs === 0 ? "hard" : `soft ${durationText(graceMs)}`);
+
+function line(threshold: ThresholdState, forecasts: readonly Forecast[]): Html {
+  const { value, graceMs, state, derivedFrom, graceLeftMs } = threshold;
+  const left =
+    graceMs > 0 && graceLeftMs !== null && (state === "below" || state === "unreclaimed")
+      ? `, ${durationText(graceLeftMs)} of its grace left`
+      : "";
+  const made = derivedFrom === undefined ? "" : `, made from ${derivedFrom}`;
+  const own = forecasts.find(
+    (one) => thresholdText(one.threshold) === thresholdText(threshold) && one.threshold.graceMs === graceMs,
+  );
+  return html`<li><span class="${graceMs === 0 ? "hard" : "soft-limit"}">&lt; ${value}</span> ${graceWords(graceMs)} <span class="tag ${TONE[state] ?? ""}">${state}</span>${left}${made}${own === undefined ? "" : html`<br><span class="small soft">${forecastText(own)}</span>`}</li>`;
+}
+
+/** When a threshold is met if it goes on like this, and how long the pods that would go put that off. */
+function forecastText(forecast: Forecast): string {
+  const { threshold, slopePerSecond, observations, belowInMs, evictsInMs, victims } = forecast;
+  if (slopePerSecond === null) return `no forecast: ${observations} of the three observations that it takes`;
+  const perMinute = Math.round(slopePerSecond * 60);
+  const change =
+    perMinute === 0 ? "steady" : `${perMinute > 0 ? "+" : ""}${signalText(threshold.signal, perMinute)}/min`;
+  if (belowInMs === null) return `${change}: not coming nearer`;
+  const met = belowInMs === 0 ? "met now" : `met in ${durationText(belowInMs)}`;
+  const evicts = evictsInMs === null || evictsInMs === belowInMs ? "" : `, evicts in ${durationText(evictsInMs)}`;
+  const first = victims
+    .slice(0, 2)
+    .flatMap(({ pod, buysMs }) => (buysMs === null ? [] : [`${podName(pod)} buys ${durationText(buysMs)}`]));
+  return `${change}: ${met}${evicts}${first.length === 0 ? "" : `; goes first: ${first.join(", then ")}`}`;
+}
+
+const MAX_DRIVING = 10;
+
+/** Shows which pods would go first for each resource, and what would change that; the ranking that is acted on comes first. */
+function rankings({ rankings: all, reclaim }: EvictionDecision, lists: Lists): Html {
+  const drives = ({ signals }: Ranking): boolean => reclaim !== null && signals.includes(reclaim.threshold.signal);
+  const inOrder = [...all.filter(drives), ...all.filter((ranking) => !drives(ranking))];
+  const known = inOrder.filter(({ pods }) => pods.length > 0);
+  const asked = known.filter((ranking) => lists.isAsked("ranking", nameOf(ranking)));
+  const shown = asked.length > 0 ? asked : known;
+  if (shown.length === 0) return html`<p class="soft">No ranking: no running pod is known.</p>`;
+  return html`<div class="halves wide">${shown.map((ranking) => one(ranking, drives(ranking) ? MAX_DRIVING : LISTS.ranking.few, lists))}</div>`;
+}
+
+/** A signal is of one ranking. */
+const nameOf = ({ signals, resource }: Ranking): string => signals[0] ?? resource;
+
+function one(ranking: Ranking, few: number, lists: Lists): Html {
+  const { resource, signals, pods, total } = ranking;
+  const isAsked = lists.isAsked("ranking", nameOf(ranking));
+  const { from, to, note } = lists.span(
+    "ranking",
+    isAsked ? pods.length : total,
+    nameOf(ranking),
+    Math.min(few, pods.length),
+  );
+  const first = pods.slice(from, to);
+  const sentences = lists.asked === null ? rankChangeSentences(ranking) : [];
+  const table = html`<table><caption>First to go for ${resource} <span class="small">by ${signals.join(", ")}</span></caption>
+<thead><tr><th class="num">Place</th><th>Pod</th><th class="num">Priority</th><th class="num">Usage</th><th class="num">Request</th><th class="num">Above</th></tr></thead><tbody>${first.map((pod) => row(pod, ranking))}</tbody></table>`;
+  return html`<div>${isAsked && pods.length < total ? html`<p class="note warn">The snapshot of this pass is no longer stored: of ${total} pods the first ${pods.length} are recorded.</p>` : ""}${scrolling(`First to go for ${resource} by ${signals.join(", ")}`, table)}${note}${
+    sentences.length === 0 ? "" : html`<ul class="small soft">${sentences.map((text) => html`<li>${text}</li>`)}</ul>`
+  }</div>`;
+}
+
+function row(
+  { place, pod, critical, priority, usage, request, aboveRequest, exceedsRequest, tie }: RankedPod,
+  { resource }: Ranking,
+): Html {
+  const amount = (units: number | null): string => (units === null ? "" : amountText(resource, units));
+  return html`<tr><td class="num soft">${place}</td><td>${podName(pod)}${critical ? html` <span class="tag">critical</span> <span class="small soft">passed over</span>` : ""}${tie ? html` <span class="tag">tie</span>` : ""}</td><td class="num">${priority}</td><td class="num">${usage === null ? "no stats" : amount(usage)}</td><td class="num">${exceedsRequest === null ? "" : amount(request)}</td><td class="num${exceedsRequest === true ? " warn-text" : ""}">${amount(aboveRequest)}</td></tr>`;
+}
 
 /** Every signal over time with its thresholds and forecast, the conditions, who goes and who would go first. */
 export function evictionSection(view: NodeView, lists: Lists): Html {
@@ -29,7 +163,7 @@ export function evictionSection(view: NodeView, lists: Lists): Html {
   const { newest } = eviction;
   if (newest !== null) {
     const { head, decision } = newest;
-    const old = head.policyVersion === POLICY_VERSION ? "" : html` by the policy ${head.policyVersion}`;
+    const old = head.policyVersion === NEWEST.policyVersion ? "" : html` by the policy ${head.policyVersion}`;
     const from = html`${verdictTag(head.verdict)} decided ${moment(head.decidedAtMs)}${old}, <a href="/decisions/${head.id}">why</a> · <a href="${passes}">all passes</a>`;
     const drawnOf = (): Html => drawn(decision, { eviction, from, lists });
     return section("eviction", "Eviction", html`${recordPart(head, view.undrawn, drawnOf)}`);

@@ -1,17 +1,16 @@
-import { html } from "hono/html";
 import type { ImageGcDecision, ImageKept, ImageRef, ImageRemoval } from "../../model/image-gc.ts";
 import { passTimeOf } from "../../model/pass-time.ts";
 import { IMAGE_GOES, IMAGE_STAYS } from "../../text/sentences/garbage-collection.ts";
 import { humanBytes } from "../../text/size.ts";
-import { agoText, mayGoText } from "../../text/tables/age-text.ts";
+import { usageText } from "../../text/tables/image-gc.ts";
 import { imageName } from "../../text/tables/image-name.ts";
-import { durationText } from "../../text/time-text.ts";
+import { agoText, durationText, mayGoText } from "../../text/time-text.ts";
 import { stackBar } from "../draw/stack-bar.ts";
+import { html } from "../html.ts";
 import type { Html } from "../page.ts";
 import type { Known } from "./decided.ts";
-import { fileSystemBar, fileSystemText } from "./file-system.ts";
 import { LISTS, type Lists } from "./lists.ts";
-import { plural, refusedText, scrolling, section } from "./section.ts";
+import { notKnown, plural, refusedText, scrolling, section } from "./section.ts";
 import type { NodeView } from "./view.ts";
 
 /** Images in the order in which they would go, with the line between those that go and those that stay. */
@@ -103,4 +102,39 @@ function row(image: ImageRef, place: string, tone: string, why: Html, most: numb
     { size: most - sizeBytes, tone: "none", words: "" },
   ];
   return html`<tr><td class="num soft">${place}</td><td class="image">${imageName(image)}</td><td class="num">${size}</td><td class="size">${stackBar(parts, size)}</td><td>${used}</td><td>${agoText(firstDetectedAtMs, now)}</td><td>${why}</td></tr>`;
+}
+
+/** How full the image file system is, and what of it is wanted back. */
+function fileSystemText({ fileSystem, policy }: ImageGcDecision): string {
+  if (fileSystem === null) return "The image file system was not looked at";
+  const { capacityBytes, availableBytes } = fileSystem;
+  const percent = (100 * (capacityBytes - availableBytes)) / capacityBytes;
+  const isWhole = !Number.isFinite(percent) || Number.isInteger(percent);
+  return `${usageText(fileSystem, policy)}${isWhole ? "" : `; the kubelet rounds up, the bar shows ${percent.toFixed(2)} %`}`;
+}
+
+/** The image file system: what stays, what would be freed, what is wanted beyond that, and where the thresholds are. */
+function fileSystemBar({ fileSystem, policy, freedBytes }: ImageGcDecision): Html {
+  if (fileSystem === null || fileSystem.capacityBytes <= 0)
+    return notKnown("Not known: how full the image file system is", ["stats.node.runtime.imageFs"]);
+  const { capacityBytes, availableBytes, wantedBytes } = fileSystem;
+  const { lowThresholdPercent: low, highThresholdPercent: high } = policy;
+  const used = Math.max(0, capacityBytes - availableBytes);
+  const freed = Math.min(used, freedBytes);
+  const missing = Math.min(used - freed, Math.max(0, (wantedBytes ?? 0) - freed));
+  const all = [
+    ["c0", "used", used - freed - missing],
+    ["bad", "wanted, and nothing there to free", missing],
+    ["warn", "would be freed", freed],
+    ["free", "available", capacityBytes - used],
+  ] as const;
+  const parts = all.filter(([, , size]) => size > 0);
+  const segments = parts.map(([tone, what, size]) => ({ size, tone, words: `${humanBytes(size)} ${what}` }));
+  const marks = [
+    { at: low / 100, words: `low threshold ${low} %` },
+    { at: high / 100, words: `high threshold ${high} %` },
+  ];
+  const words = [...segments, ...marks].map((part) => part.words).join(", ");
+  return html`<div class="card bars">${stackBar(segments, words, marks)}
+<ul class="legend">${segments.map(({ tone, words: told }) => html`<li class="${tone}">${told}</li>`)}<li class="marker">thresholds: low ${low} %, high ${high} %</li></ul></div>`;
 }

@@ -1,18 +1,19 @@
-import { html } from "hono/html";
-import type { Result } from "../../model/result.ts";
-import { type Problem, problem } from "../../routes/problem.ts";
-import type { Exchange, Reply } from "../../routes/route.ts";
+import type { Store } from "../../../db/store.ts";
+import type { Exchange } from "../../http/route.ts";
+import type { EvictionDecision } from "../../model/eviction.ts";
+import { ok, type Result } from "../../model/result.ts";
+import type { Reply } from "../../ports.ts";
+import { historyProblem, type Problem, problem } from "../../service/problem.ts";
+import { html } from "../html.ts";
 import { type Html, page } from "../page.ts";
 import { cgroupsSection } from "./cgroups.ts";
 import { cpusSection } from "./cpus.ts";
-import type { Known } from "./decided.ts";
-import { devicesSection } from "./devices.ts";
+import { decideOn, type Known, knowSnapshot } from "./decided.ts";
+import { devicesSection, memorySection } from "./devices.ts";
 import { evictionSection } from "./eviction.ts";
 import { imagesSection } from "./images.ts";
 import { type AskedList, LISTS, Lists } from "./lists.ts";
-import { memorySection } from "./memory.ts";
 import type { NodeView } from "./view.ts";
-import { withWholeRankings } from "./whole-ranking.ts";
 
 /** The part of a node's page that a list is in, with that page of the list. Errors: the node has no such list now; the history's. */
 export async function listPage({ ports }: Exchange, view: NodeView, asked: AskedList): Promise<Result<Reply, Problem>> {
@@ -51,4 +52,27 @@ function fromSnapshot(section: string, known: Known, { reports, imageGc, lists }
   if (section === "memory") return memorySection(known, lists);
   if (section === "devices") return devicesSection(known, lists);
   return imagesSection(known, imageGc, lists);
+}
+
+/**
+ * The view with the rankings of its eviction pass down to the last pod: a recorded pass holds the first of each, so they are
+ * made anew of the snapshot that it was decided on. Where that is no longer stored, they stay as they were recorded.
+ */
+async function withWholeRankings(store: Store, view: NodeView): Promise<Result<NodeView, Problem>> {
+  const { eviction, pass, seen } = view;
+  const { newest } = eviction;
+  if (newest === null) {
+    const snapshot = seen.state === "known" ? seen.known.snapshot : null;
+    return ok(snapshot === null ? view : { ...view, pass: pass && decideOn("eviction", snapshot, null, "full") });
+  }
+  const { snapshotId } = newest.head;
+  if (snapshotId === null) return ok(view);
+  const found = await store.getSnapshot(snapshotId);
+  if (!found.ok) return historyProblem(found.error);
+  const known = found.value === null ? null : knowSnapshot(store, found.value);
+  if (known === null || !known.ok) return ok(view);
+  const whole = decideOn("eviction", known.value.snapshot, null, "full");
+  if (!whole.ok) return ok(view);
+  const decision: EvictionDecision = { ...newest.decision, rankings: whole.value.decision.rankings };
+  return ok({ ...view, eviction: { ...eviction, newest: { ...newest, decision } } });
 }

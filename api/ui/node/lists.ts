@@ -1,8 +1,8 @@
-import { html } from "hono/html";
+import { type Exchange, queryOf, queryProblem } from "../../http/route.ts";
 import type { InputIssue } from "../../model/input-issue.ts";
 import { ok, type Result } from "../../model/result.ts";
-import type { Problem } from "../../routes/problem.ts";
-import { type Exchange, queryOf, queryProblem } from "../../routes/route.ts";
+import type { Problem } from "../../service/problem.ts";
+import { html } from "../html.ts";
 import type { Html } from "../page.ts";
 
 interface Bounds {
@@ -38,7 +38,7 @@ export interface AskedList {
   /** From 1. */
   readonly page: number;
 }
-const MOST_OF = 4096;
+const MAX_OF = 4096;
 
 /** Which list the link asks for; null: none, but the whole page. Errors: what no list is called, what is no page. */
 export function askedList(exchange: Exchange): Result<AskedList | null, Problem> {
@@ -52,7 +52,7 @@ export function askedList(exchange: Exchange): Result<AskedList | null, Problem>
   }
   if (!Object.hasOwn(LISTS, list))
     issues.push({ path: "list", message: `must be one of ${Object.keys(LISTS).join(", ")}` });
-  if (of.length > MOST_OF) issues.push({ path: "of", message: `has more than ${MOST_OF} characters` });
+  if (of.length > MAX_OF) issues.push({ path: "of", message: `has more than ${MAX_OF} characters` });
   if (!/^[1-9]\d{0,4}$/.test(page)) issues.push({ path: "page", message: "must be a number from 1 to 99999" });
   return issues.length === 0 ? ok({ name: list as ListName, of, page: Number(page) }) : queryProblem(issues);
 }
@@ -75,7 +75,7 @@ export class Lists {
     this.asked = asked;
   }
 
-  /** Whether the list that is asked for was among those that were cut. */
+  /** True: the list that is asked for was among those that were cut. */
   get found(): boolean {
     return this.#found;
   }
@@ -93,7 +93,10 @@ export class Lists {
     return `/nodes/${encodeURIComponent(this.node)}?${query}`;
   }
 
-  /** Of `total` rows: those of the page that is asked for (of the last, where there are fewer pages), else the first `few`. */
+  /**
+   * The span of `total` rows: the page that is asked for (the last one, where there are fewer pages), otherwise the first
+   * `few`.
+   */
   span(name: ListName, total: number, of = "", few: number = LISTS[name].few): Span {
     if (!this.isAsked(name, of)) {
       const to = Math.min(few, total);

@@ -1,26 +1,123 @@
-import { html } from "hono/html";
+import { podsOfNode } from "../../decide/cgroups/node-pods.ts";
+import { findNode } from "../../http/nodes.ts";
+import type { Exchange } from "../../http/route.ts";
+import { KINDS } from "../../model/decision.ts";
+import { isActive } from "../../model/pod.ts";
+import type { OutcomeWord, ProbedContainer, ProbeRun, ProbesDecision } from "../../model/probes-decision.ts";
 import type { Result } from "../../model/result.ts";
-import { findNode } from "../../routes/nodes.ts";
-import type { Problem } from "../../routes/problem.ts";
-import type { Exchange, Reply } from "../../routes/route.ts";
-import { decisionsTable } from "../decisions-table.ts";
+import type { Reply } from "../../ports.ts";
+import type { Problem } from "../../service/problem.ts";
+import { durationText } from "../../text/time-text.ts";
+import { lane, type Stretch } from "../draw/lane.ts";
+import { html } from "../html.ts";
 import { type Html, page, prose } from "../page.ts";
-import { undrawnIn } from "../record-part.ts";
-import { moment } from "../time.ts";
+import { recordPart, undrawnIn } from "../record-part.ts";
+import { ago, moment } from "../time.ts";
+import { decisionsTable, verdictTag } from "../verdict-tag.ts";
 import { capacitySection } from "./capacity.ts";
 import { cgroupsSection } from "./cgroups.ts";
 import { cpusSection } from "./cpus.ts";
 import type { Known } from "./decided.ts";
-import { devicesSection } from "./devices.ts";
+import { devicesSection, memorySection } from "./devices.ts";
 import { evictionSection } from "./eviction.ts";
-import { headOf } from "./head.ts";
 import { imagesSection } from "./images.ts";
 import { listPage } from "./list-page.ts";
 import { askedList, Lists } from "./lists.ts";
-import { memorySection } from "./memory.ts";
-import { probesSection } from "./probes.ts";
 import { plural, section } from "./section.ts";
-import { type NodeView, nodeView } from "./view.ts";
+import { type NodeView, nodeView, type ProbedPod } from "./view.ts";
+
+/** The dry runs of probes that were recorded, as lanes of time. */
+function probesSection({ probed, row: { name, lastSnapshotId }, undrawn }: NodeView): Html {
+  if (probed.length > 0)
+    return section(
+      "probes",
+      "Probe timelines",
+      html`${probed.map((pod) => recordPart(pod.head, undrawn, () => podLanes(pod)))}${LEGEND}
+<p class="small rest">Of each pod the newest, of the pods probed last: ${probed.length} · <a href="/nodes/${encodeURIComponent(name)}/decisions?kind=probes">all recorded dry runs</a></p>`,
+    );
+  const asked = { snapshotId: lastSnapshotId ?? "ID", ask: { pod: "NAMESPACE/NAME", outcomes: "ok,ok,fail*3" } };
+  return section(
+    "probes",
+    "Probe timelines",
+    html`<p>No dry run of a pod’s probes is recorded for this node. This makes one, with the answers that you name:</p>
+<pre tabindex="0" data-copy="the command">curl -X POST -H 'content-type: application/json' "$API/v1/decisions/probes" -d '${JSON.stringify(asked)}'</pre>
+<p class="small soft">What became of the node’s own probes is told on the node: <code>nodewise probes</code>, <code>nodewise probes history</code>.</p>`,
+  );
+}
+
+const OUTCOME: Readonly<Record<OutcomeWord, readonly [tone: string, height: number, words: string]>> = {
+  ok: ["good", 0.5, "ok"],
+  warn: ["warn", 0.5, "ok with a warning"],
+  fail: ["bad", 1, "failed"],
+  timeout: ["bad", 1, "no answer in time: failed"],
+  hang: ["warn", 1, "the answer broke off"],
+  error: ["warn", 1, "could not be asked"],
+};
+const LEGEND = html`<ul class="legend"><li class="good">status: ready; probe: ok (half as high)</li><li class="warn">started, not ready; a warning, or no clear answer</li><li class="bad">failed (full height), restarted or ended</li><li class="faint">runs, not started; on hold</li></ul>`;
+/** Attempts shown of one probe; the decision has all. */
+const MAX_ATTEMPTS = 300;
+
+function podLanes({ head, decision }: ProbedPod): Html {
+  const { containers, endMs } = decision;
+  const name = head.pod === null ? "a pod" : `${head.pod.namespace}/${head.pod.name}`;
+  return html`<div class="card lanes"><p><strong>${name}</strong> ${verdictTag(head.verdict)} ${summary(decision)}, decided ${moment(head.decidedAtMs)}, <a href="/decisions/${head.id}">why</a></p>
+${containers.map((container) => containerLanes(container, { endMs, id: head.id }))}
+<div class="lane-row scale"><span></span><span><span>0s</span><span>${durationText(endMs / 2)}</span><span>${durationText(endMs)}</span></span></div></div>`;
+}
+
+function summary({ restarts, endMs, ready, containers }: ProbesDecision): string {
+  const probes = containers.reduce((sum, container) => sum + container.probes.length, 0);
+  const state = ready?.length > 0 ? "" : ", never ready";
+  return `${plural(probes, "probe")} in ${durationText(endMs)}: ${plural(restarts, "restart")}${state}`;
+}
+
+interface DryRun {
+  readonly id: string;
+  readonly endMs: number;
+}
+function containerLanes(container: ProbedContainer, run: DryRun): Html {
+  const { endMs } = run;
+  const { container: name, runs, started, ready, probes, restarts } = container;
+  const until = (toMs: number | null): number => toMs ?? endMs;
+  const spans = (list: readonly { fromMs: number; toMs: number | null }[], tone: string, words: string): Stretch[] =>
+    list.map(({ fromMs, toMs }) => ({ fromMs, toMs: until(toMs), tone, height: 1, words }));
+  const lives = runs.map(({ startedAtMs, endedAtMs }) => ({ fromMs: startedAtMs, toMs: endedAtMs }));
+  const ends = runs.flatMap(({ endedAtMs, endedBy }): Stretch[] =>
+    endedAtMs === null
+      ? []
+      : [
+          {
+            fromMs: endedAtMs,
+            toMs: null,
+            tone: "bad",
+            height: 1,
+            words: `ended at ${durationText(endedAtMs)}${endedBy === null ? "" : ` by its ${endedBy} probe`}`,
+          },
+        ],
+  );
+  const status = [
+    ...spans(lives, "faint", "runs, not started"),
+    ...spans(started, "warn", "started, not ready"),
+    ...spans(ready, "good", "ready"),
+    ...ends,
+  ];
+  const words = `${name}: ${plural(restarts, "restart")}, ${ready.length === 0 ? "never ready" : `ready from ${durationText(ready[0]?.fromMs ?? 0)}`}`;
+  return html`<h3>${name}</h3><div class="lane-row"><span>status</span>${lane(status, endMs, words)}</div>${probes.map((probe) => probeLane(probe, name, run))}`;
+}
+
+function probeLane({ type, handler, attempts, onHold }: ProbeRun, container: string, { id, endMs }: DryRun): Html {
+  const shown = attempts.slice(0, MAX_ATTEMPTS);
+  const failed = attempts.filter(({ outcome }) => OUTCOME[outcome]?.[1] === 1).length;
+  const marks = shown.map(({ atMs, outcome }): Stretch => {
+    const [tone, height] = OUTCOME[outcome] ?? ["faint", 0.5];
+    return { fromMs: atMs, toMs: null, tone, height };
+  });
+  const holds = onHold.map(
+    ({ fromMs, toMs }): Stretch => ({ fromMs, toMs: toMs ?? endMs, tone: "faint", height: 0.25, words: "on hold" }),
+  );
+  const words = `${type} probe (${handler}) of ${container}: ${plural(attempts.length, "attempt")}, ${failed} failed`;
+  return html`<div class="lane-row"><span>${type}</span>${lane([...holds, ...marks], endMs, words)}</div><p class="small soft lane-note">${handler}: ${plural(attempts.length, "attempt")}, ${failed} failed${attempts.length > shown.length ? html`; ${shown.length} of ${attempts.length} drawn · <a href="/v1/decisions/${id}">all, as JSON</a>` : ""}</p>`;
+}
 
 /** GET /nodes/{node}: all that is known of a node, drawn; with `list`, a page of one of its lists. */
 export async function getNodePage(exchange: Exchange): Promise<Result<Reply, Problem>> {
@@ -65,7 +162,7 @@ ${newestSection(view)}`;
 }
 const FROM_SNAPSHOT: ReadonlySet<string> = new Set(["capacity", "cgroups", "cpus", "memory", "devices", "images"]);
 
-/** So few that their map leaves room beside it. */
+/** With at most this many CPUs, their map leaves room beside it. */
 const FEW_CPUS = 32;
 const fromSnapshot = (
   known: Known,
@@ -109,3 +206,60 @@ const newestSection = ({ newest, row: { name } }: NodeView): Html =>
     "Newest decisions",
     html`${decisionsTable(newest, { ofOneNode: true })}<p><a href="/nodes/${encodeURIComponent(name)}/decisions">All decisions of this node, by kind, verdict, pod and time</a></p>`,
   );
+
+/** Shows who the node is, its state by its newest decision of each kind, and how often it was refused or evicted in a day. */
+function headOf(view: NodeView): Html {
+  const { row, fleet, day, seen } = view;
+  const { name, lastSeenMs, firstSeenMs, bootId, lastSequence, lastSnapshotId } = row;
+  const snapshot = seen.state === "known" ? seen.known.snapshot : undefined;
+  const info = snapshot?.node?.status?.nodeInfo;
+  const pairs: readonly (readonly [string, Html | string | undefined])[] = [
+    ["Last seen", html`${ago(lastSeenMs)}`],
+    ["First seen", html`${moment(firstSeenMs)}`],
+    ["Kubelet", info?.kubeletVersion],
+    ["Kernel", info?.kernelVersion],
+    ["Cgroups", snapshot?.cgroup && cgroupText(snapshot.cgroup)],
+    ["Pods", snapshot?.pods && `${podsOfNode(snapshot).filter(isActive).length}`],
+    ["Boot", (bootId ?? info?.bootID) && html`<code>${bootId ?? info?.bootID}</code>`],
+    ["Snapshot", lastSnapshotId === null ? "none" : snapshotText(view, lastSnapshotId)],
+    ["Sequence", lastSequence === null ? undefined : `${lastSequence}`],
+    ["JSON", html`<a href="/v1/nodes/${encodeURIComponent(name)}">/v1/nodes/${name}</a>`],
+  ];
+  const told = pairs.filter(([, value]) => value !== undefined && value !== "");
+  return html`<section id="head" data-live aria-label="The node">
+${verdicts(view)}
+<dl class="facts">${told.map(([what, value]) => html`<div><dt>${what}</dt><dd>${value}</dd></div>`)}</dl>
+${fleet === null ? "" : dayText(day)}</section>`;
+}
+
+const cgroupText = ({ version, driver }: { version: 1 | 2; driver?: string | undefined }): string =>
+  `v${version}${driver === undefined ? "" : `, ${driver}`}`;
+
+function snapshotText({ seen }: NodeView, id: string): Html {
+  if (seen.state === "gone") return html`<code>${id.slice(0, 12)}</code>, no longer stored`;
+  const at = seen.state === "known" ? seen.row.observedAtMs : null;
+  return html`<a href="/v1/snapshots/${id}"><code>${id.slice(0, 12)}</code></a>${at === null ? "" : html` of ${moment(at)}`}`;
+}
+
+function verdicts({ fleet }: NodeView): Html {
+  const latest = KINDS.flatMap((kind) => {
+    const row = fleet?.latest[kind];
+    return row === undefined ? [] : [{ kind, ...row }];
+  });
+  if (latest.length === 0) return html`<p class="soft">Nothing was decided about this node yet.</p>`;
+  return html`<ul class="verdicts" aria-label="The newest decision of each kind">${latest.map(
+    ({ kind, decisionId, verdict }) =>
+      html`<li><a href="/decisions/${decisionId}">${kind}</a> ${verdictTag(verdict)}</li>`,
+  )}</ul>`;
+}
+
+function dayText({ decisions, refused, pressured, evicted, removed }: NodeView["day"]): Html {
+  const counts = [
+    [refused, "refused"],
+    [pressured, "under pressure"],
+    [evicted, "evicting"],
+    [removed, "removing"],
+  ] as const;
+  const told = counts.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`);
+  return html`<p class="soft small">In the last 24 hours: ${plural(decisions, "decision")}${told.length === 0 ? "" : `, of them ${told.join(", ")}`}.</p>`;
+}

@@ -1,19 +1,109 @@
 import { unlessDamaged } from "../../../db/failure.ts";
-import type { FleetRow, LatestRow, Tally } from "../../../db/fleet-row.ts";
-import type { DecisionHead, NodeRow, Store } from "../../../db/store.ts";
+import type { DecisionHead, FleetRow, LatestRow, NodeRow, Tally } from "../../../db/rows.ts";
+import type { ResultRow, Store } from "../../../db/store.ts";
 import type { Decided, DecisionOf, Refusal } from "../../model/decision.ts";
 import { passTimeOf } from "../../model/pass-time.ts";
 import type { ProbesDecision } from "../../model/probes-decision.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import { historyProblem } from "../../routes/history-problem.ts";
-import type { Problem } from "../../routes/problem.ts";
-import { recollect } from "../../routes/remembered.ts";
+import { historyProblem, type Problem } from "../../service/problem.ts";
+import { recollect } from "../../service/remembered.ts";
 import type { Undrawn } from "../record-part.ts";
 import { decideOn, knowSnapshot, type Seen } from "./decided.ts";
 import { aroundLatest, type EvictionHistory, evictionHistory } from "./eviction-history.ts";
-import { probesIn } from "./probe-decision.ts";
-import { type Reports, reportsOf } from "./reports.ts";
+
+/** The report on one file of a cgroup, or (file "") on the cgroup itself. */
+export interface Reported {
+  readonly path: string;
+  readonly file: string;
+  readonly op: string;
+  readonly wanted: string | null;
+  /** What it held before; null: it was not there, or not looked at. */
+  readonly found: string | null;
+  readonly status: string;
+  readonly message: string;
+}
+export interface Reports {
+  /** By path, then by file. */
+  readonly byPath: ReadonlyMap<string, ReadonlyMap<string, Reported>>;
+  readonly atMs: number;
+  /** The reporter only looked. */
+  readonly dryRun: boolean;
+  /** Steps that are not as decided now. */
+  readonly open: number;
+  readonly mended: number;
+}
+
+const AS_DECIDED: ReadonlySet<string> = new Set(["applied", "unchanged"]);
+export const isOpen = ({ status }: Reported): boolean => !AS_DECIDED.has(status);
+
+const textOf = (value: unknown): string | null => (typeof value === "string" ? value : null);
+
+/** The newest report of one decision, which is of all its steps, as the fleet counts it; null: none was made. */
+function reportsOf(rows: readonly ResultRow[]): Reports | null {
+  const last = rows.at(-1);
+  if (last === undefined) return null;
+  const byPath = new Map<string, Map<string, Reported>>();
+  const body = bodyOf(last.body);
+  const dryRun = body.dryRun === true;
+  for (const step of Array.isArray(body.steps) ? body.steps : []) {
+    const told = reported(step as Record<string, unknown> | null);
+    if (told === null) continue;
+    const files = byPath.get(told.path) ?? new Map<string, Reported>();
+    byPath.set(told.path, files.set(told.file, told));
+  }
+  const all = [...byPath.values()].flatMap((files) => [...files.values()]);
+  const open = all.filter(isOpen).length;
+  const mended = all.filter(({ status }) => status === "applied").length;
+  return { byPath, atMs: last.atMs, dryRun, open, mended };
+}
+
+function bodyOf(text: string): { readonly dryRun?: unknown; readonly steps?: unknown } {
+  try {
+    return (JSON.parse(text) as object | null) ?? {};
+  } catch {
+    return {};
+  }
+}
+
+/** A reporter may tell whatever it likes beside a step's status. */
+function reported(step: Readonly<Record<string, unknown>> | null): Reported | null {
+  const path = textOf(step?.["path"]);
+  const status = textOf(step?.["status"]);
+  if (step === null || path === null || status === null) return null;
+  return {
+    path,
+    file: textOf(step["file"]) ?? "",
+    op: textOf(step["op"]) ?? "write",
+    wanted: textOf(step["to"]) ?? textOf(step["value"]),
+    found: textOf(step["before"]) ?? textOf(step["from"]),
+    status,
+    message: textOf(step["message"]) ?? "",
+  };
+}
+
+/** A recorded dry run; null where another version wrote what cannot be drawn. */
+function probesIn(body: string): ProbesDecision | null {
+  const decision = decisionIn(body);
+  if (typeof decision !== "object" || decision === null) return null;
+  const { containers, endMs } = decision as Partial<ProbesDecision>;
+  const isDrawn = Array.isArray(containers) && Number.isFinite(endMs) && containers.every(isContainer);
+  return isDrawn ? (decision as ProbesDecision) : null;
+}
+
+const LISTS = ["runs", "started", "ready", "probes"] as const;
+const isContainer = (container: unknown): boolean =>
+  typeof container === "object" &&
+  container !== null &&
+  LISTS.every((name) => Array.isArray((container as Record<string, unknown>)[name]));
+
+function decisionIn(body: string): unknown {
+  try {
+    return (JSON.parse(body) as { decision?: unknown } | null)?.decision;
+  } catch {
+    return null;
+  }
+}
 
 const DAY_MS = 86_400_000;
 const NEWEST = 20;
@@ -30,7 +120,7 @@ export interface NodeView {
   readonly row: NodeRow;
   /** Its newest decisions; null: none. */
   readonly fleet: FleetRow | null;
-  /** What was decided about it in a day. */
+  /** The decisions about it in a day. */
   readonly day: Tally;
   readonly seen: Seen;
   readonly reports: Reports | null;
@@ -93,7 +183,7 @@ async function seenOf(store: Store, { name, lastSnapshotId }: NodeRow): Promise<
   return ok(known.ok ? { state: "known", row, known: known.value } : { state: "unreadable", row, issues: known.error });
 }
 
-/** With what the history remembers of the node's images. */
+/** Runs an image pass with what the history remembers of the node's images. */
 async function imagePass(store: Store, node: string, snapshot: Snapshot): Promise<NodeView["imageGc"]> {
   const time = passTimeOf(snapshot);
   const pass = { kind: "image-gc", node, time, bootId: snapshot.bootId ?? null, readsImages: false } as const;

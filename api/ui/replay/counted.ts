@@ -1,17 +1,23 @@
 import * as z from "zod";
-import type { ChangedDecision, UnreadableDecision } from "../../replay/changed-decision.ts";
-import type { ReplayAnswer } from "../../replay/replay-answer.ts";
-import { Counter, type Counts, type Tally } from "../../replay/tally.ts";
-import { PROBLEMS, type ProblemCode } from "../../routes/problem.ts";
+import { PROBLEMS } from "../../http/problem.ts";
+import type { ProblemCode } from "../../service/problem.ts";
+import type { ReplayAnswer } from "../../service/replay/replay-answer.ts";
+import {
+  type ChangedDecision,
+  Counter,
+  type Counts,
+  type Tally,
+  type UnreadableDecision,
+} from "../../service/replay/tally.ts";
 
 /** Changed decisions that the page lists; the others are counted. */
-export const MOST_LISTED = 100;
+export const MAX_LISTED = 100;
 /** Those that cannot be read, likewise. */
-const MOST_NAMED = 20;
+const MAX_NAMED = 20;
 /** Differences of each that are shown. */
-export const MOST_SHOWN = 2;
+const MAX_SHOWN = 2;
 
-/** What the pages of a replay counted so far. Its size does not grow with the decisions. */
+/** The count that a replay's pages made so far. Its size does not grow with the decisions. */
 export interface Counted {
   readonly tally: Tally;
   /** The first of those that changed. */
@@ -27,11 +33,11 @@ export function countedWith({ tally, changed, unreadable }: Counted, page: Repla
   const counter = new Counter();
   counter.add(tally);
   counter.add(page);
-  const listed = [...changed, ...page.changed].slice(0, MOST_LISTED);
+  const listed = [...changed, ...page.changed].slice(0, MAX_LISTED);
   return {
     tally: counter.tally(),
-    changed: listed.map((one) => ({ ...one, differences: one.differences.slice(0, MOST_SHOWN) })),
-    unreadable: [...unreadable, ...page.unreadable].slice(0, MOST_NAMED),
+    changed: listed.map((one) => ({ ...one, differences: one.differences.slice(0, MAX_SHOWN) })),
+    unreadable: [...unreadable, ...page.unreadable].slice(0, MAX_NAMED),
   };
 }
 
@@ -40,7 +46,7 @@ const text = (most: number) => z.string().max(most);
 const name = text(253);
 /** `same`, `differs`, `refused`, `gone`, `unreadable`. */
 const counts = z.tuple([count, count, count, count, count]);
-/** Of what cannot be read, it may be whatever stands there. */
+/** Kind of a decision. For one that cannot be read it may be any text that stands there. */
 const kind = text(4096);
 const CODES = Object.keys(PROBLEMS) as [ProblemCode, ...ProblemCode[]];
 const value = z.unknown().optional();
@@ -63,7 +69,7 @@ const changedDecision = z.object({
         omitted: z.array(z.enum(["recorded", "replayed"])).optional(),
       }),
     )
-    .max(MOST_SHOWN),
+    .max(MAX_SHOWN),
   differenceCount: count,
   problem: z.object({ code: z.enum(CODES), detail: text(65_536) }).nullable(),
 });
@@ -72,8 +78,8 @@ const carried = z.object({
   kinds: z.array(z.tuple([kind, counts])).max(4096),
   nodes: z.array(z.tuple([name, counts])),
   verdicts: z.array(z.tuple([kind, text(64), text(64).nullable(), count])).max(4096),
-  changed: z.array(changedDecision).max(MOST_LISTED),
-  unreadable: z.array(z.object({ id, kind, node: name, decidedAt, unreadable: text(4096) })).max(MOST_NAMED),
+  changed: z.array(changedDecision).max(MAX_LISTED),
+  unreadable: z.array(z.object({ id, kind, node: name, decidedAt, unreadable: text(4096) })).max(MAX_NAMED),
 });
 
 const listOf = (c: Counts): [number, number, number, number, number] => [

@@ -1,22 +1,143 @@
+import type { StoreFailure } from "../../../db/failure.ts";
+import type { DecisionRow } from "../../../db/rows.ts";
 import type { DecisionFilter } from "../../../db/store.ts";
-import { issueText } from "../../inputs/origin.ts";
+import { issueText } from "../../documents/inputs/origin.ts";
 import { isKind, KINDS } from "../../model/decision.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
-import { type Change, changed } from "../../replay/change.ts";
-import { misspelt, readConfigurationText } from "../configuration-text.ts";
-import type { FormFault } from "../form-fault.ts";
-import type { GivenText } from "../what-if/documents.ts";
-import { timeIn } from "./times.ts";
+import { durationBefore } from "../../model/duration.ts";
+import { ok, type Result } from "../../model/result.ts";
+import { type Change, changed } from "../../service/replay/parsed.ts";
+import type { ReplayAnswer } from "../../service/replay/replay-answer.ts";
+import { configurationField, misspelt, readConfigurationText } from "../configuration-text.ts";
+import { described, type FormFault, faultsOf } from "../form-fields.ts";
+import { html, raw } from "../html.ts";
+import { type Html, prose } from "../page.ts";
+import { moment } from "../time.ts";
+import { verdictTag } from "../verdict-tag.ts";
+import type { GivenText } from "../what-if/recognise.ts";
+import { type Counted, countedWith } from "./counted.ts";
 
-/** What a link to the page may say beforehand. */
+interface FormShown {
+  readonly texts: ReplayTexts;
+  readonly faults: readonly FormFault[];
+  /** Nodes that may be replayed, for the node's field to offer. */
+  readonly nodes: readonly string[];
+  /** The decision that was linked from; null: none. */
+  readonly decision: DecisionRow | null;
+  readonly limit: number;
+}
+
+const PLACEHOLDER = "kubeReserved:\n  cpu: 500m\nevictionHard:\n  memory.available: 500Mi";
+const MAX_OFFERED = 500;
+
+/** The form for what is to be replayed, and with which configuration. */
+export function questionForm({ texts, faults, nodes, decision, limit }: FormShown): Html {
+  const isWhole = texts.as === "whole";
+  const as = (value: string, isChosen: boolean, words: string): Html =>
+    html`<label class="inline"><input type="radio" name="as" value="${value}"${isChosen ? raw(" checked") : ""}>${words}</label>`;
+  return html`<form id="question" class="card ask" method="post" action="/replay#answer" enctype="multipart/form-data" aria-label="What to replay">
+${decision === null ? "" : linkedDecision(decision)}
+${configurationField({ name: "change", label: "The configuration to decide with: YAML or JSON, or the kubelet’s /configz", text: texts.change, placeholder: PLACEHOLDER, faults, limit })}
+<fieldset class="choices"><legend>These fields</legend>
+${as("patch", !isWhole, "change the recorded configuration (a merge patch: null takes one away)")}
+${as("whole", isWhole, "are the whole configuration (what is left out has the kubelet’s default)")}</fieldset>
+<div class="row">
+${timeField("since", "Since", texts.since, "24h, or 2026-01-31T12:00:00Z", faults)}
+${timeField("until", "Until", texts.until, "now", faults)}
+<div><label for="node">Node</label><input id="node" name="node" value="${texts.node}" maxlength="253" placeholder="any" list="nodes" autocomplete="off"${described(faults, "node")}>
+<datalist id="nodes">${nodes.slice(0, MAX_OFFERED).map((name) => html`<option value="${name}">`)}</datalist>${faultsOf(faults, "node")}</div>
+<div><label for="kind">Kind</label><select id="kind" name="kind"${described(faults, "kind")}><option value="">any</option>${KINDS.map((kind) => html`<option${kind === texts.kind ? raw(" selected") : ""}>${kind}</option>`)}</select>${faultsOf(faults, "kind")}</div>
+</div>
+${faultsOf(faults, "decision")}
+<p class="actions">${
+    decision === null
+      ? html`<button class="main" name="long" value="yes">Replay</button>`
+      : html`<button class="main" name="only" value="yes">Replay this decision</button> <button name="long" value="yes">Replay the history</button>`
+  } <a href="/replay">reset</a></p>
+</form>`;
+}
+
+const timeField = (
+  name: "since" | "until",
+  words: string,
+  text: string,
+  placeholder: string,
+  faults: readonly FormFault[],
+): Html =>
+  html`<div><label for="${name}">${words}</label><input id="${name}" name="${name}" value="${text}" maxlength="64" placeholder="${placeholder}" size="${name === "since" ? 26 : 22}" autocomplete="off"${described(faults, name)}>${faultsOf(faults, name)}</div>`;
+
+const linkedDecision = ({ id, kind, node, pod, verdict, decidedAtMs }: DecisionRow): Html => html`
+<p class="note good">The <a href="/decisions/${id}">${kind} decision</a> of <a href="/nodes/${encodeURIComponent(node)}">${node}</a>${pod === null ? "" : html` about <strong>${pod.namespace}/${pod.name}</strong>`}, ${moment(decidedAtMs)}: ${verdictTag(verdict)}
+<input type="hidden" name="decision" value="${id}"></p>`;
+
+/** Said above the answer: what is misspelt changes nothing. */
+export const warningsNote = (warnings: readonly string[]): Html | "" =>
+  warnings.length === 0
+    ? ""
+    : html`<div class="note warn" role="note">${warnings.map((text) => html`<p class="small">${prose(text)}</p>`)}</div>`;
+
+/** The wait that a person accepts where nothing on the page moves meanwhile. */
+export const LONG_SECONDS = 10;
+
+interface Pages {
+  /** The counts of the pages before. */
+  readonly counted: Counted;
+  /** Where the first begins; empty: at the beginning. */
+  readonly pageToken: string;
+  /** No page more is begun after so many milliseconds; 0: one page is all. */
+  readonly budgetMs: number;
+  /** The signal of whoever waits for them. */
+  readonly signal: AbortSignal;
+}
+interface ReplayedPages {
+  readonly counted: Counted;
+  readonly last: ReplayAnswer;
+}
+
+/** One page of a replay after the other, added up, until the history ends, the time is up or nobody waits any more. Errors: those of `ask`. */
+export async function replayedPages(
+  ask: (pageToken: string) => Promise<Result<ReplayAnswer, StoreFailure>>,
+  { counted: before, pageToken, budgetMs, signal }: Pages,
+): Promise<Result<ReplayedPages, StoreFailure>> {
+  const endMs = performance.now() + budgetMs;
+  let counted = before;
+  let token = pageToken;
+  for (;;) {
+    const answer = await ask(token);
+    if (!answer.ok) return answer;
+    const last = answer.value;
+    counted = countedWith(counted, last);
+    if (last.nextPageToken === null || performance.now() >= endMs || signal.aborted) return ok({ counted, last });
+    token = last.nextPageToken;
+  }
+}
+
+const TIME = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)?)?$/i;
+
+/**
+ * Milliseconds since the epoch of a time (in UTC unless it says a zone), or of so long before now: Go's durations, which may
+ * begin with days. Null: it is neither.
+ */
+export function timeIn(text: string, nowMs: number): number | null {
+  const before = durationBefore(text, nowMs);
+  if (before !== null) return before;
+  const given = text.replace(/ UTC$/i, "Z").replace(" ", "T");
+  const time = TIME.exec(given);
+  if (time === null) return null;
+  const isZoned = given.length === "2026-01-31".length || time[1] !== undefined;
+  const ms = Date.parse(isZoned ? given : `${given}Z`);
+  return Number.isNaN(ms) ? null : ms;
+}
+
+/** The fields that a link to the page may fill beforehand. */
 export const LINK_FIELDS = ["since", "until", "node", "kind", "as", "change", "decision"] as const;
 export type ReplayTexts = Readonly<Record<(typeof LINK_FIELDS)[number], string>>;
 
-/** Of all that a form or a link holds, the question. */
+/** Takes the question's texts out of all that a form or a link holds. */
 export const linkTexts = (given: Partial<ReplayTexts>): ReplayTexts =>
   Object.fromEntries(LINK_FIELDS.map((name) => [name, given[name] ?? ""])) as ReplayTexts;
 
-/** What is to be decided again, and with what. */
+/** The decisions that are to be decided again, and with what. */
 export interface ReplayQuestion {
   readonly filter: Pick<DecisionFilter, "node" | "kind" | "sinceMs" | "untilMs">;
   readonly change: Change;
@@ -25,7 +146,7 @@ export interface ReadQuestion {
   /** Null: something is wrong. */
   readonly question: ReplayQuestion | null;
   readonly faults: readonly FormFault[];
-  /** Of what changes nothing. */
+  /** Warnings about input that changes nothing. */
   readonly warnings: readonly string[];
 }
 

@@ -1,27 +1,151 @@
-import { html } from "hono/html";
-import type { DecisionRow } from "../../../db/store.ts";
-import { requireNode } from "../../auth/authorize.ts";
+import type { DecisionRow } from "../../../db/rows.ts";
+import { decisionSeen, unknownDecision } from "../../http/found.ts";
+import { nodeNamed } from "../../http/nodes.ts";
+import { type Exchange, queryOf } from "../../http/route.ts";
+import type { Kind } from "../../model/decision.ts";
 import { ok, type Result } from "../../model/result.ts";
-import { recordedAnswer } from "../../replay/parsed.ts";
-import { replayAnswer } from "../../replay/replay-answer.ts";
-import { historyReplayer, replayer } from "../../replay/replay-one.ts";
-import { MAX_REPLAYED } from "../../replay/replay-page.ts";
-import { isId } from "../../routes/decision-request.ts";
-import { historyProblem } from "../../routes/history-problem.ts";
-import { nodeNamed } from "../../routes/nodes.ts";
-import { type Problem, problem } from "../../routes/problem.ts";
-import { type Exchange, queryOf, type Reply, timeText } from "../../routes/route.ts";
-import type { FormFault } from "../form-fault.ts";
-import { type Html, page } from "../page.ts";
-import { type PostedForm, postedForm } from "../posted-form.ts";
-import { undrawnIn } from "../record-part.ts";
-import { replayedAnswer } from "./answer.ts";
-import { countedIn } from "./counted.ts";
-import { questionForm } from "./form.ts";
-import { questionLink } from "./link.ts";
-import { LONG_SECONDS, replayedPages } from "./pages.ts";
-import { LINK_FIELDS, linkTexts, type ReplayQuestion, type ReplayTexts, readQuestion } from "./question.ts";
-import { singleAnswer } from "./single.ts";
+import type { Reply } from "../../ports.ts";
+import { isId } from "../../service/decision-request.ts";
+import { historyProblem, type Problem } from "../../service/problem.ts";
+import { type Recorded, recordedAnswer } from "../../service/replay/parsed.ts";
+import { type ReplayAnswer, replayAnswer } from "../../service/replay/replay-answer.ts";
+import { historyReplayer, type Replayed, replayer } from "../../service/replay/replay-one.ts";
+import { MAX_REPLAYED } from "../../service/replay/replay-page.ts";
+import { type ChangedDecision, lostOf, passedOf, type ShortDifference } from "../../service/replay/tally.ts";
+import { rfc3339 } from "../../service/timestamp.ts";
+import { colorPaint } from "../../text/style.ts";
+import { decidedText } from "../../text/tables/index.ts";
+import { type FormFault, type PostedForm, postedForm } from "../form-fields.ts";
+import { asTyped, html } from "../html.ts";
+import { MAX_OFFERED } from "../node-link.ts";
+import { type Html, page, prose } from "../page.ts";
+import { recordPart, terminalText, type Undrawn, undrawnIn } from "../record-part.ts";
+import { moment } from "../time.ts";
+import { type Counted, countedIn, countedText } from "./counted.ts";
+import {
+  LINK_FIELDS,
+  LONG_SECONDS,
+  linkTexts,
+  questionForm,
+  type ReplayQuestion,
+  type ReplayTexts,
+  readQuestion,
+  replayedPages,
+  warningsNote,
+} from "./question.ts";
+import { countTiles, kindsTable, nodesTable, number, verdictChange, verdictsTable } from "./tally-tables.ts";
+
+/** Decisions that would be others: who, from what to what, and the first places where they differ. */
+const changedTable = (changed: readonly ChangedDecision[]): Html => html`
+<div class="scroll" tabindex="0" role="region" aria-label="Decisions that would be others"><table class="changes">
+<thead><tr><th>When</th><th>Node</th><th>Kind</th><th>Verdict</th><th>Pod</th><th>Decision</th></tr></thead>
+<tbody>${changed.map(changedRows)}</tbody></table></div>`;
+
+const changedRows = (one: ChangedDecision): Html => html`<tr>
+<td>${moment(Date.parse(one.decidedAt))}</td><td><a href="/nodes/${encodeURIComponent(one.node)}">${one.node}</a></td>
+<td>${one.kind}</td><td>${verdictChange(one.recordedVerdict, one.verdict)}</td>
+<td>${one.pod === null ? "" : `${one.pod.namespace}/${one.pod.name}`}</td>
+<td><a href="/decisions/${one.id}"><code>${one.id.slice(0, 12)}</code></a></td></tr>
+<tr class="what"><td colspan="6">${whatDiffers(one)}</td></tr>`;
+
+function whatDiffers({ differences, differenceCount, problem }: ChangedDecision): Html {
+  if (problem !== null) return html`<p><code>${problem.code}</code> ${clipped(problem.detail, 400)}</p>`;
+  const more = differenceCount - differences.length;
+  return html`${differences.map(differenceLine)}${more > 0 ? html`<p class="soft">and ${more.toLocaleString("en")} more</p>` : ""}`;
+}
+
+/** A place, what was there and what would be. */
+const differenceLine = (difference: ShortDifference): Html =>
+  html`<p><code>${difference.path}</code> <del>${sideText(difference, "recorded")}</del> <span aria-label="becomes">→</span> <ins>${sideText(difference, "replayed")}</ins></p>`;
+
+/** In the terminal's words. */
+function sideText(difference: ShortDifference, side: "recorded" | "replayed"): string {
+  if (difference.omitted?.includes(side)) return "(long)";
+  const value = difference[side];
+  return value === undefined ? "(none)" : clipped(JSON.stringify(value) ?? "", MAX_CHARACTERS);
+}
+const MAX_CHARACTERS = 200;
+const clipped = (text: string, most: number): string => (text.length <= most ? text : `${text.slice(0, most)}…`);
+
+/** Characters: what is longer no one shares, and not every server takes. */
+const LONGEST = 2000;
+
+/** The address of the form with a question filled in. Null: it is too long to be shared. */
+function questionLink(texts: Partial<ReplayTexts>): string | null {
+  // without it the form would fill in a time of its own
+  const given = Object.entries(texts).filter(([name, text]) => text !== "" || name === "since");
+  const link = `/replay?${new URLSearchParams(Object.fromEntries(given))}`;
+  return link.length > LONGEST ? null : link;
+}
+
+/** On an answer: where a script puts the address of its question into the browser. Empty: a question that has none. */
+const linkAttribute = (link: string | null): Html => html` data-link="${link ?? ""}"`;
+
+const COLUMNS = 76;
+/** Differences that the page shows; the JSON has more. */
+const MOST = 200;
+
+interface SingleShown {
+  readonly row: DecisionRow;
+  readonly recorded: Recorded;
+  readonly again: Replayed;
+  readonly warnings: readonly string[];
+  readonly undrawn: Undrawn;
+  /** To this question; null: it is too long to be one. */
+  readonly link: string | null;
+}
+
+/** One decision, as it was recorded and as it would be. */
+function singleAnswer({ row, recorded, again, warnings, undrawn, link }: SingleShown): Html {
+  const { state, verdict, problem } = again;
+  const head =
+    state === "same"
+      ? html`<p>${verdictChange(row.verdict, verdict)} <strong>It would have been the same.</strong></p>`
+      : html`<p>${verdictChange(row.verdict, verdict)} <strong>${HEADLINES[state]}</strong></p>`;
+  return html`<section id="answer"${linkAttribute(link)} aria-labelledby="answer-title"><h2 id="answer-title">This decision again</h2>
+${warningsNote(warnings)}${head}
+${problem === null ? "" : html`<p class="note bad"><code>${problem.code}</code> ${problem.detail}</p>`}
+${differencesTable(again)}
+${again.answer === null ? "" : sides({ row, recorded, undrawn }, again.answer, again.verdict ?? row.verdict)}</section>`;
+}
+const HEADLINES = {
+  differs: "It would have been another one.",
+  refused: "It could not be decided with this configuration.",
+  gone: "It cannot be decided again.",
+} as const;
+
+function differencesTable({ differences, truncated }: Replayed): Html | "" {
+  if (differences.length === 0) return "";
+  const rows = differences
+    .slice(0, MOST)
+    .map(
+      (one) =>
+        html`<tr><td><code class="path">${one.path}</code></td><td><del>${sideText(one, "recorded")}</del></td><td><ins>${sideText(one, "replayed")}</ins></td></tr>`,
+    );
+  const more = differences.length - rows.length;
+  return html`<h3>What differs</h3>
+<div class="scroll" tabindex="0" role="region" aria-label="What differs"><table class="differences">
+<thead><tr><th>Where</th><th>Recorded</th><th>Replayed</th></tr></thead><tbody>${rows}</tbody></table></div>
+${more > 0 ? html`<p class="soft small">and ${number(more)}${truncated ? " or more" : ""} others</p>` : ""}`;
+}
+
+function sides(
+  { row, recorded, undrawn }: Pick<SingleShown, "row" | "recorded" | "undrawn">,
+  { decision, needs }: NonNullable<Replayed["answer"]>,
+  verdict: string,
+): Html {
+  const before = { ...recorded, reasons: [], verdict: row.verdict } as never;
+  const after = sideOf(row, { decision, needs, reasons: [], verdict } as never);
+  return html`<div class="halves"><div><h3>Recorded</h3>${recordPart(row, undrawn, () => terminalText(sideOf(row, before)))}</div>
+<div><h3>Replayed</h3>${terminalText(after)}</div></div>`;
+}
+
+function sideOf({ kind: known, node, pod }: DecisionRow, decided: never): string {
+  // it was decided again, so there is such a kind
+  const kind = known as Kind;
+  const shown = { kind, node, decided, explain: "off" as const, machine: undefined, observedAtMs: undefined };
+  return decidedText({ ...shown, ...(pod === null ? {} : { asked: pod }) }, { paint: colorPaint, columns: COLUMNS });
+}
 
 const FIELDS = [...LINK_FIELDS, "only", "long", "pageToken", "counted"] as const;
 type Posted = PostedForm<(typeof FIELDS)[number]>;
@@ -108,7 +232,7 @@ async function history(
   exchange: Exchange,
   { question, posted, warnings, shown }: History,
 ): Promise<Result<Reply, Problem>> {
-  const { ports, caller, c } = exchange;
+  const { ports, caller, c, signal } = exchange;
   const { filter, change } = question;
   const counted = countedIn(posted.counted);
   const startAgain = (why: string): Promise<Result<Reply, Problem>> =>
@@ -120,6 +244,7 @@ async function history(
     replay: historyReplayer(ports.store, change),
     nowMs: ports.now(),
     sha256: ports.sha256,
+    signal,
   };
   const request = { filter: { ...filter, ...(node !== null && { node }) }, change, limit: MAX_REPLAYED };
   const pages = await replayedPages(
@@ -128,25 +253,21 @@ async function history(
       counted,
       pageToken: posted.pageToken,
       budgetMs: posted.long === "" ? 0 : LONG_SECONDS * 1000,
-      signal: c.req.raw.signal,
+      signal,
     },
   );
   if (!pages.ok && pages.error.code === "bad_page_token") return startAgain(pages.error.message);
   if (!pages.ok) return historyProblem(pages.error);
-  const since = filter.sinceMs === undefined ? "" : timeText(filter.sinceMs);
+  const since = filter.sinceMs === undefined ? "" : rfc3339(filter.sinceMs);
   const texts = { ...shown.texts, since, until: pages.value.last.until, node: node ?? "" };
   const answer = replayedAnswer({ ...pages.value, texts, warnings, origin: new URL(c.req.url).origin });
   return show(exchange, { ...shown, answer });
 }
 
 /** The decision of this id, when the caller may see it; null: none is asked for. */
-async function decisionOf({ ports, caller }: Exchange, id: string): Promise<Result<DecisionRow | null, Problem>> {
+async function decisionOf(exchange: Exchange, id: string): Promise<Result<DecisionRow | null, Problem>> {
   if (id === "") return ok(null);
-  const found = isId(id) ? await ports.store.getDecision(id) : ok(null);
-  if (!found.ok) return historyProblem(found.error);
-  if (found.value === null) return problem("unknown_decision", `there is no decision \`${id.slice(0, 64)}\``);
-  const allowed = requireNode(caller, found.value.node);
-  return allowed.ok ? ok(found.value) : allowed;
+  return isId(id) ? decisionSeen(exchange, id) : unknownDecision(id);
 }
 
 interface Shown {
@@ -160,9 +281,9 @@ interface Shown {
 async function show(exchange: Exchange, shown: Shown): Promise<Result<Reply, Problem>> {
   const { texts, row, faults = [], status = 200, answer } = shown;
   const { ports, caller } = exchange;
-  const nodes = await ports.store.listNodes();
+  const nodes = await ports.store.listNodes({ limit: MAX_OFFERED });
   if (!nodes.ok) return historyProblem(nodes.error);
-  const names = nodes.value.map(({ name }) => name).filter((name) => caller.node === null || name === caller.node);
+  const names = caller.node === null ? nodes.value.map(({ name }) => name) : [caller.node];
   return page(
     "Replay",
     html`<p class="soft">The recorded decisions, oldest first, decided again with another configuration: which of them would have been others. Nothing is recorded; without a configuration it tells what this version decides otherwise.</p>
@@ -172,3 +293,104 @@ ${answer ?? html`<section id="answer"></section>`}`,
     { place: "/replay", status, assets: ["replay.js"] },
   );
 }
+
+interface AnswerShown {
+  readonly counted: Counted;
+  /** Of the page that was replayed last. */
+  readonly last: Pick<ReplayAnswer, "until" | "reachedAt" | "progress" | "nextPageToken">;
+  /** As they were asked, with times that no longer depend on now. */
+  readonly texts: ReplayTexts;
+  readonly warnings: readonly string[];
+  readonly origin: string;
+}
+
+/** Shows the count so far, and the button that goes on. */
+function replayedAnswer(shown: AnswerShown): Html {
+  const { counted, last, texts, warnings } = shown;
+  const { counts } = counted.tally;
+  const isDone = last.nextPageToken === null;
+  const title = isDone ? "Replayed" : "Replayed so far";
+  if (isDone && passedOf(counts) === 0)
+    return html`<section id="answer"${linkAttribute(linkOf(texts))}><h2>${title}</h2>${warningsNote(warnings)}
+<p class="note warn">No such decisions: nothing is recorded ${scopeText(texts)}. <a href="/">The nodes</a> say what there is.</p></section>`;
+  return html`<section id="answer"${linkAttribute(linkOf(texts))} aria-labelledby="answer-title"><h2 id="answer-title">${title}</h2>
+${warningsNote(warnings)}
+${progressBar(shown)}
+<p><strong>${headline(shown)}</strong> <span class="soft">Decisions ${scopeText(texts)}.</span></p>
+${countTiles(counts)}
+${isDone ? "" : goOn(shown)}
+<div class="halves wide">${verdictsTable(counted.tally)}${kindsTable(counted.tally)}</div>
+${nodesTable(counted.tally)}
+${changedPart(counted)}
+${unreadablePart(counted)}
+${elsewhere(shown)}</section>`;
+}
+
+/** Says what would have been otherwise, counting only the decisions that could be decided again. */
+function headline({ counted, last }: AnswerShown): string {
+  const { counts } = counted.tally;
+  const { replayed, differs, refused } = counts;
+  const others = differs + refused;
+  const lost = lostOf(counts);
+  const all = last.nextPageToken === null ? "" : " so far";
+  if (replayed === 0) return `None of ${number(lost)} decisions could be decided again${all}.`;
+  const rest = lost === 0 ? "" : ` ${number(lost)} could not be decided again.`;
+  if (others > 0) return `${number(others)} of ${number(replayed)} decisions would have been others${all}.${rest}`;
+  if (all === "" && lost === 0) return "Every decision would have been the same.";
+  return `All ${number(replayed)}${lost === 0 ? "" : " that could be decided again"}${all} would have been the same.${rest}`;
+}
+
+/** `of node n1, of kind cpus, from … to …`. */
+function scopeText({ node, kind, since, until }: ReplayTexts): Html {
+  return html`${node === "" ? "of all nodes" : html`of node <code>${node}</code>`}${kind === "" ? "" : html`, of kind <code>${kind}</code>`}${since === "" ? "" : html`, from ${moment(Date.parse(since))}`}, to ${moment(Date.parse(until))}`;
+}
+
+function progressBar({ last: { progress, reachedAt } }: AnswerShown): Html {
+  const percent = Math.floor(progress * 100);
+  const reached = reachedAt === null ? "" : html`<span class="soft">up to ${moment(Date.parse(reachedAt))}</span>`;
+  return html`<div class="going"><progress max="100" value="${percent}" aria-label="How much of the time is replayed">${percent} %</progress>
+<span class="percent">${percent} %</span> ${reached}</div>`;
+}
+
+/** All that the next page needs: the server keeps nothing. */
+function goOn({ counted, last, texts }: AnswerShown): Html {
+  const fields = { ...texts, pageToken: last.nextPageToken ?? "", counted: countedText(counted) };
+  return html`<form id="go-on" class="row" method="post" action="/replay#answer" enctype="multipart/form-data" aria-label="Go on">
+${Object.entries(fields).map(([name, text]) => html`<input type="hidden" name="${name}" value="${asTyped(text)}">`)}
+<button class="main" name="long" value="yes">Go on</button></form>
+<noscript><p class="soft small">Each time for up to ${LONG_SECONDS} seconds.</p></noscript>`;
+}
+
+function changedPart({ changed, tally }: Counted): Html | "" {
+  const { differs, refused } = tally.counts;
+  if (changed.length === 0) return "";
+  const more = differs + refused - changed.length;
+  return html`<h3 id="changed">Decisions that would have been others</h3>
+${changedTable(changed)}
+${more > 0 ? html`<p class="soft">and ${number(more)} more: in a terminal <code>--all</code> lists them.</p>` : ""}`;
+}
+
+/** What was passed, and why. */
+function unreadablePart({ unreadable, tally }: Counted): Html | "" {
+  if (unreadable.length === 0) return "";
+  const more = tally.counts.unreadable - unreadable.length;
+  return html`<h3 id="unreadable">Decisions that cannot be read</h3>
+<ul>${unreadable.map((one) => html`<li>${moment(Date.parse(one.decidedAt))} <a href="/nodes/${encodeURIComponent(one.node)}">${one.node}</a> ${one.kind} <a href="/decisions/${one.id}"><code>${one.id}</code></a>: ${prose(one.unreadable)}</li>`)}</ul>
+${more > 0 ? html`<p class="soft">and ${number(more)} more: in a terminal <code>--all</code> lists them.</p>` : ""}`;
+}
+
+/** The same in a terminal, and as a link. */
+function elsewhere({ texts, last, origin }: AnswerShown): Html {
+  const option = (name: string, text: string): string => (text === "" ? "" : ` --${name} ${quoted(text)}`);
+  const file = texts.change.trim() === "" ? "" : option(texts.as === "whole" ? "config" : "patch", "kubelet.yaml");
+  const scope = `${option("since", texts.since)}${option("until", texts.until)}${option("node", texts.node)}${option("kind", texts.kind)}`;
+  const command = `nodewise replay --api ${origin}${scope}${file}${option("page-token", last.nextPageToken ?? "")}`;
+  const link = linkOf(texts);
+  return html`<details class="elsewhere" id="elsewhere"><summary>In a terminal${link === null ? "" : ", or as a link"}</summary>
+<p class="soft small">${file === "" ? "" : html`With what was pasted in <code>kubelet.yaml</code>. `}${last.nextPageToken === null ? "" : "It goes on where this page is."}</p>
+<div class="fix"><pre tabindex="0" data-copy="the command">${command}</pre></div>
+${link === null ? "" : html`<p><a href="${link}">A link to this question</a></p>`}</details>`;
+}
+/** Of the history, whichever decision the form was opened with. */
+const linkOf = ({ decision: _, ...texts }: ReplayTexts): string | null => questionLink(texts);
+const quoted = (text: string): string => (/^[\w.:/-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);

@@ -1,8 +1,8 @@
-import { html } from "hono/html";
-import { type Counts, passedOf, type Tally } from "../../replay/tally.ts";
+import { type Counts, passedOf, type Tally } from "../../service/replay/tally.ts";
 import { type Segment, stackBar } from "../draw/stack-bar.ts";
+import { html } from "../html.ts";
 import type { Html } from "../page.ts";
-import { verdictChange } from "./verdict-change.ts";
+import { verdictTag } from "../verdict-tag.ts";
 
 /** Nodes with the most changes; the others are counted. */
 const NODES = 20;
@@ -13,7 +13,7 @@ const STATES = [
   ["gone", "have no snapshot any more", "rest"],
   ["unreadable", "cannot be read", "bad"],
 ] as const;
-/** What is unreadable is told where there is any. */
+/** The states to list; `unreadable` is listed only where there are any. */
 const statesOf = ({ unreadable }: Counts) => STATES.filter(([state]) => state !== "unreadable" || unreadable > 0);
 
 export const number = (count: number): string => count.toLocaleString("en");
@@ -69,7 +69,7 @@ interface CountsShown {
   readonly title: string;
   readonly head: "Kind" | "Node";
   readonly rows: readonly (readonly [string, Counts])[];
-  /** Of all rows together. */
+  /** The counts of all rows together. */
   readonly counts: Counts;
 }
 
@@ -84,4 +84,11 @@ function countsTable({ title, head, rows, counts }: CountsShown): Html {
   return html`<div>${title === "" ? "" : html`<h3>${title}</h3>`}<div class="scroll" tabindex="0" role="region" aria-label="By ${head.toLowerCase()}"><table>
 <thead><tr><th>${head}</th><th class="num">Replayed</th><th class="num">Same</th><th class="num">Differs</th><th class="num">Refused</th><th class="num">Gone</th>${isDamaged ? html`<th class="num">Unreadable</th>` : ""}</tr></thead>
 <tbody>${rows.map(row)}</tbody></table></div></div>`;
+}
+
+/** `decided → refused`. Null: it cannot be decided any more, since the new configuration is refused for it. */
+export function verdictChange(recorded: string, replayed: string | null): Html {
+  const now = replayed === null ? html`<span class="tag bad">not decided</span>` : html`${verdictTag(replayed)}`;
+  if (recorded === replayed) return html`${verdictTag(recorded)} <span class="soft small">otherwise</span>`;
+  return html`<span class="becomes">${verdictTag(recorded)} <span aria-label="becomes">→</span> ${now}</span>`;
 }

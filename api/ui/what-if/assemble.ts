@@ -1,6 +1,7 @@
-import { issueText, type Origin, type Path } from "../../inputs/origin.ts";
-import { PARTS } from "../../inputs/parts.ts";
-import { decodeSnapshot, type InputIssue } from "../../model/decode.ts";
+import { issueText, type Origin, type Path } from "../../documents/inputs/origin.ts";
+import { PARTS } from "../../documents/inputs/parts.ts";
+import { decodeSnapshot } from "../../model/decode.ts";
+import type { InputIssue } from "../../model/input-issue.ts";
 import { LIMITS } from "../../model/limits.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { NO_POD, type Part, type PartName } from "./recognise.ts";
@@ -14,7 +15,7 @@ export interface Assembled {
   readonly input: Fields;
   readonly origins: readonly Origin[];
   readonly faults: readonly string[];
-  /** What was given, and by what: `pods` of `pods.json`. */
+  /** The parts that were given, and what gave them: `pods` from `pods.json`. */
   readonly given: readonly { readonly part: PartName; readonly name: string }[];
 }
 

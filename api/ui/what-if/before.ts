@@ -1,9 +1,8 @@
-import { assumedTime } from "../../inputs/observed-at.ts";
+import { assumedTime } from "../../documents/inputs/origin.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import { parseJson } from "../../routes/json.ts";
+import { parseJson } from "../../service/json.ts";
 import { type Assembled, assemble, checked, type Fields, fieldsOf } from "./assemble.ts";
-import type { FormFault, Given } from "./given.ts";
-import { machineNamed } from "./machines.ts";
+import { type FormFault, type Given, machineNamed } from "./given.ts";
 import { type Part, recognise } from "./recognise.ts";
 
 /** The node as it is, from all that was given of it. */
@@ -16,9 +15,9 @@ export interface Before {
   readonly configuration: unknown;
   readonly faults: readonly FormFault[];
   readonly given: Assembled["given"];
-  /** What was put in the place of what nobody said. */
+  /** The values that were assumed where nobody gave one. */
   readonly assumed: readonly string[];
-  /** What the files held, for the form to keep; empty: nothing. */
+  /** The contents of the files, for the form to keep; empty: nothing. */
   readonly kept: string;
   /** Characters of what is too large to be kept; 0: nothing is. */
   readonly lost: number;
@@ -26,8 +25,8 @@ export interface Before {
   readonly isWhole: boolean;
 }
 
-/** What a form keeps of files. */
-export const MOST_KEPT = 1024 * 1024;
+/** Limit on the file contents that a form keeps. */
+export const MAX_KEPT = 1024 * 1024;
 
 /** Puts together a stored snapshot, what the form kept, files, pasted text and choices; the later take the place of the earlier. */
 export function beforeOf({ texts, files, faults: unread }: Given, stored: Fields | null, nowMs: number): Before {
@@ -90,7 +89,7 @@ function keptIn(text: string): Fields | null {
 function keptOf(known: Fields, parts: readonly Part[]): { readonly kept: string; readonly lost: number } {
   const { kept } = checked(assemble(known, parts));
   const text = kept === null || Object.keys(kept).length === 0 ? "" : JSON.stringify(kept);
-  return text.length > MOST_KEPT ? { kept: "", lost: text.length } : { kept: text, lost: 0 };
+  return text.length > MAX_KEPT ? { kept: "", lost: text.length } : { kept: text, lost: 0 };
 }
 
 interface Chosen {

@@ -1,12 +1,101 @@
-import type { InputDocument } from "../../inputs/document.ts";
-import { unknownFields } from "../../model/kubelet-unknown-fields.ts";
+import type { InputDocument } from "../../documents/inputs/origin.ts";
+import { decisionSeen, unknownDecision } from "../../http/found.ts";
+import { type Exchange, queryOf, queryProblem } from "../../http/route.ts";
+import type { InputIssue } from "../../model/input-issue.ts";
+import { ok, type Result } from "../../model/result.ts";
+import { unknownFields } from "../../profiles/unknown-fields.ts";
+import { isId } from "../../service/decision-request.ts";
+import { type Problem, problem } from "../../service/problem.ts";
 import { type Fields, fieldsOf } from "./assemble.ts";
-import { documentOf } from "./documents.ts";
-import type { FormFault, Given, TextField } from "./given.ts";
+import { emptyGiven, type FormFault, type Given, TEXT_FIELDS, type TextField } from "./given.ts";
+import { documentOf } from "./recognise.ts";
 
-/** What is to be otherwise. */
+/** Fields of the form that a link can hold: all but what was in files. */
+const LINKED = TEXT_FIELDS.filter((name) => name !== "kept" && name !== "paste");
+type Linked = Exclude<TextField, "kept" | "paste">;
+type Texts = Given["texts"];
+
+/** Characters of a link's texts that are taken, and of a link that is offered: longer ones nobody shares. */
+export const MAX_LINKED = 8192;
+const LONGEST_LINK = 2000;
+
+/** The fields of a link that say what is to change. */
+const CHANGES = LINKED.filter((name) => !["node", "snapshot", "machine", "cgroup", "as"].includes(name));
+
+/** The address of the form with these texts, and with its answer where that can be; null: too long to be shared. */
+export function whatIfLink(texts: Partial<Record<Linked, string>>): string | null {
+  const filled = Object.entries(texts).filter(([, text]) => text !== "");
+  const query = new URLSearchParams(Object.fromEntries(filled)).toString();
+  if (query.length > LONGEST_LINK) return null;
+  return query === "" ? "/what-if" : `/what-if?${query}#result`;
+}
+
+/** The link to what a form holds; null: it is too long, or holds what was in files. */
+export function linkOf(texts: Texts, snapshot: string | null): string | null {
+  if (texts.kept !== "" || texts.paste !== "") return null;
+  const own = Object.fromEntries(LINKED.map((name) => [name, texts[name]])) as Record<Linked, string>;
+  // the very snapshot, which stays the same when the node posts another
+  const base = snapshot === null ? {} : { snapshot, node: "" };
+  return whatIfLink({ ...own, as: texts.as === "whole" ? "whole" : "", ...base });
+}
+
+/** A link's contents for the form. */
+interface LinkedTexts {
+  readonly texts: Texts;
+  /** It names a node or snapshot and a change, so it is answered at once. */
+  readonly isAsked: boolean;
+}
+
+/** The texts of a link. Errors: parameters that there are not, too long ones, a decision that is not there or has no snapshot. */
+export async function linkedTexts(exchange: Exchange): Promise<Result<LinkedTexts, Problem>> {
+  const query = queryOf(exchange, [...LINKED, "decision"]);
+  if (!query.ok) return query;
+  const { decision, ...texts } = query.value;
+  const issues = [...tooLong(texts), ...unlike(query.value)];
+  if (issues.length > 0) return queryProblem(issues);
+  const snapshot = decision === undefined ? ok(texts.snapshot ?? "") : await snapshotOf(exchange, decision);
+  if (!snapshot.ok) return snapshot;
+  const given = { ...texts, snapshot: snapshot.value };
+  const hasBase = given.snapshot !== "" || (given.node ?? "") !== "";
+  const changes = CHANGES.some((name) => (texts[name] ?? "").trim() !== "");
+  return ok({ texts: emptyGiven(given).texts, isAsked: hasBase && changes });
+}
+
+function tooLong(texts: Partial<Record<Linked, string>>): readonly InputIssue[] {
+  const [longest] = Object.entries(texts).sort(([, a], [, b]) => b.length - a.length);
+  const length = Object.values(texts).reduce((sum, text) => sum + text.length, 0);
+  if (longest === undefined || length <= MAX_LINKED) return [];
+  const [path, text] = longest;
+  const message = `has ${text.length} of the ${length} characters of the link, which may have ${MAX_LINKED}: use the form`;
+  return [{ path, message }];
+}
+
+const WORDS = { as: ["patch", "whole"], cgroup: ["1", "2"] } as const;
+function unlike(given: Partial<Record<Linked | "decision", string>>): readonly InputIssue[] {
+  const issues: InputIssue[] = [];
+  for (const [name, words] of Object.entries(WORDS) as [keyof typeof WORDS, readonly string[]][]) {
+    const text = given[name] ?? "";
+    if (text !== "" && !words.includes(text))
+      issues.push({ path: name, message: `must be one of ${words.join(", ")}` });
+  }
+  for (const name of ["node", "snapshot"] as const)
+    if (given.decision !== undefined && (given[name] ?? "") !== "")
+      issues.push({ path: name, message: "goes without `decision`, which names a snapshot" });
+  return issues;
+}
+
+async function snapshotOf(exchange: Exchange, id: string): Promise<Result<string, Problem>> {
+  const found = isId(id) ? await decisionSeen(exchange, id) : unknownDecision(id);
+  if (!found.ok) return found;
+  const { snapshotId } = found.value;
+  return snapshotId === null
+    ? problem("unknown_snapshot", `with decision \`${id}\` no snapshot was stored`)
+    : ok(snapshotId);
+}
+
+/** The changes that are asked for. */
 export interface Change {
-  /** Of the kubelet's configuration; null: nothing. */
+  /** The change to the kubelet's configuration; null: none. */
   readonly configuration: {
     /** `whole`: in the place of the configuration; `patch`: onto it, a merge patch of RFC 7396. */
     readonly as: "patch" | "whole";
@@ -22,13 +111,13 @@ export interface Change {
 export interface ReadChange {
   readonly change: Change;
   readonly faults: readonly FormFault[];
-  /** Of what is misspelt, which changes nothing. */
+  /** Warnings about misspelt fields, which change nothing. */
   readonly warnings: readonly FormFault[];
   /** The configuration's text with what the fields beside it say. */
   readonly text: string;
 }
 
-/** What the form says is to be otherwise. */
+/** Reads the changes that the form asks for. */
 export function readChange({ texts }: Given): ReadChange {
   const faults: FormFault[] = [];
   const at = (field: TextField, found: readonly string[]): void => {
@@ -104,7 +193,7 @@ const MAPS = ["kubeReserved", "systemReserved", "evictionHard"] as const;
 const COUNTS = ["maxPods", "imageGCHighThresholdPercent", "imageGCLowThresholdPercent"] as const;
 const POLICIES = ["cpuManagerPolicy", "topologyManagerPolicy"] as const;
 
-/** What the single fields say, as a merge patch. */
+/** The contents of the single fields as a merge patch. */
 function handyPatch(texts: Given["texts"], tell: Tell): Fields {
   const patch: Record<string, unknown> = {};
   for (const field of MAPS) {

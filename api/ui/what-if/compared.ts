@@ -1,30 +1,105 @@
-import { html } from "hono/html";
+import type { LintFinding } from "../../decide/lint/finding.ts";
 import { lintConfiguration } from "../../decide/lint/lint.ts";
-import { issueText } from "../../inputs/origin.ts";
+import { issueText, type Origin } from "../../documents/inputs/origin.ts";
+import type { Exchange } from "../../http/route.ts";
 import { askedPodRef, decodeAsk } from "../../model/asks.ts";
 import { decodeSnapshot } from "../../model/decode.ts";
+import { configurationPath } from "../../model/kubelet-configuration.ts";
+import { nearNames } from "../../model/near-name.ts";
+import { podNamespace, podUid } from "../../model/pod.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import { withNewStatus } from "../../replay/new-status.ts";
-import type { Problem } from "../../routes/problem.ts";
-import type { Exchange } from "../../routes/route.ts";
-import type { Html } from "../page.ts";
-import { fieldsOf } from "./assemble.ts";
+import { type Difference, differences, MAX_DIFFERENCES } from "../../service/difference.ts";
+import type { Problem } from "../../service/problem.ts";
+import { withNewStatus } from "../../service/replay/new-status.ts";
+import { changed } from "../../service/replay/parsed.ts";
+import { html } from "../html.ts";
+import { all, type Html, prose } from "../page.ts";
+import { type Fields, fieldsOf } from "./assemble.ts";
 import type { Before } from "./before.ts";
-import type { ReadChange } from "./change.ts";
-import { changedInput, withConfiguration } from "./changed-input.ts";
+import type { Change, ReadChange } from "./change.ts";
 import type { FormFault } from "./given.ts";
-import { type PodAsk, plansOf } from "./plans.ts";
-import { type Comparison, resultOf } from "./result.ts";
+import { becomes, planCard, samePlan, shown, undecidedPlan, was } from "./plan-card.ts";
+import { type Plan, type PodAsk, plansOf } from "./plans.ts";
 import { rememberedOf, type StoredBase } from "./stored.ts";
 
-/** What is compared. */
+/** All that the page tells of a comparison. */
+interface Comparison {
+  readonly plans: readonly Plan[];
+  /** As they were given. */
+  readonly configurations: readonly [before: unknown, after: unknown];
+  /** The findings of lint about the new configuration that the old one does not have. */
+  readonly findings: readonly LintFinding[];
+  /** The pod that comes in; null: none. */
+  readonly pod: string | null;
+  readonly removed: readonly string[];
+  readonly assumed: readonly string[];
+  readonly notes: readonly string[];
+}
+
+type Piece = Html | Promise<Html> | "";
+
+/** What would differ, kind by kind, and what would not. */
+function resultOf(comparison: Comparison): Html | Promise<Html> {
+  const { plans, pod } = comparison;
+  const of = (state: Plan["state"]): readonly Plan[] => plans.filter((plan) => plan.state === state);
+  const [differ, same, undecided] = [of("differs"), of("same"), of("undecided")];
+  return html`<h2>What would change</h2>
+${changes(comparison)}
+<nav class="wi-chips" aria-label="Kinds of decision">${all(plans.map(chip))}</nav>
+${differ.length === 0 ? html`<p class="note good">${same.length === 0 ? "Nothing could be decided." : "No decision would be another."}</p>` : all(differ.map(planCard))}
+${same.length === 0 ? "" : html`<h3>The same on both sides</h3><div class="card">${all(same.map((plan) => samePlan(plan, pod !== null && plan.kind === "admission")))}</div>`}
+${undecided.length === 0 ? "" : html`<h3>Not decided, for lack of input or for what it says</h3><ul class="wi-undecided">${all(undecided.map(undecidedPlan))}</ul>`}`;
+}
+
+const WORDS: Readonly<Record<Plan["state"], string>> = {
+  differs: "differs",
+  same: "the same",
+  undecided: "not decided",
+};
+const chip = ({ kind, state }: Plan): Html | Promise<Html> =>
+  html`<a class="card wi-chip wi-chip-${state}" href="#${kind}"><strong>${kind}</strong> <span class="small soft">${WORDS[state]}</span></a>`;
+
+/** Lists the changes that were made, and the assumptions. */
+function changes({ configurations, findings, pod, removed, assumed, notes }: Comparison): Piece {
+  const fields = differences(...configurations);
+  const told = [
+    ...(pod === null ? [] : [html`<li>pod <strong>${pod}</strong> is asked about</li>`]),
+    ...removed.map((name) => html`<li>pod <strong>${name}</strong> goes</li>`),
+  ];
+  const isNothing = fields.length + told.length === 0;
+  return html`${told.length === 0 ? "" : html`<ul>${all(told)}</ul>`}
+${isNothing ? html`<p class="note warn">Nothing was changed: these are the decisions as they are.</p>` : ""}
+${fields.length === 0 ? "" : fieldTable(fields)}
+${all(findings.map(finding))}
+${assumed.length === 0 ? "" : html`<p class="soft small">Assumed: ${assumed.join("; ")}.</p>`}
+${all(notes.map((note) => html`<p class="soft small">${prose(note)}</p>`))}`;
+}
+
+const MAX_FIELDS = 40;
+const fieldTable = (
+  fields: readonly Difference[],
+): Html | Promise<Html> => html`<div class="scroll" tabindex="0" role="region" aria-label="Configuration"><table>
+<thead><tr><th>KubeletConfiguration</th><th>Before</th><th>After</th></tr></thead>
+<tbody>${all(fields.slice(0, MAX_FIELDS).map(({ path, recorded, replayed }) => html`<tr><td><code class="wi-value">${path}</code></td><td>${was(shown(recorded))}</td><td>${becomes(shown(replayed))}</td></tr>`))}</tbody></table></div>
+${fields.length > MAX_FIELDS ? html`<p class="soft small">${fields.length > MAX_DIFFERENCES ? "many" : fields.length - MAX_FIELDS} more are not shown.</p>` : ""}`;
+
+const TONE: Readonly<Record<LintFinding["severity"], string>> = {
+  "refuses-start": "bad",
+  error: "bad",
+  warning: "warn",
+  note: "",
+};
+const finding = ({ severity, field, message, advice }: LintFinding): Html | Promise<Html> =>
+  html`<div class="note ${TONE[severity]}"><span class="tag ${TONE[severity]}">${severity.replace("-", " ")}</span> <code>${field}</code>: ${message} <span class="soft">${advice}</span></div>`;
+
+/** The input of the comparison. */
 export interface Asked {
   readonly stored: StoredBase | null;
   readonly before: Before;
   readonly change: ReadChange;
 }
-/** What the page tells of it, or what of the change is wrong. */
+/** The page's account of the comparison, or the faults of the change. */
 export interface Compared {
   readonly content: Html | Promise<Html>;
   readonly faults: readonly FormFault[];
@@ -81,7 +156,7 @@ function podAsk(pod: ReadChange["change"]["pod"]): Result<PodAsk["pod"], readonl
   return { ok: false, error: decoded.error.map((issue) => issueText(issue, origins)) };
 }
 
-/** What lint says of the new configuration that it did not say of the old one. */
+/** Lists the findings of lint about the new configuration that it did not have about the old one. */
 function newFindings(
   [old, next]: Comparison["configurations"],
   before: Snapshot,
@@ -113,4 +188,85 @@ function notesOn({ change: { change } }: Asked, remembers: boolean): readonly st
           "`eviction` and `image-gc` remember nothing here: grace periods begin now, and images are first seen now, which keeps them for `imageMinimumGCAge`.",
         ]),
   ];
+}
+
+interface ChangedInput {
+  readonly input: Fields;
+  readonly origins: readonly Origin[];
+  /** Pods that were to be removed and are not there. */
+  readonly faults: readonly string[];
+}
+
+/** The snapshot as it would be posted with the change made: its configuration, and without the pods that go. */
+function changedInput(before: Snapshot, { configuration, remove }: Change): ChangedInput {
+  const gone = goneUids(before, remove);
+  const stored = JSON.parse(JSON.stringify(before)) as Fields;
+  const rest = gone.uids.size === 0 ? stored : without(stored, gone.uids);
+  if (configuration === null) return { input: rest, origins: [], faults: gone.faults };
+  const { source } = configuration;
+  const input = { ...rest, kubeletConfiguration: withConfiguration(stored["kubeletConfiguration"], { configuration }) };
+  const origins =
+    source === null ? [] : [{ at: ["kubeletConfiguration"], source, base: configurationPath(source.value) }];
+  return { input, origins, faults: gone.faults };
+}
+
+/** A configuration with the change made. */
+function withConfiguration(kubeletConfiguration: unknown, { configuration }: Pick<Change, "configuration">): unknown {
+  if (configuration === null) return kubeletConfiguration;
+  const { as, value } = configuration;
+  const change = as === "whole" ? { kubeletConfiguration: value } : { kubeletConfigurationPatch: value };
+  return changed({ kubeletConfiguration }, change).kubeletConfiguration;
+}
+
+function goneUids({ pods = [] }: Snapshot, names: readonly string[]): { uids: ReadonlySet<string>; faults: string[] } {
+  const uids = new Set<string>();
+  const faults: string[] = [];
+  for (const name of names) {
+    const meant = pods.filter((pod) => pod.metadata.name === name || fullName(pod) === name);
+    const [first, second] = meant;
+    const shown = name.slice(0, 253);
+    if (first === undefined) {
+      const near = nearNames(name, name.includes("/") ? pods.map(fullName) : pods.map((pod) => pod.metadata.name));
+      faults.push(`there is no pod \`${shown}\`${near.length === 0 ? "" : `; there is ${near.join(", ")}`}`);
+    } else if (second !== undefined)
+      faults.push(`there are ${meant.length} pods \`${shown}\`: name ${meant.map(fullName).join(" or ")}`);
+    else uids.add(podUid(first) ?? "");
+  }
+  return { uids, faults };
+}
+type Pod = NonNullable<Snapshot["pods"]>[number];
+const fullName = (pod: Pod): string => `${podNamespace(pod)}/${pod.metadata.name}`;
+
+/** Without what the node keeps of the pods. What they used is still in the node's own figures, which are observed. */
+function without(stored: Fields, uids: ReadonlySet<string>): Fields {
+  const stats = fieldsOf(stored["stats"]);
+  const runtime = fieldsOf(stored["runtime"]);
+  const listOf = (of: Fields, name: string): readonly Fields[] => (of[name] ?? []) as readonly Fields[];
+  const sandboxes = listOf(runtime, "sandboxes");
+  const ids = new Set(
+    sandboxes.filter(({ metadata }) => uids.has(String(fieldsOf(metadata)["uid"]))).map(({ id }) => id),
+  );
+  const kept = {
+    pods: listOf(stored, "pods").filter((pod) => !uids.has(podUid(pod as unknown as Pod) ?? "")),
+    ...(stats["pods"] === undefined
+      ? {}
+      : {
+          stats: {
+            ...stats,
+            pods: listOf(stats, "pods").filter(({ podRef }) => !uids.has(String(fieldsOf(podRef)["uid"]))),
+          },
+        }),
+    ...(stored["runtime"] === undefined
+      ? {}
+      : {
+          runtime: {
+            ...runtime,
+            ...(runtime["sandboxes"] === undefined ? {} : { sandboxes: sandboxes.filter(({ id }) => !ids.has(id)) }),
+            ...(runtime["containers"] === undefined
+              ? {}
+              : { containers: listOf(runtime, "containers").filter(({ podSandboxId }) => !ids.has(podSandboxId)) }),
+          },
+        }),
+  };
+  return { ...stored, ...kept };
 }

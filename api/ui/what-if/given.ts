@@ -1,8 +1,41 @@
+import type { Exchange } from "../../http/route.ts";
+import arm64OneSocket from "../../machines/arm64-1s.json" with { type: "json" };
+import arm64TwoSockets from "../../machines/arm64-2s.json" with { type: "json" };
+import desktopHybrid from "../../machines/desktop-hybrid.json" with { type: "json" };
+import epycNps1 from "../../machines/epyc-2s-nps1.json" with { type: "json" };
+import epycNps4 from "../../machines/epyc-2s-nps4.json" with { type: "json" };
+import epycUncore from "../../machines/epyc-uncore-split.json" with { type: "json" };
+import { expandLayout, type MachineLayout } from "../../machines/layout.ts";
+import vmSmall from "../../machines/vm-small.json" with { type: "json" };
+import xeon from "../../machines/xeon-2s.json" with { type: "json" };
+import xeonSnc2 from "../../machines/xeon-2s-snc2.json" with { type: "json" };
+import type { Machine } from "../../model/machine.ts";
 import { ok, type Result } from "../../model/result.ts";
-import type { Problem } from "../../routes/problem.ts";
-import type { Exchange } from "../../routes/route.ts";
+import type { Problem } from "../../service/problem.ts";
 import { type FormWords, fileText, formFields } from "../form-fields.ts";
-import type { GivenText } from "./documents.ts";
+import type { GivenText } from "./recognise.ts";
+
+/** The machines of `nodewise machines`, as a platform without a disk has them. */
+const LAYOUTS: Readonly<Record<string, MachineLayout>> = {
+  "arm64-1s": arm64OneSocket,
+  "arm64-2s": arm64TwoSockets,
+  "desktop-hybrid": desktopHybrid,
+  "epyc-2s-nps1": epycNps1,
+  "epyc-2s-nps4": epycNps4,
+  "epyc-uncore-split": epycUncore,
+  "vm-small": vmSmall,
+  "xeon-2s": xeon,
+  "xeon-2s-snc2": xeonSnc2,
+};
+export const MACHINES: readonly { readonly name: string; readonly description: string }[] = Object.entries(LAYOUTS).map(
+  ([name, { description }]) => ({ name, description }),
+);
+
+/** Undefined for a name that is not in the library. */
+export const machineNamed = (name: string): Machine | undefined => {
+  const layout = Object.hasOwn(LAYOUTS, name) ? LAYOUTS[name] : undefined;
+  return layout === undefined ? undefined : expandLayout(layout);
+};
 
 /** The fields of the form that hold text; all of them come back with the answer. */
 export const TEXT_FIELDS = [
@@ -28,20 +61,20 @@ export const TEXT_FIELDS = [
 export type TextField = (typeof TEXT_FIELDS)[number];
 export type FieldName = TextField | "files";
 
-/** What somebody wrote into the form, or chose. */
+/** The texts and choices that somebody entered into the form. */
 export interface Given {
   readonly texts: Readonly<Record<TextField, string>>;
   readonly files: readonly GivenText[];
   /** Files that hold no text. */
   readonly faults: readonly FormFault[];
 }
-/** What is wrong with a field, in words with the place in it. */
+/** A fault of a field, in words with the place in it. */
 export interface FormFault {
   readonly field: FieldName;
   readonly text: string;
 }
 
-const MOST_FILES = 64;
+const MAX_FILES = 64;
 
 /** A form that nobody has filled in. */
 export const emptyGiven = (texts: Partial<Given["texts"]> = {}): Given => ({
@@ -69,10 +102,10 @@ export async function readGiven(exchange: Exchange): Promise<Result<Given, Probl
   for (const entry of form.getAll("files")) {
     if (typeof entry === "string" || (entry.name === "" && entry.size === 0)) continue;
     const name = nameOf(entry.name);
-    if (files.length + faults.length === MOST_FILES) {
+    if (files.length + faults.length === MAX_FILES) {
       faults.push({
         field: "files",
-        text: `there are more than ${MOST_FILES} files: those after \`${files.at(-1)?.name}\` were not read`,
+        text: `there are more than ${MAX_FILES} files: those after \`${files.at(-1)?.name}\` were not read`,
       });
       break;
     }
@@ -83,5 +116,5 @@ export async function readGiven(exchange: Exchange): Promise<Result<Given, Probl
   return ok({ texts, files, faults });
 }
 
-/** What is shown of a file's name, which is anybody's. */
+/** The shown part of a file's name, which anybody may choose. */
 const nameOf = (name: string): string => (name === "" ? "a file without a name" : name.slice(0, 120));

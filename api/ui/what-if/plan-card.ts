@@ -1,20 +1,21 @@
-import { html } from "hono/html";
-import type { Difference } from "../../routes/difference.ts";
+import { PARTS } from "../../documents/inputs/parts.ts";
+import type { CgroupsDecision } from "../../model/cgroups.ts";
+import type { DecisionOf } from "../../model/decision.ts";
+import type { Difference } from "../../service/difference.ts";
+import { html } from "../html.ts";
 import { all, type Html } from "../page.ts";
-import { terminalText } from "../terminal-text.ts";
+import { terminalText } from "../record-part.ts";
 import { verdictTag } from "../verdict-tag.ts";
 import { diffView } from "./diff-view.ts";
-import { fileChanges, type Goings, goings } from "./effects.ts";
-import { needsList } from "./needs.ts";
 import type { Plan, Side } from "./plans.ts";
 
 type Piece = Html | Promise<Html> | "";
-const MOST_ROWS = 60;
-/** So many differing values are shown without being asked for. */
-const MOST_OPEN = 14;
-/** So many characters of a value, or of a text that is the same on both sides. */
-const MOST_VALUE = 100;
-const MOST_TEXT = 24_000;
+const MAX_ROWS = 60;
+/** This many differing values are shown without being asked for. */
+const MAX_OPEN = 14;
+/** Characters shown of a value, or (`MAX_TEXT`) of a text that is the same on both sides. */
+const MAX_VALUE = 100;
+const MAX_TEXT = 24_000;
 
 /** A kind whose answers differ: both verdicts, what goes, the values that differ, and both texts beside each other. */
 export function planCard({ kind, before, after, differences, truncated }: Plan): Html | Promise<Html> {
@@ -24,8 +25,8 @@ export function planCard({ kind, before, after, differences, truncated }: Plan):
 ${goingsList(goings(before, after))}
 ${refusals(before, after)}
 ${files.length === 0 ? "" : fileTable(files)}
-${differences.length === 0 ? "" : differenceTable(differences, truncated, files.length > 0 || differences.length > MOST_OPEN || refuses(before) || refuses(after))}
-${isDecided ? html`<details class="wi-more"${differences.length <= MOST_ROWS && !refuses(after) ? html` open` : ""}><summary class="wi-summary">Both answers</summary>${diffView(kind, before.text, after.text)}</details>` : ""}
+${differences.length === 0 ? "" : differenceTable(differences, truncated, files.length > 0 || differences.length > MAX_OPEN || refuses(before) || refuses(after))}
+${isDecided ? html`<details class="wi-more"${differences.length <= MAX_ROWS && !refuses(after) ? html` open` : ""}><summary class="wi-summary">Both answers</summary>${diffView(kind, before.text, after.text)}</details>` : ""}
 ${isDecided ? "" : answerOf(before.decided === null ? after : before)}</section>`;
 }
 
@@ -44,8 +45,8 @@ export const undecidedPlan = ({ kind, after }: Plan): Html | Promise<Html> =>
   html`<li id="${kind}"><strong>${kind}</strong> ${after.text}${needsList(after.refusal?.needs ?? [])}</li>`;
 
 function answerOf({ text }: Side): Html | Promise<Html> {
-  const rest = text.length - MOST_TEXT;
-  const cut = rest > 0 ? text.slice(0, text.lastIndexOf("\n", MOST_TEXT)) : text;
+  const rest = text.length - MAX_TEXT;
+  const cut = rest > 0 ? text.slice(0, text.lastIndexOf("\n", MAX_TEXT)) : text;
   return html`${terminalText(cut)}${rest > 0 ? html`<p class="soft small">The rest is left out here; <code>nodewise decide</code> prints it.</p>` : ""}`;
 }
 
@@ -74,7 +75,7 @@ function goingsList(found: Goings | null): Piece {
   const list = (names: readonly string[], name: "del" | "ins"): Html | Promise<Html> =>
     names.length === 0
       ? html`<p class="soft">none</p>`
-      : html`<ul class="wi-list">${all(names.slice(0, MOST_ROWS).map((one) => html`<li>${name === "del" ? html`<del>${one}</del>` : html`<ins>${one}</ins>`}</li>`))}${names.length > MOST_ROWS ? html`<li class="soft">${names.length - MOST_ROWS} more</li>` : ""}</ul>`;
+      : html`<ul class="wi-list">${all(names.slice(0, MAX_ROWS).map((one) => html`<li>${name === "del" ? html`<del>${one}</del>` : html`<ins>${one}</ins>`}</li>`))}${names.length > MAX_ROWS ? html`<li class="soft">${names.length - MAX_ROWS} more</li>` : ""}</ul>`;
   return html`<div class="wi-pair"><div><p class="wi-side">Only before: ${what}</p>${list(onlyBefore, "del")}</div>
 <div><p class="wi-side">Only after: ${what}</p>${list(onlyAfter, "ins")}</div></div>
 ${both === 0 ? "" : html`<p class="soft small">${both} on both sides.</p>`}`;
@@ -118,11 +119,11 @@ function shortened(
   rows: readonly (Html | Promise<Html>)[],
   isOpen: boolean,
 ): Html | Promise<Html> {
-  const rest = rows.length - MOST_ROWS;
+  const rest = rows.length - MAX_ROWS;
   return html`<details class="wi-more"${isOpen ? html` open` : ""}><summary class="wi-summary">${title}</summary>
 <div class="scroll" tabindex="0" role="region" aria-label="${title}"><table>
 <thead><tr>${all([...columns, "Before", "After"].map((name) => html`<th>${name}</th>`))}</tr></thead>
-<tbody>${all(rows.slice(0, MOST_ROWS))}</tbody></table></div>
+<tbody>${all(rows.slice(0, MAX_ROWS))}</tbody></table></div>
 ${rest > 0 ? html`<p class="soft small">${rest} more are not shown.</p>` : ""}</details>`;
 }
 
@@ -137,5 +138,91 @@ export const becomes = (text: string | null): Html | Promise<Html> =>
 export function shown(value: unknown): string | null {
   if (value === undefined) return null;
   const text = typeof value === "string" ? value : JSON.stringify(value);
-  return text.length > MOST_VALUE ? `${text.slice(0, MOST_VALUE)}…` : text;
+  return text.length > MAX_VALUE ? `${text.slice(0, MAX_VALUE)}…` : text;
 }
+
+/** What a decision could not do without, each with what holds it: `stats.node.fs`, the kubelet's /stats/summary. */
+function needsList(needs: readonly string[]): Html | Promise<Html> | "" {
+  if (needs.length === 0) return "";
+  return html`<ul class="wi-needs">${all(needs.map((path) => html`<li><code>${path}</code>${heldBy(path)}</li>`))}</ul>`;
+}
+
+function heldBy(path: string): string {
+  if (path === "runtime") return ": crictl images, crictl ps -a and crictl pods, each with -o json";
+  const part = PARTS.find((one) => isBelow(path, one.path.join(".")));
+  return part === undefined ? "" : `: ${part.what}`;
+}
+const isBelow = (path: string, prefix: string): boolean =>
+  path === prefix || path.startsWith(`${prefix}.`) || path.startsWith(`${prefix}[`);
+
+/** A file of a cgroup that would hold something else; null: there would be none. */
+interface FileChange {
+  readonly cgroup: string;
+  readonly file: string;
+  readonly before: string | null;
+  readonly after: string | null;
+}
+
+const cgroupsIn = ({ decided }: Side): CgroupsDecision["cgroups"] | null =>
+  decided !== null && "cgroups" in decided.decision ? decided.decision.cgroups : null;
+
+/** The cgroup files that both plans write otherwise, in the order of the first; empty for other kinds. */
+function fileChanges(before: Side, after: Side): readonly FileChange[] {
+  const first = cgroupsIn(before);
+  const second = cgroupsIn(after);
+  if (first === null || second === null) return [];
+  const then = filesOf(first);
+  const now = filesOf(second);
+  return [...new Set([...then.keys(), ...now.keys()])].flatMap((key) => {
+    const from = then.get(key) ?? null;
+    const to = now.get(key) ?? null;
+    const [cgroup, file] = key.split("\n") as [string, string];
+    return from === to ? [] : [{ cgroup, file, before: from, after: to }];
+  });
+}
+const filesOf = (cgroups: CgroupsDecision["cgroups"]): ReadonlyMap<string, string> =>
+  new Map(cgroups.flatMap(({ path, files }) => files.map((file) => [`${path}\n${file.path}`, file.value])));
+
+/** The items that go on either side: pods that are evicted, images and containers that are removed. */
+interface Goings {
+  /** `pods evicted`, `images removed`. */
+  readonly what: string;
+  readonly onlyBefore: readonly string[];
+  readonly onlyAfter: readonly string[];
+  readonly both: number;
+}
+
+/** Null for kinds that take nothing away. */
+function goings(before: Side, after: Side): Goings | null {
+  const first = goneOf(before);
+  const second = goneOf(after);
+  const what = first?.what ?? second?.what;
+  if (what === undefined) return null;
+  const then = new Set(first?.names ?? []);
+  const now = new Set(second?.names ?? []);
+  return {
+    what,
+    onlyBefore: [...then].filter((name) => !now.has(name)),
+    onlyAfter: [...now].filter((name) => !then.has(name)),
+    both: [...then].filter((name) => now.has(name)).length,
+  };
+}
+
+function goneOf({ decided }: Side): { readonly what: string; readonly names: readonly string[] } | null {
+  if (decided === null) return null;
+  const { decision } = decided;
+  if ("evicted" in decision)
+    return { what: "pods evicted", names: decision.evicted.map(({ pod }) => `${pod.namespace}/${pod.name}`) };
+  if ("preempt" in decision && "admit" in decision)
+    return { what: "pods ended for it", names: decision.preempt.map(({ namespace, name }) => `${namespace}/${name}`) };
+  if ("freedBytes" in decision) return { what: "images removed", names: decision.remove.map(imageName) };
+  if ("allSourcesReady" in decision) return { what: "containers removed", names: decision.remove.map(containerName) };
+  return null;
+}
+
+type Removed<K extends "image-gc" | "container-gc"> = DecisionOf[K]["remove"][number];
+const imageName = ({ names, id }: Removed<"image-gc">): string => names[0] ?? id;
+const containerName = ({ target, pod, name, id }: Removed<"container-gc">): string => {
+  const of = pod === null ? "" : `${pod.namespace}/${pod.name} `;
+  return `${target} ${of}${name ?? ""} ${id.slice(0, 12)}`.replace(/\s+/g, " ");
+};

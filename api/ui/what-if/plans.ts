@@ -4,8 +4,9 @@ import type { AskOf, Decided, DecisionOf, Facts, Kind, Refusal } from "../../mod
 import { passTimeOf } from "../../model/pass-time.ts";
 import type { Pod } from "../../model/pod.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import { type Difference, differences, MAX_DIFFERENCES } from "../../routes/difference.ts";
-import { nextTurn } from "../../routes/next-turn.ts";
+import { type EffectiveSnapshot, effectiveSnapshot } from "../../profiles/effective.ts";
+import { type Difference, differences, MAX_DIFFERENCES } from "../../service/difference.ts";
+import { nextTurn } from "../../service/turns.ts";
 import { plainPaint } from "../../text/style.ts";
 import { decidedText } from "../../text/tables/index.ts";
 
@@ -21,7 +22,7 @@ const OF_THE_NODE = [
 export type PlannedKind = "admission" | (typeof OF_A_POD)[number] | (typeof OF_THE_NODE)[number];
 export type PodAsk = AskOf["admission"];
 
-/** What a kind answers on one side. */
+/** A kind's answer on one side. */
 export interface Side {
   readonly decided: Decided<DecisionOf[Kind]> | null;
   readonly refusal: Refusal | null;
@@ -38,7 +39,7 @@ export interface Plan {
   /** There are more differences than those. */
   readonly truncated: boolean;
 }
-/** What else is asked of a kind: what its node's history remembers. */
+/** The further input of a kind: what its node's history remembers. */
 export interface Remembered {
   readonly ask: AskOf[Kind];
   readonly facts: Facts;
@@ -51,7 +52,8 @@ export interface Question {
 }
 
 /** Every kind on both sides, that of a pod first. */
-export async function plansOf({ before, after, pod, remembered }: Question): Promise<readonly Plan[]> {
+export async function plansOf({ pod, remembered, ...both }: Question): Promise<readonly Plan[]> {
+  const [before, after] = [effectiveSnapshot(both.before), effectiveSnapshot(both.after)];
   const plans: Plan[] = [];
   const ofPod: readonly PlannedKind[] = pod === null ? OF_A_POD : ["admission", ...OF_A_POD];
   let grown = after;
@@ -80,7 +82,7 @@ const isAdmitted = ({ decided }: Side): boolean =>
   decided !== null && "admit" in decided.decision && decided.decision.admit;
 
 /** With a uid, by which its cgroup is named. */
-const withPod = (snapshot: Snapshot, pod: Pod): Snapshot => ({
+const withPod = (snapshot: EffectiveSnapshot, pod: Pod): EffectiveSnapshot => ({
   ...snapshot,
   pods: [...(snapshot.pods ?? []), { ...pod, metadata: { ...pod.metadata, uid: pod.metadata.uid ?? "what-if" } }],
 });

@@ -1,19 +1,17 @@
-import type { SnapshotRow } from "../../../db/store.ts";
-import { requireNode } from "../../auth/authorize.ts";
+import type { SnapshotRow } from "../../../db/rows.ts";
+import { snapshotSeen } from "../../http/found.ts";
+import { nodeNamed } from "../../http/nodes.ts";
+import type { Exchange } from "../../http/route.ts";
 import { REMEMBERING } from "../../model/asks.ts";
 import { KINDS, type Kind } from "../../model/decision.ts";
 import { passTimeOf } from "../../model/pass-time.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import { postedSnapshot } from "../../replay/parsed.ts";
-import { readAsk } from "../../routes/asked.ts";
-import { isId } from "../../routes/decision-request.ts";
-import { recollected } from "../../routes/full-request.ts";
-import { historyProblem } from "../../routes/history-problem.ts";
-import { nodeNamed } from "../../routes/nodes.ts";
-import { type Problem, problem } from "../../routes/problem.ts";
-import { recollect } from "../../routes/remembered.ts";
-import type { Exchange } from "../../routes/route.ts";
+import { isId, readAsk } from "../../service/decision-request.ts";
+import { recollected } from "../../service/full-request.ts";
+import { historyProblem, type Problem, problem } from "../../service/problem.ts";
+import { recollect } from "../../service/remembered.ts";
+import { postedSnapshot } from "../../service/replay/parsed.ts";
 import type { Fields } from "./assemble.ts";
 import type { Remembered } from "./plans.ts";
 
@@ -29,14 +27,11 @@ export async function storedBase(
   exchange: Exchange,
   { snapshot: id, node }: { readonly snapshot: string; readonly node: string },
 ): Promise<Result<StoredBase | null, Problem>> {
-  const { ports, caller } = exchange;
+  const { ports } = exchange;
   if (id !== "") {
     if (!isId(id)) return problem("unknown_snapshot", `\`${id.slice(0, 64)}\` is no snapshot's id: 32 hex digits`);
-    const stored = await ports.store.getSnapshot(id);
-    if (!stored.ok) return historyProblem(stored.error);
-    if (stored.value === null) return problem("unknown_snapshot", `there is no snapshot \`${id}\` any more`);
-    const allowed = requireNode(caller, stored.value.node);
-    if (!allowed.ok) return allowed;
+    const stored = await snapshotSeen(exchange, id);
+    if (!stored.ok) return stored;
     if (node === "" || node === stored.value.node) return baseOf(stored.value);
   }
   if (node === "") return ok(null);
@@ -54,7 +49,7 @@ function baseOf(row: SnapshotRow): Result<StoredBase, Problem> {
   return posted.ok ? ok({ id: row.id, node: row.node, input: posted.value }) : historyProblem(posted.error);
 }
 
-/** What the history remembers of the node that a stored snapshot is of, for the kinds whose answers go on from it. */
+/** Reads what the history remembers of the node of a stored snapshot, for the kinds whose answers go on from it. */
 export async function rememberedOf(
   { ports }: Exchange,
   node: string,

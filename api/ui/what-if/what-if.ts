@@ -1,16 +1,249 @@
-import { html } from "hono/html";
+import { podsOfNode } from "../../decide/cgroups/node-pods.ts";
+import { type Exchange, queryOf } from "../../http/route.ts";
 import { ok, type Result } from "../../model/result.ts";
-import { historyProblem } from "../../routes/history-problem.ts";
-import type { Problem } from "../../routes/problem.ts";
-import { type Exchange, queryOf, type Reply } from "../../routes/route.ts";
-import { type Html, page, prose } from "../page.ts";
+import type { Snapshot } from "../../model/snapshot.ts";
+import type { Reply } from "../../ports.ts";
+import { NEWEST } from "../../profiles/index.ts";
+import { historyProblem, type Problem } from "../../service/problem.ts";
+import { asTyped, html, raw } from "../html.ts";
+import { MAX_OFFERED } from "../node-link.ts";
+import { all, type Html, page, prose } from "../page.ts";
+import { fieldsOf } from "./assemble.ts";
 import { type Before, beforeOf } from "./before.ts";
-import { type ReadChange, readChange } from "./change.ts";
+import { EXAMPLES, linkedTexts, linkOf, type ReadChange, readChange } from "./change.ts";
 import { compared } from "./compared.ts";
-import { type FormView, whatIfForm } from "./form.ts";
-import { emptyGiven, type FormFault, type Given, readGiven } from "./given.ts";
-import { linkedTexts, linkOf } from "./link.ts";
+import {
+  emptyGiven,
+  type FieldName,
+  type FormFault,
+  type Given,
+  MACHINES,
+  readGiven,
+  type TextField,
+} from "./given.ts";
+import { MAX_YAML_CHARACTERS } from "./recognise.ts";
 import { type StoredBase, storedBase } from "./stored.ts";
+
+const POLICIES = {
+  cpuManagerPolicy: ["none", "static"],
+  topologyManagerPolicy: ["none", "best-effort", "restricted", "single-numa-node"],
+} as const;
+const { maxPods, imageGCHighThresholdPercent, imageGCLowThresholdPercent, cpuManagerPolicy, topologyManagerPolicy } =
+  NEWEST.defaults;
+const DEFAULTS = {
+  maxPods,
+  imageGCHighThresholdPercent,
+  imageGCLowThresholdPercent,
+  cpuManagerPolicy,
+  topologyManagerPolicy,
+} as const;
+
+/** The commonest fields of the configuration, which only write the patch, and the patch itself. */
+function configurationFields(view: FormView): Html | Promise<Html> {
+  const { given } = view;
+  const map = (name: keyof typeof EXAMPLES) =>
+    input(
+      name,
+      view,
+      nowText(mapText(now(view, name))) ?? `such as ${EXAMPLES[name]}`,
+      name === "evictionHard" ? "wi-wide" : "",
+    );
+  const count = (name: keyof typeof DEFAULTS & TextField) =>
+    input(name, view, `${nowText(String(now(view, name) ?? "")) ?? `${DEFAULTS[name]} by default`}`, "");
+  return html`<div class="wi-fields">${map("kubeReserved")}${map("systemReserved")}${map("evictionHard")}
+${count("maxPods")}${policy("cpuManagerPolicy", view)}${policy("topologyManagerPolicy", view)}
+${count("imageGCHighThresholdPercent")}${count("imageGCLowThresholdPercent")}</div>
+<label class="wi-label">KubeletConfiguration, YAML or JSON${told("change", view)}<textarea class="wi-input wi-text" name="change" spellcheck="false" rows="7" placeholder="maxPods: 60
+evictionHard: {memory.available: 1Gi}"${described("change", view)}>
+${asTyped(given.change)}</textarea></label>
+<div class="wi-row" role="radiogroup" aria-label="How the configuration counts">
+<label class="inline"><input type="radio" name="as" value="patch"${given.as === "whole" ? "" : raw(" checked")}> changes these fields (null removes one)</label>
+<label class="inline"><input type="radio" name="as" value="whole"${given.as === "whole" ? raw(" checked") : ""}> is the whole configuration</label></div>`;
+}
+
+/** The field's present value. */
+function now({ configuration }: FormView, name: string): unknown {
+  const all = fieldsOf(configuration);
+  return fieldsOf(all["kubeletconfig"] ?? all)[name];
+}
+const nowText = (text: string): string | null => (text === "" ? null : `now ${text}`);
+const mapText = (value: unknown): string =>
+  Object.entries(fieldsOf(value))
+    .map(([name, amount]) => `${name}=${String(amount)}`)
+    .join(", ");
+
+const input = (name: TextField, view: FormView, placeholder: string, kind: string): Html | Promise<Html> =>
+  html`<label class="wi-label ${kind}">${name}${told(name, view)}<input class="wi-input" name="${name}" value="${view.given[name]}" placeholder="${placeholder}" autocomplete="off"${described(name, view)}></label>`;
+
+function policy(name: keyof typeof POLICIES, view: FormView): Html | Promise<Html> {
+  const known = String(now(view, name) ?? DEFAULTS[name]);
+  const options = POLICIES[name].map(
+    (value) => html`<option value="${value}"${selected(value === view.given[name])}>${value}</option>`,
+  );
+  return html`<label class="wi-label">${name}<select class="wi-input" name="${name}"><option value="">now ${known}</option>${all(options)}</select></label>`;
+}
+
+/** The contents of the form beside what was written into it. */
+interface FormView {
+  readonly given: Given["texts"];
+  readonly faults: readonly FormFault[];
+  readonly warnings: readonly FormFault[];
+  /** The node as far as it is known; null: nothing is. */
+  readonly known: Snapshot | null;
+  /** Its configuration, with fields that no decision reads. */
+  readonly configuration: unknown;
+  readonly files: readonly { readonly part: string; readonly name: string }[];
+  /** Characters of what the files held and is too large to be kept. */
+  readonly lost: number;
+  readonly nodes: readonly string[];
+  /** Bytes of a form, at most. */
+  readonly limit: number;
+}
+type Piece = Html | Promise<Html> | "";
+
+/** The form: the node as it is, the changes to it, and the button. */
+const whatIfForm = (
+  view: FormView,
+):
+  | Html
+  | Promise<Html> => html`<form class="what-if" data-limit="${view.limit}" method="post" action="/what-if#result" enctype="multipart/form-data">
+<div class="halves">
+<fieldset class="card wi-set"><legend class="wi-legend">What is</legend>${source(view)}</fieldset>
+<fieldset class="card wi-set"><legend class="wi-legend">What if</legend>${configurationFields(view)}${podFields(view)}</fieldset>
+</div>
+<p class="wi-go"><button class="main wi-button">Compare</button> <a href="/what-if">Start anew</a> <span class="soft small">Nothing of it is stored or recorded.</span></p>
+</form>`;
+
+function source(view: FormView): Html | Promise<Html> {
+  const { given, known, nodes } = view;
+  const isGiven = known !== null;
+  return html`${isGiven ? knownOf(known, view.files) : html`<p class="wi-tight">A node of the history, or what <code>kubectl</code>, <code>crictl</code> and the kubelet print of one. JSON, or YAML of up to ${MAX_YAML_CHARACTERS / 1024 ** 2} MiB; each file is told by its content.</p>`}
+${lostNote(view)}
+<label class="wi-label">Node of the history${told("node", view)}<input class="wi-input" name="node" value="${given.node}" list="nodes" autocomplete="off"${described("node", view)}></label>
+<datalist id="nodes">${all(nodes.map((name) => html`<option value="${name}"></option>`))}</datalist>
+${given.snapshot === "" ? "" : html`<label class="wi-label">Its snapshot, by id${told("snapshot", view)}<input class="wi-input" name="snapshot" value="${given.snapshot}"${described("snapshot", view)}></label>`}
+<div class="drop wi-drop" data-drop="files"><label for="files">Files: choose several, or drop them here</label>
+${told("files", view)}<input type="file" class="wi-file" id="files" name="files" multiple${described("files", view)}>
+<p class="soft small wi-tight" id="chosen" aria-live="polite"></p></div>
+<details${given.paste === "" && isGiven ? "" : raw(" open")}><summary>Paste</summary>
+<label class="wi-label"><span>What was printed, several documents with <code>---</code> between them</span>${told("paste", view)}<textarea class="wi-input wi-text" name="paste" spellcheck="false" rows="5"${described("paste", view)}>
+${asTyped(given.paste)}</textarea></label></details>
+<details><summary>What each is printed by</summary>${commands()}</details>
+<div class="wi-fields">${machineChoice(view)}${cgroupChoice(given.cgroup)}</div>
+<input type="hidden" name="kept" value="${asTyped(given.kept)}">`;
+}
+
+const COMMANDS: readonly (readonly [what: string, command: string])[] = [
+  ["node", "kubectl get node NAME -o json"],
+  ["pods", "kubectl get pods -A -o json --field-selector spec.nodeName=NAME"],
+  ["configuration", "kubectl get --raw /api/v1/nodes/NAME/proxy/configz"],
+  ["usage", "kubectl get --raw /api/v1/nodes/NAME/proxy/stats/summary"],
+  ["images", "crictl images -o json"],
+  ["containers", "crictl ps -a -o json"],
+  ["sandboxes", "crictl pods -o json"],
+  ["image file systems", "crictl imagefsinfo -o json"],
+  ["managers", "the files cpu_manager_state and memory_manager_state of /var/lib/kubelet"],
+  ["all of it", "nodewise snapshot"],
+];
+const commands = (): Html | Promise<Html> =>
+  html`<dl class="wi-commands">${all(COMMANDS.map(([what, command]) => html`<dt class="soft">${what}</dt><dd class="wi-command"><code>${command}</code></dd>`))}</dl>`;
+
+function lostNote({ lost }: FormView): Piece {
+  if (lost === 0) return "";
+  return html`<p class="note warn">What the files hold is ${Math.ceil(lost / 1024)} KiB, too much for the form to keep: choose them again for the next comparison.</p>`;
+}
+
+const machineChoice = (
+  view: FormView,
+):
+  | Html
+  | Promise<Html> => html`<label class="wi-label">Machine${told("machine", view)}<select class="wi-input" name="machine"${described("machine", view)}>
+<option value="">as given</option>${all(MACHINES.map(({ name, description }) => html`<option value="${name}"${selected(name === view.given.machine)}>${name}: ${description}</option>`))}</select></label>`;
+
+const cgroupChoice = (
+  given: string,
+): Html | Promise<Html> => html`<label class="wi-label">cgroup version<select class="wi-input" name="cgroup">
+${all([["", "as given, or 2"] as const, ["1", "1"] as const, ["2", "2"] as const].map(([value, text]) => html`<option value="${value}"${selected(value === given)}>${text}</option>`))}</select></label>`;
+
+const selected = (is: boolean): Piece => (is ? (raw(" selected") as Html) : "");
+
+/** Shows the faults and warnings of a field beside it. */
+function told(field: FieldName, { faults, warnings }: Pick<FormView, "faults" | "warnings">): Piece {
+  const wrong = faults.filter((fault) => fault.field === field);
+  const odd = warnings.filter((warning) => warning.field === field);
+  if (wrong.length + odd.length === 0) return "";
+  return html`<span class="wi-told" id="told-${field}">${all(wrong.slice(0, MAX_TOLD).map(({ text }) => html`<span class="bad-text wi-told">${prose(text)}</span>`))}${all(odd.slice(0, MAX_TOLD).map(({ text }) => html`<span class="warn-text wi-told">${prose(text)}</span>`))}${wrong.length > MAX_TOLD ? html`<span class="bad-text wi-told">and ${wrong.length - MAX_TOLD} more</span>` : ""}</span>`;
+}
+const MAX_TOLD = 12;
+function described(field: FieldName, { faults }: Pick<FormView, "faults">): Piece {
+  if (!faults.some((fault) => fault.field === field)) return "";
+  return raw(` aria-invalid="true" aria-describedby="told-${field}"`) as Html;
+}
+
+function podFields(view: FormView): Html | Promise<Html> {
+  const { given, known } = view;
+  const names = (known?.pods ?? []).map(({ metadata }) => `${metadata.namespace ?? "default"}/${metadata.name}`);
+  return html`<details${given.pod === "" ? "" : raw(" open")}><summary>A pod comes in</summary>
+<label class="wi-label">Manifest, or NAMESPACE/NAME of one that is there${told("pod", view)}<textarea class="wi-input" name="pod" spellcheck="false" rows="10" placeholder="apiVersion: v1
+kind: Pod
+metadata: {name: web, namespace: default}
+spec:
+  containers:
+  - name: web
+    image: nginx
+    resources: {requests: {cpu: 500m, memory: 1Gi}}"${described("pod", view)}>
+${asTyped(given.pod)}</textarea></label></details>
+<label class="wi-label">Pods that go${told("remove", view)}<input class="wi-input" name="remove" value="${given.remove}" list="pods" placeholder="default/web" autocomplete="off"${described("remove", view)}></label>
+<datalist id="pods">${all(names.map((name) => html`<option value="${name}"></option>`))}</datalist>`;
+}
+
+/** Shows what is known of the node, and what gave it. */
+function knownOf(
+  snapshot: Snapshot,
+  files: readonly { readonly part: string; readonly name: string }[],
+): Html | Promise<Html> {
+  const { node, observedAt } = snapshot;
+  const name = node?.metadata.name;
+  const parts = partsOf(snapshot).map(
+    ([what, text]) => html`<li class="wi-part"><strong>${what}</strong>${text === "" ? "" : ` ${text}`}</li>`,
+  );
+  const given = files
+    .filter(({ name: file }) => file !== "the text")
+    .map(({ part, name: file }) => html`<li>${file} <span class="soft">as ${part}</span></li>`);
+  return html`<p class="wi-known">${name === undefined ? html`<strong>A node without a name</strong>` : html`<strong>${name}</strong>`}${observedAt === undefined ? "" : html` <span class="soft">as of <time datetime="${observedAt}">${observedAt}</time></span>`}</p>
+<ul class="wi-parts">${all(parts)}</ul>
+${given.length === 0 ? "" : html`<details class="small"><summary>Recognised</summary><ul>${all(given)}</ul></details>`}`;
+}
+
+type Told = readonly [what: string, text: string];
+const counted = (what: string, list: readonly unknown[] | undefined): readonly Told[] =>
+  list === undefined ? [] : [[what, String(list.length)]];
+
+/** A whole cluster's list may be given, and decisions count those of the node. */
+function podsTold(snapshot: Snapshot): readonly Told[] {
+  if (snapshot.pods === undefined) return [];
+  const here = podsOfNode(snapshot).length;
+  const others = snapshot.pods.length - here;
+  return [["pods", others === 0 ? `${here}` : `${here} of this node; ${others} of others do not count`]];
+}
+
+function partsOf(snapshot: Snapshot): readonly Told[] {
+  const { kubeletConfiguration, stats, machine, runtime, devices, assignments, cgroup, node } = snapshot;
+  return [
+    ...(node === undefined ? [] : [["node", ""] as const]),
+    ...podsTold(snapshot),
+    ...(kubeletConfiguration === undefined ? [] : [["configuration", ""] as const]),
+    ...(stats === undefined ? [] : [["stats", ""] as const]),
+    ...(machine === undefined ? [] : [["CPUs", String(machine.cpus?.length ?? "?")] as const]),
+    ...counted("images", runtime?.images),
+    ...counted("containers", runtime?.containers),
+    ...counted("sandboxes", runtime?.sandboxes),
+    ...counted("image file systems", runtime?.imageFilesystems?.imageFilesystems),
+    ...counted("devices", devices),
+    ...Object.keys(assignments ?? {}).map((file) => [file, ""] as const),
+    ...(cgroup === undefined ? [] : [["cgroup", `v${cgroup.version} ${cgroup.driver ?? ""}`] as const]),
+  ];
+}
 
 /**
  * GET /what-if: the form as the link fills it in, about a stored snapshot (`snapshot`, that of `decision`, or the newest of
@@ -117,8 +350,7 @@ const faultsNote = (faults: readonly FormFault[]): Html | Promise<Html> =>
 
 async function nodeNames({ ports, caller }: Exchange): Promise<Result<readonly string[], Problem>> {
   if (caller.node !== null) return ok([caller.node]);
-  const rows = await ports.store.listNodes();
+  const rows = await ports.store.listNodes({ limit: MAX_OFFERED });
   if (!rows.ok) return historyProblem(rows.error);
-  return ok(rows.value.slice(0, MOST_NODES).map(({ name }) => name));
+  return ok(rows.value.map(({ name }) => name));
 }
-const MOST_NODES = 500;

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { chooseHierarchy, openHierarchy } from "../../../actuator/cgroupfs/hierarchy.ts";
 import { parseMounts } from "../../../actuator/cgroupfs/mounts.ts";
+import { chooseHierarchy, openHierarchy } from "../../../actuator/cgroupfs/open.ts";
 import { ROOT, simulated } from "../cgroups/grounds.ts";
 import { SimKernel } from "../cgroups/sim-kernel.ts";
 import { v2Rules } from "../cgroups/sim-v2.ts";

@@ -1,10 +1,10 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { openHierarchy } from "../../../actuator/cgroupfs/hierarchy.ts";
 import { observeCgroups } from "../../../actuator/cgroupfs/observe.ts";
-import { CPU_RULES } from "../../../actuator/cpu-rules.ts";
-import { findDrift } from "../../../actuator/plan/find-drift.ts";
+import { openHierarchy } from "../../../actuator/cgroupfs/open.ts";
+import { CPU_RULES } from "../../../actuator/pass/loop.ts";
+import { findDrift } from "../../../actuator/plan/drift.ts";
 import { BOOT, ROOT } from "../cgroups/grounds.ts";
 import { tempTree } from "../cgroups/temp-tree.ts";
 

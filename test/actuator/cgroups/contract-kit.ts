@@ -3,13 +3,13 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type ApplyReport, applyPlan } from "../../../actuator/apply.ts";
+import { type ApplyReport, applyPlan } from "../../../actuator/apply/apply.ts";
+import { Journal } from "../../../actuator/apply/journal.ts";
 import type { Hierarchy } from "../../../actuator/cgroupfs/hierarchy.ts";
 import { observeCgroups } from "../../../actuator/cgroupfs/observe.ts";
-import { Journal } from "../../../actuator/journal.ts";
 import { planWrites } from "../../../actuator/plan/plan.ts";
 import type { WritePlan } from "../../../actuator/plan/step.ts";
-import type { CgroupsDecision } from "../../../api/model/decision.ts";
+import type { CgroupsDecision } from "../../../api/model/cgroups.ts";
 
 export interface Ground {
   readonly hierarchy: Hierarchy;
@@ -86,7 +86,7 @@ export function reopen(file: string, bootId: string): Journal {
   return journal.value;
 }
 
-class CutShort extends Error {}
+class InterruptedPass extends Error {}
 
 /** The hierarchy, but `stop` is called in place of every change after the first ones. */
 export function stopping(hierarchy: Hierarchy, after: number, stop: () => Promise<never>): Hierarchy {
@@ -103,9 +103,9 @@ export function stopping(hierarchy: Hierarchy, after: number, stop: () => Promis
 
 /** Applies through a hierarchy that fails for good after some changes, as if the process were gone. */
 export async function cutShort(ground: Ground, decision: CgroupsDecision, file: string, after: number): Promise<void> {
-  const hierarchy = stopping(ground.hierarchy, after, () => Promise.reject(new CutShort()));
+  const hierarchy = stopping(ground.hierarchy, after, () => Promise.reject(new InterruptedPass()));
   const applied = applyTo({ ...ground, hierarchy }, decision, reopen(file, ground.bootId));
-  await assert.rejects(applied, CutShort);
+  await assert.rejects(applied, InterruptedPass);
 }
 
 /** All settable values, without what tells one directory from its successor. */

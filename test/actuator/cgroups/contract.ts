@@ -1,12 +1,12 @@
 // What every hierarchy must do for the actuator, whatever is below it: the kernel's own v1 and v2, plain directories,
 // and the kernel in memory. Only node:assert, so that it also runs where there is no test framework.
 import assert from "node:assert/strict";
-import { applyPlan } from "../../../actuator/apply.ts";
+import { applyPlan } from "../../../actuator/apply/apply.ts";
+import { Journal } from "../../../actuator/apply/journal.ts";
+import { recover } from "../../../actuator/apply/recover.ts";
 import { observeCgroups } from "../../../actuator/cgroupfs/observe.ts";
-import { CPU_RULES } from "../../../actuator/cpu-rules.ts";
-import { Journal } from "../../../actuator/journal.ts";
-import { findDrift } from "../../../actuator/plan/find-drift.ts";
-import { recover } from "../../../actuator/recover.ts";
+import { CPU_RULES } from "../../../actuator/pass/loop.ts";
+import { findDrift } from "../../../actuator/plan/drift.ts";
 import {
   applyTo,
   assertAllApplied,

@@ -1,4 +1,4 @@
-import type { CgroupLevel, CgroupPlan, CgroupsDecision, CgroupValues } from "../../../api/model/decision.ts";
+import type { CgroupLevel, CgroupPlan, CgroupsDecision, CgroupValues } from "../../../api/model/cgroups.ts";
 
 /** A cgroup of a decision in one line: its level by its depth and name, its files as given. */
 export function cgroup(path: string, files: Readonly<Record<string, string>>, values: CgroupValues = {}): CgroupPlan {

@@ -2,7 +2,7 @@ import { observeCgroups } from "../../../actuator/cgroupfs/observe.ts";
 import { type PlanOptions, planWrites } from "../../../actuator/plan/plan.ts";
 import type { CgroupState } from "../../../actuator/plan/state.ts";
 import { describeStep, type WritePlan } from "../../../actuator/plan/step.ts";
-import type { CgroupsDecision } from "../../../api/model/decision.ts";
+import type { CgroupsDecision } from "../../../api/model/cgroups.ts";
 import { cgroup, decide } from "./decisions.ts";
 import { BOOT, simulated } from "./grounds.ts";
 import type { World } from "./world.ts";

@@ -1,4 +1,4 @@
-import type { CgroupPlan, CgroupsDecision } from "../../../api/model/decision.ts";
+import type { CgroupPlan, CgroupsDecision } from "../../../api/model/cgroups.ts";
 import { cgroup, decide } from "./decisions.ts";
 import type { Draws } from "./draws.ts";
 

@@ -1,6 +1,6 @@
 import { type Attempt, type CgroupFsError, kernelError, ownError } from "../../../actuator/cgroupfs/errors.ts";
 import type { CgroupFs, Dir, Listing, Place } from "../../../actuator/cgroupfs/files.ts";
-import { isCgroupPath } from "../../../actuator/plan/tree.ts";
+import { isCgroupPath } from "../../../actuator/plan/step.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 
 /** A kernel's answer to a write: an errno, or the text that the file then holds. */

@@ -1,9 +1,9 @@
-import { type ApplyReport, applyPlan } from "../../../actuator/apply.ts";
+import { type ApplyReport, applyPlan } from "../../../actuator/apply/apply.ts";
+import { Journal } from "../../../actuator/apply/journal.ts";
 import { observeCgroups } from "../../../actuator/cgroupfs/observe.ts";
-import { Journal } from "../../../actuator/journal.ts";
 import { planWrites } from "../../../actuator/plan/plan.ts";
 import type { WritePlan } from "../../../actuator/plan/step.ts";
-import type { CgroupsDecision } from "../../../api/model/decision.ts";
+import type { CgroupsDecision } from "../../../api/model/cgroups.ts";
 import { BOOT, ROOT, type simulated } from "./grounds.ts";
 import type { SimKernel } from "./sim-kernel.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { cdiServed } from "../../../actuator/containerd/cdi.ts";
+import { cdiServed } from "../../../actuator/containerd/pods.ts";
 import { EMPTY, fakeConnection } from "./fake-runtime.ts";
 
 const DEVICES = { CDIDevices: [{ name: "example.com/gpu=1" }, { name: "example.com/gpu=2" }] };

@@ -2,10 +2,10 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { status } from "@grpc/grpc-js";
 import { describe, expect, test } from "vitest";
-import { socketPathOf } from "../../../actuator/containerd/endpoint.ts";
 import { faultOf, faultText } from "../../../actuator/containerd/fault.ts";
 import type { RuntimeFault } from "../../../actuator/containerd/port.ts";
 import { openRuntime } from "../../../actuator/containerd/runtime.ts";
+import { socketPathOf } from "../../../actuator/core/socket-path.ts";
 import { startMeddler } from "../../e2e/containerd/meddler.ts";
 import { container, EMPTY, fakeConnection, sockets } from "./fake-runtime.ts";
 

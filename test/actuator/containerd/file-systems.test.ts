@@ -2,7 +2,7 @@ import { statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { describe, expect, test } from "vitest";
 import { mountPointsOf, observeImageFileSystems } from "../../../actuator/containerd/file-systems.ts";
-import { stats } from "../../../api/model/stats.ts";
+import { stats } from "../../../api/model/units.ts";
 
 /** A file system of its own on every Linux. */
 const OTHER = "/proc";

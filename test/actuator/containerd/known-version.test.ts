@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Connection } from "../../../actuator/containerd/connection.ts";
-import { KnownVersion } from "../../../actuator/containerd/readiness.ts";
+import { KnownReadiness, KnownVersion } from "../../../actuator/containerd/pods.ts";
 import { err, ok } from "../../../api/model/result.ts";
 
 test("a runtime's version is asked for once, and anew when it was away", async () => {
@@ -28,4 +28,32 @@ test("a runtime's version is asked for once, and anew when it was away", async (
   for (let turn = 0; turn < 5; turn++) await known.look(true);
   expect(known.current?.version).toBe("2.2.0");
   expect(asked).toEqual(["Version", "Version", "Version"]);
+});
+
+test("what the runtime says that it cannot do is told in the kubelet's words with what to do, each five seconds at most", async () => {
+  let asked = 0;
+  let isReady = false;
+  const call = async () => {
+    asked++;
+    const network = { type: "NetworkReady", status: isReady, reason: "NetworkPluginNotReady", message: "no cni" };
+    const other = { type: "ContainerdHasNoDeprecationWarnings", status: false, reason: "", message: "" };
+    return ok({
+      status: { conditions: [{ ...network, type: "RuntimeReady", status: true }, network, other] },
+      info: {},
+    });
+  };
+  const known = new KnownReadiness({ call } as unknown as Connection);
+  for (let turn = 0; turn < 3; turn++) await known.look(true);
+  expect(asked).toBe(1);
+  const [fault, ...others] = known.faults;
+  expect(others).toEqual([]);
+  expect(fault).toMatch(
+    /^container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:no cni; pods with a network of their own do not start until CNI plugins/,
+  );
+  expect(fault).toContain("in the conf_dir of the runtime's configuration (usually /etc/cni/net.d)");
+  isReady = true;
+  await known.look(false);
+  expect(known.faults).toEqual([]);
+  await known.look(true);
+  expect([asked, known.faults]).toEqual([2, []]);
 });

@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from "vitest";
 import type { ConnectionOptions } from "../../../actuator/containerd/connection.ts";
 import { faultOf } from "../../../actuator/containerd/fault.ts";
 import { openPodRuntime } from "../../../actuator/containerd/pods.ts";
-import type { PodRuntime } from "../../../actuator/pods/ports.ts";
+import type { PodRuntime } from "../../../actuator/containerd/port.ts";
 import { type Failure, startMeddler } from "../../e2e/containerd/meddler.ts";
 import { must } from "../../e2e/containerd/pods.ts";
 import { EMPTY, fakeConnection, sockets } from "./fake-runtime.ts";

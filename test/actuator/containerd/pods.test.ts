@@ -1,9 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Connection } from "../../../actuator/containerd/connection.ts";
-import { containerLayers } from "../../../actuator/containerd/container-layers.ts";
 import type { CriMethod } from "../../../actuator/containerd/messages.ts";
-import { podRuntimeOver } from "../../../actuator/containerd/pods.ts";
-import { runtimeReadiness } from "../../../actuator/containerd/readiness.ts";
+import { containerLayers, podRuntimeOver, runtimeReadiness } from "../../../actuator/containerd/pods.ts";
 import { err, ok } from "../../../api/model/result.ts";
 import { must } from "../../e2e/containerd/pods.ts";
 import { PodsOfFake } from "./fake-pods.ts";

@@ -1,11 +1,10 @@
 import { spawnSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
-import { type ActuatorConfig, checkSettings, SETTINGS } from "../../../actuator/config.ts";
-import { socketPathOf } from "../../../actuator/containerd/endpoint.ts";
-import { run } from "../../cli/run.ts";
+import { type ActuatorConfig, checkSettings, SETTINGS } from "../../../actuator/core/config.ts";
+import { socketPathOf } from "../../../actuator/core/socket-path.ts";
 import { scratch } from "../manifests/scratch.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
@@ -128,10 +127,11 @@ test("who enforces has what it writes to, and asks no API server", () => {
   expect(pod.automountServiceAccountToken).toBe(false);
   const shown = [...hostPaths.values()];
   const holds = (path: string): boolean => shown.some((dir) => path === dir || path.startsWith(`${dir}/`));
-  const socket = socketPathOf(defaults.runtimeEndpoint);
+  const config = checked.ok ? checked.value : defaults;
+  const socket = socketPathOf(config.runtimeEndpoint);
   const wanted = [
-    defaults.podLogsDirectory,
-    defaults.containerLogsDirectory,
+    config.podLogsDirectory,
+    config.containerLogsDirectory,
     defaults.podsDirectory,
     defaults.stateDir,
     "/run", // claims on cgroup roots
@@ -140,7 +140,12 @@ test("who enforces has what it writes to, and asks no API server", () => {
     socket.ok ? socket.value : "",
   ];
   expect(wanted.filter((path) => !holds(path))).toEqual([]);
-  // it runs beside a kubelet, which serves its own
+  // beside a kubelet, which ends and removes in its own runtime and directories what it does not know
+  expect(config.runtimeEndpoint).not.toBe(defaults.runtimeEndpoint);
+  expect(config.podLogsDirectory).not.toBe(defaults.podLogsDirectory);
+  const toml = textOf("containerd.toml");
+  expect(`unix://${/^\s*address = "(.*\.sock)"$/m.exec(toml)?.[1]}`).toBe(config.runtimeEndpoint);
+  expect(holds(/^root = "(.*)"$/m.exec(toml)?.[1] ?? "")).toBe(true);
   expect(devicePlaces(checked.ok ? checked.value : defaults).filter((d) => devicePlaces(defaults).includes(d))).toEqual(
     [],
   );
@@ -150,13 +155,33 @@ test("who enforces has what it writes to, and asks no API server", () => {
   });
 });
 
+test("its own containerd shares no place with the kubelet's, and its unit and network are where it looks", () => {
+  const toml = textOf("containerd.toml");
+  const values = [...toml.matchAll(/^\s*\w+ = "(\/[^"]*)"$/gm)].map(([, path]) => path ?? "");
+  expect(values.length).toBeGreaterThan(5);
+  expect(values.filter((path) => !path.includes("/nodewise"))).toEqual(["/opt/cni/bin"]);
+  // containerd 2.x has it at one place of the machine unless told otherwise
+  expect(toml).toMatch(/^\[plugins\."io\.containerd\.nri\.v1\.nri"\]\n +disable = true$/m);
+  expect(textOf("nodewise-containerd.service")).toMatch(
+    /^ExecStart=\S*containerd --config \/etc\/nodewise\/containerd\.toml$/m,
+  );
+  const { name, plugins } = JSON.parse(textOf("10-nodewise.conflist"));
+  expect([name, plugins[0].bridge, plugins[0].ipam.dataDir]).toEqual([
+    "nodewise",
+    "nodewise0",
+    "/var/lib/nodewise/cni",
+  ]);
+});
+
 describe("the systemd unit", () => {
   const unit = textOf("nodewise-actuator.service");
   const value = (name: string): string | undefined => new RegExp(`^${name}=(.*)$`, "m").exec(unit)?.[1];
 
-  test("starts this project's files, with settings and state where the file says they are", () => {
-    const [node, script, command, flag, settings] = (value("ExecStart") ?? "").split(" ");
-    for (const path of [node, script]) expect(existsSync((path ?? "").replace("/opt/nodewise", ROOT)), path).toBe(true);
+  test("starts the package's command, with settings and state where the file says they are", () => {
+    // test/actuator/deploy/image.process.test.ts installs the package with the same prefix
+    expect(unit).toContain("`npm install --global --prefix /opt/nodewise ");
+    const [program, command, flag, settings] = (value("ExecStart") ?? "").split(" ");
+    expect(program).toBe("/opt/nodewise/bin/nodewise");
     expect([command, flag, settings]).toEqual(["actuator", "--settings", "/etc/nodewise/actuator.yaml"]);
     expect(`${value("Environment")?.replace("XDG_STATE_HOME=", "")}/nodewise/actuator`).toBe(defaults.stateDir);
     expect(`/var/lib/${value("StateDirectory")}/pods`).toBe(defaults.podsDirectory);
@@ -175,34 +200,10 @@ describe("the systemd unit", () => {
   const found = spawnSync("systemd-analyze", ["--version"]).status === 0;
   test.skipIf(!found)(`is one that systemd takes${found ? "" : " (skipped: there is no systemd-analyze)"}`, () => {
     const file = join(scratch({}), "nodewise-actuator.service");
-    writeFileSync(file, unit.replaceAll("/opt/nodewise", ROOT));
+    // a program that is there: systemd asks for one
+    writeFileSync(file, unit.replace("/opt/nodewise/bin/nodewise", join(ROOT, "api/cli/nodewise.js")));
     const verified = spawnSync("systemd-analyze", ["verify", "--man=no", file], { encoding: "utf8" });
     const own = verified.stderr.split("\n").filter((line) => line.includes("nodewise-actuator"));
     expect([verified.status, own]).toEqual([0, []]);
   });
-});
-
-test("the image holds what the daemon needs, and starts without a shell", async () => {
-  const lines = textOf("Containerfile").split("\n");
-  const ignored = readFileSync(join(ROOT, ".dockerignore"), "utf8").split("\n");
-  const copied = lines
-    .filter((line) => line.startsWith("COPY ") && !line.includes("--from="))
-    .flatMap((line) => line.split(" ").slice(1, -1));
-  const allowed = ignored.filter((line) => line.startsWith("!")).map((line) => line.slice(1));
-  expect(ignored).toContain("*");
-  for (const path of copied) expect(allowed, path).toContain(path.split("/")[0]);
-  const image = scratch({});
-  const app = join(image, "opt");
-  mkdirSync(app);
-  for (const path of copied.filter((one) => !one.includes("/")))
-    cpSync(join(ROOT, path), join(app, path), { recursive: true });
-  symlinkSync(join(ROOT, "node_modules"), join(app, "node_modules"));
-  const [, entry] = JSON.parse((lines.find((l) => l.startsWith("ENTRYPOINT ")) ?? "").slice(11)) as [string, string];
-  const command = JSON.parse((lines.find((l) => l.startsWith("CMD ")) ?? "").slice(4)) as string[];
-  expect(command).toEqual(["actuator", "--settings", "/etc/nodewise/actuator.yaml"]);
-  const args = ["actuator", "--settings", join(DEPLOY, "actuator.yaml"), "--once", "-o", "json"];
-  const ran = await run([...args, "--state-dir", join(image, "state")], {
-    launcher: entry.replace("/opt/nodewise", app),
-  });
-  expect([ran.code, JSON.parse(ran.stdout).decidedBy]).toEqual([0, "here"]);
 });

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { devicePlugins, devices } from "../../../api/model/devices.ts";
+import { devicePlugins, devices } from "../../../api/model/machine.ts";
 import { atEnd, ground } from "./ground.ts";
 import { healthy, type NodePlugin, register, until } from "./node-plugin.ts";
 
@@ -50,7 +50,7 @@ describe("a plugin that registers", () => {
   });
 
   test("its stream's end makes all unhealthy; after the grace nothing of it is left but its name", async () => {
-    const { host, plugin } = await ground({ graceMs: 300 });
+    const { host, plugin } = await ground({ graceMs: 2_000 });
     const gpu = plugin({ resource: GPU, devices: healthy("a", "b") });
     await gpu.start();
     await until(host.devices, (d) => d.length === 2);

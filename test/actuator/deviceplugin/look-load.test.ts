@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
-import { LookLoad } from "../../../actuator/deviceplugin/look-load.ts";
+import { ListThrottle } from "../../../actuator/deviceplugin/look-load.ts";
 
 test("one plugin rests 25 times as long as its look took, within its bounds", () => {
-  const load = new LookLoad();
+  const load = new ListThrottle();
   const one = {};
   expect([1, 20, 1_000].map((ms) => load.restAfter(one, ms, false))).toEqual([200, 500, 2_000]);
 });
 test("one that goes on sending rests longer and longer, until it was quiet for once", () => {
-  const load = new LookLoad();
+  const load = new ListThrottle();
   const one = {};
   const rests = Array.from({ length: 8 }, (_, i) => load.restAfter(one, 0.01, i > 0));
   expect(rests.slice(0, 3)).toEqual([200, 300, 450]);
@@ -16,7 +16,7 @@ test("one that goes on sending rests longer and longer, until it was quiet for o
   expect(load.restAfter(one, 0.01, false)).toBe(200);
 });
 test("of many that send without end each rests the longer, so that all together take a part of the loop", () => {
-  const load = new LookLoad();
+  const load = new ListThrottle();
   const plugins = Array.from({ length: 64 }, () => ({}));
   for (const plugin of plugins) load.restAfter(plugin, 1, false);
   const rest = load.restAfter(plugins[0] as object, 1, false);

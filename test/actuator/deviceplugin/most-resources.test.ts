@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { decideHere } from "../../../actuator/decide-here.ts";
+import { decideHere } from "../../../actuator/client/local-client.ts";
 import { observeMachine } from "../../../actuator/machine/observe.ts";
-import { nodeSnapshot } from "../../../actuator/pods/room.ts";
+import { nodeSnapshot } from "../../../actuator/pods/admission/node-snapshotter.ts";
 import { LIMITS } from "../../../api/model/limits.ts";
 import { decided, nodeWith, podWith } from "../pods/devices/keeper-kit.ts";
 import { ground } from "./ground.ts";

@@ -135,11 +135,19 @@ export class NodePlugin {
   /** Comes back as real plugins do: when kubelet.sock is made anew, or its own socket has gone. Answers how to stop. */
   comeBack(on: "kubelet.sock" | "own socket"): () => void {
     let busy = false;
+    let stopped = false;
+    const isBack = async (): Promise<boolean> => {
+      await this.vanish();
+      return this.start().then(
+        () => true,
+        () => false,
+      );
+    };
     const again = async (): Promise<void> => {
       if (busy) return;
       busy = true;
-      await this.vanish();
-      await this.start().catch(() => undefined);
+      // a socket that was just made may not be listened on yet
+      while (!stopped && !(await isBack())) await sleep(50);
       busy = false;
     };
     const watcher = watch(this.script.dir, { persistent: false }, (_event, name) => {
@@ -154,7 +162,10 @@ export class NodePlugin {
         void whenItIsBack();
       }
     });
-    return () => watcher.close();
+    return () => {
+      stopped = true;
+      watcher.close();
+    };
   }
 }
 

@@ -1,6 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { amountsOf, devicePluginsOf, devicesOf } from "../../../actuator/deviceplugin/plugin-views.ts";
-import { afterEvent, NO_PLUGINS, type PluginEvent, type Plugins } from "../../../actuator/deviceplugin/plugins.ts";
+import {
+  afterEvent,
+  amountsOf,
+  devicePluginsOf,
+  devicesOf,
+  NO_PLUGINS,
+  type PluginEvent,
+  type Plugins,
+} from "../../../actuator/deviceplugin/plugins.ts";
 import { inventoriesOf, STOP_GRACE_MS } from "../../../api/decide/devices/inventory.ts";
 import { epochMs } from "../../../api/model/units.ts";
 

@@ -99,6 +99,10 @@ describe("a plugin in plugins_registry", () => {
       () => host.amounts().get(GPU)?.allocatable,
       (n) => n === 2,
     );
+    await until(
+      () => next.notified,
+      (n) => n.length > 0,
+    );
     expect(next.notified.map((n) => n.pluginRegistered)).toEqual([true]);
   });
   test("is found by the slow look where events are missed: the directory was made anew", async () => {

@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import type { EvictionFacts } from "../../../api/model/eviction-facts.ts";
-import type { ImageGcFacts } from "../../../api/model/image-gc-facts.ts";
+import type { EvictionFacts } from "../../../api/model/eviction.ts";
+import type { ImageGcFacts } from "../../../api/model/image-gc.ts";
 import { gcWorld, image, MINUTE, put, START } from "./world.ts";
 
 const HOUR = 60 * MINUTE;

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { guardPodLogs } from "../../../actuator/gc/guard-container.ts";
 import type { Look } from "../../../actuator/gc/look.ts";
+import { guardPodLogs } from "../../../actuator/gc/remove.ts";
 import type { ContainerRemoval } from "../../../api/model/container-gc.ts";
 import { faultOf } from "../../sim/fake-runtime.ts";
-import { container, gcWorld, pod, put, START, sandbox, when } from "./world.ts";
+import { container, gcWorld, MINUTE, pod, put, START, sandbox, when } from "./world.ts";
 
 type World = ReturnType<typeof gcWorld>;
 /** A pod that is gone, with a dead container, its sandbox, its logs and a link that leads nowhere. */
@@ -165,4 +165,24 @@ test("the flags for dead containers count", async () => {
     put(world.node, container(`c${i}`, "s1", "img", { attempt: i, createdAtMs: START - 10_000 + i }));
   await world.node.turn(["container-gc"]);
   expect(ends(world)).toEqual(["container c2 removed", "container c1 removed", "container c0 removed"].reverse());
+});
+
+test("a collection that had nothing to remove while the API was away is in its history later too", async () => {
+  const { node, api, clock } = gcWorld();
+  const history = async () => {
+    const answer = await api.fetch(new Request("http://api/v1/nodes/sim/decisions?kind=container-gc"));
+    return ((await answer.json()) as { readonly decisions?: readonly object[] }).decisions?.length ?? 0;
+  };
+  await node.turn(["container-gc"]);
+  expect(await history()).toBe(1);
+  api.reachable = false;
+  for (const minute of [1, 2]) {
+    await clock.advanceTo(START + minute * MINUTE);
+    await node.turn(["container-gc"]);
+  }
+  expect(node.outboxSize).toBe(2);
+  api.reachable = true;
+  await clock.advanceTo(START + 3 * MINUTE);
+  await node.turn(["container-gc"]);
+  expect([node.outboxSize, await history()]).toEqual([0, 4]);
 });

@@ -1,10 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { Runtime } from "../../../actuator/containerd/port.ts";
-import type { Removal } from "../../../actuator/gc/entries.ts";
-import { isGone } from "../../../actuator/gc/is-gone.ts";
 import type { Entry } from "../../../actuator/gc/journal.ts";
 import type { GcPorts, LogFiles } from "../../../actuator/gc/ports.ts";
-import { guard, remove } from "../../../actuator/gc/remove.ts";
+import { guard, isGone, type Removal, remove } from "../../../actuator/gc/remove.ts";
 import { err, ok } from "../../../api/model/result.ts";
 import { faultOf } from "../../sim/fake-runtime.ts";
 import { lookWith, planned, surprise } from "./guarded.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { guardLogLink, guardPodLogs } from "../../../actuator/gc/guard-container.ts";
+import type { PodsRead } from "../../../actuator/core/ports.ts";
 import type { Look } from "../../../actuator/gc/look.ts";
-import type { PodsRead } from "../../../actuator/ports.ts";
+import { guardLogLink, guardPodLogs } from "../../../actuator/gc/remove.ts";
 import type { ContainerRemoval } from "../../../api/model/container-gc.ts";
 import { lookWith, planned, surprise } from "./guarded.ts";
 

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { ContainerNow, ImageNow, Runtime, SandboxNow } from "../../../actuator/containerd/port.ts";
-import { guardContainer, guardSandbox } from "../../../actuator/gc/guard-container.ts";
-import { guardImage } from "../../../actuator/gc/guard-image.ts";
 import type { Look } from "../../../actuator/gc/look.ts";
+import { guardContainer, guardImage, guardSandbox } from "../../../actuator/gc/remove.ts";
 import type { ContainerRemoval } from "../../../api/model/container-gc.ts";
 import type { ImageRemoval } from "../../../api/model/image-gc.ts";
 import { faultOf } from "../../sim/fake-runtime.ts";

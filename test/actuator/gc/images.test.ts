@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import type { ImageGcDecision } from "../../../api/model/image-gc.ts";
-import type { ImageGcFacts } from "../../../api/model/image-gc-facts.ts";
+import type { ImageGcDecision, ImageGcFacts } from "../../../api/model/image-gc.ts";
 import { faultOf } from "../../sim/fake-runtime.ts";
 import { container, fullOfImages, gcWorld, image, MINUTE, put, START, sandbox, when } from "./world.ts";
 

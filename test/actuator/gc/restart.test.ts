@@ -1,10 +1,9 @@
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { Memory } from "../../../actuator/core/facts-file.ts";
 import { GcJournal } from "../../../actuator/gc/journal.ts";
-import { Memory } from "../../../actuator/memory.ts";
-import type { ImageGcDecision } from "../../../api/model/image-gc.ts";
-import type { ImageGcFacts } from "../../../api/model/image-gc-facts.ts";
+import type { ImageGcDecision, ImageGcFacts } from "../../../api/model/image-gc.ts";
 import { SimApi } from "../../sim/api.ts";
 import { Died } from "../../sim/gc-node.ts";
 import { fullOfImages, gcWorld, image, MINUTE, put, START, when } from "./world.ts";

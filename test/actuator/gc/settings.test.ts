@@ -1,7 +1,7 @@
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { actuatorConfig } from "../../../actuator/config.ts";
+import { actuatorConfig } from "../../../actuator/core/config.ts";
 import { openCollector } from "../../../actuator/gc/open.ts";
 import type { GcPorts } from "../../../actuator/gc/ports.ts";
 import { observeMachine } from "../../../actuator/machine/observe.ts";

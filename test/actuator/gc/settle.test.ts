@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
 import type { Runtime } from "../../../actuator/containerd/port.ts";
-import type { CutShort, GcJournal } from "../../../actuator/gc/journal.ts";
+import type { DecisionAnswer } from "../../../actuator/core/ports.ts";
+import type { GcJournal, InterruptedPass } from "../../../actuator/gc/journal.ts";
 import type { GcPorts } from "../../../actuator/gc/ports.ts";
 import { settleCutShort } from "../../../actuator/gc/settle.ts";
-import type { DecisionAnswer } from "../../../actuator/ports.ts";
 import { err, ok } from "../../../api/model/result.ts";
 import { faultOf } from "../../sim/fake-runtime.ts";
 
-const PASS: CutShort = {
+const PASS: InterruptedPass = {
   kind: "image-gc",
   operation: "delete-unused",
   snapshot: { a: 1 },

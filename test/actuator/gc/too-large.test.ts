@@ -25,7 +25,7 @@ test("what is too large for the API is decided here, told with its size, and not
   expect(turn.collections[0]?.answer?.decidedBy).toBe("here");
   const told = node.problems.map(({ message }) => message);
   expect(told[0]).toMatch(
-    /413 body_too_large.* the body of [1-9][0-9]{3} bytes is too large.*recorded nowhere.*--max-body-bytes/,
+    /413 body_too_large.* the body of [1-9][0-9]{3} bytes is too large.*recorded nowhere.*nodewise api --max-body-bytes/,
   );
   expect(node.outboxSize).toBe(0);
   expect(node.facts).toMatchObject({ removed: [{ id: "sha256:0", times: 1 }] });

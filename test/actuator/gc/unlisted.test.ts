@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import type { ContainerGcDecision } from "../../../api/model/container-gc.ts";
-import type { ImageGcDecision } from "../../../api/model/image-gc.ts";
-import type { ImageGcFacts } from "../../../api/model/image-gc-facts.ts";
+import type { ImageGcDecision, ImageGcFacts } from "../../../api/model/image-gc.ts";
 import { faultOf } from "../../sim/fake-runtime.ts";
 import { gcWorld, image, MINUTE, put, when } from "./world.ts";
 

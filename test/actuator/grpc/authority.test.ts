@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { withAuthority } from "../../../actuator/grpc/authority.ts";
-import { authorityMender, MOST_HELD_BYTES, type Passed } from "../../../actuator/grpc/frames.ts";
+import { authorityFixer, MAX_HELD_BYTES, type Passed, withAuthority } from "../../../actuator/grpc/mended-socket.ts";
 import { frame, headers, PREFACE, plain, SETTINGS, type Style } from "./http2.ts";
 
 const PATH = "/var/lib/kubelet/device-plugins/kubelet.sock";
@@ -57,11 +56,11 @@ describe("frames", () => {
   const wanted = Buffer.concat([PREFACE, SETTINGS, frame(1, 4, 1, mended), frame(0, 1, 1, Buffer.from("body"))]);
 
   test("are the same however they come: at once, byte by byte, cut anywhere", () => {
-    expect(bytesOf(authorityMender()(whole))).toEqual(wanted);
-    const pass = authorityMender();
+    expect(bytesOf(authorityFixer()(whole))).toEqual(wanted);
+    const pass = authorityFixer();
     expect(Buffer.concat([...whole].map((byte) => bytesOf(pass(Buffer.from([byte])))))).toEqual(wanted);
     for (let cut = 1; cut < whole.length; cut++) {
-      const parts = authorityMender();
+      const parts = authorityFixer();
       expect(Buffer.concat([bytesOf(parts(whole.subarray(0, cut))), bytesOf(parts(whole.subarray(cut)))])).toEqual(
         wanted,
       );
@@ -75,7 +74,7 @@ describe("frames", () => {
       frame(9, 0, 5, block.subarray(40, 50)),
       frame(9, 4, 5, block.subarray(50)),
     ];
-    const passed = bytesOf(authorityMender()(Buffer.concat([PREFACE, ...parts])));
+    const passed = bytesOf(authorityFixer()(Buffer.concat([PREFACE, ...parts])));
     expect(passed.subarray(PREFACE.length)).toEqual(frame(1, 0x25, 5, Buffer.concat([priority, mended])));
   });
   test("headers with nothing to mend, or that cannot be read, go on as they were", () => {
@@ -84,11 +83,11 @@ describe("frames", () => {
     const interrupted = Buffer.concat([frame(1, 0, 1, block), SETTINGS, frame(9, 4, 1, block)]);
     for (const frames of [empty, padded, interrupted, frame(9, 4, 1, block)]) {
       const all = Buffer.concat([PREFACE, frames]);
-      expect(bytesOf(authorityMender()(all))).toEqual(all);
+      expect(bytesOf(authorityFixer()(all))).toEqual(all);
     }
   });
   test("a frame that is no headers is not held back, however large it says it is", () => {
-    const pass = authorityMender();
+    const pass = authorityFixer();
     const head = frame(0, 0, 1, Buffer.alloc(0));
     head.writeUIntBE(0xffffff, 0, 3);
     bytesOf(pass(PREFACE));
@@ -98,20 +97,20 @@ describe("frames", () => {
   test("too much of headers is refused before it is held", () => {
     const refused = { refused: "its headers are too long" };
     const large = frame(1, 4, 1, Buffer.alloc(0));
-    large.writeUIntBE(MOST_HELD_BYTES + 1, 0, 3);
-    expect(authorityMender()(Buffer.concat([PREFACE, large]))).toEqual(refused);
+    large.writeUIntBE(MAX_HELD_BYTES + 1, 0, 3);
+    expect(authorityFixer()(Buffer.concat([PREFACE, large]))).toEqual(refused);
     const endless = Buffer.concat([
       PREFACE,
       frame(1, 0, 1, block),
       ...Array<Buffer>(40).fill(frame(9, 0, 1, Buffer.alloc(0))),
     ]);
-    expect(authorityMender()(endless)).toEqual(refused);
+    expect(authorityFixer()(endless)).toEqual(refused);
     const growing = [frame(1, 0, 1, block), ...Array<Buffer>(5).fill(frame(9, 0, 1, Buffer.alloc(4096)))];
-    expect(authorityMender()(Buffer.concat([PREFACE, ...growing]))).toEqual(refused);
+    expect(authorityFixer()(Buffer.concat([PREFACE, ...growing]))).toEqual(refused);
   });
   test("who does not speak HTTP/2 is refused at the first byte that differs", () => {
-    expect(authorityMender()(Buffer.from("GET / HTTP/1.1\r\n"))).toEqual({ refused: "it does not speak HTTP/2" });
-    const pass = authorityMender();
+    expect(authorityFixer()(Buffer.from("GET / HTTP/1.1\r\n"))).toEqual({ refused: "it does not speak HTTP/2" });
+    const pass = authorityFixer();
     expect("bytes" in pass(Buffer.from("PRI *"))).toBe(true);
     expect(pass(Buffer.from("!"))).toEqual({ refused: "it does not speak HTTP/2" });
   });

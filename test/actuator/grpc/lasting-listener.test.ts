@@ -4,17 +4,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { type Lasting, listenLastingly } from "../../../actuator/grpc/lasting-listener.ts";
-import { socketIdentity } from "../../../actuator/grpc/socket-path.ts";
+import { socketIdentity } from "../../../actuator/core/socket-path.ts";
+import { listenRebinding, type RebindingListener } from "../../../actuator/grpc/lasting-listener.ts";
 
 const PATIENT = { timeout: 15_000 };
 
-async function lasting(more: Partial<Lasting> = {}) {
+async function lasting(more: Partial<RebindingListener> = {}) {
   const directory = mkdtempSync(join(tmpdir(), "lasting-"));
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
   const path = join(directory, "kubelet.sock");
   const faults: string[] = [];
-  const opened = await listenLastingly({
+  const opened = await listenRebinding({
     path,
     mostConnections: 4,
     onConnection: (socket) => socket.end("here"),

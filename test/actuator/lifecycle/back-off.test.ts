@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { CONTAINER_HASH } from "../../../actuator/containerd/runtime-pod.ts";
 import {
   backOffEventMessage,
   backOffMessage,
@@ -8,7 +9,6 @@ import {
 } from "../../../actuator/lifecycle/back-off.ts";
 import type { PodContainer } from "../../../actuator/lifecycle/pod.ts";
 import type { BackOff } from "../../../actuator/lifecycle/record.ts";
-import { CONTAINER_HASH } from "../../../actuator/lifecycle/runtime-pod.ts";
 import { hashOf, instanceOf, podOf, runnableOf, seenOf } from "./pods.ts";
 
 const pod = runnableOf(podOf(["a"]));

@@ -2,10 +2,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import type { PodEnd } from "../../../actuator/lifecycle/pod-end.ts";
+import type { RuntimePod } from "../../../actuator/containerd/runtime-pod.ts";
 import { podStatus } from "../../../actuator/lifecycle/pod-status.ts";
-import type { PodRecord } from "../../../actuator/lifecycle/record.ts";
-import type { RuntimePod } from "../../../actuator/lifecycle/runtime-pod.ts";
+import type { PodEnd, PodRecord } from "../../../actuator/lifecycle/record.ts";
 import type { PodStatus } from "../../../actuator/lifecycle/status/status.ts";
 import { recordOf, runnableOf, type SmallPod } from "./pods.ts";
 
@@ -31,10 +30,10 @@ const courses = gunzipSync(readFileSync(join(import.meta.dirname, "../../data/li
   .map((line) => JSON.parse(line) as Course);
 
 const RECORDS: Readonly<Record<Stage, PodRecord["state"]>> = {
-  lives: "lives",
-  terminating: "ends",
-  stopped: "ends",
-  terminated: "ended",
+  lives: "active",
+  terminating: "terminating",
+  stopped: "terminating",
+  terminated: "terminated",
 };
 
 /** What we tell at each stage, each time with what was told before. */
@@ -42,7 +41,7 @@ function ours({ object, end, seen, stopped }: Course): Readonly<Record<string, E
   let previous: PodStatus | null = null;
   const told = STAGES.map((stage) => {
     const state = RECORDS[stage];
-    const record = recordOf(object, { state, end: state === "lives" ? null : end });
+    const record = recordOf(object, { state, end: state === "active" ? null : end });
     const now = stage === "lives" || stage === "terminating" ? seen : stopped;
     const options = { nowMs: end.sinceMs, hostIPs: ["127.0.0.1"], qosClass: "BestEffort", previous } as const;
     previous = podStatus(runnableOf(object), record, now, options);

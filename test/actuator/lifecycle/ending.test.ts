@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { graceLeft, graceOf, restartGrace, stopsOf } from "../../../actuator/lifecycle/ending.ts";
-import { DEADLINE_MESSAGE, isOver, isStopped, pastDeadline } from "../../../actuator/lifecycle/finished.ts";
-import type { PodEnd } from "../../../actuator/lifecycle/pod-end.ts";
+import { isOver, isStopped, pastDeadline } from "../../../actuator/lifecycle/pod-observation.ts";
+import { DEADLINE } from "../../../actuator/lifecycle/pod-state.ts";
+import type { PodEnd } from "../../../actuator/lifecycle/record.ts";
 import { instanceOf, podOf, recordOf, runnableOf, sandboxOf, seenOf } from "./pods.ts";
 
 const end = (graceSeconds: number | null): PodEnd => ({
@@ -82,15 +83,15 @@ describe("a pod is over", () => {
     expect(pastDeadline(pod, 1000, 61_000)).toBe(true);
     expect(pastDeadline(pod, null, 61_000)).toBe(false);
     expect(pastDeadline(runnableOf(podOf(["a"])), 0, 1e12)).toBe(false);
-    expect(DEADLINE_MESSAGE).toBe("Pod was active on the node longer than the specified deadline");
+    expect(DEADLINE.message).toBe("Pod was active on the node longer than the specified deadline");
   });
   test("only where its record says so and nothing of it may run", () => {
-    const ended = recordOf(podOf(["a"]), { state: "ended" });
+    const ended = recordOf(podOf(["a"]), { state: "terminated" });
     const still = { ...seenOf(), sandboxes: [sandboxOf("s0", { isReady: false })] };
     const dead = instanceOf("a", { state: "exited" });
     expect(isOver(ended, null)).toBe(true);
     expect(isOver(ended, { ...still, containers: [dead] })).toBe(true);
-    expect(isOver(recordOf(podOf(["a"]), { state: "ends" }), still)).toBe(false);
+    expect(isOver(recordOf(podOf(["a"]), { state: "terminating" }), still)).toBe(false);
     expect(isOver(ended, { ...still, containers: [instanceOf("a", { state: "unknown" })] })).toBe(false);
     expect(isStopped({ ...still, containers: [instanceOf("a")] })).toBe(false);
     expect(isStopped(seenOf(dead))).toBe(false);

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type EnvFacts, podAddresses, resolveEnv } from "../../../actuator/lifecycle/env.ts";
-import { expandAll, expandSubPath } from "../../../actuator/lifecycle/expand.ts";
+import { type EnvFacts, expandAll, expandSubPath, podAddresses, resolveEnv } from "../../../actuator/lifecycle/env.ts";
 import { type Fields, podObject, podOf, withContainer } from "./spec/sample.ts";
 
 const FACTS: EnvFacts = {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
+import type { RuntimeContainer, RuntimePod } from "../../../actuator/containerd/runtime-pod.ts";
 import { podActions } from "../../../actuator/lifecycle/pod-actions.ts";
 import { finishedPhase, podStatus } from "../../../actuator/lifecycle/pod-status.ts";
-import type { RuntimeContainer, RuntimePod } from "../../../actuator/lifecycle/runtime-pod.ts";
 import { hashOf, instanceOf, podOf, recordOf, runnableOf, type SmallPod, sandboxOf, seenOf } from "./pods.ts";
 
 type Policy = SmallPod["spec"]["restartPolicy"];
@@ -14,7 +14,7 @@ const lost = (...containers: readonly RuntimeContainer[]): RuntimePod => ({
 const actionsOf = (object: SmallPod, seen: RuntimePod | null) =>
   podActions(runnableOf(object), seen, { nowMs: 100_000, backOff: {}, hashOf });
 const ended = (object: SmallPod, seen: RuntimePod) =>
-  podStatus(runnableOf(object), recordOf(object, { state: "ended" }), seen, {
+  podStatus(runnableOf(object), recordOf(object, { state: "terminated" }), seen, {
     nowMs: 100_000,
     hostIPs: [],
     qosClass: "BestEffort",

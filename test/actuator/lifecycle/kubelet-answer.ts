@@ -84,7 +84,7 @@ function comparable(status: PodStatus, c: KubeletCase): unknown {
       return told;
     });
   const { observedGeneration: ___, allocatedResources: _a, resources: _r, ...own } = rest;
-  if ((c.previous === null && c.state !== "ended" && mayRun(c.seen)) || isLate(c)) own["phase"] = "?";
+  if ((c.previous === null && c.state !== "terminated" && mayRun(c.seen)) || isLate(c)) own["phase"] = "?";
   const { hostNetwork } = c.object.spec;
   if (hostNetwork === true && c.seen.sandboxes[0]?.ips.length) for (const key of ["podIP", "podIPs"]) delete own[key];
   const kept = isOverPhase(c.previous?.phase);

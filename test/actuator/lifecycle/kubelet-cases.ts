@@ -1,8 +1,7 @@
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
-import type { PodEnd } from "../../../actuator/lifecycle/pod-end.ts";
-import type { PendingResize, PodRecord } from "../../../actuator/lifecycle/record.ts";
-import type { RuntimePod } from "../../../actuator/lifecycle/runtime-pod.ts";
+import type { RuntimePod } from "../../../actuator/containerd/runtime-pod.ts";
+import { type PendingResize, type PodEnd, type PodRecord, podStateOf } from "../../../actuator/lifecycle/record.ts";
 import type { StartError } from "../../../actuator/lifecycle/status/containers.ts";
 import type { PodStatus } from "../../../actuator/lifecycle/status/status.ts";
 import type { SmallPod } from "./pods.ts";
@@ -56,5 +55,6 @@ export function kubeletCases(file: string): readonly (readonly [KubeletCase, Kub
     .toString()
     .split("\n")
     .filter((line) => line !== "")
-    .map((line) => JSON.parse(line) as readonly [KubeletCase, KubeletAnswer]);
+    .map((line) => JSON.parse(line) as readonly [KubeletCase, KubeletAnswer])
+    .map(([one, answer]) => [{ ...one, state: podStateOf(one.state) ?? one.state }, answer]);
 }

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { leftoverSandboxes } from "../../../actuator/lifecycle/leftovers.ts";
-import { podActions } from "../../../actuator/lifecycle/pod-actions.ts";
-import { CONTAINER_HASH, type RuntimePod } from "../../../actuator/lifecycle/runtime-pod.ts";
+import { CONTAINER_HASH, type RuntimePod } from "../../../actuator/containerd/runtime-pod.ts";
+import { leftoverSandboxes, podActions } from "../../../actuator/lifecycle/pod-actions.ts";
 import { hashOf, instanceOf, podOf, runnableOf, type SmallPod, sandboxOf, seenOf } from "./pods.ts";
 
 const options = { nowMs: 100_000, backOff: {}, hashOf };

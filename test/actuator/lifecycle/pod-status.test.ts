@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { PodEnd } from "../../../actuator/lifecycle/pod-end.ts";
+import type { RuntimeContainer, RuntimePod } from "../../../actuator/containerd/runtime-pod.ts";
 import { finishedPhase, podStatus, type StatusOptions } from "../../../actuator/lifecycle/pod-status.ts";
-import type { PodRecord } from "../../../actuator/lifecycle/record.ts";
-import type { RuntimeContainer, RuntimePod } from "../../../actuator/lifecycle/runtime-pod.ts";
+import type { PodEnd, PodRecord } from "../../../actuator/lifecycle/record.ts";
 import type { PodStatus } from "../../../actuator/lifecycle/status/status.ts";
 import { pod as podSchema } from "../../../api/model/pod.ts";
 import { instanceOf, podOf, recordOf, runnableOf, type SmallPod, sandboxOf, seenOf } from "./pods.ts";
@@ -149,7 +148,7 @@ describe("a container that waits", () => {
   });
   test("is a pod's whole state while it is refused, with the promise to try again", () => {
     const refusal = { reason: "OutOfcpu", message: "Node didn't have enough resource: cpu", sinceMs: 0, tries: 3 };
-    const status = statusOf(podOf(["a"]), null, { state: "waits", refusal, admittedAtMs: null });
+    const status = statusOf(podOf(["a"]), null, { state: "pending", refusal, admittedAtMs: null });
     expect(status).toMatchObject({ phase: "Pending", reason: "OutOfcpu" });
     expect(status.message).toBe(
       "Pod was rejected: Node didn't have enough resource: cpu (after 3 tries; it is tried again as soon as it could fit, where a kubelet would have failed it for good)",
@@ -165,13 +164,13 @@ describe("a pod that is ended", () => {
 
   test("fails only when nothing of it runs any more", () => {
     const running = statusOf(podOf(["a"]), seenOf(instanceOf("a")));
-    const ends = statusOf(podOf(["a"]), seenOf(instanceOf("a")), { state: "ends", end }, { previous: running });
+    const ends = statusOf(podOf(["a"]), seenOf(instanceOf("a")), { state: "terminating", end }, { previous: running });
     expect([ends.phase, ends.reason]).toEqual(["Running", undefined]);
     expect(condition(ends, "DisruptionTarget")).toBeUndefined();
     // ready as its containers are: the order is put over a status that is made already
     expect(condition(ends, "Ready")?.status).toBe("True");
-    expect(statusOf(podOf(["a"]), seenOf(instanceOf("a")), { state: "ends", end }).phase).toBe("Running");
-    const gone = statusOf(podOf(["a"]), stopped(exited("a", 143)), { state: "ends", end }, { previous: ends });
+    expect(statusOf(podOf(["a"]), seenOf(instanceOf("a")), { state: "terminating", end }).phase).toBe("Running");
+    const gone = statusOf(podOf(["a"]), stopped(exited("a", 143)), { state: "terminating", end }, { previous: ends });
     expect([gone.phase, gone.reason, gone.message]).toEqual(["Failed", "Preempting", end.message]);
     expect(condition(gone, "DisruptionTarget")).toMatchObject({
       status: "True",
@@ -181,32 +180,33 @@ describe("a pod that is ended", () => {
     expect(condition(gone, "Ready")).toMatchObject({ status: "False", reason: "PodFailed" });
   });
   test("and whose containers end well has succeeded, as a kubelet has it: only its condition tells", () => {
-    const record = { state: "ends", end } as const;
+    const record = { state: "terminating", end } as const;
     const gone = statusOf(podOf(["a"]), stopped(exited("a", 0)), record);
     expect([gone.phase, gone.reason, gone.message]).toEqual(["Succeeded", undefined, undefined]);
     expect(condition(gone, "DisruptionTarget")?.reason).toBe("TerminationByKubelet");
     expect(condition(gone, "Ready")).toMatchObject({ status: "False", reason: "PodCompleted" });
     const one = statusOf(podOf(["a", "b"]), stopped(exited("a", 0), exited("b", 1)), record);
     expect([one.phase, one.reason]).toEqual(["Failed", "Preempting"]);
-    const late = { state: "ends", end: ended("deadline", "DeadlineExceeded", "m") } as const;
+    const late = { state: "terminating", end: ended("deadline", "DeadlineExceeded", "m") } as const;
     expect(statusOf(podOf(["a"]), stopped(exited("a", 0)), late)).toMatchObject({ phase: "Failed", message: "m" });
   });
   test("and is static has failed: it would have been started again", () => {
     const pod = podOf(["a"]);
     const annotations = { ...pod.metadata["annotations"], "kubernetes.io/config.source": "file" };
     const fixed = { ...pod, metadata: { ...pod.metadata, annotations } };
-    const gone = statusOf(fixed, stopped(exited("a", 0)), { state: "ends", end });
+    const gone = statusOf(fixed, stopped(exited("a", 0)), { state: "terminating", end });
     expect([gone.phase, gone.reason]).toEqual(["Failed", "Preempting"]);
   });
   test("for its own deadline is not disrupted, for the node's memory it is", () => {
-    const at = (e: PodEnd) => condition(statusOf(podOf(["a"]), null, { state: "ended", end: e }), "DisruptionTarget");
+    const at = (e: PodEnd) =>
+      condition(statusOf(podOf(["a"]), null, { state: "terminated", end: e }), "DisruptionTarget");
     expect(at(ended("deadline", "DeadlineExceeded", "m"))).toBeUndefined();
     expect(at(ended("evicted", "Evicted", "The node was low on resource: memory."))?.message).toBe(
       "The node was low on resource: memory.",
     );
   });
   test("because it was deleted tells how its containers ended", () => {
-    const deleted = { state: "ended", end: ended("deleted", "", "") } as const;
+    const deleted = { state: "terminated", end: ended("deleted", "", "") } as const;
     expect(statusOf(podOf(["a"]), stopped(exited("a", 0)), deleted).phase).toBe("Succeeded");
     expect(statusOf(podOf(["a"]), stopped(exited("a", 137)), deleted).phase).toBe("Failed");
     const lost = statusOf(podOf(["a"]), null, deleted);
@@ -217,7 +217,7 @@ describe("a pod that is ended", () => {
     });
   });
   test("never lives again", () => {
-    const gone = statusOf(podOf(["a"]), stopped(exited("a", 143)), { state: "ended", end });
+    const gone = statusOf(podOf(["a"]), stopped(exited("a", 143)), { state: "terminated", end });
     expect(statusOf(podOf(["a"]), seenOf(instanceOf("a")), {}, { previous: gone })).toMatchObject({
       phase: "Failed",
       reason: "Preempting",

@@ -1,11 +1,11 @@
-import type { PodContainer, RunnablePod } from "../../../actuator/lifecycle/pod.ts";
-import type { PodRecord } from "../../../actuator/lifecycle/record.ts";
 import {
   CONTAINER_HASH,
   type RuntimeContainer,
   type RuntimePod,
   type RuntimeSandbox,
-} from "../../../actuator/lifecycle/runtime-pod.ts";
+} from "../../../actuator/containerd/runtime-pod.ts";
+import type { PodContainer, RunnablePod } from "../../../actuator/lifecycle/pod.ts";
+import type { PodRecord } from "../../../actuator/lifecycle/record.ts";
 import { PLAIN_CONTAINER, PLAIN_SPEC } from "../pods/plain-pod.ts";
 
 /** The few fields of a v1.Pod that the rules look at. */
@@ -135,7 +135,7 @@ export const instanceOf = (name: string, more: Partial<RuntimeContainer> = {}): 
 export const recordOf = (object: SmallPod, more: Partial<PodRecord> = {}): PodRecord => ({
   version: 1,
   pod: { ...object },
-  state: "lives",
+  state: "active",
   seenAtMs: 0,
   admittedAtMs: 1000,
   refusal: null,

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
+import type { RuntimePod } from "../../../actuator/containerd/runtime-pod.ts";
 import { restartGrace } from "../../../actuator/lifecycle/ending.ts";
 import type { RunnablePod } from "../../../actuator/lifecycle/pod.ts";
 import { podActions } from "../../../actuator/lifecycle/pod-actions.ts";
 import { podStatus } from "../../../actuator/lifecycle/pod-status.ts";
-import type { RuntimePod } from "../../../actuator/lifecycle/runtime-pod.ts";
 import type { ProbeSpec, ProbeType, StoredResult } from "../../../api/model/probe.ts";
 import { hashOf, instanceOf, podOf, recordOf, runnableOf, type SmallPod, seenOf } from "./pods.ts";
 

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { expect, test } from "vitest";
 import { observeMachine } from "../../../actuator/machine/observe.ts";
-import { snapshotOf } from "../../../actuator/snapshot.ts";
+import { snapshotOf } from "../../../actuator/pass/snapshot.ts";
 import { decodeSnapshot } from "../../../api/model/decode.ts";
 
 const machine = observeMachine();

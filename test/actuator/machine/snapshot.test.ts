@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { FileSystem, MachineFacts } from "../../../actuator/machine/facts.ts";
 import { observeMachine } from "../../../actuator/machine/observe.ts";
-import { type SnapshotParts, snapshotOf } from "../../../actuator/snapshot.ts";
+import { type SnapshotParts, snapshotOf } from "../../../actuator/pass/snapshot.ts";
 import { decodeSnapshot } from "../../../api/model/decode.ts";
 import { plantMachine, readData } from "./plant.ts";
 

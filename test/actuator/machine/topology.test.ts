@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { parseCpuList } from "../../../actuator/machine/cpu-list.ts";
-import { observeMachine } from "../../../actuator/machine/observe.ts";
+import { observeMachine, parseCpuList } from "../../../actuator/machine/observe.ts";
 import { plantMachine } from "./plant.ts";
 
 const columns = (root: string) => {

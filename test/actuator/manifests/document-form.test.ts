@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { formOf, formText, hasForm, isConfiguration } from "../../../actuator/manifests/document-form.ts";
+import { formOf, formText, hasForm, isConfiguration } from "../../../api/documents/document-form.ts";
 
 describe("documents that say no kind are told by their fields", () => {
   test.each([

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { parseDocuments } from "../../../actuator/manifests/parse.ts";
-import { problemText } from "../../../actuator/manifests/problem.ts";
+import { parseDocuments } from "../../../api/documents/parse.ts";
+import { problemText } from "../../../api/documents/problem.ts";
 
 const values = (text: string): unknown[] => parseDocuments(text, "f.yaml").documents.map((d) => d.value);
 const problems = (text: string): string[] => parseDocuments(text, "f.yaml").problems.map(problemText);

@@ -1,9 +1,8 @@
 import { expect, test } from "vitest";
 import { observeCgroups } from "../../../actuator/cgroupfs/observe.ts";
-import { CPU_RULES } from "../../../actuator/cpu-rules.ts";
-import { classifyDrift, type DriftCase, type DriftContext } from "../../../actuator/plan/drift.ts";
-import { findDrift } from "../../../actuator/plan/find-drift.ts";
-import { lastLookOf } from "../../../actuator/plan/last-look.ts";
+import { CPU_RULES } from "../../../actuator/pass/loop.ts";
+import { classifyDrift, type DriftCase, type DriftContext, findDrift } from "../../../actuator/plan/drift.ts";
+import { lastLookOf } from "../../../actuator/plan/state.ts";
 import { curveWeight, linearWeight } from "../../../api/decide/cgroups/cpu-convert.ts";
 import { cpuShares } from "../../../api/model/units.ts";
 import { cgroup, decide } from "../cgroups/decisions.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { holdBack } from "../../../actuator/plan/hold-back.ts";
+import { holdBack } from "../../../actuator/plan/plan.ts";
 import type { CgroupState } from "../../../actuator/plan/state.ts";
 import { cgroup, decide } from "../cgroups/decisions.ts";
 import { BOOT, ROOT } from "../cgroups/grounds.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { CPU_RULES } from "../../../actuator/cpu-rules.ts";
-import { findDrift, leftToRuntime } from "../../../actuator/plan/find-drift.ts";
+import { CPU_RULES } from "../../../actuator/pass/loop.ts";
+import { findDrift, leftToRuntime } from "../../../actuator/plan/drift.ts";
 import { planWrites } from "../../../actuator/plan/plan.ts";
 import type { WritePlan } from "../../../actuator/plan/step.ts";
 import { cpuShares } from "../../../api/model/units.ts";

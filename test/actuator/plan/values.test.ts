@@ -1,13 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { bandwidthWrites } from "../../../actuator/plan/bandwidth.ts";
 import { fixedRules, ruleOf } from "../../../actuator/plan/cgroup-files.ts";
-import { formatCpuset, parseCpuset } from "../../../actuator/plan/cpuset.ts";
-import { roundedBySystemd } from "../../../actuator/plan/systemd-rounding.ts";
+import { bandwidthWrites } from "../../../actuator/plan/changes.ts";
 import {
   type Bandwidth,
   bandwidthV1,
   compareBandwidth,
+  formatCpuset,
   isValue,
+  parseCpuset,
+  roundedBySystemd,
   sameValue,
   UNLIMITED,
 } from "../../../actuator/plan/values.ts";

@@ -4,7 +4,7 @@ import {
   alphaPodResources,
   podResources,
   podResourcesOf,
-} from "../../../actuator/podresources/answers.ts";
+} from "../../../actuator/podresources/server.ts";
 import { FULL, podOf, sourceWith } from "./kit.ts";
 
 const gpu = (id: string, node: number) => ({

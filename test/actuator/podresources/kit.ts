@@ -4,12 +4,12 @@ import { join } from "node:path";
 import { Client, credentials, type ServiceError, status } from "@grpc/grpc-js";
 import { loadSync, type MethodDefinition } from "@grpc/proto-loader";
 import { onTestFinished } from "vitest";
+import type { PodResourcesSource } from "../../../actuator/podresources/live-source.ts";
 import {
   type PodResourcesMethod,
   type PodResourcesServing,
   servePodResources,
 } from "../../../actuator/podresources/server.ts";
-import type { PodResourcesSource } from "../../../actuator/podresources/source.ts";
 import { type Pod, pod as podSchema } from "../../../api/model/pod.ts";
 import { ok } from "../../../api/model/result.ts";
 

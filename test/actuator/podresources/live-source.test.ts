@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { podResources } from "../../../actuator/podresources/answers.ts";
-import { type LiveNode, liveSource } from "../../../actuator/podresources/live-source.ts";
-import type { PodResourcesSource } from "../../../actuator/podresources/source.ts";
+import { type LiveNode, liveSource, type PodResourcesSource } from "../../../actuator/podresources/live-source.ts";
+import { podResources } from "../../../actuator/podresources/server.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import { realSnapshot } from "../../decide/real-node.ts";
 import { clientOf, serving } from "./kit.ts";

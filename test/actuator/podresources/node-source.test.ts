@@ -1,19 +1,20 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { sourceOf } from "../../../actuator/podresources/live-source.ts";
 import {
   allocatableResources,
   alphaPodResources,
   podResources,
   podResourcesOf,
-} from "../../../actuator/podresources/answers.ts";
-import { sourceOf } from "../../../actuator/podresources/node-source.ts";
+} from "../../../actuator/podresources/server.ts";
 import { managedNode } from "../../../api/decide/managers/node.ts";
+import { effectiveSnapshot } from "../../../api/profiles/effective.ts";
 import { realSnapshot } from "../../decide/real-node.ts";
 import { decoded } from "../../model/snapshots.ts";
 
 function nodeOf(snapshot: unknown) {
-  const node = managedNode(decoded(snapshot), []);
+  const node = managedNode(effectiveSnapshot(decoded(snapshot)), []);
   if (!node.ok || !node.value.ok) throw new Error(JSON.stringify(node));
   return node.value.value;
 }

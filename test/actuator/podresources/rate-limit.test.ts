@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { rateLimit } from "../../../actuator/podresources/rate-limit.ts";
+import { rateLimit } from "../../../actuator/podresources/server.ts";
 
 /** How many of `calls` at once are let through. */
 const letThrough = (take: () => boolean, calls: number): number =>

@@ -1,13 +1,13 @@
 import { readdirSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
+import type { PodResourcesSource } from "../../../actuator/podresources/live-source.ts";
 import {
   allocatableResources,
   alphaPodResources,
   podResources,
   podResourcesOf,
-} from "../../../actuator/podresources/answers.ts";
-import type { PodResourcesSource } from "../../../actuator/podresources/source.ts";
+} from "../../../actuator/podresources/server.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import { PREFACE, rawConnection, SETTINGS } from "../grpc/http2.ts";
 import { clientOf, FULL, podOf, scratch, serving, sourceWith, type Told } from "./kit.ts";

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { claimDirectories } from "../../../actuator/pods/claims.ts";
+import { claimDirectories } from "../../../actuator/pods/volumes/claims.ts";
 import { isRoot, scratch } from "./pod-kit.ts";
 
 /** Daemons of one machine, each with directories of its own unless it says others. */

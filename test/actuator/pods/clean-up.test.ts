@@ -2,10 +2,10 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { removePodDirectory, removePodVolumes } from "../../../actuator/pods/clean-up.ts";
-import { systemMounter } from "../../../actuator/pods/mounter.ts";
-import { bindSubPath } from "../../../actuator/pods/sub-path.ts";
-import { makePodDirectory, makeVolumes } from "../../../actuator/pods/volumes.ts";
+import { removePodDirectory, removePodVolumes } from "../../../actuator/pods/volumes/clean-up.ts";
+import { systemMounter } from "../../../actuator/pods/volumes/mounter.ts";
+import { bindSubPath } from "../../../actuator/pods/volumes/mounts.ts";
+import { makePodDirectory, makeVolumes } from "../../../actuator/pods/volumes/volumes.ts";
 import { isRoot, mountsBelow, pod, scratch } from "./pod-kit.ts";
 import { ME } from "./worker-kit.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { containerRows } from "../../../actuator/pods/container-rows.ts";
+import { containerRows } from "../../../actuator/pods/status/pod-row.ts";
 import { PodsWorld, podWith } from "./node/pods-world.ts";
 
 const lastOf = (state: unknown) => {

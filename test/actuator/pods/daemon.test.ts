@@ -1,17 +1,17 @@
+import { mkdirSync, rmdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { actuatorConfig } from "../../../actuator/config.ts";
-import { Journal } from "../../../actuator/journal.ts";
-import { localClient } from "../../../actuator/local-client.ts";
-import { Memory } from "../../../actuator/memory.ts";
-import { Notices } from "../../../actuator/notices.ts";
-import { Pace } from "../../../actuator/pace.ts";
+import { Journal } from "../../../actuator/apply/journal.ts";
+import { redactingClient } from "../../../actuator/client/client.ts";
+import { localClient } from "../../../actuator/client/local-client.ts";
+import { actuatorConfig } from "../../../actuator/core/config.ts";
+import { Memory } from "../../../actuator/core/facts-file.ts";
+import { Notices, Pace } from "../../../actuator/core/pace.ts";
+import type { DecisionClient } from "../../../actuator/core/ports.ts";
+import { openMetrics } from "../../../actuator/daemon/open-metrics.ts";
 import { PodsDaemon } from "../../../actuator/pods/daemon.ts";
 import type { PodsShared } from "../../../actuator/pods/open-pods.ts";
-import type { DecisionClient } from "../../../actuator/ports.ts";
 import { noCounters } from "../../../actuator/status/counters.ts";
-import { openMetrics } from "../../../actuator/status/open-metrics.ts";
-import { toldClient } from "../../../actuator/told-client.ts";
 import { ok, type Result } from "../../../api/model/result.ts";
 import { freePort } from "../../e2e/pods/port.ts";
 import { PATIENT } from "../../patient.ts";
@@ -135,6 +135,29 @@ test("the runtime's own version is shown while it answers, and settings that wer
   expect(status().runtime).toBeNull();
 });
 
+test("it is not ready while its journal cannot be written, and is again when it can", async () => {
+  const dir = scratch({});
+  const file = join(dir, "journal.jsonl");
+  const journal = must(Journal.open(file, BOOT.bootId));
+  const { socket, pace, told, readiness, status, turns } = await daemon({ journal });
+  const server = await serveCri(new FakeRuntime(), socket);
+  onTestFinished(() => server.close());
+  pace.wake();
+  await vi.waitUntil(async () => (await readiness())?.includes('"ready":true'), PATIENT);
+  rmSync(file);
+  mkdirSync(file);
+  await vi.waitUntil(async () => (await readiness())?.includes('"ready":false'), PATIENT);
+  expect(JSON.parse((await readiness()) ?? "").reasons).toEqual([
+    expect.stringMatching(/^its own files cannot be written: .*journal\.jsonl: EISDIR: /),
+  ]);
+  expect(status().problems).toContainEqual(expect.stringMatching(/^state: .*journal\.jsonl: EISDIR: .*not ready/));
+  pace.wake();
+  await turns(status().pass?.sequence ?? 0);
+  rmdirSync(file);
+  await vi.waitUntil(async () => (await readiness())?.includes('"ready":true'), PATIENT);
+  expect(told.filter((message) => message.includes("EISDIR"))).toHaveLength(1);
+});
+
 test("what the API does wrong stands until it does right; what was left out of the configuration stands and is told once", async () => {
   let isWrong = true;
   const own = localClient(new Memory(scratch({}), () => {}));
@@ -145,7 +168,10 @@ test("what the API does wrong stands until it does right; what was left out of t
     },
   };
   const configurationNotices = () => [{ from: "configuration", message: 'unknown field "x"' } as const];
-  const { pace, told, status, turns } = await daemon({ client: toldClient(client, noCounters), configurationNotices });
+  const { pace, told, status, turns } = await daemon({
+    client: redactingClient(client, noCounters),
+    configurationNotices,
+  });
   await turns(1);
   pace.wake();
   await turns(2);

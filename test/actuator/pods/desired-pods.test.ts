@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { desiredPodsReader, refusalOf } from "../../../actuator/pods/desired-pods.ts";
+import { desiredPodsReader, refusalOf } from "../../../actuator/pods/records/desired-pods.ts";
 
 const metadata = { name: "web", namespace: "default", uid: "u" };
 const podWith = (spec: object) => ({ metadata, spec: { containers: [{ name: "c", image: "a:1" }], ...spec } });

@@ -1,8 +1,11 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { keepDeviceCheckpoint, readDeviceCheckpoint } from "../../../actuator/pods/device-checkpoint.ts";
-import { ManagerFiles } from "../../../actuator/pods/manager-files.ts";
+import {
+  ManagerFiles,
+  persistDeviceCheckpoint,
+  readDeviceCheckpoint,
+} from "../../../actuator/pods/records/manager-files.ts";
 import type { DeviceCheckpoint } from "../../../api/decide/devices/checkpoint.ts";
 import { LIMITS } from "../../../api/model/limits.ts";
 import { scratch } from "./pod-kit.ts";
@@ -43,8 +46,8 @@ test("a real kubelet's file is read, and written again byte by byte, once", () =
     expect(checkpoint.entries?.length).toBeGreaterThan(0);
     const fresh = join(scratch(), "managers");
     const files = new ManagerFiles(fresh);
-    expect(keepDeviceCheckpoint(files, checkpoint)).toEqual({ ok: true, value: true });
-    expect(keepDeviceCheckpoint(files, checkpoint)).toEqual({ ok: true, value: false });
+    expect(persistDeviceCheckpoint(files, checkpoint)).toEqual({ ok: true, value: true });
+    expect(persistDeviceCheckpoint(files, checkpoint)).toEqual({ ok: true, value: false });
     expect(readFileSync(fileIn(fresh), "utf8")).toBe(real(number));
     expect(statSync(fileIn(fresh)).mode & 0o777).toBe(0o600);
     expect(readdirSync(join(fresh, "device-plugins"))).toEqual(["kubelet_internal_checkpoint"]);
@@ -70,7 +73,7 @@ test.each([
   // it stays for people to look at, until something is held again
   expect(readFileSync(fileIn(directory), "utf8")).toBe(text);
   const files = new ManagerFiles(directory);
-  expect(keepDeviceCheckpoint(files, { entries: null, registered: new Map() })).toEqual({ ok: true, value: true });
+  expect(persistDeviceCheckpoint(files, { entries: null, registered: new Map() })).toEqual({ ok: true, value: true });
   expect(valueIn(directory)).toEqual({ entries: null, registered: new Map() });
 });
 
@@ -87,7 +90,7 @@ test("what cannot be written is told, and the file stays as it was", () => {
   const directory = directoryWith(real("02"));
   const files = new ManagerFiles(directory);
   mkdirSync(`${fileIn(directory)}.new`);
-  const kept = keepDeviceCheckpoint(files, { entries: null, registered: null });
+  const kept = persistDeviceCheckpoint(files, { entries: null, registered: null });
   expect(!kept.ok && kept.error).toMatch(/EISDIR/);
   expect(readFileSync(fileIn(directory), "utf8")).toBe(real("02"));
   const before = valueIn(directory);
@@ -101,7 +104,7 @@ test("a checkpoint too large to be read back is refused, and what was held stays
   // as many devices as a node may have, with ids of 250 characters
   const ids = Array.from({ length: LIMITS.devices }, (_, i) => `${i}`.padStart(250, "x"));
   const large = { ...before, registered: new Map([["example.com/gpu", ids]]) };
-  const kept = keepDeviceCheckpoint(files, large);
+  const kept = persistDeviceCheckpoint(files, large);
   expect(!kept.ok && kept.error).toMatch(/kubelet_internal_checkpoint would have \d{7} bytes, .*the limit `stateText`/);
   expect(readFileSync(fileIn(directory), "utf8")).toBe(real("11"));
   expect(readDeviceCheckpoint(files)).toEqual({ ok: true, value: before });
@@ -112,6 +115,6 @@ test("what a crash left half written is not read, and goes with the next change"
   writeFileSync(`${fileIn(directory)}.new`, real("11").slice(0, 80));
   const before = valueIn(directory);
   expect(before.entries).toHaveLength(1);
-  expect(keepDeviceCheckpoint(new ManagerFiles(directory), { ...before, registered: new Map() }).ok).toBe(true);
+  expect(persistDeviceCheckpoint(new ManagerFiles(directory), { ...before, registered: new Map() }).ok).toBe(true);
   expect(readdirSync(join(directory, "device-plugins"))).toEqual(["kubelet_internal_checkpoint"]);
 });

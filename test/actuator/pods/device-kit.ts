@@ -1,5 +1,5 @@
 import type { DeviceHands } from "../../../actuator/pods/devices/port.ts";
-import type { DeviceOptions } from "../../../api/model/device-decision.ts";
+import type { DeviceOptions } from "../../../api/model/managers.ts";
 import { ok } from "../../../api/model/result.ts";
 
 export const NO_OPTIONS: DeviceOptions = {

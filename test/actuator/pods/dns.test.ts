@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { dnsOf, type NodeDns } from "../../../actuator/pods/dns.ts";
-import { parseResolvConf } from "../../../actuator/pods/resolv-conf.ts";
+import { dnsOf, type NodeDns, parseResolvConf } from "../../../actuator/pods/networking/dns.ts";
 import { pod } from "./pod-kit.ts";
 
 const HOST = { servers: ["9.9.9.9"], searches: ["example.org"], options: ["attempts:2"] };

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { Errands } from "../../../actuator/pods/errands.ts";
+import { PodWorkQueue } from "../../../actuator/pods/sync/pod-work-queue.ts";
 
 test("only work that came further wakes the daemon, and a pod has one piece of work at a time", async () => {
   let woken = 0;
   const problems: string[] = [];
-  const errands = new Errands({ onWorked: () => woken++, onProblem: ({ message }) => problems.push(message) });
+  const errands = new PodWorkQueue({ onWorked: () => woken++, onProblem: ({ message }) => problems.push(message) });
   let begun = 0;
   const work = (answer: boolean) => async () => {
     begun++;

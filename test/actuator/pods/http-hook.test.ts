@@ -1,6 +1,6 @@
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import { afterAll, afterEach, expect, test } from "vitest";
-import { type HttpGet, httpGet } from "../../../actuator/pods/http-hook.ts";
+import { type HttpGet, httpGet } from "../../../actuator/pods/sync/hooks.ts";
 import { PATIENT } from "../../patient.ts";
 import { Servers } from "../probes/servers.ts";
 

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { PodEvent } from "../../../actuator/lifecycle/event.ts";
-import { withDefaultTag } from "../../../actuator/pods/image-name.ts";
-import { type ImageOptions, Images } from "../../../actuator/pods/images.ts";
-import { PodEvents } from "../../../actuator/pods/pod-events.ts";
+import { PodEvents } from "../../../actuator/pods/records/records.ts";
+import { type ImageOptions, Images, withDefaultTag } from "../../../actuator/pods/sync/images.ts";
 import { SimClock } from "../../sim/clock.ts";
 import { FakePodRuntime } from "../../sim/fake-pod-runtime.ts";
 import { PodTime } from "../../sim/pod-time.ts";

@@ -11,7 +11,7 @@ import {
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { observeLogs, removeLogLink } from "../../../actuator/containerd/logs.ts";
-import { type LinkedLog, linkLog, unlinkLog } from "../../../actuator/pods/log-link.ts";
+import { type LinkedLog, linkLog, pruneLinks, unlinkLog } from "../../../actuator/pods/sync/log-link.ts";
 import { scratch } from "./pod-kit.ts";
 
 const ID = "0123456789abcdef".repeat(4);
@@ -92,4 +92,37 @@ test("it goes with its container", () => {
   expect(unlinkLog(links, linked)).toEqual({ ok: true, value: "removed" });
   expect(unlinkLog(links, linked)).toEqual({ ok: true, value: "not there" });
   expect(readdirSync(links)).toEqual([]);
+});
+
+test("links of containers that are gone go, also those that were cut off; those that lead elsewhere stay", () => {
+  const { dir, links, linked } = ground();
+  linkLog(links, linked);
+  const pod = join(dir, "pods/shop_web_uid-1");
+  const put = (name: string, target: string): void => symlinkSync(target, join(links, name));
+  put("web_shop_app-gone.log", join(pod, "app/0.log"));
+  put("web_shop_side-gone.log", join(pod, "side/1.log"));
+  writeFileSync(join(links, "web_shop_app-file.log"), "somebody's");
+  put("web_shop_app-elsewhere.log", "/elsewhere/shop_web_uid-1/app/0.log");
+  put("web_shop_app-other.log", join(dir, "pods/shop_web_uid-2/app/0.log"));
+  put("web_shop_app-around.log", `${pod}/../0.log`);
+  put("web_shop_app-spec.log", join(pod, "app/notes.log"));
+  put("by-hand.log", join(pod, "app/0.log"));
+  const others = readdirSync(links).filter((name) => !name.endsWith("-gone.log") && name !== NAME);
+  expect(pruneLinks(links, new Map([[pod, [linked]]]))).toEqual({ ok: true, value: null });
+  expect(readdirSync(links).sort()).toEqual([...others, NAME].sort());
+  expect(pruneLinks(links, new Map([[pod, []]]))).toEqual({ ok: true, value: null });
+  expect(readdirSync(links).sort()).toEqual([...others].sort());
+  expect(pruneLinks(join(dir, "none"), new Map([[pod, []]]))).toEqual({ ok: true, value: null });
+
+  const [namespace, name] = ["n".repeat(63), "p".repeat(253)];
+  const long = join(dir, "pods", `${namespace}_${name}_uid-1`);
+  const log = join(long, "app/0.log");
+  linkLog(links, { pod: { namespace, name }, container: "app", id: ID, log: linked.log });
+  const [cut = ""] = readdirSync(links).filter((link) => link.startsWith("ppp"));
+  rmSync(join(links, cut));
+  put(cut, log);
+  pruneLinks(links, new Map([[long, [{ container: "app", id: ID }]]]));
+  expect(existsSync(links) && readdirSync(links)).toContain(cut);
+  pruneLinks(links, new Map([[long, []]]));
+  expect(readdirSync(links)).not.toContain(cut);
 });

@@ -1,10 +1,10 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { LostDirectories } from "../../../actuator/pods/lost-directories.ts";
-import { markIn } from "../../../actuator/pods/pod-mark.ts";
-import { makePodDirectory } from "../../../actuator/pods/volumes.ts";
-import type { Problem } from "../../../actuator/ports.ts";
+import type { Problem } from "../../../actuator/core/ports.ts";
+import { OrphanedDirectories } from "../../../actuator/pods/volumes/orphaned-directories.ts";
+import { markIn } from "../../../actuator/pods/volumes/pod-mark.ts";
+import { makePodDirectory } from "../../../actuator/pods/volumes/volumes.ts";
 import type { Result } from "../../../api/model/result.ts";
 import { container, pod } from "./pod-kit.ts";
 import { ME, workerWorld } from "./worker-kit.ts";
@@ -33,10 +33,10 @@ describe("directories of pods that nobody knows", () => {
       return cleared;
     };
     const onProblem = ({ message }: Problem): void => void told.push(message);
-    const directories = new LostDirectories({ worker, onProblem, clock: time });
+    const directories = new OrphanedDirectories({ worker, onProblem, clock: time });
     const mapOf = (uids: readonly string[] | null) => uids && new Map(uids.map((uid) => [uid, {}] as const));
     const ask = (seen: readonly string[] | null, records: readonly string[], held: readonly string[] | null) =>
-      directories.look({ seen: mapOf(seen), held: mapOf(held), records: new Map(mapOf(records)) });
+      directories.look({ runtimePods: mapOf(seen), held: mapOf(held), records: new Map(mapOf(records)) });
     /** What is there after it. */
     const look = async (seen: readonly string[] | null, records: readonly string[] = [], held = seen) => {
       ask(seen, records, held);
@@ -44,7 +44,7 @@ describe("directories of pods that nobody knows", () => {
       return readdirSync(roots.podsDirectory).sort();
     };
     const standing = (records: readonly string[] = []) => ask([], records, []).map(({ message }) => message);
-    return { at, make, look, told, standing, mounter, time };
+    return { at, make, look, told, standing, mounter, time, logs: roots.podLogsDirectory };
   }
   const VOLUME = "volumes/kubernetes.io~empty-dir/data";
   const stays = (path: string, why: string): string => `${path} of a pod that nobody knows stays: ${why}`;
@@ -57,6 +57,21 @@ describe("directories of pods that nobody knows", () => {
     const { at, look, told, standing } = lost("gone", "recorded", "running");
     expect(await look(["running"], ["recorded"])).toEqual(["recorded", "running"]);
     expect([told, standing(["recorded", "running"])]).toEqual([[removed(at("gone"))], []]);
+  });
+  test("go with their logs, and those of others stay", async () => {
+    const { look, logs, at } = lost("gone", "full", "running");
+    writeFileSync(join(at("full"), VOLUME, "precious"), "");
+    const names = [
+      "shop_web_gone",
+      "shop_web_full",
+      "shop_web_running",
+      "shop_web_strange",
+      "shop_web_not_gone",
+      "gone",
+    ];
+    for (const name of names) mkdirSync(join(logs, name, "app"), { recursive: true });
+    await look(["running"]);
+    expect(readdirSync(logs).sort()).toEqual(names.filter((name) => name !== "shop_web_gone").sort());
   });
   test("stay until the runtime has been heard, and are looked for then", async () => {
     const { look } = lost("gone", "running");

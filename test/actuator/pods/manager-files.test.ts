@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, readlinkSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
-import { ManagerFiles } from "../../../actuator/pods/manager-files.ts";
+import { ManagerFiles } from "../../../actuator/pods/records/manager-files.ts";
 import { LIMITS } from "../../../api/model/limits.ts";
 import { PodsWorld, podWith } from "./node/pods-world.ts";
 import { scratch } from "./pod-kit.ts";
@@ -27,9 +27,9 @@ test("what a decision hands on is on the disk, once, and read again at the next 
   const directory = join(scratch(), "managers");
   const files = new ManagerFiles(directory);
   expect(files.read().assignments).toBeUndefined();
-  expect(files.keep(null)).toEqual({ ok: true, value: false });
-  expect(files.keep(next("one"))).toEqual({ ok: true, value: true });
-  expect(files.keep(next("one"))).toEqual({ ok: true, value: false });
+  expect(files.persist(null)).toEqual({ ok: true, value: false });
+  expect(files.persist(next("one"))).toEqual({ ok: true, value: true });
+  expect(files.persist(next("one"))).toEqual({ ok: true, value: false });
   expect(files.version).toBe(2);
   expect(readFileSync(join(directory, "cpu_manager_state"), "utf8")).toBe("one");
   expect(new ManagerFiles(directory).read().assignments).toEqual({ cpu_manager_state: "one" });
@@ -38,9 +38,9 @@ test("what a decision hands on is on the disk, once, and read again at the next 
 test("what cannot be written is not taken for kept", () => {
   const directory = scratch();
   const files = new ManagerFiles(directory);
-  files.keep(next("one"));
+  files.persist(next("one"));
   mkdirSync(join(directory, "cpu_manager_state.new"));
-  expect(files.keep(next("two")).ok).toBe(false);
+  expect(files.persist(next("two")).ok).toBe(false);
   expect(files.read().assignments).toEqual({ cpu_manager_state: "one" });
   expect(files.version).toBe(2);
 });
@@ -50,10 +50,10 @@ test("what could not be read back is not written: the limit is told, and all fil
   const files = new ManagerFiles(directory);
   // two bytes each, so that bytes and characters differ
   const largest = "é".repeat(LIMITS.stateText / 2);
-  expect(files.keep(next(largest)).ok).toBe(true);
+  expect(files.persist(next(largest)).ok).toBe(true);
   expect(new ManagerFiles(directory).read()).toEqual({ assignments: { cpu_manager_state: largest }, missing: [] });
 
-  const kept = files.keep({ assignments: { memory_manager_state: "new", cpu_manager_state: `${largest}x` } });
+  const kept = files.persist({ assignments: { memory_manager_state: "new", cpu_manager_state: `${largest}x` } });
   expect(kept).toEqual({
     ok: false,
     error: `state files in ${directory}: cpu_manager_state would have 4194305 bytes, and more than 4194304 (the limit \`stateText\`) are not read back: it stays as it was`,
@@ -69,7 +69,7 @@ test("each file is on the disk before it has its name, and its folder after", ()
   const directory = join(realpathSync(scratch()), "managers");
   const files = new ManagerFiles(directory);
   seen.length = 0;
-  const kept = files.keep({ assignments: { cpu_manager_state: "one", kubelet_internal_checkpoint: "{}" } });
+  const kept = files.persist({ assignments: { cpu_manager_state: "one", kubelet_internal_checkpoint: "{}" } });
   expect(kept).toEqual({ ok: true, value: true });
   const cpus = join(directory, "cpu_manager_state");
   const devices = join(directory, "device-plugins/kubelet_internal_checkpoint");

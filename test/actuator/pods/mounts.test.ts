@@ -1,10 +1,10 @@
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { restartsByLogs } from "../../../actuator/pods/container-logs.ts";
-import { writeHostsFile } from "../../../actuator/pods/hosts-file.ts";
-import { type MountsAsked, mountsOf } from "../../../actuator/pods/mounts.ts";
-import { makePodDirectory } from "../../../actuator/pods/volumes.ts";
+import { writeHostsFile } from "../../../actuator/pods/networking/hosts-file.ts";
+import { restartsByLogs } from "../../../actuator/pods/sync/log-link.ts";
+import { type MountsAsked, mountsOf } from "../../../actuator/pods/volumes/mounts.ts";
+import { makePodDirectory } from "../../../actuator/pods/volumes/volumes.ts";
 import { container, FakeMounter, pod, scratch } from "./pod-kit.ts";
 
 const mount = {

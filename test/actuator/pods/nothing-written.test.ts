@@ -25,7 +25,7 @@ const written = (): number =>
 test("a pass over a node that is as decided writes no file: neither of a cgroup nor of the daemon's own", async () => {
   node.wants(manyPods(20));
   for (let i = 0; i < 6; i++) await node.turn(3_000);
-  expect([...node.manager.set.all()].map(({ record }) => record.state)).toEqual(Array(20).fill("lives"));
+  expect([...node.manager.set.all()].map(({ record }) => record.state)).toEqual(Array(20).fill("active"));
   const [before, writes, passes] = [files(), written(), node.passes.length];
   expect(before.filter((file) => file.includes(".pod.json"))).toHaveLength(20);
   expect(writes).toBeGreaterThan(20);

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { PassReport } from "../../../actuator/loop.ts";
-import { observedPods } from "../../../actuator/pods/observed-pods.ts";
+import type { PassReport } from "../../../actuator/pass/loop.ts";
+import { observedPods } from "../../../actuator/pods/status/observed-pods.ts";
 
 const object = (status: object | undefined, metadata: object = {}) => ({
   metadata: { name: "web", namespace: "shop", uid: "u", ...metadata },

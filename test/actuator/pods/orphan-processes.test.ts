@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { RuntimePod } from "../../../actuator/lifecycle/runtime-pod.ts";
+import type { RuntimePod } from "../../../actuator/containerd/runtime-pod.ts";
 import type { Skip } from "../../../actuator/plan/step.ts";
-import { OrphanProcesses } from "../../../actuator/pods/orphan-processes.ts";
+import { OrphanProcesses } from "../../../actuator/pods/eviction/orphan-processes.ts";
 import { err, ok } from "../../../api/model/result.ts";
 import { SimClock } from "../../sim/clock.ts";
 import { PodTime } from "../../sim/pod-time.ts";
@@ -56,7 +56,6 @@ async function world(version: 1 | 2, path = PATH) {
       runtime: {
         pods: async () =>
           state.answers ? ok(state.held) : err({ call: "ListPodSandbox", code: "UNAVAILABLE", message: "away" }),
-        updateContainer: async () => ok(null),
       },
       onProblem: ({ message }) => void told.push(message),
     },

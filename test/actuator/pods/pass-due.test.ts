@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { PodRecord } from "../../../actuator/lifecycle/record.ts";
-import type { CgroupView, PodCgroups } from "../../../actuator/pods/cgroup-view.ts";
-import { isPassDue, type LastPass, passKey } from "../../../actuator/pods/pass-due.ts";
-import type { KnownPod } from "../../../actuator/pods/pod-set.ts";
+import { isPassDue, type LastPass, passKey } from "../../../actuator/pods/cgroups/cgroup-passes.ts";
+import type { CgroupView, PodCgroups } from "../../../actuator/pods/cgroups/cgroup-view.ts";
+import type { KnownPod } from "../../../actuator/pods/records/pod-set.ts";
 import { instanceOf, podOf, recordOf, runnableOf, seenOf } from "../lifecycle/pods.ts";
 
 /** Containers as `a` (runs) or `-a` (has ended). */
@@ -11,7 +11,7 @@ function known(uid: string, containers: readonly string[] = [], record: Partial<
   const instances = containers.map((id) =>
     id.startsWith("-") ? instanceOf("app", { id: id.slice(1), state: "exited" }) : instanceOf("app", { id }),
   );
-  return { uid, pod: runnableOf(object), record: recordOf(object, record), seen: seenOf(...instances) };
+  return { uid, pod: runnableOf(object), record: recordOf(object, record), runtimePod: seenOf(...instances) };
 }
 
 describe("what the cgroups depend on", () => {
@@ -30,7 +30,7 @@ describe("what the cgroups depend on", () => {
   test.each<readonly [string, readonly KnownPod[]]>([
     ["the order of the pods", [known("u2", ["c"]), known("u1", ["a", "-b"])]],
     ["what has ended and is removed", [known("u1", ["a"]), known("u2", ["c"])]],
-    ["a pod's state", [known("u1", ["a", "-b"], { state: "ends" }), known("u2", ["c"])]],
+    ["a pod's state", [known("u1", ["a", "-b"], { state: "terminating" }), known("u2", ["c"])]],
   ])("does not hang on %s", (_, pods) => {
     expect(passKey(pods, versionOf)).toBe(key);
   });
@@ -79,8 +79,8 @@ describe("a pass over the cgroups is due", () => {
   });
   test("at once for a pod that lives and has no cgroup yet, and not for one that ends", () => {
     const came = (state: PodRecord["state"]) => [known("u1"), known("u2", [], { state })];
-    expect(isDue(0, {}, came("lives"))).toBe(true);
-    expect(isDue(59_999, {}, came("ends"))).toBe(false);
+    expect(isDue(0, {}, came("active"))).toBe(true);
+    expect(isDue(59_999, {}, came("terminating"))).toBe(false);
   });
   test("two seconds after what they depend on has changed, for all that changed meanwhile", () => {
     expect([1_999, 2_000].map((age) => isDue(age, { key: "former" }))).toEqual([false, true]);

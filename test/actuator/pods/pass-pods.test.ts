@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { podsOfPass } from "../../../actuator/pods/pass-pods.ts";
+import { podsOfPass } from "../../../actuator/pods/cgroups/cgroup-passes.ts";
 
 test("a pass is told nothing of containers that have ended, and all of those that run or wait", () => {
   const runs = { name: "a", state: { running: {} } };

@@ -8,7 +8,7 @@ import {
   isWithin,
   placesOf,
   subPathAt,
-} from "../../../actuator/pods/places.ts";
+} from "../../../actuator/pods/volumes/places.ts";
 
 const ROOTS = { podsDirectory: "/pods", podLogsDirectory: "/logs" };
 const places = { podDirectory: "/pods/u", logDirectory: "/logs/ns_web_u" };

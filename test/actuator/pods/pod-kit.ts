@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import type { PodContainer, PodSpec, RunnablePod } from "../../../actuator/lifecycle/pod.ts";
-import { type Mounter, parseMountPoints } from "../../../actuator/pods/mounter.ts";
+import { type Mounter, parseMountPoints } from "../../../actuator/pods/volumes/mounter.ts";
 import { ok } from "../../../api/model/result.ts";
 import { PLAIN_CONTAINER, PLAIN_SPEC } from "./plain-pod.ts";
 

@@ -1,11 +1,11 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { arrival } from "../../../actuator/pods/entrance.ts";
-import { PodRecords } from "../../../actuator/pods/records.ts";
+import { newRecord } from "../../../actuator/lifecycle/pod-state.ts";
+import { PodRecords } from "../../../actuator/pods/records/records.ts";
 import { pod, scratch } from "./pod-kit.ts";
 
-const record = arrival(pod(), 5);
+const record = newRecord(pod(), 5);
 function open(directory: string) {
   const told: string[] = [];
   const opened = PodRecords.open(directory, (message) => told.push(message));
@@ -16,9 +16,9 @@ function open(directory: string) {
 test("what is put is there after a restart, what is only noted is not, and what is deleted is gone", () => {
   const directory = scratch();
   const { records } = open(directory);
-  expect(records.put("uid-1", record).ok).toBe(true);
-  expect(records.put("../odd", { ...record, seenAtMs: 6 }).ok).toBe(true);
-  records.note("uid-2", record);
+  expect(records.persist("uid-1", record).ok).toBe(true);
+  expect(records.persist("../odd", { ...record, seenAtMs: 6 }).ok).toBe(true);
+  records.persist("uid-2", record, "memory");
   expect(records.size).toBe(3);
   const again = open(directory);
   expect([...again.records.entries()].sort()).toEqual([
@@ -41,25 +41,52 @@ test("a record that cannot be read, or of another name, is told and left aside; 
   expect(readdirSync(directory).sort()).toEqual(["uid-1.pod.json", "uid-2.pod.json"]);
 });
 
+test.each([
+  ["waits", "pending"],
+  ["lives", "active"],
+  ["ends", "terminating"],
+  ["ended", "terminated"],
+] as const)("a record says `%s` on the disk, as former versions read and wrote it", (word, state) => {
+  const directory = scratch();
+  const file = join(directory, "uid-1.pod.json");
+  writeFileSync(file, JSON.stringify({ uid: "uid-1", record: { ...record, state: word } }));
+  const { records, told } = open(directory);
+  expect([records.get("uid-1"), told]).toEqual([{ ...record, state }, []]);
+  expect(records.persist("uid-1", { ...record, state, seenAtMs: 7 }).ok).toBe(true);
+  expect(JSON.parse(readFileSync(file, "utf8"))).toEqual({
+    uid: "uid-1",
+    record: { ...record, state: word, seenAtMs: 7 },
+  });
+  writeFileSync(file, JSON.stringify({ uid: "uid-1", record: { ...record, state } }));
+  expect(open(directory).records.get("uid-1")?.state).toBe(state);
+});
+
+test("a record of a state that nobody knows is told and left aside", () => {
+  const directory = scratch();
+  writeFileSync(join(directory, "uid-1.pod.json"), JSON.stringify({ uid: "uid-1", record: { ...record, state: "x" } }));
+  const { records, told } = open(directory);
+  expect([records.size, told.length]).toEqual([0, 1]);
+});
+
 test("that a pod lives and cannot be written stays as it was", () => {
   const directory = scratch();
   const { records } = open(directory);
-  records.put("uid-1", record);
+  records.persist("uid-1", record);
   mkdirSync(join(directory, "uid-1.pod.json.new"));
-  expect(records.put("uid-1", { ...record, state: "lives" }).ok).toBe(false);
-  expect(records.get("uid-1")?.state).toBe("waits");
+  expect(records.persist("uid-1", { ...record, state: "active" }).ok).toBe(false);
+  expect(records.get("uid-1")?.state).toBe("pending");
   expect(existsSync(join(directory, "uid-1.pod.json"))).toBe(true);
 });
 
-test.each(["ends", "ended", "waits"] as const)(
+test.each(["terminating", "terminated", "pending"] as const)(
   "that a pod %s holds though it cannot be written, and is written once that is possible",
   (state) => {
     const directory = scratch();
     const { records } = open(directory);
-    records.put("uid-1", { ...record, state: "lives" });
+    records.persist("uid-1", { ...record, state: "active" });
     const inTheWay = join(directory, "uid-1.pod.json.new");
     mkdirSync(inTheWay);
-    expect(records.put("uid-1", { ...record, state }).ok).toBe(true);
+    expect(records.persist("uid-1", { ...record, state }).ok).toBe(true);
     expect(records.get("uid-1")?.state).toBe(state);
     expect(records.writeLate()).toEqual([
       "the record of pod uid-1 cannot be written yet (EISDIR): it is ended all the same",
@@ -77,7 +104,7 @@ test("what was deleted before it could be written is not written", () => {
   const directory = scratch();
   const { records } = open(directory);
   mkdirSync(join(directory, "uid-1.pod.json.new"));
-  records.put("uid-1", { ...record, state: "ends" });
+  records.persist("uid-1", { ...record, state: "terminating" });
   expect(records.delete("uid-1").ok).toBe(true);
   rmdirSync(join(directory, "uid-1.pod.json.new"));
   expect(records.writeLate()).toEqual([]);

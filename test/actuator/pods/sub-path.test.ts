@@ -10,8 +10,8 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { systemMounter } from "../../../actuator/pods/mounter.ts";
-import { bindSubPath } from "../../../actuator/pods/sub-path.ts";
+import { systemMounter } from "../../../actuator/pods/volumes/mounter.ts";
+import { bindSubPath } from "../../../actuator/pods/volumes/mounts.ts";
 import { isRoot, mountsBelow, scratch } from "./pod-kit.ts";
 
 function world() {

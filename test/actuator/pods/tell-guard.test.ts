@@ -1,13 +1,12 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { ApiClient } from "../../../actuator/client.ts";
-import { localClient } from "../../../actuator/local-client.ts";
-import { Memory } from "../../../actuator/memory.ts";
-import { Outbox } from "../../../actuator/outbox.ts";
-import { tellGuard } from "../../../actuator/pods/tell-guard.ts";
-import type { DecisionClient, Problem } from "../../../actuator/ports.ts";
-import type { Guarded } from "../../../actuator/probes/storm.ts";
-import { toldClient } from "../../../actuator/told-client.ts";
+import { ApiClient, redactingClient } from "../../../actuator/client/client.ts";
+import { localClient } from "../../../actuator/client/local-client.ts";
+import { Outbox } from "../../../actuator/client/outbox.ts";
+import { Memory } from "../../../actuator/core/facts-file.ts";
+import type { DecisionClient, Problem } from "../../../actuator/core/ports.ts";
+import { tellGuard } from "../../../actuator/pods/probing/open-probes.ts";
+import type { Guarded } from "../../../actuator/probes/engine/liveness-storm-guard.ts";
 import { decideProbeGuard } from "../../../api/decide/probes/decide-guard.ts";
 import type { ProbeGuardAsk } from "../../../api/model/probe-guard.ts";
 import { scratch } from "./pod-kit.ts";
@@ -29,7 +28,7 @@ function guarded(): Guarded {
 function listening(client: DecisionClient) {
   const [decisions, problems]: [unknown[], Problem[]] = [[], []];
   const counters = { decided: () => {}, outbox: () => {} };
-  const told = toldClient(client, counters, (kind, { decidedBy, verdict, reasons }) => {
+  const told = redactingClient(client, counters, (kind, { decidedBy, verdict, reasons }) => {
     decisions.push([kind, decidedBy, verdict, reasons.map(({ at }) => at)]);
   });
   const listeners = { nodeName: "n1", client: told, onProblem: (problem: Problem) => void problems.push(problem) };

@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import type { RuntimeContainer } from "../../../actuator/lifecycle/runtime-pod.ts";
-import { withLastWords } from "../../../actuator/pods/termination-message.ts";
+import type { RuntimeContainer } from "../../../actuator/containerd/runtime-pod.ts";
+import { withTerminationMessage } from "../../../actuator/pods/sync/termination-message.ts";
 import { scratch } from "./pod-kit.ts";
 
 function world(more: Partial<RuntimeContainer> = {}, policy = "FallbackToLogsOnError") {
@@ -35,7 +35,7 @@ function world(more: Partial<RuntimeContainer> = {}, policy = "FallbackToLogsOnE
     logPath,
     says: (text: string | Buffer) => writeFileSync(join(dir, "containers/app/00000000"), text),
     logs: (text: string | Buffer) => writeFileSync(logPath, text),
-    message: () => withLastWords(exited, { podDirectory: dir, logDirectory: dir }).message,
+    message: () => withTerminationMessage(exited, { podDirectory: dir, logDirectory: dir }).message,
   };
 }
 const line = (text: string, tag = "F") => `2026-01-01T00:00:00.000000000Z stderr ${tag} ${text}\n`;

@@ -12,9 +12,8 @@ import {
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { checkHostPath } from "../../../actuator/pods/host-path.ts";
-import { systemMounter } from "../../../actuator/pods/mounter.ts";
-import { makePodDirectory, makeVolumes } from "../../../actuator/pods/volumes.ts";
+import { systemMounter } from "../../../actuator/pods/volumes/mounter.ts";
+import { checkHostPath, makePodDirectory, makeVolumes } from "../../../actuator/pods/volumes/volumes.ts";
 import { FakeMounter, isRoot, mountsBelow, pod, scratch } from "./pod-kit.ts";
 
 const mode = (path: string): string => (statSync(path).mode & 0o7777).toString(8);

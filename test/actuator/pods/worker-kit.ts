@@ -1,14 +1,15 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import type { RuntimePod } from "../../../actuator/containerd/runtime-pod.ts";
 import type { PodActions } from "../../../actuator/lifecycle/actions.ts";
 import type { PodEvent } from "../../../actuator/lifecycle/event.ts";
 import { activeSandboxOf } from "../../../actuator/lifecycle/instances.ts";
 import type { RunnablePod } from "../../../actuator/lifecycle/pod.ts";
-import type { RuntimePod } from "../../../actuator/lifecycle/runtime-pod.ts";
 import type { DeviceHands } from "../../../actuator/pods/devices/port.ts";
-import { Images } from "../../../actuator/pods/images.ts";
-import type { PodNode } from "../../../actuator/pods/pod-node.ts";
-import { PodWorker, type SyncAsked } from "../../../actuator/pods/worker.ts";
+import type { PodNode } from "../../../actuator/pods/networking/node-addresses.ts";
+import { Images } from "../../../actuator/pods/sync/images.ts";
+import { PodWorker } from "../../../actuator/pods/sync/pod-worker.ts";
+import type { SyncAsked } from "../../../actuator/pods/sync/worker-ports.ts";
 import { SimClock } from "../../sim/clock.ts";
 import { type Program, SERVES } from "../../sim/fake-pod-parts.ts";
 import { FakePodRuntime } from "../../sim/fake-pod-runtime.ts";
@@ -59,7 +60,7 @@ export function workerWorld(devices?: DeviceHands) {
     const signal = new AbortController().signal;
     const asked = {
       pod,
-      seen,
+      runtimePod: seen,
       actions: { ...NO_ACTIONS, sandboxId, ...actions },
       valuesOf: () => ({}),
       signal,
@@ -84,7 +85,7 @@ export function workerWorld(devices?: DeviceHands) {
   ) => {
     const seen = await seenOf(pod?.uid ?? uid);
     if (seen === null) throw new Error("nothing of the pod is there");
-    return time.drive(worker.end({ pod, seen, graceSeconds, signal }));
+    return time.drive(worker.end({ pod, runtimePod: seen, graceSeconds, signal }));
   };
   const forget = async (pod: RunnablePod, signal = new AbortController().signal) =>
     time.drive(worker.forget(pod, await seenOf(pod.uid), signal));

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { Exec, PodRuntime } from "../../../actuator/pods/ports.ts";
-import { execProbe } from "../../../actuator/probes/exec.ts";
+import type { Exec, PodRuntime } from "../../../actuator/containerd/port.ts";
+import { execProbe } from "../../../actuator/probes/engine/attempt.ts";
 import { err, ok } from "../../../api/model/result.ts";
 import { TARGET } from "./servers.ts";
 

@@ -2,7 +2,7 @@ import { createServer as http1 } from "node:http";
 import { createServer } from "node:http2";
 import { connect } from "node:net";
 import { afterAll, describe, expect, test } from "vitest";
-import { grpcProbe } from "../../../actuator/probes/grpc.ts";
+import { grpcProbe } from "../../../actuator/probes/grpc/grpc.ts";
 import type { ProbeOutcome } from "../../../api/model/probe.ts";
 import { ANSWERS, failed, failure, framed, OK } from "./grpc-answers.ts";
 import { type Check, healthServer } from "./health-server.ts";
@@ -11,7 +11,7 @@ import { Servers, TARGET } from "./servers.ts";
 const servers = new Servers();
 afterAll(() => servers.close());
 /** Of what ends by it, and of what does not. */
-const SHORT_MS = 1000;
+const SHORT_MS = 2000;
 const LONG_MS = 20_000;
 const probe = (port: number, timeoutMs = LONG_MS, service = "svc"): Promise<ProbeOutcome> =>
   grpcProbe({ port, service }, TARGET, timeoutMs);
@@ -59,13 +59,13 @@ describe("what a server of Node's library says", () => {
   });
   test("nothing", async () => {
     await using server = await healthServer(() => {});
-    expect(await probe(server.port, SHORT_MS)).toEqual(failure("timeout: health rpc did not complete within 1s"));
+    expect(await probe(server.port, SHORT_MS)).toEqual(failure("timeout: health rpc did not complete within 2s"));
   });
 });
 
 describe("what is no server of gRPC", () => {
   const noConnection = (port: number) =>
-    failure(`timeout: failed to connect service "127.0.0.1:${port}" within 1s: context deadline exceeded`);
+    failure(`timeout: failed to connect service "127.0.0.1:${port}" within 2s: context deadline exceeded`);
 
   test("nobody, one of HTTP/1, one that says nothing, one that ends at once", async () => {
     const web = await servers.listen(http1((_, response) => response.end("ok")));
@@ -105,5 +105,5 @@ test("a server that never ends its answer", async () => {
     stream.write(framed(8, 1));
   });
   const port = await servers.listen(server);
-  expect(await probe(port, SHORT_MS)).toEqual(failure("timeout: health rpc did not complete within 1s"));
+  expect(await probe(port, SHORT_MS)).toEqual(failure("timeout: health rpc did not complete within 2s"));
 });

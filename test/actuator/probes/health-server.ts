@@ -11,7 +11,7 @@ type Call = ServerUnaryCall<{ readonly service: string }, unknown>;
 /** What a server says of its health; null: it knows no such service. */
 export type Check = ((call: Call, answer: sendUnaryData<unknown>) => void) | null;
 
-const proto = new URL("../../../actuator/probes/health.proto", import.meta.url).pathname;
+const proto = new URL("../../../actuator/probes/grpc/health.proto", import.meta.url).pathname;
 const health = (loadPackageDefinition(loadSync(proto)) as never as Loaded).grpc.health.v1.Health;
 interface Loaded {
   readonly grpc: { readonly health: { readonly v1: { readonly Health: { readonly service: never } } } };

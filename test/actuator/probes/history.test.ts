@@ -1,8 +1,8 @@
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { ProbeHistory, readProbeHistory } from "../../../actuator/probes/history.ts";
-import type { ProbeHistoryEntry } from "../../../actuator/probes/history-entry.ts";
+import { ProbeHistory, readProbeHistory } from "../../../actuator/probes/engine/history.ts";
+import type { ProbeHistoryEntry } from "../../../actuator/probes/engine/history-entry.ts";
 import { scratch } from "../pods/pod-kit.ts";
 import { BAD, container, EXEC, OK, pod, probe, START, StillClock, world } from "./manager-kit.ts";
 

@@ -1,6 +1,6 @@
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import { afterAll, afterEach, describe, expect, test } from "vitest";
-import { httpProbe } from "../../../actuator/probes/http.ts";
+import { httpProbe } from "../../../actuator/probes/http/http.ts";
 import { PATIENT } from "../../patient.ts";
 import { ANSWERS } from "./http-answers.ts";
 import { getAt, Servers, TARGET, told } from "./servers.ts";

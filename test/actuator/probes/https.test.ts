@@ -1,7 +1,7 @@
 import { constants, type Http2ServerRequest, type Http2ServerResponse, createSecureServer as h2 } from "node:http2";
 import { createServer, type TlsOptions } from "node:tls";
 import { afterAll, describe, expect, test } from "vitest";
-import { httpProbe } from "../../../actuator/probes/http.ts";
+import { httpProbe } from "../../../actuator/probes/http/http.ts";
 import type { ProbeHttpGet, ProbeOutcome } from "../../../api/model/probe.ts";
 import { noPrograms, selfSigned } from "./certificate.ts";
 import { getAt, Servers, TARGET, told } from "./servers.ts";

@@ -1,10 +1,10 @@
-import type { AskedProbe, Attempt } from "../../../actuator/probes/attempt.ts";
-import type { ProbeClock } from "../../../actuator/probes/clock.ts";
-import type { ProbeHistoryEntry } from "../../../actuator/probes/history-entry.ts";
-import { ProbeManager } from "../../../actuator/probes/manager.ts";
-import type { ManagerPorts, ManagerSettings } from "../../../actuator/probes/ports.ts";
-import type { ProbeChange, ProbedContainer, ProbedPod, ProbeWarning } from "../../../actuator/probes/probed.ts";
-import type { Guarded } from "../../../actuator/probes/storm.ts";
+import type { AskedProbe, Attempt } from "../../../actuator/probes/engine/attempt.ts";
+import type { ProbeHistoryEntry } from "../../../actuator/probes/engine/history-entry.ts";
+import type { Guarded } from "../../../actuator/probes/engine/liveness-storm-guard.ts";
+import type { ManagerPorts, ManagerSettings } from "../../../actuator/probes/engine/ports.ts";
+import { ProbeManager } from "../../../actuator/probes/engine/probe-manager.ts";
+import type { ProbeClock } from "../../../actuator/probes/engine/probe-time.ts";
+import type { ProbeChange, ProbedContainer, ProbedPod, ProbeWarning } from "../../../actuator/probes/engine/probed.ts";
 import { type AttemptResult, noProbeCounters } from "../../../actuator/status/probe-counters.ts";
 import type { ProbeHandler, ProbeOutcome, ProbeSpec, ProbeType } from "../../../api/model/probe.ts";
 

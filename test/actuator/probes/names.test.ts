@@ -2,8 +2,7 @@ import { mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { Names } from "../../../actuator/probes/names.ts";
-import { parseHosts, parseResolvConf } from "../../../actuator/probes/names-files.ts";
+import { Names, parseHosts, parseResolvConf } from "../../../actuator/probes/dns/names.ts";
 import { NameServer, NXDOMAIN, SERVFAIL } from "./name-server.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "nodewise-names-"));

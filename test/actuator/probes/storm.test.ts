@@ -1,8 +1,8 @@
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { newlyHeld } from "../../../actuator/probes/chronicle.ts";
-import { GuardMemory } from "../../../actuator/probes/guard-memory.ts";
+import { newlyHeld } from "../../../actuator/probes/engine/history.ts";
+import { GuardMemory } from "../../../actuator/probes/engine/liveness-storm-guard.ts";
 import { decideProbeGuard } from "../../../api/decide/probes/decide-guard.ts";
 import { decodeProbeGuardAsk, type GuardSettings } from "../../../api/model/probe-guard.ts";
 import { scratch } from "../pods/pod-kit.ts";

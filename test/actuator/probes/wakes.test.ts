@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { Phases } from "../../../actuator/probes/phases.ts";
-import { type Wake, Wakes } from "../../../actuator/probes/wakes.ts";
+import { Phases } from "../../../actuator/probes/engine/engine.ts";
+import { TimerHeap, type Wake } from "../../../actuator/probes/engine/timer-heap.ts";
 import { draws } from "../cgroups/draws.ts";
 import { StillClock } from "./manager-kit.ts";
 
@@ -12,7 +12,7 @@ function opened() {
   const clock = new StillClock();
   const woken: [number, number][] = [];
   const now = () => clock.sinceStart;
-  const wakes = new Wakes<Item>({ now }, clock.after, ({ name }) => void woken.push([name, now()]));
+  const wakes = new TimerHeap<Item>({ now }, clock.after, ({ name }) => void woken.push([name, now()]));
   return { clock, woken, wakes };
 }
 

@@ -297,23 +297,47 @@ test("two calls at a time are one", async () => {
   expect(usage.of(dir)).toMatchObject(du(dir));
 });
 
-test("what was counted longer ago than asked for is counted again, and nothing else", async () => {
+test("all that was begun before it was asked for again is counted again, after the call that runs", async () => {
   const dir = scratch();
-  const [old, young] = [join(dir, "old"), join(dir, "young")];
-  for (const place of [old, young]) mkdirSync(place);
+  const [one, other] = [join(dir, "one"), join(dir, "other")];
+  for (const place of [one, other]) mkdirSync(place);
+  const places = [tree(one), tree(other)];
   const { usage, clock } = counting();
-  await usage.look([tree(old)]);
-  clock.ms = 4000;
-  await usage.look([tree(old), tree(young)]);
-  for (const place of [old, young]) writeFileSync(join(place, "file"), "x".repeat(64 * KiB));
-  clock.ms = 6000;
-  await usage.look([tree(old), tree(young)]);
-  const before = [old, young].map((path) => usage.of(path)?.usedBytes ?? 0);
+  const bytes = () => [one, other].map((path) => usage.of(path)?.usedBytes ?? 0);
+  const write = (file: string): void => {
+    for (const place of [one, other]) writeFileSync(join(place, file), "x".repeat(64 * KiB));
+  };
+  await usage.look(places);
+  const before = bytes();
+  write("first");
+  clock.ms = 1;
   // one that is asked for meanwhile is the one that runs; this one comes after it
-  const running = usage.look([tree(old), tree(young)]);
-  await usage.lookAgain([tree(old), tree(young)], 3000);
+  const running = usage.look(places);
+  await usage.lookAgain(places);
   await running;
-  const after = [old, young].map((path) => usage.of(path)?.usedBytes ?? 0);
-  expect((after[0] ?? 0) - (before[0] ?? 0)).toBeGreaterThanOrEqual(64 * KiB);
-  expect(after[1]).toBe(before[1]);
+  const after = bytes();
+  expect(after.map((now, i) => now - (before[i] ?? 0) >= 64 * KiB)).toEqual([true, true]);
+  write("second");
+  clock.ms = 2;
+  await usage.look(places);
+  expect(bytes(), "only once").toEqual(after);
+});
+
+test("what one call cannot count again the next ones do, and first of all what was being counted", async () => {
+  const [large, small] = [scratch(), scratch()];
+  plantFiles(large, 300);
+  const { usage, clock } = counting({ entriesPerLook: 100 });
+  const places = [tree(large), tree(small)];
+  await usage.look(places);
+  expect(usage.of(large)?.isWhole).toBe(false);
+  for (const dir of [large, small]) writeFileSync(join(dir, "late"), "x".repeat(64 * KiB));
+  clock.ms = 1;
+  let looks = 1;
+  for (let { unfinished } = await usage.lookAgain(places); unfinished > 0; looks++) {
+    ({ unfinished } = await usage.look(places));
+  }
+  expect(looks).toBeGreaterThan(4);
+  for (const dir of [large, small]) {
+    expect(usage.of(dir)).toMatchObject({ ...du(dir), at: "2026-01-31T12:00:00.001Z", isWhole: true });
+  }
 });

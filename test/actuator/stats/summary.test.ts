@@ -4,9 +4,14 @@ import { describe, expect, test } from "vitest";
 import { readUsages } from "../../../actuator/stats/cgroup-usage.ts";
 import { DiskUsage } from "../../../actuator/stats/disk-usage.ts";
 import { cgroupLooks, diskPlaces, type PodLook } from "../../../actuator/stats/pod-look.ts";
-import { podUsageOf } from "../../../actuator/stats/pod-usage.ts";
-import { type Layer, podStatsOf, podsCgroupStats, type Seen } from "../../../actuator/stats/summary.ts";
-import { UsageHistory } from "../../../actuator/stats/usage-history.ts";
+import {
+  type Layer,
+  podStatsOf,
+  podsCgroupStats,
+  podUsageOf,
+  type Seen,
+  UsageHistory,
+} from "../../../actuator/stats/summary.ts";
 import { answer, pod as asked, Mi, START } from "../../decide/eviction/asking.ts";
 import { du, mountedBelow, scratch } from "./scratch.ts";
 import { FACTS, type Facts, filesOf, type TextTree, textTree } from "./text-tree.ts";

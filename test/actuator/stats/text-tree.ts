@@ -1,7 +1,8 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import { type Hierarchy, openHierarchy } from "../../../actuator/cgroupfs/hierarchy.ts";
+import type { Hierarchy } from "../../../actuator/cgroupfs/hierarchy.ts";
+import { openHierarchy } from "../../../actuator/cgroupfs/open.ts";
 import { ROOT } from "../cgroups/grounds.ts";
 import { tempTree } from "../cgroups/temp-tree.ts";
 

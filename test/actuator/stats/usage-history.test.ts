@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { UsageHistory, type UsageRate } from "../../../actuator/stats/summary.ts";
 import type { CgroupUsage } from "../../../actuator/stats/usage.ts";
-import { UsageHistory, type UsageRate } from "../../../actuator/stats/usage-history.ts";
 
 const POD = "/kubepods/pod1";
 const usage = (cpuNanos: number | null, periods = 0, throttledPeriods = 0): CgroupUsage => ({

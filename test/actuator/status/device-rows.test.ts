@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { PluginState } from "../../../actuator/deviceplugin/plugins.ts";
 import { deviceRows } from "../../../actuator/status/device-rows.ts";
 import type { DeviceCheckpoint, PodDevicesEntry } from "../../../api/decide/devices/checkpoint.ts";
-import type { Device } from "../../../api/model/devices.ts";
+import type { Device } from "../../../api/model/machine.ts";
 import { epochMs } from "../../../api/model/units.ts";
 
 const device = (id: string, numaNodes?: readonly number[], health = "Healthy"): Device => ({

@@ -2,8 +2,9 @@ import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { PassReport } from "../../../actuator/loop.ts";
-import { jsonLog, type LogEntry, redacted } from "../../../actuator/status/log.ts";
+import { redacted } from "../../../actuator/core/redact.ts";
+import type { PassReport } from "../../../actuator/pass/loop.ts";
+import { jsonLog, type LogEntry, type LogLevel } from "../../../actuator/status/log.ts";
 import {
   decisionEntry,
   eventEntry,
@@ -12,7 +13,6 @@ import {
   removalEntry,
   turnEntries,
 } from "../../../actuator/status/log-entries.ts";
-import type { LogLevel } from "../../../actuator/status/log-level.ts";
 import { seenEvent, WEB } from "./made-status.ts";
 
 let dir: string;

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { decodeStatus } from "../../../actuator/status/decode-status.ts";
 import { daemonMetrics } from "../../../actuator/status/metrics.ts";
 import { deviceRow, nodeStatus, podRow, WEB } from "./made-status.ts";
 
@@ -17,6 +18,7 @@ test("counters hold what was counted", async () => {
   counters.drifted("other_writer", 2);
   counters.runtimeCallFailed({ call: "RunPodSandbox", code: "UNAVAILABLE" });
   counters.restarted(1);
+  counters.stoppedByOthers("sandbox", 2);
   counters.refused("OutOfcpu");
   counters.evicted("memory.available");
   counters.preempted();
@@ -35,6 +37,8 @@ test("counters hold what was counted", async () => {
     'nodewise_drift_total{cause="other_writer"} 2',
     'nodewise_runtime_call_failures_total{call="RunPodSandbox",code="UNAVAILABLE"} 1',
     "nodewise_restarts_total 1",
+    'nodewise_containers_stopped_by_others_total{how="sandbox"} 2',
+    'nodewise_containers_stopped_by_others_total{how="signal"} 0',
     'nodewise_pod_refusals_total{reason="OutOfcpu"} 1',
     'nodewise_evictions_total{signal="memory.available"} 1',
     "nodewise_preemptions_total 1",
@@ -42,6 +46,25 @@ test("counters hold what was counted", async () => {
     "nodewise_outbox_entries 1",
   ])
     expect(told).toContain(line);
+});
+
+test("another kubelet at the runtime is told by its signs, and by who reads a status back", async () => {
+  const metrics = daemonMetrics();
+  const otherKubelet = { since: "2026-11-23T14:04:47Z", signs: ["process", "stops"], message: "one is here" } as const;
+  const status = nodeStatus({ otherKubelet });
+  const told = async (): Promise<readonly string[]> => {
+    const { text } = await metrics.render(status);
+    return text.split("\n").filter((line) => line.startsWith("nodewise_other_kubelet{"));
+  };
+  expect(await told()).toEqual([
+    'nodewise_other_kubelet{sign="process"} 1',
+    'nodewise_other_kubelet{sign="sandboxes"} 0',
+    'nodewise_other_kubelet{sign="stops"} 1',
+    'nodewise_other_kubelet{sign="listener"} 0',
+  ]);
+  expect(decodeStatus(JSON.stringify(status))).toMatchObject({ ok: true, value: { otherKubelet } });
+  const odd = JSON.stringify({ ...status, otherKubelet: { ...otherKubelet, signs: ["guess"] } });
+  expect(decodeStatus(odd)).toMatchObject({ ok: false, error: expect.stringContaining("otherKubelet.signs.0") });
 });
 
 test("where nothing was compared there is no figure of drift, and not 0", async () => {
@@ -143,4 +166,26 @@ test("series of devices are bounded, those of plugins that are there first", asy
   expect(told).toContain('nodewise_device_plugin_up{resource="new.com/r"} 1');
   expect(told).toContain("nodewise_device_resources_without_series 45");
   expect(told).toContain('nodewise_device_allocations_total{resource="other",result="allocated"} 36');
+});
+
+test("each file that drifts is a series, at most 50 of them, and gone when it is right again", async () => {
+  const metrics = daemonMetrics();
+  const { pass } = nodeStatus();
+  if (pass === null) throw new Error("no pass");
+  const drifted = Array.from({ length: 60 }, (_, i) => {
+    return {
+      path: `/kubepods/pod${i}`,
+      file: "cpu.shares",
+      actual: "77",
+      wanted: "102",
+      cause: "never_written",
+    } as const;
+  });
+  const isDrift = (line: string): boolean => line.startsWith("nodewise_drifted_file{");
+  const told = (await lines(metrics, nodeStatus({ pass: { ...pass, drift: 60, drifted } }))).filter(isDrift);
+  expect(told).toHaveLength(50);
+  expect(told[0]).toBe('nodewise_drifted_file{cgroup="/kubepods/pod0",file="cpu.shares",cause="never_written"} 1');
+  expect((await lines(metrics)).filter(isDrift)).toEqual([]);
+  const full = await lines(metrics, nodeStatus({ unwritable: ["/s: ENOSPC"] }));
+  expect(full).toContain("nodewise_unwritable_files 1");
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { PassReport } from "../../../actuator/loop.ts";
-import { passFigures } from "../../../actuator/status/pass-figures.ts";
+import type { PassReport } from "../../../actuator/pass/loop.ts";
+import { driftNotices, passFigures } from "../../../actuator/status/counters.ts";
 
 test("what a pass came to is told with its own time", () => {
   const report = { at: "2026-11-22T12:00:00.000Z", applied: null, drift: [], differs: [], decidedBy: "here" };
@@ -16,4 +16,26 @@ test("what a pass came to is told with its own time", () => {
 test("a pass that could not look at the files has found no drift, and says that it compared nothing", () => {
   const report = { at: "2026-11-22T12:00:00.000Z", applied: null, drift: [], differs: null, decidedBy: null };
   expect(passFigures(report as unknown as PassReport)).toMatchObject({ drift: 0, compared: false });
+});
+
+test("files with another value are named, and as many as anybody reads", () => {
+  const drift = Array.from({ length: 130 }, (_, i) => ({
+    path: `/kubepods/pod${i}`,
+    file: "cpu.shares",
+    actual: "77",
+    wanted: "102",
+    written: null,
+    cause: i === 0 ? ("page_rounding" as const) : ("never_written" as const),
+    message: "long",
+  }));
+  const report = { at: "2026-11-22T12:00:00.000Z", applied: null, drift, differs: [], decidedBy: "here" };
+  const { drift: count, drifted } = passFigures(report as unknown as PassReport);
+  expect([count, drifted?.length]).toEqual([129, 100]);
+  const named = { path: "/kubepods/pod1", file: "cpu.shares", actual: "77", wanted: "102", cause: "never_written" };
+  expect(drifted?.[0]).toEqual(named);
+  const lines = driftNotices(report as unknown as PassReport).map(({ message }) => message);
+  expect(lines).toHaveLength(21);
+  expect(lines[0]).toBe("drift: /kubepods/pod1 cpu.shares: found 77, wanted 102 (never_written)");
+  expect(lines[20]).toBe("drift: 109 more files have another value than wanted: see `nodewise pods`");
+  expect(driftNotices(null)).toEqual([]);
 });

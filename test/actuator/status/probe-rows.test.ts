@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { expect, test, vi } from "vitest";
 import { decodeStatus } from "../../../actuator/status/decode-status.ts";
-import { type ProbeFacts, probeRows } from "../../../actuator/status/probe-rows.ts";
+import { type ProbeFacts, probeRows } from "../../../actuator/status/probe-row.ts";
 import { StatusFile, statusFile } from "../../../actuator/status/status-file.ts";
 import { PATIENT } from "../../patient.ts";
 import { scratch } from "../pods/pod-kit.ts";

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { expect, test, vi } from "vitest";
+import { writeCheckpoint } from "../../../api/decide/devices/checkpoint.ts";
 import { healthy } from "../../actuator/deviceplugin/node-plugin.ts";
 import { serving } from "../../api/serving.ts";
 import { deviceNode, GPU, wants } from "./ground.ts";
@@ -44,8 +45,13 @@ test("a pod gets its devices with no daemon and no runtime, twice the same, and 
   expect([calls("Allocate").length, calls("PreStartContainer").length]).toEqual([1, 1]);
   expect(existsSync(node.at("dp/kubelet.sock"))).toBe(false);
 
+  // a kubelet was here, whose pod may still run
+  const entry = { podUid: "uid-theirs", containerName: "main", resourceName: GPU, allocResp: null };
+  const theirs = { entries: [{ ...entry, deviceIds: new Map([[-1, ["g0"]]]) }], registered: new Map() };
+  writeFileSync(node.at("dp/kubelet_internal_checkpoint"), writeCheckpoint(theirs));
   const again = await node.allocate(file, "-o", "json");
   expect(again.code, again.stderr).toBe(0);
+  expect(again.stderr).toContain("a kubelet gave devices of vendor.com/gpu to pods uid-theirs (");
   expect(JSON.parse(again.stdout)).toMatchObject({
     pod: { namespace: "ml", name: "train", uid: "uid-train" },
     containers: [{ container: "main", resources: [{ resource: GPU, ids: ["g0", "g1"], numa: [] }] }],

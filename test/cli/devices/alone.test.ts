@@ -1,9 +1,9 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { expect, test, vi } from "vitest";
+import { claimsDirectory, takeLock } from "../../../actuator/core/lock.ts";
 import { openDevicePluginHost } from "../../../actuator/deviceplugin/host.ts";
-import { claimsDirectory, takeLock } from "../../../actuator/lock.ts";
 import { observeMachine } from "../../../actuator/machine/observe.ts";
-import { PodRecords } from "../../../actuator/pods/records.ts";
+import { PodRecords } from "../../../actuator/pods/records/records.ts";
 import { healthy } from "../../actuator/deviceplugin/node-plugin.ts";
 import { ended, start } from "../run.ts";
 import { atEnd, deviceNode, wants } from "./ground.ts";
@@ -62,8 +62,8 @@ test("what the daemon's own pods hold is not given away, and not taken back", as
   const records = PodRecords.open(node.at("state/pods"), () => {});
   if (!records.ok) throw new Error(records.error);
   const pod = JSON.parse(readFileSync(daemons, "utf8"));
-  const record = { version: 1, pod, state: "lives", seenAtMs: 1, admittedAtMs: 1 } as const;
-  records.value.put("uid-served", { ...record, refusal: null, end: null, backOff: {}, resize: null });
+  const record = { version: 1, pod, state: "active", seenAtMs: 1, admittedAtMs: 1 } as const;
+  records.value.persist("uid-served", { ...record, refusal: null, end: null, backOff: {}, resize: null });
   writeFileSync(node.at("state/device-pods.json"), '{"version":1,"pods":[]}');
 
   const next = await node.allocate(node.pod("mine", [wants("a", 1)]));

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { expect, test, vi } from "vitest";
-import type { DeviceHistoryEntry } from "../../../actuator/pods/devices/history-entry.ts";
-import { historyTable } from "../../../api/cli/devices/history-table.ts";
+import type { DeviceHistoryEntry } from "../../../actuator/pods/devices/history.ts";
+import { historyTable } from "../../../api/cli/devices/history.ts";
 import { plainPaint } from "../../../api/text/style.ts";
 import { deviceNode } from "./ground.ts";
 
@@ -46,7 +46,7 @@ test("what happened, newest first", async () => {
   expect(ran.stdout.split("\n")).toEqual([
     "AT                        WHAT        RESOURCE        COUNT  DEVICES                                                         POD    CONTAINER",
     "2026-11-22T12:00:04.000Z  refused     vendor.com/gpu                                                                         uid-b",
-    "  UnexpectedAdmissionError: Allocate failed ?[2J",
+    "  UnexpectedAdmissionError: Allocate failed ␛[2J",
     "2026-11-22T12:00:03.000Z  flips       vendor.com/gpu      9  g0 Healthy -> Unhealthy, g1 new -> Healthy, g2 Healthy -> gone",
     "2026-11-22T12:00:02.000Z  registered  vendor.com/nic",
     "  at /p/nic.sock",

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { libraryMachine, machineNames } from "../../../api/cli/machine-library.ts";
+import { libraryMachine, machineNames } from "../../../api/cli/machines/machine-library.ts";
 import { startMemory } from "../../../api/decide/memory/start.ts";
 import { topologyPolicy } from "../../../api/decide/topology/policy.ts";
 import { expandLayout, type MachineLayout } from "../../../api/machines/layout.ts";
+import { machineIssues } from "../../../api/model/decode.ts";
 import { resourceList } from "../../../api/model/fields.ts";
 import { machine as machineSchema } from "../../../api/model/machine.ts";
-import { machineIssues } from "../../../api/model/machine-issues.ts";
 
 interface Numbers {
   readonly sockets: number;

@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import type { ProbeHistoryEntry } from "../../../actuator/probes/history-entry.ts";
-import { recordedOutcomes } from "../../../api/cli/probes/recorded.ts";
+import type { ProbeHistoryEntry } from "../../../actuator/probes/engine/history-entry.ts";
+import { recordedOutcomes } from "../../../api/cli/probes/outcomes.ts";
 import type { ProbeType } from "../../../api/model/probe.ts";
 import { type RunOptions, run } from "../run.ts";
 

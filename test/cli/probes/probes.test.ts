@@ -1,11 +1,11 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
-import type { ProbeHistoryEntry } from "../../../actuator/probes/history-entry.ts";
+import type { ProbeHistoryEntry } from "../../../actuator/probes/engine/history-entry.ts";
 import type { NodeStatus } from "../../../actuator/status/node-status.ts";
 import type { ProbeRow } from "../../../actuator/status/probe-row.ts";
-import { historyTable } from "../../../api/cli/probes/history-table.ts";
-import { probesText } from "../../../api/cli/probes/probes-table.ts";
+import { historyTable } from "../../../api/cli/probes/history.ts";
+import { probesText } from "../../../api/cli/probes/probes.ts";
 import { plainPaint } from "../../../api/text/style.ts";
 import { AT, earlier, nodeStatus } from "../../actuator/status/made-status.ts";
 import { run } from "../run.ts";
@@ -45,7 +45,7 @@ test("a line a probe, with what it said where it is not well", async () => {
     "shop/web-0  app        startup    http    10s  Success  1h2m                 3   2ms  1h2m  until a new container",
     "                       liveness   http    10s  Success  1h1m               370   2ms    4s",
     "                       readiness  exec    10s  Failure  1m5s       7       370    1s    4s",
-    "  cannot reach the database ?[2J?",
+    "  cannot reach the database ␛[2J\\u202e",
     "  second line",
     "ml/train    main       liveness   http    10s                                0   2ms    4s",
     "",
@@ -109,7 +109,7 @@ test("what became of probes, newest first, of one pod, and as data", async () =>
     "  restarted before: shop/web-1/app shop/web-2/app",
     `${second(6)}  shop/web-0  app  liveness  3 attempts in a row: failure, then a body that never ends`,
     `${second(5)}  shop/web-0  app  liveness  nothing -> failure, the first attempt`,
-    "  refused ?[2J?",
+    "  refused ␛[2J\\u202e",
     `${second(4)}  12 more in this second`,
     `${second(3)}  the guard holds 1 kill`,
     "  liveness probes of 3 unrelated groups",
@@ -117,7 +117,7 @@ test("what became of probes, newest first, of one pod, and as data", async () =>
     "  let go: ml/train/main: recovered",
     `${second(2)}  ml/train  app  liveness  waited 1.25 s for other execs`,
     `${second(1)}  shop/web-0  app  liveness  Success -> Failure`,
-    "  refused ?[2J?",
+    "  refused ␛[2J\\u202e",
     "  the kubelet's quirk: counters-carry-over",
     `${second(0)}  shop/web-0  app  liveness  120 attempts in a row: success, then another`,
     "",

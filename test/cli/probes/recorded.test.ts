@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type RecordedOutcomes, recordedOutcomes } from "../../../api/cli/probes/recorded.ts";
+import { type RecordedOutcomes, recordedOutcomes } from "../../../api/cli/probes/outcomes.ts";
 import type { ProbeOutcome } from "../../../api/model/probe.ts";
 import { BAD, container, OK, pod, probe, type World, world } from "../../actuator/probes/manager-kit.ts";
 import { dryRun, HTTP, podOf } from "../../decide/probes/asking.ts";

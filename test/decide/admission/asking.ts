@@ -1,14 +1,18 @@
-import { decideAdmission, type ManagersAtHand } from "../../../api/decide/admission/decide.ts";
-import type { AdmissionDecision } from "../../../api/model/admission.ts";
+import { decideAdmission, type ManagersAtHand } from "../../../api/decide/admission/with-managers.ts";
 import { decodePodAsk } from "../../../api/model/ask.ts";
 import type { Decided, Explain, Refusal } from "../../../api/model/decision.ts";
+import type { AdmissionDecision } from "../../../api/model/preemption.ts";
+import { effectiveSnapshot } from "../../../api/profiles/effective.ts";
 import { decoded, type Json } from "../../model/snapshots.ts";
 
 /** The whole way of a posted question; a fault of the ask fails the test. */
 export function admissionOf(snapshot: Json, pod: unknown, at: ManagersAtHand = {}, explain: Explain = "reasons") {
   const ask = decodePodAsk({ pod }, "ask");
   if (!ask.ok) throw new Error(JSON.stringify(ask.error));
-  return decideAdmission({ snapshot: decoded({ pods: [], ...snapshot }), facts: {}, ask: ask.value, explain }, at);
+  return decideAdmission(
+    { snapshot: effectiveSnapshot(decoded({ pods: [], ...snapshot })), facts: {}, ask: ask.value, explain },
+    at,
+  );
 }
 export function admitted(snapshot: Json, pod: unknown, at: ManagersAtHand = {}): Decided<AdmissionDecision> {
   const answer = admissionOf(snapshot, pod, at);

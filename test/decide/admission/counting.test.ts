@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { TestedResource } from "../../../api/model/admission.ts";
+import type { TestedResource } from "../../../api/model/preemption.ts";
 import type { Json } from "../../model/snapshots.ts";
 import { admitted, nodeWith, podWith, refusal, wouldRefuse } from "./asking.ts";
 

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { conflicts } from "../../../api/decide/admission/host-ports.ts";
 import { selectsNode } from "../../../api/decide/admission/node-affinity.ts";
-import { kernelAtLeast, normalized } from "../../../api/decide/admission/sysctl-names.ts";
-import { tolerates } from "../../../api/decide/admission/tolerations.ts";
+import { conflicts, tolerates } from "../../../api/decide/admission/predicates.ts";
+import { kernelAtLeast, normalized } from "../../../api/decide/admission/sysctls.ts";
 import { type Pod, pod as podSchema } from "../../../api/model/pod.ts";
 import { isExtendedResource } from "../../../api/model/resource-name.ts";
 import type { Json } from "../../model/snapshots.ts";

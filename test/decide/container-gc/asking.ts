@@ -2,6 +2,7 @@ import { decideContainerGc } from "../../../api/decide/container-gc/decide.ts";
 import { type ContainerGcDecision, decodeContainerGcAsk } from "../../../api/model/container-gc.ts";
 import type { Decided, Refusal } from "../../../api/model/decision.ts";
 import type { Result } from "../../../api/model/result.ts";
+import { effectiveSnapshot } from "../../../api/profiles/effective.ts";
 import { decoded, type Json } from "../../model/snapshots.ts";
 
 export const NOW = Date.parse("2026-01-31T12:00:00Z");
@@ -53,7 +54,12 @@ export const node = (pods: readonly Json[], runtime: Json, kubelet: Json = {}): 
 export function attempt(snapshot: unknown, ask: unknown = undefined): Result<Answer, Refusal> {
   const read = decodeContainerGcAsk(ask);
   if (!read.ok) throw new Error(JSON.stringify(read.error));
-  return decideContainerGc({ snapshot: decoded(snapshot), facts: {}, ask: read.value, explain: "full" });
+  return decideContainerGc({
+    snapshot: effectiveSnapshot(decoded(snapshot)),
+    facts: {},
+    ask: read.value,
+    explain: "full",
+  });
 }
 /** Answers; a refusal fails the test with its message. */
 export function answer(snapshot: unknown, ask?: unknown): Answer {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { sharedCpus } from "../../../api/decide/cpus/checkpoint.ts";
 import { type CpuManager, cpuManager } from "../../../api/decide/cpus/manager.ts";
-import { sharedCpus } from "../../../api/decide/cpus/state.ts";
 import type { TopologyHint } from "../../../api/decide/topology/hint.ts";
 import type { Container } from "../../../api/model/pod.ts";
 import {

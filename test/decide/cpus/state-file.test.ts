@@ -1,12 +1,11 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { hashedV1, writeCpuState } from "../../../api/decide/cpus/checkpoint.ts";
+import { hashedV1, sharedCpus, writeCpuState } from "../../../api/decide/cpus/checkpoint.ts";
 import { cpuPolicy } from "../../../api/decide/cpus/policy.ts";
 import { cpuText } from "../../../api/decide/cpus/sets.ts";
 import { freshState, type StartInput, startState } from "../../../api/decide/cpus/start.ts";
-import { sharedCpus } from "../../../api/decide/cpus/state.ts";
-import { fnv1a } from "../../../api/decide/go/checksum.ts";
+import { fnv1a } from "../../../api/decide/go/json.ts";
 import { fromNanos } from "../../../api/model/amount.ts";
 import { evenMachine, linesOf, nonePolicyOf, policyOn } from "./kit.ts";
 

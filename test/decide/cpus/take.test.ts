@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { combinations } from "../../../api/decide/cpus/combinations.ts";
 import { takeCpus } from "../../../api/decide/cpus/policy.ts";
 import { cpuText } from "../../../api/decide/cpus/sets.ts";
-import { spreadSearch } from "../../../api/decide/cpus/spread.ts";
+import { combinations, spreadSearch } from "../../../api/decide/cpus/spread.ts";
 import type { CpuTopology } from "../../../api/decide/cpus/topology.ts";
 import { cpus, evenMachine, policyOn } from "./kit.ts";
 

@@ -1,7 +1,6 @@
 import { type DeviceResource, inventoriesOf, type PluginOptions } from "../../../api/decide/devices/inventory.ts";
 import { type DeviceManager, type DeviceManagerInput, deviceManager } from "../../../api/decide/devices/manager.ts";
-import { ANY_NODE, type TopologyHint } from "../../../api/decide/topology/hint.ts";
-import { numaNodes } from "../../../api/decide/topology/numa-nodes.ts";
+import { ANY_NODE, numaNodes, type TopologyHint } from "../../../api/decide/topology/hint.ts";
 import { type Pod, pod as podSchema } from "../../../api/model/pod.ts";
 import { epochMs } from "../../../api/model/units.ts";
 

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { AnsweredQuestion } from "../../../api/decide/devices/preferred.ts";
-import { recordedAnswers } from "../../../api/decide/devices/preferred.ts";
+import { type AnsweredQuestion, recordedAnswers } from "../../../api/decide/devices/preferred.ts";
 import type { Container } from "../../../api/model/pod.ts";
 import { epochMs } from "../../../api/model/units.ts";
 import { admit, GPU, held, managerOf, NIC, NOW, plain, podOf, resource, type Scene } from "./asking.ts";

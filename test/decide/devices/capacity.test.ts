@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { deviceCapacity, sanitizeNodeAllocatable } from "../../../api/decide/devices/capacity.ts";
 import {
   type DevicePlugin,
   type DeviceResource,
+  deviceCapacity,
   inventoriesOf,
   STOP_GRACE_MS,
+  sanitizeNodeAllocatable,
 } from "../../../api/decide/devices/inventory.ts";
 import { naturalOrder } from "../../../api/decide/devices/natural-order.ts";
 import { epochMs } from "../../../api/model/units.ts";

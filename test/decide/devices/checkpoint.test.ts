@@ -8,8 +8,8 @@ import {
   writeCheckpoint,
 } from "../../../api/decide/devices/checkpoint.ts";
 import { checkCheckpoint, readCheckpoint } from "../../../api/decide/devices/checkpoint-read.ts";
-import { sharedDevices } from "../../../api/decide/devices/shared-devices.ts";
-import { fnv1a } from "../../../api/decide/go/checksum.ts";
+import { sharedDevices } from "../../../api/decide/devices/inventory.ts";
+import { fnv1a } from "../../../api/decide/go/json.ts";
 
 const fileOf = (entries: string, registered: string, checksum: number | string): string =>
   `{"Data":{"PodDeviceEntries":${entries},"RegisteredDevices":${registered}},"Checksum":${checksum}}`;

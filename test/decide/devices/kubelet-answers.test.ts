@@ -6,8 +6,14 @@ import { type Device, type Inventory, inventoriesOf } from "../../../api/decide/
 import { type DeviceManager, deviceManager } from "../../../api/decide/devices/manager.ts";
 import { perNumaOf } from "../../../api/decide/devices/pod-devices.ts";
 import type { PreferredAllocation } from "../../../api/decide/devices/preferred.ts";
-import { ANY_NODE, type ResourceHints } from "../../../api/decide/topology/hint.ts";
-import { idsOf, maskOf, type NumaNodes, numaNodes } from "../../../api/decide/topology/numa-nodes.ts";
+import {
+  ANY_NODE,
+  idsOf,
+  maskOf,
+  type NumaNodes,
+  numaNodes,
+  type ResourceHints,
+} from "../../../api/decide/topology/hint.ts";
 import { type Container, isSidecar, type Pod, pod as podSchema } from "../../../api/model/pod.ts";
 import { ok } from "../../../api/model/result.ts";
 import { epochMs } from "../../../api/model/units.ts";

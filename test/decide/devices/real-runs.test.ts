@@ -1,14 +1,18 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { deviceCapacity } from "../../../api/decide/devices/capacity.ts";
 import { type DeviceCheckpoint, writeCheckpoint } from "../../../api/decide/devices/checkpoint.ts";
 import { readCheckpoint } from "../../../api/decide/devices/checkpoint-read.ts";
-import { type DevicePlugin, type DeviceResource, inventoriesOf } from "../../../api/decide/devices/inventory.ts";
+import { containerDevices } from "../../../api/decide/devices/decide.ts";
+import {
+  type DevicePlugin,
+  type DeviceResource,
+  deviceCapacity,
+  inventoriesOf,
+} from "../../../api/decide/devices/inventory.ts";
 import { type DeviceManager, deviceManager } from "../../../api/decide/devices/manager.ts";
 import { holdingOf } from "../../../api/decide/devices/pod-devices.ts";
-import { containerDevices } from "../../../api/decide/devices/start.ts";
-import { numaNodes } from "../../../api/decide/topology/numa-nodes.ts";
+import { numaNodes } from "../../../api/decide/topology/hint.ts";
 import { type Pod, pod as podSchema } from "../../../api/model/pod.ts";
 import { epochMs } from "../../../api/model/units.ts";
 import { admit } from "./asking.ts";

@@ -1,8 +1,8 @@
 import { decideEviction } from "../../../api/decide/eviction/decide.ts";
 import type { Decided, Explain, Refusal } from "../../../api/model/decision.ts";
-import type { EvictionDecision } from "../../../api/model/eviction.ts";
-import { decodeEvictionAsk, type EvictionFacts } from "../../../api/model/eviction-facts.ts";
+import { decodeEvictionAsk, type EvictionDecision, type EvictionFacts } from "../../../api/model/eviction.ts";
 import type { Result } from "../../../api/model/result.ts";
+import { effectiveSnapshot } from "../../../api/profiles/effective.ts";
 import { decoded, type Json } from "../../model/snapshots.ts";
 import { SimClock } from "../../sim/clock.ts";
 
@@ -19,7 +19,12 @@ export function attempt(
 ): Result<Answer, Refusal> {
   const read = decodeEvictionAsk(ask);
   if (!read.ok) throw new Error(JSON.stringify(read.error));
-  return decideEviction({ snapshot: decoded(snapshot), facts: { eviction: facts }, ask: read.value, explain });
+  return decideEviction({
+    snapshot: effectiveSnapshot(decoded(snapshot)),
+    facts: { eviction: facts },
+    ask: read.value,
+    explain,
+  });
 }
 /** Answers; a refusal fails the test with its message. */
 export function answer(snapshot: unknown, facts?: unknown, ask?: unknown): Answer {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { decodeEvictionAsk, decodeEvictionFacts } from "../../../api/model/eviction-facts.ts";
+import { decodeEvictionAsk, decodeEvictionFacts } from "../../../api/model/eviction.ts";
 import { issuePaths, type Json } from "../../model/snapshots.ts";
 import {
   answer,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { EvictionFacts } from "../../../api/model/eviction-facts.ts";
+import type { EvictionFacts } from "../../../api/model/eviction.ts";
 import type { Json } from "../../model/snapshots.ts";
 import { type Answer, answer, codes, Gi, iso, pod, podStats, START, types, underMemory, victims } from "./asking.ts";
 

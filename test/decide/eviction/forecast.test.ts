@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { msToFall, slopePerSecond } from "../../../api/decide/eviction/slope.ts";
+import { msToFall, slopePerSecond } from "../../../api/decide/eviction/decide.ts";
 import type { Json } from "../../model/snapshots.ts";
 import { type Answer, codes, Gi, Mi, Passes, pod, podStats, underMemory } from "./asking.ts";
 

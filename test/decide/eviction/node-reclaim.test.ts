@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { decideEviction } from "../../../api/decide/eviction/decide.ts";
-import type { FileSystems, ReclaimTakes } from "../../../api/model/eviction.ts";
-import { decodeEvictionAsk } from "../../../api/model/eviction-facts.ts";
+import { decodeEvictionAsk, type FileSystems, type ReclaimTakes } from "../../../api/model/eviction.ts";
+import { effectiveSnapshot } from "../../../api/profiles/effective.ts";
 import { decoded, type Json } from "../../model/snapshots.ts";
 import { type Answer, codes, disk, Gi, Mi, pod, START, underDisk, underMemory } from "./asking.ts";
 
@@ -58,7 +58,12 @@ const IMAGE_FACTS = {
 function answer(snapshot: Json, imageFacts: unknown = IMAGE_FACTS): Answer {
   const ask = decodeEvictionAsk({ images: imageFacts });
   if (!ask.ok) throw new Error(ask.error.map((i) => i.path).join());
-  const result = decideEviction({ snapshot: decoded(snapshot), facts: {}, ask: ask.value, explain: "full" });
+  const result = decideEviction({
+    snapshot: effectiveSnapshot(decoded(snapshot)),
+    facts: {},
+    ask: ask.value,
+    explain: "full",
+  });
   if (!result.ok) throw new Error(`refused: ${result.error.message}`);
   return result.value;
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { refusalUnderPressure } from "../../../api/decide/eviction/admit.ts";
+import { refusalUnderPressure } from "../../../api/decide/eviction/pressure.ts";
 import type { PressureCondition } from "../../../api/model/eviction.ts";
 import { pod as podSchema } from "../../../api/model/pod.ts";
 import type { Json } from "../../model/snapshots.ts";

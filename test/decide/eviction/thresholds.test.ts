@@ -1,11 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { evictionThresholds, transitionMs } from "../../../api/decide/eviction/configuration.ts";
+import { evictionThresholds } from "../../../api/decide/eviction/configuration.ts";
 import { refOf } from "../../../api/decide/eviction/threshold.ts";
-import type { KubeletConfiguration } from "../../../api/model/kubelet-configuration.ts";
+import { effectiveSnapshot } from "../../../api/profiles/effective.ts";
 import { decoded, type Json } from "../../model/snapshots.ts";
 
-const configOf = (kubeletConfiguration: Json): KubeletConfiguration =>
-  decoded({ kubeletConfiguration }).kubeletConfiguration ?? {};
+const configOf = (kubeletConfiguration: Json) =>
+  effectiveSnapshot(decoded({ kubeletConfiguration })).kubeletConfiguration;
+const transitionMs = (config: Json): number => configOf(config).evictionPressureTransitionPeriod.millis;
 function texts(config: Json): readonly string[] {
   const read = evictionThresholds(configOf(config));
   if (!read.ok) throw new Error(`${read.error.field}: ${read.error.message}`);
@@ -51,9 +52,9 @@ describe("thresholds in force", () => {
     expect(texts({ evictionHard: {}, evictionSoft: { "memory.available": "0%" } })).toEqual([]);
   });
   test("nothing and zero are a transition period of 5 minutes", () => {
-    expect(transitionMs(configOf({}))).toBe(300_000);
-    expect(transitionMs(configOf({ evictionPressureTransitionPeriod: "0s" }))).toBe(300_000);
-    expect(transitionMs(configOf({ evictionPressureTransitionPeriod: "25s" }))).toBe(25_000);
+    expect(transitionMs({})).toBe(300_000);
+    expect(transitionMs({ evictionPressureTransitionPeriod: "0s" })).toBe(300_000);
+    expect(transitionMs({ evictionPressureTransitionPeriod: "25s" })).toBe(25_000);
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { ImageGcFacts } from "../../../api/model/image-gc-facts.ts";
+import type { ImageGcFacts } from "../../../api/model/image-gc.ts";
 import type { Json } from "../../model/snapshots.ts";
 import { type Answer, answer, image, iso, MINUTE, Mi, next, node, START } from "./asking.ts";
 

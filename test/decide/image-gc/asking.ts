@@ -1,8 +1,8 @@
 import { decideImageGc } from "../../../api/decide/image-gc/decide.ts";
 import type { Decided, Explain, Refusal } from "../../../api/model/decision.ts";
-import { decodeImageGcAsk, type ImageGcDecision } from "../../../api/model/image-gc.ts";
-import type { ImageGcFacts } from "../../../api/model/image-gc-facts.ts";
+import { decodeImageGcAsk, type ImageGcDecision, type ImageGcFacts } from "../../../api/model/image-gc.ts";
 import type { Result } from "../../../api/model/result.ts";
+import { effectiveSnapshot } from "../../../api/profiles/effective.ts";
 import { decoded, type Json } from "../../model/snapshots.ts";
 
 export const Mi = 2 ** 20;
@@ -21,7 +21,12 @@ export function attempt(
 ): Result<Answer, Refusal> {
   const read = decodeImageGcAsk(ask);
   if (!read.ok) throw new Error(JSON.stringify(read.error));
-  return decideImageGc({ snapshot: decoded(input), facts: { "image-gc": facts }, ask: read.value, explain });
+  return decideImageGc({
+    snapshot: effectiveSnapshot(decoded(input)),
+    facts: { "image-gc": facts },
+    ask: read.value,
+    explain,
+  });
 }
 /** Answers; a refusal fails the test with its message. */
 export function answer(input: unknown, facts?: unknown, ask?: unknown): Answer {

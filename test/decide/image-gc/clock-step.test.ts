@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { ImageGcFacts } from "../../../api/model/image-gc-facts.ts";
+import type { ImageGcFacts } from "../../../api/model/image-gc.ts";
 import { answer, facts, HOUR, image, iso, kept, MINUTE, next, node, reasons, removedIds, START } from "./asking.ts";
 
 const IMAGES = [image("old"), image("new")];

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { goDurationText } from "../../../api/decide/go/duration.ts";
-import { formatSize } from "../../../api/decide/image-gc/words.ts";
+import { goDurationText } from "../../../api/decide/go/strconv.ts";
+import { formatSize } from "../../../api/decide/image-gc/collect.ts";
 import {
   type Answer,
   answer,

@@ -1,8 +1,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { libraryMachine } from "../../../api/cli/machine-library.ts";
-import { LINT_SEVERITIES, type LintFinding, lintConfiguration } from "../../../api/decide/lint/lint.ts";
+import { libraryMachine } from "../../../api/cli/machines/machine-library.ts";
+import { LINT_SEVERITIES, type LintFinding } from "../../../api/decide/lint/finding.ts";
+import { lintConfiguration } from "../../../api/decide/lint/lint.ts";
 import { decodeSnapshot } from "../../../api/model/decode.ts";
 import { mergePatch } from "../../../api/model/merge-patch.ts";
 
@@ -271,6 +272,12 @@ describe("findings of a configuration", () => {
     for (const given of [{ featureGates: gates }, { podLogsDir: "/a".repeat(100_000) }]) {
       expect(lintConfiguration(given)).toMatchObject([{ code: "too-large", severity: "error" }]);
     }
+    const untold = new Proxy(new Array(3000).fill(1), {
+      ownKeys: () => {
+        throw new Error("millions of entries would be made before they are counted");
+      },
+    });
+    expect(lintConfiguration({ whatever: untold })).toMatchObject([{ code: "too-large" }]);
     const many = Object.fromEntries(Array.from({ length: 1900 }, (_, i) => [`Gate${i}`, true]));
     expect(lintConfiguration({ featureGates: many })).toHaveLength(1900);
   });

@@ -2,8 +2,7 @@ import { describe, expect, test } from "vitest";
 import { writeCheckpoint } from "../../../api/decide/devices/checkpoint.ts";
 import { decideKind } from "../../../api/decide/index.ts";
 import { decodeAsk } from "../../../api/model/asks.ts";
-import type { DevicesDecision } from "../../../api/model/device-decision.ts";
-import type { CpusDecision, MemoryDecision } from "../../../api/model/managers.ts";
+import type { CpusDecision, DevicesDecision, MemoryDecision } from "../../../api/model/managers.ts";
 import { decoded } from "../../model/snapshots.ts";
 import { realSnapshot } from "../real-node.ts";
 

@@ -2,8 +2,7 @@ import { describe, expect, it } from "vitest";
 import { writeCheckpoint } from "../../../api/decide/devices/checkpoint.ts";
 import { decideKind } from "../../../api/decide/index.ts";
 import { decodeSnapshot } from "../../../api/model/decode.ts";
-import type { DevicesDecision } from "../../../api/model/device-decision.ts";
-import type { CpusDecision } from "../../../api/model/managers.ts";
+import type { CpusDecision, DevicesDecision } from "../../../api/model/managers.ts";
 
 const pod = (name: string) => ({
   metadata: { name, namespace: "shop", uid: `u-${name}` },

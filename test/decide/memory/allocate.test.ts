@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { EMPTY_STATE, NIL_POINTER } from "../../../api/decide/memory/machine-memory.ts";
 import { memoryManager } from "../../../api/decide/memory/manager.ts";
-import { EMPTY_STATE, NIL_POINTER } from "../../../api/decide/memory/state.ts";
 import { add, blocks, container, free, Gi, machine, manager, on, pod } from "./setup.ts";
 
 const NO_NODES =

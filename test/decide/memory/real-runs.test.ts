@@ -2,13 +2,14 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { evictionReservation, reservedOf } from "../../../api/decide/allocatable/reservation.ts";
+import type { Block, MemoryState } from "../../../api/decide/memory/machine-memory.ts";
 import { memoryManager } from "../../../api/decide/memory/manager.ts";
 import { memoryReservation } from "../../../api/decide/memory/reserved-memory.ts";
 import { type MemoryStart, memoryStateFile, startMemory } from "../../../api/decide/memory/start.ts";
-import type { Block, MemoryState } from "../../../api/decide/memory/state.ts";
 import { ANY_NODE } from "../../../api/decide/topology/hint.ts";
 import { resourceList } from "../../../api/model/fields.ts";
 import { type Pod, pod as podSchema, podUid } from "../../../api/model/pod.ts";
+import { effectiveSnapshot } from "../../../api/profiles/effective.ts";
 import { decoded } from "../../model/snapshots.ts";
 import { captured, realSnapshot } from "../real-node.ts";
 import { add, containersOf } from "./setup.ts";
@@ -31,16 +32,16 @@ const runs = JSON.parse(readFileSync(DATA, "utf8")) as readonly Run[];
 /** A kubelet 1.36.3 on one NUMA node whose meminfo is less than the machine's. */
 const NODE = { id: 0, memoryBytes: 16_871_804_928, hugepages: { "1Gi": 0, "2Mi": 0 } };
 const snapshot = decoded(realSnapshot());
-const config = snapshot.kubeletConfiguration ?? {};
+const { kubeletConfiguration: config } = effectiveSnapshot(snapshot);
 function setting(file: string | undefined): MemoryStart {
   const capacity = new Map(Object.entries(snapshot.node?.status?.capacity ?? {}));
   const [reserved, eviction] = [reservedOf(config), evictionReservation(config, capacity)];
   if (!reserved.ok || !eviction.ok) throw new Error("its reserves can be read");
   return {
-    policy: config.memoryManagerPolicy ?? "None",
+    policy: config.memoryManagerPolicy,
     numaNodes: [NODE],
     reservation: memoryReservation(capacity, reserved.value, eviction.value),
-    reservedMemory: config.reservedMemory ?? [],
+    reservedMemory: config.reservedMemory,
     podLevel: false,
     file,
   };

@@ -1,9 +1,12 @@
-import { machineMemory, type NumaNodeMemory } from "../../../api/decide/memory/machine-memory.ts";
+import {
+  type Block,
+  EMPTY_STATE,
+  type MachineMemory,
+  machineMemory,
+  type NumaNodeMemory,
+} from "../../../api/decide/memory/machine-memory.ts";
 import { type MemoryManager, memoryManager } from "../../../api/decide/memory/manager.ts";
-import type { Block, MachineMemory } from "../../../api/decide/memory/state.ts";
-import { EMPTY_STATE } from "../../../api/decide/memory/state.ts";
-import { ANY_NODE, type ResourceHints, type TopologyHint } from "../../../api/decide/topology/hint.ts";
-import { idsOf, maskOf } from "../../../api/decide/topology/numa-nodes.ts";
+import { ANY_NODE, idsOf, maskOf, type ResourceHints, type TopologyHint } from "../../../api/decide/topology/hint.ts";
 import { type Container, type Pod, pod as podSchema } from "../../../api/model/pod.ts";
 import type { Json } from "../../model/snapshots.ts";
 

@@ -1,9 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { checksumOf, type Version } from "../../../api/decide/memory/checkpoint.ts";
-import { readCheckpoint } from "../../../api/decide/memory/checkpoint-read.ts";
+import { NIL_POINTER } from "../../../api/decide/memory/machine-memory.ts";
 import { memoryManager } from "../../../api/decide/memory/manager.ts";
-import { type MemoryStart, memoryStateFile, startMemory } from "../../../api/decide/memory/start.ts";
-import { NIL_POINTER } from "../../../api/decide/memory/state.ts";
+import { type MemoryStart, memoryStateFile, readCheckpoint, startMemory } from "../../../api/decide/memory/start.ts";
 import { ANY_NODE } from "../../../api/decide/topology/hint.ts";
 import { resourceList } from "../../../api/model/fields.ts";
 import { add, container, Gi, pod } from "./setup.ts";

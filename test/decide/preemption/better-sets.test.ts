@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { cheapestItems } from "../../../api/decide/preemption/cheapest.ts";
-import { type Cover, costOf, type Item, isFree, less } from "../../../api/decide/preemption/cover.ts";
-import { fewestItems } from "../../../api/decide/preemption/fewest.ts";
+import { type Cover, costOf, fewestItems, type Item, isFree, less } from "../../../api/decide/preemption/fewest.ts";
+import { cheapestItems } from "../../../api/decide/preemption/handler.ts";
 import { type Draws, draws } from "../../properties/draws.ts";
 import { admitted, CRITICAL, nodeWith, podWith } from "../admission/asking.ts";
 

@@ -1,14 +1,19 @@
 import { describe, expect, it } from "vitest";
 import { decidePreemption } from "../../../api/decide/preemption/decide.ts";
-import type { PreemptionDecision } from "../../../api/model/preemption.ts";
-import { decodePreemptionAsk } from "../../../api/model/preemption-ask.ts";
+import { decodePreemptionAsk, type PreemptionDecision } from "../../../api/model/preemption.ts";
+import { effectiveSnapshot } from "../../../api/profiles/effective.ts";
 import { decoded, type Json } from "../../model/snapshots.ts";
 import { CRITICAL, nodeWith, podWith } from "../admission/asking.ts";
 
 function preemption(snapshot: Json, ask: unknown): PreemptionDecision {
   const read = decodePreemptionAsk(ask);
   if (!read.ok) throw new Error(JSON.stringify(read.error));
-  const answer = decidePreemption({ snapshot: decoded(snapshot), facts: {}, ask: read.value, explain: "reasons" });
+  const answer = decidePreemption({
+    snapshot: effectiveSnapshot(decoded(snapshot)),
+    facts: {},
+    ask: read.value,
+    explain: "reasons",
+  });
   if (!answer.ok) throw new Error(answer.error.message);
   expect(answer.value.verdict).toBe(answer.value.decision.admit ? "decided" : "refused");
   return answer.value.decision;

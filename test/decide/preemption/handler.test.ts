@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { preemptFor } from "../../../api/decide/preemption/handler.ts";
 import { type Pod, pod as podSchema } from "../../../api/model/pod.ts";
-import { MOST_DISTANCES, type Shortage } from "../../../api/model/preemption.ts";
+import { MAX_DISTANCES, type Shortage } from "../../../api/model/preemption.ts";
 import type { Json } from "../../model/snapshots.ts";
 import { CRITICAL, podWith } from "../admission/asking.ts";
 
@@ -128,7 +128,7 @@ describe("the distances", () => {
     const picks = preemptFor(critical, pods, cpu(1000)).rounds[1]?.picks ?? [];
     expect(picks).toHaveLength(100);
     const told = picks.filter(({ distances }) => distances !== null);
-    expect(told).toHaveLength(MOST_DISTANCES / 250);
+    expect(told).toHaveLength(MAX_DISTANCES / 250);
     expect(told).toEqual(picks.slice(0, told.length));
   });
 });

@@ -1,5 +1,11 @@
 import { expect, test } from "vitest";
-import { CALM, type GuardEvents, type GuardState, guardStep, leastGroups } from "../../../api/decide/probes/guard.ts";
+import {
+  CALM,
+  type GuardEvents,
+  type GuardState,
+  guardStep,
+  leastGroups,
+} from "../../../api/decide/probes/decide-guard.ts";
 import type { GuardSettings } from "../../../api/model/probe-guard.ts";
 
 const SETTINGS: GuardSettings = { windowSeconds: 10, least: { groups: 3 }, holdSeconds: 30 };

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { HttpAnswer, MAX_HEAD_BYTES } from "../../../api/decide/probes/http-answer.ts";
-import { redirected } from "../../../api/decide/probes/http-redirect.ts";
 import { httpRequest } from "../../../api/decide/probes/http-request.ts";
+import { redirected } from "../../../api/decide/probes/http-wire.ts";
 
 /**
  * Of a size at which a time that grows with its square is hours, and one that grows with it is a second: what is shown is

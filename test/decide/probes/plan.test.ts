@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { type PlannedProbe, probePlan } from "../../../api/decide/probes/plan.ts";
-import { nextAtPhase, phaseOf } from "../../../api/decide/probes/spread.ts";
+import { nextAtPhase, type PlannedProbe, phaseOf, probePlan } from "../../../api/decide/probes/plan.ts";
 
 const probe = (more: Partial<PlannedProbe> = {}): PlannedProbe => ({
   ...{ handler: "http", periodSeconds: 1, timeoutSeconds: 1, seconds: 0.5 },

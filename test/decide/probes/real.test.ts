@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { timelineOf } from "../../../api/decide/probes/decide.ts";
 import { settingsOf } from "../../../api/decide/probes/settings.ts";
-import { timelineOf } from "../../../api/decide/probes/timeline.ts";
-import type { ScriptedAttempt, Timeline } from "../../../api/decide/probes/timeline-input.ts";
+import type { ScriptedAttempt, Timeline } from "../../../api/decide/probes/sim-lane.ts";
 import { pod as podSchema } from "../../../api/model/pod.ts";
 import type { ProbeType } from "../../../api/model/probe.ts";
 import captured from "../../data/real-probes.json" with { type: "json" };

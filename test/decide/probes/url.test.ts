@@ -1,8 +1,7 @@
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
 import { expect, test } from "vitest";
-import { hostAndPort, parseUrl, requestUri, urlText } from "../../../api/decide/go/url.ts";
-import { resolveReference } from "../../../api/decide/go/url-reference.ts";
+import { hostAndPort, parseUrl, requestUri, resolveReference, urlText } from "../../../api/decide/go/url.ts";
 
 interface Case {
   /** A URL, and a reference on its page. */

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type Admission, admitPod, type NamedProvider } from "../../../api/decide/topology/admit.ts";
-import type { AllocateError } from "../../../api/decide/topology/hint.ts";
-import { numaNodes } from "../../../api/decide/topology/numa-nodes.ts";
+import { type AllocateError, numaNodes } from "../../../api/decide/topology/hint.ts";
 import { placementOf } from "../../../api/decide/topology/placement.ts";
 import type { AligningPolicy, TopologyPolicy } from "../../../api/decide/topology/policy.ts";
 import { type Pod, pod as podSchema } from "../../../api/model/pod.ts";

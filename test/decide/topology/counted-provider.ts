@@ -1,6 +1,5 @@
 import type { NamedProvider } from "../../../api/decide/topology/admit.ts";
-import type { ResourceHints, TopologyHint } from "../../../api/decide/topology/hint.ts";
-import { countNodes } from "../../../api/decide/topology/numa-nodes.ts";
+import { countNodes, type ResourceHints, type TopologyHint } from "../../../api/decide/topology/hint.ts";
 import { value } from "../../../api/model/amount.ts";
 import type { Container, Pod } from "../../../api/model/pod.ts";
 import type { Quantity } from "../../../api/model/quantity.ts";

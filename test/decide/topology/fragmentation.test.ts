@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { fragmentation } from "../../../api/decide/topology/fragmentation.ts";
+import { fragmentation } from "../../../api/decide/topology/largest-pod.ts";
 import { bytes } from "../../../api/model/units.ts";
 
 /** Two sockets, a NUMA node each, two cores of two threads; cores are counted anew in each socket. */

@@ -1,9 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { ResourceHints, TopologyHint } from "../../../api/decide/topology/hint.ts";
-import { mergeHints } from "../../../api/decide/topology/merge.ts";
-import { numaNodes } from "../../../api/decide/topology/numa-nodes.ts";
+import { numaNodes, type ResourceHints, type TopologyHint } from "../../../api/decide/topology/hint.ts";
+import { intersections, MAX_MERGE_STEPS, mergeHints } from "../../../api/decide/topology/merge.ts";
 import type { AligningPolicy } from "../../../api/decide/topology/policy.ts";
-import { intersections, MOST_MERGE_STEPS } from "../../../api/decide/topology/reachable.ts";
 
 const policyOn = (name: AligningPolicy["name"], ids: readonly number[]): AligningPolicy => ({
   name,
@@ -121,7 +119,7 @@ describe("the bound of a merge", () => {
     if (refused.ok) return;
     expect(refused.error.code).toBe("too_many_combinations");
     expect(refused.error.message).toMatch(/^merging 65535 x .* NUMA hints takes more than \d+ steps$/);
-    expect(refused.error.message).toContain(String(MOST_MERGE_STEPS));
+    expect(refused.error.message).toContain(String(MAX_MERGE_STEPS));
   });
   test("is carried out of the merge", () => {
     const policy = policyOn(

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { MOST_ALIGNED_NODES, type PolicySetting, topologyPolicy } from "../../../api/decide/topology/policy.ts";
+import { MAX_ALIGNED_NODES, type PolicySetting, topologyPolicy } from "../../../api/decide/topology/policy.ts";
 
 const nodes = (count: number): PolicySetting["nodes"] =>
   Array.from({ length: count }, (_, id) => ({ id, distances: Array(count).fill(10) }));
@@ -127,7 +127,7 @@ describe("no policy is made where the kubelet would fall over or this would take
   });
   test("more nodes than can be hinted at", () => {
     const options = { [MOST]: "64" };
-    expect(errorOf({ nodes: nodes(MOST_ALIGNED_NODES), options })).toBeUndefined();
-    expect(errorOf({ nodes: nodes(MOST_ALIGNED_NODES + 1), options })).toMatchObject({ code: "bound" });
+    expect(errorOf({ nodes: nodes(MAX_ALIGNED_NODES), options })).toBeUndefined();
+    expect(errorOf({ nodes: nodes(MAX_ALIGNED_NODES + 1), options })).toMatchObject({ code: "bound" });
   });
 });

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { runtimeReadiness } from "../../../actuator/containerd/readiness.ts";
+import { runtimeReadiness } from "../../../actuator/containerd/pods.ts";
 import { must } from "./pods.ts";
 import type { Containerd } from "./start.ts";
 

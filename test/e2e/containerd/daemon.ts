@@ -38,6 +38,8 @@ oom_score = 0
   address = "${socket}.ttrpc"
 [plugins."io.containerd.internal.v1.opt"]
   path = "${join(dirname(root), "opt")}"
+[plugins."io.containerd.nri.v1.nri"]
+  disable = true
 [plugins."io.containerd.grpc.v1.cri"]
   restrict_oom_score_adj = true
   sandbox_image = "${PAUSE_IMAGE}"
@@ -57,14 +59,39 @@ oom_score = 0
         SystemdCgroup = false
 `;
 
+/** A configuration as it is deployed, with the places of this test: nothing else of it is changed. */
+export function placedConfig(text: string, { root, state, socket }: DaemonFiles): string {
+  const places: readonly (readonly [RegExp, string])[] = [
+    [/"\/run\/nodewise\/containerd\/containerd\.sock/g, `"${socket}`],
+    [/"\/var\/lib\/nodewise-containerd\/opt"/, `"${join(dirname(root), "opt")}"`],
+    [/"\/var\/lib\/nodewise-containerd"/, `"${root}"`],
+    [/"\/run\/nodewise\/containerd"/, `"${state}"`],
+    [/"\/run\/nodewise\/runc"/, `"${join(dirname(root), "runc")}"`],
+    [/"\/opt\/cni\/bin"/, `"${cniOf(state).bin}"`],
+    [/"\/etc\/nodewise\/cni\/net\.d"/, `"${cniOf(state).conf}"`],
+    [/(sandbox_image = )".*"/, `$1"${PAUSE_IMAGE}"`],
+    [/(restrict_oom_score_adj = )false/, "$1true"],
+    [/(oom_score = )-999/, "$10"],
+  ];
+  return places.reduce((told, [place, own]) => {
+    if (told.search(place) < 0) throw new Error(`the configuration has no ${place}`);
+    return told.replace(place, own);
+  }, text);
+}
+
 export interface Daemon {
   /** Containers live on while it is down. */
   stop(signal?: "SIGTERM" | "SIGKILL"): Promise<void>;
 }
 
 /** Starts containerd over its files and waits until CRI answers. */
-export async function startDaemon(programs: Programs, files: DaemonFiles, connection: Connection): Promise<Daemon> {
-  writeFileSync(files.config, configOf(files));
+export async function startDaemon(
+  programs: Programs,
+  files: DaemonFiles,
+  connection: Connection,
+  configuration?: string,
+): Promise<Daemon> {
+  writeFileSync(files.config, configuration === undefined ? configOf(files) : placedConfig(configuration, files));
   const log = openSync(files.log, "a");
   const child = spawn(programs.containerd, ["--config", files.config], {
     stdio: ["ignore", log, log],

@@ -31,12 +31,15 @@ export interface Meddler {
   readonly endpoint: string;
   /** Every call that came, in order. */
   readonly calls: readonly CriMethod[];
+  /** The runtime has ended all that it was asked: it goes on with what a caller asked that is gone by now. */
+  isQuiet(): boolean;
   close(): Promise<void>;
 }
 
 /** A runtime of its own on a socket in `dir` that answers as another does, but for what is meddled with. */
 export async function startMeddler(dir: string, to: Connection, meddling: () => Meddling): Promise<Meddler> {
   const calls: CriMethod[] = [];
+  let underWay = 0;
   const unary = (method: CriMethod) => (call: ServerUnaryCall<never, unknown>, reply: sendUnaryData<unknown>) => {
     calls.push(method);
     const failure = meddling().fails?.(method, call.request);
@@ -52,7 +55,8 @@ export async function startMeddler(dir: string, to: Connection, meddling: () => 
   };
   const forward = async (method: CriMethod, request: never) => {
     await meddling().before?.(method, request);
-    const answer = await to.call(method, request);
+    underWay++;
+    const answer = await to.call(method, request).finally(() => underWay--);
     if (answer.ok) await meddling().after?.(method, request);
     return answer;
   };
@@ -79,7 +83,7 @@ export async function startMeddler(dir: string, to: Connection, meddling: () => 
   await new Promise<void>((done, failed) =>
     server.bindAsync(endpoint, ServerCredentials.createInsecure(), (error) => (error ? failed(error) : done())),
   );
-  return { endpoint, calls, close: async () => server.forceShutdown() };
+  return { endpoint, calls, isQuiet: () => underWay === 0, close: async () => server.forceShutdown() };
 }
 
 /** gRPC's codes by number. */

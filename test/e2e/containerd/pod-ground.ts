@@ -4,8 +4,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Hierarchy } from "../../../actuator/cgroupfs/hierarchy.ts";
 import type { ContainerConfig, SandboxConfig } from "../../../actuator/containerd/messages.ts";
 import { openPodRuntime } from "../../../actuator/containerd/pods.ts";
-import type { RuntimeContainer } from "../../../actuator/lifecycle/runtime-pod.ts";
-import type { PodRuntime } from "../../../actuator/pods/ports.ts";
+import type { PodRuntime } from "../../../actuator/containerd/port.ts";
+import type { RuntimeContainer } from "../../../actuator/containerd/runtime-pod.ts";
 import { removeCgroups } from "./leftovers.ts";
 import { must } from "./pods.ts";
 import { type Containerd, startContainerd } from "./start.ts";
@@ -109,7 +109,7 @@ export class PodRuntimeGround {
 
   /** What a process inside prints. */
   async print(id: string, ...command: readonly string[]): Promise<string> {
-    const { stdout, stderr, exitCode } = await must(this.runtime.exec(id, ["/bin/busybox", ...command], 10));
+    const { stdout, stderr, exitCode } = await must(this.runtime.exec(id, ["/bin/busybox", ...command], 60));
     return exitCode === 0 ? stdout.trimEnd() : `exit ${exitCode}: ${stderr.trimEnd()}`;
   }
 

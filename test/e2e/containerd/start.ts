@@ -34,6 +34,8 @@ const SHARED_STATE = ["containerd/s", "containerd/runc/k8s.io", "containerd/runc
 export interface StartOptions {
   /** For images and containers' layers, such as a `smallFileSystem`; absent: in the temporary directory. */
   readonly root?: string;
+  /** As it is deployed; absent: the tests' own. */
+  readonly configuration?: string;
 }
 export interface ImageSpec extends ImageArchiveSpec {
   readonly pinned?: boolean;
@@ -91,7 +93,7 @@ export async function startContainerd(options: StartOptions = {}): Promise<Conta
   const runtime = runtimeOver(connection);
   let daemon: Daemon | undefined;
   const resume = async (): Promise<void> => {
-    daemon = await startDaemon(programs, files, connection);
+    daemon = await startDaemon(programs, files, connection, options.configuration);
   };
   const halt = async (signal?: "SIGTERM" | "SIGKILL"): Promise<void> => {
     await daemon?.stop(signal);

@@ -7,6 +7,8 @@ import { until } from "../../actuator/deviceplugin/node-plugin.ts";
 import { buildGoPlugin, GO_BUILDS, startGoPlugin } from "./go-plugin.ts";
 
 const GPU = "example.com/gpu";
+/** The plugin is another process, on a machine that may be loaded. */
+const PATIENTLY = { timeouts: { dialMs: 20_000 } };
 
 describe.each(GO_BUILDS)("a plugin in Go, with $name", (build) => {
   const dir = mkdtempSync(join(tmpdir(), "ngp-"));
@@ -24,7 +26,7 @@ describe.each(GO_BUILDS)("a plugin in Go, with $name", (build) => {
 
   test("registers, lists, flips, allocates, dies and comes back", async (context) => {
     const program = programOr(context);
-    const { host, dir, faults } = await ground();
+    const { host, dir, faults } = await ground(PATIENTLY);
     const plugin = startGoPlugin(program, dir, GPU, ["a", "b", "c:Unhealthy"]);
     atEnd(() => plugin.kill());
     await until(host.devices, (d) => d.length === 3);
@@ -60,7 +62,7 @@ describe.each(GO_BUILDS)("a plugin in Go, with $name", (build) => {
 
   test("comes back to a host that was restarted", async (context) => {
     const program = programOr(context);
-    const { host, dir, again } = await ground();
+    const { host, dir, again } = await ground(PATIENTLY);
     const plugin = startGoPlugin(program, dir, GPU, ["a"]);
     atEnd(() => plugin.kill());
     await until(host.devices, (d) => d.length === 1);
@@ -74,7 +76,6 @@ describe.each(GO_BUILDS)("a plugin in Go, with $name", (build) => {
     await until(
       () => next.amounts().get(GPU)?.allocatable,
       (n) => n === 1,
-      15_000,
     );
     await until(
       () => plugin.lines.length,

@@ -1,4 +1,5 @@
-import type { CollectionReport, GcKind, RemovalReport, TurnReport } from "../../../actuator/gc/ports.ts";
+import type { GcKind } from "../../../actuator/gc/journal.ts";
+import type { CollectionReport, RemovalReport, TurnReport } from "../../../actuator/gc/ports.ts";
 import type { ImageGcDecision } from "../../../api/model/image-gc.ts";
 import { DaemonChild } from "../daemon-child.ts";
 

@@ -1,4 +1,4 @@
-import type { Space } from "../../../actuator/gc/ports.ts";
+import type { Space } from "../../../actuator/gc/journal.ts";
 import { must } from "../containerd/pods.ts";
 import type { ImageSpec } from "../containerd/start.ts";
 import type { GcNode } from "./node.ts";

@@ -1,21 +1,12 @@
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statfsSync,
-  writeFileSync,
-} from "node:fs";
+import { mkdirSync, mkdtempSync, renameSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Space } from "../../../actuator/gc/ports.ts";
-import { claimsDirectory } from "../../../actuator/lock.ts";
+import type { Space } from "../../../actuator/gc/journal.ts";
 import { type Meddler, type Meddling, startMeddler } from "../containerd/meddler.ts";
 import { must } from "../containerd/pods.ts";
 import { type SmallFileSystem, smallFileSystem } from "../containerd/small-file-system.ts";
 import { type Containerd, startContainerd } from "../containerd/start.ts";
+import { removeClaims } from "../pods/claims.ts";
 import { GcDaemon } from "./daemon.ts";
 import { Gate } from "./gate.ts";
 import { type PodsServer, startPodsServer } from "./pods-server.ts";
@@ -77,11 +68,7 @@ export class GcNode {
     await this.pods.close();
     await this.containerd.stop();
     this.disk.release();
-    // A process that is killed leaves its claim, which the next one would remove.
-    for (const name of readdirSync(claimsDirectory()).filter((one) => one.startsWith("nodewise-claim-"))) {
-      const file = join(claimsDirectory(), name);
-      if (readFileSync(file, "utf8").includes(this.dir)) rmSync(file);
-    }
+    removeClaims(...this.#daemons.map(({ pid }) => pid));
     rmSync(this.dir, { recursive: true });
   }
 

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { claimsDirectory } from "../../../actuator/lock.ts";
+import { claimsDirectory } from "../../../actuator/core/lock.ts";
 
 /** A process that is killed leaves its claims, which the next one would remove. Of `processes` all go. */
 export function removeClaims(...processes: readonly (number | undefined)[]): void {

@@ -1,7 +1,7 @@
 import type { NodeStatus, PodRow } from "../../../actuator/status/node-status.ts";
 import { DaemonChild } from "../daemon-child.ts";
 import { NODE_NAME } from "./manifest.ts";
-import { until } from "./until.ts";
+import { holds, until } from "./until.ts";
 
 /** A line of the daemon's log that tells of an event. */
 export interface LoggedEvent {
@@ -25,9 +25,6 @@ export class DaemonProcess extends DaemonChild {
     this.#url = url;
   }
 
-  get pid(): number | undefined {
-    return this.child.pid;
-  }
   /** Undefined: it does not answer, or another one does. */
   async status(): Promise<NodeStatus | undefined> {
     try {
@@ -49,6 +46,11 @@ export class DaemonProcess extends DaemonChild {
       return status === undefined ? undefined : find(status);
     };
     return until(what, look, () => this.#told(last));
+  }
+  /** So many whole turns have ended that began after this was asked. */
+  async turns(count: number): Promise<void> {
+    const before = await this.until("a turn", ({ pass }) => pass?.sequence);
+    await this.until(`${count} turns more`, ({ pass }) => holds((pass?.sequence ?? 0) > before + count));
   }
   /** A pod's row as soon as it is as wanted. */
   pod(name: string, what: string, is: (row: PodRow) => boolean): Promise<PodRow> {

@@ -1,10 +1,12 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { type Hierarchy, openHierarchy } from "../../../actuator/cgroupfs/hierarchy.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Hierarchy } from "../../../actuator/cgroupfs/hierarchy.ts";
+import { openHierarchy } from "../../../actuator/cgroupfs/open.ts";
 import type { CriMethod } from "../../../actuator/containerd/messages.ts";
 import { podRuntimeOver } from "../../../actuator/containerd/pods.ts";
-import type { RuntimeContainer, RuntimePods } from "../../../actuator/lifecycle/runtime-pod.ts";
-import type { PodRuntime } from "../../../actuator/pods/ports.ts";
+import type { PodRuntime } from "../../../actuator/containerd/port.ts";
+import type { RuntimeContainer, RuntimePods } from "../../../actuator/containerd/runtime-pod.ts";
 import { giveAddresses } from "../containerd/cni.ts";
 import { cgroupsBelow, mountsBelow, removeCgroups, unmountBelow } from "../containerd/leftovers.ts";
 import { type Meddler, type Meddling, startMeddler } from "../containerd/meddler.ts";
@@ -17,7 +19,7 @@ import { DaemonProcess, isNamed } from "./daemon.ts";
 import { NodeFiles } from "./files.ts";
 import { IMAGE } from "./manifest.ts";
 import { freePort } from "./port.ts";
-import { until } from "./until.ts";
+import { holds, until } from "./until.ts";
 
 export interface NodeOptions {
   /** Pods may have addresses of their own. */
@@ -26,6 +28,8 @@ export interface NodeOptions {
   readonly hasServer?: boolean;
   /** Somebody stands before the runtime. */
   readonly isMeddled?: boolean;
+  /** Of containerd, as it is deployed; absent: the tests' own. */
+  readonly containerd?: string;
   /** Of the KubeletConfiguration. */
   readonly configuration?: object;
   readonly settings?: Readonly<Record<string, unknown>>;
@@ -67,7 +71,8 @@ export class PodNode extends NodeFiles {
     const { hasNetwork, hasServer, isMeddled, configuration } = this.#options;
     this.#port = await freePort();
     this.configure({ ...configuration });
-    const containerd = await startContainerd();
+    const deployed = this.#options.containerd;
+    const containerd = await startContainerd(deployed === undefined ? {} : { configuration: deployed });
     this.#containerd = containerd;
     this.#undo.push(containerd.stop);
     await containerd.importImage({ name: IMAGE, sizeBytes: 4096, base: "tools" });
@@ -138,6 +143,13 @@ export class PodNode extends NodeFiles {
     };
     this.meddling = { [where]: stopThere };
     return reached.promise;
+  }
+
+  /** As a runtime whose caller was killed; meddled with, it ends all the same what it was asked. */
+  async runtimeAtRest(): Promise<void> {
+    // the last call may not have come yet
+    await sleep(100);
+    await until("the runtime's rest", () => holds(given(this.#meddler).isQuiet()));
   }
 
   /** What the real runtime holds. */

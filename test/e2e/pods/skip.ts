@@ -1,4 +1,4 @@
-import { openHierarchy } from "../../../actuator/cgroupfs/hierarchy.ts";
+import { openHierarchy } from "../../../actuator/cgroupfs/open.ts";
 import { whyNoContainerd } from "../containerd/start.ts";
 
 /** Why pods cannot be run here, said once; undefined: they can. They must where CI runs them. */

@@ -3,6 +3,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 /** Of a machine that is slow and loaded. */
 export const WAIT_MS = 90_000;
 const LOOK_MS = 50;
+/** For expect.poll, of what another process brings about. */
+export const WAITS = { timeout: WAIT_MS, interval: LOOK_MS } as const;
 
 /** What `look` finds as soon as it does; `told` says what there was to see when it never did. */
 export async function until<T>(

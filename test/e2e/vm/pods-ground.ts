@@ -1,11 +1,12 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Hierarchy, openHierarchy } from "../../../actuator/cgroupfs/hierarchy.ts";
-import { type ActuatorConfig, actuatorConfig } from "../../../actuator/config.ts";
+import type { Hierarchy } from "../../../actuator/cgroupfs/hierarchy.ts";
+import { openHierarchy } from "../../../actuator/cgroupfs/open.ts";
 import { podRuntimeOver } from "../../../actuator/containerd/pods.ts";
-import type { RuntimeContainer } from "../../../actuator/lifecycle/runtime-pod.ts";
-import type { PassReport } from "../../../actuator/loop.ts";
+import type { RuntimeContainer } from "../../../actuator/containerd/runtime-pod.ts";
+import { type ActuatorConfig, actuatorConfig } from "../../../actuator/core/config.ts";
 import { type Actuator, startActuator } from "../../../actuator/main.ts";
+import type { PassReport } from "../../../actuator/pass/loop.ts";
 import type { PodRow } from "../../../actuator/status/node-status.ts";
 import { mountsBelow } from "../containerd/leftovers.ts";
 import { must } from "../containerd/pods.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { PassReport } from "../../../actuator/loop.ts";
+import type { PassReport } from "../../../actuator/pass/loop.ts";
 import type { PodRow } from "../../../actuator/status/node-status.ts";
 import type { GuestNode } from "./pods-ground.ts";
 import { differences } from "./pods-values.ts";

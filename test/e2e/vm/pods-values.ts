@@ -1,5 +1,5 @@
 import { curveWeight, linearWeight } from "../../../api/decide/cgroups/cpu-convert.ts";
-import type { CgroupPlan, CgroupsDecision } from "../../../api/model/decision.ts";
+import type { CgroupPlan, CgroupsDecision } from "../../../api/model/cgroups.ts";
 
 /** 2^62, as the kubelet writes "no limit" for huge pages. */
 const NO_PAGES = "4611686018427387904";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { PassReport } from "../../../actuator/loop.ts";
+import type { PassReport } from "../../../actuator/pass/loop.ts";
 import type { PodRow } from "../../../actuator/status/node-status.ts";
 import { Gate } from "../gc/gate.ts";
 import { startPodsServer } from "../gc/pods-server.ts";

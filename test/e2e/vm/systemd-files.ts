@@ -5,7 +5,7 @@ import { IMAGE } from "../pods/manifest.ts";
 import { bundle } from "./bundle.ts";
 import { projectFiles } from "./project.ts";
 
-const UNIT = join(import.meta.dirname, "../../../actuator/deploy/nodewise-actuator.service");
+const deployed = (name: string): Buffer => readFileSync(join(import.meta.dirname, "../../../actuator/deploy", name));
 /** Where the package of containerd has its own. */
 const RUNTIME_UNITS = ["/lib/systemd/system/containerd.service", "/usr/lib/systemd/system/containerd.service"];
 const ETC_UNITS = "/etc/systemd/system";
@@ -20,7 +20,10 @@ export async function systemdFiles(): Promise<string | Record<string, Uint8Array
   const image = imageArchive({ name: IMAGE, sizeBytes: 0, base: "tools", command: ["/bin/sleep", "1000000"] });
   return {
     ...(await projectFiles()),
-    [`${ETC_UNITS}/nodewise-actuator.service`]: readFileSync(UNIT),
+    [`${ETC_UNITS}/nodewise-actuator.service`]: deployed("nodewise-actuator.service"),
+    [`${ETC_UNITS}/nodewise-containerd.service`]: deployed("nodewise-containerd.service"),
+    "/etc/nodewise/containerd.toml": deployed("containerd.toml"),
+    "/etc/nodewise/cni/net.d/10-nodewise.conflist": deployed("10-nodewise.conflist"),
     [`${ETC_UNITS}/containerd.service`]: readFileSync(runtimeUnit),
     "/etc/systemd/system.conf.d/guest.conf": MANAGER,
     "/etc/containerd/config.toml": RUNTIME,

@@ -54,11 +54,16 @@ export class SystemdMachine extends GuestStatus {
     const which = unit === undefined ? ["_PID=1", "--priority", "warning"] : ["--unit", unit];
     return execFileSync("journalctl", ["--no-pager", "--output", "cat", ...which], { encoding: "utf8" });
   }
-  async importImage(): Promise<void> {
-    await runFile("ctr", ["--namespace", "k8s.io", "images", "import", "/job/image.tar"]);
+  /** What it prints of the pods' images and containers. `socket`: of another containerd than the machine's. */
+  async ctr(args: readonly string[], socket?: string): Promise<string> {
+    const address = socket === undefined ? [] : ["--address", socket];
+    return (await runFile("ctr", [...address, "--namespace", "k8s.io", ...args])).stdout;
+  }
+  async importImage(socket?: string): Promise<void> {
+    await this.ctr(["images", "import", "/job/image.tar"], socket);
     await this.wait("the image", async () => {
-      const { stdout } = await runFile("ctr", ["--namespace", "k8s.io", "images", "list", "--quiet"]);
-      return stdout.includes(IMAGE) ? true : undefined;
+      const images = await this.ctr(["images", "list", "--quiet"], socket);
+      return images.includes(IMAGE) ? true : undefined;
     });
   }
 

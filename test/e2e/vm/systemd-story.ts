@@ -5,6 +5,7 @@ import { mountsBelow } from "../containerd/leftovers.ts";
 import { isUp } from "../pods/daemon.ts";
 import type { Check } from "./checks.ts";
 import { CGROUPS, type SystemdMachine, textOf, UNIT } from "./systemd-machine.ts";
+import { ownRuntime } from "./systemd-own-runtime.ts";
 import { EVERY_VOLUME, HOST_FOLDER } from "./systemd-pod.ts";
 import { restarting } from "./systemd-restarts.ts";
 import { SystemdStory, wordsOf } from "./systemd-shared.ts";
@@ -16,7 +17,7 @@ const CAPABILITIES = [0, 1, 3, 4, 21, 24].reduce((mask, bit) => mask | (1n << Bi
 /** From the daemon's first start to its last stop. */
 export function systemdStory(machine: SystemdMachine): readonly Check[] {
   const story = new SystemdStory(machine);
-  return [...coming(story), ...besideSystemd(story), ...restarting(story), ...going(story)];
+  return [...coming(story), ...besideSystemd(story), ...restarting(story), ...going(story), ...ownRuntime(story)];
 }
 
 const coming = (story: SystemdStory): readonly Check[] => [

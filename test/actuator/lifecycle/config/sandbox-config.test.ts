@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { hostNameOf, kernelHostName, logDirectoryName } from "../../../../actuator/lifecycle/config/names.ts";
+import { hostNameOf, kernelHostName, logDirectoryName } from "../../../../actuator/lifecycle/config/labels.ts";
 import { type SandboxAsked, sandboxConfigOf } from "../../../../actuator/lifecycle/config/sandbox-config.ts";
 import { type Fields, podObject, podOf, withContainer } from "../spec/sample.ts";
 

@@ -8,7 +8,7 @@ import {
   withRegistered,
   withResponse,
   withResponsesOf,
-} from "../../../../actuator/pods/devices/held.ts";
+} from "../../../../actuator/pods/devices/checkpoint-entries.ts";
 import type { DeviceCheckpoint, PodDevicesEntry } from "../../../../api/decide/devices/checkpoint.ts";
 import { entry, GPU, NIC } from "./keeper-kit.ts";
 

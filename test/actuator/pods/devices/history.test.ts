@@ -2,8 +2,8 @@ import { execFileSync } from "node:child_process";
 import { appendFileSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { systemClock } from "../../../../actuator/pods/clock.ts";
 import { DeviceHistory, readDeviceHistory } from "../../../../actuator/pods/devices/history.ts";
+import { systemClock } from "../../../../actuator/pods/ports.ts";
 import { scratch } from "../pod-kit.ts";
 import { GPU } from "./keeper-kit.ts";
 

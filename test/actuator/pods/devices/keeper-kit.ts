@@ -1,15 +1,18 @@
 import { join } from "node:path";
-import { decideHere } from "../../../../actuator/decide-here.ts";
+import { decideHere } from "../../../../actuator/client/local-client.ts";
 import type { RunnablePod } from "../../../../actuator/lifecycle/pod.ts";
-import { type PodClock, systemClock } from "../../../../actuator/pods/clock.ts";
-import { keepDeviceCheckpoint, readDeviceCheckpoint } from "../../../../actuator/pods/device-checkpoint.ts";
+import type { DeviceManager } from "../../../../actuator/pods/devices/device-manager.ts";
 import { readDeviceHistory } from "../../../../actuator/pods/devices/history.ts";
-import type { DeviceKeeper } from "../../../../actuator/pods/devices/keeper.ts";
-import { type DeviceKeeperOptions, openDeviceKeeper } from "../../../../actuator/pods/devices/open.ts";
-import { ManagerFiles } from "../../../../actuator/pods/manager-files.ts";
+import { type DeviceManagerOptions, openDeviceManager } from "../../../../actuator/pods/devices/open.ts";
+import { type PodClock, systemClock } from "../../../../actuator/pods/ports.ts";
+import {
+  ManagerFiles,
+  persistDeviceCheckpoint,
+  readDeviceCheckpoint,
+} from "../../../../actuator/pods/records/manager-files.ts";
 import type { DeviceCheckpoint, PodDevicesEntry } from "../../../../api/decide/devices/checkpoint.ts";
 import type { PreferredQuestion } from "../../../../api/decide/devices/preferred.ts";
-import type { DevicesDecision } from "../../../../api/model/device-decision.ts";
+import type { DevicesDecision } from "../../../../api/model/managers.ts";
 import { atEnd } from "../../deviceplugin/ground.ts";
 import { NodePlugin, ownDir, type PluginScript, until } from "../../deviceplugin/node-plugin.ts";
 import { container, pod as plainPod } from "../pod-kit.ts";
@@ -59,16 +62,16 @@ export interface Node {
   readonly stateDir: string;
   readonly clock: SettableClock;
   readonly problems: string[];
-  keeper: DeviceKeeper;
+  keeper: DeviceManager;
   files: ManagerFiles;
   plugin(script: Omit<PluginScript, "dir">): NodePlugin;
   /** A daemon over what the last one left; that one is closed. */
-  restart(options?: Partial<DeviceKeeperOptions>): Promise<void>;
+  restart(options?: Partial<DeviceManagerOptions>): Promise<void>;
 }
 
 /** A daemon's devices in directories of its own, over a real host; `before` is done ahead of its first start. */
 export async function nodeWith(
-  options: Partial<DeviceKeeperOptions> = {},
+  options: Partial<DeviceManagerOptions> = {},
   before: (files: ManagerFiles) => unknown = () => undefined,
 ): Promise<Node> {
   const { dir, remove } = ownDir();
@@ -78,9 +81,9 @@ export async function nodeWith(
   const clock = new SettableClock();
   const problems: string[] = [];
   before(new ManagerFiles(join(stateDir, "managers")));
-  const open = async (more: Partial<DeviceKeeperOptions>) => {
+  const open = async (more: Partial<DeviceManagerOptions>) => {
     const files = new ManagerFiles(join(stateDir, "managers"));
-    const opened = await openDeviceKeeper({
+    const opened = await openDeviceManager({
       pluginDir: dir,
       registryDir: null,
       stateDir,
@@ -138,7 +141,7 @@ export function checkpointIn(files: ManagerFiles): DeviceCheckpoint {
 /** Changes who holds what, as a decision would. */
 export function hold(files: ManagerFiles, ...entries: readonly PodDevicesEntry[]): void {
   const now = checkpointIn(files);
-  const kept = keepDeviceCheckpoint(files, { ...now, entries: [...(now.entries ?? []), ...entries] });
+  const kept = persistDeviceCheckpoint(files, { ...now, entries: [...(now.entries ?? []), ...entries] });
   if (!kept.ok) throw new Error(kept.error);
 }
 export const entriesIn = ({ files }: Pick<Node, "files">) => checkpointIn(files).entries ?? [];
@@ -154,7 +157,7 @@ export function decided(node: Node, asking: RunnablePod, living: readonly Runnab
     ...node.keeper.parts(asking.uid),
     observedAt: new Date(node.clock.nowMs()).toISOString(),
     pods: living.map(({ object }) => object),
-    assignments: node.files.told().assignments,
+    assignments: node.files.redacted().assignments,
   };
   const answer = decideHere("devices", snapshot, { ask: { pod: asking.object } });
   if (!answer.ok) throw new Error(answer.error.message);
@@ -165,7 +168,7 @@ export function decided(node: Node, asking: RunnablePod, living: readonly Runnab
 export function letIn(node: Node, asking: RunnablePod, living: readonly RunnablePod[] = []): void {
   const { refusal, next } = decided(node, asking, living);
   if (refusal !== null) throw new Error(refusal.message);
-  const kept = node.files.keep(node.keeper.merged(next));
+  const kept = node.files.persist(node.keeper.merged(next));
   if (!kept.ok) throw new Error(kept.error);
 }
 export const RUNNING = new AbortController().signal;

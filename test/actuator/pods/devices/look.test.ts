@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { keepDeviceCheckpoint } from "../../../../actuator/pods/device-checkpoint.ts";
+import { persistDeviceCheckpoint } from "../../../../actuator/pods/records/manager-files.ts";
 import { healthy, register, until } from "../../deviceplugin/node-plugin.ts";
 import {
   ANSWER,
@@ -60,7 +60,7 @@ describe("look", () => {
 
   test("agrees with the decisions about what is registered", async () => {
     const node = await nodeWith();
-    keepDeviceCheckpoint(node.files, { entries: null, registered: new Map([[NIC, ["n"]]]) });
+    persistDeviceCheckpoint(node.files, { entries: null, registered: new Map([[NIC, ["n"]]]) });
     await node.restart();
     await joined(node, { resource: GPU, devices: healthy("a") });
     letIn(node, podWith("p", ONE));

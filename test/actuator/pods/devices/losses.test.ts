@@ -1,10 +1,10 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
+import type { RuntimePod } from "../../../../actuator/containerd/runtime-pod.ts";
 import type { RunnablePod } from "../../../../actuator/lifecycle/pod.ts";
-import type { RuntimePod } from "../../../../actuator/lifecycle/runtime-pod.ts";
-import { keepDeviceCheckpoint } from "../../../../actuator/pods/device-checkpoint.ts";
-import { DEVICES } from "../../../../actuator/pods/devices/mark.ts";
+import { DEVICES } from "../../../../actuator/pods/devices/checkpoint-entries.ts";
+import { persistDeviceCheckpoint } from "../../../../actuator/pods/records/manager-files.ts";
 import { healthy, until } from "../../deviceplugin/node-plugin.ts";
 import {
   ANSWER,
@@ -32,7 +32,7 @@ const messages = ({ keeper }: Node) => keeper.problems().map(({ message }) => me
 const runs = (pod: RunnablePod, annotations = {}, state = "running") => {
   const container = { id: "c1", name: "app", attempt: 0, sandboxId: "s", state, annotations, labels: {} };
   const seen = { namespace: "default", name: pod.name, uid: pod.uid, sandboxes: [], containers: [container] };
-  return { uid: pod.uid, pod, seen: seen as unknown as RuntimePod };
+  return { uid: pod.uid, pod, runtimePod: seen as unknown as RuntimePod };
 };
 
 describe("a checkpoint that is lost", () => {
@@ -77,7 +77,7 @@ describe("a checkpoint that is lost", () => {
     expect(kept()).toEqual([true, true, true, false]);
     const texts = ["", ".1", ".2"].map((end) => readFileSync(`${fileOf(node)}.broken${end}`, "utf8"));
     expect(texts.sort()).toEqual(["{broken 2", "{broken 3", "{broken 4"]);
-    keepDeviceCheckpoint(node.files, { entries: [entry("q", ["b"])], registered: null });
+    persistDeviceCheckpoint(node.files, { entries: [entry("q", ["b"])], registered: null });
     node.clock.aheadMs = 6 * 24 * 60 * 60_000;
     node.keeper.look(new Set());
     expect(kept()).toEqual([true, true, true, false]);
@@ -99,7 +99,7 @@ describe("a checkpoint that is lost", () => {
     expect(node.keeper.whyWaits(podWith("other", { app: { [NIC]: 1 } }))).toBeNull();
     expect(messages(node)).toEqual([words]);
     // what was decided meanwhile is not kept either
-    node.files.keep(node.keeper.merged(before));
+    node.files.persist(node.keeper.merged(before));
     expect(entriesIn(node)).toEqual([]);
     node.keeper.recover([runs(run, {}, "exited")]);
     expect(node.keeper.whyWaits(late)).toBeNull();
@@ -142,7 +142,7 @@ describe("a checkpoint that is lost", () => {
     const [run, next, twin] = [podWith("run", TWO), podWith("next", ONE), podWith("twin", ONE)];
     hold(node.files, entry("run", ["c", "d"], ANSWER), entry("next", ["a"], ANSWER), entry("twin", ["d"], ANSWER));
     const mark = (...ids: string[]) => ({ [DEVICES]: JSON.stringify({ [GPU]: { "-1": ids } }) });
-    const living = [runs(run, mark("a", "b")), { uid: "next", pod: next, seen: null }, runs(twin, mark("d"))];
+    const living = [runs(run, mark("a", "b")), { uid: "next", pod: next, runtimePod: null }, runs(twin, mark("d"))];
     node.keeper.recover(living);
     // what is about to start is decided anew; what runs as it is booked stays
     const after = [entry("twin", ["d"], ANSWER), entry("run", ["a", "b"])];
@@ -164,7 +164,7 @@ describe("a checkpoint that is lost", () => {
     writeFileSync(fileOf(node), "{nonsense");
     await node.restart();
     const copy = `the file is kept as ${fileOf(node)}.broken for 7 days`;
-    keepDeviceCheckpoint(node.files, { entries: [entry("q", ["b"])], registered: null });
+    persistDeviceCheckpoint(node.files, { entries: [entry("q", ["b"])], registered: null });
     expect(messages(node)).toEqual([expect.stringContaining(copy)]);
     expect(historyOf(node)).toMatchObject([{ kind: "refused", reason: "CheckpointNotRead" }]);
     node.clock.aheadMs = 11 * 60_000;

@@ -30,7 +30,7 @@ describe("merged", () => {
     expect(await node.keeper.prepare(first, RUNNING)).toMatchObject({ ok: true });
     const response = entriesIn(node)[0]?.allocResp;
     expect(response).not.toBeNull();
-    expect(node.files.keep(node.keeper.merged(next)).ok).toBe(true);
+    expect(node.files.persist(node.keeper.merged(next)).ok).toBe(true);
     expect(entriesIn(node)).toEqual([entry("first", ["a"], response ?? null), entry("second", ["b"])]);
   });
 
@@ -42,7 +42,7 @@ describe("merged", () => {
     letIn(node, first);
     const { next } = decided(node, second, [first]);
     expect(await node.keeper.prepare(first, RUNNING)).toMatchObject({ ok: false });
-    node.files.keep(node.keeper.merged(next));
+    node.files.persist(node.keeper.merged(next));
     expect(entriesIn(node)).toEqual([entry("second", ["b"])]);
     letIn(node, first, [second]);
     expect(entriesIn(node).map(({ podUid }) => podUid)).toEqual(["second", "first"]);

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { afterEvent, NO_PLUGINS, type PluginEvent, type Plugins } from "../../../../actuator/deviceplugin/plugins.ts";
-import { pluginEvents } from "../../../../actuator/pods/devices/plugin-events.ts";
+import { pluginEvents } from "../../../../actuator/pods/devices/device-event-recorder.ts";
 import { epochMs } from "../../../../api/model/units.ts";
 import { GPU } from "./keeper-kit.ts";
 

@@ -1,7 +1,7 @@
 import { mkdirSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { keepDeviceCheckpoint } from "../../../../actuator/pods/device-checkpoint.ts";
+import { persistDeviceCheckpoint } from "../../../../actuator/pods/records/manager-files.ts";
 import { readAllocateResponse } from "../../../../api/decide/devices/allocate-response.ts";
 import { healthy, until } from "../../deviceplugin/node-plugin.ts";
 import {
@@ -235,7 +235,7 @@ describe("prepare", () => {
   test("of a pod whose devices were taken back while its plugin was asked does not bring them back", async () => {
     const node = await nodeWith();
     const takesBack = () => {
-      keepDeviceCheckpoint(node.files, { entries: null, registered: null });
+      persistDeviceCheckpoint(node.files, { entries: null, registered: null });
       return { containerResponses: [{}] };
     };
     await joined(node, { resource: GPU, devices: healthy("a"), answers: { Allocate: takesBack } });

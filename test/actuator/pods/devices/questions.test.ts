@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Questions } from "../../../../actuator/pods/devices/questions.ts";
+import { PreferredAllocationRequests } from "../../../../actuator/pods/devices/device-manager-parts.ts";
 import { healthy, until } from "../../deviceplugin/node-plugin.ts";
 import { decided, entriesIn, entry, GPU, joined, NIC, nodeWith, podWith } from "./keeper-kit.ts";
 
@@ -36,7 +36,7 @@ describe("plugins that choose", () => {
     expect(node.keeper.parts("other").devicePlugins[0]?.preferred).toBeUndefined();
     const next = decided(node, pod);
     expect(next.unanswered).toEqual([]);
-    node.files.keep(node.keeper.merged(next.next));
+    node.files.persist(node.keeper.merged(next.next));
     expect(entriesIn(node)).toEqual([entry("p", ["c"])]);
     node.keeper.forget("p");
     expect(node.keeper.parts("p").devicePlugins[0]?.preferred).toBeUndefined();
@@ -73,7 +73,7 @@ describe("plugins that choose", () => {
     const node = await nodeWith();
     const gpu = await joined(node, { resource: GPU, devices: healthy("a", "b"), options });
     let told = 0;
-    const asked = new Questions(node.keeper.host, () => told++);
+    const asked = new PreferredAllocationRequests(node.keeper.host, () => told++);
     const question = (size: number) => ({ resource: GPU, available: ["a", "b"], mustInclude: [], size });
     expect(asked.ask("p", [question(1), question(1), question(2)])).toBe(true);
     await until(

@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { keepDeviceCheckpoint } from "../../../../actuator/pods/device-checkpoint.ts";
+import { persistDeviceCheckpoint } from "../../../../actuator/pods/records/manager-files.ts";
 import { healthy } from "../../deviceplugin/node-plugin.ts";
 import { container } from "../pod-kit.ts";
 import {
@@ -60,7 +60,7 @@ describe("a reboot of the machine", () => {
   async function rebooted(waitMs = 300_000) {
     const node = await nodeWith({ waitMs });
     const registered = new Map([[GPU, ["a"]]]);
-    keepDeviceCheckpoint(node.files, { entries: [entry("p", ["a"], ANSWER)], registered });
+    persistDeviceCheckpoint(node.files, { entries: [entry("p", ["a"], ANSWER)], registered });
     await node.restart({ bootId: OTHER_BOOT });
     return node;
   }

@@ -1,5 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { bytesOf, ENTRIES_BYTES, shareFault, withinShare } from "../../../../actuator/pods/devices/shares.ts";
+import {
+  bytesOf,
+  ENTRIES_BYTES,
+  shareFault,
+  withinShare,
+} from "../../../../actuator/pods/devices/device-assignments.ts";
 import { entryText, type PodDevicesEntry, writeCheckpoint } from "../../../../api/decide/devices/checkpoint.ts";
 import { LIMITS } from "../../../../api/model/limits.ts";
 import { entry } from "./keeper-kit.ts";

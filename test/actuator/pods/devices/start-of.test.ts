@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { keepDeviceCheckpoint } from "../../../../actuator/pods/device-checkpoint.ts";
+import { persistDeviceCheckpoint } from "../../../../actuator/pods/records/manager-files.ts";
 import { healthy, until } from "../../deviceplugin/node-plugin.ts";
 import { container } from "../pod-kit.ts";
 import { ANSWER, entry, GPU, hold, joined, letIn, NIC, nodeWith, podWith, RUNNING } from "./keeper-kit.ts";
@@ -122,7 +122,7 @@ describe("a container that is about to be made", () => {
   test("waits for a plugin that has not come back, and then goes on as the kubelet does", async () => {
     const node = await nodeWith({ waitMs: 60_000 });
     const registered = new Map([[GPU, ["a"]]]);
-    keepDeviceCheckpoint(node.files, { entries: [entry("p", ["a"], ANSWER)], registered });
+    persistDeviceCheckpoint(node.files, { entries: [entry("p", ["a"], ANSWER)], registered });
     await node.restart();
     const pod = podWith("p", ONE);
     const waits = { ...WAITS, message: WAITS.message.replace("300", "60") };

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { keepNext } from "../../../../actuator/pods/keep-next.ts";
+import { persistNext } from "../../../../actuator/pods/admission/device-repair.ts";
 import { writeCheckpoint } from "../../../../api/decide/devices/checkpoint.ts";
 import { readCheckpoint } from "../../../../api/decide/devices/checkpoint-read.ts";
 import { healthy } from "../../deviceplugin/node-plugin.ts";
@@ -16,18 +16,18 @@ const ONE = { app: { [GPU]: 1 } };
 test("decisions are told who holds what, and nothing of what plugins answered", async () => {
   const node = await nodeWith();
   hold(node.files, entry("p", ["a"], SECRET), entry("q", ["b"]));
-  const text = node.files.told().assignments?.["kubelet_internal_checkpoint"] ?? "";
+  const text = node.files.redacted().assignments?.["kubelet_internal_checkpoint"] ?? "";
   const read = readCheckpoint(text);
   expect(read).toMatchObject({ ok: true, value: { entries: [entry("p", ["a"], ""), entry("q", ["b"])] } });
   expect(text).not.toContain(SECRET);
-  expect(node.files.told()).toBe(node.files.told());
+  expect(node.files.redacted()).toBe(node.files.redacted());
 });
 
 test("a checkpoint that cannot be read is not told at all: it may hold anything", async () => {
   const node = await nodeWith();
   hold(node.files, entry("p", ["a"], SECRET));
-  node.files.keep({ assignments: { kubelet_internal_checkpoint: `{broken ${SECRET}` } });
-  expect(node.files.told().assignments).toBeUndefined();
+  node.files.persist({ assignments: { kubelet_internal_checkpoint: `{broken ${SECRET}` } });
+  expect(node.files.redacted().assignments).toBeUndefined();
 });
 
 test("what plugins answered comes back with what was decided", async () => {
@@ -38,12 +38,12 @@ test("what plugins answered comes back with what was decided", async () => {
   const { next } = decided(node, q, [p]);
   expect(JSON.stringify(next)).not.toContain(SECRET);
   for (const devices of [node.keeper, undefined]) {
-    expect(keepNext({ files: node.files, ...(devices && { devices }) }, next)).toMatchObject({ ok: true });
+    expect(persistNext({ files: node.files, ...(devices && { devices }) }, next)).toMatchObject({ ok: true });
     expect(entriesIn(node)).toEqual([entry("p", ["a"], SECRET), entry("q", ["b"])]);
   }
   // one that holds others by now, or nothing, is to be asked about again
-  node.files.keep({ assignments: { kubelet_internal_checkpoint: EMPTY } });
-  keepNext({ files: node.files, devices: node.keeper }, next);
+  node.files.persist({ assignments: { kubelet_internal_checkpoint: EMPTY } });
+  persistNext({ files: node.files, devices: node.keeper }, next);
   expect(entriesIn(node)).toEqual([entry("p", ["a"]), entry("q", ["b"])]);
 });
 

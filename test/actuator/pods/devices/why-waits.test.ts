@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { keepDeviceCheckpoint } from "../../../../actuator/pods/device-checkpoint.ts";
+import { persistDeviceCheckpoint } from "../../../../actuator/pods/records/manager-files.ts";
 import { healthy, until } from "../../deviceplugin/node-plugin.ts";
 import { ANSWER, decided, entry, GPU, hold, joined, NIC, nodeWith, podWith, ready } from "./keeper-kit.ts";
 
@@ -48,7 +48,7 @@ describe("whyWaits", () => {
 
   test("after the wait the decision refuses what is known and away, in the kubelet's words", async () => {
     const node = await nodeWith({ waitMs: 1_000 });
-    keepDeviceCheckpoint(node.files, { entries: null, registered: new Map([[GPU, ["a"]]]) });
+    persistDeviceCheckpoint(node.files, { entries: null, registered: new Map([[GPU, ["a"]]]) });
     await node.restart();
     const pod = podWith("p", ONE);
     expect(node.keeper.whyWaits(pod)).toMatchObject({ isTold: false });
@@ -87,7 +87,7 @@ describe("whyWaits", () => {
 describe("a snapshot", () => {
   test("has devices, plugins and when the daemon started; amounts have what only the last daemon knew", async () => {
     const node = await nodeWith();
-    keepDeviceCheckpoint(node.files, { entries: null, registered: new Map([[NIC, ["n"]]]) });
+    persistDeviceCheckpoint(node.files, { entries: null, registered: new Map([[NIC, ["n"]]]) });
     await node.restart();
     await joined(node, { resource: GPU, devices: [...healthy("a"), { ID: "b", health: "Unhealthy" }] });
     const { devices, devicePlugins, kubelet } = node.keeper.parts();

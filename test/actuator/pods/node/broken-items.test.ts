@@ -3,9 +3,9 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { actuatorConfig } from "../../../../actuator/config.ts";
-import { refusalOf } from "../../../../actuator/pods/desired-pods.ts";
-import { podsSource } from "../../../../actuator/pods-source.ts";
+import { actuatorConfig } from "../../../../actuator/core/config.ts";
+import { podsSource } from "../../../../actuator/manifests/pods-source.ts";
+import { refusalOf } from "../../../../actuator/pods/records/desired-pods.ts";
 import { scratch } from "../../manifests/scratch.ts";
 import { PodsWorld, podWith } from "./pods-world.ts";
 import { SIM_SETTINGS } from "./settings.ts";
@@ -44,7 +44,7 @@ const itemWith = (metadata: object, spec: object = broken): unknown => ({
 const states = (world: PodsWorld): readonly string[] =>
   [...world.manager.set.all()].map(({ uid, record }) => `${uid} ${record.state}`).sort();
 const containersOf = (world: PodsWorld) =>
-  [...(world.manager.set.seen?.values() ?? [])]
+  [...(world.manager.set.runtimePods?.values() ?? [])]
     .flatMap(({ containers }) => containers.map(({ id, state }) => `${id} ${state}`))
     .sort();
 /** As `nodewise pods` and the log tell them. */
@@ -77,11 +77,11 @@ test.each([
 ])("an item of a list with %s that cannot be run takes no pod away", async (_, item, words) => {
   const { world, answer } = await worldOfUrl([web, beside]);
   await world.run(5);
-  expect(states(world)).toEqual(["beside lives", "web lives"]);
+  expect(states(world)).toEqual(["beside active", "web active"]);
   const before = containersOf(world);
   answer.text = listText([item, beside]);
   await world.run(40);
-  expect(states(world)).toEqual(["beside lives", "web lives"]);
+  expect(states(world)).toEqual(["beside active", "web active"]);
   expect(containersOf(world)).toEqual(before);
   expect(told(world)).toContain(words);
   // nor when the daemon starts anew
@@ -90,7 +90,7 @@ test.each([
   expect(containersOf(world)).toEqual(before);
   answer.text = listText([beside]);
   await world.run(60);
-  expect(states(world)).toEqual(["beside lives"]);
+  expect(states(world)).toEqual(["beside active"]);
 });
 
 test("what cannot be run harms no other pod: one that is new comes, one that leaves goes", async () => {
@@ -98,7 +98,7 @@ test("what cannot be run harms no other pod: one that is new comes, one that lea
   await world.run(5);
   answer.text = listText([itemWith({ name: "other" }), podWith("new", {})]);
   await world.run(60);
-  expect(states(world)).toEqual(["new lives", "web lives"]);
+  expect(states(world)).toEqual(["new active", "web active"]);
   expect(told(world)).toContain("default/other is not run: spec.containers[0].wanted: no such field");
 });
 
@@ -110,10 +110,10 @@ test("a pod whose form cannot be run any more is deleted as any other, and comes
     beside,
   ]);
   await world.run(60);
-  expect(states(world)).toEqual(["beside lives"]);
+  expect(states(world)).toEqual(["beside active"]);
   answer.text = listText([web, beside]);
   await world.run(10);
-  expect(states(world)).toEqual(["beside lives", "web lives"]);
+  expect(states(world)).toEqual(["beside active", "web active"]);
 });
 
 test("a list that is cut in half takes no pod away, of a URL or of a file", async () => {
@@ -123,14 +123,14 @@ test("a list that is cut in half takes no pod away, of a URL or of a file", asyn
   for (const length of [0, 1, text.length >> 1, text.length - 1]) {
     answer.text = text.slice(0, length);
     await world.run(40);
-    expect(states(world)).toEqual(["beside lives", "web lives"]);
+    expect(states(world)).toEqual(["beside active", "web active"]);
     expect(told(world)).toMatch(/pods: .*JSON|JSON/);
   }
   const file = join(scratch({ "pods.json": text }), "pods.json");
   let readPods = sourceOf({ manifests: file });
   const filed = new PodsWorld({ readPods: (inForce) => readPods(inForce) });
   await filed.run(5);
-  expect(states(filed)).toEqual(["beside lives", "web lives"]);
+  expect(states(filed)).toEqual(["beside active", "web active"]);
   for (const isRestarted of [false, true])
     for (const length of [0, 1, text.length >> 1, text.length - 1]) {
       writeFileSync(file, text.slice(0, length));
@@ -139,7 +139,7 @@ test("a list that is cut in half takes no pod away, of a URL or of a file", asyn
         filed.restart();
       }
       await filed.run(40);
-      expect(states(filed)).toEqual(["beside lives", "web lives"]);
+      expect(states(filed)).toEqual(["beside active", "web active"]);
       expect(told(filed)).toContain("pods.json");
     }
 });
@@ -154,15 +154,15 @@ test.each([
   const directory = scratch({ "a.json": listText([web, beside]), "b.json": listText([]) });
   const world = new PodsWorld({ readPods: sourceOf({ manifests: directory }) });
   await world.run(5);
-  expect(states(world)).toEqual(["beside lives", "web lives"]);
+  expect(states(world)).toEqual(["beside active", "web active"]);
   writeFileSync(join(directory, "b.json"), listText([item]));
   writeFileSync(join(directory, "a.json"), listText([beside]));
   await world.run(60);
-  expect(states(world)).toEqual(["beside lives", "web lives"]);
+  expect(states(world)).toEqual(["beside active", "web active"]);
   expect(told(world)).toMatch(/default\/web-\S+ stays as it was read last: /);
   writeFileSync(join(directory, "b.json"), listText([]));
   await world.run(60);
-  expect(states(world)).toEqual(["beside lives"]);
+  expect(states(world)).toEqual(["beside active"]);
 });
 
 const named = (name: string, uid: string, metadata: object = {}) =>
@@ -181,7 +181,7 @@ test.each([
 ])("an item with a pod's name and another pod's uid, %s, ends neither, and both are told", async (_, items) => {
   const { world, answer } = await worldOfUrl([a, b, e]);
   await world.run(5);
-  const all = ["1 lives", "2 lives", "8 lives"];
+  const all = ["1 active", "2 active", "8 active"];
   expect(states(world)).toEqual(all);
   const before = containersOf(world);
   answer.text = listText(items);
@@ -195,7 +195,7 @@ test.each([
   // what is right again is followed again
   answer.text = listText([a, b]);
   await world.run(60);
-  expect(states(world)).toEqual(["1 lives", "2 lives"]);
+  expect(states(world)).toEqual(["1 active", "2 active"]);
 });
 
 test("a manifest that is given another pod's uid ends neither, and both are told", async () => {
@@ -204,7 +204,7 @@ test("a manifest that is given another pod's uid ends neither, and both are told
   const world = new PodsWorld({ readPods: sourceOf({ manifests: directory }) });
   await world.run(5);
   const [all, before] = [states(world), containersOf(world)];
-  expect(all).toEqual(["1 lives", "8 lives"]);
+  expect(all).toEqual(["1 active", "8 active"]);
   writeFileSync(join(directory, "e.json"), text("e", "1"));
   for (const isRestarted of [false, true]) {
     if (isRestarted) world.restart();

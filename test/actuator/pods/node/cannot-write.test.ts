@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { cgroupRows } from "../../../../actuator/pods/node-view.ts";
+import { cgroupRows } from "../../../../actuator/pods/status/node-view.ts";
+import { PassCounter, passFigures } from "../../../../actuator/status/counters.ts";
 import { decodeStatus } from "../../../../actuator/status/decode-status.ts";
 import { daemonMetrics } from "../../../../actuator/status/metrics.ts";
-import { PassCounter, passFigures } from "../../../../actuator/status/pass-figures.ts";
-import { podText } from "../../../../api/cli/pods/pod-text.ts";
+import { podText } from "../../../../api/cli/pods/pods.ts";
 import { plainPaint } from "../../../../api/text/style.ts";
 import { ROOT } from "../../cgroups/grounds.ts";
 import { nodeStatus, podRow } from "../../status/made-status.ts";
@@ -20,7 +20,7 @@ test("a hierarchy that is read-only keeps pods from starting, who say so, and no
   expect(world.status("u1").containerStatuses?.[0]?.state).toMatchObject({
     waiting: { message: "not tried, because this was not done: create /: got EROFS (hierarchy memory)" },
   });
-  expect(world.pod("u1").seen).toBe(null);
+  expect(world.pod("u1").runtimePod).toBe(null);
   expect(problems(world)).toEqual(["create /: got EROFS (hierarchy memory); it is mounted read-only for this daemon"]);
   const rows = rowsOf(world, "u1");
   expect(rows.map(({ file }) => file)).toContain("memory.limit_in_bytes");

@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
-import type { PodEnd } from "../../../../actuator/lifecycle/pod-end.ts";
-import { drained } from "../../../../actuator/pods/drain.ts";
-import { endOf } from "../../../../actuator/pods/pod-ends.ts";
-import { podRow } from "../../../../actuator/pods/pod-row.ts";
+import type { PodEnd } from "../../../../actuator/lifecycle/record.ts";
+import { drained } from "../../../../actuator/pods/eviction/drain.ts";
+import { podRow } from "../../../../actuator/pods/status/pod-row.ts";
 import { type PodParts, PodsWorld, podWith } from "./pods-world.ts";
 
 const STATIC = { annotations: { "kubernetes.io/config.source": "file" } };
@@ -30,7 +29,7 @@ test.each(["Always", "OnFailure", "Never"])(
     await world.run(15);
     world.restart();
     await world.run(45);
-    expect(world.pod("web").record.state).toBe("ended");
+    expect(world.pod("web").record.state).toBe("terminated");
     expect(world.status("web")).toMatchObject({ phase: "Failed", reason: "DeadlineExceeded" });
     expect(starts(world)).toBe(1);
     world.pods = [fixed("web", { activeDeadlineSeconds: 600, restartPolicy }, "web-2")];
@@ -45,7 +44,7 @@ test("a drain leaves a deadline what it is", async () => {
   world.runtime.programOf = () => ({ runsMs: null, exitCode: 0, stopsMs: 20_000 });
   world.pods = [fixed("web", { activeDeadlineSeconds: 5, terminationGracePeriodSeconds: 30 })];
   await world.run(8);
-  expect(world.pod("web").record).toMatchObject({ state: "ends", end: { cause: "deadline" } });
+  expect(world.pod("web").record).toMatchObject({ state: "terminating", end: { cause: "deadline" } });
   await drain(world);
   world.restart();
   await world.run(10);
@@ -60,18 +59,18 @@ test.each<[string, PodEnd["cause"], object]>([
   world.runtime.programOf = () => ({ runsMs: null, exitCode: 137, stopsMs: 1_000 });
   world.pods = [pod];
   await world.run(4);
-  world.manager.end("web", endOf(cause, "Reason", "message", world.time.nowMs()));
+  world.end("web", cause, "Reason", "message");
   await world.run(1);
-  expect(world.pod("web").record).toMatchObject({ state: "ends", end: { cause } });
+  expect(world.pod("web").record).toMatchObject({ state: "terminating", end: { cause } });
   world.manager.stop();
   await world.time.pass(5_000);
   world.restart();
   // a look that begins before the work at it has ended shows it stopped
   const listed = await world.runtime.pods();
-  if (listed.ok) world.manager.set.see(listed.value);
+  if (listed.ok) world.manager.set.update(listed.value);
   expect(world.status("web")).toMatchObject({ phase: "Failed", reason: "Reason" });
   await world.run(15);
-  expect(world.pod("web").record).toMatchObject({ state: "lives", end: null });
+  expect(world.pod("web").record).toMatchObject({ state: "active", end: null });
   expect(world.status("web")).toMatchObject({ phase: "Running" });
   expect(world.status("web").reason).toBeUndefined();
   expect(world.idOf("web")).not.toBe("none");
@@ -82,9 +81,9 @@ test("what was displaced and would start nothing again keeps its reason", async 
   world.runtime.programOf = () => ({ runsMs: null, exitCode: 143, stopsMs: 0 });
   world.pods = [fixed("job", { restartPolicy: "Never" })];
   await world.run(4);
-  world.manager.end("job", endOf("preempted", "Preempting", "message", world.time.nowMs()));
+  world.end("job", "preempted", "Preempting", "message");
   await world.run(10);
-  expect(world.pod("job").record.state).toBe("ended");
+  expect(world.pod("job").record.state).toBe("terminated");
   expect(world.status("job")).toMatchObject({ phase: "Failed", reason: "Preempting" });
 });
 
@@ -92,10 +91,10 @@ test("an ordinary pod that had to go and ended well has succeeded, and people st
   const world = new PodsWorld();
   world.pods = [plain("web")];
   await world.run(4);
-  world.manager.end("web", endOf("preempted", "Preempting", "message", world.time.nowMs()));
+  world.end("web", "preempted", "Preempting", "message");
   await world.run(10);
   const status = world.status("web");
-  expect([world.pod("web").record.state, status.phase, status.reason]).toEqual(["ended", "Succeeded", undefined]);
+  expect([world.pod("web").record.state, status.phase, status.reason]).toEqual(["terminated", "Succeeded", undefined]);
   const row = podRow({ known: world.pod("web"), status, cgroups: [], cpusets: new Map(), usage: null });
   expect([row.phase, row.reason, row.message]).toEqual(["Succeeded", "Preempting", "message"]);
 });

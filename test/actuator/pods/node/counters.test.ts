@@ -1,10 +1,9 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { ApiClient } from "../../../../actuator/client.ts";
-import { Memory } from "../../../../actuator/memory.ts";
-import { Outbox } from "../../../../actuator/outbox.ts";
+import { ApiClient, redactingClient } from "../../../../actuator/client/client.ts";
+import { Outbox } from "../../../../actuator/client/outbox.ts";
+import { Memory } from "../../../../actuator/core/facts-file.ts";
 import { daemonMetrics } from "../../../../actuator/status/metrics.ts";
-import { toldClient } from "../../../../actuator/told-client.ts";
 import { scratch } from "../../manifests/scratch.ts";
 import { nodeStatus } from "../../status/made-status.ts";
 import { PodsWorld, podWith, type WorldOptions } from "./pods-world.ts";
@@ -49,7 +48,7 @@ test("a pod that makes room for a critical one counts", async () => {
   await world.run(4);
   world.pods = [...world.pods, podWith("critical", { cpu: "4" }, { spec: { priority: CRITICAL } })];
   await world.run(10);
-  expect(world.pod("critical").record.state).toBe("lives");
+  expect(world.pod("critical").record.state).toBe("active");
   expect(await told("nodewise_preemptions_total")).toEqual(["nodewise_preemptions_total 1"]);
   // that it waits for its victims is no refusal
   expect(await told("nodewise_pod_refusals_total")).toEqual([]);
@@ -99,12 +98,12 @@ test("decisions of every kind count by who made them, and so does what waits for
   };
   const client = new ApiClient(access, outbox, new Memory(dir, () => {}), () => {});
   const world = new PodsWorld({
-    client: () => toldClient(client, metrics.counters, (kind) => heard.push(kind)),
+    client: () => redactingClient(client, metrics.counters, (kind) => heard.push(kind)),
     configuration: { cpuManagerPolicy: "static" },
   });
   world.pods = [podWith("one", { cpu: "1", memory: "1Gi" })];
   await world.run(4);
-  expect(world.pod("one").record.state).toBe("lives");
+  expect(world.pod("one").record.state).toBe("active");
   for (const kind of ["allocatable", "cgroups", "admission"]) {
     const count = heard.filter((one) => one === kind).length;
     expect(count).toBeGreaterThan(0);
@@ -118,6 +117,6 @@ test("decisions of every kind count by who made them, and so does what waits for
 test("what an earlier daemon left for the API is told from the start", async () => {
   const { told, metrics } = counted();
   const left = { decide: () => Promise.reject(), settle: async () => {}, report: async () => {}, waiting: 7 };
-  toldClient(left, metrics.counters);
+  redactingClient(left, metrics.counters);
   expect(await told("nodewise_outbox_entries")).toEqual(["nodewise_outbox_entries 7"]);
 });

@@ -1,5 +1,4 @@
 import { expect, test } from "vitest";
-import { endOf } from "../../../../actuator/pods/pod-ends.ts";
 import { Gi, Measured, Mi, three, USAGES } from "./measured.ts";
 import { PodsWorld, podWith } from "./pods-world.ts";
 import { SIM_SETTINGS } from "./settings.ts";
@@ -21,8 +20,7 @@ function worldOf(pods: readonly object[], isOfFiles: boolean): PodsWorld {
   world.runtime.programOf = () => ({ runsMs: null, exitCode: 143, stopsMs: 0 });
   return world;
 }
-const end = (world: PodsWorld, cause: "preempted" | "evicted"): void =>
-  world.manager.end("web", endOf(cause, "Reason", "message", world.time.nowMs()));
+const end = (world: PodsWorld, cause: "preempted" | "evicted"): void => world.end("web", cause, "Reason", "message");
 const web = (spec: object = {}): object => podWith("web", { cpu: "5" }, { spec: { priority: 1, ...spec } });
 
 test("an ordinary pod of a manifest that was preempted waits for its room, and comes back to it", async () => {
@@ -46,7 +44,7 @@ for (const isRestarted of [false, true])
     end(world, "evicted");
     await world.run(RETRY - 5);
     expect(world.status("web")).toMatchObject({ phase: "Failed", reason: "Reason" });
-    expect(world.pod("web").seen).toBeNull();
+    expect(world.pod("web").runtimePod).toBeNull();
     if (isRestarted) world.restart();
     await world.run(15);
     expect(world.status("web")).toMatchObject({ phase: "Running" });
@@ -56,7 +54,7 @@ for (const isRestarted of [false, true])
     // what it leaves the second time is taken away too
     end(world, "evicted");
     await world.run(5);
-    expect(world.pod("web").seen).toBeNull();
+    expect(world.pod("web").runtimePod).toBeNull();
     await world.run(RETRY + 10);
     expect(world.status("web")).toMatchObject({ phase: "Running" });
   });
@@ -71,7 +69,7 @@ test.each<["preempted" | "evicted", boolean, string]>([
   await world.run(4);
   end(world, cause);
   await world.run(2 * RETRY);
-  expect(world.pod("web").record.state).toBe("ended");
+  expect(world.pod("web").record.state).toBe("terminated");
   expect(world.status("web")).toMatchObject({ phase: "Failed", reason: "Reason" });
 });
 
@@ -82,11 +80,11 @@ test("it comes back only once all that it had is gone", async () => {
     call === "RemoveContainer" ? { effect: false, answer: { call, code: "UNKNOWN", message: "not now" } } : undefined;
   end(world, "evicted");
   await world.run(2 * RETRY);
-  expect(world.pod("web").record.state).toBe("ended");
+  expect(world.pod("web").record.state).toBe("terminated");
   world.runtime.on = () => undefined;
   await world.run(2 * RETRY);
   expect(world.status("web")).toMatchObject({ phase: "Running" });
-  expect(world.pod("web").seen?.containers).toHaveLength(1);
+  expect(world.pod("web").runtimePod?.containers).toHaveLength(1);
 });
 
 test("nobody comes back while the node is short", async () => {
@@ -107,8 +105,8 @@ test("nobody comes back while the node is short", async () => {
     measured.world.events.filter(({ reason, pod }) => reason === "Started" && pod.name === "most").length;
   // the signal is gone, and the condition stands
   await measured.world.run(2 * RETRY);
-  expect([measured.evicted, measured.state("most"), starts()]).toEqual([["most"], "ended", 1]);
+  expect([measured.evicted, measured.state("most"), starts()]).toEqual([["most"], "terminated", 1]);
   expect(measured.world.status("most")).toMatchObject({ phase: "Failed", reason: "Evicted" });
   await measured.world.run(2 * RETRY);
-  expect([measured.evicted, measured.state("most"), starts()]).toEqual([["most"], "lives", 2]);
+  expect([measured.evicted, measured.state("most"), starts()]).toEqual([["most"], "active", 2]);
 });

@@ -33,12 +33,12 @@ describe("the volumes of a pod that nobody has deleted go with its end", () => {
     ["it runs longer than it may", deadline, {}, 0, { phase: "Failed", reason: "DeadlineExceeded" }],
   ])("%s", async (_, pod, runs, exitCode, status) => {
     const { world, directory, data, state, logs } = await withJob(pod, runs, exitCode);
-    expect([state(), existsSync(join(data, "file"))]).toEqual(["lives", true]);
+    expect([state(), existsSync(join(data, "file"))]).toEqual(["active", true]);
     await world.run(12);
-    expect(state()).toBe("ended");
+    expect(state()).toBe("terminated");
     expect(existsSync(join(directory, "volumes"))).toBe(false);
     // what tells of it stays
-    expect(world.pod("job").seen?.containers.map((c) => [c.name, c.state, c.exitCode])).toEqual([
+    expect(world.pod("job").runtimePod?.containers.map((c) => [c.name, c.state, c.exitCode])).toEqual([
       ["app", "exited", exitCode],
     ]);
     expect([readdirSync(join(directory, "containers")), logs()]).toEqual([["app"], ["default_job_job"]]);
@@ -53,7 +53,7 @@ test("they stay while one of its containers runs", async () => {
     { app: 8 },
   );
   await world.run(12);
-  expect([state(), existsSync(join(data, "file"))]).toEqual(["lives", true]);
+  expect([state(), existsSync(join(data, "file"))]).toEqual(["active", true]);
 });
 
 test("they go where the disk does not take its end, which may be full of them, and a crash right then changes nothing", async () => {
@@ -61,12 +61,12 @@ test("they go where the disk does not take its end, which may be full of them, a
   const file = join(world.dir, "state/pods/job.pod.json");
   mkdirSync(`${file}.new`);
   await world.run(12);
-  expect([state(), existsSync(join(directory, "volumes"))]).toEqual(["ended", false]);
+  expect([state(), existsSync(join(directory, "volumes"))]).toEqual(["terminated", false]);
   expect(JSON.parse(readFileSync(file, "utf8"))).toMatchObject({ record: { state: "lives" } });
   rmdirSync(`${file}.new`);
   world.restart();
   await world.run(3);
-  expect([state(), existsSync(join(directory, "volumes"))]).toEqual(["ended", false]);
+  expect([state(), existsSync(join(directory, "volumes"))]).toEqual(["terminated", false]);
   expect(world.status("job")).toMatchObject({ phase: "Succeeded" });
   expect(JSON.parse(readFileSync(file, "utf8"))).toMatchObject({ record: { state: "ended" } });
 });
@@ -80,7 +80,7 @@ test("what a crash left of them goes in the next daemon, and all of it once the 
   expect(existsSync(data)).toBe(true);
   world.restart();
   await world.run(3);
-  expect([state(), existsSync(data), existsSync(directory)]).toEqual(["ended", false, true]);
+  expect([state(), existsSync(data), existsSync(directory)]).toEqual(["terminated", false, true]);
   world.pods = [];
   await world.run(4);
   expect([existsSync(directory), logs(), world.manager.set.get("job")]).toEqual([false, [], null]);
@@ -95,7 +95,7 @@ test("they stay where the runtime contradicts the record", async () => {
   mkdirSync(data, { recursive: true });
   world.restart();
   await world.run(3);
-  expect([state(), existsSync(data)]).toEqual(["ended", true]);
+  expect([state(), existsSync(data)]).toEqual(["terminated", true]);
   container.state = "exited";
   await world.run(3);
   expect(existsSync(data)).toBe(false);

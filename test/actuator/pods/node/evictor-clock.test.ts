@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import type { DecisionClient } from "../../../../actuator/ports.ts";
+import type { DecisionClient } from "../../../../actuator/core/ports.ts";
 import { err } from "../../../../api/model/result.ts";
 import { burstable, Gi, type Measured, Mi, running, three, USAGES } from "./measured.ts";
 
@@ -82,9 +82,9 @@ describe.each(STEPS)("a clock that is set by %i ms", (step) => {
     measured.world.time.wallOffsetMs += step;
     measured.world.pods = [...three, burstable("best", {})];
     await measured.world.run(12);
-    expect(measured.state("best")).toBe("waits");
+    expect(measured.state("best")).toBe("pending");
     await measured.world.run(45);
-    expect(measured.state("best")).toBe("lives");
+    expect(measured.state("best")).toBe("active");
   });
 });
 

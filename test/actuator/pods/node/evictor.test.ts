@@ -44,7 +44,7 @@ describe("memory runs short", () => {
     measured.memory = 8 * Gi;
     await measured.world.run(30);
     expect(measured.evicted).toEqual(["most"]);
-    expect([measured.state("within"), measured.state("above")]).toEqual(["lives", "lives"]);
+    expect([measured.state("within"), measured.state("above")]).toEqual(["active", "active"]);
   });
 
   test("a victim that takes its time holds the next look back for 30 seconds, and is told", async () => {
@@ -82,21 +82,14 @@ describe("memory runs short", () => {
     Object.assign(measured.usages, USAGES);
     measured.memory = 512 * Mi;
     await measured.world.run(5);
-    expect([measured.evicted, measured.state("most")]).toEqual([["within"], "lives"]);
+    expect([measured.evicted, measured.state("most")]).toEqual([["within"], "active"]);
   });
 
   test("what is ended already is no victim", async () => {
     const measured = await running(three);
     Object.assign(measured.usages, USAGES);
     stubborn(measured, "most", 20_000);
-    measured.world.manager.end("most", {
-      cause: "preempted",
-      reason: "Preempting",
-      message: "",
-      sinceMs: measured.world.time.nowMs(),
-      graceSeconds: 30,
-      decisionId: null,
-    });
+    measured.world.end("most", "preempted", "Preempting", "", { graceSeconds: 30 });
     measured.memory = 512 * Mi;
     await measured.world.run(5);
     expect(measured.evicted).toEqual(["above"]);
@@ -110,13 +103,13 @@ describe("memory runs short", () => {
     measured.memory = 8 * Gi;
     measured.world.pods = [...three, burstable("best", {}), burstable("asks", { memory: "1Mi" })];
     await measured.world.run(5);
-    expect([measured.state("best"), measured.state("asks")]).toEqual(["waits", "lives"]);
+    expect([measured.state("best"), measured.state("asks")]).toEqual(["pending", "active"]);
     expect(measured.world.pod("best").record.refusal).toMatchObject({
       reason: "Evicted",
       message: "The node had condition: [MemoryPressure]. ",
     });
     await measured.world.run(45);
-    expect(measured.state("best")).toBe("lives");
+    expect(measured.state("best")).toBe("active");
   });
 });
 
@@ -142,8 +135,8 @@ describe("the disk runs short", () => {
     await measured.world.run(5);
     expect(measured.reclaimed).toHaveLength(1);
     expect(measured.evicted).toEqual(["b"]);
-    expect(measured.state("b")).toBe("ended");
-    expect(measured.world.pod("b").seen).toBeNull();
+    expect(measured.state("b")).toBe("terminated");
+    expect(measured.world.pod("b").runtimePod).toBeNull();
     expect(measured.world.status("b")).toMatchObject({ phase: "Failed", reason: "Evicted" });
   });
 });
@@ -164,7 +157,7 @@ describe("limits of local storage", () => {
       message: 'Usage of EmptyDir volume "data" exceeds the limit "1Mi". ',
     });
     expect(status.conditions.filter(({ type }) => type === "DisruptionTarget")).toEqual([]);
-    expect(measured.state("c")).toBe("lives");
+    expect(measured.state("c")).toBe("active");
   });
 });
 
@@ -177,11 +170,11 @@ test("an evicted pod is cleared after a crash in between too, and stays known un
   await measured.world.run(5);
   measured.memory = 8 * Gi;
   await measured.world.run(3);
-  expect(measured.world.pod("most").seen?.containers[0]?.state).toBe("exited");
+  expect(measured.world.pod("most").runtimePod?.containers[0]?.state).toBe("exited");
   measured.world.runtime.on = () => undefined;
   measured.world.restart();
   await measured.world.run(4);
-  expect(measured.world.pod("most").seen).toBeNull();
+  expect(measured.world.pod("most").runtimePod).toBeNull();
   expect(measured.world.status("most")).toMatchObject({ phase: "Failed", reason: "Evicted" });
   measured.world.pods = three.slice(0, 2);
   await measured.world.run(3);

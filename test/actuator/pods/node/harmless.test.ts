@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { cgroupRows } from "../../../../actuator/pods/node-view.ts";
+import { cgroupRows } from "../../../../actuator/pods/status/node-view.ts";
+import { passFigures } from "../../../../actuator/status/counters.ts";
 import { decodeStatus } from "../../../../actuator/status/decode-status.ts";
-import { passFigures } from "../../../../actuator/status/pass-figures.ts";
 import { ROOT } from "../../cgroups/grounds.ts";
 import { nodeStatus, podRow } from "../../status/made-status.ts";
 import { PodsWorld, podWith } from "./pods-world.ts";

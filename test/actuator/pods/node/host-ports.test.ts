@@ -27,7 +27,7 @@ test("a port that another process of the machine has is named until it is free, 
   crashes(world);
   world.pods = [web([{ containerPort: port }])];
   await world.run(8);
-  expect(world.pod("web").record.state).toBe("lives");
+  expect(world.pod("web").record.state).toBe("active");
   const told = new RegExp(
     `^default/web: ${AT.replaceAll(/[[\].]/g, "\\$&")}: ${port} is taken by .+ \\(pid ${process.pid}\\)$`,
   );

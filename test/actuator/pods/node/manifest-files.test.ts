@@ -1,8 +1,8 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { actuatorConfig } from "../../../../actuator/config.ts";
-import { podsSource } from "../../../../actuator/pods-source.ts";
+import { actuatorConfig } from "../../../../actuator/core/config.ts";
+import { podsSource } from "../../../../actuator/manifests/pods-source.ts";
 import { podYaml, scratch } from "../../manifests/scratch.ts";
 import { PodsWorld } from "./pods-world.ts";
 import { SIM_SETTINGS } from "./settings.ts";
@@ -58,21 +58,21 @@ class ManifestsWorld {
   }
 }
 const THREE = { "gone.yaml": yaml("gone"), "edited.yaml": yaml("edited"), "stays.yaml": yaml("stays") };
-const lives = (...names: readonly string[]) => names.map((name) => `${name}-${NODE} lives`);
+const active = (...names: readonly string[]) => names.map((name) => `${name}-${NODE} active`);
 const HELD = /^not ended/;
 
 for (const isRestarted of [false, true])
   test(`a file that was never read freezes no pod of another one${isRestarted ? ", nor after a restart" : ""}`, async () => {
     const node = new ManifestsWorld(THREE);
     await node.world.run(5);
-    expect(node.pods()).toEqual(lives("edited", "gone", "stays"));
+    expect(node.pods()).toEqual(active("edited", "gone", "stays"));
     const before = [node.uidOf("edited"), node.uidOf("stays")];
     node.put("half.yaml", "kind: [");
     node.remove("gone.yaml");
     node.put("edited.yaml", edited("edited"));
     if (isRestarted) node.restart();
     await node.world.run(60);
-    expect(node.pods()).toEqual(lives("edited", "stays"));
+    expect(node.pods()).toEqual(active("edited", "stays"));
     expect([node.uidOf("edited") === before[0], node.uidOf("stays")]).toEqual([false, before[1]]);
     expect(node.problems().filter((one) => HELD.test(one))).toEqual([]);
   });
@@ -85,14 +85,14 @@ test("what was read last from a broken file stays, and a notice says so; what is
   node.remove("stays.yaml", "old.yaml");
   node.restart();
   await node.world.run(60);
-  expect(node.pods()).toEqual(lives("edited", "gone", "old"));
+  expect(node.pods()).toEqual(active("edited", "gone", "old"));
   const held = node.problems().filter((one) => HELD.test(one));
   expect(held).toHaveLength(1);
   expect(held[0]).toMatch(/since gone\.yaml cannot be read and may name them: /);
   for (const name of ["gone", "old"]) expect(held[0]).toContain(`default/${name}-${NODE}`);
   node.remove("gone.yaml");
   await node.world.run(60);
-  expect(node.pods()).toEqual(lives("edited"));
+  expect(node.pods()).toEqual(active("edited"));
 });
 
 test.each([
@@ -108,7 +108,7 @@ test.each([
   for (let i = 0; i < 2; i++) {
     node.restart();
     await node.world.run(60);
-    expect(node.pods()).toEqual(lives("db", "web"));
+    expect(node.pods()).toEqual(active("db", "web"));
     expect([node.uidOf("db"), node.world.idOf(node.uidOf("db") ?? "", "c")]).toEqual(before);
     expect(node.problems()).toContain(
       "db.yaml: holds no object: expected JSON or YAML; to end its pods remove the file",
@@ -118,7 +118,7 @@ test.each([
   // it holds back no pod of another file
   node.remove("web.yaml");
   await node.world.run(60);
-  expect(node.pods()).toEqual(lives("db"));
+  expect(node.pods()).toEqual(active("db"));
   node.remove("db.yaml");
   await node.world.run(60);
   expect(node.pods()).toEqual([]);
@@ -134,7 +134,7 @@ test("a second manifest of a pod changes nothing, nor does its end, nor a restar
   ] as const) {
     node.put(file, other);
     await node.world.run(5);
-    expect([node.pods(), node.uidOf("twin")]).toEqual([lives("twin"), uid]);
+    expect([node.pods(), node.uidOf("twin")]).toEqual([active("twin"), uid]);
     expect(node.problems().join("\n")).toContain(
       `${file}:1:1: document 0: pod default/twin-${NODE} is also in m.yaml, which counts: rename one`,
     );
@@ -143,11 +143,11 @@ test("a second manifest of a pod changes nothing, nor does its end, nor a restar
   await node.world.run(5);
   node.remove("z.yaml");
   await node.world.run(60);
-  expect([node.pods(), node.uidOf("twin")]).toEqual([lives("twin"), uid]);
+  expect([node.pods(), node.uidOf("twin")]).toEqual([active("twin"), uid]);
   // its own next version, and not the other file's
   node.put("m.yaml", yaml("twin", "    env: [{name: WORD, value: '3'}]\n"));
   await node.world.run(60);
-  expect(node.pods()).toEqual(lives("twin"));
+  expect(node.pods()).toEqual(active("twin"));
   expect(node.world.manager.set.inForce().get(`default/twin-${NODE}`)?.file).toBe(join(node.directory, "m.yaml"));
   expect(node.uidOf("twin")).not.toBe(uid);
 });
@@ -160,10 +160,10 @@ test("while the file of the one in force cannot be read, another file does not t
   node.put("a.yaml", edited("twin"));
   node.restart();
   await node.world.run(60);
-  expect(node.pods()).toEqual([...lives("twin"), `twin-${NODE} waits`]);
+  expect(node.pods()).toEqual([...active("twin"), `twin-${NODE} pending`]);
   node.put("m.yaml", yaml("twin"));
   await node.world.run(60);
-  expect([node.pods(), node.uidOf("twin")]).toEqual([lives("twin"), uid]);
+  expect([node.pods(), node.uidOf("twin")]).toEqual([active("twin"), uid]);
 });
 
 test("a refused manifest is named with its file, line and column; of another node with both names", async () => {
@@ -173,7 +173,7 @@ test("a refused manifest is named with its file, line and column; of another nod
     "near.yaml": `${yaml("near")}  nodeName: ${NODE}\n`,
   });
   await node.world.run(5);
-  expect(node.pods()).toEqual(lives("near"));
+  expect(node.pods()).toEqual(active("near"));
   expect(node.world.last?.refused).toEqual([
     {
       pod: `default/far-${NODE}`,
@@ -208,7 +208,7 @@ test("of two pods on the host's network with one port the second is refused", as
   await node.world.run(5);
   node.put("b.yaml", port("b"));
   await node.world.run(5);
-  expect(node.pods()).toEqual([...lives("a"), `b-${NODE} waits`]);
+  expect(node.pods()).toEqual([...active("a"), `b-${NODE} pending`]);
   const { reason, message } = node.world.pod(node.uidOf("b") ?? "").record.refusal ?? {};
   expect(reason).toBe("NodePorts");
   expect(message).toContain(`; default/a-${NODE} has TCP port 8080 of 0.0.0.0`);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { nodeView } from "../../../../actuator/pods/node-view.ts";
+import { nodeView } from "../../../../actuator/pods/status/node-view.ts";
 import type { PodRow } from "../../../../actuator/status/node-status.ts";
 import { PodsWorld, podWith } from "./pods-world.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import type { PassReport } from "../../../../actuator/loop.ts";
-import { passFigures } from "../../../../actuator/status/pass-figures.ts";
-import { passLine } from "../../../../api/cli/pass-text.ts";
+import type { PassReport } from "../../../../actuator/pass/loop.ts";
+import { passFigures } from "../../../../actuator/status/counters.ts";
+import { passLine } from "../../../../api/cli/actuator/pass-text.ts";
 import { ROOT } from "../../cgroups/grounds.ts";
 import { PodsWorld, podWith } from "./pods-world.ts";
 

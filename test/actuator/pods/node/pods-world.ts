@@ -1,23 +1,34 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as realPause } from "node:timers/promises";
-import { decideHere } from "../../../../actuator/decide-here.ts";
-import { Journal } from "../../../../actuator/journal.ts";
-import { containerHash } from "../../../../actuator/lifecycle/config/container-hash.ts";
+import { Journal } from "../../../../actuator/apply/journal.ts";
+import { decideHere } from "../../../../actuator/client/local-client.ts";
+import { PassClock } from "../../../../actuator/core/pass-clock.ts";
+import type { DecisionAnswer, DecisionClient } from "../../../../actuator/core/ports.ts";
+import { containerHash } from "../../../../actuator/lifecycle/config/labels.ts";
 import type { PodEvent } from "../../../../actuator/lifecycle/event.ts";
-import type { PassReport } from "../../../../actuator/loop.ts";
+import { endOf } from "../../../../actuator/lifecycle/pod-state.ts";
+import type { PodEnd } from "../../../../actuator/lifecycle/record.ts";
 import type { MachineFacts } from "../../../../actuator/machine/facts.ts";
-import { PassClock } from "../../../../actuator/pass-clock.ts";
+import type { PassReport } from "../../../../actuator/pass/loop.ts";
+import { CurrentCgroups } from "../../../../actuator/pods/cgroups/cgroup-view.ts";
 import type { DeviceDesk, DeviceHands } from "../../../../actuator/pods/devices/port.ts";
-import { Images } from "../../../../actuator/pods/images.ts";
 import { PodManager, type TurnView } from "../../../../actuator/pods/manager.ts";
-import { ManagerFiles } from "../../../../actuator/pods/manager-files.ts";
-import type { ManagerPorts } from "../../../../actuator/pods/manager-ports.ts";
-import type { KnownPod } from "../../../../actuator/pods/pod-set.ts";
-import { PodRecords } from "../../../../actuator/pods/records.ts";
-import { PodWorker } from "../../../../actuator/pods/worker.ts";
-import { cgroupParentOf } from "../../../../actuator/pods/workers.ts";
-import type { DecisionAnswer, DecisionClient } from "../../../../actuator/ports.ts";
+import type {
+  DecisionPorts,
+  EvictionPorts,
+  ManagerSettings,
+  NodePorts,
+  ObserverPorts,
+  PodPorts,
+  RuntimePorts,
+} from "../../../../actuator/pods/manager-ports.ts";
+import { ManagerFiles } from "../../../../actuator/pods/records/manager-files.ts";
+import type { KnownPod } from "../../../../actuator/pods/records/pod-set.ts";
+import { PodRecords } from "../../../../actuator/pods/records/records.ts";
+import { Images } from "../../../../actuator/pods/sync/images.ts";
+import type { LogLinks } from "../../../../actuator/pods/sync/log-link.ts";
+import { PodWorker } from "../../../../actuator/pods/sync/pod-worker.ts";
 import { ok } from "../../../../api/model/result.ts";
 import { SimClock } from "../../../sim/clock.ts";
 import { machineAt } from "../../../sim/machine.ts";
@@ -47,16 +58,20 @@ export interface WorldOptions {
   readonly configuration?: object;
   /** Of the running of a node that evicts. */
   readonly stats?: () => Promise<Readonly<Record<string, unknown>>>;
-  readonly reclaim?: ManagerPorts["reclaim"];
-  readonly counters?: ManagerPorts["counters"];
-  readonly listening?: ManagerPorts["listening"];
+  readonly reclaim?: EvictionPorts["reclaim"];
+  readonly counters?: ObserverPorts["counters"];
+  readonly listening?: NodePorts["listening"];
+  readonly otherKubelet?: RuntimePorts["otherKubelet"];
   readonly machine?: (machine: MachineFacts) => MachineFacts;
   readonly client?: (client: DecisionClient) => DecisionClient;
   /** Device plugins. */
   readonly desk?: DeviceDesk;
   readonly hands?: DeviceHands;
+  /** Where log collectors look. */
+  readonly logLinks?: (dir: string) => LogLinks;
+  readonly kubeletsDevices?: DecisionPorts["kubeletsDevices"];
   /** Instead of `pods`. */
-  readonly readPods?: ManagerPorts["readPods"];
+  readonly readPods?: PodPorts["readPods"];
 }
 
 /** The manager of pods over a runtime, a kernel and a time that are made up; the decisions are the real ones. */
@@ -70,13 +85,15 @@ export class PodsWorld {
   readonly writes: string[] = [];
   readonly decisions: { readonly kind: string; readonly answer: DecisionAnswer }[] = [];
   pods: readonly object[] = [];
+  /** Of the daemon that is started next. */
+  settings: ManagerSettings = SIM_SETTINGS;
   manager: PodManager;
   last: TurnView | null = null;
   /** Of the cgroups, the last. */
   pass: PassReport | null = null;
   readonly #options: WorldOptions;
   readonly #hierarchy;
-  /** Holds `pods`, `logs` and `state`. */
+  /** SyncBackoff `pods`, `logs` and `state`. */
   readonly dir = scratch();
   #woken = false;
 
@@ -92,7 +109,7 @@ export class PodsWorld {
 
   /** As a daemon before this one left it. */
   write(checkpoint: string): void {
-    new ManagerFiles(join(this.dir, "state/managers")).keep({
+    new ManagerFiles(join(this.dir, "state/managers")).persist({
       assignments: { kubelet_internal_checkpoint: checkpoint },
     });
   }
@@ -128,6 +145,14 @@ export class PodsWorld {
     if (known === null) throw new Error(`no pod ${uid}: ${[...this.manager.set.records.entries()].map(([id]) => id)}`);
     return known;
   }
+  /** Ends a pod for the node's sake. */
+  end(uid: string, cause: PodEnd["cause"], reason: string, message: string, more: Partial<PodEnd> = {}): void {
+    const end = endOf(reason, message, this.time.nowMs(), more);
+    if (cause === "evicted") this.manager.lifecycle.handle(uid, { kind: "Evicted", end, signal: reason });
+    else if (cause === "preempted" || cause === "drained")
+      this.manager.lifecycle.handle(uid, { kind: cause === "preempted" ? "Preempted" : "Drained", end });
+    else throw new Error(`no end for the node's sake: ${cause}`);
+  }
   status(uid: string) {
     return this.manager.set.statusOf(this.pod(uid), this.time.nowMs());
   }
@@ -152,7 +177,7 @@ export class PodsWorld {
   }
   /** The running instance of a container. */
   idOf(uid: string, name = "app"): string {
-    const seen = this.pod(uid).seen?.containers.find((c) => c.name === name && c.state === "running");
+    const seen = this.pod(uid).runtimePod?.containers.find((c) => c.name === name && c.state === "running");
     return seen?.id ?? "none";
   }
 
@@ -165,7 +190,7 @@ export class PodsWorld {
     const roots = { podsDirectory: join(this.dir, "pods"), podLogsDirectory: join(this.dir, "logs") };
     const onEvent = (event: PodEvent): void => void this.events.push(event);
     const version = this.kernel.rules.version;
-    let manager: PodManager | undefined;
+    const cgroups = new CurrentCgroups();
     const worker = new PodWorker({
       runtime,
       images: new Images(runtime, clock, { serializeImagePulls: true, maxParallelImagePulls: null }),
@@ -173,13 +198,11 @@ export class PodsWorld {
       clock,
       onEvent,
       ...(this.#options.hands === undefined ? {} : { devices: this.#options.hands }),
+      ...(this.#options.logLinks === undefined ? {} : { logLinks: this.#options.logLinks(this.dir) }),
       owner: ROOT,
       roots,
       node: () => ({ ...HOST, cgroupVersion: version }),
-      cgroupParentOf: ({ uid }) => {
-        const view = manager?.view ?? null;
-        return view === null ? "" : cgroupParentOf(view, uid, ROOT);
-      },
+      cgroupParentOf: ({ uid }) => cgroups.parentOf(uid, ROOT),
       memoryBytes: () => null,
     });
     const {
@@ -188,41 +211,58 @@ export class PodsWorld {
       reclaim,
       counters,
       listening,
+      kubeletsDevices,
       machine = (facts: MachineFacts) => facts,
     } = this.#options;
-    manager = new PodManager(
+    const { otherKubelet, desk } = this.#options;
+    return new PodManager(
       {
         clock,
-        evictionClock: new PassClock(join(this.dir, "state"), "eviction", () => clock.monotonicMs()),
-        runtime,
-        worker,
-        readPods: this.#options.readPods ?? (async () => ({ pods: this.pods, whole: true, problems: [], notices: [] })),
-        readConfiguration: async () => ok({ ...CONFIGURATION, ...configuration }),
-        observeMachine: () => machine(machineAt(new Date(clock.nowMs()).toISOString(), BOOT.bootId, version)),
-        client: this.#client(),
-        hierarchy: this.#hierarchy,
-        journal: must(Journal.open(join(this.dir, "state/journal.jsonl"), BOOT.bootId)),
-        records: must(PodRecords.open(join(this.dir, "state/pods"), (message) => this.problems.push(message))),
-        files: new ManagerFiles(join(this.dir, "state/managers")),
-        complete: (_, container) => container,
-        hashOf: containerHash,
-        ...(this.#options.desk === undefined ? {} : { devices: this.#options.desk }),
-        ...(stats === undefined ? {} : { stats }),
-        ...(reclaim === undefined ? {} : { reclaim }),
-        ...(counters === undefined ? {} : { counters }),
-        ...(listening === undefined ? {} : { listening }),
-        onEvent,
-        onProblem: ({ message }) => this.problems.push(message),
-        onPass: (report) => {
-          this.pass = report;
+        pods: {
+          readPods:
+            this.#options.readPods ?? (async () => ({ pods: this.pods, whole: true, problems: [], notices: [] })),
+          records: must(PodRecords.open(join(this.dir, "state/pods"), (message) => this.problems.push(message))),
         },
-        onWorked: () => {
-          this.#woken = true;
+        runtime: {
+          runtime,
+          worker,
+          complete: (_, container) => container,
+          hashOf: containerHash,
+          ...(otherKubelet && { otherKubelet }),
+        },
+        node: {
+          readConfiguration: async () => ok({ ...CONFIGURATION, ...configuration }),
+          observeMachine: () => machine(machineAt(new Date(clock.nowMs()).toISOString(), BOOT.bootId, version)),
+          hierarchy: this.#hierarchy,
+          cgroups,
+          journal: must(Journal.open(join(this.dir, "state/journal.jsonl"), BOOT.bootId)),
+          ...(listening && { listening }),
+        },
+        decisions: {
+          client: this.#client(),
+          files: new ManagerFiles(join(this.dir, "state/managers")),
+          ...(desk && { devices: desk }),
+          ...(kubeletsDevices && { kubeletsDevices }),
+        },
+        eviction: {
+          evictionClock: new PassClock(join(this.dir, "state"), "eviction", () => clock.monotonicMs()),
+          ...(stats && { stats: { look: stats, unseen: [] } }),
+          ...(reclaim && { reclaim }),
+        },
+        observers: {
+          onEvent,
+          onProblem: ({ message }) => this.problems.push(message),
+          onPass: (report) => {
+            this.pass = report;
+          },
+          onWorked: () => {
+            this.#woken = true;
+          },
+          ...(counters && { counters }),
         },
       },
-      SIM_SETTINGS,
+      this.settings,
     );
-    return manager;
   }
 
   /** Decides here, and remembers what the last settled eviction pass gave. */

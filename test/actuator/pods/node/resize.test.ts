@@ -268,7 +268,7 @@ describe("resizePolicy RestartContainer", () => {
     world.restart();
     await world.run(8);
     expect(["none", before]).not.toContain(world.idOf("u"));
-    expect(world.pod("u").record).toMatchObject({ state: "lives", resize: null });
+    expect(world.pod("u").record).toMatchObject({ state: "active", resize: null });
     expect(world.status("u").phase).toBe("Running");
   });
 });

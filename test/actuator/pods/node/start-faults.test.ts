@@ -8,7 +8,7 @@ test("a configuration that no kubelet would start with is told when it is read, 
   const world = new PodsWorld({ configuration });
   world.pods = [podWith("a", { cpu: "100m" })];
   await world.run(6);
-  expect(world.pod("a").record.state).toBe("lives");
+  expect(world.pod("a").record.state).toBe("active");
   const told = () => world.last?.problems.filter(({ from }) => from === "configuration") ?? [];
   expect(told()).toEqual([]);
   // as a reload takes it
@@ -24,6 +24,27 @@ test("a configuration that no kubelet would start with is told when it is read, 
   Object.assign(configuration, { cpuManagerPolicy: "none" });
   await world.run(8);
   expect(told()).toEqual([]);
+});
+
+test("on cgroup v1 with the defaults pods run, and what a kubelet would do is told with the setting's name", async () => {
+  const world = new PodsWorld({ version: 1, configuration: { ...PLAIN, failCgroupV1: undefined } });
+  world.pods = [podWith("a", { cpu: "100m" })];
+  await world.run(6);
+  expect(world.pod("a").record.state).toBe("active");
+  const told = world.last?.problems.filter(({ from }) => from === "configuration").map(({ message }) => message) ?? [];
+  expect(told).toHaveLength(1);
+  expect(told[0]).toMatch(/failCgroupV1 is true .*so pods are let in and run: .*set failCgroupV1: false/);
+  expect(told[0]).not.toContain("no pod is let in");
+});
+
+test("another setting that a kubelet would not start with, and pods that come in with it, are told as they are", async () => {
+  const world = new PodsWorld({ configuration: { ...PLAIN, singleProcessOOMKill: false } });
+  world.pods = [podWith("a", { cpu: "100m" })];
+  await world.run(6);
+  expect(world.pod("a").record.state).toBe("active");
+  expect(world.last?.problems.filter(({ from }) => from === "configuration").map(({ message }) => message)).toEqual([
+    "a kubelet would not start with it, and this daemon lets in pods that fit all the same: invalid configuration: singleProcessOOMKill must not be explicitly set to false when using cgroup v1; correct the kubelet configuration",
+  ]);
 });
 
 test("how long a pod has been refused, and how often, is known after a restart", async () => {

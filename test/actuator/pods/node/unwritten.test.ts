@@ -22,7 +22,7 @@ test("a pod is evicted though its record cannot be written, which stands as a pr
   measured.memory = 8 * Gi;
   await world.run(4);
   expect(world.events.filter(({ reason }) => reason === "Evicted")).toHaveLength(1);
-  expect([measured.state("most"), world.pod("most").seen, written()]).toEqual(["ended", null, "lives"]);
+  expect([measured.state("most"), world.pod("most").runtimePod, written()]).toEqual(["terminated", null, "lives"]);
   expect(problems()).toHaveLength(1);
   mend();
   await world.run(1);
@@ -43,7 +43,7 @@ test("a daemon that is killed before the end was written ends the pod anew, if i
   world.runtime.on = ({ call }) =>
     call === "RemoveContainer" ? { effect: false, answer: { call, code: "UNKNOWN", message: "not now" } } : undefined;
   await world.run(2);
-  expect(world.pod("most").record.state).toBe("ends");
+  expect(world.pod("most").record.state).toBe("terminating");
   rmdirSync(join(world.dir, "state/pods/most.pod.json.new"));
   world.runtime.on = () => undefined;
   world.restart();

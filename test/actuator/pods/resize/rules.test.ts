@@ -1,12 +1,10 @@
 import { describe, expect, test } from "vitest";
 import type { RunnablePod } from "../../../../actuator/lifecycle/pod.ts";
-import { decodedPod } from "../../../../actuator/pods/decoded-pod.ts";
+import { decodedPod } from "../../../../actuator/pods/admission/decoded-pod.ts";
 import { resourcesIn, sameResources, split, withResources } from "../../../../actuator/pods/resize/forms.ts";
-import { resizesInTurn } from "../../../../actuator/pods/resize/in-turn.ts";
 import { type ResizeNode, whyInfeasible } from "../../../../actuator/pods/resize/infeasible.ts";
-import { nodeOf } from "../../../../actuator/pods/resize/node.ts";
-import { restartsFor } from "../../../../actuator/pods/resize/policy.ts";
-import { resizeText } from "../../../../actuator/pods/resize/texts.ts";
+import { resizeText } from "../../../../actuator/pods/resize/resize-events.ts";
+import { nodeOf, resizesInTurn, restartsFor } from "../../../../actuator/pods/resize/resizer.ts";
 import type { Pod } from "../../../../api/model/pod.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -208,7 +206,7 @@ test("in turn: what takes no more, then by priority, then Guaranteed ones, then 
     const pod = { uid: name, object: object({ requests: { cpu } }), spec: { priority } } as unknown as RunnablePod;
     const resize = sinceMs === null ? null : { reason: "Deferred" as const, message: "", sinceMs };
     const record = { pod: object({ requests: { cpu: "2" } }), resize } as never;
-    return { pod, known: { uid: name, pod, record, seen: null } };
+    return { pod, known: { uid: name, pod, record, runtimePod: null } };
   };
   const all = [
     wanted("late", "3", 0, 20),

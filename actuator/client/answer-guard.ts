@@ -1,0 +1,111 @@
+import { preemptable } from "../../api/decide/preemption/candidate.ts";
+import { isCriticalPod } from "../../api/decide/resources/qos.ts";
+import type { PodAsk } from "../../api/model/ask.ts";
+import { decodeAsk } from "../../api/model/asks.ts";
+import type { CgroupsDecision } from "../../api/model/cgroups.ts";
+import type { Kind } from "../../api/model/decision.ts";
+import type { EvictionDecision } from "../../api/model/eviction.ts";
+import type { PodRef } from "../../api/model/forms.ts";
+import { type Pod, podRef } from "../../api/model/pod.ts";
+import type { AdmissionDecision } from "../../api/model/preemption.ts";
+import { decideHere, decodedOnce } from "./local-client.ts";
+
+interface Ordered {
+  readonly kind: Kind;
+  readonly snapshot: unknown;
+  readonly ask: object | undefined;
+  readonly decision: unknown;
+}
+
+/**
+ * Why an API's decision of the right shape is not carried out: it speaks of a pod or a cgroup that the node does not have,
+ * ends one that no kubelet would, or lets one in that the core here refuses. Null: it is carried out. To be more careful
+ * than the core is an API's good right.
+ */
+export function unsafeOrder(order: Ordered): string | null {
+  switch (order.kind) {
+    case "admission":
+      return unsafeAdmission(order, order.decision as AdmissionDecision);
+    case "eviction":
+      return unsafeEviction(order, order.decision as EvictionDecision);
+    case "cgroups":
+      return strangeCgroup(order, order.decision as CgroupsDecision);
+    default:
+      return null;
+  }
+}
+
+function unsafeAdmission(
+  { snapshot, ask }: Ordered,
+  { admit, preempt, startErrors }: AdmissionDecision,
+): string | null {
+  if (!admit || startErrors.length > 0) return null;
+  const here = decideHere("admission", snapshot, { ask, explain: "off" });
+  const asked = decodeAsk("admission", ask ?? null);
+  if (!here.ok || !asked.ok) return here.ok ? "decision: answers no pod" : here.error.message;
+  const own = here.value.decision as AdmissionDecision;
+  if (preempt.length === 0) {
+    if (own.admit && own.preempt.length === 0) return null;
+    const why = own.startErrors[0] ?? (own.admit ? "others have to end first" : `${own.reason}: ${own.message}`);
+    return `decision.admit: lets in ${nameOf(own.pod)}, which is refused here: ${why}`;
+  }
+  if (own.resources.every(({ insufficient }) => insufficient === 0))
+    return `decision.preempt: ends pods for ${nameOf(own.pod)}, which lacks nothing here`;
+  const { pod: preemptor } = asked.value as PodAsk;
+  const pods = podsByUid(snapshot);
+  for (const victim of preempt) {
+    const pod = pods.get(victim.uid);
+    if (pod === undefined) return strangerWords(victim);
+    if (preemptor === null || typeof preemptor === "string" || !preemptable(preemptor, pod))
+      return `decision.preempt: ends ${nameOf(victim)}, which ${nameOf(own.pod)} may not preempt`;
+  }
+  return null;
+}
+
+function unsafeEviction({ snapshot, ask }: Ordered, decision: EvictionDecision): string | null {
+  const { evicted, reclaim, conditions } = decision;
+  if (evicted.length === 0) return null;
+  const pods = podsByUid(snapshot);
+  for (const { pod: ref } of evicted) {
+    const pod = pods.get(ref.uid);
+    if (pod === undefined) return strangerWords(ref);
+    // kubelet 1.36: managerImpl.evictPod
+    if (isCriticalPod(pod)) return `decision.evicted: ends ${nameOf(ref)}, which is critical and never evicted`;
+  }
+  const [first, second] = evicted.filter(({ cause }) => cause === "threshold");
+  if (first !== undefined && (reclaim === null || conditions.length === 0))
+    return `decision.evicted: ends ${nameOf(first.pod)} though no threshold is met`;
+  if (second !== undefined)
+    return `decision.evicted: ends ${nameOf(second.pod)} besides another, and one at a time goes`;
+  const ownLimits = evicted.filter(({ cause }) => cause !== "threshold");
+  if (ownLimits.length === 0) return null;
+  const here = decideHere("eviction", snapshot, { ask, explain: "off" });
+  if (!here.ok) return here.error.message;
+  const own = (here.value.decision as EvictionDecision).evicted.filter(({ cause }) => cause !== "threshold");
+  const wrong = ownLimits.find(({ pod }) => !own.some((one) => one.pod.uid === pod.uid));
+  return wrong === undefined ? null : `decision.evicted: ends ${nameOf(wrong.pod)}, which is within its own limits`;
+}
+
+function strangeCgroup({ snapshot }: Ordered, { cgroups }: CgroupsDecision): string | null {
+  const here = decideHere("cgroups", snapshot, { explain: "off" });
+  if (!here.ok) return here.error.message;
+  const own = new Map((here.value.decision as CgroupsDecision).cgroups.map((plan) => [plan.path, plan] as const));
+  for (const [place, { path, level, pod, container, containerId }] of cgroups.entries()) {
+    const known = own.get(path);
+    if (known === undefined) return `decision.cgroups.${place}.path: ${path} is no cgroup of this node or its pods`;
+    if (pod !== null && pod.uid !== known.pod?.uid) return strangerWords(pod);
+    if (level !== known.level || container !== known.container || containerId !== known.containerId)
+      return `decision.cgroups.${place}: ${path} is another container's or level's here`;
+  }
+  return null;
+}
+
+/** As answers name them. */
+function podsByUid(snapshot: unknown): ReadonlyMap<string, Pod> {
+  const decoded = decodedOnce(snapshot);
+  const pods = decoded.ok ? (decoded.value.pods ?? []) : [];
+  return new Map(pods.map((pod) => [podRef(pod).uid, pod] as const));
+}
+const nameOf = ({ namespace, name }: PodRef): string => `${namespace}/${name}`;
+const strangerWords = (ref: PodRef): string =>
+  `decision: speaks of pod ${nameOf(ref)} (${ref.uid}), which this node does not have`;

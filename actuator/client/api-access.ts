@@ -1,0 +1,159 @@
+import { LIMITS } from "../../api/model/limits.ts";
+import { err, ok, type Result } from "../../api/model/result.ts";
+import { certificateFault } from "../core/http.ts";
+
+/** The most that an answer may have: the largest of a node is a few MB. */
+export const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
+
+/**
+ * The whole text of an answer; null: it is longer than `most` bytes, and the rest of it is not read. Throws where it does
+ * not come to its end.
+ */
+export async function answerText(response: Response, most = MAX_ANSWER_BYTES): Promise<string | null> {
+  if (Number(response.headers.get("content-length") ?? 0) > most) {
+    await response.body?.cancel();
+    return null;
+  }
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length;
+    if (bytes > most) return null;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+export interface ApiAccess {
+  /** Where the API is, without a trailing slash. */
+  readonly url: string;
+  readonly token: string | undefined;
+  readonly timeoutMs: number;
+  /** The platform's `fetch`, or an app's own in the same process. */
+  readonly fetch: (request: Request) => Promise<Response>;
+}
+export interface ApiFailure {
+  readonly message: string;
+  /** Asking again with the same input gives the same answer. */
+  readonly final: boolean;
+  /** It took this very request, and had no answer in time, or a failure of its own. */
+  readonly isStuck?: true;
+  /** No answer came in the time that the settings give it. */
+  readonly isSlow?: true;
+  /** Size of a body that is larger than the API accepts. */
+  readonly tooLargeBytes?: number;
+}
+
+/**
+ * Posts to the API. Never throws: no answer in time is a failure that passes. What is posted may be posted again: a
+ * connection that is cut is followed by another one, since the first may have been that of a body that was refused before
+ * it had all arrived, which a server cuts some time later.
+ */
+export async function postJson(
+  access: ApiAccess,
+  path: string,
+  body: unknown,
+): Promise<Result<Readonly<Record<string, unknown>>, ApiFailure>> {
+  const text = JSON.stringify(body);
+  const signal = AbortSignal.timeout(access.timeoutMs);
+  const first = await tryPost(access, path, text, signal);
+  const last = isCut(first) ? await tryPost(access, path, text, signal) : first;
+  if (!("unanswered" in last)) return last;
+  const bytes = Buffer.byteLength(text);
+  const message = `${access.url}${path} does not answer (${last.unanswered})`;
+  // a server, or one on the way to it, that lets nothing of that size in and does not say so would be asked for ever
+  const isTooLarge = isCut(first) && isCut(last) && bytes > LIMITS.bodyBytes;
+  if (isTooLarge) return err({ message, final: true, tooLargeBytes: bytes });
+  const isLate = last.unanswered === "TimeoutError";
+  return err({ message, final: false, ...(isLate ? { isStuck: true, isSlow: true } : {}) });
+}
+
+/** Asks whether the API can record decisions. A program that merely answers at its address does not count. */
+export async function isReady({ url, timeoutMs, fetch }: ApiAccess): Promise<boolean> {
+  const request = new Request(`${url}/readyz`, { signal: AbortSignal.timeout(timeoutMs) });
+  try {
+    const response = await fetch(request);
+    const reply = await replyOf(response, MAX_WORDS);
+    return response.ok && typeof reply === "object" && reply?.["status"] === "ready";
+  } catch {
+    return false;
+  } finally {
+    hold(request);
+  }
+}
+
+/** The length up to which an answer that is no decision is read: an error, or the answer of /readyz. */
+const MAX_WORDS = 2 ** 20;
+/**
+ * The most bytes that a decision about what was posted may have. Decisions name each container's files with their reasons,
+ * which is 12 times what the leanest pods take; of a usual node they are as long as the snapshot.
+ */
+const mostOf = (posted: string): number => Math.min(MAX_ANSWER_BYTES, 2 * 2 ** 20 + 24 * posted.length);
+
+/** A request hears its signal only for as long as somebody holds it: one that was collected would wait for ever. */
+const hold = (_request: Request): void => {};
+
+interface Unanswered {
+  /** The system's code, or the error's name. */
+  readonly unanswered: string;
+}
+type Tried = Result<Readonly<Record<string, unknown>>, ApiFailure> | Unanswered;
+
+async function tryPost(
+  { url, token, fetch }: ApiAccess,
+  path: string,
+  text: string,
+  signal: AbortSignal,
+): Promise<Tried> {
+  const headers: Record<string, string> = { "content-type": "application/json" };
+  if (token !== undefined) headers["authorization"] = `Bearer ${token}`;
+  const request = new Request(url + path, { method: "POST", headers, body: text, signal });
+  try {
+    const response = await fetch(request);
+    const most = response.ok ? mostOf(text) : MAX_WORDS;
+    const reply = await replyOf(response, most);
+    const said = typeof reply === "object" && reply !== null ? reply : null;
+    if (response.ok && said !== null) return ok(said);
+    if (response.ok) {
+      const type = response.headers.get("content-type") ?? "of no type";
+      const held =
+        reply === "too-long" ? `more than ${most} bytes, which no answer to this has` : `no JSON object (${type})`;
+      const what = `${response.status} with ${held}`;
+      return err({ message: `${url}${path} answered ${what}: is this the API?`, final: false });
+    }
+    const message =
+      `${url}${path} answered ${response.status} ${String(said?.["code"] ?? "")} ${String(said?.["detail"] ?? "")}`.trimEnd();
+    const tooLarge = response.status === 413 ? { tooLargeBytes: Buffer.byteLength(text) } : {};
+    const stuck = response.status >= 500 ? { isStuck: true as const } : {};
+    return err({ message, final: isFinal(response.status), ...tooLarge, ...stuck });
+  } catch (e) {
+    return { unanswered: reason(e) };
+  } finally {
+    hold(request);
+  }
+}
+
+type Reply = Readonly<Record<string, unknown>>;
+/** Null: it is no JSON object. Throws where it does not come to its end. */
+async function replyOf(response: Response, most: number): Promise<Reply | "too-long" | null> {
+  const text = await answerText(response, most);
+  if (text === null) return "too-long";
+  try {
+    const value = JSON.parse(text) as unknown;
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : null;
+  } catch {
+    return null;
+  }
+}
+
+/** A connection that was there, and on which no answer came. */
+const CUT: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE", "UND_ERR_SOCKET"]);
+const isCut = (tried: Tried): boolean => "unanswered" in tried && CUT.has(tried.unanswered);
+
+/** A wrong or missing token is mended by a person, and too many requests by time: those are asked again. */
+const isFinal = (status: number): boolean => status >= 400 && status < 500 && ![401, 403, 408, 429].includes(status);
+const API_AUTHORITY = "name the authority's certificate in the daemon's environment, NODE_EXTRA_CA_CERTS=FILE";
+function reason(e: unknown): string {
+  const { cause } = e as { cause?: { code?: string } };
+  return certificateFault(cause, API_AUTHORITY) ?? cause?.code ?? (e as Error).name;
+}

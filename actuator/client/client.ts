@@ -1,0 +1,393 @@
+import * as z from "zod";
+import { decodeFacts, REMEMBERING } from "../../api/model/asks.ts";
+import { isVerdict, type Kind } from "../../api/model/decision.ts";
+import { type ImageGcFacts, knowsLess } from "../../api/model/image-gc.ts";
+import { withoutNulls } from "../../api/model/nulls.ts";
+import { container, pod as podSchema } from "../../api/model/pod.ts";
+import { err, ok, type Result } from "../../api/model/result.ts";
+import type { Memory } from "../core/facts-file.ts";
+import { faultText } from "../core/missing-right.ts";
+import type { DecisionAnswer, DecisionClient, Problem, ResultsReport } from "../core/ports.ts";
+import type { Counters } from "../status/counters.ts";
+import { unsafeOrder } from "./answer-guard.ts";
+import { DECISION_SHAPES, STATE_FILES } from "./answer-shape.ts";
+import { type ApiAccess, type ApiFailure, isReady, postJson } from "./api-access.ts";
+import { type Asked, decideWith, keepNext } from "./local-client.ts";
+import type { Outbox, Pending } from "./outbox.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * A snapshot as the API is told it: of its pods what decisions read, which is also all that a history stores of them. So no
+ * env value, command, argument, last words or annotation of a pod leaves the node, and every id stays what it would be.
+ */
+export function redactSnapshot(snapshot: unknown): unknown {
+  if (!isFields(snapshot)) return snapshot;
+  const { pods, kubeletConfiguration } = snapshot;
+  return {
+    ...snapshot,
+    ...(Array.isArray(pods) && { pods: pods.map(toldPod) }),
+    ...(isFields(kubeletConfiguration) && { kubeletConfiguration: toldConfiguration(kubeletConfiguration) }),
+  };
+}
+
+/** The same of an ask: the pod that it speaks of may be whole. */
+export const redactAsk = <A extends object | undefined>(ask: A): A =>
+  ask !== undefined && "pod" in ask ? { ...ask, pod: toldPod(ask.pod) } : ask;
+
+const known = new WeakMap<object, unknown>();
+function toldPod(pod: unknown): unknown {
+  if (!isFields(pod)) return pod;
+  const before = known.get(pod);
+  if (before !== undefined) return before;
+  const first = podSchema.safeParse(pod);
+  const parsed = first.success ? first : podSchema.safeParse(withoutNulls(pod));
+  const told = parsed.success ? parsed.data : faultyPod(pod);
+  known.set(pod, told);
+  return told;
+}
+
+const SPEC_FIELDS = Object.keys(podSchema.shape.spec.shape);
+const CONTAINER_FIELDS = Object.keys(container.shape);
+
+/** A pod that decisions refuse is told with its fault where it stands, and with no more of it than of another one. */
+function faultyPod({ metadata, spec }: Fields): Fields {
+  const containers = (list: unknown): unknown =>
+    Array.isArray(list) ? list.map((one: unknown) => picked(one, CONTAINER_FIELDS)) : list;
+  const own = picked(spec, SPEC_FIELDS);
+  const lists = isFields(own) ? ["containers", "initContainers"].filter((name) => name in own) : [];
+  return {
+    metadata: picked(metadata, ["name", "namespace", "uid"]),
+    spec: isFields(own) ? { ...own, ...Object.fromEntries(lists.map((name) => [name, containers(own[name])])) } : own,
+  };
+}
+
+/** How a kubelet shows who it is to where it reads pods. */
+const SECRET_SETTINGS = new Set(["staticPodURLHeader"]);
+const toldConfiguration = (fields: Fields): Fields =>
+  Object.fromEntries(
+    Object.entries(fields)
+      .filter(([name]) => !SECRET_SETTINGS.has(name))
+      .map(([name, value]) => [name, name === "kubeletconfig" && isFields(value) ? toldConfiguration(value) : value]),
+  );
+
+const picked = (value: unknown, names: readonly string[]): unknown =>
+  isFields(value) ? Object.fromEntries(names.flatMap((name) => (name in value ? [[name, value[name]]] : []))) : value;
+const isFields = (value: unknown): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+const LONGEST_ID = 200;
+const answerId = z.string().min(1).max(LONGEST_ID).nullable();
+const answer = z.looseObject({
+  id: answerId,
+  verdict: z.string().refine(isVerdict, "is no verdict"),
+  reasons: z.array(z.looseObject({ at: z.string(), because: z.array(z.unknown()) })).nullish(),
+  needs: z.array(z.string()).nullish(),
+});
+/** Kinds whose `next` is written to the node's state files. */
+const OF_STATE_FILES: ReadonlySet<Kind> = new Set<Kind>(["cpus", "memory", "topology", "devices", "admission"]);
+
+/**
+ * An API's answer, before anything of it is carried out. INVARIANT: what passes has the shape and the ranges that the core
+ * here answers with, and orders nothing that `unsafeOrder` names. Errors: the first place that has not, in one line.
+ */
+export function checkAnswer(
+  kind: Kind,
+  snapshot: unknown,
+  reply: Readonly<Record<string, unknown>>,
+  ask?: object,
+): Result<DecisionAnswer, string> {
+  const fault =
+    faultIn(answer, reply, "") ??
+    faultIn(DECISION_SHAPES[kind], reply["decision"], "decision") ??
+    faultOfNext(kind, reply["next"]) ??
+    unsafeOrder({ kind, snapshot, ask, decision: reply["decision"] });
+  if (fault !== null) return err(fault);
+  const { id, decision, verdict, reasons, needs, next } = reply as unknown as DecisionAnswer;
+  return ok({ id, decidedBy: "api", decision, verdict, reasons: reasons ?? [], needs: needs ?? [], next });
+}
+
+/** Checks only what names the answer in the history. Errors: the answer has no id. */
+function checkId(reply: Readonly<Record<string, unknown>>): Result<string | null, string> {
+  const fault = faultIn(answerId, reply["id"], "id");
+  return fault === null ? ok(reply["id"] as string | null) : err(fault);
+}
+
+function faultIn(shape: z.ZodType, value: unknown, at: string): string | null {
+  const parsed = shape.safeParse(value);
+  // a newer API may know more fields
+  const issue = parsed.error?.issues.find(({ code }) => code !== "unrecognized_keys");
+  if (issue === undefined) return null;
+  const path = [at, ...issue.path].filter((part) => part !== "").join(".");
+  return `${path || "the answer"}: ${issue.message}`;
+}
+
+function faultOfNext(kind: Kind, next: unknown): string | null {
+  if (OF_STATE_FILES.has(kind)) return next === null ? null : faultIn(STATE_FILES, next, "next");
+  if (!REMEMBERING.has(kind)) return null;
+  const facts = decodeFacts(kind, next, "next");
+  if (facts.ok) return next === null || next === undefined ? "next: is missing" : null;
+  const [issue] = facts.error;
+  return `${issue?.path ?? "next"}: ${issue?.message ?? ""}`;
+}
+
+/** A pass reports once on its decision, and a report that is sent again must be the same one. */
+const ONLY_REPORT = 1;
+/** Entries sent in one pass, so that a long absence does not hold up the present. */
+const DRAIN_PER_PASS = 50;
+/** How often one entry is sent to an API that has no answer to it. */
+const MAX_TRIES = 5;
+
+/** Reports the outcome of a decision that the API knows. */
+function sendReport(
+  access: ApiAccess,
+  decisionId: string,
+  report: Omit<ResultsReport, "decisionId" | "seq">,
+): Promise<Result<unknown, ApiFailure>> {
+  const body = { ...report, decisionId, seq: ONLY_REPORT } satisfies ResultsReport;
+  return postJson(access, "/v1/results", body);
+}
+
+/** A decision that is not carried out. The next version of that API may answer better. */
+function nonsense({ url }: ApiAccess, kind: Kind, fault: string): Result<never, ApiFailure> {
+  return err({
+    message: `${url}/v1/decisions/${kind} answered what is no decision of this node: ${fault}`,
+    final: false,
+  });
+}
+
+/** Sends what an outbox kept while the API was away. */
+class Backlog {
+  readonly #access: ApiAccess;
+  readonly #outbox: Outbox;
+  readonly #onProblem: (problem: Problem) => void;
+  /** Attempts at the oldest entry that got no answer, in a row. */
+  #tries = 0;
+
+  constructor(access: ApiAccess, outbox: Outbox, onProblem: (problem: Problem) => void) {
+    this.#access = access;
+    this.#outbox = outbox;
+    this.#onProblem = onProblem;
+  }
+
+  /** Oldest first; an entry that the API will never take is dropped and named. Answers why the API is away; null: it is not. */
+  async drain(): Promise<ApiFailure | null> {
+    for (let i = 0; i < DRAIN_PER_PASS; i++) {
+      const pending = this.#outbox.first();
+      if (pending === undefined) return null;
+      const sent = await this.#send(pending);
+      if (!sent.ok && !sent.error.final && !(await this.#isStuck(sent.error))) return sent.error;
+      if (!sent.ok)
+        this.#onProblem({ from: "api", message: `a decision made earlier is not taken: ${sent.error.message}` });
+      this.#tries = 0;
+      this.#outbox.shift();
+    }
+    return null;
+  }
+
+  /** One entry must not keep all others back for ever, where the API is well and has no answer to this one. */
+  async #isStuck({ isStuck }: ApiFailure): Promise<boolean> {
+    this.#tries = isStuck === true ? this.#tries + 1 : 0;
+    if (this.#tries < MAX_TRIES) return false;
+    this.#tries = 0;
+    return isReady(this.#access);
+  }
+
+  async #send({ kind, snapshot, ask, report }: Pending): Promise<Result<unknown, ApiFailure>> {
+    // an older daemon kept them whole
+    const told = redactSnapshot(snapshot);
+    const body = ask === undefined ? { snapshot: told } : { snapshot: told, ask: redactAsk(ask) };
+    const reply = await postJson(this.#access, `/v1/decisions/${kind}`, body);
+    if (!reply.ok) return reply;
+    // what was decided then was carried out then: only the record's name is wanted
+    const id = checkId(reply.value);
+    if (!id.ok) return nonsense(this.#access, kind, id.error);
+    if (id.value === null || report === null) return id;
+    return sendReport(this.#access, id.value, report);
+  }
+}
+
+/** An API that gave no answer in time is left alone for so many times that time: decisions do not wait for it each time. */
+const REST_TIMES = 3;
+
+/** Asks the API; when it does not answer, decides here with the same core and sends both later. One call at a time. */
+export class ApiClient implements DecisionClient {
+  readonly #access: ApiAccess;
+  readonly #outbox: Outbox;
+  readonly #backlog: Backlog;
+  readonly #memory: Memory;
+  readonly #onProblem: (problem: Problem) => void;
+  /** Of the last request that failed, until one does not. */
+  fault: Problem | null = null;
+  /** Answers with what they answer. */
+  readonly #asked = new WeakMap<DecisionAnswer, Asked>();
+  /** Kinds of which the API missed something for good: it is told what is remembered of them. */
+  readonly #unrecorded = new Set<Kind>();
+  /** Until then it is not asked. */
+  #restsUntilMs = 0;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(access: ApiAccess, outbox: Outbox, memory: Memory, onProblem: (problem: Problem) => void) {
+    this.#access = access;
+    this.#outbox = outbox;
+    this.#backlog = new Backlog(access, outbox, onProblem);
+    this.#memory = memory;
+    this.#onProblem = onProblem;
+  }
+
+  get waiting(): number {
+    return this.#outbox.size;
+  }
+
+  decide(kind: Kind, snapshot: unknown, ask?: object): Promise<Result<DecisionAnswer, Problem>> {
+    return this.#inTurn(() => this.#decide(kind, snapshot, ask));
+  }
+
+  settle(answer: DecisionAnswer, isNews = true): Promise<void> {
+    return this.#inTurn(async () => {
+      const asked = this.#asked.get(answer);
+      // in this order: what is remembered here is known to the API, or will be
+      if (asked !== undefined && answer.decidedBy === "here") this.#keep(asked, null, isNews);
+      keepNext(this.#memory, answer, asked);
+    });
+  }
+
+  report(report: Omit<ResultsReport, "decisionId" | "seq">, answer: DecisionAnswer): Promise<void> {
+    return this.#inTurn(async () => {
+      const asked = this.#asked.get(answer);
+      if (asked !== undefined && answer.decidedBy === "here") return this.#keep(asked, report);
+      if (answer.id === null) return;
+      const sent = await sendReport(this.#access, answer.id, report);
+      if (sent.ok) return;
+      this.#fail(`results of ${answer.id}: ${sent.error.message}`);
+      // asked again it is the same decision, and so the same record
+      if (!sent.error.final && asked !== undefined) this.#keep(asked, report);
+    });
+  }
+
+  #fail(message: string): void {
+    this.fault = { from: "api", message };
+    this.#onProblem(this.fault);
+  }
+
+  /** Two passes may run side by side; what the API is told of them has one order. */
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(work);
+    this.#last = turn.catch(() => {});
+    return turn;
+  }
+
+  #keep({ isTooLarge = false, ...asked }: Asked, report: Pending["report"], isNews = true): void {
+    // told as a problem when it was refused; it would only be refused again
+    if (isTooLarge) return;
+    try {
+      const { kind, snapshot, ask } = asked;
+      this.#outbox.add({
+        kind,
+        snapshot: redactSnapshot(snapshot),
+        ...(ask === undefined ? {} : { ask: redactAsk(ask) }),
+        report,
+        ...(isNews ? {} : { isCalm: true }),
+      });
+    } catch (e) {
+      this.#onProblem({ from: "api", message: `what is to be sent later cannot be kept: ${faultText(e, "write")}` });
+    }
+  }
+
+  /** INVARIANT: a kind that remembers is asked only when the API knows all that was before. */
+  async #decide(kind: Kind, snapshot: unknown, ask: object | undefined): Promise<Result<DecisionAnswer, Problem>> {
+    if (performance.now() < this.#restsUntilMs)
+      return this.#noted(decideWith(this.#memory, kind, snapshot, ask), kind, snapshot, ask);
+    const away = await this.#backlog.drain();
+    const isBehind = this.#outbox.size > 0 && REMEMBERING.has(kind);
+    const asked = away === null && !isBehind ? await this.#askKnowing(kind, snapshot, ask) : null;
+    if (asked?.ok) {
+      this.fault = null;
+      return this.#noted(asked, kind, snapshot, ask);
+    }
+    const failure = asked?.error ?? away;
+    if (failure?.tooLargeBytes !== undefined) return this.#decideUnrecorded(failure, kind, snapshot, ask);
+    if (failure?.final === true) return err({ from: "decision", message: failure.message });
+    if (failure?.isSlow === true) this.#restsUntilMs = performance.now() + REST_TIMES * this.#access.timeoutMs;
+    if (failure !== null) this.#fail(`${failure.message}: deciding here`);
+    return this.#noted(decideWith(this.#memory, kind, snapshot, ask), kind, snapshot, ask);
+  }
+
+  /** INVARIANT: what is too large to be told never keeps the node from deciding. */
+  #decideUnrecorded(
+    { message, tooLargeBytes }: ApiFailure,
+    kind: Kind,
+    snapshot: unknown,
+    ask: object | undefined,
+  ): Result<DecisionAnswer, Problem> {
+    const words = `the body of ${tooLargeBytes} bytes is too large for the API: deciding here, and it is recorded nowhere; raise its limit (nodewise api --max-body-bytes)`;
+    this.#fail(`${message}: ${words}`);
+    this.#unrecorded.add(kind);
+    const here = decideWith(this.#memory, kind, snapshot, ask);
+    if (here.ok) this.#asked.set(here.value, { kind, snapshot, isTooLarge: true });
+    return here;
+  }
+
+  #noted(
+    answer: Result<DecisionAnswer, Problem>,
+    kind: Kind,
+    snapshot: unknown,
+    ask: object | undefined,
+  ): Result<DecisionAnswer, Problem> {
+    if (answer.ok) this.#asked.set(answer.value, { kind, snapshot, ...(ask === undefined ? {} : { ask }) });
+    return answer;
+  }
+
+  /** An API that remembers less than this node is told what the node remembers. */
+  async #askKnowing(
+    kind: Kind,
+    snapshot: unknown,
+    ask: object | undefined,
+  ): Promise<Result<DecisionAnswer, ApiFailure>> {
+    const facts = REMEMBERING.has(kind) ? this.#memory.factsFor(kind, snapshot) : undefined;
+    if (facts !== undefined && this.#unrecorded.has(kind)) {
+      const told = await this.#ask(kind, snapshot, { ...ask, facts });
+      if (told.ok) this.#unrecorded.delete(kind);
+      return told;
+    }
+    const asked = await this.#ask(kind, snapshot, ask);
+    if (!asked.ok || facts === undefined || kind !== "image-gc") return asked;
+    const isForgetful = knowsLess(asked.value.next as ImageGcFacts, facts as ImageGcFacts);
+    return isForgetful ? this.#ask(kind, snapshot, { ...ask, facts }) : asked;
+  }
+
+  async #ask(kind: Kind, snapshot: unknown, ask: object | undefined): Promise<Result<DecisionAnswer, ApiFailure>> {
+    const told = redactSnapshot(snapshot);
+    const body = ask === undefined ? { snapshot: told } : { snapshot: told, ask: redactAsk(ask) };
+    const reply = await postJson(this.#access, `/v1/decisions/${kind}`, body);
+    if (!reply.ok) return reply;
+    const answer = checkAnswer(kind, snapshot, reply.value, ask);
+    return answer.ok ? answer : nonsense(this.#access, kind, answer.error);
+  }
+}
+
+/** A client whose answers are told and counted, and what waits in it for the API. */
+export function redactingClient(
+  client: DecisionClient,
+  counters: Pick<Counters, "decided" | "outbox">,
+  onDecision: (kind: Kind, answer: DecisionAnswer) => void = () => {},
+): DecisionClient {
+  const noteWaiting = (): void => counters.outbox(client.waiting ?? 0);
+  // an earlier process may have left some
+  noteWaiting();
+  return {
+    get fault() {
+      return client.fault ?? null;
+    },
+    decide: async (kind, snapshot, ask) => {
+      const answer = await client.decide(kind, snapshot, ask);
+      noteWaiting();
+      if (!answer.ok) return answer;
+      counters.decided(kind, answer.value.decidedBy);
+      onDecision(kind, answer.value);
+      return answer;
+    },
+    settle: (answer, isNews) => client.settle(answer, isNews).then(noteWaiting),
+    report: (report, answer) => client.report(report, answer).then(noteWaiting),
+  };
+}

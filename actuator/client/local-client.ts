@@ -1,0 +1,93 @@
+import { decideKind } from "../../api/decide/index.ts";
+import { decodeAsk } from "../../api/model/asks.ts";
+import type { Explain, Facts, Kind } from "../../api/model/decision.ts";
+import { decodeSnapshot } from "../../api/model/decode.ts";
+import type { InputIssue } from "../../api/model/input-issue.ts";
+import { err, ok, type Result } from "../../api/model/result.ts";
+import { type EffectiveSnapshot, effectiveSnapshot } from "../../api/profiles/effective.ts";
+import { factsOf, type Memory } from "../core/facts-file.ts";
+import type { DecisionAnswer, DecisionClient, Problem } from "../core/ports.ts";
+import type { Pending } from "./outbox.ts";
+
+interface AskedHere {
+  /** As the API takes it. */
+  readonly ask?: unknown;
+  readonly facts?: Facts;
+  /** `reasons` if absent. */
+  readonly explain?: Explain;
+}
+
+/**
+ * The same core that the API runs, for the times when there is none. Errors: the refusal, or what is wrong with the
+ * snapshot or the ask.
+ */
+export function decideHere(
+  kind: Kind,
+  snapshot: unknown,
+  { ask, facts = {}, explain = "reasons" }: AskedHere = {},
+): Result<DecisionAnswer, Problem> {
+  const decoded = decodedOnce(snapshot);
+  if (!decoded.ok) return faulty(kind, "snapshot", decoded.error);
+  const asked = decodeAsk(kind, ask ?? null);
+  if (!asked.ok) return faulty(kind, "ask", asked.error);
+  const decided = decideKind(kind, { snapshot: decoded.value, facts, ask: asked.value, explain });
+  if (!decided.ok) return err({ from: "decision", message: `${kind}: ${decided.error.message}` });
+  return ok({ id: null, decidedBy: "here", ...decided.value });
+}
+
+type Decoded = Result<EffectiveSnapshot, readonly InputIssue[]>;
+let last: { readonly snapshot: unknown; readonly decoded: Decoded } | null = null;
+/** A snapshot, checked. A pass asks more than one kind about its own, one right after the other. */
+export function decodedOnce(snapshot: unknown): Decoded {
+  if (last !== null && last.snapshot === snapshot) return last.decoded;
+  const read = decodeSnapshot(snapshot, "snapshot");
+  const decoded = read.ok ? ok(effectiveSnapshot(read.value)) : read;
+  last = { snapshot, decoded };
+  // nothing is kept from pass to pass
+  setImmediate(() => {
+    last = null;
+  });
+  return decoded;
+}
+
+function faulty(
+  kind: Kind,
+  what: string,
+  issues: readonly { readonly path: string; readonly message: string }[],
+): Result<never, Problem> {
+  const first = issues.slice(0, 3).map(({ path, message }) => `${path}: ${message}`);
+  return err({ from: "decision", message: `${kind}: the ${what} has ${issues.length} faults: ${first.join("; ")}` });
+}
+
+/** Without an API every decision is made here and nothing is kept for later but what the next one is to be told. */
+export function localClient(memory: Memory): DecisionClient {
+  const asked = new WeakMap<DecisionAnswer, Asked>();
+  return {
+    decide: async (kind, snapshot, ask) => {
+      const here = decideWith(memory, kind, snapshot, ask);
+      if (here.ok) asked.set(here.value, { kind, snapshot });
+      return here;
+    },
+    settle: async (answer) => keepNext(memory, answer, asked.get(answer)),
+    report: async () => {},
+  };
+}
+
+/** The question that an answer belongs to. */
+export type Asked = Omit<Pending, "report"> & {
+  /** The API takes no body of that size, now or later. */
+  readonly isTooLarge?: boolean;
+};
+
+/** Decides with what is remembered. */
+export function decideWith(memory: Memory, kind: Kind, snapshot: unknown, ask: object | undefined) {
+  const facts = factsOf(kind, memory.factsFor(kind, snapshot));
+  // what the API looks up for it as well: which images are old enough to be reclaimed
+  const images = kind === "eviction" ? memory.factsFor("image-gc", snapshot) : undefined;
+  return decideHere(kind, snapshot, { ask: images === undefined ? ask : { ...ask, images }, facts });
+}
+
+/** Has the memory know what the next decision is to be told. */
+export function keepNext(memory: Memory, { next }: DecisionAnswer, asked: Asked | undefined): void {
+  if (asked !== undefined) memory.keep(asked.kind, asked.snapshot, next);
+}

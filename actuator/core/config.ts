@@ -1,0 +1,271 @@
+import { hostname } from "node:os";
+import { dirname, join } from "node:path";
+import * as z from "zod";
+import { parseDuration } from "../../api/model/duration.ts";
+import { absolutePath, wholeNumber } from "../../api/model/fields.ts";
+import { err, ok, type Result } from "../../api/model/result.ts";
+import { NEWEST } from "../../api/profiles/index.ts";
+import { millisIn } from "../../api/profiles/profile.ts";
+import { parseListen } from "./listen.ts";
+import { dangerFaults, KUBELET_DIRECTORY, NODE_NAME, NODE_NAME_FORM } from "./setting-dangers.ts";
+import { faultsOf, type SettingFault } from "./setting-fault.ts";
+import { socketPathFault, socketPathOf, USUAL_ENDPOINT } from "./socket-path.ts";
+
+/** The kubelet's own. */
+const DEVICE_DIRECTORIES = {
+  devicePluginsDirectory: "/var/lib/kubelet/device-plugins",
+  pluginsRegistryDirectory: "/var/lib/kubelet/plugins_registry",
+  podResourcesDirectory: "/var/lib/kubelet/pod-resources",
+} as const;
+const REGISTRY = "plugins_registry";
+
+type Settings = Readonly<Record<string, unknown>>;
+
+/**
+ * With the directory of plugins that wait to be found beside the one of the others, where only that is another than the
+ * kubelet's: in the kubelet's, drivers of its volumes would be told that they are not registered.
+ */
+function withRegistry(settings: Settings): Settings {
+  const { devicePluginsDirectory: directory, pluginsRegistryDirectory } = settings;
+  const isOther = typeof directory === "string" && directory !== DEVICE_DIRECTORIES.devicePluginsDirectory;
+  if (!isOther || !directory.startsWith("/") || pluginsRegistryDirectory !== undefined) return settings;
+  return { ...settings, pluginsRegistryDirectory: join(dirname(directory), REGISTRY) };
+}
+
+/** Two sockets of one name, or plugins of both forms, in one directory; a kubelet's that nobody named. */
+function directoryFaults(given: Settings): readonly SettingFault[] {
+  if (given["devicePlugins"] !== "serve") return [];
+  const settings = withRegistry(given);
+  const faults: SettingFault[] = [];
+  const firsts = new Map<unknown, string>();
+  for (const [setting, usual] of Object.entries(DEVICE_DIRECTORIES)) {
+    const directory = settings[setting] ?? usual;
+    const first = firsts.get(directory);
+    if (first === undefined) firsts.set(directory, setting);
+    else faults.push({ setting, message: `is ${first} as well: each needs a directory of its own` });
+  }
+  const { pluginsRegistryDirectory: usual } = DEVICE_DIRECTORIES;
+  if (settings !== given && settings["pluginsRegistryDirectory"] === usual) {
+    const message = `must be named: beside devicePluginsDirectory it is ${usual}, which is a kubelet's`;
+    faults.push({ setting: "pluginsRegistryDirectory", message });
+  }
+  return faults;
+}
+
+const seconds = (min: number) => z.number().min(min).max(86_400);
+const file = z.string().min(1).max(4096);
+const endpoint = z.string().superRefine((text, ctx) => {
+  const path = socketPathOf(text);
+  if (!path.ok) ctx.addIssue({ code: "custom", message: path.error });
+});
+const listen = z.string().superRefine((text, ctx) => {
+  const address = parseListen(text);
+  if (!address.ok) ctx.addIssue({ code: "custom", message: address.error });
+});
+/** Where a socket of that name is made: the kernel takes so many bytes of its path. */
+const socketDirectory = (socket: string) =>
+  absolutePath.superRefine((directory, ctx) => {
+    // told already
+    if (!directory.startsWith("/")) return;
+    const fault = socketPathFault(join(directory, socket));
+    if (fault !== undefined) ctx.addIssue({ code: "custom", message: `cannot hold ${socket}: ${fault}` });
+  });
+/** A Go duration, as the kubelet's flag takes it. */
+const duration = z.string().transform((text, ctx) => {
+  const parsed = parseDuration(text);
+  if (parsed.ok && Number.isSafeInteger(parsed.value.millis)) return parsed.value;
+  ctx.addIssue({ code: "custom", message: parsed.ok ? "must be whole milliseconds" : parsed.error });
+  return z.NEVER;
+});
+/** Bounds of a Go int32. */
+const limit = wholeNumber(-2147483648, 2147483647);
+
+export const DEFAULT_EXEC_LIMIT = 64;
+
+/** Settings of the daemon; a file may hold them as YAML or JSON, and flags of the same names win over it. */
+const schema = z.strictObject({
+  /** `observe` writes nothing to cgroupfs; `enforce` carries plans out. */
+  mode: z.enum(["observe", "enforce"]).default("observe"),
+  nodeName: z
+    .string()
+    .regex(NODE_NAME, NODE_NAME_FORM)
+    .default(() => hostname().toLowerCase()),
+  /** A cgroup of our own in every hierarchy; nothing outside it is ever written. An observer may look from `/`. */
+  cgroupRoot: z
+    .string()
+    .regex(
+      /^(?:\/|(?:\/[A-Za-z0-9][A-Za-z0-9._-]*)+)$/,
+      "must be a path of its own below the cgroup mounts, such as /nodewise",
+    )
+    .default("/nodewise"),
+  cgroupMount: absolutePath.default("/sys/fs/cgroup"),
+  /** Journal and outbox live here, readable by this user only. */
+  stateDir: file,
+  /** A KubeletConfiguration, YAML or JSON; absent: the kubelet's defaults. */
+  kubeletConfiguration: file.optional(),
+  /** Where a kubelet keeps its state files; they are only read. */
+  kubeletDir: file.default(KUBELET_DIRECTORY),
+  /** A directory (or a file) of static pods. */
+  manifests: file.optional(),
+  /** Or a URL that answers a v1.PodList: a kubelet's /pods, or the API server's list of the node. */
+  podsUrl: z.url({ protocol: /^https?$/ }).optional(),
+  podsTokenFile: file.optional(),
+  podsCaFile: file.optional(),
+  /** The kubelet of `podsUrl` has no API server, so that its own static pods are all pods of the node. */
+  standaloneKubelet: z.boolean().default(false),
+  /** The policy API; absent: every decision is made here. */
+  api: z.url({ protocol: /^https?$/ }).optional(),
+  apiTokenFile: file.optional(),
+  apiTimeoutSeconds: seconds(0.1).default(5),
+  /** The kubelet refreshes its tiers each minute. */
+  intervalSeconds: seconds(1).default(60),
+  /** `existing`: the runtime makes containers' cgroups. `create`: there is no runtime, make them too. */
+  containers: z.enum(["existing", "create"]).default("existing"),
+  removeOrphans: z.boolean().default(true),
+  /**
+   * Dead containers, their logs, and images: `observe` decides and reports what would go, `enforce` removes it. Apart
+   * from `mode`, which speaks of cgroups.
+   */
+  garbageCollection: z.enum(["off", "observe", "enforce"]).default("off"),
+  /**
+   * `enforce`: the pods of `manifests` or `podsUrl` are run: admitted, started, kept, ended. What this daemon did not
+   * start it never stops.
+   */
+  pods: z.enum(["off", "enforce"]).default("off"),
+  /** `static`: as the kubelet takes a manifest, critical and never evicted. `ordinary`: by their priority, as an API server's. */
+  manifestPods: z.enum(["static", "ordinary"]).default("static"),
+  /** Volumes, hosts files and termination messages of pods lie below it. */
+  podsDirectory: absolutePath.default("/var/lib/nodewise/pods"),
+  /** From look to look at the runtime and the pods' source. */
+  syncSeconds: seconds(0.1).default(1),
+  /** From look to look at what the node runs short of; the kubelet's is 10 seconds. */
+  evictionPeriodSeconds: seconds(0.1).default(10),
+  /** When a refused pod is tried again although nothing has changed. */
+  retrySeconds: seconds(1).default(60),
+  /**
+   * `serve`: device plugins register here as with a kubelet, the pods that are run get their devices, and who has which is
+   * answered at pod-resources/kubelet.sock.
+   */
+  devicePlugins: z.enum(["off", "serve"]).default("off"),
+  /** kubelet.sock lies there, and beside it the sockets of plugins that register themselves. */
+  devicePluginsDirectory: socketDirectory("kubelet.sock").default(DEVICE_DIRECTORIES.devicePluginsDirectory),
+  /** Sockets of plugins that wait to be found; where `devicePluginsDirectory` is not the kubelet's, beside that. */
+  pluginsRegistryDirectory: absolutePath.default(DEVICE_DIRECTORIES.pluginsRegistryDirectory),
+  /** The socket of the podresources API. */
+  podResourcesDirectory: socketDirectory("kubelet.sock").default(DEVICE_DIRECTORIES.podResourcesDirectory),
+  /** How long a pod waits for a plugin that has not come (back) since the daemon started. */
+  deviceWaitSeconds: seconds(0).default(300),
+  /** Probes do what is documented where the kubelet does something else. */
+  strictProbes: z.boolean().default(false),
+  /**
+   * `even`: the first attempts of probes with one period are spread over it. `kubelet`: by chance right after the start,
+   * and later all probes of a pod at the same moment.
+   */
+  probeSpread: z.enum(["even", "kubelet"]).default("even"),
+  /** Exec probes that run at the same time; the others wait for their turn. */
+  maxExecProbes: wholeNumber(1, 4096).default(DEFAULT_EXEC_LIMIT),
+  /** `hold`: while many unrelated pods fail their liveness probes together, none is restarted for it, for two minutes at most. */
+  probeGuard: z.enum(["off", "hold"]).default("off"),
+  /** At a clean end pods are stopped too, those of the lowest priority first; else they go on. */
+  drain: z.boolean().default(false),
+  /** Status, events and metrics, read-only; `off`: nowhere. Absent: 127.0.0.1:10260 where pods are run, else nowhere. */
+  statusListen: listen.optional(),
+  /** CRI v1 over a unix socket. */
+  runtimeEndpoint: endpoint.default(USUAL_ENDPOINT),
+  /** Deadline of one call; the kubelet's runtimeRequestTimeout. */
+  runtimeTimeoutSeconds: seconds(0.1).default(millisIn(NEWEST.defaults.runtimeRequestTimeout) / 1000),
+  podLogsDirectory: absolutePath.default(NEWEST.defaults.podLogsDir),
+  containerLogsDirectory: absolutePath.default("/var/log/containers"),
+  /** The kubelet's timers. */
+  containerGCPeriodSeconds: seconds(0.1).default(60),
+  imageGCPeriodSeconds: seconds(0.1).default(300),
+  /** --minimum-container-ttl-duration, --maximum-dead-containers-per-container, --maximum-dead-containers */
+  minimumContainerTTL: duration.optional(),
+  maximumDeadContainersPerContainer: limit.optional(),
+  maximumDeadContainers: limit.optional(),
+});
+export type ActuatorConfig = z.output<typeof schema>;
+export type ActuatorSettings = z.input<typeof schema>;
+
+/** Names of all settings. */
+export const SETTINGS = Object.keys(schema.shape) as readonly (keyof ActuatorConfig)[];
+
+/** Settings that a running daemon applies at its next turn when they are read again; the others need a restart. */
+export const LIVE_SETTINGS = [
+  "kubeletConfiguration",
+  "manifests",
+  "manifestPods",
+  "podsUrl",
+  "podsTokenFile",
+  "podsCaFile",
+  "standaloneKubelet",
+  "api",
+  "apiTokenFile",
+  "apiTimeoutSeconds",
+  "intervalSeconds",
+  "syncSeconds",
+  "evictionPeriodSeconds",
+  "retrySeconds",
+  "containerGCPeriodSeconds",
+  "imageGCPeriodSeconds",
+  "minimumContainerTTL",
+  "maximumDeadContainersPerContainer",
+  "maximumDeadContainers",
+  "removeOrphans",
+  "drain",
+] as const satisfies readonly (keyof ActuatorConfig)[];
+
+/** Errors: everything that is wrong. */
+export function checkSettings(
+  given: Readonly<Record<string, unknown>>,
+): Result<ActuatorConfig, readonly SettingFault[]> {
+  const settings = withRegistry(given);
+  const parsed = schema.safeParse(settings);
+  const single = parsed.success ? [] : faultsOf(parsed.error.issues, settings, SETTINGS);
+  const faults = [...single, ...faultsTogether(given)];
+  return parsed.success && faults.length === 0 ? ok(parsed.data) : err(faults);
+}
+
+/** Errors: every setting that is wrong, by name, in one line. */
+export function actuatorConfig(settings: Readonly<Record<string, unknown>>): Result<ActuatorConfig, string> {
+  const checked = checkSettings(settings);
+  return checked.ok ? checked : err(checked.error.map(({ setting, message }) => `${setting}: ${message}`).join("; "));
+}
+
+/** Settings that are well by themselves and do not go together. */
+export function faultsTogether(settings: Readonly<Record<string, unknown>>): readonly SettingFault[] {
+  const { manifests, podsUrl, cgroupRoot, mode, pods, containers, devicePlugins, standaloneKubelet } = settings;
+  const faults: SettingFault[] = [];
+  if (cgroupRoot === "/" && mode === "enforce") {
+    const message = "`/` is the whole machine, which is only observed: name a cgroup of its own for mode enforce";
+    faults.push({ setting: "cgroupRoot", message });
+  }
+  if (pods === "enforce" && (mode === undefined || mode === "observe")) {
+    const message = "they run in cgroups of their own, so enforce needs `mode: enforce` too";
+    faults.push({ setting: "pods", message });
+  }
+  if (pods === "enforce" && manifests === undefined && podsUrl === undefined) {
+    const message = "enforce needs `manifests` or `podsUrl`: without any pods to run those that it runs would end";
+    faults.push({ setting: "pods", message });
+  }
+  if (pods === "enforce" && containers === "create") {
+    const message = "the runtime makes them where pods are run: leave `existing`, or set `pods: off`";
+    faults.push({ setting: "containers", message });
+  }
+  if (devicePlugins === "serve" && (pods === undefined || pods === "off")) {
+    const message = "the devices are for pods that are run here, so serve needs `pods: enforce` too";
+    faults.push({ setting: "devicePlugins", message });
+  }
+  faults.push(...directoryFaults(settings), ...dangerFaults(settings));
+  if (standaloneKubelet === true && podsUrl === undefined) {
+    const message = "it is said of the kubelet that podsUrl asks: set podsUrl to its /pods, or leave it out";
+    faults.push({ setting: "standaloneKubelet", message });
+  }
+  if (manifests !== undefined && podsUrl !== undefined) {
+    faults.push({
+      setting: "podsUrl",
+      message: "manifests is set as well, and pods come from one place: set only one",
+    });
+  }
+  return faults;
+}

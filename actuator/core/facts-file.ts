@@ -1,0 +1,95 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { decodeFacts, FORGETS_AT_BOOT, REMEMBERING } from "../../api/model/asks.ts";
+import type { Facts, Kind } from "../../api/model/decision.ts";
+import { orderOf, type PassTime, passTimeOf, type TimedSnapshot } from "../../api/model/pass-time.ts";
+import { replaceFile } from "./record-file.ts";
+
+/** The result of the last pass of a kind, as the API's history keeps it. */
+interface Kept {
+  readonly next: unknown;
+  /** The facts that this pass was given: a repeated pass must be given them again. */
+  readonly before: unknown;
+  readonly atMs: number | null;
+  readonly bootId: string | null;
+}
+
+/**
+ * Facts for the node's next decision, a file for each kind, so that neither a restart nor an API that is away or new loses
+ * them. Passes are told apart by the time of their snapshot, as the API does: a repeated pass gets the same facts again, and a
+ * late one is not stored.
+ */
+export class Memory {
+  readonly #directory: string;
+  readonly #onProblem: (message: string) => void;
+  readonly #kept = new Map<Kind, Kept>();
+
+  constructor(directory: string, onProblem: (message: string) => void) {
+    this.#directory = directory;
+    this.#onProblem = onProblem;
+    for (const kind of REMEMBERING) {
+      const kept = this.#read(kind);
+      if (kept !== undefined) this.#kept.set(kind, kept);
+    }
+  }
+
+  /** The facts of a pass over a snapshot; undefined: nothing is remembered. */
+  factsFor(kind: Kind, snapshot: unknown): unknown {
+    const known = this.#known(kind, snapshot);
+    if (known === undefined) return undefined;
+    return (orderIn(known, snapshot) === "later" ? known.next : known.before) ?? undefined;
+  }
+
+  /** Keeps the `next` of an answer to a snapshot. INVARIANT: on disk when it returns, or told as a problem. */
+  keep(kind: Kind, snapshot: unknown, next: unknown): void {
+    if (!REMEMBERING.has(kind) || next === null || next === undefined) return;
+    const known = this.#known(kind, snapshot);
+    const order = known === undefined ? "later" : orderIn(known, snapshot);
+    if (order === "late") return;
+    const { time, bootId } = momentOf(snapshot);
+    const before = (order === "again" ? known?.before : known?.next) ?? null;
+    const kept: Kept = { next, before, atMs: time?.atMs ?? null, bootId };
+    this.#kept.set(kind, kept);
+    const written = replaceFile(this.#file(kind), [JSON.stringify(kept)]);
+    if (!written.ok) this.#onProblem(`${written.error.message}; what ${kind} remembers would be lost by a restart`);
+  }
+
+  #known(kind: Kind, snapshot: unknown): Kept | undefined {
+    const known = this.#kept.get(kind);
+    const { bootId } = momentOf(snapshot);
+    const isOther = known !== undefined && bootId !== null && known.bootId !== null && bootId !== known.bootId;
+    return isOther && FORGETS_AT_BOOT.has(kind) ? undefined : known;
+  }
+
+  #file(kind: Kind): string {
+    return join(this.#directory, `facts-${kind}.json`);
+  }
+
+  #read(kind: Kind): Kept | undefined {
+    const file = this.#file(kind);
+    if (!existsSync(file)) return undefined;
+    try {
+      const kept = JSON.parse(readFileSync(file, "utf8")) as Kept;
+      const faults = [kept.next, kept.before].map((facts) => decodeFacts(kind, facts, "next")).filter(({ ok }) => !ok);
+      if (faults.length === 0) return kept;
+    } catch {
+      // told below, as one with faults
+    }
+    this.#onProblem(`${file} cannot be read: ${kind} begins anew, as a kubelet does that starts`);
+    return undefined;
+  }
+}
+
+/** When and in which boot a snapshot was taken. */
+function momentOf(snapshot: unknown): { readonly time: PassTime | null; readonly bootId: string | null } {
+  const timed = (snapshot ?? {}) as TimedSnapshot & { readonly bootId?: string };
+  return { time: passTimeOf(timed), bootId: timed.bootId ?? null };
+}
+/** How its pass stands to the one that is remembered. */
+function orderIn({ atMs }: Kept, snapshot: unknown): ReturnType<typeof orderOf> {
+  const { time } = momentOf(snapshot);
+  return atMs === null || time === null ? "later" : orderOf(time, atMs);
+}
+
+/** As the core is told them. */
+export const factsOf = (kind: Kind, facts: unknown): Facts => (facts === undefined ? {} : { [kind]: facts });

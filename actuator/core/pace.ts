@@ -1,0 +1,64 @@
+import { setImmediate as nextTick } from "node:timers/promises";
+import type { Problem } from "./ports.ts";
+
+/** What passes over cgroups and turns of collections tell of the world that both of them see. */
+type Teller = "pass" | "turn";
+
+/** A notice stays true from one look to the next: it is told when it is new, whoever of them sees it. */
+export class Notices {
+  readonly #onProblem: (problem: Problem) => void;
+  /** Messages of the last look of each. */
+  readonly #standing = new Map<Teller, ReadonlySet<string>>();
+  /** Why settings that were read again are not in force: it stands until others are read well. */
+  ofSettings: readonly Problem[] = [];
+
+  constructor(onProblem: (problem: Problem) => void) {
+    this.#onProblem = onProblem;
+  }
+
+  /** Everything that one look noticed; `problems`: what is told of it anyway. */
+  tell(by: Teller, notices: readonly Problem[], problems: readonly Problem[] = []): void {
+    const known = new Set([...this.#standing.values()].flatMap((messages) => [...messages]));
+    const seen = new Set(problems.map(({ message }) => message));
+    for (const notice of notices) {
+      if (!known.has(notice.message) && !seen.has(notice.message)) this.#onProblem(notice);
+      seen.add(notice.message);
+    }
+    this.#standing.set(by, seen);
+  }
+}
+
+/** Sleep between turns, which new settings, work that has ended or the end cut short. */
+export class Pace {
+  readonly #stop: AbortSignal;
+  #end: () => void = () => {};
+  #isWoken = false;
+
+  constructor(stop: AbortSignal) {
+    this.#stop = stop;
+    stop.addEventListener("abort", () => this.wake(), { once: true });
+  }
+
+  /** Ends the sleep; between two the next one. */
+  wake(): void {
+    this.#isWoken = true;
+    this.#end();
+  }
+
+  /** One at a time. However often it is woken, others' work gets on in between. */
+  async sleep(ms: number): Promise<void> {
+    if (this.#isWoken || this.#stop.aborted) await nextTick();
+    else await this.#rest(ms);
+    this.#isWoken = false;
+  }
+
+  #rest(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.#end = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}

@@ -1,0 +1,94 @@
+import type { RefusedItem } from "../../api/documents/problem.ts";
+import type { CgroupsDecision } from "../../api/model/cgroups.ts";
+import type { Kind, Verdict } from "../../api/model/decision.ts";
+import type { PlaceReasons } from "../../api/model/forms.ts";
+import type { Result } from "../../api/model/result.ts";
+
+/** A fault of the outside world, in one line; the pass goes on with what it has. */
+export interface Problem {
+  readonly from:
+    | "pods"
+    | "configuration"
+    | "machine"
+    | "api"
+    | "decision"
+    | "cgroupfs"
+    | "journal"
+    | "state-files"
+    | "devices"
+    | "probes"
+    | "memory"
+    | "state"
+    | "runtime"
+    | "logs"
+    | "settings";
+  readonly message: string;
+}
+
+/** The pods that are known already, by `NAMESPACE/NAME`; `file`: where each was read, if that is known. */
+export type PodsInForce = ReadonlyMap<string, { readonly uid: string; readonly file: string | undefined }>;
+
+/** Where a pod of a source is written. */
+export interface PodOrigin {
+  readonly file: string;
+  /** As it is written there. */
+  readonly nodeName: unknown;
+  /** Lines and columns count from 1. `path`: `spec.containers[0].name`. */
+  readonly place: (path: string) => { readonly line: number; readonly column: number };
+}
+
+export interface PodsRead {
+  /** Null: they could not be read, which is not the same as none. */
+  readonly pods: readonly unknown[] | null;
+  /** False: some could not be read, so a pod that is missing here need not be gone. */
+  readonly whole: boolean;
+  /** For files: those that could not be read, where missing pods may be. Absent: missing pods may be anywhere. */
+  readonly unread?: readonly string[];
+  /** By object of `pods`. */
+  readonly origins?: ReadonlyMap<unknown, PodOrigin>;
+  /** For files: their objects that could not be read as pods, with as much identity as they tell. */
+  readonly undecoded?: readonly RefusedItem[];
+  readonly problems: readonly Problem[];
+  /** Omissions that the kubelet makes too: they are reported and are no faults. */
+  readonly notices: readonly Problem[];
+}
+
+export interface DecisionAnswer {
+  /** The history's id; null when it was decided here and not recorded yet. */
+  readonly id: string | null;
+  readonly decidedBy: "api" | "here";
+  readonly decision: unknown;
+  readonly verdict: Verdict;
+  readonly reasons: readonly PlaceReasons[];
+  readonly needs: readonly string[];
+  /** Facts for the next pass; null: the kind keeps none. */
+  readonly next: unknown;
+}
+
+/** The node's report on a decision, as `POST /v1/results` takes it. */
+export interface ResultsReport {
+  readonly decisionId: string;
+  readonly seq: number;
+  readonly at: string;
+  readonly dryRun: boolean;
+  readonly complete: boolean;
+  readonly results: readonly unknown[];
+}
+
+export interface DecisionClient {
+  /** Entries that are to be sent to the API; absent: there never are any. */
+  readonly waiting?: number;
+  /** What the API did wrong, until it answers rightly; absent or null: nothing. */
+  readonly fault?: Problem | null;
+  /** `ask` as the API takes it; facts are not part of it, the client knows them. */
+  decide(kind: Kind, snapshot: unknown, ask?: object): Promise<Result<DecisionAnswer, Problem>>;
+  /**
+   * The last answer about its snapshot: what it has the next pass be told is remembered, and one that was made here is
+   * sent when the API is back. `isNews` false: nothing came of it, and where too much waits it is the first to go.
+   */
+  settle(answer: DecisionAnswer, isNews?: boolean): Promise<void>;
+  /** Never loses a report: what cannot be sent now is kept and sent later. */
+  report(report: Omit<ResultsReport, "decisionId" | "seq">, answer: DecisionAnswer): Promise<void>;
+}
+
+export type { CgroupsDecision };

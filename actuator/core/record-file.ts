@@ -1,0 +1,207 @@
+import {
+  closeSync,
+  constants,
+  existsSync,
+  fchmodSync,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  unlinkSync,
+  writeSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { type Disk, makeFolder } from "../../api/model/make-folder.ts";
+import { err, ok, type Result } from "../../api/model/result.ts";
+import { faultText, missingRight } from "./missing-right.ts";
+
+const OWNER_ONLY = 0o600;
+
+/**
+ * Replaces a whole file, so that at every moment either the old or the new text is there, and the new one is on the disk
+ * when it returns; its size in bytes. Throws what the system answers.
+ */
+export function replaceText(file: string, text: string): number {
+  const fresh = `${file}.new`;
+  const create = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC;
+  try {
+    const bytes = withFile(fresh, create, (fd) => writeAll(fd, text));
+    renameSync(fresh, file);
+    syncDirectory(file);
+    return bytes;
+  } catch (cause) {
+    remove(fresh);
+    throw cause;
+  }
+}
+
+/** A file that a full disk cut short takes up room. */
+function remove(file: string): void {
+  try {
+    unlinkSync(file);
+  } catch {
+    // it never was there
+  }
+}
+
+/**
+ * Why one of these could not be written now, each as `PATH: what the system answers`; empty: all could. Directories are
+ * tried with a small file that is removed at once (a full disk takes its name and not its bytes), files that are added to
+ * by opening them; one that is not there is made when it is needed.
+ */
+export function unwritable(directories: readonly string[], files: readonly string[]): readonly string[] {
+  const trials = [
+    ...directories.map((path) => [path, () => tryDirectory(path)] as const),
+    ...files.map((path) => [path, () => tryFile(path)] as const),
+  ];
+  return trials.flatMap(([path, attempt]) => {
+    try {
+      attempt();
+      return [];
+    } catch (e) {
+      return [`${path}: ${faultText(e, "write")}`];
+    }
+  });
+}
+
+/** As much as a file system gives a file at least. */
+const TRIAL = Buffer.alloc(4096, "\n");
+
+function tryDirectory(path: string): void {
+  const trial = join(path, ".trial");
+  try {
+    withFile(trial, constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC, (fd) => {
+      // the kernel may take a part before it says that it is full
+      for (let at = 0; at < TRIAL.length; ) at += writeSync(fd, TRIAL, at);
+    });
+  } finally {
+    remove(trial);
+  }
+}
+
+function tryFile(path: string): void {
+  try {
+    withFile(path, constants.O_WRONLY | constants.O_APPEND, () => {});
+  } catch (e) {
+    if ((e as NodeJS.ErrnoException).code !== "ENOENT") throw e;
+  }
+}
+
+/** On the disk when it returns the number of bytes. */
+export function writeAll(fd: number, text: string): number {
+  const bytes = Buffer.from(text, "utf8");
+  for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
+  fsyncSync(fd);
+  return bytes.length;
+}
+
+/** Its owner's only, and no link that leads elsewhere. */
+export function withFile<T>(file: string, flags: number, use: (fd: number) => T): T {
+  const fd = openSync(file, flags | constants.O_NOFOLLOW, OWNER_ONLY);
+  try {
+    fchmodSync(fd, OWNER_ONLY);
+    return use(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** A new name is only safe once its directory is on disk. */
+export function syncDirectory(file: string): void {
+  const fd = openSync(dirname(file), constants.O_RDONLY | constants.O_DIRECTORY);
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+const DISK: Disk = { exists: existsSync, parentOf: dirname, make: (path) => mkdirSync(path, { mode: 0o700 }) };
+
+/** Makes a folder, readable by this user only, and those above it. Throws what the system answers. */
+export const ownFolder = (folder: string): void => makeFolder(folder, DISK);
+
+export interface JournalError {
+  readonly code: "journal_unreadable" | "journal_unwritable" | "plan_unclosed";
+  /** The file and what the system answered; what follows from it, whoever needs the file adds. */
+  readonly message: string;
+  /** `ENOSPC`. */
+  readonly errno?: string;
+}
+
+/** Makes the file if there is none; a last line without its end is cut off. */
+export function readLines(file: string): Result<{ lines: string[]; bytes: number }, JournalError> {
+  return attempt(file, "journal_unreadable", () => {
+    ownFolder(dirname(file));
+    return withFile(file, constants.O_RDWR | constants.O_CREAT, (fd) => {
+      const text = readFileSync(fd);
+      const bytes = text.lastIndexOf(0x0a) + 1;
+      if (bytes < text.length) ftruncateSync(fd, bytes);
+      fsyncSync(fd);
+      syncDirectory(file);
+      const lines = text.subarray(0, bytes).toString("utf8").split("\n");
+      return { lines: lines.filter((line) => line !== ""), bytes };
+    });
+  });
+}
+
+/** On disk when it returns; the number of bytes added. What could only be written in part is cut off again. */
+export function appendLine(file: string, line: string): Result<number, JournalError> {
+  return attempt(file, "journal_unwritable", () =>
+    withFile(file, constants.O_RDWR | constants.O_CREAT | constants.O_APPEND, (fd) => {
+      const before = fstatSync(fd).size;
+      try {
+        return writeAll(fd, `${line}\n`);
+      } catch (cause) {
+        ftruncateSync(fd, before);
+        throw cause;
+      }
+    }),
+  );
+}
+
+/** Replaces the whole file, so that at every moment either the old or the new one is there; its new size in bytes. */
+export const replaceFile = (file: string, lines: readonly string[]): Result<number, JournalError> =>
+  attempt(file, "journal_unwritable", () => replaceText(file, lines.map((line) => `${line}\n`).join("")));
+
+/** Gives a journal another name, where none is yet. */
+export function renameFile(from: string, to: string): Result<void, JournalError> {
+  return attempt(from, "journal_unwritable", () => {
+    renameSync(from, to);
+    syncDirectory(to);
+  });
+}
+
+function attempt<T>(file: string, code: JournalError["code"], act: () => T): Result<T, JournalError> {
+  try {
+    return ok(act());
+  } catch (cause) {
+    if (!(cause instanceof Error) || !("code" in cause)) throw cause;
+    const errno = String(cause.code);
+    return err({ code, errno, message: `${file}: ${errno}${missingRight(cause, "write")}` });
+  }
+}
+
+interface FileTail {
+  readonly bytes: Buffer;
+  /** There is more of the file before it. */
+  readonly isCut: boolean;
+}
+
+/** The last bytes of a file, `most` at most. Throws what the system answers. */
+export function readTail(path: string, most: number): FileTail {
+  const fd = openSync(path, "r");
+  try {
+    const { size } = fstatSync(fd);
+    const bytes = Buffer.alloc(Math.min(size, most));
+    const from = size - bytes.length;
+    const read = readSync(fd, bytes, 0, bytes.length, from);
+    return { bytes: bytes.subarray(0, read), isCut: from > 0 };
+  } finally {
+    closeSync(fd);
+  }
+}

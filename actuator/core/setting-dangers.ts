@@ -1,0 +1,68 @@
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { isLoopback, parseListen } from "./listen.ts";
+import type { Problem } from "./ports.ts";
+import type { SettingFault } from "./setting-fault.ts";
+
+/** Where a kubelet keeps its files unless it is told otherwise. */
+export const KUBELET_DIRECTORY = "/var/lib/kubelet";
+
+type Settings = Readonly<Record<string, unknown>>;
+
+/** A name as an API server takes a node's: the kubelet's static pods bear it in theirs. Kubernetes: NameIsDNSSubdomain. */
+export const NODE_NAME = /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/;
+export const NODE_NAME_FORM =
+  "must be a node's name as Kubernetes takes it: lower-case letters, digits, `-` and `.`, at most 253, such as node-1";
+/** What a kubelet makes below its cgroup root, by the cgroupfs and the systemd driver; the latter's has that root's name before its own. */
+const KUBELETS_CGROUP = /^(?:kubepods(?:-[^/]*)?(?:\.slice)?|[^/]+-kubepods(?:-[^/]*)?\.slice)$/;
+
+/** Settings with which this daemon and a kubelet would work at the same things, whatever the mode. */
+export function dangerFaults(settings: Settings): readonly SettingFault[] {
+  const { cgroupRoot, podsDirectory, nodeName, pods, kubeletDir = KUBELET_DIRECTORY } = settings;
+  const faults: SettingFault[] = [];
+  const theirs = String(cgroupRoot ?? "")
+    .split("/")
+    .find((name) => KUBELETS_CGROUP.test(name));
+  if (theirs !== undefined) {
+    const message = `\`${theirs}\` is a kubelet's own tree: name a cgroup of its own, such as /nodewise; \`/\` with mode observe compares a kubelet's`;
+    faults.push({ setting: "cgroupRoot", message });
+  }
+  const kubeletsPods = join(String(kubeletDir), "pods");
+  if (`${podsDirectory}/`.startsWith(`${kubeletsPods}/`)) {
+    const message = `a kubelet removes from ${kubeletsPods} what is of no pod of its own: name another directory, such as /var/lib/nodewise/pods`;
+    faults.push({ setting: "podsDirectory", message });
+  }
+  const host = hostname().toLowerCase();
+  if (pods === "enforce" && nodeName === undefined && !NODE_NAME.test(host)) {
+    const message = `must be set, since the host's name, \`${host}\`, is none that Kubernetes takes: lower-case letters, digits, \`-\` and \`.\``;
+    faults.push({ setting: "nodeName", message });
+  }
+  return faults;
+}
+
+/** Warns of settings that are allowed and seldom meant. */
+export function settingWarnings(config: Settings): readonly Problem[] {
+  const { statusListen, podsUrl, api } = config;
+  const warnings: string[] = [];
+  const listen = typeof statusListen === "string" ? parseListen(statusListen) : null;
+  if (listen?.ok && listen.value !== null && !isLoopback(listen.value.host))
+    warnings.push(
+      `statusListen: ${statusListen} answers everybody who reaches this machine, without a token: pods, events and metrics. Listen on 127.0.0.1 or [::1], and let a proxy with a certificate ask there`,
+    );
+  const sent = { podsTokenFile: podsUrl, podsCaFile: podsUrl, apiTokenFile: api };
+  for (const [setting, url] of Object.entries(sent)) {
+    if (config[setting] === undefined) continue;
+    const target = setting.startsWith("pods") ? "podsUrl" : "api";
+    if (url === undefined) warnings.push(`${setting}: nobody reads it without \`${target}\``);
+    else if (setting === "podsCaFile" && !isHttps(url))
+      warnings.push(`${setting}: ${target} is not https, so no certificate is checked`);
+    else if (
+      setting !== "podsCaFile" &&
+      !isHttps(url) &&
+      !isLoopback(new URL(String(url)).hostname.replace(/^\[|\]$/g, ""))
+    )
+      warnings.push(`${setting}: ${target} is not https, so the token crosses the network for everybody to read`);
+  }
+  return warnings.map((message) => ({ from: "settings", message }));
+}
+const isHttps = (url: unknown): boolean => String(url).startsWith("https:");

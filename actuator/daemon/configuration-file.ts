@@ -1,0 +1,65 @@
+import { formText, isConfiguration } from "../../api/documents/document-form.ts";
+import { type Path, placedIssue } from "../../api/documents/issue-place.ts";
+import { problemText } from "../../api/documents/problem.ts";
+import type { SourceDocument } from "../../api/documents/source-document.ts";
+import { configurationPath, kubeletConfiguration } from "../../api/model/kubelet-configuration.ts";
+import { withoutNulls } from "../../api/model/nulls.ts";
+import { err, ok, type Result } from "../../api/model/result.ts";
+import { type UnknownField, unknownFields } from "../../api/profiles/unknown-fields.ts";
+import type { Problem } from "../core/ports.ts";
+import { readObjects } from "../manifests/read-objects.ts";
+
+/**
+ * A KubeletConfiguration of a file; none is the kubelet's defaults. `onNotices`: what is left out of it, at each reading.
+ * Errors name the file, and the line and column where there is one.
+ */
+export async function readConfiguration(
+  file: string | undefined,
+  onNotices: (notices: readonly Problem[]) => void = () => {},
+): Promise<Result<unknown, Problem>> {
+  if (file === undefined) return ok({});
+  const read = await readObjects(file);
+  if (!read.ok) {
+    const { document: _one, ...problem } = read.error;
+    return err({ from: "configuration", message: problemText(problem) });
+  }
+  const [first] = read.value;
+  if (first === undefined) return err({ from: "configuration", message: `${file} holds no document` });
+  if (!isConfiguration(first.value))
+    return err({ from: "configuration", message: `${file} is ${formText(first.value)}, no KubeletConfiguration` });
+  const wrong = wrongField(first);
+  if (wrong !== null) return err({ from: "configuration", message: wrong });
+  onNotices(leftOut(first));
+  return ok(first.value);
+}
+
+/** The first field that no decision could be made with; null: there is none. */
+function wrongField(source: SourceDocument): string | null {
+  const parsed = kubeletConfiguration.safeParse(withoutNulls(source.value));
+  const [issue] = parsed.error?.issues ?? [];
+  if (issue === undefined) return null;
+  const at = issue.path.map((step) => (typeof step === "number" ? step : String(step)));
+  return placedIssue(source, { base: configurationPath(source.value), at, message: issue.message });
+}
+
+/** kubelet 1.36: DecodeKubeletConfiguration, which tells of them and goes on leniently. */
+function leftOut(source: SourceDocument): readonly Problem[] {
+  // what a kubelet itself tells of its configuration has the fields of its version
+  if (configurationPath(source.value).length > 0) return [];
+  return unknownFieldLines(source, [], unknownFields(source.value)).map((message) => ({
+    from: "configuration",
+    message,
+  }));
+}
+
+/** A line for each field that a kubelet does not know, with the name that was perhaps meant. `base`: of the object in the document. */
+export const unknownFieldLines = (
+  { file, place }: Pick<SourceDocument, "file" | "place">,
+  base: Path,
+  unknown: readonly UnknownField[],
+): readonly string[] =>
+  unknown.map(({ path, fault, near }) => {
+    const { line, column } = place([...base, ...path]);
+    const hint = near === null ? "" : ` (${near}?)`;
+    return `${file}:${line}:${column}: ${fault}${hint}: left out, as the kubelet's lenient decoding does`;
+  });

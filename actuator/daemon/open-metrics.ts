@@ -1,0 +1,40 @@
+import type { ActuatorConfig } from "../core/config.ts";
+import { DEFAULT_STATUS_LISTEN, parseListen } from "../core/listen.ts";
+import { type Counters, noCounters } from "../status/counters.ts";
+import type { NodeStatus } from "../status/node-status.ts";
+import type { HistoryAsked, StatusServer } from "../status/server.ts";
+
+export interface OpenMetrics {
+  readonly counters: Counters;
+  /** Answers what `status` tells, with what was counted. That the address cannot be listened on is a problem, and no error. */
+  serve(status: () => NodeStatus, onProblem: (message: string) => void): Promise<Pick<StatusServer, "close">>;
+}
+const NOBODY: OpenMetrics = { counters: noCounters, serve: async () => ({ close: async () => {} }) };
+
+/** Counters of the daemon from its first step on, served at the address of its settings, or nowhere if there is none. */
+export async function openMetrics({
+  nodeName,
+  stateDir,
+  pods,
+  statusListen = pods === "off" ? "off" : DEFAULT_STATUS_LISTEN,
+}: Pick<ActuatorConfig, "nodeName" | "stateDir" | "pods" | "statusListen">): Promise<OpenMetrics> {
+  const address = parseListen(statusListen);
+  if (!address.ok || address.value === null) return NOBODY;
+  const listen = address.value;
+  const [{ daemonMetrics }, { startStatusServer }, { readProbeHistory }] = await Promise.all([
+    import("../status/metrics.ts"),
+    import("../status/server.ts"),
+    import("../probes/engine/history.ts"),
+  ]);
+  const probeHistory = (asked: HistoryAsked) => readProbeHistory(stateDir, asked);
+  const metrics = daemonMetrics();
+  return {
+    counters: metrics.counters,
+    serve: async (status, onProblem) => {
+      const server = await startStatusServer({ listen, status, probeHistory, metrics, ownNames: [nodeName] });
+      if (server.ok) return server.value;
+      onProblem(server.error);
+      return NOBODY.serve(status, onProblem);
+    },
+  };
+}

@@ -1,0 +1,108 @@
+import { err, ok, type Result } from "../../api/model/result.ts";
+import { Journal, journalFile } from "../apply/journal.ts";
+import { type Recovery, recover } from "../apply/recover.ts";
+import type { Hierarchy } from "../cgroupfs/hierarchy.ts";
+import type { ActuatorConfig } from "../core/config.ts";
+import { claimsDirectory, type Lock, takeLock } from "../core/lock.ts";
+import { faultText } from "../core/missing-right.ts";
+import type { Problem } from "../core/ports.ts";
+import { ownFolder, unwritable } from "../core/record-file.ts";
+
+export interface StateOptions {
+  readonly config: Pick<ActuatorConfig, "stateDir" | "cgroupRoot" | "mode">;
+  readonly onRecovery: (recovery: Recovery) => void;
+}
+export interface OwnState {
+  readonly journal: Journal;
+  /** Null in mode observe, which writes nothing. */
+  readonly lock: Lock | null;
+}
+
+/** How old may be what is told of whether they can be written. */
+const LOOK_MS = 2000;
+
+/** Checks that the daemon's own files can be written: when somebody asks, at most every 2 seconds. */
+export class StateLook {
+  readonly #directories: readonly string[];
+  readonly #files: readonly string[];
+  #lookedAtMs = Number.NEGATIVE_INFINITY;
+  #faults: readonly string[] = [];
+
+  /** `directories`: those in which files are replaced. `journal`: null where nothing is written. */
+  constructor(directories: readonly string[], journal: Pick<Journal, "file"> | null) {
+    this.#directories = directories;
+    this.#files = journal === null ? [] : [journal.file];
+  }
+
+  /** `PATH: what the system answers` of each that cannot be written. */
+  faults(): readonly string[] {
+    if (performance.now() - this.#lookedAtMs >= LOOK_MS) {
+      this.#faults = unwritable(this.#directories, this.#files);
+      this.#lookedAtMs = performance.now();
+    }
+    return this.#faults;
+  }
+
+  /** One for all of them, since one cause has them all. */
+  problems(): readonly Problem[] {
+    const [first, ...others] = this.faults();
+    if (first === undefined) return [];
+    const more = others.length === 0 ? "" : ` (/readyz names ${others.length} more of its files and directories)`;
+    const message = `${first}${more}: what a crash must not forget cannot be kept, and the daemon is not ready; make room or rights there`;
+    return [{ from: "state", message }];
+  }
+}
+
+/**
+ * The actuator's own files: the journal, mended, and the lock of who enforces. INVARIANT: the lock is held before the
+ * journal is read. Errors: the directory cannot be used, another daemon holds the lock, a plan cannot be undone.
+ */
+export async function openState(
+  options: StateOptions,
+  hierarchy: Hierarchy | null,
+  bootId: string,
+): Promise<Result<OwnState, string>> {
+  const { stateDir, cgroupRoot, mode } = options.config;
+  try {
+    ownFolder(stateDir);
+  } catch (e) {
+    return err(`state directory ${stateDir}: ${faultText(e, "write")}: name another with --state-dir`);
+  }
+  const lock = mode === "enforce" ? await takeLock(claimsDirectory(), cgroupRoot, bootId) : ok(null);
+  if (!lock.ok) return lock;
+  const journal = await openJournal(hierarchy, bootId, options);
+  if (journal.ok) return ok({ journal: journal.value, lock: lock.value });
+  lock.value?.release();
+  return journal;
+}
+
+async function openJournal(
+  hierarchy: Hierarchy | null,
+  bootId: string,
+  options: StateOptions,
+): Promise<Result<Journal, string>> {
+  const file = journalFile(options.config);
+  if (!file.ok) return err(file.error.message);
+  const journal = Journal.open(file.value, bootId);
+  if (!journal.ok) return err(journal.error.message);
+  const mended = hierarchy === null ? ok(undefined) : await mend(journal.value, hierarchy, bootId, options);
+  return mended.ok ? journal : mended;
+}
+
+/** An observer writes nothing, not even to mend: the plan stays open for the daemon that enforces. */
+async function mend(
+  journal: Journal,
+  hierarchy: Hierarchy,
+  bootId: string,
+  options: StateOptions,
+): Promise<Result<undefined, string>> {
+  if (options.config.mode === "observe") return ok(undefined);
+  const recovery = await recover(journal, hierarchy, bootId);
+  if (recovery.outcome !== "nothing") options.onRecovery(recovery);
+  if (recovery.outcome === "other_root") {
+    return err(
+      `an unfinished plan of cgroup root ${recovery.plan?.root} must be undone first: start once with that root`,
+    );
+  }
+  return recovery.journalError === null ? ok(undefined) : err(recovery.journalError.message);
+}

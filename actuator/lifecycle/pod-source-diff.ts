@@ -1,0 +1,171 @@
+import type { PodIdentity, RefusedItem } from "../../api/documents/problem.ts";
+import type { RuntimePods } from "../containerd/runtime-pod.ts";
+import type { RunnablePod } from "./pod.ts";
+import { isStopped } from "./pod-observation.ts";
+import type { PodRecord } from "./record.ts";
+import { refusedItemFinder } from "./refused-item.ts";
+
+/** Changes of a node's pods since the last look, in the order in which they must be recorded. */
+export type PodSourceChange =
+  /** A pod that was never seen. */
+  | { readonly kind: "comes"; readonly pod: RunnablePod }
+  /** It runs already, and its record is lost: it is taken as it is. */
+  | { readonly kind: "adopts"; readonly pod: RunnablePod }
+  /** The same pod with another spec, labels or annotations. */
+  | { readonly kind: "changes"; readonly uid: string; readonly pod: RunnablePod }
+  /** `graceSeconds` null: the pod's own. */
+  | { readonly kind: "ends"; readonly uid: string; readonly graceSeconds: number | null }
+  /** Nothing of it runs, and nobody asks for it: its record goes. */
+  | { readonly kind: "leaves"; readonly uid: string }
+  /** It runs under the daemon's name, and neither a record nor a source knows it. */
+  | { readonly kind: "orphan"; readonly uid: string }
+  /** It is read from another file than its record says. */
+  | { readonly kind: "moves"; readonly uid: string; readonly file: string }
+  /** It would end if a file that cannot be read did not perhaps name it. */
+  | { readonly kind: "stays"; readonly uid: string }
+  /** What stands for it now cannot be it, or cannot be run: it goes on in its last good form. */
+  | { readonly kind: "keeps"; readonly uid: string; readonly why: string };
+
+export interface PodSources {
+  readonly desired: ReadonlyMap<string, RunnablePod>;
+  /** False: a pod that is missing need not be gone. */
+  readonly whole: boolean;
+  /** Where it is not whole: the files in which what is missing may be; null: it may be anywhere. */
+  readonly unread: readonly string[] | null;
+  /** By uid, of pods that were read from a file. */
+  readonly files: ReadonlyMap<string, string>;
+  /** Objects of the source that cannot be run as they are written; running pods of theirs continue. */
+  readonly refused: readonly RefusedItem[];
+  readonly records: Iterable<readonly [string, PodRecord]>;
+  /** Of the daemon's own; null: the runtime does not answer. */
+  readonly runtimePods: RuntimePods | null;
+}
+
+/**
+ * Compares what should run with what is known and what runs. Pure. INVARIANT: doubt ends nothing: a list that may lack
+ * pods, a form that cannot be run, a runtime that does not answer.
+ */
+export function podSourceDiff(sources: PodSources): readonly PodSourceChange[] {
+  const { files, runtimePods } = sources;
+  const records = new Map(sources.records);
+  const strays = strayItems(sources.desired, records, runtimePods);
+  const desired = new Map([...sources.desired].filter(([uid]) => !strays.has(uid)));
+  const changes: PodSourceChange[] = [];
+  const find = refusedItemFinder([...sources.refused, ...strays.values()]);
+  for (const [uid, record] of records) {
+    const pod = desired.get(uid);
+    const file = files.get(uid);
+    if (file !== undefined && file !== record.file) changes.push({ kind: "moves", uid, file });
+    const change = pod === undefined ? missing(uid, record, sources, find) : listed(uid, record, pod);
+    if (change !== null) changes.push(change);
+  }
+  for (const pod of desired.values()) {
+    if (records.has(pod.uid)) continue;
+    const left = runtimePods?.get(pod.uid);
+    if (pod.deletion !== null && left === undefined) continue;
+    // what has stopped holds nothing, so that its room may be another's by now
+    if (left !== undefined && (pod.deletion !== null || !isStopped(left))) {
+      changes.push({ kind: "adopts", pod });
+      // nothing of it is begun again, not even for one turn
+      if (pod.deletion !== null) changes.push({ kind: "ends", uid: pod.uid, graceSeconds: pod.deletion.graceSeconds });
+    }
+    // without the runtime's word it may run already
+    else if (runtimePods !== null) changes.push({ kind: "comes", pod });
+  }
+  for (const left of runtimePods?.values() ?? []) {
+    const { uid } = left;
+    if (records.has(uid) || desired.has(uid)) continue;
+    const item = find(left);
+    if (item !== undefined && !isToEnd(item, left)) changes.push(keeps(uid, item));
+    else if (item !== undefined || !mayBeNamed(undefined, sources)) changes.push({ kind: "orphan", uid });
+    else if (sources.unread !== null) changes.push({ kind: "stays", uid });
+  }
+  return changes;
+}
+
+function listed(uid: string, record: PodRecord, pod: RunnablePod): PodSourceChange | null {
+  if (record.state === "terminating" || (record.state === "terminated" && pod.deletion === null)) return null;
+  if (pod.deletion !== null) return ending(uid, record, pod.deletion.graceSeconds);
+  return sameSpec(record.pod, pod.object) ? null : { kind: "changes", uid, pod };
+}
+
+type FindItem = ReturnType<typeof refusedItemFinder>;
+
+function missing(uid: string, record: PodRecord, sources: PodSources, find: FindItem): PodSourceChange | null {
+  if (record.state === "terminating") return null;
+  const identity = identityOf(uid, record);
+  const item = find(identity);
+  if (item !== undefined && isToEnd(item, identity)) return ending(uid, record, item.deletion.graceSeconds);
+  if (item !== undefined) return record.state === "active" ? keeps(uid, item) : null;
+  if (!mayBeNamed(record.file, sources)) return ending(uid, record, null);
+  return sources.unread === null ? null : { kind: "stays", uid };
+}
+
+/** Somewhere that cannot be read. `file`: where it was read last; undefined: nobody knows. */
+const mayBeNamed = (file: string | undefined, { whole, unread }: Pick<PodSources, "whole" | "unread">): boolean =>
+  !whole && (unread === null || file === undefined || unread.includes(file));
+
+type Leaving = RefusedItem & { readonly deletion: NonNullable<RefusedItem["deletion"]> };
+/** By its uid, since another of its name may be the one that has to go; a name that is not its own is doubt. */
+const isToEnd = (item: RefusedItem, { uid, namespace, name }: PodIdentity): item is Leaving =>
+  item.uid === uid &&
+  item.deletion !== null &&
+  (item.namespace ?? namespace) === namespace &&
+  (item.name ?? name) === name;
+
+function keeps(uid: string, item: RefusedItem): PodSourceChange {
+  const isOfUid = item.uid === uid;
+  const name = `${item.namespace ?? "?"}/${item.name ?? "?"}`;
+  if (item.owner === undefined)
+    return { kind: "keeps", uid, why: `${name}${isOfUid ? ", of this uid," : ""} cannot be run as it is written` };
+  const why = isOfUid
+    ? `${name} has its uid, and is another pod`
+    : `${name} stands there with the uid of ${item.owner}`;
+  return { kind: "keeps", uid, why };
+}
+
+/**
+ * Objects whose uid belongs to a pod of another name, by uid. An API server gives no uid twice, so such an object may be that
+ * pod or the one of its name, and neither is ended for it. A pending pod has not started yet, and may get another name.
+ */
+function strayItems(
+  desired: PodSources["desired"],
+  records: ReadonlyMap<string, PodRecord>,
+  runtimePods: RuntimePods | null,
+): ReadonlyMap<string, RefusedItem> {
+  const known = new Map<string, PodIdentity>(runtimePods);
+  for (const [uid, record] of records) known.set(uid, identityOf(uid, record));
+  const names = new Set(Array.from(known.values(), nameOf));
+  const strays = new Map<string, RefusedItem>();
+  for (const [uid, pod] of desired) {
+    const owner = known.get(uid);
+    if (owner === undefined || nameOf(owner) === nameOf(pod)) continue;
+    if (records.get(uid)?.state === "pending" && !names.has(nameOf(pod))) continue;
+    strays.set(uid, { uid, namespace: pod.namespace, name: pod.name, deletion: null, owner: nameOf(owner) });
+  }
+  return strays;
+}
+
+const nameOf = ({ namespace, name }: PodIdentity): string => `${namespace}/${name}`;
+
+/** A pod that never started, or has ended, has nothing to stop. */
+const ending = (uid: string, { state }: PodRecord, graceSeconds: number | null): PodSourceChange =>
+  state === "pending" || state === "terminated" ? { kind: "leaves", uid } : { kind: "ends", uid, graceSeconds };
+
+function identityOf(uid: string, { pod }: PodRecord): PodIdentity {
+  const { namespace = "default", name } = pod["metadata"] as { namespace?: string; name: string };
+  return { uid, namespace, name };
+}
+
+/** True: both ask for the same; `status` and the rest of `metadata` do not count. */
+export const sameSpec = (one: object, other: object): boolean => one === other || specText(one) === specText(other);
+/** Asked each second about the same objects. */
+const specTexts = new WeakMap<object, string>();
+function specText(pod: object): string {
+  const known = specTexts.get(pod);
+  if (known !== undefined) return known;
+  const { spec, metadata } = pod as { spec?: unknown; metadata?: { labels?: unknown; annotations?: unknown } };
+  const text = JSON.stringify([spec, metadata?.labels, metadata?.annotations]);
+  specTexts.set(pod, text);
+  return text;
+}

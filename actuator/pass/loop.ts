@@ -1,0 +1,194 @@
+import {
+  curveWeight,
+  linearWeight,
+  quotaToMilliCpu,
+  sharesToMilliCpu,
+  weightToMilliCpu,
+} from "../../api/decide/cgroups/cpu-convert.ts";
+import type { AllocatableDecision } from "../../api/model/allocatable.ts";
+import type { CgroupsDecision } from "../../api/model/cgroups.ts";
+import { type ApplyReport, applyPlan } from "../apply/apply.ts";
+import type { Journal } from "../apply/journal.ts";
+import { stepNotices } from "../apply/step-notices.ts";
+import type { Hierarchy } from "../cgroupfs/hierarchy.ts";
+import { observeAgain, observeCgroups } from "../cgroupfs/observe.ts";
+import type { ActuatorConfig } from "../core/config.ts";
+import type { DecisionAnswer, Problem } from "../core/ports.ts";
+import type { MachineFacts } from "../machine/facts.ts";
+import { type Difference, type Drift, differencesOf, findDrift, leftToRuntime } from "../plan/drift.ts";
+import { holdBack, planWrites } from "../plan/plan.ts";
+import { type CgroupState, lastLookOf } from "../plan/state.ts";
+import type { Skip } from "../plan/step.ts";
+import type { CpuRules } from "../plan/values.ts";
+import type { LoopPorts } from "./ports.ts";
+import { driverOf, snapshotOf } from "./snapshot.ts";
+
+/** The policy's own conversions, for the causes of drift. */
+export const CPU_RULES: CpuRules = {
+  linear: linearWeight,
+  curve: curveWeight,
+  sharesToMilliCpu,
+  weightToMilliCpu,
+  quotaToMilliCpu,
+};
+
+/** Observations, decisions and actions of one pass. */
+export interface PassReport {
+  readonly at: string;
+  readonly snapshot: unknown;
+  readonly allocatable: AllocatableDecision | null;
+  readonly cgroups: CgroupsDecision | null;
+  readonly decisionId: string | null;
+  readonly decidedBy: "api" | "here" | null;
+  readonly needs: readonly string[];
+  /** As it was found; what the pass put right is among it. */
+  readonly drift: readonly Drift[];
+  /** What differs after the pass from what was decided; null: it was not looked at. */
+  readonly differs: readonly Difference[] | null;
+  readonly skipped: readonly Skip[];
+  readonly applied: ApplyReport | null;
+  readonly problems: readonly Problem[];
+  readonly notices: readonly Problem[];
+}
+
+type Settings = Pick<ActuatorConfig, "mode" | "nodeName" | "cgroupMount" | "containers" | "removeOrphans">;
+
+/** Observe, ask, plan, guard, apply, report: once. Never throws for what the world does; faults are in the report. */
+export async function runPass(ports: LoopPorts, settings: Settings, sequence: number): Promise<PassReport> {
+  const machine = ports.observeMachine();
+  const problems: Problem[] = [];
+  const configuration = await ports.readConfiguration();
+  const read = await ports.readPods();
+  const { assignments, missing } = ports.readStateFiles();
+  const nothing: PassReport = {
+    at: machine.observedAt,
+    snapshot: null,
+    allocatable: null,
+    cgroups: null,
+    decisionId: null,
+    decidedBy: null,
+    needs: [],
+    drift: [],
+    differs: null,
+    skipped: [],
+    applied: null,
+    problems,
+    notices: [
+      ...read.notices,
+      ...(ports.configurationNotices?.() ?? []),
+      ...missing.map(({ path, why }) => ({ from: "state-files" as const, message: `${path}: ${why}` })),
+    ],
+  };
+  problems.push(...read.problems);
+  // INVARIANT: what could not be read never looks like an orphan
+  if (!configuration.ok || read.pods === null) {
+    if (!configuration.ok) problems.push(configuration.error);
+    return nothing;
+  }
+  const snapshot = snapshotOf({
+    machine,
+    kubeletConfiguration: configuration.value,
+    pods: read.pods,
+    cgroup: { driver: driverOf(configuration.value), root: settings.cgroupMount },
+    nodeName: settings.nodeName,
+    sequence,
+    ...ports.readDevices?.(),
+    ...(assignments === undefined ? {} : { assignments }),
+  });
+  const allocatable = await ports.client.decide("allocatable", snapshot);
+  const answer = await ports.client.decide("cgroups", snapshot);
+  if (!allocatable.ok) problems.push(allocatable.error);
+  const partial = {
+    ...nothing,
+    snapshot,
+    allocatable: allocatable.ok ? (allocatable.value.decision as AllocatableDecision) : null,
+  };
+  if (!answer.ok) {
+    problems.push(answer.error);
+    return partial;
+  }
+  const decided = { ...partial, ...seen(answer.value) };
+  if (ports.hierarchy === null || ports.journal === null) return decided;
+  const { told, ...carriedOut } = await carryOut(
+    answer.value,
+    ports.hierarchy,
+    ports.journal,
+    machine,
+    { ...settings, whole: read.whole, lastLook: ports.lastLook ?? { current: null } },
+    problems,
+  );
+  await reportBack(ports, answer.value, machine.observedAt, carriedOut.applied);
+  return { ...decided, ...carriedOut, notices: [...decided.notices, ...told] };
+}
+
+const seen = (answer: DecisionAnswer) => ({
+  cgroups: answer.decision as CgroupsDecision,
+  decisionId: answer.id,
+  decidedBy: answer.decidedBy,
+  needs: answer.needs,
+});
+
+interface CarriedOut extends Pick<PassReport, "drift" | "differs" | "skipped" | "applied"> {
+  readonly told: readonly Problem[];
+}
+const heldNotice = (held: readonly string[]): readonly Problem[] =>
+  held.length === 0
+    ? []
+    : [{ from: "pods", message: `not all pods could be read, left as they are: ${held.join(", ")}` }];
+
+async function carryOut(
+  answer: DecisionAnswer,
+  hierarchy: Hierarchy,
+  journal: Journal,
+  machine: MachineFacts,
+  settings: Settings & { readonly whole: boolean } & Required<Pick<LoopPorts, "lastLook">>,
+  problems: Problem[],
+): Promise<CarriedOut> {
+  const decided = answer.decision as CgroupsDecision;
+  const bootId = machine.system.bootID ?? "";
+  const stays = new Set(decided.cgroups.map(({ path }) => path));
+  const state = observeCgroups(hierarchy, { bootId, pageSize: machine.memory.pageSizeBytes ?? 4096, stays });
+  // INVARIANT: what could not be read takes nothing from a pod that lives
+  const { decision, held } = settings.whole ? { decision: decided, held: [] } : holdBack(decided, state);
+  const removeOrphans = settings.removeOrphans && settings.whole;
+  const written = (path: string, file: string): string | null => journal.written(path, file)?.value ?? null;
+  const { lastLook } = settings;
+  const last = lastLook.current;
+  const drift = findDrift(decision, state, written, CPU_RULES, last);
+  const leave = (now: CgroupState): readonly Difference[] => {
+    lastLook.current = lastLookOf(decided, now);
+    const isSame = now === state && decision === decided;
+    return differencesOf(decided, now, isSame ? drift : findDrift(decided, now, written, CPU_RULES, last));
+  };
+  const plan = planWrites(decision, state, { ...settings, removeOrphans, leave: leftToRuntime(decision, drift) });
+  if (!plan.ok) {
+    problems.push({ from: "cgroupfs", message: plan.error.message });
+    return { drift, differs: leave(state), told: heldNotice(held), skipped: [], applied: null };
+  }
+  const applied = await applyPlan({
+    plan: plan.value,
+    hierarchy,
+    journal,
+    decisionId: answer.id ?? "decided-here",
+    bootId,
+    dryRun: settings.mode === "observe",
+  });
+  if (applied.journalError !== null) problems.push({ from: "journal", message: applied.journalError.message });
+  if (removeOrphans && !applied.dryRun) await hierarchy.sweep();
+  const touched = applied.dryRun ? [] : applied.results.map(({ step }) => step.path);
+  const differs = leave(observeAgain(hierarchy, state, new Set(touched)));
+  const told = [...heldNotice(held), ...stepNotices(applied.results, hierarchy)];
+  return { drift, differs, told, skipped: plan.value.skipped, applied };
+}
+
+/** A pass that had nothing to do has nothing to tell. */
+async function reportBack(
+  ports: LoopPorts,
+  answer: DecisionAnswer,
+  at: string,
+  applied: ApplyReport | null,
+): Promise<void> {
+  if (applied === null || applied.results.length === 0) return;
+  const results = applied.results.map(({ step, ...result }) => ({ ...step, ...result }));
+  await ports.client.report({ at, dryRun: applied.dryRun, complete: applied.complete, results }, answer);
+}

@@ -1,0 +1,92 @@
+import { formatCpuSet, gapsIn } from "../../api/model/cpu-set.ts";
+import { kubeletConfiguration as configurationSchema } from "../../api/model/kubelet-configuration.ts";
+import {
+  type EffectiveConfiguration,
+  effectiveConfiguration,
+  effectiveDocument,
+} from "../../api/profiles/effective.ts";
+import { NEWEST } from "../../api/profiles/index.ts";
+import type { ImageFileSystems } from "../containerd/file-systems.ts";
+import type { MachineFacts } from "../machine/facts.ts";
+import { nodeNameOf, nodeOf } from "../machine/node.ts";
+import { summaryOf } from "../stats/node-summary.ts";
+
+export interface SnapshotParts {
+  readonly machine: MachineFacts;
+  /** As posted: any subset of KubeletConfiguration, or `{"kubeletconfig": ...}`; `undefined`: not known. */
+  readonly kubeletConfiguration: unknown;
+  /** Absent: they are not known, which is another thing than none. */
+  readonly pods?: readonly unknown[];
+  /** `root` is where the hierarchies are mounted; absent: where the machine has them. */
+  readonly cgroup: {
+    readonly driver: "cgroupfs" | "systemd";
+    readonly root?: string;
+    readonly runtimeCpuWeight?: "curve" | "linear";
+  };
+  /** Absent: the host name in lower case. */
+  readonly nodeName?: string;
+  /** Counts the snapshots of one boot, so that an older one is known as such. */
+  readonly sequence?: number;
+  readonly runtime?: unknown;
+  /** File systems of the runtime's images and containers. */
+  readonly imageFileSystems?: ImageFileSystems;
+  readonly devices?: readonly unknown[];
+  readonly devicePlugins?: readonly unknown[];
+  /** Facts that a kubelet's managers have of their own life. */
+  readonly kubelet?: object;
+  readonly assignments?: unknown;
+}
+
+/**
+ * The NodeSnapshot of this machine as plain JSON, in the form that `POST /v1/decisions/*` takes. Pure: what `machine` does
+ * not know is absent, never guessed, and the decisions then name it under `needs`.
+ */
+export function snapshotOf(parts: SnapshotParts): Readonly<Record<string, unknown>> {
+  const { machine, cgroup } = parts;
+  const nodeName = parts.nodeName ?? nodeNameOf(machine);
+  const snapshot = {
+    observedAt: machine.observedAt,
+    bootId: machine.system.bootID,
+    sequence: parts.sequence ?? 0,
+    node: nodeName === undefined ? undefined : nodeOf(machine, nodeName, configurationOf(parts.kubeletConfiguration)),
+    kubeletConfiguration: parts.kubeletConfiguration,
+    pods: parts.pods,
+    stats: plain(summaryOf(machine, nodeName ?? "", parts.imageFileSystems)),
+    machine: plain(machineOf(machine)),
+    cgroup:
+      machine.cgroup.version === undefined
+        ? undefined
+        : { root: machine.cgroup.root, ...cgroup, version: machine.cgroup.version },
+    runtime: parts.runtime,
+    devices: parts.devices,
+    devicePlugins: parts.devicePlugins,
+    kubelet: parts.kubelet,
+    assignments: parts.assignments,
+  };
+  return Object.fromEntries(Object.entries(snapshot).filter(([, value]) => value !== undefined));
+}
+/** Without the fields that are undefined, at every depth. */
+export const plain = (value: object): Readonly<Record<string, unknown>> => JSON.parse(JSON.stringify(value));
+
+/** The defaults alone where it has a fault: it is posted as it is, and the API names the fault. */
+export function configurationOf(input: unknown): EffectiveConfiguration {
+  const parsed = configurationSchema.safeParse(input);
+  return effectiveConfiguration(NEWEST, parsed.success ? parsed.data : {});
+}
+
+function machineOf(machine: MachineFacts) {
+  return {
+    cpus: machine.cpus.map(({ cpu, core, socket, numa, uncoreCache }) => ({ cpu, core, socket, numa, uncoreCache })),
+    offlineCpus: formatCpuSet(gapsIn(machine.cpus.map(({ cpu }) => cpu))) || undefined,
+    numaNodes: machine.numaNodes,
+    distances: machine.distances.length === 0 ? undefined : machine.distances,
+    memoryBytes: machine.memory.totalBytes,
+    swapBytes: machine.memory.swapTotalBytes,
+    hugetlb: machine.cgroup.version === undefined ? undefined : machine.cgroup.hugetlb,
+    pageSizeBytes: machine.memory.pageSizeBytes,
+  };
+}
+
+/** Of a configuration as posted. */
+export const driverOf = (configuration: unknown): "cgroupfs" | "systemd" =>
+  effectiveDocument(NEWEST, configuration).cgroupDriver === "systemd" ? "systemd" : "cgroupfs";

@@ -1,0 +1,102 @@
+import { deviceRequirements } from "../devices/device-requirements.ts";
+import type { DecisionPorts, ManagerSettings } from "../manager-ports.ts";
+import type { PodClock } from "../ports.ts";
+import type { KnownPod } from "../records/pod-set.ts";
+
+/** Counts how often something was given back that pods wait for. */
+export class Capacity {
+  #generation = 0;
+
+  /** Grows whenever there may be more than before. */
+  get generation(): number {
+    return this.#generation;
+  }
+  free(): void {
+    this.#generation++;
+  }
+}
+
+interface Ports extends Pick<DecisionPorts, "devices"> {
+  readonly clock: PodClock;
+}
+/** When a pod was asked about last, and what was known then that it may hang on. */
+interface Tried {
+  readonly generation: number;
+  readonly devices: number;
+  readonly atMs: number;
+}
+/** A pod whose plugins did not do their part. */
+interface Failed {
+  readonly times: number;
+  readonly atMs: number;
+  /** Of the plugins that it hangs on. */
+  readonly registration: string;
+}
+/** It is left alone for so long after the first time, whatever changes; twice as long each time. */
+const FIRST_MS = 10_000;
+const LONGEST_MS = 300_000;
+/** One that went well for so long begins anew. */
+const RESET_MS = 2 * LONGEST_MS;
+
+/** Which of the pods that wait are to be asked about again: there may be more room, or it was long ago. */
+export class AdmissionBackoff {
+  readonly #ports: Ports;
+  readonly #capacity: Capacity;
+  readonly #settings: Pick<ManagerSettings, "retryMs">;
+  readonly #tried = new Map<string, Tried>();
+  readonly #failed = new Map<string, Failed>();
+
+  constructor(ports: Ports, capacity: Capacity, settings: Pick<ManagerSettings, "retryMs">) {
+    this.#ports = ports;
+    this.#capacity = capacity;
+    this.#settings = settings;
+  }
+
+  isDue(known: KnownPod): boolean {
+    const { uid, pod } = known;
+    if (this.#isHeld(known)) return false;
+    const tried = this.#tried.get(uid);
+    if (tried === undefined) return true;
+    const age = this.#ports.clock.monotonicMs() - tried.atMs;
+    const hasOtherDevices = tried.devices !== this.#version && deviceRequirements(pod).size > 0;
+    return tried.generation !== this.#capacity.generation || hasOtherDevices || age >= this.#settings.retryMs;
+  }
+
+  /** It is asked about now. */
+  update(uid: string): void {
+    const { generation } = this.#capacity;
+    this.#tried.set(uid, { generation, devices: this.#version, atMs: this.#ports.clock.monotonicMs() });
+  }
+  /** Its plugins did not do their part. Answers how often that was so in a row. */
+  failed({ uid, pod }: KnownPod): number {
+    this.update(uid);
+    const atMs = this.#ports.clock.monotonicMs();
+    const registration = this.#registrationOf(pod);
+    const before = this.#failed.get(uid);
+    const isAgain = before?.registration === registration && atMs - before.atMs < RESET_MS;
+    const times = isAgain ? before.times + 1 : 1;
+    this.#failed.set(uid, { times, atMs, registration });
+    return times;
+  }
+  forget(uid: string): void {
+    this.#tried.delete(uid);
+    this.#failed.delete(uid);
+  }
+  /** Of pods that are gone nothing is remembered. */
+  prune(isThere: (uid: string) => boolean): void {
+    for (const uid of [...this.#tried.keys(), ...this.#failed.keys()]) if (!isThere(uid)) this.forget(uid);
+  }
+
+  #isHeld({ uid, pod }: KnownPod): boolean {
+    const failed = this.#failed.get(uid);
+    if (failed === undefined || failed.registration !== this.#registrationOf(pod)) return false;
+    const heldMs = Math.min(FIRST_MS * 2 ** (failed.times - 1), LONGEST_MS);
+    return this.#ports.clock.monotonicMs() - failed.atMs < heldMs;
+  }
+  #registrationOf(pod: KnownPod["pod"]): string {
+    return this.#ports.devices?.registrationOf(pod) ?? "";
+  }
+  get #version(): number {
+    return this.#ports.devices?.version ?? 0;
+  }
+}

@@ -1,0 +1,89 @@
+import type { AdmissionDecision, Victim } from "../../../api/model/preemption.ts";
+import { err, ok, type Result } from "../../../api/model/result.ts";
+import type { DecisionAnswer, DecisionClient, Problem } from "../../core/ports.ts";
+import type { RunnablePod } from "../../lifecycle/pod.ts";
+import { endOf, PREEMPTED } from "../../lifecycle/pod-state.ts";
+import type { PodLifecycle } from "../pod-lifecycle.ts";
+import type { KnownPod } from "../records/pod-set.ts";
+import { isCritical } from "./decoded-pod.ts";
+
+/** Why a pod waits that nobody has asked about yet. */
+export const FORMER_VERSION = "FormerVersionEnding";
+/** Of a pod that would be ended as soon as it runs, and of its containers. */
+export const OTHER_KUBELET = "OtherKubelet";
+export const WAITS_FOR_VICTIMS = "WaitingForVictims";
+
+/**
+ * Pods that wait, in the order in which they are asked about: critical ones, then by priority, then as they came. Of those
+ * that were seen at one moment the older object comes first, then that of the earlier file, then as the source lists them.
+ */
+export function inTurn(pods: readonly KnownPod[]): readonly KnownPod[] {
+  const rank = ({ pod }: KnownPod): number => Number(isCritical(pod));
+  const priority = ({ pod }: KnownPod): number => pod.spec.priority ?? 0;
+  return pods.toSorted(
+    (a, b) =>
+      rank(b) - rank(a) ||
+      priority(b) - priority(a) ||
+      a.record.seenAtMs - b.record.seenAtMs ||
+      createdAtMs(a) - createdAtMs(b) ||
+      compare(a.record.file ?? "", b.record.file ?? ""),
+  );
+}
+/** A manifest does not say. */
+function createdAtMs({ pod }: KnownPod): number {
+  const { creationTimestamp } = pod.object["metadata"] as { readonly creationTimestamp?: unknown };
+  const atMs = typeof creationTimestamp === "string" ? Date.parse(creationTimestamp) : 0;
+  return Number.isNaN(atMs) ? 0 : atMs;
+}
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
+/** Another pod of its name that still holds what it needs: the former version of a manifest. Null: there is none. */
+export const formerOf = ({ uid, pod }: KnownPod, living: readonly KnownPod[]): KnownPod | null =>
+  living.find((other) => other.uid !== uid && other.pod.name === pod.name && other.pod.namespace === pod.namespace) ??
+  null;
+
+/** What the node answers to a pod that wants to come in. */
+export type Admitted =
+  | { readonly kind: "in"; readonly answer: DecisionAnswer }
+  /** It comes in once these are gone. */
+  | { readonly kind: "after"; readonly victims: readonly Victim[]; readonly answer: DecisionAnswer }
+  | { readonly kind: "refused"; readonly reason: string; readonly message: string; readonly answer: DecisionAnswer };
+
+/** The kubelet does not say who has a host port that is taken. */
+function portHolders(reasons: DecisionAnswer["reasons"]): string {
+  const taken = reasons.flatMap(({ because }) => because.filter(({ code }) => code === "host_port_taken"));
+  return taken
+    .map(({ numbers: n = {} }) => `; ${n["by"]} has ${n["protocol"]} port ${n["port"]} of ${n["ip"]}`)
+    .join("");
+}
+
+/** Asks `admission`, and keeps that it was decided. Errors: no answer at all, so nothing is known and the pod waits. */
+export async function admit(
+  client: DecisionClient,
+  snapshot: unknown,
+  pod: RunnablePod,
+): Promise<Result<Admitted, Problem>> {
+  const asked = await client.decide("admission", snapshot, { pod: pod.object });
+  if (!asked.ok) return err(asked.error);
+  const answer = asked.value;
+  // what is carried out lies in the history, or will: a crash right after it loses nothing
+  await client.settle(answer);
+  const { admit: isIn, preempt, reason, message, startErrors } = answer.decision as AdmissionDecision;
+  if (startErrors.length > 0) {
+    return ok({ kind: "refused", reason: "KubeletDoesNotStart", message: startErrors.join("; "), answer });
+  }
+  if (!isIn) return ok({ kind: "refused", reason, message: `${message}${portHolders(answer.reasons)}`, answer });
+  return ok(preempt.length === 0 ? { kind: "in", answer } : { kind: "after", victims: preempt, answer });
+}
+
+/** Ends pods that must make room for another one. Answers their names. */
+export function preemptAll(
+  lifecycle: PodLifecycle,
+  victims: readonly Victim[],
+  decisionId: string | null,
+  nowMs: number,
+): string {
+  const end = endOf(PREEMPTED.reason, PREEMPTED.message, nowMs, { decisionId });
+  for (const { uid } of victims) lifecycle.handle(uid, { kind: "Preempted", end });
+  return victims.map(({ namespace, name }) => `${namespace}/${name}`).join(", ");
+}

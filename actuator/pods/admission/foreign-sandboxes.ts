@@ -1,0 +1,137 @@
+import { join } from "node:path";
+import { err, ok, type Result } from "../../../api/model/result.ts";
+import type { Problem } from "../../core/ports.ts";
+import { FOREIGN_SANDBOX, type ForeignSandbox, sandboxText, whyHeld } from "../../lifecycle/foreign-sandbox.ts";
+import { mayRun } from "../../lifecycle/instances.ts";
+import type { RunnablePod } from "../../lifecycle/pod.ts";
+import { machineFiles } from "../../machine/files.ts";
+import { checkpointOf, DEVICE_CHECKPOINT } from "../devices/checkpoint-entries.ts";
+import { requiredResources } from "../devices/device-requirements.ts";
+import type { PodClock } from "../ports.ts";
+import type { KnownPod, PodSet } from "../records/pod-set.ts";
+import type { PodEventRecorder } from "../records/records.ts";
+
+interface Hold {
+  readonly why: string;
+  /** When the other sandbox was seen last. */
+  readonly seenMs: number;
+}
+/**
+ * After a foreign sandbox ends, this long is waited whether it is started again: a kubelet makes the next sandbox within two
+ * seconds.
+ */
+const SETTLE_MS = 5000;
+const SETTLES = `it ran in somebody else's sandbox, which is gone: it comes in unless it is started there again within ${SETTLE_MS / 1000} s`;
+
+interface Ports {
+  readonly clock: PodClock;
+  readonly eventsOf: PodEventRecorder;
+}
+
+/** Tells which pods of this daemon run, or would run, in a sandbox of somebody else's as well, and holds them. */
+export class ForeignSandboxes {
+  readonly #ports: Ports;
+  readonly #set: PodSet;
+  /** By uid, of the last look. */
+  #holds: ReadonlyMap<string, Hold> = new Map();
+
+  constructor(ports: Ports, set: PodSet) {
+    this.#ports = ports;
+    this.#set = set;
+  }
+
+  /** Why nothing of it may be started; null: it may. */
+  whyHeld(uid: string): string | null {
+    const hold = this.#holds.get(uid);
+    return hold === undefined || this.#ports.clock.monotonicMs() - hold.seenMs >= SETTLE_MS ? null : hold.why;
+  }
+
+  /**
+   * Current problems, with an event when one begins; it runs before pending pods are admitted. Nothing that runs is ended
+   * because of it.
+   */
+  look(): readonly Problem[] {
+    const { foreign } = this.#set;
+    const nowMs = this.#ports.clock.monotonicMs();
+    const holds = new Map<string, Hold>();
+    const held: string[] = [];
+    const twice: string[] = [];
+    for (const known of this.#set.all()) {
+      const { uid, pod, record } = known;
+      const before = this.#holds.get(uid);
+      const why = record.state === "terminated" ? null : whyHeld(pod, foreign);
+      const hold = why === null ? leftOf(known, before, nowMs) : { why, seenMs: nowMs };
+      if (hold === null) continue;
+      holds.set(uid, hold);
+      if (why !== null && before === undefined) this.#ports.eventsOf(pod).warning(FOREIGN_SANDBOX, why);
+      const name = `${pod.namespace}/${pod.name}`;
+      const runs = record.state !== "pending" && known.runtimePod !== null && mayRun(known.runtimePod);
+      if (runs && why !== null) twice.push(`${name} runs twice: ${why}`);
+      else if (!runs && nowMs - hold.seenMs < SETTLE_MS) held.push(name);
+    }
+    this.#holds = holds;
+    return [...twice, ...(held.length === 0 ? [] : [heldTogether(held)])].map((message) => ({ from: "pods", message }));
+  }
+}
+
+/** Each of them says in which sandbox. */
+function heldTogether(names: readonly string[]): string {
+  const more = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : "";
+  const named = names.slice(0, MAX_NAMED).join(", ");
+  return `held, since sandboxes that this daemon did not make run pods of these names: ${named}${more}: see \`nodewise takeover\``;
+}
+const MAX_NAMED = 5;
+
+/** Of a pod that runs nowhere else now; null: it did not a moment ago either. A daemon before this one may have seen it. */
+function leftOf({ record }: KnownPod, before: Hold | undefined, nowMs: number): Hold | null {
+  const wasRefused = record.refusal?.reason === FOREIGN_SANDBOX;
+  if (before === undefined) return wasRefused ? { why: SETTLES, seenMs: nowMs } : null;
+  return wasRefused || nowMs - before.seenMs < SETTLE_MS ? { why: SETTLES, seenMs: before.seenMs } : null;
+}
+
+/** Reason of a pod that wants devices of which a kubelet's running pods hold some. */
+export const DEVICES_HELD = "DevicesHeldElsewhere";
+
+/** A device that a kubelet gave to a container. */
+export interface GivenDevices {
+  readonly podUid: string;
+  readonly resourceName: string;
+}
+
+/**
+ * Devices and their holders, from the checkpoint that a kubelet left beside its plugins; none if there is no checkpoint. Error:
+ * why it cannot be read.
+ */
+export function kubeletsDevices(pluginsDirectory: string): Result<readonly GivenDevices[], string> {
+  const path = join(pluginsDirectory, DEVICE_CHECKPOINT);
+  const files = machineFiles("/");
+  const text = files.optionalText(path);
+  const [unread] = files.missing;
+  if (unread !== undefined) return err(`${unread.path}: ${unread.why}`);
+  if (text === undefined) return ok([]);
+  const read = checkpointOf(text);
+  return read.ok ? ok(read.value.entries ?? []) : err(`${path}: ${read.error.message}`);
+}
+
+/**
+ * Why a pod that wants devices waits: pods of somebody else's that still run may hold the very same, and only their
+ * kubelet's checkpoint knows which. Null: none of them does.
+ */
+export function whyDevicesHeld(
+  pod: RunnablePod,
+  foreign: readonly ForeignSandbox[],
+  given: () => Result<readonly GivenDevices[], string>,
+): string | null {
+  const wanted = foreign.length === 0 ? [] : requiredResources(pod);
+  if (wanted.length === 0) return null;
+  const read = given();
+  if (!read.ok)
+    return `waits for ${wanted.join(", ")}: what a kubelet's pods hold that still run is not known (${read.error}): end them, then delete it`;
+  for (const { podUid, resourceName } of read.value) {
+    const holder = wanted.includes(resourceName) ? foreign.find(({ uid }) => uid === podUid) : undefined;
+    if (holder === undefined) continue;
+    const name = `${holder.namespace}/${holder.name}`;
+    return `waits for ${resourceName}: a kubelet gave devices of it to ${name}, which runs in ${sandboxText(holder)}: see \`nodewise takeover\``;
+  }
+  return null;
+}

@@ -1,0 +1,150 @@
+import type { QuantityList } from "../../../api/model/allocatable.ts";
+import type { ConditionState } from "../../../api/model/eviction.ts";
+import { err, ok, type Result } from "../../../api/model/result.ts";
+import type { Moment } from "../../core/pass-clock.ts";
+import type { Problem } from "../../core/ports.ts";
+import type { ResourceAmount } from "../../deviceplugin/plugins.ts";
+import type { MachineFacts } from "../../machine/facts.ts";
+import { driverOf, snapshotOf } from "../../pass/snapshot.ts";
+import type { DeviceParts } from "../devices/port.ts";
+import type { DecisionPorts, EvictionPorts, ManagerSettings, NodePorts } from "../manager-ports.ts";
+import type { PodClock } from "../ports.ts";
+import type { KnownPod, PodSet } from "../records/pod-set.ts";
+
+interface NodeParts {
+  readonly machine: MachineFacts;
+  readonly kubeletConfiguration: unknown;
+  readonly pods: readonly unknown[];
+  readonly assignments: Readonly<Record<string, string>> | undefined;
+  readonly nodeName: string;
+  readonly cgroupMount: string;
+  /** Null: it was not decided yet. */
+  readonly allocatable: QuantityList | null;
+  readonly conditions: readonly ConditionState[];
+  readonly sequence: number;
+  readonly devices?: DeviceParts;
+  /** Amounts of devices, by resource: newer than `allocatable`. */
+  readonly amounts?: ReadonlyMap<string, ResourceAmount>;
+}
+const PRESSURES = ["MemoryPressure", "DiskPressure", "PIDPressure"] as const;
+
+/** The node as a decision about its pods sees it: with the conditions that its last eviction pass found. */
+export function nodeSnapshot(parts: NodeParts): Readonly<Record<string, unknown>> {
+  const { machine, kubeletConfiguration, pods, assignments, nodeName, cgroupMount, conditions, sequence } = parts;
+  const snapshot = snapshotOf({
+    machine,
+    kubeletConfiguration,
+    pods,
+    nodeName,
+    sequence,
+    cgroup: { driver: driverOf(kubeletConfiguration), root: cgroupMount },
+    ...parts.devices,
+    ...(assignments === undefined ? {} : { assignments }),
+  });
+  const node = snapshot["node"] as { readonly status?: object } | undefined;
+  const held = new Set<string>(conditions.map(({ type }) => type));
+  const pressures = PRESSURES.map((type) => ({ type, status: held.has(type) ? "True" : "False" }));
+  const given = [...(parts.amounts ?? [])].map(([resource, amount]) => [resource, String(amount.allocatable)]);
+  const allocatable =
+    parts.allocatable === null ? {} : { allocatable: { ...parts.allocatable, ...Object.fromEntries(given) } };
+  return { ...snapshot, node: { ...node, status: { ...node?.status, ...allocatable, conditions: pressures } } };
+}
+
+interface Seen {
+  readonly sequence: number;
+  readonly machine: MachineFacts;
+  readonly moment: Moment;
+  readonly configuration: Result<unknown, Problem>;
+}
+
+type Ports = Pick<NodePorts, "observeMachine" | "readConfiguration"> &
+  Pick<DecisionPorts, "files" | "devices"> &
+  Pick<EvictionPorts, "evictionClock"> & { readonly clock: PodClock };
+type Settings = Pick<ManagerSettings, "nodeName" | "cgroupMount">;
+
+/** The node as a turn sees it, whatever it asks about: the machine and its configuration are looked at once a turn. */
+export class NodeSnapshotter {
+  readonly #ports: Ports;
+  readonly #settings: Settings;
+  readonly #set: PodSet;
+  /** Null: it was not decided yet. */
+  readonly allocatable: () => QuantityList | null;
+  /** Held by the last eviction pass. */
+  conditions: readonly ConditionState[] = [];
+  #seen: Seen | null = null;
+
+  constructor(ports: Ports, settings: Settings, set: PodSet, allocatable: () => QuantityList | null) {
+    this.#ports = ports;
+    this.#settings = settings;
+    this.#set = set;
+    this.allocatable = allocatable;
+  }
+
+  /**
+   * `pods`: those that are on it. `asking`: the uid of one that is asked about, with what plugins have answered about it.
+   * Errors: the configuration cannot be read.
+   */
+  async snapshot(
+    pods: readonly KnownPod[],
+    sequence: number,
+    asking?: string,
+  ): Promise<Result<Readonly<Record<string, unknown>>, Problem>> {
+    return this.#snapshot(pods, await this.#seenIn(sequence), this.#devices(asking));
+  }
+
+  /** As the last turn saw the node, for whoever cannot wait. Null: no turn has looked yet. */
+  lastSnapshot(pods: readonly KnownPod[]): Result<Readonly<Record<string, unknown>>, Problem> | null {
+    return this.#seen === null ? null : this.#snapshot(pods, this.#seen, this.#devices());
+  }
+
+  #devices(asking?: string): Pick<NodeParts, "devices" | "amounts"> {
+    const { devices } = this.#ports;
+    return devices === undefined ? {} : { devices: devices.parts(asking), amounts: devices.amounts() };
+  }
+
+  #snapshot(
+    pods: readonly KnownPod[],
+    { machine, configuration, sequence }: Seen,
+    told: Pick<NodeParts, "devices" | "amounts">,
+  ): Result<Readonly<Record<string, unknown>>, Problem> {
+    if (!configuration.ok) return err(configuration.error);
+    const { nodeName, cgroupMount } = this.#settings;
+    return ok(
+      nodeSnapshot({
+        machine,
+        kubeletConfiguration: configuration.value,
+        pods: this.#set.objects(pods, this.#ports.clock.nowMs()),
+        assignments: this.#ports.files.redacted().assignments,
+        nodeName,
+        cgroupMount,
+        allocatable: this.allocatable(),
+        conditions: this.conditions,
+        sequence,
+        ...told,
+      }),
+    );
+  }
+
+  /** As an eviction pass asks with it: what it remembers is of the clock as it was then. */
+  async passSnapshot(
+    pods: readonly KnownPod[],
+    sequence: number,
+  ): Promise<Result<{ readonly snapshot: Readonly<Record<string, unknown>>; readonly moment: Moment }, Problem>> {
+    // no eviction depends on devices
+    const seen = await this.#seenIn(sequence);
+    const { moment } = seen;
+    const snapshot = this.#snapshot(pods, seen, {});
+    if (!snapshot.ok) return snapshot;
+    return ok({ moment, snapshot: { ...snapshot.value, ...this.#ports.evictionClock.told(moment) } });
+  }
+
+  async #seenIn(sequence: number): Promise<Seen> {
+    if (this.#seen?.sequence === sequence) return this.#seen;
+    const { readConfiguration, observeMachine, evictionClock } = this.#ports;
+    const configuration = await readConfiguration();
+    const machine = observeMachine();
+    const moment = evictionClock.now(Date.parse(machine.observedAt), machine.system.bootID ?? "");
+    this.#seen = { sequence, configuration, machine, moment };
+    return this.#seen;
+  }
+}

@@ -1,0 +1,236 @@
+import { OWNER, type RuntimePod, type RuntimePods } from "../../containerd/runtime-pod.ts";
+import type { Problem } from "../../core/ports.ts";
+import type { KubeletTraces } from "../../machine/kubelets.ts";
+import type { Counters } from "../../status/counters.ts";
+import type { OtherKubeletView } from "../../status/node-status.ts";
+import type { OnPodEvent, PodClock } from "../ports.ts";
+import { PodEvents, type PodRecords } from "../records/records.ts";
+import { type ForeignStop, signalOf } from "../sync/foreign-stops.ts";
+
+/** Signs of others at the runtime at one moment. Pods are `NAMESPACE/NAME`, each once. */
+export interface Observed {
+  readonly traces: KubeletTraces;
+  /** Pods that a kubelet made, of which something runs. */
+  readonly standing: readonly string[];
+  /** Those of which something was made in the last minutes, while this daemon looked. */
+  readonly came: readonly string[];
+  /** Pods of this daemon's own whose sandbox or container somebody else stopped in the last minutes, one for each time. */
+  readonly stopped: readonly string[];
+}
+export interface OtherKubeletSign {
+  readonly kind: "process" | "sandboxes" | "stops" | "listener";
+  readonly text: string;
+}
+
+/** A kubelet annotates what it makes with where its pod came from. kubelet 1.36: PodConfig, newPodAnnotations. */
+const KUBELETS_MARK = "kubernetes.io/config.source";
+/** This many stops in `RECENT_MS` are no accident, whoever does it. */
+const MANY_STOPS = 3;
+const RECENT_MS = 300_000;
+/** From the last sign to the moment at which pods are let in again. A kubelet that is being restarted is back before. */
+const CALM_MS = 30_000;
+/** For how long pods are not let in when they are stopped right after they were: doubled each time. */
+const FIRST_LONG_MS = 2 * RECENT_MS;
+const MAX_LONG_MS = 3_600_000;
+/** From look to look at every process, and at ports. */
+const WHOLE_LOOK_MS = 30_000;
+const MAX_NAMED = 5;
+const WHAT_TO_DO =
+  "a kubelet ends all pods that are not its own: give Nodewise a containerd of its own (docs/guide/beside-a-kubelet.md, runtimeEndpoint), or set `pods: off`";
+
+/**
+ * Why another kubelet uses this runtime, by signs; none: nothing says so. One is enough where it speaks of this very runtime: a
+ * kubelet's process whose endpoint it is, or pods that a kubelet makes in it now. That some kubelet is on the machine, whose runtime
+ * cannot be told, counts only beside what it does here: its pods run in this runtime, or this daemon's are stopped. A port alone is
+ * nobody's proof, and a kubelet with a runtime of its own is none at all.
+ */
+export function signsOf({ traces, standing, came, stopped }: Observed): readonly OtherKubeletSign[] {
+  const mine = traces.processes.filter(({ uses }) => uses === "this");
+  const unknown = traces.processes.filter(({ uses }) => uses === "unknown");
+  const signs: OtherKubeletSign[] = mine.map(({ pid, name }) => ({
+    kind: "process",
+    text: `process ${pid} (${name}) uses it`,
+  }));
+  if (came.length > 0) signs.push({ kind: "sandboxes", text: `a kubelet makes ${namedOf(came)} in it` });
+  const maybe: OtherKubeletSign[] = [
+    ...unknown.map(({ pid, name }) => ({ kind: "process" as const, text: `process ${pid} (${name}) may use it` })),
+    ...traces.listeners.map(({ what, holder }) => ({
+      kind: "listener" as const,
+      text: `${what}, which is a kubelet's, is held by ${holder === null ? "a process that cannot be seen" : `process ${holder.pid} (${holder.name})`}`,
+    })),
+  ];
+  const stops: OtherKubeletSign = { kind: "stops", text: `somebody else stopped ${namedOf(stopped)}` };
+  const isStopped = stopped.length >= (maybe.length > 0 || signs.length > 0 ? 1 : MANY_STOPS);
+  if (signs.length === 0 && maybe.length > 0 && standing.length > 0 && !isStopped)
+    return [...maybe, { kind: "sandboxes", text: `${namedOf(standing)} of a kubelet run in it` }];
+  if (signs.length === 0 && !isStopped) return [];
+  return [...signs, ...(signs.length === 0 ? maybe : []), ...(isStopped ? [stops] : [])];
+}
+
+/** Five names, in an order that does not change from look to look. */
+function namedOf(pods: readonly string[]): string {
+  const names = [...new Set(pods)].sort();
+  const more = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : "";
+  return `${names.slice(0, MAX_NAMED).join(", ")}${more}`;
+}
+
+export interface OtherKubeletPorts {
+  readonly kubelets: (isWhole: boolean) => KubeletTraces;
+  readonly records: Pick<PodRecords, "get" | "apply">;
+  readonly clock: PodClock;
+  readonly onEvent: OnPodEvent;
+  readonly counters?: Pick<Counters, "stoppedByOthers">;
+  readonly runtimeEndpoint: string;
+  readonly podLogsDirectory: string;
+}
+interface Timed {
+  readonly pod: string;
+  readonly atMs: number;
+}
+
+/** As people see it, and what a pod that waits for it says. */
+export interface OtherKubeletFound extends OtherKubeletView {
+  readonly brief: string;
+}
+
+/** Looks in each turn whether another kubelet uses the runtime; while it does, and for a while after, the door is shut. */
+export class OtherKubelet {
+  readonly #ports: OtherKubeletPorts;
+  /** Ids of what a kubelet made; null: no list was seen yet. */
+  #known: ReadonlySet<string> | null = null;
+  #standing: readonly string[] = [];
+  #came: readonly Timed[] = [];
+  #stopped: readonly Timed[] = [];
+  #wholeLookMs = Number.NEGATIVE_INFINITY;
+  #lastSignMs = Number.NEGATIVE_INFINITY;
+  /** When pods were let in for the last time; it says nothing once they were stopped again. */
+  #openedMs = Number.NEGATIVE_INFINITY;
+  /** How long the door stays shut at the least, and until when. */
+  #long: { readonly forMs: number; readonly untilMs: number } | null = null;
+  #hadProcess = false;
+  #view: OtherKubeletFound | null = null;
+  #traces: KubeletTraces = { processes: [], listeners: [] };
+
+  constructor(ports: OtherKubeletPorts) {
+    this.#ports = ports;
+  }
+
+  /** What stands; null: nobody else is known to use the runtime. */
+  get view(): OtherKubeletFound | null {
+    return this.#view;
+  }
+
+  /** A kubelet is on the machine, whose runtime cannot be told: what this one holds says more. */
+  get isSuspected(): boolean {
+    const { processes, listeners } = this.#traces;
+    return listeners.length > 0 || processes.some(({ uses }) => uses === "unknown");
+  }
+
+  /** `held`: all that the runtime holds; null: it was not heard in this turn. */
+  look(held: RuntimePods | null): OtherKubeletFound | null {
+    const nowMs = this.#ports.clock.monotonicMs();
+    if (held !== null) this.#updateHeld(held, nowMs);
+    const isWhole = nowMs - this.#wholeLookMs >= WHOLE_LOOK_MS;
+    if (isWhole) this.#wholeLookMs = nowMs;
+    const traces = this.#ports.kubelets(isWhole);
+    this.#traces = traces;
+    const hasProcess = traces.processes.some(({ uses }) => uses === "this");
+    // what it did says nothing any more once it is gone
+    if (this.#hadProcess && !hasProcess) [this.#came, this.#stopped, this.#long] = [[], [], null];
+    this.#hadProcess = hasProcess;
+    const isRecent = ({ atMs }: Timed): boolean => nowMs - atMs < RECENT_MS;
+    this.#came = this.#came.filter(isRecent);
+    this.#stopped = this.#stopped.filter(isRecent);
+    const names = (timed: readonly Timed[]): readonly string[] => timed.map(({ pod }) => pod);
+    const signs = signsOf({ traces, standing: this.#standing, came: names(this.#came), stopped: names(this.#stopped) });
+    if (signs.length > 0) this.#shut(signs, nowMs);
+    else if (nowMs - this.#lastSignMs >= CALM_MS && nowMs >= (this.#long?.untilMs ?? 0)) this.#open(nowMs);
+    return this.#view;
+  }
+
+  #shut(signs: readonly OtherKubeletSign[], nowMs: number): void {
+    const isSoon = nowMs - this.#openedMs < RECENT_MS;
+    if (isSoon && signs.some(({ kind }) => kind === "stops")) {
+      // who could not be seen is there still: to let pods in every few minutes would have them killed each time
+      const forMs = Math.min(this.#long === null ? FIRST_LONG_MS : 2 * this.#long.forMs, MAX_LONG_MS);
+      this.#long = { forMs, untilMs: nowMs + forMs };
+      this.#openedMs = Number.NEGATIVE_INFINITY;
+    } else if (this.#view === null && !isSoon) this.#long = null;
+    this.#lastSignMs = nowMs;
+    this.#view = this.#viewOf(signs, nowMs);
+  }
+  #open(nowMs: number): void {
+    if (this.#view !== null) this.#openedMs = nowMs;
+    this.#view = null;
+  }
+
+  /** Current problems: who uses the runtime, and whose collector removes the logs of this daemon's pods. */
+  problems(): readonly Problem[] {
+    const { podLogsDirectory } = this.#ports;
+    const collector = this.#traces.processes.find(({ collectsLogs }) => collectsLogs);
+    const found = this.#view === null ? [] : [this.#view.message];
+    const logs = `process ${collector?.pid} (${collector?.name}) removes from ${podLogsDirectory} the logs of all pods that are not its own: set podLogsDirectory, such as /var/log/nodewise/pods`;
+    return [...found, ...(collector === undefined ? [] : [logs])].map((message) => ({ from: "pods", message }));
+  }
+
+  /** Counts and tells it. What is to end anyway may have been stopped for this daemon, by the one before it. */
+  recordStop({ pod, how, containers }: ForeignStop): void {
+    const { records, clock, counters, onEvent } = this.#ports;
+    if (records.get(pod.uid)?.state !== "active") return;
+    counters?.stoppedByOthers(how, containers.length);
+    records.apply(pod.uid, { kind: "StoppedByOthers", containers: containers.length });
+    const events = new PodEvents(pod, clock, onEvent);
+    const [only] = containers;
+    const names = containers.map(({ name }) => name).join(", ");
+    if (how === "sandbox")
+      events.warning(
+        STOPPED,
+        `The sandbox${names === "" ? "" : `, with ${names},`} was stopped by somebody else, not by this daemon`,
+      );
+    else if (how === "removed")
+      events.warning(STOPPED, "The container was removed by somebody else while it ran", only?.name);
+    else {
+      const signal = `exit code ${only?.exitCode} (${signalOf(only?.exitCode ?? null)})`;
+      const message = `Ended with ${signal}, which this daemon did not ask for, and not for want of memory: somebody else stopped it, or it ended itself so`;
+      events.warning(STOPPED, message, only?.name);
+    }
+    // a signal may have been the kernel's, or the container's own
+    if (how === "signal") return;
+    this.#stopped = [...this.#stopped, { pod: `${pod.namespace}/${pod.name}`, atMs: clock.monotonicMs() }];
+    this.#wholeLookMs = Number.NEGATIVE_INFINITY;
+  }
+
+  #updateHeld(held: RuntimePods, nowMs: number): void {
+    const pods = [...held.values()].map(kubeletsPartOf).filter((pod) => pod.ids.length > 0);
+    const known = this.#known;
+    const came = known === null ? [] : pods.filter(({ ids }) => ids.some((id) => !known.has(id)));
+    this.#came = [...this.#came, ...came.map(({ name }) => ({ pod: name, atMs: nowMs }))];
+    this.#known = new Set(pods.flatMap(({ ids }) => ids));
+    this.#standing = pods.filter(({ isReady }) => isReady).map(({ name }) => name);
+  }
+
+  #viewOf(signs: readonly OtherKubeletSign[], nowMs: number): OtherKubeletFound {
+    const { clock, runtimeEndpoint } = this.#ports;
+    const since = this.#view?.since ?? new Date(clock.nowMs()).toISOString();
+    const isKubelet = signs.some(({ kind }) => kind !== "stops");
+    const told = signs.map(({ text }) => text).join("; ");
+    const brief = isKubelet ? "another kubelet uses this runtime" : "somebody else stops pods in this runtime";
+    const long =
+      this.#long === null || this.#long.untilMs <= nowMs
+        ? ""
+        : ` for ${this.#long.forMs / 60_000} minutes, since pods were stopped again right after they had been let in (a restart of the daemon lets them in at once)`;
+    const message = `${brief} (${runtimeEndpoint}), so no pod is let in or started anew${long}: ${told}: ${WHAT_TO_DO}`;
+    return { since, signs: [...new Set(signs.map(({ kind }) => kind))], message, brief };
+  }
+}
+const STOPPED = "StoppedByOthers";
+
+/** Its sandboxes, and the containers in them, that are marked as a kubelet's and are no daemon's of this kind. */
+function kubeletsPartOf({ namespace, name, sandboxes, containers }: RuntimePod) {
+  const theirs = sandboxes.filter(
+    ({ labels, annotations }) => labels[OWNER] === undefined && KUBELETS_MARK in annotations,
+  );
+  const sandboxIds = new Set(theirs.map(({ id }) => id));
+  const ids = [...sandboxIds, ...containers.filter(({ sandboxId }) => sandboxIds.has(sandboxId)).map(({ id }) => id)];
+  return { name: `${namespace}/${name}`, ids, isReady: theirs.some(({ isReady }) => isReady) };
+}

@@ -1,0 +1,337 @@
+import type { PreferredQuestion } from "../../../api/decide/devices/preferred.ts";
+import type { DevicesDecision } from "../../../api/model/managers.ts";
+import { ok, type Result } from "../../../api/model/result.ts";
+import type { DecisionAnswer, DecisionClient, Problem } from "../../core/ports.ts";
+import { FOREIGN_SANDBOX } from "../../lifecycle/foreign-sandbox.ts";
+import type { RunnablePod } from "../../lifecycle/pod.ts";
+import { DEVICE_CHECKPOINT } from "../devices/checkpoint-entries.ts";
+import { deviceRequirements } from "../devices/device-requirements.ts";
+import type { DeviceDesk, DeviceFault } from "../devices/port.ts";
+import type { DecisionPorts, RuntimePorts } from "../manager-ports.ts";
+import type { PodLifecycle } from "../pod-lifecycle.ts";
+import type { PodClock } from "../ports.ts";
+import type { KnownPod, PodSet } from "../records/pod-set.ts";
+import type { PodEventRecorder } from "../records/records.ts";
+import type { AdmissionBackoff, Capacity } from "./admission-backoff.ts";
+import {
+  type Admitted,
+  admit,
+  FORMER_VERSION,
+  formerOf,
+  inTurn,
+  OTHER_KUBELET,
+  preemptAll,
+  WAITS_FOR_VICTIMS,
+} from "./admission-queue.ts";
+import { DeviceRepair, persistNext } from "./device-repair.ts";
+import { DEVICES_HELD, type ForeignSandboxes, whyDevicesHeld } from "./foreign-sandboxes.ts";
+import type { HostPorts } from "./host-ports.ts";
+import type { NodeSnapshotter } from "./node-snapshotter.ts";
+
+/** The reason of a pod whose plugins are being asked which devices they would give it. */
+const ASKS_PLUGIN = "AskingDevicePlugin";
+/** Fault of a pod whose plugins are being asked which devices they would give. */
+const asksPlugins = (resources: readonly string[]): DeviceFault => ({
+  reason: ASKS_PLUGIN,
+  message: `waits for the device plugin of ${resources.join(", ")} to answer GetPreferredAllocation`,
+});
+const asksForEarlier = (resource: string): DeviceFault => ({
+  reason: "WaitingForEarlierPod",
+  message: `waits until the device plugin of ${resource} has answered GetPreferredAllocation for a pod that came before`,
+});
+const notServed = (resource: string): DeviceFault & { readonly isTold: boolean } => ({
+  reason: "DevicePluginsOff",
+  message: `${resource}: device plugins are not served by this daemon: set \`devicePlugins: serve\`, or remove it`,
+  isTold: true,
+});
+
+/** Pods that want devices, before the node is asked about them. */
+class DeviceAdmission {
+  readonly #desk: DeviceDesk | undefined;
+  readonly #client: DecisionClient;
+
+  constructor(desk: DeviceDesk | undefined, client: DecisionClient) {
+    this.#desk = desk;
+    this.#client = client;
+  }
+
+  /** Why the pod is not asked about; null: it may be. `isTold`: as a refusal. */
+  whyWaits(pod: RunnablePod): (DeviceFault & { readonly isTold: boolean }) | null {
+    const wanted = deviceRequirements(pod);
+    if (wanted.size === 0) return null;
+    if (this.#desk !== undefined) return this.#desk.whyWaits(pod);
+    const [resource = ""] = resourcesOf(pod);
+    return notServed(resource);
+  }
+
+  /** Plugins are being asked what they prefer, and the pod is asked about again once they have answered; null: they are not. */
+  async asks(pod: RunnablePod, snapshot: unknown): Promise<Result<DeviceFault | null, Problem>> {
+    if (this.#desk === undefined || !this.#desk.isChosenByPlugin(pod)) return ok(null);
+    const answer = await this.#client.decide("devices", snapshot, { pod: pod.object });
+    if (!answer.ok) return answer;
+    const { unanswered } = answer.value.decision as DevicesDecision;
+    const isAsked = unanswered.length > 0 && this.#desk.ask(pod.uid, unanswered as readonly PreferredQuestion[]);
+    return ok(isAsked ? asksPlugins([...new Set(unanswered.map(({ resource }) => resource))].sort()) : null);
+  }
+  /** Why it is not its turn, where plugins are being asked for these, which came before; null: it is. */
+  whyBehind(pod: RunnablePod, asking: readonly RunnablePod[]): DeviceFault | null {
+    const taken = new Set(asking.flatMap(resourcesOf));
+    const shared = resourcesOf(pod).find((resource) => taken.has(resource));
+    return shared === undefined ? null : asksForEarlier(shared);
+  }
+
+  /** Plugins were asked which devices the pod should get, and failed. */
+  hasFailed(podUid: string): boolean {
+    return this.#desk?.hasFailed(podUid) ?? false;
+  }
+
+  /** The pod is in, or gone. */
+  forget(podUid: string): void {
+    this.#desk?.forget(podUid);
+  }
+}
+
+const resourcesOf = (pod: RunnablePod): readonly string[] =>
+  [...deviceRequirements(pod).values()].flatMap((amounts) => [...amounts.keys()]);
+
+interface Parts {
+  readonly set: PodSet;
+  readonly lifecycle: PodLifecycle;
+  readonly snapshotter: NodeSnapshotter;
+  readonly capacity: Capacity;
+  readonly backOff: AdmissionBackoff;
+  readonly hostPorts: HostPorts;
+  readonly foreign: ForeignSandboxes;
+}
+type Ports = DecisionPorts &
+  Pick<RuntimePorts, "otherKubelet"> & { readonly clock: PodClock; readonly eventsOf: PodEventRecorder };
+
+/** CPUs, memory and devices of pods that have left go back before anybody else is asked about. */
+class StaleReleaser {
+  readonly #ports: DecisionPorts;
+  readonly #parts: Pick<Parts, "set" | "snapshotter" | "capacity">;
+  #doneAt = -1;
+
+  constructor(ports: DecisionPorts, parts: Pick<Parts, "set" | "snapshotter" | "capacity">) {
+    this.#ports = ports;
+    this.#parts = parts;
+  }
+
+  /** Once for each generation of the capacity: it grows when a pod has left. Answers what is in the way. */
+  async run(sequence: number): Promise<Problem[]> {
+    const { files, client } = this.#ports;
+    const { set, snapshotter, capacity } = this.#parts;
+    const { generation } = capacity;
+    const { assignments } = files.read();
+    if (this.#doneAt === generation || assignments === undefined) return [];
+    const snapshot = await snapshotter.snapshot(set.living(), sequence);
+    if (!snapshot.ok) return [snapshot.error];
+    // what the history is to tell of devices is in a decision of that kind
+    const holdsDevices = assignments[DEVICE_CHECKPOINT]?.includes('"PodUID"') ?? false;
+    const answer = await client.decide(holdsDevices ? "devices" : "cpus", snapshot.value);
+    if (!answer.ok) return [answer.error];
+    const kept = persistNext(this.#ports, answer.value.next);
+    if (!kept.ok) return [{ from: "state-files", message: kept.error }];
+    if (holdsDevices && kept.value) await client.settle(answer.value);
+    this.#doneAt = generation;
+    return [];
+  }
+}
+
+/** Admits pods, one at a time, and tries those again that were refused: the kubelet fails them for good. */
+export class PodAdmitter {
+  readonly #ports: Ports;
+  readonly #parts: Parts;
+  readonly #stale: StaleReleaser;
+  readonly #devices: DeviceAdmission;
+  readonly #repair: DeviceRepair;
+  #isClosed = false;
+
+  constructor(ports: Ports, parts: Parts) {
+    this.#ports = ports;
+    this.#parts = parts;
+    this.#stale = new StaleReleaser(ports, parts);
+    this.#devices = new DeviceAdmission(ports.devices, ports.client);
+    this.#repair = new DeviceRepair(ports, parts.set, parts.snapshotter, parts.backOff);
+  }
+
+  /** The daemon is on its way out: nobody is admitted any more. */
+  close(): void {
+    this.#isClosed = true;
+  }
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** Asks about each pod that waits and has not been asked about since there was more capacity. */
+  async admitWaiting(sequence: number): Promise<readonly Problem[]> {
+    const { set, snapshotter, backOff } = this.#parts;
+    if (set.runtimePods === null) return [];
+    this.#repair.look();
+    if (this.isClosed || snapshotter.allocatable() === null) return [];
+    const other = this.#ports.otherKubelet?.view ?? null;
+    if (other !== null) {
+      // the turn tells it whole
+      for (const { uid } of this.#pending()) this.#hold(uid, { reason: OTHER_KUBELET, message: other.brief });
+      return [];
+    }
+    const blocked = this.whyBlocked();
+    if (blocked !== null) return [blocked];
+    const problems: Problem[] = await this.#stale.run(sequence);
+    backOff.prune((uid) => set.records.get(uid) !== undefined);
+    problems.push(...(await this.#repair.run(sequence)));
+    const asking: RunnablePod[] = [];
+    for (const known of this.#pending()) {
+      const behind = this.#devices.whyBehind(known.pod, asking);
+      if (behind !== null) {
+        // why it was refused before stands
+        if (known.record.refusal === null) this.#hold(known.uid, behind);
+        continue;
+      }
+      if (this.#isHeld(known)) continue;
+      const isDue = backOff.isDue(known);
+      const fault = isDue ? await this.#try(known, sequence) : null;
+      if (fault !== null) problems.push(fault);
+      const reason = set.records.get(known.uid)?.refusal?.reason;
+      // what is freed for a critical pod is not given to another one
+      if (reason === WAITS_FOR_VICTIMS) break;
+      if (reason === ASKS_PLUGIN) asking.push(known.pod);
+    }
+    return problems;
+  }
+
+  #pending(): readonly KnownPod[] {
+    return inTurn([...this.#parts.set.all()].filter(({ record }) => record.state === "pending"));
+  }
+
+  /**
+   * Why nobody is admitted; null: pods may be.
+   * INVARIANT: while something runs of which nothing is known, nothing that it may hold is given away. Nor is anybody admitted
+   * whom another kubelet would end.
+   */
+  whyBlocked(): Problem | null {
+    const other = this.#ports.otherKubelet?.view;
+    if (other) return { from: "pods", message: other.message };
+    const strangers = this.#parts.set.podsWithoutRecord();
+    const message = `nobody is let in while pods run whose records are lost: ${strangers.join(", ")}`;
+    return strangers.length === 0 ? null : { from: "pods", message };
+  }
+
+  /** The pod is not asked about in this turn, and its record says why. */
+  #isHeld(known: KnownPod): boolean {
+    const held = this.#whyHeld(known);
+    if (held === null) return false;
+    const { isRefusal, ...why } = held;
+    if (!isRefusal) this.#hold(known.uid, why);
+    else if (this.#parts.backOff.isDue(known)) {
+      this.#reject(known.uid, why);
+      this.#parts.backOff.update(known.uid);
+    }
+    return true;
+  }
+
+  /** Null: it may be asked about. */
+  #whyHeld(known: KnownPod): (DeviceFault & { readonly isRefusal: boolean }) | null {
+    const { set, foreign } = this.#parts;
+    const held = foreign.whyHeld(known.uid);
+    if (held !== null) return { reason: FOREIGN_SANDBOX, message: held, isRefusal: false };
+    const former = formerOf(known, set.living());
+    if (former !== null)
+      return {
+        reason: FORMER_VERSION,
+        message: `waits for the end of its former version, ${former.uid}`,
+        isRefusal: false,
+      };
+    const { kubeletsDevices = () => ok([]) } = this.#ports;
+    const message = whyDevicesHeld(known.pod, set.foreign, kubeletsDevices);
+    if (message !== null) return { reason: DEVICES_HELD, message, isRefusal: false };
+    const waits = this.#devices.whyWaits(known.pod);
+    if (waits === null) return null;
+    const { isTold, ...why } = waits;
+    return { ...why, isRefusal: isTold };
+  }
+
+  /** Answers what kept it from being asked. */
+  async #try(known: KnownPod, sequence: number): Promise<Problem | null> {
+    const { set, snapshotter, backOff } = this.#parts;
+    const snapshot = await snapshotter.snapshot(set.living(), sequence, known.uid);
+    if (!snapshot.ok) return snapshot.error;
+    const asks = await this.#devices.asks(known.pod, snapshot.value);
+    if (!asks.ok) return asks.error;
+    backOff.update(known.uid);
+    if (asks.value !== null) {
+      this.#hold(known.uid, asks.value);
+      return null;
+    }
+    const asked = await admit(this.#ports.client, snapshot.value, known.pod);
+    if (!asked.ok) return asked.error;
+    return this.#carryOut(known, asked.value);
+  }
+
+  async #carryOut(known: KnownPod, asked: Admitted): Promise<Problem | null> {
+    const { lifecycle, backOff, hostPorts } = this.#parts;
+    if (asked.kind === "refused") {
+      const message = this.#ports.files.explained(asked.message);
+      const isPlugins = this.#devices.hasFailed(known.uid);
+      this.#reject(known.uid, { reason: asked.reason, message }, isPlugins ? backOff.failed(known) : undefined);
+      await this.report(asked.answer, known, "admit", "skipped", message);
+      return null;
+    }
+    if (asked.kind === "after") {
+      const names = preemptAll(lifecycle, asked.victims, asked.answer.id, this.#ports.clock.nowMs());
+      const message = `comes in once ${names} ended`;
+      this.#hold(known.uid, { reason: WAITS_FOR_VICTIMS, message });
+      await this.report(asked.answer, known, "admit", "skipped", message);
+      return null;
+    }
+    const fault = this.#admit(known.uid, asked.answer.next);
+    if (fault === null) hostPorts.reportMapped(known);
+    const message = fault?.message ?? "";
+    await this.report(asked.answer, known, "admit", fault === null ? "applied" : "skipped", message);
+    return fault;
+  }
+
+  /** Answers what keeps it from being persisted. */
+  #admit(uid: string, next: unknown): Problem | null {
+    const kept = persistNext(this.#ports, next);
+    if (!kept.ok) return { from: "state-files", message: kept.error };
+    this.#devices.forget(uid);
+    const fault = this.#parts.lifecycle.handle(uid, { kind: "Admitted", nowMs: this.#ports.clock.nowMs() });
+    return fault === null ? null : { from: "pods", message: fault };
+  }
+
+  /**
+   * A pod that was admitted, and of which nothing runs, did not get its devices: it holds nothing any more, and is asked about
+   * again as one that was refused.
+   */
+  allocationFailed(uid: string, { reason, message }: DeviceFault): void {
+    const { set, lifecycle, backOff } = this.#parts;
+    const known = set.get(uid);
+    if (known?.record.state !== "active") return;
+    const nowMs = this.#ports.clock.nowMs();
+    lifecycle.handle(uid, { kind: "AllocationFailed", reason, message, nowMs, tries: backOff.failed(known) });
+    // what it gives back itself is no reason to ask about it again
+    backOff.update(uid);
+  }
+
+  #hold(uid: string, { reason, message }: DeviceFault): void {
+    this.#parts.lifecycle.handle(uid, { kind: "Held", reason, message, nowMs: this.#ports.clock.nowMs() });
+  }
+  /** `tries`: how often it was refused in a row, where it was admitted, or asked about, in between; absent: its record says it. */
+  #reject(uid: string, { reason, message }: DeviceFault, tries?: number): void {
+    const nowMs = this.#ports.clock.nowMs();
+    this.#parts.lifecycle.handle(uid, { kind: "Rejected", reason, message, nowMs, tries });
+  }
+
+  async report(
+    answer: DecisionAnswer,
+    { pod }: KnownPod,
+    op: "admit" | "resize",
+    status: "applied" | "skipped",
+    message: string,
+  ): Promise<void> {
+    const at = new Date(this.#ports.clock.nowMs()).toISOString();
+    const step = { op, pod: `${pod.namespace}/${pod.name}`, uid: pod.uid, status, message };
+    await this.#ports.client.report({ at, dryRun: false, complete: true, results: [step] }, answer);
+  }
+}

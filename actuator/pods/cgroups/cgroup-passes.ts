@@ -1,0 +1,209 @@
+import type { Problem } from "../../core/ports.ts";
+import { containerResources } from "../../lifecycle/config/container-resources.ts";
+import { runPass } from "../../pass/loop.ts";
+import type { LastLook } from "../../plan/state.ts";
+import { OrphanProcesses } from "../eviction/orphan-processes.ts";
+import type { DecisionPorts, ManagerSettings, NodePorts, ObserverPorts, RuntimePorts } from "../manager-ports.ts";
+import type { PodClock } from "../ports.ts";
+import { Identities, type KnownPod, type PodSet } from "../records/pod-set.ts";
+import { type CgroupView, cgroupView } from "./cgroup-view.ts";
+
+/** Containers that have started or ended since are looked at together. */
+const SOON_MS = 2_000;
+/** A value that could not be written is tried again after this time. */
+const RETRY_MS = 10_000;
+
+export interface LastPass {
+  readonly atMs: number;
+  readonly key: string;
+  readonly filesVersion: number;
+  readonly view: CgroupView | null;
+}
+
+/** The state that the cgroups depend on: the pods with their resources, and the running containers. */
+export function passKey(living: readonly KnownPod[], versionOf: (known: KnownPod) => number): string {
+  const parts = living.map((known) => {
+    const running = known.runtimePod?.containers.filter(({ state }) => state === "running").map(({ id }) => id) ?? [];
+    return `${known.uid}#${versionOf(known)}:${running.join(",")}`;
+  });
+  return parts.sort().join(" ");
+}
+
+/** True: the cgroups are due. Pods that wait for them are served at once, otherwise each `intervalMs`. */
+export function isPassDue(
+  last: LastPass | null,
+  living: readonly KnownPod[],
+  now: { readonly atMs: number; readonly key: string; readonly filesVersion: number; readonly intervalMs: number },
+): boolean {
+  if (last === null || now.filesVersion !== last.filesVersion) return true;
+  const age = now.atMs - last.atMs;
+  if (age >= now.intervalMs || age < 0) return true;
+  const { view } = last;
+  if (view === null) return age >= RETRY_MS;
+  if (living.some(({ uid, record }) => record.state === "active" && !view.pods.has(uid))) return true;
+  if (now.key !== last.key) return age >= SOON_MS;
+  const isFaulty = view.cpusetFault !== null || [...view.pods.values()].some(({ faults }) => faults.length > 0);
+  // the runtime may not have heard of it
+  const isResized = living.some(({ record }) => record.resize?.actuation !== undefined);
+  return (isFaulty || isResized) && age >= RETRY_MS;
+}
+
+type Ports = NodePorts &
+  DecisionPorts &
+  Pick<RuntimePorts, "runtime"> &
+  Pick<ObserverPorts, "onPass" | "onProblem"> & { readonly clock: PodClock };
+type Settings = Pick<ManagerSettings, "nodeName" | "cgroupMount" | "cgroupRoot" | "removeOrphans" | "intervalMs">;
+
+/** Keeps the cgroups of the node's pods as they are decided: on each change, and each minute. */
+export class CgroupPasses {
+  readonly #ports: Ports;
+  readonly #settings: Settings;
+  readonly #set: PodSet;
+  readonly #versions = new Identities();
+  readonly #orphans: OrphanProcesses;
+  #last: LastPass | null = null;
+  readonly #lastLook: { current: LastLook | null } = { current: null };
+  #isEmptied = false;
+  /** By uid: the form in which the last pass saw a pod. */
+  #forms: ReadonlyMap<string, object> = new Map();
+  /** Containers of which the runtime has not heard, with why. */
+  readonly #untold = new Map<string, string>();
+  /** The daemon before this one may have died between a container's cgroup and the runtime's record of it. */
+  #isFirst = true;
+
+  constructor(ports: Ports, settings: Settings, set: PodSet) {
+    this.#ports = ports;
+    this.#settings = settings;
+    this.#set = set;
+    this.#orphans = new OrphanProcesses(ports, settings);
+  }
+
+  /** What the last pass decided and did; null: none has yet. */
+  get current(): CgroupView | null {
+    return this.#ports.cgroups.view;
+  }
+
+  /** `formOf`: a pod as its cgroups are to be. What the pass met; null: none was due, and what the last one met stands. */
+  async runIfDue(
+    sequence: number,
+    formOf: (known: KnownPod) => Readonly<Record<string, unknown>>,
+  ): Promise<readonly Problem[] | null> {
+    const living = this.#set.living();
+    const atMs = this.#ports.clock.nowMs();
+    const forms = new Map(living.map((known) => [known.uid, formOf(known)] as const));
+    const key = passKey(living, ({ uid }) => this.#versions.of(forms.get(uid)));
+    const filesVersion = this.#ports.files.version;
+    const { intervalMs } = this.#settings;
+    // without the runtime's word nobody knows which cgroups are in use
+    const isDue = this.#isEmptied || isPassDue(this.#last, living, { atMs, key, filesVersion, intervalMs });
+    if (this.#set.runtimePods === null || !isDue) return null;
+    this.#isEmptied = false;
+    const report = await runPass(this.#loopPorts(living, forms, atMs), this.#passSettings(), sequence);
+    const view = cgroupView(report);
+    if (view !== null) this.#forms = forms;
+    const { cgroups } = this.#ports;
+    cgroups.allocatable = report.allocatable?.allocatable ?? cgroups.allocatable;
+    cgroups.view = view;
+    this.#last = { atMs, key, filesVersion, view };
+    this.#ports.onPass(report);
+    const orphans = await this.#orphans.look(report.skipped);
+    // what they ran in is empty now
+    if (orphans.killed) this.#isEmptied = true;
+    const untold = await this.#tellRuntime(view, living);
+    return [...report.problems, ...report.notices, ...orphans.problems, ...untold];
+  }
+
+  /** The last pass saw this very form of the pod. */
+  hasSeen(uid: string, form: object): boolean {
+    return this.#forms.get(uid) === form;
+  }
+
+  /** Null: a pass has seen this very form of the pod, and it is in force everywhere; else why it is not, or "". */
+  whyNotInForce(uid: string, form: object): string | null {
+    if (!this.hasSeen(uid, form)) return "";
+    const place = this.current?.pods.get(uid);
+    if (place === undefined) return "";
+    const untold = [...place.containers.keys()].flatMap((id) => this.#untold.get(id) ?? []);
+    return [...place.faults, ...untold][0] ?? null;
+  }
+
+  #loopPorts(living: readonly KnownPod[], forms: ReadonlyMap<string, object>, atMs: number) {
+    const { observeMachine, readConfiguration, client, hierarchy, journal, files, devices } = this.#ports;
+    const pods = podsOfPass(this.#set.objects(living, atMs, forms));
+    return {
+      observeMachine,
+      readConfiguration,
+      client,
+      hierarchy,
+      journal,
+      lastLook: this.#lastLook,
+      readPods: async () => ({ pods, whole: true, problems: [], notices: [] }),
+      readStateFiles: () => files.redacted(),
+      ...(devices === undefined ? {} : { readDevices: () => devices.parts() }),
+    };
+  }
+  #passSettings() {
+    const { nodeName, cgroupMount, removeOrphans } = this.#settings;
+    return { mode: "enforce", containers: "existing", nodeName, cgroupMount, removeOrphans } as const;
+  }
+
+  /**
+   * So that the runtime's own record of a container agrees with its cgroup; while a pod is resized, of each of its own, and
+   * once of each that has a CPU set.
+   */
+  async #tellRuntime(view: CgroupView | null, living: readonly KnownPod[]): Promise<readonly Problem[]> {
+    if (view === null) return [];
+    const values = new Map(view.rewritten.map((one) => [one.containerId, one.values] as const));
+    for (const { uid, record } of living) {
+      const place = view.pods.get(uid);
+      const isResized = record.resize?.actuation !== undefined;
+      for (const [id, own] of place?.byId ?? []) {
+        const mayDiffer = this.#isFirst && own.cpusetCpus !== undefined;
+        if (isResized || mayDiffer || this.#untold.has(id)) values.set(id, own);
+      }
+    }
+    this.#isFirst = false;
+    this.#untold.clear();
+    const told = [...values].map(async ([containerId, own]) => {
+      const updated = await this.#ports.runtime.updateContainer(containerId, containerResources(own, view.version));
+      if (updated.ok) return [];
+      const message = `${updated.error.call}: ${updated.error.message}`;
+      this.#untold.set(containerId, message);
+      return [{ from: "runtime" as const, message }];
+    });
+    return (await Promise.all(told)).flat();
+  }
+}
+
+interface StatusOfContainer {
+  readonly state?: { readonly terminated?: unknown };
+}
+interface PodWithStatus {
+  readonly status: {
+    readonly containerStatuses?: readonly StatusOfContainer[];
+    readonly initContainerStatuses?: readonly StatusOfContainer[];
+  };
+}
+
+/**
+ * Pods as a pass over the cgroups is told them: of a container that has ended nothing, as of one that is yet to start. A
+ * decision has no values for one that is over, and it may start again at any moment.
+ */
+export const podsOfPass = (pods: readonly unknown[]): readonly unknown[] =>
+  pods.map((pod) => {
+    const { status } = pod as PodWithStatus;
+    const { containerStatuses, initContainerStatuses } = status;
+    return {
+      ...(pod as object),
+      status: {
+        ...status,
+        ...(containerStatuses !== undefined && { containerStatuses: containerStatuses.filter(hasNotEnded) }),
+        ...(initContainerStatuses !== undefined && {
+          initContainerStatuses: initContainerStatuses.filter(hasNotEnded),
+        }),
+      },
+    };
+  });
+
+const hasNotEnded = ({ state }: StatusOfContainer): boolean =>
+  state?.terminated === undefined || state.terminated === null;

@@ -1,0 +1,116 @@
+import { posix } from "node:path";
+import type { QuantityList } from "../../../api/model/allocatable.ts";
+import type { CgroupPlan, CgroupsDecision, CgroupValues } from "../../../api/model/cgroups.ts";
+import type { StepResult } from "../../apply/steps.ts";
+import type { PassReport } from "../../pass/loop.ts";
+
+/** Decision and result of a pass over the cgroups, for one pod. */
+export interface PodCgroups {
+  /** Path of the pod's cgroup, below the root of all. */
+  readonly path: string;
+  /** By container's name. */
+  readonly values: ReadonlyMap<string, CgroupValues>;
+  /** Running containers: id -> cgroup. */
+  readonly containers: ReadonlyMap<string, string>;
+  /** The same: id -> values. */
+  readonly byId: ReadonlyMap<string, CgroupValues>;
+  /** The pod's own limit in bytes; null: none. */
+  readonly memory: number | null;
+  /** Why it is not as decided, in one line; null: it is, so containers may start in it. */
+  readonly fault: string | null;
+  /** The same of every cgroup of it that is not as decided, those of its containers too; what failed comes first. */
+  readonly faults: readonly string[];
+}
+export interface CgroupView {
+  readonly version: 1 | 2;
+  readonly driver: "cgroupfs" | "systemd";
+  readonly pods: ReadonlyMap<string, PodCgroups>;
+  /** A CPU set could not be moved: who is to have CPUs alone does not have them alone yet. */
+  readonly cpusetFault: string | null;
+  /** Running containers whose values were written: the runtime is told, so that its own record agrees. */
+  readonly rewritten: readonly { readonly containerId: string; readonly values: CgroupValues }[];
+}
+
+/** What the last pass over the cgroups came to, for whoever works at pods beside the passes. */
+export class CurrentCgroups {
+  /** Null: none has decided anything yet. */
+  view: CgroupView | null = null;
+  /** What pods may have of this node, as it was last decided; null: not yet. */
+  allocatable: QuantityList | null = null;
+
+  /** Of a pod's cgroup, in bytes; null: none, or not decided yet. */
+  memoryLimitOf(uid: string): number | null {
+    const limit = this.view?.pods.get(uid)?.memory ?? -1;
+    return limit > 0 ? limit : null;
+  }
+  /** Of a pod, as the runtime takes it: absolute, or the slice's name of the systemd driver; empty: not decided yet. */
+  parentOf(uid: string, root: string): string {
+    if (this.view === null) return "";
+    const path = this.view.pods.get(uid)?.path ?? "";
+    return this.view.driver === "systemd" ? posix.basename(path) : posix.join(root, path);
+  }
+}
+
+/** Null: nothing was decided. */
+export function cgroupView({ cgroups, applied }: Pick<PassReport, "cgroups" | "applied">): CgroupView | null {
+  if (cgroups === null) return null;
+  const results = applied?.results ?? [];
+  const faults = results.filter(isFault);
+  return {
+    version: cgroups.version,
+    driver: cgroups.driver,
+    pods: podsOf(cgroups, faults),
+    cpusetFault: faults.find(({ step }) => step.op === "write" && step.file === "cpuset.cpus")?.message ?? null,
+    rewritten: rewrittenOf(cgroups, results),
+  };
+}
+
+interface Filling extends PodCgroups {
+  readonly values: Map<string, CgroupValues>;
+  readonly containers: Map<string, string>;
+  readonly byId: Map<string, CgroupValues>;
+  readonly faults: string[];
+}
+const isFault = ({ status, code }: StepResult): boolean =>
+  (status === "failed" || status === "skipped" || status === "rolled_back") && code !== "no_such_file";
+
+function podsOf({ cgroups }: CgroupsDecision, faults: readonly StepResult[]): ReadonlyMap<string, PodCgroups> {
+  const pods = new Map<string, Filling>();
+  // what failed says more than what was not tried for it
+  const told = [...faults].sort((a, b) => Number(a.status === "failed") - Number(b.status === "failed"));
+  const faultAt = new Map(told.map(({ step, message }) => [step.path, message]));
+  const failedAt = new Set(faults.filter(({ status }) => status === "failed").map(({ step }) => step.path));
+  for (const { pod, level, path, container, containerId, values } of cgroups) {
+    if (pod === null) continue;
+    if (level === "pod") {
+      pods.set(pod.uid, {
+        path,
+        values: new Map(),
+        containers: new Map(),
+        byId: new Map(),
+        memory: values.memory ?? null,
+        fault: faultAt.get(path) ?? null,
+        faults: [],
+      });
+    }
+    const filling = pods.get(pod.uid);
+    const fault = faultAt.get(path);
+    if (fault !== undefined && failedAt.has(path)) filling?.faults.unshift(fault);
+    else if (fault !== undefined) filling?.faults.push(fault);
+    if (container === null || filling === undefined) continue;
+    filling.values.set(container, values);
+    if (containerId === null) continue;
+    filling.containers.set(containerId, path);
+    filling.byId.set(containerId, values);
+  }
+  return pods;
+}
+
+function rewrittenOf({ cgroups }: CgroupsDecision, results: readonly StepResult[]): CgroupView["rewritten"] {
+  const written = new Set(
+    results.filter((r) => r.status === "applied" && r.step.op === "write").map((r) => r.step.path),
+  );
+  return cgroups
+    .filter((plan): plan is CgroupPlan & { containerId: string } => plan.containerId !== null && written.has(plan.path))
+    .map(({ containerId, values }) => ({ containerId, values }));
+}

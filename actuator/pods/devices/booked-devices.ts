@@ -1,0 +1,121 @@
+import type { DeviceCheckpoint, PodDevicesEntry } from "../../../api/decide/devices/checkpoint.ts";
+import type { Device } from "../../../api/model/machine.ts";
+import type { RuntimePod } from "../../containerd/runtime-pod.ts";
+import type { PluginState } from "../../deviceplugin/plugins.ts";
+import type { RunnablePod } from "../../lifecycle/pod.ts";
+import { entryOf, idsOf, isSameDevices, keyOf, readMark } from "./checkpoint-entries.ts";
+import { deviceRequirements } from "./device-requirements.ts";
+import { MAX_NAMED } from "./history.ts";
+
+export interface Vanished {
+  readonly podUid: string;
+  readonly container: string;
+  /** A sentence, without the pod's name. */
+  readonly message: string;
+}
+const known = new WeakMap<readonly Device[], ReadonlySet<string>>();
+
+/** Devices that containers hold, and that their plugin does not list any more. One that is away lists nothing. */
+export function vanishedFrom(now: DeviceCheckpoint, states: readonly PluginState[]): readonly Vanished[] {
+  const listed = new Map(states.filter((s) => s.state === "registered" && s.listed).map((s) => [s.resource, s]));
+  return (now.entries ?? []).flatMap((entry) => {
+    const devices = listed.get(entry.resourceName)?.devices;
+    if (devices === undefined) return [];
+    const here = idsIn(devices);
+    const gone = idsOf(entry).filter((id) => !here.has(id));
+    if (gone.length === 0) return [];
+    const names = `${gone.slice(0, MAX_NAMED).join(", ")}${gone.length > MAX_NAMED ? ", ..." : ""}`;
+    const what = gone.length === 1 ? "device" : `${gone.length} devices`;
+    const is = gone.length === 1 ? "is" : "are";
+    const message = `${what} ${names} of ${entry.resourceName}, held by container ${entry.containerName}, ${is} not in the list of the device plugin any more`;
+    return [{ podUid: entry.podUid, container: entry.containerName, message }];
+  });
+}
+
+function idsIn(devices: readonly Device[]): ReadonlySet<string> {
+  const before = known.get(devices);
+  if (before !== undefined) return before;
+  const ids = new Set(devices.map(({ id }) => id));
+  known.set(devices, ids);
+  return ids;
+}
+
+/** A pod that is on the node. */
+export interface LivingPod {
+  readonly uid: string;
+  readonly pod: RunnablePod;
+  /** Null: the runtime holds nothing of it. */
+  readonly runtimePod: RuntimePod | null;
+}
+export interface Unbooked {
+  /** Allocations that running containers tell, where the checkpoint lacks them or says otherwise. */
+  readonly found: readonly PodDevicesEntry[];
+  /** Those of them of which the checkpoint says something else: what it says. */
+  readonly wrong: readonly PodDevicesEntry[];
+  /** Entries of other pods' containers that do not run, and were to have what others run with. */
+  readonly taken: readonly PodDevicesEntry[];
+  /** Resource -> NAMESPACE/NAME of pods that run with devices of it, nobody knows which. */
+  readonly unknown: ReadonlyMap<string, readonly string[]>;
+}
+
+/**
+ * Devices of containers that run, and that the checkpoint does not have as theirs: it was lost, or is an older one, or
+ * somebody changed it. What runs counts.
+ */
+export function unbookedOf(living: readonly LivingPod[], now: DeviceCheckpoint): Unbooked {
+  const found: PodDevicesEntry[] = [];
+  const wrong: PodDevicesEntry[] = [];
+  const unknown = new Map<string, string[]>();
+  const running = new Set<string>();
+  for (const { uid, pod, runtimePod } of living) {
+    for (const [containerName, amounts] of deviceRequirements(pod)) {
+      const runs = runtimePod?.containers.find(({ name, state }) => name === containerName && state !== "exited");
+      if (runs === undefined) continue;
+      const mark = readMark(runs.annotations);
+      for (const resourceName of amounts.keys()) {
+        const named = { podUid: uid, containerName, resourceName };
+        running.add(keyOf(named));
+        const entry = entryOf(now, named);
+        const deviceIds = mark.get(resourceName);
+        // its plugin is asked again before it starts again
+        const told = deviceIds === undefined ? undefined : { ...named, deviceIds, allocResp: null };
+        if (told !== undefined && (entry === undefined || !isSameDevices(entry, told))) {
+          found.push(told);
+          if (entry !== undefined) wrong.push(entry);
+        } else if (entry === undefined && runs.state !== "created") {
+          const name = `${pod.namespace}/${pod.name}`;
+          unknown.set(resourceName, [...new Set([...(unknown.get(resourceName) ?? []), name])]);
+        }
+      }
+    }
+  }
+  return { found, wrong, taken: takenFrom(now, found, running), unknown };
+}
+
+function takenFrom(now: DeviceCheckpoint, found: readonly PodDevicesEntry[], running: ReadonlySet<string>) {
+  if (found.length === 0) return [];
+  const holders = new Map(
+    found.flatMap((entry) =>
+      idsOf(entry).map((id) => [JSON.stringify([entry.resourceName, id]), entry.podUid] as const),
+    ),
+  );
+  return (now.entries ?? []).filter((entry) => {
+    if (running.has(keyOf(entry))) return false;
+    const owners = idsOf(entry).map((id) => holders.get(JSON.stringify([entry.resourceName, id])));
+    // containers of one pod may have the same, one after the other
+    return owners.some((uid) => uid !== undefined && uid !== entry.podUid);
+  });
+}
+
+export const notKnown = (resource: string, pods: readonly string[]): string =>
+  `devices of ${resource} are not given away while pods run whose devices are not known: ${pods.join(", ")} (once their containers are restarted, or the pods removed, it is known)`;
+
+/** Text for a container whose devices differ from the checkpoint. */
+export function otherThanBooked(pod: string, was: PodDevicesEntry, runs: PodDevicesEntry): string {
+  const { containerName, resourceName } = was;
+  return `the checkpoint had devices ${named(was)} of ${resourceName} as those of container ${containerName} of pod ${pod}, which runs with ${named(runs)}: what runs counts. Was the file put back from a copy? Leave it to the daemon`;
+}
+function named(entry: PodDevicesEntry): string {
+  const ids = idsOf(entry);
+  return `${ids.slice(0, MAX_NAMED).join(", ")}${ids.length > MAX_NAMED ? ", ..." : ""}`;
+}

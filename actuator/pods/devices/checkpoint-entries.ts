@@ -1,0 +1,241 @@
+import {
+  type DeviceCheckpoint,
+  type DevicesPerNuma,
+  type PodDevicesEntry,
+  writeCheckpoint,
+} from "../../../api/decide/devices/checkpoint.ts";
+import { type CheckpointFault, readCheckpoint } from "../../../api/decide/devices/checkpoint-read.ts";
+import { LIMITS } from "../../../api/model/limits.ts";
+import type { NameValue } from "../../../api/model/managers.ts";
+import { ok, type Result } from "../../../api/model/result.ts";
+
+/** The checkpoint of device allocations. kubelet 1.36: kubeletDeviceManagerCheckpoint. */
+export const DEVICE_CHECKPOINT = "kubelet_internal_checkpoint";
+
+/** Versions that count as current: the one on the disk, those given to decisions, and the last decision's. */
+const MAX_LATELY = 4;
+const texts = new WeakMap<DeviceCheckpoint, string>();
+/** Those that were read or written last, the newest first: each is megabytes at worst, and nothing is read back. */
+let lately: readonly { readonly text: string; readonly checkpoint: DeviceCheckpoint }[] = [];
+
+/** `writeCheckpoint`, once for each checkpoint. */
+export function textOf(checkpoint: DeviceCheckpoint): string {
+  const before = texts.get(checkpoint);
+  if (before !== undefined) return before;
+  const text = writeCheckpoint(checkpoint);
+  remember(text, checkpoint);
+  return text;
+}
+
+/** `readCheckpoint`, or the very checkpoint that the text was made of. */
+export function checkpointOf(text: string): Result<DeviceCheckpoint, CheckpointFault> {
+  const before = lately.find((one) => one.text === text);
+  if (before !== undefined) return ok(before.checkpoint);
+  const read = readCheckpoint(text);
+  if (read.ok) remember(text, read.value);
+  return read;
+}
+
+function remember(text: string, checkpoint: DeviceCheckpoint): void {
+  texts.set(checkpoint, text);
+  lately = [{ text, checkpoint }, ...lately].slice(0, MAX_LATELY);
+}
+
+/** On each container that holds devices: which ones, so that a checkpoint that is lost can be made again from what runs. */
+export const DEVICES = "nodewise.dev/devices";
+
+/** Resource -> NUMA node -> ids, as JSON. */
+export function markOf(entries: readonly PodDevicesEntry[]): NameValue {
+  const held = entries.map(({ resourceName, deviceIds }) => [
+    resourceName,
+    Object.fromEntries([...(deviceIds ?? [])].map(([node, ids]) => [String(node), ids ?? []])),
+  ]);
+  return { name: DEVICES, value: JSON.stringify(Object.fromEntries(held)) };
+}
+
+type Mark = ReadonlyMap<string, DevicesPerNuma>;
+const MAX_KNOWN = 512;
+/** Each turn reads the marks of all that runs. */
+const known = new Map<string, Mark>();
+
+/** By resource. What is no such text tells nothing. */
+export function readMark(annotations: Readonly<Record<string, string>>): Mark {
+  const text = annotations[DEVICES] ?? "{}";
+  const mark = known.get(text) ?? parsed(text);
+  if (known.size >= MAX_KNOWN) known.clear();
+  known.set(text, mark);
+  return mark;
+}
+function parsed(text: string): Mark {
+  try {
+    const read: unknown = JSON.parse(text);
+    const pairs = Object.entries(read ?? {}).map(([resource, perNuma]) => [resource, perNumaOf(perNuma)] as const);
+    return new Map(pairs.filter((pair): pair is readonly [string, DevicesPerNuma] => pair[1] !== null));
+  } catch {
+    return new Map();
+  }
+}
+
+function perNumaOf(value: unknown): DevicesPerNuma | null {
+  const perNuma = new Map<number, readonly string[]>();
+  for (const [key, ids] of Object.entries(value ?? {})) {
+    const isList = Array.isArray(ids) && ids.every((id) => typeof id === "string");
+    if (!isList || !Number.isSafeInteger(Number(key))) return null;
+    perNuma.set(Number(key), ids);
+  }
+  return perNuma.size === 0 ? null : perNuma;
+}
+
+/** An empty checkpoint. */
+export const NOTHING_HELD: DeviceCheckpoint = { entries: null, registered: null };
+
+export type Named = Pick<PodDevicesEntry, "podUid" | "containerName" | "resourceName">;
+export const keyOf = ({ podUid, containerName, resourceName }: Named): string =>
+  JSON.stringify([podUid, containerName, resourceName]);
+
+/** Ids of an entry, each once: a device of two NUMA nodes stands below both. */
+export const idsOf = ({ deviceIds }: PodDevicesEntry): readonly string[] => [
+  ...new Set([...(deviceIds?.values() ?? [])].flatMap((ids) => ids ?? [])),
+];
+export const isSameDevices = (a: PodDevicesEntry, b: PodDevicesEntry): boolean =>
+  idsOf(a).toSorted().join("\0") === idsOf(b).toSorted().join("\0");
+
+/** A pod's allocations; its plugins must still be asked with Allocate where `allocResp` is null. */
+export const entriesOf = ({ entries }: DeviceCheckpoint, podUid: string): readonly PodDevicesEntry[] =>
+  (entries ?? []).filter((entry) => entry.podUid === podUid);
+
+export const entryOf = ({ entries }: DeviceCheckpoint, named: Named): PodDevicesEntry | undefined =>
+  entries?.find(
+    ({ podUid, containerName, resourceName }) =>
+      podUid === named.podUid && containerName === named.containerName && resourceName === named.resourceName,
+  );
+
+/** As Go writes it: no entries are null. */
+const withEntries = (checkpoint: DeviceCheckpoint, entries: readonly PodDevicesEntry[]): DeviceCheckpoint => ({
+  ...checkpoint,
+  entries: entries.length === 0 ? null : entries,
+});
+
+/** Stores a plugin's answer for an entry; returns the same object if that entry is gone, or holds other devices by now. */
+export function withResponse(checkpoint: DeviceCheckpoint, asked: PodDevicesEntry, base64: string): DeviceCheckpoint {
+  const entry = entryOf(checkpoint, asked);
+  if (entry === undefined || entry.allocResp !== null || !isSameDevices(entry, asked)) return checkpoint;
+  const filled = { ...entry, allocResp: base64 };
+  return withEntries(
+    checkpoint,
+    (checkpoint.entries ?? []).map((one) => (one === entry ? filled : one)),
+  );
+}
+
+/** The same object where none of them holds anything. */
+export function withoutPods(checkpoint: DeviceCheckpoint, podUids: ReadonlySet<string>): DeviceCheckpoint {
+  const kept = (checkpoint.entries ?? []).filter(({ podUid }) => !podUids.has(podUid));
+  return kept.length === (checkpoint.entries?.length ?? 0) ? checkpoint : withEntries(checkpoint, kept);
+}
+
+/** Keeps the allocations and drops the plugins' answers: paths of devices may differ after a reboot. */
+export function withoutResponses(checkpoint: DeviceCheckpoint): DeviceCheckpoint {
+  const { entries } = checkpoint;
+  if (entries === null || entries.every(({ allocResp }) => allocResp === null)) return checkpoint;
+  return withEntries(
+    checkpoint,
+    entries.map((entry) => ({ ...entry, allocResp: null })),
+  );
+}
+
+const bare = new WeakMap<DeviceCheckpoint, DeviceCheckpoint>();
+/** As decisions are told of it: who holds what, and nothing of what plugins answered, which may be secret. */
+export function withEmptyResponses(checkpoint: DeviceCheckpoint): DeviceCheckpoint {
+  const before = bare.get(checkpoint) ?? emptied(checkpoint);
+  bare.set(checkpoint, before);
+  return before;
+}
+function emptied(checkpoint: DeviceCheckpoint): DeviceCheckpoint {
+  if ((checkpoint.entries ?? []).every(({ allocResp }) => allocResp === null || allocResp === "")) return checkpoint;
+  const entries = (checkpoint.entries ?? []).map((e) => (e.allocResp === null ? e : { ...e, allocResp: "" }));
+  return withEntries(checkpoint, entries);
+}
+
+/**
+ * `next` was made from an older file, and from one that tells no answers (`withEmptyResponses`): each entry has the answer
+ * that lies here. One that was told as answered and is not here any more is to be asked about again.
+ */
+export function withResponsesOf(next: DeviceCheckpoint, current: DeviceCheckpoint): DeviceCheckpoint {
+  const byKey = new Map((current.entries ?? []).map((entry) => [keyOf(entry), entry]));
+  let isSame = true;
+  const entries = (next.entries ?? []).map((entry) => {
+    const now = byKey.get(keyOf(entry));
+    const told = entry.allocResp === "" ? null : entry.allocResp;
+    const allocResp = now !== undefined && isSameDevices(now, entry) ? now.allocResp : told;
+    if (allocResp === entry.allocResp) return entry;
+    isSame = false;
+    return { ...entry, allocResp };
+  });
+  return isSame ? next : withEntries(next, entries);
+}
+
+/** With these beside what is held already, or in the place of what their containers hold. */
+export function withMore(checkpoint: DeviceCheckpoint, more: readonly PodDevicesEntry[]): DeviceCheckpoint {
+  const keys = new Set(more.map(keyOf));
+  return withEntries(checkpoint, [...(checkpoint.entries ?? []).filter((one) => !keys.has(keyOf(one))), ...more]);
+}
+
+/** Entries of `next` that hold other devices than those of `current`, or that are not there. */
+export function newIn(next: DeviceCheckpoint, current: DeviceCheckpoint): readonly PodDevicesEntry[] {
+  const known = new Map((current.entries ?? []).map((entry) => [keyOf(entry), entry]));
+  return (next.entries ?? []).filter((entry) => {
+    const now = known.get(keyOf(entry));
+    return now === undefined || !isSameDevices(now, entry);
+  });
+}
+/** The same object where all stay. */
+export function without(next: DeviceCheckpoint, gone: ReadonlySet<PodDevicesEntry>): DeviceCheckpoint {
+  const kept = (next.entries ?? []).filter((entry) => !gone.has(entry));
+  return kept.length === (next.entries?.length ?? 0) ? next : withEntries(next, kept);
+}
+
+/** Without pods that still wait for an answer of a plugin, where nothing was told of their devices before. */
+export function settledIn(now: DeviceCheckpoint, told: DeviceCheckpoint): DeviceCheckpoint {
+  const known = new Map((told.entries ?? []).map((entry) => [keyOf(entry), entry]));
+  const isTold = (entry: PodDevicesEntry): boolean => {
+    const before = known.get(keyOf(entry));
+    return before !== undefined && isSameDevices(before, entry);
+  };
+  const pending = (now.entries ?? []).filter((entry) => entry.allocResp === null && !isTold(entry));
+  if (pending.length === 0) return now;
+  const waiting = new Set(pending.map(({ podUid }) => podUid));
+  return withEntries(
+    now,
+    (now.entries ?? []).filter((entry) => !waiting.has(entry.podUid) || isTold(entry)),
+  );
+}
+
+export interface HeldChanges {
+  readonly allocated: readonly PodDevicesEntry[];
+  readonly givenBack: readonly PodDevicesEntry[];
+}
+/** Entries that came and that went; one with other devices did both. What plugins answered is not looked at. */
+export function changesBetween(before: DeviceCheckpoint, after: DeviceCheckpoint): HeldChanges {
+  if (before.entries === after.entries) return { allocated: [], givenBack: [] };
+  const old = new Map((before.entries ?? []).map((entry) => [keyOf(entry), entry]));
+  const allocated: PodDevicesEntry[] = [];
+  for (const entry of after.entries ?? []) {
+    const twin = old.get(keyOf(entry));
+    if (twin === undefined || !isSameDevices(twin, entry)) allocated.push(entry);
+    else old.delete(keyOf(entry));
+  }
+  return { allocated, givenBack: [...old.values()] };
+}
+
+/** Where other resources are known than it says: those, no more than plugins may have, with what of them may be given out. kubelet 1.36: writeCheckpoint. */
+export function withRegistered(
+  checkpoint: DeviceCheckpoint,
+  all: ReadonlySet<string>,
+  healthyOf: (resource: string) => readonly string[],
+): DeviceCheckpoint {
+  const before = checkpoint.registered;
+  const known = all.size > LIMITS.deviceResources ? new Set([...all].slice(0, LIMITS.deviceResources)) : all;
+  const isSame = known.size === (before?.size ?? 0) && [...known].every((resource) => before?.has(resource));
+  if (isSame) return checkpoint;
+  return { ...checkpoint, registered: new Map([...known].map((resource) => [resource, healthyOf(resource)])) };
+}

@@ -1,0 +1,158 @@
+import { linkSync, readFileSync, rmSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { err, ok, type Result } from "../../../api/model/result.ts";
+import type { Problem } from "../../core/ports.ts";
+import { ownFolder, replaceText } from "../../core/record-file.ts";
+import type { PodClock } from "../ports.ts";
+import type { ManagerFiles } from "../records/manager-files.ts";
+import { DEVICE_CHECKPOINT, withoutResponses } from "./checkpoint-entries.ts";
+import type { DeviceAssignments } from "./device-assignments.ts";
+import { type DeviceFault, notKept } from "./port.ts";
+
+const MOST = 3;
+/** They hold what plugins answered, which may be secret. */
+const KEPT_MS = 7 * 24 * 60 * 60_000;
+
+/**
+ * Keeps a checkpoint that cannot be read beside its place, before anything is written there: `.broken`, `.broken.1` and
+ * `.broken.2`, of which the oldest makes room. Answers a sentence for people; null: there is nothing to keep.
+ */
+function keepBroken(book: DeviceAssignments): string | null {
+  const fault = book.fault();
+  if (fault === null) return null;
+  const { file } = book;
+  const copies = copiesOf(book);
+  const inode = statOf(file)?.ino;
+  const before = copies.find((copy) => inode !== undefined && copy.inode === inode);
+  if (before !== undefined) return told(fault.message, before.name);
+  const free = copies.find((copy) => copy.inode === undefined) ?? copies.toSorted((a, b) => a.keptMs - b.keptMs)[0];
+  const name = free?.name ?? `${file}.broken`;
+  try {
+    rmSync(name, { force: true });
+    // another name of the same file: whoever writes the checkpoint makes a new one
+    linkSync(file, name);
+    return told(fault.message, name);
+  } catch (error) {
+    return `${file}: ${fault.message}; it could not be kept as ${name}: ${(error as Error).message}`;
+  }
+}
+const told = (message: string, copy: string): string =>
+  `who held which devices could not be read (${message}): the file is kept as ${copy} for 7 days`;
+
+/** Removes copies that were kept for longer than a week; one that cannot be removed stays. `nowMs`: since the epoch. */
+function dropOldCopies(book: DeviceAssignments, nowMs: number): void {
+  const current = statOf(book.file)?.ino;
+  for (const { name, inode, keptMs } of copiesOf(book)) {
+    if (inode === undefined || inode === current || nowMs - keptMs <= KEPT_MS) continue;
+    try {
+      rmSync(name);
+    } catch {
+      // it is tried again
+    }
+  }
+}
+
+/** `inode`: undefined: there is none. Giving a file a name changes its status, and nothing else does later. */
+const copiesOf = ({ file }: DeviceAssignments) =>
+  Array.from({ length: MOST }, (_, i) => {
+    const name = i === 0 ? `${file}.broken` : `${file}.broken.${i}`;
+    const stat = statOf(name);
+    return { name, inode: stat?.ino, keptMs: stat?.ctimeMs ?? 0 };
+  });
+const statOf = (file: string) => statSync(file, { throwIfNoEntry: false });
+
+/** As the kernel has it, a UUID; no file of this kind is longer. */
+const LONGEST = 128;
+
+/**
+ * Tells a restart of the daemon from one of the machine: after the latter, or where nobody knows, what plugins answered is
+ * void. Error: it could not be written; then it is to be tried again before any answer is used.
+ */
+function settleBoot(book: DeviceAssignments, bootId: string): Result<null, string> {
+  const file = join(book.directory, "device-plugins", "boot_id");
+  if (bootId !== "" && bootIn(file) === bootId) return ok(null);
+  // in this order: a crash between the two only asks plugins again
+  const forgotten = book.edit(withoutResponses);
+  if (!forgotten.ok) return forgotten;
+  try {
+    ownFolder(dirname(file));
+    replaceText(file, `${bootId}\n`);
+    return ok(null);
+  } catch (error) {
+    return err(`state files in ${book.directory}: ${(error as Error).message}`);
+  }
+}
+
+/** Undefined: there is none, or it cannot be read. */
+function bootIn(file: string): string | undefined {
+  try {
+    const text = readFileSync(file, "utf8").trim();
+    return text.length > LONGEST ? undefined : text;
+  } catch {
+    return undefined;
+  }
+}
+
+export interface CheckpointMaintenancePorts {
+  readonly book: DeviceAssignments;
+  readonly files: ManagerFiles;
+  readonly clock: Pick<PodClock, "nowMs" | "monotonicMs">;
+  /** The machine's boot id; empty: unknown. */
+  readonly bootId: string;
+}
+/** A checkpoint that could not be read is spoken of so long: it is written anew within seconds. */
+const STANDS_MS = 10 * 60_000;
+const COPIES_MS = 60 * 60_000;
+
+/** The checkpoint on the disk: of this boot, written or told of, and what became of one that could not be read. */
+export class CheckpointMaintenance {
+  readonly #ports: CheckpointMaintenancePorts;
+  readonly #startedMs: number;
+  #copiesMs = Number.NEGATIVE_INFINITY;
+  /** True: the plugins' answers are of this boot. */
+  #isOfThisBoot = false;
+  /** Why it is not known to be; null: it is. */
+  #fault: string | null = null;
+  /** A sentence about one that could not be read at the start; null: it could. */
+  readonly broken: string | null;
+
+  /** One that cannot be read is put aside at once. */
+  constructor(ports: CheckpointMaintenancePorts) {
+    this.#ports = ports;
+    this.#startedMs = ports.clock.monotonicMs();
+    this.broken = keepBroken(ports.book);
+  }
+
+  /** Null: answers of plugins may be used. */
+  settleBoot(): Result<never, DeviceFault> | null {
+    if (this.#isOfThisBoot) return null;
+    const settled = settleBoot(this.#ports.book, this.#ports.bootId);
+    this.#isOfThisBoot = settled.ok;
+    this.#fault = settled.ok ? null : settled.error;
+    return settled.ok ? null : err(notKept(settled.error));
+  }
+  /** Once a turn. True: what could not be written can be now. */
+  look(): boolean {
+    const { book, files, clock } = this.#ports;
+    const nowMs = clock.monotonicMs();
+    if (nowMs - this.#copiesMs >= COPIES_MS) {
+      this.#copiesMs = nowMs;
+      dropOldCopies(book, clock.nowMs());
+    }
+    return files.tryAgain();
+  }
+  /** Why nothing more can be booked now; null: it can. */
+  whyNot(): DeviceFault | null {
+    const why = this.#ports.files.unwritten(DEVICE_CHECKPOINT);
+    return why === undefined ? null : notKept(why);
+  }
+
+  problems(): readonly Problem[] {
+    const { book, files, clock } = this.#ports;
+    // while it lies there still, that is told with what follows from it
+    const isTold = book.fault() === null && clock.monotonicMs() - this.#startedMs < STANDS_MS;
+    const broken = this.broken !== null && isTold ? [this.broken] : [];
+    const messages = new Set([...broken, ...files.unwrittenAll(), ...(this.#fault === null ? [] : [this.#fault])]);
+    return [...messages].map((message) => ({ from: "state-files", message }));
+  }
+}

@@ -1,0 +1,194 @@
+import type { DeviceCheckpoint, PodDevicesEntry } from "../../../api/decide/devices/checkpoint.ts";
+import type { PluginFault } from "../../deviceplugin/fault.ts";
+import type { DevicePluginHost } from "../../deviceplugin/host.ts";
+import type { HealthFlip, PluginState } from "../../deviceplugin/plugins.ts";
+import type { RunnablePod } from "../../lifecycle/pod.ts";
+import type { Counters } from "../../status/counters.ts";
+import type { PodClock } from "../ports.ts";
+import { changesBetween, idsOf, settledIn, withMore } from "./checkpoint-entries.ts";
+import type { DeviceAssignments } from "./device-assignments.ts";
+import { type DeviceEvent, type DeviceHistory, MAX_NAMED } from "./history.ts";
+import type { DeviceFault } from "./port.ts";
+
+export interface DeviceEventRecorderPorts {
+  readonly host: Pick<DevicePluginHost, "states">;
+  readonly book: DeviceAssignments;
+  readonly history: DeviceHistory;
+  readonly counters: Pick<Counters, "devicePluginRegistered">;
+  readonly clock: Pick<PodClock, "monotonicMs">;
+}
+/** Names of pods that are long gone are dropped. */
+const MAX_NAMES = 1024;
+/** A resource that goes on flipping is told of so often, with all of it: else nothing else would be left in the history. */
+const FLIPS_MS = 30_000;
+/** Faults of unknown plugins, between two looks. */
+const MAX_FAULTS = 16;
+
+/** Sees what becomes of plugins and of who holds their devices, and has the history keep it. */
+export class DeviceEventRecorder {
+  readonly #ports: DeviceEventRecorderPorts;
+  /** Uid -> NAMESPACE/NAME. */
+  readonly #names = new Map<string, string>();
+  /** Uid -> what its last try ended in, and how often that was so in a row. */
+  readonly #refused = new Map<string, { readonly message: string; readonly times: number }>();
+  readonly #faults: DeviceEvent[] = [];
+  /** As they were when they were told of. */
+  #plugins: PluginsSeen = new Map();
+  /** Resource -> when its flips were told of. */
+  readonly #flipsMs = new Map<string, number>();
+  #held: DeviceCheckpoint;
+  #leaks: ReadonlySet<string> | null = null;
+
+  constructor(ports: DeviceEventRecorderPorts) {
+    this.#ports = ports;
+    this.#held = ports.book.now();
+  }
+
+  /** Uids of pods that were gone when the daemon started, and still hold devices. */
+  get leaks(): ReadonlySet<string> {
+    return this.#leaks ?? new Set();
+  }
+
+  named({ uid, namespace, name }: RunnablePod): void {
+    this.#names.delete(uid);
+    this.#names.set(uid, `${namespace}/${name}`);
+    if (this.#names.size > MAX_NAMES) this.#names.delete([...this.#names.keys()][0] as string);
+  }
+
+  /** Once a turn; `living`: pods that may hold devices. */
+  look(living: ReadonlySet<string>): void {
+    const { book, history } = this.#ports;
+    const events = [...this.#pluginEvents(), ...this.#faults.splice(0)];
+    const entries = book.now().entries ?? [];
+    const gone = entries.filter(({ podUid }) => !living.has(podUid));
+    if (this.#leaks === null) events.push(...gone.map((entry) => this.#heldEvent("leak", entry)));
+    const before = this.#leaks;
+    this.#leaks = new Set(gone.flatMap(({ podUid }) => (before === null || before.has(podUid) ? [podUid] : [])));
+    history.add([...events, ...this.#heldEvents()]);
+  }
+
+  /** Records the changes of who holds which devices. */
+  note(): void {
+    this.#ports.history.add(this.#heldEvents());
+  }
+  refused(pod: RunnablePod, resource: string, { reason, message }: DeviceFault): void {
+    const before = this.#refused.get(pod.uid);
+    const times = before?.message === message ? before.times + 1 : 1;
+    this.#refused.delete(pod.uid);
+    this.#refused.set(pod.uid, { message, times });
+    if (this.#refused.size > MAX_NAMES) this.#refused.delete([...this.#refused.keys()][0] as string);
+    const count = times === 1 ? {} : { count: times };
+    const refused: DeviceEvent = { kind: "refused", resource, ...count, ...this.#podOf(pod.uid), reason, message };
+    // the 1st, 2nd, 4th, 8th, ...: one pod does not push out what is told of the others
+    const isTold = Number.isInteger(Math.log2(times));
+    this.#ports.history.add([...(isTold ? [refused] : []), ...this.#heldEvents()]);
+  }
+  /** The checkpoint was lost, or said something else than these, with which containers run. */
+  bookedAgain(entries: readonly PodDevicesEntry[]): void {
+    const before = this.#heldEvents();
+    this.#held = withMore(this.#held, entries);
+    const reason = "BookedAgain";
+    const message = "from the container that runs with them";
+    const events = entries.map((entry) => ({ ...this.#heldEvent("allocated", entry), reason, message }));
+    this.#ports.history.add([...before, ...events]);
+  }
+  /** It could not be read. */
+  lost(message: string): void {
+    this.#ports.history.add([{ kind: "refused", resource: "", reason: "CheckpointNotRead", message }]);
+  }
+  /** NAMESPACE/NAME where it is known, else the uid. */
+  nameOf(podUid: string): string {
+    return this.#names.get(podUid) ?? podUid;
+  }
+  /** Records a refused plugin; registrations and ends of plugins are seen anyway. */
+  faulty({ resource, endpoint, call, code, message }: PluginFault): void {
+    if (call !== "Register") return;
+    this.#ports.counters.devicePluginRegistered(false);
+    if (this.#faults.length >= MAX_FAULTS) return;
+    this.#faults.push({ kind: "refused", resource, endpoint, reason: code, message });
+  }
+
+  #pluginEvents(): readonly DeviceEvent[] {
+    const nowMs = this.#ports.clock.monotonicMs();
+    const due = this.#ports.host.states().filter((now) => {
+      const was = this.#plugins.get(now.resource);
+      const isSamePlugin = was?.generation === now.generation && was.state === now.state;
+      return !isSamePlugin || nowMs - (this.#flipsMs.get(now.resource) ?? Number.NEGATIVE_INFINITY) >= FLIPS_MS;
+    });
+    const events = pluginEvents(this.#plugins, due);
+    for (const { kind, resource } of events) {
+      if (kind === "flips") this.#flipsMs.set(resource, nowMs);
+      if (kind === "registered") this.#ports.counters.devicePluginRegistered(true);
+    }
+    this.#plugins = new Map([...this.#plugins, ...due.map((state) => [state.resource, state] as const)]);
+    return events;
+  }
+  #heldEvents(): readonly DeviceEvent[] {
+    // a pod whose plugin has not answered yet may give all back at once
+    const now = settledIn(this.#ports.book.now(), this.#held);
+    if (now === this.#held) return [];
+    const { allocated, givenBack } = changesBetween(this.#held, now);
+    this.#held = now;
+    for (const { podUid } of allocated) this.#refused.delete(podUid);
+    return [
+      ...givenBack.map((entry) => this.#heldEvent("given-back", entry)),
+      ...allocated.map((entry) => this.#heldEvent("allocated", entry)),
+    ];
+  }
+  #heldEvent(kind: "allocated" | "given-back" | "leak", entry: PodDevicesEntry): DeviceEvent {
+    const { podUid, containerName: container, resourceName: resource } = entry;
+    const ids = idsOf(entry);
+    const devices = ids.slice(0, MAX_NAMED);
+    return { kind, resource, count: ids.length, devices, ...this.#podOf(podUid), container };
+  }
+  #podOf(podUid: string): { readonly podUid: string; readonly pod?: string } {
+    const pod = this.#names.get(podUid);
+    return pod === undefined ? { podUid } : { podUid, pod };
+  }
+}
+
+/** Resource -> its plugin at the last look. */
+type PluginsSeen = ReadonlyMap<string, PluginState>;
+
+/** Changes of the plugins since the last look, by resource; all health flips of one plugin together. */
+export function pluginEvents(before: PluginsSeen, states: readonly PluginState[]): readonly DeviceEvent[] {
+  return states.flatMap((now) => {
+    const was = before.get(now.resource);
+    return was === now ? [] : [...comings(was, now), ...flips(was, now), ...goings(was, now)];
+  });
+}
+
+function comings(was: PluginState | undefined, { resource, generation, endpoint, listed, devices }: PluginState) {
+  if (was?.generation === generation) return [];
+  return [
+    { kind: "registered", resource, endpoint, ...(listed ? { count: devices.length } : {}) } satisfies DeviceEvent,
+  ];
+}
+
+function goings(was: PluginState | undefined, now: PluginState): readonly DeviceEvent[] {
+  const { resource, endpoint, state, generation } = now;
+  const before = was?.generation === generation ? was.state : "registered";
+  const ended = { kind: "ended", resource, endpoint } as const;
+  const removed = { kind: "removed", resource } as const;
+  if (before === state || state === "registered") return [];
+  if (state === "stopped") return [ended];
+  return before === "registered" ? [ended, removed] : [removed];
+}
+
+/** What a plugin lists first is no change. */
+function flips(was: PluginState | undefined, now: PluginState): readonly DeviceEvent[] {
+  if (was === undefined || was.history === now.history) return [];
+  const isFirst = was.devices.length === 0 && !was.listed;
+  const fresh = since(was.history, now.history).filter(({ from }) => !(isFirst && from === null));
+  const unlisted = fresh.filter(({ from, to }) => from === null || to === null).length;
+  const count = Math.max(now.flips - was.flips + unlisted, fresh.length);
+  if (count === 0) return [];
+  const named = fresh.slice(-MAX_NAMED).map(({ id, from, to }) => ({ id, from, to }));
+  return [{ kind: "flips", resource: now.resource, count, flips: named }];
+}
+
+/** Those that came after the last one of before; all, where that one was pushed out. */
+function since(before: readonly HealthFlip[], now: readonly HealthFlip[]): readonly HealthFlip[] {
+  const last = before.at(-1);
+  return last === undefined ? now : now.slice(now.lastIndexOf(last) + 1);
+}

@@ -1,0 +1,403 @@
+import type { PodDevicesEntry } from "../../../api/decide/devices/checkpoint.ts";
+import type { AnsweredQuestion, PreferredQuestion } from "../../../api/decide/devices/preferred.ts";
+import type { DevicePlugin } from "../../../api/model/machine.ts";
+import type { DeviceConflict } from "../../../api/model/managers.ts";
+import { err, ok, type Result } from "../../../api/model/result.ts";
+import type { Problem } from "../../core/ports.ts";
+import type { DevicePluginHost } from "../../deviceplugin/host.ts";
+import type { RunnablePod } from "../../lifecycle/pod.ts";
+import type { Counters } from "../../status/counters.ts";
+import type { PodClock } from "../ports.ts";
+import type { ManagerFiles } from "../records/manager-files.ts";
+import { entryOf, idsOf, withResponse } from "./checkpoint-entries.ts";
+import { CheckpointMaintenance } from "./checkpoint-maintenance.ts";
+import { DeviceAssignments } from "./device-assignments.ts";
+import { DeviceEventRecorder } from "./device-event-recorder.ts";
+import { deviceRequirements } from "./device-requirements.ts";
+import type { DeviceHistory } from "./history.ts";
+import { MissingAllocations } from "./missing-allocations.ts";
+import { conflictText, type PluginFaults } from "./plugin-faults.ts";
+import { PluginSnapshot } from "./plugin-snapshot.ts";
+import { allocateFailed, type DeviceFault, goText, nothingAllocated, notKept, WAITING, waitsFor } from "./port.ts";
+
+/** A plugin that answers sooner is told of nowhere. */
+const SLOW_MS = 2_000;
+const REASONS = { Allocate: "AllocatingDevices", PreStartContainer: "PreparingDevices" } as const;
+
+interface Call {
+  readonly podUid: string;
+  readonly resource: string;
+  readonly name: keyof typeof REASONS;
+  readonly sinceMs: number;
+}
+
+/** Calls to plugins that are under way for pods. */
+export class PluginCalls {
+  readonly #clock: Pick<PodClock, "monotonicMs">;
+  readonly #calls = new Set<Call>();
+
+  constructor(clock: Pick<PodClock, "monotonicMs">) {
+    this.#clock = clock;
+  }
+
+  async during<T>(podUid: string, resource: string, name: Call["name"], answer: Promise<T>): Promise<T> {
+    const call = { podUid, resource, name, sinceMs: this.#clock.monotonicMs() };
+    this.#calls.add(call);
+    try {
+      return await answer;
+    } finally {
+      this.#calls.delete(call);
+    }
+  }
+
+  /** By uid: what a pod has waited for longer than a moment. */
+  slow(): ReadonlyMap<string, DeviceFault> {
+    const nowMs = this.#clock.monotonicMs();
+    const slow = [...this.#calls].filter(({ sinceMs }) => nowMs - sinceMs >= SLOW_MS);
+    return new Map(
+      slow.map(({ podUid, resource, name }) => [
+        podUid,
+        { reason: REASONS[name], message: `waits for the device plugin of ${resource} to answer ${name}` },
+      ]),
+    );
+  }
+}
+/** Reasons that end with the call. */
+export const UNDER_WAY: ReadonlySet<string> = new Set(Object.values(REASONS));
+
+interface AllocatorPorts {
+  readonly host: Pick<DevicePluginHost, "allocate">;
+  readonly book: DeviceAssignments;
+  readonly plugins: PluginSnapshot;
+  readonly waitMs: number;
+  readonly calls: PluginCalls;
+  readonly counters: Pick<Counters, "deviceAllocated">;
+  /** A container holds nothing that is about to start: its devices are to be decided anew. Answers what it is told. */
+  readonly onLacking: (pod: RunnablePod, container: string, why: string) => DeviceFault;
+  /** Its devices are given back. */
+  readonly onRefused: (pod: RunnablePod, resource: string, fault: DeviceFault) => void;
+}
+type Settled = Result<null, DeviceFault>;
+interface Pending {
+  readonly podUid: string;
+  readonly containerName: string;
+  readonly resourceName: string;
+}
+
+/** Asks plugins what the devices of pods bring. */
+class Allocator {
+  readonly #ports: AllocatorPorts;
+  /** A call goes on when its pod's turn is cut short: the next turn waits for the same one. */
+  readonly #calls = new Map<string, Promise<Settled>>();
+
+  constructor(ports: AllocatorPorts) {
+    this.#ports = ports;
+  }
+
+  /**
+   * Allocate for what of a pod was not asked for yet, init containers first, then by the resources' names. An error gives
+   * back all that the pod holds, unless it `keeps` it. `starting`: of these containers only; absent: of all.
+   * kubelet 1.36: allocateContainerResources.
+   */
+  async prepare(pod: RunnablePod, signal: AbortSignal, starting?: ReadonlySet<string>): Promise<Settled> {
+    for (const [containerName, amounts] of deviceRequirements(pod)) {
+      if (starting?.has(containerName) === false) continue;
+      for (const resourceName of amounts.keys()) {
+        const named = { podUid: pod.uid, containerName, resourceName };
+        const settled = await this.#settle(pod, named, signal);
+        if (settled.ok) continue;
+        if (settled.error.keeps !== true) this.#giveBack(pod, resourceName, settled.error);
+        return settled;
+      }
+    }
+    return ok(null);
+  }
+
+  async #settle(pod: RunnablePod, named: Pending, signal: AbortSignal): Promise<Settled> {
+    const { book, plugins, waitMs } = this.#ports;
+    const { podUid, containerName, resourceName } = named;
+    const entry = entryOf(book.now(), named);
+    if (entry === undefined) {
+      const noRoom = book.whyNot(named);
+      if (noRoom !== undefined) return err(allocateFailed(noRoom));
+      const why = nothingAllocated(podUid, containerName, resourceName);
+      return err(this.#ports.onLacking(pod, containerName, why));
+    }
+    if (entry.allocResp !== null) return ok(null);
+    if (signal.aborted) return CUT;
+    if (plugins.isEarly && !plugins.isReady(resourceName)) return err(waitsFor([resourceName], waitMs));
+    const why = plugins.whyNot(resourceName, idsOf(entry));
+    if (why !== undefined) return err(allocateFailed(why));
+    return unlessAborted(this.#call(entry), signal);
+  }
+
+  #call(entry: PodDevicesEntry): Promise<Settled> {
+    const ids = idsOf(entry);
+    const key = JSON.stringify([entry.podUid, entry.containerName, entry.resourceName, ids]);
+    const call = this.#calls.get(key) ?? this.#ask(entry, ids).finally(() => this.#calls.delete(key));
+    this.#calls.set(key, call);
+    return call;
+  }
+
+  async #ask(entry: PodDevicesEntry, ids: readonly string[]): Promise<Settled> {
+    const { host, book, calls } = this.#ports;
+    const { podUid, containerName, resourceName } = entry;
+    const answer = await calls.during(podUid, resourceName, "Allocate", host.allocate(resourceName, ids));
+    this.#ports.counters.deviceAllocated(resourceName, answer.ok);
+    if (!answer.ok) return err(allocateFailed(goText(answer.error)));
+    const { base64 } = answer.value;
+    const noRoom = book.shareFault({ ...entry, allocResp: base64 });
+    if (noRoom !== undefined) return err(allocateFailed(noRoom));
+    const kept = book.edit((now) => withResponse(now, entry, base64));
+    if (!kept.ok) return err(notKept(kept.error));
+    // the pod's devices were taken back meanwhile, or are others
+    if (kept.value) return ok(null);
+    return err(allocateFailed(nothingAllocated(podUid, containerName, resourceName)));
+  }
+
+  #giveBack(pod: RunnablePod, resource: string, fault: DeviceFault): void {
+    // where it cannot be written, it stands as such, and the next decision takes them back
+    this.#ports.book.giveBack(pod.uid);
+    this.#ports.onRefused(pod, resource, fault);
+  }
+}
+
+const CUT: Settled = err({ reason: WAITING, message: "the pod's turn was cut short", keeps: true });
+
+async function unlessAborted(call: Promise<Settled>, signal: AbortSignal): Promise<Settled> {
+  if (signal.aborted) return CUT;
+  const aborted = Promise.withResolvers<Settled>();
+  const cut = (): void => aborted.resolve(CUT);
+  signal.addEventListener("abort", cut, { once: true });
+  const settled = await Promise.race([call, aborted.promise]);
+  signal.removeEventListener("abort", cut);
+  return settled;
+}
+
+/** Each answer may change what is asked next; after these the natural order of ids decides. */
+const MAX_ROUNDS = 3;
+/** Pods that were never forgotten: the oldest are. */
+const MAX_PODS = 1024;
+/** Limit for one resource of a snapshot. */
+const MAX_ANSWERS = 1024;
+
+/** Requests about a pod since its admission was last asked. */
+interface PodQuestions {
+  rounds: number;
+  open: number;
+  /** More was asked since the answers were last told: else the pod was decided about, and a new try begins. */
+  isAsked: boolean;
+  /** By their text; null: it is being asked. */
+  readonly answers: Map<string, AnsweredQuestion | null>;
+}
+const keyOf = (q: PreferredQuestion): string => JSON.stringify([q.resource, q.size, q.available, q.mustInclude]);
+
+/**
+ * Preferences of plugins, asked in the background and kept until the pod is admitted. kubelet 1.36:
+ * callGetPreferredAllocationIfAvailable.
+ */
+export class PreferredAllocationRequests {
+  readonly #host: Pick<DevicePluginHost, "preferred">;
+  readonly #pods = new Map<string, PodQuestions>();
+  readonly #failed = new Set<string>();
+  /** All that was asked about a pod at a time is answered. */
+  readonly #onAnswered: () => void;
+
+  constructor(host: Pick<DevicePluginHost, "preferred">, onAnswered: () => void) {
+    this.#host = host;
+    this.#onAnswered = onAnswered;
+  }
+
+  /** Each question once a try. False: nothing is under way, and nothing more is asked. */
+  ask(podUid: string, questions: readonly PreferredQuestion[]): boolean {
+    const pod = this.#pods.get(podUid) ?? { rounds: 0, open: 0, isAsked: false, answers: new Map() };
+    this.#pods.set(podUid, pod);
+    if (this.#pods.size > MAX_PODS) this.#pods.delete([...this.#pods.keys()][0] as string);
+    const fresh = questions.filter((question) => !pod.answers.has(keyOf(question)));
+    if (fresh.length > 0 && pod.rounds < MAX_ROUNDS) {
+      pod.rounds++;
+      for (const question of fresh) void this.#put(pod, question);
+    }
+    pod.isAsked = pod.open > 0;
+    return pod.isAsked;
+  }
+
+  forget(podUid: string): void {
+    this.#pods.delete(podUid);
+    this.#failed.delete(podUid);
+  }
+  /** True: the last request about the pod failed. */
+  hasFailed(podUid: string): boolean {
+    return this.#failed.has(podUid);
+  }
+
+  /** `devicePlugins` of a snapshot with what was answered about the pod. */
+  told(plugins: readonly DevicePlugin[], podUid: string | undefined): readonly DevicePlugin[] {
+    const pod = podUid === undefined ? undefined : this.#pods.get(podUid);
+    if (podUid !== undefined && pod === undefined) this.#failed.delete(podUid);
+    if (podUid === undefined || pod === undefined) return plugins;
+    // other devices are free by now, and a call that failed may not fail again
+    if (!pod.isAsked && pod.open === 0) this.#pods.delete(podUid);
+    const answers = pod.isAsked ? [...pod.answers.values()].filter((answer) => answer !== null) : [];
+    pod.isAsked = false;
+    if (answers.some(({ error }) => error !== undefined)) this.#failed.add(podUid);
+    else this.#failed.delete(podUid);
+    if (this.#failed.size > MAX_PODS) this.#failed.delete([...this.#failed][0] as string);
+    if (answers.length === 0) return plugins;
+    return plugins.map((plugin) => {
+      const its = answers.filter(({ resource }) => resource === plugin.resource).slice(0, MAX_ANSWERS);
+      return its.length === 0 ? plugin : { ...plugin, preferred: its.map(preferredOf) };
+    });
+  }
+
+  async #put(pod: PodQuestions, question: PreferredQuestion): Promise<void> {
+    const { resource, available, mustInclude, size } = question;
+    const key = keyOf(question);
+    if (pod.answers.has(key)) return;
+    pod.answers.set(key, null);
+    pod.open++;
+    const answer = await this.#host.preferred(resource, { available, mustInclude, size });
+    // one that offers nothing prefers nothing
+    const said = answer.ok ? { deviceIds: answer.value ?? [] } : { error: goText(answer.error) };
+    pod.answers.set(key, { ...question, ...said });
+    pod.open--;
+    if (pod.open === 0) this.#onAnswered();
+  }
+}
+
+type Preferred = NonNullable<DevicePlugin["preferred"]>[number];
+const preferredOf = ({ available, mustInclude, size, deviceIds, error }: AnsweredQuestion): Preferred => ({
+  available: [...available],
+  mustInclude: [...mustInclude],
+  size,
+  ...(deviceIds === undefined ? {} : { deviceIds: [...deviceIds] }),
+  ...(error === undefined ? {} : { error }),
+});
+
+/** A thousand changes a second wake nobody more often. */
+const LEAST_MS = 250;
+
+/** Counts changes, and tells of them: the first at once, those that follow soon together. */
+export class ChangePace {
+  readonly #clock: PodClock;
+  readonly #listeners = new Set<() => void>();
+  readonly #life = new AbortController();
+  #version = 1;
+  #toldMs = Number.NEGATIVE_INFINITY;
+  #isDue = false;
+
+  constructor(clock: PodClock) {
+    this.#clock = clock;
+  }
+
+  get version(): number {
+    return this.#version;
+  }
+  /** Answers how to stop it. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  changed(): void {
+    if (this.#isDue || this.#life.signal.aborted) return;
+    const restMs = this.#toldMs + LEAST_MS - this.#clock.monotonicMs();
+    if (restMs <= 0) this.#tell();
+    else void this.#tellIn(restMs);
+  }
+  close(): void {
+    this.#life.abort();
+    this.#listeners.clear();
+  }
+
+  async #tellIn(ms: number): Promise<void> {
+    this.#isDue = true;
+    await this.#clock.sleep(ms, this.#life.signal);
+    this.#isDue = false;
+    if (!this.#life.signal.aborted) this.#tell();
+  }
+  #tell(): void {
+    this.#toldMs = this.#clock.monotonicMs();
+    this.#version++;
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+/** Those that were told. */
+const MAX_TOLD = 1024;
+
+/** Tells once of each conflict between what two plugins want of a container. */
+class Conflicts {
+  readonly #onProblem: (problem: Problem) => void;
+  readonly #told = new Set<string>();
+
+  constructor(onProblem: (problem: Problem) => void) {
+    this.#onProblem = onProblem;
+  }
+
+  tell(pod: RunnablePod, container: string, conflict: DeviceConflict): void {
+    const message = conflictText(pod, container, conflict);
+    if (this.#told.has(message)) return;
+    if (this.#told.size >= MAX_TOLD) this.#told.clear();
+    this.#told.add(message);
+    this.#onProblem({ from: "pods", message });
+  }
+}
+
+export interface DeviceManagerPorts {
+  readonly host: DevicePluginHost;
+  readonly files: ManagerFiles;
+  readonly clock: PodClock;
+  /** The machine's boot id; empty: unknown, so every start counts as a boot. */
+  readonly bootId: string;
+  /** How long a pod waits for a plugin that has not come since the daemon's start. */
+  readonly waitMs: number;
+  readonly history: DeviceHistory;
+  readonly faults: PluginFaults;
+  readonly counters: Pick<Counters, "deviceAllocated" | "devicePluginRegistered">;
+  /** Problems that are reported once and do not stand. */
+  readonly onProblem: (problem: Problem) => void;
+}
+/** What the device manager is made of. */
+export interface DeviceManagerParts {
+  readonly book: DeviceAssignments;
+  readonly plugins: PluginSnapshot;
+  readonly pace: ChangePace;
+  readonly questions: PreferredAllocationRequests;
+  readonly allocator: Allocator;
+  readonly events: DeviceEventRecorder;
+  readonly calls: PluginCalls;
+  readonly missing: MissingAllocations;
+  readonly conflicts: Conflicts;
+  readonly maintenance: CheckpointMaintenance;
+}
+
+/** A checkpoint that cannot be read is put aside first. */
+export function deviceManagerParts(ports: DeviceManagerPorts): DeviceManagerParts {
+  const { host, files, clock, bootId, waitMs, history, counters, onProblem } = ports;
+  const onTold = (message: string): void => onProblem({ from: "devices", message });
+  const book = new DeviceAssignments(files);
+  const plugins = new PluginSnapshot({ host, book, clock, waitMs });
+  const pace = new ChangePace(clock);
+  const events = new DeviceEventRecorder({ host, book, history, counters, clock });
+  const calls = new PluginCalls(clock);
+  const missing = new MissingAllocations(book, onTold, (entries) => events.bookedAgain(entries));
+  const maintenance = new CheckpointMaintenance({ book, files, clock, bootId });
+  if (maintenance.broken !== null) {
+    onTold(maintenance.broken);
+    events.lost(maintenance.broken);
+  }
+  const allocator = new Allocator({
+    host,
+    book,
+    plugins,
+    calls,
+    onLacking: (pod, container, why) => missing.lacks(pod, container, why),
+    waitMs,
+    counters,
+    onRefused: (pod, resource, fault) => events.refused(pod, resource, fault),
+  });
+  const questions = new PreferredAllocationRequests(host, () => pace.changed());
+  const conflicts = new Conflicts(onProblem);
+  return { book, plugins, pace, questions, allocator, events, calls, missing, conflicts, maintenance };
+}

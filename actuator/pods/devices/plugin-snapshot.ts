@@ -1,0 +1,82 @@
+import { STOP_GRACE_MS } from "../../../api/decide/devices/inventory.ts";
+import type { DevicePluginHost } from "../../deviceplugin/host.ts";
+import { HEALTHY } from "../../deviceplugin/names.ts";
+import type { PluginState } from "../../deviceplugin/plugins.ts";
+import type { PodClock } from "../ports.ts";
+import type { DeviceAssignments } from "./device-assignments.ts";
+
+export interface PluginSnapshotPorts {
+  readonly host: Pick<DevicePluginHost, "states">;
+  readonly book: DeviceAssignments;
+  readonly clock: PodClock;
+  /** How long a plugin may take to come back after the daemon's start. */
+  readonly waitMs: number;
+}
+
+/** A resource's state: its plugin now, and what the last daemon stored of it. */
+export class PluginSnapshot {
+  readonly #ports: PluginSnapshotPorts;
+  readonly #startedMs: number;
+
+  constructor(ports: PluginSnapshotPorts) {
+    this.#ports = ports;
+    this.#startedMs = ports.clock.monotonicMs();
+  }
+
+  /** Undefined: no plugin has come since the daemon's start. */
+  stateOf(resource: string): PluginState | undefined {
+    return this.#ports.host.states().find((state) => state.resource === resource);
+  }
+  /** Its plugin is here, and has said what it has. */
+  isReady(resource: string): boolean {
+    const state = this.stateOf(resource);
+    return state?.state === "registered" && state.listed;
+  }
+  /** Plugins are still given time to come. */
+  get isEarly(): boolean {
+    return this.#ageMs() < this.#ports.waitMs;
+  }
+
+  /** By a plugin that is here or away, or by the checkpoint. kubelet 1.36: endpoints, stopGracePeriodExpired. */
+  isKnown(resource: string): boolean {
+    const state = this.stateOf(resource);
+    if (state !== undefined) return state.state !== "removed";
+    return this.#isGraced() && this.#ports.book.now().registered?.has(resource) === true;
+  }
+  /** kubelet 1.36: isDevicePluginResource. One that is not, a decision passes over. */
+  isDeviceResource(resource: string): boolean {
+    const isHeld = () => (this.#ports.book.now().entries ?? []).some(({ resourceName }) => resourceName === resource);
+    return this.isKnown(resource) || isHeld();
+  }
+  /** All that is known, those of the last daemon too. */
+  known(): ReadonlySet<string> {
+    const states = this.#ports.host.states();
+    const seen = new Set(states.map(({ resource }) => resource));
+    const before = this.#isGraced() ? [...(this.#ports.book.now().registered?.keys() ?? [])] : [];
+    const here = states.filter(({ state }) => state !== "removed").map(({ resource }) => resource);
+    return new Set([...here, ...before.filter((resource) => !seen.has(resource))]);
+  }
+
+  /** The kubelet's words against devices that are held and were not asked for yet; undefined: none. kubelet 1.36: devicesToAllocate. */
+  whyNot(resource: string, ids: readonly string[]): string | undefined {
+    if (!this.isKnown(resource)) return `cannot allocate unregistered device ${resource}`;
+    const healthy = new Set(healthyOf(this.stateOf(resource)));
+    if (healthy.size === 0) return `no healthy devices present; cannot allocate unhealthy devices ${resource}`;
+    return ids.every((id) => healthy.has(id))
+      ? undefined
+      : `previously allocated devices are no longer healthy; cannot allocate unhealthy devices ${resource}`;
+  }
+
+  #isGraced(): boolean {
+    return this.#ageMs() <= STOP_GRACE_MS;
+  }
+  #ageMs(): number {
+    return this.#ports.clock.monotonicMs() - this.#startedMs;
+  }
+}
+
+/** Ids of what may be given out now. */
+export const healthyOf = (state: PluginState | undefined): readonly string[] =>
+  state?.state === "registered"
+    ? state.devices.filter(({ health = HEALTHY }) => health === HEALTHY).map(({ id }) => id)
+    : [];

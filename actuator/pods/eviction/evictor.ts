@@ -1,0 +1,159 @@
+import type { Eviction, EvictionDecision } from "../../../api/model/eviction.ts";
+import type { DecisionAnswer, Problem } from "../../core/ports.ts";
+import { endOf } from "../../lifecycle/pod-state.ts";
+import type { Capacity } from "../admission/admission-backoff.ts";
+import type { NodeSnapshotter } from "../admission/node-snapshotter.ts";
+import type { CgroupPasses } from "../cgroups/cgroup-passes.ts";
+import type { DecisionPorts, EvictionPorts, ManagerSettings, StatsSource } from "../manager-ports.ts";
+import type { PodLifecycle } from "../pod-lifecycle.ts";
+import type { PodClock } from "../ports.ts";
+import type { KnownPod, PodSet } from "../records/pod-set.ts";
+import type { PodEventRecorder } from "../records/records.ts";
+import type { PodCleanup } from "./pod-cleanup.ts";
+
+/** How long the next look waits for what a victim frees. kubelet 1.36: podCleanupTimeout. */
+const CLEAN_UP_MS = 30_000;
+/** The least time that a kill may take before it is told. kubelet 1.36: killPodNow. */
+const LEAST_KILL_MS = 10_000;
+const EXCEEDED = {
+  reason: "ExceededGracePeriod",
+  message: "Container runtime did not kill the pod within specified grace period.",
+};
+
+interface Victim {
+  readonly uid: string;
+  /** By the clock that nobody sets, as all times here. */
+  readonly sinceMs: number;
+  readonly killMs: number;
+  isTold: boolean;
+}
+
+type Ports = EvictionPorts &
+  Pick<DecisionPorts, "client"> & { readonly clock: PodClock; readonly eventsOf: PodEventRecorder };
+interface Parts {
+  readonly set: PodSet;
+  readonly lifecycle: PodLifecycle;
+  readonly cleanup: PodCleanup;
+  readonly snapshotter: NodeSnapshotter;
+  readonly capacity: Capacity;
+  readonly passes: Pick<CgroupPasses, "current">;
+}
+
+/** Looks what the node runs short of, and ends one pod at a time. kubelet 1.36: eviction managerImpl.synchronize. */
+export class Evictor {
+  readonly #ports: Ports;
+  readonly #settings: Pick<ManagerSettings, "evictionMs">;
+  readonly #parts: Parts;
+  /** When it was first asked, and when it looked last. */
+  #beganMs: number | null = null;
+  #lastMs: number | null = null;
+  /** Of the last pass; null: it evicted nobody, or what they leave behind is gone. */
+  #victims: readonly Victim[] | null = null;
+
+  constructor(ports: Ports, settings: Pick<ManagerSettings, "evictionMs">, parts: Parts) {
+    this.#ports = ports;
+    this.#settings = settings;
+    this.#parts = parts;
+  }
+
+  /** What the look met; null: none was due, and what the last one met stands. */
+  async runIfDue(sequence: number): Promise<readonly Problem[] | null> {
+    const { stats } = this.#ports;
+    const { set, snapshotter } = this.#parts;
+    const nowMs = this.#ports.clock.monotonicMs();
+    if (stats === undefined || set.runtimePods === null || !this.#isDue(nowMs)) return null;
+    this.#lastMs = nowMs;
+    const look = await snapshotter.passSnapshot(set.living().filter(isActive), sequence);
+    if (!look.ok) return [look.error];
+    const { snapshot, moment } = look.value;
+    const answer = await this.#decide({ ...snapshot, stats: await this.#look(stats) }, stats);
+    if (!answer.ok) return [answer.error];
+    const kept = this.#ports.evictionClock.keep(moment);
+    const problems: Problem[] = kept.ok ? [] : [{ from: "memory", message: kept.error.message }];
+    return [...problems, ...this.#carryOut(answer.value)];
+  }
+
+  /** At each period; after an eviction as soon as its room is free, which is not waited for for ever. */
+  #isDue(nowMs: number): boolean {
+    if (this.#victims !== null) {
+      for (const victim of this.#victims) this.#tellLate(victim, nowMs);
+      const waited = nowMs - (this.#lastMs ?? nowMs);
+      const isFree = this.#victims.every(({ uid }) => this.#isFinished(uid));
+      if (!isFree && waited < CLEAN_UP_MS) return false;
+      this.#victims = null;
+      return true;
+    }
+    if (this.#lastMs !== null) return nowMs - this.#lastMs >= this.#settings.evictionMs;
+    this.#beganMs ??= nowMs;
+    // how long a victim of the daemon before this one has been going is told by the wall clock only
+    const isGoing = this.#parts.set.living().some(({ record: { end } }) => end?.cause === "evicted");
+    return !isGoing || nowMs - this.#beganMs >= CLEAN_UP_MS;
+  }
+
+  /** kubelet 1.36: PodIsFinished. */
+  #isFinished(uid: string): boolean {
+    const record = this.#parts.set.records.get(uid);
+    if (record?.state === "active" || record?.state === "terminating") return false;
+    return record?.state !== "terminated" || this.#parts.cleanup.isCleared(uid);
+  }
+
+  #tellLate(victim: Victim, nowMs: number): void {
+    const known = this.#parts.set.get(victim.uid);
+    if (victim.isTold || known?.record.state !== "terminating" || nowMs - victim.sinceMs < victim.killMs) return;
+    victim.isTold = true;
+    this.#ports.eventsOf(known.pod).warning(EXCEEDED.reason, EXCEEDED.message);
+  }
+
+  #look(stats: StatsSource): ReturnType<StatsSource["look"]> {
+    const { set, passes } = this.#parts;
+    return stats.look(set.living(), passes.current);
+  }
+
+  async #decide(snapshot: object, stats: StatsSource) {
+    const { client, reclaim } = this.#ports;
+    const first = await client.decide("eviction", snapshot);
+    if (!first.ok) return first;
+    const { reclaim: wanted } = first.value.decision as EvictionDecision;
+    const runs = wanted?.nodeLevel ?? [];
+    let last = first;
+    if (runs.length > 0 && reclaim !== undefined) {
+      await reclaim(runs);
+      const again = await client.decide("eviction", snapshot, { statsAfterReclaim: await this.#look(stats) });
+      if (again.ok) last = again;
+    }
+    const { reclaim: taken, conditions } = last.value.decision as EvictionDecision;
+    await client.settle(last.value, taken !== null || conditions.length > 0);
+    return last;
+  }
+
+  #carryOut(answer: DecisionAnswer): readonly Problem[] {
+    const { conditions, evicted, reclaim } = answer.decision as EvictionDecision;
+    const { snapshotter, capacity } = this.#parts;
+    const before = snapshotter.conditions;
+    snapshotter.conditions = conditions;
+    if (before.some(({ type }) => !conditions.some((c) => c.type === type))) capacity.free();
+    const problems: Problem[] = [];
+    if (reclaim !== null) problems.push({ from: "pods", message: `${reclaim.event.reason}: ${reclaim.event.message}` });
+    const victims = evicted.flatMap((eviction) => {
+      const signal = eviction.cause === "threshold" ? reclaim?.threshold.signal : eviction.cause;
+      return this.#evict(eviction, signal ?? eviction.cause, answer.id);
+    });
+    if (victims.length > 0) this.#victims = victims;
+    return problems;
+  }
+
+  #evict(eviction: Eviction, signal: string, decisionId: string | null): readonly Victim[] {
+    const { pod, reason, message, gracePeriodSeconds: graceSeconds, condition } = eviction;
+    const known = this.#parts.set.get(pod.uid);
+    if (known === null || known.record.state !== "active") return [];
+    const { clock } = this.#ports;
+    const own = condition === null ? { isDisruption: false } : {};
+    const end = endOf(reason, message, clock.nowMs(), { graceSeconds, decisionId, ...own });
+    this.#parts.lifecycle.handle(pod.uid, { kind: "Evicted", end, signal });
+    const killMs = Math.max(LEAST_KILL_MS, (graceSeconds + Math.trunc(graceSeconds / 2)) * 1000);
+    return [{ uid: pod.uid, sinceMs: clock.monotonicMs(), killMs, isTold: false }];
+  }
+}
+
+/** A pod that is being ended for the node's sake has failed already, and is no victim. kubelet 1.36: filterOutInactivePods. */
+const isActive = ({ record }: KnownPod): boolean => record.end === null || record.end.reason === "";

@@ -1,0 +1,174 @@
+import { readFileSync } from "node:fs";
+import { posix } from "node:path";
+import type { Hierarchy } from "../../cgroupfs/hierarchy.ts";
+import type { PodRuntime } from "../../containerd/port.ts";
+import type { Problem } from "../../core/ports.ts";
+import { isPodCgroup } from "../../plan/orphans.ts";
+import { isBelow, type Skip } from "../../plan/step.ts";
+import type { PodClock } from "../ports.ts";
+
+/** The machine's processes, as far as what is left of a pod is to be ended. */
+export interface Processes {
+  /** Clock ticks since boot at which it started, so that another of the same id is told apart; undefined: it is gone. */
+  startOf(pid: number): string | undefined;
+  nameOf(pid: number): string;
+  /** Undefined: it was sent SIGKILL, or is gone; else why not. */
+  kill(pid: number): string | undefined;
+}
+
+export const systemProcesses: Processes = {
+  startOf: (pid) => {
+    const stat = textOf(`/proc/${pid}/stat`);
+    return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19];
+  },
+  nameOf: (pid) => textOf(`/proc/${pid}/comm`).trim() || "?",
+  kill: (pid) => {
+    try {
+      process.kill(pid, "SIGKILL");
+      return undefined;
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException;
+      return code === "ESRCH" ? undefined : message;
+    }
+  },
+};
+
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+interface Orphan {
+  readonly sinceMs: number;
+  readonly passes: number;
+}
+/** Number of passes over the cgroups that must have seen it, with the usual time between them. */
+const PASSES = 3;
+/** kubelet 1.36: tryKillingCgroupProcesses tries so often. */
+const ROUNDS = 5;
+const MAX_NAMED = 10;
+
+interface Ports {
+  readonly hierarchy: Hierarchy;
+  readonly runtime: Pick<PodRuntime, "pods">;
+  readonly clock: PodClock;
+  readonly onProblem: (problem: Problem) => void;
+  /** Absent: they are told, and never killed. */
+  readonly processes?: Processes;
+}
+interface Settings {
+  readonly cgroupRoot: string;
+  readonly intervalMs: number;
+}
+
+/**
+ * Processes in cgroups of pods that neither a decision nor the runtime knows: what a runtime that was killed left, and does
+ * not list any more. They are told, and killed once that stood for some passes. INVARIANT: none outside the own root; none
+ * of a pod that the runtime, asked right before, holds anything of; each only while its cgroup still lists it.
+ * kubelet 1.36: podContainerManagerImpl.Destroy.
+ */
+export class OrphanProcesses {
+  readonly #ports: Ports;
+  readonly #settings: Settings;
+  #orphans: ReadonlyMap<string, Orphan> = new Map();
+  readonly #tried = new Set<string>();
+
+  constructor(ports: Ports, settings: Settings) {
+    this.#ports = ports;
+    this.#settings = settings;
+  }
+
+  /** `skipped`: of the last pass. Answers what stands; `killed`: there is something to remove now. */
+  async look(skipped: readonly Skip[]): Promise<{ readonly problems: readonly Problem[]; readonly killed: boolean }> {
+    const paths = skipped.flatMap(({ code, path }) => (code === "has_processes" && isPodCgroup(path) ? [path] : []));
+    if (paths.length === 0) {
+      this.#orphans = new Map();
+      this.#tried.clear();
+      return { problems: [], killed: false };
+    }
+    const held = await this.#ports.runtime.pods();
+    // a pass in which it did not answer counts for nothing
+    const lost = held.ok ? paths.filter((path) => ![...held.value.keys()].some((uid) => isOf(path, uid))) : [];
+    const before = this.#orphans;
+    const nowMs = this.#ports.clock.monotonicMs();
+    if (held.ok)
+      this.#orphans = new Map(
+        lost.map((path) => {
+          const { sinceMs = nowMs, passes = 0 } = before.get(path) ?? {};
+          return [path, { sinceMs, passes: passes + 1 }] as const;
+        }),
+      );
+    const problems: Problem[] = [];
+    let killed = false;
+    for (const [path, { sinceMs, passes }] of this.#orphans) {
+      const isDue = held.ok && passes >= PASSES && nowMs - sinceMs >= (PASSES - 1) * this.#settings.intervalMs;
+      const faults = isDue ? this.#killAll(path) : [];
+      // one that does not die is looked at with the usual passes only
+      killed ||= isDue && !this.#tried.has(path);
+      if (isDue) this.#tried.add(path);
+      const pids = this.#pidsIn(path);
+      if (pids.length > 0) problems.push(this.#told(path, pids, passes, faults));
+    }
+    return { problems, killed };
+  }
+
+  /** Answers why some could not be. */
+  #killAll(path: string): readonly string[] {
+    const { processes } = this.#ports;
+    if (processes === undefined) return [];
+    const faults = new Map<number, string>();
+    for (let round = 0; round < ROUNDS; round++) {
+      const members = this.#members(path).filter(({ pid }) => pid > 0 && !faults.has(pid));
+      if (members.length === 0) break;
+      for (const { pid, cgroup } of members) this.#killOne(pid, cgroup, processes, faults);
+    }
+    return [...faults].map(([pid, why]) => `${pid}: ${why}`);
+  }
+
+  #killOne(pid: number, cgroup: string, processes: Processes, faults: Map<number, string>): void {
+    const start = processes.startOf(pid);
+    const name = processes.nameOf(pid);
+    // its id may be another process's by now
+    const isStill = this.#ports.hierarchy.pids(cgroup).includes(pid) && processes.startOf(pid) === start;
+    if (start === undefined || pid === process.pid || !isStill) return;
+    const fault = processes.kill(pid);
+    if (fault !== undefined) faults.set(pid, fault);
+    const where = posix.join(this.#settings.cgroupRoot, cgroup);
+    if (fault === undefined)
+      this.#ports.onProblem({
+        from: "pods",
+        message: `killed process ${pid} (${name}) in cgroup ${where}: ${NOBODYS}`,
+      });
+  }
+
+  #members(path: string): readonly { readonly pid: number; readonly cgroup: string }[] {
+    const { hierarchy } = this.#ports;
+    const cgroups = hierarchy.paths().filter((one) => one === path || isBelow(one, path));
+    return cgroups.flatMap((cgroup) => hierarchy.pids(cgroup).map((pid) => ({ pid, cgroup })));
+  }
+  #pidsIn = (path: string): readonly number[] => [...new Set(this.#members(path).map(({ pid }) => pid))];
+
+  #told(path: string, pids: readonly number[], passes: number, faults: readonly string[]): Problem {
+    const { processes } = this.#ports;
+    const named = pids.slice(0, MAX_NAMED).map((pid) => `${pid} (${processes?.nameOf(pid) ?? "?"})`);
+    const more = pids.length > MAX_NAMED ? ` and ${pids.length - MAX_NAMED} more` : "";
+    const next =
+      faults.length > 0
+        ? `they could not be killed: ${faults.join("; ")}`
+        : passes < PASSES
+          ? `they are killed if ${PASSES} passes see them`
+          : "they are being killed";
+    const where = posix.join(this.#settings.cgroupRoot, path);
+    return { from: "pods", message: `cgroup ${where} holds processes ${named.join(", ")}${more}: ${NOBODYS}; ${next}` };
+  }
+}
+const NOBODYS = "no pod and no sandbox of the runtime accounts for it";
+
+/** The names of the cgroupfs and of the systemd driver. */
+function isOf(path: string, uid: string): boolean {
+  const name = posix.basename(path);
+  return name === `pod${uid}` || name.endsWith(`-pod${uid.replaceAll("-", "_")}.slice`);
+}

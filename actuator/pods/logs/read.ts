@@ -1,0 +1,199 @@
+import { constants } from "node:fs";
+import { type FileHandle, lstat, open } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { createGunzip } from "node:zlib";
+import { codeOf } from "../../core/go-error.ts";
+import { type LogFilter, LogLines } from "./lines.ts";
+import { rotatedLogs } from "./rotated.ts";
+
+/** A log that stays open: whatever name it gets, or that it is removed, it is read to its end. */
+interface OpenLog {
+  readonly name: string;
+  readonly handle: FileHandle;
+  readonly ino: number;
+  readonly isCompressed: boolean;
+  readonly modifiedMs: number;
+}
+interface OpenLogs {
+  /** From the oldest; the current one, if it is there, last. */
+  readonly logs: readonly OpenLog[];
+  readonly current: OpenLog | null;
+  readonly lastStamp: string;
+}
+
+const PIECE_BYTES = 64 * 1024;
+/** How often the logs may be rotated while they are opened. */
+const TRIES = 10;
+
+/**
+ * A container's log with all that it was rotated into, as one: what is asked of it, and then what comes. What is given on
+ * comes in the log's order, each line whole unless it was written in parts.
+ */
+export class LogReader {
+  readonly #path: string;
+  readonly #lines: LogLines;
+  readonly #filter: LogFilter;
+  #current: OpenLog | null = null;
+  #position = 0;
+  /** Stamp of the newest rotated log. */
+  #lastStamp = "";
+  /** It has another name now; what is written to it under way is waited for. */
+  #isRotated = false;
+
+  /** `path`: as the runtime tells it. */
+  constructor(path: string, filter: LogFilter, lines: LogLines) {
+    this.#path = path;
+    this.#filter = filter;
+    this.#lines = lines;
+  }
+
+  /** False: so many bytes were written as were asked for. */
+  get wantsMore(): boolean {
+    return this.#lines.wantsMore;
+  }
+
+  /** All that is there now. Throws what the system answers: ENOENT where there is none. */
+  async readAll(): Promise<void> {
+    const { logs, current, lastStamp } = await this.#openAll();
+    try {
+      const { tail, sinceNanos } = this.#filter;
+      const isOld = ({ modifiedMs }: OpenLog): boolean =>
+        sinceNanos !== undefined && BigInt(Math.ceil(modifiedMs)) * 1_000_000n < sinceNanos;
+      let wanted = logs.filter((log) => !isOld(log));
+      if (tail !== undefined) {
+        const { from, skip } = await lastLines(wanted, tail);
+        wanted = wanted.slice(from);
+        this.#lines.skip(skip);
+      }
+      for (const log of wanted) if (this.wantsMore) await this.#readOne(log);
+      // nothing in it was asked for, but what comes is
+      if (current !== null && !wanted.includes(current)) this.#position = (await current.handle.stat()).size;
+    } finally {
+      for (const log of logs) if (log !== current) await log.handle.close();
+    }
+    this.#current = current;
+    this.#lastStamp = lastStamp;
+  }
+  /** Reads what was added since, over rotations too. Call it repeatedly. */
+  async readMore(): Promise<void> {
+    if (this.#current !== null) await this.#readOne(this.#current);
+    const ino = await inodeOf(this.#path);
+    if (ino === null || ino === this.#current?.ino) return;
+    if (!this.#isRotated && this.#current !== null) {
+      this.#isRotated = true;
+      return;
+    }
+    this.#isRotated = false;
+    await this.#lines.end();
+    const { logs, current, lastStamp } = await this.#openAll();
+    const last = this.#current;
+    const newer = logs.filter((log) => log === current || stampIn(log.name) > this.#lastStamp);
+    // the first of them is the one that was read till now, which may be compressed already
+    const [first] = newer;
+    if (first !== current && first !== undefined && last !== null && (first.isCompressed || first.ino === last.ino))
+      newer.shift();
+    this.#position = 0;
+    for (const log of newer) if (this.wantsMore) await this.#readOne(log);
+    for (const log of logs) if (log !== current) await log.handle.close();
+    await last?.handle.close();
+    this.#current = current;
+    this.#lastStamp = lastStamp;
+  }
+  /** A last line without an end is written too. */
+  async close(): Promise<void> {
+    await this.#lines.end();
+    await this.#current?.handle.close();
+    this.#current = null;
+  }
+
+  async #readOne(log: OpenLog): Promise<void> {
+    const isCurrent = log.name === basename(this.#path);
+    // it may have been cut off by somebody who copied it
+    if (isCurrent && (await log.handle.stat()).size < this.#position) this.#position = 0;
+    for await (const bytes of bytesOf(log, isCurrent ? this.#position : 0)) {
+      await this.#lines.push(bytes);
+      if (isCurrent) this.#position += bytes.length;
+      if (!this.wantsMore) return;
+    }
+    if (!isCurrent) await this.#lines.end();
+  }
+
+  /** All of one moment: a rotation between two of these steps has them done again. */
+  async #openAll(): Promise<OpenLogs> {
+    const [directory, name] = [dirname(this.#path), basename(this.#path)];
+    for (let tries = 1; ; tries++) {
+      const opened: OpenLog[] = [];
+      try {
+        const { inUse } = await rotatedLogs(directory, name);
+        const ino = await inodeOf(this.#path);
+        if (ino === null && inUse.length === 0) throw Object.assign(new Error(), { code: "ENOENT" });
+        for (const one of inUse) opened.push(await openLog(directory, one.name, one.isCompressed));
+        const current = ino === null ? null : await openLog(directory, name, false);
+        if (current !== null) opened.push(current);
+        const again = await rotatedLogs(directory, name);
+        const isSame = again.inUse.map((one) => one.name).join() === inUse.map((one) => one.name).join();
+        if ((isSame && current?.ino === (ino ?? undefined)) || tries === TRIES)
+          return { logs: opened, current, lastStamp: inUse.at(-1)?.stamp ?? "" };
+      } catch (error) {
+        if (codeOf(error) !== "ENOENT" || tries === TRIES) {
+          for (const { handle } of opened) await handle.close();
+          throw error;
+        }
+      }
+      for (const { handle } of opened) await handle.close();
+    }
+  }
+}
+
+const stampIn = (name: string): string => /\.(\d{8}-\d{6})(?:\.gz)?$/.exec(name)?.[1] ?? "";
+
+/** A link is not followed: a container may have put it there. */
+async function openLog(directory: string, name: string, isCompressed: boolean): Promise<OpenLog> {
+  const handle = await open(join(directory, name), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  const stats = await handle.stat();
+  if (stats.isFile()) return { name, handle, ino: stats.ino, isCompressed, modifiedMs: stats.mtimeMs };
+  await handle.close();
+  throw Object.assign(new Error(`${join(directory, name)} is not a regular file`), { code: "EINVAL" });
+}
+/** Null: it is not there. */
+async function inodeOf(path: string): Promise<number | null> {
+  try {
+    return (await lstat(path)).ino;
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return null;
+    throw error;
+  }
+}
+
+async function* bytesOf({ handle, isCompressed }: OpenLog, from: number): AsyncGenerator<Buffer> {
+  if (!isCompressed) yield* piecesOf(handle, from);
+  else {
+    const gunzip = createGunzip();
+    // its fault comes out of the other end as well
+    const filled = pipeline(piecesOf(handle, 0), gunzip).catch(() => {});
+    for await (const bytes of gunzip) yield bytes as Buffer;
+    await filled;
+  }
+}
+async function* piecesOf(handle: FileHandle, from: number): AsyncGenerator<Buffer> {
+  for (let position = from; ; ) {
+    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(PIECE_BYTES), 0, PIECE_BYTES, position);
+    if (bytesRead === 0) return;
+    position += bytesRead;
+    yield buffer.subarray(0, bytesRead);
+  }
+}
+
+/** From which log on, and behind how many of its lines, the last `tail` lines begin. */
+async function lastLines(logs: readonly OpenLog[], tail: number): Promise<{ from: number; skip: number }> {
+  let missing = tail;
+  for (let from = logs.length - 1; from >= 0; from--) {
+    let found = 0;
+    const counter = new LogLines({ write: async () => {}, onLine: () => found++ });
+    for await (const bytes of bytesOf(logs[from] as OpenLog, 0)) await counter.push(bytes);
+    if (found >= missing) return { from, skip: found - missing };
+    missing -= found;
+  }
+  return { from: 0, skip: 0 };
+}

@@ -1,0 +1,368 @@
+import { closeSync, constants, realpathSync } from "node:fs";
+import { chmod, chown, link, lstat, open, rename, unlink } from "node:fs/promises";
+import { basename, dirname, join, relative } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+import { createGzip } from "node:zlib";
+import { err, ok, type Result } from "../../../api/model/result.ts";
+import { faultText } from "../../containerd/fault.ts";
+import type { PodRuntime, RuntimeFault } from "../../containerd/port.ts";
+import type { RuntimeContainer, RuntimePods } from "../../containerd/runtime-pod.ts";
+import { codeOf, goErrorText } from "../../core/go-error.ts";
+import type { Problem } from "../../core/ports.ts";
+import type { Counters } from "../../status/counters.ts";
+import { isWithin } from "../volumes/places.ts";
+import { openWithin, UnsafePath } from "../volumes/safe-path.ts";
+import { DEFAULT_LOG_POLICY, logPolicyOf, policyText } from "./policy.ts";
+import { COMPRESSED, nextStamp, type RotatedLog, rotatedLogs, TEMPORARY } from "./rotated.ts";
+
+/**
+ * Changes on the disk, one step each: whichever of them was the last before a crash, the next rotation continues from there.
+ */
+export interface LogFiles {
+  rename(from: string, to: string): Promise<void>;
+  /** Throws EEXIST rather than write over anything. */
+  link(from: string, to: string): Promise<void>;
+  unlink(path: string): Promise<void>;
+  /** Writes `to`, which must not be there, and has it on the disk before it ends. */
+  compress(from: string, to: string, signal: AbortSignal): Promise<void>;
+}
+interface LogToRotate {
+  /** Which nobody can swap for another while it is worked in: a handle's path. */
+  readonly directory: string;
+  /** `0.log` */
+  readonly name: string;
+  /** At most so many files, that which is written to among them; 2 at least. */
+  readonly maxFiles: number;
+  /** The runtime opens the log anew, by its name. */
+  readonly reopen: () => Promise<Result<unknown, RuntimeFault>>;
+}
+interface RotateOptions {
+  readonly files?: LogFiles;
+  readonly now?: Date;
+  readonly signal?: AbortSignal;
+}
+
+const { O_CREAT, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY } = constants;
+const NEVER = new AbortController().signal;
+
+/** Compression runs in threads of libuv, a piece of the file after the other. */
+export const systemLogFiles: LogFiles = {
+  rename,
+  link,
+  unlink,
+  compress: async (from, to, signal) => {
+    const source = await open(from, O_RDONLY | O_NOFOLLOW);
+    const target = await open(to, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600).catch(async (error: unknown) => {
+      await source.close();
+      throw error;
+    });
+    // the streams close what they are of
+    await pipeline(source.createReadStream(), createGzip(), target.createWriteStream({ flush: true }), { signal });
+    const { mode, uid, gid } = await lstat(from);
+    await chown(to, uid, gid);
+    await chmod(to, mode & 0o7777);
+  },
+};
+
+/**
+ * Rotates a log in the kubelet's steps: what an earlier rotation left half done goes, then the oldest logs beyond `maxFiles`,
+ * the others are compressed, the log gets the name of this moment, and the runtime begins a new one. Where the runtime does
+ * not, the log gets its name back. Error: why the log is as it was; `notes`: what went wrong besides. A log that cannot be
+ * compressed stays as it is and is rotated all the same, since on a full disk that alone bounds them.
+ * kubelet 1.36: rotateLog.
+ */
+export async function rotateLog(
+  { directory, name, maxFiles, reopen }: LogToRotate,
+  { files = systemLogFiles, now = new Date(), signal = NEVER }: RotateOptions = {},
+): Promise<Result<{ readonly notes: readonly string[] }, string>> {
+  const at = (one: string): string => join(directory, one);
+  const notes: string[] = [];
+  try {
+    const kept = await withoutExcess(directory, name, maxFiles, files);
+    for (const { name: one } of kept.filter(({ isCompressed }) => !isCompressed)) {
+      const note = await compress(directory, one, files, signal);
+      if (signal.aborted) return err(`rotation of ${name} was cut short`);
+      if (note === null) continue;
+      notes.push(note);
+      break;
+    }
+    const rotated = `${name}.${nextStamp(now, kept.at(-1)?.stamp)}`;
+    await files.rename(at(name), at(rotated));
+    const reopened = await reopen();
+    if (reopened.ok) return ok({ notes });
+    const why = `failed to reopen container log: ${reopened.error.code}: ${reopened.error.message}`;
+    // it may have begun a new one, and only its answer was lost
+    return (await giveBack(at(rotated), at(name), files)) ? err(why) : ok({ notes: [...notes, why] });
+  } catch (error) {
+    return err(goErrorText(error));
+  }
+}
+
+/** Tidies up, and removes the oldest: with the log and that which it becomes there will be `maxFiles`. */
+async function withoutExcess(
+  directory: string,
+  name: string,
+  maxFiles: number,
+  files: LogFiles,
+): Promise<readonly RotatedLog[]> {
+  const { inUse, unused } = await rotatedLogs(directory, name);
+  for (const one of unused) await files.unlink(join(directory, one));
+  const log = await lstat(join(directory, name));
+  const kept: RotatedLog[] = [];
+  for (const one of inUse) {
+    // a second name of the log itself: it was being given back
+    if ((await lstat(join(directory, one.name))).ino === log.ino) await files.unlink(join(directory, one.name));
+    else kept.push(one);
+  }
+  const excess = kept.splice(0, Math.max(0, kept.length - (maxFiles - 2)));
+  for (const one of excess) await files.unlink(join(directory, one.name));
+  return kept;
+}
+
+/** Null: it is done. kubelet 1.36: compressLog. */
+async function compress(directory: string, name: string, files: LogFiles, signal: AbortSignal): Promise<string | null> {
+  const path = join(directory, name);
+  const temporary = path + TEMPORARY;
+  try {
+    await files.compress(path, temporary, signal);
+    await files.rename(temporary, path + COMPRESSED);
+    await files.unlink(path);
+    return null;
+  } catch (error) {
+    await files.unlink(temporary).catch(() => {});
+    if (signal.aborted) return "it was cut short";
+    return `failed to compress log ${name}: ${isOfZlib(error) ? error.message : goErrorText(error)}`;
+  }
+}
+
+/** Zlib's errors, and those of streams, have a code and no system call. */
+const isOfZlib = (error: unknown): error is Error =>
+  error instanceof Error && "code" in error && !("syscall" in error && error.syscall !== undefined);
+
+/** False: there is a log of that name already, and both stay. */
+async function giveBack(rotated: string, log: string, files: LogFiles): Promise<boolean> {
+  try {
+    await files.link(rotated, log);
+  } catch (error) {
+    if (codeOf(error) === "EEXIST") return false;
+    throw error;
+  }
+  await files.unlink(rotated);
+  return true;
+}
+
+/**
+ * Gives a log of a container that has ended its name back, which a rotation that was cut short took from it.
+ * True: it has it again.
+ */
+export async function restoreLog(directory: string, name: string, files = systemLogFiles): Promise<boolean> {
+  const { inUse } = await rotatedLogs(directory, name);
+  const last = inUse.at(-1);
+  if (last === undefined || last.isCompressed) return false;
+  return giveBack(join(directory, last.name), join(directory, name), files);
+}
+
+export interface RotationPorts {
+  readonly runtime: Pick<PodRuntime, "reopenLog">;
+  /** What the runtime holds that is this daemon's own; null: it was never heard. INVARIANT: no other log is touched. */
+  readonly runtimePods: () => RuntimePods | null;
+  /** The KubeletConfiguration that is in force. */
+  readonly configuration: () => unknown;
+  readonly podLogsDirectory: string;
+  readonly counters: Pick<Counters, "logRotated" | "logRotationFailed">;
+  readonly onProblem: (problem: Problem) => void;
+  /** Replaced by tests. */
+  readonly files?: RotateOptions["files"];
+}
+interface Logged {
+  readonly container: RuntimeContainer;
+  readonly name: string;
+}
+
+/** Interval of looks until the runtime has answered once. */
+const FIRST_LOOK_MS = 1000;
+/** Problems of single logs that are shown. */
+const MAX_PROBLEMS = 10;
+
+/** Rotates the logs of the daemon's own containers as they grow. kubelet 1.36: containerLogManager. */
+export class LogRotation {
+  readonly #ports: RotationPorts;
+  readonly #stop = new AbortController();
+  /** Those to be looked at, by the container's id; one that is being looked at waits for the next look. */
+  readonly #queue = new Map<string, Logged>();
+  readonly #busy = new Map<string, Promise<void>>();
+  /** Each log's fault, by its container's id. */
+  readonly #faults = new Map<string, string>();
+  /** Containers that have ended, and whose logs have their names. */
+  readonly #ended = new WeakSet<RuntimeContainer>();
+  #policy = DEFAULT_LOG_POLICY;
+  #configured = "";
+  #configurationFault: string | null = null;
+
+  constructor(ports: RotationPorts) {
+    this.#ports = ports;
+  }
+
+  /** Looks at the logs again and again, until it is closed. */
+  start(): void {
+    void this.#run();
+  }
+  /** Work that is under way ends at its next step. `rest` waits for that. */
+  close(): void {
+    this.#stop.abort();
+    this.#queue.clear();
+  }
+  /** Ends when nothing is under way. */
+  async rest(): Promise<void> {
+    while (this.#busy.size > 0) await Promise.all(this.#busy.values());
+  }
+  /** The reasons why logs cannot be rotated now. */
+  problems(): readonly Problem[] {
+    const all = [this.#configurationFault ?? [], ...this.#faults.values()].flat();
+    const more = all.length - MAX_PROBLEMS;
+    const shown = more > 0 ? [...all.slice(0, MAX_PROBLEMS), `${more} more logs cannot be rotated`] : all;
+    return shown.map(problemOf);
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      await this.look();
+      const ms = this.#ports.runtimePods() === null ? FIRST_LOOK_MS : this.#policy.intervalMs;
+      await sleep(ms, undefined, { signal, ref: false }).catch(() => {});
+    }
+  }
+
+  /** Queues every log that may be due. */
+  async look(): Promise<void> {
+    await this.#readPolicy();
+    const logged = [...(this.#ports.runtimePods()?.values() ?? [])].flatMap(({ namespace, name, containers }) =>
+      containers.map((container) => ({ container, name: `${namespace}/${name} ${container.name}` })),
+    );
+    const ids = new Set(logged.map(({ container }) => container.id));
+    for (const id of this.#faults.keys()) if (!ids.has(id)) this.#faults.delete(id);
+    if (this.#policy.maxSize < 0) return;
+    for (const one of logged) {
+      const { id, state, logPath } = one.container;
+      const isDue = state === "running" || (state === "exited" && !this.#ended.has(one.container));
+      if (isDue && logPath !== "" && !this.#busy.has(id)) this.#queue.set(id, one);
+    }
+    this.#work();
+  }
+
+  #work(): void {
+    for (const [id, one] of this.#queue) {
+      if (this.#busy.size >= this.#policy.maxWorkers || this.#stop.signal.aborted) return;
+      this.#queue.delete(id);
+      const work = this.#lookAt(one)
+        // a mistake in the code ends one look, not the daemon that runs the pods
+        .catch((error: unknown) => `unexpected: ${(error as Error).message}`)
+        .then((fault) => {
+          this.#note(one, fault);
+          this.#busy.delete(id);
+          this.#work();
+        });
+      this.#busy.set(id, work);
+    }
+  }
+
+  /** What is wrong with its log; null: nothing. kubelet 1.36: processContainer. */
+  async #lookAt({ container }: Logged): Promise<string | null> {
+    const { state, logPath } = container;
+    try {
+      const found = await sizeOf(logPath);
+      if (state === "exited") {
+        if (found === null) await this.#inDirectory(logPath, (directory, name) => restoreLog(directory, name));
+        this.#ended.add(container);
+        return null;
+      }
+      const size = found ?? (await this.#begun(container));
+      if (typeof size === "string") return size;
+      return size < this.#policy.maxSize ? null : await this.#rotate(container);
+    } catch (error) {
+      if (error instanceof UnsafePath) return error.message;
+      // its directory goes with its pod
+      return codeOf(error) === "ENOENT" && this.#isGone(container) ? null : goErrorText(error);
+    }
+  }
+
+  /** A missing log is begun anew. Its size; a text: why there is none. */
+  async #begun({ id, logPath }: RuntimeContainer): Promise<number | string> {
+    const reopened = await this.#ports.runtime.reopenLog(id);
+    if (!reopened.ok) return `it is not there, and was not begun anew: ${faultText(reopened.error)}`;
+    return (await sizeOf(logPath)) ?? "it is not there, although the runtime says that it was begun anew";
+  }
+
+  async #rotate(container: RuntimeContainer): Promise<string | null> {
+    const { counters, runtime, files } = this.#ports;
+    const rotated = await this.#inDirectory(container.logPath, (directory, name) =>
+      rotateLog(
+        { directory, name, maxFiles: this.#policy.maxFiles, reopen: () => runtime.reopenLog(container.id) },
+        { signal: this.#stop.signal, ...(files === undefined ? {} : { files }) },
+      ),
+    );
+    if (rotated.ok) counters.logRotated();
+    else if (this.#stop.signal.aborted || this.#isGone(container)) return null;
+    const faults = rotated.ok ? rotated.value.notes : [rotated.error];
+    for (const _ of faults) counters.logRotationFailed();
+    return faults.length === 0 ? null : faults.join("; ").replaceAll(HANDLE, dirname(container.logPath));
+  }
+
+  /** Works in the log's own directory, of which no part can be swapped for a link meanwhile. */
+  async #inDirectory<T>(logPath: string, work: (directory: string, name: string) => Promise<T>): Promise<T> {
+    const { podLogsDirectory } = this.#ports;
+    const directory = dirname(logPath);
+    if (!isWithin(directory, podLogsDirectory)) throw new UnsafePath(`${directory} is outside of ${podLogsDirectory}`);
+    const fd = openWithin(realpathSync(podLogsDirectory), relative(podLogsDirectory, directory));
+    try {
+      return await work(`/proc/self/fd/${fd}`, basename(logPath));
+    } finally {
+      closeSync(fd);
+    }
+  }
+
+  #isGone({ id }: RuntimeContainer): boolean {
+    for (const { containers } of this.#ports.runtimePods()?.values() ?? [])
+      for (const one of containers) if (one.id === id) return one.state !== "running";
+    return true;
+  }
+
+  /** Told once while it stays the same. */
+  #note({ container: { id, logPath }, name }: Logged, fault: string | null): void {
+    const message = fault === null ? undefined : `the log of ${name}, ${logPath}: ${fault}`;
+    if (message === undefined) this.#faults.delete(id);
+    else if (this.#faults.get(id) !== message) {
+      this.#faults.set(id, message);
+      this.#ports.onProblem(problemOf(message));
+    }
+  }
+
+  /** One that a kubelet would not start with leaves in force what was: the logs never grow without an end. */
+  async #readPolicy(): Promise<void> {
+    const configuration = this.#ports.configuration();
+    const configured = JSON.stringify(configuration) ?? "";
+    if (configured === this.#configured) return;
+    this.#configured = configured;
+    const read = await logPolicyOf(configuration);
+    if (read.ok) this.#policy = read.value;
+    this.#configurationFault = read.ok
+      ? null
+      : `${read.error}; logs are rotated ${policyText(this.#policy)} until then`;
+    if (this.#configurationFault !== null) this.#ports.onProblem(problemOf(this.#configurationFault));
+  }
+}
+
+const HANDLE = /\/proc\/self\/fd\/\d+/g;
+const problemOf = (message: string): Problem => ({ from: "logs", message });
+/** Null: it is not there. Throws for what is no file, which a container may have put in its place. */
+async function sizeOf(path: string): Promise<number | null> {
+  try {
+    const stats = await lstat(path);
+    if (!stats.isFile()) throw new UnsafePath("it is not a regular file, and is left alone");
+    return stats.size;
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return null;
+    throw error;
+  }
+}

@@ -1,0 +1,90 @@
+import { unreachable } from "../../api/model/result.ts";
+import type { PodAction, PodLifecycleEvent } from "../lifecycle/pod-state.ts";
+import type { AdmissionBackoff, Capacity } from "./admission/admission-backoff.ts";
+import type { PodCleanup } from "./eviction/pod-cleanup.ts";
+import type { ObserverPorts } from "./manager-ports.ts";
+import type { PodClock } from "./ports.ts";
+import type { KnownPod, PodSet } from "./records/pod-set.ts";
+import type { PodEventRecorder } from "./records/records.ts";
+import type { PodWorkQueue } from "./sync/pod-work-queue.ts";
+
+interface Parts {
+  readonly set: PodSet;
+  readonly queue: PodWorkQueue;
+  readonly cleanup: PodCleanup;
+  readonly capacity: Capacity;
+  readonly backOff: AdmissionBackoff;
+}
+interface Ports extends Pick<ObserverPorts, "onProblem" | "counters"> {
+  readonly clock: PodClock;
+  readonly eventsOf: PodEventRecorder;
+}
+
+/**
+ * Carries out what events make of pods (`podTransition`).
+ * INVARIANT: a record is persisted before anything of its pod is started, stopped or told for it.
+ */
+export class PodLifecycle {
+  readonly #ports: Ports;
+  readonly #parts: Parts;
+
+  constructor(ports: Ports, parts: Parts) {
+    this.#ports = ports;
+    this.#parts = parts;
+  }
+
+  /** An event that says nothing to the pod's state changes nothing. Answers why it could not be persisted; null: it is. */
+  handle(uid: string, event: PodLifecycleEvent): string | null {
+    const { set } = this.#parts;
+    const known = set.get(uid);
+    const applied = set.records.apply(uid, event, (record) => {
+      if (known === null) return record;
+      return { ...record, status: { ...set.statusOf({ ...known, record }, this.#ports.clock.nowMs()) } };
+    });
+    if (!applied.ok) return applied.error;
+    for (const action of applied.value) this.#carryOut(uid, known, action);
+    return null;
+  }
+
+  #carryOut(uid: string, known: KnownPod | null, action: PodAction): void {
+    const { set, queue, cleanup, capacity, backOff } = this.#parts;
+    switch (action.kind) {
+      case "interruptSync":
+        queue.interrupt(uid);
+        break;
+      case "recordEvent":
+        if (known !== null) this.#ports.eventsOf(known.pod).record(action.type, action.reason, action.message);
+        break;
+      case "count":
+        this.#count(action);
+        break;
+      case "cleanUp":
+        if (known === null) this.#cleanedUp(uid);
+        else cleanup.remove(known, () => this.#cleanedUp(uid));
+        break;
+      case "forgetRun":
+        set.forget(uid);
+        cleanup.reopen(uid);
+        break;
+      case "freeCapacity":
+        capacity.free();
+        break;
+      case "retryAdmission":
+        backOff.forget(uid);
+        break;
+      default:
+        unreachable(action);
+    }
+  }
+
+  #cleanedUp(uid: string): void {
+    const fault = this.handle(uid, { kind: "CleanedUp" });
+    if (fault !== null) this.#ports.onProblem({ from: "pods", message: fault });
+  }
+
+  #count(action: Extract<PodAction, { readonly kind: "count" }>): void {
+    const { counters } = this.#ports;
+    if (action.of === "preempted") counters?.preempted();
+    else counters?.[action.of](action.label);
+  }
+}

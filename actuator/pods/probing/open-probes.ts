@@ -1,0 +1,248 @@
+import { readFileSync } from "node:fs";
+import type { ProbeType } from "../../../api/model/probe.ts";
+import type { PodRuntime } from "../../containerd/port.ts";
+import type { ActuatorConfig } from "../../core/config.ts";
+import type { DecisionClient, Problem } from "../../core/ports.ts";
+import type { PodSays } from "../../lifecycle/actions.ts";
+import { podAddresses } from "../../lifecycle/env.ts";
+import type { PodEvent } from "../../lifecycle/event.ts";
+import { latestOf, shouldStart } from "../../lifecycle/instances.ts";
+import type { PodContainer } from "../../lifecycle/pod.ts";
+import type { PodStatus } from "../../lifecycle/status/status.ts";
+import { Compilers } from "../../probes/compilers.ts";
+import { attempt } from "../../probes/engine/attempt.ts";
+import { newlyHeld, ProbeHistory } from "../../probes/engine/history.ts";
+import { MAX_NAMED } from "../../probes/engine/history-entry.ts";
+import { type Guarded, GuardMemory } from "../../probes/engine/liveness-storm-guard.ts";
+import type { ManagerSettings } from "../../probes/engine/ports.ts";
+import { ProbeManager } from "../../probes/engine/probe-manager.ts";
+import { systemProbeClock } from "../../probes/engine/probe-time.ts";
+import type { ProbedContainer, ProbedPod } from "../../probes/engine/probed.ts";
+import { decodeStatus } from "../../status/decode-status.ts";
+import type { ContainerRow } from "../../status/node-status.ts";
+import type { ProbeCounters } from "../../status/probe-counters.ts";
+import { type ProbeRow, probeRows } from "../../status/probe-row.ts";
+import { statusFile } from "../../status/status-file.ts";
+import { systemClock } from "../ports.ts";
+import type { KnownPod, PodProbes } from "../records/pod-set.ts";
+import { PodEvents } from "../records/records.ts";
+import { fieldsOf, listOf, textOf } from "../status/pod-row.ts";
+
+interface LiveProbesOptions {
+  readonly manager: ProbeManager;
+  /** The node's addresses, the preferred family first. */
+  readonly hostIPs: readonly string[];
+  /** By the daemon before this one. */
+  readonly last: LastTold;
+}
+
+/** The probes of the pods that this daemon runs. */
+class LiveProbes implements PodProbes {
+  readonly #options: LiveProbesOptions;
+  readonly #compilers = new Compilers();
+  readonly #versions = new Map<string, number>();
+  /** By pod and container, as they were looked at last: of another instance nothing is known yet. */
+  readonly #ids = new Map<string, ReadonlyMap<string, string | null>>();
+
+  constructor(options: LiveProbesOptions) {
+    this.#options = options;
+  }
+
+  resultOf = (containerId: string, type: ProbeType) => this.#options.manager.resultOf(containerId, type);
+  versionOf = (podUid: string): number => this.#versions.get(podUid) ?? 0;
+
+  saysOf(podUid: string): PodSays {
+    const { manager } = this.#options;
+    const isIt = (container: string, id: string): boolean => this.#ids.get(podUid)?.get(container) === id;
+    return {
+      isStarted: (container, id) => isIt(container, id) && manager.started(podUid, container),
+      isReady: (container, id) => isIt(container, id) && manager.ready(podUid, container),
+    };
+  }
+
+  look(pods: readonly KnownPod[], statusOf: (known: KnownPod) => PodStatus): void {
+    const { manager, hostIPs, last } = this.#options;
+    const probed = pods.filter(isProbed).map((known) => probedPod({ known, status: statusOf(known), hostIPs, last }));
+    manager.look(probed);
+    this.#compilers.look(manager.perSecond);
+    const now = new Map(probed.map(({ uid, containers }) => [uid, new Map(containers.map((c) => [c.name, c.id]))]));
+    for (const [uid, ids] of now) {
+      const before = this.#ids.get(uid);
+      if ([...ids].some(([name, id]) => before?.get(name) !== id)) this.changed(uid);
+      this.#ids.set(uid, ids);
+    }
+    for (const uid of this.#ids.keys()) {
+      if (now.has(uid)) continue;
+      this.#ids.delete(uid);
+      this.#versions.delete(uid);
+    }
+  }
+
+  /** A result of one of its containers is another one. */
+  changed(podUid: string): void {
+    this.#versions.set(podUid, this.versionOf(podUid) + 1);
+  }
+}
+
+export interface ProbesOptions {
+  readonly config: Pick<
+    ActuatorConfig,
+    "nodeName" | "stateDir" | "strictProbes" | "probeSpread" | "maxExecProbes" | "probeGuard"
+  >;
+  readonly runtime: Pick<PodRuntime, "exec">;
+  readonly hostIPs: readonly string[];
+  readonly counters: ProbeCounters;
+  readonly client: Pick<DecisionClient, "decide" | "settle">;
+  readonly onEvent: (event: PodEvent) => void;
+  readonly onProblem: (problem: Problem) => void;
+  /** A result is another one: there is something to do. */
+  readonly onChange: () => void;
+}
+export interface OpenProbes {
+  readonly probes: LiveProbes;
+  rows(): readonly ProbeRow[];
+  problems(): readonly Problem[];
+  close(): void;
+}
+
+/** Half of all pods that are unrelated to each other, within half a minute, are no trouble of their own. */
+const GUARD = { windowSeconds: 30, least: { share: 0.5 }, holdSeconds: 120 } as const;
+
+/** The probes of the pods that are run here. What the daemon before this one told last is read now. */
+export function openProbes(options: ProbesOptions): OpenProbes {
+  const { config, runtime, hostIPs, counters, onEvent, onProblem, onChange } = options;
+  const onFault = (message: string): void => onProblem({ from: "probes", message });
+  const history = new ProbeHistory({ stateDir: config.stateDir, clock: systemProbeClock, onFault });
+  const settings: ManagerSettings = {
+    startedAtMs: Date.now(),
+    strict: config.strictProbes,
+    spread: config.probeSpread === "even",
+    execLimit: config.maxExecProbes,
+    guard: config.probeGuard === "hold" ? GUARD : null,
+  };
+  const manager = new ProbeManager(
+    {
+      attempt,
+      runtime,
+      clock: systemProbeClock,
+      random: Math.random,
+      counters,
+      history,
+      guardMemory: new GuardMemory({ stateDir: config.stateDir, nowMs: systemProbeClock.nowMs, onFault }),
+      onResult: ({ podUid }) => {
+        probes.changed(podUid);
+        onChange();
+      },
+      onEvent: ({ podUid: uid, namespace, pod: name, container, reason, message }) =>
+        new PodEvents({ namespace, name, uid }, systemClock, onEvent).warning(reason, message, container),
+      onGuard: (guarded) => void tellGuard(guarded, { nodeName: config.nodeName, client: options.client, onProblem }),
+    },
+    settings,
+  );
+  const probes = new LiveProbes({ manager, hostIPs, last: lastTold(config.stateDir) });
+  return {
+    probes,
+    rows: () => probeRows(manager.facts()),
+    problems: () => manager.problems().map((message) => ({ from: "probes", message })),
+    close: () => manager.close(),
+  };
+}
+
+/** Empty where nobody told anything that can be read. */
+function lastTold(stateDir: string): LastTold {
+  try {
+    const status = decodeStatus(readFileSync(statusFile(stateDir), "utf8"));
+    return new Map(status.ok ? status.value.pods.map(({ uid, containers }) => [uid, containers]) : []);
+  } catch {
+    return new Map();
+  }
+}
+
+interface GuardListeners {
+  readonly nodeName: string;
+  readonly client: Pick<DecisionClient, "decide" | "settle">;
+  readonly onProblem: (problem: Problem) => void;
+}
+
+/** A decision of the probe guard as all others: told, counted, and recorded by the API, now or when it is back. */
+export async function tellGuard(
+  { ask, decision, killedBefore }: Guarded,
+  { nodeName, client, onProblem }: GuardListeners,
+): Promise<void> {
+  const held = newlyHeld(decision);
+  const named = (what: string, names: readonly string[]): string =>
+    names.length === 0 ? "" : `; ${what}: ${names.slice(0, MAX_NAMED).join(", ")}`;
+  const message = `${decision.message}${named("restarted before", killedBefore)}${named("held now", held)}`;
+  onProblem({ from: "probes", message });
+  const snapshot = { observedAt: new Date().toISOString(), node: { metadata: { name: nodeName } } };
+  const answer = await client.decide("probe-guard", snapshot, ask);
+  if (answer.ok) await client.settle(answer.value);
+  else onProblem(answer.error);
+}
+
+/** The last report of the previous daemon on a pod's containers. */
+type LastTold = ReadonlyMap<string, readonly Pick<ContainerRow, "name" | "id" | "ready" | "started">[]>;
+
+interface ProbedParts {
+  readonly known: KnownPod;
+  readonly status: PodStatus;
+  readonly hostIPs: readonly string[];
+  readonly last: LastTold;
+}
+
+const probedIn = ({ pod: { spec } }: KnownPod): readonly PodContainer[] => [
+  ...spec.initContainers.filter(({ isSidecar }) => isSidecar),
+  ...spec.containers,
+];
+/** One of its containers has a probe. */
+const isProbed = (known: KnownPod): boolean =>
+  probedIn(known).some(({ probes }) => Object.values(probes).some((probe) => probe !== null));
+
+/** A pod as its probes see it. */
+function probedPod({ known, status, hostIPs, last }: ProbedParts): ProbedPod {
+  const { uid, pod, record, runtimePod } = known;
+  const before = last.get(uid) ?? [];
+  const podIPs = runtimePod?.sandboxes[0]?.ips ?? [];
+  const told = status.conditions.find(({ type }) => type === "Ready")?.status === "True";
+  return {
+    uid,
+    namespace: pod.namespace,
+    name: pod.name,
+    owner: ownerOf(pod.object),
+    podIP: podAddresses(pod, { hostIPs, podIPs })[0] ?? "",
+    deletionAtMs: record.state === "terminating" ? (record.end?.sinceMs ?? null) : (pod.deletion?.atMs ?? null),
+    phase: status.phase,
+    wasReady: told || (before.length > 0 && before.every(({ ready }) => ready)),
+    containers: probedIn(known).map((container) => probedContainer(known, container, before)),
+  };
+}
+
+function probedContainer(
+  { pod, runtimePod }: KnownPod,
+  container: PodContainer,
+  last: readonly LastRow[],
+): ProbedContainer {
+  const { name, isSidecar, ports, env, probes } = container;
+  const latest = runtimePod === null ? undefined : latestOf(runtimePod, name);
+  const before = last.find((row) => row.name === name);
+  return {
+    name,
+    isSidecar,
+    ports,
+    env,
+    probes,
+    id: latest?.id ?? null,
+    state: latest?.state === "running" ? "running" : latest?.state === "exited" ? "terminated" : "waiting",
+    startedAtMs: latest?.startedAtMs ?? null,
+    willRestart: shouldStart(pod, container, latest),
+    wasStarted: before !== undefined && before.id === latest?.id ? (before.started ?? null) : null,
+  };
+}
+type LastRow = LastTold extends ReadonlyMap<string, readonly (infer Row)[]> ? Row : never;
+
+/** Of its controller; null: it has none. */
+function ownerOf(object: Readonly<Record<string, unknown>>): string | null {
+  const { ownerReferences } = fieldsOf(object["metadata"]);
+  const owner = listOf(ownerReferences).find(({ controller }) => controller === true);
+  return owner === undefined ? null : `${textOf(owner["kind"])}/${textOf(owner["uid"])}`;
+}

@@ -1,0 +1,155 @@
+import type { RefusedItem } from "../../../api/documents/problem.ts";
+import type { PodOrigin, PodsRead, Problem } from "../../core/ports.ts";
+import type { RunnablePod, SpecFault } from "../../lifecycle/pod.ts";
+import { refusedItemOf } from "../../lifecycle/refused-item.ts";
+import { runnablePod } from "../../lifecycle/spec/runnable-pod.ts";
+
+export interface RefusedManifest {
+  /** `NAMESPACE/NAME`, as far as the object tells. */
+  readonly pod: string;
+  /** Absent: its source is no file. */
+  readonly file?: string;
+  /** Lines and columns of that file, from 1. */
+  readonly faults: readonly (SpecFault & { readonly line?: number; readonly column?: number })[];
+}
+/** The pods that should run, by uid, in the order of their source. */
+export interface DesiredPods {
+  readonly pods: ReadonlyMap<string, RunnablePod>;
+  /** By uid, of those that were read from a file. */
+  readonly files: ReadonlyMap<string, string>;
+  /** The manifests that this daemon cannot run as they are written. */
+  readonly refused: readonly RefusedManifest[];
+  /** The refused items' identities, and the items that the source could not even decode, as far as they can be read. */
+  readonly refusedItems: readonly RefusedItem[];
+  /** False: a pod that is missing here need not be gone. */
+  readonly whole: boolean;
+  /** As in PodsRead; null: what is missing may be anywhere. */
+  readonly unread: readonly string[] | null;
+  readonly problems: readonly Problem[];
+  readonly notices: readonly Problem[];
+}
+type Checked = ReadonlyMap<unknown, RunnablePod | RefusedManifest>;
+
+/** Checks what a source told; what it tells again unchanged is not checked again. Null: the source could not be read. */
+export function desiredPodsReader(nodeName: string): (read: PodsRead) => DesiredPods | null {
+  let checked: Checked = new Map();
+  let last: { readonly read: PodsRead; readonly desired: DesiredPods } | null = null;
+  return (read) => {
+    if (read.pods === null) return null;
+    if (last?.read === read) return last.desired;
+    const before = checked;
+    checked = new Map(
+      read.pods.map((object) => [
+        object,
+        before.get(object) ?? checkedPod(object, read.origins?.get(object), nodeName),
+      ]),
+    );
+    const desired = desiredOf(read, checked);
+    last = { read, desired };
+    return desired;
+  };
+}
+
+function desiredOf(read: PodsRead, checked: Checked): DesiredPods {
+  const pods = new Map<string, RunnablePod>();
+  const files = new Map<string, string>();
+  const refused: RefusedManifest[] = [];
+  const refusedItems = [...(read.undecoded ?? [])];
+  const twins = uidTwins(read.pods ?? []);
+  for (const [index, object] of (read.pods ?? []).entries()) {
+    const pod = checked.get(object);
+    if (pod === undefined) continue;
+    const item = refusedItemOf(object);
+    const names = item.name === null ? undefined : twins.get(item.uid);
+    if (names !== undefined) {
+      refused.push(twinRefusal(object, names, pod, read.origins?.get(object)));
+      refusedItems.push({ ...item, deletion: null });
+    } else if ("faults" in pod) {
+      refused.push(item.name === null ? ofIndex(pod, index) : pod);
+      refusedItems.push(item);
+    } else {
+      pods.set(pod.uid, pod);
+      const file = read.origins?.get(object)?.file;
+      if (file !== undefined) files.set(pod.uid, file);
+    }
+  }
+  const { whole, unread = null, problems, notices } = read;
+  return { pods, files, refused, refusedItems, whole, unread, problems, notices };
+}
+
+function checkedPod(object: unknown, origin: PodOrigin | undefined, nodeName: string): RunnablePod | RefusedManifest {
+  const pod = runnablePod(object);
+  const faults = pod.ok ? elsewhere(origin?.nodeName ?? pod.value.spec.nodeName, nodeName) : pod.error;
+  if (pod.ok && faults.length === 0) return pod.value;
+  if (origin === undefined) return { pod: nameOf(object), faults };
+  return {
+    pod: nameOf(object),
+    file: origin.file,
+    faults: faults.map((fault) => ({ ...fault, ...origin.place(fault.path) })),
+  };
+}
+
+/** The names of different pods that one list gives one uid, by uid: which of them has it nobody can tell. */
+function uidTwins(objects: readonly unknown[]): ReadonlyMap<unknown, ReadonlySet<string>> {
+  const names = new Map<unknown, Set<string>>();
+  for (const object of objects) {
+    const { uid, name } = refusedItemOf(object);
+    if (uid === null || name === null) continue;
+    const known = names.get(uid);
+    if (known === undefined) names.set(uid, new Set([nameOf(object)]));
+    else known.add(nameOf(object));
+  }
+  return new Map([...names].filter(([, { size }]) => size > 1));
+}
+
+function twinRefusal(
+  object: unknown,
+  names: ReadonlySet<string>,
+  checked: RunnablePod | RefusedManifest,
+  origin: PodOrigin | undefined,
+): RefusedManifest {
+  const pod = nameOf(object);
+  const others = [...names].filter((name) => name !== pod).join(", ");
+  const path = "metadata.uid";
+  const fault = {
+    path,
+    message: `is also the uid of ${others}: a uid is one pod's, so none of them is changed or ended`,
+  };
+  const faults = "faults" in checked ? checked.faults : [];
+  return { pod, ...(origin && { file: origin.file }), faults: [{ ...fault, ...origin?.place(path) }, ...faults] };
+}
+
+/** Names an item of a list by its index, if the item does not tell its name. */
+const ofIndex = ({ faults, ...refused }: RefusedManifest, index: number): RefusedManifest => {
+  const pod = `items[${index}]`;
+  return {
+    ...refused,
+    pod,
+    faults: faults.map(({ path, ...fault }) => ({ ...fault, path: path === "$" ? pod : `${pod}.${path}` })),
+  };
+};
+
+/** A kubelet puts its own name over the one in a manifest, and runs a pod that was meant for another node. */
+const elsewhere = (asked: unknown, nodeName: string): readonly SpecFault[] =>
+  asked === "" || asked === nodeName
+    ? []
+    : [{ path: "spec.nodeName", message: `this node is \`${nodeName}\`, not \`${String(asked)}\`: remove it` }];
+
+export function nameOf(object: unknown): string {
+  const { metadata } = (object ?? {}) as { metadata?: { namespace?: unknown; name?: unknown } };
+  return `${String(metadata?.namespace ?? "default")}/${String(metadata?.name ?? "?")}`;
+}
+
+/** A manifest that is not run, in one line: its first fault, and how many there are. */
+export function refusalOf({ pod, file, faults }: RefusedManifest): Problem {
+  const [first] = faults;
+  const where = file === undefined ? "" : `${file}:${first?.line}:${first?.column}: `;
+  const more = faults.length > 1 ? ` (and ${faults.length - 1} more)` : "";
+  return { from: "pods", message: `${where}${pod} is not run: ${first?.path}: ${first?.message}${more}` };
+}
+
+/** Why pods that no manifest names any more are not ended. */
+export const heldBack = (pods: readonly string[], unread: readonly string[]): Problem => ({
+  from: "pods",
+  message: `not ended, since ${unread.join(", ")} cannot be read and may name them: ${pods.join(", ")}`,
+});

@@ -1,0 +1,161 @@
+import { rmSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { DeviceCheckpoint } from "../../../api/decide/devices/checkpoint.ts";
+import type { CheckpointFault } from "../../../api/decide/devices/checkpoint-read.ts";
+import { LIMITS } from "../../../api/model/limits.ts";
+import { err, ok, type Result } from "../../../api/model/result.ts";
+import { ownFolder, replaceText } from "../../core/record-file.ts";
+import { readStateFiles, type StateFiles } from "../../machine/state-files.ts";
+import { checkpointOf, DEVICE_CHECKPOINT, textOf } from "../devices/checkpoint-entries.ts";
+import { redactFiles } from "../devices/redacted-checkpoint.ts";
+
+const PATHS: Readonly<Record<string, string>> = {
+  cpu_manager_state: "cpu_manager_state",
+  memory_manager_state: "memory_manager_state",
+  [DEVICE_CHECKPOINT]: `device-plugins/${DEVICE_CHECKPOINT}`,
+};
+
+/**
+ * The assignments of CPUs, memory and devices: the kubelet's own state files, kept in a directory of the daemon. They are read
+ * once; a change that anyone else makes meanwhile is overwritten by the next change.
+ */
+export class ManagerFiles {
+  readonly directory: string;
+  #files: StateFiles;
+  #version = 1;
+  /** By file: what could not be written last. */
+  readonly #unwritten = new Map<string, Unwritten>();
+
+  constructor(directory: string) {
+    this.directory = directory;
+    this.#files = readStateFiles(directory);
+  }
+
+  /** Grows with each change of who has which CPUs and memory, of which cgroups are made. */
+  get version(): number {
+    return this.#version;
+  }
+  read(): StateFiles {
+    return this.#files;
+  }
+
+  /** As decisions are told of them: without what device plugins answered. */
+  redacted(): StateFiles {
+    return redactFiles(this.#files);
+  }
+
+  /** Where a state file lies. */
+  pathOf(name: string): string {
+    return join(this.directory, PATHS[name] as string);
+  }
+
+  /** The kubelet's words about one of its state files, and which one that is here. */
+  explained(message: string): string {
+    const here = Object.keys(PATHS).flatMap((name) =>
+      message.includes(`/${name}"`)
+        ? [`; here that is "${this.pathOf(name)}", to be deleted while the daemon does not run`]
+        : [],
+    );
+    return `${message}${here.join("")}`;
+  }
+
+  /**
+   * `next` of a decision of the managers. INVARIANT: on the disk when it succeeds, with its name. True: something changed.
+   * What could not be read back is not written: on an error of that kind all files are as they were.
+   */
+  persist(next: unknown): Result<boolean, string> {
+    const { assignments } = (next ?? {}) as { readonly assignments?: Readonly<Record<string, string>> };
+    if (assignments === undefined) return ok(false);
+    const known = this.#files.assignments ?? {};
+    const changed = Object.entries(assignments).filter(([name, text]) => known[name] !== text && name in PATHS);
+    if (changed.length === 0) return ok(false);
+    for (const [name, text] of changed) {
+      const fault = sizeFault(name, text);
+      if (fault !== undefined) return this.#failed(name, null, fault);
+    }
+    for (const [name, text] of changed) {
+      const fault = this.#write(this.pathOf(name), text);
+      if (fault !== undefined) return this.#failed(name, text, fault);
+      this.#unwritten.delete(name);
+    }
+    if (changed.some(([name]) => name !== DEVICE_CHECKPOINT)) this.#version++;
+    this.#files = { assignments: { ...known, ...Object.fromEntries(changed) }, missing: [] };
+    return ok(true);
+  }
+
+  /** Why a file is not as it should be, since it could not be written last; undefined: it is. */
+  unwritten(name: string): string | undefined {
+    return this.#unwritten.get(name)?.message;
+  }
+  /** Lists the write failures of all files. */
+  unwrittenAll(): readonly string[] {
+    return [...this.#unwritten.values()].map(({ message }) => message);
+  }
+  /** Checks that there is room by now for some of what could not be written. It writes none of that itself. */
+  tryAgain(): boolean {
+    let isBetter = false;
+    for (const [name, { text, atMs }] of [...this.#unwritten]) {
+      const stays = text === null ? performance.now() - atMs < SIZE_STANDS_MS : !this.#hasRoom(name, text);
+      if (!stays) isBetter = this.#unwritten.delete(name);
+    }
+    return isBetter;
+  }
+
+  #failed(name: string, text: string | null, fault: string): Result<never, string> {
+    const message = `state files in ${this.directory}: ${fault}`;
+    this.#unwritten.set(name, { message, text, atMs: performance.now() });
+    return err(message);
+  }
+  #hasRoom(name: string, text: string): boolean {
+    const probe = `${this.pathOf(name)}.probe`;
+    const fault = this.#write(probe, text);
+    rmSync(probe, { force: true });
+    return fault === undefined;
+  }
+  /** What was in the way. */
+  #write(file: string, text: string): string | undefined {
+    try {
+      ownFolder(dirname(file));
+      // without a line's end, as the kubelet's own reader wants it
+      replaceText(file, text);
+      return undefined;
+    } catch (e) {
+      return (e as Error).message;
+    }
+  }
+}
+
+interface Unwritten {
+  readonly message: string;
+  /** Null: it is too large, and never tried again as it is. */
+  readonly text: string | null;
+  readonly atMs: number;
+}
+const SIZE_STANDS_MS = 60_000;
+
+/** As many bytes as are read of a file, and as many characters as a snapshot takes; no text has more of these. */
+function sizeFault(name: string, text: string): string | undefined {
+  const bytes = Buffer.byteLength(text);
+  return bytes <= LIMITS.stateText
+    ? undefined
+    : `${name} would have ${bytes} bytes, and more than ${LIMITS.stateText} (the limit \`stateText\`) are not read back: it stays as it was`;
+}
+
+/** Why nothing was taken from the file: the kubelet's reasons, or it cannot be read at all. */
+export type DeviceCheckpointFault = CheckpointFault | { readonly code: "unreadable"; readonly message: string };
+
+/**
+ * Reads the assignments of the node's devices, as kubelet_internal_checkpoint has them; undefined: there is no file. On an
+ * error no device counts as held, as in the kubelet, which only logs it. kubelet 1.36: readCheckpoint.
+ */
+export function readDeviceCheckpoint(files: ManagerFiles): Result<DeviceCheckpoint | undefined, DeviceCheckpointFault> {
+  const { assignments, missing } = files.read();
+  const text = assignments?.[DEVICE_CHECKPOINT];
+  if (text !== undefined) return checkpointOf(text);
+  const unread = missing.find(({ path }) => path.endsWith(`/${DEVICE_CHECKPOINT}`));
+  return unread === undefined ? ok(undefined) : err({ code: "unreadable", message: `${unread.path}: ${unread.why}` });
+}
+
+/** Writes it where it differs (`ManagerFiles.keep`). True: something changed. kubelet 1.36: writeCheckpoint. */
+export const persistDeviceCheckpoint = (files: ManagerFiles, checkpoint: DeviceCheckpoint): Result<boolean, string> =>
+  files.persist({ assignments: { [DEVICE_CHECKPOINT]: textOf(checkpoint) } });

@@ -1,0 +1,93 @@
+import { unreachable } from "../../../api/model/result.ts";
+import type { Problem } from "../../core/ports.ts";
+import type { RunnablePod } from "../../lifecycle/pod.ts";
+import { type PodSourceChange, podSourceDiff } from "../../lifecycle/pod-source-diff.ts";
+import type { PodCleanup } from "../eviction/pod-cleanup.ts";
+import type { PodLifecycle } from "../pod-lifecycle.ts";
+import type { Resizer } from "../resize/resizer.ts";
+import { OrphanedDirectories } from "../volumes/orphaned-directories.ts";
+import { type DesiredPods, heldBack } from "./desired-pods.ts";
+import { nameIn, type PodSet } from "./pod-set.ts";
+
+type Ports = ConstructorParameters<typeof OrphanedDirectories>[0];
+interface Parts {
+  readonly set: PodSet;
+  readonly lifecycle: PodLifecycle;
+  readonly cleanup: PodCleanup;
+  readonly resizer: Resizer;
+}
+
+/** Tells the lifecycle who came, changed, left, by what should run and what does. */
+export class PodReconciler {
+  readonly #parts: Parts;
+  readonly #orphaned: OrphanedDirectories;
+
+  constructor(ports: Ports, parts: Parts) {
+    this.#parts = parts;
+    this.#orphaned = new OrphanedDirectories(ports);
+  }
+
+  /** Compares with what should run. A source that could not be read asks for nothing and ends nothing. */
+  reconcile(desired: DesiredPods | null, isUnread: boolean, nowMs: number): readonly Problem[] {
+    const problems: Problem[] = [];
+    const { set, resizer } = this.#parts;
+    const changes = podSourceDiff({
+      desired: desired?.pods ?? new Map(),
+      whole: !isUnread && desired?.whole === true,
+      unread: isUnread ? null : (desired?.unread ?? null),
+      files: desired?.files ?? new Map(),
+      refused: desired?.refusedItems ?? [],
+      records: set.records.entries(),
+      runtimePods: set.runtimePods,
+    });
+    resizer.begin();
+    for (const change of changes) {
+      const fault = this.#apply(change, nowMs, desired?.files ?? new Map());
+      if (fault !== null) problems.push({ from: "pods", message: fault });
+    }
+    const stay = changes.flatMap((change) => (change.kind === "stays" ? [nameIn(set, change.uid)] : []));
+    if (stay.length > 0) problems.push(heldBack(stay, desired?.unread ?? []));
+    const { runtimePods, allRuntimePods: held, records } = set;
+    if (!isUnread && desired?.whole === true)
+      problems.push(...this.#orphaned.look({ runtimePods, held, records: records.known }));
+    return problems;
+  }
+
+  /** Answers what keeps it from being persisted. */
+  #apply(change: PodSourceChange, nowMs: number, files: ReadonlyMap<string, string>): string | null {
+    const { set, lifecycle, cleanup } = this.#parts;
+    switch (change.kind) {
+      case "comes":
+      case "adopts": {
+        const { pod } = change;
+        const kind = change.kind === "comes" ? "Added" : "Adopted";
+        return lifecycle.handle(pod.uid, { kind, pod, file: files.get(pod.uid), nowMs });
+      }
+      case "changes":
+        return this.#change(change.uid, change.pod);
+      case "ends":
+        return lifecycle.handle(change.uid, { kind: "DeletionRequested", graceSeconds: change.graceSeconds, nowMs });
+      case "leaves":
+        return lifecycle.handle(change.uid, { kind: "DeletionRequested", graceSeconds: null, nowMs });
+      case "orphan":
+        cleanup.endOrphan(change.uid);
+        return null;
+      case "moves":
+        return lifecycle.handle(change.uid, { kind: "FileMoved", file: change.file });
+      case "stays":
+        return null;
+      case "keeps":
+        return `${nameIn(set, change.uid)} stays as it was read last: ${change.why}`;
+      default:
+        return unreachable(change);
+    }
+  }
+
+  #change(uid: string, pod: RunnablePod): string | null {
+    const { set, lifecycle, resizer } = this.#parts;
+    const known = set.get(uid);
+    if (known === null) return null;
+    if (known.record.state !== "pending") return resizer.change(known, pod);
+    return lifecycle.handle(uid, { kind: "SpecUpdated", pod: pod.object });
+  }
+}

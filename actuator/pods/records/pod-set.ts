@@ -1,0 +1,250 @@
+import { OWNER, type RuntimeContainer, type RuntimePod, type RuntimePods } from "../../containerd/runtime-pod.ts";
+import type { PodsInForce } from "../../core/ports.ts";
+import { type HeldBack, NO_RESULTS, type PodSays, type ProbeResults, SAYS_NOTHING } from "../../lifecycle/actions.ts";
+import { type ForeignSandbox, foreignSandboxes } from "../../lifecycle/foreign-sandbox.ts";
+import type { RunnablePod } from "../../lifecycle/pod.ts";
+import { isStopped } from "../../lifecycle/pod-observation.ts";
+import { podStatus } from "../../lifecycle/pod-status.ts";
+import type { PodRecord } from "../../lifecycle/record.ts";
+import { runnablePod } from "../../lifecycle/spec/runnable-pod.ts";
+import type { StartError } from "../../lifecycle/status/containers.ts";
+import type { ContainerStatus, PodStatus } from "../../lifecycle/status/status.ts";
+import { classOf } from "../admission/decoded-pod.ts";
+import { nameOf } from "./desired-pods.ts";
+import type { PodRecords } from "./records.ts";
+
+/** The probes' results, as the keeper of pods sees them. */
+export interface PodProbes {
+  readonly resultOf: ProbeResults;
+  saysOf(podUid: string): PodSays;
+  /** Grows with each change of what stands of a pod's containers. */
+  versionOf(podUid: string): number;
+  /** Once a turn: the pods that are on the node. `statusOf`: asked of those that have probes. */
+  look(pods: readonly KnownPod[], statusOf: (known: KnownPod) => PodStatus): void;
+}
+export const NOT_PROBED: PodProbes = {
+  resultOf: NO_RESULTS,
+  saysOf: () => SAYS_NOTHING,
+  versionOf: () => 0,
+  look() {},
+};
+
+/** Adds what the machine knows of a container, and the runtime does not: its last words. */
+export type CompleteContainer = (pod: RuntimePod, container: RuntimeContainer) => RuntimeContainer;
+
+/** A pod with all that is known of it now. */
+export interface KnownPod {
+  readonly uid: string;
+  readonly pod: RunnablePod;
+  readonly record: PodRecord;
+  /** Null: the runtime holds nothing of it. */
+  readonly runtimePod: RuntimePod | null;
+}
+/** The outcome of a pod's last turn of work. */
+export interface Worked {
+  readonly errors: Readonly<Record<string, StartError>>;
+  readonly heldBack: readonly HeldBack[];
+  readonly starting: ReadonlySet<string>;
+}
+/** A status, with all that it was made of. */
+interface CachedStatus extends Pick<KnownPod, "record" | "runtimePod"> {
+  readonly worked: Worked;
+  /** Version of what its probes say. */
+  readonly probed: number;
+  readonly status: PodStatus;
+  /** Made again of itself, it was the same. */
+  readonly isSettled: boolean;
+}
+const NOTHING_WORKED: Worked = { errors: {}, heldBack: [], starting: new Set() };
+
+/** `owner` is what the daemon's own sandboxes are known by. */
+interface NodeNames {
+  readonly owner: string;
+  readonly hostIPs: readonly string[];
+  readonly nodeName: string;
+}
+
+/** The node's pods: the records on the disk, what the runtime holds, and what the last turns of work came to. */
+export class PodSet {
+  readonly records: PodRecords;
+  readonly #node: NodeNames;
+  readonly #pods = new WeakMap<object, RunnablePod>();
+  readonly #worked = new Map<string, Worked>();
+  readonly #statuses = new Map<string, CachedStatus>();
+  readonly #complete: CompleteContainer;
+  readonly #probes: PodProbes;
+  #raw: RuntimePods | null = null;
+  #runtimePods: RuntimePods | null = null;
+  #foreign: readonly ForeignSandbox[] = [];
+
+  constructor(records: PodRecords, node: NodeNames, complete: CompleteContainer, probes: PodProbes = NOT_PROBED) {
+    this.records = records;
+    this.#probes = probes;
+    this.#complete = complete;
+    this.#node = node;
+  }
+
+  /** INVARIANT: of what a runtime holds, only the daemon's own is ever looked at. */
+  update(all: RuntimePods): void {
+    if (all === this.#raw) return;
+    this.#raw = all;
+    const own = [...all].map(([uid, pod]) => [uid, this.#ownOf(pod)] as const);
+    this.#runtimePods = new Map(own.filter((entry): entry is readonly [string, RuntimePod] => entry[1] !== null));
+    this.#foreign = foreignSandboxes(all, this.#node.owner);
+  }
+  /** The sandboxes that run there and are somebody else's. INVARIANT: nothing of them is ever worked at. */
+  get foreign(): readonly ForeignSandbox[] {
+    return this.#foreign;
+  }
+  /** What the runtime holds under any name; null: it was never heard. INVARIANT: nothing of it is ever worked at. */
+  get allRuntimePods(): RuntimePods | null {
+    return this.#raw;
+  }
+  /** Null: it was never heard. */
+  get runtimePods(): RuntimePods | null {
+    return this.#runtimePods;
+  }
+
+  /** Uids of pods that run under the daemon's name and of which it has no record: what they hold is not counted. */
+  podsWithoutRecord(): readonly string[] {
+    return [...(this.#runtimePods ?? [])].flatMap(([uid, runtimePod]) =>
+      this.records.get(uid) === undefined && !isStopped(runtimePod) ? [uid] : [],
+    );
+  }
+
+  *all(): Generator<KnownPod> {
+    for (const [uid, record] of this.records.entries()) {
+      const pod = this.podOf(record);
+      if (pod !== null) yield { uid, pod, record, runtimePod: this.#runtimePods?.get(uid) ?? null };
+    }
+  }
+  get(uid: string): KnownPod | null {
+    const record = this.records.get(uid);
+    const pod = record === undefined ? null : this.podOf(record);
+    return record === undefined || pod === null
+      ? null
+      : { uid, pod, record, runtimePod: this.#runtimePods?.get(uid) ?? null };
+  }
+  /** By `NAMESPACE/NAME`; of two, the one that lives, else the first. */
+  inForce(): PodsInForce {
+    const names = new Map<string, { uid: string; file: string | undefined }>();
+    for (const [uid, { pod, file, state }] of this.records.entries())
+      if (state === "active" || !names.has(nameOf(pod))) names.set(nameOf(pod), { uid, file });
+    return names;
+  }
+  /** Those that hold room on the node. */
+  living(): readonly KnownPod[] {
+    return [...this.all()].filter(({ record }) => record.state === "active" || record.state === "terminating");
+  }
+
+  /** Null: a record of another version of this daemon, whose pod it cannot run. */
+  podOf(record: PodRecord): RunnablePod | null {
+    const known = this.#pods.get(record.pod);
+    if (known !== undefined) return known;
+    const read = runnablePod(record.pod);
+    if (!read.ok) return null;
+    this.#pods.set(record.pod, read.value);
+    return read.value;
+  }
+
+  worked(uid: string): Worked {
+    return this.#worked.get(uid) ?? NOTHING_WORKED;
+  }
+  updateWork(uid: string, worked: Partial<Worked>): void {
+    this.#worked.set(uid, { ...this.worked(uid), ...worked });
+  }
+  forget(uid: string): void {
+    this.#worked.delete(uid);
+    this.#statuses.delete(uid);
+  }
+
+  /** Returns a pod's status: the very object that was told last while nothing that it is made of changes. */
+  statusOf(known: KnownPod, nowMs: number): PodStatus {
+    const { uid, pod, record, runtimePod } = known;
+    const told = this.#statuses.get(uid);
+    const worked = this.worked(uid);
+    const probed = this.#probes.versionOf(uid);
+    const isOfThese =
+      told?.record === record && told.runtimePod === runtimePod && told.worked === worked && told.probed === probed;
+    if (told?.isSettled && isOfThese) return told.status;
+    const previous = told?.status ?? (record.status as PodStatus | undefined) ?? null;
+    const made = podStatus(pod, record, runtimePod, {
+      inForce: record.resize?.actuation?.former ?? {},
+      nowMs,
+      hostIPs: this.#node.hostIPs,
+      qosClass: classOf(pod),
+      previous,
+      says: this.#probes.saysOf(uid),
+      ...worked,
+    });
+    // what follows from itself follows from itself again: only a change of state has the time in it
+    const isSettled = previous !== null && JSON.stringify(made) === JSON.stringify(previous);
+    const status = isSettled ? previous : made;
+    this.#statuses.set(uid, { record, runtimePod, worked, probed, status, isSettled });
+    return status;
+  }
+
+  /**
+   * As a snapshot tells them: with what is allocated to them, their status, and this node's name, since what runs here is of this
+   * node, whatever that was called when it came; `forms` by uid: in another form.
+   */
+  objects(
+    pods: readonly KnownPod[],
+    nowMs: number,
+    forms: ReadonlyMap<string, object> = new Map(),
+  ): readonly unknown[] {
+    return pods.map((known) => {
+      const status = this.statusOf(known, nowMs);
+      const form = forms.get(known.uid) ?? known.record.pod;
+      const told = form === known.record.pod ? status : withoutResources(status);
+      return { ...form, spec: this.#specHere(form), status: told };
+    });
+  }
+
+  /** The very same one where it has this node's name, or none. */
+  #specHere({ spec }: { readonly spec?: unknown }): unknown {
+    const { nodeName = "" } = spec as { readonly nodeName?: string };
+    return nodeName === "" || nodeName === this.#node.nodeName
+      ? spec
+      : { ...(spec as object), nodeName: this.#node.nodeName };
+  }
+
+  #ownOf(pod: RuntimePod): RuntimePod | null {
+    const isOwn = ({ labels }: { readonly labels: Readonly<Record<string, string>> }) =>
+      labels[OWNER] === this.#node.owner;
+    const [sandboxes, containers] = [pod.sandboxes.filter(isOwn), pod.containers.filter(isOwn)];
+    if (sandboxes.length + containers.length === 0) return null;
+    return { ...pod, sandboxes, containers: containers.map((container) => this.#complete(pod, container)) };
+  }
+}
+
+/** A number for each object, the same one for as long as it is the same object. */
+export class Identities {
+  readonly #numbers = new WeakMap<object, number>();
+  #next = 1;
+
+  of(object: object | null | undefined): number {
+    if (object === null || object === undefined) return 0;
+    const known = this.#numbers.get(object);
+    if (known !== undefined) return known;
+    this.#numbers.set(object, this.#next);
+    return this.#next++;
+  }
+}
+
+/** NAMESPACE/NAME of a pod that has a record, else its uid. */
+export function nameIn({ records }: PodSet, uid: string): string {
+  const record = records.get(uid);
+  return record === undefined ? uid : nameOf(record.pod);
+}
+
+/** Removes the resources from a status, so that nobody takes what is allocated for what the form asks for. */
+function withoutResources(status: PodStatus): PodStatus {
+  const bare = ({ allocatedResources: _, resources: __, ...rest }: ContainerStatus): ContainerStatus => rest;
+  const { initContainerStatuses: init, containerStatuses } = status;
+  return {
+    ...status,
+    ...(init !== undefined && { initContainerStatuses: init.map(bare) }),
+    containerStatuses: containerStatuses.map(bare),
+  };
+}

@@ -1,0 +1,144 @@
+import { existsSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Hierarchy } from "../../cgroupfs/hierarchy.ts";
+import type { Connection } from "../../containerd/connection.ts";
+import { type ImageFileSystems, mountPointsOf, observeImageFileSystems } from "../../containerd/file-systems.ts";
+import { containerLayers } from "../../containerd/pods.ts";
+import type { Problem } from "../../core/ports.ts";
+import type { MachineFacts } from "../../machine/facts.ts";
+import { plain } from "../../pass/snapshot.ts";
+import { readUsages } from "../../stats/cgroup-usage.ts";
+import { DiskFill, DiskUsage } from "../../stats/disk-usage.ts";
+import type { DiskPlace } from "../../stats/disk-walk.ts";
+import { summaryOf } from "../../stats/node-summary.ts";
+import { cgroupLooks, diskPlaces, type PodLook } from "../../stats/pod-look.ts";
+import { podStatsOf, podsCgroupStats, podUsageOf, type Seen, UsageHistory } from "../../stats/summary.ts";
+import type { PodUsage } from "../../stats/usage.ts";
+import type { CgroupView } from "../cgroups/cgroup-view.ts";
+import type { KnownPod } from "../records/pod-set.ts";
+import { emptyDirAt, etcHostsAt, type PodRoots, placesOf } from "../volumes/places.ts";
+
+export interface StatsPorts {
+  readonly connection: Connection;
+  readonly hierarchy: Hierarchy;
+  readonly observeMachine: () => MachineFacts;
+  readonly roots: PodRoots;
+  readonly nodeName: string;
+}
+const PODS_CGROUP = "/kubepods";
+/** How long is waited for who fills a disk. */
+const MEASURE_MS = 2000;
+
+/** The usage of the node and its pods, for decisions and for people. */
+export class NodeStats {
+  readonly #ports: StatsPorts;
+  readonly #history = new UsageHistory();
+  readonly #disk = new DiskUsage();
+  readonly #fill: DiskFill;
+  #usages: ReadonlyMap<string, PodUsage> = new Map();
+  #unseen: readonly Problem[] = [];
+
+  constructor(ports: StatsPorts) {
+    this.#ports = ports;
+    this.#fill = new DiskFill(ports.roots.podsDirectory);
+  }
+
+  /** The usage at the last look, by pod's uid. */
+  get usages(): ReadonlyMap<string, PodUsage> {
+    return this.#usages;
+  }
+
+  /** The facts for deciding who goes that the last look could not see. */
+  get unseen(): readonly Problem[] {
+    return this.#unseen;
+  }
+
+  /** `stats` of a snapshot, of this moment. What cannot be read is absent. */
+  async look(pods: readonly KnownPod[], view: CgroupView | null): Promise<Readonly<Record<string, unknown>>> {
+    const { connection, hierarchy, observeMachine, nodeName } = this.#ports;
+    const looks = pods.flatMap((known) => this.#lookOf(known, view));
+    const [layers, fileSystems] = await Promise.all([containerLayers(connection), this.#fileSystems()]);
+    const machine = observeMachine();
+    const at = new Date();
+    const usages = readUsages(hierarchy, cgroupLooks(PODS_CGROUP, looks));
+    const rates = this.#history.look(usages, performance.now());
+    // after the disk itself: what it is short of is somebody's share
+    await this.#measure(diskPlaces(looks));
+    const diskOf = (path: string) => this.#disk.of(path);
+    const seen: Seen = { at, usages, rates, diskOf, layers: layers.ok ? layers.value : new Map() };
+    this.#usages = new Map(
+      looks.flatMap((look) => {
+        const usage = podUsageOf(look, seen);
+        return usage === null ? [] : [[look.uid, usage] as const];
+      }),
+    );
+    const { node } = summaryOf(machine, nodeName, fileSystems);
+    const systemContainers = [podsCgroupStats(PODS_CGROUP, seen)];
+    const podStats = looks.map((look) => podStatsOf(look, seen)).filter((stats) => stats !== null);
+    return plain({ node: { ...node, systemContainers }, pods: podStats });
+  }
+
+  /** While a disk fills, who fills it is counted before anybody is chosen; else nobody waits for it. A kubelet chooses by what was counted within the last minute. */
+  async #measure(places: readonly DiskPlace[]): Promise<void> {
+    if (!this.#fill.hasFilled()) {
+      void this.#disk.look(places).catch(() => {});
+      return;
+    }
+    const enough = new AbortController();
+    const late = sleep(MEASURE_MS, undefined, { signal: enough.signal });
+    await Promise.race([this.#countAgain(places, enough.signal), late]).catch(() => {});
+    enough.abort();
+    await late.catch(() => {});
+  }
+
+  async #countAgain(places: readonly DiskPlace[], enough: AbortSignal): Promise<void> {
+    let { unfinished } = await this.#disk.lookAgain(places);
+    while (unfinished > 0 && !enough.aborted) ({ unfinished } = await this.#disk.look(places));
+  }
+
+  async close(): Promise<void> {
+    await this.#disk.look([]);
+  }
+
+  async #fileSystems(): Promise<ImageFileSystems | undefined> {
+    const { connection, roots } = this.#ports;
+    const answer = await connection.call("ImageFsInfo", {});
+    this.#unseen = [];
+    if (!answer.ok) return undefined;
+    const disks = observeImageFileSystems(mountPointsOf({ imageFilesystems: answer.value }), roots.podsDirectory);
+    this.#unseen = disks.missing.map(({ path, why }) => ({
+      from: "machine",
+      message: `${path}: ${why}: the image file system's signals are not seen, and nobody is evicted for them`,
+    }));
+    return disks;
+  }
+
+  #lookOf({ pod, runtimePod }: KnownPod, view: CgroupView | null): readonly PodLook[] {
+    const { path: cgroup, containers } = view?.pods.get(pod.uid) ?? {};
+    const places = placesOf(this.#ports.roots, pod);
+    const sandbox = runtimePod?.sandboxes[0];
+    if (cgroup === undefined || !places.ok || runtimePod === null || sandbox === undefined) return [];
+    const hostsFile = etcHostsAt(places.value);
+    const volumes = pod.spec.volumes.flatMap((volume) => {
+      const at = "emptyDir" in volume ? emptyDirAt(places.value, volume.name) : null;
+      if (at === null || !at.ok || !("emptyDir" in volume)) return [];
+      return [{ name: volume.name, path: at.value, inMemory: volume.emptyDir.medium === "Memory" }];
+    });
+    const running = runtimePod.containers.filter(({ state }) => state === "running");
+    return [
+      {
+        namespace: pod.namespace,
+        name: pod.name,
+        uid: pod.uid,
+        createdAtMs: sandbox.createdAtMs,
+        cgroup,
+        containers: running.map(({ name, id, createdAtMs }) => {
+          return { name, id, createdAtMs, cgroup: containers?.get(id) ?? `${cgroup}/${id}` };
+        }),
+        volumes,
+        logDirectory: places.value.logDirectory,
+        hostsFile: existsSync(hostsFile) ? hostsFile : null,
+      },
+    ];
+  }
+}

@@ -1,0 +1,109 @@
+import type { Problem } from "../../core/ports.ts";
+import type { PassReport } from "../../pass/loop.ts";
+import { harmlessCause } from "../../plan/drift.ts";
+import type { PodUsage } from "../../stats/usage.ts";
+import { passFigures, type TurnFigures } from "../../status/counters.ts";
+import type { CgroupRow, NodeStatus, OtherKubeletView, SeenEvent } from "../../status/node-status.ts";
+import type { RefusedManifest } from "../records/desired-pods.ts";
+import type { KnownPod, PodSet } from "../records/pod-set.ts";
+import { podRow } from "./pod-row.ts";
+
+export interface NodeViewParts {
+  readonly nowMs: number;
+  readonly nodeName: string;
+  readonly set: PodSet;
+  readonly runtimeEndpoint?: string;
+  readonly runtime: NodeStatus["runtime"];
+  /** How the last turn went; null: none has ended. */
+  readonly turn: TurnFigures | null;
+  readonly pass: PassReport | null;
+  readonly usages: ReadonlyMap<string, PodUsage>;
+  /** Undefined: no device plugins are served. */
+  readonly devices?: NodeStatus["devices"];
+  /** Null: no other kubelet is known to use the runtime. */
+  readonly otherKubelet?: NodeStatus["otherKubelet"] | null;
+  readonly probes?: NodeStatus["probes"];
+  /** The daemon's own files that cannot be written. */
+  readonly unwritable?: readonly string[];
+  readonly problems: readonly Problem[];
+  readonly refused: readonly RefusedManifest[];
+  readonly events: readonly SeenEvent[];
+}
+
+/** The daemon as people see it, made when somebody asks. */
+export function nodeView(parts: NodeViewParts): NodeStatus {
+  const { nowMs, nodeName, set, runtime, turn, pass, usages, devices, probes, unwritable, problems, refused, events } =
+    parts;
+  const { otherKubelet, runtimeEndpoint } = parts;
+  const found = otherKubelet ? [{ from: "pods", message: otherKubelet.message }] : [];
+  const cgroups = cgroupRows(pass);
+  const cpusets = cpusetsOf(pass);
+  const isUnheard = ({ record: { state } }: KnownPod): boolean =>
+    set.runtimePods === null && (state === "active" || state === "terminating");
+  const pods = [...set.all()].map((known) =>
+    podRow({
+      known,
+      status: isUnheard(known) ? null : set.statusOf(known, nowMs),
+      cgroups: cgroups.get(known.uid) ?? [],
+      cpusets: cpusets.get(known.uid) ?? new Map(),
+      usage: usages.get(known.uid) ?? null,
+    }),
+  );
+  return {
+    at: new Date(nowMs).toISOString(),
+    nodeName,
+    pid: process.pid,
+    mode: "enforce",
+    runtimeEndpoint,
+    runtime,
+    pass: turn === null ? null : { ...turn, ...passFigures(pass) },
+    pods,
+    ...(otherKubelet && { otherKubelet: seenKubelet(otherKubelet) }),
+    devices,
+    probes,
+    unwritable,
+    // first, since nothing goes well before it is settled
+    problems: [...new Set([...found, ...problems].map(({ from, message }) => `${from}: ${message}`))],
+    refusedManifests: refused,
+    events,
+  };
+}
+
+const seenKubelet = ({ since, signs, message }: OtherKubeletView): OtherKubeletView => ({ since, signs, message });
+
+/** By uid, as the files were after the pass. */
+export function cgroupRows(pass: PassReport | null): ReadonlyMap<string, readonly CgroupRow[]> {
+  const rows = new Map<string, CgroupRow[]>();
+  if (pass?.cgroups === null || pass === null) return rows;
+  const { differs } = pass;
+  const differing = new Map(differs?.map((one) => [`${one.path} ${one.file}`, one] as const));
+  const faults = faultsByFile(pass);
+  for (const { pod, level, containerId, path, files } of pass.cgroups.cgroups) {
+    if (pod === null || (level === "container" && containerId === null)) continue;
+    const row = files.map(({ path: file, value }) => {
+      const one = differing.get(`${path} ${file}`);
+      const actual = differs === null ? null : one === undefined ? value : one.actual;
+      return { file, wanted: value, actual, harmless: one && harmlessCause(one), fault: faults.get(`${path} ${file}`) };
+    });
+    rows.set(pod.uid, [...(rows.get(pod.uid) ?? []), { path, files: row }]);
+  }
+  return rows;
+}
+
+function faultsByFile({ applied }: PassReport): ReadonlyMap<string, string> {
+  const faults = new Map<string, string>();
+  for (const { step, status, message } of applied?.results ?? [])
+    if (step.op === "write" && status === "failed") faults.set(`${step.path} ${step.file}`, message);
+  return faults;
+}
+
+/** By uid and container. */
+export function cpusetsOf(pass: PassReport | null): ReadonlyMap<string, ReadonlyMap<string, string>> {
+  const pods = new Map<string, Map<string, string>>();
+  for (const { pod, container, values } of pass?.cgroups?.cgroups ?? []) {
+    if (pod === null || container === null || values.cpusetCpus === undefined) continue;
+    const sets = pods.get(pod.uid) ?? new Map<string, string>();
+    pods.set(pod.uid, sets.set(container, values.cpusetCpus));
+  }
+  return pods;
+}

@@ -1,0 +1,199 @@
+import { statSync } from "node:fs";
+import type { Answered, PodRuntime } from "../../containerd/port.ts";
+import { OWNER, type RuntimeContainer, type RuntimePod, type RuntimePods } from "../../containerd/runtime-pod.ts";
+import { socketPathOf } from "../../core/socket-path.ts";
+import type { PodIdentity } from "../volumes/places.ts";
+
+/**
+ * A stop by somebody else. `sandbox`: stopped or removed, with the containers that were in it; `removed`: a container that ran
+ * is gone; `signal`: one was ended by SIGTERM or SIGKILL, which may also have been sent by the kernel, or be its own exit code.
+ */
+export interface ForeignStop {
+  readonly pod: PodIdentity;
+  readonly how: "sandbox" | "removed" | "signal";
+  readonly containers: readonly { readonly name: string; readonly exitCode: number | null }[];
+}
+interface Known {
+  readonly pod: PodIdentity;
+  readonly sandboxId: string;
+  readonly name: string;
+}
+interface Ended extends Known {
+  readonly seenAtMs: number;
+}
+
+/** 128 and the signal's number, as a shell and a runtime have it. */
+const SIGNALS: ReadonlyMap<number, string> = new Map([
+  [137, "SIGKILL"],
+  [143, "SIGTERM"],
+]);
+export const signalOf = (exitCode: number | null): string | undefined =>
+  exitCode === null ? undefined : SIGNALS.get(exitCode);
+/**
+ * Time between the stop of a pod's containers and that of its sandbox: whoever ends a pod stops the containers first, and the
+ * sandbox within their grace. kubelet 1.36: killPodWithSyncResult.
+ */
+const BEFORE_SANDBOX_MS = 60_000;
+
+/**
+ * A runtime that tells `onStop` what of this daemon's own was stopped by another: what ran, or was made, before a list was asked for
+ * and is not so in it, though nobody stopped it through here. Nothing is said of the first list, nor of one after the runtime did not
+ * answer or was another process (`incarnation`): what a runtime loses with its own end, nobody stopped.
+ */
+export function watchedRuntime(
+  runtime: PodRuntime,
+  owner: string,
+  onStop: (stop: ForeignStop) => void,
+  incarnation: () => string = () => "",
+): PodRuntime {
+  const watch = new StopWatch(owner, onStop);
+  let before = incarnation();
+  return {
+    ...runtime,
+    pods: async () => {
+      const compare = watch.begin();
+      const listed = await runtime.pods();
+      const now = incarnation();
+      compare(listed.ok ? listed.value : null, now === before);
+      before = now;
+      return listed;
+    },
+    runSandbox: async (config) => {
+      const made = await runtime.runSandbox(config);
+      if (made.ok) watch.sandboxes.set(made.value, identityOf(config.metadata));
+      return made;
+    },
+    createContainer: async (sandboxId, config, sandbox) => {
+      const made = await runtime.createContainer(sandboxId, config, sandbox);
+      if (made.ok)
+        watch.created.set(made.value, { pod: identityOf(sandbox.metadata), sandboxId, name: config.metadata.name });
+      return made;
+    },
+    startContainer: async (id) => {
+      const started = await runtime.startContainer(id);
+      const created = watch.created.get(id);
+      if (started.ok && created !== undefined) watch.running.set(id, created);
+      watch.created.delete(id);
+      return started;
+    },
+    stopSandbox: (id) => watch.asked(id, () => runtime.stopSandbox(id)),
+    removeSandbox: (id) => watch.asked(id, () => runtime.removeSandbox(id)),
+    stopContainer: (id, graceSeconds) => watch.asked(id, () => runtime.stopContainer(id, graceSeconds)),
+    removeContainer: (id) => watch.asked(id, () => runtime.removeContainer(id)),
+  };
+}
+
+/** Identifies the process that a unix socket belongs to: a runtime that starts makes another socket. Empty: there is none. */
+export function incarnationOf(endpoint: string): string {
+  const path = socketPathOf(endpoint);
+  try {
+    const { ino, ctimeMs } = statSync(path.ok ? path.value : "");
+    return `${ino} ${ctimeMs}`;
+  } catch {
+    return "";
+  }
+}
+
+class StopWatch {
+  /** By id: sandboxes that are ready. */
+  sandboxes = new Map<string, PodIdentity>();
+  readonly created = new Map<string, Known>();
+  running = new Map<string, Known>();
+  /** Those that have ended by themselves, as far as is known yet. */
+  #ended = new Map<string, Ended>();
+  readonly #asked = new Set<string>();
+  readonly #owner: string;
+  readonly #onStop: (stop: ForeignStop) => void;
+  #hasBaseline = false;
+
+  constructor(owner: string, onStop: (stop: ForeignStop) => void) {
+    this.#owner = owner;
+    this.#onStop = onStop;
+  }
+
+  async asked<T>(id: string, work: () => Answered<T>): Answered<T> {
+    this.#asked.add(id);
+    return work();
+  }
+
+  /** Before the runtime is asked: what is made while it answers may lack in its answer. */
+  begin(): (listed: RuntimePods | null, isSame: boolean) => void {
+    const sandboxes = new Map(this.sandboxes);
+    const running = new Map(this.running);
+    return (listed, isSame) => {
+      const own = listed === null ? [] : [...listed.values()].map((pod) => this.#ownOf(pod));
+      if (listed !== null && isSame && this.#hasBaseline) this.#compare(own, sandboxes, running);
+      this.#hasBaseline = listed !== null;
+      if (listed === null) return;
+      this.#remember(own, sandboxes, running);
+    };
+  }
+
+  #compare(
+    own: readonly RuntimePod[],
+    sandboxes: ReadonlyMap<string, PodIdentity>,
+    running: ReadonlyMap<string, Known>,
+  ): void {
+    const ready = new Set(own.flatMap((pod) => pod.sandboxes.filter(({ isReady }) => isReady).map(({ id }) => id)));
+    const containers = new Map(own.flatMap((pod) => pod.containers.map((one) => [one.id, one] as const)));
+    const isForeign = (id: string, sandboxId: string): boolean => !this.#asked.has(id) && !this.#asked.has(sandboxId);
+    for (const [id, pod] of sandboxes) {
+      if (ready.has(id) || this.#asked.has(id)) continue;
+      const inIt = [...running, ...this.#ended].filter(
+        ([one, { sandboxId }]) => sandboxId === id && isForeign(one, id),
+      );
+      for (const [one] of inIt) this.#ended.delete(one);
+      // nobody saw the end of what the runtime itself lost
+      if (inIt.some(([one]) => containers.get(one)?.reason === "Unknown")) continue;
+      const ends = inIt.map(([one, { name }]) => ({ name, exitCode: containers.get(one)?.exitCode ?? null }));
+      this.#onStop({ pod, how: "sandbox", containers: ends });
+    }
+    for (const [id, known] of running) {
+      if (!ready.has(known.sandboxId) || !isForeign(id, known.sandboxId)) continue;
+      this.#compareContainer(id, known, containers.get(id));
+    }
+  }
+
+  #compareContainer(id: string, known: Known, now: RuntimeContainer | undefined): void {
+    const { pod, name } = known;
+    if (now === undefined) this.#onStop({ pod, how: "removed", containers: [{ name, exitCode: null }] });
+    if (now?.state !== "exited") return;
+    const { exitCode, reason } = now;
+    if (signalOf(exitCode) !== undefined && reason !== "OOMKilled")
+      this.#onStop({ pod, how: "signal", containers: [{ name, exitCode }] });
+    else this.#ended.set(id, { ...known, seenAtMs: performance.now() });
+  }
+
+  #remember(
+    own: readonly RuntimePod[],
+    sandboxes: ReadonlyMap<string, unknown>,
+    running: ReadonlyMap<string, unknown>,
+  ): void {
+    const made = [...this.sandboxes].filter(([id]) => !sandboxes.has(id));
+    const started = [...this.running].filter(([id]) => !running.has(id));
+    const ids = new Set<string>();
+    this.sandboxes = new Map(made);
+    this.running = new Map(started);
+    for (const pod of own) {
+      for (const { id, isReady } of pod.sandboxes) {
+        ids.add(id);
+        if (isReady) this.sandboxes.set(id, identityOf(pod));
+      }
+      for (const { id, state, sandboxId, name } of pod.containers) {
+        ids.add(id);
+        if (state === "running") this.running.set(id, { pod: identityOf(pod), sandboxId, name });
+      }
+    }
+    const oldest = performance.now() - BEFORE_SANDBOX_MS;
+    for (const [id, { seenAtMs }] of this.#ended) if (seenAtMs < oldest) this.#ended.delete(id);
+    for (const id of this.#asked)
+      if (![ids, this.sandboxes, this.running].some((known) => known.has(id))) this.#asked.delete(id);
+  }
+
+  #ownOf(pod: RuntimePod): RuntimePod {
+    const isOwn = ({ labels }: { readonly labels: Readonly<Record<string, string>> }) => labels[OWNER] === this.#owner;
+    return { ...pod, sandboxes: pod.sandboxes.filter(isOwn), containers: pod.containers.filter(isOwn) };
+  }
+}
+
+const identityOf = ({ namespace, name, uid }: PodIdentity): PodIdentity => ({ namespace, name, uid });

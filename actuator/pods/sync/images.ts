@@ -1,0 +1,225 @@
+import { goDurationText } from "../../../api/decide/go/strconv.ts";
+import { err, ok, type Result } from "../../../api/model/result.ts";
+import { kubeletText } from "../../containerd/fault.ts";
+import type { LocalImage, PodRuntime, RuntimeFault } from "../../containerd/port.ts";
+import type { PodContainer } from "../../lifecycle/pod.ts";
+import type { PodClock } from "../ports.ts";
+import type { PodEvents } from "../records/records.ts";
+
+/** kubelet 1.36: imageBackOff, the backOffPeriod and MaxImageBackOff that it is made with. */
+const FIRST_MS = 10_000;
+const LONGEST_MS = 300_000;
+
+interface Entry {
+  delayMs: number;
+  updatedAtMs: number;
+  /** Why the last pull failed. */
+  failure: string;
+}
+
+/**
+ * How long an image that cannot be pulled is left alone, by pod and image: twice as long after each failure, from 10
+ * seconds to 5 minutes. Forgotten after ten minutes without one. client-go: flowcontrol.Backoff.
+ */
+class ImageBackOff {
+  readonly #entries = new Map<string, Entry>();
+
+  /** Why the last pull failed, while it is too early for the next; null: it may be tried. */
+  heldBackBy(key: string, nowMs: number): string | null {
+    const entry = this.#entries.get(key);
+    if (entry === undefined || hasExpired(entry, nowMs)) return null;
+    return nowMs - entry.updatedAtMs < entry.delayMs ? entry.failure : null;
+  }
+
+  failed(key: string, failure: string, nowMs: number): void {
+    const entry = this.#entries.get(key);
+    const isFirst = entry === undefined || hasExpired(entry, nowMs);
+    const delayMs = isFirst ? FIRST_MS : Math.min(entry.delayMs * 2, LONGEST_MS);
+    this.#entries.set(key, { delayMs, updatedAtMs: nowMs, failure });
+  }
+
+  /** A pull that works changes nothing for its own image, as in the kubelet; what is long past goes. */
+  sweep(nowMs: number): void {
+    for (const [key, entry] of this.#entries) if (hasExpired(entry, nowMs)) this.#entries.delete(key);
+  }
+}
+const hasExpired = ({ updatedAtMs }: Entry, nowMs: number): boolean => nowMs - updatedAtMs > 2 * LONGEST_MS;
+
+const DOMAIN = String.raw`(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?`;
+const PART = String.raw`[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*`;
+const TAG = String.raw`[\w][\w.-]{0,127}`;
+const DIGEST = `[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}`;
+/** distribution/reference: reference, as a user writes it. */
+const REFERENCE = new RegExp(`^((?:${DOMAIN}/)?${PART}(?:/${PART})*)(?::(${TAG}))?(?:@(${DIGEST}))?$`);
+
+/**
+ * The name that the runtime is asked for: with `:latest` where neither tag nor digest is given. Error: what is wrong with
+ * the name. kubelet 1.36: applyDefaultImageTag.
+ */
+export function withDefaultTag(image: string): Result<string, string> {
+  const found = REFERENCE.exec(image);
+  if (found === null) {
+    const isUpperCase = REFERENCE.test(image.toLowerCase());
+    const why = isUpperCase ? `repository name (${repositoryOf(image)}) must be lowercase` : "invalid reference format";
+    return err(`couldn't parse image name "${image}": ${isUpperCase ? "invalid reference format: " : ""}${why}`);
+  }
+  return ok(found[2] === undefined && found[3] === undefined ? `${image}:latest` : image);
+}
+const repositoryOf = (image: string): string => image.replace(/(?::[^/]*)?$/, "");
+
+/** Lets only so many at a time; the others wait in their order. */
+class PullLimit {
+  #free: number;
+  readonly #waiting: (() => void)[] = [];
+
+  /** @param most null: as many as want to. */
+  constructor(most: number | null) {
+    this.#free = most ?? Number.POSITIVE_INFINITY;
+  }
+
+  async run<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#free > 0) this.#free--;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    try {
+      return await work();
+    } finally {
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#free++;
+      else next();
+    }
+  }
+}
+
+/** Why a container does not run: of its status while it waits. */
+export interface ContainerFault {
+  /** `ErrImagePull`, `CreateContainerError` */
+  readonly reason: string;
+  readonly message: string;
+}
+export interface ImageOptions {
+  /** KubeletConfiguration: one pull at a time. */
+  readonly serializeImagePulls: boolean;
+  /** Of pulls that are not serialized; null: no limit. */
+  readonly maxParallelImagePulls: number | null;
+}
+type ImageRuntime = Pick<PodRuntime, "image" | "pull">;
+
+/** Sees to it that images are there; one for all pods, since it holds their pulls back. kubelet 1.36: imageManager. */
+export class Images {
+  readonly #runtime: ImageRuntime;
+  readonly #clock: PodClock;
+  readonly #limit: PullLimit;
+  readonly #backOff = new ImageBackOff();
+
+  constructor(runtime: ImageRuntime, clock: PodClock, options: ImageOptions) {
+    this.#runtime = runtime;
+    this.#clock = clock;
+    this.#limit = new PullLimit(options.serializeImagePulls ? 1 : options.maxParallelImagePulls);
+  }
+
+  /**
+   * The image of a container, pulled as its policy says. Tells the kubelet's events. Error: what the container waits for.
+   * kubelet 1.36: EnsureImageExists.
+   */
+  async ensure(
+    podUid: string,
+    { name, image, imagePullPolicy }: Pick<PodContainer, "name" | "image" | "imagePullPolicy">,
+    events: PodEvents,
+  ): Promise<Result<LocalImage, ContainerFault>> {
+    const fail = (type: "normal" | "warning", event: string, said: string, reason: string, message = said) => {
+      events[type](event, said, name);
+      return err({ reason, message });
+    };
+    const asked = withDefaultTag(image);
+    if (!asked.ok)
+      return fail(
+        "warning",
+        "InspectFailed",
+        `Failed to apply default image tag "${image}": ${asked.error}`,
+        "InvalidImageName",
+      );
+    if (imagePullPolicy !== "Always") {
+      const local = await this.#runtime.image(asked.value);
+      if (!local.ok)
+        return fail(
+          "warning",
+          "InspectFailed",
+          `Failed to inspect image "": ${kubeletText(local.error)}`,
+          "ImageInspectError",
+        );
+      if (local.value !== null) {
+        events.normal(
+          "Pulled",
+          `Container image "${image}" already present on machine and can be accessed by the pod`,
+          name,
+        );
+        return ok(local.value);
+      }
+      if (imagePullPolicy === "Never") {
+        const said = `Container image "${image}" is not present with pull policy of Never`;
+        return fail("warning", "ErrImageNeverPull", said, "ErrImageNeverPull");
+      }
+    }
+    const key = `${podUid}_${image}`;
+    const failure = this.#backOff.heldBackBy(key, this.#clock.monotonicMs());
+    if (failure !== null) {
+      const said = `Back-off pulling image "${image}"`;
+      return fail("normal", "BackOff", said, "ImagePullBackOff", `${said}: ${failure}`);
+    }
+    return this.#pull({ key, image, asked: asked.value, name }, events);
+  }
+
+  async #pull(pull: Pull, events: PodEvents): Promise<Result<LocalImage, ContainerFault>> {
+    const { key, image, asked, name } = pull;
+    events.normal("Pulling", `Pulling image "${image}"`, name);
+    const askedAt = this.#clock.monotonicMs();
+    const { pulled, tookMs, local } = await this.#limit.run(async () => {
+      const startedAt = this.#clock.monotonicMs();
+      const pulled = await this.#runtime.pull(asked);
+      const local = pulled.ok ? await this.#runtime.image(asked) : null;
+      return { pulled, local, tookMs: this.#clock.monotonicMs() - startedAt };
+    });
+    const nowMs = this.#clock.monotonicMs();
+    if (!pulled.ok) {
+      const said = pullText(pulled.error);
+      events.warning("Failed", `Failed to pull image "${image}": ${said}`, name);
+      const fault = pullFault(image, said);
+      this.#backOff.failed(key, `${fault.reason}: ${fault.message}`, nowMs);
+      return err(fault);
+    }
+    const found = local?.ok === true ? local.value : null;
+    const took = `${durationText(tookMs)} (${durationText(nowMs - askedAt)} including waiting)`;
+    events.normal(
+      "Pulled",
+      `Successfully pulled image "${image}" in ${took}. Image size: ${found?.sizeBytes ?? 0} bytes.`,
+      name,
+    );
+    this.#backOff.sweep(nowMs);
+    return ok(found ?? { id: pulled.value, user: null });
+  }
+}
+interface Pull {
+  readonly key: string;
+  /** As the pod names it. */
+  readonly image: string;
+  /** As the runtime is asked for it. */
+  readonly asked: string;
+  readonly name: string;
+}
+
+const durationText = (ms: number): string => goDurationText(BigInt(Math.trunc(ms)) * 1_000_000n);
+
+/** The kubelet's client leaves the code out where it says nothing. cri-client v0.36: pullImageV1. */
+const pullText = (fault: RuntimeFault): string => (fault.code === "UNKNOWN" ? fault.message : kubeletText(fault));
+
+/** kubelet 1.36: evalCRIPullErr. */
+function pullFault(image: string, said: string): ContainerFault {
+  for (const [reason, why] of SPECIAL)
+    if (said.startsWith(reason))
+      return { reason, message: `image pull failed for ${image} because the ${why}${said.slice(reason.length)}` };
+  return { reason: "ErrImagePull", message: said };
+}
+const SPECIAL = [
+  ["RegistryUnavailable", "registry is unavailable"],
+  ["SignatureValidationFailed", "signature validation failed"],
+] as const;

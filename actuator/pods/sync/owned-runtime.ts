@@ -1,0 +1,104 @@
+import { err, ok } from "../../../api/model/result.ts";
+import type { ContainerConfig, SandboxConfig } from "../../containerd/messages.ts";
+import type { Answered, Exec, PodRuntime } from "../../containerd/port.ts";
+import { OWNER, POD_UID, type RuntimePod } from "../../containerd/runtime-pod.ts";
+import { FOREIGN_SANDBOX, foreignSandboxes, whyHeld } from "../../lifecycle/foreign-sandbox.ts";
+import type { RunnablePod, TextMap } from "../../lifecycle/pod.ts";
+
+/** The sandboxes and containers of a pod that this daemon made; the others are somebody else's. */
+export const ownPartOf = (runtimePod: RuntimePod, owner: string): RuntimePod => ({
+  ...runtimePod,
+  sandboxes: runtimePod.sandboxes.filter(({ labels }) => isOwn(labels, owner, runtimePod.uid)),
+  containers: runtimePod.containers.filter(({ labels }) => isOwn(labels, owner, runtimePod.uid)),
+});
+
+const isOwn = (labels: TextMap, owner: string, uid: string): boolean =>
+  labels[OWNER] === owner && labels[POD_UID] === uid;
+
+/**
+ * The runtime as the work on one pod may use it.
+ * INVARIANT: only what carries this daemon's name and the pod's uid, or was made through here, is changed, stopped or
+ * removed; anything else is refused without a call. What is made carries both, and nothing is started where the pod runs
+ * in somebody else's sandbox, which is looked at right before.
+ */
+export class OwnedRuntime {
+  readonly #runtime: PodRuntime;
+  readonly #owner: string;
+  readonly #uid: string;
+  readonly #pod: RunnablePod | null;
+  readonly #sandboxes: Set<string>;
+  readonly #containers: Set<string>;
+
+  /** `pod`: the one that is started; null: it is only ended. */
+  constructor(
+    runtime: PodRuntime,
+    owner: string,
+    uid: string,
+    runtimePod: RuntimePod | null,
+    pod: RunnablePod | null = null,
+  ) {
+    this.#pod = pod;
+    this.#runtime = runtime;
+    this.#owner = owner;
+    this.#uid = uid;
+    const own = runtimePod === null || runtimePod.uid !== uid ? null : ownPartOf(runtimePod, owner);
+    this.#sandboxes = new Set(own?.sandboxes.map(({ id }) => id));
+    this.#containers = new Set(own?.containers.map(({ id }) => id));
+  }
+
+  async runSandbox(config: SandboxConfig): Answered<string> {
+    if (!isOwn(config.labels ?? {}, this.#owner, this.#uid) || config.metadata.uid !== this.#uid)
+      return refused("RunPodSandbox", "its labels do not name this daemon and the pod");
+    const free = await this.#isFree("RunPodSandbox");
+    return free.ok ? this.#made(this.#sandboxes, await this.#runtime.runSandbox(config)) : free;
+  }
+  async createContainer(sandboxId: string, config: ContainerConfig, sandbox: SandboxConfig): Answered<string> {
+    if (!this.#sandboxes.has(sandboxId)) return refused("CreateContainer", notOwn("sandbox", sandboxId));
+    if (!isOwn(config.labels ?? {}, this.#owner, this.#uid))
+      return refused("CreateContainer", "its labels do not name this daemon and the pod");
+    return this.#made(this.#containers, await this.#runtime.createContainer(sandboxId, config, sandbox));
+  }
+  async startContainer(id: string): Answered<null> {
+    return this.#ofContainer("StartContainer", id, async () => {
+      const free = await this.#isFree("StartContainer");
+      return free.ok ? this.#runtime.startContainer(id) : free;
+    });
+  }
+  async exec(id: string, command: readonly string[], timeoutSeconds: number): Answered<Exec> {
+    return this.#ofContainer("ExecSync", id, () => this.#runtime.exec(id, command, timeoutSeconds));
+  }
+  async stopContainer(id: string, graceSeconds: number): Answered<null> {
+    return this.#ofContainer("StopContainer", id, () => this.#runtime.stopContainer(id, graceSeconds));
+  }
+  async removeContainer(id: string): Answered<null> {
+    return this.#ofContainer("RemoveContainer", id, () => this.#runtime.removeContainer(id));
+  }
+  async stopSandbox(id: string): Answered<null> {
+    return this.#ofSandbox("StopPodSandbox", id, () => this.#runtime.stopSandbox(id));
+  }
+  async removeSandbox(id: string): Answered<null> {
+    return this.#ofSandbox("RemovePodSandbox", id, () => this.#runtime.removeSandbox(id));
+  }
+
+  /** The pod runs nowhere else: whoever shares the runtime may have begun with it since the last look. */
+  async #isFree(call: string): Answered<null> {
+    if (this.#pod === null) return ok(null);
+    const held = await this.#runtime.pods();
+    if (!held.ok) return held;
+    const why = whyHeld(this.#pod, foreignSandboxes(held.value, this.#owner));
+    return why === null ? ok(null) : err({ call, code: FOREIGN_SANDBOX, message: why });
+  }
+  #made(ids: Set<string>, made: Awaited<Answered<string>>): Awaited<Answered<string>> {
+    if (made.ok) ids.add(made.value);
+    return made;
+  }
+  async #ofContainer<T>(call: string, id: string, work: () => Answered<T>): Answered<T> {
+    return this.#containers.has(id) ? work() : refused(call, notOwn("container", id));
+  }
+  async #ofSandbox<T>(call: string, id: string, work: () => Answered<T>): Answered<T> {
+    return this.#sandboxes.has(id) ? work() : refused(call, notOwn("sandbox", id));
+  }
+}
+
+const notOwn = (what: string, id: string): string => `${what} \`${id}\` is not this daemon's own, of this pod`;
+const refused = (call: string, message: string) => err({ call, code: "NOT_OWN", message });

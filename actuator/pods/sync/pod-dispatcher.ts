@@ -1,0 +1,353 @@
+import type { PodActions } from "../../lifecycle/actions.ts";
+import { backOffEventMessage, backOffOfStarts } from "../../lifecycle/back-off.ts";
+import { graceOf } from "../../lifecycle/ending.ts";
+import { afterForeign, FOREIGN_SANDBOX } from "../../lifecycle/foreign-sandbox.ts";
+import type { PodContainer } from "../../lifecycle/pod.ts";
+import { podActions } from "../../lifecycle/pod-actions.ts";
+import { isStopped } from "../../lifecycle/pod-observation.ts";
+import { finishedPhase, resizeRestarts } from "../../lifecycle/pod-status.ts";
+import type { BackOff } from "../../lifecycle/record.ts";
+import type { StartError } from "../../lifecycle/status/containers.ts";
+import type { PodStatus } from "../../lifecycle/status/status.ts";
+import { OTHER_KUBELET } from "../admission/admission-queue.ts";
+import type { ForeignSandboxes } from "../admission/foreign-sandboxes.ts";
+import type { PodAdmitter } from "../admission/pod-admitter.ts";
+import type { CgroupView, PodCgroups } from "../cgroups/cgroup-view.ts";
+import { UNDER_WAY } from "../devices/device-manager-parts.ts";
+import { DECIDING, NOT_KEPT, WAITING } from "../devices/port.ts";
+import type { PodCleanup } from "../eviction/pod-cleanup.ts";
+import type { DecisionPorts, ManagerSettings, ObserverPorts, RuntimePorts } from "../manager-ports.ts";
+import type { PodLifecycle } from "../pod-lifecycle.ts";
+import type { PodClock } from "../ports.ts";
+import { type KnownPod, NOT_PROBED, type PodSet, type Worked } from "../records/pod-set.ts";
+import type { PodEventRecorder } from "../records/records.ts";
+import type { ResizeActuator } from "../resize/actuator.ts";
+import type { ContainerFault } from "./images.ts";
+import type { PodWorkQueue } from "./pod-work-queue.ts";
+import type { Synced } from "./worker-ports.ts";
+
+type Ports = Pick<RuntimePorts, "worker" | "probes" | "hashOf" | "otherKubelet"> &
+  Pick<DecisionPorts, "devices"> &
+  Pick<ObserverPorts, "onProblem" | "counters"> & { readonly clock: PodClock; readonly eventsOf: PodEventRecorder };
+interface Parts {
+  readonly set: PodSet;
+  readonly lifecycle: PodLifecycle;
+  readonly queue: PodWorkQueue;
+  readonly cleanup: PodCleanup;
+  readonly admitter: PodAdmitter;
+  readonly foreign: ForeignSandboxes;
+  readonly resizes: ResizeActuator;
+}
+type Settings = Pick<ManagerSettings, "owner" | "mostAtOnce">;
+
+interface Hold {
+  readonly untilMs: number;
+  /** It waits for a plugin: what the devices' version was then. */
+  readonly devices: number | undefined;
+}
+const HELD_MS = 10_000;
+/**
+ * Reasons of containers that wait for a plugin, for a decision about them, or for room on a disk. None is a failure of their
+ * own.
+ */
+const AWAITED: ReadonlySet<string> = new Set([WAITING, DECIDING, NOT_KEPT]);
+
+/** Pods that are left alone for a while since their last turn of work failed. kubelet 1.36: podWorkers, backOffPeriod. */
+class SyncBackoff {
+  readonly #ports: Pick<Ports, "clock" | "devices">;
+  readonly #held = new Map<string, Hold>();
+
+  constructor(ports: Pick<Ports, "clock" | "devices">) {
+    this.#ports = ports;
+  }
+
+  /** `reasons`: of what failed. */
+  update(uid: string, reasons: readonly string[]): void {
+    const devices = reasons.some((reason) => AWAITED.has(reason)) ? this.#ports.devices?.version : undefined;
+    this.#held.set(uid, { untilMs: this.#ports.clock.nowMs() + HELD_MS, devices });
+  }
+  free(uid: string): void {
+    this.#held.delete(uid);
+  }
+
+  /** A pod that waits for a plugin is not held once plugins have changed, nor one whose clock was set. */
+  isHeld(uid: string): boolean {
+    const held = this.#held.get(uid);
+    if (held === undefined) return false;
+    const leftMs = held.untilMs - this.#ports.clock.nowMs();
+    const hasCome = held.devices !== undefined && held.devices !== this.#ports.devices?.version;
+    return leftMs > 0 && leftMs <= HELD_MS && !hasCome;
+  }
+}
+
+/** The part of the work at a pod that runs while it waits for device plugins. */
+class DeviceWaits {
+  readonly #ports: Pick<Ports, "devices">;
+  readonly #parts: Pick<Parts, "set" | "lifecycle">;
+  /** The containers that the work under way is to start. */
+  readonly #starts = new Map<string, readonly string[]>();
+
+  constructor(ports: Pick<Ports, "devices">, parts: Pick<Parts, "set" | "lifecycle">) {
+    this.#ports = ports;
+    this.#parts = parts;
+  }
+
+  begin(uid: string, starts: readonly string[]): void {
+    this.#starts.set(uid, starts);
+  }
+
+  /** A container that waits for its plugin has not failed: its back-off is `before` again. */
+  end(
+    uid: string,
+    before: Readonly<Record<string, BackOff>>,
+    faults: Readonly<Record<string, Pick<ContainerFault, "reason">>>,
+  ): void {
+    this.#starts.delete(uid);
+    const names = Object.entries(faults).flatMap(([name, { reason }]) => (AWAITED.has(reason) ? [name] : []));
+    const record = this.#parts.set.records.get(uid);
+    if (record === undefined || names.every((name) => record.backOff[name] === before[name])) return;
+    const others = Object.entries(record.backOff).filter(([name]) => !names.includes(name));
+    const former = Object.entries(before).filter(([name]) => names.includes(name));
+    const backOff = Object.fromEntries([...others, ...former]);
+    this.#parts.lifecycle.handle(uid, { kind: "BackOffUpdated", backOff });
+  }
+
+  /** Reports the containers that a plugin keeps waiting. */
+  updateSlowCalls(): void {
+    for (const [uid, fault] of this.#ports.devices?.slowCalls() ?? []) {
+      const starts = this.#starts.get(uid) ?? [];
+      const { errors } = this.#parts.set.worked(uid);
+      if (starts.every((name) => errors[name]?.message === fault.message)) continue;
+      this.#parts.set.updateWork(uid, {
+        errors: { ...errors, ...Object.fromEntries(starts.map((name) => [name, fault])) },
+      });
+    }
+  }
+}
+
+/** From look to look at whether containers' logs are linked. */
+const LINKS_MS = 10_000;
+
+/** With a pod's record: all that tells what it needs, while it needs nothing that time alone brings. */
+interface Quiet extends Pick<KnownPod, "runtimePod"> {
+  readonly worked: Worked;
+  readonly probed: number;
+  readonly status: PodStatus;
+}
+const isSame = (quiet: Quiet | undefined, { runtimePod, worked, probed, status }: Quiet): boolean =>
+  quiet?.runtimePod === runtimePod && quiet.worked === worked && quiet.probed === probed && quiet.status === status;
+
+/** The work at pods that is under way: one piece at a time a pod, some pods at once. */
+export class PodDispatcher {
+  readonly #ports: Ports;
+  readonly #settings: Settings;
+  readonly #parts: Parts;
+  readonly #backOff: SyncBackoff;
+  readonly #deviceWaits: DeviceWaits;
+  /** By the record of a pod that needed nothing: what that was seen in. */
+  readonly #quiet = new WeakMap<object, Quiet>();
+  #view: CgroupView | null = null;
+  #linkedAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(ports: Ports, settings: Settings, parts: Parts) {
+    this.#ports = ports;
+    this.#settings = settings;
+    this.#parts = parts;
+    this.#backOff = new SyncBackoff(ports);
+    this.#deviceWaits = new DeviceWaits(ports, parts);
+  }
+
+  /** Gives every pod that needs it its next piece of work. */
+  putToWork(untouched: (uid: string) => boolean, view: CgroupView | null): void {
+    this.#view = view;
+    this.#linkLogs(untouched);
+    this.#deviceWaits.updateSlowCalls();
+    this.#parts.cleanup.clearEnded(untouched, this.#settings.mostAtOnce);
+    for (const known of this.#parts.set.living()) {
+      if (!untouched(known.uid) || this.#parts.queue.has(known.uid)) continue;
+      if (known.record.state === "terminating") this.#endOne(known);
+      else this.#actOn(known);
+      if (this.#parts.queue.size >= this.#settings.mostAtOnce) return;
+    }
+  }
+
+  /** Not of one that is worked at, whose containers may be on their way out. */
+  #linkLogs(untouched: (uid: string) => boolean): void {
+    const nowMs = this.#ports.clock.monotonicMs();
+    if (nowMs - this.#linkedAtMs < LINKS_MS) return;
+    this.#linkedAtMs = nowMs;
+    for (const { uid, pod, runtimePod } of this.#parts.set.living())
+      if (runtimePod !== null && untouched(uid) && !this.#parts.queue.has(uid))
+        this.#ports.worker.link(pod, runtimePod);
+    const { allRuntimePods: held } = this.#parts.set;
+    if (held === null) return;
+    const atRest = [...this.#parts.set.all()].filter(
+      ({ uid, record }) => record.state !== "pending" && untouched(uid) && !this.#parts.queue.has(uid),
+    );
+    this.#ports.worker.pruneLinks(
+      atRest.map(({ pod }) => pod),
+      held,
+    );
+  }
+
+  #actOn(known: KnownPod): void {
+    const { uid, pod, record, runtimePod } = known;
+    const view = this.#view;
+    const place = view?.pods.get(uid);
+    const nowMs = this.#ports.clock.nowMs();
+    if (this.#backOff.isHeld(uid)) return;
+    // what has come to its end by itself is not begun again because a dead container is gone
+    const { resultOf, versionOf } = this.#ports.probes ?? NOT_PROBED;
+    const probed = versionOf(uid);
+    const now: Quiet = {
+      runtimePod,
+      worked: this.#parts.set.worked(uid),
+      probed,
+      status: this.#parts.set.statusOf(known, nowMs),
+    };
+    if (isSame(this.#quiet.get(record), now)) return;
+    this.#quiet.delete(record);
+    const resized = resizeRestarts(record, runtimePod);
+    if (resized.size === 0 && finishedPhase(pod, runtimePod, now.status) !== null) {
+      this.#endOne(known);
+      return;
+    }
+    const hashOf = (container: PodContainer) => this.#ports.hashOf(pod, container);
+    const backOffs = { nowMs, backOff: record.backOff, hashOf };
+    const wanted = podActions(pod, runtimePod, {
+      ...backOffs,
+      resizeRestarts: resized,
+      stoppedForResize: resized,
+      resultOf,
+    });
+    const due = resized.size === 0 ? wanted : this.#withoutEarlyStarts(known, wanted, resized);
+    const actions = afterForeign(due, this.#parts.set.allRuntimePods?.get(uid), this.#settings.owner);
+    this.#updateHeldBack(known, actions);
+    if (!hasWork(actions)) {
+      // a back-off ends by itself
+      if (actions.heldBack.length === 0 && resized.size === 0) this.#quiet.set(record, now);
+      return;
+    }
+    const fault = this.#whyNoStart(uid, view, place, actions.createSandbox);
+    const starts = [...actions.initToStart, ...actions.toStart].map(({ name }) => name);
+    const failed = starts.filter((name) => !resized.has(name));
+    if (fault !== null && (actions.createSandbox || starts.length > 0)) {
+      this.#parts.set.updateWork(uid, {
+        errors: Object.fromEntries(starts.map((n) => [n, fault])),
+      });
+      return;
+    }
+    const backOff = backOffOfStarts(pod, runtimePod, failed, backOffs);
+    if (starts.length > 0) this.#parts.lifecycle.handle(uid, { kind: "BackOffUpdated", backOff });
+    this.#deviceWaits.begin(uid, starts);
+    this.#parts.queue.begin(uid, async (signal) => {
+      const valuesOf = (name: string) => this.#view?.pods.get(uid)?.values.get(name) ?? null;
+      const synced = await this.#ports.worker.sync({ pod, runtimePod, actions, valuesOf, signal });
+      if (synced.refusal !== null && (runtimePod === null || isStopped(runtimePod)))
+        this.#parts.admitter.allocationFailed(uid, synced.refusal);
+      else this.#updateFaults(uid, starts, synced);
+      this.#deviceWaits.end(uid, record.backOff, synced.faults);
+      const isAgain = (name: string): boolean => runtimePod?.containers.some((one) => one.name === name) === true;
+      this.#ports.counters?.restarted(synced.started.filter(isAgain).length);
+      // what is over and stopped already is not brought further by being stopped once more
+      const isVain = actions.killPod && !actions.createSandbox && isStopped(runtimePod);
+      return synced.undecided.length === 0 && !isVain;
+    });
+  }
+
+  /**
+   * Null: what is due may start. What runs in a sandbox that is there goes on, and is restarted; a new one another kubelet would
+   * end at once, again and again.
+   */
+  #whyNoStart(
+    uid: string,
+    view: CgroupView | null,
+    place: PodCgroups | undefined,
+    isNewSandbox: boolean,
+  ): StartError | null {
+    const held = this.#parts.foreign.whyHeld(uid);
+    if (held !== null) return { reason: FOREIGN_SANDBOX, message: held };
+    const fault = faultOf(view, place);
+    if (fault !== null) return { reason: WAITS, message: fault };
+    const other = isNewSandbox ? this.#ports.otherKubelet?.view : null;
+    return other ? { reason: OTHER_KUBELET, message: other.brief } : null;
+  }
+
+  /**
+   * Leaves out starts that are too early: a container that a resize stops is started once its cgroups are as they are to be,
+   * and never in the turn that stops it.
+   */
+  #withoutEarlyStarts(known: KnownPod, actions: PodActions, resized: ReadonlySet<string>): PodActions {
+    const isStopped = !actions.toKill.some(({ name }) => resized.has(name));
+    if (isStopped && this.#parts.resizes.mayRestart(known)) return actions;
+    const isFree = ({ name }: { readonly name: string }): boolean => !resized.has(name);
+    return {
+      ...actions,
+      initToStart: actions.initToStart.filter(isFree),
+      toStart: actions.toStart.filter(isFree),
+    };
+  }
+
+  /** A fault stands until its container has started. kubelet 1.36: podWorkers leave a pod alone after a failed sync. */
+  #updateFaults(uid: string, starts: readonly string[], { faults, error, started, isCut }: Synced): void {
+    const stand = Object.entries(this.#parts.set.worked(uid).errors).filter(
+      ([name, { reason }]) => !started.includes(name) && !UNDER_WAY.has(reason),
+    );
+    const errors = { ...Object.fromEntries(stand), ...wholePodErrors(starts, error, faults), ...faults };
+    this.#parts.set.updateWork(uid, { errors });
+    if (isCut || (error === null && Object.keys(faults).length === 0)) this.#backOff.free(uid);
+    else
+      this.#backOff.update(
+        uid,
+        Object.values(faults).map(({ reason }) => reason),
+      );
+  }
+
+  #endOne(known: KnownPod): void {
+    const { uid, pod, record, runtimePod } = known;
+    if (runtimePod === null || isStopped(runtimePod)) return;
+    const graceSeconds = graceOf(pod, record.end);
+    this.#parts.queue.begin(uid, async (signal) => {
+      const { error } = await this.#ports.worker.end({ pod, runtimePod, graceSeconds, signal });
+      if (error !== null) this.#ports.onProblem({ from: "runtime", message: error });
+      return error === null;
+    });
+  }
+
+  /** The kubelet says it at each of its looks; here once an instance. */
+  #updateHeldBack({ uid, pod }: KnownPod, { heldBack }: PodActions): void {
+    const { heldBack: known } = this.#parts.set.worked(uid);
+    if (known.length === 0 && heldBack.length === 0) return;
+    const before = new Set(known.map(({ name, untilMs }) => `${name} ${untilMs}`));
+    const events = this.#ports.eventsOf(pod);
+    for (const { name, untilMs } of heldBack) {
+      if (!before.has(`${name} ${untilMs}`)) events.warning("BackOff", backOffEventMessage(pod, name), name);
+    }
+    this.#parts.set.updateWork(uid, { heldBack });
+  }
+}
+
+/** Reason of a container that waits for its cgroups. */
+const WAITS = "CreateContainerConfigError";
+
+const hasWork = (actions: PodActions): boolean =>
+  actions.killPod ||
+  actions.createSandbox ||
+  actions.initToStart.length + actions.toStart.length + actions.toKill.length + actions.toRemove.length > 0;
+
+/** Why nothing may start in a pod's cgroups; null: they are as decided. */
+function faultOf(view: CgroupView | null, place: PodCgroups | undefined): string | null {
+  if (view === null || place === undefined) return "the pod's cgroups are not decided yet";
+  return place.fault ?? view.cpusetFault;
+}
+
+function wholePodErrors(
+  starts: readonly string[],
+  error: string | null,
+  faults: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, { readonly reason: string; readonly message: string }>> {
+  if (error === null) return {};
+  return Object.fromEntries(
+    starts.filter((name) => !(name in faults)).map((name) => [name, { reason: "ContainerCreating", message: error }]),
+  );
+}

@@ -1,0 +1,133 @@
+import type { RuntimePod, RuntimePods } from "../../containerd/runtime-pod.ts";
+import { goErrorText } from "../../core/go-error.ts";
+import { stoppingMessage, stopsOf } from "../../lifecycle/ending.ts";
+import { podAddresses } from "../../lifecycle/env.ts";
+import type { RunnablePod } from "../../lifecycle/pod.ts";
+import { PodEvents } from "../records/records.ts";
+import { type Forgotten, forgetPod, forgetVolumes } from "../volumes/forget.ts";
+import { type LostFound, sweepLost } from "../volumes/orphaned-directory.ts";
+import { type PodIdentity, placesOf } from "../volumes/places.ts";
+import { OwnedRuntime, ownPartOf } from "./owned-runtime.ts";
+import { stopPod } from "./stop-container.ts";
+import { syncPod } from "./sync-pod.ts";
+import type { EndAsked, Ended, SyncAsked, Synced, WorkerPorts } from "./worker-ports.ts";
+
+/** Carries out what pods need, one turn at a time each. Nothing here throws: what goes wrong is an event and a sentence. */
+export class PodWorker {
+  readonly #ports: WorkerPorts;
+
+  constructor(ports: WorkerPorts) {
+    this.#ports = ports;
+  }
+
+  /** The kubelet's order: kill, remove, devices, volumes, sandbox, init containers, containers. kubelet 1.36: SyncPod. */
+  async sync(asked: SyncAsked): Promise<Synced> {
+    const nothing = { sandboxId: null, started: [], faults: {}, undecided: [], refusal: null, isCut: false };
+    const places = placesOf(this.#ports.roots, asked.pod);
+    if (!places.ok) return { ...nothing, error: places.error };
+    const { events, runtime } = this.#of(asked.pod, asked.runtimePod, asked.pod);
+    try {
+      return await syncPod(this.#ports, asked, { places: places.value, runtime, events });
+    } catch (error) {
+      return { ...nothing, error: unexpected(error) };
+    }
+  }
+
+  /** Links the logs of its containers again where a link is missing: removed by somebody, or never made for a crash. */
+  link(pod: PodIdentity, runtimePod: RuntimePod): void {
+    for (const { id, name, logPath: log } of ownPartOf(runtimePod, this.#ports.owner).containers)
+      if (log !== "") this.#ports.logLinks?.link({ pod, container: name, id, log });
+  }
+
+  /** Removes links to logs of these pods whose container the runtime holds no more. `held`: all of it, whoever made it. */
+  pruneLinks(pods: readonly PodIdentity[], held: RuntimePods): void {
+    const staying = pods.flatMap((pod) => {
+      const places = placesOf(this.#ports.roots, pod);
+      const containers = held.get(pod.uid)?.containers ?? [];
+      const stay = containers.map(({ id, name }) => ({ container: name, id }));
+      return places.ok ? [[places.value.logDirectory, stay] as const] : [];
+    });
+    this.#ports.logLinks?.prune(new Map(staying));
+  }
+
+  /** Stops all of a pod that is this daemon's own. May be asked again at any time, after a crash as well. */
+  async end({ pod, runtimePod, graceSeconds, signal }: EndAsked): Promise<Ended> {
+    const { clock, owner, node } = this.#ports;
+    const { events, runtime } = this.#of(pod ?? runtimePod, runtimePod);
+    const own = ownPartOf(runtimePod, owner);
+    const podIPs = own.sandboxes[0]?.ips ?? [];
+    const stops = pod === null ? bareStops(own) : stopsOf(pod, own);
+    try {
+      const podIps = pod === null ? podIPs : podAddresses(pod, { hostIPs: node().hostIPs, podIPs });
+      const turn = { pod, runtime, events, clock, signal, podIps };
+      const errors = await stopPod(turn, stops, own.sandboxes, graceSeconds);
+      if (errors.length === 0) return { isEnded: !signal.aborted, error: null };
+      const error = `error killing pod: ${errors.length === 1 ? errors[0] : `[${errors.join(", ")}]`}`;
+      if (!signal.aborted) events.warning("FailedKillPod", error);
+      return { isEnded: false, error };
+    } catch (error) {
+      return { isEnded: false, error: unexpected(error) };
+    }
+  }
+
+  /**
+   * Removes what is left of a pod that has ended: containers, sandboxes, logs, directory. While something of it runs, or
+   * is somebody else's, or cannot be removed from the runtime, its files stay.
+   */
+  async forget(pod: PodIdentity, runtimePod: RuntimePod | null, signal: AbortSignal): Promise<Forgotten> {
+    const { runtime } = this.#of(pod, runtimePod);
+    return forgotten(pod, forgetPod(this.#ports, { pod, runtimePod, runtime, signal, isRecorded: true }));
+  }
+
+  /** The same of one that nobody has a record of: its directory stays where a volume holds something. */
+  async forgetLost(runtimePod: RuntimePod, signal: AbortSignal): Promise<Forgotten> {
+    const { runtime } = this.#of(runtimePod, runtimePod);
+    return forgotten(
+      runtimePod,
+      forgetPod(this.#ports, { pod: runtimePod, runtimePod, runtime, signal, isRecorded: false }),
+    );
+  }
+
+  /** Removes the volumes of a pod that has ended, and nothing else of it. INVARIANT: asked when nothing of it runs. */
+  forgetVolumes(pod: PodIdentity): Promise<Forgotten> {
+    return forgotten(pod, forgetVolumes(this.#ports, pod));
+  }
+
+  /** Removes the directories that this daemon made of all pods but the known. `recorded`: those of them with records. */
+  async clear(known: ReadonlySet<string>, recorded: ReadonlySet<string>): Promise<LostFound> {
+    const { roots, mounter, owner, logLinks } = this.#ports;
+    try {
+      return await sweepLost({ ...roots, owner, known, recorded, logLinks }, mounter);
+    } catch (error) {
+      return { removed: [], stays: [{ path: roots.podsDirectory, why: goErrorText(error) }], foreign: [] };
+    }
+  }
+
+  #of(pod: PodIdentity, runtimePod: RuntimePod | null, started: RunnablePod | null = null) {
+    const { runtime, owner, clock, onEvent } = this.#ports;
+    return {
+      events: new PodEvents(pod, clock, onEvent),
+      runtime: new OwnedRuntime(runtime, owner, pod.uid, runtimePod, started),
+    };
+  }
+}
+
+const forgotten = (pod: PodIdentity, work: Promise<Forgotten>): Promise<Forgotten> =>
+  work.catch((error: unknown) => ({
+    isGone: false,
+    leftOvers: [{ path: `${pod.namespace}/${pod.name}`, why: unexpected(error) }],
+  }));
+
+const bareStops = (own: RuntimePod) =>
+  own.containers
+    .filter(({ state }) => state === "running")
+    .map(({ id, name }) => ({
+      containerId: id,
+      name,
+      message: stoppingMessage(name),
+      waitsFor: [],
+      preStop: null,
+    }));
+
+/** A mistake in the code ends one pod's turn, not the daemon that runs the others. */
+const unexpected = (error: unknown): string => `unexpected: ${(error as Error).message}`;

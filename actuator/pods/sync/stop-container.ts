@@ -1,0 +1,96 @@
+import { kubeletText } from "../../containerd/fault.ts";
+import type { RuntimeFault } from "../../containerd/port.ts";
+import type { RuntimeSandbox } from "../../containerd/runtime-pod.ts";
+import { graceLeft, type StopContainer } from "../../lifecycle/ending.ts";
+import type { RunnablePod } from "../../lifecycle/pod.ts";
+import { runHook } from "./hooks.ts";
+import type { OwnedRuntime } from "./owned-runtime.ts";
+import { type SyncContext, waitFor } from "./sync-context.ts";
+
+/** What of a runtime the end of a pod needs. */
+export type StopRuntime = Pick<OwnedRuntime, "stopContainer" | "stopSandbox" | "exec">;
+/** Of a pod that is unknown by now nothing but its containers is left: no hook is run then. */
+export type StopTurn = Omit<SyncContext, "pod" | "places" | "runtime"> & {
+  readonly pod: RunnablePod | null;
+  readonly runtime: StopRuntime;
+  readonly podIps: readonly string[];
+};
+
+/**
+ * Stops containers side by side, each after those that it waits for, within the grace; then all sandboxes. Errors: the
+ * kubelet's words, one for each that was not stopped. kubelet 1.36: killPodWithSyncResult.
+ */
+export async function stopPod(
+  turn: StopTurn,
+  stops: readonly StopContainer[],
+  sandboxes: readonly Pick<RuntimeSandbox, "id">[],
+  graceSeconds: number,
+): Promise<readonly string[]> {
+  const ends = new Map(stops.map(({ name }) => [name, openEnd()]));
+  const errors: string[] = [];
+  const stopOne = async (stop: StopContainer): Promise<void> => {
+    const before = stop.waitsFor.flatMap((name) => ends.get(name)?.promise ?? []);
+    const fault = await stopContainer(turn, stop, graceSeconds, before);
+    // as in the kubelet, those behind one that cannot be stopped wait for as long as their grace lasts
+    if (fault === null) ends.get(stop.name)?.resolve();
+    else errors.push(`failed to "KillContainer" for "${stop.name}" with KillContainerError: "${kubeletText(fault)}"`);
+  };
+  await Promise.all(stops.map(stopOne));
+  for (const { id } of sandboxes) {
+    if (turn.signal.aborted) break;
+    const stopped = await turn.runtime.stopSandbox(id);
+    if (!stopped.ok && stopped.error.code !== "NOT_FOUND")
+      errors.push(`failed to "KillPodSandbox" for "${id}" with KillPodSandboxError: "${kubeletText(stopped.error)}"`);
+  }
+  return errors;
+}
+
+interface OpenEnd {
+  readonly promise: Promise<void>;
+  readonly resolve: () => void;
+}
+function openEnd(): OpenEnd {
+  let resolve: () => void = () => {};
+  const promise = new Promise<void>((done) => {
+    resolve = done;
+  });
+  return { promise, resolve };
+}
+
+/**
+ * Stops one container: its preStop hook, its turn, then the runtime's stop with what is left of the grace. A turn that is
+ * cut short stops nothing more. Null: it has stopped, or is gone. kubelet 1.36: killContainer.
+ */
+export async function stopContainer(
+  turn: StopTurn,
+  stop: StopContainer,
+  graceSeconds: number,
+  before: readonly Promise<void>[] = [],
+): Promise<RuntimeFault | null> {
+  const { runtime, events, clock, signal } = turn;
+  const cut: RuntimeFault = { call: "StopContainer", code: "CANCELLED", message: "the daemon is being stopped" };
+  if (signal.aborted) return cut;
+  events.normal("Killing", stop.message, stop.name);
+  const hookMs = await runPreStop(turn, stop, graceSeconds);
+  const leftMs = (graceSeconds - Math.trunc(hookMs / 1000)) * 1000;
+  const waitedMs = before.length > 0 && leftMs > 0 ? await waitFor(Promise.all(before), leftMs, clock, signal) : 0;
+  if (signal.aborted) return cut;
+  const stopped = await runtime.stopContainer(stop.containerId, graceLeft(graceSeconds, hookMs, waitedMs));
+  return stopped.ok || stopped.error.code === "NOT_FOUND" ? null : stopped.error;
+}
+
+/** Milliseconds that it took; the grace at most. kubelet 1.36: executePreStopHook. */
+async function runPreStop(turn: StopTurn, stop: StopContainer, graceSeconds: number): Promise<number> {
+  const { pod, podIps, runtime, events, clock, signal } = turn;
+  if (stop.preStop === null || pod === null || graceSeconds <= 0) return 0;
+  const container = { id: stop.containerId, name: stop.name };
+  const overdue = new AbortController();
+  const asked = { handler: stop.preStop, pod, container, podIps, timeoutSeconds: graceSeconds };
+  const run = async (): Promise<void> => {
+    const ran = await runHook(asked, runtime, clock, AbortSignal.any([signal, overdue.signal]));
+    if (!ran.ok && !overdue.signal.aborted) events.warning("FailedPreStopHook", "PreStopHook failed", stop.name);
+  };
+  const tookMs = await waitFor(run(), graceSeconds * 1000, clock, signal);
+  overdue.abort();
+  return tookMs;
+}

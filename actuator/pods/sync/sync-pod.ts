@@ -1,0 +1,381 @@
+import { join } from "node:path";
+import type { CgroupValues } from "../../../api/model/cgroups.ts";
+import type { DeviceOptions } from "../../../api/model/managers.ts";
+import type { Result } from "../../../api/model/result.ts";
+import { kubeletText } from "../../containerd/fault.ts";
+import type { ContainerConfig, SandboxConfig } from "../../containerd/messages.ts";
+import type { LocalImage } from "../../containerd/port.ts";
+import type { RuntimePod } from "../../containerd/runtime-pod.ts";
+import { removeContainerLog } from "../../gc/container-log.ts";
+import type { StartContainer } from "../../lifecycle/actions.ts";
+import { containerConfigOf } from "../../lifecycle/config/container-config.ts";
+import { withDeviceEnv } from "../../lifecycle/config/device-parts.ts";
+import { sandboxConfigOf } from "../../lifecycle/config/sandbox-config.ts";
+import { restartGrace, type StopContainer, stopsOf } from "../../lifecycle/ending.ts";
+import { podAddresses, resolveEnv } from "../../lifecycle/env.ts";
+import { nothingSeen } from "../../lifecycle/instances.ts";
+import type { PodContainer } from "../../lifecycle/pod.ts";
+import type { DeviceFault, DeviceHands } from "../devices/port.ts";
+import { dnsOf } from "../networking/dns.ts";
+import type { PodNode } from "../networking/node-addresses.ts";
+import type { Mounter } from "../volumes/mounter.ts";
+import { mountsOf } from "../volumes/mounts.ts";
+import { makePodDirectory, makeVolumes } from "../volumes/volumes.ts";
+import { containerDevices, prepareDevices, startingOf } from "./container-devices.ts";
+import { runHook } from "./hooks.ts";
+import type { ContainerFault, Images } from "./images.ts";
+import { type LogLinks, makeDirectory, makeLogDirectory } from "./log-link.ts";
+import { ownPartOf } from "./owned-runtime.ts";
+import { stopContainer, stopPod } from "./stop-container.ts";
+import type { SyncContext } from "./sync-context.ts";
+import type { SyncAsked, Synced, WorkerPorts } from "./worker-ports.ts";
+
+export interface SyncTurn extends SyncContext {
+  readonly ports: WorkerPorts;
+  /** The pod's objects in the runtime that are this daemon's own. */
+  readonly runtimePod: RuntimePod;
+}
+
+/**
+ * One turn of a pod that lives. kubelet 1.36: kuberuntime SyncPod, behind makePodDataDirs and the volume manager, and
+ * devicemanager.Allocate, which a kubelet does while it lets the pod in.
+ */
+export async function syncPod(
+  ports: WorkerPorts,
+  asked: SyncAsked,
+  own: Pick<SyncContext, "places" | "runtime" | "events">,
+): Promise<Synced> {
+  const { pod, actions, signal } = asked;
+  const runtimePod = ownPartOf(asked.runtimePod ?? nothingSeen(pod), ports.owner);
+  const turn: SyncTurn = { ports, pod, runtimePod, clock: ports.clock, signal, ...own };
+  const end = (error: string | null): Synced => ({
+    ...NOTHING,
+    sandboxId: actions.sandboxId,
+    error,
+    isCut: signal.aborted,
+  });
+  if (actions.createSandbox && actions.sandboxId !== null)
+    turn.events.normal("SandboxChanged", "Pod sandbox changed, it will be killed and re-created.");
+  const killed = await kill(turn, asked);
+  if (killed !== null || signal.aborted) return end(killed);
+  const kept = await removeDead(turn, asked);
+  const isStarting = actions.createSandbox || actions.initToStart.length + actions.toStart.length > 0;
+  if (!isStarting || signal.aborted) return end(kept);
+  const unready = await prepareDevices(ports.devices, pod, signal, startingOf(pod, actions));
+  // a refusal is told even of a turn that was cut short: the pod holds its devices no more
+  if (unready !== null && !(unready.keeps && signal.aborted)) return withoutDevices(turn, asked, unready);
+  if (signal.aborted) return end(null);
+  const unmade = await makeFiles(turn);
+  if (unmade !== null || signal.aborted) return end(unmade);
+  const sandbox = await sandboxOf(turn, asked);
+  if (typeof sandbox === "string" || signal.aborted) return end(typeof sandbox === "string" ? sandbox : null);
+  return startAll(turn, asked, sandbox);
+}
+const NOTHING = { started: [], faults: {}, undecided: [], refusal: null };
+
+/** A pod that is refused and sent back is reported by whoever sends it back; one that tries again is reported here. */
+function withoutDevices(turn: SyncTurn, { actions, signal }: SyncAsked, { keeps, ...fault }: DeviceFault): Synced {
+  if (keeps) turn.events.warning("Failed", `Error: ${fault.message}`);
+  const starts = [...actions.initToStart, ...actions.toStart].map(({ name }) => [name, fault] as const);
+  return {
+    ...NOTHING,
+    sandboxId: actions.sandboxId,
+    faults: Object.fromEntries(starts),
+    error: fault.message,
+    refusal: keeps ? null : fault,
+    isCut: signal.aborted,
+  };
+}
+
+/** Null: all is stopped that was to be. */
+async function kill(turn: SyncTurn, { pod, actions }: SyncAsked): Promise<string | null> {
+  const { ports, runtimePod } = turn;
+  const podIps = podAddresses(pod, { hostIPs: ports.node().hostIPs, podIPs: runtimePod.sandboxes[0]?.ips ?? [] });
+  const stopTurn = { ...turn, podIps };
+  if (actions.killPod) {
+    const errors = await stopPod(stopTurn, stopsOf(pod, runtimePod), runtimePod.sandboxes, restartGrace(pod));
+    return errors.length === 0 ? null : errors.join(", ");
+  }
+  const containers = [...pod.spec.initContainers, ...pod.spec.containers];
+  for (const { containerId, name, message, probe } of actions.toKill) {
+    const container = containers.find((c) => c.name === name);
+    const failed = probe === undefined ? null : (container?.probes[probe] ?? null);
+    const stop: StopContainer = { containerId, name, message, waitsFor: [], preStop: container?.preStop ?? null };
+    const fault = await stopContainer(stopTurn, stop, restartGrace(pod, failed));
+    if (fault !== null)
+      return `failed to "KillContainer" for "${name}" with KillContainerError: "${kubeletText(fault)}"`;
+  }
+  return null;
+}
+
+/** With their logs, as the kubelet does; one that cannot be removed is there the next time again. Null: all are removed. */
+async function removeDead(
+  { ports, pod, runtimePod, runtime, signal }: SyncTurn,
+  { actions }: SyncAsked,
+): Promise<string | null> {
+  let kept: string | null = null;
+  for (const id of actions.toRemove) {
+    if (signal.aborted) return kept;
+    const container = runtimePod.containers.find((c) => c.id === id);
+    const logPath = container?.logPath ?? "";
+    if (logPath !== "" && !removeContainerLog(ports.roots.podLogsDirectory, logPath).ok) continue;
+    if (logPath !== "") ports.logLinks?.unlink({ pod, container: container?.name ?? "", id, log: logPath });
+    const removed = await runtime.removeContainer(id);
+    if (!removed.ok) kept = `failed to remove container "${id}": ${kubeletText(removed.error)}`;
+  }
+  return kept;
+}
+
+/** Null: they are made. */
+async function makeFiles({ ports, pod, places, events }: SyncTurn): Promise<string | null> {
+  const made = makePodDirectory(places, ports.owner);
+  if (!made.ok) {
+    const message = `error making pod data directories: ${made.error}`;
+    events.warning("Failed", message);
+    return message;
+  }
+  const faults = await makeVolumes(pod, places, ports.memoryBytes(pod), ports.mounter);
+  const messages = faults.map(({ volume, message }) => `MountVolume.SetUp failed for volume "${volume}" : ${message}`);
+  for (const message of messages) events.warning("FailedMount", message);
+  return messages.length === 0 ? null : messages.join(", ");
+}
+
+/** The one that is there, or a new one; a text: why there is none. */
+async function sandboxOf(turn: SyncTurn, { actions }: SyncAsked): Promise<Sandbox | string> {
+  if (actions.createSandbox) return makeSandbox(turn, actions.attempt);
+  const sandbox = turn.runtimePod.sandboxes.find(({ id }) => id === actions.sandboxId);
+  if (sandbox === undefined) return `sandbox \`${actions.sandboxId}\` is not this daemon's own`;
+  const config = sandboxConfig(turn, sandbox.attempt);
+  return config.ok ? { id: sandbox.id, ips: sandbox.ips, config: config.value } : config.error;
+}
+
+/** An init container that does not start holds all back that follow it, unless it is a sidecar. */
+async function startAll(
+  turn: SyncTurn,
+  { pod, actions, valuesOf, signal }: SyncAsked,
+  sandbox: Sandbox,
+): Promise<Synced> {
+  const { images, mounter, devices, logLinks, owner, node } = turn.ports;
+  const of = {
+    images,
+    mounter,
+    devices,
+    logLinks,
+    owner,
+    node: node(),
+    sandboxId: sandbox.id,
+    sandboxConfig: sandbox.config,
+  };
+  const startTurn = { ...turn, ...of, podIps: sandbox.ips };
+  const started: string[] = [];
+  const undecided: string[] = [];
+  const faults: Record<string, ContainerFault> = {};
+  const start = async (container: PodContainer, attempt: number): Promise<boolean> => {
+    const end = await startContainer(startTurn, { container, attempt, values: () => valuesOf(container.name) });
+    if (end === "started") started.push(container.name);
+    else if (end === "undecided") undecided.push(container.name);
+    else if (end !== "cut") faults[container.name] = end;
+    return end === "started";
+  };
+  const synced = (): Synced => ({
+    sandboxId: sandbox.id,
+    started,
+    faults,
+    undecided,
+    error: null,
+    refusal: null,
+    isCut: signal.aborted,
+  });
+  for (const [container, attempt] of named(pod.spec.initContainers, actions.initToStart)) {
+    if (signal.aborted) return synced();
+    if (!(await start(container, attempt)) && !container.isSidecar) return synced();
+  }
+  for (const [container, attempt] of named(pod.spec.containers, actions.toStart)) {
+    if (signal.aborted) return synced();
+    await start(container, attempt);
+  }
+  return synced();
+}
+
+const named = (
+  containers: readonly PodContainer[],
+  wanted: readonly StartContainer[],
+): readonly (readonly [PodContainer, number])[] =>
+  wanted.flatMap(({ name, attempt }) => {
+    const container = containers.find((c) => c.name === name);
+    return container === undefined ? [] : [[container, attempt] as const];
+  });
+
+interface Sandbox {
+  readonly id: string;
+  /** Empty on the host's network. */
+  readonly ips: readonly string[];
+  readonly config: SandboxConfig;
+}
+
+/**
+ * Builds the sandbox configuration that the runtime is asked for, and that it gets again with each container. Error: the
+ * kubelet's words.
+ */
+function sandboxConfig(turn: SyncTurn, attempt: number): Result<SandboxConfig, string> {
+  return configWithDns(turn, attempt, false);
+}
+
+function configWithDns(turn: SyncTurn, attempt: number, isTold: boolean): Result<SandboxConfig, string> {
+  const { ports, pod, places, events } = turn;
+  const { hostIPs, clusterDNS, clusterDomain, resolvConf } = ports.node();
+  const dns = dnsOf(pod, { clusterDNS, clusterDomain, host: resolvConf, nodeIps: hostIPs });
+  if (isTold) for (const { reason, message } of dns.events) events.warning(reason, message);
+  return sandboxConfigOf(pod, {
+    owner: ports.owner,
+    attempt,
+    logDirectory: places.logDirectory,
+    cgroupParent: ports.cgroupParentOf(pod),
+    dns: dns.conf,
+    clusterDomain,
+  });
+}
+
+/**
+ * Makes the pod's sandbox and asks the runtime for its addresses. A text: why there is none, which was told as an event.
+ * kubelet 1.36: createPodSandbox.
+ */
+async function makeSandbox(turn: SyncTurn, attempt: number): Promise<Sandbox | string> {
+  const { ports, pod, places, runtime, events } = turn;
+  const failed = (why: string): string => {
+    const message = `Failed to create pod sandbox: ${why}`;
+    events.warning("FailedCreatePodSandBox", message);
+    return message;
+  };
+  const config = configWithDns(turn, attempt, true);
+  if (!config.ok) return failed(config.error);
+  const logs = makeDirectory(places.logDirectory);
+  if (!logs.ok) return failed(logs.error);
+  const made = await runtime.runSandbox(config.value);
+  if (!made.ok) return failed(kubeletText(made.error));
+  const sandbox = { id: made.value, ips: [], config: config.value };
+  if (pod.spec.hostNetwork) return sandbox;
+  const pods = await ports.runtime.pods();
+  const found = pods.ok ? pods.value.get(pod.uid)?.sandboxes.find(({ id }) => id === made.value) : undefined;
+  if (found !== undefined) return { ...sandbox, ips: found.ips };
+  const message = `Unable to get pod sandbox status: ${pods.ok ? "it is not there" : kubeletText(pods.error)}`;
+  events.warning("FailedPodSandBoxStatus", message);
+  return message;
+}
+
+interface StartTurn extends SyncContext {
+  readonly images: Images;
+  readonly mounter: Mounter;
+  /** Undefined: this daemon serves no device plugins. */
+  readonly devices: DeviceHands | undefined;
+  readonly logLinks: LogLinks | undefined;
+  readonly owner: string;
+  readonly node: PodNode;
+  /** The sandbox that it is started in. */
+  readonly sandboxId: string;
+  readonly sandboxConfig: SandboxConfig;
+  /** The sandbox's; none on the host's network. */
+  readonly podIps: readonly string[];
+}
+export interface StartAsked {
+  readonly container: PodContainer;
+  /** Its restart count. */
+  readonly attempt: number;
+  /** Asked right before it is made, since pulling its image may take long; null: not decided. */
+  readonly values: () => CgroupValues | null;
+}
+
+/** The turn was cut short between two steps. */
+export type Started = ContainerFault | "started" | "cut" | "undecided";
+
+/**
+ * Starts a container: image, devices, configuration, create, start, postStart hook. Tells the kubelet's events. What comes back is
+ * why it does not run, for its status. kubelet 1.36: startContainer.
+ */
+export async function startContainer(turn: StartTurn, asked: StartAsked): Promise<Started> {
+  const { pod, runtime, events, images, signal, sandboxId, sandboxConfig } = turn;
+  const { name } = asked.container;
+  const failed = (reason: string, message: string, id = ""): ContainerFault => {
+    // a container's id in a message would make each event another one
+    const said = id === "" ? message : message.replaceAll(id, name);
+    events.warning("Failed", `Error: ${said}`, name);
+    return { reason, message };
+  };
+  const image = await images.ensure(pod.uid, asked.container, events);
+  if (!image.ok) {
+    events.warning("Failed", `Error: ${image.error.reason}`, name);
+    return image.error;
+  }
+  if (signal.aborted) return "cut";
+  const values = asked.values();
+  if (values === null) return "undecided";
+  const devices = await containerDevices(turn.devices, pod, asked.container);
+  if (!devices.ok) return failed(devices.error.reason, devices.error.message);
+  if (signal.aborted) return "cut";
+  const config = await configOf(turn, { ...asked, values, devices: devices.value }, image.value);
+  if (!config.ok) return failed("CreateContainerConfigError", config.error);
+  if (signal.aborted) return "cut";
+  const created = await runtime.createContainer(sandboxId, config.value, sandboxConfig);
+  if (!created.ok) return failed("CreateContainerError", created.error.message);
+  const id = created.value;
+  events.normal("Created", "Container created", name);
+  if (signal.aborted) return "cut";
+  const started = await runtime.startContainer(id);
+  if (!started.ok) return failed("RunContainerError", started.error.message, id);
+  events.normal("Started", "Container started", name);
+  turn.logLinks?.link({
+    pod,
+    container: name,
+    id,
+    log: join(sandboxConfig.logDirectory ?? "", config.value.logPath ?? ""),
+  });
+  return afterStart(turn, asked.container, id);
+}
+
+async function configOf(
+  turn: StartTurn,
+  asked: Pick<StartAsked, "container" | "attempt"> & {
+    readonly values: CgroupValues;
+    readonly devices: DeviceOptions | null;
+  },
+  image: LocalImage,
+): Promise<Result<ContainerConfig, string>> {
+  const { pod, places, podIps, mounter, owner, node } = turn;
+  const { container, attempt, values, devices } = asked;
+  const { hostIPs, allocatable, clusterDomain, cgroupVersion, security } = node;
+  const own = resolveEnv(container, pod, { hostIPs, podIPs: podIps, allocatable });
+  if (!own.ok) return own;
+  const env = withDeviceEnv(devices, own.value);
+  const ips = podAddresses(pod, { hostIPs, podIPs: podIps });
+  const mounts = await mountsOf({ pod, container, attempt, places, podIps: ips, env, clusterDomain }, mounter);
+  if (!mounts.ok) return mounts;
+  const logs = makeLogDirectory(places, container.name);
+  if (!logs.ok) return logs;
+  return containerConfigOf(pod, container, {
+    owner,
+    attempt,
+    image: image.id,
+    imageUser: image.user,
+    env,
+    mounts: mounts.value,
+    devices,
+    resources: values,
+    version: cgroupVersion,
+    security,
+  });
+}
+
+/** A container whose hook fails is killed; the event tells no more, since a hook may print secrets. */
+async function afterStart(turn: StartTurn, { name, postStart, preStop }: PodContainer, id: string): Promise<Started> {
+  if (postStart === null) return "started";
+  const { pod, runtime, events, clock, signal } = turn;
+  const container = { id, name };
+  const podIps = podAddresses(pod, { hostIPs: turn.node.hostIPs, podIPs: turn.podIps });
+  const ran = await runHook({ handler: postStart, pod, container, podIps, timeoutSeconds: 0 }, runtime, clock, signal);
+  if (ran.ok) return "started";
+  if (signal.aborted) return "cut";
+  events.warning("FailedPostStartHook", "PostStartHook failed", name);
+  const stop = { containerId: id, name, message: "FailedPostStartHook", waitsFor: [], preStop };
+  await stopContainer({ ...turn, podIps }, stop, restartGrace(pod));
+  return { reason: "PostStartHookError", message: ran.error };
+}

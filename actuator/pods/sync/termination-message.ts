@@ -1,0 +1,114 @@
+import { join } from "node:path";
+import {
+  type RuntimeContainer,
+  type RuntimePod,
+  TERMINATION_MESSAGE_PATH,
+  TERMINATION_MESSAGE_POLICY,
+} from "../../containerd/runtime-pod.ts";
+import { codeOf, goErrorText } from "../../core/go-error.ts";
+import { readTail } from "../../core/record-file.ts";
+import type { PodPlaces } from "../ports.ts";
+import type { CompleteContainer } from "../records/pod-set.ts";
+import { containerAt, type PodRoots, placesOf } from "../volumes/places.ts";
+
+const MAX_BYTES = 4096;
+
+/** The name of the file, by the restart count: so it is found again without anybody's memory. The kubelet's is random. */
+export const terminationMessageAt = (attempt: number): string => attempt.toString(16).padStart(8, "0");
+
+/**
+ * The message of a container that has exited: the runtime's, and behind it what the container left in its file, or where
+ * it failed and its pod says so, the end of its log. kubelet 1.36: convertToKubeContainerStatus.
+ */
+export function withTerminationMessage(container: RuntimeContainer, places: PodPlaces): RuntimeContainer {
+  if (container.state !== "exited") return container;
+  const message = messageOf(container, places);
+  if (message === "") return container;
+  return { ...container, message: container.message === "" ? message : `${container.message}: ${message}` };
+}
+
+function messageOf(container: RuntimeContainer, places: PodPlaces): string {
+  const { annotations, exitCode, reason, logPath } = container;
+  const mayLog =
+    annotations[TERMINATION_MESSAGE_POLICY] === "FallbackToLogsOnError" &&
+    exitCode !== 0 &&
+    reason !== "ContainerCannotRun";
+  const left = annotations[TERMINATION_MESSAGE_PATH] ? leftIn(container, places) : "";
+  if (left !== "" || !mayLog) return left;
+  try {
+    return lastOfLog(logPath);
+  } catch (error) {
+    return `Error on reading termination message from logs: ${goErrorText(error)}`;
+  }
+}
+
+function leftIn({ name, attempt }: RuntimeContainer, places: PodPlaces): string {
+  const directory = containerAt(places, name);
+  if (!directory.ok) return "";
+  const file = join(directory.value, terminationMessageAt(attempt));
+  try {
+    return readTail(file, MAX_BYTES).bytes.toString("utf8");
+  } catch (error) {
+    return codeOf(error) === "ENOENT" ? "" : `Error on reading termination log ${file}: ${goErrorText(error)}`;
+  }
+}
+
+/** Containers with what they left behind when they ended, read once each. */
+export function terminationMessages(roots: PodRoots): CompleteContainer {
+  const known = new WeakMap<RuntimeContainer, RuntimeContainer>();
+  return (pod: RuntimePod, container: RuntimeContainer): RuntimeContainer => {
+    if (container.state !== "exited") return container;
+    const before = known.get(container);
+    if (before !== undefined) return before;
+    const places = placesOf(roots, pod);
+    const complete = places.ok ? withTerminationMessage(container, places.value) : container;
+    known.set(container, complete);
+    return complete;
+  };
+}
+
+/** What the kubelet shows of a log in a termination message. */
+const MAX_LINES = 80;
+const MAX_LOG_BYTES = 2048;
+/** More than these lines take in a runtime that breaks lines at 16 KiB. */
+const LOOK_AT = 64 * 1024;
+/** `2026-01-01T00:00:00.000000000Z stdout F text`; P is a part, which the next line continues. */
+const LINE = /^\S+ (?:stdout|stderr) ([FP])\S* /;
+
+/**
+ * The end of a container's log in CRI's format, both streams, without times: at most 80 lines and 2048 bytes. Throws
+ * what the system answers. kubelet 1.36: readLastStringFromContainerLogs.
+ */
+function lastOfLog(path: string): string {
+  const { bytes, isCut } = readTail(path, LOOK_AT);
+  const lines = splitLines(bytes);
+  // the first one lacks its beginning; where it is the only one, nothing but its text is there
+  const texts =
+    isCut && lines.length === 1
+      ? lines
+      : lines
+          .slice(isCut ? 1 : 0)
+          .slice(-MAX_LINES)
+          .map(textOf);
+  return Buffer.concat(texts).subarray(-MAX_LOG_BYTES).toString("utf8");
+}
+
+/** Each with its line feed; bytes, since a part may end within a character. */
+function splitLines(bytes: Buffer): readonly Buffer[] {
+  const lines: Buffer[] = [];
+  for (let from = 0; from < bytes.length; ) {
+    const feed = bytes.indexOf(0x0a, from);
+    const to = feed < 0 ? bytes.length : feed + 1;
+    lines.push(bytes.subarray(from, to));
+    from = to;
+  }
+  return lines;
+}
+
+/** A line of another form is nobody's output. */
+function textOf(line: Buffer): Buffer {
+  const head = LINE.exec(line.subarray(0, 128).toString("latin1"));
+  if (head === null) return Buffer.alloc(0);
+  const isPart = head[1] === "P" && line.at(-1) === 0x0a;
+  return line.subarray(head[0].length, isPart ? -1 : undefined);
+}

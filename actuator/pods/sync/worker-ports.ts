@@ -1,0 +1,74 @@
+import type { CgroupValues } from "../../../api/model/cgroups.ts";
+import type { PodRuntime } from "../../containerd/port.ts";
+import type { RuntimePod } from "../../containerd/runtime-pod.ts";
+import type { PodActions } from "../../lifecycle/actions.ts";
+import type { RunnablePod } from "../../lifecycle/pod.ts";
+import type { DeviceFault, DeviceHands } from "../devices/port.ts";
+import type { PodNode } from "../networking/node-addresses.ts";
+import type { OnPodEvent, PodClock } from "../ports.ts";
+import type { Mounter } from "../volumes/mounter.ts";
+import type { PodRoots } from "../volumes/places.ts";
+import type { ContainerFault, Images } from "./images.ts";
+import type { LogLinks } from "./log-link.ts";
+
+export interface WorkerPorts {
+  readonly runtime: PodRuntime;
+  /** One for all workers of a runtime. */
+  readonly images: Images;
+  readonly mounter: Mounter;
+  /** Absent: this daemon serves no device plugins. */
+  readonly devices?: DeviceHands;
+  /** Where log collectors look; absent: nothing is linked. */
+  readonly logLinks?: LogLinks;
+  readonly clock: PodClock;
+  readonly onEvent: OnPodEvent;
+  /** This daemon's own name: label OWNER. */
+  readonly owner: string;
+  readonly roots: PodRoots;
+  /** Asked for each turn, since it changes. */
+  readonly node: () => PodNode;
+  /** The pod's cgroup, absolute. */
+  readonly cgroupParentOf: (pod: RunnablePod) => string;
+  /** Of volumes in memory: a pod's limit, or what the node has for pods; null: none. */
+  readonly memoryBytes: (pod: RunnablePod) => number | null;
+}
+
+export interface SyncAsked {
+  readonly pod: RunnablePod;
+  /** What the actions were computed from; null: the runtime holds nothing of it. */
+  readonly runtimePod: RuntimePod | null;
+  readonly actions: PodActions;
+  /** Null: not decided yet; the container is not started. */
+  readonly valuesOf: (container: string) => CgroupValues | null;
+  readonly signal: AbortSignal;
+}
+
+/** How a turn went. */
+export interface Synced {
+  readonly sandboxId: string | null;
+  readonly started: readonly string[];
+  /** Container's name -> why this turn did not start it. */
+  readonly faults: Readonly<Record<string, ContainerFault>>;
+  /** Not started for want of values. */
+  readonly undecided: readonly string[];
+  /** What ended the turn for the whole pod; null: nothing. */
+  readonly error: string | null;
+  /** The pod did not get its devices and holds none of them any more: it is to come in anew; null: not so. */
+  readonly refusal: DeviceFault | null;
+  /** The turn was cut short by its signal. */
+  readonly isCut: boolean;
+}
+
+export interface EndAsked {
+  /** Null: only what the runtime holds is known of it; then no hook is run. */
+  readonly pod: RunnablePod | null;
+  readonly runtimePod: RuntimePod;
+  readonly graceSeconds: number;
+  readonly signal: AbortSignal;
+}
+
+export interface Ended {
+  /** Nothing of it that is this daemon's own runs any more. */
+  readonly isEnded: boolean;
+  readonly error: string | null;
+}

@@ -1,0 +1,81 @@
+import { mkdirSync, realpathSync, statSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { err, ok, type Result } from "../../../api/model/result.ts";
+import type { ActuatorConfig } from "../../core/config.ts";
+import { codeOf } from "../../core/go-error.ts";
+import { claimsDirectory, type Holder, heldClaims, type Lock, takeLock } from "../../core/lock.ts";
+import { faultText } from "../../core/missing-right.ts";
+
+const KEPT = ["stateDir", "podsDirectory", "podLogsDirectory", "containerLogsDirectory"] as const;
+type Kept = (typeof KEPT)[number];
+
+/**
+ * Takes the directories in which a daemon keeps what pods have and leave behind, for this process, with all above and below
+ * them. Each is claimed by its path with links resolved, and by its inode, which is the same wherever it is mounted. A
+ * runtime may serve more than one daemon: what they make in it bears the cgroup root's name, of which there is one a machine.
+ * Errors: who has it, and what to do; a directory that cannot be made or looked at.
+ */
+export async function claimDirectories(
+  config: Pick<ActuatorConfig, Kept>,
+  bootId: string,
+  claims = claimsDirectory(),
+): Promise<Result<Lock, string>> {
+  const held: Lock[] = [];
+  const release = (): void => {
+    for (const lock of held.splice(0)) lock.release();
+  };
+  try {
+    // which file system the pods' is, is settled by the first look at it
+    mkdirSync(config.podsDirectory, { recursive: true, mode: 0o750 });
+    for (const setting of KEPT) {
+      for (const root of rootsOf(setting, config[setting])) {
+        const lock = await takeLock(claims, root, bootId, (holder) => refusal(setting, config[setting], holder));
+        if (lock.ok) held.push(lock.value);
+        else release();
+        if (!lock.ok) return lock;
+      }
+    }
+    return ok({ release });
+  } catch (e) {
+    release();
+    return err(`directories of pods: ${faultText(e, "write")}`);
+  }
+}
+
+/** The process that runs pods below a cgroup root: it holds that very root, and directories of pods. Null: none that can be seen does. */
+export function podsDaemon(cgroupRoot: string, bootId: string, claims = claimsDirectory()): number | null {
+  try {
+    const held = heldClaims(claims, bootId);
+    const keepers = new Set(
+      held.filter(({ root }) => root.startsWith(`${pathClaim("stateDir")}/`)).map(({ pid }) => pid),
+    );
+    return held.find(({ root, pid }) => root === cgroupRoot && keepers.has(pid))?.pid ?? null;
+  } catch {
+    return null;
+  }
+}
+
+const pathClaim = (setting: Kept): string => `/pods-${setting}`;
+
+function rootsOf(setting: Kept, path: string): readonly string[] {
+  const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
+  const inode = stats === undefined ? [] : [`/inode-${setting}/${stats.dev}-${stats.ino}`];
+  return [`${pathClaim(setting)}${encodeURI(realPathOf(path))}`, ...inode];
+}
+
+/** Resolves a path. One that is not there yet is resolved by the directories above it. */
+function realPathOf(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch (error) {
+    if (codeOf(error) !== "ENOENT" || dirname(path) === path) throw error;
+    return join(realPathOf(dirname(path)), basename(path));
+  }
+}
+
+function refusal(setting: Kept, path: string, { pid, root, file }: Holder): string {
+  const prefix = pathClaim(setting);
+  const theirs = root.startsWith(`${prefix}/`) ? decodeURI(root.slice(prefix.length)) : path;
+  const where = theirs === path ? "it" : `${theirs}, which is above or below it or the same`;
+  return `${setting} ${path}: process ${pid}, another daemon, keeps ${where} (${file}): give each daemon its own ${KEPT.join(", ")} and cgroupRoot, or end that process first`;
+}

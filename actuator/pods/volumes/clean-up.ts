@@ -1,0 +1,130 @@
+import { lstatSync, realpathSync } from "node:fs";
+import { lstat, readdir, rename, rmdir, unlink } from "node:fs/promises";
+import { join } from "node:path";
+import { err, ok, type Result } from "../../../api/model/result.ts";
+import { codeOf, goErrorText } from "../../core/go-error.ts";
+import type { PodPlaces } from "../ports.ts";
+import type { Mounter } from "./mounter.ts";
+import { isWithin, ownMountPlaces, volumePlaces } from "./places.ts";
+import { isOfPod, MARK, NOT_OWN } from "./pod-mark.ts";
+
+/** Something of a pod that could not be removed. */
+export interface LeftOver {
+  readonly path: string;
+  readonly why: string;
+}
+
+/**
+ * Removes a pod's directory: unmounts what this daemon mounts in one (volumes in memory, sub-paths), and removes all
+ * files, never through a link and never through a mount that is still there. What stays is named, with what is above it
+ * left out. Empty: nothing is left, or nothing was there.
+ */
+export const removePodDirectory = (places: PodPlaces, mounter: Mounter): Promise<readonly LeftOver[]> =>
+  removeOf(places, mounter, ({ podDirectory }) => [podDirectory]);
+
+/**
+ * Removes a pod's volumes in the same way, and nothing else of its directory.
+ * kubelet 1.36: emptyDir.TearDownAt, doCleanSubPaths.
+ */
+export const removePodVolumes = (places: PodPlaces, mounter: Mounter): Promise<readonly LeftOver[]> =>
+  removeOf(places, mounter, volumePlaces);
+
+async function removeOf(
+  places: PodPlaces,
+  mounter: Mounter,
+  treesOf: (places: PodPlaces) => readonly string[],
+): Promise<readonly LeftOver[]> {
+  const { podDirectory } = places;
+  const found = realDirectory(podDirectory);
+  if (!found.ok) return [{ path: podDirectory, why: found.error }];
+  if (found.value === null) return [];
+  const { path, device } = found.value;
+  if (!isOfPod(podDirectory)) return [{ path: podDirectory, why: NOT_OWN }];
+  const real = { ...places, podDirectory: path };
+  const leftOvers = await unmountOwn(real, mounter);
+  const mounts = mounter.mounts();
+  if (!mounts.ok) return [{ path: podDirectory, why: mounts.error }];
+  const kept = new Set(mounts.value.map(({ point }) => point));
+  for (const root of treesOf(real)) await removeTree(root, { root, device, kept, leftOvers });
+  return leftOvers;
+}
+
+interface RealDirectory {
+  readonly path: string;
+  readonly device: number;
+}
+function realDirectory(path: string): Result<RealDirectory | null, string> {
+  try {
+    const stats = lstatSync(path);
+    return stats.isDirectory() ? ok({ path: realpathSync(path), device: stats.dev }) : err("it is not a directory");
+  } catch (error) {
+    return codeOf(error) === "ENOENT" ? ok(null) : err(goErrorText(error));
+  }
+}
+
+async function unmountOwn(places: PodPlaces, mounter: Mounter): Promise<LeftOver[]> {
+  const mounts = mounter.mounts();
+  if (!mounts.ok) return [{ path: places.podDirectory, why: mounts.error }];
+  const leftOvers: LeftOver[] = [];
+  const own = ownMountPlaces(places);
+  for (const { point } of mounts.value) {
+    if (!own.some((place) => isOwnMount(point, place))) continue;
+    const unmounted = await mounter.unmount(point);
+    if (!unmounted.ok) leftOvers.push({ path: point, why: unmounted.error });
+  }
+  return leftOvers;
+}
+/** One of a volume lies right in its place, a sub-path's two deeper; what a container mounted lies within a volume. */
+function isOwnMount(point: string, place: string): boolean {
+  if (!isWithin(point, place)) return false;
+  const depth = point.slice(place.length + 1).split("/").length;
+  return place.endsWith("/volume-subpaths") ? depth === 3 : depth === 1;
+}
+
+interface Removal {
+  readonly root: string;
+  readonly device: number;
+  /** Mounts that are still there. */
+  readonly kept: ReadonlySet<string>;
+  readonly leftOvers: LeftOver[];
+}
+
+/** The kernel takes paths of 4096 bytes, a container may nest directories deeper: those are moved up first. */
+const LONGEST_PATH = 3000;
+
+/** Removes a tree. True: it is gone. */
+async function removeTree(path: string, removal: Removal): Promise<boolean> {
+  const { kept, leftOvers } = removal;
+  if (kept.has(path)) {
+    if (!leftOvers.some((one) => one.path === path)) leftOvers.push({ path, why: "something is mounted there" });
+    return false;
+  }
+  try {
+    const stats = await lstat(path);
+    if (stats.dev !== removal.device) {
+      leftOvers.push({ path, why: "it is on another file system" });
+      return false;
+    }
+    if (!stats.isDirectory()) {
+      await unlink(path);
+      return true;
+    }
+    if (path.length > LONGEST_PATH && ![...kept].some((point) => isWithin(point, path))) {
+      const nearer = join(removal.root, `.deep-${stats.ino}`);
+      await rename(path, nearer);
+      return removeTree(nearer, removal);
+    }
+    let isEmpty = true;
+    const names = await readdir(path);
+    for (const name of names.filter((one) => one !== MARK || path !== removal.root))
+      isEmpty = (await removeTree(join(path, name), removal)) && isEmpty;
+    // last, so that what a crash leaves is known for the daemon's own
+    if (isEmpty && path === removal.root && names.includes(MARK)) await removeTree(join(path, MARK), removal);
+    if (isEmpty) await rmdir(path);
+    return isEmpty;
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return true;
+    leftOvers.push({ path, why: goErrorText(error) });
+    return false;
+  }
+}

@@ -1,0 +1,94 @@
+import { execFile } from "node:child_process";
+import { readFileSync, realpathSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { err, map, ok, type Result } from "../../../api/model/result.ts";
+import { codeOf, goErrorText } from "../../core/go-error.ts";
+
+export interface MountPoint {
+  readonly point: string;
+  /** `tmpfs`, `ext4` */
+  readonly type: string;
+}
+
+/** The parts of mount(8) that pods' directories need. Errors are sentences. */
+export interface Mounter {
+  /** All of this process's mount namespace, the last mounted last. */
+  mounts(): Result<readonly MountPoint[], string>;
+  tmpfs(point: string, options: readonly string[]): Promise<Result<null, string>>;
+  /** Shows the opened file or directory at `point` as well. */
+  bind(fd: number, point: string): Promise<Result<null, string>>;
+  unmount(point: string): Promise<Result<null, string>>;
+}
+
+/** Finds the mount right at a path, the topmost one; the kernel names places without the links that lead to them. */
+export function mountAt(path: string, mounter: Mounter): Result<MountPoint | undefined, string> {
+  const real = withoutLinks(path);
+  return map(mounter.mounts(), (mounts) => mounts.findLast(({ point }) => point === real));
+}
+function withoutLinks(path: string): string {
+  try {
+    return join(realpathSync(dirname(path)), basename(path));
+  } catch (error) {
+    codeOf(error);
+    return path;
+  }
+}
+
+const MOUNTINFO = "/proc/self/mountinfo";
+
+/** By /bin/mount and /bin/umount, without a shell. */
+export const systemMounter: Mounter = {
+  mounts() {
+    try {
+      return ok(parseMountPoints(readFileSync(MOUNTINFO, "utf8")));
+    } catch (error) {
+      return err(goErrorText(error));
+    }
+  },
+  tmpfs: (point, options) =>
+    mount(["-t", "tmpfs", ...(options.length > 0 ? ["-o", options.join(",")] : []), "tmpfs", point]),
+  // by the number of this process: the one that mounts has other files open
+  bind: (fd, point) => mount(["--no-canonicalize", "-o", "bind", `/proc/${process.pid}/fd/${fd}`, point]),
+  async unmount(point) {
+    const { status, output } = await run("/bin/umount", [point]);
+    return status === null
+      ? ok(null)
+      : err(`unmount failed: ${status}\nUnmounting arguments: ${point}\nOutput: ${output}`);
+  },
+};
+
+/** mount-utils v0.36: the words of Mounter.doMount. */
+async function mount(args: readonly string[]): Promise<Result<null, string>> {
+  const { status, output } = await run("/bin/mount", args);
+  if (status === null) return ok(null);
+  return err(
+    `mount failed: ${status}\nMounting command: mount\nMounting arguments: ${args.join(" ")}\nOutput: ${output}`,
+  );
+}
+
+interface Ran {
+  /** Null: it worked. */
+  readonly status: string | null;
+  readonly output: string;
+}
+const run = (file: string, args: readonly string[]): Promise<Ran> =>
+  new Promise((resolve) => {
+    execFile(file, args, (error, stdout, stderr) => {
+      const status =
+        error === null ? null : typeof error.code === "number" ? `exit status ${error.code}` : error.message;
+      resolve({ status, output: stdout + stderr });
+    });
+  });
+
+/** The text of proc_pid_mountinfo(5); lines that are none are left out. */
+export function parseMountPoints(mountinfo: string): readonly MountPoint[] {
+  return mountinfo.split("\n").flatMap((line) => {
+    const [left, right] = line.split(" - ");
+    const point = left?.split(" ")[4];
+    const type = right?.split(" ")[0];
+    return point === undefined || type === undefined ? [] : [{ point: unescaped(point), type }];
+  });
+}
+/** Blanks and backslashes are octal there. */
+const unescaped = (text: string): string =>
+  text.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));

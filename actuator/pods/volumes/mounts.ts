@@ -1,0 +1,193 @@
+import { chmodSync, closeSync, fstatSync, lstatSync, mkdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { err, ok, type Result } from "../../../api/model/result.ts";
+import type { AskedMount, MountPropagation } from "../../containerd/messages.ts";
+import { codeOf, goErrorText } from "../../core/go-error.ts";
+import { hostNameOf } from "../../lifecycle/config/labels.ts";
+import { type EnvPair, expandSubPath } from "../../lifecycle/env.ts";
+import type { PodContainer, RunnablePod, VolumeMount } from "../../lifecycle/pod.ts";
+import { writeHostsFile } from "../networking/hosts-file.ts";
+import type { PodPlaces } from "../ports.ts";
+import { terminationMessageAt } from "../sync/termination-message.ts";
+import { type Mounter, mountAt } from "./mounter.ts";
+import { containerAt, etcHostsAt, subPathAt } from "./places.ts";
+import { exists, makeWithin, openWithin } from "./safe-path.ts";
+import { volumeAt } from "./volumes.ts";
+
+/** A container that is about to be made. */
+export interface MountsAsked {
+  readonly pod: RunnablePod;
+  readonly container: PodContainer;
+  /** Its restart count. */
+  readonly attempt: number;
+  readonly places: PodPlaces;
+  /** On the host's network: the node's. */
+  readonly podIps: readonly string[];
+  /** The container's, for a `subPathExpr`. */
+  readonly env: readonly EnvPair[];
+  /** Suffix of the names of pods in a subdomain. */
+  readonly clusterDomain: string;
+}
+
+const HOSTS = "/etc/hosts";
+const PROPAGATION: Readonly<Record<VolumeMount["propagation"], MountPropagation>> = {
+  None: "PROPAGATION_PRIVATE",
+  HostToContainer: "PROPAGATION_HOST_TO_CONTAINER",
+  Bidirectional: "PROPAGATION_BIDIRECTIONAL",
+};
+
+/**
+ * Everything of the machine that a container gets to see: its volumes, /etc/hosts unless it mounts there itself, and the
+ * file for its last words. What is missing of it is made. Error: the kubelet's words. kubelet 1.36: makeMounts.
+ */
+export async function mountsOf(asked: MountsAsked, mounter: Mounter): Promise<Result<readonly AskedMount[], string>> {
+  const mounts: AskedMount[] = [];
+  for (const [index, mount] of asked.container.mounts.entries()) {
+    const hostPath = await hostPathOf(mount, index, asked, mounter);
+    if (!hostPath.ok) return hostPath;
+    const { mountPath, readOnly, propagation } = mount;
+    const containerPath = mountPath.startsWith("/") ? mountPath : `/${mountPath}`;
+    mounts.push({ containerPath, hostPath: hostPath.value, readonly: readOnly, propagation: PROPAGATION[propagation] });
+  }
+  const hosts = hostsMount(asked);
+  if (!hosts.ok) return hosts;
+  const lastWords = lastWordsMount(asked);
+  return lastWords.ok ? ok([...mounts, ...hosts.value, ...lastWords.value]) : lastWords;
+}
+
+async function hostPathOf(
+  mount: VolumeMount,
+  index: number,
+  { pod, container, places, env }: MountsAsked,
+  mounter: Mounter,
+): Promise<Result<string, string>> {
+  const volume = pod.spec.volumes.find(({ name }) => name === mount.volume);
+  if (volume === undefined)
+    return err(`cannot find volume "${mount.volume}" to mount into container "${container.name}"`);
+  const subPath = mount.isExpression ? expandSubPath(mount.subPath, env) : ok(mount.subPath);
+  if (!subPath.ok) return subPath;
+  const at = volumeAt(volume, places);
+  if (!at.ok || subPath.value === "") return at;
+  const target = subPathAt(places, mount.volume, container.name, index);
+  if (!target.ok) return target;
+  return bindSubPath(
+    {
+      volumePath: at.value,
+      subPath: subPath.value,
+      target: target.value,
+      volume: mount.volume,
+      container: container.name,
+    },
+    mounter,
+  );
+}
+
+/** kubelet 1.36: shouldMountHostsFile, makeHostsMount. */
+function hostsMount({ pod, container, places, podIps, clusterDomain }: MountsAsked): Result<AskedMount[], string> {
+  const { hostNetwork, hostAliases } = pod.spec;
+  const isWanted = podIps.length > 0 || hostNetwork;
+  if (!isWanted || container.mounts.some(({ mountPath }) => mountPath === HOSTS)) return ok([]);
+  const file = etcHostsAt(places);
+  const names = hostNameOf(pod, clusterDomain);
+  const written = writeHostsFile(file, { hostNetwork, ips: podIps, ...names, aliases: hostAliases });
+  return written.ok ? ok([ownMount(HOSTS, file)]) : written;
+}
+
+/** An empty file that every user of the container may write. */
+function lastWordsMount({ container, attempt, places }: MountsAsked): Result<AskedMount[], string> {
+  const { terminationMessagePath: path } = container;
+  const directory = containerAt(places, container.name);
+  if (!directory.ok) return directory;
+  const file = join(directory.value, terminationMessageAt(attempt));
+  try {
+    mkdirSync(directory.value, { recursive: true, mode: 0o750 });
+    if (path === "") return ok([]);
+    rmSync(file, { force: true });
+    writeFileSync(file, "", { flag: "wx" });
+    chmodSync(file, 0o666);
+    return ok([ownMount(path.startsWith("/") ? path : `/${path}`, file)]);
+  } catch (error) {
+    return err(goErrorText(error));
+  }
+}
+
+const ownMount = (containerPath: string, hostPath: string): AskedMount => ({
+  containerPath,
+  hostPath,
+  readonly: false,
+  propagation: PROPAGATION.None,
+});
+
+export interface SubPath {
+  /** The volume's path on the machine. */
+  readonly volumePath: string;
+  /** Below it. */
+  readonly subPath: string;
+  /** Where what it leads to is shown as well, below the pod's directory. */
+  readonly target: string;
+  /** Names of the volume and the container, for the error. */
+  readonly volume: string;
+  readonly container: string;
+}
+
+/**
+ * The path that the container gets: a bind mount of the very file or directory that was checked, so that nothing that
+ * changes in the volume later leads out of it. A path that is missing becomes directories with the volume's mode. The
+ * error tells nothing of the machine, as a pod's author sees it. kubelet 1.36: makeMounts, PrepareSafeSubpath.
+ */
+export async function bindSubPath(asked: SubPath, mounter: Mounter): Promise<Result<string, string>> {
+  const { subPath, volume, container } = asked;
+  if (subPath.startsWith("/")) return err(`error SubPath \`${subPath}\` must not be an absolute path`);
+  if (subPath.split("/").includes(".."))
+    return err(`unable to provision SubPath \`${subPath}\`: must not contain '..'`);
+  const of = `for volumeMount "${volume}" of container "${container}"`;
+  const base = attempt(() => realpathSync(asked.volumePath));
+  if (base === null) return err(`failed to prepare subPath ${of}`);
+  const made = attempt(() => {
+    if (!exists(join(base, subPath))) makeWithin(base, subPath);
+    return true;
+  });
+  if (made === null) return err(`failed to create subPath directory ${of}`);
+  const fd = attempt(() => openWithin(base, subPath));
+  if (fd === null) return err(`failed to prepare subPath ${of}`);
+  try {
+    const bound = await bind(fd, asked.target, mounter);
+    return bound ? ok(asked.target) : err(`failed to prepare subPath ${of}`);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+async function bind(fd: number, target: string, mounter: Mounter): Promise<boolean> {
+  const mounted = mountAt(target, mounter);
+  if (!mounted.ok) return false;
+  if (mounted.value !== undefined) {
+    if (attempt(() => isSame(fd, target)) === true) return true;
+    if (!(await mounter.unmount(target)).ok) return false;
+  }
+  if (attempt(() => makeTarget(target, fstatSync(fd).isDirectory())) === null) return false;
+  return (await mounter.bind(fd, target)).ok;
+}
+
+function isSame(fd: number, target: string): boolean {
+  const [one, other] = [fstatSync(fd), lstatSync(target)];
+  return one.dev === other.dev && one.ino === other.ino;
+}
+
+/** A file is right for whatever is no directory: the mount gives it its kind. */
+function makeTarget(target: string, isDirectory: boolean): true {
+  mkdirSync(dirname(target), { recursive: true, mode: 0o750 });
+  if (isDirectory) mkdirSync(target, { recursive: true, mode: 0o750 });
+  else writeFileSync(target, "", { mode: 0o640 });
+  return true;
+}
+
+/** Null: the system refused, or the path is not safe. */
+function attempt<T>(step: () => T): T | null {
+  try {
+    return step();
+  } catch (error) {
+    codeOf(error);
+    return null;
+  }
+}

@@ -1,0 +1,88 @@
+import { goDurationText, quote } from "../../../api/decide/go/strconv.ts";
+import type { ProbeHandler, ProbeOutcome } from "../../../api/model/probe.ts";
+import { kubeletText } from "../../containerd/fault.ts";
+import type { PodRuntime, RuntimeFault } from "../../containerd/port.ts";
+import { expandAll } from "../../lifecycle/env.ts";
+import type { EnvVar } from "../../lifecycle/pod.ts";
+import { grpcProbe } from "../grpc/grpc.ts";
+import { httpProbe } from "../http/http.ts";
+import { bounded } from "../net/bounded.ts";
+import { tcpProbe } from "../net/dial.ts";
+import type { ProbeTarget } from "./target.ts";
+
+/** kubelet 1.36: pkg/probe/exec, maxReadLength. */
+const MAX_OUTPUT_BYTES = 10 * 1024;
+
+/**
+ * A command in the container: another exit code than 0 is a failure, and so is one that takes too long, which the
+ * runtime kills; what the runtime does not run is an error. At the timeout the attempt is over even if the runtime says
+ * nothing: its call ends by itself later. kubelet 1.36: pkg/probe/exec, remoteRuntimeService.ExecSync.
+ */
+export function execProbe(
+  command: readonly string[],
+  target: ProbeTarget,
+  timeoutMs: number,
+  exec: PodRuntime["exec"],
+): Promise<ProbeOutcome> {
+  const expanded = expandAll(command, staticPairs(target.env));
+  const late: ProbeOutcome = { result: "failure", output: timedOut(expanded, timeoutMs) };
+  const run = async (): Promise<ProbeOutcome> => {
+    // CRI counts whole seconds, and none is without end
+    const ran = await exec(target.containerId, expanded, Math.max(1, Math.ceil(timeoutMs / 1000)));
+    if (!ran.ok) return ran.error.code === "DEADLINE_EXCEEDED" ? late : { error: errorOf(ran.error) };
+    const { exitCode, stdout, stderr } = ran.value;
+    return { result: exitCode === 0 ? "success" : "failure", output: beginning(stdout + stderr) };
+  };
+  return bounded(
+    timeoutMs,
+    run,
+    () => late,
+    (error) => ({ error: (error as Error).message }),
+  );
+}
+
+/** An answer that is too large is told by the client library, which the kubelet's words differently. */
+const errorOf = (fault: RuntimeFault): string =>
+  kubeletText({
+    ...fault,
+    message: fault.message.replace(TOO_LARGE, "grpc: received message larger than max ($1 vs. $2)"),
+  });
+const TOO_LARGE = /^Received message larger than max \((\d+) vs (\d+)\).*$/;
+
+const timedOut = (command: readonly string[], timeoutMs: number): string =>
+  `command timed out: ${quote(command.join(" "))} timed out after ${goDurationText(BigInt(Math.round(timeoutMs * 1e6)))}`;
+
+/** Only what stands in the manifest; a value from elsewhere is empty. kubelet 1.36: ExpandContainerCommandOnlyStatic. */
+const staticPairs = (env: readonly EnvVar[]) =>
+  env.map((variable) => ({ key: variable.name, value: "value" in variable ? variable.value : "" }));
+
+function beginning(output: string): string {
+  const bytes = Buffer.from(output);
+  return bytes.length <= MAX_OUTPUT_BYTES ? output : bytes.toString("utf8", 0, MAX_OUTPUT_BYTES);
+}
+
+export interface AskedProbe {
+  readonly handler: ProbeHandler;
+  /** More than 0; nothing of the attempt lasts longer. */
+  readonly timeoutMs: number;
+  readonly target: ProbeTarget;
+}
+export type ProbePorts = Pick<PodRuntime, "exec">;
+/** One attempt; it never throws. */
+export type Attempt = (asked: AskedProbe, ports: ProbePorts) => Promise<ProbeOutcome>;
+
+/**
+ * Asks a container once. Errors are the kubelet's words for what it could not ask: a port that is none, an answer that
+ * breaks off, a runtime that does not run a command. kubelet 1.36: prober.runProbe.
+ */
+export const attempt: Attempt = ({ handler, timeoutMs, target }, { exec }) => {
+  if ("exec" in handler) return execProbe(handler.exec, target, timeoutMs, exec);
+  if (target.podIP === "" && hostOf(handler) === "") return Promise.resolve(NO_ADDRESS);
+  if ("http" in handler) return httpProbe(handler.http, target, timeoutMs);
+  if ("tcp" in handler) return tcpProbe(handler.tcp, target, timeoutMs);
+  return grpcProbe(handler.grpc, target, timeoutMs);
+};
+const hostOf = (handler: Exclude<ProbeHandler, { exec: unknown }>): string =>
+  "http" in handler ? handler.http.host : "tcp" in handler ? handler.tcp.host : "";
+/** To Go's client an empty host is this very machine: a kubelet would ask itself. */
+const NO_ADDRESS: ProbeOutcome = { error: "the pod has no address yet" };

@@ -1,0 +1,382 @@
+import { nextAtPhase, phaseOf } from "../../../api/decide/probes/plan.ts";
+import { startWorker, step } from "../../../api/decide/probes/worker.ts";
+import type {
+  AttemptOutcome,
+  Worker,
+  WorkerEffect,
+  WorkerEvent,
+  WorkerStep,
+} from "../../../api/decide/probes/worker-state.ts";
+import type { StoredResult } from "../../../api/model/probe.ts";
+import type { FailedContainer } from "../../../api/model/probe-guard.ts";
+import type { ProbeCounters } from "../../status/probe-counters.ts";
+import type { Attempt, ProbePorts } from "./attempt.ts";
+import type { ExecLimit } from "./exec-limit.ts";
+import type { ProbeEventRecorder } from "./history.ts";
+import type { LivenessStormGuard } from "./liveness-storm-guard.ts";
+import type { ManagerPorts, ManagerSettings } from "./ports.ts";
+import type { ProbeTime } from "./probe-time.ts";
+import type { ProbeWorker } from "./probe-worker.ts";
+import type { ProbeResults } from "./probed.ts";
+import { TimerHeap } from "./timer-heap.ts";
+
+interface AttemptsPorts {
+  readonly attempt: Attempt;
+  readonly runtime: ProbePorts;
+  readonly time: ProbeTime;
+  readonly counters: ProbeCounters;
+  readonly execLimit: ExecLimit;
+  /** `seconds`: without what it waited for its turn. */
+  readonly onOutcome: (worker: ProbeWorker, outcome: AttemptOutcome, seconds: number) => void;
+  /** An exec had to wait for its turn longer than its period. */
+  readonly onOverdue: (worker: ProbeWorker, seconds: number) => void;
+}
+
+/** Asks containers; of execs only so many at once. */
+class Attempts {
+  readonly #ports: AttemptsPorts;
+
+  constructor(ports: AttemptsPorts) {
+    this.#ports = ports;
+  }
+
+  begin(worker: ProbeWorker, containerId: string): void {
+    const number = ++worker.attempt;
+    if (worker.handler !== "exec") {
+      void this.#run(worker, containerId, number);
+      return;
+    }
+    const { execLimit, time } = this.#ports;
+    const queuedMs = time.now();
+    let hasBegun = false;
+    const unqueue = execLimit.add(worker.name.podUid, () => {
+      hasBegun = true;
+      worker.unqueue = null;
+      const waitedMs = time.now() - queuedMs;
+      if (waitedMs > worker.periodMs) this.#overdue(worker, waitedMs / 1000);
+      return this.#run(worker, containerId, number);
+    });
+    if (!hasBegun) worker.unqueue = unqueue;
+  }
+
+  /** Stops waiting for what a probe asked for. */
+  drop(worker: ProbeWorker): void {
+    worker.attempt++;
+    worker.unqueue?.();
+    worker.unqueue = null;
+  }
+
+  #overdue(worker: ProbeWorker, seconds: number): void {
+    this.#ports.counters.execProbeWaited();
+    this.#ports.onOverdue(worker, seconds);
+  }
+
+  async #run(worker: ProbeWorker, containerId: string, number: number): Promise<void> {
+    const { attempt, runtime, time, counters, onOutcome } = this.#ports;
+    const beganMs = time.now();
+    let outcome: AttemptOutcome;
+    try {
+      outcome = await attempt(worker.asked(containerId), runtime);
+    } catch (error) {
+      // as the kubelet, whose worker outlives a panic of its probe
+      outcome = { error: (error as Error).message };
+    }
+    const seconds = (time.now() - beganMs) / 1000;
+    counters.probed(worker.spec.type, "error" in outcome ? "error" : outcome.result, seconds);
+    if (worker.attempt === number) onOutcome(worker, outcome, seconds);
+  }
+}
+
+/** Which number of those with one period a probe has: the first that is free, so that what is left stays even. */
+export class Phases {
+  readonly #taken = new Map<number, Set<number>>();
+  /** Below it no number of that period is free. */
+  readonly #lowest = new Map<number, number>();
+
+  take(periodMs: number): number {
+    const taken = this.#taken.get(periodMs) ?? new Set();
+    let index = this.#lowest.get(periodMs) ?? 0;
+    while (taken.has(index)) index++;
+    taken.add(index);
+    this.#taken.set(periodMs, taken);
+    this.#lowest.set(periodMs, index + 1);
+    return index;
+  }
+
+  give(periodMs: number, index: number): void {
+    const taken = this.#taken.get(periodMs);
+    taken?.delete(index);
+    this.#lowest.set(periodMs, Math.min(index, this.#lowest.get(periodMs) ?? 0));
+    if (taken?.size === 0) {
+      this.#taken.delete(periodMs);
+      this.#lowest.delete(periodMs);
+    }
+  }
+
+  /** When the probe with this number is due first, not before `nowMs`. */
+  static nextMs(index: number, periodMs: number, epochMs: number, nowMs: number): number {
+    return nextAtPhase(phaseOf(index, periodMs), periodMs, epochMs, nowMs);
+  }
+}
+
+/** Execs that wait within this time are one event, and a person is told for this long that they do. */
+export const TOLD_MS = 60_000;
+
+interface Cause {
+  /** One of the kubelet's. */
+  readonly quirk: string | undefined;
+  /** One led to it; else what is stored is a beginning, or that of a container that does not run. */
+  readonly byAttempt: boolean;
+}
+
+/** Drives workers: gives the reducer its events, and does what it says. */
+export class ProbeEngine {
+  readonly #parts: EngineParts;
+  readonly #wakes: TimerHeap<ProbeWorker>;
+  readonly #attempts: Attempts;
+  readonly #phases = new Phases();
+  readonly #startMs: number;
+  #isClosed = false;
+
+  constructor(parts: EngineParts) {
+    const { ports, settings, time, execLimit, chronicle, onOverdue } = parts;
+    const { attempt, runtime, counters, clock } = ports;
+    this.#parts = parts;
+    this.#startMs = time.fromWall(settings.startedAtMs);
+    this.#wakes = new TimerHeap(time, clock.after, (worker) => this.#woken(worker));
+    this.#attempts = new Attempts({
+      ...{ attempt, runtime, time, counters, execLimit },
+      onOutcome: (worker, outcome, seconds) => this.#attempted(worker, outcome, seconds),
+      onOverdue: (worker, seconds) => {
+        const nowMs = time.now();
+        const lastsMs = Math.max(TOLD_MS, 3 * worker.periodMs);
+        if (nowMs - worker.overdueAtMs > lastsMs) chronicle.overdue(worker.name, seconds);
+        worker.overdueAtMs = nowMs;
+        onOverdue();
+      },
+    });
+  }
+
+  /** When the daemon started, as the workers count. */
+  get startMs(): number {
+    return this.#startMs;
+  }
+
+  begin(worker: ProbeWorker): void {
+    const { settings, time, ports } = this.#parts;
+    const nowMs = time.now();
+    if (!settings.spread) {
+      this.#apply(worker, startWorker(worker.spec, nowMs, ports.random()));
+      return;
+    }
+    // of a container that runs already nobody tells that it starts
+    if (worker.spec.type === "readiness" && worker.container.state === "running" && !this.#isYoung(worker)) {
+      this.#first(worker);
+      return;
+    }
+    worker.phase = this.#phases.take(worker.periodMs);
+    this.#wakes.set(worker, Phases.nextMs(worker.phase, worker.periodMs, this.#startMs, nowMs));
+  }
+
+  /** Out of turn. While the daemon is young its probes keep to their spread, as the kubelet's sleep their jitter out. */
+  trigger(worker: ProbeWorker): void {
+    if (worker.state !== null) this.#step(worker, this.#turn("trigger", worker));
+    else if (!this.#isYoung(worker)) this.#first(worker);
+  }
+
+  stop(worker: ProbeWorker): void {
+    const { spec, state } = worker;
+    const atMs = this.#parts.time.now();
+    // one that has not begun has nothing to end
+    if (state === null) worker.state = { ...startWorker(spec, atMs, 0).next, at: "waiting" };
+    else if (worker.unqueue !== null) {
+      this.#attempts.drop(worker);
+      worker.state = { ...state, at: "waiting" };
+    }
+    this.#step(worker, { on: "stop", atMs });
+  }
+
+  /** The guard lets the kill of this container go ahead. */
+  kill(worker: ProbeWorker): void {
+    if (worker.state === null || worker.isEnded) return;
+    this.#attempts.drop(worker);
+    this.#apply(worker, killNow(worker.state), true);
+  }
+
+  close(workers: Iterable<ProbeWorker>): void {
+    this.#isClosed = true;
+    this.#wakes.close();
+    for (const worker of workers) this.#attempts.drop(worker);
+  }
+
+  #woken(worker: ProbeWorker): void {
+    const { time, ports } = this.#parts;
+    ports.counters.probeLate((time.now() - worker.dueMs) / 1000);
+    if (worker.state === null) this.#first(worker);
+    else this.#step(worker, this.#turn("tick", worker));
+  }
+
+  #first(worker: ProbeWorker): void {
+    worker.state = startWorker(worker.spec, this.#parts.time.now(), 0).next;
+    this.#step(worker, this.#turn("tick", worker));
+  }
+  /** kubelet 1.36: worker.run, which lets its workers sleep so long. */
+  #isYoung({ periodMs }: ProbeWorker): boolean {
+    return periodMs > this.#parts.time.now() - this.#startMs;
+  }
+  #turn(on: "tick" | "trigger", worker: ProbeWorker): WorkerEvent {
+    const { time, isStarted } = this.#parts;
+    return { on, atMs: time.now(), pod: worker.seen(time, isStarted(worker)) };
+  }
+
+  #attempted(worker: ProbeWorker, outcome: AttemptOutcome, seconds: number): void {
+    if (this.#isClosed) return;
+    const atMs = this.#parts.time.now();
+    const { chronicle, ports } = this.#parts;
+    const noted = worker.note(outcome, ports.clock.nowMs(), seconds);
+    chronicle.ran(worker.name, noted);
+    const { containerId = null, stored } = worker.state ?? {};
+    this.#step(worker, { on: "attempted", atMs, outcome });
+    const isChange = worker.state?.stored !== stored;
+    if (noted.isFirst && noted.kind !== "success" && !isChange && containerId !== null)
+      chronicle.first(worker, containerId, noted.kind);
+  }
+
+  #step(worker: ProbeWorker, event: WorkerEvent): void {
+    const { state, spec } = worker;
+    const { storm } = this.#parts;
+    if (state === null) return;
+    const taken = step(spec, state, event);
+    if (event.on === "attempted") this.#apply(worker, guarded(storm, worker, state, taken), true);
+    else this.#apply(worker, taken);
+  }
+
+  #apply(worker: ProbeWorker, { next, effects }: WorkerStep, byAttempt = false): void {
+    const isStopping = worker.state?.stopping === true;
+    const quirk = effects.find((effect) => effect.kind === "quirk")?.code;
+    worker.state = next;
+    for (const effect of effects) {
+      // who has stopped it wants to hear no result of it
+      if (effect.kind === "set" && isStopping) continue;
+      this.#do(worker, effect, { quirk, byAttempt });
+    }
+  }
+
+  #do(worker: ProbeWorker, effect: WorkerEffect, cause: Cause): void {
+    const { time, results, ports, storm } = this.#parts;
+    switch (effect.kind) {
+      case "attempt":
+        this.#wakes.remove(worker);
+        this.#attempts.begin(worker, effect.containerId);
+        break;
+      case "wake":
+        if (!this.#isClosed) this.#wakes.set(worker, Math.max(effect.atMs, time.now()));
+        break;
+      case "set":
+        this.#set(worker, effect.containerId, effect.result, cause);
+        break;
+      case "forget":
+        results.forget(effect.containerId, worker.spec.type);
+        worker.resultSince(null);
+        if (worker.spec.type === "liveness") storm?.gone(effect.containerId);
+        worker.told = null;
+        break;
+      case "event":
+        ports.onEvent({ ...worker.name, reason: effect.reason, message: effect.message });
+        break;
+      case "stop":
+        this.#wakes.remove(worker);
+        if (worker.phase !== null) this.#phases.give(worker.periodMs, worker.phase);
+        worker.phase = null;
+        break;
+    }
+  }
+
+  #set(worker: ProbeWorker, containerId: string, result: StoredResult, cause: Cause): void {
+    const { byAttempt } = cause;
+    const { results, ports, chronicle, onStarted } = this.#parts;
+    const { type, probe } = worker.spec;
+    const was = results.get(containerId, type) ?? null;
+    results.set(containerId, type, result);
+    worker.resultSince(ports.clock.nowMs());
+    ports.counters.probeResult(type, result);
+    const output = byAttempt && result === "Failure" ? worker.lastOutput : "";
+    const change = { ...worker.name, containerId, result, was, output, probe };
+    // what stands before the first attempt of a container is no news
+    if (byAttempt || was !== null) chronicle.changed(change, cause);
+    ports.onResult(change);
+    if (type === "startup" && result === "Success") onStarted(worker);
+  }
+}
+
+interface EngineParts {
+  readonly ports: ManagerPorts;
+  readonly settings: ManagerSettings;
+  readonly time: ProbeTime;
+  readonly results: ProbeResults;
+  readonly execLimit: ExecLimit;
+  readonly chronicle: ProbeEventRecorder;
+  readonly storm: LivenessStormGuard | null;
+  readonly isStarted: (worker: ProbeWorker) => boolean;
+  /** The container of this worker has just become started. */
+  readonly onStarted: (worker: ProbeWorker) => void;
+  readonly onOverdue: () => void;
+}
+
+/**
+ * The step after an attempt: the guard hears of a liveness probe that fails and of one that succeeds again; a kill waits for
+ * its word, and meanwhile the container is probed on.
+ */
+function guarded(storm: LivenessStormGuard | null, worker: ProbeWorker, before: Worker, taken: WorkerStep): WorkerStep {
+  const { spec } = worker;
+  const { containerId } = before;
+  if (storm === null || spec.type !== "liveness" || before.stopping || containerId === null) return taken;
+  worker.told ??= storm.inherited(containerId, worker);
+  if (taken.effects.some((effect) => effect.kind === "set" && effect.result === "Failure")) {
+    worker.told = "failed";
+    storm.failed(failureOf(worker, containerId), worker);
+    return killHeld(before, taken);
+  }
+  if (!isCounted(before, taken.next)) return taken;
+  if (taken.next.lastResult === "Failure") {
+    worker.told ??= "failing";
+    storm.failing(failureOf(worker, containerId));
+  } else if (worker.told !== null) {
+    worker.told = null;
+    storm.recovered(containerId);
+  }
+  return taken;
+}
+
+const failureOf = ({ name, pod }: ProbeWorker, containerId: string): FailedContainer => ({
+  containerId,
+  container: `${name.namespace}/${name.pod}/${name.container}`,
+  group: pod.owner ?? pod.uid,
+});
+
+/** Checks that a result counts: one that was thrown away changes no run. */
+const isCounted = (before: Worker, next: Worker): boolean =>
+  next.lastResult !== before.lastResult || next.resultRun !== before.resultRun;
+
+/** Keeps what was stored and lets the run go on, so that the next failure reaches the threshold again. */
+const killHeld = (before: Worker, { next, effects }: WorkerStep): WorkerStep => ({
+  next: {
+    ...next,
+    stored: before.stored,
+    onHold: false,
+    resultRun: before.lastResult === "Failure" ? before.resultRun + 1 : 1,
+  },
+  effects: effects.filter(({ kind }) => kind !== "set"),
+});
+
+/** The kill that was held. kubelet 1.36: the end of worker.doProbe. */
+const killNow = (worker: Worker): WorkerStep => ({
+  next: { ...worker, at: "waiting", stored: "Failure", onHold: true, resultRun: 0 },
+  effects:
+    worker.containerId === null
+      ? []
+      : [
+          { kind: "set", containerId: worker.containerId, result: "Failure" },
+          { kind: "wake", atMs: worker.nextTickMs },
+        ],
+});

@@ -1,0 +1,266 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { decideProbeGuard } from "../../../api/decide/probes/decide-guard.ts";
+import {
+  decodeProbeGuardAsk,
+  type FailedContainer,
+  type GuardSettings,
+  type KnownFailure,
+  type ProbeGuardAsk,
+  type ProbeGuardDecision,
+} from "../../../api/model/probe-guard.ts";
+import { replaceFile } from "../../core/record-file.ts";
+import type { ProbeClock, ProbeTime } from "./probe-time.ts";
+import type { ProbeWorker } from "./probe-worker.ts";
+
+interface GuardMemoryOptions {
+  readonly stateDir: string;
+  /** Wall clock. */
+  readonly nowMs: () => number;
+  /** Told once, until it can be written again. */
+  readonly onFault: (message: string) => void;
+}
+
+/** The guard's knowledge, in a file: a daemon that starts again goes on holding what the one before it held. */
+export class GuardMemory {
+  readonly #options: GuardMemoryOptions;
+  readonly #file: string;
+  #isBroken = false;
+
+  constructor(options: GuardMemoryOptions) {
+    this.#options = options;
+    this.#file = join(options.stateDir, "probe-guard.json");
+  }
+
+  /** As it stands now; empty where nothing was kept that can be read. */
+  read(): readonly KnownFailure[] {
+    try {
+      const { atMs, known } = JSON.parse(readFileSync(this.#file, "utf8")) as Readonly<Record<string, unknown>>;
+      const decoded = decodeProbeGuardAsk({ known });
+      if (!decoded.ok || typeof atMs !== "number") return [];
+      // a clock that was set back makes nothing younger
+      const sinceMs = Math.max(0, this.#options.nowMs() - atMs);
+      return decoded.value.known.map((failure) => later(failure, sinceMs));
+    } catch {
+      return [];
+    }
+  }
+
+  keep(known: readonly KnownFailure[]): void {
+    const { nowMs, onFault } = this.#options;
+    const written = replaceFile(this.#file, [JSON.stringify({ atMs: nowMs(), known })]);
+    if (!written.ok && !this.#isBroken)
+      onFault(`${written.error.message}: after a restart the probe guard would not know what it holds`);
+    this.#isBroken = !written.ok;
+  }
+}
+
+/** In whole milliseconds: it is written down, and asked again it must be the same. */
+const later = (failure: KnownFailure, ms: number): KnownFailure => ({
+  ...failure,
+  failedAgoMs: Math.round(failure.failedAgoMs + ms),
+  heldForMs: failure.heldForMs === null ? null : Math.round(failure.heldForMs + ms),
+});
+
+/** Containers whose last attempt failed, and that have not failed so often that they are to be killed. */
+class Failing {
+  readonly #windowMs: number;
+  readonly #last = new Map<string, FailedContainer & { readonly atMs: number }>();
+
+  constructor(windowMs: number) {
+    this.#windowMs = windowMs;
+  }
+
+  note(failure: FailedContainer, atMs: number): void {
+    this.#last.set(failure.containerId, { ...failure, atMs });
+  }
+  forget(containerId: string): void {
+    this.#last.delete(containerId);
+  }
+
+  /** `known` with those that failed within the window; a kill that is held stays held. */
+  among(known: readonly KnownFailure[], nowMs: number): readonly KnownFailure[] {
+    const all = new Map(known.map((failure) => [failure.containerId, failure]));
+    for (const [containerId, { atMs, ...failure }] of this.#last) {
+      const failedAgoMs = Math.round(nowMs - atMs);
+      if (failedAgoMs > this.#windowMs) this.#last.delete(containerId);
+      else if ((all.get(containerId)?.heldForMs ?? null) === null)
+        all.set(containerId, { ...failure, failedAgoMs, heldForMs: null });
+    }
+    return [...all.values()];
+  }
+}
+
+/** A decision of the guard that changed what is held, and what it was asked. */
+export interface Guarded {
+  readonly ask: ProbeGuardAsk;
+  readonly decision: ProbeGuardDecision;
+  /** When it begins to hold: the containers that were killed in the window before, for they were too few. */
+  readonly killedBefore: readonly string[];
+}
+export interface LivenessStormGuardPorts {
+  readonly settings: GuardSettings;
+  readonly time: Pick<ProbeTime, "now">;
+  readonly after: ProbeClock["after"];
+  /** Groups of pods that have a liveness probe. */
+  readonly groups: () => number;
+  /** Ids of the containers that have one. */
+  readonly containers: () => ReadonlySet<string>;
+  /** Undefined: a restart forgets. */
+  readonly memory: Pick<GuardMemory, "read" | "keep"> | undefined;
+  /** The kill of the container goes ahead. */
+  readonly onKill: (worker: ProbeWorker) => void;
+  readonly onGuarded: (guarded: Guarded) => void;
+}
+/** Failures within this time are judged together; no kill waits longer for it. */
+const GATHER_MS = 100;
+/** While kills are held a little longer is nothing to them, and of what thousands do little is to be told. */
+const GATHER_HOLDING_MS = 1000;
+
+/** Gathers what the guard decides on, and remembers what it knows. */
+export class LivenessStormGuard {
+  readonly #ports: LivenessStormGuardPorts;
+  /** As of that moment. */
+  #known: readonly KnownFailure[];
+  #knownIds: ReadonlySet<string>;
+  #knownAtMs: number;
+  readonly #failing: Failing;
+  /** Known by the daemon before this one, and not asked since. */
+  readonly #inherited: Map<string, KnownFailure>;
+  /** By container, with when. */
+  readonly #killed = new Map<string, { readonly container: string; readonly atMs: number }>();
+  /** Workers that the guard knows, or will know. */
+  readonly #workers = new Map<string, ProbeWorker>();
+  #holding: ProbeGuardDecision | null = null;
+  /** By container. */
+  #failed = new Map<string, FailedContainer>();
+  #recovered: string[] = [];
+  #gone: string[] = [];
+  #disarm: (() => void) | null = null;
+
+  constructor(ports: LivenessStormGuardPorts) {
+    this.#ports = ports;
+    const { settings, time, memory } = ports;
+    this.#failing = new Failing(settings.windowSeconds * 1000);
+    this.#known = (memory?.read() ?? []).filter(({ failedAgoMs, heldForMs }) =>
+      heldForMs === null ? failedAgoMs <= settings.windowSeconds * 1000 : heldForMs < settings.holdSeconds * 1000,
+    );
+    this.#knownIds = idsOf(this.#known);
+    this.#knownAtMs = time.now();
+    this.#inherited = new Map(this.#known.map((failure) => [failure.containerId, failure]));
+  }
+
+  /** The last word on what is held; null: nothing is. */
+  get holding(): ProbeGuardDecision | null {
+    return this.#holding;
+  }
+
+  /** Tells what the previous daemon knew of a container that is now asked for the first time; null: nothing. */
+  inherited(containerId: string, worker: ProbeWorker): ProbeWorker["told"] {
+    const failure = this.#inherited.get(containerId);
+    if (failure === undefined) return null;
+    this.#inherited.delete(containerId);
+    this.#workers.set(containerId, worker);
+    return failure.heldForMs === null ? "failing" : "failed";
+  }
+
+  /** An attempt failed, and the threshold is not reached: judged when another one's is. */
+  failing(failure: FailedContainer): void {
+    this.#failing.note(failure, this.#ports.time.now());
+  }
+  /** The threshold is reached. */
+  failed(failure: FailedContainer, worker: ProbeWorker): void {
+    this.#failing.forget(failure.containerId);
+    this.#workers.set(failure.containerId, worker);
+    this.#failed.set(failure.containerId, failure);
+    this.#arm();
+  }
+  recovered(containerId: string): void {
+    this.#failing.forget(containerId);
+    if (!this.#knows(containerId)) return;
+    this.#failed.delete(containerId);
+    this.#recovered.push(containerId);
+    this.#arm();
+  }
+  gone(containerId: string): void {
+    this.#failing.forget(containerId);
+    if (!this.#knows(containerId)) return;
+    this.#failed.delete(containerId);
+    this.#gone.push(containerId);
+    this.#arm();
+  }
+  close(): void {
+    this.#disarm?.();
+  }
+
+  #knows(containerId: string): boolean {
+    return this.#failed.has(containerId) || this.#knownIds.has(containerId);
+  }
+  #arm(): void {
+    const gatherMs = this.#holding === null ? GATHER_MS : GATHER_HOLDING_MS;
+    this.#disarm ??= this.#ports.after(gatherMs, () => this.#judge());
+  }
+  #judge(): void {
+    const { time, memory, onKill, onGuarded } = this.#ports;
+    this.#disarm = null;
+    const nowMs = time.now();
+    const ask = this.#ask(nowMs);
+    // a kill waits for no API: what is decided here is what it is told
+    const decided = decideProbeGuard({ snapshot: {}, facts: {}, ask, explain: "off" });
+    if (!decided.ok) return;
+    const { decision } = decided.value;
+    this.#known = decision.known;
+    this.#knownIds = idsOf(decision.known);
+    this.#knownAtMs = nowMs;
+    const isChange = decision.released.length > 0 || decision.hold.some(({ heldForMs }) => heldForMs === 0);
+    if (isChange || decision.kill.length > 0) memory?.keep(decision.known);
+    const killedBefore = this.#holding === null && decision.holding > 0 ? this.#killedSince(nowMs) : [];
+    if (isChange || this.#holding === null) this.#holding = decision.holding > 0 ? decision : null;
+    if (isChange) onGuarded({ ask, decision, killedBefore });
+    for (const { containerId, container } of decision.kill) this.#killed.set(containerId, { container, atMs: nowMs });
+    for (const { containerId } of decision.kill) {
+      const worker = this.#workers.get(containerId);
+      if (worker !== undefined) onKill(worker);
+    }
+    for (const id of this.#workers.keys()) if (!this.#knownIds.has(id)) this.#workers.delete(id);
+  }
+
+  /** Names of those that were killed within the window. */
+  #killedSince(nowMs: number): readonly string[] {
+    const sinceMs = nowMs - this.#ports.settings.windowSeconds * 1000;
+    for (const [containerId, { atMs }] of this.#killed) if (atMs < sinceMs) this.#killed.delete(containerId);
+    return [...this.#killed.values()].map(({ container }) => container);
+  }
+
+  #ask(nowMs: number): ProbeGuardAsk {
+    const { settings, groups } = this.#ports;
+    const sinceMs = nowMs - this.#knownAtMs;
+    const known = this.#known.map((failure) => later(failure, sinceMs));
+    this.#dropInherited();
+    const ask = {
+      guard: settings,
+      groups: groups(),
+      known: this.#failing.among(known, nowMs),
+      failed: [...this.#failed.values()],
+      recovered: this.#recovered,
+      gone: this.#gone,
+    };
+    this.#failed = new Map();
+    this.#recovered = [];
+    this.#gone = [];
+    return ask;
+  }
+  /** Those that ended while no daemon ran. */
+  #dropInherited(): void {
+    if (this.#inherited.size === 0) return;
+    const there = this.#ports.containers();
+    for (const containerId of this.#inherited.keys()) {
+      if (there.has(containerId)) continue;
+      this.#inherited.delete(containerId);
+      this.#gone.push(containerId);
+    }
+  }
+}
+
+const idsOf = (known: readonly KnownFailure[]): ReadonlySet<string> =>
+  new Set(known.map(({ containerId }) => containerId));

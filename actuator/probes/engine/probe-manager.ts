@@ -1,0 +1,304 @@
+import { type ProbePlan, probePlan } from "../../../api/decide/probes/plan.ts";
+import { RESTART_GRACE_MS } from "../../../api/decide/probes/worker.ts";
+import { PROBE_TYPES, type ProbeSpec, type ProbeType, type StoredResult } from "../../../api/model/probe.ts";
+import type { ProbeFacts } from "../../status/probe-row.ts";
+import { ProbeEngine, TOLD_MS } from "./engine.ts";
+import { ExecLimit } from "./exec-limit.ts";
+import { newlyHeld, ProbeEventRecorder } from "./history.ts";
+import { type Guarded, LivenessStormGuard } from "./liveness-storm-guard.ts";
+import type { ManagerPorts, ManagerSettings } from "./ports.ts";
+import { ProbeTime } from "./probe-time.ts";
+import { ProbeWorker } from "./probe-worker.ts";
+import { type ProbedContainer, type ProbedPod, ProbeResults } from "./probed.ts";
+
+interface KnownPod {
+  pod: ProbedPod;
+  /** By type and container. */
+  readonly workers: Map<string, ProbeWorker>;
+  readonly containers: Map<string, ProbedContainer>;
+}
+interface ProbeTargetsPorts {
+  readonly make: (pod: ProbedPod, container: ProbedContainer, type: ProbeType, probe: ProbeSpec) => ProbeWorker;
+  /** Added now; what was told of its container then is in it. */
+  readonly added: (worker: ProbeWorker) => void;
+  /** kubelet 1.36: StopLivenessAndStartup, RemovePod. */
+  readonly stop: (worker: ProbeWorker) => void;
+  /** It was not running when it was looked at last. */
+  readonly runs: (pod: ProbedPod, container: ProbedContainer) => void;
+}
+const keyOf = (container: string, type: ProbeType): string => `${type}/${container}`;
+
+/** The pods that are told, with a worker for each probe of theirs. kubelet 1.36: prober.manager. */
+class ProbeTargets {
+  readonly #ports: ProbeTargetsPorts;
+  readonly #pods = new Map<string, KnownPod>();
+
+  constructor(ports: ProbeTargetsPorts) {
+    this.#ports = ports;
+  }
+
+  /** Those that have not ended. */
+  *workers(): Generator<ProbeWorker> {
+    for (const { workers } of this.#pods.values())
+      for (const worker of workers.values()) if (!worker.isEnded) yield worker;
+  }
+  pod(uid: string): ProbedPod | undefined {
+    return this.#pods.get(uid)?.pod;
+  }
+  container(podUid: string, name: string): ProbedContainer | undefined {
+    return this.#pods.get(podUid)?.containers.get(name);
+  }
+  /** Undefined: there is none, or it has ended. */
+  worker(podUid: string, container: string, type: ProbeType): ProbeWorker | undefined {
+    const worker = this.#pods.get(podUid)?.workers.get(keyOf(container, type));
+    return worker?.isEnded === true ? undefined : worker;
+  }
+
+  look(pods: readonly ProbedPod[]): void {
+    const told = new Set(pods.map(({ uid }) => uid));
+    for (const [uid, { workers }] of this.#pods) {
+      if (told.has(uid)) continue;
+      this.#pods.delete(uid);
+      for (const worker of workers.values()) this.#ports.stop(worker);
+    }
+    for (const pod of pods) this.#lookAt(pod);
+  }
+
+  #lookAt(pod: ProbedPod): void {
+    const known: KnownPod = this.#pods.get(pod.uid) ?? { pod, workers: new Map(), containers: new Map() };
+    const isDeletedNow = pod.deletionAtMs !== null && known.pod.deletionAtMs === null;
+    known.pod = pod;
+    this.#pods.set(pod.uid, known);
+    const started: ProbedContainer[] = [];
+    for (const container of pod.containers) {
+      const before = known.containers.get(container.name);
+      known.containers.set(container.name, container);
+      for (const type of PROBE_TYPES) this.#lookAtProbe(known, container, type, isDeletedNow);
+      const isSame = before?.id === container.id && before?.state === "running";
+      if (before !== undefined && container.state === "running" && !isSame) started.push(container);
+    }
+    for (const container of started) this.#ports.runs(pod, container);
+  }
+
+  #lookAtProbe({ pod, workers }: KnownPod, container: ProbedContainer, type: ProbeType, isDeletedNow: boolean): void {
+    const probe = container.probes[type];
+    if (probe === null) return;
+    const key = keyOf(container.name, type);
+    const worker = workers.get(key);
+    if (worker === undefined || this.#isAnew(worker, pod, container)) {
+      const made = this.#ports.make(pod, container, type, probe);
+      workers.set(key, made);
+      this.#ports.added(made);
+      return;
+    }
+    worker.pod = pod;
+    worker.container = container;
+    // the kubelet leaves those of sidecars be
+    if (isDeletedNow && type !== "readiness" && !container.isSidecar) this.#ports.stop(worker);
+  }
+
+  /** A container that was not to be started again was. */
+  #isAnew(worker: ProbeWorker, pod: ProbedPod, { id }: ProbedContainer): boolean {
+    return worker.isEnded && id !== null && id !== worker.state?.containerId && pod.deletionAtMs === null;
+  }
+}
+
+/** Probes the containers of all pods that it is told of. kubelet 1.36: prober.manager. */
+export class ProbeManager {
+  readonly #ports: ManagerPorts;
+  readonly #settings: ManagerSettings;
+  readonly #time: ProbeTime;
+  readonly #results = new ProbeResults();
+  readonly #execLimit: ExecLimit;
+  readonly #chronicle: ProbeEventRecorder;
+  readonly #storm: LivenessStormGuard | null;
+  readonly #engine: ProbeEngine;
+  readonly #roster: ProbeTargets;
+  #overdueMs = Number.NEGATIVE_INFINITY;
+
+  constructor(ports: ManagerPorts, settings: ManagerSettings) {
+    const { clock, history } = ports;
+    this.#ports = ports;
+    this.#settings = settings;
+    this.#time = new ProbeTime(clock);
+    this.#execLimit = new ExecLimit(settings.execLimit);
+    this.#chronicle = new ProbeEventRecorder(history, clock);
+    this.#storm = settings.guard === null ? null : this.#stormOf(settings.guard);
+    const { execLimit, chronicle, storm } = {
+      execLimit: this.#execLimit,
+      chronicle: this.#chronicle,
+      storm: this.#storm,
+    };
+    this.#engine = new ProbeEngine({
+      ...{ ports, settings, time: this.#time, results: this.#results, execLimit, chronicle, storm },
+      isStarted: ({ container, name }) => isStarted(container, this.#seen(name.podUid, container)),
+      onStarted: ({ pod, container }) => this.#triggerOne(pod, container),
+      onOverdue: () => {
+        this.#overdueMs = clock.monotonicMs();
+      },
+    });
+    this.#roster = new ProbeTargets({
+      make: (pod, container, type, probe) => this.#make(pod, container, type, probe),
+      added: (worker) => this.#engine.begin(worker),
+      stop: (worker) => this.#engine.stop(worker),
+      runs: (pod, container) => this.#triggerOne(pod, container),
+    });
+  }
+
+  /**
+   * All pods that live: at each turn, and as soon as something is different. A pod that is missing is probed no more; of
+   * one that is to end, liveness and startup are not. A container that has begun to run is asked for its readiness at once.
+   */
+  look(pods: readonly ProbedPod[]): void {
+    this.#roster.look(pods);
+  }
+
+  /** Undefined: nothing is stored, as before its first turn and once its worker has ended. */
+  resultOf(containerId: string, type: ProbeType): StoredResult | undefined {
+    return this.#results.get(containerId, type);
+  }
+
+  /** `started` of the container's status, of what was looked at last; false of what is not known. */
+  started(podUid: string, container: string): boolean {
+    const known = this.#roster.container(podUid, container);
+    return known !== undefined && isStarted(known, this.#seen(podUid, known));
+  }
+
+  /** `ready` of the container's status, of what was looked at last; false of what is not known. */
+  ready(podUid: string, container: string): boolean {
+    const pod = this.#roster.pod(podUid);
+    const known = this.#roster.container(podUid, container);
+    if (pod === undefined || known === undefined) return false;
+    return isReady(pod, known, this.#seen(podUid, known), this.#settings.startedAtMs);
+  }
+
+  /**
+   * Asks at once for the readiness of the pod's containers that are started and not ready; their periods count from here.
+   * The kubelet does so whenever it makes the pod's status anew; more often is a probe that does not keep its period.
+   */
+  trigger(podUid: string): void {
+    const pod = this.#roster.pod(podUid);
+    for (const container of pod?.containers ?? []) if (pod !== undefined) this.#triggerOne(pod, container);
+  }
+
+  /** For people; in no order. */
+  facts(): readonly ProbeFacts[] {
+    return [...this.#roster.workers()].map((worker) => worker.facts(this.#time));
+  }
+
+  /**
+   * Computes the load of the node's probes. An exec takes as long as those of its probe did, or its timeout before the first.
+   */
+  plan(): ProbePlan {
+    const planned = [...this.#roster.workers()].map(({ handler, spec, seconds }) => {
+      const { periodSeconds, timeoutSeconds } = spec.probe;
+      return { handler, periodSeconds, timeoutSeconds, seconds: seconds ?? timeoutSeconds };
+    });
+    return probePlan(planned);
+  }
+
+  /** Attempts a second, of all that may come. */
+  get perSecond(): number {
+    let sum = 0;
+    for (const { spec } of this.#roster.workers()) sum += 1 / spec.probe.periodSeconds;
+    return sum;
+  }
+
+  /** Lists the current problems that somebody should know, one line each. */
+  problems(): readonly string[] {
+    const { waiting, running } = this.#execLimit;
+    const isOverdue = this.#ports.clock.monotonicMs() - this.#overdueMs < TOLD_MS;
+    const held = this.#storm?.holding ?? null;
+    return [
+      ...(isOverdue
+        ? [`exec probes wait longer than their period: ${running} run, ${waiting} wait for their turn`]
+        : []),
+      ...(held === null ? [] : [`the probe guard holds the kills of ${held.holding} containers: ${held.message}`]),
+    ];
+  }
+
+  /** Nothing is asked any more, and no result told; attempts that are under way end by their timeouts. */
+  close(): void {
+    this.#engine.close(this.#roster.workers());
+    this.#storm?.close();
+    this.#ports.history.flush();
+  }
+
+  #make(pod: ProbedPod, container: ProbedContainer, type: ProbeType, probe: ProbeSpec): ProbeWorker {
+    const { strict } = this.#settings;
+    const spec = { type, probe, sidecar: container.isSidecar, managerStartMs: this.#engine.startMs, strict };
+    return new ProbeWorker(spec, pod, container);
+  }
+
+  #seen(podUid: string, { name, probes }: ProbedContainer): ProbesSeen {
+    return {
+      results: this.#results,
+      hasWorker: (type) => probes[type] !== null && this.#roster.worker(podUid, name, type) !== undefined,
+    };
+  }
+
+  #triggerOne({ uid }: ProbedPod, container: ProbedContainer): void {
+    const { id, name } = container;
+    if (id === null || this.#results.get(id, "readiness") === "Success") return;
+    const worker = this.#roster.worker(uid, name, "readiness");
+    if (worker !== undefined && isStarted(container, this.#seen(uid, container))) this.#engine.trigger(worker);
+  }
+
+  #stormOf(settings: NonNullable<ManagerSettings["guard"]>): LivenessStormGuard {
+    return new LivenessStormGuard({
+      settings,
+      time: this.#time,
+      after: this.#ports.clock.after,
+      groups: () => this.#livenessGroups().size,
+      containers: () => new Set([...this.#liveness()].flatMap(({ container }) => container.id ?? [])),
+      memory: this.#ports.guardMemory,
+      onKill: (worker) => this.#engine.kill(worker),
+      onGuarded: (guarded) => this.#guarded(guarded),
+    });
+  }
+  #guarded(guarded: Guarded): void {
+    this.#ports.counters.probeKillsHeld(newlyHeld(guarded.decision).length);
+    this.#chronicle.guarded(guarded);
+    this.#ports.onGuard(guarded);
+  }
+  #livenessGroups(): ReadonlySet<string> {
+    return new Set([...this.#liveness()].map(({ pod }) => pod.owner ?? pod.uid));
+  }
+  *#liveness(): Generator<ProbeWorker> {
+    for (const worker of this.#roster.workers()) if (worker.spec.type === "liveness") yield worker;
+  }
+}
+
+/** The facts that the answers depend on, beside the container itself. */
+interface ProbesSeen {
+  readonly results: Pick<ProbeResults, "get">;
+  /** A probe of the container has a worker. */
+  readonly hasWorker: (type: ProbeType) => boolean;
+}
+
+/** kubelet 1.36: prober.manager.isContainerStarted. */
+function isStarted({ id, state, wasStarted }: ProbedContainer, { results, hasWorker }: ProbesSeen): boolean {
+  if (state !== "running" || id === null) return false;
+  const result = results.get(id, "startup");
+  if (result !== undefined) return result === "Success";
+  return wasStarted === true || !hasWorker("startup");
+}
+
+/**
+ * Ready as the container's status has it. `managerStartMs`: of the daemon's probes, on the wall clock. kubelet 1.36:
+ * prober.manager.UpdatePodStatus, setReadyStateOnKubeletRestart.
+ */
+function isReady(
+  pod: Pick<ProbedPod, "wasReady">,
+  container: ProbedContainer,
+  seen: ProbesSeen,
+  managerStartMs: number,
+): boolean {
+  const { id, startedAtMs, probes } = container;
+  if (!isStarted(container, seen) || id === null) return false;
+  const result = seen.results.get(id, "readiness");
+  if (result === "Success") return true;
+  const isUnprobed = !seen.hasWorker("readiness");
+  if (startedAtMs === null || startedAtMs >= managerStartMs - RESTART_GRACE_MS) return isUnprobed;
+  return (isUnprobed || result === undefined) && (probes.readiness === null || pod.wasReady);
+}

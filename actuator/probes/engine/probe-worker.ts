@@ -1,0 +1,155 @@
+import { type HandlerKind, handlerKind } from "../../../api/decide/probes/plan.ts";
+import type { AttemptOutcome, PodSeen, Worker, WorkerSpec } from "../../../api/decide/probes/worker-state.ts";
+import type { ProbeFacts, ProbeName } from "../../status/probe-row.ts";
+import type { AskedProbe } from "./attempt.ts";
+import { type AttemptKind, attemptKind } from "./history-entry.ts";
+import type { ProbeTime } from "./probe-time.ts";
+import { outputOf, type ProbedContainer, type ProbedPod } from "./probed.ts";
+import type { Wake } from "./timer-heap.ts";
+
+/** The facts to tell about an attempt that ended. */
+export interface Noted {
+  readonly kind: AttemptKind;
+  /** True: it is the first attempt of its container. */
+  readonly isFirst: boolean;
+  /** The run of other outcomes that it ended; null: none. */
+  readonly ran: { readonly outcome: AttemptKind; readonly times: number } | null;
+}
+
+/** One probe of one container while its pod is there: what the reducer remembers, and what people are told. */
+export class ProbeWorker implements Wake {
+  dueMs = 0;
+  at = -1;
+  readonly spec: WorkerSpec;
+  readonly name: ProbeName;
+  readonly handler: HandlerKind;
+  pod: ProbedPod;
+  container: ProbedContainer;
+  /** Null: its spread has not let it begin yet. */
+  state: Worker | null = null;
+  /** Its number among those with its period; null: it has none. */
+  phase: number | null = null;
+  /** The kubelet reads it of the pod as it was when the worker was made. */
+  readonly isDeleting: boolean;
+  /** Number of the attempt that is asked for or runs; an answer to another attempt came too late. */
+  attempt = 0;
+  /** Takes the attempt back while it waits for its turn. */
+  unqueue: (() => void) | null = null;
+  /** What the guard was told of it: that attempts fail, or that so many did that its container is to be killed. */
+  told: "failing" | "failed" | null = null;
+  /** When its exec waited for its turn longer than its period last, on the probes' clock. */
+  overdueAtMs = Number.NEGATIVE_INFINITY;
+  /** The container whose first attempt has ended. */
+  #first: string | null = null;
+  #asked: AskedProbe | null = null;
+  #started: { readonly id: string; readonly wallMs: number; readonly atMs: number } | null = null;
+  #attempts = 0;
+  #failures = 0;
+  #run: { readonly outcome: AttemptKind; times: number } | null = null;
+  #lastAtMs: number | null = null;
+  #lastOutput = "";
+  #sinceMs: number | null = null;
+  #seconds: number | null = null;
+
+  constructor(spec: WorkerSpec, pod: ProbedPod, container: ProbedContainer) {
+    this.spec = spec;
+    this.pod = pod;
+    this.container = container;
+    this.handler = handlerKind(spec.probe.handler);
+    this.isDeleting = pod.deletionAtMs !== null;
+    const { uid: podUid, namespace, name } = pod;
+    this.name = { podUid, namespace, pod: name, container: container.name, type: spec.type };
+  }
+
+  get isEnded(): boolean {
+    return this.state?.at === "ended";
+  }
+  get periodMs(): number {
+    return this.spec.probe.periodSeconds * 1000;
+  }
+  get lastOutput(): string {
+    return this.#lastOutput;
+  }
+  /** What its attempts take, the newer the more; null: there was none. */
+  get seconds(): number | null {
+    return this.#seconds;
+  }
+
+  /**
+   * Builds the question about its container. It is the same object as long as all of it is the same, so that anything made from
+   * it can be kept.
+   */
+  asked(containerId: string): AskedProbe {
+    const { pod, container, spec } = this;
+    const { podIP } = pod;
+    const { ports, env } = container;
+    const last = this.#asked?.target;
+    if (this.#asked !== null && last?.podIP === podIP && last.containerId === containerId && last.ports === ports)
+      if (last.env === env) return this.#asked;
+    const { handler, timeoutSeconds } = spec.probe;
+    const target = { podIP, ports, env, containerId };
+    this.#asked = { handler, timeoutMs: timeoutSeconds * 1000, target };
+    return this.#asked;
+  }
+
+  seen(time: ProbeTime, started: boolean): PodSeen {
+    const { id, state, startedAtMs, willRestart } = this.container;
+    const ended = this.pod.phase === "Failed" || this.pod.phase === "Succeeded";
+    if (id === null) return { ended, deleting: this.isDeleting, container: null };
+    if (startedAtMs !== null && (this.#started?.id !== id || this.#started.wallMs !== startedAtMs))
+      this.#started = { id, wallMs: startedAtMs, atMs: time.fromWall(startedAtMs) };
+    const atMs = startedAtMs === null ? null : (this.#started?.atMs ?? null);
+    return { ended, deleting: this.isDeleting, container: { id, state, startedAtMs: atMs, started, willRestart } };
+  }
+
+  /** An attempt ended, at this time of the wall clock. */
+  note(outcome: AttemptOutcome, wallMs: number, seconds: number): Noted {
+    const kind = attemptKind(outcome, seconds, this.spec.probe.timeoutSeconds);
+    const containerId = this.state?.containerId ?? null;
+    const isFirst = this.#first !== containerId;
+    this.#first = containerId;
+    this.#attempts++;
+    this.#failures = kind === "failure" ? this.#failures + 1 : kind === "success" ? 0 : this.#failures;
+    this.#lastAtMs = wallMs;
+    this.#lastOutput = outputOf(outcome);
+    this.#seconds = this.#seconds === null ? seconds : this.#seconds * 0.8 + seconds * 0.2;
+    const before = this.#run;
+    if (before?.outcome === kind) {
+      before.times++;
+      return { kind, isFirst, ran: null };
+    }
+    this.#run = { outcome: kind, times: 1 };
+    return { kind, isFirst, ran: before };
+  }
+  /** Of the wall clock; null: nothing is stored any more. */
+  resultSince(wallMs: number | null): void {
+    this.#sinceMs = wallMs;
+  }
+
+  facts(time: Pick<ProbeTime, "toWall">): ProbeFacts {
+    const { state, name, handler, spec } = this;
+    return {
+      ...name,
+      handler,
+      periodSeconds: spec.probe.periodSeconds,
+      timeoutSeconds: spec.probe.timeoutSeconds,
+      result: state?.stored ?? null,
+      sinceMs: this.#sinceMs,
+      activity: this.#activity(),
+      attempts: this.#attempts,
+      failures: this.#failures,
+      seconds: this.#seconds,
+      output: this.#lastOutput,
+      lastAtMs: this.#lastAtMs,
+      nextAtMs: this.at < 0 ? null : time.toWall(this.dueMs),
+    };
+  }
+  #activity(): ProbeFacts["activity"] {
+    const { state } = this;
+    if (this.unqueue !== null) return "queued";
+    if (state === null || state.at === "sleeping") return "spread";
+    if (state.at === "probing") return "probing";
+    if (this.told === "failed" && !state.onHold) return "held";
+    return state.onHold ? "done" : "waiting";
+  }
+}

@@ -1,0 +1,226 @@
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, type IncomingHttpHeaders } from "node:http2";
+import type { Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { goDurationText, quote } from "../../../api/decide/go/strconv.ts";
+import { hostPort } from "../../../api/decide/probes/http-request.ts";
+import type { ProbeHandler, ProbeOutcome } from "../../../api/model/probe.ts";
+import { err, ok, type Result } from "../../../api/model/result.ts";
+import { NEWEST } from "../../../api/profiles/index.ts";
+import type { ProbeTarget } from "../engine/target.ts";
+import { ERRORS } from "../http/http2-messages.ts";
+import { bounded, type Opened } from "../net/bounded.ts";
+import { dial } from "../net/dial.ts";
+import {
+  codeOf,
+  type GrpcStatus,
+  httpStatusFault,
+  internal,
+  resetFault,
+  statusWords,
+  trailersStatus,
+} from "./grpc-status.ts";
+import { HEALTH_PATH, healthRequest, healthStatus } from "./health.ts";
+
+/** A flag, and the size of what follows. */
+const PREFIX_BYTES = 5;
+/** Go's gRPC takes no larger message either. */
+const MAX_BYTES = 4 * 1024 * 1024;
+
+function framed(message: Uint8Array): Buffer {
+  const prefix = Buffer.alloc(PREFIX_BYTES);
+  prefix.writeUInt32BE(message.length, 1);
+  return Buffer.concat([prefix, message]);
+}
+
+/** The one message of an answer, as far as it came. Errors in the words of Go's gRPC. */
+class GrpcMessage {
+  readonly #parts: Buffer[] = [];
+  #bytes = 0;
+
+  /** What is wrong already; undefined: nothing yet. */
+  push(part: Buffer): GrpcStatus | undefined {
+    this.#parts.push(part);
+    this.#bytes += part.length;
+    if (this.#bytes < PREFIX_BYTES) return undefined;
+    const size = this.#joined().readUInt32BE(1);
+    if (size > MAX_BYTES) {
+      const message = `grpc: received message larger than max (${size} vs. ${MAX_BYTES})`;
+      return { code: codeOf("ResourceExhausted"), message };
+    }
+    return this.#bytes > PREFIX_BYTES + size ? internal(`${CARDINALITY}: ${TWO}`) : undefined;
+  }
+  /** When all of the answer is there. */
+  whole(): Result<Buffer, GrpcStatus> {
+    const bytes = this.#joined();
+    if (bytes.length === 0) return err(internal(`${CARDINALITY}: ${NONE}`));
+    if (bytes.length < PREFIX_BYTES || bytes.length < PREFIX_BYTES + bytes.readUInt32BE(1)) {
+      return err(internal("unexpected EOF"));
+    }
+    if (bytes[0] !== 0) return err(internal("grpc: compressed flag set with identity or empty encoding"));
+    return ok(bytes.subarray(PREFIX_BYTES));
+  }
+  #joined(): Buffer {
+    const bytes = this.#parts.length === 1 ? (this.#parts[0] as Buffer) : Buffer.concat(this.#parts);
+    this.#parts.splice(0, this.#parts.length, bytes);
+    return bytes;
+  }
+}
+const CARDINALITY = "cardinality violation";
+const NONE = "received no response message from non-server-streaming RPC";
+const TWO = "expected <EOF> for non server-streaming RPCs, but received another message";
+
+interface GrpcCall {
+  readonly path: string;
+  readonly authority: string;
+  readonly userAgent: string;
+  readonly message: Uint8Array;
+  readonly timeoutMs: number;
+}
+
+/** One call with one message each way. Error: how it ended, in the words of Go's gRPC. */
+function unaryCall(session: ClientHttp2Session, call: GrpcCall): Promise<Result<Buffer, GrpcStatus>> {
+  return new Promise((resolve) => {
+    const message = new GrpcMessage();
+    let told: GrpcStatus | undefined;
+    let goaway: number | undefined;
+    const failed = (status: GrpcStatus): void => resolve(err(status));
+    const lost = (): void => failed(connectionLost(goaway));
+    session.on("goaway", (code: number) => {
+      goaway = code;
+    });
+    const stream = ask(session, call);
+    stream.on("response", (headers) => {
+      const type = headers["content-type"];
+      if (isGrpc(type)) told = statusIn(headers);
+      else failed(httpStatusFault(headers[":status"] ?? 0, type));
+    });
+    stream.on("trailers", (trailers: IncomingHttpHeaders) => {
+      told = statusIn(trailers);
+    });
+    stream.on("data", (part: Buffer) => {
+      const wrong = message.push(part);
+      if (wrong !== undefined) failed(wrong);
+    });
+    // told by the close behind it
+    stream.on("error", () => {});
+    stream.on("close", () => {
+      const reset = stream.rstCode ?? 0;
+      if (session.destroyed) lost();
+      else if (told === undefined && reset !== 0) failed(resetFault(ERRORS[reset] ?? String(reset)));
+      else if (told === undefined) failed(internal("server closed the stream without sending trailers"));
+      else resolve(told.code === 0 ? message.whole() : err(told));
+    });
+    session.on("close", lost);
+    stream.end(framed(call.message));
+  });
+}
+
+function ask(session: ClientHttp2Session, call: GrpcCall): ClientHttp2Stream {
+  return session.request({
+    ":method": "POST",
+    ":scheme": "http",
+    ":authority": call.authority,
+    ":path": call.path,
+    "content-type": "application/grpc",
+    "user-agent": call.userAgent,
+    "grpc-timeout": `${Math.max(1, Math.round(call.timeoutMs))}m`,
+    te: "trailers",
+  });
+}
+const isGrpc = (type: string | undefined): boolean => type !== undefined && /^application\/grpc($|[+;])/i.test(type);
+const first = (value: string | readonly string[] | undefined): string | undefined =>
+  typeof value === "object" ? value[0] : value;
+const statusIn = (headers: IncomingHttpHeaders): GrpcStatus | undefined =>
+  trailersStatus(first(headers["grpc-status"]), first(headers["grpc-message"]) ?? "");
+
+function connectionLost(goaway: number | undefined): GrpcStatus {
+  const eof = "error reading from server: EOF";
+  const code = codeOf("Unavailable");
+  if (goaway === undefined) return { code, message: eof };
+  const why = `connection error: desc = "${eof}", received prior goaway: code: ${ERRORS[goaway] ?? goaway}`;
+  return { code, message: `closing transport due to: ${why}` };
+}
+
+/** Between two tries to connect, as Go's gRPC does by default. */
+const FIRST_WAIT_MS = 1000;
+const FACTOR = 1.6;
+
+/**
+ * A connection whose server speaks HTTP/2: it has told its settings. It is tried for as long as the attempt lasts, and
+ * with its end this promise goes nowhere. Go: grpc.DialContext with WithBlock.
+ */
+async function grpcConnect(host: string, port: number, opened: Opened): Promise<ClientHttp2Session | undefined> {
+  for (let waitMs = FIRST_WAIT_MS; !opened.isOver; waitMs *= FACTOR) {
+    const socket = await dial(host, port, opened);
+    const session = socket.ok ? await greeted(socket.value, opened) : undefined;
+    if (session !== undefined) return session;
+    const stop = new AbortController();
+    const waiting = opened.add({ destroy: () => stop.abort() });
+    await sleep(waitMs, undefined, { signal: stop.signal }).catch(() => {});
+    opened.close(waiting);
+  }
+  return undefined;
+}
+
+/** Undefined: the server ended the connection, or spoke something else. */
+function greeted(socket: Socket, opened: Opened): Promise<ClientHttp2Session | undefined> {
+  return new Promise((resolve) => {
+    const options = { createConnection: () => socket, settings: { enablePush: false } };
+    const session = opened.add(connect("http://localhost", options));
+    const failed = (): void => {
+      opened.close(session);
+      resolve(undefined);
+    };
+    session.on("error", failed);
+    session.once("close", failed);
+    session.once("remoteSettings", () => {
+      session.off("close", failed);
+      resolve(session);
+    });
+  });
+}
+
+type Grpc = Extract<ProbeHandler, { grpc: unknown }>["grpc"];
+
+/**
+ * Asks a server for the health of a service, over a connection of its own without TLS. Only SERVING is a success;
+ * whatever goes wrong is a failure, never an error. kubelet 1.36: pkg/probe/grpc.
+ */
+export function grpcProbe({ port, service }: Grpc, target: ProbeTarget, timeoutMs: number): Promise<ProbeOutcome> {
+  const authority = hostPort(target.podIP, port);
+  const within = goDurationText(BigInt(Math.round(timeoutMs * 1e6)));
+  const startedMs = performance.now();
+  let isConnected = false;
+
+  const ask = async (opened: Opened): Promise<ProbeOutcome> => {
+    const session = await grpcConnect(target.podIP, port, opened);
+    if (session === undefined) return late();
+    isConnected = true;
+    const leftMs = timeoutMs - (performance.now() - startedMs);
+    const call = { path: HEALTH_PATH, authority, userAgent: NEWEST.words.grpcUserAgent, timeoutMs: leftMs };
+    const answer = await unaryCall(session, { ...call, message: healthRequest(service) });
+    const status = answer.ok ? healthStatus(answer.value) : answer;
+    if (!status.ok) return failure(failureWords(status.error, within));
+    if (status.value !== "SERVING") return failure(`service unhealthy (responded with ${quote(status.value)})`);
+    return { result: "success", output: "service healthy" };
+  };
+  const late = (): ProbeOutcome =>
+    failure(
+      isConnected
+        ? tooLate(within)
+        : `timeout: failed to connect service ${quote(authority)} within ${within}: context deadline exceeded`,
+    );
+  return bounded(timeoutMs, ask, late, (error) =>
+    failure(`error: failed to connect service at ${quote(authority)}: ${(error as Error).message}`),
+  );
+}
+
+const failure = (output: string): ProbeOutcome => ({ result: "failure", output });
+const tooLate = (within: string): string => `timeout: health rpc did not complete within ${within}`;
+function failureWords(status: GrpcStatus, within: string): string {
+  if (status.code === codeOf("Unimplemented")) {
+    return `error: this server does not implement the grpc health protocol (grpc.health.v1.Health): ${status.message}`;
+  }
+  if (status.code === codeOf("DeadlineExceeded")) return tooLate(within);
+  return `error: health rpc probe failed: ${statusWords(status)}`;
+}

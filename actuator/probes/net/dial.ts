@@ -1,0 +1,164 @@
+import { isIPv6 } from "node:net";
+import { containerPort, hostPort } from "../../../api/decide/probes/http-request.ts";
+import type { ProbeHandler, ProbeOutcome } from "../../../api/model/probe.ts";
+import { err, ok, type Result } from "../../../api/model/result.ts";
+import { systemNames } from "../dns/names.ts";
+import type { ProbeTarget } from "../engine/target.ts";
+import { bounded, type Ends, endsOf, type Opened, TellingSocket } from "./bounded.ts";
+import { netWords, openWords } from "./tls-messages.ts";
+
+/** All read into it, one after the other: what came is taken out before the next reads. */
+const READ = Buffer.allocUnsafeSlow(64 * 1024);
+
+/** In one turn. */
+const MAX_FULL_READS = 4;
+
+/** A connection without TLS, made for thousands a second: it takes no memory for what it reads, and asks for no addresses. */
+export class PlainSocket extends TellingSocket {
+  /** Gets the text that came, one character for each byte. */
+  onText: (text: string) => void = ignored;
+  #remote: string | undefined;
+  #fullReads = 0;
+
+  /** To be connected with this address. */
+  constructor(address: string, port: number) {
+    super({ noDelay: true, onread: { buffer: READ, callback: (length) => this.#read(length) } });
+    if (isIPv6(address)) {
+      // they are written in more than one way, and the system is not asked about a connection that was reset
+      this.once("connect", () => {
+        this.#remote = endsOf(this).remote;
+      });
+    } else this.#remote = hostPort(address, port);
+  }
+
+  /** Address of a connection that broke. */
+  get ends(): Ends {
+    return { local: this.local, remote: this.#remote ?? "" };
+  }
+
+  #read(length: number): boolean {
+    this.onText(READ.toString("latin1", 0, length));
+    if (length < READ.length || ++this.#fullReads < MAX_FULL_READS) return true;
+    // whoever sends this much has its turn again behind the others
+    this.#fullReads = 0;
+    setImmediate(() => this.resume());
+    return false;
+  }
+}
+const ignored = (): void => {};
+
+/** Time after which the host's next address is tried, if the one before says nothing. */
+const NEXT_AFTER_MS = 300;
+const LAST_PORT = 65_535;
+
+export interface DialFault {
+  /** Go's. */
+  readonly words: string;
+  /** The connection was open, and broke before anybody looked. */
+  readonly wasOpen: boolean;
+}
+type Dialed<S> = Result<S, DialFault>;
+const fault = (words: string): Dialed<never> => err({ words, wasOpen: false });
+
+/**
+ * A connection to a host: an address, or a name with one or more. It goes with the attempt.
+ * Error: Go's words, `dial tcp 10.0.0.1:80: connect: connection refused`. Go 1.26: net.Dialer.
+ */
+export const dial = (host: string, port: number, opened: Opened): Promise<Dialed<TellingSocket>> =>
+  new Promise((resolve) => dialTo(host, port, opened, () => new TellingSocket({ noDelay: true }), resolve));
+
+/** The same, over a socket of one's own making (`host` there is an address); `done` is called once, at once where it can. */
+export function dialTo<S extends TellingSocket>(
+  host: string,
+  port: number,
+  opened: Opened,
+  make: (address: string, port: number) => S,
+  done: (dialed: Dialed<S>) => void,
+): void {
+  if (port > LAST_PORT) {
+    done(fault(`dial tcp: address ${port}: invalid port`));
+    return;
+  }
+  const found = systemNames.addressesOf(host);
+  const address = !(found instanceof Promise) && found.ok && found.value.length === 1 ? found.value[0] : undefined;
+  if (address !== undefined) connect(address, port, opened, make, undefined, done);
+  else void dialEach(host, port, opened, make).then(done);
+}
+
+async function dialEach<S extends TellingSocket>(
+  host: string,
+  port: number,
+  opened: Opened,
+  make: (address: string, port: number) => S,
+): Promise<Dialed<S>> {
+  const found = await systemNames.addressesOf(host);
+  if (!found.ok) return fault(`dial tcp: ${found.error}`);
+  let first: Dialed<S> | undefined;
+  for (const [i, address] of found.value.entries()) {
+    const patienceMs = i === found.value.length - 1 ? undefined : NEXT_AFTER_MS;
+    const connected = await new Promise<Dialed<S>>((resolve) => {
+      connect(address, port, opened, make, patienceMs, resolve);
+    });
+    if (connected.ok || connected.error.wasOpen) return connected;
+    first ??= connected;
+    if (opened.isOver) break;
+  }
+  return first ?? fault(`dial tcp: lookup ${host}: no such host`);
+}
+
+function connect<S extends TellingSocket>(
+  host: string,
+  port: number,
+  opened: Opened,
+  make: (address: string, port: number) => S,
+  patienceMs: number | undefined,
+  done: (dialed: Dialed<S>) => void,
+): void {
+  const socket = make(host, port);
+  let isSettled = false;
+  const remote = hostPort(host, port);
+  const settle = (dialed: Dialed<S>): void => {
+    if (isSettled) return;
+    isSettled = true;
+    clearTimeout(timer);
+    if (!dialed.ok) opened.close(socket);
+    done(dialed);
+  };
+  const failed = (words: string): void => settle(fault(`dial tcp ${remote}: ${words}`));
+  const timer = patienceMs === undefined ? undefined : setTimeout(() => failed("i/o timeout"), patienceMs);
+  // they stay: what goes wrong between here and who takes it is heard by nobody else
+  socket.on("error", (error: NodeJS.ErrnoException) => {
+    // who is not let in is refused: a reset means that the other side had been there
+    if (error.code !== "ECONNRESET") failed(netWords(error));
+    else settle(err({ words: openWords({ ...error, syscall: "read" }, socket.local, remote), wasOpen: true }));
+  });
+  // the end of an attempt closes it without a word
+  socket.on("close", () => failed("operation was canceled"));
+  socket.on("connect", () => settle(ok(socket)));
+  socket.connect({ host, port });
+  opened.add(socket);
+}
+
+type Tcp = Extract<ProbeHandler, { tcp: unknown }>["tcp"];
+
+/**
+ * Checks that a connection opens. It is closed at once, in an orderly way (no server sees a reset). kubelet 1.36:
+ * pkg/probe/tcp, DoTCPProbe.
+ */
+export async function tcpProbe(asked: Tcp, target: ProbeTarget, timeoutMs: number): Promise<ProbeOutcome> {
+  const port = containerPort(asked.port, target.ports);
+  if (!port.ok) return { error: port.error };
+  const host = asked.host === "" ? target.podIP : asked.host;
+  const open = async (opened: Opened): Promise<ProbeOutcome> => {
+    const socket = await dial(host, port.value, opened);
+    if (!socket.ok && !socket.error.wasOpen) return { result: "failure", output: socket.error.words };
+    return { result: "success", output: "" };
+  };
+  const where = (): string => (systemNames.isAsking(host) ? `: lookup ${host}` : ` ${hostPort(host, port.value)}`);
+  return bounded(
+    timeoutMs,
+    open,
+    () => ({ result: "failure", output: `dial tcp${where()}: i/o timeout` }),
+    (error) => ({ error: (error as Error).message }),
+  );
+}

@@ -1,0 +1,82 @@
+import { isIP, type Socket } from "node:net";
+import { Duplex } from "node:stream";
+import { connect, createSecureContext, type SecureContext, type TLSSocket } from "node:tls";
+import { err, ok, type Result } from "../../../api/model/result.ts";
+import { endsOf, type Opened } from "./bounded.ts";
+import { tlsWords } from "./tls-messages.ts";
+
+/** Length of a TLS record's header. */
+const MAX_BYTES = 5;
+
+/** A connection for TLS to go over, which keeps how its server began: OpenSSL does not tell what is no TLS. */
+class TlsCarrier extends Duplex {
+  readonly #socket: Socket;
+  /** The first five bytes of the server, a character a byte; fewer: no more have come. */
+  begun = "";
+
+  constructor(socket: Socket) {
+    super({ emitClose: true });
+    this.#socket = socket;
+    socket.on("data", (bytes: Buffer) => {
+      if (this.begun.length < MAX_BYTES) this.begun += bytes.toString("latin1", 0, MAX_BYTES - this.begun.length);
+      if (!this.push(bytes)) socket.pause();
+    });
+    socket.on("end", () => this.push(null));
+    socket.on("error", (error) => this.destroy(error));
+    socket.on("close", () => this.destroy());
+  }
+  override _read(): void {
+    this.#socket.resume();
+  }
+  override _write(bytes: Buffer, _: BufferEncoding, done: (error?: Error | null) => void): void {
+    this.#socket.write(bytes, done);
+  }
+  override _final(done: () => void): void {
+    this.#socket.end();
+    done();
+  }
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    this.#socket.destroy();
+    done(error);
+  }
+}
+
+let context: SecureContext | undefined;
+/** Made once: it costs more than many attempts. Nothing is checked, so old and short keys do as well. */
+const secureContext = (): SecureContext => {
+  context ??= createSecureContext({ ciphers: "DEFAULT@SECLEVEL=0", minVersion: "TLSv1.2" });
+  return context;
+};
+
+/**
+ * TLS over a connection, with any certificate; HTTP/2 is offered too. `done` is called once, and takes it at once: what
+ * the server says next comes in the same breath. Error: Go's words. Go 1.26: crypto/tls.
+ */
+export function secured(
+  socket: Socket,
+  host: string,
+  opened: Opened,
+  done: (secure: Result<TLSSocket, string>) => void,
+): void {
+  const { local, remote } = endsOf(socket);
+  const carrier = new TlsCarrier(socket);
+  const tls = opened.add(
+    connect({
+      socket: carrier,
+      secureContext: secureContext(),
+      rejectUnauthorized: false,
+      ALPNProtocols: ["h2", "http/1.1"],
+      ...(isIP(host) === 0 ? { servername: host } : {}),
+    }),
+  );
+  let isSettled = false;
+  const settle = (secure: Result<TLSSocket, string>): void => {
+    if (isSettled) return;
+    isSettled = true;
+    if (!secure.ok) opened.close(tls);
+    done(secure);
+  };
+  tls.on("error", (error) => settle(err(tlsWords(error, local, remote, carrier.begun))));
+  tls.once("close", () => settle(err("EOF")));
+  tls.once("secureConnect", () => settle(ok(tls)));
+}

@@ -1,0 +1,176 @@
+import { err, ok } from "../../api/model/result.ts";
+import type { Answered, Exec, PodRuntime } from "../containerd/port.ts";
+import { podAddresses } from "../lifecycle/env.ts";
+import { type ForeignSandbox, foreignSandboxes, runningIn, sandboxText } from "../lifecycle/foreign-sandbox.ts";
+import type { OnPodEvent, PodClock } from "../pods/ports.ts";
+import { PodEvents } from "../pods/records/records.ts";
+import { type StopRuntime, stopPod } from "../pods/sync/stop-container.ts";
+import { fullName, type PodsWanted, priorityOf, stopOf, type TakeoverStop } from "./plan.ts";
+
+/** How long it is watched whether somebody starts again what was stopped: a kubelet does so within two seconds. */
+const WATCH_MS = 10_000;
+const LOOK_MS = 250;
+
+export interface TakeoverPorts {
+  readonly runtime: Pick<PodRuntime, "pods" | "stopContainer" | "stopSandbox" | "exec">;
+  readonly clock: PodClock;
+  /** The daemon's own name: label OWNER. */
+  readonly owner: string;
+  readonly hostIPs: readonly string[];
+  /** Read anew before each pod is stopped; null: they cannot be read now. */
+  readonly wanted: () => Promise<PodsWanted | null>;
+  readonly onEvent: OnPodEvent;
+  /** How each ended, when it has. */
+  readonly onEnd: (end: StopEnd) => void;
+}
+/** `stopped`: it runs no more, whoever stopped it; `left`: it was not begun with. */
+export interface StopEnd {
+  readonly stop: TakeoverStop;
+  readonly outcome: "stopped" | "failed" | "left";
+  /** Why it was left or failed; else empty. */
+  readonly message: string;
+  readonly tookMs: number;
+}
+export interface TakenOver {
+  readonly ends: readonly StopEnd[];
+  /** Somebody starts again what is stopped, so that the rest was left alone; null: nobody does. */
+  readonly cameBack: string | null;
+}
+
+/**
+ * Stops sandboxes in their order: the first alone, then all of one priority side by side. Everything is looked at again
+ * right before it is stopped, and nothing is kept on a disk: run again after a crash, it goes on with what still runs.
+ */
+export async function takeOver(
+  ports: TakeoverPorts,
+  stops: readonly TakeoverStop[],
+  signal: AbortSignal,
+): Promise<TakenOver> {
+  const [first, ...rest] = stops;
+  const groups = [first === undefined ? [] : [first], ...Map.groupBy(rest, priorityOf).values()];
+  const ends: StopEnd[] = [];
+  let cameBack: string | null = null;
+  for (const group of groups) {
+    if (signal.aborted || cameBack !== null) break;
+    ends.push(...(await Promise.all(group.map((stop) => stopOne(ports, stop, signal)))));
+    // who stays away after the first and after the last of all stays away in between
+    const isWatched = group[0] === first || group === groups.at(-1);
+    cameBack = isWatched ? await whoCameBack(ports, ends, signal) : null;
+  }
+  const begun = new Set(ends.map(({ stop }) => stop));
+  const why = cameBack === null ? "interrupted" : "something else was started again";
+  const left = stops.filter((stop) => !begun.has(stop)).map((stop) => endOf(ports, stop, "left", why, 0));
+  return { ends: [...ends, ...left], cameBack };
+}
+
+function endOf(
+  { onEnd }: TakeoverPorts,
+  stop: TakeoverStop,
+  outcome: StopEnd["outcome"],
+  message: string,
+  tookMs: number,
+): StopEnd {
+  const end = { stop, outcome, message, tookMs };
+  onEnd(end);
+  return end;
+}
+
+async function stopOne(ports: TakeoverPorts, planned: TakeoverStop, signal: AbortSignal): Promise<StopEnd> {
+  const { runtime, clock, owner, hostIPs, onEvent } = ports;
+  const fromMs = clock.monotonicMs();
+  const end = (outcome: StopEnd["outcome"], message = ""): StopEnd =>
+    endOf(ports, planned, outcome, message, Math.round(clock.monotonicMs() - fromMs));
+  const name = fullName(planned.pod);
+  const wanted = await ports.wanted();
+  const pod = [...(wanted?.pods.values() ?? [])].find((one) => fullName(one) === name);
+  if (pod === undefined)
+    return end("left", wanted === null ? "the pods cannot be read now" : "no manifest names it now");
+  const guard = new ForeignGuard(runtime, owner, planned.sandbox);
+  const now = await guard.look("StopPodSandbox");
+  if (!now.ok) return end("failed", now.error.message);
+  if (now.value === null) return end("stopped");
+  const { containers, graceSeconds } = stopOf(pod, now.value);
+  const { ips } = now.value;
+  const podIps = podAddresses(pod, { hostIPs, podIPs: ips });
+  const turn = { pod, runtime: guard, events: new PodEvents(now.value, clock, onEvent), clock, signal, podIps };
+  const errors = await stopPod(turn, containers, [now.value], graceSeconds);
+  if (errors.length > 0) return end("failed", errors.join(", "));
+  if (signal.aborted) return end("failed", "interrupted");
+  const after = await guard.look("StopPodSandbox");
+  if (!after.ok) return end("failed", after.error.message);
+  return after.value === null ? end("stopped") : end("failed", `it still runs: ${sandboxText(after.value)}`);
+}
+
+/** A sandbox of a name that was stopped runs: the same one again, or another. */
+async function whoCameBack(
+  { runtime, clock, owner }: TakeoverPorts,
+  ends: readonly StopEnd[],
+  signal: AbortSignal,
+): Promise<string | null> {
+  const names = new Set(ends.filter(({ outcome }) => outcome === "stopped").map(({ stop }) => fullName(stop.pod)));
+  const planned = new Set(ends.map(({ stop }) => stop.sandbox.id));
+  const untilMs = clock.monotonicMs() + WATCH_MS;
+  while (names.size > 0 && clock.monotonicMs() < untilMs && !signal.aborted) {
+    const held = await runtime.pods();
+    const foreign = held.ok ? foreignSandboxes(held.value, owner) : [];
+    const back = foreign.find((one) => names.has(fullName(one)) && !planned.has(one.id));
+    if (back !== undefined)
+      return (
+        `${fullName(back)} was started again, in ${sandboxText(back)}: a kubelet still runs on this runtime. ` +
+        "Stop it for good (systemctl disable --now kubelet), then run this again"
+      );
+    await clock.sleep(LOOK_MS, signal);
+  }
+  return null;
+}
+
+/**
+ * The runtime as the end of one sandbox of somebody else's may use it.
+ * INVARIANT: right before each call it is looked at again: the id is the same, it is the same pod's, still somebody
+ * else's, and no other Nodewise daemon's; only its own containers are stopped.
+ */
+class ForeignGuard implements StopRuntime {
+  readonly #runtime: TakeoverPorts["runtime"];
+  readonly #owner: string;
+  readonly #planned: ForeignSandbox;
+
+  constructor(runtime: TakeoverPorts["runtime"], owner: string, planned: ForeignSandbox) {
+    this.#runtime = runtime;
+    this.#owner = owner;
+    this.#planned = planned;
+  }
+
+  /** Null: nothing of it runs any more. Errors: the runtime's, and that it is another one now. */
+  async look(call: string): Answered<ForeignSandbox | null> {
+    const held = await this.#runtime.pods();
+    if (!held.ok) return held;
+    const { id, uid } = this.#planned;
+    const now = foreignSandboxes(held.value, this.#owner).find((one) => one.id === id);
+    if (now === undefined) return ok(null);
+    const isSame = now.uid === uid && fullName(now) === fullName(this.#planned) && now.otherOwner === null;
+    return isSame
+      ? ok(now)
+      : err({ call, code: "CHANGED", message: `sandbox ${id} is ${fullName(now)}'s now, uid ${now.uid}` });
+  }
+
+  async stopContainer(id: string, graceSeconds: number): Answered<null> {
+    const now = await this.#container("StopContainer", id);
+    return now.ok && now.value ? this.#runtime.stopContainer(id, graceSeconds) : nothing(now);
+  }
+  async exec(id: string, command: readonly string[], timeoutSeconds: number): Answered<Exec> {
+    const now = await this.#container("ExecSync", id);
+    if (now.ok && now.value) return this.#runtime.exec(id, command, timeoutSeconds);
+    return now.ok ? err({ call: "ExecSync", code: "NOT_FOUND", message: `container ${id} does not run` }) : now;
+  }
+  async stopSandbox(id: string): Answered<null> {
+    const now = await this.look("StopPodSandbox");
+    return now.ok && now.value?.id === id ? this.#runtime.stopSandbox(id) : nothing(now);
+  }
+
+  /** Checks that it is a container of that sandbox, and runs. */
+  async #container(call: string, id: string): Answered<boolean> {
+    const now = await this.look(call);
+    return now.ok ? ok(now.value !== null && runningIn(now.value).some((one) => one.id === id)) : now;
+  }
+}
+const nothing = <T>(looked: Awaited<Answered<T>>): Awaited<Answered<null>> => (looked.ok ? ok(null) : looked);

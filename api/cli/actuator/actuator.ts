@@ -1,0 +1,307 @@
+import type { Recovery } from "../../../actuator/apply/recover.ts";
+import type { DecisionAnswer, Problem } from "../../../actuator/core/ports.ts";
+import { redacted } from "../../../actuator/core/redact.ts";
+import type { Reloaded, SettingChange } from "../../../actuator/core/reload.ts";
+import { settingWarnings } from "../../../actuator/core/setting-dangers.ts";
+import type { ActuatorOptions } from "../../../actuator/daemon/options.ts";
+import type { TurnReport } from "../../../actuator/gc/ports.ts";
+import type { PodEvent } from "../../../actuator/lifecycle/event.ts";
+import { type Actuator, passOnce, startActuator } from "../../../actuator/main.ts";
+import type { PassReport } from "../../../actuator/pass/loop.ts";
+import { isForeign } from "../../../actuator/plan/drift.ts";
+import { type DaemonLog, isWanted, jsonLog, type LogEntry, type LogLevel } from "../../../actuator/status/log.ts";
+import {
+  decisionEntry,
+  eventEntry,
+  passEntry,
+  problemEntry,
+  recoveryEntry,
+  reloadEntry,
+  removalEntry,
+  settledEntry,
+  turnEntries,
+} from "../../../actuator/status/log-entries.ts";
+import { keepRefusal } from "../../../actuator/status/status-file.ts";
+import type { Kind } from "../../model/decision.ts";
+import { ok } from "../../model/result.ts";
+import { printable } from "../../text/style.ts";
+import type { Cli, LogGiven } from "../cli.ts";
+import { removalLine, settledLine, turnLines } from "../gc/pass.ts";
+import { EXIT, type ExitCode, fault, type Outcome, stopSignal, type Terminal } from "../terminal.ts";
+import { driftTable, passLine, skipLines, stepsTable } from "./pass-text.ts";
+import { type ActuatorGiven, configOf } from "./settings.ts";
+
+interface ReloadEvents {
+  readonly onReload: (reloaded: Reloaded) => void;
+  readonly onProblem: (problem: Problem) => void;
+}
+
+type Reloading = Pick<Actuator, "reload" | "refuseReload">;
+
+/**
+ * Reads a daemon's settings again when that is wanted, one time after the other. Faulty ones change nothing; they are told,
+ * and stand in the daemon's status.
+ */
+class Reloads {
+  readonly #given: ActuatorGiven;
+  readonly #env: Cli["env"];
+  readonly #events: ReloadEvents;
+  #actuator: Reloading | null = null;
+  #isWanted = false;
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(given: ActuatorGiven, env: Cli["env"], events: ReloadEvents) {
+    this.#given = given;
+    this.#env = env;
+    this.#events = events;
+  }
+
+  /** Does now what was asked for while the daemon started. */
+  begin(actuator: Reloading): void {
+    this.#actuator = actuator;
+    if (this.#isWanted) this.wanted();
+  }
+
+  wanted(): void {
+    this.#isWanted = true;
+    const actuator = this.#actuator;
+    if (actuator !== null) this.#last = this.#last.then(() => this.#reload(actuator));
+  }
+
+  async #reload(actuator: Reloading): Promise<void> {
+    const config = await configOf(this.#given, this.#env);
+    if (config.ok) return this.#events.onReload(actuator.reload(config.value));
+    const faults = config.error.map(
+      (fault): Problem => ({ from: "settings", message: `${fault}; the old settings stay` }),
+    );
+    actuator.refuseReload(faults);
+    for (const fault of faults) this.#events.onProblem(fault);
+  }
+}
+
+/** One turn is too short for a pod to come up, and what it began nobody would keep. */
+const NO_PODS_ONCE =
+  "--once: one pass runs no pods, a daemon does: leave out --once to run them, set --pods off for a pass over the cgroups alone, or take --dry-run to see what it would write";
+
+/** Runs passes until a signal, or one with --once and --dry-run. */
+export async function actuator(given: ActuatorGiven, { terminal, env }: Cli): Promise<Outcome> {
+  const isOnce = given.once === true || given.dryRun === true;
+  if (given.failOnDrift === true && !isOnce)
+    return fault(EXIT.badInput, "--fail-on-drift: only one pass has an exit code: add --once or --dry-run");
+  const text = textTelling(given.output, isOnce, terminal);
+  const { telling, flush } = tellingOf(given, text, isOnce || given.output === "json");
+  // before the settings are read for the first time: whoever changes them then is heard too
+  const reloads = isOnce || !isReadAgain(given) ? null : new Reloads(given, env, telling);
+  if (reloads !== null) process.on("SIGHUP", () => reloads.wanted());
+  try {
+    const config = await configOf(given, env);
+    if (!config.ok) return fault(EXIT.badInput, ...config.error);
+    // with --dry-run they are off
+    if (isOnce && config.value.pods === "enforce") return fault(EXIT.badInput, NO_PODS_ONCE);
+    for (const warning of settingWarnings(config.value)) telling.onProblem(warning);
+    const options = { config: config.value, ...telling };
+    return isOnce ? await once(options, given.failOnDrift === true) : await untilSignal(options, reloads);
+  } finally {
+    await flush();
+  }
+}
+
+export async function once(options: ActuatorOptions, failOnDrift: boolean): Promise<Outcome> {
+  const turns: TurnReport[] = [];
+  const onTurn = (turn: TurnReport): void => {
+    options.onTurn?.(turn);
+    turns.push(turn);
+  };
+  const report = await passOnce({ ...options, onTurn });
+  if (!report.ok) return fault(EXIT.cannotRun, report.error);
+  for (const problem of report.value.problems) options.onProblem(problem);
+  options.onPass(report.value);
+  return ok(worse(exitOf(report.value, failOnDrift), turns.map(exitOfTurn)));
+}
+
+/** A daemon of a settings file reads it again at SIGHUP; any other ends, as its terminal has gone. */
+async function untilSignal(options: ActuatorOptions, reloads: Reloads | null): Promise<Outcome> {
+  const stop = stopSignal(reloads === null ? undefined : ["SIGINT", "SIGTERM"]);
+  const running = await startActuator(options);
+  await keepRefusal(options.config.stateDir, running.ok ? null : redacted(running.error));
+  if (!running.ok) return fault(EXIT.cannotRun, running.error);
+  reloads?.begin(running.value);
+  await Promise.race([stop, running.value.done]);
+  await running.value.stop();
+  return ok(EXIT.ok);
+}
+
+/** Standard input has come to its end. */
+const isReadAgain = ({ settings }: ActuatorGiven): boolean => settings !== undefined && settings !== "-";
+
+/** For people, or as JSON on standard output: a pass, a collection, a removal, an event, a decision; else on standard error. */
+function textTelling(output: "table" | "json", isOnce: boolean, terminal: Terminal): Telling {
+  const isTable = output === "table";
+  const json = (value: object): void => terminal.write(`${JSON.stringify(value)}\n`);
+  return {
+    onProblem: (problem) => terminal.warn(`nodewise: ${redacted(problemLine(problem))}`),
+    onRecovery: (recovery) => terminal.warn(`nodewise: ${recoveryLine(recovery)}`),
+    onSettled: (settled) => terminal.warn(`nodewise: ${settledLine(settled)}`),
+    onPass: (report) => printPass(report, output, isOnce, terminal),
+    onTurn: (turn) => {
+      if (isTable) for (const line of turnLines(turn)) terminal.write(`${line}\n`);
+      else json({ collection: turn });
+    },
+    onRemoval: (removal) => (isTable ? terminal.write(removalLine(removal, terminal)) : json({ removal })),
+    onEvent: (event) => (isTable ? terminal.write(eventLine(event, terminal)) : json({ event })),
+    onReload: (reloaded) => terminal.warn(`nodewise: ${redacted(reloadText(reloaded))}`),
+    onDecision: (kind, { id, decidedBy, verdict }) => {
+      if (isTable) terminal.write(decisionLine(kind, { id, decidedBy, verdict }));
+      else json({ decision: { kind, id, decidedBy, verdict } });
+    },
+  };
+}
+
+function printPass(report: PassReport, output: "table" | "json", isOnce: boolean, terminal: Terminal): void {
+  if (output === "json") {
+    terminal.write(`${JSON.stringify(report)}\n`);
+    return;
+  }
+  const results = report.applied?.results ?? [];
+  const shown = isOnce ? results : results.filter(({ status }) => status !== "planned" && status !== "unchanged");
+  terminal.write(stepsTable(shown, terminal));
+  if (isOnce) terminal.write(driftTable(report.drift, terminal) + skipLines(report.skipped, terminal));
+  terminal.write(`${passLine(report)}\n`);
+}
+
+/** A refused decision is an answer, and so is drift where it was asked for; everything else that went wrong is a failure. */
+function exitOf(report: PassReport, failOnDrift: boolean): ExitCode {
+  if (report.problems.some(({ from }) => from !== "decision")) return EXIT.failed;
+  if (report.problems.length > 0) return EXIT.negative;
+  if (report.applied !== null && !report.applied.complete) return EXIT.failed;
+  return failOnDrift && report.drift.some(isForeign) ? EXIT.negative : EXIT.ok;
+}
+
+function exitOfTurn({ problems, collections }: TurnReport): ExitCode {
+  if (problems.some(({ from }) => from !== "decision")) return EXIT.failed;
+  return problems.length > 0 || collections.some(({ complete }) => !complete) ? EXIT.negative : EXIT.ok;
+}
+/** The codes grow with what went wrong. */
+const worse = (one: ExitCode, others: readonly ExitCode[]): ExitCode => Math.max(one, ...others) as ExitCode;
+
+export const problemLine = ({ from, message }: Problem): string => `${from}: ${message}`;
+/** Counts, and what was left as it is: those are for a person to look at. */
+export function recoveryLine({ outcome, steps }: Recovery): string {
+  const count = (status: string): number => steps.filter((s) => s.status === status).length;
+  const kept = steps.filter((s) => s.status === "kept").map(({ message }) => message);
+  const counts = `${count("put_back")} steps put back, ${count("untouched")} were never done, ${kept.length} left alone`;
+  const shown = kept.slice(0, MAX_KEPT).map((message) => `; ${message}`);
+  const more = kept.length > MAX_KEPT ? `; and ${kept.length - MAX_KEPT} more` : "";
+  return `a plan was cut short (${outcome.replace("_", " ")}): ${counts}${shown.join("")}${more}`;
+}
+const MAX_KEPT = 5;
+
+/** `settings read again: syncSeconds 1 -> 2; waits for a restart: cgroupRoot /nodewise -> /n`, in one line. */
+function reloadText({ taken, left }: Reloaded): string {
+  const parts = [
+    ...(taken.length === 0 ? [] : [`settings read again: ${changes(taken)}`]),
+    ...(left.length === 0 ? [] : [`waits for a restart: ${changes(left)}`]),
+  ];
+  return parts.length === 0 ? "settings read again: nothing is different" : parts.join("; ");
+}
+
+const changes = (list: readonly SettingChange[]): string =>
+  list.map(({ setting, from, to }) => `${setting} ${shown(from)} -> ${shown(to)}`).join(", ");
+
+function shown(value: unknown): string {
+  if (value === undefined) return "unset";
+  // a Go duration
+  if (typeof value === "object" && value !== null && "millis" in value) return `${Number(value.millis) / 1000}s`;
+  return String(value);
+}
+
+/** The callbacks through which a daemon reports while it works. */
+export interface Telling
+  extends Required<
+    Pick<
+      ActuatorOptions,
+      "onPass" | "onProblem" | "onRecovery" | "onTurn" | "onRemoval" | "onSettled" | "onEvent" | "onDecision"
+    >
+  > {
+  readonly onReload: (reloaded: Reloaded) => void;
+}
+/**
+ * Builds the daemon's callbacks: they write the log as it is asked for. Where passes are the answer themselves (`--once`, `-o
+ * json`), their text also goes to standard output, at every level. `flush` belongs to the end.
+ */
+export function tellingOf(
+  { logFormat, logLevel }: LogGiven,
+  text: Telling,
+  isAnswer: boolean,
+): { readonly telling: Telling; readonly flush: () => Promise<void> } {
+  const { onPass, onTurn, onRemoval } = text;
+  const answers = isAnswer ? { onPass, onTurn, onRemoval } : {};
+  if (logFormat === "text") return { telling: { ...leveled(text, logLevel), ...answers }, flush: async () => {} };
+  const log = jsonLog(logLevel);
+  const lines = jsonTelling(log);
+  if (!isAnswer) return { telling: lines, flush: log.flush };
+  const both =
+    <T>(...tell: readonly ((told: T) => void)[]) =>
+    (told: T): void => {
+      for (const one of tell) one(told);
+    };
+  const telling: Telling = {
+    ...lines,
+    onPass: both(lines.onPass, onPass),
+    onTurn: both(lines.onTurn, onTurn),
+    onRemoval: both(lines.onRemoval, onRemoval),
+  };
+  return { telling, flush: log.flush };
+}
+
+/** A line of JSON each, on the log alone. */
+const jsonTelling = (log: DaemonLog): Telling => ({
+  onPass: (report) => log.write(passEntry(report)),
+  onProblem: (problem) => log.write(problemEntry(problem)),
+  onRecovery: (recovery) => log.write(recoveryEntry(recovery)),
+  onTurn: (turn) => turnEntries(turn).forEach(log.write),
+  onRemoval: (removal) => log.write(removalEntry(removal)),
+  onSettled: (settled) => log.write(settledEntry(settled)),
+  onEvent: (event) => log.write(eventEntry(event)),
+  onReload: (reloaded) => log.write(reloadEntry(reloaded)),
+  onDecision: (kind, answer) => log.write(decisionEntry(kind, answer)),
+});
+
+/**
+ * For people, where it is of the level that they want. A pass and a collection are told at `info`, whatever they did, and
+ * so decisions need not be.
+ */
+function leveled(telling: Telling, wanted: LogLevel): Telling {
+  const at =
+    <A extends readonly unknown[]>(tell: (...args: A) => void, level: (...args: A) => LogEntry["level"]) =>
+    (...args: A): void => {
+      if (isWanted(level(...args), wanted)) tell(...args);
+    };
+  return {
+    onPass: at(telling.onPass, () => "info"),
+    onTurn: at(telling.onTurn, () => "info"),
+    onProblem: at(telling.onProblem, (problem) => problemEntry(problem).level),
+    onRecovery: at(telling.onRecovery, (recovery) => recoveryEntry(recovery).level),
+    onRemoval: at(telling.onRemoval, (removal) => removalEntry(removal).level),
+    onSettled: at(telling.onSettled, (settled) => settledEntry(settled).level),
+    onEvent: at(telling.onEvent, (event) => eventEntry(event).level),
+    onReload: at(telling.onReload, (reloaded) => reloadEntry(reloaded).level),
+    onDecision: at(telling.onDecision, () => "debug"),
+  };
+}
+
+/** `2026-… Warning BackOff shop/web-0 app: Back-off restarting failed container`, with a line break. */
+export function eventLine({ at, type, reason, message, pod, container }: PodEvent, { paint }: Terminal): string {
+  const where = `${pod.namespace}/${pod.name}${container === null ? "" : ` ${container}`}`;
+  const told = type === "Warning" ? paint("yellow", type) : type;
+  return `${at} ${told} ${printable(`${reason} ${where}: ${redacted(message)}`)}\n`;
+}
+
+/** `admission: refuses (by the API: d-1)`, with a line break. */
+export function decisionLine(
+  kind: Kind,
+  { verdict, decidedBy, id }: Pick<DecisionAnswer, "verdict" | "decidedBy" | "id">,
+): string {
+  const by = decidedBy === "here" ? "here" : `by the API${id === null ? "" : `: ${printable(id)}`}`;
+  return `${kind}: ${verdict} (${by})\n`;
+}

@@ -1,0 +1,84 @@
+import { join, resolve } from "node:path";
+import { type ActuatorConfig, checkSettings } from "../../../actuator/core/config.ts";
+import type { SettingFault } from "../../../actuator/core/setting-fault.ts";
+import { readSettingsFile, type SettingsFile } from "../../../actuator/core/settings-file.ts";
+import { err, ok, type Result } from "../../model/result.ts";
+import { stateHome } from "../api-options.ts";
+import type { Cli, LogGiven } from "../cli.ts";
+
+/** Flags under commander's names, which are the settings' own. */
+export interface ActuatorGiven extends LogGiven, Readonly<Record<string, unknown>> {
+  readonly output: "table" | "json";
+  readonly settings?: string;
+  readonly once?: boolean;
+  readonly dryRun?: boolean;
+  readonly failOnDrift?: boolean;
+  readonly removeOrphans: boolean;
+}
+
+/** The settings file and flags; whatever else a command has beside settings is left out. */
+export type SettingsGiven = Pick<ActuatorGiven, "settings" | "dryRun" | "removeOrphans"> &
+  Readonly<Record<string, unknown>>;
+
+const NO_FILE: SettingsFile = { settings: {}, faultText: ({ setting, message }) => `${setting}: ${message}` };
+
+/** Settings file, then flags, then --dry-run. Errors: everything that is wrong, each with its file and line, or its flag. */
+export async function configOf(
+  given: SettingsGiven,
+  env: Cli["env"],
+): Promise<Result<ActuatorConfig, readonly string[]>> {
+  const flags = flagsOf(given);
+  const file = given.settings === undefined ? ok(NO_FILE) : await readSettingsFile(given.settings);
+  if (!file.ok) return file;
+  const wanted: Readonly<Record<string, unknown>> = {
+    stateDir: join(stateHome(env), "actuator"),
+    ...file.value.settings,
+    ...Object.fromEntries(Array.from(flags, ([setting, { value }]) => [setting, value])),
+  };
+  const checked = checkSettings(wanted);
+  // a dry run shows what these settings would do, so it refuses what they may not
+  const config = checked.ok && given.dryRun === true ? checkSettings(withoutDoing(wanted)) : checked;
+  if (!config.ok) return err(config.error.map((fault) => faultText(fault, flags, file.value)));
+  const { manifests } = config.value;
+  // Whole, as the problems of a directory name it.
+  return ok(manifests === undefined ? config.value : { ...config.value, manifests: resolve(manifests) });
+}
+
+interface Flag {
+  readonly flag: string;
+  readonly value: unknown;
+}
+
+/** By the settings' own names. */
+function flagsOf(given: SettingsGiven): ReadonlyMap<string, Flag> {
+  const { output: _output, settings: _settings, once: _once, dryRun: _dry, failOnDrift: _fail, ...others } = given;
+  const { logFormat: _format, logLevel: _level, removeOrphans, ...rest } = others;
+  const flags = Object.entries(rest).map(([name, value]) => [SETTING_OF[name] ?? name, { flag: flagOf(name), value }]);
+  // commander says true when the flag is absent
+  const orphans = removeOrphans ? [] : [["removeOrphans", { flag: "--no-remove-orphans", value: false }]];
+  return new Map([...flags, ...orphans] as [string, Flag][]);
+}
+const flagOf = (name: string): string => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+
+const faultText = (fault: SettingFault, flags: ReadonlyMap<string, Flag>, file: SettingsFile): string => {
+  const { setting, message } = fault;
+  const given = flags.get(setting);
+  if (given !== undefined) return `${given.flag}: ${message}`;
+  return setting in file.settings ? file.faultText(fault) : `${setting}: ${message}`;
+};
+
+/** Settings that commander names otherwise. */
+const SETTING_OF: Readonly<Record<string, string>> = {
+  minimumContainerTtlDuration: "minimumContainerTTL",
+  containerGcPeriodSeconds: "containerGCPeriodSeconds",
+  imageGcPeriodSeconds: "imageGCPeriodSeconds",
+};
+
+/** The same settings, which change nothing on the machine. */
+const withoutDoing = (settings: Readonly<Record<string, unknown>>) => ({
+  ...settings,
+  mode: "observe",
+  ...(settings["garbageCollection"] === "enforce" ? { garbageCollection: "observe" } : {}),
+  ...(settings["pods"] === "enforce" ? { pods: "off" } : {}),
+  ...(settings["devicePlugins"] === "serve" ? { devicePlugins: "off" } : {}),
+});

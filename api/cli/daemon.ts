@@ -1,0 +1,6 @@
+import "./jitless.ts";
+import { addActuator } from "./actuator/command.ts";
+import { runCommandLine } from "./program.ts";
+
+/** The command line of a daemon, which loads no other command: each module costs it memory for good. */
+export const main = (argv: readonly string[]): Promise<void> => runCommandLine(argv, [addActuator]);

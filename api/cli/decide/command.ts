@@ -1,0 +1,102 @@
+import { Argument, type Command, Option } from "commander";
+import { PARTS } from "../../documents/inputs/parts.ts";
+import { GC_OPERATIONS } from "../../model/container-gc.ts";
+import { EXPLAIN, KINDS, type Kind } from "../../model/decision.ts";
+import { type Cli, examples, finish, outputOption } from "../cli.ts";
+import type { SnapshotFiles } from "../inputs/snapshot.ts";
+import type { DecideOptions } from "./decide.ts";
+
+type Given = Readonly<Record<string, string | undefined>> & DecideOptions;
+
+const EXIT_CODES = `
+Exit codes:
+  0  decided (with a pod: it comes in), calm, keeps
+  1  refused, kubelet-refuses, under-pressure, reclaims, evicts, removes, fails, restarts; or no decision, for something is missing
+  2  bad usage or bad input`;
+
+export function addDecide(program: Command, cli: Cli): void {
+  const command = program
+    .command("decide")
+    .summary("decide from files, without API and history")
+    .description("Decide from files (JSON or YAML, `-` for standard input), without API and history.")
+    .addArgument(new Argument("<kind>", "what to decide").choices(KINDS))
+    .option("--snapshot <file>", "a whole NodeSnapshot; the options below replace parts of it");
+  for (const { option, what } of PARTS) command.option(`--${option} <file>`, what);
+  command
+    .option("--policy <policy>", "what if: of the kind's own manager (cpus, memory, topology)")
+    .addOption(new Option("--scope <scope>", "what if: topologyManagerScope").choices(["container", "pod"]));
+  command
+    .option(
+      "--pod <file>",
+      "the pod that asks to come in: a file with one Pod, or NAMESPACE/NAME of one of the snapshot",
+    )
+    .option("--ask <file>", "the whole ask as the API takes it, in the place of --pod")
+    .option(
+      "--facts <file>",
+      "eviction, image-gc: the answer of the last pass (-o json), or its `next`; without it this is the first",
+    )
+    .addOption(
+      new Option("--operation <operation>", "image-gc, container-gc: what for (default: garbage-collect)").choices(
+        GC_OPERATIONS,
+      ),
+    )
+    .option("--capacity <size>", "image-gc: of the image file system, in bytes or as a quantity; with --available")
+    .option("--available <size>", "image-gc: what is left of it")
+    .option("--outcomes <list>", "probes: what attempts are answered, such as ok,ok,fail*3, or @FILE; the last repeats")
+    .option("--startup <list>", "probes: the same of startup probes alone")
+    .option("--liveness <list>", "probes: of liveness probes alone")
+    .option("--readiness <list>", "probes: of readiness probes alone")
+    .option("--container <name>", "probes: only this one of the pod")
+    .option("--seconds <number>", "probes: how long the dry run is (default: 120)")
+    .option("--strict", "probes: the documented behaviour in the place of the kubelet's quirks")
+    .option("--stop-seconds <number>", "probes: how long a container takes to end (default: 0)")
+    .option("--no-back-off", "probes: restart at once, without CrashLoopBackOff")
+    .option("--kubelet-restart <seconds>", "probes: when the kubelet itself restarts")
+    .option("--jitter <share>", "probes: of its period that each probe waits after that restart, 0 to 1 (default: 0)")
+    .option("--observed-at <time>", "when it was so, such as 2026-01-31T12:00:00Z")
+    .addOption(new Option("--cgroup-version <version>", "cgroup version of the node").choices(["1", "2"]))
+    .addOption(new Option("--cgroup-driver <driver>", "cgroup driver").choices(["cgroupfs", "systemd"]))
+    .addOption(outputOption())
+    .addOption(
+      new Option("--explain <detail>", "why each value is what it is (default: off in tables, else reasons)").choices(
+        EXPLAIN,
+      ),
+    )
+    .action((kind: Kind, given: Given) =>
+      finish(cli, async () => (await import("./decide.ts")).decide(kind, filesOf(given), given, cli.terminal)),
+    );
+  examples(
+    command,
+    "nodewise snapshot | nodewise decide allocatable --snapshot -",
+    "nodewise decide cgroups --node node.json --pods pods.json --config configz.json --cgroup-version 2",
+    "kubectl get pods -A -o json | nodewise decide cgroups --snapshot snapshot.json --pods - --explain full",
+    "nodewise decide cpus --snapshot snapshot.json --pod pod.yaml",
+    "nodewise decide topology --machine epyc-2s-nps4 --policy restricted --pod pod.yaml",
+    "nodewise decide admission --pod pod.yaml --node node.json --pods pods.json",
+    "nodewise decide preemption --pod critical.yaml --node node.json --pods pods.json --explain reasons",
+    "nodewise decide eviction --pods pods.json --config configz.json --stats summary.json -o json > pass-1.json",
+    "nodewise decide eviction --pods pods.json --config configz.json --stats summary.json --facts pass-1.json",
+    "crictl images -o json | nodewise decide image-gc --images - --containers containers.json --sandboxes sandboxes.json --stats summary.json",
+    "nodewise decide container-gc --containers containers.json --sandboxes sandboxes.json --pods pods.json --operation delete-unused",
+    "nodewise decide probes --pod pod.yaml --outcomes ok,ok,fail*3",
+    "nodewise probes outcomes --pod shop/web-0 | nodewise decide probes --pod web.yaml --outcomes @- --strict",
+    "nodewise decide probes --pod pod.yaml --startup fail*20,ok --readiness 'ok*5,timeout*3,ok' --seconds 300 --strict",
+    "nodewise probes history -o json | jq '[.entries[] | select(.ask)][0].ask' | nodewise decide probe-guard --ask - --explain reasons",
+    "nodewise decide cgroups --snapshot snapshot.json -o json | jq '.decision.cgroups[].files'",
+  );
+  command.addHelpText("after", EXIT_CODES);
+}
+
+function filesOf(given: Given): SnapshotFiles {
+  const { snapshot, cgroupVersion, cgroupDriver, observedAt } = given;
+  const parts = PARTS.map(({ option }) => [option, given[camelCase(option)]] as const);
+  return {
+    ...(snapshot === undefined ? {} : { snapshot }),
+    ...(observedAt === undefined ? {} : { observedAt }),
+    ...Object.fromEntries(parts.filter(([, file]) => file !== undefined)),
+    ...(cgroupVersion === undefined ? {} : { cgroupVersion: cgroupVersion === "1" ? 1 : 2 }),
+    ...(cgroupDriver === undefined ? {} : { cgroupDriver: cgroupDriver === "systemd" ? "systemd" : "cgroupfs" }),
+  };
+}
+/** How commander names an option's value. */
+const camelCase = (option: string): string => option.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());

@@ -1,0 +1,107 @@
+import { type Command, Option } from "commander";
+import { type Cli, examples, finish, outputOption, sourceOptions, watchOption, wholeNumber } from "../cli.ts";
+import type { AllocateGiven, DeviceHistoryGiven, DevicesGiven, FreeGiven } from "./given.ts";
+
+const EXIT_CODES = `
+Exit codes:
+  0  shown
+  2  bad usage
+  4  the daemon does not answer, or its status cannot be read`;
+
+/** `nodewise devices`: what device plugins have, who holds it, what happened; and devices without a daemon. */
+export function addDevices(program: Command, cli: Cli): void {
+  const command = program
+    .command("devices")
+    .summary("the node's devices: their plugins, who has which; give some to a pod")
+    .description(
+      "Show the resources of device plugins as the node's daemon sees them, and which container holds what.",
+    );
+  sourceOptions(command)
+    .addOption(watchOption())
+    .addOption(outputOption())
+    .action((given: DevicesGiven) => finish(cli, async () => (await import("./devices.ts")).devices(given, cli)));
+  examples(
+    command,
+    "nodewise devices",
+    "nodewise devices --watch 5",
+    "nodewise devices -o json | jq '.devices[].holders[]'",
+    "nodewise devices history --limit 20",
+    "nodewise devices allocate --pod trainer.yaml",
+    "nodewise devices free ml/trainer",
+  );
+  command.addHelpText("after", EXIT_CODES);
+  addHistory(command, cli);
+  addAllocate(command, cli);
+  addFree(command, cli);
+}
+
+function addHistory(devices: Command, cli: Cli): void {
+  const command = devices
+    .command("history")
+    .description("List what happened to a node's devices, newest first: plugins, changes of health, who got what.")
+    .option("--state-dir <dir>", "the daemon's (default: the actuator's, $XDG_STATE_HOME/nodewise/actuator)")
+    .option("--resource <name>", "of this resource only")
+    .addOption(new Option("--limit <n>", "at most so many").argParser(wholeNumber(1, 100_000)).default(50))
+    .addOption(outputOption())
+    .action((given: DeviceHistoryGiven) =>
+      finish(cli, async () => (await import("./history.ts")).deviceHistory(given, cli)),
+    );
+  examples(
+    command,
+    "nodewise devices history",
+    "nodewise devices history --resource vendor.com/gpu --limit 20 -o json",
+  );
+}
+
+/** Adds the options for the place that a daemon that runs pods has to itself. */
+const placeOptions = (command: Command): Command =>
+  command
+    .option("--state-dir <dir>", "who has what (default: the actuator's, $XDG_STATE_HOME/nodewise/actuator)")
+    .option("--cgroup-root <path>", "of the daemon that must not run meanwhile (default: /nodewise)");
+
+function addAllocate(devices: Command, cli: Cli): void {
+  const command = devices
+    .command("allocate")
+    .summary("give a pod its devices, with no daemon and no container runtime")
+    .description(
+      "Wait for the device plugins that a pod needs, decide which devices it gets, call Allocate (and PreStartContainer), and print what its containers are to be started with. The same pod again gets the same.",
+    )
+    .requiredOption("--pod <file>", "a manifest, or a v1.Pod as kubectl prints it; - for standard input")
+    .addOption(new Option("--wait <seconds>", "for plugins to register").argParser(wholeNumber(0, 3600)).default(60))
+    .option("--device-plugins-directory <dir>", "of kubelet.sock (default: /var/lib/kubelet/device-plugins)")
+    .option("--plugins-registry-directory <dir>", "of plugins' sockets (default: /var/lib/kubelet/plugins_registry)")
+    .option("--kubelet-config <file>", "its KubeletConfiguration: the topology manager's policy")
+    .option("--api <url>", "the policy API that decides and keeps the history; absent: decided here")
+    .option("--api-token-file <file>", "holds the token for it")
+    .option("--node-name <name>", "default: the host's name");
+  placeOptions(command)
+    .addOption(outputOption())
+    .action((given: AllocateGiven) => finish(cli, async () => (await import("./allocate.ts")).allocate(given, cli)));
+  examples(
+    command,
+    "nodewise devices allocate --pod trainer.yaml",
+    "nodewise devices allocate --pod trainer.yaml --wait 10 -o json | jq '.containers[].devices'",
+  );
+  command.addHelpText("after", ALLOCATE_CODES);
+}
+const ALLOCATE_CODES = `
+Exit codes:
+  0  the pod has its devices
+  1  refused: too few, a plugin that does not come, or one that does not give them
+  2  bad usage or bad input
+  3  a daemon, a kubelet or another such command gives devices here
+  4  a file or the API failed, or it was stopped; what it has been given stays until it is freed`;
+
+function addFree(devices: Command, cli: Cli): void {
+  const command = devices
+    .command("free")
+    .summary("take back what `allocate` gave a pod")
+    .description("Take the devices of a pod back that `nodewise devices allocate` gave to it.")
+    .argument("<pod>", "NAMESPACE/NAME, or a uid");
+  placeOptions(command)
+    .addOption(outputOption())
+    .action((pod: string, given: FreeGiven) =>
+      finish(cli, async () => (await import("./free.ts")).free(pod, given, cli)),
+    );
+  examples(command, "nodewise devices free ml/trainer");
+}

@@ -1,0 +1,67 @@
+import { Argument, type Command, Option } from "commander";
+import { GC_OPERATIONS } from "../../model/container-gc.ts";
+import { EXPLAIN } from "../../model/decision.ts";
+import { type Cli, examples, finish, outputOption } from "../cli.ts";
+import type { GcGiven } from "./given.ts";
+
+const EXIT_CODES = `
+Exit codes:
+  0  all that was to go is gone, or nothing was to go; with --preview: the kubelet would manage
+  1  not everything went, or less came free than was wanted (with --preview: would)
+  2  bad usage or bad input
+  3  another process collects from this runtime, or it cannot be used
+  4  the runtime, the pods or a file failed in the middle`;
+
+/** `nodewise gc images|containers`: what may be thrown away, seen beforehand or done once. */
+export function addGc(program: Command, cli: Cli): void {
+  const command = program
+    .command("gc")
+    .summary("what may be thrown away: preview it, or collect once")
+    .description(
+      "Collect dead containers with their sandboxes and logs, or images, once and as the kubelet would. Each removal is looked at once more right before it; the first surprise ends the pass.",
+    )
+    .addArgument(new Argument("<what>", "what to collect").choices(["images", "containers"]))
+    .option("--preview", "list and decide, remove nothing: what would go in which order, and why the rest stays")
+    .option("--dry-run", "the same as --preview")
+    .option("--runtime-endpoint <socket>", "CRI v1 (default: unix:///run/containerd/containerd.sock)")
+    .option("--kubelet-config <file>", "its KubeletConfiguration: thresholds and ages (absent: the kubelet's defaults)")
+    .addOption(
+      new Option("--pods <file>", "ALL pods of this node: a PodList, a List, or manifests").conflicts("manifests"),
+    )
+    .option("--manifests <dir>", "or a directory of static pods, where a node has no others")
+    .addOption(
+      new Option("--operation <operation>", "delete-unused: what the kubelet does under disk pressure")
+        .choices(GC_OPERATIONS)
+        .default("garbage-collect"),
+    )
+    .option(
+      "--seen <duration>",
+      "with --preview: take images that nobody remembers as first seen so long ago, such as 1h",
+    )
+    .option(
+      "--state-dir <dir>",
+      "what is remembered of images (default: the actuator's, $XDG_STATE_HOME/nodewise/actuator)",
+    )
+    .option("--api <url>", "the policy API that decides and keeps the history; absent: decided here")
+    .option("--api-token-file <file>", "holds the token for it")
+    .option("--node-name <name>", "default: the host's name")
+    .option("--pod-logs-directory <dir>", "default: /var/log/pods")
+    .option("--container-logs-directory <dir>", "default: /var/log/containers")
+    .option("--minimum-container-ttl-duration <duration>", "the kubelet's flag of that name")
+    .addOption(new Option("--maximum-dead-containers-per-container <n>", "likewise").argParser(Number))
+    .addOption(new Option("--maximum-dead-containers <n>", "likewise").argParser(Number))
+    .addOption(outputOption())
+    .addOption(new Option("--explain <detail>", "why each stays or goes, with numbers").choices(EXPLAIN))
+    .action((what: "images" | "containers", given: GcGiven) =>
+      finish(cli, async () => (await import("./gc.ts")).gc(what, given, cli)),
+    );
+  examples(
+    command,
+    "nodewise gc images --preview",
+    "nodewise gc images --preview --seen 1h --kubelet-config /var/lib/kubelet/config.yaml",
+    "kubectl get pods -A --field-selector spec.nodeName=$(hostname) -o json > pods.json",
+    "nodewise gc containers --pods pods.json",
+    "nodewise gc images -o json | jq '.removals'",
+  );
+  command.addHelpText("after", EXIT_CODES);
+}

@@ -1,0 +1,89 @@
+import { type Command, Option } from "commander";
+import { KINDS, VERDICTS } from "../../model/decision.ts";
+import { dataDirOption } from "../api-options.ts";
+import { type Cli, examples, finish, outputOption, wholeNumber } from "../cli.ts";
+import type { HistoryGiven } from "./history.ts";
+import type { PruneGiven } from "./keep.ts";
+import { addRemovals } from "./removals-command.ts";
+import type { ShowGiven } from "./show.ts";
+
+export function addHistory(program: Command, cli: Cli): void {
+  const command = program
+    .command("history")
+    .description("List recorded decisions, newest first: of a data directory, or of a running API.")
+    .addOption(dataDirOption())
+    .option("--api <url>", "ask this API instead")
+    .option("--token-file <file>", "holds the token for it (or set NODEWISE_TOKEN)")
+    .option("--node <name>", "of this node only")
+    .addOption(new Option("--kind <kind>", "of this kind only").choices(KINDS))
+    .addOption(new Option("--verdict <verdict>", "with this verdict only").choices(VERDICTS))
+    .option("--pod <pod>", "about this pod: uid, namespace/name, or name")
+    .option("--since <time>", "RFC 3339, or a duration back from now such as 90m")
+    .option("--until <time>", "likewise")
+    .addOption(new Option("--limit <n>", "at most so many").argParser(wholeNumber(1, 100_000)).default(50))
+    .addOption(outputOption())
+    .action((given: HistoryGiven) => finish(cli, async () => (await import("./history.ts")).history(given, cli)));
+  examples(
+    command,
+    "nodewise history --since 1h",
+    "nodewise history --node n1 --kind allocatable --verdict kubelet-refuses",
+    "NODEWISE_TOKEN=$(cat token) nodewise history --api https://nodewise.example:8787 -o json",
+    "nodewise history show 0e1c1a2b3c4d5e6f708192a3b4c5d6e7",
+    "nodewise history removals --node n1 --since 720h --summary",
+  );
+  addShow(command, cli);
+  addRemovals(command, cli);
+  addKeeping(command, cli);
+}
+
+function addKeeping(history: Command, cli: Cli): void {
+  const prune = history
+    .command("prune")
+    .description(
+      "Remove now what is older than --keep-days or beyond --keep-decisions, and nodes that were not heard of for so long.",
+    )
+    .addOption(dataDirOption())
+    .addOption(
+      new Option("--keep-days <n>", "age at which history goes: say what the API was given (its default is 30)")
+        .argParser(wholeNumber(1, 36_500))
+        .makeOptionMandatory(),
+    )
+    .addOption(
+      new Option("--keep-decisions <n>", "decisions kept of each node (default: all)").argParser(wholeNumber(1)),
+    )
+    .option("--confirm", "the clock is right: remove by age even if it has leapt since the last sweep")
+    .action((given: PruneGiven) => finish(cli, async () => (await import("./keep.ts")).prune(given, cli)));
+  examples(prune, "nodewise history prune --keep-days 30", "nodewise history prune --keep-days 30 --confirm");
+  const compact = history
+    .command("compact")
+    .description(
+      "Write the history's file anew, without what is free in it. Stop the API first: it cannot write meanwhile.",
+    )
+    .addOption(dataDirOption())
+    .action((given: { dataDir?: string }) => finish(cli, async () => (await import("./keep.ts")).compact(given, cli)));
+  examples(compact, "nodewise history compact --data-dir /var/lib/nodewise");
+}
+
+function addShow(history: Command, cli: Cli): void {
+  const command = history
+    .command("show")
+    .argument("<id>", "the decision's id")
+    .description("Show one recorded decision: the answer, why, and what was done about it.")
+    .addOption(dataDirOption())
+    .option("--api <url>", "ask this API instead")
+    .option("--token-file <file>", "holds the token for it (or set NODEWISE_TOKEN)")
+    .addOption(
+      new Option("--explain <how>", "reasons in words, or with codes and numbers")
+        .choices(["reasons", "full"])
+        .default("reasons"),
+    )
+    .addOption(outputOption())
+    .action((id: string, given: ShowGiven) =>
+      finish(cli, async () => (await import("./show.ts")).showDecision(id, given, cli)),
+    );
+  examples(
+    command,
+    "nodewise history show 0e1c1a2b3c4d5e6f708192a3b4c5d6e7",
+    "nodewise history show 0e1c1a2b3c4d5e6f708192a3b4c5d6e7 --api http://127.0.0.1:8787 -o json",
+  );
+}

@@ -1,0 +1,108 @@
+import { type DecisionFilter, MAX_PAGE } from "../../../db/store.ts";
+import { ok, type Result } from "../../model/result.ts";
+import { EXIT, type Fault, fault } from "../terminal.ts";
+import type { Listed } from "./open-history.ts";
+
+const TIMEOUT_MS = 30_000;
+
+/** The newest decisions of a running API, at most `limit`; without a node in the filter, of all its nodes together. */
+export async function decisionsOfApi(
+  url: string,
+  token: string | undefined,
+  filter: DecisionFilter,
+  limit: number,
+): Promise<Result<readonly Listed[], Fault>> {
+  const api = apiOf(url, token);
+  if (!api.ok) return api;
+  const get = api.value;
+  if (filter.node !== undefined) return decisionsOfNode(get, filter.node, filter, limit);
+  const nodes = await get<{ nodes: readonly { name: string }[] }>("v1/nodes", {});
+  if (!nodes.ok) return nodes;
+  const found: Listed[] = [];
+  for (const { name } of nodes.value.nodes) {
+    const decisions = await decisionsOfNode(get, name, filter, limit);
+    if (!decisions.ok) return decisions;
+    found.push(...decisions.value);
+  }
+  return ok(found.sort((a, b) => (a.decidedAt < b.decidedAt ? 1 : -1)).slice(0, limit));
+}
+
+/** How a running API is asked. Errors: what is no address of one. */
+export function apiOf(url: string, token: string | undefined): Result<Get, Fault> {
+  const api = addressOf(url);
+  return api.ok ? ok((path, query) => askJson(api.value, path, query, token)) : api;
+}
+/** How something is posted to a running API. Errors: as `apiOf`. */
+export function posterOf(url: string, token: string | undefined): Result<Post, Fault> {
+  const api = addressOf(url);
+  return api.ok ? ok((path, body) => askJson(api.value, path, {}, token, body)) : api;
+}
+
+function addressOf(url: string): Result<URL, Fault> {
+  const api = URL.parse(url);
+  if (api === null || !/^https?:$/.test(api.protocol) || api.username !== "")
+    return fault(EXIT.badInput, `--api: \`${url}\` is not an address such as http://127.0.0.1:8787`);
+  return ok(api);
+}
+
+type Query = Readonly<Record<string, string | undefined>>;
+export type Get = <T>(path: string, query: Query) => Promise<Result<T, Fault>>;
+export type Post = <T>(path: string, body: object) => Promise<Result<T, Fault>>;
+interface Page {
+  readonly decisions: readonly Listed[];
+  readonly nextPageToken: string | null;
+}
+
+async function decisionsOfNode(
+  get: Get,
+  node: string,
+  { kind, verdict, pod, sinceMs, untilMs }: DecisionFilter,
+  limit: number,
+): Promise<Result<readonly Listed[], Fault>> {
+  const found: Listed[] = [];
+  const query = { kind, verdict, pod, since: timeText(sinceMs), until: timeText(untilMs) };
+  let pageToken: string | null | undefined;
+  while (found.length < limit && pageToken !== null) {
+    const size = String(Math.min(MAX_PAGE, limit - found.length));
+    const page: Result<Page, Fault> = await get<Page>(`v1/nodes/${encodeURIComponent(node)}/decisions`, {
+      ...query,
+      limit: size,
+      pageToken,
+    });
+    if (!page.ok) return page;
+    found.push(...page.value.decisions);
+    pageToken = page.value.nextPageToken;
+  }
+  return ok(found);
+}
+export const timeText = (ms: number | undefined): string | undefined =>
+  ms === undefined ? undefined : new Date(ms).toISOString();
+
+/** Errors: no answer, an answer that is no JSON, or a problem of the API in its own words. */
+async function askJson<T>(
+  api: URL,
+  path: string,
+  query: Query,
+  token: string | undefined,
+  body?: object,
+): Promise<Result<T, Fault>> {
+  const url = new URL(path, api.href.endsWith("/") ? api : `${api.href}/`);
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, value);
+  const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  if (body !== undefined) headers["content-type"] = "application/json";
+  const posted = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
+  try {
+    const response = await fetch(url, { ...posted, headers, signal: AbortSignal.timeout(TIMEOUT_MS) });
+    const answer: unknown = await response.json().catch(() => null);
+    if (response.ok && typeof answer === "object" && answer !== null) return ok(answer as T);
+    const { code, detail, advice } = (answer ?? {}) as Readonly<Record<string, unknown>>;
+    if (typeof code !== "string")
+      return fault(EXIT.failed, `${url.href} answered ${response.status} and no JSON: is this a nodewise API?`);
+    const exit = response.status === 400 ? EXIT.badInput : EXIT.failed;
+    return fault(exit, `${api.origin} answered ${response.status} ${code}: ${String(detail)}; ${String(advice)}`);
+  } catch (error) {
+    const { cause, message } = error as { cause?: { code?: string; message?: string }; message: string };
+    const why = cause?.code ?? cause?.message ?? message;
+    return fault(EXIT.failed, `${api.origin} does not answer (${why}): is \`nodewise api\` running there?`);
+  }
+}

@@ -1,0 +1,59 @@
+import { NODE_GRACE_MS } from "../../../db/prune.ts";
+import { compactFile } from "../../../db/sqlite/open.ts";
+import { ok } from "../../model/result.ts";
+import { mostLeapMs, rowsOf } from "../../retention.ts";
+import { historyFile } from "../../server.ts";
+import { rfc3339 } from "../../service/timestamp.ts";
+import { humanBytes } from "../../text/size.ts";
+import { printable } from "../../text/style.ts";
+import { stateHome } from "../api-options.ts";
+import type { Cli } from "../cli.ts";
+import { EXIT, fault, type Outcome } from "../terminal.ts";
+import { storeFault, withHistory } from "./open-history.ts";
+
+export interface PruneGiven {
+  readonly dataDir?: string;
+  readonly keepDays: number;
+  readonly keepDecisions?: number;
+  readonly confirm?: boolean;
+}
+const DAY_MS = 24 * 3600 * 1000;
+
+/** `nodewise history prune`: what the API does every ten minutes, now, by the rules given alone; `--confirm` is the word that the clock is right. */
+export async function prune({ dataDir, keepDays, keepDecisions, confirm }: PruneGiven, cli: Cli): Promise<Outcome> {
+  return withHistory(dataDir ?? stateHome(cli.env), false, async (store) => {
+    const nowMs = Date.now();
+    const maxAgeMs = keepDays * DAY_MS;
+    const rules = {
+      maxAgeMs,
+      ...(keepDecisions === undefined ? {} : { maxRowsPerNode: keepDecisions }),
+      ...(confirm === true ? {} : { mostLeapMs: mostLeapMs(maxAgeMs) }),
+    };
+    const pruned = await store.prune({ nowMs, ...rules });
+    if (!pruned.ok) return storeFault(pruned);
+    const { held, nodes, freedBytes } = pruned.value;
+    const rows = Object.entries(rowsOf(pruned.value)).map(([table, count]) => `${table} ${count}`);
+    cli.terminal.write(`removed: ${rows.join(", ")}; gave back ${humanBytes(freedBytes)}\n`);
+    const silentDays = Math.max(maxAgeMs, NODE_GRACE_MS) / DAY_MS;
+    for (const node of nodes) cli.terminal.write(`removed, not heard of for ${silentDays} days: ${printable(node)}\n`);
+    if (held === null) return ok(EXIT.ok);
+    cli.terminal.warn(
+      `nodewise: nothing removed by age: this clock says ${rfc3339(nowMs)}, and is compared with ${rfc3339(held.sinceMs)}; ` +
+        `${held.decisions} of ${held.of} decisions would go; set the clock right, or say --confirm if it is`,
+    );
+    return ok(EXIT.negative);
+  });
+}
+
+/** `nodewise history compact`: the file anew, without what is free in it. */
+export async function compact({ dataDir }: { readonly dataDir?: string }, cli: Cli): Promise<Outcome> {
+  return withHistory(dataDir ?? stateHome(cli.env), false, async (store) => {
+    await store.close();
+    const file = historyFile(dataDir ?? stateHome(cli.env));
+    const compacted = compactFile(file);
+    if (!compacted.ok) return fault(EXIT.failed, compacted.error.message);
+    const { before, after } = compacted.value;
+    cli.terminal.write(`${file}: ${humanBytes(before)}, now ${humanBytes(after)}\n`);
+    return ok(EXIT.ok);
+  });
+}

@@ -1,0 +1,124 @@
+import { type Decided, type DecisionOf, type Explain, isKind, type Kind, type Verdict } from "../../model/decision.ts";
+import { decodeSnapshot } from "../../model/decode.ts";
+import { passTimeOf } from "../../model/pass-time.ts";
+import { ok, type Result } from "../../model/result.ts";
+import { printable } from "../../text/style.ts";
+import { answerText } from "../../text/tables/index.ts";
+import { stateHome } from "../api-options.ts";
+import type { Cli } from "../cli.ts";
+import { EXIT, type Fault, type Form, fault, type Outcome, printData, type Terminal } from "../terminal.ts";
+import { tokenOf } from "./history.ts";
+import type { Listed } from "./open-history.ts";
+
+export interface ShowGiven {
+  readonly dataDir?: string;
+  readonly api?: string;
+  readonly tokenFile?: string;
+  readonly explain: Explain;
+  readonly output: Form;
+}
+/** As `GET /v1/decisions/{id}` answers it. */
+interface Shown extends Listed, Omit<Decided<DecisionOf[Kind]>, "verdict"> {
+  readonly results: readonly {
+    readonly reportedAt: string;
+    readonly okCount: number;
+    readonly failedCount: number;
+    readonly dryRun: boolean;
+  }[];
+}
+interface Found {
+  readonly record: Shown;
+  /** As it was posted; null: it is no longer stored. */
+  readonly snapshot: unknown;
+}
+
+/** `nodewise history show ID`: of a data directory, or of a running API. Errors: it is not there (any more). */
+export async function showDecision(id: string, given: ShowGiven, cli: Cli): Promise<Outcome> {
+  const print = (found: Result<Found, Fault>): Outcome => {
+    if (!found.ok) return found;
+    if (given.output !== "table") printData(cli.terminal, found.value.record, given.output);
+    else cli.terminal.write(shownText(found.value, given.explain, cli));
+    return ok(EXIT.ok);
+  };
+  if (given.api !== undefined) return print(await ofApi(id, given.api, given, cli));
+  const { withHistory } = await import("./open-history.ts");
+  return withHistory(given.dataDir ?? stateHome(cli.env), false, async (store) => {
+    const { recordText } = await import("../../http/decisions.ts");
+    const { postedSnapshot } = await import("../../service/replay/parsed.ts");
+    const row = await store.getDecision(id);
+    if (!row.ok) return fault(EXIT.failed, row.error.message);
+    if (row.value === null)
+      return fault(
+        EXIT.failed,
+        `there is no decision \`${id}\`: old ones are removed; \`nodewise history\` lists what is there`,
+      );
+    const results = await store.listResults(id);
+    if (!results.ok) return fault(EXIT.failed, results.error.message);
+    const text = recordText(row.value, results.value);
+    if (!text.ok) return fault(EXIT.failed, text.error.message);
+    const record = JSON.parse(text.value) as Shown;
+    const snapshot = record.snapshotId === null ? ok(null) : await store.getSnapshot(record.snapshotId);
+    if (!snapshot.ok) return fault(EXIT.failed, snapshot.error.message);
+    const posted = snapshot.value === null ? ok(null) : postedSnapshot(snapshot.value);
+    return posted.ok ? print(ok({ record, snapshot: posted.value })) : fault(EXIT.failed, posted.error.message);
+  });
+}
+
+async function ofApi(id: string, url: string, given: ShowGiven, cli: Cli): Promise<Result<Found, Fault>> {
+  const token = await tokenOf(given, cli);
+  if (!token.ok) return token;
+  const { apiOf } = await import("./history-api.ts");
+  const get = apiOf(url, token.value);
+  if (!get.ok) return get;
+  const record = await get.value<Shown>(`v1/decisions/${encodeURIComponent(id)}`, {});
+  if (!record.ok) return record;
+  const { snapshotId } = record.value;
+  const stored = snapshotId === null ? null : await get.value<{ snapshot: unknown }>(`v1/snapshots/${snapshotId}`, {});
+  // only pictures of the machine are made of it
+  return ok({ record: record.value, snapshot: stored?.ok === true ? stored.value.snapshot : null });
+}
+
+/** As a person reads it; as it is stored where this version has no table for it. */
+function drawnOrStored(
+  { kind, node, verdict, decision }: Shown,
+  draw: (kind: Kind) => string,
+  terminal: Terminal,
+): string {
+  let why = "is of a kind that this version does not know";
+  try {
+    if (isKind(kind)) return draw(kind);
+  } catch (error) {
+    // a reader is told as much as a log would be
+    why = `has not the form that this version writes (${error instanceof Error ? error.message : error})`;
+  }
+  const title = [node, kind, verdict].map(printable).join(" · ");
+  const note = terminal.paint("yellow", `what is recorded ${printable(why)}; as it is stored:`);
+  const lines = JSON.stringify(decision, null, 2).split("\n").map(printable);
+  return `${title}\n${note}\n${lines.join("\n")}\n`;
+}
+
+function shownText({ record, snapshot }: Found, explain: Explain, { terminal }: Cli): string {
+  const { node, verdict, pod, decision, reasons, needs, results, decidedAt, policyVersion, id } = record;
+  const decoded = snapshot === null ? null : decodeSnapshot(snapshot);
+  const known = decoded?.ok === true ? decoded.value : undefined;
+  const draw = (ofKind: Kind): string =>
+    answerText(
+      {
+        kind: ofKind,
+        node,
+        decided: { decision, reasons, needs, verdict: verdict as Verdict },
+        explain,
+        machine: known?.machine,
+        ...(pod === null ? {} : { asked: pod }),
+        observedAtMs: known === undefined ? undefined : passTimeOf(known)?.atMs,
+      },
+      terminal,
+    );
+  const text = drawnOrStored(record, draw, terminal);
+  const told = results.map(
+    ({ reportedAt, okCount, failedCount, dryRun }) =>
+      `reported ${reportedAt}: ${okCount} ${dryRun ? "to be done" : "done"}, ${failedCount} failed\n`,
+  );
+  const stamp = terminal.paint("dim", `decided ${decidedAt} as ${printable(policyVersion)}, id ${printable(id)}\n`);
+  return `${text}${told.join("")}${stamp}`;
+}

@@ -1,0 +1,48 @@
+import { type Command, Option } from "commander";
+import { type Cli, examples, finish, outputOption } from "../cli.ts";
+import type { LintGiven } from "./lint.ts";
+import { LINT_PARTS } from "./lint-input.ts";
+
+const TOUCHED = `
+TOUCHED, with a history: the recorded decisions whose own configuration has the same finding (code and field), and
+  of a finding with a patch   that would have been others with the patch
+  of a finding without one    whose answer names it, such as a start error, or would have been another without the
+                              field
+  Looked at are the newest 1,000 whose snapshot is still stored, as many as there is time for.
+`;
+const EXIT_CODES = `
+Exit codes:
+  0  nothing found, or notes only
+  1  warnings or errors
+  2  bad usage or bad input
+  4  a file, the API or the history failed
+  5  the kubelet does not start with this configuration`;
+
+export function addLint(program: Command, cli: Cli): void {
+  const command = program
+    .command("lint")
+    .summary("what is wrong with a KubeletConfiguration")
+    .description(
+      "Look over a KubeletConfiguration (JSON or YAML, `-` for standard input): what keeps the kubelet from starting, in its own words; defaults that go because a field was set; settings that fight, or do nothing. With files of a node, or a node of the history, its sizes, machine and state files are looked at too; with a history, each finding is told with how many recorded decisions it touched.",
+    )
+    .option("--config <file>", "KubeletConfiguration, or the kubelet's /configz; absent: that of the snapshot")
+    .option("--snapshot <file>", "a whole NodeSnapshot of the node; the options below replace parts of it");
+  for (const { option, what } of LINT_PARTS) command.option(`--${option} <file>`, what);
+  command
+    .option("--node-name <name>", "a node of the history: its latest snapshot, and its decisions")
+    .addOption(new Option("--data-dir <dir>", "where that history is (default: none is read)").env("NODEWISE_DATA_DIR"))
+    .option("--api <url>", "ask this API instead")
+    .option("--token-file <file>", "holds the token for it (or set NODEWISE_TOKEN)")
+    .addOption(outputOption())
+    .option("--json", "the same as -o json")
+    .action((given: LintGiven) => finish(cli, async () => (await import("./lint.ts")).lint(given, cli)));
+  examples(
+    command,
+    "nodewise lint --config kubelet.yaml",
+    "nodewise lint --config kubelet.yaml --node node.json --machine epyc-2s-nps4",
+    "nodewise lint --config kubelet.yaml --node-name n1 --data-dir /var/lib/nodewise",
+    "nodewise lint --node-name n1 --api https://nodewise.example:8787 --token-file token",
+    "nodewise lint --config kubelet.yaml --json | jq '.findings[] | select(.fix != null) | .fix'",
+  );
+  command.addHelpText("after", TOUCHED + EXIT_CODES);
+}

@@ -1,0 +1,72 @@
+import { stepsOf } from "../../documents/inputs/origin.ts";
+import { PARTS } from "../../documents/inputs/parts.ts";
+import { ok, type Result } from "../../model/result.ts";
+import type { Snapshot } from "../../model/snapshot.ts";
+import { readPart } from "../inputs/part.ts";
+import { READ_ONCE, readSnapshot, readsOnce } from "../inputs/snapshot.ts";
+import { EXIT, type Fault, fault } from "../terminal.ts";
+
+const OPTIONS = ["node", "pods", "stats", "machine", "cpu-manager-state", "memory-manager-state", "devices"] as const;
+/** The parts of a node that the lint looks at. */
+export const LINT_PARTS = PARTS.filter(({ option }) => (OPTIONS as readonly string[]).includes(option));
+
+/** Files by option, as commander names them. */
+export interface LintFiles {
+  readonly config?: string;
+  readonly snapshot?: string;
+  readonly node?: string;
+  readonly pods?: string;
+  readonly stats?: string;
+  readonly machine?: string;
+  readonly cpuManagerState?: string;
+  readonly memoryManagerState?: string;
+  readonly devices?: string;
+}
+export interface LintFile {
+  /** Not checked: what is wrong with it is what is asked. */
+  readonly configuration: unknown;
+  /** `kubelet.yaml:3`; null: the file's places are not known. */
+  readonly placeOf: (field: string) => string | null;
+}
+export interface LintNode {
+  readonly file: LintFile | null;
+  /** Undefined: no file of a node was given. */
+  readonly snapshot: Snapshot | undefined;
+  /** That of the snapshot, as it is written. */
+  readonly configuration: unknown;
+}
+
+/** Reads the configuration, and what is given of a node. Errors: those of the files. */
+export async function readLintFiles(files: LintFiles): Promise<Result<LintNode, Fault>> {
+  const { config, cpuManagerState, memoryManagerState, ...rest } = pathsIn(files);
+  if (!readsOnce(Object.values(files))) return fault(EXIT.badInput, READ_ONCE);
+  const file = config === undefined ? ok(null) : await readConfiguration(config);
+  if (!file.ok) return file;
+  const parts = {
+    ...rest,
+    ...(cpuManagerState === undefined ? {} : { "cpu-manager-state": cpuManagerState }),
+    ...(memoryManagerState === undefined ? {} : { "memory-manager-state": memoryManagerState }),
+  };
+  if (Object.keys(parts).length === 0) return ok({ file: file.value, snapshot: undefined, configuration: undefined });
+  const snapshot = await readSnapshot(parts);
+  if (!snapshot.ok) return snapshot;
+  return ok({ file: file.value, snapshot: snapshot.value.snapshot, configuration: snapshot.value.configuration });
+}
+
+/** Picks the options that name such a file. */
+function pathsIn({ config, snapshot, node, pods, stats, machine, ...rest }: LintFiles): LintFiles {
+  const { cpuManagerState, memoryManagerState, devices } = rest;
+  const all = { config, snapshot, node, pods, stats, machine, cpuManagerState, memoryManagerState, devices };
+  return Object.fromEntries(Object.entries(all).filter(([, path]) => path !== undefined));
+}
+
+async function readConfiguration(path: string): Promise<Result<LintFile, Fault>> {
+  const part = await readPart("config", path);
+  if (!part.ok) return part;
+  const { posted, document, base } = part.value;
+  const placeOf = (field: string): string | null => {
+    if (document?.hasPlaces !== true) return null;
+    return `${document.file}:${document.place([...base, ...stepsOf(field)]).line}`;
+  };
+  return ok({ configuration: posted, placeOf });
+}

@@ -1,0 +1,187 @@
+import type { Store } from "../../../db/store.ts";
+import { LINT_SEVERITIES, type LintFinding, type LintSeverity } from "../../decide/lint/finding.ts";
+import { lintConfiguration } from "../../decide/lint/lint.ts";
+import { nearNodes } from "../../http/nodes.ts";
+import { decodeSnapshot } from "../../model/decode.ts";
+import { ok, type Result } from "../../model/result.ts";
+import type { Snapshot } from "../../model/snapshot.ts";
+import { type Touched, type TouchedFinding, touchedFindings } from "../../service/lint-touched.ts";
+import { postedSnapshot } from "../../service/replay/parsed.ts";
+import { many } from "../../text/sentences/words.ts";
+import { type Color, printable } from "../../text/style.ts";
+import { table } from "../../text/table.ts";
+import type { Cli } from "../cli.ts";
+import { tokenOf } from "../history/history.ts";
+import { posterOf } from "../history/history-api.ts";
+import {
+  EXIT,
+  type ExitCode,
+  type Fault,
+  type Form,
+  fault,
+  type Outcome,
+  printData,
+  type Terminal,
+} from "../terminal.ts";
+import { type LintFiles, type LintNode, readLintFiles } from "./lint-input.ts";
+
+const COLORS: Readonly<Record<LintSeverity, Color>> = {
+  "refuses-start": "red",
+  error: "red",
+  warning: "yellow",
+  note: "cyan",
+};
+const COLUMNS = [
+  { title: "SEVERITY" },
+  { title: "FIELD" },
+  { title: "WHERE", giveUp: 2, cut: "start" },
+  { title: "TOUCHED", align: "right" },
+  { title: "CODE", giveUp: 1 },
+] as const;
+
+/** A row for each finding, its message, what to do and the patch that mends it below; then how many there are. */
+function findingsText(
+  findings: readonly TouchedFinding[],
+  placeOf: (field: string) => string | null,
+  { columns, paint }: Terminal,
+): string {
+  if (findings.length === 0) return `${paint("green", "nothing found")}\n`;
+  const isCounted = findings.some(({ touched }) => touched !== null);
+  const rows = findings.map(({ severity, field, message, kubelet, advice, fix, touched, code }) => ({
+    cells: [
+      { text: severity, color: COLORS[severity] },
+      printable(field),
+      printable(placeOf(field) ?? ""),
+      isCounted ? touchedText(touched) : "",
+      code,
+    ],
+    notes: [
+      `  ${kubelet ? paint("dim", "kubelet: ") : ""}${printable(message)}`,
+      `  ${paint("dim", "-> ")}${printable(advice)}`,
+      ...(fix === null ? [] : [`  ${paint("dim", "patch: ")}${printable(JSON.stringify(fix))}`]),
+    ],
+  }));
+  return `${table(COLUMNS, rows, columns, paint)}\n${countsText(findings)}\n`;
+}
+
+const touchedText = (touched: Touched | null): string =>
+  touched === null ? "not counted" : `${touched.decisions} of ${touched.of}`;
+
+function countsText(findings: readonly TouchedFinding[]): string {
+  const counts = LINT_SEVERITIES.map((severity) => {
+    const count = findings.filter((finding) => finding.severity === severity).length;
+    return count === 0 ? "" : severity === "refuses-start" ? `${count} ${severity}` : many(count, severity);
+  });
+  const tried = findings.find(({ touched }) => touched !== null)?.touched;
+  const looked =
+    tried === undefined || tried === null
+      ? ""
+      : `; touched: recorded decisions whose own configuration has the finding too, and that the patch would have changed, or without one that it did something to, of the newest ${tried.of}`;
+  return counts.filter((count) => count !== "").join(", ") + looked;
+}
+
+export interface LintGiven extends LintFiles {
+  readonly nodeName?: string;
+  readonly dataDir?: string;
+  readonly api?: string;
+  readonly tokenFile?: string;
+  readonly output: Form;
+  readonly json?: boolean;
+}
+
+export async function lint(given: LintGiven, cli: Cli): Promise<Outcome> {
+  const { nodeName, api, dataDir } = given;
+  const read = await readLintFiles(given);
+  if (!read.ok) return read;
+  if (nodeName !== undefined && read.value.snapshot !== undefined) {
+    return fault(EXIT.badInput, "--node-name takes the node's latest snapshot: give it without files of a node");
+  }
+  if (nodeName !== undefined && api === undefined && dataDir === undefined) {
+    return fault(EXIT.badInput, "--node-name is of a history: name it with --data-dir or --api");
+  }
+  if (read.value.file === null && read.value.snapshot === undefined && nodeName === undefined) {
+    return fault(EXIT.badInput, "nothing to look over: give --config FILE");
+  }
+  if (api !== undefined) return print(await askApi(api, given, read.value, cli), read.value, given, cli);
+  if (dataDir === undefined) {
+    const { configuration, snapshot } = localInput(read.value);
+    const found = lintConfiguration(configuration, snapshot).map((finding) => ({ ...finding, touched: null }));
+    return print(ok(found), read.value, given, cli);
+  }
+  const { withHistory } = await import("../history/open-history.ts");
+  return withHistory(dataDir, false, async (store) =>
+    print(await askStore(store, given, read.value), read.value, given, cli),
+  );
+}
+
+type Findings = Result<readonly TouchedFinding[], Fault>;
+const localInput = ({ file, snapshot, configuration }: LintNode) => ({
+  configuration: file === null ? configuration : file.configuration,
+  snapshot,
+});
+
+async function askApi(url: string, given: LintGiven, node: LintNode, cli: Cli): Promise<Findings> {
+  const token = await tokenOf(given, cli);
+  if (!token.ok) return token;
+  const post = posterOf(url, token.value);
+  if (!post.ok) return post;
+  const { configuration: kubeletConfiguration, snapshot } = localInput(node);
+  const body = { kubeletConfiguration, snapshot, node: given.nodeName };
+  const answer = await post.value<{ readonly findings: readonly TouchedFinding[] }>("v1/lint", body);
+  return answer.ok ? ok(answer.value.findings) : answer;
+}
+
+/** Time for a history that is stored here; as nobody waits for the answer in turn, it may take a while. */
+const BUDGET_MS = 30_000;
+
+async function askStore(store: Store, { nodeName }: LintGiven, node: LintNode): Promise<Findings> {
+  const about = nodeName === undefined ? ok(localInput(node)) : await latestOf(store, nodeName, node);
+  if (!about.ok) return about;
+  const { configuration, snapshot } = about.value;
+  const known = await store.getNode(nodeName ?? snapshot?.node?.metadata.name ?? "");
+  if (!known.ok) return fault(EXIT.failed, known.error.message);
+  const filter = known.value === null ? {} : { node: known.value.name };
+  const touched = await touchedFindings(store, lintConfiguration(configuration, snapshot), filter, BUDGET_MS);
+  return touched.ok ? touched : fault(EXIT.failed, touched.error.message);
+}
+
+async function latestOf(
+  store: Store,
+  name: string,
+  { file }: LintNode,
+): Promise<Result<{ readonly configuration: unknown; readonly snapshot: Snapshot | undefined }, Fault>> {
+  const found = await store.getNode(name);
+  if (!found.ok) return fault(EXIT.failed, found.error.message);
+  if (found.value === null) {
+    const near = await nearNodes(store, name);
+    const meant = near.length === 0 ? "" : `: did you mean ${near.join(" or ")}?`;
+    return fault(EXIT.badInput, `--node-name ${name}: the history has no such node${meant}`);
+  }
+  const latest = await store.latestSnapshot(name);
+  if (!latest.ok) return fault(EXIT.failed, latest.error.message);
+  const posted = latest.value === null ? ok(null) : postedSnapshot(latest.value);
+  if (!posted.ok) return fault(EXIT.failed, posted.error.message);
+  const body = posted.value;
+  const { kubeletConfiguration, ...rest } = body ?? {};
+  const snapshot = body === null ? undefined : decodeSnapshot(rest);
+  if (snapshot?.ok === false) return fault(EXIT.failed, `the latest snapshot of ${name} cannot be read`);
+  const configuration = file === null ? kubeletConfiguration : file.configuration;
+  if (configuration === undefined) {
+    return fault(EXIT.badInput, `the latest snapshot of ${name} holds no configuration: give --config FILE`);
+  }
+  return ok({ configuration, snapshot: snapshot?.value });
+}
+
+function print(findings: Findings, { file }: LintNode, given: LintGiven, { terminal }: Cli): Outcome {
+  if (!findings.ok) return findings;
+  const output = given.json === true ? "json" : given.output;
+  if (output === "table") terminal.write(findingsText(findings.value, file?.placeOf ?? (() => null), terminal));
+  else printData(terminal, { findings: findings.value }, output);
+  return ok(exitOf(findings.value));
+}
+
+function exitOf(findings: readonly LintFinding[]): ExitCode {
+  const severities = new Set(findings.map(({ severity }) => severity));
+  if (severities.has("refuses-start")) return EXIT.refusesStart;
+  return severities.has("error") || severities.has("warning") ? EXIT.negative : EXIT.ok;
+}

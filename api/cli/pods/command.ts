@@ -1,0 +1,52 @@
+import { type Command, Option } from "commander";
+import { type Cli, examples, finish, outputOption, sourceOptions, watchOption } from "../cli.ts";
+import { type PodsGiven, SORTS, type TopGiven } from "./read-status.ts";
+
+const EXIT_CODES = `
+Exit codes:
+  0  shown
+  2  bad usage
+  4  the daemon does not answer, its status cannot be read, or there is no such pod`;
+
+/** `nodewise pods [POD]`: what the daemon of a node runs, as it sees it. */
+export function addPods(program: Command, cli: Cli): void {
+  const command = program
+    .command("pods")
+    .summary("what the node's daemon runs: pods, refused manifests, events")
+    .description(
+      "Show the pods of a node as its daemon sees them; of one pod everything: containers, why it waits, cgroup values wanted and actual, events.",
+    )
+    .argument("[pod]", "only this one, whole: NAMESPACE/NAME, or NAME");
+  withSource(command)
+    .option("--events", "the last events below")
+    .addOption(outputOption())
+    .action((pod: string | undefined, given: PodsGiven) =>
+      finish(cli, async () => (await import("./pods.ts")).pods(pod, given, cli)),
+    );
+  examples(
+    command,
+    "nodewise pods",
+    "nodewise pods --watch",
+    "nodewise pods shop/web-0",
+    "nodewise pods --state-dir /var/lib/nodewise --events",
+    "nodewise pods -o json | jq '.pods[] | select(.phase != \"Running\")'",
+  );
+  command.addHelpText("after", EXIT_CODES);
+}
+
+/** `nodewise top`: what pods use of what they asked for. */
+export function addTop(program: Command, cli: Cli): void {
+  const command = program
+    .command("top")
+    .summary("what pods use: CPU, memory, throttling, pressure")
+    .description("Show what each pod of a node uses, of what it asked for and may have, as its daemon measured it.");
+  withSource(command)
+    .addOption(new Option("--sort <by>", "most first, or by name").choices(SORTS).default("cpu"))
+    .addOption(outputOption())
+    .action((given: TopGiven) => finish(cli, async () => (await import("./top.ts")).top(given, cli)));
+  examples(command, "nodewise top", "nodewise top --watch 5 --sort memory", "nodewise top -n shop -o json");
+  command.addHelpText("after", EXIT_CODES);
+}
+
+const withSource = (command: Command): Command =>
+  sourceOptions(command).option("-n, --namespace <name>", "pods of this namespace only").addOption(watchOption());

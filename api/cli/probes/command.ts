@@ -1,0 +1,93 @@
+import { type Command, Option } from "commander";
+import { type Cli, examples, finish, outputOption, sourceOptions, watchOption, wholeNumber } from "../cli.ts";
+import type { ProbeHistoryGiven, ProbeOutcomesGiven, ProbePlanGiven, ProbesGiven } from "./given.ts";
+
+const EXIT_CODES = `
+Exit codes:
+  0  shown
+  2  bad usage or bad input
+  4  the daemon does not answer, or its status or history cannot be read`;
+
+/** `nodewise probes`: what stands of each container, what became of it, and what probes do to a node. */
+export function addProbes(program: Command, cli: Cli): void {
+  const command = program
+    .command("probes")
+    .summary("startup, liveness and readiness of the node's containers")
+    .description(
+      "Show the probes of a node as its daemon sees them: what stands, since when, and what they last said.",
+    );
+  sourceOptions(command)
+    .option("-n, --namespace <name>", "pods of this namespace only")
+    .option("--failing", "those that are not well only")
+    .addOption(watchOption())
+    .addOption(outputOption())
+    .action((given: ProbesGiven) => finish(cli, async () => (await import("./probes.ts")).probes(given, cli)));
+  examples(
+    command,
+    "nodewise probes",
+    "nodewise probes --failing --watch 5",
+    "nodewise probes -o json | jq '.probes[] | select(.failures > 0)'",
+    "nodewise probes history --pod shop/web-0",
+    "nodewise probes outcomes --pod shop/web-0 > outcomes.json",
+    "nodewise probes plan /etc/nodewise/manifests",
+  );
+  command.addHelpText("after", EXIT_CODES);
+  addHistory(command, cli);
+  addOutcomes(command, cli);
+  addPlan(command, cli);
+}
+
+function addHistory(probes: Command, cli: Cli): void {
+  const command = probes
+    .command("history")
+    .description("List what became of a node's probes, newest first: changes of results, failures, held kills.")
+    .option("--state-dir <dir>", "the daemon's (default: the actuator's, $XDG_STATE_HOME/nodewise/actuator)")
+    .option("--pod <pod>", "of this pod only: NAMESPACE/NAME")
+    .addOption(new Option("--limit <n>", "at most so many").argParser(wholeNumber(1, 100_000)).default(50))
+    .addOption(outputOption())
+    .action((given: ProbeHistoryGiven) =>
+      finish(cli, async () => (await import("./history.ts")).probeHistory(given, cli)),
+    );
+  examples(command, "nodewise probes history", "nodewise probes history --pod shop/web-0 --limit 20 -o json");
+}
+
+function addOutcomes(probes: Command, cli: Cli): void {
+  const command = probes
+    .command("outcomes")
+    .summary("what a container's attempts ended with, for a dry run")
+    .description(
+      "Print what the attempts of a container's probes ended with, out of the history, as `nodewise decide probes --outcomes @FILE` takes it. How long the last run has lasted is not written yet: it is one outcome, which repeats.",
+    )
+    .option("--state-dir <dir>", "the daemon's (default: the actuator's, $XDG_STATE_HOME/nodewise/actuator)")
+    .requiredOption("--pod <pod>", "NAMESPACE/NAME")
+    .option("--container <name>", "of a pod with more than one that is probed")
+    .action((given: ProbeOutcomesGiven) =>
+      finish(cli, async () => (await import("./outcomes.ts")).probeOutcomes(given, cli)),
+    );
+  examples(
+    command,
+    "nodewise probes outcomes --pod shop/web-0 > outcomes.json",
+    "nodewise probes outcomes --pod shop/web-0 --container app | nodewise decide probes --pod web.yaml --outcomes @-",
+  );
+}
+
+function addPlan(probes: Command, cli: Cli): void {
+  const command = probes
+    .command("plan")
+    .summary("what probes do to a node: rate, crowds, execs at the same time")
+    .description(
+      "Show how many attempts a second the probes of manifests make, or those of the running daemon, how many begin together at worst, and how many execs run at the same time.",
+    )
+    .argument("[path]", "a manifest, or a directory of them; absent: what the daemon probes");
+  sourceOptions(command)
+    .addOption(
+      new Option("--exec-ms <n>", "what an exec takes (default: what it took, else 100)").argParser(
+        wholeNumber(1, 3_600_000),
+      ),
+    )
+    .addOption(outputOption())
+    .action((path: string | undefined, given: ProbePlanGiven) =>
+      finish(cli, async () => (await import("./plan.ts")).probesPlan(path, given, cli)),
+    );
+  examples(command, "nodewise probes plan", "nodewise probes plan /etc/nodewise/manifests --exec-ms 250");
+}

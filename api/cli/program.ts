@@ -1,0 +1,52 @@
+import { Command, CommanderError } from "commander";
+import packageJson from "../../package.json" with { type: "json" };
+import { NEWEST } from "../profiles/index.ts";
+import { type Cli, reportCrash } from "./cli.ts";
+import { EXIT, processTerminal } from "./terminal.ts";
+
+const EXIT_CODES = `
+Exit codes:
+  0  done
+  1  a negative decision, or a refusal to decide (the API's 422)
+  2  bad usage or bad input
+  3  cannot run here (Node too old, packages missing)
+  4  a file, the API or the history failed
+  5  lint: the kubelet does not start with the configuration
+
+Run \`nodewise COMMAND --help\` for the options and examples of a command.`;
+
+type AddCommand = (program: Command, cli: Cli) => void;
+
+/** Runs one command line, without the program's own name, by the commands given. Sets the exit code; never rejects. */
+export async function runCommandLine(argv: readonly string[], commands: readonly AddCommand[]): Promise<void> {
+  const cli: Cli = { terminal: processTerminal(process.env), env: process.env };
+  try {
+    await programOf(cli, commands).parseAsync(argv, { from: "user" });
+  } catch (error) {
+    process.exitCode = error instanceof CommanderError ? usageExit(error) : reportCrash(cli.terminal, error);
+  }
+}
+
+/** Help and version that were asked for are no fault. */
+const usageExit = (error: CommanderError): number => (error.exitCode === 0 ? EXIT.ok : EXIT.badInput);
+
+function programOf(cli: Cli, commands: readonly AddCommand[]): Command {
+  const program = new Command("nodewise")
+    .description(
+      "What the kubelet would decide on a node, as explained answers: from files, as an API, on this machine.",
+    )
+    .version(`nodewise ${packageJson.version} (policy ${NEWEST.policyVersion}, Node ${process.versions.node})`)
+    .helpCommand(false)
+    // `history` and its `removals` have options of the same names
+    .enablePositionalOptions()
+    .showHelpAfterError("(`--help` shows what there is)")
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => cli.terminal.write(text),
+      writeErr: (text) => text.trimEnd().split("\n").forEach(cli.terminal.warn),
+      outputError: (text, write) => write(`nodewise: ${text.replace(/^error: /, "")}`),
+    })
+    .addHelpText("after", EXIT_CODES);
+  for (const addCommand of commands) addCommand(program, cli);
+  return program;
+}

@@ -1,0 +1,55 @@
+import { type Command, Option } from "commander";
+import { KINDS } from "../../model/decision.ts";
+import { dataDirOption } from "../api-options.ts";
+import { type Cli, examples, finish, wholeNumber } from "../cli.ts";
+import type { ReplayGiven } from "./replay.ts";
+
+const EXIT_CODES = `
+Exit codes:
+  0    every decision would have been the same
+  1    some would have been others, or are refused
+  2    bad usage or bad input
+  3    none would have been another, but there were none, or not all could be decided again: their snapshot is no longer stored
+  4    a file, the API or the history failed, or some records cannot be read: they are named, and the others replayed
+  130  interrupted: what was counted is printed, and the --page-token with which the same command goes on`;
+
+export function addReplay(program: Command, cli: Cli): void {
+  const command = program
+    .command("replay")
+    .summary("decide the history again with another configuration")
+    .description(
+      "Decide the history again, oldest first, with another configuration: which decisions would have been others. Records nothing. Without a configuration it tells what this version decides otherwise.",
+    )
+    .addOption(dataDirOption())
+    .option("--api <url>", "ask this API instead")
+    .option("--token-file <file>", "holds the token for it (or set NODEWISE_TOKEN)")
+    .option("--since <time>", "RFC 3339, or a duration back from now such as 90m, 24h or 7d")
+    .option("--until <time>", "likewise (default: now)")
+    .option("--node <name>", "of this node only")
+    .addOption(new Option("--kind <kind>", "of this kind only").choices(KINDS))
+    .option(
+      "--config <file>",
+      "KubeletConfiguration, or the kubelet's /configz, in the place of the recorded one: what it leaves out has the kubelet's default",
+    )
+    .option("--patch <file>", "fields to change of the recorded configuration, or of --config; null takes one away")
+    .addOption(
+      new Option("--limit <n>", "list so many of the changed decisions, and of those that cannot be read")
+        .argParser(wholeNumber(0, 100_000))
+        .default(20),
+    )
+    .addOption(new Option("--all", "list all of them").conflicts("json"))
+    .option(
+      "--json",
+      "a line of JSON for each changed or unreadable decision, one with the page token after each page, and a last one with what was counted",
+    )
+    .option("--page-token <token>", "go on where an interrupted run of the same command was left")
+    .action((given: ReplayGiven) => finish(cli, async () => (await import("./replay.ts")).replay(given, cli)));
+  examples(
+    command,
+    "nodewise replay --since 24h --config kubelet.yaml",
+    "nodewise replay --since 2026-01-01T00:00:00Z --until 2026-02-01T00:00:00Z --node n1 --patch patch.yaml --all",
+    "nodewise replay --since 7d --kind admission --patch patch.yaml --json | jq -r 'select(.verdict == \"refused\").id'",
+    "nodewise replay --api https://nodewise.example:8787 --token-file token --since 7d --config kubelet.yaml",
+  );
+  command.addHelpText("after", EXIT_CODES);
+}

@@ -1,0 +1,15 @@
+import { ok, type Result } from "../../model/result.ts";
+import type { ReplayAnswer } from "../../service/replay/replay-answer.ts";
+import { MAX_REPLAYED } from "../../service/replay/replay-page.ts";
+import { posterOf, timeText } from "../history/history-api.ts";
+import type { Fault } from "../terminal.ts";
+import type { Pages, Wanted } from "./replay-source.ts";
+
+/** Replays the history of a running API. Errors: what is no address of one. */
+export function pagesOfApi(url: string, token: string | undefined, { filter, change }: Wanted): Result<Pages, Fault> {
+  const api = posterOf(url, token);
+  if (!api.ok) return api;
+  const { sinceMs, untilMs, node, kind } = filter;
+  const body = { since: timeText(sinceMs), until: timeText(untilMs), node, kind, ...change, limit: MAX_REPLAYED };
+  return ok((pageToken) => api.value<ReplayAnswer>("v1/replay", { ...body, pageToken }));
+}

@@ -1,0 +1,320 @@
+import { unknownFieldLines } from "../../../actuator/daemon/configuration-file.ts";
+import { formText, isConfiguration } from "../../documents/document-form.ts";
+import { issueText, type Origin } from "../../documents/inputs/origin.ts";
+import type { Kind } from "../../model/decision.ts";
+import { decodeSnapshot } from "../../model/decode.ts";
+import { configurationPath } from "../../model/kubelet-configuration.ts";
+import { mergePatch } from "../../model/merge-patch.ts";
+import { withoutNulls } from "../../model/nulls.ts";
+import { err, ok, type Result } from "../../model/result.ts";
+import { unknownFields } from "../../profiles/unknown-fields.ts";
+import { type Change, changed } from "../../service/replay/parsed.ts";
+import type { ReplayAnswer } from "../../service/replay/replay-answer.ts";
+import { Counter, type Counts, lostOf, passedOf } from "../../service/replay/tally.ts";
+import { bar } from "../../text/table.ts";
+import { stateHome } from "../api-options.ts";
+import type { Cli } from "../cli.ts";
+import { timesOf, tokenOf } from "../history/history.ts";
+import { readPart } from "../inputs/part.ts";
+import { readDocument } from "../inputs/read.ts";
+import { EXIT, type Fault, fault, type Outcome, stopSignal, type Terminal, warnAll } from "../terminal.ts";
+import type { Pages, Wanted } from "./replay-source.ts";
+import { changedText, lostText, tallyText, unreadableText } from "./replay-text.ts";
+
+interface ReportGiven {
+  /** Changed decisions that are listed, and as many that cannot be read, unless `all` of them are. */
+  readonly limit: number;
+  readonly all?: boolean;
+  /** A line of JSON for each of them, for where each page ended, and for what was counted. */
+  readonly json?: boolean;
+  /** Where an earlier run was left. */
+  readonly pageToken?: string;
+}
+
+/** Prints the changed decisions as they come and what was counted at the end, and keeps the counts alone. */
+class ReplayReport {
+  readonly #given: ReportGiven;
+  readonly #terminal: Terminal;
+  readonly #counter = new Counter();
+  readonly #listed = { changed: 0, unreadable: 0 };
+  #last: Pick<ReplayAnswer, "until" | "reachedAt"> = { until: "", reachedAt: null };
+
+  constructor(given: ReportGiven, terminal: Terminal) {
+    this.#given = given;
+    this.#terminal = terminal;
+  }
+
+  get counts(): Counts {
+    return this.#counter.counts;
+  }
+
+  add(page: ReplayAnswer): void {
+    this.#counter.add(page);
+    this.#last = page;
+    this.#list("changed", page.changed, changedText);
+    this.#list("unreadable", page.unreadable, unreadableText);
+    if (this.#given.json === true && page.nextPageToken !== null) this.#going(page);
+  }
+
+  /** From where it can go on though it is killed: what was told before that line is told. */
+  #going({ progress, reachedAt, nextPageToken }: ReplayAnswer): void {
+    const going = { counts: this.counts, progress, reachedAt, nextPageToken };
+    this.#terminal.write(`${JSON.stringify({ going })}\n`);
+  }
+
+  #list<T>(what: "changed" | "unreadable", page: readonly T[], textOf: (one: T, terminal: Terminal) => string): void {
+    const { json, all, limit } = this.#given;
+    for (const one of page) {
+      if (json === true) this.#terminal.write(`${JSON.stringify(one)}\n`);
+      else if (all === true || this.#listed[what] < limit) this.#terminal.write(textOf(one, this.#terminal));
+      else continue;
+      this.#listed[what]++;
+    }
+  }
+
+  done(): Outcome {
+    this.#total(null);
+    const { differs, refused, gone, unreadable } = this.counts;
+    if (unreadable > 0) return ok(EXIT.failed);
+    if (differs + refused > 0) return ok(EXIT.negative);
+    // nothing is said of what is not there; an interrupted run may have been at its end
+    const isNothing = passedOf(this.counts) === 0 && this.#given.pageToken === undefined;
+    return ok(gone > 0 || isNothing ? EXIT.cannotRun : EXIT.ok);
+  }
+
+  interrupted(token: string): Outcome {
+    this.#total(token);
+    return fault(EXIT.interrupted, `interrupted: ${this.#goesOn(token)}`);
+  }
+
+  /** `token`: of the page that could not be had. */
+  broken(error: Fault, token: string | undefined): Outcome {
+    // what never began cannot go on
+    if (token === undefined || token === this.#given.pageToken) return err(error);
+    this.#total(token);
+    return err({ exit: error.exit, lines: [...error.lines, this.#goesOn(token)] });
+  }
+
+  #goesOn(token: string): string {
+    return `${passedOf(this.counts)} decisions are counted, up to ${this.#last.reachedAt}; go on with the same command and --page-token ${token}`;
+  }
+
+  #total(nextPageToken: string | null): void {
+    const tally = this.#counter.tally();
+    const { json, pageToken } = this.#given;
+    if (json === true) {
+      const { until, reachedAt } = this.#last;
+      this.#terminal.write(`${JSON.stringify({ summary: { ...tally, until, reachedAt, nextPageToken } })}\n`);
+      return;
+    }
+    const { differs, refused, unreadable } = tally.counts;
+    const { changed, unreadable: named } = this.#listed;
+    const others = differs + refused + unreadable - changed - named;
+    if (others > 0) this.#terminal.write(`and ${others.toLocaleString("en")} more: --all lists them\n`);
+    if (differs + refused + unreadable > 0) this.#terminal.write("\n");
+    if (passedOf(tally.counts) === 0) this.#terminal.warn("no such decisions");
+    else this.#terminal.write(tallyText(tally, this.#terminal));
+    if (lostOf(tally.counts) > 0) this.#terminal.write(`\n${lostText(tally.counts)}\n`);
+    if (pageToken !== undefined) this.#terminal.warn("counted from where --page-token goes on");
+  }
+}
+
+interface ChangeGiven {
+  readonly config?: string;
+  readonly patch?: string;
+}
+
+interface GivenChange {
+  readonly change: Change;
+  /** The notices that a person should know, one line each. */
+  readonly notices: readonly string[];
+}
+
+/** `--config` in the place of what was recorded, `--patch` onto that or onto `--config`. Errors: file, line and path. */
+async function readChange({ config, patch }: ChangeGiven): Promise<Result<GivenChange, Fault>> {
+  const nothing: GivenChange = { change: {}, notices: [] };
+  const whole = config === undefined ? ok(nothing) : await readConfiguration(config);
+  if (!whole.ok || patch === undefined) return whole;
+  const read = await readPatch(patch);
+  if (!read.ok || config === undefined) return read;
+  const { kubeletConfiguration } = whole.value.change;
+  const { kubeletConfigurationPatch } = read.value.change;
+  const change = { kubeletConfiguration: mergePatch(kubeletConfiguration, kubeletConfigurationPatch) };
+  return ok({ change, notices: [...whole.value.notices, ...read.value.notices] });
+}
+
+const REPLACED =
+  "--config takes the place of the whole recorded kubeletConfiguration: what it leaves out is the kubelet's default now; --patch changes the fields that it has alone";
+
+async function readConfiguration(path: string): Promise<Result<GivenChange, Fault>> {
+  const part = await readPart("config", path);
+  if (!part.ok) return part;
+  const { posted, document, base, leftOut = [] } = part.value;
+  const origins = document === null ? [] : [{ at: [FIELD], source: document, base }];
+  const checked = check({ kubeletConfiguration: posted }, origins);
+  return checked.ok
+    ? ok({ change: { kubeletConfiguration: unwrapped(posted) }, notices: [REPLACED, ...leftOut] })
+    : checked;
+}
+
+async function readPatch(path: string): Promise<Result<GivenChange, Fault>> {
+  const read = await readDocument(path);
+  if (!read.ok) return read;
+  const source = read.value;
+  if (!isConfiguration(source.value)) {
+    const wanted = "fields of a KubeletConfiguration, such as `kubeReserved: {cpu: 500m}`";
+    return fault(EXIT.badInput, `${source.file}: is ${formText(source.value)}, and --patch takes ${wanted}`);
+  }
+  const change = { kubeletConfigurationPatch: unwrapped(source.value) };
+  const base = configurationPath(source.value);
+  const checked = check(change, [{ at: [FIELD], source, base }]);
+  if (!checked.ok) return checked;
+  // null takes a field away, which may be one that no kubelet knows
+  const given = withoutNulls(change.kubeletConfigurationPatch);
+  return ok({ change, notices: source.hasPlaces ? unknownFieldLines(source, base, unknownFields(given)) : [] });
+}
+
+const FIELD = "kubeletConfiguration";
+const unwrapped = (document: unknown): unknown =>
+  configurationPath(document).reduce<unknown>((at, name) => (at as Record<string, unknown>)[name], document);
+
+function check(change: Change, origins: readonly Origin[]): Result<Change, Fault> {
+  const snapshot = decodeSnapshot(changed({}, change));
+  if (snapshot.ok) return ok(change);
+  return fault(EXIT.badInput, ...snapshot.error.map((issue) => issueText(issue, origins)));
+}
+
+/** The part of standard error that a line is drawn on again and again. */
+interface Screen {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+  write(text: string): unknown;
+}
+interface Progress {
+  show(page: Pick<ReplayAnswer, "progress" | "reachedAt">, counts: Counts): void;
+  /** Takes the line away, before something else is printed. */
+  clear(): void;
+}
+
+const WIDTH = 24;
+const NARROW = 60;
+/** Back to the first column, and everything behind it away. */
+const CLEAR = "\r\u001b[K";
+
+/** A line with a bar on a terminal; nothing anywhere else. `now`: milliseconds of whatever clock. */
+export function progressOn(screen: Screen, now: () => number): Progress {
+  if (screen.isTTY !== true) return { show: () => {}, clear: () => {} };
+  const started = now();
+  let isDrawn = false;
+  return {
+    show: ({ progress, reachedAt }, counts) => {
+      const seconds = (now() - started) / 1000;
+      const line = progressLine(progress, reachedAt, counts, seconds, screen.columns || 80);
+      screen.write(CLEAR + line);
+      isDrawn = true;
+    },
+    clear: () => {
+      if (isDrawn) screen.write(CLEAR);
+      isDrawn = false;
+    },
+  };
+}
+
+/** `████░░░░  42 %  41,234 decisions, 120 others, 5,012/s, at 2026-01-31T12:00:00Z`, as far as it fits. */
+export function progressLine(
+  progress: number,
+  reachedAt: string | null,
+  counts: Counts,
+  seconds: number,
+  columns: number,
+): string {
+  const width = columns < NARROW ? 0 : WIDTH;
+  const drawn = bar(
+    [
+      { size: progress, draw: (cells) => "█".repeat(cells) },
+      { size: 1 - progress, draw: (cells) => "░".repeat(cells) },
+    ],
+    width,
+  );
+  const passed = passedOf(counts);
+  const rate = seconds > 0 ? `, ${Math.round(passed / seconds).toLocaleString("en")}/s` : "";
+  const counted = `${passed.toLocaleString("en")} decisions, ${(counts.differs + counts.refused).toLocaleString("en")} others${rate}`;
+  const percent = `${Math.floor(progress * 100)} %`.padStart(5);
+  const parts = [drawn, percent, counted, ...(reachedAt === null ? [] : [`at ${reachedAt}`])].filter((p) => p !== "");
+  // the last column stays free: a terminal goes on to the next line behind it
+  while (parts.length > 1 && parts.join("  ").length >= columns) parts.pop();
+  return parts.join("  ");
+}
+
+export interface ReplayGiven extends ChangeGiven {
+  readonly dataDir?: string;
+  readonly api?: string;
+  readonly tokenFile?: string;
+  readonly node?: string;
+  readonly kind?: Kind;
+  readonly since?: string;
+  readonly until?: string;
+  readonly limit: number;
+  readonly all?: boolean;
+  readonly json?: boolean;
+  readonly pageToken?: string;
+}
+
+export async function replay(given: ReplayGiven, cli: Cli): Promise<Outcome> {
+  const wanted = await wantedOf(given, Date.now(), cli);
+  if (!wanted.ok) return wanted;
+  const { api } = given;
+  if (api === undefined) {
+    const [{ withHistory }, { pagesOfStore }] = await Promise.all([
+      import("../history/open-history.ts"),
+      import("./replay-source.ts"),
+    ]);
+    return withHistory(given.dataDir ?? stateHome(cli.env), false, async (store) => {
+      const pages = await pagesOfStore(store, wanted.value);
+      return pages.ok ? run(pages.value, given, cli) : pages;
+    });
+  }
+  const token = await tokenOf(given, cli);
+  if (!token.ok) return token;
+  // without the history's drivers, as a client needs none
+  const { pagesOfApi } = await import("./replay-api.ts");
+  const pages = pagesOfApi(api, token.value, wanted.value);
+  return pages.ok ? run(pages.value, given, cli) : pages;
+}
+
+async function wantedOf(given: ReplayGiven, nowMs: number, { terminal }: Cli): Promise<Result<Wanted, Fault>> {
+  const { node, kind, since, until } = given;
+  const times = timesOf(given, nowMs);
+  if (!times.ok) return times;
+  const { sinceMs, untilMs } = times.value;
+  if (sinceMs !== undefined && sinceMs > (untilMs ?? nowMs)) {
+    return fault(EXIT.badInput, `--since ${since}: is later than ${until === undefined ? "now" : `--until ${until}`}`);
+  }
+  const change = await readChange(given);
+  if (!change.ok) return change;
+  warnAll(terminal, change.value.notices);
+  const filter = { ...times.value, ...(node === undefined ? {} : { node }), ...(kind === undefined ? {} : { kind }) };
+  return ok({ filter, change: change.value.change });
+}
+
+/** Page after page, in constant memory, until the end, a failure, or a signal. */
+async function run(pages: Pages, given: ReplayGiven, cli: Cli): Promise<Outcome> {
+  let isStopped = false;
+  void stopSignal().then(() => {
+    isStopped = true;
+  });
+  const progress = progressOn(process.stderr, () => performance.now());
+  const report = new ReplayReport(given, cli.terminal);
+  let token = given.pageToken;
+  while (true) {
+    const page = await pages(token);
+    progress.clear();
+    if (!page.ok) return report.broken(page.error, token);
+    report.add(page.value);
+    const { nextPageToken } = page.value;
+    if (nextPageToken === null) return report.done();
+    token = nextPageToken;
+    if (isStopped) return report.interrupted(token);
+    progress.show(page.value, report.counts);
+  }
+}

@@ -1,0 +1,79 @@
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { isScope } from "../../http/auth/token.ts";
+import { nodeName } from "../../model/fields.ts";
+import { SCOPES, type Scope } from "../../ports.ts";
+import { dataDirOption } from "../api-options.ts";
+import { type Cli, examples, finish, outputOption } from "../cli.ts";
+import type { Form } from "../terminal.ts";
+import type { TokenGiven } from "./token.ts";
+
+const DEFAULT_SCOPES: readonly Scope[] = ["decide", "read"];
+
+/** `decide read`, `decide,read`, and the option given again: all of them. */
+function addScopes(text: string, before: readonly Scope[] | undefined): readonly Scope[] {
+  const named = text.split(",");
+  if (!named.every(isScope)) throw new InvalidArgumentError(`Allowed choices are ${SCOPES.join(", ")}.`);
+  return before === undefined || before === DEFAULT_SCOPES ? named : [...before, ...named];
+}
+
+/** A name that no node can have would make a token that nobody can use. */
+function takenNode(text: string): string {
+  const name = nodeName.safeParse(text);
+  if (!name.success) throw new InvalidArgumentError(`A node's name ${name.error.issues[0]?.message}.`);
+  return text;
+}
+/** By it the token is listed and revoked. */
+function takenName(text: string): string {
+  if (text.trim() === "") throw new InvalidArgumentError("It must not be empty: say whose it is, or what for.");
+  return text;
+}
+
+export function addToken(program: Command, cli: Cli): void {
+  const group = program
+    .command("token")
+    .description(
+      "Make, list and revoke the API's tokens. As soon as one exists, the API wants one from everybody, also after it is revoked.",
+    );
+  examples(
+    group,
+    "TOKEN=$(nodewise token create dashboard --scope read)",
+    "nodewise token create actuator --scope decide --node $(hostname) > token && chmod 600 token",
+    "nodewise token list",
+    "nodewise token revoke dashboard",
+    "nodewise token open --to-everyone",
+  );
+  const load = () => import("./token.ts");
+  group
+    .command("create")
+    .description("Print a new token; this is the only time that it can be seen.")
+    .argument("<name>", "whose it is, or what for", takenName)
+    .addOption(
+      new Option("--scope <scopes...>", "what it may do").choices(SCOPES).argParser(addScopes).default(DEFAULT_SCOPES),
+    )
+    .option("--node <name>", "the only node that it may speak for (default: any)", takenNode)
+    .addOption(dataDirOption())
+    .addOption(outputOption())
+    .action((name: string, given: TokenGiven) => finish(cli, async () => (await load()).create(name, given, cli)));
+  group
+    .command("list")
+    .description("List all tokens, the revoked ones too; secrets are not stored.")
+    .addOption(dataDirOption())
+    .addOption(outputOption())
+    .action((given: TokenGiven) => finish(cli, async () => (await load()).list(given, cli)));
+  group
+    .command("revoke")
+    .description("Revoke a token by its id or its name, at once.")
+    .argument("<id-or-name>", "as `token list` shows them; a name that several active tokens have is not enough")
+    .addOption(dataDirOption())
+    .action((which: string, given: { dataDir?: string; output: Form }) =>
+      finish(cli, async () => (await load()).revoke(which, given, cli)),
+    );
+  group
+    .command("open")
+    .description("Open an API on loopback to everybody again: forget the tokens, which all must be revoked.")
+    .option("--to-everyone", "whoever reaches the port may ask for everything, without a token")
+    .addOption(dataDirOption())
+    .action((given: { dataDir?: string; toEveryone?: boolean }) =>
+      finish(cli, async () => (await load()).open(given, cli)),
+    );
+}

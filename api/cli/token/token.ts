@@ -1,0 +1,129 @@
+import type { TokenRow } from "../../../db/tokens.ts";
+import { createToken, listTokens, openToEveryone, revokeToken } from "../../http/auth/tokens.ts";
+import { ok } from "../../model/result.ts";
+import type { Scope } from "../../ports.ts";
+import { printable } from "../../text/style.ts";
+import { table } from "../../text/table.ts";
+import { stateHome } from "../api-options.ts";
+import type { Cli } from "../cli.ts";
+import { storeFault, withHistory } from "../history/open-history.ts";
+import { EXIT, type Form, fault, type Outcome, printData } from "../terminal.ts";
+
+export interface TokenGiven {
+  readonly dataDir?: string;
+  readonly output: Form;
+  readonly scope: readonly Scope[];
+  readonly node?: string;
+}
+type Where = Pick<TokenGiven, "dataDir">;
+const dirOf = ({ dataDir }: Where, { env }: Cli): string => dataDir ?? stateHome(env);
+
+/** The token alone on standard output, so that a script can take it; what to know about it on standard error. */
+export const create = (name: string, given: TokenGiven, cli: Cli): Promise<Outcome> =>
+  withHistory(dirOf(given, cli), true, async (store) => {
+    const { terminal } = cli;
+    const request = { name, scopes: [...new Set(given.scope)], node: given.node ?? null, now: Date.now() };
+    const created = await createToken(store, request);
+    if (!created.ok) return storeFault(created);
+    const { token, row } = created.value;
+    if (given.output !== "table") printData(terminal, { token, ...shown(row) }, given.output);
+    else {
+      terminal.write(`${token}\n`);
+      const node = row.node === null ? "any node" : `node ${row.node}`;
+      terminal.warn(`token ${row.id} for ${node} may: ${row.scopes.join(", ")}. It is shown only now; keep it secret.`);
+    }
+    return ok(EXIT.ok);
+  });
+
+export const list = (given: TokenGiven, cli: Cli): Promise<Outcome> =>
+  withHistory(dirOf(given, cli), false, async (store) => {
+    const { terminal } = cli;
+    const tokens = await listTokens(store);
+    if (!tokens.ok) return storeFault(tokens);
+    const rows = tokens.value.map(shown);
+    if (given.output !== "table") printData(terminal, rows, given.output);
+    else if (rows.length === 0) terminal.warn("no tokens: on loopback everyone may call the API");
+    else terminal.write(tokenTable(rows, cli));
+    if (rows.length > 0 && rows.every(({ revokedAt }) => revokedAt !== null)) terminal.warn(NOBODY);
+    return ok(EXIT.ok);
+  });
+
+/** An id counts before a name; of a name there must be one active token. */
+export const revoke = (which: string, given: Where, cli: Cli): Promise<Outcome> =>
+  withHistory(dirOf(given, cli), false, async (store) => {
+    const tokens = await listTokens(store);
+    if (!tokens.ok) return storeFault(tokens);
+    const active = tokens.value.filter(({ revokedAtMs }) => revokedAtMs === null);
+    const byId = active.filter(({ id }) => id === which);
+    const [found, ...others] = byId.length > 0 ? byId : active.filter(({ name }) => name === which);
+    if (found === undefined) {
+      const none = `no active token has the id or the name ${printable(which)}`;
+      return fault(EXIT.badInput, `${none}: \`nodewise token list\` shows them`);
+    }
+    if (others.length > 0) {
+      const ids = [found, ...others].map(({ id }) => id).join(", ");
+      return fault(
+        EXIT.badInput,
+        `${others.length + 1} active tokens have the name ${printable(which)}: name one by its id: ${ids}`,
+      );
+    }
+    const revoked = await revokeToken(store, found.id, Date.now());
+    if (!revoked.ok) return storeFault(revoked);
+    cli.terminal.warn(`token ${found.id} (${printable(found.name)}) is revoked`);
+    if (active.length === 1) cli.terminal.warn(NOBODY);
+    return ok(EXIT.ok);
+  });
+
+/** Opens the API to whoever reaches the port, who may then ask everything. The option must therefore be given explicitly. */
+export async function open(given: Where & { readonly toEveryone?: boolean }, cli: Cli): Promise<Outcome> {
+  if (given.toEveryone !== true)
+    return fault(EXIT.badInput, "say --to-everyone: whoever reaches the API on loopback may then ask for everything");
+  return withHistory(dirOf(given, cli), false, async (store) => {
+    const opened = await openToEveryone(store);
+    if (!opened.ok) return storeFault(opened);
+    const { active, forgotten } = opened.value;
+    if (active > 0)
+      return fault(
+        EXIT.negative,
+        `${active} ${active === 1 ? "token is" : "tokens are"} active, so the API stays closed: revoke them first (\`nodewise token list\`)`,
+      );
+    const tokens =
+      forgotten === 0
+        ? "there is no token"
+        : `${forgotten} revoked ${forgotten === 1 ? "token is" : "tokens are"} forgotten`;
+    cli.terminal.warn(`${tokens}: on loopback everyone may call the API, until \`nodewise token create\` makes one`);
+    return ok(EXIT.ok);
+  });
+}
+
+const NOBODY =
+  "no token is active: nobody may call the API until `nodewise token create`, or `nodewise token open --to-everyone` on loopback";
+
+const timeText = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString());
+/** Without the hash. */
+const shown = ({ id, name, scopes, node, createdAtMs, revokedAtMs }: TokenRow) => ({
+  id,
+  name,
+  scopes,
+  node,
+  createdAt: timeText(createdAtMs),
+  revokedAt: timeText(revokedAtMs),
+});
+
+function tokenTable(rows: readonly ReturnType<typeof shown>[], { terminal }: Cli): string {
+  return table(
+    [
+      { title: "ID" },
+      { title: "NAME", shrinkTo: 12 },
+      { title: "SCOPES" },
+      { title: "NODE" },
+      { title: "CREATED", giveUp: 1 },
+      { title: "REVOKED" },
+    ],
+    rows.map(({ id, name, scopes, node, createdAt, revokedAt }) => ({
+      cells: [id, printable(name), scopes.join(","), printable(node ?? "any"), createdAt ?? "", revokedAt ?? ""],
+    })),
+    terminal.columns,
+    terminal.paint,
+  );
+}

@@ -1,0 +1,24 @@
+import { type Command, Option } from "commander";
+import { withApiOptions } from "../api-options.ts";
+import { type Cli, examples, finish, wholeNumber } from "../cli.ts";
+import type { UpGiven } from "./up.ts";
+
+export function addUp(program: Command, cli: Cli): void {
+  const command = withApiOptions(
+    program
+      .command("up")
+      .description("Start the API and an actuator that only observes this machine, and show what they see."),
+    "/up",
+  )
+    .option("--snapshot <file>", "show another node as well: its snapshot, as `nodewise snapshot` prints one")
+    .option("--images <file>", "of that node: crictl images -o json")
+    .option("--containers <file>", "of that node: crictl ps -a -o json")
+    .option("--sandboxes <file>", "of that node: crictl pods -o json")
+    .option("--imagefs <file>", "of that node: crictl imagefsinfo -o json")
+    .option("--manifests <dir>", "static pods of this machine: a directory or a file")
+    .option("--config <file>", "its KubeletConfiguration (absent: the kubelet's defaults)")
+    .option("--node-name <name>", "its name (default: the host's)")
+    .addOption(new Option("--interval-seconds <n>", "from look to look").argParser(wholeNumber(1, 86_400)).default(60))
+    .action((given: UpGiven) => finish(cli, async () => (await import("./up.ts")).up(given, cli)));
+  examples(command, "nodewise up", "nodewise up --port 9000 --manifests ./pods --config kubelet.yaml");
+}

@@ -1,0 +1,209 @@
+import { existsSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { actuatorConfig } from "../../../actuator/core/config.ts";
+import { startActuator } from "../../../actuator/main.ts";
+import type { PassReport } from "../../../actuator/pass/loop.ts";
+import type { AllocatableDecision } from "../../model/allocatable.ts";
+import type { CgroupsDecision } from "../../model/cgroups.ts";
+import type { Kind } from "../../model/decision.ts";
+import type { PlaceReasons } from "../../model/forms.ts";
+import { ok, type Result } from "../../model/result.ts";
+import type { Snapshot } from "../../model/snapshot.ts";
+import type { Log } from "../../observe/log.ts";
+import { historyFile, type RunningApi } from "../../server.ts";
+import { printable } from "../../text/style.ts";
+import { answerText } from "../../text/tables/index.ts";
+import { problemLine, recoveryLine } from "../actuator/actuator.ts";
+import { passLine } from "../actuator/pass-text.ts";
+import { startServing } from "../api/serve.ts";
+import { type ApiGiven, tryoutHome } from "../api-options.ts";
+import type { Cli } from "../cli.ts";
+import { readSnapshot } from "../inputs/snapshot.ts";
+import { EXIT, type Fault, fault, type Outcome, stopSignal, type Terminal, warnAll } from "../terminal.ts";
+
+interface Answer<D> {
+  readonly decision: D;
+  readonly reasons: readonly PlaceReasons[];
+  readonly needs: readonly string[];
+}
+
+/** A node's snapshot, and what the runtime told of it where that lies in files of its own. */
+interface KnownNodeFiles {
+  readonly snapshot?: string;
+  readonly images?: string;
+  readonly containers?: string;
+  readonly sandboxes?: string;
+  readonly imagefs?: string;
+}
+
+/** Asks the API about a node whose snapshot is in a file, so that the dashboard has it, and shows what it answers. */
+async function showKnownNode(files: KnownNodeFiles, api: RunningApi, terminal: Terminal): Promise<Result<void, Fault>> {
+  const { snapshot: file, images, containers, sandboxes, imagefs } = files;
+  const runtime = Object.entries({ images, containers, sandboxes, imagefs }).filter(([, path]) => path !== undefined);
+  const read = await readSnapshot({
+    ...(file === undefined ? {} : { snapshot: file }),
+    ...Object.fromEntries(runtime),
+  });
+  if (!read.ok) return read;
+  const { snapshot, leftOut } = read.value;
+  warnAll(terminal, leftOut);
+  const node = snapshot.node?.metadata.name ?? "(no node given)";
+  const shown = { node, explain: "off" } as const;
+  const allocatable = await ask<AllocatableDecision>("allocatable", snapshot, api);
+  if (!allocatable.ok) return allocatable;
+  const cgroups = await ask<CgroupsDecision>("cgroups", snapshot, api);
+  if (!cgroups.ok) return cgroups;
+  terminal.write(`${terminal.paint("bold", `Node ${node}`)}, as ${file} has it\n\n`);
+  terminal.write(`${answerText({ ...shown, kind: "allocatable", decided: plain(allocatable.value) }, terminal)}\n`);
+  terminal.write(`${answerText({ ...shown, kind: "cgroups", decided: plain(cgroups.value) }, terminal)}\n`);
+  // for the dashboard alone: what the snapshot does not suffice for is said there
+  for (const kind of ALSO) await ask(kind, snapshot, api);
+  return ok(undefined);
+}
+/** The dashboard has the reasons. */
+const plain = <D>(answer: Answer<D>): Answer<D> => ({ ...answer, reasons: [] });
+const ALSO = ["cpus", "memory", "devices", "eviction", "image-gc", "container-gc"] as const satisfies readonly Kind[];
+
+async function ask<D>(kind: Kind, snapshot: Snapshot, api: RunningApi): Promise<Result<Answer<D>, Fault>> {
+  const reply = await api.fetch(
+    new Request(`${api.url}/v1/decisions/${kind}`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ snapshot, explain: "reasons" }),
+    }),
+  );
+  const body = (await reply.json()) as Answer<D> & { detail?: string };
+  return reply.ok ? ok(body) : fault(EXIT.failed, `${kind}: ${body.detail ?? `the API answered ${reply.status}`}`);
+}
+
+export interface UpGiven extends ApiGiven, KnownNodeFiles {
+  readonly manifests?: string;
+  readonly config?: string;
+  readonly nodeName?: string;
+  readonly intervalSeconds: number;
+}
+
+/** `nodewise up`: API and observer in one process, until a signal. Nothing is written but the history and the own state. */
+export async function up(given: UpGiven, cli: Cli): Promise<Outcome> {
+  const { terminal, env } = cli;
+  const stop = stopSignal();
+  const dataDir = resolve(given.dataDir ?? tryoutHome(env));
+  const config = actuatorConfig({
+    mode: "observe",
+    stateDir: join(dataDir, "actuator"),
+    intervalSeconds: given.intervalSeconds,
+    ...(given.manifests === undefined ? {} : { manifests: resolve(given.manifests) }),
+    ...(given.config === undefined ? {} : { kubeletConfiguration: given.config }),
+    ...(given.nodeName === undefined ? {} : { nodeName: given.nodeName }),
+  });
+  if (!config.ok) return fault(EXIT.badInput, config.error);
+  const api = await startOwn({ ...given, dataDir }, cli);
+  if (!api.ok) return api;
+  const known = given.snapshot === undefined ? ok(undefined) : await showKnownNode(given, api.value, terminal);
+  if (!known.ok) {
+    await api.value.close();
+    return known;
+  }
+  const print = passPrinter(
+    config.value.nodeName,
+    () => whereToLook(api.value, dataDir, given.intervalSeconds, terminal),
+    terminal,
+  );
+  const observer = await startActuator({
+    config: config.value,
+    api: { url: api.value.url, fetch: api.value.fetch, token: undefined },
+    onPass: print,
+    onProblem: (problem) => terminal.warn(`nodewise: ${problemLine(problem)}`),
+    onRecovery: (recovery) => terminal.warn(`nodewise: ${recoveryLine(recovery)}`),
+  });
+  try {
+    if (!observer.ok) return fault(EXIT.cannotRun, observer.error);
+    await Promise.race([stop, observer.value.done]);
+    await observer.value.stop();
+    return ok(EXIT.ok);
+  } finally {
+    await api.value.close();
+  }
+}
+
+/** In the folder of a history that `nodewise up` made: what is tried out goes into it, and is swept. */
+const MARKER = "made-by-nodewise-up";
+const MARKER_TEXT =
+  "`nodewise up` made the history in this folder: it writes what is tried out into it, and sweeps it.\n";
+
+/** The API over a history of its own. Errors: there is another's, which is not even opened; those of `startServing`. */
+async function startOwn(given: ApiGiven & { readonly dataDir: string }, cli: Cli): Promise<Result<RunningApi, Fault>> {
+  const { dataDir } = given;
+  const [history, marker] = [historyFile(dataDir), join(dataDir, MARKER)];
+  const isThere = existsSync(history);
+  if (isThere && !existsSync(marker)) return fault(EXIT.badInput, othersText(dataDir));
+  const api = await startServing(given, cli, quietLog(cli.terminal));
+  // also where it does not start: the history that it made until then is its own at the next start
+  if (isThere || !existsSync(history)) return api;
+  try {
+    writeFileSync(marker, MARKER_TEXT);
+    return api;
+  } catch (error) {
+    if (api.ok) await api.value.close();
+    return fault(EXIT.failed, `${marker}: cannot be written (${String(error)}): see to the folder, and start again`);
+  }
+}
+
+const othersText = (dataDir: string): string =>
+  `${dataDir} holds a history that \`nodewise up\` did not make, and a demo would be written into it: give another --data-dir (or NODEWISE_DATA_DIR), or serve this one with \`nodewise api --data-dir ${dataDir}\``;
+
+/** The first pass in full and where to look; after it a line when something is different. */
+function passPrinter(nodeName: string, where: () => string, terminal: Terminal): (report: PassReport) => void {
+  let last: string | undefined;
+  return (report) => {
+    const isFirst = last === undefined;
+    const line = passLine({ ...report, decisionId: null, decidedBy: null });
+    const told = line.slice(report.at.length);
+    const title = `${terminal.paint("bold", "This machine")}\n\n`;
+    if (isFirst) terminal.write(`${title}${seenText(nodeName, report, terminal)}\n${where()}\n`);
+    else if (told !== last) terminal.write(`${line}\n`);
+    last = told;
+  };
+}
+
+function seenText(node: string, { allocatable, cgroups, needs, applied }: PassReport, terminal: Terminal): string {
+  const texts: string[] = [];
+  const shown = { node, explain: "off" } as const;
+  if (allocatable !== null) {
+    const decided = { decision: allocatable, reasons: [], needs: [] };
+    texts.push(answerText({ ...shown, kind: "allocatable", decided }, terminal));
+  }
+  if (cgroups !== null) {
+    const decided = { decision: cgroups, reasons: [], needs };
+    texts.push(answerText({ ...shown, kind: "cgroups", decided }, terminal));
+    if (cgroups.cgroups.every(({ pod }) => pod === null))
+      texts.push("No pods are known: `--manifests DIR` names a directory of static pods.\n");
+  }
+  const steps = applied?.results.length ?? 0;
+  if (steps > 0) {
+    const advice = "`nodewise actuator --dry-run` lists them, `--mode enforce` does them";
+    texts.push(`Observing only: ${steps} steps would make it so below the cgroup /nodewise; ${advice}.\n`);
+  }
+  return texts.join("\n");
+}
+
+function whereToLook(api: RunningApi, dataDir: string, intervalSeconds: number, { paint }: Terminal): string {
+  const here = `--data-dir ${printable(dataDir)}`;
+  const lines = [
+    ["Dashboard", paint("cyan", `${api.url}/`)],
+    [
+      "API",
+      `${paint("cyan", `${api.url}/docs`)}${api.requiresToken ? " (with a token)" : ` (open to this machine; \`nodewise token create NAME ${here}\` closes it)`}`,
+    ],
+    ["History", `${printable(historyFile(dataDir))} (\`nodewise history ${here}\` lists it)`],
+    ["Stop", `Ctrl-C; until then it looks again every ${intervalSeconds} s`],
+  ] as const;
+  return lines.map(([name, text]) => `${paint("bold", name.padEnd(9))}  ${text}`).join("\n");
+}
+
+/** A person reads this terminal: what goes well is not told line by line. */
+const quietLog = (terminal: Terminal): Log => ({
+  info: () => {},
+  warn: (fields, message) => terminal.warn(`nodewise: ${message} ${JSON.stringify(fields)}`),
+  error: (fields, message) => terminal.warn(`nodewise: ${message} ${JSON.stringify(fields)}`),
+});

@@ -1,0 +1,60 @@
+import type { Kind, Refusal } from "../model/decision.ts";
+import type { Reason } from "../model/forms.ts";
+import type { Snapshot } from "../model/snapshot.ts";
+import { podsOfNode } from "./cgroups/node-pods.ts";
+
+/** Kinds to which it is all the same whose pods are posted. */
+export const PODLESS: ReadonlySet<Kind> = new Set<Kind>(["allocatable", "probes", "probe-guard"]);
+
+/** Node name -> how many of the pods name it; most first. */
+function podsByNode({ pods = [] }: Snapshot): readonly (readonly [node: string, count: number])[] {
+  const counts = new Map<string, number>();
+  for (const { spec } of pods) {
+    const name = spec.nodeName ?? "";
+    if (name !== "") counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  return [...counts].sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1));
+}
+const NAMED = 5;
+const listed = (nodes: ReturnType<typeof podsByNode>): string =>
+  nodes
+    .slice(0, NAMED)
+    .map(([name, count]) => `${name} ${count}`)
+    .concat(nodes.length > NAMED ? [`${nodes.length - NAMED} more nodes`] : [])
+    .join(", ");
+
+const selector = (name: string): string => `kubectl get pods -A --field-selector spec.nodeName=${name} -o json`;
+
+/**
+ * Refused are pods of one other node alone, on which every answer would be that of an empty node, and pods of several nodes
+ * where no node says whose are meant. A list of several nodes with none of this node is what a cluster with an empty node has.
+ */
+export function othersPods(kind: Kind, snapshot: Snapshot): Refusal | undefined {
+  if (PODLESS.has(kind)) return undefined;
+  const name = snapshot.node?.metadata.name;
+  const nodes = podsByNode(snapshot);
+  const [first] = nodes;
+  if (first === undefined) return undefined;
+  const [owner, count] = first;
+  if (name === undefined) {
+    if (nodes.length === 1) return undefined;
+    const message = `the pods belong to ${nodes.length} nodes (${listed(nodes)}), and no node is given: post the node, or the pods of one (${selector(owner)})`;
+    return { code: "needs_input", message, needs: ["node"] };
+  }
+  if (nodes.length > 1 || owner === name || podsOfNode(snapshot).length > 0) return undefined;
+  const pods = count === 1 ? "1 pod belongs" : `${count} pods belong`;
+  const message = `${pods} to ${owner}, the node is ${name}: post the pods of ${name} (${selector(name)}), or an empty list where it has none`;
+  return { code: "needs_input", message, needs: ["pods"] };
+}
+
+/** Says of which nodes the pods are that a decision of this kind leaves out; undefined where it leaves out none. */
+export function podsLeftOut(kind: Kind, snapshot: Snapshot): Reason | undefined {
+  if (PODLESS.has(kind)) return undefined;
+  const name = snapshot.node?.metadata.name;
+  if (name === undefined) return undefined;
+  const others = podsByNode(snapshot).filter(([node]) => node !== name);
+  if (others.length === 0) return undefined;
+  const left = others.reduce((sum, [, count]) => sum + count, 0);
+  const numbers = { left, nodes: listed(others), counted: podsOfNode(snapshot).length };
+  return { code: "pods_of_other_nodes", field: "pods", numbers };
+}

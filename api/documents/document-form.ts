@@ -1,0 +1,164 @@
+type Fields = Readonly<Record<string, unknown>>;
+const isObject = (value: unknown): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+const hasAny = (value: unknown, ...names: readonly string[]): boolean =>
+  isObject(value) && names.some((name) => value[name] !== undefined);
+const ofKind =
+  (...kinds: readonly string[]) =>
+  ({ kind }: Fields): boolean =>
+    typeof kind === "string" && kinds.includes(kind);
+/** Tests for a form that states no kind. */
+const bare =
+  (test: (fields: Fields) => boolean) =>
+  (fields: Fields): boolean =>
+    fields["kind"] === undefined && test(fields);
+
+const isStats = bare(({ node }) =>
+  hasAny(node, "nodeName", "cpu", "memory", "fs", "runtime", "rlimit", "swap", "systemContainers"),
+);
+const SNAPSHOT_FIELDS = ["node", "kubeletConfiguration", "pods", "stats", "machine", "cgroup", "runtime"] as const;
+const MACHINE_FIELDS = [
+  "cpus",
+  "offlineCpus",
+  "numaNodes",
+  "distances",
+  "memoryBytes",
+  "swapBytes",
+  "hugetlb",
+] as const;
+const MACHINE_INFO_FIELDS = ["topology", "num_cores", "memory_capacity", "swap_capacity", "pageSizeBytes"] as const;
+
+/** An empty one is a List like any other. */
+const isSandboxes = ({ items }: Fields): boolean =>
+  Array.isArray(items) && items.length > 0 && items.every((item) => hasAny(item, "id") && !hasAny(item, "spec"));
+
+const isFileSystems = (f: Fields): boolean =>
+  [f, f["status"]].some((of) => hasAny(of, "imageFilesystems", "containerFilesystems"));
+
+const NODE_SPEC = ["podCIDR", "podCIDRs", "providerID", "taints", "unschedulable"] as const;
+const NODE_STATUS = ["capacity", "allocatable", "nodeInfo", "addresses", "daemonEndpoints", "volumesAttached"] as const;
+const OBJECT_FIELDS: readonly string[] = ["apiVersion", "metadata", "spec", "status"];
+/** Checks that the value is absent, empty or has one of a node's fields. */
+const isEmptyOr = (value: unknown, ...names: readonly string[]): boolean =>
+  !isObject(value) || Object.keys(value).length === 0 || hasAny(value, ...names);
+/** Nothing beside what every object of Kubernetes has, and there a name or what only a node has. */
+const isNode = (f: Fields): boolean =>
+  Object.keys(f).every((name) => OBJECT_FIELDS.includes(name)) &&
+  (isObject(f["metadata"]) || hasAny(f["spec"], ...NODE_SPEC) || hasAny(f["status"], ...NODE_STATUS)) &&
+  isEmptyOr(f["spec"], ...NODE_SPEC) &&
+  isEmptyOr(f["status"], ...NODE_STATUS, "conditions", "images");
+
+/** Checks for the details of one image, sandbox or container, or of the runtime itself. */
+const isInspected = ({ status }: Fields): boolean => hasAny(status, "id");
+const isImage = ({ status }: Fields): boolean => hasAny(status, "repoTags", "repoDigests");
+const isSandbox = ({ status }: Fields): boolean =>
+  isObject(status) && (hasAny(status["metadata"], "uid", "namespace") || hasAny(status, "network"));
+const isRuntime = (f: Fields): boolean => {
+  const conditions = isObject(f["status"]) ? f["status"]["conditions"] : undefined;
+  if (!Array.isArray(conditions)) return false;
+  return (
+    hasAny(f, "config", "runtimeHandlers", "features") ||
+    conditions.some((one) => isObject(one) && (one["type"] === "RuntimeReady" || one["type"] === "NetworkReady"))
+  );
+};
+
+/** The documents of a node that can be told apart by their own fields; the first that fits names one. */
+const FORMS = {
+  "crictl images": bare((f) => "images" in f && !hasAny(f, "containers")),
+  "crictl ps": bare((f) => "containers" in f && !hasAny(f, "images")),
+  "crictl pods": bare(isSandboxes),
+  "crictl imagefsinfo": bare(isFileSystems),
+  "crictl inspecti": bare((f) => isInspected(f) && isImage(f)),
+  "crictl inspectp": bare((f) => isInspected(f) && isSandbox(f)),
+  "crictl inspect": bare((f) => isInspected(f) && !isImage(f) && !isSandbox(f)),
+  "crictl info": bare(isRuntime),
+  "v1.Node": (f) => ofKind("Node")(f) || bare(isNode)(f),
+  "v1.Pod": (f) => ofKind("Pod")(f) || bare((b) => hasAny(b["spec"], "containers"))(f),
+  list: (f) => ofKind("List", "PodList", "NodeList")(f) || bare(({ items }) => Array.isArray(items))(f),
+  KubeletConfiguration: ofKind("KubeletConfiguration"),
+  "/configz": bare(({ kubeletconfig }) => isObject(kubeletconfig)),
+  "/stats/summary": isStats,
+  snapshot: bare((f) => !isStats(f) && hasAny(f, ...SNAPSHOT_FIELDS)),
+  machine: bare((f) => hasAny(f, ...MACHINE_FIELDS, ...MACHINE_INFO_FIELDS)),
+  cpu_manager_state: bare((f) => hasAny(f, "policyName") && !hasAny(f, "machineState")),
+  memory_manager_state: bare((f) => hasAny(f, "policyName") && !hasAny(f, "defaultCpuSet")),
+  allocated_pods_state: bare(
+    (f) => typeof f["data"] === "string" || (isObject(f["entries"]) && !hasAny(f, "policyName")),
+  ),
+  kubelet_internal_checkpoint: bare((f) => hasAny(f["Data"], "PodDeviceEntries", "RegisteredDevices")),
+} satisfies Readonly<Record<string, (fields: Fields) => boolean>>;
+
+const PLUGIN_FIELDS = ["registered", "stoppedAt", "options", "preferred"] as const;
+/** The forms that are lists; what says only whose it is fits both. */
+const LISTS = {
+  devices: (item: unknown) => hasAny(item, "resource") && !hasAny(item, ...PLUGIN_FIELDS),
+  devicePlugins: (item: unknown) => hasAny(item, "resource") && !hasAny(item, "id", "health", "numaNodes"),
+} as const;
+export type DocumentForm = keyof typeof FORMS | keyof typeof LISTS;
+
+/** The first form that fits; `undefined` for what is none of them. */
+export function formOf(value: unknown): DocumentForm | undefined {
+  if (Array.isArray(value)) return (Object.keys(LISTS) as (keyof typeof LISTS)[]).find((form) => isListOf(value, form));
+  if (!isObject(value)) return undefined;
+  return (Object.keys(FORMS) as (keyof typeof FORMS)[]).find((form) => FORMS[form](value));
+}
+
+/** Checks that a document can be of a form; some fit more than one. */
+export const hasForm = (value: unknown, form: DocumentForm): boolean =>
+  form in LISTS
+    ? isListOf(value, form as keyof typeof LISTS)
+    : isObject(value) && FORMS[form as keyof typeof FORMS](value);
+
+const isListOf = (value: unknown, form: keyof typeof LISTS): boolean =>
+  Array.isArray(value) && value.every((item) => LISTS[form](item));
+
+/** Describes what was found: a `kind`, a form, or the names of its fields. */
+export function formText(value: unknown): string {
+  if (isObject(value)) {
+    if (typeof value["kind"] === "string") return `an object of kind \`${value["kind"].slice(0, MAX_CHARACTERS)}\``;
+    const form = formOf(value);
+    if (form !== undefined) return TEXT[form];
+    const names = Object.keys(value).map((name) => `\`${name.slice(0, MAX_CHARACTERS)}\``);
+    const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : "";
+    return names.length === 0 ? "an empty object" : `an object with ${names.slice(0, MAX_NAMES).join(", ")}${more}`;
+  }
+  if (Array.isArray(value)) {
+    const form = value.length === 0 ? undefined : formOf(value);
+    return form === undefined ? "a list" : TEXT[form];
+  }
+  return typeof value === "string" ? "text" : `a ${typeof value}`;
+}
+const MAX_CHARACTERS = 60;
+const MAX_NAMES = 4;
+const TEXT: Readonly<Record<DocumentForm, string>> = {
+  "crictl images": "what `crictl images` prints",
+  "crictl ps": "what `crictl ps` prints",
+  "crictl pods": "what `crictl pods` prints",
+  "crictl imagefsinfo": "what `crictl imagefsinfo` prints",
+  "crictl inspecti": "what `crictl inspecti` prints",
+  "crictl inspectp": "what `crictl inspectp` prints",
+  "crictl inspect": "what `crictl inspect` prints",
+  "crictl info": "what `crictl info` prints",
+  "v1.Node": "a v1.Node",
+  "v1.Pod": "a v1.Pod",
+  list: "a list",
+  KubeletConfiguration: "a KubeletConfiguration",
+  "/configz": "the kubelet's /configz",
+  "/stats/summary": "the kubelet's /stats/summary",
+  snapshot: "a NodeSnapshot",
+  machine: "the description of a machine",
+  cpu_manager_state: "a cpu_manager_state",
+  memory_manager_state: "a memory_manager_state",
+  allocated_pods_state: "an allocated_pods_state",
+  kubelet_internal_checkpoint: "a kubelet_internal_checkpoint",
+  devices: "a list of devices",
+  devicePlugins: "a list of device plugins",
+};
+
+/** Any subset of KubeletConfiguration is one, so only what is clearly something else is none. */
+export function isConfiguration(value: unknown): boolean {
+  if (!isObject(value)) return false;
+  const form = formOf(value);
+  if (form === "KubeletConfiguration" || form === "/configz") return true;
+  return form === undefined && !hasAny(value, "kind", "metadata", "status");
+}

@@ -1,0 +1,64 @@
+import type { Kind } from "../../model/decision.ts";
+import type { InputIssue } from "../../model/input-issue.ts";
+import type { Snapshot } from "../../model/snapshot.ts";
+import type { Stats } from "../../model/units.ts";
+import { type Path, placedIssue } from "../issue-place.ts";
+import type { SourceDocument } from "../source-document.ts";
+
+/** Kinds that decide nothing without a time. */
+const TIMED: ReadonlySet<Kind> = new Set<Kind>(["eviction", "image-gc", "container-gc"]);
+
+/** Where stats were given and no time, the latest time in them; undefined where none is wanted or none is there. */
+export function assumedTime(kind: Kind, { observedAt, stats }: Snapshot): string | undefined {
+  if (!TIMED.has(kind) || observedAt !== undefined || stats === undefined) return undefined;
+  const latest = Math.max(...timesOf(stats).map((time) => Date.parse(time)));
+  return Number.isFinite(latest) ? new Date(latest).toISOString() : undefined;
+}
+
+function timesOf({ node, pods = [] }: Stats): readonly string[] {
+  const { systemContainers = [], memory, fs, runtime, rlimit } = node ?? {};
+  const parts = [memory, fs, runtime?.imageFs, runtime?.containerFs, rlimit];
+  const memories = [...systemContainers, ...pods].map((of) => of.memory);
+  return [...parts, ...memories].flatMap((part) => (part?.time === undefined ? [] : [part.time]));
+}
+
+export type { Path };
+
+/** Says which document of a file gave a part of the snapshot. */
+export interface Origin {
+  /** The path of the part in the snapshot: `["pods", 3]`. */
+  readonly at: Path;
+  readonly source: InputDocument;
+  /** The path of the part in the document: `["items", 3]`. */
+  readonly base: Path;
+}
+
+/** `pods.yaml:12:7: pods[0].spec.containers: a pod has at least one container`: the issue with the place a person can go to. */
+export function issueText(issue: InputIssue, origins: readonly Origin[]): string {
+  const steps = stepsOf(issue.path);
+  const origin = nearest(origins, steps);
+  if (origin === undefined) return `${issue.path}: ${issue.message}`;
+  if (!origin.source.hasPlaces) return `${origin.source.file}: ${issue.path}: ${issue.message}`;
+  const at = steps.slice(origin.at.length);
+  return placedIssue(origin.source, { base: origin.base, at, name: issue.path, message: issue.message });
+}
+
+const nearest = (origins: readonly Origin[], steps: Path): Origin | undefined =>
+  origins
+    .filter(({ at }) => at.every((step, i) => step === steps[i]))
+    .reduce<Origin | undefined>((a, b) => (a === undefined || b.at.length > a.at.length ? b : a), undefined);
+
+/** `limits["a/b"]`, `containers[0].name` -> their steps; `$` is the whole. */
+export function stepsOf(path: string): Path {
+  if (path === "$") return [];
+  const parts = path.matchAll(/\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]|([^.[\]]+)/g);
+  return Array.from(parts, ([, index, quoted, name]) => {
+    if (index !== undefined) return Number(index);
+    return quoted === undefined ? (name ?? "") : (JSON.parse(quoted) as string);
+  });
+}
+
+/** A document of a file; in a large one places cannot be looked up. */
+export interface InputDocument extends SourceDocument {
+  readonly hasPlaces: boolean;
+}

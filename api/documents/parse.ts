@@ -1,0 +1,404 @@
+import {
+  Composer,
+  type CST,
+  type Document,
+  isMap,
+  isNode,
+  isScalar,
+  isSeq,
+  Lexer,
+  LineCounter,
+  type Node,
+  Parser,
+  type Scalar,
+  type ScalarTag,
+  type Tags,
+  visit,
+  type YAMLMap,
+} from "yaml";
+import { jsonFaultOf } from "../model/json-fault.ts";
+import type { Place, ProblemCode, ReadProblem } from "./problem.ts";
+import type { SourceDocument } from "./source-document.ts";
+
+/** No Kubernetes object is nested so deep; what walks the values after us may recurse. */
+const MAX_DEPTH = 100;
+
+/** Also true of a value that holds itself, as a YAML alias can make it. */
+function depthExceeds(value: unknown, limit: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  if (limit === 0) return true;
+  return Object.values(value).some((inner) => depthExceeds(inner, limit - 1));
+}
+
+const tooDeep = (file: string, document: number): ReadProblem => ({
+  code: "too-deep",
+  file,
+  document,
+  message: `is nested more than ${MAX_DEPTH} levels deep: flatten it`,
+});
+
+/**
+ * What an unquoted scalar stands for, by the rules that Kubernetes reads YAML by, which are neither those of YAML 1.1 nor of
+ * 1.2: `yes` is true, `0644` and `0o644` are octal, `1_000` is 1000, `08` is 8, and `e1`, `.`, `12:30` are text.
+ * sigs.k8s.io/yaml 1.6 (go.yaml.in/yaml/v2): resolve. `.inf` and `.nan` are the numbers that JSON does not have.
+ */
+function plainScalar(text: string): string | number | boolean | null {
+  const word = WORDS.get(text);
+  if (word !== undefined) return word;
+  const number = intOf(text) ?? floatOf(text);
+  return number ?? text;
+}
+
+const WORDS: ReadonlyMap<string, number | boolean | null> = new Map<string, number | boolean | null>([
+  ...["", "~", "null", "Null", "NULL"].map((text) => [text, null] as const),
+  ...["y", "Y", "yes", "Yes", "YES", "on", "On", "ON", "true", "True", "TRUE"].map((text) => [text, true] as const),
+  ...["n", "N", "no", "No", "NO", "off", "Off", "OFF", "false", "False", "FALSE"].map((text) => [text, false] as const),
+  ...["", "+"].flatMap((sign) => [".inf", ".Inf", ".INF"].map((text) => [sign + text, Infinity] as const)),
+  ...["-.inf", "-.Inf", "-.INF"].map((text) => [text, -Infinity] as const),
+  ...[".nan", ".NaN", ".NAN"].map((text) => [text, Number.NaN] as const),
+]);
+
+const INT = /^([-+]?)(?:0[xX]([\da-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9]\d*))$/;
+/** Go takes the digits after `0b` as a number of their own, with its sign. */
+const SIGNED_BITS = /^0b([-+])([01]+)$/;
+const LEAST = -(2n ** 63n);
+const MOST = 2n ** 64n - 1n;
+
+/** Of 64 bits, with `_` anywhere behind the first character; beyond them it is no integer. */
+function intOf(text: string): number | null {
+  if (!/^[-+\d]/.test(text)) return null;
+  const plain = text.replaceAll("_", "");
+  const [, bitsSign, bits] = SIGNED_BITS.exec(plain) ?? [];
+  if (bits !== undefined) return inRange(bitsSign, `0b${bits}`);
+  const [, sign, hex, binary, octal, decimal] = INT.exec(plain) ?? [];
+  if (hex !== undefined) return inRange(sign, `0x${hex}`);
+  if (binary !== undefined) return inRange(sign, `0b${binary}`);
+  if (octal !== undefined) return inRange(sign, `0o${octal}`);
+  return decimal === undefined ? null : inRange(sign, decimal);
+}
+
+function inRange(sign: string | undefined, digits: string): number | null {
+  const value = sign === "-" ? -BigInt(digits) : BigInt(digits);
+  return value < LEAST || value > MOST ? null : Number(value);
+}
+
+const FLOAT = /^[-+]?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][-+]?\d+)?$/;
+
+/** Behind a leading point `_` may stand between digits only. */
+const FRACTION = /^\.\d+(?:_\d+)*(?:[eE][-+]?\d+(?:_\d+)*)?$/;
+
+/** With a digit before any exponent. What is too large for a double is text. */
+function floatOf(text: string): number | null {
+  const plain = text.replaceAll("_", "");
+  const isFloat = text.startsWith(".") ? FRACTION.test(text) : /^[-+\d]/.test(text) && FLOAT.test(plain);
+  const value = isFloat ? Number(plain) : Number.NaN;
+  return Number.isFinite(value) ? value : null;
+}
+
+const isNumber = (value: unknown): boolean => typeof value === "number";
+const isWhole = (text: string): boolean => typeof WORDS.get(text) !== "number" && intOf(text) !== null;
+const tag = (name: string, test: (text: string) => boolean): ScalarTag => ({
+  tag: `tag:yaml.org,2002:${name}`,
+  default: true,
+  // the library asks of a tag's pattern no more than this
+  test: { test } as unknown as RegExp,
+  resolve: plainScalar,
+});
+
+/** The tags that `plainScalar` makes of unquoted scalars, for the schema of a YAML parser. */
+const SCALAR_TAGS: readonly ScalarTag[] = [
+  tag("null", (text) => plainScalar(text) === null),
+  tag("bool", (text) => typeof plainScalar(text) === "boolean"),
+  tag("int", isWhole),
+  tag("float", (text) => isNumber(plainScalar(text))),
+];
+
+interface YamlSource {
+  readonly document: Document;
+  readonly lines: LineCounter;
+}
+
+/** The limit for one anchor, and for what its aliases expand to together. */
+const MAX_EXPANSION = 100;
+const MAX_ALIASES = 1000;
+/** Kubernetes reads them by rules of its own (`SCALAR_TAGS`), or as text, or not at all: sets and the like are no JSON. */
+const FOREIGN_TAGS = ["null", "bool", "int", "float", "timestamp", "binary", "omap", "pairs", "set"].map(
+  (name) => `tag:yaml.org,2002:${name}`,
+);
+
+/**
+ * The documents of a text in the YAML that Kubernetes reads: 1.1 with scalars of its own (`plainScalar`), `<<` merges.
+ * Throws RangeError at the first place that is nested too deep, before any recursion over it.
+ */
+function parseYaml(text: string): readonly YamlSource[] {
+  const lines = new LineCounter();
+  const composer = new Composer({
+    version: "1.1",
+    schema: "yaml-1.1",
+    merge: true,
+    customTags: kubernetesTags,
+    resolveKnownTags: false,
+    uniqueKeys: false, // quadratic there; `faultOfTree` looks for twins
+    lineCounter: lines,
+    prettyErrors: false,
+    logLevel: "silent",
+  });
+  return Array.from(composer.compose(tokens(text, lines)), (document) => ({ document, lines }));
+}
+
+/** As `Parser.parse`, with an eye on its stack, which holds a token for each open collection and one for the document. */
+function* tokens(text: string, lines: LineCounter): Generator<CST.Token, void> {
+  const parser = new Parser(lines.addNewLine);
+  lines.addNewLine(0);
+  for (const lexeme of new Lexer().lex(text)) {
+    yield* parser.next(lexeme);
+    if (parser.stack.length > MAX_DEPTH + 2) throw new RangeError("nested too deep");
+  }
+  yield* parser.end();
+}
+
+const kubernetesTags = (tags: Tags): Tags => [
+  ...tags.filter((tag) => typeof tag === "object" && !FOREIGN_TAGS.includes(tag.tag)),
+  ...SCALAR_TAGS,
+];
+
+/** The document as plain values; `value` is null for an empty one. */
+function readYaml(source: YamlSource, file: string, index: number): SourceDocument | ReadProblem {
+  const { document, lines } = source;
+  const at = placeFinder(document, lines);
+  const problem = (code: ProblemCode, message: string, place: Place = at([])): ReadProblem => ({
+    code,
+    file,
+    document: index,
+    place,
+    message,
+  });
+  const [syntax] = document.errors;
+  if (syntax?.code === "RESOURCE_EXHAUSTION") return tooDeep(file, index);
+  if (syntax !== undefined) return problem("malformed", worded(syntax), placeOf(lines, syntax.pos[0]));
+  try {
+    const fault = faultOfTree(document);
+    if (fault !== undefined) return problem(fault.code, fault.message, placeOf(lines, fault.offset));
+    const value = document.toJS({ maxAliasCount: MAX_EXPANSION }) as unknown;
+    return depthExceeds(value, MAX_DEPTH) ? tooDeep(file, index) : { value, file, document: index, place: at };
+  } catch (error) {
+    if (error instanceof RangeError) return tooDeep(file, index);
+    if (!(error instanceof Error)) throw error;
+    return /^Excessive alias/.test(error.message) ? problem("alias-bomb", BOMB) : problem("malformed", worded(error));
+  }
+}
+
+const BOMB = `expands one anchor more than ${MAX_EXPANSION} times: write the values out`;
+const worded = (fault: Error): string => {
+  const [first = ""] = fault.message.split("\n");
+  return `is not YAML or JSON: ${first.charAt(0).toLowerCase()}${first.slice(1)}`;
+};
+
+interface TreeFault {
+  readonly code: ProblemCode;
+  readonly offset: number;
+  readonly message: string;
+}
+
+/**
+ * Twin keys, of which the last would silently win, numbers that JSON does not have, and more aliases than are resolved in
+ * reasonable time.
+ */
+function faultOfTree(document: Document): TreeFault | undefined {
+  let aliases = 0;
+  let fault: TreeFault | undefined;
+  visit(document, {
+    Scalar: (key, scalar) => {
+      if (key === "key") return undefined;
+      fault = notInJson(scalar);
+      return fault === undefined ? undefined : visit.BREAK;
+    },
+    Alias: (_, alias) => {
+      aliases++;
+      if (aliases <= MAX_ALIASES) return undefined;
+      fault = {
+        code: "alias-bomb",
+        offset: alias.range?.[0] ?? 0,
+        message: `uses more than ${MAX_ALIASES} aliases: write the values out`,
+      };
+      return visit.BREAK;
+    },
+    Map: (_, map) => {
+      fault = twinKey(map);
+      return fault === undefined ? undefined : visit.BREAK;
+    },
+  });
+  return fault;
+}
+
+function notInJson({ value, source, range }: Scalar): TreeFault | undefined {
+  if (typeof value !== "number" || Number.isFinite(value)) return undefined;
+  const message = `\`${source ?? value}\` is a number that no JSON holds, so Kubernetes refuses it: put it in quotes, or give a number`;
+  return { code: "malformed", offset: range?.[0] ?? 0, message };
+}
+
+const twinText = (key: string): string => `has the key \`${key.slice(0, 60)}\` twice: keep one`;
+
+function twinKey(map: YAMLMap): TreeFault | undefined {
+  const seen = new Set<unknown>();
+  for (const { key } of map.items) {
+    if (!isScalar(key) || key.value === "<<") continue;
+    if (seen.has(key.value)) {
+      return {
+        code: "malformed",
+        offset: key.range?.[0] ?? 0,
+        message: twinText(String(key.value)),
+      };
+    }
+    seen.add(key.value);
+  }
+  return undefined;
+}
+
+function placeOf(lines: LineCounter, offset: number): Place {
+  const { line, col } = lines.linePos(offset);
+  return { line: Math.max(1, line), column: Math.max(1, col) };
+}
+
+/** Finds where the value at a path of keys and indices stands; it stops at the last node that is there. */
+function placeFinder(document: Document, lines: LineCounter): (path: readonly (string | number)[]) => Place {
+  return (path) => {
+    let node: Node | null = document.contents;
+    for (const step of path) {
+      const inner = childOf(node, step);
+      if (inner === undefined) break;
+      node = inner;
+    }
+    return placeOf(lines, node?.range?.[0] ?? document.range?.[0] ?? 0);
+  };
+}
+
+function childOf(node: Node | null, step: string | number): Node | undefined {
+  let child: unknown;
+  if (isSeq(node)) child = node.items[Number(step)];
+  if (isMap(node)) child = node.items.find(({ key }) => isScalar(key) && String(key.value) === String(step))?.value;
+  return isNode(child) ? child : undefined;
+}
+
+export interface Parsed {
+  readonly documents: readonly SourceDocument[];
+  readonly problems: readonly ReadProblem[];
+}
+
+/**
+ * Reads JSON, or YAML with any number of documents, as Kubernetes does. A bad document is a problem (malformed,
+ * alias-bomb, too-deep) with its place, and does not hide the others. Empty documents are passed over. What is neither and
+ * was meant as JSON is told in JSON's words.
+ */
+export function parseDocuments(text: string, file: string): Parsed {
+  const json = parseJson(text);
+  if (json !== undefined) {
+    if (depthExceeds(json.value, MAX_DEPTH)) return { documents: [], problems: [tooDeep(file, 0)] };
+    const twin = jsonTwinOf(text);
+    if (twin !== null) return { documents: [], problems: [twinProblem(twin, file)] };
+    return { documents: [jsonDocument(json.value, text, file)], problems: [] };
+  }
+  const documents: SourceDocument[] = [];
+  const problems: ReadProblem[] = [];
+  for (const [i, source] of sourcesOf(text).entries()) {
+    const read = source === undefined ? tooDeep(file, i) : readYaml(source, file, i);
+    if ("code" in read) problems.push(read);
+    else if (read.value !== null) documents.push(read);
+  }
+  if (problems.some(({ code }) => code === "malformed") && isMeantAsJson(text, file))
+    return { documents: [], problems: [jsonProblem(text, file)] };
+  return { documents, problems };
+}
+
+/** By its name, or its first characters, which begin no usual YAML; several documents are YAML's alone. */
+const isMeantAsJson = (text: string, file: string): boolean =>
+  (file.endsWith(".json") || /^\s*(?:\{\s*["}]|\[\s*["[{\]\d-]|[{[]\s*$)/.test(text)) && !/^---/m.test(text);
+
+function jsonProblem(text: string, file: string): ReadProblem {
+  const { line, column, message } = jsonFaultOf(text);
+  return { code: "malformed", file, document: 0, place: { line, column }, message: `is not JSON: ${message}` };
+}
+
+const twinProblem = ({ key, place }: JsonTwin, file: string): ReadProblem => ({
+  code: "malformed",
+  file,
+  document: 0,
+  place,
+  message: twinText(key),
+});
+
+/** `undefined` stands for a text that is nested too deep. */
+function sourcesOf(text: string): readonly (YamlSource | undefined)[] {
+  try {
+    return parseYaml(text);
+  } catch (error) {
+    if (error instanceof RangeError) return [undefined];
+    throw error;
+  }
+}
+
+/** Most JSON is well formed and then need not pass the YAML parser, which is slower but names the place of a fault. */
+function parseJson(text: string): { readonly value: unknown } | undefined {
+  if (!/^\s*[[{]/.test(text)) return undefined;
+  try {
+    return { value: JSON.parse(text) as unknown };
+  } catch {
+    return undefined;
+  }
+}
+
+function jsonDocument(value: unknown, text: string, file: string): SourceDocument {
+  let parsed: SourceDocument | ReadProblem | undefined;
+  return {
+    value,
+    file,
+    document: 0,
+    place: (path) => {
+      const [source] = parsed === undefined ? sourcesOf(text) : [];
+      parsed ??= source === undefined ? tooDeep(file, 0) : readYaml(source, file, 0);
+      return "code" in parsed ? { line: 1, column: 1 } : parsed.place(path);
+    },
+  };
+}
+
+interface JsonTwin {
+  readonly key: string;
+  /** The place of the second key. */
+  readonly place: Place;
+}
+
+/** The first key that stands twice in one object of a text that is JSON, of which `JSON.parse` takes the last; null: none does. */
+function jsonTwinOf(text: string): JsonTwin | null {
+  /** The keys of each open object; null for a list. */
+  const open: (Set<string> | null)[] = [];
+  let keys: Set<string> | null = null;
+  for (let at = 0; at < text.length; at++) {
+    const character = text[at];
+    if (character === "{") open.push(new Set());
+    else if (character === "[") open.push(null);
+    else if (character === "}" || character === "]") open.pop();
+    // behind these a key comes, if anything
+    if (character === "{" || character === ",") keys = open.at(-1) ?? null;
+    if (character !== '"') continue;
+    const end = endOfText(text, at);
+    if (keys !== null) {
+      const key = JSON.parse(text.slice(at, end)) as string;
+      if (keys.has(key)) return { key, place: placeAt(text, at) };
+      keys.add(key);
+      keys = null;
+    }
+    at = end - 1;
+  }
+  return null;
+}
+
+function endOfText(text: string, start: number): number {
+  let at = start + 1;
+  while (text[at] !== '"') at += text[at] === "\\" ? 2 : 1;
+  return at + 1;
+}
+
+function placeAt(text: string, at: number): Place {
+  const lines = text.slice(0, at).split("\n");
+  return { line: lines.length, column: (lines.at(-1) ?? "").length + 1 };
+}

@@ -1,0 +1,56 @@
+/** The readable part of a source's item that cannot be run as it is written. */
+export interface RefusedItem {
+  /** Null, of each: it cannot be read. */
+  readonly uid: string | null;
+  readonly namespace: string | null;
+  readonly name: string | null;
+  /** Somebody asked for its end; `graceSeconds` null: the pod's own. Null: nobody did. */
+  readonly deletion: { readonly graceSeconds: number | null } | null;
+  /** `NAMESPACE/NAME` of the pod that has its uid, where that is another one: then it cannot be right. */
+  readonly owner?: string;
+}
+
+export interface PodIdentity {
+  readonly uid: string;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** The faults that a file of objects can have. */
+export type ProblemCode =
+  | "not-found"
+  | "unreadable"
+  | "not-a-file"
+  | "too-large"
+  | "too-many"
+  | "not-text"
+  | "malformed"
+  | "alias-bomb"
+  | "too-deep"
+  | "not-a-pod"
+  | "invalid-pod"
+  | "duplicate";
+
+/** Lines and columns count from 1. */
+export interface Place {
+  readonly line: number;
+  readonly column: number;
+}
+
+/** A fault of a file, or of one document in it (counted from 0). */
+export interface ReadProblem {
+  readonly code: ProblemCode;
+  readonly file: string;
+  readonly document?: number;
+  readonly place?: Place;
+  readonly message: string;
+  /** For an object from which no pod could be read: the item that it may be. */
+  readonly item?: RefusedItem;
+}
+
+/** `pods/web.yaml:12:3: document 1: ...` */
+export function problemText(problem: ReadProblem): string {
+  const { place, document } = problem;
+  const where = place === undefined ? problem.file : `${problem.file}:${place.line}:${place.column}`;
+  return document === undefined ? `${where}: ${problem.message}` : `${where}: document ${document}: ${problem.message}`;
+}

@@ -1,0 +1,57 @@
+import { type Context, Hono } from "hono";
+import { ok, type Result } from "../model/result.ts";
+import type { Body, HandedOver, Ports, Reply } from "../ports.ts";
+import type { Problem } from "../service/problem.ts";
+import { boundsOf } from "./body.ts";
+import { bodyRoom } from "./body-budget.ts";
+import { packed } from "./respond.ts";
+import type { Exchange, Route } from "./route.ts";
+
+/** Answers a request in a thread, or here where there is none. */
+export async function handOver(route: Route, exchange: Exchange): Promise<Result<Reply, Problem>> {
+  const { c, caller, requestId, ports, signal } = exchange;
+  const { method, url, headers } = c.req.raw;
+  const body = method === "POST" ? await ports.bodies.bytes(c.req.raw, c.env, boundsOf(exchange)) : NO_BODY;
+  const request = { method, url, headers: [...headers], body, caller, requestId };
+  const answer = ports.apart?.route(request, signal) ?? null;
+  if (answer !== null) return answer;
+  return route.handle({ ...exchange, ports: { ...ports, bodies: { ...ports.bodies, bytes: async () => body } } });
+}
+const NO_BODY: Body = ok(new Uint8Array());
+
+interface Env {
+  readonly request: HandedOver;
+  readonly signal: AbortSignal;
+  outcome?: Result<Reply, Problem>;
+}
+
+/** Runs the handlers of `routes` on what was handed over. */
+export function apartRoutes(
+  ports: Ports,
+  routes: readonly Route[],
+): (request: HandedOver, signal: AbortSignal) => Promise<Result<Reply, Problem>> {
+  const here: Ports = { ...ports, bodies: { ...ports.bodies, bytes: async (_, env) => (env as Env).request.body } };
+  const app = new Hono();
+  // what was handed over has had its room
+  const room = bodyRoom(Number.POSITIVE_INFINITY);
+  for (const route of routes) {
+    app.on(route.method, route.path, async (c: Context) => {
+      const env = c.env as Env;
+      const { caller, requestId } = env.request;
+      const outcome = await route.handle({ ports: here, c, caller, requestId, held: room(), signal: env.signal });
+      env.outcome = outcome.ok ? ok(await packed(here, c, outcome.value)) : outcome;
+      return c.body(null);
+    });
+  }
+  // a fault of a handler is told by the thread that handed it over
+  app.onError((error) => {
+    throw error;
+  });
+  return async (request, signal) => {
+    const env: Env = { request, signal };
+    const { method, url, headers } = request;
+    await app.fetch(new Request(url, { method, headers: headers as [string, string][], signal }), env);
+    if (env.outcome === undefined) throw new Error(`no such route: ${method} ${new URL(url).pathname}`);
+    return env.outcome;
+  };
+}

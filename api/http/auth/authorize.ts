@@ -1,0 +1,106 @@
+import type { Store } from "../../../db/store.ts";
+import { ok, type Result } from "../../model/result.ts";
+import { type AuthSettings, type Caller, SCOPES, type Scope } from "../../ports.ts";
+import { historyProblem, type Problem, problem } from "../../service/problem.ts";
+import { parseToken, sameDigest } from "./token.ts";
+
+export const ANONYMOUS: Caller = { id: "anonymous", scopes: SCOPES, node: null };
+/** The program that the app runs in. */
+export const INTERNAL: Caller = { id: "internal", scopes: SCOPES, node: null };
+
+export interface Credentials {
+  readonly authorization: string | undefined;
+  /** The names by which it was asked, without ports: of Host, and of X-Forwarded-Host where that counts. */
+  readonly hosts: readonly string[];
+  /** A browser that looks at something may send the token as the password of Basic authentication. */
+  readonly basic: boolean;
+  /** It is asked for the token itself. */
+  readonly isPage: boolean;
+}
+
+interface World {
+  readonly store: Store;
+  readonly auth: AuthSettings;
+  readonly sha256: (text: string) => string | Promise<string>;
+}
+
+/** Names the caller. Errors: no token where one is required, a wrong one, or a host that is not ours. */
+export async function identify(
+  { store, auth, sha256 }: World,
+  credentials: Credentials,
+): Promise<Result<Caller, Problem>> {
+  const { authorization, hosts, basic, isPage } = credentials;
+  if (authorization === undefined) {
+    if (auth.required) return unauthorized("this API requires a token", isPage);
+    const tokens = await store.countTokens();
+    if (!tokens.ok) return historyProblem(tokens.error);
+    const { active, revoked } = tokens.value;
+    if (active > 0) return unauthorized("this API requires a token, since one exists", isPage);
+    if (revoked > 0)
+      return unauthorized("this API requires a token, and all that there were are revoked", isPage, ALL_REVOKED);
+    const unknown = hosts.find((host) => auth.hosts?.has(host) === false);
+    return unknown === undefined ? ok(ANONYMOUS) : wrongHost(unknown);
+  }
+  const token = parseToken(tokenIn(authorization, basic) ?? "");
+  if (token === null)
+    return unauthorized("the Authorization header holds no token of the form `Bearer nw_ID_SECRET`", isPage);
+  const hash = await sha256(token.text);
+  if (auth.adminTokenHash !== undefined && sameDigest(hash, auth.adminTokenHash)) {
+    return ok({ id: token.id, scopes: SCOPES, node: null });
+  }
+  const found = await store.findTokenByHash(hash);
+  if (!found.ok) return historyProblem(found.error);
+  const row = found.value;
+  if (row === null || row.id !== token.id || !sameDigest(hash, row.hash)) {
+    return unauthorized("the token is not known here, or was revoked", isPage);
+  }
+  return ok({ id: row.id, scopes: row.scopes as readonly Scope[], node: row.node });
+}
+
+export const speaksFor = (caller: Caller, node: string): boolean => caller.node === null || caller.node === node;
+
+/** Errors: the caller's token has neither the scope nor `admin`. */
+export function requireScope(caller: Caller, scope: Scope): Result<null, Problem> {
+  if (caller.scopes.includes(scope) || caller.scopes.includes("admin")) return ok(null);
+  return problem(
+    "forbidden",
+    `token \`${caller.id}\` has the scopes ${caller.scopes.join(", ") || "of nothing"}; this needs \`${scope}\``,
+  );
+}
+
+/**
+ * Errors: the caller's token is bound to another node. For nodes that the caller names; of what it names by an id it must not learn
+ * whose that is, nor that it is there (http/found.ts).
+ */
+export function requireNode(caller: Caller, node: string): Result<null, Problem> {
+  if (speaksFor(caller, node)) return ok(null);
+  return problem(
+    "forbidden_node",
+    `token \`${caller.id}\` speaks for node \`${caller.node}\` only, this is of node \`${node}\``,
+  );
+}
+
+function tokenIn(authorization: string, basic: boolean): string | undefined {
+  const [scheme = "", value = ""] = authorization.trim().split(/\s+/, 2);
+  if (/^bearer$/i.test(scheme)) return value;
+  if (!basic || !/^basic$/i.test(scheme)) return undefined;
+  try {
+    return atob(value).split(":")[1];
+  } catch {
+    return undefined;
+  }
+}
+
+const ALL_REVOKED =
+  "`nodewise token create` makes one; `nodewise token open --to-everyone` opens an API on loopback to everybody again";
+
+function unauthorized(detail: string, isPage: boolean, advice?: string): Result<never, Problem> {
+  const challenge = isPage
+    ? 'Basic realm="nodewise: any user name, a token as the password"'
+    : 'Bearer realm="nodewise"';
+  const headers = { "www-authenticate": challenge };
+  return problem("unauthorized", detail, advice === undefined ? { headers } : { headers, advice });
+}
+
+const wrongHost = (host: string): Result<never, Problem> =>
+  problem("forbidden_host", `an API without tokens answers to its own address only, not to \`${host.slice(0, 253)}\``);

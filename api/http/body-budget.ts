@@ -1,0 +1,117 @@
+import { nextTurn } from "../service/turns.ts";
+
+/** A request's part of the memory that all bodies share. */
+export interface HeldBytes {
+  /** False: there is no room for so many more, and none are taken. */
+  take(bytes: number): boolean;
+  give(bytes: number): void;
+  /** Gives back all that is still held; nothing is taken after it. */
+  leave(): void;
+}
+/** Lets a request in, which holds nothing yet. */
+export type BodyRoom = () => HeldBytes;
+
+/** Room for `most` bytes of bodies that are being read or worked on, over all requests of an app. */
+export function bodyRoom(most: number): BodyRoom {
+  let held = 0;
+  return () => {
+    let own = 0;
+    let hasLeft = false;
+    const give = (bytes: number): void => {
+      const given = Math.min(bytes, own);
+      own -= given;
+      held -= given;
+    };
+    return {
+      take: (bytes) => {
+        if (hasLeft || held + bytes > most) return false;
+        own += bytes;
+        held += bytes;
+        return true;
+      },
+      give,
+      leave: () => {
+        hasLeft = true;
+        give(own);
+      },
+    };
+  };
+}
+
+/** A sender's rate is looked at over so long: a network may stop for a moment. */
+const RATE_OVER_MS = 20_000;
+
+/** Calls `onSlow` after each twenty seconds in which fewer bytes came than `bytesPerSecond` asks for; 0: never. */
+export function rateOf(bytesPerSecond: number, onSlow: () => void): { came(bytes: number): void; stop(): void } {
+  if (bytesPerSecond === 0) return { came: () => {}, stop: () => {} };
+  let bytes = 0;
+  const look = (): void => {
+    if (bytes < (bytesPerSecond * RATE_OVER_MS) / 1000) onSlow();
+    bytes = 0;
+  };
+  // what has arrived while this thread was busy counts
+  const timer = setInterval(() => void nextTurn().then(look), RATE_OVER_MS);
+  return {
+    came: (more) => {
+      bytes += more;
+    },
+    stop: () => {
+      clearInterval(timer);
+      bytes = Number.POSITIVE_INFINITY;
+    },
+  };
+}
+
+/**
+ * The chunks of a body one behind the other. A single one is kept as it is; however small they are, they cost at most twice
+ * their bytes. What is cleared is free at once: an idle process collects no garbage.
+ */
+export class Gathered {
+  #bytes: Uint8Array<ArrayBuffer> = new Uint8Array();
+  #size = 0;
+  /** The first chunk is somebody else's. */
+  #isOwn = false;
+  readonly #expected: number;
+
+  /** `expected`: how many bytes will come, as far as is known. */
+  constructor(expected = 0) {
+    this.#expected = expected;
+  }
+  get size(): number {
+    return this.#size;
+  }
+
+  add(chunk: Uint8Array): void {
+    const size = this.#size + chunk.length;
+    if (this.#size === 0) this.#hold(chunk as Uint8Array<ArrayBuffer>, false);
+    else {
+      if (size > this.#bytes.length || !this.#isOwn) {
+        const twice = 2 * this.#size;
+        const most = this.#expected >= size ? Math.min(this.#expected, twice) : twice;
+        const grown = new Uint8Array(Math.max(size, most));
+        grown.set(this.#bytes.subarray(0, this.#size));
+        this.#hold(grown, true);
+      }
+      this.#bytes.set(chunk, this.#size);
+    }
+    this.#size = size;
+  }
+
+  /** All of them; what comes next begins anew. */
+  take(): Uint8Array {
+    const whole = this.#size === this.#bytes.length ? this.#bytes : this.#bytes.subarray(0, this.#size);
+    this.#isOwn = false;
+    this.clear();
+    return whole;
+  }
+  clear(): void {
+    this.#hold(new Uint8Array(), false);
+    this.#size = 0;
+  }
+
+  #hold(bytes: Uint8Array<ArrayBuffer>, isOwn: boolean): void {
+    if (this.#isOwn) this.#bytes.buffer.transfer(0);
+    this.#bytes = bytes;
+    this.#isOwn = isOwn;
+  }
+}

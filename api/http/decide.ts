@@ -1,0 +1,230 @@
+import type { StoreFailure } from "../../db/failure.ts";
+import type { DecisionRow, SnapshotRow } from "../../db/rows.ts";
+import type { IdempotencyKey, Recorded, Recording, Store } from "../../db/store.ts";
+import { isCacheable } from "../decide/input.ts";
+import type { Kind } from "../model/decision.ts";
+import { err, ok, type Result } from "../model/result.ts";
+import type { EpochMs } from "../model/units.ts";
+import type { Metrics } from "../observe/plain-metrics.ts";
+import type { Caller, Ports } from "../ports.ts";
+import { idOf } from "../service/canonical.ts";
+import type { Decision, DecodedSnapshot, Evaluation, Job } from "../service/evaluation.ts";
+import { type Problem, problem } from "../service/problem.ts";
+import { beforeKey, type Remembered, recollect } from "../service/remembered.ts";
+import { rfc3339 } from "../service/timestamp.ts";
+import { requireNode } from "./auth/authorize.ts";
+import { snapshotSeen } from "./found.ts";
+
+export type DecidingStore = Pick<Store, "getSnapshot" | "snapshotBytes" | "getDecision" | "readFacts" | "record">;
+/** What decisions count. */
+export type Counts = Pick<Metrics, "decided" | "refused" | "recorded" | "historyFailed">;
+/** What a decision is made and recorded with. */
+export type DecidingPorts = Pick<Ports, "now" | "log" | "evaluate" | "sha256" | "recordDecisions" | "apart"> & {
+  readonly store: DecidingStore;
+  readonly metrics: Counts;
+};
+
+export interface Asking {
+  readonly ports: DecidingPorts;
+  readonly caller: Caller;
+  readonly requestId: string;
+  readonly bytes: Uint8Array;
+  /** The route's; null in a batch, where the line names it. */
+  readonly kind: Kind | null;
+  /** The Idempotency-Key header. */
+  readonly key: string | undefined;
+  /** Aborted when nobody waits for the answer. */
+  readonly signal: AbortSignal;
+}
+
+/** Decides, records, and answers the JSON text of the answer; in UTF-8 where that was made in another thread. */
+export async function decide(asking: Asking): Promise<Result<string | Uint8Array<ArrayBuffer>, Problem>> {
+  const { ports, bytes, kind } = asking;
+  const apart = decideApart(asking, bytes.length);
+  if (apart !== null) return apart;
+  const job = { bytes, kind };
+  const evaluation = await ports.evaluate(job);
+  return evaluation.state === "wants_snapshot" ? decideOn(asking, evaluation) : answer(asking, job, evaluation);
+}
+
+const decideApart = ({ ports, signal, caller, requestId, bytes, kind, key }: Asking, size: number) =>
+  ports.apart?.decide({ caller, requestId, bytes, kind, key }, size, signal) ?? null;
+
+/** On a snapshot of the history: a large one is not even read here. */
+async function decideOn(
+  asking: Asking,
+  { snapshotId, request }: Extract<Evaluation, { state: "wants_snapshot" }>,
+): Promise<Result<string | Uint8Array<ArrayBuffer>, Problem>> {
+  const { ports, kind } = asking;
+  const size = ports.apart === undefined ? ok(null) : await ports.store.snapshotBytes(snapshotId);
+  const apart = size.ok && size.value !== null ? decideApart(asking, size.value) : null;
+  if (apart !== null) return apart;
+  const found = await snapshotSeen(asking, snapshotId);
+  if (!found.ok) return found;
+  const { id, node, body } = found.value;
+  const job = { request, kind, stored: { id, node, text: body } };
+  return answer(asking, job, await ports.evaluate(job));
+}
+
+async function answer(asking: Asking, job: Job, first: Evaluation): Promise<Result<string, Problem>> {
+  const { ports, caller } = asking;
+  const evaluated = await withFacts(asking, job, first);
+  if (!evaluated.ok) return evaluated;
+  const evaluation = evaluated.value;
+  if (evaluation.state === "invalid") return err(evaluation.problem);
+  if (evaluation.state === "wants_snapshot" || evaluation.state === "wants_facts") {
+    throw new Error(`${evaluation.state}: it was given, and still it is wanted`);
+  }
+  const allowed = requireNode(caller, evaluation.node);
+  if (!allowed.ok) return allowed;
+  if (evaluation.state === "refused") {
+    ports.metrics.refused(evaluation.kind, evaluation.problem.code);
+    return err(evaluation.problem);
+  }
+  ports.metrics.decided(evaluation.kind, evaluation.seconds);
+  const { assumed, leftOut } = evaluation;
+  const now = ports.now();
+  const recorded = await record(asking, evaluation, now);
+  if (recorded?.conflict === true) {
+    return problem(
+      "idempotency_conflict",
+      `the key was used for another request, which decision \`${recorded.decisionId}\` answered`,
+    );
+  }
+  if (recorded !== null && !recorded.fresh) {
+    const earlier = await ports.store.getDecision(recorded.decisionId);
+    if (earlier.ok && earlier.value !== null) return ok(answerText({ ...earlier.value, assumed, leftOut }, true));
+  }
+  return ok(answerText({ ...evaluation, decidedAtMs: now }, recorded !== null));
+}
+
+/** A kind that remembers is asked again with what the history knows of the node. */
+async function withFacts(
+  { ports, caller }: Asking,
+  job: Job,
+  evaluation: Evaluation,
+): Promise<Result<Evaluation, Problem>> {
+  if (evaluation.state !== "wants_facts") return ok(evaluation);
+  const allowed = requireNode(caller, evaluation.pass.node);
+  if (!allowed.ok) return allowed;
+  const recollection = await recollect(ports.store, evaluation.pass);
+  return recollection.ok ? ok(await ports.evaluate({ ...job, recollection: recollection.value })) : recollection;
+}
+
+/** Null: nothing was recorded, which the answer says. */
+async function record(
+  { ports, caller, requestId, key }: Asking,
+  decision: Decision,
+  now: EpochMs,
+): Promise<Recorded | null> {
+  if (!ports.recordDecisions) return null;
+  const { snapshot } = decision;
+  const recording = {
+    decision: rowOf(decision, now),
+    ...(snapshot === null ? {} : { snapshot: snapshotRow(snapshot, now) }),
+    ...factsOf(decision),
+    ...removalsOf(decision, now),
+    ...(key === undefined ? {} : { idempotency: await claim(ports, caller, key, decision) }),
+  };
+  const recorded = await ports.store.record(recording);
+  if (!recorded.ok) {
+    historyFailed(ports, requestId, recorded.error, { decisionId: decision.id });
+    return null;
+  }
+  if (recorded.value.fresh) ports.metrics.recorded("decisions", 1);
+  return recorded.value;
+}
+
+/** Returns the facts that the node's next decision of this kind is to be given. */
+function factsOf({ kind, remember, pass }: Decision): Pick<Recording, "facts"> {
+  if (remember === null) return {};
+  const { next, before } = remember;
+  const remembered: Remembered = { next, atMs: pass.time?.atMs ?? null, bootId: pass.bootId };
+  return { facts: { [kind]: remembered, [beforeKey(kind)]: before } };
+}
+
+const removalsOf = ({ told, pass }: Decision, now: EpochMs): Pick<Recording, "removals"> =>
+  told === null ? {} : { removals: { ...told, atMs: pass.time?.atMs ?? now } };
+
+export function historyFailed(
+  ports: Pick<DecidingPorts, "metrics" | "log">,
+  requestId: string,
+  { code, message }: StoreFailure,
+  of: Readonly<Record<string, string>>,
+): void {
+  ports.metrics.historyFailed(code);
+  ports.log.error({ requestId, ...of, code, reason: message }, "not recorded");
+}
+
+/** Two requests are the same when they ask the same of the same snapshot, however they were written down. */
+async function claim(
+  ports: Pick<Ports, "sha256">,
+  caller: Caller,
+  key: string,
+  decision: Decision,
+): Promise<IdempotencyKey> {
+  const { kind, snapshotId, ask, explain } = decision;
+  return {
+    key,
+    scope: caller.id,
+    requestHash: await idOf(ports.sha256, JSON.stringify([kind, snapshotId, ask, explain])),
+  };
+}
+
+const rowOf = (
+  { id, kind, node, snapshotId, policyVersion, verdict, explain, ask, pod, body }: Decision,
+  now: EpochMs,
+): DecisionRow => ({
+  id,
+  kind,
+  node,
+  snapshotId,
+  policyVersion,
+  verdict,
+  explain,
+  decidedAtMs: now,
+  pod,
+  ask,
+  body,
+  repeats: isCacheable(kind) ? [[0, body.length]] : [],
+});
+
+export const snapshotRow = (
+  { id, node, observedAtMs, sequence, bootId, text, repeats }: DecodedSnapshot,
+  now: EpochMs,
+): SnapshotRow => ({
+  id,
+  node,
+  observedAtMs,
+  sequence,
+  bootId,
+  storedAtMs: now,
+  body: text,
+  repeats,
+});
+
+type Answered = Pick<
+  DecisionRow,
+  "id" | "kind" | "node" | "policyVersion" | "snapshotId" | "decidedAtMs" | "verdict" | "body"
+> &
+  Pick<Decision, "assumed" | "leftOut">;
+/** The body is spliced in as it is: it was made once, and is the largest part. */
+function answerText(row: Answered, recorded: boolean): string {
+  const { id, kind, node, policyVersion, snapshotId, decidedAtMs, verdict, assumed, leftOut } = row;
+  const head = JSON.stringify({
+    id,
+    kind,
+    node,
+    policyVersion,
+    snapshotId,
+    decidedAt: rfc3339(decidedAtMs),
+    recorded,
+    verdict,
+    ...(assumed.length === 0 ? {} : { assumed }),
+    ...(leftOut.length === 0 ? {} : { leftOut }),
+  });
+  return spliced(head, row.body);
+}
+
+/** Two texts of JSON objects, neither empty -> the text of one with the members of both. */
+export const spliced = (head: string, body: string): string => `${head.slice(0, -1)},${body.slice(1)}`;

@@ -1,0 +1,83 @@
+import type { StoreFailure } from "../../db/failure.ts";
+import type { DecisionHead, DecisionRow } from "../../db/rows.ts";
+import type { ResultRow } from "../../db/store.ts";
+import { isKind } from "../model/decision.ts";
+import { ok, type Result } from "../model/result.ts";
+import type { Reply } from "../ports.ts";
+import { unknownKind } from "../service/decision-request.ts";
+import { historyProblem, type Problem, problem } from "../service/problem.ts";
+import { parsed, parsedObject, recordedAnswer } from "../service/replay/parsed.ts";
+import { rfc3339 } from "../service/timestamp.ts";
+import { readJsonBody } from "./body.ts";
+import { decide, spliced } from "./decide.ts";
+import { decisionSeen } from "./found.ts";
+import { type Exchange, jsonText, param, queryOf } from "./route.ts";
+
+/** POST /v1/decisions/{kind} */
+export async function postDecision(exchange: Exchange): Promise<Result<Reply, Problem>> {
+  const { ports, caller, requestId, signal } = exchange;
+  const kind = param(exchange, "decision");
+  if (!isKind(kind)) return unknownKind(kind);
+  const query = queryOf(exchange, []);
+  if (!query.ok) return query;
+  const key = idempotencyKey(exchange);
+  if (!key.ok) return key;
+  const bytes = await readJsonBody(exchange);
+  if (!bytes.ok) return bytes;
+  const answer = await decide({ ports, caller, requestId, kind, bytes: bytes.value, key: key.value, signal });
+  return answer.ok ? jsonText(answer.value) : answer;
+}
+
+function idempotencyKey({ c }: Exchange): Result<string | undefined, Problem> {
+  const key = c.req.header("idempotency-key");
+  if (key === undefined || /^[\x21-\x7e]{1,255}$/.test(key)) return ok(key);
+  return problem("bad_request", "Idempotency-Key: must be 1 to 255 visible ASCII characters");
+}
+
+/** GET /v1/decisions/{id}: the full record. */
+export async function getDecision(exchange: Exchange): Promise<Result<Reply, Problem>> {
+  const { store } = exchange.ports;
+  const found = await findDecision(exchange);
+  if (!found.ok) return found;
+  const row = found.value;
+  const results = await store.listResults(row.id);
+  if (!results.ok) return historyProblem(results.error);
+  const text = recordText(row, results.value);
+  return text.ok ? jsonText(text.value) : historyProblem(text.error);
+}
+
+/** A decision with what was asked, answered and done, as JSON text. Errors: some of it cannot be read, and is named. */
+export function recordText(row: DecisionRow, results: readonly ResultRow[]): Result<string, StoreFailure> {
+  const recorded = recordedAnswer(row);
+  if (!recorded.ok) return recorded;
+  const ask = parsed(`the ask of decision \`${row.id}\``, row.ask ?? "null");
+  if (!ask.ok) return ask;
+  const listed: string[] = [];
+  for (const { id, seq, okCount, failedCount, atMs, body } of results) {
+    const report = parsedObject(`report \`${id}\` of decision \`${row.id}\``, body);
+    if (!report.ok) return report;
+    listed.push(spliced(JSON.stringify({ id, seq, okCount, failedCount, reportedAt: rfc3339(atMs) }), body));
+  }
+  const head = JSON.stringify({ ...headOf(row), ask: ask.value });
+  return ok(`${spliced(head, row.body).slice(0, -1)},"results":[${listed.join(",")}]}`);
+}
+
+/** The decision that the path names, when the caller may see it. */
+export async function findDecision(exchange: Exchange): Promise<Result<DecisionRow, Problem>> {
+  const query = queryOf(exchange, []);
+  if (!query.ok) return query;
+  return decisionSeen(exchange, param(exchange, "decision"));
+}
+
+/** Picks the fields of a decision that lists show. */
+export const headOf = (row: DecisionHead) => ({
+  id: row.id,
+  kind: row.kind,
+  node: row.node,
+  policyVersion: row.policyVersion,
+  snapshotId: row.snapshotId,
+  decidedAt: rfc3339(row.decidedAtMs),
+  verdict: row.verdict,
+  explain: row.explain,
+  pod: row.pod,
+});

@@ -1,0 +1,92 @@
+import type { SnapshotRow } from "../../db/rows.ts";
+import { lintConfiguration } from "../decide/lint/lint.ts";
+import { decodeSnapshot } from "../model/decode.ts";
+import { err, ok, type Result } from "../model/result.ts";
+import type { Snapshot } from "../model/snapshot.ts";
+import type { Reply } from "../ports.ts";
+import { isId, unknownField } from "../service/decision-request.ts";
+import { touchedFindings } from "../service/lint-touched.ts";
+import { historyProblem, inputProblem, invalid, type Problem } from "../service/problem.ts";
+import { isObject, postedSnapshot } from "../service/replay/parsed.ts";
+import { snapshotSeen } from "./found.ts";
+import { nodeNamed } from "./nodes.ts";
+import { postedValue } from "./posted-value.ts";
+import { isGiven } from "./replay-change.ts";
+import { type Exchange, json } from "./route.ts";
+
+type Members = Readonly<Record<string, unknown>>;
+const FIELDS: ReadonlySet<string> = new Set(["kubeletConfiguration", "snapshot", "snapshotId", "node"]);
+const SOURCES = ["snapshot", "snapshotId", "node"] as const;
+
+/** POST /v1/lint: what is wrong with a configuration, and how many recorded decisions each finding touched. */
+export async function postLint(exchange: Exchange): Promise<Result<Reply, Problem>> {
+  const input = await postedValue(exchange);
+  if (!input.ok) return input;
+  const body = input.value;
+  if (!isObject(body)) return invalid("$", 'expected an object such as {"kubeletConfiguration": {...}}');
+  for (const name in body) if (!FIELDS.has(name)) return unknownField(name, FIELDS);
+  const given = SOURCES.filter((name) => isGiven(body[name]));
+  if (given.length > 1) return invalid(given[1] ?? "", `it is one or the other: ${given[0]} was given as well`);
+  const about = await aboutNode(exchange, body);
+  if (!about.ok) return about;
+  const { node, posted } = about.value;
+  const configuration = body["kubeletConfiguration"] ?? posted?.["kubeletConfiguration"];
+  if (!isGiven(configuration)) {
+    return invalid("kubeletConfiguration", "is needed, or a snapshot that holds one");
+  }
+  if (!isObject(configuration)) return invalid("kubeletConfiguration", 'expected an object such as {"maxPods": 110}');
+  const snapshot = posted === null ? ok(undefined) : snapshotIn(posted, isGiven(body["snapshot"]) ? "snapshot" : "");
+  if (!snapshot.ok) return snapshot;
+  const findings = lintConfiguration(configuration, snapshot.value);
+  const touched = await touchedFindings(
+    exchange.ports.store,
+    findings,
+    node === null ? {} : { node },
+    undefined,
+    exchange.signal,
+  );
+  return touched.ok ? json({ findings: touched.value }) : historyProblem(touched.error);
+}
+
+function aboutStored(row: SnapshotRow): Result<About, Problem> {
+  const posted = postedSnapshot(row);
+  return posted.ok ? ok({ node: row.node, posted: posted.value }) : historyProblem(posted.error);
+}
+
+interface About {
+  /** Whose decisions count; null: everyone's. */
+  readonly node: string | null;
+  /** As posted or stored; null: nothing is known of a node. */
+  readonly posted: Members | null;
+}
+
+async function aboutNode(exchange: Exchange, body: Members): Promise<Result<About, Problem>> {
+  const { caller, ports } = exchange;
+  const { snapshot, snapshotId, node } = body;
+  if (isGiven(node)) {
+    if (typeof node !== "string") return invalid("node", "expected a node's name");
+    const found = await nodeNamed(exchange, node);
+    if (!found.ok) return found;
+    const latest = await ports.store.latestSnapshot(node);
+    if (!latest.ok) return historyProblem(latest.error);
+    return latest.value === null ? ok({ node, posted: null }) : aboutStored(latest.value);
+  }
+  if (isGiven(snapshotId)) {
+    if (typeof snapshotId !== "string" || !isId(snapshotId)) return invalid("snapshotId", "must be 32 hex digits");
+    const stored = await snapshotSeen(exchange, snapshotId);
+    return stored.ok ? aboutStored(stored.value) : stored;
+  }
+  if (!isGiven(snapshot)) return ok({ node: caller.node, posted: null });
+  if (!isObject(snapshot)) return invalid("snapshot", "expected a NodeSnapshot");
+  const name = (snapshot as { node?: { metadata?: { name?: unknown } | null } | null }).node?.metadata?.name;
+  if (caller.node !== null || typeof name !== "string") return ok({ node: caller.node, posted: snapshot });
+  const known = await ports.store.getNode(name);
+  if (!known.ok) return historyProblem(known.error);
+  return ok({ node: known.value === null ? null : name, posted: snapshot });
+}
+
+/** The snapshot without its configuration, which may be as wrong as it likes. */
+function snapshotIn({ kubeletConfiguration: _linted, ...rest }: Members, at: string): Result<Snapshot, Problem> {
+  const decoded = decodeSnapshot(rest, at);
+  return decoded.ok ? decoded : err(inputProblem(decoded.error));
+}

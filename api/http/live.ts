@@ -1,0 +1,107 @@
+import type { Store } from "../../db/store.ts";
+import { ok, type Result } from "../model/result.ts";
+import type { Reply, Streams } from "../ports.ts";
+import { historyProblem, type Problem } from "../service/problem.ts";
+import { rfc3339 } from "../service/timestamp.ts";
+import { requireNode } from "./auth/authorize.ts";
+import { type Exchange, json, queryOf } from "./route.ts";
+
+const LOOK_MS = 1_000;
+/** Something is sent at least that often, so that nobody between takes the connection for dead. */
+const BEAT_MS = 15_000;
+const RETRY_MS = 2_000;
+/** Then its reader asks again, with a token that may be revoked meanwhile. */
+const LONGEST_MS = 300_000;
+/** Events that a slow reader may leave. */
+const MAX_UNREAD = 8;
+const open = new WeakMap<Streams, number>();
+
+/**
+ * GET /live: the newest decision, of a node or of all; as server-sent events where the platform keeps a response open, which
+ * the answer in JSON tells beforehand.
+ */
+export async function getLive(exchange: Exchange): Promise<Result<Reply, Problem>> {
+  const { ports, caller, c } = exchange;
+  const query = queryOf(exchange, ["node"]);
+  if (!query.ok) return query;
+  const node = query.value.node ?? caller.node ?? undefined;
+  const allowed = node === undefined ? ok(null) : requireNode(caller, node);
+  if (!allowed.ok) return allowed;
+  const first = await newest(ports.store, node);
+  if (!first.ok) return first;
+  const { streams } = ports;
+  const isAsked = /\btext\/event-stream\b/.test(c.req.header("accept") ?? "");
+  const hasRoom = streams !== undefined && (open.get(streams) ?? 0) < streams.limit;
+  if (isAsked && hasRoom) return ok(eventStream(streams, first.value, () => newest(ports.store, node)));
+  return json({ ...first.value, streams: hasRoom });
+}
+
+interface Newest {
+  readonly id: string | null;
+  readonly decidedAt: string | null;
+}
+async function newest(store: Store, node: string | undefined): Promise<Result<Newest, Problem>> {
+  const page = await store.listDecisions({ limit: 1, ...(node === undefined ? {} : { node }) });
+  if (!page.ok) return historyProblem(page.error);
+  const [head] = page.value.items;
+  return ok(head === undefined ? { id: null, decidedAt: null } : { id: head.id, decidedAt: rfc3339(head.decidedAtMs) });
+}
+
+/** Ends when its reader is gone, when the server ends, and when the history cannot be read: readers come back by themselves. */
+function eventStream(streams: Streams, first: Newest, look: () => Promise<Result<Newest, Problem>>): Reply {
+  const { closing } = streams;
+  const ended = Promise.withResolvers<void>();
+  const bytes = new TextEncoder();
+  let told = first;
+  let quietMs = 0;
+  let ageMs = 0;
+  let isLooking = false;
+  let timer: ReturnType<typeof setInterval> | undefined;
+  let end = (): void => {};
+  const leave = (): boolean => {
+    if (timer === undefined) return false;
+    clearInterval(timer);
+    timer = undefined;
+    closing.removeEventListener("abort", end);
+    open.set(streams, (open.get(streams) ?? 1) - 1);
+    ended.resolve();
+    return true;
+  };
+
+  const turn = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
+    // a reader that takes nothing is not written to
+    if (isLooking || (controller.desiredSize ?? 0) <= -MAX_UNREAD) return;
+    ageMs += LOOK_MS;
+    if (ageMs >= LONGEST_MS) return end();
+    isLooking = true;
+    const found = await look();
+    isLooking = false;
+    if (timer === undefined) return;
+    if (!found.ok) return end();
+    quietMs += LOOK_MS;
+    const isNew = found.value.id !== told.id;
+    if (!isNew && quietMs < BEAT_MS) return;
+    controller.enqueue(bytes.encode(isNew ? eventText(found.value) : ": still here\n\n"));
+    told = found.value;
+    quietMs = 0;
+  };
+  const body = new ReadableStream<Uint8Array>({
+    start: (controller) => {
+      end = () => {
+        if (leave()) controller.close();
+      };
+      open.set(streams, (open.get(streams) ?? 0) + 1);
+      controller.enqueue(bytes.encode(`retry: ${RETRY_MS}\n${eventText(first)}`));
+      timer = setInterval(() => void turn(controller), LOOK_MS);
+      closing.addEventListener("abort", end, { once: true });
+      if (closing.aborted) end();
+    },
+    cancel: () => {
+      leave();
+    },
+  });
+  const headers = { "cache-control": "no-store", "x-accel-buffering": "no" };
+  return { status: 200, type: "text/event-stream", body, headers, untagged: true, done: ended.promise };
+}
+
+const eventText = (newest: Newest): string => `data: ${JSON.stringify(newest)}\n\n`;

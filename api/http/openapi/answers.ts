@@ -1,0 +1,337 @@
+import * as z from "zod";
+import { REMOVAL_KINDS, REMOVAL_TARGETS } from "../../../db/removal.ts";
+import { LINT_SEVERITIES } from "../../decide/lint/finding.ts";
+import { cgroupValues } from "../../model/cgroups.ts";
+import { CONTAINER_GC_WHY, GC_OPERATIONS, REMOVAL_ENDS } from "../../model/container-gc.ts";
+import { EXPLAIN, KINDS, VERDICTS } from "../../model/decision.ts";
+import { DECISION_FORMS, REASON_CODES } from "../../model/decision-forms.ts";
+import { placeReasonsForm, podRef, reasonForm } from "../../model/forms.ts";
+import { IMAGE_REMOVE_WHY } from "../../model/image-gc.ts";
+import { PROBLEMS } from "../problem.ts";
+
+/** The faults of a configuration, as the API answers them. */
+const lintFinding = z.strictObject({
+  code: z.string(),
+  severity: z
+    .enum(LINT_SEVERITIES)
+    .describe("refuses-start: the kubelet does not start; error: it does not do what is written; warning: it harms"),
+  field: z.string().describe('a path in the KubeletConfiguration, such as evictionHard["memory.available"]'),
+  message: z.string(),
+  kubelet: z.boolean().describe("the message is the kubelet's own, byte for byte"),
+  advice: z.string(),
+  fix: z.unknown().describe("a merge patch (RFC 7396) of the configuration; null: a person must choose"),
+  touched: z
+    .strictObject({
+      decisions: z
+        .number()
+        .describe(
+          "recorded decisions that it touched: of those whose own configuration has the same finding (code and field), with a fix those that would have been others with it; without one those whose answer names it or would be another without the field",
+        ),
+      of: z.number().describe("of so many that were tried, the newest"),
+    })
+    .nullable()
+    .describe("null: the finding is of no field"),
+});
+export const lintAnswer = z.strictObject({
+  findings: z.array(lintFinding).describe("by severity, then field"),
+});
+
+/** The API's answers, as schemas: for the document, and for tests that check real answers against them. */
+const id = z.string().regex(/^[0-9a-f]{32}$/);
+const time = z.iso.datetime();
+const integer = z.number();
+const kind = z.enum(KINDS);
+
+/** `image-gc` -> `ImageGc`. */
+const componentName = (kind: string): string => kind.replace(/(?:^|-)(\w)/g, (_, first: string) => first.toUpperCase());
+const reasonCodes = Object.entries(REASON_CODES).map(
+  ([kind, codes]) => [`${componentName(kind)}ReasonCode`, z.enum(codes)] as const,
+);
+const reason = reasonForm(z.union(reasonCodes.map(([, codes]) => codes)).describe("one of its kind's codes"));
+const placeReasons = placeReasonsForm(reason);
+
+const decisionOf = z.union(Object.values(DECISION_FORMS));
+const needed = z.array(z.string()).describe("inputs that would have made the answer fuller");
+const explained = { reasons: z.array(placeReasons), needs: needed };
+/** The kind of a recorded decision; other versions may know other kinds. */
+const recordedKind = z.string().describe("one of the kinds, unless another version wrote it");
+const recordedReason = reasonForm(z.string().describe("one of the kind's codes, unless another version wrote it"));
+const explainedThen = { reasons: z.array(placeReasonsForm(recordedReason)), needs: needed };
+const identity = { id, kind, node: z.string(), policyVersion: z.string(), snapshotId: id.nullable(), decidedAt: time };
+
+export const decisionAnswer = z.strictObject({
+  ...identity,
+  recorded: z.boolean().describe("false: the history could not be written; the answer is the same"),
+  verdict: z.enum(VERDICTS).describe("the decision in a word"),
+  assumed: z
+    .array(z.strictObject({ path: z.string(), value: z.string() }))
+    .optional()
+    .describe("what was not posted and was filled in as the API server does: requests from limits; absent: nothing"),
+  leftOut: z
+    .array(z.strictObject({ path: z.string(), message: z.string() }))
+    .optional()
+    .describe(
+      "fields of the posted kubeletConfiguration that a kubelet does not know and leaves out, at most 20; absent: none",
+    ),
+  decision: decisionOf,
+  ...explained,
+  next: z.unknown().describe("the state to send back next time; null when the kind keeps none"),
+});
+export const decisionHead = z.strictObject({
+  ...identity,
+  kind: recordedKind,
+  verdict: z.string(),
+  explain: z.enum(EXPLAIN),
+  pod: podRef.nullable(),
+});
+const storedResult = z.looseObject({
+  id,
+  seq: integer,
+  okCount: integer,
+  failedCount: integer,
+  reportedAt: time,
+  at: z.string(),
+  dryRun: z.boolean(),
+  complete: z.boolean(),
+  steps: z.array(z.looseObject({ status: z.string() })),
+});
+export const fullDecision = z.strictObject({
+  ...decisionHead.shape,
+  ask: z.unknown(),
+  decision: decisionOf,
+  ...explainedThen,
+  next: z.unknown(),
+  results: z.array(storedResult),
+});
+export const decisionList = z.strictObject({ decisions: z.array(decisionHead), nextPageToken: z.string().nullable() });
+
+const nodeFields = {
+  name: z.string(),
+  firstSeenAt: time,
+  lastSeenAt: time,
+  bootId: z.string().nullable(),
+  lastSnapshotId: id.nullable(),
+  lastSequence: integer.nullable(),
+};
+export const nodeAnswer = z.strictObject({ ...nodeFields, latest: z.record(kind, decisionHead.nullable()) });
+export const nodeList = z.strictObject({
+  nodes: z.array(z.strictObject(nodeFields)),
+  nextPageToken: z.string().nullable(),
+});
+export const storedSnapshot = z.strictObject({
+  id,
+  node: z.string(),
+  bootId: z.string().nullable(),
+  sequence: integer.nullable(),
+  observedAt: time.nullable(),
+  storedAt: time,
+  snapshot: z.looseObject({}).describe("in the canonical form, which may be posted again"),
+});
+export const snapshotStored = z.strictObject({
+  id,
+  node: z.string(),
+  fresh: z.boolean().describe("false: it was there"),
+});
+export const resultsStored = z.strictObject({
+  id,
+  decisionId: z.string(),
+  okCount: integer,
+  failedCount: integer,
+  fresh: z.boolean(),
+});
+
+const side = { policyVersion: z.string(), decision: decisionOf };
+export const replayAnswer = z.strictObject({
+  id,
+  kind,
+  node: z.string(),
+  snapshotId: id.nullable(),
+  recorded: z.strictObject({ ...side, ...explainedThen }),
+  replayed: z.strictObject({ ...side, ...explained }),
+  differences: z.array(
+    z.strictObject({ path: z.string(), recorded: z.unknown().optional(), replayed: z.unknown().optional() }),
+  ),
+  truncated: z.boolean().describe("true: there are more differences than are listed"),
+  same: z.boolean(),
+});
+
+/** A page of the history decided again. */
+const replayCounts = z
+  .strictObject({
+    replayed: integer.describe("`same`, `differs` and `refused` together: what could be decided again"),
+    same: integer,
+    differs: integer,
+    refused: integer.describe("cannot be decided with what is asked about"),
+    gone: integer.describe("not replayed: their snapshot is no longer stored"),
+    unreadable: integer.describe("not replayed: they, or what they were decided on, are damaged"),
+  })
+  .describe("decisions");
+
+export const changedDecision = z.strictObject({
+  id: z.string().describe("POST /v1/decisions/ID/replay tells all of it"),
+  kind,
+  node: z.string(),
+  decidedAt: time,
+  pod: podRef.nullable(),
+  recordedVerdict: z.string(),
+  verdict: z.string().nullable().describe("null: it is refused"),
+  differences: z
+    .array(
+      z.strictObject({
+        path: z.string(),
+        recorded: z.unknown().optional(),
+        replayed: z.unknown().optional(),
+        omitted: z
+          .array(z.enum(["recorded", "replayed"]))
+          .optional()
+          .describe("what is too long to be listed"),
+      }),
+    )
+    .describe("the first few"),
+  differenceCount: integer.describe("1000: or more"),
+  problem: z
+    .strictObject({ code: z.enum(Object.keys(PROBLEMS) as [keyof typeof PROBLEMS]), detail: z.string() })
+    .nullable()
+    .describe("why it is refused"),
+});
+
+export const unreadableDecision = z.strictObject({
+  id: z.string(),
+  kind: z.string().describe("may be one that this version does not know"),
+  node: z.string(),
+  decidedAt: time,
+  unreadable: z.string().describe("what cannot be read, and what to do about it"),
+});
+
+export const historyReplay = z.strictObject({
+  counts: replayCounts,
+  byKind: z.record(z.string(), replayCounts),
+  byNode: z.record(z.string(), replayCounts),
+  verdicts: z
+    .array(
+      z.strictObject({
+        kind,
+        recorded: z.string(),
+        replayed: z.string().nullable().describe("as `recorded`: it differs below the verdict; null: it is refused"),
+        count: integer,
+      }),
+    )
+    .describe("of those that differ or are refused, the most frequent first"),
+  changed: z.array(changedDecision).describe("all that differ or are refused, oldest first"),
+  unreadable: z.array(unreadableDecision).describe("all that were passed because they are damaged, oldest first"),
+  until: time.describe("the end, which stays the same from page to page"),
+  reachedAt: time.nullable().describe("when the last decision that was looked at was decided"),
+  progress: z.number().describe("0 to 1, by the time between the oldest decision and the newest"),
+  nextPageToken: z.string().nullable().describe("null: this was the last page"),
+});
+
+/** What was collected of a node. */
+const imageNames = z.array(z.string()).describe("of an image: its tags; without any, its digests; the first 32");
+
+export const removal = z.strictObject({
+  kind: z.enum(REMOVAL_KINDS),
+  operation: z.enum(GC_OPERATIONS),
+  target: z.enum(REMOVAL_TARGETS),
+  id: z.string().describe("the runtime's id; of logs and links the name"),
+  runtimeHandler: z.string().describe("of an image that is kept for one; otherwise empty"),
+  names: imageNames,
+  bytes: integer.nullable().describe("of an image: what the runtime told"),
+  pod: podRef.nullable(),
+  container: z.string().nullable(),
+  why: z.enum([...IMAGE_REMOVE_WHY, ...CONTAINER_GC_WHY]),
+  end: z.enum(REMOVAL_ENDS),
+  message: z.string().nullable().describe("the runtime's words"),
+  at: time.describe("of the pass: when its snapshot was observed"),
+  decisionId: z.string().describe("the decision that told of it, which may be gone by now"),
+  againAt: time.nullable().describe("when the image was seen on the node again; null: it was not"),
+});
+export const removalList = z.strictObject({ removals: z.array(removal), nextPageToken: z.string().nullable() });
+
+export const removalSummary = z.strictObject({
+  totals: z
+    .strictObject({
+      removed: integer,
+      failed: integer,
+      stopped: integer,
+      bytes: integer.describe("of what was removed; layers of several images count with each"),
+      pulledAgain: integer.describe("removals after which the image came back"),
+      pulledAgainBytes: integer,
+      medianAwayMs: integer.nullable().describe("how long such an image was away"),
+    })
+    .describe("of images"),
+  images: z
+    .array(
+      z.strictObject({
+        id: z.string(),
+        runtimeHandler: z.string(),
+        names: imageNames,
+        bytes: integer.describe("its size at its last removal"),
+        times: integer.describe("how often it was removed"),
+        again: integer.describe("how often it came back"),
+        againBytes: integer.describe("of all times that it came back"),
+        lastRemovedAt: time,
+        lastAgainAt: time.nullable(),
+      }),
+    )
+    .describe("the 50 that cost most, the dearest first"),
+  others: z
+    .array(z.strictObject({ target: z.enum(REMOVAL_TARGETS), end: z.enum(REMOVAL_ENDS), count: integer }))
+    .describe("how often anything else was removed, or not"),
+});
+
+export const health = z.strictObject({ status: z.literal("ok"), policyVersion: z.string() });
+export const ready = z.strictObject({ status: z.literal("ready"), migration: z.string(), policyVersion: z.string() });
+export const problemAnswer = z.strictObject({
+  type: z.string(),
+  title: z.string(),
+  status: integer,
+  detail: z.string(),
+  code: z.enum(Object.keys(PROBLEMS) as [keyof typeof PROBLEMS]),
+  advice: z.string(),
+  issues: z.array(z.strictObject({ path: z.string(), message: z.string() })).optional(),
+  needs: z.array(z.string()).optional(),
+  near: z.array(z.string()).optional().describe("names that may have been meant"),
+  requestId: z.string(),
+});
+const { code, detail, issues, needs } = problemAnswer.shape;
+/** One line of a batch's answer. */
+export const batchLine = z.union([
+  z.strictObject({ line: integer, ...decisionAnswer.shape }),
+  z.strictObject({ line: integer, problem: z.strictObject({ code, detail, issues, needs }) }),
+]);
+
+const ENVELOPES = {
+  Reason: reason,
+  PlaceReasons: placeReasons,
+  CgroupValues: cgroupValues,
+  DecisionHead: decisionHead,
+  DecisionAnswer: decisionAnswer,
+  FullDecision: fullDecision,
+  DecisionList: decisionList,
+  RemovalList: removalList,
+  RemovalSummary: removalSummary,
+  NodeList: nodeList,
+  NodeAnswer: nodeAnswer,
+  StoredSnapshot: storedSnapshot,
+  SnapshotStored: snapshotStored,
+  ResultsStored: resultsStored,
+  ReplayAnswer: replayAnswer,
+  ReplayCounts: replayCounts,
+  UnreadableDecision: unreadableDecision,
+  ChangedDecision: changedDecision,
+  HistoryReplay: historyReplay,
+  LintFinding: lintFinding,
+  LintAnswer: lintAnswer,
+  BatchLine: batchLine,
+  Health: health,
+  Ready: ready,
+  Problem: problemAnswer,
+} as const satisfies Readonly<Record<string, z.ZodType>>;
+export type AnswerName = keyof typeof ENVELOPES;
+
+/** The schemas that have a name in the document: of each kind's decision and codes, and of what the API puts around them. */
+export const ANSWERS: Readonly<Record<AnswerName, z.ZodType>> = {
+  ...Object.fromEntries(Object.entries(DECISION_FORMS).map(([kind, form]) => [`${componentName(kind)}Decision`, form])),
+  ...Object.fromEntries(reasonCodes),
+  ...ENVELOPES,
+};

@@ -1,0 +1,250 @@
+import { LIMITS } from "../../model/limits.ts";
+import { NEWEST } from "../../profiles/index.ts";
+import type { ProblemCode } from "../../service/problem.ts";
+import { nextTurn } from "../../service/turns.ts";
+import { PROBLEM_TYPE, PROBLEMS } from "../problem.ts";
+import type { Route } from "../route.ts";
+import { ANSWERS } from "./answers.ts";
+import { inputSchemas, jsonSchema, type SchemaToMake } from "./input-schemas.ts";
+import { type JsonSchema, ref } from "./json-schema.ts";
+import type { Operation } from "./operation.ts";
+import { OPERATIONS } from "./operations.ts";
+
+/** Where what an operation answers leads. */
+interface Link {
+  /** As routes have it: `GET /v1/nodes/:node`. */
+  readonly to: string;
+  readonly description: string;
+  /** Runtime expressions of OpenAPI, by the parameter's name. */
+  readonly parameters?: Readonly<Record<string, string>>;
+  /** The same of members of the body; the others are the caller's. */
+  readonly body?: Readonly<Record<string, string>>;
+}
+
+const decision = (at: string): Link => ({
+  to: "GET /v1/decisions/:decision",
+  description: "the decision in full",
+  parameters: { decision: `$response.body#/${at}` },
+});
+const again = (at: string): Link => ({
+  to: "POST /v1/decisions/:decision/replay",
+  description: "the decision again, with another configuration",
+  parameters: { decision: `$response.body#/${at}` },
+});
+const snapshot = (at: string): Link => ({
+  to: "GET /v1/snapshots/:id",
+  description: "the snapshot that it is about",
+  parameters: { id: `$response.body#/${at}` },
+});
+const node = (at: string): Link => ({
+  to: "GET /v1/nodes/:node",
+  description: "the node",
+  parameters: { node: `$response.body#/${at}` },
+});
+const below = (path: string, at: string, description: string): Link => ({
+  to: `GET /v1/nodes/:node/${path}`,
+  description,
+  parameters: { node: `$response.body#/${at}` },
+});
+/** Of a list of a node's. */
+const next = (path: string): Link => ({
+  to: `GET /v1/nodes/:node/${path}`,
+  description: "the next page, with the same filters",
+  parameters: { node: "$request.path.node", pageToken: "$response.body#/nextPageToken" },
+});
+
+/** The links of each operation's answers, by their names. */
+const LINKS: Readonly<Record<string, Readonly<Record<string, Link>>>> = {
+  "POST /v1/decisions/:decision": {
+    decision: decision("id"),
+    again: again("id"),
+    snapshot: snapshot("snapshotId"),
+    node: node("node"),
+    results: {
+      to: "POST /v1/results",
+      description: "what the node did with it",
+      body: { decisionId: "$response.body#/id" },
+    },
+  },
+  "GET /v1/decisions/:decision": { again: again("id"), snapshot: snapshot("snapshotId"), node: node("node") },
+  "POST /v1/results": { decision: decision("decisionId") },
+  "PUT /v1/nodes/:node/snapshot": {
+    snapshot: snapshot("id"),
+    node: node("node"),
+    decide: {
+      to: "POST /v1/decisions/:decision",
+      description: "a decision on it",
+      body: { snapshotId: "$response.body#/id" },
+    },
+  },
+  "GET /v1/snapshots/:id": { node: node("node") },
+  "GET /v1/nodes": {
+    node: node("nodes/0/name"),
+    next: {
+      to: "GET /v1/nodes",
+      description: "the next page",
+      parameters: { pageToken: "$response.body#/nextPageToken" },
+    },
+  },
+  "GET /v1/nodes/:node": {
+    decisions: below("decisions", "name", "its decisions"),
+    removals: below("removals", "name", "what was removed of it"),
+    summary: below("removals/summary", "name", "what that brought, and cost"),
+    snapshot: snapshot("lastSnapshotId"),
+  },
+  "GET /v1/nodes/:node/decisions": { decision: decision("decisions/0/id"), next: next("decisions") },
+  "GET /v1/nodes/:node/removals": { decision: decision("removals/0/decisionId"), next: next("removals") },
+  "POST /v1/replay": { decision: decision("changed/0/id") },
+};
+
+export interface OpenApiDocument {
+  readonly openapi: "3.1.0";
+  readonly info: JsonSchema;
+  readonly tags: readonly JsonSchema[];
+  readonly paths: Readonly<Record<string, Readonly<Record<string, JsonSchema>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, JsonSchema>>; readonly securitySchemes: JsonSchema };
+}
+
+const DESCRIPTION = `The kubelet's node-level resource decisions as a stateless, explained, recorded API.
+
+Errors are problem documents (RFC 9457) with a closed \`code\`; nothing that a caller sends makes a 500.
+Request bodies may be compressed (gzip, and zstd on Node). GETs carry an ETag.
+
+Limits: a body of ${LIMITS.bodyBytes / 2 ** 20} MiB (as configured), ${LIMITS.pods} pods, ${LIMITS.containersPerPod} containers a pod, ${LIMITS.cpus} CPUs, ${LIMITS.numaNodes} NUMA nodes, ${LIMITS.devices} devices, ${LIMITS.images} images, ${LIMITS.runtimeContainers} containers that a runtime lists, ${LIMITS.resourcesPerList} resources a list (${LIMITS.nodeResources} in that of a node), ${LIMITS.deviceResources} device plugins, texts of ${LIMITS.textLength} characters, 128 levels of nesting.`;
+
+const nameOf = ({ method, path }: Route): string => `${method} ${path}`;
+/** By their names. */
+type Routes = ReadonlyMap<string, Route>;
+
+/** The OpenAPI 3.1 document of the routes given; others have their turn while it is made. Throws when a route is not described. */
+export async function openApiDocument(routes: readonly Route[]): Promise<OpenApiDocument> {
+  const paths: Record<string, Record<string, JsonSchema>> = {};
+  const byName: Routes = new Map(routes.map((route) => [nameOf(route), route]));
+  for (const [name, route] of byName) {
+    const described = OPERATIONS[name];
+    if (described === undefined) throw new Error(`${name} is not described in openapi/operations.ts`);
+    const path = route.path.replace(/:(\w+)/g, "{$1}");
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route, byName, described) };
+  }
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Nodewise",
+      version: NEWEST.policyVersion,
+      description: DESCRIPTION,
+      license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+    },
+    tags: [{ name: "decide" }, { name: "history" }, { name: "operate" }, { name: "read about it" }],
+    paths,
+    components: {
+      schemas: await madeInTurns([...inputSchemas(), ...answerSchemas()]),
+      securitySchemes: {
+        token: {
+          type: "http",
+          scheme: "bearer",
+          description: "`nodewise token create`; on loopback none is needed until the first one exists",
+        },
+      },
+    },
+  };
+}
+
+/** All of them together take some 50 ms. */
+async function madeInTurns(schemas: readonly SchemaToMake[]): Promise<Readonly<Record<string, JsonSchema>>> {
+  const made: Record<string, JsonSchema> = {};
+  for (const [name, make] of schemas) {
+    made[name] = make();
+    await nextTurn();
+  }
+  return made;
+}
+
+function answerSchemas(): readonly SchemaToMake[] {
+  const names = new Map<unknown, string>(Object.entries(ANSWERS).map(([name, schema]) => [schema, name]));
+  return Object.entries(ANSWERS).map(([name, schema]) => [name, () => jsonSchema(schema, "output", names, name)]);
+}
+
+function linksOf(route: Route, routes: Routes): JsonSchema | undefined {
+  const links = LINKS[nameOf(route)];
+  if (links === undefined) return undefined;
+  const entries = Object.entries(links).map(([name, { to, description, parameters, body }]) => {
+    const target = routes.get(to);
+    if (target === undefined)
+      throw new Error(`the link ${name} of ${nameOf(route)} leads to ${to}, which is not served`);
+    return [name, { operationId: operationId(target), description, parameters, requestBody: body }];
+  });
+  return Object.fromEntries(entries);
+}
+
+function operation(
+  route: Route,
+  routes: Routes,
+  { tag, summary, description, parameters, body, answers, problems, untagged }: Operation,
+): JsonSchema {
+  const responses: Record<string, JsonSchema> = {};
+  for (const [status, answer] of Object.entries(answers)) {
+    const [type, schema] =
+      typeof answer === "string"
+        ? ["application/json", ref(answer)]
+        : [answer.type, answer.of === undefined ? { type: "string" } : ref(answer.of)];
+    responses[status] = { description: summary, content: { [type]: { schema } }, links: linksOf(route, routes) };
+  }
+  if (route.method === "GET" && untagged !== true)
+    responses[304] = { description: "If-None-Match names the ETag of what would be answered; without a body" };
+  for (const [status, codes] of byStatus([...problems, ...commonProblems(route)])) {
+    responses[status] = {
+      description: codes.map((code) => `\`${code}\`: ${PROBLEMS[code].title}`).join("; "),
+      content: { [PROBLEM_TYPE]: { schema: ref("Problem") } },
+    };
+  }
+  return {
+    operationId: operationId(route),
+    tags: [tag],
+    summary,
+    description,
+    parameters: parameters?.map((p) => (p.in === "path" ? { ...p, required: true } : p)),
+    requestBody: body && {
+      required: body.optional !== true,
+      content: { [body.type]: { schema: body.schema, example: body.example } },
+    },
+    responses,
+    security: route.scope === null ? [] : [{ token: [] }],
+    "x-scope": route.scope ?? undefined,
+  };
+}
+
+const operationId = ({ method, path }: Route): string =>
+  `${method.toLowerCase()}${
+    path
+      .split(/\W+/)
+      .filter((p) => p !== "" && p !== "v1")
+      .map((p) => (p[0] as string).toUpperCase() + p.slice(1))
+      .join("") || "Home"
+  }`;
+
+/** The problems that are answered before any route is reached. */
+const OF_HTTP: readonly ProblemCode[] = ["bad_request", "request_timeout", "expectation_failed", "headers_too_large"];
+
+const commonProblems = (route: Route): readonly ProblemCode[] =>
+  route.scope === null
+    ? [...OF_HTTP, "internal"]
+    : [
+        ...OF_HTTP,
+        "unauthorized",
+        "forbidden",
+        "forbidden_node",
+        "forbidden_host",
+        ...(route.method === "GET" ? [] : (["forbidden_site"] as const)),
+        "too_many_requests",
+        "internal",
+        "history_unavailable",
+      ];
+
+function byStatus(codes: readonly ProblemCode[]): ReadonlyMap<string, readonly ProblemCode[]> {
+  const groups = new Map<string, ProblemCode[]>();
+  for (const code of new Set(codes)) {
+    const status = String(PROBLEMS[code].status);
+    groups.set(status, [...(groups.get(status) ?? []), code]);
+  }
+  return groups;
+}

@@ -1,0 +1,218 @@
+import * as z from "zod";
+import { assignments } from "../../model/assignments.ts";
+import { doneList } from "../../model/container-gc.ts";
+import { evictionFacts } from "../../model/eviction.ts";
+import { nodeResourceList, observedResourceList, resourceList } from "../../model/fields.ts";
+import { imageGcFacts } from "../../model/image-gc.ts";
+import { kubeletConfiguration } from "../../model/kubelet-configuration.ts";
+import { LIMITS } from "../../model/limits.ts";
+import { devices, machine } from "../../model/machine.ts";
+import { node } from "../../model/placement.ts";
+import { container, containerStatus, pod } from "../../model/pod.ts";
+import { podProbe } from "../../model/probe.ts";
+import { runtime } from "../../model/runtime.ts";
+import { cgroup, snapshot } from "../../model/snapshot.ts";
+import { stats } from "../../model/units.ts";
+import { resultsReport } from "../results.ts";
+import { ASK_SCHEMAS } from "./ask-schemas.ts";
+import { CONFIGURATION, type JsonSchema, ref } from "./json-schema.ts";
+import { REQUEST_SCHEMAS } from "./request-schemas.ts";
+import { orNull, withNulls } from "./with-nulls.ts";
+
+const COUNT: JsonSchema = { type: "integer", minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
+const ID: JsonSchema = { type: "integer", minimum: 0, maximum: 1_000_000 };
+const object = (properties: Readonly<Record<string, JsonSchema>>, required: readonly string[] = []): JsonSchema => ({
+  type: "object",
+  required,
+  properties,
+});
+const list = (items: JsonSchema, maxItems?: number): JsonSchema => ({
+  type: "array",
+  items,
+  ...(maxItems !== undefined && { maxItems }),
+});
+
+const CORE = object(
+  {
+    core_id: ID,
+    socket_id: ID,
+    thread_ids: list(ID),
+    uncore_caches: list(object({ id: ID })),
+  },
+  ["socket_id"],
+);
+const PAGES = object({ page_size: COUNT, num_pages: COUNT }, ["page_size", "num_pages"]);
+const NODE = object(
+  {
+    node_id: ID,
+    memory: COUNT,
+    hugepages: list(PAGES, LIMITS.pageSizes),
+    distances: list(COUNT, LIMITS.numaNodes),
+    cores: list(CORE),
+  },
+  ["node_id"],
+);
+
+/** cAdvisor's MachineInfo (v1), as far as it is read. */
+const MACHINE_INFO: JsonSchema = {
+  ...withNulls(
+    object({ topology: list(NODE, LIMITS.numaNodes), memory_capacity: COUNT, swap_capacity: COUNT }, ["topology"]),
+  ),
+  description: "cAdvisor's MachineInfo",
+};
+
+/** Its name, and what makes it: some milliseconds' work. */
+export type SchemaToMake = readonly [name: string, make: () => JsonSchema];
+
+const RUNTIME = "what the container runtime lists over CRI v1, in the JSON of crictl -o json";
+/** The schemas that have a name of their own; where another one uses them it refers to them. */
+const NAMED: readonly (readonly [string, z.ZodType, string])[] = [
+  ["ResourceList", resourceList, "resource name to quantity"],
+  ["NodeResourceList", nodeResourceList, "a ResourceList of a node, with what its device plugins have"],
+  [
+    "ObservedResourceList",
+    observedResourceList,
+    "a ResourceList as a kubelet reads it back; what is absurdly large is left out",
+  ],
+  ["Container", container, "v1.Container"],
+  ["Probe", podProbe, "v1.Probe"],
+  ["ContainerStatus", containerStatus, "v1.ContainerStatus"],
+  ["Node", node, "v1.Node, as `kubectl get node NAME -o json` prints it"],
+  ["Pod", pod, "v1.Pod; what no decision reads is ignored and never stored"],
+  [
+    "KubeletConfiguration",
+    kubeletConfiguration,
+    "kubelet.config.k8s.io/v1beta1, any subset; an absent field has the kubelet's default",
+  ],
+  ["Stats", stats, "the kubelet's /stats/summary (stats/v1alpha1 Summary)"],
+  ["Machine", machine, "topology and sizes of the machine, or cAdvisor's MachineInfo"],
+  ["Cgroup", cgroup, "which hierarchy the node has, and how its runtime names cgroups"],
+  ["Runtime", runtime, RUNTIME],
+  ["Devices", devices, "devices as the plugins list them"],
+  ["Assignments", assignments, "the kubelet's state files under their own names, as text or as JSON"],
+];
+const NAMES = new Map(NAMED.map(([name, schema]) => [schema as unknown, name]));
+
+/** Schemas whose objects may also come in another form. */
+const FORMS: Readonly<Record<string, JsonSchema>> = {
+  KubeletConfiguration: CONFIGURATION,
+  Machine: { anyOf: [ref("Machine"), ref("MachineInfo")] },
+};
+
+/** A schema in JSON Schema's terms; one that has a name of its own is referred to by it, but for `self` at the top. */
+export function jsonSchema(
+  schema: z.ZodType,
+  io: "input" | "output",
+  names: ReadonlyMap<unknown, string>,
+  self?: string,
+): JsonSchema {
+  const { $schema: _, ...json } = z.toJSONSchema(schema, {
+    io,
+    unrepresentable: "any",
+    reused: "inline",
+    override: ({ zodSchema, jsonSchema: made, path }) => {
+      const name = names.get(zodSchema);
+      if (name === undefined || (name === self && path.length === 0)) return;
+      for (const key of Object.keys(made)) delete (made as Record<string, unknown>)[key];
+      Object.assign(made, FORMS[name] ?? ref(name));
+    },
+  });
+  return json;
+}
+/** Members by which another form is known: with one of them it is read as that. */
+const OF_OTHER_FORMS: Readonly<Record<string, Readonly<Record<string, JsonSchema>>>> = {
+  KubeletConfiguration: { kubeletconfig: { type: "null", description: "what /configz answers has it" } },
+  Machine: { topology: { not: { type: "array" }, description: "cAdvisor's MachineInfo has it" } },
+};
+
+/** Of what is posted: a null counts as absent wherever something may be absent. */
+const inputSchema = (schema: z.ZodType, self?: string): JsonSchema =>
+  withNulls(jsonSchema(schema, "input", NAMES, self));
+
+function snapshotSchema(): JsonSchema {
+  const json = inputSchema(snapshot);
+  const properties = json["properties"] as Record<string, JsonSchema>;
+  const pods = properties["pods"] as JsonSchema;
+  // Go writes an empty list as null
+  const list = { type: "object", description: "v1.PodList", required: ["items"], properties: { items: pods } };
+  return {
+    ...json,
+    description:
+      "What is known of a node at one moment. Null counts as absent, unknown fields are ignored; what a decision needs and does not get is named in its answer.",
+    properties: { ...properties, pods: { anyOf: [pods, list] } },
+  };
+}
+
+function assignmentsSchema(): JsonSchema {
+  const json = inputSchema(assignments, "Assignments");
+  const files = Object.entries(json["properties"] as Record<string, JsonSchema>);
+  const text = { type: "string", maxLength: LIMITS.stateText, description: "the file's text, which is JSON" };
+  const form = (schema: JsonSchema) => ([schema["type"]].flat().includes("string") ? { type: "object" } : schema);
+  const forms = files.map(([name, schema]) => [name, orNull({ anyOf: [form(schema), text] })]);
+  return { ...json, properties: Object.fromEntries(forms) };
+}
+
+/** An object by whose `member` another form is known. */
+const withoutMember = (member: string, schema: JsonSchema = {}): JsonSchema => ({
+  ...schema,
+  properties: { ...(schema["properties"] as object), [member]: { type: "null" } },
+});
+
+/** Each list may also stand in the object that crictl prints. */
+function runtimeSchema(): JsonSchema {
+  const json = inputSchema(runtime, "Runtime");
+  const properties = json["properties"] as Record<string, JsonSchema>;
+  const within = (key: string, command: string, schema: JsonSchema | undefined): JsonSchema => ({
+    anyOf: [
+      schema,
+      { type: "object", description: `as crictl ${command} prints it`, required: [key], properties: { [key]: schema } },
+    ],
+  });
+  const wrapped = {
+    images: within("images", "images", properties["images"]),
+    containers: within("containers", "ps -a", properties["containers"]),
+    sandboxes: within("items", "pods", properties["sandboxes"]),
+    imageFilesystems: within("status", "imagefsinfo", withoutMember("status", properties["imageFilesystems"])),
+  };
+  return { ...json, description: RUNTIME, properties: { ...properties, ...wrapped } };
+}
+
+function lintedSnapshotSchema(): JsonSchema {
+  const snapshot = snapshotSchema();
+  return {
+    ...snapshot,
+    description: "a NodeSnapshot whose configuration may be as wrong as it likes",
+    properties: { ...(snapshot["properties"] as object), kubeletConfiguration: {} },
+  };
+}
+
+const toMake = (schemas: Readonly<Record<string, JsonSchema>>): readonly SchemaToMake[] =>
+  Object.entries(schemas).map(([name, schema]) => [name, () => schema]);
+
+function namedSchema(name: string, schema: z.ZodType, description: string): JsonSchema {
+  const json = inputSchema(schema, name);
+  const others = OF_OTHER_FORMS[name];
+  const properties = others && { properties: { ...(json["properties"] as object), ...others } };
+  return { ...json, ...properties, description };
+}
+
+export function inputSchemas(): readonly SchemaToMake[] {
+  const named = NAMED.map(
+    ([name, schema, description]): SchemaToMake => [name, () => namedSchema(name, schema, description)],
+  );
+  return [
+    ["NodeSnapshot", snapshotSchema],
+    ["LintedSnapshot", lintedSnapshotSchema],
+    ...named,
+    ["MachineInfo", () => MACHINE_INFO],
+    ["Assignments", assignmentsSchema],
+    ["Runtime", runtimeSchema],
+    ["RemovalsDone", () => inputSchema(doneList)],
+    // of what is remembered nothing is absent
+    ["EvictionFacts", () => jsonSchema(evictionFacts, "input", NAMES)],
+    ["ImageGcFacts", () => jsonSchema(imageGcFacts, "input", NAMES)],
+    ...toMake(ASK_SCHEMAS),
+    ...toMake(REQUEST_SCHEMAS),
+    ["ResultsReport", () => jsonSchema(resultsReport, "input", NAMES)],
+  ];
+}

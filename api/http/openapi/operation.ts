@@ -1,0 +1,122 @@
+import { REFUSAL_CODES } from "../../model/decision.ts";
+import type { ProblemCode } from "../../service/problem.ts";
+import type { AnswerName } from "./answers.ts";
+import type { JsonSchema } from "./json-schema.ts";
+import { ID } from "./request-schemas.ts";
+
+export interface Parameter {
+  readonly in: "path" | "query" | "header";
+  readonly name: string;
+  readonly description: string;
+  readonly schema: JsonSchema;
+}
+/** The document's entry for one route. */
+export interface Operation {
+  readonly tag: "decide" | "history" | "operate" | "read about it";
+  readonly summary: string;
+  readonly description?: string;
+  readonly parameters?: readonly Parameter[];
+  readonly body?: {
+    readonly type: string;
+    readonly schema: JsonSchema;
+    readonly example: unknown;
+    readonly optional?: boolean;
+  };
+  /** Status -> what it answers: a schema's name, or the media type of something else. */
+  readonly answers: Readonly<Record<number, AnswerName | { readonly type: string; readonly of?: AnswerName }>>;
+  /** A GET whose answers carry no ETag, since each is another. */
+  readonly untagged?: boolean;
+  /** Beside those that every route of its kind may answer. */
+  readonly problems: readonly ProblemCode[];
+}
+
+export const path = (name: string, description: string, schema: JsonSchema = { type: "string" }): Parameter => ({
+  in: "path",
+  name,
+  description,
+  schema,
+});
+export const query = (name: string, description: string, schema: JsonSchema = { type: "string" }): Parameter => ({
+  in: "query",
+  name,
+  description,
+  schema,
+});
+export const json = (schema: JsonSchema, example: unknown, optional = false) => ({
+  type: "application/json",
+  schema,
+  example,
+  optional,
+});
+export const idempotencyKey: Parameter = {
+  in: "header",
+  name: "Idempotency-Key",
+  description:
+    "A retry with the same key answers the first decision. Without one, the same request has the same id anyway.",
+  schema: { type: "string", pattern: "^[\\x21-\\x7e]{1,255}$" },
+};
+export const decisionId = path("decision", "A decision's id", ID);
+export const node = path("node", "A node's name");
+export const BODY: readonly ProblemCode[] = [
+  "malformed_body",
+  "malformed_json",
+  "invalid_input",
+  "invalid_query",
+  "body_too_large",
+  "request_timeout",
+  "overloaded",
+  "unsupported_media_type",
+  "unsupported_encoding",
+];
+export const REFUSALS: readonly ProblemCode[] = REFUSAL_CODES;
+
+/** Small and whole: each may be posted as it is, which a test does. */
+export const SNAPSHOT = {
+  observedAt: "2026-01-31T12:00:00Z",
+  bootId: "0b1f6a3e-52c9-4a77-9d7a-2f6d1c0e4b8a",
+  sequence: 1,
+  node: {
+    metadata: { name: "n1" },
+    status: { capacity: { cpu: "4", memory: "8Gi", "ephemeral-storage": "100Gi", pods: "110" } },
+  },
+  kubeletConfiguration: {
+    kubeReserved: { cpu: "100m", memory: "256Mi" },
+    evictionHard: { "memory.available": "100Mi" },
+  },
+  pods: [
+    {
+      metadata: { name: "web", namespace: "default", uid: "7f0c1f6e-1d50-4a51-9ad7-36a1c2b0a9d4" },
+      spec: {
+        containers: [
+          { name: "app", resources: { requests: { cpu: "250m", memory: "64Mi" }, limits: { memory: "128Mi" } } },
+        ],
+      },
+    },
+  ],
+  cgroup: { version: 2, driver: "systemd" },
+} as const;
+
+export const DECISION = { snapshot: SNAPSHOT, explain: "reasons" } as const;
+export const BATCH = ["allocatable", "cgroups"].map((kind) => JSON.stringify({ kind, snapshot: SNAPSHOT })).join("\n");
+export const REPLAY = { kubeletConfigurationPatch: { kubeReserved: { cpu: "500m", memory: "1Gi" } } } as const;
+export const REPLAY_HISTORY = { since: "2026-01-01T00:00:00Z", ...REPLAY } as const;
+export const LINT = { kubeletConfiguration: { evictionHard: { "memory.available": "500Mi" }, maxPods: 250 } } as const;
+export const results = (decisionId: string) => ({
+  decisionId,
+  seq: 1,
+  at: "2026-01-31T12:00:01Z",
+  dryRun: false,
+  complete: true,
+  results: [
+    {
+      status: "applied",
+      op: "write",
+      path: "/kubepods.slice",
+      file: "cpu.weight",
+      from: "100",
+      to: "152",
+      before: "100",
+      readBack: "152",
+    },
+  ],
+});

@@ -1,0 +1,216 @@
+import { REMOVAL_KINDS, REMOVAL_TARGETS } from "../../../db/removal.ts";
+import { MAX_PAGE } from "../../../db/store.ts";
+import { REMOVAL_ENDS } from "../../model/container-gc.ts";
+import { KINDS, VERDICTS } from "../../model/decision.ts";
+import { LIMITS } from "../../model/limits.ts";
+import { MAX_TOUCHED } from "../../service/lint-touched.ts";
+import { ref } from "./json-schema.ts";
+import {
+  BATCH,
+  BODY,
+  DECISION,
+  decisionId,
+  idempotencyKey,
+  json,
+  LINT,
+  node,
+  type Operation,
+  path,
+  query,
+  REFUSALS,
+  REPLAY,
+  REPLAY_HISTORY,
+  results,
+  SNAPSHOT,
+} from "./operation.ts";
+import { ID, TIME } from "./request-schemas.ts";
+
+const since = query("since", "Removed then or later", TIME);
+const until = query("until", "Removed earlier", TIME);
+
+const REMOVAL_OPERATIONS: Readonly<Record<string, Operation>> = {
+  "GET /v1/nodes/:node/removals": {
+    tag: "history",
+    summary: "What was removed of a node, when and why, newest first",
+    description:
+      "Known from answers to an ask with `done`: what only was planned is not here. Kept as long as decisions are by age, also where their number takes those away sooner.",
+    parameters: [
+      node,
+      query("kind", "Only by this kind of decision", { type: "string", enum: REMOVAL_KINDS }),
+      query("target", "Only of this sort", { type: "string", enum: REMOVAL_TARGETS }),
+      query("end", "Only with this end", { type: "string", enum: REMOVAL_ENDS }),
+      since,
+      until,
+      query("q", "Only with this in an id, in an image's name, in NAMESPACE/POD or in a container's name", {
+        type: "string",
+        minLength: 1,
+        maxLength: LIMITS.textLength,
+      }),
+      query("limit", "At most so many", { type: "integer", minimum: 1, maximum: MAX_PAGE, default: 50 }),
+      query("pageToken", "The nextPageToken of the page before"),
+    ],
+    answers: { 200: "RemovalList" },
+    problems: ["unknown_node", "invalid_query"],
+  },
+  "GET /v1/nodes/:node/removals/summary": {
+    tag: "history",
+    summary: "What removing images brought, and how often they were pulled again",
+    parameters: [node, since, until],
+    answers: { 200: "RemovalSummary" },
+    problems: ["unknown_node", "invalid_query"],
+  },
+};
+
+const REPLAY_OPERATIONS: Readonly<Record<string, Operation>> = {
+  "POST /v1/replay": {
+    tag: "history",
+    summary:
+      "Decide the history again, with another configuration if one is given, and count what would have been others",
+    description:
+      "Oldest first, a page at a time: go on with `nextPageToken` until it is null, and add the counts up. Decisions that remember are asked with what they were told then. What cannot be decided again, since its snapshot is gone or a record is damaged, is counted apart and passed. Nothing is recorded.",
+    body: json(ref("HistoryReplayRequest"), REPLAY_HISTORY),
+    answers: { 200: "HistoryReplay" },
+    problems: [...BODY, "unknown_node"],
+  },
+};
+
+const LINT_OPERATIONS: Readonly<Record<string, Operation>> = {
+  "POST /v1/lint": {
+    tag: "decide",
+    summary: "What is wrong with a KubeletConfiguration, or likely to be",
+    description: `What keeps the kubelet from starting, in its own words; defaults that go because a field was set; settings that fight, or do nothing. With a snapshot the node's sizes, machine and state files are looked at too. \`touched\` tells how many of the node's newest ${MAX_TOUCHED} decisions (of all nodes without one) each finding touched; fewer were tried where that takes long. Nothing is recorded.`,
+    body: json(ref("LintRequest"), LINT),
+    answers: { 200: "LintAnswer" },
+    problems: [...BODY, "unknown_node", "unknown_snapshot"],
+  },
+};
+
+/** `METHOD path` of every route, as http/index.ts has it. */
+export const OPERATIONS: Readonly<Record<string, Operation>> = {
+  "POST /v1/decisions/:decision": {
+    tag: "decide",
+    summary: "Decide on a snapshot",
+    description:
+      "The answer is a pure function of the request. It is recorded, and its id is the hash of what was asked.",
+    parameters: [path("decision", "The kind of decision", { type: "string", enum: KINDS }), idempotencyKey],
+    body: json(ref("DecisionRequest"), DECISION),
+    answers: { 200: "DecisionAnswer" },
+    problems: [...BODY, ...REFUSALS, "unknown_kind", "unknown_snapshot", "idempotency_conflict", "bad_request"],
+  },
+  "GET /v1/decisions/:decision": {
+    tag: "history",
+    summary: "A recorded decision in full, with what the node did about it",
+    parameters: [decisionId],
+    answers: { 200: "FullDecision" },
+    problems: ["unknown_decision", "invalid_query"],
+  },
+  "POST /v1/decisions/:decision/replay": {
+    tag: "decide",
+    summary: "Decide again on the recorded snapshot, with another configuration if one is given, and compare",
+    description:
+      "`kubeletConfiguration` takes the place of the whole recorded one, so that whatever it leaves out falls to the kubelet's default; `kubeletConfigurationPatch` changes single fields of it. Nothing is recorded.",
+    parameters: [decisionId],
+    body: json(ref("ReplayRequest"), REPLAY, true),
+    answers: { 200: "ReplayAnswer" },
+    problems: [...BODY, ...REFUSALS, "unknown_decision", "unknown_policy_version", "snapshot_gone"],
+  },
+  ...REPLAY_OPERATIONS,
+  ...LINT_OPERATIONS,
+  "POST /v1/batch": {
+    tag: "decide",
+    summary: "Many decisions: a request a line in, an answer a line out",
+    description:
+      "Each line is the body of a decision with its `kind`. The answers keep the order of the lines and name their number; what is wrong with a line is answered on a line, with as much of the problem as differs from line to line. Blank lines are passed over. The limit of a body holds for each line. After 1,000 such lines the batch ends with a line of the problem `too_many_bad_lines`, and nothing from that line on is decided. Read the answers while sending: with more than 1 MiB of them unread no further line is read, and a connection on which nothing moves for a minute is cut.",
+    body: {
+      type: "application/x-ndjson",
+      schema: ref("BatchRequest"),
+      example: BATCH,
+    },
+    answers: { 200: { type: "application/x-ndjson", of: "BatchLine" } },
+    problems: ["invalid_query", "unsupported_media_type", "unsupported_encoding"],
+  },
+  "POST /v1/results": {
+    tag: "history",
+    summary: "Report what the node really did with a decision",
+    body: json(ref("ResultsReport"), results("00000000000000000000000000000000")),
+    answers: { 200: "ResultsStored", 201: "ResultsStored" },
+    problems: [...BODY, "unknown_decision"],
+  },
+  "GET /v1/nodes": {
+    tag: "history",
+    summary: "The nodes that the history knows, by name",
+    parameters: [
+      query("limit", "At most so many", { type: "integer", minimum: 1, maximum: MAX_PAGE, default: MAX_PAGE }),
+      query("pageToken", "The nextPageToken of the page before"),
+    ],
+    answers: { 200: "NodeList" },
+    problems: ["invalid_query"],
+  },
+  "GET /v1/nodes/:node": {
+    tag: "history",
+    summary: "A node and its newest decision of each kind",
+    parameters: [node],
+    answers: { 200: "NodeAnswer" },
+    problems: ["unknown_node", "invalid_query"],
+  },
+  "GET /v1/nodes/:node/decisions": {
+    tag: "history",
+    summary: "A node's decisions, newest first",
+    parameters: [
+      node,
+      query("kind", "Only of this kind", { type: "string", enum: KINDS }),
+      query("verdict", "Only with this verdict", { type: "string", enum: VERDICTS }),
+      query("pod", "Only about this pod: a uid, a name, or namespace/name"),
+      query("since", "Decided then or later", TIME),
+      query("until", "Decided earlier", TIME),
+      query("limit", "At most so many", { type: "integer", minimum: 1, maximum: MAX_PAGE, default: 50 }),
+      query("pageToken", "The nextPageToken of the page before"),
+    ],
+    answers: { 200: "DecisionList" },
+    problems: ["unknown_node", "invalid_query"],
+  },
+  ...REMOVAL_OPERATIONS,
+  "PUT /v1/nodes/:node/snapshot": {
+    tag: "history",
+    summary: "Store a snapshot, to decide on it by its id",
+    parameters: [node],
+    body: json(ref("SnapshotOfNode"), SNAPSHOT),
+    answers: { 200: "SnapshotStored", 201: "SnapshotStored" },
+    problems: BODY,
+  },
+  "GET /v1/snapshots/:id": {
+    tag: "history",
+    summary: "A stored snapshot",
+    description: "Environment variables, commands and arguments are never stored.",
+    parameters: [path("id", "A snapshot's id", ID)],
+    answers: { 200: "StoredSnapshot" },
+    problems: ["unknown_snapshot", "invalid_query"],
+  },
+  "GET /healthz": {
+    tag: "operate",
+    summary: "The process answers",
+    answers: { 200: "Health" },
+    problems: [],
+    untagged: true,
+  },
+  "GET /readyz": {
+    tag: "operate",
+    summary: "The history takes writes and has its migrations",
+    answers: { 200: "Ready" },
+    problems: ["history_unavailable"],
+    untagged: true,
+  },
+  "GET /metrics": {
+    tag: "operate",
+    summary: "Counters for Prometheus",
+    answers: { 200: { type: "text/plain" } },
+    problems: [],
+    untagged: true,
+  },
+  "GET /openapi.json": {
+    tag: "read about it",
+    summary: "This document",
+    answers: { 200: { type: "application/json" } },
+    problems: [],
+  },
+};

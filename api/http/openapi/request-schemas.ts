@@ -1,0 +1,126 @@
+import { EXPLAIN, KINDS } from "../../model/decision.ts";
+import { timestampMeta } from "../../model/fields.ts";
+import { NEWEST } from "../../profiles/index.ts";
+import { MAX_REPLAYED } from "../../service/replay/replay-page.ts";
+import { DEFAULT_REPLAYED } from "../replay-history.ts";
+import { ASKED } from "./ask-schemas.ts";
+import { CONFIGURATION, type JsonSchema, NULL, ref, strictObject } from "./json-schema.ts";
+import { withNulls } from "./with-nulls.ts";
+
+export const ID: JsonSchema = { type: "string", pattern: "^[0-9a-f]{32}$" };
+export const TIME: JsonSchema = { type: "string", ...timestampMeta };
+const TEXT: JsonSchema = { type: "string" };
+const snapshotId: JsonSchema = { ...ID, description: "one that the history holds" };
+/** An object with these members at least. */
+const holding = (properties: Readonly<Record<string, JsonSchema>>): JsonSchema => ({
+  type: "object",
+  required: Object.keys(properties),
+  properties,
+});
+const explain: JsonSchema = {
+  type: "string",
+  enum: EXPLAIN,
+  default: "reasons",
+  description:
+    "reasons: of every value, and of what was left unset; full: the same for kinds that weigh no alternatives",
+};
+
+/** The forms of a decision's request: its snapshot comes with it, or the history holds it. */
+const decisions = (asks: readonly JsonSchema[], kind: Readonly<Record<string, JsonSchema>>): readonly JsonSchema[] => {
+  const ask: JsonSchema = { anyOf: [NULL, ...asks] };
+  const named = Object.keys(kind);
+  return [
+    strictObject({ ...kind, ask, explain, snapshot: ref("NodeSnapshot"), snapshotId: NULL }, [...named, "snapshot"]),
+    strictObject({ ...kind, ask, explain, snapshot: NULL, snapshotId }, [...named, "snapshotId"]),
+  ];
+};
+const DECISION = {
+  description: "a snapshot, or the id of one; what may be asked depends on the kind",
+  anyOf: decisions(
+    ASKED.flatMap(({ asks }) => asks),
+    {},
+  ),
+};
+const BATCH = {
+  description: "one line: the request of a decision, with its kind",
+  anyOf: ASKED.flatMap(({ kinds, asks }) => decisions(asks, { kind: { type: "string", enum: kinds } })),
+};
+
+const kubeletConfiguration: JsonSchema = {
+  ...CONFIGURATION,
+  description: "in the place of the whole recorded one: a field that it leaves out has the kubelet's default",
+};
+const kubeletConfigurationPatch: JsonSchema = {
+  ...CONFIGURATION,
+  description: "changes of the recorded one, as a JSON merge patch (RFC 7396): null takes a field away",
+};
+/** At most one of the two; without either nothing is changed. */
+const replay = (members: Readonly<Record<string, JsonSchema>>): JsonSchema => ({
+  description: "at most one of kubeletConfiguration and kubeletConfigurationPatch; without either nothing is changed",
+  anyOf: [
+    strictObject({ ...members, kubeletConfiguration, kubeletConfigurationPatch: NULL }),
+    strictObject({ ...members, kubeletConfiguration: NULL, kubeletConfigurationPatch }),
+  ].map(withNulls),
+});
+const REPLAY = replay({
+  policyVersion: {
+    type: "string",
+    enum: [NEWEST.policyVersion],
+    description: "the only one that a server has is its own",
+  },
+});
+const HISTORY_REPLAY = replay({
+  since: { ...TIME, description: "decided then or later" },
+  until: { ...TIME, description: "decided earlier; absent: until now" },
+  node: { type: "string", description: "of this node; absent: of all that the token may see" },
+  kind: { type: "string", enum: KINDS, description: "of this kind" },
+  limit: {
+    type: "integer",
+    minimum: 1,
+    maximum: MAX_REPLAYED,
+    default: DEFAULT_REPLAYED,
+    description: "decisions of one page; a page that takes long ends earlier",
+  },
+  pageToken: {
+    type: "string",
+    description:
+      "the nextPageToken of the page before, with the same node, kind and configuration; the times are those of the first page",
+  },
+});
+
+/** Of the snapshot all is checked but what is linted. */
+const snapshot: JsonSchema = { ...ref("LintedSnapshot"), description: "of the node that it is for" };
+const node: JsonSchema = { ...TEXT, description: "the node's latest snapshot" };
+const linted: JsonSchema = {
+  type: "object",
+  description:
+    "as a file or /configz has it, whole and unchecked: what is wrong with it is the answer. Absent: that of the snapshot, of which only the fields that decisions read are stored",
+};
+const lint = (required: string, members: Readonly<Record<string, JsonSchema>>): JsonSchema =>
+  withNulls(
+    strictObject({ kubeletConfiguration: linted, snapshot: NULL, snapshotId: NULL, node: NULL, ...members }, [
+      required,
+    ]),
+  );
+const LINT = {
+  description: "a configuration, or what holds one; at most one of snapshot, snapshotId and node",
+  anyOf: [
+    lint("kubeletConfiguration", { snapshot }),
+    lint("snapshot", { snapshot: { allOf: [snapshot, holding({ kubeletConfiguration: { type: "object" } })] } }),
+    lint("snapshotId", { snapshotId }),
+    lint("node", { node }),
+  ],
+};
+
+/** The bodies of requests, by name. */
+export const REQUEST_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
+  DecisionRequest: DECISION,
+  BatchRequest: BATCH,
+  ReplayRequest: REPLAY,
+  HistoryReplayRequest: HISTORY_REPLAY,
+  LintRequest: LINT,
+  SnapshotOfNode: {
+    description: "of the node that the path names",
+    allOf: [ref("NodeSnapshot"), holding({ node: holding({ metadata: holding({ name: TEXT }) }) })],
+  },
+};

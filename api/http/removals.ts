@@ -1,0 +1,104 @@
+import {
+  REMOVAL_KINDS,
+  REMOVAL_TARGETS,
+  type RemovalQuery,
+  type RemovalRow,
+  type RemovalSummary,
+} from "../../db/removal.ts";
+import { REMOVAL_ENDS } from "../model/container-gc.ts";
+import type { InputIssue } from "../model/input-issue.ts";
+import { LIMITS } from "../model/limits.ts";
+import { ok, type Result } from "../model/result.ts";
+import type { Reply } from "../ports.ts";
+import { historyProblem, type Problem } from "../service/problem.ts";
+import { rfc3339 } from "../service/timestamp.ts";
+import { DEFAULT_PAGE, findNode, rangeIssues, rangeOf } from "./nodes.ts";
+import { type Exchange, json, queryOf, queryProblem } from "./route.ts";
+
+const REMOVAL_FILTERS = ["kind", "target", "end", "since", "until", "q", "limit", "pageToken"] as const;
+
+/** GET /v1/nodes/{node}/removals: newest first. */
+export async function listRemovals(exchange: Exchange): Promise<Result<Reply, Problem>> {
+  const given = queryOf(exchange, REMOVAL_FILTERS);
+  if (!given.ok) return given;
+  const query = removalQuery(given.value);
+  if (!query.ok) return query;
+  const node = await findNode(exchange);
+  if (!node.ok) return node;
+  const page = await exchange.ports.store.listRemovals({ ...query.value, node: node.value.name });
+  if (!page.ok) return historyProblem(page.error);
+  return json({ removals: page.value.items.map(removalOf), nextPageToken: page.value.nextPageToken });
+}
+
+/** GET /v1/nodes/{node}/removals/summary: what it brought, and what it cost. */
+export async function getRemovalSummary(exchange: Exchange): Promise<Result<Reply, Problem>> {
+  const given = queryOf(exchange, ["since", "until"]);
+  if (!given.ok) return given;
+  const issues = rangeIssues(given.value);
+  if (issues.length > 0) return queryProblem(issues);
+  const node = await findNode(exchange);
+  if (!node.ok) return node;
+  const summary = await exchange.ports.store.summarizeRemovals(node.value.name, rangeOf(given.value));
+  return summary.ok ? json(summaryOf(summary.value)) : historyProblem(summary.error);
+}
+
+type Given = Readonly<Partial<Record<(typeof REMOVAL_FILTERS)[number], string>>>;
+type Asked = Omit<RemovalQuery, "node">;
+
+function removalQuery({ kind, target, end, q, pageToken, ...range }: Given): Result<Asked, Problem> {
+  const issues: InputIssue[] = [];
+  const oneOf = <T extends string>(path: string, given: string | undefined, all: readonly T[]): T | undefined => {
+    const found = all.find((word) => word === given);
+    if (given !== undefined && found === undefined) issues.push({ path, message: `must be one of ${all.join(", ")}` });
+    return found;
+  };
+  const words = {
+    kind: oneOf("kind", kind, REMOVAL_KINDS),
+    target: oneOf("target", target, REMOVAL_TARGETS),
+    end: oneOf("end", end, REMOVAL_ENDS),
+  };
+  if (q !== undefined && (q === "" || q.length > LIMITS.textLength))
+    issues.push({ path: "q", message: `must be 1 to ${LIMITS.textLength} characters` });
+  issues.push(...rangeIssues(range));
+  if (issues.length > 0) return queryProblem(issues);
+  return ok({
+    limit: range.limit === undefined ? DEFAULT_PAGE : Number(range.limit),
+    ...(words.kind === undefined ? {} : { kind: words.kind }),
+    ...(words.target === undefined ? {} : { target: words.target }),
+    ...(words.end === undefined ? {} : { end: words.end }),
+    ...(q === undefined ? {} : { search: q }),
+    ...rangeOf(range),
+    ...(pageToken === undefined ? {} : { pageToken }),
+  });
+}
+
+/** Picks the fields of a removal that lists show. */
+export const removalOf = (row: RemovalRow) => ({
+  kind: row.kind,
+  operation: row.operation,
+  target: row.target,
+  id: row.id,
+  runtimeHandler: row.runtimeHandler,
+  names: row.names,
+  bytes: row.sizeBytes,
+  pod: row.pod,
+  container: row.container,
+  why: row.why,
+  end: row.end,
+  message: row.message,
+  at: rfc3339(row.atMs),
+  decisionId: row.decisionId,
+  againAt: row.againAtMs === null ? null : rfc3339(row.againAtMs),
+});
+
+/** Builds the answer about what a node's collections brought and cost. */
+export const summaryOf = ({ totals, images, others }: RemovalSummary) => ({
+  totals,
+  images: images.map(({ sizeBytes, lastRemovedAtMs, lastAgainAtMs, ...image }) => ({
+    ...image,
+    bytes: sizeBytes,
+    lastRemovedAt: rfc3339(lastRemovedAtMs),
+    lastAgainAt: lastAgainAtMs === null ? null : rfc3339(lastAgainAtMs),
+  })),
+  others,
+});

@@ -1,0 +1,62 @@
+import type { Context } from "hono";
+import type { InputIssue } from "../model/input-issue.ts";
+import { ok, type Result } from "../model/result.ts";
+import type { Caller, Ports, Reply, Scope } from "../ports.ts";
+import { type Problem, problem } from "../service/problem.ts";
+import type { HeldBytes } from "./body-budget.ts";
+
+/** One request on its way through a route. */
+export interface Exchange {
+  readonly ports: Ports;
+  readonly c: Context;
+  readonly caller: Caller;
+  readonly requestId: string;
+  /** The request's part of the memory that all bodies share; it is given back when the request is answered. */
+  readonly held: HeldBytes;
+  /** Aborted when the sender is gone: what was begun for it ends. */
+  readonly signal: AbortSignal;
+}
+
+export interface Route {
+  readonly method: "GET" | "POST" | "PUT";
+  /** As Hono reads it: `/v1/nodes/:node`. */
+  readonly path: string;
+  /** Null: open to everyone. */
+  readonly scope: Scope | null;
+  /** A page for browsers: Basic authentication works too, and the answer is HTML. */
+  readonly page?: boolean;
+  /** It may take long, reads the history alone, and answers whole: where there are threads, one of them does it. */
+  readonly apart?: true;
+  readonly handle: (exchange: Exchange) => Promise<Result<Reply, Problem>> | Result<Reply, Problem>;
+}
+
+export const JSON_TYPE = "application/json; charset=utf-8";
+/** A reply of text that is JSON already. */
+export const jsonText = (body: string | Uint8Array<ArrayBuffer>, status = 200): Result<Reply, never> =>
+  ok({ status, type: JSON_TYPE, body });
+export const json = (value: unknown, status = 200): Result<Reply, never> => jsonText(JSON.stringify(value), status);
+
+/** A path parameter, decoded. */
+export const param = ({ c }: Exchange, name: string): string => c.req.param(name) ?? "";
+
+/** The query's parameters, once each. Errors: one that the route does not know, or one given twice. */
+export function queryOf<Name extends string>(
+  { c }: Exchange,
+  names: readonly Name[],
+): Result<Readonly<Partial<Record<Name, string>>>, Problem> {
+  const issues: InputIssue[] = [];
+  const given: Partial<Record<Name, string>> = {};
+  for (const [name, values] of Object.entries(c.req.queries())) {
+    if (!(names as readonly string[]).includes(name)) {
+      issues.push({
+        path: name.slice(0, 64),
+        message: `there is no such parameter; there are ${names.join(", ") || "none"}`,
+      });
+    } else if (values.length > 1) issues.push({ path: name, message: "given more than once" });
+    else given[name as Name] = values[0] ?? "";
+  }
+  return issues.length === 0 ? ok(given) : queryProblem(issues);
+}
+
+export const queryProblem = (issues: readonly InputIssue[]): Result<never, Problem> =>
+  problem("invalid_query", `${issues[0]?.path}: ${issues[0]?.message}`, { issues });

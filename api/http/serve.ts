@@ -1,0 +1,212 @@
+import type { Context } from "hono";
+import { ok, type Result } from "../model/result.ts";
+import { errorFields } from "../observe/log.ts";
+import type { Caller, Ports, Reply, WhenSent } from "../ports.ts";
+import { type Problem, problem } from "../service/problem.ts";
+import { handOver } from "./apart.ts";
+import { ANONYMOUS, INTERNAL, identify, requireScope } from "./auth/authorize.ts";
+import { isForeign, nameOf } from "./auth/own-site.ts";
+import { bytesInFlight } from "./body.ts";
+import { type BodyRoom, bodyRoom } from "./body-budget.ts";
+import { SeenDamage } from "./history-problem.ts";
+import { respond } from "./respond.ts";
+import type { Exchange, Route } from "./route.ts";
+
+/** Set in the environment of a request, it says that the program itself asks. No header can say so. */
+export const TRUSTED: unique symbol = Symbol("nodewise.trusted");
+
+const GIVEN_ID = /^[\w.:-]{1,64}$/;
+
+interface Server {
+  route(route: Route, c: Context): Promise<Response>;
+  wrongMethod(allow: string, c: Context): Promise<Response>;
+  notFound(c: Context): Promise<Response>;
+  fault(error: unknown, c: Context): Promise<Response>;
+}
+
+/**
+ * Builds the server. Every request goes through these: a name, a caller, a place in the queue, a log line, a count, an answer.
+ */
+export function server(given: Ports, problemPage: ProblemPage): Server {
+  const damage = new SeenDamage();
+  const ports: Ports = { ...given, store: damage.over(given.store) };
+  const ways: Ways = {
+    queue: gate(ports.limits.concurrency),
+    room: bodyRoom(bytesInFlight(ports.limits)),
+    damage,
+    problemPage,
+  };
+  return {
+    route: (route, c) => serve(ports, ways, route, c),
+    wrongMethod: (allow, c) =>
+      serveProblem(
+        ports,
+        ways,
+        c,
+        problem(
+          "method_not_allowed",
+          `${c.req.method} is not possible here; ${allow} ${allow.includes(",") ? "are" : "is"}`,
+          { headers: { allow } },
+        ),
+      ),
+    notFound: (c) =>
+      serveProblem(ports, ways, c, problem("not_found", `there is no route \`${c.req.path.slice(0, 200)}\``)),
+    fault: (error, c) => serveProblem(ports, ways, c, fault(ports, requestIdOf(c), error)),
+  };
+}
+
+/** A problem as the page that a browser shows. */
+type ProblemPage = (problem: Problem, requestId: string) => Promise<Result<Reply, never>>;
+
+interface Ways {
+  readonly queue: Gate;
+  readonly room: BodyRoom;
+  readonly damage: SeenDamage;
+  readonly problemPage: ProblemPage;
+}
+
+async function serve(ports: Ports, ways: Ways, route: Route, c: Context): Promise<Response> {
+  const { queue, room, damage } = ways;
+  const held = room();
+  const { signal } = c.req.raw;
+  const started = performance.now();
+  const requestId = requestIdOf(c);
+  let caller: Caller | null = null;
+  let leave: (() => void) | null = null;
+  let outcome: Result<Reply, Problem>;
+  try {
+    const admitted = route.scope === null ? ok(ANONYMOUS) : await admit(ports, route, c);
+    if (admitted.ok) caller = admitted.value;
+    const entered = admitted.ok && route.scope !== null ? queue(admitted.value.id) : ok(null);
+    if (entered.ok) leave = entered.value;
+    if (!admitted.ok) outcome = admitted;
+    else
+      outcome = entered.ok
+        ? await handle(route, { ports, c, caller: admitted.value, requestId, held, signal })
+        : entered;
+  } catch (error) {
+    outcome = fault(ports, requestId, error);
+  }
+  // /readyz itself only repeats what was seen elsewhere
+  if (route.scope !== null) damage.see(c.req.path, outcome);
+  const isPage = route.page === true && wantsPage(c);
+  const shown = outcome.ok || !isPage ? outcome : await pageOf(ways, outcome.error, requestId);
+  const response = await respond(ports, c, requestId, shown);
+  const { status } = response;
+  const end = (): void => {
+    if (leave !== null) (ports.whenSent ?? atOnce)(c.env, leave);
+    held.leave();
+    account(ports, c, { route: route.path, requestId, caller: caller?.id, started, outcome, status });
+  };
+  const streaming = outcome.ok ? outcome.value.done : undefined;
+  if (streaming === undefined) end();
+  else void streaming.then(end, end);
+  return response;
+}
+
+const atOnce: WhenSent = (_env, onSent) => onSent();
+
+const handle = (route: Route, exchange: Exchange): Promise<Result<Reply, Problem>> | Result<Reply, Problem> =>
+  route.apart === true && exchange.ports.apart !== undefined ? handOver(route, exchange) : route.handle(exchange);
+
+async function admit(ports: Ports, route: Route, c: Context): Promise<Result<Caller, Problem>> {
+  if ((c.env as { [TRUSTED]?: boolean } | undefined)?.[TRUSTED] === true) return ok(INTERNAL);
+  const { req } = c;
+  const host = req.header("host") ?? new URL(req.url).host;
+  const forwarded =
+    ports.auth.trustForwardedHost === true ? req.header("x-forwarded-host")?.split(",")[0]?.trim() : undefined;
+  const [origin, site] = [req.header("origin"), req.header("sec-fetch-site")];
+  if (isForeign({ method: req.method, host: forwarded ?? host, origin, site }))
+    return foreign(origin, forwarded ?? host);
+  const caller = await identify(ports, {
+    authorization: req.header("authorization"),
+    hosts: [host, ...(forwarded === undefined ? [] : [forwarded])].map(nameOf),
+    basic: route.page === true || route.method === "GET",
+    isPage: route.page === true,
+  });
+  if (!caller.ok) return caller;
+  const scoped = requireScope(caller.value, route.scope ?? "read");
+  return scoped.ok ? caller : scoped;
+}
+
+const foreign = (origin: string | undefined, host: string): Result<never, Problem> =>
+  problem(
+    "forbidden_site",
+    `a page of another site${origin === undefined ? "" : ` (\`${origin.slice(0, 253)}\`)`} made a browser send this to \`${host.slice(0, 253)}\``,
+  );
+
+async function serveProblem(ports: Ports, ways: Ways, c: Context, outcome: Result<Reply, Problem>): Promise<Response> {
+  const requestId = requestIdOf(c);
+  const shown = outcome.ok || !wantsPage(c) ? outcome : await pageOf(ways, outcome.error, requestId);
+  const response = await respond(ports, c, requestId, shown);
+  account(ports, c, {
+    route: "(none)",
+    requestId,
+    caller: undefined,
+    started: performance.now(),
+    outcome,
+    status: response.status,
+  });
+  return response;
+}
+
+/** Browsers name HTML, other callers do not. */
+const wantsPage = (c: Context): boolean => /\btext\/html\b/.test(c.req.header("accept") ?? "");
+
+/** The same problem as a page, with its own status and headers. */
+async function pageOf({ problemPage }: Ways, problem: Problem, requestId: string): Promise<Result<Reply, Problem>> {
+  const shown = await problemPage(problem, requestId);
+  return shown.ok ? ok({ ...shown.value, headers: { ...shown.value.headers, ...problem.headers } }) : shown;
+}
+
+function fault(ports: Ports, requestId: string, error: unknown): Result<never, Problem> {
+  ports.log.error({ requestId, ...errorFields(error) }, "internal fault");
+  return problem("internal", `an internal fault; the log has it under requestId \`${requestId}\``);
+}
+
+function requestIdOf(c: Context): string {
+  const given = c.req.header("x-request-id");
+  return given !== undefined && GIVEN_ID.test(given) ? given : crypto.randomUUID();
+}
+
+interface Account {
+  readonly route: string;
+  readonly requestId: string;
+  readonly caller: string | undefined;
+  readonly started: number;
+  readonly outcome: Result<Reply, Problem>;
+  readonly status: number;
+}
+
+function account(ports: Ports, c: Context, { route, requestId, caller, started, outcome, status }: Account): void {
+  const ms = performance.now() - started;
+  const { method } = c.req;
+  ports.metrics.request(route, method, status, ms / 1000);
+  const code = outcome.ok ? undefined : outcome.error.code;
+  ports.log.info(
+    { requestId, method, path: c.req.path, status, ms: Math.round(ms * 100) / 100, caller, code },
+    "request",
+  );
+}
+
+/** Answers a function that gives the place back. Errors: the caller has too many requests under way. */
+type Gate = (callerId: string) => Result<() => void, Problem>;
+
+/** Lets each caller have `limit` requests under way. */
+function gate(limit: number): Gate {
+  const underWay = new Map<string, number>();
+  return (callerId) => {
+    const count = underWay.get(callerId) ?? 0;
+    if (count >= limit) {
+      return problem("too_many_requests", `${count} requests of this caller are under way, which is the limit`, {
+        headers: { "retry-after": "1" },
+      });
+    }
+    underWay.set(callerId, count + 1);
+    return ok(() => {
+      const left = (underWay.get(callerId) ?? 1) - 1;
+      if (left === 0) underWay.delete(callerId);
+      else underWay.set(callerId, left);
+    });
+  };
+}

@@ -1,0 +1,125 @@
+import * as z from "zod";
+import { wholeNumber } from "./fields.ts";
+import { answerText, type Form, integer, ofUnit, podRef, REASONS_OF_PODS } from "./forms.ts";
+import type { Bytes, CpuShares, CpuWeight, Micros } from "./units.ts";
+
+const CGROUP_LEVELS = ["node", "qos", "pod", "container"] as const;
+export type CgroupLevel = (typeof CGROUP_LEVELS)[number];
+
+const cpuList = () =>
+  z.string().regex(/^(?:\d{1,5}(?:-\d{1,5})?(?:,\d{1,5}(?:-\d{1,5})?)*)?$/, "must be a list such as 0-3,6");
+
+/** What a cgroup should hold, in the units of the kubelet's ResourceConfig. */
+export const cgroupValues = z.lazy(() => {
+  const orNone = integer.min(-1);
+  const limit = ofUnit<Bytes>(orNone);
+  return z
+    .strictObject({
+      cpuShares: ofUnit<CpuShares>(wholeNumber(2, 262_144)).exactOptional(),
+      cpuWeight: ofUnit<CpuWeight>(
+        wholeNumber(1, 10_000).describe("cgroup v2 only: what cpuShares becomes"),
+      ).exactOptional(),
+      cpuQuota: ofUnit<Micros>(orNone.describe("microseconds; -1: no quota")).exactOptional(),
+      cpuPeriod: ofUnit<Micros>(wholeNumber(1000, 1_000_000).describe("microseconds")).exactOptional(),
+      memory: ofUnit<Bytes>(
+        integer.describe("bytes; -1: no limit; less than -1 where qosReserved keeps more than there is"),
+      ).exactOptional(),
+      memoryMin: limit.exactOptional(),
+      memoryLow: limit.exactOptional(),
+      memoryHigh: limit.exactOptional(),
+      memorySwap: limit.describe("v1: memory plus swap (memsw); v2: swap alone").exactOptional(),
+      pidsLimit: orNone.exactOptional(),
+      hugePageLimit: z
+        .record(z.string(), limit)
+        .describe("page size in bytes to limit in bytes; -1: no limit, for which `files` has the kubelet's 2^62")
+        .exactOptional(),
+      cpusetCpus: cpuList().exactOptional(),
+      cpusetMems: cpuList().exactOptional(),
+      oomScoreAdj: integer
+        .describe("of the container's processes (/proc/PID/oom_score_adj), not a cgroup file")
+        .exactOptional(),
+      memoryOomGroup: z.boolean().exactOptional(),
+    })
+    .describe("what the cgroup should hold, as the kubelet's ResourceConfig; an absent field is not set");
+});
+export type CgroupValues = Form<typeof cgroupValues>;
+
+/** A cgroup's directory, and the exact text for each of its files. */
+const cgroupPlan = () =>
+  z.strictObject({
+    path: z
+      .string()
+      .max(4096)
+      .regex(/^\/(?:[^/\0\n]+(?:\/[^/\0\n]+)*)?$/, "must be a path from `/`")
+      .refine((path) => !path.split("/").some((part) => part === "." || part === ".."), "must not lead out of the root")
+      .describe("as under each hierarchy, for the driver: `/kubepods/burstable/pod<uid>`, or the slices of systemd"),
+    level: z.enum(CGROUP_LEVELS),
+    pod: podRef.nullable(),
+    container: answerText.nullable().describe("its name; null above the container level"),
+    containerId: answerText
+      .nullable()
+      .describe("of the running container; null when it does not run yet (`path` then ends in its name)"),
+    values: cgroupValues,
+    files: z
+      .array(
+        z.strictObject({
+          path: z
+            .string()
+            .regex(/^[a-z]+(?:\.[A-Za-z0-9_]+)+$/, "must be the name of a cgroup file")
+            .describe("its bare name, such as cpu.shares"),
+          value: z
+            .string()
+            .max(4096)
+            .regex(/^[^\0\n]*$/, "must be one line"),
+        }),
+      )
+      .describe("the exact text for each file"),
+  });
+export type CgroupPlan = Form<typeof cgroupPlan>;
+export type CgroupFile = CgroupPlan["files"][number];
+
+/** Beside those of the node as a whole. */
+export const CGROUPS_REASONS = [
+  ...REASONS_OF_PODS,
+  "all_cpus",
+  "best_effort",
+  "cfs_period",
+  "enforce_node_allocatable",
+  "exclusive_cpus",
+  "hugepages_from_limits",
+  "hugepages_from_requests",
+  "limited_swap",
+  "memory_from_limit",
+  "memory_high",
+  "memory_manager",
+  "memory_reservation",
+  "memory_unset",
+  "no_swap",
+  "oom_group",
+  "oom_score_adj",
+  "page_sizes_of_node",
+  "pages_left_out",
+  "pod_pids_limit",
+  "pods_enforced",
+  "pods_not_enforced",
+  "qos_reserved",
+  "quota_from_limit",
+  "quota_off",
+  "quota_unset",
+  "resize_pending",
+  "shared_pool",
+  "shares_from_burstable_requests",
+  "shares_from_limit",
+  "shares_from_request",
+  "weight_from_shares",
+] as const;
+
+/** The decision of the kind `cgroups`. */
+export const cgroupsDecision = z.lazy(() =>
+  z.strictObject({
+    version: z.literal([1, 2]),
+    driver: z.enum(["cgroupfs", "systemd"]),
+    cgroups: z.array(cgroupPlan()).describe("parents before children"),
+  }),
+);
+export type CgroupsDecision = Form<typeof cgroupsDecision>;

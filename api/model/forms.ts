@@ -1,0 +1,64 @@
+import * as z from "zod";
+import { count } from "./fields.ts";
+import type { Bytes, EpochMs } from "./units.ts";
+
+/**
+ * What forms of decisions are made of. A kind's form is a `z.lazy` schema, and its parts are functions: their types are there for
+ * everybody, and they are built where answers are described (OpenAPI) or checked (the actuator, tests), not at the start of
+ * whoever only decides.
+ */
+
+/** The type of a schema's values, or of those of the schema that a function makes, read-only all the way down. */
+export type Form<S extends z.ZodType | (() => z.ZodType)> = Immutable<z.output<S extends () => infer Made ? Made : S>>;
+type Immutable<T> = T extends string | number | boolean | null | undefined
+  ? T
+  : { readonly [K in keyof T]: Immutable<T[K]> };
+
+/** A text of an answer; messages of a kubelet may be longer than what is posted. */
+export const answerText = z.string().max(65_536);
+export const texts = z.array(answerText);
+export const integer = z.int();
+/** A number whose type has a unit. */
+export const ofUnit = <U extends number>(schema: z.ZodType<number>) => schema as unknown as z.ZodType<U, U>;
+export const byteCount = ofUnit<Bytes>(count.describe("bytes"));
+export const milliseconds = z.number().describe("milliseconds");
+export const epochTime = ofUnit<EpochMs>(integer.describe("epoch ms"));
+
+/** How answers name a pod. */
+export const podRef = z.strictObject({ namespace: answerText, name: answerText, uid: answerText });
+export type PodRef = Form<typeof podRef>;
+
+/** What a reason or a counterfactual stands on. */
+export type Numbers = Readonly<Record<string, string | number | boolean | undefined>>;
+/** What is undefined in a record is not in its JSON. */
+export const numbers: z.ZodType<Numbers, Numbers> = z.record(
+  z.string(),
+  z.union([z.string(), z.number(), z.boolean()]),
+);
+
+/** A step of the reasoning: a stable code, the value that it explains (for example `cpuShares`), and the numbers it used. */
+export interface Reason<Code extends string = string> {
+  readonly code: Code;
+  readonly field: string;
+  readonly numbers?: Numbers;
+}
+/** All reasons of one place. */
+export interface PlaceReasons<Code extends string = string> {
+  /** The cgroup's path or the resource's name that the reasons speak of. */
+  readonly at: string;
+  readonly because: readonly Reason<Code>[];
+}
+export const reasonForm = <Code extends string>(code: z.ZodType<Code, Code>): z.ZodType<Reason<Code>> =>
+  z
+    .strictObject({
+      code,
+      field: z.string().describe("the value of the place that it explains, for example cpuShares"),
+      numbers: numbers.exactOptional(),
+    })
+    .describe("one step of the reasoning, with the numbers it used");
+export const placeReasonsForm = <Code extends string>(reason: z.ZodType<Reason<Code>>): z.ZodType<PlaceReasons<Code>> =>
+  z
+    .strictObject({ at: z.string().describe("the cgroup's path or the resource's name"), because: z.array(reason) })
+    .describe("why a place has the values it has");
+/** Of every kind that looks at pods. */
+export const REASONS_OF_PODS = ["pods_of_other_nodes"] as const;

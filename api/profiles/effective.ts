@@ -1,0 +1,91 @@
+import type { Asked } from "../model/decision.ts";
+import type { KubeletConfiguration } from "../model/kubelet-configuration.ts";
+import type { Snapshot } from "../model/snapshot.ts";
+import { profileIn } from "./index.ts";
+import { type Defaults, type FullConfiguration, isGateOn, type Profile } from "./profile.ts";
+
+/**
+ * A KubeletConfiguration as the kubelet of a version goes by it: every field is there. It is made once a decision, of what
+ * was posted, and is never stored or answered.
+ */
+export type EffectiveConfiguration = FullConfiguration & {
+  readonly profile: Profile;
+  /** As it was posted: what is not in it is a default. */
+  readonly given: KubeletConfiguration;
+};
+export type EffectiveSnapshot = Omit<Snapshot, "kubeletConfiguration"> & {
+  readonly kubeletConfiguration: EffectiveConfiguration;
+};
+/** What a decider is given. */
+export type EffectiveAsked<A> = Omit<Asked<A>, "snapshot"> & { readonly snapshot: EffectiveSnapshot };
+
+const NOTHING: KubeletConfiguration = {};
+
+/** Fills in what a posted configuration leaves out. An empty text is left out: Go cannot tell one from the other. */
+export function effectiveConfiguration(
+  profile: Profile,
+  given: KubeletConfiguration = NOTHING,
+): EffectiveConfiguration {
+  const all: Record<string, unknown> = { ...profile.configuration };
+  for (const name in given) {
+    const value = given[name as keyof KubeletConfiguration];
+    if (value !== undefined && value !== null && value !== "") all[name] = value;
+  }
+  const { evictionHard, mergeDefaultEvictionSettings, evictionPressureTransitionPeriod } = given;
+  // kubelet 1.36: loadConfigFile of cmd/kubelet/app; any key that is set drops the other defaults
+  if (evictionHard !== undefined && mergeDefaultEvictionSettings === true) {
+    all["evictionHard"] = { ...profile.configuration.evictionHard, ...evictionHard };
+  }
+  if (evictionPressureTransitionPeriod?.millis === 0) {
+    all["evictionPressureTransitionPeriod"] = profile.configuration.evictionPressureTransitionPeriod;
+  }
+  all["profile"] = profile;
+  all["given"] = given;
+  return all as unknown as EffectiveConfiguration;
+}
+
+/**
+ * The same of a document as a file or /configz has it, for the fields that no decision reads and that nobody has checked: a value
+ * of another type than its default counts as left out. An empty text counts where Go has a pointer.
+ */
+export function effectiveDocument({ defaults, fields }: Profile, document: unknown): Defaults {
+  const posted = (document ?? {}) as Readonly<Record<string, unknown>>;
+  const given = Object.entries(posted["kubeletconfig"] ?? posted).filter(([name, value]) => {
+    if (value === null || (value === "" && fields.get(name) !== "*string")) return false;
+    return defaults[name] === undefined || typeof value === typeof defaults[name];
+  });
+  const all: Record<string, unknown> & Defaults = { ...defaults, ...Object.fromEntries(given) };
+  const { serializeImagePulls, maxParallelImagePulls } = Object.fromEntries(given);
+  if (serializeImagePulls !== undefined || Number(maxParallelImagePulls) < 2) return all;
+  return maxParallelImagePulls === undefined ? all : { ...all, serializeImagePulls: false };
+}
+
+/** A snapshot under the profile of its kubelet; one that has been made so is taken as it is. */
+export function effectiveSnapshot(snapshot: Snapshot | EffectiveSnapshot): EffectiveSnapshot {
+  const { kubeletConfiguration } = snapshot;
+  if (kubeletConfiguration !== undefined && "profile" in kubeletConfiguration) return snapshot as EffectiveSnapshot;
+  return { ...snapshot, kubeletConfiguration: effectiveConfiguration(profileIn(snapshot), kubeletConfiguration) };
+}
+
+/** The feature gates that decisions and the daemon ask for. One that a version does not know is off there. */
+export const GATES = [
+  "CPUManagerPolicyAlphaOptions",
+  "CPUManagerPolicyBetaOptions",
+  "DRAExtendedResource",
+  "DisableCPUQuotaWithExclusiveCPUs",
+  "InPlacePodLevelResourcesVerticalScaling",
+  "InPlacePodVerticalScalingExclusiveCPUs",
+  "InPlacePodVerticalScalingExclusiveMemory",
+  "MemoryQoS",
+  "NodeDeclaredFeatures",
+  "PodLevelResourceManagers",
+  "PodLevelResources",
+  "QOSReserved",
+  "RuntimeClassInImageCriApi",
+  "TaintTolerationComparisonOperators",
+] as const;
+export type Gate = (typeof GATES)[number];
+
+/** Whether a feature gate is on; a gate that the configuration does not name has its default of the version. */
+export const gateOn = ({ profile, featureGates }: EffectiveConfiguration, gate: Gate): boolean =>
+  isGateOn(profile, featureGates, gate);

@@ -1,0 +1,62 @@
+import { type InputIssue, joinPath } from "../model/input-issue.ts";
+import { configurationPath } from "../model/kubelet-configuration.ts";
+import { nearName } from "../model/near-name.ts";
+import { NEWEST } from "./index.ts";
+
+type Path = readonly (string | number)[];
+/** The names of an object's fields, by its path without the places in lists. */
+export type KnownFields = ReadonlyMap<string, readonly string[]>;
+export interface UnknownField {
+  readonly path: Path;
+  /** As the kubelet's strict decoding names it. kubelet 1.36: DecodeKubeletConfiguration. */
+  readonly fault: string;
+  /** The name that was perhaps meant, of the same object; null: none is near. */
+  readonly near: string | null;
+}
+
+/**
+ * Fields of a KubeletConfiguration that a kubelet of the version does not know, at every depth, in the order of the document. A misspelt
+ * field is a default that nobody wanted. Maps, whose names are anybody's, are not looked into. `known`: of another version, or object.
+ */
+export const unknownFields = (
+  configuration: unknown,
+  known: KnownFields = NEWEST.fieldNames,
+): readonly UnknownField[] => [...below(configuration, [], "", known)];
+
+/** Limit of the fields that are named; a document with more has another format. */
+const MAX_NAMED = 20;
+
+/** Fields of a snapshot's configuration that no decision reads since a kubelet leaves them out, at most 20. */
+export function leftOutOfSnapshot(snapshot: unknown): readonly InputIssue[] {
+  const { kubeletConfiguration } = (snapshot ?? {}) as { readonly kubeletConfiguration?: unknown };
+  // what a kubelet itself tells of its configuration has the fields of its version
+  if (configurationPath(kubeletConfiguration).length > 0) return [];
+  const found: InputIssue[] = [];
+  for (const { path, fault, near } of below(kubeletConfiguration, [], "", NEWEST.fieldNames)) {
+    const message = near === null ? fault : `${fault}; \`${near}\`?`;
+    found.push({ path: joinPath("snapshot.kubeletConfiguration", path), message });
+    if (found.length === MAX_NAMED) break;
+  }
+  return found;
+}
+
+/** Nobody misspells one that is so long. */
+const LONGEST_NAME = 64;
+
+/** `form`: the path without the places in lists. */
+function* below(value: unknown, path: Path, form: string, of: KnownFields): Generator<UnknownField, undefined> {
+  if (Array.isArray(value)) {
+    for (const [i, item] of value.entries()) yield* below(item, [...path, i], form, of);
+    return;
+  }
+  const known = of.get(form);
+  if (known === undefined || typeof value !== "object" || value === null) return;
+  for (const [name, inner] of Object.entries(value)) {
+    const at = [...path, name];
+    if (known.includes(name)) yield* below(inner, at, form === "" ? name : `${form}.${name}`, of);
+    else {
+      const fault = `strict decoding error: unknown field "${joinPath("", at)}"`;
+      yield { path: at, fault, near: name.length > LONGEST_NAME ? null : nearName(name, known) };
+    }
+  }
+}

@@ -1,0 +1,232 @@
+import { decideKind } from "../decide/index.ts";
+import { cacheableInput } from "../decide/input.ts";
+import { askedPodRef, assumedIn } from "../model/asks.ts";
+import type { DecisionOf, Kind, Refusal, Verdict } from "../model/decision.ts";
+import { decodeSnapshot, snapshotDecoder } from "../model/decode.ts";
+import type { PodRef } from "../model/forms.ts";
+import { passTimeOf } from "../model/pass-time.ts";
+import type { Pod } from "../model/pod.ts";
+import { err, ok, type Result } from "../model/result.ts";
+import type { Snapshot } from "../model/snapshot.ts";
+import { profileIn } from "../profiles/index.ts";
+import { leftOutOfSnapshot } from "../profiles/unknown-fields.ts";
+import { canonical, idOf, NO_NODE, type Sha256 } from "./canonical.ts";
+import { type DecisionRequest, decisionRequest } from "./decision-request.ts";
+import {
+  type Decision,
+  type DecodedSnapshot,
+  type Evaluate,
+  type Evaluation,
+  removalsIn,
+  type StoredSnapshot,
+  type Told,
+} from "./evaluation.ts";
+import { type FullRequest, recollected } from "./full-request.ts";
+import { parseJson } from "./json.ts";
+import { jsonReader } from "./json-reader.ts";
+import { inputProblem, type Problem, storeProblem } from "./problem.ts";
+import type { Pass } from "./remembered.ts";
+import { postedSnapshot } from "./replay/parsed.ts";
+
+/** How many of the last answers are kept, and of how many characters each may be with its question. */
+const MOST = 128;
+const LONGEST = 256 * 1024;
+
+interface Recall<A> {
+  /** The answer that was kept for the slot, if it answers exactly this question. */
+  find(slot: string, question: readonly string[]): A | undefined;
+  /** Keeps the answer, in the place of the slot's last one. `length` is the answer's own, in characters. */
+  keep(slot: string, question: readonly string[], answer: A, length: number): void;
+}
+
+/** The last answers by their whole questions: what is found is what would be worked out again. */
+function recall<A>(): Recall<A> {
+  const kept = new Map<string, { readonly question: readonly string[]; readonly answer: A }>();
+  return {
+    find: (slot, question) => {
+      const last = kept.get(slot);
+      if (last === undefined || last.question.length !== question.length) return undefined;
+      return last.question.every((part, i) => part === question[i]) ? last.answer : undefined;
+    },
+    keep: (slot, question, answer, length) => {
+      kept.delete(slot);
+      if (question.reduce((sum, part) => sum + part.length, length) > LONGEST) return;
+      kept.set(slot, { question, answer });
+      if (kept.size > MOST) kept.delete(kept.keys().next().value as string);
+    },
+  };
+}
+
+/** Decodes and decides in this thread. A node that is as it was has its last answer again. */
+export function evaluator(sha256: Sha256): Evaluate {
+  const answers = recall<Answered>();
+  const read = jsonReader();
+  const decode = snapshotDecoder();
+  return async (job) => {
+    if ("stored" in job) {
+      const { request, stored } = job;
+      const posted = postedSnapshot({ id: stored.id, body: stored.text });
+      if (!posted.ok) return { state: "invalid", problem: storeProblem(posted.error) };
+      const snapshot = decodeSnapshot(posted.value, "snapshot");
+      if (!snapshot.ok) return { state: "invalid", problem: inputProblem(snapshot.error) };
+      const asked = recollected(request, job);
+      const pass = passOf(request.kind, stored.node, snapshot.value);
+      const { policyVersion } = profileIn(snapshot.value);
+      if (asked === null) return { state: "wants_facts", pass };
+      const of = { stored, policyVersion, pass, posted: null, pods: [], leftOut: [] };
+      return evaluation(asked, answerTo(asked, snapshot.value), of, sha256);
+    }
+    const input = read(job.bytes);
+    if (!input.ok) return { state: "invalid", problem: input.error };
+    const parsed = decisionRequest(input.value, job.kind);
+    if (!parsed.ok) return { state: "invalid", problem: parsed.error };
+    const request = parsed.value;
+    if (request.snapshotId !== null) return { state: "wants_snapshot", snapshotId: request.snapshotId, request };
+    const snapshot = decode(request.snapshot, "snapshot");
+    if (!snapshot.ok) return { state: "invalid", problem: inputProblem(snapshot.error) };
+    const asked = recollected(request, job);
+    const pass = passOf(request.kind, nodeOf(snapshot.value), snapshot.value);
+    if (asked === null) return { state: "wants_facts", pass };
+    const posted = await decodedSnapshot(snapshot.value, sha256);
+    const { pods = [] } = snapshot.value;
+    const { policyVersion } = profileIn(snapshot.value);
+    const of = { stored: posted, policyVersion, pass, posted, pods, leftOut: leftOutOfSnapshot(request.snapshot) };
+    return evaluation(asked, knownAnswer(answers, asked, snapshot.value, posted), of, sha256);
+  };
+}
+
+const passOf = (kind: Kind, node: string, snapshot: Snapshot): Pass => ({
+  kind,
+  node,
+  time: passTimeOf(snapshot),
+  bootId: snapshot.bootId ?? null,
+  readsImages: kind === "eviction" && snapshot.runtime !== undefined,
+});
+
+/** The decision, before it is known for which snapshot it was made. */
+interface Answered {
+  readonly outcome: Result<
+    {
+      readonly verdict: Verdict;
+      readonly body: string;
+      readonly next: unknown;
+      readonly chosen: PodRef | null;
+      readonly told: Told | null;
+      readonly looksAtImages: boolean;
+    },
+    Refusal
+  >;
+  readonly seconds: number;
+}
+
+function answerTo({ kind, ask, facts, explain }: DecisionRequest, snapshot: Snapshot): Answered {
+  const started = performance.now();
+  const decided = decideKind(kind, { snapshot, facts: facts ?? {}, ask, explain });
+  const seconds = (performance.now() - started) / 1000;
+  if (!decided.ok) return { outcome: decided, seconds };
+  const { decision, reasons, needs, next, verdict } = decided.value;
+  return {
+    outcome: ok({
+      verdict,
+      body: JSON.stringify({ decision, reasons, needs, next }),
+      next,
+      chosen: chosenPod(decision),
+      told: removalsIn(kind, decision),
+      looksAtImages: "reclaim" in decision && (decision.reclaim?.takes?.images ?? null) !== null,
+    }),
+    seconds,
+  };
+}
+
+/** The pod that goes, so that a pod's evictions can be found. */
+const chosenPod = (decision: DecisionOf[Kind]): PodRef | null =>
+  "evicted" in decision ? (decision.evicted[0]?.pod ?? null) : null;
+
+/** INVARIANT: the question holds all that the core is given. */
+function knownAnswer(
+  answers: Recall<Answered>,
+  request: DecisionRequest,
+  snapshot: Snapshot,
+  { text, repeats, node }: DecodedSnapshot,
+): Answered {
+  const input = cacheableInput(request.kind, snapshot);
+  if (input === null) return answerTo(request, snapshot);
+  const { kind, explain, askText } = request;
+  const slot = `${kind} ${node}`;
+  const question = [explain, askText ?? "", JSON.stringify(input.stats) ?? ""];
+  for (const [from, to] of repeats) question.push(text.slice(from, to));
+  const known = answers.find(slot, question);
+  if (known !== undefined) return { ...known, seconds: 0 };
+  const answer = answerTo(request, input);
+  answers.keep(slot, question, answer, answer.outcome.ok ? answer.outcome.value.body.length : 0);
+  return answer;
+}
+
+interface AnsweredOf {
+  readonly stored: StoredSnapshot;
+  readonly policyVersion: string;
+  readonly pass: Pass;
+  /** Null when it came from the history. */
+  readonly posted: DecodedSnapshot | null;
+  readonly pods: readonly Pod[];
+  readonly leftOut: Decision["leftOut"];
+}
+
+async function evaluation(
+  { kind, explain, ask: asked, askText, askWithoutImages = askText, facts, remembers }: FullRequest,
+  { outcome, seconds }: Answered,
+  { stored: { id: snapshotId, node }, policyVersion, pass, posted: snapshot, pods, leftOut }: AnsweredOf,
+  sha256: Sha256,
+): Promise<Evaluation> {
+  if (!outcome.ok) {
+    const { code, message, needs } = outcome.error;
+    return { state: "refused", kind, node, problem: { code, detail: message, needs } };
+  }
+  const { verdict, body, next, chosen, told, looksAtImages } = outcome.value;
+  const ask = looksAtImages ? askText : askWithoutImages;
+  const id = await idOf(sha256, JSON.stringify([kind, snapshotId, ask, policyVersion, explain, ""]));
+  return {
+    state: "decided",
+    kind,
+    node,
+    id,
+    snapshotId,
+    policyVersion,
+    snapshot,
+    explain,
+    ask,
+    pod: askedPodRef(asked) ?? chosen,
+    verdict,
+    assumed: assumedIn(kind, pods, asked),
+    leftOut,
+    pass,
+    remember: remembers === true ? { next, before: facts?.[kind] ?? null } : null,
+    told: node === NO_NODE ? null : told,
+    body,
+    seconds,
+  };
+}
+
+const nodeOf = (snapshot: Snapshot): string => snapshot.node?.metadata.name ?? NO_NODE;
+
+async function decodedSnapshot(snapshot: Snapshot, sha256: Sha256): Promise<DecodedSnapshot> {
+  const { text, repeats } = canonical(snapshot);
+  const { sequence, bootId } = snapshot;
+  return {
+    id: await idOf(sha256, text),
+    node: nodeOf(snapshot),
+    text,
+    repeats,
+    observedAtMs: passTimeOf(snapshot)?.atMs ?? null,
+    sequence: sequence ?? null,
+    bootId: bootId ?? snapshot.node?.status?.nodeInfo?.bootID ?? null,
+  };
+}
+
+/** A posted snapshot by itself. */
+export async function evaluateSnapshot(bytes: Uint8Array, sha256: Sha256): Promise<Result<DecodedSnapshot, Problem>> {
+  const input = parseJson(bytes);
+  if (!input.ok) return input;
+  const decoded = decodeSnapshot(input.value);
+  return decoded.ok ? ok(await decodedSnapshot(decoded.value, sha256)) : err(inputProblem(decoded.error));
+}

@@ -1,0 +1,364 @@
+import type { StoreFailure } from "../../db/failure.ts";
+import type { DecisionRow } from "../../db/rows.ts";
+import type { DecisionFilter, Store } from "../../db/store.ts";
+import { fileSystemsOf } from "../decide/eviction/usage.ts";
+import { ALWAYS_NEW } from "../decide/input.ts";
+import type { LintFinding } from "../decide/lint/finding.ts";
+import { lintConfiguration } from "../decide/lint/lint.ts";
+import { type Path, stepsOf } from "../documents/inputs/origin.ts";
+import { isKind } from "../model/decision.ts";
+import { decodeSnapshot } from "../model/decode.ts";
+import { ok, type Result } from "../model/result.ts";
+import type { Snapshot } from "../model/snapshot.ts";
+import { isObject, parsed, postedSnapshot, recordedAnswer } from "./replay/parsed.ts";
+import { type Compared, historyReplayer, type Replayed, type Replayer, replayer } from "./replay/replay-one.ts";
+import { Kept, type Parts, partsReader } from "./replay/snapshot-parts.ts";
+import { nextTurn } from "./turns.ts";
+
+/** The configuration that decisions were made with, and what is found in it on its node. */
+interface Recorded {
+  /** As it was posted. */
+  readonly configuration: unknown;
+  readonly findings: readonly LintFinding[];
+}
+/** By a decision's `snapshotId`. Null: there is no snapshot, or no longer. Errors: the history's. */
+type RecordedFindings = (snapshotId: string | null) => Promise<Result<Recorded | null, StoreFailure>>;
+
+type Snapshots = Pick<Store, "getSnapshot" | "getSnapshotPieces">;
+
+/** Several kinds are decided on one snapshot, and those of some nodes take turns. */
+const MAX_KEPT = 128;
+/** Characters: of what snapshots share that is kept decoded, of snapshots that are kept as read, of nodes that are kept. */
+const KEPT_LENGTH = 2 * 1024 * 1024;
+
+/** Looks each node over once for as long as it is as it was, and decodes once what its snapshots share. */
+export function recordedFindings(store: Snapshots): RecordedFindings {
+  const bySnapshot = new Kept<{ readonly recorded: Recorded | null }>(MAX_KEPT, Number.POSITIVE_INFINITY);
+  const byNode = new Kept<Recorded>(MAX_KEPT, KEPT_LENGTH);
+  const partsOf = partsReader(KEPT_LENGTH);
+  const ofParts = ({ decoded, kubeletConfiguration, steady }: Parts): Recorded => {
+    const { snapshot, sizes } = lasting(decoded);
+    const key = JSON.stringify([kubeletConfiguration, steady, sizes]);
+    const recorded = byNode.get(key) ?? lookedOver(kubeletConfiguration, snapshot);
+    byNode.set(key, recorded, key.length);
+    return recorded;
+  };
+  return async (id) => {
+    if (id === null) return ok(null);
+    const known = bySnapshot.get(id);
+    if (known !== undefined) return ok(known.recorded);
+    const stored = await store.getSnapshotPieces(id);
+    if (!stored.ok) return stored;
+    const parts = stored.value === null ? ok(null) : await partsOf(stored.value.pieces);
+    if (!parts.ok) return parts;
+    const recorded = parts.value === null ? await ofWhole(store, id) : ok(ofParts(parts.value));
+    if (recorded.ok) bySnapshot.set(id, { recorded: recorded.value }, 1);
+    return recorded;
+  };
+}
+
+/**
+ * Reduces a snapshot to what stays as it is while the node is; of its stats only the sizes. What is dropped cannot matter to a
+ * finding.
+ */
+function lasting(decoded: Snapshot): { readonly snapshot: Snapshot; readonly sizes: Snapshot["stats"] } {
+  const snapshot: { -readonly [K in keyof Snapshot]: Snapshot[K] } = { ...decoded };
+  for (const part of ALWAYS_NEW) delete snapshot[part];
+  const node = decoded.stats?.node;
+  if (node === undefined) return { snapshot, sizes: undefined };
+  const sizeOf = (fs: typeof node.fs) => fs && { capacityBytes: fs.capacityBytes, inodes: fs.inodes };
+  const [fs, imageFs] = [sizeOf(node.fs), sizeOf(node.runtime?.imageFs)];
+  const fileSystems = fs === undefined || imageFs === undefined ? node.fileSystems : fileSystemsOf(node);
+  const rlimit = node.rlimit && { maxpid: node.rlimit.maxpid };
+  const sizes = { node: { fs, runtime: { imageFs }, fileSystems, rlimit, swap: node.swap } };
+  return { snapshot: { ...snapshot, stats: sizes }, sizes };
+}
+
+/** The same store for several who ask for the same snapshots: those read last are kept as they were read. */
+function keptPieces(store: Snapshots): Snapshots {
+  const kept = new Kept<Awaited<ReturnType<Snapshots["getSnapshotPieces"]>>>(MAX_KEPT, KEPT_LENGTH);
+  return {
+    getSnapshot: (id) => store.getSnapshot(id),
+    getSnapshotPieces: async (id) => {
+      const known = kept.get(id);
+      if (known !== undefined) return known;
+      const read = await store.getSnapshotPieces(id);
+      kept.set(id, read, read.ok ? (read.value?.pieces.rest.length ?? 1) : 1);
+      return read;
+    },
+  };
+}
+
+/** Reads a snapshot that cannot be read part by part. */
+async function ofWhole(store: Snapshots, id: string): Promise<Result<Recorded | null, StoreFailure>> {
+  const stored = await store.getSnapshot(id);
+  if (!stored.ok) return stored;
+  if (stored.value === null) return ok(null);
+  const body = postedSnapshot(stored.value);
+  if (!body.ok) return body;
+  const { kubeletConfiguration, ...rest } = body.value;
+  const snapshot = decodeSnapshot(rest);
+  return ok(lookedOver(kubeletConfiguration, snapshot.ok ? snapshot.value : undefined));
+}
+
+const lookedOver = (configuration: unknown, snapshot: Snapshot | undefined): Recorded => ({
+  configuration,
+  findings: isObject(configuration) ? lintConfiguration(configuration, snapshot) : [],
+});
+
+type Asked<T> = Promise<Result<T, StoreFailure>>;
+
+/** Tries one finding on recorded decisions. Errors: the history's. */
+interface Trial {
+  /** True: the decision's input has the finding too, by code and field; otherwise the finding had no part in it. */
+  readonly isIn: (recorded: Recorded) => boolean;
+  /** True: the finding, which is in the input, touched the decision: see `touchedFindings`. */
+  readonly isTouched: (row: DecisionRow, recorded: Recorded, today: Today) => Asked<boolean>;
+}
+
+function trialOf(store: Snapshots, { code, field, fix }: LintFinding): Trial {
+  const path = namesIn(field);
+  const changes = changesBy(store, fix ?? withoutAt(path));
+  const same = (finding: LintFinding): boolean => finding.code === code && finding.field === field;
+  return {
+    isIn: ({ findings }) => findings.some(same),
+    isTouched: async (row, { configuration, findings }, today) => {
+      if (fix !== null) return changes(row, today);
+      const message = findings.find(same)?.message ?? "";
+      const isSaid = await today.says(row, message);
+      if (!isSaid.ok || isSaid.value) return isSaid;
+      return isThere(configuration, path) ? changes(row, today) : ok(false);
+    },
+  };
+}
+
+/**
+ * Recorded decisions as they would be decided today with nothing changed, so that one of an older version counts for itself.
+ * Several findings ask about one after the other: the last is kept.
+ */
+class Today {
+  readonly #compared: Replayer<Compared>;
+  readonly #whole: Replayer;
+  constructor(store: Snapshots) {
+    this.#compared = lastKept(historyReplayer(store, {}));
+    this.#whole = lastKept(replayer(store, {}));
+  }
+  compared(row: DecisionRow): Asked<Compared> {
+    return this.#compared(row);
+  }
+  whole(row: DecisionRow): Asked<Replayed> {
+    return this.#whole(row);
+  }
+  /** Checks that the answer has a message, such as a start error. */
+  async says(row: DecisionRow, message: string): Asked<boolean> {
+    const text = JSON.stringify(message).slice(1, -1);
+    const now = await this.#compared(row);
+    if (!now.ok) return now;
+    if (now.value.state === "same") {
+      // most have it nowhere, which takes no parsing to see
+      if (!row.body.includes(text)) return ok(false);
+      const recorded = recordedAnswer(row);
+      return recorded.ok ? ok(JSON.stringify(recorded.value.decision).includes(text)) : recorded;
+    }
+    const again = await this.#whole(row);
+    if (!again.ok) return again;
+    const { answer, problem } = again.value;
+    return ok(JSON.stringify(answer?.decision ?? problem).includes(text));
+  }
+}
+
+function lastKept<R extends Compared>(replay: Replayer<R>): Replayer<R> {
+  let last: { readonly id: string; readonly found: Result<R, StoreFailure> } | null = null;
+  return async (row) => {
+    if (last?.id !== row.id) last = { id: row.id, found: await replay(row) };
+    return last.found;
+  };
+}
+
+/** Checks that a decision would be another with the patch than without. */
+function changesBy(store: Snapshots, patch: unknown): (row: DecisionRow, today: Today) => Asked<boolean> {
+  const change = { kubeletConfigurationPatch: patch };
+  const compared = historyReplayer(store, change);
+  const whole = replayer(store, change);
+  return async (row, today) => {
+    const before = await today.compared(row);
+    if (!before.ok) return before;
+    const after = await compared(row);
+    if (!after.ok) return after;
+    if (before.value.state !== "differs" || after.value.state !== "differs")
+      return ok(before.value.state !== after.value.state);
+    // both are other than what was recorded: only the answers tell whether they are the same
+    const [was, is] = [await today.whole(row), await whole(row)];
+    if (!was.ok) return was;
+    if (!is.ok) return is;
+    return ok(JSON.stringify(was.value.answer?.decision) !== JSON.stringify(is.value.answer?.decision));
+  };
+}
+
+/** A list is taken away as a whole: a merge patch does not reach into one. */
+function namesIn(field: string): readonly string[] {
+  const steps: Path = stepsOf(field);
+  const end = steps.findIndex((step) => typeof step === "number");
+  return (end === -1 ? steps : steps.slice(0, end)).map(String);
+}
+const withoutAt = (path: readonly string[]): unknown =>
+  path.reduceRight<unknown>((inner, name) => ({ [name]: inner }), null);
+function isThere(configuration: unknown, path: readonly string[]): boolean {
+  let at = configuration;
+  for (const name of path) {
+    if (!isObject(at) || !Object.hasOwn(at, name)) return false;
+    at = at[name];
+  }
+  return true;
+}
+
+/** The newest decisions that are looked at, at most. */
+export const MAX_TOUCHED = 1000;
+/** Windows of the history, each read as a whole: small at first, as the time may be short. */
+const FIRST_WINDOW = 16;
+const WINDOW = 250;
+/** After so long it is told of how many were looked at. Only its own time counts, and not what others had in between. */
+const BUDGET_MS = 3000;
+/** But nobody waits so many times as long. */
+const MAX_WAITED = 3;
+/** Deciding holds up everyone else on the thread, so it pauses this often. */
+const TURN_MS = 5;
+
+export interface Touched {
+  /** Recorded decisions that the finding touched: see `touchedFindings`. */
+  readonly decisions: number;
+  /** Number of recorded decisions that were looked at, the newest ones. */
+  readonly of: number;
+}
+/** Null: the finding is of no field, or there is no history, so nothing can be counted. */
+export type TouchedFinding = LintFinding & { readonly touched: Touched | null };
+
+export type TouchedStore = Pick<Store, "listDecisions" | "streamDecisions" | "getSnapshot" | "getSnapshotPieces">;
+
+/**
+ * How many recorded decisions each finding touched. Only those count whose own configuration has the same finding, by code and
+ * field, on their node. Of these with a patch: those that it would have changed. Without one: those whose answer has the
+ * finding's message, such as a start error, or would be another without the field. What has changed of this version's
+ * decisions since then does not count. Bounded in decisions and in time; aborted, it tells of what was looked at. Errors: the
+ * history's.
+ */
+export async function touchedFindings(
+  store: TouchedStore,
+  findings: readonly LintFinding[],
+  filter: Pick<DecisionFilter, "node">,
+  budgetMs = BUDGET_MS,
+  signal?: AbortSignal,
+): Promise<Result<readonly TouchedFinding[], StoreFailure>> {
+  const counted = new Map<string, Counted>();
+  const kept = keptPieces(store);
+  for (const finding of findings) {
+    const key = keyOf(finding);
+    if (key !== null && !counted.has(key)) counted.set(key, { trial: trialOf(kept, finding), decisions: 0 });
+  }
+  const looks: Looks = { recordedOf: recordedFindings(kept), today: new Today(kept), all: [...counted.values()] };
+  const of = counted.size === 0 ? ok(0) : await tried(newestFirst(store, filter), looks, clock(budgetMs, signal));
+  if (!of.ok) return of;
+  const touchedOf = (finding: LintFinding): Touched | null => {
+    const one = counted.get(keyOf(finding) ?? "");
+    return one === undefined ? null : { decisions: one.decisions, of: of.value };
+  };
+  return ok(findings.map((finding) => ({ ...finding, touched: touchedOf(finding) })));
+}
+
+/** Findings with the same touch the same. Null: of no field. */
+const keyOf = ({ fix, code, field }: LintFinding): string | null =>
+  field === "$" ? null : JSON.stringify([code, field, fix]);
+
+interface Counted {
+  readonly trial: Trial;
+  decisions: number;
+}
+
+interface Looks {
+  readonly recordedOf: RecordedFindings;
+  readonly today: Today;
+  readonly all: readonly Counted[];
+}
+
+/** Tries the findings on recorded decisions and counts those decisions. */
+async function tried(
+  rows: AsyncIterable<Result<DecisionRow, StoreFailure>>,
+  looks: Looks,
+  isTimeUp: () => Promise<boolean>,
+): Promise<Result<number, StoreFailure>> {
+  let of = 0;
+  for await (const row of rows) {
+    // what cannot be read is passed, as what has no snapshot any more
+    if (!row.ok && row.error.isRow) continue;
+    if (!row.ok) return row;
+    if (of >= MAX_TOUCHED || ((await isTimeUp()) && of > 0)) break;
+    const isCounted = await looked(row.value, looks);
+    if (!isCounted.ok && !isCounted.error.isRow) return isCounted;
+    if (isCounted.ok && isCounted.value) of++;
+  }
+  return ok(of);
+}
+
+/** False: its snapshot is gone. Errors: the history's, and a decision that cannot be read. */
+async function looked(row: DecisionRow, { recordedOf, today, all }: Looks): Promise<Result<boolean, StoreFailure>> {
+  const recorded = await recordedOf(row.snapshotId);
+  if (!recorded.ok) return recorded;
+  if (recorded.value === null) return ok(false);
+  const { value } = recorded;
+  const some = all.filter(({ trial }) => trial.isIn(value));
+  if (some.length === 0) return ok(isReadable(row));
+  const before = await today.compared(row);
+  if (!before.ok) return before;
+  for (const one of some) {
+    const isTouched = await one.trial.isTouched(row, value, today);
+    if (!isTouched.ok && !isTouched.error.isRow) return isTouched;
+    if (isTouched.ok && isTouched.value) one.decisions++;
+  }
+  return ok(true);
+}
+
+/** Checks that a recorded decision could be decided again. */
+const isReadable = (row: DecisionRow): boolean =>
+  isKind(row.kind) && recordedAnswer(row).ok && (row.ask === null || parsed("ask", row.ask).ok);
+
+/** Tells whether the time is up, and lets others have a turn now and then. */
+function clock(budgetMs: number, signal: AbortSignal | undefined): () => Promise<boolean> {
+  const started = performance.now();
+  let spent = 0;
+  let turn = started;
+  return async () => {
+    const now = performance.now();
+    if (now - turn > TURN_MS) {
+      spent += now - turn;
+      await nextTurn();
+      turn = performance.now();
+    }
+    if (signal?.aborted === true) return true;
+    return spent + performance.now() - turn > budgetMs || performance.now() - started > budgetMs * MAX_WAITED;
+  };
+}
+
+/** By windows of time: a stream reads whole rows many at a time, each the oldest first. */
+async function* newestFirst(
+  store: TouchedStore,
+  filter: Pick<DecisionFilter, "node">,
+): AsyncGenerator<Result<DecisionRow, StoreFailure>> {
+  let untilMs: number | undefined;
+  for (let told = 0; told < MAX_TOUCHED; ) {
+    const range = untilMs === undefined ? filter : { ...filter, untilMs };
+    const limit = Math.min(Math.max(FIRST_WINDOW, told), WINDOW, MAX_TOUCHED - told);
+    const page = await store.listDecisions({ ...range, limit });
+    if (!page.ok) return yield page;
+    const oldest = page.value.items.at(-1);
+    if (oldest === undefined) return;
+    const rows: Result<DecisionRow, StoreFailure>[] = [];
+    for await (const row of store.streamDecisions({ ...range, sinceMs: oldest.decidedAtMs })) {
+      rows.push(row);
+      // of many of one moment
+      if (rows.length > MAX_TOUCHED) rows.shift();
+    }
+    told += rows.length;
+    yield* rows.reverse();
+    untilMs = oldest.decidedAtMs;
+  }
+}

@@ -1,0 +1,63 @@
+import type { Store } from "../../db/store.ts";
+import { FORGETS_AT_BOOT } from "../model/asks.ts";
+import type { Kind } from "../model/decision.ts";
+import { orderOf, type PassTime } from "../model/pass-time.ts";
+import { ok, type Result } from "../model/result.ts";
+import { NO_NODE } from "./canonical.ts";
+import { historyProblem, type Problem } from "./problem.ts";
+
+/** The history's memory of a node for one kind. */
+export interface Remembered {
+  /** The `next` of its last answer. */
+  readonly next: unknown;
+  /** The time of the snapshot that it was an answer to. */
+  readonly atMs: number | null;
+  /** Of that snapshot: what was remembered of another boot is forgotten. */
+  readonly bootId: string | null;
+}
+/** Beside it, because both together may be more than a row takes: what that answer was given, for a request that comes again. */
+export const beforeKey = (kind: Kind): string => `${kind} before`;
+/** Which pass of which node wants to be told. */
+export interface Pass {
+  readonly kind: Kind;
+  readonly node: string;
+  /** Null: nobody knows when it was. */
+  readonly time: PassTime | null;
+  readonly bootId: string | null;
+  /** It may look at what the images' records say. */
+  readonly readsImages: boolean;
+}
+/** The facts that a pass is told. */
+export interface Recollection {
+  /** Null: nothing is remembered. */
+  readonly facts: unknown;
+  /** False: its answer is not the node's last, or it is not known whose it is, and it is not remembered. */
+  readonly remembers: boolean;
+  /** The `next` of the node's last image-gc, for a pass that reads it. */
+  readonly images?: unknown;
+}
+
+/**
+ * Reads the facts that count for a pass: a repeated pass is told what it was told before, a late one what was known before the
+ * last.
+ */
+export async function recollect(store: Pick<Store, "readFacts">, pass: Pass): Promise<Result<Recollection, Problem>> {
+  const { kind, node, readsImages } = pass;
+  if (node === NO_NODE) return ok({ facts: null, remembers: false });
+  const all = await store.readFacts(node, [kind, beforeKey(kind), ...(readsImages ? [IMAGES] : [])]);
+  if (!all.ok) return historyProblem(all.error);
+  const own = ownPart(pass, all.value[kind] as Remembered | undefined, all.value[beforeKey(kind)]);
+  const images = (all.value[IMAGES] as Remembered | undefined)?.next;
+  return ok(readsImages && images !== undefined ? { ...own, images } : own);
+}
+const IMAGES: Kind = "image-gc";
+
+function ownPart({ kind, time, bootId }: Pass, known: Remembered | undefined, before: unknown): Recollection {
+  if (known === undefined) return { facts: null, remembers: true };
+  const isOtherBoot = bootId !== null && known.bootId !== null && bootId !== known.bootId;
+  if (isOtherBoot && FORGETS_AT_BOOT.has(kind)) return { facts: null, remembers: true };
+  const order = known.atMs === null || time === null ? "later" : orderOf(time, known.atMs);
+  return order === "later"
+    ? { facts: known.next, remembers: true }
+    : { facts: before ?? null, remembers: order === "again" };
+}

@@ -1,0 +1,84 @@
+import { corruptRow, type StoreFailure } from "../../../db/failure.ts";
+import type { DecisionHead, DecisionRow, SnapshotRow } from "../../../db/rows.ts";
+import { isKind, type Kind } from "../../model/decision.ts";
+import { mergePatch } from "../../model/merge-patch.ts";
+import { ok, type Result } from "../../model/result.ts";
+
+/** JSON text of the history -> value. Errors: what is none is `corrupt`; `what` names its row. */
+export function parsed(what: string, text: string): Result<unknown, StoreFailure> {
+  try {
+    return ok(JSON.parse(text) as unknown);
+  } catch {
+    return broken(what, "not JSON");
+  }
+}
+
+/** The same of what can only be an object. */
+export function parsedObject(what: string, text: string): Result<Readonly<Record<string, unknown>>, StoreFailure> {
+  const found = parsed(what, text);
+  if (!found.ok) return found;
+  return isObject(found.value) ? ok(found.value) : broken(what, "no object");
+}
+
+const broken = (what: string, is: string): Result<never, StoreFailure> =>
+  corruptRow(`${what}: what is stored of it is ${is}; restore the database from a backup`);
+
+/** A stored snapshot's own text as what was posted. Errors: it cannot be read, and is named. */
+export const postedSnapshot = ({ id, body }: Pick<SnapshotRow, "id" | "body">): ReturnType<typeof parsedObject> =>
+  parsedObject(`snapshot \`${id}\``, body);
+
+/** Characters of a name that is damaged. */
+const MAX_NAMED = 64;
+
+/** Of which kind a decision is. Errors: of one that only another version knows, or none; it is named. */
+export const knownKind = ({ id, kind }: Pick<DecisionHead, "id" | "kind">): Result<Kind, StoreFailure> =>
+  isKind(kind)
+    ? ok(kind)
+    : corruptRow(
+        `decision \`${id}\` is of a kind that this version does not know: \`${kind.slice(0, MAX_NAMED)}\`; read it with the version that wrote it, or restore the database from a backup`,
+      );
+
+/** The contents of a decision's body. */
+export interface Recorded {
+  readonly decision: Readonly<Record<string, unknown>>;
+  readonly reasons: readonly unknown[];
+  readonly needs: readonly unknown[];
+}
+
+/** The answer that was recorded. Errors: it cannot be read, and is named. */
+export function recordedAnswer({ id, body }: Pick<DecisionRow, "id" | "body">): Result<Recorded, StoreFailure> {
+  const what = `decision \`${id}\``;
+  const found = parsedObject(what, body);
+  if (!found.ok) return found;
+  const { decision, reasons, needs } = found.value;
+  if (!isObject(decision) || !Array.isArray(reasons) || !Array.isArray(needs)) return broken(what, "no answer");
+  return ok({ decision, reasons, needs });
+}
+
+/** The change to a recorded input before it is decided again. Neither field: no change. */
+export interface Change {
+  /** In the place of the whole recorded one; `undefined` keeps that. */
+  readonly kubeletConfiguration?: unknown;
+  /** Onto the recorded one, a merge patch of RFC 7396; `undefined` changes nothing. */
+  readonly kubeletConfigurationPatch?: unknown;
+}
+
+/** Checks that a change changes nothing: the recorded input is decided as it was. */
+export const isNothing = ({ kubeletConfiguration, kubeletConfigurationPatch }: Change): boolean =>
+  kubeletConfiguration === undefined && kubeletConfigurationPatch === undefined;
+
+interface RecordedInput {
+  readonly kubeletConfiguration?: unknown;
+}
+
+export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** A snapshot as stored -> the same with the configuration that is asked about. */
+export function changed(input: RecordedInput, change: Change): RecordedInput {
+  const { kubeletConfiguration = input.kubeletConfiguration, kubeletConfigurationPatch } = change;
+  if (!isObject(kubeletConfigurationPatch)) return { ...input, kubeletConfiguration };
+  // as /configz has it; merged, it would take the place of the whole
+  const patch = kubeletConfigurationPatch["kubeletconfig"] ?? kubeletConfigurationPatch;
+  return { ...input, kubeletConfiguration: mergePatch(input.kubeletConfiguration, patch) };
+}

@@ -1,0 +1,220 @@
+import type { StoreFailure } from "../../../db/failure.ts";
+import type { DecisionRow } from "../../../db/rows.ts";
+import type { Store } from "../../../db/store.ts";
+import { decideKind } from "../../decide/index.ts";
+import { cacheableInput, isCacheable } from "../../decide/input.ts";
+import type { DecisionOf, Explain, Kind, Verdict } from "../../model/decision.ts";
+import { decodeSnapshot } from "../../model/decode.ts";
+import type { PlaceReasons } from "../../model/forms.ts";
+import { ok, type Result } from "../../model/result.ts";
+import type { Snapshot } from "../../model/snapshot.ts";
+import { readAsk } from "../decision-request.ts";
+import { type Difference, differences, MAX_DIFFERENCES } from "../difference.ts";
+import type { Problem } from "../problem.ts";
+import { type Input, type Inputs, inputs, keptInputs, type ReadInput, wholeInput } from "./inputs.ts";
+import { withNewStatus } from "./new-status.ts";
+import { type Change, changed, isNothing, knownKind, parsed, recordedAnswer } from "./parsed.ts";
+import { Kept, type Parts, partsReader } from "./snapshot-parts.ts";
+
+const MAX_CONFIGURATIONS = 256;
+const CONFIGURATIONS_LENGTH = 2 * 1024 * 1024;
+const MAX_NODES = 4096;
+/** Characters of a key; a longer one costs more than it saves. */
+const LONGEST_KEY = 2048;
+
+/** As `inputs`, for many snapshots of the same nodes: what they share is decoded once, `length` characters of it are kept. */
+function quickInputs(store: Pick<Store, "getSnapshot" | "getSnapshotPieces">, change: Change, length: number): Inputs {
+  const kept = keptInputs();
+  const partsOf = partsReader(length);
+  const inputOf = composer(change);
+  const read = async (id: string): Promise<ReadInput> => {
+    const stored = await store.getSnapshotPieces(id);
+    if (!stored.ok) return stored;
+    if (stored.value === null) return ok({ input: null, length: 0 });
+    const { pieces } = stored.value;
+    const parts = await partsOf(pieces);
+    if (!parts.ok) return parts;
+    const input = parts.value === null ? null : inputOf(parts.value);
+    // every fault is told by who reads the whole
+    return input === null ? wholeInput(store, id, change) : ok({ input: ok(input), length: pieces.rest.length });
+  };
+  return (id) => kept(id, () => read(id));
+}
+
+/** Puts inputs together of decoded parts. Null: the new configuration is refused, or the recorded one is. */
+function composer(change: Change): (parts: Parts) => Input | null {
+  const configured = configurations(change);
+  const nodes = new Kept<Pick<Snapshot, "node">>(MAX_NODES, Number.POSITIVE_INFINITY);
+  return ({ decoded, kubeletConfiguration, steady: parts }) => {
+    const both = configured(kubeletConfiguration);
+    if (both === null) return null;
+    const before = { ...decoded, ...both.before };
+    const key = `${parts} ${JSON.stringify(cacheableInput("allocatable", before)?.stats)}`;
+    const steady = key.length > LONGEST_KEY ? null : key;
+    if (isNothing(change)) return { snapshot: before, steady };
+    const after = { ...decoded, ...both.after };
+    const known = steady === null ? undefined : nodes.get(steady);
+    if (known !== undefined) return { snapshot: { ...after, ...known }, steady };
+    const snapshot = withNewStatus(before, after);
+    if (steady !== null) nodes.set(steady, snapshot.node === undefined ? {} : { node: snapshot.node }, 1);
+    return { snapshot, steady };
+  };
+}
+
+interface Configurations {
+  readonly before: Snapshot;
+  readonly after: Snapshot;
+}
+/** A posted configuration as it was and with the change, decoded; few nodes have one of their own. */
+function configurations(change: Change): (posted: unknown) => Configurations | null {
+  const kept = new Kept<Configurations | null>(MAX_CONFIGURATIONS, CONFIGURATIONS_LENGTH);
+  return (posted) => {
+    const text = JSON.stringify(posted) ?? "";
+    const known = kept.get(text);
+    if (known !== undefined) return known;
+    const input = { kubeletConfiguration: posted };
+    const before = decodeSnapshot(input);
+    const after = decodeSnapshot(changed(input, change));
+    const both = before.ok && after.ok ? { before: before.value, after: after.value } : null;
+    kept.set(text, both, text.length);
+    return both;
+  };
+}
+
+/** How a recorded decision compares with what it would be now. */
+export type Compared = Again | Lost;
+/** The same with all of the new answer. */
+export type Replayed = (Again & { readonly answer: Answer }) | (Lost & { readonly answer: null });
+
+interface Again {
+  readonly state: "same" | "differs";
+  /** The new answer's verdict. */
+  readonly verdict: Verdict;
+  /** At most `MAX_DIFFERENCES`. */
+  readonly differences: readonly Difference[];
+  /** There are more differences than those. */
+  readonly truncated: boolean;
+  readonly problem: null;
+}
+interface Lost {
+  /** `refused`: it cannot be decided with the change. `gone`: its snapshot is no longer stored. */
+  readonly state: "refused" | "gone";
+  /** Why. */
+  readonly problem: Problem;
+  readonly verdict: null;
+  readonly differences: readonly [];
+  readonly truncated: false;
+}
+interface Answer {
+  readonly decision: DecisionOf[Kind];
+  readonly reasons: readonly PlaceReasons[];
+  readonly needs: readonly string[];
+}
+
+/** Decides a recorded decision again. Errors: those of the history, and a record that nobody can read. */
+export type Replayer<R extends Compared = Replayed> = (row: DecisionRow) => Promise<Result<R, StoreFailure>>;
+
+/** Decides recorded decisions again, one after the other, with their reasons. Keeps the snapshots it read last, as several kinds share one. */
+export const replayer = (store: Pick<Store, "getSnapshot">, change: Change): Replayer =>
+  replayerOf(inputs(store, change), (row, { snapshot }) => replayed(row, snapshot, row.explain));
+
+/** Characters of what snapshots share that are kept decoded, and of answers that are kept to be compared. */
+const KEPT_LENGTH = 2 * 1024 * 1024;
+/** The same for a process that goes through all of a history: those of some hundred nodes. */
+export const LONG_RUN_LENGTH = 24 * 1024 * 1024;
+
+/**
+ * The same for one after the other of a history, and without reasons. A node that is as it was has its last answer again, as
+ * long as that is kept.
+ */
+export function historyReplayer(
+  store: Pick<Store, "getSnapshot" | "getSnapshotPieces">,
+  change: Change,
+  length = KEPT_LENGTH,
+): Replayer<Compared> {
+  const last = new Kept<{ readonly body: string; readonly again: Compared }>(Number.POSITIVE_INFINITY, length);
+  return replayerOf<Compared>(quickInputs(store, change, length), (row, { snapshot, steady }) => {
+    const { kind, ask, body } = row;
+    // in full an answer may hold more than the reasons
+    const explain = row.explain === "full" ? "full" : "off";
+    const question = steady === null || !isCacheable(kind) ? null : `${kind} ${explain} ${ask} ${steady}`;
+    const known = question === null ? undefined : last.get(question);
+    if (known?.body === body) return ok(known.again);
+    const again = replayed(row, snapshot, explain);
+    if (!again.ok || question === null) return again;
+    const { answer: _, ...kept } = again.value;
+    last.set(question, { body, again: kept }, body.length);
+    return ok(kept);
+  });
+}
+
+/** A row whose kind exists. */
+interface KnownRow extends DecisionRow {
+  readonly kind: Kind;
+}
+
+function replayerOf<R extends Compared>(
+  inputOf: Inputs,
+  decide: (row: KnownRow, input: Input) => Result<R, StoreFailure>,
+): Replayer<R | Replayed> {
+  return async (row) => {
+    const { id, snapshotId } = row;
+    const known = knownKind(row);
+    if (!known.ok) return known;
+    if (snapshotId === null) return ok(gone(`decision \`${id}\` was made without a stored snapshot`));
+    const input = await inputOf(snapshotId);
+    if (!input.ok) return input;
+    if (input.value === null) return ok(gone(`snapshot \`${snapshotId}\` of decision \`${id}\` is no longer stored`));
+    return input.value.ok ? decide(row as KnownRow, input.value.value) : ok(refused(input.value.error));
+  };
+}
+
+const none = { verdict: null, differences: [], truncated: false, answer: null } as const;
+const refused = (why: Problem): Replayed => ({ ...none, state: "refused", problem: why });
+const gone = (why: string): Replayed => ({
+  ...none,
+  state: "gone",
+  problem: { code: "snapshot_gone", detail: why },
+});
+
+/** Errors: an ask or an answer that nobody can read. */
+function replayed(
+  { id, kind, ask: askText, body }: KnownRow,
+  snapshot: Snapshot,
+  explain: Explain,
+): Result<Replayed, StoreFailure> {
+  const what = `decision \`${id}\``;
+  const posted = askText === null ? ok(null) : parsed(`ask of ${what}`, askText);
+  if (!posted.ok) return posted;
+  const asked = readAsk(kind, posted.value);
+  if (!asked.ok) return ok(refused(asked.error));
+  const { ask, facts } = asked.value;
+  const decided = decideKind(kind, { snapshot, facts: facts ?? {}, ask, explain });
+  if (!decided.ok) {
+    const { code, message, needs } = decided.error;
+    return ok(refused({ code, detail: message, needs }));
+  }
+  const { decision, reasons, needs, verdict } = decided.value;
+  const all = differencesOf(id, body, decision);
+  if (!all.ok) return all;
+  return ok({
+    state: all.value.length === 0 ? "same" : "differs",
+    verdict,
+    differences: all.value.slice(0, MAX_DIFFERENCES),
+    truncated: all.value.length > MAX_DIFFERENCES,
+    problem: null,
+    answer: { decision, reasons, needs },
+  });
+}
+
+/** A body is written with its decision first: of one that is spelled the same, nothing has to be parsed. */
+function differencesOf(
+  id: string,
+  body: string,
+  decision: DecisionOf[Kind],
+): Result<readonly Difference[], StoreFailure> {
+  const text = JSON.stringify(decision);
+  if (body.startsWith(`{"decision":${text},`)) return ok([]);
+  const recorded = recordedAnswer({ id, body });
+  return recorded.ok ? ok(differences(recorded.value.decision, JSON.parse(text))) : recorded;
+}

@@ -1,0 +1,125 @@
+import type { StoreFailure } from "../../../db/failure.ts";
+import type { Place } from "../../../db/page-token.ts";
+import type { StreamedHead } from "../../../db/rows.ts";
+import type { DecisionFilter, Store } from "../../../db/store.ts";
+import { ok, type Result } from "../../model/result.ts";
+import { nextTurn } from "../turns.ts";
+import type { Compared, Replayer } from "./replay-one.ts";
+import {
+  type ChangedDecision,
+  Counter,
+  changedDecision,
+  passedOf,
+  type Tally,
+  type UnreadableDecision,
+  unreadableDecision,
+} from "./tally.ts";
+
+/** Decisions of one page. */
+export const MAX_REPLAYED = 1000;
+/** After so long a page ends with what it has, so that nobody waits long for an answer. */
+const BUDGET_MS = 1000;
+/** Deciding holds up everyone else on the thread, so it pauses this often. */
+const TURN_MS = 5;
+
+export interface PageQuery {
+  readonly filter: DecisionFilter & { readonly untilMs: number };
+  /** 1 to `MAX_REPLAYED`. */
+  readonly limit: number;
+  /** Absent: from the beginning. */
+  readonly after?: PagePlace;
+  /** Aborted, the page ends with what it has. */
+  readonly signal?: AbortSignal;
+}
+export interface PagePlace extends Place {
+  /** When the first decision of the first page was made. */
+  readonly fromMs: number;
+}
+
+export interface ReplayPage extends Tally {
+  /** At most `limit`. */
+  readonly changed: readonly ChangedDecision[];
+  /** The decisions that were passed over because they cannot be read. */
+  readonly unreadable: readonly UnreadableDecision[];
+  /** After which the next page begins; null: this was the last. */
+  readonly next: PagePlace | null;
+  /** When the last one was decided; null: there was none. */
+  readonly reachedMs: number | null;
+  /** 0 to 1, by time. */
+  readonly progress: number;
+}
+
+/** A page of the history decided again, oldest first. Bounded in decisions and in time. */
+export async function replayPage(
+  store: Pick<Store, "streamDecisions" | "listDecisions">,
+  replay: Replayer<Compared>,
+  { filter, limit, after, signal }: PageQuery,
+): Promise<Result<ReplayPage, StoreFailure>> {
+  const counter = new Counter();
+  const changed: ChangedDecision[] = [];
+  const unreadable: UnreadableDecision[] = [];
+  const started = performance.now();
+  let turn = started;
+  let place: PagePlace | undefined;
+  let hasMore = false;
+  for await (const row of store.streamDecisions(filter, after)) {
+    if (!row.ok && row.error.row === undefined) return row;
+    const now = performance.now();
+    hasMore = passedOf(counter.counts) >= limit || (place !== undefined && now - started > BUDGET_MS);
+    if (hasMore) break;
+    if (now - turn > TURN_MS) {
+      await nextTurn();
+      turn = performance.now();
+      hasMore = signal?.aborted === true;
+      if (hasMore) break;
+    }
+    const head = (row.ok ? row.value : row.error.row) as StreamedHead;
+    const again = row.ok ? await replay(row.value) : row;
+    if (again.ok) {
+      counter.count(head, again.value);
+      const listed = changedDecision(head, again.value);
+      if (listed !== null) changed.push(listed);
+    } else {
+      if (again.error.isRow !== true) return again;
+      counter.count(head, { state: "unreadable", verdict: null });
+      unreadable.push(unreadableDecision(head, again.error.message));
+    }
+    const { decidedAtMs, seq } = head;
+    place = { atMs: decidedAtMs, seq, fromMs: place?.fromMs ?? after?.fromMs ?? decidedAtMs };
+  }
+  const next = hasMore && place !== undefined ? place : null;
+  const newest = next === null ? ok(null) : await newestIn(store, filter);
+  if (!newest.ok) return newest;
+  return ok({
+    ...counter.tally(),
+    changed,
+    unreadable,
+    next,
+    reachedMs: (place ?? after)?.atMs ?? null,
+    progress: next === null ? 1 : progressAt({ fromMs: next.fromMs, toMs: newest.value ?? next.atMs }, next.atMs),
+  });
+}
+
+/** The span that a replay goes through, in milliseconds since the epoch. */
+interface Span {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/** How much of the time is behind, 0 to 1: counting what is ahead would cost more than a page of it. */
+const progressAt = ({ fromMs, toMs }: Span, atMs: number): number =>
+  toMs <= fromMs ? 1 : Math.min(1, Math.max(0, (atMs - fromMs) / (toMs - fromMs)));
+
+/** When the newest decision was made that is before the end; of whichever kind, since that is found at once. Null: there is none. */
+async function newestIn(
+  store: Pick<Store, "listDecisions">,
+  { node, sinceMs, untilMs }: Pick<DecisionFilter, "node" | "sinceMs" | "untilMs">,
+): Promise<Result<number | null, StoreFailure>> {
+  const filter = {
+    ...(node === undefined ? {} : { node }),
+    ...(sinceMs === undefined ? {} : { sinceMs }),
+    ...(untilMs === undefined ? {} : { untilMs }),
+  };
+  const newest = await store.listDecisions({ ...filter, limit: 1 });
+  return newest.ok ? ok(newest.value.items[0]?.decidedAtMs ?? null) : newest;
+}

@@ -1,0 +1,100 @@
+import type { StoreFailure } from "../../../db/failure.ts";
+import type { Pieces } from "../../../db/parts.ts";
+import { ALWAYS_NEW } from "../../decide/input.ts";
+import { decodeSnapshot } from "../../model/decode.ts";
+import { ok, type Result } from "../../model/result.ts";
+import type { Snapshot } from "../../model/snapshot.ts";
+import { isObject } from "./parsed.ts";
+
+/** The last values by their keys, at most `most` of them and of so much length together; who was asked for least lately goes first. */
+export class Kept<V> {
+  readonly #most: number;
+  readonly #mostLength: number;
+  readonly #entries = new Map<string, { readonly value: V; readonly length: number }>();
+  #length = 0;
+
+  constructor(most: number, mostLength: number) {
+    this.#most = most;
+    this.#mostLength = mostLength;
+  }
+
+  get(key: string): V | undefined {
+    const found = this.#entries.get(key);
+    if (found === undefined) return undefined;
+    this.#entries.delete(key);
+    this.#entries.set(key, found);
+    return found.value;
+  }
+
+  /** In the place of what had the key. The newest stays in any case. */
+  set(key: string, value: V, length: number): void {
+    this.#length += length - (this.#entries.get(key)?.length ?? 0);
+    this.#entries.delete(key);
+    this.#entries.set(key, { value, length });
+    for (const [oldest, entry] of this.#entries) {
+      if (this.#entries.size === 1) break;
+      if (this.#entries.size <= this.#most && this.#length <= this.#mostLength) break;
+      this.#entries.delete(oldest);
+      this.#length -= entry.length;
+    }
+  }
+}
+
+/** Members of a stored snapshot, decoded but for the configuration, which may be another one. */
+interface Part {
+  readonly decoded: Snapshot;
+  /** As it was posted; `undefined`: it is not among them. */
+  readonly kubeletConfiguration: unknown;
+}
+/** All members of one, and what tells it apart by those that are the same while the node is as it was. */
+export interface Parts extends Part {
+  readonly steady: string;
+}
+/** Null: they cannot be read one by one, so that the whole must be. */
+export type PartsReader = (pieces: Pieces) => Promise<Result<Parts | null, StoreFailure>>;
+
+const NEW: ReadonlySet<string> = new Set(ALWAYS_NEW);
+
+/**
+ * Decodes snapshots one after the other. What rows share is decoded once and kept, the last of it, up to `length` characters
+ * of what was read. INVARIANT: members are checked each by itself (`snapshotDecoder`), and shared texts are whole members.
+ */
+export function partsReader(length: number): PartsReader {
+  const kept = new Kept<Part>(Number.POSITIVE_INFINITY, length);
+  return async ({ rest, shared }) => {
+    // where the first member is shared, the comma of the second stays
+    const members = membersIn(rest.replace(/^\{,/, "{"));
+    const own = members === null ? null : partOf(members);
+    if (members === null || own === null) return ok(null);
+    let { decoded, kubeletConfiguration } = own;
+    for (const { id, read } of shared) {
+      let part = kept.get(id) ?? null;
+      if (part === null) {
+        const text = await read();
+        if (!text.ok) return text;
+        const some = membersIn(`{${text.value.replace(/^,/, "")}}`);
+        part = some === null ? null : partOf(some);
+        if (part === null) return ok(null);
+        kept.set(id, part, text.value.length);
+      }
+      decoded = { ...decoded, ...part.decoded };
+      kubeletConfiguration ??= part.kubeletConfiguration;
+    }
+    const steady = Object.entries(members).filter(([name]) => !NEW.has(name));
+    return ok({ decoded, kubeletConfiguration, steady: JSON.stringify([shared.map(({ id }) => id), steady]) });
+  };
+}
+
+function membersIn(text: string): Readonly<Record<string, unknown>> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+function partOf({ kubeletConfiguration, ...members }: Readonly<Record<string, unknown>>): Part | null {
+  const decoded = decodeSnapshot(members);
+  return decoded.ok ? { decoded: decoded.value, kubeletConfiguration } : null;
+}

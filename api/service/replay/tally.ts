@@ -1,0 +1,166 @@
+import type { DecisionHead, PodRef } from "../../../db/rows.ts";
+import type { Difference } from "../difference.ts";
+import type { ProblemCode } from "../problem.ts";
+import { rfc3339 } from "../timestamp.ts";
+import type { Compared } from "./replay-one.ts";
+
+/** The first few, so that a thousand changed decisions fit in an answer. */
+const FEW_DIFFERENCES = 5;
+/** Characters of JSON of one value. */
+const LONG = 256;
+
+/** A place where both decisions differ. */
+export interface ShortDifference extends Difference {
+  /** What of it is too long to be listed here. */
+  readonly omitted?: readonly ("recorded" | "replayed")[];
+}
+
+/** A decision that would be another one, for lists. */
+export interface ChangedDecision {
+  readonly id: string;
+  readonly kind: string;
+  readonly node: string;
+  readonly decidedAt: string;
+  readonly pod: PodRef | null;
+  readonly recordedVerdict: string;
+  /** Null: it is refused now. */
+  readonly verdict: string | null;
+  /** At most `FEW_DIFFERENCES`. */
+  readonly differences: readonly ShortDifference[];
+  readonly differenceCount: number;
+  /** Why it is refused. */
+  readonly problem: { readonly code: ProblemCode; readonly detail: string } | null;
+}
+
+/** A decision of which nothing can be said, since it, or what it was decided on, is damaged. */
+export interface UnreadableDecision extends Pick<ChangedDecision, "id" | "kind" | "node" | "decidedAt"> {
+  /** Says what cannot be read, and what to do about it. */
+  readonly unreadable: string;
+}
+
+export const unreadableDecision = (
+  { id, kind, node, decidedAtMs }: DecisionHead,
+  unreadable: string,
+): UnreadableDecision => ({ id, kind, node, decidedAt: rfc3339(decidedAtMs), unreadable });
+
+/** Null: it is the same, or nobody can tell. */
+export function changedDecision(row: DecisionHead, again: Compared): ChangedDecision | null {
+  if (again.state !== "differs" && again.state !== "refused") return null;
+  const { id, kind, node, decidedAtMs, pod, verdict } = row;
+  return {
+    id,
+    kind,
+    node,
+    decidedAt: rfc3339(decidedAtMs),
+    pod,
+    recordedVerdict: verdict,
+    verdict: again.verdict,
+    differences: again.differences.slice(0, FEW_DIFFERENCES).map(short),
+    differenceCount: again.differences.length,
+    problem: again.problem === null ? null : { code: again.problem.code, detail: again.problem.detail },
+  };
+}
+
+function short(difference: Difference): ShortDifference {
+  const omitted = (["recorded", "replayed"] as const).filter(
+    (side) => (JSON.stringify(difference[side]) ?? "").length > LONG,
+  );
+  if (omitted.length === 0) return difference;
+  const { path, ...sides } = difference;
+  for (const side of omitted) delete sides[side];
+  return { path, ...sides, omitted };
+}
+
+/** What became of a decision; `unreadable`: it, or what it was decided on, is damaged. */
+export type Fate = Compared["state"] | "unreadable";
+/** How many decisions were made again, and what became of all. `replayed` is `same`, `differs` and `refused` together. */
+export type Counts = { readonly replayed: number } & { readonly [State in Fate]: number };
+
+/** Those of which nothing can be said. */
+export const lostOf = ({ gone, unreadable }: Counts): number => gone + unreadable;
+/** All that were looked at. */
+export const passedOf = (counts: Counts): number => counts.replayed + lostOf(counts);
+
+/** Decisions that are others now: of which kind, and from which verdict to which. */
+export interface VerdictChange {
+  readonly kind: string;
+  readonly recorded: string;
+  /** The same as `recorded`: the decision differs below it. Null: it is refused now. */
+  readonly replayed: string | null;
+  readonly count: number;
+}
+
+/** Everything that was counted. Grows with the nodes and kinds of a history, not with its decisions. */
+export interface Tally {
+  readonly counts: Counts;
+  readonly byKind: Readonly<Record<string, Counts>>;
+  readonly byNode: Readonly<Record<string, Counts>>;
+  /** The most frequent first. */
+  readonly verdicts: readonly VerdictChange[];
+}
+
+type Counting = { -readonly [Name in keyof Counts]: number };
+const nothing = (): Counting => ({ replayed: 0, same: 0, differs: 0, refused: 0, gone: 0, unreadable: 0 });
+const NAMES = Object.keys(nothing()) as readonly (keyof Counts)[];
+
+function add(to: Counting, more: Counts): void {
+  for (const name of NAMES) to[name] += more[name];
+}
+function addAt(map: Map<string, Counting>, key: string, more: Counts): void {
+  const known = map.get(key) ?? nothing();
+  map.set(key, known);
+  add(known, more);
+}
+
+export class Counter {
+  readonly #counts = nothing();
+  readonly #byKind = new Map<string, Counting>();
+  readonly #byNode = new Map<string, Counting>();
+  readonly #verdicts = new Map<string, VerdictChange>();
+
+  get counts(): Counts {
+    return this.#counts;
+  }
+
+  /** One decision. */
+  count(
+    { kind, node, verdict }: Pick<DecisionHead, "kind" | "node" | "verdict">,
+    again: { readonly state: Fate; readonly verdict: string | null },
+  ): void {
+    const isLost = again.state === "gone" || again.state === "unreadable";
+    const one = { ...nothing(), replayed: isLost ? 0 : 1, [again.state]: 1 };
+    add(this.#counts, one);
+    addAt(this.#byKind, kind, one);
+    addAt(this.#byNode, node, one);
+    if (again.state === "differs" || again.state === "refused") {
+      this.#change({ kind, recorded: verdict, replayed: again.verdict, count: 1 });
+    }
+  }
+
+  /** Adds the counts of another tally. */
+  add({ counts, byKind, byNode, verdicts }: Tally): void {
+    add(this.#counts, counts);
+    for (const [kind, more] of Object.entries(byKind)) addAt(this.#byKind, kind, more);
+    for (const [node, more] of Object.entries(byNode)) addAt(this.#byNode, node, more);
+    for (const change of verdicts) this.#change(change);
+  }
+
+  #change(change: VerdictChange): void {
+    const key = JSON.stringify([change.kind, change.recorded, change.replayed]);
+    const count = (this.#verdicts.get(key)?.count ?? 0) + change.count;
+    this.#verdicts.set(key, { ...change, count });
+  }
+
+  tally(): Tally {
+    return {
+      counts: { ...this.#counts },
+      byKind: fromEntries(this.#byKind),
+      byNode: fromEntries(this.#byNode),
+      verdicts: [...this.#verdicts.values()].sort((a, b) => b.count - a.count || (nameOf(a) < nameOf(b) ? -1 : 1)),
+    };
+  }
+}
+
+const nameOf = ({ kind, recorded, replayed }: VerdictChange): string => `${kind} ${recorded} ${replayed ?? ""}`;
+const fromEntries = (map: ReadonlyMap<string, Counting>): Record<string, Counts> =>
+  Object.fromEntries([...map].map(([key, counts]) => [key, { ...counts }]));

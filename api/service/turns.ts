@@ -1,0 +1,41 @@
+/** Lets everything else that waits have its turn, on every platform. */
+export const nextTurn = (): Promise<void> =>
+  new Promise((resolve) => {
+    if (typeof setImmediate === "function") setImmediate(resolve);
+    else setTimeout(resolve, 0);
+  });
+
+/** Work of one after the other takes at most so long before everything else has its turn, and one piece more. */
+export const TURN_MS = 10;
+
+/** Does work one piece at a time. `isOfMany`: it is of a batch, and every other turn goes to work that is not. */
+export type Turns = <T>(work: () => Promise<T>, isOfMany: boolean) => Promise<T>;
+
+export function inTurns(): Turns {
+  const [single, ofMany]: [Work[], Work[]] = [[], []];
+  let isWorking = false;
+  let began = 0;
+  let last = false;
+  const next = (): Work | undefined => {
+    last = !last;
+    return last ? (single.shift() ?? ofMany.shift()) : (ofMany.shift() ?? single.shift());
+  };
+  const workOff = async (): Promise<void> => {
+    isWorking = true;
+    for (let work = next(); work !== undefined; work = next()) {
+      if (performance.now() - began >= TURN_MS) {
+        await nextTurn();
+        began = performance.now();
+      }
+      await work();
+    }
+    isWorking = false;
+  };
+  return (work, isOfMany) =>
+    new Promise((resolve, reject) => {
+      (isOfMany ? ofMany : single).push(() => work().then(resolve, reject));
+      if (!isWorking) void workOff();
+    });
+}
+
+export type Work = () => Promise<void>;

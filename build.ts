@@ -1,0 +1,102 @@
+import { spawnSync } from "node:child_process";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { type BuildOptions, build, type Plugin } from "esbuild";
+
+/**
+ * `npm run build` writes dist/, which the package runs from; `node build.ts DIR` writes to DIR what of it is packed. main.js
+ * is the command line and the API, daemon.js the actuator, and start.js chooses between them; the threads are the API's;
+ * worker/ is the Worker as wrangler makes it. All packages are within, but for better-sqlite3, which is not JavaScript
+ * alone, and uplot, which browsers load.
+ */
+const ROOT = import.meta.dirname;
+const [asked] = process.argv.slice(2);
+const DIST = asked ?? join(ROOT, "dist");
+/** Each is one module: a module takes some 20 KB beside its code, which a daemon cannot afford. */
+const ENTRIES = [
+  ...["api/cli/start.ts", "api/cli/main.ts", "api/cli/daemon.ts"],
+  ...["api/server/evaluate-thread.ts", "api/server/history-thread.ts"],
+];
+
+/** One character beyond ASCII, and V8 keeps the whole text of a module at two bytes each. */
+const escaped = (text: string): string =>
+  text.replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
+/**
+ * A module that asks where it lies is told where its source lies in a checkout: the package has what modules read there, and
+ * dist/ beside it. Threads are entries of their own, and packages that a module loads by `require` come along.
+ */
+function placed(path: string, text: string): string {
+  const place = relative(ROOT, path);
+  return text
+    .replace(/new URL\("\.\/([\w-]+-thread)\.ts", import\.meta\.url\)/g, 'new URL("./$1.js", import.meta_url)')
+    .replaceAll("const require = createRequire(import.meta.url);", "")
+    .replaceAll("import.meta.url", `new URL(${JSON.stringify(`../${place}`)}, import.meta_url).href`)
+    .replaceAll("import.meta.dirname", `(import.meta.dirname + ${JSON.stringify(`/../${dirname(place)}`)})`)
+    .replaceAll("import.meta_url", "import.meta.url");
+}
+
+const sources: Plugin = {
+  name: "sources",
+  setup({ onLoad, onResolve }) {
+    onLoad({ filter: /\.ts$/ }, ({ path }) => ({
+      contents: escaped(placed(path, readFileSync(path, "utf8"))),
+      loader: "ts",
+    }));
+    onLoad({ filter: /\.[cm]?js$/ }, ({ path }) => ({ contents: escaped(readFileSync(path, "utf8")), loader: "js" }));
+    onResolve({ filter: /^\.\/(?:main|daemon)\.ts$/ }, ({ kind, path }) =>
+      kind === "dynamic-import" ? { path: path.replace(".ts", ".js"), external: true } : undefined,
+    );
+  },
+};
+
+const common = {
+  absWorkingDir: ROOT,
+  bundle: true,
+  outdir: DIST,
+  platform: "node",
+  format: "esm",
+  target: "node22.18",
+  entryNames: "[name]",
+  minifySyntax: true,
+  minifyWhitespace: true,
+  legalComments: "none",
+  sourcemap: true,
+  sourcesContent: false,
+  metafile: true,
+  external: ["better-sqlite3"],
+  // packages in CommonJS ask for Node's modules by `require`
+  banner: {
+    js: 'import { createRequire as requireOf } from "node:module"; const require = requireOf(import.meta.url);',
+  },
+  plugins: [sources],
+} satisfies BuildOptions;
+
+/** The licences of all packages that are within, as those ask for it. */
+function licences(inputs: readonly string[]): string {
+  const folders = new Set(inputs.map((file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? ""));
+  folders.delete("");
+  const texts = [...folders].sort().map((folder) => {
+    const { name, version, license } = JSON.parse(readFileSync(join(ROOT, folder, "package.json"), "utf8"));
+    const file = readdirSync(join(ROOT, folder)).find((one) => /^licen[cs]e/i.test(one));
+    const text = file === undefined ? "" : `\n\n${readFileSync(join(ROOT, folder, file), "utf8").trim()}`;
+    return `${name} ${version} (${license})${text}\n`;
+  });
+  return texts.join(`\n${"-".repeat(80)}\n\n`);
+}
+
+function buildWorker(): void {
+  const args = ["deploy", "--dry-run", "--outdir", join(DIST, "worker")];
+  const env = { ...process.env, WRANGLER_SEND_METRICS: "false" };
+  const bin = join(ROOT, "node_modules/wrangler/bin/wrangler.js");
+  const { status, stdout, stderr } = spawnSync(process.execPath, [bin, ...args], { cwd: ROOT, env, encoding: "utf8" });
+  if (status !== 0) throw new Error(`wrangler made no Worker:\n${stdout}\n${stderr}`);
+}
+
+rmSync(DIST, { recursive: true, force: true });
+const made = await Promise.all(ENTRIES.map((entry) => build({ ...common, entryPoints: [entry] })));
+writeFileSync(
+  join(DIST, "third-party-licenses.txt"),
+  licences(made.flatMap((one) => Object.keys(one.metafile.inputs))),
+);
+if (asked === undefined) buildWorker();

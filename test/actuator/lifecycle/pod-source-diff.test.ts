@@ -1,0 +1,160 @@
+import { expect, test } from "vitest";
+import type { RuntimePod } from "../../../actuator/containerd/runtime-pod.ts";
+import { type PodSources, podSourceDiff } from "../../../actuator/lifecycle/pod-source-diff.ts";
+import { newRecord } from "../../../actuator/lifecycle/pod-state.ts";
+import type { PodRecord } from "../../../actuator/lifecycle/record.ts";
+import { refusedItemOf } from "../../../actuator/lifecycle/refused-item.ts";
+import { pod } from "../pods/pod-kit.ts";
+
+const object = { metadata: { namespace: "default", name: "web", uid: "uid-1" }, spec: { nodeName: "a" } };
+const web = pod({}, { object });
+const deleted = pod({}, { object, deletion: { atMs: 5, graceSeconds: 7 } });
+const record = (state: PodRecord["state"]): PodRecord => ({ ...newRecord(web, 1), state });
+const sandbox = { id: "s", attempt: 0, createdAtMs: 1, ips: [], labels: {}, annotations: {} };
+const seenWith = (isReady: boolean): ReadonlyMap<string, RuntimePod> =>
+  new Map([
+    [
+      web.uid,
+      { namespace: "default", name: "web", uid: web.uid, sandboxes: [{ ...sandbox, isReady }], containers: [] },
+    ],
+  ]);
+const NOTHING: PodSources = {
+  desired: new Map(),
+  whole: true,
+  unread: null,
+  files: new Map(),
+  refused: [],
+  records: [],
+  runtimePods: new Map(),
+};
+const changes = (given: Partial<PodSources>): readonly string[] =>
+  podSourceDiff({ ...NOTHING, ...given }).map((c) => (c.kind === "ends" ? `ends after ${c.graceSeconds}` : c.kind));
+const asks = (one: typeof web) => ({ desired: new Map([[one.uid, one]]) });
+const knows = (state: PodRecord["state"]) => ({ records: [[web.uid, record(state)] as const] });
+
+test("a pod comes once the runtime was heard, and is adopted only where it runs", () => {
+  expect(changes(asks(web))).toEqual(["comes"]);
+  expect(changes({ ...asks(web), runtimePods: null })).toEqual([]);
+  expect(changes({ ...asks(web), runtimePods: seenWith(true) })).toEqual(["adopts"]);
+  // its room may have been given away
+  expect(changes({ ...asks(web), runtimePods: seenWith(false) })).toEqual(["comes"]);
+});
+
+test("one whose end is asked for does not come, and what is left of it is taken away", () => {
+  expect(changes(asks(deleted))).toEqual([]);
+  // at once, so that it is not kept running for a turn, or even begun again
+  for (const isReady of [true, false])
+    expect(changes({ ...asks(deleted), runtimePods: seenWith(isReady) })).toEqual(["adopts", "ends after 7"]);
+  expect(changes({ ...asks(deleted), ...knows("active") })).toEqual(["ends after 7"]);
+  expect(changes({ ...asks(deleted), ...knows("pending") })).toEqual(["leaves"]);
+  expect(changes({ ...asks(deleted), ...knows("terminated") })).toEqual(["leaves"]);
+  expect(changes({ ...asks(web), ...knows("terminated") })).toEqual([]);
+});
+
+test("doubt ends nothing", () => {
+  expect(changes(knows("active"))).toEqual(["ends after null"]);
+  expect(changes({ ...knows("active"), whole: false })).toEqual([]);
+  expect(changes({ runtimePods: seenWith(true) })).toEqual(["orphan"]);
+  expect(changes({ runtimePods: seenWith(true), whole: false })).toEqual([]);
+});
+
+const refused = (metadata: unknown) => ({ refused: [refusedItemOf({ metadata, spec: 7 })] });
+
+test.each([
+  ["its uid and name", { namespace: "default", name: "web", uid: "uid-1" }, "default/web, of this uid, cannot"],
+  [
+    "its uid and another name",
+    { namespace: "default", name: "other", uid: "uid-1" },
+    "default/other, of this uid, cannot",
+  ],
+  ["its uid and no name", { namespace: "default", uid: "uid-1" }, "default/?, of this uid, cannot"],
+  ["its name and no uid", { namespace: "default", name: "web" }, "default/web cannot"],
+  ["its name and another uid", { namespace: "default", name: "web", uid: "uid-2" }, "default/web cannot"],
+  ["its name and no namespace that can be read", { namespace: 7, name: "web" }, "?/web cannot"],
+])("what cannot be run and has %s keeps a pod as it is, and says so", (_, metadata, why) => {
+  const told = (given: Partial<PodSources>) =>
+    podSourceDiff({ ...NOTHING, ...refused(metadata), ...given }).map((c) => (c.kind === "keeps" ? c.why : c.kind));
+  expect(told(knows("active"))).toEqual([expect.stringContaining(why)]);
+  expect(told({ runtimePods: seenWith(true) })).toEqual([expect.stringContaining(why)]);
+  // nothing of it runs, and its record stays for when it is mended
+  expect(told(knows("pending"))).toEqual([]);
+  expect(told(knows("terminated"))).toEqual([]);
+});
+
+test.each([
+  ["another name", { namespace: "default", name: "other", uid: "uid-2" }],
+  ["its name in another namespace", { namespace: "kube-system", name: "web", uid: "uid-2" }],
+  ["nothing that could be read", null],
+])("what cannot be run and has %s keeps nobody", (_, metadata) => {
+  expect(changes({ ...knows("active"), ...refused(metadata) })).toEqual(["ends after null"]);
+  expect(changes({ runtimePods: seenWith(true), ...refused(metadata) })).toEqual(["orphan"]);
+});
+
+test("what cannot be run any more and is deleted goes, by its uid alone", () => {
+  const deletion = { deletionTimestamp: "2026-01-31T12:00:00Z", deletionGracePeriodSeconds: 3 };
+  const web = { namespace: "default", name: "web", ...deletion };
+  expect(changes({ ...knows("active"), ...refused({ ...web, uid: "uid-1" }) })).toEqual(["ends after 3"]);
+  expect(changes({ ...knows("terminating"), ...refused({ ...web, uid: "uid-1" }) })).toEqual([]);
+  expect(changes({ ...knows("pending"), ...refused({ ...web, uid: "uid-1" }) })).toEqual(["leaves"]);
+  expect(changes({ runtimePods: seenWith(true), ...refused({ ...web, uid: "uid-1" }) })).toEqual(["orphan"]);
+  for (const more of [{ uid: "uid-2" }, { uid: "uid-1", deletionTimestamp: "soon" }])
+    expect(changes({ ...knows("active"), ...refused({ ...web, ...more }) })).toEqual(["keeps"]);
+});
+
+test("another pod that has its uid does not take its place while it runs", () => {
+  const other = pod({}, { name: "other", object });
+  expect(changes({ ...asks(other), ...knows("active") })).toEqual(["keeps"]);
+  expect(changes({ ...asks(other), ...knows("pending") })).toEqual([]);
+  // what waits may get another name
+  const renamed = pod({}, { name: "other", object: { ...object, spec: {} } });
+  expect(changes({ ...asks(renamed), ...knows("pending") })).toEqual(["changes"]);
+  // nor is it taken for the one that runs, of which no record is left, nor ends that one
+  expect(changes({ ...asks(other), runtimePods: seenWith(true) })).toEqual(["keeps"]);
+});
+
+test("nor does it take the place of one of its own name, which does not end for it either", () => {
+  const otherObject = { ...object, metadata: { ...object.metadata, name: "other", uid: "uid-8" } };
+  const of = (known: PodRecord["state"], deletion: typeof deleted.deletion) =>
+    podSourceDiff({
+      ...NOTHING,
+      ...asks(pod({}, { name: "other", object: { ...otherObject, spec: {} }, deletion })),
+      records: [
+        [web.uid, record(known)],
+        ["uid-8", { ...record("active"), pod: otherObject }],
+      ],
+    }).map((c) => [c.kind, "uid" in c ? c.uid : "", c.kind === "keeps" ? c.why : ""]);
+  const other = ["keeps", "uid-8", "default/other stands there with the uid of default/web"];
+  for (const deletion of [null, { atMs: 5, graceSeconds: 7 }]) {
+    expect(of("active", deletion)).toEqual([
+      ["keeps", web.uid, "default/other has its uid, and is another pod"],
+      other,
+    ]);
+    for (const state of ["pending", "terminating", "terminated"] as const) expect(of(state, deletion)).toEqual([other]);
+  }
+});
+
+test("a file that cannot be read holds back only what may be in it", () => {
+  const read = (file?: string) => ({ records: [[web.uid, { ...record("active"), ...(file && { file }) }] as const] });
+  const half = { whole: false, unread: ["/m/half.yaml"] };
+  expect(changes({ ...read("/m/web.yaml"), ...half })).toEqual(["ends after null"]);
+  expect(changes({ ...read("/m/half.yaml"), ...half })).toEqual(["stays"]);
+  expect(changes({ ...read(), ...half })).toEqual(["stays"]);
+  expect(changes({ ...read("/m/web.yaml"), whole: false })).toEqual([]);
+  expect(changes({ ...read("/m/half.yaml") })).toEqual(["ends after null"]);
+  expect(changes({ runtimePods: seenWith(true), ...half })).toEqual(["stays"]);
+});
+
+test("the file that a pod is read from is noted when it is another one", () => {
+  const files = new Map([[web.uid, "/m/web.yaml"]]);
+  const moves = { ...asks(web), files };
+  expect(changes({ ...moves, ...knows("active") })).toEqual(["moves"]);
+  expect(changes({ ...moves, records: [[web.uid, { ...record("active"), file: "/m/web.yaml" }]] })).toEqual([]);
+  expect(changes({ ...asks(deleted), files, ...knows("active") })).toEqual(["moves", "ends after 7"]);
+});
+
+test("another spec is a change, another status is none", () => {
+  const other = pod({}, { object: { ...object, spec: { nodeName: "b" } } });
+  const told = pod({}, { object: { ...object, status: { phase: "Running" } } });
+  expect(changes({ ...asks(other), ...knows("active") })).toEqual(["changes"]);
+  expect(changes({ ...asks(told), ...knows("active") })).toEqual([]);
+});

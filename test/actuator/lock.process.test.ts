@@ -1,0 +1,160 @@
+import { spawn, spawnSync } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { type Lock, takeLock } from "../../actuator/core/lock.ts";
+import { PATIENT } from "../patient.ts";
+
+let dir: string;
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), "nodewise-lock-"));
+});
+afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+async function taken(root: string, boot = "boot"): Promise<Lock> {
+  const lock = await takeLock(dir, root, boot);
+  if (!lock.ok) throw new Error(lock.error);
+  return lock.value;
+}
+async function refused(root: string): Promise<string> {
+  const lock = await takeLock(dir, root, "boot");
+  return lock.ok ? "" : lock.error;
+}
+/** Field 22 of stat; the command of a test's runner may hold a space. */
+const ownStart = (): string =>
+  readFileSync("/proc/self/stat", "utf8")
+    .replace(/^.*\) /s, "")
+    .split(" ")[19] ?? "";
+const nameOf = (first: string): string =>
+  join(dir, `nodewise-claim-${first.repeat(8)}-0000-4000-8000-000000000000.lock`);
+function plant(first: string, state: "+" | "?", pid: number, start: string, boot = "boot"): string {
+  writeFileSync(nameOf(first), `${state} ${pid} ${start} ${boot} /r\n`);
+  return nameOf(first);
+}
+
+describe("a root that one process has", () => {
+  test("is refused to a second taker with the holder's id, and free after the release", async () => {
+    const first = await taken("/r");
+    expect(await refused("/r")).toMatch(`process ${process.pid} already writes here`);
+    expect(readdirSync(dir).length, "who is refused leaves nothing").toBe(1);
+    first.release();
+    expect(readdirSync(dir)).toEqual([]);
+    await taken("/r");
+  });
+
+  test.each([
+    ["/r/kubepods", "inside"],
+    ["/r/a/b", "inside"],
+    ["/", "around"],
+  ])("has no other writer at %s, which lies %s it", async (root, side) => {
+    await taken("/r");
+    expect(await refused(root)).toMatch(
+      `process ${process.pid} already writes below cgroup root /r, and ${root} lies ${side} it`,
+    );
+  });
+
+  test("has neighbours, also of a name that only looks alike", async () => {
+    for (const root of ["/r/x", "/r-x", "/r/xy", "/s"]) await taken(root);
+    expect(readdirSync(dir).length).toBe(4);
+  });
+});
+
+describe("what does not hold a root", () => {
+  test("is the claim of a process that is gone, which is removed", async () => {
+    plant("0", "+", spawnSync("true").pid, "12345");
+    await taken("/r");
+    expect(readdirSync(dir).length).toBe(1);
+  });
+  test("is the claim of a process that has ended and that nobody waited for", async () => {
+    // what takes its parent's place never heard of it
+    const parent = spawn("sh", ["-c", "sleep 60 & echo $!; exec sleep 60"], { stdio: ["ignore", "pipe", "ignore"] });
+    onTestFinished(() => void parent.kill("SIGKILL"));
+    const pid = Number(await new Promise((resolve) => parent.stdout.once("data", resolve)));
+    const statOf = (): string[] =>
+      readFileSync(`/proc/${pid}/stat`, "utf8")
+        .replace(/^.*\) /s, "")
+        .split(" ");
+    plant("0", "+", pid, statOf()[19] ?? "");
+    expect(await refused("/r")).toMatch(`process ${pid} already writes here`);
+    // until then the shell itself would wait for it
+    const parentIs = (): string => readFileSync(`/proc/${parent.pid}/comm`, "utf8").trim();
+    await vi.waitFor(() => expect(parentIs()).toBe("sleep"), PATIENT);
+    process.kill(pid, "SIGKILL");
+    await vi.waitFor(() => expect(statOf()[0]).toBe("Z"), PATIENT);
+    await taken("/r");
+  });
+  test("is a process id that another process has by now", async () => {
+    plant("0", "+", process.pid, "1");
+    await taken("/r");
+  });
+  test("is a claim of another boot, whatever runs under its id now", async () => {
+    const held = await taken("/r", "boot-1");
+    await taken("/r", "boot-2");
+    held.release();
+    expect(readdirSync(dir).length, "an old holder takes away its own claim only").toBe(1);
+  });
+  test("is a claim that is half written; it stays, and its owner finds ours", async () => {
+    writeFileSync(nameOf("0"), "");
+    await taken("/r");
+    expect(readdirSync(dir).length).toBe(2);
+    plant("0", "?", process.pid, ownStart());
+    expect(await refused("/r")).toMatch("already writes");
+  });
+});
+
+describe("of two that look at one moment", () => {
+  test("the one with the greater name gives way", async () => {
+    plant("0", "?", process.pid, ownStart());
+    expect(await refused("/r")).toMatch("already writes");
+  });
+  test("the one with the lesser name waits until the other has given way", async () => {
+    const other = plant("f", "?", process.pid, ownStart());
+    const taking = taken("/r");
+    rmSync(other);
+    await taking;
+  });
+  test("the one with the lesser name gives way when the other was there before it", async () => {
+    plant("f", "?", process.pid, ownStart());
+    const taking = refused("/r");
+    plant("f", "+", process.pid, ownStart());
+    expect(await taking).toMatch("already writes");
+  });
+});
+
+const TAKER = `
+const { takeLock } = await import(process.argv[1]);
+const lock = await takeLock(process.argv[2], process.argv[3], "boot");
+process.stdout.write(lock.ok ? "held\\n" : "refused\\n");
+process.stdin.resume();
+`;
+
+test("of processes that find one dead holder at once, on nested roots, exactly one takes its place", async () => {
+  plant("0", "+", spawnSync("true").pid, "12345");
+  const module = fileURLToPath(new URL("../../actuator/core/lock.ts", import.meta.url));
+  const takers = ["/r", "/r/a", "/r", "/r/a"].map((root) =>
+    spawn(process.execPath, ["--input-type=module", "-e", TAKER, module, dir, root], { stdio: "pipe" }),
+  );
+  const told = await Promise.all(
+    takers.map(
+      (taker) =>
+        new Promise<string>((resolve) => {
+          taker.stdout.once("data", (text: Buffer) => resolve(text.toString().trim()));
+          taker.once("close", (code) => resolve(`ended with ${code}`));
+        }),
+    ),
+  );
+  for (const taker of takers) taker.stdin.end();
+  expect(told.toSorted()).toEqual(["held", "refused", "refused", "refused"]);
+});
+
+test("a holder that was killed a moment ago is waited for", async () => {
+  const module = fileURLToPath(new URL("../../actuator/core/lock.ts", import.meta.url));
+  for (let round = 0; round < 5; round++) {
+    const holder = spawn(process.execPath, ["--input-type=module", "-e", TAKER, module, dir, "/r"], { stdio: "pipe" });
+    await new Promise((resolve) => holder.stdout.once("data", resolve));
+    holder.kill("SIGKILL");
+    (await taken("/r")).release();
+  }
+});

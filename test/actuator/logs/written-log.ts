@@ -1,0 +1,61 @@
+import { closeSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
+import { onTestFinished } from "vitest";
+import { ok } from "../../../api/model/result.ts";
+
+export function ownDirectory(): string {
+  const dir = mkdtempSync(join(tmpdir(), "nodewise-logs-"));
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+  return dir;
+}
+
+/** The log of a container that writes numbered lines, as a runtime keeps it: open, whatever name it has. */
+export class WrittenLog {
+  readonly directory: string;
+  readonly name = "0.log";
+  #fd: number;
+  #lines = 0;
+
+  constructor(directory: string) {
+    mkdirSync(directory, { recursive: true });
+    this.directory = directory;
+    this.#fd = this.#open();
+  }
+  get path(): string {
+    return join(this.directory, this.name);
+  }
+  get lines(): number {
+    return this.#lines;
+  }
+  write(lines = 10): void {
+    for (let i = 0; i < lines; i++) writeSync(this.#fd, `2026-01-01T00:00:00.000000000Z stdout F ${this.#lines++}\n`);
+  }
+  /** ReopenContainerLog. */
+  readonly reopen = async () => {
+    const fd = this.#open();
+    closeSync(this.#fd);
+    this.#fd = fd;
+    return ok(null);
+  };
+  files(): readonly string[] {
+    return readdirSync(this.directory).sort();
+  }
+  /** All that can be read, from the oldest: the number of each line. */
+  numbers(): readonly number[] {
+    const names = this.files().filter((name) => !name.endsWith(".tmp") && name !== this.name);
+    const texts = [...names, ...this.files().filter((name) => name === this.name)].map((name) => {
+      const bytes = readFileSync(join(this.directory, name));
+      return (name.endsWith(".gz") ? gunzipSync(bytes) : bytes).toString();
+    });
+    return texts
+      .join("")
+      .split("\n")
+      .filter((line) => line !== "")
+      .map((line) => Number(line.slice(line.lastIndexOf(" "))));
+  }
+  #open(): number {
+    return openSync(this.path, "a", 0o640);
+  }
+}

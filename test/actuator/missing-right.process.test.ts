@@ -1,0 +1,79 @@
+import { spawnSync } from "node:child_process";
+import { chmodSync, chownSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test, vi } from "vitest";
+import { missingRight } from "../../actuator/core/missing-right.ts";
+import { LAUNCHER, NODE } from "../cli/run.ts";
+import { scratch } from "./manifests/scratch.ts";
+
+vi.setConfig({ testTimeout: 120_000 });
+
+const NOBODY = { uid: 65534, gid: 65534 };
+const MODULE = join(import.meta.dirname, "../../actuator/core/missing-right.ts");
+/** What a process of nobody's says of what it may not do. */
+function told(act: string, wants: string, ...path: readonly string[]): string {
+  const script = `
+    import * as fs from "node:fs";
+    import { missingRight } from ${JSON.stringify(MODULE)};
+    const path = ${JSON.stringify(join(...path))};
+    try { ${act}; console.log("done"); } catch (e) { console.log(missingRight(e, "${wants}")); }`;
+  const { stdout, stderr } = spawnSync(NODE, ["--input-type=module", "-e", script], { ...NOBODY, encoding: "utf8" });
+  return stdout.trim() || stderr;
+}
+const isRoot = process.getuid?.() === 0;
+const isAble = isRoot && spawnSync(NODE, [LAUNCHER, "--version"], { ...NOBODY, env: {} }).status === 0;
+
+describe.skipIf(!isAble)("EACCES of nobody's user (needs root, and a project that all may read)", () => {
+  function ground(): string {
+    const dir = scratch({ "file.yaml": "x", "closed/inner/file.yaml": "x" });
+    chmodSync(dir, 0o755);
+    chmodSync(join(dir, "file.yaml"), 0o600);
+    chmodSync(join(dir, "closed"), 0o700);
+    mkdirSync(join(dir, "own"));
+    chownSync(join(dir, "own"), NOBODY.uid, NOBODY.gid);
+    return dir;
+  }
+
+  test("names the right, the file or directory, and who has it", () => {
+    const dir = ground();
+    const root = "of user 0 and group 0)";
+    expect(told("fs.readFileSync(path)", "read", dir, "file.yaml")).toBe(
+      `: user 65534 lacks the right to read ${join(dir, "file.yaml")} (mode 600, ${root}`,
+    );
+    expect(told("fs.readFileSync(path)", "read", dir, "closed/inner/file.yaml")).toBe(
+      `: user 65534 lacks the right to search ${join(dir, "closed")} (mode 700, ${root}`,
+    );
+    expect(told("fs.appendFileSync(path, '')", "write", dir, "file.yaml")).toBe(
+      `: user 65534 lacks the right to write ${join(dir, "file.yaml")} (mode 600, ${root}`,
+    );
+    expect(told("fs.mkdirSync(path)", "write", dir, "new")).toBe(
+      `: user 65534 lacks the right to write ${dir} (mode 755, ${root}`,
+    );
+    expect(told("fs.mkdirSync(path)", "write", dir, "own/new")).toBe("done");
+  });
+
+  test("is said where a daemon reads and writes", () => {
+    const dir = ground();
+    const ran = (...args: readonly string[]) =>
+      spawnSync(NODE, [LAUNCHER, "actuator", "--once", "--cgroup-mount", join(dir, "none"), ...args], {
+        ...NOBODY,
+        env: {},
+        encoding: "utf8",
+      }).stderr;
+    expect(ran("--state-dir", join(dir, "state"))).toContain(
+      `lacks the right to write ${dir} (mode 755, of user 0 and group 0): name another with --state-dir`,
+    );
+    const files = ["--kubelet-configuration", join(dir, "file.yaml"), "--pods-token-file", join(dir, "closed/token")];
+    const told = ran("--state-dir", join(dir, "own/state"), "--pods-url", "http://127.0.0.1:1/pods", ...files);
+    expect(told).toContain(
+      `cannot be read (EACCES): user 65534 lacks the right to read ${join(dir, "file.yaml")} (mode 600`,
+    );
+    expect(told).toContain(`lacks the right to search ${join(dir, "closed")} (mode 700`);
+  });
+});
+
+test("another fault has no right that is missing", () => {
+  expect(missingRight(Object.assign(new Error("gone"), { code: "ENOENT", path: "/x" }), "read")).toBe("");
+  expect(missingRight(Object.assign(new Error("no path"), { code: "EACCES" }), "read")).toBe("");
+  expect(missingRight(new Error("none"), "write")).toBe("");
+});

@@ -1,0 +1,136 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { Outbox } from "../../actuator/client/outbox.ts";
+import { NODE } from "../cli/run.ts";
+
+let dir: string;
+let file: string;
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), "nodewise-outbox-"));
+  file = join(dir, "outbox.jsonl");
+});
+afterEach(() => rmSync(dir, { recursive: true, force: true }));
+const entry = (n: number) => ({ kind: "cgroups" as const, snapshot: { sequence: n }, report: null });
+
+const numberOf = (snapshot: unknown): number => (snapshot as { sequence: number }).sequence;
+/** What another daemon would find there, oldest first; nothing is taken from the file. */
+function onDisk(): readonly number[] {
+  const copy = join(dir, "copy/outbox.jsonl");
+  mkdirSync(join(dir, "copy"), { recursive: true, mode: 0o700 });
+  copyFileSync(file, copy);
+  const outbox = Outbox.open(copy);
+  const found: number[] = [];
+  for (let first = outbox.first(); first !== undefined; first = outbox.first()) {
+    found.push(numberOf(first.snapshot));
+    outbox.shift();
+  }
+  return found;
+}
+
+test("a crash between the writing of a shorter file and its taking the other's place loses and revives nothing", () => {
+  const before = Outbox.open(file);
+  for (const n of [1, 2, 3]) before.add(entry(n));
+  writeFileSync(`${file}.new`, `${JSON.stringify(entry(2))}\n{"kind":"cgro`);
+  const after = Outbox.open(file);
+  expect(after.size).toBe(3);
+  after.shift();
+  after.shift();
+  // the shorter file is written anew, over what lies there
+  expect(onDisk()).toEqual([3]);
+  expect(existsSync(`${file}.new`)).toBe(false);
+});
+
+test("a line between others that is no entry is left out, and the order stays", () => {
+  const lines = [entry(1), "text", null, { snapshot: {} }, entry(2)].map((one) => `${JSON.stringify(one)}\n`);
+  writeFileSync(file, `${lines[0]}\0\0\n\n${lines.slice(1).join("")}`);
+  expect(onDisk()).toEqual([1, 2]);
+});
+
+describe("where the file cannot be written", () => {
+  test("an entry is told to be in danger, is there all the same, and is on the disk once that takes it", () => {
+    const outbox = Outbox.open(file);
+    outbox.add(entry(1));
+    rmSync(file);
+    mkdirSync(file);
+    expect(() => outbox.add(entry(2))).toThrow("EISDIR");
+    expect(() => outbox.add(entry(3))).toThrow();
+    rmSync(file, { recursive: true });
+    expect(outbox.first()).toEqual(entry(1));
+    expect(onDisk()).toEqual([1, 2, 3]);
+    outbox.add(entry(4));
+    expect(onDisk()).toEqual([1, 2, 3, 4]);
+  });
+  test("what lies where the new file is made is not followed, and nothing half made is left", () => {
+    const outbox = Outbox.open(file);
+    for (const n of [1, 2]) outbox.add(entry(n));
+    const victim = join(dir, "victim");
+    writeFileSync(victim, "mine");
+    symlinkSync(victim, `${file}.new`);
+    outbox.shift();
+    expect(readFileSync(victim, "utf8")).toBe("mine");
+    expect(existsSync(`${file}.new`)).toBe(false);
+    expect([outbox.size, onDisk()]).toEqual([1, [1, 2]]);
+    outbox.add(entry(3));
+    expect(onDisk()).toEqual([2, 3]);
+  });
+  test("what was taken is forgotten by this process, and by the next one once the disk takes it", () => {
+    const outbox = Outbox.open(file);
+    for (const n of [1, 2]) outbox.add(entry(n));
+    mkdirSync(`${file}.new`);
+    outbox.shift();
+    expect([outbox.size, onDisk()]).toEqual([1, [1, 2]]);
+  });
+});
+
+/** A daemon that keeps entries without end and sees each fifth taken, until it is killed; answers the last that it kept. */
+async function killedAfter(entries: number): Promise<{ readonly kept: number; readonly taken: number }> {
+  const module = new URL("../../actuator/client/outbox.ts", import.meta.url).href;
+  const program = `
+    import { writeSync } from "node:fs";
+    import { Outbox } from ${JSON.stringify(module)};
+    const outbox = Outbox.open(${JSON.stringify(file)});
+    for (let n = 0; ; n++) {
+      outbox.add({ kind: "cgroups", snapshot: { sequence: n, text: "x".repeat(2000) }, report: null });
+      writeSync(1, "kept\\n");
+      if (n % 5 === 4) outbox.shift();
+      if (n % 5 === 4) writeSync(1, "taken\\n");
+    }`;
+  const child = spawn(NODE, ["--input-type=module", "-e", program], { stdio: ["ignore", "pipe", "inherit"] });
+  // not its exit: what it has told may still be on its way then
+  const exited = once(child, "close");
+  let told = "";
+  child.stdout.on("data", (chunk: Buffer) => {
+    told += chunk;
+    if (told.split("\n").length > entries) child.kill("SIGKILL");
+  });
+  expect(await exited).toEqual([null, "SIGKILL"]);
+  const count = (word: string): number => told.split("\n").filter((line) => line === word).length;
+  return { kept: count("kept"), taken: count("taken") };
+}
+
+test.each([40, 173, 301])(
+  "whatever a daemon kept is there after kill -9, in its order, and none of it twice",
+  async (entries) => {
+    const { kept, taken } = await killedAfter(entries);
+    expect(taken).toBeGreaterThan(5);
+    const found = onDisk();
+    const [first = Number.NaN, last = Number.NaN] = [found[0], found.at(-1)];
+    expect(found).toEqual(Array.from({ length: last - first + 1 }, (_, i) => first + i));
+    expect(last).toBeGreaterThanOrEqual(kept - 1);
+    // what was taken may be there again, what was not is never gone: it was killed in the next call at most
+    expect(first).toBeLessThanOrEqual(taken + 1);
+  },
+);

@@ -1,0 +1,76 @@
+import { spawnSync } from "node:child_process";
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { unwritable } from "../../actuator/core/record-file.ts";
+import { StateLook } from "../../actuator/daemon/own-state.ts";
+import { answer } from "../../actuator/status/server.ts";
+import { smallFileSystem } from "../e2e/containerd/small-file-system.ts";
+import { scratch } from "./manifests/scratch.ts";
+import { nodeStatus } from "./status/made-status.ts";
+
+test("files and directories that can be written are no fault, and nothing is left in them", () => {
+  const dir = scratch({ "journal.jsonl": "" });
+  expect(unwritable([dir], [join(dir, "journal.jsonl"), join(dir, "none-yet.jsonl")])).toEqual([]);
+  expect(readdirSync(dir)).toEqual(["journal.jsonl"]);
+});
+
+test("what is in the way of a file or a directory is told with its path", () => {
+  const dir = scratch({ records: "no directory" });
+  mkdirSync(join(dir, "journal.jsonl"));
+  expect(unwritable([join(dir, "records"), join(dir, "gone")], [join(dir, "journal.jsonl")])).toEqual([
+    expect.stringMatching(`^${join(dir, "records")}: ENOTDIR: `),
+    expect.stringMatching(`^${join(dir, "gone")}: ENOENT: `),
+    expect.stringMatching(`^${join(dir, "journal.jsonl")}: EISDIR: `),
+  ]);
+});
+
+test("all that one cause keeps from being written is one problem, which says how many there are", () => {
+  const dir = scratch({ state: "no directory" });
+  const state = join(dir, "state");
+  const look = new StateLook([state, join(state, "pods")], { file: join(state, "journal.jsonl") });
+  expect(look.faults()).toHaveLength(3);
+  expect(look.problems()).toEqual([
+    {
+      from: "state",
+      message: expect.stringMatching(
+        `^${state}: ENOTDIR: .* \\(/readyz names 2 more of its files and directories\\): .*the daemon is not ready`,
+      ),
+    },
+  ]);
+  expect(new StateLook([dir], null).problems()).toEqual([]);
+});
+
+const mayMount = process.getuid?.() === 0 && spawnSync("unshare", ["-m", "true"]).status === 0;
+describe.skipIf(!mayMount)("a disk of its own (needs root that may mount)", () => {
+  test("a full one is a fault until there is room again", () => {
+    const disk = smallFileSystem(64 * 1024);
+    onTestFinished(() => disk.release());
+    const filler = join(disk.path, "filler");
+    expect(unwritable([disk.path], [])).toEqual([]);
+    expect(() => writeFileSync(filler, Buffer.alloc(1 << 20))).toThrow(/ENOSPC/);
+    expect(unwritable([disk.path], [])).toEqual([expect.stringMatching(/: ENOSPC: /)]);
+    expect(readdirSync(disk.path)).toEqual(["filler"]);
+    rmSync(filler);
+    expect(unwritable([disk.path], [])).toEqual([]);
+  });
+});
+
+test("a daemon whose own files cannot be written is not ready, and says which", async () => {
+  const sources = (unwritable: readonly string[]) => ({
+    status: () => nodeStatus({ unwritable }),
+    metrics: { render: async () => ({ type: "", text: "" }) },
+  });
+  expect(await answer("/readyz", sources([]))).toMatchObject({ status: 200 });
+  const { status, text } = await answer(
+    "/readyz",
+    sources(["/s/journal.jsonl: ENOSPC: no space left on device, write"]),
+  );
+  expect([status, JSON.parse(text)]).toEqual([
+    503,
+    {
+      ready: false,
+      reasons: ["its own files cannot be written: /s/journal.jsonl: ENOSPC: no space left on device, write"],
+    },
+  ]);
+});

@@ -1,0 +1,85 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import type { Connection } from "../../../actuator/containerd/connection.ts";
+import type { CgroupView } from "../../../actuator/pods/cgroups/cgroup-view.ts";
+import type { KnownPod } from "../../../actuator/pods/records/pod-set.ts";
+import { NodeStats } from "../../../actuator/pods/status/node-stats.ts";
+import { err } from "../../../api/model/result.ts";
+import { type SmallFileSystem, smallFileSystem } from "../../e2e/containerd/small-file-system.ts";
+import { machineAt } from "../../sim/machine.ts";
+import { textTree } from "../stats/text-tree.ts";
+import { pod } from "./pod-kit.ts";
+
+const Mi = 2 ** 20;
+const VOLUME = "data";
+function small(): SmallFileSystem | null {
+  try {
+    return smallFileSystem(64 * Mi);
+  } catch {
+    console.warn("skipped who fills a disk: only root can mount");
+    return null;
+  }
+}
+const noRuntime = {
+  call: async () => err({ call: "none", code: "UNAVAILABLE", message: "there is none" }),
+} as unknown as Connection;
+
+/** A pod with one volume, and what is told of it, on a disk of its own; `meanwhile` happens as the machine is looked at. */
+function nodeOn({ path, release }: SmallFileSystem) {
+  onTestFinished(release);
+  const podsDirectory = join(path, "pods");
+  const one = pod({ volumes: [{ name: VOLUME, emptyDir: { medium: "", sizeLimitBytes: null } }] });
+  const { namespace, name, uid } = one;
+  const volume = join(podsDirectory, uid, "volumes/kubernetes.io~empty-dir", VOLUME);
+  mkdirSync(volume, { recursive: true });
+  const sandbox = { createdAtMs: 0 };
+  const running = { id: "c", name: "app", state: "running", createdAtMs: 0 };
+  const runtimePod = { namespace, name, uid, sandboxes: [sandbox], containers: [running] };
+  const known = { uid, pod: one, record: {}, runtimePod } as unknown as KnownPod;
+  const view = { pods: new Map([[uid, { path: `/pods/${uid}`, containers: new Map() }]]) } as unknown as CgroupView;
+  let meanwhile = (): void => undefined;
+  const stats = new NodeStats({
+    connection: noRuntime,
+    hierarchy: textTree(2).hierarchy,
+    observeMachine: () => {
+      meanwhile();
+      return machineAt("2026-01-31T12:00:00Z", "boot", 2);
+    },
+    roots: { podsDirectory, podLogsDirectory: join(path, "logs") },
+    nodeName: "node",
+  });
+  onTestFinished(() => stats.close());
+  const write = (file: string, bytes: number): void => {
+    mkdirSync(dirname(join(volume, file)), { recursive: true });
+    writeFileSync(join(volume, file), Buffer.alloc(bytes));
+  };
+  const told = async (during = (): void => undefined) => {
+    meanwhile = during;
+    const { pods } = (await stats.look([known], view)) as {
+      pods: readonly { volume: readonly { usedBytes: number; inodesUsed: number }[] }[];
+    };
+    return pods[0]?.volume[0];
+  };
+  return { write, told };
+}
+
+const disk = small();
+
+test.skipIf(disk === null)(
+  "who fills a disk is counted after the disk was, and again right away when it goes on",
+  async () => {
+    const { write, told } = nodeOn(disk as SmallFileSystem);
+    expect((await told(() => write("first", 8 * Mi)))?.usedBytes).toBe(8 * Mi);
+    expect((await told(() => write("second", 8 * Mi)))?.usedBytes).toBe(16 * Mi);
+  },
+);
+
+const another = small();
+test.skipIf(another === null)("all that somebody fills a disk with is counted, more than one look may", async () => {
+  const { write, told } = nodeOn(another as SmallFileSystem);
+  await told();
+  const files = 12_000;
+  for (let i = 0; i < files; i++) write(`d${i % 40}/f${i}`, 1);
+  expect((await told())?.inodesUsed).toBe(files + 41);
+});

@@ -1,0 +1,90 @@
+import { expect, test } from "vitest";
+import type { DeviceDesk } from "../../../../actuator/pods/devices/port.ts";
+import { hands } from "../device-kit.ts";
+import { PodsWorld, podWith } from "./pods-world.ts";
+
+const GPU = "example.com/gpu";
+const lives = (world: PodsWorld, uids: readonly string[]): readonly string[] =>
+  uids.filter((uid) => world.pod(uid).record.state === "active");
+
+test("pods that wait come in as they came; of those that came together the older one, then as they are listed", async () => {
+  const world = new PodsWorld();
+  const wants = (uid: string, createdAt?: string) =>
+    podWith(uid, { cpu: "5" }, createdAt === undefined ? {} : { metadata: { creationTimestamp: createdAt } });
+  const holder = wants("holder");
+  world.pods = [holder];
+  await world.run(2);
+  const waiting = ["z", "y", "new", "old"];
+  const [z, y] = waiting.slice(0, 2).map((uid) => wants(uid));
+  const dated = [wants("new", "2026-01-02T00:00:00Z"), wants("old", "2026-01-01T00:00:00Z")];
+  world.pods = [holder, z as object, y as object];
+  await world.run(2);
+  world.pods = [...world.pods, ...dated];
+  await world.run(2);
+  expect(lives(world, waiting)).toEqual([]);
+  const cameIn: string[] = [];
+  for (let round = 0; round < 4; round++) {
+    const leaves = cameIn.at(-1) ?? "holder";
+    world.pods = world.pods.filter((pod) => uidOf(pod) !== leaves);
+    await world.run(6);
+    const there = waiting.filter((uid) => !cameIn.includes(uid));
+    cameIn.push(...lives(world, there));
+  }
+  expect(cameIn).toEqual(["z", "y", "old", "new"]);
+});
+const uidOf = (pod: object): string => (pod as { readonly metadata: { readonly uid: string } }).metadata.uid;
+
+test("one device goes to the pod that came first, although its plugin takes its time to answer about it", async () => {
+  const asked: string[] = [];
+  let version = 1;
+  let preferred: { available: string[]; size: number; deviceIds: string[] }[] = [];
+  const desk: DeviceDesk = {
+    get version() {
+      return version;
+    },
+    parts: (podUid) => ({
+      devices: ["g0", "g1"].map((id) => ({ resource: GPU, id, health: "Healthy" })),
+      devicePlugins: [
+        {
+          resource: GPU,
+          registered: true,
+          options: { getPreferredAllocationAvailable: true },
+          preferred: podUid === "first" ? preferred : [],
+        },
+      ],
+      kubelet: { startedAt: new Date(0).toISOString() },
+    }),
+    amounts: () => new Map([[GPU, { capacity: 2, allocatable: 2 }]]),
+    whyWaits: () => null,
+    isChosenByPlugin: () => true,
+    hasFailed: () => false,
+    registrationOf: () => "1",
+    recover: () => {},
+    lacking: () => new Map(),
+    decidedAnew: () => {},
+    slowCalls: () => new Map(),
+    vanished: () => [],
+    ask: (podUid) => {
+      asked.push(podUid);
+      return true;
+    },
+    forget: () => {},
+    merged: (next) => next,
+    problems: () => [],
+    look: () => {},
+  };
+  const world = new PodsWorld({ desk, hands: hands() });
+  const wants = (uid: string) => podWith(uid, { cpu: "100m", [GPU]: "1" } as object);
+  world.pods = [wants("first")];
+  await world.run(2);
+  world.pods = [wants("first"), wants("second")];
+  await world.run(5);
+  expect(asked).toEqual(["first"]);
+  expect(world.pod("second").record.refusal).toMatchObject({ reason: "WaitingForEarlierPod", tries: 0 });
+  expect(world.pod("second").record.refusal?.message).toContain(`the device plugin of ${GPU} has answered`);
+  preferred = [{ available: ["g0", "g1"], size: 1, deviceIds: ["g1"] }];
+  version++;
+  await world.run(2);
+  expect(lives(world, ["first", "second"])).toEqual(["first"]);
+  expect(asked).toEqual(["first", "second"]);
+});

@@ -1,0 +1,61 @@
+import { mkdirSync, readdirSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { expect, test } from "vitest";
+import { logLinksIn } from "../../../../actuator/pods/sync/log-link.ts";
+import { PodsWorld, podWith } from "./pods-world.ts";
+
+test("a container's link that is missing is made again, and what is in its place is told once", async () => {
+  const told: string[] = [];
+  const world = new PodsWorld({ logLinks: (dir) => logLinksIn(join(dir, "links"), (message) => told.push(message)) });
+  const links = join(world.dir, "links");
+  world.pods = [podWith("a", { cpu: "100m" })];
+  await world.run(3);
+  const [container] = world.pod("a").runtimePod?.containers ?? [];
+  const log = container?.logPath ?? "";
+  // the runtime of this test writes none, and then there is nothing to be linked
+  mkdirSync(dirname(log), { recursive: true });
+  writeFileSync(log, "a line\n");
+  await world.run(12);
+  const [name = ""] = readdirSync(links);
+  expect([name, readlinkSync(join(links, name))]).toEqual([`a_default_app-${container?.id}.log`, log]);
+  rmSync(links, { recursive: true });
+  await world.run(12);
+  expect(readdirSync(links)).toEqual([name]);
+  rmSync(join(links, name));
+  writeFileSync(join(links, name), "somebody's");
+  await world.run(42);
+  expect(told).toEqual([expect.stringContaining(`link ${join(links, name)}: `)]);
+  rmSync(join(links, name));
+  await world.run(12);
+  expect(readlinkSync(join(links, name))).toBe(log);
+  // those of a pod that is gone are not
+  world.pods = [];
+  await world.run(30);
+  expect(readdirSync(links)).toEqual([]);
+});
+
+test("links of containers that somebody else removed go, at the next look and with their pod; others' stay", async () => {
+  const told: string[] = [];
+  const world = new PodsWorld({ logLinks: (dir) => logLinksIn(join(dir, "links"), (message) => told.push(message)) });
+  const links = join(world.dir, "links");
+  world.pods = [podWith("a", { cpu: "100m" })];
+  await world.run(3);
+  const log = world.pod("a").runtimePod?.containers[0]?.logPath ?? "";
+  mkdirSync(dirname(log), { recursive: true });
+  writeFileSync(log, "a line\n");
+  await world.run(12);
+  const [own = ""] = readdirSync(links);
+  const gone = "a_default_app-gone.log";
+  // of another agent's container, and of a pod that nobody knows
+  const others = ["a_default_app-theirs.log", "z_default_app-theirs.log"];
+  symlinkSync(log, join(links, gone));
+  symlinkSync("/elsewhere/default_a_a/app/0.log", join(links, others[0] ?? ""));
+  symlinkSync(log.replace("default_a_", "default_z_"), join(links, others[1] ?? ""));
+  await world.run(12);
+  expect(readdirSync(links).sort()).toEqual([own, ...others].sort());
+  // removed behind its back, with the log: the link would lead to the log of the next instance
+  symlinkSync(log, join(links, gone));
+  world.pods = [];
+  await world.run(30);
+  expect([readdirSync(links).sort(), told]).toEqual([others, []]);
+});

@@ -1,0 +1,47 @@
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { Compilers } from "../../../actuator/probes/compilers.ts";
+import { DAEMON_FLAGS } from "../../../api/cli/start.ts";
+import { NODE } from "../../cli/run.ts";
+import { container, pod, probe, world } from "./manager-kit.ts";
+
+test("few probes leave the daemon small, many switch the compilers on, once", () => {
+  const flags: string[] = [];
+  const compilers = new Compilers((flag) => flags.push(flag));
+  compilers.look(99);
+  expect([flags, compilers.areOn]).toEqual([[], false]);
+  compilers.look(100);
+  const set = [...flags];
+  compilers.look(5_000);
+  compilers.look(0);
+  expect([flags, compilers.areOn]).toEqual([set, true]);
+  const names = (list: readonly string[]) => list.map((flag) => flag.replace(/^--(no-)?|=.*$/g, "")).sort();
+  // the room for what is young is fixed when a process starts
+  expect(names(set)).toEqual(names(DAEMON_FLAGS).filter((name) => name !== "max-semi-space-size"));
+});
+
+test("a process that was started without them compiles from then on", () => {
+  const file = join(import.meta.dirname, "../../../actuator/probes/compilers.ts");
+  const code = `
+    const { Compilers } = await import(${JSON.stringify(file)});
+    const hot = (n) => { let sum = 0; for (let i = 0; i < n; i++) sum += i % 7; return sum; };
+    const heat = () => { for (let i = 0; i < 300; i++) hot(20_000); };
+    const isOptimized = () => (%GetOptimizationStatus(hot) & 0b110000) !== 0;
+    heat();
+    const before = isOptimized();
+    new Compilers().look(1000);
+    let tries = 0;
+    while (!isOptimized() && tries++ < 200) { heat(); await new Promise((done) => setTimeout(done, 5)); }
+    console.log(before, isOptimized());`;
+  const flags = ["--allow-natives-syntax", "--no-opt", "--no-maglev", "--input-type=module", "-e", code];
+  expect(spawnSync(NODE, flags, { encoding: "utf8" }).stdout).toBe("false true\n");
+});
+
+test("the rate is of all that is probed", () => {
+  const w = world();
+  w.manager.look([pod([container({ liveness: probe({ periodSeconds: 4 }), readiness: probe() })])]);
+  expect(w.manager.perSecond).toBe(1.25);
+  w.manager.look([]);
+  expect(w.manager.perSecond).toBe(0);
+});

@@ -1,0 +1,81 @@
+import { execFile } from "node:child_process";
+import { createServer } from "node:http";
+import { createServer as createTcp } from "node:net";
+import { afterAll, expect, test } from "vitest";
+import { attempt, type ProbePorts } from "../../../actuator/probes/engine/attempt.ts";
+import { probeEvent } from "../../../api/decide/probes/worker.ts";
+import type { ProbeHandler, ProbeType } from "../../../api/model/probe.ts";
+import captured from "../../data/real-probes.json" with { type: "json" };
+import { healthServer } from "./health-server.ts";
+import { getAt, Servers, TARGET } from "./servers.ts";
+
+/** What a real kubelet 1.36.3 said of servers and commands, beside what the handlers here say of such ones. */
+const servers = new Servers();
+afterAll(() => servers.close());
+
+/** Commands run here as a runtime would run them. */
+const exec: ProbePorts["exec"] = (_id, [file = "", ...args]) =>
+  new Promise((resolve) => {
+    execFile(file, args, { maxBuffer: 2 ** 20 }, (error, stdout, stderr) => {
+      const exitCode = typeof error?.code === "number" ? error.code : 0;
+      resolve({ ok: true, value: { exitCode, stdout, stderr } });
+    });
+  });
+const HOST = /(?:\d+\.){3}\d+:\d+/g;
+async function said(type: ProbeType, handler: ProbeHandler, timeoutMs = 20_000): Promise<string | undefined> {
+  const outcome = await attempt({ handler, timeoutMs, target: TARGET }, { exec });
+  return probeEvent(type, outcome)?.message.replace(HOST, "HOST");
+}
+/** The texts of one capture, its addresses as HOST. */
+const textsOf = (name: string): readonly string[] =>
+  (captured.find((one) => one.name === name)?.events ?? [])
+    .filter(({ type }) => type === "Warning")
+    .map(({ message }) => message.replace(HOST, "HOST"));
+const commandOf = (name: string, type: "livenessProbe" | "readinessProbe"): readonly string[] => {
+  const [container] = captured.find((one) => one.name === name)?.spec.containers ?? [];
+  const probe = (container as Readonly<Record<string, { readonly exec?: { readonly command: string[] } }>>)[type];
+  return probe?.exec?.command ?? [];
+};
+const answering = (status: number, headers: Readonly<Record<string, string>> = {}): Promise<number> =>
+  servers.listen(createServer((_request, response) => void response.writeHead(status, headers).end("secret")));
+
+test("commands: their output as it is, standard error behind, and of a long one 10 KiB", async () => {
+  const both = await said("liveness", { exec: commandOf("exec-exit-3-output", "livenessProbe") });
+  expect(textsOf("exec-exit-3-output")).toEqual([both]);
+  expect(textsOf("live-grace")).toEqual([await said("liveness", { exec: commandOf("live-grace", "livenessProbe") })]);
+  const long = await said("readiness", { exec: commandOf("exec-long-output", "readinessProbe") });
+  const [real = ""] = textsOf("exec-long-output");
+  // the capture was shortened, and says how long it was
+  const [, length] = /\.\.\.\((\d+) characters\)$/.exec(real) ?? [];
+  expect(long).toHaveLength(Number(length));
+  expect(long?.startsWith(real.replace(/\.\.\.\(.*$/, ""))).toBe(true);
+});
+
+test("pages: a status and never the body, nobody there, and where it leads to", async () => {
+  const statuses = { "http-400": 400, "http-500-body": 500 };
+  for (const [name, status] of Object.entries(statuses))
+    expect(textsOf(name)).toContain(await said("readiness", { http: getAt(await answering(status)) }));
+  expect(textsOf("http-refused")).toContain(await said("readiness", { http: getAt(1) }));
+  expect(textsOf("http-400")).toContain(await said("readiness", { http: getAt(1) }));
+  // it answers once, and is gone when it is asked for the next page
+  const once = createTcp((socket) => {
+    once.close();
+    const location = `HTTP/1.1 302 Found\r\nLocation: /ok\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`;
+    socket.once("data", () => socket.end(location));
+  });
+  const port = await servers.listen(once);
+  expect(textsOf("http-302-same-host")).toContain(await said("readiness", { http: getAt(port) }));
+  const resets = await servers.raw("", "reset");
+  expect(textsOf("http-500-body").map(unnamed)).toContain(
+    unnamed((await said("readiness", { http: getAt(resets) })) ?? ""),
+  );
+});
+/** The client's own port has another form in a text of two ends. */
+const unnamed = (text: string): string => text.replace(/HOST->HOST/, "ENDS");
+
+test("gRPC: not served, and nobody there", async () => {
+  await using down = await healthServer((_call, answer) => answer(null, { status: "NOT_SERVING" }));
+  const service = "";
+  expect(textsOf("grpc-flip")).toEqual([await said("readiness", { grpc: { port: down.port, service } })]);
+  expect(textsOf("grpc-refused")).toEqual([await said("readiness", { grpc: { port: 1, service } }, 1000)]);
+});

@@ -1,0 +1,135 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { readUsages } from "../../../actuator/stats/cgroup-usage.ts";
+import { podUsageOf, UsageHistory } from "../../../actuator/stats/summary.ts";
+import type { CgroupLook, CgroupUsage } from "../../../actuator/stats/usage.ts";
+import { openOwn } from "../../e2e/own-cgroups.ts";
+
+const CONTROLLERS = ["cpu", "cpuacct", "memory", "pids"];
+const PODS = "/kubepods";
+const POD = `${PODS}/pod1`;
+const CONTAINER = `${POD}/c1`;
+const LOOKS: readonly CgroupLook[] = [
+  { path: PODS, level: "pods" },
+  { path: POD, level: "pod" },
+  { path: CONTAINER, level: "container" },
+];
+const MiB = 2 ** 20;
+const HELD_BYTES = 64 * MiB;
+const LIMIT_BYTES = 512 * MiB;
+/** Holds memory, tells so, and then burns what it gets of a CPU. */
+const BURNER = `globalThis.held = Buffer.alloc(${HELD_BYTES}, 1); process.stdout.write("held"); for (;;);`;
+
+const opened = openOwn("stats");
+const canMake =
+  opened.ok &&
+  opened.value.version === 1 &&
+  process.getuid?.() === 0 &&
+  CONTROLLERS.every((name) => opened.value.support().controllers.includes(name));
+if (!canMake)
+  console.warn("skipped the use of real cgroups: they need root and cgroup v1 with cpu, cpuacct, memory, pids");
+
+describe.skipIf(!canMake)("the use of real cgroups", { timeout: 60_000 }, () => {
+  if (!opened.ok) return;
+  const hierarchy = opened.value;
+  let child: ChildProcess | undefined;
+
+  beforeEach(async () => {
+    for (const path of ["/", PODS, POD, CONTAINER]) {
+      const made = await hierarchy.create(path, CONTROLLERS);
+      if (!made.ok) throw new Error(made.error.message);
+    }
+    await write(PODS, "memory.limit_in_bytes", String(LIMIT_BYTES));
+  });
+  afterEach(async () => {
+    if (child !== undefined && child.exitCode === null && child.signalCode === null) {
+      const ended = once(child, "exit");
+      child.kill("SIGKILL");
+      await ended;
+    }
+    child = undefined;
+    for (const path of hierarchy.paths().toReversed()) await hierarchy.remove(path);
+    expect(hierarchy.paths()).toEqual([]);
+  });
+  async function write(path: string, file: string, value: string): Promise<void> {
+    const written = await hierarchy.write(path, file, value);
+    if (!written.ok) throw new Error(written.error.message);
+  }
+  const look = (): ReadonlyMap<string, CgroupUsage> => readUsages(hierarchy, LOOKS);
+  const at = (usages: ReadonlyMap<string, CgroupUsage>, path: string): CgroupUsage => usages.get(path) as CgroupUsage;
+
+  /** In the container's cgroup from its first page on. */
+  async function startBurner(): Promise<ChildProcess> {
+    const script = `read go && exec "${process.execPath}" -e '${BURNER}'`;
+    const started = spawn("sh", ["-c", script], { stdio: ["pipe", "pipe", "inherit"] });
+    child = started;
+    for (const controller of CONTROLLERS) {
+      const directory = `/sys/fs/cgroup/${controller}${opened.root}${CONTAINER}`;
+      if (existsSync(directory)) writeFileSync(`${directory}/cgroup.procs`, String(started.pid));
+    }
+    started.stdin?.end("go\n");
+    await once(started.stdout as NonNullable<typeof started.stdout>, "data");
+    return started;
+  }
+
+  test("of an empty one is nothing but what the kernel itself needs", () => {
+    const usages = look();
+    expect(at(usages, CONTAINER)).toMatchObject({ cpuNanos: 0, processes: 0, pids: null, pressure: null });
+    expect(at(usages, POD)).toMatchObject({ pids: 0, processes: null, throttling: { throttledPeriods: 0 } });
+    expect(at(usages, PODS).memory).toMatchObject({ limitBytes: LIMIT_BYTES, rssBytes: 0 });
+    expect(at(usages, POD).memory?.limitBytes).toBe(null);
+  });
+
+  test("shows the memory that a process holds, also to the cgroups around it", async () => {
+    const { pid } = await startBurner();
+    const usages = look();
+    const resident = Number(/^RssAnon:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) * 1024;
+    expect(resident).toBeGreaterThan(HELD_BYTES);
+    for (const path of [CONTAINER, POD, PODS]) {
+      const { memory } = at(usages, path);
+      expect(memory?.usageBytes).toBeGreaterThanOrEqual(HELD_BYTES);
+      expect(memory?.workingSetBytes).toBeGreaterThanOrEqual(HELD_BYTES);
+      expect(memory?.workingSetBytes).toBeLessThanOrEqual(memory?.usageBytes ?? 0);
+      // the kernel sums up what its CPUs have counted only now and then
+      expect(Math.abs((memory?.rssBytes ?? 0) - resident)).toBeLessThan(16 * MiB);
+    }
+    expect(at(usages, CONTAINER).processes).toBe(1);
+    expect(at(usages, POD).pids).toBeGreaterThan(1);
+    expect(at(usages, POD).processes).toBe(null);
+  });
+
+  test("shows the CPU that a process burns, and how its quota holds it back", async () => {
+    await startBurner();
+    // a tenth of a CPU
+    await write(CONTAINER, "cpu.cfs_quota_us", "10000");
+    const history = new UsageHistory();
+    const first = look();
+    history.look(first, performance.now());
+    const started = performance.now();
+    let row = null;
+    let usages = first;
+    while (!(row?.throttledPermille ?? 0) && performance.now() - started < 50_000) {
+      await sleep(500);
+      usages = look();
+      row = podUsageOf(
+        { cgroup: POD, containers: [{ name: "c", id: "c1", createdAtMs: 0, cgroup: CONTAINER }] },
+        {
+          usages,
+          rates: history.look(usages, performance.now()),
+        },
+      );
+    }
+    expect(row?.throttledPermille).toBeGreaterThan(0);
+    expect(row?.cpuMilli).toBeGreaterThan(0);
+    // more than its quota, since what runs when it is set runs on for a moment; far from a whole CPU
+    expect(row?.cpuMilli).toBeLessThan(500);
+    expect(at(usages, CONTAINER).throttling?.throttledNanos).toBeGreaterThan(0);
+    expect(at(usages, POD).throttling?.throttledPeriods).toBe(0);
+    expect(at(usages, POD).cpuNanos).toBeGreaterThan(at(first, POD).cpuNanos as number);
+    // it burns on from one file read to the next
+    expect(at(look(), POD).cpuNanos).toBeGreaterThanOrEqual(at(usages, CONTAINER).cpuNanos as number);
+  });
+});

@@ -1,0 +1,206 @@
+import { once } from "node:events";
+import { request } from "node:http";
+import { connect } from "node:net";
+import zlib from "node:zlib";
+import { afterEach, expect, test, vi } from "vitest";
+import { lines } from "../../api/http/batch.ts";
+import { MAX_DENSE } from "../../api/http/body.ts";
+import { bodyRoom, Gathered } from "../../api/http/body-budget.ts";
+import { problemOf, snapshotOf } from "../contract/api-subject.ts";
+import { appOver, serving } from "./serving.ts";
+
+const MIB = 1024 ** 2;
+const headers = { "content-type": "application/json" };
+const decision = JSON.stringify({ snapshot: snapshotOf("n1") });
+
+afterEach(() => void vi.useRealTimers());
+
+const { ZSTD_c_windowLog } = zlib.constants;
+const zstd = (text: string, windowLog: number): Uint8Array<ArrayBuffer> =>
+  Uint8Array.from(zlib.zstdCompressSync(text, { params: { [ZSTD_c_windowLog]: windowLog } }));
+
+test("a zstd window of 8 MiB is taken, and a larger one is refused with what to do", async () => {
+  const { app } = appOver();
+  const post = (path: string, type: string, body: Uint8Array<ArrayBuffer>) =>
+    app.request(path, { method: "POST", body, headers: { "content-type": type, "content-encoding": "zstd" } });
+  // a body that is smaller than its window has one of its own size
+  const room = " ".repeat(9 * MIB);
+  const line = `${JSON.stringify({ kind: "cgroups", snapshot: snapshotOf("n1"), explain: "off" })}\n`;
+  const batch = async (log: number) =>
+    JSON.parse(
+      (await (await post("/v1/batch", "application/x-ndjson", zstd(`${line}${room}\n`, log))).text()).split(
+        "\n",
+        1,
+      )[0] ?? "",
+    );
+  expect(await batch(23)).toMatchObject({ line: 1, verdict: "decided" });
+  const refused = {
+    code: "unsupported_encoding",
+    detail: expect.stringContaining("zstd window of more than 8388608 bytes"),
+  };
+  expect(await batch(24)).toMatchObject({ line: 1, problem: refused });
+  const whole = await post("/v1/decisions/cgroups", "application/json", zstd(room, 27));
+  expect(await whole.json()).toMatchObject(refused);
+});
+
+test("the windows of batches in zstd have room with the bodies, and give it back", async () => {
+  const { app } = appOver({ limits: { bodyBytes: MIB, bodyBytesInFlight: 2 * MIB, concurrency: 64 } });
+  // packed to an eighth: it is not too dense
+  const blank = (bytes: number): string =>
+    Array.from({ length: bytes }, (_, i) => (i % 1000 === 0 ? "\n" : Math.random() < 0.5 ? " " : "\t")).join("");
+  const body = zstd(blank(4 * MIB), 23);
+  const post = async (encoding: string, packed: Uint8Array<ArrayBuffer>) =>
+    (
+      await app.request("/v1/batch", {
+        method: "POST",
+        body: packed,
+        headers: { "content-type": "application/x-ndjson", "content-encoding": encoding },
+      })
+    ).text();
+  for (let i = 0; i < 3; i++) {
+    expect(JSON.parse(await post("zstd", body))).toMatchObject({ problem: { code: "overloaded" } });
+    expect(await post("zstd", zstd(blank(MIB), 23))).toBe("");
+  }
+});
+
+/** A connection that sends so many bytes of a body of 1 MiB, and stops. */
+async function stopped(port: number, bytes: number) {
+  const socket = connect(port, "127.0.0.1");
+  socket.on("error", () => {});
+  let answer = "";
+  socket.on("data", (chunk) => {
+    answer += chunk.toString();
+  });
+  const head = `POST /v1/decisions/cgroups HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${MIB}\r\n\r\n`;
+  await new Promise<void>((resolve) => socket.write(head + " ".repeat(bytes), () => resolve()));
+  return { socket, answer: () => answer };
+}
+
+test("bodies that stop halfway hold no more than their room; what is beyond is told to come again, and does", async () => {
+  const { api } = await serving({ limits: { bodyBytes: MIB, bodyBytesInFlight: 2 * MIB }, threads: 0 });
+  const halves = await Promise.all(Array.from({ length: 12 }, () => stopped(api.port, MIB / 2)));
+  const refused = () => halves.filter(({ answer }) => answer().includes("HTTP/1.1 503"));
+  await expect.poll(() => refused().length).toBe(8);
+  const told = refused()[0]?.answer() ?? "";
+  expect(told.toLowerCase()).toContain("retry-after: 2");
+  expect(told).toContain('"code":"overloaded"');
+  // a small one finds no room either, until those that hold it are gone
+  const post = () => fetch(`${api.url}/v1/decisions/cgroups`, { method: "POST", headers, body: decision });
+  await problemOf(await post(), "overloaded");
+  for (const { socket } of halves) socket.destroy();
+  await expect.poll(async () => (await post()).status).toBe(200);
+});
+
+test("who stops in the middle of a body is answered 408, and a line of a batch says so", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  const { api } = await serving({ threads: 0 });
+  // so few that they are there with the first look at its connection
+  const half = await stopped(api.port, 1000);
+  const batch = request(`${api.url}/v1/batch`, { method: "POST", headers: { "content-type": "application/x-ndjson" } });
+  batch.on("error", () => {});
+  batch.write(`${JSON.stringify({ kind: "cgroups", snapshot: snapshotOf("n1") })}\n{"kind"`);
+  const [response] = await once(batch, "response");
+  let text = "";
+  response.on("data", (chunk: Buffer) => {
+    text += chunk.toString();
+  });
+  await expect.poll(() => text).toContain('"line":1,');
+  // in the first of these bytes came; the second is silent
+  for (let i = 0; i < 2; i++) {
+    vi.advanceTimersByTime(20_000);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  await expect.poll(half.answer).toMatch(/^HTTP\/1.1 408/);
+  expect(half.answer()).toContain('"code":"request_timeout"');
+  await expect.poll(() => text).toContain('{"line":2,"problem":{"code":"request_timeout"');
+});
+
+test("what is given back has room again, and what has left takes nothing more", () => {
+  const room = bodyRoom(10);
+  const [a, b] = [room(), room()];
+  expect([a.take(6), b.take(5), b.take(4), b.take(1)]).toEqual([true, false, true, false]);
+  a.give(100);
+  expect(b.take(6)).toBe(true);
+  b.leave();
+  expect([b.take(1), a.take(10)]).toEqual([false, true]);
+});
+
+test("chunks of any sizes are gathered whole, and a single one is not copied", () => {
+  const bytes = Uint8Array.from({ length: 5000 }, (_, i) => i % 251);
+  for (const expected of [0, 100, 5000, 9000]) {
+    for (const size of [1, 7, 4999, 5000]) {
+      const gathered = new Gathered(expected);
+      for (let at = 0; at < bytes.length; at += size) gathered.add(bytes.subarray(at, at + size));
+      expect(gathered.size).toBe(5000);
+      expect(gathered.take()).toEqual(bytes);
+      expect([gathered.size, gathered.take().length]).toEqual([0, 0]);
+    }
+  }
+  const gathered = new Gathered();
+  gathered.add(bytes);
+  expect(gathered.take()).toBe(bytes);
+});
+
+test("a batch of line feeds that were packed a thousandfold ends by its density, and others have turns meanwhile", async () => {
+  const { app } = appOver();
+  let turns = 0;
+  const count = (): void => {
+    turns++;
+    if (turns > 0) setImmediate(count);
+  };
+  setImmediate(count);
+  const packed = zlib.gzipSync("\n".repeat(64 * MIB));
+  expect((64 * MIB) / packed.length).toBeGreaterThan(MAX_DENSE);
+  const posted = new Request("http://localhost/v1/batch", {
+    method: "POST",
+    headers: { "content-type": "application/x-ndjson", "content-encoding": "gzip" },
+    body: packed,
+  });
+  const text = await (await app.fetch(posted)).text();
+  const passed = turns;
+  turns = Number.NEGATIVE_INFINITY;
+  expect(JSON.parse(text)).toMatchObject({ problem: { code: "body_too_large" } });
+  // of those that were unpacked each 64 KiB
+  expect(passed).toBeGreaterThan((packed.length * MAX_DENSE) / (128 * 1024));
+});
+
+test.each(["\n", "\r\n", "\r\n\n"])("a chunk of blank lines that end in %j is passed over at once", async (end) => {
+  const text = `${end.repeat(200_000)}a`;
+  const found: number[] = [];
+  let looked = 0;
+  const chunk = new TextEncoder().encode(text);
+  const indexOf = chunk.indexOf.bind(chunk);
+  chunk.indexOf = (...of) => {
+    looked++;
+    return indexOf(...of);
+  };
+  const whole = new ReadableStream<Uint8Array>({
+    start(controller) {
+      controller.enqueue(chunk);
+      controller.close();
+    },
+  });
+  for await (const { number } of lines(whole, 1000)) found.push(number);
+  expect(found).toEqual([(end.match(/\n/g)?.length ?? 0) * 200_000 + 1]);
+  expect(looked).toBeLessThan(5);
+});
+
+test("blank lines are read no further when nobody waits for their answers", async () => {
+  const gone = new AbortController();
+  let pulled = 0;
+  const stream = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      if (++pulled === 5) gone.abort();
+      controller.enqueue(new Uint8Array(64 * 1024).fill(0x0a));
+    },
+  });
+  for await (const line of lines(stream, 1000, { signal: gone.signal })) expect(line).toBeNull();
+  expect(pulled).toBeLessThan(10);
+});
+
+test("blank lines are counted whatever stands between them", async () => {
+  const text = `${"\n".repeat(1000)}a\n \n\n\t\n\n\nb`;
+  const found: number[] = [];
+  for await (const { number } of lines(new Response(text).body as ReadableStream<Uint8Array>, 1000)) found.push(number);
+  expect(found).toEqual([1001, 1007]);
+});

@@ -1,0 +1,33 @@
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { openHistory } from "../../api/server/history.ts";
+import { decisionRow, value } from "../contract/store-rows.ts";
+import { dataDirectory } from "./serving.ts";
+
+const WRITES = 300;
+
+test("those whose writes were committed together go on in turns, between which others have theirs", async () => {
+  const { store } = value(await openHistory(join(dataDirectory(), "history.db")));
+  onTestFinished(() => store.close());
+  let turns = 0;
+  let isOver = false;
+  const count = (): unknown => turns++ < 1e9 && !isOver && setImmediate(count);
+  count();
+  let first = 0;
+  const answered = Array.from({ length: WRITES }, async (_, i) => {
+    value(await store.record({ decision: decisionRow({ node: `n${i}` }) }));
+    if (first === 0) first = turns;
+    // what an answer takes until it is sent
+    for (const end = performance.now() + 1; performance.now() < end; );
+  });
+  await Promise.all(answered);
+  isOver = true;
+  expect(turns - first).toBeGreaterThan(WRITES / 12);
+});
+
+test("what was written before the history is closed is answered", async () => {
+  const { store } = value(await openHistory(join(dataDirectory(), "history.db")));
+  const rows = Array.from({ length: WRITES }, (_, i) => store.record({ decision: decisionRow({ node: `n${i}` }) }));
+  await store.close();
+  for (const row of await Promise.all(rows)) expect(value(row)).toMatchObject({ fresh: true });
+});

@@ -1,0 +1,149 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { setTimeout as wait } from "node:timers/promises";
+import { Hono } from "hono";
+import { expect, onTestFinished, test } from "vitest";
+import { listen, whenSent } from "../../api/server/listen.ts";
+import { inTurns } from "../../api/service/turns.ts";
+import { problemOf, snapshotOf } from "../contract/api-subject.ts";
+import { appOver } from "./serving.ts";
+
+const MIB = 1024 ** 2;
+
+/** A server that cuts what is unread for a second; tells each answer that is sent. */
+async function answering() {
+  const sent: string[] = [];
+  const app = new Hono();
+  app.use(async (c, next) => {
+    await next();
+    whenSent(c.env, () => sent.push(c.req.path));
+  });
+  app.get("/large", (c) => c.body(new Uint8Array(48 * MIB)));
+  app.get("/never", () => new Promise<Response>(() => {}));
+  app.get("/small", (c) => c.text("small"));
+  app.get("/quiet", (c) =>
+    c.body(
+      new ReadableStream<Uint8Array>({
+        async start(controller) {
+          controller.enqueue(Buffer.from("first "));
+          await wait(2500);
+          controller.enqueue(Buffer.from("last"));
+          controller.close();
+        },
+      }),
+    ),
+  );
+  const listening = await listen(app, "127.0.0.1", 0, inTurns(), 1000);
+  if (!listening.ok) throw new Error(listening.error);
+  onTestFinished(() => listening.value.close(0));
+  const ask = (...paths: string[]) => {
+    const socket = connect(listening.value.port, "127.0.0.1");
+    socket.on("error", () => {});
+    for (const path of paths) socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+    onTestFinished(() => void socket.destroy());
+    return socket;
+  };
+  return { sent, ask };
+}
+
+test("an answer that nobody reads is cut; one that is read slowly, or made slowly, is not", async () => {
+  const { sent, ask } = await answering();
+  const unread = ask("/large").pause();
+  const slow = ask("/large");
+  const quiet = ask("/quiet");
+  let [received, text] = [0, ""];
+  quiet.on("data", (chunk) => {
+    text += chunk.toString();
+  });
+  slow.on("data", (chunk: Buffer) => {
+    received += chunk.length;
+    slow.pause();
+    setTimeout(() => slow.resume(), 4);
+  });
+  await expect.poll(() => sent, { timeout: 10_000 }).toContain("/large");
+  await expect.poll(() => received, { timeout: 60_000 }).toBeGreaterThan(48 * MIB);
+  await expect.poll(() => text, { timeout: 10_000 }).toContain("last");
+  // what the system holds is still there, and then the end
+  let rest = 0;
+  unread.on("data", (chunk: Buffer) => {
+    rest += chunk.length;
+  });
+  unread.resume();
+  await once(unread, "close");
+  expect(rest).toBeLessThan(48 * MIB);
+}, 90_000);
+
+test("answers that wait behind another are told as well when their connection is gone", async () => {
+  const { sent, ask } = await answering();
+  const socket = ask("/small", "/never", "/small", "/small");
+  await once(socket, "data");
+  await expect.poll(() => sent).toEqual(["/small"]);
+  socket.destroy();
+  await expect.poll(() => sent).toEqual(["/small", "/small", "/small"]);
+});
+
+test("a request has its place until its answer is sent", async () => {
+  const unsent: (() => void)[] = [];
+  const { app } = appOver({
+    limits: { bodyBytes: MIB, concurrency: 1 },
+    whenSent: (_env, onSent) => void unsent.push(onSent),
+  });
+  expect((await app.request("/v1/nodes")).status).toBe(200);
+  await problemOf(await app.request("/v1/nodes"), "too_many_requests");
+  unsent[0]?.();
+  expect((await app.request("/v1/nodes")).status).toBe(200);
+});
+
+test("a batch whose answers nobody takes is read no further", async () => {
+  const { app } = appOver();
+  const line = Buffer.from(`${JSON.stringify({ kind: "cgroups", snapshot: snapshotOf("n1"), explain: "full" })}\n`);
+  let pulled = 0;
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      await new Promise((resolve) => setImmediate(resolve));
+      if (++pulled > 20_000) controller.close();
+      else controller.enqueue(line);
+    },
+  });
+  const headers = { "content-type": "application/x-ndjson" };
+  const response = await app.fetch(
+    new Request("http://localhost/v1/batch", { method: "POST", body, headers, duplex: "half" } as RequestInit),
+  );
+  let before = -1;
+  while (before !== pulled) {
+    before = pulled;
+    await wait(1000);
+  }
+  const reader = (response.body as ReadableStream<Uint8Array>).getReader();
+  const { value: first } = await reader.read();
+  expect(before * (first?.length ?? 0)).toBeLessThan(1.5 * MIB);
+  // those that were decided meanwhile go first
+  for (let i = 0; i < 50; i++) await reader.read();
+  await expect.poll(() => pulled).toBeGreaterThan(before);
+  await reader.cancel();
+}, 60_000);
+
+test("work of many batches leaves the turn after some milliseconds, and single work goes between it", async () => {
+  const turns = inTurns();
+  const done: string[] = [];
+  let passed = 0;
+  const count = (): void => {
+    if (++passed > 0) setImmediate(count);
+  };
+  setImmediate(count);
+  const busy = (name: string) => async () => {
+    for (const end = performance.now() + 2; performance.now() < end; );
+    done.push(name);
+    if (name === "bad") throw new Error("bad");
+  };
+  const many = Array.from({ length: 200 }, () => turns(busy("many"), true));
+  const single = turns(busy("single"), false);
+  const bad = turns(busy("bad"), false);
+  await expect(bad).rejects.toThrow("bad");
+  await Promise.all([single, ...many]);
+  const seen = passed;
+  passed = Number.NEGATIVE_INFINITY;
+  expect(done.indexOf("single")).toBeLessThan(5);
+  expect(done.indexOf("bad")).toBeLessThan(7);
+  expect(seen).toBeGreaterThan(200 / 10);
+});

@@ -1,0 +1,47 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { run } from "./run.ts";
+
+function scratch(): string {
+  const dir = mkdtempSync(join(tmpdir(), "nodewise-cli-"));
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+  return dir;
+}
+const SLOW = { timeout: 60_000 };
+
+test.each<[string, readonly string[], RegExp]>([
+  [
+    "a kubelet's cgroups",
+    ["actuator", "--dry-run", "--cgroup-root", "/kubepods"],
+    /--cgroup-root: `kubepods` is a kubelet's own tree/,
+  ],
+  [
+    "the whole machine's, were it not a dry run",
+    ["actuator", "--dry-run", "--mode", "enforce", "--cgroup-root", "/"],
+    /--cgroup-root: `\/` is the whole machine/,
+  ],
+  [
+    "a node's name",
+    ["actuator", "--dry-run", "--node-name", "Bad_Name"],
+    /--node-name: must be a node's name .* not the text `Bad_Name`/,
+  ],
+  ["this machine's name", ["up", "--port", "0", "--node-name", "Bad_Name"], /nodeName: must be a node's name/],
+  ["a token's node", ["token", "create", "ci", "--node", "Bad Name!"], /A node's name must be letters/],
+  ["a token's name", ["token", "create", " "], /must not be empty: say whose it is/],
+  [
+    "a host with a scheme",
+    ["api", "--port", "0", "--allow-host", "a.example", "https://b.example/"],
+    /Expected the name of a host alone/,
+  ],
+])("%s that cannot be is refused", SLOW, async (_, args, why) => {
+  const { code, stderr } = await run(args, { env: { NODEWISE_DATA_DIR: scratch(), XDG_STATE_HOME: scratch() } });
+  expect([code, stderr]).toEqual([2, expect.stringMatching(why)]);
+});
+
+test("an open status is warned of, in a dry run too", SLOW, async () => {
+  const args = ["actuator", "--dry-run", "--status-listen", "0.0.0.0:10260", "--cgroup-root", "/nodewise-none"];
+  const { stderr } = await run(args, { env: { XDG_STATE_HOME: scratch() } });
+  expect(stderr).toMatch(/settings: statusListen: 0\.0\.0\.0:10260 answers everybody/);
+});

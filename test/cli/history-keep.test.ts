@@ -1,0 +1,83 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { historyFile } from "../../api/server.ts";
+import { openNode } from "../../db/sqlite/open.ts";
+import { serving } from "../api/serving.ts";
+import { decisionRow, snapshotRow, value } from "../contract/store-rows.ts";
+import { run } from "./run.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+/** A data directory in which the newest decision, and the node that it is of, are so old: forty days. */
+async function oldHistory(ageMs = 40 * DAY_MS): Promise<string> {
+  const dataDir = mkdtempSync(join(tmpdir(), "nodewise-keep-"));
+  onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }));
+  const store = value(openNode({ file: historyFile(dataDir) }));
+  const atMs = Date.now() - ageMs;
+  const snapshot = snapshotRow({ id: "s", node: "n1", storedAtMs: atMs });
+  value(await store.record({ snapshot, decision: decisionRow({ id: "old", node: "n1", decidedAtMs: atMs }) }));
+  await store.close();
+  return dataDir;
+}
+
+test("a start with a clock that is forty days ahead removes nothing by age and says what to do; the word for it does", async () => {
+  const dataDir = await oldHistory();
+  const { api, log, store } = await serving({ dataDir });
+  const warned = () => log.lines.find(({ message }) => message.startsWith("history not pruned by age"));
+  await expect.poll(warned).toMatchObject({
+    level: "warn",
+    fields: {
+      wouldGo: 1,
+      of: 1,
+      comparedWith: expect.stringMatching(/^\d{4}-.*Z$/),
+      confirm: `nodewise history prune --confirm --keep-days 30 --data-dir ${dataDir}`,
+    },
+  });
+  expect(await (await fetch(`${api.url}/metrics`)).text()).toContain('nodewise_history_sweeps_total{outcome="held"} 1');
+  expect(value(await store.getDecision("old"))).not.toBeNull();
+
+  const prune = ["history", "prune", "--keep-days", "30", "--data-dir", dataDir];
+  const held = await run(prune);
+  expect([held.code, held.stdout]).toEqual([
+    1,
+    "removed: decisions 0, removals 0, snapshots 0, nodes 0; gave back 0 B\n",
+  ]);
+  expect(held.stderr).toMatch(
+    /^nodewise: nothing removed by age: this clock says .*; 1 of 1 decisions would go; set the clock right, or say --confirm if it is\n$/,
+  );
+  const confirmed = await run([...prune, "--confirm"]);
+  expect([confirmed.code, confirmed.stderr]).toEqual([0, ""]);
+  expect(confirmed.stdout).toMatch(
+    /^removed: decisions 1, removals 0, snapshots 1, nodes 1; .*\nremoved, not heard of for 30 days: n1\n$/,
+  );
+  expect(value(await store.listNodes())).toEqual([]);
+});
+
+test("where only a day is kept, a clock that is half a day ahead is asked about too", async () => {
+  const dataDir = await oldHistory(20 * HOUR_MS);
+  const store = value(openNode({ file: historyFile(dataDir) }));
+  value(await store.record({ decision: decisionRow({ id: "older", decidedAtMs: Date.now() - 30 * HOUR_MS }) }));
+  await store.close();
+  const prune = ["history", "prune", "--keep-days", "1", "--data-dir", dataDir];
+  const held = await run(prune);
+  expect([held.code, held.stdout]).toEqual([1, expect.stringMatching(/^removed: decisions 0, /)]);
+  expect(held.stderr).toMatch(/: this clock says .*, and is compared with .*; 1 of 2 decisions would go; /);
+  expect((await run([...prune, "--confirm"])).stdout).toMatch(/^removed: decisions 1, /);
+});
+
+test("compact writes the file anew; what is missing or not said is told", async () => {
+  const dataDir = await oldHistory();
+  const compacted = await run(["history", "compact", "--data-dir", dataDir]);
+  expect([compacted.code, compacted.stderr]).toEqual([0, ""]);
+  expect(compacted.stdout).toMatch(/history\.db: .*iB, now .*iB\n$/);
+  const none = await run(["history", "compact", "--data-dir", join(dataDir, "none")]);
+  expect(none).toMatchObject({ code: 4, stderr: expect.stringContaining("there is no history at") });
+  expect(await run(["history", "prune", "--data-dir", dataDir])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("--keep-days"),
+  });
+});

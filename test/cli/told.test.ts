@@ -1,0 +1,237 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { realNode, run } from "./run.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
+
+let scratch: string;
+const file = (name: string, value: unknown): string => {
+  writeFileSync(join(scratch, name), typeof value === "string" ? value : JSON.stringify(value));
+  return join(scratch, name);
+};
+const real = (name: string) => JSON.parse(readFileSync(realNode(name), "utf8"));
+beforeAll(() => {
+  scratch = mkdtempSync(join(tmpdir(), "nodewise-told-"));
+});
+afterAll(() => rmSync(scratch, { recursive: true }));
+
+const PARTS = ["--config", realNode("configz.json"), "--stats", realNode("stats-summary.json")];
+/** The real node under another name. */
+const worker = (): string => {
+  const node = real("node.json");
+  return file("worker.json", { ...node, metadata: { ...node.metadata, name: "worker-1" } });
+};
+/** Its stats under that name. */
+const workerStats = (): string => {
+  const stats = real("stats-summary.json");
+  return file("worker-stats.json", { ...stats, node: { ...stats.node, nodeName: "worker-1" } });
+};
+/** The real node's 11 pods, the first ones elsewhere. */
+const podsOn = (name: string, ...nodes: readonly string[]): string => {
+  const list = real("pods.json");
+  for (const [i, nodeName] of nodes.entries()) list.items[i].spec.nodeName = nodeName;
+  return file(name, list);
+};
+
+describe.concurrent("decide says what it did not take from the files", () => {
+  test("pods of another node are refused with whose they are and the command for the right ones", async () => {
+    const args = ["decide", "eviction", "--node", worker(), "--pods", realNode("pods.json"), "--stats", workerStats()];
+    expect(await run(args)).toMatchObject({
+      code: 1,
+      stdout: "",
+      stderr:
+        "nodewise: eviction refused (needs_input): 11 pods belong to n1, the node is worker-1: post the pods of worker-1 (kubectl get pods -A --field-selector spec.nodeName=worker-1 -o json), or an empty list where it has none; here: --pods\n",
+    });
+  });
+  test("stats of another node are a fault, with their place and whose are wanted", async () => {
+    const args = ["decide", "eviction", "--node", realNode("node.json"), "--pods", realNode("pods.json")];
+    const stats = workerStats();
+    expect(await run([...args, "--stats", stats])).toMatchObject({
+      code: 2,
+      stdout: "",
+      stderr: `nodewise: ${stats}:1:21: stats.node.nodeName: the stats are of node worker-1, the snapshot is of node n1: post the /stats/summary of n1's kubelet\n`,
+    });
+  });
+  test.each([
+    ["continue", { continue: "next" }],
+    ["remainingItemCount", { remainingItemCount: 3 }],
+  ])("one page of a list of pods is refused by its metadata.%s", async (field, metadata) => {
+    const page = file(`${field}.json`, { ...real("pods.json"), metadata });
+    const ran = await run(["decide", "cgroups", "--node", realNode("node.json"), "--pods", page]);
+    expect(ran).toMatchObject({ code: 2, stdout: "" });
+    expect(ran.stderr).toBe(
+      `nodewise: ${page}: the list of pods is one page of several (metadata.${field} is set), and each pod of the node counts: give the whole list: \`kubectl get pods -A -o json\` prints it, an API server answers with it when it is asked without \`limit\`\n`,
+    );
+  });
+  test("so is such a page in a snapshot", async () => {
+    const page = { ...real("snapshot.json"), pods: { kind: "PodList", metadata: { continue: "next" }, items: [] } };
+    const snapshot = file("paged.json", page);
+    const ran = await run(["decide", "cgroups", "--snapshot", snapshot]);
+    expect(ran).toMatchObject({ code: 2, stdout: "" });
+    expect(ran.stderr).toMatch(/^nodewise: \S+:1:\d+: pods\.metadata\.continue: the list is one page of several/);
+  });
+  test("the last answer of another node is a fault, that of a node that nobody named is not", async () => {
+    const asked = ["decide", "eviction", "--snapshot", realNode("snapshot.json")];
+    const last = JSON.parse((await run([...asked, "-o", "json"])).stdout);
+    const facts = (node: string | null) => file(`facts-${node}.json`, { ...last, node });
+    const others = facts("worker-1");
+    expect(await run([...asked, "--facts", others])).toMatchObject({
+      code: 2,
+      stdout: "",
+      stderr: `nodewise: ${others}: is of node worker-1, and the snapshot is of node n1: give n1's last answer\n`,
+    });
+    for (const node of ["n1", null])
+      expect(await run([...asked, "--facts", facts(node)])).toMatchObject({ code: 0, stderr: "" });
+  });
+  test("a machine with other CPUs than the node has", async () => {
+    const asked = ["decide", "cpus", "--machine", "vm-small", "--node"];
+    expect((await run([...asked, realNode("node.json")])).stderr).toBe(
+      "nodewise: --machine vm-small has 4 CPUs, and node n1 2 (status.capacity): is it that of another?\n",
+    );
+    const node = real("node.json");
+    const same = { ...node, status: { ...node.status, capacity: { ...node.status.capacity, cpu: "4" } } };
+    expect((await run([...asked, file("four.json", same)])).stderr).toBe("");
+  });
+  test("a pod that asks for devices of which nobody told", async () => {
+    const limits = { cpu: "10m", memory: "1Mi", "vendor.example/gpu": "1" };
+    const pod = file("gpu.json", {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name: "gpu" },
+      spec: { containers: [{ name: "c", resources: { limits } }] },
+    });
+    const silence =
+      "nodewise: no devices are given, and the pod asks for vendor.example/gpu: decided without them; give --devices\n";
+    const devices = file("devices.json", [{ resource: "vendor.example/gpu", id: "0" }]);
+    const topology = ["decide", "topology", "--machine", "vm-small", "--pod", pod];
+    expect((await run(topology)).stderr).toBe(silence);
+    expect((await run([...topology, "--devices", devices])).stderr).toBe("");
+    const admission = (node: string) =>
+      run(["decide", "admission", "--pod", pod, "--pods", realNode("pods.json"), ...PARTS, "--node", node]);
+    expect((await admission(realNode("node.json"))).stderr).toBe(silence);
+    const node = real("node.json");
+    const listed = { ...node.status.allocatable, "vendor.example/gpu": "2" };
+    const known = file("gpu-node.json", { ...node, status: { ...node.status, allocatable: listed } });
+    expect((await admission(known)).stderr).toBe("");
+  });
+  test("fields of a pod that somebody wrote which v1.Pod does not have", async () => {
+    const spec = { containers: [{ name: "c", resource: {}, resources: { request: {} } }], prioritty: 5 };
+    const typo = { apiVersion: "v1", kind: "Pod", metadata: { name: "typo" }, spec };
+    const pod = file("typo.json", typo);
+    const left = (path: string, near: string) => (at: string) =>
+      expect.stringMatching(
+        `^nodewise: ${at}:1:\\d+: strict decoding error: unknown field "${path}" \\(${near}\\?\\): left out, as the kubelet's lenient decoding does$`,
+      );
+    const lines = [
+      left("spec\\.containers\\[0\\]\\.resource", "resources"),
+      left("spec\\.containers\\[0\\]\\.resources\\.request", "requests"),
+      left("spec\\.prioritty", "priority"),
+    ];
+    const asked = ["decide", "admission", "--node", realNode("node.json")];
+    const told = async (...args: readonly string[]) => (await run(args)).stderr.split("\n").slice(0, -1);
+    const one = await told(...asked, "--pods", realNode("pods.json"), ...PARTS, "--pod", pod);
+    expect(one).toEqual(lines.map((line) => line(pod)));
+    const cgroups = ["decide", "cgroups", "--node", realNode("node.json"), "--cgroup-version", "2", "--pods"];
+    expect(await told(...cgroups, pod)).toEqual(lines.map((line) => line(pod)));
+    // an API server of another version stored it
+    const stored = file("stored.json", { ...typo, metadata: { name: "typo", uid: "u" } });
+    expect(await told(...cgroups, stored)).toEqual([]);
+  });
+  test("fields of a snapshot's configuration that a kubelet does not know, which lint finds too", async () => {
+    const snapshot = file("misspelt.json", { ...real("snapshot.json"), kubeletConfiguration: { kubeReservd: {} } });
+    const asked = ["decide", "allocatable", "--snapshot", snapshot];
+    expect((await run(asked)).stderr).toMatch(
+      /^nodewise: \S+:1:\d+: strict decoding error: unknown field "kubeReservd" \(kubeReserved\?\): left out, as the kubelet's lenient decoding does\n$/,
+    );
+    const replaced = await run([...asked, "--config", realNode("configz.json")]);
+    expect(replaced.stderr).toBe("");
+    expect((await run(["lint", "--snapshot", snapshot])).stdout).toMatch(/^error +kubeReservd +unknown-field$/m);
+  });
+  test("a manifest among the pods is told as the static pod that it becomes, where pods count", async () => {
+    const web = file(
+      "web.yaml",
+      "apiVersion: v1\nkind: Pod\nmetadata: { name: web }\nspec: { containers: [{ name: c }] }\n",
+    );
+    const asked = (kind: string) => ["decide", kind, "--node", realNode("node.json"), "--pods", web];
+    const { stdout } = await run([...asked("cgroups"), "--config", realNode("configz.json"), "--cgroup-version", "1"]);
+    expect(stdout.split("\n")[1]).toBe(
+      "assumed: manifests in --pods are static pods, which are critical: web as web-n1; pods with a uid are taken as they are",
+    );
+    const data = JSON.parse((await run([...asked("cgroups"), "--cgroup-version", "1", "-o", "json"])).stdout);
+    expect(data.assumed.staticPods).toEqual([{ path: "snapshot.pods[0]", name: "web-n1" }]);
+    expect((await run(asked("allocatable"))).stdout).not.toContain("static pods");
+  });
+  test("so are those of a snapshot whose node is replaced", async () => {
+    const ran = await run(["decide", "cgroups", "--snapshot", realNode("snapshot.json"), "--node", worker()]);
+    expect(ran).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("11 pods belong to n1, the node is worker-1"),
+    });
+  });
+  test("of a whole cluster's list the node's are picked, the others counted", async () => {
+    const pods = podsOn("cluster.json", "n2", "n2", "n3");
+    const args = ["decide", "eviction", "--node", realNode("node.json"), "--pods", pods, ...PARTS];
+    const { code, stdout } = await run(args);
+    expect(code).toBe(0);
+    expect(stdout.split("\n")[2]).toBe("pods: 3 pods of other nodes left out (n2 2, n3 1), 8 of this node counted");
+    const data = JSON.parse((await run([...args, "-o", "json"])).stdout);
+    expect(data.reasons[0].at).toBe("snapshot.pods");
+  });
+  test("--config beside --snapshot names what falls back to the defaults", async () => {
+    const snapshot = ["decide", "allocatable", "--snapshot", realNode("snapshot.json")];
+    const config = file("config.yaml", "kubeReserved: { cpu: 500m }\n");
+    const part = await run([...snapshot, "--config", config]);
+    expect(part.stderr).toMatch(
+      /^nodewise: --config takes the place of the snapshot's whole kubeletConfiguration: \w+, \w+, \w+, \w+ and \d+ more are the kubelet's defaults now\n$/,
+    );
+    const whole = await run([...snapshot, "--config", realNode("configz.json")]);
+    expect(whole).toMatchObject({ code: 0, stderr: "" });
+  });
+  test("a pod that names a RuntimeClass and has no overhead", async () => {
+    const pod = file(
+      "kata.yaml",
+      "kind: Pod\nmetadata: { name: kata }\nspec:\n  runtimeClassName: kata\n  containers: [{ name: c, resources: { requests: { cpu: 1m } } }]\n",
+    );
+    const ran = await run([
+      "decide",
+      "cgroups",
+      "--snapshot",
+      realNode("snapshot.json"),
+      "--pods",
+      file("kata-pod.yaml", `apiVersion: v1\n${readFileSync(pod, "utf8")}`),
+    ]);
+    expect(ran.stdout).toMatch(
+      /^not known: pods\[0\]\.spec\.overhead \(give the pod with the overhead\.podFixed of its RuntimeClass/m,
+    );
+  });
+  test("requests from limits and the default configuration are assumptions, in data too", async () => {
+    const pod = file(
+      "limited.yaml",
+      "kind: Pod\nmetadata: { name: limited }\nspec:\n  containers: [{ name: c, resources: { limits: { cpu: 10m, memory: 1Mi } } }]\n",
+    );
+    const args = [
+      "decide",
+      "preemption",
+      "--node",
+      realNode("node.json"),
+      "--pods",
+      realNode("pods.json"),
+      "--pod",
+      pod,
+    ];
+    const admission = ["decide", "admission", ...args.slice(2)];
+    const { assumed } = JSON.parse((await run([...admission, "-o", "json"])).stdout);
+    expect(assumed).toEqual({
+      kubeletConfiguration: {},
+      requests: [
+        { path: "ask.pod.spec.containers[0].resources.requests.cpu", value: "10m" },
+        { path: "ask.pod.spec.containers[0].resources.requests.memory", value: "1Mi" },
+      ],
+    });
+    expect((await run(args)).stdout).toContain(
+      "assumed: requests from limits, as the API server does: ask.pod.spec.containers[0] (cpu 10m, memory 1Mi)\n",
+    );
+  });
+});

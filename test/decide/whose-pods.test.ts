@@ -1,0 +1,120 @@
+import { describe, expect, test } from "vitest";
+import { decideKind } from "../../api/decide/index.ts";
+import { decodeAsk } from "../../api/model/asks.ts";
+import type { Explain, Kind } from "../../api/model/decision.ts";
+import { decoded, type Json } from "../model/snapshots.ts";
+import { burstable, podOf, snapshot } from "./ask.ts";
+
+const on = (nodeName: string, uid: string): Json => {
+  const pod = burstable(uid, "1", "1Gi");
+  return { ...pod, spec: { ...(pod["spec"] as Json), nodeName } };
+};
+function answerTo(kind: Kind, input: Json, explain: Explain = "reasons", asked: Json | null = null) {
+  const ask = decodeAsk(kind, asked);
+  if (!ask.ok) throw new Error(ask.error[0]?.message);
+  return decideKind(kind, { snapshot: decoded(input), facts: {}, ask: ask.value, explain });
+}
+const WITH_PODS: readonly Kind[] = [
+  "cgroups",
+  "cpus",
+  "admission",
+  "preemption",
+  "eviction",
+  "image-gc",
+  "container-gc",
+];
+
+describe("whose pods are posted", () => {
+  test.each(WITH_PODS)("%s refuses pods of another node alone, says whose they are and which to post", (kind) => {
+    const answer = answerTo(kind, snapshot({ pods: [on("m", "a"), on("m", "b")] }));
+    expect(answer).toEqual({
+      ok: false,
+      error: {
+        code: "needs_input",
+        message:
+          "2 pods belong to m, the node is n: post the pods of n (kubectl get pods -A --field-selector spec.nodeName=n -o json), or an empty list where it has none",
+        needs: ["pods"],
+      },
+    });
+  });
+  test("refuses pods of several nodes where no node is given", () => {
+    const { node: _, ...nameless } = snapshot({ pods: [on("m", "a"), on("o", "b"), on("m", "c")] });
+    expect(answerTo("cgroups", nameless)).toMatchObject({
+      error: {
+        message: expect.stringMatching(/^the pods belong to 2 nodes \(m 2, o 1\), and no node is given/),
+        needs: ["node"],
+      },
+    });
+    expect(
+      answerTo("cgroups", {
+        ...nameless,
+        pods: [on("m", "a")],
+        machine: { memoryBytes: 1, cpus: [{ cpu: 0, core: 0, socket: 0, numa: 0 }] },
+      }).ok,
+    ).toBe(true);
+  });
+  test("of a whole cluster's pods those of the node are picked, and the others are told", () => {
+    const pods = [on("n", "a"), on("m", "b"), on("o", "c"), on("o", "d")];
+    const answer = answerTo("cgroups", snapshot({ pods }));
+    expect(answer.ok && answer.value.reasons[0]).toEqual({
+      at: "snapshot.pods",
+      because: [{ code: "pods_of_other_nodes", field: "pods", numbers: { left: 3, nodes: "o 2, m 1", counted: 1 } }],
+    });
+    const quiet = answerTo("cgroups", snapshot({ pods }), "off");
+    expect(quiet.ok && quiet.value.reasons).toEqual([]);
+  });
+  test("a node without pods in the list of several is an empty node, and told as such", () => {
+    const answer = answerTo("cgroups", snapshot({ pods: [on("m", "b"), on("o", "c")] }));
+    expect(answer.ok && answer.value.reasons[0]?.because[0]?.numbers).toMatchObject({ left: 2, counted: 0 });
+  });
+  test("nothing is said of pods that are all of the node, of pods without a node, and of no pods", () => {
+    for (const pods of [[on("n", "a")], [burstable("a", "1", "1Gi")], [burstable("a", "1", "1Gi"), on("n", "b")], []]) {
+      const answer = answerTo("cgroups", snapshot({ pods }));
+      expect(answer.ok && answer.value.reasons.some(({ at }) => at === "snapshot.pods")).toBe(false);
+    }
+  });
+  test("a kind that looks at no pods answers", () => {
+    expect(answerTo("allocatable", snapshot({ pods: [on("m", "a")] })).ok).toBe(true);
+  });
+  test("a pod that the scheduler has not bound yet is not here", () => {
+    const status = (is: string) => ({ phase: "Pending", conditions: [{ type: "PodScheduled", status: is }] });
+    const shares = (pod: Json): unknown => {
+      const answer = answerTo("cgroups", snapshot({ pods: [pod] }));
+      return answer.ok && "cgroups" in answer.value.decision && answer.value.decision.cgroups.length;
+    };
+    expect(shares({ ...burstable("a", "1", "1Gi"), status: status("False") })).toBe(3);
+    expect(shares({ ...burstable("a", "1", "1Gi"), status: status("True") })).toBe(5);
+    expect(shares({ ...on("n", "a"), status: status("False") })).toBe(5);
+  });
+});
+
+describe("a RuntimeClass whose overhead is not in the pod", () => {
+  const c = { name: "c", resources: { requests: { cpu: "1" } } };
+  const kata = podOf([c], { runtimeClassName: "kata" });
+  const needsOf = (kind: Kind, input: Json, asked: Json | null = null) => {
+    const answer = answerTo(kind, input, "off", asked);
+    return answer.ok ? answer.value.needs.filter((path) => path.endsWith("overhead")) : answer.error.message;
+  };
+  test("is named in needs, of the snapshot's pods and of the asked one", () => {
+    expect(needsOf("cgroups", snapshot({ pods: [burstable("a", "1", "1Gi"), kata] }))).toEqual([
+      "pods[1].spec.overhead",
+    ]);
+    const node = { metadata: { name: "n" }, status: { allocatable: { cpu: "4", memory: "8Gi", pods: "10" } } };
+    expect(needsOf("admission", snapshot({ node }), { pod: kata })).toEqual(["ask.pod.spec.overhead"]);
+  });
+  test.each([
+    ["with its overhead", podOf([c], { runtimeClassName: "kata", overhead: { memory: "100Mi" } })],
+    ["with an empty one", podOf([c], { runtimeClassName: "kata", overhead: {} })],
+    ["without a class", podOf([c])],
+    [
+      "stored by the API server, which writes a class's overhead",
+      { ...kata, metadata: { name: "p", uid: "u", creationTimestamp: "2026-01-31T12:00:00Z" } },
+    ],
+    ["of another node", podOf([c], { runtimeClassName: "kata", nodeName: "m" })],
+  ])("not of a pod %s", (_, pod) => {
+    expect(needsOf("cgroups", snapshot({ pods: [burstable("a", "1", "1Gi"), pod] }))).toEqual([]);
+  });
+  test("and not by a kind that counts no overhead", () => {
+    expect(needsOf("allocatable", snapshot({ pods: [kata] }))).toEqual([]);
+  });
+});

@@ -1,0 +1,24 @@
+// Writes what the commands print into the documents, where no part of it is left out: `node test/docs/update.ts [DOCUMENT]`.
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { DOCUMENTS, masked, ROOT, typeAll } from "./sessions.ts";
+
+const [only] = process.argv.slice(2);
+for (const document of DOCUMENTS.filter((file) => only === undefined || file === only)) {
+  const path = join(ROOT, document);
+  const lines: (string | null)[] = readFileSync(path, "utf8").split("\n");
+  const added = new Map<number, readonly string[]>();
+  await typeAll(document, ({ line, text, output }, printed) => {
+    if (output.some((one) => one.trim() === "...")) return;
+    if (output.map(masked).join("\n") === printed.map(masked).join("\n")) return;
+    const first = line - 1 + text.split("\n").length;
+    for (const [i] of output.entries()) lines[first + i] = null;
+    added.set(
+      first - 1,
+      printed.map((one) => one.trimEnd()),
+    );
+    console.log(`${document}:${line}: ${text.split("\n")[0]}`);
+  });
+  const all = lines.flatMap((one, i) => [...(one === null ? [] : [one]), ...(added.get(i) ?? [])]);
+  writeFileSync(path, all.join("\n"));
+}

@@ -1,0 +1,97 @@
+import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { rotatedLogs } from "../../actuator/pods/logs/rotated.ts";
+import { podOf } from "./pods/manifest.ts";
+import { PodNode } from "./pods/node.ts";
+import { noPods } from "./pods/skip.ts";
+import { holds, until, WAITS } from "./pods/until.ts";
+
+const LONG_MS = 180_000;
+const why = noPods("the logs of containers");
+const CONFIGURATION = { containerLogMaxSize: "1Mi", containerLogMaxFiles: 3, containerLogMonitorInterval: "3s" };
+/** Numbered lines, some MB a second. */
+const FLOODS =
+  "trap 'exit 0' TERM; i=0; while :; do seq $i $((i + 4999)) | sed 's/^/line /'; i=$((i + 5000)); sleep 0.05; done";
+
+describe.skipIf(why !== undefined)("logs of containers over a real containerd", { timeout: LONG_MS }, () => {
+  let node: PodNode;
+  beforeAll(async () => {
+    node = await PodNode.start({ configuration: CONFIGURATION });
+    node.put("flood", podOf("flood", { containers: [{ script: FLOODS }] }));
+    node.startDaemon();
+  }, LONG_MS);
+  afterAll(() => node?.stop(), LONG_MS);
+
+  const directory = (): string => {
+    const [pod = ""] = readdirSync(join(node.dir, "logs")).filter((name) => name.startsWith("default_flood-"));
+    return join(node.dir, "logs", pod, "app");
+  };
+  /** Names of what is kept of it, without what a rotation that was cut short left beside. */
+  const rotated = async (): Promise<readonly string[]> =>
+    (await rotatedLogs(directory(), "0.log")).inUse.map(({ name }) => name);
+  /** The numbers of all lines that are kept, in their order. */
+  const numbers = async (): Promise<readonly number[]> => {
+    // a daemon that was killed may have taken the log's name, and not had a new one begun
+    const names = [...(await rotated()), "0.log"].filter((name) => existsSync(join(directory(), name)));
+    const texts = names.map((name) => {
+      const bytes = readFileSync(join(directory(), name));
+      return (name.endsWith(".gz") ? gunzipSync(bytes) : bytes).toString();
+    });
+    return [...texts.join("").matchAll(/ F line (\d+)\n/g)].map(([, number]) => Number(number));
+  };
+  test("a container that floods its log fills no more than it may, and no line between is lost", async () => {
+    await node.daemon.running("flood");
+    // the next one may be under way already, and the compressed log of the last one gone
+    const names = await until("a second rotation", async () => {
+      const found = existsSync(directory()) ? await rotated() : [];
+      return found.length === 2 ? found : undefined;
+    });
+    expect(names).toEqual([
+      expect.stringMatching(/^0\.log\.\d{8}-\d{6}\.gz$/),
+      expect.stringMatching(/^0\.log\.\d{8}-\d{6}$/),
+    ]);
+    const metrics = await (await fetch(`${node.statusUrl}/metrics`)).text();
+    expect(metrics).toMatch(/^nodewise_container_log_rotations_total [1-9]/m);
+    expect(metrics).toMatch(/^nodewise_container_log_rotation_failures_total 0$/m);
+    const [app] = await node.containersOf("flood");
+    const links = readdirSync(join(node.dir, "links")).filter((name) => name.includes(app?.id ?? "?"));
+    // in the middle of a rotation there is no log of that name
+    expect(links.map((name) => readlinkSync(join(node.dir, "links", name)))).toEqual([join(directory(), "0.log")]);
+  });
+
+  test("a log that somebody removed is begun anew", async () => {
+    const log = join(directory(), "0.log");
+    // a rotation may have taken it away for a moment
+    await expect.poll(() => rmSync(log), WAITS).toBeUndefined();
+    await until("a new log", () => holds((statSync(log, { throwIfNoEntry: false })?.size ?? 0) > 0));
+    // what was in it is gone
+    for (const name of await rotated()) rmSync(join(directory(), name), { force: true });
+  });
+
+  test("the daemon is killed again and again: no line is lost, none is there twice, and it goes on", async () => {
+    for (let i = 0; i < 2; i++) {
+      const before = (await rotated()).at(-1);
+      await until("a rotation", async () => holds((await rotated()).at(-1) !== before));
+      await node.daemon.kill();
+      node.startDaemon();
+      await node.daemon.running("flood");
+    }
+    const last = (await rotated()).at(-1);
+    await until("one more", async () => holds((await rotated()).at(-1) !== last));
+    await node.daemon.kill();
+    const [app] = await node.containersOf("flood");
+    await node.kill(app?.id ?? "");
+    const kept = await numbers();
+    expect(kept).toEqual(Array.from(kept, (_, i) => (kept[0] as number) + i));
+    expect((await rotated()).length).toBeLessThanOrEqual(2);
+    node.startDaemon();
+  });
+
+  test("all of it goes with the pod", async () => {
+    node.remove("flood");
+    await node.daemon.gone("flood");
+    await until("the end of what it left", async () => holds((await node.leftovers()).length === 0));
+  });
+});

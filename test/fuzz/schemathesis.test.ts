@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+import { serving } from "../api/serving.ts";
+import { schemathesis, whyNot } from "./schemathesis.ts";
+
+const [SEED, SECONDS] = [20_261_123, 60];
+const skipped = whyNot === undefined ? "" : ` (skipped: ${whyNot})`;
+
+test.skipIf(whyNot !== undefined)(
+  `Schemathesis finds no request and no answer outside of the contract in ${SECONDS} s from seed ${SEED}${skipped}`,
+  {
+    timeout: 300_000,
+  },
+  async () => {
+    const { api, store, dataDir } = await serving();
+    const runs = await schemathesis({ url: api.url, store, seed: SEED, seconds: SECONDS, folder: dataDir });
+    for (const { code, told, phases } of runs) {
+      expect(code, told).toBe(0);
+      for (const phase of phases) expect(told, told).toMatch(new RegExp(`✅ +${phase}$`, "m"));
+      expect(told, told).toMatch(/Selected: (\d+)\/\1$/m);
+      expect(told, told).toMatch(/\b[1-9]\d+ generated/);
+    }
+  },
+);

@@ -1,0 +1,75 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { createToken } from "../../api/http/auth/tokens.ts";
+import type { Store } from "../../db/store.ts";
+import { value } from "../contract/store-rows.ts";
+
+const CACHE = process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache");
+/** As `.ci/schemathesis` installs it; `SCHEMATHESIS=/path` names another. */
+const PROGRAM = process.env["SCHEMATHESIS"] ?? join(CACHE, "nodewise/schemathesis/bin/st");
+const HOOKS = fileURLToPath(new URL("schemathesis_hooks.py", import.meta.url));
+/** Why it cannot be run; undefined: it can. */
+export const whyNot = existsSync(PROGRAM) ? undefined : `there is no ${PROGRAM}; .ci/schemathesis installs it`;
+
+/** Each run's phases, and its share of the time: the first two send all that they have made, and would leave the others none. */
+const RUNS = [
+  { phases: ["Examples", "Coverage"], share: 0.4 },
+  { phases: ["Fuzzing", "Stateful"], share: 0.6 },
+] as const;
+
+export interface SchemathesisOptions {
+  readonly url: string;
+  /** The history of that server. */
+  readonly store: Store;
+  readonly seed: number;
+  readonly seconds: number;
+  /** It leaves what it found in here. */
+  readonly folder: string;
+}
+
+export interface SchemathesisRun {
+  /** 0: nothing was found. */
+  readonly code: number | null;
+  readonly told: string;
+  readonly phases: readonly string[];
+}
+
+/**
+ * Holds a server to its own OpenAPI document for some seconds, with every phase and every check of Schemathesis'. What no
+ * schema can say is named in schemathesis_hooks.py.
+ */
+export async function schemathesis(options: SchemathesisOptions): Promise<readonly SchemathesisRun[]> {
+  const { url, store, seed, seconds, folder } = options;
+  const { token } = value(await createToken(store, { name: "fuzz", scopes: ["admin"], node: null, now: 1 }));
+  const runs: SchemathesisRun[] = [];
+  for (const { phases, share } of RUNS) {
+    const given = {
+      header: `Authorization: Bearer ${token}`,
+      seed,
+      "max-time": Math.max(1, Math.round(seconds * share)),
+      phases: phases.join(",").toLowerCase(),
+      workers: 1,
+      // of a machine that is slow and loaded
+      "request-timeout": 60,
+      "generation-database": "none",
+      "suppress-health-check": "all",
+    };
+    const named = Object.entries(given).map(([name, one]) => `--${name}=${one}`);
+    const args = ["run", `${url}/openapi.json`, "--no-color", "--no-shrink", "--continue-on-failure", ...named];
+    runs.push({ phases, ...(await run(args, folder)) });
+  }
+  return runs;
+}
+
+async function run(args: readonly string[], folder: string): Promise<Pick<SchemathesisRun, "code" | "told">> {
+  const env = { ...process.env, SCHEMATHESIS_HOOKS: HOOKS, PYTHONDONTWRITEBYTECODE: "1", PYTHONHASHSEED: "0" };
+  const child = spawn(PROGRAM, args, { cwd: folder, env, stdio: ["ignore", "pipe", "pipe"] });
+  let told = "";
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (told += chunk));
+  const [code] = (await once(child, "close")) as [number | null];
+  return { code, told };
+}

@@ -1,0 +1,66 @@
+import { describe, expect, test } from "vitest";
+import { decideKind } from "../../api/decide/index.ts";
+import { decodeAsk, REMEMBERING } from "../../api/model/asks.ts";
+import { type Facts, KINDS, type Kind, type ReasonCode } from "../../api/model/decision.ts";
+import { DECISION_FORMS, REASON_CODES } from "../../api/model/decision-forms.ts";
+import { decodeSnapshot } from "../../api/model/decode.ts";
+import { type Case, recordedCases } from "./decision-cases.ts";
+import { oddCases } from "./odd-cases.ts";
+
+/** What none of the cases meets, and why. */
+const NOT_MET: { readonly [K in Kind]?: readonly ReasonCode<K>[] } = {
+  // room is made for critical pods alone, and a search of so many steps takes seconds
+  admission: ["not_critical", "search_cut_short"],
+  preemption: ["search_cut_short"],
+  // a dry run stops no worker
+  probes: ["quirk_sleep_ignores_stop"],
+};
+
+interface Seen {
+  decided: number;
+  readonly codes: Set<string>;
+  /** The first decision that is not of the kind's form. */
+  fault: string | null;
+}
+const seen = new Map<Kind, Seen>(KINDS.map((kind) => [kind, { decided: 0, codes: new Set(), fault: null }]));
+const of = (kind: Kind): Seen => seen.get(kind) as Seen;
+
+let facts: Facts = {};
+function decide({ kind, snapshot, ask, goesOn = false }: Case): void {
+  const decoded = decodeSnapshot(snapshot);
+  const asked = decodeAsk(kind, ask);
+  if (!decoded.ok || !asked.ok) throw new Error(`${kind}: ${JSON.stringify(decoded.ok ? asked : decoded)}`);
+  if (!goesOn) facts = {};
+  const answer = decideKind(kind, { snapshot: decoded.value, facts, ask: asked.value, explain: "full" });
+  if (!answer.ok) return;
+  const { decision, reasons, next } = JSON.parse(JSON.stringify(answer.value)) as typeof answer.value;
+  if (REMEMBERING.has(kind)) facts = { [kind]: next };
+  const parsed = DECISION_FORMS[kind].safeParse(decision);
+  const met = of(kind);
+  met.decided++;
+  if (!parsed.success) met.fault ??= JSON.stringify(parsed.error.issues);
+  for (const { because } of reasons) for (const { code } of because) met.codes.add(code);
+}
+
+describe("whatever the recorded and the odd nodes are answered", () => {
+  test("is decided", { timeout: 120_000 }, () => {
+    for (const cases of [recordedCases(), oddCases()]) for (const one of cases) decide(one);
+    expect(KINDS.filter((kind) => of(kind).decided === 0)).toEqual([]);
+  });
+  test.each(KINDS)("%s has its form, and no field beside it", (kind) => {
+    expect(of(kind).fault).toBeNull();
+    expect(of(kind).decided).toBeGreaterThan(10);
+  });
+  test("another field, or one that is missing, is no form of a decision", () => {
+    const decision = { version: 2, driver: "systemd", cgroups: [] };
+    const isForm = (value: object): boolean => DECISION_FORMS.cgroups.safeParse(value).success;
+    expect(isForm(decision)).toBe(true);
+    expect([isForm({ ...decision, more: 1 }), isForm({ ...decision, driver: undefined })]).toEqual([false, false]);
+  });
+  test.each(KINDS)("%s: the reasons have the kind's codes, each of them but those that are named here", (kind) => {
+    const known = new Set<string>(REASON_CODES[kind]);
+    const notMet: readonly string[] = NOT_MET[kind] ?? [];
+    expect([...of(kind).codes].filter((code) => !known.has(code))).toEqual([]);
+    expect([...known].filter((code) => !of(kind).codes.has(code))).toEqual(notMet);
+  });
+});

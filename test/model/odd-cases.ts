@@ -1,0 +1,216 @@
+import { readFileSync } from "node:fs";
+import { parse } from "yaml";
+import { writeCheckpoint } from "../../api/decide/devices/checkpoint.ts";
+import { CRITICAL, nodeWith, podWith } from "../decide/admission/asking.ts";
+import * as ask from "../decide/ask.ts";
+import * as dead from "../decide/container-gc/asking.ts";
+import * as pass from "../decide/eviction/asking.ts";
+import * as images from "../decide/image-gc/asking.ts";
+import { HTTP, podOf } from "../decide/probes/asking.ts";
+import { type Case, each } from "./decision-cases.ts";
+import type { Json } from "./snapshots.ts";
+
+const yaml = (path: string): Json => parse(readFileSync(new URL(`../${path}`, import.meta.url), "utf8"));
+/** The node's clock was set ahead since the pass before. */
+const LATER = images.iso(images.START + 10_000);
+
+const NODE = {
+  metadata: { name: "n" },
+  status: { capacity: { cpu: "4", memory: "8Gi" }, allocatable: { cpu: "4", memory: "8Gi", pods: "9" } },
+};
+
+/** Pods of another node among those that are posted. */
+function* podsOfOthers(): Generator<Case> {
+  const cpus = [0, 1, 2, 3].map((cpu) => ({ cpu, core: cpu, socket: 0, numa: 0 }));
+  const snapshot = {
+    ...pass.underMemory({}, pass.Gi),
+    ...{ node: NODE, kubeletConfiguration: {}, cgroup: { version: 2 }, machine: { cpus } },
+    pods: [podWith("a"), podWith("b", {}, { nodeName: "other" })],
+    runtime: { images: [], containers: [], sandboxes: [], podLogDirectories: [], danglingLogLinks: [] },
+  };
+  yield* each(["cgroups", "topology", "eviction", "container-gc"], snapshot);
+  yield* each(["admission", "preemption"], snapshot, { pod: podWith("p", { cpu: "1" }) });
+  yield { kind: "image-gc", snapshot: { ...snapshot, stats: images.disk(pass.Gi) } };
+}
+
+/** A resize, huge pages, and devices that only the node tells of. */
+function* nodes(): Generator<Case> {
+  const status = {
+    qosClass: "Burstable",
+    containerStatuses: [{ ...ask.running("c", "id1"), allocatedResources: { cpu: "1", memory: "1Gi" } }],
+  };
+  const pods = [ask.podOf([ask.c("c", { cpu: "2", memory: "2Gi", "hugepages-2Mi": "2Mi" })], {}, { status })];
+  const lists = { cpu: "4", memory: "8Gi", "hugepages-2Mi": "1Gi", "example.com/gpu": "2" };
+  const node = { metadata: { name: "n" }, status: { capacity: lists, allocatable: lists } };
+  yield* each(["cgroups", "allocatable"], { ...ask.snapshot({ pods }), node });
+}
+
+function* admissions(): Generator<Case> {
+  const full = [podWith("a", { cpu: "2" }), podWith("b", { cpu: "2" })];
+  const late = nodeWith({}, {}, { pods: full, kubelet: { shuttingDown: true } });
+  yield* each(["admission", "preemption"], late, { pod: podWith("p", { cpu: "1" }, CRITICAL) });
+  yield* each(["admission", "preemption"], late, {
+    pod: podWith("p", { cpu: "1" }, {}, { status: { phase: "Failed" } }),
+  });
+  const sysctls = [{ name: "net.ipv4.tcp_rmem" }];
+  yield {
+    kind: "admission",
+    snapshot: nodeWith({}, {}, { pods: [] }),
+    ask: { pod: podWith("p", {}, { securityContext: { sysctls } }) },
+  };
+  yield { kind: "admission", snapshot: nodeWith({}, {}, { pods: full }), ask: { pod: "default/a" } };
+}
+
+/** Sixteen NUMA nodes, and a checkpoint with what no plugin answers. */
+function* machines(): Generator<Case> {
+  const cpus = Array.from({ length: 64 }, (_, cpu) => ({ cpu, core: cpu, socket: 0, numa: cpu >> 2 }));
+  const kubeletConfiguration = {
+    cpuManagerPolicy: "static",
+    topologyManagerPolicy: "best-effort",
+    topologyManagerPolicyOptions: { "max-allowable-numa-nodes": "16" },
+    kubeReserved: { cpu: "1" },
+  };
+  yield {
+    kind: "topology",
+    snapshot: { machine: { cpus }, kubeletConfiguration, pods: [] },
+    ask: { pod: ask.guaranteed("p", "2", "1Gi") },
+  };
+  const entry = { podUid: "u", containerName: "c", resourceName: "example.com/gpu", allocResp: "Cg==" };
+  const kubelet_internal_checkpoint = writeCheckpoint({
+    entries: [{ ...entry, deviceIds: new Map([[-1, ["a"]]]) }],
+    registered: new Map([["example.com/gpu", ["a"]]]),
+  });
+  const pods = [ask.bestEffort("u")];
+  yield { kind: "devices", snapshot: { pods, observedAt: LATER, assignments: { kubelet_internal_checkpoint } } };
+}
+
+function* evictions(): Generator<Case> {
+  const atMs = pass.START;
+  const PODS = [[pass.pod("a"), pass.podStats("a", pass.Gi)] as const];
+  const hard = { evictionHard: { "memory.available": "10%" } };
+  yield { kind: "eviction", snapshot: pass.underMemory(hard, pass.Gi / 2, atMs, PODS) };
+  // the clock was set, and ran backwards; the stats are old, or are not there yet, and say what cannot be
+  yield {
+    kind: "eviction",
+    snapshot: { ...pass.underMemory({}, pass.Gi, atMs), clockSteppedMs: 5000, observedAt: LATER },
+    goesOn: true,
+  };
+  yield { kind: "eviction", snapshot: pass.underMemory({}, pass.Gi, atMs - 60_000), goesOn: true };
+  const disk = {
+    fs: pass.disk(1000 * pass.Gi, atMs),
+    runtime: { imageFs: pass.disk(pass.Gi, atMs) },
+    fileSystems: "one",
+  };
+  const odd = {
+    evictionHard: { "nodefs.available": "10%", "containerfs.available": "1%", "imagefs.available": "15%" },
+  };
+  const runtime = { containers: [], sandboxes: [] };
+  for (const nodeFs of [{}, { fs: pass.disk(pass.Gi, atMs - 600_000) }, { fs: pass.disk(pass.Gi, atMs + 600_000) }]) {
+    const snapshot = { ...pass.underDisk(odd, { ...disk, ...nodeFs }, PODS), runtime };
+    yield { kind: "eviction", snapshot, ask: { pod: "default/a" } };
+  }
+}
+
+function* containers(): Generator<Case> {
+  const { container, sandbox, pod, READY, EVICTED } = dead;
+  const ended = { deletionTimestamp: "2026-01-31T11:00:00Z" };
+  const pods = [
+    ...["web", "idle"].map((name) => pod(name)),
+    pod("done", { phase: "Failed" }),
+    pod("going", { phase: "Failed" }, ended),
+    pod("out", EVICTED),
+  ];
+  const runtime = {
+    containers: [
+      ...["web", "done", "going", "out", "gone"].map((name) => container(name, name, 9000)),
+      container("torn", "torn", 1, { state: "CONTAINER_RUNNING" }),
+      container("odd", "odd", -9000, { podSandboxId: "nowhere", metadata: { name: "c" } }),
+      container("abcdef123456", "web", 0, { state: "CONTAINER_UNKNOWN" }),
+    ],
+    sandboxes: [
+      ...["web", "done", "torn", "idle"].map((name) => sandbox(`sb-${name}`, name, 100, name === "torn" ? READY : {})),
+      ...["web", "done"].map((name) => sandbox(`sb-old-${name}`, name, 3000)),
+    ],
+    podLogDirectories: ["default_web_uid-web", "default_gone_uid-gone", "odd", "default_torn_uid-torn"],
+    danglingLogLinks: ["web_default_c-abcdef123456.log", "gone_default_c-nobody.log"],
+  };
+  for (const kubelet of [{}, { sourcesReady: false }, { maximumDeadContainersPerContainer: -1 }])
+    for (const operation of ["garbage-collect", "delete-unused"])
+      yield { kind: "container-gc", snapshot: dead.node(pods, runtime, kubelet), ask: { operation } };
+  yield { kind: "container-gc", snapshot: dead.node(pods, runtime), ask: { error: "gone", done: [] } };
+}
+
+function* collections(): Generator<Case> {
+  const { image, container, node, disk, Gi } = images;
+  const sandboxes = { sandboxImage: "pause:1", sandboxes: [] };
+  const mounts = [{ containerPath: "/v", image: { image: "volume:1" } }];
+  const all = [
+    ...["used", "volume", "pause", "space"].map((id) => image(id, { repoTags: [`${id}:1`] })),
+    image("pinned", { pinned: true }),
+    image("", { size: undefined }),
+    image("twice"),
+    image("twice"),
+  ];
+  const runtime = { ...sandboxes, containers: [container("used", { mounts }), container("unknown")] };
+  const snapshot = node(all, {}, runtime);
+  yield { kind: "image-gc", snapshot };
+  yield { kind: "image-gc", snapshot: { ...snapshot, clockSteppedMs: 5000, observedAt: LATER }, goesOn: true };
+  yield { kind: "image-gc", snapshot: { ...snapshot, observedAt: images.iso(images.START - 60_000) }, goesOn: true };
+  yield { kind: "image-gc", snapshot };
+  yield { kind: "image-gc", snapshot: node(all, {}, sandboxes), goesOn: true };
+  yield { kind: "image-gc", snapshot: { ...snapshot, kubeletConfiguration: { imageGCHighThresholdPercent: 100 } } };
+  yield { kind: "image-gc", snapshot: { ...snapshot, stats: disk(0, 0) } };
+  yield { kind: "image-gc", snapshot: { ...snapshot, stats: disk(20 * Gi) }, ask: { operation: "delete-unused" } };
+  yield { kind: "image-gc", snapshot, ask: { error: "gone", done: [] } };
+  const kata = image("i", { spec: { runtimeHandler: "kata" } });
+  const kubeletConfiguration = { featureGates: { RuntimeClassInImageCriApi: true } };
+  yield { kind: "image-gc", snapshot: node([kata], { kubeletConfiguration }, { containers: [container("i")] }) };
+}
+
+function* probes(): Generator<Case> {
+  const probe = { ...HTTP, periodSeconds: 5, failureThreshold: 2 };
+  // ready before, and counted on when the next container answers for the first time
+  const both = podOf({ livenessProbe: probe, readinessProbe: { ...probe, successThreshold: 2 } });
+  yield { kind: "probes", snapshot: {}, ask: { pod: both, outcomes: { liveness: "fail", readiness: "ok" } } };
+  const pods = [
+    yaml("cli/manifests/probed.yaml"),
+    podOf({ livenessProbe: probe }),
+    podOf({ startupProbe: probe, readinessProbe: { ...probe, successThreshold: 2 } }),
+  ];
+  for (const pod of pods)
+    for (const outcomes of ["ok", "fail", "error", "warn", "timeout", "hang", "ok,ok,fail*3,error*9,ok"])
+      for (const strict of [false, true])
+        for (const kubeletRestartSeconds of [40, null])
+          yield {
+            kind: "probes",
+            snapshot: {},
+            ask: { pod, outcomes, strict, seconds: 90, kubeletRestartSeconds, jitter: 0.5, stopSeconds: 3 },
+          };
+}
+
+/** Containers that fail together, one after another, and what becomes of them. */
+function* storms(): Generator<Case> {
+  const failed = (name: string) => ({ containerId: name, container: `a/${name}/c`, group: `g-${name}` });
+  const held = (name: string, heldForMs: number, failedAgoMs = 1000) => ({ ...failed(name), failedAgoMs, heldForMs });
+  const asks = [
+    { failed: [failed("a")] },
+    { failed: ["a", "b", "c"].map(failed) },
+    { failed: [failed("a")], known: ["a", "b", "c"].map((name) => held(name, 5000)) },
+    { failed: [failed("a")], known: ["a", "b", "c"].map((name) => held(name, 31_000)) },
+    { failed: [failed("a")], known: ["a", "b"].map((name) => held(name, 5000, 60_000)) },
+    { recovered: ["a"], gone: ["b"], known: ["a", "b", "c"].map((name) => held(name, 5000)) },
+  ];
+  for (const ask of asks)
+    for (const least of [{ groups: 3 }, { share: 0.3 }])
+      yield {
+        kind: "probe-guard",
+        snapshot: {},
+        ask: { ...ask, groups: 9, guard: { windowSeconds: 10, least, holdSeconds: 30 } },
+      };
+}
+
+/** Small nodes and pods for what the recorded ones have not met. */
+export function* oddCases(): Generator<Case> {
+  for (const some of [podsOfOthers, nodes, admissions, machines, evictions, containers, collections, probes, storms])
+    yield* some();
+}

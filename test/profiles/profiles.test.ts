@@ -1,0 +1,156 @@
+import { describe, expect, test } from "vitest";
+import { kubeletConfiguration } from "../../api/model/kubelet-configuration.ts";
+import {
+  effectiveConfiguration,
+  effectiveDocument,
+  effectiveSnapshot,
+  GATES,
+  gateOn,
+} from "../../api/profiles/effective.ts";
+import { NEWEST, PROFILES, profileOf } from "../../api/profiles/index.ts";
+import { isGateOn } from "../../api/profiles/profile.ts";
+import { decoded } from "../model/snapshots.ts";
+
+const given = (fields: object) => kubeletConfiguration.parse(fields);
+const of = (fields: object) => effectiveConfiguration(NEWEST, given(fields));
+
+describe.each(PROFILES)("the profile of $version", (profile) => {
+  test("a field of an object has an object above it, and one that has others below it is an object", () => {
+    expect(profile.fields.size).toBeGreaterThan(100);
+    for (const path of profile.fieldNames.keys())
+      if (path !== "") expect(profile.fields.get(path), path).toMatch(/^[*[\]]*v1/);
+  });
+  test("a default is of a field that there is, and every field that decisions read has a value", () => {
+    for (const name of Object.keys(profile.defaults)) expect(profile.fieldNames.get("")).toContain(name);
+    const left = Object.keys(kubeletConfiguration.out.shape).filter(
+      (name) => !Object.hasOwn(profile.configuration, name),
+    );
+    // kind is no setting, and the other follows the machine
+    expect(left).toEqual(["kind", "singleProcessOOMKill"]);
+  });
+  test("its policy is named after its release", () => {
+    expect(profile.release.startsWith(`${profile.version}.`)).toBe(true);
+    expect(profile.policyVersion).toMatch(new RegExp(`^kubelet-${profile.release}\\+\\d+$`));
+  });
+  test("what a gate wants is a gate, and the defaults want nothing that is off", () => {
+    expect(profile.gates.size).toBeGreaterThan(200);
+    for (const { wants } of profile.gates.values())
+      for (const name of wants) expect(profile.gates.has(name)).toBe(true);
+    const isOn = (gate: string): boolean => isGateOn(profile, {}, gate);
+    for (const [name, { wants }] of profile.gates)
+      if (isOn(name)) expect([name, wants.every(isOn)]).toEqual([name, true]);
+  });
+});
+
+test("the register is in order, each version once, and the newest is its last", () => {
+  const minors = PROFILES.map(({ version }) => Number(version.split(".")[1]));
+  expect(minors).toEqual([...new Set(minors)].sort((a, b) => a - b));
+  expect(NEWEST).toBe(PROFILES.at(-1));
+});
+
+test.each([
+  ["v1.36.3", "1.36"],
+  ["1.36", "1.36"],
+  ["v1.36.0-alpha.1+abc", "1.36"],
+  // no version, and one of tomorrow
+  [undefined, NEWEST.version],
+  ["", NEWEST.version],
+  ["devel", NEWEST.version],
+  ["v1.999.0", NEWEST.version],
+  // older than all
+  ["v1.9.1", PROFILES[0].version],
+])("a kubelet %s is answered under %s", (version, profile) => {
+  expect(profileOf(version).version).toBe(profile);
+});
+
+test("1.36 knows every gate that decisions ask for", () => {
+  expect(GATES.filter((gate) => !profileOf("1.36").gates.has(gate))).toEqual([]);
+});
+
+describe("gates of 1.36", () => {
+  const on = (featureGates: Record<string, boolean>, gate: (typeof GATES)[number]) =>
+    gateOn(of({ featureGates }), gate);
+  test("a gate that is not named follows AllAlpha and AllBeta, whichever it is, then its default", () => {
+    expect(on({}, "MemoryQoS")).toBe(false);
+    expect(on({ AllAlpha: true }, "MemoryQoS")).toBe(true);
+    expect(on({ AllAlpha: true, MemoryQoS: false }, "MemoryQoS")).toBe(false);
+    expect(on({ AllBeta: false }, "PodLevelResources")).toBe(false);
+    // deprecated, so neither of both
+    expect(on({ AllBeta: false, AllAlpha: false }, "DisableCPUQuotaWithExclusiveCPUs")).toBe(true);
+  });
+});
+
+describe("an effective configuration", () => {
+  test("of nothing is the defaults, and keeps that nothing was given", () => {
+    const { given: posted, profile, ...rest } = effectiveConfiguration(NEWEST);
+    expect(rest).toEqual(NEWEST.configuration);
+    expect([posted, profile]).toEqual([{}, NEWEST]);
+    expect(rest).toMatchObject({
+      maxPods: 110,
+      podPidsLimit: -1,
+      enforceNodeAllocatable: ["pods"],
+      cgroupsPerQOS: true,
+    });
+  });
+  test("what is given holds, zero, false and an empty list among it; an empty text is not given", () => {
+    const fields = { maxPods: 0, cgroupsPerQOS: false, enforceNodeAllocatable: [], cgroupDriver: "systemd" };
+    expect(of(fields)).toMatchObject(fields);
+    expect(of({ cpuManagerPolicy: "", cgroupDriver: "", topologyManagerScope: "" })).toMatchObject({
+      cpuManagerPolicy: "none",
+      cgroupDriver: "cgroupfs",
+      topologyManagerScope: "container",
+      given: { cpuManagerPolicy: "" },
+    });
+  });
+  test("hard thresholds take the place of all defaults, unless they are merged", () => {
+    const evictionHard = { "memory.available": "1Gi" };
+    expect(of({ evictionHard }).evictionHard).toEqual(evictionHard);
+    expect(of({ evictionHard: {} }).evictionHard).toEqual({});
+    expect(of({ evictionHard, mergeDefaultEvictionSettings: true }).evictionHard).toEqual({
+      ...NEWEST.defaults.evictionHard,
+      ...evictionHard,
+    });
+  });
+  test("neither the defaults nor what was posted are changed", () => {
+    const posted = given({ evictionHard: { "memory.available": "1Gi" }, mergeDefaultEvictionSettings: true });
+    const before = JSON.stringify([NEWEST.configuration, posted]);
+    effectiveConfiguration(NEWEST, posted);
+    expect(JSON.stringify([NEWEST.configuration, posted])).toBe(before);
+  });
+  test("a snapshot is made effective once, by its kubelet's version, and is itself not changed", () => {
+    const snapshot = decoded({
+      node: { metadata: { name: "n" }, status: { nodeInfo: { kubeletVersion: "v1.36.1" } } },
+    });
+    const made = effectiveSnapshot(snapshot);
+    expect(made.kubeletConfiguration.profile).toBe(profileOf("1.36"));
+    expect(effectiveSnapshot(made)).toBe(made);
+    expect(snapshot.kubeletConfiguration).toBeUndefined();
+  });
+});
+
+describe("an effective document", () => {
+  const document = (posted: unknown) => effectiveDocument(NEWEST, posted);
+  test("has the defaults, of nothing, of a file and of what /configz wraps", () => {
+    for (const none of [undefined, null, {}, { kubeletconfig: {} }]) expect(document(none)).toEqual(NEWEST.defaults);
+    expect(document({ maxPods: 5, clusterDomain: "cluster.local" })).toEqual({
+      ...NEWEST.defaults,
+      maxPods: 5,
+      clusterDomain: "cluster.local",
+    });
+    expect(document({ kubeletconfig: { seccompDefault: true } }).seccompDefault).toBe(true);
+  });
+  test("a null and a value of another type are left out; an empty text where Go has no pointer", () => {
+    const odd = { seccompDefault: "yes", maxPods: null, podLogsDir: "", containerLogMaxFiles: "3" };
+    expect(document(odd)).toEqual(NEWEST.defaults);
+    expect(document({ resolvConf: "" }).resolvConf).toBe("");
+  });
+  test.each([
+    [{}, true],
+    [{ maxParallelImagePulls: 1 }, true],
+    [{ maxParallelImagePulls: 2 }, false],
+    [{ maxParallelImagePulls: 2, serializeImagePulls: true }, true],
+    [{ serializeImagePulls: false }, false],
+  ])("whether images are pulled one after the other: %j -> %s", (posted, serial) => {
+    expect(document(posted).serializeImagePulls).toBe(serial);
+  });
+});

@@ -1,0 +1,144 @@
+import { expect, test } from "vitest";
+import { KINDS, type Kind } from "../../api/model/decision.ts";
+import { plainPaint } from "../../api/text/style.ts";
+import { answerText } from "../../api/text/tables/index.ts";
+import { decisionRow, resultRow, snapshotRow, value } from "../contract/store-rows.ts";
+import { captured, runtime, type Subject, subject } from "./node-subject.ts";
+import { postForm } from "./replay-forms.ts";
+
+/** Clears a screen, is that screen's C1 form, turns the writing direction, cannot be seen, and deletes. */
+const BAD = "\u001b[2J\u009b2J\u202e\u200b\u007f";
+const RAW = /(?![\t\n\r])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
+const PICTURE = "␛[2J";
+
+const POD = {
+  metadata: { name: "big", namespace: "default", uid: "u-big" },
+  spec: {
+    containers: [
+      {
+        name: "c",
+        image: "i",
+        resources: { requests: { cpu: "500" } },
+        readinessProbe: { httpGet: { path: "/", port: 80 } },
+      },
+    ],
+  },
+};
+const hostile = () => {
+  const snapshot = captured();
+  snapshot.node.status.nodeInfo["kubeletVersion"] = BAD;
+  return {
+    ...snapshot,
+    kubeletConfiguration: { ...snapshot.kubeletConfiguration, cpuManagerPolicyOptions: { [BAD]: BAD } },
+    runtime: { ...runtime(), images: [{ id: BAD, repoTags: [BAD], size: "7" }] },
+    devices: [{ resource: "example.com/gpu", id: BAD, health: BAD, numaNodes: [0] }],
+    devicePlugins: [{ resource: "example.com/gpu" }],
+  };
+};
+const asks: { readonly [K in Kind]?: object } = {
+  admission: { pod: POD },
+  preemption: { pod: POD },
+  probes: { pod: POD },
+};
+/** A decision of every kind that a single snapshot suffices for. */
+async function decideAll({ decide }: Subject): Promise<ReadonlyMap<Kind, { id: string; decision: never }>> {
+  const made = new Map<Kind, { id: string; decision: never }>();
+  for (const kind of KINDS.filter((one) => one !== "probe-guard"))
+    made.set(kind, await decide(kind, { snapshot: hostile(), ask: asks[kind] ?? null }));
+  return made;
+}
+
+test("every page shows control characters of names and messages by their pictures and codes, and none of them raw", async () => {
+  const api = subject();
+  const { show, store, app } = api;
+  const decided = await decideAll(api);
+  const node = `old${BAD}`;
+  const stored = snapshotRow({ node, body: JSON.stringify({ node: { metadata: { name: node } } }) });
+  const body = JSON.stringify({ decision: { [BAD]: BAD }, reasons: [], needs: [BAD], next: null });
+  const old = decisionRow({ node, pod: { namespace: BAD, name: BAD, uid: BAD }, body, snapshotId: stored.id });
+  value(await store.record({ decision: old, snapshot: stored }));
+  const step = { op: BAD, path: BAD, file: BAD, to: BAD, before: BAD, status: "failed", message: BAD };
+  for (const id of [old.id, decided.get("cgroups")?.id ?? ""]) {
+    const report = { ...resultRow(), body: JSON.stringify({ dryRun: true, steps: [step] }) };
+    value(await store.addResults(id, [report]));
+  }
+  const odd = encodeURIComponent(BAD);
+  const paths = [
+    "/",
+    `/?q=${odd}`,
+    "/nodes/n1",
+    "/nodes/n1/decisions",
+    `/nodes/n1/decisions?pod=${odd}`,
+    `/nodes/n1?list=images`,
+    `/nodes/${encodeURIComponent(node)}`,
+    `/nodes/${encodeURIComponent(node)}/decisions`,
+    `/nodes/${odd}`,
+    `/decisions/${odd}`,
+    `/decisions/${old.id}`,
+    ...[...decided.values()].map(({ id }) => `/decisions/${id}`),
+    `/what-if?decision=${decided.get("cgroups")?.id}&change=${encodeURIComponent(JSON.stringify({ maxPods: 3 }))}`,
+    `/what-if?node=${odd}&machine=${odd}&change=${odd}`,
+    `/lint?node=n1`,
+    `/lint?node=${odd}`,
+    "/replay",
+    `/replay?node=${encodeURIComponent(node)}&since=${odd}`,
+    `/nowhere/${odd}`,
+  ];
+  let pictured = 0;
+  for (const path of paths) {
+    const { html } = await show(path);
+    // what was typed into a field of several lines comes back as it was
+    const shown = html.replaceAll(/<textarea[^>]*>[^<]*<\/textarea>/g, "");
+    expect(RAW.exec(shown)?.index === undefined ? "" : around(shown), path).toBe("");
+    if (html.includes(PICTURE)) pictured++;
+  }
+  expect(pictured).toBeGreaterThan(10);
+  const replayed = await postForm(app, "/replay", { since: "", change: "maxPods: 5" });
+  expect(around(replayed.html)).toBe("");
+  expect(replayed.html).toContain(PICTURE);
+});
+const around = (text: string): string => {
+  const at = text.search(RAW);
+  return at < 0 ? "" : JSON.stringify(text.slice(Math.max(0, at - 80), at + 20));
+};
+
+test("no table of the terminal lets a control character through, wherever in an answer it stands", async () => {
+  for (const [kind, { decision }] of await decideAll(subject())) {
+    let drawn = 0;
+    for (const changed of withBad(decision)) {
+      let text: string;
+      try {
+        const decided = { decision: changed, reasons: [], needs: [BAD] } as never;
+        const screen = { columns: 300, paint: plainPaint };
+        text = answerText({ kind, node: BAD, decided, explain: "off", observedAtMs: 0 }, screen);
+      } catch {
+        // of a closed set of words, which the answer's check would not let in
+        continue;
+      }
+      drawn++;
+      expect(text, kind).not.toMatch(RAW);
+    }
+    expect(drawn, kind).toBeGreaterThan(0);
+  }
+});
+
+/** The answer again and again, each time with another of its texts (or names of members) spoilt. */
+function* withBad(answer: unknown): Generator<unknown> {
+  const places: (readonly (string | number)[])[] = [];
+  const walk = (at: unknown, path: readonly (string | number)[]): void => {
+    if (typeof at === "string") places.push(path);
+    else if (typeof at === "object" && at !== null)
+      for (const [name, member] of Object.entries(at)) walk(member, [...path, name]);
+  };
+  walk(answer, []);
+  const stride = Math.ceil(places.length / MAX_PLACES);
+  for (const place of places.filter((_, i) => i % stride === 0)) {
+    const copy = structuredClone(answer) as Record<string, unknown>;
+    let at: Record<string, unknown> = copy;
+    for (const name of place.slice(0, -1)) at = at[name] as Record<string, unknown>;
+    const last = place.at(-1) as string;
+    at[last] = `${String(at[last])}${BAD}`;
+    yield copy;
+  }
+}
+const MAX_PLACES = 150;
