@@ -49,7 +49,11 @@ export default defineConfig({
         plugins: [
           cloudflareTest(async () => ({
             wrangler: { configPath: "./wrangler.toml" },
-            miniflare: { bindings: { MIGRATIONS: await readD1Migrations("migrations") } },
+            miniflare: {
+              bindings: { MIGRATIONS: await readD1Migrations("migrations") },
+              // beside wrangler.toml's own: for tests that need an empty history of their own
+              d1Databases: { SWEPT: "swept", UNMIGRATED: "unmigrated" },
+            },
           })),
         ],
         ...projectOf("workers", PROJECTS.workers),

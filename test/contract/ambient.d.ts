@@ -4,7 +4,12 @@ declare module "*?raw" {
   export default text;
 }
 declare module "cloudflare:test" {
-  export const env: import("../../api/worker.ts").WorkerEnv & { readonly MIGRATIONS: readonly unknown[] };
+  type WorkerEnv = import("../../api/worker.ts").WorkerEnv;
+  export const env: WorkerEnv & {
+    readonly MIGRATIONS: readonly unknown[];
+    readonly SWEPT: WorkerEnv["DB"];
+    readonly UNMIGRATED: WorkerEnv["DB"];
+  };
   export const SELF: { fetch(url: string, init?: RequestInit): Promise<Response> };
   export function applyD1Migrations(database: unknown, migrations: readonly unknown[]): Promise<void>;
 }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, type TestOptions } from "vitest";
+import { afterAll, beforeAll, describe } from "vitest";
 import type { Store } from "../../db/store.ts";
 import { damage } from "./store-damage.ts";
 import { fleet } from "./store-fleet.ts";
@@ -14,8 +14,8 @@ import { sharedTexts } from "./store-texts.ts";
 import { idempotencyKeys, nodesAndSnapshots, recording } from "./store-writes.ts";
 
 /** The behaviour of every store. `open` gives an empty one, which the tests share: each works on names of its own. */
-export function storeContract(name: string, open: () => Promise<StoreSubject>, options: TestOptions = {}): void {
-  describe(name, { timeout: 60_000, ...options }, () => {
+export function storeContract(name: string, open: () => Promise<StoreSubject>): void {
+  describe(name, { timeout: 60_000 }, () => {
     let subject: StoreSubject;
     beforeAll(async () => {
       subject = await open();
