@@ -14,6 +14,7 @@ import {
   recordPass,
 } from "../contract/removal-rows.ts";
 import { value } from "../contract/store-rows.ts";
+import { expectAsShown } from "../docs/shown.ts";
 import { ended, printed, run, start } from "./run.ts";
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
@@ -47,6 +48,13 @@ describe("history removals", () => {
       ),
     );
     await recordPass(store, "n2", pass(ago(10), [imageRemoval("other")]));
+    const guides = { a: 22, b: 20, c: 12.1, d: 26 };
+    const idOf = (name: string): string => `sha256:${name.repeat(63)}1`;
+    const gone = Object.entries(guides).map(([name, mib]) =>
+      imageRemoval(idOf(name), { names: [`localhost/gc-${name}:1`], sizeBytes: Math.round(mib * 2 ** 20) }),
+    );
+    await recordPass(store, "guide", pass(ago(90), gone));
+    await recordPass(store, "guide", pass(ago(49), [], { returns: [cameBack(idOf("a"), ago(49))] }));
     await store.close();
     child = start(["api", "--port", "0"], { env });
     url = (await printed(child, /\n/)).trim();
@@ -113,6 +121,11 @@ describe("history removals", () => {
     );
     const none = await run(["history", "removals", "--node", "n2", "--image", "nothing"], { env });
     expect(none).toMatchObject({ code: 0, stdout: "", stderr: "no such removals\n" });
+  });
+
+  test("as the guide shows it", async () => {
+    const { stdout } = await run(["history", "removals", "--node", "guide", "--summary"], { env });
+    expectAsShown("docs/guide/decide.md", "npx nodewise history removals --node n1 --summary", stdout);
   });
 
   test("what cannot be listed is one line with its place", async () => {

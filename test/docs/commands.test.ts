@@ -32,12 +32,15 @@ describe("commands in the documents", () => {
     all.flatMap(({ document, sessions }) =>
       sessions.flatMap(({ line, runBy, commands }) => (runBy === null ? [] : [{ document, line, runBy, commands }])),
     ),
-  )("$document:$line is run by $runBy", ({ runBy, commands }) => {
+  )("$document:$line is run by $runBy, which compares what it prints", ({ document, runBy, commands }) => {
     expect(existsSync(join(ROOT, runBy)), runBy).toBe(true);
     const text = readFileSync(join(ROOT, runBy), "utf8");
-    for (const { text: command } of commands) {
+    for (const { text: command, output } of commands) {
       const [, name] = /\bnodewise (\w+)/.exec(command) ?? [];
       if (name !== undefined) expect(text.includes(name), `${runBy} runs ${command}`).toBe(true);
+      if (output.every((line) => ["", "..."].includes(line.trim()))) continue;
+      for (const word of ["expectAsShown(", JSON.stringify(document), command.split("\n")[0] as string])
+        expect(text.includes(word), `${runBy} compares what ${command} prints: ${word}`).toBe(true);
     }
   });
   test("a line that differs is found, and `...` stands for lines only", () => {

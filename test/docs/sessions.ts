@@ -68,7 +68,8 @@ export const masked = (line: string): string =>
   line
     .trimEnd()
     .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, "TIME")
-    .replace(/nw_\w+/g, "nw_TOKEN");
+    .replace(/nw_\w+/g, "nw_TOKEN")
+    .replace(/^token [0-9a-f]{12} /, "token ID ");
 
 /** Where the commands of one document are typed: copies of the checkout's example files, a history and an API of their own. */
 export class Terminal {

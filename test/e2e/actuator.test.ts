@@ -1,6 +1,8 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { passOnce } from "../../actuator/main.ts";
+import { run } from "../cli/run.ts";
+import { expectAsShown } from "../docs/shown.ts";
 import { ground, openOwn, POD } from "./own-cgroups.ts";
 
 const opened = openOwn("loop");
@@ -44,6 +46,28 @@ describe.skipIf(!opened.ok)(`the actuator on this machine's own cgroups${why}`, 
     expect(after.drift.map((d) => [d.path, d.file, d.cause])).toEqual([["/kubepods", file, "other_writer"]]);
     expect(after.applied?.results.map((r) => [r.status, r.before])).toEqual([["applied", "77"]]);
     expect((await pass()).drift).toEqual([]);
+  });
+
+  test.runIf(opened.ok && opened.value.version === 1)("the guide's commands print what it shows", async () => {
+    const places = ["--cgroup-root", root, "--state-dir", inDir("state"), "--kubelet-dir", inDir("no-kubelet")];
+    const actuator = async (...args: readonly string[]): Promise<string> => {
+      const all = ["actuator", "--manifests", "test/data/pods", "--containers", "create", "--once", ...args];
+      const ran = await run([...all, "--node-name", "n1", ...places]);
+      expect([ran.code, ran.stderr]).toEqual([0, ""]);
+      return ran.stdout;
+    };
+    const GUIDE = "docs/guide/daemon.md";
+    const ENFORCE = "npx nodewise actuator --manifests test/data/pods --containers create --once --mode enforce";
+    expect(await actuator("--dry-run")).toMatch(/\/kubepods +\(create\) .* planned\n/);
+    expect(opened.ok && opened.value.paths()).toEqual([]);
+    const [first] = (await actuator("--mode", "enforce")).trimEnd().split("\n").slice(-1);
+    expectAsShown(
+      GUIDE,
+      "npx nodewise actuator --manifests test/data/pods --containers create --once --mode enforce | tail -1",
+      first as string,
+    );
+    if (opened.ok) await opened.value.write("/kubepods", "cpu.shares", "77");
+    expectAsShown(GUIDE, ENFORCE, await actuator("--mode", "enforce"));
   });
 
   test("an observer writes nothing and says what it would write", async () => {

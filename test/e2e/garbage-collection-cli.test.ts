@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ImageGcDecision } from "../../api/model/image-gc.ts";
 import { run } from "../cli/run.ts";
+import { expectAsShown } from "../docs/shown.ts";
 import { imageDecision } from "./gc/daemon.ts";
 import { ImageStory, tag } from "./gc/image-story.ts";
 import { GcNode } from "./gc/node.ts";
@@ -96,6 +97,7 @@ describe.skipIf(why !== undefined)("images that a person collects", { timeout: T
 
     const passed = await gc();
     expect(passed).toMatchObject({ code: 0, stderr: "" });
+    expectAsShown("docs/guide/garbage-collection.md", "npx nodewise gc images", passed.stdout);
     expect(passed.stdout.match(/^removed {2}image \S+/gm)).toEqual(expected.map((name) => `removed  image ${name}`));
     expect(await names()).toEqual(all.filter((name) => !expected.includes(name)));
 

@@ -1,11 +1,13 @@
+import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { SandboxConfig } from "../../actuator/containerd/messages.ts";
 import { ended, run, start } from "../cli/run.ts";
+import { expectAsShown } from "../docs/shown.ts";
 import { must } from "./containerd/pods.ts";
-import { IMAGE, podOf } from "./pods/manifest.ts";
+import { IMAGE, NODE_NAME, podOf } from "./pods/manifest.ts";
 import { PodNode } from "./pods/node.ts";
 import { noPods } from "./pods/skip.ts";
 import { until } from "./pods/until.ts";
@@ -17,13 +19,15 @@ const DATABASE = `mkdir /data/lock || touch /data/twice
 trap 'touch /data/ending; while [ ! -e /data/may-end ]; do sleep 0.1; done; rmdir /data/lock; exit 0' TERM
 while :; do sleep 1000 & wait $!; done`;
 
+const uidOf = (name: string): string => createHash("md5").update(name).digest("hex");
+
 describe.skipIf(why !== undefined)("pods in place of a kubelet that has run them", { timeout: LONG_MS }, () => {
   let node: PodNode;
   let data: string;
   /** As a kubelet left them: one of our manifests, and one of nobody's. */
   const left = { db: "", other: "" };
   beforeAll(async () => {
-    node = await PodNode.start();
+    node = await PodNode.start({ hasNetwork: true });
     data = join(node.dir, "data");
     mkdirSync(data);
     for (const name of ["db", "other"] as const) left[name] = await kubeletsPod(`${name}-e2e`, name === "db");
@@ -34,7 +38,7 @@ describe.skipIf(why !== undefined)("pods in place of a kubelet that has run them
   /** A kubelet's static pod: on the host's network, with its labels and annotations, and a uid that is not ours. */
   async function kubeletsPod(name: string, isDatabase: boolean): Promise<string> {
     const { connection } = node.containerd;
-    const uid = `kubelet-${name}`;
+    const uid = uidOf(name);
     const labels = {
       "io.kubernetes.pod.name": name,
       "io.kubernetes.pod.namespace": "default",
@@ -66,6 +70,8 @@ describe.skipIf(why !== undefined)("pods in place of a kubelet that has run them
     node.settingsFile(),
     ...args,
   ];
+  const asGuide = (text: string, printed: string): void =>
+    expectAsShown("docs/guide/takeover.md", text, printed.replaceAll(NODE_NAME, "n1"));
   const running = async (name: string) =>
     (await node.containersOf(name)).filter(({ state }) => state === "running").map(({ sandboxId }) => sandboxId);
 
@@ -89,7 +95,7 @@ describe.skipIf(why !== undefined)("pods in place of a kubelet that has run them
     const held = await daemon.pod("db", "held", ({ reason }) => reason === "ForeignSandbox");
     expect(held).toMatchObject({
       state: "waits",
-      message: expect.stringContaining(`sandbox ${left.db.slice(0, 13)} (uid kubelet-db-e2e`),
+      message: expect.stringContaining(`sandbox ${left.db.slice(0, 13)} (uid ${uidOf("db-e2e")}`),
     });
     await daemon.event("db", "ForeignSandbox", /nodewise takeover/);
     // a turn tells it at its end
@@ -97,6 +103,7 @@ describe.skipIf(why !== undefined)("pods in place of a kubelet that has run them
     const shown = await run(["pods", "--status-url", node.statusUrl]);
     expect(shown.stdout).toContain("run pods of these names: default/db-e2e: see `nodewise takeover`");
     expect(shown.stdout).toContain(`ForeignSandbox: its name runs in sandbox ${left.db.slice(0, 13)}`);
+    asGuide("nodewise pods", shown.stdout);
 
     const plan = await run(command("-o", "json"));
     expect(plan).toMatchObject({ code: 1, stderr: "" });
@@ -113,6 +120,7 @@ describe.skipIf(why !== undefined)("pods in place of a kubelet that has run them
       stays: [{ pod: "default/other-e2e", sandbox: { id: left.other }, why: "no manifest names it" }],
     });
     expect(await running("db")).toEqual([left.db]);
+    asGuide("nodewise takeover --settings /etc/nodewise/actuator.yaml", (await run(command())).stdout);
 
     // it dies while the database ends: its sandbox stays, so that ours is held still
     const crashed = start(command("--stop"));
@@ -127,6 +135,7 @@ describe.skipIf(why !== undefined)("pods in place of a kubelet that has run them
     const stopped = await run(command("--stop"));
     expect(stopped).toMatchObject({ code: 0, stderr: "" });
     expect(stopped.stdout).toContain("\nwill be stopped, in this order\n");
+    asGuide("nodewise takeover --settings /etc/nodewise/actuator.yaml --stop", stopped.stdout);
     expect(stopped.stdout).toContain(`stopped  default/db-e2e (sandbox ${left.db.slice(0, 13)})`);
     await daemon.running("db");
     expect(await running("other")).toEqual([left.other]);

@@ -5,6 +5,7 @@ import type { PodRecord } from "../../actuator/lifecycle/record.ts";
 import type { PodStatus } from "../../actuator/lifecycle/status/status.ts";
 import type { CgroupsDecision } from "../../api/model/cgroups.ts";
 import { run } from "../cli/run.ts";
+import { expectAsShown } from "../docs/shown.ts";
 import { NODE_NAME } from "./pods/manifest.ts";
 import { PodNode } from "./pods/node.ts";
 import { freePort } from "./pods/port.ts";
@@ -128,8 +129,15 @@ describe.skipIf(why !== undefined)("ten pods of a manifest directory", { timeout
     const table = await run(["pods", "--status-url", node.statusUrl]);
     expect(table.code).toBe(0);
     for (const name of NAMES) expect(table.stdout).toContain(`${name}-${NODE_NAME}`);
-    const top = await run(["top", "--status-url", node.statusUrl]);
-    expect(top).toMatchObject({ code: 0, stderr: "" });
+    const GUIDE = "docs/guide/daemon.md";
+    expectAsShown(GUIDE, "npx nodewise pods", table.stdout.replaceAll(NODE_NAME, "n1"));
+    const top = await until("two readings of each pod's CPU", async () => {
+      const ran = await run(["top", "--sort", "name", "--status-url", node.statusUrl]);
+      expect(ran).toMatchObject({ code: 0, stderr: "" });
+      return ran.stdout.includes("–") ? undefined : ran.stdout;
+    });
+    const head = top.split("\n").slice(0, 6).join("\n");
+    expectAsShown(GUIDE, "npx nodewise top --sort name | head -6", head.replaceAll(NODE_NAME, "n1"));
 
     node.remove(...NAMES);
     await daemon.gone(...NAMES);

@@ -3,6 +3,7 @@ import { expect, test, vi } from "vitest";
 import { writeCheckpoint } from "../../../api/decide/devices/checkpoint.ts";
 import { healthy } from "../../actuator/deviceplugin/node-plugin.ts";
 import { serving } from "../../api/serving.ts";
+import { expectAsShown } from "../../docs/shown.ts";
 import { deviceNode, GPU, wants } from "./ground.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
@@ -14,6 +15,37 @@ const RESPONSE = {
   annotations: { "vendor.com/slot": "7" },
   cdiDevices: [{ name: "vendor.com/gpu=0" }],
 };
+
+test("it prints what the guide shows", async () => {
+  const GUIDE = "docs/guide/devices.md";
+  const node = deviceNode();
+  const resource = "vendor.example/gpu";
+  const devices = [0, 1, 2, 3].map((i) => ({
+    ID: `gpu-${i}`,
+    health: i === 3 ? "Unhealthy" : "Healthy",
+    topology: { nodes: [{ ID: 0 }] },
+  }));
+  const mounts = [{ containerPath: "/usr/lib/gpu", hostPath: "/opt/gpu/lib", readOnly: true }];
+  const answerOf = (ids: readonly string[]) => ({
+    envs: { VISIBLE_GPUS: ids.join(",") },
+    mounts,
+    devices: ids.map((id) => ({ containerPath: `/dev/${id}`, hostPath: `/dev/${id}`, permissions: "rw" })),
+  });
+  node.plugin({
+    resource,
+    devices,
+    answers: { Allocate: () => ({ containerResponses: [answerOf(["gpu-0", "gpu-1"])] }) },
+  });
+  const [trainer, second] = ["trainer", "second"].map((name) => node.pod(name, [wants("main", 2, resource)]));
+  const first = await node.allocate(trainer as string);
+  expectAsShown(GUIDE, "npx nodewise devices allocate --pod trainer.yaml", first.stderr + first.stdout);
+  const refused = await node.allocate(second as string);
+  const [last] = refused.stderr.trimEnd().split("\n").slice(-1);
+  expectAsShown(GUIDE, "npx nodewise devices allocate --pod second.yaml 2>&1 | tail -1", last as string);
+  expectAsShown(GUIDE, "npx nodewise devices free ml/trainer", (await node.free("ml/trainer")).stdout);
+  const { stdout } = await node.history("--limit", "1");
+  expectAsShown(GUIDE, "npx nodewise devices history --limit 1", stdout);
+});
 
 test("a pod gets its devices with no daemon and no runtime, twice the same, and gives them back", async () => {
   const node = deviceNode();
