@@ -76,6 +76,7 @@ export class Terminal {
   readonly #home = mkdtempSync(join(tmpdir(), "nodewise-docs-"));
   #directory = this.#home;
   #api: ReturnType<typeof start> | undefined;
+  #hasHistory = false;
   #address = SHOWN;
 
   constructor() {
@@ -92,6 +93,7 @@ export class Terminal {
 
   /** Serves the API, under the address that the documents name. */
   async serve(): Promise<void> {
+    this.#hasHistory = true;
     this.#api = start(["api", "--port", "0"], { env: this.#environment() });
     const text = await printed(this.#api, /http:\/\/[\d.]+:\d+/);
     this.#address = String(/http:\/\/([\d.]+:\d+)/.exec(text)?.[1]);
@@ -121,7 +123,7 @@ export class Terminal {
     return {
       PATH: `${join(this.#home, "bin")}:${PATH}`,
       HOME: this.#home,
-      NODEWISE_DATA_DIR: join(this.#home, "history"),
+      ...(this.#hasHistory ? { NODEWISE_DATA_DIR: join(this.#home, "history") } : {}),
       NODE_COMPILE_CACHE,
       TZ: "UTC",
       LANG: "C.UTF-8",
