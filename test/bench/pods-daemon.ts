@@ -1,4 +1,8 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { install, pack } from "../cli/packed.ts";
 import { isUp } from "../e2e/pods/daemon.ts";
 import { podOf } from "../e2e/pods/manifest.ts";
 import { PodNode } from "../e2e/pods/node.ts";
@@ -25,10 +29,14 @@ const STARTED_MS = 180_000;
 const REST_MS = Number(process.env["BENCH_PODS_SECONDS"] ?? 120) * 1000;
 const BUSY_MS = 60_000;
 
-/** The real daemon as its launcher starts it, with its own periods, and so many pods on a real containerd. None where none can be started. */
+/** The installed package's daemon, with its own periods, and so many pods on a real containerd. None where none can be started. */
 export async function benchPodsDaemon(): Promise<readonly DaemonMemoryFigure[]> {
   if (noPods(`the daemon with ${PODS} pods`) !== undefined) return [];
-  const node = await PodNode.start({ settings: { syncSeconds: 1 } });
+  const packed = mkdtempSync(join(tmpdir(), "nodewise-bench-"));
+  const node = await PodNode.start({
+    settings: { syncSeconds: 1 },
+    launcher: install(pack(packed), join(packed, "installed")),
+  });
   try {
     const resources = { requests: { cpu: "5m", memory: "8Mi" }, limits: { cpu: "100m", memory: "32Mi" } };
     for (let i = 0; i < PODS; i++) node.put(`pod-${i}`, podOf(`pod-${i}`, { containers: [resources] }));
@@ -44,6 +52,7 @@ export async function benchPodsDaemon(): Promise<readonly DaemonMemoryFigure[]> 
     return figures;
   } finally {
     await node.stop();
+    rmSync(packed, { recursive: true });
   }
 }
 

@@ -1,4 +1,4 @@
-import { ended, type Ran, start } from "../cli/run.ts";
+import { ended, type Ran, type RunOptions, start } from "../cli/run.ts";
 
 /** `nodewise actuator` as a process of its own, which tells by lines of one of its streams. */
 export abstract class DaemonChild {
@@ -9,8 +9,8 @@ export abstract class DaemonChild {
   /** What it said, once it has come to an end by itself or was told to. */
   readonly ended: Promise<Ran>;
 
-  constructor(args: readonly string[], stream: "stdout" | "stderr") {
-    this.child = start(["actuator", ...args]);
+  constructor(args: readonly string[], stream: "stdout" | "stderr", options: RunOptions = {}) {
+    this.child = start(["actuator", ...args], options);
     this.ended = ended(this.child);
     this.child[stream].on("data", (chunk: Buffer) => {
       const lines = (this.rest + chunk).split("\n");

@@ -1,4 +1,5 @@
 import type { NodeStatus, PodRow } from "../../../actuator/status/node-status.ts";
+import type { RunOptions } from "../../cli/run.ts";
 import { DaemonChild } from "../daemon-child.ts";
 import { NODE_NAME } from "./manifest.ts";
 import { holds, until } from "./until.ts";
@@ -20,8 +21,8 @@ export class DaemonProcess extends DaemonChild {
   readonly lines: string[] = [];
   readonly #url: string;
 
-  constructor(settings: string, url: string) {
-    super(["--settings", settings, "--log-format", "json"], "stderr");
+  constructor(settings: string, url: string, options: RunOptions = {}) {
+    super(["--settings", settings, "--log-format", "json"], "stderr", options);
     this.#url = url;
   }
 

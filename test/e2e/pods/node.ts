@@ -7,6 +7,7 @@ import type { CriMethod } from "../../../actuator/containerd/messages.ts";
 import { podRuntimeOver } from "../../../actuator/containerd/pods.ts";
 import type { PodRuntime } from "../../../actuator/containerd/port.ts";
 import type { RuntimeContainer, RuntimePods } from "../../../actuator/containerd/runtime-pod.ts";
+import type { RunOptions } from "../../cli/run.ts";
 import { giveAddresses } from "../containerd/cni.ts";
 import { cgroupsBelow, mountsBelow, removeCgroups, unmountBelow } from "../containerd/leftovers.ts";
 import { type Meddler, type Meddling, startMeddler } from "../containerd/meddler.ts";
@@ -33,6 +34,8 @@ export interface NodeOptions {
   /** Of the KubeletConfiguration. */
   readonly configuration?: object;
   readonly settings?: Readonly<Record<string, unknown>>;
+  /** The installed command that starts the daemon; absent: this checkout's. */
+  readonly launcher?: string;
 }
 /** A node of a test's own: containerd with an image, a cgroup, a directory of manifests or a server, and the daemon. */
 export class PodNode extends NodeFiles {
@@ -117,9 +120,13 @@ export class PodNode extends NodeFiles {
   }
 
   startDaemon(settings: Readonly<Record<string, unknown>> = {}): DaemonProcess {
-    const daemon = new DaemonProcess(this.settingsFile(settings), this.statusUrl);
+    const daemon = new DaemonProcess(this.settingsFile(settings), this.statusUrl, this.#run);
     this.#daemons.push(daemon);
     return daemon;
+  }
+  get #run(): RunOptions {
+    const { launcher } = this.#options;
+    return launcher === undefined ? {} : { launcher };
   }
   get statusUrl(): string {
     return `http://127.0.0.1:${this.#port}`;
