@@ -1,6 +1,6 @@
-import { REMEMBERING } from "../model/asks.ts";
 import type { AskOf, Kind } from "../model/decision.ts";
-import { type ImageGcFacts, knowsLess } from "../model/image-gc.ts";
+import type { ImageGcFacts } from "../model/image-gc.ts";
+import { specOf } from "../model/kinds.ts";
 import { type DecisionRequest, withFacts } from "./decision-request.ts";
 import type { Job } from "./evaluation.ts";
 import type { Recollection } from "./remembered.ts";
@@ -13,20 +13,15 @@ export interface FullRequest extends DecisionRequest {
   readonly askWithoutImages?: string | null;
 }
 
-/**
- * Kinds whose posted facts are adopted: a node's daemon may know more of images than a new or emptied history, which goes on
- * from facts that are no less than its own.
- */
-const ADOPTS: ReadonlySet<Kind> = new Set<Kind>(["image-gc"]);
-
 /** Null: the history must be asked first. */
 export function recollected(request: DecisionRequest, { recollection }: Job): FullRequest | null {
   const { kind, facts } = request;
-  if (!REMEMBERING.has(kind) || (facts !== null && !ADOPTS.has(kind))) return request;
+  const spec = specOf(kind).facts;
+  if (spec === null || (facts !== null && spec.knowsLess === undefined)) return request;
   if (recollection === undefined) return null;
   if (facts === null) return fromHistory(request, recollection);
-  const known = recollection.facts as ImageGcFacts | null;
-  const isEnough = known === null || !knowsLess(facts[kind] as ImageGcFacts, known);
+  const { facts: known } = recollection;
+  const isEnough = known === null || !spec.knowsLess?.(facts[kind], known);
   return { ...request, remembers: recollection.remembers && isEnough };
 }
 

@@ -1,8 +1,9 @@
 import type { Store } from "../../db/store.ts";
-import { FORGETS_AT_BOOT } from "../model/asks.ts";
 import type { Kind } from "../model/decision.ts";
-import { orderOf, type PassTime } from "../model/pass-time.ts";
+import { specOf } from "../model/kinds.ts";
+import { orderOf, type PassTime, passTimeOf } from "../model/pass-time.ts";
 import { ok, type Result } from "../model/result.ts";
+import type { Snapshot } from "../model/snapshot.ts";
 import { NO_NODE } from "./canonical.ts";
 import { historyProblem, type Problem } from "./problem.ts";
 
@@ -27,6 +28,13 @@ export interface Pass {
   /** It may look at what the images' records say. */
   readonly readsImages: boolean;
 }
+export const passOf = (kind: Kind, node: string, snapshot: Snapshot): Pass => ({
+  kind,
+  node,
+  time: passTimeOf(snapshot),
+  bootId: snapshot.bootId ?? null,
+  readsImages: specOf(kind).facts?.readsImages === true && snapshot.runtime !== undefined,
+});
 /** The facts that a pass is told. */
 export interface Recollection {
   /** Null: nothing is remembered. */
@@ -55,7 +63,7 @@ const IMAGES: Kind = "image-gc";
 function ownPart({ kind, time, bootId }: Pass, known: Remembered | undefined, before: unknown): Recollection {
   if (known === undefined) return { facts: null, remembers: true };
   const isOtherBoot = bootId !== null && known.bootId !== null && bootId !== known.bootId;
-  if (isOtherBoot && FORGETS_AT_BOOT.has(kind)) return { facts: null, remembers: true };
+  if (isOtherBoot && specOf(kind).facts?.forgottenAtBoot === true) return { facts: null, remembers: true };
   const order = known.atMs === null || time === null ? "later" : orderOf(time, known.atMs);
   return order === "later"
     ? { facts: known.next, remembers: true }
