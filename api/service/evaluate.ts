@@ -21,11 +21,10 @@ import {
   type StoredSnapshot,
   type Told,
 } from "./evaluation.ts";
-import { type FullRequest, recollected } from "./full-request.ts";
 import { parseJson } from "./json.ts";
 import { jsonReader } from "./json-reader.ts";
 import { inputProblem, type Problem, storeProblem } from "./problem.ts";
-import { type Pass, passOf } from "./remembered.ts";
+import { type FullRequest, type Pass, passOf, recollected } from "./remembered.ts";
 import { postedSnapshot } from "./replay/parsed.ts";
 
 /** How many of the last answers are kept, and of how many characters each may be with its question. */

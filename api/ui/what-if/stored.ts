@@ -7,9 +7,8 @@ import { REMEMBERING } from "../../model/kinds.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { isId, readAsk } from "../../service/decision-request.ts";
-import { recollected } from "../../service/full-request.ts";
 import { historyProblem, type Problem, problem } from "../../service/problem.ts";
-import { passOf, recollect } from "../../service/remembered.ts";
+import { passOf, recollect, recollected } from "../../service/remembered.ts";
 import { postedSnapshot } from "../../service/replay/parsed.ts";
 import type { Fields } from "./assemble.ts";
 import type { Remembered } from "./plans.ts";
@@ -61,7 +60,7 @@ export async function rememberedOf(
     const asked = readAsk(kind, null);
     if (!asked.ok) continue;
     const request = { kind, snapshot: null, snapshotId: null, explain: "off" as const, ...asked.value };
-    const full = recollected(request, { kind, bytes: new Uint8Array(), recollection: recollection.value });
+    const full = recollected(request, { recollection: recollection.value });
     if (full !== null) known.set(kind, { ask: full.ask, facts: full.facts ?? {} });
   }
   return ok(known);
