@@ -6,23 +6,23 @@ import { err, ok, type Result } from "./result.ts";
 /** Checks a part of what a caller posts and parses it once. Errors: every issue with its path. */
 export type Decode<A> = (input: unknown, at: string) => Result<A, readonly InputIssue[]>;
 
-/** What a caller asks of a kind, beside the snapshot. */
+/** The question to a kind, beside the snapshot. */
 export interface AskSpec {
   readonly decode: Decode<unknown>;
-  /** The form in the OpenAPI document: its name there, and its members; `facts` joins them where the kind has any. Null: nothing is asked. */
+  /** Its name and members in the OpenAPI document; `facts` joins them where the kind has any. Null: nothing is asked. */
   readonly schema: { readonly name: string; readonly members: JsonSchemas } | null;
-  /** How `ask.pod` says which pod is meant. `object`: as a v1.Pod, or by name; `name`: only one of the snapshot, as NAMESPACE/NAME. */
+  /** The form of `ask.pod`. `object`: a v1.Pod, or a name; `name`: only NAMESPACE/NAME of a pod of the snapshot. */
   readonly pod: "none" | "object" | "name";
 }
 
-/** What a kind remembers of a node from answer to answer: its `next`, which the next question holds as `ask.facts`. */
+/** The facts that a kind remembers of a node: the `next` of its answer, which the next question holds as `ask.facts`. */
 export interface FactsSpec {
   readonly form: z.ZodType;
   readonly decode: Decode<unknown>;
   /** True: a boot of the node ends them. Images lie on the disk, and what is learnt of them goes on. */
   readonly forgottenAtBoot: boolean;
   /**
-   * Whether `next` was made without what is remembered `here`. With it, posted facts that know no less are adopted: a node's
+   * Checks that `next` was made without what is remembered `here`. Posted facts that know no less are adopted, since a node's
    * daemon may know more than a new or emptied history. Absent: posted facts count for their question alone.
    */
   knowsLess?(next: unknown, here: unknown): boolean;
@@ -30,11 +30,11 @@ export interface FactsSpec {
   readonly readsImages: boolean;
 }
 
-/** In which ways kinds differ for those who ask, serve and record. */
+/** The ways in which kinds differ for those who ask, serve and record. */
 export interface KindTraits {
   /**
-   * What it looks at of pods, each word with all before it. `nothing`: it is all the same whose pods are posted; `requests`:
-   * those that decoding filled in are told; `overhead`: one of a RuntimeClass that is not known is among the answer's needs.
+   * The parts of pods that it looks at, each word with all before it. `nothing`: it is all the same whose pods are posted;
+   * `requests`: those that decoding filled in are told; `overhead`: one of a RuntimeClass that is not known is among the answer's needs.
    */
   readonly pods: "nothing" | "identity" | "requests" | "overhead";
   /** True: its answer stays the same while the node does, since neither a clock nor usage is among what it reads. */
@@ -46,7 +46,7 @@ export interface KindTraits {
   /** True: it answers by the kubelet's defaults where no configuration is given, and people are told so. */
   readonly defaultsConfiguration: boolean;
   /**
-   * How it stands to the resource managers (CPU, memory, device, topology). `asked`: they have a say in its answer; `itself`:
+   * Its relation to the resource managers (CPU, memory, device, topology). `asked`: they have a say in its answer; `itself`:
    * it is the answer of one of them. With both, `next` holds state files for the node.
    */
   readonly managers: "none" | "asked" | "itself";
@@ -54,7 +54,7 @@ export interface KindTraits {
   readonly policy: { readonly field: string; readonly values: readonly string[] } | null;
   /** True: where no devices are posted it decides as on a node without any, and does not say so. */
   readonly assumesNoDevices: boolean;
-  /** True: it lists what a pass removes, and each removal has a row of its own in the history. */
+  /** True: its decision lists removals, each of which has a row of its own in the history. */
   readonly removes: boolean;
 }
 

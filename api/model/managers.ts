@@ -296,7 +296,7 @@ const devicesDecision = z.lazy(() =>
 );
 export type DevicesDecision = Form<typeof devicesDecision>;
 
-/** What the kinds of the four managers have alike. */
+/** The traits that the four managers have alike. */
 const MANAGER = { ...PLAIN, pods: "requests", defaultsConfiguration: true, managers: "itself" } as const;
 
 export const cpus = {

@@ -1,19 +1,20 @@
-import type { Kind } from "../../model/decision.ts";
+import { KINDS, type Kind } from "../../model/decision.ts";
 import { type JsonSchema, type JsonSchemas, ref, strictObject } from "../../model/json-schema.ts";
 import type { AskSpec } from "../../model/kind-spec.ts";
-import { KIND_SPECS, REMEMBERING, specOf } from "../../model/kinds.ts";
+import { specOf } from "../../model/kinds.ts";
 import { PROBED_POD } from "./probed-pod.ts";
 import { withNulls } from "./with-nulls.ts";
 
 /** `image-gc` -> `ImageGc`. */
 export const componentName = (kind: string): string =>
   kind.replace(/(?:^|-)(\w)/g, (_, first: string) => first.toUpperCase());
-const factsName = (kind: Kind): string => `${componentName(kind)}Facts`;
+/** The name of the facts that a kind remembers. */
+export const factsName = (kind: Kind): string => `${componentName(kind)}Facts`;
 
 type AskSchema = NonNullable<AskSpec["schema"]>;
 /** The kinds of each form of ask; of the kinds under null nothing can be asked. */
 const KINDS_OF_ASKS: ReadonlyMap<AskSchema | null, readonly Kind[]> = Map.groupBy(
-  Object.keys(KIND_SPECS) as Kind[],
+  KINDS,
   (kind) => specOf(kind).ask.schema,
 );
 
@@ -41,9 +42,3 @@ export const ASK_SCHEMAS: JsonSchemas = {
     }),
   ),
 };
-
-/** The kinds that remember, each with the name of its facts. */
-export const FACTS_NAMES: readonly (readonly [kind: Kind, name: string])[] = [...REMEMBERING].map((kind) => [
-  kind,
-  factsName(kind),
-]);

@@ -4,7 +4,7 @@ import { doneList } from "../../model/container-gc.ts";
 import type { Kind } from "../../model/decision.ts";
 import { nodeResourceList, observedResourceList, resourceList } from "../../model/fields.ts";
 import { COUNT, type JsonSchema, type JsonSchemas, ref } from "../../model/json-schema.ts";
-import { specOf } from "../../model/kinds.ts";
+import { REMEMBERING, specOf } from "../../model/kinds.ts";
 import { kubeletConfiguration } from "../../model/kubelet-configuration.ts";
 import { LIMITS } from "../../model/limits.ts";
 import { devices, machine } from "../../model/machine.ts";
@@ -15,7 +15,7 @@ import { runtime } from "../../model/runtime.ts";
 import { cgroup, snapshot } from "../../model/snapshot.ts";
 import { stats } from "../../model/units.ts";
 import { resultsReport } from "../results.ts";
-import { ASK_SCHEMAS, FACTS_NAMES } from "./ask-schemas.ts";
+import { ASK_SCHEMAS, factsName } from "./ask-schemas.ts";
 import { CONFIGURATION, REQUEST_SCHEMAS } from "./request-schemas.ts";
 import { orNull, withNulls } from "./with-nulls.ts";
 
@@ -210,7 +210,7 @@ export function inputSchemas(): readonly SchemaToMake[] {
     ["Runtime", runtimeSchema],
     ["RemovalsDone", () => inputSchema(doneList)],
     // of what is remembered nothing is absent
-    ...FACTS_NAMES.map(([kind, name]): SchemaToMake => [name, () => factsSchema(kind)]),
+    ...[...REMEMBERING].map((kind): SchemaToMake => [factsName(kind), () => factsSchema(kind)]),
     ...toMake(ASK_SCHEMAS),
     ...toMake(REQUEST_SCHEMAS),
     ["ResultsReport", () => jsonSchema(resultsReport, "input", NAMES)],
