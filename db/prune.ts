@@ -1,8 +1,8 @@
 import { type SQL, sql } from "drizzle-orm";
+import { REMOVING_KINDS } from "../api/model/kinds.ts";
 import { ok } from "../api/model/result.ts";
 import type { Driver, Statement } from "./driver.ts";
 import { attempt } from "./failure.ts";
-import { REMOVAL_KINDS } from "./removal.ts";
 import type { Held, Pruned, Retention, Store } from "./store.ts";
 import { USE_MS } from "./texts.ts";
 
@@ -235,7 +235,7 @@ async function pruneByNumber(driver: Driver, drains: Drains, { maxRowsPerNode, m
   if (maxRowsPerNode !== undefined)
     decisions = await drains.drain(dropAll(driver, "decisions", () => surplusDecisions(driver, maxRowsPerNode)));
   if (maxRemovalsPerNode !== undefined)
-    for (const kind of REMOVAL_KINDS)
+    for (const kind of REMOVING_KINDS)
       removals += await drains.drain(
         dropAll(driver, "removals", () => surplusRemovals(driver, kind, maxRemovalsPerNode)),
       );

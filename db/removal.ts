@@ -1,9 +1,7 @@
 import type { ContainerGcTarget, GcOperation, RemovalState } from "../api/model/container-gc.ts";
+import type { RemovingKind } from "../api/model/kinds.ts";
 import type { PodRef } from "./rows.ts";
 
-/** Decision kinds that remove things. */
-export const REMOVAL_KINDS = ["image-gc", "container-gc"] as const;
-export type RemovalKind = (typeof REMOVAL_KINDS)[number];
 export const REMOVAL_TARGETS = ["image", "container", "sandbox", "pod-logs", "log-link"] as const satisfies readonly (
   | "image"
   | ContainerGcTarget
@@ -38,7 +36,7 @@ export interface Return {
 }
 /** A decision's account of one pass; the same pass may be told of again, and then more of it. */
 export interface Removals {
-  readonly kind: RemovalKind;
+  readonly kind: RemovingKind;
   readonly operation: GcOperation;
   /** Names the pass: the time of its snapshot. */
   readonly atMs: number;
@@ -48,7 +46,7 @@ export interface Removals {
 
 /** A removal as it is kept. */
 export interface RemovalRow extends Removal {
-  readonly kind: RemovalKind;
+  readonly kind: RemovingKind;
   readonly operation: GcOperation;
   readonly atMs: number;
   /** The decision that told of this end; it may be gone from the history. */
@@ -60,7 +58,7 @@ export interface RemovalRow extends Removal {
 /** Half-open: `sinceMs` <= atMs < `untilMs`. */
 export interface RemovalFilter {
   readonly node: string;
-  readonly kind?: RemovalKind;
+  readonly kind?: RemovingKind;
   readonly target?: RemovalTarget;
   readonly end?: RemovalEnd;
   /** A part of an id, of an image's name, of `NAMESPACE/POD` or of a container's name, in upper or lower case. */

@@ -2,8 +2,9 @@ import { sql } from "drizzle-orm";
 import { customType, index, integer, primaryKey, sqliteTable, text, uniqueIndex } from "drizzle-orm/sqlite-core";
 import type { GcOperation } from "../api/model/container-gc.ts";
 import type { Explain } from "../api/model/decision.ts";
+import type { RemovingKind } from "../api/model/kinds.ts";
 import { ENCODINGS } from "./body.ts";
-import type { RemovalEnd, RemovalKind, RemovalTarget } from "./removal.ts";
+import type { RemovalEnd, RemovalTarget } from "./removal.ts";
 
 /** JSON as text, or its gzip, which SQLite keeps in a column of any type. D1 hands blobs out as arrays of numbers. */
 const packable = (dataType: "blob" | "text") =>
@@ -113,7 +114,7 @@ export const removals = sqliteTable(
   {
     seq: integer("seq").primaryKey(),
     node: text("node").notNull(),
-    kind: text("kind").$type<RemovalKind>().notNull(),
+    kind: text("kind").$type<RemovingKind>().notNull(),
     target: text("target").$type<RemovalTarget>().notNull(),
     objectId: text("object_id").notNull(),
     /** Empty: none, so that the key can tell. */
@@ -200,7 +201,7 @@ export const factParts = sqliteTable(
 export const rowCounts = sqliteTable(
   "row_counts",
   {
-    what: text("what").$type<"decisions" | RemovalKind>().notNull(),
+    what: text("what").$type<"decisions" | RemovingKind>().notNull(),
     node: text("node").notNull(),
     rows: integer("rows").notNull(),
   },

@@ -61,23 +61,17 @@ const containerGc = z.lazy(() => {
   });
 });
 
-const anything = z.looseObject({});
-/** Form of `decision`, by kind. */
-export const DECISION_SHAPES: Readonly<Record<Kind, z.ZodType>> = {
+/** Form of `decision`, by kind; of the others this node carries nothing out. */
+const SHAPES: Readonly<Partial<Record<Kind, z.ZodType>>> = {
   allocatable: z.lazy(() => allocatableDecision.unwrap().pick({ capacity: true, allocatable: true })),
   cgroups,
   admission,
   eviction,
   "image-gc": imageGc,
   "container-gc": containerGc,
-  cpus: anything,
-  memory: anything,
-  topology: anything,
-  devices: anything,
-  preemption: anything,
-  probes: anything,
-  "probe-guard": anything,
 };
+const anything = z.looseObject({});
+export const shapeOf = (kind: Kind): z.ZodType => SHAPES[kind] ?? anything;
 
 /** State files that the next decision is to be told: the kubelet's own, JSON each. */
 export const STATE_FILES = z.looseObject({

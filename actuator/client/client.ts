@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { decodeFacts, REMEMBERING } from "../../api/model/asks.ts";
+import { decodeFacts } from "../../api/model/asks.ts";
 import { isVerdict, type Kind } from "../../api/model/decision.ts";
-import { type ImageGcFacts, knowsLess } from "../../api/model/image-gc.ts";
+import { REMEMBERING, specOf, traitsOf } from "../../api/model/kinds.ts";
 import { withoutNulls } from "../../api/model/nulls.ts";
 import { container, pod as podSchema } from "../../api/model/pod.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
@@ -10,7 +10,7 @@ import { faultText } from "../core/missing-right.ts";
 import type { DecisionAnswer, DecisionClient, Problem, ResultsReport } from "../core/ports.ts";
 import type { Counters } from "../status/counters.ts";
 import { unsafeOrder } from "./answer-guard.ts";
-import { DECISION_SHAPES, STATE_FILES } from "./answer-shape.ts";
+import { STATE_FILES, shapeOf } from "./answer-shape.ts";
 import { type ApiAccess, type ApiFailure, isReady, postJson } from "./api-access.ts";
 import { type Asked, decideWith, keepNext } from "./local-client.ts";
 import type { Outbox, Pending } from "./outbox.ts";
@@ -84,8 +84,6 @@ const answer = z.looseObject({
   reasons: z.array(z.looseObject({ at: z.string(), because: z.array(z.unknown()) })).nullish(),
   needs: z.array(z.string()).nullish(),
 });
-/** Kinds whose `next` is written to the node's state files. */
-const OF_STATE_FILES: ReadonlySet<Kind> = new Set<Kind>(["cpus", "memory", "topology", "devices", "admission"]);
 
 /**
  * An API's answer, before anything of it is carried out. INVARIANT: what passes has the shape and the ranges that the core
@@ -99,7 +97,7 @@ export function checkAnswer(
 ): Result<DecisionAnswer, string> {
   const fault =
     faultIn(answer, reply, "") ??
-    faultIn(DECISION_SHAPES[kind], reply["decision"], "decision") ??
+    faultIn(shapeOf(kind), reply["decision"], "decision") ??
     faultOfNext(kind, reply["next"]) ??
     unsafeOrder({ kind, snapshot, ask, decision: reply["decision"] });
   if (fault !== null) return err(fault);
@@ -123,7 +121,7 @@ function faultIn(shape: z.ZodType, value: unknown, at: string): string | null {
 }
 
 function faultOfNext(kind: Kind, next: unknown): string | null {
-  if (OF_STATE_FILES.has(kind)) return next === null ? null : faultIn(STATE_FILES, next, "next");
+  if (traitsOf(kind).managers !== "none") return next === null ? null : faultIn(STATE_FILES, next, "next");
   if (!REMEMBERING.has(kind)) return null;
   const facts = decodeFacts(kind, next, "next");
   if (facts.ok) return next === null || next === undefined ? "next: is missing" : null;
@@ -351,9 +349,9 @@ export class ApiClient implements DecisionClient {
       return told;
     }
     const asked = await this.#ask(kind, snapshot, ask);
-    if (!asked.ok || facts === undefined || kind !== "image-gc") return asked;
-    const isForgetful = knowsLess(asked.value.next as ImageGcFacts, facts as ImageGcFacts);
-    return isForgetful ? this.#ask(kind, snapshot, { ...ask, facts }) : asked;
+    if (!asked.ok || facts === undefined) return asked;
+    const isForgetful = specOf(kind).facts?.knowsLess?.(asked.value.next, facts);
+    return isForgetful === true ? this.#ask(kind, snapshot, { ...ask, facts }) : asked;
   }
 
   async #ask(kind: Kind, snapshot: unknown, ask: object | undefined): Promise<Result<DecisionAnswer, ApiFailure>> {

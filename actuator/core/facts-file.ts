@@ -1,7 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { decodeFacts, FORGETS_AT_BOOT, REMEMBERING } from "../../api/model/asks.ts";
+import { decodeFacts } from "../../api/model/asks.ts";
 import type { Facts, Kind } from "../../api/model/decision.ts";
+import { REMEMBERING, specOf } from "../../api/model/kinds.ts";
 import { orderOf, type PassTime, passTimeOf, type TimedSnapshot } from "../../api/model/pass-time.ts";
 import { replaceFile } from "./record-file.ts";
 
@@ -58,7 +59,7 @@ export class Memory {
     const known = this.#kept.get(kind);
     const { bootId } = momentOf(snapshot);
     const isOther = known !== undefined && bootId !== null && known.bootId !== null && bootId !== known.bootId;
-    return isOther && FORGETS_AT_BOOT.has(kind) ? undefined : known;
+    return isOther && specOf(kind).facts?.forgottenAtBoot === true ? undefined : known;
   }
 
   #file(kind: Kind): string {

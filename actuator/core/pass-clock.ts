@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { FORGETS_AT_BOOT } from "../../api/model/asks.ts";
 import type { Kind } from "../../api/model/decision.ts";
+import { specOf } from "../../api/model/kinds.ts";
 import { orderOf, type TimedSnapshot } from "../../api/model/pass-time.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { type JournalError, replaceFile } from "./record-file.ts";
@@ -65,7 +65,7 @@ export class PassClock {
     const last = this.#last;
     if (last === undefined) return false;
     const isOtherBoot = now.bootId !== "" && last.bootId !== "" && now.bootId !== last.bootId;
-    if (isOtherBoot && FORGETS_AT_BOOT.has(this.#kind)) return false;
+    if (isOtherBoot && specOf(this.#kind).facts?.forgottenAtBoot === true) return false;
     const { clockSteppedMs: steppedMs = 0 } = this.told(now);
     return orderOf({ atMs: now.atMs, steppedMs, sinceMs: last.atMs }, last.atMs) === "late";
   }

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { podItems } from "../../api/documents/pod-items.ts";
 import { problemText, type ReadProblem } from "../../api/documents/problem.ts";
 import { MIRROR_ANNOTATION } from "../../api/model/pod.ts";
-import { pageField } from "../../api/model/pod-page.ts";
+import { pageField } from "../../api/model/snapshot.ts";
 import type { ActuatorConfig } from "../core/config.ts";
 import { certificateFault, http, https } from "../core/http.ts";
 import { faultText } from "../core/missing-right.ts";

@@ -20,7 +20,7 @@ import { othersPods, podsLeftOut } from "./whose-pods.ts";
 /** INVARIANT: a pure function of its argument. Same input, same answer, same reasons. */
 type Decider<K extends Kind> = (asked: EffectiveAsked<AskOf[K]>) => Result<DecidedOf<K>, Refusal>;
 
-/** The one register: a kind that is not here does not exist. */
+/** The decider of each kind; all else of a kind is in its spec (`api/model/kinds.ts`). */
 export const DECIDERS: { readonly [K in Kind]: Decider<K> } = {
   allocatable: decideAllocatable,
   cgroups: decideCgroups,

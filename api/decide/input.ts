@@ -1,4 +1,5 @@
 import type { Kind } from "../model/decision.ts";
+import { traitsOf } from "../model/kinds.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 
 /** The parts that are new in each snapshot of a node, whether or not the node is as it was. */
@@ -11,11 +12,9 @@ export const ALWAYS_NEW = [
   "stats",
 ] as const satisfies readonly (keyof Snapshot)[];
 
-/** Kinds whose answer stays the same while the node does: no clock and no usage is among what they read. */
-const STEADY: ReadonlySet<Kind> = new Set<Kind>(["allocatable", "cgroups"]);
-export const isCacheable = (kind: Kind): boolean => STEADY.has(kind);
+export const isCacheable = (kind: Kind): boolean => traitsOf(kind).cacheable;
 
-/** A snapshot with nothing of `ALWAYS_NEW` but the sizes that such kinds read; null for the other kinds. What is gone cannot matter. */
+/** A snapshot with nothing of `ALWAYS_NEW` but the sizes that cacheable kinds read; null for the other kinds. What is gone cannot matter. */
 export function cacheableInput(kind: Kind, snapshot: Snapshot): Snapshot | null {
   if (!isCacheable(kind)) return null;
   const rest: { -readonly [K in keyof Snapshot]: Snapshot[K] } = { ...snapshot };

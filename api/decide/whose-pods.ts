@@ -1,10 +1,10 @@
 import type { Kind, Refusal } from "../model/decision.ts";
 import type { Reason } from "../model/forms.ts";
+import { traitsOf } from "../model/kinds.ts";
 import type { Snapshot } from "../model/snapshot.ts";
 import { podsOfNode } from "./cgroups/node-pods.ts";
 
-/** Kinds to which it is all the same whose pods are posted. */
-export const PODLESS: ReadonlySet<Kind> = new Set<Kind>(["allocatable", "probes", "probe-guard"]);
+export const looksAtPods = (kind: Kind): boolean => traitsOf(kind).pods !== "nothing";
 
 /** Node name -> how many of the pods name it; most first. */
 function podsByNode({ pods = [] }: Snapshot): readonly (readonly [node: string, count: number])[] {
@@ -30,7 +30,7 @@ const selector = (name: string): string => `kubectl get pods -A --field-selector
  * where no node says whose are meant. A list of several nodes with none of this node is what a cluster with an empty node has.
  */
 export function othersPods(kind: Kind, snapshot: Snapshot): Refusal | undefined {
-  if (PODLESS.has(kind)) return undefined;
+  if (!looksAtPods(kind)) return undefined;
   const name = snapshot.node?.metadata.name;
   const nodes = podsByNode(snapshot);
   const [first] = nodes;
@@ -49,7 +49,7 @@ export function othersPods(kind: Kind, snapshot: Snapshot): Refusal | undefined 
 
 /** Says of which nodes the pods are that a decision of this kind leaves out; undefined where it leaves out none. */
 export function podsLeftOut(kind: Kind, snapshot: Snapshot): Reason | undefined {
-  if (PODLESS.has(kind)) return undefined;
+  if (!looksAtPods(kind)) return undefined;
   const name = snapshot.node?.metadata.name;
   if (name === undefined) return undefined;
   const others = podsByNode(snapshot).filter(([node]) => node !== name);

@@ -1,12 +1,7 @@
-import {
-  REMOVAL_KINDS,
-  REMOVAL_TARGETS,
-  type RemovalQuery,
-  type RemovalRow,
-  type RemovalSummary,
-} from "../../db/removal.ts";
+import { REMOVAL_TARGETS, type RemovalQuery, type RemovalRow, type RemovalSummary } from "../../db/removal.ts";
 import { REMOVAL_ENDS } from "../model/container-gc.ts";
 import type { InputIssue } from "../model/input-issue.ts";
+import { REMOVING_KINDS } from "../model/kinds.ts";
 import { LIMITS } from "../model/limits.ts";
 import { ok, type Result } from "../model/result.ts";
 import type { Reply } from "../ports.ts";
@@ -53,7 +48,7 @@ function removalQuery({ kind, target, end, q, pageToken, ...range }: Given): Res
     return found;
   };
   const words = {
-    kind: oneOf("kind", kind, REMOVAL_KINDS),
+    kind: oneOf("kind", kind, REMOVING_KINDS),
     target: oneOf("target", target, REMOVAL_TARGETS),
     end: oneOf("end", end, REMOVAL_ENDS),
   };

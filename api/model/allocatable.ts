@@ -1,21 +1,13 @@
 import * as z from "zod";
-import { cgroupValues } from "./cgroups.ts";
+import { cgroupValues, NODE_LEVEL_REASONS } from "./cgroups.ts";
 import { answerText, type Form, texts } from "./forms.ts";
+import { type KindSpec, nothingAsked, PLAIN } from "./kind-spec.ts";
 
 const quantities = () =>
   z.record(z.string(), answerText).describe("resource name to canonical quantity, such as 23123516Ki");
 export type QuantityList = Form<typeof quantities>;
 
-/** Why the node as a whole, or one of its cgroups, has what it has. */
-export const NODE_LEVEL_REASONS = [
-  "capacity",
-  "pods_from_configuration",
-  "shares_from_cpu",
-  "limit_from_memory",
-  "limit_from_process_ids",
-] as const;
-export type NodeLevelReason = (typeof NODE_LEVEL_REASONS)[number];
-export const ALLOCATABLE_REASONS = [
+const ALLOCATABLE_REASONS = [
   ...NODE_LEVEL_REASONS,
   "capacity_less_reserves",
   "device_plugin_removed",
@@ -41,3 +33,12 @@ export const allocatableDecision = z.lazy(() =>
   }),
 );
 export type AllocatableDecision = Form<typeof allocatableDecision>;
+
+export const allocatable = {
+  decides: "capacity, what is reserved of it and why, allocatable, and the limits of kubepods",
+  ask: nothingAsked,
+  decision: allocatableDecision,
+  reasons: ALLOCATABLE_REASONS,
+  facts: null,
+  traits: { ...PLAIN, pods: "nothing", cacheable: true, defaultsConfiguration: true },
+} as const satisfies KindSpec;

@@ -1,5 +1,7 @@
 import { amountsOfPods, issuesOf, podIssues } from "./decode.ts";
 import { type InputIssue, joinPath } from "./input-issue.ts";
+import { type JsonSchema, ref } from "./json-schema.ts";
+import type { AskSpec } from "./kind-spec.ts";
 import { withoutNulls } from "./nulls.ts";
 import { type Pod, pod as podSchema } from "./pod.ts";
 import { withDefaultRequests } from "./pod-defaults.ts";
@@ -37,3 +39,15 @@ function decodePod(input: unknown, at: string): Result<PodAsk, readonly InputIss
   const issues = [...podIssues([pod], () => at), ...amountsOfPods([pod], at)];
   return issues.length > 0 ? err(issues) : ok({ pod });
 }
+
+/** The member `pod` of an ask; `schema`: that of the pods which the kind takes. */
+export const askedPodSchema = (schema: string): JsonSchema => ({
+  description: "the pod that asks to come in, or NAMESPACE/NAME of one of the snapshot; absent: what is there",
+  anyOf: [ref(schema), { type: "string", pattern: POD_NAME.source }],
+});
+/** The ask of a kind that is asked about a pod and nothing else. */
+export const podAsk = {
+  decode: decodePodAsk,
+  schema: { name: "PodAsk", members: { pod: askedPodSchema("Pod") } },
+  pod: "object",
+} as const satisfies AskSpec;

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { wholeNumber } from "./fields.ts";
 import { answerText, type Form, integer, ofUnit, podRef, REASONS_OF_PODS } from "./forms.ts";
+import { type KindSpec, nothingAsked, PLAIN } from "./kind-spec.ts";
 import type { Bytes, CpuShares, CpuWeight, Micros } from "./units.ts";
 
 const CGROUP_LEVELS = ["node", "qos", "pod", "container"] as const;
@@ -78,8 +79,17 @@ const cgroupPlan = () =>
 export type CgroupPlan = Form<typeof cgroupPlan>;
 export type CgroupFile = CgroupPlan["files"][number];
 
-/** Beside those of the node as a whole. */
-export const CGROUPS_REASONS = [
+/** Why the node as a whole, or one of its cgroups, has what it has. */
+export const NODE_LEVEL_REASONS = [
+  "capacity",
+  "pods_from_configuration",
+  "shares_from_cpu",
+  "limit_from_memory",
+  "limit_from_process_ids",
+] as const;
+export type NodeLevelReason = (typeof NODE_LEVEL_REASONS)[number];
+const CGROUPS_REASONS = [
+  ...NODE_LEVEL_REASONS,
   ...REASONS_OF_PODS,
   "all_cpus",
   "best_effort",
@@ -123,3 +133,12 @@ export const cgroupsDecision = z.lazy(() =>
   }),
 );
 export type CgroupsDecision = Form<typeof cgroupsDecision>;
+
+export const cgroups = {
+  decides: "the node's whole cgroup tree with every value and the exact text of every file",
+  ask: nothingAsked,
+  decision: cgroupsDecision,
+  reasons: CGROUPS_REASONS,
+  facts: null,
+  traits: { ...PLAIN, pods: "overhead", cacheable: true, defaultsConfiguration: true },
+} as const satisfies KindSpec;

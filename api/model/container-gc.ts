@@ -3,6 +3,8 @@ import { issuesOf } from "./decode.ts";
 import { count, optional, text } from "./fields.ts";
 import { answerText, epochTime, type Form, integer, milliseconds, podRef, REASONS_OF_PODS } from "./forms.ts";
 import type { InputIssue } from "./input-issue.ts";
+import { type JsonSchemas, ref, TEXT } from "./json-schema.ts";
+import { type KindSpec, PLAIN } from "./kind-spec.ts";
 import { LIMITS } from "./limits.ts";
 import { withoutNulls } from "./nulls.ts";
 import { err, map, ok, type Result } from "./result.ts";
@@ -61,6 +63,24 @@ export const gcAsk = {
   done: optional(doneList),
   /** The runtime's error instead of its lists: the pass failed before it began, and nothing of the runtime is read. */
   error: optional(text),
+};
+
+/** The same for the OpenAPI document. */
+export const gcAskMembers: JsonSchemas = {
+  operation: {
+    type: "string",
+    enum: GC_OPERATIONS,
+    default: GC_OPERATIONS[0],
+    description: "garbage-collect as the kubelet's timer does it, or delete-unused as its eviction manager does it",
+  },
+  done: {
+    ...ref("RemovalsDone"),
+    description: "how the removals of this very pass ended so far; absent: it is a plan",
+  },
+  error: {
+    ...TEXT,
+    description: "what the runtime answered instead of its lists; the pass failed, and the snapshot needs none of them",
+  },
 };
 
 /** Checks an ask; a null counts as lacking. Errors: every issue with its path. */
@@ -153,7 +173,7 @@ const kept = () =>
   z.strictObject({ ...target(), why: z.enum(CONTAINER_KEEP_WHY), oldEnoughAtMs: gcForms().oldEnoughAtMs });
 export type ContainerKept = Form<typeof kept>;
 
-export const CONTAINER_GC_REASONS = [
+const CONTAINER_GC_REASONS = [
   ...REASONS_OF_PODS,
   "attempt_missing",
   "container_not_exited",
@@ -203,3 +223,12 @@ export const containerGcDecision = z.lazy(() => {
   });
 });
 export type ContainerGcDecision = Form<typeof containerGcDecision>;
+
+export const containerGc = {
+  decides: "which dead containers, sandboxes and log directories go, and why the others stay",
+  ask: { decode: decodeContainerGcAsk, schema: { name: "ContainerGcAsk", members: gcAskMembers }, pod: "none" },
+  decision: containerGcDecision,
+  reasons: CONTAINER_GC_REASONS,
+  facts: null,
+  traits: { ...PLAIN, needsTime: true, removes: true },
+} as const satisfies KindSpec;

@@ -1,15 +1,11 @@
-import type { PodAsk } from "./ask.ts";
-import type { ContainerGcAsk } from "./container-gc.ts";
-import type { DECISION_FORMS, REASON_CODES } from "./decision-forms.ts";
-import type { EvictionAsk } from "./eviction.ts";
 import type { Form, PlaceReasons } from "./forms.ts";
-import type { ImageGcAsk } from "./image-gc.ts";
-import type { PreemptionAsk } from "./preemption.ts";
-import type { ProbeGuardAsk } from "./probe-guard.ts";
-import type { ProbesAsk } from "./probes-ask.ts";
+import type { KIND_SPECS } from "./kinds.ts";
 import type { Snapshot } from "./snapshot.ts";
 
-/** One decision kind has one name: route, folder, row value, CLI verb. The others of the house join this list with their room. */
+/**
+ * One decision kind has one name: route, folder, row value, CLI verb. The list stands beside the register (`KIND_SPECS`), since
+ * the command line begins with the names and loads no forms for them; a test holds the two to each other.
+ */
 export const KINDS = [
   "allocatable",
   "cgroups",
@@ -63,26 +59,13 @@ export interface Refusal {
   readonly needs: readonly string[];
 }
 
+type Specs = typeof KIND_SPECS;
+type Checked<D extends (...args: never) => unknown> = Extract<ReturnType<D>, { readonly ok: true }>;
 /** Undefined: the kind asks nothing beyond the snapshot. */
-export interface AskOf {
-  readonly allocatable: undefined;
-  readonly cgroups: undefined;
-  readonly cpus: PodAsk;
-  readonly memory: PodAsk;
-  readonly topology: PodAsk;
-  readonly devices: PodAsk;
-  readonly admission: PodAsk;
-  readonly preemption: PreemptionAsk;
-  readonly eviction: EvictionAsk;
-  readonly "image-gc": ImageGcAsk;
-  readonly "container-gc": ContainerGcAsk;
-  readonly probes: ProbesAsk;
-  readonly "probe-guard": ProbeGuardAsk;
-}
-export type DecisionOf = { readonly [K in Kind]: Form<(typeof DECISION_FORMS)[K]> };
-
+export type AskOf = { readonly [K in Kind]: Checked<Specs[K]["ask"]["decode"]>["value"] };
+export type DecisionOf = { readonly [K in Kind]: Form<Specs[K]["decision"]> };
 /** The codes that reasons of a kind have. */
-export type ReasonCode<K extends Kind = Kind> = (typeof REASON_CODES)[K][number];
+export type ReasonCode<K extends Kind = Kind> = Specs[K]["reasons"][number];
 
 export interface Decided<D, Code extends string = string> {
   readonly decision: D;

@@ -15,11 +15,9 @@ import {
   type ResourceRequirements,
 } from "./pod.ts";
 import { withDefaultRequests } from "./pod-defaults.ts";
-import { pageField } from "./pod-page.ts";
 import { parseQuantity } from "./quantity.ts";
 import { err, ok, type Result } from "./result.ts";
-import { isPodList, type Snapshot, snapshot as snapshotSchema } from "./snapshot.ts";
-import { othersStats } from "./whose-stats.ts";
+import { isPodList, pageField, type Snapshot, snapshot as snapshotSchema } from "./snapshot.ts";
 
 type Members = Readonly<Record<string, unknown>>;
 const NAMES = Object.keys(snapshotSchema.shape) as readonly (keyof Snapshot)[];
@@ -143,6 +141,35 @@ export function decodeSnapshot(input: unknown, at = ""): Result<Snapshot, readon
     ...pageIssues(input, at),
   ];
   return issues.length > 0 ? err(issues.slice(0, LIMITS.issues)) : ok(snapshot);
+}
+
+const membersOf = (value: unknown): Members => (typeof value === "object" && value !== null ? (value as Members) : {});
+
+/**
+ * A posted snapshot whose `/stats/summary` is another node's: a decision on it would be that of the other node's memory and
+ * disks. Whose the stats are is looked at here, since no decision reads it and nothing of it is stored. Undefined: they are
+ * this node's, or nobody says whose they are.
+ */
+function othersStats(input: unknown, at: string): InputIssue | undefined {
+  const { stats, node, pods } = membersOf(input);
+  const named = nameIn(membersOf(membersOf(stats)["node"])["nodeName"]);
+  if (named === undefined) return undefined;
+  const own = nameIn(membersOf(membersOf(node)["metadata"])["name"]) ?? nodeOfAll(pods);
+  if (own === undefined || own === named) return undefined;
+  const [its, name] = [named, own].map((text) => text.slice(0, LONGEST_NAME));
+  const message = `the stats are of node ${its}, the snapshot is of node ${name}: post the /stats/summary of ${name}'s kubelet`;
+  return { path: joinPath(at, ["stats", "node", "nodeName"]), message };
+}
+const LONGEST_NAME = 253;
+/** The actuator writes "" where the machine has no name. */
+const nameIn = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined);
+
+/** The node that all pods name. */
+function nodeOfAll(posted: unknown): string | undefined {
+  const items = Array.isArray(posted) ? posted : membersOf(posted)["items"];
+  if (!Array.isArray(items)) return undefined;
+  const name = nameIn(membersOf(membersOf(items[0])["spec"])["nodeName"]);
+  return items.every((pod) => membersOf(membersOf(pod)["spec"])["nodeName"] === name) ? name : undefined;
 }
 
 /** Decided on, one page of a list would be a node with some of its pods. */

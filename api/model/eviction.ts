@@ -5,6 +5,8 @@ import { count, optional, text, wholeNumber } from "./fields.ts";
 import { answerText, epochTime, type Form, integer, milliseconds, podRef, REASONS_OF_PODS } from "./forms.ts";
 import { type ImageGcFacts, imageGcDecision, imageGcFacts } from "./image-gc.ts";
 import { type InputIssue, joinPath } from "./input-issue.ts";
+import { ref, TEXT } from "./json-schema.ts";
+import { type KindSpec, PLAIN } from "./kind-spec.ts";
 import { withoutNulls } from "./nulls.ts";
 import { err, ok, type Result } from "./result.ts";
 import { type Stats, stats } from "./units.ts";
@@ -47,7 +49,7 @@ const threshold = z.object({
 /**
  * The facts that a kubelet remembers from pass to pass; it loses them when it restarts, history does not. Times in epoch ms.
  */
-export const evictionFacts = z.object({
+const evictionFacts = z.object({
   /** The time of the last pass. */
   atMs,
   /** Looked at once in a kubelet's life. */
@@ -177,7 +179,7 @@ const reclaim = () =>
 /** The resources that one pass tries to get back. */
 export type Reclaim = Form<typeof reclaim>;
 
-const eviction = () =>
+const evictedPod = () =>
   z.strictObject({
     pod: podRef,
     cause: z.enum(["threshold", "emptyDir", "pod-ephemeral-storage", "container-ephemeral-storage"]),
@@ -194,7 +196,7 @@ const eviction = () =>
       })
       .nullable(),
   });
-export type Eviction = Form<typeof eviction>;
+export type Eviction = Form<typeof evictedPod>;
 export type DisruptionTarget = NonNullable<Eviction["condition"]>;
 
 const rankedPod = () =>
@@ -251,7 +253,7 @@ const forecast = () =>
   });
 export type Forecast = Form<typeof forecast>;
 
-export const EVICTION_REASONS = [
+const EVICTION_REASONS = [
   ...REASONS_OF_PODS,
   "available_above_capacity",
   "below_threshold",
@@ -290,7 +292,7 @@ export const evictionDecision = z.lazy(() =>
     conditions: z.array(condition()).describe("those that are True"),
     reclaim: reclaim().nullable(),
     evicted: z
-      .array(eviction())
+      .array(evictedPod())
       .describe("in the kubelet's order; with afterNodeLevel unknown only if the node-level reclaim is not enough"),
     spared: z.array(podRef).describe("critical pods that would have gone first"),
     rankings: z.array(ranking()),
@@ -298,3 +300,31 @@ export const evictionDecision = z.lazy(() =>
   }),
 );
 export type EvictionDecision = Form<typeof evictionDecision>;
+
+export const eviction = {
+  decides: "what one pass of the eviction manager does, who is next, and when",
+  ask: {
+    decode: decodeEvictionAsk,
+    schema: {
+      name: "EvictionAsk",
+      members: {
+        pod: {
+          ...TEXT,
+          pattern: "^[^/]+/[^/]+$",
+          description: "NAMESPACE/NAME of a pod whose counterfactuals are wanted beside those of the next victim",
+        },
+        statsAfterReclaim: { ...ref("Stats"), description: "the Summary after the node-level reclaim ran" },
+        images: {
+          ...ref("ImageGcFacts"),
+          description:
+            "the `next` of the node's last image-gc, which tells what is old enough to be reclaimed; absent: what the history remembers of it",
+        },
+      },
+    },
+    pod: "name",
+  },
+  decision: evictionDecision,
+  reasons: EVICTION_REASONS,
+  facts: { form: evictionFacts, decode: decodeEvictionFacts, forgottenAtBoot: true, readsImages: true },
+  traits: { ...PLAIN, pods: "overhead", needsTime: true, defaultsConfiguration: true },
+} as const satisfies KindSpec;

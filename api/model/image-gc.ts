@@ -1,9 +1,20 @@
 import * as z from "zod";
-import { type Done, decodeGcAsk, type GcOperation, gcAsk, gcForms, gcId, removalEnd } from "./container-gc.ts";
+import {
+  type Done,
+  decodeGcAsk,
+  type GcOperation,
+  gcAsk,
+  gcAskMembers,
+  gcForms,
+  gcId,
+  removalEnd,
+} from "./container-gc.ts";
 import { issuesOf } from "./decode.ts";
 import { count, optional, text, wholeNumber } from "./fields.ts";
 import { answerText, epochTime, type Form, integer, milliseconds, REASONS_OF_PODS, texts } from "./forms.ts";
 import type { InputIssue } from "./input-issue.ts";
+import { COUNT, strictObject } from "./json-schema.ts";
+import { type KindSpec, PLAIN } from "./kind-spec.ts";
 import { LIMITS } from "./limits.ts";
 import { err, map, ok, type Result } from "./result.ts";
 
@@ -198,7 +209,7 @@ const pulledAgain = () =>
 /** An image that was collected and is on the node again: what a wrong threshold costs. */
 export type PulledAgain = Form<typeof pulledAgain>;
 
-export const IMAGE_GC_REASONS = [
+const IMAGE_GC_REASONS = [
   ...REASONS_OF_PODS,
   "available_above_capacity",
   "below_high_threshold",
@@ -296,3 +307,30 @@ export function knowsLess(next: Known, here: Known): boolean {
   return isForgotten || isUncounted;
 }
 const keyOf = (id: string, handler: string | undefined): string => `${id},${handler ?? ""}`;
+
+export const imageGc = {
+  decides: "which images go, in order, what stays and why, and whether that is enough",
+  ask: {
+    decode: decodeImageGcAsk,
+    schema: {
+      name: "ImageGcAsk",
+      members: {
+        ...gcAskMembers,
+        fileSystem: {
+          ...strictObject({ capacityBytes: COUNT, availableBytes: COUNT }, ["capacityBytes", "availableBytes"]),
+          description: "the image file system after the images that were too old are gone",
+        },
+        afterContainerGc: {
+          type: "boolean",
+          default: false,
+          description: "take the containers for gone that a container-gc of the same operation removes first",
+        },
+      },
+    },
+    pod: "none",
+  },
+  decision: imageGcDecision,
+  reasons: IMAGE_GC_REASONS,
+  facts: { form: imageGcFacts, decode: decodeImageGcFacts, forgottenAtBoot: false, knowsLess, readsImages: false },
+  traits: { ...PLAIN, needsTime: true, defaultsConfiguration: true, removes: true },
+} as const satisfies KindSpec;

@@ -1,6 +1,8 @@
 import * as z from "zod";
+import { podAsk } from "./ask.ts";
 import { count } from "./fields.ts";
 import { byteCount, type Form, podRef, REASONS_OF_PODS } from "./forms.ts";
+import { type KindSpec, PLAIN } from "./kind-spec.ts";
 
 /** The decisions of the kubelet's CPU, memory, device and topology managers. */
 
@@ -53,7 +55,7 @@ export type Managed = Pick<CpusDecision, "startErrors" | "warnings" | "refusal">
 /** Of every manager. */
 const MANAGER_REASONS = ["kubelet_does_not_start", "refused", ...REASONS_OF_PODS] as const;
 export type ManagerReason = (typeof MANAGER_REASONS)[number];
-export const CPUS_REASONS = [
+const CPUS_REASONS = [
   ...MANAGER_REASONS,
   "exclusive_cpus_given",
   "no_exclusive_cpus",
@@ -61,15 +63,15 @@ export const CPUS_REASONS = [
   "shared_pool",
 ] as const;
 const MEMORY_OWN = ["memory_anywhere", "memory_given", "memory_not_managed", "memory_table"] as const;
-export const MEMORY_REASONS = [...MANAGER_REASONS, ...MEMORY_OWN] as const;
-export const TOPOLOGY_REASONS = [
+const MEMORY_REASONS = [...MANAGER_REASONS, ...MEMORY_OWN] as const;
+const TOPOLOGY_REASONS = [
   ...CPUS_REASONS,
   ...MEMORY_OWN,
   "hints_merged",
   "largest_pod_not_searched",
   "topology_policy",
 ] as const;
-export const DEVICES_REASONS = [
+const DEVICES_REASONS = [
   ...MANAGER_REASONS,
   "allocatable_raised",
   "checkpoint_entry_dropped",
@@ -82,7 +84,7 @@ export const DEVICES_REASONS = [
 const cpuAssignment = { pod: podRef, container: z.string(), cpus: cpuSet };
 
 /** The decision of the kind `cpus`. */
-export const cpusDecision = z.lazy(() =>
+const cpusDecision = z.lazy(() =>
   z.strictObject({
     policy: z.enum(["none", "static"]),
     options,
@@ -129,7 +131,7 @@ const memoryTable = () =>
 export type MemoryTable = Form<typeof memoryTable>;
 
 /** The decision of the kind `memory`. */
-export const memoryDecision = z.lazy(() =>
+const memoryDecision = z.lazy(() =>
   z.strictObject({
     policy: z.enum(["None", "Static"]),
     ...managed(),
@@ -180,7 +182,7 @@ export const managersAssigned = () =>
     .describe("what the asked pod's containers get of each manager");
 
 /** The decision of the kind `topology`; NUMA nodes are as they are after the asked pod came in. */
-export const topologyDecision = z.lazy(() => {
+const topologyDecision = z.lazy(() => {
   const largestPod = podSize()
     .nullable()
     .describe("the largest Guaranteed pod that would still come in wholly on it; null: none");
@@ -259,7 +261,7 @@ const devicesAssigned = () =>
 export type DeviceGift = Form<typeof devicesAssigned>;
 
 /** The decision of the kind `devices`. */
-export const devicesDecision = z.lazy(() =>
+const devicesDecision = z.lazy(() =>
   z.strictObject({
     ...managed(),
     checkpointError: z
@@ -293,3 +295,46 @@ export const devicesDecision = z.lazy(() =>
   }),
 );
 export type DevicesDecision = Form<typeof devicesDecision>;
+
+/** The traits that the four managers have alike. */
+const MANAGER = { ...PLAIN, pods: "requests", defaultsConfiguration: true, managers: "itself" } as const;
+
+export const cpus = {
+  decides: "who has which CPUs, which a pod would get or why not, and which cpusets must change now",
+  ask: podAsk,
+  decision: cpusDecision,
+  reasons: CPUS_REASONS,
+  facts: null,
+  traits: { ...MANAGER, policy: { field: "cpuManagerPolicy", values: ["none", "static"] } },
+} as const satisfies KindSpec;
+
+export const memory = {
+  decides: "who has memory and huge pages of which NUMA nodes, and which a pod would get or why not",
+  ask: podAsk,
+  decision: memoryDecision,
+  reasons: MEMORY_REASONS,
+  facts: null,
+  traits: { ...MANAGER, policy: { field: "memoryManagerPolicy", values: ["None", "Static"] } },
+} as const satisfies KindSpec;
+
+export const topology = {
+  decides: "whether a pod comes in and where, how fragmented the node is, and the largest pod that still fits",
+  ask: podAsk,
+  decision: topologyDecision,
+  reasons: TOPOLOGY_REASONS,
+  facts: null,
+  traits: {
+    ...MANAGER,
+    policy: { field: "topologyManagerPolicy", values: ["none", "best-effort", "restricted", "single-numa-node"] },
+    assumesNoDevices: true,
+  },
+} as const satisfies KindSpec;
+
+export const devices = {
+  decides: "plugins' devices, who holds which, and which a pod would get or why not",
+  ask: podAsk,
+  decision: devicesDecision,
+  reasons: DEVICES_REASONS,
+  facts: null,
+  traits: MANAGER,
+} as const satisfies KindSpec;

@@ -1,9 +1,11 @@
 import * as z from "zod";
-import { decodePodAsk, type PodAsk } from "./ask.ts";
+import { askedPodSchema, decodePodAsk, type PodAsk, podAsk } from "./ask.ts";
 import { issuesOf } from "./decode.ts";
-import { optional, resourceName, text, wholeNumber } from "./fields.ts";
+import { optional, resourceName, resourceNameMeta, text, wholeNumber } from "./fields.ts";
 import { answerText, type Form, integer, numbers, podRef, REASONS_OF_PODS, texts } from "./forms.ts";
 import { type InputIssue, joinPath } from "./input-issue.ts";
+import { COUNT, type JsonSchema, NULL, strictObject, TEXT } from "./json-schema.ts";
+import { type KindSpec, PLAIN } from "./kind-spec.ts";
 import { LIMITS } from "./limits.ts";
 import { managersAssigned } from "./managers.ts";
 import { withoutNulls } from "./nulls.ts";
@@ -21,7 +23,7 @@ export interface PreemptionAsk extends PodAsk {
 }
 
 /** The sum of such amounts is exact. */
-export const LARGEST_FAILURE_AMOUNT = Math.floor(LIMITS.units / 4);
+const LARGEST_FAILURE_AMOUNT = Math.floor(LIMITS.units / 4);
 const amount = optional(wholeNumber(0, LARGEST_FAILURE_AMOUNT));
 const failureReason = z
   .strictObject({
@@ -56,6 +58,27 @@ export function decodePreemptionAsk(input: unknown, at = "ask"): Result<Preempti
 }
 const isObject = (v: unknown): v is Readonly<Record<string, unknown>> =>
   typeof v === "object" && v !== null && !Array.isArray(v);
+
+const AMOUNT: JsonSchema = { ...COUNT, maximum: LARGEST_FAILURE_AMOUNT };
+const SHORTAGE = {
+  resourceName: { type: "string", ...resourceNameMeta },
+  requested: AMOUNT,
+  used: AMOUNT,
+  capacity: AMOUNT,
+};
+const FAILURE_REASONS: JsonSchema = {
+  type: "array",
+  maxItems: LIMITS.resourcesPerList,
+  description: "what the predicates failed with; absent: they are asked",
+  items: {
+    anyOf: [
+      strictObject({ ...SHORTAGE, predicateName: NULL }, Object.keys(SHORTAGE)),
+      strictObject({ ...Object.fromEntries(Object.keys(SHORTAGE).map((name) => [name, NULL])), predicateName: TEXT }, [
+        "predicateName",
+      ]),
+    ],
+  },
+};
 
 /** The kubelet's admission handlers in their order; the one for resizes is not asked for a pod that comes in. */
 const ADMISSION_HANDLERS = [
@@ -169,7 +192,7 @@ const counterfactuals = () =>
 /** A change that would change the answer: a stable code and its numbers. */
 export type Counterfactual = Form<typeof counterfactuals>[number];
 
-export const PREEMPTION_REASONS = [
+const PREEMPTION_REASONS = [
   ...REASONS_OF_PODS,
   "asked_again",
   "candidates",
@@ -186,7 +209,7 @@ export const PREEMPTION_REASONS = [
   "taint_not_tolerated",
   "tied",
 ] as const;
-export const ADMISSION_REASONS = [
+const ADMISSION_REASONS = [
   ...PREEMPTION_REASONS,
   "kubelet_does_not_start",
   "node_under_pressure",
@@ -194,7 +217,7 @@ export const ADMISSION_REASONS = [
   "safe_since_kernel",
 ] as const;
 
-const preemption = () =>
+const ofPreemption = () =>
   z.strictObject({
     critical: z.boolean(),
     need: amounts(),
@@ -206,12 +229,12 @@ const preemption = () =>
     better: betterSets().nullable(),
   });
 /** How the kubelet makes room for a critical pod. */
-export type Preemption = Form<typeof preemption>;
+export type Preemption = Form<typeof ofPreemption>;
 
 /** The decision of the kind `preemption`. */
-export const preemptionDecision = z.lazy(() =>
+const preemptionDecision = z.lazy(() =>
   z.strictObject({
-    ...preemption().shape,
+    ...ofPreemption().shape,
     pod: podRef,
     admit: z.boolean(),
     shortages: z.array(shortage()),
@@ -260,7 +283,7 @@ export const admissionDecision = z.lazy(() =>
       .array(wouldRefuse())
       .describe("every reason of every handler, in the kubelet's order; each of them alone refuses"),
     resources: z.array(testedResource()),
-    preemption: preemption()
+    preemption: ofPreemption()
       .nullable()
       .describe(
         "how room was made, or why it could not be; null for a pod that is not critical, and where nothing is short",
@@ -272,3 +295,25 @@ export const admissionDecision = z.lazy(() =>
   }),
 );
 export type AdmissionDecision = Form<typeof admissionDecision>;
+
+export const admission = {
+  decides: "whether the kubelet lets a pod in, with every reason that would refuse it",
+  ask: podAsk,
+  decision: admissionDecision,
+  reasons: ADMISSION_REASONS,
+  facts: null,
+  traits: { ...PLAIN, pods: "overhead", defaultsConfiguration: true, managers: "asked", assumesNoDevices: true },
+} as const satisfies KindSpec;
+
+export const preemption = {
+  decides: "whom the kubelet ends so that a critical pod fits, and who else would have done",
+  ask: {
+    decode: decodePreemptionAsk,
+    schema: { name: "PreemptionAsk", members: { pod: askedPodSchema("Pod"), failureReasons: FAILURE_REASONS } },
+    pod: "object",
+  },
+  decision: preemptionDecision,
+  reasons: PREEMPTION_REASONS,
+  facts: null,
+  traits: { ...PLAIN, pods: "overhead" },
+} as const satisfies KindSpec;

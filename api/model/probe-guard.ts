@@ -3,6 +3,8 @@ import { issuesOf } from "./decode.ts";
 import { count, text, wholeNumber } from "./fields.ts";
 import type { Form } from "./forms.ts";
 import type { InputIssue } from "./input-issue.ts";
+import { COUNT, type JsonSchema, type JsonSchemas, strictObject, TEXT } from "./json-schema.ts";
+import { type KindSpec, PLAIN } from "./kind-spec.ts";
 import { LIMITS } from "./limits.ts";
 import { withoutNulls } from "./nulls.ts";
 import { err, ok, type Result } from "./result.ts";
@@ -57,7 +59,7 @@ export interface ProbeGuardAsk {
 const GUARD_RELEASES = ["recovered", "gone", "calm", "held long enough"] as const;
 export type GuardRelease = (typeof GUARD_RELEASES)[number];
 
-export const PROBE_GUARD_REASONS = [
+const PROBE_GUARD_REASONS = [
   "kill_held",
   "kill_held_on",
   "kill_not_held",
@@ -72,7 +74,7 @@ export const PROBE_GUARD_REASONS = [
 const ms = z.number().min(0).max(Number.MAX_SAFE_INTEGER);
 const named = () => ({ containerId: z.string(), container: z.string().describe("NAMESPACE/POD/CONTAINER") });
 /** The decision of the kind `probe-guard`: which liveness kills wait. */
-export const probeGuardDecision = z.lazy(() =>
+const probeGuardDecision = z.lazy(() =>
   z.strictObject({
     storm: z.boolean().describe("so many unrelated groups failed within the window that kills are held"),
     groups: count,
@@ -127,3 +129,54 @@ export function decodeProbeGuardAsk(input: unknown, at = "ask"): Result<ProbeGua
   const parsed = schema.safeParse(given);
   return parsed.success ? ok(parsed.data) : err(issuesOf(parsed.error, given, at));
 }
+
+const SECONDS: JsonSchema = { type: "number", exclusiveMinimum: 0, maximum: MAX_SECONDS };
+const GUARD = strictObject(
+  {
+    windowSeconds: { ...SECONDS, description: "failures so far apart, or closer, belong together" },
+    least: {
+      description: "so many unrelated groups, or this share of all groups: a storm; of either at least 2",
+      anyOf: [
+        strictObject({ groups: { type: "integer", minimum: 1, maximum: LIMITS.runtimeContainers } }, ["groups"]),
+        strictObject({ share: { type: "number", minimum: 0, maximum: 1 } }, ["share"]),
+      ],
+    },
+    holdSeconds: { ...SECONDS, description: "no kill is held longer" },
+  },
+  ["windowSeconds", "least", "holdSeconds"],
+);
+const FAILED = {
+  containerId: { ...TEXT, minLength: 1 },
+  container: { ...TEXT, description: "NAMESPACE/POD/CONTAINER, for people" },
+  group: { ...TEXT, description: "pods of one owner are one group: what they have in common is no storm" },
+};
+const AGO: JsonSchema = { type: "number", minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
+const listSchema = (description: string, items: JsonSchema): JsonSchema => ({
+  type: "array",
+  maxItems: LIMITS.runtimeContainers,
+  description,
+  items,
+});
+const ASK_MEMBERS: JsonSchemas = {
+  guard: { ...GUARD, description: "when kills are held" },
+  groups: { ...COUNT, default: 0, description: "groups of pods that have a liveness probe" },
+  known: listSchema(
+    "`known` of the answer before, as much later as it is, and containers whose attempts have begun to fail since then",
+    strictObject({ ...FAILED, failedAgoMs: AGO, heldForMs: AGO }, [...Object.keys(FAILED), "failedAgoMs"]),
+  ),
+  failed: listSchema(
+    "containers whose liveness probe has failed since then",
+    strictObject(FAILED, Object.keys(FAILED)),
+  ),
+  recovered: listSchema("ids of containers that answer again", TEXT),
+  gone: listSchema("ids of containers that nobody probes any more", TEXT),
+};
+
+export const probeGuard = {
+  decides: "which liveness kills wait because many unrelated pods fail together, which go ahead, and why",
+  ask: { decode: decodeProbeGuardAsk, schema: { name: "ProbeGuardAsk", members: ASK_MEMBERS }, pod: "none" },
+  decision: probeGuardDecision,
+  reasons: PROBE_GUARD_REASONS,
+  facts: null,
+  traits: { ...PLAIN, pods: "nothing", needsSnapshot: false },
+} as const satisfies KindSpec;

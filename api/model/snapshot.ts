@@ -43,6 +43,15 @@ const podItems = (v: unknown): unknown => (isPodList(v) ? (v.items ?? []) : v);
 export const isPodList = (v: unknown): v is { items: unknown } =>
   typeof v === "object" && v !== null && !Array.isArray(v) && "items" in v;
 
+type Fields = Readonly<Record<string, unknown>>;
+const fieldsOf = (value: unknown): Fields => (typeof value === "object" && value !== null ? (value as Fields) : {});
+/** The field of a list's metadata by which it is one page of several; null: it is whole, or no list. kubernetes 1.36: ListMeta. */
+export function pageField(list: unknown): "continue" | "remainingItemCount" | null {
+  const { continue: next, remainingItemCount: left } = fieldsOf(fieldsOf(list)["metadata"]);
+  if (typeof next === "string" && next !== "") return "continue";
+  return typeof left === "number" && left > 0 ? "remainingItemCount" : null;
+}
+
 /** The known state of a node at one moment. Field order is the canonical order of the stored form. */
 export const snapshot = z.object({
   observedAt: optional(timestamp),

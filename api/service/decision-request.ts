@@ -1,5 +1,6 @@
-import { decodeAsk, decodeFacts, REMEMBERING } from "../model/asks.ts";
+import { decodeAsk, decodeFacts } from "../model/asks.ts";
 import { type AskOf, EXPLAIN, type Explain, type Facts, isKind, KINDS, type Kind } from "../model/decision.ts";
+import { REMEMBERING } from "../model/kinds.ts";
 import { err, ok, type Result } from "../model/result.ts";
 import { inputProblem, invalid, type Problem, problem } from "./problem.ts";
 

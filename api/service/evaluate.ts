@@ -21,11 +21,10 @@ import {
   type StoredSnapshot,
   type Told,
 } from "./evaluation.ts";
-import { type FullRequest, recollected } from "./full-request.ts";
 import { parseJson } from "./json.ts";
 import { jsonReader } from "./json-reader.ts";
 import { inputProblem, type Problem, storeProblem } from "./problem.ts";
-import type { Pass } from "./remembered.ts";
+import { type FullRequest, type Pass, passOf, recollected } from "./remembered.ts";
 import { postedSnapshot } from "./replay/parsed.ts";
 
 /** How many of the last answers are kept, and of how many characters each may be with its question. */
@@ -94,14 +93,6 @@ export function evaluator(sha256: Sha256): Evaluate {
     return evaluation(asked, knownAnswer(answers, asked, snapshot.value, posted), of, sha256);
   };
 }
-
-const passOf = (kind: Kind, node: string, snapshot: Snapshot): Pass => ({
-  kind,
-  node,
-  time: passTimeOf(snapshot),
-  bootId: snapshot.bootId ?? null,
-  readsImages: kind === "eviction" && snapshot.runtime !== undefined,
-});
 
 /** The decision, before it is known for which snapshot it was made. */
 interface Answered {

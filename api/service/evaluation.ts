@@ -4,6 +4,7 @@ import type { DecisionOf, Explain, Kind } from "../model/decision.ts";
 import type { PodRef } from "../model/forms.ts";
 import type { ImageRemoval, PulledAgain } from "../model/image-gc.ts";
 import type { InputIssue } from "../model/input-issue.ts";
+import { isRemoving } from "../model/kinds.ts";
 import type { Assumed } from "../model/pod-defaults.ts";
 import type { Canonical } from "./canonical.ts";
 import type { DecisionRequest } from "./decision-request.ts";
@@ -18,15 +19,11 @@ const MAX_NAMES = 32;
 
 /** Lists the removals, done or tried, by `ask.done`, and the images that came back. Null: nothing, as for a mere plan. */
 export function removalsIn(kind: Kind, decision: DecisionOf[Kind]): Told | null {
-  if (kind === "image-gc" && "pulledAgain" in decision) {
-    const { operation, remove, pulledAgain } = decision;
-    return told({ kind, operation, removals: ended(remove, ofImage), returns: pulledAgain.map(returnOf) });
-  }
-  if (kind === "container-gc" && "allSourcesReady" in decision) {
-    const { operation, remove } = decision;
-    return told({ kind, operation, removals: ended(remove, ofContainer), returns: [] });
-  }
-  return null;
+  if (!isRemoving(kind) || !("operation" in decision)) return null;
+  const { operation } = decision;
+  return "pulledAgain" in decision
+    ? told({ kind, operation, removals: ended(decision.remove, ofImage), returns: decision.pulledAgain.map(returnOf) })
+    : told({ kind, operation, removals: ended(decision.remove, ofContainer), returns: [] });
 }
 const told = (all: Told): Told | null => (all.removals.length + all.returns.length === 0 ? null : all);
 

@@ -1,9 +1,12 @@
 import type { Store } from "../../db/store.ts";
-import { FORGETS_AT_BOOT } from "../model/asks.ts";
-import type { Kind } from "../model/decision.ts";
-import { orderOf, type PassTime } from "../model/pass-time.ts";
+import type { AskOf, Kind } from "../model/decision.ts";
+import type { ImageGcFacts } from "../model/image-gc.ts";
+import { specOf } from "../model/kinds.ts";
+import { orderOf, type PassTime, passTimeOf } from "../model/pass-time.ts";
 import { ok, type Result } from "../model/result.ts";
+import type { Snapshot } from "../model/snapshot.ts";
 import { NO_NODE } from "./canonical.ts";
+import { type DecisionRequest, withFacts } from "./decision-request.ts";
 import { historyProblem, type Problem } from "./problem.ts";
 
 /** The history's memory of a node for one kind. */
@@ -27,6 +30,13 @@ export interface Pass {
   /** It may look at what the images' records say. */
   readonly readsImages: boolean;
 }
+export const passOf = (kind: Kind, node: string, snapshot: Snapshot): Pass => ({
+  kind,
+  node,
+  time: passTimeOf(snapshot),
+  bootId: snapshot.bootId ?? null,
+  readsImages: specOf(kind).facts?.readsImages === true && snapshot.runtime !== undefined,
+});
 /** The facts that a pass is told. */
 export interface Recollection {
   /** Null: nothing is remembered. */
@@ -55,9 +65,45 @@ const IMAGES: Kind = "image-gc";
 function ownPart({ kind, time, bootId }: Pass, known: Remembered | undefined, before: unknown): Recollection {
   if (known === undefined) return { facts: null, remembers: true };
   const isOtherBoot = bootId !== null && known.bootId !== null && bootId !== known.bootId;
-  if (isOtherBoot && FORGETS_AT_BOOT.has(kind)) return { facts: null, remembers: true };
+  if (isOtherBoot && specOf(kind).facts?.forgottenAtBoot === true) return { facts: null, remembers: true };
   const order = known.atMs === null || time === null ? "later" : orderOf(time, known.atMs);
   return order === "later"
     ? { facts: known.next, remembers: true }
     : { facts: before ?? null, remembers: order === "again" };
 }
+
+/** A request with all that the kind needs to know of the node's past. */
+export interface FullRequest extends DecisionRequest {
+  /** The history goes on from its answer. */
+  readonly remembers?: boolean;
+  /** The ask as it is kept where the decision did not come to look at the images' records, which are long. */
+  readonly askWithoutImages?: string | null;
+}
+
+/** `recollection`: absent, where the history was not asked. */
+interface Asking {
+  readonly recollection?: Recollection;
+}
+/** Null: the history must be asked first. */
+export function recollected(request: DecisionRequest, { recollection }: Asking): FullRequest | null {
+  const { kind, facts } = request;
+  const spec = specOf(kind).facts;
+  if (spec === null || (facts !== null && spec.knowsLess === undefined)) return request;
+  if (recollection === undefined) return null;
+  if (facts === null) return fromHistory(request, recollection);
+  const { facts: known } = recollection;
+  const isEnough = known === null || !spec.knowsLess?.(facts[kind], known);
+  return { ...request, remembers: recollection.remembers && isEnough };
+}
+
+function fromHistory(request: DecisionRequest, { facts, remembers, images }: Recollection): FullRequest {
+  const { kind, ask } = request;
+  const asked = withFacts(kind, request, facts);
+  if (images === undefined || !lacksImages(ask)) return { ...request, ...asked, remembers };
+  // the history's own, checked when it was decided
+  const knowing = { ...ask, images: images as ImageGcFacts };
+  const complete = withFacts(kind, { ask: knowing }, facts);
+  return { ...request, ...complete, remembers, askWithoutImages: asked.askText };
+}
+const lacksImages = (ask: AskOf[Kind]): ask is AskOf["eviction"] =>
+  ask !== undefined && "images" in ask && ask.images === null;

@@ -1,5 +1,5 @@
 import { decideProbes } from "../../api/decide/probes/decide.ts";
-import { decodeProbesAsk } from "../../api/model/probes-ask.ts";
+import { decodeProbesAsk } from "../../api/model/probes.ts";
 
 const HTTP = { httpGet: { path: "/healthz", port: 8080 } };
 function caseOf(name: string, periodSeconds: number, container: object, ask: object) {

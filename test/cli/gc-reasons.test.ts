@@ -5,7 +5,7 @@ import { decodeAsk } from "../../api/model/asks.ts";
 import type { Kind } from "../../api/model/decision.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import type { Reason } from "../../api/model/forms.ts";
-import { reasonText } from "../../api/text/reason-text.ts";
+import { reasonText } from "../../api/text/tables/index.ts";
 
 const NOW = Date.parse("2026-11-21T10:00:00Z");
 const at = (seconds: number): string => new Date(NOW + seconds * 1000).toISOString();

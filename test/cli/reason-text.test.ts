@@ -6,7 +6,7 @@ import { decodeAsk } from "../../api/model/asks.ts";
 import type { Facts, Kind } from "../../api/model/decision.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
 import type { Reason } from "../../api/model/forms.ts";
-import { reasonText } from "../../api/text/reason-text.ts";
+import { reasonText } from "../../api/text/tables/index.ts";
 import { realCases } from "../decide/admission/real-cases.ts";
 import { manifest, realNode } from "./run.ts";
 import { storyStep } from "./story.ts";

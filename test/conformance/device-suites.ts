@@ -1,7 +1,7 @@
 import { type DeviceCheckpoint, hashedText, writeCheckpoint } from "../../api/decide/devices/checkpoint.ts";
 import { readCheckpoint } from "../../api/decide/devices/checkpoint-read.ts";
 import { type Inventory, inventoriesOf } from "../../api/decide/devices/inventory.ts";
-import { deviceHints } from "../../api/decide/devices/resource-hints.ts";
+import { deviceHints } from "../../api/decide/devices/manager.ts";
 import { idsOf, numaNodes } from "../../api/decide/topology/hint.ts";
 import { epochMs } from "../../api/model/units.ts";
 import { type Suite, suite } from "./suite.ts";

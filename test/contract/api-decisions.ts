@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { decisionAnswer, fullDecision, snapshotStored, storedSnapshot } from "../../api/http/openapi/answers.ts";
 import { DECISION } from "../../api/http/openapi/operation.ts";
-import { REMEMBERING } from "../../api/model/asks.ts";
 import { KINDS, type Kind, type Verdict } from "../../api/model/decision.ts";
+import { REMEMBERING } from "../../api/model/kinds.ts";
 import { NEWEST } from "../../api/profiles/index.ts";
 import realCgroups from "../data/real-node/cgroups.json" with { type: "json" };
 import { answer, fresh, get, type Of, post, problemOf, send, snapshotOf } from "./api-subject.ts";

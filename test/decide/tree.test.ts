@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { filesOf } from "../../api/decide/cgroups/decide.ts";
-import { containerLeaf, parseCgroupfs, parseSystemd, toCgroupfs, toSystemd } from "../../api/decide/cgroups/names.ts";
+import { containerLeaf, parseCgroupfs, parseSystemd, toCgroupfs, toSystemd } from "../../api/decide/cgroups/paths.ts";
 import type { CgroupValues } from "../../api/model/cgroups.ts";
 import type { Json } from "../model/snapshots.ts";
 import { draws } from "../properties/draws.ts";

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { decideKind } from "../../api/decide/index.ts";
-import { decodeAsk, REMEMBERING } from "../../api/model/asks.ts";
+import { decodeAsk } from "../../api/model/asks.ts";
 import { type Facts, KINDS, type Kind, type ReasonCode } from "../../api/model/decision.ts";
-import { DECISION_FORMS, REASON_CODES } from "../../api/model/decision-forms.ts";
 import { decodeSnapshot } from "../../api/model/decode.ts";
+import { KIND_SPECS, REMEMBERING } from "../../api/model/kinds.ts";
 import { type Case, recordedCases } from "./decision-cases.ts";
 import { oddCases } from "./odd-cases.ts";
 
@@ -35,12 +35,16 @@ function decide({ kind, snapshot, ask, goesOn = false }: Case): void {
   if (!answer.ok) return;
   const { decision, reasons, next } = JSON.parse(JSON.stringify(answer.value)) as typeof answer.value;
   if (REMEMBERING.has(kind)) facts = { [kind]: next };
-  const parsed = DECISION_FORMS[kind].safeParse(decision);
+  const parsed = KIND_SPECS[kind].decision.safeParse(decision);
   const met = of(kind);
   met.decided++;
   if (!parsed.success) met.fault ??= JSON.stringify(parsed.error.issues);
   for (const { because } of reasons) for (const { code } of because) met.codes.add(code);
 }
+
+test("each name has its spec, in the same order", () => {
+  expect(Object.keys(KIND_SPECS)).toEqual(KINDS);
+});
 
 describe("whatever the recorded and the odd nodes are answered", () => {
   test("is decided", { timeout: 120_000 }, () => {
@@ -53,12 +57,12 @@ describe("whatever the recorded and the odd nodes are answered", () => {
   });
   test("another field, or one that is missing, is no form of a decision", () => {
     const decision = { version: 2, driver: "systemd", cgroups: [] };
-    const isForm = (value: object): boolean => DECISION_FORMS.cgroups.safeParse(value).success;
+    const isForm = (value: object): boolean => KIND_SPECS.cgroups.decision.safeParse(value).success;
     expect(isForm(decision)).toBe(true);
     expect([isForm({ ...decision, more: 1 }), isForm({ ...decision, driver: undefined })]).toEqual([false, false]);
   });
   test.each(KINDS)("%s: the reasons have the kind's codes, each of them but those that are named here", (kind) => {
-    const known = new Set<string>(REASON_CODES[kind]);
+    const known = new Set<string>(KIND_SPECS[kind].reasons);
     const notMet: readonly string[] = NOT_MET[kind] ?? [];
     expect([...of(kind).codes].filter((code) => !known.has(code))).toEqual([]);
     expect([...known].filter((code) => !of(kind).codes.has(code))).toEqual(notMet);

@@ -1,6 +1,9 @@
-import { readAllocateResponse } from "../../../api/decide/devices/allocate-response.ts";
+import {
+  containerOptions,
+  type ResourceResponse,
+  readAllocateResponse,
+} from "../../../api/decide/devices/allocate-response.ts";
 import type { PodDevicesEntry } from "../../../api/decide/devices/checkpoint.ts";
-import { containerOptions, type ResourceResponse } from "../../../api/decide/devices/container-options.ts";
 import type { PreferredQuestion } from "../../../api/decide/devices/preferred.ts";
 import type { DeviceConflict, DeviceOptions } from "../../../api/model/managers.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";

@@ -1,9 +1,10 @@
 import { decideKind } from "../../decide/index.ts";
-import { PODLESS, podsLeftOut } from "../../decide/whose-pods.ts";
+import { looksAtPods, podsLeftOut } from "../../decide/whose-pods.ts";
 import { stepsOf } from "../../documents/inputs/origin.ts";
 import { optionFor } from "../../documents/inputs/parts.ts";
 import { askedPodRef, assumedIn } from "../../model/asks.ts";
 import type { DecisionOf, Explain, Kind, Refusal } from "../../model/decision.ts";
+import { traitsOf } from "../../model/kinds.ts";
 import type { Assumed } from "../../model/pod-defaults.ts";
 import { PROBE_TYPES } from "../../model/probe.ts";
 import { ok } from "../../model/result.ts";
@@ -42,7 +43,7 @@ export async function decide(
   if (!readsOnce([...Object.values(files), pod, ask, facts])) return fault(EXIT.badInput, READ_ONCE);
   const imageFs = fileSystemSize(kind, options);
   if (!imageFs.ok) return imageFs;
-  const isAlone = ALONE.has(kind) && Object.keys(files).length === 0;
+  const isAlone = !traitsOf(kind).needsSnapshot && Object.keys(files).length === 0;
   const read = isAlone
     ? ok({ snapshot: {}, dropped: [], leftOut: [], madeStatic: [] })
     : await readSnapshot(imageFs.value === undefined ? files : { ...files, imageFs: imageFs.value });
@@ -63,9 +64,6 @@ export async function decide(
   return decideOn(kind, { ...asked.value, madeStatic, machineName }, question.value, options, terminal);
 }
 
-/** Kinds that can do without a snapshot. */
-const ALONE: ReadonlySet<Kind> = new Set<Kind>(["probes", "probe-guard"]);
-
 interface GivenWhatIf extends WhatIf {
   readonly madeStatic: readonly MadeStatic[];
   readonly machineName: string | undefined;
@@ -81,7 +79,7 @@ function decideOn(
   const node = nodeIn(snapshot);
   const ofPods = [
     assumedRequestsOf(kind, snapshot, ask),
-    PODLESS.has(kind) ? undefined : assumedStaticPods(madeStatic),
+    looksAtPods(kind) ? assumedStaticPods(madeStatic) : undefined,
     answer.ok ? assumedOutcomesOf(ask, answer.value) : undefined,
   ];
   const assumptions = [...assumed, ...ofPods.filter((one) => one !== undefined)];

@@ -1,6 +1,5 @@
-import { readAllocateResponse } from "../../decide/devices/allocate-response.ts";
+import { containerOptions, readAllocateResponse } from "../../decide/devices/allocate-response.ts";
 import type { DeviceCheckpoint, PodDevicesEntry } from "../../decide/devices/checkpoint.ts";
-import { containerOptions } from "../../decide/devices/container-options.ts";
 import { naturalOrder } from "../../decide/devices/natural-order.ts";
 import type { DeviceOptions } from "../../model/managers.ts";
 import type { SourceGiven } from "../pods/read-status.ts";

@@ -2,6 +2,7 @@ import { isExtended, tellsDevices } from "../../decide/allocatable/capacity.ts";
 import { askedPod } from "../../decide/managers/node.ts";
 import { milliValue } from "../../model/amount.ts";
 import type { AskOf, Kind } from "../../model/decision.ts";
+import { traitsOf } from "../../model/kinds.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { listed } from "../../text/sentences/words.ts";
 
@@ -14,12 +15,9 @@ export function otherMachine(file: string, { node, machine }: Snapshot): readonl
   ];
 }
 
-/** Kinds that do not say of a pod's devices that they are not known. */
-const SILENT: ReadonlySet<Kind> = new Set<Kind>(["topology", "admission"]);
-
 /** A pod that asks for devices where nobody told of any: a line for a person. */
 export function missingDevices(kind: Kind, snapshot: Snapshot, ask: AskOf[Kind]): readonly string[] {
-  if (!SILENT.has(kind) || tellsDevices(snapshot)) return [];
+  if (!traitsOf(kind).assumesNoDevices || tellsDevices(snapshot)) return [];
   const pod = askedPod(snapshot, ask as AskOf["topology"]);
   if (!pod.ok || pod.value === null) return [];
   const { initContainers = [], containers } = pod.value.spec;

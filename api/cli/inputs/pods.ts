@@ -4,8 +4,8 @@ import type { InputDocument, Origin, Path } from "../../documents/inputs/origin.
 import { podItems } from "../../documents/pod-items.ts";
 import { problemText } from "../../documents/problem.ts";
 import { LIMITS } from "../../model/limits.ts";
-import { pageField } from "../../model/pod-page.ts";
 import { ok, type Result } from "../../model/result.ts";
+import { pageField } from "../../model/snapshot.ts";
 import { EXIT, type Fault, fault } from "../terminal.ts";
 import { hasUid, leftOutOfPod } from "./part.ts";
 import { readDocuments } from "./read.ts";

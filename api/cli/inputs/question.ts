@@ -1,8 +1,9 @@
 import { formOf, formText, hasForm } from "../../documents/document-form.ts";
 import { type InputDocument, issueText, type Path } from "../../documents/inputs/origin.ts";
-import { decodeAsk, decodeFacts, REMEMBERING } from "../../model/asks.ts";
+import { decodeAsk, decodeFacts } from "../../model/asks.ts";
 import type { GcOperation } from "../../model/container-gc.ts";
 import { type AskOf, type Facts, KINDS, type Kind } from "../../model/decision.ts";
+import { REMEMBERING, REMOVING_KINDS, specOf, traitsOf } from "../../model/kinds.ts";
 import { PROBE_TYPES, type ProbeType } from "../../model/probe.ts";
 import { ok, type Result } from "../../model/result.ts";
 import { listed } from "../../text/sentences/words.ts";
@@ -33,7 +34,7 @@ async function readAsk(
   if (isPodName(pod)) {
     return refused(ask(pod), (path, message) => `${optionAt(path, probes) ?? `--pod ${pod}`}: ${message}`);
   }
-  if (NAME_ONLY.has(kind)) {
+  if (specOf(kind).ask.pod === "name") {
     return fault(EXIT.badInput, `--pod ${pod}: ${kind} takes NAMESPACE/NAME of a pod of the snapshot`);
   }
   const source = await readDocument(pod);
@@ -50,13 +51,7 @@ async function readAsk(
   );
 }
 
-function takesPod(kind: Kind): boolean {
-  const ask = decodeAsk(kind, { pod: null });
-  return ask.ok && ask.value !== undefined && "pod" in ask.value;
-}
-
-/** Kinds that ask about a pod that is there. */
-const NAME_ONLY: ReadonlySet<Kind> = new Set<Kind>(["eviction"]);
+const takesPod = (kind: Kind): boolean => specOf(kind).ask.pod !== "none";
 
 /** A file that has such a name is given as `./NAMESPACE/NAME`. */
 const isPodName = (text: string): boolean =>
@@ -142,7 +137,6 @@ export interface Question {
   /** Of the pod that asks: a line for each field that v1.Pod does not have. */
   readonly leftOut: readonly string[];
 }
-const COLLECTIONS: readonly Kind[] = ["image-gc", "container-gc"];
 type Fields = Readonly<Record<string, unknown>>;
 const isFields = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value);
@@ -160,8 +154,8 @@ export async function readQuestion(
   if (!scripted.ok) return scripted;
   const files = scripted.value;
   const { pod, ask, facts, operation } = files;
-  if (operation !== undefined && !COLLECTIONS.includes(kind))
-    return fault(EXIT.badInput, `--operation: ${kind} collects nothing: leave it out; ${listed(COLLECTIONS)} do`);
+  if (operation !== undefined && !traitsOf(kind).removes)
+    return fault(EXIT.badInput, `--operation: ${kind} collects nothing: leave it out; ${listed(REMOVING_KINDS)} do`);
   if (ask !== undefined && operation !== undefined)
     return fault(EXIT.badInput, "--ask holds the operation too: leave --operation out");
   if (ask !== undefined && pod !== undefined) return fault(EXIT.badInput, "--ask holds the pod too: leave --pod out");

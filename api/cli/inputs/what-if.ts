@@ -1,5 +1,6 @@
 import { assumedTime } from "../../documents/inputs/origin.ts";
-import type { Kind } from "../../model/decision.ts";
+import { KINDS, type Kind } from "../../model/decision.ts";
+import { traitsOf } from "../../model/kinds.ts";
 import { type KubeletConfiguration, kubeletConfiguration } from "../../model/kubelet-configuration.ts";
 import type { Machine } from "../../model/machine.ts";
 import { ok, type Result } from "../../model/result.ts";
@@ -25,19 +26,6 @@ export interface Assumption {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** The field of each manager's policy, and what it may be. */
-const POLICIES = {
-  cpus: { field: "cpuManagerPolicy", values: ["none", "static"] },
-  memory: { field: "memoryManagerPolicy", values: ["None", "Static"] },
-  topology: {
-    field: "topologyManagerPolicy",
-    values: ["none", "best-effort", "restricted", "single-numa-node"],
-  },
-} as const;
-const MANAGED: readonly Kind[] = ["cpus", "memory", "topology", "devices"];
-const SCOPED: readonly Kind[] = [...MANAGED, "admission"];
-/** Kinds that answer by the kubelet's defaults where no configuration is given. */
-const CONFIGURED: ReadonlySet<Kind> = new Set<Kind>([...SCOPED, "allocatable", "cgroups", "eviction", "image-gc"]);
 const DEFAULTS: Assumption = {
   text: "the kubelet's default configuration; --config takes another",
   data: { kubeletConfiguration: {} },
@@ -56,9 +44,10 @@ export function whatIf(
 ): Result<WhatIf, Fault> {
   const changes = changesOf(kind, options);
   if (!changes.ok) return changes;
+  const { managers, defaultsConfiguration, needsTime } = traitsOf(kind);
   const given = snapshot.kubeletConfiguration ?? undefined;
   const machine = snapshot.machine ?? undefined;
-  if (given === undefined && isMachineGiven && machine !== undefined && MANAGED.includes(kind)) {
+  if (given === undefined && isMachineGiven && machine !== undefined && managers === "itself") {
     const kubeletConfiguration = assumedFor(machine, changes.value);
     const text = assumptionText(kubeletConfiguration);
     return ok({
@@ -67,8 +56,8 @@ export function whatIf(
     });
   }
   const assumed: Assumption[] = [];
-  if (given === undefined && CONFIGURED.has(kind)) assumed.push(DEFAULTS);
-  const observedAt = assumedTime(kind, snapshot);
+  if (given === undefined && defaultsConfiguration) assumed.push(DEFAULTS);
+  const observedAt = needsTime ? assumedTime(snapshot) : undefined;
   if (observedAt !== undefined) {
     const text = `observedAt ${timeText(Date.parse(observedAt))} (the latest time in the stats); --observed-at takes another`;
     assumed.push({ text, data: { observedAt } });
@@ -88,21 +77,21 @@ const withConfiguration = (snapshot: Snapshot, input: Configuration): Snapshot =
 function changesOf(kind: Kind, { policy, scope }: WhatIfOptions): Result<Configuration, Fault> {
   const changes: Record<string, unknown> = {};
   if (policy !== undefined) {
-    const known = Object.hasOwn(POLICIES, kind) ? POLICIES[kind as keyof typeof POLICIES] : undefined;
-    if (known === undefined) {
-      return fault(
-        EXIT.badInput,
-        `--policy: ${kind} has no policy of its own; ${Object.keys(POLICIES).join(", ")} have`,
-      );
+    const own = traitsOf(kind).policy;
+    if (own === null) {
+      const others = KINDS.filter((one) => traitsOf(one).policy !== null).join(", ");
+      return fault(EXIT.badInput, `--policy: ${kind} has no policy of its own; ${others} have`);
     }
-    const { field, values } = known;
-    if (!(values as readonly string[]).includes(policy))
+    const { field, values } = own;
+    if (!values.includes(policy))
       return fault(EXIT.badInput, `--policy ${policy}: ${field} is one of ${values.join(", ")}`);
     changes[field] = policy;
   }
   if (scope !== undefined) {
-    if (!SCOPED.includes(kind))
-      return fault(EXIT.badInput, `--scope: ${kind} asks no topology manager; ${SCOPED.join(", ")} do`);
+    if (traitsOf(kind).managers === "none") {
+      const others = KINDS.filter((one) => traitsOf(one).managers !== "none").join(", ");
+      return fault(EXIT.badInput, `--scope: ${kind} asks no topology manager; ${others} do`);
+    }
     changes["topologyManagerScope"] = scope;
   }
   return ok(changes);

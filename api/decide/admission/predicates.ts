@@ -20,8 +20,8 @@ import { isHugePage } from "../hugepages.ts";
 import { preemptFor } from "../preemption/handler.ts";
 import { podRequests, unitsOf } from "../resources/pod-resources.ts";
 import { isCriticalPod, isStaticPod } from "../resources/qos.ts";
-import type { Admitting, Refused } from "./admitting.ts";
 import { type Labels, selectsNode } from "./node-affinity.ts";
+import type { Admitting, Refused } from "./prepare.ts";
 
 /** Nodewise speaks of Linux nodes. */
 const OS = "linux";

@@ -13,10 +13,9 @@ import {
 } from "../../model/pod.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
-import { type EffectiveSnapshot, gateOn } from "../../profiles/effective.ts";
+import { type EffectiveConfiguration, type EffectiveSnapshot, gateOn } from "../../profiles/effective.ts";
 import { allocatedPod, podsOfNode, withoutPodLevel } from "../cgroups/node-pods.ts";
 import { Reasons } from "../reasons.ts";
-import type { Admitting } from "./admitting.ts";
 
 interface Asked {
   readonly pod: Pod;
@@ -138,4 +137,23 @@ export function allocatableOf({ status }: Node): Result<ResourceList, Refusal> {
   if (allocatable !== undefined) return ok(allocatable);
   const message = "what the node can give to pods is not known";
   return err({ code: "needs_input", message, needs: ["node.status.allocatable"] });
+}
+
+/** One admission: what every handler may look at. */
+export interface Admitting {
+  /** As asked, but for the resources that the kubelet has allocated. */
+  readonly pod: Pod;
+  readonly node: Node;
+  readonly config: EffectiveConfiguration;
+  readonly kubelet: NonNullable<Snapshot["kubelet"]>;
+  /** The other pods that count on the node, with their allocated resources. */
+  readonly others: readonly Pod[];
+  readonly reasons: Reasons<ReasonCode<"admission">>;
+  /** JSON paths of what a handler wanted to know and nobody posted; it lets the pod pass there. */
+  readonly needs: Set<string>;
+}
+/** Why a handler refuses: the pod's reason, and the message to the byte. */
+export interface Refused {
+  readonly reason: string;
+  readonly message: string;
 }

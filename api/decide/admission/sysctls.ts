@@ -1,6 +1,6 @@
 import { err, ok, type Result } from "../../model/result.ts";
 import { quote } from "../go/strconv.ts";
-import type { Admitting, Refused } from "./admitting.ts";
+import type { Admitting, Refused } from "./prepare.ts";
 
 type SysctlNamespace = "IPC" | "Net";
 

@@ -19,8 +19,8 @@ import { isPodLevelResourcesSet } from "../resources/pod-resources.ts";
 import { isCriticalPod, qosClass } from "../resources/qos.ts";
 import type { Admission } from "../topology/admit.ts";
 import { assignedOf } from "../topology/decide.ts";
-import type { Admitting, Refused } from "./admitting.ts";
 import { checkPredicates, findFailures, NOT_RECOVERED, type Predicates } from "./predicates.ts";
+import type { Admitting, Refused } from "./prepare.ts";
 import { allocatableOf, type Prepared, prepare } from "./prepare.ts";
 import { sysctlRefusals, type UnsafeSysctls, unsafeSysctls } from "./sysctls.ts";
 

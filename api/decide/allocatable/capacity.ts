@@ -1,5 +1,5 @@
-import type { NodeLevelReason } from "../../model/allocatable.ts";
 import { isZero, milliValue } from "../../model/amount.ts";
+import type { NodeLevelReason } from "../../model/cgroups.ts";
 import { pageSizeName } from "../../model/machine.ts";
 import { type Quantity, unitsQuantity } from "../../model/quantity.ts";
 import type { Snapshot } from "../../model/snapshot.ts";

@@ -1,5 +1,5 @@
-import type { NodeLevelReason } from "../../model/allocatable.ts";
 import { type Amount, add, fromUnits, isNegative, isZero, sub, subToZero, ZERO } from "../../model/amount.ts";
+import type { NodeLevelReason } from "../../model/cgroups.ts";
 import type { Refusal } from "../../model/decision.ts";
 import type { ResourceList } from "../../model/fields.ts";
 import { type Quantity, quantityOf } from "../../model/quantity.ts";

@@ -1,6 +1,5 @@
-import type { NodeLevelReason } from "../../model/allocatable.ts";
 import { milliValue, value } from "../../model/amount.ts";
-import type { CgroupValues } from "../../model/cgroups.ts";
+import type { CgroupValues, NodeLevelReason } from "../../model/cgroups.ts";
 import { countCpus, cpuSetFault } from "../../model/cpu-set.ts";
 import type { ResourceList } from "../../model/fields.ts";
 import { type Quantity, unitsQuantity } from "../../model/quantity.ts";

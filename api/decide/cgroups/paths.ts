@@ -1,4 +1,42 @@
-import { type CgroupName, containerLeaf, parseCgroupfs, parseSystemd, toCgroupfs, toSystemd } from "./names.ts";
+/**
+ * A cgroup's name: its components below the cgroup root, as the kubelet keeps them whatever the driver.
+ * A component may not hold `_` (the systemd form uses it) or `/`.
+ */
+type CgroupName = readonly string[];
+
+const SLICE = ".slice";
+
+/** kubelet 1.36: CgroupName.ToCgroupfs. */
+export const toCgroupfs = (name: CgroupName): string => `/${name.join("/")}`;
+
+/** `kubepods-burstable-pod<uid with _>.slice`, below its parents' slices. kubelet 1.36: CgroupName.ToSystemd. */
+export function toSystemd(name: CgroupName): string {
+  if (name.length === 0 || (name.length === 1 && name[0] === "")) return "/";
+  let path = "";
+  let slice = "";
+  for (const part of name) {
+    const escaped = part.includes("-") ? part.replaceAll("-", "_") : part;
+    slice = slice === "" ? escaped : `${slice}-${escaped}`;
+    path += `/${slice}${SLICE}`;
+  }
+  return path;
+}
+
+/** kubelet 1.36: ParseSystemdToCgroupName. */
+export function parseSystemd(path: string): CgroupName {
+  let end = path.length;
+  while (end > 0 && path[end - 1] === "/") end--;
+  const from = path.lastIndexOf("/", end - 1) + 1;
+  const bare = path.startsWith(SLICE, Math.max(from, end - SLICE.length)) ? end - SLICE.length : end;
+  const parts = path.slice(from, bare).split("-");
+  return path.includes("_", from) ? parts.map((part) => part.replaceAll("_", "-")) : parts;
+}
+/** kubelet 1.36: ParseCgroupfsToCgroupName. */
+export const parseCgroupfs = (path: string): CgroupName => path.split("/").filter((part) => part !== "");
+
+/** The runtime's directory of a container below its pod's cgroup: its id, or a scope of containerd's under systemd. */
+export const containerLeaf = (driver: "cgroupfs" | "systemd", id: string): string =>
+  driver === "systemd" ? `cri-containerd-${id}.scope` : id;
 
 export type Driver = "cgroupfs" | "systemd";
 const NODE_ALLOCATABLE_ROOT = "kubepods";
@@ -38,4 +76,3 @@ const CONTAINER_ID = /^(?:[a-z0-9+.-]+:\/\/)?([A-Za-z0-9][A-Za-z0-9_.-]{0,127})$
 export function containerIdOf(containerID: string | null | undefined): string | undefined {
   return CONTAINER_ID.exec(containerID ?? "")?.[1];
 }
-export { containerLeaf };

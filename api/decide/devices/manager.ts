@@ -1,13 +1,21 @@
 import { aggregateContainers } from "../../model/aggregate.ts";
+import { type Amount, value } from "../../model/amount.ts";
 import type { Pod } from "../../model/pod.ts";
-import type { HintProvider, NumaNodes } from "../topology/hint.ts";
+import {
+  countNodes,
+  type HintProvider,
+  maskOf,
+  type NumaMask,
+  type NumaNodes,
+  type ResourceHints,
+  type TopologyHint,
+} from "../topology/hint.ts";
 import { allocateContainer, type GivenDevices, reusableDevices } from "./allocate.ts";
 import type { DeviceCheckpoint } from "./checkpoint.ts";
 import { type DeviceState, deviceState } from "./device-state.ts";
-import { type Inventories, isKnown } from "./inventory.ts";
+import { hasTopology, type Inventories, type Inventory, isKnown } from "./inventory.ts";
 import { toEntries } from "./pod-devices.ts";
 import type { PreferredAllocation, PreferredQuestion } from "./preferred.ts";
-import { hintsOf } from "./resource-hints.ts";
 import { limitsOf, uidOf } from "./wire.ts";
 
 export interface DeviceManagerInput {
@@ -99,3 +107,132 @@ const NONE: ReadonlySet<string> = new Set();
 /** The healthy devices of every resource that is known. kubelet 1.36: writeCheckpoint. */
 const registeredOf = (inventories: Inventories): ReadonlyMap<string, readonly string[]> =>
   new Map([...inventories].filter(([, i]) => isKnown(i)).map(([name, i]) => [name, [...i.healthy]]));
+
+interface HintSources {
+  readonly state: DeviceState;
+  readonly inventories: Inventories;
+  readonly nodes: NumaNodes;
+}
+/** kubelet 1.36: devicemanager GetTopologyHints, GetPodTopologyHints. */
+function hintsOf(
+  { state, inventories, nodes }: HintSources,
+  limits: ReadonlyMap<string, Amount>,
+  held: (resource: string) => ReadonlySet<string> | undefined,
+  left: (resource: string) => ReadonlySet<string>,
+): ResourceHints {
+  const hints = new Map<string, readonly TopologyHint[] | null>();
+  for (const [resource, amount] of limits) {
+    if (!state.isDeviceResource(resource)) continue;
+    const inventory = inventories.get(resource);
+    const ask = {
+      request: value(amount),
+      held: held(resource) ?? NONE,
+      left: left(resource),
+      inUse: state.inUse(resource),
+    };
+    // where devices are says nothing, so it does not matter
+    hints.set(
+      resource,
+      inventory === undefined || !hasTopology(inventory) ? null : resourceHints(inventory, nodes, ask),
+    );
+  }
+  return hints;
+}
+
+interface HintAsk {
+  readonly request: number;
+  readonly held: ReadonlySet<string>;
+  readonly left: ReadonlySet<string>;
+  readonly inUse: ReadonlySet<string>;
+}
+function resourceHints(inventory: Inventory, nodes: NumaNodes, ask: HintAsk): readonly TopologyHint[] {
+  const { request, held, left, inUse } = ask;
+  // what it holds is what it gets: the same hints again
+  if (held.size > 0) return held.size === request ? deviceHints(inventory, held, [], request, nodes) : [];
+  const available = inventory.ids.filter((id) => inventory.healthy.has(id) && !inUse.has(id));
+  if (new Set([...available, ...left]).size < request) return [];
+  return deviceHints(inventory, available, left, request, nodes);
+}
+
+/** How many devices touch exactly these nodes. */
+interface Group {
+  readonly nodes: NumaMask;
+  all: number;
+  available: number;
+  reusable: number;
+}
+
+/**
+ * Every set of nodes that can give `request` devices of a resource: of `available` ones and of `reusable` ones, all of which
+ * must touch it. Only nodes with such devices are looked at, at most 2^n sets of n nodes. Preferred are those of the smallest
+ * size that all devices, taken and unhealthy ones too, could give. Order: size, then the nodes ascending.
+ * A device that its plugin lists no more counts as without a place; the kubelet's process ends there.
+ * kubelet 1.36: generateDeviceTopologyHints.
+ */
+export function deviceHints(
+  inventory: Inventory,
+  available: Iterable<string>,
+  reusable: Iterable<string>,
+  request: number,
+  nodes: NumaNodes,
+): readonly TopologyHint[] {
+  const { groups, anywhere } = groupsOf(inventory, available, reusable, nodes);
+  const withDevices = groups.reduce((mask, g) => mask | g.nodes, 0);
+  const over = nodes.ids.map((_, i) => 1 << i).filter((bit) => withDevices === 0 || (withDevices & bit) !== 0);
+  let smallest = over.length;
+  const found: NumaMask[] = [];
+  forEachSubset(over, (mask) => {
+    let inMask = 0;
+    let matching = 0;
+    let leavesReusable = anywhere;
+    for (const g of groups) {
+      if ((g.nodes & mask) === 0) leavesReusable ||= g.reusable > 0;
+      else {
+        inMask += g.all;
+        matching += g.available + g.reusable;
+      }
+    }
+    if (inMask >= request) smallest = Math.min(smallest, countNodes(mask));
+    if (!leavesReusable && matching >= request) found.push(mask);
+  });
+  return found.map((mask) => ({ nodes: mask, preferred: countNodes(mask) === smallest }));
+}
+
+/** `anywhere`: a reusable device claims a topology without a known node, so that no set of nodes touches it. */
+function groupsOf(inventory: Inventory, available: Iterable<string>, reusable: Iterable<string>, nodes: NumaNodes) {
+  const groups = new Map<NumaMask, Group>();
+  let anywhere = false;
+  const groupOf = (id: string): Group | undefined => {
+    const mask = maskOf(nodes, inventory.devices.get(id)?.numaNodes ?? []);
+    if (mask === 0) return undefined;
+    let group = groups.get(mask);
+    if (group === undefined) {
+      group = { nodes: mask, all: 0, available: 0, reusable: 0 };
+      groups.set(mask, group);
+    }
+    return group;
+  };
+  for (const id of inventory.ids) {
+    const group = groupOf(id);
+    if (group !== undefined) group.all++;
+  }
+  for (const id of available) {
+    const group = groupOf(id);
+    if (group !== undefined) group.available++;
+  }
+  for (const id of reusable) {
+    const group = groupOf(id);
+    if (group !== undefined) group.reusable++;
+    else anywhere ||= inventory.devices.get(id)?.numaNodes !== undefined;
+  }
+  return { groups: [...groups.values()], anywhere };
+}
+
+/** Smaller sets first, and among those of a size the ones of lower bits first. kubelet 1.36: IterateBitMasks. */
+function forEachSubset(bits: readonly number[], visit: (mask: NumaMask) => void): void {
+  const extend = (mask: NumaMask, from: number, left: number): void => {
+    if (left === 0) visit(mask);
+    else for (let i = from; i <= bits.length - left; i++) extend(mask | (bits[i] as number), i + 1, left - 1);
+  };
+  for (let size = 1; size <= bits.length; size++) extend(0, 0, size);
+}

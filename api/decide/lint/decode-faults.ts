@@ -1,8 +1,99 @@
+import { nearName } from "../../model/near-name.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { goDuration, goQuantity } from "../eviction/threshold.ts";
 import { quote } from "../go/strconv.ts";
 import { type SettingFault, settingFault } from "../setting-fault.ts";
-import { entryField } from "./finding.ts";
+import { entryField, inOrder, type LintFinding, type Members, meantDuration, refusal } from "./finding.ts";
+
+const KIND = "KubeletConfiguration";
+const VERSION = "kubelet.config.k8s.io/v1beta1";
+/** The kinds of its group that a kubelet reads beside its configuration. kubelet 1.36: config/v1beta1, config/v1. */
+const OTHER_KINDS: ReadonlyMap<string, readonly string[]> = new Map([
+  [VERSION, ["SerializedNodeConfigSource", "CredentialProviderConfig", "ImagePullIntent", "ImagePulledRecord"]],
+  ["kubelet.config.k8s.io/v1", ["CredentialProviderConfig"]],
+]);
+/** As a released kubelet names what it knows: after the place where that is made. kubelet 1.36: NewSchemeAndCodecs. */
+const SCHEME = "pkg/kubelet/apis/config/scheme/scheme.go:33";
+
+/**
+ * An apiVersion or a kind by which a kubelet does not know its file as a configuration, in its own words. What has neither is
+ * no file, such as the fields of a request; a recorded snapshot keeps the kind alone. kubelet 1.36: DecodeKubeletConfiguration.
+ */
+export function headFindings(document: Members, { version: ofKubelet }: Profile): readonly LintFinding[] {
+  const wrong = wrongHeadType(document);
+  if (wrong !== null) return [wrong];
+  const [version, kind] = [textOf(document, "apiVersion"), textOf(document, "kind")];
+  if (version === "") return kind === "" || kind === KIND ? [] : [kindAlone(kind)];
+  const slashes = version.split("/").length - 1;
+  if (slashes > 1) return [wrongVersion(`unexpected GroupVersion string: ${version}`, kind, ofKubelet)];
+  if (kind === "") return [versionAlone(version)];
+  const registered = version.replace(/^\//, "");
+  if (kind === KIND && (registered === VERSION || registered === "kubelet.config.k8s.io/__internal")) return [];
+  if (OTHER_KINDS.get(registered)?.includes(kind) === true) {
+    const fault = `failed to cast object to ${KIND}, unexpected type: ${registered}, Kind=${kind}`;
+    return [
+      refusal("wrong-kind", settingFault("kind", fault), "this is another file of the kubelet: give its configuration"),
+    ];
+  }
+  const what = `no kind ${quote(kind)} is registered for version ${quote(registered)} in scheme ${quote(SCHEME)}`;
+  return [registered === VERSION ? wrongKind(what, kind) : wrongVersion(what, kind, ofKubelet)];
+}
+
+/** Go reads a name in any case here, and of several the last; `/` and a group alone are no version. */
+function textOf(document: Members, name: string): string {
+  const [, value] = members(document, name).findLast(([, given]) => given !== null) ?? [];
+  const text = typeof value === "string" ? value : "";
+  return name === "apiVersion" && /^[^/]*\/$/.test(text) ? "" : text;
+}
+const members = (document: Members, name: string): readonly [string, unknown][] =>
+  Object.entries(document).filter(([given]) => given.toLowerCase() === name.toLowerCase());
+
+/** The first that is no text. Go: json.UnmarshalTypeError. */
+function wrongHeadType(document: Members): LintFinding | null {
+  for (const [name, value] of Object.entries(document)) {
+    const field = ["apiVersion", "kind"].find((known) => known.toLowerCase() === name.toLowerCase());
+    if (field === undefined || value === null || typeof value === "string") continue;
+    const type = Array.isArray(value) ? "array" : typeof value === "boolean" ? "bool" : typeof value;
+    const why = `json: cannot unmarshal ${type} into Go struct field .${field} of type string`;
+    const fault = settingFault(name, `failed to decode: couldn't get version/kind; json parse error: ${why}`);
+    const meant = field === "kind" ? KIND : VERSION;
+    return refusal("wrong-type", fault, `a text: \`${meant}\``, { [name]: meant });
+  }
+  return null;
+}
+
+function wrongVersion(why: string, kind: string, ofKubelet: string): LintFinding {
+  const head = { apiVersion: VERSION, ...(kind === KIND ? {} : { kind: KIND }) };
+  const advice = `a kubelet of ${ofKubelet} reads its configuration as \`${VERSION}\` alone`;
+  const isMeant = isNear(kind) || kind === "";
+  return refusal(
+    "wrong-api-version",
+    settingFault("apiVersion", `failed to decode: ${why}`),
+    advice,
+    isMeant ? head : null,
+  );
+}
+function wrongKind(why: string, kind: string): LintFinding {
+  const fix = isNear(kind) ? { kind: KIND } : null;
+  return refusal("wrong-kind", settingFault("kind", `failed to decode: ${why}`), `a kubelet reads a \`${KIND}\``, fix);
+}
+const isNear = (kind: string): boolean => nearName(kind, [KIND]) !== null;
+
+/** The kubelet's own words would have the whole file in them. */
+function versionAlone(version: string): LintFinding {
+  const message = `'Kind' is missing: a kubelet reads no file with the apiVersion ${quote(version)} alone`;
+  const fault = settingFault("apiVersion", message);
+  const fix = { apiVersion: VERSION, kind: KIND };
+  return { ...refusal("kind-missing", fault, `add \`kind: ${KIND}\``, fix), kubelet: false };
+}
+function kindAlone(kind: string): LintFinding {
+  const fault = settingFault(
+    "kind",
+    `'apiVersion' is missing, and the kind ${quote(kind)} is none that a kubelet reads`,
+  );
+  const fix = isNear(kind) ? { apiVersion: VERSION, kind: KIND } : null;
+  return { ...refusal("wrong-kind", fault, `a kubelet reads a \`${KIND}\``, fix), kubelet: false };
+}
 
 const LARGEST: Readonly<Record<string, number>> = { int32: 2 ** 31, int64: 2 ** 63 };
 const LARGEST_LEVEL = 2 ** 32;
@@ -126,3 +217,80 @@ function kindOf(value: unknown, type: string): string {
 }
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** The value that was meant: of a field, or of an entry of a map. */
+interface Meant {
+  readonly name: string;
+  readonly key: string | undefined;
+  readonly value: unknown;
+}
+
+/**
+ * Lists the values that Go cannot read, each with the value that was meant where only the quotes or the unit of a duration are
+ * wrong. `findingsOf`: checks a whole configuration. A value that has a fault of its own once it can be read is no fix: both
+ * faults are told then.
+ */
+export function typeFindings(
+  unread: readonly SettingFault[],
+  document: Members,
+  profile: Profile,
+  findingsOf: (mended: Members) => readonly LintFinding[],
+): readonly LintFinding[] {
+  const meant = unread.map((fault) => meantBy(fault, document, profile));
+  const known = meant.filter((one) => one !== null);
+  const after = known.length === 0 ? [] : findingsOf(mended(document, known));
+  // of several at a field the worst
+  const next = new Map([...inOrder(after)].reverse().map((finding) => [finding.field, finding]));
+  return unread.map((fault, i) => {
+    const advice = typeAdvice(fault.message);
+    const one = meant[i] ?? null;
+    if (one === null) return refusal("wrong-type", fault, advice);
+    const then = next.get(fault.field);
+    if (then === undefined || then.severity === "note") return refusal("wrong-type", fault, advice, patchOf(one));
+    return refusal("wrong-type", fault, `${advice}; and then: ${then.message} (${then.advice})`);
+  });
+}
+
+function typeAdvice(message: string): string {
+  if (message.includes("of type string")) return "put it in quotes: Go reads a text here";
+  if (/of type u?int/.test(message)) return "a whole number, without quotes";
+  if (message.includes("of type bool")) return "true or false, without quotes";
+  if (message.includes("time: ")) return "a duration such as 90s or 1m30s";
+  return "give it the form that the kubelet reads";
+}
+
+function meantBy({ field, message }: SettingFault, document: Members, profile: Profile): Meant | null {
+  const [, name = "", entry] = /^(\w+)(?:\[("(?:[^"\\]|\\.)*")\])?$/.exec(field) ?? [];
+  if (name === "") return null;
+  const key = entry === undefined ? undefined : (JSON.parse(entry) as string);
+  const value = corrected(key === undefined ? document[name] : (document[name] as Members)[key], message, profile);
+  return value === null ? null : { name, key, value };
+}
+function corrected(value: unknown, message: string, { fields }: Profile): unknown {
+  const type = / of type (\w+)$/.exec(message)?.[1];
+  // of a duration the kubelet says that it wants a text, and a number has no unit
+  if (typeof value === "number")
+    return type === "string" && fields.get(fieldIn(message)) === "map[string]string" ? String(value) : null;
+  if (typeof value !== "string") return null;
+  if (type === "int32" || type === "int64") return /^-?\d{1,9}$/.test(value) ? Number(value) : null;
+  if (type === "bool") return value === "true" || value === "false" ? value === "true" : null;
+  return type === undefined ? meantDuration(value) : null;
+}
+const fieldIn = (message: string): string => /KubeletConfiguration\.(\w+)/.exec(message)?.[1] ?? "";
+
+const patchOf = ({ name, key, value }: Meant): unknown => ({ [name]: key === undefined ? value : { [key]: value } });
+
+function mended(document: Members, meant: readonly Meant[]): Members {
+  const whole = new Map(Object.entries(document));
+  const maps = new Map<string, Map<string, unknown>>();
+  for (const { name, key, value } of meant) {
+    if (key === undefined) {
+      whole.set(name, value);
+      continue;
+    }
+    const entries = maps.get(name) ?? new Map(Object.entries(document[name] as Members));
+    maps.set(name, entries.set(key, value));
+  }
+  for (const [name, entries] of maps) whole.set(name, Object.fromEntries(entries));
+  return Object.fromEntries(whole);
+}

@@ -9,25 +9,31 @@ import { readThresholds } from "../eviction/configuration.ts";
 import { quote } from "../go/strconv.ts";
 import { parseUrl } from "../go/url.ts";
 import { type SettingFault, settingFault } from "../setting-fault.ts";
-import { amountDoubts } from "./amounts.ts";
-import { decodeFaults } from "./decode-faults.ts";
-import { headFindings } from "./document-head.ts";
+import { amountDoubts, amountFindings } from "./amounts.ts";
+import { decodeFaults, headFindings, typeFindings } from "./decode-faults.ts";
 import { droppedDefaults, gateFindings } from "./dropped.ts";
-import { error, inOrder, type LintFinding, type Members, note, refusal, spanText, warning } from "./finding.ts";
+import {
+  error,
+  inOrder,
+  type LintFinding,
+  type Members,
+  meantDuration,
+  meantQuantity,
+  note,
+  refusal,
+  spanText,
+  warning,
+} from "./finding.ts";
 import { idleFindings } from "./idle.ts";
 import { imageGcFindings } from "./image-gc.ts";
 import { type LintInput, lintInput } from "./input.ts";
 import { managerFindings, podFindings } from "./managers.ts";
-import { amountFindings } from "./reserves.ts";
 import { NAMED_SIGNALS, Renames, standingRenames, UNKNOWN_SIGNAL } from "./signal-fix.ts";
 import { thresholdFindings } from "./thresholds.ts";
-import { typeFindings } from "./type-fix.ts";
-import { meantDuration, meantQuantity } from "./units.ts";
 import { imageFindings } from "./validate-images.ts";
 import { loggingFindings } from "./validate-logging.ts";
-import { numberFindings } from "./validate-numbers.ts";
+import { numberFindings, spanFindings } from "./validate-numbers.ts";
 import { otherFindings, taintFindings } from "./validate-others.ts";
-import { spanFindings } from "./validate-spans.ts";
 import { tlsFindings, wordFindings } from "./validate-words.ts";
 
 /** Metrics and traces. kubelet 1.36: ValidateShowHiddenMetricsVersion, ValidateTracingConfiguration. */

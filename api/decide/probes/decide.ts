@@ -1,7 +1,7 @@
 import type { Asked, DecidedOf, ReasonCode, Refusal } from "../../model/decision.ts";
 import { containersOf, type Pod, podNamespace, podRef } from "../../model/pod.ts";
 import type { ProbeType } from "../../model/probe.ts";
-import type { ProbesAsk } from "../../model/probes-ask.ts";
+import type { ProbesAsk } from "../../model/probes.ts";
 import {
   type OutcomeScript,
   type OutcomeWord,

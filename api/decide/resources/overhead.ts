@@ -1,10 +1,8 @@
 import type { AskOf, Kind } from "../../model/decision.ts";
+import { traitsOf } from "../../model/kinds.ts";
 import type { Pod } from "../../model/pod.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { podsHere } from "../cgroups/node-pods.ts";
-
-/** Kinds that count a pod's overhead. */
-const COUNTING: ReadonlySet<Kind> = new Set<Kind>(["cgroups", "admission", "preemption", "eviction"]);
 
 /**
  * Paths of the overheads that are not known: of pods that name a RuntimeClass and have none. The API server writes the
@@ -12,7 +10,7 @@ const COUNTING: ReadonlySet<Kind> = new Set<Kind>(["cgroups", "admission", "pree
  * kubernetes 1.36: the admission plugin RuntimeClass.
  */
 export function unknownOverheads(kind: Kind, snapshot: Snapshot, ask: AskOf[Kind]): readonly string[] {
-  if (!COUNTING.has(kind)) return [];
+  if (traitsOf(kind).pods !== "overhead") return [];
   const here = podsHere(snapshot).filter(lacksOverhead);
   const paths = here.map((pod) => `pods[${snapshot.pods?.indexOf(pod)}].spec.overhead`);
   const asked = ask !== undefined && "pod" in ask ? ask.pod : null;

@@ -1,16 +1,12 @@
-import type { Kind } from "../../model/decision.ts";
 import type { InputIssue } from "../../model/input-issue.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import type { Stats } from "../../model/units.ts";
 import { type Path, placedIssue } from "../issue-place.ts";
 import type { SourceDocument } from "../source-document.ts";
 
-/** Kinds that decide nothing without a time. */
-const TIMED: ReadonlySet<Kind> = new Set<Kind>(["eviction", "image-gc", "container-gc"]);
-
-/** Where stats were given and no time, the latest time in them; undefined where none is wanted or none is there. */
-export function assumedTime(kind: Kind, { observedAt, stats }: Snapshot): string | undefined {
-  if (!TIMED.has(kind) || observedAt !== undefined || stats === undefined) return undefined;
+/** Where stats were given and no time, the latest time in them; undefined where none is there. */
+export function assumedTime({ observedAt, stats }: Snapshot): string | undefined {
+  if (observedAt !== undefined || stats === undefined) return undefined;
   const latest = Math.max(...timesOf(stats).map((time) => Date.parse(time)));
   return Number.isFinite(latest) ? new Date(latest).toISOString() : undefined;
 }

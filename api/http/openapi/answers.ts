@@ -1,13 +1,14 @@
 import * as z from "zod";
-import { REMOVAL_KINDS, REMOVAL_TARGETS } from "../../../db/removal.ts";
+import { REMOVAL_TARGETS } from "../../../db/removal.ts";
 import { LINT_SEVERITIES } from "../../decide/lint/finding.ts";
 import { cgroupValues } from "../../model/cgroups.ts";
 import { CONTAINER_GC_WHY, GC_OPERATIONS, REMOVAL_ENDS } from "../../model/container-gc.ts";
 import { EXPLAIN, KINDS, VERDICTS } from "../../model/decision.ts";
-import { DECISION_FORMS, REASON_CODES } from "../../model/decision-forms.ts";
 import { placeReasonsForm, podRef, reasonForm } from "../../model/forms.ts";
 import { IMAGE_REMOVE_WHY } from "../../model/image-gc.ts";
+import { KIND_SPECS, REMOVING_KINDS } from "../../model/kinds.ts";
 import { PROBLEMS } from "../problem.ts";
+import { componentName } from "./ask-schemas.ts";
 
 /** The faults of a configuration, as the API answers them. */
 const lintFinding = z.strictObject({
@@ -42,15 +43,12 @@ const time = z.iso.datetime();
 const integer = z.number();
 const kind = z.enum(KINDS);
 
-/** `image-gc` -> `ImageGc`. */
-const componentName = (kind: string): string => kind.replace(/(?:^|-)(\w)/g, (_, first: string) => first.toUpperCase());
-const reasonCodes = Object.entries(REASON_CODES).map(
-  ([kind, codes]) => [`${componentName(kind)}ReasonCode`, z.enum(codes)] as const,
-);
+const specs = Object.entries(KIND_SPECS);
+const reasonCodes = specs.map(([kind, { reasons }]) => [`${componentName(kind)}ReasonCode`, z.enum(reasons)] as const);
 const reason = reasonForm(z.union(reasonCodes.map(([, codes]) => codes)).describe("one of its kind's codes"));
 const placeReasons = placeReasonsForm(reason);
 
-const decisionOf = z.union(Object.values(DECISION_FORMS));
+const decisionOf = z.union(specs.map(([, { decision }]) => decision));
 const needed = z.array(z.string()).describe("inputs that would have made the answer fuller");
 const explained = { reasons: z.array(placeReasons), needs: needed };
 /** The kind of a recorded decision; other versions may know other kinds. */
@@ -229,7 +227,7 @@ export const historyReplay = z.strictObject({
 const imageNames = z.array(z.string()).describe("of an image: its tags; without any, its digests; the first 32");
 
 export const removal = z.strictObject({
-  kind: z.enum(REMOVAL_KINDS),
+  kind: z.enum(REMOVING_KINDS),
   operation: z.enum(GC_OPERATIONS),
   target: z.enum(REMOVAL_TARGETS),
   id: z.string().describe("the runtime's id; of logs and links the name"),
@@ -331,7 +329,7 @@ export type AnswerName = keyof typeof ENVELOPES;
 
 /** The schemas that have a name in the document: of each kind's decision and codes, and of what the API puts around them. */
 export const ANSWERS: Readonly<Record<AnswerName, z.ZodType>> = {
-  ...Object.fromEntries(Object.entries(DECISION_FORMS).map(([kind, form]) => [`${componentName(kind)}Decision`, form])),
+  ...Object.fromEntries(specs.map(([kind, { decision }]) => [`${componentName(kind)}Decision`, decision])),
   ...Object.fromEntries(reasonCodes),
   ...ENVELOPES,
 };

@@ -1,3 +1,4 @@
+import { type JsonSchema, ref } from "../../model/json-schema.ts";
 import { LIMITS } from "../../model/limits.ts";
 import { NEWEST } from "../../profiles/index.ts";
 import type { ProblemCode } from "../../service/problem.ts";
@@ -6,7 +7,6 @@ import { PROBLEM_TYPE, PROBLEMS } from "../problem.ts";
 import type { Route } from "../route.ts";
 import { ANSWERS } from "./answers.ts";
 import { inputSchemas, jsonSchema, type SchemaToMake } from "./input-schemas.ts";
-import { type JsonSchema, ref } from "./json-schema.ts";
 import type { Operation } from "./operation.ts";
 import { OPERATIONS } from "./operations.ts";
 

@@ -1,9 +1,10 @@
 import * as z from "zod";
 import { assignments } from "../../model/assignments.ts";
 import { doneList } from "../../model/container-gc.ts";
-import { evictionFacts } from "../../model/eviction.ts";
+import type { Kind } from "../../model/decision.ts";
 import { nodeResourceList, observedResourceList, resourceList } from "../../model/fields.ts";
-import { imageGcFacts } from "../../model/image-gc.ts";
+import { COUNT, type JsonSchema, type JsonSchemas, ref } from "../../model/json-schema.ts";
+import { REMEMBERING, specOf } from "../../model/kinds.ts";
 import { kubeletConfiguration } from "../../model/kubelet-configuration.ts";
 import { LIMITS } from "../../model/limits.ts";
 import { devices, machine } from "../../model/machine.ts";
@@ -14,14 +15,12 @@ import { runtime } from "../../model/runtime.ts";
 import { cgroup, snapshot } from "../../model/snapshot.ts";
 import { stats } from "../../model/units.ts";
 import { resultsReport } from "../results.ts";
-import { ASK_SCHEMAS } from "./ask-schemas.ts";
-import { CONFIGURATION, type JsonSchema, ref } from "./json-schema.ts";
-import { REQUEST_SCHEMAS } from "./request-schemas.ts";
+import { ASK_SCHEMAS, factsName } from "./ask-schemas.ts";
+import { CONFIGURATION, REQUEST_SCHEMAS } from "./request-schemas.ts";
 import { orNull, withNulls } from "./with-nulls.ts";
 
-const COUNT: JsonSchema = { type: "integer", minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
 const ID: JsonSchema = { type: "integer", minimum: 0, maximum: 1_000_000 };
-const object = (properties: Readonly<Record<string, JsonSchema>>, required: readonly string[] = []): JsonSchema => ({
+const object = (properties: JsonSchemas, required: readonly string[] = []): JsonSchema => ({
   type: "object",
   required,
   properties,
@@ -94,7 +93,7 @@ const NAMED: readonly (readonly [string, z.ZodType, string])[] = [
 const NAMES = new Map(NAMED.map(([name, schema]) => [schema as unknown, name]));
 
 /** Schemas whose objects may also come in another form. */
-const FORMS: Readonly<Record<string, JsonSchema>> = {
+const FORMS: JsonSchemas = {
   KubeletConfiguration: CONFIGURATION,
   Machine: { anyOf: [ref("Machine"), ref("MachineInfo")] },
 };
@@ -120,7 +119,7 @@ export function jsonSchema(
   return json;
 }
 /** Members by which another form is known: with one of them it is read as that. */
-const OF_OTHER_FORMS: Readonly<Record<string, Readonly<Record<string, JsonSchema>>>> = {
+const OF_OTHER_FORMS: Readonly<Record<string, JsonSchemas>> = {
   KubeletConfiguration: { kubeletconfig: { type: "null", description: "what /configz answers has it" } },
   Machine: { topology: { not: { type: "array" }, description: "cAdvisor's MachineInfo has it" } },
 };
@@ -186,7 +185,7 @@ function lintedSnapshotSchema(): JsonSchema {
   };
 }
 
-const toMake = (schemas: Readonly<Record<string, JsonSchema>>): readonly SchemaToMake[] =>
+const toMake = (schemas: JsonSchemas): readonly SchemaToMake[] =>
   Object.entries(schemas).map(([name, schema]) => [name, () => schema]);
 
 function namedSchema(name: string, schema: z.ZodType, description: string): JsonSchema {
@@ -195,6 +194,8 @@ function namedSchema(name: string, schema: z.ZodType, description: string): Json
   const properties = others && { properties: { ...(json["properties"] as object), ...others } };
   return { ...json, ...properties, description };
 }
+
+const factsSchema = (kind: Kind): JsonSchema => jsonSchema(specOf(kind).facts?.form ?? z.null(), "input", NAMES);
 
 export function inputSchemas(): readonly SchemaToMake[] {
   const named = NAMED.map(
@@ -209,8 +210,7 @@ export function inputSchemas(): readonly SchemaToMake[] {
     ["Runtime", runtimeSchema],
     ["RemovalsDone", () => inputSchema(doneList)],
     // of what is remembered nothing is absent
-    ["EvictionFacts", () => jsonSchema(evictionFacts, "input", NAMES)],
-    ["ImageGcFacts", () => jsonSchema(imageGcFacts, "input", NAMES)],
+    ...[...REMEMBERING].map((kind): SchemaToMake => [factsName(kind), () => factsSchema(kind)]),
     ...toMake(ASK_SCHEMAS),
     ...toMake(REQUEST_SCHEMAS),
     ["ResultsReport", () => jsonSchema(resultsReport, "input", NAMES)],

@@ -1,7 +1,7 @@
 import { REFUSAL_CODES } from "../../model/decision.ts";
+import type { JsonSchema } from "../../model/json-schema.ts";
 import type { ProblemCode } from "../../service/problem.ts";
 import type { AnswerName } from "./answers.ts";
-import type { JsonSchema } from "./json-schema.ts";
 import { ID } from "./request-schemas.ts";
 
 export interface Parameter {

@@ -1,10 +1,11 @@
-import { REMOVAL_KINDS, REMOVAL_TARGETS } from "../../../db/removal.ts";
+import { REMOVAL_TARGETS } from "../../../db/removal.ts";
 import { MAX_PAGE } from "../../../db/store.ts";
 import { REMOVAL_ENDS } from "../../model/container-gc.ts";
 import { KINDS, VERDICTS } from "../../model/decision.ts";
+import { ref } from "../../model/json-schema.ts";
+import { REMOVING_KINDS } from "../../model/kinds.ts";
 import { LIMITS } from "../../model/limits.ts";
 import { MAX_TOUCHED } from "../../service/lint-touched.ts";
-import { ref } from "./json-schema.ts";
 import {
   BATCH,
   BODY,
@@ -36,7 +37,7 @@ const REMOVAL_OPERATIONS: Readonly<Record<string, Operation>> = {
       "Known from answers to an ask with `done`: what only was planned is not here. Kept as long as decisions are by age, also where their number takes those away sooner.",
     parameters: [
       node,
-      query("kind", "Only by this kind of decision", { type: "string", enum: REMOVAL_KINDS }),
+      query("kind", "Only by this kind of decision", { type: "string", enum: REMOVING_KINDS }),
       query("target", "Only of this sort", { type: "string", enum: REMOVAL_TARGETS }),
       query("end", "Only with this end", { type: "string", enum: REMOVAL_ENDS }),
       since,

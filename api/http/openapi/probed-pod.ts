@@ -1,8 +1,6 @@
-import { LIMITS } from "../../model/limits.ts";
-import { type JsonSchema, NULL, ref, strictObject } from "./json-schema.ts";
+import { type JsonSchema, NULL, ref, strictObject, TEXT } from "../../model/json-schema.ts";
 import { withNulls } from "./with-nulls.ts";
 
-const TEXT: JsonSchema = { type: "string", maxLength: LIMITS.textLength };
 const PRINT: JsonSchema = { type: "string", pattern: "^[0-9a-f]{4}$" };
 const COUNT: JsonSchema = { type: "integer", minimum: 0, maximum: 2_147_483_647 };
 const PORT_NUMBER: JsonSchema = { type: "integer", minimum: 1, maximum: 65_535 };

@@ -1,10 +1,10 @@
 import { EXPLAIN, KINDS } from "../../model/decision.ts";
 import { timestampMeta } from "../../model/fields.ts";
+import { type JsonSchema, NULL, ref, strictObject } from "../../model/json-schema.ts";
 import { NEWEST } from "../../profiles/index.ts";
 import { MAX_REPLAYED } from "../../service/replay/replay-page.ts";
 import { DEFAULT_REPLAYED } from "../replay-history.ts";
 import { ASKED } from "./ask-schemas.ts";
-import { CONFIGURATION, type JsonSchema, NULL, ref, strictObject } from "./json-schema.ts";
 import { withNulls } from "./with-nulls.ts";
 
 export const ID: JsonSchema = { type: "string", pattern: "^[0-9a-f]{32}$" };
@@ -46,6 +46,18 @@ const BATCH = {
   anyOf: ASKED.flatMap(({ kinds, asks }) => decisions(asks, { kind: { type: "string", enum: kinds } })),
 };
 
+/** A KubeletConfiguration, alone or as /configz wraps it. */
+export const CONFIGURATION: JsonSchema = {
+  anyOf: [
+    ref("KubeletConfiguration"),
+    {
+      type: "object",
+      description: "as the kubelet's /configz answers it",
+      required: ["kubeletconfig"],
+      properties: { kubeletconfig: ref("KubeletConfiguration") },
+    },
+  ],
+};
 const kubeletConfiguration: JsonSchema = {
   ...CONFIGURATION,
   description: "in the place of the whole recorded one: a field that it leaves out has the kubelet's default",

@@ -1,8 +1,13 @@
 import type { Decided, DecisionOf, Explain, Kind, Verdict } from "../../model/decision.ts";
-import type { PodRef, Reason } from "../../model/forms.ts";
+import type { Numbers, PodRef, Reason } from "../../model/forms.ts";
 import type { Machine } from "../../model/machine.ts";
+import { own } from "../../model/own.ts";
 import { NEWEST } from "../../profiles/index.ts";
-import { reasonText } from "../reason-text.ts";
+import { EVICTION_SENTENCES } from "../sentences/eviction.ts";
+import { CONTAINER_GC_SENTENCES, IMAGE_GC_SENTENCES } from "../sentences/garbage-collection.ts";
+import { PROBE_GUARD_SENTENCES, PROBES_SENTENCES } from "../sentences/probes.ts";
+import { RESOURCES_SENTENCES } from "../sentences/resources.ts";
+import { ADMISSION_SENTENCES, type Sentences } from "../sentences/words.ts";
 import { printable, type Screen, steady } from "../style.ts";
 import { admissionTable } from "./admission.ts";
 import { allocatableTable } from "./allocatable.ts";
@@ -35,6 +40,31 @@ const TABLES: { readonly [K in Kind]: (shown: Shown<DecisionOf[K]>) => string } 
   probes: probesTable,
   "probe-guard": probeGuardTable,
 };
+
+/** The sentence of each reason; a code without one shows as it is, with its numbers. */
+const SENTENCES: Sentences = {
+  ...RESOURCES_SENTENCES,
+  ...ADMISSION_SENTENCES,
+  ...EVICTION_SENTENCES,
+  ...IMAGE_GC_SENTENCES,
+  ...CONTAINER_GC_SENTENCES,
+  ...PROBES_SENTENCES,
+  ...PROBE_GUARD_SENTENCES,
+};
+
+/** One line for a person: `cpuShares: 500m cpu requested`; with `full` also the code and every number used. */
+export function reasonText(reason: Reason, full: boolean): string {
+  const sentence = own(SENTENCES, reason.code)?.(reason.numbers ?? {});
+  const exact = [reason.code, numbersText(reason.numbers ?? {})].join(" ").trimEnd();
+  if (sentence === undefined) return `${reason.field}: ${exact}`;
+  return full ? `${reason.field}: ${sentence} [${exact}]` : `${reason.field}: ${sentence}`;
+}
+
+const numbersText = (numbers: Numbers): string =>
+  Object.entries(numbers)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(" ");
 
 export interface Answer<K extends Kind> {
   readonly kind: K;

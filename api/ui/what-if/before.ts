@@ -120,7 +120,7 @@ function withChoices(input: Fields, { machine, cgroup }: Given["texts"]): Chosen
 /** Eviction and the collections decide about a moment. */
 function withTime(snapshot: Snapshot | null, nowMs: number): { snapshot: Snapshot | null; assumed: readonly string[] } {
   if (snapshot === null || snapshot.observedAt !== undefined) return { snapshot, assumed: [] };
-  const latest = assumedTime("eviction", snapshot);
+  const latest = assumedTime(snapshot);
   const observedAt = latest ?? new Date(nowMs).toISOString();
   const why = latest === undefined ? "now" : "the latest time in the stats";
   return { snapshot: { ...snapshot, observedAt }, assumed: [`observed at ${observedAt}, ${why}`] };

@@ -2,15 +2,13 @@ import type { SnapshotRow } from "../../../db/rows.ts";
 import { snapshotSeen } from "../../http/found.ts";
 import { nodeNamed } from "../../http/nodes.ts";
 import type { Exchange } from "../../http/route.ts";
-import { REMEMBERING } from "../../model/asks.ts";
-import { KINDS, type Kind } from "../../model/decision.ts";
-import { passTimeOf } from "../../model/pass-time.ts";
+import type { Kind } from "../../model/decision.ts";
+import { REMEMBERING } from "../../model/kinds.ts";
 import { ok, type Result } from "../../model/result.ts";
 import type { Snapshot } from "../../model/snapshot.ts";
 import { isId, readAsk } from "../../service/decision-request.ts";
-import { recollected } from "../../service/full-request.ts";
 import { historyProblem, type Problem, problem } from "../../service/problem.ts";
-import { recollect } from "../../service/remembered.ts";
+import { passOf, recollect, recollected } from "../../service/remembered.ts";
 import { postedSnapshot } from "../../service/replay/parsed.ts";
 import type { Fields } from "./assemble.ts";
 import type { Remembered } from "./plans.ts";
@@ -56,16 +54,13 @@ export async function rememberedOf(
   snapshot: Snapshot,
 ): Promise<Result<ReadonlyMap<Kind, Remembered>, Problem>> {
   const known = new Map<Kind, Remembered>();
-  const time = passTimeOf(snapshot);
-  const bootId = snapshot.bootId ?? null;
-  for (const kind of KINDS.filter((one) => REMEMBERING.has(one))) {
-    const readsImages = kind === "eviction" && snapshot.runtime !== undefined;
-    const recollection = await recollect(ports.store, { kind, node, time, bootId, readsImages });
+  for (const kind of REMEMBERING) {
+    const recollection = await recollect(ports.store, passOf(kind, node, snapshot));
     if (!recollection.ok) return recollection;
     const asked = readAsk(kind, null);
     if (!asked.ok) continue;
     const request = { kind, snapshot: null, snapshotId: null, explain: "off" as const, ...asked.value };
-    const full = recollected(request, { kind, bytes: new Uint8Array(), recollection: recollection.value });
+    const full = recollected(request, { recollection: recollection.value });
     if (full !== null) known.set(kind, { ask: full.ask, facts: full.facts ?? {} });
   }
   return ok(known);

@@ -1,7 +1,10 @@
 import protobuf from "protobufjs";
 import { describe, expect, it } from "vitest";
-import { type AllocateResponse, readAllocateResponse } from "../../../api/decide/devices/allocate-response.ts";
-import { containerOptions } from "../../../api/decide/devices/container-options.ts";
+import {
+  type AllocateResponse,
+  containerOptions,
+  readAllocateResponse,
+} from "../../../api/decide/devices/allocate-response.ts";
 
 const PROTO = `syntax = "proto3";
 message ContainerAllocateResponse {

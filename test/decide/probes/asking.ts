@@ -1,5 +1,5 @@
 import { decideProbes } from "../../../api/decide/probes/decide.ts";
-import { decodeProbesAsk } from "../../../api/model/probes-ask.ts";
+import { decodeProbesAsk } from "../../../api/model/probes.ts";
 import type { ProbedContainer, ProbeRun, ProbesDecision } from "../../../api/model/probes-decision.ts";
 import type { Snapshot } from "../../../api/model/snapshot.ts";
 

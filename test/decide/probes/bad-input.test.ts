@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { decideProbes } from "../../../api/decide/probes/decide.ts";
 import { decodeSnapshot } from "../../../api/model/decode.ts";
-import { decodeProbesAsk } from "../../../api/model/probes-ask.ts";
+import { decodeProbesAsk } from "../../../api/model/probes.ts";
 import { parseOutcomes } from "../../../api/model/probes-decision.ts";
 import { HTTP, issuesOf, podOf } from "./asking.ts";
 

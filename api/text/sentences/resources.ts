@@ -1,10 +1,6 @@
-import type { Numbers, Reason } from "../model/forms.ts";
-import { own } from "../model/own.ts";
-import { EVICTION_SENTENCES } from "./sentences/eviction.ts";
-import { CONTAINER_GC_SENTENCES, IMAGE_GC_SENTENCES } from "./sentences/garbage-collection.ts";
-import { PROBE_GUARD_SENTENCES, PROBES_SENTENCES } from "./sentences/probes.ts";
-import { ADMISSION_SENTENCES, many, type Sentences, type Words } from "./sentences/words.ts";
-import { humanBytes } from "./size.ts";
+import type { Numbers } from "../../model/forms.ts";
+import { humanBytes } from "../size.ts";
+import { many, type Sentences, type Words } from "./words.ts";
 
 const size = (n: Numbers, name: string): string =>
   typeof n[name] === "number" ? humanBytes(n[name]) : String(n[name]);
@@ -30,14 +26,8 @@ const refusedText: Words = ({ reason, manager, ...numbers }) => {
   return [`nothing is given: ${reason} of ${manager}`, ...told].join("; ");
 };
 
-/** The sentence of each code; a code without one shows as it is, with its numbers. */
-const SENTENCES: Sentences = {
-  ...ADMISSION_SENTENCES,
-  ...EVICTION_SENTENCES,
-  ...IMAGE_GC_SENTENCES,
-  ...CONTAINER_GC_SENTENCES,
-  ...PROBES_SENTENCES,
-  ...PROBE_GUARD_SENTENCES,
+/** The sentences for the reasons of `allocatable`, `cgroups` and the resource managers, and of every kind that looks at pods. */
+export const RESOURCES_SENTENCES = {
   allocatable_raised: (n) => `${n["allocated"]} are held, and no less is told`,
   all_cpus: (n) => `every CPU is named: ${because(n)}`,
   best_effort: () => "BestEffort: the least share there is",
@@ -108,18 +98,4 @@ const SENTENCES: Sentences = {
   weight_from_shares: (n) => `cgroup v2's form of ${n["cpuShares"]} shares (the ${n["rule"]} rule)`,
   unhealthy_devices: (n) =>
     n["plugin"] === "stopped" ? "its plugin has stopped: no device counts" : "unhealthy devices do not count",
-};
-
-/** One line for a person: `cpuShares: 500m cpu requested`; with `full` also the code and every number used. */
-export function reasonText(reason: Reason, full: boolean): string {
-  const sentence = own(SENTENCES, reason.code)?.(reason.numbers ?? {});
-  const exact = [reason.code, numbersText(reason.numbers ?? {})].join(" ").trimEnd();
-  if (sentence === undefined) return `${reason.field}: ${exact}`;
-  return full ? `${reason.field}: ${sentence} [${exact}]` : `${reason.field}: ${sentence}`;
-}
-
-const numbersText = (numbers: Numbers): string =>
-  Object.entries(numbers)
-    .filter(([, value]) => value !== undefined)
-    .map(([name, value]) => `${name}=${value}`)
-    .join(" ");
+} satisfies Partial<Sentences>;

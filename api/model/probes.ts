@@ -1,14 +1,16 @@
 import * as z from "zod";
-import { decodePodAsk, type PodAsk } from "./ask.ts";
+import { askedPodSchema, decodePodAsk, type PodAsk } from "./ask.ts";
 import { issuesOf } from "./decode.ts";
 import { optional, text } from "./fields.ts";
 import { type InputIssue, joinPath } from "./input-issue.ts";
+import { type JsonSchema, type JsonSchemas, strictObject, TEXT } from "./json-schema.ts";
+import { type KindSpec, PLAIN } from "./kind-spec.ts";
 import { LIMITS } from "./limits.ts";
 import { nearName } from "./near-name.ts";
 import { withoutNulls } from "./nulls.ts";
 import { containersOf, type Pod } from "./pod.ts";
 import { PROBE_TYPES, type ProbeType, podProbe } from "./probe.ts";
-import { parseOutcomes } from "./probes-decision.ts";
+import { MAX_OUTCOMES, OUTCOME_WORDS, PROBES_REASONS, parseOutcomes, probesDecision } from "./probes-decision.ts";
 import { PROBE_FIELD, probesIssues } from "./probes-issues.ts";
 import { err, ok, type Result } from "./result.ts";
 
@@ -87,11 +89,11 @@ export interface ProbesAsk extends PodAsk {
   /** 0 to 1: the share of its period that each worker sleeps after a restart of the kubelet. */
   readonly jitter: number;
 }
-export const PROBES_DEFAULTS = { seconds: 120, strict: false, stopSeconds: 0, backOff: true, jitter: 0 } as const;
-export const LONGEST_DRY_RUN_SECONDS = 86_400;
+const PROBES_DEFAULTS = { seconds: 120, strict: false, stopSeconds: 0, backOff: true, jitter: 0 } as const;
+const LONGEST_DRY_RUN_SECONDS = 86_400;
 
 const script = z
-  .union([z.string().max(LIMITS.textLength), z.array(text).max(10_000)])
+  .union([z.string().max(LIMITS.textLength), z.array(text).max(MAX_OUTCOMES)])
   .transform((given, ctx): readonly string[] => {
     const items = (typeof given === "string" ? given.split(",") : given).map((item) => item.trim());
     const parsed = parseOutcomes(items);
@@ -150,3 +152,60 @@ function issuesOfPod(pod: Pod | string | null, container: string | null, at: str
   }
   return found;
 }
+
+const TIMES = "0{0,5}[1-9]|0{0,4}[1-9][0-9]|0{0,3}[1-9][0-9]{2}|0{0,2}[1-9][0-9]{3}|0?10000";
+const ITEM = `\\s*(?:${OUTCOME_WORDS.join("|")})(?:@[0-9]{1,7}(?:[.][0-9]{1,3})?m?s)?(?:[*](?:${TIMES}))?\\s*`;
+const SCRIPT: JsonSchema = {
+  description: `outcomes of successive attempts, the last repeats: ok, fail, error (could not be asked), warn, timeout, hang (the body breaks off), each with @TIME and *N: \`ok,fail@200ms*3\`, or a list of such items; ${MAX_OUTCOMES} attempts at most`,
+  anyOf: [
+    { ...TEXT, pattern: `^${ITEM}(?:,${ITEM})*$` },
+    { type: "array", maxItems: MAX_OUTCOMES, items: { ...TEXT, pattern: `^${ITEM}$` } },
+  ],
+};
+const secondsSchema = (description: string, more: JsonSchema = {}): JsonSchema => ({
+  type: "number",
+  minimum: 0,
+  maximum: LONGEST_DRY_RUN_SECONDS,
+  description,
+  ...more,
+});
+const ASK_MEMBERS: JsonSchemas = {
+  pod: askedPodSchema("ProbedPod"),
+  container: { description: "only this one of the pod; absent: all", ...TEXT },
+  outcomes: {
+    description: "what attempts are answered, of all types or by type; absent: always ok",
+    anyOf: [SCRIPT, strictObject({ startup: SCRIPT, liveness: SCRIPT, readiness: SCRIPT })],
+  },
+  seconds: secondsSchema("how long the dry run is", { exclusiveMinimum: 0, default: PROBES_DEFAULTS.seconds }),
+  strict: {
+    type: "boolean",
+    default: PROBES_DEFAULTS.strict,
+    description: "the documented behaviour in the place of the kubelet's quirks",
+  },
+  stopSeconds: secondsSchema("how long a container takes to end; its grace is the most", {
+    default: PROBES_DEFAULTS.stopSeconds,
+  }),
+  backOff: {
+    type: "boolean",
+    default: PROBES_DEFAULTS.backOff,
+    description: "CrashLoopBackOff between restarts",
+  },
+  kubeletRestartSeconds: secondsSchema("when the kubelet itself restarts; absent: it does not"),
+  jitter: {
+    type: "number",
+    minimum: 0,
+    maximum: 1,
+    default: PROBES_DEFAULTS.jitter,
+    description: "the share of its period that each worker sleeps after that restart",
+  },
+};
+
+export const probes = {
+  decides:
+    "what a pod's probes do on given answers: attempts, results, restarts; and what of their settings goes wrong",
+  ask: { decode: decodeProbesAsk, schema: { name: "ProbesAsk", members: ASK_MEMBERS }, pod: "object" },
+  decision: probesDecision,
+  reasons: PROBES_REASONS,
+  facts: null,
+  traits: { ...PLAIN, pods: "nothing", needsSnapshot: false },
+} as const satisfies KindSpec;

@@ -1,0 +1,42 @@
+import { allocatable } from "./allocatable.ts";
+import { cgroups } from "./cgroups.ts";
+import { containerGc } from "./container-gc.ts";
+import { eviction } from "./eviction.ts";
+import { imageGc } from "./image-gc.ts";
+import type { KindSpec } from "./kind-spec.ts";
+import { cpus, devices, memory, topology } from "./managers.ts";
+import { admission, preemption } from "./preemption.ts";
+import { probeGuard } from "./probe-guard.ts";
+import { probes } from "./probes.ts";
+
+/** The register of the kinds, in the order of `KINDS`; the types of asks, decisions and reasons are inferred from it. */
+export const KIND_SPECS = {
+  allocatable,
+  cgroups,
+  cpus,
+  memory,
+  topology,
+  devices,
+  admission,
+  preemption,
+  eviction,
+  "image-gc": imageGc,
+  "container-gc": containerGc,
+  probes,
+  "probe-guard": probeGuard,
+} as const;
+type Kind = keyof typeof KIND_SPECS;
+const KIND_NAMES = Object.keys(KIND_SPECS) as Kind[];
+
+export const specOf = (kind: Kind): KindSpec => KIND_SPECS[kind];
+export const traitsOf = (kind: Kind): KindSpec["traits"] => KIND_SPECS[kind].traits;
+
+/** Kinds whose answer also depends on what is remembered of the node: their `next`, under the kind's name. */
+export const REMEMBERING: ReadonlySet<Kind> = new Set(KIND_NAMES.filter((kind) => specOf(kind).facts !== null));
+
+/** Kinds whose decisions remove things, which the history keeps in rows of their own. */
+export type RemovingKind = {
+  [K in Kind]: (typeof KIND_SPECS)[K]["traits"]["removes"] extends true ? K : never;
+}[Kind];
+export const isRemoving = (kind: Kind): kind is RemovingKind => traitsOf(kind).removes;
+export const REMOVING_KINDS = KIND_NAMES.filter(isRemoving);
