@@ -155,8 +155,6 @@ export interface DevicePluginHostOptions {
   /** Pods hold devices of it: its plugin gives way to none that nobody uses. Absent: of none. */
   readonly isInUse?: IsInUse;
   readonly now?: () => EpochMs;
-  /** Told of each fault of a plugin that no caller hears of: refused registrations, broken streams, devices left out. */
-  readonly onFault?: (fault: PluginFault) => void;
 }
 
 /** The node's side of the device plugin API: who registered, what they have, and the calls to them. */
@@ -183,6 +181,11 @@ export interface DevicePluginHost {
   preStart(resource: string, ids: readonly string[]): Answered<null>;
   /** Told, at most once a turn of the event loop, when anything of the above has changed. Answers how to stop it. */
   onChange(listener: () => void): () => void;
+  /**
+   * Told of each fault of a plugin that no caller hears of: refused registrations, broken streams, devices left out. None
+   * happens before the turn of the event loop in which the host was opened has ended. Answers how to stop it.
+   */
+  onFault(listener: (fault: PluginFault) => void): () => void;
   /** Removes kubelet.sock and ends all calls; plugins' sockets stay. */
   close(): void;
 }
@@ -191,7 +194,10 @@ export interface DevicePluginHost {
 export async function openDevicePluginHost(
   options: DevicePluginHostOptions,
 ): Promise<Result<DevicePluginHost, string>> {
-  const onFault = options.onFault ?? (() => undefined);
+  const faultListeners = new Set<(fault: PluginFault) => void>();
+  const onFault = (fault: PluginFault): void => {
+    for (const listener of faultListeners) listener(fault);
+  };
   const listeners = new Set<() => void>();
   let isTold = true;
   const tell = (): void => {
@@ -246,6 +252,10 @@ export async function openDevicePluginHost(
     onChange: (listener) => {
       listeners.add(listener);
       return () => listeners.delete(listener);
+    },
+    onFault: (listener) => {
+      faultListeners.add(listener);
+      return () => faultListeners.delete(listener);
     },
     close: () => {
       listeners.clear();

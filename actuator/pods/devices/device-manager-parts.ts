@@ -16,7 +16,7 @@ import { DeviceEventRecorder } from "./device-event-recorder.ts";
 import { deviceRequirements } from "./device-requirements.ts";
 import type { DeviceHistory } from "./history.ts";
 import { MissingAllocations } from "./missing-allocations.ts";
-import { conflictText, type PluginFaults } from "./plugin-faults.ts";
+import { conflictText, PluginFaults } from "./plugin-faults.ts";
 import { PluginSnapshot } from "./plugin-snapshot.ts";
 import { allocateFailed, type DeviceFault, goText, nothingAllocated, notKept, WAITING, waitsFor } from "./port.ts";
 
@@ -353,7 +353,6 @@ export interface DeviceManagerPorts {
   /** How long a pod waits for a plugin that has not come since the daemon's start. */
   readonly waitMs: number;
   readonly history: DeviceHistory;
-  readonly faults: PluginFaults;
   readonly counters: Pick<Counters, "deviceAllocated" | "devicePluginRegistered">;
   /** Problems that are reported once and do not stand. */
   readonly onProblem: (problem: Problem) => void;
@@ -366,6 +365,7 @@ export interface DeviceManagerParts {
   readonly questions: PreferredAllocationRequests;
   readonly allocator: Allocator;
   readonly events: DeviceEventRecorder;
+  readonly faults: PluginFaults;
   readonly calls: PluginCalls;
   readonly missing: MissingAllocations;
   readonly conflicts: Conflicts;
@@ -380,6 +380,7 @@ export function deviceManagerParts(ports: DeviceManagerPorts): DeviceManagerPart
   const plugins = new PluginSnapshot({ host, book, clock, waitMs });
   const pace = new ChangePace(clock);
   const events = new DeviceEventRecorder({ host, book, history, counters, clock });
+  const faults = new PluginFaults(clock, host, (fault) => events.faulty(fault));
   const calls = new PluginCalls(clock);
   const missing = new MissingAllocations(book, onTold, (entries) => events.bookedAgain(entries));
   const maintenance = new CheckpointMaintenance({ book, files, clock, bootId });
@@ -399,5 +400,5 @@ export function deviceManagerParts(ports: DeviceManagerPorts): DeviceManagerPart
   });
   const questions = new PreferredAllocationRequests(host, () => pace.changed());
   const conflicts = new Conflicts(onProblem);
-  return { book, plugins, pace, questions, allocator, events, calls, missing, conflicts, maintenance };
+  return { book, plugins, pace, questions, allocator, events, faults, calls, missing, conflicts, maintenance };
 }

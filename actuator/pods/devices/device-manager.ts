@@ -47,13 +47,18 @@ export class DeviceManager implements DeviceDesk, DeviceHands {
 
   /** At once: after a reboot what plugins answered is void. */
   constructor(ports: DeviceManagerPorts) {
-    const { host, clock, waitMs, faults } = ports;
+    const { host, clock, waitMs } = ports;
     this.#ports = ports;
     this.host = host;
     this.#startedAt = new Date(clock.nowMs()).toISOString();
     this.#has = deviceManagerParts(ports);
-    faults.onNew = (fault) => this.#has.events.faulty(fault);
-    this.#unlisten = host.onChange(() => this.#has.pace.changed());
+    const unlisten = [
+      host.onChange(() => this.#has.pace.changed()),
+      host.onFault((fault) => this.#has.faults.add(fault)),
+    ];
+    this.#unlisten = () => {
+      for (const stop of unlisten) stop();
+    };
     this.#has.maintenance.settleBoot();
     // who waits for a plugin waits no longer then, and says why
     void clock.sleep(waitMs, this.#life.signal).then(() => this.#has.pace.changed());
@@ -139,7 +144,7 @@ export class DeviceManager implements DeviceDesk, DeviceHands {
   }
 
   problems(): readonly Problem[] {
-    const faults = this.#ports.faults.standing().map((message): Problem => ({ from: "devices", message }));
+    const faults = this.#has.faults.standing().map((message): Problem => ({ from: "devices", message }));
     const lost = this.#has.missing.standing().map((message): Problem => ({ from: "state-files", message }));
     const gone = this.vanished().map(({ podUid, message }): Problem => {
       return { from: "devices", message: `pod ${this.#has.events.nameOf(podUid)}: ${message}` };

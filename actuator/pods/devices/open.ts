@@ -9,7 +9,6 @@ import { DeviceAssignments } from "./device-assignments.ts";
 import { DeviceManager } from "./device-manager.ts";
 import type { DeviceManagerPorts } from "./device-manager-parts.ts";
 import { DeviceHistory } from "./history.ts";
-import { PluginFaults } from "./plugin-faults.ts";
 
 export interface DeviceManagerOptions
   extends Pick<DeviceManagerPorts, "files" | "clock" | "bootId" | "waitMs" | "onProblem"> {
@@ -29,7 +28,6 @@ export interface DeviceManagerOptions
 export async function openDeviceManager(options: DeviceManagerOptions): Promise<Result<DeviceManager, string>> {
   const { pluginDir, registryDir, stateDir, files, clock, bootId, waitMs, timeouts, graceMs, onProblem } = options;
   const { counters = noCounters } = options;
-  const faults = new PluginFaults(clock);
   const book = new DeviceAssignments(files);
   const opened = await openDevicePluginHost({
     dir: pluginDir,
@@ -38,14 +36,12 @@ export async function openDeviceManager(options: DeviceManagerOptions): Promise<
     ...(graceMs === undefined ? {} : { graceMs }),
     isInUse: (resource) => (book.now().entries ?? []).some(({ resourceName }) => resourceName === resource),
     now: () => epochMs(clock.nowMs()),
-    onFault: (fault) => faults.heard(fault),
   });
   if (!opened.ok) return opened;
   const host = opened.value;
-  faults.host = host;
   const onFault = (message: string): void => onProblem({ from: "devices", message });
   const history = new DeviceHistory({ stateDir, clock, onFault });
-  return ok(new DeviceManager({ host, files, clock, bootId, waitMs, history, faults, counters, onProblem }));
+  return ok(new DeviceManager({ host, files, clock, bootId, waitMs, history, counters, onProblem }));
 }
 
 /** Claims the devices of a state directory: one process allocates them. Error: who holds the claim. */

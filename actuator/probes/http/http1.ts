@@ -47,7 +47,7 @@ export function exchangePlain(
   opened: Opened,
   done: (exchanged: Exchanged) => void,
 ): void {
-  socket.onText = asked(socket, request, listening, opened, () => socket.ends, done);
+  socket.onText(asked(socket, request, listening, opened, () => socket.ends, done));
 }
 
 /** Asks, and waits for the end; what it returns takes what came of the answer. */

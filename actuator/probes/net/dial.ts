@@ -15,8 +15,7 @@ const MAX_FULL_READS = 4;
 
 /** A connection without TLS, made for thousands a second: it takes no memory for what it reads, and asks for no addresses. */
 export class PlainSocket extends TellingSocket {
-  /** Gets the text that came, one character for each byte. */
-  onText: (text: string) => void = ignored;
+  #onText: (text: string) => void = ignored;
   #remote: string | undefined;
   #fullReads = 0;
 
@@ -31,13 +30,17 @@ export class PlainSocket extends TellingSocket {
     } else this.#remote = hostPort(address, port);
   }
 
+  /** `listener` gets the text that came, one character for each byte; there is one at a time. */
+  onText(listener: (text: string) => void): void {
+    this.#onText = listener;
+  }
   /** Address of a connection that broke. */
   get ends(): Ends {
     return { local: this.local, remote: this.#remote ?? "" };
   }
 
   #read(length: number): boolean {
-    this.onText(READ.toString("latin1", 0, length));
+    this.#onText(READ.toString("latin1", 0, length));
     if (length < READ.length || ++this.#fullReads < MAX_FULL_READS) return true;
     // whoever sends this much has its turn again behind the others
     this.#fullReads = 0;
