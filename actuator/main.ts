@@ -9,7 +9,7 @@ import { clientOf } from "./daemon/client-of.ts";
 import { readConfiguration } from "./daemon/configuration-file.ts";
 import { openMetrics } from "./daemon/open-metrics.ts";
 import type { ActuatorOptions } from "./daemon/options.ts";
-import { openState, StateLook } from "./daemon/own-state.ts";
+import { openState, StateFileCheck } from "./daemon/own-state.ts";
 import type { Turns } from "./daemon/ticker.ts";
 import { type Collector, collectUntil } from "./gc/collector.ts";
 import type { GcKind } from "./gc/journal.ts";
@@ -45,7 +45,7 @@ export class Observer {
   readonly #turns: Turns;
   readonly #counter: PassCounter;
   readonly #file: StatusFile;
-  readonly #state: StateLook;
+  readonly #state: StateFileCheck;
   #server: Pick<StatusServer, "close"> | null = null;
   #pass: NodeStatus["pass"] = null;
   #pods: readonly PodRow[] = [];
@@ -57,7 +57,7 @@ export class Observer {
     this.#turns = turns;
     this.#counter = new PassCounter(turns.metrics.counters);
     const onProblem = (message: string): void => options.onProblem({ from: "pods", message });
-    this.#state = new StateLook([options.config.stateDir], ports.journal);
+    this.#state = new StateFileCheck([options.config.stateDir], ports.journal);
     this.#file = new StatusFile({ stateDir: options.config.stateDir, onProblem });
   }
 
@@ -101,7 +101,7 @@ export class Observer {
       this.#note(report, { sequence, at: report.at, ...times });
       for (const problem of report.problems) onProblem(problem);
       const told = [...report.notices, ...this.#state.problems(), ...driftNotices(report)];
-      notices.tell("pass", told, report.problems);
+      notices.report("pass", told, report.problems);
       onPass(report);
       this.#file.offer(() => this.status());
       await pace.sleep(config.intervalSeconds * 1000);
@@ -209,7 +209,7 @@ export async function passOnce(options: ActuatorOptions): Promise<Result<PassRep
   try {
     const notices = new Notices(options.onProblem);
     const report = await runPass(ports, options.config, 1);
-    notices.tell("pass", report.notices, report.problems);
+    notices.report("pass", report.notices, report.problems);
     if (collector !== null) tellTurn(await collector.turn(new Set(["container-gc", "image-gc"])), notices, options);
     return ok(report);
   } finally {
@@ -219,7 +219,7 @@ export async function passOnce(options: ActuatorOptions): Promise<Result<PassRep
 
 function tellTurn(turn: TurnReport, notices: Notices, { onProblem, onTurn }: ActuatorOptions): void {
   for (const problem of turn.problems) onProblem(problem);
-  notices.tell("turn", turn.notices, turn.problems);
+  notices.report("turn", turn.notices, turn.problems);
   onTurn?.(turn);
 }
 

@@ -26,17 +26,17 @@ export function redactSnapshot(snapshot: unknown): unknown {
   const { pods, kubeletConfiguration } = snapshot;
   return {
     ...snapshot,
-    ...(Array.isArray(pods) && { pods: pods.map(toldPod) }),
+    ...(Array.isArray(pods) && { pods: pods.map(redactedPod) }),
     ...(isFields(kubeletConfiguration) && { kubeletConfiguration: toldConfiguration(kubeletConfiguration) }),
   };
 }
 
 /** The same of an ask: the pod that it speaks of may be whole. */
 export const redactAsk = <A extends object | undefined>(ask: A): A =>
-  ask !== undefined && "pod" in ask ? { ...ask, pod: toldPod(ask.pod) } : ask;
+  ask !== undefined && "pod" in ask ? { ...ask, pod: redactedPod(ask.pod) } : ask;
 
 const known = new WeakMap<object, unknown>();
-function toldPod(pod: unknown): unknown {
+function redactedPod(pod: unknown): unknown {
   if (!isFields(pod)) return pod;
   const before = known.get(pod);
   if (before !== undefined) return before;
@@ -243,7 +243,7 @@ export class ApiClient implements DecisionClient {
     return this.#inTurn(() => this.#decide(kind, snapshot, ask));
   }
 
-  settle(answer: DecisionAnswer, isNews = true): Promise<void> {
+  commit(answer: DecisionAnswer, isNews = true): Promise<void> {
     return this.#inTurn(async () => {
       const asked = this.#asked.get(answer);
       // in this order: what is remembered here is known to the API, or will be
@@ -387,7 +387,7 @@ export function redactingClient(
       onDecision(kind, answer.value);
       return answer;
     },
-    settle: (answer, isNews) => client.settle(answer, isNews).then(noteWaiting),
+    commit: (answer, isNews) => client.commit(answer, isNews).then(noteWaiting),
     report: (report, answer) => client.report(report, answer).then(noteWaiting),
   };
 }

@@ -68,7 +68,7 @@ export function localClient(memory: Memory): DecisionClient {
       if (here.ok) asked.set(here.value, { kind, snapshot });
       return here;
     },
-    settle: async (answer) => keepNext(memory, answer, asked.get(answer)),
+    commit: async (answer) => keepNext(memory, answer, asked.get(answer)),
     report: async () => {},
   };
 }
@@ -89,5 +89,5 @@ export function decideWith(memory: Memory, kind: Kind, snapshot: unknown, ask: o
 
 /** Has the memory know what the next decision is to be told. */
 export function keepNext(memory: Memory, { next }: DecisionAnswer, asked: Asked | undefined): void {
-  if (asked !== undefined) memory.keep(asked.kind, asked.snapshot, next);
+  if (asked !== undefined) memory.persist(asked.kind, asked.snapshot, next);
 }

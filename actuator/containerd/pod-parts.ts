@@ -62,7 +62,7 @@ export function containerOf(listed: Container, status: ContainerStatus): Runtime
 }
 
 /** One whose status the runtime refuses to tell: containerd's own 255 and `Unknown` for an end that nobody saw. */
-export function untoldContainerOf(listed: Container, refusal: string): RuntimeContainer {
+export function unreadableContainerOf(listed: Container, refusal: string): RuntimeContainer {
   const state = STATES[listed.state] ?? "unknown";
   const hasEnded = state === "exited";
   return {

@@ -41,7 +41,7 @@ export class Memory {
   }
 
   /** Keeps the `next` of an answer to a snapshot. INVARIANT: on disk when it returns, or told as a problem. */
-  keep(kind: Kind, snapshot: unknown, next: unknown): void {
+  persist(kind: Kind, snapshot: unknown, next: unknown): void {
     if (!REMEMBERING.has(kind) || next === null || next === undefined) return;
     const known = this.#known(kind, snapshot);
     const order = known === undefined ? "later" : orderIn(known, snapshot);

@@ -2,7 +2,7 @@ import type { ActuatorConfig } from "../core/config.ts";
 import { DEFAULT_STATUS_LISTEN, parseListen } from "../core/listen.ts";
 import { type Counters, noCounters } from "../status/counters.ts";
 import type { NodeStatus } from "../status/node-status.ts";
-import type { HistoryAsked, StatusServer } from "../status/server.ts";
+import type { HistoryQuery, StatusServer } from "../status/server.ts";
 
 export interface OpenMetrics {
   readonly counters: Counters;
@@ -26,7 +26,7 @@ export async function openMetrics({
     import("../status/server.ts"),
     import("../probes/engine/history.ts"),
   ]);
-  const probeHistory = (asked: HistoryAsked) => readProbeHistory(stateDir, asked);
+  const probeHistory = (asked: HistoryQuery) => readProbeHistory(stateDir, asked);
   const metrics = daemonMetrics();
   return {
     counters: metrics.counters,

@@ -22,7 +22,7 @@ export interface OwnState {
 const LOOK_MS = 2000;
 
 /** Checks that the daemon's own files can be written: when somebody asks, at most every 2 seconds. */
-export class StateLook {
+export class StateFileCheck {
   readonly #directories: readonly string[];
   readonly #files: readonly string[];
   #lookedAtMs = Number.NEGATIVE_INFINITY;

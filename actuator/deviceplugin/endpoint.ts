@@ -4,7 +4,7 @@ import { type Allocation, readAllocations } from "./allocation.ts";
 import type { DeviceList } from "./device-list.ts";
 import { DeviceListReader } from "./device-list-reader.ts";
 import { type Answered, faultOf, nonsense, type PluginCall, type PluginFault } from "./fault.ts";
-import type { ListThrottle } from "./look-load.ts";
+import type { ListThrottle } from "./list-throttle.ts";
 import type { DevicePluginOptions, PluginCalls, PluginMethod } from "./names.ts";
 import { callOnce, dial } from "./plugin-client.ts";
 import { LIST_AND_WATCH } from "./protocol.ts";

@@ -4,17 +4,17 @@ import { status } from "@grpc/grpc-js";
 import type { Device, DevicePlugin } from "../../api/model/machine.ts";
 import { err, map, ok, type Result } from "../../api/model/result.ts";
 import { type EpochMs, epochMs } from "../../api/model/units.ts";
+import { authorityFixSocket } from "../grpc/authority-fix-socket.ts";
 import { Connections } from "../grpc/connections.ts";
-import { listenRebinding } from "../grpc/lasting-listener.ts";
 import { vacancyAt } from "../grpc/listener.ts";
-import { authorityFixSocket } from "../grpc/mended-socket.ts";
+import { listenRebinding } from "../grpc/rebinding-listener.ts";
 import { type AcceptedConnection, type Refusal, unaryMethod, unaryServer } from "../grpc/unary-server.ts";
 import type { Allocation } from "./allocation.ts";
 import { type Endpoint, PLUGIN_TIMEOUTS, type PluginTimeouts, type PreferredQuestion } from "./endpoint.ts";
 import type { IsInUse } from "./fair-share.ts";
 import type { Answered, PluginFault } from "./fault.ts";
-import { PluginRegistry } from "./fleet.ts";
 import { endpointPath, type RegisterRequest, resourceFault, SOCKET_NAME, versionFault } from "./names.ts";
+import { PluginRegistry } from "./plugin-registry.ts";
 import { amountsOf, devicePluginsOf, devicesOf, type PluginState, type ResourceAmount } from "./plugins.ts";
 import { methodAt } from "./protocol.ts";
 import { openPluginWatcher } from "./watcher.ts";
@@ -208,7 +208,7 @@ export async function openDevicePluginHost(
     if (isTold) setImmediate(tell);
     isTold = false;
   };
-  const fleet = new PluginRegistry({
+  const registry = new PluginRegistry({
     timeouts: { ...PLUGIN_TIMEOUTS, ...options.timeouts },
     ...(options.graceMs === undefined ? {} : { graceMs: options.graceMs }),
     ...(options.livesMs === undefined ? {} : { livesMs: options.livesMs }),
@@ -217,10 +217,10 @@ export async function openDevicePluginHost(
     onChange,
     onFault,
   });
-  const register = (resource: string, path: string): Answered<number> => fleet.register(resource, path);
+  const register = (resource: string, path: string): Answered<number> => registry.register(resource, path);
   const registration = await openRegistration({ dir: options.dir, register, onFault });
   if (!registration.ok) return registration;
-  const leave = (resource: string, generation: number): void => fleet.leave(resource, generation);
+  const leave = (resource: string, generation: number): void => registry.deregister(resource, generation);
   const { registryDir, rescanMs } = options;
   const watcher =
     registryDir === undefined
@@ -234,17 +234,17 @@ export async function openDevicePluginHost(
         });
 
   const at = <T>(call: string, resource: string, ask: (endpoint: Endpoint) => Answered<T>): Answered<T> => {
-    const endpoint = fleet.endpointOf(resource);
-    return endpoint === undefined ? Promise.resolve(err(absence(fleet, call, resource))) : ask(endpoint);
+    const endpoint = registry.endpointOf(resource);
+    return endpoint === undefined ? Promise.resolve(err(absence(registry, call, resource))) : ask(endpoint);
   };
   return ok({
     socketPath: registration.value.path,
     removed: registration.value.removed,
-    devices: () => devicesOf(fleet.plugins),
-    plugins: () => devicePluginsOf(fleet.plugins),
-    amounts: () => amountsOf(fleet.plugins),
-    states: () => [...fleet.plugins.values()],
-    standing: () => [...registration.value.standing(), ...fleet.standing()],
+    devices: () => devicesOf(registry.plugins),
+    plugins: () => devicePluginsOf(registry.plugins),
+    amounts: () => amountsOf(registry.plugins),
+    states: () => [...registry.plugins.values()],
+    standing: () => [...registration.value.standing(), ...registry.standing()],
     allocate: (resource, ids) => at("Allocate", resource, (endpoint) => endpoint.allocate(ids)),
     preferred: (resource, question) =>
       at("GetPreferredAllocation", resource, (endpoint) => endpoint.preferred(question)),
@@ -261,14 +261,14 @@ export async function openDevicePluginHost(
       listeners.clear();
       watcher?.close();
       registration.value.close();
-      fleet.close();
+      registry.close();
     },
   });
 }
 
 /** kubelet 1.36: errEndpointStopped, and allocateContainerResources where nothing is known. */
-function absence(fleet: PluginRegistry, call: string, resource: string): PluginFault {
-  const known = fleet.plugins.get(resource);
+function absence(registry: PluginRegistry, call: string, resource: string): PluginFault {
+  const known = registry.plugins.get(resource);
   return known === undefined
     ? { resource, endpoint: "", call, code: "NOT_REGISTERED", message: `unknown Device Plugin ${resource}` }
     : {

@@ -2,7 +2,7 @@ import type { RuntimeContainer, RuntimePod, RuntimeSandbox } from "../containerd
 import type { PodContainer, RunnablePod } from "./pod.ts";
 
 /** The runtime's view of a pod of which it holds nothing. */
-export const nothingSeen = ({ namespace, name, uid }: RunnablePod): RuntimePod => ({
+export const emptyRuntimePod = ({ namespace, name, uid }: RunnablePod): RuntimePod => ({
   namespace,
   name,
   uid,

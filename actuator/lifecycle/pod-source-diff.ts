@@ -8,23 +8,23 @@ import { refusedItemFinder } from "./refused-item.ts";
 /** Changes of a node's pods since the last look, in the order in which they must be recorded. */
 export type PodSourceChange =
   /** A pod that was never seen. */
-  | { readonly kind: "comes"; readonly pod: RunnablePod }
+  | { readonly kind: "added"; readonly pod: RunnablePod }
   /** It runs already, and its record is lost: it is taken as it is. */
-  | { readonly kind: "adopts"; readonly pod: RunnablePod }
+  | { readonly kind: "adopted"; readonly pod: RunnablePod }
   /** The same pod with another spec, labels or annotations. */
-  | { readonly kind: "changes"; readonly uid: string; readonly pod: RunnablePod }
+  | { readonly kind: "updated"; readonly uid: string; readonly pod: RunnablePod }
   /** `graceSeconds` null: the pod's own. */
-  | { readonly kind: "ends"; readonly uid: string; readonly graceSeconds: number | null }
+  | { readonly kind: "deleted"; readonly uid: string; readonly graceSeconds: number | null }
   /** Nothing of it runs, and nobody asks for it: its record goes. */
-  | { readonly kind: "leaves"; readonly uid: string }
+  | { readonly kind: "removed"; readonly uid: string }
   /** It runs under the daemon's name, and neither a record nor a source knows it. */
-  | { readonly kind: "orphan"; readonly uid: string }
+  | { readonly kind: "orphaned"; readonly uid: string }
   /** It is read from another file than its record says. */
-  | { readonly kind: "moves"; readonly uid: string; readonly file: string }
+  | { readonly kind: "moved"; readonly uid: string; readonly file: string }
   /** It would end if a file that cannot be read did not perhaps name it. */
-  | { readonly kind: "stays"; readonly uid: string }
+  | { readonly kind: "unconfirmed"; readonly uid: string }
   /** What stands for it now cannot be it, or cannot be run: it goes on in its last good form. */
-  | { readonly kind: "keeps"; readonly uid: string; readonly why: string };
+  | { readonly kind: "lastGood"; readonly uid: string; readonly why: string };
 
 export interface PodSources {
   readonly desired: ReadonlyMap<string, RunnablePod>;
@@ -55,7 +55,7 @@ export function podSourceDiff(sources: PodSources): readonly PodSourceChange[] {
   for (const [uid, record] of records) {
     const pod = desired.get(uid);
     const file = files.get(uid);
-    if (file !== undefined && file !== record.file) changes.push({ kind: "moves", uid, file });
+    if (file !== undefined && file !== record.file) changes.push({ kind: "moved", uid, file });
     const change = pod === undefined ? missing(uid, record, sources, find) : listed(uid, record, pod);
     if (change !== null) changes.push(change);
   }
@@ -65,20 +65,21 @@ export function podSourceDiff(sources: PodSources): readonly PodSourceChange[] {
     if (pod.deletion !== null && left === undefined) continue;
     // what has stopped holds nothing, so that its room may be another's by now
     if (left !== undefined && (pod.deletion !== null || !isStopped(left))) {
-      changes.push({ kind: "adopts", pod });
+      changes.push({ kind: "adopted", pod });
       // nothing of it is begun again, not even for one turn
-      if (pod.deletion !== null) changes.push({ kind: "ends", uid: pod.uid, graceSeconds: pod.deletion.graceSeconds });
+      if (pod.deletion !== null)
+        changes.push({ kind: "deleted", uid: pod.uid, graceSeconds: pod.deletion.graceSeconds });
     }
     // without the runtime's word it may run already
-    else if (runtimePods !== null) changes.push({ kind: "comes", pod });
+    else if (runtimePods !== null) changes.push({ kind: "added", pod });
   }
   for (const left of runtimePods?.values() ?? []) {
     const { uid } = left;
     if (records.has(uid) || desired.has(uid)) continue;
     const item = find(left);
     if (item !== undefined && !isToEnd(item, left)) changes.push(keeps(uid, item));
-    else if (item !== undefined || !mayBeNamed(undefined, sources)) changes.push({ kind: "orphan", uid });
-    else if (sources.unread !== null) changes.push({ kind: "stays", uid });
+    else if (item !== undefined || !mayBeNamed(undefined, sources)) changes.push({ kind: "orphaned", uid });
+    else if (sources.unread !== null) changes.push({ kind: "unconfirmed", uid });
   }
   return changes;
 }
@@ -86,7 +87,7 @@ export function podSourceDiff(sources: PodSources): readonly PodSourceChange[] {
 function listed(uid: string, record: PodRecord, pod: RunnablePod): PodSourceChange | null {
   if (record.state === "terminating" || (record.state === "terminated" && pod.deletion === null)) return null;
   if (pod.deletion !== null) return ending(uid, record, pod.deletion.graceSeconds);
-  return sameSpec(record.pod, pod.object) ? null : { kind: "changes", uid, pod };
+  return sameSpec(record.pod, pod.object) ? null : { kind: "updated", uid, pod };
 }
 
 type FindItem = ReturnType<typeof refusedItemFinder>;
@@ -98,7 +99,7 @@ function missing(uid: string, record: PodRecord, sources: PodSources, find: Find
   if (item !== undefined && isToEnd(item, identity)) return ending(uid, record, item.deletion.graceSeconds);
   if (item !== undefined) return record.state === "active" ? keeps(uid, item) : null;
   if (!mayBeNamed(record.file, sources)) return ending(uid, record, null);
-  return sources.unread === null ? null : { kind: "stays", uid };
+  return sources.unread === null ? null : { kind: "unconfirmed", uid };
 }
 
 /** Somewhere that cannot be read. `file`: where it was read last; undefined: nobody knows. */
@@ -117,11 +118,11 @@ function keeps(uid: string, item: RefusedItem): PodSourceChange {
   const isOfUid = item.uid === uid;
   const name = `${item.namespace ?? "?"}/${item.name ?? "?"}`;
   if (item.owner === undefined)
-    return { kind: "keeps", uid, why: `${name}${isOfUid ? ", of this uid," : ""} cannot be run as it is written` };
+    return { kind: "lastGood", uid, why: `${name}${isOfUid ? ", of this uid," : ""} cannot be run as it is written` };
   const why = isOfUid
     ? `${name} has its uid, and is another pod`
     : `${name} stands there with the uid of ${item.owner}`;
-  return { kind: "keeps", uid, why };
+  return { kind: "lastGood", uid, why };
 }
 
 /**
@@ -150,7 +151,7 @@ const nameOf = ({ namespace, name }: PodIdentity): string => `${namespace}/${nam
 
 /** A pod that never started, or has ended, has nothing to stop. */
 const ending = (uid: string, { state }: PodRecord, graceSeconds: number | null): PodSourceChange =>
-  state === "pending" || state === "terminated" ? { kind: "leaves", uid } : { kind: "ends", uid, graceSeconds };
+  state === "pending" || state === "terminated" ? { kind: "removed", uid } : { kind: "deleted", uid, graceSeconds };
 
 function identityOf(uid: string, { pod }: PodRecord): PodIdentity {
   const { namespace = "default", name } = pod["metadata"] as { namespace?: string; name: string };

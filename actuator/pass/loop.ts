@@ -17,7 +17,7 @@ import type { DecisionAnswer, Problem } from "../core/ports.ts";
 import type { MachineFacts } from "../machine/facts.ts";
 import { type Difference, type Drift, differencesOf, findDrift, leftToRuntime } from "../plan/drift.ts";
 import { holdBack, planWrites } from "../plan/plan.ts";
-import { type CgroupState, lastLookOf } from "../plan/state.ts";
+import { type CgroupState, lastPassCgroupsOf } from "../plan/state.ts";
 import type { Skip } from "../plan/step.ts";
 import type { CpuRules } from "../plan/values.ts";
 import type { LoopPorts } from "./ports.ts";
@@ -156,7 +156,7 @@ async function carryOut(
   const last = lastLook.current;
   const drift = findDrift(decision, state, written, CPU_RULES, last);
   const leave = (now: CgroupState): readonly Difference[] => {
-    lastLook.current = lastLookOf(decided, now);
+    lastLook.current = lastPassCgroupsOf(decided, now);
     const isSame = now === state && decision === decided;
     return differencesOf(decided, now, isSame ? drift : findDrift(decided, now, written, CPU_RULES, last));
   };

@@ -4,7 +4,7 @@ import type { Hierarchy } from "../cgroupfs/hierarchy.ts";
 import type { DecisionClient, PodsInForce, PodsRead, Problem } from "../core/ports.ts";
 import type { MachineFacts } from "../machine/facts.ts";
 import type { StateFiles } from "../machine/state-files.ts";
-import type { LastLook } from "../plan/state.ts";
+import type { LastPassCgroups } from "../plan/state.ts";
 import type { SnapshotParts } from "./snapshot.ts";
 
 /** Everything of the world that one pass touches. */
@@ -23,5 +23,5 @@ export interface LoopPorts {
   readonly hierarchy: Hierarchy | null;
   readonly journal: Journal | null;
   /** What the last pass left behind, for the next one; absent: each is the first. */
-  readonly lastLook?: { current: LastLook | null };
+  readonly lastLook?: { current: LastPassCgroups | null };
 }

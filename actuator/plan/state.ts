@@ -38,9 +38,9 @@ interface LeftCgroup extends Pick<ObservedCgroup, "identities"> {
   readonly wanted: CgroupPlan["files"];
 }
 /** By path, of every cgroup that was there at the end of the pass. */
-export type LastLook = ReadonlyMap<string, LeftCgroup>;
+export type LastPassCgroups = ReadonlyMap<string, LeftCgroup>;
 
-export function lastLookOf(decision: CgroupsDecision, state: CgroupState): LastLook {
+export function lastPassCgroupsOf(decision: CgroupsDecision, state: CgroupState): LastPassCgroups {
   const plans = new Map(decision.cgroups.map(({ path, files }) => [path, files]));
   return new Map(
     Object.values(state.cgroups).map(({ path, identities }) => [path, { identities, wanted: plans.get(path) ?? [] }]),
@@ -48,11 +48,11 @@ export function lastLookOf(decision: CgroupsDecision, state: CgroupState): LastL
 }
 
 /** Whether a file's cgroup was made since; false also where nobody looked before. */
-export function isNewSince(last: LastLook | null, { path, identities }: ObservedCgroup, file: string): boolean {
+export function isNewSince(last: LastPassCgroups | null, { path, identities }: ObservedCgroup, file: string): boolean {
   const controller = controllerOf(file);
   return last !== null && last.get(path)?.identities[controller] !== identities[controller];
 }
 
 /** What was wanted in a file then; undefined: nothing. */
-export const wantedThen = (last: LastLook | null, path: string, file: string): string | undefined =>
+export const lastDecidedValue = (last: LastPassCgroups | null, path: string, file: string): string | undefined =>
   last?.get(path)?.wanted.find((one) => one.path === file)?.value;

@@ -6,9 +6,9 @@ import { naturalOrder } from "../../api/decide/devices/natural-order.ts";
 import type { Block } from "../../api/decide/memory/machine-memory.ts";
 import { isSidecar, type Pod, podNamespace, podUid } from "../../api/model/pod.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
-import { listenRebinding } from "../grpc/lasting-listener.ts";
+import { authorityFixSocket } from "../grpc/authority-fix-socket.ts";
 import type { Listener } from "../grpc/listener.ts";
-import { authorityFixSocket } from "../grpc/mended-socket.ts";
+import { listenRebinding } from "../grpc/rebinding-listener.ts";
 import { type Refusal, type UnaryHandler, unaryMethod, unaryServer } from "../grpc/unary-server.ts";
 import type { HeldDevices, PodResourcesSource } from "./live-source.ts";
 

@@ -1,7 +1,7 @@
 import { err, ok, type Result } from "../../api/model/result.ts";
 import type { ActuatorConfig } from "../core/config.ts";
 import type { Problem } from "../core/ports.ts";
-import { StateLook } from "../daemon/own-state.ts";
+import { StateFileCheck } from "../daemon/own-state.ts";
 import type { Turns } from "../daemon/ticker.ts";
 import type { PodEvent } from "../lifecycle/event.ts";
 import type { PassReport } from "../pass/loop.ts";
@@ -38,13 +38,19 @@ export class PodsDaemon {
   readonly #ring: EventRing;
   readonly #counter: PassCounter;
   readonly #file: StatusFile;
-  readonly #state: StateLook;
+  readonly #state: StateFileCheck;
   #server: Pick<StatusServer, "close"> | null = null;
   #pass: PassReport | null = null;
   #view: TurnView | null = null;
   #turn: TurnFigures | null = null;
 
-  private constructor(options: PodsDaemonOptions, turns: Turns, pods: OpenPods, ring: EventRing, state: StateLook) {
+  private constructor(
+    options: PodsDaemonOptions,
+    turns: Turns,
+    pods: OpenPods,
+    ring: EventRing,
+    state: StateFileCheck,
+  ) {
     this.#options = options;
     this.#turns = turns;
     this.#counter = new PassCounter(turns.metrics.counters);
@@ -77,7 +83,7 @@ export class PodsDaemon {
     });
     if (!opened.ok) return err(opened.error);
     const { stateDir } = options.config;
-    const state = new StateLook([stateDir, recordsIn(stateDir)], shared.journal);
+    const state = new StateFileCheck([stateDir, recordsIn(stateDir)], shared.journal);
     daemon = new PodsDaemon(options, turns, opened.value, ring, state);
     return ok(daemon);
   }
@@ -135,7 +141,7 @@ export class PodsDaemon {
     const { manager, version, readiness, notices: standing } = this.#pods;
     const { notices, metrics } = this.#turns;
     const { value: turned, ...times } = await measured(() => manager.turn());
-    await Promise.all([version.look(turned.hears), readiness.look(turned.hears)]);
+    await Promise.all([version.refresh(turned.hears), readiness.refresh(turned.hears)]);
     // what is remembered lies in the state directory: where nothing can be written there, that says it
     const isKept = this.#state.faults().length === 0;
     const problems = turned.problems.filter(({ from }) => isKept || from !== "memory");
@@ -143,7 +149,7 @@ export class PodsDaemon {
     this.#view = view;
     this.#turn = { sequence: view.sequence, at: new Date().toISOString(), ...times };
     metrics.counters.pass(times.tookMs, times.cpuMs);
-    notices.tell("pass", [
+    notices.report("pass", [
       ...view.problems,
       ...view.notices,
       ...readiness.faults.map((message) => ({ from: "runtime" as const, message })),

@@ -13,7 +13,7 @@ import type { Counters } from "../status/counters.ts";
 import type { GivenDevices } from "./admission/foreign-sandboxes.ts";
 import type { OtherKubelet } from "./admission/other-kubelet.ts";
 import type { CgroupView, CurrentCgroups } from "./cgroups/cgroup-view.ts";
-import type { DeviceDesk } from "./devices/port.ts";
+import type { NodeDevices } from "./devices/port.ts";
 import type { Processes } from "./eviction/orphan-processes.ts";
 import type { OnPodEvent, PodClock } from "./ports.ts";
 import type { ManagerFiles } from "./records/manager-files.ts";
@@ -50,7 +50,7 @@ export interface RuntimePorts {
   /** Absent: nothing is probed. */
   readonly probes?: PodProbes;
   /** Absent: nobody looks whether another kubelet uses the runtime. */
-  readonly otherKubelet?: Pick<OtherKubelet, "look" | "view" | "problems">;
+  readonly otherKubelet?: Pick<OtherKubelet, "observe" | "view" | "problems">;
 }
 
 /** The machine and its configuration. */
@@ -72,7 +72,7 @@ export interface DecisionPorts {
   readonly client: DecisionClient;
   readonly files: ManagerFiles;
   /** Device plugins; absent: none are served. */
-  readonly devices?: DeviceDesk;
+  readonly devices?: NodeDevices;
   /** The devices that pods hold according to what a kubelet left behind. Absent: nobody holds any. */
   readonly kubeletsDevices?: () => Result<readonly GivenDevices[], string>;
 }
@@ -87,7 +87,7 @@ export interface EvictionPorts {
 /** Statistics of the node and of its pods. */
 export interface StatsSource {
   /** `stats` of a snapshot, of this moment. `view`: their cgroups; null: not decided yet. */
-  look(pods: readonly KnownPod[], view: CgroupView | null): Promise<Readonly<Record<string, unknown>>>;
+  observe(pods: readonly KnownPod[], view: CgroupView | null): Promise<Readonly<Record<string, unknown>>>;
   /** What the last look could not see. */
   readonly unseen: readonly Problem[];
 }

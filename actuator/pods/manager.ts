@@ -135,20 +135,20 @@ export class PodManager {
     const listed = await runtime.runtime.pods();
     if (listed.ok) set.update(listed.value);
     else problems.push({ from: "runtime", message: `${listed.error.call}: ${listed.error.message}` });
-    runtime.otherKubelet?.look(listed.ok ? listed.value : null);
+    runtime.otherKubelet?.observe(listed.ok ? listed.value : null);
     problems.push(...(runtime.otherKubelet?.problems() ?? []), ...read.problems);
     if (listed.ok) problems.push(...this.#reconcile(read.pods === null, untouched, clock.nowMs()));
-    problems.push(...foreign.look());
+    problems.push(...foreign.observe());
     const sequence = ++this.#sequence;
     // who is admitted is asked about with what the node can give
     if (this.allocatable === null) await this.#look("passes", sequence);
     problems.push(...(await startRefusals.run(sequence)));
     problems.push(...(await resizer.askWaiting(sequence)));
     problems.push(...(await admitter.admitWaiting(sequence)));
-    problems.push(...hostPorts.look());
-    resizes.look();
+    problems.push(...hostPorts.observe());
+    resizes.observe();
     await this.#look("passes", sequence);
-    problems.push(...resizes.settle());
+    problems.push(...resizes.report());
     if (listed.ok) dispatcher.putToWork(untouched, this.view);
     await this.#look("evictor", sequence);
     problems.push(...this.#standing.passes, ...this.#standing.evictor, ...(decisions.devices?.problems() ?? []));
@@ -165,9 +165,9 @@ export class PodManager {
     this.#observe(untouched, nowMs);
     const { devices } = this.#ports.decisions;
     const living = set.living();
-    this.#ports.runtime.probes?.look(living, (known) => set.statusOf(known, nowMs));
+    this.#ports.runtime.probes?.sync(living, (known) => set.statusOf(known, nowMs));
     devices?.recover(living);
-    devices?.look(new Set(living.map(({ uid }) => uid)));
+    devices?.update(new Set(living.map(({ uid }) => uid)));
     return problems;
   }
 

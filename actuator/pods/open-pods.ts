@@ -200,9 +200,9 @@ async function openRuntime(config: ActuatorConfig, records: PodRecords, events: 
     (stop) => otherKubelet.recordStop(stop),
     () => incarnationOf(runtimeEndpoint),
   );
-  if (otherKubelet.look(null) === null && otherKubelet.isSuspected) {
+  if (otherKubelet.observe(null) === null && otherKubelet.isSuspected) {
     // one that is slow to answer is looked at in each turn
-    const looked = runtime.pods().then((listed) => listed.ok && otherKubelet.look(listed.value));
+    const looked = runtime.pods().then((listed) => listed.ok && otherKubelet.observe(listed.value));
     await waitFor(looked, FIRST_LIST_MS, systemClock, new AbortController().signal);
   }
   if (otherKubelet.view === null) return ok({ connection: connection.value, runtime, otherKubelet });

@@ -17,7 +17,7 @@ export class Compilers {
   get areOn(): boolean {
     return this.#areOn;
   }
-  look(attemptsPerSecond: number): void {
+  observe(attemptsPerSecond: number): void {
     if (this.#areOn || attemptsPerSecond < MANY_PER_SECOND) return;
     this.#areOn = true;
     for (const flag of FLAGS) this.#set(flag);

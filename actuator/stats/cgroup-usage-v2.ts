@@ -1,6 +1,6 @@
 import {
-  type CgroupLook,
   type CgroupMemory,
+  type CgroupStatsTarget,
   type CgroupText,
   type CgroupUsage,
   memoryOf,
@@ -11,7 +11,7 @@ import {
   throttlingOf,
 } from "./usage.ts";
 
-type Level = CgroupLook["level"];
+type Level = CgroupStatsTarget["level"];
 const MICRO = 1000;
 const THROTTLED = { name: "throttled_usec", nanos: MICRO };
 

@@ -1,8 +1,8 @@
 import type { Hierarchy } from "../cgroupfs/hierarchy.ts";
 import { usageV2 } from "./cgroup-usage-v2.ts";
 import {
-  type CgroupLook,
   type CgroupMemory,
+  type CgroupStatsTarget,
   type CgroupText,
   type CgroupUsage,
   memoryOf,
@@ -12,7 +12,7 @@ import {
   throttlingOf,
 } from "./usage.ts";
 
-type Level = CgroupLook["level"];
+type Level = CgroupStatsTarget["level"];
 const THROTTLED = { name: "throttled_time", nanos: 1 };
 /** The kernel's "no limit" is a little below 2^63, by its page size. kubelet 1.36: isMemoryUnlimited. */
 const UNLIMITED = 2 ** 62;
@@ -45,7 +45,10 @@ function memoryV1(level: Level, cgroup: CgroupText): CgroupMemory | null {
  * Reads what each cgroup uses, by its path. Blocks for about 60 microseconds a cgroup; changes nothing, never throws: what
  * cannot be read is null, all of it where the cgroup is gone.
  */
-export function readUsages(hierarchy: Hierarchy, looks: readonly CgroupLook[]): ReadonlyMap<string, CgroupUsage> {
+export function readUsages(
+  hierarchy: Hierarchy,
+  looks: readonly CgroupStatsTarget[],
+): ReadonlyMap<string, CgroupUsage> {
   const usageOf = hierarchy.version === 1 ? usageV1 : usageV2;
   const absent = new Set<string>();
   return new Map(looks.map(({ path, level }) => [path, usageOf(level, textOf(hierarchy, path, absent))]));

@@ -63,7 +63,7 @@ export interface DiskUsageOptions {
   readonly monotonicMs?: () => number;
   readonly now?: () => Date;
 }
-export interface DiskLook {
+export interface DiskUsageProgress {
   readonly entries: number;
   /** Places that the next call is to go on with. */
   readonly unfinished: number;
@@ -94,7 +94,7 @@ export class DiskUsage {
   readonly #counted = new Map<string, Counted>();
   /** What was begun before it is due. */
   #againMs = Number.NEGATIVE_INFINITY;
-  #running: Promise<DiskLook> | null = null;
+  #running: Promise<DiskUsageProgress> | null = null;
   #turn = 0;
 
   constructor(options: DiskUsageOptions = {}) {
@@ -114,7 +114,7 @@ export class DiskUsage {
   }
 
   /** Counts what is due of these places and forgets all others: all with an empty list. While one call runs, another is the same one. */
-  look(places: readonly DiskPlace[]): Promise<DiskLook> {
+  count(places: readonly DiskPlace[]): Promise<DiskUsageProgress> {
     this.#running ??= this.#look(places).finally(() => {
       this.#running = null;
     });
@@ -122,13 +122,13 @@ export class DiskUsage {
   }
 
   /** As `look`, after the one that runs. What was begun before this moment is counted again, with the next calls of `look` where it is much. */
-  async lookAgain(places: readonly DiskPlace[]): Promise<DiskLook> {
+  async lookAgain(places: readonly DiskPlace[]): Promise<DiskUsageProgress> {
     this.#againMs = this.#options.monotonicMs();
     while (this.#running !== null) await this.#running;
-    return this.look(places);
+    return this.count(places);
   }
 
-  async #look(places: readonly DiskPlace[]): Promise<DiskLook> {
+  async #look(places: readonly DiskPlace[]): Promise<DiskUsageProgress> {
     this.#keepOnly(places);
     const mounted = mountPoints();
     const { monotonicMs } = this.#options;

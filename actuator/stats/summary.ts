@@ -1,5 +1,5 @@
 import type { DiskFigure } from "./disk-usage.ts";
-import { type ContainerLook, logsOf, type PodLook } from "./pod-look.ts";
+import { type ContainerStatsTarget, logsOf, type PodStatsTarget } from "./stats-targets.ts";
 import type { CgroupUsage, PodUsage } from "./usage.ts";
 
 /** Since the look before. Null: there was none, or the cgroup is another one since. */
@@ -21,7 +21,7 @@ export class UsageHistory {
   #rates: ReadonlyMap<string, UsageRate> = new Map();
 
   /** `atMs`: of a clock that nobody sets. A look that comes right after another gets that one's rates again. */
-  look(usages: Usages, atMs: number): ReadonlyMap<string, UsageRate> {
+  rates(usages: Usages, atMs: number): ReadonlyMap<string, UsageRate> {
     const before = this.#before;
     const passedMs = before === null ? 0 : atMs - before.atMs;
     if (before !== null && passedMs < SHORTEST_MS) {
@@ -83,7 +83,7 @@ const timeText = (ms: number): string => new Date(ms).toISOString();
  * has no stats of such a pod then, and evicts it first. Times are of the looks, to the millisecond, as the kubelet
  * compares them (it prints seconds). kubelet 1.36: listPodStatsPartiallyFromCRI.
  */
-export function podStatsOf(pod: PodLook, seen: Seen): object | null {
+export function podStatsOf(pod: PodStatsTarget, seen: Seen): object | null {
   if (pod.containers.length === 0) return null;
   const containers = pod.containers.map((container) => containerStats(pod, container, seen));
   const volumes = pod.volumes.flatMap(({ name, path, inMemory }) => {
@@ -117,7 +117,7 @@ export const podsCgroupStats = (podsCgroup: string, seen: Seen): object => ({
   ...cgroupStats(podsCgroup, seen),
 });
 
-function containerStats(pod: PodLook, container: ContainerLook, seen: Seen) {
+function containerStats(pod: PodStatsTarget, container: ContainerStatsTarget, seen: Seen) {
   const layer = seen.layers.get(container.id);
   const rootfs: Used = {
     time: seen.at.toISOString(),
@@ -177,7 +177,7 @@ function sumOf(parts: readonly (Used | undefined)[], at: string): Used {
 
 /** A pod's use as a person sees it; null: its cgroup was not there to be read. */
 export function podUsageOf(
-  { cgroup, containers }: Pick<PodLook, "cgroup" | "containers">,
+  { cgroup, containers }: Pick<PodStatsTarget, "cgroup" | "containers">,
   { usages, rates }: Pick<Seen, "usages" | "rates">,
 ): PodUsage | null {
   const usage = usages.get(cgroup);

@@ -13,7 +13,7 @@ export interface PodUsage {
  * A cgroup to look at. For the cgroup of all pods together the limit is read too; for a container's its processes, which others
  * only hold below.
  */
-export interface CgroupLook {
+export interface CgroupStatsTarget {
   /** Below the hierarchy's root: `/kubepods/burstable/podUID`. */
   readonly path: string;
   readonly level: "pods" | "pod" | "container";

@@ -1,4 +1,4 @@
-import { graceOf, type StopContainer, stopsOf } from "../lifecycle/ending.ts";
+import { containersToKill, effectiveGracePeriod, type StopContainer } from "../lifecycle/container-termination.ts";
 import { type ForeignSandbox, otherNodeOf } from "../lifecycle/foreign-sandbox.ts";
 import type { RunnablePod } from "../lifecycle/pod.ts";
 import type { DesiredPods } from "../pods/records/desired-pods.ts";
@@ -58,8 +58,8 @@ export const fullName = ({ namespace, name }: Pick<RunnablePod, "namespace" | "n
 export const stopOf = (pod: RunnablePod, sandbox: ForeignSandbox): TakeoverStop => ({
   pod,
   sandbox,
-  containers: stopsOf(pod, { ...sandbox, sandboxes: [] }),
-  graceSeconds: graceOf(pod, null),
+  containers: containersToKill(pod, { ...sandbox, sandboxes: [] }),
+  graceSeconds: effectiveGracePeriod(pod, null),
 });
 
 function whyNobodys(sandbox: ForeignSandbox, pods: PodsWanted["pods"]): string {

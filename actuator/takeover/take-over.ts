@@ -86,7 +86,7 @@ async function stopOne(ports: TakeoverPorts, planned: TakeoverStop, signal: Abor
   if (pod === undefined)
     return end("left", wanted === null ? "the pods cannot be read now" : "no manifest names it now");
   const guard = new ForeignGuard(runtime, owner, planned.sandbox);
-  const now = await guard.look("StopPodSandbox");
+  const now = await guard.check("StopPodSandbox");
   if (!now.ok) return end("failed", now.error.message);
   if (now.value === null) return end("stopped");
   const { containers, graceSeconds } = stopOf(pod, now.value);
@@ -96,7 +96,7 @@ async function stopOne(ports: TakeoverPorts, planned: TakeoverStop, signal: Abor
   const errors = await stopPod(turn, containers, [now.value], graceSeconds);
   if (errors.length > 0) return end("failed", errors.join(", "));
   if (signal.aborted) return end("failed", "interrupted");
-  const after = await guard.look("StopPodSandbox");
+  const after = await guard.check("StopPodSandbox");
   if (!after.ok) return end("failed", after.error.message);
   return after.value === null ? end("stopped") : end("failed", `it still runs: ${sandboxText(after.value)}`);
 }
@@ -141,7 +141,7 @@ class ForeignGuard implements StopRuntime {
   }
 
   /** Null: nothing of it runs any more. Errors: the runtime's, and that it is another one now. */
-  async look(call: string): Answered<ForeignSandbox | null> {
+  async check(call: string): Answered<ForeignSandbox | null> {
     const held = await this.#runtime.pods();
     if (!held.ok) return held;
     const { id, uid } = this.#planned;
@@ -163,13 +163,13 @@ class ForeignGuard implements StopRuntime {
     return now.ok ? err({ call: "ExecSync", code: "NOT_FOUND", message: `container ${id} does not run` }) : now;
   }
   async stopSandbox(id: string): Answered<null> {
-    const now = await this.look("StopPodSandbox");
+    const now = await this.check("StopPodSandbox");
     return now.ok && now.value?.id === id ? this.#runtime.stopSandbox(id) : nothing(now);
   }
 
   /** Checks that it is a container of that sandbox, and runs. */
   async #container(call: string, id: string): Answered<boolean> {
-    const now = await this.look(call);
+    const now = await this.check(call);
     return now.ok ? ok(now.value !== null && runningIn(now.value).some((one) => one.id === id)) : now;
   }
 }

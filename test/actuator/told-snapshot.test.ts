@@ -66,10 +66,10 @@ test.each([200, 500])("an API that answers %d is posted no value of a pod that n
   const client = new ApiClient(access, outbox, new Memory(dir, () => {}), () => {});
   for (const kind of ["allocatable", "cgroups"] as const) {
     const answer = await client.decide(kind, whole);
-    if (answer.ok) await client.settle(answer.value);
+    if (answer.ok) await client.commit(answer.value);
   }
   const answer = await client.decide("admission", whole, ask);
-  if (answer.ok) await client.settle(answer.value);
+  if (answer.ok) await client.commit(answer.value);
   expect(bodies.length).toBeGreaterThanOrEqual(status === 200 ? 3 : 1);
   const files = readdirSync(dir).map((name) => readFileSync(join(dir, name), "utf8"));
   const kept = [...bodies, ...files];

@@ -19,7 +19,7 @@ import { CurrentCgroups } from "../../actuator/pods/cgroups/cgroup-view.ts";
 import { PodManager } from "../../actuator/pods/manager.ts";
 import { ManagerFiles } from "../../actuator/pods/records/manager-files.ts";
 import { PodRecords } from "../../actuator/pods/records/records.ts";
-import type { SyncAsked, Synced } from "../../actuator/pods/sync/worker-ports.ts";
+import type { SyncPodRequest, SyncPodResult } from "../../actuator/pods/sync/worker-ports.ts";
 import { ok, type Result } from "../../api/model/result.ts";
 import { BOOT, ROOT, simulated } from "../actuator/cgroups/grounds.ts";
 import { SIM_SETTINGS } from "../actuator/pods/node/settings.ts";
@@ -80,7 +80,7 @@ export class PodsNode {
         decisions: {
           client: {
             decide: async (kind, snapshot, ask) => decideHere(kind, snapshot, { ask }),
-            settle: async () => {},
+            commit: async () => {},
             report: async () => {},
           },
           files: new ManagerFiles(at("managers")),
@@ -121,7 +121,7 @@ export class PodsNode {
     rmSync(this.directory, { recursive: true });
   }
 
-  async #sync({ pod }: SyncAsked): Promise<Synced> {
+  async #sync({ pod }: SyncPodRequest): Promise<SyncPodResult> {
     const { uid, namespace, name } = pod;
     const labels = { [OWNER]: ROOT, [POD_UID]: uid };
     const id = this.#id();

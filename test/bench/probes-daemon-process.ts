@@ -87,8 +87,8 @@ const podOf = (i: number): ProbedPod => ({
 const pods = (): readonly ProbedPod[] => Array.from({ length: Number(count) }, (_, i) => podOf(i));
 const compilers = new Compilers();
 const look = (): void => {
-  manager.look(pods());
-  compilers.look(manager.perSecond);
+  manager.sync(pods());
+  compilers.observe(manager.perSecond);
 };
 look();
 setInterval(look, LOOK_MS);

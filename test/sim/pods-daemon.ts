@@ -68,7 +68,7 @@ export async function openDaemon(node: PodsNode, life: Life, onWorked: () => voi
       decisions: { client, files: new ManagerFiles(join(stateDir, "managers")) },
       eviction: {
         evictionClock: new PassClock(stateDir, "eviction", () => clock.monotonicMs()),
-        stats: { look: async (pods) => node.memory.look(pods, clock.nowMs()), unseen: [] },
+        stats: { observe: async (pods) => node.memory.look(pods, clock.nowMs()), unseen: [] },
       },
       observers: { onEvent: () => {}, onProblem, onPass: () => {}, onWorked },
     },

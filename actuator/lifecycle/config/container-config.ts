@@ -1,7 +1,7 @@
 import type { CgroupValues } from "../../../api/model/cgroups.ts";
 import type { DeviceOptions } from "../../../api/model/managers.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
-import type { AskedMount, ContainerConfig } from "../../containerd/messages.ts";
+import type { ContainerConfig, MountConfig } from "../../containerd/messages.ts";
 import { type EnvPair, expandAll } from "../env.ts";
 import type { PodContainer, RunnablePod } from "../pod.ts";
 import { containerResources } from "./container-resources.ts";
@@ -40,7 +40,7 @@ function nonRootFault(pod: RunnablePod, container: PodContainer, user: ImageUser
   return `container has runAsNonRoot and image has an invalid user id (${user.uid}). (Must be 1-(${MAX_ID})): ${range} ${where}`;
 }
 
-export interface ContainerAsked {
+export interface ContainerConfigRequest {
   /** The daemon's own name. */
   readonly owner: string;
   /** Its restart count. */
@@ -52,7 +52,7 @@ export interface ContainerAsked {
   /** As `resolveEnv` has them, behind those of its devices. */
   readonly env: readonly EnvPair[];
   /** Mounts of volumes, the hosts file and the termination message, with their places on the host. */
-  readonly mounts: readonly AskedMount[];
+  readonly mounts: readonly MountConfig[];
   /** What it gets for its devices; null: it holds none. */
   readonly devices: DeviceOptions | null;
   /** Undefined: nothing was decided about it. */
@@ -66,7 +66,7 @@ export interface ContainerAsked {
 export function containerConfigOf(
   pod: RunnablePod,
   container: PodContainer,
-  asked: ContainerAsked,
+  asked: ContainerConfigRequest,
 ): Result<ContainerConfig, string> {
   const user = imageUserOf(asked.imageUser);
   const fault = nonRootFault(pod, container, user);

@@ -1,9 +1,9 @@
 import type { DeviceOptions } from "../../../api/model/managers.ts";
-import type { AskedMount, ContainerConfig } from "../../containerd/messages.ts";
+import type { ContainerConfig, MountConfig } from "../../containerd/messages.ts";
 import type { EnvPair } from "../env.ts";
 
 /** The parts of a container's configuration that its devices bring. */
-type DeviceParts = Pick<ContainerConfig, "devices" | "CDIDevices"> & { readonly mounts: readonly AskedMount[] };
+type DeviceParts = Pick<ContainerConfig, "devices" | "CDIDevices"> & { readonly mounts: readonly MountConfig[] };
 
 /** `options` null: it holds none. kubelet 1.36: deviceRunContainerOptions, makeMounts, makeDevices, makeCDIDevices. */
 export function deviceParts(options: DeviceOptions | null): DeviceParts {

@@ -1,5 +1,5 @@
 import type { RuntimePod } from "../../containerd/runtime-pod.ts";
-import type { PodSays } from "../actions.ts";
+import type { PodProbeResults } from "../actions.ts";
 import { hasRegularContainer, latestOf, shouldStart } from "../instances.ts";
 import type { PodContainer, RunnablePod } from "../pod.ts";
 import { LOST, LOST_CODE, statusOfInstance } from "./instance.ts";
@@ -19,7 +19,7 @@ export interface ContainersInput {
   readonly starting: ReadonlySet<string>;
   /** Containers that a resize stops to start them anew: none of them has come to its end. */
   readonly restarting: ReadonlySet<string>;
-  readonly says: PodSays;
+  readonly says: PodProbeResults;
 }
 
 /**

@@ -17,7 +17,7 @@ export const WAITS_FOR_VICTIMS = "WaitingForVictims";
  * Pods that wait, in the order in which they are asked about: critical ones, then by priority, then as they came. Of those
  * that were seen at one moment the older object comes first, then that of the earlier file, then as the source lists them.
  */
-export function inTurn(pods: readonly KnownPod[]): readonly KnownPod[] {
+export function inAdmissionOrder(pods: readonly KnownPod[]): readonly KnownPod[] {
   const rank = ({ pod }: KnownPod): number => Number(isCritical(pod));
   const priority = ({ pod }: KnownPod): number => pod.spec.priority ?? 0;
   return pods.toSorted(
@@ -38,7 +38,7 @@ function createdAtMs({ pod }: KnownPod): number {
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 /** Another pod of its name that still holds what it needs: the former version of a manifest. Null: there is none. */
-export const formerOf = ({ uid, pod }: KnownPod, living: readonly KnownPod[]): KnownPod | null =>
+export const formerVersionOf = ({ uid, pod }: KnownPod, living: readonly KnownPod[]): KnownPod | null =>
   living.find((other) => other.uid !== uid && other.pod.name === pod.name && other.pod.namespace === pod.namespace) ??
   null;
 
@@ -67,7 +67,7 @@ export async function admit(
   if (!asked.ok) return err(asked.error);
   const answer = asked.value;
   // what is carried out lies in the history, or will: a crash right after it loses nothing
-  await client.settle(answer);
+  await client.commit(answer);
   const { admit: isIn, preempt, reason, message, startErrors } = answer.decision as AdmissionDecision;
   if (startErrors.length > 0) {
     return ok({ kind: "refused", reason: "KubeletDoesNotStart", message: startErrors.join("; "), answer });

@@ -26,7 +26,7 @@ export class HostPorts {
   }
 
   /** Current problems. */
-  look(): readonly Problem[] {
+  observe(): readonly Problem[] {
     const { listening } = this.#ports;
     if (listening === undefined) return [];
     let listeners: readonly Listener[] | undefined;

@@ -99,7 +99,7 @@ export class OtherKubelet {
   /** Ids of what a kubelet made; null: no list was seen yet. */
   #known: ReadonlySet<string> | null = null;
   #standing: readonly string[] = [];
-  #came: readonly Timed[] = [];
+  #reappeared: readonly Timed[] = [];
   #stopped: readonly Timed[] = [];
   #wholeLookMs = Number.NEGATIVE_INFINITY;
   #lastSignMs = Number.NEGATIVE_INFINITY;
@@ -127,7 +127,7 @@ export class OtherKubelet {
   }
 
   /** `held`: all that the runtime holds; null: it was not heard in this turn. */
-  look(held: RuntimePods | null): OtherKubeletFound | null {
+  observe(held: RuntimePods | null): OtherKubeletFound | null {
     const nowMs = this.#ports.clock.monotonicMs();
     if (held !== null) this.#updateHeld(held, nowMs);
     const isWhole = nowMs - this.#wholeLookMs >= WHOLE_LOOK_MS;
@@ -136,13 +136,18 @@ export class OtherKubelet {
     this.#traces = traces;
     const hasProcess = traces.processes.some(({ uses }) => uses === "this");
     // what it did says nothing any more once it is gone
-    if (this.#hadProcess && !hasProcess) [this.#came, this.#stopped, this.#long] = [[], [], null];
+    if (this.#hadProcess && !hasProcess) [this.#reappeared, this.#stopped, this.#long] = [[], [], null];
     this.#hadProcess = hasProcess;
     const isRecent = ({ atMs }: Timed): boolean => nowMs - atMs < RECENT_MS;
-    this.#came = this.#came.filter(isRecent);
+    this.#reappeared = this.#reappeared.filter(isRecent);
     this.#stopped = this.#stopped.filter(isRecent);
     const names = (timed: readonly Timed[]): readonly string[] => timed.map(({ pod }) => pod);
-    const signs = signsOf({ traces, standing: this.#standing, came: names(this.#came), stopped: names(this.#stopped) });
+    const signs = signsOf({
+      traces,
+      standing: this.#standing,
+      came: names(this.#reappeared),
+      stopped: names(this.#stopped),
+    });
     if (signs.length > 0) this.#shut(signs, nowMs);
     else if (nowMs - this.#lastSignMs >= CALM_MS && nowMs >= (this.#long?.untilMs ?? 0)) this.#open(nowMs);
     return this.#view;
@@ -204,7 +209,7 @@ export class OtherKubelet {
     const pods = [...held.values()].map(kubeletsPartOf).filter((pod) => pod.ids.length > 0);
     const known = this.#known;
     const came = known === null ? [] : pods.filter(({ ids }) => ids.some((id) => !known.has(id)));
-    this.#came = [...this.#came, ...came.map(({ name }) => ({ pod: name, atMs: nowMs }))];
+    this.#reappeared = [...this.#reappeared, ...came.map(({ name }) => ({ pod: name, atMs: nowMs }))];
     this.#known = new Set(pods.flatMap(({ ids }) => ids));
     this.#standing = pods.filter(({ isReady }) => isReady).map(({ name }) => name);
   }

@@ -28,13 +28,13 @@ export interface DeviceManagerOptions
 export async function openDeviceManager(options: DeviceManagerOptions): Promise<Result<DeviceManager, string>> {
   const { pluginDir, registryDir, stateDir, files, clock, bootId, waitMs, timeouts, graceMs, onProblem } = options;
   const { counters = noCounters } = options;
-  const book = new DeviceAssignments(files);
+  const assignments = new DeviceAssignments(files);
   const opened = await openDevicePluginHost({
     dir: pluginDir,
     ...(registryDir === null ? {} : { registryDir }),
     ...(timeouts === undefined ? {} : { timeouts }),
     ...(graceMs === undefined ? {} : { graceMs }),
-    isInUse: (resource) => (book.now().entries ?? []).some(({ resourceName }) => resourceName === resource),
+    isInUse: (resource) => (assignments.now().entries ?? []).some(({ resourceName }) => resourceName === resource),
     now: () => epochMs(clock.nowMs()),
   });
   if (!opened.ok) return opened;

@@ -10,14 +10,14 @@ import { entriesOf, idsOf } from "./checkpoint-entries.ts";
 import type { DeviceAssignments } from "./device-assignments.ts";
 
 /** Faults of the allocations. `leaks`: uids of pods that were gone when the daemon started. */
-export function bookProblems(book: DeviceAssignments, leaks: ReadonlySet<string>): readonly Problem[] {
+export function assignmentProblems(assignments: DeviceAssignments, leaks: ReadonlySet<string>): readonly Problem[] {
   const problem = (message: string): Problem => ({ from: "state-files", message });
-  const fault = book.fault();
+  const fault = assignments.fault();
   if (fault !== null) {
-    const place = fault.code === "unreadable" ? "" : `${book.file}: `;
+    const place = fault.code === "unreadable" ? "" : `${assignments.file}: `;
     return [problem(`${place}${fault.message}; no device counts as held, until one is given out again`)];
   }
-  const now = book.now();
+  const now = assignments.now();
   return [...overlapsOf(now), ...[...leaks].flatMap((uid) => leaksOf(now, uid))].map(problem);
 }
 

@@ -68,7 +68,7 @@ export class Evictor {
     const { snapshot, moment } = look.value;
     const answer = await this.#decide({ ...snapshot, stats: await this.#look(stats) }, stats);
     if (!answer.ok) return [answer.error];
-    const kept = this.#ports.evictionClock.keep(moment);
+    const kept = this.#ports.evictionClock.persist(moment);
     const problems: Problem[] = kept.ok ? [] : [{ from: "memory", message: kept.error.message }];
     return [...problems, ...this.#carryOut(answer.value)];
   }
@@ -104,9 +104,9 @@ export class Evictor {
     this.#ports.eventsOf(known.pod).warning(EXCEEDED.reason, EXCEEDED.message);
   }
 
-  #look(stats: StatsSource): ReturnType<StatsSource["look"]> {
+  #look(stats: StatsSource): ReturnType<StatsSource["observe"]> {
     const { set, passes } = this.#parts;
-    return stats.look(set.living(), passes.current);
+    return stats.observe(set.living(), passes.current);
   }
 
   async #decide(snapshot: object, stats: StatsSource) {
@@ -122,7 +122,7 @@ export class Evictor {
       if (again.ok) last = again;
     }
     const { reclaim: taken, conditions } = last.value.decision as EvictionDecision;
-    await client.settle(last.value, taken !== null || conditions.length > 0);
+    await client.commit(last.value, taken !== null || conditions.length > 0);
     return last;
   }
 

@@ -82,7 +82,7 @@ export class OrphanProcesses {
   }
 
   /** `skipped`: of the last pass. Answers what stands; `killed`: there is something to remove now. */
-  async look(skipped: readonly Skip[]): Promise<{ readonly problems: readonly Problem[]; readonly killed: boolean }> {
+  async reap(skipped: readonly Skip[]): Promise<{ readonly problems: readonly Problem[]; readonly killed: boolean }> {
     const paths = skipped.flatMap(({ code, path }) => (code === "has_processes" && isPodCgroup(path) ? [path] : []));
     if (paths.length === 0) {
       this.#orphans = new Map();

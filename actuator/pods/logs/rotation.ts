@@ -228,14 +228,14 @@ export class LogRotation {
   async #run(): Promise<void> {
     const { signal } = this.#stop;
     while (!signal.aborted) {
-      await this.look();
+      await this.rotateLogs();
       const ms = this.#ports.runtimePods() === null ? FIRST_LOOK_MS : this.#policy.intervalMs;
       await sleep(ms, undefined, { signal, ref: false }).catch(() => {});
     }
   }
 
   /** Queues every log that may be due. */
-  async look(): Promise<void> {
+  async rotateLogs(): Promise<void> {
     await this.#readPolicy();
     const logged = [...(this.#ports.runtimePods()?.values() ?? [])].flatMap(({ namespace, name, containers }) =>
       containers.map((container) => ({ container, name: `${namespace}/${name} ${container.name}` })),

@@ -3,7 +3,7 @@ import type { ProbeType } from "../../../api/model/probe.ts";
 import type { PodRuntime } from "../../containerd/port.ts";
 import type { ActuatorConfig } from "../../core/config.ts";
 import type { DecisionClient, Problem } from "../../core/ports.ts";
-import type { PodSays } from "../../lifecycle/actions.ts";
+import type { PodProbeResults } from "../../lifecycle/actions.ts";
 import { podAddresses } from "../../lifecycle/env.ts";
 import type { PodEvent } from "../../lifecycle/event.ts";
 import { latestOf, shouldStart } from "../../lifecycle/instances.ts";
@@ -51,7 +51,7 @@ class LiveProbes implements PodProbes {
   resultOf = (containerId: string, type: ProbeType) => this.#options.manager.resultOf(containerId, type);
   versionOf = (podUid: string): number => this.#versions.get(podUid) ?? 0;
 
-  saysOf(podUid: string): PodSays {
+  saysOf(podUid: string): PodProbeResults {
     const { manager } = this.#options;
     const isIt = (container: string, id: string): boolean => this.#ids.get(podUid)?.get(container) === id;
     return {
@@ -60,11 +60,11 @@ class LiveProbes implements PodProbes {
     };
   }
 
-  look(pods: readonly KnownPod[], statusOf: (known: KnownPod) => PodStatus): void {
+  sync(pods: readonly KnownPod[], statusOf: (known: KnownPod) => PodStatus): void {
     const { manager, hostIPs, last } = this.#options;
     const probed = pods.filter(isProbed).map((known) => probedPod({ known, status: statusOf(known), hostIPs, last }));
-    manager.look(probed);
-    this.#compilers.look(manager.perSecond);
+    manager.sync(probed);
+    this.#compilers.observe(manager.perSecond);
     const now = new Map(probed.map(({ uid, containers }) => [uid, new Map(containers.map((c) => [c.name, c.id]))]));
     for (const [uid, ids] of now) {
       const before = this.#ids.get(uid);
@@ -92,7 +92,7 @@ export interface ProbesOptions {
   readonly runtime: Pick<PodRuntime, "exec">;
   readonly hostIPs: readonly string[];
   readonly counters: ProbeCounters;
-  readonly client: Pick<DecisionClient, "decide" | "settle">;
+  readonly client: Pick<DecisionClient, "decide" | "commit">;
   readonly onEvent: (event: PodEvent) => void;
   readonly onProblem: (problem: Problem) => void;
   /** A result is another one: there is something to do. */
@@ -160,7 +160,7 @@ function lastTold(stateDir: string): LastTold {
 
 interface GuardListeners {
   readonly nodeName: string;
-  readonly client: Pick<DecisionClient, "decide" | "settle">;
+  readonly client: Pick<DecisionClient, "decide" | "commit">;
   readonly onProblem: (problem: Problem) => void;
 }
 
@@ -176,7 +176,7 @@ export async function tellGuard(
   onProblem({ from: "probes", message });
   const snapshot = { observedAt: new Date().toISOString(), node: { metadata: { name: nodeName } } };
   const answer = await client.decide("probe-guard", snapshot, ask);
-  if (answer.ok) await client.settle(answer.value);
+  if (answer.ok) await client.commit(answer.value);
   else onProblem(answer.error);
 }
 

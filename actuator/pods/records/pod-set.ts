@@ -1,6 +1,12 @@
 import { OWNER, type RuntimeContainer, type RuntimePod, type RuntimePods } from "../../containerd/runtime-pod.ts";
 import type { PodsInForce } from "../../core/ports.ts";
-import { type HeldBack, NO_RESULTS, type PodSays, type ProbeResults, SAYS_NOTHING } from "../../lifecycle/actions.ts";
+import {
+  type ContainerBackOff,
+  NO_POD_RESULTS,
+  NO_RESULTS,
+  type PodProbeResults,
+  type ProbeResults,
+} from "../../lifecycle/actions.ts";
 import { type ForeignSandbox, foreignSandboxes } from "../../lifecycle/foreign-sandbox.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
 import { isStopped } from "../../lifecycle/pod-observation.ts";
@@ -16,17 +22,17 @@ import type { PodRecords } from "./records.ts";
 /** The probes' results, as the keeper of pods sees them. */
 export interface PodProbes {
   readonly resultOf: ProbeResults;
-  saysOf(podUid: string): PodSays;
+  saysOf(podUid: string): PodProbeResults;
   /** Grows with each change of what stands of a pod's containers. */
   versionOf(podUid: string): number;
   /** Once a turn: the pods that are on the node. `statusOf`: asked of those that have probes. */
-  look(pods: readonly KnownPod[], statusOf: (known: KnownPod) => PodStatus): void;
+  sync(pods: readonly KnownPod[], statusOf: (known: KnownPod) => PodStatus): void;
 }
 export const NOT_PROBED: PodProbes = {
   resultOf: NO_RESULTS,
-  saysOf: () => SAYS_NOTHING,
+  saysOf: () => NO_POD_RESULTS,
   versionOf: () => 0,
-  look() {},
+  sync() {},
 };
 
 /** Adds what the machine knows of a container, and the runtime does not: its last words. */
@@ -43,7 +49,7 @@ export interface KnownPod {
 /** The outcome of a pod's last turn of work. */
 export interface Worked {
   readonly errors: Readonly<Record<string, StartError>>;
-  readonly heldBack: readonly HeldBack[];
+  readonly heldBack: readonly ContainerBackOff[];
   readonly starting: ReadonlySet<string>;
 }
 /** A status, with all that it was made of. */

@@ -120,7 +120,7 @@ export class ResizeActuator {
   }
 
   /** Looks which pods may have their new form, before the next pass over the cgroups. */
-  look(): void {
+  observe(): void {
     const resized = this.#parts.set.living().filter(({ record }) => record.resize?.actuation !== undefined);
     const whys = resized.map((known) => [known.uid, this.#whyHeld(known)] as const);
     this.#held = new Map(whys.filter((entry): entry is readonly [string, string] => entry[1] !== null));
@@ -143,7 +143,7 @@ export class ResizeActuator {
   }
 
   /** Settles the resizes and returns the problems of the last pass. */
-  settle(): readonly Problem[] {
+  report(): readonly Problem[] {
     const faults = this.#parts.set.living().map((known) => this.#settleOne(known));
     return faults.flatMap((fault) => (fault === null ? [] : [{ from: "pods" as const, message: fault }]));
   }

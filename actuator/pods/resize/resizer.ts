@@ -12,7 +12,7 @@ import { configurationOf } from "../../pass/snapshot.ts";
 import type { Capacity } from "../admission/admission-backoff.ts";
 import { type Admitted, admit, preemptAll, WAITS_FOR_VICTIMS } from "../admission/admission-queue.ts";
 import { classOf, decodedPod, isCritical } from "../admission/decoded-pod.ts";
-import { persistNext } from "../admission/device-repair.ts";
+import { persistNext } from "../admission/device-reallocator.ts";
 import type { NodeSnapshotter } from "../admission/node-snapshotter.ts";
 import type { PodAdmitter } from "../admission/pod-admitter.ts";
 import type { DecisionPorts, ManagerSettings, NodePorts } from "../manager-ports.ts";

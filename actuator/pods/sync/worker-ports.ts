@@ -3,7 +3,7 @@ import type { PodRuntime } from "../../containerd/port.ts";
 import type { RuntimePod } from "../../containerd/runtime-pod.ts";
 import type { PodActions } from "../../lifecycle/actions.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
-import type { DeviceFault, DeviceHands } from "../devices/port.ts";
+import type { ContainerDevices, DeviceFault } from "../devices/port.ts";
 import type { PodNode } from "../networking/node-addresses.ts";
 import type { OnPodEvent, PodClock } from "../ports.ts";
 import type { Mounter } from "../volumes/mounter.ts";
@@ -17,7 +17,7 @@ export interface WorkerPorts {
   readonly images: Images;
   readonly mounter: Mounter;
   /** Absent: this daemon serves no device plugins. */
-  readonly devices?: DeviceHands;
+  readonly devices?: ContainerDevices;
   /** Where log collectors look; absent: nothing is linked. */
   readonly logLinks?: LogLinks;
   readonly clock: PodClock;
@@ -33,7 +33,7 @@ export interface WorkerPorts {
   readonly memoryBytes: (pod: RunnablePod) => number | null;
 }
 
-export interface SyncAsked {
+export interface SyncPodRequest {
   readonly pod: RunnablePod;
   /** What the actions were computed from; null: the runtime holds nothing of it. */
   readonly runtimePod: RuntimePod | null;
@@ -44,7 +44,7 @@ export interface SyncAsked {
 }
 
 /** How a turn went. */
-export interface Synced {
+export interface SyncPodResult {
   readonly sandboxId: string | null;
   readonly started: readonly string[];
   /** Container's name -> why this turn did not start it. */
@@ -59,7 +59,7 @@ export interface Synced {
   readonly isCut: boolean;
 }
 
-export interface EndAsked {
+export interface TerminatingPodRequest {
   /** Null: only what the runtime holds is known of it; then no hook is run. */
   readonly pod: RunnablePod | null;
   readonly runtimePod: RuntimePod;
@@ -67,7 +67,7 @@ export interface EndAsked {
   readonly signal: AbortSignal;
 }
 
-export interface Ended {
+export interface TerminatingPodResult {
   /** Nothing of it that is this daemon's own runs any more. */
   readonly isEnded: boolean;
   readonly error: string | null;

@@ -61,7 +61,7 @@ function beginning(output: string): string {
   return bytes.length <= MAX_OUTPUT_BYTES ? output : bytes.toString("utf8", 0, MAX_OUTPUT_BYTES);
 }
 
-export interface AskedProbe {
+export interface ProbeRequest {
   readonly handler: ProbeHandler;
   /** More than 0; nothing of the attempt lasts longer. */
   readonly timeoutMs: number;
@@ -69,7 +69,7 @@ export interface AskedProbe {
 }
 export type ProbePorts = Pick<PodRuntime, "exec">;
 /** One attempt; it never throws. */
-export type Attempt = (asked: AskedProbe, ports: ProbePorts) => Promise<ProbeOutcome>;
+export type Attempt = (asked: ProbeRequest, ports: ProbePorts) => Promise<ProbeOutcome>;
 
 /**
  * Asks a container once. Errors are the kubelet's words for what it could not ask: a port that is none, an answer that

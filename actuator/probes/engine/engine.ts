@@ -120,7 +120,7 @@ export class Phases {
 }
 
 /** Execs that wait within this time are one event, and a person is told for this long that they do. */
-export const TOLD_MS = 60_000;
+export const REPORT_MS = 60_000;
 
 interface Cause {
   /** One of the kubelet's. */
@@ -149,7 +149,7 @@ export class ProbeEngine {
       onOutcome: (worker, outcome, seconds) => this.#attempted(worker, outcome, seconds),
       onOverdue: (worker, seconds) => {
         const nowMs = time.now();
-        const lastsMs = Math.max(TOLD_MS, 3 * worker.periodMs);
+        const lastsMs = Math.max(REPORT_MS, 3 * worker.periodMs);
         if (nowMs - worker.overdueAtMs > lastsMs) chronicle.overdue(worker.name, seconds);
         worker.overdueAtMs = nowMs;
         onOverdue();

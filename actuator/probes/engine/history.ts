@@ -2,7 +2,7 @@ import type { ProbeGuardDecision } from "../../../api/model/probe-guard.ts";
 import type { Result } from "../../../api/model/result.ts";
 import { HistoryFile, type HistoryPlace, readHistory } from "../../core/history-file.ts";
 import type { ProbeName } from "../../status/probe-row.ts";
-import type { HistoryAsked } from "../../status/server.ts";
+import type { HistoryQuery } from "../../status/server.ts";
 import { MAX_ASKED, MAX_NAMED, type ProbeHistoryEntry, readEntry } from "./history-entry.ts";
 import type { Guarded } from "./liveness-storm-guard.ts";
 import type { ProbeClock } from "./probe-time.ts";
@@ -117,7 +117,7 @@ export class ProbeHistory {
 /** The newest `limit` entries, the newest first. Error: a file is there and cannot be read. */
 export function readProbeHistory(
   stateDir: string,
-  { limit, pod }: HistoryAsked,
+  { limit, pod }: HistoryQuery,
 ): Result<readonly ProbeHistoryEntry[], string> {
   if (pod === undefined) return readHistory(placeIn(stateDir), limit, readEntry);
   const ofPod = (line: string): ProbeHistoryEntry | null => {

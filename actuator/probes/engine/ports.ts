@@ -21,7 +21,7 @@ export interface ManagerPorts {
   /** Called when the guard holds other things than before. */
   readonly onGuard: (guarded: Guarded) => void;
   /** Absent: a daemon that starts again does not know what the guard held. */
-  readonly guardMemory?: Pick<GuardMemory, "read" | "keep">;
+  readonly guardMemory?: Pick<GuardMemory, "read" | "persist">;
 }
 export interface ManagerSettings {
   /** When the daemon started, on the wall clock. */

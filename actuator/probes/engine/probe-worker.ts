@@ -1,7 +1,7 @@
 import { type HandlerKind, handlerKind } from "../../../api/decide/probes/plan.ts";
 import type { AttemptOutcome, PodSeen, Worker, WorkerSpec } from "../../../api/decide/probes/worker-state.ts";
 import type { ProbeFacts, ProbeName } from "../../status/probe-row.ts";
-import type { AskedProbe } from "./attempt.ts";
+import type { ProbeRequest } from "./attempt.ts";
 import { type AttemptKind, attemptKind } from "./history-entry.ts";
 import type { ProbeTime } from "./probe-time.ts";
 import { outputOf, type ProbedContainer, type ProbedPod } from "./probed.ts";
@@ -41,7 +41,7 @@ export class ProbeWorker implements Wake {
   overdueAtMs = Number.NEGATIVE_INFINITY;
   /** The container whose first attempt has ended. */
   #first: string | null = null;
-  #asked: AskedProbe | null = null;
+  #asked: ProbeRequest | null = null;
   #started: { readonly id: string; readonly wallMs: number; readonly atMs: number } | null = null;
   #attempts = 0;
   #failures = 0;
@@ -79,7 +79,7 @@ export class ProbeWorker implements Wake {
    * Builds the question about its container. It is the same object as long as all of it is the same, so that anything made from
    * it can be kept.
    */
-  asked(containerId: string): AskedProbe {
+  asked(containerId: string): ProbeRequest {
     const { pod, container, spec } = this;
     const { podIP } = pod;
     const { ports, env } = container;

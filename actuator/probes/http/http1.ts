@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { HttpAnswer, type HttpHead } from "../../../api/decide/probes/http-answer.ts";
-import { type Ends, endsOf, type Opened } from "../net/bounded.ts";
+import { addressesOf, type Opened, type SocketAddresses } from "../net/bounded.ts";
 import type { PlainSocket } from "../net/dial.ts";
 import { tlsWords } from "../net/tls-messages.ts";
 
@@ -32,7 +32,7 @@ export function exchangeHttp1(
   listening: Listening,
   opened: Opened,
 ): Promise<Exchanged> {
-  const ends = endsOf(socket);
+  const ends = addressesOf(socket);
   return new Promise((resolve) => {
     const push = asked(socket, request, listening, opened, () => ends, resolve);
     socket.on("data", (bytes: Buffer) => push(bytes.toString("latin1")));
@@ -56,7 +56,7 @@ function asked(
   request: string,
   { wanted }: Listening,
   opened: Opened,
-  endsNow: () => Ends,
+  endsNow: () => SocketAddresses,
   done: (exchanged: Exchanged) => void,
 ): (text: string) => void {
   const answer = new HttpAnswer(wanted);

@@ -1,12 +1,12 @@
 import { Socket } from "node:net";
 import { hostPort } from "../../../api/decide/probes/http-request.ts";
 
-export interface Ends {
+export interface SocketAddresses {
   readonly local: string;
   readonly remote: string;
 }
 /** Both ends of an open connection as Go prints them; a closed one has forgotten them. */
-export function endsOf({ localAddress, localPort, remoteAddress, remotePort }: Socket): Ends {
+export function addressesOf({ localAddress, localPort, remoteAddress, remotePort }: Socket): SocketAddresses {
   return {
     local: hostPort(localAddress ?? "", localPort ?? 0),
     remote: hostPort(remoteAddress ?? "", remotePort ?? 0),
@@ -14,7 +14,7 @@ export function endsOf({ localAddress, localPort, remoteAddress, remotePort }: S
 }
 
 /** A socket that is closed has forgotten its own address, which is told in errors only. */
-export class TellingSocket extends Socket {
+export class AddressedSocket extends Socket {
   #local: string | undefined;
 
   /** Address of a connection that broke. */
@@ -22,7 +22,7 @@ export class TellingSocket extends Socket {
     return this.#local ?? "";
   }
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
-    if (error !== null) this.#local = endsOf(this).local;
+    if (error !== null) this.#local = addressesOf(this).local;
     super._destroy(error, callback);
   }
 }

@@ -4,7 +4,7 @@ import type { ProbeHandler, ProbeOutcome } from "../../../api/model/probe.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import { systemNames } from "../dns/names.ts";
 import type { ProbeTarget } from "../engine/target.ts";
-import { bounded, type Ends, endsOf, type Opened, TellingSocket } from "./bounded.ts";
+import { AddressedSocket, addressesOf, bounded, type Opened, type SocketAddresses } from "./bounded.ts";
 import { netWords, openWords } from "./tls-messages.ts";
 
 /** All read into it, one after the other: what came is taken out before the next reads. */
@@ -14,7 +14,7 @@ const READ = Buffer.allocUnsafeSlow(64 * 1024);
 const MAX_FULL_READS = 4;
 
 /** A connection without TLS, made for thousands a second: it takes no memory for what it reads, and asks for no addresses. */
-export class PlainSocket extends TellingSocket {
+export class PlainSocket extends AddressedSocket {
   #onText: (text: string) => void = ignored;
   #remote: string | undefined;
   #fullReads = 0;
@@ -25,7 +25,7 @@ export class PlainSocket extends TellingSocket {
     if (isIPv6(address)) {
       // they are written in more than one way, and the system is not asked about a connection that was reset
       this.once("connect", () => {
-        this.#remote = endsOf(this).remote;
+        this.#remote = addressesOf(this).remote;
       });
     } else this.#remote = hostPort(address, port);
   }
@@ -35,7 +35,7 @@ export class PlainSocket extends TellingSocket {
     this.#onText = listener;
   }
   /** Address of a connection that broke. */
-  get ends(): Ends {
+  get ends(): SocketAddresses {
     return { local: this.local, remote: this.#remote ?? "" };
   }
 
@@ -67,11 +67,11 @@ const fault = (words: string): Dialed<never> => err({ words, wasOpen: false });
  * A connection to a host: an address, or a name with one or more. It goes with the attempt.
  * Error: Go's words, `dial tcp 10.0.0.1:80: connect: connection refused`. Go 1.26: net.Dialer.
  */
-export const dial = (host: string, port: number, opened: Opened): Promise<Dialed<TellingSocket>> =>
-  new Promise((resolve) => dialTo(host, port, opened, () => new TellingSocket({ noDelay: true }), resolve));
+export const dial = (host: string, port: number, opened: Opened): Promise<Dialed<AddressedSocket>> =>
+  new Promise((resolve) => dialTo(host, port, opened, () => new AddressedSocket({ noDelay: true }), resolve));
 
 /** The same, over a socket of one's own making (`host` there is an address); `done` is called once, at once where it can. */
-export function dialTo<S extends TellingSocket>(
+export function dialTo<S extends AddressedSocket>(
   host: string,
   port: number,
   opened: Opened,
@@ -88,7 +88,7 @@ export function dialTo<S extends TellingSocket>(
   else void dialEach(host, port, opened, make).then(done);
 }
 
-async function dialEach<S extends TellingSocket>(
+async function dialEach<S extends AddressedSocket>(
   host: string,
   port: number,
   opened: Opened,
@@ -109,7 +109,7 @@ async function dialEach<S extends TellingSocket>(
   return first ?? fault(`dial tcp: lookup ${host}: no such host`);
 }
 
-function connect<S extends TellingSocket>(
+function connect<S extends AddressedSocket>(
   host: string,
   port: number,
   opened: Opened,

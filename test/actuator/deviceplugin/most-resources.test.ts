@@ -40,7 +40,7 @@ test.each([64, LIMITS.deviceResources])(
         allocatable: amounts,
         conditions: [],
         sequence: 1,
-        devices: node.keeper.parts(asking.uid),
+        devices: node.keeper.snapshot(asking.uid),
         amounts: node.keeper.amounts(),
       });
       return decideHere("admission", snapshot, { ask: { pod: asking.object } });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { socketIdentity } from "../../../actuator/core/socket-path.ts";
-import { listenRebinding, type RebindingListener } from "../../../actuator/grpc/lasting-listener.ts";
+import { listenRebinding, type RebindingListener } from "../../../actuator/grpc/rebinding-listener.ts";
 
 const PATIENT = { timeout: 15_000 };
 

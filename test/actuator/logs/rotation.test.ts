@@ -37,7 +37,7 @@ function ground(more: Partial<RotationPorts> = {}) {
   });
   onTestFinished(() => rotation.close());
   const look = async (): Promise<void> => {
-    await rotation.look();
+    await rotation.rotateLogs();
     await rotation.rest();
   };
   const container = (id: string, state: Shown["state"] = "running"): WrittenLog => {
@@ -170,9 +170,9 @@ test("as many at a time as containerLogMaxWorkers says, and none twice", async (
   for (const log of logs) log.write(10);
   await look();
   for (const log of logs) log.write(10);
-  await rotation.look();
+  await rotation.rotateLogs();
   await expect.poll(() => compressing.length).toBe(2);
-  await rotation.look();
+  await rotation.rotateLogs();
   gate.resolve();
   await rotation.rest();
   expect([most, counts]).toEqual([2, { rotated: 8, failed: 0 }]);

@@ -66,7 +66,7 @@ async function world(version: 1 | 2, path = PATH) {
     let problems: readonly string[] = [];
     for (let i = 0; i < count; i++) {
       if (i > 0) await time.pass(INTERVAL_MS);
-      problems = (await orphans.look(skipped)).problems.map(({ message }) => message);
+      problems = (await orphans.reap(skipped)).problems.map(({ message }) => message);
     }
     return problems;
   };

@@ -81,7 +81,7 @@ function beside() {
   });
   const look = (held: RuntimePods | null = new Map(), seconds = 1): readonly string[] | undefined => {
     nowMs += seconds * 1000;
-    return other.look(held)?.signs;
+    return other.observe(held)?.signs;
   };
   return {
     other,

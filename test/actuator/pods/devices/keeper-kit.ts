@@ -154,7 +154,7 @@ export const historyOf = ({ stateDir }: Pick<Node, "stateDir">, limit = 1000) =>
 /** The core's own answer about a pod, asked as the daemon asks. */
 export function decided(node: Node, asking: RunnablePod, living: readonly RunnablePod[] = []) {
   const snapshot = {
-    ...node.keeper.parts(asking.uid),
+    ...node.keeper.snapshot(asking.uid),
     observedAt: new Date(node.clock.nowMs()).toISOString(),
     pods: living.map(({ object }) => object),
     assignments: node.files.redacted().assignments,
@@ -168,7 +168,7 @@ export function decided(node: Node, asking: RunnablePod, living: readonly Runnab
 export function letIn(node: Node, asking: RunnablePod, living: readonly RunnablePod[] = []): void {
   const { refusal, next } = decided(node, asking, living);
   if (refusal !== null) throw new Error(refusal.message);
-  const kept = node.files.persist(node.keeper.merged(next));
+  const kept = node.files.persist(node.keeper.withResponses(next));
   if (!kept.ok) throw new Error(kept.error);
 }
 export const RUNNING = new AbortController().signal;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ChangePace } from "../../../../actuator/pods/devices/device-manager-parts.ts";
+import { ChangeNotifier } from "../../../../actuator/pods/devices/device-manager-parts.ts";
 import { systemClock } from "../../../../actuator/pods/ports.ts";
 import { healthy, until } from "../../deviceplugin/node-plugin.ts";
 import { GPU, joined, nodeWith, podWith } from "./keeper-kit.ts";
@@ -46,9 +46,9 @@ describe("version", () => {
       (n) => n === 1,
     );
     expect(node.keeper.isWorthATurn()).toBe(false);
-    node.keeper.whyWaits(podWith("p", { app: { [GPU]: 1 } }));
+    node.keeper.whyPending(podWith("p", { app: { [GPU]: 1 } }));
     expect(node.keeper.isWorthATurn()).toBe(true);
-    node.keeper.look(new Set());
+    node.keeper.update(new Set());
     expect(node.keeper.isWorthATurn()).toBe(false);
     await gpu.vanish();
     await until(
@@ -60,7 +60,7 @@ describe("version", () => {
 
   test("of many changes at once grows once or twice", async () => {
     const pause = Promise.withResolvers<void>();
-    const pace = new ChangePace({ ...systemClock, monotonicMs: () => 0, sleep: () => pause.promise });
+    const pace = new ChangeNotifier({ ...systemClock, monotonicMs: () => 0, sleep: () => pause.promise });
     for (let i = 0; i < 1000; i++) pace.changed();
     expect(pace.version).toBe(2);
     pause.resolve();

@@ -12,7 +12,7 @@ import type { PodEnd } from "../../../../actuator/lifecycle/record.ts";
 import type { MachineFacts } from "../../../../actuator/machine/facts.ts";
 import type { PassReport } from "../../../../actuator/pass/loop.ts";
 import { CurrentCgroups } from "../../../../actuator/pods/cgroups/cgroup-view.ts";
-import type { DeviceDesk, DeviceHands } from "../../../../actuator/pods/devices/port.ts";
+import type { ContainerDevices, NodeDevices } from "../../../../actuator/pods/devices/port.ts";
 import { PodManager, type TurnView } from "../../../../actuator/pods/manager.ts";
 import type {
   DecisionPorts,
@@ -65,8 +65,8 @@ export interface WorldOptions {
   readonly machine?: (machine: MachineFacts) => MachineFacts;
   readonly client?: (client: DecisionClient) => DecisionClient;
   /** Device plugins. */
-  readonly desk?: DeviceDesk;
-  readonly hands?: DeviceHands;
+  readonly desk?: NodeDevices;
+  readonly hands?: ContainerDevices;
   /** Where log collectors look. */
   readonly logLinks?: (dir: string) => LogLinks;
   readonly kubeletsDevices?: DecisionPorts["kubeletsDevices"];
@@ -246,7 +246,7 @@ export class PodsWorld {
         },
         eviction: {
           evictionClock: new PassClock(join(this.dir, "state"), "eviction", () => clock.monotonicMs()),
-          ...(stats && { stats: { look: stats, unseen: [] } }),
+          ...(stats && { stats: { observe: stats, unseen: [] } }),
           ...(reclaim && { reclaim }),
         },
         observers: {
@@ -277,7 +277,7 @@ export class PodsWorld {
         if (answer.ok) this.decisions.push({ kind, answer: answer.value });
         return answer;
       },
-      settle: async (settled) => {
+      commit: async (settled) => {
         const kind = this.decisions.find(({ answer }) => answer === settled)?.kind;
         if (kind === "eviction") facts = settled.next ?? facts;
       },

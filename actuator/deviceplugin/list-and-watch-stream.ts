@@ -1,9 +1,9 @@
 import type { DeviceList } from "./device-list.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { PluginFault } from "./fault.ts";
-import type { ListThrottle } from "./look-load.ts";
+import type { ListThrottle } from "./list-throttle.ts";
 
-export interface StreamWatchOptions {
+export interface ListAndWatchStreamOptions {
   /** From its first list until the stream counts as one that lives, ms. */
   readonly livesMs: number;
   readonly load: ListThrottle;
@@ -15,7 +15,7 @@ export interface StreamWatchOptions {
 }
 
 /** The stream of one plugin: its last list, and whether it has lived for a while. */
-export class StreamWatch {
+export class ListAndWatchStream {
   readonly resource: string;
   readonly socketPath: string;
   readonly endpoint: Endpoint;
@@ -42,7 +42,7 @@ export class StreamWatch {
       : { resource, endpoint, call: "ListAndWatch", code: "LEFT_OUT", message, stands: true };
   }
 
-  open({ livesMs, load, most, onList, onLives, onEnd }: StreamWatchOptions): void {
+  open({ livesMs, load, most, onList, onLives, onEnd }: ListAndWatchStreamOptions): void {
     this.endpoint.watch({
       most,
       load,

@@ -6,7 +6,7 @@ const GROWTH = 1.5;
 /** After a look the loop rests this many times as long as the look took, so all looks together take one part in so many. */
 const REST_PER_LOOK = 25;
 
-interface Look {
+interface ReadList {
   /** performance.now() */
   readonly at: number;
   readonly restMs: number;
@@ -18,21 +18,21 @@ interface Look {
  */
 export class ListThrottle {
   /** When each was looked at last, the newest last. */
-  readonly #looks = new Map<object, Look>();
+  readonly #reads = new Map<object, ReadList>();
 
   /** In ms. `plugin` was looked at now, and that took so many ms. `hasWaited`: its list had come before it was due. */
   restAfter(plugin: object, tookMs: number, hasWaited: boolean): number {
     const now = performance.now();
-    const before = this.#looks.get(plugin)?.restMs ?? 0;
-    this.#looks.delete(plugin);
-    for (const [other, { at }] of this.#looks) {
+    const before = this.#reads.get(plugin)?.restMs ?? 0;
+    this.#reads.delete(plugin);
+    for (const [other, { at }] of this.#reads) {
       if (now - at <= LONGEST_REST_MS) break;
-      this.#looks.delete(other);
+      this.#reads.delete(other);
     }
     const leastMs = hasWaited ? before * GROWTH : SHORTEST_REST_MS;
-    const restMs = Math.max(leastMs, SHORTEST_REST_MS, tookMs * REST_PER_LOOK * (this.#looks.size + 1));
+    const restMs = Math.max(leastMs, SHORTEST_REST_MS, tookMs * REST_PER_LOOK * (this.#reads.size + 1));
     const look = { at: now, restMs: Math.min(restMs, LONGEST_REST_MS) };
-    this.#looks.set(plugin, look);
+    this.#reads.set(plugin, look);
     return look.restMs;
   }
 }

@@ -30,11 +30,11 @@ const LONGEST_DELAY_MS = 60_000;
 export async function listenRebinding(options: RebindingListener): Promise<Result<RebindingSocket, string>> {
   const listening = await listenOn(options);
   if (!listening.ok) return listening;
-  const lasting = new LastingListener(options, listening.value);
+  const lasting = new RebindingSocketListener(options, listening.value);
   return { ok: true, value: { path: options.path, close: () => lasting.close(), fault: () => lasting.fault } };
 }
 
-class LastingListener {
+class RebindingSocketListener {
   readonly #options: RebindingListener;
   readonly #directory: WatchedDirectory;
   readonly #looking = new CoalescedTimer(() => this.#look());
