@@ -14,9 +14,9 @@ export interface StepResult {
   /** Why it was skipped or failed: a guard's code, an error's, or one of ours. */
   readonly code: GuardRefusal["code"] | CgroupFsCode | "blocked" | "no_such_file" | "not_kept" | "no_journal" | null;
   readonly errno: string | null;
-  /** What the file held just before; null when it was not there or was not looked at. */
+  /** The file's text just before; null when it was not there or was not looked at. */
   readonly before: string | null;
-  /** What the file held afterwards. */
+  /** The file's text afterwards. */
   readonly readBack: string | null;
   readonly message: string;
 }

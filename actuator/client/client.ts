@@ -62,7 +62,7 @@ function faultyPod({ metadata, spec }: Fields): Fields {
   };
 }
 
-/** How a kubelet shows who it is to where it reads pods. */
+/** Fields by which a kubelet proves who it is to where it reads pods. */
 const SECRET_SETTINGS = new Set(["staticPodURLHeader"]);
 const toldConfiguration = (fields: Fields): Fields =>
   Object.fromEntries(
@@ -135,7 +135,7 @@ function faultOfNext(kind: Kind, next: unknown): string | null {
 const ONLY_REPORT = 1;
 /** Entries sent in one pass, so that a long absence does not hold up the present. */
 const DRAIN_PER_PASS = 50;
-/** How often one entry is sent to an API that has no answer to it. */
+/** Tries to send one entry to an API that has no answer to it. */
 const MAX_TRIES = 5;
 
 /** Reports the outcome of a decision that the API knows. */
@@ -217,7 +217,7 @@ export class ApiClient implements DecisionClient {
   readonly #backlog: Backlog;
   readonly #memory: Memory;
   readonly #onProblem: (problem: Problem) => void;
-  /** Of the last request that failed, until one does not. */
+  /** The fault of the last request, until one succeeds. */
   fault: Problem | null = null;
   /** Answers with what they answer. */
   readonly #asked = new WeakMap<DecisionAnswer, Asked>();

@@ -56,7 +56,7 @@ export interface Container extends ContainerBase {
 export interface Mount {
   readonly containerPath: string;
   readonly hostPath: string;
-  /** Of an image volume. */
+  /** The image of an image volume. */
   readonly image: ImageSpec | null;
 }
 export interface ContainerStatus extends ContainerBase {

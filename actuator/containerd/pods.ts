@@ -81,7 +81,7 @@ export class KnownVersion {
   }
 }
 
-/** How often readiness is asked, as by the kubelet. */
+/** Between two questions about readiness, as in the kubelet. */
 const READINESS_MS = 5000;
 /** By condition: the kubelet's words, and what follows for a person. kubelet 1.36: updateRuntimeUp. */
 const NOT_READY = {

@@ -25,7 +25,7 @@ export interface RuntimeSandbox {
 export interface RuntimeContainer {
   readonly id: string;
   readonly name: string;
-  /** How often its like was started before. */
+  /** The number of earlier starts. */
   readonly attempt: number;
   readonly sandboxId: string;
   readonly state: "created" | "running" | "exited" | "unknown";

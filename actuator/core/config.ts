@@ -153,7 +153,7 @@ const schema = z.strictObject({
   pluginsRegistryDirectory: absolutePath.default(DEVICE_DIRECTORIES.pluginsRegistryDirectory),
   /** The socket of the podresources API. */
   podResourcesDirectory: socketDirectory("kubelet.sock").default(DEVICE_DIRECTORIES.podResourcesDirectory),
-  /** How long a pod waits for a plugin that has not come (back) since the daemon started. */
+  /** The longest wait of a pod for a plugin that has not come (back) since the daemon started. */
   deviceWaitSeconds: seconds(0).default(300),
   /** Probes do what is documented where the kubelet does something else. */
   strictProbes: z.boolean().default(false),

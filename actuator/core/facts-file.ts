@@ -85,7 +85,7 @@ function momentOf(snapshot: unknown): { readonly time: PassTime | null; readonly
   const timed = (snapshot ?? {}) as TimedSnapshot & { readonly bootId?: string };
   return { time: passTimeOf(timed), bootId: timed.bootId ?? null };
 }
-/** How its pass stands to the one that is remembered. */
+/** The order of its pass and the one that is remembered. */
 function orderIn({ atMs }: Kept, snapshot: unknown): ReturnType<typeof orderOf> {
   const { time } = momentOf(snapshot);
   return atMs === null || time === null ? "later" : orderOf(time, atMs);

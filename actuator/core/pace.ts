@@ -1,7 +1,7 @@
 import { setImmediate as nextTick } from "node:timers/promises";
 import type { Problem } from "./ports.ts";
 
-/** What passes over cgroups and turns of collections tell of the world that both of them see. */
+/** Passes over cgroups and turns of collections report notices of the world that both of them see. */
 type NoticeSource = "pass" | "turn";
 
 /** A notice stays true from one look to the next: it is told when it is new, whoever of them sees it. */

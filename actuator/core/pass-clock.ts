@@ -40,7 +40,7 @@ export class PassClock {
     return { atMs, monotonicMs: this.#monotonicMs(), bootId };
   }
 
-  /** What a snapshot of that moment tells of the clock. Nothing: it was set by nothing that counts, or nobody can say. */
+  /** The fields of a snapshot of that moment about the clock. None: it was set by nothing that counts, or nobody can say. */
   snapshotFields(now: Moment): Pick<TimedSnapshot, "clockSteppedMs" | "clockSteppedSince"> {
     const last = this.#last;
     const passedMs = now.monotonicMs - (last?.monotonicMs ?? Number.NaN);

@@ -78,7 +78,7 @@ export interface ResultsReport {
 export interface DecisionClient {
   /** Entries that are to be sent to the API; absent: there never are any. */
   readonly waiting?: number;
-  /** What the API did wrong, until it answers rightly; absent or null: nothing. */
+  /** The fault of the API's last answer, until it answers rightly; absent or null: none. */
   readonly fault?: Problem | null;
   /** `ask` as the API takes it; facts are not part of it, the client knows them. */
   decide(kind: Kind, snapshot: unknown, ask?: object): Promise<Result<DecisionAnswer, Problem>>;

@@ -13,7 +13,7 @@ type Settings = Readonly<Record<string, unknown>>;
 export const NODE_NAME = /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/;
 export const NODE_NAME_FORM =
   "must be a node's name as Kubernetes takes it: lower-case letters, digits, `-` and `.`, at most 253, such as node-1";
-/** What a kubelet makes below its cgroup root, by the cgroupfs and the systemd driver; the latter's has that root's name before its own. */
+/** The cgroups that a kubelet makes below its root, by the cgroupfs and the systemd driver; the latter's has that root's name before its own. */
 const KUBELETS_CGROUP = /^(?:kubepods(?:-[^/]*)?(?:\.slice)?|[^/]+-kubepods(?:-[^/]*)?\.slice)$/;
 
 /** Settings with which this daemon and a kubelet would work at the same things, whatever the mode. */

@@ -18,7 +18,7 @@ export interface OwnState {
   readonly lock: Lock | null;
 }
 
-/** How old may be what is told of whether they can be written. */
+/** The age up to which an answer about their being writable is reused. */
 const LOOK_MS = 2000;
 
 /** Checks that the daemon's own files can be written: when somebody asks, at most every 2 seconds. */

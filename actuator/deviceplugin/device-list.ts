@@ -6,7 +6,7 @@ import { HEALTHY, type ListedDevice, quoted, UNHEALTHY } from "./names.ts";
 /** A list as a plugin sent it, in the snapshot's form. */
 export interface DeviceList {
   readonly devices: readonly Device[];
-  /** What of it was left out or mended, and why; empty: nothing. */
+  /** Entries that were left out or mended, and why; empty: none. */
   readonly remarks: readonly string[];
   /**
    * The devices that it counts as: as many as it has, or more where they take more than `DEVICE_BYTES` each, since who

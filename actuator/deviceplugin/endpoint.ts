@@ -101,7 +101,7 @@ function openListStream({ client, of, most, load, onList, onEnd }: ListStreamOpt
 const endOf = (of: PluginCall, ended: StatusObject): PluginFault =>
   ended.code === status.OK ? { ...of, code: "ENDED", message: "the plugin ended its stream" } : faultOf(of, ended, 0);
 
-/** How long to wait before the next, in ms. */
+/** A token bucket; `take` answers the wait before the next, in ms. */
 function bucketOf(burst: number, perMs: number): { take(amount: number): number } {
   let left = burst;
   let at = performance.now();
@@ -115,7 +115,7 @@ function bucketOf(burst: number, perMs: number): { take(amount: number): number 
   };
 }
 
-/** How long a plugin may take, ms. The kubelet has the first and the last; with its other calls it waits for ever. */
+/** The longest that a plugin may take, ms. The kubelet has the first and the last; with its other calls it waits for ever. */
 export interface PluginTimeouts {
   /** Until it serves, from its registration on. kubelet 1.36: dial. */
   readonly dialMs: number;
@@ -137,7 +137,7 @@ export const PLUGIN_TIMEOUTS: PluginTimeouts = {
 export interface PreferredQuestion {
   readonly available: readonly string[];
   readonly mustInclude: readonly string[];
-  /** How many devices the container gets in all. */
+  /** The number of devices that the container gets in all. */
   readonly size: number;
 }
 

@@ -33,7 +33,7 @@ export class ListAndWatchStream {
   get list(): DeviceList | undefined {
     return this.#list;
   }
-  /** What of its last list was left out; null: nothing. */
+  /** The part of its last list that was left out; null: nothing. */
   get leftOut(): PluginFault | null {
     const message = this.#list?.remarks.join("; ") ?? "";
     const { resource, socketPath: endpoint } = this;

@@ -13,7 +13,7 @@ interface ReadList {
 }
 
 /**
- * How long a plugin whose list was looked at rests. Plugins that send little are looked at at once; who goes on sending
+ * The rest of a plugin whose list was looked at. Plugins that send little are looked at at once; who goes on sending
  * rests longer and longer, and the more of them there are the less often is each.
  */
 export class ListThrottle {

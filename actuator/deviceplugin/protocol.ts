@@ -17,7 +17,7 @@ function definitions(): PackageDefinition {
 export const serviceOf = (name: string): ServiceDefinition<UntypedServiceImplementation> =>
   definitions()[name] as unknown as ServiceDefinition<UntypedServiceImplementation>;
 
-/** How a method's request is written and its answer read; that of Allocate stays as it came. */
+/** The codec of a method's request and answer; the answer of Allocate stays as it came. */
 export function codecOf<M extends PluginMethod>(
   method: M,
 ): {

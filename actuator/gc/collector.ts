@@ -40,7 +40,7 @@ class Pass {
   readonly #done: Done[] = [];
   readonly #removals: RemovalReport[] = [];
   readonly #problems: Problem[] = [];
-  /** Of the images, after those that were too old are gone. */
+  /** The images' space, after those that were too old are gone. */
   #space: Space | null = null;
   #isBegun = false;
   /** A surprise, a fault, or a signal: nothing more is removed. */
@@ -269,7 +269,7 @@ export class Collector {
   #problems: Problem[] = [];
   /** By their words: of several looks in a turn each would see the same. */
   readonly #notices = new Map<string, Problem>();
-  /** What still shows the node as it is; null once something was removed. */
+  /** The observation while it still shows the node as it is; null once something was removed. */
   #observed: NodeObservation | null = null;
   /** The last look failed: in this turn nothing more is tried. */
   #isObserveFailed = false;

@@ -27,7 +27,7 @@ export interface NodeObservation {
   readonly sandboxOf: ReadonlyMap<string, string>;
   /** Uids of pods with a sandbox that is ready or a container that runs. */
   readonly livingPods: ReadonlySet<string>;
-  /** Of the images; null: it could not be measured. */
+  /** The images' file system; null: it could not be measured. */
   readonly space: Space | null;
   readonly notices: readonly Problem[];
 }
@@ -110,7 +110,7 @@ function statsWith(stats: unknown, { imageFs, containerFs, fileSystems }: ImageF
   return { ...summary, node: { ...summary.node, runtime, ...(fileSystems === undefined ? {} : { fileSystems }) } };
 }
 
-/** Of the file system that the images lie on. */
+/** The space of the file system that the images lie on. */
 export const spaceOf = ({ imageFs }: ImageFileSystems): Space | null =>
   imageFs === undefined ? null : { capacityBytes: imageFs.capacityBytes, availableBytes: imageFs.availableBytes };
 

@@ -23,7 +23,7 @@ export function subscriptOf(path: string): { readonly map: string; readonly key:
     : null;
 }
 
-/** What is wrong with the path of a `fieldRef`; null: nothing. kubernetes 1.36: validateObjectFieldSelector. */
+/** The fault of the path of a `fieldRef`; null: none. kubernetes 1.36: validateObjectFieldSelector. */
 export function fieldPathFault(path: string): string | null {
   const subscript = subscriptOf(path);
   if (subscript === null) {

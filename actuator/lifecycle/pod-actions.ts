@@ -36,7 +36,7 @@ interface ComputedActions {
 }
 
 /**
- * What a pod that lives needs now. `runtimePod`: what the runtime holds of it; null: nothing. `killPod` without `createSandbox`
+ * The actions that a pod that lives needs now. `runtimePod` null: the runtime holds nothing of it. `killPod` without `createSandbox`
  * means that it is over: nothing of it is to run again. kubelet 1.36: computePodActions, and the back-offs of SyncPod.
  */
 export function podActions(pod: RunnablePod, runtimePod: RuntimePod | null, options: ActionOptions): PodActions {

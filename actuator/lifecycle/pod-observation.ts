@@ -22,7 +22,7 @@ export const isStopped = (runtimePod: RuntimePod | null): boolean => runtimePod 
 export const isOver = (record: PodRecord, runtimePod: RuntimePod | null): boolean =>
   record.state === "terminated" && isStopped(runtimePod);
 
-/** What is known of a pod at one moment, at which nobody works at it. */
+/** A pod as it is at one moment, at which nobody works at it. */
 export interface Observation {
   readonly pod: RunnablePod;
   readonly record: PodRecord;
@@ -31,7 +31,7 @@ export interface Observation {
   readonly nowMs: number;
   /** Its status now. */
   readonly status: () => PodStatus;
-  /** Of a terminated pod: nothing is left that takes up room. */
+  /** True: the pod is terminated, and nothing is left of it that takes up room. */
   readonly isCleared: boolean;
   /** The node is under pressure, by the last eviction pass. */
   readonly isUnderPressure: boolean;
@@ -39,7 +39,7 @@ export interface Observation {
   readonly retryMs: number;
 }
 
-/** What time and the runtime say of a pod's life; null: it goes on as it is. Pure. */
+/** The event that time and the runtime make of a pod's life; null: it goes on as it is. Pure. */
 export function observedEvent(observation: Observation): PodLifecycleEvent | null {
   const { pod, record, runtimePod } = observation;
   if (record.state === "active") return eventOfActive(observation);
@@ -67,6 +67,6 @@ function isRestartDue({ pod, record, runtimePod, nowMs, isCleared, isUnderPressu
   return finishedPhase(pod, runtimePod, lastStatus(record)) === null;
 }
 
-/** What its containers said, without the end that the node put to it. */
+/** The last status of its containers, without the end that the node put to it. */
 const lastStatus = ({ status }: PodRecord): PodStatus | null =>
   status === undefined ? null : { ...(status as unknown as PodStatus), phase: "Running" };

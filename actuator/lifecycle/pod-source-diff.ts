@@ -23,7 +23,7 @@ export type PodSourceChange =
   | { readonly kind: "moved"; readonly uid: string; readonly file: string }
   /** It would end if a file that cannot be read did not perhaps name it. */
   | { readonly kind: "unconfirmed"; readonly uid: string }
-  /** What stands for it now cannot be it, or cannot be run: it goes on in its last good form. */
+  /** The object that stands for it now cannot be it, or cannot be run: it goes on in its last good form. */
   | { readonly kind: "lastGood"; readonly uid: string; readonly why: string };
 
 export interface PodSources {
@@ -37,7 +37,7 @@ export interface PodSources {
   /** Objects of the source that cannot be run as they are written; running pods of theirs continue. */
   readonly refused: readonly RefusedItem[];
   readonly records: Iterable<readonly [string, PodRecord]>;
-  /** Of the daemon's own; null: the runtime does not answer. */
+  /** The daemon's own pods; null: the runtime does not answer. */
   readonly runtimePods: RuntimePods | null;
 }
 

@@ -18,7 +18,7 @@ interface Arrival {
   readonly nowMs: number;
 }
 
-/** What happens to a pod on this node. Times are of the wall clock, in milliseconds since 1970. */
+/** An event in a pod's life on this node. Times are of the wall clock, in milliseconds since 1970. */
 export type PodLifecycleEvent =
   /** It is to run, and was never seen. */
   | ({ readonly kind: "Added" } & Arrival)
@@ -56,7 +56,7 @@ export type PodLifecycleEvent =
   /** All that it left is removed. */
   | { readonly kind: "CleanedUp" };
 
-/** What follows from a change, to be done after the record is persisted. */
+/** An action that follows from a change, to be done after the record is persisted. */
 export type PodAction =
   /** Work at it that is under way ends at its next step. That its containers stop follows from its state, in each turn. */
   | { readonly kind: "interruptSync" }
@@ -71,15 +71,15 @@ export type PodAction =
   | { readonly kind: "count"; readonly of: "refused" | "evicted"; readonly label: string }
   /** Removes its containers, logs, volumes and directory; then comes `CleanedUp`. */
   | { readonly kind: "cleanUp" }
-  /** How its former run went says nothing of the next one: its status, what its work came to, what was removed of it. */
+  /** Its former run says nothing of the next one: its status, what its work came to, what was removed of it. */
   | { readonly kind: "forgetRun" }
-  /** What it held (CPUs, memory, devices, ports) is given back, and pods that wait are asked about again. */
+  /** Its CPUs, memory, devices and ports are given back, and pods that wait are asked about again. */
   | { readonly kind: "freeCapacity" }
   /** It is asked about at once. */
   | { readonly kind: "retryAdmission" };
 
 /**
- * How a record is persisted. `required`: it lies on the disk, or nothing has changed. `eventual`: it holds at once, and is written
+ * The way in which a record is persisted. `required`: it lies on the disk, or nothing has changed. `eventual`: it holds at once, and is written
  * as soon as the disk takes it, since who fills a disk must be able to go. `bestEffort`: it is written if the disk takes it now.
  * `memory`: a crash may forget it.
  */
@@ -115,7 +115,7 @@ export type Transition =
 /** INVARIANT: that a pod may be started lies on the disk before anything of it is; an end is acted on whatever the disk says. */
 export const durabilityOf = ({ state }: PodRecord): Durability => (state === "active" ? "required" : "eventual");
 
-/** Of `Preempted`, `Evicted`, `DeadlineExceeded`, `Drained`. */
+/** The end of `Preempted`, `Evicted`, `DeadlineExceeded`, `Drained`. */
 export const endOf = (reason: string, message: string, sinceMs: number, more: Partial<End> = {}): End => ({
   reason,
   message,

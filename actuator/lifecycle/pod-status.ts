@@ -41,7 +41,7 @@ export interface StatusOptions {
   /** The node's addresses, the preferred family first. */
   readonly hostIPs: readonly string[];
   readonly qosClass: QosClass;
-  /** What was told last; null: nothing yet. */
+  /** The last status; null: none yet. */
   readonly previous: PodStatus | null;
   /** Container's name -> why its last start failed: `ErrImagePull`, `CreateContainerError`, `RunContainerError`. */
   readonly errors?: Readonly<Record<string, StartError>>;
@@ -107,7 +107,7 @@ export function podStatus(
 }
 
 /**
- * How a pod that nobody ends has finished by itself; null: it goes on. A kubelet starts no more of one that is given up,
+ * The phase in which a pod that nobody ends has finished by itself; null: it goes on. A kubelet starts no more of one that is given up,
  * and calls it pending for ever; here it has failed.
  */
 export const finishedPhase = (

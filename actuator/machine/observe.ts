@@ -224,7 +224,7 @@ interface Mount {
 }
 
 /**
- * Which cgroup version governs cpu and memory, from what is mounted: a v1 hierarchy of either makes it 1, also beside a
+ * The cgroup version that governs cpu and memory, from what is mounted: a v1 hierarchy of either makes it 1, also beside a
  * cgroup2 mount (hybrid); 2 needs a cgroup2 mount whose root has both controllers.
  */
 function readCgroupMounts(files: MachineFiles): CgroupMounts {

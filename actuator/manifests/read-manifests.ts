@@ -25,10 +25,10 @@ interface FileRead {
   readonly problems: readonly ReadProblem[];
 }
 interface KnownFile {
-  /** Of the file as it was read; null: it may have changed since without showing it. */
+  /** The stamp of the file as it was read; null: it may have changed since without showing it. */
   readonly stamp: string | null;
   readonly read: FileRead;
-  /** What its last good version holds; null: there was none. */
+  /** The pods of its last good version; null: there was none. */
   readonly good: readonly FoundPod[] | null;
 }
 /** The pods of each file and of its last good version; a caller that reads repeatedly keeps one map. */
@@ -161,7 +161,7 @@ async function filesIn(directory: string): Promise<{ files: readonly string[]; p
 }
 
 /**
- * Of pods with one namespace and name, or with one uid, which would own the same cgroup, the one in force is taken, then its
+ * Pods with one namespace and name, or with one uid, would own the same cgroup: the one in force is taken, then its
  * next version in the same file, then the first. At most `LIMITS.pods`. Omitted pods are problems. kubelet 1.36:
  * allowStaticPodStart.
  */

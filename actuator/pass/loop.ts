@@ -43,7 +43,7 @@ export interface PassReport {
   readonly needs: readonly string[];
   /** As it was found; what the pass put right is among it. */
   readonly drift: readonly Drift[];
-  /** What differs after the pass from what was decided; null: it was not looked at. */
+  /** Differences between the files after the pass and the decision; null: they were not looked at. */
   readonly differs: readonly Difference[] | null;
   readonly skipped: readonly Skip[];
   readonly applied: ApplyReport | null;

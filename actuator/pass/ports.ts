@@ -22,6 +22,6 @@ export interface LoopPorts {
   /** Null where this machine has no cgroup hierarchy that could be used. */
   readonly hierarchy: Hierarchy | null;
   readonly journal: Journal | null;
-  /** What the last pass left behind, for the next one; absent: each is the first. */
+  /** The cgroups that the last pass left behind, for the next one; absent: each is the first. */
   readonly lastLook?: { current: LastPassCgroups | null };
 }

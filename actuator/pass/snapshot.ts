@@ -87,6 +87,6 @@ function machineOf(machine: MachineFacts) {
   };
 }
 
-/** Of a configuration as posted. */
+/** The cgroup driver of a configuration as posted. */
 export const driverOf = (configuration: unknown): "cgroupfs" | "systemd" =>
   effectiveDocument(NEWEST, configuration).cgroupDriver === "systemd" ? "systemd" : "cgroupfs";

@@ -45,7 +45,7 @@ export interface DriftCase {
   readonly written: string | null;
   /** Its cgroup was made since the pass before. */
   readonly isNew?: boolean;
-  /** What the pass before wanted. */
+  /** The text that the pass before decided. */
   readonly lastDecided?: string | undefined;
   /** v1: the period that goes with a quota. */
   readonly period?: string | undefined;

@@ -240,7 +240,7 @@ const givesTo = (giver: Move, file: string, takes: CpuSet): boolean =>
 /** Also without a write of its own a move passes on its last step: the parent may only settle after it. */
 const settleOf = (move: Move, last: readonly number[]): Draft => moveDraft(move, "settle", move.settle, last);
 
-/** How one cgroup's cpuset gets from what it is to what it shall be, in at most three writes; null: no such write. */
+/** The way of one cgroup's cpuset to what it shall be, in at most three writes; null: no such write. */
 interface Move {
   readonly path: string;
   readonly file: CpusetFile;

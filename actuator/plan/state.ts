@@ -21,7 +21,7 @@ export interface CgroupState {
 
 export interface ObservedCgroup {
   readonly path: string;
-  /** Which directory it is, per controller: paths are used again, inode numbers tell. */
+  /** The identity of its directory, per controller: paths are used again, inode numbers tell. */
   readonly identities: Readonly<Record<string, string>>;
   /** Text of each settable file by its bare name. */
   readonly files: Readonly<Record<string, string>>;
@@ -47,12 +47,12 @@ export function lastPassCgroupsOf(decision: CgroupsDecision, state: CgroupState)
   );
 }
 
-/** Whether a file's cgroup was made since; false also where nobody looked before. */
+/** True: a file's cgroup was made since; false also where nobody looked before. */
 export function isNewSince(last: LastPassCgroups | null, { path, identities }: ObservedCgroup, file: string): boolean {
   const controller = controllerOf(file);
   return last !== null && last.get(path)?.identities[controller] !== identities[controller];
 }
 
-/** What was wanted in a file then; undefined: nothing. */
+/** The text that was decided for a file then; undefined: none. */
 export const lastDecidedValue = (last: LastPassCgroups | null, path: string, file: string): string | undefined =>
   last?.get(path)?.wanted.find((one) => one.path === file)?.value;

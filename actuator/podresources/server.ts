@@ -16,7 +16,7 @@ import type { HeldDevices, PodResourcesSource } from "./live-source.ts";
 const NO_NODE = -1;
 
 /**
- * What each active pod holds, by namespace, name and uid; the kubelet's own order is that of a Go map.
+ * Resources that each active pod holds, by namespace, name and uid; the kubelet's own order is that of a Go map.
  * kubelet 1.36: v1PodResourcesServer.List.
  */
 export const podResources = (source: PodResourcesSource): ListPodResourcesResponse => ({
@@ -43,7 +43,7 @@ export const alphaPodResources = (source: PodResourcesSource): AlphaListPodResou
 });
 
 /**
- * What one active pod holds; of two of one name the later of the list. The error is the kubelet's text.
+ * Resources that one active pod holds; of two of one name the later of the list. The error is the kubelet's text.
  * kubelet 1.36: v1PodResourcesServer.Get.
  */
 export function podResourcesOf(
@@ -55,7 +55,7 @@ export function podResourcesOf(
   return ok({ podResources: resourcesOf(source, pod) });
 }
 
-/** What the node could give if nothing of it were held. kubelet 1.36: v1PodResourcesServer.GetAllocatableResources. */
+/** Resources that the node could give if nothing of it were held. kubelet 1.36: v1PodResourcesServer.GetAllocatableResources. */
 export const allocatableResources = ({ allocatable }: PodResourcesSource): AllocatableResourcesResponse => ({
   devices: allocatable.devices
     .toSorted((a, b) => compare(a.resource, b.resource))
@@ -161,12 +161,12 @@ const LIMITS = {
   sessionMegabytes: 64,
 };
 
-/** Of v1, and the one of v1alpha1. */
+/** Methods of v1, and the one of v1alpha1. */
 export type PodResourcesMethod = "List" | "GetAllocatableResources" | "Get" | "v1alpha1.List";
 export interface PodResourcesServing {
   /** Where exporters look. */
   readonly directory: string;
-  /** Of this moment; the error: why it is not known (yet). What comes again is not made into an answer again. */
+  /** The source of this moment; the error: why it is not known (yet). The same source is not made into an answer again. */
   readonly source: () => Result<PodResourcesSource, string>;
   /** Told of each call, with gRPC's code by name. */
   readonly onCall?: (method: PodResourcesMethod, code: string) => void;

@@ -25,7 +25,7 @@ export interface PodsDaemonOptions {
   readonly onEvent?: (event: PodEvent) => void;
   readonly reclaim?: (functions: readonly string[]) => Promise<void>;
 }
-/** How long work that is under way may take to come to its next step at the end. */
+/** The longest that work which is under way may take to come to its next step at the end. */
 const REST_MS = 10_000;
 /** Requests wait this long for the end of the first look: before that, the only answer would be that nothing was seen. */
 const FIRST_LOOK_MS = 3000;

@@ -21,7 +21,7 @@ import type { CompleteContainer, KnownPod, PodProbes } from "./records/pod-set.t
 import type { PodRecords } from "./records/records.ts";
 import type { PodWorker } from "./sync/pod-worker.ts";
 
-/** What running pods touches of the world, by what it is of. Each part of the manager takes what it needs of these. */
+/** Ports of the pod manager, by subject. Each part of the manager takes those that it needs. */
 export interface PodManagerPorts {
   readonly clock: PodClock;
   readonly pods: PodPorts;
@@ -32,7 +32,7 @@ export interface PodManagerPorts {
   readonly observers: ObserverPorts;
 }
 
-/** Which pods are to run, and which were known before. */
+/** Pods that are to run, and those that were known before. */
 export interface PodPorts {
   readonly readPods: LoopPorts["readPods"];
   readonly records: PodRecords;
@@ -88,18 +88,18 @@ export interface EvictionPorts {
 export interface StatsSource {
   /** `stats` of a snapshot, of this moment. `view`: their cgroups; null: not decided yet. */
   observe(pods: readonly KnownPod[], view: CgroupView | null): Promise<Readonly<Record<string, unknown>>>;
-  /** What the last look could not see. */
+  /** Problems of the last observation: what it could not see. */
   readonly unseen: readonly Problem[];
 }
 
-/** Who hears what happens. */
+/** Listeners for what happens. */
 export interface ObserverPorts {
   readonly onEvent: OnPodEvent;
   readonly onProblem: (problem: Problem) => void;
   readonly onPass: (report: PassReport) => void;
   /** A piece of work has ended: there is something new to see. */
   readonly onWorked: () => void;
-  /** What happens to pods is counted; absent: nowhere. */
+  /** Counters of what happens to pods; absent: nobody counts. */
   readonly counters?: Pick<Counters, "restarted" | "refused" | "evicted" | "preempted">;
 }
 

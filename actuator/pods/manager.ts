@@ -107,7 +107,7 @@ export class PodManager {
   get set(): PodSet {
     return this.#parts.set;
   }
-  /** Whoever has something to tell of a pod's life tells it. */
+  /** The one place that events in pods' lives are given to. */
   get lifecycle(): PodLifecycle {
     return this.#parts.lifecycle;
   }
@@ -115,11 +115,11 @@ export class PodManager {
   get published(): PublishedSnapshot {
     return this.#parts.published;
   }
-  /** Of the last pass over the cgroups; null: there was none yet. */
+  /** The view of the last pass over the cgroups; null: there was none yet. */
   get view(): CgroupView | null {
     return this.#ports.node.cgroups.view;
   }
-  /** What pods may have of this node; null: it was not decided yet. */
+  /** The node's allocatable; null: it was not decided yet. */
   get allocatable(): QuantityList | null {
     return this.#ports.node.cgroups.allocatable;
   }
@@ -171,7 +171,7 @@ export class PodManager {
     return problems;
   }
 
-  /** What has come to its end since the last turn, what is past its deadline, and who may come back. */
+  /** Handles what has come to its end since the last turn, what is past its deadline, and who may come back. */
   #observe(untouched: (uid: string) => boolean, nowMs: number): void {
     const { set, lifecycle, cleanup, snapshotter } = this.#parts;
     const { retryMs } = this.#settings;
@@ -185,7 +185,7 @@ export class PodManager {
     }
   }
 
-  /** What a look met stands until the next one. */
+  /** Problems that an observation met stand until the next one. */
   async #look(by: "passes" | "evictor", sequence: number): Promise<void> {
     const { passes, evictor, resizes } = this.#parts;
     const problems =

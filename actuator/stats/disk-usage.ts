@@ -92,7 +92,7 @@ const ENTRIES_PER_LOOK = 10_000;
 export class DiskUsage {
   readonly #options: Required<DiskUsageOptions>;
   readonly #counted = new Map<string, Counted>();
-  /** What was begun before it is due. */
+  /** The time: walks that were begun before it are due. */
   #againMs = Number.NEGATIVE_INFINITY;
   #running: Promise<DiskUsageProgress> | null = null;
   #turn = 0;

@@ -125,7 +125,7 @@ export interface StatusServer {
 /** INVARIANT: whoever asks, and however slowly, holds a bounded part of the daemon for a bounded time. */
 const LIMITS = { connections: 32, headerBytes: 8192, requestsPerConnection: 1000 } as const;
 const TIMES = { headersTimeout: 5000, requestTimeout: 10_000, keepAliveTimeout: 5000 } as const;
-/** How long a connection may have no traffic. */
+/** The longest that a connection may have no traffic. */
 const IDLE_MS = 30_000;
 
 const HEADERS = {

@@ -7,7 +7,7 @@ import { PodEvents } from "../pods/records/records.ts";
 import { type StopRuntime, stopPod } from "../pods/sync/stop-container.ts";
 import { fullName, type PodsWanted, priorityOf, stopOf, type TakeoverStop } from "./plan.ts";
 
-/** How long it is watched whether somebody starts again what was stopped: a kubelet does so within two seconds. */
+/** The time for which somebody who starts again what was stopped is looked for: a kubelet does so within two seconds. */
 const WATCH_MS = 10_000;
 const LOOK_MS = 250;
 
@@ -20,7 +20,7 @@ export interface TakeoverPorts {
   /** Read anew before each pod is stopped; null: they cannot be read now. */
   readonly wanted: () => Promise<PodsWanted | null>;
   readonly onEvent: OnPodEvent;
-  /** How each ended, when it has. */
+  /** Told of each end. */
   readonly onEnd: (end: StopEnd) => void;
 }
 /** `stopped`: it runs no more, whoever stopped it; `left`: it was not begun with. */

@@ -53,11 +53,11 @@ export interface ContainerConfigRequest {
   readonly env: readonly EnvPair[];
   /** Mounts of volumes, the hosts file and the termination message, with their places on the host. */
   readonly mounts: readonly MountConfig[];
-  /** What it gets for its devices; null: it holds none. */
+  /** The options that it gets for its devices; null: it holds none. */
   readonly devices: DeviceOptions | null;
   /** Undefined: nothing was decided about it. */
   readonly resources: CgroupValues | undefined;
-  /** Of the cgroups. */
+  /** The version of the cgroups. */
   readonly version: 1 | 2;
   readonly security: NodeSecurity;
 }

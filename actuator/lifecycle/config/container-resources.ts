@@ -10,7 +10,7 @@ const UNITS = ["B", "KB", "MB", "GB", "TB", "PB"];
 const NO_PAGES = 2 ** 62;
 
 /**
- * What the runtime is told of a container's cgroup, when it is made and when it changes. A value that is absent is left to
+ * The resources of a container as the runtime takes them, when it is made and when they change. A value that is absent is left to
  * the runtime; a memory limit of -1 is none, which CRI says by leaving it out. kubelet 1.36: generateLinuxContainerResources.
  */
 export function containerResources(values: CgroupValues, version: 1 | 2): LinuxContainerResources {

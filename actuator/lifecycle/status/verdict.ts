@@ -29,7 +29,7 @@ export interface MadeVerdict extends Verdict {
 }
 
 /**
- * What the containers, and the end that was ordered, make of the pod. A phase that is over is never left again. An order
+ * The phase, reason and message that the containers, and the end that was ordered, make of the pod. A phase that is over is never left again. An order
  * fails the pod while its containers are stopped (kubelet 1.36: SyncTerminatingPod's podStatusFn, put over the status
  * before the kill, and not after it). Then the phase is made anew of what they did: where all of them ended well the pod
  * has succeeded, and the order's words are dropped with the failure that they belong to (generateAPIPodStatus). A deadline

@@ -9,7 +9,7 @@ import { isCritical } from "./decoded-pod.ts";
 
 /** Why a pod waits that nobody has asked about yet. */
 export const FORMER_VERSION = "FormerVersionEnding";
-/** Of a pod that would be ended as soon as it runs, and of its containers. */
+/** Reason of a pod that would be ended as soon as it runs, and of its containers. */
 export const OTHER_KUBELET = "OtherKubelet";
 export const WAITS_FOR_VICTIMS = "WaitingForVictims";
 
@@ -42,7 +42,7 @@ export const formerVersionOf = ({ uid, pod }: KnownPod, living: readonly KnownPo
   living.find((other) => other.uid !== uid && other.pod.name === pod.name && other.pod.namespace === pod.namespace) ??
   null;
 
-/** What the node answers to a pod that wants to come in. */
+/** The node's answer to a pod that is to be admitted. */
 export type Admitted =
   | { readonly kind: "in"; readonly answer: DecisionAnswer }
   /** It comes in once these are gone. */

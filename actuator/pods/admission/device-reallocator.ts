@@ -38,7 +38,7 @@ export class DeviceReallocator {
   readonly #set: PodSet;
   readonly #snapshotter: NodeSnapshotter;
   readonly #backOff: AdmissionBackoff;
-  /** What was told of devices that vanished, while it is so. */
+  /** Devices whose loss was reported, while it lasts. */
   #reported: ReadonlySet<string> = new Set();
 
   constructor(ports: Ports, set: PodSet, snapshotter: NodeSnapshotter, backOff: AdmissionBackoff) {

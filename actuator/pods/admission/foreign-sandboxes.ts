@@ -82,7 +82,7 @@ function heldTogether(names: readonly string[]): string {
 }
 const MAX_NAMED = 5;
 
-/** Of a pod that runs nowhere else now; null: it did not a moment ago either. A daemon before this one may have seen it. */
+/** The hold on the name of a pod that runs nowhere else now; null: it did not a moment ago either. A daemon before this one may have seen it. */
 function leftOf({ record }: KnownPod, before: HeldName | undefined, nowMs: number): HeldName | null {
   const wasRefused = record.refusal?.reason === FOREIGN_SANDBOX;
   if (before === undefined) return wasRefused ? { why: SETTLES, seenMs: nowMs } : null;

@@ -105,7 +105,7 @@ export class OtherKubelet {
   #lastSignMs = Number.NEGATIVE_INFINITY;
   /** When pods were let in for the last time; it says nothing once they were stopped again. */
   #openedMs = Number.NEGATIVE_INFINITY;
-  /** How long the door stays shut at the least, and until when. */
+  /** The shortest time for which no pod is admitted, and its end. */
   #long: { readonly forMs: number; readonly untilMs: number } | null = null;
   #hadProcess = false;
   #view: OtherKubeletFound | null = null;
@@ -115,7 +115,7 @@ export class OtherKubelet {
     this.#ports = ports;
   }
 
-  /** What stands; null: nobody else is known to use the runtime. */
+  /** The other kubelet; null: nobody else is known to use the runtime. */
   get view(): OtherKubeletFound | null {
     return this.#view;
   }

@@ -78,7 +78,7 @@ export class CgroupPasses {
     this.#orphans = new OrphanProcesses(ports, settings);
   }
 
-  /** What the last pass decided and did; null: none has yet. */
+  /** The decision and the results of the last pass; null: there was none. */
   get current(): CgroupView | null {
     return this.#ports.cgroups.view;
   }

@@ -175,7 +175,7 @@ function goings(was: PluginState | undefined, now: PluginState): readonly Device
   return before === "registered" ? [ended, removed] : [removed];
 }
 
-/** What a plugin lists first is no change. */
+/** Changes of health; a plugin's first list is none. */
 function flips(was: PluginState | undefined, now: PluginState): readonly DeviceEvent[] {
   if (was === undefined || was.history === now.history) return [];
   const isFirst = was.devices.length === 0 && !was.listed;

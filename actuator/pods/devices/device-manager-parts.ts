@@ -358,14 +358,14 @@ export interface DeviceManagerPorts {
   readonly clock: PodClock;
   /** The machine's boot id; empty: unknown, so every start counts as a boot. */
   readonly bootId: string;
-  /** How long a pod waits for a plugin that has not come since the daemon's start. */
+  /** The longest wait of a pod for a plugin that has not come since the daemon's start. */
   readonly waitMs: number;
   readonly history: DeviceHistory;
   readonly counters: Pick<Counters, "deviceAllocated" | "devicePluginRegistered">;
   /** Problems that are reported once and do not stand. */
   readonly onProblem: (problem: Problem) => void;
 }
-/** What the device manager is made of. */
+/** The components of the device manager. */
 export interface DeviceManagerParts {
   readonly assignments: DeviceAssignments;
   readonly plugins: PluginSnapshot;

@@ -9,7 +9,7 @@ export interface PluginSnapshotPorts {
   readonly host: Pick<DevicePluginHost, "states">;
   readonly assignments: DeviceAssignments;
   readonly clock: PodClock;
-  /** How long a plugin may take to come back after the daemon's start. */
+  /** The longest that a plugin may take to come back after the daemon's start. */
   readonly waitMs: number;
 }
 

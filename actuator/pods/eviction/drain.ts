@@ -7,7 +7,7 @@ import { systemClock } from "../ports.ts";
 const REASON = "Terminated";
 const MESSAGE = "Pod was terminated in response to imminent node shutdown.";
 const LOOK_MS = 250;
-/** How long the last pass over the cgroups is waited for. */
+/** The longest wait for the last pass over the cgroups. */
 const CGROUPS_MS = 10_000;
 
 /**

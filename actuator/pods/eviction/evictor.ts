@@ -11,7 +11,7 @@ import type { KnownPod, PodSet } from "../records/pod-set.ts";
 import type { PodEventRecorder } from "../records/records.ts";
 import type { PodCleanup } from "./pod-cleanup.ts";
 
-/** How long the next look waits for what a victim frees. kubelet 1.36: podCleanupTimeout. */
+/** The longest wait of the next pass for what a victim frees. kubelet 1.36: podCleanupTimeout. */
 const CLEAN_UP_MS = 30_000;
 /** The least time that a kill may take before it is told. kubelet 1.36: killPodNow. */
 const LEAST_KILL_MS = 10_000;
@@ -47,7 +47,7 @@ export class Evictor {
   /** When it was first asked, and when it looked last. */
   #beganMs: number | null = null;
   #lastMs: number | null = null;
-  /** Of the last pass; null: it evicted nobody, or what they leave behind is gone. */
+  /** Victims of the last pass; null: it evicted nobody, or what they leave behind is gone. */
   #victims: readonly Victim[] | null = null;
 
   constructor(ports: Ports, settings: Pick<ManagerSettings, "evictionMs">, parts: Parts) {
@@ -56,7 +56,7 @@ export class Evictor {
     this.#parts = parts;
   }
 
-  /** What the look met; null: none was due, and what the last one met stands. */
+  /** Problems of the pass; null: none was due, and those of the last one stand. */
   async runIfDue(sequence: number): Promise<readonly Problem[] | null> {
     const { stats } = this.#ports;
     const { set, snapshotter } = this.#parts;

@@ -4,7 +4,7 @@ import { effectiveDocument } from "../../../api/profiles/effective.ts";
 import { NEWEST } from "../../../api/profiles/index.ts";
 import { bytesIn, type Defaults, millisIn } from "../../../api/profiles/profile.ts";
 
-/** How logs of containers are kept: the fields containerLog* of a KubeletConfiguration. */
+/** The rotation of containers' logs: the fields containerLog* of a KubeletConfiguration. */
 export interface LogPolicy {
   /** Bytes from which on a log is rotated; negative: never. */
   readonly maxSize: number;

@@ -23,7 +23,7 @@ interface OpenLogs {
 }
 
 const PIECE_BYTES = 64 * 1024;
-/** How often the logs may be rotated while they are opened. */
+/** The number of rotations of the logs that opening them survives. */
 const TRIES = 10;
 
 /**

@@ -28,7 +28,7 @@ export interface LogFiles {
   compress(from: string, to: string, signal: AbortSignal): Promise<void>;
 }
 interface LogToRotate {
-  /** Which nobody can swap for another while it is worked in: a handle's path. */
+  /** A directory that nobody can swap for another while it is worked in: a handle's path. */
   readonly directory: string;
   /** `0.log` */
   readonly name: string;
@@ -165,7 +165,7 @@ export async function restoreLog(directory: string, name: string, files = system
 
 export interface RotationPorts {
   readonly runtime: Pick<PodRuntime, "reopenLog">;
-  /** What the runtime holds that is this daemon's own; null: it was never heard. INVARIANT: no other log is touched. */
+  /** Pods of the runtime that are this daemon's own; null: it was never heard. INVARIANT: no other log is touched. */
   readonly runtimePods: () => RuntimePods | null;
   /** The KubeletConfiguration that is in force. */
   readonly configuration: () => unknown;
@@ -267,7 +267,7 @@ export class LogRotation {
     }
   }
 
-  /** What is wrong with its log; null: nothing. kubelet 1.36: processContainer. */
+  /** The fault of its log; null: none. kubelet 1.36: processContainer. */
   async #lookAt({ container }: Logged): Promise<string | null> {
     const { state, logPath } = container;
     try {

@@ -240,7 +240,7 @@ function probedContainer(
 }
 type LastRow = LastTold extends ReadonlyMap<string, readonly (infer Row)[]> ? Row : never;
 
-/** Of its controller; null: it has none. */
+/** The owner of a pod, its controller; null: it has none. */
 function ownerOf(object: Readonly<Record<string, unknown>>): string | null {
   const { ownerReferences } = fieldsOf(object["metadata"]);
   const owner = listOf(ownerReferences).find(({ controller }) => controller === true);

@@ -112,7 +112,7 @@ export class ManagerFiles {
     rmSync(probe, { force: true });
     return fault === undefined;
   }
-  /** What was in the way. */
+  /** Answers what was in the way. */
   #write(file: string, text: string): string | undefined {
     try {
       ownFolder(dirname(file));

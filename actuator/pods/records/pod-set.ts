@@ -102,7 +102,7 @@ export class PodSet {
   get foreign(): readonly ForeignSandbox[] {
     return this.#foreign;
   }
-  /** What the runtime holds under any name; null: it was never heard. INVARIANT: nothing of it is ever worked at. */
+  /** The runtime's pods under any name; null: it was never heard. INVARIANT: nothing of them is ever worked at. */
   get allRuntimePods(): RuntimePods | null {
     return this.#raw;
   }

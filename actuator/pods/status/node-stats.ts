@@ -26,7 +26,7 @@ export interface StatsPorts {
   readonly nodeName: string;
 }
 const PODS_CGROUP = "/kubepods";
-/** How long is waited for who fills a disk. */
+/** The longest wait for the usage on a disk that fills. */
 const MEASURE_MS = 2000;
 
 /** The usage of the node and its pods, for decisions and for people. */

@@ -14,7 +14,7 @@ export interface NodeViewParts {
   readonly set: PodSet;
   readonly runtimeEndpoint?: string;
   readonly runtime: NodeStatus["runtime"];
-  /** How the last turn went; null: none has ended. */
+  /** The figures of the last turn; null: none has ended. */
   readonly turn: TurnFigures | null;
   readonly pass: PassReport | null;
   readonly usages: ReadonlyMap<string, PodUsage>;

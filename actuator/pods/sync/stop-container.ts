@@ -7,9 +7,9 @@ import { runHook } from "./hooks.ts";
 import type { OwnedRuntime } from "./owned-runtime.ts";
 import { type SyncContext, waitFor } from "./sync-context.ts";
 
-/** What of a runtime the end of a pod needs. */
+/** The calls of a runtime that the end of a pod needs. */
 export type StopRuntime = Pick<OwnedRuntime, "stopContainer" | "stopSandbox" | "exec">;
-/** Of a pod that is unknown by now nothing but its containers is left: no hook is run then. */
+/** The context of a stop; `pod` null: nothing but its containers is left of the pod, and no hook is run. */
 export type StopContext = Omit<SyncContext, "pod" | "places" | "runtime"> & {
   readonly pod: RunnablePod | null;
   readonly runtime: StopRuntime;

@@ -67,7 +67,7 @@ export function terminationMessages(roots: PodRoots): CompleteContainer {
   };
 }
 
-/** What the kubelet shows of a log in a termination message. */
+/** Lines of a log that the kubelet shows in a termination message. */
 const MAX_LINES = 80;
 const MAX_LOG_BYTES = 2048;
 /** More than these lines take in a runtime that breaks lines at 16 KiB. */

@@ -29,13 +29,13 @@ export interface WorkerPorts {
   readonly node: () => PodNode;
   /** The pod's cgroup, absolute. */
   readonly cgroupParentOf: (pod: RunnablePod) => string;
-  /** Of volumes in memory: a pod's limit, or what the node has for pods; null: none. */
+  /** The limit of volumes in memory: the pod's, or the node's allocatable; null: none. */
   readonly memoryBytes: (pod: RunnablePod) => number | null;
 }
 
 export interface SyncPodRequest {
   readonly pod: RunnablePod;
-  /** What the actions were computed from; null: the runtime holds nothing of it. */
+  /** The pod from which the actions were computed; null: the runtime holds nothing of it. */
   readonly runtimePod: RuntimePod | null;
   readonly actions: PodActions;
   /** Null: not decided yet; the container is not started. */
@@ -43,7 +43,7 @@ export interface SyncPodRequest {
   readonly signal: AbortSignal;
 }
 
-/** How a turn went. */
+/** The result of one syncPod. */
 export interface SyncPodResult {
   readonly sandboxId: string | null;
   readonly started: readonly string[];
@@ -51,7 +51,7 @@ export interface SyncPodResult {
   readonly faults: Readonly<Record<string, ContainerFault>>;
   /** Not started for want of values. */
   readonly undecided: readonly string[];
-  /** What ended the turn for the whole pod; null: nothing. */
+  /** The error that ended the turn for the whole pod; null: none. */
   readonly error: string | null;
   /** The pod did not get its devices and holds none of them any more: it is to come in anew; null: not so. */
   readonly refusal: DeviceFault | null;

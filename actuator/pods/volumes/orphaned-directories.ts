@@ -6,9 +6,9 @@ import type { OrphanedDirectoryResult } from "./orphaned-directory.ts";
 type Ports = Pick<RuntimePorts, "worker"> & Pick<ObserverPorts, "onProblem"> & { readonly clock: PodClock };
 type ByUid = ReadonlyMap<string, unknown>;
 interface Known {
-  /** What the runtime holds under the daemon's name; null: it was not heard yet. */
+  /** The runtime's pods under the daemon's name; null: it was not heard yet. */
   readonly runtimePods: ByUid | null;
-  /** What it holds under any name. */
+  /** The runtime's pods under any name. */
   readonly held: ByUid | null;
   readonly records: ByUid;
 }

@@ -23,7 +23,7 @@ interface EmptyDir {
   /** Its place; those above it are made as well. */
   readonly at: string;
   readonly medium: "" | "Memory";
-  /** Of a tmpfs; null: the kernel's half of the memory. */
+  /** The size of a tmpfs; null: the kernel's half of the memory. */
   readonly sizeBytes: number | null;
   readonly fsGroup: number | null;
 }

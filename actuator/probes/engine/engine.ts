@@ -87,7 +87,7 @@ class Attempts {
   }
 }
 
-/** Which number of those with one period a probe has: the first that is free, so that what is left stays even. */
+/** Numbers the probes with one period: each gets the first that is free, so that what is left stays even. */
 export class Phases {
   readonly #taken = new Map<number, Set<number>>();
   /** Below it no number of that period is free. */

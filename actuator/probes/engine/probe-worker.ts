@@ -35,7 +35,7 @@ export class ProbeWorker implements Wake {
   attempt = 0;
   /** Takes the attempt back while it waits for its turn. */
   unqueue: (() => void) | null = null;
-  /** What the guard was told of it: that attempts fail, or that so many did that its container is to be killed. */
+  /** The last report to the guard: attempts fail, or so many did that its container is to be killed. */
   told: "failing" | "failed" | null = null;
   /** When its exec waited for its turn longer than its period last, on the probes' clock. */
   overdueAtMs = Number.NEGATIVE_INFINITY;
@@ -70,7 +70,7 @@ export class ProbeWorker implements Wake {
   get lastOutput(): string {
     return this.#lastOutput;
   }
-  /** What its attempts take, the newer the more; null: there was none. */
+  /** The duration of its attempts, the newer the more; null: there was none. */
   get seconds(): number | null {
     return this.#seconds;
   }
@@ -121,7 +121,7 @@ export class ProbeWorker implements Wake {
     this.#run = { outcome: kind, times: 1 };
     return { kind, isFirst, ran: before };
   }
-  /** Of the wall clock; null: nothing is stored any more. */
+  /** The time of the wall clock since which the result stands; null: none is stored any more. */
   resultSince(wallMs: number | null): void {
     this.#sinceMs = wallMs;
   }

@@ -29,7 +29,7 @@ export interface ProbedPod {
   readonly uid: string;
   readonly namespace: string;
   readonly name: string;
-  /** Whose it is, as `ReplicaSet/UID`: what such pods have in common is no storm. Null: its own. */
+  /** Its owner, as `ReplicaSet/UID`: what pods of one owner have in common is no storm. Null: its own. */
   readonly owner: string | null;
   /** Empty: it has none yet. */
   readonly podIP: string;

@@ -1,7 +1,7 @@
 import { quote } from "../../../api/decide/go/strconv.ts";
 import { http } from "../../core/http.ts";
 
-/** How a call ended that was no success. */
+/** The status of a call that was no success. */
 export interface GrpcStatus {
   readonly code: number;
   readonly message: string;
@@ -32,7 +32,7 @@ export const statusWords = ({ code, message }: GrpcStatus): string =>
   `rpc error: code = ${NAMES[code] ?? `Code(${code})`} desc = ${message}`;
 export const internal = (message: string): GrpcStatus => ({ code: codeOf("Internal"), message });
 
-/** Of an answer of HTTP that is none of gRPC. Go: grpc/internal/transport, HTTPStatusConvTab. */
+/** The status of an answer of HTTP that is none of gRPC. Go: grpc/internal/transport, HTTPStatusConvTab. */
 export function httpStatusFault(status: number, contentType: string | undefined): GrpcStatus {
   const what =
     contentType === undefined
@@ -71,7 +71,7 @@ const OF_RESET: Readonly<Record<string, string>> = {
   INADEQUATE_SECURITY: "PermissionDenied",
 };
 
-/** What trailers say; undefined: they say nothing of the kind. */
+/** The status in trailers; undefined: they have none. */
 export function trailersStatus(status: string | undefined, message: string): GrpcStatus | undefined {
   if (status === undefined) return undefined;
   if (/^-?\d{1,9}$/.test(status)) return { code: Number(status), message: decoded(message) };

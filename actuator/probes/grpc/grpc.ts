@@ -37,7 +37,7 @@ class GrpcMessage {
   readonly #parts: Buffer[] = [];
   #bytes = 0;
 
-  /** What is wrong already; undefined: nothing yet. */
+  /** The fault that shows already; undefined: none yet. */
   push(part: Buffer): GrpcStatus | undefined {
     this.#parts.push(part);
     this.#bytes += part.length;

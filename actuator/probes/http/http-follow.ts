@@ -219,7 +219,7 @@ export interface LastAnswer {
   readonly status: number;
   /** A text of bytes. */
   readonly body: string;
-  /** What is wrong with the body, in Go's words; undefined: nothing. */
+  /** The fault of the body, in Go's words; undefined: none. */
   readonly error: string | undefined;
 }
 

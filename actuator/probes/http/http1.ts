@@ -13,10 +13,10 @@ export interface Exchanged {
   /** Go's words; with a head, of the body. */
   readonly error: string | undefined;
 }
-/** What is waited for: what is said of an attempt's end depends on it. */
+/** The stage that is waited for: the words for an attempt's end depend on it. */
 export type Stage = "answer" | "handshake" | "retry";
 export interface Listening {
-  /** How many bytes of the body are asked for, by the head. */
+  /** The number of bytes of the body that are asked for, by the head. */
   readonly wanted: (head: HttpHead) => number;
   /** Over TLS alone. */
   readonly onStage: (stage: Stage) => void;
