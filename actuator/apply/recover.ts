@@ -4,8 +4,7 @@ import type { JournalError } from "../core/record-file.ts";
 import { ruleOf } from "../plan/cgroup-files.ts";
 import { describeStep, type MkdirStep, type Step, type WriteStep } from "../plan/step.ts";
 import { sameValue } from "../plan/values.ts";
-import type { Journal } from "./journal.ts";
-import type { BeginRecord } from "./journal-records.ts";
+import type { BeginRecord, Journal } from "./journal.ts";
 
 /** `kept`: another writer changed it since, or it could not be undone; the message says which. */
 export interface Undone {

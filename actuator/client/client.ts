@@ -6,7 +6,7 @@ import { withoutNulls } from "../../api/model/nulls.ts";
 import { container, pod as podSchema } from "../../api/model/pod.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import type { Memory } from "../core/facts-file.ts";
-import { faultText } from "../core/missing-right.ts";
+import { faultText } from "../core/go-error.ts";
 import type { DecisionAnswer, DecisionClient, Problem, ResultsReport } from "../core/ports.ts";
 import type { Counters } from "../status/counters.ts";
 import { unsafeOrder } from "./answer-guard.ts";

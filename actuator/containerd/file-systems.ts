@@ -1,6 +1,6 @@
 import { type BigIntStats, statfsSync, statSync } from "node:fs";
 import type { FileSystem } from "../machine/facts.ts";
-import { fileSystemOf } from "../machine/file-system.ts";
+import { fileSystemOf } from "../machine/facts.ts";
 import type { Missing } from "../machine/files.ts";
 import type { RuntimeLists } from "./port.ts";
 

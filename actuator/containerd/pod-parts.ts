@@ -7,7 +7,7 @@ import {
   type RuntimePod,
   type RuntimePods,
   type RuntimeSandbox,
-} from "./runtime-pod.ts";
+} from "./port.ts";
 
 /** CRI's nanoseconds since 1970 as milliseconds; nought is no time. */
 export const timeMs = (nanoseconds: string): number | null =>

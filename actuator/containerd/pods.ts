@@ -19,8 +19,7 @@ import {
   timeMs,
   unreadableContainerOf,
 } from "./pod-parts.ts";
-import type { Answered, Exec, LocalImage, PodRuntime, RuntimeFault } from "./port.ts";
-import type { RuntimeContainer, RuntimePods } from "./runtime-pod.ts";
+import type { Answered, Exec, LocalImage, PodRuntime, RuntimeContainer, RuntimeFault, RuntimePods } from "./port.ts";
 
 /** Name and version of the runtime. */
 interface RuntimeVersion {

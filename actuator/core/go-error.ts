@@ -1,3 +1,6 @@
+import { accessSync, constants, existsSync, type Stats, statSync } from "node:fs";
+import { dirname } from "node:path";
+
 /**
  * A system error as Go prints it: `mkdir /x: file exists`. libuv words some of the kernel's errors differently. An error that
  * is not the system's is rethrown: it is a mistake in the code.
@@ -24,4 +27,61 @@ export function codeOf(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException;
   if (code === undefined) throw error;
   return code;
+}
+
+type Wants = "read" | "write";
+interface Lacks {
+  readonly right: "search" | "read" | "write";
+  readonly path: string;
+}
+
+/**
+ * The system's words, and where it is EACCES which right this process lacks, on what, and who has it:
+ * `EACCES: …: user 65534 lacks the right to read /etc/x.yaml (mode 600, of user 0 and group 0)`.
+ * @param wants what was tried with the file that the fault names; a file that is not there is made in its directory
+ */
+export function faultText(fault: unknown, wants: Wants): string {
+  return `${(fault as Error).message}${missingRight(fault, wants)}`;
+}
+
+/** `: user 65534 lacks the right …`; empty where the fault is another one, or what is missing is none of a file's modes. */
+export function missingRight(fault: unknown, wants: Wants): string {
+  const { code, path } = fault as NodeJS.ErrnoException;
+  if (code !== "EACCES" || typeof path !== "string" || !path.startsWith("/")) return "";
+  const lacks = lackAt(path, wants);
+  if (lacks === null) return "";
+  const { mode, uid, gid } = statOf(lacks.path) ?? {};
+  const owner = mode === undefined ? "" : ` (mode ${(mode & 0o7777).toString(8)}, of user ${uid} and group ${gid})`;
+  return `: user ${process.getuid?.()} lacks the right to ${lacks.right} ${lacks.path}${owner}`;
+}
+
+/** The first in the way. Without the right to search a directory nothing in it can be looked at. */
+function lackAt(path: string, wants: Wants): Lacks | null {
+  const parent = dirname(path);
+  if (parent !== path) {
+    const above = lackAt(parent, "read");
+    if (above?.right === "search") return above;
+    if (!may(parent, constants.X_OK)) return { right: "search", path: parent };
+  }
+  if (wants === "read") return may(path, constants.R_OK) ? null : { right: "read", path };
+  if (existsSync(path) && !may(path, constants.W_OK)) return { right: "write", path };
+  return may(parent, constants.W_OK) ? null : { right: "write", path: parent };
+}
+
+/** A missing file is no missing right. */
+function may(path: string, mode: number): boolean {
+  try {
+    accessSync(path, mode);
+    return true;
+  } catch (e) {
+    return (e as NodeJS.ErrnoException).code !== "EACCES";
+  }
+}
+
+function statOf(path: string): Stats | undefined {
+  try {
+    return statSync(path);
+  } catch {
+    return undefined;
+  }
 }

@@ -1,7 +1,7 @@
 import { createReadStream } from "node:fs";
 import type { ProblemCode, ReadProblem } from "../../api/documents/problem.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
-import { missingRight } from "./missing-right.ts";
+import { missingRight } from "./go-error.ts";
 
 /**
  * The text of a file or stream, UTF-8 with or without a mark, of at most `maxBytes`. Errors: not-found, not-a-file,

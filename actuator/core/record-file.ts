@@ -17,7 +17,7 @@ import {
 import { dirname, join } from "node:path";
 import { type Disk, makeFolder } from "../../api/model/make-folder.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
-import { faultText, missingRight } from "./missing-right.ts";
+import { faultText, missingRight } from "./go-error.ts";
 
 const OWNER_ONLY = 0o600;
 

@@ -1,5 +1,6 @@
 import type { ActuatorConfig } from "../core/config.ts";
 import { DEFAULT_STATUS_LISTEN, parseListen } from "../core/listen.ts";
+import type { Notices, Pace } from "../core/pace.ts";
 import { type Counters, noCounters } from "../status/counters.ts";
 import type { NodeStatus } from "../status/node-status.ts";
 import type { HistoryQuery, StatusServer } from "../status/server.ts";
@@ -37,4 +38,11 @@ export async function openMetrics({
       return NOBODY.serve(status, onProblem);
     },
   };
+}
+
+/** The hooks that the starter of a daemon gives its turns. */
+export interface Turns {
+  readonly pace: Pace;
+  readonly notices: Notices;
+  readonly metrics: OpenMetrics;
 }

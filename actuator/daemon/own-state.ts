@@ -3,8 +3,8 @@ import { Journal, journalFile } from "../apply/journal.ts";
 import { type Recovery, recover } from "../apply/recover.ts";
 import type { Hierarchy } from "../cgroupfs/hierarchy.ts";
 import type { ActuatorConfig } from "../core/config.ts";
+import { faultText } from "../core/go-error.ts";
 import { claimsDirectory, type Lock, takeLock } from "../core/lock.ts";
-import { faultText } from "../core/missing-right.ts";
 import type { Problem } from "../core/ports.ts";
 import { ownFolder, unwritable } from "../core/record-file.ts";
 

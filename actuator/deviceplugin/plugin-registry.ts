@@ -1,13 +1,11 @@
 import { STOP_GRACE_MS } from "../../api/decide/devices/inventory.ts";
 import { err, ok } from "../../api/model/result.ts";
 import type { EpochMs } from "../../api/model/units.ts";
-import { socketIdentity } from "../core/socket-path.ts";
-import { type Endpoint, openEndpoint, type PluginTimeouts } from "./endpoint.ts";
-import { type IsInUse, yieldingFault } from "./fair-share.ts";
+import { socketIdentity } from "../core/listen.ts";
+import { ListThrottle } from "./device-list.ts";
+import { type Endpoint, ListAndWatchStream, openEndpoint, type PluginTimeouts } from "./endpoint.ts";
 import type { Answered, PluginFault } from "./fault.ts";
-import { KnownPlugins, MAX_RESOURCES, pushedOut } from "./known-plugins.ts";
-import { ListAndWatchStream } from "./list-and-watch-stream.ts";
-import { ListThrottle } from "./list-throttle.ts";
+import { type IsInUse, KnownPlugins, MAX_RESOURCES, pushedOut, yieldingFault } from "./known-plugins.ts";
 import type { Plugins } from "./plugins.ts";
 
 const FIRST_MS = 1_000;

@@ -1,6 +1,6 @@
 import { NEWEST } from "../../api/profiles/index.ts";
 import { millisIn } from "../../api/profiles/profile.ts";
-import { CONTAINER_HASH, type RuntimeContainer, type RuntimePod } from "../containerd/runtime-pod.ts";
+import { CONTAINER_HASH, type RuntimeContainer, type RuntimePod } from "../containerd/port.ts";
 import type { ContainerBackOff } from "./actions.ts";
 import { latestExitedOf } from "./instances.ts";
 import type { PodContainer, RunnablePod } from "./pod.ts";

@@ -1,4 +1,4 @@
-import { CONTAINER_HASH, type RuntimeContainer, type RuntimePod } from "../containerd/runtime-pod.ts";
+import { CONTAINER_HASH, type RuntimeContainer, type RuntimePod } from "../containerd/port.ts";
 import {
   type ContainerBackOff,
   type KillContainer,

@@ -1,4 +1,4 @@
-import type { RuntimePod } from "../containerd/runtime-pod.ts";
+import type { RuntimePod } from "../containerd/port.ts";
 import { type ContainerBackOff, NO_POD_RESULTS, type PodProbeResults } from "./actions.ts";
 import { backOffMessage } from "./back-off.ts";
 import { emptyRuntimePod, latestOf } from "./instances.ts";
@@ -6,9 +6,7 @@ import type { RunnablePod } from "./pod.ts";
 import { isGivenUp } from "./pod-actions.ts";
 import type { PodRecord } from "./record.ts";
 import { conditionsOf, disruption, withTimes } from "./status/conditions.ts";
-import { containerStatuses, type StartError } from "./status/containers.ts";
-import { endedStatuses } from "./status/instance.ts";
-import { phaseOf } from "./status/phase.ts";
+import { containerStatuses, endedStatuses, type StartError } from "./status/containers.ts";
 import {
   addressesOf,
   type ContainerStatus,
@@ -23,7 +21,7 @@ import {
   timeOf,
   withResources,
 } from "./status/status.ts";
-import { hasBegun, isTerminal, lastVerdict, verdictOf } from "./status/verdict.ts";
+import { hasBegun, isTerminal, lastVerdict, phaseOf, verdictOf } from "./status/verdict.ts";
 
 /**
  * Containers that a resize starts anew: those of which the instance that is to be stopped is still the newest one, whether

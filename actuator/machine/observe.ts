@@ -1,7 +1,6 @@
 import { dirname } from "node:path";
 import { LIMITS } from "../../api/model/limits.ts";
 import { KUBELET_DIRECTORY } from "../core/setting-dangers.ts";
-import { type CpuPlace, placesFromCpuinfo } from "./cpuinfo.ts";
 import type {
   CgroupMounts,
   Cpu,
@@ -12,9 +11,9 @@ import type {
   SwapUsage,
   SystemFacts,
 } from "./facts.ts";
-import { readNodeFs } from "./file-system.ts";
+import { readNodeFs } from "./facts.ts";
 import { type MachineFiles, machineFiles, quoted } from "./files.ts";
-import { kibLines, MEMINFO, readHugePages, readMemory } from "./meminfo.ts";
+import { type CpuPlace, kibLines, MEMINFO, placesFromCpuinfo, readHugePages, readMemory } from "./meminfo.ts";
 
 const NODES = "/sys/devices/system/node";
 const MACHINE_HUGEPAGES = "/sys/kernel/mm/hugepages";

@@ -5,7 +5,7 @@ import type { ProblemCode, ReadProblem, RefusedItem } from "../../api/documents/
 import { LIMITS } from "../../api/model/limits.ts";
 import type { PodsInForce } from "../core/ports.ts";
 import { readText, reasonOf } from "../core/read-text.ts";
-import { refusedItemOf } from "../lifecycle/refused-item.ts";
+import { refusedItemOf } from "../lifecycle/pod-source-diff.ts";
 import { type FoundPod, podsOf } from "./pods-of.ts";
 import type { PodObject } from "./static-pod.ts";
 

@@ -2,11 +2,10 @@ import type { CgroupLevel, CgroupsDecision } from "../../api/model/cgroups.ts";
 import { err, ok, type Result } from "../../api/model/result.ts";
 import { ruleOf } from "./cgroup-files.ts";
 import { type Change, changesOf } from "./changes.ts";
-import { orphansOf } from "./orphans.ts";
 import type { CgroupState, ObservedCgroup } from "./state.ts";
 import { parentOf, parentsFirst, type Step, type WritePlan } from "./step.ts";
 import { type Draft, StepList } from "./step-list.ts";
-import { type Containers, type Target, targetsOf, textBefore } from "./targets.ts";
+import { type Containers, orphansOf, type Target, targetsOf, textBefore } from "./targets.ts";
 import { amountOf, type CpuSet, formatCpuset, NONE, overlaps, parseCpuset, shareOf, without } from "./values.ts";
 
 /**

@@ -1,6 +1,6 @@
 import type { QuantityList } from "../../api/model/allocatable.ts";
 import type { Problem } from "../core/ports.ts";
-import { observedEvent } from "../lifecycle/pod-observation.ts";
+import { observedEvent } from "../lifecycle/pod-state.ts";
 import { AdmissionBackoff, Capacity } from "./admission/admission-backoff.ts";
 import { ForeignSandboxes } from "./admission/foreign-sandboxes.ts";
 import { HostPorts } from "./admission/host-ports.ts";

@@ -1,6 +1,63 @@
-import type { DiskFigure } from "./disk-usage.ts";
-import { type ContainerStatsTarget, logsOf, type PodStatsTarget } from "./stats-targets.ts";
-import type { CgroupUsage, PodUsage } from "./usage.ts";
+import { join } from "node:path";
+import type { ImageFileSystems } from "../containerd/file-systems.ts";
+import type { MachineFacts } from "../machine/facts.ts";
+import type { DiskFigure, DiskPlace } from "./disk-usage.ts";
+import type { CgroupStatsTarget, CgroupUsage, PodUsage } from "./usage.ts";
+
+/** Where the use of a pod on this machine shows. */
+export interface PodStatsTarget {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  /** When its sandbox was created. */
+  readonly createdAtMs: number;
+  /** Below the hierarchy's root. */
+  readonly cgroup: string;
+  /** Those that run now, init containers too. */
+  readonly containers: readonly ContainerStatsTarget[];
+  /** Its emptyDirs; no others are counted. */
+  readonly volumes: readonly VolumeStatsTarget[];
+  /** With a directory of each container's logs, by its name. */
+  readonly logDirectory: string;
+  /** That the pod's containers have as /etc/hosts; null: none was made. */
+  readonly hostsFile: string | null;
+}
+interface ContainerStatsTarget {
+  readonly name: string;
+  readonly id: string;
+  readonly createdAtMs: number;
+  readonly cgroup: string;
+}
+interface VolumeStatsTarget {
+  readonly name: string;
+  readonly path: string;
+  /** True: its medium is Memory. It is measured, but is no part of the pod's disk usage. */
+  readonly inMemory: boolean;
+}
+
+/** Lists what to read of cgroups; `podsCgroup` is that of all pods together. */
+export const cgroupStatsTargets = (
+  podsCgroup: string,
+  pods: readonly PodStatsTarget[],
+): readonly CgroupStatsTarget[] => [
+  { path: podsCgroup, level: "pods" },
+  ...pods.flatMap(({ cgroup, containers }): readonly CgroupStatsTarget[] => [
+    { path: cgroup, level: "pod" },
+    ...containers.map((container) => ({ path: container.cgroup, level: "container" as const })),
+  ]),
+];
+
+/** Lists the places to count on disks. */
+export const diskStatsTargets = (pods: readonly PodStatsTarget[]): readonly DiskPlace[] =>
+  pods.flatMap((pod): readonly DiskPlace[] => [
+    ...pod.volumes.map(({ path }): DiskPlace => ({ path, what: "tree" })),
+    ...pod.containers.map((container): DiskPlace => ({ path: logsOf(pod, container), what: "files" })),
+    { path: pod.logDirectory, what: "files" },
+    ...(pod.hostsFile === null ? [] : [{ path: pod.hostsFile, what: "tree" } as const]),
+  ]);
+
+/** kubelet 1.36: BuildContainerLogsDirectory. */
+const logsOf = ({ logDirectory }: PodStatsTarget, { name }: ContainerStatsTarget): string => join(logDirectory, name);
 
 /** Since the look before. Null: there was none, or the cgroup is another one since. */
 export interface UsageRate {
@@ -193,5 +250,31 @@ export function podUsageOf(
     // the pod's quota or that of one of its containers, whichever holds back the most
     throttledPermille: throttled.length === 0 ? null : Math.max(...throttled),
     pressure: usage.pressure,
+  };
+}
+
+/**
+ * The machine's part of the kubelet's /stats/summary (stats/v1alpha1); a section whose files could not be read is absent.
+ * Per-pod use is not the machine's to tell: `pods` is empty. Times are to the millisecond: two looks within a second are
+ * two, and only what is newer than before is believed.
+ */
+export function summaryOf(machine: MachineFacts, nodeName: string, images?: ImageFileSystems) {
+  const time = machine.observedAt;
+  const timed = <T extends object>(section: T | undefined) =>
+    section === undefined ? undefined : { time, ...section };
+  const { processes, system } = machine;
+  const rlimit = processes.maxpid === undefined && processes.curproc === undefined ? undefined : processes;
+  return {
+    node: {
+      nodeName,
+      startTime: system.startTime,
+      memory: timed(machine.memoryUsage),
+      fs: timed(machine.nodeFs),
+      runtime: images?.imageFs && { imageFs: images.imageFs, containerFs: images.containerFs },
+      rlimit: timed(rlimit),
+      swap: timed(machine.swapUsage),
+      fileSystems: images?.fileSystems,
+    },
+    pods: [],
   };
 }

@@ -1,5 +1,4 @@
-import type { PodEvent } from "../lifecycle/event.ts";
-import type { PendingResize, PodEnd, Refusal } from "../lifecycle/record.ts";
+import type { PendingResize, PodEnd, PodEvent, Refusal } from "../lifecycle/record.ts";
 import type { DriftCause, HarmlessCause } from "../plan/drift.ts";
 import type { PodUsage } from "../stats/usage.ts";
 import type { ProbeRow } from "./probe-row.ts";

@@ -10,7 +10,7 @@ import {
   POD_UID,
   type RuntimeContainer,
   type RuntimePod,
-} from "../../actuator/containerd/runtime-pod.ts";
+} from "../../actuator/containerd/port.ts";
 import { PassClock } from "../../actuator/core/pass-clock.ts";
 import type { PodsRead } from "../../actuator/core/ports.ts";
 import { containerHash } from "../../actuator/lifecycle/config/labels.ts";

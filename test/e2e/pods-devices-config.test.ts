@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { cdiServed, runtimeVersion } from "../../actuator/containerd/pods.ts";
-import { CONTAINER_HASH } from "../../actuator/containerd/runtime-pod.ts";
+import { CONTAINER_HASH } from "../../actuator/containerd/port.ts";
 import { containerHash } from "../../actuator/lifecycle/config/labels.ts";
 import type { PodContainer, RunnablePod } from "../../actuator/lifecycle/pod.ts";
 import type { ContainerDevices } from "../../actuator/pods/devices/port.ts";

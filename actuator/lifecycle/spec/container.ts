@@ -1,6 +1,6 @@
 import type { ProbePort } from "../../../api/model/probe.ts";
 import { canonicalText } from "../../../api/model/quantity.ts";
-import { fieldPathFault } from "../field-path.ts";
+import { fieldPathFault } from "../env.ts";
 import type { ContainerPort, EnvVar, LifecycleHandler, PodContainer, TextMap, VolumeMount } from "../pod.ts";
 import { annotatedProfile } from "./app-armor-annotation.ts";
 import { type At, shown } from "./at.ts";

@@ -1,4 +1,4 @@
-import type { RuntimePod } from "../../containerd/runtime-pod.ts";
+import type { RuntimePod } from "../../containerd/port.ts";
 import type { RunnablePod } from "../pod.ts";
 import { sandboxNeed } from "../pod-actions.ts";
 import type { PendingResize, PodEnd } from "../record.ts";

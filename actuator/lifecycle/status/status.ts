@@ -1,4 +1,4 @@
-import type { RuntimePod } from "../../containerd/runtime-pod.ts";
+import type { RuntimePod } from "../../containerd/port.ts";
 import { activeSandboxOf, latestOf } from "../instances.ts";
 import type { RunnablePod } from "../pod.ts";
 

@@ -1,4 +1,4 @@
-import { OWNER, type RuntimePod, type RuntimePods } from "../../containerd/runtime-pod.ts";
+import { OWNER, type RuntimePod, type RuntimePods } from "../../containerd/port.ts";
 import type { Problem } from "../../core/ports.ts";
 import type { KubeletTraces } from "../../machine/kubelets.ts";
 import type { Counters } from "../../status/counters.ts";

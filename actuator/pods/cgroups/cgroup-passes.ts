@@ -1,5 +1,5 @@
 import type { Problem } from "../../core/ports.ts";
-import { containerResources } from "../../lifecycle/config/container-resources.ts";
+import { containerResources } from "../../lifecycle/config/container-config.ts";
 import { runPass } from "../../pass/loop.ts";
 import type { LastPassCgroups } from "../../plan/state.ts";
 import { OrphanProcesses } from "../eviction/orphan-processes.ts";

@@ -1,6 +1,6 @@
 import type { DeviceCheckpoint, PodDevicesEntry } from "../../../api/decide/devices/checkpoint.ts";
 import type { Device } from "../../../api/model/machine.ts";
-import type { RuntimePod } from "../../containerd/runtime-pod.ts";
+import type { RuntimePod } from "../../containerd/port.ts";
 import type { PluginState } from "../../deviceplugin/plugins.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
 import { entryOf, idsOf, isSameDevices, keyOf, readDevicesAnnotation } from "./checkpoint-entries.ts";

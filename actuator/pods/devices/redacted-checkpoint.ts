@@ -1,5 +1,5 @@
 import type { DeviceCheckpoint } from "../../../api/decide/devices/checkpoint.ts";
-import type { StateFiles } from "../../machine/state-files.ts";
+import type { StateFiles } from "../../machine/files.ts";
 import { checkpointOf, DEVICE_CHECKPOINT, textOf, withEmptyResponses } from "./checkpoint-entries.ts";
 
 const known = new WeakMap<StateFiles, StateFiles>();

@@ -1,4 +1,4 @@
-import { isOver, isStopped } from "../../lifecycle/pod-observation.ts";
+import { isOver, isStopped } from "../../lifecycle/pod-state.ts";
 import type { ObserverPorts, RuntimePorts } from "../manager-ports.ts";
 import type { KnownPod, PodSet } from "../records/pod-set.ts";
 import type { PodWorkQueue } from "../sync/pod-work-queue.ts";

@@ -6,13 +6,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createGzip } from "node:zlib";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import { faultText } from "../../containerd/fault.ts";
-import type { PodRuntime, RuntimeFault } from "../../containerd/port.ts";
-import type { RuntimeContainer, RuntimePods } from "../../containerd/runtime-pod.ts";
+import type { PodRuntime, RuntimeContainer, RuntimeFault, RuntimePods } from "../../containerd/port.ts";
 import { codeOf, goErrorText } from "../../core/go-error.ts";
 import type { Problem } from "../../core/ports.ts";
 import type { Counters } from "../../status/counters.ts";
-import { isWithin } from "../volumes/places.ts";
-import { openWithin, UnsafePath } from "../volumes/safe-path.ts";
+import { isWithin, openWithin, UnsafePath } from "../volumes/places.ts";
 import { DEFAULT_LOG_POLICY, logPolicyOf, policyText } from "./policy.ts";
 import { COMPRESSED, nextStamp, type RotatedLog, rotatedLogs, TEMPORARY } from "./rotated.ts";
 

@@ -1,23 +1,23 @@
 import { readFileSync } from "node:fs";
+import { setFlagsFromString } from "node:v8";
 import type { ProbeType } from "../../../api/model/probe.ts";
 import type { PodRuntime } from "../../containerd/port.ts";
 import type { ActuatorConfig } from "../../core/config.ts";
 import type { DecisionClient, Problem } from "../../core/ports.ts";
 import type { PodProbeResults } from "../../lifecycle/actions.ts";
 import { podAddresses } from "../../lifecycle/env.ts";
-import type { PodEvent } from "../../lifecycle/event.ts";
 import { latestOf, shouldStart } from "../../lifecycle/instances.ts";
 import type { PodContainer } from "../../lifecycle/pod.ts";
+import type { PodEvent } from "../../lifecycle/record.ts";
 import type { PodStatus } from "../../lifecycle/status/status.ts";
-import { Compilers } from "../../probes/compilers.ts";
 import { attempt } from "../../probes/engine/attempt.ts";
+import type { ManagerSettings } from "../../probes/engine/engine.ts";
 import { newlyHeld, ProbeHistory } from "../../probes/engine/history.ts";
 import { MAX_NAMED } from "../../probes/engine/history-entry.ts";
 import { type Guarded, GuardMemory } from "../../probes/engine/liveness-storm-guard.ts";
-import type { ManagerSettings } from "../../probes/engine/ports.ts";
 import { ProbeManager } from "../../probes/engine/probe-manager.ts";
-import { systemProbeClock } from "../../probes/engine/probe-time.ts";
 import type { ProbedContainer, ProbedPod } from "../../probes/engine/probed.ts";
+import { systemProbeClock } from "../../probes/engine/timer-heap.ts";
 import { decodeStatus } from "../../status/decode-status.ts";
 import type { ContainerRow } from "../../status/node-status.ts";
 import type { ProbeCounters } from "../../status/probe-counters.ts";
@@ -27,6 +27,30 @@ import { systemClock } from "../ports.ts";
 import type { KnownPod, PodProbes } from "../records/pod-set.ts";
 import { PodEvents } from "../records/records.ts";
 import { fieldsOf, listOf, textOf } from "../status/pod-row.ts";
+
+/** From here on what V8's optimizing compilers save is more than the 12 MB that they take. */
+const MANY_PER_SECOND = 100;
+/** Flags that a daemon is started without (`DAEMON_FLAGS` of api/cli/start.ts), as far as it can be had once a process runs. */
+const FLAGS = ["--opt", "--maglev", "--no-optimize-for-size", "--no-flush-baseline-code"];
+
+/** Switches the optimizing compilers on, for good, once a daemon has so much to do that it needs them. */
+export class Compilers {
+  readonly #set: (flag: string) => void;
+  #areOn = false;
+
+  constructor(set: (flag: string) => void = setFlagsFromString) {
+    this.#set = set;
+  }
+
+  get areOn(): boolean {
+    return this.#areOn;
+  }
+  observe(attemptsPerSecond: number): void {
+    if (this.#areOn || attemptsPerSecond < MANY_PER_SECOND) return;
+    this.#areOn = true;
+    for (const flag of FLAGS) this.#set(flag);
+  }
+}
 
 interface LiveProbesOptions {
   readonly manager: ProbeManager;

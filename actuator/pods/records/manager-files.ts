@@ -5,7 +5,7 @@ import type { CheckpointFault } from "../../../api/decide/devices/checkpoint-rea
 import { LIMITS } from "../../../api/model/limits.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import { ownFolder, replaceText } from "../../core/record-file.ts";
-import { readStateFiles, type StateFiles } from "../../machine/state-files.ts";
+import { readStateFiles, type StateFiles } from "../../machine/files.ts";
 import { checkpointOf, DEVICE_CHECKPOINT, textOf } from "../devices/checkpoint-entries.ts";
 import { redactFiles } from "../devices/redacted-checkpoint.ts";
 

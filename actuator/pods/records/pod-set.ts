@@ -1,4 +1,4 @@
-import { OWNER, type RuntimeContainer, type RuntimePod, type RuntimePods } from "../../containerd/runtime-pod.ts";
+import { OWNER, type RuntimeContainer, type RuntimePod, type RuntimePods } from "../../containerd/port.ts";
 import type { PodsInForce } from "../../core/ports.ts";
 import {
   type ContainerBackOff,
@@ -9,10 +9,10 @@ import {
 } from "../../lifecycle/actions.ts";
 import { type ForeignSandbox, foreignSandboxes } from "../../lifecycle/foreign-sandbox.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
-import { isStopped } from "../../lifecycle/pod-observation.ts";
+import { isStopped } from "../../lifecycle/pod-state.ts";
 import { podStatus } from "../../lifecycle/pod-status.ts";
 import type { PodRecord } from "../../lifecycle/record.ts";
-import { runnablePod } from "../../lifecycle/spec/runnable-pod.ts";
+import { runnablePod } from "../../lifecycle/spec/pod-spec.ts";
 import type { StartError } from "../../lifecycle/status/containers.ts";
 import type { ContainerStatus, PodStatus } from "../../lifecycle/status/status.ts";
 import { classOf } from "../admission/decoded-pod.ts";

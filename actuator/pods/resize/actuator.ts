@@ -6,7 +6,7 @@ import { value, ZERO } from "../../../api/model/amount.ts";
 import { containersOf, type Pod } from "../../../api/model/pod.ts";
 import { micros } from "../../../api/model/units.ts";
 import type { Hierarchy } from "../../cgroupfs/hierarchy.ts";
-import type { RuntimePod } from "../../containerd/runtime-pod.ts";
+import type { RuntimePod } from "../../containerd/port.ts";
 import type { Problem } from "../../core/ports.ts";
 import { resizeRestarts } from "../../lifecycle/pod-status.ts";
 import type { PendingResize } from "../../lifecycle/record.ts";

@@ -8,11 +8,19 @@ import type { Problem } from "../../core/ports.ts";
 import type { MachineFacts } from "../../machine/facts.ts";
 import { plain } from "../../pass/snapshot.ts";
 import { readUsages } from "../../stats/cgroup-usage.ts";
+import type { DiskPlace } from "../../stats/disk-usage.ts";
 import { DiskFill, DiskUsage } from "../../stats/disk-usage.ts";
-import type { DiskPlace } from "../../stats/disk-walk.ts";
-import { summaryOf } from "../../stats/node-summary.ts";
-import { cgroupStatsTargets, diskStatsTargets, type PodStatsTarget } from "../../stats/stats-targets.ts";
-import { podStatsOf, podsCgroupStats, podUsageOf, type Seen, UsageHistory } from "../../stats/summary.ts";
+import {
+  cgroupStatsTargets,
+  diskStatsTargets,
+  type PodStatsTarget,
+  podStatsOf,
+  podsCgroupStats,
+  podUsageOf,
+  type Seen,
+  summaryOf,
+  UsageHistory,
+} from "../../stats/summary.ts";
 import type { PodUsage } from "../../stats/usage.ts";
 import type { CgroupView } from "../cgroups/cgroup-view.ts";
 import type { KnownPod } from "../records/pod-set.ts";

@@ -4,7 +4,7 @@ import { effectiveGracePeriod } from "../../lifecycle/container-termination.ts";
 import { afterForeign, FOREIGN_SANDBOX } from "../../lifecycle/foreign-sandbox.ts";
 import type { PodContainer } from "../../lifecycle/pod.ts";
 import { podActions } from "../../lifecycle/pod-actions.ts";
-import { isStopped } from "../../lifecycle/pod-observation.ts";
+import { isStopped } from "../../lifecycle/pod-state.ts";
 import { finishedPhase, resizeRestarts } from "../../lifecycle/pod-status.ts";
 import type { BackOff } from "../../lifecycle/record.ts";
 import type { StartError } from "../../lifecycle/status/containers.ts";

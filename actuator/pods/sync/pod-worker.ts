@@ -1,4 +1,4 @@
-import type { RuntimePod, RuntimePods } from "../../containerd/runtime-pod.ts";
+import type { RuntimePod, RuntimePods } from "../../containerd/port.ts";
 import { goErrorText } from "../../core/go-error.ts";
 import { containersToKill, stoppingMessage } from "../../lifecycle/container-termination.ts";
 import { podAddresses } from "../../lifecycle/env.ts";

@@ -3,13 +3,11 @@ import type { CgroupValues } from "../../../api/model/cgroups.ts";
 import type { DeviceOptions } from "../../../api/model/managers.ts";
 import type { Result } from "../../../api/model/result.ts";
 import { kubeletText } from "../../containerd/fault.ts";
+import { removeContainerLog } from "../../containerd/logs.ts";
 import type { ContainerConfig, SandboxConfig } from "../../containerd/messages.ts";
-import type { LocalImage } from "../../containerd/port.ts";
-import type { RuntimePod } from "../../containerd/runtime-pod.ts";
-import { removeContainerLog } from "../../gc/container-log.ts";
+import type { LocalImage, RuntimePod } from "../../containerd/port.ts";
 import type { StartContainer } from "../../lifecycle/actions.ts";
-import { containerConfigOf } from "../../lifecycle/config/container-config.ts";
-import { withDeviceEnv } from "../../lifecycle/config/device-parts.ts";
+import { containerConfigOf, withDeviceEnv } from "../../lifecycle/config/container-config.ts";
 import { sandboxConfigOf } from "../../lifecycle/config/sandbox-config.ts";
 import { containersToKill, restartGracePeriod, type StopContainer } from "../../lifecycle/container-termination.ts";
 import { podAddresses, resolveEnv } from "../../lifecycle/env.ts";
@@ -27,8 +25,7 @@ import type { ContainerFault, Images } from "./images.ts";
 import { type LogLinks, makeDirectory, makeLogDirectory } from "./log-link.ts";
 import { ownPartOf } from "./owned-runtime.ts";
 import { stopContainer, stopPod } from "./stop-container.ts";
-import type { SyncContext } from "./sync-context.ts";
-import type { SyncPodRequest, SyncPodResult, WorkerPorts } from "./worker-ports.ts";
+import type { SyncContext, SyncPodRequest, SyncPodResult, WorkerPorts } from "./worker-ports.ts";
 
 export interface SyncPodContext extends SyncContext {
   readonly ports: WorkerPorts;

@@ -4,7 +4,7 @@ import {
   type RuntimePod,
   TERMINATION_MESSAGE_PATH,
   TERMINATION_MESSAGE_POLICY,
-} from "../../containerd/runtime-pod.ts";
+} from "../../containerd/port.ts";
 import { codeOf, goErrorText } from "../../core/go-error.ts";
 import { readTail } from "../../core/record-file.ts";
 import type { PodPlaces } from "../ports.ts";

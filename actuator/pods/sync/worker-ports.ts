@@ -1,15 +1,16 @@
 import type { CgroupValues } from "../../../api/model/cgroups.ts";
-import type { PodRuntime } from "../../containerd/port.ts";
-import type { RuntimePod } from "../../containerd/runtime-pod.ts";
+import type { PodRuntime, RuntimePod } from "../../containerd/port.ts";
 import type { PodActions } from "../../lifecycle/actions.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
 import type { ContainerDevices, DeviceFault } from "../devices/port.ts";
 import type { PodNode } from "../networking/node-addresses.ts";
-import type { OnPodEvent, PodClock } from "../ports.ts";
+import type { OnPodEvent, PodClock, PodPlaces } from "../ports.ts";
+import type { PodEvents } from "../records/records.ts";
 import type { Mounter } from "../volumes/mounter.ts";
 import type { PodRoots } from "../volumes/places.ts";
 import type { ContainerFault, Images } from "./images.ts";
 import type { LogLinks } from "./log-link.ts";
+import type { OwnedRuntime } from "./owned-runtime.ts";
 
 export interface WorkerPorts {
   readonly runtime: PodRuntime;
@@ -71,4 +72,31 @@ export interface TerminatingPodResult {
   /** Nothing of it that is this daemon's own runs any more. */
   readonly isEnded: boolean;
   readonly error: string | null;
+}
+
+/** The context that all steps of the work on one pod need. */
+export interface SyncContext {
+  readonly pod: RunnablePod;
+  readonly places: PodPlaces;
+  readonly runtime: OwnedRuntime;
+  readonly events: PodEvents;
+  readonly clock: PodClock;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Waits for the work, no longer than `ms`, and no longer than the turn lasts. The work goes on by itself.
+ * @returns the milliseconds that passed
+ */
+export async function waitFor(
+  work: Promise<unknown>,
+  ms: number,
+  clock: PodClock,
+  signal: AbortSignal,
+): Promise<number> {
+  const done = new AbortController();
+  const from = clock.monotonicMs();
+  await Promise.race([work, clock.sleep(ms, AbortSignal.any([signal, done.signal]))]);
+  done.abort();
+  return clock.monotonicMs() - from;
 }

@@ -1,7 +1,7 @@
 import { basename } from "node:path";
 import { faultText } from "../../containerd/fault.ts";
 import { removePodLogs } from "../../containerd/logs.ts";
-import type { RuntimePod } from "../../containerd/runtime-pod.ts";
+import type { RuntimePod } from "../../containerd/port.ts";
 import { mayRun } from "../../lifecycle/instances.ts";
 import { type OwnedRuntime, ownPartOf } from "../sync/owned-runtime.ts";
 import type { WorkerPorts } from "../sync/worker-ports.ts";

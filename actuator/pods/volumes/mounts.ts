@@ -6,12 +6,11 @@ import { codeOf, goErrorText } from "../../core/go-error.ts";
 import { hostNameOf } from "../../lifecycle/config/labels.ts";
 import { type EnvPair, expandSubPath } from "../../lifecycle/env.ts";
 import type { PodContainer, RunnablePod, VolumeMount } from "../../lifecycle/pod.ts";
-import { writeHostsFile } from "../networking/hosts-file.ts";
+import { writeHostsFile } from "../networking/dns.ts";
 import type { PodPlaces } from "../ports.ts";
 import { terminationMessageAt } from "../sync/termination-message.ts";
 import { type Mounter, mountAt } from "./mounter.ts";
-import { containerAt, etcHostsAt, subPathAt } from "./places.ts";
-import { exists, makeWithin, openWithin } from "./safe-path.ts";
+import { containerAt, etcHostsAt, exists, makeWithin, openWithin, subPathAt } from "./places.ts";
 import { volumeAt } from "./volumes.ts";
 
 /** A container that is about to be made. */

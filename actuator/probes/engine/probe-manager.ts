@@ -2,14 +2,14 @@ import { type ProbePlan, probePlan } from "../../../api/decide/probes/plan.ts";
 import { RESTART_GRACE_MS } from "../../../api/decide/probes/worker.ts";
 import { PROBE_TYPES, type ProbeSpec, type ProbeType, type StoredResult } from "../../../api/model/probe.ts";
 import type { ProbeFacts } from "../../status/probe-row.ts";
+import { ExecLimit } from "./attempt.ts";
+import type { ManagerPorts, ManagerSettings } from "./engine.ts";
 import { ProbeEngine, REPORT_MS } from "./engine.ts";
-import { ExecLimit } from "./exec-limit.ts";
 import { newlyHeld, ProbeEventRecorder } from "./history.ts";
 import { type Guarded, LivenessStormGuard } from "./liveness-storm-guard.ts";
-import type { ManagerPorts, ManagerSettings } from "./ports.ts";
-import { ProbeTime } from "./probe-time.ts";
 import { ProbeWorker } from "./probe-worker.ts";
 import { type ProbedContainer, type ProbedPod, ProbeResults } from "./probed.ts";
+import { ProbeTime } from "./timer-heap.ts";
 
 interface KnownPod {
   pod: ProbedPod;

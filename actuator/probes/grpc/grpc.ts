@@ -6,10 +6,9 @@ import { hostPort } from "../../../api/decide/probes/http-request.ts";
 import type { ProbeHandler, ProbeOutcome } from "../../../api/model/probe.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import { NEWEST } from "../../../api/profiles/index.ts";
-import type { ProbeTarget } from "../engine/target.ts";
-import { ERRORS } from "../http/http2-messages.ts";
-import { bounded, type Opened } from "../net/bounded.ts";
-import { dial } from "../net/dial.ts";
+import type { ProbeTarget } from "../engine/probed.ts";
+import { bounded, dial, type Opened } from "../net/dial.ts";
+import { ERRORS } from "../net/tls-messages.ts";
 import {
   codeOf,
   type GrpcStatus,

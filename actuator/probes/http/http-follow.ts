@@ -19,11 +19,11 @@ import {
   wireRequest,
 } from "../../../api/decide/probes/http-wire.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
-import type { Opened } from "../net/bounded.ts";
+import type { Opened } from "../net/dial.ts";
 import { dial, dialTo, PlainSocket } from "../net/dial.ts";
 import { secured } from "../net/tls.ts";
+import { streamFault } from "../net/tls-messages.ts";
 import { type Exchanged, exchangeHttp1, exchangePlain, type Listening, type Stage } from "./http1.ts";
-import { streamFault } from "./http2-messages.ts";
 
 /** A stream that its server did not take: the same request may be sent again. */
 const REFUSED = Symbol("refused");

@@ -2,8 +2,8 @@ import { textOf } from "../../../api/decide/go/url.ts";
 import { type HttpRequest, httpRequest } from "../../../api/decide/probes/http-request.ts";
 import type { ProbeHttpGet, ProbeOutcome } from "../../../api/model/probe.ts";
 import { ok, type Result } from "../../../api/model/result.ts";
-import type { ProbeTarget } from "../engine/target.ts";
-import { bounded, type Opened } from "../net/bounded.ts";
+import type { ProbeTarget } from "../engine/probed.ts";
+import { bounded, type Opened } from "../net/dial.ts";
 import { follow, inGet, type LastAnswer, type Progress } from "./http-follow.ts";
 import type { Stage } from "./http1.ts";
 

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { HttpAnswer, type HttpHead } from "../../../api/decide/probes/http-answer.ts";
-import { addressesOf, type Opened, type SocketAddresses } from "../net/bounded.ts";
 import type { PlainSocket } from "../net/dial.ts";
+import { addressesOf, type Opened, type SocketAddresses } from "../net/dial.ts";
 import { tlsWords } from "../net/tls-messages.ts";
 
 /** The outcome of one request over one connection. */

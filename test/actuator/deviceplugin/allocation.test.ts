@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { readAllocations } from "../../../actuator/deviceplugin/allocation.ts";
+import { readAllocations } from "../../../actuator/deviceplugin/endpoint.ts";
 import { serviceOf } from "../../../actuator/deviceplugin/protocol.ts";
 
 const bytesOf = (containerResponses: readonly object[]): Buffer =>

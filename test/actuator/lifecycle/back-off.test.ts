@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { CONTAINER_HASH } from "../../../actuator/containerd/runtime-pod.ts";
+import { CONTAINER_HASH } from "../../../actuator/containerd/port.ts";
 import {
   backOffEventMessage,
   backOffMessage,

@@ -5,8 +5,7 @@ import {
   remainingGracePeriod,
   restartGracePeriod,
 } from "../../../actuator/lifecycle/container-termination.ts";
-import { isOver, isStopped, pastDeadline } from "../../../actuator/lifecycle/pod-observation.ts";
-import { DEADLINE } from "../../../actuator/lifecycle/pod-state.ts";
+import { DEADLINE, isOver, isStopped, pastDeadline } from "../../../actuator/lifecycle/pod-state.ts";
 import type { PodEnd } from "../../../actuator/lifecycle/record.ts";
 import { instanceOf, podOf, recordOf, runnableOf, sandboxOf, seenOf } from "./pods.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { RuntimePod } from "../../../actuator/containerd/runtime-pod.ts";
+import type { RuntimePod } from "../../../actuator/containerd/port.ts";
 import { restartGracePeriod } from "../../../actuator/lifecycle/container-termination.ts";
 import type { RunnablePod } from "../../../actuator/lifecycle/pod.ts";
 import { podActions } from "../../../actuator/lifecycle/pod-actions.ts";

@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import type { RuntimeContainer, RuntimePods } from "../../../actuator/containerd/runtime-pod.ts";
+import type { RuntimeContainer, RuntimePods } from "../../../actuator/containerd/port.ts";
 import { LogRotation, type RotationPorts, systemLogFiles } from "../../../actuator/pods/logs/rotation.ts";
 import { err } from "../../../api/model/result.ts";
 import { ownDirectory, WrittenLog } from "./written-log.ts";

@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { writeHostsFile } from "../../../actuator/pods/networking/hosts-file.ts";
+import { writeHostsFile } from "../../../actuator/pods/networking/dns.ts";
 import { restartsByLogs } from "../../../actuator/pods/sync/log-link.ts";
 import { type MountsRequest, mountsOf } from "../../../actuator/pods/volumes/mounts.ts";
 import { makePodDirectory } from "../../../actuator/pods/volumes/volumes.ts";

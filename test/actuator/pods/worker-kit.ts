@@ -1,10 +1,10 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import type { RuntimePod } from "../../../actuator/containerd/runtime-pod.ts";
+import type { RuntimePod } from "../../../actuator/containerd/port.ts";
 import type { PodActions } from "../../../actuator/lifecycle/actions.ts";
-import type { PodEvent } from "../../../actuator/lifecycle/event.ts";
 import { activeSandboxOf } from "../../../actuator/lifecycle/instances.ts";
 import type { RunnablePod } from "../../../actuator/lifecycle/pod.ts";
+import type { PodEvent } from "../../../actuator/lifecycle/record.ts";
 import type { ContainerDevices } from "../../../actuator/pods/devices/port.ts";
 import type { PodNode } from "../../../actuator/pods/networking/node-addresses.ts";
 import { Images } from "../../../actuator/pods/sync/images.ts";

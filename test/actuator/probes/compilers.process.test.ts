@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { Compilers } from "../../../actuator/probes/compilers.ts";
+import { Compilers } from "../../../actuator/pods/probing/open-probes.ts";
 import { DAEMON_FLAGS } from "../../../api/cli/start.ts";
 import { NODE } from "../../cli/run.ts";
 import { container, pod, probe, world } from "./manager-kit.ts";
@@ -22,7 +22,7 @@ test("few probes leave the daemon small, many switch the compilers on, once", ()
 });
 
 test("a process that was started without them compiles from then on", () => {
-  const file = join(import.meta.dirname, "../../../actuator/probes/compilers.ts");
+  const file = join(import.meta.dirname, "../../../actuator/pods/probing/open-probes.ts");
   const code = `
     const { Compilers } = await import(${JSON.stringify(file)});
     const hot = (n) => { let sum = 0; for (let i = 0; i < n; i++) sum += i % 7; return sum; };

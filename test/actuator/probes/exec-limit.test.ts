@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ExecLimit } from "../../../actuator/probes/engine/exec-limit.ts";
+import { ExecLimit } from "../../../actuator/probes/engine/attempt.ts";
 import { container, EXEC, OK, pod, probe, world } from "./manager-kit.ts";
 
 test("so many run at once; pods have their turn one after another, each in its own order", async () => {

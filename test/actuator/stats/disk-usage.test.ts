@@ -10,8 +10,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { DiskUsage, type DiskUsageOptions } from "../../../actuator/stats/disk-usage.ts";
-import { type DiskPlace, DiskWalk } from "../../../actuator/stats/disk-walk.ts";
+import { type DiskPlace, DiskUsage, type DiskUsageOptions, DiskWalk } from "../../../actuator/stats/disk-usage.ts";
 import { du, mountedBelow, scratch } from "./scratch.ts";
 
 const START = Date.parse("2026-01-31T12:00:00Z");

@@ -3,9 +3,11 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { readUsages } from "../../../actuator/stats/cgroup-usage.ts";
 import { DiskUsage } from "../../../actuator/stats/disk-usage.ts";
-import { cgroupStatsTargets, diskStatsTargets, type PodStatsTarget } from "../../../actuator/stats/stats-targets.ts";
 import {
+  cgroupStatsTargets,
+  diskStatsTargets,
   type Layer,
+  type PodStatsTarget,
   podStatsOf,
   podsCgroupStats,
   podUsageOf,

@@ -2,9 +2,9 @@ import { describe, expect, test } from "vitest";
 import {
   type ContainerConfigRequest,
   containerConfigOf,
+  containerResources,
+  withDeviceEnv,
 } from "../../../../actuator/lifecycle/config/container-config.ts";
-import { containerResources } from "../../../../actuator/lifecycle/config/container-resources.ts";
-import { withDeviceEnv } from "../../../../actuator/lifecycle/config/device-parts.ts";
 import { containerHash } from "../../../../actuator/lifecycle/config/labels.ts";
 import type { DeviceOptions } from "../../../../api/model/managers.ts";
 import { type Fields, podObject, podOf, withContainer } from "../spec/sample.ts";

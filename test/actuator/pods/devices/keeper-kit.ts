@@ -2,8 +2,8 @@ import { join } from "node:path";
 import { decideHere } from "../../../../actuator/client/local-client.ts";
 import type { RunnablePod } from "../../../../actuator/lifecycle/pod.ts";
 import type { DeviceManager } from "../../../../actuator/pods/devices/device-manager.ts";
+import { type DeviceManagerOptions, openDeviceManager } from "../../../../actuator/pods/devices/device-manager.ts";
 import { readDeviceHistory } from "../../../../actuator/pods/devices/history.ts";
-import { type DeviceManagerOptions, openDeviceManager } from "../../../../actuator/pods/devices/open.ts";
 import { type PodClock, systemClock } from "../../../../actuator/pods/ports.ts";
 import {
   ManagerFiles,
