@@ -21,8 +21,8 @@ import { livePodsSource } from "./manifests/pods-source.ts";
 import type { LoopPorts } from "./pass/loop.ts";
 import { type PassReport, runPass } from "./pass/loop.ts";
 import { PodsDaemon } from "./pods/daemon.ts";
-import { redactFiles } from "./pods/devices/redacted-checkpoint.ts";
-import { observedPods } from "./pods/status/observed-pods.ts";
+import { redactFiles } from "./pods/devices/checkpoint-entries.ts";
+import { observedPods } from "./pods/status/node-view.ts";
 import {
   type Counters,
   driftNotices,

@@ -11,9 +11,15 @@ import { err, ok, type Result } from "../../api/model/result.ts";
 import { NEWEST } from "../../api/profiles/index.ts";
 import { millisIn } from "../../api/profiles/profile.ts";
 import { parseListen, socketPathFault, socketPathOf, USUAL_ENDPOINT } from "./listen.ts";
-import { readText } from "./read-text.ts";
-import { dangerFaults, KUBELET_DIRECTORY, NODE_NAME, NODE_NAME_FORM } from "./setting-dangers.ts";
-import { faultsOf, type SettingFault } from "./setting-fault.ts";
+import { readText } from "./record-file.ts";
+import {
+  dangerFaults,
+  faultsOf,
+  KUBELET_DIRECTORY,
+  NODE_NAME,
+  NODE_NAME_FORM,
+  type SettingFault,
+} from "./setting-faults.ts";
 
 /** The content of a settings file. */
 export interface SettingsFile {

@@ -1,9 +1,8 @@
 import { err, ok, type Result } from "../../api/model/result.ts";
-import { Journal, journalFile } from "../apply/journal.ts";
-import { type Recovery, recover } from "../apply/recover.ts";
+import { Journal, journalFile, type Recovery, recover } from "../apply/journal.ts";
 import type { Hierarchy } from "../cgroupfs/hierarchy.ts";
 import type { ActuatorConfig } from "../core/config.ts";
-import { faultText } from "../core/go-error.ts";
+import { faultText } from "../core/error-text.ts";
 import { claimsDirectory, type Lock, takeLock } from "../core/lock.ts";
 import type { Problem } from "../core/ports.ts";
 import { ownFolder, unwritable } from "../core/record-file.ts";

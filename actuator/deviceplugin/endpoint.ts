@@ -6,8 +6,7 @@ import type { DeviceList, ListThrottle } from "./device-list.ts";
 import { DeviceListReader } from "./device-list-reader.ts";
 import { type Answered, faultOf, nonsense, type PluginCall, type PluginFault } from "./fault.ts";
 import { type DevicePluginOptions, type PluginCalls, type PluginMethod, quoted } from "./names.ts";
-import { callOnce, dial } from "./plugin-client.ts";
-import { LIST_AND_WATCH } from "./protocol.ts";
+import { callOnce, dial, LIST_AND_WATCH } from "./plugin-client.ts";
 
 /** A plugin's answer for the devices of one container. */
 export interface Allocation {

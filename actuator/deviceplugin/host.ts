@@ -12,9 +12,9 @@ import { type Endpoint, PLUGIN_TIMEOUTS, type PluginTimeouts, type PreferredQues
 import type { Answered, PluginFault } from "./fault.ts";
 import type { IsInUse } from "./known-plugins.ts";
 import { endpointPath, type RegisterRequest, resourceFault, SOCKET_NAME, versionFault } from "./names.ts";
+import { methodAt } from "./plugin-client.ts";
 import { PluginRegistry } from "./plugin-registry.ts";
 import { amountsOf, devicePluginsOf, devicesOf, type PluginState, type ResourceAmount } from "./plugins.ts";
-import { methodAt } from "./protocol.ts";
 import { openPluginWatcher } from "./watcher.ts";
 
 const REGISTER = "/v1beta1.Registration/Register";

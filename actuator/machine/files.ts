@@ -1,6 +1,6 @@
 import { closeSync, constants, openSync, readdirSync, readSync, type StatsFsBase, statfsSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { missingRight } from "../core/go-error.ts";
+import { missingRight } from "../core/error-text.ts";
 
 /** Name -> where it lies below the kubelet's directory. */
 const STATE_FILES = {

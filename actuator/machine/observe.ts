@@ -1,6 +1,6 @@
 import { dirname } from "node:path";
 import { LIMITS } from "../../api/model/limits.ts";
-import { KUBELET_DIRECTORY } from "../core/setting-dangers.ts";
+import { KUBELET_DIRECTORY } from "../core/setting-faults.ts";
 import type {
   CgroupMounts,
   Cpu,
@@ -13,7 +13,7 @@ import type {
 } from "./facts.ts";
 import { readNodeFs } from "./facts.ts";
 import { type MachineFiles, machineFiles, quoted } from "./files.ts";
-import { type CpuPlace, kibLines, MEMINFO, placesFromCpuinfo, readHugePages, readMemory } from "./meminfo.ts";
+import { type CpuPlace, kibLines, MEMINFO, placesFromCpuinfo, readHugePages, readMemory } from "./proc-files.ts";
 
 const NODES = "/sys/devices/system/node";
 const MACHINE_HUGEPAGES = "/sys/kernel/mm/hugepages";

@@ -5,13 +5,13 @@ import { problemText, type ReadProblem } from "../../api/documents/problem.ts";
 import { MIRROR_ANNOTATION } from "../../api/model/pod.ts";
 import { pageField } from "../../api/model/pod-page.ts";
 import type { ActuatorConfig } from "../core/config.ts";
-import { faultText } from "../core/go-error.ts";
+import { faultText } from "../core/error-text.ts";
 import { certificateFault, http, https } from "../core/http.ts";
 import type { PodOrigin, PodsInForce, PodsRead } from "../core/ports.ts";
 import type { LoopPorts } from "../pass/loop.ts";
+import type { PodObject } from "./pods-of.ts";
 import { type FoundPod, stepsOf } from "./pods-of.ts";
 import { type LastGood, type Manifests, readManifests } from "./read-manifests.ts";
-import type { PodObject } from "./static-pod.ts";
 
 const SOURCE_ANNOTATION = "kubernetes.io/config.source";
 const NONE_GONE = "no pod counts as gone";

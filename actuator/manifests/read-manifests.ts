@@ -4,10 +4,10 @@ import { parseDocuments } from "../../api/documents/parse.ts";
 import type { ProblemCode, ReadProblem, RefusedItem } from "../../api/documents/problem.ts";
 import { LIMITS } from "../../api/model/limits.ts";
 import type { PodsInForce } from "../core/ports.ts";
-import { readText, reasonOf } from "../core/read-text.ts";
+import { readText, reasonOf } from "../core/record-file.ts";
 import { refusedItemOf } from "../lifecycle/pod-source-diff.ts";
+import type { PodObject } from "./pods-of.ts";
 import { type FoundPod, podsOf } from "./pods-of.ts";
-import type { PodObject } from "./static-pod.ts";
 
 export interface Manifests {
   /** In the order of the files' names, and as they stand in a file. */

@@ -1,5 +1,5 @@
 import type { Kind, Verdict } from "../../api/model/decision.ts";
-import type { Recovery } from "../apply/recover.ts";
+import type { Recovery } from "../apply/journal.ts";
 import type { Reloaded } from "../core/config.ts";
 import type { DecisionAnswer, Problem } from "../core/ports.ts";
 import type { ClosedPass } from "../gc/interrupted-pass.ts";

@@ -1,6 +1,5 @@
 import { join } from "node:path";
-import { Journal } from "../../actuator/apply/journal.ts";
-import { recover } from "../../actuator/apply/recover.ts";
+import { Journal, recover } from "../../actuator/apply/journal.ts";
 import type { Hierarchy } from "../../actuator/cgroupfs/hierarchy.ts";
 import { ApiClient } from "../../actuator/client/client.ts";
 import { Outbox } from "../../actuator/client/outbox.ts";

@@ -1,6 +1,5 @@
 import { join } from "node:path";
-import { Journal } from "../../actuator/apply/journal.ts";
-import { recover } from "../../actuator/apply/recover.ts";
+import { Journal, recover } from "../../actuator/apply/journal.ts";
 import { PassClock } from "../../actuator/core/pass-clock.ts";
 import type { Problem } from "../../actuator/core/ports.ts";
 import { containerHash } from "../../actuator/lifecycle/config/labels.ts";

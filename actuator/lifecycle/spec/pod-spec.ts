@@ -11,7 +11,6 @@ import type {
   SpecFault,
   TextMap,
 } from "../pod.ts";
-import { checkAppArmor } from "./app-armor-annotation.ts";
 import { At, Faults, shown } from "./at.ts";
 import { checkHostPorts, containerOf } from "./container.ts";
 import { deletionOf, identityOf, isOfManifest } from "./metadata.ts";
@@ -19,7 +18,7 @@ import { checkNoBacksteps, dnsLabel, dnsSearch, dnsSubdomain, ipAddress } from "
 import { checkPodResources, quantityAt } from "./resources.ts";
 import { checkFields } from "./rule.ts";
 import { RULES } from "./rules.ts";
-import { podSecurityOf } from "./security.ts";
+import { checkAppArmor, podSecurityOf } from "./security.ts";
 
 const HOST_PATH_TYPES = [
   "",

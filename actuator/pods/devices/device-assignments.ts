@@ -14,11 +14,11 @@ import {
   keyOf,
   type Named,
   newEntries,
+  withCheckpoint,
   without,
   withoutPods,
   withResponsesOf,
 } from "./checkpoint-entries.ts";
-import { withCheckpoint } from "./redacted-checkpoint.ts";
 
 /**
  * The checkpoint is one file for all plugins, and no more than `LIMITS.stateText` (4 MiB) of it is read back. So each part

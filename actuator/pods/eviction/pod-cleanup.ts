@@ -3,8 +3,8 @@ import type { ObserverPorts, RuntimePorts } from "../manager-ports.ts";
 import type { KnownPod, PodSet } from "../records/pod-set.ts";
 import type { PodWorkQueue } from "../sync/pod-work-queue.ts";
 import type { LeftOver } from "../volumes/clean-up.ts";
-import type { CleanUpPodResult } from "../volumes/forget.ts";
 import type { PodIdentity } from "../volumes/places.ts";
+import type { CleanUpPodResult } from "../volumes/terminated-pod.ts";
 
 const ORPHAN_GRACE_SECONDS = 30;
 

@@ -3,7 +3,7 @@ import { type FileHandle, lstat, open } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createGunzip } from "node:zlib";
-import { codeOf } from "../../core/go-error.ts";
+import { codeOf } from "../../core/error-text.ts";
 import { type LogFilter, LogLines } from "./lines.ts";
 import { rotatedLogs } from "./rotated.ts";
 

@@ -1,7 +1,7 @@
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { isIPv6 } from "node:net";
 import { err, ok, type Result } from "../../../api/model/result.ts";
-import { goErrorText } from "../../core/go-error.ts";
+import { goErrorText } from "../../core/error-text.ts";
 import type { DnsConfig, PodSpec, RunnablePod } from "../../lifecycle/pod.ts";
 
 interface Hosts {

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import { err, ok, type Result } from "../../../api/model/result.ts";
-import { faultText } from "../../core/go-error.ts";
+import { faultText } from "../../core/error-text.ts";
 import { type JournalError, ownFolder, replaceFile } from "../../core/record-file.ts";
 import {
   type Durability,

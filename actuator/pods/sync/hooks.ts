@@ -4,7 +4,7 @@ import { err, ok, type Result } from "../../../api/model/result.ts";
 import { kubeletText } from "../../containerd/fault.ts";
 import { podWords } from "../../lifecycle/back-off.ts";
 import type { LifecycleHandler, RunnablePod } from "../../lifecycle/pod.ts";
-import { follow } from "../../probes/http/http-follow.ts";
+import { follow } from "../../probes/http/http.ts";
 import { Opened } from "../../probes/net/dial.ts";
 import type { PodClock } from "../ports.ts";
 import type { OwnedRuntime } from "./owned-runtime.ts";

@@ -1,12 +1,12 @@
 import type { RuntimePod, RuntimePods } from "../../containerd/port.ts";
-import { goErrorText } from "../../core/go-error.ts";
+import { goErrorText } from "../../core/error-text.ts";
 import { containersToKill, stoppingMessage } from "../../lifecycle/container-termination.ts";
 import { podAddresses } from "../../lifecycle/env.ts";
 import type { RunnablePod } from "../../lifecycle/pod.ts";
 import { PodEvents } from "../records/records.ts";
-import { type CleanUpPodResult, cleanUpTerminatedPod, unmountVolumes } from "../volumes/forget.ts";
 import { type OrphanedDirectoryResult, sweepOrphanedDirectory } from "../volumes/orphaned-directory.ts";
 import { type PodIdentity, placesOf } from "../volumes/places.ts";
+import { type CleanUpPodResult, cleanUpTerminatedPod, unmountVolumes } from "../volumes/terminated-pod.ts";
 import { OwnedRuntime, ownPartOf } from "./owned-runtime.ts";
 import { stopPod } from "./stop-container.ts";
 import { syncPod } from "./sync-pod.ts";

@@ -5,7 +5,7 @@ import {
   TERMINATION_MESSAGE_PATH,
   TERMINATION_MESSAGE_POLICY,
 } from "../../containerd/port.ts";
-import { codeOf, goErrorText } from "../../core/go-error.ts";
+import { codeOf, goErrorText } from "../../core/error-text.ts";
 import { readTail } from "../../core/record-file.ts";
 import type { PodPlaces } from "../ports.ts";
 import type { CompleteContainer } from "../records/pod-set.ts";

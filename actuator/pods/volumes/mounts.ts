@@ -2,7 +2,7 @@ import { chmodSync, closeSync, fstatSync, lstatSync, mkdirSync, realpathSync, rm
 import { dirname, join } from "node:path";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import type { MountConfig, MountPropagation } from "../../containerd/messages.ts";
-import { codeOf, goErrorText } from "../../core/go-error.ts";
+import { codeOf, goErrorText } from "../../core/error-text.ts";
 import { hostNameOf } from "../../lifecycle/config/labels.ts";
 import { type EnvPair, expandSubPath } from "../../lifecycle/env.ts";
 import type { PodContainer, RunnablePod, VolumeMount } from "../../lifecycle/pod.ts";

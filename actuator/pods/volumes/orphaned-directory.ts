@@ -2,7 +2,7 @@ import { readdirSync } from "node:fs";
 import { readdir, rmdir, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { removePodLogs } from "../../containerd/logs.ts";
-import { codeOf, goErrorText } from "../../core/go-error.ts";
+import { codeOf, goErrorText } from "../../core/error-text.ts";
 import type { PodPlaces } from "../ports.ts";
 import type { LogLinks } from "../sync/log-link.ts";
 import { type LeftOver, removePodDirectory } from "./clean-up.ts";

@@ -1,7 +1,7 @@
 import { closeSync, constants, fchmodSync, fstatSync, mkdirSync, openSync, realpathSync, statSync } from "node:fs";
 import { join, relative } from "node:path";
 import { err, ok, type Result } from "../../../api/model/result.ts";
-import { codeOf } from "../../core/go-error.ts";
+import { codeOf } from "../../core/error-text.ts";
 import type { PodPlaces } from "../ports.ts";
 
 // A container may swap what lies in its volume at any time, so each part of a path is opened below the one before, which

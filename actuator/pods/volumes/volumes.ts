@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { err, ok, type Result } from "../../../api/model/result.ts";
-import { codeOf, goErrorText } from "../../core/go-error.ts";
+import { codeOf, goErrorText } from "../../core/error-text.ts";
 import type { HostPathType, PodVolume, RunnablePod } from "../../lifecycle/pod.ts";
 import type { PodPlaces } from "../ports.ts";
 import { type Mounter, mountAt } from "./mounter.ts";

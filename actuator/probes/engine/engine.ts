@@ -13,9 +13,9 @@ import type { ProbeCounters } from "../../status/probe-counters.ts";
 import type { Attempt, ExecLimit, ProbePorts } from "./attempt.ts";
 import type { ProbeEventRecorder, ProbeHistory } from "./history.ts";
 import type { Guarded, GuardMemory, LivenessStormGuard } from "./liveness-storm-guard.ts";
+import { type ProbeClock, type ProbeTime, TimerHeap } from "./probe-time.ts";
 import type { ProbeWorker } from "./probe-worker.ts";
 import type { ProbeChange, ProbeResults, ProbeWarning } from "./probed.ts";
-import { type ProbeClock, type ProbeTime, TimerHeap } from "./timer-heap.ts";
 
 interface AttemptsPorts {
   readonly attempt: Attempt;

@@ -5,9 +5,9 @@ import type { ProbeName } from "../../status/probe-row.ts";
 import type { HistoryQuery } from "../../status/server.ts";
 import { MAX_ASKED, MAX_NAMED, type ProbeHistoryEntry, readEntry } from "./history-entry.ts";
 import type { Guarded } from "./liveness-storm-guard.ts";
+import type { ProbeClock } from "./probe-time.ts";
 import type { Noted, ProbeWorker } from "./probe-worker.ts";
 import type { ProbeChange } from "./probed.ts";
-import type { ProbeClock } from "./timer-heap.ts";
 
 /** The containers whose kills are held from this decision on. */
 export const newlyHeld = ({ hold }: ProbeGuardDecision): readonly string[] =>

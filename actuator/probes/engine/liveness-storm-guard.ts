@@ -10,8 +10,8 @@ import {
   type ProbeGuardDecision,
 } from "../../../api/model/probe-guard.ts";
 import { replaceFile } from "../../core/record-file.ts";
+import type { ProbeClock, ProbeTime } from "./probe-time.ts";
 import type { ProbeWorker } from "./probe-worker.ts";
-import type { ProbeClock, ProbeTime } from "./timer-heap.ts";
 
 interface GuardMemoryOptions {
   readonly stateDir: string;

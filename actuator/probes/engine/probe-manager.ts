@@ -7,9 +7,9 @@ import type { ManagerPorts, ManagerSettings } from "./engine.ts";
 import { ProbeEngine, REPORT_MS } from "./engine.ts";
 import { newlyHeld, ProbeEventRecorder } from "./history.ts";
 import { type Guarded, LivenessStormGuard } from "./liveness-storm-guard.ts";
+import { ProbeTime } from "./probe-time.ts";
 import { ProbeWorker } from "./probe-worker.ts";
 import { type ProbedContainer, type ProbedPod, ProbeResults } from "./probed.ts";
-import { ProbeTime } from "./timer-heap.ts";
 
 interface KnownPod {
   pod: ProbedPod;

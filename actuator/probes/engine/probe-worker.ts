@@ -3,8 +3,8 @@ import type { AttemptOutcome, PodSeen, Worker, WorkerSpec } from "../../../api/d
 import type { ProbeFacts, ProbeName } from "../../status/probe-row.ts";
 import type { ProbeRequest } from "./attempt.ts";
 import { type AttemptKind, attemptKind } from "./history-entry.ts";
+import type { ProbeTime, Wake } from "./probe-time.ts";
 import { outputOf, type ProbedContainer, type ProbedPod } from "./probed.ts";
-import type { ProbeTime, Wake } from "./timer-heap.ts";
 
 /** The facts to tell about an attempt that ended. */
 export interface Noted {

@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import { HttpAnswer, type HttpHead } from "../../../api/decide/probes/http-answer.ts";
 import type { PlainSocket } from "../net/dial.ts";
 import { addressesOf, type Opened, type SocketAddresses } from "../net/dial.ts";
-import { tlsWords } from "../net/tls-messages.ts";
+import { tlsWords } from "../net/messages.ts";
 
 /** The outcome of one request over one connection. */
 export interface Exchanged {

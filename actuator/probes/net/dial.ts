@@ -4,7 +4,7 @@ import type { ProbeHandler, ProbeOutcome } from "../../../api/model/probe.ts";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import { systemNames } from "../dns/names.ts";
 import type { ProbeTarget } from "../engine/probed.ts";
-import { netWords, openWords } from "./tls-messages.ts";
+import { netWords, openWords } from "./messages.ts";
 
 export interface SocketAddresses {
   readonly local: string;

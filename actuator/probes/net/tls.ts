@@ -3,7 +3,7 @@ import { Duplex } from "node:stream";
 import { connect, createSecureContext, type SecureContext, type TLSSocket } from "node:tls";
 import { err, ok, type Result } from "../../../api/model/result.ts";
 import { addressesOf, type Opened } from "./dial.ts";
-import { tlsWords } from "./tls-messages.ts";
+import { tlsWords } from "./messages.ts";
 
 /** Length of a TLS record's header. */
 const MAX_BYTES = 5;

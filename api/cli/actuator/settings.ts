@@ -5,7 +5,7 @@ import {
   readSettingsFile,
   type SettingsFile,
 } from "../../../actuator/core/config.ts";
-import type { SettingFault } from "../../../actuator/core/setting-fault.ts";
+import type { SettingFault } from "../../../actuator/core/setting-faults.ts";
 import { err, ok, type Result } from "../../model/result.ts";
 import { stateHome } from "../api-options.ts";
 import type { Cli, LogGiven } from "../cli.ts";

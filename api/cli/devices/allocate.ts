@@ -7,7 +7,7 @@ import type { PodContainer, RunnablePod } from "../../../actuator/lifecycle/pod.
 import { runnablePod } from "../../../actuator/lifecycle/spec/pod-spec.ts";
 import type { MachineFacts } from "../../../actuator/machine/facts.ts";
 import { observeMachine } from "../../../actuator/machine/observe.ts";
-import { type PodObject, staticPodOf } from "../../../actuator/manifests/static-pod.ts";
+import { type PodObject, staticPodOf } from "../../../actuator/manifests/pods-of.ts";
 import { driverOf, snapshotOf } from "../../../actuator/pass/snapshot.ts";
 import { kubeletsDevices } from "../../../actuator/pods/admission/foreign-sandboxes.ts";
 import { DEVICE_CHECKPOINT } from "../../../actuator/pods/devices/checkpoint-entries.ts";

@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { KUBELET_DIRECTORY } from "../../../actuator/core/setting-dangers.ts";
+import { KUBELET_DIRECTORY } from "../../../actuator/core/setting-faults.ts";
 import { readStateFiles } from "../../../actuator/machine/files.ts";
 import { nodeNameOf } from "../../../actuator/machine/node.ts";
 import { observeMachine } from "../../../actuator/machine/observe.ts";

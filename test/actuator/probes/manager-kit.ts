@@ -3,8 +3,8 @@ import type { ManagerPorts, ManagerSettings } from "../../../actuator/probes/eng
 import type { ProbeHistoryEntry } from "../../../actuator/probes/engine/history-entry.ts";
 import type { Guarded } from "../../../actuator/probes/engine/liveness-storm-guard.ts";
 import { ProbeManager } from "../../../actuator/probes/engine/probe-manager.ts";
+import type { ProbeClock } from "../../../actuator/probes/engine/probe-time.ts";
 import type { ProbeChange, ProbedContainer, ProbedPod, ProbeWarning } from "../../../actuator/probes/engine/probed.ts";
-import type { ProbeClock } from "../../../actuator/probes/engine/timer-heap.ts";
 import { type AttemptResult, noProbeCounters } from "../../../actuator/status/probe-counters.ts";
 import type { ProbeHandler, ProbeOutcome, ProbeSpec, ProbeType } from "../../../api/model/probe.ts";
 
